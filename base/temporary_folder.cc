@@ -1,0 +1,30 @@
+#include "base/temporary_folder.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <filesystem>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace mycc {
+
+absl::StatusOr<TemporaryFolder> TemporaryFolder::Create() {
+  const char* const chosen = getenv("TMPDIR");
+  const std::string place = chosen != nullptr && *chosen != '\0' ? chosen : "/tmp";
+  std::string path = absl::StrCat(place, "/mycc-XXXXXX");
+  if (mkdtemp(path.data()) != nullptr) return TemporaryFolder(std::move(path));
+  return absl::FailedPreconditionError(
+      absl::StrCat("cannot make a folder for temporary files in `", place, "`: ", strerror(errno)));
+}
+
+TemporaryFolder::TemporaryFolder(TemporaryFolder&& other) : path_(std::exchange(other.path_, "")) {}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+}
+
+}  // namespace mycc

@@ -1,0 +1,57 @@
+# How every library, program and test of the project is declared.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+find_program(MYCC_CCACHE ccache)
+if(MYCC_CCACHE)
+  set(CMAKE_C_COMPILER_LAUNCHER ${MYCC_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${MYCC_CCACHE})
+endif()
+
+# LLVM's static libraries make linking the slow step; mold links a test in a fraction of ld's time.
+find_program(MYCC_MOLD mold)
+if(MYCC_MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()
+
+option(MYCC_WERROR "Treat warnings as errors" ON)
+set(MYCC_SANITIZE "" CACHE STRING "Sanitizers for the whole build, e.g. address,undefined")
+
+add_library(mycc_options INTERFACE)
+target_compile_options(mycc_options INTERFACE -Wall -Wextra -Wno-missing-field-initializers
+  $<$<BOOL:${MYCC_WERROR}>:-Werror>
+  # GCC 12 takes members of an absl::StatusOr for uninitialised that are not read then.
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>
+  # GCC 12 sees overlapping copies in optimised std::string concatenation that are not there (its bug 105651).
+  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:Release>>:-Wno-restrict>)
+target_include_directories(mycc_options INTERFACE ${CMAKE_SOURCE_DIR})
+if(MYCC_SANITIZE)
+  add_compile_options(-fsanitize=${MYCC_SANITIZE} -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${MYCC_SANITIZE})
+endif()
+
+# mycc_library(NAME codegen_ir SRCS a.cc ... DEPS codegen_expr absl::status ...)
+function(mycc_library)
+  cmake_parse_arguments(ARG "" "NAME" "SRCS;DEPS;PRIVATE_DEPS" ${ARGN})
+  add_library(${ARG_NAME} STATIC ${ARG_SRCS})
+  target_link_libraries(${ARG_NAME} PUBLIC mycc_options ${ARG_DEPS} PRIVATE ${ARG_PRIVATE_DEPS})
+endfunction()
+
+# mycc_test(NAME expr_test SRCS expr_test.cc DEPS codegen_expr LABELS fast): one GoogleTest program, one ctest entry.
+function(mycc_test)
+  cmake_parse_arguments(ARG "RUN_SERIAL" "NAME;TIMEOUT" "SRCS;DEPS;LABELS" ${ARGN})
+  if(NOT ARG_LABELS)
+    set(ARG_LABELS fast)
+  endif()
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  add_executable(${ARG_NAME} ${ARG_SRCS})
+  target_link_libraries(${ARG_NAME} PRIVATE mycc_options ${ARG_DEPS} GTest::gmock GTest::gtest_main)
+  add_test(NAME ${ARG_NAME} COMMAND ${ARG_NAME} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  set_tests_properties(${ARG_NAME} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} RUN_SERIAL ${ARG_RUN_SERIAL}
+    ENVIRONMENT "MYCC_SOURCE_DIR=${CMAKE_SOURCE_DIR};MYCC_BINARY_DIR=${CMAKE_BINARY_DIR}")
+endfunction()

@@ -1,0 +1,23 @@
+# Debian 12's packages, found once. LLVM, gRPC and XGBoost are linked only by the folders that name them.
+find_package(Threads REQUIRED)
+find_package(absl REQUIRED CONFIG)
+find_package(Protobuf REQUIRED)
+find_package(gRPC REQUIRED CONFIG)
+find_package(SQLite3 REQUIRED)
+find_package(OpenSSL REQUIRED COMPONENTS Crypto)
+find_package(nlohmann_json REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(GTest REQUIRED)
+find_package(benchmark REQUIRED)
+find_package(LLVM 19.1 REQUIRED CONFIG HINTS /usr/lib/llvm-19/lib/cmake/llvm)
+
+# Debian's XGBoost and lld ship no usable CMake targets.
+find_library(XGBOOST_LIBRARY xgboost REQUIRED)
+find_path(XGBOOST_INCLUDE_DIR xgboost/c_api.h REQUIRED)
+add_library(xgboost INTERFACE)
+target_include_directories(xgboost SYSTEM INTERFACE ${XGBOOST_INCLUDE_DIR})
+target_link_libraries(xgboost INTERFACE ${XGBOOST_LIBRARY})
+
+add_library(lld_elf INTERFACE)
+target_link_libraries(lld_elf INTERFACE ${LLVM_LIBRARY_DIR}/liblldELF.a ${LLVM_LIBRARY_DIR}/liblldCommon.a)

@@ -1,0 +1,376 @@
+#include "codegen/expr/affine.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/check.h"
+
+namespace mycc {
+namespace {
+
+int64_t FloorDivide(int64_t a, int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
+
+// Bounds beyond this are treated as unbounded, so that products of bounds never overflow.
+constexpr int64_t kLimit = int64_t{1} << 60;
+
+std::optional<Interval> Checked(__int128 min, __int128 max) {
+  if (min < -kLimit || max > kLimit) return std::nullopt;
+  return Interval{static_cast<int64_t>(min), static_cast<int64_t>(max)};
+}
+
+std::optional<Interval> ScaleInterval(const Interval& a, int64_t factor) {
+  const __int128 x = static_cast<__int128>(a.min) * factor, y = static_cast<__int128>(a.max) * factor;
+  return Checked(std::min(x, y), std::max(x, y));
+}
+
+std::optional<Interval> RangeOfProduct(const ExprNode& product) {
+  const auto a = RangeOf(product.args[0]), b = RangeOf(product.args[1]);
+  if (!a || !b) return std::nullopt;
+  const auto at_min = ScaleInterval(*a, b->min), at_max = ScaleInterval(*a, b->max);
+  if (!at_min || !at_max) return std::nullopt;
+  return Interval{std::min(at_min->min, at_max->min), std::max(at_min->max, at_max->max)};
+}
+
+std::optional<Interval> RangeOfLinear(const Linear& linear) {
+  Interval sum{linear.constant, linear.constant};
+  for (const auto& [atom, coefficient] : linear.terms) {
+    const auto range = RangeOf(atom);
+    if (!range) return std::nullopt;
+    const auto scaled = ScaleInterval(*range, coefficient);
+    if (!scaled) return std::nullopt;
+    const auto total = Checked(static_cast<__int128>(sum.min) + scaled->min, static_cast<__int128>(sum.max) + scaled->max);
+    if (!total) return std::nullopt;
+    sum = *total;
+  }
+  return sum;
+}
+
+std::optional<Interval> RangeOfBinary(const ExprNode& expr) {
+  const auto a = RangeOf(expr.args[0]), b = RangeOf(expr.args[1]);
+  int64_t divisor = 0;
+  const bool by_constant = IsConstInt(expr.args[1], &divisor) && divisor > 0;
+  switch (expr.op) {
+    case Op::kMod:
+      if (!by_constant) return std::nullopt;
+      if (a && a->min >= 0 && a->max < divisor) return a;
+      return Interval{0, divisor - 1};
+    case Op::kFloorDiv:
+      if (!by_constant || !a) return std::nullopt;
+      return Interval{FloorDivide(a->min, divisor), FloorDivide(a->max, divisor)};
+    case Op::kMin:
+      if (a && b) return Interval{std::min(a->min, b->min), std::min(a->max, b->max)};
+      return std::nullopt;
+    case Op::kMax:
+      if (a && b) return Interval{std::max(a->min, b->min), std::max(a->max, b->max)};
+      return std::nullopt;
+    default:
+      return std::nullopt;
+  }
+}
+
+// min(max(x, low), high) and max(min(x, high), low) with x unbounded: the clamp of a loaded index. `outer` is the range of the outer bound,
+// `inner` the inner min or max.
+std::optional<Interval> RangeOfClamp(const ExprNode& expr, const Expr& inner, const Interval& outer) {
+  if (inner->op != (expr.op == Op::kMin ? Op::kMax : Op::kMin)) return std::nullopt;
+  auto bound = RangeOf(inner->args[0]);
+  if (!bound) bound = RangeOf(inner->args[1]);
+  if (!bound) return std::nullopt;
+  if (expr.op == Op::kMin) return Interval{std::min(bound->min, outer.min), outer.max};
+  return Interval{outer.min, std::max(bound->max, outer.max)};
+}
+
+void AddTerm(Linear* linear, const Expr& atom, int64_t coefficient) {
+  if (coefficient == 0) return;
+  auto& terms = linear->terms;
+  for (auto it = terms.begin(); it != terms.end(); ++it) {
+    if (!StructurallyEqual(it->first, atom)) continue;
+    it->second += coefficient;
+    if (it->second == 0) terms.erase(it);
+    return;
+  }
+  terms.emplace_back(atom, coefficient);
+}
+
+void AddScaled(Linear* to, const Linear& from, int64_t factor) {
+  to->constant += from.constant * factor;
+  for (const auto& [atom, coefficient] : from.terms) AddTerm(to, atom, coefficient * factor);
+}
+
+// linear == divisor * quotient + remainder, taking every multiple of the divisor out of the terms. The constant goes with the remainder so
+// that the remainder stays in [0, divisor) where that is possible.
+void SplitByDivisor(const Linear& linear, int64_t divisor, Linear* quotient, Linear* remainder) {
+  for (const auto& [atom, coefficient] : linear.terms) {
+    const int64_t q = coefficient / divisor;
+    AddTerm(quotient, atom, q);
+    AddTerm(remainder, atom, coefficient - q * divisor);
+  }
+  const int64_t q = FloorDivide(linear.constant, divisor);
+  quotient->constant += q;
+  remainder->constant += linear.constant - q * divisor;
+}
+
+// linear == scale * coarse + fine with 0 <= fine < scale, scale a divisor of `divisor` greater than 1: then
+//   linear // divisor == coarse // (divisor / scale)   and   linear % divisor == scale * (coarse % (divisor / scale)) + fine.
+struct Coarsened {
+  int64_t scale;
+  Linear coarse, fine;
+};
+
+std::optional<Coarsened> Coarsen(const Linear& linear, int64_t divisor) {
+  for (const auto& candidate : linear.terms) {
+    const int64_t scale = std::gcd(divisor, candidate.second);
+    if (scale <= 1) continue;
+    Coarsened result{scale, {}, {}};
+    for (const auto& [atom, coefficient] : linear.terms) {
+      if (coefficient % scale == 0) {
+        result.coarse.terms.emplace_back(atom, coefficient / scale);
+      } else {
+        result.fine.terms.emplace_back(atom, coefficient);
+      }
+    }
+    result.coarse.constant = FloorDivide(linear.constant, scale);
+    result.fine.constant = linear.constant - result.coarse.constant * scale;
+    const auto range = RangeOfLinear(result.fine);
+    if (range && range->min >= 0 && range->max < scale) return result;
+  }
+  return std::nullopt;
+}
+
+Expr DivideLinear(const Linear& linear, int64_t divisor) {
+  Linear quotient, remainder;
+  SplitByDivisor(linear, divisor, &quotient, &remainder);
+  const auto range = RangeOfLinear(remainder);
+  if (range && FloorDivide(range->min, divisor) == FloorDivide(range->max, divisor)) {
+    quotient.constant += FloorDivide(range->min, divisor);
+    return FromLinear(quotient);
+  }
+  if (const auto coarsened = Coarsen(remainder, divisor)) {
+    AddScaled(&quotient, ToLinear(DivideLinear(coarsened->coarse, divisor / coarsened->scale)), 1);
+    return FromLinear(quotient);
+  }
+  // Nested divisions by constants: (x / a) / b == x / (a * b).
+  if (remainder.terms.size() == 1 && remainder.terms[0].second == 1 && remainder.constant == 0) {
+    const Expr& atom = remainder.terms[0].first;
+    int64_t inner = 0;
+    if (atom->op == Op::kFloorDiv && IsConstInt(atom->args[1], &inner) && inner > 0) {
+      AddScaled(&quotient, ToLinear(DivideLinear(ToLinear(atom->args[0]), inner * divisor)), 1);
+      return FromLinear(quotient);
+    }
+  }
+  AddTerm(&quotient, FloorDiv(FromLinear(remainder), divisor), 1);
+  return FromLinear(quotient);
+}
+
+Expr ModLinear(const Linear& linear, int64_t divisor) {
+  Linear quotient, remainder;
+  SplitByDivisor(linear, divisor, &quotient, &remainder);
+  const auto range = RangeOfLinear(remainder);
+  if (range && FloorDivide(range->min, divisor) == FloorDivide(range->max, divisor)) {
+    remainder.constant -= FloorDivide(range->min, divisor) * divisor;
+    return FromLinear(remainder);
+  }
+  if (const auto coarsened = Coarsen(remainder, divisor)) {
+    Linear sum = coarsened->fine;
+    AddScaled(&sum, ToLinear(ModLinear(coarsened->coarse, divisor / coarsened->scale)), coarsened->scale);
+    return FromLinear(sum);
+  }
+  return Mod(FromLinear(remainder), divisor);
+}
+
+// f//J * J + f%J == f, for every pair of terms of that shape.
+void JoinQuotientAndRemainder(Linear* linear) {
+  for (size_t i = 0; i < linear->terms.size(); ++i) {
+    const auto [mod, coefficient] = linear->terms[i];
+    int64_t divisor = 0;
+    if (mod->op != Op::kMod || !IsConstInt(mod->args[1], &divisor) || divisor <= 0) continue;
+    const Expr quotient = DivideLinear(ToLinear(mod->args[0]), divisor);
+    for (size_t j = 0; j < linear->terms.size(); ++j) {
+      if (linear->terms[j].second != coefficient * divisor || !StructurallyEqual(linear->terms[j].first, quotient)) continue;
+      const Expr whole = mod->args[0];
+      const int64_t scale = coefficient;
+      linear->terms.erase(linear->terms.begin() + std::max(i, j));
+      linear->terms.erase(linear->terms.begin() + std::min(i, j));
+      AddScaled(linear, ToLinear(whole), scale);
+      JoinQuotientAndRemainder(linear);
+      return;
+    }
+  }
+}
+
+Linear AtomOf(const Expr& expr) {
+  Linear linear;
+  linear.terms.emplace_back(expr, 1);
+  return linear;
+}
+
+// Decides a comparison of index expressions by ranges; nullptr when both outcomes remain possible.
+Expr DecideComparison(Op op, const Expr& a, const Expr& b) {
+  Linear difference = ToLinear(b);  // b - a
+  AddScaled(&difference, ToLinear(a), -1);
+  const auto range = RangeOfLinear(difference);
+  if (!range) return nullptr;
+  switch (op) {
+    case Op::kLt:
+      if (range->min > 0) return BoolConst(true);
+      return range->max <= 0 ? BoolConst(false) : nullptr;
+    case Op::kLe:
+      if (range->min >= 0) return BoolConst(true);
+      return range->max < 0 ? BoolConst(false) : nullptr;
+    case Op::kEq:
+      if (range->min == 0 && range->max == 0) return BoolConst(true);
+      return range->min > 0 || range->max < 0 ? BoolConst(false) : nullptr;
+    case Op::kNe:
+      if (range->min > 0 || range->max < 0) return BoolConst(true);
+      return range->min == 0 && range->max == 0 ? BoolConst(false) : nullptr;
+    default:
+      return nullptr;
+  }
+}
+
+bool IsIndex(const Expr& expr) { return expr->dtype == DType::kI64; }
+
+Expr SimplifyNode(const Expr& expr) {
+  switch (expr->op) {
+    case Op::kAdd: case Op::kSub: case Op::kMul: case Op::kFloorDiv: case Op::kMod: case Op::kNeg:
+      if (IsIndex(expr)) return FromLinear(ToLinear(expr));
+      return nullptr;
+    case Op::kLt: case Op::kLe: case Op::kEq: case Op::kNe:
+      return IsIndex(expr->args[0]) ? DecideComparison(expr->op, expr->args[0], expr->args[1]) : nullptr;
+    case Op::kMin: case Op::kMax: {
+      if (!IsIndex(expr)) return nullptr;
+      const Expr less = DecideComparison(Op::kLe, expr->args[0], expr->args[1]);
+      if (!less) return nullptr;
+      return IsConstInt(less, 1) == (expr->op == Op::kMin) ? expr->args[0] : expr->args[1];
+    }
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace
+
+std::optional<Interval> RangeOf(const Expr& expr) {
+  switch (expr->op) {
+    case Op::kConst:
+      return Checked(expr->value.i, expr->value.i);
+    case Op::kVar:
+      return Interval{0, std::max<int64_t>(expr->var->extent - 1, 0)};
+    case Op::kAdd: case Op::kSub: case Op::kMul: case Op::kNeg: {
+      const Linear linear = ToLinear(expr);
+      // A product of two variables is its own only term.
+      if (linear.terms.size() == 1 && linear.terms[0].first == expr) return RangeOfProduct(*expr);
+      return RangeOfLinear(linear);
+    }
+    case Op::kSelect: {
+      const auto a = RangeOf(expr->args[1]), b = RangeOf(expr->args[2]);
+      if (!a || !b) return std::nullopt;
+      return Interval{std::min(a->min, b->min), std::max(a->max, b->max)};
+    }
+    case Op::kCast: {
+      const DType from = expr->args[0]->dtype;
+      if (from == DType::kBool) return Interval{0, 1};
+      if (from == DType::kU8) return Interval{0, 255};
+      if (from == DType::kI8) return Interval{-128, 127};
+      return std::nullopt;
+    }
+    case Op::kLoad:
+      return std::nullopt;
+    default:
+      // min and max bound an operand that is itself unbounded (clamp of a loaded index).
+      if (expr->op == Op::kMin || expr->op == Op::kMax) {
+        const auto a = RangeOf(expr->args[0]), b = RangeOf(expr->args[1]);
+        if (a && b) return RangeOfBinary(*expr);
+        if (a) return RangeOfClamp(*expr, expr->args[1], *a);
+        return b ? RangeOfClamp(*expr, expr->args[0], *b) : std::nullopt;
+      }
+      return IsBinary(expr->op) ? RangeOfBinary(*expr) : std::nullopt;
+  }
+}
+
+int64_t Linear::CoefficientOf(const VarNode* var) const {
+  for (const auto& [atom, coefficient] : terms) {
+    if (atom->op == Op::kVar && atom->var.get() == var) return coefficient;
+  }
+  return 0;
+}
+
+Linear ToLinear(const Expr& expr) {
+  Linear linear;
+  int64_t factor = 0;
+  switch (expr->op) {
+    case Op::kConst:
+      linear.constant = expr->value.i;
+      return linear;
+    case Op::kAdd: case Op::kSub:
+      linear = ToLinear(expr->args[0]);
+      AddScaled(&linear, ToLinear(expr->args[1]), expr->op == Op::kAdd ? 1 : -1);
+      JoinQuotientAndRemainder(&linear);
+      return linear;
+    case Op::kNeg:
+      AddScaled(&linear, ToLinear(expr->args[0]), -1);
+      return linear;
+    case Op::kMul: {
+      const Linear a = ToLinear(expr->args[0]), b = ToLinear(expr->args[1]);
+      if (a.terms.empty()) {
+        AddScaled(&linear, b, a.constant);
+        if (a.constant == 0) linear.terms.clear();
+        return linear;
+      }
+      if (b.terms.empty()) {
+        AddScaled(&linear, a, b.constant);
+        return linear;
+      }
+      return AtomOf(expr);
+    }
+    case Op::kFloorDiv: case Op::kMod: {
+      if (!IsConstInt(expr->args[1], &factor) || factor <= 0) return AtomOf(expr);
+      const Linear inner = ToLinear(expr->args[0]);
+      const Expr result = expr->op == Op::kFloorDiv ? DivideLinear(inner, factor) : ModLinear(inner, factor);
+      if (result->op == expr->op) return AtomOf(result);
+      return ToLinear(result);
+    }
+    default:
+      return AtomOf(expr);
+  }
+}
+
+Expr FromLinear(const Linear& linear) {
+  Expr sum;
+  for (const auto& [atom, coefficient] : linear.terms) {
+    if (!sum) {
+      sum = coefficient == 1 ? atom : atom * coefficient;
+    } else if (coefficient < 0) {
+      sum = sum - (coefficient == -1 ? atom : atom * -coefficient);
+    } else {
+      sum = sum + (coefficient == 1 ? atom : atom * coefficient);
+    }
+  }
+  if (!sum) return IntConst(linear.constant);
+  if (linear.constant < 0) return sum - (-linear.constant);
+  return linear.constant == 0 ? sum : sum + linear.constant;
+}
+
+Expr Simplify(const Expr& expr) { return Rewrite(expr, SimplifyNode); }
+
+bool ProvablyLess(const Expr& a, const Expr& b) {
+  const Expr decided = DecideComparison(Op::kLt, a, b);
+  return decided && IsConstInt(decided, 1);
+}
+
+std::optional<LinearInVar> SplitLinear(const Expr& expr, const VarNode* var) {
+  Linear linear = ToLinear(expr);
+  LinearInVar result{0, nullptr};
+  for (auto it = linear.terms.begin(); it != linear.terms.end();) {
+    if (it->first->op == Op::kVar && it->first->var.get() == var) {
+      result.coefficient = it->second;
+      it = linear.terms.erase(it);
+      continue;
+    }
+    if (UsesVar(it->first, var)) return std::nullopt;
+    ++it;
+  }
+  result.rest = FromLinear(linear);
+  return result;
+}
+
+}  // namespace mycc

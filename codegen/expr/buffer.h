@@ -1,0 +1,38 @@
+// A tensor in memory: what the language calls a tensor and the IR a buffer. Immutable; identity is the
+// pointer.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "codegen/expr/dtype.h"
+
+namespace mycc {
+
+// Where a buffer lives. kPacked holds a const input in a layout chosen ahead of time; kAccumulator is a
+// register tile that must be addressed by constants after unrolling (zmm/ymm registers, AMX tiles,
+// tensor-core fragments).
+enum class Scope : uint8_t { kGlobal, kPacked, kLocal, kShared, kFragment, kAccumulator };
+
+std::string ScopeName(Scope scope);  // "global"
+bool ParseScope(const std::string& name, Scope* scope);
+
+// Compact row-major over `shape`; another layout is another shape (see the pack primitive).
+struct BufferNode {
+  std::string name;
+  DType dtype;
+  std::vector<int64_t> shape;
+  Scope scope = Scope::kGlobal;
+
+  int rank() const { return static_cast<int>(shape.size()); }
+  int64_t num_elements() const;
+  int64_t bytes() const { return num_elements() * DTypeBytes(dtype); }
+  int64_t stride(int dim) const;  // in elements
+};
+using Buffer = std::shared_ptr<const BufferNode>;
+
+Buffer MakeBuffer(std::string name, DType dtype, std::vector<int64_t> shape, Scope scope = Scope::kGlobal);
+
+}  // namespace mycc

@@ -1,0 +1,244 @@
+#include "codegen/expr/dtype.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "base/check.h"
+
+namespace mycc {
+namespace {
+
+struct DTypeInfo {
+  std::string_view name;
+  int bytes;
+  bool is_float;
+};
+
+constexpr DTypeInfo kDTypes[kNumDTypes] = {
+    {"f64", 8, true},  {"f32", 4, true}, {"f16", 2, true}, {"bf16", 2, true},  {"i64", 8, false},
+    {"i32", 4, false}, {"i8", 1, false}, {"u8", 1, false}, {"bool", 1, false},
+};
+
+const DTypeInfo& Info(DType dtype) { return kDTypes[static_cast<int>(dtype)]; }
+
+// Rounds to a binary format of `mantissa_bits` explicit bits, smallest normal exponent `min_exponent` and
+// largest finite value `max`.
+double RoundToFormat(double value, int mantissa_bits, int min_exponent, double max) {
+  if (value == 0 || !std::isfinite(value)) return value;
+  const int exponent = std::max(std::ilogb(value), min_exponent);
+  // Scaling by a power of two is exact, so nearbyint is the only rounding.
+  const double rounded =
+      std::ldexp(std::nearbyint(std::ldexp(value, mantissa_bits - exponent)), exponent - mantissa_bits);
+  if (std::fabs(rounded) > max) return std::copysign(std::numeric_limits<double>::infinity(), value);
+  return rounded;
+}
+
+int64_t SaturateToInt(DType to, double value) {
+  if (std::isnan(value)) return 0;
+  const auto clamp = [value](double lowest, double highest) {
+    return static_cast<int64_t>(std::trunc(std::min(std::max(value, lowest), highest)));
+  };
+  switch (to) {
+    case DType::kI32:
+      return clamp(-2147483648.0, 2147483647.0);
+    case DType::kI8:
+      return clamp(-128, 127);
+    case DType::kU8:
+      return clamp(0, 255);
+    default:
+      break;
+  }
+  // 2^63 is the first double beyond i64's range.
+  if (value >= 0x1p63) return std::numeric_limits<int64_t>::max();
+  if (value < -0x1p63) return std::numeric_limits<int64_t>::min();
+  return static_cast<int64_t>(value);
+}
+
+double IntToFloat(DType to, int64_t value) {
+  if (to == DType::kF64) return static_cast<double>(value);
+  // Keeps the bits that a double cannot hold as one sticky bit, so that the rounding to the narrow type is
+  // the only one.
+  constexpr int64_t kLow = 0x7ff;
+  if (value > (int64_t{1} << 53) || value < -(int64_t{1} << 53)) {
+    value = (value & ~kLow) | ((value & kLow) != 0 ? 0x400 : 0);
+  }
+  return RoundFloat(to, static_cast<double>(value));
+}
+
+template <typename T>
+T LoadAs(const void* address) {
+  T value;
+  std::memcpy(&value, address, sizeof(T));
+  return value;
+}
+
+template <typename T>
+void StoreAs(void* address, T value) {
+  std::memcpy(address, &value, sizeof(T));
+}
+
+}  // namespace
+
+std::string DTypeName(DType dtype) { return std::string(Info(dtype).name); }
+
+std::optional<DType> ParseDType(std::string_view name) {
+  for (int i = 0; i < kNumDTypes; ++i) {
+    if (kDTypes[i].name == name) return static_cast<DType>(i);
+  }
+  return std::nullopt;
+}
+
+int DTypeBytes(DType dtype) { return Info(dtype).bytes; }
+bool IsFloat(DType dtype) { return Info(dtype).is_float; }
+bool IsInt(DType dtype) { return !Info(dtype).is_float && dtype != DType::kBool; }
+
+double RoundFloat(DType dtype, double value) {
+  switch (dtype) {
+    case DType::kF64:
+      return value;
+    case DType::kF32:
+      return static_cast<float>(value);
+    case DType::kF16:
+      return RoundToFormat(value, 10, -14, 65504.0);
+    case DType::kBF16:
+      return RoundToFormat(value, 7, -126, 0x1.fep127);
+    default:
+      break;
+  }
+  MYCC_CHECK(false) << "RoundFloat to " << DTypeName(dtype);
+  return 0;
+}
+
+int64_t WrapInt(DType dtype, int64_t value) {
+  switch (dtype) {
+    case DType::kI64:
+      return value;
+    case DType::kI32:
+      return static_cast<int32_t>(value);
+    case DType::kI8:
+      return static_cast<int8_t>(value);
+    case DType::kU8:
+      return static_cast<uint8_t>(value);
+    case DType::kBool:
+      return value != 0;
+    default:
+      break;
+  }
+  MYCC_CHECK(false) << "WrapInt to " << DTypeName(dtype);
+  return 0;
+}
+
+Scalar ConvertScalar(DType to, DType from, Scalar value) {
+  Scalar result;
+  if (IsFloat(to)) {
+    result.f = IsFloat(from) ? RoundFloat(to, value.f) : IntToFloat(to, value.i);
+  } else if (!IsFloat(from)) {
+    result.i = WrapInt(to, value.i);
+  } else if (to == DType::kBool) {
+    result.i = value.f != 0;  // true for NaN
+  } else {
+    result.i = SaturateToInt(to, value.f);
+  }
+  return result;
+}
+
+Scalar LoadScalar(DType dtype, const void* address) {
+  Scalar result;
+  switch (dtype) {
+    case DType::kF64:
+      result.f = LoadAs<double>(address);
+      break;
+    case DType::kF32:
+      result.f = LoadAs<float>(address);
+      break;
+    case DType::kF16:
+      result.f = HalfBitsToFloat(LoadAs<uint16_t>(address));
+      break;
+    case DType::kBF16:
+      result.f = BFloat16BitsToFloat(LoadAs<uint16_t>(address));
+      break;
+    case DType::kI64:
+      result.i = LoadAs<int64_t>(address);
+      break;
+    case DType::kI32:
+      result.i = LoadAs<int32_t>(address);
+      break;
+    case DType::kI8:
+      result.i = LoadAs<int8_t>(address);
+      break;
+    case DType::kU8:
+      result.i = LoadAs<uint8_t>(address);
+      break;
+    case DType::kBool:
+      result.i = LoadAs<uint8_t>(address) != 0;
+      break;
+  }
+  return result;
+}
+
+void StoreScalar(DType dtype, void* address, Scalar value) {
+  switch (dtype) {
+    case DType::kF64:
+      return StoreAs<double>(address, value.f);
+    case DType::kF32:
+      return StoreAs<float>(address, static_cast<float>(value.f));
+    case DType::kF16:
+      return StoreAs<uint16_t>(address, FloatToHalfBits(static_cast<float>(value.f)));
+    case DType::kBF16:
+      return StoreAs<uint16_t>(address, FloatToBFloat16Bits(static_cast<float>(value.f)));
+    case DType::kI64:
+      return StoreAs<int64_t>(address, value.i);
+    case DType::kI32:
+      return StoreAs<int32_t>(address, static_cast<int32_t>(value.i));
+    case DType::kI8:
+      return StoreAs<int8_t>(address, static_cast<int8_t>(value.i));
+    case DType::kU8:
+      return StoreAs<uint8_t>(address, static_cast<uint8_t>(value.i));
+    case DType::kBool:
+      return StoreAs<uint8_t>(address, value.i != 0);
+  }
+}
+
+uint16_t FloatToHalfBits(float value) {
+  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  const uint16_t sign = static_cast<uint16_t>((bits >> 16) & 0x8000);
+  if (std::isnan(value)) return static_cast<uint16_t>(sign | 0x7e00 | ((bits >> 13) & 0x1ff));
+  const double rounded = std::fabs(RoundFloat(DType::kF16, value));
+  if (std::isinf(rounded)) return sign | 0x7c00;
+  if (rounded < 0x1p-14)
+    return static_cast<uint16_t>(sign | static_cast<uint16_t>(rounded * 0x1p24));  // subnormal or zero
+  const uint32_t exact = std::bit_cast<uint32_t>(static_cast<float>(rounded));
+  return static_cast<uint16_t>(sign | ((exact >> 13) - ((127 - 15) << 10)));
+}
+
+float HalfBitsToFloat(uint16_t bits) {
+  const uint32_t sign = static_cast<uint32_t>(bits & 0x8000) << 16;
+  const uint32_t magnitude = bits & 0x7fff;
+  if (magnitude >= 0x7c00) return std::bit_cast<float>(sign | 0x7f800000 | ((magnitude & 0x3ff) << 13));
+  if (magnitude < 0x400) {
+    const float value = static_cast<float>(magnitude) * 0x1p-24f;
+    return sign != 0 ? -value : value;
+  }
+  return std::bit_cast<float>(sign | ((magnitude << 13) + ((127u - 15u) << 23)));
+}
+
+uint16_t FloatToBFloat16Bits(float value) {
+  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  if (std::isnan(value)) return static_cast<uint16_t>((bits >> 16) | 0x40);
+  // Adding just under half of the last kept bit (half when that bit is odd) carries exactly when nearest-even
+  // rounds up.
+  return static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+}
+
+float BFloat16BitsToFloat(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+
+float RoundToTF32(float value) {
+  if (!std::isfinite(value)) return value;
+  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  return std::bit_cast<float>((bits + 0xfff + ((bits >> 13) & 1)) & ~uint32_t{0x1fff});
+}
+
+}  // namespace mycc

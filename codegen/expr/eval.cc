@@ -1,0 +1,211 @@
+#include "codegen/expr/eval.h"
+
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "base/check.h"
+
+namespace mycc {
+namespace {
+
+// Two's complement arithmetic without the overflow that C++ leaves undefined.
+int64_t WrapAdd(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
+int64_t WrapSub(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
+}
+int64_t WrapMul(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+}
+
+int64_t FloorDivInt(int64_t a, int64_t b) {
+  if (b == 0) return 0;
+  if (b == -1) return WrapSub(0, a);
+  return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+int64_t FloorModInt(int64_t a, int64_t b) {
+  if (b == 0 || b == -1) return 0;
+  const int64_t remainder = a % b;
+  return remainder != 0 && (remainder < 0) != (b < 0) ? remainder + b : remainder;
+}
+
+double MaxFloat(double a, double b) {
+  if (std::isnan(a)) return a;
+  if (std::isnan(b)) return b;
+  return a > b || (a == b && !std::signbit(a)) ? a : b;
+}
+
+double FloatOp(Op op, double a, double b) {
+  switch (op) {
+    case Op::kNeg:
+      return -a;
+    case Op::kAbs:
+      return std::fabs(a);
+    case Op::kExp:
+      return std::exp(a);
+    case Op::kLog:
+      return std::log(a);
+    case Op::kSqrt:
+      return std::sqrt(a);
+    case Op::kRsqrt:
+      return 1.0 / std::sqrt(a);
+    case Op::kTanh:
+      return std::tanh(a);
+    case Op::kErf:
+      return std::erf(a);
+    case Op::kSin:
+      return std::sin(a);
+    case Op::kCos:
+      return std::cos(a);
+    case Op::kFloor:
+      return std::floor(a);
+    case Op::kCeil:
+      return std::ceil(a);
+    case Op::kRound:
+      return std::nearbyint(a);
+    case Op::kTF32:
+      return RoundToTF32(static_cast<float>(a));
+    case Op::kAdd:
+      return a + b;
+    case Op::kSub:
+      return a - b;
+    case Op::kMul:
+      return a * b;
+    case Op::kDiv:
+      return a / b;
+    case Op::kPow:
+      return std::pow(a, b);
+    case Op::kMax:
+      return MaxFloat(a, b);
+    case Op::kMin:
+      return -MaxFloat(-a, -b);
+    default:
+      break;
+  }
+  MYCC_CHECK(false) << "no " << OpName(op) << " of floats";
+  return 0;
+}
+
+int64_t IntOp(Op op, int64_t a, int64_t b) {
+  switch (op) {
+    case Op::kNeg:
+      return WrapSub(0, a);
+    case Op::kAbs:
+      return a < 0 ? WrapSub(0, a) : a;
+    case Op::kNot:
+      return a == 0;
+    case Op::kAdd:
+      return WrapAdd(a, b);
+    case Op::kSub:
+      return WrapSub(a, b);
+    case Op::kMul:
+      return WrapMul(a, b);
+    case Op::kFloorDiv:
+      return FloorDivInt(a, b);
+    case Op::kMod:
+      return FloorModInt(a, b);
+    case Op::kMin:
+      return a < b ? a : b;
+    case Op::kMax:
+      return a > b ? a : b;
+    case Op::kAnd:
+      return a != 0 && b != 0;
+    case Op::kOr:
+      return a != 0 || b != 0;
+    default:
+      break;
+  }
+  MYCC_CHECK(false) << "no " << OpName(op) << " of integers";
+  return 0;
+}
+
+template <typename T>
+bool Compare(Op op, T a, T b) {
+  switch (op) {
+    case Op::kLt:
+      return a < b;
+    case Op::kLe:
+      return a <= b;
+    case Op::kEq:
+      return a == b;
+    default:
+      return a != b;
+  }
+}
+
+Op CombinerOf(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::kSum:
+      return Op::kAdd;
+    case ReduceOp::kProd:
+      return Op::kMul;
+    case ReduceOp::kMax:
+      return Op::kMax;
+    case ReduceOp::kMin:
+      return Op::kMin;
+    default:
+      break;
+  }
+  MYCC_CHECK(false) << "no combiner of " << ReduceOpName(op);
+  return Op::kAdd;
+}
+
+}  // namespace
+
+Scalar EvaluateOp(Op op, DType dtype, DType operand_dtype, const Scalar* args) {
+  Scalar result;
+  switch (op) {
+    case Op::kCast:
+      return ConvertScalar(dtype, operand_dtype, args[0]);
+    case Op::kLt:
+    case Op::kLe:
+    case Op::kEq:
+    case Op::kNe:
+      result.i =
+          IsFloat(operand_dtype) ? Compare(op, args[0].f, args[1].f) : Compare(op, args[0].i, args[1].i);
+      return result;
+    default:
+      break;
+  }
+  const Scalar& second = IsBinary(op) ? args[1] : args[0];
+  if (IsFloat(dtype)) {
+    result.f = RoundFloat(dtype, FloatOp(op, args[0].f, second.f));
+  } else {
+    result.i = WrapInt(dtype, IntOp(op, args[0].i, second.i));
+  }
+  return result;
+}
+
+Scalar EvaluateReduce(ReduceOp op, DType dtype, Scalar accumulator, Scalar value) {
+  const Scalar args[] = {accumulator, value};
+  return EvaluateOp(CombinerOf(op), dtype, dtype, args);
+}
+
+Scalar Evaluate(const Expr& expr, const EvalContext& context) {
+  switch (expr->op) {
+    case Op::kConst:
+      return expr->value;
+    case Op::kVar: {
+      Scalar result;
+      result.i = context.VarValue(*expr->var);
+      return result;
+    }
+    case Op::kLoad: {
+      std::vector<int64_t> indices(expr->args.size());
+      for (size_t d = 0; d < indices.size(); ++d) indices[d] = Evaluate(expr->args[d], context).i;
+      return context.LoadElement(*expr->buffer, indices);
+    }
+    case Op::kSelect:
+      return Evaluate(Evaluate(expr->args[0], context).i != 0 ? expr->args[1] : expr->args[2], context);
+    default:
+      break;
+  }
+  Scalar args[2];
+  for (size_t i = 0; i < expr->args.size(); ++i) args[i] = Evaluate(expr->args[i], context);
+  return EvaluateOp(expr->op, expr->dtype, expr->args[0]->dtype, args);
+}
+
+}  // namespace mycc

@@ -1,0 +1,104 @@
+// Scalar expressions, shared by the tensor language (bodies of stages) and by the IR (indices, values, conditions).
+//
+// Immutable nodes shared by pointer; equal pointers mean equal expressions, the converse needs StructurallyEqual. Index arithmetic is
+// i64 and quasi-affine: +, -, times a constant, floor division and modulo by positive constants (see affine.h).
+// Thread rule: immutable, so free to share.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "codegen/expr/buffer.h"
+#include "codegen/expr/dtype.h"
+
+namespace mycc {
+
+enum class Op : uint8_t {
+  kConst,
+  kVar,
+  kLoad,  // buffer[args...]
+  // Unary.
+  kNeg, kNot, kAbs, kExp, kLog, kSqrt, kRsqrt, kTanh, kErf, kSin, kCos, kFloor, kCeil, kRound /* half to even */, kTF32, kCast,
+  // Binary. kDiv is float division; integers divide with kFloorDiv and kMod (floored; by zero: 0).
+  kAdd, kSub, kMul, kDiv, kFloorDiv, kMod, kMin, kMax, kPow,
+  kLt, kLe, kEq, kNe,  // greater-than is written with the operands swapped
+  kAnd, kOr,
+  kSelect,  // args: condition, then, else; the arm not taken is not evaluated
+};
+std::string_view OpName(Op op);  // "add"; functions of the language carry the language's name: "exp", "min"
+bool IsUnary(Op op);
+bool IsBinary(Op op);
+bool IsCommutative(Op op);
+
+struct ExprNode;
+using Expr = std::shared_ptr<const ExprNode>;
+
+// A loop variable or an axis. Its values are 0 <= v < extent, so that ranges need no environment. Identity is the pointer.
+struct VarNode {
+  std::string name;
+  int64_t extent;
+};
+using Var = std::shared_ptr<const VarNode>;
+
+struct ExprNode {
+  Op op;
+  DType dtype;
+  std::vector<Expr> args;  // operands; indices of a load
+  Scalar value;            // kConst
+  Var var;                 // kVar (dtype kI64)
+  Buffer buffer;           // kLoad
+};
+
+// Constructors. Types must agree (MYCC_CHECK): conversions are written. They fold integer constants and identities (x + 0, x * 1),
+// never floats.
+Var MakeVar(std::string name, int64_t extent);
+Expr VarRef(Var var);
+Expr IntConst(int64_t value, DType dtype = DType::kI64);  // an integer or bool type
+Expr FloatConst(double value, DType dtype);
+Expr BoolConst(bool value);
+Expr Load(Buffer buffer, std::vector<Expr> indices);
+Expr MakeUnary(Op op, Expr a);
+Expr MakeCast(DType dtype, Expr a);
+Expr MakeBinary(Op op, Expr a, Expr b);
+Expr MakeSelect(Expr condition, Expr then, Expr otherwise);
+// The same operation over other operands.
+Expr WithArgs(const Expr& expr, std::vector<Expr> args);
+
+Expr operator+(const Expr& a, const Expr& b);
+Expr operator-(const Expr& a, const Expr& b);
+Expr operator*(const Expr& a, const Expr& b);
+Expr operator+(const Expr& a, int64_t b);
+Expr operator-(const Expr& a, int64_t b);
+Expr operator*(const Expr& a, int64_t b);
+Expr FloorDiv(const Expr& a, int64_t b);
+Expr Mod(const Expr& a, int64_t b);
+
+bool IsConstInt(const Expr& expr, int64_t* value = nullptr);
+bool IsConstInt(const Expr& expr, int64_t value);
+
+bool StructurallyEqual(const Expr& a, const Expr& b);
+
+// Calls `visit` on the expression and everything under it, parents first.
+void Visit(const Expr& expr, const std::function<void(const ExprNode&)>& visit);
+// Rebuilds bottom-up: `rewrite` sees a node whose operands were rewritten, and returns its replacement or nullptr to keep it. The same
+// pointer comes back when nothing changed.
+Expr Rewrite(const Expr& expr, const std::function<Expr(const Expr&)>& rewrite);
+
+using VarMap = std::unordered_map<const VarNode*, Expr>;
+Expr Substitute(const Expr& expr, const VarMap& map);
+bool UsesVar(const Expr& expr, const VarNode* var);
+
+// Reductions, of a stage and of a block.
+enum class ReduceOp : uint8_t { kNone, kSum, kProd, kMax, kMin, kArgMax, kArgMin };
+std::string_view ReduceOpName(ReduceOp op);  // "sum"
+// The value a reduction starts from, in the accumulator's type: 0, 1, -inf or the lowest integer, +inf or the highest. Not for arg*.
+Expr ReduceIdentity(ReduceOp op, DType dtype);
+// accumulator (op) value. Not for arg*.
+Expr ReduceCombine(ReduceOp op, const Expr& accumulator, const Expr& value);
+
+}  // namespace mycc

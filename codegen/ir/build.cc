@@ -1,0 +1,89 @@
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "codegen/ir/function.h"
+
+namespace mycc {
+namespace {
+
+bool IsArg(ReduceOp op) { return op == ReduceOp::kArgMax || op == ReduceOp::kArgMin; }
+
+bool IsEmpty(const std::vector<Var>& axes) {
+  return std::any_of(axes.begin(), axes.end(), [](const Var& axis) { return axis->extent == 0; });
+}
+
+// The stage itself; a reduction over nothing, whose block would never run, as the constant it is. The
+// language has no argmax over nothing.
+Stage WithoutEmptyReduction(const Stage& stage) {
+  if (!IsEmpty(stage.reduce_axes)) return stage;
+  return Stage{
+      stage.output, stage.axes, ReduceOp::kNone, {}, ReduceIdentity(stage.reduce, stage.output->dtype)};
+}
+
+// One stage as a block under its own serial loops. `running_best`, for argmax/argmin, is the buffer the
+// caller allocates.
+Stmt BuildStage(const Stage& stage, Buffer running_best) {
+  auto block = std::make_shared<Block>();
+  block->name = stage.output->name;
+  block->out = stage.output;
+  block->value = stage.value;
+  block->reduce = stage.reduce;
+  block->init = stage.reduce != ReduceOp::kNone;
+  block->arg_value = std::move(running_best);
+  std::vector<Var> loops;
+  const auto add_axis = [&](const Var& axis, bool reduce) {
+    loops.push_back(MakeVar(absl::StrCat(block->name, ".", axis->name), axis->extent));
+    block->iters.push_back(IterVar{axis, reduce, VarRef(loops.back())});
+  };
+  for (const Var& axis : stage.axes) {
+    add_axis(axis, false);
+    block->indices.push_back(VarRef(axis));
+  }
+  for (const Var& axis : stage.reduce_axes) add_axis(axis, true);
+  Stmt nest = std::move(block);
+  for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop) {
+    nest = std::make_shared<For>(*loop, IntConst((*loop)->extent), LoopKind::kSerial, std::move(nest));
+  }
+  return nest;
+}
+
+}  // namespace
+
+Function BuildNaive(const Workload& workload) {
+  Function function;
+  function.name = workload.name;
+  for (const Argument& input : workload.inputs) {
+    function.params.push_back(Param{input.tensor, input.is_const ? ParamKind::kConst : ParamKind::kInput});
+  }
+  for (const Buffer& output : workload.outputs) function.params.push_back(Param{output, ParamKind::kOutput});
+  const auto is_output = [&](const Buffer& buffer) {
+    for (const Buffer& output : workload.outputs) {
+      if (output == buffer) return true;
+    }
+    return false;
+  };
+
+  std::vector<Stmt> nests;
+  std::vector<Buffer> allocated;
+  for (const Stage& declared : workload.stages) {
+    const Stage stage = WithoutEmptyReduction(declared);
+    Buffer running_best;
+    if (IsArg(stage.reduce)) {
+      running_best =
+          MakeBuffer(absl::StrCat(stage.output->name, ".best"), stage.value->dtype, stage.output->shape);
+      allocated.push_back(running_best);
+    }
+    if (!is_output(stage.output)) allocated.push_back(stage.output);
+    nests.push_back(BuildStage(stage, std::move(running_best)));
+  }
+  function.body = MakeSeq(std::move(nests));
+  for (auto buffer = allocated.rbegin(); buffer != allocated.rend(); ++buffer) {
+    function.body = std::make_shared<Alloc>(*buffer, std::move(function.body));
+  }
+  return function;
+}
+
+}  // namespace mycc

@@ -1,0 +1,88 @@
+#include "codegen/ir/guards.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace mycc {
+namespace {
+
+bool IsAtLeastZero(const Linear& linear) {
+  const std::optional<Interval> range = RangeOf(FromLinear(linear));
+  return range && range->min >= 0;
+}
+
+// a - b + constant
+Linear Difference(const Expr& a, const Expr& b, int64_t constant) {
+  return ToLinear(Simplify(a - b + constant));
+}
+
+// The variable of an atom that takes all values of its range as the variable runs: v, v // c, v % c.
+const VarNode* FreeVar(const Expr& atom) {
+  if (atom->op == Op::kVar) return atom->var.get();
+  const bool divides = atom->op == Op::kFloorDiv || atom->op == Op::kMod;
+  return divides && atom->args[0]->op == Op::kVar && IsConstInt(atom->args[1]) ? atom->args[0]->var.get()
+                                                                               : nullptr;
+}
+
+}  // namespace
+
+void Guards::Assume(const Expr& condition, bool value) {
+  if (condition->op == Op::kNot) return Assume(condition->args[0], !value);
+  if (condition->op == (value ? Op::kAnd : Op::kOr)) {
+    Assume(condition->args[0], value);
+    return Assume(condition->args[1], value);
+  }
+  Guard guard{condition, {}};
+  if (condition->args.size() == 2 && condition->args[0]->dtype == DType::kI64) {
+    const Expr &a = condition->args[0], &b = condition->args[1];
+    if (condition->op == Op::kLt)
+      guard.at_least_zero.push_back(value ? Difference(b, a, -1) : Difference(a, b, 0));
+    if (condition->op == Op::kLe)
+      guard.at_least_zero.push_back(value ? Difference(b, a, 0) : Difference(a, b, -1));
+    if (condition->op == (value ? Op::kEq : Op::kNe)) {
+      guard.at_least_zero.push_back(Difference(a, b, 0));
+      guard.at_least_zero.push_back(Difference(b, a, 0));
+    }
+  }
+  guards_.push_back(std::move(guard));
+}
+
+void Guards::AssumeWithin(const Expr& index, const Expr& extent) {
+  guards_.push_back(Guard{index + extent, {ToLinear(index), Difference(extent, index, -1)}});
+}
+
+bool Guards::Mentions(const VarNode* var) const {
+  return std::any_of(guards_.begin(), guards_.end(),
+                     [var](const Guard& guard) { return UsesVar(guard.expr, var); });
+}
+
+bool Guards::AtLeastZero(const Linear& linear) const {
+  if (IsAtLeastZero(linear)) return true;
+  const Expr expr = FromLinear(linear);
+  for (const Guard& guard : guards_) {
+    for (const Linear& known : guard.at_least_zero) {
+      if (IsAtLeastZero(ToLinear(expr - FromLinear(known)))) return true;
+    }
+  }
+  return false;
+}
+
+bool Guards::ProvablyInside(const Expr& index, int64_t extent) const {
+  return AtLeastZero(ToLinear(index)) && AtLeastZero(ToLinear(IntConst(extent - 1) - index));
+}
+
+bool Guards::ProvablyEscapes(const Expr& index, int64_t extent) const {
+  const std::optional<Interval> range = RangeOf(index);
+  if (!range || extent == 0 || (range->min >= 0 && range->max < extent)) return false;
+  std::vector<const VarNode*> seen;
+  for (const auto& [atom, coefficient] : ToLinear(index).terms) {
+    const VarNode* var = FreeVar(atom);
+    if (var == nullptr || Mentions(var) || std::find(seen.begin(), seen.end(), var) != seen.end())
+      return false;
+    seen.push_back(var);
+  }
+  return true;
+}
+
+}  // namespace mycc

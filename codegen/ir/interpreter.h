@@ -1,0 +1,30 @@
+// The oracle: runs scheduled or lowered IR, slowly, exactly as stmt.h defines it.
+//
+// Memory starts poisoned: reading an element that was never written is an error, and so is an output left
+// unwritten. Indices are checked. Of a parallel loop (the outermost, where they nest) the iterations run in
+// an order drawn from `seed`, and touching an element that another iteration writes is an error. argmax and
+// argmin take the lowest position of the best value in any loop order; NaN is better than any number.
+//
+// Roles run as coroutines, interleaved by `seed`. Accesses of different roles, and of asynchronous copies, to
+// one element must be ordered by barriers or groups (and by a fence before a copy from ordinarily written
+// memory): what is not is reported as a race in every interleaving, not in unlucky ones alone. Further
+// errors: a barrier nobody completes (a deadlock), an arrival or a copy that could belong to either of two
+// phases, a wait for a phase that is past, an asynchronous copy that nothing waits for.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "codegen/ir/function.h"
+#include "codegen/workload/reference.h"
+
+namespace mycc {
+
+// Inputs (const ones as declared, not packed) in declared order; returns the outputs. Errors: InvalidArgument
+// for inputs that do not match the parameters, FailedPrecondition naming element, statement and loop
+// variables for everything above.
+absl::StatusOr<std::vector<NDArray>> RunFunction(const Function& function, const std::vector<NDArray>& inputs,
+                                                 uint64_t seed = 0);
+
+}  // namespace mycc

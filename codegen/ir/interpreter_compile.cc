@@ -1,0 +1,398 @@
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+
+#include "absl/strings/str_cat.h"
+#include "codegen/ir/interpreter_program.h"
+
+namespace mycc::interpreter {
+namespace {
+
+class Compiler {
+ public:
+  absl::StatusOr<Program> Run(const Function& function) {
+    for (const Param& param : function.params) AddMemory(param.buffer, param.kind != ParamKind::kOutput);
+    Statement(function.body);
+    Emit({.code = Code::kEnd});
+    if (!status_.ok()) return status_;
+    return std::move(program_);
+  }
+
+ private:
+  // Keeps the first error; compiling goes on with register, memory or list 0, and the program is never run.
+  int Fail(const std::string& what) {
+    if (status_.ok()) {
+      const std::string where = site_ < 0 ? "" : absl::StrCat(" in ", StmtName(program_.sites[site_].stmt));
+      status_ = absl::FailedPreconditionError(absl::StrCat("interpreter: ", what, where));
+    }
+    return 0;
+  }
+
+  int64_t Here() const { return static_cast<int64_t>(program_.code.size()); }
+  int64_t Emit(const Instr& instr) {
+    program_.code.push_back(instr);
+    program_.site_of.push_back(site_);
+    return Here() - 1;
+  }
+  // Makes a forward jump end here.
+  void Land(int64_t jump) { program_.code[jump].imm = Here(); }
+  void Land(const std::vector<int64_t>& jumps) {
+    for (const int64_t jump : jumps) Land(jump);
+  }
+
+  int NewRegister(Scalar initial = {}) {
+    program_.registers.push_back(initial);
+    return static_cast<int>(program_.registers.size()) - 1;
+  }
+  int ConstantRegister(int64_t value) {
+    Scalar scalar;
+    scalar.i = value;
+    return NewRegister(scalar);
+  }
+  int List(const std::vector<int>& registers) {
+    const int first = static_cast<int>(program_.operands.size());
+    program_.operands.insert(program_.operands.end(), registers.begin(), registers.end());
+    return first;
+  }
+
+  int AddMemory(const Buffer& buffer, bool read_only) {
+    program_.memories.push_back(MemorySlot{buffer, read_only});
+    return memories_[buffer.get()] = static_cast<int>(program_.memories.size()) - 1;
+  }
+  int MemoryOf(const Buffer& buffer, bool write) {
+    const auto it = memories_.find(buffer.get());
+    if (it == memories_.end())
+      return Fail(absl::StrCat("buffer ", buffer->name, " is used outside its scope"));
+    if (write && program_.memories[it->second].read_only)
+      return Fail(absl::StrCat("input ", buffer->name, " is written"));
+    return it->second;
+  }
+
+  // Each returns the register that will hold the value.
+  int Expression(const ExprNode& expr) {
+    switch (expr.op) {
+      case Op::kConst:
+        return NewRegister(expr.value);
+      case Op::kVar: {
+        const auto it = variables_.find(expr.var.get());
+        if (it != variables_.end()) return it->second;
+        return Fail(absl::StrCat("variable ", expr.var->name, " is used outside its loop"));
+      }
+      case Op::kLoad: {
+        const int indices = List(Expressions(expr.args));
+        const int dst = NewRegister();
+        Emit({.code = Code::kLoad, .dst = dst, .a = MemoryOf(expr.buffer, /*write=*/false), .b = indices});
+        return dst;
+      }
+      case Op::kSelect:
+        return Select(expr);
+      default:
+        return Operation(expr);
+    }
+  }
+  std::vector<int> Expressions(const std::vector<Expr>& exprs) {
+    std::vector<int> registers;
+    registers.reserve(exprs.size());
+    for (const Expr& expr : exprs) registers.push_back(Expression(*expr));
+    return registers;
+  }
+
+  // The arm not taken is jumped over, reads and all.
+  int Select(const ExprNode& expr) {
+    const int dst = NewRegister();
+    const int64_t to_else = Emit({.code = Code::kJumpIfZero, .a = Expression(*expr.args[0])});
+    Emit({.code = Code::kMove, .dst = dst, .a = Expression(*expr.args[1])});
+    const int64_t to_end = Emit({.code = Code::kJump});
+    Land(to_else);
+    Emit({.code = Code::kMove, .dst = dst, .a = Expression(*expr.args[2])});
+    Land(to_end);
+    return dst;
+  }
+
+  static Code CodeOf(const ExprNode& expr) {
+    if (expr.args[0]->dtype == DType::kI64) {
+      switch (expr.op) {
+        case Op::kAdd:
+          return Code::kAddIndex;
+        case Op::kSub:
+          return Code::kSubIndex;
+        case Op::kMul:
+          return Code::kMulIndex;
+        case Op::kLt:
+          return Code::kLessIndex;
+        case Op::kLe:
+          return Code::kLessEqualIndex;
+        default:
+          return Code::kEvaluate;
+      }
+    }
+    if (expr.dtype == DType::kF32 && expr.op == Op::kAdd) return Code::kAddF32;
+    if (expr.dtype == DType::kF32 && expr.op == Op::kMul) return Code::kMulF32;
+    return Code::kEvaluate;
+  }
+
+  int Operation(const ExprNode& expr) {
+    const int a = Expression(*expr.args[0]);
+    const int b = expr.args.size() > 1 ? Expression(*expr.args[1]) : a;
+    const int dst = NewRegister();
+    Emit({.code = CodeOf(expr),
+          .op = expr.op,
+          .dtype = expr.dtype,
+          .operand = expr.args[0]->dtype,
+          .dst = dst,
+          .a = a,
+          .b = b});
+    return dst;
+  }
+
+  void Statement(const Stmt& stmt) {
+    const int outer_site = site_;
+    program_.sites.push_back(Site{stmt, loops_in_scope_});
+    site_ = static_cast<int>(program_.sites.size()) - 1;
+    switch (stmt->kind) {
+      case StmtKind::kSeq:
+        for (const Stmt& part : As<Seq>(stmt).stmts) Statement(part);
+        break;
+      case StmtKind::kFor:
+        ForStatement(As<For>(stmt));
+        break;
+      case StmtKind::kIf:
+        IfStatement(As<If>(stmt));
+        break;
+      case StmtKind::kAlloc:
+        AllocStatement(As<Alloc>(stmt));
+        break;
+      case StmtKind::kBlock:
+        BlockStatement(As<Block>(stmt));
+        break;
+      case StmtKind::kStore:
+        StoreStatement(As<Store>(stmt));
+        break;
+      case StmtKind::kMma:
+        MmaStatement(As<Mma>(stmt));
+        break;
+      case StmtKind::kCopy:
+        CopyStatement(As<Copy>(stmt));
+        break;
+      case StmtKind::kRoles:
+        RolesStatement(As<Roles>(stmt));
+        break;
+      case StmtKind::kArrive: {
+        const int group = GroupOf("arrive");
+        Emit({.code = Code::kArrive, .a = Expression(*As<Arrive>(stmt).barrier), .imm = group});
+        break;
+      }
+      case StmtKind::kWait: {
+        const int group = GroupOf("wait"), barrier = Expression(*As<Wait>(stmt).barrier);
+        Emit({.code = Code::kWait, .a = barrier, .b = Expression(*As<Wait>(stmt).phase), .imm = group});
+        break;
+      }
+      case StmtKind::kCommitGroup:
+        Emit({.code = Code::kCommitGroup});
+        break;
+      case StmtKind::kWaitGroup:
+        Emit({.code = Code::kWaitGroup, .imm = As<WaitGroup>(stmt).pending});
+        break;
+      case StmtKind::kFence:
+        Emit({.code = Code::kFence});
+        break;
+    }
+    site_ = outer_site;
+  }
+
+  int GroupOf(const char* what) {
+    return group_ ? *group_ : Fail(absl::StrCat(what, " of a barrier outside roles"));
+  }
+
+  void ForStatement(const For& loop) {
+    const int extent = Expression(*loop.extent), variable = NewRegister();
+    const int index = static_cast<int>(program_.loops.size());
+    program_.loops.push_back(
+        Loop{loop.var->name, variable, extent, loop.var->extent, loop.loop_kind == LoopKind::kParallel});
+    if (group_ && loop.loop_kind == LoopKind::kParallel) Fail("a parallel loop inside roles");
+    const int64_t enter = Emit({.code = Code::kLoopEnter, .a = index});
+    const int64_t body = Here();
+    if (!variables_.emplace(loop.var.get(), variable).second)
+      Fail(absl::StrCat("loop ", loop.var->name, " is inside itself"));
+    loops_in_scope_.emplace_back(loop.var->name, variable);
+    Statement(loop.body);
+    loops_in_scope_.pop_back();
+    variables_.erase(loop.var.get());
+    Emit({.code = Code::kLoopNext, .a = index, .imm = body});
+    Land(enter);
+  }
+
+  void IfStatement(const If& branch) {
+    const int64_t to_else = Emit({.code = Code::kJumpIfZero, .a = Expression(*branch.condition)});
+    Statement(branch.then);
+    if (!branch.otherwise) return Land(to_else);
+    const int64_t to_end = Emit({.code = Code::kJump});
+    Land(to_else);
+    Statement(branch.otherwise);
+    Land(to_end);
+  }
+
+  void AllocStatement(const Alloc& alloc) {
+    if (memories_.contains(alloc.buffer.get()))
+      Fail(absl::StrCat("buffer ", alloc.buffer->name, " is allocated inside itself"));
+    Emit({.code = Code::kAlloc, .a = AddMemory(alloc.buffer, /*read_only=*/false)});
+    Statement(alloc.body);
+    memories_.erase(alloc.buffer.get());
+  }
+
+  void StoreStatement(const Store& store) {
+    const int memory = MemoryOf(store.buffer, /*write=*/true);
+    const int indices = List(Expressions(store.indices));
+    Emit({.code = Code::kStore, .a = memory, .b = indices, .c = Expression(*store.value)});
+  }
+
+  // The bindings, then the instance, which is jumped over as soon as a binding is outside its domain.
+  void BlockStatement(const Block& block) {
+    std::vector<int64_t> exits;
+    std::vector<int> bindings, reduce;
+    for (const IterVar& iter : block.iters) {
+      bindings.push_back(Expression(*iter.binding));
+      if (iter.reduce) reduce.push_back(bindings.back());
+      if (iter.binding->op == Op::kVar && iter.binding->var->extent <= iter.var->extent) continue;
+      const int extent = ConstantRegister(iter.var->extent);
+      exits.push_back(Emit({.code = Code::kJumpIfOutside, .a = bindings.back(), .b = extent}));
+    }
+    for (size_t i = 0; i < bindings.size(); ++i) variables_[block.iters[i].var.get()] = bindings[i];
+    if (block.reduce == ReduceOp::kArgMax || block.reduce == ReduceOp::kArgMin) {
+      ArgReduction(block, reduce);
+    } else {
+      PlainInstance(block, reduce);
+    }
+    for (const IterVar& iter : block.iters) variables_.erase(iter.var.get());
+    Land(exits);
+  }
+
+  // Jumps taken when any of the registers is not zero.
+  std::vector<int64_t> UnlessFirst(const std::vector<int>& reduce) {
+    std::vector<int64_t> jumps;
+    jumps.reserve(reduce.size());
+    for (const int reg : reduce) jumps.push_back(Emit({.code = Code::kJumpIfNonZero, .a = reg}));
+    return jumps;
+  }
+
+  void PlainInstance(const Block& block, const std::vector<int>& reduce) {
+    const int memory = MemoryOf(block.out, /*write=*/true);
+    const int indices = List(Expressions(block.indices));
+    if (block.reduce == ReduceOp::kNone) {
+      Emit({.code = Code::kStore, .a = memory, .b = indices, .c = Expression(*block.value)});
+      return;
+    }
+    if (block.init) {
+      const std::vector<int64_t> later = UnlessFirst(reduce);
+      const int identity = NewRegister(ReduceIdentity(block.reduce, block.out->dtype)->value);
+      Emit({.code = Code::kStore, .a = memory, .b = indices, .c = identity});
+      Land(later);
+    }
+    const int value = Expression(*block.value);
+    Emit({.code = Code::kReduce,
+          .dtype = block.out->dtype,
+          .a = memory,
+          .b = indices,
+          .c = value,
+          .imm = static_cast<int64_t>(block.reduce)});
+  }
+
+  void ArgReduction(const Block& block, const std::vector<int>& reduce) {
+    if (reduce.size() != 1 || !block.arg_value) {
+      Fail("argmax and argmin need one reduction variable and a buffer of running best values");
+      return;
+    }
+    const int out = MemoryOf(block.out, /*write=*/true), best = MemoryOf(block.arg_value, /*write=*/true);
+    std::vector<int> list = Expressions(block.indices);
+    list.push_back(reduce[0]);
+    const int indices = List(list), value = Expression(*block.value);
+    std::vector<int64_t> done;
+    if (block.init) {
+      const std::vector<int64_t> later = UnlessFirst(reduce);
+      Emit({.code = Code::kStore, .a = out, .b = indices, .c = reduce[0]});
+      Emit({.code = Code::kStore, .a = best, .b = indices, .c = value});
+      done.push_back(Emit({.code = Code::kJump}));
+      Land(later);
+    }
+    Emit({.code = Code::kArgReduce,
+          .dtype = block.arg_value->dtype,
+          .dst = best,
+          .a = out,
+          .b = indices,
+          .c = value,
+          .imm = static_cast<int64_t>(block.reduce)});
+    Land(done);
+  }
+
+  View ViewOf(const TileView& view, bool write) {
+    return View{MemoryOf(view.buffer, write), List(Expressions(view.indices)), view.row_stride,
+                view.col_stride};
+  }
+
+  void MmaStatement(const Mma& mma) {
+    const View acc = ViewOf(mma.acc, /*write=*/true), a = ViewOf(mma.a, false), b = ViewOf(mma.b, false);
+    program_.tiles.push_back(Tile{.views = {acc, a, b}, .m = mma.m, .n = mma.n, .k = mma.k});
+    Emit({.code = Code::kMma, .a = static_cast<int32_t>(program_.tiles.size()) - 1});
+  }
+
+  void CopyStatement(const Copy& copy) {
+    if (copy.dst.buffer->dtype != copy.src.buffer->dtype) Fail("copy between types");
+    Tile tile{.views = {ViewOf(copy.dst, /*write=*/true), ViewOf(copy.src, false), {}},
+              .m = copy.rows,
+              .n = copy.cols,
+              .k = 1};
+    tile.async = copy.async;
+    if (copy.barrier) {
+      if (!copy.async) Fail("a copy that is not asynchronous signals a barrier");
+      tile.group = GroupOf("signal");
+      tile.barrier = Expression(*copy.barrier);
+    }
+    program_.concurrent |= copy.async;
+    program_.tiles.push_back(tile);
+    Emit({.code = Code::kCopy, .a = static_cast<int32_t>(program_.tiles.size()) - 1});
+  }
+
+  void RolesStatement(const Roles& roles) {
+    if (group_) Fail("roles inside roles");
+    group_ = static_cast<int>(program_.groups.size());
+    program_.groups.push_back(RoleGroup{{}, roles.barrier_counts, program_.num_barriers});
+    program_.num_barriers += static_cast<int>(roles.barrier_counts.size());
+    program_.num_agents = std::max(program_.num_agents, 1 + static_cast<int>(roles.roles.size()));
+    program_.concurrent = true;
+    Emit({.code = Code::kRoles, .a = *group_});
+    const int64_t past_roles = Emit({.code = Code::kJump});
+    for (const Roles::Role& role : roles.roles) {
+      program_.groups[*group_].roles.push_back(RoleGroup::Role{role.name, Here()});
+      Statement(role.body);
+      Emit({.code = Code::kEnd});
+    }
+    Land(past_roles);
+    group_.reset();
+  }
+
+  absl::Status status_;
+  Program program_;
+  std::unordered_map<const VarNode*, int> variables_;    // in scope, and their registers
+  std::unordered_map<const BufferNode*, int> memories_;  // in scope, and their slots
+  std::vector<std::pair<std::string, int>> loops_in_scope_;
+  std::optional<int> group_;  // of the roles around
+  int site_ = -1;
+};
+
+}  // namespace
+
+absl::StatusOr<Program> Compile(const Function& function) { return Compiler().Run(function); }
+
+std::string DescribeSite(const Program& program, int64_t pc, const std::vector<Scalar>& registers) {
+  if (program.site_of[pc] < 0) return "the function";
+  const Site& site = program.sites[program.site_of[pc]];
+  std::string text = StmtName(site.stmt);
+  const char* separator = " at ";
+  for (const auto& [name, reg] : site.variables) {
+    absl::StrAppend(&text, separator, name, "=", registers[reg].i);
+    separator = ", ";
+  }
+  return text;
+}
+
+}  // namespace mycc::interpreter

@@ -1,0 +1,365 @@
+#include "codegen/ir/interpreter_machine.h"
+
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "codegen/expr/eval.h"
+
+namespace mycc::interpreter {
+
+uint64_t Random::Next() {
+  state_ += 0x9e3779b97f4a7c15u;
+  uint64_t z = state_;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return z ^ (z >> 31);
+}
+
+Machine::Machine(const Program& program, uint64_t seed)
+    : program_(program), random_(seed), registers_(program.registers), loops_(program.loops.size()) {
+  const int components = program.concurrent ? 2 * program.num_agents + program.num_barriers : 0;
+  memories_.reserve(program.memories.size());
+  for (const MemorySlot& slot : program.memories) memories_.emplace_back(slot.buffer, components);
+  agents_.resize(program.num_agents);
+  for (int i = 0; i < program.num_agents; ++i) {
+    agents_[i].agent = i;
+    agents_[i].clock.resize(components);
+    if (components != 0) agents_[i].clock[i] = 1;
+    accessors_.push_back(&agents_[i]);
+  }
+  barriers_.resize(program.num_barriers);
+  for (Barrier& barrier : barriers_) {
+    barrier.open.resize(components);
+    barrier.known.resize(components);
+  }
+}
+
+absl::Status Machine::Run() {
+  Execute(agents_[0]);
+  return status_;
+}
+
+Machine::State Machine::Fail(const Agent& agent, const std::string& what) {
+  const std::string role = agent.name.empty() ? "" : absl::StrCat(" of role ", agent.name);
+  status_ = absl::FailedPreconditionError(
+      absl::StrCat("interpreter: ", what, "; in ", DescribeSite(program_, agent.pc, registers_), role));
+  return State::kFailed;
+}
+
+Machine::State Machine::FailAccess(const Agent& agent, const Memory& memory, int64_t flat,
+                                   const char* fault) {
+  std::vector<int64_t> indices(memory.rank());
+  for (int d = memory.rank() - 1; d >= 0; --d) {
+    indices[d] = flat % memory.dim(d);
+    flat /= memory.dim(d);
+  }
+  return Fail(agent, absl::StrCat(memory.buffer().name, "[", absl::StrJoin(indices, ","), "] ", fault));
+}
+
+Machine::State Machine::FailRange(const Agent& agent, const Memory& memory, int list) {
+  std::vector<int64_t> indices(memory.rank());
+  for (int d = 0; d < memory.rank(); ++d) indices[d] = registers_[program_.operands[list + d]].i;
+  return Fail(agent, absl::StrCat(memory.buffer().name, "[", absl::StrJoin(indices, ","),
+                                  "] is out of range: the shape is [",
+                                  absl::StrJoin(memory.buffer().shape, ","), "]"));
+}
+
+int64_t Machine::Flat(const Memory& memory, int list) const {
+  int64_t flat = 0;
+  const int rank = memory.rank();
+  const int* operands = program_.operands.data() + list;
+  for (int d = 0; d < rank; ++d) {
+    const int64_t index = registers_[operands[d]].i, extent = memory.dim(d);
+    if (index < 0 || index >= extent) return -1;
+    flat = flat * extent + index;
+  }
+  return flat;
+}
+
+int64_t Machine::InView(const Memory& memory, const View& view, int64_t base, int64_t p, int64_t q) {
+  const int64_t flat = base + p * view.row_stride + q * view.col_stride;
+  return flat >= 0 && flat < memory.size() ? flat : -1;
+}
+
+Machine::State Machine::Load(Agent& agent, const Instr& instr) {
+  Memory& memory = memories_[instr.a];
+  const int64_t flat = Flat(memory, instr.b);
+  if (flat < 0) return FailRange(agent, memory, instr.b);
+  const char* fault = memory.Read(flat, agent, &registers_[instr.dst]);
+  return fault ? FailAccess(agent, memory, flat, fault) : State::kRunning;
+}
+
+Machine::State Machine::Store(Agent& agent, int slot, int list, Scalar value) {
+  Memory& memory = memories_[slot];
+  const int64_t flat = Flat(memory, list);
+  if (flat < 0) return FailRange(agent, memory, list);
+  const char* fault = memory.Write(flat, agent, value);
+  return fault ? FailAccess(agent, memory, flat, fault) : State::kRunning;
+}
+
+Machine::State Machine::Reduce(Agent& agent, const Instr& instr) {
+  Memory& memory = memories_[instr.a];
+  const int64_t flat = Flat(memory, instr.b);
+  if (flat < 0) return FailRange(agent, memory, instr.b);
+  Scalar accumulator;
+  const char* fault = memory.Read(flat, agent, &accumulator);
+  if (!fault) {
+    const ReduceOp op = static_cast<ReduceOp>(instr.imm);
+    if (op == ReduceOp::kSum && instr.dtype == DType::kF32) {
+      accumulator.f = static_cast<float>(accumulator.f + registers_[instr.c].f);
+    } else {
+      accumulator = EvaluateReduce(op, instr.dtype, accumulator, registers_[instr.c]);
+    }
+    fault = memory.Write(flat, agent, accumulator);
+  }
+  return fault ? FailAccess(agent, memory, flat, fault) : State::kRunning;
+}
+
+namespace {
+
+// Whether (value, at) goes before (best, best_at): better, or as good and earlier. NaN is better than any
+// number.
+bool IsBetter(ReduceOp op, DType dtype, Scalar value, int64_t at, Scalar best, int64_t best_at) {
+  if (IsFloat(dtype)) {
+    const bool value_nan = std::isnan(value.f), best_nan = std::isnan(best.f);
+    if (value_nan || best_nan) return value_nan && (!best_nan || at < best_at);
+    if (value.f == best.f) return at < best_at;
+    return (op == ReduceOp::kArgMax) == (value.f > best.f);
+  }
+  if (value.i == best.i) return at < best_at;
+  return (op == ReduceOp::kArgMax) == (value.i > best.i);
+}
+
+}  // namespace
+
+Machine::State Machine::ArgReduce(Agent& agent, const Instr& instr) {
+  Memory &positions = memories_[instr.a], &values = memories_[instr.dst];
+  const int64_t flat = Flat(positions, instr.b);
+  if (flat < 0) return FailRange(agent, positions, instr.b);
+  Scalar position, best;
+  if (const char* fault = positions.Read(flat, agent, &position))
+    return FailAccess(agent, positions, flat, fault);
+  if (const char* fault = values.Read(flat, agent, &best)) return FailAccess(agent, values, flat, fault);
+  const Scalar at = registers_[program_.operands[instr.b + positions.rank()]], value = registers_[instr.c];
+  if (!IsBetter(static_cast<ReduceOp>(instr.imm), instr.dtype, value, at.i, best, position.i))
+    return State::kRunning;
+  if (const char* fault = positions.Write(flat, agent, at)) return FailAccess(agent, positions, flat, fault);
+  if (const char* fault = values.Write(flat, agent, value)) return FailAccess(agent, values, flat, fault);
+  return State::kRunning;
+}
+
+Machine::State Machine::Bases(const Agent& agent, const Tile& tile, int views, int64_t* bases) {
+  for (int v = 0; v < views; ++v) {
+    const Memory& memory = memories_[tile.views[v].memory];
+    bases[v] = Flat(memory, tile.views[v].indices);
+    if (bases[v] < 0) return FailRange(agent, memory, tile.views[v].indices);
+  }
+  return State::kRunning;
+}
+
+Machine::State Machine::ReadView(Agent& agent, const View& view, int64_t base, int64_t p, int64_t q,
+                                 Scalar* value) {
+  Memory& memory = memories_[view.memory];
+  const int64_t flat = InView(memory, view, base, p, q);
+  if (flat < 0)
+    return Fail(agent, absl::StrCat("element ", p, ",", q, " of the view of ", memory.buffer().name,
+                                    " is out of range"));
+  const char* fault = memory.Read(flat, agent, value);
+  return fault ? FailAccess(agent, memory, flat, fault) : State::kRunning;
+}
+
+Machine::State Machine::MmaElement(Agent& agent, const Tile& tile, const int64_t* bases, int64_t i,
+                                   int64_t j) {
+  const auto dtype_of = [&](int v) { return memories_[tile.views[v].memory].buffer().dtype; };
+  const DType dtype = dtype_of(0);
+  Scalar sum;
+  if (ReadView(agent, tile.views[0], bases[0], i, j, &sum) == State::kFailed) return State::kFailed;
+  for (int64_t k = 0; k < tile.k; ++k) {
+    Scalar a, b;
+    if (ReadView(agent, tile.views[1], bases[1], i, k, &a) == State::kFailed) return State::kFailed;
+    if (ReadView(agent, tile.views[2], bases[2], k, j, &b) == State::kFailed) return State::kFailed;
+    const Scalar factors[] = {ConvertScalar(dtype, dtype_of(1), a), ConvertScalar(dtype, dtype_of(2), b)};
+    const Scalar terms[] = {sum, EvaluateOp(Op::kMul, dtype, dtype, factors)};
+    sum = EvaluateOp(Op::kAdd, dtype, dtype, terms);
+  }
+  Memory& memory = memories_[tile.views[0].memory];
+  const int64_t flat = InView(memory, tile.views[0], bases[0], i, j);
+  const char* fault = memory.Write(flat, agent, sum);
+  return fault ? FailAccess(agent, memory, flat, fault) : State::kRunning;
+}
+
+Machine::State Machine::Mma(Agent& agent, const Tile& tile) {
+  int64_t bases[3] = {};
+  if (Bases(agent, tile, 3, bases) == State::kFailed) return State::kFailed;
+  for (int64_t i = 0; i < tile.m; ++i) {
+    for (int64_t j = 0; j < tile.n; ++j) {
+      if (MmaElement(agent, tile, bases, i, j) == State::kFailed) return State::kFailed;
+    }
+  }
+  return State::kRunning;
+}
+
+Machine::State Machine::Copy(Agent& agent, const Tile& tile) {
+  int64_t bases[2] = {};
+  if (Bases(agent, tile, 2, bases) == State::kFailed) return State::kFailed;
+  Memory& to = memories_[tile.views[0].memory];
+  for (int64_t i = 0; i < tile.m; ++i) {
+    for (int64_t j = 0; j < tile.n; ++j) {
+      Scalar value;
+      if (ReadView(agent, tile.views[1], bases[1], i, j, &value) == State::kFailed) return State::kFailed;
+      const int64_t flat = InView(to, tile.views[0], bases[0], i, j);
+      if (flat < 0)
+        return Fail(agent, absl::StrCat("element ", i, ",", j, " of the view of ", to.buffer().name,
+                                        " is out of range"));
+      if (const char* fault = to.Write(flat, agent, value)) return FailAccess(agent, to, flat, fault);
+    }
+  }
+  return State::kRunning;
+}
+
+void Machine::BeginIteration(Agent& agent, const Loop& loop, LoopState& state) {
+  registers_[loop.variable].i = loop.parallel ? state.order[state.position] : state.position;
+  // Of nested parallel loops, the outermost one's iterations are told apart.
+  if (loop.parallel && state.outermost) agent.iteration = ++last_iteration_;
+}
+
+Machine::State Machine::EnterLoop(Agent& agent, const Instr& instr) {
+  const Loop& loop = program_.loops[instr.a];
+  LoopState& state = loops_[instr.a];
+  state.position = 0;
+  state.extent = registers_[loop.extent].i;
+  if (state.extent > loop.max_extent) {
+    return Fail(agent, absl::StrCat("loop ", loop.name, " of ", state.extent,
+                                    " iterations: its variable's range is ", loop.max_extent));
+  }
+  if (state.extent <= 0) {
+    agent.pc = instr.imm;
+    return State::kRunning;
+  }
+  if (loop.parallel) {
+    state.order.resize(state.extent);
+    std::iota(state.order.begin(), state.order.end(), 0);
+    for (int64_t i = state.extent - 1; i > 0; --i)
+      std::swap(state.order[i], state.order[random_.Below(i + 1)]);
+    state.outermost = agent.iteration == 0;
+    if (state.outermost) agent.first_iteration = last_iteration_ + 1;
+  }
+  BeginIteration(agent, loop, state);
+  ++agent.pc;
+  return State::kRunning;
+}
+
+void Machine::NextIteration(Agent& agent, const Instr& instr) {
+  const Loop& loop = program_.loops[instr.a];
+  LoopState& state = loops_[instr.a];
+  if (++state.position < state.extent) {
+    BeginIteration(agent, loop, state);
+    agent.pc = instr.imm;
+    return;
+  }
+  if (loop.parallel && state.outermost) {
+    agent.iteration = 0;
+    agent.first_iteration = std::numeric_limits<uint32_t>::max();
+  }
+  ++agent.pc;
+}
+
+Machine::State Machine::Execute(Agent& agent) {
+  Scalar* const r = registers_.data();
+  State state = State::kRunning;
+  while (state == State::kRunning) {
+    const Instr& instr = program_.code[agent.pc];
+    switch (instr.code) {
+      case Code::kEvaluate: {
+        const Scalar args[] = {r[instr.a], r[instr.b]};
+        r[instr.dst] = EvaluateOp(instr.op, instr.dtype, instr.operand, args);
+        break;
+      }
+      // Index arithmetic wraps, as all integer arithmetic of the language.
+      case Code::kAddIndex:
+        r[instr.dst].i =
+            static_cast<int64_t>(static_cast<uint64_t>(r[instr.a].i) + static_cast<uint64_t>(r[instr.b].i));
+        break;
+      case Code::kSubIndex:
+        r[instr.dst].i =
+            static_cast<int64_t>(static_cast<uint64_t>(r[instr.a].i) - static_cast<uint64_t>(r[instr.b].i));
+        break;
+      case Code::kMulIndex:
+        r[instr.dst].i =
+            static_cast<int64_t>(static_cast<uint64_t>(r[instr.a].i) * static_cast<uint64_t>(r[instr.b].i));
+        break;
+      case Code::kLessIndex:
+        r[instr.dst].i = r[instr.a].i < r[instr.b].i;
+        break;
+      case Code::kLessEqualIndex:
+        r[instr.dst].i = r[instr.a].i <= r[instr.b].i;
+        break;
+      // Both operands are floats: a double holds their sum and product closely enough to round as the float
+      // operation does.
+      case Code::kAddF32:
+        r[instr.dst].f = static_cast<float>(r[instr.a].f + r[instr.b].f);
+        break;
+      case Code::kMulF32:
+        r[instr.dst].f = static_cast<float>(r[instr.a].f * r[instr.b].f);
+        break;
+      case Code::kMove:
+        r[instr.dst] = r[instr.a];
+        break;
+      case Code::kLoad:
+        state = Load(agent, instr);
+        break;
+      case Code::kJump:
+        agent.pc = instr.imm;
+        continue;
+      case Code::kJumpIfZero:
+        if (r[instr.a].i != 0) break;
+        agent.pc = instr.imm;
+        continue;
+      case Code::kJumpIfNonZero:
+        if (r[instr.a].i == 0) break;
+        agent.pc = instr.imm;
+        continue;
+      case Code::kJumpIfOutside:
+        if (r[instr.a].i >= 0 && r[instr.a].i < r[instr.b].i) break;
+        agent.pc = instr.imm;
+        continue;
+      case Code::kLoopEnter:
+        state = EnterLoop(agent, instr);
+        continue;
+      case Code::kLoopNext:
+        NextIteration(agent, instr);
+        continue;
+      case Code::kAlloc:
+        memories_[instr.a].Begin(agent);
+        break;
+      case Code::kStore:
+        state = Store(agent, instr.a, instr.b, r[instr.c]);
+        break;
+      case Code::kReduce:
+        state = Reduce(agent, instr);
+        break;
+      case Code::kArgReduce:
+        state = ArgReduce(agent, instr);
+        break;
+      case Code::kMma:
+        state = Mma(agent, program_.tiles[instr.a]);
+        break;
+      case Code::kCopy: {
+        const Tile& tile = program_.tiles[instr.a];
+        state = tile.async ? CopyAsync(agent, tile) : Copy(agent, tile);
+        break;
+      }
+      default:
+        state = Synchronise(agent, instr);
+        break;
+    }
+    if (state != State::kFailed && state != State::kBlocked) ++agent.pc;
+  }
+  return state;
+}
+
+}  // namespace mycc::interpreter

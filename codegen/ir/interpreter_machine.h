@@ -1,0 +1,126 @@
+// Runs a compiled program: one instruction counter for the function and one for each role, over shared
+// registers and memory. Thread rule: thread-compatible; one Machine runs once.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "codegen/ir/interpreter_memory.h"
+#include "codegen/ir/interpreter_program.h"
+
+namespace mycc::interpreter {
+
+// A small random generator (splitmix64): orders of parallel loops and of roles must not depend on the
+// standard library.
+class Random {
+ public:
+  explicit Random(uint64_t seed) : state_(seed) {}
+  uint64_t Next();
+  // Uniform in [0, bound), near enough. REQUIRES: bound > 0.
+  int64_t Below(int64_t bound) { return static_cast<int64_t>(Next() % static_cast<uint64_t>(bound)); }
+
+ private:
+  uint64_t state_;
+};
+
+class Machine {
+ public:
+  // REQUIRES: `program` outlives the machine.
+  Machine(const Program& program, uint64_t seed);
+
+  // Parameters are the first slots, in order; inputs are filled in before Run.
+  Memory& memory(int slot) { return memories_[slot]; }
+  absl::Status Run();
+
+ private:
+  enum class State { kRunning, kYielded, kBlocked, kEnded, kFailed };
+
+  // The function (number 0) or a role.
+  struct Agent : Accessor {
+    std::string name;
+    int64_t pc = 0;
+    int barrier = -1;  // waited for, when blocked
+    int64_t phase = 0;
+    uint32_t committed_groups = 0;
+    uint32_t last_copy_group = 0;  // the number of the group of its last asynchronous copy
+  };
+
+  struct LoopState {
+    int64_t position = 0;
+    int64_t extent = 0;
+    std::vector<int64_t> order;  // of a parallel loop
+    bool outermost = false;      // of parallel loops
+  };
+
+  struct Barrier {
+    int count = 0;
+    int arrived = 0;
+    uint32_t completed = 0;  // phases, since the machine started
+    uint32_t first = 0;      // `completed` when the current run of its roles began: their phase 0
+    uint32_t last_copy = 0;  // `completed` after the phase of the last copy that signals it
+    VectorClock open;        // what the arrivals and copies of the open phase bring
+    VectorClock known;       // what a wait for the last completed phase tells
+    int64_t phase() const { return static_cast<int64_t>(completed) - first; }
+  };
+
+  // Runs an agent until it ends, fails, blocks, or gives others a turn.
+  State Execute(Agent& agent);
+  State Fail(const Agent& agent, const std::string& what);
+  State FailAccess(const Agent& agent, const Memory& memory, int64_t flat, const char* fault);
+  State FailRange(const Agent& agent, const Memory& memory, int list);
+
+  // Row-major position; -1 when an index is out of range.
+  int64_t Flat(const Memory& memory, int list) const;
+  // The position of element (p, q) of a view whose first element is at `base`; -1 when out of range.
+  static int64_t InView(const Memory& memory, const View& view, int64_t base, int64_t p, int64_t q);
+
+  State Load(Agent& agent, const Instr& instr);
+  State Store(Agent& agent, int slot, int list, Scalar value);
+  State Reduce(Agent& agent, const Instr& instr);
+  State ArgReduce(Agent& agent, const Instr& instr);
+  State Mma(Agent& agent, const Tile& tile);
+  State MmaElement(Agent& agent, const Tile& tile, const int64_t* bases, int64_t i, int64_t j);
+  State Copy(Agent& agent, const Tile& tile);
+  // The positions of the views' first elements.
+  State Bases(const Agent& agent, const Tile& tile, int views, int64_t* bases);
+  State ReadView(Agent& agent, const View& view, int64_t base, int64_t p, int64_t q, Scalar* value);
+
+  // These set the agent's instruction counter.
+  State EnterLoop(Agent& agent, const Instr& instr);
+  void NextIteration(Agent& agent, const Instr& instr);
+  void BeginIteration(Agent& agent, const Loop& loop, LoopState& state);
+
+  // Roles and what they synchronise with: interpreter_pipeline.cc.
+  State Synchronise(Agent& agent, const Instr& instr);
+  State RunRoles(Agent& parent, const RoleGroup& group);
+  void Fork(Agent& parent, const RoleGroup& group);
+  State JoinRoles(Agent& parent, const RoleGroup& group);
+  State FailDeadlock(const Agent& parent, const RoleGroup& group, const std::vector<Agent*>& live);
+  State Arrive(Agent& agent, const Instr& instr);
+  State Wait(Agent& agent, const Instr& instr);
+  State CopyAsync(Agent& agent, const Tile& tile);
+  State CheckGroupsWaitedFor(const Agent& agent);
+  void WaitGroup(Agent& agent, int64_t pending);
+  // The barrier numbered by a register within a group; nullptr when there is none.
+  Barrier* BarrierAt(int reg, int64_t group);
+  int GroupChannel(const Agent& agent) const { return program_.num_agents + agent.agent; }
+  int BarrierChannel(const Barrier& barrier) const {
+    return 2 * program_.num_agents + static_cast<int>(&barrier - barriers_.data());
+  }
+
+  const Program& program_;
+  Random random_;
+  absl::Status status_;
+  std::vector<Scalar> registers_;
+  std::vector<Memory> memories_;
+  std::vector<LoopState> loops_;
+  std::vector<Agent> agents_;
+  std::vector<Accessor*> accessors_;  // of agents_
+  std::vector<Barrier> barriers_;
+  uint32_t last_iteration_ = 0;
+};
+
+}  // namespace mycc::interpreter

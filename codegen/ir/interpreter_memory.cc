@@ -1,0 +1,127 @@
+#include "codegen/ir/interpreter_memory.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace mycc::interpreter {
+namespace {
+
+constexpr const char* kUnwritten = "is read before it is written";
+constexpr const char* kParallelWrite = "was written by another iteration of the parallel loop";
+constexpr const char* kParallelRead = "was read by another iteration of the parallel loop";
+constexpr const char* kUnorderedWrite =
+    "races with a write of another role or of an asynchronous copy: no barrier or group orders them";
+constexpr const char* kUnorderedRead =
+    "races with a read of another role or of an asynchronous copy: no barrier or group orders them";
+constexpr const char* kUnfenced = "is copied asynchronously without a fence after the ordinary write to it";
+
+}  // namespace
+
+void Join(VectorClock* clock, const VectorClock& other) {
+  for (size_t i = 0; i < other.size(); ++i) (*clock)[i] = std::max((*clock)[i], other[i]);
+}
+
+bool Covers(const VectorClock& clock, const VectorClock& other) {
+  for (size_t i = 0; i < other.size(); ++i) {
+    if (clock[i] < other[i]) return false;
+  }
+  return true;
+}
+
+Memory::Memory(Buffer buffer, int components)
+    : buffer_(std::move(buffer)),
+      rank_(buffer_->rank()),
+      shape_(buffer_->shape.data()),
+      components_(components) {
+  elements_.resize(buffer_->num_elements());
+  if (components_ == 0) return;
+  last_writes_.resize(elements_.size());
+  last_reads_.resize(elements_.size() * components_);
+}
+
+void Memory::Begin(const Accessor& accessor) {
+  ++scope_;
+  first_iteration_ = accessor.iteration;
+}
+
+void Memory::Initialize(int64_t flat, Scalar value) {
+  elements_[flat].value = value;
+  elements_[flat].scope = scope_;
+}
+
+const char* Memory::CheckWriteBefore(int64_t flat, const Accessor& accessor) const {
+  const LastWrite& last = last_writes_[flat];
+  return accessor.clock[last.component] < last.time ? kUnorderedWrite : nullptr;
+}
+
+const char* Memory::CheckReadsBefore(int64_t flat, const Accessor& accessor) const {
+  const uint32_t* reads = &last_reads_[flat * components_];
+  for (size_t c = 0; c < components_; ++c) {
+    if (reads[c] > accessor.clock[c]) return kUnorderedRead;
+  }
+  return nullptr;
+}
+
+const char* Memory::ReadElement(int64_t flat, const Accessor& accessor, Scalar* value) {
+  Element& element = elements_[flat];
+  if (element.scope != scope_) return kUnwritten;
+  if (OfOtherIteration(element.writer, accessor)) return kParallelWrite;
+  if (accessor.iteration != element.reader) {
+    element.other_reader = element.reader;
+    element.reader = accessor.iteration;
+  }
+  *value = element.value;
+  return nullptr;
+}
+
+const char* Memory::WriteElement(int64_t flat, const Accessor& accessor, Scalar value) {
+  Element& element = elements_[flat];
+  if (OfOtherIteration(element.writer, accessor)) return kParallelWrite;
+  if (OfOtherIteration(element.reader, accessor) || OfOtherIteration(element.other_reader, accessor))
+    return kParallelRead;
+  element.value = value;
+  element.scope = scope_;
+  element.writer = accessor.iteration;
+  return nullptr;
+}
+
+const char* Memory::Read(int64_t flat, const Accessor& accessor, Scalar* value) {
+  if (components_ != 0) {
+    if (const char* fault = CheckWriteBefore(flat, accessor)) return fault;
+    last_reads_[flat * components_ + accessor.agent] = accessor.clock[accessor.agent];
+  }
+  return ReadElement(flat, accessor, value);
+}
+
+const char* Memory::Write(int64_t flat, const Accessor& accessor, Scalar value) {
+  if (components_ != 0) {
+    if (const char* fault = CheckWriteBefore(flat, accessor)) return fault;
+    if (const char* fault = CheckReadsBefore(flat, accessor)) return fault;
+    last_writes_[flat] = LastWrite{accessor.agent, accessor.clock[accessor.agent],
+                                   static_cast<uint32_t>(accessor.fences.size())};
+  }
+  return WriteElement(flat, accessor, value);
+}
+
+const char* Memory::CopyFrom(int64_t flat, const Accessor& accessor, const Completion& completion,
+                             Scalar* value) {
+  if (const char* fault = CheckWriteBefore(flat, accessor)) return fault;
+  const LastWrite& last = last_writes_[flat];
+  if (last.fence != kNeedsNoFence) {
+    const std::vector<uint32_t>& fences = (*completion.agents)[last.component]->fences;
+    const bool fenced = last.fence < fences.size() && fences[last.fence] <= accessor.clock[last.component];
+    if (!fenced) return kUnfenced;
+  }
+  last_reads_[flat * components_ + completion.channel] = completion.time;
+  return ReadElement(flat, accessor, value);
+}
+
+const char* Memory::CopyInto(int64_t flat, const Accessor& accessor, const Completion& completion,
+                             Scalar value) {
+  if (const char* fault = CheckWriteBefore(flat, accessor)) return fault;
+  if (const char* fault = CheckReadsBefore(flat, accessor)) return fault;
+  last_writes_[flat] = LastWrite{completion.channel, completion.time, kNeedsNoFence};
+  return WriteElement(flat, accessor, value);
+}
+
+}  // namespace mycc::interpreter

@@ -1,0 +1,104 @@
+// What the interpreter knows of each element of memory besides its value: whether it was written, by which
+// iteration of a parallel loop it was touched, and, in functions with roles or asynchronous copies, which
+// accesses are ordered before which.
+//
+// Order is kept with vector clocks: a clock has one component for each agent (the function, each role) and
+// one for each channel on which asynchronous copies complete (each barrier, each agent's groups). An access
+// is stamped with its component's time; it is ordered before another agent's access when that agent's clock
+// has reached the stamp. So a missing wait is found in every interleaving, not in unlucky ones alone. Thread
+// rule: thread-compatible.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "codegen/expr/buffer.h"
+
+namespace mycc::interpreter {
+
+using VectorClock = std::vector<uint32_t>;
+void Join(VectorClock* clock, const VectorClock& other);
+bool Covers(const VectorClock& clock, const VectorClock& other);
+
+// Who accesses memory, as far as memory cares.
+struct Accessor {
+  int agent = 0;
+  VectorClock clock;             // empty in functions without roles and asynchronous copies
+  std::vector<uint32_t> fences;  // this agent's time at each of its fences
+  // The current iteration of the outermost parallel loop around, and the first of that loop. Numbers are
+  // never used twice.
+  uint32_t iteration = 0;
+  uint32_t first_iteration = std::numeric_limits<uint32_t>::max();
+};
+
+// When an asynchronous copy is complete: for those whose clock has reached `time` of `channel`.
+struct Completion {
+  int channel;
+  uint32_t time;
+  const std::vector<Accessor*>* agents;  // all there are: their fences count
+};
+
+class Memory {
+ public:
+  // `components` of vector clocks; 0 for functions without roles and asynchronous copies.
+  Memory(Buffer buffer, int components);
+
+  const BufferNode& buffer() const { return *buffer_; }
+  int64_t size() const { return static_cast<int64_t>(elements_.size()); }
+  int rank() const { return rank_; }
+  int64_t dim(int d) const { return shape_[d]; }
+
+  // The buffer comes into being: uninitialised, and unknown to the parallel iterations before `accessor`'s.
+  void Begin(const Accessor& accessor);
+  // Fills in an input before the function starts.
+  void Initialize(int64_t flat, Scalar value);
+  bool IsWritten(int64_t flat) const { return elements_[flat].scope == scope_; }
+  Scalar Value(int64_t flat) const { return elements_[flat].value; }
+
+  // Ordinary accesses. They return what is wrong ("is read before it is written"), or nullptr when all is
+  // well.
+  const char* Read(int64_t flat, const Accessor& accessor, Scalar* value);
+  const char* Write(int64_t flat, const Accessor& accessor, Scalar value);
+
+  // The two ends of an asynchronous copy that `accessor` issues.
+  const char* CopyFrom(int64_t flat, const Accessor& accessor, const Completion& completion, Scalar* value);
+  const char* CopyInto(int64_t flat, const Accessor& accessor, const Completion& completion, Scalar value);
+
+ private:
+  struct Element {
+    Scalar value;
+    uint32_t scope = 0;  // which Begin it was last written under
+    // Iterations of parallel loops: the last to write, the last to read, and the last other one to read.
+    uint32_t writer = 0, reader = 0, other_reader = 0;
+  };
+  struct LastWrite {
+    int component = 0;
+    uint32_t time = 0;
+    uint32_t fence =
+        kNeedsNoFence;  // the number of the writer's fence that makes it visible to asynchronous copies
+  };
+  static constexpr uint32_t kNeedsNoFence = std::numeric_limits<uint32_t>::max();
+
+  bool OfOtherIteration(uint32_t tag, const Accessor& accessor) const {
+    return tag >= accessor.first_iteration && tag != accessor.iteration && tag >= first_iteration_;
+  }
+  // Whether what was done to the element before is ordered before the accessor now.
+  const char* CheckWriteBefore(int64_t flat, const Accessor& accessor) const;
+  const char* CheckReadsBefore(int64_t flat, const Accessor& accessor) const;
+  // The accesses themselves, with the checks that need no clocks.
+  const char* ReadElement(int64_t flat, const Accessor& accessor, Scalar* value);
+  const char* WriteElement(int64_t flat, const Accessor& accessor, Scalar value);
+
+  Buffer buffer_;
+  int rank_;
+  const int64_t* shape_;  // of the buffer
+  size_t components_;
+  uint32_t scope_ = 0;
+  uint32_t first_iteration_ = 0;
+  std::vector<Element> elements_;
+  std::vector<LastWrite> last_writes_;  // by element; empty without components
+  std::vector<uint32_t> last_reads_;    // by element and component
+};
+
+}  // namespace mycc::interpreter

@@ -1,0 +1,204 @@
+// Roles, barriers, groups and asynchronous copies.
+//
+// A copy moves its data at once, but its two ends are stamped with the time at which it completes; whoever
+// touches them without having waited is told of a race, in every order of the roles. That is stricter than
+// completing late and comparing values.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "codegen/ir/interpreter_machine.h"
+
+namespace mycc::interpreter {
+
+Machine::State Machine::Synchronise(Agent& agent, const Instr& instr) {
+  State state = State::kRunning;
+  switch (instr.code) {
+    case Code::kRoles:
+      return RunRoles(agent, program_.groups[instr.a]);
+    case Code::kArrive:
+      state = Arrive(agent, instr);
+      break;
+    case Code::kWait:
+      state = Wait(agent, instr);
+      break;
+    case Code::kCommitGroup:
+      ++agent.committed_groups;
+      break;
+    case Code::kWaitGroup:
+      WaitGroup(agent, instr.imm);
+      break;
+    case Code::kFence:
+      if (program_.concurrent) agent.fences.push_back(agent.clock[agent.agent]);
+      break;
+    default: {
+      const State groups = CheckGroupsWaitedFor(agent);
+      return groups == State::kRunning ? State::kEnded : groups;
+    }
+  }
+  // Roles take turns at random, at the points where the order of roles can matter.
+  const bool yield = state == State::kRunning && agent.agent != 0 && random_.Below(2) == 0;
+  return yield ? State::kYielded : state;
+}
+
+Machine::State Machine::RunRoles(Agent& parent, const RoleGroup& group) {
+  Fork(parent, group);
+  std::vector<Agent*> live;
+  for (size_t i = 0; i < group.roles.size(); ++i) live.push_back(&agents_[i + 1]);
+  std::vector<Agent*> ready;
+  while (!live.empty()) {
+    ready.clear();
+    for (Agent* agent : live) {
+      if (agent->barrier < 0 || barriers_[agent->barrier].phase() > agent->phase) ready.push_back(agent);
+    }
+    if (ready.empty()) return FailDeadlock(parent, group, live);
+    Agent* agent = ready[random_.Below(static_cast<int64_t>(ready.size()))];
+    const State state = Execute(*agent);
+    if (state == State::kFailed) return state;
+    if (state == State::kEnded) std::erase(live, agent);
+  }
+  return JoinRoles(parent, group);
+}
+
+// Each role begins knowing all that its parent did; what the parent does later is new to them.
+void Machine::Fork(Agent& parent, const RoleGroup& group) {
+  for (size_t i = 0; i < group.roles.size(); ++i) {
+    Agent& role = agents_[i + 1];
+    const uint32_t time = role.clock[role.agent];
+    role.clock = parent.clock;
+    role.clock[role.agent] = time + 1;
+    role.name = group.roles[i].name;
+    role.pc = group.roles[i].entry;
+    role.iteration = parent.iteration;
+    role.first_iteration = parent.first_iteration;
+    role.barrier = -1;
+  }
+  ++parent.clock[parent.agent];
+  for (size_t b = 0; b < group.barrier_counts.size(); ++b) {
+    Barrier& barrier = barriers_[group.first_barrier + b];
+    barrier.count = group.barrier_counts[b];
+    barrier.arrived = 0;
+    barrier.first = barrier.completed;
+    std::fill(barrier.open.begin(), barrier.open.end(), 0);
+    std::fill(barrier.known.begin(), barrier.known.end(), 0);
+  }
+}
+
+Machine::State Machine::JoinRoles(Agent& parent, const RoleGroup& group) {
+  for (size_t i = 0; i < group.roles.size(); ++i) Join(&parent.clock, agents_[i + 1].clock);
+  for (size_t b = 0; b < group.barrier_counts.size(); ++b) {
+    const Barrier& barrier = barriers_[group.first_barrier + b];
+    if (barrier.last_copy > parent.clock[BarrierChannel(barrier)]) {
+      return Fail(parent, absl::StrCat("the roles end while an asynchronous copy that signals barrier ", b,
+                                       " is open: nothing waited for it"));
+    }
+  }
+  return State::kRunning;
+}
+
+Machine::State Machine::FailDeadlock(const Agent& parent, const RoleGroup& group,
+                                     const std::vector<Agent*>& live) {
+  const std::string roles = absl::StrJoin(live, "; ", [&](std::string* out, const Agent* agent) {
+    const Barrier& barrier = barriers_[agent->barrier];
+    absl::StrAppend(out, "role ", agent->name, " waits for phase ", agent->phase, " of barrier ",
+                    agent->barrier - group.first_barrier, " (", barrier.phase(), " phases complete, ",
+                    barrier.arrived, " of ", barrier.count, " arrivals of the next) in ",
+                    DescribeSite(program_, agent->pc, registers_));
+  });
+  return Fail(parent, absl::StrCat("deadlock: ", roles));
+}
+
+Machine::Barrier* Machine::BarrierAt(int reg, int64_t group) {
+  const RoleGroup& roles = program_.groups[group];
+  const int64_t index = registers_[reg].i;
+  if (index < 0 || index >= static_cast<int64_t>(roles.barrier_counts.size())) return nullptr;
+  return &barriers_[roles.first_barrier + index];
+}
+
+Machine::State Machine::Arrive(Agent& agent, const Instr& instr) {
+  Barrier* barrier = BarrierAt(instr.a, instr.imm);
+  if (barrier == nullptr) return Fail(agent, absl::StrCat("there is no barrier ", registers_[instr.a].i));
+  // Without this order the arrival could as well count for the phase before.
+  if (!Covers(agent.clock, barrier->known)) {
+    return Fail(agent,
+                absl::StrCat("arrives at barrier ", registers_[instr.a].i, " for phase ", barrier->phase(),
+                             " without having waited for the end of phase ", barrier->phase() - 1));
+  }
+  Join(&barrier->open, agent.clock);
+  ++agent.clock[agent.agent];
+  if (++barrier->arrived < barrier->count) return State::kRunning;
+  barrier->arrived = 0;
+  ++barrier->completed;
+  Join(&barrier->known, barrier->open);
+  std::fill(barrier->open.begin(), barrier->open.end(), 0);
+  return State::kRunning;
+}
+
+Machine::State Machine::Wait(Agent& agent, const Instr& instr) {
+  Barrier* barrier = BarrierAt(instr.a, instr.imm);
+  if (barrier == nullptr) return Fail(agent, absl::StrCat("there is no barrier ", registers_[instr.a].i));
+  const int64_t phase = registers_[instr.b].i;
+  if (barrier->phase() > phase + 1) {
+    return Fail(agent, absl::StrCat("waits for phase ", phase, " of barrier ", registers_[instr.a].i,
+                                    ", which has already completed phase ", barrier->phase() - 1));
+  }
+  if (barrier->phase() <= phase) {
+    agent.barrier = static_cast<int>(barrier - barriers_.data());
+    agent.phase = phase;
+    return State::kBlocked;
+  }
+  agent.barrier = -1;
+  Join(&agent.clock, barrier->known);
+  return State::kRunning;
+}
+
+Machine::State Machine::CopyAsync(Agent& agent, const Tile& tile) {
+  int64_t bases[2] = {};
+  if (Bases(agent, tile, 2, bases) == State::kFailed) return State::kFailed;
+  Completion completion{GroupChannel(agent), agent.committed_groups + 1, &accessors_};
+  if (tile.barrier < 0) {
+    agent.last_copy_group = completion.time;
+  } else {
+    Barrier* barrier = BarrierAt(tile.barrier, tile.group);
+    if (barrier == nullptr)
+      return Fail(agent, absl::StrCat("there is no barrier ", registers_[tile.barrier].i));
+    if (!Covers(agent.clock, barrier->known)) {
+      return Fail(agent,
+                  absl::StrCat("signals phase ", barrier->phase(), " of barrier ", registers_[tile.barrier].i,
+                               " without having waited for the end of phase ", barrier->phase() - 1));
+    }
+    completion = {BarrierChannel(*barrier), barrier->completed + 1, &accessors_};
+    Join(&barrier->open, agent.clock);
+    barrier->open[completion.channel] = barrier->last_copy = completion.time;
+  }
+  Memory &to = memories_[tile.views[0].memory], &from = memories_[tile.views[1].memory];
+  for (int64_t i = 0; i < tile.m; ++i) {
+    for (int64_t j = 0; j < tile.n; ++j) {
+      const int64_t source = InView(from, tile.views[1], bases[1], i, j),
+                    target = InView(to, tile.views[0], bases[0], i, j);
+      if (source < 0 || target < 0)
+        return Fail(agent, absl::StrCat("element ", i, ",", j, " of the copy is out of range"));
+      Scalar value;
+      if (const char* fault = from.CopyFrom(source, agent, completion, &value))
+        return FailAccess(agent, from, source, fault);
+      if (const char* fault = to.CopyInto(target, agent, completion, value))
+        return FailAccess(agent, to, target, fault);
+    }
+  }
+  return State::kRunning;
+}
+
+void Machine::WaitGroup(Agent& agent, int64_t pending) {
+  if (!program_.concurrent || pending >= agent.committed_groups) return;
+  uint32_t& known = agent.clock[GroupChannel(agent)];
+  known = std::max(known, agent.committed_groups - static_cast<uint32_t>(pending));
+}
+
+Machine::State Machine::CheckGroupsWaitedFor(const Agent& agent) {
+  if (!program_.concurrent || agent.last_copy_group <= agent.clock[GroupChannel(agent)])
+    return State::kRunning;
+  return Fail(agent,
+              "ends while an asynchronous copy is open: no group it was committed with was waited for");
+}
+
+}  // namespace mycc::interpreter

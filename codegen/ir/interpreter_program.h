@@ -1,0 +1,125 @@
+// The interpreter's own code: a function flattened to register instructions, so that running a statement a
+// million times walks no trees and looks nothing up. Every variable and every intermediate value has a
+// register of its own; roles are entry points into the same code. Thread rule: immutable once compiled. A
+// Program points into the Function it was compiled from, which must outlive it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "codegen/ir/function.h"
+
+namespace mycc::interpreter {
+
+// Names of fields: dst, a, b, c, imm of Instr. "list" is a run of registers in Program::operands.
+enum class Code : uint8_t {
+  // dst = a (op) b: any operation of the language, and the common ones without the detour.
+  kEvaluate,
+  kAddIndex,
+  kSubIndex,
+  kMulIndex,
+  kLessIndex,
+  kLessEqualIndex,
+  kAddF32,
+  kMulF32,
+  kMove,           // dst = a
+  kLoad,           // dst = memory a [list b]
+  kJump,           // to imm
+  kJumpIfZero,     // to imm when a == 0
+  kJumpIfNonZero,  // to imm when a != 0
+  kJumpIfOutside,  // to imm unless 0 <= a < b
+  kLoopEnter,      // starts loop a; to imm when it has no iteration
+  kLoopNext,       // next iteration of loop a at imm, or on
+  kAlloc,          // memory a begins anew
+  kStore,          // memory a [list b] = c
+  kReduce,         // memory a [list b] (op imm)= c
+  kArgReduce,      // memories a and dst [list b] = the last of list b, and c, when c is better by op imm
+  kMma,            // tile statement a
+  kCopy,           // tile statement a
+  kRoles,          // runs group a of roles to their ends
+  kArrive,         // at barrier a of group imm
+  kWait,           // for phase b of barrier a of group imm
+  kCommitGroup,
+  kWaitGroup,  // until at most imm are open
+  kFence,
+  kEnd,  // of the function, or of a role
+};
+
+struct Instr {
+  Code code;
+  Op op = Op::kConst;
+  DType dtype = DType::kI64;
+  DType operand = DType::kI64;
+  int32_t dst = 0, a = 0, b = 0, c = 0;
+  int64_t imm = 0;
+};
+
+struct Loop {
+  std::string name;
+  int variable;  // registers
+  int extent;
+  int64_t max_extent;
+  bool parallel;
+};
+
+struct View {
+  int memory;
+  int indices;  // list
+  int64_t row_stride, col_stride;
+};
+
+struct Tile {
+  View views[3];    // mma: acc, a, b; copy: dst, src
+  int64_t m, n, k;  // copy: rows, cols
+  bool async = false;
+  int barrier = -1;  // register
+  int group = -1;    // of roles
+};
+
+struct RoleGroup {
+  struct Role {
+    std::string name;
+    int64_t entry;
+  };
+  std::vector<Role> roles;
+  std::vector<int> barrier_counts;
+  int first_barrier;  // in the function's numbering over all groups
+};
+
+struct MemorySlot {
+  Buffer buffer;
+  bool read_only;  // an input
+};
+
+// Where an instruction came from: for error messages alone.
+struct Site {
+  Stmt stmt;
+  std::vector<std::pair<std::string, int>> variables;  // name and register, outermost first
+};
+
+struct Program {
+  std::vector<Instr> code;
+  std::vector<int> site_of;  // for each instruction
+  std::vector<Site> sites;
+  std::vector<int> operands;
+  std::vector<Scalar> registers;  // as they start: constants are in place
+  std::vector<Loop> loops;
+  std::vector<Tile> tiles;
+  std::vector<RoleGroup> groups;
+  std::vector<MemorySlot> memories;  // parameters first, in order
+  int num_barriers = 0;
+  int num_agents = 1;       // the function itself and the most roles of any group
+  bool concurrent = false;  // has roles or asynchronous copies
+};
+
+// FailedPrecondition when a variable or buffer is used outside its scope, an input is written, or roles are
+// nested.
+absl::StatusOr<Program> Compile(const Function& function);
+
+// "block t2 at t2.a0=3, t2.r0=7"
+std::string DescribeSite(const Program& program, int64_t pc, const std::vector<Scalar>& registers);
+
+}  // namespace mycc::interpreter

@@ -1,0 +1,216 @@
+// The pseudocode. What is usual is left out: a block's iteration variables where each is simply the loop of
+// its name (t3.a0 for a0 of block t3), a loop's range where it is its variable's. All else that a back end
+// could see is printed, so that equal text means equal code.
+#include "codegen/expr/print.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "codegen/ir/function.h"
+
+namespace mycc {
+namespace {
+
+std::string TypeText(const BufferNode& buffer) {
+  return absl::StrCat(DTypeName(buffer.dtype), "[", absl::StrJoin(buffer.shape, ","), "]");
+}
+
+// Of any number of indices: the verifier prints statements whose ranks do not agree.
+std::string Element(const Buffer& buffer, const std::vector<Expr>& indices) {
+  return PrintExpr(
+      Load(MakeBuffer(buffer->name, buffer->dtype, std::vector<int64_t>(indices.size())), indices));
+}
+
+std::string ViewText(const TileView& view) {
+  return absl::StrCat(Element(view.buffer, view.indices), "<", view.row_stride, ",", view.col_stride, ">");
+}
+
+const char* LoopWord(LoopKind kind) {
+  switch (kind) {
+    case LoopKind::kSerial:
+      return "for";
+    case LoopKind::kParallel:
+      return "parallel";
+    case LoopKind::kVector:
+      return "vector";
+    case LoopKind::kUnroll:
+      return "unroll";
+  }
+  return "";
+}
+
+const char* Assignment(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::kNone:
+      return "=";
+    case ReduceOp::kSum:
+      return "+=";
+    case ReduceOp::kProd:
+      return "*=";
+    case ReduceOp::kMax:
+      return "max=";
+    case ReduceOp::kMin:
+      return "min=";
+    case ReduceOp::kArgMax:
+      return "argmax=";
+    case ReduceOp::kArgMin:
+      return "argmin=";
+  }
+  return "";
+}
+
+// Bound to the loop named after the block and the variable, over all of its domain, and a reduction just when
+// named so.
+bool IsUsual(const Block& block, const IterVar& iter) {
+  if (iter.binding->op != Op::kVar || iter.binding->var->extent != iter.var->extent) return false;
+  const bool named_reduce = !iter.var->name.empty() && iter.var->name[0] == 'r';
+  return named_reduce == iter.reduce &&
+         iter.binding->var->name == absl::StrCat(block.name, ".", iter.var->name);
+}
+
+class Printer {
+ public:
+  void Print(const Stmt& stmt, int depth) {
+    switch (stmt->kind) {
+      case StmtKind::kSeq:
+        return PrintSeq(As<Seq>(stmt), depth);
+      case StmtKind::kFor:
+        return PrintFor(As<For>(stmt), depth);
+      case StmtKind::kIf:
+        return PrintIf(As<If>(stmt), depth);
+      case StmtKind::kAlloc:
+        return PrintAlloc(As<Alloc>(stmt), depth, /*last=*/true);
+      case StmtKind::kBlock:
+        return PrintBlock(As<Block>(stmt), depth);
+      case StmtKind::kStore: {
+        const Store& store = As<Store>(stmt);
+        return Line(depth, Element(store.buffer, store.indices), " = ", PrintExpr(store.value));
+      }
+      case StmtKind::kMma: {
+        const Mma& mma = As<Mma>(stmt);
+        return Line(depth, "mma ", mma.instruction, " ", mma.m, "x", mma.n, "x", mma.k, ": ",
+                    ViewText(mma.acc), " += ", ViewText(mma.a), " * ", ViewText(mma.b));
+      }
+      case StmtKind::kCopy:
+        return PrintCopy(As<Copy>(stmt), depth);
+      case StmtKind::kRoles:
+        return PrintRoles(As<Roles>(stmt), depth);
+      case StmtKind::kArrive:
+        return Line(depth, "arrive barrier[", PrintExpr(As<Arrive>(stmt).barrier), "]");
+      case StmtKind::kWait: {
+        const Wait& wait = As<Wait>(stmt);
+        return Line(depth, "wait barrier[", PrintExpr(wait.barrier), "] phase ", PrintExpr(wait.phase));
+      }
+      case StmtKind::kCommitGroup:
+        return Line(depth, "commit group");
+      case StmtKind::kWaitGroup:
+        return Line(depth, "wait group until ", As<WaitGroup>(stmt).pending, " pending");
+      case StmtKind::kFence:
+        return Line(depth, "fence");
+    }
+  }
+
+  std::string Take() { return std::move(out_); }
+
+ private:
+  template <typename... Parts>
+  void Line(int depth, const Parts&... parts) {
+    out_.append(2 * static_cast<size_t>(depth), ' ');
+    absl::StrAppend(&out_, parts..., "\n");
+  }
+
+  void PrintSeq(const Seq& seq, int depth) {
+    for (const Stmt& part : seq.stmts) {
+      if (const Alloc* alloc = DynAs<Alloc>(part)) {
+        PrintAlloc(*alloc, depth, part == seq.stmts.back());
+      } else {
+        Print(part, depth);
+      }
+    }
+  }
+
+  // A buffer that lives until the end of the statements around it needs no level of its own.
+  void PrintAlloc(const Alloc& alloc, int depth, bool last) {
+    Line(depth, "alloc ", alloc.buffer->name, ": ", TypeText(*alloc.buffer), " ",
+         ScopeName(alloc.buffer->scope));
+    Print(alloc.body, last ? depth : depth + 1);
+  }
+
+  void PrintFor(const For& loop, int depth) {
+    const std::string range = IsConstInt(loop.extent, loop.var->extent)
+                                  ? absl::StrCat(loop.var->extent)
+                                  : absl::StrCat(PrintExpr(loop.extent), " (of ", loop.var->extent, ")");
+    Line(depth, LoopWord(loop.loop_kind), " ", loop.var->name, " in ", range,
+         loop.instruction.empty() ? "" : absl::StrCat(" by ", loop.instruction));
+    Print(loop.body, depth + 1);
+  }
+
+  void PrintIf(const If& branch, int depth) {
+    Line(depth, "if ", PrintExpr(branch.condition));
+    Print(branch.then, depth + 1);
+    if (!branch.otherwise) return;
+    Line(depth, "else");
+    Print(branch.otherwise, depth + 1);
+  }
+
+  void PrintBlock(const Block& block, int depth) {
+    Line(depth, "block ", block.name, ": ", Element(block.out, block.indices), " ", Assignment(block.reduce),
+         " ", PrintExpr(block.value), block.init ? ", init" : "",
+         block.arg_value ? absl::StrCat(", best in ", block.arg_value->name) : "");
+    for (const IterVar& iter : block.iters) {
+      if (IsUsual(block, iter)) continue;
+      Line(depth + 1, iter.reduce ? "reduce " : "", iter.var->name, " in ", iter.var->extent, " at ",
+           PrintExpr(iter.binding));
+    }
+  }
+
+  void PrintCopy(const Copy& copy, int depth) {
+    Line(depth, copy.async ? "copy async " : "copy ", copy.rows, "x", copy.cols, ": ", ViewText(copy.dst),
+         " = ", ViewText(copy.src),
+         copy.barrier ? absl::StrCat(", signals barrier[", PrintExpr(copy.barrier), "]") : "");
+  }
+
+  void PrintRoles(const Roles& roles, int depth) {
+    Line(depth, "roles, barriers of [", absl::StrJoin(roles.barrier_counts, ","), "] arrivals");
+    for (const Roles::Role& role : roles.roles) {
+      Line(depth + 1, "role ", role.name);
+      Print(role.body, depth + 2);
+    }
+  }
+
+  std::string out_;
+};
+
+std::string ParamText(const Param& param) {
+  return absl::StrCat(param.buffer->name, ": ", param.kind == ParamKind::kConst ? "const " : "",
+                      TypeText(*param.buffer));
+}
+
+}  // namespace
+
+std::string PrintFunction(const Function& function) {
+  std::vector<std::string> inputs, outputs;
+  for (const Param& param : function.params) {
+    (param.kind == ParamKind::kOutput ? outputs : inputs).push_back(ParamText(param));
+  }
+  Printer printer;
+  printer.Print(function.body, 1);
+  return absl::StrCat("function ", function.name, "(", absl::StrJoin(inputs, ", "), ") -> (",
+                      absl::StrJoin(outputs, ", "), ")\n", printer.Take());
+}
+
+std::string PrintStmt(const Stmt& stmt) {
+  Printer printer;
+  printer.Print(stmt, 0);
+  return printer.Take();
+}
+
+std::string StmtName(const Stmt& stmt) {
+  if (const Block* block = DynAs<Block>(stmt)) return absl::StrCat("block ", block->name);
+  const std::string text = PrintStmt(stmt);
+  return absl::StrCat("\"", text.substr(0, text.find('\n')), "\"");
+}
+
+}  // namespace mycc

@@ -1,0 +1,400 @@
+#include "codegen/ir/stmt.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <utility>
+
+#include "base/check.h"
+
+namespace mycc {
+namespace {
+
+constexpr std::array<std::string_view, 4> kLoopKindNames = {"serial", "parallel", "vector", "unroll"};
+
+// The expressions of `exprs` mapped, into `out`; false, with `out` untouched, when `map` kept them all.
+template <typename Map>
+bool MapVector(const std::vector<Expr>& exprs, const Map& map, std::vector<Expr>* out) {
+  for (size_t i = 0; i < exprs.size(); ++i) {
+    Expr mapped = map(exprs[i]);
+    if (mapped == exprs[i]) continue;
+    *out = exprs;
+    (*out)[i] = std::move(mapped);
+    for (++i; i < exprs.size(); ++i) (*out)[i] = map(exprs[i]);
+    return true;
+  }
+  return false;
+}
+
+template <typename Map>
+bool MapView(const TileView& view, const Map& map, TileView* out) {
+  std::vector<Expr> indices;
+  if (!MapVector(view.indices, map, &indices)) return false;
+  out->indices = std::move(indices);
+  return true;
+}
+
+template <typename Map>
+Stmt MapBlock(const Stmt& stmt, const Map& map) {
+  const Block& block = As<Block>(stmt);
+  std::shared_ptr<Block> changed;
+  const auto edit = [&]() -> Block& {
+    if (!changed) changed = std::make_shared<Block>(block);
+    return *changed;
+  };
+  for (size_t i = 0; i < block.iters.size(); ++i) {
+    Expr binding = map(block.iters[i].binding);
+    if (binding != block.iters[i].binding) edit().iters[i].binding = std::move(binding);
+  }
+  std::vector<Expr> indices;
+  if (MapVector(block.indices, map, &indices)) edit().indices = std::move(indices);
+  Expr value = map(block.value);
+  if (value != block.value) edit().value = std::move(value);
+  return changed ? Stmt(std::move(changed)) : stmt;
+}
+
+template <typename Map>
+Stmt MapMma(const Stmt& stmt, const Map& map) {
+  const Mma& mma = As<Mma>(stmt);
+  TileView acc = mma.acc, a = mma.a, b = mma.b;
+  const bool acc_changed = MapView(mma.acc, map, &acc);
+  const bool a_changed = MapView(mma.a, map, &a);
+  const bool b_changed = MapView(mma.b, map, &b);
+  if (!acc_changed && !a_changed && !b_changed) return stmt;
+  return std::make_shared<Mma>(mma.instruction, mma.m, mma.n, mma.k, std::move(acc), std::move(a),
+                               std::move(b));
+}
+
+template <typename Map>
+Stmt MapCopy(const Stmt& stmt, const Map& map) {
+  const Copy& copy = As<Copy>(stmt);
+  TileView dst = copy.dst, src = copy.src;
+  const bool dst_changed = MapView(copy.dst, map, &dst);
+  const bool src_changed = MapView(copy.src, map, &src);
+  Expr barrier = copy.barrier ? map(copy.barrier) : nullptr;
+  if (!dst_changed && !src_changed && barrier == copy.barrier) return stmt;
+  return std::make_shared<Copy>(std::move(dst), std::move(src), copy.rows, copy.cols, copy.async,
+                                std::move(barrier));
+}
+
+// MapExprs for any callable, so that the walks of this file call it without indirection.
+template <typename Map>
+Stmt MapOwnExprs(const Stmt& stmt, const Map& map) {
+  switch (stmt->kind) {
+    case StmtKind::kFor: {
+      const For& loop = As<For>(stmt);
+      Expr extent = map(loop.extent);
+      if (extent == loop.extent) return stmt;
+      return std::make_shared<For>(loop.var, std::move(extent), loop.loop_kind, loop.body, loop.instruction);
+    }
+    case StmtKind::kIf: {
+      const If& branch = As<If>(stmt);
+      Expr condition = map(branch.condition);
+      if (condition == branch.condition) return stmt;
+      return std::make_shared<If>(std::move(condition), branch.then, branch.otherwise);
+    }
+    case StmtKind::kBlock:
+      return MapBlock(stmt, map);
+    case StmtKind::kStore: {
+      const Store& store = As<Store>(stmt);
+      std::vector<Expr> indices;
+      const bool moved = MapVector(store.indices, map, &indices);
+      Expr value = map(store.value);
+      if (!moved && value == store.value) return stmt;
+      if (!moved) indices = store.indices;
+      return std::make_shared<Store>(store.buffer, std::move(indices), std::move(value));
+    }
+    case StmtKind::kMma:
+      return MapMma(stmt, map);
+    case StmtKind::kCopy:
+      return MapCopy(stmt, map);
+    case StmtKind::kArrive: {
+      Expr barrier = map(As<Arrive>(stmt).barrier);
+      return barrier == As<Arrive>(stmt).barrier ? stmt : std::make_shared<Arrive>(std::move(barrier));
+    }
+    case StmtKind::kWait: {
+      const Wait& wait = As<Wait>(stmt);
+      Expr barrier = map(wait.barrier), phase = map(wait.phase);
+      if (barrier == wait.barrier && phase == wait.phase) return stmt;
+      return std::make_shared<Wait>(std::move(barrier), std::move(phase));
+    }
+    default:
+      return stmt;
+  }
+}
+
+// Bottom-up rebuild for any callable. Only statements above a change are made anew.
+template <typename RewriteOne>
+Stmt RewriteTree(const Stmt& stmt, const RewriteOne& rewrite) {
+  Stmt current = stmt;
+  switch (stmt->kind) {
+    case StmtKind::kSeq: {
+      const std::vector<Stmt>& parts = As<Seq>(stmt).stmts;
+      std::vector<Stmt> changed;
+      for (size_t i = 0; i < parts.size(); ++i) {
+        Stmt part = RewriteTree(parts[i], rewrite);
+        if (part == parts[i]) continue;
+        if (changed.empty()) changed = parts;
+        changed[i] = std::move(part);
+      }
+      if (!changed.empty()) current = MakeSeq(std::move(changed));
+      break;
+    }
+    case StmtKind::kFor: {
+      const For& loop = As<For>(stmt);
+      Stmt body = RewriteTree(loop.body, rewrite);
+      if (body != loop.body) {
+        current =
+            std::make_shared<For>(loop.var, loop.extent, loop.loop_kind, std::move(body), loop.instruction);
+      }
+      break;
+    }
+    case StmtKind::kAlloc: {
+      Stmt body = RewriteTree(As<Alloc>(stmt).body, rewrite);
+      if (body != As<Alloc>(stmt).body)
+        current = std::make_shared<Alloc>(As<Alloc>(stmt).buffer, std::move(body));
+      break;
+    }
+    case StmtKind::kIf:
+    case StmtKind::kRoles: {
+      std::vector<Stmt> children = Children(stmt);
+      bool changed = false;
+      for (Stmt& child : children) {
+        Stmt mapped = RewriteTree(child, rewrite);
+        changed |= mapped != child;
+        child = std::move(mapped);
+      }
+      if (changed) current = WithChildren(stmt, std::move(children));
+      break;
+    }
+    default:
+      break;
+  }
+  Stmt replacement = rewrite(current);
+  return replacement ? replacement : current;
+}
+
+bool UsesAnyVar(const ExprNode& expr, const VarMap& map) {
+  if (expr.op == Op::kVar) return map.contains(expr.var.get());
+  return std::any_of(expr.args.begin(), expr.args.end(),
+                     [&](const Expr& arg) { return UsesAnyVar(*arg, map); });
+}
+
+bool LoadsBuffer(const ExprNode& expr, const Buffer& buffer) {
+  if (expr.op == Op::kLoad && expr.buffer == buffer) return true;
+  return std::any_of(expr.args.begin(), expr.args.end(),
+                     [&](const Expr& arg) { return LoadsBuffer(*arg, buffer); });
+}
+
+// One ReplaceBuffer call: the buffers and how index vectors move.
+struct BufferReplacement {
+  using Reindex = std::function<std::vector<Expr>(const std::vector<Expr>&)>;
+  const Buffer& from;
+  const Buffer& to;
+  const Reindex& reindex;
+
+  std::vector<Expr> Indices(const std::vector<Expr>& indices) const {
+    return reindex ? reindex(indices) : indices;
+  }
+
+  Expr InExpr(const Expr& expr) const {
+    if (!LoadsBuffer(*expr, from)) return expr;
+    return Rewrite(expr, [this](const Expr& e) -> Expr {
+      return e->op == Op::kLoad && e->buffer == from ? Load(to, Indices(e->args)) : nullptr;
+    });
+  }
+
+  // The view over the new buffer; strides are of the old layout, so a view cannot follow a reindexing.
+  TileView InView(const TileView& view) const {
+    if (view.buffer != from) return view;
+    MYCC_CHECK(!reindex) << "cannot reindex a tile view of " << from->name;
+    return TileView{to, view.indices, view.row_stride, view.col_stride};
+  }
+
+  Stmt InBlock(const Stmt& stmt) const {
+    const Block& block = As<Block>(stmt);
+    if (block.out != from && block.arg_value != from) return nullptr;
+    auto changed = std::make_shared<Block>(block);
+    if (block.out == from) {
+      changed->out = to;
+      changed->indices = Indices(block.indices);
+    }
+    if (block.arg_value == from) changed->arg_value = to;
+    return changed;
+  }
+
+  // The statement's own uses, expressions excepted; nullptr when there are none.
+  Stmt InStmt(const Stmt& stmt) const {
+    switch (stmt->kind) {
+      case StmtKind::kAlloc:
+        if (As<Alloc>(stmt).buffer != from) return nullptr;
+        return std::make_shared<Alloc>(to, As<Alloc>(stmt).body);
+      case StmtKind::kBlock:
+        return InBlock(stmt);
+      case StmtKind::kStore: {
+        const Store& store = As<Store>(stmt);
+        if (store.buffer != from) return nullptr;
+        return std::make_shared<Store>(to, Indices(store.indices), store.value);
+      }
+      case StmtKind::kMma: {
+        const Mma& mma = As<Mma>(stmt);
+        if (mma.acc.buffer != from && mma.a.buffer != from && mma.b.buffer != from) return nullptr;
+        return std::make_shared<Mma>(mma.instruction, mma.m, mma.n, mma.k, InView(mma.acc), InView(mma.a),
+                                     InView(mma.b));
+      }
+      case StmtKind::kCopy: {
+        const Copy& copy = As<Copy>(stmt);
+        if (copy.dst.buffer != from && copy.src.buffer != from) return nullptr;
+        return std::make_shared<Copy>(InView(copy.dst), InView(copy.src), copy.rows, copy.cols, copy.async,
+                                      copy.barrier);
+      }
+      default:
+        return nullptr;
+    }
+  }
+};
+
+}  // namespace
+
+std::string_view LoopKindName(LoopKind kind) { return kLoopKindNames[static_cast<size_t>(kind)]; }
+
+bool ParseLoopKind(const std::string& name, LoopKind* kind) {
+  for (size_t i = 0; i < kLoopKindNames.size(); ++i) {
+    if (name != kLoopKindNames[i]) continue;
+    *kind = static_cast<LoopKind>(i);
+    return true;
+  }
+  return false;
+}
+
+Stmt MakeSeq(std::vector<Stmt> stmts) {
+  const bool flat = std::none_of(stmts.begin(), stmts.end(),
+                                 [](const Stmt& stmt) { return !stmt || stmt->kind == StmtKind::kSeq; });
+  if (flat) return stmts.size() == 1 ? std::move(stmts[0]) : std::make_shared<Seq>(std::move(stmts));
+  std::vector<Stmt> parts;
+  const auto append = [&parts](const Stmt& stmt, const auto& self) -> void {
+    if (!stmt) return;
+    if (stmt->kind != StmtKind::kSeq) {
+      parts.push_back(stmt);
+      return;
+    }
+    for (const Stmt& part : As<Seq>(stmt).stmts) self(part, self);
+  };
+  for (const Stmt& stmt : stmts) append(stmt, append);
+  return parts.size() == 1 ? std::move(parts[0]) : std::make_shared<Seq>(std::move(parts));
+}
+
+std::vector<Stmt> Children(const Stmt& stmt) {
+  switch (stmt->kind) {
+    case StmtKind::kSeq:
+      return As<Seq>(stmt).stmts;
+    case StmtKind::kFor:
+      return {As<For>(stmt).body};
+    case StmtKind::kIf: {
+      const If& branch = As<If>(stmt);
+      if (branch.otherwise) return {branch.then, branch.otherwise};
+      return {branch.then};
+    }
+    case StmtKind::kAlloc:
+      return {As<Alloc>(stmt).body};
+    case StmtKind::kRoles: {
+      std::vector<Stmt> bodies;
+      for (const Roles::Role& role : As<Roles>(stmt).roles) bodies.push_back(role.body);
+      return bodies;
+    }
+    default:
+      return {};
+  }
+}
+
+Stmt WithChildren(const Stmt& stmt, std::vector<Stmt> children) {
+  switch (stmt->kind) {
+    case StmtKind::kSeq:
+      return MakeSeq(std::move(children));
+    case StmtKind::kFor: {
+      MYCC_CHECK(children.size() == 1) << "a loop has one body";
+      const For& loop = As<For>(stmt);
+      return std::make_shared<For>(loop.var, loop.extent, loop.loop_kind, std::move(children[0]),
+                                   loop.instruction);
+    }
+    case StmtKind::kIf: {
+      const If& branch = As<If>(stmt);
+      MYCC_CHECK(children.size() == (branch.otherwise ? 2u : 1u)) << "an if keeps its number of arms";
+      return std::make_shared<If>(branch.condition, std::move(children[0]),
+                                  children.size() == 2 ? std::move(children[1]) : nullptr);
+    }
+    case StmtKind::kAlloc:
+      MYCC_CHECK(children.size() == 1) << "an alloc has one body";
+      return std::make_shared<Alloc>(As<Alloc>(stmt).buffer, std::move(children[0]));
+    case StmtKind::kRoles: {
+      std::vector<Roles::Role> roles = As<Roles>(stmt).roles;
+      MYCC_CHECK(children.size() == roles.size()) << "roles keep their number";
+      for (size_t i = 0; i < roles.size(); ++i) roles[i].body = std::move(children[i]);
+      return std::make_shared<Roles>(std::move(roles), As<Roles>(stmt).barrier_counts);
+    }
+    default:
+      MYCC_CHECK(children.empty()) << "this statement has no children";
+      return stmt;
+  }
+}
+
+void VisitStmts(const Stmt& root, const std::function<bool(const Stmt&)>& visit) {
+  if (!visit(root)) return;
+  switch (root->kind) {
+    case StmtKind::kSeq:
+      for (const Stmt& part : As<Seq>(root).stmts) VisitStmts(part, visit);
+      return;
+    case StmtKind::kFor:
+      return VisitStmts(As<For>(root).body, visit);
+    case StmtKind::kAlloc:
+      return VisitStmts(As<Alloc>(root).body, visit);
+    case StmtKind::kIf:
+      VisitStmts(As<If>(root).then, visit);
+      if (As<If>(root).otherwise) VisitStmts(As<If>(root).otherwise, visit);
+      return;
+    case StmtKind::kRoles:
+      for (const Roles::Role& role : As<Roles>(root).roles) VisitStmts(role.body, visit);
+      return;
+    default:
+      return;
+  }
+}
+
+Stmt RewriteStmts(const Stmt& root, const std::function<Stmt(const Stmt&)>& rewrite) {
+  return RewriteTree(root, rewrite);
+}
+
+Stmt MapExprs(const Stmt& stmt, const std::function<Expr(const Expr&)>& map) {
+  return MapOwnExprs(stmt, map);
+}
+
+Stmt MapAllExprs(const Stmt& root, const std::function<Expr(const Expr&)>& map) {
+  return RewriteTree(root, [&map](const Stmt& stmt) { return MapOwnExprs(stmt, map); });
+}
+
+void ForEachExpr(const Stmt& stmt, const std::function<void(const Expr&)>& visit) {
+  MapOwnExprs(stmt, [&visit](const Expr& expr) -> const Expr& {
+    visit(expr);
+    return expr;
+  });
+}
+
+Stmt SubstituteVars(const Stmt& root, const VarMap& map) {
+  const auto substitute = [&map](const Expr& expr) {
+    return UsesAnyVar(*expr, map) ? Substitute(expr, map) : expr;
+  };
+  return RewriteTree(root, [&](const Stmt& stmt) { return MapOwnExprs(stmt, substitute); });
+}
+
+Stmt ReplaceBuffer(const Stmt& root, const Buffer& from, const Buffer& to,
+                   const std::function<std::vector<Expr>(const std::vector<Expr>&)>& reindex) {
+  const BufferReplacement replacement{from, to, reindex};
+  const auto in_expr = [&](const Expr& expr) { return replacement.InExpr(expr); };
+  return RewriteTree(root, [&](const Stmt& stmt) {
+    const Stmt mapped = MapOwnExprs(stmt, in_expr);
+    Stmt replaced = replacement.InStmt(mapped);
+    return replaced ? replaced : mapped;
+  });
+}
+
+}  // namespace mycc

@@ -1,0 +1,265 @@
+// The loop-and-tile IR: immutable statements shared by pointer, value semantics.
+//
+// Two levels share the nodes. *Scheduled* IR is what primitives transform: loops around Blocks, each block an
+// instance of "out[...] = value" or "out[...] (op)= value" over named iteration variables. *Lowered* IR has
+// no Blocks: loops, Stores and tile statements, ready for a back end. passes/lower.cc goes from one to the
+// other; the interpreter (interpreter.h) runs both and defines what everything means. Thread rule: immutable,
+// so free to share.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codegen/expr/expr.h"
+
+namespace mycc {
+
+enum class StmtKind : uint8_t {
+  // Structure.
+  kSeq,
+  kFor,
+  kIf,
+  kAlloc,
+  // Scheduled IR alone.
+  kBlock,
+  // Work.
+  kStore,
+  kMma,
+  kCopy,
+  // Pipelines.
+  kRoles,
+  kArrive,
+  kWait,
+  kCommitGroup,
+  kWaitGroup,
+  kFence,
+};
+
+struct StmtNode {
+  explicit StmtNode(StmtKind kind) : kind(kind) {}
+  virtual ~StmtNode() = default;
+  const StmtKind kind;
+};
+using Stmt = std::shared_ptr<const StmtNode>;
+
+// Runs its parts in order.
+struct Seq : StmtNode {
+  explicit Seq(std::vector<Stmt> stmts) : StmtNode(StmtKind::kSeq), stmts(std::move(stmts)) {}
+  std::vector<Stmt> stmts;
+};
+
+// How a loop's iterations are carried out. All kinds mean the same to the interpreter, except that iterations
+// of a kParallel loop must be independent (it may run them in any order).
+enum class LoopKind : uint8_t { kSerial, kParallel, kVector, kUnroll };
+std::string_view LoopKindName(LoopKind kind);  // "serial"
+bool ParseLoopKind(const std::string& name, LoopKind* kind);
+
+// for var in [0, extent). `extent` <= var->extent always (the variable keeps the range it was made with;
+// tails shrink the loop).
+struct For : StmtNode {
+  For(Var var, Expr extent, LoopKind loop_kind, Stmt body, std::string instruction = "")
+      : StmtNode(StmtKind::kFor),
+        var(std::move(var)),
+        extent(std::move(extent)),
+        loop_kind(loop_kind),
+        body(std::move(body)),
+        instruction(std::move(instruction)) {}
+  Var var;
+  Expr extent;
+  LoopKind loop_kind;
+  Stmt body;
+  // Non-empty when this loop and those inside it are to become one tile statement of that hardware
+  // instruction (see schedule/instructions.h); set by the tensorize primitive.
+  std::string instruction;
+};
+
+struct If : StmtNode {
+  If(Expr condition, Stmt then, Stmt otherwise = nullptr)
+      : StmtNode(StmtKind::kIf),
+        condition(std::move(condition)),
+        then(std::move(then)),
+        otherwise(std::move(otherwise)) {}
+  Expr condition;
+  Stmt then;
+  Stmt otherwise;  // may be null
+};
+
+// The buffer exists inside `body`, uninitialised at its start. Inside a parallel loop each iteration has its
+// own.
+struct Alloc : StmtNode {
+  Alloc(Buffer buffer, Stmt body)
+      : StmtNode(StmtKind::kAlloc), buffer(std::move(buffer)), body(std::move(body)) {}
+  Buffer buffer;
+  Stmt body;
+};
+
+// One iteration variable of a block: its domain is [0, var->extent) and in this place of the nest its value
+// is `binding`, an expression of the enclosing loops.
+struct IterVar {
+  Var var;
+  bool reduce = false;
+  Expr binding;
+};
+
+// out[indices] = value (reduce == kNone) or out[indices] = combine(out[indices], value). `indices` and
+// `value` are over iteration variables and, for buffers that were moved into a loop, over the enclosing
+// loops' variables (the offset of the region).
+//
+// An instance whose binding lies outside the iteration domain is not executed: that is how splits that do not
+// divide, and regions that reach past an edge, stay correct, and where lowering gets its guards from. A
+// reduction with init == true stores the identity into out[indices] before the instance in which all
+// reduction variables are 0, which comes first in every loop order; with init == false the accumulator was
+// filled by another block. argmax/argmin: `value` is compared, the position is that of the single reduce
+// variable, lowest first; the running best value lives in `arg_value`, a buffer like `out` with value's type.
+struct Block : StmtNode {
+  Block() : StmtNode(StmtKind::kBlock) {}
+  std::string name;  // unique in the function
+  std::vector<IterVar> iters;
+  Buffer out;
+  std::vector<Expr> indices;
+  Expr value;
+  ReduceOp reduce = ReduceOp::kNone;
+  bool init = false;
+  Buffer arg_value;  // argmax/argmin alone
+};
+
+struct Store : StmtNode {
+  Store(Buffer buffer, std::vector<Expr> indices, Expr value)
+      : StmtNode(StmtKind::kStore),
+        buffer(std::move(buffer)),
+        indices(std::move(indices)),
+        value(std::move(value)) {}
+  Buffer buffer;
+  std::vector<Expr> indices;
+  Expr value;
+};
+
+// A two-dimensional view of a buffer for tile statements: element (p, q) is at buffer[indices] displaced by p
+// * row_stride + q * col_stride elements.
+struct TileView {
+  Buffer buffer;
+  std::vector<Expr> indices;  // of element (0, 0)
+  int64_t row_stride = 0;
+  int64_t col_stride = 0;
+};
+
+// acc(i, j) += sum over k of a(i, k) * b(k, j), for i < m, j < n, k < k: one or several hardware instructions
+// of the row named `instruction`. Products and sums are in acc's type.
+struct Mma : StmtNode {
+  Mma(std::string instruction, int64_t m, int64_t n, int64_t k, TileView acc, TileView a, TileView b)
+      : StmtNode(StmtKind::kMma),
+        instruction(std::move(instruction)),
+        m(m),
+        n(n),
+        k(k),
+        acc(std::move(acc)),
+        a(std::move(a)),
+        b(std::move(b)) {}
+  std::string instruction;
+  int64_t m, n, k;
+  TileView acc, a, b;
+};
+
+// dst(i, j) = src(i, j). An asynchronous copy (`async`) is complete only for those who waited for the phase
+// of the barrier it signals (when `barrier` is given: the phase that is open when the copy is issued), or for
+// a group it was committed with; for all others reading or writing its destination, or writing its source, is
+// a race.
+struct Copy : StmtNode {
+  Copy(TileView dst, TileView src, int64_t rows, int64_t cols, bool async = false, Expr barrier = nullptr)
+      : StmtNode(StmtKind::kCopy),
+        dst(std::move(dst)),
+        src(std::move(src)),
+        rows(rows),
+        cols(cols),
+        async(async),
+        barrier(std::move(barrier)) {}
+  TileView dst, src;
+  int64_t rows, cols;
+  bool async;
+  Expr barrier;  // index into the enclosing Roles' barriers, over loop variables (a ring's slot); null for
+                 // none
+};
+
+// Runs its roles concurrently (producer and consumers of a warp-specialized pipeline) and ends when all have
+// ended. Barrier `b` completes a phase when `barrier_counts[b]` arrivals (and the asynchronous copies that
+// signal it) have come; phases count up from 0.
+struct Roles : StmtNode {
+  struct Role {
+    std::string name;
+    Stmt body;
+  };
+  Roles(std::vector<Role> roles, std::vector<int> barrier_counts)
+      : StmtNode(StmtKind::kRoles), roles(std::move(roles)), barrier_counts(std::move(barrier_counts)) {}
+  std::vector<Role> roles;
+  std::vector<int> barrier_counts;
+};
+
+// Arrives at barrier[index] (index over loop variables: a ring's slot).
+struct Arrive : StmtNode {
+  explicit Arrive(Expr barrier) : StmtNode(StmtKind::kArrive), barrier(std::move(barrier)) {}
+  Expr barrier;
+};
+// Waits until the barrier has completed phase number `phase`; -1 is complete from the start (the first turn
+// of a ring). Hardware keeps one bit of the phase, so waiting for a phase when the barrier has already
+// completed the one after it is an error.
+struct Wait : StmtNode {
+  Wait(Expr barrier, Expr phase)
+      : StmtNode(StmtKind::kWait), barrier(std::move(barrier)), phase(std::move(phase)) {}
+  Expr barrier, phase;
+};
+// cp.async style groups: Commit closes the group of this role's asynchronous copies so far; WaitGroup waits
+// until at most `pending` are open.
+struct CommitGroup : StmtNode {
+  CommitGroup() : StmtNode(StmtKind::kCommitGroup) {}
+};
+struct WaitGroup : StmtNode {
+  explicit WaitGroup(int pending) : StmtNode(StmtKind::kWaitGroup), pending(pending) {}
+  int pending;
+};
+// Makes this role's ordinary writes visible to asynchronous copies (fence.proxy.async): a copy from memory
+// written without it is a race.
+struct Fence : StmtNode {
+  Fence() : StmtNode(StmtKind::kFence) {}
+};
+
+// Downcast; the kind must match.
+template <typename T>
+const T& As(const Stmt& stmt) {
+  return static_cast<const T&>(*stmt);
+}
+template <typename T>
+const T* DynAs(const Stmt& stmt) {
+  return stmt ? dynamic_cast<const T*>(stmt.get()) : nullptr;
+}
+
+Stmt MakeSeq(std::vector<Stmt> stmts);  // flattens nested Seqs and drops nulls; one part is itself
+
+// The children of a statement in order (bodies, parts, arms, roles), and the same statement over other
+// children. Null children (an absent else) are left out of Children.
+std::vector<Stmt> Children(const Stmt& stmt);
+Stmt WithChildren(const Stmt& stmt, std::vector<Stmt> children);
+
+// Calls `visit` on every statement, parents first; a false return skips what is under it.
+void VisitStmts(const Stmt& root, const std::function<bool(const Stmt&)>& visit);
+// Rebuilds bottom-up; `rewrite` returns the replacement or nullptr to keep. Same pointer when nothing
+// changed.
+Stmt RewriteStmts(const Stmt& root, const std::function<Stmt(const Stmt&)>& rewrite);
+// The same statement with every expression in it (not in its children) mapped; `map` returns its argument to
+// keep it.
+Stmt MapExprs(const Stmt& stmt, const std::function<Expr(const Expr&)>& map);
+// MapExprs over the whole tree.
+Stmt MapAllExprs(const Stmt& root, const std::function<Expr(const Expr&)>& map);
+// Every expression of this one statement.
+void ForEachExpr(const Stmt& stmt, const std::function<void(const Expr&)>& visit);
+Stmt SubstituteVars(const Stmt& root, const VarMap& map);
+// Replaces a buffer everywhere (allocs, loads, stores, tile views, blocks); `to` has the same shape unless
+// `reindex` is given, which maps index vectors. REQUIRES with `reindex`: no tile view of `from` (its strides
+// are of the old layout).
+Stmt ReplaceBuffer(const Stmt& root, const Buffer& from, const Buffer& to,
+                   const std::function<std::vector<Expr>(const std::vector<Expr>&)>& reindex = nullptr);
+
+}  // namespace mycc

@@ -1,0 +1,400 @@
+#include "codegen/ir/verify.h"
+
+#include <algorithm>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "codegen/expr/print.h"
+#include "codegen/ir/guards.h"
+
+namespace mycc {
+namespace {
+
+bool IsArg(ReduceOp op) { return op == ReduceOp::kArgMax || op == ReduceOp::kArgMin; }
+
+// Walks a function with what is in scope at hand. The first broken rule is kept.
+class Verifier {
+ public:
+  explicit Verifier(const Function& function) {
+    VisitStmts(function.body, [this](const Stmt& stmt) {
+      is_scheduled_ |= stmt->kind == StmtKind::kBlock;
+      return !is_scheduled_;
+    });
+    for (const Param& param : function.params) {
+      buffers_[param.buffer.get()] = BufferInfo{0, param.kind != ParamKind::kOutput};
+    }
+  }
+
+  absl::Status Run(const Stmt& body) {
+    Statement(body);
+    return status_;
+  }
+
+ private:
+  struct BufferInfo {
+    size_t loops;  // how many were around its allocation
+    bool read_only;
+  };
+
+  template <typename... Parts>
+  void Fail(const Parts&... parts) {
+    if (!status_.ok()) return;
+    status_ = absl::InternalError(absl::StrCat("verify: ", parts..., "; in ", StmtName(current_)));
+  }
+
+  void Statement(const Stmt& stmt) {
+    if (!status_.ok()) return;
+    const Stmt outer = std::exchange(current_, stmt);
+    switch (stmt->kind) {
+      case StmtKind::kSeq:
+        for (const Stmt& part : As<Seq>(stmt).stmts) Statement(part);
+        break;
+      case StmtKind::kFor:
+        CheckFor(As<For>(stmt));
+        break;
+      case StmtKind::kIf:
+        CheckIf(As<If>(stmt));
+        break;
+      case StmtKind::kAlloc:
+        CheckAlloc(As<Alloc>(stmt));
+        break;
+      case StmtKind::kBlock:
+        CheckBlock(As<Block>(stmt));
+        break;
+      case StmtKind::kStore: {
+        const Store& store = As<Store>(stmt);
+        Expression(store.value);
+        if (store.value->dtype != store.buffer->dtype) {
+          Fail(DTypeName(store.value->dtype), " is stored into ", store.buffer->name, " of ",
+               DTypeName(store.buffer->dtype));
+        }
+        Write(store.buffer, store.indices);
+        break;
+      }
+      case StmtKind::kMma:
+        View(As<Mma>(stmt).acc, As<Mma>(stmt).m, As<Mma>(stmt).n, /*write=*/true);
+        View(As<Mma>(stmt).a, As<Mma>(stmt).m, As<Mma>(stmt).k, /*write=*/false);
+        View(As<Mma>(stmt).b, As<Mma>(stmt).k, As<Mma>(stmt).n, /*write=*/false);
+        break;
+      case StmtKind::kCopy:
+        CheckCopy(As<Copy>(stmt));
+        break;
+      case StmtKind::kRoles:
+        CheckRoles(As<Roles>(stmt));
+        break;
+      case StmtKind::kArrive:
+        BarrierIndex(As<Arrive>(stmt).barrier);
+        break;
+      case StmtKind::kWait:
+        BarrierIndex(As<Wait>(stmt).barrier);
+        Expression(As<Wait>(stmt).phase);
+        break;
+      case StmtKind::kWaitGroup:
+        if (As<WaitGroup>(stmt).pending < 0) Fail("a negative number of pending groups");
+        break;
+      case StmtKind::kCommitGroup:
+      case StmtKind::kFence:
+        break;
+    }
+    current_ = outer;
+  }
+
+  // Loops.
+
+  void CheckFor(const For& loop) {
+    Expression(loop.extent);
+    if (loop.extent->dtype != DType::kI64) return Fail("the extent of ", loop.var->name, " is no i64");
+    int64_t extent = 0;
+    const bool constant = IsConstInt(loop.extent, &extent);
+    const std::optional<Interval> range = RangeOf(loop.extent);
+    if (range && range->min > loop.var->extent) {
+      Fail("loop ", loop.var->name, " of ", range->min, " iterations: its variable's range is ",
+           loop.var->extent);
+    }
+    if (!constant && loop.loop_kind == LoopKind::kVector)
+      Fail("vector loop ", loop.var->name, " has no constant extent");
+    if (loop.loop_kind == LoopKind::kParallel && roles_)
+      Fail("parallel loop ", loop.var->name, " inside roles");
+    if (!variables_.insert(loop.var.get()).second)
+      Fail("the variable of loop ", loop.var->name, " is already in scope");
+    // Lowering may clone loops (a main part and a tail); a schedule addresses them by name.
+    if (is_scheduled_ && !loop_names_.insert(loop.var->name).second)
+      Fail("two loops are named ", loop.var->name);
+    const size_t mark = guards_.Mark();
+    if (!constant || extent != loop.var->extent) guards_.AssumeWithin(VarRef(loop.var), loop.extent);
+    loops_.push_back(&loop);
+    Statement(loop.body);
+    loops_.pop_back();
+    guards_.Restore(mark);
+    variables_.erase(loop.var.get());
+  }
+
+  void CheckIf(const If& branch) {
+    Expression(branch.condition);
+    if (branch.condition->dtype != DType::kBool) return Fail("the condition is no bool");
+    const size_t mark = guards_.Mark();
+    guards_.Assume(branch.condition, true);
+    Statement(branch.then);
+    guards_.Restore(mark);
+    if (!branch.otherwise) return;
+    guards_.Assume(branch.condition, false);
+    Statement(branch.otherwise);
+    guards_.Restore(mark);
+  }
+
+  void CheckAlloc(const Alloc& alloc) {
+    if (!buffers_.emplace(alloc.buffer.get(), BufferInfo{loops_.size(), false}).second) {
+      return Fail("buffer ", alloc.buffer->name, " is already in scope");
+    }
+    Statement(alloc.body);
+    buffers_.erase(alloc.buffer.get());
+  }
+
+  // Blocks.
+
+  void CheckBlock(const Block& block) {
+    if (!block_names_.insert(block.name).second) Fail("two blocks are named ", block.name);
+    for (const IterVar& iter : block.iters) Expression(iter.binding);
+    const size_t mark = guards_.Mark();
+    for (const IterVar& iter : block.iters) {
+      if (iter.binding->dtype != DType::kI64) return Fail("the binding of ", iter.var->name, " is no i64");
+      if (!variables_.insert(iter.var.get()).second)
+        Fail("iteration variable ", iter.var->name, " is already in scope");
+      bindings_[iter.var.get()] = iter.binding;
+      const std::optional<Interval> range = RangeOf(iter.binding);
+      const bool inside = range && range->min >= 0 && range->max < iter.var->extent;
+      if (!inside) guards_.AssumeWithin(iter.binding, IntConst(iter.var->extent));
+    }
+    CheckReduction(block);
+    Expression(block.value);
+    Write(block.out, block.indices);
+    if (block.arg_value) Write(block.arg_value, block.indices);
+    for (const IterVar& iter : block.iters) variables_.erase(iter.var.get());
+    bindings_.clear();
+    guards_.Restore(mark);
+  }
+
+  void CheckReduction(const Block& block) {
+    const auto reduced = std::count_if(block.iters.begin(), block.iters.end(),
+                                       [](const IterVar& iter) { return iter.reduce; });
+    const Buffer& accumulator = IsArg(block.reduce) ? block.arg_value : block.out;
+    if (IsArg(block.reduce) != (block.arg_value != nullptr))
+      return Fail("a buffer of best values is for argmax and argmin");
+    if (IsArg(block.reduce) && reduced != 1) Fail("argmax and argmin have one reduction variable");
+    if (IsArg(block.reduce) &&
+        (block.out->dtype != DType::kI32 || block.out->shape != block.arg_value->shape)) {
+      Fail("the positions must be i32, with the shape of the best values");
+    }
+    if (block.value->dtype != accumulator->dtype) {
+      Fail(DTypeName(block.value->dtype), " is accumulated in ", accumulator->name, " of ",
+           DTypeName(accumulator->dtype));
+    }
+    if (block.reduce == ReduceOp::kNone && (reduced != 0 || block.init))
+      Fail("reduction variables or init without a reduction");
+    for (const IterVar& iter : block.iters) {
+      if (iter.reduce) CheckSerialReduction(block, iter);
+    }
+  }
+
+  // Iterations of a parallel loop must not meet in one accumulator.
+  void CheckSerialReduction(const Block& block, const IterVar& iter) {
+    const auto buffer = buffers_.find(block.out.get());
+    if (buffer == buffers_.end()) return;
+    for (size_t i = buffer->second.loops; i < loops_.size(); ++i) {
+      if (loops_[i]->loop_kind == LoopKind::kParallel && UsesVar(iter.binding, loops_[i]->var.get())) {
+        Fail("reduction variable ", iter.var->name, " runs over the parallel loop ", loops_[i]->var->name);
+      }
+    }
+  }
+
+  // Expressions, with their reads.
+
+  void Expression(const Expr& expr) {
+    switch (expr->op) {
+      case Op::kVar:
+        if (!variables_.contains(expr->var.get()))
+          Fail("variable ", expr->var->name, " is used outside its scope");
+        return;
+      case Op::kLoad:
+        for (const Expr& index : expr->args) Expression(index);
+        return Access(expr->buffer, expr->args);
+      case Op::kSelect: {
+        Expression(expr->args[0]);
+        const Expr condition = InLoops(expr->args[0]);
+        const size_t mark = guards_.Mark();
+        guards_.Assume(condition, true);
+        Expression(expr->args[1]);
+        guards_.Restore(mark);
+        guards_.Assume(condition, false);
+        Expression(expr->args[2]);
+        guards_.Restore(mark);
+        return;
+      }
+      default:
+        for (const Expr& arg : expr->args) Expression(arg);
+        return;
+    }
+  }
+
+  // Over loop variables alone: iteration variables replaced by what they are bound to.
+  Expr InLoops(const Expr& expr) const {
+    return bindings_.empty() ? expr : Simplify(Substitute(expr, bindings_));
+  }
+
+  // One element: scope, rank, types and range of its indices.
+  void Access(const Buffer& buffer, const std::vector<Expr>& indices) {
+    const auto found = buffers_.find(buffer.get());
+    if (found == buffers_.end()) return Fail("buffer ", buffer->name, " is used outside its scope");
+    if (indices.size() != buffer->shape.size()) {
+      return Fail(buffer->name, " of rank ", buffer->rank(), " is indexed by ", indices.size());
+    }
+    for (size_t d = 0; d < indices.size(); ++d) {
+      if (indices[d]->dtype != DType::kI64) return Fail("an index of ", buffer->name, " is no i64");
+      const std::optional<Interval> range = RangeOf(indices[d]);
+      if (range && range->min >= 0 && range->max < buffer->shape[d]) continue;
+      const Expr index = InLoops(indices[d]);
+      if (guards_.ProvablyInside(index, buffer->shape[d]) ||
+          !guards_.ProvablyEscapes(index, buffer->shape[d]))
+        continue;
+      const std::optional<Interval> reached = RangeOf(index);
+      return Fail("index ", d, " of ", buffer->name, ", ", PrintExpr(index), ", reaches ", reached->min, "..",
+                  reached->max, ", outside 0..", buffer->shape[d] - 1);
+    }
+    if (buffer->scope == Scope::kAccumulator) CheckConstantExtents(buffer, found->second.loops, indices);
+  }
+
+  void Write(const Buffer& buffer, const std::vector<Expr>& indices) {
+    for (const Expr& index : indices) Expression(index);
+    Access(buffer, indices);
+    const auto found = buffers_.find(buffer.get());
+    if (!status_.ok() || found == buffers_.end()) return;
+    if (found->second.read_only) return Fail("input ", buffer->name, " is written");
+    for (size_t i = found->second.loops; i < loops_.size(); ++i) {
+      if (loops_[i]->loop_kind == LoopKind::kParallel) CheckDisjoint(buffer, i, indices);
+    }
+  }
+
+  // The loops that choose an accumulator's element are unrolled into register names.
+  void CheckConstantExtents(const Buffer& buffer, size_t outer_loops, const std::vector<Expr>& indices) {
+    for (size_t i = outer_loops; i < loops_.size(); ++i) {
+      if (IsConstInt(loops_[i]->extent)) continue;
+      for (const Expr& index : indices) {
+        if (!UsesVar(InLoops(index), loops_[i]->var.get())) continue;
+        return Fail("accumulator ", buffer->name, " is indexed by loop ", loops_[i]->var->name,
+                    ", which has no constant extent");
+      }
+    }
+  }
+
+  // Iterations of parallel loop number `parallel` must write different elements, where that can be decided.
+  void CheckDisjoint(const Buffer& buffer, size_t parallel, const std::vector<Expr>& indices) {
+    const Var& var = loops_[parallel]->var;
+    if (var->extent < 2 || IsConstInt(loops_[parallel]->extent, 1) || guards_.Mentions(var.get())) return;
+    std::vector<Expr> in_loops;
+    int users = 0, user = 0;
+    for (const Expr& index : indices) {
+      in_loops.push_back(InLoops(index));
+      if (!UsesVar(in_loops.back(), var.get())) continue;
+      user = static_cast<int>(in_loops.size()) - 1;
+      ++users;
+    }
+    if (users > 1) return;
+    if (users == 0)
+      return Fail("iterations of the parallel loop ", var->name, " write the same elements of ",
+                  buffer->name);
+    // c * v + k * u + ...: u one loop further in meets the next v when k divides c and u runs far enough.
+    const Linear linear = ToLinear(in_loops[user]);
+    const int64_t step = linear.CoefficientOf(var.get());
+    for (size_t i = parallel + 1; i < loops_.size() && step != 0; ++i) {
+      const Var& inner = loops_[i]->var;
+      const int64_t k = linear.CoefficientOf(inner.get());
+      if (k == 0 || step % k != 0 || std::abs(step / k) >= inner->extent ||
+          !IsConstInt(loops_[i]->extent, inner->extent))
+        continue;
+      if (guards_.Mentions(inner.get()) || UsersOf(inner, in_loops) != 1) continue;
+      return Fail("iterations of the parallel loop ", var->name, " write overlapping elements of ",
+                  buffer->name);
+    }
+  }
+
+  static int UsersOf(const Var& var, const std::vector<Expr>& exprs) {
+    return static_cast<int>(
+        std::count_if(exprs.begin(), exprs.end(), [&](const Expr& e) { return UsesVar(e, var.get()); }));
+  }
+
+  // Tile statements and pipelines.
+
+  // The whole view lies in the buffer: its first element by indices, its far corner by strides when the
+  // indices are constant.
+  void View(const TileView& view, int64_t rows, int64_t cols, bool write) {
+    if (rows < 1 || cols < 1) return Fail("an empty tile");
+    if (write) {
+      Write(view.buffer, view.indices);
+    } else {
+      for (const Expr& index : view.indices) Expression(index);
+      Access(view.buffer, view.indices);
+    }
+    if (!status_.ok()) return;
+    const int64_t corner = (rows - 1) * view.row_stride + (cols - 1) * view.col_stride;
+    Expr first = IntConst(0);
+    for (int d = 0; d < view.buffer->rank(); ++d) first = first + view.indices[d] * view.buffer->stride(d);
+    if (guards_.ProvablyEscapes(Simplify(first + corner), view.buffer->num_elements())) {
+      Fail("the ", rows, "x", cols, " view of ", view.buffer->name, " reaches past its end");
+    }
+  }
+
+  void CheckCopy(const Copy& copy) {
+    if (copy.dst.buffer->dtype != copy.src.buffer->dtype) {
+      Fail("copy from ", DTypeName(copy.src.buffer->dtype), " to ", DTypeName(copy.dst.buffer->dtype));
+    }
+    View(copy.dst, copy.rows, copy.cols, /*write=*/true);
+    View(copy.src, copy.rows, copy.cols, /*write=*/false);
+    if (!copy.barrier) return;
+    if (!copy.async) Fail("a copy that is not asynchronous signals a barrier");
+    BarrierIndex(copy.barrier);
+  }
+
+  void BarrierIndex(const Expr& index) {
+    Expression(index);
+    if (!roles_) return Fail("a barrier outside roles");
+    const int64_t barriers = static_cast<int64_t>(roles_->barrier_counts.size());
+    if (barriers == 0 || guards_.ProvablyEscapes(index, barriers)) {
+      Fail("barrier ", PrintExpr(index), " is not one of ", barriers);
+    }
+  }
+
+  void CheckRoles(const Roles& roles) {
+    if (roles_) return Fail("roles inside roles");
+    for (const int count : roles.barrier_counts) {
+      if (count < 1) Fail("a barrier of ", count, " arrivals");
+    }
+    roles_ = &roles;
+    std::unordered_set<std::string> names;
+    for (const Roles::Role& role : roles.roles) {
+      if (!names.insert(role.name).second) Fail("two roles are named ", role.name);
+      Statement(role.body);
+    }
+    roles_ = nullptr;
+  }
+
+  absl::Status status_;
+  Stmt current_;
+  bool is_scheduled_ = false;
+  const Roles* roles_ = nullptr;   // around
+  std::vector<const For*> loops_;  // around, outermost first
+  std::unordered_set<const VarNode*> variables_;
+  std::unordered_map<const BufferNode*, BufferInfo> buffers_;
+  std::unordered_set<std::string> loop_names_, block_names_;
+  VarMap bindings_;  // of the block being checked
+  Guards guards_;
+};
+
+}  // namespace
+
+absl::Status VerifyFunction(const Function& function) { return Verifier(function).Run(function.body); }
+
+}  // namespace mycc

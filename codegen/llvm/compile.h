@@ -1,0 +1,18 @@
+// The whole way down in one call: workload + trace -> lowered kernel. What mycc, the worker's builder and tests share.
+#pragma once
+
+#include "absl/status/statusor.h"
+#include "codegen/llvm/library.h"
+#include "codegen/schedule/trace.h"
+#include "codegen/target/target.h"
+#include "codegen/workload/workload.h"
+
+namespace mycc {
+
+// Replays the trace on the canonical form of `workload`, lowers it, and keeps the workload's own names in the result.
+absl::StatusOr<KernelSpec> CompileKernel(const Workload& workload, const Target& target, const Trace& trace);
+
+// The reference kernel of a workload: the naive schedule of the computation with float reductions accumulated in f64, compiled by the same back end.
+absl::StatusOr<KernelSpec> CompileReference(const Workload& workload, const Target& target);
+
+}  // namespace mycc

@@ -1,0 +1,17 @@
+// What a CPU must have to run code that LLVM generates for a target: the rows that the artifact checks before
+// its first call. Pure.
+#pragma once
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "codegen/runtime/artifact/artifact.h"
+#include "codegen/target/target.h"
+
+namespace mycc {
+
+// REQUIRES: a CPU target. The names in the rows have static lifetime. InvalidArgument for a CPU that LLVM
+// does not know.
+absl::StatusOr<std::vector<MyccCpuNeed>> CpuNeeds(const Target& target);
+
+}  // namespace mycc

@@ -1,0 +1,191 @@
+// Emits the body of one kernel as one LLVM function; parallel regions become functions of their own, each with its own emitter.
+//
+// A vector loop is emitted by widening: inside it an expression that depends on the loop's variable is a vector with one lane for each
+// iteration, everything else stays scalar and is broadcast where the two meet. Thread rule: one owner.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "codegen/expr/affine.h"
+#include "codegen/ir/function.h"
+#include "codegen/llvm/kernel_layout.h"
+#include "codegen/llvm/numbers.h"
+
+namespace mycc {
+
+// What the functions of one kernel share.
+struct KernelContext {
+  llvm::Module& module;
+  const KernelLayout& layout;
+  const AliasScopes& scopes;
+  const CpuFeatures features;
+  const int vector_bytes;
+  const std::string symbol;
+  int regions = 0;  // parallel regions so far, for their names
+};
+
+class KernelEmitter {
+ public:
+  // The pointers a body is called with; see emit.h. `thread` is the running thread's number.
+  struct Arguments {
+    llvm::Value* tensors;
+    llvm::Value* shared;
+    llvm::Value* threads;
+    llvm::Value* thread;
+  };
+
+  // Emits at the end of `function`'s only block, the entry; Body may be called once.
+  KernelEmitter(KernelContext& kernel, llvm::Function* function, const Arguments& arguments);
+  void Body(const Stmt& stmt);
+
+ private:
+  // Where a buffer is.
+  struct Place {
+    llvm::Value* pointer = nullptr;
+    bool read_only = false;
+    bool over_read = false;  // 64 bytes after its end may be read
+    bool on_stack = false;   // this thread's alone
+    int64_t read_columns = 0;  // of a register tile: elements of its last dimension from here on are never read
+    int lanes = 0;           // of a buffer with an element for each lane (allocated inside a vector loop), else 0
+    int alias_group = -1;
+  };
+
+  // The lanes of the vector loop around.
+  struct Lanes {
+    const VarNode* var;
+    llvm::Value* first;         // value of `var` in lane 0
+    int count;                  // of lanes
+    int active;                 // lanes at and beyond this carry no iteration
+    llvm::Value* mask;          // of lanes that execute here, null for all
+    bool mask_is_prefix;        // the mask is just `active`
+  };
+
+  // An access: byte pointer of lane 0's element, and how far the next lane's is, in elements; no stride where lanes are scattered.
+  struct Access {
+    const Place* place;
+    DType dtype;
+    llvm::Value* pointer;
+    std::optional<int64_t> stride;       // 0: the same element in all lanes
+    llvm::Value* scattered = nullptr;    // element offsets from `pointer`, one for each lane
+    bool in_bounds = false;              // provably, whatever the conditions around
+  };
+
+  // Expressions (kernel_exprs.cc).
+  llvm::Value* Emit(const Expr& expr);
+  llvm::Value* EmitNode(const Expr& expr);
+  llvm::Value* EmitWide(const Expr& expr);  // broadcast if need be
+  llvm::Value* EmitSelect(const Expr& expr);
+  llvm::Value* EmitBranches(const Expr& expr, llvm::Value* condition);
+  llvm::Value* EmitOperation(const Expr& expr);
+  llvm::Value* EmitCompare(const Expr& expr);
+  std::pair<llvm::Value*, llvm::Value*> EmitOperands(const Expr& a, const Expr& b);
+  llvm::Value* Splat(llvm::Value* value, int lanes);
+  bool Varies(const Expr& expr);  // from lane to lane
+
+  // Indices (kernel_index.cc).
+  llvm::Value* Index(const Expr& expr);               // uniform, i64
+  llvm::Value* IndexDivision(const Expr& expr, llvm::Value* a);
+  llvm::Value* LaneIndex(const Expr& expr, llvm::Type* element);  // a vector of i32 or i64
+  bool IsNarrow(const Expr& expr);                    // fits i32 with all its parts
+  int DepthOf(const Expr& expr);
+  bool MayEscape(const Expr& expr);                   // holds a load that is not provably in bounds
+
+  // Memory (kernel_memory.cc).
+  const Place& PlaceOf(const Buffer& buffer);
+  Access AccessOf(const Buffer& buffer, const std::vector<Expr>& indices, const void* key);
+  llvm::Value* LoadAccess(const Access& access);
+  llvm::Value* LoadContiguous(const Access& access);
+  llvm::Value* LoadUniform(const Access& access);
+  llvm::Value* LoadScattered(const Access& access);
+  void StoreAccess(const Access& access, llvm::Value* value);
+  void StoreContiguous(const Access& access, llvm::Value* value);
+  void StoreScattered(const Access& access, llvm::Value* value);
+  llvm::Value* LanePointer(const Access& access, int lane);
+  llvm::Value* LanePointers(const Access& access);
+  llvm::Value* LoadRaw(const Place& place, llvm::Type* type, llvm::Value* pointer, int align);
+  void StoreRaw(const Place& place, llvm::Value* value, llvm::Value* pointer, int align);
+  // Says which buffer the access is to, so that LLVM may move it across accesses to others.
+  template <typename Instruction>
+  Instruction* Annotate(const Place& place, Instruction* instruction) const {
+    if (place.alias_group >= 0) {
+      instruction->setMetadata(llvm::LLVMContext::MD_alias_scope, kernel_.scopes.scope(place.alias_group));
+      instruction->setMetadata(llvm::LLVMContext::MD_noalias, kernel_.scopes.others(place.alias_group));
+    }
+    return instruction;
+  }
+  llvm::Value* ByteOffset(llvm::Value* pointer, int64_t bytes);
+
+  // Statements (kernel_stmts.cc).
+  void Statement(const Stmt& stmt);
+  void EmitFor(const For& loop);
+  void EmitUnrolled(const For& loop);
+  void EmitIf(const If& branch);
+  void EmitMaskedIf(const If& branch, llvm::Value* condition);
+  void EmitAlloc(const Alloc& alloc);
+  void EmitStore(const Store& store);
+  void EmitCopy(const Copy& copy);
+
+  // Vector loops (kernel_vector.cc).
+  void EmitVectorLoop(const For& loop);
+  void EmitLaneReduction(const For& loop, const Store& store, int width);
+  template <typename ChunkFn>
+  void Chunks(const For& loop, int width, bool unroll, const ChunkFn& chunk);
+  template <typename BodyFn>
+  void InLanes(const For& loop, llvm::Value* first, int count, int active, const BodyFn& body);
+  int WidthOf(const For& loop) const;
+  llvm::Value* ReduceLanes(Op op, DType dtype, llvm::Value* vector);
+
+  // Mma statements (kernel_mma.cc). A column is a vector of a tile's width or less.
+  struct MmaColumn {
+    int64_t first;   // element
+    int lanes;
+    int active;
+  };
+  void EmitMma(const Mma& mma);
+  std::vector<MmaColumn> ColumnsOf(const Mma& mma, const Access& b) const;
+  llvm::Value* LoadColumn(const Access& access, const MmaColumn& column, int64_t element);
+  void StoreColumn(const Access& access, const MmaColumn& column, int64_t element, llvm::Value* value, bool keeps_rest);
+
+  // Parallel loops (kernel_parallel.cc).
+  void EmitParallel(const For& loop);
+  void EmitRegion(const std::vector<const For*>& loops, int64_t trips, const Stmt& body);
+  void EmitShare(const std::vector<const For*>& loops, int64_t trips, llvm::Value* thread, llvm::Value* threads, const Stmt& body);
+
+  // The variable has this value in `body`.
+  template <typename BodyFn>
+  void With(const VarNode* var, llvm::Value* value, const BodyFn& body) {
+    vars_[var] = Variable{value, depth_};
+    body();
+    vars_.erase(var);
+  }
+
+  using Memo = std::unordered_map<const ExprNode*, llvm::Value*>;
+
+  KernelContext& kernel_;
+  llvm::Function* function_;
+  Arguments arguments_;
+  Builder b_;
+  Numbers numbers_;
+  llvm::BasicBlock* entry_;  // allocations and pointers of buffers
+  bool in_region_ = false;
+  int depth_ = 0;            // of loops around
+
+  struct Variable {
+    llvm::Value* value;
+    int depth;
+  };
+  std::unordered_map<const VarNode*, Variable> vars_;
+  std::unordered_map<const BufferNode*, Place> places_;
+  std::optional<Lanes> lanes_;
+  // Values of expressions where they are known to be computed: one level for each arm of a branch around.
+  std::vector<Memo> memo_;
+  std::unordered_map<const void*, Linear> flat_;  // of loads and stores, by node
+  std::unordered_map<const ExprNode*, bool> escapes_;
+  std::vector<Expr> keep_;  // expressions made here, so that nodes in the caches above stay alive
+};
+
+}  // namespace mycc

@@ -1,0 +1,177 @@
+#include <algorithm>
+
+#include "codegen/llvm/kernel_emitter.h"
+
+namespace mycc {
+namespace {
+
+using llvm::Value;
+
+bool IsVector(Value* value) { return value->getType()->isVectorTy(); }
+
+// Worth a branch instead of computing both arms of a select.
+bool IsCostly(const Expr& expr, int* budget) {
+  if (--*budget < 0) return true;
+  switch (expr->op) {
+    case Op::kExp: case Op::kLog: case Op::kTanh: case Op::kErf: case Op::kSin: case Op::kCos: case Op::kPow: return true;
+    default: break;
+  }
+  return std::any_of(expr->args.begin(), expr->args.end(), [&](const Expr& arg) { return IsCostly(arg, budget); });
+}
+
+bool IsCheap(const Expr& expr) {
+  int budget = 12;
+  return !IsCostly(expr, &budget);
+}
+
+bool IsArithmetic(Op op) {
+  switch (op) {
+    case Op::kAdd: case Op::kSub: case Op::kMul: case Op::kNeg: case Op::kFloorDiv: case Op::kMod: return true;
+    default: return false;
+  }
+}
+
+}  // namespace
+
+Value* KernelEmitter::Splat(Value* value, int lanes) { return IsVector(value) ? value : b_.CreateVectorSplat(lanes, value); }
+
+bool KernelEmitter::Varies(const Expr& expr) {
+  if (!lanes_) return false;
+  if (expr->op == Op::kVar) return expr->var.get() == lanes_->var;
+  if (expr->op == Op::kLoad && PlaceOf(expr->buffer).lanes > 0) return true;
+  return std::any_of(expr->args.begin(), expr->args.end(), [&](const Expr& arg) { return Varies(arg); });
+}
+
+bool KernelEmitter::MayEscape(const Expr& expr) {
+  const auto known = escapes_.find(expr.get());
+  if (known != escapes_.end()) return known->second;
+  bool escapes = false;
+  if (expr->op == Op::kLoad) {
+    for (size_t d = 0; d < expr->args.size() && !escapes; ++d) {
+      const auto range = RangeOf(expr->args[d]);
+      escapes = !range || range->min < 0 || range->max >= expr->buffer->shape[d];
+    }
+  }
+  escapes = escapes || std::any_of(expr->args.begin(), expr->args.end(), [&](const Expr& arg) { return MayEscape(arg); });
+  return escapes_[expr.get()] = escapes;
+}
+
+Value* KernelEmitter::Emit(const Expr& expr) {
+  if (expr->op == Op::kConst) return numbers_.Constant(expr->dtype, expr->value);
+  for (auto level = memo_.rbegin(); level != memo_.rend(); ++level) {
+    const auto known = level->find(expr.get());
+    if (known != level->end()) return known->second;
+  }
+  Value* value = EmitNode(expr);
+  memo_.back()[expr.get()] = value;
+  return value;
+}
+
+Value* KernelEmitter::EmitWide(const Expr& expr) {
+  Value* value = Emit(expr);
+  return lanes_ ? Splat(value, lanes_->count) : value;
+}
+
+Value* KernelEmitter::EmitNode(const Expr& expr) {
+  switch (expr->op) {
+    case Op::kVar:
+      if (Varies(expr)) return LaneIndex(expr, b_.getInt64Ty());
+      return vars_.at(expr->var.get()).value;
+    case Op::kLoad: return LoadAccess(AccessOf(expr->buffer, expr->args, expr.get()));
+    case Op::kSelect: return EmitSelect(expr);
+    default: break;
+  }
+  if (expr->dtype == DType::kI64 && IsArithmetic(expr->op) && !Varies(expr)) return Index(expr);
+  return EmitOperation(expr);
+}
+
+std::pair<Value*, Value*> KernelEmitter::EmitOperands(const Expr& a, const Expr& b) {
+  Value* x = Emit(a);
+  Value* y = Emit(b);
+  if (IsVector(x) || IsVector(y)) return {Splat(x, lanes_->count), Splat(y, lanes_->count)};
+  return {x, y};
+}
+
+Value* KernelEmitter::EmitOperation(const Expr& expr) {
+  const Expr& a = expr->args[0];
+  switch (expr->op) {
+    case Op::kLt: case Op::kLe: case Op::kEq: case Op::kNe: return EmitCompare(expr);
+    case Op::kCast:
+      if (a->dtype == DType::kI64 && Varies(a) && IsNarrow(a)) {
+        return numbers_.Cast(expr->dtype, DType::kI32, LaneIndex(a, b_.getInt32Ty()));
+      }
+      return numbers_.Cast(expr->dtype, a->dtype, Emit(a));
+    default: break;
+  }
+  if (IsUnary(expr->op)) return numbers_.Unary(expr->op, expr->dtype, Emit(a));
+  const auto [x, y] = EmitOperands(a, expr->args[1]);
+  return numbers_.Binary(expr->op, expr->dtype, x, y);
+}
+
+Value* KernelEmitter::EmitCompare(const Expr& expr) {
+  const Expr& a = expr->args[0];
+  const Expr& b = expr->args[1];
+  if (a->dtype == DType::kI64 && (Varies(a) || Varies(b)) && IsNarrow(a) && IsNarrow(b)) {
+    return numbers_.Compare(expr->op, DType::kI32, LaneIndex(a, b_.getInt32Ty()), LaneIndex(b, b_.getInt32Ty()));
+  }
+  const auto [x, y] = EmitOperands(a, b);
+  return numbers_.Compare(expr->op, a->dtype, x, y);
+}
+
+// A load in an arm may be out of bounds when the arm is not taken: then a uniform condition branches, and a condition that varies masks.
+Value* KernelEmitter::EmitSelect(const Expr& expr) {
+  Value* condition = Emit(expr->args[0]);
+  const Expr& then = expr->args[1];
+  const Expr& otherwise = expr->args[2];
+  const bool escapes = MayEscape(then) || MayEscape(otherwise);
+  if (!IsVector(condition)) {
+    if (escapes || !IsCheap(then) || !IsCheap(otherwise)) return EmitBranches(expr, condition);
+    const auto [x, y] = EmitOperands(then, otherwise);
+    return b_.CreateSelect(condition, x, y);
+  }
+  if (!escapes) {
+    const auto [x, y] = EmitOperands(then, otherwise);
+    return b_.CreateSelect(condition, Splat(x, lanes_->count), Splat(y, lanes_->count));
+  }
+  const Lanes outer = *lanes_;
+  const auto under = [&](Value* mask, const Expr& arm) {
+    lanes_->mask = outer.mask ? b_.CreateAnd(outer.mask, mask) : mask;
+    lanes_->mask_is_prefix = false;
+    memo_.emplace_back();
+    Value* value = EmitWide(arm);
+    memo_.pop_back();
+    lanes_ = outer;
+    return value;
+  };
+  Value* x = under(condition, then);
+  Value* y = under(b_.CreateNot(condition), otherwise);
+  return b_.CreateSelect(condition, x, y);
+}
+
+Value* KernelEmitter::EmitBranches(const Expr& expr, Value* condition) {
+  if (const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(condition)) {
+    return Emit(constant->isZero() ? expr->args[2] : expr->args[1]);
+  }
+  // Both arms have one type: wide if either is.
+  const bool wide = Varies(expr->args[1]) || Varies(expr->args[2]);
+  Value* values[2];
+  llvm::BasicBlock* ends[2];
+  llvm::BasicBlock* blocks[2] = {llvm::BasicBlock::Create(b_.getContext(), "then", function_),
+                                 llvm::BasicBlock::Create(b_.getContext(), "else", function_)};
+  llvm::BasicBlock* join = llvm::BasicBlock::Create(b_.getContext(), "join", function_);
+  b_.CreateCondBr(condition, blocks[0], blocks[1]);
+  for (int arm = 0; arm < 2; ++arm) {
+    b_.SetInsertPoint(blocks[arm]);
+    memo_.emplace_back();
+    values[arm] = wide ? EmitWide(expr->args[1 + arm]) : Emit(expr->args[1 + arm]);
+    memo_.pop_back();
+    ends[arm] = b_.GetInsertBlock();
+    b_.CreateBr(join);
+  }
+  b_.SetInsertPoint(join);
+  llvm::PHINode* phi = b_.CreatePHI(values[0]->getType(), 2);
+  for (int arm = 0; arm < 2; ++arm) phi->addIncoming(values[arm], ends[arm]);
+  return phi;
+}
+
+}  // namespace mycc

@@ -1,0 +1,115 @@
+#include <algorithm>
+
+#include "codegen/llvm/kernel_emitter.h"
+
+namespace mycc {
+namespace {
+
+using llvm::Value;
+
+// Index vectors whose values stay below this use 32-bit lanes: half the registers, and cheap comparisons.
+constexpr int64_t kNarrowLimit = int64_t{1} << 30;
+
+bool IsNonNegative(const Expr& expr) {
+  const auto range = RangeOf(expr);
+  return range && range->min >= 0;
+}
+
+bool IsLinearOp(Op op) { return op == Op::kAdd || op == Op::kSub || op == Op::kMul || op == Op::kNeg; }
+
+}  // namespace
+
+int KernelEmitter::DepthOf(const Expr& expr) {
+  if (expr->op == Op::kVar) {
+    const auto it = vars_.find(expr->var.get());
+    return it == vars_.end() ? depth_ : it->second.depth;
+  }
+  if (expr->op == Op::kLoad) return depth_;
+  int depth = 0;
+  for (const Expr& arg : expr->args) depth = std::max(depth, DepthOf(arg));
+  return depth;
+}
+
+// The terms of outer loops come first, so that their sum is loop-invariant further in.
+Value* KernelEmitter::Index(const Expr& expr) {
+  if (expr->op == Op::kFloorDiv || expr->op == Op::kMod) return IndexDivision(expr, Emit(expr->args[0]));
+  if (!IsLinearOp(expr->op)) return Emit(expr);
+  Linear linear = ToLinear(expr);
+  // A product of two variables is its own only term.
+  if (linear.terms.size() == 1 && linear.constant == 0 && linear.terms[0].first == expr) return EmitOperation(expr);
+  std::stable_sort(linear.terms.begin(), linear.terms.end(),
+                   [&](const auto& a, const auto& b) { return DepthOf(a.first) < DepthOf(b.first); });
+  Value* sum = b_.getInt64(0);
+  for (const auto& [atom, coefficient] : linear.terms) {
+    keep_.push_back(atom);
+    sum = b_.CreateAdd(sum, b_.CreateMul(Emit(atom), b_.getInt64(coefficient)));
+  }
+  return b_.CreateAdd(sum, b_.getInt64(linear.constant));
+}
+
+Value* KernelEmitter::IndexDivision(const Expr& expr, Value* a) {
+  int64_t divisor = 0;
+  const bool by_constant = IsConstInt(expr->args[1], &divisor) && divisor > 0;
+  const bool narrow = a->getType()->getScalarSizeInBits() == 32;
+  if (!by_constant || !IsNonNegative(expr->args[0])) {
+    Value* b = by_constant ? llvm::ConstantInt::get(a->getType(), divisor) : Emit(expr->args[1]);
+    if (a->getType()->isVectorTy()) b = Splat(b, lanes_->count);
+    return numbers_.Binary(expr->op, narrow ? DType::kI32 : DType::kI64, a, b);
+  }
+  llvm::Constant* b = llvm::ConstantInt::get(a->getType(), divisor);
+  return expr->op == Op::kFloorDiv ? b_.CreateUDiv(a, b) : b_.CreateURem(a, b);
+}
+
+bool KernelEmitter::IsNarrow(const Expr& expr) {
+  const auto range = RangeOf(expr);
+  if (!range || range->min < -kNarrowLimit || range->max > kNarrowLimit) return false;
+  if (expr->op == Op::kLoad || expr->op == Op::kCast) return true;
+  return std::all_of(expr->args.begin(), expr->args.end(),
+                     [&](const Expr& arg) { return arg->dtype != DType::kI64 || IsNarrow(arg); });
+}
+
+Value* KernelEmitter::LaneIndex(const Expr& expr, llvm::Type* element) {
+  const int count = lanes_->count;
+  llvm::Type* type = llvm::FixedVectorType::get(element, count);
+  const auto resized = [&](Value* value) { return b_.CreateSExtOrTrunc(value, value->getType()->isVectorTy() ? type : element); };
+  if (!Varies(expr)) return Splat(resized(Emit(expr)), count);
+  const DType dtype = element->isIntegerTy(32) ? DType::kI32 : DType::kI64;
+  const auto lane_numbers = [&](int64_t step) {
+    llvm::SmallVector<llvm::Constant*, 64> numbers;
+    for (int lane = 0; lane < count; ++lane) numbers.push_back(llvm::ConstantInt::get(element, lane * step, /*IsSigned=*/true));
+    return llvm::ConstantVector::get(numbers);
+  };
+  switch (expr->op) {
+    case Op::kVar: return b_.CreateAdd(Splat(resized(lanes_->first), count), lane_numbers(1));
+    case Op::kFloorDiv: case Op::kMod: return IndexDivision(expr, LaneIndex(expr->args[0], element));
+    case Op::kMin: case Op::kMax:
+      return numbers_.Binary(expr->op, dtype, LaneIndex(expr->args[0], element), LaneIndex(expr->args[1], element));
+    case Op::kSelect:
+      if (MayEscape(expr)) return resized(Emit(expr));
+      return b_.CreateSelect(Emit(expr->args[0]), LaneIndex(expr->args[1], element), LaneIndex(expr->args[2], element));
+    default: break;
+  }
+  if (!IsLinearOp(expr->op)) return resized(EmitOperation(expr));
+  const Linear linear = ToLinear(expr);
+  if (linear.terms.size() == 1 && linear.constant == 0 && linear.terms[0].first == expr) return resized(EmitOperation(expr));
+  Value* uniform = b_.getInt64(linear.constant);
+  Value* sum = nullptr;
+  for (const auto& [atom, coefficient] : linear.terms) {
+    keep_.push_back(atom);
+    if (!Varies(atom)) {
+      uniform = b_.CreateAdd(uniform, b_.CreateMul(Emit(atom), b_.getInt64(coefficient)));
+      continue;
+    }
+    Value* term = nullptr;
+    if (atom->op == Op::kVar) {
+      uniform = b_.CreateAdd(uniform, b_.CreateMul(lanes_->first, b_.getInt64(coefficient)));
+      term = lane_numbers(coefficient);
+    } else {
+      term = b_.CreateMul(LaneIndex(atom, element), llvm::ConstantInt::get(type, coefficient, /*IsSigned=*/true));
+    }
+    sum = sum ? b_.CreateAdd(sum, term) : term;
+  }
+  return b_.CreateAdd(Splat(resized(uniform), count), sum);
+}
+
+}  // namespace mycc

@@ -1,0 +1,90 @@
+#include "codegen/llvm/kernel_layout.h"
+
+#include "llvm/IR/MDBuilder.h"
+
+namespace mycc {
+namespace {
+
+void AddTensor(KernelLayout* layout, const Buffer& buffer, int tensor, bool read_only) {
+  layout->origins[buffer.get()] =
+      BufferOrigin{BufferOrigin::kTensor, tensor, 0, read_only, false, buffer->bytes(), layout->alias_groups++};
+}
+
+void AddPacked(KernelLayout* layout, const PackedBuffer& packed, int tensor, bool read_only) {
+  layout->origins[packed.buffer.get()] = BufferOrigin{BufferOrigin::kTensor, tensor, packed.offset, read_only, true,
+                                                      packed.buffer->bytes(), layout->alias_groups++};
+}
+
+// Workspace buffers that share bytes, because they are never live together, must not be told apart by alias analysis: it would move the
+// stores of one above the loads of the other.
+void AddWorkspace(KernelLayout* layout, const LoweredFunction& lowered) {
+  const auto& buffers = lowered.workspace;
+  std::vector<int> group(buffers.size());
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    group[i] = layout->alias_groups++;
+    for (size_t j = 0; j < i; ++j) {
+      const bool apart = buffers[i].offset >= buffers[j].offset + buffers[j].buffer->bytes() ||
+                         buffers[j].offset >= buffers[i].offset + buffers[i].buffer->bytes();
+      if (buffers[i].per_thread != buffers[j].per_thread || apart) continue;
+      const int merged = group[j];
+      for (size_t k = 0; k < i; ++k) {
+        if (group[k] == group[i]) group[k] = merged;
+      }
+      group[i] = merged;
+    }
+  }
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    const auto kind = buffers[i].per_thread ? BufferOrigin::kThreadWorkspace : BufferOrigin::kSharedWorkspace;
+    layout->origins[buffers[i].buffer.get()] =
+        BufferOrigin{kind, 0, buffers[i].offset, false, true, buffers[i].buffer->bytes(), group[i]};
+  }
+}
+
+}  // namespace
+
+KernelLayout LayoutOfKernel(const LoweredFunction& lowered) {
+  KernelLayout layout;
+  layout.thread_bytes = lowered.workspace_thread_bytes;
+  const auto& params = lowered.kernel.params;
+  for (size_t i = 0; i < params.size(); ++i) {
+    if (params[i].kind == ParamKind::kConst) continue;
+    AddTensor(&layout, params[i].buffer, static_cast<int>(i), params[i].kind == ParamKind::kInput);
+  }
+  for (const PackedBuffer& packed : lowered.packed) AddPacked(&layout, packed, packed.param, /*read_only=*/true);
+  AddWorkspace(&layout, lowered);
+  return layout;
+}
+
+KernelLayout LayoutOfPack(const LoweredFunction& lowered) {
+  KernelLayout layout;
+  layout.thread_bytes = lowered.workspace_thread_bytes;
+  std::unordered_map<int, int> position;  // of a const parameter among the const parameters
+  for (size_t i = 0; i < lowered.kernel.params.size(); ++i) {
+    const Param& param = lowered.kernel.params[i];
+    if (param.kind != ParamKind::kConst) continue;
+    const int at = static_cast<int>(position.size());
+    position[static_cast<int>(i)] = at;
+    AddTensor(&layout, param.buffer, at, /*read_only=*/true);
+  }
+  const int consts = static_cast<int>(position.size());
+  for (const PackedBuffer& packed : lowered.packed) {
+    AddPacked(&layout, packed, consts + position.at(packed.param), /*read_only=*/false);
+  }
+  AddWorkspace(&layout, lowered);
+  return layout;
+}
+
+AliasScopes::AliasScopes(llvm::LLVMContext& context, const std::string& name, int groups) {
+  llvm::MDBuilder builder(context);
+  llvm::MDNode* domain = builder.createAnonymousAliasScopeDomain(name);
+  std::vector<llvm::Metadata*> all;
+  for (int g = 0; g < groups; ++g) all.push_back(builder.createAnonymousAliasScope(domain));
+  for (int g = 0; g < groups; ++g) {
+    std::vector<llvm::Metadata*> rest = all;
+    rest.erase(rest.begin() + g);
+    scopes_.push_back(llvm::MDNode::get(context, {all[g]}));
+    others_.push_back(llvm::MDNode::get(context, rest));
+  }
+}
+
+}  // namespace mycc

@@ -1,0 +1,44 @@
+// Where the buffers of a kernel come from, and which of them may share bytes. One for each emitted body.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+
+#include "codegen/passes/lower.h"
+#include "llvm/IR/Metadata.h"
+
+namespace mycc {
+
+// A buffer that the caller of a body provides: tensors[tensor] + offset, or an offset into one of the workspaces.
+struct BufferOrigin {
+  enum Kind { kTensor, kSharedWorkspace, kThreadWorkspace } kind = kTensor;
+  int tensor = 0;
+  int64_t offset = 0;
+  bool read_only = false;
+  bool aligned = false;    // to 64 bytes, with 64 bytes after its end that may be read
+  int64_t bytes = 0;
+  int alias_group = 0;     // buffers of different groups never overlap
+};
+
+struct KernelLayout {
+  std::unordered_map<const BufferNode*, BufferOrigin> origins;
+  int64_t thread_bytes = 0;  // of workspace for each thread
+  int alias_groups = 0;
+};
+
+KernelLayout LayoutOfKernel(const LoweredFunction& lowered);
+KernelLayout LayoutOfPack(const LoweredFunction& lowered);
+
+// LLVM's metadata for the alias groups: an access of group g carries scope(g) and none_of(g).
+class AliasScopes {
+ public:
+  AliasScopes(llvm::LLVMContext& context, const std::string& name, int groups);
+  llvm::MDNode* scope(int group) const { return scopes_[group]; }
+  llvm::MDNode* others(int group) const { return others_[group]; }
+
+ private:
+  std::vector<llvm::MDNode*> scopes_, others_;
+};
+
+}  // namespace mycc

@@ -1,0 +1,223 @@
+#include <algorithm>
+
+#include "base/check.h"
+#include "codegen/llvm/kernel_emitter.h"
+#include "llvm/IR/Module.h"
+
+namespace mycc {
+namespace {
+
+using llvm::Value;
+
+Expr FlatIndex(const BufferNode& buffer, const std::vector<Expr>& indices) {
+  Expr flat = IntConst(0);
+  for (size_t d = 0; d < indices.size(); ++d) flat = flat + indices[d] * buffer.stride(static_cast<int>(d));
+  return flat;
+}
+
+bool InBounds(const BufferNode& buffer, const std::vector<Expr>& indices) {
+  for (size_t d = 0; d < indices.size(); ++d) {
+    const auto range = RangeOf(indices[d]);
+    if (!range || range->min < 0 || range->max >= buffer.shape[d]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Value* KernelEmitter::ByteOffset(Value* pointer, int64_t bytes) {
+  return bytes == 0 ? pointer : b_.CreateConstGEP1_64(b_.getInt8Ty(), pointer, bytes);
+}
+
+// Pointers of the buffers that the caller provides are made in the entry block, at the first use.
+const KernelEmitter::Place& KernelEmitter::PlaceOf(const Buffer& buffer) {
+  const auto known = places_.find(buffer.get());
+  if (known != places_.end()) return known->second;
+  const auto found = kernel_.layout.origins.find(buffer.get());
+  MYCC_CHECK(found != kernel_.layout.origins.end()) << "buffer " << buffer->name << " has no place";
+  const BufferOrigin& origin = found->second;
+  const Builder::InsertPointGuard guard(b_);
+  b_.SetInsertPoint(entry_->getTerminator());
+  Place place;
+  place.read_only = origin.read_only;
+  place.over_read = origin.aligned;
+  place.alias_group = origin.alias_group;
+  if (origin.kind == BufferOrigin::kTensor) {
+    auto* load = b_.CreateLoad(b_.getPtrTy(), ByteOffset(arguments_.tensors, 8 * origin.tensor));
+    load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(b_.getContext(), {}));
+    place.pointer = ByteOffset(load, origin.offset);
+  } else if (origin.kind == BufferOrigin::kSharedWorkspace) {
+    place.pointer = ByteOffset(arguments_.shared, origin.offset);
+  } else {
+    Value* start = b_.CreateMul(arguments_.thread, b_.getInt64(kernel_.layout.thread_bytes));
+    place.pointer = ByteOffset(b_.CreateGEP(b_.getInt8Ty(), arguments_.threads, start), origin.offset);
+  }
+  return places_[buffer.get()] = place;
+}
+
+KernelEmitter::Access KernelEmitter::AccessOf(const Buffer& buffer, const std::vector<Expr>& indices, const void* key) {
+  const Place& place = PlaceOf(buffer);
+  auto [cached, fresh] = flat_.try_emplace(key);
+  if (fresh) cached->second = ToLinear(FlatIndex(*buffer, indices));
+  const Linear& flat = cached->second;
+  const int64_t size = DTypeBytes(buffer->dtype);
+  // Elements of a lane's own buffer lie beside those of the other lanes.
+  const int64_t scale = std::max(place.lanes, 1);
+
+  Access access{&place, buffer->dtype, place.pointer, 0, nullptr, InBounds(*buffer, indices)};
+  std::vector<std::pair<int, std::pair<Value*, int64_t>>> terms;  // by depth of the loop
+  int64_t constant = flat.constant, lane_stride = 0;
+  std::vector<std::pair<Expr, int64_t>> scattered;
+  const auto add = [&](int depth, Value* value, int64_t coefficient) {
+    if (const auto* c = llvm::dyn_cast<llvm::ConstantInt>(value)) {
+      constant += c->getSExtValue() * coefficient;
+    } else {
+      terms.push_back({depth, {value, coefficient}});
+    }
+  };
+  for (const auto& [atom, coefficient] : flat.terms) {
+    if (!Varies(atom)) {
+      add(DepthOf(atom), Emit(atom), coefficient);
+    } else if (atom->op == Op::kVar) {
+      lane_stride = coefficient;
+      add(depth_, lanes_->first, coefficient);
+    } else {
+      scattered.push_back({atom, coefficient});
+    }
+  }
+  std::stable_sort(terms.begin(), terms.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (const auto& [depth, term] : terms) {
+    Value* bytes = b_.CreateMul(term.first, b_.getInt64(term.second * size * scale));
+    access.pointer = b_.CreateGEP(b_.getInt8Ty(), access.pointer, bytes);
+  }
+  access.pointer = ByteOffset(access.pointer, constant * size * scale);
+  if (lanes_) access.stride = lane_stride * scale + (place.lanes > 0 ? 1 : 0);
+  if (scattered.empty()) return access;
+
+  const bool narrow = buffer->num_elements() * scale < (int64_t{1} << 30) &&
+                      std::all_of(scattered.begin(), scattered.end(), [&](const auto& term) { return IsNarrow(term.first); });
+  llvm::Type* element = narrow ? b_.getInt32Ty() : b_.getInt64Ty();
+  llvm::SmallVector<llvm::Constant*, 64> along;
+  for (int lane = 0; lane < lanes_->count; ++lane) along.push_back(llvm::ConstantInt::get(element, lane * *access.stride, true));
+  Value* offsets = llvm::ConstantVector::get(along);
+  for (const auto& [atom, coefficient] : scattered) {
+    Value* factor = llvm::ConstantInt::get(offsets->getType(), coefficient * scale, /*IsSigned=*/true);
+    offsets = b_.CreateAdd(offsets, b_.CreateMul(LaneIndex(atom, element), factor));
+  }
+  access.stride.reset();
+  access.scattered = offsets;
+  return access;
+}
+
+Value* KernelEmitter::LoadRaw(const Place& place, llvm::Type* type, Value* pointer, int align) {
+  llvm::LoadInst* load = Annotate(place, b_.CreateAlignedLoad(type, pointer, llvm::Align(align)));
+  if (place.read_only) load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(b_.getContext(), {}));
+  return load;
+}
+
+void KernelEmitter::StoreRaw(const Place& place, Value* value, Value* pointer, int align) {
+  Annotate(place, b_.CreateAlignedStore(value, pointer, llvm::Align(align)));
+}
+
+Value* KernelEmitter::LanePointer(const Access& access, int lane) {
+  const int64_t size = DTypeBytes(access.dtype);
+  if (!access.scattered) return ByteOffset(access.pointer, lane * *access.stride * size);
+  Value* offset = b_.CreateSExt(b_.CreateExtractElement(access.scattered, lane), b_.getInt64Ty());
+  return b_.CreateGEP(b_.getInt8Ty(), access.pointer, b_.CreateMul(offset, b_.getInt64(size)));
+}
+
+Value* KernelEmitter::LanePointers(const Access& access) {
+  Value* offsets = access.scattered;
+  if (!offsets) {
+    llvm::SmallVector<llvm::Constant*, 64> along;
+    for (int lane = 0; lane < lanes_->count; ++lane) along.push_back(b_.getInt64(lane * *access.stride));
+    offsets = llvm::ConstantVector::get(along);
+  }
+  return b_.CreateGEP(numbers_.MemoryType(access.dtype), access.pointer, offsets);
+}
+
+Value* KernelEmitter::LoadAccess(const Access& access) {
+  Value* stored = nullptr;
+  if (access.stride == 0) {
+    stored = LoadUniform(access);
+  } else {
+    stored = access.stride == 1 ? LoadContiguous(access) : LoadScattered(access);
+  }
+  return numbers_.FromMemory(access.dtype, stored);
+}
+
+// Where no lane may read the element, a zero is read instead.
+Value* KernelEmitter::LoadUniform(const Access& access) {
+  Value* pointer = access.pointer;
+  if (lanes_ && lanes_->mask && !lanes_->mask_is_prefix && !access.in_bounds) {
+    llvm::Constant* zero = kernel_.module.getOrInsertGlobal("mycc_zero", b_.getInt64Ty());
+    auto* global = llvm::cast<llvm::GlobalVariable>(zero);
+    global->setInitializer(b_.getInt64(0));
+    global->setLinkage(llvm::GlobalValue::InternalLinkage);
+    global->setConstant(true);
+    pointer = b_.CreateSelect(b_.CreateOrReduce(lanes_->mask), pointer, zero);
+  }
+  return LoadRaw(*access.place, numbers_.MemoryType(access.dtype), pointer, DTypeBytes(access.dtype));
+}
+
+Value* KernelEmitter::LoadContiguous(const Access& access) {
+  const Place& place = *access.place;
+  const int align = DTypeBytes(access.dtype);
+  llvm::Type* type = numbers_.MemoryType(access.dtype, lanes_->count);
+  const bool tail_readable = lanes_->active == lanes_->count || place.over_read;
+  const bool whole = lanes_->mask == nullptr || place.on_stack ||
+                     (tail_readable && (lanes_->mask_is_prefix || access.in_bounds));
+  if (whole) return LoadRaw(place, type, access.pointer, align);
+  return Annotate(place, b_.CreateMaskedLoad(type, access.pointer, llvm::Align(align), lanes_->mask,
+                                             llvm::Constant::getNullValue(type)));
+}
+
+Value* KernelEmitter::LoadScattered(const Access& access) {
+  llvm::Type* type = numbers_.MemoryType(access.dtype, lanes_->count);
+  const int align = DTypeBytes(access.dtype);
+  const bool masked = lanes_->mask && !lanes_->mask_is_prefix && !access.in_bounds;
+  if (masked) {
+    return Annotate(*access.place, b_.CreateMaskedGather(type, LanePointers(access), llvm::Align(align), lanes_->mask,
+                                                         llvm::Constant::getNullValue(type)));
+  }
+  Value* gathered = llvm::Constant::getNullValue(type);
+  for (int lane = 0; lane < lanes_->active; ++lane) {
+    Value* element = LoadRaw(*access.place, numbers_.MemoryType(access.dtype), LanePointer(access, lane), align);
+    gathered = b_.CreateInsertElement(gathered, element, lane);
+  }
+  return gathered;
+}
+
+void KernelEmitter::StoreAccess(const Access& access, Value* value) {
+  const Place& place = *access.place;
+  Value* stored = numbers_.ToMemory(access.dtype, value);
+  if (!lanes_) return StoreRaw(place, stored, access.pointer, DTypeBytes(access.dtype));
+  MYCC_CHECK(access.stride != 0) << "lanes store to one element";
+  stored = Splat(stored, lanes_->count);
+  access.stride == 1 ? StoreContiguous(access, stored) : StoreScattered(access, stored);
+}
+
+void KernelEmitter::StoreContiguous(const Access& access, Value* value) {
+  const Place& place = *access.place;
+  const int align = DTypeBytes(access.dtype);
+  if (!lanes_->mask) return StoreRaw(place, value, access.pointer, align);
+  if (place.on_stack) {
+    // Nobody else sees the stack, and masked stores would keep register tiles in memory.
+    Value* old = LoadRaw(place, value->getType(), access.pointer, align);
+    return StoreRaw(place, b_.CreateSelect(lanes_->mask, value, old), access.pointer, align);
+  }
+  Annotate(place, b_.CreateMaskedStore(value, access.pointer, llvm::Align(align), lanes_->mask));
+}
+
+void KernelEmitter::StoreScattered(const Access& access, Value* value) {
+  const int align = DTypeBytes(access.dtype);
+  if (lanes_->mask && !lanes_->mask_is_prefix) {
+    Annotate(*access.place, b_.CreateMaskedScatter(value, LanePointers(access), llvm::Align(align), lanes_->mask));
+    return;
+  }
+  for (int lane = 0; lane < lanes_->active; ++lane) {
+    StoreRaw(*access.place, b_.CreateExtractElement(value, lane), LanePointer(access, lane), align);
+  }
+}
+
+}  // namespace mycc

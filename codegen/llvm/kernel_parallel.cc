@@ -1,0 +1,157 @@
+#include <algorithm>
+
+#include "codegen/llvm/kernel_emitter.h"
+#include "llvm/IR/Module.h"
+#include "codegen/llvm/kernel_flow.h"
+#include "codegen/passes/copy_stmt.h"
+#include "absl/strings/str_cat.h"
+
+namespace mycc {
+namespace {
+
+using llvm::Value;
+
+struct FreeNames {
+  std::unordered_set<const VarNode*> vars;
+  std::unordered_set<const BufferNode*> buffers;
+};
+
+FreeNames NamesIn(const Stmt& stmt) {
+  FreeNames names;
+  VisitStmts(stmt, [&](const Stmt& s) {
+    ForEachExpr(s, [&](const Expr& expr) {
+      Visit(expr, [&](const ExprNode& e) {
+        if (e.op == Op::kVar) names.vars.insert(e.var.get());
+        if (e.op == Op::kLoad) names.buffers.insert(e.buffer.get());
+      });
+    });
+    if (const Store* store = DynAs<Store>(s)) names.buffers.insert(store->buffer.get());
+    if (const Mma* mma = DynAs<Mma>(s)) {
+      for (const TileView* view : {&mma->acc, &mma->a, &mma->b}) names.buffers.insert(view->buffer.get());
+    }
+    if (const Copy* copy = DynAs<Copy>(s)) {
+      for (const TileView* view : {&copy->dst, &copy->src}) names.buffers.insert(view->buffer.get());
+    }
+    return true;
+  });
+  return names;
+}
+
+}  // namespace
+
+// Directly nested parallel loops are one index space, so that few iterations of the outer one still feed many threads.
+void KernelEmitter::EmitParallel(const For& loop) {
+  std::vector<const For*> loops;
+  int64_t trips = 1;
+  const For* next = &loop;
+  while (next != nullptr && next->loop_kind == LoopKind::kParallel && ConstExtent(*next)) {
+    loops.push_back(next);
+    trips *= *ConstExtent(*next);
+    next = DynAs<For>(next->body);
+  }
+  if (loops.empty()) {
+    // An extent that is known at run time only: serial.
+    return EmitLoop(b_, b_.getInt64(0), Emit(loop.extent), 1, false, [&](Value* v) {
+      ++depth_;
+      With(loop.var.get(), v, [&] { Statement(loop.body); });
+      --depth_;
+    });
+  }
+  EmitRegion(loops, trips, loops.back()->body);
+}
+
+// The loops become a function that each thread of a team calls; a thread runs one contiguous part of the iterations. What the function uses
+// of this one's variables and buffers is passed in a record on the stack.
+void KernelEmitter::EmitRegion(const std::vector<const For*>& loops, int64_t trips, const Stmt& body) {
+  llvm::LLVMContext& context = b_.getContext();
+  const FreeNames names = NamesIn(body);
+  std::vector<const VarNode*> vars;
+  std::vector<const BufferNode*> buffers;
+  std::vector<Value*> captured = {arguments_.tensors, arguments_.shared, arguments_.threads};
+  for (const auto& [var, variable] : vars_) {
+    if (names.vars.count(var) && !llvm::isa<llvm::Constant>(variable.value)) vars.push_back(var);
+  }
+  for (const auto& [buffer, place] : places_) {
+    if (names.buffers.count(buffer) && place.on_stack) buffers.push_back(buffer);
+  }
+  // By name, so that the code does not depend on addresses.
+  std::sort(vars.begin(), vars.end(), [](const VarNode* a, const VarNode* b) { return a->name < b->name; });
+  std::sort(buffers.begin(), buffers.end(), [](const BufferNode* a, const BufferNode* b) { return a->name < b->name; });
+  for (const VarNode* var : vars) captured.push_back(vars_.at(var).value);
+  for (const BufferNode* buffer : buffers) captured.push_back(places_.at(buffer).pointer);
+
+  llvm::SmallVector<llvm::Type*, 8> fields;
+  for (Value* value : captured) fields.push_back(value->getType());
+  auto* record_type = llvm::StructType::get(context, fields);
+  llvm::AllocaInst* record = nullptr;
+  {
+    const Builder::InsertPointGuard guard(b_);
+    b_.SetInsertPoint(entry_, entry_->begin());
+    record = b_.CreateAlloca(record_type);
+  }
+  for (size_t i = 0; i < captured.size(); ++i) b_.CreateStore(captured[i], b_.CreateStructGEP(record_type, record, i));
+
+  auto* region_type = llvm::FunctionType::get(b_.getVoidTy(), {b_.getPtrTy()}, false);
+  auto* region = llvm::Function::Create(region_type, llvm::Function::InternalLinkage,
+                                        absl::StrCat(kernel_.symbol, "_region", kernel_.regions++), kernel_.module);
+  region->copyAttributesFrom(function_);
+  region->setLinkage(llvm::Function::InternalLinkage);
+  region->setVisibility(llvm::Function::DefaultVisibility);
+  // The function's attributes, not those of its parameters.
+  for (unsigned i = 0; i < function_->arg_size(); ++i) {
+    region->setAttributes(region->getAttributes().removeParamAttributes(context, i));
+  }
+  Builder entry(llvm::BasicBlock::Create(context, "entry", region), llvm::TargetFolder(kernel_.module.getDataLayout()));
+  std::vector<Value*> received;
+  for (size_t i = 0; i < captured.size(); ++i) {
+    received.push_back(entry.CreateLoad(fields[i], entry.CreateStructGEP(record_type, region->getArg(0), i)));
+  }
+  const auto omp_number = [&](const char* name) {
+    auto callee = kernel_.module.getOrInsertFunction(name, llvm::FunctionType::get(entry.getInt32Ty(), false));
+    return entry.CreateSExt(entry.CreateCall(callee), entry.getInt64Ty());
+  };
+  Value* thread = omp_number("omp_get_thread_num");
+  Value* threads = omp_number("omp_get_num_threads");
+
+  KernelEmitter inner(kernel_, region, Arguments{received[0], received[1], received[2], thread});
+  inner.in_region_ = true;
+  for (const auto& [var, variable] : vars_) {
+    if (llvm::isa<llvm::Constant>(variable.value)) inner.vars_[var] = Variable{variable.value, 0};
+  }
+  size_t at = 3;
+  for (const VarNode* var : vars) inner.vars_[var] = Variable{received[at++], 0};
+  for (const BufferNode* buffer : buffers) {
+    Place place = places_.at(buffer);
+    place.pointer = received[at++];
+    place.on_stack = false;  // shared by the team
+    inner.places_[buffer] = place;
+  }
+  inner.EmitShare(loops, trips, thread, threads, body);
+
+  auto* parallel_type = llvm::FunctionType::get(b_.getVoidTy(), {b_.getPtrTy(), b_.getPtrTy(), b_.getInt32Ty(), b_.getInt32Ty()}, false);
+  b_.CreateCall(kernel_.module.getOrInsertFunction("GOMP_parallel", parallel_type), {region, record, b_.getInt32(0), b_.getInt32(0)});
+}
+
+// Iterations [thread * trips / threads, ...), the first trips % threads threads taking one more.
+void KernelEmitter::EmitShare(const std::vector<const For*>& loops, int64_t trips, Value* thread, Value* threads, const Stmt& body) {
+  Value* all = b_.getInt64(trips);
+  Value* each = b_.CreateUDiv(all, threads);
+  Value* more = b_.CreateURem(all, threads);
+  Value* extra = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, thread, more);
+  Value* begin = b_.CreateAdd(b_.CreateMul(thread, each), extra);
+  Value* own = b_.CreateAdd(each, b_.CreateZExt(b_.CreateICmpULT(thread, more), b_.getInt64Ty()));
+  EmitLoop(b_, begin, b_.CreateAdd(begin, own), 1, /*runs_once=*/false, [&](Value* v) {
+    ++depth_;
+    Value* rest = v;
+    for (size_t i = loops.size(); i-- > 0;) {
+      Value* extent = b_.getInt64(*ConstExtent(*loops[i]));
+      vars_[loops[i]->var.get()] = Variable{i == 0 ? rest : b_.CreateURem(rest, extent), depth_};
+      rest = b_.CreateUDiv(rest, extent);
+    }
+    Statement(body);
+    --depth_;
+  });
+  b_.CreateRetVoid();
+}
+
+}  // namespace mycc

@@ -1,0 +1,183 @@
+#include <algorithm>
+
+#include "base/check.h"
+#include "codegen/llvm/kernel_emitter.h"
+#include "llvm/IR/Module.h"
+#include "codegen/llvm/kernel_flow.h"
+#include "codegen/llvm/loop_facts.h"
+#include "codegen/passes/copy_stmt.h"
+
+namespace mycc {
+namespace {
+
+using llvm::Value;
+
+// Loops over a register tile are unrolled up to this extent even where the schedule did not say so: a register has no address.
+constexpr int64_t kMaxTileUnroll = 64;
+// A tile on the stack may be read this far past its end.
+constexpr int64_t kSlack = 64;
+
+// Elements of the buffer's last dimension up to which anything reads.
+int64_t ColumnsRead(const Alloc& alloc) {
+  if (alloc.buffer->rank() == 0) return 1;
+  int64_t columns = 0;
+  const auto read_to = [&](const Expr& index, int64_t width) {
+    const auto range = RangeOf(index);
+    columns = std::max(columns, range ? std::min(range->max + width, alloc.buffer->shape.back()) : alloc.buffer->shape.back());
+  };
+  VisitStmts(alloc.body, [&](const Stmt& stmt) {
+    ForEachExpr(stmt, [&](const Expr& expr) {
+      Visit(expr, [&](const ExprNode& e) {
+        if (e.op == Op::kLoad && e.buffer == alloc.buffer) read_to(e.args.back(), 1);
+      });
+    });
+    if (const Mma* mma = DynAs<Mma>(stmt)) {
+      for (const TileView* view : {&mma->a, &mma->b}) {
+        if (view->buffer == alloc.buffer) columns = alloc.buffer->shape.back();
+      }
+      if (mma->acc.buffer == alloc.buffer) read_to(mma->acc.indices.back(), mma->n);
+    }
+    if (stmt->kind == StmtKind::kCopy) columns = alloc.buffer->shape.back();
+    return true;
+  });
+  return columns;
+}
+
+}  // namespace
+
+KernelEmitter::KernelEmitter(KernelContext& kernel, llvm::Function* function, const Arguments& arguments)
+    : kernel_(kernel),
+      function_(function),
+      arguments_(arguments),
+      b_(kernel.module.getContext(), llvm::TargetFolder(kernel.module.getDataLayout())),
+      numbers_(b_, kernel.features),
+      entry_(&function->getEntryBlock()),
+      memo_(1) {
+  // No reassoc: sums are reassociated where reductions are laid out, and (x + big) - big keeps its meaning.
+  llvm::FastMathFlags flags;
+  flags.setAllowContract();
+  flags.setNoSignedZeros();
+  flags.setAllowReciprocal();
+  b_.setFastMathFlags(flags);
+  llvm::BasicBlock* body = llvm::BasicBlock::Create(b_.getContext(), "body", function_);
+  b_.SetInsertPoint(entry_);
+  b_.CreateBr(body);
+  b_.SetInsertPoint(body);
+}
+
+void KernelEmitter::Body(const Stmt& stmt) {
+  Statement(stmt);
+  b_.CreateRetVoid();
+}
+
+void KernelEmitter::Statement(const Stmt& stmt) {
+  memo_.assign(1, {});
+  switch (stmt->kind) {
+    case StmtKind::kSeq:
+      for (const Stmt& part : As<Seq>(stmt).stmts) Statement(part);
+      return;
+    case StmtKind::kFor: return EmitFor(As<For>(stmt));
+    case StmtKind::kIf: return EmitIf(As<If>(stmt));
+    case StmtKind::kAlloc: return EmitAlloc(As<Alloc>(stmt));
+    case StmtKind::kStore: return EmitStore(As<Store>(stmt));
+    case StmtKind::kMma: return EmitMma(As<Mma>(stmt));
+    case StmtKind::kCopy: return EmitCopy(As<Copy>(stmt));
+    default: break;
+  }
+  MYCC_CHECK(false) << "a CPU kernel has no pipelines: " << PrintStmt(stmt);
+}
+
+void KernelEmitter::EmitFor(const For& loop) {
+  const auto extent = ConstExtent(loop);
+  if (extent == 0) return;
+  if (extent == 1) return With(loop.var.get(), b_.getInt64(0), [&] { Statement(loop.body); });
+  if (loop.loop_kind == LoopKind::kParallel && !in_region_ && !lanes_) return EmitParallel(loop);
+  if (loop.loop_kind == LoopKind::kVector && !lanes_) return EmitVectorLoop(loop);
+  if (extent && (loop.loop_kind == LoopKind::kUnroll || (*extent <= kMaxTileUnroll && IndexesAccumulator(loop)))) {
+    return EmitUnrolled(loop);
+  }
+  Value* end = extent ? b_.getInt64(*extent) : Emit(loop.extent);
+  EmitLoop(b_, b_.getInt64(0), end, 1, extent.has_value(), [&](Value* v) {
+    ++depth_;
+    With(loop.var.get(), v, [&] { Statement(loop.body); });
+    --depth_;
+  });
+}
+
+void KernelEmitter::EmitUnrolled(const For& loop) {
+  for (int64_t v = 0; v < *ConstExtent(loop); ++v) {
+    With(loop.var.get(), b_.getInt64(v), [&] { Statement(loop.body); });
+  }
+}
+
+void KernelEmitter::EmitIf(const If& branch) {
+  Value* condition = Emit(branch.condition);
+  if (const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(condition)) {
+    if (!constant->isZero()) return Statement(branch.then);
+    if (branch.otherwise) Statement(branch.otherwise);
+    return;
+  }
+  if (condition->getType()->isVectorTy()) return EmitMaskedIf(branch, condition);
+  EmitBranch(b_, condition, [&] { Statement(branch.then); },
+             [&] {
+               if (branch.otherwise) Statement(branch.otherwise);
+             });
+}
+
+void KernelEmitter::EmitMaskedIf(const If& branch, Value* condition) {
+  const Lanes outer = *lanes_;
+  const auto under = [&](Value* mask, const Stmt& stmt) {
+    lanes_->mask = outer.mask ? b_.CreateAnd(outer.mask, mask) : mask;
+    lanes_->mask_is_prefix = false;
+    Statement(stmt);
+    lanes_ = outer;
+  };
+  under(condition, branch.then);
+  if (branch.otherwise) under(b_.CreateNot(condition), branch.otherwise);
+}
+
+// Inside a vector loop every lane has its own buffer; they are interleaved, so that one element of all lanes is a vector.
+void KernelEmitter::EmitAlloc(const Alloc& alloc) {
+  Place place;
+  place.on_stack = true;
+  place.over_read = true;
+  place.lanes = lanes_ ? lanes_->count : 0;
+  place.read_columns = ColumnsRead(alloc);
+  const int64_t bytes = alloc.buffer->bytes() * std::max(place.lanes, 1) + kSlack;
+  llvm::AllocaInst* memory = nullptr;
+  {
+    const Builder::InsertPointGuard guard(b_);
+    b_.SetInsertPoint(entry_, entry_->begin());
+    memory = b_.CreateAlloca(llvm::ArrayType::get(b_.getInt8Ty(), bytes));
+    memory->setAlignment(llvm::Align(64));
+  }
+  place.pointer = memory;
+  places_[alloc.buffer.get()] = place;
+  b_.CreateLifetimeStart(memory, b_.getInt64(bytes));
+  Statement(alloc.body);
+  b_.CreateLifetimeEnd(memory, b_.getInt64(bytes));
+  places_.erase(alloc.buffer.get());
+}
+
+void KernelEmitter::EmitStore(const Store& store) {
+  Value* value = Emit(store.value);
+  StoreAccess(AccessOf(store.buffer, store.indices, &store), value);
+}
+
+void KernelEmitter::EmitCopy(const Copy& copy) {
+  const Access dst = AccessOf(copy.dst.buffer, copy.dst.indices, &copy.dst);
+  const Access src = AccessOf(copy.src.buffer, copy.src.indices, &copy.src);
+  const int64_t size = DTypeBytes(dst.dtype);
+  const auto element = [&](const Access& access, const TileView& view, Value* row, Value* col) {
+    Value* elements = b_.CreateAdd(b_.CreateMul(row, b_.getInt64(view.row_stride)), b_.CreateMul(col, b_.getInt64(view.col_stride)));
+    return b_.CreateGEP(b_.getInt8Ty(), access.pointer, b_.CreateMul(elements, b_.getInt64(size)));
+  };
+  EmitLoop(b_, b_.getInt64(0), b_.getInt64(copy.rows), 1, true, [&](Value* row) {
+    EmitLoop(b_, b_.getInt64(0), b_.getInt64(copy.cols), 1, true, [&](Value* col) {
+      Value* value = LoadRaw(*src.place, numbers_.MemoryType(src.dtype), element(src, copy.src, row, col), static_cast<int>(size));
+      StoreRaw(*dst.place, value, element(dst, copy.dst, row, col), static_cast<int>(size));
+    });
+  });
+}
+
+}  // namespace mycc

@@ -1,0 +1,179 @@
+#include <algorithm>
+#include <bit>
+
+#include "codegen/llvm/kernel_emitter.h"
+#include "codegen/llvm/kernel_flow.h"
+#include "codegen/llvm/loop_facts.h"
+#include "codegen/passes/copy_stmt.h"
+
+namespace mycc {
+namespace {
+
+using llvm::Value;
+
+// Up to this many vectors a vector loop is straight-line code; longer ones stay loops over a few vectors.
+constexpr int64_t kMaxStraight = 8;
+constexpr int64_t kVectorsInLoop = 4;
+// Partial results of a reduction that do not wait for each other: a floating-point addition takes about this many issue slots.
+constexpr int64_t kPartials = 4;
+
+// The widest number that lanes compute with. Indices and comparisons of indices adapt to the others.
+int WidestBytes(const Expr& expr) {
+  if (expr->op == Op::kVar) return 1;
+  const int own = expr->dtype == DType::kF16 || expr->dtype == DType::kBF16 ? 4 : DTypeBytes(expr->dtype);
+  if (expr->op == Op::kLoad) return own;
+  if (expr->op == Op::kConst) return IsFloat(expr->dtype) ? own : 1;
+  int widest = expr->dtype == DType::kBool ? 1 : own;
+  for (const Expr& arg : expr->args) {
+    if (arg->dtype == DType::kI64 && !HasLoad(arg)) continue;
+    widest = std::max(widest, WidestBytes(arg));
+  }
+  return widest;
+}
+
+int LoopCode(const For& loop) {
+  int nodes = 0;
+  VisitStmts(loop.body, [&](const Stmt& stmt) {
+    nodes += stmt->kind == StmtKind::kFor ? 1000 : 1;
+    if (const Store* store = DynAs<Store>(stmt)) Visit(store->value, [&](const ExprNode&) { ++nodes; });
+    return true;
+  });
+  return nodes;
+}
+
+}  // namespace
+
+int KernelEmitter::WidthOf(const For& loop) const {
+  int widest = 1;
+  VisitStmts(loop.body, [&](const Stmt& stmt) {
+    if (const Store* store = DynAs<Store>(stmt)) {
+      widest = std::max({widest, WidestBytes(store->value), store->buffer->dtype == DType::kBool ? 1 : DTypeBytes(store->buffer->dtype)});
+    }
+    return true;
+  });
+  return std::max(kernel_.vector_bytes / widest, 1);
+}
+
+// Calls chunk(first, count, active) for the loop's iterations in vectors of `width`: all of one width, then the rest, in one masked vector
+// where the machine has masks and in narrower vectors where it has not.
+template <typename ChunkFn>
+void KernelEmitter::Chunks(const For& loop, int width, bool unroll, const ChunkFn& chunk) {
+  const int64_t extent = *ConstExtent(loop);
+  const int64_t full = extent / width;
+  int64_t done = 0;
+  if (!unroll && full > kMaxStraight) {
+    const int64_t step = LoopCode(loop) > 24 ? 1 : kVectorsInLoop;
+    done = full / step * step;
+    EmitLoop(b_, b_.getInt64(0), b_.getInt64(done * width), step * width, true, [&](Value* first) {
+      ++depth_;
+      for (int64_t i = 0; i < step; ++i) chunk(b_.CreateAdd(first, b_.getInt64(i * width)), width, width);
+      --depth_;
+    });
+  }
+  for (; done < full; ++done) chunk(b_.getInt64(done * width), width, width);
+  int64_t first = full * width;
+  while (first < extent) {
+    const int64_t rest = extent - first;
+    const bool masked = kernel_.features.avx512vl && kernel_.features.avx512bw;
+    const int64_t count = masked ? static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(rest)))
+                                 : static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(rest)));
+    const int64_t active = std::min(count, rest);
+    chunk(b_.getInt64(first), static_cast<int>(count), static_cast<int>(active));
+    first += active;
+  }
+}
+
+template <typename BodyFn>
+void KernelEmitter::InLanes(const For& loop, Value* first, int count, int active, const BodyFn& body) {
+  memo_.assign(1, {});
+  if (count == 1) return With(loop.var.get(), first, body);
+  Value* mask = nullptr;
+  if (active < count) {
+    llvm::SmallVector<llvm::Constant*, 64> bits;
+    for (int lane = 0; lane < count; ++lane) bits.push_back(b_.getInt1(lane < active));
+    mask = llvm::ConstantVector::get(bits);
+  }
+  lanes_ = Lanes{loop.var.get(), first, count, active, mask, mask != nullptr};
+  body();
+  lanes_.reset();
+}
+
+void KernelEmitter::EmitVectorLoop(const For& loop) {
+  const int width = WidthOf(loop);
+  if (const Store* store = LaneReductionOf(loop)) return EmitLaneReduction(loop, *store, width);
+  if (!CanWiden(loop)) {
+    if (*ConstExtent(loop) <= kMaxStraight) return EmitUnrolled(loop);
+    EmitLoop(b_, b_.getInt64(0), b_.getInt64(*ConstExtent(loop)), 1, true, [&](Value* v) {
+      ++depth_;
+      With(loop.var.get(), v, [&] { Statement(loop.body); });
+      --depth_;
+    });
+    return;
+  }
+  Chunks(loop, width, IndexesAccumulator(loop), [&](Value* first, int count, int active) {
+    InLanes(loop, first, count, active, [&] { Statement(loop.body); });
+  });
+}
+
+// Vectors are combined lane by lane first; lanes are combined once, at the end.
+void KernelEmitter::EmitLaneReduction(const For& loop, const Store& store, int width) {
+  const DType dtype = store.buffer->dtype;
+  const Op op = store.value->op;
+  const ReduceOp reduce = op == Op::kAdd ? ReduceOp::kSum : op == Op::kMul ? ReduceOp::kProd : op == Op::kMax ? ReduceOp::kMax : ReduceOp::kMin;
+  Value* identity = numbers_.Constant(dtype, ReduceIdentity(reduce, dtype)->value);
+  const int64_t full = *ConstExtent(loop) / width;
+  const auto new_partial = [&](llvm::Type* type) {
+    const Builder::InsertPointGuard guard(b_);
+    b_.SetInsertPoint(entry_, entry_->begin());
+    return b_.CreateAlloca(type);
+  };
+  std::vector<llvm::AllocaInst*> partials;
+  llvm::Type* vector_type = numbers_.RegisterType(dtype, width);
+  for (int64_t i = 0; i < std::min(full, kPartials); ++i) {
+    partials.push_back(new_partial(vector_type));
+    b_.CreateStore(width == 1 ? identity : b_.CreateVectorSplat(width, identity), partials.back());
+  }
+  llvm::AllocaInst* rest = new_partial(numbers_.RegisterType(dtype));
+  b_.CreateStore(identity, rest);
+  size_t next = 0;
+  Chunks(loop, width, /*unroll=*/false, [&](Value* first, int count, int active) {
+    InLanes(loop, first, count, active, [&] {
+      Value* value = Emit(store.value->args[1]);
+      if (count > 1) value = Splat(value, count);
+      if (active < count) value = b_.CreateSelect(lanes_->mask, value, b_.CreateVectorSplat(count, identity));
+      llvm::AllocaInst* partial = rest;
+      if (count == width && active == count && !partials.empty()) {
+        partial = partials[next++ % partials.size()];
+      } else if (count > 1) {
+        value = ReduceLanes(op, dtype, value);
+      }
+      b_.CreateStore(numbers_.Binary(op, dtype, b_.CreateLoad(value->getType(), partial), value), partial);
+    });
+  });
+  Value* total = b_.CreateLoad(numbers_.RegisterType(dtype), rest);
+  Value* wide = nullptr;
+  for (llvm::AllocaInst* partial : partials) {
+    Value* value = b_.CreateLoad(vector_type, partial);
+    wide = wide ? numbers_.Binary(op, dtype, wide, value) : value;
+  }
+  if (wide) total = numbers_.Binary(op, dtype, total, width == 1 ? wide : ReduceLanes(op, dtype, wide));
+  memo_.assign(1, {});
+  Value* running = Emit(store.value->args[0]);
+  StoreAccess(AccessOf(store.buffer, store.indices, &store), numbers_.Binary(op, dtype, running, total));
+}
+
+Value* KernelEmitter::ReduceLanes(Op op, DType dtype, Value* vector) {
+  auto count = llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements();
+  while (count > 1) {
+    count /= 2;
+    llvm::SmallVector<int, 32> low, high;
+    for (unsigned lane = 0; lane < count; ++lane) {
+      low.push_back(static_cast<int>(lane));
+      high.push_back(static_cast<int>(lane + count));
+    }
+    vector = numbers_.Binary(op, dtype, b_.CreateShuffleVector(vector, low), b_.CreateShuffleVector(vector, high));
+  }
+  return b_.CreateExtractElement(vector, uint64_t{0});
+}
+
+}  // namespace mycc

@@ -1,0 +1,19 @@
+// Turns object files into a shared library with lld, inside the process.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace mycc {
+
+// Links `objects` with the artifact runtime; the result exports exactly `exports`, needs libc, libm and
+// libgomp alone, and has `soname`. Errors: Internal with lld's words, e.g. for a symbol that none of these
+// has. Thread rule: calls run one after the other.
+absl::StatusOr<std::string> LinkSharedObject(const std::vector<std::string_view>& objects,
+                                             const std::vector<std::string>& exports,
+                                             const std::string& soname);
+
+}  // namespace mycc

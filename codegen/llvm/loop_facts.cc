@@ -1,0 +1,118 @@
+#include "codegen/llvm/loop_facts.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <vector>
+
+#include "codegen/expr/affine.h"
+#include "codegen/passes/copy_stmt.h"
+
+namespace mycc {
+namespace {
+
+struct BufferUse {
+  bool written = false;
+  bool own = false;  // allocated inside: every lane has its own
+  std::vector<std::vector<Expr>> accesses;
+};
+using BufferUses = std::unordered_map<const BufferNode*, BufferUse>;
+
+// False when the loop holds a statement that lanes cannot run.
+bool CollectUses(const Stmt& body, BufferUses* uses) {
+  bool possible = true;
+  VisitStmts(body, [&](const Stmt& stmt) {
+    ForEachExpr(stmt, [&](const Expr& expr) {
+      Visit(expr, [&](const ExprNode& e) {
+        if (e.op == Op::kLoad) (*uses)[e.buffer.get()].accesses.push_back(e.args);
+      });
+    });
+    switch (stmt->kind) {
+      case StmtKind::kAlloc: (*uses)[As<Alloc>(stmt).buffer.get()].own = true; break;
+      case StmtKind::kStore: {
+        BufferUse& use = (*uses)[As<Store>(stmt).buffer.get()];
+        use.written = true;
+        use.accesses.push_back(As<Store>(stmt).indices);
+        break;
+      }
+      case StmtKind::kFor: {
+        // A loop whose length differs from lane to lane is not widened.
+        possible &= ConstExtent(As<For>(stmt)).has_value();
+        break;
+      }
+      case StmtKind::kSeq: case StmtKind::kIf: break;
+      default: possible = false;
+    }
+    return possible;
+  });
+  return possible;
+}
+
+// In dimension d all accesses are coefficient * var + rest, with one coefficient that is not zero and one rest that stands still.
+bool SeparatesLanes(const BufferUse& use, size_t d, const VarNode* var, const std::unordered_set<const VarNode*>& inner) {
+  std::optional<LinearInVar> first;
+  for (const std::vector<Expr>& indices : use.accesses) {
+    const auto linear = SplitLinear(indices[d], var);
+    if (!linear || linear->coefficient == 0 || UsesAnyOf(linear->rest, inner) || HasLoad(linear->rest)) return false;
+    if (!first) {
+      first = linear;
+      continue;
+    }
+    if (linear->coefficient != first->coefficient || !StructurallyEqual(Simplify(linear->rest), Simplify(first->rest))) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool CanWiden(const For& loop) {
+  BufferUses uses;
+  if (!CollectUses(loop.body, &uses)) return false;
+  const auto inner = BoundVars(loop.body);
+  return std::all_of(uses.begin(), uses.end(), [&](const auto& entry) {
+    const BufferUse& use = entry.second;
+    if (!use.written || use.own) return true;
+    for (size_t d = 0; d < use.accesses.front().size(); ++d) {
+      if (SeparatesLanes(use, d, loop.var.get(), inner)) return true;
+    }
+    return false;
+  });
+}
+
+const Store* LaneReductionOf(const For& loop) {
+  const Store* store = DynAs<Store>(loop.body);
+  if (store == nullptr || !IsBinary(store->value->op)) return nullptr;
+  switch (store->value->op) {
+    case Op::kAdd: case Op::kMul: case Op::kMin: case Op::kMax: break;
+    default: return nullptr;
+  }
+  const Expr& running = store->value->args[0];
+  if (running->op != Op::kLoad || running->buffer != store->buffer) return nullptr;
+  for (size_t d = 0; d < store->indices.size(); ++d) {
+    if (!StructurallyEqual(store->indices[d], running->args[d])) return nullptr;
+    if (UsesVar(store->indices[d], loop.var.get()) || HasLoad(store->indices[d])) return nullptr;
+  }
+  bool reads_result = false;
+  Visit(store->value->args[1], [&](const ExprNode& e) { reads_result |= e.op == Op::kLoad && e.buffer == store->buffer; });
+  return reads_result ? nullptr : store;
+}
+
+bool IndexesAccumulator(const For& loop) {
+  bool indexes = false;
+  const auto check = [&](const BufferNode& buffer, const std::vector<Expr>& indices) {
+    if (buffer.scope != Scope::kAccumulator) return;
+    indexes |= std::any_of(indices.begin(), indices.end(), [&](const Expr& index) { return UsesVar(index, loop.var.get()); });
+  };
+  VisitStmts(loop.body, [&](const Stmt& stmt) {
+    ForEachExpr(stmt, [&](const Expr& expr) {
+      Visit(expr, [&](const ExprNode& e) {
+        if (e.op == Op::kLoad) check(*e.buffer, e.args);
+      });
+    });
+    if (const Store* store = DynAs<Store>(stmt)) check(*store->buffer, store->indices);
+    if (const Mma* mma = DynAs<Mma>(stmt)) check(*mma->acc.buffer, mma->acc.indices);
+    return !indexes;
+  });
+  return indexes;
+}
+
+}  // namespace mycc

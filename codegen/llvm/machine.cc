@@ -1,0 +1,112 @@
+#include "codegen/llvm/machine.h"
+
+#include <mutex>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "llvm/MC/MCSubtargetInfo.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/TargetParser/SubtargetFeature.h"
+#include "llvm/Transforms/InstCombine/InstCombine.h"
+#include "llvm/Transforms/Scalar/DCE.h"
+#include "llvm/Transforms/Scalar/EarlyCSE.h"
+#include "llvm/Transforms/Scalar/LICM.h"
+#include "llvm/Transforms/Scalar/LoopPassManager.h"
+#include "llvm/Transforms/Scalar/SROA.h"
+#include "llvm/Transforms/Scalar/SimplifyCFG.h"
+#include "llvm/Transforms/Utils/LCSSA.h"
+#include "llvm/Transforms/Utils/LoopSimplify.h"
+
+extern "C" {
+void LLVMInitializeX86Target();
+void LLVMInitializeX86TargetInfo();
+void LLVMInitializeX86TargetMC();
+void LLVMInitializeX86AsmPrinter();
+void LLVMInitializeX86AsmParser();
+}
+
+namespace mycc {
+namespace {
+
+constexpr char kTriple[] = "x86_64-unknown-linux-gnu";
+
+void InitializeX86() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+    LLVMInitializeX86AsmParser();
+  });
+}
+
+// LLVM itself only warns about names that it does not know, on stderr.
+absl::Status CheckNames(const llvm::Target& registered, const Target& target) {
+  const std::unique_ptr<llvm::MCSubtargetInfo> info(registered.createMCSubtargetInfo(kTriple, "", ""));
+  if (!info->isCPUStringValid(target.mcpu)) {
+    return absl::InvalidArgumentError(absl::StrCat("LLVM knows no x86-64 CPU called '", target.mcpu, "'"));
+  }
+  for (const std::string& feature : target.features) {
+    const std::string name = feature.substr(feature.find_first_not_of("+-"));
+    bool known = false;
+    for (const llvm::SubtargetFeatureKV& row : info->getAllProcessorFeatures()) known |= name == row.Key;
+    if (!known) return absl::InvalidArgumentError(absl::StrCat("LLVM knows no x86-64 feature called '", name, "'"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeMachine(const Target& target) {
+  InitializeX86();
+  std::string error;
+  const llvm::Target* registered = llvm::TargetRegistry::lookupTarget(kTriple, error);
+  if (registered == nullptr) return absl::InternalError(absl::StrCat("LLVM: ", error));
+  if (absl::Status status = CheckNames(*registered, target); !status.ok()) return status;
+  llvm::TargetOptions options;
+  std::unique_ptr<llvm::TargetMachine> machine(registered->createTargetMachine(
+      kTriple, target.mcpu, absl::StrJoin(target.features, ","), options, llvm::Reloc::PIC_, llvm::CodeModel::Small,
+      llvm::CodeGenOptLevel::Default));
+  if (!machine) return absl::InternalError("LLVM makes no machine for x86-64");
+  return machine;
+}
+
+void SetTargetAttributes(const llvm::TargetMachine& machine, const Target& target, llvm::Function* function) {
+  function->addFnAttr(llvm::Attribute::NoUnwind);
+  function->addFnAttr("target-cpu", machine.getTargetCPU());
+  function->addFnAttr("target-features", machine.getTargetFeatureString());
+  function->addFnAttr("prefer-vector-width", std::to_string(8 * VectorBytes(target)));
+  function->addFnAttr("frame-pointer", "none");
+}
+
+void OptimizeModule(llvm::TargetMachine& machine, llvm::Module* module) {
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager graphs;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder builder(&machine);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(graphs);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, graphs, modules);
+
+  llvm::FunctionPassManager passes;
+  passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+  passes.addPass(llvm::EarlyCSEPass());
+  passes.addPass(llvm::InstCombinePass());
+  // Stores of accumulators move out of the loops that add to them; then what they held is a register.
+  passes.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()), /*UseMemorySSA=*/true));
+  passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
+  passes.addPass(llvm::SimplifyCFGPass());
+  passes.addPass(llvm::InstCombinePass());
+  passes.addPass(llvm::DCEPass());
+  llvm::ModulePassManager pipeline;
+  pipeline.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(passes)));
+  pipeline.run(*module, modules);
+}
+
+}  // namespace mycc

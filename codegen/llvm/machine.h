@@ -1,0 +1,24 @@
+// LLVM's view of a target, and the passes that run on a module. The only files that know TargetMachine are these and emit.cc.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "codegen/target/target.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Target/TargetMachine.h"
+
+namespace mycc {
+
+// InvalidArgument for a CPU or feature that LLVM does not know.
+absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeMachine(const Target& target);
+
+// What every function of the module needs to be compiled for the target.
+void SetTargetAttributes(const llvm::TargetMachine& machine, const Target& target, llvm::Function* function);
+
+// A short pipeline: the code arrives unrolled and in vectors, so it needs registers, common subexpressions and loop invariants, and no loop
+// transformation.
+void OptimizeModule(llvm::TargetMachine& machine, llvm::Module* module);
+
+}  // namespace mycc

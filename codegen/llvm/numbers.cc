@@ -1,0 +1,322 @@
+#include "codegen/llvm/numbers.h"
+
+#include "base/check.h"
+#include "codegen/llvm/vector_math.h"
+#include "llvm/IR/Intrinsics.h"
+
+namespace mycc {
+namespace {
+
+bool IsUnsigned(DType dtype) { return dtype == DType::kU8 || dtype == DType::kBool; }
+
+bool IsMath(Op op) {
+  switch (op) {
+    case Op::kExp: case Op::kLog: case Op::kTanh: case Op::kErf: case Op::kSin: case Op::kCos: case Op::kPow: return true;
+    default: return false;
+  }
+}
+
+// Representable operands give a representable result.
+bool IsExact(Op op) {
+  switch (op) {
+    case Op::kNeg: case Op::kAbs: case Op::kFloor: case Op::kCeil: case Op::kRound: case Op::kMin: case Op::kMax: return true;
+    default: return false;
+  }
+}
+
+}  // namespace
+
+llvm::Type* Numbers::RegisterType(DType dtype, int lanes) const {
+  llvm::Type* element = nullptr;
+  switch (dtype) {
+    case DType::kF64: element = b_.getDoubleTy(); break;
+    case DType::kF32: case DType::kF16: case DType::kBF16: element = b_.getFloatTy(); break;
+    case DType::kI64: element = b_.getInt64Ty(); break;
+    case DType::kI32: element = b_.getInt32Ty(); break;
+    case DType::kI8: case DType::kU8: element = b_.getInt8Ty(); break;
+    case DType::kBool: element = b_.getInt1Ty(); break;
+  }
+  return lanes == 1 ? element : llvm::FixedVectorType::get(element, lanes);
+}
+
+llvm::Type* Numbers::MemoryType(DType dtype, int lanes) const {
+  llvm::Type* element = nullptr;
+  switch (dtype) {
+    case DType::kF16: case DType::kBF16: element = b_.getInt16Ty(); break;
+    case DType::kBool: element = b_.getInt8Ty(); break;
+    default: return RegisterType(dtype, lanes);
+  }
+  return lanes == 1 ? element : llvm::FixedVectorType::get(element, lanes);
+}
+
+llvm::Type* Numbers::Like(llvm::Value* value, llvm::Type* element) const {
+  const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(value->getType());
+  return vector ? llvm::FixedVectorType::get(element, vector->getNumElements()) : element;
+}
+
+llvm::Constant* Numbers::Int(llvm::Value* like, uint64_t bits) const { return llvm::ConstantInt::get(like->getType(), bits); }
+
+llvm::Value* Numbers::AsInt(llvm::Value* f) const { return b_.CreateBitCast(f, Like(f, b_.getInt32Ty())); }
+llvm::Value* Numbers::AsFloat(llvm::Value* bits) const { return b_.CreateBitCast(bits, Like(bits, b_.getFloatTy())); }
+
+llvm::Value* Numbers::FromMemory(DType dtype, llvm::Value* stored) const {
+  switch (dtype) {
+    case DType::kF16: return FromHalfBits(stored);
+    case DType::kBF16: return AsFloat(b_.CreateShl(b_.CreateZExt(stored, Like(stored, b_.getInt32Ty())), 16));
+    case DType::kBool: return b_.CreateICmpNE(stored, Int(stored, 0));
+    default: return stored;
+  }
+}
+
+llvm::Value* Numbers::ToMemory(DType dtype, llvm::Value* value) const {
+  switch (dtype) {
+    case DType::kF16: return HalfBits(value);
+    // Representable already: the upper half is the number.
+    case DType::kBF16: return b_.CreateTrunc(b_.CreateLShr(AsInt(value), 16), Like(value, b_.getInt16Ty()));
+    case DType::kBool: return b_.CreateZExt(value, Like(value, b_.getInt8Ty()));
+    default: return value;
+  }
+}
+
+llvm::Value* Numbers::Constant(DType dtype, Scalar value) const {
+  llvm::Type* type = RegisterType(dtype);
+  if (IsFloat(dtype)) return llvm::ConstantFP::get(type, value.f);
+  return llvm::ConstantInt::get(type, static_cast<uint64_t>(value.i), /*IsSigned=*/true);
+}
+
+llvm::Value* Numbers::Round(DType dtype, llvm::Value* f) const {
+  if (dtype == DType::kBF16) return RoundBF16(f);
+  return dtype == DType::kF16 ? FromHalfBits(HalfBits(f)) : f;
+}
+
+llvm::Value* Numbers::RoundBF16(llvm::Value* f) const {
+  llvm::Value* bits = AsInt(f);
+  // Adding just under half of the last kept bit (half when that bit is odd) carries exactly when nearest-even rounds up.
+  llvm::Value* odd = b_.CreateAnd(b_.CreateLShr(bits, 16), Int(bits, 1));
+  llvm::Value* rounded = b_.CreateAdd(b_.CreateAdd(bits, Int(bits, 0x7fff)), odd);
+  llvm::Value* quiet = b_.CreateOr(bits, Int(bits, 0x400000));
+  llvm::Value* kept = b_.CreateSelect(b_.CreateFCmpUNO(f, f), quiet, rounded);
+  return AsFloat(b_.CreateAnd(kept, Int(bits, 0xffff0000u)));
+}
+
+llvm::Value* Numbers::HalfBits(llvm::Value* f) const {
+  llvm::Type* half_bits = Like(f, b_.getInt16Ty());
+  if (features_.f16c) return b_.CreateBitCast(b_.CreateFPTrunc(f, Like(f, b_.getHalfTy())), half_bits);
+  llvm::Value* bits = AsInt(f);
+  llvm::Value* sign = b_.CreateAnd(bits, Int(bits, 0x80000000u));
+  llvm::Value* magnitude = b_.CreateXor(bits, sign);
+  // Normal numbers: round at bit 13, move the exponent's bias. The carry out of the largest number is infinity.
+  llvm::Value* odd = b_.CreateAnd(b_.CreateLShr(magnitude, 13), Int(bits, 1));
+  llvm::Value* rounded = b_.CreateAdd(b_.CreateAdd(magnitude, Int(bits, 0xfff)), odd);
+  llvm::Value* normal = b_.CreateLShr(b_.CreateSub(rounded, Int(bits, 0x38000000)), 13);
+  // Subnormal results: the last place of 0.5f is theirs, so that the addition rounds.
+  llvm::Value* shifted = AsInt(b_.CreateFAdd(AsFloat(magnitude), AsFloat(Int(bits, 0x3f000000))));
+  llvm::Value* small = b_.CreateSub(shifted, Int(bits, 0x3f000000));
+  llvm::Value* payload = b_.CreateAnd(b_.CreateLShr(magnitude, 13), Int(bits, 0x1ff));
+  llvm::Value* nan = b_.CreateOr(payload, Int(bits, 0x7e00));
+  llvm::Value* result = b_.CreateSelect(b_.CreateICmpULT(magnitude, Int(bits, 0x38800000)), small, normal);
+  result = b_.CreateSelect(b_.CreateICmpUGE(magnitude, Int(bits, 0x47800000)), Int(bits, 0x7c00), result);
+  result = b_.CreateSelect(b_.CreateICmpUGT(magnitude, Int(bits, 0x7f800000)), nan, result);
+  return b_.CreateTrunc(b_.CreateOr(result, b_.CreateLShr(sign, 16)), half_bits);
+}
+
+llvm::Value* Numbers::FromHalfBits(llvm::Value* h) const {
+  if (features_.f16c) return b_.CreateFPExt(b_.CreateBitCast(h, Like(h, b_.getHalfTy())), Like(h, b_.getFloatTy()));
+  llvm::Value* wide = b_.CreateZExt(h, Like(h, b_.getInt32Ty()));
+  llvm::Value* sign = b_.CreateShl(b_.CreateAnd(wide, Int(wide, 0x8000)), 16);
+  llvm::Value* magnitude = b_.CreateAnd(wide, Int(wide, 0x7fff));
+  llvm::Value* normal = b_.CreateAdd(b_.CreateShl(magnitude, 13), Int(wide, 0x38000000));
+  llvm::Value* special = b_.CreateAdd(normal, Int(wide, 0x38000000));
+  llvm::Value* exact = b_.CreateSIToFP(magnitude, Like(h, b_.getFloatTy()));
+  llvm::Value* small = AsInt(b_.CreateFMul(exact, llvm::ConstantFP::get(exact->getType(), 0x1p-24)));
+  llvm::Value* result = b_.CreateSelect(b_.CreateICmpULT(magnitude, Int(wide, 0x400)), small, normal);
+  result = b_.CreateSelect(b_.CreateICmpUGE(magnitude, Int(wide, 0x7c00)), special, result);
+  return AsFloat(b_.CreateOr(result, sign));
+}
+
+// double -> f16 or bf16 with one rounding: to float first with the last bit as a sticky bit (round to odd), which the second rounding sees through.
+llvm::Value* Numbers::NarrowDouble(DType to, llvm::Value* d) const {
+  llvm::Value* f = b_.CreateFPTrunc(d, Like(d, b_.getFloatTy()));
+  llvm::Value* back = b_.CreateFPExt(f, d->getType());
+  llvm::Value* bits = AsInt(f);
+  llvm::Value* even = b_.CreateICmpEQ(b_.CreateAnd(bits, Int(bits, 1)), Int(bits, 0));
+  llvm::Value* inexact = b_.CreateFCmpONE(back, d);
+  llvm::Value* shrunk = b_.CreateFCmpOLT(b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, back),
+                                         b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, d));
+  llvm::Value* odd = b_.CreateSelect(shrunk, b_.CreateAdd(bits, Int(bits, 1)), b_.CreateSub(bits, Int(bits, 1)));
+  return Round(to, AsFloat(b_.CreateSelect(b_.CreateAnd(even, inexact), odd, bits)));
+}
+
+llvm::Value* Numbers::IntToFloat(DType to, DType from, llvm::Value* i) const {
+  const auto convert = [&](llvm::Value* value, llvm::Type* element) {
+    llvm::Type* type = Like(value, element);
+    return IsUnsigned(from) ? b_.CreateUIToFP(value, type) : b_.CreateSIToFP(value, type);
+  };
+  if (to == DType::kF64) return convert(i, b_.getDoubleTy());
+  if (to == DType::kF32) return convert(i, b_.getFloatTy());
+  if (DTypeBytes(from) == 1) return Round(to, convert(i, b_.getFloatTy()));  // exact in a float
+  if (from == DType::kI64) {
+    // Bits that a double cannot hold become one sticky bit, so that the rounding to the narrow type is the only one.
+    llvm::Value* low = b_.CreateAnd(i, Int(i, 0x7ff));
+    llvm::Value* sticky = b_.CreateSelect(b_.CreateICmpNE(low, Int(i, 0)), Int(i, 0x400), Int(i, 0));
+    llvm::Value* reduced = b_.CreateOr(b_.CreateXor(i, low), sticky);
+    llvm::Value* magnitude = b_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, i, b_.getFalse());
+    i = b_.CreateSelect(b_.CreateICmpUGT(magnitude, Int(i, uint64_t{1} << 53)), reduced, i);
+  }
+  return NarrowDouble(to, convert(i, b_.getDoubleTy()));
+}
+
+// Truncates towards zero and saturates; NaN becomes 0.
+llvm::Value* Numbers::FloatToInt(DType to, llvm::Value* f) const {
+  if (to == DType::kBool) return b_.CreateFCmpUNE(f, llvm::ConstantFP::get(f->getType(), 0));
+  const auto id = to == DType::kU8 ? llvm::Intrinsic::fptoui_sat : llvm::Intrinsic::fptosi_sat;
+  llvm::Type* type = Like(f, RegisterType(to));
+  return b_.CreateIntrinsic(id, {type, f->getType()}, {f});
+}
+
+llvm::Value* Numbers::Cast(DType to, DType from, llvm::Value* value) const {
+  if (to == from) return value;
+  if (IsFloat(from)) {
+    if (!IsFloat(to)) return FloatToInt(to, value);
+    if (to == DType::kF64) return b_.CreateFPExt(value, Like(value, b_.getDoubleTy()));
+    if (from != DType::kF64) return Round(to, value);
+    return to == DType::kF32 ? b_.CreateFPTrunc(value, Like(value, b_.getFloatTy())) : NarrowDouble(to, value);
+  }
+  if (IsFloat(to)) return IntToFloat(to, from, value);
+  if (to == DType::kBool) return b_.CreateICmpNE(value, Int(value, 0));
+  return b_.CreateIntCast(value, Like(value, RegisterType(to)), /*isSigned=*/!IsUnsigned(from));
+}
+
+llvm::Value* Numbers::Unary(Op op, DType dtype, llvm::Value* a) const {
+  if (IsFloat(dtype)) return IsExact(op) ? FloatUnary(op, dtype, a) : Round(dtype, FloatUnary(op, dtype, a));
+  switch (op) {
+    case Op::kNot: return b_.CreateNot(a);
+    case Op::kNeg: return dtype == DType::kBool ? a : b_.CreateNeg(a);
+    case Op::kAbs: return IsUnsigned(dtype) ? a : b_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, a, b_.getFalse());
+    default: break;
+  }
+  MYCC_CHECK(false) << "no " << OpName(op) << " of " << DTypeName(dtype);
+  return nullptr;
+}
+
+llvm::Value* Numbers::FloatUnary(Op op, DType dtype, llvm::Value* a) const {
+  if (IsMath(op)) return EmitMath(b_, op, a, nullptr);
+  switch (op) {
+    case Op::kNeg: return b_.CreateFNeg(a);
+    case Op::kAbs: return b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a);
+    case Op::kSqrt: return b_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, a);
+    case Op::kRsqrt: {
+      llvm::Value* root = b_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, a);
+      return b_.CreateFDiv(llvm::ConstantFP::get(a->getType(), 1), root);
+    }
+    case Op::kFloor: return b_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, a);
+    case Op::kCeil: return b_.CreateUnaryIntrinsic(llvm::Intrinsic::ceil, a);
+    case Op::kRound: return b_.CreateUnaryIntrinsic(llvm::Intrinsic::roundeven, a);
+    case Op::kTF32: {
+      if (dtype != DType::kF64) return TF32(a);
+      return b_.CreateFPExt(TF32(b_.CreateFPTrunc(a, Like(a, b_.getFloatTy()))), a->getType());
+    }
+    default: break;
+  }
+  MYCC_CHECK(false) << "no " << OpName(op) << " of " << DTypeName(dtype);
+  return nullptr;
+}
+
+llvm::Value* Numbers::TF32(llvm::Value* f) const {
+  llvm::Value* bits = AsInt(f);
+  llvm::Value* odd = b_.CreateAnd(b_.CreateLShr(bits, 13), Int(bits, 1));
+  llvm::Value* rounded = b_.CreateAnd(b_.CreateAdd(b_.CreateAdd(bits, Int(bits, 0xfff)), odd), Int(bits, ~uint32_t{0x1fff}));
+  llvm::Value* exponent = b_.CreateAnd(bits, Int(bits, 0x7f800000));
+  return AsFloat(b_.CreateSelect(b_.CreateICmpEQ(exponent, Int(bits, 0x7f800000)), bits, rounded));
+}
+
+llvm::Value* Numbers::Binary(Op op, DType dtype, llvm::Value* a, llvm::Value* b) const {
+  if (IsFloat(dtype)) return IsExact(op) ? FloatBinary(op, dtype, a, b) : Round(dtype, FloatBinary(op, dtype, a, b));
+  return dtype == DType::kBool ? BoolBinary(op, a, b) : IntBinary(op, dtype, a, b);
+}
+
+llvm::Value* Numbers::FloatBinary(Op op, DType dtype, llvm::Value* a, llvm::Value* b) const {
+  switch (op) {
+    case Op::kAdd: return b_.CreateFAdd(a, b);
+    case Op::kSub: return b_.CreateFSub(a, b);
+    case Op::kMul: return b_.CreateFMul(a, b);
+    case Op::kDiv: return b_.CreateFDiv(a, b);
+    // NaN propagates. With nsz this is a maximum and a blend on x86, a single maximum where one operand is a number.
+    case Op::kMin: return b_.CreateBinaryIntrinsic(llvm::Intrinsic::minimum, a, b);
+    case Op::kMax: return b_.CreateBinaryIntrinsic(llvm::Intrinsic::maximum, a, b);
+    case Op::kPow: return EmitMath(b_, op, a, b);
+    default: break;
+  }
+  MYCC_CHECK(false) << "no " << OpName(op) << " of " << DTypeName(dtype);
+  return nullptr;
+}
+
+llvm::Value* Numbers::BoolBinary(Op op, llvm::Value* a, llvm::Value* b) const {
+  switch (op) {
+    case Op::kAnd: case Op::kMul: case Op::kMin: return b_.CreateAnd(a, b);
+    case Op::kOr: case Op::kAdd: case Op::kMax: return b_.CreateOr(a, b);
+    case Op::kSub: return b_.CreateXor(a, b);
+    default: break;
+  }
+  MYCC_CHECK(false) << "no " << OpName(op) << " of bool";
+  return nullptr;
+}
+
+llvm::Value* Numbers::IntBinary(Op op, DType dtype, llvm::Value* a, llvm::Value* b) const {
+  const bool is_unsigned = IsUnsigned(dtype);
+  llvm::Value* remainder = nullptr;
+  switch (op) {
+    case Op::kAdd: return b_.CreateAdd(a, b);
+    case Op::kSub: return b_.CreateSub(a, b);
+    case Op::kMul: return b_.CreateMul(a, b);
+    case Op::kMin: return b_.CreateBinaryIntrinsic(is_unsigned ? llvm::Intrinsic::umin : llvm::Intrinsic::smin, a, b);
+    case Op::kMax: return b_.CreateBinaryIntrinsic(is_unsigned ? llvm::Intrinsic::umax : llvm::Intrinsic::smax, a, b);
+    case Op::kFloorDiv: return FloorDivide(dtype, a, b, &remainder);
+    case Op::kMod: return FloorDivide(dtype, a, b, &remainder), remainder;
+    default: break;
+  }
+  MYCC_CHECK(false) << "no " << OpName(op) << " of " << DTypeName(dtype);
+  return nullptr;
+}
+
+// Division by zero gives 0 and remainder 0. The divisors that LLVM leaves undefined (0, and -1 for the lowest integer) are divided by 1 instead.
+llvm::Value* Numbers::FloorDivide(DType dtype, llvm::Value* a, llvm::Value* b, llvm::Value** remainder) const {
+  llvm::Value* zero = Int(a, 0);
+  llvm::Value* one = Int(a, 1);
+  llvm::Value* by_zero = b_.CreateICmpEQ(b, zero);
+  if (IsUnsigned(dtype)) {
+    llvm::Value* divisor = b_.CreateSelect(by_zero, one, b);
+    *remainder = b_.CreateSelect(by_zero, zero, b_.CreateURem(a, divisor));
+    return b_.CreateSelect(by_zero, zero, b_.CreateUDiv(a, divisor));
+  }
+  llvm::Value* by_minus_one = b_.CreateICmpEQ(b, llvm::Constant::getAllOnesValue(b->getType()));
+  llvm::Value* divisor = b_.CreateSelect(b_.CreateOr(by_zero, by_minus_one), one, b);
+  llvm::Value* quotient = b_.CreateSDiv(a, divisor);
+  llvm::Value* rest = b_.CreateSub(a, b_.CreateMul(quotient, divisor));
+  // Floored: one less where there is a remainder of the sign opposite to the divisor's.
+  llvm::Value* opposite = b_.CreateICmpSLT(b_.CreateXor(rest, divisor), zero);
+  llvm::Value* down = b_.CreateAnd(b_.CreateICmpNE(rest, zero), opposite);
+  *remainder = b_.CreateSelect(by_zero, zero, b_.CreateSelect(down, b_.CreateAdd(rest, divisor), rest));
+  llvm::Value* floored = b_.CreateSelect(down, b_.CreateSub(quotient, one), quotient);
+  return b_.CreateSelect(by_zero, zero, b_.CreateSelect(by_minus_one, b_.CreateNeg(a), floored));
+}
+
+llvm::Value* Numbers::Compare(Op op, DType operand, llvm::Value* a, llvm::Value* b) const {
+  if (IsFloat(operand)) {
+    switch (op) {
+      case Op::kLt: return b_.CreateFCmpOLT(a, b);
+      case Op::kLe: return b_.CreateFCmpOLE(a, b);
+      case Op::kEq: return b_.CreateFCmpOEQ(a, b);
+      default: return b_.CreateFCmpUNE(a, b);
+    }
+  }
+  const bool is_unsigned = IsUnsigned(operand);
+  switch (op) {
+    case Op::kLt: return is_unsigned ? b_.CreateICmpULT(a, b) : b_.CreateICmpSLT(a, b);
+    case Op::kLe: return is_unsigned ? b_.CreateICmpULE(a, b) : b_.CreateICmpSLE(a, b);
+    case Op::kEq: return b_.CreateICmpEQ(a, b);
+    default: return b_.CreateICmpNE(a, b);
+  }
+}
+
+}  // namespace mycc

@@ -1,0 +1,294 @@
+// Polynomials were fitted for this file by Remez exchange in 50 digits and rounded to float.
+#include "codegen/llvm/vector_math.h"
+
+#include <initializer_list>
+
+#include "base/check.h"
+#include "llvm/IR/Intrinsics.h"
+#include "llvm/IR/Module.h"
+
+namespace mycc {
+namespace {
+
+using llvm::Value;
+
+constexpr double kLog2E = 1.4426950408889634;
+// ln 2 in two floats; the first has few bits, so that a small integer times it is exact.
+constexpr double kLn2High = 0.693359375, kLn2Low = -2.12194440e-4;
+// 1.5 * 2^23: adding it leaves the nearest integer in a float's low bits.
+constexpr double kMagic = 12582912.0;
+
+// Floats; `T` is the type of the argument, scalar or vector.
+class FloatMath {
+ public:
+  FloatMath(Builder& builder, llvm::Type* type) : b_(builder), type_(type) {
+    const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(type);
+    lanes_ = vector ? static_cast<int>(vector->getNumElements()) : 1;
+    int_type_ = Wide(b_.getInt32Ty());
+  }
+
+  Value* Exp(Value* x) const {
+    // Beyond these the result is infinite or zero; NaN passes both selects.
+    Value* clamped = b_.CreateSelect(b_.CreateFCmpOGT(x, F(89)), F(89), x);
+    clamped = b_.CreateSelect(b_.CreateFCmpOLT(clamped, F(-104)), F(-104), clamped);
+    const Reduced reduced = ReduceExp(clamped);
+    // In two factors, so that results close to infinity and subnormal ones are rounded once.
+    Value* half = b_.CreateAShr(reduced.n, 1);
+    Value* scaled = b_.CreateFMul(b_.CreateFAdd(reduced.exp_minus_one, F(1)), PowerOfTwo(half));
+    return b_.CreateFMul(scaled, PowerOfTwo(b_.CreateSub(reduced.n, half)));
+  }
+
+  Value* Log(Value* x) const {
+    Value* subnormal = b_.CreateFCmpOLT(x, F(0x1p-126));
+    Value* scaled = b_.CreateSelect(subnormal, b_.CreateFMul(x, F(0x1p23)), x);
+    // x = 2^k * m with m in [2/3, 4/3).
+    Value* bits = AsInt(scaled);
+    Value* k = b_.CreateAShr(b_.CreateSub(bits, I(0x3f2aaaab)), 23);
+    Value* m = AsFloat(b_.CreateSub(bits, b_.CreateShl(k, 23)));
+    Value* exponent = b_.CreateSIToFP(b_.CreateSub(k, b_.CreateSelect(subnormal, I(23), I(0))), type_);
+    // log(1 + f) = f - f^2/2 + f^3 * p(f).
+    Value* f = b_.CreateFSub(m, F(1));
+    Value* p = Polynomial(f, {0.333333373, -0.249998197, 0.199993089, -0.166795969, 0.143127888, -0.121955417, 0.106618136,
+                              -0.128460452, 0.12356548});
+    Value* square = b_.CreateFMul(f, f);
+    Value* tail = b_.CreateFMul(b_.CreateFMul(square, f), p);
+    tail = Fma(exponent, F(kLn2Low), tail);
+    tail = Fma(square, F(-0.5), tail);
+    Value* result = Fma(exponent, F(kLn2High), b_.CreateFAdd(f, tail));
+    result = b_.CreateSelect(b_.CreateFCmpOEQ(x, F(0)), F(-kInf), result);
+    result = b_.CreateSelect(b_.CreateFCmpOEQ(x, F(kInf)), x, result);
+    return b_.CreateSelect(b_.CreateFCmpULT(x, F(0)), F(kNan), result);
+  }
+
+  // (e^2x - 1) / (e^2x - 1 + 2): exact to the last bits for small x as well.
+  Value* Tanh(Value* x) const {
+    Value* twice = b_.CreateFMul(Abs(x), F(2));
+    twice = b_.CreateSelect(b_.CreateFCmpOGT(twice, F(20)), F(20), twice);
+    const Reduced reduced = ReduceExp(twice);
+    Value* scale = PowerOfTwo(reduced.n);
+    Value* grown = Fma(scale, reduced.exp_minus_one, b_.CreateFSub(scale, F(1)));
+    return CopySign(b_.CreateFDiv(grown, b_.CreateFAdd(grown, F(2))), x);
+  }
+
+  // x * p(x^2) up to 0.9; above, 1 - e^q(|x|) with q fitted to log(erfc).
+  Value* Erf(Value* x) const {
+    Value* magnitude = Abs(x);
+    Value* square = b_.CreateFMul(x, x);
+    Value* small = b_.CreateFMul(
+        x, Polynomial(square, {1.12837911, -0.376125246, 0.112821408, -0.0267789084, 0.00501196273, -0.000609036069}));
+    Value* bounded = b_.CreateSelect(b_.CreateFCmpOGT(magnitude, F(4)), F(4), magnitude);
+    Value* q = Polynomial(bounded, {0.00016780624, -1.12948179, -0.633413911, -0.108206317, 0.0250717364, -0.00415296806,
+                                    0.000430733053, -2.07730318e-05});
+    const Reduced reduced = ReduceExp(q);
+    Value* scale = PowerOfTwo(reduced.n);
+    Value* erfc = Fma(scale, reduced.exp_minus_one, scale);
+    Value* large = CopySign(b_.CreateFSub(F(1), erfc), x);
+    return b_.CreateSelect(b_.CreateFCmpOLT(magnitude, F(0.9)), small, large);
+  }
+
+  // Reduction to [-pi/4, pi/4] in double; arguments so large that their quadrant needs more bits go to libm.
+  Value* Sin(Value* x, bool cosine) const {
+    Value* wide = b_.CreateFPExt(x, Wide(b_.getDoubleTy()));
+    const auto d = [&](double value) { return llvm::ConstantFP::get(wide->getType(), value); };
+    Value* quadrant = b_.CreateUnaryIntrinsic(llvm::Intrinsic::rint, b_.CreateFMul(wide, d(0.63661977236758134)));
+    // pi/2 in three parts; the first two have 33 bits, so that a quadrant of 20 bits times them is exact without FMA too.
+    Value* rest = Fma(quadrant, d(-0x1.921fb544p+0), wide);
+    rest = Fma(quadrant, d(-0x1.0b4611a6p-34), rest);
+    rest = Fma(quadrant, d(-0x1.3198a2e037073p-69), rest);
+    Value* r = b_.CreateFPTrunc(rest, type_);
+    // Not an error where the quadrant does not fit: libm's result is taken there.
+    Value* n = b_.CreateIntrinsic(llvm::Intrinsic::fptosi_sat, {int_type_, quadrant->getType()}, {quadrant});
+    if (cosine) n = b_.CreateAdd(n, I(1));
+    Value* square = b_.CreateFMul(r, r);
+    Value* sine_tail = Polynomial(square, {-0.166666672, 0.00833332911, -0.000198393274, 2.71824115e-06});
+    Value* sine = Fma(b_.CreateFMul(square, r), sine_tail, r);
+    Value* cosine_tail = Polynomial(square, {0.0416666679, -0.00138888834, 2.4799514e-05, -2.72097026e-07});
+    Value* cosine_value = Fma(b_.CreateFMul(square, square), cosine_tail, Fma(square, F(-0.5), F(1)));
+    Value* odd = b_.CreateICmpNE(b_.CreateAnd(n, I(1)), I(0));
+    Value* value = b_.CreateSelect(odd, cosine_value, sine);
+    Value* sign = b_.CreateShl(b_.CreateAnd(n, I(2)), 30);
+    Value* result = AsFloat(b_.CreateXor(AsInt(value), sign));
+    // Zeros keep their sign, which the reduction loses.
+    if (!cosine) result = b_.CreateSelect(b_.CreateFCmpOEQ(x, F(0)), x, result);
+    return LibmBeyond(1e6, x, result, cosine ? "cosf" : "sinf");
+  }
+
+  // 2^(y * log2|x|) in double.
+  Value* Pow(Value* x, Value* y) const {
+    Value* wide_y = b_.CreateFPExt(y, Wide(b_.getDoubleTy()));
+    Value* magnitude = Abs(x);
+    Value* power = b_.CreateFPTrunc(Exp2(b_.CreateFMul(wide_y, Log2(magnitude))), type_);
+    // C's special cases.
+    Value* whole = b_.CreateFCmpOEQ(b_.CreateUnaryIntrinsic(llvm::Intrinsic::trunc, y), y);
+    Value* half = b_.CreateFMul(y, F(0.5));
+    Value* odd = b_.CreateAnd(whole, b_.CreateFCmpONE(b_.CreateUnaryIntrinsic(llvm::Intrinsic::trunc, half), half));
+    Value* sign = b_.CreateAnd(AsInt(x), b_.CreateSelect(odd, I(0x80000000u), I(0)));
+    Value* result = AsFloat(b_.CreateOr(AsInt(power), sign));
+    Value* negative = b_.CreateAnd(b_.CreateFCmpOLT(x, F(0)), b_.CreateFCmpONE(magnitude, F(kInf)));
+    result = b_.CreateSelect(b_.CreateAnd(negative, b_.CreateNot(whole)), F(kNan), result);
+    Value* one_or_minus_one = b_.CreateFCmpOEQ(magnitude, F(1));
+    Value* infinite_y = b_.CreateFCmpOEQ(Abs(y), F(kInf));
+    Value* is_one = b_.CreateOr(b_.CreateFCmpOEQ(x, F(1)), b_.CreateFCmpOEQ(y, F(0)));
+    return b_.CreateSelect(b_.CreateOr(is_one, b_.CreateAnd(one_or_minus_one, infinite_y)), F(1), result);
+  }
+
+ private:
+  static constexpr double kInf = std::numeric_limits<double>::infinity();
+  static constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+  // x = n * ln 2 + r.
+  struct Reduced {
+    Value* n;              // i32
+    Value* exp_minus_one;  // e^r - 1
+  };
+
+  llvm::Type* Wide(llvm::Type* element) const { return lanes_ == 1 ? element : llvm::FixedVectorType::get(element, lanes_); }
+  llvm::Constant* F(double value) const { return llvm::ConstantFP::get(type_, value); }
+  llvm::Constant* I(uint32_t value) const { return llvm::ConstantInt::get(int_type_, value); }
+  Value* AsInt(Value* f) const { return b_.CreateBitCast(f, int_type_); }
+  Value* AsFloat(Value* bits) const { return b_.CreateBitCast(bits, type_); }
+  Value* Abs(Value* x) const { return b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x); }
+  Value* CopySign(Value* x, Value* sign) const { return b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, x, sign); }
+  Value* Fma(Value* a, Value* b, Value* c) const { return b_.CreateIntrinsic(llvm::Intrinsic::fmuladd, {a->getType()}, {a, b, c}); }
+
+  // Coefficients from the constant up.
+  Value* Polynomial(Value* x, std::initializer_list<double> coefficients) const {
+    Value* sum = nullptr;
+    for (auto c = std::rbegin(coefficients); c != std::rend(coefficients); ++c) {
+      llvm::Constant* constant = llvm::ConstantFP::get(x->getType(), *c);
+      sum = sum ? Fma(sum, x, constant) : constant;
+    }
+    return sum;
+  }
+
+  Value* PowerOfTwo(Value* n) const { return AsFloat(b_.CreateShl(b_.CreateAdd(n, I(127)), 23)); }
+
+  Reduced ReduceExp(Value* x) const {
+    Value* shifted = Fma(x, F(kLog2E), F(kMagic));
+    Value* n = b_.CreateFSub(shifted, F(kMagic));
+    Value* r = Fma(n, F(-kLn2High), x);
+    r = Fma(n, F(-kLn2Low), r);
+    Value* q = Polynomial(r, {0.5, 0.166665122, 0.0416661873, 0.00836959854, 0.00139517197});
+    return {b_.CreateSub(AsInt(shifted), AsInt(F(kMagic))), Fma(b_.CreateFMul(r, r), q, r)};
+  }
+
+  // log2 of a float that is not negative, in double: 2^k * m, m in [2/3, 4/3), by the series of atanh((m - 1) / (m + 1)).
+  Value* Log2(Value* x) const {
+    Value* wide = b_.CreateFPExt(x, Wide(b_.getDoubleTy()));
+    llvm::Type* bits_type = Wide(b_.getInt64Ty());
+    const auto d = [&](double value) { return llvm::ConstantFP::get(wide->getType(), value); };
+    const auto i = [&](uint64_t value) { return llvm::ConstantInt::get(bits_type, value); };
+    Value* bits = b_.CreateBitCast(wide, bits_type);
+    Value* k = b_.CreateAShr(b_.CreateSub(bits, i(0x3fe5555555555555)), 52);
+    Value* m = b_.CreateBitCast(b_.CreateSub(bits, b_.CreateShl(k, 52)), wide->getType());
+    Value* exponent = b_.CreateSIToFP(b_.CreateTrunc(k, int_type_), wide->getType());
+    Value* s = b_.CreateFDiv(b_.CreateFSub(m, d(1)), b_.CreateFAdd(m, d(1)));
+    Value* square = b_.CreateFMul(s, s);
+    const double c = 2 * kLog2E;
+    Value* series = Polynomial(square, {c, c / 3, c / 5, c / 7, c / 9, c / 11, c / 13, c / 15});
+    Value* result = Fma(s, series, exponent);
+    result = b_.CreateSelect(b_.CreateFCmpOEQ(wide, d(0)), d(-kInf), result);
+    return b_.CreateSelect(b_.CreateFCmpULT(wide, d(kInf)), b_.CreateSelect(b_.CreateFCmpUNO(wide, wide), wide, result), wide);
+  }
+
+  // 2^z in double, infinite or zero as a float beyond +-200.
+  Value* Exp2(Value* z) const {
+    const auto d = [&](double value) { return llvm::ConstantFP::get(z->getType(), value); };
+    Value* clamped = b_.CreateSelect(b_.CreateFCmpOGT(z, d(200)), d(200), z);
+    clamped = b_.CreateSelect(b_.CreateFCmpOLT(clamped, d(-200)), d(-200), clamped);
+    Value* n = b_.CreateUnaryIntrinsic(llvm::Intrinsic::rint, clamped);
+    Value* f = b_.CreateFMul(b_.CreateFSub(clamped, n), d(0.69314718055994531));
+    Value* p = Polynomial(f, {1, 1, 1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040, 1.0 / 40320, 1.0 / 362880});
+    Value* k = b_.CreateIntrinsic(llvm::Intrinsic::fptosi_sat, {int_type_, z->getType()}, {n});
+    llvm::Type* bits_type = Wide(b_.getInt64Ty());
+    Value* biased = b_.CreateAdd(b_.CreateSExt(k, bits_type), llvm::ConstantInt::get(bits_type, 1023));
+    return b_.CreateFMul(p, b_.CreateBitCast(b_.CreateShl(biased, 52), z->getType()));
+  }
+
+  // libm's function in the lanes where |x| > limit, in a branch that is hardly ever taken.
+  Value* LibmBeyond(double limit, Value* x, Value* result, const char* function) const;
+
+  Builder& b_;
+  llvm::Type* type_;
+  llvm::Type* int_type_;
+  int lanes_;
+};
+
+// A call of libm that LLVM may move: it does not write errno as far as the kernel is concerned.
+Value* CallLibm(Builder& b, const char* function, llvm::ArrayRef<Value*> args) {
+  llvm::Type* type = args[0]->getType();
+  llvm::Module* module = b.GetInsertBlock()->getModule();
+  const llvm::SmallVector<llvm::Type*, 2> types(args.size(), type);
+  llvm::FunctionCallee callee = module->getOrInsertFunction(function, llvm::FunctionType::get(type, types, false));
+  auto* declared = llvm::cast<llvm::Function>(callee.getCallee());
+  declared->setDoesNotThrow();
+  declared->setMemoryEffects(llvm::MemoryEffects::none());
+  declared->setWillReturn();
+  return b.CreateCall(callee, args);
+}
+
+Value* ByLane(Builder& b, const char* function, llvm::ArrayRef<Value*> args) {
+  auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(args[0]->getType());
+  if (vector == nullptr) return CallLibm(b, function, args);
+  Value* result = llvm::PoisonValue::get(vector);
+  for (unsigned lane = 0; lane < vector->getNumElements(); ++lane) {
+    llvm::SmallVector<Value*, 2> elements;
+    for (Value* arg : args) elements.push_back(b.CreateExtractElement(arg, lane));
+    result = b.CreateInsertElement(result, CallLibm(b, function, elements), lane);
+  }
+  return result;
+}
+
+Value* FloatMath::LibmBeyond(double limit, Value* x, Value* result, const char* function) const {
+  Value* beyond = b_.CreateFCmpOGT(Abs(x), F(limit));
+  Value* any = lanes_ == 1 ? beyond : b_.CreateOrReduce(beyond);
+  llvm::BasicBlock* fast = b_.GetInsertBlock();
+  llvm::Function* parent = fast->getParent();
+  llvm::BasicBlock* slow = llvm::BasicBlock::Create(b_.getContext(), "libm", parent);
+  llvm::BasicBlock* done = llvm::BasicBlock::Create(b_.getContext(), "reduced", parent);
+  b_.CreateCondBr(any, slow, done);
+  b_.SetInsertPoint(slow);
+  Value* exact = b_.CreateSelect(beyond, ByLane(b_, function, {x}), result);
+  b_.CreateBr(done);
+  b_.SetInsertPoint(done);
+  llvm::PHINode* merged = b_.CreatePHI(type_, 2);
+  merged->addIncoming(result, fast);
+  merged->addIncoming(exact, slow);
+  return merged;
+}
+
+const char* LibmName(Op op) {
+  switch (op) {
+    case Op::kExp: return "exp";
+    case Op::kLog: return "log";
+    case Op::kTanh: return "tanh";
+    case Op::kErf: return "erf";
+    case Op::kSin: return "sin";
+    case Op::kCos: return "cos";
+    default: return "pow";
+  }
+}
+
+}  // namespace
+
+Value* EmitMath(Builder& builder, Op op, Value* x, Value* y) {
+  if (x->getType()->getScalarType()->isDoubleTy()) {
+    if (y) return ByLane(builder, LibmName(op), {x, y});
+    return ByLane(builder, LibmName(op), {x});
+  }
+  const FloatMath math(builder, x->getType());
+  switch (op) {
+    case Op::kExp: return math.Exp(x);
+    case Op::kLog: return math.Log(x);
+    case Op::kTanh: return math.Tanh(x);
+    case Op::kErf: return math.Erf(x);
+    case Op::kSin: return math.Sin(x, /*cosine=*/false);
+    case Op::kCos: return math.Sin(x, /*cosine=*/true);
+    case Op::kPow: return math.Pow(x, y);
+    default: break;
+  }
+  MYCC_CHECK(false) << "no function " << OpName(op);
+  return nullptr;
+}
+
+}  // namespace mycc

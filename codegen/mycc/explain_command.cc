@@ -1,0 +1,54 @@
+#include <ostream>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "base/status.h"
+#include "codegen/llvm/emit.h"
+#include "codegen/mycc/commands.h"
+#include "codegen/mycc/misuse.h"
+#include "codegen/passes/lower.h"
+#include "codegen/schedule/schedule.h"
+#include "codegen/workload/canonical.h"
+
+namespace mycc {
+namespace {
+
+// The code of one kernel in the chosen form.
+absl::StatusOr<std::string> Emit(const KernelSpec& kernel, const Target& target, const std::string& form) {
+  if (form == "ir") return PrintLowered(kernel.lowered);
+  if (form == "llvm") return EmitModule({{kernel.workload.name, kernel.lowered}}, target, EmitKind::kLlvmIr);
+  if (form == "asm") return EmitModule({{kernel.workload.name, kernel.lowered}}, target, EmitKind::kAssembly);
+  MYCC_ASSIGN_OR_RETURN(const Schedule schedule, Replay(Canonicalize(kernel.workload), target, kernel.trace));
+  return PrintFunction(schedule.function());
+}
+
+// Lines that every form takes for comments.
+std::string Comment(const std::string& text, const std::string& form) {
+  const std::string mark = form == "llvm" ? "; " : "# ";
+  std::string body = text;
+  while (!body.empty() && body.back() == '\n') body.pop_back();
+  return absl::StrCat(mark, absl::StrReplaceAll(body, {{"\n", "\n" + mark}}), "\n");
+}
+
+}  // namespace
+
+absl::Status ExplainCommand(const ExplainOptions& options, std::ostream& out) {
+  if (!options.emit.empty() && options.emit != "ir" && options.emit != "llvm" && options.emit != "asm") {
+    return Misuse(absl::StrCat("--emit: `", options.emit, "`; expected ir, llvm or asm"));
+  }
+  MYCC_ASSIGN_OR_RETURN(const Kernels kernels, ResolveKernels(options.source));
+  bool first = true;
+  for (const Found& found : kernels.found) {
+    const KernelSpec& kernel = found.kernel;
+    MYCC_ASSIGN_OR_RETURN(const std::string code, Emit(kernel, kernels.target, options.emit));
+    std::string head = absl::StrCat(kernel.workload.name, ": ", ReasonName(kernel.reason));
+    if (kernel.record) absl::StrAppend(&head, ", record ", *kernel.record);
+    absl::StrAppend(&head, " (", found.why, ")\n", PrintTarget(kernels.target), "\n",
+                    PrintTrace(kernel.trace));
+    out << (first ? "" : "\n") << Comment(head, options.emit) << code;
+    first = false;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace mycc

@@ -1,0 +1,52 @@
+// Which schedule a workload gets, and why: the tuning log's, a neighbour's, or the default one.
+//
+//   hit    the log's best record for the same workload and target, and this build makes the same code from
+//   its trace stale  the same, but this build makes other code from it near   the decisions of another
+//   target's or another shape's record, re-fitted here; never one that should be slower than the default miss
+//   the default schedule
+//
+// Thread rule: thread-compatible; the log is only read.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "codegen/llvm/library.h"
+#include "codegen/target/target.h"
+#include "codegen/workload/workload.h"
+#include "db/tuning_log.h"
+
+namespace mycc {
+
+struct Found {
+  KernelSpec kernel;
+  std::string why;  // what matched, what differs, what was checked
+};
+
+class ScheduleFinder {
+ public:
+  // `log` may be null: everything misses.
+  ScheduleFinder(const TuningLog* log, Target target) : log_(log), target_(std::move(target)) {}
+
+  // Errors are those of a damaged log, and of a workload whose default schedule cannot be compiled.
+  absl::StatusOr<Found> Find(const Workload& workload) const;
+
+ private:
+  // What is known of the workload that is looked up, and why what was tried so far did not serve.
+  struct Query {
+    const Workload& workload;
+    Workload canonical;
+    std::string hash;
+    std::string why_not;
+  };
+
+  absl::StatusOr<std::optional<Found>> FindOwn(Query* query) const;
+  absl::StatusOr<std::optional<Found>> FindNear(Query* query) const;
+  absl::StatusOr<Found> Default(const Query& query) const;
+
+  const TuningLog* const log_;
+  const Target target_;
+};
+
+}  // namespace mycc

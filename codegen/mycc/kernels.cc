@@ -1,0 +1,67 @@
+#include "codegen/mycc/kernels.h"
+
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "codegen/llvm/compile.h"
+#include "codegen/mycc/misuse.h"
+#include "codegen/workload/parse.h"
+
+namespace mycc {
+namespace {
+
+absl::Status In(const std::string& where, const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat(where, ": ", std::string(status.message())));
+}
+
+absl::StatusOr<Found> CompileTrace(const std::string& file, const Workload& workload, const Target& target) {
+  MYCC_ASSIGN_OR_RETURN(const std::string text, ReadFile(file));
+  absl::StatusOr<Trace> trace = ParseTrace(text);
+  if (!trace.ok()) return In(file, trace.status());
+  absl::StatusOr<KernelSpec> kernel = CompileKernel(workload, target, *trace);
+  if (!kernel.ok()) return In(file, kernel.status());
+  kernel->reason = Reason::kTrace;
+  return Found{*std::move(kernel), absl::StrCat("given: ", file)};
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<Workload>> ReadWorkloads(const std::string& file) {
+  MYCC_ASSIGN_OR_RETURN(const std::string text, ReadFile(file));
+  return ParseWorkloads(text, file);
+}
+
+absl::StatusOr<Target> ReadTarget(const std::string& text) {
+  absl::StatusOr<Target> target = ParseTarget(text);
+  if (!target.ok()) return Misuse(absl::StrCat("--target: ", std::string(target.status().message())));
+  if (target->kind != TargetKind::kCpu)
+    return Misuse(absl::StrCat("--target: `", text, "` is no CPU; expected `host` or `v1 cpu mcpu=...`"));
+  return target;
+}
+
+absl::StatusOr<Kernels> ResolveKernels(const KernelSource& source) {
+  Kernels kernels;
+  MYCC_ASSIGN_OR_RETURN(kernels.target, ReadTarget(source.target));
+  std::unique_ptr<TuningLog> log;
+  if (!source.tuning_log.empty()) {
+    MYCC_ASSIGN_OR_RETURN(log, TuningLog::Open(source.tuning_log, OpenMode::kRead));
+  }
+  MYCC_ASSIGN_OR_RETURN(const std::vector<Workload> workloads, ReadWorkloads(source.file));
+  if (!source.trace.empty() && workloads.size() != 1) {
+    return Misuse(absl::StrCat("--trace: `", source.file, "` has ", workloads.size(),
+                               " workloads; a trace is for a file with one"));
+  }
+  const ScheduleFinder finder(log.get(), kernels.target);
+  for (const Workload& workload : workloads) {
+    absl::StatusOr<Found> found =
+        source.trace.empty() ? finder.Find(workload) : CompileTrace(source.trace, workload, kernels.target);
+    if (!found.ok()) return In(absl::StrCat(source.file, ": workload ", workload.name), found.status());
+    kernels.found.push_back(*std::move(found));
+  }
+  return kernels;
+}
+
+}  // namespace mycc

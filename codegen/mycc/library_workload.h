@@ -1,0 +1,28 @@
+// What a library says of itself beyond its interface: the workloads of its functions, and inputs that suit
+// them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "codegen/runtime/arguments.h"
+#include "codegen/runtime/library.h"
+#include "codegen/workload/workload.h"
+
+namespace mycc {
+
+struct FunctionOrigin {
+  Workload workload;
+  std::optional<double> expected_seconds;
+};
+
+// FailedPrecondition when the library's JSON does not tell.
+absl::StatusOr<FunctionOrigin> OriginOf(const Library& library, const std::string& function);
+
+// Random inputs, the same for the same seed; indices are within what they index.
+void FillRandom(const Workload& workload, uint64_t seed, Arguments* arguments);
+
+}  // namespace mycc

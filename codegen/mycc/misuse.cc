@@ -1,0 +1,23 @@
+#include "codegen/mycc/misuse.h"
+
+#include "absl/strings/cord.h"
+
+namespace mycc {
+namespace {
+
+constexpr char kMisuse[] = "mycc/misuse";
+
+}  // namespace
+
+absl::Status Misuse(const std::string& message) {
+  absl::Status status = absl::InvalidArgumentError(message);
+  status.SetPayload(kMisuse, absl::Cord());
+  return status;
+}
+
+int ExitStatus(const absl::Status& status) {
+  if (status.ok()) return 0;
+  return status.GetPayload(kMisuse) ? 2 : 1;
+}
+
+}  // namespace mycc

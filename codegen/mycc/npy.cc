@@ -1,0 +1,175 @@
+#include "codegen/mycc/npy.h"
+
+#include <cstdlib>
+#include <optional>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/status.h"
+
+namespace mycc {
+namespace {
+
+constexpr std::string_view kMagic = "\x93NUMPY";
+constexpr size_t kAlignment = 64;  // of the data within the file
+
+// Reads the Python dictionary of a header, as far as NumPy writes it: {'descr': '<f4', 'fortran_order':
+// False, 'shape': (1, 64), }
+class HeaderReader {
+ public:
+  explicit HeaderReader(std::string_view text) : text_(text) {}
+
+  bool Read(std::string* descr, bool* fortran_order, std::vector<int64_t>* shape) {
+    if (!Take('{')) return false;
+    int known = 0;
+    while (!Take('}')) {
+      const std::optional<std::string> key = ReadString();
+      if (!key || !Take(':')) return false;
+      const bool read = *key == "descr"           ? ReadDescr(descr)
+                        : *key == "fortran_order" ? ReadBool(fortran_order)
+                                                  : *key == "shape" && ReadShape(shape);
+      if (!read) return false;
+      ++known;
+      if (!Take(',') && !AtEnd('}')) return false;
+    }
+    return known == 3;
+  }
+
+ private:
+  void SkipSpace() {
+    while (!text_.empty() && (text_.front() == ' ' || text_.front() == '\n')) text_.remove_prefix(1);
+  }
+  bool AtEnd(char c) {
+    SkipSpace();
+    return !text_.empty() && text_.front() == c;
+  }
+  bool Take(char c) {
+    if (!AtEnd(c)) return false;
+    text_.remove_prefix(1);
+    return true;
+  }
+  std::optional<std::string> ReadString() {
+    if (!Take('\'')) return std::nullopt;
+    const size_t end = text_.find('\'');
+    if (end == std::string_view::npos) return std::nullopt;
+    std::string value(text_.substr(0, end));
+    text_.remove_prefix(end + 1);
+    return value;
+  }
+  bool ReadDescr(std::string* descr) {
+    std::optional<std::string> value = ReadString();
+    if (value) *descr = *value;
+    return value.has_value();
+  }
+  bool ReadBool(bool* value) {
+    SkipSpace();
+    for (const auto& [word, meaning] : {std::pair<std::string_view, bool>{"True", true}, {"False", false}}) {
+      if (text_.substr(0, word.size()) != word) continue;
+      text_.remove_prefix(word.size());
+      *value = meaning;
+      return true;
+    }
+    return false;
+  }
+  bool ReadShape(std::vector<int64_t>* shape) {
+    if (!Take('(')) return false;
+    while (!Take(')')) {
+      SkipSpace();
+      int64_t extent = 0;
+      size_t digits = 0;
+      for (; digits < text_.size() && text_[digits] >= '0' && text_[digits] <= '9'; ++digits)
+        extent = extent * 10 + (text_[digits] - '0');
+      if (digits == 0 || digits > 12) return false;
+      text_.remove_prefix(digits);
+      shape->push_back(extent);
+      if (!Take(',') && !AtEnd(')')) return false;
+    }
+    return true;
+  }
+
+  std::string_view text_;
+};
+
+// The bytes of one element by the last digits of a type's name, 0 where that is no number.
+int64_t ElementBytes(const std::string& descr) {
+  return descr.size() < 3 ? 0 : std::atoll(descr.c_str() + 2);
+}
+
+}  // namespace
+
+std::vector<std::string> NpyDescrs(DType dtype) {
+  switch (dtype) {
+    case DType::kF64:
+      return {"<f8"};
+    case DType::kF32:
+      return {"<f4"};
+    case DType::kF16:
+      return {"<f2"};
+    case DType::kBF16:
+      return {"<u2", "<V2", "|V2"};
+    case DType::kI64:
+      return {"<i8"};
+    case DType::kI32:
+      return {"<i4"};
+    case DType::kI8:
+      return {"|i1"};
+    case DType::kU8:
+      return {"|u1"};
+    case DType::kBool:
+      return {"|b1"};
+  }
+  return {};
+}
+
+absl::StatusOr<NpyArray> ReadNpy(const std::string& path) {
+  MYCC_ASSIGN_OR_RETURN(const std::string file, ReadFile(path));
+  const auto refuse = [&](const std::string& why) {
+    return absl::InvalidArgumentError(absl::StrCat("`", path, "`: ", why));
+  };
+  if (file.size() < 10 || file.substr(0, kMagic.size()) != kMagic)
+    return refuse("no .npy file; expected an array saved by numpy.save");
+  const int version = file[6];
+  if (version < 1 || version > 3)
+    return refuse(absl::StrCat("version ", version, " of the .npy format; expected 1 to 3"));
+  const size_t start = version == 1 ? 10 : 12;
+  if (file.size() < start) return refuse("the file ends within its header");
+  size_t length = 0;
+  for (size_t i = start; i-- > 8;) length = length << 8 | static_cast<uint8_t>(file[i]);
+  if (file.size() - start < length) return refuse("the file ends within its header");
+
+  NpyArray array;
+  bool fortran_order = false;
+  if (!HeaderReader(std::string_view(file).substr(start, length))
+           .Read(&array.descr, &fortran_order, &array.shape)) {
+    return refuse("malformed header; expected the keys descr, fortran_order and shape");
+  }
+  if (!array.descr.empty() && array.descr[0] == '>')
+    return refuse(absl::StrCat("big-endian numbers (", array.descr, "); expected little-endian ones"));
+  if (fortran_order && array.shape.size() > 1)
+    return refuse("columns first (fortran_order); expected rows first, see numpy.ascontiguousarray");
+  int64_t bytes = ElementBytes(array.descr);
+  const int64_t available = file.size() - start - length;
+  for (int64_t extent : array.shape) {
+    if (extent != 0 && bytes > available / extent) return refuse("the file ends before its data does");
+    bytes *= extent;
+  }
+  if (bytes > available) return refuse("the file ends before its data does");
+  array.bytes = file.substr(start + length, bytes);
+  return array;
+}
+
+absl::Status WriteNpy(const std::string& path, const NpyArray& array) {
+  std::string header = absl::StrCat("{'descr': '", array.descr, "', 'fortran_order': False, 'shape': (");
+  for (int64_t extent : array.shape) absl::StrAppend(&header, extent, ", ");
+  if (array.shape.size() > 1) header.resize(header.size() - 2);
+  header += "), }";
+  // A newline ends the header, which is padded so that the data is aligned.
+  header.resize((10 + header.size() + 1 + kAlignment - 1) / kAlignment * kAlignment - 10 - 1, ' ');
+  header += '\n';
+  std::string file(kMagic);
+  file += {'\x01', '\x00', static_cast<char>(header.size() & 0xff), static_cast<char>(header.size() >> 8)};
+  return WriteFileAtomically(path, file + header + array.bytes);
+}
+
+}  // namespace mycc

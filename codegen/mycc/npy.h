@@ -1,0 +1,30 @@
+// NumPy's .npy files: what `mycc run` reads and writes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "codegen/expr/dtype.h"
+
+namespace mycc {
+
+// A dense row-major array. `descr` is NumPy's name of the type: "<f4".
+struct NpyArray {
+  std::string descr;
+  std::vector<int64_t> shape;
+  std::string bytes;
+};
+
+// NumPy's names of a type as they are accepted, the one that is written first. NumPy has no bf16; its bits
+// travel as "<u2".
+std::vector<std::string> NpyDescrs(DType dtype);
+
+// Errors name `path` and what was expected: another format, a newer version, big-endian numbers, columns
+// first, a file that ends early.
+absl::StatusOr<NpyArray> ReadNpy(const std::string& path);
+absl::Status WriteNpy(const std::string& path, const NpyArray& array);
+
+}  // namespace mycc

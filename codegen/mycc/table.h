@@ -1,0 +1,13 @@
+// Text in columns, as the commands print it. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace mycc {
+
+// The first row is the header, underlined. Columns are as wide as they must be; those named in `right` are
+// aligned to the right, and the last one is not padded.
+std::string FormatTable(const std::vector<std::vector<std::string>>& rows, const std::vector<int>& right);
+
+}  // namespace mycc

@@ -1,0 +1,109 @@
+#include "codegen/passes/copy_stmt.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "codegen/expr/affine.h"
+
+namespace mycc {
+
+Stmt CopyWithSuffix(const Stmt& stmt, const std::string& suffix) {
+  VarMap renamed;
+  std::vector<Buffer> buffers;
+  VisitStmts(stmt, [&](const Stmt& s) {
+    if (const For* loop = DynAs<For>(s)) {
+      renamed[loop->var.get()] = VarRef(MakeVar(absl::StrCat(loop->var->name, suffix), loop->var->extent));
+    }
+    if (const Alloc* alloc = DynAs<Alloc>(s)) buffers.push_back(alloc->buffer);
+    return true;
+  });
+  if (renamed.empty() && buffers.empty()) return stmt;
+  Stmt copy = SubstituteVars(stmt, renamed);
+  copy = RewriteStmts(copy, [&](const Stmt& s) -> Stmt {
+    const For* loop = DynAs<For>(s);
+    if (loop == nullptr) return nullptr;
+    return std::make_shared<For>(renamed.at(loop->var.get())->var, loop->extent, loop->loop_kind, loop->body, loop->instruction);
+  });
+  for (const Buffer& buffer : buffers) {
+    const Buffer fresh = MakeBuffer(absl::StrCat(buffer->name, suffix), buffer->dtype, buffer->shape, buffer->scope);
+    copy = ReplaceBuffer(copy, buffer, fresh);
+    copy = RewriteStmts(copy, [&](const Stmt& s) -> Stmt {
+      const Alloc* alloc = DynAs<Alloc>(s);
+      return alloc != nullptr && alloc->buffer == buffer ? std::make_shared<Alloc>(fresh, alloc->body) : nullptr;
+    });
+  }
+  return copy;
+}
+
+namespace {
+
+bool UsesAnyKey(const ExprNode& expr, const VarMap& map) {
+  if (expr.op == Op::kVar) return map.count(expr.var.get()) > 0;
+  return std::any_of(expr.args.begin(), expr.args.end(), [&](const Expr& arg) { return UsesAnyKey(*arg, map); });
+}
+
+}  // namespace
+
+Stmt SubstituteSimplified(const Stmt& stmt, const VarMap& map) {
+  return MapAllExprs(stmt, [&](const Expr& expr) { return UsesAnyKey(*expr, map) ? Simplify(Substitute(expr, map)) : expr; });
+}
+
+int64_t CountLeaves(const Stmt& stmt) {
+  int64_t leaves = 0;
+  VisitStmts(stmt, [&](const Stmt& s) {
+    leaves += s->kind == StmtKind::kStore || s->kind == StmtKind::kMma || s->kind == StmtKind::kCopy;
+    return true;
+  });
+  return leaves;
+}
+
+std::unordered_set<const VarNode*> BoundVars(const Stmt& stmt) {
+  std::unordered_set<const VarNode*> vars;
+  VisitStmts(stmt, [&](const Stmt& s) {
+    if (const For* loop = DynAs<For>(s)) vars.insert(loop->var.get());
+    return true;
+  });
+  return vars;
+}
+
+bool UsesAnyOf(const Expr& expr, const std::unordered_set<const VarNode*>& vars) {
+  if (expr->op == Op::kVar) return vars.count(expr->var.get()) > 0;
+  for (const Expr& arg : expr->args) {
+    if (UsesAnyOf(arg, vars)) return true;
+  }
+  return false;
+}
+
+bool HasLoad(const Expr& expr) {
+  if (expr->op == Op::kLoad) return true;
+  for (const Expr& arg : expr->args) {
+    if (HasLoad(arg)) return true;
+  }
+  return false;
+}
+
+void SplitConjunction(const Expr& condition, std::vector<Expr>* parts) {
+  if (condition->op == Op::kAnd) {
+    SplitConjunction(condition->args[0], parts);
+    SplitConjunction(condition->args[1], parts);
+    return;
+  }
+  for (const Expr& part : *parts) {
+    if (StructurallyEqual(part, condition)) return;
+  }
+  parts->push_back(condition);
+}
+
+Expr JoinConjunction(const std::vector<Expr>& parts) {
+  Expr all = BoolConst(true);
+  for (const Expr& part : parts) all = MakeBinary(Op::kAnd, all, part);
+  return all;
+}
+
+std::optional<int64_t> ConstExtent(const For& loop) {
+  int64_t extent = 0;
+  if (!IsConstInt(loop.extent, &extent)) return std::nullopt;
+  return extent;
+}
+
+}  // namespace mycc

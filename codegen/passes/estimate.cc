@@ -1,0 +1,46 @@
+#include <algorithm>
+
+#include "codegen/passes/copy_stmt.h"
+#include "codegen/passes/passes.h"
+
+namespace mycc {
+namespace {
+
+double CountNodes(const Expr& expr) {
+  double nodes = 1;
+  for (const Expr& arg : expr->args) nodes += CountNodes(arg);
+  return nodes;
+}
+
+double VectorsIn(double elements, int element_bytes, const Target& target) {
+  return std::max(1.0, elements * element_bytes / VectorBytes(target));
+}
+
+double Estimate(const Stmt& stmt, const Target& target) {
+  if (const For* loop = DynAs<For>(stmt)) {
+    const double body = Estimate(loop->body, target);
+    const double extent = static_cast<double>(loop->var->extent);
+    if (loop->loop_kind == LoopKind::kUnroll) return body * extent;
+    // Long vector loops stay loops around a few vectors.
+    if (loop->loop_kind == LoopKind::kVector) return body * std::min(VectorsIn(extent, 4, target), 8.0);
+    return body + 4;
+  }
+  if (const Store* store = DynAs<Store>(stmt)) {
+    double nodes = CountNodes(store->value);
+    for (const Expr& index : store->indices) nodes += CountNodes(index);
+    return nodes;
+  }
+  if (const Mma* mma = DynAs<Mma>(stmt)) {
+    const double vectors = VectorsIn(static_cast<double>(mma->n), DTypeBytes(mma->acc.buffer->dtype), target);
+    return static_cast<double>(mma->m * mma->k) * (vectors + 1) + static_cast<double>(mma->m) * vectors * 2;
+  }
+  double sum = 0;
+  for (const Stmt& child : Children(stmt)) sum += Estimate(child, target);
+  return sum;
+}
+
+}  // namespace
+
+double EstimateInstructions(const Stmt& body, const Target& target) { return Estimate(body, target); }
+
+}  // namespace mycc

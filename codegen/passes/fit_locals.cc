@@ -1,0 +1,98 @@
+// Local buffers shrink to what is used, and accumulator rows become whole vectors.
+//
+//   alloc acc[6, 16]                         alloc acc[4, 16]
+//   for i in 4: for j in 13: acc[i, j]  ->   for i in 4: for j in 13: acc[i, j]
+//
+// A tail of 13 columns on 8 lanes keeps 16: rows start at a vector's boundary, so that registers and not memory hold them.
+#include <algorithm>
+#include <unordered_map>
+#include <vector>
+
+#include "codegen/expr/affine.h"
+#include "codegen/passes/passes.h"
+
+namespace mycc {
+namespace {
+
+using Shapes = std::unordered_map<const BufferNode*, std::vector<int64_t>>;
+
+int64_t PaddedToLanes(int64_t extent, int64_t lanes) {
+  if (extent >= lanes) return (extent + lanes - 1) / lanes * lanes;
+  int64_t power = 1;
+  while (power < extent) power *= 2;
+  return power;
+}
+
+class Fitter {
+ public:
+  explicit Fitter(const Stmt& body) {
+    VisitStmts(body, [&](const Stmt& stmt) {
+      if (const Alloc* alloc = DynAs<Alloc>(stmt)) used_[alloc->buffer.get()].assign(alloc->buffer->rank(), 0);
+      return true;
+    });
+    VisitStmts(body, [&](const Stmt& stmt) {
+      ForEachExpr(stmt, [&](const Expr& expr) {
+        Visit(expr, [&](const ExprNode& e) {
+          if (e.op == Op::kLoad) Touch(*e.buffer, e.args);
+        });
+      });
+      if (const Store* store = DynAs<Store>(stmt)) Touch(*store->buffer, store->indices);
+      for (const TileView* view : ViewsOf(stmt)) TouchWhole(*view->buffer);
+      return true;
+    });
+  }
+
+  std::vector<int64_t> Fitted(const BufferNode& buffer, const Target& target) const {
+    std::vector<int64_t> shape = used_.at(&buffer);
+    for (int64_t& extent : shape) extent = std::max<int64_t>(extent, 1);
+    if (buffer.scope == Scope::kAccumulator && !shape.empty()) {
+      shape.back() = PaddedToLanes(shape.back(), VectorBytes(target) / DTypeBytes(buffer.dtype));
+    }
+    return shape;
+  }
+
+ private:
+  static std::vector<const TileView*> ViewsOf(const Stmt& stmt) {
+    if (const Mma* mma = DynAs<Mma>(stmt)) return {&mma->acc, &mma->a, &mma->b};
+    if (const Copy* copy = DynAs<Copy>(stmt)) return {&copy->dst, &copy->src};
+    return {};
+  }
+
+  void Touch(const BufferNode& buffer, const std::vector<Expr>& indices) {
+    const auto it = used_.find(&buffer);
+    if (it == used_.end()) return;
+    for (size_t d = 0; d < indices.size(); ++d) {
+      const auto range = RangeOf(indices[d]);
+      const int64_t end = range ? std::min(range->max + 1, buffer.shape[d]) : buffer.shape[d];
+      it->second[d] = std::max(it->second[d], end);
+    }
+  }
+
+  void TouchWhole(const BufferNode& buffer) {
+    const auto it = used_.find(&buffer);
+    if (it != used_.end()) it->second = buffer.shape;
+  }
+
+  Shapes used_;
+};
+
+// Larger buffers are shared by several statements and laid out by the schedule; a tile is ours to lay out.
+constexpr int64_t kMaxTileBytes = 16 * 1024;
+
+}  // namespace
+
+Stmt FitLocals(const Stmt& body, const Target& target) {
+  const Fitter fitter(body);
+  const auto keep = [](const std::vector<Expr>& indices) { return indices; };
+  return RewriteStmts(body, [&](const Stmt& stmt) -> Stmt {
+    const Alloc* alloc = DynAs<Alloc>(stmt);
+    if (alloc == nullptr || alloc->buffer->bytes() > kMaxTileBytes) return nullptr;
+    const Buffer& old = alloc->buffer;
+    const std::vector<int64_t> shape = fitter.Fitted(*old, target);
+    if (shape == old->shape) return nullptr;
+    const Buffer fitted = MakeBuffer(old->name, old->dtype, shape, old->scope);
+    return std::make_shared<Alloc>(fitted, ReplaceBuffer(alloc->body, old, fitted, keep));
+  });
+}
+
+}  // namespace mycc

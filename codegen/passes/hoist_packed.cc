@@ -1,0 +1,219 @@
+// What depends on const inputs alone is computed once, when the weights are packed.
+//
+//   alloc w.r packed                                   pack:   for ..: w.r[..] = w[..]
+//   for ..: w.r[..] = w[..]                      ->            for ..: b'[..] = b[..]
+//   for ..: y[..] += x[..] * w.r[..] + b[..]           kernel: for ..: y[..] += x[..] * w.r[..] + b'[..]
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "absl/strings/str_cat.h"
+#include "codegen/passes/passes.h"
+
+namespace mycc {
+namespace {
+
+using BufferSet = std::unordered_set<const BufferNode*>;
+
+// Bytes left free after every packed buffer, so that a vector load of its last elements may read past them.
+constexpr int64_t kSlack = 64;
+// A tensor that is not in scope `packed` is precomputed only when that does not inflate the weights by more than this.
+constexpr int64_t kMaxGrowth = 4;
+
+int64_t AlignUp(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+// The statements at the root, with the Allocs around them taken off.
+struct Root {
+  std::vector<Stmt> stmts;
+  std::vector<Buffer> allocated;
+};
+
+void Flatten(const Stmt& stmt, Root* root) {
+  if (stmt->kind == StmtKind::kSeq) {
+    for (const Stmt& part : As<Seq>(stmt).stmts) Flatten(part, root);
+  } else if (stmt->kind == StmtKind::kAlloc) {
+    root->allocated.push_back(As<Alloc>(stmt).buffer);
+    Flatten(As<Alloc>(stmt).body, root);
+  } else {
+    root->stmts.push_back(stmt);
+  }
+}
+
+struct Uses {
+  BufferSet reads, writes, allocs;
+};
+
+Uses UsesOf(const Stmt& root) {
+  Uses uses;
+  VisitStmts(root, [&](const Stmt& stmt) {
+    ForEachExpr(stmt, [&](const Expr& expr) {
+      Visit(expr, [&](const ExprNode& e) {
+        if (e.op == Op::kLoad) uses.reads.insert(e.buffer.get());
+      });
+    });
+    if (const Alloc* alloc = DynAs<Alloc>(stmt)) uses.allocs.insert(alloc->buffer.get());
+    if (const Store* store = DynAs<Store>(stmt)) uses.writes.insert(store->buffer.get());
+    if (const Block* block = DynAs<Block>(stmt)) {
+      uses.writes.insert(block->out.get());
+      if (block->arg_value) uses.writes.insert(block->arg_value.get());
+    }
+    return true;
+  });
+  return uses;
+}
+
+class Hoister {
+ public:
+  explicit Hoister(const Function& function) : function_(function) {
+    Flatten(function.body, &root_);
+    for (const Stmt& stmt : root_.stmts) uses_.push_back(UsesOf(stmt));
+    hoisted_.assign(root_.stmts.size(), false);
+    for (size_t i = 0; i < function.params.size(); ++i) {
+      if (function.params[i].kind == ParamKind::kConst) home_[function.params[i].buffer.get()] = static_cast<int>(i);
+    }
+  }
+
+  PackSplit Run() {
+    MarkHoisted();
+    CollectBodies();
+    PlacePackedTensors();
+    CopyConstsReadDirectly();
+    SealSizes();
+    return std::move(result_);
+  }
+
+ private:
+  bool IsOutput(const BufferNode* buffer) const {
+    return std::any_of(function_.params.begin(), function_.params.end(), [&](const Param& param) {
+      return param.kind == ParamKind::kOutput && param.buffer.get() == buffer;
+    });
+  }
+
+  // The const parameter that statement i depends on first, or -1 when it depends on something else too, or on none.
+  int ConstHome(size_t i) const {
+    int home = -1;
+    for (const BufferNode* read : uses_[i].reads) {
+      if (uses_[i].writes.count(read) || uses_[i].allocs.count(read)) continue;
+      const auto it = home_.find(read);
+      if (it == home_.end()) return -1;
+      home = home < 0 ? it->second : std::min(home, it->second);
+    }
+    return home;
+  }
+
+  bool MayPrecompute(const BufferNode* buffer, size_t writer, int home) const {
+    if (uses_[writer].allocs.count(buffer)) return true;
+    if (IsOutput(buffer)) return false;
+    for (size_t j = 0; j < uses_.size(); ++j) {
+      if (j != writer && uses_[j].writes.count(buffer)) return false;
+    }
+    return buffer->scope == Scope::kPacked || buffer->bytes() <= kMaxGrowth * function_.params[home].buffer->bytes();
+  }
+
+  void MarkHoisted() {
+    for (size_t i = 0; i < root_.stmts.size(); ++i) {
+      const int home = ConstHome(i);
+      if (home < 0) continue;
+      hoisted_[i] = std::all_of(uses_[i].writes.begin(), uses_[i].writes.end(),
+                                [&](const BufferNode* written) { return MayPrecompute(written, i, home); });
+      if (!hoisted_[i]) continue;
+      for (const BufferNode* written : uses_[i].writes) home_[written] = home;
+    }
+  }
+
+  bool ReadByKernel(const BufferNode* buffer) const {
+    for (size_t i = 0; i < uses_.size(); ++i) {
+      if (!hoisted_[i] && uses_[i].reads.count(buffer)) return true;
+    }
+    return false;
+  }
+
+  bool WrittenByPack(const BufferNode* buffer) const {
+    for (size_t i = 0; i < uses_.size(); ++i) {
+      if (hoisted_[i] && uses_[i].writes.count(buffer)) return true;
+    }
+    return false;
+  }
+
+  // Both bodies, each under the Allocs of the buffers that it keeps to itself.
+  void CollectBodies() {
+    std::vector<Stmt> pack, kernel;
+    for (size_t i = 0; i < root_.stmts.size(); ++i) (hoisted_[i] ? pack : kernel).push_back(root_.stmts[i]);
+    result_.kernel = MakeSeq(std::move(kernel));
+    if (!pack.empty()) result_.pack = MakeSeq(std::move(pack));
+    for (auto it = root_.allocated.rbegin(); it != root_.allocated.rend(); ++it) {
+      const bool in_pack = WrittenByPack(it->get());
+      if (in_pack && ReadByKernel(it->get())) continue;
+      Stmt& body = in_pack ? result_.pack : result_.kernel;
+      body = std::make_shared<Alloc>(*it, std::move(body));
+    }
+  }
+
+  void Place(const Buffer& buffer, int param) {
+    if (cursor_.empty()) cursor_.assign(function_.params.size(), kPackedHeaderBytes);
+    result_.packed.push_back(PackedBuffer{buffer, param, cursor_[param]});
+    cursor_[param] += AlignUp(buffer->bytes() + kSlack);
+  }
+
+  void PlacePackedTensors() {
+    for (const Buffer& buffer : root_.allocated) {
+      if (!WrittenByPack(buffer.get()) || !ReadByKernel(buffer.get())) continue;
+      Buffer packed = buffer;
+      if (buffer->scope != Scope::kPacked) {
+        packed = MakeBuffer(buffer->name, buffer->dtype, buffer->shape, Scope::kPacked);
+        result_.pack = ReplaceBuffer(result_.pack, buffer, packed);
+        result_.kernel = ReplaceBuffer(result_.kernel, buffer, packed);
+      }
+      Place(packed, home_.at(buffer.get()));
+    }
+  }
+
+  static Stmt VerbatimCopy(const Buffer& from, const Buffer& to) {
+    std::vector<Var> loops;
+    std::vector<Expr> indices;
+    for (int d = 0; d < from->rank(); ++d) {
+      loops.push_back(MakeVar(absl::StrCat(to->name, ".c", d), from->shape[d]));
+      indices.push_back(VarRef(loops.back()));
+    }
+    Stmt nest = std::make_shared<Store>(to, indices, Load(from, indices));
+    for (size_t d = loops.size(); d-- > 0;) {
+      const LoopKind kind = d + 1 == loops.size() ? LoopKind::kVector : LoopKind::kSerial;
+      nest = std::make_shared<For>(loops[d], IntConst(loops[d]->extent), kind, std::move(nest));
+    }
+    return nest;
+  }
+
+  void CopyConstsReadDirectly() {
+    for (size_t i = 0; i < function_.params.size(); ++i) {
+      const Param& param = function_.params[i];
+      if (param.kind != ParamKind::kConst || !ReadByKernel(param.buffer.get())) continue;
+      const Buffer copy = MakeBuffer(absl::StrCat(param.buffer->name, ".c"), param.buffer->dtype, param.buffer->shape, Scope::kPacked);
+      result_.kernel = ReplaceBuffer(result_.kernel, param.buffer, copy);
+      const Stmt fill = VerbatimCopy(param.buffer, copy);
+      result_.pack = result_.pack ? MakeSeq({std::move(result_.pack), fill}) : fill;
+      Place(copy, static_cast<int>(i));
+    }
+  }
+
+  void SealSizes() {
+    result_.packed_bytes.assign(function_.params.size(), 0);
+    for (size_t i = 0; i < function_.params.size(); ++i) {
+      if (function_.params[i].kind != ParamKind::kConst) continue;
+      result_.packed_bytes[i] = cursor_.empty() ? kPackedHeaderBytes : cursor_[i];
+    }
+  }
+
+  const Function& function_;
+  Root root_;
+  std::vector<Uses> uses_;     // of each root statement
+  std::vector<bool> hoisted_;  // of each root statement
+  std::unordered_map<const BufferNode*, int> home_;  // const parameter whose packed buffer holds it
+  std::vector<int64_t> cursor_;
+  PackSplit result_;
+};
+
+}  // namespace
+
+PackSplit HoistPacked(const Function& scheduled) { return Hoister(scheduled).Run(); }
+
+}  // namespace mycc

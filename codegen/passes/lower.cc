@@ -1,0 +1,158 @@
+#include "codegen/passes/lower.h"
+
+#include <chrono>
+#include <cstdio>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/sha256.h"
+#include "base/status.h"
+#include "codegen/ir/verify.h"
+#include "codegen/passes/debug.h"
+#include "codegen/passes/passes.h"
+
+namespace mycc {
+namespace {
+
+// More unrolled code than this helps nobody and costs seconds of LLVM.
+constexpr double kMaxInstructions = 60000;
+
+PassDebug debug_options;
+
+// Runs the passes over one body: verifies, times and prints after each.
+class Pipeline {
+ public:
+  Pipeline(Function function, std::vector<Buffer> outside) : function_(std::move(function)), outside_(std::move(outside)) {}
+
+  const Stmt& body() const { return function_.body; }
+  Function Take() { return std::move(function_); }
+
+  template <typename Pass>
+  absl::Status Run(const std::string& name, const Pass& pass) {
+    const auto start = std::chrono::steady_clock::now();
+    absl::StatusOr<Stmt> after = pass(function_.body);
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    MYCC_RETURN_IF_ERROR(after.status());
+    const bool changed = *after != function_.body;
+    function_.body = *std::move(after);
+    Print(name, changed, seconds.count());
+    return changed ? Verify(name) : absl::OkStatus();
+  }
+
+ private:
+  absl::Status Verify(const std::string& name) const {
+    Function closed = function_;
+    for (const Buffer& buffer : outside_) closed.body = std::make_shared<Alloc>(buffer, closed.body);
+    const absl::Status status = VerifyFunction(closed);
+    if (status.ok()) return status;
+    return absl::InternalError(absl::StrCat("after ", name, " of ", function_.name, ": ", status.message()));
+  }
+
+  void Print(const std::string& name, bool changed, double seconds) const {
+    if (debug_options.time) std::fprintf(stderr, "%-18s %8.3f ms\n", name.c_str(), seconds * 1e3);
+    if (debug_options.level < 5 && debug_options.print_after != name) return;
+    std::fprintf(stderr, "// %s after %s%s\n%s", function_.name.c_str(), name.c_str(), changed ? "" : " (unchanged)",
+                 changed ? PrintStmt(function_.body).c_str() : "");
+  }
+
+  Function function_;
+  std::vector<Buffer> outside_;  // packed and workspace buffers, for the verifier
+};
+
+// The order matters where a comment says so.
+absl::Status RunPasses(const Target& target, Pipeline* pipeline) {
+  MYCC_RETURN_IF_ERROR(pipeline->Run("lower_blocks", LowerBlocks));
+  // Before partitioning, which cuts loops along single variables.
+  MYCC_RETURN_IF_ERROR(pipeline->Run("unfuse_loops", UnfuseLoops));
+  MYCC_RETURN_IF_ERROR(pipeline->Run("partition_loops", PartitionLoops));
+  MYCC_RETURN_IF_ERROR(pipeline->Run("simplify", SimplifyStmts));
+  // After partitioning, so that tails have their own sizes; before tensorization, which fixes strides.
+  MYCC_RETURN_IF_ERROR(pipeline->Run("fit_locals", [&](const Stmt& body) { return FitLocals(body, target); }));
+  MYCC_RETURN_IF_ERROR(pipeline->Run("tensorize", TensorizeLoops));
+  MYCC_RETURN_IF_ERROR(pipeline->Run("hoist_conditions", HoistConditions));
+  MYCC_RETURN_IF_ERROR(pipeline->Run("split_reductions", [&](const Stmt& body) { return SplitReductions(body, target); }));
+  const double instructions = EstimateInstructions(pipeline->body(), target);
+  if (instructions > kMaxInstructions) {
+    return absl::FailedPreconditionError(absl::StrCat("unrolled, the code has about ", static_cast<int64_t>(instructions),
+                                                      " instructions; at most ", static_cast<int64_t>(kMaxInstructions), " are emitted"));
+  }
+  return absl::OkStatus();
+}
+
+bool HasParallel(const Stmt& body) {
+  bool parallel = false;
+  VisitStmts(body, [&](const Stmt& stmt) {
+    const For* loop = DynAs<For>(stmt);
+    parallel |= loop != nullptr && loop->loop_kind == LoopKind::kParallel;
+    return !parallel;
+  });
+  return parallel;
+}
+
+// Buffers that outlive the body move out of it; both bodies of a function share one workspace, since they never run together.
+Stmt MoveToWorkspace(const Stmt& body, LoweredFunction* lowered) {
+  StoragePlan plan = PlanStorage(body);
+  lowered->workspace.insert(lowered->workspace.end(), plan.workspace.begin(), plan.workspace.end());
+  lowered->workspace_shared_bytes = std::max(lowered->workspace_shared_bytes, plan.shared_bytes);
+  lowered->workspace_thread_bytes = std::max(lowered->workspace_thread_bytes, plan.thread_bytes);
+  return plan.body;
+}
+
+}  // namespace
+
+void SetPassDebug(const PassDebug& debug) { debug_options = debug; }
+const PassDebug& GetPassDebug() { return debug_options; }
+
+absl::StatusOr<LoweredFunction> Lower(const Function& scheduled, const Target& target) {
+  LoweredFunction lowered;
+  PackSplit split = HoistPacked(scheduled);
+  lowered.packed = std::move(split.packed);
+  lowered.packed_bytes = std::move(split.packed_bytes);
+  std::vector<Buffer> outside;
+  for (const PackedBuffer& packed : lowered.packed) outside.push_back(packed.buffer);
+
+  Pipeline kernel(Function{scheduled.name, scheduled.params, split.kernel}, outside);
+  MYCC_RETURN_IF_ERROR(RunPasses(target, &kernel));
+  lowered.kernel = kernel.Take();
+  lowered.kernel.body = MoveToWorkspace(lowered.kernel.body, &lowered);
+
+  lowered.pack.name = absl::StrCat(scheduled.name, "_pack");
+  for (const Param& param : scheduled.params) {
+    if (param.kind == ParamKind::kConst) lowered.pack.params.push_back(param);
+  }
+  lowered.pack.body = std::make_shared<Seq>(std::vector<Stmt>{});
+  if (split.pack) {
+    lowered.pack.body = split.pack;
+    Pipeline pack(std::move(lowered.pack), outside);
+    MYCC_RETURN_IF_ERROR(RunPasses(target, &pack));
+    lowered.pack = pack.Take();
+    lowered.pack.body = MoveToWorkspace(lowered.pack.body, &lowered);
+  }
+  lowered.parallel = HasParallel(lowered.kernel.body) || HasParallel(lowered.pack.body);
+  return lowered;
+}
+
+std::string PrintLowered(const LoweredFunction& lowered) {
+  std::string text = PrintFunction(lowered.kernel);
+  const auto layout = [](const Buffer& buffer) {
+    std::string shape;
+    for (const int64_t extent : buffer->shape) absl::StrAppend(&shape, shape.empty() ? "" : ",", extent);
+    return absl::StrCat(buffer->name, ": ", DTypeName(buffer->dtype), "[", shape, "]");
+  };
+  for (const PackedBuffer& packed : lowered.packed) {
+    absl::StrAppend(&text, "packed ", layout(packed.buffer), " in ", lowered.kernel.params[packed.param].buffer->name, " at ",
+                    packed.offset, "\n");
+  }
+  for (const WorkspaceBuffer& workspace : lowered.workspace) {
+    absl::StrAppend(&text, "workspace ", layout(workspace.buffer), workspace.per_thread ? " per thread" : "", " at ",
+                    workspace.offset, "\n");
+  }
+  if (!lowered.packed.empty()) absl::StrAppend(&text, PrintFunction(lowered.pack));
+  return text;
+}
+
+std::string CodeDigest(const LoweredFunction& lowered, const Target& target, const std::string& toolchain) {
+  return Sha256Hex(absl::StrCat(PrintLowered(lowered), PrintTarget(target), "\n", toolchain, "\n"));
+}
+
+}  // namespace mycc

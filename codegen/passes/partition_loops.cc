@@ -1,0 +1,223 @@
+// Guards become loop structure.
+//
+//   for i in 4:                                    for i in 3:
+//     for j in 8:                          ->        for j in 8: A
+//       if i*8 + j < 30: A                         for j in 6: A        (i = 3)
+//
+// A serial, unrolled or vector loop is cut where a guard that also depends on loops inside it becomes certain; between certain and
+// impossible every iteration stands alone, so that the loops inside shrink to static extents. A parallel loop is not cut: its body
+// chooses the part. Copies are bounded; a guard that is left stays an If.
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "codegen/passes/condition_range.h"
+#include "codegen/passes/copy_stmt.h"
+#include "codegen/passes/passes.h"
+
+namespace mycc {
+namespace {
+
+// Statements that partitioning may add, for each statement there was and for the whole function.
+constexpr int64_t kMaxGrowth = 24;
+constexpr int64_t kMinBudget = 96;
+// Iterations between certain and impossible that become copies of their own.
+constexpr int64_t kMaxSingles = 4;
+// Conditions of selects cut loops around few statements alone: a mask or a branch in there is cheap beside a copied micro-kernel.
+constexpr int64_t kMaxSelectLeaves = 2;
+
+struct Piece {
+  int64_t begin, end;
+};
+
+bool IsEmpty(const Stmt& stmt) { return stmt->kind == StmtKind::kSeq && As<Seq>(stmt).stmts.empty(); }
+
+void CollectSelectConditions(const Expr& expr, std::vector<Expr>* conditions) {
+  if (expr->op == Op::kSelect) SplitConjunction(expr->args[0], conditions);
+  for (const Expr& arg : expr->args) CollectSelectConditions(arg, conditions);
+}
+
+// The conditions inside `body` by which a loop around it may be cut.
+std::vector<Expr> ConditionsIn(const Stmt& body, bool selects) {
+  std::vector<Expr> conditions;
+  VisitStmts(body, [&](const Stmt& stmt) {
+    if (const If* branch = DynAs<If>(stmt)) SplitConjunction(branch->condition, &conditions);
+    if (const Store* store = DynAs<Store>(stmt); store != nullptr && selects) CollectSelectConditions(store->value, &conditions);
+    return true;
+  });
+  return conditions;
+}
+
+std::vector<Piece> PiecesOf(const ConditionRange& range, int64_t extent) {
+  std::vector<Piece> pieces;
+  const auto add = [&](int64_t begin, int64_t end) {
+    if (begin < end) pieces.push_back({begin, end});
+  };
+  const auto add_between = [&](int64_t begin, int64_t end) {
+    if (end - begin > kMaxSingles) return add(begin, end);
+    for (int64_t v = begin; v < end; ++v) add(v, v + 1);
+  };
+  add(0, range.possible_begin);
+  add_between(range.possible_begin, range.true_begin);
+  add(range.true_begin, range.true_end);
+  add_between(range.true_end, range.possible_end);
+  add(range.possible_end, extent);
+  return pieces;
+}
+
+class Partitioner {
+ public:
+  explicit Partitioner(const Stmt& body) : budget_(std::max(kMinBudget, kMaxGrowth * CountLeaves(body))) {}
+
+  Stmt Visit(const Stmt& stmt) {
+    if (stmt->kind == StmtKind::kFor) {
+      return As<For>(stmt).loop_kind == LoopKind::kParallel ? VisitParallel(stmt) : VisitFor(stmt);
+    }
+    std::vector<Stmt> children = Children(stmt);
+    bool changed = false;
+    for (Stmt& child : children) {
+      Stmt visited = Visit(child);
+      changed |= visited != child;
+      child = std::move(visited);
+    }
+    return changed ? WithChildren(stmt, std::move(children)) : stmt;
+  }
+
+ private:
+  // Values [piece.begin, piece.end) of a loop's variable: the variable of the piece, null for a single value, and the body over it.
+  struct Part {
+    Var var;
+    int64_t begin;
+    int64_t extent;
+    Stmt body;
+  };
+
+  static Part MakePart(const Var& var, const Stmt& body, const Piece& piece, const std::string& name) {
+    Part part{nullptr, piece.begin, piece.end - piece.begin, nullptr};
+    Expr value = IntConst(piece.begin);
+    if (part.extent > 1) {
+      part.var = MakeVar(name, part.extent);
+      value = VarRef(part.var) + piece.begin;
+    }
+    part.body = CleanStmts(SubstituteSimplified(body, {{var.get(), value}}));
+    return part;
+  }
+
+  Stmt VisitFor(const Stmt& stmt) {
+    const For& loop = As<For>(stmt);
+    const auto extent = ConstExtent(loop);
+    if (!extent) return VisitBody(stmt);
+    const auto inner = BoundVars(loop.body);
+    const bool selects = loop.loop_kind == LoopKind::kSerial && CountLeaves(loop.body) <= kMaxSelectLeaves;
+    for (const Expr& condition : ConditionsIn(loop.body, selects)) {
+      const auto range = RangeOfCondition(condition, loop.var.get(), *extent, inner);
+      if (!range || !range->decides(*extent)) continue;
+      const std::vector<Piece> pieces = PiecesOf(*range, *extent);
+      if (pieces.size() == 1) continue;
+      if (Stmt cut = CutFor(loop, pieces, *range)) return cut;
+    }
+    return VisitBody(stmt);
+  }
+
+  Stmt VisitBody(const Stmt& stmt) {
+    const For& loop = As<For>(stmt);
+    const Stmt body = Visit(loop.body);
+    return body == loop.body ? stmt : WithChildren(stmt, {body});
+  }
+
+  // The loop as a sequence of its pieces; null when the cut is not worth its copies. A condition on this loop alone (an if around a part of the
+  // body) is worth cutting when only one piece remains, or when lanes would be masked.
+  Stmt CutFor(const For& loop, const std::vector<Piece>& pieces, const ConditionRange& range) {
+    std::vector<Part> parts;
+    int64_t leaves = 0;
+    for (const Piece& piece : pieces) {
+      Part part = MakePart(loop.var, loop.body, piece, loop.var->name);
+      if (IsEmpty(part.body)) continue;
+      leaves += CountLeaves(part.body);
+      parts.push_back(std::move(part));
+    }
+    const int64_t growth = leaves - CountLeaves(loop.body);
+    if (parts.size() > 1) {
+      if (!range.uses_inner && loop.loop_kind != LoopKind::kVector) return nullptr;
+      if (growth > budget_) return nullptr;
+    }
+    budget_ -= std::max<int64_t>(growth, 0);
+    std::vector<Stmt> cut;
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const Part& part = parts[i];
+      Stmt piece = part.body;
+      if (part.var || !loop.instruction.empty()) {
+        const Var var = part.var ? part.var : MakeVar(loop.var->name, 1);
+        piece = std::make_shared<For>(var, IntConst(part.extent), loop.loop_kind, std::move(piece), loop.instruction);
+      }
+      if (i > 0) piece = CopyWithSuffix(piece, absl::StrCat(".p", i));
+      cut.push_back(Visit(piece));
+    }
+    return MakeSeq(std::move(cut));
+  }
+
+  // Directly nested parallel loops are one index space: their variables are cut together inside the innermost body.
+  Stmt VisitParallel(const Stmt& stmt) {
+    std::vector<const For*> chain;
+    Stmt inner = stmt;
+    while (const For* loop = DynAs<For>(inner)) {
+      if (loop->loop_kind != LoopKind::kParallel) break;
+      chain.push_back(loop);
+      inner = loop->body;
+    }
+    std::vector<Var> vars;
+    for (const For* loop : chain) {
+      if (ConstExtent(*loop) == loop->var->extent) vars.push_back(loop->var);
+    }
+    Stmt body = CutParallel(vars, inner);
+    if (body == inner) return stmt;
+    for (auto it = chain.rbegin(); it != chain.rend(); ++it) {
+      body = std::make_shared<For>((*it)->var, (*it)->extent, (*it)->loop_kind, std::move(body), (*it)->instruction);
+    }
+    return body;
+  }
+
+  Stmt CutParallel(const std::vector<Var>& vars, const Stmt& body) {
+    const auto inner = BoundVars(body);
+    const bool selects = CountLeaves(body) <= kMaxSelectLeaves;
+    for (size_t i = 0; i < vars.size(); ++i) {
+      for (const Expr& condition : ConditionsIn(body, selects)) {
+        const auto range = RangeOfCondition(condition, vars[i].get(), vars[i]->extent, inner);
+        if (!range || !range->uses_inner || !range->decides(vars[i]->extent)) continue;
+        const std::vector<Piece> pieces = PiecesOf(*range, vars[i]->extent);
+        if (pieces.size() == 1) continue;
+        if (Stmt cut = ChoosePart(vars, i, body, pieces)) return cut;
+      }
+    }
+    return Visit(body);
+  }
+
+  // if v < 3: body over [0, 3) else body at 3.
+  Stmt ChoosePart(const std::vector<Var>& vars, size_t which, const Stmt& body, const std::vector<Piece>& pieces) {
+    const int64_t growth = CountLeaves(body) * static_cast<int64_t>(pieces.size() - 1);
+    if (growth > budget_) return nullptr;
+    budget_ -= growth;
+    const Var& var = vars[which];
+    Stmt choice;
+    for (size_t i = pieces.size(); i-- > 0;) {
+      Part part = MakePart(var, body, pieces[i], var->name);
+      std::vector<Var> rest = vars;
+      rest.erase(rest.begin() + which);
+      if (part.var) rest.insert(rest.begin() + which, part.var);
+      Stmt arm = CutParallel(rest, part.body);
+      if (part.var) arm = SubstituteVars(arm, {{part.var.get(), VarRef(var) - part.begin}});
+      if (i > 0) arm = CopyWithSuffix(arm, absl::StrCat(".p", i));
+      const Expr below = MakeBinary(Op::kLt, VarRef(var), IntConst(pieces[i].end));
+      choice = choice ? std::make_shared<If>(below, arm, choice) : arm;
+    }
+    return choice;
+  }
+
+  int64_t budget_;
+};
+
+}  // namespace
+
+Stmt PartitionLoops(const Stmt& body) { return Partitioner(body).Visit(body); }
+
+}  // namespace mycc

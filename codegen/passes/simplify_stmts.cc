@@ -1,0 +1,104 @@
+// Cleans up after the other passes:
+//
+//   if true: A                      A
+//   for i in 1: A(i)           ->   A(0)
+//   alloc t (never read): t = ..    (nothing)
+//
+// and every index expression in canonical form.
+#include <algorithm>
+#include <unordered_set>
+
+#include "codegen/expr/affine.h"
+#include "codegen/passes/copy_stmt.h"
+#include "codegen/passes/passes.h"
+
+namespace mycc {
+namespace {
+
+bool IsEmpty(const Stmt& stmt) { return stmt->kind == StmtKind::kSeq && As<Seq>(stmt).stmts.empty(); }
+
+Stmt Empty() { return std::make_shared<Seq>(std::vector<Stmt>{}); }
+
+// Simplify builds anew; what was canonical already keeps its pointer.
+Expr SimplifiedOrSame(const Expr& expr) {
+  const Expr simplified = Simplify(expr);
+  return StructurallyEqual(simplified, expr) ? expr : simplified;
+}
+
+bool ReadsBuffer(const Stmt& root, const Buffer& buffer) {
+  bool reads = false;
+  VisitStmts(root, [&](const Stmt& stmt) {
+    ForEachExpr(stmt, [&](const Expr& expr) {
+      Visit(expr, [&](const ExprNode& e) { reads |= e.op == Op::kLoad && e.buffer == buffer; });
+    });
+    if (const Mma* mma = DynAs<Mma>(stmt)) reads |= mma->a.buffer == buffer || mma->b.buffer == buffer || mma->acc.buffer == buffer;
+    if (const Copy* copy = DynAs<Copy>(stmt)) reads |= copy->src.buffer == buffer;
+    return !reads;
+  });
+  return reads;
+}
+
+Stmt DropStoresTo(const Stmt& root, const Buffer& buffer) {
+  return RewriteStmts(root, [&](const Stmt& stmt) -> Stmt {
+    const Store* store = DynAs<Store>(stmt);
+    return store != nullptr && store->buffer == buffer ? Empty() : nullptr;
+  });
+}
+
+Stmt SimplifySeq(const Stmt& stmt) {
+  const std::vector<Stmt>& parts = As<Seq>(stmt).stmts;
+  if (std::none_of(parts.begin(), parts.end(), IsEmpty)) return nullptr;
+  std::vector<Stmt> kept;
+  for (const Stmt& part : parts) {
+    if (!IsEmpty(part)) kept.push_back(part);
+  }
+  return MakeSeq(std::move(kept));
+}
+
+Stmt SimplifyFor(const Stmt& stmt) {
+  const For& loop = As<For>(stmt);
+  const auto extent = ConstExtent(loop);
+  if (IsEmpty(loop.body) || extent == 0) return Empty();
+  // A marked loop keeps its place: tensorization looks for it.
+  if (extent != 1 || !loop.instruction.empty()) return nullptr;
+  return SubstituteSimplified(loop.body, {{loop.var.get(), IntConst(0)}});
+}
+
+Stmt SimplifyIf(const Stmt& stmt) {
+  const If& branch = As<If>(stmt);
+  int64_t value = 0;
+  if (IsConstInt(branch.condition, &value)) {
+    if (value != 0) return branch.then;
+    return branch.otherwise ? branch.otherwise : Empty();
+  }
+  const bool no_else = !branch.otherwise || IsEmpty(branch.otherwise);
+  if (IsEmpty(branch.then)) {
+    return no_else ? Empty() : std::make_shared<If>(MakeUnary(Op::kNot, branch.condition), branch.otherwise);
+  }
+  return no_else && branch.otherwise ? std::make_shared<If>(branch.condition, branch.then) : nullptr;
+}
+
+Stmt SimplifyAlloc(const Stmt& stmt) {
+  const Alloc& alloc = As<Alloc>(stmt);
+  if (IsEmpty(alloc.body)) return alloc.body;
+  if (ReadsBuffer(alloc.body, alloc.buffer)) return nullptr;
+  return CleanStmts(DropStoresTo(alloc.body, alloc.buffer));
+}
+
+}  // namespace
+
+Stmt CleanStmts(const Stmt& body) {
+  return RewriteStmts(body, [](const Stmt& stmt) -> Stmt {
+    switch (stmt->kind) {
+      case StmtKind::kSeq: return SimplifySeq(stmt);
+      case StmtKind::kFor: return SimplifyFor(stmt);
+      case StmtKind::kIf: return SimplifyIf(stmt);
+      case StmtKind::kAlloc: return SimplifyAlloc(stmt);
+      default: return nullptr;
+    }
+  });
+}
+
+Stmt SimplifyStmts(const Stmt& body) { return CleanStmts(MapAllExprs(body, SimplifiedOrSame)); }
+
+}  // namespace mycc

@@ -1,0 +1,156 @@
+// A vector loop that reduces into one element keeps a partial result in each lane while the loops around it run.
+//
+//   for k.0: vector k.1 in 16:              alloc s.lanes[16]
+//     s[i] = s[i] + x[i, k.0*16 + k.1]  ->  vector v in 16: s.lanes[v] = 0
+//                                           for k.0: vector k.1 in 16: s.lanes[k.1] = s.lanes[k.1] + x[..]
+//                                           vector v in 16: s[i] = s[i] + s.lanes[v]
+//
+// Without it every iteration of k.0 would add lanes up. Sums may be reassociated; the other reductions do not mind.
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "codegen/passes/copy_stmt.h"
+#include "codegen/passes/passes.h"
+
+namespace mycc {
+namespace {
+
+// Lanes are kept in registers: at most this many vectors of them.
+constexpr int64_t kMaxVectors = 8;
+
+struct LaneReduction {
+  const For* vector = nullptr;
+  const Store* store = nullptr;
+  ReduceOp op = ReduceOp::kNone;
+};
+
+ReduceOp ReductionOf(const Store& store) {
+  const Expr& value = store.value;
+  if (!IsBinary(value->op) || value->args[0]->op != Op::kLoad || value->args[0]->buffer != store.buffer) return ReduceOp::kNone;
+  for (size_t d = 0; d < store.indices.size(); ++d) {
+    if (!StructurallyEqual(store.indices[d], value->args[0]->args[d])) return ReduceOp::kNone;
+  }
+  switch (value->op) {
+    case Op::kAdd: return ReduceOp::kSum;
+    case Op::kMul: return ReduceOp::kProd;
+    case Op::kMax: return ReduceOp::kMax;
+    case Op::kMin: return ReduceOp::kMin;
+    default: return ReduceOp::kNone;
+  }
+}
+
+int64_t CountUses(const Stmt& root, const Buffer& buffer) {
+  int64_t uses = 0;
+  VisitStmts(root, [&](const Stmt& stmt) {
+    ForEachExpr(stmt, [&](const Expr& expr) {
+      Visit(expr, [&](const ExprNode& e) { uses += e.op == Op::kLoad && e.buffer == buffer; });
+    });
+    if (const Store* store = DynAs<Store>(stmt)) uses += store->buffer == buffer;
+    if (const Alloc* alloc = DynAs<Alloc>(stmt)) uses += alloc->buffer == buffer ? 2 : 0;  // never outlives the loop
+    if (stmt->kind == StmtKind::kMma || stmt->kind == StmtKind::kCopy) uses += 2;          // works on whole tiles
+    return true;
+  });
+  return uses;
+}
+
+class Splitter {
+ public:
+  Splitter(const For& around, const Target& target) : around_(around), bound_(BoundVars(around.body)), target_(target) {
+    bound_.insert(around.var.get());
+  }
+
+  // The reductions by vector loops under `around` whose element stands still in it and which nothing else in it touches.
+  std::vector<LaneReduction> Find() const {
+    std::vector<LaneReduction> found;
+    VisitStmts(around_.body, [&](const Stmt& stmt) {
+      const For* loop = DynAs<For>(stmt);
+      if (loop == nullptr || loop->loop_kind != LoopKind::kVector) return true;
+      const LaneReduction reduction = Matches(*loop);
+      if (reduction.store != nullptr) found.push_back(reduction);
+      return false;
+    });
+    return found;
+  }
+
+  Stmt Split(const std::vector<LaneReduction>& reductions) const {
+    std::vector<Stmt> before, after;
+    std::vector<Buffer> lanes;
+    Stmt body = around_.body;
+    for (const LaneReduction& r : reductions) {
+      const int64_t width = *ConstExtent(*r.vector);
+      const std::string name = absl::StrCat(r.vector->var->name, ".lanes");
+      const Buffer partial = MakeBuffer(name, r.store->buffer->dtype, {width}, Scope::kAccumulator);
+      lanes.push_back(partial);
+      const auto over_lanes = [&](const char* suffix, const auto& statement) {
+        const Var lane = MakeVar(absl::StrCat(name, suffix), width);
+        return std::make_shared<For>(lane, IntConst(width), LoopKind::kVector, statement(VarRef(lane)));
+      };
+      before.push_back(over_lanes(".i", [&](const Expr& lane) {
+        return std::make_shared<Store>(partial, std::vector<Expr>{lane}, ReduceIdentity(r.op, partial->dtype));
+      }));
+      after.push_back(over_lanes(".c", [&](const Expr& lane) {
+        return std::make_shared<Store>(r.store->buffer, r.store->indices,
+                                       ReduceCombine(r.op, r.store->value->args[0], Load(partial, {lane})));
+      }));
+      body = RewriteStmts(body, [&](const Stmt& stmt) -> Stmt {
+        if (stmt.get() != r.store) return nullptr;
+        const std::vector<Expr> lane = {VarRef(r.vector->var)};
+        return std::make_shared<Store>(partial, lane, ReduceCombine(r.op, Load(partial, lane), r.store->value->args[1]));
+      });
+    }
+    std::vector<Stmt> parts = std::move(before);
+    parts.push_back(std::make_shared<For>(around_.var, around_.extent, around_.loop_kind, body));
+    parts.insert(parts.end(), after.begin(), after.end());
+    Stmt result = MakeSeq(std::move(parts));
+    for (const Buffer& buffer : lanes) result = std::make_shared<Alloc>(buffer, std::move(result));
+    return result;
+  }
+
+ private:
+  LaneReduction Matches(const For& loop) const {
+    Stmt inner = loop.body;
+    while (const If* branch = DynAs<If>(inner)) {
+      if (branch->otherwise) return {};
+      inner = branch->then;
+    }
+    const Store* store = DynAs<Store>(inner);
+    const auto width = ConstExtent(loop);
+    if (store == nullptr || !width) return {};
+    const ReduceOp op = ReductionOf(*store);
+    const bool still = std::none_of(store->indices.begin(), store->indices.end(),
+                                    [&](const Expr& index) { return UsesAnyOf(index, bound_) || HasLoad(index); });
+    const int64_t lanes = VectorBytes(target_) / DTypeBytes(store->buffer->dtype);
+    if (op == ReduceOp::kNone || !still || *width > kMaxVectors * lanes) return {};
+    if (CountUses(around_.body, store->buffer) != 2) return {};
+    return {&loop, store, op};
+  }
+
+  const For& around_;
+  std::unordered_set<const VarNode*> bound_;
+  const Target& target_;
+};
+
+// Top-down, so that the outermost loop around a reduction takes its lanes.
+Stmt SplitIn(const Stmt& stmt, const Target& target) {
+  const For* loop = DynAs<For>(stmt);
+  if (loop != nullptr && (loop->loop_kind == LoopKind::kSerial || loop->loop_kind == LoopKind::kUnroll)) {
+    const Splitter splitter(*loop, target);
+    const std::vector<LaneReduction> reductions = splitter.Find();
+    if (!reductions.empty()) return SplitIn(splitter.Split(reductions), target);
+  }
+  std::vector<Stmt> children = Children(stmt);
+  bool changed = false;
+  for (Stmt& child : children) {
+    Stmt split = SplitIn(child, target);
+    changed |= split != child;
+    child = std::move(split);
+  }
+  return changed ? WithChildren(stmt, std::move(children)) : stmt;
+}
+
+}  // namespace
+
+Stmt SplitReductions(const Stmt& body, const Target& target) { return SplitIn(body, target); }
+
+}  // namespace mycc

@@ -1,0 +1,193 @@
+// Loops marked with an instruction become Mma statements.
+//
+//   for k in 256 by fma.f32:                             for k.o in 64:
+//     for i in 6: for j in 16:                      ->     mma fma.f32 6x16x4: acc += a[.., k.o*4] * b[k.o*4, ..]
+//       acc[i, j] = acc[i, j] + a[i, k] * b[k, j]
+//
+// Of the nest's loops, the one that is contiguous in the accumulator and in one operand becomes n, one that strides through the accumulator and
+// the other operand m, the innermost reduction loop k. The others stay around the statement: reductions as loops, in their order, the rest
+// unrolled, such as rows whose addresses are not equally far apart (pixels of a fused image).
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "codegen/expr/affine.h"
+#include "codegen/passes/copy_stmt.h"
+#include "codegen/passes/passes.h"
+
+namespace mycc {
+namespace {
+
+// Steps of a long reduction in one Mma; the rest is a loop around it.
+constexpr int64_t kMaxDepth = 8;
+constexpr int64_t kDepth = 4;
+
+// How far a step of a loop moves in a tensor, in elements; nullopt where that differs from step to step.
+using Stride = std::optional<int64_t>;
+
+struct Dim {
+  const For* loop;
+  int64_t extent;
+  int64_t acc;
+  Stride x, y;
+
+  bool is_reduction() const { return acc == 0; }
+};
+
+Expr FlatIndex(const BufferNode& buffer, const std::vector<Expr>& indices) {
+  Expr flat = IntConst(0);
+  for (size_t d = 0; d < indices.size(); ++d) flat = flat + indices[d] * buffer.stride(static_cast<int>(d));
+  return flat;
+}
+
+Stride StrideOf(const Expr& flat, const VarNode* var) {
+  const auto linear = SplitLinear(flat, var);
+  return linear ? Stride(linear->coefficient) : std::nullopt;
+}
+
+class Nest {
+ public:
+  // nullopt when the marked loop is not a perfect nest of constant extents around acc = acc + x * y.
+  static std::optional<Nest> Match(const For& marked) {
+    Nest nest;
+    nest.instruction_ = marked.instruction;
+    const For* loop = &marked;
+    std::vector<const For*> loops;
+    for (;; loop = DynAs<For>(loop->body)) {
+      if (!ConstExtent(*loop)) return std::nullopt;
+      loops.push_back(loop);
+      if (loop->body->kind != StmtKind::kFor) break;
+    }
+    const Store* store = DynAs<Store>(loop->body);
+    if (store == nullptr || !nest.MatchStore(*store)) return std::nullopt;
+    for (const For* l : loops) {
+      const VarNode* var = l->var.get();
+      const Stride acc = StrideOf(nest.acc_flat_, var);
+      if (!acc) return std::nullopt;
+      nest.dims_.push_back(Dim{l, *ConstExtent(*l), *acc, StrideOf(nest.x_flat_, var), StrideOf(nest.y_flat_, var)});
+    }
+    return nest;
+  }
+
+  Stmt ToMma() {
+    ChooseLanes();
+    const Dim* m = nullptr;
+    const Dim* k = nullptr;
+    for (const Dim& dim : dims_) {
+      if (dim.is_reduction()) {
+        if (dim.x && dim.y) k = &dim;
+      } else if (&dim != lanes_ && A(dim) && B(dim) == 0 && (m == nullptr || dim.extent > m->extent)) {
+        m = &dim;
+      }
+    }
+    std::vector<const Dim*> reductions, others;
+    for (const Dim& dim : dims_) {
+      if (&dim != lanes_ && &dim != m && &dim != k) (dim.is_reduction() ? reductions : others).push_back(&dim);
+    }
+    Stmt stmt = AlongDepth(m, k, others);
+    for (auto it = reductions.rbegin(); it != reductions.rend(); ++it) stmt = Around(**it, LoopKind::kSerial, std::move(stmt));
+    return stmt;
+  }
+
+ private:
+  bool MatchStore(const Store& store) {
+    const Expr& sum = store.value;
+    if (sum->op != Op::kAdd || sum->args[1]->op != Op::kMul || sum->args[0]->op != Op::kLoad) return false;
+    acc_ = sum->args[0];
+    x_ = sum->args[1]->args[0];
+    y_ = sum->args[1]->args[1];
+    if (x_->op != Op::kLoad || y_->op != Op::kLoad || acc_->buffer != store.buffer) return false;
+    for (size_t d = 0; d < store.indices.size(); ++d) {
+      if (!StructurallyEqual(store.indices[d], acc_->args[d])) return false;
+    }
+    acc_flat_ = FlatIndex(*acc_->buffer, acc_->args);
+    x_flat_ = FlatIndex(*x_->buffer, x_->args);
+    y_flat_ = FlatIndex(*y_->buffer, y_->args);
+    return true;
+  }
+
+  // Lanes run along the longest loop that is contiguous in the accumulator and in one operand, and stands still in the other. Where tails
+  // left no such loop, the statement is one column wide, and the operand that changes with the rows is a.
+  void ChooseLanes() {
+    for (const Dim& dim : dims_) {
+      if (dim.acc != 1) continue;
+      const bool x_is_b = dim.x == 1 && dim.y == 0, y_is_b = dim.y == 1 && dim.x == 0;
+      if ((!x_is_b && !y_is_b) || (lanes_ != nullptr && lanes_->extent >= dim.extent)) continue;
+      lanes_ = &dim;
+      swapped_ = x_is_b;
+    }
+    if (lanes_ != nullptr) return;
+    swapped_ = std::any_of(dims_.begin(), dims_.end(), [](const Dim& dim) { return dim.acc != 0 && dim.x == 0 && dim.y != 0; });
+  }
+
+  Stride A(const Dim& dim) const { return swapped_ ? dim.y : dim.x; }
+  Stride B(const Dim& dim) const { return swapped_ ? dim.x : dim.y; }
+
+  static Stmt Around(const Dim& dim, LoopKind kind, Stmt body) {
+    return std::make_shared<For>(dim.loop->var, dim.loop->extent, kind, std::move(body));
+  }
+
+  // All of k in one statement; kDepth steps in a loop where k is long, and the remaining steps.
+  Stmt AlongDepth(const Dim* m, const Dim* k, const std::vector<const Dim*>& others) const {
+    const int64_t depth = k ? k->extent : 1;
+    if (depth <= kMaxDepth) return Steps(m, k, others, IntConst(0), depth);
+    const Var step = MakeVar(absl::StrCat(k->loop->var->name, ".o"), depth / kDepth);
+    const Stmt loop = std::make_shared<For>(step, IntConst(step->extent), LoopKind::kSerial,
+                                            Steps(m, k, others, VarRef(step) * kDepth, kDepth));
+    if (depth % kDepth == 0) return loop;
+    const Stmt rest = Steps(m, k, others, IntConst(depth / kDepth * kDepth), depth % kDepth);
+    return MakeSeq({loop, CopyWithSuffix(rest, ".rest")});
+  }
+
+  // Loops that stay inside a step are unrolled step by step, so that a row of b in registers serves all of them.
+  Stmt Steps(const Dim* m, const Dim* k, const std::vector<const Dim*>& others, const Expr& k_begin, int64_t depth) const {
+    if (others.empty() || depth == 1) return AroundOthers(others, MakeMma(m, k, k_begin, depth));
+    const Var step = MakeVar(absl::StrCat(k->loop->var->name, ".u"), depth);
+    const Stmt body = AroundOthers(others, MakeMma(m, k, k_begin + VarRef(step), 1));
+    return std::make_shared<For>(step, IntConst(depth), LoopKind::kUnroll, body);
+  }
+
+  static Stmt AroundOthers(const std::vector<const Dim*>& others, Stmt stmt) {
+    for (auto it = others.rbegin(); it != others.rend(); ++it) stmt = Around(**it, LoopKind::kUnroll, std::move(stmt));
+    return stmt;
+  }
+
+  Stmt MakeMma(const Dim* m, const Dim* k, const Expr& k_begin, int64_t depth) const {
+    VarMap first;
+    for (const Dim* dim : {m, lanes_}) {
+      if (dim) first[dim->loop->var.get()] = IntConst(0);
+    }
+    if (k) first[k->loop->var.get()] = k_begin;
+    const auto view = [&](const Expr& load, int64_t row_stride, int64_t col_stride) {
+      TileView view{load->buffer, {}, row_stride, col_stride};
+      for (const Expr& index : load->args) view.indices.push_back(Simplify(Substitute(index, first)));
+      return view;
+    };
+    return std::make_shared<Mma>(instruction_, m ? m->extent : 1, lanes_ ? lanes_->extent : 1, depth,
+                                 view(acc_, m ? m->acc : 0, 1),
+                                 view(swapped_ ? y_ : x_, m ? *A(*m) : 0, k ? *A(*k) : 0),
+                                 view(swapped_ ? x_ : y_, k ? *B(*k) : 0, 1));
+  }
+
+  std::string instruction_;
+  std::vector<Dim> dims_;  // outermost first
+  Expr acc_, x_, y_, acc_flat_, x_flat_, y_flat_;
+  const Dim* lanes_ = nullptr;
+  bool swapped_ = false;  // b is x
+};
+
+Stmt WithoutMark(const For& loop) { return std::make_shared<For>(loop.var, loop.extent, loop.loop_kind, loop.body); }
+
+}  // namespace
+
+Stmt TensorizeLoops(const Stmt& body) {
+  return RewriteStmts(body, [](const Stmt& stmt) -> Stmt {
+    const For* loop = DynAs<For>(stmt);
+    if (loop == nullptr || loop->instruction.empty()) return nullptr;
+    auto nest = Nest::Match(*loop);
+    return nest ? nest->ToMma() : WithoutMark(*loop);
+  });
+}
+
+}  // namespace mycc

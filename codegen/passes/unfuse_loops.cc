@@ -1,0 +1,85 @@
+// A loop used only through quotients and remainders becomes the nest that it was fused from, so that each part can be partitioned.
+//
+//   for f in 12:                         for f.0 in 3:
+//     t1[f // 4, f % 4] = ..       ->      for f.1 in 4:
+//                                            t1[f.0, f.1] = ..
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "codegen/expr/affine.h"
+#include "codegen/passes/copy_stmt.h"
+#include "codegen/passes/passes.h"
+
+namespace mycc {
+namespace {
+
+// Strides at which `expr` cuts `var`: 4 for f // 4 and f % 4, also 12 for f // 4 % 3. False when the variable is used in another way.
+bool CollectCuts(const Expr& expr, const VarNode* var, std::set<int64_t>* cuts) {
+  if (expr->op == Op::kVar) return expr->var.get() != var;
+  int64_t divisor = 0;
+  if ((expr->op == Op::kFloorDiv || expr->op == Op::kMod) && IsConstInt(expr->args[1], &divisor) && divisor > 0) {
+    const Expr& base = expr->args[0];
+    if (base->op == Op::kVar && base->var.get() == var) {
+      cuts->insert(divisor);
+      return true;
+    }
+    int64_t inner = 0;
+    if (expr->op == Op::kMod && base->op == Op::kFloorDiv && IsConstInt(base->args[1], &inner) && inner > 0 &&
+        base->args[0]->op == Op::kVar && base->args[0]->var.get() == var) {
+      cuts->insert(inner);
+      cuts->insert(inner * divisor);
+      return true;
+    }
+  }
+  return std::all_of(expr->args.begin(), expr->args.end(), [&](const Expr& arg) { return CollectCuts(arg, var, cuts); });
+}
+
+bool IsChain(const std::set<int64_t>& cuts, int64_t extent) {
+  int64_t previous = 1;
+  for (const int64_t cut : cuts) {
+    if (cut % previous != 0) return false;
+    previous = cut;
+  }
+  return extent % previous == 0;
+}
+
+Stmt Unfuse(const For& loop, const std::set<int64_t>& cuts) {
+  std::vector<int64_t> strides(cuts.rbegin(), cuts.rend());
+  if (strides.back() != 1) strides.push_back(1);
+  std::vector<Var> vars;
+  Expr value = IntConst(0);
+  int64_t whole = loop.var->extent;
+  for (size_t i = 0; i < strides.size(); ++i) {
+    vars.push_back(MakeVar(absl::StrCat(loop.var->name, ".", i), whole / strides[i]));
+    value = value + VarRef(vars.back()) * strides[i];
+    whole = strides[i];
+  }
+  Stmt nest = MapAllExprs(SubstituteVars(loop.body, {{loop.var.get(), value}}), Simplify);
+  for (size_t i = vars.size(); i-- > 0;) {
+    nest = std::make_shared<For>(vars[i], IntConst(vars[i]->extent), loop.loop_kind, std::move(nest));
+  }
+  return nest;
+}
+
+}  // namespace
+
+Stmt UnfuseLoops(const Stmt& body) {
+  return RewriteStmts(body, [](const Stmt& stmt) -> Stmt {
+    const For* loop = DynAs<For>(stmt);
+    if (loop == nullptr || loop->loop_kind == LoopKind::kVector || !loop->instruction.empty()) return nullptr;
+    if (ConstExtent(*loop) != loop->var->extent) return nullptr;
+    std::set<int64_t> cuts;
+    bool only_parts = true;
+    VisitStmts(loop->body, [&](const Stmt& s) {
+      ForEachExpr(s, [&](const Expr& expr) { only_parts = only_parts && CollectCuts(expr, loop->var.get(), &cuts); });
+      return only_parts;
+    });
+    cuts.erase(1);
+    cuts.erase(loop->var->extent);
+    if (!only_parts || cuts.empty() || !IsChain(cuts, loop->var->extent)) return nullptr;
+    return Unfuse(*loop, cuts);
+  });
+}
+
+}  // namespace mycc

@@ -1,0 +1,107 @@
+// What every artifact carries: the constant tables that describe one compiled module, and the entry points
+// that check a call against them. The code generator writes the tables and one jump for each exported
+// function; everything here is linked in beside them, hidden, so that two artifacts never meet. Plain C over
+// libc for the oldest x86-64: it must run before it is known what the CPU can do.
+//
+// Thread rule: the tables are constant; every function may be called from several threads at once.
+#pragma once
+
+#include <stdint.h>
+
+#include "dlpack/dlpack.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Type codes that DLPack 0.6 lacks.
+enum { kMyccCodeBool = 6 };
+
+enum {
+  kMyccHeaderBytes = 64,      // at the start of every packed buffer
+  kMyccPackedAlignment = 64,  // of packed buffers and workspaces
+  kMyccPoolSlots = 16,
+};
+
+// All fields of the tables are 8 bytes wide, so that their layout needs no padding rules.
+
+// One argument as the caller must pass it. A packed buffer is u8[its bytes] and has the header that an input
+// must begin with and that an output will begin with.
+struct MyccArg {
+  const char* name;
+  int64_t code, bits;  // DLDataType
+  int64_t ndim;
+  const int64_t* shape;
+  int64_t bytes;
+  int64_t alignment;
+  int64_t is_output;
+  const uint8_t* header;  // kMyccHeaderBytes, or NULL for a plain tensor
+};
+
+// Workspaces at rest: calls that overlap take one each, and put it back. All zero at first.
+struct MyccPool {
+  void* slots[kMyccPoolSlots];  // accessed atomically
+};
+
+// Thread t of the team uses threads + t * thread_bytes.
+typedef void MyccBody(void* const* tensors, uint8_t* shared, uint8_t* threads);
+
+// One exported function.
+struct MyccEntry {
+  const char* symbol;  // for messages
+  const char* packer;  // the symbol that fills this function's packed buffers, or NULL
+  int64_t num_args;
+  const struct MyccArg* args;
+  MyccBody* body;
+  int64_t shared_bytes, thread_bytes;
+  int64_t parallel;       // the body runs a team
+  struct MyccPool* pool;  // NULL: the workspace is allocated for the call alone
+};
+
+// One thing the CPU must have: bit `bit` of register `reg` (0..3: eax..edx) of a cpuid leaf, and the state
+// that the operating system must keep for it (a mask over XCR0).
+struct MyccCpuNeed {
+  const char* name;
+  int64_t leaf, subleaf, reg, bit;
+  int64_t xcr0;
+};
+
+struct MyccModule {
+  const char* name;
+  const char* target;  // canonical text, for messages
+  int64_t num_needs;
+  const struct MyccCpuNeed* needs;
+  int64_t num_entries;
+  const struct MyccEntry* entries;
+};
+
+// The module that this artifact is; written by the code generator.
+extern const struct MyccModule mycc_module;
+
+// The exported functions are these. All return 0, or 1 after setting the thread's error text.
+int32_t MyccCall(const struct MyccEntry* entry, DLTensor** args, int32_t num_args);
+int32_t MyccPrepare(int32_t device_id);
+const char* MyccLastError(void);
+
+// error.c: sets the thread's error text, cut where it is too long, and returns 1.
+int32_t MyccFail(const char* format, ...) __attribute__((format(printf, 1, 2)));
+
+// cpu.c: whether this machine has what the module needs; looked up once.
+int32_t MyccCheckCpu(void);
+
+// check.c: checks all arguments and stores the address of each one's first element.
+int32_t MyccCheckArgs(const struct MyccEntry* entry, DLTensor** args, int32_t num_args, void** data);
+
+// workspace.c. A taken workspace belongs to one call until it is put back. Neither pointer is NULL even where
+// nothing is needed.
+struct MyccWorkspace {
+  uint8_t* shared;
+  uint8_t* threads;
+  void* block;
+};
+int32_t MyccTakeWorkspace(const struct MyccEntry* entry, struct MyccWorkspace* workspace);
+void MyccPutWorkspace(const struct MyccEntry* entry, struct MyccWorkspace* workspace);
+
+#ifdef __cplusplus
+}
+#endif

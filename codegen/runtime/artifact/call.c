@@ -1,0 +1,43 @@
+// A call: check everything, borrow a workspace, run the body.
+#include <string.h>
+
+#include "codegen/runtime/artifact/artifact.h"
+
+// Outputs that are packed buffers get the header by which the function that reads them knows its own.
+static void WriteHeaders(const struct MyccEntry* entry, void* const* data) {
+  for (int64_t i = 0; i < entry->num_args; ++i) {
+    const struct MyccArg* arg = &entry->args[i];
+    if (arg->is_output && arg->header != NULL) memcpy(data[i], arg->header, kMyccHeaderBytes);
+  }
+}
+
+int32_t MyccCall(const struct MyccEntry* entry, DLTensor** args, int32_t num_args) {
+  if (MyccCheckCpu() != 0) return 1;
+  if (num_args != entry->num_args) {
+    return MyccFail("%s: %d arguments, expected %d", entry->symbol, (int)num_args, (int)entry->num_args);
+  }
+  void* data[entry->num_args > 0 ? entry->num_args : 1];
+  if (MyccCheckArgs(entry, args, num_args, data) != 0) return 1;
+  struct MyccWorkspace workspace;
+  if (MyccTakeWorkspace(entry, &workspace) != 0) return 1;
+  WriteHeaders(entry, data);
+  entry->body(data, workspace.shared, workspace.threads);
+  MyccPutWorkspace(entry, &workspace);
+  return 0;
+}
+
+int32_t MyccPrepare(int32_t device_id) {
+  if (device_id != 0) {
+    return MyccFail("%s: device %d, expected 0: it is compiled for the CPU", mycc_module.name,
+                    (int)device_id);
+  }
+  if (MyccCheckCpu() != 0) return 1;
+  for (int64_t i = 0; i < mycc_module.num_entries; ++i) {
+    const struct MyccEntry* entry = &mycc_module.entries[i];
+    if (entry->pool == NULL) continue;
+    struct MyccWorkspace workspace;
+    if (MyccTakeWorkspace(entry, &workspace) != 0) return 1;
+    MyccPutWorkspace(entry, &workspace);
+  }
+  return 0;
+}

@@ -1,0 +1,160 @@
+// Is each argument the tensor that was compiled for? Every refusal names the argument, says what it is and
+// what was expected.
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "codegen/runtime/artifact/artifact.h"
+
+enum { kTextBytes = 160 };
+
+static const char* DeviceName(int type) {
+  switch (type) {
+    case kDLCPU:
+      return "cpu";
+    case kDLCUDA:
+      return "cuda";
+    case kDLCUDAHost:
+      return "cuda_host";
+    case kDLCUDAManaged:
+      return "cuda_managed";
+    default:
+      return "unknown";
+  }
+}
+
+// "f32", or the three numbers where the type has no name here.
+static void PrintType(char* text, int64_t code, int64_t bits, int64_t lanes) {
+  static const char* const kPrefix[] = {"i", "u", "f", NULL, "bf"};
+  if (code == kMyccCodeBool && bits == 8 && lanes == 1) {
+    snprintf(text, kTextBytes, "bool");
+  } else if (code >= 0 && code <= 4 && kPrefix[code] != NULL && lanes == 1) {
+    snprintf(text, kTextBytes, "%s%" PRId64, kPrefix[code], bits);
+  } else {
+    snprintf(text, kTextBytes, "(code %" PRId64 ", bits %" PRId64 ", lanes %" PRId64 ")", code, bits, lanes);
+  }
+}
+
+// "[1,64,56,56]", cut after a few dimensions.
+static void PrintInts(char* text, const int64_t* values, int64_t count) {
+  int used = snprintf(text, kTextBytes, "[");
+  for (int64_t i = 0; i < count && used < kTextBytes - 32; ++i) {
+    used += snprintf(text + used, kTextBytes - used, "%s%" PRId64, i > 0 ? "," : "", values[i]);
+    if (i == 7 && count > 8) {
+      used += snprintf(text + used, kTextBytes - used, ",...");
+      break;
+    }
+  }
+  snprintf(text + used, kTextBytes - used, "]");
+}
+
+// The refusal of one argument: FUNC: args[2] `w`: ... .
+#define MYCC_REFUSE(entry, index, format, ...)                                                     \
+  MyccFail("%s: args[%d] `%s`: " format, (entry)->symbol, (int)(index), (entry)->args[index].name, \
+           __VA_ARGS__)
+
+// What a caller who passes the const tensor itself has missed; the text ends a refusal.
+static void PrintHint(char* text, const struct MyccEntry* entry, const struct MyccArg* arg) {
+  text[0] = '\0';
+  if (arg->header != NULL && !arg->is_output)
+    snprintf(text, kTextBytes, ", the packed buffer that %s fills", entry->packer);
+}
+
+static int SameType(const struct MyccArg* arg, DLDataType type) {
+  if (type.lanes != 1 || type.bits != arg->bits) return 0;
+  return type.code == arg->code || (arg->code == kMyccCodeBool && type.code == kDLUInt);
+}
+
+static int SameShape(const struct MyccArg* arg, const DLTensor* tensor) {
+  if (tensor->ndim != arg->ndim) return 0;
+  for (int64_t i = 0; i < arg->ndim; ++i) {
+    if (tensor->shape[i] != arg->shape[i]) return 0;
+  }
+  return 1;
+}
+
+// Compact and row-major; the stride of a dimension of extent 1 is never used, and no stride of an empty
+// tensor is.
+static int IsCompact(const struct MyccArg* arg, const int64_t* strides) {
+  if (arg->bytes == 0) return 1;
+  int64_t expected = 1;
+  for (int64_t i = arg->ndim - 1; i >= 0; --i) {
+    if (arg->shape[i] != 1 && strides[i] != expected) return 0;
+    expected *= arg->shape[i];
+  }
+  return 1;
+}
+
+static int32_t CheckTypeAndShape(const struct MyccEntry* entry, int32_t i, const DLTensor* tensor) {
+  const struct MyccArg* arg = &entry->args[i];
+  char got[kTextBytes], expected[kTextBytes], hint[kTextBytes];
+  PrintHint(hint, entry, arg);
+  if (tensor->device.device_type != kDLCPU && tensor->device.device_type != kDLCUDAHost) {
+    return MYCC_REFUSE(entry, i, "is on device type %d (%s), expected 1 (cpu)",
+                       (int)tensor->device.device_type, DeviceName(tensor->device.device_type));
+  }
+  if (!SameType(arg, tensor->dtype)) {
+    PrintType(got, tensor->dtype.code, tensor->dtype.bits, tensor->dtype.lanes);
+    PrintType(expected, arg->code, arg->bits, 1);
+    return MYCC_REFUSE(entry, i, "is of type %s, expected %s%s", got, expected, hint);
+  }
+  if (tensor->ndim != 0 && tensor->shape == NULL) return MYCC_REFUSE(entry, i, "%s", "its shape is NULL");
+  if (!SameShape(arg, tensor)) {
+    PrintInts(got, tensor->shape, tensor->ndim);
+    PrintInts(expected, arg->shape, arg->ndim);
+    return MYCC_REFUSE(entry, i, "has shape %s, expected %s%s", got, expected, hint);
+  }
+  if (tensor->strides != NULL && !IsCompact(arg, tensor->strides)) {
+    PrintInts(got, tensor->strides, tensor->ndim);
+    PrintInts(expected, arg->shape, arg->ndim);
+    return MYCC_REFUSE(entry, i, "has strides %s, expected NULL or the compact row-major strides of shape %s",
+                       got, expected);
+  }
+  return 0;
+}
+
+static int32_t CheckData(const struct MyccEntry* entry, int32_t i, const DLTensor* tensor, void** data) {
+  const struct MyccArg* arg = &entry->args[i];
+  *data = tensor->data;
+  if (arg->bytes == 0) return 0;
+  if (tensor->data == NULL) return MYCC_REFUSE(entry, i, "%s", "its data is NULL");
+  *data = (uint8_t*)tensor->data + tensor->byte_offset;
+  if ((uintptr_t)*data % (uintptr_t)arg->alignment != 0) {
+    return MYCC_REFUSE(entry, i, "its data (%p + byte_offset %" PRIu64 ") is not aligned to %d bytes",
+                       tensor->data, tensor->byte_offset, (int)arg->alignment);
+  }
+  if (arg->header != NULL && !arg->is_output && memcmp(*data, arg->header, kMyccHeaderBytes) != 0) {
+    return MYCC_REFUSE(entry, i,
+                       "was not packed for this build of this argument; expected a buffer filled by %s",
+                       entry->packer);
+  }
+  return 0;
+}
+
+static int Overlap(const struct MyccArg* a, const void* a_data, const struct MyccArg* b, const void* b_data) {
+  const uintptr_t a_begin = (uintptr_t)a_data, b_begin = (uintptr_t)b_data;
+  return a->bytes > 0 && b->bytes > 0 && a_begin < b_begin + (uintptr_t)b->bytes &&
+         b_begin < a_begin + (uintptr_t)a->bytes;
+}
+
+// An output may share memory with nothing; inputs may share among themselves.
+static int32_t CheckOverlap(const struct MyccEntry* entry, void* const* data) {
+  for (int64_t i = 0; i < entry->num_args; ++i) {
+    if (!entry->args[i].is_output) continue;
+    for (int64_t j = 0; j < entry->num_args; ++j) {
+      if (i == j || !Overlap(&entry->args[i], data[i], &entry->args[j], data[j])) continue;
+      return MYCC_REFUSE(entry, i, "is an output and overlaps args[%d] `%s`", (int)j, entry->args[j].name);
+    }
+  }
+  return 0;
+}
+
+int32_t MyccCheckArgs(const struct MyccEntry* entry, DLTensor** args, int32_t num_args, void** data) {
+  if (num_args > 0 && args == NULL)
+    return MyccFail("%s: args is NULL, expected %d tensors", entry->symbol, (int)num_args);
+  for (int32_t i = 0; i < num_args; ++i) {
+    if (args[i] == NULL) return MYCC_REFUSE(entry, i, "%s", "is NULL");
+    if (CheckTypeAndShape(entry, i, args[i]) != 0 || CheckData(entry, i, args[i], &data[i]) != 0) return 1;
+  }
+  return CheckOverlap(entry, data);
+}

@@ -1,0 +1,18 @@
+// The files that are built with mycc and travel inside it: what every artifact is linked from, and the header
+// that it is used with. Constant data.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+namespace mycc {
+
+// codegen/runtime/artifact as one relocatable object.
+std::string_view ArtifactObject();
+// Shared libraries without code, which stand for libc, libm, libgomp and the loader when an artifact is
+// linked.
+std::vector<std::string_view> ArtifactStubs();
+// dlpack.h.
+std::string_view DlpackHeader();
+
+}  // namespace mycc

@@ -1,0 +1,6 @@
+// What artifacts may use of libgomp; see libc.c.
+void GOMP_barrier(void) {}
+void GOMP_parallel(void) {}
+void omp_get_max_threads(void) {}
+void omp_get_num_threads(void) {}
+void omp_get_thread_num(void) {}

@@ -1,0 +1,54 @@
+// Loads an artifact (.so in the artifact ABI) and calls it on host memory. No IR types. Thread rule: calls
+// are re-entrant.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "dlpack/dlpack.h"
+
+namespace mycc {
+
+struct ArtifactArg {
+  std::string name, kind, dtype;  // kind: input, const, output
+  std::vector<int64_t> shape;
+  int64_t packed_bytes = 0;  // const alone
+};
+struct ArtifactFunction {
+  std::string name;  // the exported symbol, MODULE_FUNCTION
+  std::vector<ArtifactArg> args;
+  int64_t workspace_bytes = 0;
+};
+
+class Library {
+ public:
+  // Errors: NotFound, FailedPrecondition (no artifact, or this machine lacks what it was compiled for; the
+  // message says what).
+  static absl::StatusOr<std::unique_ptr<Library>> Open(const std::string& path);
+  ~Library();
+
+  const std::string& json() const;  // the text of NAME.json
+  const std::string& module() const;
+  const std::vector<ArtifactFunction>& functions() const;
+  // A function's description. Here and below, `name` is as in NAME.json or without the leading MODULE_.
+  // NotFound lists what there is.
+  absl::StatusOr<const ArtifactFunction*> Find(const std::string& name) const;
+  absl::Status Prepare(int device_id);
+  // The error carries MODULE_last_error().
+  absl::Status Call(const std::string& name, const std::vector<DLTensor*>& args, void* stream = nullptr);
+  absl::Status Pack(const std::string& name, const std::vector<DLTensor*>& args, void* stream = nullptr);
+  // The entry point itself, for timing loops.
+  using Entry = int32_t (*)(DLTensor**, int32_t, void*);
+  absl::StatusOr<Entry> Symbol(const std::string& name);
+
+ private:
+  struct Impl;
+  explicit Library(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace mycc

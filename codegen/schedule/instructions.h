@@ -1,0 +1,29 @@
+// Hardware instructions as rows of data. The tensorize primitive selects a row by name; lowering turns the marked nest into Mma statements of
+// that row; the back end emits them.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "codegen/expr/dtype.h"
+#include "codegen/target/target.h"
+
+namespace mycc {
+
+// acc(m, n) += sum over k of a(m, k) * b(k, n). Sizes are what one instruction does; a statement may hold many.
+struct Instruction {
+  std::string name;
+  DType operand;
+  DType accumulator;
+  int m, k;        // rows and depth of one instruction
+  int n_bytes;     // width of one instruction in bytes of the accumulator; 0: the target's vector register
+  double cycles;   // reciprocal throughput of one instruction
+};
+
+// FailedPrecondition when there is no such row, or the target lacks the instruction.
+absl::StatusOr<Instruction> FindInstruction(const std::string& name, const Target& target);
+// The row for a contraction of these types on this target; NotFound when there is none.
+absl::StatusOr<Instruction> InstructionFor(DType operand, DType accumulator, const Target& target);
+
+}  // namespace mycc

@@ -1,0 +1,155 @@
+// cache_write(B, l): under loop l, block B works on an accumulator tile, indexed by the loops inside l, that is copied to its tensor at the end of
+// the iteration.
+//
+//   for k.0:                            for k.0:
+//     for l:                              for l:
+//       for k.1:                            alloc B.acc[4]
+//         for j in 4:                  ->   for j in 4: B.i: B.acc[j] = k.0 == 0 ? 0 : t2[l*4 + j]
+//           B: t2[l*4 + j] += ..            for k.1: for j in 4: B: B.acc[j] += ..
+//                                           for j in 4: B.w: t2[l*4 + j] = B.acc[j]
+//
+// Partial sums are read back only where a reduction loop runs around l; otherwise B.i stores the identity. The loops of B.i and B.w are called
+// after those of B: t2.a0.1 becomes t2.i.a0.1 and t2.w.a0.1.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "codegen/schedule/moves.h"
+#include "codegen/schedule/primitives/primitives.h"
+
+namespace mycc {
+namespace {
+
+// True while no iteration of the reduction loops around has run yet; null when there are none.
+Expr FirstVisit(const Path& loop_path, const Block& block) {
+  Expr first;
+  for (const For* loop : LoopsOn(loop_path)) {
+    if (!CarriesReduction(block, *loop)) continue;
+    const Expr at_start = MakeBinary(Op::kEq, VarRef(loop->var), IntConst(0));
+    first = first ? MakeBinary(Op::kAnd, first, at_start) : at_start;
+  }
+  return first;
+}
+
+// Copies between the tile and the tensor: the block's loops inside l under new names, and its spatial iteration variables bound to them.
+struct TileLoops {
+  std::vector<LoopSpec> loops;
+  std::vector<IterVar> iters;  // spatial ones, and guards of elements
+  std::vector<Expr> local;     // index into the tile
+  std::vector<Expr> global;    // index into the tensor
+};
+
+// A guard that follows a reduction loop keeps terms out of a sum, not elements out of the tensor.
+bool GuardsTerms(const Block& block, const IterVar& guard) {
+  return IsGuard(block, guard) && std::any_of(block.iters.begin(), block.iters.end(), [&](const IterVar& iter) {
+           bool shares = false;
+           if (iter.reduce) Visit(iter.binding, [&](const ExprNode& e) { shares |= e.op == Op::kVar && UsesVar(guard.binding, e.var.get()); });
+           return shares;
+         });
+}
+
+TileLoops MakeTileLoops(const Block& block, const std::vector<const For*>& tile, const std::string& suffix) {
+  TileLoops result;
+  VarMap renamed;
+  const std::string name = absl::StrCat(block.name, suffix);
+  for (const For* loop : tile) {
+    const Var var = MakeVar(absl::StrCat(name, loop->var->name.substr(block.name.size())), loop->var->extent);
+    renamed[loop->var.get()] = VarRef(var);
+    result.loops.push_back({var});
+    result.local.push_back(VarRef(var));
+  }
+  VarMap fresh;
+  for (const IterVar& iter : block.iters) {
+    if (iter.reduce || GuardsTerms(block, iter)) continue;
+    const Var var = MakeVar(iter.var->name, iter.var->extent);
+    fresh[iter.var.get()] = VarRef(var);
+    result.iters.push_back({var, false, Substitute(iter.binding, renamed)});
+  }
+  for (const Expr& index : block.indices) result.global.push_back(Substitute(index, fresh));
+  return result;
+}
+
+Stmt MakeInit(const Block& block, const Buffer& acc, const std::vector<const For*>& tile, const Expr& first_visit) {
+  TileLoops loops = MakeTileLoops(block, tile, ".i");
+  auto init = std::make_shared<Block>();
+  init->name = absl::StrCat(block.name, ".i");
+  init->out = acc;
+  init->indices = loops.local;
+  init->value = ReduceIdentity(block.reduce, block.out->dtype);
+  if (first_visit) {
+    init->iters = loops.iters;
+    init->value = MakeSelect(first_visit, init->value, Load(block.out, loops.global));
+  }
+  return MakeNest(loops.loops, std::move(init));
+}
+
+Stmt MakeWriteBack(const Block& block, const Buffer& acc, const std::vector<const For*>& tile) {
+  TileLoops loops = MakeTileLoops(block, tile, ".w");
+  auto write = std::make_shared<Block>();
+  write->name = absl::StrCat(block.name, ".w");
+  write->iters = loops.iters;
+  write->out = block.out;
+  write->indices = loops.global;
+  write->value = Load(acc, loops.local);
+  return MakeNest(loops.loops, std::move(write));
+}
+
+absl::Status CheckLegal(const Path& loop_path, const Block& block) {
+  const For& loop = loop_path.loop();
+  if (!ContainsBlock(loop.body, block.name)) {
+    return absl::FailedPreconditionError(absl::StrCat(block.name, " is not under loop ", loop.var->name));
+  }
+  if (block.arg_value) return absl::FailedPreconditionError("an argmax or argmin keeps its position and value; it takes no accumulator");
+  if (block.out->scope == Scope::kAccumulator || (block.reduce != ReduceOp::kNone && !block.init)) {
+    return absl::FailedPreconditionError(absl::StrCat(block.name, " has an accumulator already"));
+  }
+  for (const Block* other : BlocksUnder(loop.body)) {
+    if (other != &block && (other->out == block.out || Reads(*other, block.out))) {
+      return absl::FailedPreconditionError(absl::StrCat(other->name, " uses ", block.out->name, " under the same loop"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Function> CacheWrite(const Function& function, const Target&, const StepArgs& args) {
+  MYCC_ASSIGN_OR_RETURN(const Path block_path, FindBlock(function, args.Name(0)));
+  MYCC_ASSIGN_OR_RETURN(const Path loop_path, FindLoop(function, args.Name(1)));
+  const Block& block = block_path.block();
+  const For& loop = loop_path.loop();
+  MYCC_RETURN_IF_ERROR(CheckLegal(loop_path, block));
+
+  std::vector<const For*> tile;
+  std::vector<int64_t> shape;
+  bool inside = false;
+  for (const For* around : LoopsOn(block_path)) {
+    const bool reduction = CarriesReduction(block, *around);
+    if (reduction && CarriesAxis(block, *around)) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("loop ", around->var->name, " carries both a reduction and an axis of ", block.name));
+    }
+    if (inside && !reduction) {
+      tile.push_back(around);
+      shape.push_back(around->var->extent);
+    }
+    inside |= around == &loop;
+  }
+  const Buffer acc =
+      MakeBuffer(FreshName(function, absl::StrCat(block.name, ".acc")), block.out->dtype, shape, Scope::kAccumulator);
+  auto update = std::make_shared<Block>(block);
+  update->init = false;
+  update->out = acc;
+  update->indices.clear();
+  for (const For* dim : tile) update->indices.push_back(VarRef(dim->var));
+  const Stmt work =
+      RewriteStmts(loop.body, [&](const Stmt& stmt) -> Stmt { return stmt.get() == &block ? Stmt(update) : nullptr; });
+  std::vector<Stmt> parts;
+  if (block.reduce != ReduceOp::kNone) parts.push_back(MakeInit(block, acc, tile, FirstVisit(loop_path, block)));
+  parts.push_back(work);
+  parts.push_back(MakeWriteBack(block, acc, tile));
+  const Stmt body = std::make_shared<Alloc>(acc, MakeSeq(std::move(parts)));
+  return WithBody(function, ReplaceAt(loop_path, std::make_shared<For>(loop.var, loop.extent, loop.loop_kind, body)));
+}
+
+}  // namespace mycc

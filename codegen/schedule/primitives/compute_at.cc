@@ -1,0 +1,99 @@
+// compute_at(P, l): a producer moves under a loop of its readers and computes there just what one iteration needs.
+//
+//   for i in 64: P: t1[i] = f(i)              for l in 16:
+//   for l in 16:                                alloc t1[6]
+//     for j in 4:                        ->     for a in 6: P: t1[i - l*4] = f(i),  i = l*4 + a
+//       C: t2[l*4 + j] = t1[.. + 0..2]          for j in 4: C: t2[l*4 + j] = t1[j + 0..2]
+//
+// The box is the smallest that covers every read under the loop; elements outside the tensor are not computed.
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "codegen/schedule/moves.h"
+#include "codegen/schedule/primitives/primitives.h"
+
+namespace mycc {
+namespace {
+
+absl::Status CheckReadersInside(const Function& function, const Block& producer, const Stmt& loop) {
+  bool any = false;
+  for (const Block* block : BlocksUnder(function.body)) {
+    if (!Reads(*block, producer.out)) continue;
+    any = true;
+    if (!ContainsBlock(loop, block->name)) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(block->name, " reads ", producer.out->name, " outside of loop ", As<For>(loop).var->name));
+    }
+  }
+  return any ? absl::OkStatus()
+             : absl::FailedPreconditionError(absl::StrCat("no block reads ", producer.out->name));
+}
+
+// The producer over the box: spatial loops over the box, reduction loops as they were.
+Stmt MakeProducer(const Block& old, const std::vector<DimRegion>& box, const Buffer& out, const Buffer& arg_value) {
+  auto block = std::make_shared<Block>(old);
+  std::vector<LoopSpec> loops;
+  VarMap moved;  // the old loops' values, for guards
+  size_t d = 0;
+  for (IterVar& iter : block->iters) {
+    if (IsGuard(old, iter)) continue;
+    const Var old_loop = iter.binding->var;
+    const int64_t extent = iter.reduce ? iter.var->extent : box[d].extent;
+    const Var loop = MakeVar(absl::StrCat(old.name, ".", iter.var->name), extent);
+    iter.binding = VarRef(loop);
+    if (!iter.reduce) {
+      if (!box[d].whole) iter.binding = box[d].base + iter.binding;
+      ++d;
+    }
+    moved[old_loop.get()] = iter.binding;
+    loops.push_back({loop});
+  }
+  for (IterVar& iter : block->iters) {
+    if (IsGuard(old, iter)) iter.binding = Substitute(iter.binding, moved);
+  }
+  block->out = out;
+  block->arg_value = arg_value;
+  block->indices = Localize(old.indices, box);
+  return MakeNest(loops, std::move(block));
+}
+
+Buffer ShrinkTo(const Buffer& buffer, const std::vector<DimRegion>& box) {
+  return buffer ? MakeBuffer(buffer->name, buffer->dtype, ExtentsOf(box), Scope::kLocal) : nullptr;
+}
+
+// Takes the buffer's Alloc away; its new one stands in the loop.
+absl::Status DropAlloc(Function* function, const Buffer& buffer) {
+  MYCC_ASSIGN_OR_RETURN(const Path alloc, FindAlloc(*function, buffer));
+  function->body = ReplaceAt(alloc, As<Alloc>(alloc.target()).body);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Function> ComputeAt(const Function& function, const Target&, const StepArgs& args) {
+  MYCC_ASSIGN_OR_RETURN(const Path path, FindBlock(function, args.Name(0)));
+  const Block& producer = path.block();
+  MYCC_RETURN_IF_ERROR(CheckNaive(path, /*guards_allowed=*/true));
+  MYCC_RETURN_IF_ERROR(CheckOnlyWriter(function, producer));
+  {
+    MYCC_ASSIGN_OR_RETURN(const Path loop, FindLoop(function, args.Name(1)));
+    MYCC_RETURN_IF_ERROR(CheckReadersInside(function, producer, loop.target()));
+  }
+  Function result = WithBody(function, ReplaceAt(path, nullptr));
+  MYCC_RETURN_IF_ERROR(DropAlloc(&result, producer.out));
+  if (producer.arg_value) MYCC_RETURN_IF_ERROR(DropAlloc(&result, producer.arg_value));
+
+  MYCC_ASSIGN_OR_RETURN(const Path loop_path, FindLoop(result, args.Name(1)));
+  const For& loop = loop_path.loop();
+  const std::vector<DimRegion> box =
+      CoveringBox(ReadsUnder(loop.body, producer.out), LoopVarsUnder(loop.body), producer.out->shape);
+  const Buffer local = ShrinkTo(producer.out, box), local_best = ShrinkTo(producer.arg_value, box);
+  const Stmt readers = ReplaceBuffer(loop.body, producer.out, local,
+                                     [&](const std::vector<Expr>& index) { return Localize(index, box); });
+  Stmt body = InsertBeforeReader(readers, local, MakeProducer(producer, box, local, local_best));
+  if (local_best) body = std::make_shared<Alloc>(local_best, std::move(body));
+  body = std::make_shared<Alloc>(local, std::move(body));
+  result.body = ReplaceAt(loop_path, std::make_shared<For>(loop.var, loop.extent, loop.loop_kind, std::move(body)));
+  return result;
+}
+
+}  // namespace mycc

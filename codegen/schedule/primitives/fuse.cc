@@ -1,0 +1,69 @@
+// fuse([i, j]): adjacent loops of one perfect nest become one.
+//
+//   for i in I:                 for i+j in I*J:
+//     for j in J: B[i, j]  ->     B[(i+j) // J, (i+j) % J]
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "codegen/schedule/primitives/primitives.h"
+#include "codegen/schedule/moves.h"
+
+namespace mycc {
+namespace {
+
+// t3.a0 and t3.a1 -> t3.a0+a1: the block's name once.
+std::string FusedName(const std::string& first, const std::string& second) {
+  return absl::StrCat(first, "+", second.substr(second.find('.') + 1));
+}
+
+// A loop along both an axis and a reduction has no place where its block's result could start or end.
+absl::Status CheckOneNature(const std::vector<const For*>& loops) {
+  for (const Block* block : BlocksUnder(loops.back()->body)) {
+    const auto carries = [&](auto&& what) { return std::any_of(loops.begin(), loops.end(), [&](const For* l) { return what(*block, *l); }); };
+    if (carries(CarriesReduction) && carries(CarriesAxis)) {
+      return absl::FailedPreconditionError(absl::StrCat("the fused loop would carry both a reduction and an axis of ", block->name));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Function> Fuse(const Function& function, const Target&, const StepArgs& args) {
+  const auto& names = args.Names(0);
+  if (names.size() < 2) return absl::FailedPreconditionError("expected at least two loops");
+  MYCC_ASSIGN_OR_RETURN(const Path path, FindLoop(function, names[0]));
+  std::vector<const For*> loops = {&path.loop()};
+  std::string fused_name = names[0];
+  int64_t extent = path.loop().var->extent;
+  for (size_t i = 1; i < names.size(); ++i) {
+    const For* inner = DynAs<For>(loops.back()->body);
+    if (inner == nullptr || inner->var->name != names[i]) {
+      return absl::FailedPreconditionError(absl::StrCat(names[i], " is not the only statement directly inside ", names[i - 1]));
+    }
+    loops.push_back(inner);
+    fused_name = FusedName(fused_name, names[i]);
+    extent *= inner->var->extent;
+  }
+  for (const For* loop : loops) {
+    if (loop->loop_kind != LoopKind::kSerial || !loop->instruction.empty()) {
+      return absl::FailedPreconditionError(absl::StrCat(loop->var->name, " is ", std::string(LoopKindName(loop->loop_kind)),
+                                                        "; only serial loops are fused"));
+    }
+  }
+  MYCC_RETURN_IF_ERROR(CheckOneNature(loops));
+  const Var fused = MakeVar(fused_name, extent);
+  VarMap values;
+  int64_t stride = 1;
+  for (size_t i = loops.size(); i-- > 0;) {
+    const int64_t part = loops[i]->var->extent;
+    const Expr quotient = FloorDiv(VarRef(fused), stride);
+    values[loops[i]->var.get()] = i == 0 ? quotient : Mod(quotient, part);
+    stride *= part;
+  }
+  const Stmt body = SubstituteVars(loops.back()->body, values);
+  return WithBody(function, ReplaceAt(path, MakeNest({{fused}}, body)));
+}
+
+}  // namespace mycc

@@ -1,0 +1,94 @@
+// inline(B): a block that is no reduction disappears into its readers.
+//
+//   for i: B: t1[i] = f(i)
+//   for i: C: t2[i] = g(t1[i + 1])      ->      for i: C: t2[i] = g(f(i + 1))
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "codegen/schedule/moves.h"
+#include "codegen/schedule/primitives/primitives.h"
+
+namespace mycc {
+namespace {
+
+// What element `index` of the block's tensor is: the block's value with the iteration variables that name the element replaced.
+Expr ValueAt(const Block& block, const std::vector<Expr>& index) {
+  VarMap map;
+  for (size_t d = 0; d < block.indices.size(); ++d) map[block.indices[d]->var.get()] = index[d];
+  return Substitute(block.value, map);
+}
+
+// Every buffer that the value reads exists where `reader` stands.
+absl::Status CheckBuffersReach(const Function& function, const Block& block, const Block& reader) {
+  absl::Status status;
+  Visit(block.value, [&](const ExprNode& e) {
+    if (e.op != Op::kLoad || !status.ok()) return;
+    const absl::StatusOr<Path> alloc = FindAlloc(function, e.buffer);
+    if (alloc.ok() && !ContainsBlock(alloc->target(), reader.name)) {
+      status = absl::FailedPreconditionError(
+          absl::StrCat("its value reads ", e.buffer->name, ", which does not exist where ", reader.name, " stands"));
+    }
+  });
+  return status;
+}
+
+absl::Status CheckInlinable(const Function& function, const Path& path) {
+  const Block& block = path.block();
+  if (block.reduce != ReduceOp::kNone) return absl::FailedPreconditionError("the block is a reduction");
+  for (const Param& param : function.params) {
+    if (param.buffer == block.out) return absl::FailedPreconditionError(absl::StrCat(block.out->name, " is an output"));
+  }
+  if (!WritesAtItsAxes(block)) {
+    return absl::FailedPreconditionError(absl::StrCat(block.out->name, " was moved into a loop, packed or made an accumulator: its ",
+                                                      "elements are not plain iteration variables any more"));
+  }
+  MYCC_RETURN_IF_ERROR(CheckOnlyWriter(function, block));
+  const auto outer_vars = LoopVarsUnder(path.nodes.front());
+  std::vector<const VarNode*> used;
+  Visit(block.value, [&](const ExprNode& e) {
+    if (e.op == Op::kVar && outer_vars.count(e.var.get())) used.push_back(e.var.get());
+  });
+  bool before = true;
+  for (const Block* reader : BlocksUnder(function.body)) {
+    before &= reader != &block;
+    if (!Reads(*reader, block.out)) continue;
+    if (before) {
+      return absl::FailedPreconditionError(absl::StrCat(reader->name, " reads ", block.out->name, " before it is written again",
+                                                        " (partial sums of an outer reduction loop)"));
+    }
+    MYCC_RETURN_IF_ERROR(CheckBuffersReach(function, block, *reader));
+    MYCC_ASSIGN_OR_RETURN(const Path reader_path, FindBlock(function, reader->name));
+    const std::vector<const For*> loops = LoopsOn(reader_path);
+    for (const VarNode* var : used) {
+      const bool inside = std::any_of(loops.begin(), loops.end(), [&](const For* l) { return l->var.get() == var; });
+      if (!inside) {
+        return absl::FailedPreconditionError(absl::StrCat("its value depends on loop ", var->name, ", and the reader ",
+                                                          reader->name, " stands outside of it"));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Function> Inline(const Function& function, const Target&, const StepArgs& args) {
+  MYCC_ASSIGN_OR_RETURN(const Path path, FindBlock(function, args.Name(0)));
+  MYCC_RETURN_IF_ERROR(CheckInlinable(function, path));
+  const Block& block = path.block();
+  Function result = WithBody(function, ReplaceAt(path, nullptr));
+  MYCC_ASSIGN_OR_RETURN(const Path alloc, FindAlloc(result, block.out));
+  result.body = ReplaceAt(alloc, As<Alloc>(alloc.target()).body);
+  result.body = RewriteStmts(result.body, [&](const Stmt& stmt) -> Stmt {
+    if (stmt->kind != StmtKind::kBlock || !Reads(As<Block>(stmt), block.out)) return nullptr;
+    auto reader = std::make_shared<Block>(As<Block>(stmt));
+    reader->value = Rewrite(reader->value, [&](const Expr& e) -> Expr {
+      return e->op == Op::kLoad && e->buffer == block.out ? ValueAt(block, e->args) : nullptr;
+    });
+    return reader;
+  });
+  return result;
+}
+
+}  // namespace mycc

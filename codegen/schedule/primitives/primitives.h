@@ -1,0 +1,46 @@
+// The schedule primitives: pure functions from IR to IR, each with its preconditions, one file each.
+//
+// A primitive returns FailedPrecondition, naming the loop or block and the reason, when it is not legal here. Arguments have been checked against
+// the signature in the table (schedule.cc) before a primitive sees them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "codegen/ir/function.h"
+#include "codegen/schedule/trace.h"
+#include "codegen/target/target.h"
+
+namespace mycc {
+
+// The arguments of a step, by position.
+class StepArgs {
+ public:
+  explicit StepArgs(const Step& step) : args_(step.args) {}
+  const std::string& Name(int i) const { return std::get<std::string>(args_[i].value); }
+  int64_t Int(int i) const { return std::get<int64_t>(args_[i].value); }
+  const StepArg::Names& Names(int i) const { return std::get<StepArg::Names>(args_[i].value); }
+  const StepArg::Ints& Ints(int i) const { return std::get<StepArg::Ints>(args_[i].value); }
+
+ private:
+  const std::vector<StepArg>& args_;
+};
+
+using Primitive = absl::StatusOr<Function>(const Function& function, const Target& target, const StepArgs& args);
+
+Primitive Split;             // split(loop, [inner factors])
+Primitive Reorder;           // reorder([loops])
+Primitive Fuse;              // fuse([loops])
+Primitive Bind;              // bind(loop, kind)
+Primitive Inline;            // inline(block)
+Primitive ComputeAt;         // compute_at(block, loop)
+Primitive ReverseComputeAt;  // reverse_compute_at(block, loop)
+Primitive ReverseInline;     // reverse_inline(block)
+Primitive CacheRead;         // cache_read(buffer, block, loop, scope)
+Primitive CacheWrite;        // cache_write(block, loop)
+Primitive Pack;              // pack(buffer, [components])
+Primitive RFactor;           // rfactor(loop, factor)
+Primitive Tensorize;         // tensorize(loop, instruction)
+
+}  // namespace mycc

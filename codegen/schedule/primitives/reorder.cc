@@ -1,0 +1,77 @@
+// reorder([k, i]): loops of one perfect nest change places; loops between them that are not named stay where they are.
+//
+//   for i:                  for k:
+//     for j:          ->      for j:
+//       for k: B                for i: B
+//
+// With several blocks inside, at most one of the named loops may carry a reduction: then every dependence between the blocks runs along that
+// loop alone, and any order of the others keeps it.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "codegen/schedule/primitives/primitives.h"
+#include "codegen/schedule/tree.h"
+
+namespace mycc {
+namespace {
+
+absl::Status CheckNamesDistinct(const StepArg::Names& names) {
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (std::find(names.begin(), names.begin() + i, names[i]) != names.begin() + i) {
+      return absl::FailedPreconditionError(absl::StrCat("loop ", names[i], " is named twice"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Function> Reorder(const Function& function, const Target&, const StepArgs& args) {
+  const auto& names = args.Names(0);
+  if (names.size() < 2) return absl::FailedPreconditionError("expected at least two loops");
+  MYCC_RETURN_IF_ERROR(CheckNamesDistinct(names));
+  const auto position = [&](const std::string& name) {
+    return std::find(names.begin(), names.end(), name) - names.begin();
+  };
+
+  // The outermost named loop is the one whose path holds no other.
+  Path top;
+  for (const std::string& name : names) {
+    MYCC_ASSIGN_OR_RETURN(Path path, FindLoop(function, name));
+    if (top.nodes.empty() || path.nodes.size() < top.nodes.size()) top = std::move(path);
+  }
+  std::vector<const For*> chain;
+  size_t found = 0;
+  int reduce_loops = 0;
+  for (Stmt stmt = top.target(); found < names.size(); stmt = As<For>(stmt).body) {
+    if (stmt->kind != StmtKind::kFor) {
+      return absl::FailedPreconditionError(absl::StrCat("the loops are not one perfect nest: ", chain.back()->var->name,
+                                                        " holds something other than one loop"));
+    }
+    chain.push_back(&As<For>(stmt));
+    if (position(chain.back()->var->name) < static_cast<ptrdiff_t>(names.size())) {
+      ++found;
+      reduce_loops += IsReduceLoop(*chain.back());
+    }
+  }
+  if (BlocksUnder(chain.back()->body).size() > 1 && reduce_loops > 1) {
+    return absl::FailedPreconditionError("several blocks stand inside, and more than one of the loops carries a reduction");
+  }
+
+  // Named loops take the named positions in the order given.
+  std::vector<const For*> ordered = chain;
+  size_t next = 0;
+  for (const For*& slot : ordered) {
+    if (position(slot->var->name) == static_cast<ptrdiff_t>(names.size())) continue;
+    const std::string& wanted = names[next++];
+    slot = *std::find_if(chain.begin(), chain.end(), [&](const For* loop) { return loop->var->name == wanted; });
+  }
+  Stmt body = chain.back()->body;
+  for (auto it = ordered.rbegin(); it != ordered.rend(); ++it) {
+    body = std::make_shared<For>((*it)->var, (*it)->extent, (*it)->loop_kind, std::move(body), (*it)->instruction);
+  }
+  return WithBody(function, ReplaceAt(top, std::move(body)));
+}
+
+}  // namespace mycc

@@ -1,0 +1,142 @@
+// reverse_compute_at(C, l): a consumer moves under a loop of its producer and works there on what the iteration has just written.
+//
+//   for l: for j in 4: P: t1[l*4 + j] = ..         for l:
+//   for i in 64: C: t2[i] = g(t1[i])          ->     for j in 4: P: t1[l*4 + j] = ..
+//                                                    for a in 4: C: t2[i] = g(t1[i]),  i = l*4 + a
+//
+// Under a reduction loop of the producer (split k) the consumer runs in the last iteration alone.
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "codegen/schedule/moves.h"
+#include "codegen/schedule/primitives/primitives.h"
+
+namespace mycc {
+namespace {
+
+// The boxes below are what loops reach; a guard inside would leave holes in them.
+absl::Status CheckNoHoles(const Stmt& body, const Block& consumer) {
+  const auto inner = LoopVarsUnder(body);
+  for (const Block* writer : BlocksUnder(body)) {
+    if (!Reads(consumer, writer->out)) continue;
+    for (const IterVar& iter : writer->iters) {
+      bool varies = false;
+      Visit(iter.binding, [&](const ExprNode& e) { varies |= e.op == Op::kVar && inner.count(e.var.get()) > 0; });
+      if (varies && IsGuard(*writer, iter)) {
+        return absl::FailedPreconditionError(absl::StrCat("a split inside the loop overshoots: one iteration does not write all of ",
+                                                          writer->out->name, "'s box"));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+// The box of each buffer that blocks under the loop write and the consumer reads.
+std::map<const BufferNode*, std::vector<DimRegion>> BoxesRead(const Stmt& body, const Block& consumer) {
+  std::map<const BufferNode*, std::vector<DimRegion>> boxes;
+  const auto inner = LoopVarsUnder(body);
+  for (const Block* writer : BlocksUnder(body)) {
+    if (!Reads(consumer, writer->out)) continue;
+    boxes[writer->out.get()] = CoveringBox({WriteOf(*writer)}, inner, writer->out->shape);
+  }
+  return boxes;
+}
+
+// The part of each iteration variable's domain that the boxes hold; variables not named by a read keep their whole domain.
+absl::StatusOr<std::map<const VarNode*, DimRegion>> SliceOf(
+    const Block& consumer, const std::map<const BufferNode*, std::vector<DimRegion>>& boxes) {
+  std::map<const VarNode*, DimRegion> slice;
+  absl::Status status;
+  Visit(consumer.value, [&](const ExprNode& load) {
+    if (load.op != Op::kLoad || !boxes.count(load.buffer.get()) || !status.ok()) return;
+    const std::vector<DimRegion>& box = boxes.at(load.buffer.get());
+    for (size_t d = 0; d < box.size(); ++d) {
+      if (box[d].whole) continue;
+      if (load.args[d]->op != Op::kVar) {
+        status = absl::FailedPreconditionError(absl::StrCat(consumer.name, " reads ", load.buffer->name, " in dimension ", d,
+                                                            " at something other than one of its own axes"));
+        return;
+      }
+      const auto [it, fresh] = slice.emplace(load.args[d]->var.get(), box[d]);
+      if (!fresh && !(StructurallyEqual(it->second.base, box[d].base) && it->second.extent == box[d].extent)) {
+        status = absl::FailedPreconditionError(absl::StrCat(consumer.name, " needs two different slices of its axis ",
+                                                            load.args[d]->var->name));
+      }
+    }
+  });
+  if (!status.ok()) return status;
+  return slice;
+}
+
+// Everything else the consumer reads must be complete before the loop's nest starts.
+absl::Status CheckOtherInputs(const Function& function, const Path& loop, const Block& consumer) {
+  bool reached_nest = false;
+  std::string first_inside;
+  for (const Stmt& node : loop.nodes) {
+    if (node->kind != StmtKind::kFor) continue;
+    first_inside = BlocksUnder(node).front()->name;
+    break;
+  }
+  for (const Block* block : BlocksUnder(function.body)) {
+    reached_nest |= block->name == first_inside;
+    if (reached_nest && Reads(consumer, block->out) && !ContainsBlock(loop.loop().body, block->name)) {
+      return absl::FailedPreconditionError(absl::StrCat(consumer.name, " also reads ", block->out->name, ", which ", block->name,
+                                                        " has not finished at loop ", loop.loop().var->name));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Function> ReverseComputeAt(const Function& function, const Target&, const StepArgs& args) {
+  MYCC_ASSIGN_OR_RETURN(const Path path, FindBlock(function, args.Name(0)));
+  const Block& old = path.block();
+  MYCC_RETURN_IF_ERROR(CheckNaive(path));
+  MYCC_ASSIGN_OR_RETURN(const Path before, FindLoop(function, args.Name(1)));
+  if (ContainsBlock(before.target(), old.name)) {
+    return absl::FailedPreconditionError(absl::StrCat(old.name, " is already under loop ", args.Name(1)));
+  }
+  const auto boxes = BoxesRead(before.loop().body, old);
+  if (boxes.empty()) {
+    return absl::FailedPreconditionError(absl::StrCat(old.name, " reads nothing that is written under loop ", args.Name(1)));
+  }
+  MYCC_RETURN_IF_ERROR(CheckNoHoles(before.loop().body, old));
+  MYCC_RETURN_IF_ERROR(CheckOtherInputs(function, before, old));
+  MYCC_ASSIGN_OR_RETURN(const auto slice, SliceOf(old, boxes));
+
+  auto consumer = std::make_shared<Block>(old);
+  std::vector<LoopSpec> loops;
+  for (IterVar& iter : consumer->iters) {
+    const auto part = slice.find(iter.var.get());
+    if (part != slice.end() && iter.reduce) {
+      return absl::FailedPreconditionError(absl::StrCat(old.name, " reduces over axis ", iter.var->name,
+                                                        ", of which one iteration of the loop has only a part"));
+    }
+    const Var loop = MakeVar(absl::StrCat(old.name, ".", iter.var->name),
+                             part == slice.end() ? iter.var->extent : part->second.extent);
+    iter.binding = part == slice.end() ? VarRef(loop) : part->second.base + VarRef(loop);
+    loops.push_back({loop});
+  }
+  for (const For* loop : LoopsOn(before)) {
+    if (!IsReduceLoop(*loop)) continue;
+    for (const Block* block : BlocksUnder(loop->body)) {
+      if (CarriesReduction(*block, *loop) && CarriesAxis(*block, *loop)) {
+        return absl::FailedPreconditionError(
+            absl::StrCat("loop ", loop->var->name, " carries both a reduction and an axis of ", block->name));
+      }
+    }
+    const Expr from_last = IntConst(loop->var->extent - 1) - VarRef(loop->var);
+    consumer->iters.push_back(IterVar{MakeVar(absl::StrCat("g", consumer->iters.size()), 1), false, from_last});
+  }
+
+  Function result = WithBody(function, ReplaceAt(path, nullptr));
+  MYCC_ASSIGN_OR_RETURN(const Path loop_path, FindLoop(result, args.Name(1)));
+  const For& loop = loop_path.loop();
+  Stmt body = Append(loop.body, MakeNest(loops, std::move(consumer)));
+  result.body = ReplaceAt(loop_path, std::make_shared<For>(loop.var, loop.extent, loop.loop_kind, std::move(body)));
+  return result;
+}
+
+}  // namespace mycc

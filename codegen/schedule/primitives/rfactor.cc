@@ -1,0 +1,96 @@
+// rfactor(B.r0, 16): a reduction becomes partial reductions that are independent of each other, and a reduction of the partials: lanes of a vector,
+// or threads.
+//
+//   for a: for r in 100:          for a: for r in 7: for v in 16:
+//     B: t1[a] += f(a, r)    ->     B.rf: B.rf[a, v] += f(a, r*16 + v)       (not executed beyond 100)
+//                                 for a: for v in 16:
+//                                   B: t1[a] += B.rf[a, v]
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "codegen/schedule/moves.h"
+#include "codegen/schedule/primitives/primitives.h"
+
+namespace mycc {
+namespace {
+
+// The partial reduction: B's axes, its other reduction axes, the outer part of the factored one, and the lane.
+Stmt MakePartial(const Block& block, const IterVar& factored, int64_t factor, const std::string& name, const Buffer& partial) {
+  auto rf = std::make_shared<Block>();
+  rf->name = name;
+  rf->out = partial;
+  rf->reduce = block.reduce;
+  rf->init = true;
+  VarMap renamed;
+  std::vector<LoopSpec> loops;
+  const auto add = [&](const std::string& axis, int64_t extent, bool reduce) {
+    const Var loop = MakeVar(absl::StrCat(name, ".", axis), extent);
+    const Var iter = MakeVar(axis, extent);
+    loops.push_back({loop});
+    rf->iters.push_back({iter, reduce, VarRef(loop)});
+    return iter;
+  };
+  for (const IterVar& iter : block.iters) {
+    if (&iter != &factored) renamed[iter.var.get()] = VarRef(add(iter.var->name, iter.var->extent, iter.reduce));
+  }
+  const int64_t extent = factored.var->extent;
+  const Var outer = add(factored.var->name, (extent + factor - 1) / factor, true);
+  const Var lane = add("v", factor, false);
+  const Var whole = MakeVar(absl::StrCat("g", rf->iters.size()), extent);
+  rf->iters.push_back({whole, false, VarRef(loops[loops.size() - 2].var) * factor + VarRef(loops.back().var)});
+  renamed[factored.var.get()] = VarRef(whole);
+  for (const Expr& index : block.indices) rf->indices.push_back(Substitute(index, renamed));
+  rf->indices.push_back(VarRef(lane));
+  rf->value = Substitute(block.value, renamed);
+  return MakeNest(loops, std::move(rf));
+}
+
+Stmt MakeFinal(const Block& block, int64_t factor, const Buffer& partial) {
+  auto final = std::make_shared<Block>(block);
+  final->iters.clear();
+  std::vector<LoopSpec> loops;
+  for (const IterVar& iter : block.iters) {
+    if (iter.reduce) continue;
+    loops.push_back({MakeVar(absl::StrCat(block.name, ".", iter.var->name), iter.var->extent)});
+    final->iters.push_back({iter.var, false, VarRef(loops.back().var)});
+  }
+  const Var lane = MakeVar("v", factor);
+  loops.push_back({MakeVar(absl::StrCat(block.name, ".v"), factor)});
+  final->iters.push_back({lane, true, VarRef(loops.back().var)});
+  std::vector<Expr> index = block.indices;
+  index.push_back(VarRef(lane));
+  final->value = Load(partial, index);
+  return MakeNest(loops, std::move(final));
+}
+
+}  // namespace
+
+absl::StatusOr<Function> RFactor(const Function& function, const Target&, const StepArgs& args) {
+  MYCC_ASSIGN_OR_RETURN(const Path loop_path, FindLoop(function, args.Name(0)));
+  const std::vector<const Block*> blocks = BlocksUnder(loop_path.target());
+  if (blocks.size() != 1) return absl::FailedPreconditionError("the loop holds several blocks");
+  const Block& block = *blocks[0];
+  MYCC_ASSIGN_OR_RETURN(const Path block_path, FindBlock(function, block.name));
+  MYCC_RETURN_IF_ERROR(CheckNaive(block_path));
+  if (block.arg_value) return absl::FailedPreconditionError("an argmax or argmin has no partial results to add up");
+  const IterVar* factored = nullptr;
+  for (const IterVar& iter : block.iters) {
+    if (iter.reduce && iter.binding->var == loop_path.loop().var) factored = &iter;
+  }
+  if (factored == nullptr) return absl::FailedPreconditionError("the loop carries no reduction");
+  const int64_t factor = args.Int(1);
+  if (factor < 2 || factor > factored->var->extent) {
+    return absl::FailedPreconditionError(absl::StrCat("factor ", factor, " is not between 2 and the extent ", factored->var->extent));
+  }
+  const std::string name = FreshName(function, absl::StrCat(block.name, ".rf"));
+  std::vector<int64_t> shape = block.out->shape;
+  shape.push_back(factor);
+  const Buffer partial = MakeBuffer(name, block.out->dtype, shape, Scope::kGlobal);
+
+  // The block's own loops are the innermost ones on its path, one for each iteration variable.
+  Path nest = block_path;
+  nest.nodes.resize(nest.nodes.size() - block.iters.size());
+  const Stmt both = MakeSeq({MakePartial(block, *factored, factor, name, partial), MakeFinal(block, factor, partial)});
+  return WithBody(function, std::make_shared<Alloc>(partial, ReplaceAt(nest, both)));
+}
+
+}  // namespace mycc

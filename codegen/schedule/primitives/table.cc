@@ -1,0 +1,40 @@
+#include "codegen/schedule/primitives/table.h"
+
+namespace mycc {
+namespace {
+
+constexpr PrimitiveInfo kPrimitives[] = {
+    {"split", "nI", "split(loop, [inner factors])", Split},
+    {"reorder", "N", "reorder([loops, outermost first])", Reorder},
+    {"fuse", "N", "fuse([loops, outermost first])", Fuse},
+    {"bind", "nn", "bind(loop, serial|parallel|vector|unroll)", Bind},
+    {"inline", "n", "inline(block)", Inline},
+    {"compute_at", "nn", "compute_at(block, loop)", ComputeAt},
+    {"reverse_compute_at", "nn", "reverse_compute_at(block, loop)", ReverseComputeAt},
+    {"reverse_inline", "n", "reverse_inline(block)", ReverseInline},
+    {"cache_read", "nnnn", "cache_read(buffer, block, loop|root, local|packed)", CacheRead},
+    {"cache_write", "nn", "cache_write(block, loop)", CacheWrite},
+    {"pack", "nN", "pack(buffer, [components d, d/a, d%b, d/a%b])", Pack},
+    {"rfactor", "ni", "rfactor(loop, factor)", RFactor},
+    {"tensorize", "nn", "tensorize(loop, instruction)", Tensorize},
+};
+
+}  // namespace
+
+const PrimitiveInfo* FindPrimitive(std::string_view name) {
+  for (const PrimitiveInfo& info : kPrimitives) {
+    if (info.name == name) return &info;
+  }
+  return nullptr;
+}
+
+std::string PrimitiveNames() {
+  std::string names;
+  for (const PrimitiveInfo& info : kPrimitives) {
+    if (!names.empty()) names += ", ";
+    names += info.name;
+  }
+  return names;
+}
+
+}  // namespace mycc

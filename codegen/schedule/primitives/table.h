@@ -1,0 +1,22 @@
+// The table of primitives: name in a trace, arguments, and function. To add one: its file, a line here and in primitives.h.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "codegen/schedule/primitives/primitives.h"
+
+namespace mycc {
+
+struct PrimitiveInfo {
+  std::string_view name;
+  // One letter an argument: n a name, i an integer, N a list of names, I a list of integers.
+  std::string_view signature;
+  std::string_view usage;
+  Primitive* apply;
+};
+
+const PrimitiveInfo* FindPrimitive(std::string_view name);  // null when there is none
+std::string PrimitiveNames();                               // "split, reorder, ..."
+
+}  // namespace mycc

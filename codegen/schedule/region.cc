@@ -1,0 +1,94 @@
+#include "codegen/schedule/region.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "codegen/expr/affine.h"
+#include "codegen/schedule/tree.h"
+
+namespace mycc {
+namespace {
+
+void CollectReads(const Expr& expr, const Buffer& buffer, const VarMap& bindings, std::vector<Access>* accesses) {
+  if (expr->op == Op::kLoad && expr->buffer == buffer) {
+    Access access;
+    for (const Expr& index : expr->args) access.push_back(Substitute(index, bindings));
+    accesses->push_back(std::move(access));
+  }
+  for (const Expr& arg : expr->args) CollectReads(arg, buffer, bindings, accesses);
+}
+
+bool UsesAny(const Expr& expr, const std::unordered_set<const VarNode*>& vars) {
+  if (expr->op == Op::kVar) return vars.count(expr->var.get()) > 0;
+  return std::any_of(expr->args.begin(), expr->args.end(), [&](const Expr& arg) { return UsesAny(arg, vars); });
+}
+
+// [low, high] displacement around `outer` while the inner variables run.
+struct Span {
+  Linear outer;  // without its constant
+  int64_t low, high;
+};
+
+std::optional<Span> SpanOf(const Expr& index, const std::unordered_set<const VarNode*>& inner) {
+  const Linear linear = ToLinear(index);
+  Span span{{}, linear.constant, linear.constant};
+  for (const auto& [atom, coefficient] : linear.terms) {
+    if (!UsesAny(atom, inner)) {
+      span.outer.terms.emplace_back(atom, coefficient);
+      continue;
+    }
+    if (atom->op != Op::kVar) return std::nullopt;
+    const int64_t reach = coefficient * (atom->var->extent - 1);
+    span.low += std::min<int64_t>(reach, 0);
+    span.high += std::max<int64_t>(reach, 0);
+  }
+  return span;
+}
+
+DimRegion CoverDim(const std::vector<Access>& accesses, size_t dim, const std::unordered_set<const VarNode*>& inner,
+                   int64_t extent) {
+  const DimRegion whole{IntConst(0), extent, true};
+  std::optional<Span> cover;
+  for (const Access& access : accesses) {
+    const std::optional<Span> span = SpanOf(access[dim], inner);
+    if (!span) return whole;
+    if (!cover) {
+      cover = span;
+      continue;
+    }
+    if (!StructurallyEqual(FromLinear(cover->outer), FromLinear(span->outer))) return whole;
+    cover->low = std::min(cover->low, span->low);
+    cover->high = std::max(cover->high, span->high);
+  }
+  if (!cover || cover->high - cover->low + 1 >= extent) return whole;
+  Linear base = cover->outer;
+  base.constant = cover->low;
+  return DimRegion{FromLinear(base), cover->high - cover->low + 1, false};
+}
+
+}  // namespace
+
+std::vector<Access> ReadsUnder(const Stmt& stmt, const Buffer& buffer) {
+  std::vector<Access> accesses;
+  for (const Block* block : BlocksUnder(stmt)) {
+    if (!Reads(*block, buffer)) continue;
+    CollectReads(block->value, buffer, BindingsOf(*block), &accesses);
+  }
+  return accesses;
+}
+
+Access WriteOf(const Block& block) {
+  const VarMap bindings = BindingsOf(block);
+  Access access;
+  for (const Expr& index : block.indices) access.push_back(Substitute(index, bindings));
+  return access;
+}
+
+std::vector<DimRegion> CoveringBox(const std::vector<Access>& accesses, const std::unordered_set<const VarNode*>& inner,
+                                   const std::vector<int64_t>& shape) {
+  std::vector<DimRegion> box;
+  for (size_t dim = 0; dim < shape.size(); ++dim) box.push_back(CoverDim(accesses, dim, inner, shape[dim]));
+  return box;
+}
+
+}  // namespace mycc

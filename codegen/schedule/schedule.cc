@@ -1,0 +1,60 @@
+#include "codegen/schedule/schedule.h"
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "codegen/schedule/primitives/table.h"
+
+namespace mycc {
+namespace {
+
+bool KindMatches(const StepArg& arg, char kind) {
+  switch (kind) {
+    case 'n': return std::holds_alternative<std::string>(arg.value);
+    case 'i': return std::holds_alternative<int64_t>(arg.value);
+    case 'N': return std::holds_alternative<StepArg::Names>(arg.value);
+    default: return std::holds_alternative<StepArg::Ints>(arg.value);
+  }
+}
+
+absl::Status CheckArgs(const Step& step, const PrimitiveInfo& info) {
+  bool ok = step.args.size() == info.signature.size();
+  for (size_t i = 0; ok && i < step.args.size(); ++i) ok = KindMatches(step.args[i], info.signature[i]);
+  if (ok) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(PrintStep(step), ": expected ", std::string(info.usage)));
+}
+
+}  // namespace
+
+Schedule Schedule::Create(const Workload& canonical, const Target& target) {
+  Schedule schedule;
+  schedule.function_ = BuildNaive(canonical);
+  schedule.target_ = target;
+  return schedule;
+}
+
+absl::Status Schedule::Apply(const Step& step) {
+  const PrimitiveInfo* info = FindPrimitive(step.primitive);
+  if (info == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("unknown primitive ", step.primitive, "; expected one of ", PrimitiveNames()));
+  }
+  MYCC_RETURN_IF_ERROR(CheckArgs(step, *info));
+  absl::StatusOr<Function> result = info->apply(function_, target_, StepArgs(step));
+  if (!result.ok()) {
+    return absl::Status(result.status().code(), absl::StrCat(PrintStep(step), ": ", result.status().message()));
+  }
+  function_ = *std::move(result);
+  trace_.steps.push_back(step);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Schedule> Replay(const Workload& canonical, const Target& target, const Trace& trace) {
+  Schedule schedule = Schedule::Create(canonical, target);
+  for (size_t i = 0; i < trace.steps.size(); ++i) {
+    const absl::Status status = schedule.Apply(trace.steps[i]);
+    if (!status.ok()) return absl::Status(status.code(), absl::StrCat("step ", i + 1, ": ", status.message()));
+  }
+  return schedule;
+}
+
+}  // namespace mycc

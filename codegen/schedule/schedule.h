@@ -1,0 +1,41 @@
+// A schedule: a function and the steps that made it from the naive loop nest. Applying a step is pure on the function; a refused step leaves
+// the schedule as it was.
+//
+// Names. Blocks are called after the tensor they compute: t3. Loops are called after block and axis, t3.a0, t3.r1; split(t3.a0, [4, 8])
+// replaces it by t3.a0.0 and t3.a0.1, and so on. Caches are named by cache_read / cache_write. All names are unique, so a step needs no context.
+// Thread rule: thread-compatible; copies are cheap and independent.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "codegen/ir/function.h"
+#include "codegen/schedule/trace.h"
+#include "codegen/target/target.h"
+
+namespace mycc {
+
+class Schedule {
+ public:
+  // REQUIRES: canonical workload.
+  static Schedule Create(const Workload& canonical, const Target& target);
+
+  const Function& function() const { return function_; }
+  const Target& target() const { return target_; }
+  const Trace& trace() const { return trace_; }
+
+  // One step by its parsed form; FailedPrecondition "split(t2.a0, [7]): ..." when it is not legal here.
+  absl::Status Apply(const Step& step);
+
+ private:
+  Function function_;
+  Target target_;
+  Trace trace_;
+};
+
+// All steps of `trace` from the naive nest. The error names the failing line.
+absl::StatusOr<Schedule> Replay(const Workload& canonical, const Target& target, const Trace& trace);
+
+}  // namespace mycc

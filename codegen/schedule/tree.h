@@ -1,0 +1,67 @@
+// Finding loops and blocks by name in a function's body, and replacing what was found: the ground every primitive stands on.
+#pragma once
+
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "codegen/ir/function.h"
+
+namespace mycc {
+
+// The statements from the body's root (first) down to the one that was found (last).
+struct Path {
+  std::vector<Stmt> nodes;
+
+  const Stmt& target() const { return nodes.back(); }
+  const For& loop() const { return As<For>(target()); }
+  const Block& block() const { return As<Block>(target()); }
+};
+
+// FailedPrecondition naming what is missing and what there is.
+absl::StatusOr<Path> FindLoop(const Function& function, const std::string& name);
+absl::StatusOr<Path> FindBlock(const Function& function, const std::string& name);
+absl::StatusOr<Path> FindAlloc(const Function& function, const Buffer& buffer);
+
+// The body with the path's target replaced; a null replacement removes it, and with it the loops, ifs and sequences left empty.
+Stmt ReplaceAt(const Path& path, Stmt replacement);
+Function WithBody(const Function& function, Stmt body);
+
+// The blocks under a statement, in execution order.
+std::vector<const Block*> BlocksUnder(const Stmt& stmt);
+const Block* WriterOf(const Function& function, const Buffer& buffer);  // the last block that writes it; null for inputs
+// FailedPrecondition unless `block` alone writes its tensor.
+absl::Status CheckOnlyWriter(const Function& function, const Block& block);
+bool Reads(const Block& block, const Buffer& buffer);
+bool ContainsBlock(const Stmt& stmt, const std::string& name);
+
+// The variables of the loops under a statement (itself included), and of the loops on a path (its target included).
+std::unordered_set<const VarNode*> LoopVarsUnder(const Stmt& stmt);
+std::vector<const For*> LoopsOn(const Path& path);
+
+// Binding of every iteration variable of a block, for Substitute.
+VarMap BindingsOf(const Block& block);
+
+// Loops around `body`, outermost first.
+struct LoopSpec {
+  Var var;
+  LoopKind kind = LoopKind::kSerial;
+};
+Stmt MakeNest(const std::vector<LoopSpec>& loops, Stmt body);
+
+// True when some reduction variable of a block under `loop` is bound to an expression of the loop's variable.
+bool IsReduceLoop(const For& loop);
+
+// A buffer of the function that is allocated (not a parameter) by name.
+absl::StatusOr<Buffer> FindAllocated(const Function& function, const std::string& name);
+// A parameter or allocated buffer by name.
+absl::StatusOr<Buffer> FindBuffer(const Function& function, const std::string& name);
+// `base` if no block, buffer or loop prefix is called that, else base2, base3, ...
+std::string FreshName(const Function& function, const std::string& base);
+
+// Puts `stmt` into the body of a loop, inside its Allocs: before the first part that reads `buffer`, or at the end.
+Stmt InsertBeforeReader(const Stmt& body, const Buffer& buffer, const Stmt& stmt);
+Stmt Append(const Stmt& body, const Stmt& stmt);
+
+}  // namespace mycc

@@ -1,0 +1,96 @@
+#include "codegen/workload/bounds.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "codegen/workload/facts.h"
+#include "codegen/workload/index.h"
+
+namespace mycc {
+namespace {
+
+bool IsEmpty(const std::vector<Var>& axes) {
+  return std::any_of(axes.begin(), axes.end(), [](const Var& axis) { return axis->extent == 0; });
+}
+
+// The first min or max in an expression that has none within its operands; nullptr where there is none.
+Expr InnermostMinMax(const Expr& expr) {
+  for (const Expr& arg : expr->args) {
+    if (Expr found = InnermostMinMax(arg)) return found;
+  }
+  return expr->op == Op::kMin || expr->op == Op::kMax ? expr : nullptr;
+}
+
+// Whether 0 <= index < extent follows from the facts. Where plain ranges do not tell, each min and max is
+// looked at as the two cases it stands for (reflections at a border need that), `splits` deep.
+bool IsInside(const Expr& index, int64_t extent, const Facts& facts, int splits) {
+  const auto [lower, upper] = RangeUnder(ToLinear(index), facts);
+  if (lower && upper && ((*lower >= 0 && *upper < extent) || *lower > *upper)) return true;
+  const Expr choice = splits > 0 ? InnermostMinMax(index) : nullptr;
+  if (choice == nullptr) return false;
+  for (int taken = 0; taken < 2; ++taken) {
+    const Expr &value = choice->args[taken], &other = choice->args[1 - taken];
+    Facts extended = facts;
+    extended.push_back(ToLinear(choice->op == Op::kMin ? other - value : value - other));
+    if (IsContradictory(extended)) continue;
+    const Expr taken_index = Rewrite(
+        index, [&](const Expr& expr) -> Expr { return StructurallyEqual(expr, choice) ? value : nullptr; });
+    if (!IsInside(taken_index, extent, extended, splits - 1)) return false;
+  }
+  return true;
+}
+
+class ReadChecker {
+ public:
+  std::optional<StageProblem> Check(const Expr& expr, const FactCases& known) {
+    if (expr->op == Op::kSelect) {
+      const Expr& condition = expr->args[0];
+      if (auto problem = Check(condition, known)) return problem;
+      if (auto problem = Check(expr->args[1], Assume(condition, true, known))) return problem;
+      return Check(expr->args[2], Assume(condition, false, known));
+    }
+    for (const Expr& arg : expr->args) {
+      if (auto problem = Check(arg, known)) return problem;
+    }
+    return expr->op == Op::kLoad ? CheckRead(*expr, known) : std::nullopt;
+  }
+
+ private:
+  static std::optional<StageProblem> CheckRead(const ExprNode& read, const FactCases& known) {
+    for (int d = 0; d < read.buffer->rank(); ++d) {
+      std::string problem = IndexProblem(read.args[d]);
+      if (problem.empty()) problem = RangeProblem(read, d, known);
+      if (!problem.empty()) return StageProblem{std::move(problem), &read, d};
+    }
+    return std::nullopt;
+  }
+
+  static std::string RangeProblem(const ExprNode& read, int d, const FactCases& known) {
+    const int64_t extent = read.buffer->shape[d];
+    for (const Facts& facts : known) {
+      constexpr int kSplits = 4;
+      if (IsInside(read.args[d], extent, facts, kSplits)) continue;
+      const auto [lower, upper] = RangeUnder(ToLinear(read.args[d]), facts);
+      const std::string range =
+          lower && upper ? absl::StrCat("ranges over ", *lower, "..", *upper) : "has no known bounds";
+      const std::string expected = extent == 0
+                                       ? absl::StrCat("no read, for `", read.buffer->name, "` is empty there")
+                                       : absl::StrCat("0..", extent - 1);
+      return absl::StrCat("index ", Quote(read.args[d]), " of `", read.buffer->name, "` (dimension ", d, ") ",
+                          range, "; expected ", expected,
+                          " (guard the read with select, or clamp the index)");
+    }
+    return "";
+  }
+};
+
+}  // namespace
+
+std::optional<StageProblem> FindBadRead(const Stage& stage) {
+  // A stage without points reads nothing, but its indices are checked for form all the same: no facts hold in
+  // no case.
+  const bool empty = IsEmpty(stage.axes) || IsEmpty(stage.reduce_axes);
+  return ReadChecker().Check(stage.value, empty ? FactCases{} : FactCases{{}});
+}
+
+}  // namespace mycc

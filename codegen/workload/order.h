@@ -1,0 +1,46 @@
+// A total order of expressions that does not depend on names, and digests of stages: what the canonical form
+// sorts by.
+//
+// Everything is compared twice: first without extents and constants, so that the same computation is ordered
+// alike at every shape, then with them. Thread rule: one owner.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+
+#include "codegen/workload/workload.h"
+
+namespace mycc {
+
+class StageOrder {
+ public:
+  explicit StageOrder(const Workload& workload);
+
+  // The stage's value with the operands of commutative operations in order. Gives the stage its digest, which
+  // must be done for every stage that it reads first.
+  Expr AddStage(const Stage& stage);
+
+  // Equal for stages that compute the same from the same inputs. REQUIRES: AddStage was called for it.
+  const std::string& Digest(const BufferNode* tensor) const { return keys_.at(tensor).full; }
+
+ private:
+  enum class Detail { kSkeleton, kFull };
+
+  struct TensorKey {
+    int input = -1;  // position among the inputs, or -1 for a stage
+    std::string skeleton;
+    std::string full;
+  };
+
+  int Compare(const Expr& a, const Expr& b) const;
+  int CompareWith(Detail detail, const ExprNode& a, const ExprNode& b) const;
+  int CompareTensors(Detail detail, const BufferNode* a, const BufferNode* b) const;
+  void Serialize(Detail detail, const ExprNode& expr, std::string* out) const;
+  std::string DigestOf(Detail detail, const Stage& stage, const Expr& value) const;
+
+  std::unordered_map<const BufferNode*, TensorKey> keys_;
+  std::unordered_map<const VarNode*, int>
+      axes_;  // of the stage being added: its axes, then its reduction axes
+};
+
+}  // namespace mycc

@@ -1,0 +1,366 @@
+#include "codegen/workload/parse_expr.h"
+
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/str_join.h"
+#include "base/status.h"
+#include "codegen/workload/index.h"
+#include "codegen/workload/limits.h"
+#include "codegen/workload/operators.h"
+
+namespace mycc {
+namespace {
+
+struct InfixInfo {
+  const char* text;
+  int level;  // larger binds tighter
+  Op op;
+  bool swapped;  // `a > b` is `b < a`
+};
+
+constexpr int kCompareLevel = 2;
+constexpr InfixInfo kInfix[] = {
+    {"||", 0, Op::kOr, false},       {"&&", 1, Op::kAnd, false}, {"<", 2, Op::kLt, false},
+    {"<=", 2, Op::kLe, false},       {">", 2, Op::kLt, true},    {">=", 2, Op::kLe, true},
+    {"==", 2, Op::kEq, false},       {"!=", 2, Op::kNe, false},  {"+", 3, Op::kAdd, false},
+    {"-", 3, Op::kSub, false},       {"*", 4, Op::kMul, false},  {"/", 4, Op::kDiv, false},
+    {"//", 4, Op::kFloorDiv, false}, {"%", 4, Op::kMod, false},
+};
+
+const InfixInfo* FindInfix(const Token& token) {
+  if (token.kind != Token::Kind::kPunctuation) return nullptr;
+  for (const InfixInfo& infix : kInfix) {
+    if (token.text == infix.text) return &infix;
+  }
+  return nullptr;
+}
+
+template <typename Map>
+std::string Names(const Map& map) {
+  if (map.empty()) return "none";
+  return absl::StrJoin(map, ", ",
+                       [](std::string* out, const auto& entry) { absl::StrAppend(out, entry.first); });
+}
+
+// The constant of `dtype` that a literal stands for; nullptr when it does not fit.
+Expr LiteralOfType(DType dtype, bool is_float, double f, int64_t i) {
+  if (!IsFloat(dtype)) {
+    if (is_float || dtype == DType::kBool || WrapInt(dtype, i) != i) return nullptr;
+    return IntConst(i, dtype);
+  }
+  const double value = is_float ? f : static_cast<double>(i);
+  if (std::isfinite(value) && !std::isfinite(RoundFloat(dtype, value))) return nullptr;
+  return FloatConst(value, dtype);
+}
+
+// Counts a level of recursion for as long as it lives.
+class Nesting {
+ public:
+  explicit Nesting(int* depth) : depth_(depth) { ++*depth_; }
+  ~Nesting() { --*depth_; }
+
+ private:
+  int* depth_;
+};
+
+}  // namespace
+
+absl::StatusOr<Expr> ExprParser::Parse(std::optional<DType> wanted) {
+  MYCC_ASSIGN_OR_RETURN(Operand operand, ParseInfix(0));
+  MYCC_RETURN_IF_ERROR(Settle(&operand, wanted));
+  return operand.expr;
+}
+
+const std::vector<Position>* ExprParser::PlacesOf(const ExprNode* load) const {
+  const auto it = places_.find(load);
+  return it == places_.end() ? nullptr : &it->second;
+}
+
+absl::StatusOr<ExprParser::Operand> ExprParser::ParseInfix(int min_level) {
+  MYCC_ASSIGN_OR_RETURN(Operand left, ParseUnary());
+  bool compared = false;
+  while (const InfixInfo* infix = FindInfix(tokens_.Peek())) {
+    if (infix->level < min_level) break;
+    const Token& token = tokens_.Next();
+    if (infix->level == kCompareLevel && compared) {
+      return tokens_.Error(token.position,
+                           absl::StrCat("comparisons do not chain, unexpected ", Describe(token),
+                                        "; expected `&&` between them, as in 0 <= i && i < 8"));
+    }
+    compared = infix->level == kCompareLevel;
+    MYCC_ASSIGN_OR_RETURN(Operand right, ParseInfix(infix->level + 1));
+    std::vector<Operand> operands = {std::move(left), std::move(right)};
+    if (infix->swapped) std::swap(operands[0], operands[1]);
+    MYCC_ASSIGN_OR_RETURN(left, Combine(infix->op, Describe(token), token.position, std::move(operands)));
+  }
+  return left;
+}
+
+absl::StatusOr<ExprParser::Operand> ExprParser::ParseUnary() {
+  const Nesting nesting(&nesting_);
+  if (nesting_ > kMaxNesting) {
+    return tokens_.Error(
+        tokens_.Peek().position,
+        absl::StrCat("more than ", kMaxNesting,
+                     " brackets and signs inside one another; expected stages of their own"));
+  }
+  const Token& token = tokens_.Peek();
+  if (!token.Is("-") && !token.Is("!")) return ParsePrimary();
+  tokens_.Next();
+  if (token.Is("-") && AtLiteral()) {
+    MYCC_ASSIGN_OR_RETURN(Operand literal, ParseLiteral(/*negative=*/true, std::nullopt));
+    literal.position = token.position;
+    return literal;
+  }
+  MYCC_ASSIGN_OR_RETURN(Operand operand, ParseUnary());
+  return Combine(token.Is("-") ? Op::kNeg : Op::kNot, Describe(token), token.position, {std::move(operand)});
+}
+
+absl::StatusOr<ExprParser::Operand> ExprParser::ParsePrimary() {
+  const Token& token = tokens_.Peek();
+  if (token.Is("(")) return ParseParenthesized();
+  if (AtLiteral() || token.Is("nan")) return ParseLiteral(/*negative=*/false, std::nullopt);
+  if (token.kind == Token::Kind::kName) return ParseNamed();
+  return tokens_.Unexpected("an expression");
+}
+
+absl::StatusOr<ExprParser::Operand> ExprParser::ParseParenthesized() {
+  const Position position = tokens_.Next().position;
+  MYCC_ASSIGN_OR_RETURN(Operand inner, ParseInfix(0));
+  MYCC_RETURN_IF_ERROR(tokens_.Expect(")", "or an operator"));
+  inner.position = position;
+  return inner;
+}
+
+absl::StatusOr<ExprParser::Operand> ExprParser::ParseNamed() {
+  const Token& token = tokens_.Peek();
+  const std::string& name = token.text;
+  if (name == "true" || name == "false") {
+    tokens_.Next();
+    return Operand{BoolConst(name == "true"), token.position};
+  }
+  const bool bracket = tokens_.Peek(1).Is("[");
+  if (ParseReduceOp(name) != ReduceOp::kNone && (bracket || FindFunction(name) == nullptr)) {
+    return tokens_.Error(token.position,
+                         absl::StrCat("the reduction `", name,
+                                      "` stands inside an expression; expected it alone at the top of a "
+                                      "stage (give it a stage of its own)"));
+  }
+  if (const auto dtype = ParseDType(name)) return ParseCastOrTypedLiteral(*dtype);
+  if (FindFunction(name) != nullptr || name == "select" || name == "clamp") return ParseFunction();
+  if (scope_.tensors.count(name) > 0 && (bracket || scope_.axes.count(name) == 0)) return ParseRead();
+  const auto axis = scope_.axes.find(name);
+  if (axis == scope_.axes.end() || bracket) return UnknownName(token);
+  tokens_.Next();
+  return Operand{VarRef(axis->second), token.position};
+}
+
+absl::Status ExprParser::UnknownName(const Token& name) const {
+  if (IsReservedWord(name.text)) return tokens_.Unexpected("an expression");
+  const bool read = tokens_.Peek(1).Is("[");
+  return tokens_.Error(name.position,
+                       absl::StrCat("unknown ", read ? "tensor " : "name ", Describe(name), "; expected ",
+                                    read ? "an input or an earlier stage (" : "an axis of this stage (",
+                                    read ? Names(scope_.tensors) : Names(scope_.axes), ")",
+                                    read ? "" : ", a literal or a function"));
+}
+
+bool ExprParser::AtLiteral() const {
+  const Token& token = tokens_.Peek();
+  return token.kind == Token::Kind::kInt || token.kind == Token::Kind::kFloat || token.Is("inf");
+}
+
+absl::StatusOr<ExprParser::Operand> ExprParser::ParseLiteral(bool negative, std::optional<DType> dtype) {
+  const Token& token = tokens_.Next();
+  const bool is_float = token.kind != Token::Kind::kInt;
+  double f = token.Is("inf")   ? std::numeric_limits<double>::infinity()
+             : token.Is("nan") ? std::numeric_limits<double>::quiet_NaN()
+                               : token.float_value;
+  if (negative) f = -f;
+  if (!is_float && !negative &&
+      token.int_value > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
+    return tokens_.Error(token.position,
+                         "9223372036854775808 is out of range; expected at most 9223372036854775807");
+  }
+  const int64_t i = static_cast<int64_t>(negative ? 0 - token.int_value : token.int_value);
+  const DType type = dtype.value_or(is_float ? DType::kF64 : DType::kI64);
+  Operand literal{LiteralOfType(type, is_float, f, i), token.position};
+  literal.untyped = !dtype;
+  if (literal.expr == nullptr) {
+    return tokens_.Error(
+        token.position,
+        absl::StrCat(negative ? "-" : "", token.text, " is no value of ", DTypeName(type), "; expected ",
+                     is_float && !IsFloat(type) ? "an integer" : "one in its range"));
+  }
+  return literal;
+}
+
+absl::StatusOr<ExprParser::Operand> ExprParser::ParseCastOrTypedLiteral(DType dtype) {
+  const Position position = tokens_.Next().position;
+  MYCC_RETURN_IF_ERROR(
+      tokens_.Expect("(", absl::StrCat("after the type ", DTypeName(dtype), " (a cast or a typed literal)")));
+  const bool negative = tokens_.Peek().Is("-");
+  const Token& first = tokens_.Peek(negative ? 1 : 0);
+  const bool number = first.kind == Token::Kind::kInt || first.kind == Token::Kind::kFloat ||
+                      first.Is("inf") || first.Is("nan");
+  if (number && dtype != DType::kBool && tokens_.Peek(negative ? 2 : 1).Is(")")) {
+    if (negative) tokens_.Next();
+    MYCC_ASSIGN_OR_RETURN(Operand literal, ParseLiteral(negative, dtype));
+    tokens_.Next();
+    literal.position = position;
+    return literal;
+  }
+  MYCC_ASSIGN_OR_RETURN(Operand operand, ParseInfix(0));
+  MYCC_RETURN_IF_ERROR(tokens_.Expect(")", "after the operand of a cast"));
+  MYCC_RETURN_IF_ERROR(Settle(&operand, std::nullopt));
+  return Finish(MakeCast(dtype, operand.expr), position, {operand});
+}
+
+absl::StatusOr<std::vector<ExprParser::Operand>> ExprParser::ParseArguments(const std::string& function,
+                                                                            size_t count) {
+  MYCC_RETURN_IF_ERROR(tokens_.Expect("(", absl::StrCat("after the function ", function)));
+  std::vector<Operand> operands;
+  for (size_t i = 0; i < count; ++i) {
+    if (i > 0)
+      MYCC_RETURN_IF_ERROR(tokens_.Expect(",", absl::StrCat("(", function, " takes ", count, " operands)")));
+    MYCC_ASSIGN_OR_RETURN(Operand operand, ParseInfix(0));
+    operands.push_back(std::move(operand));
+  }
+  MYCC_RETURN_IF_ERROR(tokens_.Expect(
+      ")", absl::StrCat("(", function, " takes ", count, count == 1 ? " operand)" : " operands)")));
+  return operands;
+}
+
+absl::StatusOr<ExprParser::Operand> ExprParser::ParseFunction() {
+  const Token& token = tokens_.Next();
+  const std::string name = token.text;
+  if (name == "clamp") {
+    MYCC_ASSIGN_OR_RETURN(std::vector<Operand> operands, ParseArguments(name, 3));
+    MYCC_RETURN_IF_ERROR(Unify("`clamp`", token.position, &operands));
+    MYCC_ASSIGN_OR_RETURN(Operand low,
+                          Combine(Op::kMax, "`clamp`", token.position, {operands[0], operands[1]}));
+    return Combine(Op::kMin, "`clamp`", token.position, {low, operands[2]});
+  }
+  if (name != "select") {
+    const FunctionInfo* function = FindFunction(name);
+    MYCC_ASSIGN_OR_RETURN(std::vector<Operand> operands, ParseArguments(name, function->arity));
+    return Combine(function->op, Describe(token), token.position, std::move(operands));
+  }
+  MYCC_ASSIGN_OR_RETURN(std::vector<Operand> operands, ParseArguments(name, 3));
+  MYCC_RETURN_IF_ERROR(Settle(&operands[0], std::nullopt));
+  const Operand condition = operands[0];
+  if (condition.expr->dtype != DType::kBool) {
+    return tokens_.Error(
+        condition.position,
+        absl::StrCat("the condition of select is ", DTypeName(condition.expr->dtype), "; expected bool"));
+  }
+  std::vector<Operand> arms(operands.begin() + 1, operands.end());
+  MYCC_RETURN_IF_ERROR(Unify("`select`", token.position, &arms));
+  return Finish(MakeSelect(condition.expr, arms[0].expr, arms[1].expr), token.position, operands);
+}
+
+absl::StatusOr<ExprParser::Operand> ExprParser::ParseRead() {
+  const Token& name = tokens_.Next();
+  const Buffer& tensor = scope_.tensors.at(name.text);
+  MYCC_RETURN_IF_ERROR(tokens_.Expect("[", absl::StrCat("after the tensor `", name.text, "` (its indices)")));
+  std::vector<Position> places = {name.position};
+  std::vector<Operand> operands;
+  std::vector<Expr> indices;
+  while (!tokens_.Peek().Is("]")) {
+    if (!operands.empty()) MYCC_RETURN_IF_ERROR(tokens_.Expect(",", "or `]` after an index"));
+    MYCC_ASSIGN_OR_RETURN(Operand operand, ParseIndex(name.text));
+    places.push_back(operand.position);
+    indices.push_back(operand.expr);
+    operands.push_back(std::move(operand));
+  }
+  tokens_.Next();
+  if (static_cast<int>(indices.size()) != tensor->rank()) {
+    return tokens_.Error(name.position,
+                         absl::StrCat("`", name.text, "` is indexed by ", indices.size(),
+                                      " expressions; expected ", tensor->rank(), ", one for each dimension"));
+  }
+  const Expr read = Load(tensor, std::move(indices));
+  places_[read.get()] = std::move(places);
+  reads_.push_back(read);
+  return Finish(read, name.position, operands);
+}
+
+absl::StatusOr<ExprParser::Operand> ExprParser::ParseIndex(const std::string& tensor) {
+  const Position position = tokens_.Peek().position;
+  MYCC_ASSIGN_OR_RETURN(Operand operand, ParseInfix(0));
+  operand.position = position;
+  MYCC_RETURN_IF_ERROR(Settle(&operand, DType::kI64));
+  if (!IsInt(operand.expr->dtype)) {
+    return tokens_.Error(position, absl::StrCat("an index of `", tensor, "` is ",
+                                                DTypeName(operand.expr->dtype), "; expected an integer"));
+  }
+  if (Expr index = WidenIndex(operand.expr)) {
+    operand.expr = std::move(index);
+    return operand;
+  }
+  return tokens_.Error(
+      position, absl::StrCat("an index of `", tensor, "` is computed in ", DTypeName(operand.expr->dtype),
+                             ", which may wrap; expected i64 (convert what is read: i64(...))"));
+}
+
+absl::StatusOr<ExprParser::Operand> ExprParser::Combine(Op op, const std::string& name, Position position,
+                                                        std::vector<Operand> operands) const {
+  MYCC_RETURN_IF_ERROR(Unify(name, position, &operands));
+  const DType dtype = operands[0].expr->dtype;
+  if (const std::string expected = ExpectedOperands(op, dtype); !expected.empty()) {
+    return tokens_.Error(position, absl::StrCat(name, " of ", DTypeName(dtype), "; expected ", expected));
+  }
+  Expr expr = operands.size() == 1 ? MakeUnary(op, operands[0].expr)
+                                   : MakeBinary(op, operands[0].expr, operands[1].expr);
+  return Finish(std::move(expr), position, operands);
+}
+
+absl::Status ExprParser::Unify(const std::string& name, Position position,
+                               std::vector<Operand>* operands) const {
+  std::optional<DType> typed;
+  bool float_operand = false, int_literal = false;
+  for (const Operand& operand : *operands) {
+    if (!operand.untyped && !typed) typed = operand.expr->dtype;
+    float_operand |= IsFloat(operand.expr->dtype);
+    int_literal |= operand.untyped && IsInt(operand.expr->dtype);
+  }
+  for (Operand& operand : *operands) MYCC_RETURN_IF_ERROR(Settle(&operand, typed));
+  const DType first = operands->front().expr->dtype;
+  for (const Operand& operand : *operands) {
+    if (operand.expr->dtype == first) continue;
+    return tokens_.Error(position,
+                         absl::StrCat(name, " of ", DTypeName(first), " and ", DTypeName(operand.expr->dtype),
+                                      "; expected one type ",
+                                      float_operand && int_literal ? "(a float literal has a point: 2.0)"
+                                                                   : "(casts are written: f32(...))"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ExprParser::Settle(Operand* operand, std::optional<DType> wanted) const {
+  if (!operand->untyped) return absl::OkStatus();
+  const ExprNode& literal = *operand->expr;
+  const bool is_float = IsFloat(literal.dtype);
+  const bool takes_wanted = wanted && IsFloat(*wanted) == is_float && *wanted != DType::kBool;
+  const DType dtype = takes_wanted ? *wanted : is_float ? DType::kF32 : DType::kI64;
+  Expr settled = LiteralOfType(dtype, is_float, literal.value.f, literal.value.i);
+  if (settled == nullptr) {
+    return tokens_.Error(operand->position, absl::StrCat("the literal is no value of ", DTypeName(dtype),
+                                                         "; expected one in its range"));
+  }
+  operand->expr = std::move(settled);
+  operand->untyped = false;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ExprParser::Operand> ExprParser::Finish(Expr expr, Position position,
+                                                       const std::vector<Operand>& operands) const {
+  Operand result{std::move(expr), position};
+  for (const Operand& operand : operands) result.depth = std::max(result.depth, operand.depth + 1);
+  if (result.depth <= kMaxExprDepth) return result;
+  return tokens_.Error(position, absl::StrCat("the expression has more than ", kMaxExprDepth,
+                                              " levels; expected stages of their own"));
+}
+
+}  // namespace mycc

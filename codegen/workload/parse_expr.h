@@ -1,0 +1,73 @@
+// Parses and types expressions: the part of the grammar from `expression` down. Thread rule: one owner.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "codegen/expr/expr.h"
+#include "codegen/workload/token_stream.h"
+
+namespace mycc {
+
+// What an expression may name.
+struct ExprScope {
+  std::map<std::string, Buffer> tensors;
+  std::map<std::string, Var> axes;
+};
+
+class ExprParser {
+ public:
+  // REQUIRES: both outlive the parser.
+  ExprParser(TokenStream* tokens, const ExprScope* scope) : tokens_(*tokens), scope_(*scope) {}
+
+  // One expression. A literal that stands alone takes the type `wanted`, if it is of its class.
+  absl::StatusOr<Expr> Parse(std::optional<DType> wanted);
+
+  // Where a read stands in the text: its name, then each of its indices. nullptr for a node that is no read
+  // of this parser's.
+  const std::vector<Position>* PlacesOf(const ExprNode* load) const;
+
+ private:
+  // An expression on its way up. A literal without a written type is `untyped` (and held as f64 or i64) until
+  // an operation or its context settles it: to the type wanted where that is of its class, to f32 or i64
+  // otherwise.
+  struct Operand {
+    Expr expr;
+    Position position;
+    int depth = 1;
+    bool untyped = false;
+  };
+
+  absl::StatusOr<Operand> ParseInfix(int min_level);
+  absl::StatusOr<Operand> ParseUnary();
+  absl::StatusOr<Operand> ParsePrimary();
+  absl::StatusOr<Operand> ParseNamed();
+  absl::StatusOr<Operand> ParseParenthesized();
+  absl::StatusOr<Operand> ParseLiteral(bool negative, std::optional<DType> dtype);
+  absl::StatusOr<Operand> ParseCastOrTypedLiteral(DType dtype);
+  absl::StatusOr<Operand> ParseFunction();
+  absl::StatusOr<Operand> ParseRead();
+  absl::StatusOr<Operand> ParseIndex(const std::string& tensor);
+  absl::StatusOr<std::vector<Operand>> ParseArguments(const std::string& function, size_t count);
+  absl::Status UnknownName(const Token& name) const;
+
+  absl::StatusOr<Operand> Combine(Op op, const std::string& name, Position position,
+                                  std::vector<Operand> operands) const;
+  absl::Status Unify(const std::string& name, Position position, std::vector<Operand>* operands) const;
+  absl::Status Settle(Operand* operand, std::optional<DType> wanted) const;
+  absl::StatusOr<Operand> Finish(Expr expr, Position position, const std::vector<Operand>& operands) const;
+  bool AtLiteral() const;
+
+  TokenStream& tokens_;
+  const ExprScope& scope_;
+  int nesting_ = 0;
+  std::unordered_map<const ExprNode*, std::vector<Position>> places_;
+  // Keeps every read alive, so that no address in places_ is used again.
+  std::vector<Expr> reads_;
+};
+
+}  // namespace mycc

@@ -1,0 +1,12 @@
+// The language's printer: ParseWorkload(PrintWorkload(w)) is w.
+#pragma once
+
+#include <string>
+
+#include "codegen/workload/workload.h"
+
+namespace mycc {
+
+std::string PrintWorkload(const Workload& workload);
+
+}  // namespace mycc

@@ -1,0 +1,83 @@
+#include <algorithm>
+#include <unordered_map>
+
+#include "codegen/workload/reference.h"
+
+namespace mycc {
+namespace {
+
+// SplitMix64: the same numbers on every machine, unlike the standard library's distributions.
+class Random {
+ public:
+  explicit Random(uint64_t seed) : state_(seed) {}
+
+  uint64_t Next() {
+    uint64_t z = state_ += 0x9e3779b97f4a7c15;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return z ^ (z >> 31);
+  }
+  int64_t InRange(int64_t low, int64_t high) {
+    return low + static_cast<int64_t>(Next() % static_cast<uint64_t>(high - low + 1));
+  }
+  double Symmetric() { return static_cast<double>(Next() >> 11) * 0x1p-52 - 1.0; }  // [-1, 1)
+
+ private:
+  uint64_t state_;
+};
+
+struct Range {
+  int64_t low;
+  int64_t high;
+};
+
+Range SmallIntegers(DType dtype) {
+  if (dtype == DType::kBool) return {0, 1};
+  return dtype == DType::kU8 ? Range{0, 15} : Range{-8, 7};
+}
+
+// For each input that indices are read from, the extent of the smallest dimension it indexes.
+std::unordered_map<const BufferNode*, int64_t> IndexedExtents(const Workload& workload) {
+  std::unordered_map<const BufferNode*, int64_t> extents;
+  const auto visit_index = [&](const Expr& index, int64_t extent) {
+    Visit(index, [&](const ExprNode& node) {
+      if (node.op != Op::kLoad) return;
+      const auto [it, inserted] = extents.emplace(node.buffer.get(), extent);
+      if (!inserted) it->second = std::min(it->second, extent);
+    });
+  };
+  for (const Stage& stage : workload.stages) {
+    Visit(stage.value, [&](const ExprNode& node) {
+      if (node.op != Op::kLoad) return;
+      for (size_t d = 0; d < node.args.size(); ++d) visit_index(node.args[d], node.buffer->shape[d]);
+    });
+  }
+  return extents;
+}
+
+}  // namespace
+
+std::vector<NDArray> RandomInputs(const Workload& workload, uint64_t seed) {
+  Random random(seed);
+  const auto extents = IndexedExtents(workload);
+  std::vector<NDArray> inputs;
+  for (const Argument& input : workload.inputs) {
+    const BufferNode& tensor = *input.tensor;
+    Range range = SmallIntegers(tensor.dtype);
+    if (const auto extent = extents.find(&tensor); extent != extents.end()) {
+      range = {0, std::min(std::max<int64_t>(extent->second - 1, 0),
+                           ReduceIdentity(ReduceOp::kMin, tensor.dtype)->value.i)};
+    }
+    NDArray array = NDArray::Zeros(tensor.dtype, tensor.shape);
+    const int64_t count = array.num_elements();
+    for (int64_t i = 0; i < count; ++i) {
+      const Scalar value = IsFloat(tensor.dtype) ? Scalar{RoundFloat(tensor.dtype, random.Symmetric()), 0}
+                                                 : Scalar{0, random.InRange(range.low, range.high)};
+      array.Set(i, value);
+    }
+    inputs.push_back(std::move(array));
+  }
+  return inputs;
+}
+
+}  // namespace mycc

@@ -1,0 +1,141 @@
+#include "codegen/workload/reference.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status.h"
+#include "codegen/workload/accumulator.h"
+#include "codegen/workload/lanes.h"
+
+namespace mycc {
+namespace {
+
+// Everything lives in memory, widened to eight bytes; SampledReference is for more.
+constexpr int64_t kMaxReferenceElements = int64_t{1} << 29;
+
+std::string TypeOf(DType dtype, const std::vector<int64_t>& shape) {
+  return absl::StrCat(DTypeName(dtype), "[", absl::StrJoin(shape, ","), "]");
+}
+
+absl::Status CheckInputs(const Workload& workload, const std::vector<NDArray>& inputs) {
+  if (inputs.size() != workload.inputs.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(workload.name, " got ", inputs.size(), " inputs; expected ", workload.inputs.size()));
+  }
+  int64_t elements = 0;
+  for (const Stage& stage : workload.stages) elements += stage.output->num_elements();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const BufferNode& tensor = *workload.inputs[i].tensor;
+    elements += tensor.num_elements();
+    if (inputs[i].dtype == tensor.dtype && inputs[i].shape == tensor.shape &&
+        static_cast<int64_t>(inputs[i].bytes.size()) == tensor.bytes()) {
+      continue;
+    }
+    return absl::InvalidArgumentError(absl::StrCat("input `", tensor.name, "` of ", workload.name, " is ",
+                                                   TypeOf(inputs[i].dtype, inputs[i].shape), "; expected ",
+                                                   TypeOf(tensor.dtype, tensor.shape)));
+  }
+  if (elements <= kMaxReferenceElements) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat(workload.name, " has ", elements, " elements in all; expected at most ",
+                   kMaxReferenceElements, " (sample single outputs of larger ones)"));
+}
+
+WideTensor Widen(const NDArray& array) {
+  WideTensor wide;
+  const int64_t count = array.num_elements();
+  for (int64_t i = 0; i < count; ++i) {
+    if (IsFloat(array.dtype)) {
+      wide.f.push_back(array.Get(i).f);
+    } else {
+      wide.i.push_back(array.Get(i).i);
+    }
+  }
+  return wide;
+}
+
+NDArray Narrow(const BufferNode& tensor, const WideTensor& wide) {
+  NDArray array = NDArray::Zeros(tensor.dtype, tensor.shape);
+  const int64_t count = array.num_elements();
+  for (int64_t i = 0; i < count; ++i)
+    array.Set(i, IsFloat(tensor.dtype) ? Scalar{wide.f[i], 0} : Scalar{0, wide.i[i]});
+  return array;
+}
+
+absl::Status OutOfBounds(const Stage& stage) {
+  return absl::InternalError(
+      absl::StrCat("stage ", stage.output->name, " reads outside a tensor; expected a validated workload"));
+}
+
+// Appends the stage's elements to `out` in order.
+absl::Status RunStage(const Stage& stage, const WideTensors& tensors, WideTensor* out) {
+  const bool result_is_float = IsFloat(stage.output->dtype), value_is_float = IsFloat(stage.value->dtype);
+  const auto append = [&](Scalar value) {
+    result_is_float ? out->f.push_back(value.f) : out->i.push_back(value.i);
+  };
+  const int64_t elements = stage.output->num_elements();
+  int64_t per_element = 1;
+  for (const Var& axis : stage.reduce_axes) per_element *= axis->extent;
+  if (per_element == 0) {
+    for (int64_t i = 0; i < elements; ++i) append(ReduceIdentity(stage.reduce, stage.value->dtype)->value);
+    return absl::OkStatus();
+  }
+  LaneProgram program(stage);
+  const bool reduces = stage.reduce != ReduceOp::kNone;
+  Accumulator accumulator(reduces ? stage.reduce : ReduceOp::kSum,
+                          reduces ? stage.value->dtype : DType::kF32);
+  int64_t done = 0;  // points of the current element
+  const int64_t points = elements * per_element;
+  for (int64_t first = 0; first < points; first += kLanes) {
+    const int count = static_cast<int>(std::min<int64_t>(kLanes, points - first));
+    if (!program.Run(first, count, tensors)) return OutOfBounds(stage);
+    const double* floats = program.floats();
+    const int64_t* ints = program.ints();
+    for (int lane = 0; lane < count; ++lane) {
+      const Scalar value = value_is_float ? Scalar{floats[lane], 0} : Scalar{0, ints[lane]};
+      if (!reduces) {
+        append(value);
+        continue;
+      }
+      accumulator.Add(value);
+      if (++done < per_element) continue;
+      append(accumulator.Result());
+      accumulator.Restart();
+      done = 0;
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+NDArray NDArray::Zeros(DType dtype, std::vector<int64_t> shape) {
+  NDArray array{dtype, std::move(shape), {}};
+  array.bytes.resize(array.num_elements() * DTypeBytes(dtype));
+  return array;
+}
+
+int64_t NDArray::num_elements() const {
+  int64_t count = 1;
+  for (int64_t extent : shape) count *= extent;
+  return count;
+}
+
+absl::StatusOr<std::vector<NDArray>> RunReference(const Workload& workload,
+                                                  const std::vector<NDArray>& inputs) {
+  MYCC_RETURN_IF_ERROR(CheckInputs(workload, inputs));
+  WideTensors tensors;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    tensors.emplace(workload.inputs[i].tensor.get(), Widen(inputs[i]));
+  for (const Stage& stage : workload.stages) {
+    WideTensor result;
+    MYCC_RETURN_IF_ERROR(RunStage(stage, tensors, &result));
+    tensors.emplace(stage.output.get(), std::move(result));
+  }
+  std::vector<NDArray> outputs;
+  for (const Buffer& output : workload.outputs) outputs.push_back(Narrow(*output, tensors.at(output.get())));
+  return outputs;
+}
+
+}  // namespace mycc

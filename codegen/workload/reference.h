@@ -1,0 +1,47 @@
+// Reference semantics of the language: evaluates a workload element by element, slowly. Reductions run in
+// index order in the accumulator's type.
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "codegen/workload/workload.h"
+
+namespace mycc {
+
+// A dense tensor in storage form.
+struct NDArray {
+  DType dtype;
+  std::vector<int64_t> shape;
+  std::vector<uint8_t> bytes;
+
+  static NDArray Zeros(DType dtype, std::vector<int64_t> shape);
+  int64_t num_elements() const;
+  Scalar Get(int64_t flat) const { return LoadScalar(dtype, bytes.data() + flat * DTypeBytes(dtype)); }
+  void Set(int64_t flat, Scalar value) { StoreScalar(dtype, bytes.data() + flat * DTypeBytes(dtype), value); }
+};
+
+// Inputs in declared order; returns the outputs in declared order.
+absl::StatusOr<std::vector<NDArray>> RunReference(const Workload& workload,
+                                                  const std::vector<NDArray>& inputs);
+
+// One element of one stage, computing producers on demand: spot checks of tensors too large for RunReference.
+class SampledReference {
+ public:
+  SampledReference(const Workload& workload, const std::vector<NDArray>& inputs);
+  ~SampledReference();
+  // Element `flat` (row-major) of output number `output`.
+  Scalar Output(int output, int64_t flat);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// Uniform random inputs in [-1, 1] (floats), small integers, all bool values; indices used to gather are
+// within range. Deterministic by seed.
+std::vector<NDArray> RandomInputs(const Workload& workload, uint64_t seed);
+
+}  // namespace mycc

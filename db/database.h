@@ -1,0 +1,133 @@
+// A connection to one SQLite file, its prepared statements and its transactions. With the rest of db/, the
+// only code that knows SQLite; what a tuning log is, and when a file may be opened as one, is open.h. Thread
+// rule: thread-compatible. Whoever shares a Database locks mutex() around each use, from Prepare to the
+// Query's end.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/mutex.h"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace mycc {
+
+struct Blob {
+  std::string bytes;
+};
+// A parameter of a statement; std::monostate is NULL.
+using SqlValue = std::variant<std::monostate, int64_t, double, std::string, Blob>;
+
+class Database;
+
+// One execution of a prepared statement. Its end gives the statement back to the database, and ends the read
+// it was doing.
+class Query {
+ public:
+  Query(Query&& other) noexcept;
+  Query& operator=(Query&&) = delete;
+  ~Query();
+
+  // Steps: true when there is a row to read, false at the end.
+  absl::StatusOr<bool> Next();
+  // Steps a statement that has no rows.
+  absl::Status Run();
+
+  // Columns count from 0. REQUIRES: Next() returned true.
+  bool IsNull(int column) const;
+  int64_t Int(int column) const;
+  double Real(int column) const;
+  std::string Text(int column) const;  // text or blob, byte for byte
+
+ private:
+  friend class Database;
+  Query(Database* database, std::string sql, sqlite3_stmt* statement)
+      : database_(database), sql_(std::move(sql)), statement_(statement) {}
+
+  Database* database_;
+  std::string sql_;
+  sqlite3_stmt* statement_;
+};
+
+class Database {
+ public:
+  enum class Access {
+    kRead,           // shares locks with a writer
+    kReadImmutable,  // no locks and no side files: for a file that nobody writes
+    kReadWrite,      // the file must exist, empty or not
+  };
+  // Opens without reading. The error names the path and what the system said.
+  static absl::StatusOr<std::unique_ptr<Database>> Open(const std::string& path, Access access);
+  ~Database();
+  Database(const Database&) = delete;
+  Database& operator=(const Database&) = delete;
+
+  const std::string& path() const { return path_; }
+  Mutex* mutex() { return &mutex_; }
+  bool read_only() const { return access_ == Access::kRead || access_ == Access::kReadImmutable; }
+
+  // Runs statements without parameters or results, e.g. a schema.
+  absl::Status Execute(const std::string& sql);
+  // The first column of a statement's only row.
+  absl::StatusOr<int64_t> ReadInt(const std::string& sql, std::vector<SqlValue> values = {});
+  absl::StatusOr<std::string> ReadText(const std::string& sql, std::vector<SqlValue> values = {});
+  // A statement, from the cache or compiled, with its parameters ?1, ?2, ... bound.
+  absl::StatusOr<Query> Prepare(const std::string& sql, std::vector<SqlValue> values = {});
+  // Prepares and runs a statement that has no rows.
+  absl::Status Run(const std::string& sql, std::vector<SqlValue> values = {});
+
+  int64_t last_insert_id() const;
+  int64_t changes() const;  // rows changed by the last statement that changes rows
+
+  // The file's first bytes, read without a lock and before SQLite judges them; shorter when the file is.
+  absl::StatusOr<std::string> ReadHeader(int bytes);
+
+  // How SQLite carries out each statement prepared so far: "STATEMENT: STEP; STEP; ...", for tests and for
+  // whoever tunes queries.
+  absl::StatusOr<std::vector<std::string>> QueryPlans();
+
+  // The status of a failed SQLite call: a canonical code, the path, what was done, and SQLite's words.
+  absl::Status Error(int code, const std::string& what) const;
+
+  // Gives up the connection. REQUIRES: no Query lives.
+  absl::Status Close();
+
+ private:
+  friend class Query;
+  friend class Transaction;
+  Database(std::string path, Access access, sqlite3* connection)
+      : path_(std::move(path)), access_(access), connection_(connection) {}
+
+  const std::string path_;
+  const Access access_;
+  sqlite3* connection_;
+  Mutex mutex_;
+  std::unordered_map<std::string, std::vector<sqlite3_stmt*>> idle_statements_;
+};
+
+// BEGIN IMMEDIATE ... COMMIT; rolls back when it ends without Commit(). Transactions do not nest.
+class Transaction {
+ public:
+  static absl::StatusOr<Transaction> Begin(Database* database);
+  Transaction(Transaction&& other) noexcept : database_(other.database_) { other.database_ = nullptr; }
+  Transaction& operator=(Transaction&&) = delete;
+  ~Transaction();
+
+  // After an OK Commit, what was written survives a crash of the machine.
+  absl::Status Commit();
+
+ private:
+  explicit Transaction(Database* database) : database_(database) {}
+
+  Database* database_;
+};
+
+}  // namespace mycc

@@ -1,0 +1,75 @@
+#include "db/file_lock.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+
+namespace mycc {
+namespace {
+
+absl::Status SystemError(const std::string& path) {
+  const auto code = errno == EACCES || errno == EROFS ? absl::StatusCode::kPermissionDenied
+                    : errno == ENOSPC                 ? absl::StatusCode::kResourceExhausted
+                                                      : absl::StatusCode::kFailedPrecondition;
+  return absl::Status(code, absl::StrCat(path, ": cannot lock the log: ", std::strerror(errno)));
+}
+
+std::string HolderOf(int descriptor) {
+  char text[32];
+  const ssize_t size = pread(descriptor, text, sizeof(text), 0);
+  const std::string pid(text, size > 0 ? static_cast<size_t>(size) : 0);
+  return pid.empty() ? "another process"
+                     : absl::StrCat("process ", std::string(absl::StripAsciiWhitespace(pid)));
+}
+
+// Whether `path` still names the file that `descriptor` holds: its last holder may have removed it between
+// our open and our lock.
+bool IsStillNamed(const std::string& path, int descriptor) {
+  struct stat held, named;
+  return fstat(descriptor, &held) == 0 && stat(path.c_str(), &named) == 0 && held.st_ino == named.st_ino &&
+         held.st_dev == named.st_dev;
+}
+
+}  // namespace
+
+absl::StatusOr<FileLock> FileLock::Acquire(const std::string& log_path) {
+  const std::string path = log_path + "-lock";
+  while (true) {
+    const int descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (descriptor < 0) return SystemError(path);
+    FileLock lock(path, descriptor);
+    if (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+      lock.path_.clear();  // not ours to remove
+      if (errno != EWOULDBLOCK) return SystemError(path);
+      return absl::FailedPreconditionError(absl::StrCat(log_path, ": is served by ", HolderOf(descriptor),
+                                                        "; a log has one server at a time"));
+    }
+    if (!IsStillNamed(path, descriptor)) {
+      lock.path_.clear();
+      continue;
+    }
+    const std::string pid = absl::StrCat(getpid(), "\n");
+    if (ftruncate(descriptor, 0) != 0 || pwrite(descriptor, pid.data(), pid.size(), 0) < 0)
+      return SystemError(path);
+    return lock;
+  }
+}
+
+FileLock::FileLock(FileLock&& other) noexcept
+    : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+FileLock::~FileLock() {
+  if (descriptor_ < 0) return;
+  if (!path_.empty()) unlink(path_.c_str());
+  close(descriptor_);
+}
+
+}  // namespace mycc

@@ -1,0 +1,25 @@
+// The right of one process to serve a log: a lock on "LOG-lock" that ends with the process, however it ends.
+#pragma once
+
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace mycc {
+
+class FileLock {
+ public:
+  // FailedPrecondition when another process holds it; the message names that process.
+  static absl::StatusOr<FileLock> Acquire(const std::string& log_path);
+  FileLock(FileLock&& other) noexcept;
+  FileLock& operator=(FileLock&&) = delete;
+  ~FileLock();  // removes the lock's file
+
+ private:
+  FileLock(std::string path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}
+
+  std::string path_;
+  int descriptor_;
+};
+
+}  // namespace mycc

@@ -1,0 +1,144 @@
+// Jobs and their searches, in the same file as the log: after kill -9 at any point, a server that opens the
+// file again finds every job, the state of its search, each candidate and who holds it, and no trial that was
+// finished is open.
+//
+//   job -> task (a workload on a target) -> generation -> trial -> record
+//
+// A trial is queued, leased (attempt n, by a worker), and at last finished, in the transaction that appends
+// its record, or dropped, with its job. The attempt number fences reports: only the trial's current attempt
+// is heard. How long a lease lasts is the server's business, on its own clock. Thread rule: thread-safe; each
+// call is one transaction, durable when it returns OK.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "db/record_table.h"
+#include "db/schema.h"
+#include "db/tuning_log.h"
+#include "proto/records.pb.h"
+
+namespace mycc {
+
+// `spec` and the states are the server's own bytes.
+struct Job {
+  std::string id;
+  JobState state = JobState::kRunning;
+  std::string owner;
+  std::string spec;
+  std::string scheduler_state;
+  std::string message;  // why it is in this state, for people
+  int64_t created_unix_micros = 0;
+  int64_t updated_unix_micros = 0;
+};
+
+struct Task {
+  std::string job;
+  uint32_t index = 0;
+  KeyText key;
+  std::string spec;
+  std::string search_state;
+  bool done = false;
+  std::string outcome;  // of a task that is done, for people
+};
+
+struct NewTrial {
+  std::string trace;
+  v1::Provenance provenance;  // job, task, generation and index are set by the store
+};
+
+// One generation of a task's candidates, and the states that go with it.
+struct Generation {
+  std::string job;
+  uint32_t task = 0;
+  uint32_t generation = 0;
+  std::vector<NewTrial> trials;  // in candidate order
+  std::string search_state;
+  std::optional<std::string> scheduler_state;  // of the job; kept as it is when absent
+};
+
+struct Trial {
+  std::string name;  // proto/names.h
+  uint32_t task = 0;
+  uint32_t generation = 0;
+  uint32_t index = 0;
+  std::string trace;
+  v1::Provenance provenance;
+  TrialState state = TrialState::kQueued;
+  uint32_t attempt = 0;  // of the last lease; 0 before the first
+  uint32_t lost_attempts = 0;
+  std::string worker;  // of the last lease
+  int64_t leased_unix_micros = 0;
+  int64_t created_unix_micros = 0;
+  int64_t record_id = 0;  // of a finished trial
+  std::optional<v1::MeasureResult> result;
+};
+
+// What a worker reports for an attempt.
+struct FinishedTrial {
+  std::string trial;
+  uint32_t attempt = 0;
+  v1::MeasureResult result;
+};
+
+// An attempt that ended without a word on the candidate.
+struct LostAttempt {
+  std::string trial;
+  uint32_t attempt = 0;
+  std::string worker;
+  v1::MeasureStatus status =
+      v1::MEASURE_STATUS_UNSPECIFIED;  // unspecified: handed back untouched, which is not counted
+  std::string evidence;
+  int64_t ended_unix_micros = 0;
+};
+
+class JobStore {
+ public:
+  // REQUIRES: the log is open for writing and outlives the store.
+  explicit JobStore(TuningLog* log) : log_(log), database_(log->database()) {}
+
+  // A job with its tasks, numbered from 0 in the order given; their `job` and `index` are set. Repeated with
+  // the same id and spec it changes nothing; AlreadyExists with another spec.
+  absl::Status CreateJob(const Job& job, absl::Span<const Task> tasks);
+  absl::StatusOr<Job> GetJob(const std::string& id) const;
+  // The oldest first; all states when none is given.
+  absl::StatusOr<std::vector<Job>> ListJobs(absl::Span<const JobState> states = {}) const;
+  // The states kDone, kCancelled and kFailed end a job: its open trials are dropped.
+  absl::Status SetJobState(const std::string& id, JobState state, const std::string& message);
+  absl::StatusOr<std::vector<Task>> LoadTasks(const std::string& job) const;
+  absl::Status FinishTask(const std::string& job, uint32_t task, const std::string& outcome);
+
+  // Queues a generation. AlreadyExists when the task has that generation.
+  absl::Status AddGeneration(const Generation& generation);
+  // A task's trials in candidate order, from a generation on, with the results of those that are finished.
+  absl::StatusOr<std::vector<Trial>> LoadTrials(const std::string& job, uint32_t task,
+                                                uint32_t from_generation = 0) const;
+  absl::StatusOr<Trial> GetTrial(const std::string& name) const;
+
+  // Leases queued trials to a worker and returns their attempt numbers. FailedPrecondition, and none is
+  // leased, when one is not queued.
+  absl::StatusOr<std::vector<uint32_t>> LeaseTrials(absl::Span<const std::string> names,
+                                                    const std::string& worker);
+  // Records results. Each has its own answer: the record's id (not new when the trial was finished before),
+  // or FailedPrecondition when another attempt has taken this one's place, NotFound, InvalidArgument for a
+  // result that cannot be kept. The outer status is the database's: then nothing was recorded.
+  absl::StatusOr<std::vector<absl::StatusOr<AppendedRecord>>> FinishTrials(
+      absl::Span<const FinishedTrial> reports);
+  // Puts a leased trial back into the queue and returns how many of its attempts were lost so far.
+  // FailedPrecondition when the attempt does not hold the trial.
+  absl::StatusOr<uint32_t> RequeueTrial(const LostAttempt& lost);
+  absl::StatusOr<std::vector<LostAttempt>> LostAttempts(const std::string& trial) const;
+
+ private:
+  absl::StatusOr<AppendedRecord> Finish(const FinishedTrial& report);
+
+  TuningLog* const log_;
+  Database* const database_;
+};
+
+}  // namespace mycc

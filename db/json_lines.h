@@ -1,0 +1,43 @@
+// A log as JSON lines: what one log exports, another imports without loss. Each line is one object; the first
+// says what the file is:
+//
+//   {"mycc_tuning_log":1}                                          the format's version; may appear again, so
+//   that files can be joined
+//   {"record":{"trial":...,"workload":...,"target":...,...}}       keys are the fields of Record in
+//   proto/records.proto
+//   {"pin":{"trial":...,"reason":...,"made_unix_micros":...}}      a pinned trace, by a trial that measured
+//   it; after its record
+//   {"ban":{"trial":...,"reason":...,"made_unix_micros":...}}      a banned one
+//
+// Numbers that JSON lacks are "inf", "-inf" and "nan"; fields at their defaults are left out
+// (message_json.h).
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "db/record_filter.h"
+#include "db/tuning_log.h"
+
+namespace mycc {
+
+struct TransferCounts {
+  int64_t added = 0;
+  int64_t known = 0;      // records that the log held already
+  int64_t overrides = 0;  // pins and bans that took effect
+};
+
+// Writes the records of the filter, each followed by the pin or ban that was given for it. Returns how many
+// records there were.
+absl::StatusOr<int64_t> ExportJsonLines(const TuningLog& log, const RecordFilter& filter, std::ostream& out);
+
+// Adds what the lines hold, all or nothing. InvalidArgument "ORIGIN:LINE: what is wrong; what was expected".
+absl::StatusOr<TransferCounts> ImportJsonLines(std::istream& in, const std::string& origin, TuningLog* log);
+
+// Adds everything another log holds, all or nothing.
+absl::StatusOr<TransferCounts> MergeLog(const TuningLog& from, TuningLog* into);
+
+}  // namespace mycc

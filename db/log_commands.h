@@ -1,0 +1,92 @@
+// `mycc-tune log ...`, without its command line: each command opens the log, does its work, and says on `out`
+// what it did. Errors name the file and what was expected.
+#pragma once
+
+#include <functional>
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "db/log_gc.h"
+#include "db/record_filter.h"
+#include "db/schema.h"
+#include "proto/records.pb.h"
+
+namespace mycc {
+
+struct LogStatsArgs {
+  std::string log;
+  bool json = false;
+};
+absl::Status LogStatsCommand(const LogStatsArgs& args, std::ostream& out);
+
+struct LogListArgs {
+  std::string log;
+  RecordFilter filter;
+  bool json = false;  // JSON lines
+};
+absl::Status LogListCommand(const LogListArgs& args, std::ostream& out);
+
+struct LogShowArgs {
+  std::string log;
+  std::string record;  // an id, or a trial's name
+  bool json = false;
+};
+absl::Status LogShowCommand(const LogShowArgs& args, std::ostream& out);
+
+struct LogExportArgs {
+  std::string log;
+  RecordFilter filter;
+  std::string format = "jsonl";  // or "t4"
+  std::string
+      output;  // a file, written whole or not at all; "-" or empty: `out` gets the data and nothing else
+};
+absl::Status LogExportCommand(const LogExportArgs& args, std::ostream& out);
+
+struct LogImportArgs {
+  std::string log;                  // made if there is none
+  std::vector<std::string> inputs;  // JSON lines
+};
+absl::Status LogImportCommand(const LogImportArgs& args, std::ostream& out);
+
+struct LogMergeArgs {
+  std::string log;                  // made if there is none
+  std::vector<std::string> inputs;  // other logs
+};
+absl::Status LogMergeCommand(const LogMergeArgs& args, std::ostream& out);
+
+// Measures a record's candidate again, on a worker.
+using Remeasure = std::function<absl::StatusOr<v1::MeasureResult>(const v1::Record&)>;
+struct LogVerifyArgs {
+  std::string log;
+  RecordFilter filter;  // which records' keys; empty: all
+};
+// Measures the best record of each key and protocol again and keeps the results, which then speak for their
+// traces: a stale record becomes fresh, a wrong one is no longer offered. FailedPrecondition at the end when
+// some were not confirmed.
+absl::Status LogVerifyCommand(const LogVerifyArgs& args, const Remeasure& remeasure, std::ostream& out);
+
+struct LogOverrideArgs {
+  std::string log;
+  std::string record;  // an id, or a trial's name
+  OverrideKind kind = OverrideKind::kPin;
+  std::string reason;  // must be given, unless `clear`
+  bool clear = false;  // takes the pin or ban back
+};
+absl::Status LogOverrideCommand(const LogOverrideArgs& args, std::ostream& out);
+
+struct LogBackupArgs {
+  std::string log;
+  std::string output;  // a new file
+};
+absl::Status LogBackupCommand(const LogBackupArgs& args, std::ostream& out);
+
+struct LogGcArgs {
+  std::string log;
+  GcPolicy policy;
+};
+absl::Status LogGcCommand(const LogGcArgs& args, std::ostream& out);
+
+}  // namespace mycc

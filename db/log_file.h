@@ -1,0 +1,49 @@
+// When a file may be opened as a tuning log, and how it is left. Files that are not logs, are damaged, or are
+// newer than this build are refused with one line and never modified.
+//
+// While a writer has the log open it is in WAL mode, with LOG-wal and LOG-shm beside it. A clean close turns
+// it back into one self-contained file in rollback mode, which can be read anywhere, also in a directory that
+// cannot be written. Thread rule: thread-compatible.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "db/database.h"
+#include "db/file_lock.h"
+
+namespace mycc {
+
+enum class OpenMode {
+  kRead,    // the log must exist and have this build's version
+  kWrite,   // the log must exist; it is migrated if it is older
+  kCreate,  // as kWrite, but a missing or empty file becomes an empty log
+  kServe,   // as kCreate, and no other process may serve the log meanwhile
+};
+
+class LogFile {
+ public:
+  // Codes: NotFound (missing), InvalidArgument (not a log), DataLoss (damaged), FailedPrecondition (newer
+  // version, older version and read-only, served by another process), PermissionDenied, ResourceExhausted (no
+  // space), Unavailable (busy).
+  static absl::StatusOr<LogFile> Open(const std::string& path, OpenMode mode);
+  LogFile(LogFile&&) = default;
+  LogFile& operator=(LogFile&&) = delete;
+  ~LogFile();
+
+  Database* database() const { return database_.get(); }
+
+  absl::Status Close();
+
+ private:
+  LogFile(std::optional<FileLock> lock, std::unique_ptr<Database> database)
+      : lock_(std::move(lock)), database_(std::move(database)) {}
+
+  std::optional<FileLock> lock_;  // outlives the connection
+  std::unique_ptr<Database> database_;
+};
+
+}  // namespace mycc

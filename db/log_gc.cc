@@ -1,0 +1,78 @@
+#include "db/log_gc.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+
+namespace mycc {
+namespace {
+
+constexpr int64_t kMicrosPerSecond = 1000000;
+
+constexpr char kDeleteJobs[] = "DELETE FROM jobs WHERE state != 1 AND updated < ?1";
+constexpr char kDeleteModels[] = R"sql(
+DELETE FROM models WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE state = 1)
+  AND EXISTS (SELECT 1 FROM models newer WHERE newer.kind = models.kind
+              AND (newer.created, newer.rowid) > (models.created, models.rowid)))sql";
+// Nothing else refers to a record.
+constexpr char kIsFree[] = R"sql(
+  AND NOT EXISTS (SELECT 1 FROM trials WHERE trials.record = records.id)
+  AND NOT EXISTS (SELECT 1 FROM overrides o WHERE o.key = records.key AND o.trace_hash = records.trace_hash))sql";
+// A failure that speaks against a verified time stays as long as the time does: forgetting it would bring the
+// time back to life if a log that holds the time is merged again.
+constexpr char kDeleteFailures[] = R"sql(
+DELETE FROM records WHERE recorded < ?1 AND (status != 1 OR verified = 0 OR superseded = 1)
+  AND NOT (status IN (4, 6) AND EXISTS (SELECT 1 FROM records r WHERE r.key = records.key
+           AND r.trace_hash = records.trace_hash AND r.status = 1)))sql";
+constexpr char kDeleteBeyondBest[] = R"sql(
+DELETE FROM records WHERE id IN (
+  SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY key, protocol, timer_version ORDER BY seconds, id) AS place
+                  FROM records WHERE status = 1 AND verified = 1 AND superseded = 0) WHERE place > ?1))sql";
+constexpr char kDeleteKeys[] = R"sql(
+DELETE FROM keys WHERE NOT EXISTS (SELECT 1 FROM records WHERE records.key = keys.id)
+  AND NOT EXISTS (SELECT 1 FROM tasks WHERE tasks.key = keys.id))sql";
+constexpr char kDeleteWorkloads[] = "DELETE FROM workloads WHERE id NOT IN (SELECT workload FROM keys)";
+constexpr char kDeleteTargets[] = "DELETE FROM targets WHERE id NOT IN (SELECT target FROM keys)";
+
+absl::Status Delete(Database* database, const std::string& sql, std::vector<SqlValue> values,
+                    int64_t* count) {
+  MYCC_RETURN_IF_ERROR(database->Run(sql, std::move(values)));
+  *count += database->changes();
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<GcCounts> CollectGarbage(TuningLog* log, const GcPolicy& policy) {
+  Database* database = log->database();
+  MutexLock lock(database->mutex());
+  GcCounts counts;
+  {
+    MYCC_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database));
+    const auto before = [&](int64_t seconds) { return log->now() - seconds * kMicrosPerSecond; };
+    if (policy.ended_jobs_after_seconds != GcPolicy::kNever) {
+      MYCC_RETURN_IF_ERROR(
+          Delete(database, kDeleteJobs, {before(policy.ended_jobs_after_seconds)}, &counts.jobs));
+    }
+    MYCC_RETURN_IF_ERROR(Delete(database, kDeleteModels, {}, &counts.models));
+    if (policy.keep_best > 0) {
+      MYCC_RETURN_IF_ERROR(
+          Delete(database, std::string(kDeleteBeyondBest) + kIsFree, {policy.keep_best}, &counts.records));
+    }
+    if (policy.failures_after_seconds != GcPolicy::kNever) {
+      MYCC_RETURN_IF_ERROR(Delete(database, std::string(kDeleteFailures) + kIsFree,
+                                  {before(policy.failures_after_seconds)}, &counts.records));
+    }
+    MYCC_RETURN_IF_ERROR(Delete(database, kDeleteKeys, {}, &counts.keys));
+    MYCC_RETURN_IF_ERROR(database->Run(kDeleteWorkloads));
+    MYCC_RETURN_IF_ERROR(database->Run(kDeleteTargets));
+    if (policy.dry_run) return counts;  // rolls back
+    MYCC_RETURN_IF_ERROR(transaction.Commit());
+  }
+  database->Run("VACUUM").IgnoreError();  // needs the log for itself and space for a copy; next time, then
+  return counts;
+}
+
+}  // namespace mycc

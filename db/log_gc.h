@@ -1,0 +1,34 @@
+// What may be forgotten: a log is kept for good, but a person may say that some of it is not worth its space.
+#pragma once
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "db/tuning_log.h"
+
+namespace mycc {
+
+// Records that are pinned, banned or part of a job that is kept always stay.
+struct GcPolicy {
+  static constexpr int64_t kNever = -1;
+  // Jobs that ended this long ago lose their search state and trials; their records stay.
+  int64_t ended_jobs_after_seconds = 30 * 86400;
+  // Failures, and results that newer ones have superseded, recorded this long ago.
+  int64_t failures_after_seconds = kNever;
+  // Verified records beyond the first so many of each key, protocol and timer version; 0 keeps all.
+  int64_t keep_best = 0;
+  bool dry_run = false;  // only counts
+};
+
+struct GcCounts {
+  int64_t jobs = 0;
+  int64_t records = 0;
+  int64_t models = 0;  // all but the newest of each kind, while no job runs
+  int64_t keys = 0;    // without records and tasks
+};
+
+// Forgets, in one transaction, and gives the space back to the file system where no other process has the log
+// open.
+absl::StatusOr<GcCounts> CollectGarbage(TuningLog* log, const GcPolicy& policy);
+
+}  // namespace mycc

@@ -1,0 +1,88 @@
+#include "db/log_stats.h"
+
+#include <utility>
+
+#include "base/status.h"
+#include "db/schema.h"
+
+namespace mycc {
+namespace {
+
+// One row for each key, counted and ranked by indexes.
+constexpr char kKeys[] = R"sql(
+SELECT w.name, w.hash, t.text,
+  (SELECT count(*) FROM records WHERE key = k.id),
+  (SELECT count(*) FROM records WHERE key = k.id AND protocol IN (1, 2) AND status = 1 AND verified = 1 AND superseded = 0),
+  (SELECT seconds FROM records r WHERE key = k.id AND protocol = 1 AND status = 1 AND verified = 1 AND superseded = 0
+     AND NOT EXISTS (SELECT 1 FROM overrides o WHERE o.key = k.id AND o.trace_hash = r.trace_hash AND o.kind = 2)
+   ORDER BY timer_version DESC, seconds LIMIT 1),
+  (SELECT seconds FROM records r WHERE key = k.id AND protocol = 2 AND status = 1 AND verified = 1 AND superseded = 0
+     AND NOT EXISTS (SELECT 1 FROM overrides o WHERE o.key = k.id AND o.trace_hash = r.trace_hash AND o.kind = 2)
+   ORDER BY timer_version DESC, seconds LIMIT 1),
+  (SELECT count(*) FROM overrides WHERE key = k.id AND kind = 1),
+  (SELECT count(*) FROM overrides WHERE key = k.id AND kind = 2)
+FROM keys k JOIN workloads w ON w.id = k.workload JOIN targets t ON t.id = k.target ORDER BY k.id)sql";
+
+absl::Status ReadCounts(Database* database, LogStats* stats) {
+  const std::pair<const char*, int64_t*> counts[] = {
+      {"SELECT count(*) FROM workloads", &stats->workloads},
+      {"SELECT count(*) FROM targets", &stats->targets},
+      {"SELECT count(*) FROM overrides WHERE kind = 1", &stats->pins},
+      {"SELECT count(*) FROM overrides WHERE kind = 2", &stats->bans},
+      {"SELECT count(*) FROM jobs", &stats->jobs},
+      {"SELECT count(*) FROM models", &stats->models},
+      {"SELECT count(*) FROM trials WHERE state IN (1, 2)", &stats->open_trials},
+      {"SELECT coalesce((SELECT recorded FROM records ORDER BY id LIMIT 1), 0)", &stats->oldest_unix_micros},
+      {"SELECT coalesce((SELECT recorded FROM records ORDER BY id DESC LIMIT 1), 0)",
+       &stats->newest_unix_micros},
+  };
+  for (const auto& [sql, count] : counts) {
+    MYCC_ASSIGN_OR_RETURN(*count, database->ReadInt(sql));
+  }
+  MYCC_ASSIGN_OR_RETURN(const int64_t pages, database->ReadInt("PRAGMA page_count"));
+  MYCC_ASSIGN_OR_RETURN(const int64_t page_bytes, database->ReadInt("PRAGMA page_size"));
+  stats->file_bytes = pages * page_bytes;
+  MYCC_ASSIGN_OR_RETURN(stats->version, ReadVersion(database));
+  return absl::OkStatus();
+}
+
+absl::Status ReadStatuses(Database* database, LogStats* stats) {
+  MYCC_ASSIGN_OR_RETURN(Query row, database->Prepare("SELECT status, count(*) FROM records GROUP BY status"));
+  while (true) {
+    MYCC_ASSIGN_OR_RETURN(const bool found, row.Next());
+    if (!found) return absl::OkStatus();
+    stats->by_status[static_cast<int>(row.Int(0))] = row.Int(1);
+    stats->records += row.Int(1);
+  }
+}
+
+absl::Status ReadKeys(Database* database, LogStats* stats) {
+  MYCC_ASSIGN_OR_RETURN(Query row, database->Prepare(kKeys));
+  while (true) {
+    MYCC_ASSIGN_OR_RETURN(const bool found, row.Next());
+    if (!found) return absl::OkStatus();
+    KeyStats key;
+    key.workload_name = row.Text(0);
+    key.key = {row.Text(1), row.Text(2)};
+    key.records = row.Int(3);
+    key.verified_ok = row.Int(4);
+    key.best_warm_seconds = row.Real(5);
+    key.best_cold_seconds = row.Real(6);
+    key.pinned = row.Int(7) != 0;
+    key.banned = row.Int(8);
+    stats->keys.push_back(std::move(key));
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<LogStats> ReadLogStats(const TuningLog& log) {
+  MutexLock lock(log.database()->mutex());
+  LogStats stats;
+  MYCC_RETURN_IF_ERROR(ReadCounts(log.database(), &stats));
+  MYCC_RETURN_IF_ERROR(ReadStatuses(log.database(), &stats));
+  MYCC_RETURN_IF_ERROR(ReadKeys(log.database(), &stats));
+  return stats;
+}
+
+}  // namespace mycc

@@ -1,0 +1,53 @@
+#include "db/model_store.h"
+
+#include "absl/strings/str_cat.h"
+#include "base/sha256.h"
+#include "base/status.h"
+
+namespace mycc {
+
+absl::StatusOr<std::string> ModelStore::Save(const std::string& kind, const std::string& info,
+                                             const std::string& bytes) {
+  const std::string id = Sha256Hex(bytes);
+  MutexLock lock(database_->mutex());
+  MYCC_RETURN_IF_ERROR(
+      database_->Run("INSERT INTO models (id, kind, info, created, bytes) VALUES (?1, ?2, ?3, ?4, ?5) ON "
+                     "CONFLICT DO NOTHING",
+                     {id, kind, info, log_->now(), Blob{bytes}}));
+  return id;
+}
+
+absl::StatusOr<StoredModel> ModelStore::LoadWhere(const std::string& where, const std::string& value) const {
+  MutexLock lock(database_->mutex());
+  MYCC_ASSIGN_OR_RETURN(
+      Query row, database_->Prepare("SELECT id, kind, info, created, bytes FROM models " + where, {value}));
+  MYCC_ASSIGN_OR_RETURN(const bool found, row.Next());
+  if (!found) return absl::NotFoundError(absl::StrCat("no model ", value));
+  StoredModel model{row.Text(0), row.Text(1), row.Text(2), row.Int(3), row.Text(4)};
+  if (Sha256Hex(model.bytes) == model.id) return model;
+  return absl::DataLossError(
+      absl::StrCat(database_->path(), ": model ", model.id, " is damaged; restore the log from a backup"));
+}
+
+absl::StatusOr<StoredModel> ModelStore::Load(const std::string& id) const {
+  return LoadWhere("WHERE id = ?1", id);
+}
+
+absl::StatusOr<StoredModel> ModelStore::LoadNewest(const std::string& kind) const {
+  return LoadWhere("WHERE kind = ?1 ORDER BY created DESC, rowid DESC LIMIT 1", kind);
+}
+
+absl::StatusOr<std::vector<StoredModel>> ModelStore::List() const {
+  MutexLock lock(database_->mutex());
+  MYCC_ASSIGN_OR_RETURN(
+      Query row,
+      database_->Prepare("SELECT id, kind, info, created FROM models ORDER BY created DESC, rowid DESC"));
+  std::vector<StoredModel> models;
+  while (true) {
+    MYCC_ASSIGN_OR_RETURN(const bool found, row.Next());
+    if (!found) return models;
+    models.push_back({row.Text(0), row.Text(1), row.Text(2), row.Int(3), ""});
+  }
+}
+
+}  // namespace mycc

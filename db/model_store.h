@@ -1,0 +1,45 @@
+// Learned cost models, kept in the log's file so that a new task starts from what all earlier ones taught. A
+// model's id is the hash of its bytes: a job that names it scores with exactly that model for as long as it
+// runs. Thread rule: thread-safe; each call is one transaction.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "db/tuning_log.h"
+
+namespace mycc {
+
+struct StoredModel {
+  std::string id;
+  std::string kind;  // what it predicts, for what sort of target; the tuner's word
+  std::string info;  // how it was trained, for people
+  int64_t created_unix_micros = 0;
+  std::string bytes;
+};
+
+class ModelStore {
+ public:
+  // REQUIRES: the log outlives the store.
+  explicit ModelStore(TuningLog* log) : log_(log), database_(log->database()) {}
+
+  // Returns the model's id. A model that is known already keeps its info.
+  absl::StatusOr<std::string> Save(const std::string& kind, const std::string& info,
+                                   const std::string& bytes);
+  // NotFound when there is none.
+  absl::StatusOr<StoredModel> Load(const std::string& id) const;
+  absl::StatusOr<StoredModel> LoadNewest(const std::string& kind) const;
+  // Without their bytes, the newest first.
+  absl::StatusOr<std::vector<StoredModel>> List() const;
+
+ private:
+  absl::StatusOr<StoredModel> LoadWhere(const std::string& where, const std::string& value) const;
+
+  TuningLog* const log_;
+  Database* const database_;
+};
+
+}  // namespace mycc

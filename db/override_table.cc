@@ -1,0 +1,51 @@
+#include "db/override_table.h"
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+
+namespace mycc {
+
+absl::Status SetOverride(Database* database, int64_t record_id, const Override& override_by) {
+  absl::StatusOr<int64_t> verified_ok =
+      database->ReadInt("SELECT status = 1 AND verified = 1 FROM records WHERE id = ?1", {record_id});
+  if (absl::IsNotFound(verified_ok.status())) {
+    return absl::NotFoundError(absl::StrCat(database->path(), ": no record ", record_id));
+  }
+  MYCC_RETURN_IF_ERROR(verified_ok.status());
+  if (override_by.kind == OverrideKind::kPin) {
+    if (*verified_ok == 0) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(database->path(), ": record ", record_id,
+                       " is not a verified ok result; only those can be pinned"));
+    }
+    MYCC_RETURN_IF_ERROR(database->Run(
+        "DELETE FROM overrides WHERE kind = 1 AND key = (SELECT key FROM records WHERE id = ?1)",
+        {record_id}));
+  }
+  return database->Run(
+      "INSERT OR REPLACE INTO overrides (key, trace_hash, record, kind, reason, made)"
+      " SELECT key, trace_hash, id, ?2, ?3, ?4 FROM records WHERE id = ?1",
+      {record_id, static_cast<int64_t>(override_by.kind), override_by.reason, override_by.made_unix_micros});
+}
+
+absl::StatusOr<bool> MergeOverride(Database* database, int64_t record_id, const Override& override_by) {
+  MYCC_ASSIGN_OR_RETURN(
+      const int64_t newest,
+      database->ReadInt("SELECT coalesce(max(o.made), -1) FROM records r JOIN overrides o ON o.key = r.key"
+                        " WHERE r.id = ?1 AND (o.trace_hash = r.trace_hash OR (o.kind = 1 AND ?2 = 1))",
+                        {record_id, static_cast<int64_t>(override_by.kind)}));
+  if (newest >= override_by.made_unix_micros) return false;
+  MYCC_RETURN_IF_ERROR(SetOverride(database, record_id, override_by));
+  return true;
+}
+
+absl::Status ClearOverride(Database* database, int64_t record_id) {
+  MYCC_RETURN_IF_ERROR(database->Run(
+      "DELETE FROM overrides WHERE (key, trace_hash) = (SELECT key, trace_hash FROM records WHERE id = ?1)",
+      {record_id}));
+  if (database->changes() > 0) return absl::OkStatus();
+  return absl::NotFoundError(
+      absl::StrCat(database->path(), ": record ", record_id, " is neither pinned nor banned"));
+}
+
+}  // namespace mycc

@@ -1,0 +1,27 @@
+// Pins and bans: a person's word on a trace of a key. For the classes of db/ that own a transaction; others
+// use tuning_log.h. Thread rule: thread-compatible; the caller holds the database's mutex.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "db/database.h"
+#include "db/record_table.h"
+
+namespace mycc {
+
+// Sets the word on a record's trace. It takes the place of an earlier word on that trace, and a pin that of
+// the key's earlier pin. NotFound, and FailedPrecondition for a pin of anything but a verified OK record.
+// REQUIRES: a transaction.
+absl::Status SetOverride(Database* database, int64_t record_id, const Override& override_by);
+
+// The same, but only where it is newer than every word whose place it would take; false where it is not.
+// Whatever the order in which logs are merged, the newest words stand. REQUIRES: a transaction.
+absl::StatusOr<bool> MergeOverride(Database* database, int64_t record_id, const Override& override_by);
+
+// NotFound when there is no word on that record's trace.
+absl::Status ClearOverride(Database* database, int64_t record_id);
+
+}  // namespace mycc

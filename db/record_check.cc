@@ -1,0 +1,83 @@
+#include "db/record_check.h"
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "proto/utf8.h"
+
+namespace mycc {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::Reflection;
+
+absl::Status Bad(const std::string& field, const std::string& what) {
+  return absl::InvalidArgumentError(absl::StrCat("record field ", field, " ", what));
+}
+
+// Every text of a message, however deep: one that is not UTF-8 could be stored and never be read again.
+absl::Status CheckTexts(const Message& message, const std::string& prefix) {
+  const Reflection& reflection = *message.GetReflection();
+  std::vector<const FieldDescriptor*> fields;
+  reflection.ListFields(message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    if (field->is_repeated()) continue;  // records hold repeated numbers only
+    const std::string name = prefix + field->name();
+    if (field->cpp_type() == FieldDescriptor::CPPTYPE_STRING) {
+      if (!IsUtf8(reflection.GetString(message, field))) return Bad(name, "is not UTF-8 text");
+    } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+      MYCC_RETURN_IF_ERROR(CheckTexts(reflection.GetMessage(message, field), name + "."));
+    }
+  }
+  return absl::OkStatus();
+}
+
+bool IsTime(double seconds) { return std::isfinite(seconds) && seconds > 0; }
+
+absl::Status CheckTiming(const v1::Timing& timing) {
+  if (timing.protocol() != v1::TIMING_PROTOCOL_WARM && timing.protocol() != v1::TIMING_PROTOCOL_COLD) {
+    return Bad("result.timing.protocol", "is not set; expected warm or cold");
+  }
+  if (!IsTime(timing.seconds())) {
+    return Bad("result.timing.seconds",
+               absl::StrCat("is ", timing.seconds(), "; expected a positive number"));
+  }
+  for (double sample : timing.samples_seconds()) {
+    if (!IsTime(sample)) {
+      return Bad("result.timing.samples_seconds",
+                 absl::StrCat("holds ", sample, "; expected positive numbers"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckRecord(const v1::Record& record) {
+  struct Required {
+    const char* name;
+    const std::string& value;
+  };
+  for (const Required& field :
+       {Required{"trial", record.trial()}, Required{"workload", record.workload()},
+        Required{"workload_hash", record.workload_hash()},
+        Required{"shape_erased_hash", record.shape_erased_hash()}, Required{"target", record.target()}}) {
+    if (field.value.empty()) return Bad(field.name, "is empty");
+  }
+  MYCC_RETURN_IF_ERROR(CheckTexts(record, ""));
+  const v1::MeasureStatus status = record.result().status();
+  if (status == v1::MEASURE_STATUS_UNSPECIFIED || !v1::MeasureStatus_IsValid(status)) {
+    return Bad("result.status", absl::StrCat("is ", static_cast<int>(status), "; expected a known status"));
+  }
+  return status == v1::MEASURE_STATUS_OK ? CheckTiming(record.result().timing()) : absl::OkStatus();
+}
+
+bool IsVerifiedOk(const v1::Record& record) {
+  return record.result().status() == v1::MEASURE_STATUS_OK && record.result().verification().passed();
+}
+
+}  // namespace mycc

@@ -1,0 +1,16 @@
+// What makes a record fit to be kept. A pure function.
+#pragma once
+
+#include "absl/status/status.h"
+#include "proto/records.pb.h"
+
+namespace mycc {
+
+// InvalidArgument naming the field, what is wrong with it and what was expected. Checked are the key, the
+// trace, the status, the times of an OK result, and that every text is UTF-8.
+absl::Status CheckRecord(const v1::Record& record);
+
+// True for what can be best: OK, and verified against the reference.
+bool IsVerifiedOk(const v1::Record& record);
+
+}  // namespace mycc

@@ -1,0 +1,181 @@
+#include "db/record_table.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/sha256.h"
+#include "base/status.h"
+#include "db/record_check.h"
+
+namespace mycc {
+namespace {
+
+// Rows that are verified OK (status 1), wrong (6) or crashed (4) speak for their trace. The sign + keeps a
+// condition from the choice of an index: records_by_trace finds the few records of one trace.
+constexpr char kHasNewerWord[] = R"sql(
+SELECT EXISTS (SELECT 1 FROM records
+  WHERE key = ?1 AND trace_hash = ?2 AND (finished, trial) > (?3, ?4)
+    AND (+status IN (4, 6) OR (+status = 1 AND verified = 1 AND protocol = ?5 AND timer_version = ?6))))sql";
+constexpr char kSupersedeByOk[] = R"sql(
+UPDATE records SET superseded = 1
+WHERE key = ?1 AND trace_hash = ?2 AND (finished, trial) < (?3, ?4)
+  AND +status = 1 AND verified = 1 AND protocol = ?5 AND timer_version = ?6)sql";
+constexpr char kSupersedeByFailure[] = R"sql(
+UPDATE records SET superseded = 1
+WHERE key = ?1 AND trace_hash = ?2 AND (finished, trial) < (?3, ?4) AND +status = 1 AND verified = 1)sql";
+
+constexpr char kInsert[] = R"sql(
+INSERT INTO records (trial, key, trace, trace_hash, status, verified, superseded, protocol, timer_version, seconds, finished,
+                     recorded, job, worker, detail)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15))sql";
+
+bool IsWordAgainst(v1::MeasureStatus status) {
+  return status == v1::MEASURE_STATUS_WRONG_RESULT || status == v1::MEASURE_STATUS_RUN_ERROR;
+}
+
+absl::StatusOr<int64_t> EnsureWorkload(Database* database, const KeyText& key) {
+  MYCC_ASSIGN_OR_RETURN(Query found,
+                        database->Prepare("SELECT id, text, shape_erased_hash FROM workloads WHERE hash = ?1",
+                                          {key.workload_hash}));
+  MYCC_ASSIGN_OR_RETURN(const bool exists, found.Next());
+  if (exists) {
+    if (found.Text(1) == key.workload && found.Text(2) == key.shape_erased_hash) return found.Int(0);
+    return absl::FailedPreconditionError(absl::StrCat(database->path(), ": workload hash ", key.workload_hash,
+                                                      " already stands for another workload in this log"));
+  }
+  MYCC_RETURN_IF_ERROR(
+      database->Run("INSERT INTO workloads (hash, shape_erased_hash, name, text) VALUES (?1, ?2, ?3, ?4)",
+                    {key.workload_hash, key.shape_erased_hash, key.workload_name, key.workload}));
+  return database->last_insert_id();
+}
+
+absl::StatusOr<int64_t> EnsureTarget(Database* database, const std::string& text) {
+  MYCC_RETURN_IF_ERROR(
+      database->Run("INSERT INTO targets (text) VALUES (?1) ON CONFLICT DO NOTHING", {text}));
+  return database->ReadInt("SELECT id FROM targets WHERE text = ?1", {text});
+}
+
+KeyText KeyOf(const v1::Record& record) {
+  return {record.workload(), record.workload_hash(), record.shape_erased_hash(), record.workload_name(),
+          record.target()};
+}
+
+// Where the new record stands among the others of its trace; true when a newer one has superseded it already.
+absl::StatusOr<bool> Supersede(Database* database, const v1::Record& record,
+                               const std::vector<SqlValue>& place) {
+  if (IsWordAgainst(record.result().status())) {
+    MYCC_RETURN_IF_ERROR(database->Run(kSupersedeByFailure, {place.begin(), place.begin() + 4}));
+    return false;
+  }
+  if (!IsVerifiedOk(record)) return false;
+  MYCC_RETURN_IF_ERROR(database->Run(kSupersedeByOk, place));
+  MYCC_ASSIGN_OR_RETURN(const int64_t superseded, database->ReadInt(kHasNewerWord, place));
+  return superseded != 0;
+}
+
+// The message that `detail` holds: what no column or other table holds.
+std::string DetailOf(const v1::Record& record, int64_t recorded) {
+  v1::Record detail = record;
+  detail.clear_trial();
+  detail.clear_workload();
+  detail.clear_workload_hash();
+  detail.clear_shape_erased_hash();
+  detail.clear_target();
+  detail.clear_trace();
+  detail.set_recorded_unix_micros(recorded);
+  return detail.SerializeAsString();
+}
+
+}  // namespace
+
+absl::StatusOr<int64_t> EnsureKey(Database* database, const KeyText& key) {
+  MYCC_ASSIGN_OR_RETURN(const int64_t workload, EnsureWorkload(database, key));
+  MYCC_ASSIGN_OR_RETURN(const int64_t target, EnsureTarget(database, key.target));
+  MYCC_RETURN_IF_ERROR(database->Run(
+      "INSERT INTO keys (workload, target) VALUES (?1, ?2) ON CONFLICT DO NOTHING", {workload, target}));
+  return database->ReadInt("SELECT id FROM keys WHERE workload = ?1 AND target = ?2", {workload, target});
+}
+
+absl::StatusOr<int64_t> FindKey(Database* database, const std::string& workload_hash,
+                                const std::string& target) {
+  return database->ReadInt(
+      "SELECT k.id FROM workloads w JOIN keys k ON k.workload = w.id JOIN targets t ON t.id = k.target "
+      "WHERE w.hash = ?1 AND t.text = ?2",
+      {workload_hash, target});
+}
+
+absl::StatusOr<AppendedRecord> InsertRecord(Database* database, const v1::Record& record,
+                                            int64_t now_unix_micros) {
+  MYCC_RETURN_IF_ERROR(CheckRecord(record));
+  absl::StatusOr<int64_t> known =
+      database->ReadInt("SELECT id FROM records WHERE trial = ?1", {record.trial()});
+  if (known.ok()) return AppendedRecord{*known, false};
+  if (!absl::IsNotFound(known.status())) return known.status();
+
+  MYCC_ASSIGN_OR_RETURN(const int64_t key, EnsureKey(database, KeyOf(record)));
+  const v1::MeasureResult& result = record.result();
+  const int64_t recorded =
+      record.recorded_unix_micros() != 0 ? record.recorded_unix_micros() : now_unix_micros;
+  const int64_t finished = result.finished_unix_micros() != 0 ? result.finished_unix_micros() : recorded;
+  const std::string trace_hash = Sha256Hex(record.trace());
+  const int64_t protocol = result.timing().protocol();
+  const int64_t timer_version = result.timing().timer_version();
+  MYCC_ASSIGN_OR_RETURN(
+      const bool superseded,
+      Supersede(database, record, {key, trace_hash, finished, record.trial(), protocol, timer_version}));
+  const bool ok = result.status() == v1::MEASURE_STATUS_OK;
+  MYCC_RETURN_IF_ERROR(database->Run(
+      kInsert, {record.trial(), key, record.trace(), trace_hash, int64_t{result.status()},
+                int64_t{result.verification().passed()}, int64_t{superseded}, protocol, timer_version,
+                ok ? SqlValue(result.timing().seconds()) : SqlValue(), finished, recorded,
+                record.provenance().job(), result.device().worker(), Blob{DetailOf(record, recorded)}}));
+  return AppendedRecord{database->last_insert_id(), true};
+}
+
+const std::string& SelectRecords() {
+  static const std::string& select = *new std::string(
+      "SELECT r.id, r.trial, w.text, w.hash, w.shape_erased_hash, t.text, r.trace, r.trace_hash, "
+      "r.superseded, r.detail,"
+      " o.kind, o.reason, o.made, o.record "
+      "FROM records r JOIN keys k ON k.id = r.key JOIN workloads w ON w.id = k.workload JOIN targets t ON "
+      "t.id = k.target"
+      " LEFT JOIN overrides o ON o.key = r.key AND o.trace_hash = r.trace_hash ");
+  return select;
+}
+
+absl::StatusOr<StoredRecord> ReadRecord(const Database& database, const Query& row) {
+  StoredRecord stored;
+  stored.id = row.Int(0);
+  v1::Record& record = stored.record;
+  // The trace's hash guards what will become code against damage that SQLite cannot see.
+  if (!record.ParseFromString(row.Text(9)) || Sha256Hex(row.Text(6)) != row.Text(7)) {
+    return absl::DataLossError(
+        absl::StrCat(database.path(), ": record ", stored.id, " is damaged; restore the log from a backup"));
+  }
+  record.set_trial(row.Text(1));
+  record.set_workload(row.Text(2));
+  record.set_workload_hash(row.Text(3));
+  record.set_shape_erased_hash(row.Text(4));
+  record.set_target(row.Text(5));
+  record.set_trace(row.Text(6));
+  stored.superseded = row.Int(8) != 0;
+  if (!row.IsNull(10)) {
+    stored.override_by =
+        Override{static_cast<OverrideKind>(row.Int(10)), row.Text(11), row.Int(12), row.Int(13)};
+  }
+  return stored;
+}
+
+absl::StatusOr<std::vector<StoredRecord>> ReadRecords(Database* database, const std::string& sql,
+                                                      std::vector<SqlValue> values) {
+  MYCC_ASSIGN_OR_RETURN(Query query, database->Prepare(sql, std::move(values)));
+  std::vector<StoredRecord> records;
+  while (true) {
+    MYCC_ASSIGN_OR_RETURN(const bool row, query.Next());
+    if (!row) return records;
+    MYCC_ASSIGN_OR_RETURN(StoredRecord record, ReadRecord(*database, query));
+    records.push_back(std::move(record));
+  }
+}
+
+}  // namespace mycc

@@ -1,0 +1,174 @@
+#include "db/schema.h"
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+
+namespace mycc {
+namespace {
+
+// The log. A record's columns are what queries filter and rank by; `detail` is the Record message without
+// workload, target and trace. Times are micros since 1970. A record is superseded when a newer result of the
+// same trace speaks for it (record_table.h).
+constexpr char kLog[] = R"sql(
+CREATE TABLE workloads (
+  id INTEGER PRIMARY KEY,
+  hash TEXT NOT NULL UNIQUE,
+  shape_erased_hash TEXT NOT NULL,
+  name TEXT NOT NULL,
+  text TEXT NOT NULL
+);
+CREATE INDEX workloads_by_shape_erased_hash ON workloads (shape_erased_hash);
+
+CREATE TABLE targets (
+  id INTEGER PRIMARY KEY,
+  text TEXT NOT NULL UNIQUE
+);
+
+CREATE TABLE keys (
+  id INTEGER PRIMARY KEY,
+  workload INTEGER NOT NULL REFERENCES workloads,
+  target INTEGER NOT NULL REFERENCES targets,
+  UNIQUE (workload, target)
+);
+
+CREATE TABLE records (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  trial TEXT NOT NULL UNIQUE,
+  key INTEGER NOT NULL REFERENCES keys,
+  trace TEXT NOT NULL,
+  trace_hash TEXT NOT NULL,
+  status INTEGER NOT NULL,
+  verified INTEGER NOT NULL,
+  superseded INTEGER NOT NULL,
+  protocol INTEGER NOT NULL,
+  timer_version INTEGER NOT NULL,
+  seconds REAL,
+  finished INTEGER NOT NULL,
+  recorded INTEGER NOT NULL,
+  job TEXT NOT NULL,
+  worker TEXT NOT NULL,
+  detail BLOB NOT NULL,
+  CHECK ((status = 1) = (seconds IS NOT NULL)),
+  CHECK (seconds > 0)
+);
+CREATE INDEX records_by_rank ON records (key, protocol, timer_version DESC, seconds, id)
+  WHERE status = 1 AND verified = 1 AND superseded = 0;
+CREATE INDEX records_by_trace ON records (key, trace_hash);
+CREATE INDEX records_by_status ON records (key, status);
+CREATE INDEX records_by_job ON records (job);
+
+CREATE TABLE overrides (
+  key INTEGER NOT NULL REFERENCES keys,
+  trace_hash TEXT NOT NULL,
+  record INTEGER NOT NULL REFERENCES records,
+  kind INTEGER NOT NULL CHECK (kind IN (1, 2)),
+  reason TEXT NOT NULL,
+  made INTEGER NOT NULL,
+  PRIMARY KEY (key, trace_hash)
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX overrides_one_pin ON overrides (key) WHERE kind = 1;
+CREATE INDEX overrides_by_record ON overrides (record);
+)sql";
+
+// Jobs, so that a server that dies continues the same search: the search's state, its candidates and who
+// holds them, its models.
+constexpr char kJobs[] = R"sql(
+CREATE TABLE jobs (
+  id TEXT PRIMARY KEY,
+  state INTEGER NOT NULL,
+  owner TEXT NOT NULL,
+  spec BLOB NOT NULL,
+  scheduler_state BLOB NOT NULL,
+  message TEXT NOT NULL,
+  created INTEGER NOT NULL,
+  updated INTEGER NOT NULL
+);
+CREATE INDEX jobs_by_state ON jobs (state, created);
+
+CREATE TABLE tasks (
+  id INTEGER PRIMARY KEY,
+  job TEXT NOT NULL REFERENCES jobs ON DELETE CASCADE,
+  task INTEGER NOT NULL,
+  key INTEGER NOT NULL REFERENCES keys,
+  name TEXT NOT NULL,
+  spec BLOB NOT NULL,
+  search_state BLOB NOT NULL,
+  done INTEGER NOT NULL,
+  outcome TEXT NOT NULL,
+  UNIQUE (job, task)
+);
+
+CREATE TABLE trials (
+  id INTEGER PRIMARY KEY,
+  task INTEGER NOT NULL REFERENCES tasks ON DELETE CASCADE,
+  generation INTEGER NOT NULL,
+  position INTEGER NOT NULL,
+  trace TEXT NOT NULL,
+  provenance BLOB NOT NULL,
+  state INTEGER NOT NULL,
+  attempt INTEGER NOT NULL,
+  lost INTEGER NOT NULL,
+  worker TEXT NOT NULL,
+  leased INTEGER NOT NULL,
+  created INTEGER NOT NULL,
+  record INTEGER REFERENCES records,
+  UNIQUE (task, generation, position)
+);
+CREATE INDEX trials_open ON trials (state, id) WHERE state IN (1, 2);
+CREATE INDEX trials_by_record ON trials (record);
+
+CREATE TABLE lost_attempts (
+  trial INTEGER NOT NULL REFERENCES trials ON DELETE CASCADE,
+  attempt INTEGER NOT NULL,
+  worker TEXT NOT NULL,
+  status INTEGER NOT NULL,
+  evidence TEXT NOT NULL,
+  ended INTEGER NOT NULL,
+  PRIMARY KEY (trial, attempt)
+) WITHOUT ROWID;
+
+CREATE TABLE models (
+  id TEXT PRIMARY KEY,
+  kind TEXT NOT NULL,
+  info TEXT NOT NULL,
+  created INTEGER NOT NULL,
+  bytes BLOB NOT NULL
+);
+CREATE INDEX models_by_kind ON models (kind, created);
+
+CREATE TABLE baselines (
+  worker TEXT NOT NULL,
+  device TEXT NOT NULL,
+  kernel TEXT NOT NULL,
+  protocol INTEGER NOT NULL,
+  device_model TEXT NOT NULL,
+  seconds REAL NOT NULL CHECK (seconds > 0),
+  measured INTEGER NOT NULL,
+  PRIMARY KEY (worker, device, kernel, protocol)
+) WITHOUT ROWID;
+)sql";
+
+constexpr const char* kMigrations[] = {kLog, kJobs};
+
+}  // namespace
+
+absl::Span<const char* const> Migrations() { return kMigrations; }
+
+int64_t SchemaVersion() { return static_cast<int64_t>(Migrations().size()); }
+
+absl::StatusOr<int64_t> ReadVersion(Database* database) { return database->ReadInt("PRAGMA user_version"); }
+
+absl::Status Migrate(Database* database, absl::Span<const char* const> migrations) {
+  MYCC_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database));
+  MYCC_ASSIGN_OR_RETURN(const int64_t from,
+                        ReadVersion(database));  // inside: another process may have migrated meanwhile
+  const int64_t to = static_cast<int64_t>(migrations.size());
+  if (from >= to) return absl::OkStatus();
+  for (int64_t version = from; version < to; ++version)
+    MYCC_RETURN_IF_ERROR(database->Execute(migrations[version]));
+  MYCC_RETURN_IF_ERROR(database->Execute(
+      absl::StrCat("PRAGMA application_id = ", kApplicationId, "; PRAGMA user_version = ", to)));
+  return transaction.Commit();
+}
+
+}  // namespace mycc

@@ -1,0 +1,34 @@
+// The tables of a tuning log, as the list of migrations that make them. user_version counts the migrations a
+// file has had; a new log has them all. A migration, once released, never changes. A new field of
+// records.proto needs one too, if only an empty one, so that an older build, which would lose the field,
+// refuses the log.
+#pragma once
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "db/database.h"
+
+namespace mycc {
+
+// "mycc" as SQLite's application_id: what tells a tuning log from another program's file.
+inline constexpr int64_t kApplicationId = 0x6d796363;
+
+// The numbers below stand in files and in the SQL of schema.cc; never change them.
+enum class OverrideKind { kPin = 1, kBan = 2 };
+enum class JobState { kRunning = 1, kDone = 2, kCancelled = 3, kFailed = 4 };
+enum class TrialState { kQueued = 1, kLeased = 2, kFinished = 3, kDropped = 4 };
+
+// SQL for each step, from version i to version i + 1.
+absl::Span<const char* const> Migrations();
+// The version that this build writes.
+int64_t SchemaVersion();
+
+absl::StatusOr<int64_t> ReadVersion(Database* database);
+
+// Brings a file from its version to the last one of `migrations`, all in one transaction: a failure leaves
+// the file as it was.
+absl::Status Migrate(Database* database, absl::Span<const char* const> migrations);
+
+}  // namespace mycc

@@ -1,0 +1,210 @@
+#include "db/tuning_log.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "db/new_file.h"
+#include "db/override_table.h"
+#include "proto/utf8.h"
+
+namespace mycc {
+namespace {
+
+constexpr int kPageRecords = 256;
+
+// Walks the index records_by_rank from its best end; bans are looked up by their key.
+constexpr char kByRank[] = R"sql(
+WHERE r.key = ?1 AND r.protocol = ?2 AND r.status = 1 AND r.verified = 1 AND r.superseded = 0 AND o.kind IS NOT 2
+ORDER BY r.timer_version DESC, r.seconds, r.id LIMIT ?3)sql";
+// A pin holds whatever the protocol, preferring the one asked for, but not for a trace that was found wrong
+// since. The sign + keeps a condition from the choice of an index: records_by_trace finds the few records of
+// one trace.
+constexpr char kPinned[] = R"sql(
+WHERE r.key = ?1 AND r.trace_hash = (SELECT trace_hash FROM overrides WHERE key = ?1 AND kind = 1)
+  AND +r.status = 1 AND r.verified = 1 AND r.superseded = 0
+ORDER BY r.protocol = ?2 DESC, r.timer_version DESC, r.finished DESC LIMIT 1)sql";
+constexpr char kKeysOfWorkload[] =
+    "SELECT k.id FROM workloads w JOIN keys k ON k.workload = w.id WHERE w.hash = ?1 ORDER BY k.id";
+constexpr char kKeysOfShapes[] =
+    "SELECT k.id FROM workloads w JOIN keys k ON k.workload = w.id WHERE w.shape_erased_hash = ?1 ORDER BY "
+    "k.id";
+
+// The pinned record, then the ranked ones. REQUIRES: the mutex.
+absl::StatusOr<std::vector<StoredRecord>> Ranked(Database* database, int64_t key, v1::TimingProtocol protocol,
+                                                 int k) {
+  MYCC_ASSIGN_OR_RETURN(std::vector<StoredRecord> best,
+                        ReadRecords(database, SelectRecords() + kPinned, {key, int64_t{protocol}}));
+  if (static_cast<int>(best.size()) >= k) return best;
+  MYCC_ASSIGN_OR_RETURN(std::vector<StoredRecord> ranked, ReadRecords(database, SelectRecords() + kByRank,
+                                                                      {key, int64_t{protocol}, int64_t{k}}));
+  const std::string pinned_trace = best.empty() ? "" : best[0].record.trace();
+  const bool has_pin = !best.empty();
+  const uint32_t newest_timer = ranked.empty() ? 0 : ranked[0].record.result().timing().timer_version();
+  for (StoredRecord& next : ranked) {
+    if (next.record.result().timing().timer_version() != newest_timer || static_cast<int>(best.size()) == k)
+      break;
+    if (!has_pin || next.record.trace() != pinned_trace) best.push_back(std::move(next));
+  }
+  return best;
+}
+
+absl::Status CheckWritable(const Database& database) {
+  if (!database.read_only()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(database.path(), ": the log is open for reading only"));
+}
+
+}  // namespace
+
+int64_t SystemUnixMicros() {
+  using std::chrono::microseconds;
+  return std::chrono::duration_cast<microseconds>(std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+absl::StatusOr<std::unique_ptr<TuningLog>> TuningLog::Open(const std::string& path, OpenMode mode,
+                                                           Clock clock) {
+  MYCC_ASSIGN_OR_RETURN(LogFile file, LogFile::Open(path, mode));
+  return std::unique_ptr<TuningLog>(new TuningLog(std::move(file), std::move(clock)));
+}
+
+absl::StatusOr<std::vector<AppendedRecord>> TuningLog::Append(absl::Span<const v1::Record> records) {
+  MYCC_RETURN_IF_ERROR(CheckWritable(*database()));
+  MutexLock lock(database()->mutex());
+  MYCC_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database()));
+  std::vector<AppendedRecord> appended;
+  for (const v1::Record& record : records) {
+    MYCC_ASSIGN_OR_RETURN(const AppendedRecord one, InsertRecord(database(), record, now()));
+    appended.push_back(one);
+  }
+  MYCC_RETURN_IF_ERROR(transaction.Commit());
+  return appended;
+}
+
+absl::StatusOr<StoredRecord> TuningLog::Best(const LogKey& key, v1::TimingProtocol protocol) const {
+  MYCC_ASSIGN_OR_RETURN(std::vector<StoredRecord> best, TopK(key, protocol, 1));
+  if (best.empty())
+    return absl::NotFoundError(absl::StrCat(path(), ": no verified record for this workload and target"));
+  return std::move(best[0]);
+}
+
+absl::StatusOr<std::vector<StoredRecord>> TuningLog::TopK(const LogKey& key, v1::TimingProtocol protocol,
+                                                          int k) const {
+  MutexLock lock(database()->mutex());
+  absl::StatusOr<int64_t> id = FindKey(database(), key.workload_hash, key.target);
+  if (absl::IsNotFound(id.status()) || k <= 0) return std::vector<StoredRecord>();
+  MYCC_RETURN_IF_ERROR(id.status());
+  return Ranked(database(), *id, protocol, k);
+}
+
+absl::StatusOr<std::vector<StoredRecord>> TuningLog::BestOfKeys(const std::string& select_keys,
+                                                                const std::string& hash,
+                                                                v1::TimingProtocol protocol) const {
+  MutexLock lock(database()->mutex());
+  MYCC_ASSIGN_OR_RETURN(Query keys, database()->Prepare(select_keys, {hash}));
+  std::vector<StoredRecord> best;
+  while (true) {
+    MYCC_ASSIGN_OR_RETURN(const bool row, keys.Next());
+    if (!row) return best;
+    MYCC_ASSIGN_OR_RETURN(std::vector<StoredRecord> ranked, Ranked(database(), keys.Int(0), protocol, 1));
+    if (!ranked.empty()) best.push_back(std::move(ranked[0]));
+  }
+}
+
+absl::StatusOr<std::vector<StoredRecord>> TuningLog::BestOfTargets(const std::string& workload_hash,
+                                                                   v1::TimingProtocol protocol) const {
+  return BestOfKeys(kKeysOfWorkload, workload_hash, protocol);
+}
+
+absl::StatusOr<std::vector<StoredRecord>> TuningLog::BestOfShapes(const std::string& shape_erased_hash,
+                                                                  v1::TimingProtocol protocol) const {
+  return BestOfKeys(kKeysOfShapes, shape_erased_hash, protocol);
+}
+
+absl::StatusOr<StoredRecord> TuningLog::Get(int64_t id) const {
+  MutexLock lock(database()->mutex());
+  MYCC_ASSIGN_OR_RETURN(std::vector<StoredRecord> found,
+                        ReadRecords(database(), SelectRecords() + "WHERE r.id = ?1", {id}));
+  if (found.empty()) return absl::NotFoundError(absl::StrCat(path(), ": no record ", id));
+  return std::move(found[0]);
+}
+
+absl::StatusOr<StoredRecord> TuningLog::Find(const std::string& trial) const {
+  MutexLock lock(database()->mutex());
+  MYCC_ASSIGN_OR_RETURN(std::vector<StoredRecord> found,
+                        ReadRecords(database(), SelectRecords() + "WHERE r.trial = ?1", {trial}));
+  if (found.empty()) return absl::NotFoundError(absl::StrCat(path(), ": no record of trial ", trial));
+  return std::move(found[0]);
+}
+
+absl::StatusOr<std::vector<StoredRecord>> TuningLog::List(const RecordFilter& filter) const {
+  FilterSql where = ToSql(filter);
+  MutexLock lock(database()->mutex());
+  return ReadRecords(database(), SelectRecords() + where.sql, std::move(where.values));
+}
+
+absl::Status TuningLog::ForEach(const RecordFilter& filter,
+                                const std::function<absl::Status(const StoredRecord&)>& visit) const {
+  RecordFilter page = filter;
+  int64_t left = filter.limit > 0 ? filter.limit : INT64_MAX;
+  while (left > 0) {
+    page.limit = std::min<int64_t>(left, kPageRecords);
+    MYCC_ASSIGN_OR_RETURN(const std::vector<StoredRecord> records, List(page));
+    for (const StoredRecord& record : records) MYCC_RETURN_IF_ERROR(visit(record));
+    if (static_cast<int64_t>(records.size()) < page.limit) return absl::OkStatus();
+    left -= page.limit;
+    if (filter.newest_first) {
+      page.max_id = records.back().id - 1;
+      if (page.max_id == 0) return absl::OkStatus();
+    } else {
+      page.min_id = records.back().id + 1;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int64_t> TuningLog::LastRecordId() const {
+  MutexLock lock(database()->mutex());
+  return database()->ReadInt("SELECT coalesce(max(id), 0) FROM records");
+}
+
+absl::Status TuningLog::SetOverride(int64_t record_id, OverrideKind kind, const std::string& reason) {
+  MYCC_RETURN_IF_ERROR(CheckWritable(*database()));
+  MutexLock lock(database()->mutex());
+  MYCC_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database()));
+  MYCC_RETURN_IF_ERROR(mycc::SetOverride(database(), record_id, {kind, ToUtf8(reason), now(), record_id}));
+  return transaction.Commit();
+}
+
+absl::Status TuningLog::ClearOverride(int64_t record_id) {
+  MYCC_RETURN_IF_ERROR(CheckWritable(*database()));
+  MutexLock lock(database()->mutex());
+  return mycc::ClearOverride(database(), record_id);
+}
+
+absl::Status TuningLog::Backup(const std::string& path) const {
+  struct stat info;
+  if (lstat(path.c_str(), &info) == 0) {
+    return absl::AlreadyExistsError(absl::StrCat(path, ": exists already; a backup is a new file"));
+  }
+  const std::string partial = absl::StrCat(path, ".partial-", getpid());
+  absl::Status status;
+  {
+    MutexLock lock(database()->mutex());
+    status = database()->Run("VACUUM INTO ?1", {partial});
+  }
+  if (status.ok()) status = SyncFile(partial);
+  // link, unlike rename, never replaces a file that appeared meanwhile.
+  if (status.ok() && link(partial.c_str(), path.c_str()) != 0) {
+    status = absl::AlreadyExistsError(absl::StrCat(path, ": cannot be made; it may exist already"));
+  }
+  unlink(partial.c_str());
+  return status;
+}
+
+}  // namespace mycc

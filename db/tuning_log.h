@@ -1,0 +1,94 @@
+// The tuning log: every measured trial, kept for good, and the best of them found in microseconds. The key of
+// a record is (workload hash, target); within a key, verified OK records rank by their time under one
+// protocol. A pinned trace stands before the best one, a banned trace is never offered. Thread rule:
+// thread-safe; each call is atomic. One writer and any number of readers, in this process and in others.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "db/log_file.h"
+#include "db/record_filter.h"
+#include "db/record_table.h"
+#include "proto/records.pb.h"
+
+namespace mycc {
+
+// The wall clock, as microseconds since 1970; a test gives its own.
+using Clock = std::function<int64_t()>;
+int64_t SystemUnixMicros();
+
+struct LogKey {
+  std::string workload_hash;
+  std::string target;
+};
+
+class TuningLog {
+ public:
+  static absl::StatusOr<std::unique_ptr<TuningLog>> Open(const std::string& path, OpenMode mode,
+                                                         Clock clock = SystemUnixMicros);
+
+  const std::string& path() const { return file_.database()->path(); }
+
+  // Keeps records in one transaction: after OK, all of them survive a crash; after an error, none was kept. A
+  // trial that the log already holds is not kept twice, whatever is reported for it now. Results are in the
+  // order of `records`.
+  absl::StatusOr<std::vector<AppendedRecord>> Append(absl::Span<const v1::Record> records);
+
+  // The pinned record, or the fastest. NotFound when the key has no verified OK record under this protocol.
+  absl::StatusOr<StoredRecord> Best(const LogKey& key, v1::TimingProtocol protocol) const;
+  // Up to k records in that order, each of another trace, all timed by the newest timer version.
+  absl::StatusOr<std::vector<StoredRecord>> TopK(const LogKey& key, v1::TimingProtocol protocol, int k) const;
+  // For near look-ups: the best record of each target that has one for this workload, and of each shape (and
+  // target) that has one for this computation. By key, the oldest first; possibly none.
+  absl::StatusOr<std::vector<StoredRecord>> BestOfTargets(const std::string& workload_hash,
+                                                          v1::TimingProtocol protocol) const;
+  absl::StatusOr<std::vector<StoredRecord>> BestOfShapes(const std::string& shape_erased_hash,
+                                                         v1::TimingProtocol protocol) const;
+
+  absl::StatusOr<StoredRecord> Get(int64_t id) const;
+  absl::StatusOr<StoredRecord> Find(const std::string& trial) const;
+  absl::StatusOr<std::vector<StoredRecord>> List(const RecordFilter& filter) const;
+  // Calls `visit` for each record of the filter without holding more than a page of them, nor any lock
+  // meanwhile. Stops at an error.
+  absl::Status ForEach(const RecordFilter& filter,
+                       const std::function<absl::Status(const StoredRecord&)>& visit) const;
+  // The id of the newest record, 0 for an empty log: freezes what a job may learn from
+  // (RecordFilter::max_id).
+  absl::StatusOr<int64_t> LastRecordId() const;
+
+  // Pins or bans the trace of a record, for its key. A key has one pin: a new one takes its place. Only a
+  // verified OK record can be pinned.
+  absl::Status SetOverride(int64_t record_id, OverrideKind kind, const std::string& reason);
+  // Forgets the word on that trace. NotFound when there is none.
+  absl::Status ClearOverride(int64_t record_id);
+
+  // Everything, at one moment, as a new self-contained file. AlreadyExists when there is a file.
+  absl::Status Backup(const std::string& path) const;
+
+  // Leaves one self-contained file. Afterwards the log may only be destroyed.
+  absl::Status Close() { return file_.Close(); }
+
+  // For the other classes of db/ that keep their tables in the same file.
+  Database* database() const { return file_.database(); }
+  int64_t now() const { return clock_(); }
+
+ private:
+  TuningLog(LogFile file, Clock clock) : file_(std::move(file)), clock_(std::move(clock)) {}
+
+  // The best records of keys that a query names.
+  absl::StatusOr<std::vector<StoredRecord>> BestOfKeys(const std::string& select_keys,
+                                                       const std::string& hash,
+                                                       v1::TimingProtocol protocol) const;
+
+  LogFile file_;
+  const Clock clock_;
+};
+
+}  // namespace mycc

@@ -1,0 +1,59 @@
+// How a client or a worker reaches the server, and a server's address says who may reach it. Thread rule: functions are re-entrant.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace grpc {
+class Channel;
+class ClientContext;
+}  // namespace grpc
+
+namespace mycc {
+
+inline constexpr char kDefaultAddress[] = "127.0.0.1:50917";
+
+struct ServerAddress {
+  std::string address = kDefaultAddress;  // "host:port" or "unix:/path"
+  std::string tls_ca_file;                // certificates to trust; "system": the host's own; empty: no TLS
+  std::string token_file;                 // holds the token that the server asks for; empty: none
+};
+
+// "host:port", "[v6]:port" or "unix:/path"; InvalidArgument otherwise.
+absl::Status CheckAddress(const std::string& address);
+// A Unix socket, or a loopback address: nobody from outside this host gets there.
+bool IsLocal(const std::string& address);
+
+// A line to a server and what every call on it needs.
+class ServerChannel {
+ public:
+  // Does not connect yet: a server that is away is met by the first call. InvalidArgument, NotFound (a file), and FailedPrecondition for a token that
+  // would travel in the clear.
+  static absl::StatusOr<ServerChannel> Open(const ServerAddress& address);
+
+  const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
+  const std::string& address() const { return address_; }
+  // Sets the deadline and the token.
+  void Prepare(grpc::ClientContext* context, double seconds) const;
+
+ private:
+  ServerChannel(std::string address, std::shared_ptr<grpc::Channel> channel, std::string token)
+      : address_(std::move(address)), channel_(std::move(channel)), token_(std::move(token)) {}
+
+  std::string address_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::string token_;
+};
+
+// The token in a file: one line, not empty. The server and its clients read it alike.
+absl::StatusOr<std::string> ReadToken(const std::string& path);
+
+inline constexpr char kTokenHeader[] = "authorization";
+std::string TokenValue(const std::string& token);  // "Bearer TOKEN"
+
+// Large enough for any batch of results, small enough to refuse nonsense.
+inline constexpr int kMaxMessageBytes = 64 << 20;
+
+}  // namespace mycc

@@ -1,0 +1,15 @@
+// UTF-8: what protobuf strings, JSON and terminals need, and what the output of a compiler or a kernel need
+// not be.
+#pragma once
+
+#include <string>
+
+namespace mycc {
+
+// Shortest forms only, no surrogates, nothing above U+10FFFF. A zero byte is text.
+bool IsUtf8(const std::string& bytes);
+
+// The same text with each byte that is part of no character replaced by U+FFFD.
+std::string ToUtf8(const std::string& bytes);
+
+}  // namespace mycc

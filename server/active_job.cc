@@ -1,0 +1,120 @@
+#include "server/active_job.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "proto/names.h"
+
+namespace mycc {
+
+ActiveJob::ActiveJob(std::string id, v1::StoredJob stored, JobPlan plan, std::vector<v1::StoredTask> tasks,
+                     int64_t created_unix_micros)
+    : id_(std::move(id)),
+      stored_(std::move(stored)),
+      plan_(std::move(plan)),
+      stored_tasks_(std::move(tasks)),
+      created_unix_micros_(created_unix_micros),
+      tasks_(plan_.tasks.size()) {}
+
+void ActiveJob::AddRound(uint32_t task, uint32_t generation, const v1::SearchState::Generation& state) {
+  OpenRound& round = rounds_.emplace_back(OpenRound{task, generation, static_cast<size_t>(state.candidates_size()), {}});
+  for (const v1::SearchState::Candidate& candidate : state.candidates()) {
+    round.is_default.push_back(static_cast<Origin>(candidate.origin()) == Origin::kDefault);
+  }
+  open_trials_ += state.candidates_size();
+}
+
+void ActiveJob::Finish(uint32_t task, uint32_t generation, uint32_t index, const v1::MeasureResult& result) {
+  const auto round = std::find_if(rounds_.begin(), rounds_.end(), [&](const OpenRound& open) {
+    return open.task == task && open.generation == generation;
+  });
+  const bool is_default = round != rounds_.end() && index < round->is_default.size() && round->is_default[index];
+  if (round != rounds_.end()) --round->open;
+  --open_trials_;
+
+  // Only what was verified has a time.
+  const bool ok = result.status() == v1::MEASURE_STATUS_OK && result.verification().passed();
+  TaskState& state = tasks_[task];
+  ++state.trials;
+  ++state.outcomes[result.status()];
+  const double seconds = result.timing().seconds();
+  if (ok && (state.best_seconds == 0 || seconds < state.best_seconds)) state.best_seconds = seconds;
+  if (ok && is_default && (state.first_seconds == 0 || seconds < state.first_seconds)) state.first_seconds = seconds;
+
+  Outcome outcome;
+  outcome.generation = generation;
+  outcome.index = index;
+  if (ok) {
+    outcome.seconds = seconds;
+  } else {
+    outcome.failure = StatusName(result.status());
+  }
+  untold_.emplace_back(task, std::move(outcome));
+}
+
+std::map<uint32_t, std::vector<Outcome>> ActiveJob::TakeUntold() {
+  std::map<uint32_t, std::vector<Outcome>> outcomes;
+  for (auto& [task, outcome] : untold_) outcomes[task].push_back(std::move(outcome));
+  untold_.clear();
+  return outcomes;
+}
+
+bool ActiveJob::ready_for_round() const {
+  for (size_t i = 0; i + 1 < rounds_.size(); ++i) {
+    if (rounds_[i].open > 0) return false;
+  }
+  return true;
+}
+
+v1::SchedulerState ActiveJob::scheduler_state(double elapsed_seconds) const {
+  v1::SchedulerState state;
+  for (const OpenRound& round : rounds_) state.add_round_tasks(round.task);
+  state.set_elapsed_seconds(elapsed_seconds);
+  return state;
+}
+
+std::string ActiveJob::TaskOutcome(uint32_t task) const {
+  const TaskState& state = tasks_[task];
+  if (stored_tasks_[task].reused()) return "the log already held what was asked for";
+  if (state.best_seconds > 0 || state.trials == 0) return "";
+  std::vector<std::string> counts;
+  for (const auto& [status, count] : state.outcomes) counts.push_back(absl::StrCat(count, " ", StatusName(status)));
+  return absl::StrCat("no valid schedule in ", state.trials, " trials: ", absl::StrJoin(counts, ", "));
+}
+
+v1::JobProgress ActiveJob::Progress(bool with_tasks) const {
+  v1::JobProgress progress;
+  progress.set_job(id_);
+  progress.set_name(stored_.spec().name());
+  progress.set_target(stored_.spec().target());
+  progress.set_protocol(stored_.spec().protocol());
+  progress.set_budget_seconds(stored_.spec().budget_seconds());
+  progress.set_created_unix_micros(created_unix_micros_);
+  int64_t trials = 0, searched = 0;
+  for (size_t i = 0; i < tasks_.size(); ++i) {
+    const TaskState& state = tasks_[i];
+    trials += state.trials;
+    searched += !stored_tasks_[i].reused();
+    if (!with_tasks) continue;
+    v1::TaskProgress& task = *progress.add_tasks();
+    task.set_workload_name(plan_.tasks[i].key.workload_name);
+    task.set_workload_hash(plan_.tasks[i].key.workload_hash);
+    task.set_count(plan_.tasks[i].count);
+    task.set_trials(state.trials);
+    task.set_reused(stored_tasks_[i].reused());
+    task.set_best_seconds(state.best_seconds);
+    task.set_first_seconds(state.first_seconds);
+    task.set_message(TaskOutcome(static_cast<uint32_t>(i)));
+    for (const auto& [status, count] : state.outcomes) {
+      v1::StatusCount& outcome = *task.add_outcomes();
+      outcome.set_status(status);
+      outcome.set_count(count);
+    }
+  }
+  progress.set_trials(trials);
+  progress.set_trials_planned(searched * static_cast<int64_t>(stored_.spec().trials()));
+  return progress;
+}
+
+}  // namespace mycc

@@ -1,0 +1,76 @@
+// A job that runs: its rounds and what became of their trials, for the search and for people. Bookkeeping alone: no clock, no log, no queue.
+// Thread rule: thread-compatible.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "codegen/target/target.h"
+#include "db/job_store.h"
+#include "proto/job_state.pb.h"
+#include "proto/tuning.pb.h"
+#include "server/job_plan.h"
+#include "server/job_search.h"
+
+namespace mycc {
+
+class ActiveJob {
+ public:
+  ActiveJob(std::string id, v1::StoredJob stored, JobPlan plan, std::vector<v1::StoredTask> tasks, int64_t created_unix_micros);
+
+  const std::string& id() const { return id_; }
+  const v1::StoredJob& stored() const { return stored_; }
+  const JobPlan& plan() const { return plan_; }
+  const std::vector<v1::StoredTask>& stored_tasks() const { return stored_tasks_; }
+
+  // A round whose trials are about to be measured; `state` has an entry for each.
+  void AddRound(uint32_t task, uint32_t generation, const v1::SearchState::Generation& state);
+  // A trial's final result; the search has not been told yet.
+  void Finish(uint32_t task, uint32_t generation, uint32_t index, const v1::MeasureResult& result);
+  // What was finished since the last call, by task.
+  std::map<uint32_t, std::vector<Outcome>> TakeUntold();
+
+  int64_t open_trials() const { return open_trials_; }
+  // Every trial of the rounds before the latest is finished: the search can say what comes next.
+  bool ready_for_round() const;
+  double best_seconds(uint32_t task) const { return tasks_[task].best_seconds; }  // 0: none yet
+  v1::SchedulerState scheduler_state(double elapsed_seconds) const;
+
+  // What the log knew of a task that is not searched.
+  void SetKnownBest(uint32_t task, double seconds) { tasks_[task].best_seconds = seconds; }
+  // What there is to say of a task at the job's end; empty when it simply went well.
+  std::string TaskOutcome(uint32_t task) const;
+  // Without state, message and times, which are the server's.
+  v1::JobProgress Progress(bool with_tasks) const;
+
+ private:
+  struct OpenRound {
+    uint32_t task = 0;
+    uint32_t generation = 0;
+    size_t open = 0;
+    std::vector<bool> is_default;  // the candidates that are a sketch's own guess
+  };
+  struct TaskState {
+    int64_t trials = 0;
+    double best_seconds = 0;
+    double first_seconds = 0;  // the fastest default schedule
+    std::map<v1::MeasureStatus, int64_t> outcomes;
+  };
+
+  const std::string id_;
+  const v1::StoredJob stored_;
+  const JobPlan plan_;
+  const std::vector<v1::StoredTask> stored_tasks_;
+  const int64_t created_unix_micros_;
+  std::vector<OpenRound> rounds_;
+  std::vector<TaskState> tasks_;
+  std::vector<std::pair<uint32_t, Outcome>> untold_;
+  int64_t open_trials_ = 0;
+};
+
+}  // namespace mycc

@@ -1,0 +1,29 @@
+// Is a device as fast as it usually is? Judged by the baseline kernel that the worker times beside each candidate. Pure bookkeeping.
+// Thread rule: thread-compatible.
+#pragma once
+
+#include <deque>
+
+namespace mycc {
+
+class BaselineWatch {
+ public:
+  // `usual_seconds`: of the device when it was last healthy; 0: unknown.
+  explicit BaselineWatch(double usual_seconds = 0) : usual_(usual_seconds) {}
+
+  void Add(double seconds);
+
+  // The median of the latest over the usual one; 0 while unknown.
+  double ratio() const;
+  // The latest ones are all far slower: it is no moment, it is the device.
+  bool failing() const;
+  // What the device does when it is healthy; 0 while unknown.
+  double usual_seconds() const;
+
+ private:
+  double usual_;
+  std::deque<double> latest_;
+  std::deque<double> history_;
+};
+
+}  // namespace mycc

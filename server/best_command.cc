@@ -1,0 +1,69 @@
+#include <ostream>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "codegen/mycc/kernels.h"
+#include "codegen/mycc/misuse.h"
+#include "codegen/workload/canonical.h"
+#include "db/log_report.h"
+#include "db/tuning_log.h"
+#include "proto/names.h"
+#include "server/commands.h"
+#include "server/tuning_client.h"
+
+namespace mycc {
+namespace {
+
+using Lookup = std::function<absl::StatusOr<std::vector<StoredRecord>>(const v1::BestRequest&)>;
+
+absl::StatusOr<Lookup> OpenLookup(const BestOptions& options) {
+  if (!options.server) {
+    MYCC_ASSIGN_OR_RETURN(std::unique_ptr<TuningLog> opened, TuningLog::Open(options.log, OpenMode::kRead));
+    std::shared_ptr<TuningLog> log = std::move(opened);
+    return Lookup([log](const v1::BestRequest& request) {
+      return log->TopK({request.workload_hash(), request.target()}, request.protocol(), static_cast<int>(request.top()));
+    });
+  }
+  MYCC_ASSIGN_OR_RETURN(std::unique_ptr<TuningClient> connected, TuningClient::Connect(*options.server));
+  std::shared_ptr<TuningClient> client = std::move(connected);
+  return Lookup([client](const v1::BestRequest& request) -> absl::StatusOr<std::vector<StoredRecord>> {
+    MYCC_ASSIGN_OR_RETURN(const std::vector<v1::Record> records, client->Best(request));
+    std::vector<StoredRecord> stored;
+    for (const v1::Record& record : records) stored.push_back({.id = 0, .record = record});
+    return stored;
+  });
+}
+
+}  // namespace
+
+absl::Status BestCommand(const BestOptions& options, std::ostream& out) {
+  MYCC_ASSIGN_OR_RETURN(const std::vector<Workload> workloads, ReadWorkloads(options.file));
+  MYCC_ASSIGN_OR_RETURN(const Target target, ReadTarget(options.target));
+  const absl::StatusOr<v1::TimingProtocol> protocol = ParseProtocolName(options.cache);
+  if (!protocol.ok()) return Misuse(absl::StrCat("--cache: ", protocol.status().message()));
+  MYCC_ASSIGN_OR_RETURN(const Lookup look_up, OpenLookup(options));
+  std::vector<std::string> missing;
+  std::vector<StoredRecord> found;
+  for (const Workload& workload : workloads) {
+    v1::BestRequest request;
+    request.set_workload_hash(WorkloadHash(workload));
+    request.set_target(PrintTarget(target));
+    request.set_protocol(*protocol);
+    request.set_top(options.top);
+    MYCC_ASSIGN_OR_RETURN(const std::vector<StoredRecord> records, look_up(request));
+    if (records.empty()) missing.push_back(workload.name);
+    found.insert(found.end(), records.begin(), records.end());
+  }
+  if (options.json) {
+    for (const StoredRecord& record : found) WriteRecordJson(record, out);
+  } else {
+    WriteRecordTable(found, out);
+    // With one record for each workload, what is wanted is often its trace.
+    if (found.size() == 1) out << "\n" << found[0].record.trace();
+    for (const std::string& name : missing) out << name << ": no verified record for " << PrintTarget(target) << "\n";
+  }
+  if (found.empty()) return absl::NotFoundError(absl::StrCat("no verified record for any workload of ", options.file));
+  return absl::OkStatus();
+}
+
+}  // namespace mycc

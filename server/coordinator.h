@@ -1,0 +1,57 @@
+// The server without its network: jobs, workers and the queue between them. Everything answers at once; waiting is the loop's business
+// (server_loop.h).
+// Thread rule: thread-compatible.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "db/tuning_log.h"
+#include "proto/tuning.pb.h"
+#include "server/dispatcher.h"
+#include "server/job_board.h"
+#include "server/lease_queue.h"
+#include "server/time_source.h"
+
+namespace mycc {
+
+struct CoordinatorOptions {
+  JobBoardOptions jobs;
+  DispatcherOptions dispatch;
+};
+
+class Coordinator {
+ public:
+  // `log` is open for serving, and outlives the coordinator, as `time` does.
+  Coordinator(CoordinatorOptions options, TuningLog* log, const TimeSource* time, SearchExecutor executor);
+  Coordinator(const Coordinator&) = delete;
+  Coordinator& operator=(const Coordinator&) = delete;
+
+  // Takes up what an earlier server left.
+  absl::Status Start() { return board_.Start(); }
+  void Tick();
+
+  Dispatcher& workers() { return dispatcher_; }
+
+  absl::StatusOr<v1::JobProgress> Submit(const v1::SubmitJobRequest& request);
+  absl::StatusOr<v1::JobProgress> Progress(const std::string& job);
+  absl::StatusOr<v1::JobProgress> Cancel(const std::string& job) { return board_.Cancel(job); }
+  absl::StatusOr<std::vector<v1::JobProgress>> ListJobs(uint32_t limit) { return board_.List(limit); }
+  absl::StatusOr<v1::BestResponse> Best(const v1::BestRequest& request) const;
+
+  // Trials wait: a Lease that found nothing may find something now.
+  bool has_waiting_trials() const { return queue_.waiting() > 0; }
+  uint64_t RevisionOf(const std::string& job) const { return board_.RevisionOf(job); }
+
+ private:
+  v1::JobProgress Explained(v1::JobProgress progress) const;
+
+  TuningLog* const log_;
+  LeaseQueue queue_;
+  JobBoard board_;
+  Dispatcher dispatcher_;
+};
+
+}  // namespace mycc

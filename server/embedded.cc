@@ -1,0 +1,70 @@
+#include "server/embedded.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "worker/host_lock.h"
+
+namespace mycc {
+namespace {
+
+constexpr char kEmbeddedWorker[] = "embedded";
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Serving>> Serving::Start(const ServingOptions& options) {
+  std::unique_ptr<Serving> serving(new Serving());
+  MYCC_ASSIGN_OR_RETURN(serving->log_, TuningLog::Open(options.log, OpenMode::kServe));
+  ServerLoopOptions loop;
+  loop.coordinator = options.coordinator;
+  // A worker on this host may be timing something.
+  loop.around_search = [](const std::function<void()>& search) {
+    const HostLock quiet(HostLock::Mode::kWorking);
+    search();
+  };
+  serving->loop_ = std::make_unique<ServerLoop>(loop, serving->log_.get(), &SystemTime());
+  MYCC_RETURN_IF_ERROR(serving->loop_->Start());
+  MYCC_ASSIGN_OR_RETURN(serving->grpc_, GrpcServer::Start(options.listen, serving->loop_.get()));
+  return serving;
+}
+
+Serving::~Serving() {
+  grpc_.reset();
+  loop_.reset();
+  // What is not closed cleanly is recovered at the next start.
+  if (log_ != nullptr) (void)log_->Close();
+}
+
+absl::StatusOr<std::unique_ptr<EmbeddedServer>> EmbeddedServer::Start(const std::string& log) {
+  std::unique_ptr<EmbeddedServer> embedded(new EmbeddedServer());
+  std::string folder = "/tmp/mycc-tune-XXXXXX";  // short: the paths of sockets are
+  if (mkdtemp(folder.data()) == nullptr) return absl::ErrnoToStatus(errno, "making a folder in /tmp");
+  embedded->folder_ = folder;
+  ServingOptions serving;
+  serving.log = log;
+  serving.listen.address = absl::StrCat("unix:", folder, "/server");
+  serving.coordinator.jobs.resume_all = false;
+  MYCC_ASSIGN_OR_RETURN(embedded->serving_, Serving::Start(serving));
+  embedded->address_.address = embedded->serving_->address();
+  LocalWorkerOptions worker;
+  // Always the same name: what an embedded worker held when it was killed is given out again at once.
+  worker.name = kEmbeddedWorker;
+  worker.server = embedded->address_;
+  MYCC_ASSIGN_OR_RETURN(embedded->worker_, LocalWorker::Create(worker));
+  embedded->worker_thread_ = std::thread([worker = embedded->worker_.get()] { (void)worker->Run(); });
+  return embedded;
+}
+
+EmbeddedServer::~EmbeddedServer() {
+  if (worker_ != nullptr) worker_->Stop();
+  if (worker_thread_.joinable()) worker_thread_.join();
+  serving_.reset();
+  std::error_code ignored;
+  if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
+}
+
+}  // namespace mycc

@@ -1,0 +1,201 @@
+#include "server/grpc_server.h"
+
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "grpcpp/ext/proto_server_reflection_plugin.h"
+#include "grpcpp/health_check_service_interface.h"
+#include "grpcpp/security/server_credentials.h"
+#include "grpcpp/server.h"
+#include "grpcpp/server_builder.h"
+#include "grpcpp/server_context.h"
+#include "proto/grpc_status.h"
+#include "proto/tuning.grpc.pb.h"
+#include "proto/worker.grpc.pb.h"
+
+namespace mycc {
+namespace {
+
+constexpr auto kShutdownGrace = std::chrono::milliseconds(200);
+
+// Who may call: whoever shows the token, or anybody where there is none.
+class Doorman {
+ public:
+  explicit Doorman(const std::string& token) : expected_(token.empty() ? "" : TokenValue(token)) {}
+
+  absl::Status Check(const grpc::CallbackServerContext& context) const {
+    if (expected_.empty()) return absl::OkStatus();
+    const auto shown = context.client_metadata().find(kTokenHeader);
+    const bool same = shown != context.client_metadata().end() && Same(std::string(shown->second.data(), shown->second.size()));
+    return same ? absl::OkStatus() : absl::UnauthenticatedError("the token is missing or wrong; expected --token-file");
+  }
+
+ private:
+  // In a time that does not say how much of it is right.
+  bool Same(const std::string& shown) const {
+    if (shown.size() != expected_.size()) return false;
+    unsigned difference = 0;
+    for (size_t i = 0; i < shown.size(); ++i) difference |= static_cast<unsigned char>(shown[i] ^ expected_[i]);
+    return difference == 0;
+  }
+
+  const std::string expected_;
+};
+
+// A call whose answer the loop gives later. `start` receives the reply.
+template <typename Response>
+grpc::ServerUnaryReactor* Answer(const Doorman& doorman, grpc::CallbackServerContext* context, Response* response,
+                                 const std::function<void(Reply<Response>)>& start) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  if (const absl::Status status = doorman.Check(*context); !status.ok()) {
+    reactor->Finish(ToGrpc(status));
+    return reactor;
+  }
+  start([reactor, response](absl::StatusOr<Response> answer) {
+    if (answer.ok()) *response = *std::move(answer);
+    reactor->Finish(ToGrpc(answer.status()));
+  });
+  return reactor;
+}
+
+IsAlive AliveWhile(grpc::CallbackServerContext* context) {
+  return [context] { return !context->IsCancelled(); };
+}
+
+class WorkerServiceImpl final : public v1::WorkerService::CallbackService {
+ public:
+  WorkerServiceImpl(ServerLoop* loop, const Doorman* doorman) : loop_(loop), doorman_(doorman) {}
+
+  grpc::ServerUnaryReactor* Register(grpc::CallbackServerContext* context, const v1::RegisterRequest* request,
+                                     v1::RegisterResponse* response) override {
+    return Answer<v1::RegisterResponse>(*doorman_, context, response, [&](auto reply) { loop_->Register(*request, reply); });
+  }
+  grpc::ServerUnaryReactor* Lease(grpc::CallbackServerContext* context, const v1::LeaseRequest* request,
+                                  v1::LeaseResponse* response) override {
+    return Answer<v1::LeaseResponse>(*doorman_, context, response,
+                                     [&](auto reply) { loop_->Lease(*request, AliveWhile(context), reply); });
+  }
+  grpc::ServerUnaryReactor* Report(grpc::CallbackServerContext* context, const v1::ReportRequest* request,
+                                   v1::ReportResponse* response) override {
+    return Answer<v1::ReportResponse>(*doorman_, context, response, [&](auto reply) { loop_->Report(*request, reply); });
+  }
+  grpc::ServerUnaryReactor* Heartbeat(grpc::CallbackServerContext* context, const v1::HeartbeatRequest* request,
+                                      v1::HeartbeatResponse* response) override {
+    return Answer<v1::HeartbeatResponse>(*doorman_, context, response, [&](auto reply) { loop_->Heartbeat(*request, reply); });
+  }
+  grpc::ServerUnaryReactor* Leave(grpc::CallbackServerContext* context, const v1::LeaveRequest* request,
+                                  v1::LeaveResponse* response) override {
+    return Answer<v1::LeaveResponse>(*doorman_, context, response, [&](auto reply) { loop_->Leave(*request, reply); });
+  }
+
+ private:
+  ServerLoop* const loop_;
+  const Doorman* const doorman_;
+};
+
+class TuningServiceImpl final : public v1::TuningService::CallbackService {
+ public:
+  TuningServiceImpl(ServerLoop* loop, const Doorman* doorman) : loop_(loop), doorman_(doorman) {}
+
+  grpc::ServerUnaryReactor* SubmitJob(grpc::CallbackServerContext* context, const v1::SubmitJobRequest* request,
+                                      v1::SubmitJobResponse* response) override {
+    return Answer<v1::SubmitJobResponse>(*doorman_, context, response, [&](auto reply) { loop_->SubmitJob(*request, reply); });
+  }
+  grpc::ServerUnaryReactor* ListJobs(grpc::CallbackServerContext* context, const v1::ListJobsRequest* request,
+                                     v1::ListJobsResponse* response) override {
+    return Answer<v1::ListJobsResponse>(*doorman_, context, response, [&](auto reply) { loop_->ListJobs(*request, reply); });
+  }
+  grpc::ServerUnaryReactor* WatchJob(grpc::CallbackServerContext* context, const v1::WatchJobRequest* request,
+                                     v1::WatchJobResponse* response) override {
+    return Answer<v1::WatchJobResponse>(*doorman_, context, response,
+                                        [&](auto reply) { loop_->WatchJob(*request, AliveWhile(context), reply); });
+  }
+  grpc::ServerUnaryReactor* CancelJob(grpc::CallbackServerContext* context, const v1::CancelJobRequest* request,
+                                      v1::CancelJobResponse* response) override {
+    return Answer<v1::CancelJobResponse>(*doorman_, context, response, [&](auto reply) { loop_->CancelJob(*request, reply); });
+  }
+  grpc::ServerUnaryReactor* ListDevices(grpc::CallbackServerContext* context, const v1::ListDevicesRequest* request,
+                                        v1::ListDevicesResponse* response) override {
+    return Answer<v1::ListDevicesResponse>(*doorman_, context, response, [&](auto reply) { loop_->ListDevices(*request, reply); });
+  }
+  grpc::ServerUnaryReactor* Best(grpc::CallbackServerContext* context, const v1::BestRequest* request,
+                                 v1::BestResponse* response) override {
+    return Answer<v1::BestResponse>(*doorman_, context, response, [&](auto reply) { loop_->Best(*request, reply); });
+  }
+
+ private:
+  ServerLoop* const loop_;
+  const Doorman* const doorman_;
+};
+
+absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> CredentialsOf(const ListenOptions& options) {
+  if (options.tls_cert_file.empty() != options.tls_key_file.empty()) {
+    return absl::InvalidArgumentError("--tls-cert and --tls-key belong together; expected both or neither");
+  }
+  if (options.tls_cert_file.empty()) return grpc::InsecureServerCredentials();
+  grpc::SslServerCredentialsOptions::PemKeyCertPair pair;
+  MYCC_ASSIGN_OR_RETURN(pair.cert_chain, ReadFile(options.tls_cert_file));
+  MYCC_ASSIGN_OR_RETURN(pair.private_key, ReadFile(options.tls_key_file));
+  grpc::SslServerCredentialsOptions tls;
+  tls.pem_key_cert_pairs.push_back(std::move(pair));
+  return grpc::SslServerCredentials(tls);
+}
+
+absl::Status CheckProtection(const ListenOptions& options) {
+  const bool is_protected = !options.tls_cert_file.empty() && !options.token_file.empty();
+  if (IsLocal(options.address) || is_protected || options.insecure_allow_remote) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(options.address, " can be reached from other hosts, and whoever reaches it runs code on the "
+                                                    "workers; expected --tls-cert, --tls-key and --token-file, or --insecure-allow-remote"));
+}
+
+}  // namespace
+
+struct GrpcServer::Impl {
+  Impl(ServerLoop* loop, const std::string& token) : doorman(token), workers(loop, &doorman), tuning(loop, &doorman) {}
+
+  const Doorman doorman;
+  WorkerServiceImpl workers;
+  TuningServiceImpl tuning;
+  std::string address;
+  std::unique_ptr<grpc::Server> server;
+};
+
+GrpcServer::GrpcServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const ListenOptions& options, ServerLoop* loop) {
+  MYCC_RETURN_IF_ERROR(CheckAddress(options.address));
+  MYCC_RETURN_IF_ERROR(CheckProtection(options));
+  MYCC_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ServerCredentials> credentials, CredentialsOf(options));
+  std::string token;
+  if (!options.token_file.empty()) {
+    MYCC_ASSIGN_OR_RETURN(token, ReadToken(options.token_file));
+  }
+  grpc::EnableDefaultHealthCheckService(true);
+  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  auto impl = std::make_unique<Impl>(loop, token);
+  int port = 0;
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort(options.address, credentials, &port);
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // a second server on one port is an error, not a rival
+  builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  builder.RegisterService(&impl->workers);
+  builder.RegisterService(&impl->tuning);
+  impl->server = builder.BuildAndStart();
+  const bool is_unix = absl::StartsWith(options.address, "unix:");
+  if (impl->server == nullptr || port == 0) {
+    return absl::UnavailableError(absl::StrCat("cannot listen on ", options.address, ": the address is in use, or not this host's"));
+  }
+  impl->address = is_unix ? options.address : absl::StrCat(options.address.substr(0, options.address.rfind(':')), ":", port);
+  return std::unique_ptr<GrpcServer>(new GrpcServer(std::move(impl)));
+}
+
+GrpcServer::~GrpcServer() { impl_->server->Shutdown(std::chrono::system_clock::now() + kShutdownGrace); }
+
+const std::string& GrpcServer::address() const { return impl_->address; }
+
+}  // namespace mycc

@@ -1,0 +1,38 @@
+// The server's network: both services, health and reflection, over the loop. Addresses that others can reach ask for TLS and a token.
+// Thread rule: thread-compatible.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "proto/channel.h"
+#include "server/server_loop.h"
+
+namespace mycc {
+
+struct ListenOptions {
+  std::string address = kDefaultAddress;  // "host:port" (port 0: any free one) or "unix:/path"
+  std::string tls_cert_file, tls_key_file;
+  std::string token_file;             // clients and workers must show the token in it
+  bool insecure_allow_remote = false;  // anybody who can reach the address may submit jobs, which run code on the workers
+};
+
+class GrpcServer {
+ public:
+  // Listens and answers until it is destroyed; `loop` is started, and outlives it. Errors: InvalidArgument, FailedPrecondition (an address that others
+  // can reach, without its protection), Unavailable (the address is in use, or not this host's).
+  static absl::StatusOr<std::unique_ptr<GrpcServer>> Start(const ListenOptions& options, ServerLoop* loop);
+  ~GrpcServer();
+
+  // Where it listens, with the port that was chosen.
+  const std::string& address() const;
+
+ private:
+  struct Impl;
+  explicit GrpcServer(std::unique_ptr<Impl> impl);
+  const std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace mycc

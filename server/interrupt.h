@@ -1,0 +1,25 @@
+// SIGINT and SIGTERM as calls on a thread, in place of handlers that may do nothing. Thread rule: BlockInterrupts comes before any thread.
+#pragma once
+
+#include <functional>
+#include <thread>
+
+namespace mycc {
+
+// From now on, in this thread and all that it starts, the two signals wait for an InterruptWatch. Children are born without the block.
+void BlockInterrupts();
+
+class InterruptWatch {
+ public:
+  // `on_interrupt` is called on a thread of its own, with 1 for the first signal, 2 for the second, ...
+  explicit InterruptWatch(std::function<void(int nth)> on_interrupt);
+  ~InterruptWatch();
+  InterruptWatch(const InterruptWatch&) = delete;
+  InterruptWatch& operator=(const InterruptWatch&) = delete;
+
+ private:
+  int signals_, end_;
+  std::thread thread_;
+};
+
+}  // namespace mycc

@@ -1,0 +1,91 @@
+#include "server/job_plan.h"
+
+#include <map>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "base/sha256.h"
+#include "base/status.h"
+#include "codegen/workload/canonical.h"
+#include "codegen/workload/parse.h"
+#include "codegen/workload/print.h"
+#include "proto/names.h"
+#include "tuner/search/strategy.h"
+
+namespace mycc {
+namespace {
+
+constexpr int kMaxTasks = 10000;
+constexpr char kDefaultStrategy[] = "evolutionary";
+
+absl::Status Expected(const std::string& what, const std::string& expected) {
+  return absl::InvalidArgumentError(absl::StrCat("job: ", what, "; expected ", expected));
+}
+
+// What can be checked without reading the workloads.
+absl::Status CheckLimits(const v1::JobSpec& spec) {
+  if (spec.tasks().empty()) return Expected("no workload", "at least one");
+  if (spec.tasks_size() > kMaxTasks) return Expected(absl::StrCat(spec.tasks_size(), " workloads"), absl::StrCat("at most ", kMaxTasks));
+  if (!(spec.budget_seconds() >= 0)) return Expected("the budget is negative", "seconds, or 0 for no limit");
+  if (spec.trials() == 0 && spec.budget_seconds() == 0) return Expected("neither trials nor a budget", "at least one of them");
+  return absl::OkStatus();
+}
+
+absl::StatusOr<PlannedTask> PlanTask(const v1::TaskSpec& spec, int index, const std::string& target) {
+  const std::string origin = absl::StrCat("workload ", index + 1);
+  if (spec.count() < 0) return Expected(absl::StrCat(origin, " occurs ", spec.count(), " times"), "a count of at least 1");
+  MYCC_ASSIGN_OR_RETURN(const Workload workload, ParseWorkload(spec.workload(), origin));
+  PlannedTask task;
+  task.workload = Canonicalize(workload);
+  task.key.workload = CanonicalText(workload);
+  task.key.workload_hash = WorkloadHash(workload);
+  task.key.shape_erased_hash = ShapeErasedHash(workload);
+  task.key.workload_name = workload.name;
+  task.key.target = target;
+  task.count = spec.count() > 0 ? spec.count() : workload.count;
+  return task;
+}
+
+}  // namespace
+
+absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& spec) {
+  MYCC_RETURN_IF_ERROR(CheckLimits(spec));
+  JobPlan plan;
+  plan.spec = spec;
+  MYCC_ASSIGN_OR_RETURN(plan.target, ParseTarget(spec.target()));
+  plan.spec.set_target(PrintTarget(plan.target));
+  if (spec.protocol() == v1::TIMING_PROTOCOL_UNSPECIFIED) plan.spec.set_protocol(v1::TIMING_PROTOCOL_WARM);
+  if (spec.strategy().empty()) plan.spec.set_strategy(kDefaultStrategy);
+
+  std::map<std::string, size_t> by_hash;
+  for (int i = 0; i < spec.tasks_size(); ++i) {
+    MYCC_ASSIGN_OR_RETURN(PlannedTask task, PlanTask(spec.tasks(i), i, plan.spec.target()));
+    const auto [known, is_new] = by_hash.try_emplace(task.key.workload_hash, plan.tasks.size());
+    if (is_new) {
+      plan.tasks.push_back(std::move(task));
+    } else {
+      plan.tasks[known->second].count += task.count;
+    }
+  }
+  // Only to hear now whether there is such a strategy.
+  SearchConfig search;
+  search.strategy = plan.spec.strategy();
+  MYCC_RETURN_IF_ERROR(
+      MakeSearchStrategy(search, GenerateSketches(plan.tasks[0].workload, plan.target), {}, nullptr).status());
+  plan.spec.clear_tasks();
+  for (const PlannedTask& task : plan.tasks) {
+    v1::TaskSpec& canonical = *plan.spec.add_tasks();
+    canonical.set_workload(task.key.workload);
+    canonical.set_count(task.count);
+  }
+  return plan;
+}
+
+std::string JobIdOf(const std::string& submission, int n) {
+  uint64_t bits = 0;
+  const bool parsed = absl::SimpleHexAtoi(Sha256Hex(absl::StrCat(submission, "#", n)).substr(0, 16), &bits);
+  return parsed ? JobId(bits) : "";
+}
+
+}  // namespace mycc

@@ -1,0 +1,33 @@
+// From what a client asks for to what is tuned: a job's spec checked, in canonical form, with equal workloads merged. Pure functions.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "codegen/target/target.h"
+#include "codegen/workload/workload.h"
+#include "db/record_table.h"
+#include "proto/tuning.pb.h"
+
+namespace mycc {
+
+struct PlannedTask {
+  Workload workload;  // canonical
+  KeyText key;        // canonical too, but for the name, which is the first one that the workload came under
+  int64_t count = 1;
+};
+
+struct JobPlan {
+  v1::JobSpec spec;  // canonical
+  Target target;
+  std::vector<PlannedTask> tasks;
+};
+
+// InvalidArgument names what is wrong and what was expected.
+absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& spec);
+
+// The id of the n-th job that was made for a submission: the same words, the same id.
+std::string JobIdOf(const std::string& submission, int n);
+
+}  // namespace mycc

@@ -1,0 +1,136 @@
+#include "server/job_search.h"
+
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "codegen/schedule/trace.h"
+#include "tuner/search/strategy.h"
+#include "tuner/space/refit.h"
+
+namespace mycc {
+namespace {
+
+// Traces of the history that still parse; the rest are of another time.
+std::vector<Trace> ParseHistory(const v1::StoredTask& stored) {
+  std::vector<Trace> history;
+  for (const std::string& text : stored.history()) {
+    absl::StatusOr<Trace> trace = ParseTrace(text);
+    if (trace.ok()) history.push_back(*std::move(trace));
+  }
+  return history;
+}
+
+SchedulerConfig SchedulerOf(const v1::JobSpec& spec) {
+  constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max() / 2;
+  SchedulerConfig config;
+  config.max_trials = kNoLimit;
+  config.max_trials_per_task = spec.trials() > 0 ? spec.trials() : kNoLimit;
+  config.max_seconds = spec.budget_seconds();
+  return config;
+}
+
+SearchConfig StrategyOf(const v1::StoredJob& job, uint32_t task) {
+  SearchConfig config;
+  config.strategy = job.spec().strategy();
+  config.seed = job.spec().seed() * 0x9e3779b97f4a7c15u + task;
+  config.generation_size = static_cast<int>(job.generation_size());
+  return config;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<JobSearch>> JobSearch::Create(const v1::StoredJob& job, const Target& target,
+                                                             const std::vector<PlannedTask>& tasks,
+                                                             const std::vector<v1::StoredTask>& stored,
+                                                             const std::string& model) {
+  std::unique_ptr<JobSearch> search(new JobSearch());
+  // A model that this build cannot read is done without.
+  if (!model.empty()) (void)search->learner_.Load(model);
+  search->index_of_.resize(tasks.size(), -1);
+  std::vector<CampaignTask> campaign_tasks;
+  for (uint32_t task = 0; task < tasks.size(); ++task) {
+    if (stored[task].reused()) continue;
+    const PlannedTask& planned = tasks[task];
+    search->scorers_.push_back(
+        std::make_unique<ScheduleScorer>(planned.workload, target, planned.key.workload_hash, &search->learner_));
+    CampaignTask entry;
+    entry.info.weight = static_cast<double>(planned.count);
+    entry.info.flops = CountFlops(planned.workload);
+    entry.info.family = planned.key.shape_erased_hash;
+    MYCC_ASSIGN_OR_RETURN(entry.search,
+                          MakeSearchStrategy(StrategyOf(job, task), GenerateSketches(planned.workload, target),
+                                             ParseHistory(stored[task]), search->scorers_.back().get()));
+    search->index_of_[task] = static_cast<int>(campaign_tasks.size());
+    search->tasks_.push_back(task);
+    campaign_tasks.push_back(std::move(entry));
+  }
+  if (campaign_tasks.empty()) return absl::FailedPreconditionError("the log already holds what the job asks for");
+  JobSearch* const self = search.get();  // the campaign is its own
+  search->campaign_ = std::make_unique<Campaign>(
+      SchedulerOf(job.spec()), std::move(campaign_tasks), [self](int task, const std::vector<Ledger::Entry>& generation) {
+        self->learner_.Add(self->scorers_[task]->SamplesOf(generation));
+      });
+  return search;
+}
+
+absl::StatusOr<std::optional<SearchRound>> JobSearch::Next(double elapsed_seconds) {
+  MYCC_ASSIGN_OR_RETURN(std::optional<Round> round, campaign_->Next(elapsed_seconds));
+  if (!round) return std::optional<SearchRound>();
+  SearchRound next;
+  next.task = tasks_[round->task];
+  next.generation = round->candidates.front().generation;
+  next.candidates = std::move(round->candidates);
+  return std::optional<SearchRound>(std::move(next));
+}
+
+absl::Status JobSearch::Tell(uint32_t task, const std::vector<Outcome>& outcomes) {
+  return campaign_->Tell(index_of_[task], outcomes);
+}
+
+absl::Status JobSearch::Restore(uint32_t task, const std::vector<std::string>& traces,
+                                const v1::SearchState::Generation& recorded) {
+  const SearchStrategy& search = campaign_->search(index_of_[task]);
+  const auto stale = [&](const std::string& why) {
+    return absl::FailedPreconditionError(absl::StrCat("this build searches other spaces than the one that began the job (task ", task,
+                                                      ", generation ", search.ledger().generations(), ": ", why,
+                                                      "); tune again, the measured results stay in the log"));
+  };
+  if (recorded.candidates_size() != static_cast<int>(traces.size())) return stale("its state is incomplete");
+  Round round;
+  round.task = index_of_[task];
+  for (size_t i = 0; i < traces.size(); ++i) {
+    const absl::StatusOr<Trace> trace = ParseTrace(traces[i]);
+    if (!trace.ok()) return stale(std::string(trace.status().message()));
+    const std::optional<Point> point = PointOf(*trace, search.sketches());
+    if (!point) return stale("no sketch has its decisions");
+    Candidate candidate;
+    candidate.generation = static_cast<uint32_t>(search.ledger().generations());
+    candidate.index = static_cast<uint32_t>(i);
+    candidate.point = *point;
+    candidate.trace = traces[i];
+    const v1::SearchState::Candidate& state = recorded.candidates(static_cast<int>(i));
+    if (state.has_predicted_seconds()) candidate.predicted_seconds = state.predicted_seconds();
+    candidate.origin = static_cast<Origin>(state.origin());
+    round.candidates.push_back(std::move(candidate));
+  }
+  const absl::Status restored = campaign_->Restore(round);
+  return restored.ok() ? restored : stale(std::string(restored.message()));
+}
+
+v1::SearchState JobSearch::StateOf(uint32_t task) const {
+  v1::SearchState state;
+  const Ledger& ledger = campaign_->search(index_of_[task]).ledger();
+  for (int number = 0; number < ledger.generations(); ++number) {
+    v1::SearchState::Generation& generation = *state.add_generations();
+    for (const Ledger::Entry& entry : ledger.generation(number)) {
+      v1::SearchState::Candidate& candidate = *generation.add_candidates();
+      if (entry.candidate.predicted_seconds) candidate.set_predicted_seconds(*entry.candidate.predicted_seconds);
+      candidate.set_origin(static_cast<uint32_t>(entry.candidate.origin));
+    }
+  }
+  return state;
+}
+
+}  // namespace mycc

@@ -1,0 +1,61 @@
+// A job's search, from what the log keeps of it: the tuner's campaign with a strategy and a scorer for each task. Built again from the same
+// bytes, the same rounds and the same outcomes, it continues as if nothing had happened.
+// Thread rule: thread-compatible; the server calls it on its search thread alone.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "codegen/target/target.h"
+#include "proto/job_state.pb.h"
+#include "server/job_plan.h"
+#include "tuner/cost/learner.h"
+#include "tuner/cost/schedule_scorer.h"
+#include "tuner/scheduler/campaign.h"
+
+namespace mycc {
+
+// One generation of a task, with what the log keeps of it. `task` counts the job's tasks.
+struct SearchRound {
+  uint32_t task = 0;
+  uint32_t generation = 0;
+  std::vector<Candidate> candidates;
+};
+
+class JobSearch {
+ public:
+  // `stored` has one entry for each task; `model` are bytes of an earlier job's Model(), which it starts from, or empty. FailedPrecondition when no
+  // task is left to search.
+  static absl::StatusOr<std::unique_ptr<JobSearch>> Create(const v1::StoredJob& job, const Target& target,
+                                                           const std::vector<PlannedTask>& tasks,
+                                                           const std::vector<v1::StoredTask>& stored,
+                                                           const std::string& model);
+
+  // The next round; nullopt when there is none, see stop_reason(). REQUIRES: all outcomes of the rounds before the latest were told.
+  absl::StatusOr<std::optional<SearchRound>> Next(double elapsed_seconds);
+  absl::Status Tell(uint32_t task, const std::vector<Outcome>& outcomes);
+  // A recorded round in place of Next. FailedPrecondition when this build's spaces no longer hold it.
+  absl::Status Restore(uint32_t task, const std::vector<std::string>& traces, const v1::SearchState::Generation& recorded);
+
+  std::optional<StopReason> stop_reason() const { return campaign_->stop_reason(); }
+  // The bytes that Restore takes back, for all generations of a task so far.
+  v1::SearchState StateOf(uint32_t task) const;
+  // What this job and those before it taught, for the next one.
+  absl::StatusOr<std::string> Model() { return learner_.Save(); }
+  int num_samples() const { return learner_.num_samples(); }
+
+ private:
+  JobSearch() = default;
+
+  std::vector<uint32_t> tasks_;  // the campaign's, as indices of the job's: without those that the log already satisfies
+  std::vector<int> index_of_;    // the other way; -1: not searched
+  Learner learner_;
+  std::vector<std::unique_ptr<ScheduleScorer>> scorers_;  // of the campaign's tasks
+  std::unique_ptr<Campaign> campaign_;
+};
+
+}  // namespace mycc

@@ -1,0 +1,68 @@
+#include <google/protobuf/util/json_util.h>
+#include <ostream>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "codegen/mycc/kernels.h"
+#include "codegen/mycc/misuse.h"
+#include "codegen/workload/print.h"
+#include "db/log_report.h"
+#include "proto/names.h"
+#include "server/commands.h"
+#include "server/local_worker.h"
+
+namespace mycc {
+namespace {
+
+void PrintResult(const v1::MeasureResult& result, std::ostream& out) {
+  const v1::Timing& timing = result.timing();
+  out << StatusName(result.status());
+  if (result.status() == v1::MEASURE_STATUS_OK) {
+    out << "  " << FormatSeconds(timing.seconds()) << " (" << FormatSeconds(timing.ci_low_seconds()) << " .. "
+        << FormatSeconds(timing.ci_high_seconds()) << ", " << timing.samples_seconds_size() << " samples, "
+        << ProtocolName(timing.protocol()) << "), " << absl::StrFormat("%.3f", timing.relative_to_baseline()) << " of the baseline";
+  }
+  out << "\n";
+  if (result.has_verification()) {
+    const v1::Verification& verification = result.verification();
+    out << "verified: " << (verification.passed() ? "yes" : "no") << ", " << verification.elements_checked() << " elements, max error "
+        << absl::StrFormat("%.3g absolute, %.3g relative", verification.max_abs_error(), verification.max_rel_error()) << "\n";
+  }
+  out << "build " << FormatSeconds(timing.build_seconds()) << ", run " << FormatSeconds(timing.run_seconds()) << "\n";
+}
+
+}  // namespace
+
+absl::Status MeasureCommand(const MeasureOptions& options, std::ostream& out) {
+  MYCC_ASSIGN_OR_RETURN(const std::vector<Workload> workloads, ReadWorkloads(options.file));
+  if (workloads.size() != 1) {
+    return absl::InvalidArgumentError(absl::StrCat(options.file, " holds ", workloads.size(), " workloads; expected one"));
+  }
+  MYCC_ASSIGN_OR_RETURN(const Target target, ReadTarget(options.target));
+  MYCC_ASSIGN_OR_RETURN(const std::string trace, ReadFile(options.trace));
+  const absl::StatusOr<v1::TimingProtocol> protocol = ParseProtocolName(options.cache);
+  if (!protocol.ok()) return Misuse(absl::StrCat("--cache: ", protocol.status().message()));
+  v1::Assignment assignment;
+  assignment.set_workload(PrintWorkload(workloads[0]));
+  assignment.set_target(PrintTarget(target));
+  assignment.set_trace(trace);
+  assignment.set_protocol(*protocol);
+  assignment.set_seed(options.seed);
+  MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<CpuMeasurer> measurer, CpuMeasurer::Create({}));
+  const v1::MeasureResult result = MeasureHere(measurer.get(), assignment);
+  if (options.json) {
+    google::protobuf::util::JsonPrintOptions json_options;
+    json_options.preserve_proto_field_names = true;
+    std::string json;
+    (void)google::protobuf::util::MessageToJsonString(result, &json, json_options);
+    out << json << "\n";
+  } else {
+    PrintResult(result, out);
+  }
+  if (result.status() == v1::MEASURE_STATUS_OK) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(StatusName(result.status()), ": ", result.error()));
+}
+
+}  // namespace mycc

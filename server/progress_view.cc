@@ -1,0 +1,201 @@
+#include "server/progress_view.h"
+
+#include <algorithm>
+#include <cmath>
+#include <google/protobuf/util/json_util.h>
+#include <map>
+#include <ostream>
+#include <sys/ioctl.h>
+#include <unistd.h>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "codegen/mycc/table.h"
+#include "db/log_report.h"
+#include "proto/names.h"
+
+namespace mycc {
+namespace {
+
+constexpr double kLineSeconds = 10;
+constexpr int kBarCells = 24;
+constexpr int kNoTerminalWidth = 100;
+
+std::string Duration(double seconds) {
+  const int64_t whole = static_cast<int64_t>(std::ceil(std::max(seconds, 0.0)));
+  if (whole < 60) return absl::StrCat(whole, "s");
+  if (whole < 3600) return absl::StrFormat("%dm %02ds", whole / 60, whole % 60);
+  return absl::StrFormat("%dh %02dm", whole / 3600, whole / 60 % 60);
+}
+
+// "(480 ok, 32 build_error)"; empty before the first.
+std::string OutcomesText(const v1::JobProgress& progress) {
+  std::map<v1::MeasureStatus, int64_t> counts;
+  for (const v1::TaskProgress& task : progress.tasks()) {
+    for (const v1::StatusCount& outcome : task.outcomes()) counts[outcome.status()] += outcome.count();
+  }
+  std::vector<std::string> words;
+  for (const auto& [status, count] : counts) words.push_back(absl::StrCat(count, " ", StatusName(status)));
+  return words.empty() ? "" : absl::StrCat(" (", absl::StrJoin(words, ", "), ")");
+}
+
+std::string BestText(const v1::JobProgress& progress) {
+  const WeightedSeconds seconds = WeightedSecondsOf(progress);
+  if (seconds.best == 0) return "";
+  const std::string ratio = absl::StrFormat("%.2fx", seconds.first / seconds.best);
+  const std::string missing = seconds.missing > 0 ? absl::StrCat(", ", seconds.missing, " to come") : "";
+  return absl::StrCat("  weighted ", FormatSeconds(seconds.first), " -> ", FormatSeconds(seconds.best), " (", ratio, missing, ")");
+}
+
+int TerminalWidth(int fd) {
+  winsize size;
+  return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : kNoTerminalWidth;
+}
+
+}  // namespace
+
+double DoneShare(const v1::JobProgress& progress) {
+  if (HasEnded(progress)) return 1;
+  const double by_time = progress.budget_seconds() > 0 ? progress.elapsed_seconds() / progress.budget_seconds() : 0;
+  const double by_trials = progress.trials_planned() > 0
+                               ? static_cast<double>(progress.trials()) / static_cast<double>(progress.trials_planned())
+                               : 0;
+  return std::clamp(std::max(by_time, by_trials), 0.0, 1.0);
+}
+
+std::string EtaText(const v1::JobProgress& progress) {
+  if (HasEnded(progress)) return Duration(0);
+  double left = HUGE_VAL;
+  if (progress.budget_seconds() > 0) left = progress.budget_seconds() - progress.elapsed_seconds();
+  if (progress.trials_planned() > 0 && progress.trials() > 0) {
+    const double each = progress.elapsed_seconds() / static_cast<double>(progress.trials());
+    left = std::min(left, each * static_cast<double>(progress.trials_planned() - progress.trials()));
+  }
+  return std::isinf(left) ? "?" : Duration(left);
+}
+
+WeightedSeconds WeightedSecondsOf(const v1::JobProgress& progress) {
+  WeightedSeconds sum;
+  for (const v1::TaskProgress& task : progress.tasks()) {
+    if (task.best_seconds() == 0) {
+      ++sum.missing;
+    } else if (task.first_seconds() > 0) {
+      sum.first += static_cast<double>(task.count()) * task.first_seconds();
+      sum.best += static_cast<double>(task.count()) * task.best_seconds();
+    }
+  }
+  return sum;
+}
+
+std::string ProgressLine(const v1::JobProgress& progress) {
+  std::string line = absl::StrFormat("%d %%  %d trials%s%s", static_cast<int>(100 * DoneShare(progress)), progress.trials(),
+                                     OutcomesText(progress), BestText(progress));
+  if (!HasEnded(progress)) absl::StrAppend(&line, "  eta ", EtaText(progress));
+  if (!progress.message().empty()) absl::StrAppend(&line, "  ", progress.message());
+  return line;
+}
+
+std::string ProgressBar(const v1::JobProgress& progress, int width) {
+  const int filled = static_cast<int>(std::lround(kBarCells * DoneShare(progress)));
+  std::string line = absl::StrCat("[", std::string(filled, '#'), std::string(kBarCells - filled, '.'), "] ", ProgressLine(progress));
+  if (static_cast<int>(line.size()) > width) line.resize(static_cast<size_t>(std::max(width, 0)));
+  return line;
+}
+
+std::string SummaryTable(const v1::JobProgress& progress) {
+  std::vector<std::vector<std::string>> rows = {{"workload", "count", "trials", "default", "best", "speed-up", ""}};
+  for (const v1::TaskProgress& task : progress.tasks()) {
+    const bool both = task.first_seconds() > 0 && task.best_seconds() > 0;
+    rows.push_back({task.workload_name(), absl::StrCat(task.count()), absl::StrCat(task.trials()),
+                    task.first_seconds() > 0 ? FormatSeconds(task.first_seconds()) : "-",
+                    task.best_seconds() > 0 ? FormatSeconds(task.best_seconds()) : "-",
+                    both ? absl::StrFormat("%.2fx", task.first_seconds() / task.best_seconds()) : "-", task.message()});
+  }
+  const WeightedSeconds seconds = WeightedSecondsOf(progress);
+  if (seconds.best > 0 && progress.tasks_size() > 1) {
+    rows.push_back({"weighted sum", "", absl::StrCat(progress.trials()), FormatSeconds(seconds.first), FormatSeconds(seconds.best),
+                    absl::StrFormat("%.2fx", seconds.first / seconds.best), ""});
+  }
+  return FormatTable(rows, {1, 2, 3, 4, 5});
+}
+
+std::string JobStateName(v1::JobState state) {
+  switch (state) {
+    case v1::JOB_STATE_WAITING:
+      return "waiting";
+    case v1::JOB_STATE_RUNNING:
+      return "running";
+    case v1::JOB_STATE_DONE:
+      return "done";
+    case v1::JOB_STATE_CANCELLED:
+      return "cancelled";
+    case v1::JOB_STATE_FAILED:
+      return "failed";
+    default:
+      return absl::StrCat("state_", static_cast<int>(state));
+  }
+}
+
+bool HasEnded(const v1::JobProgress& progress) {
+  return progress.state() != v1::JOB_STATE_RUNNING && progress.state() != v1::JOB_STATE_WAITING;
+}
+
+std::string ProgressJson(const v1::JobProgress& progress) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  options.always_print_primitive_fields = true;
+  std::string json;
+  // A message of plain fields always has a JSON form.
+  (void)google::protobuf::util::MessageToJsonString(progress, &json, options);
+  return json;
+}
+
+ProgressView::Style ProgressView::StyleFor(int fd, bool json) {
+  return json ? Style::kJson : isatty(fd) != 0 ? Style::kBar : Style::kLines;
+}
+
+void ProgressView::Clear() {
+  if (drawn_) *out_ << "\r\x1b[K";
+  drawn_ = false;
+}
+
+void ProgressView::Update(const v1::JobProgress& progress) {
+  switch (style_) {
+    case Style::kJson:
+      if (progress.revision() == last_revision_) return;
+      last_revision_ = progress.revision();
+      *out_ << ProgressJson(progress) << "\n";
+      break;
+    case Style::kBar:
+      Clear();
+      *out_ << ProgressBar(progress, TerminalWidth(STDOUT_FILENO) - 1);
+      drawn_ = true;
+      break;
+    case Style::kLines:
+      if (progress.elapsed_seconds() < last_line_ + kLineSeconds && progress.message() == last_message_) return;
+      last_line_ = progress.elapsed_seconds();
+      last_message_ = progress.message();
+      *out_ << ProgressLine(progress) << "\n";
+      break;
+  }
+  *out_ << std::flush;
+}
+
+void ProgressView::Finish(const v1::JobProgress& progress) {
+  if (style_ == Style::kJson) {
+    *out_ << ProgressJson(progress) << std::endl;
+    return;
+  }
+  Say(ProgressLine(progress));
+  *out_ << "\n" << SummaryTable(progress) << std::flush;
+}
+
+void ProgressView::Say(const std::string& line) {
+  if (style_ == Style::kJson) return;
+  Clear();
+  *out_ << line << std::endl;
+}
+
+}  // namespace mycc

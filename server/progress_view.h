@@ -1,0 +1,60 @@
+// How a job's progress looks: a bar on a terminal, lines in a pipe, JSON lines for programs. The texts are pure functions of the progress.
+// Thread rule: thread-compatible.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+
+#include "proto/tuning.pb.h"
+
+namespace mycc {
+
+// The share that is done, by trials or by time, whichever ends the job first; 0 to 1.
+double DoneShare(const v1::JobProgress& progress);
+// "3m 12s"; "?" where it cannot be told.
+std::string EtaText(const v1::JobProgress& progress);
+// Sum over the tasks of count * seconds, with the default schedules and with the best ones, of tasks that have both.
+struct WeightedSeconds {
+  double first = 0, best = 0;
+  int missing = 0;  // tasks without a valid schedule yet
+};
+WeightedSeconds WeightedSecondsOf(const v1::JobProgress& progress);
+
+// "43 %  512 trials (480 ok, 32 build_error)  weighted 12.300 ms -> 5.100 ms (2.41x)  eta 4m 48s"
+std::string ProgressLine(const v1::JobProgress& progress);
+// The same behind a bar, no wider than `width`.
+std::string ProgressBar(const v1::JobProgress& progress, int width);
+// A row for each task, and the weighted sum.
+std::string SummaryTable(const v1::JobProgress& progress);
+// "done", "running": for people and scripts.
+std::string JobStateName(v1::JobState state);
+bool HasEnded(const v1::JobProgress& progress);
+// One line of JSON.
+std::string ProgressJson(const v1::JobProgress& progress);
+
+class ProgressView {
+ public:
+  enum class Style { kBar, kLines, kJson };
+  // A bar where `fd` is a terminal, lines elsewhere; JSON when asked for.
+  static Style StyleFor(int fd, bool json);
+  ProgressView(Style style, std::ostream* out) : style_(style), out_(out) {}
+
+  // Draws the bar again; prints a line when enough time has passed since the last one, or a message is new.
+  void Update(const v1::JobProgress& progress);
+  // The last state, and the summary.
+  void Finish(const v1::JobProgress& progress);
+  // A line of its own, whatever is being drawn.
+  void Say(const std::string& line);
+
+ private:
+  void Clear();
+
+  const Style style_;
+  std::ostream* const out_;
+  bool drawn_ = false;
+  double last_line_ = -1e9;
+  std::string last_message_;
+  uint64_t last_revision_ = 0;
+};
+
+}  // namespace mycc

@@ -1,0 +1,38 @@
+#include <cstdlib>
+#include <future>
+#include <ostream>
+
+#include "base/status.h"
+#include "server/commands.h"
+#include "server/interrupt.h"
+
+namespace mycc {
+
+absl::Status ServeCommand(const ServeOptions& options, std::ostream& out) {
+  ServingOptions serving;
+  serving.log = options.log;
+  serving.listen = options.listen;
+  serving.coordinator.dispatch.lease_seconds = options.lease_seconds;
+  MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<Serving> server, Serving::Start(serving));
+  out << "serving " << options.log << " on " << server->address() << std::endl;
+  std::promise<void> interrupted;
+  const InterruptWatch watch([&interrupted](int nth) {
+    if (nth == 1) interrupted.set_value();
+  });
+  interrupted.get_future().wait();
+  out << "stopping; unfinished jobs continue with the next start" << std::endl;
+  return absl::OkStatus();
+}
+
+absl::Status WorkerCommand(LocalWorkerOptions options, std::ostream& out) {
+  options.log = [&out](const std::string& line) { out << line << std::endl; };
+  MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<LocalWorker> worker, LocalWorker::Create(options));
+  const InterruptWatch watch([&worker, &out](int nth) {
+    if (nth > 1) std::_Exit(1);
+    out << "finishing what is being timed; once more to stop at once" << std::endl;
+    worker->Stop();
+  });
+  return worker->Run();
+}
+
+}  // namespace mycc

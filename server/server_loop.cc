@@ -1,0 +1,246 @@
+#include "server/server_loop.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "base/status.h"
+
+namespace mycc {
+namespace {
+
+constexpr double kTurnSeconds = 2;
+
+absl::Status Stopping() { return absl::UnavailableError("the server is stopping"); }
+
+std::chrono::steady_clock::time_point In(double seconds) {
+  return std::chrono::steady_clock::now() +
+         std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(seconds));
+}
+
+}  // namespace
+
+ServerLoop::ServerLoop(ServerLoopOptions options, TuningLog* log, const TimeSource* time)
+    : options_(std::move(options)),
+      time_(time),
+      coordinator_(options_.coordinator, log, time, [this](std::function<void()> work, std::function<void()> done) {
+        const MutexLock lock(&mutex_);
+        searches_.push_back({std::move(work), std::move(done)});
+        searches_changed_.NotifyOne();
+      }) {}
+
+ServerLoop::~ServerLoop() { Stop(); }
+
+absl::Status ServerLoop::Start() {
+  MYCC_RETURN_IF_ERROR(coordinator_.Start());
+  search_ = std::thread([this] { RunSearches(); });
+  loop_ = std::thread([this] { RunLoop(); });
+  return absl::OkStatus();
+}
+
+void ServerLoop::Stop() {
+  {
+    const MutexLock lock(&mutex_);
+    stopping_ = true;
+    changed_.NotifyAll();
+    searches_changed_.NotifyAll();
+  }
+  if (search_.joinable()) search_.join();
+  if (loop_.joinable()) loop_.join();
+}
+
+void ServerLoop::Post(std::function<void()> event, std::function<void()> refuse) {
+  {
+    const MutexLock lock(&mutex_);
+    if (!stopping_) {
+      mailbox_.push_back(std::move(event));
+      changed_.NotifyOne();
+      return;
+    }
+  }
+  refuse();
+}
+
+template <typename Response>
+void ServerLoop::PostCall(Reply<Response> reply, std::function<absl::StatusOr<Response>()> handler) {
+  Post([reply, handler = std::move(handler)] { reply(handler()); }, [reply] { reply(Stopping()); });
+}
+
+void ServerLoop::RunLoop() {
+  while (true) {
+    std::deque<std::function<void()>> events;
+    bool stopping = false;
+    {
+      const MutexLock lock(&mutex_);
+      const auto tick = In(options_.tick_seconds);
+      while (mailbox_.empty() && !stopping_ && changed_.WaitUntil(&mutex_, tick)) {
+      }
+      events.swap(mailbox_);
+      stopping = stopping_;
+    }
+    for (const std::function<void()>& event : events) event();
+    AnswerReports();
+    coordinator_.Tick();
+    AnswerLeases();
+    AnswerWatches();
+    if (stopping) break;
+  }
+  RefuseWaiting();
+}
+
+void ServerLoop::RunSearches() {
+  while (true) {
+    SearchWork search;
+    {
+      const MutexLock lock(&mutex_);
+      while (searches_.empty() && !stopping_) searches_changed_.Wait(&mutex_);
+      if (stopping_) return;  // what was not begun is in the log, and begins again with the next server
+      search = std::move(searches_.front());
+      searches_.pop_front();
+    }
+    if (options_.around_search) {
+      options_.around_search(search.work);
+    } else {
+      search.work();
+    }
+    Post(std::move(search.done), [] {});
+  }
+}
+
+void ServerLoop::AnswerReports() {
+  if (reports_.empty()) return;
+  std::vector<v1::ReportRequest> requests;
+  for (auto& [request, reply] : reports_) requests.push_back(std::move(request));
+  std::vector<absl::StatusOr<v1::ReportResponse>> answers = coordinator_.workers().Report(requests);
+  for (size_t i = 0; i < answers.size(); ++i) reports_[i].second(std::move(answers[i]));
+  reports_.clear();
+}
+
+bool ServerLoop::AnswerLease(const Waiting<v1::LeaseRequest, v1::LeaseResponse>& waiting, double now) {
+  // Trials are not given to who hung up.
+  if (!waiting.alive()) {
+    waiting.reply(absl::CancelledError("the worker hung up"));
+    return true;
+  }
+  if (!coordinator_.has_waiting_trials() && now < waiting.until) return false;
+  absl::StatusOr<v1::LeaseResponse> response = coordinator_.workers().Lease(waiting.request);
+  const v1::Instructions* instructions = response.ok() ? &response->instructions() : nullptr;
+  const bool says_something = instructions == nullptr || response->assignments_size() > 0 || instructions->revoked_size() > 0;
+  if (!says_something && now < waiting.until) return false;
+  waiting.reply(std::move(response));
+  return true;
+}
+
+void ServerLoop::AnswerLeases() {
+  const double now = time_->Seconds();
+  leases_.remove_if([this, now](const auto& waiting) { return AnswerLease(waiting, now); });
+}
+
+void ServerLoop::AnswerWatches() {
+  const double now = time_->Seconds();
+  watches_.remove_if([this, now](const auto& waiting) {
+    const bool unchanged = coordinator_.RevisionOf(waiting.request.job()) == waiting.request.seen_revision();
+    if (unchanged && now < waiting.until && waiting.alive()) return false;
+    absl::StatusOr<v1::JobProgress> progress = coordinator_.Progress(waiting.request.job());
+    if (!progress.ok()) {
+      waiting.reply(progress.status());
+      return true;
+    }
+    v1::WatchJobResponse response;
+    *response.mutable_progress() = *std::move(progress);
+    waiting.reply(std::move(response));
+    return true;
+  });
+}
+
+void ServerLoop::RefuseWaiting() {
+  for (const auto& waiting : leases_) waiting.reply(Stopping());
+  for (const auto& waiting : watches_) waiting.reply(Stopping());
+  leases_.clear();
+  watches_.clear();
+}
+
+void ServerLoop::Register(v1::RegisterRequest request, Reply<v1::RegisterResponse> reply) {
+  PostCall<v1::RegisterResponse>(std::move(reply), [this, request] { return coordinator_.workers().Register(request); });
+}
+
+void ServerLoop::Lease(v1::LeaseRequest request, IsAlive alive, Reply<v1::LeaseResponse> reply) {
+  Post(
+      [=, this] {
+        // At once, also when there is nothing: an unknown session must not wait for the answer that it is one.
+        absl::StatusOr<v1::LeaseResponse> response = coordinator_.workers().Lease(request);
+        const bool waits = response.ok() && response->assignments().empty() && response->instructions().revoked().empty();
+        if (!waits || request.wait_seconds() <= 0) {
+          reply(std::move(response));
+          return;
+        }
+        leases_.push_back({request, alive, reply, time_->Seconds() + std::min(request.wait_seconds(), options_.max_wait_seconds)});
+      },
+      [reply] { reply(Stopping()); });
+}
+
+void ServerLoop::Report(v1::ReportRequest request, Reply<v1::ReportResponse> reply) {
+  Post([this, request = std::move(request), reply] { reports_.emplace_back(request, reply); }, [reply] { reply(Stopping()); });
+}
+
+void ServerLoop::Heartbeat(v1::HeartbeatRequest request, Reply<v1::HeartbeatResponse> reply) {
+  PostCall<v1::HeartbeatResponse>(std::move(reply), [this, request] { return coordinator_.workers().Heartbeat(request); });
+}
+
+void ServerLoop::Leave(v1::LeaveRequest request, Reply<v1::LeaveResponse> reply) {
+  PostCall<v1::LeaveResponse>(std::move(reply), [this, request] { return coordinator_.workers().Leave(request); });
+}
+
+void ServerLoop::SubmitJob(v1::SubmitJobRequest request, Reply<v1::SubmitJobResponse> reply) {
+  PostCall<v1::SubmitJobResponse>(std::move(reply), [this, request]() -> absl::StatusOr<v1::SubmitJobResponse> {
+    v1::SubmitJobResponse response;
+    MYCC_ASSIGN_OR_RETURN(*response.mutable_progress(), coordinator_.Submit(request));
+    return response;
+  });
+}
+
+void ServerLoop::ListJobs(v1::ListJobsRequest request, Reply<v1::ListJobsResponse> reply) {
+  PostCall<v1::ListJobsResponse>(std::move(reply), [this, request]() -> absl::StatusOr<v1::ListJobsResponse> {
+    v1::ListJobsResponse response;
+    MYCC_ASSIGN_OR_RETURN(const std::vector<v1::JobProgress> jobs, coordinator_.ListJobs(request.limit()));
+    for (const v1::JobProgress& job : jobs) *response.add_jobs() = job;
+    return response;
+  });
+}
+
+void ServerLoop::WatchJob(v1::WatchJobRequest request, IsAlive alive, Reply<v1::WatchJobResponse> reply) {
+  Post(
+      [=, this] {
+        double wait = std::min(request.wait_seconds(), options_.max_wait_seconds);
+        if (coordinator_.RevisionOf(request.job()) == 0) {
+          // It has ended, and there is nothing to wait for; or it waits for its turn, which is looked at now and then.
+          const absl::StatusOr<v1::JobProgress> progress = coordinator_.Progress(request.job());
+          const bool has_turn_to_come = progress.ok() && progress->state() == v1::JOB_STATE_WAITING;
+          wait = has_turn_to_come ? std::min(wait, kTurnSeconds) : 0;
+        }
+        watches_.push_back({request, alive, reply, time_->Seconds() + wait});
+      },
+      [reply] { reply(Stopping()); });
+}
+
+void ServerLoop::CancelJob(v1::CancelJobRequest request, Reply<v1::CancelJobResponse> reply) {
+  PostCall<v1::CancelJobResponse>(std::move(reply), [this, request]() -> absl::StatusOr<v1::CancelJobResponse> {
+    v1::CancelJobResponse response;
+    MYCC_ASSIGN_OR_RETURN(*response.mutable_progress(), coordinator_.Cancel(request.job()));
+    return response;
+  });
+}
+
+void ServerLoop::ListDevices(v1::ListDevicesRequest, Reply<v1::ListDevicesResponse> reply) {
+  PostCall<v1::ListDevicesResponse>(std::move(reply), [this]() -> absl::StatusOr<v1::ListDevicesResponse> {
+    v1::ListDevicesResponse response;
+    for (const v1::DeviceStatus& device : coordinator_.workers().Devices()) *response.add_devices() = device;
+    return response;
+  });
+}
+
+void ServerLoop::Best(v1::BestRequest request, Reply<v1::BestResponse> reply) {
+  PostCall<v1::BestResponse>(std::move(reply), [this, request] { return coordinator_.Best(request); });
+}
+
+}  // namespace mycc

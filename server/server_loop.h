@@ -1,0 +1,109 @@
+// The server's one thread of decisions. Calls from many threads become events; what arrives together is committed together; calls that wait (Lease,
+// Watch) are kept here until there is something to say. Search work has a thread of its own, so that workers are answered while it thinks.
+//
+//   gRPC threads --post--> mailbox --> loop thread: events, one commit for all reports, Tick, those that wait --> replies
+//                                         ^  '--work--> search thread --.
+//                                         '------------- done ----------'
+//
+// Thread rule: thread-safe. A reply is called once, on the loop's thread; it must not block.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <list>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/mutex.h"
+#include "proto/tuning.pb.h"
+#include "proto/worker.pb.h"
+#include "server/coordinator.h"
+
+namespace mycc {
+
+template <typename Response>
+using Reply = std::function<void(absl::StatusOr<Response>)>;
+// Whether anybody still waits for a reply.
+using IsAlive = std::function<bool()>;
+
+struct ServerLoopOptions {
+  CoordinatorOptions coordinator;
+  // Surrounds search work: keeps it quiet while a worker on the same host times something. May be null.
+  std::function<void(const std::function<void()>&)> around_search;
+  double max_wait_seconds = 60;  // of a call
+  double tick_seconds = 0.1;
+};
+
+class ServerLoop {
+ public:
+  ServerLoop(ServerLoopOptions options, TuningLog* log, const TimeSource* time);
+  ~ServerLoop();
+  ServerLoop(const ServerLoop&) = delete;
+  ServerLoop& operator=(const ServerLoop&) = delete;
+
+  // Takes up the log's jobs and begins to answer.
+  absl::Status Start();
+  // Answers what waits with Unavailable, and everything from now on. What was acknowledged is in the log.
+  void Stop();
+
+  void Register(v1::RegisterRequest request, Reply<v1::RegisterResponse> reply);
+  void Lease(v1::LeaseRequest request, IsAlive alive, Reply<v1::LeaseResponse> reply);
+  void Report(v1::ReportRequest request, Reply<v1::ReportResponse> reply);
+  void Heartbeat(v1::HeartbeatRequest request, Reply<v1::HeartbeatResponse> reply);
+  void Leave(v1::LeaveRequest request, Reply<v1::LeaveResponse> reply);
+
+  void SubmitJob(v1::SubmitJobRequest request, Reply<v1::SubmitJobResponse> reply);
+  void ListJobs(v1::ListJobsRequest request, Reply<v1::ListJobsResponse> reply);
+  void WatchJob(v1::WatchJobRequest request, IsAlive alive, Reply<v1::WatchJobResponse> reply);
+  void CancelJob(v1::CancelJobRequest request, Reply<v1::CancelJobResponse> reply);
+  void ListDevices(v1::ListDevicesRequest request, Reply<v1::ListDevicesResponse> reply);
+  void Best(v1::BestRequest request, Reply<v1::BestResponse> reply);
+
+ private:
+  template <typename Request, typename Response>
+  struct Waiting {
+    Request request;
+    IsAlive alive;
+    Reply<Response> reply;
+    double until;
+  };
+  struct SearchWork {
+    std::function<void()> work, done;
+  };
+
+  // Runs `event` on the loop's thread; `refuse` in its place when the loop has stopped.
+  void Post(std::function<void()> event, std::function<void()> refuse);
+  // A call that is answered at once by `handler`.
+  template <typename Response>
+  void PostCall(Reply<Response> reply, std::function<absl::StatusOr<Response>()> handler);
+  void RunLoop();
+  void RunSearches();
+  void AnswerReports();
+  void AnswerLeases();
+  void AnswerWatches();
+  bool AnswerLease(const Waiting<v1::LeaseRequest, v1::LeaseResponse>& waiting, double now);
+  void RefuseWaiting();
+
+  const ServerLoopOptions options_;
+  const TimeSource* const time_;
+
+  // The loop thread's own.
+  Coordinator coordinator_;
+  std::vector<std::pair<v1::ReportRequest, Reply<v1::ReportResponse>>> reports_;
+  std::list<Waiting<v1::LeaseRequest, v1::LeaseResponse>> leases_;
+  std::list<Waiting<v1::WatchJobRequest, v1::WatchJobResponse>> watches_;
+
+  Mutex mutex_;
+  CondVar changed_;
+  std::deque<std::function<void()>> mailbox_ ABSL_GUARDED_BY(mutex_);
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  CondVar searches_changed_;
+  std::deque<SearchWork> searches_ ABSL_GUARDED_BY(mutex_);
+
+  std::thread loop_, search_;
+};
+
+}  // namespace mycc

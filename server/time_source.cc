@@ -1,0 +1,27 @@
+#include "server/time_source.h"
+
+#include <chrono>
+
+namespace mycc {
+namespace {
+
+class StandardTime final : public TimeSource {
+ public:
+  double Seconds() const override {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  }
+  int64_t UnixMicros() const override {
+    return std::chrono::duration_cast<std::chrono::microseconds>(
+               std::chrono::system_clock::now().time_since_epoch())
+        .count();
+  }
+};
+
+}  // namespace
+
+const TimeSource& SystemTime() {
+  static const StandardTime time;
+  return time;
+}
+
+}  // namespace mycc

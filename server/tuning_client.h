@@ -1,0 +1,33 @@
+// A client of the server, over gRPC. Thread rule: thread-safe; calls block.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "proto/channel.h"
+#include "proto/tuning.pb.h"
+
+namespace mycc {
+
+class TuningClient {
+ public:
+  static absl::StatusOr<std::unique_ptr<TuningClient>> Connect(const ServerAddress& address);
+  ~TuningClient();
+
+  absl::StatusOr<v1::JobProgress> Submit(const v1::SubmitJobRequest& request);
+  absl::StatusOr<std::vector<v1::JobProgress>> ListJobs(uint32_t limit);
+  // Waits until the job's revision is another than `seen_revision`, or the time is over.
+  absl::StatusOr<v1::JobProgress> Watch(const std::string& job, uint64_t seen_revision, double wait_seconds);
+  absl::StatusOr<v1::JobProgress> Cancel(const std::string& job);
+  absl::StatusOr<std::vector<v1::DeviceStatus>> ListDevices();
+  absl::StatusOr<std::vector<v1::Record>> Best(const v1::BestRequest& request);
+
+ private:
+  struct Impl;
+  explicit TuningClient(std::unique_ptr<Impl> impl);
+  const std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace mycc

@@ -1,0 +1,254 @@
+#include "db/log_commands.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "absl/strings/str_split.h"
+#include "db/tuning_log.h"
+#include "proto/names.h"
+#include "tests/db/test_log.h"
+
+namespace mycc {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::Not;
+
+class LogCommandsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    log_ = MakeLog(directory_, "tuning.db", 3);
+    auto log = TuningLog::Open(log_, OpenMode::kWrite);
+    ASSERT_TRUE((*log)
+                    ->Append({MakeRecord({.index = 3, .status = v1::MEASURE_STATUS_RUN_ERROR}),
+                              MakeRecord({.index = 4, .shape = 65, .protocol = v1::TIMING_PROTOCOL_COLD})})
+                    .ok());
+  }
+  template <typename Args>
+  std::string Output(absl::Status (*command)(const Args&, std::ostream&), const Args& args) {
+    std::ostringstream out;
+    const absl::Status status = command(args, out);
+    EXPECT_TRUE(status.ok()) << status;
+    return out.str();
+  }
+  std::string Verify(const Remeasure& remeasure, absl::StatusCode expected) {
+    std::ostringstream out;
+    const absl::Status status = LogVerifyCommand({.log = log_, .filter = {}}, remeasure, out);
+    EXPECT_EQ(status.code(), expected) << status;
+    return out.str();
+  }
+
+  TempDir directory_;
+  std::string log_;
+};
+
+TEST_F(LogCommandsTest, StatsCountWhatTheLogHolds) {
+  const std::string text = Output<LogStatsArgs>(LogStatsCommand, {.log = log_});
+  EXPECT_THAT(text, HasSubstr(": 5 records of 2 workloads on 1 targets"));
+  EXPECT_THAT(text, HasSubstr("run_error  1        20.0 %"));
+  EXPECT_THAT(text,
+              HasSubstr("add_one " + WorkloadHashOf(64).substr(0, 12) + "  4        3       1.000 ms   -"));
+  const json stats = json::parse(Output<LogStatsArgs>(LogStatsCommand, {.log = log_, .json = true}));
+  EXPECT_EQ(stats["records"], 5);
+  EXPECT_EQ(stats["statuses"]["ok"], 4);
+  EXPECT_EQ(stats["keys"][0]["best_warm_seconds"], 1e-3);
+  EXPECT_EQ(stats["keys"][0]["best_cold_seconds"], nullptr);
+  EXPECT_EQ(stats["keys"][1]["workload_hash"], WorkloadHashOf(65));
+}
+
+TEST_F(LogCommandsTest, StatsOfAnEmptyLog) {
+  const std::string path = MakeLog(directory_, "empty.db", 0);
+  EXPECT_THAT(Output<LogStatsArgs>(LogStatsCommand, {.log = path}), HasSubstr("0 records of 0 workloads"));
+  EXPECT_EQ(json::parse(Output<LogStatsArgs>(LogStatsCommand, {.log = path, .json = true}))["records"], 0);
+}
+
+TEST_F(LogCommandsTest, ListShowsALineForEachRecord) {
+  const std::string text = Output<LogListArgs>(LogListCommand, {.log = log_, .filter = {}});
+  const std::vector<std::string> lines = absl::StrSplit(text, '\n', absl::SkipEmpty());
+  ASSERT_EQ(lines.size(), 6u);
+  EXPECT_THAT(lines[0], HasSubstr("ID  RECORDED"));
+  EXPECT_THAT(lines[1], HasSubstr("1   2023-11-14 22:13:22Z  ok         1.000 ms  +-1.0 %  warm"));
+  EXPECT_THAT(lines[4], HasSubstr("run_error  -"));
+  RecordFilter filter{.statuses = {v1::MEASURE_STATUS_OK}, .newest_first = true, .limit = 2};
+  std::istringstream rows(Output<LogListArgs>(LogListCommand, {.log = log_, .filter = filter, .json = true}));
+  std::string row;
+  std::vector<int> ids;
+  while (std::getline(rows, row)) ids.push_back(json::parse(row)["id"]);
+  EXPECT_EQ(ids, (std::vector<int>{5, 3}));
+}
+
+TEST_F(LogCommandsTest, ShowTellsEverythingAboutARecord) {
+  const std::string text = Output<LogShowArgs>(LogShowCommand, {.log = log_, .record = "4"});
+  for (const char* words :
+       {"record        4, trial j0000000000000001/0/0/3, attempt 1", "status        run_error",
+        "build 250.000 ms", "error:\nline 1\nline \"2\"", "to reproduce:\nmycc-tune reproduce --trial x\n",
+        "trace:\nv1\nsplit(i, 3)\n", "workload:\nv1 workload w(",
+        "generation 0, candidate 3, by evolutionary with seed 18446744073709551615"}) {
+    EXPECT_THAT(text, HasSubstr(words));
+  }
+  EXPECT_THAT(Output<LogShowArgs>(LogShowCommand, {.log = log_, .record = MakeRecord({.index = 1}).trial()}),
+              HasSubstr("time          2.000 ms +-1.0 %, warm caches, 3 samples, timer 1"));
+  EXPECT_EQ(json::parse(Output<LogShowArgs>(LogShowCommand,
+                                            {.log = log_, .record = "1", .json = true}))["result"]["status"],
+            "ok");
+  std::ostringstream out;
+  EXPECT_EQ(LogShowCommand({.log = log_, .record = "77"}, out).code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(LogShowCommand({.log = log_, .record = "x/y"}, out).code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(LogCommandsTest, WhatIsExportedCanBeImported) {
+  const std::string file = directory_ / "export.jsonl";
+  EXPECT_EQ(Output<LogExportArgs>(LogExportCommand, {.log = log_, .filter = {}, .output = file}),
+            file + ": 5 records of " + log_ + "\n");
+  const std::string copy = directory_ / "copy.db";
+  EXPECT_THAT(Output<LogImportArgs>(LogImportCommand, {.log = copy, .inputs = {file, file}}),
+              HasSubstr("0 records added to " + copy + ", 5 known already"));
+  EXPECT_EQ(Output<LogExportArgs>(LogExportCommand, {.log = copy, .filter = {}}), ReadBytes(file));
+  EXPECT_EQ(json::parse(Output<LogExportArgs>(LogExportCommand,
+                                              {.log = copy, .filter = {}, .format = "t4"}))["results"]
+                .size(),
+            5u);
+  EXPECT_EQ(Snapshot(directory_.path()).size(), 3u);
+}
+
+TEST_F(LogCommandsTest, AnExportThatFailsLeavesNothing) {
+  std::ostringstream out;
+  EXPECT_EQ(LogExportCommand({.log = log_, .filter = {}, .format = "csv"}, out).code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_FALSE(
+      LogExportCommand({.log = log_, .filter = {}, .output = directory_ / "no/such.jsonl"}, out).ok());
+  std::filesystem::create_directory(directory_ / "folder");
+  EXPECT_FALSE(LogExportCommand({.log = log_, .filter = {}, .output = directory_ / "folder"}, out).ok());
+  EXPECT_EQ(out.str(), "");
+  EXPECT_EQ(Snapshot(directory_.path()).size(), 1u);
+}
+
+TEST_F(LogCommandsTest, MergeJoinsLogsAndTouchesNoneOfThem) {
+  const std::string other = directory_ / "other.db";
+  {
+    auto log = TuningLog::Open(other, OpenMode::kCreate);
+    ASSERT_TRUE((*log)->Append({MakeRecord({.index = 0}), MakeRecord({.index = 70, .seconds = 1e-5})}).ok());
+  }
+  const auto before = Snapshot(directory_.path());
+  const std::string all = directory_ / "all.db";
+  const std::string text = Output<LogMergeArgs>(LogMergeCommand, {.log = all, .inputs = {log_, other}});
+  EXPECT_THAT(text, HasSubstr(log_ + ": 5 records added"));
+  EXPECT_THAT(text, HasSubstr(other + ": 1 records added to " + all + ", 1 known already"));
+  auto after = Snapshot(directory_.path());
+  after.erase("all.db");
+  EXPECT_EQ(after, before);
+  std::ostringstream out;
+  WriteBytes(directory_ / "not.db", "not a log");
+  EXPECT_FALSE(
+      LogMergeCommand({.log = directory_ / "fresh.db", .inputs = {log_, directory_ / "not.db"}}, out).ok());
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "fresh.db"));
+}
+
+TEST_F(LogCommandsTest, VerifyMeasuresTheBestRecordsAgain) {
+  std::vector<std::string> measured;
+  const std::string text = Verify(
+      [&](const v1::Record& record) -> absl::StatusOr<v1::MeasureResult> {
+        measured.push_back(record.trial());
+        v1::MeasureResult result = record.result();
+        result.mutable_timing()->set_seconds(1.5e-3);
+        result.set_code_digest("new digest");
+        result.set_finished_unix_micros(result.finished_unix_micros() + 1);
+        return result;
+      },
+      absl::StatusCode::kOk);
+  EXPECT_EQ(measured,
+            (std::vector<std::string>{MakeRecord({.index = 0}).trial(), MakeRecord({.index = 4}).trial()}));
+  EXPECT_THAT(
+      text,
+      HasSubstr(
+          "record 1 of add_one: ok, 1.500 ms (was 1.000 ms), other code than before, kept as record 6"));
+  EXPECT_THAT(text, HasSubstr("2 of 2 best records confirmed"));
+  auto log = TuningLog::Open(log_, OpenMode::kRead);
+  auto best = (*log)->Best(KeyOf({}), v1::TIMING_PROTOCOL_WARM);
+  EXPECT_EQ(best->id, 6);
+  EXPECT_EQ(best->record.result().code_digest(), "new digest");
+  EXPECT_TRUE((*log)->Get(1)->superseded);
+}
+
+TEST_F(LogCommandsTest, VerifyTakesAWrongRecordOutOfTheRanking) {
+  const std::string text = Verify(
+      [&](const v1::Record& record) -> absl::StatusOr<v1::MeasureResult> {
+        if (record.workload_hash() == WorkloadHashOf(65)) return absl::UnavailableError("no worker");
+        v1::MeasureResult result = MakeResult({.status = v1::MEASURE_STATUS_WRONG_RESULT});
+        result.set_finished_unix_micros(record.result().finished_unix_micros() + 1);
+        return result;
+      },
+      absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(text, HasSubstr("record 1 of add_one: wrong_result: line 1"));
+  EXPECT_THAT(text, HasSubstr("record 5 of add_one: not measured: no worker"));
+  EXPECT_THAT(text, HasSubstr("0 of 2 best records confirmed"));
+  auto log = TuningLog::Open(log_, OpenMode::kRead);
+  EXPECT_EQ((*log)->Best(KeyOf({}), v1::TIMING_PROTOCOL_WARM)->id, 2);
+  EXPECT_EQ((*log)->Best(KeyOf({.shape = 65}), v1::TIMING_PROTOCOL_COLD)->id,
+            5);  // nothing was said about it
+}
+
+TEST_F(LogCommandsTest, PinsAndBansNeedAReason) {
+  std::ostringstream out;
+  EXPECT_EQ(LogOverrideCommand({.log = log_, .record = "3"}, out).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(
+      Output<LogOverrideArgs>(LogOverrideCommand, {.log = log_, .record = "3", .reason = "steady \xff"}),
+      "record 3 of add_one is now pinned\n");
+  EXPECT_THAT(Output<LogListArgs>(LogListCommand, {.log = log_, .filter = {}}), HasSubstr("pinned"));
+  EXPECT_THAT(Output<LogShowArgs>(LogShowCommand, {.log = log_, .record = "3", .json = true}),
+              HasSubstr("steady \xef\xbf\xbd"));
+  Output<LogOverrideArgs>(LogOverrideCommand,
+                          {.log = log_, .record = "1", .kind = OverrideKind::kBan, .reason = "hangs"});
+  EXPECT_THAT(Output<LogShowArgs>(LogShowCommand, {.log = log_, .record = "1"}),
+              HasSubstr("by record 1: hangs"));
+  EXPECT_EQ(Output<LogOverrideArgs>(LogOverrideCommand, {.log = log_, .record = "1", .clear = true}),
+            "record 1 of add_one is now neither pinned nor banned\n");
+  EXPECT_THAT(Output<LogShowArgs>(LogShowCommand, {.log = log_, .record = "1"}), Not(HasSubstr("hangs")));
+  EXPECT_EQ(LogOverrideCommand({.log = log_, .record = "4", .reason = "x"}, out).code(),
+            absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(Snapshot(directory_.path()).size(), 1u);
+}
+
+TEST_F(LogCommandsTest, BackupAndGcSayWhatTheyDid) {
+  const std::string backup = directory_ / "backup.db";
+  EXPECT_EQ(Output<LogBackupArgs>(LogBackupCommand, {.log = log_, .output = backup}),
+            backup + ": a backup of " + log_ + "\n");
+  std::ostringstream out;
+  EXPECT_EQ(LogBackupCommand({.log = log_, .output = backup}, out).code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_THAT(Output<LogGcArgs>(LogGcCommand, {.log = log_, .policy = {.keep_best = 1, .dry_run = true}}),
+              HasSubstr("2 records, 0 ended jobs, 0 models and 0 keys would be forgotten"));
+  EXPECT_THAT(Output<LogGcArgs>(LogGcCommand, {.log = log_, .policy = {.keep_best = 1}}),
+              HasSubstr("2 records"));
+  EXPECT_THAT(Output<LogStatsArgs>(LogStatsCommand, {.log = log_}), HasSubstr(": 3 records"));
+  EXPECT_THAT(Output<LogStatsArgs>(LogStatsCommand, {.log = backup}), HasSubstr(": 5 records"));
+}
+
+TEST_F(LogCommandsTest, EveryCommandRefusesWhatIsNoLog) {
+  const std::string path = directory_ / "text";
+  WriteBytes(path, "not a log at all");
+  std::ostringstream out;
+  const auto expect_refused = [&](const absl::Status& status) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("is not a SQLite file"));
+  };
+  expect_refused(LogStatsCommand({.log = path}, out));
+  expect_refused(LogListCommand({.log = path, .filter = {}}, out));
+  expect_refused(LogShowCommand({.log = path, .record = "1"}, out));
+  expect_refused(LogExportCommand({.log = path, .filter = {}}, out));
+  expect_refused(LogImportCommand({.log = path, .inputs = {}}, out));
+  expect_refused(LogMergeCommand({.log = log_, .inputs = {path}}, out));
+  expect_refused(LogVerifyCommand({.log = path, .filter = {}}, nullptr, out));
+  expect_refused(LogOverrideCommand({.log = path, .record = "1", .reason = "x"}, out));
+  expect_refused(LogBackupCommand({.log = path, .output = directory_ / "b"}, out));
+  expect_refused(LogGcCommand({.log = path, .policy = {}}, out));
+  EXPECT_EQ(out.str(), "");
+  EXPECT_EQ(ReadBytes(path), "not a log at all");
+}
+
+}  // namespace
+}  // namespace mycc

@@ -1,0 +1,123 @@
+#include "db/log_gc.h"
+
+#include <gtest/gtest.h>
+
+#include "db/job_store.h"
+#include "db/model_store.h"
+#include "proto/names.h"
+#include "tests/db/test_log.h"
+
+namespace mycc {
+namespace {
+
+constexpr int64_t kNow = 1800000000000000;  // long after MakeRecord's times
+constexpr int64_t kDay = 86400;
+
+class LogGcTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    log_ = *TuningLog::Open(directory_ / "tuning.db", OpenMode::kCreate, [this] { return now_; });
+  }
+  void Add(const RecordSpec& spec) { ASSERT_TRUE(log_->Append({MakeRecord(spec)}).ok()); }
+  GcCounts Collect(const GcPolicy& policy) {
+    auto counts = CollectGarbage(log_.get(), policy);
+    EXPECT_TRUE(counts.ok()) << counts.status();
+    return *counts;
+  }
+  std::vector<int64_t> Ids() {
+    const auto records = log_->List({});
+    std::vector<int64_t> ids;
+    for (const StoredRecord& record : *records) ids.push_back(record.id);
+    return ids;
+  }
+  using Is = std::vector<int64_t>;
+
+  TempDir directory_;
+  int64_t now_ = kNow;
+  std::unique_ptr<TuningLog> log_;
+};
+
+TEST_F(LogGcTest, ByDefaultNoRecordIsForgotten) {
+  Add({.index = 1});
+  Add({.index = 2, .status = v1::MEASURE_STATUS_BUILD_ERROR});
+  EXPECT_EQ(Collect({}).records, 0);
+  EXPECT_EQ(Ids(), (Is{1, 2}));
+}
+
+TEST_F(LogGcTest, OldFailuresAndSupersededResultsAreForgottenWhenAsked) {
+  Add({.index = 1, .trace = "v1 a"});
+  Add({.index = 2, .status = v1::MEASURE_STATUS_BUILD_ERROR});
+  Add({.index = 3, .finished = kNow, .trace = "v1 a"});  // supersedes 1
+  Add({.index = 4, .verified = false});
+  EXPECT_EQ(Collect({.failures_after_seconds = 100000 * kDay}).records, 0);
+  EXPECT_EQ(Collect({.failures_after_seconds = kDay, .dry_run = true}).records, 3);
+  EXPECT_EQ(Ids().size(), 4u);
+  EXPECT_EQ(Collect({.failures_after_seconds = kDay}).records, 3);
+  EXPECT_EQ(Ids(), (Is{3}));
+}
+
+TEST_F(LogGcTest, AWrongResultStaysWhileItSpeaksAgainstATime) {
+  Add({.index = 1, .finished = 1, .trace = "v1 a"});
+  Add({.index = 2, .status = v1::MEASURE_STATUS_WRONG_RESULT, .finished = 2, .trace = "v1 a"});
+  Collect({.failures_after_seconds = kDay});
+  EXPECT_EQ(Ids(), (Is{2}));
+  Add({.index = 1, .finished = 1, .trace = "v1 a"});  // merged again from elsewhere
+  EXPECT_FALSE(log_->Best(KeyOf({}), v1::TIMING_PROTOCOL_WARM).ok());
+}
+
+TEST_F(LogGcTest, TheBestOfEachKeyStayAndSoDoPinsAndBans) {
+  for (int i = 1; i <= 6; ++i) Add({.index = i, .seconds = 1e-3 * i});
+  Add({.index = 7, .shape = 65, .seconds = 1});
+  ASSERT_TRUE(log_->SetOverride(5, OverrideKind::kPin, "").ok());
+  ASSERT_TRUE(log_->SetOverride(6, OverrideKind::kBan, "").ok());
+  EXPECT_EQ(Collect({.keep_best = 2}).records, 2);
+  EXPECT_EQ(Ids(), (Is{1, 2, 5, 6, 7}));
+}
+
+TEST_F(LogGcTest, EndedJobsLoseTheirTrialsAndTheirRecordsStay) {
+  JobStore jobs(log_.get());
+  const v1::Record sample = MakeRecord({.shape = 99});
+  Task task;
+  task.key = {sample.workload(), sample.workload_hash(), sample.shape_erased_hash(), "w", kTarget};
+  for (uint64_t job : {1, 2}) {
+    ASSERT_TRUE(jobs.CreateJob({.id = JobId(job)}, {task}).ok());
+    ASSERT_TRUE(
+        jobs.AddGeneration({.job = JobId(job), .trials = {{"v1 a", {}}, {"v1 b", {}}}, .search_state = ""})
+            .ok());
+    const std::string name = TrialName({JobId(job), 0, 0, 0});
+    ASSERT_TRUE(jobs.LeaseTrials({name}, "w").ok());
+    ASSERT_TRUE(
+        (*jobs.FinishTrials({{name, 1, MakeResult({.status = v1::MEASURE_STATUS_BUILD_ERROR})}}))[0].ok());
+  }
+  ASSERT_TRUE(jobs.SetJobState(JobId(1), JobState::kDone, "").ok());
+  EXPECT_EQ(Collect({}).jobs, 0);  // it ended just now
+  now_ += 31 * kDay * 1000000;
+  // The running job's failure is part of its search and stays; the ended one's does not.
+  const GcCounts counts = Collect({.failures_after_seconds = kDay});
+  EXPECT_EQ(counts.jobs, 1);
+  EXPECT_EQ(counts.records, 1);
+  EXPECT_EQ(Ids(), (Is{2}));
+  EXPECT_FALSE(jobs.GetJob(JobId(1)).ok());
+  EXPECT_EQ(jobs.LoadTrials(JobId(2), 0)->size(), 2u);
+}
+
+TEST_F(LogGcTest, OldModelsAndUnusedKeysGo) {
+  ModelStore models(log_.get());
+  for (const char* bytes : {"one", "two", "three"}) {
+    ++now_;
+    ASSERT_TRUE(models.Save("score", "", bytes).ok());
+  }
+  Add({.index = 1, .shape = 200, .status = v1::MEASURE_STATUS_OUT_OF_MEMORY});
+  JobStore jobs(log_.get());
+  ASSERT_TRUE(jobs.CreateJob({.id = JobId(1)}, {}).ok());
+  EXPECT_EQ(Collect({}).models, 0);  // the job may use them
+  ASSERT_TRUE(jobs.SetJobState(JobId(1), JobState::kDone, "").ok());
+  const GcCounts counts = Collect({.failures_after_seconds = kDay});
+  EXPECT_EQ(counts.models, 2);
+  EXPECT_EQ(counts.keys, 1);
+  EXPECT_EQ((*models.List())[0].bytes + models.LoadNewest("score")->bytes, "three");
+  EXPECT_EQ(*log_->database()->ReadInt("SELECT count(*) FROM workloads"), 0);
+}
+
+}  // namespace
+}  // namespace mycc

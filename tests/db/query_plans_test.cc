@@ -1,0 +1,67 @@
+// That SQLite finds what it is asked for by the indexes made for it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/match.h"
+#include "db/tuning_log.h"
+#include "tests/db/test_log.h"
+
+namespace mycc {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr auto kWarm = v1::TIMING_PROTOCOL_WARM;
+
+// Look-ups must cost the same in a log of a million records: no statement of theirs walks a table.
+TEST(QueryPlansTest, LookUpsScanNothing) {
+  TempDir directory;
+  auto reader = TuningLog::Open(MakeLog(directory, "tuning.db", 50), OpenMode::kRead);
+  ASSERT_TRUE((*reader)->Best(KeyOf({}), kWarm).ok());
+  ASSERT_TRUE((*reader)->TopK(KeyOf({}), kWarm, 5).ok());
+  ASSERT_TRUE((*reader)->BestOfTargets(WorkloadHashOf(64), kWarm).ok());
+  ASSERT_TRUE((*reader)->BestOfShapes(MakeRecord({}).shape_erased_hash(), kWarm).ok());
+  ASSERT_TRUE((*reader)->Get(1).ok());
+  ASSERT_TRUE((*reader)->Find(MakeRecord({}).trial()).ok());
+  auto plans = (*reader)->database()->QueryPlans();
+  ASSERT_TRUE(plans.ok()) << plans.status();
+  int ranked = 0;
+  for (const std::string& plan : *plans) {
+    if (absl::StrContains(plan, "PRAGMA") || absl::StrContains(plan, "max(id)")) continue;
+    EXPECT_FALSE(absl::StrContains(plan, ": SCAN") || absl::StrContains(plan, "; SCAN")) << plan;
+    if (absl::StrContains(plan, "kind = 1")) {
+      EXPECT_THAT(plan, HasSubstr("USING INDEX records_by_trace (key=? AND trace_hash=?)"));
+    }
+    if (!absl::StrContains(plan, "timer_version DESC, r.seconds")) continue;
+    ++ranked;
+    EXPECT_THAT(plan, HasSubstr("USING INDEX records_by_rank (key=? AND protocol=?)"));
+    EXPECT_FALSE(absl::StrContains(plan, "TEMP B-TREE")) << plan;
+  }
+  EXPECT_EQ(ranked, 1);
+}
+
+TEST(QueryPlansTest, AppendingScansNothing) {
+  TempDir directory;
+  auto log = TuningLog::Open(directory / "tuning.db", OpenMode::kCreate);
+  for (v1::MeasureStatus status :
+       {v1::MEASURE_STATUS_OK, v1::MEASURE_STATUS_OK, v1::MEASURE_STATUS_WRONG_RESULT}) {
+    const int64_t index = *(*log)->LastRecordId();
+    ASSERT_TRUE(
+        (*log)
+            ->Append({MakeRecord({.index = static_cast<int>(index), .status = status, .trace = "v1 a"})})
+            .ok());
+  }
+  auto plans = (*log)->database()->QueryPlans();
+  int by_trace = 0;
+  for (const std::string& plan : *plans) {
+    if (absl::StrContains(plan, "PRAGMA") || absl::StrContains(plan, "max(id)")) continue;
+    EXPECT_FALSE(absl::StrContains(plan, ": SCAN r") || absl::StrContains(plan, "; SCAN r")) << plan;
+    if (!absl::StrContains(plan, "(finished, trial)")) continue;
+    ++by_trace;
+    EXPECT_THAT(plan, HasSubstr("USING INDEX records_by_trace (key=? AND trace_hash=?)"));
+  }
+  EXPECT_EQ(by_trace, 3);
+}
+
+}  // namespace
+}  // namespace mycc

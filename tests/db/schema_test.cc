@@ -1,0 +1,94 @@
+#include "db/schema.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "db/job_store.h"
+#include "proto/names.h"
+#include "tests/db/test_log.h"
+
+namespace mycc {
+namespace {
+
+// A log as version 1 left it: records, overrides, no jobs.
+std::string MakeVersion1(const TempDir& directory) {
+  const std::string path = directory / "v1.db";
+  WriteBytes(path, "");
+  auto database = Database::Open(path, Database::Access::kReadWrite);
+  EXPECT_TRUE(database.ok()) << database.status();
+  const std::string source = std::getenv("MYCC_SOURCE_DIR") == nullptr ? "." : std::getenv("MYCC_SOURCE_DIR");
+  const absl::Status loaded = (*database)->Execute(ReadBytes(source + "/tests/db/data/log_v1.sql"));
+  EXPECT_TRUE(loaded.ok()) << loaded;
+  return path;
+}
+
+TEST(SchemaTest, AnOlderLogIsBroughtUpToDateWithAllItHolds) {
+  TempDir directory;
+  const std::string path = MakeVersion1(directory);
+  const absl::Status read_only = LogFile::Open(path, OpenMode::kRead).status();
+  EXPECT_EQ(read_only.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(read_only.message()), testing::HasSubstr("is a log of the older version 1"));
+
+  auto log = TuningLog::Open(path, OpenMode::kWrite);
+  ASSERT_TRUE(log.ok()) << log.status();
+  EXPECT_EQ(*ReadVersion((*log)->database()), SchemaVersion());
+  // What log_v1.sql was made from.
+  const RecordSpec specs[] = {{.index = 0, .seconds = 3e-3},
+                              {.index = 1, .seconds = 2e-3},
+                              {.index = 2, .status = v1::MEASURE_STATUS_BUILD_ERROR},
+                              {.index = 3, .shape = 128, .protocol = v1::TIMING_PROTOCOL_COLD}};
+  for (const RecordSpec& spec : specs) {
+    auto stored = (*log)->Get(spec.index + 1);
+    ASSERT_TRUE(stored.ok()) << stored.status();
+    EXPECT_TRUE(SameMessage(stored->record, MakeRecord(spec))) << stored->record.DebugString();
+  }
+  EXPECT_EQ((*log)->Best(KeyOf({}), v1::TIMING_PROTOCOL_WARM)->id, 1);  // pinned
+  EXPECT_EQ((*log)->List({})->size(), 4u);
+
+  JobStore jobs(log->get());
+  EXPECT_TRUE(jobs.CreateJob({.id = JobId(1)}, {}).ok());
+  ASSERT_TRUE((*log)->Close().ok());
+  EXPECT_TRUE(LogFile::Open(path, OpenMode::kRead).ok());
+}
+
+TEST(SchemaTest, AMigrationThatFailsLeavesTheFileAsItWas) {
+  TempDir directory;
+  const std::string path = MakeVersion1(directory);
+  const std::string before = ReadBytes(path);
+  {
+    auto database = Database::Open(path, Database::Access::kReadWrite);
+    const char* const migrations[] = {Migrations()[0],
+                                      "CREATE TABLE extra (x); INSERT INTO extra VALUES (1); CREATE TABLE"};
+    EXPECT_FALSE(Migrate(database->get(), migrations).ok());
+    EXPECT_EQ(*ReadVersion(database->get()), 1);
+    EXPECT_EQ(*(*database)->ReadInt("SELECT count(*) FROM sqlite_schema WHERE name = 'extra'"), 0);
+  }
+  EXPECT_EQ(ReadBytes(path), before);
+}
+
+TEST(SchemaTest, ANewLogEqualsAMigratedOne) {
+  TempDir directory;
+  const auto tables = [](Database* database) {
+    return *database->ReadText(
+        "SELECT group_concat(sql, ';') FROM (SELECT sql FROM sqlite_schema ORDER BY name)");
+  };
+  auto migrated = TuningLog::Open(MakeVersion1(directory), OpenMode::kWrite);
+  auto made = TuningLog::Open(directory / "new.db", OpenMode::kCreate);
+  ASSERT_TRUE(migrated.ok() && made.ok());
+  EXPECT_EQ(tables((*migrated)->database()), tables((*made)->database()));
+  EXPECT_EQ(*(*made)->database()->ReadInt("PRAGMA application_id"), kApplicationId);
+}
+
+TEST(SchemaTest, ForeignKeysAndFullSynchronizationAreOn) {
+  TempDir directory;
+  auto log = TuningLog::Open(directory / "new.db", OpenMode::kCreate);
+  EXPECT_EQ(*(*log)->database()->ReadInt("PRAGMA foreign_keys"), 1);
+  EXPECT_EQ(*(*log)->database()->ReadInt("PRAGMA synchronous"), 2);
+  EXPECT_EQ(*(*log)->database()->ReadText("PRAGMA journal_mode"), "wal");
+  EXPECT_FALSE((*log)->database()->Run("INSERT INTO keys (workload, target) VALUES (7, 7)").ok());
+}
+
+}  // namespace
+}  // namespace mycc

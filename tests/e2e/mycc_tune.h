@@ -1,0 +1,40 @@
+// Runs the mycc-tune program of this build, as a user would. Thread rule: thread-compatible.
+#pragma once
+
+#include <string>
+#include <sys/types.h>
+#include <vector>
+
+namespace mycc {
+
+std::string MyccTunePath();
+
+struct Ran {
+  int exit_status = -1;  // or 128 + the signal that ended it
+  std::string output;    // standard output and error together
+};
+Ran RunMyccTune(const std::vector<std::string>& arguments);
+
+// A program in the background, killed with -9 when the test ends.
+class Background {
+ public:
+  // `output` is a file that gets what the program prints.
+  Background(const std::vector<std::string>& arguments, const std::string& output);
+  ~Background();
+  Background(const Background&) = delete;
+  Background& operator=(const Background&) = delete;
+
+  void Kill9();
+  // SIGTERM, and the exit status.
+  int Terminate();
+  pid_t pid() const { return pid_; }
+
+ private:
+  int Wait();
+  pid_t pid_ = 0;
+};
+
+// Waits until the file holds `text`; false after `seconds`.
+bool WaitForText(const std::string& file, const std::string& text, double seconds);
+
+}  // namespace mycc

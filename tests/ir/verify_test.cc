@@ -1,0 +1,271 @@
+#include "codegen/ir/verify.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/ir/nest.h"
+
+namespace mycc {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr int64_t kN = 8;
+const Buffer kX = MakeBuffer("x", DType::kF32, {kN});
+const Buffer kY = MakeBuffer("y", DType::kF32, {kN});
+const Var kI = MakeVar("i", kN);
+const Expr kAt = VarRef(kI);
+
+void ExpectBroken(const Stmt& body, const std::string& message) {
+  const absl::Status status = VerifyFunction(MakeFunction({kX}, {kY}, body));
+  EXPECT_EQ(status.code(), absl::StatusCode::kInternal) << PrintStmt(body);
+  EXPECT_THAT(std::string(status.message()), HasSubstr(message));
+}
+
+void ExpectSound(const Stmt& body) {
+  const absl::Status status = VerifyFunction(MakeFunction({kX}, {kY}, body));
+  EXPECT_TRUE(status.ok()) << status << "\n" << PrintStmt(body);
+}
+
+Stmt When(const Expr& condition, const Stmt& then, const Stmt& otherwise = nullptr) {
+  return std::make_shared<If>(condition, then, otherwise);
+}
+Expr Less(const Expr& a, const Expr& b) { return MakeBinary(Op::kLt, a, b); }
+Expr LessEqual(const Expr& a, const Expr& b) { return MakeBinary(Op::kLe, a, b); }
+Stmt Nothing() { return MakeSeq({}); }
+Stmt SetY(const Expr& at) { return Put(kY, {at}, F32(0)); }
+
+TEST(VerifyTest, ScopesOfVariables) {
+  ExpectSound(Loop(kI, SetY(kAt)));
+  ExpectBroken(SetY(kAt), "variable i is used outside its scope; in \"y[i] = 0.0\"");
+  ExpectBroken(MakeSeq({Loop(kI, Nothing()), SetY(kAt)}), "variable i is used outside its scope");
+  ExpectBroken(Loop(kI, Loop(kI, Nothing())), "the variable of loop i is already in scope");
+}
+
+TEST(VerifyTest, ScopesOfBuffers) {
+  const Buffer z = MakeBuffer("z", DType::kF32, {kN});
+  const Stmt write = Loop(kI, Put(z, {kAt}, F32(0)));
+  ExpectSound(InScope(z, write));
+  ExpectBroken(write, "buffer z is used outside its scope");
+  ExpectBroken(MakeSeq({InScope(z, Nothing()), write}), "buffer z is used outside its scope");
+  ExpectBroken(Loop(kI, Put(kY, {kAt}, Load(z, {kAt}))), "buffer z is used outside its scope");
+  ExpectBroken(InScope(z, InScope(z, Nothing())), "buffer z is already in scope");
+  ExpectBroken(Loop(kI, Put(kX, {kAt}, F32(0))), "input x is written");
+}
+
+// A block copying x to y, element `index` of both, bound to `binding`.
+std::shared_ptr<Block> CopyBlock(const std::string& name, const Expr& binding, int64_t domain = kN) {
+  const Var a = MakeVar("a0", domain);
+  return MakeBlock(name, kY, {IterVar{a, false, binding}}, {VarRef(a)}, Load(kX, {VarRef(a)}));
+}
+
+TEST(VerifyTest, NamesAreUniqueInSchedules) {
+  const Var same = MakeVar("i", kN), other = MakeVar("j", kN);
+  const Stmt loop = Loop(kI, CopyBlock("b", kAt));
+  ExpectSound(MakeSeq({loop, Loop(other, CopyBlock("c", VarRef(other)))}));
+  ExpectBroken(MakeSeq({loop, Loop(same, CopyBlock("c", VarRef(same)))}), "two loops are named i");
+  ExpectBroken(MakeSeq({loop, Loop(other, CopyBlock("b", VarRef(other)))}), "two blocks are named b");
+  // Lowering may clone loops.
+  ExpectSound(MakeSeq({Loop(kI, SetY(kAt)), Loop(same, SetY(VarRef(same)))}));
+}
+
+TEST(VerifyTest, BindingsAreOverEnclosingLoops) {
+  ExpectBroken(CopyBlock("b", kAt), "variable i is used outside its scope; in block b");
+  const Var a = MakeVar("a0", kN), b = MakeVar("a1", kN);
+  const Stmt chained =
+      MakeBlock("b", kY, {IterVar{a, false, kAt}, IterVar{b, false, VarRef(a)}}, {VarRef(b)}, F32(0));
+  ExpectBroken(Loop(kI, chained), "variable a0 is used outside its scope");
+  const Stmt twice =
+      MakeBlock("b", kY, {IterVar{a, false, kAt}, IterVar{a, false, kAt}}, {VarRef(a)}, F32(0));
+  ExpectBroken(Loop(kI, twice), "iteration variable a0 is already in scope");
+  ExpectBroken(Loop(kI, CopyBlock("b", IntConst(0, DType::kI32))), "the binding of a0 is no i64");
+}
+
+TEST(VerifyTest, TypesAgree) {
+  ExpectBroken(Loop(kI, Put(kY, {kAt}, FloatConst(0, DType::kF16))), "f16 is stored into y of f32");
+  ExpectBroken(Loop(kI, MakeBlock("b", kY, {}, {kAt}, FloatConst(0, DType::kF16))),
+               "f16 is accumulated in y of f32");
+  ExpectBroken(When(IntConst(1), Nothing()), "the condition is no bool");
+  ExpectBroken(SetY(IntConst(0, DType::kI32)), "an index of y is no i64");
+  ExpectBroken(std::make_shared<For>(kI, IntConst(1, DType::kI32), LoopKind::kSerial, Nothing()),
+               "the extent of i is no i64");
+}
+
+TEST(VerifyTest, RanksAgree) {
+  ExpectBroken(Put(kY, {IntConst(0), IntConst(0)}, F32(0)), "y of rank 1 is indexed by 2");
+  ExpectBroken(MakeBlock("b", kY, {}, {}, F32(0)), "y of rank 1 is indexed by 0");
+}
+
+TEST(VerifyTest, IndicesThatEscapeAreReported) {
+  ExpectBroken(Loop(kI, SetY(kAt + 1)), "index 0 of y, i + 1, reaches 1..8, outside 0..7");
+  ExpectBroken(Loop(kI, SetY(kAt - 1)), "index 0 of y, i - 1, reaches -1..6");
+  ExpectBroken(Loop(kI, Put(kY, {kAt}, Load(kX, {kAt * 2}))), "index 0 of x, i * 2, reaches 0..14");
+  ExpectBroken(SetY(IntConst(kN)), "index 0 of y, 8, reaches 8..8");
+}
+
+TEST(VerifyTest, GuardsAreCounted) {
+  ExpectSound(Loop(kI, When(Less(kAt, IntConst(kN - 1)), SetY(kAt + 1))));
+  ExpectSound(Loop(kI, When(MakeBinary(Op::kAnd, LessEqual(IntConst(2), kAt), Less(kAt, IntConst(6))),
+                            SetY(kAt + 2), Nothing())));
+  ExpectSound(Loop(kI, When(LessEqual(IntConst(kN - 1), kAt), Nothing(), SetY(kAt + 1))));
+  ExpectSound(Loop(kI, Put(kY, {kAt}, MakeSelect(Less(kAt, IntConst(1)), F32(0), Load(kX, {kAt - 1})))));
+  // Sums of loops under a guard on the same sum.
+  const Var outer = MakeVar("o", 3), inner = MakeVar("n", 3);
+  const Expr sum = VarRef(outer) * 3 + VarRef(inner);
+  ExpectSound(Loop(outer, Loop(inner, When(Less(sum, IntConst(kN)), SetY(sum)))));
+  ExpectBroken(Loop(outer, Loop(inner, SetY(sum))), "reaches 0..8");
+  // The other arm has the opposite condition, and a guard ends with its statement.
+  ExpectBroken(Loop(kI, MakeSeq({When(Less(kAt, IntConst(kN - 1)), Nothing()), SetY(kAt + 1)})),
+               "reaches 1..8");
+}
+
+TEST(VerifyTest, WhatGuardsLeaveOpenIsLeftToRunning) {
+  // Inside, but by an argument of number theory.
+  const Expr odd = MakeBinary(Op::kEq, Mod(kAt, 2), IntConst(0));
+  ExpectSound(Loop(kI, When(odd, SetY(kAt + 1))));
+}
+
+TEST(VerifyTest, DomainsOfBlocksAreGuards) {
+  const Var outer = MakeVar("o", 3), inner = MakeVar("n", 3);
+  const Expr sum = VarRef(outer) * 3 + VarRef(inner);
+  ExpectSound(Loop(outer, Loop(inner, CopyBlock("b", sum))));
+  ExpectBroken(Loop(outer, Loop(inner, CopyBlock("b", sum, 9))), "index 0 of x");
+  // A buffer that holds a region: indices relative to its loop are in range only by the binding.
+  const Buffer region = MakeBuffer("region", DType::kF32, {3});
+  const Var a = MakeVar("a0", kN);
+  const Stmt moved =
+      MakeBlock("b", region, {IterVar{a, false, sum}}, {VarRef(a) - VarRef(outer) * 3}, F32(0));
+  ExpectSound(Loop(outer, InScope(region, Loop(inner, moved))));
+  const Stmt displaced =
+      MakeBlock("b", region, {IterVar{MakeVar("a0", 9), false, sum}}, {sum - VarRef(outer) * 3 + 1}, F32(0));
+  ExpectBroken(Loop(outer, InScope(region, Loop(inner, displaced))),
+               "index 0 of region, n + 1, reaches 1..3");
+}
+
+TEST(VerifyTest, LoopsStayInTheirVariablesRange) {
+  const auto loop = [](const Expr& extent, LoopKind kind) {
+    return std::make_shared<For>(kI, extent, kind, SetY(kAt));
+  };
+  ExpectSound(loop(IntConst(5), LoopKind::kVector));
+  ExpectBroken(loop(IntConst(9), LoopKind::kSerial), "loop i of 9 iterations: its variable's range is 8");
+  const Var outer = MakeVar("o", 3);
+  const Expr tail = MakeBinary(Op::kMin, IntConst(4), IntConst(10) - VarRef(outer) * 4);
+  ExpectSound(Loop(outer, loop(tail, LoopKind::kSerial)));
+  ExpectBroken(Loop(outer, loop(tail, LoopKind::kVector)), "vector loop i has no constant extent");
+}
+
+TEST(VerifyTest, TailsBoundTheirVariable) {
+  const Var outer = MakeVar("o", 2), inner = MakeVar("n", 6);
+  const Expr sum = VarRef(outer) * 6 + VarRef(inner);
+  const Expr rest = MakeBinary(Op::kMin, IntConst(6), IntConst(kN) - VarRef(outer) * 6);
+  ExpectSound(Loop(outer, std::make_shared<For>(inner, rest, LoopKind::kSerial, SetY(sum))));
+  ExpectSound(std::make_shared<For>(kI, IntConst(kN - 1), LoopKind::kSerial, SetY(kAt + 1)));
+}
+
+TEST(VerifyTest, AccumulatorsAreIndexedByConstantExtents) {
+  const Buffer acc = MakeBuffer("acc", DType::kF32, {kN}, Scope::kAccumulator);
+  const Var outer = MakeVar("o", 2);
+  const Expr tail = IntConst(kN) - VarRef(outer);
+  const auto body = [&](const Stmt& inside) {
+    return Loop(outer, InScope(acc, std::make_shared<For>(kI, tail, LoopKind::kSerial, inside)));
+  };
+  ExpectSound(InScope(acc, Loop(kI, Put(acc, {kAt}, F32(0)))));
+  ExpectSound(body(Put(acc, {IntConst(0)}, F32(0))));
+  ExpectBroken(body(Put(acc, {kAt}, F32(0))),
+               "accumulator acc is indexed by loop i, which has no constant extent");
+}
+
+TEST(VerifyTest, ParallelIterationsWriteApart) {
+  const auto parallel = [](const Stmt& body) { return Loop(kI, body, LoopKind::kParallel); };
+  const Var j = MakeVar("j", 4);
+  ExpectSound(parallel(SetY(kAt)));
+  ExpectBroken(parallel(SetY(IntConst(0))), "iterations of the parallel loop i write the same elements of y");
+  const Var p = MakeVar("p", 2);
+  const auto blocks = [&](int64_t step) {
+    return Loop(p, Loop(j, SetY(VarRef(p) * step + VarRef(j))), LoopKind::kParallel);
+  };
+  ExpectSound(blocks(4));
+  ExpectBroken(blocks(2), "iterations of the parallel loop p write overlapping elements of y");
+  // One iteration alone, or a buffer of its own, is no conflict.
+  ExpectSound(Loop(MakeVar("one", 1), SetY(IntConst(0)), LoopKind::kParallel));
+  ExpectSound(parallel(When(MakeBinary(Op::kEq, kAt, IntConst(3)), SetY(IntConst(0)))));
+  const Buffer z = MakeBuffer("z", DType::kF32, {1});
+  ExpectSound(parallel(InScope(z, Put(z, {IntConst(0)}, F32(0)))));
+  ExpectBroken(InScope(z, parallel(Put(z, {IntConst(0)}, F32(0)))), "write the same elements of z");
+}
+
+// y[0] += over r in 8 bound to the loop i.
+std::shared_ptr<Block> SumBlock() {
+  const Var r = MakeVar("r0", kN);
+  auto block = MakeBlock("b", kY, {IterVar{r, true, kAt}}, {IntConst(0)}, Load(kX, {VarRef(r)}));
+  block->reduce = ReduceOp::kSum;
+  block->init = true;
+  return block;
+}
+
+TEST(VerifyTest, ReductionsAreNotParallel) {
+  ExpectSound(Loop(kI, SumBlock()));
+  ExpectBroken(Loop(kI, SumBlock(), LoopKind::kParallel),
+               "reduction variable r0 runs over the parallel loop i");
+}
+
+TEST(VerifyTest, ReductionsAreWellFormed) {
+  auto block = SumBlock();
+  block->reduce = ReduceOp::kNone;
+  ExpectBroken(Loop(kI, block), "reduction variables or init without a reduction");
+  block = SumBlock();
+  block->reduce = ReduceOp::kArgMax;
+  ExpectBroken(Loop(kI, block), "a buffer of best values is for argmax and argmin");
+  const Buffer positions = MakeBuffer("p", DType::kI32, {kN}), wide = MakeBuffer("w", DType::kI64, {kN});
+  const Buffer best = MakeBuffer("best", DType::kF32, {kN});
+  block->arg_value = best;
+  ExpectBroken(InScope(best, Loop(kI, block)), "the positions must be i32");
+  block->out = positions;
+  ExpectSound(InScope(best, InScope(positions, Loop(kI, block))));
+  block->iters.push_back(IterVar{MakeVar("r1", 1), true, IntConst(0)});
+  ExpectBroken(InScope(best, InScope(positions, Loop(kI, block))),
+               "argmax and argmin have one reduction variable");
+}
+
+TEST(VerifyTest, TilesLieInTheirBuffers) {
+  const auto copy = [](int64_t rows, int64_t cols, const Expr& first) {
+    return std::make_shared<Copy>(TileView{kY, {first}, 2, 1}, TileView{kX, {first}, 2, 1}, rows, cols);
+  };
+  ExpectSound(copy(4, 2, IntConst(0)));
+  ExpectSound(Loop(MakeVar("j", 3), copy(3, 2, IntConst(2))));
+  ExpectBroken(copy(4, 2, IntConst(1)), "the 4x2 view of y reaches past its end");
+  ExpectBroken(Loop(kI, copy(1, 2, kAt)), "the 1x2 view of y reaches past its end");
+  ExpectBroken(copy(0, 2, IntConst(0)), "an empty tile");
+  const Buffer half = MakeBuffer("h", DType::kF16, {kN});
+  ExpectBroken(InScope(half, std::make_shared<Copy>(TileView{kY, {IntConst(0)}, 1, 1},
+                                                    TileView{half, {IntConst(0)}, 1, 1}, 1, 1)),
+               "copy from f16 to f32");
+  const TileView at_end{kX, {IntConst(6)}, 1, 1}, ok{kY, {IntConst(0)}, 2, 1};
+  ExpectBroken(std::make_shared<Mma>("m", 2, 2, 2, ok, at_end, at_end),
+               "the 2x2 view of x reaches past its end");
+}
+
+TEST(VerifyTest, PipelinesAreWellFormed) {
+  const auto roles = [](const Stmt& body, std::vector<int> counts) {
+    return std::make_shared<Roles>(std::vector<Roles::Role>{{"a", body}}, std::move(counts));
+  };
+  const Stmt arrive = std::make_shared<Arrive>(Mod(kAt, 2)), wait = std::make_shared<Wait>(Mod(kAt, 2), kAt);
+  ExpectSound(roles(Loop(kI, MakeSeq({arrive, wait})), {1, 1}));
+  ExpectBroken(roles(Loop(kI, arrive), {1}), "barrier i % 2 is not one of 1");
+  ExpectBroken(roles(std::make_shared<Wait>(IntConst(2), IntConst(0)), {1, 1}), "barrier 2 is not one of 2");
+  ExpectBroken(Loop(kI, wait), "a barrier outside roles");
+  ExpectBroken(roles(Nothing(), {0}), "a barrier of 0 arrivals");
+  ExpectBroken(roles(roles(Nothing(), {}), {}), "roles inside roles");
+  ExpectBroken(roles(Loop(kI, Nothing(), LoopKind::kParallel), {}), "parallel loop i inside roles");
+  ExpectBroken(std::make_shared<Roles>(std::vector<Roles::Role>{{"a", Nothing()}, {"a", Nothing()}},
+                                       std::vector<int>{}),
+               "two roles are named a");
+  ExpectBroken(std::make_shared<WaitGroup>(-1), "a negative number of pending groups");
+  const TileView to{kY, {IntConst(0)}, 1, 1}, from{kX, {IntConst(0)}, 1, 1};
+  ExpectSound(roles(std::make_shared<Copy>(to, from, 1, 8, true, IntConst(0)), {1}));
+  ExpectBroken(roles(std::make_shared<Copy>(to, from, 1, 8, false, IntConst(0)), {1}),
+               "not asynchronous signals a barrier");
+}
+
+}  // namespace
+}  // namespace mycc

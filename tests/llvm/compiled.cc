@@ -1,0 +1,89 @@
+#include "tests/llvm/compiled.h"
+
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status.h"
+#include "codegen/ir/interpreter.h"
+#include "codegen/schedule/schedule.h"
+#include "codegen/workload/reference.h"
+#include "tests/llvm/jit.h"
+#include "tests/passes/lowered_function.h"
+
+namespace mycc {
+namespace {
+
+Target MustParse(const std::string& text) {
+  absl::StatusOr<Target> target = ParseTarget(text);
+  MYCC_CHECK(target.ok()) << std::string(target.status().message());
+  return *target;
+}
+
+bool IsClose(DType dtype, Scalar actual, Scalar expected, double tolerance) {
+  if (!IsFloat(dtype)) return actual.i == expected.i;
+  if (std::isnan(expected.f)) return std::isnan(actual.f);
+  return actual.f == expected.f || std::abs(actual.f - expected.f) <= tolerance * (1 + std::abs(expected.f));
+}
+
+absl::Status Compare(const std::vector<NDArray>& actual, const std::vector<NDArray>& expected, double tolerance, const std::string& who) {
+  for (size_t o = 0; o < expected.size(); ++o) {
+    const DType dtype = expected[o].dtype;
+    for (int64_t i = 0; i < expected[o].num_elements(); ++i) {
+      const Scalar a = actual[o].Get(i), e = expected[o].Get(i);
+      if (IsClose(dtype, a, e, tolerance)) continue;
+      return absl::InternalError(absl::StrCat(who, " differs in output ", o, " at element ", i, ": ", IsFloat(dtype) ? a.f : a.i,
+                                              ", expected ", IsFloat(dtype) ? e.f : e.i));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Target AvxTarget() { return MustParse("v1 cpu mcpu=haswell l1d=32K l2=512K threads=2"); }
+Target Avx512Target() { return MustParse("v1 cpu mcpu=sapphirerapids l1d=48K l2=2M threads=2"); }
+
+std::vector<Target> RunnableTargets() {
+  const Target host = DetectHostTarget();
+  std::vector<Target> runnable;
+  for (const Target& target : {MustParse("v1 cpu mcpu=x86-64 l1d=32K l2=512K threads=2"), AvxTarget(),
+                               MustParse("v1 cpu mcpu=skylake-avx512 l1d=32K l2=1M threads=2")}) {
+    const CpuFeatures needs = FeaturesOf(target), has = FeaturesOf(host);
+    if ((needs.avx2 && !has.avx2) || (needs.avx512f && !has.avx512f)) continue;
+    runnable.push_back(target);
+  }
+  return runnable;
+}
+
+absl::StatusOr<LoweredFunction> LowerTrace(const Workload& canonical, const std::string& steps, const Target& target) {
+  MYCC_ASSIGN_OR_RETURN(const Trace trace, ParseTrace(absl::StrCat("v1\n", steps)));
+  MYCC_ASSIGN_OR_RETURN(const Schedule schedule, Replay(canonical, target, trace));
+  return Lower(schedule.function(), target);
+}
+
+absl::Status CheckCompiledFunction(const Workload& canonical, const Function& function, const Target& target, double tolerance,
+                                   bool interpret) {
+  const std::vector<NDArray> inputs = RandomInputs(canonical, 11);
+  MYCC_ASSIGN_OR_RETURN(const std::vector<NDArray> expected, RunReference(canonical, inputs));
+  MYCC_ASSIGN_OR_RETURN(const LoweredFunction lowered, Lower(function, target));
+  const auto explained = [&](const absl::Status& status) {
+    if (status.ok()) return status;
+    return absl::InternalError(absl::StrCat(status.message(), "\n", PrintTarget(target), "\n", PrintLowered(lowered)));
+  };
+  if (interpret) {
+    const auto interpreted = RunFunction(WholeFunction(lowered), inputs, 3);
+    MYCC_RETURN_IF_ERROR(explained(interpreted.status()));
+    MYCC_RETURN_IF_ERROR(explained(Compare(*interpreted, expected, tolerance, "lowered IR")));
+  }
+  MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<JitKernel> kernel, JitKernel::Compile(lowered, target));
+  return explained(Compare(kernel->Run(inputs), expected, tolerance, "compiled code"));
+}
+
+absl::Status CheckCompiled(const Workload& canonical, const std::string& steps, const Target& target, double tolerance, bool interpret) {
+  MYCC_ASSIGN_OR_RETURN(const Trace trace, ParseTrace(absl::StrCat("v1\n", steps)));
+  MYCC_ASSIGN_OR_RETURN(const Schedule schedule, Replay(canonical, target, trace));
+  return CheckCompiledFunction(canonical, schedule.function(), target, tolerance, interpret);
+}
+
+}  // namespace mycc

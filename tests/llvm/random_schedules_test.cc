@@ -1,0 +1,68 @@
+// Random schedules of workloads of every class: compiled, they compute what the reference computes.
+#include <cstdlib>
+
+#include "gtest/gtest.h"
+#include "tests/llvm/compiled.h"
+#include "tests/llvm/random_schedule.h"
+#include "tests/schedule/testing.h"
+
+namespace mycc {
+namespace {
+
+const char* const kWorkloads[] = {
+    R"(workload w(a: f32[13,10], b: const f32[10,19], bias: f32[19]) -> (y: f32[13,19]) {
+  c[i,j]: f32[13,19] = sum[k:10](a[i,k] * b[k,j])
+  y[i,j] = max(c[i,j] + bias[j], 0.0)
+})",
+    R"(workload w(a: f32[3,7,12], b: f32[3,9,12]) -> (c: f32[3,7,9]) {
+  c[n,i,j] = sum[k:12](a[n,i,k] * b[n,j,k])
+})",
+    R"(workload w(x: f32[1,3,9,8], w: const f32[10,3,3,3]) -> (y: f32[1,10,9,8]) {
+  p[n,c,i,j]: f32[1,3,11,10] = select(1 <= i && i < 10 && 1 <= j && j < 9, x[n,c,i-1,j-1], 0.0)
+  y[n,k,i,j] = sum[c:3, r:3, s:3](p[n,c,i+r,j+s] * w[k,c,r,s])
+})",
+    R"(workload w(x: f32[5,37]) -> (y: f32[5,37]) {
+  m[i]: f32[5] = max[j:37](x[i,j])
+  e[i,j]: f32[5,37] = exp(x[i,j] - m[i])
+  s[i]: f32[5] = sum[j:37](e[i,j])
+  y[i,j] = e[i,j] / s[i]
+})",
+    R"(workload w(x: f32[11,13]) -> (y: i32[11], z: f32[13]) {
+  y[i] = argmax[j:13](x[i,j])
+  z[j] = min[i:11](x[i,j])
+})",
+    R"(workload w(x: i8[6,20], y: i8[6,20]) -> (s: i32[6], d: i8[20,6]) {
+  s[i] = sum[j:20](i32(x[i,j]) * i32(y[i,j]))
+  d[j,i] = x[i,j] // y[i,j]
+})",
+    R"(workload w(t: bf16[20,12], i: i32[7]) -> (y: f32[7,12]) {
+  y[a,b] = f32(t[clamp(i[a], 0, 19), b]) * 2.0
+})",
+};
+
+int Seeds() {
+  const char* seeds = std::getenv("MYCC_RANDOM_SEEDS");
+  return seeds ? std::atoi(seeds) : 25;
+}
+
+TEST(RandomSchedulesTest, ComputeWhatTheReferenceComputes) {
+  int compiled = 0, refused = 0;
+  for (int w = 0; w < static_cast<int>(std::size(kWorkloads)); ++w) {
+    const Workload canonical = CanonicalWorkload(kWorkloads[w]);
+    for (int seed = 0; seed < Seeds(); ++seed) {
+      const Target target = seed % 4 == 0 ? RunnableTargets().front() : RunnableTargets().back();
+      const Schedule schedule = RandomSchedule(canonical, target, static_cast<uint64_t>(seed * 31 + w), 4 + seed % 20);
+      // Whether the primitives kept the meaning is their own tests' business.
+      if (!CheckFunction(canonical, schedule.function(), 1e-4).ok()) continue;
+      const absl::Status status = CheckCompiledFunction(canonical, schedule.function(), target, 1e-4);
+      // A schedule may ask for what cannot be lowered, never for wrong code.
+      const bool is_refusal = absl::IsFailedPrecondition(status) && status.message().find("differs") == std::string::npos;
+      (is_refusal ? refused : compiled)++;
+      EXPECT_TRUE(status.ok() || is_refusal) << "workload " << w << " seed " << seed << "\n" << PrintTrace(schedule.trace()) << status.message();
+    }
+  }
+  EXPECT_GT(compiled, refused * 10) << compiled << " compiled, " << refused << " refused";
+}
+
+}  // namespace
+}  // namespace mycc

@@ -1,0 +1,254 @@
+// Look-up, reason by reason, against a log made for the test.
+#include "codegen/mycc/finder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "base/temporary_folder.h"
+#include "codegen/llvm/compile.h"
+#include "codegen/llvm/emit.h"
+#include "codegen/mycc/default_schedule.h"
+#include "codegen/mycc/spot_check.h"
+#include "codegen/workload/canonical.h"
+#include "codegen/workload/parse.h"
+#include "tuner/space/space.h"
+
+namespace mycc {
+namespace {
+
+using ::testing::HasSubstr;
+
+Workload Gemm(int m, int n, int k) {
+  const std::string text = absl::StrReplaceAll(
+      "workload gemm(a: f32[M,K], b: const f32[K,N]) -> (c: f32[M,N]) {\n"
+      "  c[i,j] = sum[k:K](a[i,k] * b[k,j])\n}\n",
+      {{"M", absl::StrCat(m)}, {"N", absl::StrCat(n)}, {"K", absl::StrCat(k)}});
+  return ParseWorkload(text, "test").value();
+}
+
+// A CPU with instructions that this machine lacks, if there is one.
+std::optional<Target> ForeignTarget() {
+  for (const char* mcpu : {"sapphirerapids", "graniterapids", "bdver4"}) {
+    const auto target = ParseTarget(absl::StrCat("v1 cpu mcpu=", mcpu, " l1d=32K l2=1M threads=2"));
+    if (target.ok() && !IsCompatible(*target, DetectHostTarget(), nullptr)) return *target;
+  }
+  return std::nullopt;
+}
+
+class FinderTest : public ::testing::Test {
+ protected:
+  FinderTest() {
+    log_ = TuningLog::Open(folder_->path() + "/log.db", OpenMode::kCreate).value();
+    target_ = DetectHostTarget();
+  }
+
+  Found Find(const Workload& workload) { return ScheduleFinder(log_.get(), target_).Find(workload).value(); }
+
+  // The record of a verified run of `trace`; the code digest is this build's unless given.
+  int64_t Record(const Workload& workload, const Target& target, const Trace& trace, double seconds,
+                 const std::string& digest = "") {
+    v1::Record record;
+    record.set_trial(absl::StrCat("j0123456789abcdef/0/0/", ++trials_));
+    record.set_workload(CanonicalText(workload));
+    record.set_workload_hash(WorkloadHash(workload));
+    record.set_shape_erased_hash(ShapeErasedHash(workload));
+    record.set_target(PrintTarget(target));
+    record.set_trace(PrintTrace(trace));
+    v1::MeasureResult* result = record.mutable_result();
+    result->set_status(v1::MEASURE_STATUS_OK);
+    result->mutable_verification()->set_passed(true);
+    result->mutable_timing()->set_protocol(v1::TIMING_PROTOCOL_WARM);
+    result->mutable_timing()->set_timer_version(1);
+    result->mutable_timing()->set_seconds(seconds);
+    result->set_code_digest(digest.empty() ? Digest(workload, target, trace) : digest);
+    return log_->Append({record}).value()[0].id;
+  }
+
+  static std::string Digest(const Workload& workload, const Target& target, const Trace& trace) {
+    return CodeDigest(CompileKernel(workload, target, trace).value().lowered, target, LlvmToolchain());
+  }
+
+  // The legal point of the first sketch that the analytic model likes best among a few: better than the
+  // default.
+  Trace Better(const Workload& workload) {
+    const Workload canonical = Canonicalize(workload);
+    const ScoredTrace fallback = DefaultSchedules(canonical, target_)[0];
+    const Sketch sketch = GenerateSketches(canonical, target_)[0];
+    for (size_t d = 0; d < sketch.space.decisions.size(); ++d) {
+      for (size_t c = 0; c < sketch.space.decisions[d].choices.size(); ++c) {
+        Choice choice = sketch.default_choice;
+        choice[d] = static_cast<int>(c);
+        if (!sketch.space.Legal(choice)) continue;
+        const auto trace = sketch.instantiate(choice);
+        if (!trace.ok()) continue;
+        const auto scored = RefitSchedule(*trace, canonical, target_);
+        if (scored.ok() && scored->seconds < fallback.seconds) return scored->trace;
+      }
+    }
+    ADD_FAILURE() << "no neighbour of the default is predicted to be faster";
+    return fallback.trace;
+  }
+
+  absl::StatusOr<TemporaryFolder> folder_ = TemporaryFolder::Create();
+  std::unique_ptr<TuningLog> log_;
+  Target target_;
+  int trials_ = 0;
+};
+
+TEST_F(FinderTest, NoLogMisses) {
+  const auto found = ScheduleFinder(nullptr, target_).Find(Gemm(16, 16, 16));
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(found->kernel.reason, Reason::kMiss);
+  EXPECT_EQ(found->why, "no tuning log was named");
+}
+
+TEST_F(FinderTest, EmptyLogMisses) {
+  const Found found = Find(Gemm(16, 16, 16));
+  EXPECT_EQ(found.kernel.reason, Reason::kMiss);
+  EXPECT_EQ(found.why, "the log has no record of this computation, at any shape or target");
+  EXPECT_FALSE(found.kernel.record.has_value());
+}
+
+TEST_F(FinderTest, SameKeyAndCodeHits) {
+  const Workload gemm = Gemm(64, 64, 64);
+  Record(gemm, target_, {}, 2e-3);
+  const int64_t best = Record(gemm, target_, DefaultSchedules(Canonicalize(gemm), target_)[0].trace, 1e-3);
+  const Found found = Find(gemm);
+  EXPECT_EQ(found.kernel.reason, Reason::kHit);
+  EXPECT_EQ(found.kernel.record, best);
+  EXPECT_EQ(found.kernel.expected_seconds, 1e-3);
+  EXPECT_EQ(found.kernel.workload.name, "gemm");
+}
+
+TEST_F(FinderTest, NamesDoNotMatter) {
+  Record(Gemm(16, 24, 8), target_, {}, 1e-3);
+  const Workload renamed = ParseWorkload(
+                               "workload product(p: f32[16,8], q: const f32[8,24]) -> (r: f32[16,24]) {\n"
+                               "  r[x,y] = sum[z:8](p[x,z] * q[z,y])\n}\n",
+                               "test")
+                               .value();
+  const Found found = Find(renamed);
+  EXPECT_EQ(found.kernel.reason, Reason::kHit);
+  EXPECT_EQ(found.kernel.workload.name, "product");
+}
+
+TEST_F(FinderTest, PinnedRecordHitsBeforeAFasterOne) {
+  const Workload gemm = Gemm(64, 64, 64);
+  const int64_t slow = Record(gemm, target_, {}, 2e-3);
+  Record(gemm, target_, DefaultSchedules(Canonicalize(gemm), target_)[0].trace, 1e-3);
+  ASSERT_TRUE(log_->SetOverride(slow, OverrideKind::kPin, "it is what we trust").ok());
+  const Found found = Find(gemm);
+  EXPECT_EQ(found.kernel.record, slow);
+  EXPECT_THAT(found.why, HasSubstr("it is what we trust"));
+}
+
+TEST_F(FinderTest, OtherCodeIsStale) {
+  const Workload gemm = Gemm(16, 16, 16);
+  const int64_t id = Record(gemm, target_, {}, 1e-3, "0123456789abcdef");
+  const Found found = Find(gemm);
+  EXPECT_EQ(found.kernel.reason, Reason::kStale);
+  EXPECT_EQ(found.kernel.record, id);
+  EXPECT_THAT(found.why, HasSubstr("differs from 01234567 that was measured; unverified"));
+}
+
+TEST_F(FinderTest, RecordThatNoLongerReplaysMisses) {
+  const Workload gemm = Gemm(16, 16, 16);
+  Trace trace;
+  trace.steps.push_back({"split", {StepArg{std::string("nowhere")}, StepArg{StepArg::Ints{2, 8}}}});
+  const int64_t id = Record(gemm, target_, trace, 1e-3, "0123456789abcdef");
+  const Found found = Find(gemm);
+  EXPECT_EQ(found.kernel.reason, Reason::kMiss);
+  EXPECT_THAT(found.why, HasSubstr(absl::StrCat("record ", id, " no longer replays: ")));
+}
+
+TEST_F(FinderTest, NearestShapeIsRefittedAndChecked) {
+  // Only the decisions of a neighbour's trace are read, so that these stand for any that are good here.
+  const Trace good = Better(Gemm(256, 256, 256));
+  const int64_t far = Record(Gemm(16, 16, 16), target_, good, 1e-6, "0123456789abcdef");
+  const int64_t near = Record(Gemm(256, 256, 192), target_, good, 1e-3, "0123456789abcdef");
+  const Found found = Find(Gemm(256, 256, 256));
+  ASSERT_EQ(found.kernel.reason, Reason::kNear) << found.why;
+  EXPECT_EQ(found.kernel.record, near);
+  EXPECT_NE(near, far);
+  EXPECT_FALSE(found.kernel.expected_seconds.has_value());  // it is of another shape
+  EXPECT_THAT(found.why, HasSubstr("same computation at [256,192] [192,256]"));
+  EXPECT_THAT(found.why, HasSubstr("checked on random inputs"));
+}
+
+TEST_F(FinderTest, NeighbourThatIsNoBetterThanTheDefaultMisses) {
+  const Workload neighbour = Gemm(256, 256, 192);
+  Record(neighbour, target_, DefaultSchedules(Canonicalize(neighbour), target_)[0].trace, 1e-3);
+  const Found found = Find(Gemm(256, 256, 256));
+  EXPECT_EQ(found.kernel.reason, Reason::kMiss);
+  EXPECT_THAT(found.why, HasSubstr("is predicted no faster than the default schedule"));
+}
+
+TEST_F(FinderTest, CompatibleTargetIsNear) {
+  const Workload gemm = Gemm(256, 256, 256);
+  Target smaller = target_;
+  smaller.l2_bytes /= 2;
+  const int64_t id = Record(gemm, smaller, Better(gemm), 1e-3);
+  const Found found = Find(gemm);
+  ASSERT_EQ(found.kernel.reason, Reason::kNear) << found.why;
+  EXPECT_EQ(found.kernel.record, id);
+  EXPECT_THAT(found.why, HasSubstr("same workload, tuned for `v1 cpu"));
+}
+
+TEST_F(FinderTest, IncompatibleTargetMissesAndSaysWhatDiffers) {
+  const Workload gemm = Gemm(256, 256, 256);
+  const std::optional<Target> foreign = ForeignTarget();
+  if (!foreign) GTEST_SKIP() << "this machine runs everything";
+  const int64_t id = Record(gemm, *foreign, {}, 1e-3);
+  const Found found = Find(gemm);
+  EXPECT_EQ(found.kernel.reason, Reason::kMiss);
+  EXPECT_THAT(found.why, HasSubstr(absl::StrCat("record ", id, " is for `")));
+}
+
+TEST_F(FinderTest, HandWrittenTraceServesNoOtherShape) {
+  Record(Gemm(256, 256, 192), target_, {}, 1e-9);
+  const Found found = Find(Gemm(256, 256, 256));
+  EXPECT_EQ(found.kernel.reason, Reason::kMiss);
+  EXPECT_THAT(found.why, HasSubstr("its trace names no sketch"));
+}
+
+TEST_F(FinderTest, OtherComputationIsNoNeighbour) {
+  Record(Gemm(16, 16, 16), target_, Better(Gemm(256, 256, 256)), 1e-3, "0123456789abcdef");
+  const Workload other = ParseWorkload(
+                             "workload f(a: f32[16,16], b: const f32[16,16]) -> (c: f32[16,16]) {\n"
+                             "  c[i,j] = sum[k:16](a[i,k] + b[k,j])\n}\n",
+                             "test")
+                             .value();
+  EXPECT_EQ(Find(other).why, "the log has no record of this computation, at any shape or target");
+}
+
+// The check that stands between an unverified schedule and its use can fail.
+TEST(SpotCheckTest, WrongKernelIsFound) {
+  const Target target = DetectHostTarget();
+  KernelSpec kernel = CompileKernel(Gemm(16, 16, 16), target, {}).value();
+  EXPECT_EQ(CheckOnRandomInputs(kernel, target).verdict, SpotCheck::kRight);
+  // The same interface, another computation.
+  kernel.workload = ParseWorkload(
+                        "workload gemm(a: f32[16,16], b: const f32[16,16]) -> (c: f32[16,16]) {\n"
+                        "  c[i,j] = sum[k:16](a[i,k] * b[k,j] * 1.001)\n}\n",
+                        "test")
+                        .value();
+  const SpotCheck check = CheckOnRandomInputs(kernel, target);
+  EXPECT_EQ(check.verdict, SpotCheck::kWrong);
+  EXPECT_THAT(check.detail, HasSubstr("c at 0 is "));
+}
+
+TEST(SpotCheckTest, ForeignTargetStaysUnchecked) {
+  const std::optional<Target> foreign = ForeignTarget();
+  if (!foreign) GTEST_SKIP() << "this machine runs everything";
+  const SpotCheck check =
+      CheckOnRandomInputs(CompileKernel(Gemm(16, 16, 16), *foreign, {}).value(), *foreign);
+  EXPECT_EQ(check.verdict, SpotCheck::kUnchecked);
+  EXPECT_THAT(check.detail, HasSubstr("unverified: "));
+}
+
+}  // namespace
+}  // namespace mycc

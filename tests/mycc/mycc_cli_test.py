@@ -1,0 +1,220 @@
+"""The mycc command as a user meets it: what it prints, what it writes, and with which status it ends. python3 mycc_cli_test.py MYCC"""
+
+import json
+import pathlib
+import resource
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+MYCC = None
+
+TWO = """# count 3
+workload scale(x: f32[4,8], w: const f32[8]) -> (y: f32[4,8]) {
+  y[i,j] = x[i,j] * w[j]
+}
+
+workload total(v: f32[6]) -> (s: f32[]) {
+  s[] = sum[i:6](v[i])
+}
+
+# count 2
+workload scale_again(a: f32[4,8], b: const f32[8]) -> (c: f32[4,8]) {
+  c[p,q] = a[p,q] * b[q]
+}
+"""
+
+
+def write_npy(path, descr, shape, data):
+    text = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape!r}, }}\n".encode()
+    path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + data)
+
+
+def read_npy(path):
+    """The bytes of the array in a version 1 file."""
+    content = path.read_bytes()
+    return content[10 + struct.unpack("<H", content[8:10])[0]:]
+
+
+class MyccTest(unittest.TestCase):
+    def setUp(self):
+        self.temporary = tempfile.TemporaryDirectory()
+        self.folder = pathlib.Path(self.temporary.name)
+        self.addCleanup(self.temporary.cleanup)
+        self.te = self.folder / "two-layers.te"
+        self.te.write_text(TWO)
+
+    def mycc(self, *words, **options):
+        return subprocess.run([MYCC, *map(str, words)], capture_output=True, text=True, check=False, **options)
+
+    def succeeds(self, *words, **options):
+        result = self.mycc(*words, **options)
+        self.assertEqual((result.returncode, result.stderr), (0, ""), result)
+        return result.stdout
+
+    def fails(self, status, message, *words, **options):
+        result = self.mycc(*words, **options)
+        self.assertEqual(result.returncode, status, result)
+        self.assertRegex(result.stderr, r"\Amycc: [^\n]*\n\Z")
+        self.assertIn(message, result.stderr)
+        return result.stdout
+
+    def compiled(self):
+        self.succeeds("compile", self.te, "-o", self.folder / "out")
+        return self.folder / "out/two_layers.so"
+
+    # What is called wrongly.
+
+    def test_misuse(self):
+        self.fails(2, "subcommand")
+        self.fails(2, "--frobnicate", "compile", self.te, "--frobnicate")
+        self.fails(2, "FILE", "compile")
+        self.fails(2, "--threads", "bench", "x.so", "--threads", "none")
+        self.fails(2, "--trace", "compile", self.te, "--trace", "t", "--tuning-log", "l")
+
+    def test_help(self):
+        self.assertIn("compile", self.succeeds("--help"))
+        self.assertIn("--strict", self.succeeds("compile", "--help"))
+
+    def test_unknown_target(self):
+        self.fails(2, "--target:", "compile", self.te, "--target", "zx81")
+        self.fails(2, "is no CPU", "compile", self.te, "--target", "h200")
+
+    def test_module_that_is_no_identifier(self):
+        self.fails(2, "--name: `a-b` is no C identifier", "compile", self.te, "--name", "a-b")
+
+    def test_trace_for_several_workloads(self):
+        self.fails(2, "has 3 workloads", "compile", self.te, "--trace", self.te)
+
+    def test_emit(self):
+        self.fails(2, "expected ir, llvm or asm", "explain", self.te, "--emit", "cobol")
+
+    # What is not there, or not what it claims.
+
+    def test_missing_file(self):
+        self.fails(1, "nowhere.te", "compile", self.folder / "nowhere.te")
+        self.fails(1, "nowhere.so", "run", self.folder / "nowhere.so")
+
+    def test_syntax_error_has_its_place(self):
+        self.te.write_text("workload f(x: f32[4]) -> (y: f32[4]) {\n  y[i] = x[i] +\n}\n")
+        self.fails(1, f"{self.te}:3:1: ", "compile", self.te)
+
+    def test_empty_file(self):
+        self.te.write_text("")
+        self.fails(1, str(self.te), "compile", self.te)
+
+    def test_logs_that_are_none(self):
+        self.fails(1, "no.db", "compile", self.te, "--tuning-log", self.folder / "no.db")
+        self.fails(1, "two-layers.te", "compile", self.te, "--tuning-log", self.te)
+        self.assertEqual(self.te.read_text(), TWO)
+
+    def test_library_that_is_none(self):
+        self.fails(1, "is no library compiled by mycc", "run", self.te)
+        libc = subprocess.run(["ldd", MYCC], capture_output=True, text=True, check=True).stdout.split("libc.so.6 => ")[1].split()[0]
+        self.fails(1, "is no library compiled by mycc", "run", libc)
+
+    def test_malformed_trace(self):
+        self.te.write_text(TWO[:TWO.index("# count 2")].split("\n\n")[1])
+        trace = self.folder / "t.trace"
+        trace.write_text("v1\nfrobnicate(t0.a0)\n")
+        self.fails(1, f"{trace}: 2:1", "compile", self.te, "--trace", trace, "-o", self.folder)
+
+    # Folders and disks.
+
+    def test_output_folder_is_a_file(self):
+        self.fails(1, "two-layers.te", "compile", self.te, "-o", self.te)
+        self.fails(1, "cannot", "compile", self.te, "-o", "/proc/1/nowhere")
+
+    def test_no_space(self):
+        out = self.folder / "out"
+        # Files cannot grow beyond this; a full disk stops writing in the same way.
+        limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+        self.fails(1, "cannot", "compile", self.te, "-o", out, preexec_fn=limit, restore_signals=False)
+        self.assertEqual([path.name for path in out.glob("*") if path.stat().st_size > 1000 or "part" in path.name], [])
+
+    def test_full_standard_output(self):
+        with open("/dev/full", "w") as full:
+            result = subprocess.run([MYCC, "tasks", self.te], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("mycc: cannot write", result.stderr)
+
+    # What it is for.
+
+    def test_compile_writes_a_library_and_says_why(self):
+        table = self.succeeds("compile", self.te, "-o", self.folder / "new/out")
+        self.assertRegex(table, r"(?m)^scale +miss +- +- +no tuning log was named$")
+        names = sorted(path.name for path in (self.folder / "new/out").iterdir())
+        self.assertEqual(names, ["dlpack.h", "two_layers.h", "two_layers.json", "two_layers.so"])
+
+    def test_strict_writes_nothing(self):
+        self.fails(1, "scale (miss), total (miss), scale_again (miss)", "compile", self.te, "--strict", "-o", self.folder / "out")
+        self.assertFalse((self.folder / "out").exists())
+
+    def test_same_input_same_bytes(self):
+        first = self.compiled().read_bytes()
+        self.assertEqual(self.compiled().read_bytes(), first)
+
+    def test_trace_is_used(self):
+        self.te.write_text("workload total(v: f32[6]) -> (s: f32[]) {\n  s[] = sum[i:6](v[i])\n}\n")
+        trace = self.folder / "t.trace"
+        trace.write_text("v1\nsplit(t1.r0, [3, 2])\n")
+        self.assertRegex(self.succeeds("compile", self.te, "--trace", trace, "-o", self.folder), r"(?m)^total +trace ")
+        function = json.loads((self.folder / "two_layers.json").read_text())["functions"][0]
+        self.assertEqual((function["reason"], function["trace"]), ("trace", trace.read_text()))
+
+    def test_tasks(self):
+        table = self.succeeds("tasks", self.te, "-o", self.folder / "tasks.te")
+        self.assertRegex(table, r"(?m)^scale +5 +0\.0000 ")
+        self.assertIn("2 distinct workloads, 6 in all", table)
+        rows = json.loads(self.succeeds("tasks", self.folder / "tasks.te", "--json"))
+        self.assertEqual([(row["name"], row["count"], row["flops"]) for row in rows], [("scale", 5, 32), ("total", 1, 6)])
+
+    def test_explain(self):
+        nest = self.succeeds("explain", self.te)
+        self.assertIn("# total: miss (no tuning log was named)", nest)
+        self.assertIn("for ", nest)
+        self.assertIn("define", self.succeeds("explain", self.te, "--emit", "llvm"))
+        self.assertIn("scale_body", self.succeeds("explain", self.te, "--emit", "asm"))
+        self.succeeds("explain", self.te, "--emit", "ir")
+
+    def test_run_on_files(self):
+        library = self.compiled()
+        values = [0.5, 1, -2, 3, 4, 8]
+        write_npy(self.folder / "v.npy", "<f4", (6,), struct.pack("<6f", *values))
+        out = self.succeeds("run", library, "--function", "total", "--input", f"v={self.folder / 'v.npy'}", "--output-dir", self.folder / "r")
+        self.assertRegex(out, r"^s: f32\[\]  min 14.5  max 14.5  mean 14.5\n$")
+        self.assertEqual(read_npy(self.folder / "r/s.npy"), struct.pack("<f", sum(values)))
+
+    def test_run_on_random_inputs_is_repeatable(self):
+        library = self.compiled()
+        first, again, other = (self.succeeds("run", library, "--function", "two_layers_scale", "--seed", seed) for seed in (1, 1, 2))
+        self.assertEqual(first, again)
+        self.assertNotEqual(first, other)
+
+    def test_run_refusals(self):
+        library = self.compiled()
+        self.fails(2, "name one with --function: two_layers_scale", "run", library)
+        self.fails(2, "no function `nothing`", "run", library, "--function", "nothing")
+        self.fails(2, "expected NAME=FILE.npy", "run", library, "--function", "total", "--input", "v")
+        self.fails(2, "has no input `s`", "run", library, "--function", "total", "--input", "s=x.npy")
+        write_npy(self.folder / "v.npy", "<f8", (6,), bytes(48))
+        self.fails(1, "holds <f8 [6]; argument `v` expects <f4 (f32) [6]", "run", library, "--function", "total", "--input",
+                   f"v={self.folder / 'v.npy'}")
+
+    def test_bench(self):
+        library = self.compiled()
+        report = json.loads(self.succeeds("bench", library, "--json", "--repeat", 5, "--threads", 1))
+        self.assertEqual([row["name"] for row in report["functions"]], ["two_layers_scale", "two_layers_total", "two_layers_scale_again"])
+        for row in report["functions"]:
+            self.assertEqual(row["samples"], 5)
+            self.assertLessEqual(row["ci_low_seconds"], row["seconds"])
+            self.assertLess(0, row["seconds"])
+        self.assertEqual((report["protocol"], report["threads"]), ("warm", 1))
+        self.assertIn("two_layers_total", self.succeeds("bench", library, "--function", "total", "--cold", "--repeat", 3))
+
+
+if __name__ == "__main__":
+    MYCC = sys.argv.pop(1)
+    unittest.main()

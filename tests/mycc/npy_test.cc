@@ -1,0 +1,108 @@
+// .npy files: what is written is read back, files written by NumPy are read, and everything else is refused
+// in words.
+#include "codegen/mycc/npy.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/file.h"
+#include "base/temporary_folder.h"
+
+namespace mycc {
+namespace {
+
+using ::testing::HasSubstr;
+
+class NpyTest : public ::testing::Test {
+ protected:
+  std::string Path() const { return folder_->path() + "/a.npy"; }
+  // A version 1 file with this header.
+  absl::StatusOr<NpyArray> ReadHeader(const std::string& header, const std::string& data = "") {
+    std::string file("\x93NUMPY\x01", 7);
+    file += '\0';
+    file += static_cast<char>(header.size());
+    file += '\0';
+    EXPECT_TRUE(WriteFileAtomically(Path(), file + header + data).ok());
+    return ReadNpy(Path());
+  }
+  void ExpectRefused(const absl::StatusOr<NpyArray>& array, const std::string& words) {
+    ASSERT_FALSE(array.ok());
+    EXPECT_THAT(std::string(array.status().message()), HasSubstr(words));
+    EXPECT_THAT(std::string(array.status().message()), HasSubstr(Path()));
+  }
+
+  absl::StatusOr<TemporaryFolder> folder_ = TemporaryFolder::Create();
+};
+
+TEST_F(NpyTest, RoundTrips) {
+  for (const std::vector<int64_t>& shape :
+       std::vector<std::vector<int64_t>>{{}, {3}, {2, 3}, {1, 1, 1, 4}, {0, 5}}) {
+    int64_t count = 1;
+    for (int64_t extent : shape) count *= extent;
+    std::string bytes;
+    for (int64_t i = 0; i < count * 4; ++i) bytes += static_cast<char>(i * 37);
+    ASSERT_TRUE(WriteNpy(Path(), {"<f4", shape, bytes}).ok());
+    const auto array = ReadNpy(Path());
+    ASSERT_TRUE(array.ok()) << array.status();
+    EXPECT_EQ(array->descr, "<f4");
+    EXPECT_EQ(array->shape, shape);
+    EXPECT_EQ(array->bytes, bytes);
+  }
+}
+
+TEST_F(NpyTest, DataIsAlignedTo64Bytes) {
+  ASSERT_TRUE(WriteNpy(Path(), {"<f4", {2}, "01234567"}).ok());
+  const auto file = ReadFile(Path());
+  EXPECT_EQ((file->size() - 8) % 64, 0u);
+}
+
+TEST_F(NpyTest, ReadsWhatNumPyWrites) {
+  const auto array = ReadHeader("{'descr': '|i1', 'fortran_order': False, 'shape': (2, 1), }   \n", "ab");
+  ASSERT_TRUE(array.ok()) << array.status();
+  EXPECT_EQ(array->shape, (std::vector<int64_t>{2, 1}));
+  EXPECT_EQ(array->bytes, "ab");
+}
+
+TEST_F(NpyTest, ColumnsFirst) {
+  ExpectRefused(ReadHeader("{'descr': '<f4', 'fortran_order': True, 'shape': (1, 1), }", "abcd"),
+                "columns first");
+  EXPECT_TRUE(ReadHeader("{'descr': '<f4', 'fortran_order': True, 'shape': (1,), }", "abcd").ok());
+}
+
+TEST_F(NpyTest, BigEndian) {
+  ExpectRefused(ReadHeader("{'descr': '>f4', 'fortran_order': False, 'shape': (1,), }", "abcd"),
+                "big-endian");
+}
+
+TEST_F(NpyTest, DataTooShort) {
+  ExpectRefused(ReadHeader("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", "abcd"),
+                "ends before its data");
+  ExpectRefused(
+      ReadHeader(
+          "{'descr': '<f4', 'fortran_order': False, 'shape': (999999999999,999999999999,999999999999), }"),
+      "ends before its data");
+}
+
+TEST_F(NpyTest, MalformedHeaders) {
+  for (const char* header :
+       {"", "{", "{}", "{'descr': '<f4'}", "{'descr': <f4, 'fortran_order': False, 'shape': (1,), }",
+        "{'descr': '<f4', 'fortran_order': Maybe, 'shape': (1,), }",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (-1,), }",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (1", "{'other': '<f4'}"}) {
+    ExpectRefused(ReadHeader(header), "malformed header");
+  }
+}
+
+TEST_F(NpyTest, OtherFiles) {
+  ASSERT_TRUE(WriteFileAtomically(Path(), "PK\x03\x04 and more of a zip file").ok());
+  ExpectRefused(ReadNpy(Path()), "no .npy file");
+  ASSERT_TRUE(WriteFileAtomically(Path(), std::string("\x93NUMPY\x09\x00\x00\x00", 10)).ok());
+  ExpectRefused(ReadNpy(Path()), "version 9");
+  ASSERT_TRUE(WriteFileAtomically(Path(), std::string("\x93NUMPY\x01\x00\xff\x00{", 11)).ok());
+  ExpectRefused(ReadNpy(Path()), "ends within its header");
+}
+
+TEST_F(NpyTest, MissingFile) { EXPECT_TRUE(absl::IsNotFound(ReadNpy(Path()).status())); }
+
+}  // namespace
+}  // namespace mycc

@@ -1,0 +1,25 @@
+// What schedule tests share: workloads by text, traces by text, and the interpreter as the oracle.
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "codegen/schedule/schedule.h"
+
+namespace mycc {
+
+// The canonical form of a workload given as text; aborts on a malformed one.
+Workload CanonicalWorkload(const std::string& text);
+// An AVX2 machine, whatever the tests run on.
+Target TestTarget();
+
+// Replays the trace, verifies the IR after every step, and runs the result against the reference on random inputs, under several orders of
+// parallel iterations. Floats may differ by `tolerance`, relative to the magnitude of the reference (reassociated sums).
+absl::Status CheckTrace(const std::string& workload, const std::string& steps, double tolerance = 1e-5);
+absl::Status CheckFunction(const Workload& canonical, const Function& function, double tolerance = 1e-5);
+
+// The function after the steps, as text; the error's text when a step is refused.
+std::string ScheduledText(const std::string& workload, const std::string& steps);
+
+}  // namespace mycc

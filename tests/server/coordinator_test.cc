@@ -1,0 +1,468 @@
+#include "server/coordinator.h"
+
+#include <algorithm>
+#include <random>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/server/fake_server.h"
+
+namespace mycc {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+v1::MeasureResult Lost(const std::string& error = "killed") {
+  v1::MeasureResult result;
+  result.set_status(v1::MEASURE_STATUS_WORKER_LOST);
+  result.set_error(error);
+  result.mutable_device()->set_device("cpu");
+  return result;
+}
+
+TEST(CoordinatorTest, JobRunsToItsEnd) {
+  FakeServer server;
+  FakeWorker worker(&server, "w");
+  const std::string job = server.Submit(MakeSpec({kTestWorkload, kOtherWorkload}, 6));
+  EXPECT_EQ(server.Progress(job).state(), v1::JOB_STATE_RUNNING);
+  EXPECT_EQ(worker.Work(), 12);
+  const v1::JobProgress progress = server.Progress(job);
+  EXPECT_EQ(progress.state(), v1::JOB_STATE_DONE);
+  EXPECT_EQ(progress.trials(), 12);
+  EXPECT_EQ(progress.trials_planned(), 12);
+  ASSERT_EQ(progress.tasks_size(), 2);
+  EXPECT_EQ(progress.tasks(0).workload_name(), "gemm");
+  EXPECT_EQ(progress.tasks(0).trials(), 6);
+  EXPECT_GT(progress.tasks(0).best_seconds(), 0);
+  EXPECT_GE(progress.tasks(0).first_seconds(), progress.tasks(0).best_seconds());
+  EXPECT_EQ(server.TracesOf(job).size(), 12u);
+}
+
+TEST(CoordinatorTest, EqualWorkloadsAreOneTask) {
+  FakeServer server;
+  const std::string job = server.Submit(MakeSpec({kTestWorkload, kTestWorkload, kOtherWorkload}, 4));
+  const v1::JobProgress progress = server.Progress(job);
+  ASSERT_EQ(progress.tasks_size(), 2);
+  EXPECT_EQ(progress.tasks(0).count(), 2);
+}
+
+TEST(CoordinatorTest, LeaseExpiresAndTrialIsRequeued) {
+  FakeServer server;
+  FakeWorker first(&server, "first"), second(&server, "second");
+  server.Submit(MakeSpec({kTestWorkload}, 4));
+  const std::vector<v1::Assignment> held = first.Lease(4);
+  ASSERT_EQ(held.size(), 4u);
+  EXPECT_THAT(second.Lease(4), IsEmpty());
+  server.Wait(9);
+  EXPECT_THAT(second.Lease(4), IsEmpty());
+  server.Wait(2);
+  const std::vector<v1::Assignment> again = second.Lease(4);
+  ASSERT_EQ(again.size(), 1u) << "suspects come one by one";
+  EXPECT_EQ(again[0].lease().attempt(), 2u);
+}
+
+TEST(CoordinatorTest, SmallSpaceEndsTheJobBeforeItsTrials) {
+  FakeServer server;
+  FakeWorker worker(&server, "w");
+  const std::string job = server.Submit(MakeSpec({kOtherWorkload}, 1000));
+  EXPECT_LT(worker.Work(), 1000);
+  EXPECT_EQ(server.Progress(job).state(), v1::JOB_STATE_DONE);
+  EXPECT_EQ(server.Progress(job).message(), "the spaces hold nothing new");
+}
+
+TEST(CoordinatorTest, AnyMessageRenewsLeases) {
+  FakeServer server;
+  FakeWorker first(&server, "first"), second(&server, "second");
+  server.Submit(MakeSpec({kTestWorkload}, 4));
+  ASSERT_EQ(first.Lease(4).size(), 4u);
+  for (int i = 0; i < 5; ++i) {
+    server.Wait(8);
+    v1::HeartbeatRequest beat;
+    beat.set_session(first.session);
+    EXPECT_TRUE(server->workers().Heartbeat(beat).ok());
+    EXPECT_THAT(second.Lease(4), IsEmpty());
+  }
+}
+
+TEST(CoordinatorTest, LateReportIsIgnored) {
+  FakeServer server;
+  FakeWorker slow(&server, "slow"), quick(&server, "quick");
+  const std::string job = server.Submit(MakeSpec({kTestWorkload}, 1));
+  const v1::Assignment held = slow.Lease(1).at(0);
+  server.Wait(11);
+  const v1::Assignment again = quick.Lease(1).at(0);
+  EXPECT_TRUE(slow.Report(held).ok());
+  EXPECT_THAT(slow.ignored, ElementsAre(held.lease().trial()));
+  EXPECT_THAT(server.RecordsOf(job), IsEmpty());
+  EXPECT_TRUE(quick.Report(again).ok());
+  ASSERT_EQ(server.RecordsOf(job).size(), 1u);
+  EXPECT_EQ(server.RecordsOf(job)[0].record.attempt(), 2u);
+}
+
+TEST(CoordinatorTest, RepeatedReportChangesNothing) {
+  FakeServer server;
+  FakeWorker worker(&server, "w");
+  const std::string job = server.Submit(MakeSpec({kTestWorkload}, 4));
+  const v1::Assignment held = worker.Lease(1).at(0);
+  EXPECT_TRUE(worker.Report(held).ok());
+  EXPECT_TRUE(worker.Report(held).ok()) << "the first acknowledgement was lost on the way";
+  EXPECT_EQ(server.RecordsOf(job).size(), 1u);
+  EXPECT_EQ(server.Progress(job).trials(), 1);
+}
+
+TEST(CoordinatorTest, LostTrialIsNotChargedToTheCandidate) {
+  FakeServer server;
+  FakeWorker first(&server, "first"), second(&server, "second");
+  const std::string job = server.Submit(MakeSpec({kTestWorkload}, 1));
+  EXPECT_TRUE(first.Report(first.Lease(1).at(0), Lost()).ok());
+  EXPECT_THAT(server.RecordsOf(job), IsEmpty());
+  EXPECT_EQ(second.Work(), 1);
+  ASSERT_EQ(server.RecordsOf(job).size(), 1u);
+  EXPECT_EQ(server.RecordsOf(job)[0].record.result().status(), v1::MEASURE_STATUS_OK);
+  EXPECT_EQ(server.Progress(job).state(), v1::JOB_STATE_DONE);
+}
+
+TEST(CoordinatorTest, PoisonCandidateIsQuarantinedWithItsEvidence) {
+  FakeServer server;
+  const std::string job = server.Submit(MakeSpec({kTestWorkload}, 4));
+  FakeWorker survivor(&server, "survivor");
+  // Workers that are lost with the first trial they take, whatever else they hold.
+  std::string poison;
+  for (int i = 0; i < 3; ++i) {
+    FakeWorker victim(&server, "victim" + std::to_string(i));
+    const std::vector<v1::Assignment> held = victim.Lease(3);
+    ASSERT_FALSE(held.empty());
+    if (poison.empty()) poison = held[0].lease().trial();
+    ASSERT_EQ(held[0].lease().trial(), poison);
+    server.Wait(11);
+  }
+  survivor.Register();
+  survivor.Work();
+  EXPECT_EQ(server.Progress(job).state(), v1::JOB_STATE_DONE);
+  int quarantined = 0;
+  for (const StoredRecord& record : server.RecordsOf(job)) {
+    if (record.record.result().status() == v1::MEASURE_STATUS_OK) continue;
+    ++quarantined;
+    EXPECT_EQ(record.record.trial(), poison);
+    EXPECT_EQ(record.record.result().status(), v1::MEASURE_STATUS_RUN_ERROR);
+    EXPECT_THAT(record.record.result().error(), HasSubstr("quarantined: 3 workers were lost"));
+    EXPECT_THAT(record.record.result().error(), HasSubstr("victim0"));
+    EXPECT_THAT(record.record.result().error(), HasSubstr("victim2"));
+  }
+  EXPECT_EQ(quarantined, 1) << "the innocent trials that died with it were measured";
+}
+
+TEST(CoordinatorTest, UnfitResultEndsTheTrialWithTheReason) {
+  FakeServer server;
+  FakeWorker worker(&server, "w");
+  const std::string job = server.Submit(MakeSpec({kTestWorkload}, 1));
+  const v1::Assignment held = worker.Lease(1).at(0);
+  v1::MeasureResult result = FakeResult(held);
+  result.mutable_timing()->set_seconds(-1);
+  EXPECT_TRUE(worker.Report(held, result).ok());
+  ASSERT_EQ(server.RecordsOf(job).size(), 1u);
+  EXPECT_EQ(server.RecordsOf(job)[0].record.result().status(), v1::MEASURE_STATUS_RUN_ERROR);
+  EXPECT_THAT(server.RecordsOf(job)[0].record.result().error(), HasSubstr("was refused"));
+  EXPECT_EQ(server.Progress(job).state(), v1::JOB_STATE_DONE);
+}
+
+TEST(CoordinatorTest, UnverifiedTimeIsNoResult) {
+  FakeServer server;
+  FakeWorker worker(&server, "w");
+  const std::string job = server.Submit(MakeSpec({kTestWorkload}, 1));
+  const v1::Assignment held = worker.Lease(1).at(0);
+  v1::MeasureResult result = FakeResult(held);
+  result.clear_verification();
+  EXPECT_TRUE(worker.Report(held, result).ok());
+  EXPECT_EQ(server.Progress(job).tasks(0).best_seconds(), 0);
+}
+
+TEST(CoordinatorTest, WorkerThatLeavesReturnsItsTrialsUnblamed) {
+  FakeServer server;
+  FakeWorker leaver(&server, "leaver"), other(&server, "other");
+  server.Submit(MakeSpec({kTestWorkload}, 4));
+  ASSERT_EQ(leaver.Lease(3).size(), 3u);
+  v1::LeaveRequest leave;
+  leave.set_session(leaver.session);
+  EXPECT_TRUE(server->workers().Leave(leave).ok());
+  EXPECT_EQ(other.Lease(4).size(), 4u) << "not as suspects";
+  EXPECT_TRUE(absl::IsNotFound(server->workers().Leave(leave).status()));
+}
+
+TEST(CoordinatorTest, WorkerStartedAgainLosesWhatItHeld) {
+  FakeServer server;
+  FakeWorker worker(&server, "w");
+  server.Submit(MakeSpec({kTestWorkload}, 4));
+  const std::vector<v1::Assignment> held = worker.Lease(2);
+  const std::string before = worker.session;
+  worker.Register();
+  EXPECT_NE(worker.session, before);
+  EXPECT_EQ(worker.Lease(1).size(), 1u) << "at once, not when the lease runs out";
+  EXPECT_EQ(held.size(), 2u);
+}
+
+TEST(CoordinatorTest, UnknownSessionIsToldToRegister) {
+  FakeServer server;
+  v1::LeaseRequest lease;
+  lease.set_session("s-of-before");
+  EXPECT_TRUE(absl::IsNotFound(server->workers().Lease(lease).status()));
+}
+
+TEST(CoordinatorTest, DeviceThatLosesEverythingIsDrained) {
+  FakeServer server;
+  FakeWorker bad(&server, "bad");
+  server.Submit(MakeSpec({kTestWorkload}, 12));
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(bad.Report(bad.Lease(1).at(0), Lost("device fell off the bus")).ok());
+  EXPECT_THAT(bad.Lease(1), IsEmpty());
+  EXPECT_THAT(bad.instructions.drain(), HasSubstr("device fell off the bus"));
+  ASSERT_EQ(server->workers().Devices().size(), 1u);
+  EXPECT_EQ(server->workers().Devices()[0].state(), "draining");
+  // Now and then it may show that it has recovered.
+  server.Wait(31);
+  bad.Register();
+  EXPECT_EQ(bad.Lease(1).size(), 1u);
+}
+
+TEST(CoordinatorTest, SlowDeviceIsDrainedWhenThereIsABetterOne) {
+  FakeServer server;
+  FakeWorker slow(&server, "slow");
+  server.Submit(MakeSpec({kTestWorkload}, 200));
+  const auto measure = [&slow](int count, double baseline) {
+    for (int i = 0; i < count; ++i) {
+      const std::vector<v1::Assignment> held = slow.Lease(1);
+      if (held.empty()) return i;
+      v1::MeasureResult result = FakeResult(held[0]);
+      result.mutable_timing()->set_baseline_seconds(baseline);
+      EXPECT_TRUE(slow.Report(held[0], result).ok());
+    }
+    return count;
+  };
+  EXPECT_EQ(measure(20, 1e-3), 20);
+  EXPECT_EQ(measure(10, 2e-3), 10) << "a slow device is better than none";
+  FakeWorker healthy(&server, "healthy");
+  EXPECT_EQ(measure(10, 2e-3), 1) << "and worse than a healthy one";
+  EXPECT_THAT(slow.instructions.drain(), HasSubstr("baseline"));
+}
+
+TEST(CoordinatorTest, JobWaitsForAWorkerThatFits) {
+  FakeServer server;
+  FakeWorker old(&server, "old", "v1 cpu mcpu=haswell l1d=32K l2=256K threads=2");
+  v1::JobSpec spec = MakeSpec({kTestWorkload}, 2);
+  spec.set_target("v1 cpu mcpu=sapphirerapids l1d=48K l2=2M threads=2");
+  const std::string job = server.Submit(spec);
+  EXPECT_THAT(old.Lease(4), IsEmpty());
+  EXPECT_THAT(server.Progress(job).message(), HasSubstr("waiting for a worker that can run v1 cpu mcpu=sapphirerapids"));
+  FakeWorker fit(&server, "fit", spec.target());
+  EXPECT_EQ(server.Progress(job).message(), "");
+  EXPECT_EQ(fit.Work(), 2);
+}
+
+TEST(CoordinatorTest, JobsShareTheWorkers) {
+  FakeServer server;
+  FakeWorker worker(&server, "w");
+  const std::string a = server.Submit(MakeSpec({kTestWorkload}, 8));
+  const std::string b = server.Submit(MakeSpec({kOtherWorkload}, 8));
+  const std::vector<v1::Assignment> held = worker.Lease(4);
+  int of_a = 0;
+  for (const v1::Assignment& assignment : held) of_a += assignment.lease().trial().rfind(a, 0) == 0;
+  EXPECT_EQ(of_a, 2);
+  for (const v1::Assignment& assignment : held) EXPECT_TRUE(worker.Report(assignment).ok());
+  worker.Work();
+  EXPECT_EQ(server.Progress(a).state(), v1::JOB_STATE_DONE);
+  EXPECT_EQ(server.Progress(b).state(), v1::JOB_STATE_DONE);
+}
+
+TEST(CoordinatorTest, CancelKeepsWhatWasMeasured) {
+  FakeServer server;
+  FakeWorker worker(&server, "w");
+  const std::string job = server.Submit(MakeSpec({kTestWorkload}, 100));
+  for (const v1::Assignment& assignment : worker.Lease(3)) EXPECT_TRUE(worker.Report(assignment).ok());
+  const v1::Assignment in_hand = worker.Lease(1).at(0);
+  ASSERT_TRUE(server->Cancel(job).ok());
+  EXPECT_THAT(worker.Lease(4), IsEmpty());
+  EXPECT_EQ(server.Progress(job).state(), v1::JOB_STATE_RUNNING) << "what is in hand may still come";
+  EXPECT_TRUE(worker.Report(in_hand).ok());
+  server.Wait(0.1);
+  EXPECT_EQ(server.Progress(job).state(), v1::JOB_STATE_CANCELLED);
+  EXPECT_EQ(server.RecordsOf(job).size(), 4u);
+  EXPECT_TRUE(absl::IsNotFound(server->Cancel("j0000000000000000").status()));
+}
+
+TEST(CoordinatorTest, ResultAfterTheEndIsKept) {
+  FakeServer server;
+  FakeWorker worker(&server, "w");
+  const std::string job = server.Submit(MakeSpec({kTestWorkload}, 100));
+  const v1::Assignment in_hand = worker.Lease(1).at(0);
+  ASSERT_TRUE(server->Cancel(job).ok());
+  server.Wait(6);
+  EXPECT_EQ(server.Progress(job).state(), v1::JOB_STATE_CANCELLED);
+  EXPECT_TRUE(worker.Report(in_hand).ok());
+  EXPECT_EQ(server.RecordsOf(job).size(), 1u);
+}
+
+TEST(CoordinatorTest, BudgetEndsTheJob) {
+  FakeServer server;
+  FakeWorker worker(&server, "w");
+  v1::JobSpec spec = MakeSpec({kTestWorkload}, 0);
+  spec.set_budget_seconds(60);
+  const std::string job = server.Submit(spec);
+  for (const v1::Assignment& assignment : worker.Lease(3)) EXPECT_TRUE(worker.Report(assignment).ok());
+  server.Wait(59);
+  EXPECT_EQ(server.Progress(job).state(), v1::JOB_STATE_RUNNING);
+  server.Wait(2);
+  EXPECT_EQ(server.Progress(job).state(), v1::JOB_STATE_DONE);
+  EXPECT_EQ(server.Progress(job).message(), "the time budget is spent");
+}
+
+TEST(CoordinatorTest, SubmittedAgainIsTheSameJob) {
+  FakeServer server;
+  FakeWorker worker(&server, "w");
+  const v1::JobSpec spec = MakeSpec({kTestWorkload}, 4);
+  const std::string job = server.Submit(spec, "mine");
+  EXPECT_EQ(server.Submit(spec, "mine"), job);
+  EXPECT_NE(server.Submit(spec, "other"), job);
+  worker.Work();
+  EXPECT_EQ(server.Submit(spec, "mine"), job) << "it has done what is asked";
+  v1::JobSpec fresh = spec;
+  fresh.set_fresh(true);
+  EXPECT_NE(server.Submit(fresh, "mine"), job);
+}
+
+TEST(CoordinatorTest, CancelledJobGivesWayToANewOne) {
+  FakeServer server;
+  const v1::JobSpec spec = MakeSpec({kTestWorkload}, 4);
+  const std::string job = server.Submit(spec, "mine");
+  ASSERT_TRUE(server->Cancel(job).ok());
+  server.Wait(6);
+  EXPECT_NE(server.Submit(spec, "mine"), job);
+}
+
+TEST(CoordinatorTest, LogThatHoldsEnoughIsReused) {
+  FakeServer server;
+  FakeWorker worker(&server, "w");
+  server.Submit(MakeSpec({kTestWorkload}, 8));
+  worker.Work();
+  const v1::JobProgress enough = server.Progress(server.Submit(MakeSpec({kTestWorkload}, 6, /*seed=*/9)));
+  EXPECT_EQ(enough.state(), v1::JOB_STATE_DONE);
+  EXPECT_TRUE(enough.tasks(0).reused());
+  EXPECT_GT(enough.tasks(0).best_seconds(), 0);
+  EXPECT_THAT(enough.message(), HasSubstr("already held"));
+  const v1::JobProgress partly = server.Progress(server.Submit(MakeSpec({kTestWorkload, kOtherWorkload}, 6)));
+  EXPECT_EQ(partly.state(), v1::JOB_STATE_RUNNING);
+  EXPECT_TRUE(partly.tasks(0).reused());
+  EXPECT_FALSE(partly.tasks(1).reused());
+  EXPECT_EQ(worker.Work(), 6);
+}
+
+TEST(CoordinatorTest, MisuseIsRefusedInWords) {
+  FakeServer server;
+  const auto refusal = [&server](const std::function<void(v1::JobSpec*)>& spoil) {
+    v1::SubmitJobRequest request;
+    *request.mutable_spec() = MakeSpec({kTestWorkload}, 4);
+    spoil(request.mutable_spec());
+    const absl::Status status = server->Submit(request).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    return std::string(status.message());
+  };
+  EXPECT_THAT(refusal([](v1::JobSpec* spec) { spec->clear_tasks(); }), HasSubstr("no workload"));
+  EXPECT_THAT(refusal([](v1::JobSpec* spec) { spec->set_target("v1 gpu"); }), HasSubstr("gpu"));
+  EXPECT_THAT(refusal([](v1::JobSpec* spec) { spec->set_strategy("guess"); }), HasSubstr("guess"));
+  EXPECT_THAT(refusal([](v1::JobSpec* spec) { spec->set_trials(0); }), HasSubstr("neither trials nor a budget"));
+  EXPECT_THAT(refusal([](v1::JobSpec* spec) { spec->mutable_tasks(0)->set_workload("workload ("); }), HasSubstr("workload 1:1:"));
+  EXPECT_TRUE(absl::IsNotFound(server->Progress("j0123456789abcdef").status()));
+}
+
+// The candidates of a job are a function of its spec and its results: not of who measured them, when, in which order, or of the server's deaths.
+class DeterminismTest : public ::testing::TestWithParam<const char*> {
+ protected:
+  v1::JobSpec Spec() const {
+    v1::JobSpec spec = MakeSpec({kTestWorkload, kOtherWorkload}, 24, 7);
+    spec.set_strategy(GetParam());
+    return spec;
+  }
+  std::map<std::string, std::string> Undisturbed() const {
+    FakeServer server;
+    FakeWorker worker(&server, "w");
+    const std::string job = server.Submit(Spec(), "same");
+    worker.Work();
+    return server.TracesOf(job);
+  }
+};
+
+TEST_P(DeterminismTest, OneWorkerOrManyInAnyOrder) {
+  const auto expected = Undisturbed();
+  EXPECT_GE(expected.size(), 24u);
+  for (uint32_t seed = 0; seed < 3; ++seed) {
+    std::mt19937 random(seed);
+    FakeServer server;
+    FakeWorker workers[] = {{&server, "a"}, {&server, "b"}, {&server, "c"}};
+    const std::string job = server.Submit(Spec(), "same");
+    std::vector<std::pair<int, v1::Assignment>> held;
+    while (server.Progress(job).state() == v1::JOB_STATE_RUNNING) {
+      const int who = static_cast<int>(random() % 3);
+      for (const v1::Assignment& assignment : workers[who].Lease(1 + random() % 4)) held.emplace_back(who, assignment);
+      if (held.empty()) continue;
+      const size_t which = random() % held.size();
+      EXPECT_TRUE(workers[held[which].first].Report(held[which].second).ok());
+      held.erase(held.begin() + static_cast<std::ptrdiff_t>(which));
+    }
+    EXPECT_EQ(server.TracesOf(job), expected) << "seed " << seed;
+  }
+}
+
+TEST_P(DeterminismTest, ServerRestartResumesTheSameSearch) {
+  const auto expected = Undisturbed();
+  for (uint32_t seed = 0; seed < 4; ++seed) {
+    std::mt19937 random(seed);
+    FakeServer server;
+    const std::string job = server.Submit(Spec(), "same");
+    FakeWorker worker(&server, "w");
+    std::vector<v1::Assignment> held;
+    int restarts = 0;
+    for (int step = 0; step < 1000 && server.Progress(job).state() == v1::JOB_STATE_RUNNING; ++step) {
+      if (random() % 6 == 0) {
+        server.Restart();
+        ++restarts;
+        // The worker keeps what it holds, and says so when it is asked to register again.
+        std::vector<v1::LeaseId> leases;
+        for (const v1::Assignment& assignment : held) leases.push_back(assignment.lease());
+        EXPECT_EQ(worker.Register(leases).lost_size(), 0);
+      }
+      for (const v1::Assignment& assignment : worker.Lease(2)) held.push_back(assignment);
+      if (held.empty()) continue;
+      EXPECT_TRUE(worker.Report(held.back()).ok());
+      held.pop_back();
+    }
+    EXPECT_GT(restarts, 2);
+    EXPECT_THAT(worker.ignored, IsEmpty());
+    EXPECT_EQ(server.TracesOf(job), expected) << "seed " << seed;
+    for (const StoredRecord& record : server.RecordsOf(job)) EXPECT_EQ(record.record.attempt(), 1u) << "measured once";
+  }
+}
+
+TEST_P(DeterminismTest, WorkersMayDieToo) {
+  const auto expected = Undisturbed();
+  std::mt19937 random(5);
+  FakeServer server;
+  const std::string job = server.Submit(Spec(), "same");
+  for (int life = 0; life < 200 && server.Progress(job).state() == v1::JOB_STATE_RUNNING; ++life) {
+    FakeWorker worker(&server, "w");
+    if (random() % 4 == 0) server.Restart(), worker.Register();
+    for (int i = 0; i < 8; ++i) {
+      const std::vector<v1::Assignment> held = worker.Lease(2);
+      for (const v1::Assignment& assignment : held) {
+        if (random() % 30 == 0) break;  // what is left dies with it, to be given out again
+        EXPECT_TRUE(worker.Report(assignment).ok());
+      }
+    }
+  }
+  EXPECT_EQ(server.Progress(job).state(), v1::JOB_STATE_DONE);
+  EXPECT_EQ(server.TracesOf(job), expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(Strategies, DeterminismTest, ::testing::Values("random", "evolutionary"));
+
+}  // namespace
+}  // namespace mycc

@@ -1,0 +1,161 @@
+#include "tests/server/fake_server.h"
+
+#include <cstdlib>
+#include <functional>
+
+#include "base/sha256.h"
+
+namespace mycc {
+
+TestFolder::TestFolder() {
+  std::string path = ::testing::TempDir() + "/mycc-test-XXXXXX";
+  EXPECT_NE(mkdtemp(path.data()), nullptr);
+  path_ = path;
+}
+
+TestFolder::~TestFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+v1::JobSpec MakeSpec(const std::vector<std::string>& workloads, uint32_t trials, uint64_t seed) {
+  v1::JobSpec spec;
+  spec.set_name("test");
+  for (const std::string& workload : workloads) spec.add_tasks()->set_workload(workload);
+  spec.set_target(kTestTarget);
+  spec.set_trials(trials);
+  spec.set_seed(seed);
+  spec.set_strategy("random");
+  return spec;
+}
+
+v1::MeasureResult FakeResult(const v1::Assignment& assignment) {
+  const std::string digest = Sha256Hex(assignment.trace());
+  const double seconds = 1e-3 * (1 + static_cast<double>(std::strtoul(digest.substr(0, 4).c_str(), nullptr, 16)) / 65536);
+  v1::MeasureResult result;
+  result.set_status(v1::MEASURE_STATUS_OK);
+  result.mutable_timing()->set_protocol(assignment.protocol());
+  result.mutable_timing()->set_timer_version(1);
+  result.mutable_timing()->set_seconds(seconds);
+  result.mutable_timing()->add_samples_seconds(seconds);
+  result.mutable_timing()->set_baseline_seconds(1e-3);
+  result.mutable_verification()->set_passed(true);
+  result.mutable_device()->set_device("cpu");
+  return result;
+}
+
+CoordinatorOptions FakeServer::DefaultOptions() {
+  CoordinatorOptions options;
+  options.jobs.generation_size = 4;
+  options.dispatch.lease_seconds = 10;
+  return options;
+}
+
+FakeServer::FakeServer(CoordinatorOptions options) : options_(options) { Open(); }
+
+void FakeServer::Open() {
+  auto log = TuningLog::Open(folder_.Path("test.db"), OpenMode::kServe);
+  ASSERT_TRUE(log.ok()) << log.status();
+  log_ = *std::move(log);
+  coordinator_ = std::make_unique<Coordinator>(options_, log_.get(), &time_,
+                                               [](std::function<void()> work, std::function<void()> done) {
+                                                 work();
+                                                 done();
+                                               });
+  const absl::Status started = coordinator_->Start();
+  ASSERT_TRUE(started.ok()) << started;
+}
+
+void FakeServer::Restart() {
+  coordinator_.reset();
+  log_.reset();
+  Open();
+}
+
+std::string FakeServer::Submit(const v1::JobSpec& spec, const std::string& submission) {
+  v1::SubmitJobRequest request;
+  *request.mutable_spec() = spec;
+  request.set_submission(submission);
+  const absl::StatusOr<v1::JobProgress> progress = coordinator_->Submit(request);
+  EXPECT_TRUE(progress.ok()) << progress.status();
+  return progress.ok() ? progress->job() : "";
+}
+
+v1::JobProgress FakeServer::Progress(const std::string& job) {
+  absl::StatusOr<v1::JobProgress> progress = coordinator_->Progress(job);
+  EXPECT_TRUE(progress.ok()) << progress.status();
+  return progress.ok() ? *std::move(progress) : v1::JobProgress();
+}
+
+std::vector<StoredRecord> FakeServer::RecordsOf(const std::string& job) {
+  RecordFilter filter;
+  filter.job = job;
+  absl::StatusOr<std::vector<StoredRecord>> records = log_->List(filter);
+  EXPECT_TRUE(records.ok()) << records.status();
+  return records.ok() ? *std::move(records) : std::vector<StoredRecord>();
+}
+
+std::map<std::string, std::string> FakeServer::TracesOf(const std::string& job) {
+  std::map<std::string, std::string> traces;
+  for (const StoredRecord& record : RecordsOf(job)) {
+    EXPECT_TRUE(traces.emplace(record.record.trial(), record.record.trace()).second) << record.record.trial() << " twice";
+  }
+  return traces;
+}
+
+FakeWorker::FakeWorker(FakeServer* server, std::string name, std::string target)
+    : server_(server), name_(std::move(name)), target_(std::move(target)) {
+  Register();
+}
+
+v1::RegisterResponse FakeWorker::Register(const std::vector<v1::LeaseId>& held) {
+  v1::RegisterRequest request;
+  request.set_worker(name_);
+  v1::DeviceOffer& device = *request.add_devices();
+  device.set_device("cpu");
+  device.set_target(target_);
+  for (const v1::LeaseId& lease : held) *request.add_held() = lease;
+  const absl::StatusOr<v1::RegisterResponse> response = (*server_)->workers().Register(request);
+  EXPECT_TRUE(response.ok()) << response.status();
+  session = response->session();
+  return *response;
+}
+
+std::vector<v1::Assignment> FakeWorker::Lease(uint32_t count) {
+  v1::LeaseRequest request;
+  request.set_session(session);
+  request.set_device("cpu");
+  request.set_max_trials(count);
+  const absl::StatusOr<v1::LeaseResponse> response = (*server_)->workers().Lease(request);
+  EXPECT_TRUE(response.ok()) << response.status();
+  if (!response.ok()) return {};
+  instructions = response->instructions();
+  return {response->assignments().begin(), response->assignments().end()};
+}
+
+absl::Status FakeWorker::Report(const v1::Assignment& assignment, const v1::MeasureResult& result) {
+  v1::ReportRequest request;
+  request.set_session(session);
+  v1::Report& report = *request.add_reports();
+  *report.mutable_lease() = assignment.lease();
+  *report.mutable_result() = result;
+  const absl::StatusOr<v1::ReportResponse> response = (*server_)->workers().Report({request})[0];
+  if (!response.ok()) return response.status();
+  for (const v1::LeaseId& lease : response->ignored()) ignored.push_back(lease.trial());
+  return absl::OkStatus();
+}
+
+int FakeWorker::Work(uint32_t batch) {
+  int trials = 0;
+  while (true) {
+    const std::vector<v1::Assignment> assignments = Lease(batch);
+    if (assignments.empty()) return trials;
+    for (const v1::Assignment& assignment : assignments) {
+      const absl::Status reported = Report(assignment);
+      EXPECT_TRUE(reported.ok()) << reported;
+      ++trials;
+    }
+  }
+}
+
+}  // namespace mycc

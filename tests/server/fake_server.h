@@ -1,0 +1,109 @@
+// What tests of the server share: a clock that moves when told, a log in a folder of its own, workers that answer without measuring.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "db/tuning_log.h"
+#include "gtest/gtest.h"
+#include "proto/tuning.pb.h"
+#include "proto/worker.pb.h"
+#include "server/coordinator.h"
+#include "server/time_source.h"
+
+namespace mycc {
+
+class FakeTime final : public TimeSource {
+ public:
+  double Seconds() const override { return now_; }
+  int64_t UnixMicros() const override { return static_cast<int64_t>(now_ * 1e6); }
+  void Advance(double seconds) { now_ += seconds; }
+
+ private:
+  double now_ = 1000;
+};
+
+inline constexpr char kTestTarget[] = "v1 cpu mcpu=haswell l1d=32K l2=256K threads=2";
+inline constexpr char kTestWorkload[] =
+    "workload gemm(x: f32[64,64], w: f32[64,64]) -> (y: f32[64,64]) {\n"
+    "  y[i,j] = sum[k:64](x[i,k] * w[k,j])\n"
+    "}\n";
+inline constexpr char kOtherWorkload[] =
+    "workload scale(x: f32[96,80]) -> (y: f32[96,80]) {\n"
+    "  y[i,j] = x[i,j] * 2.0\n"
+    "}\n";
+
+// A folder that goes with the test.
+class TestFolder {
+ public:
+  TestFolder();
+  ~TestFolder();
+  std::string Path(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+v1::JobSpec MakeSpec(const std::vector<std::string>& workloads, uint32_t trials, uint64_t seed = 1);
+
+// What a trace "measures": the same always, different for each.
+v1::MeasureResult FakeResult(const v1::Assignment& assignment);
+
+// A server without loop and network, its log, and the way to kill and restart it.
+class FakeServer {
+ public:
+  explicit FakeServer(CoordinatorOptions options = DefaultOptions());
+  static CoordinatorOptions DefaultOptions();
+
+  Coordinator& operator*() { return *coordinator_; }
+  Coordinator* operator->() { return coordinator_.get(); }
+  TuningLog& log() { return *log_; }
+  FakeTime& time() { return time_; }
+  // As kill -9 and a new start: nothing is said to anybody, and what was not in the log is gone.
+  void Restart();
+  void Wait(double seconds) {
+    time_.Advance(seconds);
+    coordinator_->Tick();
+  }
+
+  std::string Submit(const v1::JobSpec& spec, const std::string& submission = "");
+  v1::JobProgress Progress(const std::string& job);
+  // Trial -> trace and trial -> status of the job's records; fails the test when a trial has two.
+  std::map<std::string, std::string> TracesOf(const std::string& job);
+  std::vector<StoredRecord> RecordsOf(const std::string& job);
+
+ private:
+  void Open();
+
+  TestFolder folder_;
+  FakeTime time_;
+  const CoordinatorOptions options_;
+  std::unique_ptr<TuningLog> log_;
+  std::unique_ptr<Coordinator> coordinator_;
+};
+
+class FakeWorker {
+ public:
+  FakeWorker(FakeServer* server, std::string name, std::string target = kTestTarget);
+
+  v1::RegisterResponse Register(const std::vector<v1::LeaseId>& held = {});
+  std::vector<v1::Assignment> Lease(uint32_t count);
+  // OK when the server acknowledged; what it ignored is in `ignored`.
+  absl::Status Report(const v1::Assignment& assignment, const v1::MeasureResult& result);
+  absl::Status Report(const v1::Assignment& assignment) { return Report(assignment, FakeResult(assignment)); }
+  // Leases and reports until the server has nothing more to give; returns how many trials.
+  int Work(uint32_t batch = 3);
+
+  std::vector<std::string> ignored;
+  v1::Instructions instructions;
+  std::string session;
+
+ private:
+  FakeServer* const server_;
+  const std::string name_, target_;
+};
+
+}  // namespace mycc

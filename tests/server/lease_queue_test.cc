@@ -1,0 +1,198 @@
+#include "server/lease_queue.h"
+
+#include <random>
+#include <set>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace mycc {
+namespace {
+
+using ::testing::ElementsAre;
+
+constexpr double kLease = 10;
+
+QueuedTrial Trial(const std::string& name, const std::string& job = "a") { return {.name = name, .job = job}; }
+
+bool Any(const std::string&) { return true; }
+
+// What a server does with leases that ran out, or with those of a worker that is lost.
+int Return(LeaseQueue& queue, const std::vector<Grant>& grants, bool blamed) {
+  for (const Grant& grant : grants) EXPECT_TRUE(queue.Return(grant.trial.name, grant.trial.attempt, blamed));
+  return static_cast<int>(grants.size());
+}
+int Expire(LeaseQueue& queue, double now) { return Return(queue, queue.Overdue(now), /*blamed=*/true); }
+
+std::vector<std::string> Names(const std::vector<Grant>& grants) {
+  std::vector<std::string> names;
+  for (const Grant& grant : grants) names.push_back(grant.trial.name);
+  return names;
+}
+
+TEST(LeaseQueueTest, OldestFirstAndJobsTakeTurns) {
+  LeaseQueue queue(kLease);
+  for (const char* name : {"a1", "a2", "a3"}) queue.Add(Trial(name, "a"));
+  for (const char* name : {"b1", "b2"}) queue.Add(Trial(name, "b"));
+  EXPECT_THAT(Names(queue.Lease("w", 3, 0, Any)), ElementsAre("a1", "b1", "a2"));
+  EXPECT_THAT(Names(queue.Lease("v", 3, 0, Any)), ElementsAre("b2", "a3"));
+  EXPECT_EQ(queue.waiting(), 0);
+  EXPECT_EQ(queue.leased(), 5);
+  EXPECT_EQ(queue.leased_by("w"), 3);
+}
+
+TEST(LeaseQueueTest, OnlyJobsThatFit) {
+  LeaseQueue queue(kLease);
+  queue.Add(Trial("a1", "a"));
+  queue.Add(Trial("b1", "b"));
+  EXPECT_THAT(Names(queue.Lease("w", 8, 0, [](const std::string& job) { return job == "b"; })), ElementsAre("b1"));
+  EXPECT_EQ(queue.waiting("a"), 1);
+}
+
+TEST(LeaseQueueTest, LeaseExpiresAndTrialIsRequeued) {
+  LeaseQueue queue(kLease);
+  queue.Add(Trial("t"));
+  ASSERT_EQ(queue.Lease("w", 1, 0, Any).size(), 1u);
+  EXPECT_TRUE(queue.Overdue(kLease - 0.1).empty());
+  EXPECT_EQ(Expire(queue, kLease), 1);
+  const auto again = queue.Lease("v", 1, kLease, Any);
+  ASSERT_EQ(again.size(), 1u);
+  EXPECT_EQ(again[0].trial.attempt, 2u);
+}
+
+TEST(LeaseQueueTest, RenewedLeaseLasts) {
+  LeaseQueue queue(kLease);
+  queue.Add(Trial("t"));
+  queue.Add(Trial("u"));
+  queue.Lease("w", 1, 0, Any);
+  queue.Lease("v", 1, 0, Any);
+  queue.Renew("w", 8);
+  const auto overdue = queue.Overdue(12);
+  ASSERT_EQ(overdue.size(), 1u);
+  EXPECT_EQ(overdue[0].holder, "v");
+}
+
+TEST(LeaseQueueTest, LateReportIsRefused) {
+  LeaseQueue queue(kLease);
+  queue.Add(Trial("t"));
+  queue.Lease("w", 1, 0, Any);
+  Expire(queue, kLease);
+  EXPECT_FALSE(queue.Finish("t", 1)) << "it waits again";
+  queue.Lease("v", 1, kLease, Any);
+  EXPECT_FALSE(queue.Finish("t", 1)) << "another worker holds it";
+  EXPECT_TRUE(queue.Finish("t", 2));
+  EXPECT_FALSE(queue.Finish("t", 2)) << "a repeated report";
+  EXPECT_FALSE(queue.Finish("unknown", 1));
+}
+
+TEST(LeaseQueueTest, SuspectComesAlone) {
+  LeaseQueue queue(kLease);
+  for (const char* name : {"a", "b", "c"}) queue.Add(Trial(name));
+  queue.Lease("w1", 3, 0, Any);
+  EXPECT_EQ(Return(queue, queue.HeldBy("w1"), /*blamed=*/true), 3);
+
+  // Each suspect comes alone, also when more is asked for, and nothing comes on top of it: the next loss points at one trial.
+  const auto first = queue.Lease("w2", 3, 0, Any);
+  ASSERT_EQ(first.size(), 1u);
+  EXPECT_TRUE(queue.Lease("w2", 3, 0, Any).empty());
+  EXPECT_EQ(Return(queue, queue.HeldBy("w2"), true), 1);
+  const auto second = queue.Lease("w3", 3, 0, Any);
+  ASSERT_EQ(second.size(), 1u);
+  EXPECT_EQ(second[0].trial.name, first[0].trial.name);
+  EXPECT_EQ(second[0].trial.losses, 2u);
+}
+
+TEST(LeaseQueueTest, TakenBackGrantWasNeverMade) {
+  LeaseQueue queue(kLease);
+  queue.Add(Trial("a"));
+  queue.TakeBack(queue.Lease("w", 1, 0, Any)[0]);
+  const auto again = queue.Lease("w", 1, 0, Any);
+  ASSERT_EQ(again.size(), 1u);
+  EXPECT_EQ(again[0].trial.attempt, 1u);
+}
+
+TEST(LeaseQueueTest, SuspectIsNotAddedToOthers) {
+  LeaseQueue queue(kLease);
+  QueuedTrial suspect = Trial("s", "b");
+  suspect.losses = 1;
+  queue.Add(Trial("t", "a"));
+  queue.Add(suspect);
+  EXPECT_THAT(Names(queue.Lease("w", 4, 0, Any)), ElementsAre("t"));
+  EXPECT_TRUE(queue.Lease("w", 4, 0, Any).empty());
+  EXPECT_THAT(Names(queue.Lease("v", 4, 0, Any)), ElementsAre("s"));
+}
+
+TEST(LeaseQueueTest, ReturnWithoutBlameCountsNoLoss) {
+  LeaseQueue queue(kLease);
+  queue.Add(Trial("t"));
+  for (uint32_t attempt = 1; attempt < 10; ++attempt) {
+    ASSERT_EQ(queue.Lease("w", 1, 0, Any).size(), 1u);
+    ASSERT_NE(queue.Find("t", attempt), nullptr);
+    EXPECT_EQ(queue.Find("t", attempt)->trial.losses, 0u);
+    ASSERT_TRUE(queue.Return("t", attempt, /*blamed=*/false));
+  }
+}
+
+TEST(LeaseQueueTest, AdoptedLeaseKeepsItsAttempt) {
+  LeaseQueue queue(kLease);
+  QueuedTrial trial = Trial("t");
+  trial.attempt = 4;
+  queue.Adopt(trial, "w-before-restart", 0);
+  EXPECT_FALSE(queue.Rebind("t", 3, "w", 5));
+  EXPECT_TRUE(queue.Rebind("t", 4, "w", 5));
+  EXPECT_TRUE(queue.Overdue(14).empty());
+  EXPECT_TRUE(queue.Finish("t", 4));
+}
+
+TEST(LeaseQueueTest, DroppedJobKeepsItsLeases) {
+  LeaseQueue queue(kLease);
+  for (const char* name : {"a1", "a2", "a3"}) queue.Add(Trial(name, "a"));
+  queue.Lease("w", 1, 0, Any);
+  queue.DropWaiting("a");
+  EXPECT_EQ(queue.waiting(), 0);
+  ASSERT_EQ(queue.LeasedOf("a").size(), 1u);
+  EXPECT_TRUE(queue.Finish("a1", 1));
+}
+
+// Whatever happens, a trial is in exactly one place, and finishes once.
+TEST(LeaseQueueTest, RandomHistoriesFinishEveryTrialOnce) {
+  for (uint32_t seed = 0; seed < 50; ++seed) {
+    std::mt19937 random(seed);
+    LeaseQueue queue(kLease);
+    const int total = 40;
+    for (int i = 0; i < total; ++i) queue.Add(Trial("t" + std::to_string(i), "j" + std::to_string(i % 3)));
+    std::set<std::string> finished;
+    std::vector<Grant> seen;
+    double now = 0;
+    for (int step = 0; step < 100000 && finished.size() < total; ++step) {
+      now += random() % 3;
+      const std::string worker = "w" + std::to_string(random() % 4);
+      switch (random() % 5) {
+        case 0:
+          for (const Grant& grant : queue.Lease(worker, 1 + random() % 5, now, Any)) seen.push_back(grant);
+          break;
+        case 1:
+          queue.Renew(worker, now);
+          break;
+        case 2:
+          Expire(queue, now);
+          break;
+        case 3:
+          if (random() % 10 == 0) Return(queue, queue.HeldBy(worker), random() % 2 == 0);
+          break;
+        default: {
+          if (seen.empty()) break;
+          const Grant& grant = seen[seen.size() - 1 - random() % std::min<size_t>(seen.size(), 20)];  // often one that ended
+          if (queue.Finish(grant.trial.name, grant.trial.attempt)) {
+            EXPECT_TRUE(finished.insert(grant.trial.name).second) << grant.trial.name;
+          }
+        }
+      }
+      ASSERT_EQ(queue.waiting() + queue.leased() + static_cast<int64_t>(finished.size()), total);
+    }
+    EXPECT_EQ(finished.size(), static_cast<size_t>(total)) << "seed " << seed;
+  }
+}
+
+}  // namespace
+}  // namespace mycc

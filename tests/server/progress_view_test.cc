@@ -1,0 +1,126 @@
+#include "server/progress_view.h"
+
+#include <sstream>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace mycc {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+v1::JobProgress Half() {
+  v1::JobProgress progress;
+  progress.set_job("j0123456789abcdef");
+  progress.set_state(v1::JOB_STATE_RUNNING);
+  progress.set_revision(7);
+  progress.set_trials(64);
+  progress.set_trials_planned(128);
+  progress.set_elapsed_seconds(60);
+  v1::TaskProgress& gemm = *progress.add_tasks();
+  gemm.set_workload_name("gemm");
+  gemm.set_count(3);
+  gemm.set_trials(64);
+  gemm.set_first_seconds(4e-3);
+  gemm.set_best_seconds(1e-3);
+  v1::StatusCount& ok = *gemm.add_outcomes();
+  ok.set_status(v1::MEASURE_STATUS_OK);
+  ok.set_count(60);
+  v1::StatusCount& wrong = *gemm.add_outcomes();
+  wrong.set_status(v1::MEASURE_STATUS_WRONG_RESULT);
+  wrong.set_count(4);
+  v1::TaskProgress& other = *progress.add_tasks();
+  other.set_workload_name("scale");
+  other.set_count(1);
+  return progress;
+}
+
+TEST(ProgressViewTest, LineSaysWhatMatters) {
+  EXPECT_EQ(ProgressLine(Half()),
+            "50 %  64 trials (60 ok, 4 wrong_result)  weighted 12.000 ms -> 3.000 ms (4.00x, 1 to come)  eta 1m 00s");
+}
+
+TEST(ProgressViewTest, ShareAndEtaFollowTheTighterLimit) {
+  v1::JobProgress progress = Half();
+  progress.set_budget_seconds(80);
+  EXPECT_DOUBLE_EQ(DoneShare(progress), 0.75);
+  EXPECT_EQ(EtaText(progress), "20s");
+  progress.set_elapsed_seconds(100);
+  EXPECT_DOUBLE_EQ(DoneShare(progress), 1);
+  EXPECT_EQ(EtaText(progress), "0s");
+  progress.set_state(v1::JOB_STATE_DONE);
+  EXPECT_DOUBLE_EQ(DoneShare(progress), 1);
+}
+
+TEST(ProgressViewTest, BeforeTheFirstTrialNothingIsInvented) {
+  v1::JobProgress progress;
+  progress.set_state(v1::JOB_STATE_RUNNING);
+  progress.set_trials_planned(100);
+  EXPECT_EQ(ProgressLine(progress), "0 %  0 trials  eta ?");
+}
+
+TEST(ProgressViewTest, BarFitsItsTerminal) {
+  EXPECT_THAT(ProgressBar(Half(), 200), HasSubstr("[############............] 50 %"));
+  EXPECT_THAT(ProgressBar(Half(), 30), SizeIs(30));
+  EXPECT_THAT(ProgressBar(Half(), 0), SizeIs(0));
+}
+
+TEST(ProgressViewTest, TableHasARowForEachTaskAndTheSum) {
+  const std::string table = SummaryTable(Half());
+  EXPECT_THAT(table, HasSubstr("gemm"));
+  EXPECT_THAT(table, HasSubstr("4.00x"));
+  EXPECT_THAT(table, HasSubstr("weighted sum"));
+}
+
+TEST(ProgressViewTest, PipeGetsLinesAndNotOneForEveryTrial) {
+  std::ostringstream out;
+  ProgressView view(ProgressView::Style::kLines, &out);
+  v1::JobProgress progress = Half();
+  for (int i = 0; i < 30; ++i) {
+    progress.set_revision(progress.revision() + 1);
+    progress.set_elapsed_seconds(60 + i);
+    view.Update(progress);
+  }
+  const std::string text = out.str();
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3);
+  EXPECT_THAT(text, Not(HasSubstr("\r")));
+}
+
+TEST(ProgressViewTest, NewMessageIsALineAtOnce) {
+  std::ostringstream out;
+  ProgressView view(ProgressView::Style::kLines, &out);
+  v1::JobProgress progress = Half();
+  view.Update(progress);
+  progress.set_message("waiting for a worker");
+  view.Update(progress);
+  EXPECT_THAT(out.str(), HasSubstr("waiting for a worker\n"));
+}
+
+TEST(ProgressViewTest, JsonIsOneObjectALine) {
+  std::ostringstream out;
+  ProgressView view(ProgressView::Style::kJson, &out);
+  view.Update(Half());
+  view.Update(Half());
+  view.Say("words are for people");
+  view.Finish(Half());
+  const std::string text = out.str();
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2) << text;
+  EXPECT_THAT(text, HasSubstr("\"workload_name\":\"gemm\""));
+  EXPECT_THAT(text, HasSubstr("\"state\":\"JOB_STATE_RUNNING\""));
+}
+
+TEST(ProgressViewTest, TerminalIsRedrawn) {
+  std::ostringstream out;
+  ProgressView view(ProgressView::Style::kBar, &out);
+  view.Update(Half());
+  view.Update(Half());
+  view.Say("a line");
+  EXPECT_THAT(out.str(), HasSubstr("\r\x1b[K["));
+  EXPECT_THAT(out.str(), HasSubstr("\r\x1b[Ka line\n"));
+}
+
+}  // namespace
+}  // namespace mycc

@@ -1,0 +1,138 @@
+#include "tuner/scheduler/campaign.h"
+
+#include <set>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/tuner/synthetic_space.h"
+
+namespace mycc {
+namespace {
+
+std::vector<CampaignTask> Tasks(Scorer* scorer) {
+  std::vector<CampaignTask> tasks;
+  const double weights[] = {1, 3, 1};
+  for (int i = 0; i < 3; ++i) {
+    SearchConfig config;
+    config.seed = static_cast<uint64_t>(i);
+    config.generation_size = 4;
+    config.population = 24;
+    config.rounds = 1;
+    // The last task has four points alone.
+    Sketch sketch = i < 2 ? ContractionLikeSketch() : SketchOf("copy", {{"vector", {1, 2, 4, 8}}});
+    tasks.push_back(
+        {{weights[i], 1e9, "family"}, *MakeSearchStrategy(config, {sketch}, {}, i < 2 ? scorer : nullptr)});
+  }
+  return tasks;
+}
+
+Outcome Measure(int task, const Candidate& candidate) {
+  if (task < 2) return MeasureSurface(candidate);
+  return {candidate.generation, candidate.index, 1e-4 * (1 + candidate.index), ""};
+}
+
+SchedulerConfig Config() {
+  SchedulerConfig config;
+  config.max_trials = 62;  // cuts the last generation
+  return config;
+}
+
+struct Journal {
+  std::vector<Round> rounds;
+  std::vector<std::string> learned;
+};
+
+// Outcomes arrive in an order drawn from `seed`, as many as needed for the next round and sometimes more.
+Journal RunCampaign(uint64_t seed, const std::vector<Round>& restored = {}) {
+  SurfaceScorer scorer(1, 0.3);
+  Journal run;
+  Campaign campaign(Config(), Tasks(&scorer), [&](int task, const std::vector<Ledger::Entry>& generation) {
+    for (const Ledger::Entry& entry : generation) {
+      run.learned.push_back(
+          absl::StrCat(task, " ", entry.candidate.trace, " ", entry.outcome->seconds.value_or(-1)));
+    }
+  });
+  Rng rng(seed);
+  std::vector<std::pair<int, Candidate>> in_flight;
+  const auto start = [&](const Round& round) {
+    run.rounds.push_back(round);
+    for (const Candidate& candidate : round.candidates) in_flight.emplace_back(round.task, candidate);
+  };
+  for (const Round& round : restored) {
+    EXPECT_TRUE(campaign.Restore(round).ok());
+    start(round);
+  }
+  while (true) {
+    while (!campaign.Ready() || (!in_flight.empty() && rng.Chance(0.5))) {
+      const int i = rng.Below(static_cast<int>(in_flight.size()));
+      EXPECT_TRUE(campaign.Tell(in_flight[i].first, {Measure(in_flight[i].first, in_flight[i].second)}).ok());
+      in_flight.erase(in_flight.begin() + i);
+    }
+    const auto round = campaign.Next(0);
+    EXPECT_TRUE(round.ok()) << round.status();
+    if (!round.ok() || !*round) break;
+    start(**round);
+  }
+  EXPECT_EQ(campaign.stop_reason(), StopReason::kTrials);
+  return run;
+}
+
+TEST(CampaignTest, RoundsDoNotDependOnArrivalOrder) {
+  const Journal one = RunCampaign(1);
+  int trials = 0;
+  std::set<int> tasks;
+  for (const Round& round : one.rounds) {
+    trials += static_cast<int>(round.candidates.size());
+    tasks.insert(round.task);
+  }
+  EXPECT_EQ(trials, 62);
+  EXPECT_EQ(tasks.size(), 3u);
+  for (uint64_t seed = 2; seed < 6; ++seed) {
+    const Journal other = RunCampaign(seed);
+    EXPECT_EQ(one.rounds, other.rounds);
+    EXPECT_EQ(one.learned, other.learned);
+  }
+}
+
+TEST(CampaignTest, RestoredRoundsContinueBitForBit) {
+  const Journal whole = RunCampaign(1);
+  for (size_t crash = 1; crash < whole.rounds.size(); crash += 3) {
+    const Journal resumed = RunCampaign(crash, {whole.rounds.begin(), whole.rounds.begin() + crash});
+    EXPECT_EQ(whole.rounds, resumed.rounds) << "after a crash at round " << crash;
+    EXPECT_EQ(whole.learned, resumed.learned);
+  }
+}
+
+TEST(CampaignTest, NextRefusesUntilEarlierRoundsAreTold) {
+  SurfaceScorer scorer(1, 0.3);
+  Campaign campaign(Config(), Tasks(&scorer));
+  ASSERT_TRUE(campaign.Next(0).ok());
+  ASSERT_TRUE(campaign.Next(0).ok());
+  EXPECT_FALSE(campaign.Ready());
+  EXPECT_EQ(campaign.Next(0).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(campaign.Tell(3, {}).code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(CampaignTest, ExhaustedTasksEndTheCampaign) {
+  SearchConfig search;
+  search.generation_size = 3;
+  std::vector<CampaignTask> tasks;
+  tasks.push_back(
+      {{}, *MakeSearchStrategy(search, {SketchOf("copy", {{"vector", {1, 2, 4, 8}}})}, {}, nullptr)});
+  Campaign campaign({}, std::move(tasks));
+  int trials = 0;
+  while (true) {
+    const auto round = *campaign.Next(0);
+    if (!round) break;
+    for (const Candidate& candidate : round->candidates) {
+      ++trials;
+      ASSERT_TRUE(campaign.Tell(0, {Measure(2, candidate)}).ok());
+    }
+  }
+  EXPECT_EQ(trials, 4);
+  EXPECT_EQ(campaign.stop_reason(), StopReason::kExhausted);
+  EXPECT_EQ(campaign.progress()[0].best_seconds.back(), 1e-4);
+}
+
+}  // namespace
+}  // namespace mycc

@@ -1,0 +1,36 @@
+#include "tuner/cost/metrics.h"
+
+#include "gtest/gtest.h"
+
+namespace mycc {
+namespace {
+
+TEST(MetricsTest, PairsWithinGroupsAlone) {
+  // Group a: two of three pairs right. Group b: right, although between the groups everything is wrong.
+  const OrderMetrics metrics =
+      EvaluateOrder({{1, 1, "a"}, {3, 2, "a"}, {2, 3, "a"}, {-5, 8, "b"}, {-4, 9, "b"}, {0, 0, "alone"}});
+  EXPECT_EQ(metrics.rows, 5);
+  EXPECT_DOUBLE_EQ(metrics.pairwise_accuracy, 0.75);
+}
+
+TEST(MetricsTest, RecallOfTheFastestTenth) {
+  std::vector<Predicted> rows;
+  for (int i = 0; i < 20; ++i) rows.push_back({static_cast<double>(i), static_cast<double>(i), "a"});
+  EXPECT_EQ(EvaluateOrder(rows).recall_at_k, 1);
+  rows[0].predicted = 100;
+  EXPECT_EQ(EvaluateOrder(rows).recall_at_k, 0.5);
+}
+
+TEST(MetricsTest, AGroupsMeanErrorDoesNotCount) {
+  EXPECT_DOUBLE_EQ(EvaluateOrder({{7, 1, "a"}, {8, 2, "a"}}).rmse, 0);
+  EXPECT_DOUBLE_EQ(EvaluateOrder({{7, 1, "a"}, {10, 2, "a"}}).rmse, 1);
+}
+
+TEST(MetricsTest, NothingToCompare) {
+  EXPECT_EQ(EvaluateOrder({}).rows, 0);
+  EXPECT_EQ(EvaluateOrder({{1, 1, "a"}}).pairwise_accuracy, 0);
+  EXPECT_EQ(EvaluateOrder({{1, 1, "a"}, {2, 1, "a"}}).pairwise_accuracy, 0.5);
+}
+
+}  // namespace
+}  // namespace mycc

@@ -1,0 +1,137 @@
+// Every rule on every kind of workload: the default and random points of the space replay, verify, and mean what the workload means.
+#include <random>
+
+#include "codegen/ir/verify.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/schedule/testing.h"
+#include "tuner/space/space.h"
+
+namespace mycc {
+namespace {
+
+struct Case {
+  const char* name;
+  const char* sketch;
+  const char* workload;
+};
+
+constexpr Case kCases[] = {
+    {"gemm", "contraction",
+     R"(workload g(a: f32[23,17], b: const f32[17,37]) -> (c: f32[23,37]) { c[i,j] = sum[k:17](a[i,k] * b[k,j]) })"},
+    {"gemm_activations", "contraction",
+     R"(workload g(a: f32[23,17], b: f32[17,37]) -> (c: f32[23,37]) { c[i,j] = sum[k:17](a[i,k] * b[k,j]) })"},
+    {"gemm_transposed_weights", "contraction",
+     R"(workload g(a: f32[9,70], b: const f32[33,70]) -> (c: f32[9,33]) { c[i,j] = sum[k:70](a[i,k] * b[j,k]) })"},
+    {"gemm_bias_gelu", "contraction",
+     R"(workload g(a: f32[7,20], b: const f32[20,24], bias: f32[24]) -> (y: f32[7,24]) {
+          c[i,j]: f32[7,24] = sum[k:20](a[i,k] * b[k,j])
+          d[i,j]: f32[7,24] = c[i,j] + bias[j]
+          y[i,j] = d[i,j] * 0.5 * (1.0 + erf(d[i,j] * 0.70710678)) })"},
+    {"gemm_one_row", "contraction",
+     R"(workload g(a: f32[1,64], b: const f32[64,50]) -> (c: f32[1,50]) { c[i,j] = sum[k:64](a[i,k] * b[k,j]) })"},
+    {"gemm_f64", "contraction",
+     R"(workload g(a: f64[9,12], b: const f64[12,20]) -> (c: f64[9,20]) { c[i,j] = sum[k:12](a[i,k] * b[k,j]) })"},
+    {"batched", "contraction",
+     R"(workload g(a: f32[3,9,12], b: f32[3,12,20]) -> (c: f32[3,9,20]) { c[n,i,j] = sum[k:12](a[n,i,k] * b[n,k,j]) })"},
+    {"conv_nhwc", "contraction",
+     R"(workload conv(x: f32[1,9,8,6], w: const f32[20,6,3,3], b: const f32[20]) -> (y: f32[1,9,8,20]) {
+          p[n,i,j,c]: f32[1,11,10,6] = select(1 <= i && i < 10 && 1 <= j && j < 9, x[n,i-1,j-1,c], 0.0)
+          a[n,i,j,k]: f32[1,9,8,20] = sum[c:6, r:3, s:3](p[n,i+r,j+s,c] * w[k,c,r,s])
+          y[n,i,j,k] = max(a[n,i,j,k] + b[k], 0.0) })"},
+    {"conv_strided_residual", "contraction",
+     R"(workload conv(x: f32[1,9,9,6], w: const f32[10,6,3,3], q: f32[1,4,4,10]) -> (y: f32[1,4,4,10]) {
+          a[n,i,j,k]: f32[1,4,4,10] = sum[c:6, r:3, s:3](x[n,i*2+r,j*2+s,c] * w[k,c,r,s])
+          y[n,i,j,k] = max(a[n,i,j,k] + q[n,i,j,k], 0.0) })"},
+    {"conv_nchw", "contraction",
+     R"(workload conv(x: f32[1,6,9,12], w: const f32[10,6,3,3]) -> (y: f32[1,10,7,10]) {
+          y[n,k,i,j] = sum[c:6, r:3, s:3](x[n,c,i+r,j+s] * w[k,c,r,s]) })"},
+    {"conv_dilated", "contraction",
+     R"(workload conv(x: f32[1,11,11,4], w: const f32[9,4,3,3]) -> (y: f32[1,7,7,9]) {
+          y[n,i,j,k] = sum[c:4, r:3, s:3](x[n,i+r*2,j+s*2,c] * w[k,c,r,s]) })"},
+    {"depthwise", "tile",
+     R"(workload conv(x: f32[1,7,7,20], w: const f32[20,3,3], b: const f32[20]) -> (y: f32[1,7,7,20]) {
+          p[n,i,j,c]: f32[1,9,9,20] = select(1 <= i && i < 8 && 1 <= j && j < 8, x[n,i-1,j-1,c], 0.0)
+          a[n,i,j,c]: f32[1,7,7,20] = sum[r:3, s:3](p[n,i+r,j+s,c] * w[c,r,s])
+          y[n,i,j,c] = max(a[n,i,j,c] + b[c], 0.0) })"},
+    {"grouped", "tile",
+     R"(workload conv(x: f32[1,6,6,8], w: const f32[16,4,3,3]) -> (y: f32[1,4,4,16]) {
+          y[n,i,j,k] = sum[c:4, r:3, s:3](x[n,i+r,j+s,(k//8)*4+c] * w[k,c,r,s]) })"},
+    {"gemm_int", "tile", R"(workload g(a: i32[9,12], b: const i32[12,20]) -> (c: i32[9,20]) { c[i,j] = sum[k:12](a[i,k] * b[k,j]) })"},
+    {"max_pool", "tile",
+     R"(workload pool(x: f32[1,9,9,12]) -> (y: f32[1,4,4,12]) { y[n,i,j,c] = max[r:3, s:3](x[n,i*2+r,j*2+s,c]) })"},
+    {"global_average_pool", "tile",
+     R"(workload pool(x: f32[1,7,7,20]) -> (y: f32[1,20]) {
+          s[n,c]: f32[1,20] = sum[i:7, j:7](x[n,i,j,c])
+          y[n,c] = s[n,c] * 0.020408163 })"},
+    {"column_sum", "tile", R"(workload r(x: f32[30,21]) -> (y: f32[21]) { y[j] = sum[i:30](x[i,j]) })"},
+    {"softmax", "row",
+     R"(workload softmax(x: f32[5,37]) -> (y: f32[5,37]) {
+          m[i]: f32[5] = max[j:37](x[i,j])
+          e[i,j]: f32[5,37] = exp(x[i,j] - m[i])
+          s[i]: f32[5] = sum[j:37](e[i,j])
+          y[i,j] = e[i,j] / s[i] })"},
+    {"layer_norm", "row",
+     R"(workload norm(x: f32[6,40], g: f32[40], b: f32[40]) -> (y: f32[6,40]) {
+          s[i]: f32[6] = sum[j:40](x[i,j])
+          u[i]: f32[6] = s[i] * 0.025
+          d[i,j]: f32[6,40] = x[i,j] - u[i]
+          q[i]: f32[6] = sum[j:40](d[i,j] * d[i,j])
+          r[i]: f32[6] = rsqrt(q[i] * 0.025 + 0.00001)
+          y[i,j] = d[i,j] * r[i] * g[j] + b[j] })"},
+    {"row_sum", "row", R"(workload r(x: f32[5,300]) -> (y: f32[5]) { y[i] = sum[j:300](x[i,j]) })"},
+    {"full_sum", "row", R"(workload r(x: f32[500]) -> (y: f32[]) { y[] = sum[j:500](x[j]) })"},
+    {"argmax", "row", R"(workload r(x: f32[5,30]) -> (y: i32[5]) { y[i] = argmax[j:30](x[i,j]) })"},
+    {"gelu", "elementwise",
+     R"(workload e(x: f32[6,50]) -> (y: f32[6,50]) {
+          c[i,j]: f32[6,50] = x[i,j] * x[i,j] * x[i,j]
+          y[i,j] = 0.5 * x[i,j] * (1.0 + tanh(0.79788456 * (x[i,j] + 0.044715 * c[i,j]))) })"},
+    {"broadcast", "elementwise", R"(workload e(x: f32[6,50], b: f32[50]) -> (y: f32[6,50]) { y[i,j] = x[i,j] + b[j] })"},
+    {"transpose", "elementwise", R"(workload t(x: f32[33,50]) -> (y: f32[50,33]) { y[i,j] = x[j,i] })"},
+    {"gather", "elementwise",
+     R"(workload g(x: f32[40,17], idx: i32[9]) -> (y: f32[9,17]) { y[i,j] = x[clamp(idx[i], 0, 39), j] })"},
+    {"attention", "contraction+row+contraction",
+     R"(workload a(q: f32[6,8], k: f32[10,8], v: f32[10,12]) -> (y: f32[6,12]) {
+          c[i,j]: f32[6,10] = sum[d:8](q[i,d] * k[j,d])
+          m[i]: f32[6] = max[j:10](c[i,j])
+          e[i,j]: f32[6,10] = exp(c[i,j] - m[i])
+          s[i]: f32[6] = sum[j:10](e[i,j])
+          p[i,j]: f32[6,10] = e[i,j] / s[i]
+          y[i,d] = sum[j:10](p[i,j] * v[j,d]) })"},
+};
+
+class RulesTest : public ::testing::TestWithParam<Case> {};
+
+TEST_P(RulesTest, PointsMeanWhatTheWorkloadMeans) {
+  const Workload workload = CanonicalWorkload(GetParam().workload);
+  const std::vector<Sketch> sketches = GenerateSketches(workload, TestTarget());
+  const Sketch& sketch = sketches.front();
+  EXPECT_EQ(sketch.name, GetParam().sketch);
+  EXPECT_TRUE(sketch.space.Legal(sketch.default_choice));
+  std::mt19937 rng(11);
+  int replayed = 0;
+  for (int round = 0; round < 400 && replayed < 12; ++round) {
+    Choice choice = sketch.default_choice;
+    for (size_t d = 0; round > 0 && d < choice.size(); ++d) choice[d] = static_cast<int>(rng() % sketch.space.decisions[d].choices.size());
+    if (!sketch.space.Legal(choice)) continue;
+    const absl::StatusOr<Trace> trace = sketch.instantiate(choice);
+    ASSERT_TRUE(trace.ok()) << trace.status();
+    const std::string text = PrintTrace(*trace);
+    const absl::StatusOr<Trace> parsed = ParseTrace(text);
+    ASSERT_TRUE(parsed.ok()) << parsed.status() << "\n" << text;
+    EXPECT_TRUE(*parsed == *trace) << text;
+    const absl::StatusOr<Schedule> schedule = Replay(workload, TestTarget(), *trace);
+    ASSERT_TRUE(schedule.ok()) << schedule.status() << "\n" << text;
+    const absl::Status verified = VerifyFunction(schedule->function());
+    ASSERT_TRUE(verified.ok()) << verified << "\n" << text << PrintFunction(schedule->function());
+    const absl::Status status = CheckFunction(workload, schedule->function());
+    ASSERT_TRUE(status.ok()) << status << "\n" << text << PrintFunction(schedule->function());
+    ++replayed;
+  }
+  EXPECT_GE(replayed, sketch.space.size() >= 12 ? 8 : 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, RulesTest, ::testing::ValuesIn(kCases), [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace mycc

@@ -1,0 +1,62 @@
+// Real sketches of real workloads through the scorer and the search, with a made-up machine at the end.
+#include "tuner/cost/schedule_scorer.h"
+
+#include <cmath>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/tuner/schedules.h"
+#include "tuner/search/rng.h"
+
+namespace mycc {
+namespace {
+
+Workload Gemm(int m, int n, int k) { return Canonicalize(*ParseWorkload(GemmText(m, n, k), "test")); }
+
+TEST(ScheduleScorerTest, PredictsAndRefuses) {
+  const Workload gemm = Gemm(256, 256, 256);
+  ScheduleScorer scorer(gemm, Avx2Target(), "gemm", nullptr);
+  const Trace good = *ParseTrace("v1\n" + TiledGemmSteps(6, 16, 4, 4, false, true));
+  const Trace fat = *ParseTrace("v1\n" + TiledGemmSteps(14, 32, 4, 4, false, true));
+  const Trace wrong = *ParseTrace("v1\nsplit(t9.a0, [4])\n");
+  const auto predictions = scorer.Score({&good, &fat, &wrong});
+  ASSERT_TRUE(predictions[0].ok());
+  EXPECT_EQ(predictions[0]->seconds, predictions[0]->analytic_seconds);
+  EXPECT_EQ(predictions[1].status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(predictions[2].status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+// A machine that likes deep k panels, which the analytic model does not know of: the search learns it on the
+// way.
+TEST(ScheduleScorerTest, LearnsFromTheSearchItServes) {
+  const Workload gemm = Gemm(384, 512, 512);
+  const Target target = Avx2Target();
+  Learner learner;
+  ScheduleScorer scorer(gemm, target, "gemm", &learner);
+  SearchConfig config;
+  config.generation_size = 16;
+  config.population = 32;
+  config.rounds = 1;
+  auto search = *MakeSearchStrategy(config, GenerateSketches(gemm, target), {}, &scorer);
+  ScheduleScorer analytic(gemm, target, "gemm", nullptr);
+  for (int g = 0; g < 6; ++g) {
+    const auto asked = search->Ask();
+    ASSERT_TRUE(asked.ok()) << asked.status();
+    for (const Candidate& candidate : *asked) {
+      const Trace trace = *ParseTrace(candidate.trace);
+      double seconds = (*analytic.Score({&trace})[0]).analytic_seconds;
+      for (const auto& [name, value] : trace.decisions) {
+        if (name.find("kc") != std::string::npos) seconds *= 1 + 128.0 / static_cast<double>(value);
+      }
+      ASSERT_TRUE(search->Tell({{candidate.generation, candidate.index, seconds, ""}}).ok());
+    }
+    learner.Add(scorer.SamplesOf(search->ledger().generation(g)));
+  }
+  ASSERT_TRUE(learner.Update().ok());
+  EXPECT_EQ(learner.num_samples(), 96);
+  EXPECT_GT(learner.model().metrics().corrected.pairwise_accuracy,
+            learner.model().metrics().analytic.pairwise_accuracy);
+}
+
+}  // namespace
+}  // namespace mycc

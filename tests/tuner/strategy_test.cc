@@ -1,0 +1,287 @@
+#include "tuner/search/strategy.h"
+
+#include <algorithm>
+#include <deque>
+#include <set>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/tuner/synthetic_space.h"
+
+namespace mycc {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::unique_ptr<SearchStrategy> Make(const SearchConfig& config, std::vector<Sketch> sketches,
+                                     Scorer* scorer = nullptr, std::vector<Trace> history = {}) {
+  auto strategy = MakeSearchStrategy(config, std::move(sketches), history, scorer);
+  EXPECT_TRUE(strategy.ok()) << strategy.status();
+  return *std::move(strategy);
+}
+
+SearchConfig Config(const std::string& strategy, uint64_t seed, int generation_size = 8) {
+  SearchConfig config;
+  config.strategy = strategy;
+  config.seed = seed;
+  config.generation_size = generation_size;
+  config.population = 48;
+  config.rounds = 2;
+  return config;
+}
+
+// A farm: `workers` candidates are under way at a time and end in an order drawn from `seed`; generations are
+// asked for as soon as they can be.
+std::vector<std::vector<Candidate>> RunFarm(SearchStrategy* search, int generations, int workers,
+                                            uint64_t seed) {
+  Rng rng(seed);
+  std::vector<std::vector<Candidate>> asked;
+  std::deque<Candidate> queue;
+  std::vector<Candidate> running;
+  while (static_cast<int>(asked.size()) < generations || !queue.empty() || !running.empty()) {
+    while (static_cast<int>(asked.size()) < generations && search->Ready() &&
+           static_cast<int>(queue.size()) < workers) {
+      asked.push_back(*search->Ask());
+      queue.insert(queue.end(), asked.back().begin(), asked.back().end());
+    }
+    while (!queue.empty() && static_cast<int>(running.size()) < workers) {
+      running.push_back(queue.front());
+      queue.pop_front();
+    }
+    const int ended = rng.Below(static_cast<int>(running.size()));
+    EXPECT_TRUE(search->Tell({MeasureSurface(running[ended])}).ok());
+    running.erase(running.begin() + ended);
+  }
+  return asked;
+}
+
+TEST(StrategyTest, CandidatesDoNotDependOnWorkersOrArrivalOrder) {
+  for (const char* name : {"evolutionary", "random", "grid"}) {
+    SurfaceScorer scorer(1, 0.5);
+    const auto one = RunFarm(Make(Config(name, 7), {ContractionLikeSketch()}, &scorer).get(), 8, 1, 1);
+    ASSERT_EQ(one.size(), 8u);
+    for (uint64_t order = 0; order < 4; ++order) {
+      const auto ten = RunFarm(Make(Config(name, 7), {ContractionLikeSketch()}, &scorer).get(), 8, 10, order);
+      EXPECT_EQ(one, ten) << name << ", order " << order;
+    }
+  }
+}
+
+TEST(StrategyTest, SeedsDiffer) {
+  SurfaceScorer scorer(1, 0.5);
+  const auto a = Make(Config("evolutionary", 1), {ContractionLikeSketch()}, &scorer)->Ask();
+  const auto b = Make(Config("evolutionary", 2), {ContractionLikeSketch()}, &scorer)->Ask();
+  EXPECT_NE(*a, *b);
+}
+
+TEST(StrategyTest, OutcomesChangeTheNextButOneGeneration) {
+  SurfaceScorer scorer(1, 0.5);
+  std::vector<std::vector<Candidate>> third;
+  for (const bool slow : {false, true}) {
+    auto search = Make(Config("evolutionary", 1), {ContractionLikeSketch()}, &scorer);
+    const auto first = *search->Ask(), second = *search->Ask();
+    for (const Candidate& candidate : first) {
+      Outcome outcome{0, candidate.index, 1e-3, ""};
+      if ((candidate.index < 4) == slow) outcome.seconds = 1.0;
+      ASSERT_TRUE(search->Tell({outcome}).ok());
+    }
+    third.push_back(*search->Ask());
+  }
+  EXPECT_NE(third[0], third[1]);
+}
+
+// A crash at every generation: what was recorded is restored, half of the last generation's outcomes are lost
+// and measured again.
+TEST(StrategyTest, RestoredSearchContinuesBitForBit) {
+  SurfaceScorer scorer(1, 0.5);
+  const auto whole =
+      RunFarm(Make(Config("evolutionary", 3), {ContractionLikeSketch()}, &scorer).get(), 7, 4, 1);
+  for (int crash = 1; crash < 7; ++crash) {
+    auto search = Make(Config("evolutionary", 3), {ContractionLikeSketch()}, &scorer);
+    for (int g = 0; g < crash; ++g) {
+      std::vector<Candidate> recorded = whole[g];
+      for (Candidate& candidate : recorded) candidate.point = {};  // the log keeps the trace, not the point
+      std::reverse(recorded.begin(), recorded.end());
+      ASSERT_TRUE(search->Restore(recorded).ok());
+    }
+    for (int g = 0; g < crash; ++g) {
+      for (const Candidate& candidate : whole[g]) {
+        if (g + 1 == crash && candidate.index % 2 == 1) continue;
+        ASSERT_TRUE(search->Tell({MeasureSurface(candidate)}).ok());
+      }
+    }
+    for (int g = crash; g < 7; ++g) {
+      for (const Candidate& candidate : whole[g - 1])
+        ASSERT_TRUE(search->Tell({MeasureSurface(candidate)}).ok());
+      EXPECT_EQ(*search->Ask(), whole[g]) << "generation " << g << " after a crash at " << crash;
+    }
+  }
+}
+
+TEST(StrategyTest, AskingAgainWithRecordedOutcomesContinuesBitForBit) {
+  SurfaceScorer scorer(1, 0.5);
+  const auto whole =
+      RunFarm(Make(Config("evolutionary", 5), {ContractionLikeSketch()}, &scorer).get(), 5, 4, 1);
+  auto search = Make(Config("evolutionary", 5), {ContractionLikeSketch()}, &scorer);
+  for (const auto& generation : whole) {
+    EXPECT_EQ(*search->Ask(), generation);
+    for (const Candidate& candidate : generation) ASSERT_TRUE(search->Tell({MeasureSurface(candidate)}).ok());
+  }
+}
+
+TEST(StrategyTest, NothingIsProposedTwice) {
+  for (const char* name : {"evolutionary", "random", "grid"}) {
+    SurfaceScorer scorer(1, 0.5);
+    std::set<std::string> traces;
+    for (const auto& generation :
+         RunFarm(Make(Config(name, 1, 16), {ContractionLikeSketch()}, &scorer).get(), 20, 3, 1)) {
+      for (const Candidate& candidate : generation)
+        EXPECT_TRUE(traces.insert(candidate.trace).second) << candidate.trace;
+    }
+    EXPECT_EQ(traces.size(), 320u);
+  }
+}
+
+// 3 * 4 points in one sketch, of which the constraint leaves 9, and 5 in another whose decision changes
+// nothing but its own record, so 1.
+std::vector<Sketch> SmallSketches() {
+  Sketch tile = SketchOf("tile", {{"a", {1, 2, 4}}, {"b", {1, 2, 4, 8}}},
+                         [](const Choice& c) { return c[0] + c[1] < 4; });
+  Sketch idle = SketchOf("idle", {{"x", {1, 2, 3, 4, 5}, false}});
+  idle.instantiate = [](const Choice& choice) -> absl::StatusOr<Trace> {
+    Trace trace;
+    trace.sketch = "idle";
+    trace.decisions = {{"x", choice[0] + 1}};
+    return trace;
+  };
+  return {tile, idle};
+}
+
+TEST(StrategyTest, SmallSpacesAreExhaustedCleanly) {
+  for (const char* name : {"evolutionary", "random", "grid"}) {
+    auto search = Make(Config(name, 1, 4), SmallSketches());
+    std::set<std::string> steps;
+    while (!search->Exhausted()) {
+      const auto generation = search->Ask();
+      ASSERT_TRUE(generation.ok()) << generation.status();
+      for (const Candidate& candidate : *generation) {
+        EXPECT_TRUE(steps.insert(StepsKey(*ParseTrace(candidate.trace))).second);
+        ASSERT_TRUE(search->Tell({{candidate.generation, candidate.index, 1e-3, ""}}).ok());
+      }
+    }
+    EXPECT_EQ(steps.size(), 10u) << name;
+    EXPECT_TRUE(search->Ask()->empty());
+  }
+}
+
+// Everything fails: the search goes on to the end of the space and says so.
+TEST(StrategyTest, FailuresAloneEndCleanly) {
+  auto search = Make(Config("evolutionary", 1, 4), SmallSketches());
+  int candidates = 0;
+  while (!search->Exhausted()) {
+    const std::vector<Candidate> generation = *search->Ask();
+    for (const Candidate& candidate : generation) {
+      ++candidates;
+      ASSERT_TRUE(search->Tell({{candidate.generation, candidate.index, std::nullopt, "run_error"}}).ok());
+    }
+  }
+  EXPECT_EQ(candidates, 10);
+  EXPECT_EQ(search->ledger().best(), nullptr);
+}
+
+class RefusingScorer : public Scorer {
+ public:
+  std::vector<absl::StatusOr<Prediction>> Score(const std::vector<const Trace*>& traces) override {
+    return std::vector<absl::StatusOr<Prediction>>(traces.size(),
+                                                   absl::FailedPreconditionError("17 accumulators of 16"));
+  }
+};
+
+TEST(StrategyTest, RefusalsAreCounted) {
+  RefusingScorer scorer;
+  auto search = Make(Config("evolutionary", 1, 4), SmallSketches(), &scorer);
+  EXPECT_TRUE(search->Ask()->empty());
+  EXPECT_TRUE(search->Exhausted());
+  ASSERT_EQ(search->refusals().size(), 1u);
+  EXPECT_EQ(search->refusals()[0].first, "17 accumulators of 16");
+  EXPECT_EQ(search->refusals()[0].second, 14);  // every legal point, once
+}
+
+TEST(StrategyTest, FirstGenerationHasDefaultsHistoryAndTheAnalyticBest) {
+  Sketch first = ContractionLikeSketch(), second = ContractionLikeSketch();
+  second.name = "other";
+  const auto instantiate = second.instantiate;
+  second.instantiate = [instantiate](const Choice& choice) {
+    auto trace = instantiate(choice);
+    trace->sketch = "other";
+    trace->steps.push_back(trace->steps.back());
+    return trace;
+  };
+  Trace record = *first.instantiate({5, 3, 6, 3, 1, 1, 1});
+  record.decisions[2].second = 200;  // of another shape: 192 is nearest
+  SurfaceScorer scorer(1, 0.3);
+  const auto generation = *Make(Config("evolutionary", 1), {first, second}, &scorer, {record})->Ask();
+  ASSERT_EQ(generation.size(), 8u);
+  EXPECT_EQ(generation[0].origin, Origin::kDefault);
+  EXPECT_EQ(generation[0].point, (Point{0, first.default_choice}));
+  EXPECT_EQ(generation[1].point, (Point{1, first.default_choice}));
+  EXPECT_EQ(generation[2].origin, Origin::kHistory);
+  EXPECT_EQ(generation[2].point, (Point{0, {5, 3, 6, 3, 1, 1, 1}}));
+  for (size_t i = 4; i < generation.size(); ++i)
+    EXPECT_LE(*generation[3].predicted_seconds, *generation[i].predicted_seconds);
+}
+
+TEST(StrategyTest, AskRefusesUntilItsOutcomesAreTold) {
+  auto search = Make(Config("random", 1, 4), {ContractionLikeSketch()});
+  const auto first = *search->Ask();
+  ASSERT_TRUE(search->Ready());  // generation 1 sees nothing
+  ASSERT_TRUE(search->Ask().ok());
+  EXPECT_FALSE(search->Ready());
+  const auto refused = search->Ask();
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(refused.status().message()),
+              HasSubstr("generation 2 depends on the first 1 generations"));
+  EXPECT_THAT(std::string(refused.status().message()), HasSubstr("0/0, 0/1, 0/2, 0/3"));
+  for (const Candidate& candidate : first) ASSERT_TRUE(search->Tell({{0, candidate.index, 1e-3, ""}}).ok());
+  EXPECT_TRUE(search->Ready());
+}
+
+TEST(StrategyTest, TellRefusesStrangersAndContradictions) {
+  auto search = Make(Config("random", 1, 2), {ContractionLikeSketch()});
+  EXPECT_EQ(search->Tell({{0, 0, 1e-3, ""}}).code(), absl::StatusCode::kInvalidArgument);
+  ASSERT_TRUE(search->Ask().ok());
+  EXPECT_TRUE(search->Tell({{0, 0, 1e-3, ""}}).ok());
+  EXPECT_TRUE(search->Tell({{0, 0, 1e-3, ""}}).ok());
+  EXPECT_THAT(std::string(search->Tell({{0, 0, 2e-3, ""}}).message()), HasSubstr("another one is known"));
+  EXPECT_THAT(std::string(search->Tell({{0, 1, 0.0, ""}}).message()), HasSubstr("expected a positive time"));
+  EXPECT_THAT(std::string(search->Tell({{0, 2, 1e-3, ""}}).message()), HasSubstr("never proposed"));
+}
+
+TEST(StrategyTest, RestoreRefusesWhatIsNotTheNextGeneration) {
+  const auto recorded = *Make(Config("random", 1, 2), {ContractionLikeSketch()})->Ask();
+  const auto refusal = [&](std::vector<Candidate> generation) {
+    const absl::Status status = Make(Config("random", 1, 2), {ContractionLikeSketch()})->Restore(generation);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    return std::string(status.message());
+  };
+  EXPECT_THAT(refusal({}), HasSubstr("0 candidates; expected 1 to 2"));
+  EXPECT_THAT(refusal({recorded[1]}), HasSubstr("expected 0/0"));
+  EXPECT_THAT(refusal({recorded[0], recorded[0]}), HasSubstr("expected 0/1"));
+  std::vector<Candidate> changed = recorded;
+  changed[1].trace = "v1\nsketch softmax rows=4\n";
+  EXPECT_THAT(refusal(changed), HasSubstr("not of these sketches"));
+  changed[1].trace = changed[0].trace;
+  EXPECT_THAT(refusal(changed), HasSubstr("the same steps"));
+}
+
+TEST(StrategyTest, SenselessConfigurationsAreRefused) {
+  SearchConfig config = Config("annealing", 1);
+  EXPECT_THAT(std::string(MakeSearchStrategy(config, SmallSketches(), {}, nullptr).status().message()),
+              HasSubstr("unknown strategy \"annealing\"; expected evolutionary, random or grid"));
+  config = Config("random", 1, 0);
+  EXPECT_FALSE(MakeSearchStrategy(config, SmallSketches(), {}, nullptr).ok());
+  EXPECT_FALSE(MakeSearchStrategy(Config("random", 1), {}, {}, nullptr).ok());
+}
+
+}  // namespace
+}  // namespace mycc

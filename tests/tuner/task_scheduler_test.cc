@@ -1,0 +1,124 @@
+#include "tuner/scheduler/task_scheduler.h"
+
+#include <cmath>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace mycc {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+TaskProgress Progress(double weight, std::vector<std::optional<double>> best, int64_t trials_per_round = 8) {
+  TaskProgress task;
+  task.info.weight = weight;
+  task.rounds = static_cast<int>(best.size());
+  task.trials = task.rounds * trials_per_round;
+  task.best_seconds = std::move(best);
+  return task;
+}
+
+TEST(TaskSchedulerTest, EveryTaskHasARoundFirst) {
+  EXPECT_EQ(NextTask({}, {Progress(1, {9.0}), Progress(1, {}), Progress(1, {})}, 0).task, 1);
+}
+
+TEST(TaskSchedulerTest, WeightTimesLatencyLeads) {
+  EXPECT_EQ(NextTask({}, {Progress(1, {1e-3, 1e-3}), Progress(5, {1e-3, 1e-3})}, 0).task, 1);
+  EXPECT_EQ(NextTask({}, {Progress(1, {9e-3, 9e-3}), Progress(5, {1e-3, 1e-3})}, 0).task, 0);
+}
+
+TEST(TaskSchedulerTest, RecentGainLeadsAmongEquals) {
+  const TaskChoice choice =
+      NextTask({}, {Progress(1, {1e-3, 1e-3, 1e-3}), Progress(1, {2e-3, 1.5e-3, 1e-3})}, 0);
+  EXPECT_EQ(choice.task, 1);
+  EXPECT_NEAR(choice.expected_gain_seconds, 0.2 * 0.5e-3 + 0.8 * 1e-3 / 3, 1e-12);
+}
+
+TEST(TaskSchedulerTest, RoundsSpentCoolATaskDown) {
+  EXPECT_EQ(NextTask({}, {Progress(1, {1.0, 1.0, 1.0, 1.0, 1.0, 1.0}), Progress(1, {0.5, 0.5})}, 0).task, 1);
+}
+
+// The second task runs at a tenth of the FLOP/s of its family, which says more than its own history.
+TEST(TaskSchedulerTest, ATaskBehindItsFamilyIsPromising) {
+  std::vector<TaskProgress> tasks = {Progress(1, {1.0, 1.0}), Progress(1, {0.9, 0.9, 0.9, 0.9}),
+                                     Progress(1, {0.1, 0.1})};
+  EXPECT_EQ(NextTask({}, tasks, 0).task, 0);
+  tasks[1].info.flops = tasks[2].info.flops = 1e9;
+  tasks[1].info.family = tasks[2].info.family = "conv";
+  EXPECT_EQ(NextTask({}, tasks, 0).task, 1);
+}
+
+TEST(TaskSchedulerTest, FruitlessTasksAreReportedAndNotStarved) {
+  const SchedulerConfig config;
+  std::vector<TaskProgress> tasks = {Progress(1, {1.0, 0.9}), Progress(1, {std::nullopt})};
+  EXPECT_EQ(NextTask(config, tasks, 0).task, 1);  // still within its patience
+  EXPECT_THAT(FruitlessTasks(config, tasks), IsEmpty());
+  tasks[1] = Progress(1, {std::nullopt, std::nullopt, std::nullopt});
+  EXPECT_EQ(NextTask(config, tasks, 0).task, 0);
+  EXPECT_THAT(FruitlessTasks(config, tasks), ElementsAre(1));
+  tasks[0].trials = 3 * tasks[1].trials + 1;  // now it is behind half an even share
+  EXPECT_EQ(NextTask(config, tasks, 0).task, 1);
+}
+
+TEST(TaskSchedulerTest, StopsOnTrialsTimeAndExhaustion) {
+  SchedulerConfig config;
+  config.max_trials = 16;
+  EXPECT_EQ(NextTask(config, {Progress(1, {1.0, 1.0})}, 0).stop, StopReason::kTrials);
+  config.max_trials = 1000;
+  config.max_trials_per_task = 16;
+  EXPECT_EQ(NextTask(config, {Progress(1, {1.0, 1.0})}, 0).stop, StopReason::kTrials);
+  EXPECT_EQ(NextTask(config, {Progress(9, {9.0, 9.0}), Progress(1, {1.0})}, 0).task, 1);
+  config.max_trials_per_task = 1000;
+  config.max_seconds = 60;
+  EXPECT_EQ(NextTask(config, {Progress(1, {1.0})}, 59).task, 0);
+  EXPECT_EQ(NextTask(config, {Progress(1, {1.0})}, 60).stop, StopReason::kTime);
+  TaskProgress exhausted = Progress(1, {1.0});
+  exhausted.exhausted = true;
+  EXPECT_EQ(NextTask(config, {exhausted}, 0).stop, StopReason::kExhausted);
+  EXPECT_EQ(NextTask(config, {exhausted, Progress(1e-9, {1.0})}, 0).task, 1);
+}
+
+TEST(TaskSchedulerTest, StopsOnSmallGain) {
+  SchedulerConfig config;
+  config.min_gain = 0.01;
+  const TaskProgress flat = Progress(1, {1.0, 0.9, 0.9, 0.9, 0.9}),
+                     falling = Progress(1, {2.0, 1.5, 1.2, 1.0, 0.9});
+  EXPECT_EQ(NextTask(config, {flat, flat}, 0).stop, StopReason::kSmallGain);
+  EXPECT_EQ(NextTask(config, {flat, falling}, 0).stop, std::nullopt);
+  EXPECT_EQ(NextTask(config, {flat, Progress(1, {1.0, 1.0})}, 0).stop, std::nullopt);  // too young to tell
+  config.min_gain = 0;
+  EXPECT_EQ(NextTask(config, {flat, flat}, 0).stop, std::nullopt);
+}
+
+TEST(TaskSchedulerTest, RoundsInFlightCount) {
+  TaskProgress task = Progress(1, {});
+  task.rounds = 2;
+  task.trials = 16;
+  EXPECT_EQ(NextTask({}, {task}, 0).task, 0);
+  EXPECT_EQ(NextTask({}, {task, Progress(1, {1.0})}, 0).task, 1);
+}
+
+// Latency of task i after t rounds is known; compared with taking turns, the gradient scheduler ends lower.
+TEST(TaskSchedulerTest, BeatsTakingTurns) {
+  const double weight[] = {1, 16, 2, 4}, floor[] = {1.0, 0.2, 0.5, 0.1}, head[] = {0.2, 0.6, 3.0, 0.05},
+               half_life[] = {3, 6, 2, 4};
+  const auto latency = [&](int i, int t) { return floor[i] + head[i] * std::exp2(-(t - 1) / half_life[i]); };
+  const auto total = [&](const std::vector<TaskProgress>& tasks) { return WeightedLatency(tasks); };
+  std::vector<TaskProgress> greedy(4), turns(4);
+  for (int i = 0; i < 4; ++i) greedy[i].info.weight = turns[i].info.weight = weight[i];
+  for (int round = 0; round < 32; ++round) {
+    const int g = *NextTask({}, greedy, 0).task;
+    for (auto [tasks, i] : {std::pair{&greedy, g}, std::pair{&turns, round % 4}}) {
+      TaskProgress& task = (*tasks)[i];
+      ++task.rounds;
+      task.trials += 8;
+      task.best_seconds.push_back(latency(i, task.rounds));
+    }
+  }
+  EXPECT_LT(total(greedy), 0.97 * total(turns));
+}
+
+}  // namespace
+}  // namespace mycc

@@ -1,0 +1,212 @@
+#include "tuner/cost/xgboost_model.h"
+
+#include <cmath>
+#include <limits>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tuner/cost/learner.h"
+#include "tuner/search/rng.h"
+
+namespace mycc {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Candidates whose true time is the analytic one times a function of three features out of ten; each task has
+// a factor of its own.
+std::vector<Sample> MakeSamples(int groups, int per_group, uint64_t seed, size_t width = 10) {
+  Rng rng(seed);
+  std::vector<Sample> samples;
+  for (int g = 0; g < groups; ++g) {
+    const double task = 0.5 + rng.Unit();
+    for (int i = 0; i < per_group; ++i) {
+      Sample sample;
+      for (size_t f = 0; f < width; ++f) sample.features.push_back(static_cast<float>(rng.Unit()));
+      const auto& x = sample.features;
+      sample.analytic_seconds = 1e-3 * (1 + rng.Unit());
+      const double truth = std::exp(1.5 * x[0] - (x[1] > 0.5 ? 0.8 : 0) + x[0] * x[2] + 0.02 * rng.Unit());
+      sample.seconds = sample.analytic_seconds * task * truth;
+      sample.group = "task" + std::to_string(g);
+      samples.push_back(std::move(sample));
+    }
+  }
+  return samples;
+}
+
+std::vector<const Sample*> Pointers(const std::vector<Sample>& samples) {
+  std::vector<const Sample*> pointers;
+  for (const Sample& sample : samples) pointers.push_back(&sample);
+  return pointers;
+}
+
+std::vector<Correction> Predict(const XgboostModel& model, const std::vector<Sample>& samples,
+                                const std::string& group) {
+  std::vector<const Features*> rows;
+  for (const Sample& sample : samples) rows.push_back(&sample.features);
+  const auto corrections = model.Predict(rows, group);
+  EXPECT_TRUE(corrections.ok()) << corrections.status();
+  return *corrections;
+}
+
+TEST(XgboostModelTest, LearnsTheOrderOfTasksItHasNotSeen) {
+  const std::vector<Sample> samples = MakeSamples(8, 60, 1), others = MakeSamples(3, 60, 99);
+  XgboostModel model;
+  ASSERT_TRUE(model.Train(Pointers(samples)).ok());
+  EXPECT_EQ(model.metrics().samples, 480);
+  EXPECT_EQ(model.metrics().groups, 8);
+  EXPECT_TRUE(model.metrics().held_out_tasks);
+  EXPECT_GT(model.metrics().rounds, 10);
+  EXPECT_LT(model.metrics().corrected.rmse, 0.5 * model.metrics().analytic.rmse);
+
+  std::vector<Predicted> analytic, corrected;
+  const std::vector<Correction> corrections = Predict(model, others, "unseen");
+  for (size_t i = 0; i < others.size(); ++i) {
+    analytic.push_back({std::log(others[i].analytic_seconds), std::log(*others[i].seconds), others[i].group});
+    corrected.push_back({analytic.back().predicted + std::log(corrections[i].factor),
+                         analytic.back().measured, others[i].group});
+  }
+  EXPECT_LT(EvaluateOrder(analytic).pairwise_accuracy, 0.75);
+  EXPECT_GT(EvaluateOrder(corrected).pairwise_accuracy, 0.9);
+  EXPECT_GT(EvaluateOrder(corrected).recall_at_k, EvaluateOrder(analytic).recall_at_k);
+}
+
+TEST(XgboostModelTest, KnownTasksArePredictedInSeconds) {
+  const std::vector<Sample> samples = MakeSamples(4, 60, 1);
+  XgboostModel model;
+  ASSERT_TRUE(model.Train(Pointers(samples)).ok());
+  const std::vector<Sample> first(samples.begin(), samples.begin() + 60);
+  const std::vector<Correction> corrections = Predict(model, first, "task0");
+  double error = 0;
+  for (size_t i = 0; i < first.size(); ++i) {
+    error += std::abs(std::log(first[i].analytic_seconds * corrections[i].factor / *first[i].seconds)) / 60;
+  }
+  EXPECT_LT(error, 0.15);
+}
+
+TEST(XgboostModelTest, TheSameSamplesGiveTheSameBytes) {
+  const std::vector<Sample> samples = MakeSamples(4, 40, 1);
+  XgboostModel a, b;
+  ASSERT_TRUE(a.Train(Pointers(samples)).ok());
+  ASSERT_TRUE(b.Train(Pointers(MakeSamples(2, 40, 7))).ok());  // what it learned before leaves no trace
+  ASSERT_TRUE(b.Train(Pointers(samples)).ok());
+  EXPECT_EQ(*a.Save(), *b.Save());
+}
+
+TEST(XgboostModelTest, FewSamplesCorrectNothing) {
+  const std::vector<Sample> samples = MakeSamples(1, 10, 1);
+  XgboostModel model;
+  EXPECT_EQ(Predict(model, samples, "task0")[0].factor, 1);
+  ASSERT_TRUE(model.Train(Pointers(samples)).ok());
+  EXPECT_EQ(Predict(model, samples, "task0")[0].factor, 1);
+  ASSERT_TRUE(model.Train({}).ok());
+}
+
+// Where the analytic time is all there is to know, no rounds are taken.
+TEST(XgboostModelTest, NoiseIsNotLearned) {
+  std::vector<Sample> samples = MakeSamples(6, 30, 1);
+  Rng rng(5);
+  for (Sample& sample : samples) sample.seconds = sample.analytic_seconds * (1 + 0.2 * rng.Unit());
+  XgboostModel model;
+  ASSERT_TRUE(model.Train(Pointers(samples)).ok());
+  EXPECT_LE(model.metrics().rounds, 5);
+}
+
+TEST(XgboostModelTest, FailuresArePredicted) {
+  std::vector<Sample> samples = MakeSamples(3, 80, 1);
+  for (Sample& sample : samples) {
+    if (sample.features[4] > 0.7) sample.seconds.reset();
+  }
+  XgboostModel model;
+  ASSERT_TRUE(model.Train(Pointers(samples)).ok());
+  EXPECT_GT(model.metrics().failures, 40);
+  double failed = 0, succeeded = 0;
+  int failures = 0;
+  const std::vector<Sample> others = MakeSamples(1, 200, 3);
+  const std::vector<Correction> corrections = Predict(model, others, "task0");
+  for (size_t i = 0; i < others.size(); ++i) {
+    const bool fails = others[i].features[4] > 0.7;
+    failures += fails;
+    (fails ? failed : succeeded) += corrections[i].failure_probability;
+  }
+  EXPECT_GT(failed / failures, 0.8);
+  EXPECT_LT(succeeded / (200 - failures), 0.2);
+}
+
+TEST(XgboostModelTest, SavedModelsPredictTheSame) {
+  std::vector<Sample> samples = MakeSamples(4, 60, 1);
+  for (size_t i = 0; i < samples.size(); i += 9) samples[i].seconds.reset();
+  XgboostModel model, loaded;
+  ASSERT_TRUE(model.Train(Pointers(samples)).ok());
+  ASSERT_TRUE(loaded.Load(*model.Save()).ok());
+  const auto a = Predict(model, samples, "task1"), b = Predict(loaded, samples, "task1");
+  for (size_t i = 0; i < a.size(); ++i) {
+    EXPECT_EQ(a[i].factor, b[i].factor);
+    EXPECT_EQ(a[i].failure_probability, b[i].failure_probability);
+  }
+}
+
+TEST(XgboostModelTest, DamagedBytesAreRefused) {
+  XgboostModel model;
+  ASSERT_TRUE(model.Train(Pointers(MakeSamples(4, 20, 1))).ok());
+  const std::string bytes = *model.Save();
+  EXPECT_THAT(std::string(XgboostModel().Load("PK\3\4").message()), HasSubstr("not a cost model"));
+  EXPECT_THAT(std::string(XgboostModel().Load("").message()), HasSubstr("not a cost model"));
+  Rng rng(1);
+  for (int i = 0; i < 200; ++i) {
+    std::string damaged = bytes;
+    if (i % 2 == 0)
+      damaged.resize(static_cast<size_t>(rng.Below(static_cast<int>(bytes.size()))));
+    else
+      damaged[static_cast<size_t>(rng.Below(static_cast<int>(bytes.size())))] ^= 1 << rng.Below(8);
+    EXPECT_EQ(XgboostModel().Load(damaged).code(), absl::StatusCode::kInvalidArgument);
+  }
+}
+
+TEST(XgboostModelTest, ErrorsAreStatuses) {
+  XgboostModel model;
+  std::vector<Sample> samples = MakeSamples(4, 20, 1);
+  samples[3].features.pop_back();
+  EXPECT_EQ(model.Train(Pointers(samples)).code(), absl::StatusCode::kInvalidArgument);
+  samples = MakeSamples(4, 20, 1);
+  samples[5].analytic_seconds = std::numeric_limits<double>::quiet_NaN();
+  const absl::Status status = model.Train(Pointers(samples));
+  EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("xgboost: "));
+  EXPECT_THAT(std::string(status.message()), ::testing::Not(HasSubstr("Stack trace")));
+  ASSERT_TRUE(model.Train(Pointers(MakeSamples(4, 60, 1))).ok());
+  const Features narrow(3, 0.0f);
+  EXPECT_EQ(model.Predict({&narrow}, "task0").status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(LearnerTest, TheModelDependsOnTheOrderOfSamplesAlone) {
+  const std::vector<Sample> samples = MakeSamples(3, 64, 1, FunctionFeatureSlots().size());
+  Learner often, once;
+  for (size_t i = 0; i < samples.size(); i += 8) {
+    const std::vector<Sample> generation(samples.begin() + i, samples.begin() + i + 8);
+    often.Add(generation);
+    ASSERT_TRUE(often.Update().ok());
+    once.Add(generation);
+  }
+  ASSERT_TRUE(once.Update().ok());
+  EXPECT_EQ(*often.model().Save(), *once.model().Save());
+  EXPECT_GT(once.model().metrics().samples, 150);
+}
+
+TEST(LearnerTest, SavedSamplesTeachTheNextJob) {
+  const std::vector<Sample> samples = MakeSamples(3, 64, 1, FunctionFeatureSlots().size());
+  Learner first, second, damaged;
+  first.Add(samples);
+  const std::string bytes = *first.Save();
+  ASSERT_TRUE(second.Load(bytes).ok());
+  EXPECT_EQ(second.num_samples(), 192);
+  EXPECT_EQ(*second.model().Save(), *first.model().Save());
+  second.Add(MakeSamples(1, 64, 9, FunctionFeatureSlots().size()));
+  ASSERT_TRUE(second.Update().ok());
+  EXPECT_EQ(second.model().metrics().samples, 256);
+  EXPECT_EQ(damaged.Load(bytes.substr(0, bytes.size() / 2)).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(damaged.num_samples(), 0);
+}
+
+}  // namespace
+}  // namespace mycc

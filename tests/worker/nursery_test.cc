@@ -1,0 +1,185 @@
+#include "worker/nursery.h"
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "worker/limits.h"
+#include "worker/nursery_main.h"
+
+namespace mycc {
+namespace {
+
+using ::testing::HasSubstr;
+
+volatile char* leak_here = nullptr;
+volatile int spins;
+
+// What the nursery of these tests does: the payload says.
+std::string Misbehave(const std::string& payload) {
+  static int calls = 0;
+  ++calls;
+  if (payload == "crash") {
+    std::cerr << "about to crash" << std::endl;
+    raise(SIGSEGV);
+  }
+  if (payload == "hang") {
+    for (;;) pause();
+  }
+  if (payload == "spin") {
+    for (;;) spins = spins + 1;
+  }
+  if (payload == "exit") exit(3);
+  if (payload == "killed") raise(SIGKILL);
+  if (payload == "allocate") {
+    for (;;) {
+      leak_here = new char[16 << 20];
+      std::memset(const_cast<char*>(leak_here), 1, 16 << 20);
+    }
+  }
+  if (payload == "print") {
+    for (int i = 0; i < 100000; ++i) std::cout << "line " << i << "\n";
+    std::cout << std::flush;
+  }
+  if (payload == "kill nursery") kill(getppid(), SIGKILL), sleep(1);
+  if (payload == "orphan") {
+    if (fork() == 0) {
+      for (;;) pause();
+    }
+  }
+  if (payload == "environment") return getenv("MYCC_NURSERY_TEST");
+  if (payload == "large") return std::string(3 << 20, 'x');
+  return payload + " #" + std::to_string(calls);
+}
+
+v1::NurseryRequest Request(const std::string& payload, double wall_seconds = 20) {
+  v1::NurseryRequest request;
+  request.set_payload(payload);
+  request.set_wall_seconds(wall_seconds);
+  return request;
+}
+
+v1::NurseryReply Call(Nursery& nursery, const v1::NurseryRequest& request) {
+  absl::StatusOr<v1::NurseryReply> reply = nursery.Call(request);
+  EXPECT_TRUE(reply.ok()) << reply.status();
+  return reply.ok() ? *reply : v1::NurseryReply();
+}
+
+TEST(NurseryTest, EachRequestBeginsUntouched) {
+  Nursery nursery("internal-test");
+  for (int i = 0; i < 3; ++i) {
+    const v1::NurseryReply reply = Call(nursery, Request("hello"));
+    EXPECT_TRUE(reply.answered());
+    EXPECT_EQ(reply.payload(), "hello #1") << "the counter of another request was seen";
+  }
+}
+
+TEST(NurseryTest, LargeAnswerAndManyWordsPass) {
+  Nursery nursery("internal-test");
+  EXPECT_EQ(Call(nursery, Request("large")).payload().size(), size_t{3} << 20);
+  const v1::NurseryReply reply = Call(nursery, Request("print"));
+  EXPECT_THAT(reply.output(), HasSubstr("line 99999\n"));
+  EXPECT_LE(reply.output().size(), 4096u);
+}
+
+TEST(NurseryTest, CrashIsTheRequestsOwn) {
+  Nursery nursery("internal-test");
+  const v1::NurseryReply crash = Call(nursery, Request("crash"));
+  EXPECT_FALSE(crash.answered());
+  EXPECT_EQ(crash.signal(), SIGSEGV);
+  EXPECT_THAT(crash.output(), HasSubstr("about to crash"));
+  EXPECT_EQ(Call(nursery, Request("exit")).exit_code(), 3);
+  EXPECT_TRUE(Call(nursery, Request("hello")).answered());
+}
+
+TEST(NurseryTest, HangEndsAtTheLimit) {
+  Nursery nursery("internal-test");
+  const v1::NurseryReply reply = Call(nursery, Request("hang", 0.05));
+  EXPECT_TRUE(reply.timed_out());
+  EXPECT_FALSE(reply.answered());
+  EXPECT_LT(reply.seconds(), 5);
+  EXPECT_TRUE(Call(nursery, Request("hello")).answered());
+}
+
+TEST(NurseryTest, CpuTimeIsLimited) {
+  Nursery nursery("internal-test");
+  v1::NurseryRequest request = Request("spin");
+  request.set_cpu_seconds(1);
+  const v1::NurseryReply reply = Call(nursery, request);
+  EXPECT_EQ(reply.signal(), SIGXCPU);
+  EXPECT_FALSE(reply.timed_out());
+}
+
+TEST(NurseryTest, MemoryIsLimited) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers reserve more address space than a limit could leave";
+#endif
+  Nursery nursery("internal-test");
+  v1::NurseryRequest request = Request("allocate");
+  request.set_address_space_bytes(256 << 20);
+  const v1::NurseryReply reply = Call(nursery, request);
+  EXPECT_TRUE(reply.out_of_memory());
+  EXPECT_EQ(reply.exit_code(), kExitOutOfMemory);
+}
+
+TEST(NurseryTest, StrangersKillIsNotTheRequests) {
+  Nursery nursery("internal-test");
+  const v1::NurseryReply reply = Call(nursery, Request("killed"));
+  EXPECT_EQ(reply.signal(), SIGKILL);
+  EXPECT_FALSE(reply.timed_out());
+  EXPECT_FALSE(reply.out_of_memory());
+}
+
+TEST(NurseryTest, LostNurseryIsReportedAndReplaced) {
+  Nursery nursery("internal-test");
+  const absl::StatusOr<v1::NurseryReply> lost = nursery.Call(Request("kill nursery"));
+  EXPECT_TRUE(absl::IsUnavailable(lost.status())) << lost.status();
+  EXPECT_TRUE(Call(nursery, Request("hello")).answered());
+}
+
+TEST(NurseryTest, LeftoversAreKilledWithTheirGroup) {
+  Nursery nursery("internal-test");
+  const v1::NurseryReply reply = Call(nursery, Request("orphan", 5));
+  EXPECT_TRUE(reply.answered());
+  EXPECT_LT(reply.seconds(), 4) << "waited for what the request left behind";
+}
+
+TEST(NurseryTest, EnvironmentIsAdded) {
+  setenv("MYCC_NURSERY_TEST", "inherited", 1);
+  Nursery plain("internal-test");
+  Nursery other("internal-test", {"MYCC_NURSERY_TEST=own"});
+  EXPECT_EQ(Call(plain, Request("environment")).payload(), "inherited");
+  EXPECT_EQ(Call(other, Request("environment")).payload(), "own");
+}
+
+bool IsAlive(pid_t pid) { return kill(pid, 0) == 0; }
+
+TEST(NurseryTest, EndsWithItsOwner) {
+  pid_t pid = 0;
+  {
+    Nursery nursery("internal-test");
+    Call(nursery, Request("hello"));
+    pid = nursery.pid();
+    EXPECT_TRUE(IsAlive(pid));
+  }
+  EXPECT_FALSE(IsAlive(pid));
+}
+
+}  // namespace
+}  // namespace mycc
+
+int main(int argc, char** argv) {
+  if (argc == 3 && std::strcmp(argv[1], "internal-test") == 0) {
+    if (!mycc::DieWithParent(std::atoi(argv[2]))) return 1;
+    return mycc::NurseryMain(mycc::Misbehave);
+  }
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}

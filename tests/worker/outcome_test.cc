@@ -1,0 +1,66 @@
+#include "worker/outcome.h"
+
+#include <csignal>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace mycc {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+v1::NurseryReply Signalled(int signal, const std::string& output = "") {
+  v1::NurseryReply reply;
+  reply.set_signal(signal);
+  reply.set_output(output);
+  return reply;
+}
+
+TEST(OutcomeTest, CrashIsTheCandidates) {
+  const Ending run = EndingOf(Phase::kRun, Signalled(SIGSEGV, "some words\n"), 10);
+  EXPECT_EQ(run.status, v1::MEASURE_STATUS_RUN_ERROR);
+  EXPECT_EQ(run.error, "the run died of SIGSEGV: some words");
+  EXPECT_EQ(EndingOf(Phase::kBuild, Signalled(SIGABRT), 10).status, v1::MEASURE_STATUS_BUILD_ERROR);
+}
+
+TEST(OutcomeTest, LimitsHaveTheirOwnStatuses) {
+  v1::NurseryReply late = Signalled(SIGKILL);
+  late.set_timed_out(true);
+  EXPECT_EQ(EndingOf(Phase::kRun, late, 2.5).status, v1::MEASURE_STATUS_RUN_TIMEOUT);
+  EXPECT_THAT(EndingOf(Phase::kRun, late, 2.5).error, HasSubstr("2.5 s"));
+  EXPECT_EQ(EndingOf(Phase::kBuild, late, 2.5).status, v1::MEASURE_STATUS_BUILD_TIMEOUT);
+  EXPECT_EQ(EndingOf(Phase::kBuild, Signalled(SIGXCPU), 2.5).status, v1::MEASURE_STATUS_BUILD_TIMEOUT);
+}
+
+TEST(OutcomeTest, MemoryHasItsOwnStatus) {
+  v1::NurseryReply reply;
+  reply.set_exit_code(77);
+  reply.set_out_of_memory(true);
+  EXPECT_EQ(EndingOf(Phase::kBuild, reply, 1).status, v1::MEASURE_STATUS_OUT_OF_MEMORY);
+  EXPECT_EQ(EndingOf(Phase::kBuild, Signalled(SIGABRT, "LLVM ERROR: out of memory"), 1).status,
+            v1::MEASURE_STATUS_OUT_OF_MEMORY);
+  EXPECT_EQ(EndingOf(Phase::kRun, absl::ResourceExhaustedError("killed")).status, v1::MEASURE_STATUS_OUT_OF_MEMORY);
+}
+
+TEST(OutcomeTest, StrangersKillIsNobodysFault) {
+  EXPECT_EQ(EndingOf(Phase::kRun, Signalled(SIGKILL), 1).status, v1::MEASURE_STATUS_WORKER_LOST);
+  EXPECT_EQ(EndingOf(Phase::kRun, absl::UnavailableError("gone")).status, v1::MEASURE_STATUS_WORKER_LOST);
+}
+
+TEST(OutcomeTest, OutputNeedNotBeText) {
+  EXPECT_THAT(EndingOf(Phase::kRun, Signalled(SIGSEGV, "bad \xff byte"), 1).error, Not(HasSubstr("\xff")));
+}
+
+TEST(OutcomeTest, ReproductionIsOneLineForBash) {
+  const std::string line = ReproductionOf("v1 workload w() {\n  it's\n}", "v1 cpu mcpu=haswell", "v1\nsplit(a, [4, 8])",
+                                          v1::TIMING_PROTOCOL_COLD, 7);
+  EXPECT_EQ(line.find('\n'), std::string::npos);
+  EXPECT_EQ(line,
+            "mycc-tune measure <(printf %s $'v1 workload w() {\\n  it\\'s\\n}') --trace <(printf %s $'v1\\nsplit(a, [4, 8])') "
+            "--target $'v1 cpu mcpu=haswell' --cache cold --seed 7");
+}
+
+}  // namespace
+}  // namespace mycc

@@ -1,0 +1,125 @@
+#include "worker/timer.h"
+
+#include <random>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace mycc {
+namespace {
+
+TEST(MedianOfTest, OddEvenAndSingle) {
+  EXPECT_EQ(MedianOf({3, 1, 2}).median, 2);
+  EXPECT_EQ(MedianOf({4, 1, 2, 3}).median, 2.5);
+  const MedianInterval one = MedianOf({7});
+  EXPECT_EQ(one.low, 7);
+  EXPECT_EQ(one.high, 7);
+}
+
+// The interval holds the true median about as often as it says, whatever the distribution.
+TEST(MedianOfTest, IntervalCoversTheMedian) {
+  std::mt19937 random(1);
+  std::exponential_distribution<double> skewed(1);
+  const double true_median = std::log(2);
+  for (const int n : {20, 50, 200}) {
+    int covered = 0;
+    for (int trial = 0; trial < 1000; ++trial) {
+      std::vector<double> samples(static_cast<size_t>(n));
+      for (double& sample : samples) sample = skewed(random);
+      const MedianInterval interval = MedianOf(samples);
+      covered += interval.low <= true_median && true_median <= interval.high;
+    }
+    EXPECT_GE(covered, 920) << n << " samples";
+  }
+}
+
+// A device whose calls take what `seconds` says, on a clock of its own.
+class FakeKernel {
+ public:
+  explicit FakeKernel(std::function<double(int)> seconds) : seconds_(std::move(seconds)) {}
+  v1::Timing Time(const TimingPlan& plan) {
+    return TimeCalls(
+        plan, [this] { now_ += seconds_(calls_++); }, [this] { ++flushes_; }, [this] { return now_; });
+  }
+  int calls() const { return calls_; }
+  int flushes() const { return flushes_; }
+  double now() const { return now_; }
+
+ private:
+  const std::function<double(int)> seconds_;
+  double now_ = 0;
+  int calls_ = 0, flushes_ = 0;
+};
+
+TEST(TimeCallsTest, SteadyKernelNeedsFewSamples) {
+  FakeKernel kernel([](int) { return 1e-3; });
+  const v1::Timing timing = kernel.Time({});
+  EXPECT_NEAR(timing.seconds(), 1e-3, 1e-12);
+  EXPECT_EQ(timing.samples_seconds_size(), 7);
+  EXPECT_EQ(timing.timer_version(), kTimerVersion);
+  EXPECT_EQ(timing.protocol(), v1::TIMING_PROTOCOL_WARM);
+  EXPECT_EQ(kernel.flushes(), 0);
+}
+
+TEST(TimeCallsTest, WarmUpIsNotASample) {
+  FakeKernel kernel([](int call) { return call < 2 ? 1.0e-2 : 1e-3; });
+  EXPECT_NEAR(kernel.Time({}).ci_high_seconds(), 1e-3, 1e-12);
+}
+
+TEST(TimeCallsTest, NoisyKernelIsRepeatedUntilTheBudgetEnds) {
+  std::mt19937 random(3);
+  std::uniform_real_distribution<double> noise(1e-3, 2e-3);
+  FakeKernel kernel([&](int) { return noise(random); });
+  TimingPlan plan;
+  plan.budget_seconds = 0.05;
+  const v1::Timing timing = kernel.Time(plan);
+  EXPECT_GT(timing.samples_seconds_size(), 20);
+  EXPECT_NEAR(kernel.now(), 0.05, 3e-3);
+  EXPECT_NEAR(timing.seconds(), 1.5e-3, 2.5e-4);
+  EXPECT_LT(timing.ci_low_seconds(), timing.seconds());
+  EXPECT_GT(timing.ci_high_seconds(), timing.seconds());
+}
+
+TEST(TimeCallsTest, ShortCallsAreTimedTogether) {
+  FakeKernel kernel([](int) { return 100e-9; });
+  const v1::Timing timing = kernel.Time({});
+  EXPECT_NEAR(timing.seconds(), 100e-9, 1e-12);
+  EXPECT_GE(kernel.calls(), 7 * 500);
+}
+
+TEST(TimeCallsTest, ColdCallsAreFlushedEach) {
+  FakeKernel kernel([](int) { return 1e-6; });
+  TimingPlan plan;
+  plan.protocol = v1::TIMING_PROTOCOL_COLD;
+  const v1::Timing timing = kernel.Time(plan);
+  EXPECT_EQ(kernel.calls(), kernel.flushes());
+  EXPECT_EQ(timing.protocol(), v1::TIMING_PROTOCOL_COLD);
+}
+
+TEST(TimeCallsTest, LoserIsDroppedAfterAProbe) {
+  FakeKernel kernel([](int) { return 1e-2; });
+  TimingPlan plan;
+  plan.best_seconds = 1e-3;
+  plan.budget_seconds = 10;
+  EXPECT_EQ(kernel.Time(plan).samples_seconds_size(), 2);
+}
+
+TEST(TimeCallsTest, CloseLoserIsDroppedOnceItIsSure) {
+  std::mt19937 random(3);
+  std::uniform_real_distribution<double> noise(1.9e-3, 2.5e-3);
+  FakeKernel kernel([&](int) { return noise(random); });
+  TimingPlan plan;
+  plan.best_seconds = 1e-3;
+  plan.budget_seconds = 10;
+  EXPECT_EQ(kernel.Time(plan).samples_seconds_size(), 7);
+}
+
+TEST(TimeCallsTest, SlowCallIsMadeOnceWhateverTheBudget) {
+  FakeKernel kernel([](int) { return 2.0; });
+  const v1::Timing timing = kernel.Time({});
+  EXPECT_EQ(timing.samples_seconds_size(), 1);
+  EXPECT_EQ(timing.seconds(), 2.0);
+}
+
+}  // namespace
+}  // namespace mycc

@@ -1,0 +1,45 @@
+// The analytic time of scheduled IR on a CPU: throughput of arithmetic, loads and stores, latency of
+// reductions, register pressure, traffic between cache levels by footprint, page misses, threads. Its figures
+// are rough; its order is what counts: it picks the default schedule, ranks candidates before there are
+// measurements, and is what the learned correction corrects. Pure functions.
+#pragma once
+
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "codegen/ir/function.h"
+#include "codegen/target/target.h"
+#include "tuner/cost/nest.h"
+
+namespace mycc {
+
+// Cycles of one block over the whole run, on one thread, each resource for itself. They overlap: `cycles` is
+// less than the sum.
+struct BlockCost {
+  double arithmetic = 0, loads = 0, stores = 0, issue = 0, latency = 0, spills = 0,
+         overhead = 0;                         // in the core
+  double l2 = 0, l3 = 0, dram = 0, pages = 0;  // of what comes from there, and page walks
+  double l2_bytes = 0, l3_bytes = 0, dram_bytes = 0;
+  double accumulators = 0;  // vector registers that carry the output through a reduction
+  double registers = 0;     // vector registers in all
+  double instructions = 0;  // of the tile, unrolled
+  double threads = 1;       // that share the work evenly enough to count
+  double imbalance = 1;     // work of the busiest thread / even share
+  double cycles = 0;        // of the busiest thread
+};
+
+struct Cost {
+  double seconds = 0;
+  std::vector<BlockCost> blocks;  // as in FunctionNest
+};
+Cost EstimateCost(const FunctionNest& nest, const Machine& machine);
+
+// Limits that no compiled code can keep or make good: ResourceExhausted, naming the block, what it needs and
+// what there is.
+absl::Status CheckLimits(const FunctionNest& nest, const Machine& machine);
+
+// Seconds of a schedule: CheckLimits, then EstimateCost.
+absl::StatusOr<double> EstimateSeconds(const Function& scheduled, const Target& target);
+
+}  // namespace mycc

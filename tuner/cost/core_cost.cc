@@ -1,0 +1,150 @@
+#include <algorithm>
+#include <cmath>
+
+#include "tuner/cost/block_cost.h"
+
+namespace mycc {
+namespace {
+
+// Cycles of one vector of results where it is not simply 1 / fma_per_cycle.
+constexpr double kDivideCycles = 5, kRootCycles = 6, kTranscendentalCycles = 10;
+constexpr double kLoopInstructions = 2;  // to count and to branch
+constexpr double kLoopCycles = 2;        // of one iteration of a loop that has loops inside
+constexpr double kCombineCycles = 12;    // to add up the lanes of one vector
+constexpr double kUopCacheInstructions = 3500;
+constexpr double kIssuePerCycle = 4.5;
+
+double LaneFactor(const NestBlock& nest, const NestAccess& access, const Machine& machine) {
+  if (nest.lane < 0) return 1;
+  const double stride = access.stride[nest.lane];
+  if (stride == 0 && !access.gather) return 1;
+  if (std::abs(stride) == 1 && !access.gather) {
+    return std::ceil(nest.loops[nest.lane].extent * DTypeBytes(access.buffer->dtype) / machine.vector_bytes);
+  }
+  return nest.loops[nest.lane].extent * machine.row.gather_cycles;
+}
+
+// Machine accesses for one run of the tile: points that the tile's loops do not move are loaded once.
+double AccessesPerTile(const NestBlock& nest, const NestAccess& access, const Machine& machine) {
+  double count = LaneFactor(nest, access, machine) * access.count;
+  for (size_t l = nest.tile_begin; l < nest.loops.size(); ++l) {
+    if (static_cast<int>(l) != nest.lane && access.stride[l] != 0) count *= nest.loops[l].extent;
+  }
+  return count;
+}
+
+double LoadsPerCycle(const NestBlock& nest, const NestAccess& access, const Machine& machine) {
+  const bool broadcast = nest.lane >= 0 && access.stride[nest.lane] == 0 && !access.gather;
+  return broadcast ? machine.row.broadcasts_per_cycle : machine.row.loads_per_cycle;
+}
+
+// Runs of the tile in which the access is made: the loops next to the tile that do not move it leave it in a
+// register.
+double TileRuns(const NestBlock& nest, const NestAccess& access) {
+  size_t end = nest.tile_begin;
+  while (end > 0 && access.stride[end - 1] == 0 && !access.gather) --end;
+  return nest.Product(0, end);
+}
+
+double ArithmeticPerVector(const OpCounts& ops) {
+  // Conversions, integer and mask operations run beside the float ones; they count half.
+  return ops.add + ops.mul - ops.fused + ops.minmax + ops.other +
+         0.5 * (ops.compare_select + ops.convert + ops.integer);
+}
+
+double SlowCyclesPerVector(const OpCounts& ops) {
+  return kDivideCycles * ops.divide + kRootCycles * ops.root + kTranscendentalCycles * ops.transcendental;
+}
+
+// Vectors of results in one run of the tile.
+double VectorsPerTile(const NestBlock& nest, const Machine& machine) {
+  double vectors = nest.vectors(machine);
+  for (size_t l = nest.tile_begin; l < nest.loops.size(); ++l) {
+    if (static_cast<int>(l) != nest.lane) vectors *= nest.loops[l].extent;
+  }
+  return vectors;
+}
+
+// Cycles a reduction takes because every step waits for the one before: the tile's accumulators work in
+// parallel, its reduction steps do not.
+double LatencyCycles(const NestBlock& nest, const Machine& machine) {
+  if (nest.block->reduce == ReduceOp::kNone) return 0;
+  const bool chain = nest.tile_begin > 0 && !nest.loops[nest.tile_begin - 1].moves_out;
+  double steps = 1;
+  bool inside = false;
+  for (size_t l = nest.tile_begin; l < nest.loops.size(); ++l) {
+    if (nest.loops[l].moves_out) continue;
+    inside = true;
+    // A vector that reduces into one element has lanes of its own.
+    steps *= static_cast<int>(l) == nest.lane ? 1 : nest.loops[l].extent;
+  }
+  if (!chain && !inside) return 0;
+  return nest.Product(0, nest.tile_begin) * steps * machine.row.fma_latency;
+}
+
+// Once for every element that a vector reduces into.
+double CombineCycles(const NestBlock& nest) {
+  if (nest.lane < 0 || nest.loops[nest.lane].moves_out || nest.block->reduce == ReduceOp::kNone) return 0;
+  double elements = 1;
+  for (size_t l = 0; l < nest.loops.size(); ++l) {
+    if (nest.loops[l].moves_out) elements *= nest.loops[l].extent;
+  }
+  return elements * kCombineCycles;
+}
+
+void CountRegisters(const NestBlock& nest, const Machine& machine, BlockCost* cost) {
+  const NestAccess& out = nest.accesses[0];
+  const bool carried = nest.block->reduce != ReduceOp::kNone;
+  cost->accumulators = carried ? AccessesPerTile(nest, out, machine) : 0;
+  // One operand's vectors are held while the others pass through.
+  double held = 1;
+  for (const NestAccess& access : nest.accesses) {
+    if (access.write || nest.lane < 0 || std::abs(access.stride[nest.lane]) != 1) continue;
+    held = std::max(held, std::min(LaneFactor(nest, access, machine), 4.0));
+  }
+  cost->registers = cost->accumulators + held + 1;
+}
+
+}  // namespace
+
+void AddCoreCost(const NestBlock& nest, const Machine& machine, BlockCost* cost) {
+  const double runs = nest.Product(0, nest.tile_begin) * nest.useful;
+  const double vectors = VectorsPerTile(nest, machine);
+  const double arithmetic = vectors * ArithmeticPerVector(nest.ops),
+               slow = vectors * SlowCyclesPerVector(nest.ops);
+  cost->arithmetic = runs * (arithmetic / machine.row.fma_per_cycle + slow) + CombineCycles(nest);
+
+  double tile_loads = 0, tile_stores = 0;
+  for (const NestAccess& access : nest.accesses) {
+    if (access.buffer->scope == Scope::kAccumulator) continue;
+    const double per_tile = AccessesPerTile(nest, access, machine);
+    const double total = TileRuns(nest, access) * nest.useful * per_tile;
+    if (access.write) {
+      cost->stores += total / machine.row.stores_per_cycle;
+      tile_stores += per_tile;
+    }
+    // Reductions read what they write.
+    if (!access.write || nest.block->reduce != ReduceOp::kNone) {
+      cost->loads += total / LoadsPerCycle(nest, access, machine);
+      tile_loads += per_tile;
+    }
+  }
+  cost->instructions = arithmetic + 4 * slow + tile_loads + tile_stores;
+  CountRegisters(nest, machine, cost);
+  if (cost->registers > machine.registers) {
+    // Each register too many is stored and loaded again in every run of the tile.
+    cost->spills = runs * (cost->registers - machine.registers) *
+                   (1 / machine.row.stores_per_cycle + 1 / machine.row.loads_per_cycle);
+  }
+  cost->latency = LatencyCycles(nest, machine) * nest.useful;
+  double iterations = 0;  // of the loops that have loops inside
+  for (size_t l = 0; l + 1 < nest.tile_begin; ++l) iterations += nest.Product(0, l + 1);
+  const double decode = cost->instructions > kUopCacheInstructions ? 2 : 1;
+  cost->issue =
+      runs * (cost->instructions + (nest.tile_begin > 0 ? kLoopInstructions : 0)) * decode / kIssuePerCycle;
+  cost->overhead = kLoopCycles * iterations * nest.useful;
+  // Lanes outside the domain take a masked copy of the code.
+  if (nest.lane_useful < 1) cost->overhead += 0.1 * cost->arithmetic;
+}
+
+}  // namespace mycc

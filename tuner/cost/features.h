@@ -1,0 +1,30 @@
+// The numbers that the learned model sees of a schedule. Every slot is a row of a table (feature_slots.cc):
+// its name, what it is, how it is computed. A block has one vector; a function has one of fixed width:
+// itself, the block that costs most, and the mean of the others by their cost. Pure functions.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tuner/cost/analytic.h"
+#include "tuner/cost/nest.h"
+
+namespace mycc {
+
+using Features = std::vector<float>;
+
+// Raised whenever a slot changes its meaning: models and stored features of another version are not used.
+inline constexpr int kFeatureVersion = 1;
+
+struct FeatureSlot {
+  std::string name;     // "main.buf1.traffic_l2"
+  std::string meaning;  // "log2 bytes brought into L1 by this buffer"
+};
+const std::vector<FeatureSlot>& BlockFeatureSlots();
+const std::vector<FeatureSlot>& FunctionFeatureSlots();
+
+// `cost` is of this nest on this machine.
+Features BlockFeatures(const FunctionNest& nest, const Cost& cost, const Machine& machine, int block);
+Features FunctionFeatures(const FunctionNest& nest, const Cost& cost, const Machine& machine);
+
+}  // namespace mycc

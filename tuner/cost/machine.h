@@ -1,0 +1,43 @@
+// What a CPU family can do each cycle: the constants of the analytic model. Cache sizes, vector width and
+// registers come from the target; everything here only orders candidates, so that round numbers serve. Pure
+// functions.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "codegen/target/target.h"
+
+namespace mycc {
+
+struct MachineRow {
+  std::string_view family;      // a prefix of LLVM's mcpu names
+  double ghz;                   // under vector load
+  double fma_per_cycle;         // vector multiply-adds, and other float arithmetic
+  double fma_latency;           // cycles
+  double loads_per_cycle;       // vector loads that hit L1
+  double broadcasts_per_cycle;  // loads of one element for all lanes, from rows that lie apart: they meet in
+                                // the same bank
+  double stores_per_cycle;
+  double l2_bytes_per_cycle;  // sustained from L2, for one core
+  double l3_bytes_per_cycle;
+  double dram_bytes_per_cycle;  // one core; all cores together reach about four times this
+  double l3_bytes;              // that one team of threads can use
+  double gather_cycles;         // for each element that is loaded or stored on its own
+};
+
+// The row of the target's family; a cautious one where the family is unknown.
+const MachineRow& MachineOf(const Target& target);
+
+// Limits and widths of one target, derived once.
+struct Machine {
+  explicit Machine(const Target& target);
+
+  const MachineRow& row;
+  double vector_bytes;
+  double registers;  // vector registers
+  double l1_bytes, l2_bytes, l3_bytes;
+  double threads;
+};
+
+}  // namespace mycc

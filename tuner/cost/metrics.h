@@ -1,0 +1,26 @@
+// How well predictions order and hit measurements. Pure functions.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace mycc {
+
+// A prediction beside what was measured, both in log seconds. Rows of one group compare with each other.
+struct Predicted {
+  double predicted = 0, measured = 0;
+  std::string group;
+};
+
+struct OrderMetrics {
+  int rows = 0;
+  double pairwise_accuracy =
+      0;                   // share of the pairs within groups that are in the right order; ties count half
+  double recall_at_k = 0;  // share of each group's k fastest that are among its k predicted fastest
+  double rmse = 0;         // of log seconds, each group's mean error taken away
+};
+
+// k: the fastest tenth of each group, at least one. Zeros without a group of two rows.
+OrderMetrics EvaluateOrder(const std::vector<Predicted>& rows);
+
+}  // namespace mycc

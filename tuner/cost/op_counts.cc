@@ -1,0 +1,96 @@
+#include "tuner/cost/op_counts.h"
+
+#include <algorithm>
+
+namespace mycc {
+namespace {
+
+// Additions and multiplications are found in pairs on the way: a product that is added needs no instruction
+// of its own.
+bool IsFloatProduct(const Expr& expr) { return expr->op == Op::kMul && IsFloat(expr->dtype); }
+
+void Count(const Expr& expr, OpCounts* ops) {
+  if (expr->op == Op::kLoad || expr->op == Op::kConst || expr->op == Op::kVar) return;
+  if (expr->dtype == DType::kI64 && expr->op != Op::kCast) ops->integer += 1;
+  switch (expr->op) {
+    case Op::kAdd:
+    case Op::kSub:
+      ops->add += 1;
+      if (IsFloat(expr->dtype) && (IsFloatProduct(expr->args[0]) || IsFloatProduct(expr->args[1])))
+        ops->fused += 1;
+      break;
+    case Op::kMul:
+      ops->mul += 1;
+      break;
+    case Op::kMin:
+    case Op::kMax:
+      ops->minmax += 1;
+      break;
+    case Op::kLt:
+    case Op::kLe:
+    case Op::kEq:
+    case Op::kNe:
+    case Op::kSelect:
+    case Op::kAnd:
+    case Op::kOr:
+    case Op::kNot:
+      ops->compare_select += 1;
+      break;
+    case Op::kDiv:
+      ops->divide += 1;
+      break;
+    case Op::kFloorDiv:
+    case Op::kMod:
+      ops->divide += 1;
+      break;
+    case Op::kSqrt:
+    case Op::kRsqrt:
+      ops->root += 1;
+      break;
+    case Op::kExp:
+    case Op::kLog:
+    case Op::kTanh:
+    case Op::kErf:
+    case Op::kSin:
+    case Op::kCos:
+    case Op::kPow:
+      ops->transcendental += 1;
+      break;
+    case Op::kCast:
+      ops->convert += 1;
+      break;
+    default:
+      ops->other += 1;
+      break;
+  }
+  for (const Expr& arg : expr->args) Count(arg, ops);
+}
+
+}  // namespace
+
+OpCounts CountOps(const Block& block) {
+  OpCounts ops;
+  Count(block.value, &ops);
+  switch (block.reduce) {
+    case ReduceOp::kNone:
+      break;
+    case ReduceOp::kSum:
+      ops.add += 1;
+      if (IsFloatProduct(block.value)) ops.fused += 1;
+      break;
+    case ReduceOp::kProd:
+      ops.mul += 1;
+      break;
+    case ReduceOp::kMax:
+    case ReduceOp::kMin:
+      ops.minmax += 1;
+      break;
+    case ReduceOp::kArgMax:
+    case ReduceOp::kArgMin:
+      ops.compare_select += 3;
+      break;
+  }
+  return ops;
+}
+
+}  // namespace mycc

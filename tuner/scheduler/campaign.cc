@@ -1,0 +1,112 @@
+#include "tuner/scheduler/campaign.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status.h"
+
+namespace mycc {
+
+Campaign::Campaign(const SchedulerConfig& config, std::vector<CampaignTask> tasks, Learn learn)
+    : config_(config), tasks_(std::move(tasks)), learn_(std::move(learn)) {
+  MYCC_CHECK(!tasks_.empty()) << "a campaign without tasks";
+}
+
+int Campaign::VisibleRounds() const { return std::max(0, num_rounds() - 1); }
+
+bool Campaign::Complete(const RoundRef& round) const {
+  const auto& generation = tasks_[round.task].search->ledger().generation(round.generation);
+  return std::all_of(generation.begin(), generation.end(),
+                     [](const Ledger::Entry& entry) { return entry.outcome.has_value(); });
+}
+
+bool Campaign::Ready() const {
+  return std::all_of(rounds_.begin(), rounds_.begin() + VisibleRounds(),
+                     [&](const RoundRef& round) { return Complete(round); });
+}
+
+std::vector<int> Campaign::VisibleGenerations(int rounds) const {
+  std::vector<int> visible(tasks_.size(), 0);
+  for (int r = 0; r < rounds; ++r) ++visible[rounds_[r].task];
+  return visible;
+}
+
+TaskProgress Campaign::ProgressOf(int task, int visible) const {
+  const SearchStrategy& search = *tasks_[task].search;
+  TaskProgress progress;
+  progress.info = tasks_[task].info;
+  progress.rounds = search.ledger().generations();
+  progress.trials = search.ledger().num_candidates();
+  progress.exhausted = search.Exhausted();
+  std::optional<double> best;
+  for (int g = 0; g < visible; ++g) {
+    for (const Ledger::Entry& entry : search.ledger().generation(g)) {
+      if (!entry.outcome || !entry.outcome->ok()) continue;
+      best = best ? std::min(*best, *entry.outcome->seconds) : *entry.outcome->seconds;
+    }
+    progress.best_seconds.push_back(best);
+  }
+  return progress;
+}
+
+std::vector<TaskProgress> Campaign::progress() const {
+  std::vector<TaskProgress> progress;
+  for (int t = 0; t < num_tasks(); ++t)
+    progress.push_back(ProgressOf(t, tasks_[t].search->ledger().generations()));
+  return progress;
+}
+
+absl::StatusOr<std::optional<Round>> Campaign::Next(double elapsed_seconds) {
+  if (!Ready()) {
+    return absl::FailedPreconditionError(absl::StrCat("round ", num_rounds(), " depends on the first ",
+                                                      VisibleRounds(),
+                                                      " rounds; some of their outcomes are missing"));
+  }
+  for (; learned_rounds_ < VisibleRounds(); ++learned_rounds_) {
+    const RoundRef& round = rounds_[learned_rounds_];
+    if (learn_) learn_(round.task, tasks_[round.task].search->ledger().generation(round.generation));
+  }
+  const std::vector<int> visible = VisibleGenerations(VisibleRounds());
+  while (true) {
+    std::vector<TaskProgress> progress;
+    int64_t trials = 0;
+    for (int t = 0; t < num_tasks(); ++t) {
+      progress.push_back(ProgressOf(t, visible[t]));
+      trials += progress.back().trials;
+    }
+    const TaskChoice choice = NextTask(config_, progress, elapsed_seconds);
+    stop_reason_ = choice.stop;
+    if (!choice.task) return std::optional<Round>();
+    const int task = *choice.task;
+    const int64_t limit =
+        std::min(config_.max_trials - trials, config_.max_trials_per_task - progress[task].trials);
+    SearchStrategy& search = *tasks_[task].search;
+    MYCC_ASSIGN_OR_RETURN(std::vector<Candidate> candidates,
+                          search.Ask(visible[task], static_cast<int>(std::min<int64_t>(limit, 1 << 30))));
+    if (candidates.empty()) continue;  // this task is exhausted now, and the choice is another
+    rounds_.push_back({task, search.ledger().generations() - 1});
+    return std::optional<Round>(Round{task, std::move(candidates)});
+  }
+}
+
+absl::Status Campaign::Tell(int task, const std::vector<Outcome>& outcomes) {
+  if (task < 0 || task >= num_tasks()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("outcome of task ", task, ": expected 0 to ", num_tasks() - 1));
+  }
+  return tasks_[task].search->Tell(outcomes);
+}
+
+absl::Status Campaign::Restore(const Round& round) {
+  if (round.task < 0 || round.task >= num_tasks()) {
+    return absl::InvalidArgumentError(absl::StrCat("restoring round ", num_rounds(), ": task ", round.task,
+                                                   "; expected 0 to ", num_tasks() - 1));
+  }
+  SearchStrategy& search = *tasks_[round.task].search;
+  MYCC_RETURN_IF_ERROR(search.Restore(round.candidates));
+  rounds_.push_back({round.task, search.ledger().generations() - 1});
+  return absl::OkStatus();
+}
+
+}  // namespace mycc

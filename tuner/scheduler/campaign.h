@@ -1,0 +1,80 @@
+// A job's whole search: several tasks, each with its strategy, in rounds of one generation each.
+//
+// Deterministic as a single strategy is: round r + 1 is a function of the rounds up to r - 1, whatever order
+// outcomes arrive in; only when it stops may depend on the time that is passed in. After a crash, Restore the
+// recorded rounds in order, Tell the recorded outcomes, and go on. Thread rule: thread-compatible. No clock,
+// no thread, no I/O.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "tuner/scheduler/task_scheduler.h"
+#include "tuner/search/strategy.h"
+
+namespace mycc {
+
+struct CampaignTask {
+  TaskInfo info;
+  std::unique_ptr<SearchStrategy> search;
+};
+
+struct Round {
+  int task = 0;
+  std::vector<Candidate> candidates;  // one generation of the task's search, never empty
+
+  bool operator==(const Round&) const = default;
+};
+
+// Hears of every round's candidates with their outcomes once they may be seen, in order of rounds, before
+// anything depends on them: where a cost model takes its samples from. What it learns must be a function of
+// what it heard.
+using Learn = std::function<void(int task, const std::vector<Ledger::Entry>& generation)>;
+
+class Campaign {
+ public:
+  Campaign(const SchedulerConfig& config, std::vector<CampaignTask> tasks, Learn learn = nullptr);
+
+  // True when Next() would not refuse: all outcomes of the rounds before the latest are known.
+  bool Ready() const;
+  // The next round; nullopt when the campaign is over, see stop_reason(). FailedPrecondition when not
+  // Ready().
+  absl::StatusOr<std::optional<Round>> Next(double elapsed_seconds);
+  // Outcomes of task `task`, in any order and grouping; as SearchStrategy::Tell.
+  absl::Status Tell(int task, const std::vector<Outcome>& outcomes);
+  // Takes a recorded round in place of asking for it; as SearchStrategy::Restore.
+  absl::Status Restore(const Round& round);
+
+  // Set once Next() has returned nullopt. Rounds may still be in flight then.
+  std::optional<StopReason> stop_reason() const { return stop_reason_; }
+  int num_rounds() const { return static_cast<int>(rounds_.size()); }
+  int num_tasks() const { return static_cast<int>(tasks_.size()); }
+  const SearchStrategy& search(int task) const { return *tasks_[task].search; }
+  // Every task as it stands with all that was told, for reports; decisions are made on less.
+  std::vector<TaskProgress> progress() const;
+
+ private:
+  struct RoundRef {
+    int task;
+    int generation;
+  };
+
+  int VisibleRounds() const;
+  std::vector<int> VisibleGenerations(int rounds) const;
+  TaskProgress ProgressOf(int task, int visible) const;
+  bool Complete(const RoundRef& round) const;
+
+  const SchedulerConfig config_;
+  std::vector<CampaignTask> tasks_;
+  const Learn learn_;
+  std::vector<RoundRef> rounds_;
+  int learned_rounds_ = 0;
+  std::optional<StopReason> stop_reason_;
+};
+
+}  // namespace mycc

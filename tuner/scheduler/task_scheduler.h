@@ -1,0 +1,62 @@
+// Which task of a job gets the next generation: by the gain in weighted latency that one more round promises
+// (Ansor's gradient with its similarity term). Pure functions of values; the clock is an argument.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mycc {
+
+struct TaskInfo {
+  double weight = 1;   // occurrences in the model
+  double flops = 0;    // of one call; 0 when it has none to speak of
+  std::string family;  // tasks of one family should reach like FLOP/s; empty: like no other
+};
+
+// How far a task is, as seen by the decision to be made.
+struct TaskProgress {
+  TaskInfo info;
+  int rounds = 0;      // generations proposed, those in flight included
+  int64_t trials = 0;  // candidates proposed, those in flight included
+  // The fastest candidate after each generation whose outcomes may be seen; nullopt while none was valid.
+  std::vector<std::optional<double>> best_seconds;
+  bool exhausted = false;  // the search has nothing new
+};
+
+struct SchedulerConfig {
+  int64_t max_trials = 1000;  // of all tasks
+  int64_t max_trials_per_task = 1000;
+  double max_seconds = 0;  // 0: no limit
+  double min_gain = 0;     // stop when a round gains less than this share of the weighted latency; 0: never
+  double alpha = 0.2;      // weight of what recent rounds gained against what the next may gain
+  double beta = 2;         // a task is expected to reach 1 / beta of the FLOP/s of the best of its family
+  int window = 3;          // rounds that count as recent
+  int patience = 3;        // rounds without a valid result before a task has to wait for its turn
+};
+
+enum class StopReason : uint8_t { kTrials, kTime, kSmallGain, kExhausted };
+std::string_view StopReasonName(StopReason reason);  // "trials"
+
+struct TaskChoice {
+  std::optional<int> task;         // index
+  std::optional<StopReason> stop;  // set when there is no task
+  double expected_gain_seconds =
+      0;  // weighted, of the chosen task's next round; 0 where nothing is known yet
+};
+
+// Every task has one round first. Then the greatest gain; a task that has found nothing valid comes first
+// until its patience ends, and from then on whenever it is behind half an even share: reported by
+// FruitlessTasks, not starved, and not draining the others.
+TaskChoice NextTask(const SchedulerConfig& config, const std::vector<TaskProgress>& tasks,
+                    double elapsed_seconds);
+
+// Indices of the tasks whose patience ended without one valid result.
+std::vector<int> FruitlessTasks(const SchedulerConfig& config, const std::vector<TaskProgress>& tasks);
+
+// Sum of weight * best seconds over the tasks that have one.
+double WeightedLatency(const std::vector<TaskProgress>& tasks);
+
+}  // namespace mycc

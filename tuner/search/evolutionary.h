@@ -1,0 +1,42 @@
+// Evolutionary search, the default: a population of the sketches' defaults, the history, the best measured so
+// far and random points is mutated and crossed under the model's predictions; each generation takes the best
+// predicted ones that differ from each other, steps around the best measured ones (coordinate descent), and a
+// few points at random. Predictions that have ordered what was measured no better than chance are not
+// followed: then a point counts as good as the measured ones near it.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "tuner/search/picks.h"
+#include "tuner/search/strategy.h"
+
+namespace mycc {
+
+class EvolutionarySearch : public SearchStrategy {
+ public:
+  EvolutionarySearch(const SearchConfig& config, std::vector<Sketch> sketches,
+                     const std::vector<Trace>& history, Scorer* scorer);
+
+ protected:
+  std::vector<Proposal> Propose(int generation, int visible) override;
+
+ private:
+  // How many places of a generation go to what.
+  struct Shares {
+    int random = 0;
+    int descent = 0;
+  };
+  Shares SharesOf(int generation, int visible, bool believe) const;
+
+  void TakeStart(const Pool::Context& context, Picks* picks) const;
+  void TakeDescent(int count, int visible, const Pool::Context& context, Picks* picks) const;
+  void TakePredicted(int count, const Pool& pool, Picks* picks) const;
+  void Evolve(int visible, const Pool::Context& context, Rng* rng, Pool* pool) const;
+
+  Scorer* const scorer_;
+  std::vector<Point> history_;
+  absl::flat_hash_set<Point> dead_;
+};
+
+}  // namespace mycc

@@ -1,0 +1,23 @@
+#include "tuner/search/grid.h"
+
+#include "tuner/search/picks.h"
+
+namespace mycc {
+
+GridSearch::GridSearch(const SearchConfig& config, std::vector<Sketch> sketches, Scorer* scorer)
+    : SearchStrategy(config, std::move(sketches)), scorer_(scorer) {}
+
+std::vector<Proposal> GridSearch::Propose(int /*generation*/, int /*visible*/) {
+  const Pool::Context context{sketches_,
+                              ledger(),
+                              scorer_,
+                              [](const Point&) { return 0.0; },
+                              [this](const std::string& reason) { CountRefusal(reason); },
+                              &dead_};
+  const Sampler sampler(sketches_);
+  Picks picks(config_.generation_size);
+  TakeByEnumeration(0, sampler, context, &picks);
+  return picks.Release();
+}
+
+}  // namespace mycc

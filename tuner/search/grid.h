@@ -1,0 +1,23 @@
+// Grid search: every legal point once, in a fixed order that spreads any prefix over the whole space.
+#pragma once
+
+#include <vector>
+
+#include "tuner/search/sampler.h"
+#include "tuner/search/strategy.h"
+
+namespace mycc {
+
+class GridSearch : public SearchStrategy {
+ public:
+  GridSearch(const SearchConfig& config, std::vector<Sketch> sketches, Scorer* scorer);
+
+ protected:
+  std::vector<Proposal> Propose(int generation, int visible) override;
+
+ private:
+  Scorer* const scorer_;  // refuses what cannot run
+  absl::flat_hash_set<Point> dead_;
+};
+
+}  // namespace mycc

@@ -1,0 +1,59 @@
+#include "tuner/search/picks.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace mycc {
+
+bool Picks::Take(const Member& member) {
+  if (full() || member.proposed || !steps_.insert(member.steps_key).second) return false;
+  Candidate candidate;
+  candidate.point = member.point;
+  candidate.trace = member.trace;
+  candidate.origin = member.origin;
+  if (member.prediction) candidate.predicted_seconds = member.prediction->seconds;
+  proposals_.push_back({std::move(candidate), member.steps_key});
+  return true;
+}
+
+int Picks::Distance(const Point& point) const {
+  int closest = std::numeric_limits<int>::max();
+  for (const Proposal& proposal : proposals_) {
+    const Point& other = proposal.candidate.point;
+    int distance = static_cast<int>(point.choice.size());
+    if (other.sketch == point.sketch) {
+      distance = 0;
+      for (size_t d = 0; d < point.choice.size(); ++d) distance += point.choice[d] != other.choice[d];
+    }
+    closest = std::min(closest, distance);
+  }
+  return closest;
+}
+
+void TakeRandom(int count, const Sampler& sampler, const Pool::Context& context, Rng* rng, Picks* picks) {
+  constexpr int kAttempts = 8;
+  int taken = 0;
+  for (int attempt = 0; attempt < kAttempts && taken < count && !picks->full(); ++attempt) {
+    std::vector<std::pair<Point, Origin>> points;
+    for (int i = taken; i < count; ++i) points.emplace_back(sampler.Random(rng), Origin::kRandom);
+    Pool pool(context);
+    pool.Add(points);
+    for (const Member& member : pool.members()) taken += picks->Take(member);
+  }
+}
+
+int64_t TakeByEnumeration(int64_t start, const Sampler& sampler, const Pool::Context& context, Picks* picks) {
+  constexpr int64_t kLimit = int64_t{1} << 20;
+  if (picks->full()) return start;
+  const int64_t looked = sampler.Enumerate(start, kLimit, [&](const Point& point) {
+    if (!context.dead->contains(point)) {
+      Pool pool(context);
+      pool.Add({{point, Origin::kGrid}});
+      for (const Member& member : pool.members()) picks->Take(member);
+    }
+    return !picks->full();
+  });
+  return start + looked;
+}
+
+}  // namespace mycc

@@ -1,0 +1,41 @@
+// The generation under construction: picks from pools until it is full. What the strategies share.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "tuner/search/pool.h"
+#include "tuner/search/sampler.h"
+
+namespace mycc {
+
+class Picks {
+ public:
+  explicit Picks(int capacity) : capacity_(capacity) {}
+
+  bool full() const { return size() >= capacity_; }
+  int size() const { return static_cast<int>(proposals_.size()); }
+  // False when the generation is full, or holds the same steps, or the member was proposed in an earlier one.
+  bool Take(const Member& member);
+
+  // How different the closest pick is: the decisions in which it differs, all of them for another sketch.
+  int Distance(const Point& point) const;
+
+  std::vector<Proposal> Release() { return std::move(proposals_); }
+
+ private:
+  const int capacity_;
+  std::vector<Proposal> proposals_;
+  absl::flat_hash_set<std::string> steps_;
+};
+
+// Takes up to `count` random points that are new, whatever their fitness.
+void TakeRandom(int count, const Sampler& sampler, const Pool::Context& context, Rng* rng, Picks* picks);
+
+// Fills the generation with what an enumeration of the space still finds new. When it comes back short, the
+// space is exhausted (or nothing new is among the first million places of a space that large). Returns the
+// place where the enumeration stopped, counted from `start`.
+int64_t TakeByEnumeration(int64_t start, const Sampler& sampler, const Pool::Context& context, Picks* picks);
+
+}  // namespace mycc

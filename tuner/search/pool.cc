@@ -1,0 +1,91 @@
+#include "tuner/search/pool.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+
+namespace mycc {
+namespace {
+
+// A candidate that fails costs its trial and yields nothing.
+double ExpectedSeconds(const Prediction& prediction) {
+  constexpr double kWorstOdds = 0.02;
+  return prediction.seconds / std::max(kWorstOdds, 1 - prediction.failure_probability);
+}
+
+}  // namespace
+
+bool Pool::Admit(const Point& point, Origin origin, std::vector<Member>* members,
+                 std::vector<Trace>* traces) {
+  if (!seen_points_.insert(point).second || context_.dead->contains(point)) return false;
+  absl::StatusOr<Trace> trace = context_.sketches[point.sketch].instantiate(point.choice);
+  if (!trace.ok()) {
+    context_.refuse(std::string(trace.status().message()));
+    context_.dead->insert(point);
+    return false;
+  }
+  Member member{point, origin, PrintTrace(*trace), StepsKey(*trace), std::nullopt, 0, false};
+  if (context_.ledger.Proposed(member.steps_key)) {
+    context_.dead->insert(point);
+    return false;
+  }
+  if (!seen_steps_.insert(member.steps_key).second) return false;
+  members->push_back(std::move(member));
+  traces->push_back(*std::move(trace));
+  return true;
+}
+
+void Pool::Add(const std::vector<std::pair<Point, Origin>>& points) {
+  std::vector<Member> fresh;
+  std::vector<Trace> traces;
+  for (const auto& [point, origin] : points) Admit(point, origin, &fresh, &traces);
+  if (context_.scorer != nullptr) Predict(traces, &fresh);
+  for (Member& member : fresh) {
+    const bool ranked = member.prediction && context_.believe;
+    member.fitness = ranked ? ExpectedSeconds(*member.prediction) : context_.fallback(member.point);
+    members_.push_back(std::move(member));
+  }
+  Sort();
+}
+
+void Pool::Predict(const std::vector<Trace>& traces, std::vector<Member>* members) {
+  std::vector<const Trace*> asked;
+  for (const Trace& trace : traces) asked.push_back(&trace);
+  const std::vector<absl::StatusOr<Prediction>> predictions = context_.scorer->Score(asked);
+  MYCC_CHECK(predictions.size() == members->size())
+      << predictions.size() << " predictions for " << members->size() << " traces";
+  std::vector<Member> predicted;
+  for (size_t i = 0; i < members->size(); ++i) {
+    Member& member = (*members)[i];
+    if (!predictions[i].ok()) {
+      context_.refuse(std::string(predictions[i].status().message()));
+      context_.dead->insert(member.point);
+      continue;
+    }
+    MYCC_CHECK(std::isfinite(predictions[i]->seconds) && predictions[i]->seconds > 0)
+        << "predicted " << predictions[i]->seconds << " s";
+    member.prediction = *predictions[i];
+    if (!analytic_best_ || predictions[i]->analytic_seconds < analytic_best_->prediction->analytic_seconds)
+      analytic_best_ = member;
+    predicted.push_back(std::move(member));
+  }
+  *members = std::move(predicted);
+}
+
+void Pool::AddMeasured(const Candidate& candidate, double fitness) {
+  if (!seen_points_.insert(candidate.point).second) return;
+  members_.push_back({candidate.point, candidate.origin, candidate.trace, "", std::nullopt, fitness, true});
+  Sort();
+}
+
+void Pool::KeepFittest(int count) {
+  if (static_cast<int>(members_.size()) > count) members_.erase(members_.begin() + count, members_.end());
+}
+
+void Pool::Sort() {
+  std::stable_sort(members_.begin(), members_.end(),
+                   [](const Member& a, const Member& b) { return a.fitness < b.fitness; });
+}
+
+}  // namespace mycc

@@ -1,0 +1,70 @@
+// The points one generation is chosen from: instantiated, predicted, and unique by what their traces do.
+// Built anew for every generation, so that a generation depends on nothing but the ledger. Thread rule:
+// thread-compatible.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "tuner/search/strategy.h"
+
+namespace mycc {
+
+struct Member {
+  Point point;
+  Origin origin;
+  std::string trace;
+  std::string steps_key;
+  std::optional<Prediction> prediction;
+  // Expected seconds, a probable failure paid for; lower is better. A measured member has its measured time,
+  // in the predictions' units.
+  double fitness = 0;
+  bool proposed = false;  // in an earlier generation: a parent, never a proposal
+};
+
+class Pool {
+ public:
+  struct Context {
+    const std::vector<Sketch>& sketches;
+    const Ledger& ledger;
+    Scorer* scorer = nullptr;
+    // The fitness of an unmeasured point where predictions are missing or not believed.
+    std::function<double(const Point&)> fallback;
+    std::function<void(const std::string&)> refuse;  // hears why a point does not become a member
+    absl::flat_hash_set<Point>* dead =
+        nullptr;          // points that never become members: a memo between generations
+    bool believe = true;  // predictions rank
+  };
+  explicit Pool(const Context& context) : context_(context) {}
+
+  // Points already known to the pool are skipped, as are those whose trace was proposed before or cannot be
+  // made.
+  void Add(const std::vector<std::pair<Point, Origin>>& points);
+  // A measured candidate, as a parent.
+  void AddMeasured(const Candidate& candidate, double fitness);
+
+  // Fittest first, ties in order of arrival.
+  const std::vector<Member>& members() const { return members_; }
+  void KeepFittest(int count);
+  // The fittest by the analytic estimate alone among all unproposed members there ever were; null without
+  // predictions.
+  const Member* analytic_best() const { return analytic_best_ ? &*analytic_best_ : nullptr; }
+
+ private:
+  bool Admit(const Point& point, Origin origin, std::vector<Member>* members, std::vector<Trace>* traces);
+  // Fills in predictions; drops the members that the scorer refuses.
+  void Predict(const std::vector<Trace>& traces, std::vector<Member>* members);
+  void Sort();
+
+  const Context& context_;
+  absl::flat_hash_set<Point> seen_points_;
+  absl::flat_hash_set<std::string> seen_steps_;
+  std::vector<Member> members_;
+  std::optional<Member> analytic_best_;
+};
+
+}  // namespace mycc

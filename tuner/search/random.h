@@ -1,0 +1,24 @@
+// Random search: the sketches' defaults, then points drawn at random. The baseline that other strategies are
+// held against.
+#pragma once
+
+#include <vector>
+
+#include "tuner/search/sampler.h"
+#include "tuner/search/strategy.h"
+
+namespace mycc {
+
+class RandomSearch : public SearchStrategy {
+ public:
+  RandomSearch(const SearchConfig& config, std::vector<Sketch> sketches, Scorer* scorer);
+
+ protected:
+  std::vector<Proposal> Propose(int generation, int visible) override;
+
+ private:
+  Scorer* const scorer_;  // refuses what cannot run; its predictions are recorded, not followed
+  absl::flat_hash_set<Point> dead_;
+};
+
+}  // namespace mycc

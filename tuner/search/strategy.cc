@@ -1,0 +1,147 @@
+#include "tuner/search/strategy.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status.h"
+#include "tuner/search/evolutionary.h"
+#include "tuner/search/grid.h"
+#include "tuner/search/random.h"
+
+namespace mycc {
+namespace {
+
+int DefaultLag(int generation) { return std::max(0, generation - 1); }
+
+// "12/3, 12/5": the first few candidates of the visible generations that lack an outcome.
+std::string Missing(const Ledger& ledger, int visible) {
+  constexpr int kShown = 4;
+  std::string names;
+  int count = 0;
+  for (int g = 0; g < std::min(visible, ledger.generations()); ++g) {
+    for (const Ledger::Entry& entry : ledger.generation(g)) {
+      if (entry.outcome) continue;
+      if (++count <= kShown) absl::StrAppend(&names, count > 1 ? ", " : "", g, "/", entry.candidate.index);
+    }
+  }
+  if (count > kShown) absl::StrAppend(&names, " and ", count - kShown, " more");
+  return names;
+}
+
+}  // namespace
+
+SearchStrategy::SearchStrategy(SearchConfig config, std::vector<Sketch> sketches)
+    : config_(std::move(config)), sketches_(std::move(sketches)) {}
+
+bool SearchStrategy::Ready() const { return ledger_.complete() >= DefaultLag(ledger_.generations()); }
+
+absl::StatusOr<std::vector<Candidate>> SearchStrategy::Ask() {
+  return Ask(DefaultLag(ledger_.generations()), config_.generation_size);
+}
+
+absl::StatusOr<std::vector<Candidate>> SearchStrategy::Ask(int visible, int limit) {
+  MYCC_CHECK(limit >= 1) << "a generation of " << limit;
+  const int generation = ledger_.generations();
+  if (visible > ledger_.complete()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("generation ", generation, " depends on the first ", visible,
+                     " generations; outcomes are missing of ",
+                     visible > generation ? "generations not yet proposed" : Missing(ledger_, visible)));
+  }
+  refusals_.clear();
+  if (exhausted_) return std::vector<Candidate>();
+  std::vector<Proposal> proposals = Propose(generation, visible);
+  MYCC_CHECK(static_cast<int>(proposals.size()) <= config_.generation_size)
+      << proposals.size() << " proposals";
+  std::stable_sort(refusals_.begin(), refusals_.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  exhausted_ = static_cast<int>(proposals.size()) < config_.generation_size;
+  if (static_cast<int>(proposals.size()) > limit) proposals.resize(limit);
+  if (proposals.empty()) return std::vector<Candidate>();
+
+  std::vector<Candidate> candidates;
+  std::vector<std::string> keys;
+  for (Proposal& proposal : proposals) {
+    proposal.candidate.generation = static_cast<uint32_t>(generation);
+    proposal.candidate.index = static_cast<uint32_t>(candidates.size());
+    candidates.push_back(std::move(proposal.candidate));
+    keys.push_back(std::move(proposal.steps_key));
+  }
+  ledger_.Add(candidates, keys);
+  return candidates;
+}
+
+absl::Status SearchStrategy::Tell(const std::vector<Outcome>& outcomes) {
+  for (const Outcome& outcome : outcomes) MYCC_RETURN_IF_ERROR(ledger_.Tell(outcome));
+  return absl::OkStatus();
+}
+
+absl::Status SearchStrategy::Restore(const std::vector<Candidate>& generation) {
+  const int number = ledger_.generations();
+  if (generation.empty() || static_cast<int>(generation.size()) > config_.generation_size) {
+    return absl::InvalidArgumentError(absl::StrCat("restoring generation ", number, ": ", generation.size(),
+                                                   " candidates; expected 1 to ", config_.generation_size));
+  }
+  std::vector<Candidate> candidates = generation;
+  std::sort(candidates.begin(), candidates.end(),
+            [](const Candidate& a, const Candidate& b) { return a.index < b.index; });
+  std::vector<std::string> keys;
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    Candidate& candidate = candidates[i];
+    const std::string where =
+        absl::StrCat("restoring candidate ", candidate.generation, "/", candidate.index, ": ");
+    if (static_cast<int>(candidate.generation) != number || candidate.index != i) {
+      return absl::InvalidArgumentError(absl::StrCat(where, "expected ", number, "/", i));
+    }
+    const absl::StatusOr<Trace> trace = ParseTrace(candidate.trace);
+    if (!trace.ok()) return absl::InvalidArgumentError(absl::StrCat(where, trace.status().message()));
+    const std::optional<Point> point = PointOf(*trace, sketches_);
+    if (!point)
+      return absl::InvalidArgumentError(absl::StrCat(where, "its decisions are not of these sketches"));
+    candidate.point = *point;
+    keys.push_back(StepsKey(*trace));
+    if (ledger_.Proposed(keys.back()) || std::count(keys.begin(), keys.end(), keys.back()) > 1) {
+      return absl::InvalidArgumentError(absl::StrCat(where, "an earlier candidate has the same steps"));
+    }
+  }
+  ledger_.Add(std::move(candidates), keys);
+  return absl::OkStatus();
+}
+
+void SearchStrategy::CountRefusal(const std::string& reason) {
+  for (auto& [known, count] : refusals_) {
+    if (known == reason) {
+      ++count;
+      return;
+    }
+  }
+  refusals_.emplace_back(reason, 1);
+}
+
+absl::StatusOr<std::unique_ptr<SearchStrategy>> MakeSearchStrategy(const SearchConfig& config,
+                                                                   std::vector<Sketch> sketches,
+                                                                   const std::vector<Trace>& history,
+                                                                   Scorer* scorer) {
+  if (sketches.empty()) return absl::InvalidArgumentError("search: no sketches; expected at least one");
+  if (config.generation_size < 1 || config.population < 2 || config.rounds < 0 ||
+      !(config.epsilon >= 0 && config.epsilon <= 1)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "search: generation_size ", config.generation_size, ", population ", config.population, ", rounds ",
+        config.rounds, ", epsilon ", config.epsilon, "; expected at least 1, 2, 0, and a share of 0 to 1"));
+  }
+  std::unique_ptr<SearchStrategy> strategy;
+  if (config.strategy == "evolutionary") {
+    strategy = std::make_unique<EvolutionarySearch>(config, std::move(sketches), history, scorer);
+  } else if (config.strategy == "random") {
+    strategy = std::make_unique<RandomSearch>(config, std::move(sketches), scorer);
+  } else if (config.strategy == "grid") {
+    strategy = std::make_unique<GridSearch>(config, std::move(sketches), scorer);
+  } else {
+    return absl::InvalidArgumentError(absl::StrCat("search: unknown strategy \"", config.strategy,
+                                                   "\"; expected evolutionary, random or grid"));
+  }
+  return strategy;
+}
+
+}  // namespace mycc

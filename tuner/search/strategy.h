@@ -1,0 +1,122 @@
+// Search strategies: Ask for a generation of candidates, Tell what became of them.
+//
+//   sketches, history, seed --> Ask() --> candidates --> (somebody builds, runs and times them) --> outcomes
+//   --> Tell()
+//
+// Deterministic: a generation is a function of the configuration, the sketches, the history, the candidates
+// of earlier generations and the outcomes of the generations it may see, taken in candidate order. The order
+// and the grouping in which outcomes arrive mean nothing, and everything a strategy knows can be rebuilt from
+// the candidates (Restore) and outcomes (Tell) that somebody kept. By default generation g + 1 sees the
+// generations up to g - 1, so that workers stay busy while g is measured. Thread rule: thread-compatible. No
+// clock, no thread, no I/O.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "codegen/schedule/trace.h"
+#include "tuner/search/ledger.h"
+#include "tuner/space/space.h"
+
+namespace mycc {
+
+// What a cost model says about a candidate.
+struct Prediction {
+  double seconds = 0;              // the analytic estimate, corrected by what was learned
+  double analytic_seconds = 0;     // without the correction
+  double failure_probability = 0;  // that building, running or verifying it fails
+};
+
+// Predicts traces: replay, features and model behind one seam. Deterministic between two changes of its
+// model.
+class Scorer {
+ public:
+  virtual ~Scorer() = default;
+  // One answer for each trace, in order; an error (with its reason) where the candidate must not be proposed:
+  // the trace does not replay, or a limit of the target is exceeded.
+  virtual std::vector<absl::StatusOr<Prediction>> Score(const std::vector<const Trace*>& traces) = 0;
+};
+
+struct SearchConfig {
+  std::string strategy = "evolutionary";  // or "random", "grid"
+  uint64_t seed = 0;
+  int generation_size = 16;
+  // Evolutionary alone: members of a population, rounds of mutation and crossover in one generation, and the
+  // share of a generation that is drawn at random whatever the model says.
+  int population = 128;
+  int rounds = 3;
+  double epsilon = 0.1;
+};
+
+// A candidate to be, with the text that makes it unique.
+struct Proposal {
+  Candidate candidate;
+  std::string steps_key;
+};
+
+class SearchStrategy {
+ public:
+  virtual ~SearchStrategy() = default;
+
+  // True when Ask() would not refuse: all outcomes that the next generation sees have been told.
+  bool Ready() const;
+  // True once the space held too little new for a whole generation. Outcomes may still be told.
+  bool Exhausted() const { return exhausted_; }
+
+  // The next generation: at most `generation_size` candidates, none of which does the same steps as an
+  // earlier one. Empty when the space is exhausted. FailedPrecondition, naming what is missing, when not
+  // Ready().
+  absl::StatusOr<std::vector<Candidate>> Ask();
+  // The same, seeing the outcomes of the first `visible` generations, and cut to the first `limit`
+  // candidates: for a driver of several tasks (Campaign), which knows more than the default lag and has a
+  // budget. It must derive both from its own deterministic order of rounds. REQUIRES: limit >= 1.
+  absl::StatusOr<std::vector<Candidate>> Ask(int visible, int limit);
+
+  // Outcomes in any order and grouping. InvalidArgument for a candidate that was never proposed or a second,
+  // different outcome for one; the same outcome again changes nothing.
+  absl::Status Tell(const std::vector<Outcome>& outcomes);
+
+  // Takes a whole generation from a record of an earlier run in place of asking for it. Generations come in
+  // order, with the trace and the predicted seconds that Ask gave; `point` is read from the trace's
+  // decisions. InvalidArgument when the generation is not the next one, when an index is missing or a trace
+  // is not of these sketches.
+  absl::Status Restore(const std::vector<Candidate>& generation);
+
+  const Ledger& ledger() const { return ledger_; }
+  const std::vector<Sketch>& sketches() const { return sketches_; }
+  // Why points never became candidates in the last Ask, with counts, most frequent first.
+  const std::vector<std::pair<std::string, int>>& refusals() const { return refusals_; }
+
+ protected:
+  SearchStrategy(SearchConfig config, std::vector<Sketch> sketches);
+
+  // Generation number `generation`, a function of its arguments and of ledger() restricted to what `visible`
+  // allows: candidates of every earlier generation, outcomes of the first `visible` ones. Generation and
+  // index are filled in by the caller.
+  virtual std::vector<Proposal> Propose(int generation, int visible) = 0;
+  void CountRefusal(const std::string& reason);
+
+  const SearchConfig config_;
+  const std::vector<Sketch> sketches_;
+
+ private:
+  Ledger ledger_;
+  bool exhausted_ = false;
+  std::vector<std::pair<std::string, int>> refusals_;
+};
+
+// `history`: traces that were good for this workload or a neighbour of it, best first; their decisions are
+// re-fitted to these sketches. `scorer` outlives the strategy; null means no predictions. InvalidArgument for
+// an unknown strategy or a senseless size.
+absl::StatusOr<std::unique_ptr<SearchStrategy>> MakeSearchStrategy(const SearchConfig& config,
+                                                                   std::vector<Sketch> sketches,
+                                                                   const std::vector<Trace>& history,
+                                                                   Scorer* scorer);
+
+}  // namespace mycc

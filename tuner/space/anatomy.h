@@ -1,0 +1,69 @@
+// What a rule needs to know of a workload: who reads what, which stages are contractions, which loops index which operand.
+// Thread rule: a value over the workload it was made from.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "codegen/workload/workload.h"
+
+namespace mycc {
+
+// One operand of a contraction: a plain load.
+struct Operand {
+  Buffer buffer;
+  std::vector<Expr> index;
+  bool is_const = false;  // a const input
+  int producer = -1;      // the stage that computes it, or -1 for an input
+
+  bool Uses(const Var& var) const;
+  // The dimension indexed by exactly this variable; -1 where it stands in a larger expression or nowhere.
+  int PlainDim(const Var& var) const;
+};
+
+// out[rows..., cols...] = sum over reduction axes of scalar_operand * vector_operand. The last axis of the output indexes the vector operand alone:
+// its elements become the lanes of vectors, those of the scalar operand are broadcast.
+struct Contraction {
+  Operand scalar, vector;
+  std::vector<int> rows;   // axes of the scalar operand alone
+  std::vector<int> cols;   // axes of the vector operand alone; the last one is the lane axis
+  std::vector<int> batch;  // axes of both, or of neither
+};
+
+struct StageInfo {
+  std::vector<int> readers;    // stages, each once
+  std::vector<int> producers;  // stages whose tensors it reads, each once
+  bool is_output = false;
+  double ops_per_element = 0;  // arithmetic on values in one evaluation, transcendental functions counted ten
+  std::optional<Contraction> contraction;
+};
+
+class Anatomy {
+ public:
+  explicit Anatomy(const Workload& canonical);
+
+  const Workload& workload() const { return workload_; }
+  const Stage& stage(int s) const { return workload_.stages[s]; }
+  const StageInfo& info(int s) const { return infos_[s]; }
+  int num_stages() const { return static_cast<int>(infos_.size()); }
+  const std::string& name(int s) const { return stage(s).output->name; }
+  // "t3.a1", "t3.r0": the loop of an axis in the naive nest.
+  std::string Loop(int s, int axis) const;
+  std::string ReduceLoop(int s, int axis) const;
+  // The stage that computes a buffer, or -1 for an input.
+  int ProducerOf(const BufferNode* buffer) const;
+  // Every read of the producer's tensor in the reader is at the reader's own axes, in order.
+  bool ReadsElementwise(int reader, int producer) const;
+
+ private:
+  Workload workload_;
+  std::vector<StageInfo> infos_;
+};
+
+// The loads of an expression.
+std::vector<const ExprNode*> LoadsOf(const Expr& expr);
+// How the flattened address of a load moves when `var` grows by one: 0 broadcast, 1 contiguous; nullopt where it is not linear.
+std::optional<int64_t> StrideOf(const ExprNode& load, const Var& var);
+
+}  // namespace mycc

@@ -1,0 +1,322 @@
+// Which rule makes the part of which stages, and how the parts become one sketch.
+//
+//   1. cheap elementwise stages are inlined into their readers
+//   2. reductions become anchors: contractions and tiles take the elementwise stages that feed them alone (padding) and follow them alone (epilogue);
+//      row reductions take everything that lives on the same rows
+//   3. every stage that is left is an elementwise anchor
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "codegen/schedule/instructions.h"
+#include "codegen/schedule/schedule.h"
+#include "tuner/space/part.h"
+
+namespace mycc {
+namespace {
+
+enum class Class { kContraction, kTile, kRow, kElementwise };
+
+Class Classify(const Anatomy& anatomy, int s, const Target& target);
+
+// Elementwise stages that go into their readers because that repeats little work, in order.
+class CheapStages {
+ public:
+  CheapStages(const Anatomy& anatomy, const Target& target) : anatomy_(anatomy) {
+    for (int s = 0; s < anatomy.num_stages(); ++s) class_.push_back(Classify(anatomy, s, target));
+    inlined_.resize(anatomy.num_stages(), false);
+    for (int s = 0; s < anatomy.num_stages(); ++s) inlined_[s] = IsCheap(s);
+  }
+  std::vector<int> Find() const {
+    std::vector<int> stages;
+    for (int s = 0; s < anatomy_.num_stages(); ++s) {
+      if (inlined_[s]) stages.push_back(s);
+    }
+    return stages;
+  }
+
+ private:
+  bool IsCheap(int s) const {
+    const StageInfo& info = anatomy_.info(s);
+    if (class_[s] != Class::kElementwise || info.is_output || info.readers.empty() || FollowsTiled(s)) return false;
+    const bool cheap = info.ops_per_element <= 4;
+    return std::all_of(info.readers.begin(), info.readers.end(), [&](int reader) {
+      if (class_[reader] == Class::kContraction || class_[reader] == Class::kTile) return false;
+      return cheap || (info.readers.size() == 1 && anatomy_.ReadsElementwise(reader, s));
+    });
+  }
+  // An epilogue of a contraction or tile: left for its rule.
+  bool FollowsTiled(int s) const {
+    return std::any_of(anatomy_.info(s).producers.begin(), anatomy_.info(s).producers.end(), [&](int producer) {
+      if (class_[producer] == Class::kContraction || class_[producer] == Class::kTile) return true;
+      return class_[producer] == Class::kElementwise && !inlined_[producer] && FollowsTiled(producer);
+    });
+  }
+
+  const Anatomy& anatomy_;
+  std::vector<Class> class_;
+  std::vector<bool> inlined_;
+};
+
+// The workload with these stages substituted into their readers; the other stages keep their tensors.
+Workload WithoutStages(const Workload& workload, const std::vector<int>& stages) {
+  Workload result = workload;
+  for (int s : stages) {
+    const Stage gone = result.stages[s];
+    for (Stage& stage : result.stages) {
+      stage.value = Rewrite(stage.value, [&](const Expr& e) -> Expr {
+        if (e->op != Op::kLoad || e->buffer != gone.output) return nullptr;
+        VarMap axes;
+        for (size_t a = 0; a < gone.axes.size(); ++a) axes[gone.axes[a].get()] = e->args[a];
+        return Substitute(gone.value, axes);
+      });
+    }
+  }
+  for (auto s = stages.rbegin(); s != stages.rend(); ++s) result.stages.erase(result.stages.begin() + *s);
+  return result;
+}
+
+class Grouping {
+ public:
+  Grouping(const Anatomy& anatomy, const Target& target) : anatomy_(anatomy), target_(target) {
+    taken_.resize(anatomy.num_stages(), false);
+    for (int s = 0; s < anatomy.num_stages(); ++s) class_.push_back(Classify(anatomy, s, target));
+    for (int s = 0; s < anatomy.num_stages(); ++s) {
+      if (!taken_[s] && (class_[s] == Class::kContraction || class_[s] == Class::kTile)) TakeTiled(s);
+    }
+    for (int s = 0; s < anatomy.num_stages(); ++s) {
+      if (!taken_[s] && class_[s] == Class::kRow) TakeRows(s);
+    }
+    for (int s = 0; s < anatomy.num_stages(); ++s) {
+      if (!taken_[s]) Take(Group{s, {s}}, Class::kElementwise);
+    }
+    std::sort(parts_.begin(), parts_.end(), [](const auto& a, const auto& b) { return a.first.anchor < b.first.anchor; });
+  }
+
+  const std::vector<std::pair<Group, Class>>& groups() const { return parts_; }
+
+ private:
+  bool OnlyFeeds(int s, int reader) const {
+    const StageInfo& info = anatomy_.info(s);
+    return !info.is_output && info.readers.size() == 1 && info.readers[0] == reader;
+  }
+
+  // Computed without any row reduction: padding, casts and the like.
+  bool IsPlain(int s) const {
+    if (class_[s] != Class::kElementwise) return false;
+    const std::vector<int>& producers = anatomy_.info(s).producers;
+    return std::all_of(producers.begin(), producers.end(), [&](int p) { return class_[p] != Class::kRow; });
+  }
+
+  void TakeTiled(int anchor) {
+    Group group{anchor, {anchor}};
+    for (int producer : anatomy_.info(anchor).producers) {
+      if (!taken_[producer] && IsPlain(producer) && OnlyFeeds(producer, anchor)) group.members.push_back(producer);
+    }
+    for (int last = anchor; !anatomy_.info(last).is_output && anatomy_.info(last).readers.size() == 1;) {
+      const int next = anatomy_.info(last).readers[0];
+      if (taken_[next] || class_[next] != Class::kElementwise || !anatomy_.ReadsElementwise(next, last) || !InputsReady(next, last, anchor)) break;
+      group.members.push_back(next);
+      last = next;
+    }
+    std::sort(group.members.begin(), group.members.end());
+    Take(group, class_[anchor]);
+  }
+
+  // Everything else `stage` reads is computed before the anchor.
+  bool InputsReady(int stage, int from, int anchor) const {
+    for (int producer : anatomy_.info(stage).producers) {
+      if (producer != from && producer > anchor) return false;
+    }
+    return true;
+  }
+
+  // Grows from a row reduction over the stages on the same rows; falls back to the reduction alone.
+  void TakeRows(int seed) {
+    const std::vector<Var>& rows = anatomy_.stage(seed).axes;
+    std::set<int> members = {seed};
+    for (bool grown = true; grown;) {
+      grown = false;
+      for (int s = 0; s < anatomy_.num_stages(); ++s) {
+        if (taken_[s] || members.count(s) || !SameRows(s, rows) || !Touches(s, members)) continue;
+        members.insert(s);
+        grown = true;
+      }
+    }
+    const int anchor = *members.rbegin();
+    bool closed = !rows.empty();
+    for (int s : members) {
+      if (s == anchor) continue;
+      closed &= !anatomy_.info(s).is_output && !anatomy_.info(s).readers.empty();
+      for (int reader : anatomy_.info(s).readers) closed &= members.count(reader) > 0;
+    }
+    if (!closed) {
+      Take(Group{seed, {seed}}, Class::kRow);
+      return;
+    }
+    Take(Group{anchor, {members.begin(), members.end()}}, Class::kRow);
+  }
+
+  // The stage's leading axes run over the rows, and it reads the group's tensors at them.
+  bool SameRows(int s, const std::vector<Var>& rows) const {
+    const Stage& stage = anatomy_.stage(s);
+    if (class_[s] != Class::kRow && class_[s] != Class::kElementwise) return false;
+    if (stage.axes.size() < rows.size() || (class_[s] == Class::kRow && stage.axes.size() != rows.size())) return false;
+    for (size_t a = 0; a < rows.size(); ++a) {
+      if (stage.axes[a]->extent != rows[a]->extent) return false;
+    }
+    for (const ExprNode* load : LoadsOf(stage.value)) {
+      if (anatomy_.ProducerOf(load->buffer.get()) < 0) continue;
+      for (size_t a = 0; a < rows.size(); ++a) {
+        if (a >= load->args.size() || load->args[a]->op != Op::kVar || load->args[a]->var != stage.axes[a]) return false;
+      }
+    }
+    return true;
+  }
+
+  bool Touches(int s, const std::set<int>& members) const {
+    const auto in = [&](int other) { return members.count(other) > 0; };
+    const StageInfo& info = anatomy_.info(s);
+    return std::any_of(info.readers.begin(), info.readers.end(), in) || std::any_of(info.producers.begin(), info.producers.end(), in);
+  }
+
+  void Take(const Group& group, Class c) {
+    for (int s : group.members) taken_[s] = true;
+    parts_.emplace_back(group, c);
+  }
+
+  const Anatomy& anatomy_;
+  const Target& target_;
+  std::vector<Class> class_;
+  std::vector<bool> taken_;
+  std::vector<std::pair<Group, Class>> parts_;
+};
+
+// The vector operand is contiguous along the lanes, or can be packed to be.
+bool LanesUsable(const Contraction& c, const Stage& stage) {
+  if (stage.axes.back()->extent < 4) return false;
+  if (c.vector.PlainDim(stage.axes.back()) >= 0) return true;
+  const ExprNode load{Op::kLoad, c.vector.buffer->dtype, c.vector.index, {}, nullptr, c.vector.buffer};
+  return StrideOf(load, stage.axes.back()) == 1;
+}
+
+// Contiguous along `lane`, or a const input that can be packed to be.
+bool ContiguousAlong(const Anatomy& anatomy, const ExprNode& load, const Var& lane) {
+  if (StrideOf(load, lane) == 1) return true;
+  const Operand operand{load.buffer, load.args, false, -1};
+  return operand.PlainDim(lane) >= 0 &&
+         std::any_of(anatomy.workload().inputs.begin(), anatomy.workload().inputs.end(),
+                     [&](const Argument& input) { return input.is_const && input.tensor == load.buffer; });
+}
+
+Class Classify(const Anatomy& anatomy, int s, const Target& target) {
+  const Stage& stage = anatomy.stage(s);
+  if (stage.reduce == ReduceOp::kNone) return Class::kElementwise;
+  if (stage.axes.empty() || stage.reduce == ReduceOp::kArgMax || stage.reduce == ReduceOp::kArgMin) return Class::kRow;
+  const StageInfo& info = anatomy.info(s);
+  const bool instruction = InstructionFor(stage.value->dtype, stage.output->dtype, target).ok();
+  if (info.contraction && instruction && LanesUsable(*info.contraction, stage)) return Class::kContraction;
+  // Lanes along the output's last axis, unless only the reduction axis is contiguous.
+  bool along_output = false, along_reduction = false;
+  for (const ExprNode* load : LoadsOf(stage.value)) {
+    const bool reduced = std::any_of(stage.reduce_axes.begin(), stage.reduce_axes.end(), [&](const Var& r) {
+      return std::any_of(load->args.begin(), load->args.end(), [&](const Expr& index) { return UsesVar(index, r.get()); });
+    });
+    if (!reduced) continue;  // one value for each output: a mean, a bias
+    along_output |= ContiguousAlong(anatomy, *load, stage.axes.back());
+    along_reduction |= !stage.reduce_axes.empty() && StrideOf(*load, stage.reduce_axes.back()) == 1;
+  }
+  if (along_output && (!along_reduction || stage.axes.back()->extent >= 4)) return Class::kTile;
+  return along_reduction || stage.axes.back()->extent == 1 ? Class::kRow : Class::kTile;
+}
+
+Part MakePart(const Anatomy& anatomy, const Group& group, Class c, const Target& target) {
+  switch (c) {
+    case Class::kContraction: return ContractionRule(anatomy, group, target);
+    case Class::kTile: return TileRule(anatomy, group, target);
+    case Class::kRow: return RowRule(anatomy, group, target);
+    case Class::kElementwise: break;
+  }
+  return ElementwiseRule(anatomy, group, target);
+}
+
+Values ValuesOf(const Part& part, const std::vector<Decision>& decisions, const Choice& choice, size_t* at) {
+  Values values;
+  for (const Decision& decision : part.decisions) {
+    values[decision.name] = decisions[*at].choices[choice[*at]];
+    ++*at;
+  }
+  return values;
+}
+
+Sketch Combine(const std::string& name, const std::vector<std::string>& inlined, const std::vector<Part>& parts) {
+  Sketch sketch;
+  sketch.name = name;
+  for (const Part& part : parts) {
+    for (size_t d = 0; d < part.decisions.size(); ++d) {
+      Decision decision = part.decisions[d];
+      const auto& choices = decision.choices;
+      sketch.default_choice.push_back(static_cast<int>(std::find(choices.begin(), choices.end(), part.defaults[d]) - choices.begin()));
+      decision.name = part.prefix + decision.name;
+      sketch.space.decisions.push_back(std::move(decision));
+    }
+  }
+  const std::vector<Decision> decisions = sketch.space.decisions;
+  sketch.space.constraint = [parts, decisions](const Choice& choice) {
+    size_t at = 0;
+    return std::all_of(parts.begin(), parts.end(), [&](const Part& part) {
+      const Values values = ValuesOf(part, decisions, choice, &at);
+      return !part.legal || part.legal(values);
+    });
+  };
+  sketch.instantiate = [name, parts, decisions, inlined](const Choice& choice) -> absl::StatusOr<Trace> {
+    TraceBuilder builder;
+    for (const std::string& stage : inlined) builder.Inline(stage);
+    size_t at = 0;
+    for (const Part& part : parts) part.emit(ValuesOf(part, decisions, choice, &at), &builder);
+    Trace trace;
+    trace.sketch = name;
+    for (size_t d = 0; d < decisions.size(); ++d) trace.decisions.emplace_back(decisions[d].name, decisions[d].choices[choice[d]]);
+    trace.steps = std::move(builder.steps);
+    return trace;
+  };
+  return sketch;
+}
+
+// The naive nest as it is: what remains when no rule's schedule replays.
+Sketch NaiveSketch() {
+  Sketch sketch;
+  sketch.name = "naive";
+  sketch.instantiate = [](const Choice&) -> absl::StatusOr<Trace> {
+    Trace trace;
+    trace.sketch = "naive";
+    return trace;
+  };
+  return sketch;
+}
+
+}  // namespace
+
+std::vector<Sketch> GenerateSketches(const Workload& canonical, const Target& target) {
+  const Anatomy whole(canonical);
+  const std::vector<int> cheap = CheapStages(whole, target).Find();
+  std::vector<std::string> inlined;
+  for (int s : cheap) inlined.push_back(whole.name(s));
+  const Anatomy anatomy(WithoutStages(canonical, cheap));
+  const Grouping grouping(anatomy, target);
+  std::vector<Part> parts;
+  std::string name;
+  for (const auto& [group, c] : grouping.groups()) {
+    parts.push_back(MakePart(anatomy, group, c, target));
+    absl::StrAppend(&name, name.empty() ? "" : "+", parts.back().rule);
+  }
+  std::vector<Sketch> sketches;
+  Sketch sketch = Combine(name, inlined, parts);
+  const absl::StatusOr<Trace> trace = sketch.instantiate(sketch.default_choice);
+  if (trace.ok() && Replay(canonical, target, *trace).ok()) sketches.push_back(std::move(sketch));
+  if (sketches.empty()) sketches.push_back(NaiveSketch());
+  return sketches;
+}
+
+}  // namespace mycc

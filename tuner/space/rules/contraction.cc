@@ -1,0 +1,363 @@
+// Contractions on a CPU: GEMM, batched GEMM, and convolution as a batch-reduce of small GEMMs without an im2col buffer.
+//
+//   parallel outer axes, m.0, n.0:            (blocks; either order)
+//     k.0:                                    (split k: partial sums in the output)
+//       n.1, m.1:                             (register tiles; either order)
+//         acc[mr, nr] = 0
+//         r, s, k.1: acc += a[mr] * b[nr]     (one Mma statement)
+//         y = epilogue(acc)
+//
+// The lane axis is the output's last; const operands are packed into panels ahead of time, others into local panels where that pays. After BLIS
+// (Van Zee and van de Geijn, 2015) and the batch-reduce GEMM of Georganas et al. (2020).
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "codegen/schedule/instructions.h"
+#include "tuner/space/part.h"
+#include "tuner/space/rules/tiles.h"
+
+namespace mycc {
+namespace {
+
+// How a padded (or otherwise computed) operand is provided.
+enum PrologueAt : int64_t { kAtRoot = 0, kAtBlock = 1 };
+enum ParallelOver : int64_t { kNone = 0, kOuterBlock = 1, kBothBlocks = 2 };
+
+// The rule's view of one group; everything that emission needs besides the decided values.
+struct Plan {
+  const Anatomy anatomy;
+  Group group;
+  Target target;
+  Contraction c;
+  int lanes;
+  std::string t, n;                  // block, lane loop
+  std::vector<std::string> rows;     // loops of the row axes
+  std::vector<std::string> outer;    // batch and further column loops
+  std::vector<int> k_order;          // reduction axes, outermost first; the last one is split
+  bool rows_fusable = false;
+  std::vector<int> prologue, epilogue;
+  std::optional<Instruction> instruction;
+
+  const Stage& stage() const { return anatomy.stage(group.anchor); }
+  int64_t Extent(int axis) const { return stage().axes[axis]->extent; }
+  int64_t N() const { return stage().axes.back()->extent; }
+  int64_t K() const { return stage().reduce_axes[k_order.back()]->extent; }
+  int64_t M(bool fused) const {
+    int64_t m = 1;
+    for (size_t i = fused || c.rows.empty() ? 0 : c.rows.size() - 1; i < c.rows.size(); ++i) m *= Extent(c.rows[i]);
+    return m;
+  }
+  bool LaneContiguous() const {
+    const int dim = c.vector.PlainDim(stage().axes.back());
+    return dim >= 0 && dim == c.vector.buffer->rank() - 1;
+  }
+};
+
+bool Adjacent(const std::vector<int>& axes) {
+  for (size_t i = 1; i < axes.size(); ++i) {
+    if (axes[i] != axes[i - 1] + 1) return false;
+  }
+  return true;
+}
+
+Plan MakePlan(const Anatomy& anatomy, const Group& group, const Target& target) {
+  const Stage& stage = anatomy.stage(group.anchor);
+  Plan plan{anatomy, group, target, *anatomy.info(group.anchor).contraction, 0, anatomy.name(group.anchor), "", {}, {}, {}, false, {}, {}, {}};
+  const int lane = static_cast<int>(stage.axes.size()) - 1;
+  plan.lanes = VectorBytes(target) / DTypeBytes(stage.value->dtype);
+  plan.n = anatomy.Loop(group.anchor, lane);
+  for (int a : plan.c.rows) plan.rows.push_back(anatomy.Loop(group.anchor, a));
+  for (int a : plan.c.batch) plan.outer.push_back(anatomy.Loop(group.anchor, a));
+  for (int a : plan.c.cols) {
+    if (a != lane) plan.outer.push_back(anatomy.Loop(group.anchor, a));
+  }
+  plan.rows_fusable = plan.rows.size() > 1 && Adjacent(plan.c.rows);
+  for (int k = 0; k < static_cast<int>(stage.reduce_axes.size()); ++k) plan.k_order.push_back(k);
+  std::stable_sort(plan.k_order.begin(), plan.k_order.end(), [&](int a, int b) {
+    return stage.reduce_axes[a]->extent < stage.reduce_axes[b]->extent;
+  });
+  for (int member : group.members) {
+    if (member < group.anchor) plan.prologue.push_back(member);
+    if (member > group.anchor) plan.epilogue.push_back(member);
+  }
+  const auto row = InstructionFor(stage.value->dtype, stage.output->dtype, target);
+  if (row.ok()) plan.instruction = *row;
+  return plan;
+}
+
+// Registers of a tile: accumulators, one vector of b for each column, one broadcast.
+bool FitsRegisters(int64_t mr, int64_t nv, const Target& target) {
+  return mr * nv + nv + 1 <= VectorRegisters(target) || (mr == 1 && 2 * nv + 1 <= 2 * VectorRegisters(target) && nv <= VectorRegisters(target) - 4);
+}
+
+// Cycles for one step of k in a tile of r rows and v vectors: two multiply-adds or two loads a cycle, and no faster than the latency of one
+// multiply-add, which each accumulator waits for.
+double TileCycles(int64_t r, int64_t v) {
+  constexpr double kLatency = 4, kOverhead = 0.15;
+  return std::max({r * v / 2.0, (r + v) / 2.0, kLatency}) + kOverhead;
+}
+
+// Cycles for one step of k over all tiles of m x n, the narrower ones at the edges included.
+double StepCycles(int64_t mr, int64_t nv, int64_t m, int64_t n, int64_t lanes) {
+  const int64_t vectors = CeilDiv(n, lanes), m_rest = m % mr, v_rest = vectors % nv;
+  double cycles = 0;
+  for (const auto& [rows, row_tiles] : {std::pair{mr, m / mr}, {m_rest, int64_t{m_rest > 0}}}) {
+    for (const auto& [columns, column_tiles] : {std::pair{nv, vectors / nv}, {v_rest, int64_t{v_rest > 0}}}) {
+      cycles += static_cast<double>(row_tiles) * column_tiles * (row_tiles && column_tiles ? TileCycles(rows, columns) : 0);
+    }
+  }
+  return cycles;
+}
+
+constexpr int64_t kVectorsInTile[] = {1, 2, 3, 4, 6, 8, 12};
+
+struct TileChoice {
+  int64_t mr, nv;
+};
+TileChoice BestTile(const Plan& plan, bool fused) {
+  TileChoice best{1, 1};
+  double best_cycles = std::numeric_limits<double>::infinity();
+  const int64_t m = plan.M(fused), n = plan.N();
+  for (int64_t nv : kVectorsInTile) {
+    for (int64_t mr = 1; mr <= 28; ++mr) {
+      if (!FitsRegisters(mr, nv, plan.target) || mr > std::max<int64_t>(m, 1) || (nv > 1 && (nv - 1) * plan.lanes >= n)) continue;
+      const double cycles = StepCycles(mr, nv, m, n, plan.lanes);
+      if (cycles < best_cycles) {
+        best = {mr, nv};
+        best_cycles = cycles;
+      }
+    }
+  }
+  return best;
+}
+
+std::vector<std::string> PanelLayout(const Operand& operand, const std::vector<int>& k_order, const Stage& stage, int panel_dim,
+                                     int64_t panel) {
+  std::vector<std::string> layout;
+  std::vector<bool> reduces(operand.index.size(), false);
+  std::vector<std::string> tail;
+  for (int k : k_order) {
+    const int dim = operand.PlainDim(stage.reduce_axes[k]);
+    if (dim < 0 || dim == panel_dim) continue;
+    reduces[dim] = true;
+    tail.push_back(absl::StrCat(dim));
+  }
+  for (size_t d = 0; d < operand.index.size(); ++d) {
+    if (static_cast<int>(d) != panel_dim && !reduces[d]) layout.push_back(absl::StrCat(d));
+  }
+  layout.push_back(panel == 1 ? absl::StrCat(panel_dim) : absl::StrCat(panel_dim, "/", panel));
+  layout.insert(layout.end(), tail.begin(), tail.end());
+  if (panel > 1) layout.push_back(absl::StrCat(panel_dim, "%", panel));
+  return layout;
+}
+
+// Copies an operand's block into panels: const ones ahead of time, others where `loop` starts an iteration.
+void EmitPanels(const Plan& plan, const Operand& operand, int panel_dim, int64_t panel, const std::string& loop, TraceBuilder* b) {
+  const std::string copy = absl::StrCat(operand.buffer->name, ".r");
+  b->CacheRead(operand.buffer->name, plan.t, operand.is_const ? "root" : loop, operand.is_const ? "packed" : "local");
+  b->Pack(copy, PanelLayout(operand, plan.k_order, plan.stage(), panel_dim, panel));
+  const int last = operand.buffer->rank() - 1;
+  if (panel_dim != last) return;
+  const std::string contiguous = absl::StrCat(copy, ".a", last);
+  b->Split(contiguous, {plan.lanes});
+  b->Bind(absl::StrCat(contiguous, ".1"), "vector");
+}
+
+// A nest over the tile: rows unrolled, columns in vectors.
+void EmitTileCopy(const std::string& block, const std::string& row_suffix, const std::string& col_suffix, int64_t nr, int64_t lanes,
+                  TraceBuilder* b) {
+  const std::string cols = block + col_suffix;
+  std::string vector = cols;
+  if (nr > lanes) {
+    b->Split(cols, {lanes});
+    b->Bind(absl::StrCat(cols, ".0"), "unroll");
+    vector = absl::StrCat(cols, ".1");
+  }
+  b->Bind(vector, "vector");
+  if (!row_suffix.empty()) b->Bind(block + row_suffix, "unroll");
+}
+
+void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
+  const std::string& t = plan.t;
+  const int64_t mr = v.at("mr"), nr = v.at("nv") * plan.lanes;
+  const bool has_rows = !plan.rows.empty();
+  // Loops and their tiles.
+  std::vector<std::string> outer = plan.outer;
+  std::string m;
+  if (has_rows) {
+    m = v.at("fuse") ? b->Fuse(plan.rows) : plan.rows.back();
+    if (!v.at("fuse")) outer.insert(outer.end(), plan.rows.begin(), plan.rows.end() - 1);
+    b->Split(m, {v.at("mt"), mr});
+  }
+  b->Split(plan.n, {v.at("nt"), nr});
+  const auto part = [](const std::string& loop, int i) { return absl::StrCat(loop, ".", i); };
+  std::string k_inner = plan.anatomy.ReduceLoop(plan.group.anchor, plan.k_order.back()), k_outer, k_unrolled;
+  if (v.at("kc") < plan.K()) {
+    b->Split(k_inner, {v.at("kc")});
+    k_outer = part(k_inner, 0);
+    k_inner = part(k_inner, 1);
+  }
+  if (v.at("ku") > 1) {
+    b->Split(k_inner, {v.at("ku")});
+    k_unrolled = part(k_inner, 1);
+    k_inner = part(k_inner, 0);
+  }
+  // Order: blocks, tiles, reduction, register tile.
+  std::vector<std::string> blocks = {part(plan.n, 0)}, tiles = {part(plan.n, 1)};
+  if (has_rows) {
+    blocks.insert(v.at("block_order") ? blocks.end() : blocks.begin(), part(m, 0));
+    tiles.insert(v.at("tile_order") ? tiles.end() : tiles.begin(), part(m, 1));
+  }
+  std::vector<std::string> order = outer;
+  order.insert(order.end(), blocks.begin(), blocks.end());
+  if (!k_outer.empty()) order.push_back(k_outer);
+  order.insert(order.end(), tiles.begin(), tiles.end());
+  for (size_t i = 0; i + 1 < plan.k_order.size(); ++i) {
+    order.push_back(plan.anatomy.ReduceLoop(plan.group.anchor, plan.k_order[i]));
+  }
+  order.push_back(k_inner);
+  if (!k_unrolled.empty()) order.push_back(k_unrolled);
+  if (has_rows) order.push_back(part(m, 2));
+  order.push_back(part(plan.n, 2));
+  b->Reorder(order);
+  // Parallel loops: a prefix of the nest.
+  std::vector<std::string> parallel = outer;
+  if (v.at("par") != kNone) parallel.push_back(blocks[0]);
+  if (v.at("par") == kBothBlocks && blocks.size() > 1) parallel.push_back(blocks[1]);
+  if (v.at("par") == kNone) parallel.clear();
+  for (const std::string& loop : parallel) b->Bind(loop, "parallel");
+  // Where local copies are made: inside all parallel loops and all blocks.
+  const std::string block_loop = k_outer.empty() ? blocks.back() : k_outer;
+
+  for (int p : plan.prologue) {
+    const std::string name = plan.anatomy.name(p);
+    if (v.at("pad") == kAtBlock) b->ComputeAt(name, v.at("par") == kBothBlocks ? blocks.back() : blocks.front());
+    EmitPlainStage(plan.anatomy, p, plan.lanes, v.at("pad") == kAtRoot && v.at("par") != kNone, b);
+  }
+  const int lane_dim = plan.c.vector.PlainDim(plan.stage().axes.back());
+  if (plan.c.vector.is_const ? lane_dim >= 0 : v.at("pack_b") != 0) {
+    EmitPanels(plan, plan.c.vector, lane_dim, nr, block_loop, b);
+  }
+  if (has_rows && v.at("pack_a")) {
+    EmitPanels(plan, plan.c.scalar, plan.c.scalar.PlainDim(plan.stage().axes[plan.c.rows.back()]), mr, block_loop, b);
+  }
+
+  const std::string n_tile = part(plan.n, 2), m_tile = has_rows ? part(m, 2) : "";
+  if (!plan.instruction && nr > plan.lanes) b->Split(n_tile, {plan.lanes});
+  b->CacheWrite(t, tiles.back());
+  if (!k_unrolled.empty()) b->Bind(k_unrolled, "unroll");
+  const auto suffix = [&](const std::string& loop) { return loop.substr(t.size()); };
+  if (plan.instruction) {
+    b->Tensorize(k_inner, plan.instruction->name);
+  } else {
+    if (has_rows) b->Bind(m_tile, "unroll");
+    if (nr > plan.lanes) b->Bind(part(n_tile, 0), "unroll");
+    b->Bind(nr > plan.lanes ? part(n_tile, 1) : n_tile, "vector");
+  }
+  const std::string rows_suffix = has_rows ? suffix(m_tile) : "";
+  const auto tile_copy = [&](const std::string& block) {
+    if (plan.instruction || nr == plan.lanes) return EmitTileCopy(block, rows_suffix, suffix(n_tile), nr, plan.lanes, b);
+    b->Bind(absl::StrCat(block, suffix(n_tile), ".0"), "unroll");
+    b->Bind(absl::StrCat(block, suffix(n_tile), ".1"), "vector");
+    if (has_rows) b->Bind(block + rows_suffix, "unroll");
+  };
+  // The epilogue as one stage, on the accumulators.
+  for (size_t i = 0; i + 1 < plan.epilogue.size(); ++i) b->Inline(plan.anatomy.name(plan.epilogue[i]));
+  if (!plan.epilogue.empty()) b->ReverseInline(plan.anatomy.name(plan.epilogue.back()));
+  tile_copy(absl::StrCat(t, ".i"));
+  tile_copy(absl::StrCat(t, ".w"));
+  if (!plan.epilogue.empty() && !k_outer.empty()) tile_copy(plan.anatomy.name(plan.epilogue.back()));
+}
+
+bool Legal(const Plan& plan, const Values& v) {
+  const bool fused = v.at("fuse");
+  const int64_t mr = v.at("mr"), nv = v.at("nv");
+  const int64_t m = plan.M(fused), n = plan.N();
+  if (!FitsRegisters(mr, nv, plan.target)) return false;
+  if (mr > std::max<int64_t>(m, 1) || (nv > 1 && (nv - 1) * plan.lanes >= n)) return false;
+  if (v.at("mt") > 1 && v.at("mt") > CeilDiv(m, mr)) return false;
+  if (v.at("nt") > 1 && v.at("nt") > CeilDiv(n, nv * plan.lanes)) return false;
+  if (v.at("ku") > 1 && v.at("ku") > v.at("kc")) return false;
+  if (fused && v.at("pad") == kAtBlock) return false;
+  if (fused && v.at("pack_a")) return false;
+  // A fused row index stands in every address: worth it only where one row is too short for its tile.
+  return true;
+}
+
+void DecideTiles(const Plan& plan, Part* part) {
+  const bool fuse_default = plan.rows_fusable && (plan.prologue.empty() || plan.M(false) < 12);
+  part->Decide("fuse", plan.rows_fusable ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0}, fuse_default, false);
+  const TileChoice tile = BestTile(plan, fuse_default);
+  const int64_t m = plan.M(fuse_default), n = plan.N();
+  std::vector<int64_t> mrs, nvs;
+  for (int64_t mr = 1; mr <= 28; ++mr) {
+    if (FitsRegisters(mr, 1, plan.target) && mr <= std::max(plan.M(true), plan.M(false))) mrs.push_back(mr);
+  }
+  for (int64_t nv : kVectorsInTile) {
+    if (FitsRegisters(1, nv, plan.target) && (nv == 1 || (nv - 1) * plan.lanes < n)) nvs.push_back(nv);
+  }
+  part->Decide("mr", mrs, tile.mr);
+  part->Decide("nv", nvs, tile.nv);
+  const int64_t nr = tile.nv * plan.lanes, k = plan.K();
+  int64_t depth = k;
+  for (int r : plan.k_order) depth *= r == plan.k_order.back() ? 1 : plan.stage().reduce_axes[r]->extent;
+  const int64_t n_tiles = CeilDiv(n, nr), m_tiles = CeilDiv(m, tile.mr);
+  // A long reduction is split so that a panel of b stays in L1; for the rows of one or two tiles b passes by once whatever its order.
+  const int64_t kc = k <= 512 || plan.k_order.size() > 1 || m_tiles <= 2 ? k : 256;
+  std::vector<int64_t> kcs = {k};
+  for (int64_t c : {64, 128, 192, 256, 384, 512, 768, 1024}) {
+    if (c < k) kcs.push_back(c);
+  }
+  part->Decide("kc", kcs, kc);
+  part->Decide("ku", {1, 2, 4}, k % 2 == 0 ? 2 : 1);
+  // Blocks: a's rows within half of L2, all of b's panels unless that leaves threads without work.
+  const int64_t bytes = DTypeBytes(plan.stage().value->dtype), slice = std::max<int64_t>(depth / CeilDiv(k, kc), 1);
+  int64_t other = 1;
+  for (int a : plan.c.batch) other *= plan.Extent(a);
+  for (size_t i = 0; !fuse_default && i + 1 < plan.c.rows.size(); ++i) other *= plan.Extent(plan.c.rows[i]);
+  const int64_t want = 2 * plan.target.threads;
+  const int64_t fit = std::max<int64_t>(plan.target.l2_bytes / 2 / (slice * tile.mr * bytes), 1);
+  int64_t mt = LargestAtMost(TileCounts(m_tiles), fit), nt = n_tiles;
+  while (nt > 1 && other * CeilDiv(m_tiles, mt) * CeilDiv(n_tiles, nt) < want) nt = (nt + 1) / 2;
+  while (mt > 1 && other * CeilDiv(m_tiles, mt) * CeilDiv(n_tiles, nt) < want) mt = (mt + 1) / 2;
+  part->Decide("mt", TileCounts(m_tiles), LargestAtMost(TileCounts(m_tiles), mt));
+  part->Decide("nt", TileCounts(n_tiles), LargestAtMost(TileCounts(n_tiles), nt));
+}
+
+// Const panels are free. Others pay where the rows of a tile would fall into one set of L1, a power of two apart, and are read often enough.
+bool PanelsOfAPay(const Plan& plan, int row_dim) {
+  if (plan.c.scalar.is_const) return true;
+  const int64_t row_bytes = plan.c.scalar.buffer->stride(row_dim) * DTypeBytes(plan.c.scalar.buffer->dtype);
+  return row_bytes % 2048 == 0 && plan.N() >= 128 && plan.M(false) > 1;
+}
+
+}  // namespace
+
+Part ContractionRule(const Anatomy& anatomy, const Group& group, const Target& target) {
+  const Plan plan = MakePlan(anatomy, group, target);
+  Part part;
+  part.prefix = absl::StrCat(plan.t, ".");
+  part.rule = "contraction";
+  DecideTiles(plan, &part);
+  const bool rows = !plan.rows.empty();
+  part.Decide("block_order", rows ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0}, 0, false);
+  // Panels of b stay in L1 while the rows pass by.
+  part.Decide("tile_order", rows ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0}, rows, false);
+  const bool one_thread = target.threads == 1;
+  part.Decide("par", one_thread ? std::vector<int64_t>{kNone} : std::vector<int64_t>{kNone, kOuterBlock, kBothBlocks},
+              one_thread ? kNone : kBothBlocks, false);
+  part.Decide("pad", plan.prologue.empty() ? std::vector<int64_t>{kAtRoot} : std::vector<int64_t>{kAtRoot, kAtBlock}, kAtRoot, false);
+  const int row_dim = rows ? plan.c.scalar.PlainDim(plan.stage().axes[plan.c.rows.back()]) : -1;
+  part.Decide("pack_a", row_dim >= 0 ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0}, row_dim >= 0 && PanelsOfAPay(plan, row_dim), false);
+  const bool may_pack_b = !plan.c.vector.is_const && plan.c.vector.PlainDim(plan.stage().axes.back()) >= 0;
+  const bool must_pack_b = may_pack_b && !plan.LaneContiguous();
+  part.Decide("pack_b", must_pack_b ? std::vector<int64_t>{1} : may_pack_b ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0},
+              must_pack_b, false);
+  part.legal = [plan](const Values& v) { return Legal(plan, v); };
+  part.emit = [plan](const Values& v, TraceBuilder* b) { Emit(plan, v, b); };
+  return part;
+}
+
+}  // namespace mycc

@@ -1,0 +1,131 @@
+// Stages without a reduction: elementwise chains, broadcasts, transposes, concatenations, gathers.
+//
+//   parallel outer loops fused:           or, where some read is strided along the output's last axis and contiguous along another one, c:
+//     last.0: unroll u: vector                parallel outer, c.0, last.0: tile of c.1 x last.1 (optionally staged through a local copy)
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "tuner/space/part.h"
+#include "tuner/space/rules/tiles.h"
+
+namespace mycc {
+namespace {
+
+enum TransposeHow : int64_t { kVectorStores = 0, kVectorLoads = 1, kStaged = 2 };
+
+// The read that decides a transpose: contiguous along axis `axis`, strided along the last one. -1: none.
+struct StridedRead {
+  int axis = -1;
+  Buffer buffer;
+};
+
+StridedRead FindStridedRead(const Stage& stage) {
+  for (const ExprNode* load : LoadsOf(stage.value)) {
+    const auto last = StrideOf(*load, stage.axes.back());
+    if (last && (*last == 0 || *last == 1)) continue;
+    for (int a = 0; a + 1 < static_cast<int>(stage.axes.size()); ++a) {
+      const auto stride = StrideOf(*load, stage.axes[a]);
+      if (stride && *stride == 1 && stage.axes[a]->extent > 1) return {a, load->buffer};
+    }
+  }
+  return {};
+}
+
+// Every read is at the stage's own axes in order, or a scalar: one flat loop will do.
+bool IsFlat(const Stage& stage) {
+  for (const ExprNode* load : LoadsOf(stage.value)) {
+    if (load->buffer->num_elements() == 1) continue;
+    if (load->args.size() != stage.axes.size()) return false;
+    for (size_t d = 0; d < load->args.size(); ++d) {
+      if (load->args[d]->op != Op::kVar || load->args[d]->var != stage.axes[d]) return false;
+    }
+  }
+  return true;
+}
+
+struct Plan {
+  std::string t;
+  std::vector<std::string> loops;
+  std::vector<int64_t> extents;
+  bool flat;
+  StridedRead strided;
+  int lanes;
+  std::vector<std::string> inlined;
+};
+
+void EmitRows(const Plan& plan, const Values& v, TraceBuilder* b) {
+  std::string last = plan.loops.back();
+  std::vector<std::string> outer(plan.loops.begin(), plan.loops.end() - 1);
+  if (plan.flat) {
+    last = b->Fuse(plan.loops);
+    outer.clear();
+  }
+  b->Split(last, {v.at("unroll"), plan.lanes});
+  b->Bind(absl::StrCat(last, ".2"), "vector");
+  b->Bind(absl::StrCat(last, ".1"), "unroll");
+  if (!v.at("par")) return;
+  for (const std::string& loop : outer) b->Bind(loop, "parallel");
+  if (outer.empty()) b->Bind(absl::StrCat(last, ".0"), "parallel");
+}
+
+void EmitTiles(const Plan& plan, const Values& v, TraceBuilder* b) {
+  const std::string c = plan.loops[plan.strided.axis], last = plan.loops.back();
+  const auto part = [](const std::string& loop, int i) { return absl::StrCat(loop, ".", i); };
+  b->Split(c, {v.at("tile_c")});
+  b->Split(last, {v.at("tile_n")});
+  std::vector<std::string> order;
+  for (const std::string& loop : plan.loops) {
+    if (loop != c && loop != last) order.push_back(loop);
+  }
+  order.insert(order.end(), {part(c, 0), part(last, 0)});
+  const std::vector<std::string> blocks = order;
+  const bool lanes_along_c = v.at("how") == kVectorLoads;
+  order.insert(order.end(), {part(lanes_along_c ? last : c, 1), part(lanes_along_c ? c : last, 1)});
+  b->Reorder(order);
+  for (const std::string& loop : blocks) {
+    if (v.at("par") && loop != blocks.back()) b->Bind(loop, "parallel");
+  }
+  if (v.at("how") == kStaged) {
+    b->CacheRead(plan.strided.buffer->name, plan.t, blocks.back(), "local");
+    const std::string copy = absl::StrCat(plan.strided.buffer->name, ".r.a", plan.strided.buffer->rank() - 1);
+    b->Split(copy, {plan.lanes});
+    b->Bind(absl::StrCat(copy, ".1"), "vector");
+  }
+  const std::string lane = order.back();
+  b->Split(lane, {plan.lanes});
+  b->Bind(absl::StrCat(lane, ".1"), "vector");
+}
+
+}  // namespace
+
+Part ElementwiseRule(const Anatomy& anatomy, const Group& group, const Target& target) {
+  const Stage& stage = anatomy.stage(group.anchor);
+  Plan plan{anatomy.name(group.anchor), {}, {}, false, {}, VectorBytes(target) / std::max(DTypeBytes(stage.output->dtype), 1), {}};
+  for (int a = 0; a < static_cast<int>(stage.axes.size()); ++a) {
+    plan.loops.push_back(anatomy.Loop(group.anchor, a));
+    plan.extents.push_back(stage.axes[a]->extent);
+  }
+  Part part;
+  part.prefix = absl::StrCat(plan.t, ".");
+  part.rule = "elementwise";
+  if (plan.loops.empty()) {
+    part.emit = [](const Values&, TraceBuilder*) {};
+    return part;
+  }
+  plan.flat = IsFlat(stage);
+  plan.strided = FindStridedRead(stage);
+  const bool parallel = target.threads > 1 && stage.output->num_elements() * (1 + anatomy.info(group.anchor).ops_per_element) > 8192;
+  part.Decide("par", target.threads > 1 ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0}, parallel, false);
+  if (plan.strided.axis >= 0) {
+    part.Decide("how", {kVectorStores, kVectorLoads, kStaged}, kStaged, false);
+    part.Decide("tile_c", {8, 16, 32, 64}, 16);
+    part.Decide("tile_n", {8, 16, 32, 64, 128}, 32);
+    part.emit = [plan](const Values& v, TraceBuilder* b) { EmitTiles(plan, v, b); };
+  } else {
+    part.Decide("unroll", {1, 2, 4, 8}, 2);
+    part.emit = [plan](const Values& v, TraceBuilder* b) { EmitRows(plan, v, b); };
+  }
+  return part;
+}
+
+}  // namespace mycc

@@ -1,0 +1,162 @@
+// Reductions whose output's last axis is contiguous in the input, and that no contraction instruction covers: pooling, depthwise and grouped
+// convolution, column sums, products in types without a fast instruction.
+//
+//   parallel outer axes, m.0, n.0:
+//     acc[mr, nr] = identity
+//     reduction axes: unrolled mr: vectors nr: acc (op)= f
+//     y = epilogue(acc)
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "tuner/space/part.h"
+#include "tuner/space/rules/tiles.h"
+
+namespace mycc {
+namespace {
+
+struct ConstOperand {
+  std::string buffer;
+  int lane_dim, rank;
+};
+
+// Which of the reduction loops are unrolled: with windows unrolled, neighbouring outputs share what they load.
+enum Unrolled : int64_t { kNone = 0, kInnermost = 1, kAll = 2 };
+constexpr int64_t kMaxWindow = 32;
+
+struct Plan {
+  std::string t, n, m;  // m empty: the output has one axis
+  std::vector<std::string> outer, reduce;
+  int lanes;
+  int64_t n_extent, m_extent;
+  std::vector<std::string> pads, epilogue;
+  std::vector<int> pad_stages;
+  std::vector<ConstOperand> repack;
+};
+
+// Const operands that the lanes read with a stride: their lane dimension goes innermost ahead of time.
+std::vector<ConstOperand> FindRepacks(const Anatomy& anatomy, const Stage& stage) {
+  std::vector<ConstOperand> result;
+  for (const ExprNode* load : LoadsOf(stage.value)) {
+    const auto stride = StrideOf(*load, stage.axes.back());
+    if (!stride || *stride == 0 || *stride == 1) continue;
+    for (const Argument& input : anatomy.workload().inputs) {
+      if (input.tensor != load->buffer || !input.is_const) continue;
+      const Operand operand{load->buffer, load->args, true, -1};
+      const int dim = operand.PlainDim(stage.axes.back());
+      if (dim >= 0) result.push_back({load->buffer->name, dim, load->buffer->rank()});
+    }
+  }
+  return result;
+}
+
+void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
+  const int64_t lanes = v.at("lanes"), nv = v.at("nv"), mr = plan.m.empty() ? 1 : v.at("mr");
+  const auto part = [](const std::string& loop, int i) { return absl::StrCat(loop, ".", i); };
+  if (v.at("pad") == 1) {
+    for (const std::string& pad : plan.pads) b->Inline(pad);
+  }
+  b->Split(plan.n, {nv, lanes});
+  std::vector<std::string> order = plan.outer;
+  if (!plan.m.empty()) {
+    b->Split(plan.m, {mr});
+    order.push_back(part(plan.m, 0));
+  }
+  order.push_back(part(plan.n, 0));
+  const std::vector<std::string> blocks = order;
+  order.insert(order.end(), plan.reduce.begin(), plan.reduce.end());
+  if (!plan.m.empty()) order.push_back(part(plan.m, 1));
+  order.insert(order.end(), {part(plan.n, 1), part(plan.n, 2)});
+  b->Reorder(order);
+  if (v.at("par")) {
+    for (const std::string& loop : blocks) b->Bind(loop, "parallel");
+  }
+  for (const ConstOperand& operand : plan.repack) {
+    b->CacheRead(operand.buffer, plan.t, "root", "packed");
+    std::vector<std::string> layout;
+    for (int d = 0; d < operand.rank; ++d) {
+      if (d != operand.lane_dim) layout.push_back(absl::StrCat(d));
+    }
+    layout.push_back(absl::StrCat(operand.lane_dim));
+    b->Pack(absl::StrCat(operand.buffer, ".r"), layout);
+  }
+  b->CacheWrite(plan.t, blocks.back());
+  for (size_t i = v.at("window") == kAll ? 0 : plan.reduce.size() - 1; v.at("window") != kNone && i < plan.reduce.size(); ++i) {
+    b->Bind(plan.reduce[i], "unroll");
+  }
+  for (size_t i = 0; i + 1 < plan.epilogue.size(); ++i) b->Inline(plan.epilogue[i]);
+  if (!plan.epilogue.empty()) b->ReverseInline(plan.epilogue.back());
+  for (const char* suffix : {"", ".i", ".w"}) {
+    const auto named = [&](const std::string& loop) { return absl::StrCat(plan.t, suffix, loop.substr(plan.t.size())); };
+    b->Bind(named(part(plan.n, 2)), "vector");
+    b->Bind(named(part(plan.n, 1)), "unroll");
+    if (!plan.m.empty()) b->Bind(named(part(plan.m, 1)), "unroll");
+  }
+}
+
+}  // namespace
+
+Part TileRule(const Anatomy& anatomy, const Group& group, const Target& target) {
+  const Stage& stage = anatomy.stage(group.anchor);
+  const int last = static_cast<int>(stage.axes.size()) - 1;
+  Plan plan;
+  plan.t = anatomy.name(group.anchor);
+  plan.n = anatomy.Loop(group.anchor, last);
+  plan.n_extent = stage.axes[last]->extent;
+  plan.m_extent = 1;
+  for (int a = 0; a < last; ++a) plan.outer.push_back(anatomy.Loop(group.anchor, a));
+  if (!plan.outer.empty()) {
+    plan.m = plan.outer.back();
+    plan.m_extent = stage.axes[last - 1]->extent;
+    plan.outer.pop_back();
+  }
+  int64_t window = 1;
+  for (int r = 0; r < static_cast<int>(stage.reduce_axes.size()); ++r) {
+    plan.reduce.push_back(anatomy.ReduceLoop(group.anchor, r));
+    window *= stage.reduce_axes[r]->extent;
+  }
+  plan.lanes = VectorBytes(target) / std::max(DTypeBytes(stage.value->dtype), 1);
+  for (int s : group.members) {
+    if (s < group.anchor) plan.pads.push_back(anatomy.name(s)), plan.pad_stages.push_back(s);
+    if (s > group.anchor) plan.epilogue.push_back(anatomy.name(s));
+  }
+  std::reverse(plan.pads.begin(), plan.pads.end());
+  plan.repack = FindRepacks(anatomy, stage);
+
+  Part part;
+  part.prefix = absl::StrCat(plan.t, ".");
+  part.rule = "tile";
+  const bool can_parallel = target.threads > 1;
+  double work = stage.output->num_elements() * (1 + anatomy.info(group.anchor).ops_per_element);
+  for (const Var& r : stage.reduce_axes) work *= r->extent;
+  part.Decide("par", can_parallel ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0}, can_parallel && work > 16384, false);
+  std::vector<int64_t> lanes = {plan.lanes};
+  if (plan.n_extent < plan.lanes) lanes = {plan.n_extent};
+  part.Decide("lanes", lanes, lanes[0]);
+  const int64_t vectors = CeilDiv(plan.n_extent, plan.lanes);
+  std::vector<int64_t> nvs, mrs;
+  for (int64_t nv : {1, 2, 3, 4, 8}) {
+    if (nv <= vectors) nvs.push_back(nv);
+  }
+  for (int64_t mr : {1, 2, 3, 4, 5, 6, 7, 8, 12, 14}) {
+    if (mr <= plan.m_extent) mrs.push_back(mr);
+  }
+  const int registers = VectorRegisters(target);
+  part.Decide("nv", nvs, vectors >= 2 ? 2 : 1);
+  part.Decide("mr", mrs, LargestAtMost(mrs, registers == 32 ? 7 : 4));
+  std::vector<int64_t> unrolled = {kNone};
+  if (!plan.reduce.empty() && stage.reduce_axes.back()->extent <= kMaxWindow) unrolled.push_back(kInnermost);
+  if (plan.reduce.size() > 1 && window <= kMaxWindow) unrolled.push_back(kAll);
+  part.Decide("window", unrolled, unrolled.back(), false);
+  part.Decide("pad", plan.pads.empty() ? std::vector<int64_t>{0} : std::vector<int64_t>{0, 1}, 0, false);
+  const Anatomy copy = anatomy;
+  part.legal = [registers](const Values& v) { return v.at("nv") * v.at("mr") <= registers - 2; };
+  part.emit = [plan, copy](const Values& v, TraceBuilder* b) {
+    if (v.at("pad") == 0) {
+      for (int s : plan.pad_stages) EmitPlainStage(copy, s, plan.lanes, v.at("par") != 0, b);
+    }
+    Emit(plan, v, b);
+  };
+  return part;
+}
+
+}  // namespace mycc

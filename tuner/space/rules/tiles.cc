@@ -1,0 +1,49 @@
+#include "tuner/space/rules/tiles.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace mycc {
+
+int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+int64_t RoundUp(int64_t a, int64_t multiple) { return CeilDiv(a, multiple) * multiple; }
+
+std::vector<int64_t> TileCounts(int64_t tiles) {
+  std::vector<int64_t> counts = {1, tiles};
+  for (int64_t p = 2; p < tiles; p *= 2) {
+    counts.push_back(p);
+    if (p / 2 * 3 < tiles) counts.push_back(p / 2 * 3);
+  }
+  for (int64_t parts : {2, 3, 4, 8}) {
+    if (tiles > parts) counts.push_back(CeilDiv(tiles, parts));
+  }
+  std::sort(counts.begin(), counts.end());
+  counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
+  return counts;
+}
+
+int64_t LargestAtMost(const std::vector<int64_t>& ascending, int64_t bound) {
+  int64_t best = ascending.front();
+  for (int64_t value : ascending) {
+    if (value <= bound) best = value;
+  }
+  return best;
+}
+
+void EmitPlainStage(const Anatomy& anatomy, int stage, int lanes, bool parallel, TraceBuilder* b) {
+  const Stage& s = anatomy.stage(stage);
+  if (s.axes.empty()) return;
+  const int last = static_cast<int>(s.axes.size()) - 1;
+  for (int a = 0; parallel && a < last; ++a) b->Bind(anatomy.Loop(stage, a), "parallel");
+  const Var& lane = s.axes.back();
+  for (const ExprNode* load : LoadsOf(s.value)) {
+    const auto stride = StrideOf(*load, lane);
+    if (!stride || (*stride != 0 && *stride != 1)) return;
+  }
+  const std::string loop = anatomy.Loop(stage, last);
+  b->Split(loop, {lanes});
+  b->Bind(absl::StrCat(loop, ".1"), "vector");
+}
+
+}  // namespace mycc

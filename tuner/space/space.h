@@ -1,0 +1,50 @@
+// The space a search walks in: named decisions with their choices, and what turns a point into a trace.
+// Thread rule: immutable once built; functions are pure.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "codegen/schedule/trace.h"
+#include "codegen/target/target.h"
+#include "codegen/workload/workload.h"
+
+namespace mycc {
+
+// One decision: the values it may take. `ordered` values have neighbours that behave alike (tile sizes); others are names in disguise.
+struct Decision {
+  std::string name;
+  std::vector<int64_t> choices;  // at least one, ascending when ordered
+  bool ordered = true;
+};
+
+// A point: for each decision the index of its choice.
+using Choice = std::vector<int>;
+
+struct Space {
+  std::vector<Decision> decisions;
+  // Closed-form legality, cheap and pure; null: everything is legal. Instantiation may refuse more.
+  std::function<bool(const Choice&)> constraint;
+
+  double size() const;  // points before the constraint
+  int64_t Value(const Choice& choice, const std::string& decision) const;
+  bool Legal(const Choice& choice) const { return !constraint || constraint(choice); }
+};
+
+// A trace with open decisions, made by a rule for one workload and target.
+struct Sketch {
+  std::string name;  // "contraction": the rule, with a variant where a rule makes several
+  Space space;
+  // The trace of a legal point, decisions recorded in it. FailedPrecondition where the point turns out illegal.
+  std::function<absl::StatusOr<Trace>(const Choice&)> instantiate;
+  Choice default_choice;  // the rule's own guess: legal, reasonable without any search
+};
+
+// The sketches of a workload, most specific first; never empty for a valid workload. rules/ has one file a block class.
+// REQUIRES: canonical workload.
+std::vector<Sketch> GenerateSketches(const Workload& canonical, const Target& target);
+
+}  // namespace mycc

@@ -1,0 +1,34 @@
+// argmax and argmin of computed values are judged by value: where two elements are equal but for rounding, either index is right.
+// Thread rule: thread-compatible.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "codegen/workload/reference.h"
+#include "codegen/workload/workload.h"
+#include "worker/compare.h"
+
+namespace mycc {
+
+class ArgReduction {
+ public:
+  // `inputs` of the workload, in storage form; copied when first needed.
+  ArgReduction(const Workload& workload, const Buffer& output, const std::vector<const uint8_t*>& inputs);
+
+  // Null when the output is not the direct result of an argmax or argmin of computed values.
+  Excuse excuse();
+
+ private:
+  double OperandAt(int64_t place, int64_t index);
+
+  const Workload& workload_;
+  const std::vector<const uint8_t*>& inputs_;
+  const Stage* stage_ = nullptr;
+  double tolerance_ = 0;
+  std::unique_ptr<Workload> operand_;  // the same computation with the operand, unreduced, as its output
+  std::unique_ptr<SampledReference> reference_;
+};
+
+}  // namespace mycc

@@ -1,0 +1,57 @@
+// Builds candidates, several at a time: each builder is a thread with a nursery of its own. Thread rule: thread-safe.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "base/mutex.h"
+#include "proto/measure.pb.h"
+#include "worker/outcome.h"
+
+namespace mycc {
+
+// What a build came to: a library, or how it failed.
+struct BuildOutcome {
+  Ending ending = {v1::MEASURE_STATUS_OK, ""};
+  v1::BuildResponse built;
+  double seconds = 0;
+
+  bool ok() const { return ending.status == v1::MEASURE_STATUS_OK; }
+};
+
+struct BuildLimits {
+  double wall_seconds = 20;
+  int64_t address_space_bytes = int64_t{8} << 30;
+  int64_t file_bytes = int64_t{256} << 20;
+};
+
+class BuildPool {
+ public:
+  BuildPool(int builders, BuildLimits limits);
+  ~BuildPool();
+  BuildPool(const BuildPool&) = delete;
+  BuildPool& operator=(const BuildPool&) = delete;
+
+  // Builds all and returns when the last is done; outcomes in the order of the requests.
+  std::vector<BuildOutcome> BuildAll(const std::vector<v1::BuildRequest>& requests);
+
+ private:
+  struct Work {
+    const v1::BuildRequest* request;
+    BuildOutcome* outcome;
+    int* open;  // guarded by mutex_
+  };
+
+  void RunBuilder();
+
+  const BuildLimits limits_;
+  Mutex mutex_;
+  CondVar changed_;
+  std::deque<Work> queue_ ABSL_GUARDED_BY(mutex_);
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<std::thread> builders_;
+};
+
+}  // namespace mycc

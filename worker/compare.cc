@@ -1,0 +1,68 @@
+#include "worker/compare.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace mycc {
+namespace {
+
+// Relative to values below this share of the tensor's scale an error means little: sums that cancel have it.
+constexpr double kSmall = 1e-2;
+
+// The largest finite magnitude that is expected anywhere in the tensor.
+double ScaleOf(const Expected& expected) {
+  double scale = 0;
+  const int width = DTypeBytes(expected.dtype);
+  for (int64_t i = 0; i < expected.count; ++i) {
+    const double value = std::abs(LoadScalar(expected.dtype, expected.values + i * width).f);
+    if (std::isfinite(value)) scale = std::max(scale, value);
+  }
+  return scale;
+}
+
+std::string Number(double value) { return absl::StrFormat("%.9g", value); }
+
+}  // namespace
+
+Comparison Compare(const Expected& expected, const uint8_t* got, const Tolerance& tolerance, const Excuse& excuse) {
+  Comparison result;
+  const int width = DTypeBytes(expected.dtype);
+  const bool is_float = IsFloat(expected.dtype);
+  const double scale = is_float ? ScaleOf(expected) : 0;
+  const auto fail = [&result](int64_t place, const std::string& what) {
+    if (result.passed) result.first_mismatch = absl::StrCat("element ", place, " is ", what);
+    result.passed = false;
+  };
+  for (int64_t i = 0; i < expected.count; ++i) {
+    const int64_t place = expected.places.empty() ? i : expected.places[i];
+    const Scalar want = LoadScalar(expected.dtype, expected.values + i * width);
+    Scalar have = LoadScalar(expected.dtype, got + place * width);
+    if (expected.dtype == DType::kBool) have.i = got[place];  // true is 1 and nothing else
+    ++result.checked;
+    if (!is_float) {
+      if (have.i == want.i || (excuse && excuse(place, have.i, want.i))) continue;
+      result.max_abs_error = std::max(result.max_abs_error, std::abs(static_cast<double>(have.i) - static_cast<double>(want.i)));
+      fail(place, absl::StrCat(have.i, ", expected ", want.i));
+      continue;
+    }
+    if (!std::isfinite(want.f) || !std::isfinite(have.f)) {
+      const bool same = (std::isnan(want.f) && std::isnan(have.f)) || have.f == want.f;
+      if (!same) fail(place, absl::StrCat(Number(have.f), ", expected ", Number(want.f)));
+      continue;
+    }
+    const double error = std::abs(have.f - want.f);
+    const double allowed = tolerance.of_value * std::abs(want.f) + tolerance.of_scale * scale;
+    result.max_abs_error = std::max(result.max_abs_error, error);
+    const double magnitude = std::max(std::abs(want.f), kSmall * scale);
+    if (magnitude > 0) result.max_rel_error = std::max(result.max_rel_error, error / magnitude);
+    if (error > allowed) {
+      fail(place, absl::StrCat(Number(have.f), ", expected ", Number(want.f), " within ", Number(allowed)));
+    }
+  }
+  return result;
+}
+
+}  // namespace mycc

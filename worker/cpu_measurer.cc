@@ -1,0 +1,270 @@
+#include "worker/cpu_measurer.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/sha256.h"
+#include "base/status.h"
+#include "codegen/target/target.h"
+#include "codegen/workload/parse.h"
+#include "proto/names.h"
+#include "proto/utf8.h"
+#include "worker/device.h"
+#include "worker/host_lock.h"
+#include "worker/internal_commands.h"
+
+namespace mycc {
+namespace {
+
+constexpr size_t kRememberedDigests = 20000, kRememberedBaselines = 64;
+// A candidate this many times slower than the best has shown what it is worth.
+constexpr double kWorthless = 200;
+constexpr double kStartSeconds = 4;  // loading, copying and verifying, also on a busy host
+
+int64_t UnixMicros() {
+  return std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+int ThreadsOf(const std::string& target_text) {
+  const absl::StatusOr<Target> target = ParseTarget(target_text);
+  return target.ok() ? std::max(target->threads, 1) : 1;
+}
+
+int64_t FolderBytes(const std::string& folder) {
+  int64_t bytes = 0;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    bytes += static_cast<int64_t>(entry.file_size(error));
+  }
+  return bytes;
+}
+
+void Fail(v1::MeasureStatus status, const std::string& error, v1::MeasureResult* result) {
+  result->set_status(status);
+  result->set_error(ToUtf8(error));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<CpuMeasurer>> CpuMeasurer::Create(CpuMeasurerOptions options) {
+  MYCC_ASSIGN_OR_RETURN(ScratchFolder scratch, ScratchFolder::Create());
+  absl::StatusOr<std::string> cache = CacheFolder("reference");
+  // Without a cache, references live as long as the worker.
+  std::string reference_folder = cache.ok() ? *cache : scratch.path();
+  return std::unique_ptr<CpuMeasurer>(new CpuMeasurer(options, std::move(scratch), std::move(reference_folder)));
+}
+
+CpuMeasurer::CpuMeasurer(CpuMeasurerOptions options, ScratchFolder scratch, std::string reference_folder)
+    : options_(options),
+      scratch_(std::move(scratch)),
+      reference_folder_(std::move(reference_folder)),
+      device_(DescribeCpu()),
+      toolchain_(CpuToolchain()),
+      flush_bytes_(FlushBytes()),
+      builders_(options.builders, options.build) {}
+
+void CpuMeasurer::Measure(const std::vector<v1::Assignment>& assignments, const IsRevoked& is_revoked,
+                          const OnMeasured& done) {
+  std::vector<v1::Assignment> wanted;
+  std::vector<v1::BuildRequest> requests;
+  for (const v1::Assignment& assignment : assignments) {
+    if (is_revoked(assignment.lease())) continue;
+    v1::BuildRequest& request = requests.emplace_back();
+    request.set_workload(assignment.workload());
+    request.set_target(assignment.target());
+    request.set_trace(assignment.trace());
+    request.set_directory(scratch_.path());
+    wanted.push_back(assignment);
+  }
+  const std::vector<BuildOutcome> builds = builders_.BuildAll(requests);
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (!is_revoked(wanted[i].lease())) done(wanted[i], MeasureBuilt(wanted[i], builds[i]));
+  }
+  std::error_code ignored;
+  for (const BuildOutcome& build : builds) {
+    if (!build.built.library().empty()) std::filesystem::remove(build.built.library(), ignored);
+  }
+}
+
+v1::MeasureResult CpuMeasurer::MeasureBuilt(const v1::Assignment& assignment, const BuildOutcome& build) {
+  v1::MeasureResult result;
+  result.set_started_unix_micros(UnixMicros());
+  const std::string known_as = absl::StrCat(build.built.code_digest(), " ", assignment.protocol());
+  const auto known = build.built.code_digest().empty() ? by_digest_.end() : by_digest_.find(known_as);
+  if (known != by_digest_.end()) {
+    result = known->second;
+    result.set_started_unix_micros(UnixMicros());
+  } else if (!build.ok()) {
+    Fail(build.ending.status, build.ending.error, &result);
+  } else {
+    const auto start = std::chrono::steady_clock::now();
+    Run(assignment, build, &result);
+    const std::chrono::duration<double> run = std::chrono::steady_clock::now() - start;
+    result.mutable_timing()->set_run_seconds(run.count());
+    if (!IsInfrastructureFailure(result.status())) {
+      if (by_digest_.size() >= kRememberedDigests) by_digest_.clear();
+      by_digest_[known_as] = result;
+    }
+  }
+  result.mutable_timing()->set_protocol(assignment.protocol());
+  result.mutable_timing()->set_build_seconds(build.seconds);
+  result.set_code_digest(build.built.code_digest());
+  if (build.built.code_bytes() > 0) {
+    result.mutable_resources()->set_code_bytes(static_cast<uint64_t>(build.built.code_bytes()));
+  }
+  *result.mutable_device() = device_;
+  *result.mutable_toolchain() = toolchain_;
+  if (result.status() != v1::MEASURE_STATUS_OK) {
+    result.set_reproduction(ReproductionOf(assignment.workload(), assignment.target(), assignment.trace(),
+                                           assignment.protocol(), assignment.seed()));
+  }
+  result.set_finished_unix_micros(UnixMicros());
+  return result;
+}
+
+void CpuMeasurer::Run(const v1::Assignment& assignment, const BuildOutcome& build, v1::MeasureResult* result) {
+  const absl::StatusOr<std::string> folder = PreparedCase(assignment);
+  if (!folder.ok()) {
+    // Without a reference nothing can be verified, whoever's fault it is; the text says whose.
+    const bool lost = absl::IsUnavailable(folder.status());
+    Fail(lost ? v1::MEASURE_STATUS_WORKER_LOST : v1::MEASURE_STATUS_RUN_ERROR,
+         absl::StrCat("no reference to verify against: ", folder.status().message()), result);
+    return;
+  }
+  const bool cold = assignment.protocol() == v1::TIMING_PROTOCOL_COLD;
+  const double best = assignment.best_seconds();
+  const double budget = cold ? options_.cold_timing_seconds : options_.timing_seconds;
+  const int threads = ThreadsOf(assignment.target());
+  v1::RunnerRequest request;
+  v1::RunRequest& run = *request.mutable_run();
+  run.set_workload(assignment.workload());
+  run.set_library(build.built.library());
+  run.set_case_directory(*folder);
+  run.set_threads(threads);
+  run.set_protocol(assignment.protocol());
+  run.set_best_seconds(best);
+  run.set_budget_seconds(budget);
+  run.set_usual_baseline_seconds(UsualBaseline());
+  run.set_flush_bytes(flush_bytes_);
+  const double limit =
+      best > 0 ? std::min(options_.run_seconds, kStartSeconds + budget + kWorthless * best) : options_.run_seconds;
+
+  Ending ending;
+  const HostLock alone(HostLock::Mode::kTiming);
+  const absl::StatusOr<v1::RunnerResponse> response = CallRunner(request, threads, limit, &ending);
+  if (!response.ok()) {
+    Fail(ending.status, ending.error, result);
+    return;
+  }
+  result->set_status(response->status());
+  result->set_error(ToUtf8(response->error()));
+  if (response->has_timing()) *result->mutable_timing() = response->timing();
+  if (response->has_verification()) *result->mutable_verification() = response->verification();
+  if (response->timing().baseline_seconds() > 0) baselines_.push_back(response->timing().baseline_seconds());
+  if (baselines_.size() > kRememberedBaselines) baselines_.pop_front();
+}
+
+absl::StatusOr<v1::RunnerResponse> CpuMeasurer::CallRunner(const v1::RunnerRequest& request, int threads, double wall_seconds,
+                                                           Ending* ending) {
+  if (runner_ == nullptr || runner_threads_ != threads) {
+    // OpenMP reads its environment when a program starts. Threads are pinned, each to a core of its own as far as there are enough.
+    runner_ = std::make_unique<Nursery>(
+        kRunCommand, std::vector<std::string>{absl::StrCat("OMP_NUM_THREADS=", threads), "OMP_PROC_BIND=spread",
+                                              "OMP_PLACES=threads", "OMP_DYNAMIC=false"});
+    runner_threads_ = threads;
+  }
+  v1::NurseryRequest call;
+  call.set_payload(request.SerializeAsString());
+  call.set_wall_seconds(wall_seconds);
+  call.set_cpu_seconds((threads + 1) * wall_seconds);
+  call.set_address_space_bytes(options_.run_address_space_bytes);
+  const absl::StatusOr<v1::NurseryReply> reply = runner_->Call(call);
+  if (!reply.ok()) {
+    *ending = EndingOf(Phase::kRun, reply.status());
+    return absl::UnavailableError(ending->error);
+  }
+  v1::RunnerResponse response;
+  if (reply->answered() && response.ParseFromString(reply->payload())) return response;
+  *ending = EndingOf(Phase::kRun, *reply, wall_seconds);
+  return absl::AbortedError(ending->error);
+}
+
+absl::StatusOr<std::string> CpuMeasurer::PreparedCase(const v1::Assignment& assignment) {
+  const std::string folder =
+      absl::StrCat(scratch_.path(), "/case-", Sha256Hex(absl::StrCat(assignment.seed(), "\n", assignment.workload())));
+  const auto known = cases_.find(folder);
+  if (known != cases_.end()) {
+    MYCC_RETURN_IF_ERROR(known->second);
+    return folder;
+  }
+  std::error_code error;
+  std::filesystem::create_directory(folder, error);
+  if (error) return absl::UnavailableError(absl::StrCat("making the folder ", folder, ": ", error.message()));
+  const absl::Status prepared = PrepareCase(assignment, folder);
+  // What was lost may work next time; what failed will fail again.
+  if (!absl::IsUnavailable(prepared)) {
+    cases_[folder] = prepared;
+    case_order_.push_back(folder);
+    ForgetOldCases();
+  }
+  MYCC_RETURN_IF_ERROR(prepared);
+  return folder;
+}
+
+absl::Status CpuMeasurer::PrepareCase(const v1::Assignment& assignment, const std::string& folder) {
+  MYCC_ASSIGN_OR_RETURN(const Workload workload, ParseWorkload(assignment.workload(), "workload"));
+  v1::RunnerRequest request;
+  v1::PrepareRequest& prepare = *request.mutable_prepare();
+  prepare.set_workload(assignment.workload());
+  prepare.set_seed(assignment.seed());
+  prepare.set_directory(folder);
+  if (CountFlops(workload) <= options_.max_reference_flops) {
+    v1::BuildRequest build;
+    build.set_workload(assignment.workload());
+    build.set_target(assignment.target());
+    build.set_directory(reference_folder_);
+    const BuildOutcome built = builders_.BuildAll({build})[0];
+    if (IsInfrastructureFailure(built.ending.status)) return absl::UnavailableError(built.ending.error);
+    // A reference that cannot be built is done without.
+    if (built.ok()) prepare.set_library(built.built.library());
+  }
+  Ending ending;
+  const HostLock quiet_for_others(HostLock::Mode::kWorking);
+  absl::StatusOr<v1::RunnerResponse> response = absl::UnknownError("");
+  while (true) {
+    response = CallRunner(request, ThreadsOf(assignment.target()), options_.prepare_seconds, &ending);
+    if (response.ok()) break;
+    if (IsInfrastructureFailure(ending.status)) return absl::UnavailableError(ending.error);
+    if (prepare.library().empty()) return absl::AbortedError(ending.error);
+    prepare.clear_library();  // one that crashes or takes too long is done without as well
+  }
+  if (response->status() == v1::MEASURE_STATUS_OK) return absl::OkStatus();
+  return absl::InternalError(response->error());
+}
+
+void CpuMeasurer::ForgetOldCases() {
+  int64_t bytes = 0;
+  for (const std::string& folder : case_order_) bytes += FolderBytes(folder);
+  std::error_code ignored;
+  while (case_order_.size() > 1 && bytes > options_.max_case_bytes) {
+    bytes -= FolderBytes(case_order_.front());
+    std::filesystem::remove_all(case_order_.front(), ignored);
+    cases_.erase(case_order_.front());
+    case_order_.pop_front();
+  }
+}
+
+// The lower quartile of the latest: what the device does when nothing disturbs it, also after it has warmed up.
+double CpuMeasurer::UsualBaseline() const {
+  if (baselines_.empty()) return 0;
+  std::vector<double> sorted(baselines_.begin(), baselines_.end());
+  const size_t quartile = sorted.size() / 4;
+  std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(quartile), sorted.end());
+  return sorted[quartile];
+}
+
+}  // namespace mycc

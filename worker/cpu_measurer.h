@@ -1,0 +1,66 @@
+// Measures candidates on this host's CPU: builds a batch on all cores, then runs it one by one, alone. The two alternate, since they share the
+// cores.
+// Thread rule: Measure is called by one thread, always the same.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+
+#include "absl/status/statusor.h"
+#include "worker/build_pool.h"
+#include "worker/measure.h"
+#include "worker/nursery.h"
+#include "worker/scratch.h"
+
+namespace mycc {
+
+struct CpuMeasurerOptions {
+  int builders = 1;
+  BuildLimits build;
+  double run_seconds = 10;      // for one candidate, from the start of its process
+  double prepare_seconds = 120;  // for a workload's inputs and reference
+  double timing_seconds = 0.1;
+  double cold_timing_seconds = 0.3;
+  double max_reference_flops = 3e10;  // above, expected values are sampled
+  int64_t run_address_space_bytes = int64_t{32} << 30;
+  int64_t max_case_bytes = int64_t{2} << 30;
+};
+
+class CpuMeasurer {
+ public:
+  static absl::StatusOr<std::unique_ptr<CpuMeasurer>> Create(CpuMeasurerOptions options);
+
+  void Measure(const std::vector<v1::Assignment>& assignments, const IsRevoked& is_revoked, const OnMeasured& done);
+
+ private:
+  CpuMeasurer(CpuMeasurerOptions options, ScratchFolder scratch, std::string reference_folder);
+
+  v1::MeasureResult MeasureBuilt(const v1::Assignment& assignment, const BuildOutcome& build);
+  void Run(const v1::Assignment& assignment, const BuildOutcome& build, v1::MeasureResult* result);
+  // The folder of the workload's test case for the seed, made where there is none yet.
+  absl::StatusOr<std::string> PreparedCase(const v1::Assignment& assignment);
+  absl::Status PrepareCase(const v1::Assignment& assignment, const std::string& folder);
+  void ForgetOldCases();
+  // Fails with `ending` set when the process ended without an answer.
+  absl::StatusOr<v1::RunnerResponse> CallRunner(const v1::RunnerRequest& request, int threads, double wall_seconds, Ending* ending);
+  double UsualBaseline() const;
+
+  const CpuMeasurerOptions options_;
+  const ScratchFolder scratch_;
+  const std::string reference_folder_;
+  const v1::DeviceInfo device_;
+  const v1::Toolchain toolchain_;
+  const int64_t flush_bytes_;
+  BuildPool builders_;
+  std::unique_ptr<Nursery> runner_;
+  int runner_threads_ = 0;
+  std::unordered_map<std::string, v1::MeasureResult> by_digest_;  // equal binaries are not timed twice
+  std::map<std::string, absl::Status> cases_;                     // by folder
+  std::deque<std::string> case_order_;                            // the oldest first
+  std::deque<double> baselines_;                                  // the latest
+};
+
+}  // namespace mycc

@@ -1,0 +1,18 @@
+// What this host's CPU says about itself, for records; what shapes code is its target (codegen/target). Thread rule: functions are re-entrant.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "proto/records.pb.h"
+
+namespace mycc {
+
+// Everything but the worker's name, with the clock as it is now.
+v1::DeviceInfo DescribeCpu();
+// The compilers that this program has inside.
+v1::Toolchain CpuToolchain();
+// Bytes that a write must cover to leave nothing of before in any cache.
+int64_t FlushBytes();
+
+}  // namespace mycc

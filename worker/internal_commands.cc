@@ -1,0 +1,35 @@
+#include "worker/internal_commands.h"
+
+#include <cstdlib>
+#include <cstring>
+
+#include "worker/builder.h"
+#include "worker/limits.h"
+#include "worker/nursery_main.h"
+#include "worker/runner.h"
+
+namespace mycc {
+namespace {
+
+// A handler of messages as one of bytes.
+template <typename Request, typename Response>
+std::function<std::string(const std::string&)> OverBytes(Response (*handler)(const Request&)) {
+  return [handler](const std::string& payload) {
+    Request request;
+    // The payload was written by this program a moment ago; what does not parse is answered as an empty request.
+    (void)request.ParseFromString(payload);
+    return handler(request).SerializeAsString();
+  };
+}
+
+}  // namespace
+
+std::optional<int> RunInternalCommand(int argc, char** argv) {
+  if (argc != 3) return std::nullopt;
+  const bool build = std::strcmp(argv[1], kBuildCommand) == 0, run = std::strcmp(argv[1], kRunCommand) == 0;
+  if (!build && !run) return std::nullopt;
+  if (!DieWithParent(std::atoi(argv[2]))) return 1;
+  return NurseryMain(build ? OverBytes(&HandleBuildRequest) : OverBytes(&HandleRunnerRequest));
+}
+
+}  // namespace mycc

@@ -1,0 +1,15 @@
+// The hidden commands of mycc-tune, which are its children. Thread rule: called first in main, before any thread.
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace mycc {
+
+inline constexpr char kBuildCommand[] = "internal-build";
+inline constexpr char kRunCommand[] = "internal-run";
+
+// Runs the hidden command that `argv` names, until its worker ends it, and returns the program's exit code. Nullopt: it names none.
+std::optional<int> RunInternalCommand(int argc, char** argv);
+
+}  // namespace mycc

@@ -1,0 +1,106 @@
+#include "worker/kernel_call.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <new>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+
+namespace mycc {
+namespace {
+
+constexpr std::align_val_t kAlignment{64};
+constexpr uint8_t kBandByte = 0xa5, kPoisonByte = 0xaa;
+
+const Buffer& TensorOf(const Workload& workload, int index) {
+  const int num_inputs = static_cast<int>(workload.inputs.size());
+  return index < num_inputs ? workload.inputs[index].tensor : workload.outputs[index - num_inputs];
+}
+
+// The library was compiled for this workload.
+absl::Status CheckSignature(const ArtifactFunction& function, const Workload& workload) {
+  const size_t expected = workload.inputs.size() + workload.outputs.size();
+  bool same = function.args.size() == expected;
+  for (size_t i = 0; same && i < expected; ++i) {
+    const Buffer& tensor = TensorOf(workload, static_cast<int>(i));
+    same = function.args[i].shape == tensor->shape && function.args[i].dtype == DTypeName(tensor->dtype);
+  }
+  if (same) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat(function.name, " does not have the arguments of the workload ", workload.name));
+}
+
+}  // namespace
+
+void GuardedBuffer::Free::operator()(uint8_t* memory) const { ::operator delete(memory, kAlignment); }
+
+GuardedBuffer::GuardedBuffer(int64_t bytes)
+    : bytes_(bytes), memory_(static_cast<uint8_t*>(::operator new(static_cast<size_t>(bytes + 2 * kBand), kAlignment))) {
+  std::memset(memory_.get(), kBandByte, kBand);
+  std::memset(data() + bytes, kBandByte, kBand);
+}
+
+bool GuardedBuffer::intact() const {
+  const auto untouched = [](const uint8_t* begin, const uint8_t* end) {
+    return std::all_of(begin, end, [](uint8_t byte) { return byte == kBandByte; });
+  };
+  return untouched(data() - kBand, data()) && untouched(data() + bytes_, data() + bytes_ + kBand);
+}
+
+KernelCall::KernelCall(std::unique_ptr<Library> library, Arguments arguments, Library::Entry entry, const Workload& workload)
+    : library_(std::move(library)),
+      arguments_(std::move(arguments)),
+      entry_(entry),
+      num_inputs_(static_cast<int>(workload.inputs.size())),
+      output_tensors_(workload.outputs) {
+  for (size_t i = 0; i < output_tensors_.size(); ++i) {
+    outputs_.emplace_back(output_tensors_[i]->bytes());
+    arguments_.tensor(num_inputs_ + static_cast<int>(i)).view()->data = outputs_.back().data();
+  }
+}
+
+absl::StatusOr<std::unique_ptr<KernelCall>> KernelCall::Load(const std::string& path, const Workload& workload,
+                                                             const std::vector<const uint8_t*>& inputs) {
+  MYCC_ASSIGN_OR_RETURN(std::unique_ptr<Library> library, Library::Open(path));
+  if (library->functions().size() != 1) return absl::InternalError(absl::StrCat(path, " holds not one function"));
+  const ArtifactFunction& function = library->functions()[0];
+  MYCC_RETURN_IF_ERROR(CheckSignature(function, workload));
+  MYCC_ASSIGN_OR_RETURN(const Library::Entry entry, library->Symbol(function.name));
+  MYCC_ASSIGN_OR_RETURN(Arguments arguments, Arguments::Create(library.get(), function.name));
+  std::unique_ptr<KernelCall> call(new KernelCall(std::move(library), std::move(arguments), entry, workload));
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    HostTensor& tensor = call->arguments_.tensor(static_cast<int>(i));
+    std::memcpy(tensor.data(), inputs[i], static_cast<size_t>(tensor.bytes()));
+  }
+  MYCC_RETURN_IF_ERROR(call->arguments_.Pack());
+  return call;
+}
+
+void KernelCall::PoisonOutputs() {
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    const DType dtype = output_tensors_[i]->dtype;
+    std::memset(outputs_[i].data(), kPoisonByte, static_cast<size_t>(outputs_[i].size()));
+    if (!IsFloat(dtype)) continue;
+    for (int64_t at = 0; at < outputs_[i].size(); at += DTypeBytes(dtype)) {
+      StoreScalar(dtype, outputs_[i].data() + at, Scalar{.f = std::numeric_limits<double>::quiet_NaN()});
+    }
+  }
+}
+
+absl::Status KernelCall::CheckUntouched(const std::vector<const uint8_t*>& inputs) {
+  for (int i = 0; i < num_inputs_; ++i) {
+    HostTensor& tensor = arguments_.tensor(i);
+    if (std::memcmp(tensor.data(), inputs[i], static_cast<size_t>(tensor.bytes())) != 0) {
+      return absl::DataLossError(absl::StrCat("the kernel wrote to its input ", arguments_.arg(i).name));
+    }
+  }
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    if (outputs_[i].intact()) continue;
+    return absl::DataLossError(absl::StrCat("the kernel wrote beside its output ", output_tensors_[i]->name));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace mycc

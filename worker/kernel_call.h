@@ -1,0 +1,63 @@
+// A candidate's kernel with its arguments, called under suspicion: outputs are poisoned before a call, and afterwards it shows whether the kernel
+// wrote where it should not. Thread rule: thread-compatible.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "codegen/runtime/arguments.h"
+#include "codegen/runtime/library.h"
+#include "codegen/workload/workload.h"
+
+namespace mycc {
+
+// Memory between two bands that notice who writes beside it.
+class GuardedBuffer {
+ public:
+  explicit GuardedBuffer(int64_t bytes);
+  uint8_t* data() const { return memory_.get() + kBand; }
+  int64_t size() const { return bytes_; }
+  bool intact() const;
+
+ private:
+  static constexpr int64_t kBand = 4096;
+  struct Free {
+    void operator()(uint8_t* memory) const;
+  };
+  int64_t bytes_;
+  std::unique_ptr<uint8_t, Free> memory_;
+};
+
+class KernelCall {
+ public:
+  // The library's only function, which must have the workload's arguments. `inputs`: the workload's, in declared order, in storage form;
+  // copied, and const ones packed.
+  static absl::StatusOr<std::unique_ptr<KernelCall>> Load(const std::string& library, const Workload& workload,
+                                                          const std::vector<const uint8_t*>& inputs);
+
+  // Fills the outputs with what no kernel computes: NaNs, and bytes of 0xaa.
+  void PoisonOutputs();
+  absl::Status Call() { return arguments_.Call(); }
+  // For timing: whether it worked was seen before.
+  void CallUnchecked() { entry_(arguments_.call_args().data(), arguments_.size(), nullptr); }
+
+  const uint8_t* output(int index) const { return outputs_[index].data(); }
+  // DataLoss when a byte outside the outputs was written: an input, or what lies beside an output.
+  absl::Status CheckUntouched(const std::vector<const uint8_t*>& inputs);
+
+ private:
+  KernelCall(std::unique_ptr<Library> library, Arguments arguments, Library::Entry entry, const Workload& workload);
+
+  std::unique_ptr<Library> library_;
+  Arguments arguments_;
+  Library::Entry entry_;
+  int num_inputs_;
+  std::vector<Buffer> output_tensors_;
+  std::vector<GuardedBuffer> outputs_;
+};
+
+}  // namespace mycc

@@ -1,0 +1,20 @@
+// The seam between a worker's bookkeeping and its devices: a function from assignments to results.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "proto/worker.pb.h"
+
+namespace mycc {
+
+// True when the server no longer wants the trial.
+using IsRevoked = std::function<bool(const v1::LeaseId&)>;
+// Called once for each assignment that was not revoked.
+using OnMeasured = std::function<void(const v1::Assignment&, v1::MeasureResult)>;
+
+// Builds and times the assignments, and returns when all are done. One call at a time.
+using MeasureFunction =
+    std::function<void(const std::vector<v1::Assignment>&, const IsRevoked&, const OnMeasured&)>;
+
+}  // namespace mycc

@@ -1,0 +1,28 @@
+// How a child's end becomes a typed status. Pure functions.
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "proto/measure.pb.h"
+#include "proto/records.pb.h"
+
+namespace mycc {
+
+enum class Phase { kBuild, kRun };
+
+// For a child that ended without an answer: its limits, its own crash, the system's lack of memory, or somebody else's kill, which is not the
+// candidate's fault.
+struct Ending {
+  v1::MeasureStatus status;
+  std::string error;
+};
+Ending EndingOf(Phase phase, const v1::NurseryReply& reply, double wall_limit_seconds);
+// For a nursery that was lost itself.
+Ending EndingOf(Phase phase, const absl::Status& lost);
+
+// A line for bash that builds, verifies and times the candidate again.
+std::string ReproductionOf(const std::string& workload, const std::string& target, const std::string& trace,
+                           v1::TimingProtocol protocol, uint64_t seed);
+
+}  // namespace mycc

@@ -1,0 +1,69 @@
+#include "worker/scratch.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <fcntl.h>
+#include <filesystem>
+#include <sys/file.h>
+#include <unistd.h>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace mycc {
+namespace {
+
+constexpr char kPrefix[] = "mycc-worker-";
+
+// A lock on the folder's `lock` file; -1 when somebody holds it, or there is none.
+int TryLock(const std::string& folder, int flags) {
+  const int fd = open((folder + "/lock").c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
+  if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0) return fd;
+  if (fd >= 0) close(fd);
+  return -1;
+}
+
+void RemoveAbandoned(const std::string& parent) {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(parent, error)) {
+    if (entry.path().filename().string().rfind(kPrefix, 0) != 0) continue;
+    // Another user's folder cannot be locked, nor a live worker's.
+    const int fd = TryLock(entry.path().string(), 0);
+    if (fd < 0) continue;
+    std::filesystem::remove_all(entry.path(), error);
+    close(fd);
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<ScratchFolder> ScratchFolder::Create() {
+  const char* tmpdir = std::getenv("TMPDIR");
+  const std::string parent = tmpdir != nullptr && *tmpdir != '\0' ? tmpdir : "/tmp";
+  RemoveAbandoned(parent);
+  std::string path = absl::StrCat(parent, "/", kPrefix, "XXXXXX");
+  if (mkdtemp(path.data()) == nullptr) return absl::ErrnoToStatus(errno, absl::StrCat("making a folder in ", parent));
+  return ScratchFolder(path, TryLock(path, O_CREAT));
+}
+
+ScratchFolder::ScratchFolder(ScratchFolder&& other) noexcept
+    : path_(std::exchange(other.path_, "")), lock_(std::exchange(other.lock_, -1)) {}
+
+ScratchFolder::~ScratchFolder() {
+  std::error_code ignored;
+  if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  if (lock_ >= 0) close(lock_);
+}
+
+absl::StatusOr<std::string> CacheFolder(const std::string& name) {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  const char* home = std::getenv("HOME");
+  const std::string root = cache != nullptr && *cache != '\0' ? cache : absl::StrCat(home != nullptr ? home : "/tmp", "/.cache");
+  const std::string path = absl::StrCat(root, "/mycc/", name);
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) return absl::UnavailableError(absl::StrCat("making the folder ", path, ": ", error.message()));
+  return path;
+}
+
+}  // namespace mycc

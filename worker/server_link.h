@@ -1,0 +1,24 @@
+// A worker's line to its server. Thread rule: thread-safe; calls block.
+#pragma once
+
+#include "absl/status/statusor.h"
+#include "proto/worker.pb.h"
+
+namespace mycc {
+
+class ServerLink {
+ public:
+  virtual ~ServerLink() = default;
+
+  // Unavailable: try again. NotFound, but for Register: the server does not know the session (any more).
+  virtual absl::StatusOr<v1::RegisterResponse> Register(const v1::RegisterRequest& request) = 0;
+  virtual absl::StatusOr<v1::LeaseResponse> Lease(const v1::LeaseRequest& request) = 0;  // waits as the request says
+  virtual absl::StatusOr<v1::ReportResponse> Report(const v1::ReportRequest& request) = 0;
+  virtual absl::StatusOr<v1::HeartbeatResponse> Heartbeat(const v1::HeartbeatRequest& request) = 0;
+  virtual absl::StatusOr<v1::LeaveResponse> Leave(const v1::LeaveRequest& request) = 0;
+
+  // Ends the Lease calls that wait, now and from now on, with Cancelled.
+  virtual void StopWaiting() = 0;
+};
+
+}  // namespace mycc

@@ -1,0 +1,77 @@
+#include "worker/timer.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+
+namespace mycc {
+namespace {
+
+constexpr double kSampleSeconds = 50e-6;  // shorter samples are made of several calls
+constexpr int kMaxCallsPerSample = 100000;
+constexpr int kMinSamples = 7, kMaxSamples = 400, kCheckEvery = 4;
+constexpr double kNarrow = 0.01;  // half the interval's width over the median
+// A probe of one warm call is rough, so only what is far behind is dropped on its word.
+constexpr double kProbeBehind = 3, kSamplesBehind = 1.25;
+constexpr int kProbeSamples = 2;
+
+bool IsNarrow(const MedianInterval& interval) {
+  return (interval.high - interval.low) / 2 <= kNarrow * interval.median;
+}
+
+}  // namespace
+
+MedianInterval MedianOf(std::vector<double> samples) {
+  MYCC_CHECK(!samples.empty());
+  std::sort(samples.begin(), samples.end());
+  const int n = static_cast<int>(samples.size());
+  const double median = n % 2 == 1 ? samples[n / 2] : (samples[n / 2 - 1] + samples[n / 2]) / 2;
+  // The number of samples below the median is binomial(n, 1/2); its 2.5 % quantile, approximately.
+  const int rank = static_cast<int>(std::floor(n / 2.0 - 0.98 * std::sqrt(n)));
+  const int low = std::clamp(rank, 0, n - 1);
+  return {median, samples[low], samples[n - 1 - low]};
+}
+
+v1::Timing TimeCalls(const TimingPlan& plan, const std::function<void()>& call, const std::function<void()>& flush,
+                     const std::function<double()>& now) {
+  const bool cold = plan.protocol == v1::TIMING_PROTOCOL_COLD;
+  const double start = now();
+  const auto sample = [&](int calls) {
+    if (cold) flush();
+    const double begin = now();
+    for (int i = 0; i < calls; ++i) call();
+    return (now() - begin) / calls;
+  };
+  // Two calls warm up the team of threads, the pages and the caches; the second also says how long a call takes.
+  sample(1);
+  double probe = sample(1);
+  const int calls = cold ? 1 : std::clamp(static_cast<int>(std::ceil(kSampleSeconds / std::max(probe, 1e-9))), 1, kMaxCallsPerSample);
+  if (calls > 1) probe = sample(calls);
+
+  const bool hopeless = plan.best_seconds > 0 && probe > kProbeBehind * plan.best_seconds;
+  const int enough = hopeless ? kProbeSamples : kMaxSamples;
+  std::vector<double> samples;
+  MedianInterval interval;
+  while (static_cast<int>(samples.size()) < enough) {
+    samples.push_back(sample(calls));
+    if (now() - start >= plan.budget_seconds) break;
+    const int count = static_cast<int>(samples.size());
+    if (count < kMinSamples || (count - kMinSamples) % kCheckEvery != 0) continue;  // sorting disturbs what is timed
+    interval = MedianOf(samples);
+    if (IsNarrow(interval)) break;
+    if (plan.best_seconds > 0 && interval.low > kSamplesBehind * plan.best_seconds) break;
+  }
+  interval = MedianOf(samples);
+
+  v1::Timing timing;
+  timing.set_protocol(plan.protocol);
+  timing.set_timer_version(kTimerVersion);
+  timing.mutable_samples_seconds()->Add(samples.begin(), samples.end());
+  timing.set_seconds(interval.median);
+  timing.set_ci_low_seconds(interval.low);
+  timing.set_ci_high_seconds(interval.high);
+  return timing;
+}
+
+}  // namespace mycc

@@ -1,0 +1,17 @@
+// How far a kernel's floats may lie from the reference's: what reordering the sums and rounding the intermediates can explain, and no more.
+#pragma once
+
+#include "codegen/workload/workload.h"
+
+namespace mycc {
+
+// |got - want| <= of_value * |want| + of_scale * (the largest finite |want| of the tensor).
+struct Tolerance {
+  double of_value = 0;
+  double of_scale = 0;  // sums that cancel keep the error of their terms
+};
+
+// By the number types that values pass through and the number of terms that are summed on the way.
+Tolerance ToleranceOf(const Workload& workload);
+
+}  // namespace mycc
