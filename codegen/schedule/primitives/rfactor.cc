@@ -5,6 +5,8 @@
 //     B: t1[a] += f(a, r)    ->     B.rf: B.rf[a, v] += f(a, r*16 + v)       (not executed beyond 100)
 //                                 for a: for v in 16:
 //                                   B: t1[a] += B.rf[a, v]
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/schedule/moves.h"
@@ -12,6 +14,14 @@
 
 namespace mycc {
 namespace {
+
+// "v", or the first of "v2", "v3".. when B is itself a part of an earlier rfactor and has lanes already.
+std::string LaneName(const Block& block) {
+  std::string name = "v";
+  const auto taken = [&](const IterVar& iter) { return iter.var->name == name; };
+  for (int i = 2; std::any_of(block.iters.begin(), block.iters.end(), taken); ++i) name = absl::StrCat("v", i);
+  return name;
+}
 
 // The partial reduction: B's axes, its other reduction axes, the outer part of the factored one, and the lane.
 Stmt MakePartial(const Block& block, const IterVar& factored, int64_t factor, const std::string& name, const Buffer& partial) {
@@ -34,7 +44,7 @@ Stmt MakePartial(const Block& block, const IterVar& factored, int64_t factor, co
   }
   const int64_t extent = factored.var->extent;
   const Var outer = add(factored.var->name, (extent + factor - 1) / factor, true);
-  const Var lane = add("v", factor, false);
+  const Var lane = add(LaneName(block), factor, false);
   const Var whole = MakeVar(absl::StrCat("g", rf->iters.size()), extent);
   rf->iters.push_back({whole, false, VarRef(loops[loops.size() - 2].var) * factor + VarRef(loops.back().var)});
   renamed[factored.var.get()] = VarRef(whole);
@@ -53,8 +63,8 @@ Stmt MakeFinal(const Block& block, int64_t factor, const Buffer& partial) {
     loops.push_back({MakeVar(absl::StrCat(block.name, ".", iter.var->name), iter.var->extent)});
     final->iters.push_back({iter.var, false, VarRef(loops.back().var)});
   }
-  const Var lane = MakeVar("v", factor);
-  loops.push_back({MakeVar(absl::StrCat(block.name, ".v"), factor)});
+  const Var lane = MakeVar(LaneName(block), factor);
+  loops.push_back({MakeVar(absl::StrCat(block.name, ".", lane->name), factor)});
   final->iters.push_back({lane, true, VarRef(loops.back().var)});
   std::vector<Expr> index = block.indices;
   index.push_back(VarRef(lane));
