@@ -41,10 +41,8 @@ absl::Status ExplainCommand(const ExplainOptions& options, std::ostream& out) {
   for (const Found& found : kernels.found) {
     const KernelSpec& kernel = found.kernel;
     MYCC_ASSIGN_OR_RETURN(const std::string code, Emit(kernel, kernels.target, options.emit));
-    std::string head = absl::StrCat(kernel.workload.name, ": ", ReasonName(kernel.reason));
-    if (kernel.record) absl::StrAppend(&head, ", record ", *kernel.record);
-    absl::StrAppend(&head, " (", found.why, ")\n", PrintTarget(kernels.target), "\n",
-                    PrintTrace(kernel.trace));
+    const std::string head =
+        absl::StrCat(Headline(found), "\n", PrintTarget(kernels.target), "\n", PrintTrace(kernel.trace));
     out << (first ? "" : "\n") << Comment(head, options.emit) << code;
     first = false;
   }

@@ -1,15 +1,19 @@
 #include "codegen/mycc/finder.h"
 
+#include <cmath>
+#include <cstdio>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "base/status.h"
 #include "codegen/llvm/compile.h"
 #include "codegen/llvm/emit.h"
 #include "codegen/mycc/default_schedule.h"
 #include "codegen/mycc/neighbour.h"
 #include "codegen/mycc/spot_check.h"
+#include "codegen/passes/debug.h"
 #include "codegen/workload/canonical.h"
 
 namespace mycc {
@@ -35,13 +39,40 @@ absl::StatusOr<KernelSpec> CompileRecord(const Workload& workload, const Target&
 
 std::string Short(const std::string& digest) { return digest.substr(0, 8); }
 
+// A schedule that was looked at, for MYCC_DEBUG.
+void PrintCandidate(const Workload& workload, const std::string& line, const Trace& trace) {
+  if (GetPassDebug().level < kDebugCandidates) return;
+  std::fprintf(stderr, "%s: candidate: %s\n", workload.name.c_str(), line.c_str());
+  if (GetPassDebug().level >= kDebugSteps) std::fputs(PrintTrace(trace).c_str(), stderr);
+}
+
+std::string RuleName(const Trace& trace) {
+  return trace.sketch.empty() ? "naive nest" : absl::StrCat("default of rule `", trace.sketch, "`");
+}
+
+std::string Predicted(double seconds) {
+  return std::isinf(seconds) ? "not predicted" : absl::StrFormat("predicted %.6f ms", seconds * 1e3);
+}
+
 }  // namespace
+
+std::string Headline(const Found& found) {
+  const KernelSpec& kernel = found.kernel;
+  const std::string source = kernel.record                    ? absl::StrCat(", record ", *kernel.record)
+                             : kernel.reason == Reason::kMiss ? absl::StrCat(", ", RuleName(kernel.trace))
+                                                              : "";
+  return absl::StrCat(kernel.workload.name, ": ", ReasonName(kernel.reason), source, " (", found.why, ")");
+}
 
 absl::StatusOr<std::optional<Found>> ScheduleFinder::FindOwn(Query* query) const {
   MYCC_ASSIGN_OR_RETURN(const std::optional<StoredRecord> best,
                         BestRecord(*log_, {query->hash, PrintTarget(target_)}));
   if (!best) return std::nullopt;
   const v1::MeasureResult& result = best->record.result();
+  if (GetPassDebug().level >= kDebugCandidates)
+    std::fprintf(stderr, "%s: candidate: record %lld, its own, measured %.6f ms\n",
+                 query->workload.name.c_str(), static_cast<long long>(best->id),
+                 result.timing().seconds() * 1e3);
   absl::StatusOr<KernelSpec> kernel = CompileRecord(query->workload, target_, best->record);
   if (!kernel.ok()) {
     query->why_not =
@@ -67,51 +98,54 @@ absl::StatusOr<std::optional<Found>> ScheduleFinder::FindNear(Query* query) cons
                         FindNeighbours(*log_, kProtocols, query->canonical, target_));
   if (query->why_not.empty()) query->why_not = neighbourhood.why_none;
   if (neighbourhood.neighbours.empty()) return std::nullopt;
-  const double fallback_seconds = DefaultSchedules(query->canonical, target_)[0].seconds;
+  const double default_seconds = DefaultSchedules(query->canonical, target_)[0].seconds;
   for (const Neighbour& neighbour : neighbourhood.neighbours) {
-    const std::string origin = absl::StrCat("record ", neighbour.record, " (", neighbour.difference, ")");
+    absl::StatusOr<Found> found = Adapt(*query, neighbour, default_seconds);
+    if (found.ok()) return *std::move(found);
+    const std::string refusal = absl::StrCat("record ", neighbour.record, " (", neighbour.difference, ") ",
+                                             std::string(found.status().message()));
+    if (GetPassDebug().level >= kDebugCandidates)
+      std::fprintf(stderr, "%s: refused: %s\n", query->workload.name.c_str(), refusal.c_str());
     // The nearest one's refusal is the one to tell.
-    const auto refuse = [&](const std::string& why) {
-      if (query->why_not.empty()) query->why_not = absl::StrCat(origin, " ", why);
-    };
-    absl::StatusOr<ScoredTrace> refitted = RefitSchedule(neighbour.trace, query->canonical, target_);
-    if (!refitted.ok()) {
-      refuse(absl::StrCat("does not fit: ", std::string(refitted.status().message())));
-      continue;
-    }
-    if (refitted->seconds >= fallback_seconds) {
-      refuse("is predicted no faster than the default schedule");
-      continue;
-    }
-    absl::StatusOr<KernelSpec> kernel = CompileKernel(query->workload, target_, refitted->trace);
-    if (!kernel.ok()) {
-      refuse(absl::StrCat("does not compile here: ", std::string(kernel.status().message())));
-      continue;
-    }
-    const SpotCheck check = CheckOnRandomInputs(*kernel, target_);
-    if (check.verdict == SpotCheck::kWrong) {
-      refuse(absl::StrCat("gives wrong results here: ", check.detail));
-      continue;
-    }
-    kernel->reason = Reason::kNear;
-    kernel->record = neighbour.record;
-    return Found{*std::move(kernel), absl::StrCat(neighbour.difference, "; ", check.detail)};
+    if (query->why_not.empty()) query->why_not = refusal;
   }
   return std::nullopt;
+}
+
+absl::StatusOr<Found> ScheduleFinder::Adapt(const Query& query, const Neighbour& neighbour,
+                                            double default_seconds) const {
+  const auto refuse = [](const std::string& why) { return absl::FailedPreconditionError(why); };
+  const absl::StatusOr<ScoredTrace> refitted = RefitSchedule(neighbour.trace, query.canonical, target_);
+  if (!refitted.ok()) return refuse(absl::StrCat("does not fit: ", std::string(refitted.status().message())));
+  PrintCandidate(query.workload,
+                 absl::StrCat("record ", neighbour.record, ", re-fitted, ", Predicted(refitted->seconds)),
+                 refitted->trace);
+  if (refitted->seconds >= default_seconds) return refuse("is predicted no faster than the default schedule");
+  absl::StatusOr<KernelSpec> kernel = CompileKernel(query.workload, target_, refitted->trace);
+  if (!kernel.ok())
+    return refuse(absl::StrCat("does not compile here: ", std::string(kernel.status().message())));
+  const SpotCheck check = CheckOnRandomInputs(*kernel, target_);
+  if (check.verdict == SpotCheck::kWrong)
+    return refuse(absl::StrCat("gives wrong results here: ", check.detail));
+  kernel->reason = Reason::kNear;
+  kernel->record = neighbour.record;
+  return Found{*std::move(kernel), absl::StrCat(neighbour.difference, "; ", check.detail)};
 }
 
 absl::StatusOr<Found> ScheduleFinder::Default(const Query& query) const {
   std::string why = query.why_not;
   absl::Status status;
   for (const ScoredTrace& schedule : DefaultSchedules(query.canonical, target_)) {
+    PrintCandidate(query.workload, absl::StrCat(RuleName(schedule.trace), ", ", Predicted(schedule.seconds)),
+                   schedule.trace);
     absl::StatusOr<KernelSpec> kernel = CompileKernel(query.workload, target_, schedule.trace);
     if (kernel.ok()) {
       kernel->reason = Reason::kMiss;
       return Found{*std::move(kernel), why};
     }
     status = kernel.status();
-    absl::StrAppend(&why, "; the default of rule `", schedule.trace.sketch,
-                    "` does not lower: ", std::string(status.message()));
+    absl::StrAppend(&why, "; the ", RuleName(schedule.trace),
+                    " does not lower: ", std::string(status.message()));
   }
   return status;
 }

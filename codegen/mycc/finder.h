@@ -1,9 +1,10 @@
 // Which schedule a workload gets, and why: the tuning log's, a neighbour's, or the default one.
 //
-//   hit    the log's best record for the same workload and target, and this build makes the same code from
-//   its trace stale  the same, but this build makes other code from it near   the decisions of another
-//   target's or another shape's record, re-fitted here; never one that should be slower than the default miss
-//   the default schedule
+//   hit    the log's best record for the same workload and target; this build makes the same code from it
+//   stale  the same, but this build makes other code from it
+//   near   the decisions of another target's or another shape's record, re-fitted here; never one that should
+//          be slower than the default
+//   miss   the default schedule
 //
 // Thread rule: thread-compatible; the log is only read.
 #pragma once
@@ -13,6 +14,7 @@
 
 #include "absl/status/statusor.h"
 #include "codegen/llvm/library.h"
+#include "codegen/mycc/neighbour.h"
 #include "codegen/target/target.h"
 #include "codegen/workload/workload.h"
 #include "db/tuning_log.h"
@@ -23,6 +25,8 @@ struct Found {
   KernelSpec kernel;
   std::string why;  // what matched, what differs, what was checked
 };
+// "conv: hit, record 12 (same workload, target and code)", "conv: miss, default of rule `contraction` (...)".
+std::string Headline(const Found& found);
 
 class ScheduleFinder {
  public:
@@ -43,6 +47,8 @@ class ScheduleFinder {
 
   absl::StatusOr<std::optional<Found>> FindOwn(Query* query) const;
   absl::StatusOr<std::optional<Found>> FindNear(Query* query) const;
+  // The error is what speaks against the neighbour.
+  absl::StatusOr<Found> Adapt(const Query& query, const Neighbour& neighbour, double default_seconds) const;
   absl::StatusOr<Found> Default(const Query& query) const;
 
   const TuningLog* const log_;

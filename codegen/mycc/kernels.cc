@@ -1,5 +1,6 @@
 #include "codegen/mycc/kernels.h"
 
+#include <cstdio>
 #include <memory>
 #include <utility>
 
@@ -7,7 +8,9 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "codegen/llvm/compile.h"
+#include "codegen/llvm/emit.h"
 #include "codegen/mycc/misuse.h"
+#include "codegen/passes/debug.h"
 #include "codegen/workload/parse.h"
 
 namespace mycc {
@@ -25,6 +28,19 @@ absl::StatusOr<Found> CompileTrace(const std::string& file, const Workload& work
   if (!kernel.ok()) return In(file, kernel.status());
   kernel->reason = Reason::kTrace;
   return Found{*std::move(kernel), absl::StrCat("given: ", file)};
+}
+
+// What MYCC_DEBUG asks for of a kernel whose schedule is chosen.
+absl::Status PrintChosen(const Found& found, const Target& target) {
+  const int level = GetPassDebug().level;
+  const KernelSpec& kernel = found.kernel;
+  if (level >= kDebugChosen)
+    std::fprintf(stderr, "%s\n%s", Headline(found).c_str(), PrintTrace(kernel.trace).c_str());
+  if (level < kDebugCode) return absl::OkStatus();
+  MYCC_ASSIGN_OR_RETURN(const std::string code,
+                        EmitModule({{kernel.workload.name, kernel.lowered}}, target, EmitKind::kAssembly));
+  std::fputs(code.c_str(), stderr);
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -59,6 +75,7 @@ absl::StatusOr<Kernels> ResolveKernels(const KernelSource& source) {
     absl::StatusOr<Found> found =
         source.trace.empty() ? finder.Find(workload) : CompileTrace(source.trace, workload, kernels.target);
     if (!found.ok()) return In(absl::StrCat(source.file, ": workload ", workload.name), found.status());
+    MYCC_RETURN_IF_ERROR(PrintChosen(*found, kernels.target));
     kernels.found.push_back(*std::move(found));
   }
   return kernels;

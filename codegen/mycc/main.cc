@@ -1,6 +1,7 @@
 // mycc: a tensor compiler. Parses the command line; commands.h does the work.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
 #include <iostream>
 #include <memory>
@@ -8,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/mycc/commands.h"
+#include "codegen/mycc/debug_variables.h"
 #include "codegen/mycc/misuse.h"
 
 namespace mycc {
@@ -109,6 +111,9 @@ int Main(int argc, char** argv) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help
     return Report(Misuse(absl::StrCat(error.what(), "; see mycc --help")));
   }
+  const absl::StatusOr<PassDebug> debug = ReadDebugVariables(std::getenv);
+  if (!debug.ok()) return Report(debug.status());
+  SetPassDebug(*debug);
   const absl::Status status = command();
   std::cout.flush();
   if (status.ok() && !std::cout)

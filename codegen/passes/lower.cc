@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <type_traits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -19,24 +20,53 @@ constexpr double kMaxInstructions = 60000;
 
 PassDebug debug_options;
 
+// A pass in the form that the table has: not all need the target, few can refuse.
+template <auto kPass>
+absl::StatusOr<Stmt> Run(const Stmt& body, const Target& target) {
+  if constexpr (std::is_invocable_v<decltype(kPass), const Stmt&, const Target&>) {
+    return kPass(body, target);
+  } else {
+    return kPass(body);
+  }
+}
+
+struct Pass {
+  const char* name;
+  absl::StatusOr<Stmt> (*run)(const Stmt& body, const Target& target);
+};
+
+// The order matters where a comment says so.
+constexpr Pass kPasses[] = {
+    {"lower_blocks", Run<LowerBlocks>},
+    // Before partitioning, which cuts loops along single variables.
+    {"unfuse_loops", Run<UnfuseLoops>},
+    {"partition_loops", Run<PartitionLoops>},
+    {"simplify", Run<SimplifyStmts>},
+    // After partitioning, so that tails have their own sizes; before tensorization, which fixes strides.
+    {"fit_locals", Run<FitLocals>},
+    {"tensorize", Run<TensorizeLoops>},
+    {"hoist_conditions", Run<HoistConditions>},
+    {"split_reductions", Run<SplitReductions>},
+};
+
 // Runs the passes over one body: verifies, times and prints after each.
 class Pipeline {
  public:
-  Pipeline(Function function, std::vector<Buffer> outside) : function_(std::move(function)), outside_(std::move(outside)) {}
+  Pipeline(Function function, std::vector<Buffer> outside)
+      : function_(std::move(function)), outside_(std::move(outside)) {}
 
   const Stmt& body() const { return function_.body; }
   Function Take() { return std::move(function_); }
 
-  template <typename Pass>
-  absl::Status Run(const std::string& name, const Pass& pass) {
+  absl::Status Run(const Pass& pass, const Target& target) {
     const auto start = std::chrono::steady_clock::now();
-    absl::StatusOr<Stmt> after = pass(function_.body);
+    absl::StatusOr<Stmt> after = pass.run(function_.body, target);
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
     MYCC_RETURN_IF_ERROR(after.status());
     const bool changed = *after != function_.body;
     function_.body = *std::move(after);
-    Print(name, changed, seconds.count());
-    return changed ? Verify(name) : absl::OkStatus();
+    Print(pass.name, changed, seconds.count());
+    return changed ? Verify(pass.name) : absl::OkStatus();
   }
 
  private:
@@ -50,31 +80,24 @@ class Pipeline {
 
   void Print(const std::string& name, bool changed, double seconds) const {
     if (debug_options.time) std::fprintf(stderr, "%-18s %8.3f ms\n", name.c_str(), seconds * 1e3);
-    if (debug_options.level < 5 && debug_options.print_after != name) return;
-    std::fprintf(stderr, "// %s after %s%s\n%s", function_.name.c_str(), name.c_str(), changed ? "" : " (unchanged)",
-                 changed ? PrintStmt(function_.body).c_str() : "");
+    if (debug_options.level < kDebugPasses && debug_options.print_after != name) return;
+    std::fprintf(stderr, "// %s after %s%s\n%s", function_.name.c_str(), name.c_str(),
+                 changed ? "" : " (unchanged)", changed ? PrintStmt(function_.body).c_str() : "");
   }
 
   Function function_;
   std::vector<Buffer> outside_;  // packed and workspace buffers, for the verifier
 };
 
-// The order matters where a comment says so.
 absl::Status RunPasses(const Target& target, Pipeline* pipeline) {
-  MYCC_RETURN_IF_ERROR(pipeline->Run("lower_blocks", LowerBlocks));
-  // Before partitioning, which cuts loops along single variables.
-  MYCC_RETURN_IF_ERROR(pipeline->Run("unfuse_loops", UnfuseLoops));
-  MYCC_RETURN_IF_ERROR(pipeline->Run("partition_loops", PartitionLoops));
-  MYCC_RETURN_IF_ERROR(pipeline->Run("simplify", SimplifyStmts));
-  // After partitioning, so that tails have their own sizes; before tensorization, which fixes strides.
-  MYCC_RETURN_IF_ERROR(pipeline->Run("fit_locals", [&](const Stmt& body) { return FitLocals(body, target); }));
-  MYCC_RETURN_IF_ERROR(pipeline->Run("tensorize", TensorizeLoops));
-  MYCC_RETURN_IF_ERROR(pipeline->Run("hoist_conditions", HoistConditions));
-  MYCC_RETURN_IF_ERROR(pipeline->Run("split_reductions", [&](const Stmt& body) { return SplitReductions(body, target); }));
+  for (const Pass& pass : kPasses) {
+    MYCC_RETURN_IF_ERROR(pipeline->Run(pass, target));
+  }
   const double instructions = EstimateInstructions(pipeline->body(), target);
   if (instructions > kMaxInstructions) {
-    return absl::FailedPreconditionError(absl::StrCat("unrolled, the code has about ", static_cast<int64_t>(instructions),
-                                                      " instructions; at most ", static_cast<int64_t>(kMaxInstructions), " are emitted"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("unrolled, the code has about ", static_cast<int64_t>(instructions),
+                     " instructions; at most ", static_cast<int64_t>(kMaxInstructions), " are emitted"));
   }
   return absl::OkStatus();
 }
@@ -89,7 +112,8 @@ bool HasParallel(const Stmt& body) {
   return parallel;
 }
 
-// Buffers that outlive the body move out of it; both bodies of a function share one workspace, since they never run together.
+// Buffers that outlive the body move out of it; both bodies of a function share one workspace, since they
+// never run together.
 Stmt MoveToWorkspace(const Stmt& body, LoweredFunction* lowered) {
   StoragePlan plan = PlanStorage(body);
   lowered->workspace.insert(lowered->workspace.end(), plan.workspace.begin(), plan.workspace.end());
@@ -102,6 +126,11 @@ Stmt MoveToWorkspace(const Stmt& body, LoweredFunction* lowered) {
 
 void SetPassDebug(const PassDebug& debug) { debug_options = debug; }
 const PassDebug& GetPassDebug() { return debug_options; }
+std::vector<std::string> PassNames() {
+  std::vector<std::string> names;
+  for (const Pass& pass : kPasses) names.push_back(pass.name);
+  return names;
+}
 
 absl::StatusOr<LoweredFunction> Lower(const Function& scheduled, const Target& target) {
   LoweredFunction lowered;
@@ -140,12 +169,12 @@ std::string PrintLowered(const LoweredFunction& lowered) {
     return absl::StrCat(buffer->name, ": ", DTypeName(buffer->dtype), "[", shape, "]");
   };
   for (const PackedBuffer& packed : lowered.packed) {
-    absl::StrAppend(&text, "packed ", layout(packed.buffer), " in ", lowered.kernel.params[packed.param].buffer->name, " at ",
-                    packed.offset, "\n");
+    absl::StrAppend(&text, "packed ", layout(packed.buffer), " in ",
+                    lowered.kernel.params[packed.param].buffer->name, " at ", packed.offset, "\n");
   }
   for (const WorkspaceBuffer& workspace : lowered.workspace) {
-    absl::StrAppend(&text, "workspace ", layout(workspace.buffer), workspace.per_thread ? " per thread" : "", " at ",
-                    workspace.offset, "\n");
+    absl::StrAppend(&text, "workspace ", layout(workspace.buffer), workspace.per_thread ? " per thread" : "",
+                    " at ", workspace.offset, "\n");
   }
   if (!lowered.packed.empty()) absl::StrAppend(&text, PrintFunction(lowered.pack));
   return text;

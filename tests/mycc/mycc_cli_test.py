@@ -1,6 +1,7 @@
 """The mycc command as a user meets it: what it prints, what it writes, and with which status it ends. python3 mycc_cli_test.py MYCC"""
 
 import json
+import os
 import pathlib
 import resource
 import struct
@@ -91,6 +92,13 @@ class MyccTest(unittest.TestCase):
     def test_emit(self):
         self.fails(2, "expected ir, llvm or asm", "explain", self.te, "--emit", "cobol")
 
+    def test_debug_variables_that_mean_nothing(self):
+        for variable, value, message in (("MYCC_DEBUG", "6", "MYCC_DEBUG: `6`; expected a level from 0 to 5"),
+                                         ("MYCC_DEBUG", "much", "expected a level from 0 to 5"),
+                                         ("MYCC_PRINT_AFTER", "lunch", "no pass `lunch`; expected one of lower_blocks, unfuse_loops, "),
+                                         ("MYCC_TIME_PASSES", "yes", "MYCC_TIME_PASSES: `yes`; expected 0 or 1")):
+            self.fails(2, message, "tasks", self.te, env={**os.environ, variable: value})
+
     # What is not there, or not what it claims.
 
     def test_missing_file(self):
@@ -173,11 +181,31 @@ class MyccTest(unittest.TestCase):
 
     def test_explain(self):
         nest = self.succeeds("explain", self.te)
-        self.assertIn("# total: miss (no tuning log was named)", nest)
+        self.assertIn("# total: miss, default of rule `row` (no tuning log was named)", nest)
         self.assertIn("for ", nest)
         self.assertIn("define", self.succeeds("explain", self.te, "--emit", "llvm"))
         self.assertIn("scale_body", self.succeeds("explain", self.te, "--emit", "asm"))
         self.succeeds("explain", self.te, "--emit", "ir")
+
+    def test_debug_variables_only_print(self):
+        self.te.write_text(TWO[:TWO.index("workload total")])
+        plain = self.compiled().read_bytes()
+
+        def says(variable, value):
+            result = self.mycc("compile", self.te, "-o", self.folder / "out", env={**os.environ, variable: value})
+            self.assertEqual(result.returncode, 0, result)
+            self.assertEqual((self.folder / "out/two_layers.so").read_bytes(), plain)
+            return result.stderr
+
+        for level, added in (("1", "scale: miss, default of rule `"), ("2", "scale: candidate: default of rule `"), ("3", "\nsketch "),
+                             ("4", "\nscale_body:"), ("5", "// w after simplify")):
+            self.assertIn(added, says("MYCC_DEBUG", level))
+        for empty in ("", "0"):
+            self.assertEqual(says("MYCC_DEBUG", empty), "")
+        self.assertNotIn("candidate", says("MYCC_DEBUG", "1"))
+        self.assertNotIn("scale_body", says("MYCC_DEBUG", "3"))
+        self.assertRegex(says("MYCC_PRINT_AFTER", "hoist_conditions"), r"\A// w after hoist_conditions")
+        self.assertRegex(says("MYCC_TIME_PASSES", "1"), r"(?m)^simplify +\d+\.\d+ ms$")
 
     def test_run_on_files(self):
         library = self.compiled()

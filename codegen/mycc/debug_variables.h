@@ -1,0 +1,15 @@
+// The environment variables that make mycc print more about its work. They print, and change nothing else.
+#pragma once
+
+#include <functional>
+
+#include "absl/status/statusor.h"
+#include "codegen/passes/debug.h"
+
+namespace mycc {
+
+// MYCC_DEBUG, MYCC_PRINT_AFTER and MYCC_TIME_PASSES as `get` (getenv; null for unset) gives them. Misuse for
+// a value that means nothing.
+absl::StatusOr<PassDebug> ReadDebugVariables(const std::function<const char*(const char*)>& get);
+
+}  // namespace mycc
