@@ -17,18 +17,14 @@ absl::Status OsError(const std::string& doing, const std::string& path) {
   const std::string message = absl::StrCat("cannot ", doing, " `", path, "`: ", strerror(error));
   switch (error) {
     case ENOENT:
-    case ENOTDIR:
-      return absl::NotFoundError(message);
+    case ENOTDIR: return absl::NotFoundError(message);
     case EACCES:
     case EPERM:
-    case EROFS:
-      return absl::PermissionDeniedError(message);
+    case EROFS: return absl::PermissionDeniedError(message);
     case ENOSPC:
     case EDQUOT:
-    case EFBIG:
-      return absl::ResourceExhaustedError(message);
-    default:
-      return absl::FailedPreconditionError(message);
+    case EFBIG: return absl::ResourceExhaustedError(message);
+    default: return absl::FailedPreconditionError(message);
   }
 }
 

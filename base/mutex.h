@@ -1,5 +1,5 @@
-// std::mutex and std::condition_variable with Clang's thread-safety annotations. absl::Mutex is not used because Debian's build
-// of it is invisible to ThreadSanitizer.
+// std::mutex and std::condition_variable with Clang's thread-safety annotations. absl::Mutex is not used
+// because Debian's build of it is invisible to ThreadSanitizer.
 #pragma once
 
 #include <chrono>
@@ -40,7 +40,8 @@ class CondVar {
     lock.release();
   }
   // Returns false when the deadline passed.
-  bool WaitUntil(Mutex* mutex, std::chrono::steady_clock::time_point deadline) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+  bool WaitUntil(Mutex* mutex, std::chrono::steady_clock::time_point deadline)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     std::unique_lock<std::mutex> lock(mutex->mutex_, std::adopt_lock);
     const bool in_time = condition_.wait_until(lock, deadline) == std::cv_status::no_timeout;
     lock.release();

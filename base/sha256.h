@@ -1,4 +1,5 @@
-// SHA-256 of bytes, as 64 lower-case hexadecimal digits: the identity of workloads, generated code and packed weights.
+// SHA-256 of bytes, as 64 lower-case hexadecimal digits: the identity of workloads, generated code and packed
+// weights.
 #pragma once
 
 #include <string>

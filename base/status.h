@@ -1,5 +1,5 @@
-// The two macros that propagate absl::Status. Every fallible boundary returns Status or StatusOr; a message says what failed,
-// where, and what was expected.
+// The two macros that propagate absl::Status. Every fallible boundary returns Status or StatusOr; a message
+// says what failed, where, and what was expected.
 #pragma once
 
 #include <utility>
@@ -7,8 +7,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-#define MYCC_RETURN_IF_ERROR(expr)                        \
-  do {                                                    \
+#define MYCC_RETURN_IF_ERROR(expr)                                                     \
+  do {                                                                                 \
     if (::absl::Status mycc_status_ = (expr); !mycc_status_.ok()) return mycc_status_; \
   } while (false)
 

@@ -19,24 +19,17 @@ constexpr int kBusyTimeoutMillis = 10000;
 
 absl::StatusCode CodeOf(int code) {
   switch (code & 0xff) {
-    case SQLITE_FULL:
-      return absl::StatusCode::kResourceExhausted;
+    case SQLITE_FULL: return absl::StatusCode::kResourceExhausted;
     case SQLITE_CORRUPT:
-    case SQLITE_NOTADB:
-      return absl::StatusCode::kDataLoss;
+    case SQLITE_NOTADB: return absl::StatusCode::kDataLoss;
     case SQLITE_BUSY:
-    case SQLITE_LOCKED:
-      return absl::StatusCode::kUnavailable;
+    case SQLITE_LOCKED: return absl::StatusCode::kUnavailable;
     case SQLITE_READONLY:
     case SQLITE_PERM:
-    case SQLITE_AUTH:
-      return absl::StatusCode::kPermissionDenied;
-    case SQLITE_CANTOPEN:
-      return absl::StatusCode::kFailedPrecondition;
-    case SQLITE_TOOBIG:
-      return absl::StatusCode::kInvalidArgument;
-    default:
-      return absl::StatusCode::kInternal;
+    case SQLITE_AUTH: return absl::StatusCode::kPermissionDenied;
+    case SQLITE_CANTOPEN: return absl::StatusCode::kFailedPrecondition;
+    case SQLITE_TOOBIG: return absl::StatusCode::kInvalidArgument;
+    default: return absl::StatusCode::kInternal;
   }
 }
 
@@ -108,12 +101,8 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(const std::string& path
   int flags = SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
   switch (access) {
     case Access::kRead:
-    case Access::kReadImmutable:
-      flags |= SQLITE_OPEN_READONLY;
-      break;
-    case Access::kReadWrite:
-      flags |= SQLITE_OPEN_READWRITE;
-      break;
+    case Access::kReadImmutable: flags |= SQLITE_OPEN_READONLY; break;
+    case Access::kReadWrite: flags |= SQLITE_OPEN_READWRITE; break;
   }
   const std::string uri = FileUri(path, access == Access::kReadImmutable ? "?immutable=1" : "");
   sqlite3* connection = nullptr;

@@ -52,25 +52,16 @@ ordered_json DoubleToJson(double number) {
 ordered_json FieldToJson(const Message& message, const FieldDescriptor* field) {
   const Reflection& reflection = *message.GetReflection();
   switch (field->cpp_type()) {
-    case FieldDescriptor::CPPTYPE_INT64:
-      return reflection.GetInt64(message, field);
-    case FieldDescriptor::CPPTYPE_UINT64:
-      return reflection.GetUInt64(message, field);
-    case FieldDescriptor::CPPTYPE_UINT32:
-      return reflection.GetUInt32(message, field);
-    case FieldDescriptor::CPPTYPE_BOOL:
-      return reflection.GetBool(message, field);
-    case FieldDescriptor::CPPTYPE_DOUBLE:
-      return DoubleToJson(reflection.GetDouble(message, field));
-    case FieldDescriptor::CPPTYPE_STRING:
-      return ToUtf8(reflection.GetString(message, field));
+    case FieldDescriptor::CPPTYPE_INT64: return reflection.GetInt64(message, field);
+    case FieldDescriptor::CPPTYPE_UINT64: return reflection.GetUInt64(message, field);
+    case FieldDescriptor::CPPTYPE_UINT32: return reflection.GetUInt32(message, field);
+    case FieldDescriptor::CPPTYPE_BOOL: return reflection.GetBool(message, field);
+    case FieldDescriptor::CPPTYPE_DOUBLE: return DoubleToJson(reflection.GetDouble(message, field));
+    case FieldDescriptor::CPPTYPE_STRING: return ToUtf8(reflection.GetString(message, field));
     case FieldDescriptor::CPPTYPE_ENUM:
       return EnumToJson(*field->enum_type(), reflection.GetEnumValue(message, field));
-    case FieldDescriptor::CPPTYPE_MESSAGE:
-      return MessageToJson(reflection.GetMessage(message, field));
-    default:
-      MYCC_CHECK(false) << "records.proto has a type without JSON: " << field->full_name();
-      return {};
+    case FieldDescriptor::CPPTYPE_MESSAGE: return MessageToJson(reflection.GetMessage(message, field));
+    default: MYCC_CHECK(false) << "records.proto has a type without JSON: " << field->full_name(); return {};
   }
 }
 
@@ -79,8 +70,7 @@ ordered_json ElementToJson(const Message& message, const FieldDescriptor* field,
   switch (field->cpp_type()) {
     case FieldDescriptor::CPPTYPE_DOUBLE:
       return DoubleToJson(reflection.GetRepeatedDouble(message, field, index));
-    case FieldDescriptor::CPPTYPE_UINT64:
-      return reflection.GetRepeatedUInt64(message, field, index);
+    case FieldDescriptor::CPPTYPE_UINT64: return reflection.GetRepeatedUInt64(message, field, index);
     default:
       MYCC_CHECK(false) << "records.proto repeats a type without JSON: " << field->full_name();
       return {};

@@ -20,17 +20,12 @@ constexpr double kMillisPerSecond = 1e3;
 // The format's six words.
 std::string Invalidity(v1::MeasureStatus status) {
   switch (status) {
-    case v1::MEASURE_STATUS_OK:
-      return "correct";
-    case v1::MEASURE_STATUS_BUILD_ERROR:
-      return "compile";
+    case v1::MEASURE_STATUS_OK: return "correct";
+    case v1::MEASURE_STATUS_BUILD_ERROR: return "compile";
     case v1::MEASURE_STATUS_BUILD_TIMEOUT:
-    case v1::MEASURE_STATUS_RUN_TIMEOUT:
-      return "timeout";
-    case v1::MEASURE_STATUS_WRONG_RESULT:
-      return "correctness";
-    default:
-      return "runtime";
+    case v1::MEASURE_STATUS_RUN_TIMEOUT: return "timeout";
+    case v1::MEASURE_STATUS_WRONG_RESULT: return "correctness";
+    default: return "runtime";
   }
 }
 

@@ -24,7 +24,8 @@ constexpr int kMaxBackoffMilliseconds = 2000;
 bool SplitHostPort(const std::string& address, std::string* host) {
   const size_t colon = address.rfind(':');
   int port = 0;
-  if (colon == std::string::npos || colon == 0 || !absl::SimpleAtoi(address.substr(colon + 1), &port)) return false;
+  if (colon == std::string::npos || colon == 0 || !absl::SimpleAtoi(address.substr(colon + 1), &port))
+    return false;
   *host = address.substr(0, colon);
   const bool bracketed = host->front() == '[' && host->back() == ']';
   if (bracketed) *host = host->substr(1, host->size() - 2);
@@ -35,9 +36,11 @@ bool SplitHostPort(const std::string& address, std::string* host) {
 
 absl::Status CheckAddress(const std::string& address) {
   std::string host;
-  if (absl::StartsWith(address, kUnixPrefix) && address.size() > sizeof(kUnixPrefix) - 1) return absl::OkStatus();
+  if (absl::StartsWith(address, kUnixPrefix) && address.size() > sizeof(kUnixPrefix) - 1)
+    return absl::OkStatus();
   if (SplitHostPort(address, &host)) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("\"", address, "\" is no address; expected HOST:PORT or unix:/PATH"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("\"", address, "\" is no address; expected HOST:PORT or unix:/PATH"));
 }
 
 bool IsLocal(const std::string& address) {
@@ -64,7 +67,8 @@ absl::StatusOr<ServerChannel> ServerChannel::Open(const ServerAddress& address) 
   if (!address.token_file.empty()) {
     MYCC_ASSIGN_OR_RETURN(token, ReadToken(address.token_file));
     if (address.tls_ca_file.empty() && !IsLocal(address.address)) {
-      return absl::FailedPreconditionError(absl::StrCat("the token would travel to ", address.address, " in the clear; expected --tls-ca"));
+      return absl::FailedPreconditionError(
+          absl::StrCat("the token would travel to ", address.address, " in the clear; expected --tls-ca"));
     }
   }
   std::shared_ptr<grpc::ChannelCredentials> credentials = grpc::InsecureChannelCredentials();
@@ -80,11 +84,13 @@ absl::StatusOr<ServerChannel> ServerChannel::Open(const ServerAddress& address) 
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kMaxBackoffMilliseconds);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kMaxBackoffMilliseconds / 20);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  return ServerChannel(address.address, grpc::CreateCustomChannel(address.address, credentials, arguments), token);
+  return ServerChannel(address.address, grpc::CreateCustomChannel(address.address, credentials, arguments),
+                       token);
 }
 
 void ServerChannel::Prepare(grpc::ClientContext* context, double seconds) const {
-  context->set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(static_cast<int64_t>(seconds * 1e3)));
+  context->set_deadline(std::chrono::system_clock::now() +
+                        std::chrono::milliseconds(static_cast<int64_t>(seconds * 1e3)));
   if (!token_.empty()) context->AddMetadata(kTokenHeader, TokenValue(token_));
 }
 

@@ -1,4 +1,5 @@
-// How a client or a worker reaches the server, and a server's address says who may reach it. Thread rule: functions are re-entrant.
+// How a client or a worker reaches the server, and a server's address says who may reach it. Thread rule:
+// functions are re-entrant.
 #pragma once
 
 #include <memory>
@@ -29,8 +30,8 @@ bool IsLocal(const std::string& address);
 // A line to a server and what every call on it needs.
 class ServerChannel {
  public:
-  // Does not connect yet: a server that is away is met by the first call. InvalidArgument, NotFound (a file), and FailedPrecondition for a token that
-  // would travel in the clear.
+  // Does not connect yet: a server that is away is met by the first call. InvalidArgument, NotFound (a file),
+  // and FailedPrecondition for a token that would travel in the clear.
   static absl::StatusOr<ServerChannel> Open(const ServerAddress& address);
 
   const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }

@@ -57,12 +57,9 @@ absl::StatusOr<v1::MeasureStatus> ParseStatusName(const std::string& name) {
 
 std::string ProtocolName(v1::TimingProtocol protocol) {
   switch (protocol) {
-    case v1::TIMING_PROTOCOL_WARM:
-      return "warm";
-    case v1::TIMING_PROTOCOL_COLD:
-      return "cold";
-    default:
-      return absl::StrCat("protocol_", static_cast<int>(protocol));
+    case v1::TIMING_PROTOCOL_WARM: return "warm";
+    case v1::TIMING_PROTOCOL_COLD: return "cold";
+    default: return absl::StrCat("protocol_", static_cast<int>(protocol));
   }
 }
 

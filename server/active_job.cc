@@ -18,7 +18,8 @@ ActiveJob::ActiveJob(std::string id, v1::StoredJob stored, JobPlan plan, std::ve
       tasks_(plan_.tasks.size()) {}
 
 void ActiveJob::AddRound(uint32_t task, uint32_t generation, const v1::SearchState::Generation& state) {
-  OpenRound& round = rounds_.emplace_back(OpenRound{task, generation, static_cast<size_t>(state.candidates_size()), {}});
+  OpenRound& round =
+      rounds_.emplace_back(OpenRound{task, generation, static_cast<size_t>(state.candidates_size()), {}});
   for (const v1::SearchState::Candidate& candidate : state.candidates()) {
     round.is_default.push_back(static_cast<Origin>(candidate.origin()) == Origin::kDefault);
   }
@@ -29,7 +30,8 @@ void ActiveJob::Finish(uint32_t task, uint32_t generation, uint32_t index, const
   const auto round = std::find_if(rounds_.begin(), rounds_.end(), [&](const OpenRound& open) {
     return open.task == task && open.generation == generation;
   });
-  const bool is_default = round != rounds_.end() && index < round->is_default.size() && round->is_default[index];
+  const bool is_default =
+      round != rounds_.end() && index < round->is_default.size() && round->is_default[index];
   if (round != rounds_.end()) --round->open;
   --open_trials_;
 
@@ -40,7 +42,8 @@ void ActiveJob::Finish(uint32_t task, uint32_t generation, uint32_t index, const
   ++state.outcomes[result.status()];
   const double seconds = result.timing().seconds();
   if (ok && (state.best_seconds == 0 || seconds < state.best_seconds)) state.best_seconds = seconds;
-  if (ok && is_default && (state.first_seconds == 0 || seconds < state.first_seconds)) state.first_seconds = seconds;
+  if (ok && is_default && (state.first_seconds == 0 || seconds < state.first_seconds))
+    state.first_seconds = seconds;
 
   Outcome outcome;
   outcome.generation = generation;
@@ -79,7 +82,8 @@ std::string ActiveJob::TaskOutcome(uint32_t task) const {
   if (stored_tasks_[task].reused()) return "the log already held what was asked for";
   if (state.best_seconds > 0 || state.trials == 0) return "";
   std::vector<std::string> counts;
-  for (const auto& [status, count] : state.outcomes) counts.push_back(absl::StrCat(count, " ", StatusName(status)));
+  for (const auto& [status, count] : state.outcomes)
+    counts.push_back(absl::StrCat(count, " ", StatusName(status)));
   return absl::StrCat("no valid schedule in ", state.trials, " trials: ", absl::StrJoin(counts, ", "));
 }
 

@@ -1,5 +1,5 @@
-// A job that runs: its rounds and what became of their trials, for the search and for people. Bookkeeping alone: no clock, no log, no queue.
-// Thread rule: thread-compatible.
+// A job that runs: its rounds and what became of their trials, for the search and for people. Bookkeeping
+// alone: no clock, no log, no queue. Thread rule: thread-compatible.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,8 @@ namespace mycc {
 
 class ActiveJob {
  public:
-  ActiveJob(std::string id, v1::StoredJob stored, JobPlan plan, std::vector<v1::StoredTask> tasks, int64_t created_unix_micros);
+  ActiveJob(std::string id, v1::StoredJob stored, JobPlan plan, std::vector<v1::StoredTask> tasks,
+            int64_t created_unix_micros);
 
   const std::string& id() const { return id_; }
   const v1::StoredJob& stored() const { return stored_; }

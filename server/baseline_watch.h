@@ -1,5 +1,5 @@
-// Is a device as fast as it usually is? Judged by the baseline kernel that the worker times beside each candidate. Pure bookkeeping.
-// Thread rule: thread-compatible.
+// Is a device as fast as it usually is? Judged by the baseline kernel that the worker times beside each
+// candidate. Pure bookkeeping. Thread rule: thread-compatible.
 #pragma once
 
 #include <deque>

@@ -21,7 +21,8 @@ absl::StatusOr<Lookup> OpenLookup(const BestOptions& options) {
     MYCC_ASSIGN_OR_RETURN(std::unique_ptr<TuningLog> opened, TuningLog::Open(options.log, OpenMode::kRead));
     std::shared_ptr<TuningLog> log = std::move(opened);
     return Lookup([log](const v1::BestRequest& request) {
-      return log->TopK({request.workload_hash(), request.target()}, request.protocol(), static_cast<int>(request.top()));
+      return log->TopK({request.workload_hash(), request.target()}, request.protocol(),
+                       static_cast<int>(request.top()));
     });
   }
   MYCC_ASSIGN_OR_RETURN(std::unique_ptr<TuningClient> connected, TuningClient::Connect(*options.server));
@@ -60,9 +61,11 @@ absl::Status BestCommand(const BestOptions& options, std::ostream& out) {
     WriteRecordTable(found, out);
     // With one record for each workload, what is wanted is often its trace.
     if (found.size() == 1) out << "\n" << found[0].record.trace();
-    for (const std::string& name : missing) out << name << ": no verified record for " << PrintTarget(target) << "\n";
+    for (const std::string& name : missing)
+      out << name << ": no verified record for " << PrintTarget(target) << "\n";
   }
-  if (found.empty()) return absl::NotFoundError(absl::StrCat("no verified record for any workload of ", options.file));
+  if (found.empty())
+    return absl::NotFoundError(absl::StrCat("no verified record for any workload of ", options.file));
   return absl::OkStatus();
 }
 

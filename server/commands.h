@@ -1,4 +1,5 @@
-// What each command of mycc-tune does, without its command line (main.cc, log_cli.cc). Results go to `out`; an error is one line for main to print.
+// What each command of mycc-tune does, without its command line (main.cc, log_cli.cc). Results go to `out`;
+// an error is one line for main to print.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +32,8 @@ struct TuneOptions {
   std::optional<ServerAddress> server;  // none: one of its own
   std::string log = "tuning.db";
   std::string target = "host";
-  uint32_t trials = 0;     // for each workload; 0: as the budget allows
-  std::string budget;      // "8m"
+  uint32_t trials = 0;  // for each workload; 0: as the budget allows
+  std::string budget;   // "8m"
   std::optional<uint64_t> seed;
   std::string cache = "warm";
   std::string strategy = "evolutionary";

@@ -14,7 +14,8 @@ constexpr uint32_t kMostBest = 1000;
 
 }  // namespace
 
-Coordinator::Coordinator(CoordinatorOptions options, TuningLog* log, const TimeSource* time, SearchExecutor executor)
+Coordinator::Coordinator(CoordinatorOptions options, TuningLog* log, const TimeSource* time,
+                         SearchExecutor executor)
     : log_(log),
       queue_(options.dispatch.lease_seconds),
       board_(options.jobs, log, &queue_, time, std::move(executor)),

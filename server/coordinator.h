@@ -1,6 +1,5 @@
-// The server without its network: jobs, workers and the queue between them. Everything answers at once; waiting is the loop's business
-// (server_loop.h).
-// Thread rule: thread-compatible.
+// The server without its network: jobs, workers and the queue between them. Everything answers at once;
+// waiting is the loop's business (server_loop.h). Thread rule: thread-compatible.
 #pragma once
 
 #include <string>

@@ -19,7 +19,8 @@ constexpr uint32_t kGenerationsASeed = 8;
 constexpr char kBaselineKernel[] = "worker";  // the worker's own; its timer version and it change together
 
 uint64_t InputSeed(uint64_t job_seed, const TrialId& id) {
-  uint64_t mixed = job_seed + 0x9e3779b97f4a7c15u * (id.task + 1) + 0xbf58476d1ce4e5b9u * (id.generation / kGenerationsASeed);
+  uint64_t mixed = job_seed + 0x9e3779b97f4a7c15u * (id.task + 1) +
+                   0xbf58476d1ce4e5b9u * (id.generation / kGenerationsASeed);
   mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9u;
   return mixed ^ (mixed >> 31);
 }
@@ -46,7 +47,8 @@ v1::MeasureResult Mended(v1::MeasureResult result) {
 
 }  // namespace
 
-Dispatcher::Dispatcher(DispatcherOptions options, TuningLog* log, LeaseQueue* queue, JobBoard* board, const TimeSource* time)
+Dispatcher::Dispatcher(DispatcherOptions options, TuningLog* log, LeaseQueue* queue, JobBoard* board,
+                       const TimeSource* time)
     : options_(options), log_(log), store_(log), baselines_(log), queue_(queue), board_(board), time_(time) {}
 
 absl::StatusOr<WorkerTable::Session*> Dispatcher::Hear(const std::string& session) {
@@ -59,7 +61,9 @@ absl::StatusOr<v1::RegisterResponse> Dispatcher::Register(const v1::RegisterRequ
   std::string replaced;
   const double now = time_->Seconds();
   MYCC_ASSIGN_OR_RETURN(WorkerTable::Session* const session,
-                        workers_.Register(request, now, &replaced, [this](const v1::DeviceOffer& offer) { return UsualBaseline(offer); }));
+                        workers_.Register(request, now, &replaced, [this](const v1::DeviceOffer& offer) {
+                          return UsualBaseline(offer);
+                        }));
   v1::RegisterResponse response;
   response.set_session(session->id);
   response.set_lease_seconds(options_.lease_seconds);
@@ -70,7 +74,8 @@ absl::StatusOr<v1::RegisterResponse> Dispatcher::Register(const v1::RegisterRequ
   // What the worker held under its name and does not know of any more died with its process.
   for (const std::string& holder : {replaced, absl::StrCat(kAdoptedHolder, request.worker())}) {
     for (const Grant& grant : LastFirst(queue_->HeldBy(holder))) {
-      Lose(grant, v1::MEASURE_STATUS_WORKER_LOST, absl::StrCat("worker ", request.worker(), " was started again"));
+      Lose(grant, v1::MEASURE_STATUS_WORKER_LOST,
+           absl::StrCat("worker ", request.worker(), " was started again"));
     }
   }
   return response;
@@ -80,7 +85,8 @@ absl::StatusOr<v1::LeaseResponse> Dispatcher::Lease(const v1::LeaseRequest& requ
   MYCC_ASSIGN_OR_RETURN(WorkerTable::Session* const session, Hear(request.session()));
   const auto device = session->devices.find(request.device());
   if (device == session->devices.end()) {
-    return absl::InvalidArgumentError(absl::StrCat("worker ", session->worker, " has no device ", request.device()));
+    return absl::InvalidArgumentError(
+        absl::StrCat("worker ", session->worker, " has no device ", request.device()));
   }
   const double now = time_->Seconds();
   const Target& target = device->second.target;
@@ -103,7 +109,8 @@ absl::StatusOr<v1::LeaseResponse> Dispatcher::Lease(const v1::LeaseRequest& requ
         return leased;
       }
     }
-    for (const Grant& grant : grants) *response.add_assignments() = AssignmentOf(grant, *board_->Leasable(grant.trial.job));
+    for (const Grant& grant : grants)
+      *response.add_assignments() = AssignmentOf(grant, *board_->Leasable(grant.trial.job));
   }
   *response.mutable_instructions() = workers_.TakeInstructions(session);
   return response;
@@ -122,15 +129,16 @@ v1::Assignment Dispatcher::AssignmentOf(const Grant& grant, const ActiveJob& job
   return assignment;
 }
 
-// A report counts under a current lease. One of a job that has ended meanwhile counts as well: the log decides by its attempt, and keeps a result
-// that was paid for.
+// A report counts under a current lease. One of a job that has ended meanwhile counts as well: the log
+// decides by its attempt, and keeps a result that was paid for.
 bool Dispatcher::IsCurrent(const v1::Report& report) const {
   if (queue_->Find(report.lease().trial(), report.lease().attempt()) != nullptr) return true;
   const absl::StatusOr<TrialId> id = ParseTrialName(report.lease().trial());
   return id.ok() && !board_->IsRunning(id->job) && !IsInfrastructureFailure(report.result().status());
 }
 
-std::vector<absl::StatusOr<v1::ReportResponse>> Dispatcher::Report(const std::vector<v1::ReportRequest>& requests) {
+std::vector<absl::StatusOr<v1::ReportResponse>> Dispatcher::Report(
+    const std::vector<v1::ReportRequest>& requests) {
   std::vector<absl::StatusOr<v1::ReportResponse>> answers(requests.size(), v1::ReportResponse());
   std::vector<Accepted> accepted;
   std::vector<FinishedTrial> finished;
@@ -147,7 +155,8 @@ std::vector<absl::StatusOr<v1::ReportResponse>> Dispatcher::Report(const std::ve
         *answers[i]->add_ignored() = lease;
       } else if (IsInfrastructureFailure(report.result().status())) {
         workers_.Judge(*session, report.result().device().device(), report.result(), time_->Seconds());
-        const std::string evidence = absl::StrCat("worker ", (*session)->worker, ": ", ToUtf8(report.result().error()));
+        const std::string evidence =
+            absl::StrCat("worker ", (*session)->worker, ": ", ToUtf8(report.result().error()));
         Lose(*queue_->Find(lease.trial(), lease.attempt()), report.result().status(), evidence);
       } else {
         accepted.push_back({*session, i, lease});
@@ -166,17 +175,20 @@ std::vector<absl::StatusOr<v1::ReportResponse>> Dispatcher::Report(const std::ve
   }
   for (size_t i = 0; i < requests.size(); ++i) {
     WorkerTable::Session* session = workers_.Find(requests[i].session());
-    if (answers[i].ok() && session != nullptr) *answers[i]->mutable_instructions() = workers_.TakeInstructions(session);
+    if (answers[i].ok() && session != nullptr)
+      *answers[i]->mutable_instructions() = workers_.TakeInstructions(session);
   }
   return answers;
 }
 
-void Dispatcher::Settle(const Accepted& accepted, FinishedTrial finished, absl::Status recorded, v1::ReportResponse* answer) {
+void Dispatcher::Settle(const Accepted& accepted, FinishedTrial finished, absl::Status recorded,
+                        v1::ReportResponse* answer) {
   if (absl::IsInvalidArgument(recorded)) {
     // A result that cannot be kept still ends the trial, with the reason in its place.
     v1::MeasureResult unfit;
     unfit.set_status(v1::MEASURE_STATUS_RUN_ERROR);
-    unfit.set_error(absl::StrCat("the result of worker ", accepted.session->worker, " was refused: ", recorded.message()));
+    unfit.set_error(absl::StrCat("the result of worker ", accepted.session->worker,
+                                 " was refused: ", recorded.message()));
     unfit.mutable_device()->set_worker(ToUtf8(accepted.session->worker));
     finished.result = std::move(unfit);
     const auto again = store_.FinishTrials({&finished, 1});
@@ -218,16 +230,19 @@ void Dispatcher::Lose(const Grant& grant, v1::MeasureStatus status, const std::s
     Quarantine(grant, evidence);
     return;
   }
-  LostAttempt lost{.trial = grant.trial.name, .attempt = grant.trial.attempt, .status = status, .evidence = evidence};
+  LostAttempt lost{
+      .trial = grant.trial.name, .attempt = grant.trial.attempt, .status = status, .evidence = evidence};
   if (!store_.RequeueTrial(lost).ok()) return;  // as above
   queue_->Return(grant.trial.name, grant.trial.attempt, /*blamed=*/true);
 }
 
 void Dispatcher::Quarantine(const Grant& grant, const std::string& evidence) {
-  std::string all = absl::StrCat("quarantined: ", grant.trial.losses + 1, " workers were lost while they measured it");
+  std::string all =
+      absl::StrCat("quarantined: ", grant.trial.losses + 1, " workers were lost while they measured it");
   const absl::StatusOr<std::vector<LostAttempt>> before = store_.LostAttempts(grant.trial.name);
   if (before.ok()) {
-    for (const LostAttempt& lost : *before) absl::StrAppend(&all, "; attempt ", lost.attempt, ": ", lost.evidence);
+    for (const LostAttempt& lost : *before)
+      absl::StrAppend(&all, "; attempt ", lost.attempt, ": ", lost.evidence);
   }
   absl::StrAppend(&all, "; attempt ", grant.trial.attempt, ": ", evidence);
   const ActiveJob* job = board_->Leasable(grant.trial.job);
@@ -250,11 +265,13 @@ void Dispatcher::Tick() {
     Lose(grant, v1::MEASURE_STATUS_WORKER_LOST, absl::StrCat("the lease of worker ", worker, " ran out"));
     if (WorkerTable::Session* holder = workers_.Find(grant.holder)) holder->revoked.push_back(LeaseOf(grant));
   }
-  for (const WorkerTable::Session& gone : workers_.RemoveSilent(now, kSilentLeases * options_.lease_seconds)) SaveBaselines(gone);
+  for (const WorkerTable::Session& gone : workers_.RemoveSilent(now, kSilentLeases * options_.lease_seconds))
+    SaveBaselines(gone);
 }
 
 std::vector<v1::DeviceStatus> Dispatcher::Devices() const {
-  return workers_.Status(time_->Seconds(), [this](const std::string& session) { return queue_->leased_by(session); });
+  return workers_.Status(time_->Seconds(),
+                         [this](const std::string& session) { return queue_->leased_by(session); });
 }
 
 double Dispatcher::UsualBaseline(const v1::DeviceOffer& offer) const {
@@ -263,8 +280,9 @@ double Dispatcher::UsualBaseline(const v1::DeviceOffer& offer) const {
   if (!known.ok()) return 0;
   for (const Baseline& baseline : *known) {
     // Devices of one model on one host are one device, whatever the worker was called.
-    const bool same = baseline.device_model == offer.info().model() && baseline.worker == offer.info().host() &&
-                      baseline.device == offer.device() && baseline.kernel == kBaselineKernel;
+    const bool same = baseline.device_model == offer.info().model() &&
+                      baseline.worker == offer.info().host() && baseline.device == offer.device() &&
+                      baseline.kernel == kBaselineKernel;
     if (same) usual = baseline.seconds;
   }
   return usual;
@@ -280,7 +298,8 @@ void Dispatcher::SaveBaselines(const WorkerTable::Session& session) {
     baseline.device_model = device.offer.info().model();
     baseline.seconds = device.baseline.usual_seconds();
     baseline.measured_unix_micros = time_->UnixMicros();
-    if (baseline.seconds > 0 && !baseline.worker.empty()) (void)baselines_.Save(baseline);  // advice, not state
+    if (baseline.seconds > 0 && !baseline.worker.empty())
+      (void)baselines_.Save(baseline);  // advice, not state
   }
 }
 

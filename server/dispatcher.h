@@ -1,8 +1,9 @@
-// Between the workers and the queue: who gets which trial, whose results count, and what happens when a worker goes silent.
+// Between the workers and the queue: who gets which trial, whose results count, and what happens when a
+// worker goes silent.
 //
-// What is decided is written to the log before it is answered: a grant before the worker hears of it, a result before it is acknowledged. A
-// report counts when its attempt is the trial's current one; afterwards the worker may forget it.
-// Thread rule: thread-compatible. Every call answers at once.
+// What is decided is written to the log before it is answered: a grant before the worker hears of it, a
+// result before it is acknowledged. A report counts when its attempt is the trial's current one; afterwards
+// the worker may forget it. Thread rule: thread-compatible. Every call answers at once.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +32,8 @@ struct DispatcherOptions {
 
 class Dispatcher {
  public:
-  Dispatcher(DispatcherOptions options, TuningLog* log, LeaseQueue* queue, JobBoard* board, const TimeSource* time);
+  Dispatcher(DispatcherOptions options, TuningLog* log, LeaseQueue* queue, JobBoard* board,
+             const TimeSource* time);
 
   // In all of these, NotFound: the session is unknown.
   absl::StatusOr<v1::RegisterResponse> Register(const v1::RegisterRequest& request);
@@ -61,7 +63,8 @@ class Dispatcher {
     v1::LeaseId lease;
   };
   bool IsCurrent(const v1::Report& report) const;
-  void Settle(const Accepted& accepted, FinishedTrial finished, absl::Status recorded, v1::ReportResponse* answer);
+  void Settle(const Accepted& accepted, FinishedTrial finished, absl::Status recorded,
+              v1::ReportResponse* answer);
   double UsualBaseline(const v1::DeviceOffer& offer) const;
   void SaveBaselines(const WorkerTable::Session& session);
 

@@ -1,6 +1,6 @@
-// A server with its log, ready to answer; and the same with a worker of this host on a private socket, which is what `mycc-tune tune` uses when no
-// server is named: the same code, with nothing to set up.
-// Thread rule: thread-compatible.
+// A server with its log, ready to answer; and the same with a worker of this host on a private socket, which
+// is what `mycc-tune tune` uses when no server is named: the same code, with nothing to set up. Thread rule:
+// thread-compatible.
 #pragma once
 
 #include <memory>

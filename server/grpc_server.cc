@@ -31,8 +31,10 @@ class Doorman {
   absl::Status Check(const grpc::CallbackServerContext& context) const {
     if (expected_.empty()) return absl::OkStatus();
     const auto shown = context.client_metadata().find(kTokenHeader);
-    const bool same = shown != context.client_metadata().end() && Same(std::string(shown->second.data(), shown->second.size()));
-    return same ? absl::OkStatus() : absl::UnauthenticatedError("the token is missing or wrong; expected --token-file");
+    const bool same = shown != context.client_metadata().end() &&
+                      Same(std::string(shown->second.data(), shown->second.size()));
+    return same ? absl::OkStatus()
+                : absl::UnauthenticatedError("the token is missing or wrong; expected --token-file");
   }
 
  private:
@@ -40,7 +42,8 @@ class Doorman {
   bool Same(const std::string& shown) const {
     if (shown.size() != expected_.size()) return false;
     unsigned difference = 0;
-    for (size_t i = 0; i < shown.size(); ++i) difference |= static_cast<unsigned char>(shown[i] ^ expected_[i]);
+    for (size_t i = 0; i < shown.size(); ++i)
+      difference |= static_cast<unsigned char>(shown[i] ^ expected_[i]);
     return difference == 0;
   }
 
@@ -49,8 +52,8 @@ class Doorman {
 
 // A call whose answer the loop gives later. `start` receives the reply.
 template <typename Response>
-grpc::ServerUnaryReactor* Answer(const Doorman& doorman, grpc::CallbackServerContext* context, Response* response,
-                                 const std::function<void(Reply<Response>)>& start) {
+grpc::ServerUnaryReactor* Answer(const Doorman& doorman, grpc::CallbackServerContext* context,
+                                 Response* response, const std::function<void(Reply<Response>)>& start) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   if (const absl::Status status = doorman.Check(*context); !status.ok()) {
     reactor->Finish(ToGrpc(status));
@@ -73,7 +76,8 @@ class WorkerServiceImpl final : public v1::WorkerService::CallbackService {
 
   grpc::ServerUnaryReactor* Register(grpc::CallbackServerContext* context, const v1::RegisterRequest* request,
                                      v1::RegisterResponse* response) override {
-    return Answer<v1::RegisterResponse>(*doorman_, context, response, [&](auto reply) { loop_->Register(*request, reply); });
+    return Answer<v1::RegisterResponse>(*doorman_, context, response,
+                                        [&](auto reply) { loop_->Register(*request, reply); });
   }
   grpc::ServerUnaryReactor* Lease(grpc::CallbackServerContext* context, const v1::LeaseRequest* request,
                                   v1::LeaseResponse* response) override {
@@ -82,15 +86,19 @@ class WorkerServiceImpl final : public v1::WorkerService::CallbackService {
   }
   grpc::ServerUnaryReactor* Report(grpc::CallbackServerContext* context, const v1::ReportRequest* request,
                                    v1::ReportResponse* response) override {
-    return Answer<v1::ReportResponse>(*doorman_, context, response, [&](auto reply) { loop_->Report(*request, reply); });
+    return Answer<v1::ReportResponse>(*doorman_, context, response,
+                                      [&](auto reply) { loop_->Report(*request, reply); });
   }
-  grpc::ServerUnaryReactor* Heartbeat(grpc::CallbackServerContext* context, const v1::HeartbeatRequest* request,
+  grpc::ServerUnaryReactor* Heartbeat(grpc::CallbackServerContext* context,
+                                      const v1::HeartbeatRequest* request,
                                       v1::HeartbeatResponse* response) override {
-    return Answer<v1::HeartbeatResponse>(*doorman_, context, response, [&](auto reply) { loop_->Heartbeat(*request, reply); });
+    return Answer<v1::HeartbeatResponse>(*doorman_, context, response,
+                                         [&](auto reply) { loop_->Heartbeat(*request, reply); });
   }
   grpc::ServerUnaryReactor* Leave(grpc::CallbackServerContext* context, const v1::LeaveRequest* request,
                                   v1::LeaveResponse* response) override {
-    return Answer<v1::LeaveResponse>(*doorman_, context, response, [&](auto reply) { loop_->Leave(*request, reply); });
+    return Answer<v1::LeaveResponse>(*doorman_, context, response,
+                                     [&](auto reply) { loop_->Leave(*request, reply); });
   }
 
  private:
@@ -102,30 +110,39 @@ class TuningServiceImpl final : public v1::TuningService::CallbackService {
  public:
   TuningServiceImpl(ServerLoop* loop, const Doorman* doorman) : loop_(loop), doorman_(doorman) {}
 
-  grpc::ServerUnaryReactor* SubmitJob(grpc::CallbackServerContext* context, const v1::SubmitJobRequest* request,
+  grpc::ServerUnaryReactor* SubmitJob(grpc::CallbackServerContext* context,
+                                      const v1::SubmitJobRequest* request,
                                       v1::SubmitJobResponse* response) override {
-    return Answer<v1::SubmitJobResponse>(*doorman_, context, response, [&](auto reply) { loop_->SubmitJob(*request, reply); });
+    return Answer<v1::SubmitJobResponse>(*doorman_, context, response,
+                                         [&](auto reply) { loop_->SubmitJob(*request, reply); });
   }
   grpc::ServerUnaryReactor* ListJobs(grpc::CallbackServerContext* context, const v1::ListJobsRequest* request,
                                      v1::ListJobsResponse* response) override {
-    return Answer<v1::ListJobsResponse>(*doorman_, context, response, [&](auto reply) { loop_->ListJobs(*request, reply); });
+    return Answer<v1::ListJobsResponse>(*doorman_, context, response,
+                                        [&](auto reply) { loop_->ListJobs(*request, reply); });
   }
   grpc::ServerUnaryReactor* WatchJob(grpc::CallbackServerContext* context, const v1::WatchJobRequest* request,
                                      v1::WatchJobResponse* response) override {
-    return Answer<v1::WatchJobResponse>(*doorman_, context, response,
-                                        [&](auto reply) { loop_->WatchJob(*request, AliveWhile(context), reply); });
+    return Answer<v1::WatchJobResponse>(*doorman_, context, response, [&](auto reply) {
+      loop_->WatchJob(*request, AliveWhile(context), reply);
+    });
   }
-  grpc::ServerUnaryReactor* CancelJob(grpc::CallbackServerContext* context, const v1::CancelJobRequest* request,
+  grpc::ServerUnaryReactor* CancelJob(grpc::CallbackServerContext* context,
+                                      const v1::CancelJobRequest* request,
                                       v1::CancelJobResponse* response) override {
-    return Answer<v1::CancelJobResponse>(*doorman_, context, response, [&](auto reply) { loop_->CancelJob(*request, reply); });
+    return Answer<v1::CancelJobResponse>(*doorman_, context, response,
+                                         [&](auto reply) { loop_->CancelJob(*request, reply); });
   }
-  grpc::ServerUnaryReactor* ListDevices(grpc::CallbackServerContext* context, const v1::ListDevicesRequest* request,
+  grpc::ServerUnaryReactor* ListDevices(grpc::CallbackServerContext* context,
+                                        const v1::ListDevicesRequest* request,
                                         v1::ListDevicesResponse* response) override {
-    return Answer<v1::ListDevicesResponse>(*doorman_, context, response, [&](auto reply) { loop_->ListDevices(*request, reply); });
+    return Answer<v1::ListDevicesResponse>(*doorman_, context, response,
+                                           [&](auto reply) { loop_->ListDevices(*request, reply); });
   }
   grpc::ServerUnaryReactor* Best(grpc::CallbackServerContext* context, const v1::BestRequest* request,
                                  v1::BestResponse* response) override {
-    return Answer<v1::BestResponse>(*doorman_, context, response, [&](auto reply) { loop_->Best(*request, reply); });
+    return Answer<v1::BestResponse>(*doorman_, context, response,
+                                    [&](auto reply) { loop_->Best(*request, reply); });
   }
 
  private:
@@ -149,14 +166,17 @@ absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> CredentialsOf(const Lis
 absl::Status CheckProtection(const ListenOptions& options) {
   const bool is_protected = !options.tls_cert_file.empty() && !options.token_file.empty();
   if (IsLocal(options.address) || is_protected || options.insecure_allow_remote) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(options.address, " can be reached from other hosts, and whoever reaches it runs code on the "
-                                                    "workers; expected --tls-cert, --tls-key and --token-file, or --insecure-allow-remote"));
+  return absl::FailedPreconditionError(
+      absl::StrCat(options.address,
+                   " can be reached from other hosts, and whoever reaches it runs code on the "
+                   "workers; expected --tls-cert, --tls-key and --token-file, or --insecure-allow-remote"));
 }
 
 }  // namespace
 
 struct GrpcServer::Impl {
-  Impl(ServerLoop* loop, const std::string& token) : doorman(token), workers(loop, &doorman), tuning(loop, &doorman) {}
+  Impl(ServerLoop* loop, const std::string& token)
+      : doorman(token), workers(loop, &doorman), tuning(loop, &doorman) {}
 
   const Doorman doorman;
   WorkerServiceImpl workers;
@@ -167,7 +187,8 @@ struct GrpcServer::Impl {
 
 GrpcServer::GrpcServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
-absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const ListenOptions& options, ServerLoop* loop) {
+absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const ListenOptions& options,
+                                                              ServerLoop* loop) {
   MYCC_RETURN_IF_ERROR(CheckAddress(options.address));
   MYCC_RETURN_IF_ERROR(CheckProtection(options));
   MYCC_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ServerCredentials> credentials, CredentialsOf(options));
@@ -181,16 +202,19 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const ListenOption
   int port = 0;
   grpc::ServerBuilder builder;
   builder.AddListeningPort(options.address, credentials, &port);
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // a second server on one port is an error, not a rival
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT,
+                             0);  // a second server on one port is an error, not a rival
   builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
   builder.RegisterService(&impl->workers);
   builder.RegisterService(&impl->tuning);
   impl->server = builder.BuildAndStart();
   const bool is_unix = absl::StartsWith(options.address, "unix:");
   if (impl->server == nullptr || port == 0) {
-    return absl::UnavailableError(absl::StrCat("cannot listen on ", options.address, ": the address is in use, or not this host's"));
+    return absl::UnavailableError(
+        absl::StrCat("cannot listen on ", options.address, ": the address is in use, or not this host's"));
   }
-  impl->address = is_unix ? options.address : absl::StrCat(options.address.substr(0, options.address.rfind(':')), ":", port);
+  impl->address = is_unix ? options.address
+                          : absl::StrCat(options.address.substr(0, options.address.rfind(':')), ":", port);
   return std::unique_ptr<GrpcServer>(new GrpcServer(std::move(impl)));
 }
 

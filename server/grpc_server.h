@@ -1,5 +1,5 @@
-// The server's network: both services, health and reflection, over the loop. Addresses that others can reach ask for TLS and a token.
-// Thread rule: thread-compatible.
+// The server's network: both services, health and reflection, over the loop. Addresses that others can reach
+// ask for TLS and a token. Thread rule: thread-compatible.
 #pragma once
 
 #include <memory>
@@ -15,14 +15,16 @@ namespace mycc {
 struct ListenOptions {
   std::string address = kDefaultAddress;  // "host:port" (port 0: any free one) or "unix:/path"
   std::string tls_cert_file, tls_key_file;
-  std::string token_file;             // clients and workers must show the token in it
-  bool insecure_allow_remote = false;  // anybody who can reach the address may submit jobs, which run code on the workers
+  std::string token_file;  // clients and workers must show the token in it
+  bool insecure_allow_remote =
+      false;  // anybody who can reach the address may submit jobs, which run code on the workers
 };
 
 class GrpcServer {
  public:
-  // Listens and answers until it is destroyed; `loop` is started, and outlives it. Errors: InvalidArgument, FailedPrecondition (an address that others
-  // can reach, without its protection), Unavailable (the address is in use, or not this host's).
+  // Listens and answers until it is destroyed; `loop` is started, and outlives it. Errors: InvalidArgument,
+  // FailedPrecondition (an address that others can reach, without its protection), Unavailable (the address
+  // is in use, or not this host's).
   static absl::StatusOr<std::unique_ptr<GrpcServer>> Start(const ListenOptions& options, ServerLoop* loop);
   ~GrpcServer();
 

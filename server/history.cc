@@ -23,7 +23,8 @@ double Distance(const v1::Record& record, double flops) {
 }
 
 // Distinct candidates that were measured, whatever came of them.
-absl::StatusOr<size_t> CountMeasured(const TuningLog& log, const PlannedTask& task, v1::TimingProtocol protocol) {
+absl::StatusOr<size_t> CountMeasured(const TuningLog& log, const PlannedTask& task,
+                                     v1::TimingProtocol protocol) {
   RecordFilter filter;
   filter.workload_hash = task.key.workload_hash;
   filter.target = task.key.target;
@@ -38,8 +39,8 @@ absl::StatusOr<size_t> CountMeasured(const TuningLog& log, const PlannedTask& ta
 
 }  // namespace
 
-absl::StatusOr<v1::StoredTask> RecallTask(const TuningLog& log, const PlannedTask& task, v1::TimingProtocol protocol,
-                                          uint32_t trials, bool fresh) {
+absl::StatusOr<v1::StoredTask> RecallTask(const TuningLog& log, const PlannedTask& task,
+                                          v1::TimingProtocol protocol, uint32_t trials, bool fresh) {
   v1::StoredTask stored;
   stored.set_count(task.count);
   const LogKey key{task.key.workload_hash, task.key.target};
@@ -54,13 +55,17 @@ absl::StatusOr<v1::StoredTask> RecallTask(const TuningLog& log, const PlannedTas
   };
   for (const StoredRecord& record : own) add(record);
 
-  MYCC_ASSIGN_OR_RETURN(std::vector<StoredRecord> targets, log.BestOfTargets(task.key.workload_hash, protocol));
-  std::erase_if(targets, [&](const StoredRecord& record) { return record.record.target() == task.key.target; });
+  MYCC_ASSIGN_OR_RETURN(std::vector<StoredRecord> targets,
+                        log.BestOfTargets(task.key.workload_hash, protocol));
+  std::erase_if(targets,
+                [&](const StoredRecord& record) { return record.record.target() == task.key.target; });
   for (size_t i = 0; i < targets.size() && i < kOfOtherTargets; ++i) add(targets[i]);
 
-  MYCC_ASSIGN_OR_RETURN(std::vector<StoredRecord> shapes, log.BestOfShapes(task.key.shape_erased_hash, protocol));
+  MYCC_ASSIGN_OR_RETURN(std::vector<StoredRecord> shapes,
+                        log.BestOfShapes(task.key.shape_erased_hash, protocol));
   std::erase_if(shapes, [&](const StoredRecord& record) {
-    return record.record.target() != task.key.target || record.record.workload_hash() == task.key.workload_hash;
+    return record.record.target() != task.key.target ||
+           record.record.workload_hash() == task.key.workload_hash;
   });
   const double flops = CountFlops(task.workload);
   std::stable_sort(shapes.begin(), shapes.end(), [flops](const StoredRecord& a, const StoredRecord& b) {

@@ -1,11 +1,12 @@
 #include "server/interrupt.h"
 
-#include <csignal>
-#include <cstdint>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
+
+#include <csignal>
+#include <cstdint>
 
 #include "base/check.h"
 

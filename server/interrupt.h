@@ -1,4 +1,5 @@
-// SIGINT and SIGTERM as calls on a thread, in place of handlers that may do nothing. Thread rule: BlockInterrupts comes before any thread.
+// SIGINT and SIGTERM as calls on a thread, in place of handlers that may do nothing. Thread rule:
+// BlockInterrupts comes before any thread.
 #pragma once
 
 #include <functional>
@@ -6,7 +7,8 @@
 
 namespace mycc {
 
-// From now on, in this thread and all that it starts, the two signals wait for an InterruptWatch. Children are born without the block.
+// From now on, in this thread and all that it starts, the two signals wait for an InterruptWatch. Children
+// are born without the block.
 void BlockInterrupts();
 
 class InterruptWatch {

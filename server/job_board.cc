@@ -17,32 +17,27 @@ v1::JobState WireState(JobState state) {
   switch (state) {
     case JobState::kRunning:  // in the log, and not here
       return v1::JOB_STATE_WAITING;
-    case JobState::kDone:
-      return v1::JOB_STATE_DONE;
-    case JobState::kCancelled:
-      return v1::JOB_STATE_CANCELLED;
-    case JobState::kFailed:
-      return v1::JOB_STATE_FAILED;
+    case JobState::kDone: return v1::JOB_STATE_DONE;
+    case JobState::kCancelled: return v1::JOB_STATE_CANCELLED;
+    case JobState::kFailed: return v1::JOB_STATE_FAILED;
   }
   return v1::JOB_STATE_UNSPECIFIED;
 }
 
 std::string WordsOf(StopReason reason) {
   switch (reason) {
-    case StopReason::kTrials:
-      return "all trials are measured";
-    case StopReason::kTime:
-      return "the time budget is spent";
-    case StopReason::kSmallGain:
-      return "another round promises too little";
-    case StopReason::kExhausted:
-      return "the spaces hold nothing new";
+    case StopReason::kTrials: return "all trials are measured";
+    case StopReason::kTime: return "the time budget is spent";
+    case StopReason::kSmallGain: return "another round promises too little";
+    case StopReason::kExhausted: return "the spaces hold nothing new";
   }
   return "";
 }
 
 // What a model predicts for: targets of one kind share what they teach.
-std::string ModelKind(const Target& target) { return target.kind == TargetKind::kCpu ? "cost-cpu" : "cost-cuda"; }
+std::string ModelKind(const Target& target) {
+  return target.kind == TargetKind::kCpu ? "cost-cpu" : "cost-cuda";
+}
 
 std::string RandomSubmission() {
   std::random_device random;
@@ -51,8 +46,15 @@ std::string RandomSubmission() {
 
 }  // namespace
 
-JobBoard::JobBoard(JobBoardOptions options, TuningLog* log, LeaseQueue* queue, const TimeSource* time, SearchExecutor executor)
-    : options_(options), log_(log), store_(log), models_(log), queue_(queue), time_(time), executor_(std::move(executor)) {}
+JobBoard::JobBoard(JobBoardOptions options, TuningLog* log, LeaseQueue* queue, const TimeSource* time,
+                   SearchExecutor executor)
+    : options_(options),
+      log_(log),
+      store_(log),
+      models_(log),
+      queue_(queue),
+      time_(time),
+      executor_(std::move(executor)) {}
 
 absl::Status JobBoard::Start() {
   if (!options_.resume_all) return absl::OkStatus();
@@ -86,7 +88,8 @@ absl::StatusOr<v1::JobProgress> JobBoard::Submit(const v1::SubmitJobRequest& req
 
 absl::Status JobBoard::Create(const std::string& id, const JobPlan& plan, const std::string& submission) {
   if (static_cast<int>(waiting_.size()) >= options_.max_waiting) {
-    return absl::ResourceExhaustedError(absl::StrCat(waiting_.size(), " jobs are waiting; expected fewer, try again later"));
+    return absl::ResourceExhaustedError(
+        absl::StrCat(waiting_.size(), " jobs are waiting; expected fewer, try again later"));
   }
   v1::StoredJob stored;
   *stored.mutable_spec() = plan.spec;
@@ -96,8 +99,8 @@ absl::Status JobBoard::Create(const std::string& id, const JobPlan& plan, const 
   std::vector<Task> tasks;
   bool all_reused = true;
   for (const PlannedTask& planned : plan.tasks) {
-    MYCC_ASSIGN_OR_RETURN(const v1::StoredTask recalled,
-                          RecallTask(*log_, planned, plan.spec.protocol(), plan.spec.trials(), plan.spec.fresh()));
+    MYCC_ASSIGN_OR_RETURN(const v1::StoredTask recalled, RecallTask(*log_, planned, plan.spec.protocol(),
+                                                                    plan.spec.trials(), plan.spec.fresh()));
     all_reused &= recalled.reused();
     Task& task = tasks.emplace_back();
     task.key = planned.key;
@@ -132,11 +135,16 @@ void JobBoard::StartWaiting() {
 absl::Status JobBoard::Resume(const Job& job) {
   if (job.state != JobState::kRunning) return absl::OkStatus();
   absl::StatusOr<StoredJobState> loaded = LoadJob(*log_, store_, job);
-  if (!loaded.ok()) return store_.SetJobState(job.id, JobState::kFailed, std::string(loaded.status().message()));
+  if (!loaded.ok())
+    return store_.SetJobState(job.id, JobState::kFailed, std::string(loaded.status().message()));
   const double now = time_->Seconds();
   for (const Trial& trial : loaded->open) {
-    QueuedTrial queued{.name = trial.name, .job = job.id, .task = trial.task, .attempt = trial.attempt,
-                       .losses = trial.lost_attempts, .trace = trial.trace};
+    QueuedTrial queued{.name = trial.name,
+                       .job = job.id,
+                       .task = trial.task,
+                       .attempt = trial.attempt,
+                       .losses = trial.lost_attempts,
+                       .trace = trial.trace};
     if (trial.state == TrialState::kLeased) {
       queue_->Adopt(std::move(queued), absl::StrCat(kAdoptedHolder, trial.worker), now);
     } else {
@@ -145,7 +153,8 @@ absl::Status JobBoard::Resume(const Job& job) {
   }
   Entry* entry = Begin(std::move(loaded->job), loaded->elapsed_seconds);
   BuildSearch(entry, [rounds = std::move(loaded->rounds)](JobSearch* search) {
-    for (const StoredRound& round : rounds) MYCC_RETURN_IF_ERROR(search->Restore(round.task, round.traces, round.state));
+    for (const StoredRound& round : rounds)
+      MYCC_RETURN_IF_ERROR(search->Restore(round.task, round.traces, round.state));
     return absl::OkStatus();
   });
   return absl::OkStatus();
@@ -173,7 +182,8 @@ void JobBoard::BuildSearch(Entry* entry, std::function<absl::Status(JobSearch*)>
   const absl::StatusOr<StoredModel> model = models_.Load(job->stored().model());
   executor_(
       [built, job, bytes = model.ok() ? model->bytes : "", restore = std::move(restore)] {
-        auto search = JobSearch::Create(job->stored(), job->plan().target, job->plan().tasks, job->stored_tasks(), bytes);
+        auto search = JobSearch::Create(job->stored(), job->plan().target, job->plan().tasks,
+                                        job->stored_tasks(), bytes);
         built->status = search.status();
         if (!search.ok()) return;
         built->search = *std::move(search);
@@ -215,7 +225,8 @@ void JobBoard::OnRound(Entry* entry, absl::StatusOr<std::optional<SearchRound>> 
   } else if (!round->has_value()) {
     entry->searched_out = true;
     // Trials in flight belong to the job, unless its time is over.
-    if (entry->search->stop_reason() == StopReason::kTime) EndBefore(entry, JobState::kDone, WordsOf(StopReason::kTime));
+    if (entry->search->stop_reason() == StopReason::kTime)
+      EndBefore(entry, JobState::kDone, WordsOf(StopReason::kTime));
   } else if (!entry->ending) {
     entry->unsaved = **std::move(round);
     SaveRound(entry);
@@ -231,7 +242,8 @@ void JobBoard::SaveRound(Entry* entry) {
     NewTrial& trial = generation.trials.emplace_back();
     trial.trace = candidate.trace;
     if (candidate.predicted_seconds) trial.provenance.set_predicted_score(1 / *candidate.predicted_seconds);
-    trial.provenance.set_strategy(absl::StrCat(job.stored().spec().strategy(), "/", std::string(OriginName(candidate.origin))));
+    trial.provenance.set_strategy(
+        absl::StrCat(job.stored().spec().strategy(), "/", std::string(OriginName(candidate.origin))));
     trial.provenance.set_seed(job.stored().spec().seed());
     trial.provenance.set_model(job.stored().model());
   }
@@ -282,21 +294,25 @@ void JobBoard::EndBefore(Entry* entry, JobState state, const std::string& messag
 void JobBoard::SaveModel(Entry* entry) {
   auto bytes = std::make_shared<absl::StatusOr<std::string>>(absl::UnknownError(""));
   entry->searching = true;
-  executor_([bytes, search = entry->search.get()] { if (search->num_samples() > 0) *bytes = search->Model(); },
-            [this, entry, bytes] {
-              entry->searching = false;
-              entry->model_saved = true;
-              const std::string kind = ModelKind(entry->job->plan().target);
-              // The next job starts from less when this fails, and that is all.
-              if (bytes->ok()) (void)models_.Save(kind, absl::StrCat("after job ", entry->job->id()), **bytes);
-              Advance(entry);
-            });
+  executor_(
+      [bytes, search = entry->search.get()] {
+        if (search->num_samples() > 0) *bytes = search->Model();
+      },
+      [this, entry, bytes] {
+        entry->searching = false;
+        entry->model_saved = true;
+        const std::string kind = ModelKind(entry->job->plan().target);
+        // The next job starts from less when this fails, and that is all.
+        if (bytes->ok()) (void)models_.Save(kind, absl::StrCat("after job ", entry->job->id()), **bytes);
+        Advance(entry);
+      });
 }
 
 void JobBoard::Finalize(Entry* entry) {
   const std::string id = entry->job->id();
   for (uint32_t task = 0; task < entry->job->plan().tasks.size(); ++task) {
-    (void)store_.FinishTask(id, task, entry->job->TaskOutcome(task));  // for people; the job's state is what counts
+    (void)store_.FinishTask(id, task,
+                            entry->job->TaskOutcome(task));  // for people; the job's state is what counts
   }
   if (!store_.SetJobState(id, entry->ending->state, entry->ending->message).ok()) return;  // Tick tries again
   queue_->DropJob(id);
@@ -323,7 +339,8 @@ void JobBoard::Tick() {
     if (found == running_.end()) continue;
     Entry* entry = found->second.get();
     const double budget = entry->job->stored().spec().budget_seconds();
-    if (budget > 0 && Elapsed(*entry) >= budget) EndBefore(entry, JobState::kDone, WordsOf(StopReason::kTime));
+    if (budget > 0 && Elapsed(*entry) >= budget)
+      EndBefore(entry, JobState::kDone, WordsOf(StopReason::kTime));
     if (entry->unsaved && !entry->searching && !entry->ending) SaveRound(entry);
     Advance(entry);
   }

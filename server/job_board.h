@@ -1,9 +1,11 @@
-// The jobs: taken in, planned, searched round by round, and ended. Everything that a restart needs is in the log before it happens; the rounds'
-// trials go to the lease queue.
+// The jobs: taken in, planned, searched round by round, and ended. Everything that a restart needs is in the
+// log before it happens; the rounds' trials go to the lease queue.
 //
-//   Submit -> search (on the search thread): next round -> log -> lease queue ... OnFinished -> search: next round ... -> end
+//   Submit -> search (on the search thread): next round -> log -> lease queue ... OnFinished -> search: next
+//   round ... -> end
 //
-// Thread rule: thread-compatible. Search work runs through the executor, and only its `done` part comes back here.
+// Thread rule: thread-compatible. Search work runs through the executor, and only its `done` part comes back
+// here.
 #pragma once
 
 #include <cstdint>
@@ -28,25 +30,29 @@
 
 namespace mycc {
 
-// Runs `work`, elsewhere or at once, and then `done` on the board's thread. Works run one after the other, in order.
+// Runs `work`, elsewhere or at once, and then `done` on the board's thread. Works run one after the other, in
+// order.
 using SearchExecutor = std::function<void(std::function<void()> work, std::function<void()> done)>;
 
 struct JobBoardOptions {
   int generation_size = 16;
   int max_running = 32;    // jobs; more wait for their turn
   int max_waiting = 1000;  // and more than that are refused
-  // Whether Start takes up every unfinished job of the log; otherwise one is taken up when it is submitted again.
+  // Whether Start takes up every unfinished job of the log; otherwise one is taken up when it is submitted
+  // again.
   bool resume_all = true;
   double ending_seconds = 5;  // for leased trials to be reported when a job ends before them
 };
 
 class JobBoard {
  public:
-  JobBoard(JobBoardOptions options, TuningLog* log, LeaseQueue* queue, const TimeSource* time, SearchExecutor executor);
+  JobBoard(JobBoardOptions options, TuningLog* log, LeaseQueue* queue, const TimeSource* time,
+           SearchExecutor executor);
 
   absl::Status Start();
 
-  // Progress of the job that does what is asked: a new one, the same submission's running or waiting one, or the one that has done it.
+  // Progress of the job that does what is asked: a new one, the same submission's running or waiting one, or
+  // the one that has done it.
   absl::StatusOr<v1::JobProgress> Submit(const v1::SubmitJobRequest& request);
   absl::StatusOr<v1::JobProgress> Cancel(const std::string& job);
   absl::StatusOr<v1::JobProgress> Progress(const std::string& job);
@@ -73,9 +79,9 @@ class JobBoard {
     std::unique_ptr<ActiveJob> job;
     std::unique_ptr<JobSearch> search;  // with the search thread while `searching`
     bool searching = false;
-    bool searched_out = false;              // there is no next round
+    bool searched_out = false;  // there is no next round
     bool model_saved = false;
-    std::optional<SearchRound> unsaved;     // proposed, and not yet in the log
+    std::optional<SearchRound> unsaved;  // proposed, and not yet in the log
     std::optional<Ending> ending;
     double elapsed_before = 0;  // in earlier runs of the server
     double started = 0;

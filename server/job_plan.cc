@@ -26,15 +26,18 @@ absl::Status Expected(const std::string& what, const std::string& expected) {
 // What can be checked without reading the workloads.
 absl::Status CheckLimits(const v1::JobSpec& spec) {
   if (spec.tasks().empty()) return Expected("no workload", "at least one");
-  if (spec.tasks_size() > kMaxTasks) return Expected(absl::StrCat(spec.tasks_size(), " workloads"), absl::StrCat("at most ", kMaxTasks));
+  if (spec.tasks_size() > kMaxTasks)
+    return Expected(absl::StrCat(spec.tasks_size(), " workloads"), absl::StrCat("at most ", kMaxTasks));
   if (!(spec.budget_seconds() >= 0)) return Expected("the budget is negative", "seconds, or 0 for no limit");
-  if (spec.trials() == 0 && spec.budget_seconds() == 0) return Expected("neither trials nor a budget", "at least one of them");
+  if (spec.trials() == 0 && spec.budget_seconds() == 0)
+    return Expected("neither trials nor a budget", "at least one of them");
   return absl::OkStatus();
 }
 
 absl::StatusOr<PlannedTask> PlanTask(const v1::TaskSpec& spec, int index, const std::string& target) {
   const std::string origin = absl::StrCat("workload ", index + 1);
-  if (spec.count() < 0) return Expected(absl::StrCat(origin, " occurs ", spec.count(), " times"), "a count of at least 1");
+  if (spec.count() < 0)
+    return Expected(absl::StrCat(origin, " occurs ", spec.count(), " times"), "a count of at least 1");
   MYCC_ASSIGN_OR_RETURN(const Workload workload, ParseWorkload(spec.workload(), origin));
   PlannedTask task;
   task.workload = Canonicalize(workload);
@@ -72,7 +75,8 @@ absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& spec) {
   SearchConfig search;
   search.strategy = plan.spec.strategy();
   MYCC_RETURN_IF_ERROR(
-      MakeSearchStrategy(search, GenerateSketches(plan.tasks[0].workload, plan.target), {}, nullptr).status());
+      MakeSearchStrategy(search, GenerateSketches(plan.tasks[0].workload, plan.target), {}, nullptr)
+          .status());
   plan.spec.clear_tasks();
   for (const PlannedTask& task : plan.tasks) {
     v1::TaskSpec& canonical = *plan.spec.add_tasks();

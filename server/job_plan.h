@@ -1,4 +1,5 @@
-// From what a client asks for to what is tuned: a job's spec checked, in canonical form, with equal workloads merged. Pure functions.
+// From what a client asks for to what is tuned: a job's spec checked, in canonical form, with equal workloads
+// merged. Pure functions.
 #pragma once
 
 #include <string>

@@ -53,25 +53,27 @@ absl::StatusOr<std::unique_ptr<JobSearch>> JobSearch::Create(const v1::StoredJob
   for (uint32_t task = 0; task < tasks.size(); ++task) {
     if (stored[task].reused()) continue;
     const PlannedTask& planned = tasks[task];
-    search->scorers_.push_back(
-        std::make_unique<ScheduleScorer>(planned.workload, target, planned.key.workload_hash, &search->learner_));
+    search->scorers_.push_back(std::make_unique<ScheduleScorer>(
+        planned.workload, target, planned.key.workload_hash, &search->learner_));
     CampaignTask entry;
     entry.info.weight = static_cast<double>(planned.count);
     entry.info.flops = CountFlops(planned.workload);
     entry.info.family = planned.key.shape_erased_hash;
-    MYCC_ASSIGN_OR_RETURN(entry.search,
-                          MakeSearchStrategy(StrategyOf(job, task), GenerateSketches(planned.workload, target),
-                                             ParseHistory(stored[task]), search->scorers_.back().get()));
+    MYCC_ASSIGN_OR_RETURN(
+        entry.search, MakeSearchStrategy(StrategyOf(job, task), GenerateSketches(planned.workload, target),
+                                         ParseHistory(stored[task]), search->scorers_.back().get()));
     search->index_of_[task] = static_cast<int>(campaign_tasks.size());
     search->tasks_.push_back(task);
     campaign_tasks.push_back(std::move(entry));
   }
-  if (campaign_tasks.empty()) return absl::FailedPreconditionError("the log already holds what the job asks for");
+  if (campaign_tasks.empty())
+    return absl::FailedPreconditionError("the log already holds what the job asks for");
   JobSearch* const self = search.get();  // the campaign is its own
-  search->campaign_ = std::make_unique<Campaign>(
-      SchedulerOf(job.spec()), std::move(campaign_tasks), [self](int task, const std::vector<Ledger::Entry>& generation) {
-        self->learner_.Add(self->scorers_[task]->SamplesOf(generation));
-      });
+  search->campaign_ =
+      std::make_unique<Campaign>(SchedulerOf(job.spec()), std::move(campaign_tasks),
+                                 [self](int task, const std::vector<Ledger::Entry>& generation) {
+                                   self->learner_.Add(self->scorers_[task]->SamplesOf(generation));
+                                 });
   return search;
 }
 
@@ -93,9 +95,9 @@ absl::Status JobSearch::Restore(uint32_t task, const std::vector<std::string>& t
                                 const v1::SearchState::Generation& recorded) {
   const SearchStrategy& search = campaign_->search(index_of_[task]);
   const auto stale = [&](const std::string& why) {
-    return absl::FailedPreconditionError(absl::StrCat("this build searches other spaces than the one that began the job (task ", task,
-                                                      ", generation ", search.ledger().generations(), ": ", why,
-                                                      "); tune again, the measured results stay in the log"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "this build searches other spaces than the one that began the job (task ", task, ", generation ",
+        search.ledger().generations(), ": ", why, "); tune again, the measured results stay in the log"));
   };
   if (recorded.candidates_size() != static_cast<int>(traces.size())) return stale("its state is incomplete");
   Round round;
@@ -126,7 +128,8 @@ v1::SearchState JobSearch::StateOf(uint32_t task) const {
     v1::SearchState::Generation& generation = *state.add_generations();
     for (const Ledger::Entry& entry : ledger.generation(number)) {
       v1::SearchState::Candidate& candidate = *generation.add_candidates();
-      if (entry.candidate.predicted_seconds) candidate.set_predicted_seconds(*entry.candidate.predicted_seconds);
+      if (entry.candidate.predicted_seconds)
+        candidate.set_predicted_seconds(*entry.candidate.predicted_seconds);
       candidate.set_origin(static_cast<uint32_t>(entry.candidate.origin));
     }
   }

@@ -1,6 +1,6 @@
-// A job's search, from what the log keeps of it: the tuner's campaign with a strategy and a scorer for each task. Built again from the same
-// bytes, the same rounds and the same outcomes, it continues as if nothing had happened.
-// Thread rule: thread-compatible; the server calls it on its search thread alone.
+// A job's search, from what the log keeps of it: the tuner's campaign with a strategy and a scorer for each
+// task. Built again from the same bytes, the same rounds and the same outcomes, it continues as if nothing
+// had happened. Thread rule: thread-compatible; the server calls it on its search thread alone.
 #pragma once
 
 #include <memory>
@@ -28,18 +28,20 @@ struct SearchRound {
 
 class JobSearch {
  public:
-  // `stored` has one entry for each task; `model` are bytes of an earlier job's Model(), which it starts from, or empty. FailedPrecondition when no
-  // task is left to search.
+  // `stored` has one entry for each task; `model` are bytes of an earlier job's Model(), which it starts
+  // from, or empty. FailedPrecondition when no task is left to search.
   static absl::StatusOr<std::unique_ptr<JobSearch>> Create(const v1::StoredJob& job, const Target& target,
                                                            const std::vector<PlannedTask>& tasks,
                                                            const std::vector<v1::StoredTask>& stored,
                                                            const std::string& model);
 
-  // The next round; nullopt when there is none, see stop_reason(). REQUIRES: all outcomes of the rounds before the latest were told.
+  // The next round; nullopt when there is none, see stop_reason(). REQUIRES: all outcomes of the rounds
+  // before the latest were told.
   absl::StatusOr<std::optional<SearchRound>> Next(double elapsed_seconds);
   absl::Status Tell(uint32_t task, const std::vector<Outcome>& outcomes);
   // A recorded round in place of Next. FailedPrecondition when this build's spaces no longer hold it.
-  absl::Status Restore(uint32_t task, const std::vector<std::string>& traces, const v1::SearchState::Generation& recorded);
+  absl::Status Restore(uint32_t task, const std::vector<std::string>& traces,
+                       const v1::SearchState::Generation& recorded);
 
   std::optional<StopReason> stop_reason() const { return campaign_->stop_reason(); }
   // The bytes that Restore takes back, for all generations of a task so far.
@@ -51,8 +53,9 @@ class JobSearch {
  private:
   JobSearch() = default;
 
-  std::vector<uint32_t> tasks_;  // the campaign's, as indices of the job's: without those that the log already satisfies
-  std::vector<int> index_of_;    // the other way; -1: not searched
+  std::vector<uint32_t>
+      tasks_;  // the campaign's, as indices of the job's: without those that the log already satisfies
+  std::vector<int> index_of_;  // the other way; -1: not searched
   Learner learner_;
   std::vector<std::unique_ptr<ScheduleScorer>> scorers_;  // of the campaign's tasks
   std::unique_ptr<Campaign> campaign_;

@@ -1,5 +1,6 @@
-#include <cmath>
 #include <google/protobuf/util/json_util.h>
+
+#include <cmath>
 #include <ostream>
 
 #include "absl/strings/str_cat.h"
@@ -28,11 +29,13 @@ std::string DeviceJson(const v1::DeviceStatus& device) {
 absl::Status JobsCommand(const JobOptions& options, std::ostream& out) {
   MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<TuningClient> client, TuningClient::Connect(options.server));
   MYCC_ASSIGN_OR_RETURN(const std::vector<v1::JobProgress> jobs, client->ListJobs(options.limit));
-  std::vector<std::vector<std::string>> rows = {{"job", "name", "state", "done", "trials", "created (UTC)", ""}};
+  std::vector<std::vector<std::string>> rows = {
+      {"job", "name", "state", "done", "trials", "created (UTC)", ""}};
   for (const v1::JobProgress& job : jobs) {
     if (options.json) out << ProgressJson(job) << "\n";
-    rows.push_back({job.job(), job.name(), JobStateName(job.state()), absl::StrFormat("%.0f %%", 100 * DoneShare(job)),
-                    absl::StrCat(job.trials()), FormatUnixMicros(job.created_unix_micros()), job.message()});
+    rows.push_back({job.job(), job.name(), JobStateName(job.state()),
+                    absl::StrFormat("%.0f %%", 100 * DoneShare(job)), absl::StrCat(job.trials()),
+                    FormatUnixMicros(job.created_unix_micros()), job.message()});
   }
   if (!options.json) out << FormatTable(rows, {3, 4});
   return absl::OkStatus();
@@ -54,12 +57,15 @@ absl::Status CancelCommand(const JobOptions& options, std::ostream& out) {
 absl::Status DevicesCommand(const JobOptions& options, std::ostream& out) {
   MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<TuningClient> client, TuningClient::Connect(options.server));
   MYCC_ASSIGN_OR_RETURN(const std::vector<v1::DeviceStatus> devices, client->ListDevices());
-  std::vector<std::vector<std::string>> rows = {{"worker", "device", "state", "leases", "trials", "baseline", "silent", "target", ""}};
+  std::vector<std::vector<std::string>> rows = {
+      {"worker", "device", "state", "leases", "trials", "baseline", "silent", "target", ""}};
   for (const v1::DeviceStatus& device : devices) {
     if (options.json) out << DeviceJson(device) << "\n";
-    const std::string baseline = device.baseline_ratio() > 0 ? absl::StrFormat("%.2fx", device.baseline_ratio()) : "-";
-    rows.push_back({device.worker(), device.device(), device.state(), absl::StrCat(device.leases()), absl::StrCat(device.trials()),
-                    baseline, absl::StrFormat("%.0f s", device.silent_seconds()), device.target(), device.reason()});
+    const std::string baseline =
+        device.baseline_ratio() > 0 ? absl::StrFormat("%.2fx", device.baseline_ratio()) : "-";
+    rows.push_back({device.worker(), device.device(), device.state(), absl::StrCat(device.leases()),
+                    absl::StrCat(device.trials()), baseline,
+                    absl::StrFormat("%.0f s", device.silent_seconds()), device.target(), device.reason()});
   }
   if (!options.json) out << FormatTable(rows, {3, 4, 5, 6});
   return absl::OkStatus();

@@ -108,7 +108,8 @@ std::vector<Grant> LeaseQueue::Matching(const std::function<bool(const Grant&)>&
     if (matches(grant)) grants.push_back(grant);
   }
   // What happens must not depend on a hash table.
-  std::sort(grants.begin(), grants.end(), [](const Grant& a, const Grant& b) { return a.trial.name < b.trial.name; });
+  std::sort(grants.begin(), grants.end(),
+            [](const Grant& a, const Grant& b) { return a.trial.name < b.trial.name; });
   return grants;
 }
 

@@ -1,13 +1,13 @@
-// The trials that wait for a worker and those that workers hold. A grant raises the trial's attempt number, and a report must carry the
-// current one: that fences the reports of workers whose lease ended.
+// The trials that wait for a worker and those that workers hold. A grant raises the trial's attempt number,
+// and a report must carry the current one: that fences the reports of workers whose lease ended.
 //
 //              Lease                Finish
 //   waiting ----------> leased ---------------> (gone: its result is a record)
 //      ^                  |  Return
 //      '------------------'
 //
-// Blame. When a worker dies, every trial it held is a suspect, and the innocent are many. A suspect is leased alone from then on, so that the
-// next loss points at one trial, and no innocent trial is blamed twice.
+// Blame. When a worker dies, every trial it held is a suspect, and the innocent are many. A suspect is leased
+// alone from then on, so that the next loss points at one trial, and no innocent trial is blamed twice.
 // Thread rule: thread-compatible. Time is an argument; nothing here blocks.
 #pragma once
 
@@ -31,7 +31,8 @@ struct QueuedTrial {
   std::string trace;
 };
 
-// The holder of a lease from before the server started, until its worker registers again: this, and the worker's name.
+// The holder of a lease from before the server started, until its worker registers again: this, and the
+// worker's name.
 inline constexpr char kAdoptedHolder[] = "before restart: ";
 
 struct Grant {
@@ -49,13 +50,14 @@ class LeaseQueue {
   // A trial that somebody already holds under trial.attempt (after a restart).
   void Adopt(QueuedTrial trial, const std::string& holder, double now);
 
-  // Up to `count` trials of the jobs that `fits` admits, which take turns; in a job the oldest first. A suspect comes alone, and only to a holder without
-  // leases; a holder of a suspect gets nothing more.
+  // Up to `count` trials of the jobs that `fits` admits, which take turns; in a job the oldest first. A
+  // suspect comes alone, and only to a holder without leases; a holder of a suspect gets nothing more.
   std::vector<Grant> Lease(const std::string& holder, int count, double now,
                            const std::function<bool(const std::string& job)>& fits);
   // All leases of the holder last until now + lease_seconds.
   void Renew(const std::string& holder, double now);
-  // The lease now belongs to another holder (a worker that registered again). False when this attempt no longer stands.
+  // The lease now belongs to another holder (a worker that registered again). False when this attempt no
+  // longer stands.
   bool Rebind(const std::string& name, uint32_t attempt, const std::string& holder, double now);
 
   // The lease under this attempt; null for a late report: the attempt is not the current one, or not leased.

@@ -1,8 +1,9 @@
 #include "server/local_worker.h"
 
-#include <algorithm>
 #include <sched.h>
 #include <unistd.h>
+
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -62,8 +63,9 @@ absl::StatusOr<std::unique_ptr<LocalWorker>> LocalWorker::Create(const LocalWork
 
 v1::MeasureResult MeasureHere(CpuMeasurer* measurer, const v1::Assignment& assignment) {
   v1::MeasureResult measured;
-  measurer->Measure({assignment}, [](const v1::LeaseId&) { return false; },
-                    [&measured](const v1::Assignment&, v1::MeasureResult result) { measured = std::move(result); });
+  measurer->Measure(
+      {assignment}, [](const v1::LeaseId&) { return false; },
+      [&measured](const v1::Assignment&, v1::MeasureResult result) { measured = std::move(result); });
   return measured;
 }
 

@@ -1,5 +1,5 @@
-// A worker for this host's devices, put together: what `mycc-tune worker` is, and what `mycc-tune tune` has inside.
-// Thread rule: Run is called once; Stop may be called by any thread.
+// A worker for this host's devices, put together: what `mycc-tune worker` is, and what `mycc-tune tune` has
+// inside. Thread rule: Run is called once; Stop may be called by any thread.
 #pragma once
 
 #include <functional>
@@ -17,9 +17,9 @@
 namespace mycc {
 
 struct LocalWorkerOptions {
-  std::string name;                             // empty: after the host and the process
+  std::string name;  // empty: after the host and the process
   std::vector<std::string> devices = {"cpu"};
-  int builders = 0;                             // processes that build at once; 0: one a CPU
+  int builders = 0;  // processes that build at once; 0: one a CPU
   ServerAddress server;
   std::function<void(const std::string&)> log;
 };

@@ -33,7 +33,8 @@ Sub<Args> AddSub(CLI::App* log, const std::string& name, const std::string& what
 
 template <typename Args>
 void Does(const Sub<Args>& sub, Command* command, absl::Status (*work)(const Args&, std::ostream&)) {
-  sub.app->callback([command, work, args = sub.args] { *command = [work, args] { return work(*args, std::cout); }; });
+  sub.app->callback(
+      [command, work, args = sub.args] { *command = [work, args] { return work(*args, std::cout); }; });
 }
 
 // Statuses come as words; a word that is none is misuse.
@@ -105,9 +106,11 @@ void AddReaders(CLI::App* log, Command* command) {
   const auto words = AddFilter(list.app, &list.args->filter);
   list.app->add_option("--limit", list.args->filter.limit, "at most this many")->check(CLI::PositiveNumber);
   list.app->add_flag("--newest", list.args->filter.newest_first, "the newest first");
-  list.app->add_flag("--current", list.args->filter.only_current, "without those that newer results supersede");
+  list.app->add_flag("--current", list.args->filter.only_current,
+                     "without those that newer results supersede");
   list.app->add_flag("--json", list.args->json, "print JSON lines");
-  DoesFiltered<LogListArgs>(list, words, command, [](const LogListArgs& args) { return LogListCommand(args, std::cout); });
+  DoesFiltered<LogListArgs>(list, words, command,
+                            [](const LogListArgs& args) { return LogListCommand(args, std::cout); });
 
   const auto show = AddSub<LogShowArgs>(log, "show", "everything about one record");
   show.app->add_option("RECORD", show.args->record, "its id, or its trial's name")->required();
@@ -116,11 +119,16 @@ void AddReaders(CLI::App* log, Command* command) {
 }
 
 void AddMovers(CLI::App* log, Command* command) {
-  const auto exported = AddSub<LogExportArgs>(log, "export", "write records as JSON lines, or in the T4 format");
+  const auto exported =
+      AddSub<LogExportArgs>(log, "export", "write records as JSON lines, or in the T4 format");
   const auto words = AddFilter(exported.app, &exported.args->filter);
-  exported.app->add_option("--format", exported.args->format, "jsonl or t4")->check(CLI::IsMember({"jsonl", "t4"}))->capture_default_str();
-  exported.app->add_option("-o,--output", exported.args->output, "the file; the standard output if not given");
-  DoesFiltered<LogExportArgs>(exported, words, command, [](const LogExportArgs& args) { return LogExportCommand(args, std::cout); });
+  exported.app->add_option("--format", exported.args->format, "jsonl or t4")
+      ->check(CLI::IsMember({"jsonl", "t4"}))
+      ->capture_default_str();
+  exported.app->add_option("-o,--output", exported.args->output,
+                           "the file; the standard output if not given");
+  DoesFiltered<LogExportArgs>(exported, words, command,
+                              [](const LogExportArgs& args) { return LogExportCommand(args, std::cout); });
 
   const auto imported = AddSub<LogImportArgs>(log, "import", "add records from JSON lines");
   imported.app->add_option("FILE", imported.args->inputs, "files that `log export` wrote")->required();
@@ -135,7 +143,8 @@ void AddMovers(CLI::App* log, Command* command) {
   Does(backup, command, LogBackupCommand);
 }
 
-void AddOverride(CLI::App* log, Command* command, OverrideKind kind, const std::string& name, const std::string& what) {
+void AddOverride(CLI::App* log, Command* command, OverrideKind kind, const std::string& name,
+                 const std::string& what) {
   const auto sub = AddSub<LogOverrideArgs>(log, name, what);
   sub.args->kind = kind;
   sub.app->add_option("RECORD", sub.args->record, "its id, or its trial's name")->required();
@@ -145,7 +154,8 @@ void AddOverride(CLI::App* log, Command* command, OverrideKind kind, const std::
 }
 
 void AddMenders(CLI::App* log, Command* command) {
-  const auto verify = AddSub<LogVerifyArgs>(log, "verify", "measure the best record of each workload again, on this machine");
+  const auto verify =
+      AddSub<LogVerifyArgs>(log, "verify", "measure the best record of each workload again, on this machine");
   const auto words = AddFilter(verify.app, &verify.args->filter);
   DoesFiltered<LogVerifyArgs>(verify, words, command, VerifyHere);
 
@@ -155,9 +165,12 @@ void AddMenders(CLI::App* log, Command* command) {
   const auto gc = AddSub<LogGcArgs>(log, "gc", "forget what is not worth its space");
   auto days = std::make_shared<double>(30);
   auto failures = std::make_shared<double>(-1);
-  gc.app->add_option("--jobs-after-days", *days, "the search state of jobs that ended this long ago")->capture_default_str();
-  gc.app->add_option("--failures-after-days", *failures, "failures and superseded results older than this; never if not given");
-  gc.app->add_option("--keep-best", gc.args->policy.keep_best, "only so many records of each workload and target; all if not given");
+  gc.app->add_option("--jobs-after-days", *days, "the search state of jobs that ended this long ago")
+      ->capture_default_str();
+  gc.app->add_option("--failures-after-days", *failures,
+                     "failures and superseded results older than this; never if not given");
+  gc.app->add_option("--keep-best", gc.args->policy.keep_best,
+                     "only so many records of each workload and target; all if not given");
   gc.app->add_flag("--dry-run", gc.args->policy.dry_run, "only count");
   gc.app->callback([command, args = gc.args, days, failures] {
     args->policy.ended_jobs_after_seconds = static_cast<int64_t>(*days * kSecondsADay);

@@ -18,7 +18,8 @@ namespace {
 
 void AddServerAddress(CLI::App* app, ServerAddress* server) {
   app->add_option("--server", server->address, "the server: HOST:PORT or unix:/PATH")->capture_default_str();
-  app->add_option("--tls-ca", server->tls_ca_file, "certificates to trust (PEM), or `system`; without it the line is not encrypted");
+  app->add_option("--tls-ca", server->tls_ca_file,
+                  "certificates to trust (PEM), or `system`; without it the line is not encrypted");
   app->add_option("--token-file", server->token_file, "a file with the token that the server asks for");
 }
 
@@ -37,13 +38,17 @@ void AddServe(CLI::App* app, Command* command) {
   auto options = std::make_shared<ServeOptions>();
   CLI::App* sub = app->add_subcommand("serve", "run the server: jobs, workers and the tuning log");
   sub->add_option("--log", options->log, "the tuning log; made if there is none")->capture_default_str();
-  sub->add_option("--listen", options->listen.address, "HOST:PORT (port 0: any free one) or unix:/PATH")->capture_default_str();
+  sub->add_option("--listen", options->listen.address, "HOST:PORT (port 0: any free one) or unix:/PATH")
+      ->capture_default_str();
   sub->add_option("--tls-cert", options->listen.tls_cert_file, "the server's certificate chain (PEM)");
   sub->add_option("--tls-key", options->listen.tls_key_file, "its private key (PEM)");
-  sub->add_option("--token-file", options->listen.token_file, "a file with the token that clients and workers must show");
-  sub->add_flag("--insecure-allow-remote", options->listen.insecure_allow_remote,
-                "let other hosts in without TLS and token: whoever reaches the server runs code on the workers");
-  sub->add_option("--lease-seconds", options->lease_seconds, "how long a worker may be silent before its trials go to others")
+  sub->add_option("--token-file", options->listen.token_file,
+                  "a file with the token that clients and workers must show");
+  sub->add_flag(
+      "--insecure-allow-remote", options->listen.insecure_allow_remote,
+      "let other hosts in without TLS and token: whoever reaches the server runs code on the workers");
+  sub->add_option("--lease-seconds", options->lease_seconds,
+                  "how long a worker may be silent before its trials go to others")
       ->check(CLI::Range(0.5, 3600.0))
       ->capture_default_str();
   sub->callback([=] { *command = [=] { return ServeCommand(*options, std::cout); }; });
@@ -56,7 +61,8 @@ void AddWorker(CLI::App* app, Command* command) {
   sub->get_option("--server")->required();
   sub->add_option("--device", options->devices, "what to measure on: cpu")->capture_default_str();
   sub->add_option("--name", options->name, "the worker's name; after host and process if not given");
-  sub->add_option("--builders", options->builders, "processes that build at once; one a CPU if not given")->check(CLI::Range(1, 1024));
+  sub->add_option("--builders", options->builders, "processes that build at once; one a CPU if not given")
+      ->check(CLI::Range(1, 1024));
   sub->callback([=] { *command = [=] { return WorkerCommand(*options, std::cout); }; });
 }
 
@@ -65,10 +71,14 @@ void AddTune(CLI::App* app, Command* command) {
   CLI::App* sub = app->add_subcommand("tune", "find the best schedules of workloads");
   sub->add_option("FILE", options->files, "workloads (.te)")->required();
   auto server = AddOptionalServer(sub);
-  auto* log = sub->add_option("--log", options->log, "the tuning log, when no server is named")->capture_default_str();
+  auto* log = sub->add_option("--log", options->log, "the tuning log, when no server is named")
+                  ->capture_default_str();
   log->excludes(sub->get_option("--server"));
-  sub->add_option("--target", options->target, "what to tune for: host, a preset's name, or `v1 cpu mcpu=...`")->capture_default_str();
-  sub->add_option("--trials", options->trials, "candidates to measure for each workload; 128 if no budget is given either")
+  sub->add_option("--target", options->target,
+                  "what to tune for: host, a preset's name, or `v1 cpu mcpu=...`")
+      ->capture_default_str();
+  sub->add_option("--trials", options->trials,
+                  "candidates to measure for each workload; 128 if no budget is given either")
       ->check(CLI::Range(1, 1 << 24));
   sub->add_option("--budget", options->budget, "time for everything: 90s, 8m, 1h30m");
   sub->add_option("--seed", options->seed, "of the search");
@@ -83,11 +93,13 @@ void AddTune(CLI::App* app, Command* command) {
 }
 
 using JobCommand = absl::Status (*)(const JobOptions&, std::ostream&);
-void AddJobCommand(CLI::App* app, Command* command, const std::string& name, const std::string& what, bool needs_job, JobCommand work) {
+void AddJobCommand(CLI::App* app, Command* command, const std::string& name, const std::string& what,
+                   bool needs_job, JobCommand work) {
   auto options = std::make_shared<JobOptions>();
   CLI::App* sub = app->add_subcommand(name, what);
   if (needs_job) sub->add_option("JOB", options->job, "the job's id")->required();
-  if (name == "jobs") sub->add_option("--limit", options->limit, "the newest so many; 0 for all")->capture_default_str();
+  if (name == "jobs")
+    sub->add_option("--limit", options->limit, "the newest so many; 0 for all")->capture_default_str();
   AddServerAddress(sub, &options->server);
   sub->add_flag("--json", options->json, "print JSON lines");
   sub->callback([=] { *command = [=] { return work(*options, std::cout); }; });
@@ -98,11 +110,15 @@ void AddBest(CLI::App* app, Command* command) {
   CLI::App* sub = app->add_subcommand("best", "show the best schedules that are known");
   sub->add_option("FILE", options->file, "workloads (.te)")->required();
   auto server = AddOptionalServer(sub);
-  auto* log = sub->add_option("--log", options->log, "the tuning log, when no server is named")->capture_default_str();
+  auto* log = sub->add_option("--log", options->log, "the tuning log, when no server is named")
+                  ->capture_default_str();
   log->excludes(sub->get_option("--server"));
-  sub->add_option("--target", options->target, "host, a preset's name, or `v1 cpu mcpu=...`")->capture_default_str();
+  sub->add_option("--target", options->target, "host, a preset's name, or `v1 cpu mcpu=...`")
+      ->capture_default_str();
   sub->add_option("--cache", options->cache, "timed with warm or cold caches")->capture_default_str();
-  sub->add_option("--top", options->top, "so many of each workload")->check(CLI::Range(1, 1000))->capture_default_str();
+  sub->add_option("--top", options->top, "so many of each workload")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
   sub->add_flag("--json", options->json, "print JSON lines");
   sub->callback([=] {
     options->server = Named(*server);
@@ -115,7 +131,8 @@ void AddMeasure(CLI::App* app, Command* command) {
   CLI::App* sub = app->add_subcommand("measure", "build, verify and time one schedule on this machine");
   sub->add_option("FILE", options->file, "one workload (.te)")->required();
   sub->add_option("--trace", options->trace, "a file with the schedule")->required();
-  sub->add_option("--target", options->target, "host, a preset's name, or `v1 cpu mcpu=...`")->capture_default_str();
+  sub->add_option("--target", options->target, "host, a preset's name, or `v1 cpu mcpu=...`")
+      ->capture_default_str();
   sub->add_option("--cache", options->cache, "time with warm or cold caches")->capture_default_str();
   sub->add_option("--seed", options->seed, "of the random inputs")->capture_default_str();
   sub->add_flag("--json", options->json, "print JSON");
@@ -142,7 +159,8 @@ int Main(int argc, char** argv) {
   AddJobCommand(&app, &command, "jobs", "list a server's jobs", false, JobsCommand);
   AddJobCommand(&app, &command, "watch", "follow a job to its end", true, WatchCommand);
   AddJobCommand(&app, &command, "cancel", "end a job; its results are kept", true, CancelCommand);
-  AddJobCommand(&app, &command, "devices", "list a server's workers and their devices", false, DevicesCommand);
+  AddJobCommand(&app, &command, "devices", "list a server's workers and their devices", false,
+                DevicesCommand);
   AddBest(&app, &command);
   AddMeasure(&app, &command);
   AddLogCommands(&app, &command);
@@ -155,7 +173,8 @@ int Main(int argc, char** argv) {
   BlockInterrupts();
   const absl::Status status = command();
   std::cout.flush();
-  if (status.ok() && !std::cout) return Report(absl::ResourceExhaustedError("cannot write the result to the standard output"));
+  if (status.ok() && !std::cout)
+    return Report(absl::ResourceExhaustedError("cannot write the result to the standard output"));
   return Report(status);
 }
 

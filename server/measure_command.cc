@@ -1,4 +1,5 @@
 #include <google/protobuf/util/json_util.h>
+
 #include <ostream>
 
 #include "absl/strings/str_cat.h"
@@ -22,15 +23,20 @@ void PrintResult(const v1::MeasureResult& result, std::ostream& out) {
   if (result.status() == v1::MEASURE_STATUS_OK) {
     out << "  " << FormatSeconds(timing.seconds()) << " (" << FormatSeconds(timing.ci_low_seconds()) << " .. "
         << FormatSeconds(timing.ci_high_seconds()) << ", " << timing.samples_seconds_size() << " samples, "
-        << ProtocolName(timing.protocol()) << "), " << absl::StrFormat("%.3f", timing.relative_to_baseline()) << " of the baseline";
+        << ProtocolName(timing.protocol()) << "), " << absl::StrFormat("%.3f", timing.relative_to_baseline())
+        << " of the baseline";
   }
   out << "\n";
   if (result.has_verification()) {
     const v1::Verification& verification = result.verification();
-    out << "verified: " << (verification.passed() ? "yes" : "no") << ", " << verification.elements_checked() << " elements, max error "
-        << absl::StrFormat("%.3g absolute, %.3g relative", verification.max_abs_error(), verification.max_rel_error()) << "\n";
+    out << "verified: " << (verification.passed() ? "yes" : "no") << ", " << verification.elements_checked()
+        << " elements, max error "
+        << absl::StrFormat("%.3g absolute, %.3g relative", verification.max_abs_error(),
+                           verification.max_rel_error())
+        << "\n";
   }
-  out << "build " << FormatSeconds(timing.build_seconds()) << ", run " << FormatSeconds(timing.run_seconds()) << "\n";
+  out << "build " << FormatSeconds(timing.build_seconds()) << ", run " << FormatSeconds(timing.run_seconds())
+      << "\n";
 }
 
 }  // namespace
@@ -38,7 +44,8 @@ void PrintResult(const v1::MeasureResult& result, std::ostream& out) {
 absl::Status MeasureCommand(const MeasureOptions& options, std::ostream& out) {
   MYCC_ASSIGN_OR_RETURN(const std::vector<Workload> workloads, ReadWorkloads(options.file));
   if (workloads.size() != 1) {
-    return absl::InvalidArgumentError(absl::StrCat(options.file, " holds ", workloads.size(), " workloads; expected one"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(options.file, " holds ", workloads.size(), " workloads; expected one"));
   }
   MYCC_ASSIGN_OR_RETURN(const Target target, ReadTarget(options.target));
   MYCC_ASSIGN_OR_RETURN(const std::string trace, ReadFile(options.trace));

@@ -1,12 +1,13 @@
 #include "server/progress_view.h"
 
-#include <algorithm>
-#include <cmath>
 #include <google/protobuf/util/json_util.h>
-#include <map>
-#include <ostream>
 #include <sys/ioctl.h>
 #include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <ostream>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -46,7 +47,8 @@ std::string BestText(const v1::JobProgress& progress) {
   if (seconds.best == 0) return "";
   const std::string ratio = absl::StrFormat("%.2fx", seconds.first / seconds.best);
   const std::string missing = seconds.missing > 0 ? absl::StrCat(", ", seconds.missing, " to come") : "";
-  return absl::StrCat("  weighted ", FormatSeconds(seconds.first), " -> ", FormatSeconds(seconds.best), " (", ratio, missing, ")");
+  return absl::StrCat("  weighted ", FormatSeconds(seconds.first), " -> ", FormatSeconds(seconds.best), " (",
+                      ratio, missing, ")");
 }
 
 int TerminalWidth(int fd) {
@@ -58,10 +60,11 @@ int TerminalWidth(int fd) {
 
 double DoneShare(const v1::JobProgress& progress) {
   if (HasEnded(progress)) return 1;
-  const double by_time = progress.budget_seconds() > 0 ? progress.elapsed_seconds() / progress.budget_seconds() : 0;
-  const double by_trials = progress.trials_planned() > 0
-                               ? static_cast<double>(progress.trials()) / static_cast<double>(progress.trials_planned())
-                               : 0;
+  const double by_time =
+      progress.budget_seconds() > 0 ? progress.elapsed_seconds() / progress.budget_seconds() : 0;
+  const double by_trials = progress.trials_planned() > 0 ? static_cast<double>(progress.trials()) /
+                                                               static_cast<double>(progress.trials_planned())
+                                                         : 0;
   return std::clamp(std::max(by_time, by_trials), 0.0, 1.0);
 }
 
@@ -90,8 +93,8 @@ WeightedSeconds WeightedSecondsOf(const v1::JobProgress& progress) {
 }
 
 std::string ProgressLine(const v1::JobProgress& progress) {
-  std::string line = absl::StrFormat("%d %%  %d trials%s%s", static_cast<int>(100 * DoneShare(progress)), progress.trials(),
-                                     OutcomesText(progress), BestText(progress));
+  std::string line = absl::StrFormat("%d %%  %d trials%s%s", static_cast<int>(100 * DoneShare(progress)),
+                                     progress.trials(), OutcomesText(progress), BestText(progress));
   if (!HasEnded(progress)) absl::StrAppend(&line, "  eta ", EtaText(progress));
   if (!progress.message().empty()) absl::StrAppend(&line, "  ", progress.message());
   return line;
@@ -99,42 +102,39 @@ std::string ProgressLine(const v1::JobProgress& progress) {
 
 std::string ProgressBar(const v1::JobProgress& progress, int width) {
   const int filled = static_cast<int>(std::lround(kBarCells * DoneShare(progress)));
-  std::string line = absl::StrCat("[", std::string(filled, '#'), std::string(kBarCells - filled, '.'), "] ", ProgressLine(progress));
+  std::string line = absl::StrCat("[", std::string(filled, '#'), std::string(kBarCells - filled, '.'), "] ",
+                                  ProgressLine(progress));
   if (static_cast<int>(line.size()) > width) line.resize(static_cast<size_t>(std::max(width, 0)));
   return line;
 }
 
 std::string SummaryTable(const v1::JobProgress& progress) {
-  std::vector<std::vector<std::string>> rows = {{"workload", "count", "trials", "default", "best", "speed-up", ""}};
+  std::vector<std::vector<std::string>> rows = {
+      {"workload", "count", "trials", "default", "best", "speed-up", ""}};
   for (const v1::TaskProgress& task : progress.tasks()) {
     const bool both = task.first_seconds() > 0 && task.best_seconds() > 0;
     rows.push_back({task.workload_name(), absl::StrCat(task.count()), absl::StrCat(task.trials()),
                     task.first_seconds() > 0 ? FormatSeconds(task.first_seconds()) : "-",
                     task.best_seconds() > 0 ? FormatSeconds(task.best_seconds()) : "-",
-                    both ? absl::StrFormat("%.2fx", task.first_seconds() / task.best_seconds()) : "-", task.message()});
+                    both ? absl::StrFormat("%.2fx", task.first_seconds() / task.best_seconds()) : "-",
+                    task.message()});
   }
   const WeightedSeconds seconds = WeightedSecondsOf(progress);
   if (seconds.best > 0 && progress.tasks_size() > 1) {
-    rows.push_back({"weighted sum", "", absl::StrCat(progress.trials()), FormatSeconds(seconds.first), FormatSeconds(seconds.best),
-                    absl::StrFormat("%.2fx", seconds.first / seconds.best), ""});
+    rows.push_back({"weighted sum", "", absl::StrCat(progress.trials()), FormatSeconds(seconds.first),
+                    FormatSeconds(seconds.best), absl::StrFormat("%.2fx", seconds.first / seconds.best), ""});
   }
   return FormatTable(rows, {1, 2, 3, 4, 5});
 }
 
 std::string JobStateName(v1::JobState state) {
   switch (state) {
-    case v1::JOB_STATE_WAITING:
-      return "waiting";
-    case v1::JOB_STATE_RUNNING:
-      return "running";
-    case v1::JOB_STATE_DONE:
-      return "done";
-    case v1::JOB_STATE_CANCELLED:
-      return "cancelled";
-    case v1::JOB_STATE_FAILED:
-      return "failed";
-    default:
-      return absl::StrCat("state_", static_cast<int>(state));
+    case v1::JOB_STATE_WAITING: return "waiting";
+    case v1::JOB_STATE_RUNNING: return "running";
+    case v1::JOB_STATE_DONE: return "done";
+    case v1::JOB_STATE_CANCELLED: return "cancelled";
+    case v1::JOB_STATE_FAILED: return "failed";
+    default: return absl::StrCat("state_", static_cast<int>(state));
   }
 }
 
@@ -174,7 +174,8 @@ void ProgressView::Update(const v1::JobProgress& progress) {
       drawn_ = true;
       break;
     case Style::kLines:
-      if (progress.elapsed_seconds() < last_line_ + kLineSeconds && progress.message() == last_message_) return;
+      if (progress.elapsed_seconds() < last_line_ + kLineSeconds && progress.message() == last_message_)
+        return;
       last_line_ = progress.elapsed_seconds();
       last_message_ = progress.message();
       *out_ << ProgressLine(progress) << "\n";

@@ -1,5 +1,5 @@
-// How a job's progress looks: a bar on a terminal, lines in a pipe, JSON lines for programs. The texts are pure functions of the progress.
-// Thread rule: thread-compatible.
+// How a job's progress looks: a bar on a terminal, lines in a pipe, JSON lines for programs. The texts are
+// pure functions of the progress. Thread rule: thread-compatible.
 #pragma once
 
 #include <iosfwd>
@@ -13,7 +13,8 @@ namespace mycc {
 double DoneShare(const v1::JobProgress& progress);
 // "3m 12s"; "?" where it cannot be told.
 std::string EtaText(const v1::JobProgress& progress);
-// Sum over the tasks of count * seconds, with the default schedules and with the best ones, of tasks that have both.
+// Sum over the tasks of count * seconds, with the default schedules and with the best ones, of tasks that
+// have both.
 struct WeightedSeconds {
   double first = 0, best = 0;
   int missing = 0;  // tasks without a valid schedule yet

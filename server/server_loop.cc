@@ -14,8 +14,8 @@ constexpr double kTurnSeconds = 2;
 absl::Status Stopping() { return absl::UnavailableError("the server is stopping"); }
 
 std::chrono::steady_clock::time_point In(double seconds) {
-  return std::chrono::steady_clock::now() +
-         std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(seconds));
+  return std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                                                std::chrono::duration<double>(seconds));
 }
 
 }  // namespace
@@ -23,11 +23,12 @@ std::chrono::steady_clock::time_point In(double seconds) {
 ServerLoop::ServerLoop(ServerLoopOptions options, TuningLog* log, const TimeSource* time)
     : options_(std::move(options)),
       time_(time),
-      coordinator_(options_.coordinator, log, time, [this](std::function<void()> work, std::function<void()> done) {
-        const MutexLock lock(&mutex_);
-        searches_.push_back({std::move(work), std::move(done)});
-        searches_changed_.NotifyOne();
-      }) {}
+      coordinator_(options_.coordinator, log, time,
+                   [this](std::function<void()> work, std::function<void()> done) {
+                     const MutexLock lock(&mutex_);
+                     searches_.push_back({std::move(work), std::move(done)});
+                     searches_changed_.NotifyOne();
+                   }) {}
 
 ServerLoop::~ServerLoop() { Stop(); }
 
@@ -125,7 +126,8 @@ bool ServerLoop::AnswerLease(const Waiting<v1::LeaseRequest, v1::LeaseResponse>&
   if (!coordinator_.has_waiting_trials() && now < waiting.until) return false;
   absl::StatusOr<v1::LeaseResponse> response = coordinator_.workers().Lease(waiting.request);
   const v1::Instructions* instructions = response.ok() ? &response->instructions() : nullptr;
-  const bool says_something = instructions == nullptr || response->assignments_size() > 0 || instructions->revoked_size() > 0;
+  const bool says_something =
+      instructions == nullptr || response->assignments_size() > 0 || instructions->revoked_size() > 0;
   if (!says_something && now < waiting.until) return false;
   waiting.reply(std::move(response));
   return true;
@@ -161,42 +163,50 @@ void ServerLoop::RefuseWaiting() {
 }
 
 void ServerLoop::Register(v1::RegisterRequest request, Reply<v1::RegisterResponse> reply) {
-  PostCall<v1::RegisterResponse>(std::move(reply), [this, request] { return coordinator_.workers().Register(request); });
+  PostCall<v1::RegisterResponse>(std::move(reply),
+                                 [this, request] { return coordinator_.workers().Register(request); });
 }
 
 void ServerLoop::Lease(v1::LeaseRequest request, IsAlive alive, Reply<v1::LeaseResponse> reply) {
   Post(
       [=, this] {
-        // At once, also when there is nothing: an unknown session must not wait for the answer that it is one.
+        // At once, also when there is nothing: an unknown session must not wait for the answer that it is
+        // one.
         absl::StatusOr<v1::LeaseResponse> response = coordinator_.workers().Lease(request);
-        const bool waits = response.ok() && response->assignments().empty() && response->instructions().revoked().empty();
+        const bool waits =
+            response.ok() && response->assignments().empty() && response->instructions().revoked().empty();
         if (!waits || request.wait_seconds() <= 0) {
           reply(std::move(response));
           return;
         }
-        leases_.push_back({request, alive, reply, time_->Seconds() + std::min(request.wait_seconds(), options_.max_wait_seconds)});
+        leases_.push_back({request, alive, reply,
+                           time_->Seconds() + std::min(request.wait_seconds(), options_.max_wait_seconds)});
       },
       [reply] { reply(Stopping()); });
 }
 
 void ServerLoop::Report(v1::ReportRequest request, Reply<v1::ReportResponse> reply) {
-  Post([this, request = std::move(request), reply] { reports_.emplace_back(request, reply); }, [reply] { reply(Stopping()); });
+  Post([this, request = std::move(request), reply] { reports_.emplace_back(request, reply); },
+       [reply] { reply(Stopping()); });
 }
 
 void ServerLoop::Heartbeat(v1::HeartbeatRequest request, Reply<v1::HeartbeatResponse> reply) {
-  PostCall<v1::HeartbeatResponse>(std::move(reply), [this, request] { return coordinator_.workers().Heartbeat(request); });
+  PostCall<v1::HeartbeatResponse>(std::move(reply),
+                                  [this, request] { return coordinator_.workers().Heartbeat(request); });
 }
 
 void ServerLoop::Leave(v1::LeaveRequest request, Reply<v1::LeaveResponse> reply) {
-  PostCall<v1::LeaveResponse>(std::move(reply), [this, request] { return coordinator_.workers().Leave(request); });
+  PostCall<v1::LeaveResponse>(std::move(reply),
+                              [this, request] { return coordinator_.workers().Leave(request); });
 }
 
 void ServerLoop::SubmitJob(v1::SubmitJobRequest request, Reply<v1::SubmitJobResponse> reply) {
-  PostCall<v1::SubmitJobResponse>(std::move(reply), [this, request]() -> absl::StatusOr<v1::SubmitJobResponse> {
-    v1::SubmitJobResponse response;
-    MYCC_ASSIGN_OR_RETURN(*response.mutable_progress(), coordinator_.Submit(request));
-    return response;
-  });
+  PostCall<v1::SubmitJobResponse>(
+      std::move(reply), [this, request]() -> absl::StatusOr<v1::SubmitJobResponse> {
+        v1::SubmitJobResponse response;
+        MYCC_ASSIGN_OR_RETURN(*response.mutable_progress(), coordinator_.Submit(request));
+        return response;
+      });
 }
 
 void ServerLoop::ListJobs(v1::ListJobsRequest request, Reply<v1::ListJobsResponse> reply) {
@@ -213,7 +223,8 @@ void ServerLoop::WatchJob(v1::WatchJobRequest request, IsAlive alive, Reply<v1::
       [=, this] {
         double wait = std::min(request.wait_seconds(), options_.max_wait_seconds);
         if (coordinator_.RevisionOf(request.job()) == 0) {
-          // It has ended, and there is nothing to wait for; or it waits for its turn, which is looked at now and then.
+          // It has ended, and there is nothing to wait for; or it waits for its turn, which is looked at now
+          // and then.
           const absl::StatusOr<v1::JobProgress> progress = coordinator_.Progress(request.job());
           const bool has_turn_to_come = progress.ok() && progress->state() == v1::JOB_STATE_WAITING;
           wait = has_turn_to_come ? std::min(wait, kTurnSeconds) : 0;
@@ -224,11 +235,12 @@ void ServerLoop::WatchJob(v1::WatchJobRequest request, IsAlive alive, Reply<v1::
 }
 
 void ServerLoop::CancelJob(v1::CancelJobRequest request, Reply<v1::CancelJobResponse> reply) {
-  PostCall<v1::CancelJobResponse>(std::move(reply), [this, request]() -> absl::StatusOr<v1::CancelJobResponse> {
-    v1::CancelJobResponse response;
-    MYCC_ASSIGN_OR_RETURN(*response.mutable_progress(), coordinator_.Cancel(request.job()));
-    return response;
-  });
+  PostCall<v1::CancelJobResponse>(
+      std::move(reply), [this, request]() -> absl::StatusOr<v1::CancelJobResponse> {
+        v1::CancelJobResponse response;
+        MYCC_ASSIGN_OR_RETURN(*response.mutable_progress(), coordinator_.Cancel(request.job()));
+        return response;
+      });
 }
 
 void ServerLoop::ListDevices(v1::ListDevicesRequest, Reply<v1::ListDevicesResponse> reply) {

@@ -1,7 +1,9 @@
-// The server's one thread of decisions. Calls from many threads become events; what arrives together is committed together; calls that wait (Lease,
-// Watch) are kept here until there is something to say. Search work has a thread of its own, so that workers are answered while it thinks.
+// The server's one thread of decisions. Calls from many threads become events; what arrives together is
+// committed together; calls that wait (Lease, Watch) are kept here until there is something to say. Search
+// work has a thread of its own, so that workers are answered while it thinks.
 //
-//   gRPC threads --post--> mailbox --> loop thread: events, one commit for all reports, Tick, those that wait --> replies
+//   gRPC threads --post--> mailbox --> loop thread: events, one commit for all reports, Tick, those that wait
+//   --> replies
 //                                         ^  '--work--> search thread --.
 //                                         '------------- done ----------'
 //

@@ -19,7 +19,8 @@ struct LoadedTasks {
   std::vector<v1::SearchState> states;
 };
 
-absl::StatusOr<LoadedTasks> LoadTasks(const JobStore& store, const std::string& job, const v1::JobSpec& spec) {
+absl::StatusOr<LoadedTasks> LoadTasks(const JobStore& store, const std::string& job,
+                                      const v1::JobSpec& spec) {
   LoadedTasks loaded;
   loaded.plan.spec = spec;
   MYCC_ASSIGN_OR_RETURN(loaded.plan.target, ParseTarget(spec.target()));
@@ -46,7 +47,8 @@ absl::StatusOr<LoadedTasks> LoadTasks(const JobStore& store, const std::string& 
 absl::StatusOr<StoredJobState> LoadJob(const TuningLog& log, const JobStore& store, const Job& job) {
   v1::StoredJob stored;
   v1::SchedulerState scheduler;
-  if (!stored.ParseFromString(job.spec) || !scheduler.ParseFromString(job.scheduler_state)) return Damaged(job.id, "its spec");
+  if (!stored.ParseFromString(job.spec) || !scheduler.ParseFromString(job.scheduler_state))
+    return Damaged(job.id, "its spec");
   MYCC_ASSIGN_OR_RETURN(LoadedTasks tasks, LoadTasks(store, job.id, stored.spec()));
   std::vector<std::vector<Trial>> trials;
   for (uint32_t task = 0; task < tasks.stored.size(); ++task) {
@@ -56,7 +58,8 @@ absl::StatusOr<StoredJobState> LoadJob(const TuningLog& log, const JobStore& sto
   const v1::TimingProtocol protocol = stored.spec().protocol();
   StoredJobState state;
   state.elapsed_seconds = scheduler.elapsed_seconds();
-  state.job = std::make_unique<ActiveJob>(job.id, std::move(stored), std::move(tasks.plan), tasks.stored, job.created_unix_micros);
+  state.job = std::make_unique<ActiveJob>(job.id, std::move(stored), std::move(tasks.plan), tasks.stored,
+                                          job.created_unix_micros);
 
   std::vector<size_t> next_trial(trials.size(), 0);
   std::vector<uint32_t> generations(trials.size(), 0);
@@ -70,9 +73,11 @@ absl::StatusOr<StoredJobState> LoadJob(const TuningLog& log, const JobStore& sto
     }
     std::vector<Trial> members;
     size_t& at = next_trial[task];
-    while (at < trials[task].size() && trials[task][at].generation == generation) members.push_back(std::move(trials[task][at++]));
+    while (at < trials[task].size() && trials[task][at].generation == generation)
+      members.push_back(std::move(trials[task][at++]));
     for (const Trial& trial : members) round.traces.push_back(trial.trace);
-    if (round.state.candidates_size() != static_cast<int>(members.size())) return Damaged(job.id, absl::StrCat("the state of task ", task));
+    if (round.state.candidates_size() != static_cast<int>(members.size()))
+      return Damaged(job.id, absl::StrCat("the state of task ", task));
     state.job->AddRound(task, generation, round.state);
     for (Trial& trial : members) {
       if (trial.result) {

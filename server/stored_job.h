@@ -1,4 +1,5 @@
-// A job as the log keeps it, read back whole: for a server that starts again, and for progress of jobs that have ended.
+// A job as the log keeps it, read back whole: for a server that starts again, and for progress of jobs that
+// have ended.
 #pragma once
 
 #include <memory>

@@ -1,10 +1,11 @@
+#include <unistd.h>
+
 #include <atomic>
 #include <chrono>
 #include <cmath>
 #include <memory>
 #include <ostream>
 #include <thread>
-#include <unistd.h>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -66,12 +67,15 @@ absl::StatusOr<v1::JobSpec> SpecOf(const TuneOptions& options) {
   return spec;
 }
 
-// The same command is the same submission: it finds the job that was interrupted, or the one that has done it.
+// The same command is the same submission: it finds the job that was interrupted, or the one that has done
+// it.
 std::string SubmissionOf(v1::JobSpec spec) {
   const bool fresh = spec.fresh();
   spec.clear_fresh();
   const std::string words = Sha256Hex(spec.SerializeAsString());
-  return fresh ? absl::StrCat(words, " fresh ", getpid(), " ", std::chrono::system_clock::now().time_since_epoch().count()) : words;
+  return fresh ? absl::StrCat(words, " fresh ", getpid(), " ",
+                              std::chrono::system_clock::now().time_since_epoch().count())
+               : words;
 }
 
 // Without a server only this host measures.
@@ -79,8 +83,8 @@ absl::Status CheckRunsHere(const std::string& target_text) {
   MYCC_ASSIGN_OR_RETURN(const Target target, ParseTarget(target_text));
   std::string why;
   if (IsMeasurableOn(target, DetectHostTarget(), &why)) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat("this machine cannot run ", target_text, ": ", why, "; expected --server with a worker that can"));
+  return absl::FailedPreconditionError(absl::StrCat("this machine cannot run ", target_text, ": ", why,
+                                                    "; expected --server with a worker that can"));
 }
 
 // Follows the job to its end; an interrupt cancels it, with the best so far kept.
@@ -116,13 +120,16 @@ absl::StatusOr<v1::JobProgress> Follow(TuningClient* client, v1::JobProgress pro
 }
 
 absl::Status Verdict(const v1::JobProgress& progress, bool interrupted_is_fine) {
-  if (progress.state() == v1::JOB_STATE_FAILED) return absl::FailedPreconditionError(absl::StrCat("job ", progress.job(), " failed: ", progress.message()));
+  if (progress.state() == v1::JOB_STATE_FAILED)
+    return absl::FailedPreconditionError(
+        absl::StrCat("job ", progress.job(), " failed: ", progress.message()));
   if (progress.state() == v1::JOB_STATE_CANCELLED && !interrupted_is_fine) {
     return absl::CancelledError(absl::StrCat("job ", progress.job(), " was cancelled"));
   }
   for (const v1::TaskProgress& task : progress.tasks()) {
     const bool fruitless = task.best_seconds() == 0 && task.trials() > 0;
-    if (fruitless) return absl::FailedPreconditionError(absl::StrCat(task.workload_name(), ": ", task.message()));
+    if (fruitless)
+      return absl::FailedPreconditionError(absl::StrCat(task.workload_name(), ": ", task.message()));
   }
   return absl::OkStatus();
 }
@@ -132,8 +139,8 @@ absl::Status Verdict(const v1::JobProgress& progress, bool interrupted_is_fine) 
 absl::StatusOr<double> ParseBudget(const std::string& text) {
   double seconds = 0;
   absl::Duration duration;
-  const bool parsed = absl::SimpleAtod(text, &seconds) ||
-                      (absl::ParseDuration(text, &duration) && (seconds = absl::ToDoubleSeconds(duration), true));
+  const bool parsed = absl::SimpleAtod(text, &seconds) || (absl::ParseDuration(text, &duration) &&
+                                                           (seconds = absl::ToDoubleSeconds(duration), true));
   if (parsed && seconds > 0 && std::isfinite(seconds)) return seconds;
   return Misuse(absl::StrCat("--budget: \"", text, "\" is no duration; expected 90s, 8m or 1h30m"));
 }
@@ -158,11 +165,13 @@ absl::Status TuneCommand(const TuneOptions& options, std::ostream& out) {
   ProgressView view(ProgressView::StyleFor(STDOUT_FILENO, options.json), &out);
   const std::string where = options.server ? absl::StrCat("the log of ", address.address) : options.log;
   if (progress.state() == v1::JOB_STATE_DONE) {
-    view.Say(absl::StrCat("nothing to tune: ", where, " already holds what was asked for (job ", progress.job(), " of ",
-                          FormatUnixMicros(progress.created_unix_micros()), "); --fresh tunes again"));
+    view.Say(absl::StrCat("nothing to tune: ", where, " already holds what was asked for (job ",
+                          progress.job(), " of ", FormatUnixMicros(progress.created_unix_micros()),
+                          "); --fresh tunes again"));
   } else {
     const std::string verb = progress.trials() > 0 ? "continuing" : "started";
-    view.Say(absl::StrCat(verb, " job ", progress.job(), ": ", progress.tasks_size(), " tasks for ", progress.target(), ", results go to ", where));
+    view.Say(absl::StrCat(verb, " job ", progress.job(), ": ", progress.tasks_size(), " tasks for ",
+                          progress.target(), ", results go to ", where));
     MYCC_ASSIGN_OR_RETURN(progress, Follow(client.get(), std::move(progress), &view));
   }
   view.Finish(progress);

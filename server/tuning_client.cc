@@ -17,10 +17,12 @@ constexpr double kCallSeconds = 30;
 }  // namespace
 
 struct TuningClient::Impl {
-  explicit Impl(ServerChannel opened) : channel(std::move(opened)), stub(v1::TuningService::NewStub(channel.channel())) {}
+  explicit Impl(ServerChannel opened)
+      : channel(std::move(opened)), stub(v1::TuningService::NewStub(channel.channel())) {}
 
   template <typename Request, typename Response>
-  absl::StatusOr<Response> Call(grpc::Status (v1::TuningService::Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+  absl::StatusOr<Response> Call(grpc::Status (v1::TuningService::Stub::*method)(grpc::ClientContext*,
+                                                                                const Request&, Response*),
                                 const Request& request, double wait_seconds = 0) {
     grpc::ClientContext context;
     channel.Prepare(&context, wait_seconds + kCallSeconds);
@@ -28,7 +30,8 @@ struct TuningClient::Impl {
     const absl::Status status = FromGrpc(((*stub).*method)(&context, request, &response));
     if (status.ok()) return response;
     if (!absl::IsUnavailable(status)) return status;
-    return absl::UnavailableError(absl::StrCat("no server answers at ", channel.address(), ": ", status.message()));
+    return absl::UnavailableError(
+        absl::StrCat("no server answers at ", channel.address(), ": ", status.message()));
   }
 
   const ServerChannel channel;
@@ -44,18 +47,21 @@ absl::StatusOr<std::unique_ptr<TuningClient>> TuningClient::Connect(const Server
 }
 
 absl::StatusOr<v1::JobProgress> TuningClient::Submit(const v1::SubmitJobRequest& request) {
-  MYCC_ASSIGN_OR_RETURN(v1::SubmitJobResponse response, impl_->Call(&v1::TuningService::Stub::SubmitJob, request));
+  MYCC_ASSIGN_OR_RETURN(v1::SubmitJobResponse response,
+                        impl_->Call(&v1::TuningService::Stub::SubmitJob, request));
   return std::move(*response.mutable_progress());
 }
 
 absl::StatusOr<std::vector<v1::JobProgress>> TuningClient::ListJobs(uint32_t limit) {
   v1::ListJobsRequest request;
   request.set_limit(limit);
-  MYCC_ASSIGN_OR_RETURN(const v1::ListJobsResponse response, impl_->Call(&v1::TuningService::Stub::ListJobs, request));
+  MYCC_ASSIGN_OR_RETURN(const v1::ListJobsResponse response,
+                        impl_->Call(&v1::TuningService::Stub::ListJobs, request));
   return std::vector<v1::JobProgress>(response.jobs().begin(), response.jobs().end());
 }
 
-absl::StatusOr<v1::JobProgress> TuningClient::Watch(const std::string& job, uint64_t seen_revision, double wait_seconds) {
+absl::StatusOr<v1::JobProgress> TuningClient::Watch(const std::string& job, uint64_t seen_revision,
+                                                    double wait_seconds) {
   v1::WatchJobRequest request;
   request.set_job(job);
   request.set_seen_revision(seen_revision);
@@ -68,7 +74,8 @@ absl::StatusOr<v1::JobProgress> TuningClient::Watch(const std::string& job, uint
 absl::StatusOr<v1::JobProgress> TuningClient::Cancel(const std::string& job) {
   v1::CancelJobRequest request;
   request.set_job(job);
-  MYCC_ASSIGN_OR_RETURN(v1::CancelJobResponse response, impl_->Call(&v1::TuningService::Stub::CancelJob, request));
+  MYCC_ASSIGN_OR_RETURN(v1::CancelJobResponse response,
+                        impl_->Call(&v1::TuningService::Stub::CancelJob, request));
   return std::move(*response.mutable_progress());
 }
 
@@ -79,7 +86,8 @@ absl::StatusOr<std::vector<v1::DeviceStatus>> TuningClient::ListDevices() {
 }
 
 absl::StatusOr<std::vector<v1::Record>> TuningClient::Best(const v1::BestRequest& request) {
-  MYCC_ASSIGN_OR_RETURN(const v1::BestResponse response, impl_->Call(&v1::TuningService::Stub::Best, request));
+  MYCC_ASSIGN_OR_RETURN(const v1::BestResponse response,
+                        impl_->Call(&v1::TuningService::Stub::Best, request));
   return std::vector<v1::Record>(response.records().begin(), response.records().end());
 }
 

@@ -26,9 +26,11 @@ std::string NewSessionId(uint64_t count) {
 absl::StatusOr<WorkerTable::Session*> WorkerTable::Register(
     const v1::RegisterRequest& request, double now, std::string* replaced,
     const std::function<double(const v1::DeviceOffer&)>& usual) {
-  if (request.worker().empty()) return absl::InvalidArgumentError("a worker registers without a name; expected --name");
+  if (request.worker().empty())
+    return absl::InvalidArgumentError("a worker registers without a name; expected --name");
   if (request.devices().empty()) {
-    return absl::InvalidArgumentError(absl::StrCat("worker ", request.worker(), " offers no device; expected at least one"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("worker ", request.worker(), " offers no device; expected at least one"));
   }
   Session session;
   session.id = NewSessionId(++registered_);
@@ -37,7 +39,8 @@ absl::StatusOr<WorkerTable::Session*> WorkerTable::Register(
   session.last_heard = now;
   for (const v1::DeviceOffer& offer : request.devices()) {
     MYCC_ASSIGN_OR_RETURN(Target target, ParseTarget(offer.target()));
-    session.devices[offer.device()] = Device{offer, std::move(target), BaselineWatch(usual ? usual(offer) : 0)};
+    session.devices[offer.device()] =
+        Device{offer, std::move(target), BaselineWatch(usual ? usual(offer) : 0)};
   }
   for (const auto& [id, known] : sessions_) {
     if (known.worker == session.worker) *replaced = id;
@@ -49,7 +52,9 @@ absl::StatusOr<WorkerTable::Session*> WorkerTable::Register(
 
 absl::StatusOr<WorkerTable::Session*> WorkerTable::Hear(const std::string& session, double now) {
   Session* found = Find(session);
-  if (found == nullptr) return absl::NotFoundError(absl::StrCat("unknown session ", session, "; expected the worker to register again"));
+  if (found == nullptr)
+    return absl::NotFoundError(
+        absl::StrCat("unknown session ", session, "; expected the worker to register again"));
   found->last_heard = now;
   return found;
 }
@@ -83,7 +88,8 @@ bool WorkerTable::HasHealthyRival(const Device& device) const {
   return false;
 }
 
-void WorkerTable::Judge(Session* session, const std::string& device_name, const v1::MeasureResult& result, double now) {
+void WorkerTable::Judge(Session* session, const std::string& device_name, const v1::MeasureResult& result,
+                        double now) {
   const auto found = session->devices.find(device_name);
   if (found == session->devices.end()) return;
   Device& device = found->second;
@@ -96,7 +102,8 @@ void WorkerTable::Judge(Session* session, const std::string& device_name, const 
   if (device.lost_in_a_row >= kLostInARow) {
     reason = absl::StrCat("its last ", device.lost_in_a_row, " trials were lost: ", result.error());
   } else if (device.baseline.failing() && HasHealthyRival(device)) {
-    reason = absl::StrFormat("its baseline kernel takes %.1f times as long as usual", device.baseline.ratio());
+    reason =
+        absl::StrFormat("its baseline kernel takes %.1f times as long as usual", device.baseline.ratio());
   }
   if (!reason.empty()) device.retry_at = now + kRetrySeconds;
   device.drain = std::move(reason);

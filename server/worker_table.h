@@ -1,5 +1,5 @@
-// The workers that are registered: what they offer, when they were last heard, how healthy their devices are, and what they should be told.
-// Thread rule: thread-compatible. Time is an argument.
+// The workers that are registered: what they offer, when they were last heard, how healthy their devices are,
+// and what they should be told. Thread rule: thread-compatible. Time is an argument.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,8 @@ class WorkerTable {
     int64_t trials = 0;
     int lost_in_a_row = 0;  // results that speak of a lost device or worker
     std::string drain;      // why it gets no more work; empty: it does
-    double retry_at = 0;    // a drained device gets one trial now and then, which shows whether it has recovered
+    double retry_at =
+        0;  // a drained device gets one trial now and then, which shows whether it has recovered
   };
   struct Session {
     std::string id;
@@ -36,8 +37,9 @@ class WorkerTable {
     double last_heard = 0;
   };
 
-  // InvalidArgument when a target does not parse, or there is no device. Takes the place of the worker's earlier session, whose id is put
-  // into `replaced`. `usual` knows the usual baseline of a device; it may be null.
+  // InvalidArgument when a target does not parse, or there is no device. Takes the place of the worker's
+  // earlier session, whose id is put into `replaced`. `usual` knows the usual baseline of a device; it may be
+  // null.
   absl::StatusOr<Session*> Register(const v1::RegisterRequest& request, double now, std::string* replaced,
                                     const std::function<double(const v1::DeviceOffer&)>& usual);
   // NotFound when the session is unknown. It was heard now.
@@ -47,8 +49,8 @@ class WorkerTable {
   // The sessions that were silent for longer than `seconds`, forgotten.
   std::vector<Session> RemoveSilent(double now, double seconds);
 
-  // Judges a device by a result of it. A device is drained for its baseline only when another healthy one can run its target: a slow device is
-  // better than none.
+  // Judges a device by a result of it. A device is drained for its baseline only when another healthy one can
+  // run its target: a slow device is better than none.
   void Judge(Session* session, const std::string& device, const v1::MeasureResult& result, double now);
   // Whether the device may lease now, and how much of `wanted`.
   int Allowance(Device* device, int wanted, double now);
@@ -57,7 +59,8 @@ class WorkerTable {
   v1::Instructions TakeInstructions(Session* session);
 
   // `leases` counts what a session holds.
-  std::vector<v1::DeviceStatus> Status(double now, const std::function<int64_t(const std::string& session)>& leases) const;
+  std::vector<v1::DeviceStatus> Status(
+      double now, const std::function<int64_t(const std::string& session)>& leases) const;
   bool AnyFits(const Target& code) const;
 
  private:

@@ -29,8 +29,9 @@ Workload OperandOf(const Workload& workload, const Stage& stage) {
 }
 
 bool IsInput(const Workload& workload, const Expr& expr) {
-  return expr->op == Op::kLoad && std::any_of(workload.inputs.begin(), workload.inputs.end(),
-                                              [&expr](const Argument& input) { return input.tensor == expr->buffer; });
+  return expr->op == Op::kLoad &&
+         std::any_of(workload.inputs.begin(), workload.inputs.end(),
+                     [&expr](const Argument& input) { return input.tensor == expr->buffer; });
 }
 
 std::vector<NDArray> CopyInputs(const Workload& workload, const std::vector<const uint8_t*>& inputs) {
@@ -44,11 +45,13 @@ std::vector<NDArray> CopyInputs(const Workload& workload, const std::vector<cons
 
 }  // namespace
 
-ArgReduction::ArgReduction(const Workload& workload, const Buffer& output, const std::vector<const uint8_t*>& inputs)
+ArgReduction::ArgReduction(const Workload& workload, const Buffer& output,
+                           const std::vector<const uint8_t*>& inputs)
     : workload_(workload), inputs_(inputs) {
   for (const Stage& stage : workload.stages) {
     const bool arg = stage.reduce == ReduceOp::kArgMax || stage.reduce == ReduceOp::kArgMin;
-    // Among inputs as they are nothing is rounded: there the lowest index of the best value is the only answer.
+    // Among inputs as they are nothing is rounded: there the lowest index of the best value is the only
+    // answer.
     if (stage.output == output && arg && !IsInput(workload, stage.value)) stage_ = &stage;
   }
   if (stage_ != nullptr && IsFloat(stage_->value->dtype)) tolerance_ = ToleranceOf(workload).of_value;

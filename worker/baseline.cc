@@ -1,12 +1,13 @@
 #include "worker/baseline.h"
 
+#include <immintrin.h>
+
 #include <chrono>
 #include <cstdint>
-#include <immintrin.h>
 #include <vector>
 
-// libgomp's own entry points, as generated code uses them: the baseline runs on the same team of threads. A second team would compete with the
-// first one's spinning threads.
+// libgomp's own entry points, as generated code uses them: the baseline runs on the same team of threads. A
+// second team would compete with the first one's spinning threads.
 extern "C" {
 void GOMP_parallel(void (*function)(void*), void* data, unsigned num_threads, unsigned flags);
 int omp_get_thread_num();
@@ -15,10 +16,10 @@ int omp_get_thread_num();
 namespace mycc {
 namespace {
 
-constexpr int64_t kRounds = 400'000;   // about a millisecond at 3 GHz
-constexpr int kResultStride = 16;      // floats: a cache line for each thread
+constexpr int64_t kRounds = 400'000;  // about a millisecond at 3 GHz
+constexpr int kResultStride = 16;     // floats: a cache line for each thread
 constexpr double kDisturbedRatio = 1.15;
-constexpr int kChains = 12;            // hide the latency of a fused multiply-add on every core since Haswell
+constexpr int kChains = 12;  // hide the latency of a fused multiply-add on every core since Haswell
 
 __attribute__((target("avx2,fma"))) float FusedRounds() {
   __m256 chain[kChains];

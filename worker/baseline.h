@@ -1,5 +1,5 @@
-// A kernel that never changes, timed beside every candidate: it tells a slow candidate from a slow moment (throttling, a neighbour), and
-// compares devices of one model. Multiply-adds in registers on every thread.
+// A kernel that never changes, timed beside every candidate: it tells a slow candidate from a slow moment
+// (throttling, a neighbour), and compares devices of one model. Multiply-adds in registers on every thread.
 #pragma once
 
 namespace mycc {
@@ -9,7 +9,8 @@ inline constexpr char kBaselineName[] = "fma256-1";
 // Wall seconds of one run, about a millisecond, on a team of `threads`.
 double TimeBaseline(int threads);
 
-// Whether a run that took `seconds` was disturbed on a device that usually takes `usual` (0: unknown, never disturbed).
+// Whether a run that took `seconds` was disturbed on a device that usually takes `usual` (0: unknown, never
+// disturbed).
 bool IsDisturbed(double seconds, double usual);
 
 }  // namespace mycc

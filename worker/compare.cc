@@ -27,7 +27,8 @@ std::string Number(double value) { return absl::StrFormat("%.9g", value); }
 
 }  // namespace
 
-Comparison Compare(const Expected& expected, const uint8_t* got, const Tolerance& tolerance, const Excuse& excuse) {
+Comparison Compare(const Expected& expected, const uint8_t* got, const Tolerance& tolerance,
+                   const Excuse& excuse) {
   Comparison result;
   const int width = DTypeBytes(expected.dtype);
   const bool is_float = IsFloat(expected.dtype);
@@ -44,7 +45,8 @@ Comparison Compare(const Expected& expected, const uint8_t* got, const Tolerance
     ++result.checked;
     if (!is_float) {
       if (have.i == want.i || (excuse && excuse(place, have.i, want.i))) continue;
-      result.max_abs_error = std::max(result.max_abs_error, std::abs(static_cast<double>(have.i) - static_cast<double>(want.i)));
+      result.max_abs_error =
+          std::max(result.max_abs_error, std::abs(static_cast<double>(have.i) - static_cast<double>(want.i)));
       fail(place, absl::StrCat(have.i, ", expected ", want.i));
       continue;
     }

@@ -1,4 +1,5 @@
-// Is a kernel's output the reference's? Integers exactly, floats within a tolerance; NaN and infinities must stand where they are expected.
+// Is a kernel's output the reference's? Integers exactly, floats within a tolerance; NaN and infinities must
+// stand where they are expected.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,8 @@ struct Expected {
   int64_t count = 0;                // of values
 };
 
-// Whether an integer output may stand in place of the expected one; for argmax and argmin, which are judged by value.
+// Whether an integer output may stand in place of the expected one; for argmax and argmin, which are judged
+// by value.
 using Excuse = std::function<bool(int64_t place, int64_t got, int64_t want)>;
 
 struct Comparison {
@@ -31,6 +33,7 @@ struct Comparison {
 };
 
 // `got` is the whole tensor in storage form.
-Comparison Compare(const Expected& expected, const uint8_t* got, const Tolerance& tolerance, const Excuse& excuse = nullptr);
+Comparison Compare(const Expected& expected, const uint8_t* got, const Tolerance& tolerance,
+                   const Excuse& excuse = nullptr);
 
 }  // namespace mycc

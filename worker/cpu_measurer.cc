@@ -25,7 +25,8 @@ constexpr double kWorthless = 200;
 constexpr double kStartSeconds = 4;  // loading, copying and verifying, also on a busy host
 
 int64_t UnixMicros() {
-  return std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::system_clock::now().time_since_epoch())
+  return std::chrono::duration_cast<std::chrono::microseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
       .count();
 }
 
@@ -55,7 +56,8 @@ absl::StatusOr<std::unique_ptr<CpuMeasurer>> CpuMeasurer::Create(CpuMeasurerOpti
   absl::StatusOr<std::string> cache = CacheFolder("reference");
   // Without a cache, references live as long as the worker.
   std::string reference_folder = cache.ok() ? *cache : scratch.path();
-  return std::unique_ptr<CpuMeasurer>(new CpuMeasurer(options, std::move(scratch), std::move(reference_folder)));
+  return std::unique_ptr<CpuMeasurer>(
+      new CpuMeasurer(options, std::move(scratch), std::move(reference_folder)));
 }
 
 CpuMeasurer::CpuMeasurer(CpuMeasurerOptions options, ScratchFolder scratch, std::string reference_folder)
@@ -126,7 +128,8 @@ v1::MeasureResult CpuMeasurer::MeasureBuilt(const v1::Assignment& assignment, co
   return result;
 }
 
-void CpuMeasurer::Run(const v1::Assignment& assignment, const BuildOutcome& build, v1::MeasureResult* result) {
+void CpuMeasurer::Run(const v1::Assignment& assignment, const BuildOutcome& build,
+                      v1::MeasureResult* result) {
   const absl::StatusOr<std::string> folder = PreparedCase(assignment);
   if (!folder.ok()) {
     // Without a reference nothing can be verified, whoever's fault it is; the text says whose.
@@ -150,8 +153,8 @@ void CpuMeasurer::Run(const v1::Assignment& assignment, const BuildOutcome& buil
   run.set_budget_seconds(budget);
   run.set_usual_baseline_seconds(UsualBaseline());
   run.set_flush_bytes(flush_bytes_);
-  const double limit =
-      best > 0 ? std::min(options_.run_seconds, kStartSeconds + budget + kWorthless * best) : options_.run_seconds;
+  const double limit = best > 0 ? std::min(options_.run_seconds, kStartSeconds + budget + kWorthless * best)
+                                : options_.run_seconds;
 
   Ending ending;
   const HostLock alone(HostLock::Mode::kTiming);
@@ -168,13 +171,15 @@ void CpuMeasurer::Run(const v1::Assignment& assignment, const BuildOutcome& buil
   if (baselines_.size() > kRememberedBaselines) baselines_.pop_front();
 }
 
-absl::StatusOr<v1::RunnerResponse> CpuMeasurer::CallRunner(const v1::RunnerRequest& request, int threads, double wall_seconds,
-                                                           Ending* ending) {
+absl::StatusOr<v1::RunnerResponse> CpuMeasurer::CallRunner(const v1::RunnerRequest& request, int threads,
+                                                           double wall_seconds, Ending* ending) {
   if (runner_ == nullptr || runner_threads_ != threads) {
-    // OpenMP reads its environment when a program starts. Threads are pinned, each to a core of its own as far as there are enough.
+    // OpenMP reads its environment when a program starts. Threads are pinned, each to a core of its own as
+    // far as there are enough.
     runner_ = std::make_unique<Nursery>(
-        kRunCommand, std::vector<std::string>{absl::StrCat("OMP_NUM_THREADS=", threads), "OMP_PROC_BIND=spread",
-                                              "OMP_PLACES=threads", "OMP_DYNAMIC=false"});
+        kRunCommand,
+        std::vector<std::string>{absl::StrCat("OMP_NUM_THREADS=", threads), "OMP_PROC_BIND=spread",
+                                 "OMP_PLACES=threads", "OMP_DYNAMIC=false"});
     runner_threads_ = threads;
   }
   v1::NurseryRequest call;
@@ -194,8 +199,8 @@ absl::StatusOr<v1::RunnerResponse> CpuMeasurer::CallRunner(const v1::RunnerReque
 }
 
 absl::StatusOr<std::string> CpuMeasurer::PreparedCase(const v1::Assignment& assignment) {
-  const std::string folder =
-      absl::StrCat(scratch_.path(), "/case-", Sha256Hex(absl::StrCat(assignment.seed(), "\n", assignment.workload())));
+  const std::string folder = absl::StrCat(
+      scratch_.path(), "/case-", Sha256Hex(absl::StrCat(assignment.seed(), "\n", assignment.workload())));
   const auto known = cases_.find(folder);
   if (known != cases_.end()) {
     MYCC_RETURN_IF_ERROR(known->second);
@@ -258,7 +263,8 @@ void CpuMeasurer::ForgetOldCases() {
   }
 }
 
-// The lower quartile of the latest: what the device does when nothing disturbs it, also after it has warmed up.
+// The lower quartile of the latest: what the device does when nothing disturbs it, also after it has warmed
+// up.
 double CpuMeasurer::UsualBaseline() const {
   if (baselines_.empty()) return 0;
   std::vector<double> sorted(baselines_.begin(), baselines_.end());

@@ -1,6 +1,5 @@
-// Measures candidates on this host's CPU: builds a batch on all cores, then runs it one by one, alone. The two alternate, since they share the
-// cores.
-// Thread rule: Measure is called by one thread, always the same.
+// Measures candidates on this host's CPU: builds a batch on all cores, then runs it one by one, alone. The
+// two alternate, since they share the cores. Thread rule: Measure is called by one thread, always the same.
 #pragma once
 
 #include <deque>
@@ -20,7 +19,7 @@ namespace mycc {
 struct CpuMeasurerOptions {
   int builders = 1;
   BuildLimits build;
-  double run_seconds = 10;      // for one candidate, from the start of its process
+  double run_seconds = 10;       // for one candidate, from the start of its process
   double prepare_seconds = 120;  // for a workload's inputs and reference
   double timing_seconds = 0.1;
   double cold_timing_seconds = 0.3;
@@ -33,7 +32,8 @@ class CpuMeasurer {
  public:
   static absl::StatusOr<std::unique_ptr<CpuMeasurer>> Create(CpuMeasurerOptions options);
 
-  void Measure(const std::vector<v1::Assignment>& assignments, const IsRevoked& is_revoked, const OnMeasured& done);
+  void Measure(const std::vector<v1::Assignment>& assignments, const IsRevoked& is_revoked,
+               const OnMeasured& done);
 
  private:
   CpuMeasurer(CpuMeasurerOptions options, ScratchFolder scratch, std::string reference_folder);
@@ -45,7 +45,8 @@ class CpuMeasurer {
   absl::Status PrepareCase(const v1::Assignment& assignment, const std::string& folder);
   void ForgetOldCases();
   // Fails with `ending` set when the process ended without an answer.
-  absl::StatusOr<v1::RunnerResponse> CallRunner(const v1::RunnerRequest& request, int threads, double wall_seconds, Ending* ending);
+  absl::StatusOr<v1::RunnerResponse> CallRunner(const v1::RunnerRequest& request, int threads,
+                                                double wall_seconds, Ending* ending);
   double UsualBaseline() const;
 
   const CpuMeasurerOptions options_;

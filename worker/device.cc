@@ -1,9 +1,10 @@
 #include "worker/device.h"
 
-#include <algorithm>
-#include <fstream>
 #include <sys/utsname.h>
 #include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
 
 #include "absl/strings/numbers.h"
 #include "codegen/llvm/emit.h"

@@ -1,4 +1,5 @@
-// What this host's CPU says about itself, for records; what shapes code is its target (codegen/target). Thread rule: functions are re-entrant.
+// What this host's CPU says about itself, for records; what shapes code is its target (codegen/target).
+// Thread rule: functions are re-entrant.
 #pragma once
 
 #include <cstdint>

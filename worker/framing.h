@@ -1,4 +1,5 @@
-// Messages over a local stream socket: four bytes of length, then the bytes. Thread rule: one reader and one writer an end.
+// Messages over a local stream socket: four bytes of length, then the bytes. Thread rule: one reader and one
+// writer an end.
 #pragma once
 
 #include <chrono>
@@ -15,7 +16,8 @@ Deadline After(double seconds);
 // For poll(2): milliseconds until the deadline, rounded up, 0 when it passed, -1 for kNoDeadline.
 int PollMilliseconds(Deadline deadline);
 
-// Unavailable when the other end is closed, InvalidArgument when the message is too long for the other side to accept.
+// Unavailable when the other end is closed, InvalidArgument when the message is too long for the other side
+// to accept.
 absl::Status WriteMessage(int fd, const std::string& message);
 // Unavailable when the other end was closed, DeadlineExceeded, DataLoss for what is not a message.
 absl::StatusOr<std::string> ReadMessage(int fd, Deadline deadline = kNoDeadline);

@@ -57,7 +57,8 @@ class GrpcLink final : public ServerLink {
 
  private:
   template <typename Request, typename Response>
-  absl::StatusOr<Response> Call(grpc::Status (v1::WorkerService::Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+  absl::StatusOr<Response> Call(grpc::Status (v1::WorkerService::Stub::*method)(grpc::ClientContext*,
+                                                                                const Request&, Response*),
                                 const Request& request) {
     grpc::ClientContext context;
     channel_.Prepare(&context, kCallSeconds);

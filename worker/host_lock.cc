@@ -1,10 +1,11 @@
 #include "worker/host_lock.h"
 
-#include <cerrno>
-#include <cstdlib>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
 
 #include "absl/strings/str_cat.h"
 
@@ -19,7 +20,8 @@ std::string LockPath() {
 
 }  // namespace
 
-HostLock::HostLock(Mode mode) : fd_(open(LockPath().c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)) {
+HostLock::HostLock(Mode mode)
+    : fd_(open(LockPath().c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)) {
   if (fd_ < 0) return;
   while (flock(fd_, mode == Mode::kTiming ? LOCK_EX : LOCK_SH) != 0 && errno == EINTR) {
   }

@@ -1,4 +1,5 @@
-// The hidden commands of mycc-tune, which are its children. Thread rule: called first in main, before any thread.
+// The hidden commands of mycc-tune, which are its children. Thread rule: called first in main, before any
+// thread.
 #pragma once
 
 #include <optional>
@@ -9,7 +10,8 @@ namespace mycc {
 inline constexpr char kBuildCommand[] = "internal-build";
 inline constexpr char kRunCommand[] = "internal-run";
 
-// Runs the hidden command that `argv` names, until its worker ends it, and returns the program's exit code. Nullopt: it names none.
+// Runs the hidden command that `argv` names, until its worker ends it, and returns the program's exit code.
+// Nullopt: it names none.
 std::optional<int> RunInternalCommand(int argc, char** argv);
 
 }  // namespace mycc

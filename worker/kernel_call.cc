@@ -29,7 +29,8 @@ absl::Status CheckSignature(const ArtifactFunction& function, const Workload& wo
     same = function.args[i].shape == tensor->shape && function.args[i].dtype == DTypeName(tensor->dtype);
   }
   if (same) return absl::OkStatus();
-  return absl::InternalError(absl::StrCat(function.name, " does not have the arguments of the workload ", workload.name));
+  return absl::InternalError(
+      absl::StrCat(function.name, " does not have the arguments of the workload ", workload.name));
 }
 
 }  // namespace
@@ -37,7 +38,8 @@ absl::Status CheckSignature(const ArtifactFunction& function, const Workload& wo
 void GuardedBuffer::Free::operator()(uint8_t* memory) const { ::operator delete(memory, kAlignment); }
 
 GuardedBuffer::GuardedBuffer(int64_t bytes)
-    : bytes_(bytes), memory_(static_cast<uint8_t*>(::operator new(static_cast<size_t>(bytes + 2 * kBand), kAlignment))) {
+    : bytes_(bytes),
+      memory_(static_cast<uint8_t*>(::operator new(static_cast<size_t>(bytes + 2 * kBand), kAlignment))) {
   std::memset(memory_.get(), kBandByte, kBand);
   std::memset(data() + bytes, kBandByte, kBand);
 }
@@ -49,7 +51,8 @@ bool GuardedBuffer::intact() const {
   return untouched(data() - kBand, data()) && untouched(data() + bytes_, data() + bytes_ + kBand);
 }
 
-KernelCall::KernelCall(std::unique_ptr<Library> library, Arguments arguments, Library::Entry entry, const Workload& workload)
+KernelCall::KernelCall(std::unique_ptr<Library> library, Arguments arguments, Library::Entry entry,
+                       const Workload& workload)
     : library_(std::move(library)),
       arguments_(std::move(arguments)),
       entry_(entry),
@@ -61,10 +64,12 @@ KernelCall::KernelCall(std::unique_ptr<Library> library, Arguments arguments, Li
   }
 }
 
-absl::StatusOr<std::unique_ptr<KernelCall>> KernelCall::Load(const std::string& path, const Workload& workload,
+absl::StatusOr<std::unique_ptr<KernelCall>> KernelCall::Load(const std::string& path,
+                                                             const Workload& workload,
                                                              const std::vector<const uint8_t*>& inputs) {
   MYCC_ASSIGN_OR_RETURN(std::unique_ptr<Library> library, Library::Open(path));
-  if (library->functions().size() != 1) return absl::InternalError(absl::StrCat(path, " holds not one function"));
+  if (library->functions().size() != 1)
+    return absl::InternalError(absl::StrCat(path, " holds not one function"));
   const ArtifactFunction& function = library->functions()[0];
   MYCC_RETURN_IF_ERROR(CheckSignature(function, workload));
   MYCC_ASSIGN_OR_RETURN(const Library::Entry entry, library->Symbol(function.name));

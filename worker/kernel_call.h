@@ -1,5 +1,5 @@
-// A candidate's kernel with its arguments, called under suspicion: outputs are poisoned before a call, and afterwards it shows whether the kernel
-// wrote where it should not. Thread rule: thread-compatible.
+// A candidate's kernel with its arguments, called under suspicion: outputs are poisoned before a call, and
+// afterwards it shows whether the kernel wrote where it should not. Thread rule: thread-compatible.
 #pragma once
 
 #include <cstdint>
@@ -34,9 +34,10 @@ class GuardedBuffer {
 
 class KernelCall {
  public:
-  // The library's only function, which must have the workload's arguments. `inputs`: the workload's, in declared order, in storage form;
-  // copied, and const ones packed.
-  static absl::StatusOr<std::unique_ptr<KernelCall>> Load(const std::string& library, const Workload& workload,
+  // The library's only function, which must have the workload's arguments. `inputs`: the workload's, in
+  // declared order, in storage form; copied, and const ones packed.
+  static absl::StatusOr<std::unique_ptr<KernelCall>> Load(const std::string& library,
+                                                          const Workload& workload,
                                                           const std::vector<const uint8_t*>& inputs);
 
   // Fills the outputs with what no kernel computes: NaNs, and bytes of 0xaa.
@@ -50,7 +51,8 @@ class KernelCall {
   absl::Status CheckUntouched(const std::vector<const uint8_t*>& inputs);
 
  private:
-  KernelCall(std::unique_ptr<Library> library, Arguments arguments, Library::Entry entry, const Workload& workload);
+  KernelCall(std::unique_ptr<Library> library, Arguments arguments, Library::Entry entry,
+             const Workload& workload);
 
   std::unique_ptr<Library> library_;
   Arguments arguments_;

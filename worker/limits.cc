@@ -1,13 +1,14 @@
 #include "worker/limits.h"
 
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <cmath>
+#include <csignal>
 #include <fstream>
 #include <new>
 #include <string>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <csignal>
-#include <unistd.h>
 
 namespace mycc {
 namespace {

@@ -1,8 +1,9 @@
 // What a child process may use, and what the system says about memory that ran out.
 #pragma once
 
-#include <cstdint>
 #include <sys/types.h>
+
+#include <cstdint>
 
 #include "proto/measure.pb.h"
 
@@ -11,13 +12,14 @@ namespace mycc {
 // The exit code of a child that could not allocate memory.
 inline constexpr int kExitOutOfMemory = 77;
 
-// In a fresh child: dies with `parent`, leads a process group of its own, dumps no core, and keeps the request's limits; a failed
-// allocation ends it with kExitOutOfMemory.
+// In a fresh child: dies with `parent`, leads a process group of its own, dumps no core, and keeps the
+// request's limits; a failed allocation ends it with kExitOutOfMemory.
 void ConfineSelf(pid_t parent, const v1::NurseryRequest& limits);
 // The process is killed when the thread that made it ends. False when `parent` is gone already.
 bool DieWithParent(pid_t parent);
 
-// How many processes the system has killed so far to get memory back, in this process' control group or, where there is none, on this host.
+// How many processes the system has killed so far to get memory back, in this process' control group or,
+// where there is none, on this host.
 int64_t MemoryKills();
 
 }  // namespace mycc

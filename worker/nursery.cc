@@ -1,13 +1,14 @@
 #include "worker/nursery.h"
 
-#include <cerrno>
-#include <csignal>
-#include <cstring>
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
@@ -62,7 +63,8 @@ absl::StatusOr<pid_t> Spawn(const std::vector<std::string>& argv, const std::vec
                            POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
 
   pid_t pid = 0;
-  const int error = posix_spawn(&pid, "/proc/self/exe", &actions, &attributes, arguments.data(), variables.data());
+  const int error =
+      posix_spawn(&pid, "/proc/self/exe", &actions, &attributes, arguments.data(), variables.data());
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   if (error != 0) return absl::UnavailableError(absl::StrCat("starting ", argv[1], ": ", strerror(error)));
@@ -78,7 +80,8 @@ Nursery::~Nursery() { Stop(); }
 
 absl::Status Nursery::Start() {
   int ends[2];
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return absl::ErrnoToStatus(errno, "making a socket pair");
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    return absl::ErrnoToStatus(errno, "making a socket pair");
   const absl::Cleanup close_child_end = [&ends] { close(ends[1]); };
   channel_ = ends[0];
   auto pid = Spawn({"mycc-tune", command_, absl::StrCat(getpid())}, MergeEnvironment(environment_), ends[1]);

@@ -2,13 +2,15 @@
 //
 //   worker ---spawn---> nursery (one of this program's hidden commands) ---fork---> one request, under limits
 //
-// The worker holds gRPC and threads, so it must not fork; the nursery holds neither, so it may, and a fork costs a millisecond where a new
-// program costs fifty. A candidate can crash, hang, eat memory or scribble over it: the next request begins in an untouched process.
-// Thread rule: thread-compatible. Calls come from one thread that outlives the nursery, since the nursery dies with the thread that spawned it.
+// The worker holds gRPC and threads, so it must not fork; the nursery holds neither, so it may, and a fork
+// costs a millisecond where a new program costs fifty. A candidate can crash, hang, eat memory or scribble
+// over it: the next request begins in an untouched process. Thread rule: thread-compatible. Calls come from
+// one thread that outlives the nursery, since the nursery dies with the thread that spawned it.
 #pragma once
 
-#include <string>
 #include <sys/types.h>
+
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -18,14 +20,16 @@ namespace mycc {
 
 class Nursery {
  public:
-  // `command` is a hidden command of this program; `environment` is added to this process' own ("NAME=value").
+  // `command` is a hidden command of this program; `environment` is added to this process' own
+  // ("NAME=value").
   explicit Nursery(std::string command, std::vector<std::string> environment = {});
   ~Nursery();
   Nursery(const Nursery&) = delete;
   Nursery& operator=(const Nursery&) = delete;
 
-  // Starts the process where there is none (also after a loss) and has the request answered. Unavailable when the nursery itself was
-  // lost; ResourceExhausted when it was lost to the system's need for memory. Both say nothing about the request.
+  // Starts the process where there is none (also after a loss) and has the request answered. Unavailable when
+  // the nursery itself was lost; ResourceExhausted when it was lost to the system's need for memory. Both say
+  // nothing about the request.
   absl::StatusOr<v1::NurseryReply> Call(const v1::NurseryRequest& request);
 
   const std::vector<std::string>& environment() const { return environment_; }

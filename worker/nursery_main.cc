@@ -1,13 +1,14 @@
 #include "worker/nursery_main.h"
 
-#include <cerrno>
-#include <chrono>
-#include <csignal>
-#include <cstdlib>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
 
 #include "worker/framing.h"
 #include "worker/limits.h"
@@ -19,7 +20,7 @@ extern "C" {
 namespace mycc {
 namespace {
 
-constexpr int kChannel = 3;  // to the worker
+constexpr int kChannel = 3;            // to the worker
 constexpr size_t kOutputBytes = 4096;  // of what the process printed, its end
 
 struct Pipe {
@@ -58,7 +59,8 @@ struct Pipe {
     if (got < 0) _exit(1);
     sent += static_cast<size_t>(got);
   }
-  // Nothing of what the request did is worth an orderly end, and a broken heap would turn the end into a crash.
+  // Nothing of what the request did is worth an orderly end, and a broken heap would turn the end into a
+  // crash.
   _exit(0);
 }
 

@@ -45,10 +45,12 @@ Ending EndingOf(Phase phase, const v1::NurseryReply& reply, double wall_limit_se
   const std::string output = reply.output();
   if (reply.timed_out() || reply.signal() == SIGXCPU) {
     return {build ? v1::MEASURE_STATUS_BUILD_TIMEOUT : v1::MEASURE_STATUS_RUN_TIMEOUT,
-            WithOutput(absl::StrFormat("%s took longer than its limit of %g s", who, wall_limit_seconds), output)};
+            WithOutput(absl::StrFormat("%s took longer than its limit of %g s", who, wall_limit_seconds),
+                       output)};
   }
   // Allocators that do not throw say so and abort.
-  const bool said_so = output.find("out of memory") != std::string::npos || output.find("bad_alloc") != std::string::npos;
+  const bool said_so =
+      output.find("out of memory") != std::string::npos || output.find("bad_alloc") != std::string::npos;
   if (reply.out_of_memory() || (said_so && reply.signal() == SIGABRT)) {
     return {v1::MEASURE_STATUS_OUT_OF_MEMORY, WithOutput(who + " ran out of memory", output)};
   }
@@ -57,18 +59,22 @@ Ending EndingOf(Phase phase, const v1::NurseryReply& reply, double wall_limit_se
   }
   const std::string how = reply.signal() != 0 ? absl::StrCat("died of ", SignalName(reply.signal()))
                                               : absl::StrCat("exited with ", reply.exit_code());
-  return {build ? v1::MEASURE_STATUS_BUILD_ERROR : v1::MEASURE_STATUS_RUN_ERROR, WithOutput(absl::StrCat(who, " ", how), output)};
+  return {build ? v1::MEASURE_STATUS_BUILD_ERROR : v1::MEASURE_STATUS_RUN_ERROR,
+          WithOutput(absl::StrCat(who, " ", how), output)};
 }
 
 Ending EndingOf(Phase phase, const absl::Status& lost) {
-  const std::string error = absl::StrCat(phase == Phase::kBuild ? "building" : "running", ": ", lost.message());
-  return {absl::IsResourceExhausted(lost) ? v1::MEASURE_STATUS_OUT_OF_MEMORY : v1::MEASURE_STATUS_WORKER_LOST, ToUtf8(error)};
+  const std::string error =
+      absl::StrCat(phase == Phase::kBuild ? "building" : "running", ": ", lost.message());
+  return {absl::IsResourceExhausted(lost) ? v1::MEASURE_STATUS_OUT_OF_MEMORY : v1::MEASURE_STATUS_WORKER_LOST,
+          ToUtf8(error)};
 }
 
 std::string ReproductionOf(const std::string& workload, const std::string& target, const std::string& trace,
                            v1::TimingProtocol protocol, uint64_t seed) {
-  return absl::StrCat("mycc-tune measure <(printf %s ", Quoted(workload), ") --trace <(printf %s ", Quoted(trace), ") --target ",
-                      Quoted(target), " --cache ", ProtocolName(protocol), " --seed ", seed);
+  return absl::StrCat("mycc-tune measure <(printf %s ", Quoted(workload), ") --trace <(printf %s ",
+                      Quoted(trace), ") --target ", Quoted(target), " --cache ", ProtocolName(protocol),
+                      " --seed ", seed);
 }
 
 }  // namespace mycc

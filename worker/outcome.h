@@ -11,8 +11,8 @@ namespace mycc {
 
 enum class Phase { kBuild, kRun };
 
-// For a child that ended without an answer: its limits, its own crash, the system's lack of memory, or somebody else's kill, which is not the
-// candidate's fault.
+// For a child that ended without an answer: its limits, its own crash, the system's lack of memory, or
+// somebody else's kill, which is not the candidate's fault.
 struct Ending {
   v1::MeasureStatus status;
   std::string error;

@@ -25,7 +25,8 @@ constexpr int kTimingAttempts = 4;
 constexpr auto kFirstPause = std::chrono::milliseconds(25);
 constexpr int kCalibrations = 5;
 
-// A first call this much slower than the best kernel is not worth a second one. First calls are slow for other reasons too, hence the margin.
+// A first call this much slower than the best kernel is not worth a second one. First calls are slow for
+// other reasons too, hence the margin.
 constexpr double kWorthless = 20, kWorthlessSeconds = 0.02;
 
 double Now() {
@@ -41,8 +42,9 @@ v1::RunnerResponse Failure(v1::MeasureStatus status, const std::string& error) {
 
 v1::RunnerResponse Prepare(const v1::PrepareRequest& request) {
   const absl::StatusOr<Workload> workload = ParseWorkload(request.workload(), "workload");
-  const absl::Status made = workload.ok() ? TestCase::Make(*workload, request.seed(), request.library(), request.directory())
-                                          : workload.status();
+  const absl::Status made =
+      workload.ok() ? TestCase::Make(*workload, request.seed(), request.library(), request.directory())
+                    : workload.status();
   if (!made.ok()) return Failure(v1::MEASURE_STATUS_RUN_ERROR, std::string(made.message()));
   v1::RunnerResponse response;
   response.set_status(v1::MEASURE_STATUS_OK);
@@ -50,18 +52,21 @@ v1::RunnerResponse Prepare(const v1::PrepareRequest& request) {
 }
 
 // Compares all outputs. The error names the first output that is wrong.
-absl::Status Verify(const Workload& workload, const TestCase& test, KernelCall& call, v1::Verification* verification) {
+absl::Status Verify(const Workload& workload, const TestCase& test, KernelCall& call,
+                    v1::Verification* verification) {
   verification->add_seeds(test.seed());
   const Tolerance tolerance = ToleranceOf(workload);
   absl::Status status = call.CheckUntouched(test.inputs());
   for (size_t i = 0; i < workload.outputs.size(); ++i) {
     const Buffer& tensor = workload.outputs[i];
     ArgReduction judge(workload, tensor, test.inputs());
-    const Comparison comparison = Compare(test.expected()[i], call.output(static_cast<int>(i)), tolerance, judge.excuse());
+    const Comparison comparison =
+        Compare(test.expected()[i], call.output(static_cast<int>(i)), tolerance, judge.excuse());
     verification->set_max_abs_error(std::max(verification->max_abs_error(), comparison.max_abs_error));
     verification->set_max_rel_error(std::max(verification->max_rel_error(), comparison.max_rel_error));
     verification->set_outputs_checked(verification->outputs_checked() + 1);
-    verification->set_elements_checked(verification->elements_checked() + static_cast<uint64_t>(comparison.checked));
+    verification->set_elements_checked(verification->elements_checked() +
+                                       static_cast<uint64_t>(comparison.checked));
     if (!comparison.passed && status.ok()) {
       status = absl::DataLossError(absl::StrCat("output ", tensor->name, ": ", comparison.first_mismatch));
     }
@@ -83,16 +88,19 @@ v1::Timing Time(const v1::RunRequest& request, KernelCall& call) {
   plan.protocol = request.protocol();
   plan.budget_seconds = request.budget_seconds();
   plan.best_seconds = request.best_seconds();
-  std::vector<char> flushed(plan.protocol == v1::TIMING_PROTOCOL_COLD ? static_cast<size_t>(request.flush_bytes()) : 0);
+  std::vector<char> flushed(
+      plan.protocol == v1::TIMING_PROTOCOL_COLD ? static_cast<size_t>(request.flush_bytes()) : 0);
   char fill = 0;
   const auto flush = [&flushed, &fill] { std::memset(flushed.data(), ++fill, flushed.size()); };
 
-  const double usual = request.usual_baseline_seconds() > 0 ? request.usual_baseline_seconds() : FastestBaseline(request.threads());
+  const double usual = request.usual_baseline_seconds() > 0 ? request.usual_baseline_seconds()
+                                                            : FastestBaseline(request.threads());
   v1::Timing best;
   for (int attempt = 0; attempt < kTimingAttempts; ++attempt) {
     if (attempt > 0) std::this_thread::sleep_for(kFirstPause * (1 << (attempt - 1)));
     const double before = TimeBaseline(request.threads());
-    v1::Timing timing = TimeCalls(plan, [&call] { call.CallUnchecked(); }, flush, Now);
+    v1::Timing timing = TimeCalls(
+        plan, [&call] { call.CallUnchecked(); }, flush, Now);
     const double after = TimeBaseline(request.threads());
     timing.set_baseline_seconds(std::max(before, after));
     timing.set_relative_to_baseline(timing.seconds() / timing.baseline_seconds());
@@ -122,7 +130,8 @@ v1::RunnerResponse Run(const v1::RunRequest& request) {
   if (!workload.ok()) return Failure(v1::MEASURE_STATUS_RUN_ERROR, std::string(workload.status().message()));
   const absl::StatusOr<TestCase> test = TestCase::Open(*workload, request.case_directory());
   if (!test.ok()) return Failure(v1::MEASURE_STATUS_RUN_ERROR, std::string(test.status().message()));
-  absl::StatusOr<std::unique_ptr<KernelCall>> call = KernelCall::Load(request.library(), *workload, test->inputs());
+  absl::StatusOr<std::unique_ptr<KernelCall>> call =
+      KernelCall::Load(request.library(), *workload, test->inputs());
   if (!call.ok()) return Failure(StatusOf(call.status()), std::string(call.status().message()));
   (*call)->PoisonOutputs();
   const double start = Now();
@@ -131,12 +140,14 @@ v1::RunnerResponse Run(const v1::RunRequest& request) {
   }
   const double first_call_seconds = Now() - start;
   v1::RunnerResponse response;
-  if (const absl::Status verified = Verify(*workload, *test, **call, response.mutable_verification()); !verified.ok()) {
+  if (const absl::Status verified = Verify(*workload, *test, **call, response.mutable_verification());
+      !verified.ok()) {
     response.set_status(v1::MEASURE_STATUS_WRONG_RESULT);
     response.set_error(std::string(verified.message()));
     return response;
   }
-  const bool worthless = first_call_seconds > kWorthlessSeconds && first_call_seconds > kWorthless * request.best_seconds();
+  const bool worthless =
+      first_call_seconds > kWorthlessSeconds && first_call_seconds > kWorthless * request.best_seconds();
   if (worthless && request.best_seconds() > 0) {
     *response.mutable_timing() = OneSample(request.protocol(), first_call_seconds);
   } else {

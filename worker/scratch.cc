@@ -1,11 +1,12 @@
 #include "worker/scratch.h"
 
-#include <cerrno>
-#include <cstdlib>
 #include <fcntl.h>
-#include <filesystem>
 #include <sys/file.h>
 #include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -42,7 +43,8 @@ absl::StatusOr<ScratchFolder> ScratchFolder::Create() {
   const std::string parent = tmpdir != nullptr && *tmpdir != '\0' ? tmpdir : "/tmp";
   RemoveAbandoned(parent);
   std::string path = absl::StrCat(parent, "/", kPrefix, "XXXXXX");
-  if (mkdtemp(path.data()) == nullptr) return absl::ErrnoToStatus(errno, absl::StrCat("making a folder in ", parent));
+  if (mkdtemp(path.data()) == nullptr)
+    return absl::ErrnoToStatus(errno, absl::StrCat("making a folder in ", parent));
   return ScratchFolder(path, TryLock(path, O_CREAT));
 }
 
@@ -58,7 +60,8 @@ ScratchFolder::~ScratchFolder() {
 absl::StatusOr<std::string> CacheFolder(const std::string& name) {
   const char* cache = std::getenv("XDG_CACHE_HOME");
   const char* home = std::getenv("HOME");
-  const std::string root = cache != nullptr && *cache != '\0' ? cache : absl::StrCat(home != nullptr ? home : "/tmp", "/.cache");
+  const std::string root =
+      cache != nullptr && *cache != '\0' ? cache : absl::StrCat(home != nullptr ? home : "/tmp", "/.cache");
   const std::string path = absl::StrCat(root, "/mycc/", name);
   std::error_code error;
   std::filesystem::create_directories(path, error);

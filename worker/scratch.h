@@ -1,5 +1,5 @@
-// The worker's folders. Scratch space is private to the process and goes with it; what a killed worker left behind is removed by the
-// next one. The cache outlives workers and holds only what can be made again.
+// The worker's folders. Scratch space is private to the process and goes with it; what a killed worker left
+// behind is removed by the next one. The cache outlives workers and holds only what can be made again.
 #pragma once
 
 #include <string>
@@ -22,7 +22,8 @@ class ScratchFolder {
   ScratchFolder(std::string path, int lock) : path_(std::move(path)), lock_(lock) {}
 
   std::string path_;
-  int lock_;  // on a file in the folder: held by whoever uses it, also by a killed process' surviving children
+  int lock_;  // on a file in the folder: held by whoever uses it, also by a killed process' surviving
+              // children
 };
 
 // XDG_CACHE_HOME/mycc/NAME or ~/.cache/mycc/NAME, made where it is missing.

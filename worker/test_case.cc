@@ -1,14 +1,15 @@
 #include "worker/test_case.h"
 
-#include <algorithm>
-#include <cerrno>
-#include <chrono>
 #include <fcntl.h>
-#include <filesystem>
-#include <random>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <filesystem>
+#include <random>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
@@ -22,8 +23,8 @@
 namespace mycc {
 namespace {
 
-// Places that are computed from the language's semantics: to check a reference kernel, and where there is none. The time bounds what a place
-// of a long chain of stages may cost.
+// Places that are computed from the language's semantics: to check a reference kernel, and where there is
+// none. The time bounds what a place of a long chain of stages may cost.
 constexpr int64_t kCheckedPlaces = 64, kSampledPlaces = 4096;
 constexpr double kCheckSeconds = 1, kSampleSeconds = 10;
 
@@ -31,24 +32,26 @@ std::string InfoPath(const std::string& directory) { return directory + "/info";
 std::string InputsPath(const std::string& directory) { return directory + "/inputs"; }
 std::string ExpectedPath(const std::string& directory) { return directory + "/expected"; }
 
-// Distinct flat indices: the two ends, where tails go wrong, and random ones, in turn, so that any first part of them is spread well.
+// Distinct flat indices: the two ends, where tails go wrong, and random ones, in turn, so that any first part
+// of them is spread well.
 std::vector<int64_t> PickPlaces(int64_t elements, int64_t count, uint64_t seed) {
   std::vector<int64_t> places;
   absl::flat_hash_set<int64_t> seen;
   std::mt19937_64 random(seed);
   for (int64_t i = 0; i < std::min(count, elements); ++i) {
     const int64_t from_end = i / 4;
-    const int64_t place = elements <= count   ? i
-                          : i % 4 == 0        ? from_end
-                          : i % 4 == 1        ? elements - 1 - from_end
-                                              : static_cast<int64_t>(random() % static_cast<uint64_t>(elements));
+    const int64_t place = elements <= count ? i
+                          : i % 4 == 0      ? from_end
+                          : i % 4 == 1      ? elements - 1 - from_end
+                                       : static_cast<int64_t>(random() % static_cast<uint64_t>(elements));
     if (seen.insert(place).second) places.push_back(place);
   }
   return places;
 }
 
 // What the language says at `places` of an output; those that time does not suffice for are dropped.
-std::string Evaluate(SampledReference& reference, int output, DType dtype, double seconds, std::vector<int64_t>* places) {
+std::string Evaluate(SampledReference& reference, int output, DType dtype, double seconds,
+                     std::vector<int64_t>* places) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
   std::string values;
   size_t reached = 0;
@@ -71,7 +74,8 @@ std::vector<const uint8_t*> Pointers(const std::vector<NDArray>& arrays) {
 // The reference kernel's outputs, one after the other; checked.
 absl::StatusOr<std::string> RunReferenceKernel(const Workload& workload, const std::vector<NDArray>& inputs,
                                                const std::string& library, uint64_t seed) {
-  MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<KernelCall> call, KernelCall::Load(library, workload, Pointers(inputs)));
+  MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<KernelCall> call,
+                        KernelCall::Load(library, workload, Pointers(inputs)));
   call->PoisonOutputs();
   MYCC_RETURN_IF_ERROR(call->Call());
   SampledReference reference(workload, inputs);
@@ -79,13 +83,14 @@ absl::StatusOr<std::string> RunReferenceKernel(const Workload& workload, const s
   for (size_t i = 0; i < workload.outputs.size(); ++i) {
     const Buffer& tensor = workload.outputs[i];
     std::vector<int64_t> places = PickPlaces(tensor->num_elements(), kCheckedPlaces, seed);
-    const std::string values = Evaluate(reference, static_cast<int>(i), tensor->dtype, kCheckSeconds, &places);
+    const std::string values =
+        Evaluate(reference, static_cast<int>(i), tensor->dtype, kCheckSeconds, &places);
     const Expected expected{tensor->dtype, reinterpret_cast<const uint8_t*>(values.data()), places,
                             static_cast<int64_t>(places.size())};
     const Comparison comparison = Compare(expected, call->output(static_cast<int>(i)), ToleranceOf(workload));
     if (!comparison.passed) {
-      return absl::InternalError(absl::StrCat("the reference kernel contradicts the language: output ", tensor->name, ": ",
-                                              comparison.first_mismatch));
+      return absl::InternalError(absl::StrCat("the reference kernel contradicts the language: output ",
+                                              tensor->name, ": ", comparison.first_mismatch));
     }
     outputs.append(reinterpret_cast<const char*>(call->output(static_cast<int>(i))), tensor->bytes());
   }
@@ -132,7 +137,8 @@ absl::Status TestCase::Make(const Workload& workload, uint64_t seed, const std::
     }
   }
   std::string input_bytes;
-  for (const NDArray& array : inputs) input_bytes.append(reinterpret_cast<const char*>(array.bytes.data()), array.bytes.size());
+  for (const NDArray& array : inputs)
+    input_bytes.append(reinterpret_cast<const char*>(array.bytes.data()), array.bytes.size());
   MYCC_RETURN_IF_ERROR(WriteFileAtomically(InputsPath(directory), input_bytes));
   MYCC_RETURN_IF_ERROR(WriteFileAtomically(ExpectedPath(directory), expected));
   return WriteFileAtomically(InfoPath(directory), info.SerializeAsString());
@@ -143,7 +149,8 @@ bool TestCase::Exists(const std::string& directory) { return std::filesystem::ex
 absl::StatusOr<TestCase> TestCase::Open(const Workload& workload, const std::string& directory) {
   MYCC_ASSIGN_OR_RETURN(const std::string info_bytes, ReadFile(InfoPath(directory)));
   v1::TestCaseInfo info;
-  if (!info.ParseFromString(info_bytes)) return absl::DataLossError(absl::StrCat(InfoPath(directory), " is damaged"));
+  if (!info.ParseFromString(info_bytes))
+    return absl::DataLossError(absl::StrCat(InfoPath(directory), " is damaged"));
   MYCC_ASSIGN_OR_RETURN(MappedFile inputs, MappedFile::Open(InputsPath(directory)));
   MYCC_ASSIGN_OR_RETURN(MappedFile expected, MappedFile::Open(ExpectedPath(directory)));
   TestCase test(std::move(inputs), std::move(expected));

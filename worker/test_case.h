@@ -1,9 +1,10 @@
-// A workload's random inputs and expected outputs, made once and kept as files, so that every candidate's process maps them in place of
-// computing them. A case is a folder: `info`, `inputs` and `expected` (tensors in storage form, one after the other).
+// A workload's random inputs and expected outputs, made once and kept as files, so that every candidate's
+// process maps them in place of computing them. A case is a folder: `info`, `inputs` and `expected` (tensors
+// in storage form, one after the other).
 //
-// Expected values come from the reference kernel, a naive schedule compiled with wider accumulation, which is itself checked against the
-// language's semantics at sampled places; without one, from those semantics, at sampled places alone.
-// Thread rule: a TestCase is immutable.
+// Expected values come from the reference kernel, a naive schedule compiled with wider accumulation, which is
+// itself checked against the language's semantics at sampled places; without one, from those semantics, at
+// sampled places alone. Thread rule: a TestCase is immutable.
 #pragma once
 
 #include <cstdint>
@@ -36,8 +37,8 @@ class MappedFile {
 
 class TestCase {
  public:
-  // `reference_library` may be empty. The folder must exist; the case appears in it whole (`info` is written last). Internal when the reference
-  // kernel contradicts the language.
+  // `reference_library` may be empty. The folder must exist; the case appears in it whole (`info` is written
+  // last). Internal when the reference kernel contradicts the language.
   static absl::Status Make(const Workload& workload, uint64_t seed, const std::string& reference_library,
                            const std::string& directory);
   static absl::StatusOr<TestCase> Open(const Workload& workload, const std::string& directory);
@@ -48,7 +49,8 @@ class TestCase {
   const std::vector<Expected>& expected() const { return expected_; }  // for each output
 
  private:
-  TestCase(MappedFile inputs, MappedFile expected) : inputs_(std::move(inputs)), expected_file_(std::move(expected)) {}
+  TestCase(MappedFile inputs, MappedFile expected)
+      : inputs_(std::move(inputs)), expected_file_(std::move(expected)) {}
 
   uint64_t seed_ = 0;
   MappedFile inputs_, expected_file_;

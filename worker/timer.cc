@@ -33,8 +33,8 @@ MedianInterval MedianOf(std::vector<double> samples) {
   return {median, samples[low], samples[n - 1 - low]};
 }
 
-v1::Timing TimeCalls(const TimingPlan& plan, const std::function<void()>& call, const std::function<void()>& flush,
-                     const std::function<double()>& now) {
+v1::Timing TimeCalls(const TimingPlan& plan, const std::function<void()>& call,
+                     const std::function<void()>& flush, const std::function<double()>& now) {
   const bool cold = plan.protocol == v1::TIMING_PROTOCOL_COLD;
   const double start = now();
   const auto sample = [&](int calls) {
@@ -43,10 +43,13 @@ v1::Timing TimeCalls(const TimingPlan& plan, const std::function<void()>& call, 
     for (int i = 0; i < calls; ++i) call();
     return (now() - begin) / calls;
   };
-  // Two calls warm up the team of threads, the pages and the caches; the second also says how long a call takes.
+  // Two calls warm up the team of threads, the pages and the caches; the second also says how long a call
+  // takes.
   sample(1);
   double probe = sample(1);
-  const int calls = cold ? 1 : std::clamp(static_cast<int>(std::ceil(kSampleSeconds / std::max(probe, 1e-9))), 1, kMaxCallsPerSample);
+  const int calls = cold ? 1
+                         : std::clamp(static_cast<int>(std::ceil(kSampleSeconds / std::max(probe, 1e-9))), 1,
+                                      kMaxCallsPerSample);
   if (calls > 1) probe = sample(calls);
 
   const bool hopeless = plan.best_seconds > 0 && probe > kProbeBehind * plan.best_seconds;
@@ -57,7 +60,8 @@ v1::Timing TimeCalls(const TimingPlan& plan, const std::function<void()>& call, 
     samples.push_back(sample(calls));
     if (now() - start >= plan.budget_seconds) break;
     const int count = static_cast<int>(samples.size());
-    if (count < kMinSamples || (count - kMinSamples) % kCheckEvery != 0) continue;  // sorting disturbs what is timed
+    if (count < kMinSamples || (count - kMinSamples) % kCheckEvery != 0)
+      continue;  // sorting disturbs what is timed
     interval = MedianOf(samples);
     if (IsNarrow(interval)) break;
     if (plan.best_seconds > 0 && interval.low > kSamplesBehind * plan.best_seconds) break;

@@ -1,5 +1,5 @@
-// Fair times: warm up, repeat until the median is known well enough, and spend little on what has lost already. Pure but for the clock and the calls
-// that it is given. Thread rule: functions are re-entrant.
+// Fair times: warm up, repeat until the median is known well enough, and spend little on what has lost
+// already. Pure but for the clock and the calls that it is given. Thread rule: functions are re-entrant.
 #pragma once
 
 #include <functional>
@@ -20,15 +20,18 @@ struct TimingPlan {
 
 struct MedianInterval {
   double median = 0;
-  double low = 0, high = 0;  // a 95 % confidence interval from order statistics: no assumption about the distribution
+  double low = 0,
+         high = 0;  // a 95 % confidence interval from order statistics: no assumption about the distribution
 };
 // REQUIRES: samples is not empty.
 MedianInterval MedianOf(std::vector<double> samples);
 
-// Times `call`. Warm: a sample is the mean of as many calls as the clock needs; cold: of one, after `flush`. `now` is in seconds.
+// Times `call`. Warm: a sample is the mean of as many calls as the clock needs; cold: of one, after `flush`.
+// `now` is in seconds.
 //
-// A candidate that is clearly behind `best_seconds` is dropped after a probe: its few samples stand, with their wide interval.
-v1::Timing TimeCalls(const TimingPlan& plan, const std::function<void()>& call, const std::function<void()>& flush,
-                     const std::function<double()>& now);
+// A candidate that is clearly behind `best_seconds` is dropped after a probe: its few samples stand, with
+// their wide interval.
+v1::Timing TimeCalls(const TimingPlan& plan, const std::function<void()>& call,
+                     const std::function<void()>& flush, const std::function<double()>& now);
 
 }  // namespace mycc

@@ -1,4 +1,5 @@
-// How far a kernel's floats may lie from the reference's: what reordering the sums and rounding the intermediates can explain, and no more.
+// How far a kernel's floats may lie from the reference's: what reordering the sums and rounding the
+// intermediates can explain, and no more.
 #pragma once
 
 #include "codegen/workload/workload.h"

@@ -18,10 +18,8 @@ bool IsPassing(const absl::Status& status) {
     case absl::StatusCode::kAborted:
     case absl::StatusCode::kInternal:
     case absl::StatusCode::kUnknown:
-    case absl::StatusCode::kCancelled:
-      return true;
-    default:
-      return false;
+    case absl::StatusCode::kCancelled: return true;
+    default: return false;
   }
 }
 
@@ -67,7 +65,8 @@ void Worker::Obey(const v1::Instructions& instructions) {
   for (const v1::LeaseId& lease : instructions.revoked()) revoked_.insert({lease.trial(), lease.attempt()});
   if (instructions.drain() != drain_) {
     drain_ = instructions.drain();
-    Log(drain_.empty() ? "the server gives work again" : absl::StrCat("the server gives no more work: ", drain_));
+    Log(drain_.empty() ? "the server gives work again"
+                       : absl::StrCat("the server gives no more work: ", drain_));
   }
 }
 
@@ -169,7 +168,9 @@ absl::Status Worker::SendReports(const std::string& session) {
   }
   // Acknowledged, or refused for good: either way the server has spoken.
   if (response.ok()) Obey(response->instructions());
-  if (!response.ok()) Log(absl::StrCat("the server refused ", request.reports_size(), " results: ", response.status().message()));
+  if (!response.ok())
+    Log(absl::StrCat("the server refused ", request.reports_size(),
+                     " results: ", response.status().message()));
   for (const v1::Report& report : request.reports()) {
     const LeaseKey key(report.lease().trial(), report.lease().attempt());
     held_.erase(key);
@@ -237,7 +238,8 @@ absl::Status Worker::Run() {
       Stop();
       break;
     }
-    if (retry == options_.first_retry_seconds) Log(absl::StrCat("the server does not answer: ", status.message()));
+    if (retry == options_.first_retry_seconds)
+      Log(absl::StrCat("the server does not answer: ", status.message()));
     if (!Pause(retry)) break;
     retry = std::min(2 * retry, options_.last_retry_seconds);
   }

@@ -1,11 +1,12 @@
-// The worker: registers, leases trials, has them measured, and reports each result until the server has it for good.
+// The worker: registers, leases trials, has them measured, and reports each result until the server has it
+// for good.
 //
 //   lane thread, one a device:  Lease -> measure -> outbox
 //   line thread (Run's caller): Register, Report what is in the outbox, Heartbeat
 //
-// A result stays in the outbox until the server acknowledged it, also over a restart of the server: the worker then registers again, naming
-// what it holds. Reports leave at the end of a batch, so that they do not disturb a timing.
-// Thread rule: Run is called once; Stop may be called by any thread.
+// A result stays in the outbox until the server acknowledged it, also over a restart of the server: the
+// worker then registers again, naming what it holds. Reports leave at the end of a batch, so that they do not
+// disturb a timing. Thread rule: Run is called once; Stop may be called by any thread.
 #pragma once
 
 #include <map>
@@ -33,10 +34,10 @@ struct WorkerDevice {
 struct WorkerOptions {
   std::string name;
   v1::Toolchain toolchain;
-  double poll_seconds = 20;         // for one Lease call to wait
+  double poll_seconds = 20;          // for one Lease call to wait
   double first_retry_seconds = 0.1;  // doubles up to the last
   double last_retry_seconds = 5;
-  double leave_seconds = 10;  // for the last reports, when the server does not answer
+  double leave_seconds = 10;                    // for the last reports, when the server does not answer
   std::function<void(const std::string&)> log;  // a line for people; may be null
 };
 

@@ -38,7 +38,8 @@ std::optional<Interval> RangeOfLinear(const Linear& linear) {
     if (!range) return std::nullopt;
     const auto scaled = ScaleInterval(*range, coefficient);
     if (!scaled) return std::nullopt;
-    const auto total = Checked(static_cast<__int128>(sum.min) + scaled->min, static_cast<__int128>(sum.max) + scaled->max);
+    const auto total =
+        Checked(static_cast<__int128>(sum.min) + scaled->min, static_cast<__int128>(sum.max) + scaled->max);
     if (!total) return std::nullopt;
     sum = *total;
   }
@@ -63,13 +64,12 @@ std::optional<Interval> RangeOfBinary(const ExprNode& expr) {
     case Op::kMax:
       if (a && b) return Interval{std::max(a->min, b->min), std::max(a->max, b->max)};
       return std::nullopt;
-    default:
-      return std::nullopt;
+    default: return std::nullopt;
   }
 }
 
-// min(max(x, low), high) and max(min(x, high), low) with x unbounded: the clamp of a loaded index. `outer` is the range of the outer bound,
-// `inner` the inner min or max.
+// min(max(x, low), high) and max(min(x, high), low) with x unbounded: the clamp of a loaded index. `outer` is
+// the range of the outer bound, `inner` the inner min or max.
 std::optional<Interval> RangeOfClamp(const ExprNode& expr, const Expr& inner, const Interval& outer) {
   if (inner->op != (expr.op == Op::kMin ? Op::kMax : Op::kMin)) return std::nullopt;
   auto bound = RangeOf(inner->args[0]);
@@ -96,8 +96,8 @@ void AddScaled(Linear* to, const Linear& from, int64_t factor) {
   for (const auto& [atom, coefficient] : from.terms) AddTerm(to, atom, coefficient * factor);
 }
 
-// linear == divisor * quotient + remainder, taking every multiple of the divisor out of the terms. The constant goes with the remainder so
-// that the remainder stays in [0, divisor) where that is possible.
+// linear == divisor * quotient + remainder, taking every multiple of the divisor out of the terms. The
+// constant goes with the remainder so that the remainder stays in [0, divisor) where that is possible.
 void SplitByDivisor(const Linear& linear, int64_t divisor, Linear* quotient, Linear* remainder) {
   for (const auto& [atom, coefficient] : linear.terms) {
     const int64_t q = coefficient / divisor;
@@ -110,7 +110,8 @@ void SplitByDivisor(const Linear& linear, int64_t divisor, Linear* quotient, Lin
 }
 
 // linear == scale * coarse + fine with 0 <= fine < scale, scale a divisor of `divisor` greater than 1: then
-//   linear // divisor == coarse // (divisor / scale)   and   linear % divisor == scale * (coarse % (divisor / scale)) + fine.
+//   linear // divisor == coarse // (divisor / scale)   and   linear % divisor == scale * (coarse % (divisor /
+//   scale)) + fine.
 struct Coarsened {
   int64_t scale;
   Linear coarse, fine;
@@ -185,7 +186,9 @@ void JoinQuotientAndRemainder(Linear* linear) {
     if (mod->op != Op::kMod || !IsConstInt(mod->args[1], &divisor) || divisor <= 0) continue;
     const Expr quotient = DivideLinear(ToLinear(mod->args[0]), divisor);
     for (size_t j = 0; j < linear->terms.size(); ++j) {
-      if (linear->terms[j].second != coefficient * divisor || !StructurallyEqual(linear->terms[j].first, quotient)) continue;
+      if (linear->terms[j].second != coefficient * divisor ||
+          !StructurallyEqual(linear->terms[j].first, quotient))
+        continue;
       const Expr whole = mod->args[0];
       const int64_t scale = coefficient;
       linear->terms.erase(linear->terms.begin() + std::max(i, j));
@@ -222,8 +225,7 @@ Expr DecideComparison(Op op, const Expr& a, const Expr& b) {
     case Op::kNe:
       if (range->min > 0 || range->max < 0) return BoolConst(true);
       return range->min == 0 && range->max == 0 ? BoolConst(false) : nullptr;
-    default:
-      return nullptr;
+    default: return nullptr;
   }
 }
 
@@ -231,19 +233,27 @@ bool IsIndex(const Expr& expr) { return expr->dtype == DType::kI64; }
 
 Expr SimplifyNode(const Expr& expr) {
   switch (expr->op) {
-    case Op::kAdd: case Op::kSub: case Op::kMul: case Op::kFloorDiv: case Op::kMod: case Op::kNeg:
+    case Op::kAdd:
+    case Op::kSub:
+    case Op::kMul:
+    case Op::kFloorDiv:
+    case Op::kMod:
+    case Op::kNeg:
       if (IsIndex(expr)) return FromLinear(ToLinear(expr));
       return nullptr;
-    case Op::kLt: case Op::kLe: case Op::kEq: case Op::kNe:
+    case Op::kLt:
+    case Op::kLe:
+    case Op::kEq:
+    case Op::kNe:
       return IsIndex(expr->args[0]) ? DecideComparison(expr->op, expr->args[0], expr->args[1]) : nullptr;
-    case Op::kMin: case Op::kMax: {
+    case Op::kMin:
+    case Op::kMax: {
       if (!IsIndex(expr)) return nullptr;
       const Expr less = DecideComparison(Op::kLe, expr->args[0], expr->args[1]);
       if (!less) return nullptr;
       return IsConstInt(less, 1) == (expr->op == Op::kMin) ? expr->args[0] : expr->args[1];
     }
-    default:
-      return nullptr;
+    default: return nullptr;
   }
 }
 
@@ -251,11 +261,12 @@ Expr SimplifyNode(const Expr& expr) {
 
 std::optional<Interval> RangeOf(const Expr& expr) {
   switch (expr->op) {
-    case Op::kConst:
-      return Checked(expr->value.i, expr->value.i);
-    case Op::kVar:
-      return Interval{0, std::max<int64_t>(expr->var->extent - 1, 0)};
-    case Op::kAdd: case Op::kSub: case Op::kMul: case Op::kNeg: {
+    case Op::kConst: return Checked(expr->value.i, expr->value.i);
+    case Op::kVar: return Interval{0, std::max<int64_t>(expr->var->extent - 1, 0)};
+    case Op::kAdd:
+    case Op::kSub:
+    case Op::kMul:
+    case Op::kNeg: {
       const Linear linear = ToLinear(expr);
       // A product of two variables is its own only term.
       if (linear.terms.size() == 1 && linear.terms[0].first == expr) return RangeOfProduct(*expr);
@@ -273,8 +284,7 @@ std::optional<Interval> RangeOf(const Expr& expr) {
       if (from == DType::kI8) return Interval{-128, 127};
       return std::nullopt;
     }
-    case Op::kLoad:
-      return std::nullopt;
+    case Op::kLoad: return std::nullopt;
     default:
       // min and max bound an operand that is itself unbounded (clamp of a loaded index).
       if (expr->op == Op::kMin || expr->op == Op::kMax) {
@@ -298,17 +308,14 @@ Linear ToLinear(const Expr& expr) {
   Linear linear;
   int64_t factor = 0;
   switch (expr->op) {
-    case Op::kConst:
-      linear.constant = expr->value.i;
-      return linear;
-    case Op::kAdd: case Op::kSub:
+    case Op::kConst: linear.constant = expr->value.i; return linear;
+    case Op::kAdd:
+    case Op::kSub:
       linear = ToLinear(expr->args[0]);
       AddScaled(&linear, ToLinear(expr->args[1]), expr->op == Op::kAdd ? 1 : -1);
       JoinQuotientAndRemainder(&linear);
       return linear;
-    case Op::kNeg:
-      AddScaled(&linear, ToLinear(expr->args[0]), -1);
-      return linear;
+    case Op::kNeg: AddScaled(&linear, ToLinear(expr->args[0]), -1); return linear;
     case Op::kMul: {
       const Linear a = ToLinear(expr->args[0]), b = ToLinear(expr->args[1]);
       if (a.terms.empty()) {
@@ -322,15 +329,15 @@ Linear ToLinear(const Expr& expr) {
       }
       return AtomOf(expr);
     }
-    case Op::kFloorDiv: case Op::kMod: {
+    case Op::kFloorDiv:
+    case Op::kMod: {
       if (!IsConstInt(expr->args[1], &factor) || factor <= 0) return AtomOf(expr);
       const Linear inner = ToLinear(expr->args[0]);
       const Expr result = expr->op == Op::kFloorDiv ? DivideLinear(inner, factor) : ModLinear(inner, factor);
       if (result->op == expr->op) return AtomOf(result);
       return ToLinear(result);
     }
-    default:
-      return AtomOf(expr);
+    default: return AtomOf(expr);
   }
 }
 

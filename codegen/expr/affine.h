@@ -1,4 +1,5 @@
-// Quasi-affine index arithmetic: ranges, canonical simplification, and coefficients. The only algebra the compiler does on indices.
+// Quasi-affine index arithmetic: ranges, canonical simplification, and coefficients. The only algebra the
+// compiler does on indices.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +11,17 @@
 
 namespace mycc {
 
-// Closed interval of the values an i64 expression takes while every variable runs over its extent; nullopt where unbounded
-// (a data-dependent load that is not clamped).
+// Closed interval of the values an i64 expression takes while every variable runs over its extent; nullopt
+// where unbounded (a data-dependent load that is not clamped).
 struct Interval {
   int64_t min;
   int64_t max;
 };
 std::optional<Interval> RangeOf(const Expr& expr);
 
-// An i64 expression as constant + sum of coefficient * atom, where an atom is a variable, a load, or a floor division or modulo (or
-// min/max/select) of such a sum. Terms are in order of first appearance, no atom twice, no zero coefficient.
+// An i64 expression as constant + sum of coefficient * atom, where an atom is a variable, a load, or a floor
+// division or modulo (or min/max/select) of such a sum. Terms are in order of first appearance, no atom
+// twice, no zero coefficient.
 struct Linear {
   int64_t constant = 0;
   std::vector<std::pair<Expr, int64_t>> terms;
@@ -29,15 +31,16 @@ struct Linear {
 Linear ToLinear(const Expr& expr);
 Expr FromLinear(const Linear& linear);
 
-// Canonical form: (8*a + b) / 8 -> a and (8*a + b) % 8 -> b for 0 <= b < 8, (f/J)*J + f%J -> f, comparisons decided by ranges.
-// Works inside any expression (operands of loads and selects too); float arithmetic is left as it is.
+// Canonical form: (8*a + b) / 8 -> a and (8*a + b) % 8 -> b for 0 <= b < 8, (f/J)*J + f%J -> f, comparisons
+// decided by ranges. Works inside any expression (operands of loads and selects too); float arithmetic is
+// left as it is.
 Expr Simplify(const Expr& expr);
 
 // True when `a < b` (i64) holds for all values of the variables; false when it does not or is not known.
 bool ProvablyLess(const Expr& a, const Expr& b);
 
-// When the only variable dependence on `var` is linear: expr == coefficient * var + rest, rest free of var. nullopt otherwise (var
-// under a division, or in a data-dependent index).
+// When the only variable dependence on `var` is linear: expr == coefficient * var + rest, rest free of var.
+// nullopt otherwise (var under a division, or in a data-dependent index).
 struct LinearInVar {
   int64_t coefficient;
   Expr rest;

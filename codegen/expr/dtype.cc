@@ -42,14 +42,10 @@ int64_t SaturateToInt(DType to, double value) {
     return static_cast<int64_t>(std::trunc(std::min(std::max(value, lowest), highest)));
   };
   switch (to) {
-    case DType::kI32:
-      return clamp(-2147483648.0, 2147483647.0);
-    case DType::kI8:
-      return clamp(-128, 127);
-    case DType::kU8:
-      return clamp(0, 255);
-    default:
-      break;
+    case DType::kI32: return clamp(-2147483648.0, 2147483647.0);
+    case DType::kI8: return clamp(-128, 127);
+    case DType::kU8: return clamp(0, 255);
+    default: break;
   }
   // 2^63 is the first double beyond i64's range.
   if (value >= 0x1p63) return std::numeric_limits<int64_t>::max();
@@ -97,16 +93,11 @@ bool IsInt(DType dtype) { return !Info(dtype).is_float && dtype != DType::kBool;
 
 double RoundFloat(DType dtype, double value) {
   switch (dtype) {
-    case DType::kF64:
-      return value;
-    case DType::kF32:
-      return static_cast<float>(value);
-    case DType::kF16:
-      return RoundToFormat(value, 10, -14, 65504.0);
-    case DType::kBF16:
-      return RoundToFormat(value, 7, -126, 0x1.fep127);
-    default:
-      break;
+    case DType::kF64: return value;
+    case DType::kF32: return static_cast<float>(value);
+    case DType::kF16: return RoundToFormat(value, 10, -14, 65504.0);
+    case DType::kBF16: return RoundToFormat(value, 7, -126, 0x1.fep127);
+    default: break;
   }
   MYCC_CHECK(false) << "RoundFloat to " << DTypeName(dtype);
   return 0;
@@ -114,18 +105,12 @@ double RoundFloat(DType dtype, double value) {
 
 int64_t WrapInt(DType dtype, int64_t value) {
   switch (dtype) {
-    case DType::kI64:
-      return value;
-    case DType::kI32:
-      return static_cast<int32_t>(value);
-    case DType::kI8:
-      return static_cast<int8_t>(value);
-    case DType::kU8:
-      return static_cast<uint8_t>(value);
-    case DType::kBool:
-      return value != 0;
-    default:
-      break;
+    case DType::kI64: return value;
+    case DType::kI32: return static_cast<int32_t>(value);
+    case DType::kI8: return static_cast<int8_t>(value);
+    case DType::kU8: return static_cast<uint8_t>(value);
+    case DType::kBool: return value != 0;
+    default: break;
   }
   MYCC_CHECK(false) << "WrapInt to " << DTypeName(dtype);
   return 0;
@@ -148,57 +133,30 @@ Scalar ConvertScalar(DType to, DType from, Scalar value) {
 Scalar LoadScalar(DType dtype, const void* address) {
   Scalar result;
   switch (dtype) {
-    case DType::kF64:
-      result.f = LoadAs<double>(address);
-      break;
-    case DType::kF32:
-      result.f = LoadAs<float>(address);
-      break;
-    case DType::kF16:
-      result.f = HalfBitsToFloat(LoadAs<uint16_t>(address));
-      break;
-    case DType::kBF16:
-      result.f = BFloat16BitsToFloat(LoadAs<uint16_t>(address));
-      break;
-    case DType::kI64:
-      result.i = LoadAs<int64_t>(address);
-      break;
-    case DType::kI32:
-      result.i = LoadAs<int32_t>(address);
-      break;
-    case DType::kI8:
-      result.i = LoadAs<int8_t>(address);
-      break;
-    case DType::kU8:
-      result.i = LoadAs<uint8_t>(address);
-      break;
-    case DType::kBool:
-      result.i = LoadAs<uint8_t>(address) != 0;
-      break;
+    case DType::kF64: result.f = LoadAs<double>(address); break;
+    case DType::kF32: result.f = LoadAs<float>(address); break;
+    case DType::kF16: result.f = HalfBitsToFloat(LoadAs<uint16_t>(address)); break;
+    case DType::kBF16: result.f = BFloat16BitsToFloat(LoadAs<uint16_t>(address)); break;
+    case DType::kI64: result.i = LoadAs<int64_t>(address); break;
+    case DType::kI32: result.i = LoadAs<int32_t>(address); break;
+    case DType::kI8: result.i = LoadAs<int8_t>(address); break;
+    case DType::kU8: result.i = LoadAs<uint8_t>(address); break;
+    case DType::kBool: result.i = LoadAs<uint8_t>(address) != 0; break;
   }
   return result;
 }
 
 void StoreScalar(DType dtype, void* address, Scalar value) {
   switch (dtype) {
-    case DType::kF64:
-      return StoreAs<double>(address, value.f);
-    case DType::kF32:
-      return StoreAs<float>(address, static_cast<float>(value.f));
-    case DType::kF16:
-      return StoreAs<uint16_t>(address, FloatToHalfBits(static_cast<float>(value.f)));
-    case DType::kBF16:
-      return StoreAs<uint16_t>(address, FloatToBFloat16Bits(static_cast<float>(value.f)));
-    case DType::kI64:
-      return StoreAs<int64_t>(address, value.i);
-    case DType::kI32:
-      return StoreAs<int32_t>(address, static_cast<int32_t>(value.i));
-    case DType::kI8:
-      return StoreAs<int8_t>(address, static_cast<int8_t>(value.i));
-    case DType::kU8:
-      return StoreAs<uint8_t>(address, static_cast<uint8_t>(value.i));
-    case DType::kBool:
-      return StoreAs<uint8_t>(address, value.i != 0);
+    case DType::kF64: return StoreAs<double>(address, value.f);
+    case DType::kF32: return StoreAs<float>(address, static_cast<float>(value.f));
+    case DType::kF16: return StoreAs<uint16_t>(address, FloatToHalfBits(static_cast<float>(value.f)));
+    case DType::kBF16: return StoreAs<uint16_t>(address, FloatToBFloat16Bits(static_cast<float>(value.f)));
+    case DType::kI64: return StoreAs<int64_t>(address, value.i);
+    case DType::kI32: return StoreAs<int32_t>(address, static_cast<int32_t>(value.i));
+    case DType::kI8: return StoreAs<int8_t>(address, static_cast<int8_t>(value.i));
+    case DType::kU8: return StoreAs<uint8_t>(address, static_cast<uint8_t>(value.i));
+    case DType::kBool: return StoreAs<uint8_t>(address, value.i != 0);
   }
 }
 

@@ -40,50 +40,28 @@ double MaxFloat(double a, double b) {
 
 double FloatOp(Op op, double a, double b) {
   switch (op) {
-    case Op::kNeg:
-      return -a;
-    case Op::kAbs:
-      return std::fabs(a);
-    case Op::kExp:
-      return std::exp(a);
-    case Op::kLog:
-      return std::log(a);
-    case Op::kSqrt:
-      return std::sqrt(a);
-    case Op::kRsqrt:
-      return 1.0 / std::sqrt(a);
-    case Op::kTanh:
-      return std::tanh(a);
-    case Op::kErf:
-      return std::erf(a);
-    case Op::kSin:
-      return std::sin(a);
-    case Op::kCos:
-      return std::cos(a);
-    case Op::kFloor:
-      return std::floor(a);
-    case Op::kCeil:
-      return std::ceil(a);
-    case Op::kRound:
-      return std::nearbyint(a);
-    case Op::kTF32:
-      return RoundToTF32(static_cast<float>(a));
-    case Op::kAdd:
-      return a + b;
-    case Op::kSub:
-      return a - b;
-    case Op::kMul:
-      return a * b;
-    case Op::kDiv:
-      return a / b;
-    case Op::kPow:
-      return std::pow(a, b);
-    case Op::kMax:
-      return MaxFloat(a, b);
-    case Op::kMin:
-      return -MaxFloat(-a, -b);
-    default:
-      break;
+    case Op::kNeg: return -a;
+    case Op::kAbs: return std::fabs(a);
+    case Op::kExp: return std::exp(a);
+    case Op::kLog: return std::log(a);
+    case Op::kSqrt: return std::sqrt(a);
+    case Op::kRsqrt: return 1.0 / std::sqrt(a);
+    case Op::kTanh: return std::tanh(a);
+    case Op::kErf: return std::erf(a);
+    case Op::kSin: return std::sin(a);
+    case Op::kCos: return std::cos(a);
+    case Op::kFloor: return std::floor(a);
+    case Op::kCeil: return std::ceil(a);
+    case Op::kRound: return std::nearbyint(a);
+    case Op::kTF32: return RoundToTF32(static_cast<float>(a));
+    case Op::kAdd: return a + b;
+    case Op::kSub: return a - b;
+    case Op::kMul: return a * b;
+    case Op::kDiv: return a / b;
+    case Op::kPow: return std::pow(a, b);
+    case Op::kMax: return MaxFloat(a, b);
+    case Op::kMin: return -MaxFloat(-a, -b);
+    default: break;
   }
   MYCC_CHECK(false) << "no " << OpName(op) << " of floats";
   return 0;
@@ -91,32 +69,19 @@ double FloatOp(Op op, double a, double b) {
 
 int64_t IntOp(Op op, int64_t a, int64_t b) {
   switch (op) {
-    case Op::kNeg:
-      return WrapSub(0, a);
-    case Op::kAbs:
-      return a < 0 ? WrapSub(0, a) : a;
-    case Op::kNot:
-      return a == 0;
-    case Op::kAdd:
-      return WrapAdd(a, b);
-    case Op::kSub:
-      return WrapSub(a, b);
-    case Op::kMul:
-      return WrapMul(a, b);
-    case Op::kFloorDiv:
-      return FloorDivInt(a, b);
-    case Op::kMod:
-      return FloorModInt(a, b);
-    case Op::kMin:
-      return a < b ? a : b;
-    case Op::kMax:
-      return a > b ? a : b;
-    case Op::kAnd:
-      return a != 0 && b != 0;
-    case Op::kOr:
-      return a != 0 || b != 0;
-    default:
-      break;
+    case Op::kNeg: return WrapSub(0, a);
+    case Op::kAbs: return a < 0 ? WrapSub(0, a) : a;
+    case Op::kNot: return a == 0;
+    case Op::kAdd: return WrapAdd(a, b);
+    case Op::kSub: return WrapSub(a, b);
+    case Op::kMul: return WrapMul(a, b);
+    case Op::kFloorDiv: return FloorDivInt(a, b);
+    case Op::kMod: return FloorModInt(a, b);
+    case Op::kMin: return a < b ? a : b;
+    case Op::kMax: return a > b ? a : b;
+    case Op::kAnd: return a != 0 && b != 0;
+    case Op::kOr: return a != 0 || b != 0;
+    default: break;
   }
   MYCC_CHECK(false) << "no " << OpName(op) << " of integers";
   return 0;
@@ -125,29 +90,20 @@ int64_t IntOp(Op op, int64_t a, int64_t b) {
 template <typename T>
 bool Compare(Op op, T a, T b) {
   switch (op) {
-    case Op::kLt:
-      return a < b;
-    case Op::kLe:
-      return a <= b;
-    case Op::kEq:
-      return a == b;
-    default:
-      return a != b;
+    case Op::kLt: return a < b;
+    case Op::kLe: return a <= b;
+    case Op::kEq: return a == b;
+    default: return a != b;
   }
 }
 
 Op CombinerOf(ReduceOp op) {
   switch (op) {
-    case ReduceOp::kSum:
-      return Op::kAdd;
-    case ReduceOp::kProd:
-      return Op::kMul;
-    case ReduceOp::kMax:
-      return Op::kMax;
-    case ReduceOp::kMin:
-      return Op::kMin;
-    default:
-      break;
+    case ReduceOp::kSum: return Op::kAdd;
+    case ReduceOp::kProd: return Op::kMul;
+    case ReduceOp::kMax: return Op::kMax;
+    case ReduceOp::kMin: return Op::kMin;
+    default: break;
   }
   MYCC_CHECK(false) << "no combiner of " << ReduceOpName(op);
   return Op::kAdd;
@@ -158,8 +114,7 @@ Op CombinerOf(ReduceOp op) {
 Scalar EvaluateOp(Op op, DType dtype, DType operand_dtype, const Scalar* args) {
   Scalar result;
   switch (op) {
-    case Op::kCast:
-      return ConvertScalar(dtype, operand_dtype, args[0]);
+    case Op::kCast: return ConvertScalar(dtype, operand_dtype, args[0]);
     case Op::kLt:
     case Op::kLe:
     case Op::kEq:
@@ -167,8 +122,7 @@ Scalar EvaluateOp(Op op, DType dtype, DType operand_dtype, const Scalar* args) {
       result.i =
           IsFloat(operand_dtype) ? Compare(op, args[0].f, args[1].f) : Compare(op, args[0].i, args[1].i);
       return result;
-    default:
-      break;
+    default: break;
   }
   const Scalar& second = IsBinary(op) ? args[1] : args[0];
   if (IsFloat(dtype)) {
@@ -186,8 +140,7 @@ Scalar EvaluateReduce(ReduceOp op, DType dtype, Scalar accumulator, Scalar value
 
 Scalar Evaluate(const Expr& expr, const EvalContext& context) {
   switch (expr->op) {
-    case Op::kConst:
-      return expr->value;
+    case Op::kConst: return expr->value;
     case Op::kVar: {
       Scalar result;
       result.i = context.VarValue(*expr->var);
@@ -200,8 +153,7 @@ Scalar Evaluate(const Expr& expr, const EvalContext& context) {
     }
     case Op::kSelect:
       return Evaluate(Evaluate(expr->args[0], context).i != 0 ? expr->args[1] : expr->args[2], context);
-    default:
-      break;
+    default: break;
   }
   Scalar args[2];
   for (size_t i = 0; i < expr->args.size(); ++i) args[i] = Evaluate(expr->args[i], context);

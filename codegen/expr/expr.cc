@@ -16,11 +16,11 @@ struct OpInfo {
 };
 
 constexpr OpInfo kOps[] = {
-    {"const", 0}, {"var", 0},   {"load", -1},  {"neg", 1},      {"not", 1},  {"abs", 1},   {"exp", 1},   {"log", 1},
-    {"sqrt", 1},  {"rsqrt", 1}, {"tanh", 1},   {"erf", 1},      {"sin", 1},  {"cos", 1},   {"floor", 1}, {"ceil", 1},
-    {"round", 1}, {"tf32", 1},  {"cast", 1},   {"add", 2},      {"sub", 2},  {"mul", 2},   {"div", 2},   {"floordiv", 2},
-    {"mod", 2},   {"min", 2},   {"max", 2},    {"pow", 2},      {"lt", 2},   {"le", 2},    {"eq", 2},    {"ne", 2},
-    {"and", 2},   {"or", 2},    {"select", 3},
+    {"const", 0}, {"var", 0},  {"load", -1},    {"neg", 1},  {"not", 1},  {"abs", 1}, {"exp", 1},
+    {"log", 1},   {"sqrt", 1}, {"rsqrt", 1},    {"tanh", 1}, {"erf", 1},  {"sin", 1}, {"cos", 1},
+    {"floor", 1}, {"ceil", 1}, {"round", 1},    {"tf32", 1}, {"cast", 1}, {"add", 2}, {"sub", 2},
+    {"mul", 2},   {"div", 2},  {"floordiv", 2}, {"mod", 2},  {"min", 2},  {"max", 2}, {"pow", 2},
+    {"lt", 2},    {"le", 2},   {"eq", 2},       {"ne", 2},   {"and", 2},  {"or", 2},  {"select", 3},
 };
 static_assert(std::size(kOps) == static_cast<size_t>(Op::kSelect) + 1);
 
@@ -48,9 +48,12 @@ Expr FoldIndex(Op op, const Expr& a, const Expr& b) {
   const bool cx = IsConstInt(a, &x), cy = IsConstInt(b, &y);
   if (cx && cy) {
     switch (op) {
-      case Op::kAdd: return IntConst(static_cast<int64_t>(static_cast<uint64_t>(x) + static_cast<uint64_t>(y)));
-      case Op::kSub: return IntConst(static_cast<int64_t>(static_cast<uint64_t>(x) - static_cast<uint64_t>(y)));
-      case Op::kMul: return IntConst(static_cast<int64_t>(static_cast<uint64_t>(x) * static_cast<uint64_t>(y)));
+      case Op::kAdd:
+        return IntConst(static_cast<int64_t>(static_cast<uint64_t>(x) + static_cast<uint64_t>(y)));
+      case Op::kSub:
+        return IntConst(static_cast<int64_t>(static_cast<uint64_t>(x) - static_cast<uint64_t>(y)));
+      case Op::kMul:
+        return IntConst(static_cast<int64_t>(static_cast<uint64_t>(x) * static_cast<uint64_t>(y)));
       case Op::kFloorDiv: return y == -1 ? nullptr : IntConst(FloorDivInt(x, y));
       case Op::kMod: return y == -1 ? IntConst(0) : IntConst(y == 0 ? 0 : x - FloorDivInt(x, y) * y);
       case Op::kMin: return IntConst(std::min(x, y));
@@ -87,10 +90,15 @@ bool IsBinary(Op op) { return Info(op).arity == 2; }
 
 bool IsCommutative(Op op) {
   switch (op) {
-    case Op::kAdd: case Op::kMul: case Op::kMin: case Op::kMax: case Op::kEq: case Op::kNe: case Op::kAnd: case Op::kOr:
-      return true;
-    default:
-      return false;
+    case Op::kAdd:
+    case Op::kMul:
+    case Op::kMin:
+    case Op::kMax:
+    case Op::kEq:
+    case Op::kNe:
+    case Op::kAnd:
+    case Op::kOr: return true;
+    default: return false;
   }
 }
 
@@ -153,7 +161,8 @@ Expr MakeCast(DType dtype, Expr a) {
 
 Expr MakeBinary(Op op, Expr a, Expr b) {
   MYCC_CHECK(IsBinary(op)) << OpName(op);
-  MYCC_CHECK(a->dtype == b->dtype) << OpName(op) << " of " << DTypeName(a->dtype) << " and " << DTypeName(b->dtype);
+  MYCC_CHECK(a->dtype == b->dtype) << OpName(op) << " of " << DTypeName(a->dtype) << " and "
+                                   << DTypeName(b->dtype);
   if (a->dtype == DType::kI64) {
     if (Expr folded = FoldIndex(op, a, b)) return folded;
   }
@@ -167,8 +176,8 @@ Expr MakeBinary(Op op, Expr a, Expr b) {
 
 Expr MakeSelect(Expr condition, Expr then, Expr otherwise) {
   MYCC_CHECK(condition->dtype == DType::kBool) << "select on " << DTypeName(condition->dtype);
-  MYCC_CHECK(then->dtype == otherwise->dtype) << "select of " << DTypeName(then->dtype) << " and "
-                                              << DTypeName(otherwise->dtype);
+  MYCC_CHECK(then->dtype == otherwise->dtype)
+      << "select of " << DTypeName(then->dtype) << " and " << DTypeName(otherwise->dtype);
   int64_t x = 0;
   if (IsConstInt(condition, &x)) return x ? then : otherwise;
   const DType dtype = then->dtype;
@@ -177,7 +186,8 @@ Expr MakeSelect(Expr condition, Expr then, Expr otherwise) {
 
 Expr WithArgs(const Expr& expr, std::vector<Expr> args) {
   switch (expr->op) {
-    case Op::kConst: case Op::kVar: return expr;
+    case Op::kConst:
+    case Op::kVar: return expr;
     case Op::kLoad: return Load(expr->buffer, std::move(args));
     case Op::kCast: return MakeCast(expr->dtype, std::move(args[0]));
     case Op::kSelect: return MakeSelect(std::move(args[0]), std::move(args[1]), std::move(args[2]));
@@ -214,7 +224,8 @@ bool StructurallyEqual(const Expr& a, const Expr& b) {
     return false;
   }
   if (a->op == Op::kConst) {
-    return IsFloat(a->dtype) ? std::memcmp(&a->value.f, &b->value.f, sizeof(double)) == 0 : a->value.i == b->value.i;
+    return IsFloat(a->dtype) ? std::memcmp(&a->value.f, &b->value.f, sizeof(double)) == 0
+                             : a->value.i == b->value.i;
   }
   for (size_t i = 0; i < a->args.size(); ++i) {
     if (!StructurallyEqual(a->args[i], b->args[i])) return false;
@@ -273,7 +284,9 @@ std::string_view ReduceOpName(ReduceOp op) {
 }
 
 Expr ReduceIdentity(ReduceOp op, DType dtype) {
-  const auto constant = [&](double f, int64_t i) { return IsFloat(dtype) ? FloatConst(f, dtype) : IntConst(i, dtype); };
+  const auto constant = [&](double f, int64_t i) {
+    return IsFloat(dtype) ? FloatConst(f, dtype) : IntConst(i, dtype);
+  };
   const auto [lowest, highest] = [&]() -> std::pair<int64_t, int64_t> {
     switch (dtype) {
       case DType::kI64: return {std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()};

@@ -1,8 +1,9 @@
-// Scalar expressions, shared by the tensor language (bodies of stages) and by the IR (indices, values, conditions).
+// Scalar expressions, shared by the tensor language (bodies of stages) and by the IR (indices, values,
+// conditions).
 //
-// Immutable nodes shared by pointer; equal pointers mean equal expressions, the converse needs StructurallyEqual. Index arithmetic is
-// i64 and quasi-affine: +, -, times a constant, floor division and modulo by positive constants (see affine.h).
-// Thread rule: immutable, so free to share.
+// Immutable nodes shared by pointer; equal pointers mean equal expressions, the converse needs
+// StructurallyEqual. Index arithmetic is i64 and quasi-affine: +, -, times a constant, floor division and
+// modulo by positive constants (see affine.h). Thread rule: immutable, so free to share.
 #pragma once
 
 #include <cstdint>
@@ -23,11 +24,38 @@ enum class Op : uint8_t {
   kVar,
   kLoad,  // buffer[args...]
   // Unary.
-  kNeg, kNot, kAbs, kExp, kLog, kSqrt, kRsqrt, kTanh, kErf, kSin, kCos, kFloor, kCeil, kRound /* half to even */, kTF32, kCast,
+  kNeg,
+  kNot,
+  kAbs,
+  kExp,
+  kLog,
+  kSqrt,
+  kRsqrt,
+  kTanh,
+  kErf,
+  kSin,
+  kCos,
+  kFloor,
+  kCeil,
+  kRound /* half to even */,
+  kTF32,
+  kCast,
   // Binary. kDiv is float division; integers divide with kFloorDiv and kMod (floored; by zero: 0).
-  kAdd, kSub, kMul, kDiv, kFloorDiv, kMod, kMin, kMax, kPow,
-  kLt, kLe, kEq, kNe,  // greater-than is written with the operands swapped
-  kAnd, kOr,
+  kAdd,
+  kSub,
+  kMul,
+  kDiv,
+  kFloorDiv,
+  kMod,
+  kMin,
+  kMax,
+  kPow,
+  kLt,
+  kLe,
+  kEq,
+  kNe,  // greater-than is written with the operands swapped
+  kAnd,
+  kOr,
   kSelect,  // args: condition, then, else; the arm not taken is not evaluated
 };
 std::string_view OpName(Op op);  // "add"; functions of the language carry the language's name: "exp", "min"
@@ -38,7 +66,8 @@ bool IsCommutative(Op op);
 struct ExprNode;
 using Expr = std::shared_ptr<const ExprNode>;
 
-// A loop variable or an axis. Its values are 0 <= v < extent, so that ranges need no environment. Identity is the pointer.
+// A loop variable or an axis. Its values are 0 <= v < extent, so that ranges need no environment. Identity is
+// the pointer.
 struct VarNode {
   std::string name;
   int64_t extent;
@@ -54,8 +83,8 @@ struct ExprNode {
   Buffer buffer;           // kLoad
 };
 
-// Constructors. Types must agree (MYCC_CHECK): conversions are written. They fold integer constants and identities (x + 0, x * 1),
-// never floats.
+// Constructors. Types must agree (MYCC_CHECK): conversions are written. They fold integer constants and
+// identities (x + 0, x * 1), never floats.
 Var MakeVar(std::string name, int64_t extent);
 Expr VarRef(Var var);
 Expr IntConst(int64_t value, DType dtype = DType::kI64);  // an integer or bool type
@@ -85,8 +114,8 @@ bool StructurallyEqual(const Expr& a, const Expr& b);
 
 // Calls `visit` on the expression and everything under it, parents first.
 void Visit(const Expr& expr, const std::function<void(const ExprNode&)>& visit);
-// Rebuilds bottom-up: `rewrite` sees a node whose operands were rewritten, and returns its replacement or nullptr to keep it. The same
-// pointer comes back when nothing changed.
+// Rebuilds bottom-up: `rewrite` sees a node whose operands were rewritten, and returns its replacement or
+// nullptr to keep it. The same pointer comes back when nothing changed.
 Expr Rewrite(const Expr& expr, const std::function<Expr(const Expr&)>& rewrite);
 
 using VarMap = std::unordered_map<const VarNode*, Expr>;
@@ -96,7 +125,8 @@ bool UsesVar(const Expr& expr, const VarNode* var);
 // Reductions, of a stage and of a block.
 enum class ReduceOp : uint8_t { kNone, kSum, kProd, kMax, kMin, kArgMax, kArgMin };
 std::string_view ReduceOpName(ReduceOp op);  // "sum"
-// The value a reduction starts from, in the accumulator's type: 0, 1, -inf or the lowest integer, +inf or the highest. Not for arg*.
+// The value a reduction starts from, in the accumulator's type: 0, 1, -inf or the lowest integer, +inf or the
+// highest. Not for arg*.
 Expr ReduceIdentity(ReduceOp op, DType dtype);
 // accumulator (op) value. Not for arg*.
 Expr ReduceCombine(ReduceOp op, const Expr& accumulator, const Expr& value);

@@ -89,23 +89,13 @@ class Printer {
 
   void PrintNode(const ExprNode& expr, bool compact) {
     switch (expr.op) {
-      case Op::kConst:
-        out_ += PrintLiteral(expr.dtype, expr.value);
-        return;
-      case Op::kVar:
-        out_ += names_.var ? names_.var(*expr.var) : expr.var->name;
-        return;
-      case Op::kLoad:
-        return PrintLoad(expr);
-      case Op::kNeg:
-        return PrintNegation(*expr.args[0], compact);
-      case Op::kNot:
-        out_ += '!';
-        return Print(*expr.args[0], kUnaryLevel, compact);
-      case Op::kCast:
-        return PrintCast(expr, compact);
-      default:
-        break;
+      case Op::kConst: out_ += PrintLiteral(expr.dtype, expr.value); return;
+      case Op::kVar: out_ += names_.var ? names_.var(*expr.var) : expr.var->name; return;
+      case Op::kLoad: return PrintLoad(expr);
+      case Op::kNeg: return PrintNegation(*expr.args[0], compact);
+      case Op::kNot: out_ += '!'; return Print(*expr.args[0], kUnaryLevel, compact);
+      case Op::kCast: return PrintCast(expr, compact);
+      default: break;
     }
     if (const Infix* infix = FindInfix(expr.op)) return PrintInfix(expr, *infix, compact);
     if (IsClamp(expr))

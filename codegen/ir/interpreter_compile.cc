@@ -71,8 +71,7 @@ class Compiler {
   // Each returns the register that will hold the value.
   int Expression(const ExprNode& expr) {
     switch (expr.op) {
-      case Op::kConst:
-        return NewRegister(expr.value);
+      case Op::kConst: return NewRegister(expr.value);
       case Op::kVar: {
         const auto it = variables_.find(expr.var.get());
         if (it != variables_.end()) return it->second;
@@ -84,10 +83,8 @@ class Compiler {
         Emit({.code = Code::kLoad, .dst = dst, .a = MemoryOf(expr.buffer, /*write=*/false), .b = indices});
         return dst;
       }
-      case Op::kSelect:
-        return Select(expr);
-      default:
-        return Operation(expr);
+      case Op::kSelect: return Select(expr);
+      default: return Operation(expr);
     }
   }
   std::vector<int> Expressions(const std::vector<Expr>& exprs) {
@@ -112,18 +109,12 @@ class Compiler {
   static Code CodeOf(const ExprNode& expr) {
     if (expr.args[0]->dtype == DType::kI64) {
       switch (expr.op) {
-        case Op::kAdd:
-          return Code::kAddIndex;
-        case Op::kSub:
-          return Code::kSubIndex;
-        case Op::kMul:
-          return Code::kMulIndex;
-        case Op::kLt:
-          return Code::kLessIndex;
-        case Op::kLe:
-          return Code::kLessEqualIndex;
-        default:
-          return Code::kEvaluate;
+        case Op::kAdd: return Code::kAddIndex;
+        case Op::kSub: return Code::kSubIndex;
+        case Op::kMul: return Code::kMulIndex;
+        case Op::kLt: return Code::kLessIndex;
+        case Op::kLe: return Code::kLessEqualIndex;
+        default: return Code::kEvaluate;
       }
     }
     if (expr.dtype == DType::kF32 && expr.op == Op::kAdd) return Code::kAddF32;
@@ -153,30 +144,14 @@ class Compiler {
       case StmtKind::kSeq:
         for (const Stmt& part : As<Seq>(stmt).stmts) Statement(part);
         break;
-      case StmtKind::kFor:
-        ForStatement(As<For>(stmt));
-        break;
-      case StmtKind::kIf:
-        IfStatement(As<If>(stmt));
-        break;
-      case StmtKind::kAlloc:
-        AllocStatement(As<Alloc>(stmt));
-        break;
-      case StmtKind::kBlock:
-        BlockStatement(As<Block>(stmt));
-        break;
-      case StmtKind::kStore:
-        StoreStatement(As<Store>(stmt));
-        break;
-      case StmtKind::kMma:
-        MmaStatement(As<Mma>(stmt));
-        break;
-      case StmtKind::kCopy:
-        CopyStatement(As<Copy>(stmt));
-        break;
-      case StmtKind::kRoles:
-        RolesStatement(As<Roles>(stmt));
-        break;
+      case StmtKind::kFor: ForStatement(As<For>(stmt)); break;
+      case StmtKind::kIf: IfStatement(As<If>(stmt)); break;
+      case StmtKind::kAlloc: AllocStatement(As<Alloc>(stmt)); break;
+      case StmtKind::kBlock: BlockStatement(As<Block>(stmt)); break;
+      case StmtKind::kStore: StoreStatement(As<Store>(stmt)); break;
+      case StmtKind::kMma: MmaStatement(As<Mma>(stmt)); break;
+      case StmtKind::kCopy: CopyStatement(As<Copy>(stmt)); break;
+      case StmtKind::kRoles: RolesStatement(As<Roles>(stmt)); break;
       case StmtKind::kArrive: {
         const int group = GroupOf("arrive");
         Emit({.code = Code::kArrive, .a = Expression(*As<Arrive>(stmt).barrier), .imm = group});
@@ -187,15 +162,9 @@ class Compiler {
         Emit({.code = Code::kWait, .a = barrier, .b = Expression(*As<Wait>(stmt).phase), .imm = group});
         break;
       }
-      case StmtKind::kCommitGroup:
-        Emit({.code = Code::kCommitGroup});
-        break;
-      case StmtKind::kWaitGroup:
-        Emit({.code = Code::kWaitGroup, .imm = As<WaitGroup>(stmt).pending});
-        break;
-      case StmtKind::kFence:
-        Emit({.code = Code::kFence});
-        break;
+      case StmtKind::kCommitGroup: Emit({.code = Code::kCommitGroup}); break;
+      case StmtKind::kWaitGroup: Emit({.code = Code::kWaitGroup, .imm = As<WaitGroup>(stmt).pending}); break;
+      case StmtKind::kFence: Emit({.code = Code::kFence}); break;
     }
     site_ = outer_site;
   }

@@ -292,29 +292,15 @@ Machine::State Machine::Execute(Agent& agent) {
         r[instr.dst].i =
             static_cast<int64_t>(static_cast<uint64_t>(r[instr.a].i) * static_cast<uint64_t>(r[instr.b].i));
         break;
-      case Code::kLessIndex:
-        r[instr.dst].i = r[instr.a].i < r[instr.b].i;
-        break;
-      case Code::kLessEqualIndex:
-        r[instr.dst].i = r[instr.a].i <= r[instr.b].i;
-        break;
+      case Code::kLessIndex: r[instr.dst].i = r[instr.a].i < r[instr.b].i; break;
+      case Code::kLessEqualIndex: r[instr.dst].i = r[instr.a].i <= r[instr.b].i; break;
       // Both operands are floats: a double holds their sum and product closely enough to round as the float
       // operation does.
-      case Code::kAddF32:
-        r[instr.dst].f = static_cast<float>(r[instr.a].f + r[instr.b].f);
-        break;
-      case Code::kMulF32:
-        r[instr.dst].f = static_cast<float>(r[instr.a].f * r[instr.b].f);
-        break;
-      case Code::kMove:
-        r[instr.dst] = r[instr.a];
-        break;
-      case Code::kLoad:
-        state = Load(agent, instr);
-        break;
-      case Code::kJump:
-        agent.pc = instr.imm;
-        continue;
+      case Code::kAddF32: r[instr.dst].f = static_cast<float>(r[instr.a].f + r[instr.b].f); break;
+      case Code::kMulF32: r[instr.dst].f = static_cast<float>(r[instr.a].f * r[instr.b].f); break;
+      case Code::kMove: r[instr.dst] = r[instr.a]; break;
+      case Code::kLoad: state = Load(agent, instr); break;
+      case Code::kJump: agent.pc = instr.imm; continue;
       case Code::kJumpIfZero:
         if (r[instr.a].i != 0) break;
         agent.pc = instr.imm;
@@ -327,35 +313,19 @@ Machine::State Machine::Execute(Agent& agent) {
         if (r[instr.a].i >= 0 && r[instr.a].i < r[instr.b].i) break;
         agent.pc = instr.imm;
         continue;
-      case Code::kLoopEnter:
-        state = EnterLoop(agent, instr);
-        continue;
-      case Code::kLoopNext:
-        NextIteration(agent, instr);
-        continue;
-      case Code::kAlloc:
-        memories_[instr.a].Begin(agent);
-        break;
-      case Code::kStore:
-        state = Store(agent, instr.a, instr.b, r[instr.c]);
-        break;
-      case Code::kReduce:
-        state = Reduce(agent, instr);
-        break;
-      case Code::kArgReduce:
-        state = ArgReduce(agent, instr);
-        break;
-      case Code::kMma:
-        state = Mma(agent, program_.tiles[instr.a]);
-        break;
+      case Code::kLoopEnter: state = EnterLoop(agent, instr); continue;
+      case Code::kLoopNext: NextIteration(agent, instr); continue;
+      case Code::kAlloc: memories_[instr.a].Begin(agent); break;
+      case Code::kStore: state = Store(agent, instr.a, instr.b, r[instr.c]); break;
+      case Code::kReduce: state = Reduce(agent, instr); break;
+      case Code::kArgReduce: state = ArgReduce(agent, instr); break;
+      case Code::kMma: state = Mma(agent, program_.tiles[instr.a]); break;
       case Code::kCopy: {
         const Tile& tile = program_.tiles[instr.a];
         state = tile.async ? CopyAsync(agent, tile) : Copy(agent, tile);
         break;
       }
-      default:
-        state = Synchronise(agent, instr);
-        break;
+      default: state = Synchronise(agent, instr); break;
     }
     if (state != State::kFailed && state != State::kBlocked) ++agent.pc;
   }

@@ -14,20 +14,11 @@ namespace mycc::interpreter {
 Machine::State Machine::Synchronise(Agent& agent, const Instr& instr) {
   State state = State::kRunning;
   switch (instr.code) {
-    case Code::kRoles:
-      return RunRoles(agent, program_.groups[instr.a]);
-    case Code::kArrive:
-      state = Arrive(agent, instr);
-      break;
-    case Code::kWait:
-      state = Wait(agent, instr);
-      break;
-    case Code::kCommitGroup:
-      ++agent.committed_groups;
-      break;
-    case Code::kWaitGroup:
-      WaitGroup(agent, instr.imm);
-      break;
+    case Code::kRoles: return RunRoles(agent, program_.groups[instr.a]);
+    case Code::kArrive: state = Arrive(agent, instr); break;
+    case Code::kWait: state = Wait(agent, instr); break;
+    case Code::kCommitGroup: ++agent.committed_groups; break;
+    case Code::kWaitGroup: WaitGroup(agent, instr.imm); break;
     case Code::kFence:
       if (program_.concurrent) agent.fences.push_back(agent.clock[agent.agent]);
       break;

@@ -29,34 +29,23 @@ std::string ViewText(const TileView& view) {
 
 const char* LoopWord(LoopKind kind) {
   switch (kind) {
-    case LoopKind::kSerial:
-      return "for";
-    case LoopKind::kParallel:
-      return "parallel";
-    case LoopKind::kVector:
-      return "vector";
-    case LoopKind::kUnroll:
-      return "unroll";
+    case LoopKind::kSerial: return "for";
+    case LoopKind::kParallel: return "parallel";
+    case LoopKind::kVector: return "vector";
+    case LoopKind::kUnroll: return "unroll";
   }
   return "";
 }
 
 const char* Assignment(ReduceOp op) {
   switch (op) {
-    case ReduceOp::kNone:
-      return "=";
-    case ReduceOp::kSum:
-      return "+=";
-    case ReduceOp::kProd:
-      return "*=";
-    case ReduceOp::kMax:
-      return "max=";
-    case ReduceOp::kMin:
-      return "min=";
-    case ReduceOp::kArgMax:
-      return "argmax=";
-    case ReduceOp::kArgMin:
-      return "argmin=";
+    case ReduceOp::kNone: return "=";
+    case ReduceOp::kSum: return "+=";
+    case ReduceOp::kProd: return "*=";
+    case ReduceOp::kMax: return "max=";
+    case ReduceOp::kMin: return "min=";
+    case ReduceOp::kArgMax: return "argmax=";
+    case ReduceOp::kArgMin: return "argmin=";
   }
   return "";
 }
@@ -74,16 +63,11 @@ class Printer {
  public:
   void Print(const Stmt& stmt, int depth) {
     switch (stmt->kind) {
-      case StmtKind::kSeq:
-        return PrintSeq(As<Seq>(stmt), depth);
-      case StmtKind::kFor:
-        return PrintFor(As<For>(stmt), depth);
-      case StmtKind::kIf:
-        return PrintIf(As<If>(stmt), depth);
-      case StmtKind::kAlloc:
-        return PrintAlloc(As<Alloc>(stmt), depth, /*last=*/true);
-      case StmtKind::kBlock:
-        return PrintBlock(As<Block>(stmt), depth);
+      case StmtKind::kSeq: return PrintSeq(As<Seq>(stmt), depth);
+      case StmtKind::kFor: return PrintFor(As<For>(stmt), depth);
+      case StmtKind::kIf: return PrintIf(As<If>(stmt), depth);
+      case StmtKind::kAlloc: return PrintAlloc(As<Alloc>(stmt), depth, /*last=*/true);
+      case StmtKind::kBlock: return PrintBlock(As<Block>(stmt), depth);
       case StmtKind::kStore: {
         const Store& store = As<Store>(stmt);
         return Line(depth, Element(store.buffer, store.indices), " = ", PrintExpr(store.value));
@@ -93,22 +77,17 @@ class Printer {
         return Line(depth, "mma ", mma.instruction, " ", mma.m, "x", mma.n, "x", mma.k, ": ",
                     ViewText(mma.acc), " += ", ViewText(mma.a), " * ", ViewText(mma.b));
       }
-      case StmtKind::kCopy:
-        return PrintCopy(As<Copy>(stmt), depth);
-      case StmtKind::kRoles:
-        return PrintRoles(As<Roles>(stmt), depth);
-      case StmtKind::kArrive:
-        return Line(depth, "arrive barrier[", PrintExpr(As<Arrive>(stmt).barrier), "]");
+      case StmtKind::kCopy: return PrintCopy(As<Copy>(stmt), depth);
+      case StmtKind::kRoles: return PrintRoles(As<Roles>(stmt), depth);
+      case StmtKind::kArrive: return Line(depth, "arrive barrier[", PrintExpr(As<Arrive>(stmt).barrier), "]");
       case StmtKind::kWait: {
         const Wait& wait = As<Wait>(stmt);
         return Line(depth, "wait barrier[", PrintExpr(wait.barrier), "] phase ", PrintExpr(wait.phase));
       }
-      case StmtKind::kCommitGroup:
-        return Line(depth, "commit group");
+      case StmtKind::kCommitGroup: return Line(depth, "commit group");
       case StmtKind::kWaitGroup:
         return Line(depth, "wait group until ", As<WaitGroup>(stmt).pending, " pending");
-      case StmtKind::kFence:
-        return Line(depth, "fence");
+      case StmtKind::kFence: return Line(depth, "fence");
     }
   }
 

@@ -93,8 +93,7 @@ Stmt MapOwnExprs(const Stmt& stmt, const Map& map) {
       if (condition == branch.condition) return stmt;
       return std::make_shared<If>(std::move(condition), branch.then, branch.otherwise);
     }
-    case StmtKind::kBlock:
-      return MapBlock(stmt, map);
+    case StmtKind::kBlock: return MapBlock(stmt, map);
     case StmtKind::kStore: {
       const Store& store = As<Store>(stmt);
       std::vector<Expr> indices;
@@ -104,10 +103,8 @@ Stmt MapOwnExprs(const Stmt& stmt, const Map& map) {
       if (!moved) indices = store.indices;
       return std::make_shared<Store>(store.buffer, std::move(indices), std::move(value));
     }
-    case StmtKind::kMma:
-      return MapMma(stmt, map);
-    case StmtKind::kCopy:
-      return MapCopy(stmt, map);
+    case StmtKind::kMma: return MapMma(stmt, map);
+    case StmtKind::kCopy: return MapCopy(stmt, map);
     case StmtKind::kArrive: {
       Expr barrier = map(As<Arrive>(stmt).barrier);
       return barrier == As<Arrive>(stmt).barrier ? stmt : std::make_shared<Arrive>(std::move(barrier));
@@ -118,8 +115,7 @@ Stmt MapOwnExprs(const Stmt& stmt, const Map& map) {
       if (barrier == wait.barrier && phase == wait.phase) return stmt;
       return std::make_shared<Wait>(std::move(barrier), std::move(phase));
     }
-    default:
-      return stmt;
+    default: return stmt;
   }
 }
 
@@ -167,8 +163,7 @@ Stmt RewriteTree(const Stmt& stmt, const RewriteOne& rewrite) {
       if (changed) current = WithChildren(stmt, std::move(children));
       break;
     }
-    default:
-      break;
+    default: break;
   }
   Stmt replacement = rewrite(current);
   return replacement ? replacement : current;
@@ -229,8 +224,7 @@ struct BufferReplacement {
       case StmtKind::kAlloc:
         if (As<Alloc>(stmt).buffer != from) return nullptr;
         return std::make_shared<Alloc>(to, As<Alloc>(stmt).body);
-      case StmtKind::kBlock:
-        return InBlock(stmt);
+      case StmtKind::kBlock: return InBlock(stmt);
       case StmtKind::kStore: {
         const Store& store = As<Store>(stmt);
         if (store.buffer != from) return nullptr;
@@ -248,8 +242,7 @@ struct BufferReplacement {
         return std::make_shared<Copy>(InView(copy.dst), InView(copy.src), copy.rows, copy.cols, copy.async,
                                       copy.barrier);
       }
-      default:
-        return nullptr;
+      default: return nullptr;
     }
   }
 };
@@ -286,31 +279,26 @@ Stmt MakeSeq(std::vector<Stmt> stmts) {
 
 std::vector<Stmt> Children(const Stmt& stmt) {
   switch (stmt->kind) {
-    case StmtKind::kSeq:
-      return As<Seq>(stmt).stmts;
-    case StmtKind::kFor:
-      return {As<For>(stmt).body};
+    case StmtKind::kSeq: return As<Seq>(stmt).stmts;
+    case StmtKind::kFor: return {As<For>(stmt).body};
     case StmtKind::kIf: {
       const If& branch = As<If>(stmt);
       if (branch.otherwise) return {branch.then, branch.otherwise};
       return {branch.then};
     }
-    case StmtKind::kAlloc:
-      return {As<Alloc>(stmt).body};
+    case StmtKind::kAlloc: return {As<Alloc>(stmt).body};
     case StmtKind::kRoles: {
       std::vector<Stmt> bodies;
       for (const Roles::Role& role : As<Roles>(stmt).roles) bodies.push_back(role.body);
       return bodies;
     }
-    default:
-      return {};
+    default: return {};
   }
 }
 
 Stmt WithChildren(const Stmt& stmt, std::vector<Stmt> children) {
   switch (stmt->kind) {
-    case StmtKind::kSeq:
-      return MakeSeq(std::move(children));
+    case StmtKind::kSeq: return MakeSeq(std::move(children));
     case StmtKind::kFor: {
       MYCC_CHECK(children.size() == 1) << "a loop has one body";
       const For& loop = As<For>(stmt);
@@ -332,9 +320,7 @@ Stmt WithChildren(const Stmt& stmt, std::vector<Stmt> children) {
       for (size_t i = 0; i < roles.size(); ++i) roles[i].body = std::move(children[i]);
       return std::make_shared<Roles>(std::move(roles), As<Roles>(stmt).barrier_counts);
     }
-    default:
-      MYCC_CHECK(children.empty()) << "this statement has no children";
-      return stmt;
+    default: MYCC_CHECK(children.empty()) << "this statement has no children"; return stmt;
   }
 }
 
@@ -344,10 +330,8 @@ void VisitStmts(const Stmt& root, const std::function<bool(const Stmt&)>& visit)
     case StmtKind::kSeq:
       for (const Stmt& part : As<Seq>(root).stmts) VisitStmts(part, visit);
       return;
-    case StmtKind::kFor:
-      return VisitStmts(As<For>(root).body, visit);
-    case StmtKind::kAlloc:
-      return VisitStmts(As<Alloc>(root).body, visit);
+    case StmtKind::kFor: return VisitStmts(As<For>(root).body, visit);
+    case StmtKind::kAlloc: return VisitStmts(As<Alloc>(root).body, visit);
     case StmtKind::kIf:
       VisitStmts(As<If>(root).then, visit);
       if (As<If>(root).otherwise) VisitStmts(As<If>(root).otherwise, visit);
@@ -355,8 +339,7 @@ void VisitStmts(const Stmt& root, const std::function<bool(const Stmt&)>& visit)
     case StmtKind::kRoles:
       for (const Roles::Role& role : As<Roles>(root).roles) VisitStmts(role.body, visit);
       return;
-    default:
-      return;
+    default: return;
   }
 }
 

@@ -53,18 +53,10 @@ class Verifier {
       case StmtKind::kSeq:
         for (const Stmt& part : As<Seq>(stmt).stmts) Statement(part);
         break;
-      case StmtKind::kFor:
-        CheckFor(As<For>(stmt));
-        break;
-      case StmtKind::kIf:
-        CheckIf(As<If>(stmt));
-        break;
-      case StmtKind::kAlloc:
-        CheckAlloc(As<Alloc>(stmt));
-        break;
-      case StmtKind::kBlock:
-        CheckBlock(As<Block>(stmt));
-        break;
+      case StmtKind::kFor: CheckFor(As<For>(stmt)); break;
+      case StmtKind::kIf: CheckIf(As<If>(stmt)); break;
+      case StmtKind::kAlloc: CheckAlloc(As<Alloc>(stmt)); break;
+      case StmtKind::kBlock: CheckBlock(As<Block>(stmt)); break;
       case StmtKind::kStore: {
         const Store& store = As<Store>(stmt);
         Expression(store.value);
@@ -80,15 +72,9 @@ class Verifier {
         View(As<Mma>(stmt).a, As<Mma>(stmt).m, As<Mma>(stmt).k, /*write=*/false);
         View(As<Mma>(stmt).b, As<Mma>(stmt).k, As<Mma>(stmt).n, /*write=*/false);
         break;
-      case StmtKind::kCopy:
-        CheckCopy(As<Copy>(stmt));
-        break;
-      case StmtKind::kRoles:
-        CheckRoles(As<Roles>(stmt));
-        break;
-      case StmtKind::kArrive:
-        BarrierIndex(As<Arrive>(stmt).barrier);
-        break;
+      case StmtKind::kCopy: CheckCopy(As<Copy>(stmt)); break;
+      case StmtKind::kRoles: CheckRoles(As<Roles>(stmt)); break;
+      case StmtKind::kArrive: BarrierIndex(As<Arrive>(stmt).barrier); break;
       case StmtKind::kWait:
         BarrierIndex(As<Wait>(stmt).barrier);
         Expression(As<Wait>(stmt).phase);
@@ -97,8 +83,7 @@ class Verifier {
         if (As<WaitGroup>(stmt).pending < 0) Fail("a negative number of pending groups");
         break;
       case StmtKind::kCommitGroup:
-      case StmtKind::kFence:
-        break;
+      case StmtKind::kFence: break;
     }
     current_ = outer;
   }

@@ -1,4 +1,5 @@
-// The whole way down in one call: workload + trace -> lowered kernel. What mycc, the worker's builder and tests share.
+// The whole way down in one call: workload + trace -> lowered kernel. What mycc, the worker's builder and
+// tests share.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -9,10 +10,12 @@
 
 namespace mycc {
 
-// Replays the trace on the canonical form of `workload`, lowers it, and keeps the workload's own names in the result.
+// Replays the trace on the canonical form of `workload`, lowers it, and keeps the workload's own names in the
+// result.
 absl::StatusOr<KernelSpec> CompileKernel(const Workload& workload, const Target& target, const Trace& trace);
 
-// The reference kernel of a workload: the naive schedule of the computation with float reductions accumulated in f64, compiled by the same back end.
+// The reference kernel of a workload: the naive schedule of the computation with float reductions accumulated
+// in f64, compiled by the same back end.
 absl::StatusOr<KernelSpec> CompileReference(const Workload& workload, const Target& target);
 
 }  // namespace mycc

@@ -15,8 +15,8 @@ namespace mycc {
 namespace {
 
 // void SYMBOL(tensors, shared_workspace, thread_workspaces), run by thread 0 of its team.
-void EmitBody(llvm::Module& module, const llvm::TargetMachine& machine, const Target& target, const std::string& symbol,
-              const KernelLayout& layout, const Stmt& body) {
+void EmitBody(llvm::Module& module, const llvm::TargetMachine& machine, const Target& target,
+              const std::string& symbol, const KernelLayout& layout, const Stmt& body) {
   llvm::LLVMContext& context = module.getContext();
   llvm::Type* pointer = llvm::PointerType::getUnqual(context);
   auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(context), {pointer, pointer, pointer}, false);
@@ -29,11 +29,13 @@ void EmitBody(llvm::Module& module, const llvm::TargetMachine& machine, const Ta
   const AliasScopes scopes(context, symbol, layout.alias_groups);
   KernelContext kernel{module, layout, scopes, FeaturesOf(target), VectorBytes(target), symbol};
   llvm::Value* first_thread = llvm::ConstantInt::get(llvm::Type::getInt64Ty(context), 0);
-  KernelEmitter emitter(kernel, function, {function->getArg(0), function->getArg(1), function->getArg(2), first_thread});
+  KernelEmitter emitter(kernel, function,
+                        {function->getArg(0), function->getArg(1), function->getArg(2), first_thread});
   emitter.Body(body);
 }
 
-absl::StatusOr<std::string> Codegen(llvm::TargetMachine& machine, llvm::Module& module, llvm::CodeGenFileType type) {
+absl::StatusOr<std::string> Codegen(llvm::TargetMachine& machine, llvm::Module& module,
+                                    llvm::CodeGenFileType type) {
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream stream(bytes);
   llvm::legacy::PassManager passes;
@@ -48,8 +50,10 @@ absl::StatusOr<std::string> Codegen(llvm::TargetMachine& machine, llvm::Module& 
 
 std::string LlvmToolchain() { return absl::StrCat("llvm-", LLVM_VERSION_STRING); }
 
-absl::StatusOr<std::string> EmitModule(const std::vector<EmitUnit>& units, const Target& target, EmitKind kind) {
-  if (target.kind != TargetKind::kCpu) return absl::InvalidArgumentError("the LLVM back end compiles for CPUs");
+absl::StatusOr<std::string> EmitModule(const std::vector<EmitUnit>& units, const Target& target,
+                                       EmitKind kind) {
+  if (target.kind != TargetKind::kCpu)
+    return absl::InvalidArgumentError("the LLVM back end compiles for CPUs");
   MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<llvm::TargetMachine> machine, MakeMachine(target));
   llvm::LLVMContext context;
   context.setDiscardValueNames(kind == EmitKind::kObject);
@@ -58,12 +62,15 @@ absl::StatusOr<std::string> EmitModule(const std::vector<EmitUnit>& units, const
   module.setDataLayout(machine->createDataLayout());
   module.setPICLevel(llvm::PICLevel::SmallPIC);
   for (const EmitUnit& unit : units) {
-    EmitBody(module, *machine, target, absl::StrCat(unit.symbol, "_body"), LayoutOfKernel(unit.lowered), unit.lowered.kernel.body);
-    EmitBody(module, *machine, target, absl::StrCat(unit.symbol, "_pack_body"), LayoutOfPack(unit.lowered), unit.lowered.pack.body);
+    EmitBody(module, *machine, target, absl::StrCat(unit.symbol, "_body"), LayoutOfKernel(unit.lowered),
+             unit.lowered.kernel.body);
+    EmitBody(module, *machine, target, absl::StrCat(unit.symbol, "_pack_body"), LayoutOfPack(unit.lowered),
+             unit.lowered.pack.body);
   }
   std::string problem;
   llvm::raw_string_ostream problem_stream(problem);
-  if (llvm::verifyModule(module, &problem_stream)) return absl::InternalError(absl::StrCat("the emitted code is malformed: ", problem));
+  if (llvm::verifyModule(module, &problem_stream))
+    return absl::InternalError(absl::StrCat("the emitted code is malformed: ", problem));
   OptimizeModule(*machine, &module);
   switch (kind) {
     case EmitKind::kObject: return Codegen(*machine, module, llvm::CodeGenFileType::ObjectFile);

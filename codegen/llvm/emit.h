@@ -1,4 +1,5 @@
-// Lowered IR to x86-64 object code through LLVM. No LLVM type appears here, so that LLVM's headers stay in this folder.
+// Lowered IR to x86-64 object code through LLVM. No LLVM type appears here, so that LLVM's headers stay in
+// this folder.
 //
 // Thread rule: functions are re-entrant; each call uses its own LLVMContext.
 #pragma once
@@ -15,9 +16,11 @@ namespace mycc {
 // One kernel of a module. Emitted as two functions with hidden visibility:
 //   void SYMBOL_body(void* const* tensors, uint8_t* shared_workspace, uint8_t* thread_workspaces);
 //   void SYMBOL_pack_body(void* const* tensors, uint8_t* shared_workspace, uint8_t* thread_workspaces);
-// tensors of _body: one data pointer for each parameter in order, const ones being their packed u8 buffers (header included); of
-// _pack_body: the const inputs in order, then their packed buffers in order (the header is written by the artifact runtime). Thread t of a team uses
-// thread_workspaces + t * workspace_thread_bytes. Data pointers are aligned to their element only, packed buffers and workspaces to 64 bytes.
+// tensors of _body: one data pointer for each parameter in order, const ones being their packed u8 buffers
+// (header included); of _pack_body: the const inputs in order, then their packed buffers in order (the header
+// is written by the artifact runtime). Thread t of a team uses thread_workspaces + t *
+// workspace_thread_bytes. Data pointers are aligned to their element only, packed buffers and workspaces to
+// 64 bytes.
 struct EmitUnit {
   std::string symbol;
   LoweredFunction lowered;
@@ -26,7 +29,8 @@ struct EmitUnit {
 enum class EmitKind { kObject, kLlvmIr, kAssembly };
 
 // Errors: Internal with LLVM's message; InvalidArgument for an unknown mcpu or feature.
-absl::StatusOr<std::string> EmitModule(const std::vector<EmitUnit>& units, const Target& target, EmitKind kind);
+absl::StatusOr<std::string> EmitModule(const std::vector<EmitUnit>& units, const Target& target,
+                                       EmitKind kind);
 
 // "llvm-19.1.7", part of the code digest and of records.
 std::string LlvmToolchain();

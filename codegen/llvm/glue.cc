@@ -33,18 +33,13 @@ std::pair<int64_t, int64_t> DLPackType(DType dtype) {
   switch (dtype) {
     case DType::kF64:
     case DType::kF32:
-    case DType::kF16:
-      return {kDLFloat, bits};
-    case DType::kBF16:
-      return {kDLBfloat, bits};
+    case DType::kF16: return {kDLFloat, bits};
+    case DType::kBF16: return {kDLBfloat, bits};
     case DType::kI64:
     case DType::kI32:
-    case DType::kI8:
-      return {kDLInt, bits};
-    case DType::kU8:
-      return {kDLUInt, bits};
-    case DType::kBool:
-      return {kMyccCodeBool, bits};
+    case DType::kI8: return {kDLInt, bits};
+    case DType::kU8: return {kDLUInt, bits};
+    case DType::kBool: return {kMyccCodeBool, bits};
   }
   return {kDLOpaqueHandle, bits};
 }

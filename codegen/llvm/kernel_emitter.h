@@ -1,7 +1,9 @@
-// Emits the body of one kernel as one LLVM function; parallel regions become functions of their own, each with its own emitter.
+// Emits the body of one kernel as one LLVM function; parallel regions become functions of their own, each
+// with its own emitter.
 //
-// A vector loop is emitted by widening: inside it an expression that depends on the loop's variable is a vector with one lane for each
-// iteration, everything else stays scalar and is broadcast where the two meet. Thread rule: one owner.
+// A vector loop is emitted by widening: inside it an expression that depends on the loop's variable is a
+// vector with one lane for each iteration, everything else stays scalar and is broadcast where the two meet.
+// Thread rule: one owner.
 #pragma once
 
 #include <memory>
@@ -49,29 +51,31 @@ class KernelEmitter {
     bool read_only = false;
     bool over_read = false;  // 64 bytes after its end may be read
     bool on_stack = false;   // this thread's alone
-    int64_t read_columns = 0;  // of a register tile: elements of its last dimension from here on are never read
-    int lanes = 0;           // of a buffer with an element for each lane (allocated inside a vector loop), else 0
+    int64_t read_columns =
+        0;          // of a register tile: elements of its last dimension from here on are never read
+    int lanes = 0;  // of a buffer with an element for each lane (allocated inside a vector loop), else 0
     int alias_group = -1;
   };
 
   // The lanes of the vector loop around.
   struct Lanes {
     const VarNode* var;
-    llvm::Value* first;         // value of `var` in lane 0
-    int count;                  // of lanes
-    int active;                 // lanes at and beyond this carry no iteration
-    llvm::Value* mask;          // of lanes that execute here, null for all
-    bool mask_is_prefix;        // the mask is just `active`
+    llvm::Value* first;   // value of `var` in lane 0
+    int count;            // of lanes
+    int active;           // lanes at and beyond this carry no iteration
+    llvm::Value* mask;    // of lanes that execute here, null for all
+    bool mask_is_prefix;  // the mask is just `active`
   };
 
-  // An access: byte pointer of lane 0's element, and how far the next lane's is, in elements; no stride where lanes are scattered.
+  // An access: byte pointer of lane 0's element, and how far the next lane's is, in elements; no stride where
+  // lanes are scattered.
   struct Access {
     const Place* place;
     DType dtype;
     llvm::Value* pointer;
-    std::optional<int64_t> stride;       // 0: the same element in all lanes
-    llvm::Value* scattered = nullptr;    // element offsets from `pointer`, one for each lane
-    bool in_bounds = false;              // provably, whatever the conditions around
+    std::optional<int64_t> stride;     // 0: the same element in all lanes
+    llvm::Value* scattered = nullptr;  // element offsets from `pointer`, one for each lane
+    bool in_bounds = false;            // provably, whatever the conditions around
   };
 
   // Expressions (kernel_exprs.cc).
@@ -87,12 +91,12 @@ class KernelEmitter {
   bool Varies(const Expr& expr);  // from lane to lane
 
   // Indices (kernel_index.cc).
-  llvm::Value* Index(const Expr& expr);               // uniform, i64
+  llvm::Value* Index(const Expr& expr);  // uniform, i64
   llvm::Value* IndexDivision(const Expr& expr, llvm::Value* a);
   llvm::Value* LaneIndex(const Expr& expr, llvm::Type* element);  // a vector of i32 or i64
-  bool IsNarrow(const Expr& expr);                    // fits i32 with all its parts
+  bool IsNarrow(const Expr& expr);                                // fits i32 with all its parts
   int DepthOf(const Expr& expr);
-  bool MayEscape(const Expr& expr);                   // holds a load that is not provably in bounds
+  bool MayEscape(const Expr& expr);  // holds a load that is not provably in bounds
 
   // Memory (kernel_memory.cc).
   const Place& PlaceOf(const Buffer& buffer);
@@ -141,19 +145,21 @@ class KernelEmitter {
 
   // Mma statements (kernel_mma.cc). A column is a vector of a tile's width or less.
   struct MmaColumn {
-    int64_t first;   // element
+    int64_t first;  // element
     int lanes;
     int active;
   };
   void EmitMma(const Mma& mma);
   std::vector<MmaColumn> ColumnsOf(const Mma& mma, const Access& b) const;
   llvm::Value* LoadColumn(const Access& access, const MmaColumn& column, int64_t element);
-  void StoreColumn(const Access& access, const MmaColumn& column, int64_t element, llvm::Value* value, bool keeps_rest);
+  void StoreColumn(const Access& access, const MmaColumn& column, int64_t element, llvm::Value* value,
+                   bool keeps_rest);
 
   // Parallel loops (kernel_parallel.cc).
   void EmitParallel(const For& loop);
   void EmitRegion(const std::vector<const For*>& loops, int64_t trips, const Stmt& body);
-  void EmitShare(const std::vector<const For*>& loops, int64_t trips, llvm::Value* thread, llvm::Value* threads, const Stmt& body);
+  void EmitShare(const std::vector<const For*>& loops, int64_t trips, llvm::Value* thread,
+                 llvm::Value* threads, const Stmt& body);
 
   // The variable has this value in `body`.
   template <typename BodyFn>
@@ -172,7 +178,7 @@ class KernelEmitter {
   Numbers numbers_;
   llvm::BasicBlock* entry_;  // allocations and pointers of buffers
   bool in_region_ = false;
-  int depth_ = 0;            // of loops around
+  int depth_ = 0;  // of loops around
 
   struct Variable {
     llvm::Value* value;

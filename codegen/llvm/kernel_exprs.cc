@@ -13,10 +13,17 @@ bool IsVector(Value* value) { return value->getType()->isVectorTy(); }
 bool IsCostly(const Expr& expr, int* budget) {
   if (--*budget < 0) return true;
   switch (expr->op) {
-    case Op::kExp: case Op::kLog: case Op::kTanh: case Op::kErf: case Op::kSin: case Op::kCos: case Op::kPow: return true;
+    case Op::kExp:
+    case Op::kLog:
+    case Op::kTanh:
+    case Op::kErf:
+    case Op::kSin:
+    case Op::kCos:
+    case Op::kPow: return true;
     default: break;
   }
-  return std::any_of(expr->args.begin(), expr->args.end(), [&](const Expr& arg) { return IsCostly(arg, budget); });
+  return std::any_of(expr->args.begin(), expr->args.end(),
+                     [&](const Expr& arg) { return IsCostly(arg, budget); });
 }
 
 bool IsCheap(const Expr& expr) {
@@ -26,14 +33,21 @@ bool IsCheap(const Expr& expr) {
 
 bool IsArithmetic(Op op) {
   switch (op) {
-    case Op::kAdd: case Op::kSub: case Op::kMul: case Op::kNeg: case Op::kFloorDiv: case Op::kMod: return true;
+    case Op::kAdd:
+    case Op::kSub:
+    case Op::kMul:
+    case Op::kNeg:
+    case Op::kFloorDiv:
+    case Op::kMod: return true;
     default: return false;
   }
 }
 
 }  // namespace
 
-Value* KernelEmitter::Splat(Value* value, int lanes) { return IsVector(value) ? value : b_.CreateVectorSplat(lanes, value); }
+Value* KernelEmitter::Splat(Value* value, int lanes) {
+  return IsVector(value) ? value : b_.CreateVectorSplat(lanes, value);
+}
 
 bool KernelEmitter::Varies(const Expr& expr) {
   if (!lanes_) return false;
@@ -52,7 +66,8 @@ bool KernelEmitter::MayEscape(const Expr& expr) {
       escapes = !range || range->min < 0 || range->max >= expr->buffer->shape[d];
     }
   }
-  escapes = escapes || std::any_of(expr->args.begin(), expr->args.end(), [&](const Expr& arg) { return MayEscape(arg); });
+  escapes = escapes || std::any_of(expr->args.begin(), expr->args.end(),
+                                   [&](const Expr& arg) { return MayEscape(arg); });
   return escapes_[expr.get()] = escapes;
 }
 
@@ -95,7 +110,10 @@ std::pair<Value*, Value*> KernelEmitter::EmitOperands(const Expr& a, const Expr&
 Value* KernelEmitter::EmitOperation(const Expr& expr) {
   const Expr& a = expr->args[0];
   switch (expr->op) {
-    case Op::kLt: case Op::kLe: case Op::kEq: case Op::kNe: return EmitCompare(expr);
+    case Op::kLt:
+    case Op::kLe:
+    case Op::kEq:
+    case Op::kNe: return EmitCompare(expr);
     case Op::kCast:
       if (a->dtype == DType::kI64 && Varies(a) && IsNarrow(a)) {
         return numbers_.Cast(expr->dtype, DType::kI32, LaneIndex(a, b_.getInt32Ty()));
@@ -112,13 +130,15 @@ Value* KernelEmitter::EmitCompare(const Expr& expr) {
   const Expr& a = expr->args[0];
   const Expr& b = expr->args[1];
   if (a->dtype == DType::kI64 && (Varies(a) || Varies(b)) && IsNarrow(a) && IsNarrow(b)) {
-    return numbers_.Compare(expr->op, DType::kI32, LaneIndex(a, b_.getInt32Ty()), LaneIndex(b, b_.getInt32Ty()));
+    return numbers_.Compare(expr->op, DType::kI32, LaneIndex(a, b_.getInt32Ty()),
+                            LaneIndex(b, b_.getInt32Ty()));
   }
   const auto [x, y] = EmitOperands(a, b);
   return numbers_.Compare(expr->op, a->dtype, x, y);
 }
 
-// A load in an arm may be out of bounds when the arm is not taken: then a uniform condition branches, and a condition that varies masks.
+// A load in an arm may be out of bounds when the arm is not taken: then a uniform condition branches, and a
+// condition that varies masks.
 Value* KernelEmitter::EmitSelect(const Expr& expr) {
   Value* condition = Emit(expr->args[0]);
   const Expr& then = expr->args[1];

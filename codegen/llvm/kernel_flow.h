@@ -5,9 +5,11 @@
 
 namespace mycc {
 
-// for (v = begin; v < end; v += step) body(v), with the test at the end. `runs_once` says that begin < end is known.
+// for (v = begin; v < end; v += step) body(v), with the test at the end. `runs_once` says that begin < end is
+// known.
 template <typename BodyFn>
-void EmitLoop(Builder& b, llvm::Value* begin, llvm::Value* end, int64_t step, bool runs_once, const BodyFn& body) {
+void EmitLoop(Builder& b, llvm::Value* begin, llvm::Value* end, int64_t step, bool runs_once,
+              const BodyFn& body) {
   llvm::Function* function = b.GetInsertBlock()->getParent();
   llvm::BasicBlock* loop = llvm::BasicBlock::Create(b.getContext(), "loop", function);
   llvm::BasicBlock* done = llvm::BasicBlock::Create(b.getContext(), "done", function);
@@ -21,7 +23,8 @@ void EmitLoop(Builder& b, llvm::Value* begin, llvm::Value* end, int64_t step, bo
   llvm::PHINode* v = b.CreatePHI(begin->getType(), 2);
   v->addIncoming(begin, before);
   body(static_cast<llvm::Value*>(v));
-  llvm::Value* next = b.CreateAdd(v, llvm::ConstantInt::get(v->getType(), step), "", /*HasNUW=*/true, /*HasNSW=*/true);
+  llvm::Value* next =
+      b.CreateAdd(v, llvm::ConstantInt::get(v->getType(), step), "", /*HasNUW=*/true, /*HasNSW=*/true);
   v->addIncoming(next, b.GetInsertBlock());
   b.CreateCondBr(b.CreateICmpSLT(next, end), loop, done);
   done->moveAfter(b.GetInsertBlock());

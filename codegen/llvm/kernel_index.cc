@@ -36,7 +36,8 @@ Value* KernelEmitter::Index(const Expr& expr) {
   if (!IsLinearOp(expr->op)) return Emit(expr);
   Linear linear = ToLinear(expr);
   // A product of two variables is its own only term.
-  if (linear.terms.size() == 1 && linear.constant == 0 && linear.terms[0].first == expr) return EmitOperation(expr);
+  if (linear.terms.size() == 1 && linear.constant == 0 && linear.terms[0].first == expr)
+    return EmitOperation(expr);
   std::stable_sort(linear.terms.begin(), linear.terms.end(),
                    [&](const auto& a, const auto& b) { return DepthOf(a.first) < DepthOf(b.first); });
   Value* sum = b_.getInt64(0);
@@ -71,27 +72,35 @@ bool KernelEmitter::IsNarrow(const Expr& expr) {
 Value* KernelEmitter::LaneIndex(const Expr& expr, llvm::Type* element) {
   const int count = lanes_->count;
   llvm::Type* type = llvm::FixedVectorType::get(element, count);
-  const auto resized = [&](Value* value) { return b_.CreateSExtOrTrunc(value, value->getType()->isVectorTy() ? type : element); };
+  const auto resized = [&](Value* value) {
+    return b_.CreateSExtOrTrunc(value, value->getType()->isVectorTy() ? type : element);
+  };
   if (!Varies(expr)) return Splat(resized(Emit(expr)), count);
   const DType dtype = element->isIntegerTy(32) ? DType::kI32 : DType::kI64;
   const auto lane_numbers = [&](int64_t step) {
     llvm::SmallVector<llvm::Constant*, 64> numbers;
-    for (int lane = 0; lane < count; ++lane) numbers.push_back(llvm::ConstantInt::get(element, lane * step, /*IsSigned=*/true));
+    for (int lane = 0; lane < count; ++lane)
+      numbers.push_back(llvm::ConstantInt::get(element, lane * step, /*IsSigned=*/true));
     return llvm::ConstantVector::get(numbers);
   };
   switch (expr->op) {
     case Op::kVar: return b_.CreateAdd(Splat(resized(lanes_->first), count), lane_numbers(1));
-    case Op::kFloorDiv: case Op::kMod: return IndexDivision(expr, LaneIndex(expr->args[0], element));
-    case Op::kMin: case Op::kMax:
-      return numbers_.Binary(expr->op, dtype, LaneIndex(expr->args[0], element), LaneIndex(expr->args[1], element));
+    case Op::kFloorDiv:
+    case Op::kMod: return IndexDivision(expr, LaneIndex(expr->args[0], element));
+    case Op::kMin:
+    case Op::kMax:
+      return numbers_.Binary(expr->op, dtype, LaneIndex(expr->args[0], element),
+                             LaneIndex(expr->args[1], element));
     case Op::kSelect:
       if (MayEscape(expr)) return resized(Emit(expr));
-      return b_.CreateSelect(Emit(expr->args[0]), LaneIndex(expr->args[1], element), LaneIndex(expr->args[2], element));
+      return b_.CreateSelect(Emit(expr->args[0]), LaneIndex(expr->args[1], element),
+                             LaneIndex(expr->args[2], element));
     default: break;
   }
   if (!IsLinearOp(expr->op)) return resized(EmitOperation(expr));
   const Linear linear = ToLinear(expr);
-  if (linear.terms.size() == 1 && linear.constant == 0 && linear.terms[0].first == expr) return resized(EmitOperation(expr));
+  if (linear.terms.size() == 1 && linear.constant == 0 && linear.terms[0].first == expr)
+    return resized(EmitOperation(expr));
   Value* uniform = b_.getInt64(linear.constant);
   Value* sum = nullptr;
   for (const auto& [atom, coefficient] : linear.terms) {
@@ -105,7 +114,8 @@ Value* KernelEmitter::LaneIndex(const Expr& expr, llvm::Type* element) {
       uniform = b_.CreateAdd(uniform, b_.CreateMul(lanes_->first, b_.getInt64(coefficient)));
       term = lane_numbers(coefficient);
     } else {
-      term = b_.CreateMul(LaneIndex(atom, element), llvm::ConstantInt::get(type, coefficient, /*IsSigned=*/true));
+      term = b_.CreateMul(LaneIndex(atom, element),
+                          llvm::ConstantInt::get(type, coefficient, /*IsSigned=*/true));
     }
     sum = sum ? b_.CreateAdd(sum, term) : term;
   }

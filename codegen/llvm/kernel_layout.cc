@@ -6,17 +6,18 @@ namespace mycc {
 namespace {
 
 void AddTensor(KernelLayout* layout, const Buffer& buffer, int tensor, bool read_only) {
-  layout->origins[buffer.get()] =
-      BufferOrigin{BufferOrigin::kTensor, tensor, 0, read_only, false, buffer->bytes(), layout->alias_groups++};
+  layout->origins[buffer.get()] = BufferOrigin{
+      BufferOrigin::kTensor, tensor, 0, read_only, false, buffer->bytes(), layout->alias_groups++};
 }
 
 void AddPacked(KernelLayout* layout, const PackedBuffer& packed, int tensor, bool read_only) {
-  layout->origins[packed.buffer.get()] = BufferOrigin{BufferOrigin::kTensor, tensor, packed.offset, read_only, true,
-                                                      packed.buffer->bytes(), layout->alias_groups++};
+  layout->origins[packed.buffer.get()] =
+      BufferOrigin{BufferOrigin::kTensor, tensor, packed.offset, read_only, true, packed.buffer->bytes(),
+                   layout->alias_groups++};
 }
 
-// Workspace buffers that share bytes, because they are never live together, must not be told apart by alias analysis: it would move the
-// stores of one above the loads of the other.
+// Workspace buffers that share bytes, because they are never live together, must not be told apart by alias
+// analysis: it would move the stores of one above the loads of the other.
 void AddWorkspace(KernelLayout* layout, const LoweredFunction& lowered) {
   const auto& buffers = lowered.workspace;
   std::vector<int> group(buffers.size());
@@ -50,7 +51,8 @@ KernelLayout LayoutOfKernel(const LoweredFunction& lowered) {
     if (params[i].kind == ParamKind::kConst) continue;
     AddTensor(&layout, params[i].buffer, static_cast<int>(i), params[i].kind == ParamKind::kInput);
   }
-  for (const PackedBuffer& packed : lowered.packed) AddPacked(&layout, packed, packed.param, /*read_only=*/true);
+  for (const PackedBuffer& packed : lowered.packed)
+    AddPacked(&layout, packed, packed.param, /*read_only=*/true);
   AddWorkspace(&layout, lowered);
   return layout;
 }

@@ -10,15 +10,16 @@
 
 namespace mycc {
 
-// A buffer that the caller of a body provides: tensors[tensor] + offset, or an offset into one of the workspaces.
+// A buffer that the caller of a body provides: tensors[tensor] + offset, or an offset into one of the
+// workspaces.
 struct BufferOrigin {
   enum Kind { kTensor, kSharedWorkspace, kThreadWorkspace } kind = kTensor;
   int tensor = 0;
   int64_t offset = 0;
   bool read_only = false;
-  bool aligned = false;    // to 64 bytes, with 64 bytes after its end that may be read
+  bool aligned = false;  // to 64 bytes, with 64 bytes after its end that may be read
   int64_t bytes = 0;
-  int alias_group = 0;     // buffers of different groups never overlap
+  int alias_group = 0;  // buffers of different groups never overlap
 };
 
 struct KernelLayout {

@@ -55,7 +55,8 @@ const KernelEmitter::Place& KernelEmitter::PlaceOf(const Buffer& buffer) {
   return places_[buffer.get()] = place;
 }
 
-KernelEmitter::Access KernelEmitter::AccessOf(const Buffer& buffer, const std::vector<Expr>& indices, const void* key) {
+KernelEmitter::Access KernelEmitter::AccessOf(const Buffer& buffer, const std::vector<Expr>& indices,
+                                              const void* key) {
   const Place& place = PlaceOf(buffer);
   auto [cached, fresh] = flat_.try_emplace(key);
   if (fresh) cached->second = ToLinear(FlatIndex(*buffer, indices));
@@ -85,7 +86,8 @@ KernelEmitter::Access KernelEmitter::AccessOf(const Buffer& buffer, const std::v
       scattered.push_back({atom, coefficient});
     }
   }
-  std::stable_sort(terms.begin(), terms.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::stable_sort(terms.begin(), terms.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
   for (const auto& [depth, term] : terms) {
     Value* bytes = b_.CreateMul(term.first, b_.getInt64(term.second * size * scale));
     access.pointer = b_.CreateGEP(b_.getInt8Ty(), access.pointer, bytes);
@@ -94,11 +96,13 @@ KernelEmitter::Access KernelEmitter::AccessOf(const Buffer& buffer, const std::v
   if (lanes_) access.stride = lane_stride * scale + (place.lanes > 0 ? 1 : 0);
   if (scattered.empty()) return access;
 
-  const bool narrow = buffer->num_elements() * scale < (int64_t{1} << 30) &&
-                      std::all_of(scattered.begin(), scattered.end(), [&](const auto& term) { return IsNarrow(term.first); });
+  const bool narrow =
+      buffer->num_elements() * scale < (int64_t{1} << 30) &&
+      std::all_of(scattered.begin(), scattered.end(), [&](const auto& term) { return IsNarrow(term.first); });
   llvm::Type* element = narrow ? b_.getInt32Ty() : b_.getInt64Ty();
   llvm::SmallVector<llvm::Constant*, 64> along;
-  for (int lane = 0; lane < lanes_->count; ++lane) along.push_back(llvm::ConstantInt::get(element, lane * *access.stride, true));
+  for (int lane = 0; lane < lanes_->count; ++lane)
+    along.push_back(llvm::ConstantInt::get(element, lane * *access.stride, true));
   Value* offsets = llvm::ConstantVector::get(along);
   for (const auto& [atom, coefficient] : scattered) {
     Value* factor = llvm::ConstantInt::get(offsets->getType(), coefficient * scale, /*IsSigned=*/true);
@@ -111,7 +115,8 @@ KernelEmitter::Access KernelEmitter::AccessOf(const Buffer& buffer, const std::v
 
 Value* KernelEmitter::LoadRaw(const Place& place, llvm::Type* type, Value* pointer, int align) {
   llvm::LoadInst* load = Annotate(place, b_.CreateAlignedLoad(type, pointer, llvm::Align(align)));
-  if (place.read_only) load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(b_.getContext(), {}));
+  if (place.read_only)
+    load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(b_.getContext(), {}));
   return load;
 }
 
@@ -177,12 +182,13 @@ Value* KernelEmitter::LoadScattered(const Access& access) {
   const int align = DTypeBytes(access.dtype);
   const bool masked = lanes_->mask && !lanes_->mask_is_prefix && !access.in_bounds;
   if (masked) {
-    return Annotate(*access.place, b_.CreateMaskedGather(type, LanePointers(access), llvm::Align(align), lanes_->mask,
-                                                         llvm::Constant::getNullValue(type)));
+    return Annotate(*access.place, b_.CreateMaskedGather(type, LanePointers(access), llvm::Align(align),
+                                                         lanes_->mask, llvm::Constant::getNullValue(type)));
   }
   Value* gathered = llvm::Constant::getNullValue(type);
   for (int lane = 0; lane < lanes_->active; ++lane) {
-    Value* element = LoadRaw(*access.place, numbers_.MemoryType(access.dtype), LanePointer(access, lane), align);
+    Value* element =
+        LoadRaw(*access.place, numbers_.MemoryType(access.dtype), LanePointer(access, lane), align);
     gathered = b_.CreateInsertElement(gathered, element, lane);
   }
   return gathered;
@@ -212,7 +218,8 @@ void KernelEmitter::StoreContiguous(const Access& access, Value* value) {
 void KernelEmitter::StoreScattered(const Access& access, Value* value) {
   const int align = DTypeBytes(access.dtype);
   if (lanes_->mask && !lanes_->mask_is_prefix) {
-    Annotate(*access.place, b_.CreateMaskedScatter(value, LanePointers(access), llvm::Align(align), lanes_->mask));
+    Annotate(*access.place,
+             b_.CreateMaskedScatter(value, LanePointers(access), llvm::Align(align), lanes_->mask));
     return;
   }
   for (int lane = 0; lane < lanes_->active; ++lane) {

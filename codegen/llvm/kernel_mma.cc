@@ -7,15 +7,17 @@ namespace mycc {
 
 using llvm::Value;
 
-// acc(i, :) += a(i, k) * b(k, :): for each k the columns of b are loaded once, each a(i, k) is broadcast once, and every pair makes one fused
-// multiply-add into a register of acc.
+// acc(i, :) += a(i, k) * b(k, :): for each k the columns of b are loaded once, each a(i, k) is broadcast
+// once, and every pair makes one fused multiply-add into a register of acc.
 
-// The statement's n in vectors: whole ones, then a narrower one for the rest. Where b may be read past its end the rest takes one vector too
-// wide, with masks one that is masked, otherwise a vector for each power of two.
+// The statement's n in vectors: whole ones, then a narrower one for the rest. Where b may be read past its
+// end the rest takes one vector too wide, with masks one that is masked, otherwise a vector for each power of
+// two.
 std::vector<KernelEmitter::MmaColumn> KernelEmitter::ColumnsOf(const Mma& mma, const Access& b) const {
   std::vector<MmaColumn> columns;
   const int width = kernel_.vector_bytes / DTypeBytes(mma.acc.buffer->dtype);
-  const bool one_rest = (b.place->over_read && places_.at(mma.acc.buffer.get()).on_stack) || kernel_.features.avx512vl;
+  const bool one_rest =
+      (b.place->over_read && places_.at(mma.acc.buffer.get()).on_stack) || kernel_.features.avx512vl;
   for (int64_t first = 0; first < mma.n;) {
     const int64_t rest = mma.n - first;
     int lanes = width;
@@ -34,14 +36,17 @@ Value* KernelEmitter::LoadColumn(const Access& access, const MmaColumn& column, 
   const int size = DTypeBytes(access.dtype);
   Value* pointer = ByteOffset(access.pointer, (element + column.first) * size);
   llvm::Type* type = numbers_.MemoryType(access.dtype, column.lanes);
-  if (column.active == column.lanes || access.place->over_read) return LoadRaw(*access.place, type, pointer, size);
+  if (column.active == column.lanes || access.place->over_read)
+    return LoadRaw(*access.place, type, pointer, size);
   llvm::SmallVector<llvm::Constant*, 16> bits;
   for (int lane = 0; lane < column.lanes; ++lane) bits.push_back(b_.getInt1(lane < column.active));
-  return Annotate(*access.place, b_.CreateMaskedLoad(type, pointer, llvm::Align(size), llvm::ConstantVector::get(bits),
-                                                     llvm::Constant::getNullValue(type)));
+  return Annotate(*access.place,
+                  b_.CreateMaskedLoad(type, pointer, llvm::Align(size), llvm::ConstantVector::get(bits),
+                                      llvm::Constant::getNullValue(type)));
 }
 
-void KernelEmitter::StoreColumn(const Access& access, const MmaColumn& column, int64_t element, Value* value, bool keeps_rest) {
+void KernelEmitter::StoreColumn(const Access& access, const MmaColumn& column, int64_t element, Value* value,
+                                bool keeps_rest) {
   const int size = DTypeBytes(access.dtype);
   Value* pointer = ByteOffset(access.pointer, (element + column.first) * size);
   if (column.active < column.lanes && (keeps_rest || !access.place->on_stack)) {
@@ -66,7 +71,8 @@ void KernelEmitter::EmitMma(const Mma& mma) {
 
   std::vector<std::vector<Value*>> sums(mma.m);
   for (int64_t i = 0; i < mma.m; ++i) {
-    for (const MmaColumn& column : columns) sums[i].push_back(LoadColumn(acc, column, i * mma.acc.row_stride));
+    for (const MmaColumn& column : columns)
+      sums[i].push_back(LoadColumn(acc, column, i * mma.acc.row_stride));
   }
   for (int64_t k = 0; k < mma.k; ++k) {
     std::vector<Value*> row;

@@ -1,10 +1,10 @@
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "codegen/llvm/kernel_emitter.h"
-#include "llvm/IR/Module.h"
 #include "codegen/llvm/kernel_flow.h"
 #include "codegen/passes/copy_stmt.h"
-#include "absl/strings/str_cat.h"
+#include "llvm/IR/Module.h"
 
 namespace mycc {
 namespace {
@@ -39,7 +39,8 @@ FreeNames NamesIn(const Stmt& stmt) {
 
 }  // namespace
 
-// Directly nested parallel loops are one index space, so that few iterations of the outer one still feed many threads.
+// Directly nested parallel loops are one index space, so that few iterations of the outer one still feed many
+// threads.
 void KernelEmitter::EmitParallel(const For& loop) {
   std::vector<const For*> loops;
   int64_t trips = 1;
@@ -60,8 +61,8 @@ void KernelEmitter::EmitParallel(const For& loop) {
   EmitRegion(loops, trips, loops.back()->body);
 }
 
-// The loops become a function that each thread of a team calls; a thread runs one contiguous part of the iterations. What the function uses
-// of this one's variables and buffers is passed in a record on the stack.
+// The loops become a function that each thread of a team calls; a thread runs one contiguous part of the
+// iterations. What the function uses of this one's variables and buffers is passed in a record on the stack.
 void KernelEmitter::EmitRegion(const std::vector<const For*>& loops, int64_t trips, const Stmt& body) {
   llvm::LLVMContext& context = b_.getContext();
   const FreeNames names = NamesIn(body);
@@ -76,7 +77,8 @@ void KernelEmitter::EmitRegion(const std::vector<const For*>& loops, int64_t tri
   }
   // By name, so that the code does not depend on addresses.
   std::sort(vars.begin(), vars.end(), [](const VarNode* a, const VarNode* b) { return a->name < b->name; });
-  std::sort(buffers.begin(), buffers.end(), [](const BufferNode* a, const BufferNode* b) { return a->name < b->name; });
+  std::sort(buffers.begin(), buffers.end(),
+            [](const BufferNode* a, const BufferNode* b) { return a->name < b->name; });
   for (const VarNode* var : vars) captured.push_back(vars_.at(var).value);
   for (const BufferNode* buffer : buffers) captured.push_back(places_.at(buffer).pointer);
 
@@ -89,11 +91,13 @@ void KernelEmitter::EmitRegion(const std::vector<const For*>& loops, int64_t tri
     b_.SetInsertPoint(entry_, entry_->begin());
     record = b_.CreateAlloca(record_type);
   }
-  for (size_t i = 0; i < captured.size(); ++i) b_.CreateStore(captured[i], b_.CreateStructGEP(record_type, record, i));
+  for (size_t i = 0; i < captured.size(); ++i)
+    b_.CreateStore(captured[i], b_.CreateStructGEP(record_type, record, i));
 
   auto* region_type = llvm::FunctionType::get(b_.getVoidTy(), {b_.getPtrTy()}, false);
-  auto* region = llvm::Function::Create(region_type, llvm::Function::InternalLinkage,
-                                        absl::StrCat(kernel_.symbol, "_region", kernel_.regions++), kernel_.module);
+  auto* region =
+      llvm::Function::Create(region_type, llvm::Function::InternalLinkage,
+                             absl::StrCat(kernel_.symbol, "_region", kernel_.regions++), kernel_.module);
   region->copyAttributesFrom(function_);
   region->setLinkage(llvm::Function::InternalLinkage);
   region->setVisibility(llvm::Function::DefaultVisibility);
@@ -101,13 +105,15 @@ void KernelEmitter::EmitRegion(const std::vector<const For*>& loops, int64_t tri
   for (unsigned i = 0; i < function_->arg_size(); ++i) {
     region->setAttributes(region->getAttributes().removeParamAttributes(context, i));
   }
-  Builder entry(llvm::BasicBlock::Create(context, "entry", region), llvm::TargetFolder(kernel_.module.getDataLayout()));
+  Builder entry(llvm::BasicBlock::Create(context, "entry", region),
+                llvm::TargetFolder(kernel_.module.getDataLayout()));
   std::vector<Value*> received;
   for (size_t i = 0; i < captured.size(); ++i) {
     received.push_back(entry.CreateLoad(fields[i], entry.CreateStructGEP(record_type, region->getArg(0), i)));
   }
   const auto omp_number = [&](const char* name) {
-    auto callee = kernel_.module.getOrInsertFunction(name, llvm::FunctionType::get(entry.getInt32Ty(), false));
+    auto callee =
+        kernel_.module.getOrInsertFunction(name, llvm::FunctionType::get(entry.getInt32Ty(), false));
     return entry.CreateSExt(entry.CreateCall(callee), entry.getInt64Ty());
   };
   Value* thread = omp_number("omp_get_thread_num");
@@ -128,12 +134,15 @@ void KernelEmitter::EmitRegion(const std::vector<const For*>& loops, int64_t tri
   }
   inner.EmitShare(loops, trips, thread, threads, body);
 
-  auto* parallel_type = llvm::FunctionType::get(b_.getVoidTy(), {b_.getPtrTy(), b_.getPtrTy(), b_.getInt32Ty(), b_.getInt32Ty()}, false);
-  b_.CreateCall(kernel_.module.getOrInsertFunction("GOMP_parallel", parallel_type), {region, record, b_.getInt32(0), b_.getInt32(0)});
+  auto* parallel_type = llvm::FunctionType::get(
+      b_.getVoidTy(), {b_.getPtrTy(), b_.getPtrTy(), b_.getInt32Ty(), b_.getInt32Ty()}, false);
+  b_.CreateCall(kernel_.module.getOrInsertFunction("GOMP_parallel", parallel_type),
+                {region, record, b_.getInt32(0), b_.getInt32(0)});
 }
 
 // Iterations [thread * trips / threads, ...), the first trips % threads threads taking one more.
-void KernelEmitter::EmitShare(const std::vector<const For*>& loops, int64_t trips, Value* thread, Value* threads, const Stmt& body) {
+void KernelEmitter::EmitShare(const std::vector<const For*>& loops, int64_t trips, Value* thread,
+                              Value* threads, const Stmt& body) {
   Value* all = b_.getInt64(trips);
   Value* each = b_.CreateUDiv(all, threads);
   Value* more = b_.CreateURem(all, threads);

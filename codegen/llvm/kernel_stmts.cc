@@ -2,17 +2,18 @@
 
 #include "base/check.h"
 #include "codegen/llvm/kernel_emitter.h"
-#include "llvm/IR/Module.h"
 #include "codegen/llvm/kernel_flow.h"
 #include "codegen/llvm/loop_facts.h"
 #include "codegen/passes/copy_stmt.h"
+#include "llvm/IR/Module.h"
 
 namespace mycc {
 namespace {
 
 using llvm::Value;
 
-// Loops over a register tile are unrolled up to this extent even where the schedule did not say so: a register has no address.
+// Loops over a register tile are unrolled up to this extent even where the schedule did not say so: a
+// register has no address.
 constexpr int64_t kMaxTileUnroll = 64;
 // A tile on the stack may be read this far past its end.
 constexpr int64_t kSlack = 64;
@@ -23,7 +24,8 @@ int64_t ColumnsRead(const Alloc& alloc) {
   int64_t columns = 0;
   const auto read_to = [&](const Expr& index, int64_t width) {
     const auto range = RangeOf(index);
-    columns = std::max(columns, range ? std::min(range->max + width, alloc.buffer->shape.back()) : alloc.buffer->shape.back());
+    columns = std::max(columns, range ? std::min(range->max + width, alloc.buffer->shape.back())
+                                      : alloc.buffer->shape.back());
   };
   VisitStmts(alloc.body, [&](const Stmt& stmt) {
     ForEachExpr(stmt, [&](const Expr& expr) {
@@ -93,7 +95,8 @@ void KernelEmitter::EmitFor(const For& loop) {
   if (extent == 1) return With(loop.var.get(), b_.getInt64(0), [&] { Statement(loop.body); });
   if (loop.loop_kind == LoopKind::kParallel && !in_region_ && !lanes_) return EmitParallel(loop);
   if (loop.loop_kind == LoopKind::kVector && !lanes_) return EmitVectorLoop(loop);
-  if (extent && (loop.loop_kind == LoopKind::kUnroll || (*extent <= kMaxTileUnroll && IndexesAccumulator(loop)))) {
+  if (extent &&
+      (loop.loop_kind == LoopKind::kUnroll || (*extent <= kMaxTileUnroll && IndexesAccumulator(loop)))) {
     return EmitUnrolled(loop);
   }
   Value* end = extent ? b_.getInt64(*extent) : Emit(loop.extent);
@@ -118,10 +121,11 @@ void KernelEmitter::EmitIf(const If& branch) {
     return;
   }
   if (condition->getType()->isVectorTy()) return EmitMaskedIf(branch, condition);
-  EmitBranch(b_, condition, [&] { Statement(branch.then); },
-             [&] {
-               if (branch.otherwise) Statement(branch.otherwise);
-             });
+  EmitBranch(
+      b_, condition, [&] { Statement(branch.then); },
+      [&] {
+        if (branch.otherwise) Statement(branch.otherwise);
+      });
 }
 
 void KernelEmitter::EmitMaskedIf(const If& branch, Value* condition) {
@@ -136,7 +140,8 @@ void KernelEmitter::EmitMaskedIf(const If& branch, Value* condition) {
   if (branch.otherwise) under(b_.CreateNot(condition), branch.otherwise);
 }
 
-// Inside a vector loop every lane has its own buffer; they are interleaved, so that one element of all lanes is a vector.
+// Inside a vector loop every lane has its own buffer; they are interleaved, so that one element of all lanes
+// is a vector.
 void KernelEmitter::EmitAlloc(const Alloc& alloc) {
   Place place;
   place.on_stack = true;
@@ -169,12 +174,14 @@ void KernelEmitter::EmitCopy(const Copy& copy) {
   const Access src = AccessOf(copy.src.buffer, copy.src.indices, &copy.src);
   const int64_t size = DTypeBytes(dst.dtype);
   const auto element = [&](const Access& access, const TileView& view, Value* row, Value* col) {
-    Value* elements = b_.CreateAdd(b_.CreateMul(row, b_.getInt64(view.row_stride)), b_.CreateMul(col, b_.getInt64(view.col_stride)));
+    Value* elements = b_.CreateAdd(b_.CreateMul(row, b_.getInt64(view.row_stride)),
+                                   b_.CreateMul(col, b_.getInt64(view.col_stride)));
     return b_.CreateGEP(b_.getInt8Ty(), access.pointer, b_.CreateMul(elements, b_.getInt64(size)));
   };
   EmitLoop(b_, b_.getInt64(0), b_.getInt64(copy.rows), 1, true, [&](Value* row) {
     EmitLoop(b_, b_.getInt64(0), b_.getInt64(copy.cols), 1, true, [&](Value* col) {
-      Value* value = LoadRaw(*src.place, numbers_.MemoryType(src.dtype), element(src, copy.src, row, col), static_cast<int>(size));
+      Value* value = LoadRaw(*src.place, numbers_.MemoryType(src.dtype), element(src, copy.src, row, col),
+                             static_cast<int>(size));
       StoreRaw(*dst.place, value, element(dst, copy.dst, row, col), static_cast<int>(size));
     });
   });

@@ -14,7 +14,8 @@ using llvm::Value;
 // Up to this many vectors a vector loop is straight-line code; longer ones stay loops over a few vectors.
 constexpr int64_t kMaxStraight = 8;
 constexpr int64_t kVectorsInLoop = 4;
-// Partial results of a reduction that do not wait for each other: a floating-point addition takes about this many issue slots.
+// Partial results of a reduction that do not wait for each other: a floating-point addition takes about this
+// many issue slots.
 constexpr int64_t kPartials = 4;
 
 // The widest number that lanes compute with. Indices and comparisons of indices adapt to the others.
@@ -47,15 +48,16 @@ int KernelEmitter::WidthOf(const For& loop) const {
   int widest = 1;
   VisitStmts(loop.body, [&](const Stmt& stmt) {
     if (const Store* store = DynAs<Store>(stmt)) {
-      widest = std::max({widest, WidestBytes(store->value), store->buffer->dtype == DType::kBool ? 1 : DTypeBytes(store->buffer->dtype)});
+      widest = std::max({widest, WidestBytes(store->value),
+                         store->buffer->dtype == DType::kBool ? 1 : DTypeBytes(store->buffer->dtype)});
     }
     return true;
   });
   return std::max(kernel_.vector_bytes / widest, 1);
 }
 
-// Calls chunk(first, count, active) for the loop's iterations in vectors of `width`: all of one width, then the rest, in one masked vector
-// where the machine has masks and in narrower vectors where it has not.
+// Calls chunk(first, count, active) for the loop's iterations in vectors of `width`: all of one width, then
+// the rest, in one masked vector where the machine has masks and in narrower vectors where it has not.
 template <typename ChunkFn>
 void KernelEmitter::Chunks(const For& loop, int width, bool unroll, const ChunkFn& chunk) {
   const int64_t extent = *ConstExtent(loop);
@@ -119,7 +121,10 @@ void KernelEmitter::EmitVectorLoop(const For& loop) {
 void KernelEmitter::EmitLaneReduction(const For& loop, const Store& store, int width) {
   const DType dtype = store.buffer->dtype;
   const Op op = store.value->op;
-  const ReduceOp reduce = op == Op::kAdd ? ReduceOp::kSum : op == Op::kMul ? ReduceOp::kProd : op == Op::kMax ? ReduceOp::kMax : ReduceOp::kMin;
+  const ReduceOp reduce = op == Op::kAdd   ? ReduceOp::kSum
+                          : op == Op::kMul ? ReduceOp::kProd
+                          : op == Op::kMax ? ReduceOp::kMax
+                                           : ReduceOp::kMin;
   Value* identity = numbers_.Constant(dtype, ReduceIdentity(reduce, dtype)->value);
   const int64_t full = *ConstExtent(loop) / width;
   const auto new_partial = [&](llvm::Type* type) {
@@ -171,7 +176,8 @@ Value* KernelEmitter::ReduceLanes(Op op, DType dtype, Value* vector) {
       low.push_back(static_cast<int>(lane));
       high.push_back(static_cast<int>(lane + count));
     }
-    vector = numbers_.Binary(op, dtype, b_.CreateShuffleVector(vector, low), b_.CreateShuffleVector(vector, high));
+    vector =
+        numbers_.Binary(op, dtype, b_.CreateShuffleVector(vector, low), b_.CreateShuffleVector(vector, high));
   }
   return b_.CreateExtractElement(vector, uint64_t{0});
 }

@@ -32,16 +32,11 @@ absl::StatusOr<std::string> SharedObject(const LibrarySpec& spec, const std::vec
 
 std::string ReasonName(Reason reason) {
   switch (reason) {
-    case Reason::kHit:
-      return "hit";
-    case Reason::kStale:
-      return "stale";
-    case Reason::kNear:
-      return "near";
-    case Reason::kMiss:
-      return "miss";
-    case Reason::kTrace:
-      return "trace";
+    case Reason::kHit: return "hit";
+    case Reason::kStale: return "stale";
+    case Reason::kNear: return "near";
+    case Reason::kMiss: return "miss";
+    case Reason::kTrace: return "trace";
   }
   return "unknown";
 }

@@ -1,5 +1,5 @@
-// A compiled library in the artifact ABI: NAME.so, NAME.h, NAME.json and dlpack.h from lowered kernels. Linking is done by lld inside the
-// process; no compiler or linker is needed on the host.
+// A compiled library in the artifact ABI: NAME.so, NAME.h, NAME.json and dlpack.h from lowered kernels.
+// Linking is done by lld inside the process; no compiler or linker is needed on the host.
 #pragma once
 
 #include <optional>
@@ -34,7 +34,8 @@ struct LibrarySpec {
   std::vector<KernelSpec> kernels;
 };
 
-// Writes DIR/MODULE.{so,h,json} and DIR/dlpack.h; each file appears whole or not at all (written beside, then renamed).
+// Writes DIR/MODULE.{so,h,json} and DIR/dlpack.h; each file appears whole or not at all (written beside, then
+// renamed).
 absl::Status BuildLibrary(const LibrarySpec& spec, const std::string& dir);
 // The .so alone, at `path`: what a tuning trial needs.
 absl::Status BuildSharedObject(const LibrarySpec& spec, const std::string& path);

@@ -39,7 +39,8 @@ bool CollectUses(const Stmt& body, BufferUses* uses) {
         possible &= ConstExtent(As<For>(stmt)).has_value();
         break;
       }
-      case StmtKind::kSeq: case StmtKind::kIf: break;
+      case StmtKind::kSeq:
+      case StmtKind::kIf: break;
       default: possible = false;
     }
     return possible;
@@ -47,17 +48,22 @@ bool CollectUses(const Stmt& body, BufferUses* uses) {
   return possible;
 }
 
-// In dimension d all accesses are coefficient * var + rest, with one coefficient that is not zero and one rest that stands still.
-bool SeparatesLanes(const BufferUse& use, size_t d, const VarNode* var, const std::unordered_set<const VarNode*>& inner) {
+// In dimension d all accesses are coefficient * var + rest, with one coefficient that is not zero and one
+// rest that stands still.
+bool SeparatesLanes(const BufferUse& use, size_t d, const VarNode* var,
+                    const std::unordered_set<const VarNode*>& inner) {
   std::optional<LinearInVar> first;
   for (const std::vector<Expr>& indices : use.accesses) {
     const auto linear = SplitLinear(indices[d], var);
-    if (!linear || linear->coefficient == 0 || UsesAnyOf(linear->rest, inner) || HasLoad(linear->rest)) return false;
+    if (!linear || linear->coefficient == 0 || UsesAnyOf(linear->rest, inner) || HasLoad(linear->rest))
+      return false;
     if (!first) {
       first = linear;
       continue;
     }
-    if (linear->coefficient != first->coefficient || !StructurallyEqual(Simplify(linear->rest), Simplify(first->rest))) return false;
+    if (linear->coefficient != first->coefficient ||
+        !StructurallyEqual(Simplify(linear->rest), Simplify(first->rest)))
+      return false;
   }
   return true;
 }
@@ -82,7 +88,10 @@ const Store* LaneReductionOf(const For& loop) {
   const Store* store = DynAs<Store>(loop.body);
   if (store == nullptr || !IsBinary(store->value->op)) return nullptr;
   switch (store->value->op) {
-    case Op::kAdd: case Op::kMul: case Op::kMin: case Op::kMax: break;
+    case Op::kAdd:
+    case Op::kMul:
+    case Op::kMin:
+    case Op::kMax: break;
     default: return nullptr;
   }
   const Expr& running = store->value->args[0];
@@ -92,7 +101,8 @@ const Store* LaneReductionOf(const For& loop) {
     if (UsesVar(store->indices[d], loop.var.get()) || HasLoad(store->indices[d])) return nullptr;
   }
   bool reads_result = false;
-  Visit(store->value->args[1], [&](const ExprNode& e) { reads_result |= e.op == Op::kLoad && e.buffer == store->buffer; });
+  Visit(store->value->args[1],
+        [&](const ExprNode& e) { reads_result |= e.op == Op::kLoad && e.buffer == store->buffer; });
   return reads_result ? nullptr : store;
 }
 
@@ -100,7 +110,8 @@ bool IndexesAccumulator(const For& loop) {
   bool indexes = false;
   const auto check = [&](const BufferNode& buffer, const std::vector<Expr>& indices) {
     if (buffer.scope != Scope::kAccumulator) return;
-    indexes |= std::any_of(indices.begin(), indices.end(), [&](const Expr& index) { return UsesVar(index, loop.var.get()); });
+    indexes |= std::any_of(indices.begin(), indices.end(),
+                           [&](const Expr& index) { return UsesVar(index, loop.var.get()); });
   };
   VisitStmts(loop.body, [&](const Stmt& stmt) {
     ForEachExpr(stmt, [&](const Expr& expr) {

@@ -5,11 +5,13 @@
 
 namespace mycc {
 
-// Whether the iterations of a vector loop may run side by side, one in each lane: no iteration touches what another one writes. Every buffer written in
-// the loop is indexed, in one dimension and by all accesses alike, by the loop's variable and nothing that changes inside the loop.
+// Whether the iterations of a vector loop may run side by side, one in each lane: no iteration touches what
+// another one writes. Every buffer written in the loop is indexed, in one dimension and by all accesses
+// alike, by the loop's variable and nothing that changes inside the loop.
 bool CanWiden(const For& loop);
 
-// The store of a loop that is nothing but one reduction into one element, s = s (op) value; null for other loops.
+// The store of a loop that is nothing but one reduction into one element, s = s (op) value; null for other
+// loops.
 const Store* LaneReductionOf(const For& loop);
 
 // True when the loop's variable chooses an element of a register tile.

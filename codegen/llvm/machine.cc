@@ -53,7 +53,8 @@ absl::Status CheckNames(const llvm::Target& registered, const Target& target) {
     const std::string name = feature.substr(feature.find_first_not_of("+-"));
     bool known = false;
     for (const llvm::SubtargetFeatureKV& row : info->getAllProcessorFeatures()) known |= name == row.Key;
-    if (!known) return absl::InvalidArgumentError(absl::StrCat("LLVM knows no x86-64 feature called '", name, "'"));
+    if (!known)
+      return absl::InvalidArgumentError(absl::StrCat("LLVM knows no x86-64 feature called '", name, "'"));
   }
   return absl::OkStatus();
 }
@@ -68,8 +69,8 @@ absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeMachine(const Target& t
   if (absl::Status status = CheckNames(*registered, target); !status.ok()) return status;
   llvm::TargetOptions options;
   std::unique_ptr<llvm::TargetMachine> machine(registered->createTargetMachine(
-      kTriple, target.mcpu, absl::StrJoin(target.features, ","), options, llvm::Reloc::PIC_, llvm::CodeModel::Small,
-      llvm::CodeGenOptLevel::Default));
+      kTriple, target.mcpu, absl::StrJoin(target.features, ","), options, llvm::Reloc::PIC_,
+      llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
   if (!machine) return absl::InternalError("LLVM makes no machine for x86-64");
   return machine;
 }
@@ -99,7 +100,8 @@ void OptimizeModule(llvm::TargetMachine& machine, llvm::Module* module) {
   passes.addPass(llvm::EarlyCSEPass());
   passes.addPass(llvm::InstCombinePass());
   // Stores of accumulators move out of the loops that add to them; then what they held is a register.
-  passes.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()), /*UseMemorySSA=*/true));
+  passes.addPass(
+      llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()), /*UseMemorySSA=*/true));
   passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
   passes.addPass(llvm::SimplifyCFGPass());
   passes.addPass(llvm::InstCombinePass());

@@ -1,4 +1,5 @@
-// LLVM's view of a target, and the passes that run on a module. The only files that know TargetMachine are these and emit.cc.
+// LLVM's view of a target, and the passes that run on a module. The only files that know TargetMachine are
+// these and emit.cc.
 #pragma once
 
 #include <memory>
@@ -17,8 +18,8 @@ absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeMachine(const Target& t
 // What every function of the module needs to be compiled for the target.
 void SetTargetAttributes(const llvm::TargetMachine& machine, const Target& target, llvm::Function* function);
 
-// A short pipeline: the code arrives unrolled and in vectors, so it needs registers, common subexpressions and loop invariants, and no loop
-// transformation.
+// A short pipeline: the code arrives unrolled and in vectors, so it needs registers, common subexpressions
+// and loop invariants, and no loop transformation.
 void OptimizeModule(llvm::TargetMachine& machine, llvm::Module* module);
 
 }  // namespace mycc

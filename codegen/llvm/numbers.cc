@@ -11,7 +11,13 @@ bool IsUnsigned(DType dtype) { return dtype == DType::kU8 || dtype == DType::kBo
 
 bool IsMath(Op op) {
   switch (op) {
-    case Op::kExp: case Op::kLog: case Op::kTanh: case Op::kErf: case Op::kSin: case Op::kCos: case Op::kPow: return true;
+    case Op::kExp:
+    case Op::kLog:
+    case Op::kTanh:
+    case Op::kErf:
+    case Op::kSin:
+    case Op::kCos:
+    case Op::kPow: return true;
     default: return false;
   }
 }
@@ -19,7 +25,13 @@ bool IsMath(Op op) {
 // Representable operands give a representable result.
 bool IsExact(Op op) {
   switch (op) {
-    case Op::kNeg: case Op::kAbs: case Op::kFloor: case Op::kCeil: case Op::kRound: case Op::kMin: case Op::kMax: return true;
+    case Op::kNeg:
+    case Op::kAbs:
+    case Op::kFloor:
+    case Op::kCeil:
+    case Op::kRound:
+    case Op::kMin:
+    case Op::kMax: return true;
     default: return false;
   }
 }
@@ -30,10 +42,13 @@ llvm::Type* Numbers::RegisterType(DType dtype, int lanes) const {
   llvm::Type* element = nullptr;
   switch (dtype) {
     case DType::kF64: element = b_.getDoubleTy(); break;
-    case DType::kF32: case DType::kF16: case DType::kBF16: element = b_.getFloatTy(); break;
+    case DType::kF32:
+    case DType::kF16:
+    case DType::kBF16: element = b_.getFloatTy(); break;
     case DType::kI64: element = b_.getInt64Ty(); break;
     case DType::kI32: element = b_.getInt32Ty(); break;
-    case DType::kI8: case DType::kU8: element = b_.getInt8Ty(); break;
+    case DType::kI8:
+    case DType::kU8: element = b_.getInt8Ty(); break;
     case DType::kBool: element = b_.getInt1Ty(); break;
   }
   return lanes == 1 ? element : llvm::FixedVectorType::get(element, lanes);
@@ -42,7 +57,8 @@ llvm::Type* Numbers::RegisterType(DType dtype, int lanes) const {
 llvm::Type* Numbers::MemoryType(DType dtype, int lanes) const {
   llvm::Type* element = nullptr;
   switch (dtype) {
-    case DType::kF16: case DType::kBF16: element = b_.getInt16Ty(); break;
+    case DType::kF16:
+    case DType::kBF16: element = b_.getInt16Ty(); break;
     case DType::kBool: element = b_.getInt8Ty(); break;
     default: return RegisterType(dtype, lanes);
   }
@@ -54,10 +70,14 @@ llvm::Type* Numbers::Like(llvm::Value* value, llvm::Type* element) const {
   return vector ? llvm::FixedVectorType::get(element, vector->getNumElements()) : element;
 }
 
-llvm::Constant* Numbers::Int(llvm::Value* like, uint64_t bits) const { return llvm::ConstantInt::get(like->getType(), bits); }
+llvm::Constant* Numbers::Int(llvm::Value* like, uint64_t bits) const {
+  return llvm::ConstantInt::get(like->getType(), bits);
+}
 
 llvm::Value* Numbers::AsInt(llvm::Value* f) const { return b_.CreateBitCast(f, Like(f, b_.getInt32Ty())); }
-llvm::Value* Numbers::AsFloat(llvm::Value* bits) const { return b_.CreateBitCast(bits, Like(bits, b_.getFloatTy())); }
+llvm::Value* Numbers::AsFloat(llvm::Value* bits) const {
+  return b_.CreateBitCast(bits, Like(bits, b_.getFloatTy()));
+}
 
 llvm::Value* Numbers::FromMemory(DType dtype, llvm::Value* stored) const {
   switch (dtype) {
@@ -91,7 +111,8 @@ llvm::Value* Numbers::Round(DType dtype, llvm::Value* f) const {
 
 llvm::Value* Numbers::RoundBF16(llvm::Value* f) const {
   llvm::Value* bits = AsInt(f);
-  // Adding just under half of the last kept bit (half when that bit is odd) carries exactly when nearest-even rounds up.
+  // Adding just under half of the last kept bit (half when that bit is odd) carries exactly when nearest-even
+  // rounds up.
   llvm::Value* odd = b_.CreateAnd(b_.CreateLShr(bits, 16), Int(bits, 1));
   llvm::Value* rounded = b_.CreateAdd(b_.CreateAdd(bits, Int(bits, 0x7fff)), odd);
   llvm::Value* quiet = b_.CreateOr(bits, Int(bits, 0x400000));
@@ -105,7 +126,8 @@ llvm::Value* Numbers::HalfBits(llvm::Value* f) const {
   llvm::Value* bits = AsInt(f);
   llvm::Value* sign = b_.CreateAnd(bits, Int(bits, 0x80000000u));
   llvm::Value* magnitude = b_.CreateXor(bits, sign);
-  // Normal numbers: round at bit 13, move the exponent's bias. The carry out of the largest number is infinity.
+  // Normal numbers: round at bit 13, move the exponent's bias. The carry out of the largest number is
+  // infinity.
   llvm::Value* odd = b_.CreateAnd(b_.CreateLShr(magnitude, 13), Int(bits, 1));
   llvm::Value* rounded = b_.CreateAdd(b_.CreateAdd(magnitude, Int(bits, 0xfff)), odd);
   llvm::Value* normal = b_.CreateLShr(b_.CreateSub(rounded, Int(bits, 0x38000000)), 13);
@@ -121,7 +143,8 @@ llvm::Value* Numbers::HalfBits(llvm::Value* f) const {
 }
 
 llvm::Value* Numbers::FromHalfBits(llvm::Value* h) const {
-  if (features_.f16c) return b_.CreateFPExt(b_.CreateBitCast(h, Like(h, b_.getHalfTy())), Like(h, b_.getFloatTy()));
+  if (features_.f16c)
+    return b_.CreateFPExt(b_.CreateBitCast(h, Like(h, b_.getHalfTy())), Like(h, b_.getFloatTy()));
   llvm::Value* wide = b_.CreateZExt(h, Like(h, b_.getInt32Ty()));
   llvm::Value* sign = b_.CreateShl(b_.CreateAnd(wide, Int(wide, 0x8000)), 16);
   llvm::Value* magnitude = b_.CreateAnd(wide, Int(wide, 0x7fff));
@@ -134,7 +157,8 @@ llvm::Value* Numbers::FromHalfBits(llvm::Value* h) const {
   return AsFloat(b_.CreateOr(result, sign));
 }
 
-// double -> f16 or bf16 with one rounding: to float first with the last bit as a sticky bit (round to odd), which the second rounding sees through.
+// double -> f16 or bf16 with one rounding: to float first with the last bit as a sticky bit (round to odd),
+// which the second rounding sees through.
 llvm::Value* Numbers::NarrowDouble(DType to, llvm::Value* d) const {
   llvm::Value* f = b_.CreateFPTrunc(d, Like(d, b_.getFloatTy()));
   llvm::Value* back = b_.CreateFPExt(f, d->getType());
@@ -143,7 +167,8 @@ llvm::Value* Numbers::NarrowDouble(DType to, llvm::Value* d) const {
   llvm::Value* inexact = b_.CreateFCmpONE(back, d);
   llvm::Value* shrunk = b_.CreateFCmpOLT(b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, back),
                                          b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, d));
-  llvm::Value* odd = b_.CreateSelect(shrunk, b_.CreateAdd(bits, Int(bits, 1)), b_.CreateSub(bits, Int(bits, 1)));
+  llvm::Value* odd =
+      b_.CreateSelect(shrunk, b_.CreateAdd(bits, Int(bits, 1)), b_.CreateSub(bits, Int(bits, 1)));
   return Round(to, AsFloat(b_.CreateSelect(b_.CreateAnd(even, inexact), odd, bits)));
 }
 
@@ -156,7 +181,8 @@ llvm::Value* Numbers::IntToFloat(DType to, DType from, llvm::Value* i) const {
   if (to == DType::kF32) return convert(i, b_.getFloatTy());
   if (DTypeBytes(from) == 1) return Round(to, convert(i, b_.getFloatTy()));  // exact in a float
   if (from == DType::kI64) {
-    // Bits that a double cannot hold become one sticky bit, so that the rounding to the narrow type is the only one.
+    // Bits that a double cannot hold become one sticky bit, so that the rounding to the narrow type is the
+    // only one.
     llvm::Value* low = b_.CreateAnd(i, Int(i, 0x7ff));
     llvm::Value* sticky = b_.CreateSelect(b_.CreateICmpNE(low, Int(i, 0)), Int(i, 0x400), Int(i, 0));
     llvm::Value* reduced = b_.CreateOr(b_.CreateXor(i, low), sticky);
@@ -180,7 +206,8 @@ llvm::Value* Numbers::Cast(DType to, DType from, llvm::Value* value) const {
     if (!IsFloat(to)) return FloatToInt(to, value);
     if (to == DType::kF64) return b_.CreateFPExt(value, Like(value, b_.getDoubleTy()));
     if (from != DType::kF64) return Round(to, value);
-    return to == DType::kF32 ? b_.CreateFPTrunc(value, Like(value, b_.getFloatTy())) : NarrowDouble(to, value);
+    return to == DType::kF32 ? b_.CreateFPTrunc(value, Like(value, b_.getFloatTy()))
+                             : NarrowDouble(to, value);
   }
   if (IsFloat(to)) return IntToFloat(to, from, value);
   if (to == DType::kBool) return b_.CreateICmpNE(value, Int(value, 0));
@@ -192,7 +219,8 @@ llvm::Value* Numbers::Unary(Op op, DType dtype, llvm::Value* a) const {
   switch (op) {
     case Op::kNot: return b_.CreateNot(a);
     case Op::kNeg: return dtype == DType::kBool ? a : b_.CreateNeg(a);
-    case Op::kAbs: return IsUnsigned(dtype) ? a : b_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, a, b_.getFalse());
+    case Op::kAbs:
+      return IsUnsigned(dtype) ? a : b_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, a, b_.getFalse());
     default: break;
   }
   MYCC_CHECK(false) << "no " << OpName(op) << " of " << DTypeName(dtype);
@@ -225,13 +253,15 @@ llvm::Value* Numbers::FloatUnary(Op op, DType dtype, llvm::Value* a) const {
 llvm::Value* Numbers::TF32(llvm::Value* f) const {
   llvm::Value* bits = AsInt(f);
   llvm::Value* odd = b_.CreateAnd(b_.CreateLShr(bits, 13), Int(bits, 1));
-  llvm::Value* rounded = b_.CreateAnd(b_.CreateAdd(b_.CreateAdd(bits, Int(bits, 0xfff)), odd), Int(bits, ~uint32_t{0x1fff}));
+  llvm::Value* rounded =
+      b_.CreateAnd(b_.CreateAdd(b_.CreateAdd(bits, Int(bits, 0xfff)), odd), Int(bits, ~uint32_t{0x1fff}));
   llvm::Value* exponent = b_.CreateAnd(bits, Int(bits, 0x7f800000));
   return AsFloat(b_.CreateSelect(b_.CreateICmpEQ(exponent, Int(bits, 0x7f800000)), bits, rounded));
 }
 
 llvm::Value* Numbers::Binary(Op op, DType dtype, llvm::Value* a, llvm::Value* b) const {
-  if (IsFloat(dtype)) return IsExact(op) ? FloatBinary(op, dtype, a, b) : Round(dtype, FloatBinary(op, dtype, a, b));
+  if (IsFloat(dtype))
+    return IsExact(op) ? FloatBinary(op, dtype, a, b) : Round(dtype, FloatBinary(op, dtype, a, b));
   return dtype == DType::kBool ? BoolBinary(op, a, b) : IntBinary(op, dtype, a, b);
 }
 
@@ -241,7 +271,8 @@ llvm::Value* Numbers::FloatBinary(Op op, DType dtype, llvm::Value* a, llvm::Valu
     case Op::kSub: return b_.CreateFSub(a, b);
     case Op::kMul: return b_.CreateFMul(a, b);
     case Op::kDiv: return b_.CreateFDiv(a, b);
-    // NaN propagates. With nsz this is a maximum and a blend on x86, a single maximum where one operand is a number.
+    // NaN propagates. With nsz this is a maximum and a blend on x86, a single maximum where one operand is a
+    // number.
     case Op::kMin: return b_.CreateBinaryIntrinsic(llvm::Intrinsic::minimum, a, b);
     case Op::kMax: return b_.CreateBinaryIntrinsic(llvm::Intrinsic::maximum, a, b);
     case Op::kPow: return EmitMath(b_, op, a, b);
@@ -253,8 +284,12 @@ llvm::Value* Numbers::FloatBinary(Op op, DType dtype, llvm::Value* a, llvm::Valu
 
 llvm::Value* Numbers::BoolBinary(Op op, llvm::Value* a, llvm::Value* b) const {
   switch (op) {
-    case Op::kAnd: case Op::kMul: case Op::kMin: return b_.CreateAnd(a, b);
-    case Op::kOr: case Op::kAdd: case Op::kMax: return b_.CreateOr(a, b);
+    case Op::kAnd:
+    case Op::kMul:
+    case Op::kMin: return b_.CreateAnd(a, b);
+    case Op::kOr:
+    case Op::kAdd:
+    case Op::kMax: return b_.CreateOr(a, b);
     case Op::kSub: return b_.CreateXor(a, b);
     default: break;
   }
@@ -269,8 +304,10 @@ llvm::Value* Numbers::IntBinary(Op op, DType dtype, llvm::Value* a, llvm::Value*
     case Op::kAdd: return b_.CreateAdd(a, b);
     case Op::kSub: return b_.CreateSub(a, b);
     case Op::kMul: return b_.CreateMul(a, b);
-    case Op::kMin: return b_.CreateBinaryIntrinsic(is_unsigned ? llvm::Intrinsic::umin : llvm::Intrinsic::smin, a, b);
-    case Op::kMax: return b_.CreateBinaryIntrinsic(is_unsigned ? llvm::Intrinsic::umax : llvm::Intrinsic::smax, a, b);
+    case Op::kMin:
+      return b_.CreateBinaryIntrinsic(is_unsigned ? llvm::Intrinsic::umin : llvm::Intrinsic::smin, a, b);
+    case Op::kMax:
+      return b_.CreateBinaryIntrinsic(is_unsigned ? llvm::Intrinsic::umax : llvm::Intrinsic::smax, a, b);
     case Op::kFloorDiv: return FloorDivide(dtype, a, b, &remainder);
     case Op::kMod: return FloorDivide(dtype, a, b, &remainder), remainder;
     default: break;
@@ -279,8 +316,10 @@ llvm::Value* Numbers::IntBinary(Op op, DType dtype, llvm::Value* a, llvm::Value*
   return nullptr;
 }
 
-// Division by zero gives 0 and remainder 0. The divisors that LLVM leaves undefined (0, and -1 for the lowest integer) are divided by 1 instead.
-llvm::Value* Numbers::FloorDivide(DType dtype, llvm::Value* a, llvm::Value* b, llvm::Value** remainder) const {
+// Division by zero gives 0 and remainder 0. The divisors that LLVM leaves undefined (0, and -1 for the lowest
+// integer) are divided by 1 instead.
+llvm::Value* Numbers::FloorDivide(DType dtype, llvm::Value* a, llvm::Value* b,
+                                  llvm::Value** remainder) const {
   llvm::Value* zero = Int(a, 0);
   llvm::Value* one = Int(a, 1);
   llvm::Value* by_zero = b_.CreateICmpEQ(b, zero);

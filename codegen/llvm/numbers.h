@@ -1,7 +1,8 @@
-// Arithmetic of the language's number types on LLVM values, scalars and vectors alike, with the meaning that expr/eval.h defines.
+// Arithmetic of the language's number types on LLVM values, scalars and vectors alike, with the meaning that
+// expr/eval.h defines.
 //
-// In registers f16 and bf16 are floats that hold a representable value, bool is i1; in memory they are i16 and i8.
-// Thread rule: one owner; emits at the builder's insertion point.
+// In registers f16 and bf16 are floats that hold a representable value, bool is i1; in memory they are i16
+// and i8. Thread rule: one owner; emits at the builder's insertion point.
 #pragma once
 
 #include "codegen/expr/expr.h"
@@ -30,15 +31,17 @@ class Numbers {
   llvm::Value* Cast(DType to, DType from, llvm::Value* value) const;
 
  private:
-  llvm::Type* Like(llvm::Value* value, llvm::Type* element) const;  // element, or a vector of it as wide as value
-  llvm::Constant* Int(llvm::Value* like, uint64_t bits) const;       // of value's own type, which is of integers
-  llvm::Value* AsInt(llvm::Value* f) const;                          // float bits as i32
+  llvm::Type* Like(llvm::Value* value,
+                   llvm::Type* element) const;                  // element, or a vector of it as wide as value
+  llvm::Constant* Int(llvm::Value* like, uint64_t bits) const;  // of value's own type, which is of integers
+  llvm::Value* AsInt(llvm::Value* f) const;                     // float bits as i32
   llvm::Value* AsFloat(llvm::Value* bits) const;
 
-  llvm::Value* Round(DType dtype, llvm::Value* f) const;  // a float to the nearest value of f16 or bf16; others as they are
+  llvm::Value* Round(
+      DType dtype, llvm::Value* f) const;  // a float to the nearest value of f16 or bf16; others as they are
   llvm::Value* RoundBF16(llvm::Value* f) const;
-  llvm::Value* HalfBits(llvm::Value* f) const;       // float -> i16
-  llvm::Value* FromHalfBits(llvm::Value* h) const;   // i16 -> float
+  llvm::Value* HalfBits(llvm::Value* f) const;      // float -> i16
+  llvm::Value* FromHalfBits(llvm::Value* h) const;  // i16 -> float
   llvm::Value* NarrowDouble(DType to, llvm::Value* d) const;
   llvm::Value* IntToFloat(DType to, DType from, llvm::Value* i) const;
   llvm::Value* FloatToInt(DType to, llvm::Value* f) const;

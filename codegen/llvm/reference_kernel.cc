@@ -19,7 +19,9 @@ bool IsWidened(const Stage& stage) {
 // Sums and products in f64; anything else is a value of its own type that is converted.
 Expr Widen(const Expr& expr) {
   switch (expr->op) {
-    case Op::kAdd: case Op::kSub: case Op::kMul: return MakeBinary(expr->op, Widen(expr->args[0]), Widen(expr->args[1]));
+    case Op::kAdd:
+    case Op::kSub:
+    case Op::kMul: return MakeBinary(expr->op, Widen(expr->args[0]), Widen(expr->args[1]));
     case Op::kNeg: return MakeUnary(Op::kNeg, Widen(expr->args[0]));
     case Op::kSelect: return MakeSelect(expr->args[0], Widen(expr->args[1]), Widen(expr->args[2]));
     case Op::kConst: return FloatConst(expr->value.f, DType::kF64);
@@ -27,14 +29,16 @@ Expr Widen(const Expr& expr) {
   }
 }
 
-// How a loop's step moves through the tensors a block reads and writes: by one element or not at all everywhere?
+// How a loop's step moves through the tensors a block reads and writes: by one element or not at all
+// everywhere?
 bool IsContiguous(const Block& block, const VarNode* loop) {
   bool contiguous = true;
   VarMap bindings;
   for (const IterVar& iter : block.iters) bindings[iter.var.get()] = iter.binding;
   const auto check = [&](const BufferNode& buffer, const std::vector<Expr>& indices) {
     Expr flat = IntConst(0);
-    for (size_t d = 0; d < indices.size(); ++d) flat = flat + Substitute(indices[d], bindings) * buffer.stride(static_cast<int>(d));
+    for (size_t d = 0; d < indices.size(); ++d)
+      flat = flat + Substitute(indices[d], bindings) * buffer.stride(static_cast<int>(d));
     const auto linear = SplitLinear(flat, loop);
     contiguous = contiguous && linear && (linear->coefficient == 0 || linear->coefficient == 1);
   };
@@ -53,7 +57,8 @@ const VarNode* LastLoop(const Block& block, bool reduce) {
   return last;
 }
 
-// The loop whose iterations become lanes: the last axis where it walks through memory, else the last reduction axis if that does.
+// The loop whose iterations become lanes: the last axis where it walks through memory, else the last
+// reduction axis if that does.
 const VarNode* ChooseLanes(const Block& block) {
   const VarNode* axis = LastLoop(block, /*reduce=*/false);
   if (axis != nullptr && IsContiguous(block, axis)) return axis;
@@ -84,7 +89,8 @@ Stmt ScheduleNest(const Stmt& nest) {
   const VarNode* threads = nullptr;
   for (const IterVar& iter : block->iters) {
     const bool usable = !iter.reduce && iter.binding->op == Op::kVar && iter.binding->var.get() != lanes;
-    if (usable && threads == nullptr && iter.var->extent > 1 && work >= kMinParallelWork) threads = iter.binding->var.get();
+    if (usable && threads == nullptr && iter.var->extent > 1 && work >= kMinParallelWork)
+      threads = iter.binding->var.get();
   }
   return WithKinds(nest, lanes, threads);
 }

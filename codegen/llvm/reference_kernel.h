@@ -1,4 +1,5 @@
-// The reference that candidates are checked against: the same computation with wider accumulators, in a fixed simple schedule.
+// The reference that candidates are checked against: the same computation with wider accumulators, in a fixed
+// simple schedule.
 #pragma once
 
 #include "codegen/ir/function.h"
@@ -6,11 +7,12 @@
 
 namespace mycc {
 
-// Sums and products of narrower floats accumulate in f64, their factors widened first; a further stage rounds to the declared type.
+// Sums and products of narrower floats accumulate in f64, their factors widened first; a further stage rounds
+// to the declared type.
 Workload WidenReductions(const Workload& canonical);
 
-// The naive nest with one loop of each block spread over threads and one over lanes, so that the reference of a large workload takes seconds and not
-// minutes. Depends on the workload alone.
+// The naive nest with one loop of each block spread over threads and one over lanes, so that the reference of
+// a large workload takes seconds and not minutes. Depends on the workload alone.
 Function ReferenceFunction(const Workload& canonical);
 
 }  // namespace mycc

@@ -48,8 +48,8 @@ class FloatMath {
     Value* exponent = b_.CreateSIToFP(b_.CreateSub(k, b_.CreateSelect(subnormal, I(23), I(0))), type_);
     // log(1 + f) = f - f^2/2 + f^3 * p(f).
     Value* f = b_.CreateFSub(m, F(1));
-    Value* p = Polynomial(f, {0.333333373, -0.249998197, 0.199993089, -0.166795969, 0.143127888, -0.121955417, 0.106618136,
-                              -0.128460452, 0.12356548});
+    Value* p = Polynomial(f, {0.333333373, -0.249998197, 0.199993089, -0.166795969, 0.143127888, -0.121955417,
+                              0.106618136, -0.128460452, 0.12356548});
     Value* square = b_.CreateFMul(f, f);
     Value* tail = b_.CreateFMul(b_.CreateFMul(square, f), p);
     tail = Fma(exponent, F(kLn2Low), tail);
@@ -74,11 +74,11 @@ class FloatMath {
   Value* Erf(Value* x) const {
     Value* magnitude = Abs(x);
     Value* square = b_.CreateFMul(x, x);
-    Value* small = b_.CreateFMul(
-        x, Polynomial(square, {1.12837911, -0.376125246, 0.112821408, -0.0267789084, 0.00501196273, -0.000609036069}));
+    Value* small = b_.CreateFMul(x, Polynomial(square, {1.12837911, -0.376125246, 0.112821408, -0.0267789084,
+                                                        0.00501196273, -0.000609036069}));
     Value* bounded = b_.CreateSelect(b_.CreateFCmpOGT(magnitude, F(4)), F(4), magnitude);
-    Value* q = Polynomial(bounded, {0.00016780624, -1.12948179, -0.633413911, -0.108206317, 0.0250717364, -0.00415296806,
-                                    0.000430733053, -2.07730318e-05});
+    Value* q = Polynomial(bounded, {0.00016780624, -1.12948179, -0.633413911, -0.108206317, 0.0250717364,
+                                    -0.00415296806, 0.000430733053, -2.07730318e-05});
     const Reduced reduced = ReduceExp(q);
     Value* scale = PowerOfTwo(reduced.n);
     Value* erfc = Fma(scale, reduced.exp_minus_one, scale);
@@ -90,8 +90,10 @@ class FloatMath {
   Value* Sin(Value* x, bool cosine) const {
     Value* wide = b_.CreateFPExt(x, Wide(b_.getDoubleTy()));
     const auto d = [&](double value) { return llvm::ConstantFP::get(wide->getType(), value); };
-    Value* quadrant = b_.CreateUnaryIntrinsic(llvm::Intrinsic::rint, b_.CreateFMul(wide, d(0.63661977236758134)));
-    // pi/2 in three parts; the first two have 33 bits, so that a quadrant of 20 bits times them is exact without FMA too.
+    Value* quadrant =
+        b_.CreateUnaryIntrinsic(llvm::Intrinsic::rint, b_.CreateFMul(wide, d(0.63661977236758134)));
+    // pi/2 in three parts; the first two have 33 bits, so that a quadrant of 20 bits times them is exact
+    // without FMA too.
     Value* rest = Fma(quadrant, d(-0x1.921fb544p+0), wide);
     rest = Fma(quadrant, d(-0x1.0b4611a6p-34), rest);
     rest = Fma(quadrant, d(-0x1.3198a2e037073p-69), rest);
@@ -121,7 +123,8 @@ class FloatMath {
     // C's special cases.
     Value* whole = b_.CreateFCmpOEQ(b_.CreateUnaryIntrinsic(llvm::Intrinsic::trunc, y), y);
     Value* half = b_.CreateFMul(y, F(0.5));
-    Value* odd = b_.CreateAnd(whole, b_.CreateFCmpONE(b_.CreateUnaryIntrinsic(llvm::Intrinsic::trunc, half), half));
+    Value* odd =
+        b_.CreateAnd(whole, b_.CreateFCmpONE(b_.CreateUnaryIntrinsic(llvm::Intrinsic::trunc, half), half));
     Value* sign = b_.CreateAnd(AsInt(x), b_.CreateSelect(odd, I(0x80000000u), I(0)));
     Value* result = AsFloat(b_.CreateOr(AsInt(power), sign));
     Value* negative = b_.CreateAnd(b_.CreateFCmpOLT(x, F(0)), b_.CreateFCmpONE(magnitude, F(kInf)));
@@ -142,14 +145,20 @@ class FloatMath {
     Value* exp_minus_one;  // e^r - 1
   };
 
-  llvm::Type* Wide(llvm::Type* element) const { return lanes_ == 1 ? element : llvm::FixedVectorType::get(element, lanes_); }
+  llvm::Type* Wide(llvm::Type* element) const {
+    return lanes_ == 1 ? element : llvm::FixedVectorType::get(element, lanes_);
+  }
   llvm::Constant* F(double value) const { return llvm::ConstantFP::get(type_, value); }
   llvm::Constant* I(uint32_t value) const { return llvm::ConstantInt::get(int_type_, value); }
   Value* AsInt(Value* f) const { return b_.CreateBitCast(f, int_type_); }
   Value* AsFloat(Value* bits) const { return b_.CreateBitCast(bits, type_); }
   Value* Abs(Value* x) const { return b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x); }
-  Value* CopySign(Value* x, Value* sign) const { return b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, x, sign); }
-  Value* Fma(Value* a, Value* b, Value* c) const { return b_.CreateIntrinsic(llvm::Intrinsic::fmuladd, {a->getType()}, {a, b, c}); }
+  Value* CopySign(Value* x, Value* sign) const {
+    return b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, x, sign);
+  }
+  Value* Fma(Value* a, Value* b, Value* c) const {
+    return b_.CreateIntrinsic(llvm::Intrinsic::fmuladd, {a->getType()}, {a, b, c});
+  }
 
   // Coefficients from the constant up.
   Value* Polynomial(Value* x, std::initializer_list<double> coefficients) const {
@@ -172,7 +181,8 @@ class FloatMath {
     return {b_.CreateSub(AsInt(shifted), AsInt(F(kMagic))), Fma(b_.CreateFMul(r, r), q, r)};
   }
 
-  // log2 of a float that is not negative, in double: 2^k * m, m in [2/3, 4/3), by the series of atanh((m - 1) / (m + 1)).
+  // log2 of a float that is not negative, in double: 2^k * m, m in [2/3, 4/3), by the series of atanh((m - 1)
+  // / (m + 1)).
   Value* Log2(Value* x) const {
     Value* wide = b_.CreateFPExt(x, Wide(b_.getDoubleTy()));
     llvm::Type* bits_type = Wide(b_.getInt64Ty());
@@ -188,7 +198,8 @@ class FloatMath {
     Value* series = Polynomial(square, {c, c / 3, c / 5, c / 7, c / 9, c / 11, c / 13, c / 15});
     Value* result = Fma(s, series, exponent);
     result = b_.CreateSelect(b_.CreateFCmpOEQ(wide, d(0)), d(-kInf), result);
-    return b_.CreateSelect(b_.CreateFCmpULT(wide, d(kInf)), b_.CreateSelect(b_.CreateFCmpUNO(wide, wide), wide, result), wide);
+    return b_.CreateSelect(b_.CreateFCmpULT(wide, d(kInf)),
+                           b_.CreateSelect(b_.CreateFCmpUNO(wide, wide), wide, result), wide);
   }
 
   // 2^z in double, infinite or zero as a float beyond +-200.
@@ -198,7 +209,8 @@ class FloatMath {
     clamped = b_.CreateSelect(b_.CreateFCmpOLT(clamped, d(-200)), d(-200), clamped);
     Value* n = b_.CreateUnaryIntrinsic(llvm::Intrinsic::rint, clamped);
     Value* f = b_.CreateFMul(b_.CreateFSub(clamped, n), d(0.69314718055994531));
-    Value* p = Polynomial(f, {1, 1, 1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040, 1.0 / 40320, 1.0 / 362880});
+    Value* p = Polynomial(
+        f, {1, 1, 1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040, 1.0 / 40320, 1.0 / 362880});
     Value* k = b_.CreateIntrinsic(llvm::Intrinsic::fptosi_sat, {int_type_, z->getType()}, {n});
     llvm::Type* bits_type = Wide(b_.getInt64Ty());
     Value* biased = b_.CreateAdd(b_.CreateSExt(k, bits_type), llvm::ConstantInt::get(bits_type, 1023));
@@ -219,7 +231,8 @@ Value* CallLibm(Builder& b, const char* function, llvm::ArrayRef<Value*> args) {
   llvm::Type* type = args[0]->getType();
   llvm::Module* module = b.GetInsertBlock()->getModule();
   const llvm::SmallVector<llvm::Type*, 2> types(args.size(), type);
-  llvm::FunctionCallee callee = module->getOrInsertFunction(function, llvm::FunctionType::get(type, types, false));
+  llvm::FunctionCallee callee =
+      module->getOrInsertFunction(function, llvm::FunctionType::get(type, types, false));
   auto* declared = llvm::cast<llvm::Function>(callee.getCallee());
   declared->setDoesNotThrow();
   declared->setMemoryEffects(llvm::MemoryEffects::none());

@@ -100,24 +100,15 @@ int64_t ElementBytes(const std::string& descr) {
 
 std::vector<std::string> NpyDescrs(DType dtype) {
   switch (dtype) {
-    case DType::kF64:
-      return {"<f8"};
-    case DType::kF32:
-      return {"<f4"};
-    case DType::kF16:
-      return {"<f2"};
-    case DType::kBF16:
-      return {"<u2", "<V2", "|V2"};
-    case DType::kI64:
-      return {"<i8"};
-    case DType::kI32:
-      return {"<i4"};
-    case DType::kI8:
-      return {"|i1"};
-    case DType::kU8:
-      return {"|u1"};
-    case DType::kBool:
-      return {"|b1"};
+    case DType::kF64: return {"<f8"};
+    case DType::kF32: return {"<f4"};
+    case DType::kF16: return {"<f2"};
+    case DType::kBF16: return {"<u2", "<V2", "|V2"};
+    case DType::kI64: return {"<i8"};
+    case DType::kI32: return {"<i4"};
+    case DType::kI8: return {"|i1"};
+    case DType::kU8: return {"|u1"};
+    case DType::kBool: return {"|b1"};
   }
   return {};
 }

@@ -20,16 +20,11 @@ constexpr int64_t kElements = 256;  // of each output, at most
 
 double Epsilon(DType dtype) {
   switch (dtype) {
-    case DType::kF64:
-      return 0x1p-52;
-    case DType::kF32:
-      return 0x1p-23;
-    case DType::kF16:
-      return 0x1p-10;
-    case DType::kBF16:
-      return 0x1p-7;
-    default:
-      return 0;
+    case DType::kF64: return 0x1p-52;
+    case DType::kF32: return 0x1p-23;
+    case DType::kF16: return 0x1p-10;
+    case DType::kBF16: return 0x1p-7;
+    default: return 0;
   }
 }
 

@@ -13,7 +13,8 @@ int64_t CeilDivide(int64_t a, int64_t b) { return -FloorDivide(-a, b); }
 bool UsesOnly(const Expr& expr, const std::unordered_set<const VarNode*>& vars) {
   if (expr->op == Op::kVar) return vars.count(expr->var.get()) > 0;
   if (expr->op == Op::kLoad) return false;
-  return std::all_of(expr->args.begin(), expr->args.end(), [&](const Expr& arg) { return UsesOnly(arg, vars); });
+  return std::all_of(expr->args.begin(), expr->args.end(),
+                     [&](const Expr& arg) { return UsesOnly(arg, vars); });
 }
 
 // c * v + [min, max] <= 0 over v in [0, extent).

@@ -9,8 +9,8 @@
 
 namespace mycc {
 
-// Of the loop's iterations [0, extent): the condition holds in [true_begin, true_end) whatever the inner loops do, and in none outside
-// [possible_begin, possible_end).
+// Of the loop's iterations [0, extent): the condition holds in [true_begin, true_end) whatever the inner
+// loops do, and in none outside [possible_begin, possible_end).
 struct ConditionRange {
   int64_t possible_begin, true_begin, true_end, possible_end;
   bool uses_inner;  // depends on inner loops too
@@ -20,7 +20,8 @@ struct ConditionRange {
   }
 };
 
-// nullopt when the condition does not depend on `var` linearly, or depends on something other than `var` and the `inner` variables.
+// nullopt when the condition does not depend on `var` linearly, or depends on something other than `var` and
+// the `inner` variables.
 std::optional<ConditionRange> RangeOfCondition(const Expr& condition, const VarNode* var, int64_t extent,
                                                const std::unordered_set<const VarNode*>& inner);
 

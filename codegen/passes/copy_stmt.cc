@@ -22,14 +22,17 @@ Stmt CopyWithSuffix(const Stmt& stmt, const std::string& suffix) {
   copy = RewriteStmts(copy, [&](const Stmt& s) -> Stmt {
     const For* loop = DynAs<For>(s);
     if (loop == nullptr) return nullptr;
-    return std::make_shared<For>(renamed.at(loop->var.get())->var, loop->extent, loop->loop_kind, loop->body, loop->instruction);
+    return std::make_shared<For>(renamed.at(loop->var.get())->var, loop->extent, loop->loop_kind, loop->body,
+                                 loop->instruction);
   });
   for (const Buffer& buffer : buffers) {
-    const Buffer fresh = MakeBuffer(absl::StrCat(buffer->name, suffix), buffer->dtype, buffer->shape, buffer->scope);
+    const Buffer fresh =
+        MakeBuffer(absl::StrCat(buffer->name, suffix), buffer->dtype, buffer->shape, buffer->scope);
     copy = ReplaceBuffer(copy, buffer, fresh);
     copy = RewriteStmts(copy, [&](const Stmt& s) -> Stmt {
       const Alloc* alloc = DynAs<Alloc>(s);
-      return alloc != nullptr && alloc->buffer == buffer ? std::make_shared<Alloc>(fresh, alloc->body) : nullptr;
+      return alloc != nullptr && alloc->buffer == buffer ? std::make_shared<Alloc>(fresh, alloc->body)
+                                                         : nullptr;
     });
   }
   return copy;
@@ -39,13 +42,16 @@ namespace {
 
 bool UsesAnyKey(const ExprNode& expr, const VarMap& map) {
   if (expr.op == Op::kVar) return map.count(expr.var.get()) > 0;
-  return std::any_of(expr.args.begin(), expr.args.end(), [&](const Expr& arg) { return UsesAnyKey(*arg, map); });
+  return std::any_of(expr.args.begin(), expr.args.end(),
+                     [&](const Expr& arg) { return UsesAnyKey(*arg, map); });
 }
 
 }  // namespace
 
 Stmt SubstituteSimplified(const Stmt& stmt, const VarMap& map) {
-  return MapAllExprs(stmt, [&](const Expr& expr) { return UsesAnyKey(*expr, map) ? Simplify(Substitute(expr, map)) : expr; });
+  return MapAllExprs(stmt, [&](const Expr& expr) {
+    return UsesAnyKey(*expr, map) ? Simplify(Substitute(expr, map)) : expr;
+  });
 }
 
 int64_t CountLeaves(const Stmt& stmt) {

@@ -10,7 +10,8 @@
 
 namespace mycc {
 
-// The same statement with loops and buffers of its own, called after the old ones with `suffix`: a second copy beside the first.
+// The same statement with loops and buffers of its own, called after the old ones with `suffix`: a second
+// copy beside the first.
 Stmt CopyWithSuffix(const Stmt& stmt, const std::string& suffix);
 
 // Variables replaced, and the expressions that used one in canonical form again.

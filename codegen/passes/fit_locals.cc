@@ -3,7 +3,8 @@
 //   alloc acc[6, 16]                         alloc acc[4, 16]
 //   for i in 4: for j in 13: acc[i, j]  ->   for i in 4: for j in 13: acc[i, j]
 //
-// A tail of 13 columns on 8 lanes keeps 16: rows start at a vector's boundary, so that registers and not memory hold them.
+// A tail of 13 columns on 8 lanes keeps 16: rows start at a vector's boundary, so that registers and not
+// memory hold them.
 #include <algorithm>
 #include <unordered_map>
 #include <vector>
@@ -27,7 +28,8 @@ class Fitter {
  public:
   explicit Fitter(const Stmt& body) {
     VisitStmts(body, [&](const Stmt& stmt) {
-      if (const Alloc* alloc = DynAs<Alloc>(stmt)) used_[alloc->buffer.get()].assign(alloc->buffer->rank(), 0);
+      if (const Alloc* alloc = DynAs<Alloc>(stmt))
+        used_[alloc->buffer.get()].assign(alloc->buffer->rank(), 0);
       return true;
     });
     VisitStmts(body, [&](const Stmt& stmt) {

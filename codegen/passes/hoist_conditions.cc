@@ -24,7 +24,8 @@ Hoisted SplitByLoop(const Expr& condition, const VarNode* var) {
   std::vector<Expr> parts;
   SplitConjunction(condition, &parts);
   Hoisted result;
-  for (const Expr& part : parts) (UsesVar(part, var) || HasLoad(part) ? result.variant : result.invariant).push_back(part);
+  for (const Expr& part : parts)
+    (UsesVar(part, var) || HasLoad(part) ? result.variant : result.invariant).push_back(part);
   return result;
 }
 
@@ -37,7 +38,8 @@ Stmt HoistIf(const For& loop, const If& branch) {
   if (split.invariant.empty()) return nullptr;
   const Expr condition = JoinConjunction(split.invariant);
   if (split.variant.empty()) {
-    const Stmt otherwise = branch.otherwise ? CopyWithSuffix(WithBody(loop, branch.otherwise), ".else") : nullptr;
+    const Stmt otherwise =
+        branch.otherwise ? CopyWithSuffix(WithBody(loop, branch.otherwise), ".else") : nullptr;
     return std::make_shared<If>(condition, WithBody(loop, branch.then), otherwise);
   }
   if (branch.otherwise) return nullptr;
@@ -54,7 +56,8 @@ Stmt HoistSelect(const For& loop, const Store& store) {
   if (!split.variant.empty()) then = MakeSelect(JoinConjunction(split.variant), then, value->args[2]);
   const Stmt then_loop = WithBody(loop, std::make_shared<Store>(store.buffer, store.indices, then));
   const Stmt else_loop = WithBody(loop, std::make_shared<Store>(store.buffer, store.indices, value->args[2]));
-  return std::make_shared<If>(JoinConjunction(split.invariant), then_loop, CopyWithSuffix(else_loop, ".else"));
+  return std::make_shared<If>(JoinConjunction(split.invariant), then_loop,
+                              CopyWithSuffix(else_loop, ".else"));
 }
 
 }  // namespace
@@ -63,7 +66,8 @@ Stmt HoistConditions(const Stmt& body) {
   // Bottom-up, so that a condition climbs as far as it can in one walk.
   return RewriteStmts(body, [](const Stmt& stmt) -> Stmt {
     const For* loop = DynAs<For>(stmt);
-    if (loop == nullptr || loop->loop_kind == LoopKind::kParallel || !loop->instruction.empty()) return nullptr;
+    if (loop == nullptr || loop->loop_kind == LoopKind::kParallel || !loop->instruction.empty())
+      return nullptr;
     if (const If* branch = DynAs<If>(loop->body)) return HoistIf(*loop, *branch);
     const Store* store = DynAs<Store>(loop->body);
     return store != nullptr && CountLeaves(stmt) <= kMaxLeaves ? HoistSelect(*loop, *store) : nullptr;

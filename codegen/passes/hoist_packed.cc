@@ -17,7 +17,8 @@ using BufferSet = std::unordered_set<const BufferNode*>;
 
 // Bytes left free after every packed buffer, so that a vector load of its last elements may read past them.
 constexpr int64_t kSlack = 64;
-// A tensor that is not in scope `packed` is precomputed only when that does not inflate the weights by more than this.
+// A tensor that is not in scope `packed` is precomputed only when that does not inflate the weights by more
+// than this.
 constexpr int64_t kMaxGrowth = 4;
 
 int64_t AlignUp(int64_t bytes) { return (bytes + 63) / 64 * 64; }
@@ -69,7 +70,8 @@ class Hoister {
     for (const Stmt& stmt : root_.stmts) uses_.push_back(UsesOf(stmt));
     hoisted_.assign(root_.stmts.size(), false);
     for (size_t i = 0; i < function.params.size(); ++i) {
-      if (function.params[i].kind == ParamKind::kConst) home_[function.params[i].buffer.get()] = static_cast<int>(i);
+      if (function.params[i].kind == ParamKind::kConst)
+        home_[function.params[i].buffer.get()] = static_cast<int>(i);
     }
   }
 
@@ -89,7 +91,8 @@ class Hoister {
     });
   }
 
-  // The const parameter that statement i depends on first, or -1 when it depends on something else too, or on none.
+  // The const parameter that statement i depends on first, or -1 when it depends on something else too, or on
+  // none.
   int ConstHome(size_t i) const {
     int home = -1;
     for (const BufferNode* read : uses_[i].reads) {
@@ -107,7 +110,8 @@ class Hoister {
     for (size_t j = 0; j < uses_.size(); ++j) {
       if (j != writer && uses_[j].writes.count(buffer)) return false;
     }
-    return buffer->scope == Scope::kPacked || buffer->bytes() <= kMaxGrowth * function_.params[home].buffer->bytes();
+    return buffer->scope == Scope::kPacked ||
+           buffer->bytes() <= kMaxGrowth * function_.params[home].buffer->bytes();
   }
 
   void MarkHoisted() {
@@ -187,7 +191,8 @@ class Hoister {
     for (size_t i = 0; i < function_.params.size(); ++i) {
       const Param& param = function_.params[i];
       if (param.kind != ParamKind::kConst || !ReadByKernel(param.buffer.get())) continue;
-      const Buffer copy = MakeBuffer(absl::StrCat(param.buffer->name, ".c"), param.buffer->dtype, param.buffer->shape, Scope::kPacked);
+      const Buffer copy = MakeBuffer(absl::StrCat(param.buffer->name, ".c"), param.buffer->dtype,
+                                     param.buffer->shape, Scope::kPacked);
       result_.kernel = ReplaceBuffer(result_.kernel, param.buffer, copy);
       const Stmt fill = VerbatimCopy(param.buffer, copy);
       result_.pack = result_.pack ? MakeSeq({std::move(result_.pack), fill}) : fill;
@@ -205,8 +210,8 @@ class Hoister {
 
   const Function& function_;
   Root root_;
-  std::vector<Uses> uses_;     // of each root statement
-  std::vector<bool> hoisted_;  // of each root statement
+  std::vector<Uses> uses_;                           // of each root statement
+  std::vector<bool> hoisted_;                        // of each root statement
   std::unordered_map<const BufferNode*, int> home_;  // const parameter whose packed buffer holds it
   std::vector<int64_t> cursor_;
   PackSplit result_;

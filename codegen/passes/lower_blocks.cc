@@ -3,9 +3,11 @@
 //   for l.0 in 4:                                              for l.0 in 4: for l.1 in 8:
 //     for l.1 in 8:                                              if l.0*8 + l.1 < 30: t2[l.0*8 + l.1] = 0
 //       for r: block t2: t2[i] += t1[i, r], init,       ->       for r:
-//                i in 30 at l.0*8 + l.1                            if l.0*8 + l.1 < 30: t2[..] = t2[..] + t1[.., r]
+//                i in 30 at l.0*8 + l.1                            if l.0*8 + l.1 < 30: t2[..] = t2[..] +
+//                t1[.., r]
 //
-// The initialisation stands just above the outermost loop that carries the reduction, under copies of the spatial loops found inside it.
+// The initialisation stands just above the outermost loop that carries the reduction, under copies of the
+// spatial loops found inside it.
 #include <algorithm>
 #include <unordered_set>
 #include <utility>
@@ -39,7 +41,8 @@ class BlockLowering {
     std::vector<Stmt> parts = std::move(loops_.back().before);
     loops_.pop_back();
     if (body == loop.body && parts.empty()) return stmt;
-    parts.push_back(std::make_shared<For>(loop.var, loop.extent, loop.loop_kind, std::move(body), loop.instruction));
+    parts.push_back(
+        std::make_shared<For>(loop.var, loop.extent, loop.loop_kind, std::move(body), loop.instruction));
     return MakeSeq(std::move(parts));
   }
 
@@ -69,12 +72,15 @@ class BlockLowering {
   static bool FollowsReduction(const Block& block, const Expr& binding) {
     return std::any_of(block.iters.begin(), block.iters.end(), [&](const IterVar& iter) {
       bool shares = false;
-      if (iter.reduce) Visit(iter.binding, [&](const ExprNode& e) { shares |= e.op == Op::kVar && UsesVar(binding, e.var.get()); });
+      if (iter.reduce)
+        Visit(iter.binding,
+              [&](const ExprNode& e) { shares |= e.op == Op::kVar && UsesVar(binding, e.var.get()); });
       return shares;
     });
   }
 
-  // `stmt` where all bindings (for an initialisation those that stand still while the reduction runs) lie in their domains.
+  // `stmt` where all bindings (for an initialisation those that stand still while the reduction runs) lie in
+  // their domains.
   static Stmt Guarded(const Block& block, bool with_reduce, Stmt stmt) {
     Expr guard = BoolConst(true);
     for (const IterVar& iter : block.iters) {
@@ -98,13 +104,15 @@ class BlockLowering {
     } else if (block.arg_value) {
       update = ArgUpdate(block, indices, value);
     } else {
-      update = std::make_shared<Store>(block.out, indices, ReduceCombine(block.reduce, Load(block.out, indices), value));
+      update = std::make_shared<Store>(block.out, indices,
+                                       ReduceCombine(block.reduce, Load(block.out, indices), value));
     }
     update = Guarded(block, /*with_reduce=*/true, std::move(update));
     return block.init ? AddInit(block, bindings, std::move(update)) : update;
   }
 
-  // True when loops visit the values of `binding` in ascending order: in a sum of loop variables, each moves it further than all loops inside do.
+  // True when loops visit the values of `binding` in ascending order: in a sum of loop variables, each moves
+  // it further than all loops inside do.
   bool Ascends(const Expr& binding) const {
     const Linear linear = ToLinear(binding);
     int64_t inner = 0, found = 0;
@@ -119,8 +127,8 @@ class BlockLowering {
     return found == static_cast<int64_t>(linear.terms.size());
   }
 
-  // The position moves when the value is better than the best so far, NaN being better than any number, or as good and earlier. It is stored
-  // first because the old best decides it.
+  // The position moves when the value is better than the best so far, NaN being better than any number, or as
+  // good and earlier. It is stored first because the old best decides it.
   Stmt ArgUpdate(const Block& block, const std::vector<Expr>& indices, const Expr& value) const {
     Expr binding;
     for (const IterVar& iter : block.iters) {
@@ -130,14 +138,17 @@ class BlockLowering {
     const Expr best = Load(block.arg_value, indices), best_at = Load(block.out, indices);
     const bool is_float = IsFloat(value->dtype);
     const auto is_nan = [](const Expr& e) { return MakeBinary(Op::kNe, e, e); };
-    Expr better = block.reduce == ReduceOp::kArgMax ? MakeBinary(Op::kLt, best, value) : MakeBinary(Op::kLt, value, best);
+    Expr better = block.reduce == ReduceOp::kArgMax ? MakeBinary(Op::kLt, best, value)
+                                                    : MakeBinary(Op::kLt, value, best);
     if (is_float) {
-      better = MakeBinary(Op::kOr, better, MakeBinary(Op::kAnd, is_nan(value), MakeBinary(Op::kEq, best, best)));
+      better =
+          MakeBinary(Op::kOr, better, MakeBinary(Op::kAnd, is_nan(value), MakeBinary(Op::kEq, best, best)));
     }
     if (!Ascends(binding)) {
       Expr as_good = MakeBinary(Op::kEq, value, best);
       if (is_float) as_good = MakeBinary(Op::kOr, as_good, MakeBinary(Op::kAnd, is_nan(value), is_nan(best)));
-      better = MakeBinary(Op::kOr, better, MakeBinary(Op::kAnd, as_good, MakeBinary(Op::kLt, position, best_at)));
+      better =
+          MakeBinary(Op::kOr, better, MakeBinary(Op::kAnd, as_good, MakeBinary(Op::kLt, position, best_at)));
     }
     return MakeSeq({std::make_shared<Store>(block.out, indices, MakeSelect(better, position, best_at)),
                     std::make_shared<Store>(block.arg_value, indices, MakeSelect(better, value, best))});
@@ -161,11 +172,12 @@ class BlockLowering {
       const For& loop = *loops_[i].loop;
       if (!spatial_vars.count(loop.var.get())) continue;
       if (reduce_vars.count(loop.var.get())) {
-        status_.Update(absl::FailedPreconditionError(
-            absl::StrCat("loop ", loop.var->name, " carries both a reduction and an axis of block ", block.name)));
+        status_.Update(absl::FailedPreconditionError(absl::StrCat(
+            "loop ", loop.var->name, " carries both a reduction and an axis of block ", block.name)));
       }
       const bool own = absl::StartsWith(loop.var->name, absl::StrCat(block.name, "."));
-      const Var var = MakeVar(absl::StrCat(loop.var->name, own ? ".init" : absl::StrCat(".init.", block.name)), loop.var->extent);
+      const Var var = MakeVar(
+          absl::StrCat(loop.var->name, own ? ".init" : absl::StrCat(".init.", block.name)), loop.var->extent);
       renamed[loop.var.get()] = VarRef(var);
       init = std::make_shared<For>(var, loop.extent, loop.loop_kind, std::move(init));
     }
@@ -179,9 +191,11 @@ class BlockLowering {
     if (block.arg_value) {
       const ReduceOp best = block.reduce == ReduceOp::kArgMax ? ReduceOp::kMax : ReduceOp::kMin;
       stores.push_back(std::make_shared<Store>(block.out, indices, IntConst(0, block.out->dtype)));
-      stores.push_back(std::make_shared<Store>(block.arg_value, indices, ReduceIdentity(best, block.arg_value->dtype)));
+      stores.push_back(
+          std::make_shared<Store>(block.arg_value, indices, ReduceIdentity(best, block.arg_value->dtype)));
     } else {
-      stores.push_back(std::make_shared<Store>(block.out, indices, ReduceIdentity(block.reduce, block.out->dtype)));
+      stores.push_back(
+          std::make_shared<Store>(block.out, indices, ReduceIdentity(block.reduce, block.out->dtype)));
     }
     return Guarded(block, /*with_reduce=*/false, MakeSeq(std::move(stores)));
   }

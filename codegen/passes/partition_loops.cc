@@ -4,9 +4,10 @@
 //     for j in 8:                          ->        for j in 8: A
 //       if i*8 + j < 30: A                         for j in 6: A        (i = 3)
 //
-// A serial, unrolled or vector loop is cut where a guard that also depends on loops inside it becomes certain; between certain and
-// impossible every iteration stands alone, so that the loops inside shrink to static extents. A parallel loop is not cut: its body
-// chooses the part. Copies are bounded; a guard that is left stays an If.
+// A serial, unrolled or vector loop is cut where a guard that also depends on loops inside it becomes
+// certain; between certain and impossible every iteration stands alone, so that the loops inside shrink to
+// static extents. A parallel loop is not cut: its body chooses the part. Copies are bounded; a guard that is
+// left stays an If.
 #include <algorithm>
 #include <vector>
 
@@ -23,7 +24,8 @@ constexpr int64_t kMaxGrowth = 24;
 constexpr int64_t kMinBudget = 96;
 // Iterations between certain and impossible that become copies of their own.
 constexpr int64_t kMaxSingles = 4;
-// Conditions of selects cut loops around few statements alone: a mask or a branch in there is cheap beside a copied micro-kernel.
+// Conditions of selects cut loops around few statements alone: a mask or a branch in there is cheap beside a
+// copied micro-kernel.
 constexpr int64_t kMaxSelectLeaves = 2;
 
 struct Piece {
@@ -42,7 +44,8 @@ std::vector<Expr> ConditionsIn(const Stmt& body, bool selects) {
   std::vector<Expr> conditions;
   VisitStmts(body, [&](const Stmt& stmt) {
     if (const If* branch = DynAs<If>(stmt)) SplitConjunction(branch->condition, &conditions);
-    if (const Store* store = DynAs<Store>(stmt); store != nullptr && selects) CollectSelectConditions(store->value, &conditions);
+    if (const Store* store = DynAs<Store>(stmt); store != nullptr && selects)
+      CollectSelectConditions(store->value, &conditions);
     return true;
   });
   return conditions;
@@ -84,7 +87,8 @@ class Partitioner {
   }
 
  private:
-  // Values [piece.begin, piece.end) of a loop's variable: the variable of the piece, null for a single value, and the body over it.
+  // Values [piece.begin, piece.end) of a loop's variable: the variable of the piece, null for a single value,
+  // and the body over it.
   struct Part {
     Var var;
     int64_t begin;
@@ -125,8 +129,9 @@ class Partitioner {
     return body == loop.body ? stmt : WithChildren(stmt, {body});
   }
 
-  // The loop as a sequence of its pieces; null when the cut is not worth its copies. A condition on this loop alone (an if around a part of the
-  // body) is worth cutting when only one piece remains, or when lanes would be masked.
+  // The loop as a sequence of its pieces; null when the cut is not worth its copies. A condition on this loop
+  // alone (an if around a part of the body) is worth cutting when only one piece remains, or when lanes would
+  // be masked.
   Stmt CutFor(const For& loop, const std::vector<Piece>& pieces, const ConditionRange& range) {
     std::vector<Part> parts;
     int64_t leaves = 0;
@@ -148,7 +153,8 @@ class Partitioner {
       Stmt piece = part.body;
       if (part.var || !loop.instruction.empty()) {
         const Var var = part.var ? part.var : MakeVar(loop.var->name, 1);
-        piece = std::make_shared<For>(var, IntConst(part.extent), loop.loop_kind, std::move(piece), loop.instruction);
+        piece = std::make_shared<For>(var, IntConst(part.extent), loop.loop_kind, std::move(piece),
+                                      loop.instruction);
       }
       if (i > 0) piece = CopyWithSuffix(piece, absl::StrCat(".p", i));
       cut.push_back(Visit(piece));
@@ -156,7 +162,8 @@ class Partitioner {
     return MakeSeq(std::move(cut));
   }
 
-  // Directly nested parallel loops are one index space: their variables are cut together inside the innermost body.
+  // Directly nested parallel loops are one index space: their variables are cut together inside the innermost
+  // body.
   Stmt VisitParallel(const Stmt& stmt) {
     std::vector<const For*> chain;
     Stmt inner = stmt;
@@ -172,7 +179,8 @@ class Partitioner {
     Stmt body = CutParallel(vars, inner);
     if (body == inner) return stmt;
     for (auto it = chain.rbegin(); it != chain.rend(); ++it) {
-      body = std::make_shared<For>((*it)->var, (*it)->extent, (*it)->loop_kind, std::move(body), (*it)->instruction);
+      body = std::make_shared<For>((*it)->var, (*it)->extent, (*it)->loop_kind, std::move(body),
+                                   (*it)->instruction);
     }
     return body;
   }
@@ -193,7 +201,8 @@ class Partitioner {
   }
 
   // if v < 3: body over [0, 3) else body at 3.
-  Stmt ChoosePart(const std::vector<Var>& vars, size_t which, const Stmt& body, const std::vector<Piece>& pieces) {
+  Stmt ChoosePart(const std::vector<Var>& vars, size_t which, const Stmt& body,
+                  const std::vector<Piece>& pieces) {
     const int64_t growth = CountLeaves(body) * static_cast<int64_t>(pieces.size() - 1);
     if (growth > budget_) return nullptr;
     budget_ -= growth;

@@ -1,5 +1,5 @@
-// The lowering passes, one file each. Each is a pure function and returns the same pointer when it changes nothing; lower.cc is the list that
-// says in which order they run and why.
+// The lowering passes, one file each. Each is a pure function and returns the same pointer when it changes
+// nothing; lower.cc is the list that says in which order they run and why.
 #pragma once
 
 #include <string>
@@ -12,17 +12,20 @@
 
 namespace mycc {
 
-// A kernel split into what runs ahead of time on const inputs and what runs in each call. `packed` is not allocated in either body.
+// A kernel split into what runs ahead of time on const inputs and what runs in each call. `packed` is not
+// allocated in either body.
 struct PackSplit {
-  Stmt pack;    // null when there is nothing to pack
+  Stmt pack;  // null when there is nothing to pack
   Stmt kernel;
   std::vector<PackedBuffer> packed;
   std::vector<int64_t> packed_bytes;  // as in LoweredFunction
 };
-// Root statements that depend on const inputs alone go to `pack`; a const input that the kernel reads directly becomes a verbatim copy.
+// Root statements that depend on const inputs alone go to `pack`; a const input that the kernel reads
+// directly becomes a verbatim copy.
 PackSplit HoistPacked(const Function& scheduled);
 
-// Blocks become Stores: bindings substituted, guards where a binding may leave its domain, initialisations above the outermost reduction loop.
+// Blocks become Stores: bindings substituted, guards where a binding may leave its domain, initialisations
+// above the outermost reduction loop.
 absl::StatusOr<Stmt> LowerBlocks(const Stmt& body);
 
 // A loop used only through quotients and remainders of its variable becomes the nest that it was fused from.
@@ -31,13 +34,16 @@ Stmt UnfuseLoops(const Stmt& body);
 // Guards become loop structure: a main part in which they hold, and tails of static size.
 Stmt PartitionLoops(const Stmt& body);
 
-// Local buffers shrink to the elements in use; rows are padded to whole vectors so that register tiles stay aligned.
+// Local buffers shrink to the elements in use; rows are padded to whole vectors so that register tiles stay
+// aligned.
 Stmt FitLocals(const Stmt& body, const Target& target);
 
-// Loops marked with an instruction become Mma statements; a marked loop that a guard left irregular becomes an ordinary one.
+// Loops marked with an instruction become Mma statements; a marked loop that a guard left irregular becomes
+// an ordinary one.
 Stmt TensorizeLoops(const Stmt& body);
 
-// A vector loop that reduces into one element gets lanes of its own, which are combined after the loops around it.
+// A vector loop that reduces into one element gets lanes of its own, which are combined after the loops
+// around it.
 Stmt SplitReductions(const Stmt& body, const Target& target);
 
 // Conditions that do not depend on a loop move out of it, of Ifs and of selects at the top of a stored value.
@@ -57,7 +63,8 @@ struct StoragePlan {
 };
 StoragePlan PlanStorage(const Stmt& body);
 
-// About how many instructions the body becomes when unrolled: what keeps a schedule from asking for megabytes of code.
+// About how many instructions the body becomes when unrolled: what keeps a schedule from asking for megabytes
+// of code.
 double EstimateInstructions(const Stmt& body, const Target& target);
 
 }  // namespace mycc

@@ -1,5 +1,5 @@
-// Buffers of Allocs that are too large for the stack move to the workspace: the call's, or the running thread's where the Alloc stands inside a
-// parallel loop. Buffers that are never live together share bytes.
+// Buffers of Allocs that are too large for the stack move to the workspace: the call's, or the running
+// thread's where the Alloc stands inside a parallel loop. Buffers that are never live together share bytes.
 #include <algorithm>
 #include <unordered_map>
 #include <vector>
@@ -118,7 +118,9 @@ int64_t LowestOffset(const Live& live, const std::vector<Live>& all, size_t plac
     moved = false;
     for (size_t i = 0; i < placed; ++i) {
       const Live& other = all[i];
-      if (!live.Overlaps(other) || offset >= other.offset + other.bytes() || other.offset >= offset + live.bytes()) continue;
+      if (!live.Overlaps(other) || offset >= other.offset + other.bytes() ||
+          other.offset >= offset + live.bytes())
+        continue;
       offset = other.offset + other.bytes();
       moved = true;
     }

@@ -31,7 +31,8 @@ bool ReadsBuffer(const Stmt& root, const Buffer& buffer) {
     ForEachExpr(stmt, [&](const Expr& expr) {
       Visit(expr, [&](const ExprNode& e) { reads |= e.op == Op::kLoad && e.buffer == buffer; });
     });
-    if (const Mma* mma = DynAs<Mma>(stmt)) reads |= mma->a.buffer == buffer || mma->b.buffer == buffer || mma->acc.buffer == buffer;
+    if (const Mma* mma = DynAs<Mma>(stmt))
+      reads |= mma->a.buffer == buffer || mma->b.buffer == buffer || mma->acc.buffer == buffer;
     if (const Copy* copy = DynAs<Copy>(stmt)) reads |= copy->src.buffer == buffer;
     return !reads;
   });

@@ -1,11 +1,13 @@
-// A vector loop that reduces into one element keeps a partial result in each lane while the loops around it run.
+// A vector loop that reduces into one element keeps a partial result in each lane while the loops around it
+// run.
 //
 //   for k.0: vector k.1 in 16:              alloc s.lanes[16]
 //     s[i] = s[i] + x[i, k.0*16 + k.1]  ->  vector v in 16: s.lanes[v] = 0
 //                                           for k.0: vector k.1 in 16: s.lanes[k.1] = s.lanes[k.1] + x[..]
 //                                           vector v in 16: s[i] = s[i] + s.lanes[v]
 //
-// Without it every iteration of k.0 would add lanes up. Sums may be reassociated; the other reductions do not mind.
+// Without it every iteration of k.0 would add lanes up. Sums may be reassociated; the other reductions do not
+// mind.
 #include <algorithm>
 #include <vector>
 
@@ -27,7 +29,8 @@ struct LaneReduction {
 
 ReduceOp ReductionOf(const Store& store) {
   const Expr& value = store.value;
-  if (!IsBinary(value->op) || value->args[0]->op != Op::kLoad || value->args[0]->buffer != store.buffer) return ReduceOp::kNone;
+  if (!IsBinary(value->op) || value->args[0]->op != Op::kLoad || value->args[0]->buffer != store.buffer)
+    return ReduceOp::kNone;
   for (size_t d = 0; d < store.indices.size(); ++d) {
     if (!StructurallyEqual(store.indices[d], value->args[0]->args[d])) return ReduceOp::kNone;
   }
@@ -47,8 +50,9 @@ int64_t CountUses(const Stmt& root, const Buffer& buffer) {
       Visit(expr, [&](const ExprNode& e) { uses += e.op == Op::kLoad && e.buffer == buffer; });
     });
     if (const Store* store = DynAs<Store>(stmt)) uses += store->buffer == buffer;
-    if (const Alloc* alloc = DynAs<Alloc>(stmt)) uses += alloc->buffer == buffer ? 2 : 0;  // never outlives the loop
-    if (stmt->kind == StmtKind::kMma || stmt->kind == StmtKind::kCopy) uses += 2;          // works on whole tiles
+    if (const Alloc* alloc = DynAs<Alloc>(stmt))
+      uses += alloc->buffer == buffer ? 2 : 0;                                     // never outlives the loop
+    if (stmt->kind == StmtKind::kMma || stmt->kind == StmtKind::kCopy) uses += 2;  // works on whole tiles
     return true;
   });
   return uses;
@@ -56,11 +60,13 @@ int64_t CountUses(const Stmt& root, const Buffer& buffer) {
 
 class Splitter {
  public:
-  Splitter(const For& around, const Target& target) : around_(around), bound_(BoundVars(around.body)), target_(target) {
+  Splitter(const For& around, const Target& target)
+      : around_(around), bound_(BoundVars(around.body)), target_(target) {
     bound_.insert(around.var.get());
   }
 
-  // The reductions by vector loops under `around` whose element stands still in it and which nothing else in it touches.
+  // The reductions by vector loops under `around` whose element stands still in it and which nothing else in
+  // it touches.
   std::vector<LaneReduction> Find() const {
     std::vector<LaneReduction> found;
     VisitStmts(around_.body, [&](const Stmt& stmt) {
@@ -87,7 +93,8 @@ class Splitter {
         return std::make_shared<For>(lane, IntConst(width), LoopKind::kVector, statement(VarRef(lane)));
       };
       before.push_back(over_lanes(".i", [&](const Expr& lane) {
-        return std::make_shared<Store>(partial, std::vector<Expr>{lane}, ReduceIdentity(r.op, partial->dtype));
+        return std::make_shared<Store>(partial, std::vector<Expr>{lane},
+                                       ReduceIdentity(r.op, partial->dtype));
       }));
       after.push_back(over_lanes(".c", [&](const Expr& lane) {
         return std::make_shared<Store>(r.store->buffer, r.store->indices,
@@ -96,7 +103,8 @@ class Splitter {
       body = RewriteStmts(body, [&](const Stmt& stmt) -> Stmt {
         if (stmt.get() != r.store) return nullptr;
         const std::vector<Expr> lane = {VarRef(r.vector->var)};
-        return std::make_shared<Store>(partial, lane, ReduceCombine(r.op, Load(partial, lane), r.store->value->args[1]));
+        return std::make_shared<Store>(partial, lane,
+                                       ReduceCombine(r.op, Load(partial, lane), r.store->value->args[1]));
       });
     }
     std::vector<Stmt> parts = std::move(before);
@@ -118,8 +126,9 @@ class Splitter {
     const auto width = ConstExtent(loop);
     if (store == nullptr || !width) return {};
     const ReduceOp op = ReductionOf(*store);
-    const bool still = std::none_of(store->indices.begin(), store->indices.end(),
-                                    [&](const Expr& index) { return UsesAnyOf(index, bound_) || HasLoad(index); });
+    const bool still = std::none_of(store->indices.begin(), store->indices.end(), [&](const Expr& index) {
+      return UsesAnyOf(index, bound_) || HasLoad(index);
+    });
     const int64_t lanes = VectorBytes(target_) / DTypeBytes(store->buffer->dtype);
     if (op == ReduceOp::kNone || !still || *width > kMaxVectors * lanes) return {};
     if (CountUses(around_.body, store->buffer) != 2) return {};

@@ -1,12 +1,14 @@
 // Loops marked with an instruction become Mma statements.
 //
 //   for k in 256 by fma.f32:                             for k.o in 64:
-//     for i in 6: for j in 16:                      ->     mma fma.f32 6x16x4: acc += a[.., k.o*4] * b[k.o*4, ..]
+//     for i in 6: for j in 16:                      ->     mma fma.f32 6x16x4: acc += a[.., k.o*4] * b[k.o*4,
+//     ..]
 //       acc[i, j] = acc[i, j] + a[i, k] * b[k, j]
 //
-// Of the nest's loops, the one that is contiguous in the accumulator and in one operand becomes n, one that strides through the accumulator and
-// the other operand m, the innermost reduction loop k. The others stay around the statement: reductions as loops, in their order, the rest
-// unrolled, such as rows whose addresses are not equally far apart (pixels of a fused image).
+// Of the nest's loops, the one that is contiguous in the accumulator and in one operand becomes n, one that
+// strides through the accumulator and the other operand m, the innermost reduction loop k. The others stay
+// around the statement: reductions as loops, in their order, the rest unrolled, such as rows whose addresses
+// are not equally far apart (pixels of a fused image).
 #include <algorithm>
 #include <optional>
 #include <vector>
@@ -65,7 +67,8 @@ class Nest {
       const VarNode* var = l->var.get();
       const Stride acc = StrideOf(nest.acc_flat_, var);
       if (!acc) return std::nullopt;
-      nest.dims_.push_back(Dim{l, *ConstExtent(*l), *acc, StrideOf(nest.x_flat_, var), StrideOf(nest.y_flat_, var)});
+      nest.dims_.push_back(
+          Dim{l, *ConstExtent(*l), *acc, StrideOf(nest.x_flat_, var), StrideOf(nest.y_flat_, var)});
     }
     return nest;
   }
@@ -83,10 +86,12 @@ class Nest {
     }
     std::vector<const Dim*> reductions, others;
     for (const Dim& dim : dims_) {
-      if (&dim != lanes_ && &dim != m && &dim != k) (dim.is_reduction() ? reductions : others).push_back(&dim);
+      if (&dim != lanes_ && &dim != m && &dim != k)
+        (dim.is_reduction() ? reductions : others).push_back(&dim);
     }
     Stmt stmt = AlongDepth(m, k, others);
-    for (auto it = reductions.rbegin(); it != reductions.rend(); ++it) stmt = Around(**it, LoopKind::kSerial, std::move(stmt));
+    for (auto it = reductions.rbegin(); it != reductions.rend(); ++it)
+      stmt = Around(**it, LoopKind::kSerial, std::move(stmt));
     return stmt;
   }
 
@@ -107,8 +112,9 @@ class Nest {
     return true;
   }
 
-  // Lanes run along the longest loop that is contiguous in the accumulator and in one operand, and stands still in the other. Where tails
-  // left no such loop, the statement is one column wide, and the operand that changes with the rows is a.
+  // Lanes run along the longest loop that is contiguous in the accumulator and in one operand, and stands
+  // still in the other. Where tails left no such loop, the statement is one column wide, and the operand that
+  // changes with the rows is a.
   void ChooseLanes() {
     for (const Dim& dim : dims_) {
       if (dim.acc != 1) continue;
@@ -118,7 +124,8 @@ class Nest {
       swapped_ = x_is_b;
     }
     if (lanes_ != nullptr) return;
-    swapped_ = std::any_of(dims_.begin(), dims_.end(), [](const Dim& dim) { return dim.acc != 0 && dim.x == 0 && dim.y != 0; });
+    swapped_ = std::any_of(dims_.begin(), dims_.end(),
+                           [](const Dim& dim) { return dim.acc != 0 && dim.x == 0 && dim.y != 0; });
   }
 
   Stride A(const Dim& dim) const { return swapped_ ? dim.y : dim.x; }
@@ -140,8 +147,10 @@ class Nest {
     return MakeSeq({loop, CopyWithSuffix(rest, ".rest")});
   }
 
-  // Loops that stay inside a step are unrolled step by step, so that a row of b in registers serves all of them.
-  Stmt Steps(const Dim* m, const Dim* k, const std::vector<const Dim*>& others, const Expr& k_begin, int64_t depth) const {
+  // Loops that stay inside a step are unrolled step by step, so that a row of b in registers serves all of
+  // them.
+  Stmt Steps(const Dim* m, const Dim* k, const std::vector<const Dim*>& others, const Expr& k_begin,
+             int64_t depth) const {
     if (others.empty() || depth == 1) return AroundOthers(others, MakeMma(m, k, k_begin, depth));
     const Var step = MakeVar(absl::StrCat(k->loop->var->name, ".u"), depth);
     const Stmt body = AroundOthers(others, MakeMma(m, k, k_begin + VarRef(step), 1));
@@ -149,7 +158,8 @@ class Nest {
   }
 
   static Stmt AroundOthers(const std::vector<const Dim*>& others, Stmt stmt) {
-    for (auto it = others.rbegin(); it != others.rend(); ++it) stmt = Around(**it, LoopKind::kUnroll, std::move(stmt));
+    for (auto it = others.rbegin(); it != others.rend(); ++it)
+      stmt = Around(**it, LoopKind::kUnroll, std::move(stmt));
     return stmt;
   }
 
@@ -177,7 +187,9 @@ class Nest {
   bool swapped_ = false;  // b is x
 };
 
-Stmt WithoutMark(const For& loop) { return std::make_shared<For>(loop.var, loop.extent, loop.loop_kind, loop.body); }
+Stmt WithoutMark(const For& loop) {
+  return std::make_shared<For>(loop.var, loop.extent, loop.loop_kind, loop.body);
+}
 
 }  // namespace
 

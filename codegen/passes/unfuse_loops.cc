@@ -1,4 +1,5 @@
-// A loop used only through quotients and remainders becomes the nest that it was fused from, so that each part can be partitioned.
+// A loop used only through quotients and remainders becomes the nest that it was fused from, so that each
+// part can be partitioned.
 //
 //   for f in 12:                         for f.0 in 3:
 //     t1[f // 4, f % 4] = ..       ->      for f.1 in 4:
@@ -14,11 +15,13 @@
 namespace mycc {
 namespace {
 
-// Strides at which `expr` cuts `var`: 4 for f // 4 and f % 4, also 12 for f // 4 % 3. False when the variable is used in another way.
+// Strides at which `expr` cuts `var`: 4 for f // 4 and f % 4, also 12 for f // 4 % 3. False when the variable
+// is used in another way.
 bool CollectCuts(const Expr& expr, const VarNode* var, std::set<int64_t>* cuts) {
   if (expr->op == Op::kVar) return expr->var.get() != var;
   int64_t divisor = 0;
-  if ((expr->op == Op::kFloorDiv || expr->op == Op::kMod) && IsConstInt(expr->args[1], &divisor) && divisor > 0) {
+  if ((expr->op == Op::kFloorDiv || expr->op == Op::kMod) && IsConstInt(expr->args[1], &divisor) &&
+      divisor > 0) {
     const Expr& base = expr->args[0];
     if (base->op == Op::kVar && base->var.get() == var) {
       cuts->insert(divisor);
@@ -32,7 +35,8 @@ bool CollectCuts(const Expr& expr, const VarNode* var, std::set<int64_t>* cuts) 
       return true;
     }
   }
-  return std::all_of(expr->args.begin(), expr->args.end(), [&](const Expr& arg) { return CollectCuts(arg, var, cuts); });
+  return std::all_of(expr->args.begin(), expr->args.end(),
+                     [&](const Expr& arg) { return CollectCuts(arg, var, cuts); });
 }
 
 bool IsChain(const std::set<int64_t>& cuts, int64_t extent) {
@@ -72,7 +76,8 @@ Stmt UnfuseLoops(const Stmt& body) {
     std::set<int64_t> cuts;
     bool only_parts = true;
     VisitStmts(loop->body, [&](const Stmt& s) {
-      ForEachExpr(s, [&](const Expr& expr) { only_parts = only_parts && CollectCuts(expr, loop->var.get(), &cuts); });
+      ForEachExpr(
+          s, [&](const Expr& expr) { only_parts = only_parts && CollectCuts(expr, loop->var.get(), &cuts); });
       return only_parts;
     });
     cuts.erase(1);

@@ -11,7 +11,8 @@ struct Row {
   bool CpuFeatures::*needs;
 };
 
-// To add an instruction: a row here, and its emission in the back end's table of the same names (llvm/mma.cc).
+// To add an instruction: a row here, and its emission in the back end's table of the same names
+// (llvm/mma.cc).
 const Row kRows[] = {
     // One vector of products for each broadcast of a(m, k): two a cycle on every core with FMA.
     {{"fma.f32", DType::kF32, DType::kF32, 1, 1, 0, 0.5}, TargetKind::kCpu, &CpuFeatures::fma},
@@ -31,7 +32,9 @@ absl::StatusOr<Instruction> FindInstruction(const std::string& name, const Targe
       absl::StrAppend(&known, known.empty() ? "" : ", ", row.instruction.name);
       continue;
     }
-    if (!Has(target, row)) return absl::FailedPreconditionError(absl::StrCat("the target has no ", name, ": ", PrintTarget(target)));
+    if (!Has(target, row))
+      return absl::FailedPreconditionError(
+          absl::StrCat("the target has no ", name, ": ", PrintTarget(target)));
     return row.instruction;
   }
   return absl::FailedPreconditionError(absl::StrCat("there is no instruction ", name, "; there are ", known));
@@ -39,10 +42,11 @@ absl::StatusOr<Instruction> FindInstruction(const std::string& name, const Targe
 
 absl::StatusOr<Instruction> InstructionFor(DType operand, DType accumulator, const Target& target) {
   for (const Row& row : kRows) {
-    if (row.instruction.operand == operand && row.instruction.accumulator == accumulator && Has(target, row)) return row.instruction;
+    if (row.instruction.operand == operand && row.instruction.accumulator == accumulator && Has(target, row))
+      return row.instruction;
   }
-  return absl::NotFoundError(absl::StrCat("no instruction multiplies ", DTypeName(operand), " into ", DTypeName(accumulator), " on ",
-                                          PrintTarget(target)));
+  return absl::NotFoundError(absl::StrCat("no instruction multiplies ", DTypeName(operand), " into ",
+                                          DTypeName(accumulator), " on ", PrintTarget(target)));
 }
 
 }  // namespace mycc

@@ -1,5 +1,5 @@
-// Hardware instructions as rows of data. The tensorize primitive selects a row by name; lowering turns the marked nest into Mma statements of
-// that row; the back end emits them.
+// Hardware instructions as rows of data. The tensorize primitive selects a row by name; lowering turns the
+// marked nest into Mma statements of that row; the back end emits them.
 #pragma once
 
 #include <string>
@@ -11,14 +11,15 @@
 
 namespace mycc {
 
-// acc(m, n) += sum over k of a(m, k) * b(k, n). Sizes are what one instruction does; a statement may hold many.
+// acc(m, n) += sum over k of a(m, k) * b(k, n). Sizes are what one instruction does; a statement may hold
+// many.
 struct Instruction {
   std::string name;
   DType operand;
   DType accumulator;
-  int m, k;        // rows and depth of one instruction
-  int n_bytes;     // width of one instruction in bytes of the accumulator; 0: the target's vector register
-  double cycles;   // reciprocal throughput of one instruction
+  int m, k;       // rows and depth of one instruction
+  int n_bytes;    // width of one instruction in bytes of the accumulator; 0: the target's vector register
+  double cycles;  // reciprocal throughput of one instruction
 };
 
 // FailedPrecondition when there is no such row, or the target lacks the instruction.

@@ -13,8 +13,9 @@ bool IsGuard(const Block& block, const IterVar& iter) {
 }
 
 bool CarriesReduction(const Block& block, const For& loop) {
-  return std::any_of(block.iters.begin(), block.iters.end(),
-                     [&](const IterVar& iter) { return iter.reduce && UsesVar(iter.binding, loop.var.get()); });
+  return std::any_of(block.iters.begin(), block.iters.end(), [&](const IterVar& iter) {
+    return iter.reduce && UsesVar(iter.binding, loop.var.get());
+  });
 }
 
 bool CarriesAxis(const Block& block, const For& loop) {
@@ -43,11 +44,12 @@ absl::Status CheckNaive(const Path& path, bool guards_allowed) {
   for (size_t i = 0; naive && i < axes.size(); ++i) {
     const size_t node = path.nodes.size() - 1 - axes.size() + i;
     const For* loop = node < path.nodes.size() ? DynAs<For>(path.nodes[node]) : nullptr;
-    naive = loop != nullptr && axes[i]->binding->op == Op::kVar && axes[i]->binding->var == loop->var && loop->loop_kind == LoopKind::kSerial;
+    naive = loop != nullptr && axes[i]->binding->op == Op::kVar && axes[i]->binding->var == loop->var &&
+            loop->loop_kind == LoopKind::kSerial;
   }
   if (naive) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat(block.name, " has been scheduled already; move a block before splitting or moving its own loops"));
+  return absl::FailedPreconditionError(absl::StrCat(
+      block.name, " has been scheduled already; move a block before splitting or moving its own loops"));
 }
 
 std::vector<Expr> Localize(const std::vector<Expr>& index, const std::vector<DimRegion>& box) {
@@ -62,7 +64,8 @@ std::vector<int64_t> ExtentsOf(const std::vector<DimRegion>& box) {
   return extents;
 }
 
-BoxCopy MakeBoxCopy(const std::string& name, const std::vector<DimRegion>& box, const std::vector<int64_t>& shape) {
+BoxCopy MakeBoxCopy(const std::string& name, const std::vector<DimRegion>& box,
+                    const std::vector<int64_t>& shape) {
   BoxCopy copy;
   for (size_t d = 0; d < box.size(); ++d) {
     const Var loop = MakeVar(absl::StrCat(name, ".a", d), box[d].extent);

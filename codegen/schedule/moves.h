@@ -1,4 +1,5 @@
-// What the primitives that move or copy regions share: blocks in their naive form, loops over a box, and buffers cut down to a box.
+// What the primitives that move or copy regions share: blocks in their naive form, loops over a box, and
+// buffers cut down to a box.
 #pragma once
 
 #include <string>
@@ -10,32 +11,36 @@
 
 namespace mycc {
 
-// A spatial iteration variable that names no element of the output: its domain guards the instance, and a value may read it.
+// A spatial iteration variable that names no element of the output: its domain guards the instance, and a
+// value may read it.
 bool IsGuard(const Block& block, const IterVar& iter);
 
 // A loop may run along reduction variables of a block, along its axes, or (fused) along both.
 bool CarriesReduction(const Block& block, const For& loop);
 bool CarriesAxis(const Block& block, const For& loop);
 
-// Each element the block writes is named by iteration variables of its own, one for each dimension: it was not moved into a loop, packed or given an
-// accumulator's place.
+// Each element the block writes is named by iteration variables of its own, one for each dimension: it was
+// not moved into a loop, packed or given an accumulator's place.
 bool WritesAtItsAxes(const Block& block);
 
-// OK when the block stands alone under serial loops, one for each iteration variable, as BuildNaive and rfactor leave it: its loops carry no
-// decisions yet and may be made anew. rfactor's partial blocks have guards besides, which some callers can keep.
+// OK when the block stands alone under serial loops, one for each iteration variable, as BuildNaive and
+// rfactor leave it: its loops carry no decisions yet and may be made anew. rfactor's partial blocks have
+// guards besides, which some callers can keep.
 absl::Status CheckNaive(const Path& path, bool guards_allowed = false);
 
 // Element `index` of the whole buffer as an index into its box.
 std::vector<Expr> Localize(const std::vector<Expr>& index, const std::vector<DimRegion>& box);
 std::vector<int64_t> ExtentsOf(const std::vector<DimRegion>& box);
 
-// A block that copies one box: out[...] = value for every element of the box that exists in a tensor of `shape`. Its iteration variables a0, a1, ...
-// are the elements' indices in the whole tensor; the loops are called NAME.a0, NAME.a1, ...
+// A block that copies one box: out[...] = value for every element of the box that exists in a tensor of
+// `shape`. Its iteration variables a0, a1, ... are the elements' indices in the whole tensor; the loops are
+// called NAME.a0, NAME.a1, ...
 struct BoxCopy {
   std::vector<IterVar> iters;
   std::vector<LoopSpec> loops;
   std::vector<Expr> indices;  // VarRef of each iteration variable
 };
-BoxCopy MakeBoxCopy(const std::string& name, const std::vector<DimRegion>& box, const std::vector<int64_t>& shape);
+BoxCopy MakeBoxCopy(const std::string& name, const std::vector<DimRegion>& box,
+                    const std::vector<int64_t>& shape);
 
 }  // namespace mycc

@@ -9,7 +9,8 @@
 namespace mycc {
 namespace {
 
-void CollectReads(const Expr& expr, const Buffer& buffer, const VarMap& bindings, std::vector<Access>* accesses) {
+void CollectReads(const Expr& expr, const Buffer& buffer, const VarMap& bindings,
+                  std::vector<Access>* accesses) {
   if (expr->op == Op::kLoad && expr->buffer == buffer) {
     Access access;
     for (const Expr& index : expr->args) access.push_back(Substitute(index, bindings));
@@ -20,7 +21,8 @@ void CollectReads(const Expr& expr, const Buffer& buffer, const VarMap& bindings
 
 bool UsesAny(const Expr& expr, const std::unordered_set<const VarNode*>& vars) {
   if (expr->op == Op::kVar) return vars.count(expr->var.get()) > 0;
-  return std::any_of(expr->args.begin(), expr->args.end(), [&](const Expr& arg) { return UsesAny(arg, vars); });
+  return std::any_of(expr->args.begin(), expr->args.end(),
+                     [&](const Expr& arg) { return UsesAny(arg, vars); });
 }
 
 // [low, high] displacement around `outer` while the inner variables run.
@@ -45,8 +47,8 @@ std::optional<Span> SpanOf(const Expr& index, const std::unordered_set<const Var
   return span;
 }
 
-DimRegion CoverDim(const std::vector<Access>& accesses, size_t dim, const std::unordered_set<const VarNode*>& inner,
-                   int64_t extent) {
+DimRegion CoverDim(const std::vector<Access>& accesses, size_t dim,
+                   const std::unordered_set<const VarNode*>& inner, int64_t extent) {
   const DimRegion whole{IntConst(0), extent, true};
   std::optional<Span> cover;
   for (const Access& access : accesses) {
@@ -84,7 +86,8 @@ Access WriteOf(const Block& block) {
   return access;
 }
 
-std::vector<DimRegion> CoveringBox(const std::vector<Access>& accesses, const std::unordered_set<const VarNode*>& inner,
+std::vector<DimRegion> CoveringBox(const std::vector<Access>& accesses,
+                                   const std::unordered_set<const VarNode*>& inner,
                                    const std::vector<int64_t>& shape) {
   std::vector<DimRegion> box;
   for (size_t dim = 0; dim < shape.size(); ++dim) box.push_back(CoverDim(accesses, dim, inner, shape[dim]));

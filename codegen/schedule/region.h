@@ -24,9 +24,11 @@ std::vector<Access> ReadsUnder(const Stmt& stmt, const Buffer& buffer);
 // Where a block writes.
 Access WriteOf(const Block& block);
 
-// The smallest box that covers all accesses while `inner` variables run and the others stand still. A dimension whose index is not linear in
-// the inner variables, or whose bases differ by more than a constant, is taken whole.
-std::vector<DimRegion> CoveringBox(const std::vector<Access>& accesses, const std::unordered_set<const VarNode*>& inner,
+// The smallest box that covers all accesses while `inner` variables run and the others stand still. A
+// dimension whose index is not linear in the inner variables, or whose bases differ by more than a constant,
+// is taken whole.
+std::vector<DimRegion> CoveringBox(const std::vector<Access>& accesses,
+                                   const std::unordered_set<const VarNode*>& inner,
                                    const std::vector<int64_t>& shape);
 
 }  // namespace mycc

@@ -41,7 +41,8 @@ absl::Status Schedule::Apply(const Step& step) {
   MYCC_RETURN_IF_ERROR(CheckArgs(step, *info));
   absl::StatusOr<Function> result = info->apply(function_, target_, StepArgs(step));
   if (!result.ok()) {
-    return absl::Status(result.status().code(), absl::StrCat(PrintStep(step), ": ", result.status().message()));
+    return absl::Status(result.status().code(),
+                        absl::StrCat(PrintStep(step), ": ", result.status().message()));
   }
   function_ = *std::move(result);
   trace_.steps.push_back(step);
@@ -52,7 +53,8 @@ absl::StatusOr<Schedule> Replay(const Workload& canonical, const Target& target,
   Schedule schedule = Schedule::Create(canonical, target);
   for (size_t i = 0; i < trace.steps.size(); ++i) {
     const absl::Status status = schedule.Apply(trace.steps[i]);
-    if (!status.ok()) return absl::Status(status.code(), absl::StrCat("step ", i + 1, ": ", status.message()));
+    if (!status.ok())
+      return absl::Status(status.code(), absl::StrCat("step ", i + 1, ": ", status.message()));
   }
   return schedule;
 }

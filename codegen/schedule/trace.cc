@@ -2,11 +2,11 @@
 
 #include <cctype>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "absl/strings/match.h"
 #include "absl/strings/strip.h"
 #include "base/status.h"
 #include "codegen/schedule/primitives/table.h"
@@ -33,7 +33,8 @@ class LineReader {
     return true;
   }
   absl::Status Expect(char c) {
-    return Take(c) ? absl::OkStatus() : Error(absl::StrCat("expected '", std::string(1, c), "', found ", Rest()));
+    return Take(c) ? absl::OkStatus()
+                   : Error(absl::StrCat("expected '", std::string(1, c), "', found ", Rest()));
   }
   // A name, a number or a layout component: everything up to a separator.
   absl::StatusOr<std::string> Word() {
@@ -46,7 +47,8 @@ class LineReader {
 
  private:
   static bool IsWordChar(char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || absl::string_view("_.+-/%").find(c) != absl::string_view::npos;
+    return std::isalnum(static_cast<unsigned char>(c)) ||
+           absl::string_view("_.+-/%").find(c) != absl::string_view::npos;
   }
   void SkipSpace() {
     while (at_ < line_.size() && (line_[at_] == ' ' || line_[at_] == '\t')) ++at_;
@@ -62,7 +64,8 @@ class LineReader {
 
 absl::StatusOr<int64_t> ToInt(LineReader& reader, const std::string& word) {
   int64_t value = 0;
-  if (!absl::SimpleAtoi(word, &value)) return reader.Error(absl::StrCat("expected an integer, found '", word, "'"));
+  if (!absl::SimpleAtoi(word, &value))
+    return reader.Error(absl::StrCat("expected an integer, found '", word, "'"));
   return value;
 }
 
@@ -98,7 +101,8 @@ absl::StatusOr<Step> ParseStep(LineReader& reader) {
   MYCC_ASSIGN_OR_RETURN(step.primitive, reader.Word());
   const PrimitiveInfo* info = FindPrimitive(step.primitive);
   if (info == nullptr) {
-    return reader.Error(absl::StrCat("unknown primitive ", step.primitive, "; expected one of ", PrimitiveNames()));
+    return reader.Error(
+        absl::StrCat("unknown primitive ", step.primitive, "; expected one of ", PrimitiveNames()));
   }
   MYCC_RETURN_IF_ERROR(reader.Expect('('));
   for (size_t i = 0; i < info->signature.size(); ++i) {
@@ -106,7 +110,8 @@ absl::StatusOr<Step> ParseStep(LineReader& reader) {
     MYCC_ASSIGN_OR_RETURN(StepArg arg, ParseArg(reader, info->signature[i]));
     step.args.push_back(std::move(arg));
   }
-  if (!reader.Take(')') || !reader.AtEnd()) return reader.Error(absl::StrCat("expected ", std::string(info->usage)));
+  if (!reader.Take(')') || !reader.AtEnd())
+    return reader.Error(absl::StrCat("expected ", std::string(info->usage)));
   return step;
 }
 
@@ -126,7 +131,8 @@ absl::Status ParseSketch(LineReader& reader, Trace* trace) {
 std::string PrintArg(const StepArg& arg) {
   if (const auto* name = std::get_if<std::string>(&arg.value)) return *name;
   if (const auto* value = std::get_if<int64_t>(&arg.value)) return absl::StrCat(*value);
-  if (const auto* names = std::get_if<StepArg::Names>(&arg.value)) return absl::StrCat("[", absl::StrJoin(*names, ", "), "]");
+  if (const auto* names = std::get_if<StepArg::Names>(&arg.value))
+    return absl::StrCat("[", absl::StrJoin(*names, ", "), "]");
   return absl::StrCat("[", absl::StrJoin(std::get<StepArg::Ints>(arg.value), ", "), "]");
 }
 
@@ -160,12 +166,14 @@ absl::StatusOr<Trace> ParseTrace(const std::string& text) {
     if (reader.AtEnd()) continue;
     if (!versioned) {
       if (absl::StripAsciiWhitespace(line) != "v1") {
-        return reader.Error(absl::StrCat("a trace begins with its version; expected v1, found '", line.substr(0, 20), "'"));
+        return reader.Error(
+            absl::StrCat("a trace begins with its version; expected v1, found '", line.substr(0, 20), "'"));
       }
       versioned = true;
       continue;
     }
-    if (absl::StartsWith(absl::StripLeadingAsciiWhitespace(line), "sketch ") && trace.sketch.empty() && trace.steps.empty()) {
+    if (absl::StartsWith(absl::StripLeadingAsciiWhitespace(line), "sketch ") && trace.sketch.empty() &&
+        trace.steps.empty()) {
       MYCC_RETURN_IF_ERROR(reader.Word().status());
       MYCC_RETURN_IF_ERROR(ParseSketch(reader, &trace));
       continue;
@@ -173,7 +181,8 @@ absl::StatusOr<Trace> ParseTrace(const std::string& text) {
     MYCC_ASSIGN_OR_RETURN(Step step, ParseStep(reader));
     trace.steps.push_back(std::move(step));
   }
-  if (!versioned) return absl::InvalidArgumentError("1:1: the trace is empty; expected v1 and then one step a line");
+  if (!versioned)
+    return absl::InvalidArgumentError("1:1: the trace is empty; expected v1 and then one step a line");
   return trace;
 }
 

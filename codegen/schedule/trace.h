@@ -5,8 +5,9 @@
 //   split(t2.a0, [12, 86])
 //   bind(t2.a0.0, parallel)
 //
-// The optional second line names the sketch and its decisions, so that a neighbour's decisions can be re-fitted to another shape; replay
-// ignores it. Every other line is one primitive with its arguments. Parse(Print(trace)) == trace. Thread rule: a value.
+// The optional second line names the sketch and its decisions, so that a neighbour's decisions can be
+// re-fitted to another shape; replay ignores it. Every other line is one primitive with its arguments.
+// Parse(Print(trace)) == trace. Thread rule: a value.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +37,7 @@ struct Step {
 };
 
 struct Trace {
-  std::string sketch;                                       // empty for hand-written traces
+  std::string sketch;                                      // empty for hand-written traces
   std::vector<std::pair<std::string, int64_t>> decisions;  // of the sketch, in its order
   std::vector<Step> steps;
 

@@ -60,7 +60,9 @@ bool ReadsAnywhere(const Stmt& stmt, const Buffer& buffer) {
 
 absl::StatusOr<Path> FindLoop(const Function& function, const std::string& name) {
   Path path;
-  const auto is_loop = [&](const Stmt& s) { return s->kind == StmtKind::kFor && As<For>(s).var->name == name; };
+  const auto is_loop = [&](const Stmt& s) {
+    return s->kind == StmtKind::kFor && As<For>(s).var->name == name;
+  };
   if (FindPath(function.body, is_loop, &path.nodes)) return path;
   return absl::FailedPreconditionError(
       absl::StrCat("there is no loop ", name, "; the loops are ", NamesOf(function, StmtKind::kFor)));
@@ -68,7 +70,9 @@ absl::StatusOr<Path> FindLoop(const Function& function, const std::string& name)
 
 absl::StatusOr<Path> FindBlock(const Function& function, const std::string& name) {
   Path path;
-  const auto is_block = [&](const Stmt& s) { return s->kind == StmtKind::kBlock && As<Block>(s).name == name; };
+  const auto is_block = [&](const Stmt& s) {
+    return s->kind == StmtKind::kBlock && As<Block>(s).name == name;
+  };
   if (FindPath(function.body, is_block, &path.nodes)) return path;
   return absl::FailedPreconditionError(
       absl::StrCat("there is no block ", name, "; the blocks are ", NamesOf(function, StmtKind::kBlock)));
@@ -76,9 +80,12 @@ absl::StatusOr<Path> FindBlock(const Function& function, const std::string& name
 
 absl::StatusOr<Path> FindAlloc(const Function& function, const Buffer& buffer) {
   Path path;
-  const auto is_alloc = [&](const Stmt& s) { return s->kind == StmtKind::kAlloc && As<Alloc>(s).buffer == buffer; };
+  const auto is_alloc = [&](const Stmt& s) {
+    return s->kind == StmtKind::kAlloc && As<Alloc>(s).buffer == buffer;
+  };
   if (FindPath(function.body, is_alloc, &path.nodes)) return path;
-  return absl::FailedPreconditionError(absl::StrCat(buffer->name, " is a parameter, not an allocated buffer"));
+  return absl::FailedPreconditionError(
+      absl::StrCat(buffer->name, " is a parameter, not an allocated buffer"));
 }
 
 Stmt ReplaceAt(const Path& path, Stmt replacement) {
@@ -101,7 +108,9 @@ Stmt ReplaceAt(const Path& path, Stmt replacement) {
   return current ? current : MakeSeq({});
 }
 
-Function WithBody(const Function& function, Stmt body) { return Function{function.name, function.params, std::move(body)}; }
+Function WithBody(const Function& function, Stmt body) {
+  return Function{function.name, function.params, std::move(body)};
+}
 
 std::vector<const Block*> BlocksUnder(const Stmt& stmt) {
   std::vector<const Block*> blocks;
@@ -184,7 +193,8 @@ bool IsReduceLoop(const For& loop) {
 absl::StatusOr<Buffer> FindAllocated(const Function& function, const std::string& name) {
   Buffer found;
   VisitStmts(function.body, [&](const Stmt& stmt) {
-    if (stmt->kind == StmtKind::kAlloc && As<Alloc>(stmt).buffer->name == name) found = As<Alloc>(stmt).buffer;
+    if (stmt->kind == StmtKind::kAlloc && As<Alloc>(stmt).buffer->name == name)
+      found = As<Alloc>(stmt).buffer;
     return !found;
   });
   if (found) return found;

@@ -1,4 +1,5 @@
-// Finding loops and blocks by name in a function's body, and replacing what was found: the ground every primitive stands on.
+// Finding loops and blocks by name in a function's body, and replacing what was found: the ground every
+// primitive stands on.
 #pragma once
 
 #include <string>
@@ -24,19 +25,22 @@ absl::StatusOr<Path> FindLoop(const Function& function, const std::string& name)
 absl::StatusOr<Path> FindBlock(const Function& function, const std::string& name);
 absl::StatusOr<Path> FindAlloc(const Function& function, const Buffer& buffer);
 
-// The body with the path's target replaced; a null replacement removes it, and with it the loops, ifs and sequences left empty.
+// The body with the path's target replaced; a null replacement removes it, and with it the loops, ifs and
+// sequences left empty.
 Stmt ReplaceAt(const Path& path, Stmt replacement);
 Function WithBody(const Function& function, Stmt body);
 
 // The blocks under a statement, in execution order.
 std::vector<const Block*> BlocksUnder(const Stmt& stmt);
-const Block* WriterOf(const Function& function, const Buffer& buffer);  // the last block that writes it; null for inputs
+const Block* WriterOf(const Function& function,
+                      const Buffer& buffer);  // the last block that writes it; null for inputs
 // FailedPrecondition unless `block` alone writes its tensor.
 absl::Status CheckOnlyWriter(const Function& function, const Block& block);
 bool Reads(const Block& block, const Buffer& buffer);
 bool ContainsBlock(const Stmt& stmt, const std::string& name);
 
-// The variables of the loops under a statement (itself included), and of the loops on a path (its target included).
+// The variables of the loops under a statement (itself included), and of the loops on a path (its target
+// included).
 std::unordered_set<const VarNode*> LoopVarsUnder(const Stmt& stmt);
 std::vector<const For*> LoopsOn(const Path& path);
 
@@ -60,7 +64,8 @@ absl::StatusOr<Buffer> FindBuffer(const Function& function, const std::string& n
 // `base` if no block, buffer or loop prefix is called that, else base2, base3, ...
 std::string FreshName(const Function& function, const std::string& base);
 
-// Puts `stmt` into the body of a loop, inside its Allocs: before the first part that reads `buffer`, or at the end.
+// Puts `stmt` into the body of a loop, inside its Allocs: before the first part that reads `buffer`, or at
+// the end.
 Stmt InsertBeforeReader(const Stmt& body, const Buffer& buffer, const Stmt& stmt);
 Stmt Append(const Stmt& body, const Stmt& stmt);
 

@@ -76,75 +76,52 @@ std::string IntelName(int model, CpuFeatureSet features) {
   const auto has = [features](F feature) { return (features & Bit(feature)) != 0; };
   switch (model) {
     case 0x2a:
-    case 0x2d:
-      return "sandybridge";
+    case 0x2d: return "sandybridge";
     case 0x3a:
-    case 0x3e:
-      return "ivybridge";
+    case 0x3e: return "ivybridge";
     case 0x3c:
     case 0x3f:
     case 0x45:
-    case 0x46:
-      return "haswell";
+    case 0x46: return "haswell";
     case 0x3d:
     case 0x47:
     case 0x4f:
-    case 0x56:
-      return "broadwell";
+    case 0x56: return "broadwell";
     case 0x4e:
     case 0x5e:
     case 0x8e:
     case 0x9e:
     case 0xa5:
-    case 0xa6:
-      return "skylake";
+    case 0xa6: return "skylake";
     // One model number for three generations, told apart by what they added.
     case 0x55:
       return has(F::kAvx512Bf16) ? "cooperlake" : has(F::kAvx512Vnni) ? "cascadelake" : "skylake-avx512";
-    case 0x66:
-      return "cannonlake";
+    case 0x66: return "cannonlake";
     case 0x7d:
-    case 0x7e:
-      return "icelake-client";
+    case 0x7e: return "icelake-client";
     case 0x6a:
-    case 0x6c:
-      return "icelake-server";
+    case 0x6c: return "icelake-server";
     case 0x8c:
-    case 0x8d:
-      return "tigerlake";
-    case 0xa7:
-      return "rocketlake";
+    case 0x8d: return "tigerlake";
+    case 0xa7: return "rocketlake";
     case 0x97:
-    case 0x9a:
-      return "alderlake";
-    case 0xbe:
-      return "gracemont";
+    case 0x9a: return "alderlake";
+    case 0xbe: return "gracemont";
     case 0xb7:
     case 0xba:
-    case 0xbf:
-      return "raptorlake";
+    case 0xbf: return "raptorlake";
     case 0xaa:
-    case 0xac:
-      return "meteorlake";
+    case 0xac: return "meteorlake";
     case 0xb5:
-    case 0xc5:
-      return "arrowlake";
-    case 0xc6:
-      return "arrowlake-s";
-    case 0xbd:
-      return "lunarlake";
-    case 0xaf:
-      return "sierraforest";
-    case 0x8f:
-      return "sapphirerapids";
-    case 0xcf:
-      return "emeraldrapids";
-    case 0xad:
-      return "graniterapids";
-    case 0xae:
-      return "graniterapids-d";
-    default:
-      return "";
+    case 0xc5: return "arrowlake";
+    case 0xc6: return "arrowlake-s";
+    case 0xbd: return "lunarlake";
+    case 0xaf: return "sierraforest";
+    case 0x8f: return "sapphirerapids";
+    case 0xcf: return "emeraldrapids";
+    case 0xad: return "graniterapids";
+    case 0xae: return "graniterapids-d";
+    default: return "";
   }
 }
 

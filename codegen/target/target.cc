@@ -248,7 +248,8 @@ bool IsCompatible(const Target& code, const Target& machine, std::string* why) {
 bool IsMeasurableOn(const Target& code, const Target& machine, std::string* why) {
   if (!IsCompatible(code, machine, why)) return false;
   if (code.threads <= machine.threads) return true;
-  if (why != nullptr) *why = absl::StrCat("it asks for ", code.threads, " threads, and the machine has ", machine.threads);
+  if (why != nullptr)
+    *why = absl::StrCat("it asks for ", code.threads, " threads, and the machine has ", machine.threads);
   return false;
 }
 

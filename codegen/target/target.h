@@ -55,7 +55,8 @@ int VectorRegisters(const Target& target);  // 32 with AVX-512, else 16
 // Compatibility: may code compiled for `code` run on `machine`? The instruction set must be a subset and
 // limits no larger. `why` says what is missing.
 bool IsCompatible(const Target& code, const Target& machine, std::string* why);
-// May a time measured on `machine` stand for `code`'s target? Compatible, and no more threads asked for than the machine has.
+// May a time measured on `machine` stand for `code`'s target? Compatible, and no more threads asked for than
+// the machine has.
 bool IsMeasurableOn(const Target& code, const Target& machine, std::string* why);
 
 }  // namespace mycc

@@ -29,10 +29,8 @@ bool IsArithmetic(Op op) {
     case Op::kMod:
     case Op::kMin:
     case Op::kMax:
-    case Op::kPow:
-      return true;
-    default:
-      return false;
+    case Op::kPow: return true;
+    default: return false;
   }
 }
 

@@ -117,10 +117,8 @@ class BoundFinder {
 
   IndexRange RangeOfAtom(const Expr& atom, int effort) {
     switch (atom->op) {
-      case Op::kVar:
-        return {0, std::max<int64_t>(atom->var->extent - 1, 0)};
-      case Op::kCast:
-        return RangeOfType(atom->args[0]->dtype);
+      case Op::kVar: return {0, std::max<int64_t>(atom->var->extent - 1, 0)};
+      case Op::kCast: return RangeOfType(atom->args[0]->dtype);
       case Op::kFloorDiv: {
         IndexRange range = RangeOf(atom->args[0], effort);
         const int64_t divisor = atom->args[1]->value.i;
@@ -144,8 +142,7 @@ class BoundFinder {
         return {BothOr(a.lower, b.lower, /*larger=*/false),
                 a.upper && b.upper ? std::min(a.upper, b.upper) : Larger(a.upper, b.upper)};
       }
-      default:
-        return {};
+      default: return {};
     }
   }
 
@@ -156,14 +153,10 @@ class BoundFinder {
 
   static IndexRange RangeOfType(DType dtype) {
     switch (dtype) {
-      case DType::kI32:
-        return {std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()};
-      case DType::kI8:
-        return {-128, 127};
-      case DType::kU8:
-        return {0, 255};
-      default:
-        return {0, 1};
+      case DType::kI32: return {std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()};
+      case DType::kI8: return {-128, 127};
+      case DType::kU8: return {0, 255};
+      default: return {0, 1};
     }
   }
 
@@ -181,12 +174,9 @@ FactCases CasesOfComparison(const ExprNode& comparison, bool holds) {
     return linear;
   };
   switch (comparison.op) {
-    case Op::kLt:
-      return {{holds ? at_least(difference, 1) : Negated(difference)}};
-    case Op::kLe:
-      return {{holds ? difference : at_least(Negated(difference), 1)}};
-    default:
-      break;
+    case Op::kLt: return {{holds ? at_least(difference, 1) : Negated(difference)}};
+    case Op::kLe: return {{holds ? difference : at_least(Negated(difference), 1)}};
+    default: break;
   }
   if ((comparison.op == Op::kEq) == holds) return {{difference, Negated(difference)}};
   return {{at_least(difference, 1)}, {at_least(Negated(difference), 1)}};
@@ -209,15 +199,12 @@ FactCases Conjunction(const FactCases& a, const FactCases& b) {
 
 FactCases CasesOf(const Expr& condition, bool holds) {
   switch (condition->op) {
-    case Op::kConst:
-      return (condition->value.i != 0) == holds ? FactCases{{}} : FactCases{};
-    case Op::kNot:
-      return CasesOf(condition->args[0], !holds);
+    case Op::kConst: return (condition->value.i != 0) == holds ? FactCases{{}} : FactCases{};
+    case Op::kNot: return CasesOf(condition->args[0], !holds);
     case Op::kLt:
     case Op::kLe:
     case Op::kEq:
-    case Op::kNe:
-      return CasesOfComparison(*condition, holds);
+    case Op::kNe: return CasesOfComparison(*condition, holds);
     case Op::kAnd:
     case Op::kOr: {
       const FactCases a = CasesOf(condition->args[0], holds), b = CasesOf(condition->args[1], holds);
@@ -227,8 +214,7 @@ FactCases CasesOf(const Expr& condition, bool holds) {
       either.insert(either.end(), b.begin(), b.end());
       return either;
     }
-    default:
-      return {{}};
+    default: return {{}};
   }
 }
 

@@ -16,17 +16,14 @@ bool ReadsTensor(const Expr& expr) {
 // A narrower integer expression as i64, where converting the reads gives the same value; nullptr otherwise.
 Expr WidenOperands(const Expr& expr) {
   switch (expr->op) {
-    case Op::kConst:
-      return IntConst(expr->value.i);
-    case Op::kLoad:
-      return MakeCast(DType::kI64, expr);
+    case Op::kConst: return IntConst(expr->value.i);
+    case Op::kLoad: return MakeCast(DType::kI64, expr);
     case Op::kMin:
     case Op::kMax: {
       const Expr a = WidenOperands(expr->args[0]), b = WidenOperands(expr->args[1]);
       return a && b ? MakeBinary(expr->op, a, b) : nullptr;
     }
-    default:
-      return nullptr;
+    default: return nullptr;
   }
 }
 
@@ -44,12 +41,9 @@ class IndexChecker {
 
   Bounds Check(const Expr& expr) {
     switch (expr->op) {
-      case Op::kConst:
-        return Limited(expr, {expr->value.i, expr->value.i});
-      case Op::kVar:
-        return Limited(expr, {0, std::max<int64_t>(expr->var->extent, 1)});
-      case Op::kLoad:
-        return CheckData(expr);
+      case Op::kConst: return Limited(expr, {expr->value.i, expr->value.i});
+      case Op::kVar: return Limited(expr, {0, std::max<int64_t>(expr->var->extent, 1)});
+      case Op::kLoad: return CheckData(expr);
       case Op::kCast:
         if (expr->args[0]->op == Op::kLoad && !IsFloat(expr->args[0]->dtype)) return CheckData(expr->args[0]);
         return Refuse(expr, " is not affine; expected the conversion of an integer read");
@@ -61,11 +55,9 @@ class IndexChecker {
       case Op::kSub:
       case Op::kMul:
       case Op::kMin:
-      case Op::kMax:
-        return CheckBinary(expr);
+      case Op::kMax: return CheckBinary(expr);
       case Op::kFloorDiv:
-      case Op::kMod:
-        return CheckDivision(expr);
+      case Op::kMod: return CheckDivision(expr);
       default:
         return Refuse(
             expr,

@@ -23,36 +23,22 @@ void RoundLanes(DType dtype, int count, double* values) {
 // The operations that most expressions are made of; false leaves the others to EvaluateOp.
 bool RunCommonFloat(Op op, int count, const double* a, const double* b, double* result) {
   switch (op) {
-    case Op::kAdd:
-      ForLanes(count, a, b, result, [](double x, double y) { return x + y; });
-      return true;
-    case Op::kSub:
-      ForLanes(count, a, b, result, [](double x, double y) { return x - y; });
-      return true;
-    case Op::kMul:
-      ForLanes(count, a, b, result, [](double x, double y) { return x * y; });
-      return true;
-    case Op::kDiv:
-      ForLanes(count, a, b, result, [](double x, double y) { return x / y; });
-      return true;
-    default:
-      return false;
+    case Op::kAdd: ForLanes(count, a, b, result, [](double x, double y) { return x + y; }); return true;
+    case Op::kSub: ForLanes(count, a, b, result, [](double x, double y) { return x - y; }); return true;
+    case Op::kMul: ForLanes(count, a, b, result, [](double x, double y) { return x * y; }); return true;
+    case Op::kDiv: ForLanes(count, a, b, result, [](double x, double y) { return x / y; }); return true;
+    default: return false;
   }
 }
 
 bool RunCommonBool(Op op, int count, const int64_t* a, const int64_t* b, int64_t* result) {
   switch (op) {
-    case Op::kLt:
-      ForLanes(count, a, b, result, [](int64_t x, int64_t y) { return x < y; });
-      return true;
-    case Op::kLe:
-      ForLanes(count, a, b, result, [](int64_t x, int64_t y) { return x <= y; });
-      return true;
+    case Op::kLt: ForLanes(count, a, b, result, [](int64_t x, int64_t y) { return x < y; }); return true;
+    case Op::kLe: ForLanes(count, a, b, result, [](int64_t x, int64_t y) { return x <= y; }); return true;
     case Op::kAnd:
       ForLanes(count, a, b, result, [](int64_t x, int64_t y) { return (x & y) != 0; });
       return true;
-    default:
-      return false;
+    default: return false;
   }
 }
 
@@ -89,12 +75,9 @@ int LaneProgram::Compile(const Expr& expr, int mask) {
 int LaneProgram::CompileNode(const Expr& expr, int mask) {
   int result = 0;
   switch (expr->op) {
-    case Op::kConst:
-      return Constant(expr->dtype, expr->value);
-    case Op::kLoad:
-      return CompileLoad(expr, mask);
-    case Op::kSelect:
-      return CompileSelect(expr, mask);
+    case Op::kConst: return Constant(expr->dtype, expr->value);
+    case Op::kLoad: return CompileLoad(expr, mask);
+    case Op::kSelect: return CompileSelect(expr, mask);
     case Op::kVar:
     case Op::kAdd:
     case Op::kSub:
@@ -102,8 +85,7 @@ int LaneProgram::CompileNode(const Expr& expr, int mask) {
     case Op::kNeg:
       if (expr->dtype == DType::kI64 && AddForm(expr, &result)) return result;
       break;
-    default:
-      break;
+    default: break;
   }
   std::vector<int> args;
   for (const Expr& arg : expr->args) args.push_back(Compile(arg, mask));
@@ -148,14 +130,11 @@ int LaneProgram::CompileSelect(const Expr& expr, int mask) {
 // Adds factor * expr to the form; false when the expression is not affine as it is written.
 bool LaneProgram::AccumulateForm(const Expr& expr, uint64_t factor, Form* form) const {
   switch (expr->op) {
-    case Op::kConst:
-      form->constant += factor * static_cast<uint64_t>(expr->value.i);
-      return true;
+    case Op::kConst: form->constant += factor * static_cast<uint64_t>(expr->value.i); return true;
     case Op::kVar:
       form->factors[std::find(axes_.begin(), axes_.end(), expr->var) - axes_.begin()] += factor;
       return true;
-    case Op::kNeg:
-      return AccumulateForm(expr->args[0], 0 - factor, form);
+    case Op::kNeg: return AccumulateForm(expr->args[0], 0 - factor, form);
     case Op::kAdd:
     case Op::kSub:
       return AccumulateForm(expr->args[0], factor, form) &&
@@ -167,8 +146,7 @@ bool LaneProgram::AccumulateForm(const Expr& expr, uint64_t factor, Form* form) 
       return IsConstInt(expr->args[0], &constant) &&
              AccumulateForm(expr->args[1], factor * static_cast<uint64_t>(constant), form);
     }
-    default:
-      return false;
+    default: return false;
   }
 }
 

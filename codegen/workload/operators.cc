@@ -37,15 +37,11 @@ std::string ExpectedOperands(Op op, DType dtype) {
     case Op::kFloor:
     case Op::kCeil:
     case Op::kRound:
-    case Op::kPow:
-      return IsFloat(dtype) ? "" : "a float";
-    case Op::kDiv:
-      return IsFloat(dtype) ? "" : "floats (integers divide with `//`)";
-    case Op::kTF32:
-      return dtype == DType::kF32 ? "" : "f32";
+    case Op::kPow: return IsFloat(dtype) ? "" : "a float";
+    case Op::kDiv: return IsFloat(dtype) ? "" : "floats (integers divide with `//`)";
+    case Op::kTF32: return dtype == DType::kF32 ? "" : "f32";
     case Op::kFloorDiv:
-    case Op::kMod:
-      return IsInt(dtype) ? "" : "integers";
+    case Op::kMod: return IsInt(dtype) ? "" : "integers";
     case Op::kNeg:
     case Op::kAbs:
     case Op::kAdd:
@@ -54,14 +50,11 @@ std::string ExpectedOperands(Op op, DType dtype) {
     case Op::kMin:
     case Op::kMax:
     case Op::kLt:
-    case Op::kLe:
-      return dtype != DType::kBool ? "" : "numbers (cast a bool, or use && || !)";
+    case Op::kLe: return dtype != DType::kBool ? "" : "numbers (cast a bool, or use && || !)";
     case Op::kNot:
     case Op::kAnd:
-    case Op::kOr:
-      return dtype == DType::kBool ? "" : "bool";
-    default:
-      return "";
+    case Op::kOr: return dtype == DType::kBool ? "" : "bool";
+    default: return "";
   }
 }
 

@@ -215,17 +215,10 @@ TEST_F(JsonLinesTest, AnyBytesAreImportedOrRefused) {
     for (int edits = 1 + random() % 3; edits > 0; --edits) {
       const size_t at = random() % mangled.size();
       switch (random() % 4) {
-        case 0:
-          mangled[at] = static_cast<char>(random());
-          break;
-        case 1:
-          mangled.erase(at, 1 + random() % 30);
-          break;
-        case 2:
-          mangled.insert(at, text.substr(random() % text.size(), random() % 30));
-          break;
-        default:
-          mangled[at] = "0123456789.-+eE\"{}[],:\\"[random() % 23];
+        case 0: mangled[at] = static_cast<char>(random()); break;
+        case 1: mangled.erase(at, 1 + random() % 30); break;
+        case 2: mangled.insert(at, text.substr(random() % text.size(), random() % 30)); break;
+        default: mangled[at] = "0123456789.-+eE\"{}[],:\\"[random() % 23];
       }
     }
     auto counts = Import(mangled, log.get());

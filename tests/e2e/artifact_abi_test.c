@@ -1,5 +1,6 @@
-/* The C interface of artifacts, from C: the headers compile, two libraries link together, calls compute, and wrong calls are refused with the
- * argument's name. Linked with two modules, `first` and `second`, of the same functions. */
+/* The C interface of artifacts, from C: the headers compile, two libraries link together, calls compute, and
+ * wrong calls are refused with the argument's name. Linked with two modules, `first` and `second`, of the
+ * same functions. */
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -11,20 +12,20 @@
 
 static int failures = 0;
 
-#define EXPECT(condition)                                                     \
-  do {                                                                        \
-    if (!(condition)) {                                                       \
+#define EXPECT(condition)                                                      \
+  do {                                                                         \
+    if (!(condition)) {                                                        \
       fprintf(stderr, "%s:%d: expected %s\n", __FILE__, __LINE__, #condition); \
-      ++failures;                                                             \
-    }                                                                         \
+      ++failures;                                                              \
+    }                                                                          \
   } while (0)
 
-#define EXPECT_ERROR(text, words)                                                                          \
-  do {                                                                                                     \
-    if (strstr((text), (words)) == NULL) {                                                                 \
+#define EXPECT_ERROR(text, words)                                                                            \
+  do {                                                                                                       \
+    if (strstr((text), (words)) == NULL) {                                                                   \
       fprintf(stderr, "%s:%d: error is `%s`, expected to hold `%s`\n", __FILE__, __LINE__, (text), (words)); \
-      ++failures;                                                                                          \
-    }                                                                                                      \
+      ++failures;                                                                                            \
+    }                                                                                                        \
   } while (0)
 
 typedef int32_t (*Function)(DLTensor** args, int32_t num_args, void* stream);
@@ -56,7 +57,8 @@ static void TestScale(Function scale, Function pack, const char* json, const cha
   int64_t matrix[] = {3, 5}, vector[] = {5}, packed_shape[] = {PackedBytes(json, symbol)};
   EXPECT(packed_shape[0] > 64);
   void* buffer = aligned_alloc(64, (size_t)(packed_shape[0] + 63) / 64 * 64);
-  DLTensor tx = F32(x, matrix, 2), tw = F32(w, vector, 1), ty = F32(y, matrix, 2), packed = Bytes(buffer, packed_shape);
+  DLTensor tx = F32(x, matrix, 2), tw = F32(w, vector, 1), ty = F32(y, matrix, 2),
+           packed = Bytes(buffer, packed_shape);
   DLTensor* pack_args[] = {&tw, &packed};
   DLTensor* args[] = {&tx, &packed, &ty};
   EXPECT(pack(pack_args, 2, NULL) == 0);
@@ -73,7 +75,8 @@ static void TestRefusals(void) {
   EXPECT(first_scale(args, 2, NULL) != 0);
   EXPECT_ERROR(first_last_error(), "first_scale: 2 arguments, expected 3");
   EXPECT(first_scale(args, 3, NULL) != 0);
-  EXPECT_ERROR(first_last_error(), "args[1] `w`: is of type f32, expected u8, the packed buffer that first_scale_pack fills");
+  EXPECT_ERROR(first_last_error(),
+               "args[1] `w`: is of type f32, expected u8, the packed buffer that first_scale_pack fills");
   tx.shape = transposed;
   EXPECT(first_scale(args, 3, NULL) != 0);
   EXPECT_ERROR(first_last_error(), "args[0] `x`: has shape [5,3], expected [3,5]");

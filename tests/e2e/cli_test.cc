@@ -46,15 +46,17 @@ TEST_F(CliTest, BadFilesAreOneLineAndStayAsTheyAre) {
   std::ofstream(folder_.Path("bad.te")) << "workload (";
   ExpectError(RunMyccTune({"tune", folder_.Path("bad.te"), "--log", log_}), 1, "bad.te:1:");
   EXPECT_FALSE(std::filesystem::exists(log_)) << "nothing was begun";
-  std::ofstream(folder_.Path("text.db")) << "not a log at all, but long enough to look at: " << std::string(200, 'x');
+  std::ofstream(folder_.Path("text.db"))
+      << "not a log at all, but long enough to look at: " << std::string(200, 'x');
   ExpectError(RunMyccTune({"tune", gemm_, "--log", folder_.Path("text.db")}), 1, "text.db");
   ExpectError(RunMyccTune({"tune", gemm_, "--log", folder_.Path("no/such/folder.db")}), 1, "folder.db");
   ExpectError(RunMyccTune({"best", gemm_, "--log", folder_.Path("none.db")}), 1, "none.db");
 }
 
 TEST_F(CliTest, TargetOfAnotherMachineIsRefusedWithoutAServer) {
-  ExpectError(RunMyccTune({"tune", gemm_, "--log", log_, "--target", "v1 cpu mcpu=haswell l1d=32K l2=256K threads=4096"}), 1,
-              "this machine cannot run");
+  ExpectError(RunMyccTune({"tune", gemm_, "--log", log_, "--target",
+                           "v1 cpu mcpu=haswell l1d=32K l2=256K threads=4096"}),
+              1, "this machine cannot run");
 }
 
 TEST_F(CliTest, ServerThatIsAwayIsNamed) {
@@ -68,7 +70,8 @@ TEST_F(CliTest, ServerThatIsAwayIsNamed) {
 TEST_F(CliTest, TuneThenBestThenMeasure) {
   const Ran tune = RunMyccTune({"tune", gemm_, "--log", log_, "--trials", "6"});
   ASSERT_EQ(tune.exit_status, 0) << tune.output;
-  EXPECT_THAT(tune.output, AllOf(HasSubstr("started job j"), HasSubstr("100 %  6 trials (6 ok)"), HasSubstr("speed-up")));
+  EXPECT_THAT(tune.output,
+              AllOf(HasSubstr("started job j"), HasSubstr("100 %  6 trials (6 ok)"), HasSubstr("speed-up")));
   EXPECT_THAT(tune.output, Not(HasSubstr("\r"))) << "a pipe gets plain lines";
   EXPECT_FALSE(std::filesystem::exists(log_ + "-wal")) << "one self-contained file is left";
 

@@ -1,4 +1,5 @@
-// kill -9 of the server and of a worker, again and again in the middle of a job with real kernels: the job ends with no record lost or repeated.
+// kill -9 of the server and of a worker, again and again in the middle of a job with real kernels: the job
+// ends with no record lost or repeated.
 #include <csignal>
 #include <fstream>
 #include <random>
@@ -110,7 +111,8 @@ TEST_F(KillTest, ServerAndWorkersDieAndNothingIsLost) {
 TEST_F(KillTest, TuneItselfDiesAndContinues) {
   const std::string file = folder_.Path("gemm.te"), output = folder_.Path("output");
   std::ofstream(file) << kTestWorkload;
-  const std::vector<std::string> tune = {"tune", file, "--log", folder_.Path("tuning.db"), "--trials", std::to_string(kTrials)};
+  const std::vector<std::string> tune = {
+      "tune", file, "--log", folder_.Path("tuning.db"), "--trials", std::to_string(kTrials)};
   {
     Background first(tune, output);
     ASSERT_TRUE(WaitForText(output, "started job", 60));

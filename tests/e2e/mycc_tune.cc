@@ -1,16 +1,17 @@
 #include "tests/e2e/mycc_tune.h"
 
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
-#include <fcntl.h>
 #include <fstream>
 #include <sstream>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <thread>
-#include <unistd.h>
 
 #include "gtest/gtest.h"
 
@@ -54,7 +55,8 @@ Ran RunMyccTune(const std::vector<std::string>& arguments) {
   close(ends[1]);
   Ran ran;
   char buffer[4096];
-  for (ssize_t got; (got = read(ends[0], buffer, sizeof(buffer))) > 0;) ran.output.append(buffer, static_cast<size_t>(got));
+  for (ssize_t got; (got = read(ends[0], buffer, sizeof(buffer))) > 0;)
+    ran.output.append(buffer, static_cast<size_t>(got));
   close(ends[0]);
   ran.exit_status = StatusOf(pid);
   return ran;

@@ -1,8 +1,9 @@
 // Runs the mycc-tune program of this build, as a user would. Thread rule: thread-compatible.
 #pragma once
 
-#include <string>
 #include <sys/types.h>
+
+#include <string>
 #include <vector>
 
 namespace mycc {

@@ -47,7 +47,8 @@ class Values : public EvalContext {
   Scalar LoadElement(const BufferNode&, const std::vector<int64_t>&) const override { return {}; }
 };
 
-// Random quasi-affine expressions keep their value under Simplify, stay in their range, and comparisons are decided rightly.
+// Random quasi-affine expressions keep their value under Simplify, stay in their range, and comparisons are
+// decided rightly.
 TEST(AffineTest, RandomExpressionsKeepTheirMeaning) {
   std::mt19937 rng(7);
   const auto pick = [&](int n) { return static_cast<int>(rng() % n); };
@@ -57,7 +58,8 @@ TEST(AffineTest, RandomExpressionsKeepTheirMeaning) {
     const std::function<Expr(int)> build = [&](int depth) -> Expr {
       if (depth == 0 || pick(6) == 0) return pick(4) ? VarRef(vars[pick(3)]) : IntConst(pick(21) - 10);
       switch (pick(6)) {
-        case 0: case 1: return build(depth - 1) + build(depth - 1);
+        case 0:
+        case 1: return build(depth - 1) + build(depth - 1);
         case 2: return build(depth - 1) - build(depth - 1);
         case 3: return build(depth - 1) * (pick(9) - 2);
         case 4: return FloorDiv(build(depth - 1), 1 + pick(12));

@@ -26,14 +26,16 @@ bool IsClose(DType dtype, Scalar actual, Scalar expected, double tolerance) {
   return actual.f == expected.f || std::abs(actual.f - expected.f) <= tolerance * (1 + std::abs(expected.f));
 }
 
-absl::Status Compare(const std::vector<NDArray>& actual, const std::vector<NDArray>& expected, double tolerance, const std::string& who) {
+absl::Status Compare(const std::vector<NDArray>& actual, const std::vector<NDArray>& expected,
+                     double tolerance, const std::string& who) {
   for (size_t o = 0; o < expected.size(); ++o) {
     const DType dtype = expected[o].dtype;
     for (int64_t i = 0; i < expected[o].num_elements(); ++i) {
       const Scalar a = actual[o].Get(i), e = expected[o].Get(i);
       if (IsClose(dtype, a, e, tolerance)) continue;
-      return absl::InternalError(absl::StrCat(who, " differs in output ", o, " at element ", i, ": ", IsFloat(dtype) ? a.f : a.i,
-                                              ", expected ", IsFloat(dtype) ? e.f : e.i));
+      return absl::InternalError(absl::StrCat(who, " differs in output ", o, " at element ", i, ": ",
+                                              IsFloat(dtype) ? a.f : a.i, ", expected ",
+                                              IsFloat(dtype) ? e.f : e.i));
     }
   }
   return absl::OkStatus();
@@ -56,20 +58,22 @@ std::vector<Target> RunnableTargets() {
   return runnable;
 }
 
-absl::StatusOr<LoweredFunction> LowerTrace(const Workload& canonical, const std::string& steps, const Target& target) {
+absl::StatusOr<LoweredFunction> LowerTrace(const Workload& canonical, const std::string& steps,
+                                           const Target& target) {
   MYCC_ASSIGN_OR_RETURN(const Trace trace, ParseTrace(absl::StrCat("v1\n", steps)));
   MYCC_ASSIGN_OR_RETURN(const Schedule schedule, Replay(canonical, target, trace));
   return Lower(schedule.function(), target);
 }
 
-absl::Status CheckCompiledFunction(const Workload& canonical, const Function& function, const Target& target, double tolerance,
-                                   bool interpret) {
+absl::Status CheckCompiledFunction(const Workload& canonical, const Function& function, const Target& target,
+                                   double tolerance, bool interpret) {
   const std::vector<NDArray> inputs = RandomInputs(canonical, 11);
   MYCC_ASSIGN_OR_RETURN(const std::vector<NDArray> expected, RunReference(canonical, inputs));
   MYCC_ASSIGN_OR_RETURN(const LoweredFunction lowered, Lower(function, target));
   const auto explained = [&](const absl::Status& status) {
     if (status.ok()) return status;
-    return absl::InternalError(absl::StrCat(status.message(), "\n", PrintTarget(target), "\n", PrintLowered(lowered)));
+    return absl::InternalError(
+        absl::StrCat(status.message(), "\n", PrintTarget(target), "\n", PrintLowered(lowered)));
   };
   if (interpret) {
     const auto interpreted = RunFunction(WholeFunction(lowered), inputs, 3);
@@ -80,7 +84,8 @@ absl::Status CheckCompiledFunction(const Workload& canonical, const Function& fu
   return explained(Compare(kernel->Run(inputs), expected, tolerance, "compiled code"));
 }
 
-absl::Status CheckCompiled(const Workload& canonical, const std::string& steps, const Target& target, double tolerance, bool interpret) {
+absl::Status CheckCompiled(const Workload& canonical, const std::string& steps, const Target& target,
+                           double tolerance, bool interpret) {
   MYCC_ASSIGN_OR_RETURN(const Trace trace, ParseTrace(absl::StrCat("v1\n", steps)));
   MYCC_ASSIGN_OR_RETURN(const Schedule schedule, Replay(canonical, target, trace));
   return CheckCompiledFunction(canonical, schedule.function(), target, tolerance, interpret);

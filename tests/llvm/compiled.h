@@ -1,4 +1,5 @@
-// What tests of compiled code share: workloads and traces by text, lowered, compiled and run, against the reference and the interpreter.
+// What tests of compiled code share: workloads and traces by text, lowered, compiled and run, against the
+// reference and the interpreter.
 #pragma once
 
 #include <string>
@@ -10,19 +11,23 @@
 
 namespace mycc {
 
-// Targets that this machine can run, narrow to wide: SSE2 alone, AVX2 with FMA, and AVX-512 where there is one.
+// Targets that this machine can run, narrow to wide: SSE2 alone, AVX2 with FMA, and AVX-512 where there is
+// one.
 std::vector<Target> RunnableTargets();
 Target AvxTarget();     // AVX2, whatever the tests run on
 Target Avx512Target();  // Sapphire Rapids
 
-absl::StatusOr<LoweredFunction> LowerTrace(const Workload& canonical, const std::string& steps, const Target& target);
+absl::StatusOr<LoweredFunction> LowerTrace(const Workload& canonical, const std::string& steps,
+                                           const Target& target);
 
-// Lowers and compiles the schedule, runs it on random inputs, and compares with the reference. Floats may differ by `tolerance` relative to 1 +
-// the reference's magnitude. `interpret` runs the lowered IR in the interpreter too.
-absl::Status CheckCompiled(const Workload& canonical, const std::string& steps, const Target& target, double tolerance, bool interpret = true);
+// Lowers and compiles the schedule, runs it on random inputs, and compares with the reference. Floats may
+// differ by `tolerance` relative to 1 + the reference's magnitude. `interpret` runs the lowered IR in the
+// interpreter too.
+absl::Status CheckCompiled(const Workload& canonical, const std::string& steps, const Target& target,
+                           double tolerance, bool interpret = true);
 
 // The same for a function that is scheduled already.
-absl::Status CheckCompiledFunction(const Workload& canonical, const Function& function, const Target& target, double tolerance,
-                                   bool interpret = true);
+absl::Status CheckCompiledFunction(const Workload& canonical, const Function& function, const Target& target,
+                                   double tolerance, bool interpret = true);
 
 }  // namespace mycc

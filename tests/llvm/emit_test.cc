@@ -1,4 +1,5 @@
-// What EmitModule makes: objects for machines that are not this one, micro-kernels that live in registers, the same bytes every time.
+// What EmitModule makes: objects for machines that are not this one, micro-kernels that live in registers,
+// the same bytes every time.
 #include "codegen/llvm/emit.h"
 
 #include <algorithm>
@@ -23,9 +24,10 @@ std::string TiledGemm(int rows, int columns, int lanes) {
                       "reorder([t2.a1.0, t2.a0.0, t2.r0.0, t2.r0.1, t2.a0.1, t2.a1.1])\n",
                       "cache_read(t1, t2, root, packed)\npack(t1.r, [1/", columns, ", 0, 1%", columns, "])\n",
                       "cache_read(t0, t2, root, local)\npack(t0.r, [0/", rows, ", 1, 0%", rows, "])\n",
-                      "cache_write(t2, t2.a0.0)\ntensorize(t2.r0.1, fma.f32)\n",
-                      "split(t2.i.a1.1, [", lanes, "])\nbind(t2.i.a1.1.1, vector)\nbind(t2.i.a1.1.0, unroll)\nbind(t2.i.a0.1, unroll)\n",
-                      "split(t2.w.a1.1, [", lanes, "])\nbind(t2.w.a1.1.1, vector)\nbind(t2.w.a1.1.0, unroll)\nbind(t2.w.a0.1, unroll)\n");
+                      "cache_write(t2, t2.a0.0)\ntensorize(t2.r0.1, fma.f32)\n", "split(t2.i.a1.1, [", lanes,
+                      "])\nbind(t2.i.a1.1.1, vector)\nbind(t2.i.a1.1.0, unroll)\nbind(t2.i.a0.1, unroll)\n",
+                      "split(t2.w.a1.1, [", lanes,
+                      "])\nbind(t2.w.a1.1.1, vector)\nbind(t2.w.a1.1.0, unroll)\nbind(t2.w.a0.1, unroll)\n");
 }
 
 std::string Emit(const std::string& workload, const std::string& steps, const Target& target, EmitKind kind) {
@@ -47,7 +49,9 @@ std::vector<std::string> HottestLoop(const std::string& assembly) {
     for (size_t j = i + 1; j < lines.size() && lines[j].rfind(".LBB", 0) != 0; ++j) {
       if (lines[j].find("\tj") != 0 || lines[j].substr(lines[j].rfind('\t') + 1) != label) continue;
       const std::vector<std::string> body(lines.begin() + i, lines.begin() + j + 1);
-      const ptrdiff_t fmas = std::count_if(body.begin(), body.end(), [](const std::string& l) { return l.find("vfmadd") != std::string::npos; });
+      const ptrdiff_t fmas = std::count_if(body.begin(), body.end(), [](const std::string& l) {
+        return l.find("vfmadd") != std::string::npos;
+      });
       if (fmas <= most) continue;
       most = fmas;
       hottest = body;
@@ -86,8 +90,12 @@ TEST(EmitTest, EmitsForMachinesThatAreNotThisOne) {
   for (const char* mcpu : {"x86-64", "haswell", "znver3", "skylake-avx512", "sapphirerapids"}) {
     const auto target = ParseTarget(absl::StrCat("v1 cpu mcpu=", mcpu, " l1d=32K l2=1M threads=4"));
     ASSERT_TRUE(target.ok()) << target.status();
-    const std::string object = Emit(kGemm, "split(t2.a1, [8])\nbind(t2.a1.1, vector)\nbind(t2.a0, parallel)\n", *target, EmitKind::kObject);
-    EXPECT_EQ(object.substr(0, 4), "\x7f" "ELF");
+    const std::string object =
+        Emit(kGemm, "split(t2.a1, [8])\nbind(t2.a1.1, vector)\nbind(t2.a0, parallel)\n", *target,
+             EmitKind::kObject);
+    EXPECT_EQ(object.substr(0, 4),
+              "\x7f"
+              "ELF");
     const std::string ir = Emit(kGemm, "", *target, EmitKind::kLlvmIr);
     EXPECT_NE(ir.find("define hidden void @gemm_body("), std::string::npos);
     EXPECT_NE(ir.find("define hidden void @gemm_pack_body("), std::string::npos);
@@ -110,25 +118,30 @@ TEST(EmitTest, RefusesCpusAndFeaturesThatLlvmDoesNotKnow) {
 }
 
 TEST(EmitTest, TheSameCodeEveryTime) {
-  const std::string steps = "split(t2.a0, [8])\nbind(t2.a0.0, parallel)\ncache_read(t0, t2, t2.a0.0, local)\n";
-  EXPECT_EQ(Emit(kGemm, steps, AvxTarget(), EmitKind::kObject), Emit(kGemm, steps, AvxTarget(), EmitKind::kObject));
+  const std::string steps =
+      "split(t2.a0, [8])\nbind(t2.a0.0, parallel)\ncache_read(t0, t2, t2.a0.0, local)\n";
+  EXPECT_EQ(Emit(kGemm, steps, AvxTarget(), EmitKind::kObject),
+            Emit(kGemm, steps, AvxTarget(), EmitKind::kObject));
 }
 
 TEST(EmitTest, CallsNothingButOpenMpAndLibm) {
-  const std::string text = R"(workload w(x: f32[64,40], d: f64[40], h: f16[40]) -> (y: f32[64,40], z: f64[40], g: f16[40]) {
+  const std::string text =
+      R"(workload w(x: f32[64,40], d: f64[40], h: f16[40]) -> (y: f32[64,40], z: f64[40], g: f16[40]) {
   y[i,j] = exp(x[i,j]) + sin(x[i,j]) + pow(x[i,j], 1.5) + floor(x[i,j])
   z[j] = tanh(d[j])
   g[j] = h[j] * h[j] + sqrt(h[j])
 })";
   for (const char* mcpu : {"x86-64", "haswell", "sapphirerapids"}) {
     const auto target = ParseTarget(absl::StrCat("v1 cpu mcpu=", mcpu, " l1d=32K l2=1M threads=4"));
-    const std::string assembly = Emit(text, "bind(t3.a0, parallel)\nbind(t3.a1, vector)\nbind(t5.a0, vector)\n", *target, EmitKind::kAssembly);
+    const std::string assembly =
+        Emit(text, "bind(t3.a0, parallel)\nbind(t3.a1, vector)\nbind(t5.a0, vector)\n", *target,
+             EmitKind::kAssembly);
     for (const absl::string_view line : absl::StrSplit(assembly, '\n')) {
       if (line.find("\tcall") != 0) continue;
       const std::string callee(line.substr(line.rfind('\t') + 1));
       const std::string name = callee.substr(0, callee.find('@'));
-      static const std::vector<std::string> kKnown = {"GOMP_parallel", "omp_get_thread_num", "omp_get_num_threads", "sinf", "tanh",
-                                                      "floorf"};
+      static const std::vector<std::string> kKnown = {
+          "GOMP_parallel", "omp_get_thread_num", "omp_get_num_threads", "sinf", "tanh", "floorf"};
       EXPECT_NE(std::find(kKnown.begin(), kKnown.end(), name), kKnown.end()) << mcpu << ": " << line;
     }
   }

@@ -17,7 +17,8 @@ namespace {
 
 using Body = void (*)(void* const*, uint8_t*, uint8_t*);
 
-// Memory as callers have it: tensors start at odd multiples of their element, surrounded by bytes that must survive.
+// Memory as callers have it: tensors start at odd multiples of their element, surrounded by bytes that must
+// survive.
 class TensorMemory {
  public:
   TensorMemory(int64_t bytes, int element) : bytes_(bytes), memory_(static_cast<size_t>(bytes) + 256, 0xa5) {
@@ -59,8 +60,8 @@ struct JitKernel::Impl {
   std::unique_ptr<llvm::orc::LLJIT> jit;
   Body body = nullptr, pack = nullptr;
 
-  std::vector<TensorMemory> tensors;     // by parameter; const ones too
-  std::vector<AlignedMemory> packed;     // by parameter, empty where not const
+  std::vector<TensorMemory> tensors;  // by parameter; const ones too
+  std::vector<AlignedMemory> packed;  // by parameter, empty where not const
   AlignedMemory shared, threads;
   std::vector<void*> arguments;
 };
@@ -68,8 +69,10 @@ struct JitKernel::Impl {
 JitKernel::JitKernel(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 JitKernel::~JitKernel() = default;
 
-absl::StatusOr<std::unique_ptr<JitKernel>> JitKernel::Compile(const LoweredFunction& lowered, const Target& target) {
-  MYCC_ASSIGN_OR_RETURN(const std::string object, EmitModule({EmitUnit{"k", lowered}}, target, EmitKind::kObject));
+absl::StatusOr<std::unique_ptr<JitKernel>> JitKernel::Compile(const LoweredFunction& lowered,
+                                                              const Target& target) {
+  MYCC_ASSIGN_OR_RETURN(const std::string object,
+                        EmitModule({EmitUnit{"k", lowered}}, target, EmitKind::kObject));
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
   auto impl = std::make_unique<Impl>();
@@ -77,14 +80,17 @@ absl::StatusOr<std::unique_ptr<JitKernel>> JitKernel::Compile(const LoweredFunct
   auto jit = llvm::orc::LLJITBuilder().create();
   if (!jit) return FromLlvm(jit.takeError());
   impl->jit = std::move(*jit);
-  auto process = llvm::orc::DynamicLibrarySearchGenerator::GetForCurrentProcess(impl->jit->getDataLayout().getGlobalPrefix());
+  auto process = llvm::orc::DynamicLibrarySearchGenerator::GetForCurrentProcess(
+      impl->jit->getDataLayout().getGlobalPrefix());
   if (!process) return FromLlvm(process.takeError());
   impl->jit->getMainJITDylib().addGenerator(std::move(*process));
-  if (auto error = impl->jit->addObjectFile(llvm::MemoryBuffer::getMemBufferCopy(object))) return FromLlvm(std::move(error));
+  if (auto error = impl->jit->addObjectFile(llvm::MemoryBuffer::getMemBufferCopy(object)))
+    return FromLlvm(std::move(error));
   const auto find = [&](const char* name, Body* out) -> absl::Status {
     auto& session = impl->jit->getExecutionSession();
-    auto symbol = session.lookup({{&impl->jit->getMainJITDylib(), llvm::orc::JITDylibLookupFlags::MatchAllSymbols}},
-                                 impl->jit->mangleAndIntern(name));
+    auto symbol =
+        session.lookup({{&impl->jit->getMainJITDylib(), llvm::orc::JITDylibLookupFlags::MatchAllSymbols}},
+                       impl->jit->mangleAndIntern(name));
     if (!symbol) return FromLlvm(symbol.takeError());
     *out = symbol->getAddress().toPtr<Body>();
     return absl::OkStatus();
@@ -103,7 +109,8 @@ void JitKernel::Bind(const std::vector<NDArray>& inputs) {
   for (size_t i = 0; i < params.size(); ++i) {
     const BufferNode& tensor = *params[i].buffer;
     impl.tensors.emplace_back(tensor.bytes(), DTypeBytes(tensor.dtype));
-    if (i < inputs.size()) std::memcpy(impl.tensors.back().data(), inputs[i].bytes.data(), inputs[i].bytes.size());
+    if (i < inputs.size())
+      std::memcpy(impl.tensors.back().data(), inputs[i].bytes.data(), inputs[i].bytes.size());
     impl.packed.emplace_back();
     if (params[i].kind != ParamKind::kConst) continue;
     impl.packed.back() = AllocateAligned(impl.lowered.packed_bytes[i]);
@@ -116,11 +123,14 @@ void JitKernel::Bind(const std::vector<NDArray>& inputs) {
   impl.pack(pack_arguments.data(), impl.shared.get(), impl.threads.get());
   impl.arguments.clear();
   for (size_t i = 0; i < params.size(); ++i) {
-    impl.arguments.push_back(params[i].kind == ParamKind::kConst ? impl.packed[i].get() : impl.tensors[i].data());
+    impl.arguments.push_back(params[i].kind == ParamKind::kConst ? impl.packed[i].get()
+                                                                 : impl.tensors[i].data());
   }
 }
 
-void JitKernel::Call() const { impl_->body(impl_->arguments.data(), impl_->shared.get(), impl_->threads.get()); }
+void JitKernel::Call() const {
+  impl_->body(impl_->arguments.data(), impl_->shared.get(), impl_->threads.get());
+}
 
 std::vector<NDArray> JitKernel::Outputs() const {
   std::vector<NDArray> outputs;

@@ -1,4 +1,5 @@
-// Runs compiled kernels inside the test: EmitModule's object through LLVM's own linker, called as the artifact runtime would.
+// Runs compiled kernels inside the test: EmitModule's object through LLVM's own linker, called as the
+// artifact runtime would.
 #pragma once
 
 #include <memory>
@@ -13,7 +14,8 @@ namespace mycc {
 
 class JitKernel {
  public:
-  static absl::StatusOr<std::unique_ptr<JitKernel>> Compile(const LoweredFunction& lowered, const Target& target);
+  static absl::StatusOr<std::unique_ptr<JitKernel>> Compile(const LoweredFunction& lowered,
+                                                            const Target& target);
   ~JitKernel();
 
   // Inputs in declared order (const ones are packed by the kernel's own packer); outputs start poisoned.

@@ -1,4 +1,5 @@
-// Parallel kernels with teams of every size: smaller and larger than the work, and inside a parallel region of the caller.
+// Parallel kernels with teams of every size: smaller and larger than the work, and inside a parallel region
+// of the caller.
 #include "absl/strings/str_cat.h"
 #include "codegen/workload/reference.h"
 #include "gtest/gtest.h"
@@ -27,8 +28,10 @@ struct Case {
 };
 const Case kCases[] = {
     {"rows", "compute_at(t2, t3.a0)\nbind(t3.a0, parallel)\nbind(t4.a0, parallel)\n"},
-    {"tiles", "split(t3.a0, [4])\nsplit(t3.a1, [4])\nreorder([t3.a0.0, t3.a1.0, t3.a0.1, t3.a1.1])\nbind(t3.a0.0, parallel)\n"
-              "bind(t3.a1.0, parallel)\nbind(t3.a1.1, vector)\n"},
+    {"tiles",
+     "split(t3.a0, [4])\nsplit(t3.a1, [4])\nreorder([t3.a0.0, t3.a1.0, t3.a0.1, t3.a1.1])\nbind(t3.a0.0, "
+     "parallel)\n"
+     "bind(t3.a1.0, parallel)\nbind(t3.a1.1, vector)\n"},
     {"inside_a_serial_loop", "split(t3.a0, [4])\nbind(t3.a0.1, parallel)\nbind(t2.a1, parallel)\n"},
 };
 
@@ -48,17 +51,20 @@ TEST_P(ParallelTest, AnyTeamSize) {
   const auto expected = RunReference(canonical, inputs);
   ASSERT_TRUE(expected.ok());
   for (size_t o = 0; o < alone.size(); ++o) {
-    for (int64_t i = 0; i < alone[o].num_elements(); ++i) EXPECT_NEAR(alone[o].Get(i).f, (*expected)[o].Get(i).f, 1e-4);
+    for (int64_t i = 0; i < alone[o].num_elements(); ++i)
+      EXPECT_NEAR(alone[o].Get(i).f, (*expected)[o].Get(i).f, 1e-4);
   }
   for (const int threads : {2, 3, 5, 8}) {
     omp_set_num_threads(threads);
     const std::vector<NDArray> together = (*kernel)->Run(inputs);
-    for (size_t o = 0; o < alone.size(); ++o) EXPECT_EQ(together[o].bytes, alone[o].bytes) << threads << " threads, output " << o;
+    for (size_t o = 0; o < alone.size(); ++o)
+      EXPECT_EQ(together[o].bytes, alone[o].bytes) << threads << " threads, output " << o;
   }
   omp_set_num_threads(threads_before);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ParallelTest, testing::ValuesIn(kCases), [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(All, ParallelTest, testing::ValuesIn(kCases),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
 }  // namespace mycc

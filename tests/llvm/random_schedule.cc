@@ -61,15 +61,19 @@ class Stepper {
     static const std::vector<int64_t> kFactors = {1, 2, 3, 4, 5, 6, 7, 8, 8, 16, 16, 32};
     static const std::vector<std::string> kKinds = {"vector", "parallel", "unroll", "serial"};
     switch (Below(16)) {
-      case 0: case 1: case 2: {
+      case 0:
+      case 1:
+      case 2: {
         StepArg::Ints factors = {Pick(kFactors)};
         if (Below(3) == 0) factors.push_back(Pick(kFactors));
         return Step{"split", {Arg(Pick(loops_)), Arg(factors)}};
       }
-      case 3: case 4: return Step{"bind", {Arg(Pick(innermost_)), Arg(std::string("vector"))}};
+      case 3:
+      case 4: return Step{"bind", {Arg(Pick(innermost_)), Arg(std::string("vector"))}};
       case 5: return Step{"bind", {Arg(loops_.front()), Arg(std::string("parallel"))}};
       case 6: return Step{"bind", {Arg(Pick(loops_)), Arg(Pick(kKinds))}};
-      case 7: case 8: {
+      case 7:
+      case 8: {
         StepArg::Names chain = Pick(chains_);
         std::shuffle(chain.begin(), chain.end(), random_);
         return Step{"reorder", {Arg(chain)}};
@@ -80,12 +84,15 @@ class Stepper {
         return Step{"fuse", {Arg(chain)}};
       }
       case 10: return Step{"compute_at", {Arg(Pick(blocks_)), Arg(Pick(loops_))}};
-      case 11: return Step{Below(2) ? "reverse_compute_at" : "compute_at", {Arg(Pick(blocks_)), Arg(Pick(loops_))}};
+      case 11:
+        return Step{Below(2) ? "reverse_compute_at" : "compute_at", {Arg(Pick(blocks_)), Arg(Pick(loops_))}};
       case 12: return Step{Below(2) ? "inline" : "reverse_inline", {Arg(Pick(blocks_))}};
       case 13: return Step{"cache_write", {Arg(Pick(blocks_)), Arg(Pick(loops_))}};
       case 14:
-        return Step{"cache_read", {Arg(Pick(buffers_)), Arg(Pick(blocks_)), Arg(Below(2) ? Pick(loops_) : std::string("root")),
-                                   Arg(std::string(Below(3) ? "local" : "packed"))}};
+        return Step{
+            "cache_read",
+            {Arg(Pick(buffers_)), Arg(Pick(blocks_)), Arg(Below(2) ? Pick(loops_) : std::string("root")),
+             Arg(std::string(Below(3) ? "local" : "packed"))}};
       default:
         if (Below(2)) return Step{"tensorize", {Arg(Pick(loops_)), Arg(std::string("fma.f32"))}};
         return Step{"rfactor", {Arg(Pick(loops_)), StepArg{Pick(kFactors)}}};

@@ -51,14 +51,17 @@ TEST(RandomSchedulesTest, ComputeWhatTheReferenceComputes) {
     const Workload canonical = CanonicalWorkload(kWorkloads[w]);
     for (int seed = 0; seed < Seeds(); ++seed) {
       const Target target = seed % 4 == 0 ? RunnableTargets().front() : RunnableTargets().back();
-      const Schedule schedule = RandomSchedule(canonical, target, static_cast<uint64_t>(seed * 31 + w), 4 + seed % 20);
+      const Schedule schedule =
+          RandomSchedule(canonical, target, static_cast<uint64_t>(seed * 31 + w), 4 + seed % 20);
       // Whether the primitives kept the meaning is their own tests' business.
       if (!CheckFunction(canonical, schedule.function(), 1e-4).ok()) continue;
       const absl::Status status = CheckCompiledFunction(canonical, schedule.function(), target, 1e-4);
       // A schedule may ask for what cannot be lowered, never for wrong code.
-      const bool is_refusal = absl::IsFailedPrecondition(status) && status.message().find("differs") == std::string::npos;
+      const bool is_refusal =
+          absl::IsFailedPrecondition(status) && status.message().find("differs") == std::string::npos;
       (is_refusal ? refused : compiled)++;
-      EXPECT_TRUE(status.ok() || is_refusal) << "workload " << w << " seed " << seed << "\n" << PrintTrace(schedule.trace()) << status.message();
+      EXPECT_TRUE(status.ok() || is_refusal) << "workload " << w << " seed " << seed << "\n"
+                                             << PrintTrace(schedule.trace()) << status.message();
     }
   }
   EXPECT_GT(compiled, refused * 10) << compiled << " compiled, " << refused << " refused";

@@ -1,4 +1,5 @@
-// Random workloads over every type and operation: the naive nest and the reference kernel's lanes, scalar and vector, against the reference.
+// Random workloads over every type and operation: the naive nest and the reference kernel's lanes, scalar and
+// vector, against the reference.
 #include <cmath>
 
 #include "codegen/llvm/reference_kernel.h"
@@ -27,7 +28,8 @@ TEST(RandomWorkloadsTest, ReferenceKernel) {
   for (uint64_t seed = 0; seed < kSeeds; ++seed) {
     const Workload canonical = Canonicalize(RandomWorkload(seed));
     for (const Target& target : RunnableTargets()) {
-      const absl::Status status = CheckCompiledFunction(canonical, ReferenceFunction(canonical), target, 1e-2);
+      const absl::Status status =
+          CheckCompiledFunction(canonical, ReferenceFunction(canonical), target, 1e-2);
       EXPECT_TRUE(status.ok()) << "seed " << seed << "\n" << PrintWorkload(canonical) << status.message();
     }
   }

@@ -1,4 +1,5 @@
-// The inline elementary functions against libm in double precision, over all exponents and special values, scalar and in lanes.
+// The inline elementary functions against libm in double precision, over all exponents and special values,
+// scalar and in lanes.
 #include <bit>
 #include <cmath>
 
@@ -21,7 +22,8 @@ struct Function1 {
 };
 
 const Function1 kFunctions[] = {
-    {"exp", std::exp, 1}, {"log", std::log, 1}, {"tanh", std::tanh, 3}, {"erf", std::erf, 3}, {"sin", std::sin, 2}, {"cos", std::cos, 2},
+    {"exp", std::exp, 1}, {"log", std::log, 1}, {"tanh", std::tanh, 3},
+    {"erf", std::erf, 3}, {"sin", std::sin, 2}, {"cos", std::cos, 2},
 };
 
 // Units in the last place of the float nearest to `exact`.
@@ -29,7 +31,9 @@ double UlpError(float actual, double exact) {
   const auto nearest = static_cast<float>(exact);
   if (std::isnan(exact)) return std::isnan(actual) ? 0 : INFINITY;
   if (std::isinf(nearest) || std::isinf(actual)) {
-    return actual == nearest || std::fabs(exact) > 3.4028235e38 || std::fabs(actual) > 3.4028233e38 ? 0 : INFINITY;
+    return actual == nearest || std::fabs(exact) > 3.4028235e38 || std::fabs(actual) > 3.4028233e38
+               ? 0
+               : INFINITY;
   }
   const int exponent = std::max(std::ilogb(nearest == 0 ? 1e-45 : nearest), -126);
   return std::fabs(actual - exact) / std::ldexp(1.0, exponent - 23);
@@ -42,7 +46,8 @@ NDArray Floats(uint32_t salt) {
     const uint32_t bits = (i << 16) | ((i * 2654435761u + salt * 40503u) >> 16);
     array.Set(i, Scalar{std::bit_cast<float>(bits), 0});
   }
-  const float special[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1.0f, -1.0f, 1e-45f, 3.4028235e38f, 88.72284f, -103.97f, 0.9f, -0.9f, 2.0f};
+  const float special[] = {0.0f,   -0.0f,         INFINITY,  -INFINITY, NAN,  1.0f,  -1.0f,
+                           1e-45f, 3.4028235e38f, 88.72284f, -103.97f,  0.9f, -0.9f, 2.0f};
   for (size_t i = 0; i < std::size(special); ++i) array.Set(static_cast<int64_t>(i), Scalar{special[i], 0});
   return array;
 }
@@ -60,7 +65,8 @@ class VectorMathTest : public testing::TestWithParam<Function1> {};
 
 TEST_P(VectorMathTest, FollowsLibm) {
   const Function1& function = GetParam();
-  const std::string text = absl::StrCat("workload w(x: f32[", kCount, "]) -> (y: f32[", kCount, "]) { y[i] = ", function.name, "(x[i]) }");
+  const std::string text = absl::StrCat("workload w(x: f32[", kCount, "]) -> (y: f32[", kCount,
+                                        "]) { y[i] = ", function.name, "(x[i]) }");
   for (const Target& target : RunnableTargets()) {
     for (const bool lanes : {false, true}) {
       const auto kernel = Compile(text, lanes, target);
@@ -76,23 +82,29 @@ TEST_P(VectorMathTest, FollowsLibm) {
           worst_at = static_cast<float>(x.Get(i).f);
         }
       }
-      EXPECT_LE(worst, function.max_ulp) << function.name << "(" << worst_at << ") on " << target.mcpu << (lanes ? " in lanes" : "");
+      EXPECT_LE(worst, function.max_ulp)
+          << function.name << "(" << worst_at << ") on " << target.mcpu << (lanes ? " in lanes" : "");
       RecordProperty(absl::StrCat(function.name, lanes ? "_lanes_" : "_", target.mcpu), absl::StrCat(worst));
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, VectorMathTest, testing::ValuesIn(kFunctions), [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(All, VectorMathTest, testing::ValuesIn(kFunctions),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 TEST(VectorMathTest, Pow) {
-  const std::string text = absl::StrCat("workload w(x: f32[", kCount, "], y: f32[", kCount, "]) -> (z: f32[", kCount, "]) { z[i] = pow(x[i], y[i]) }");
+  const std::string text = absl::StrCat("workload w(x: f32[", kCount, "], y: f32[", kCount, "]) -> (z: f32[",
+                                        kCount, "]) { z[i] = pow(x[i], y[i]) }");
   const auto kernel = Compile(text, /*lanes=*/true, AvxTarget());
-  const float special[] = {0.0f, -0.0f, 1.0f, -1.0f, 2.0f, -2.0f, 3.0f, -3.0f, 0.5f, -0.5f, INFINITY, -INFINITY, NAN, 1e30f, -1e30f, 33554432.0f};
+  const float special[] = {0.0f, -0.0f, 1.0f,     -1.0f,     2.0f, -2.0f, 3.0f,   -3.0f,
+                           0.5f, -0.5f, INFINITY, -INFINITY, NAN,  1e30f, -1e30f, 33554432.0f};
   NDArray x = Floats(1), y = NDArray::Zeros(DType::kF32, {kCount});
   for (int64_t i = 0; i < kCount; ++i) {
     // Exponents that keep the result in range, so that they test the last bits.
     const double scale = std::log2(std::fabs(x.Get(i).f));
-    y.Set(i, Scalar{static_cast<float>(i % 251 - 125) / (std::isfinite(scale) && scale != 0 ? static_cast<float>(scale) : 1), 0});
+    y.Set(i, Scalar{static_cast<float>(i % 251 - 125) /
+                        (std::isfinite(scale) && scale != 0 ? static_cast<float>(scale) : 1),
+                    0});
     if (i % 3 == 0) y.Set(i, Scalar{static_cast<double>(i % 7 - 3), 0});
   }
   int64_t at = 0;
@@ -105,7 +117,8 @@ TEST(VectorMathTest, Pow) {
   const NDArray z = kernel->Run({x, y})[0];
   for (int64_t i = 0; i < kCount; ++i) {
     const double exact = std::pow(x.Get(i).f, y.Get(i).f);
-    ASSERT_LE(UlpError(static_cast<float>(z.Get(i).f), exact), 2) << "pow(" << x.Get(i).f << ", " << y.Get(i).f << ") = " << z.Get(i).f;
+    ASSERT_LE(UlpError(static_cast<float>(z.Get(i).f), exact), 2)
+        << "pow(" << x.Get(i).f << ", " << y.Get(i).f << ") = " << z.Get(i).f;
   }
 }
 

@@ -19,11 +19,14 @@ const Case kCases[] = {
 })"},
     {"gemm_f64", R"(workload w(a: f64[5,9], b: f64[9,7]) -> (c: f64[5,7]) {
   c[i,j] = sum[k:9](a[i,k] * b[k,j])
-})", 1e-13},
+})",
+     1e-13},
     {"gemm_bf16", R"(workload w(a: bf16[5,9], b: const bf16[9,7]) -> (c: bf16[5,7]) {
   c[i,j] = sum[k:9](a[i,k] * b[k,j])
-})", 3e-2},
-    {"conv_padded_strided", R"(workload w(x: f32[1,5,11,9], w: const f32[7,5,3,3], b: const f32[7]) -> (y: f32[1,7,6,5]) {
+})",
+     3e-2},
+    {"conv_padded_strided",
+     R"(workload w(x: f32[1,5,11,9], w: const f32[7,5,3,3], b: const f32[7]) -> (y: f32[1,7,6,5]) {
   p[n,c,i,j]: f32[1,5,13,11] = select(1 <= i && i < 12 && 1 <= j && j < 10, x[n,c,i-1,j-1], 0.0)
   a[n,k,i,j]: f32[1,7,6,5] = sum[c:5, r:3, s:3](p[n,c,i*2+r,j*2+s] * w[k,c,r,s])
   y[n,k,i,j] = max(a[n,k,i,j] + b[k], 0.0)
@@ -70,8 +73,10 @@ const Case kCases[] = {
     {"f16_arithmetic", R"(workload w(a: f16[33], b: f16[33]) -> (y: f16[33], z: f32[33]) {
   y[i] = a[i] * b[i] + a[i] / b[i]
   z[i] = f32(a[i])
-})", 4e-3},
-    {"conversions", R"(workload w(x: f32[37]) -> (a: i32[37], b: u8[37], c: i8[37], d: bf16[37], e: f16[37], f: f64[37], g: bool[37]) {
+})",
+     4e-3},
+    {"conversions",
+     R"(workload w(x: f32[37]) -> (a: i32[37], b: u8[37], c: i8[37], d: bf16[37], e: f16[37], f: f64[37], g: bool[37]) {
   a[i] = i32(x[i] * 4000000000.0)
   b[i] = u8(x[i] * 300.0)
   c[i] = i8(x[i] * 300.0)
@@ -79,7 +84,8 @@ const Case kCases[] = {
   e[i] = f16(x[i])
   f[i] = f64(x[i])
   g[i] = x[i] < 0.0
-})", 0},
+})",
+     0},
     {"bool_logic", R"(workload w(a: bool[20], b: bool[20], x: f32[20]) -> (y: bool[20], z: f32[20]) {
   y[i] = a[i] && !b[i] || x[i] < 0.5
   z[i] = select(a[i], x[i], -x[i])
@@ -116,12 +122,14 @@ TEST_P(WorkloadsTest, Naive) {
 TEST_P(WorkloadsTest, ReferenceKernel) {
   const Workload canonical = CanonicalWorkload(GetParam().text);
   for (const Target& target : RunnableTargets()) {
-    const absl::Status status = CheckCompiledFunction(canonical, ReferenceFunction(canonical), target, GetParam().tolerance);
+    const absl::Status status =
+        CheckCompiledFunction(canonical, ReferenceFunction(canonical), target, GetParam().tolerance);
     EXPECT_TRUE(status.ok()) << status.message();
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, WorkloadsTest, testing::ValuesIn(kCases), [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(All, WorkloadsTest, testing::ValuesIn(kCases),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
 }  // namespace mycc

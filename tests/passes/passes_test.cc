@@ -1,5 +1,5 @@
-// Every pass on its own: a golden of what it makes of a small example, the verifier's and the interpreter's word that the meaning is unchanged, and
-// the same pointer where there is nothing to do.
+// Every pass on its own: a golden of what it makes of a small example, the verifier's and the interpreter's
+// word that the meaning is unchanged, and the same pointer where there is nothing to do.
 #include "codegen/passes/passes.h"
 
 #include "absl/strings/str_cat.h"
@@ -69,14 +69,17 @@ std::string After(const std::string& last, const std::string& workload, const st
       EXPECT_TRUE(same.ok()) << name << ": " << same.message() << "\n" << PrintFunction(function);
     }
     const auto again = pass(function.body);
-    EXPECT_TRUE(again.ok() && (*again == function.body || name == std::string("hoist_conditions") || name == std::string("partition_loops")))
-        << name << " has something to do the second time:\n" << PrintStmt(*again);
+    EXPECT_TRUE(again.ok() && (*again == function.body || name == std::string("hoist_conditions") ||
+                               name == std::string("partition_loops")))
+        << name << " has something to do the second time:\n"
+        << PrintStmt(*again);
     if (name == last) break;
   }
   return PrintFunction(function);
 }
 
-void Check(const std::string& golden, const std::string& last, const std::string& workload, const std::string& steps) {
+void Check(const std::string& golden, const std::string& last, const std::string& workload,
+           const std::string& steps) {
   EXPECT_TRUE(MatchesGolden("passes/" + golden, After(last, workload, steps)));
 }
 
@@ -84,47 +87,62 @@ constexpr char kTiledGemm[] =
     "split(t2.a0, [3, 4])\nsplit(t2.a1, [8])\nsplit(t2.r0, [4])\n"
     "reorder([t2.a0.0, t2.a1.0, t2.a0.1, t2.r0.0, t2.r0.1, t2.a0.2, t2.a1.1])\n";
 
-TEST(PassesTest, LowerBlocksPutsTheInitialisationAboveTheReduction) { Check("lower_blocks", "lower_blocks", kGemm, kTiledGemm); }
+TEST(PassesTest, LowerBlocksPutsTheInitialisationAboveTheReduction) {
+  Check("lower_blocks", "lower_blocks", kGemm, kTiledGemm);
+}
 
 TEST(PassesTest, LowerBlocksOfArgmax) {
-  Check("lower_blocks_argmax", "lower_blocks", "workload w(x: f32[4,9]) -> (y: i32[4]) {\n  y[i] = argmax[j:9](x[i,j])\n}",
+  Check("lower_blocks_argmax", "lower_blocks",
+        "workload w(x: f32[4,9]) -> (y: i32[4]) {\n  y[i] = argmax[j:9](x[i,j])\n}",
         "split(t1.r0, [4])\nreorder([t1.r0.1, t1.r0.0])\n");
 }
 
-TEST(PassesTest, UnfuseLoopsGivesEachPartALoop) { Check("unfuse_loops", "unfuse_loops", kGemm, absl::StrCat(kTiledGemm, "fuse([t2.a0.0, t2.a1.0])\n")); }
+TEST(PassesTest, UnfuseLoopsGivesEachPartALoop) {
+  Check("unfuse_loops", "unfuse_loops", kGemm, absl::StrCat(kTiledGemm, "fuse([t2.a0.0, t2.a1.0])\n"));
+}
 
 TEST(PassesTest, PartitionLoopsMakesTails) { Check("partition_loops", "simplify", kGemm, kTiledGemm); }
 
 TEST(PassesTest, PartitionLoopsKeepsParallelLoopsWhole) {
-  Check("partition_parallel", "simplify", kGemm, absl::StrCat(kTiledGemm, "bind(t2.a0.0, parallel)\nbind(t2.a1.0, parallel)\nbind(t2.a1.1, vector)\n"));
+  Check(
+      "partition_parallel", "simplify", kGemm,
+      absl::StrCat(kTiledGemm, "bind(t2.a0.0, parallel)\nbind(t2.a1.0, parallel)\nbind(t2.a1.1, vector)\n"));
 }
 
-TEST(PassesTest, PartitionLoopsCutsSmallLoopsAtSelects) { Check("partition_selects", "simplify", kPad, "split(t1.a1, [8])\nbind(t1.a1.1, vector)\n"); }
+TEST(PassesTest, PartitionLoopsCutsSmallLoopsAtSelects) {
+  Check("partition_selects", "simplify", kPad, "split(t1.a1, [8])\nbind(t1.a1.1, vector)\n");
+}
 
 TEST(PassesTest, FitLocalsShrinksTailsToVectors) {
   Check("fit_locals", "fit_locals", kGemm, absl::StrCat(kTiledGemm, "cache_write(t2, t2.a0.1)\n"));
 }
 
 TEST(PassesTest, TensorizeMakesOneStatementOfANest) {
-  Check("tensorize", "tensorize", kGemm, absl::StrCat(kTiledGemm, "cache_write(t2, t2.a0.1)\ntensorize(t2.r0.1, fma.f32)\n"));
+  Check("tensorize", "tensorize", kGemm,
+        absl::StrCat(kTiledGemm, "cache_write(t2, t2.a0.1)\ntensorize(t2.r0.1, fma.f32)\n"));
 }
 
 TEST(PassesTest, TensorizeTakesTheInnermostReductionAsDepthAndLoopsOverALongOne) {
   Check("tensorize_depth", "tensorize",
-        "workload w(x: f32[6,30,3], w: f32[3,30,8]) -> (y: f32[6,8]) {\n  y[i,j] = sum[r:3, k:30](x[i,k,r] * w[r,k,j])\n}",
-        "reorder([t2.r0, t2.r1, t2.a0, t2.a1])\nsplit(t2.r0, [3])\ncache_write(t2, t2.r0.0)\ntensorize(t2.r0.1, fma.f32)\n");
+        "workload w(x: f32[6,30,3], w: f32[3,30,8]) -> (y: f32[6,8]) {\n  y[i,j] = sum[r:3, k:30](x[i,k,r] * "
+        "w[r,k,j])\n}",
+        "reorder([t2.r0, t2.r1, t2.a0, t2.a1])\nsplit(t2.r0, [3])\ncache_write(t2, "
+        "t2.r0.0)\ntensorize(t2.r0.1, fma.f32)\n");
 }
 
 TEST(PassesTest, TensorizeUnrollsRowsThatAreNotEquallyFarApart) {
   Check("tensorize_rows", "tensorize",
-        "workload w(x: f32[5,7,4], w: f32[4,8]) -> (y: f32[5,6,8]) {\n  y[i,j,k] = sum[c:4](x[i,j+1,c] * w[c,k])\n}",
-        "fuse([t2.a0, t2.a1])\nsplit(t2.a0+a1, [4])\nreorder([t2.a0+a1.0, t2.r0, t2.a0+a1.1, t2.a2])\ncache_write(t2, t2.a0+a1.0)\n"
+        "workload w(x: f32[5,7,4], w: f32[4,8]) -> (y: f32[5,6,8]) {\n  y[i,j,k] = sum[c:4](x[i,j+1,c] * "
+        "w[c,k])\n}",
+        "fuse([t2.a0, t2.a1])\nsplit(t2.a0+a1, [4])\nreorder([t2.a0+a1.0, t2.r0, t2.a0+a1.1, "
+        "t2.a2])\ncache_write(t2, t2.a0+a1.0)\n"
         "tensorize(t2.r0, fma.f32)\n");
 }
 
 TEST(PassesTest, HoistConditionsOutOfTheLoopsTheyIgnore) {
   Check("hoist_conditions", "hoist_conditions", kGemm,
-        "split(t2.r0, [5])\nsplit(t2.a1, [8])\nreorder([t2.r0.0, t2.a0, t2.a1.0, t2.r0.1, t2.a1.1])\ncache_write(t2, t2.a1.0)\n");
+        "split(t2.r0, [5])\nsplit(t2.a1, [8])\nreorder([t2.r0.0, t2.a0, t2.a1.0, t2.r0.1, "
+        "t2.a1.1])\ncache_write(t2, t2.a1.0)\n");
 }
 
 TEST(PassesTest, SplitReductionsKeepsLanesApart) {
@@ -143,9 +161,11 @@ TEST(PassesTest, WhatHasNoGuardStaysAsItIs) {
 }
 
 TEST(PassesTest, PartitionLoopsBoundsItsCopies) {
-  // Six overshooting splits inside each other: 2^6 combinations of tails, each with its own copy of the block, would be too many.
+  // Six overshooting splits inside each other: 2^6 combinations of tails, each with its own copy of the
+  // block, would be too many.
   const std::string text =
-      "workload w(x: f32[7,7,7,7,7,7]) -> (y: f32[7,7,7,7,7,7]) {\n  y[a,b,c,d,e,f] = x[a,b,c,d,e,f] + 1.0\n}";
+      "workload w(x: f32[7,7,7,7,7,7]) -> (y: f32[7,7,7,7,7,7]) {\n  y[a,b,c,d,e,f] = x[a,b,c,d,e,f] + "
+      "1.0\n}";
   std::string steps, order;
   for (int d = 0; d < 6; ++d) absl::StrAppend(&steps, "split(t1.a", d, ", [4])\n");
   for (int part = 0; part < 2; ++part) {
@@ -196,7 +216,8 @@ TEST(PlanStorageTest, BuffersInsideParallelLoopsBelongToTheirThread) {
 }
 
 TEST(HoistPackedTest, WhatDependsOnConstsAloneIsPackedAhead) {
-  const std::string text = R"(workload w(x: f32[5,8], w: const f32[8,16], s: const f32[16], b: const f32[16]) -> (y: f32[5,16]) {
+  const std::string text =
+      R"(workload w(x: f32[5,8], w: const f32[8,16], s: const f32[16], b: const f32[16]) -> (y: f32[5,16]) {
   f[k,j]: f32[8,16] = w[k,j] * s[j]
   d[i,j]: f32[5,16] = sum[k:8](x[i,k] * f[k,j])
   y[i,j] = d[i,j] + b[j]
@@ -218,14 +239,16 @@ TEST(HoistPackedTest, WhatDependsOnConstsAloneIsPackedAhead) {
 }
 
 TEST(LowerTest, RefusesCodeThatWouldBeEnormous) {
-  const std::string text = "workload w(x: f32[512,512,8]) -> (y: f32[512,512,8]) {\n  y[i,j,k] = exp(x[i,j,k])\n}";
+  const std::string text =
+      "workload w(x: f32[512,512,8]) -> (y: f32[512,512,8]) {\n  y[i,j,k] = exp(x[i,j,k])\n}";
   const auto lowered = Lower(Scheduled(text, "bind(t1.a0, unroll)\nbind(t1.a1, unroll)\n"), TestTarget());
   EXPECT_TRUE(absl::IsFailedPrecondition(lowered.status())) << lowered.status();
   EXPECT_NE(lowered.status().message().find("instructions"), std::string::npos);
 }
 
 TEST(LowerTest, TheDigestFollowsCodeTargetAndToolchain) {
-  const auto a = Lower(Scheduled(kGemm, ""), TestTarget()), b = Lower(Scheduled(kGemm, "bind(t2.a0, parallel)\n"), TestTarget());
+  const auto a = Lower(Scheduled(kGemm, ""), TestTarget()),
+             b = Lower(Scheduled(kGemm, "bind(t2.a0, parallel)\n"), TestTarget());
   ASSERT_TRUE(a.ok() && b.ok());
   Target other = TestTarget();
   other.threads = 7;

@@ -85,16 +85,12 @@ bool TimeLoops(const PeerWorkload& w, double budget_seconds) {
     return true;
   };
   switch (w.kind) {
-    case PeerKind::kSoftmax:
-      return time([&] { Softmax(x.data(), y.data(), w.m, w.n); });
+    case PeerKind::kSoftmax: return time([&] { Softmax(x.data(), y.data(), w.m, w.n); });
     case PeerKind::kLayerNorm:
       return time([&] { LayerNorm(x.data(), scale.data(), shift.data(), y.data(), w.m, w.n); });
-    case PeerKind::kTranspose:
-      return time([&] { Transpose(x.data(), y.data(), w.m, w.n); });
-    case PeerKind::kGelu:
-      return time([&] { Gelu(x.data(), y.data(), w.m, w.n); });
-    default:
-      return false;
+    case PeerKind::kTranspose: return time([&] { Transpose(x.data(), y.data(), w.m, w.n); });
+    case PeerKind::kGelu: return time([&] { Gelu(x.data(), y.data(), w.m, w.n); });
+    default: return false;
   }
 }
 

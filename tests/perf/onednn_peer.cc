@@ -169,28 +169,14 @@ void TimeGelu(OneDnn& dnn, const PeerWorkload& w, double budget_seconds) {
 bool TimeOneDnn(const PeerWorkload& workload, double budget_seconds) {
   OneDnn dnn;
   switch (workload.kind) {
-    case PeerKind::kGemm:
-      TimeGemm(dnn, workload, budget_seconds);
-      return true;
-    case PeerKind::kConv:
-      TimeConv(dnn, workload, budget_seconds);
-      return true;
+    case PeerKind::kGemm: TimeGemm(dnn, workload, budget_seconds); return true;
+    case PeerKind::kConv: TimeConv(dnn, workload, budget_seconds); return true;
     case PeerKind::kMaxPool:
-    case PeerKind::kAvgPool:
-      TimePool(dnn, workload, budget_seconds);
-      return true;
-    case PeerKind::kSoftmax:
-      TimeSoftmax(dnn, workload, budget_seconds);
-      return true;
-    case PeerKind::kLayerNorm:
-      TimeLayerNorm(dnn, workload, budget_seconds);
-      return true;
-    case PeerKind::kTranspose:
-      TimeTranspose(dnn, workload, budget_seconds);
-      return true;
-    case PeerKind::kGelu:
-      TimeGelu(dnn, workload, budget_seconds);
-      return true;
+    case PeerKind::kAvgPool: TimePool(dnn, workload, budget_seconds); return true;
+    case PeerKind::kSoftmax: TimeSoftmax(dnn, workload, budget_seconds); return true;
+    case PeerKind::kLayerNorm: TimeLayerNorm(dnn, workload, budget_seconds); return true;
+    case PeerKind::kTranspose: TimeTranspose(dnn, workload, budget_seconds); return true;
+    case PeerKind::kGelu: TimeGelu(dnn, workload, budget_seconds); return true;
   }
   return false;
 }

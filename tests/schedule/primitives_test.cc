@@ -10,12 +10,14 @@ constexpr char kGemm[] = R"(workload gemm(a: f32[13,10], b: const f32[10,18]) ->
   c[i,j] = sum[k:10](a[i,k] * b[k,j])
 })";
 
-constexpr char kGemmEpilogue[] = R"(workload gemm(a: f32[13,10], b: const f32[10,18], bias: f32[18]) -> (y: f32[13,18]) {
+constexpr char kGemmEpilogue[] =
+    R"(workload gemm(a: f32[13,10], b: const f32[10,18], bias: f32[18]) -> (y: f32[13,18]) {
   c[i,j]: f32[13,18] = sum[k:10](a[i,k] * b[k,j])
   y[i,j] = max(c[i,j] + bias[j], 0.0)
 })";
 
-constexpr char kConv[] = R"(workload conv(x: f32[1,6,7,5], w: const f32[9,5,3,3], b: const f32[9]) -> (y: f32[1,6,7,9]) {
+constexpr char kConv[] =
+    R"(workload conv(x: f32[1,6,7,5], w: const f32[9,5,3,3], b: const f32[9]) -> (y: f32[1,6,7,9]) {
   p[n,i,j,c]: f32[1,8,9,5] = select(1 <= i && i < 7 && 1 <= j && j < 8, x[n,i-1,j-1,c], 0.0)
   a[n,i,j,k]: f32[1,6,7,9] = sum[c:5, r:3, s:3](p[n,i+r,j+s,c] * w[k,c,r,s])
   y[n,i,j,k] = max(a[n,i,j,k] + b[k], 0.0)
@@ -40,59 +42,75 @@ TEST(PrimitivesTest, SplitOfSplitGuardsItsOwnOvershoot) {
   Check("split_overshoot", kGemm, "split(t2.r0, [6])\nsplit(t2.r0.1, [4])\n");
 }
 
-TEST(PrimitivesTest, Reorder) { Check("reorder", kGemm, "split(t2.a0, [4])\nreorder([t2.r0, t2.a1, t2.a0.0])\n"); }
+TEST(PrimitivesTest, Reorder) {
+  Check("reorder", kGemm, "split(t2.a0, [4])\nreorder([t2.r0, t2.a1, t2.a0.0])\n");
+}
 
 TEST(PrimitivesTest, Fuse) { Check("fuse", kGemm, "fuse([t2.a0, t2.a1])\nsplit(t2.a0+a1, [8])\n"); }
 
 TEST(PrimitivesTest, Bind) {
-  Check("bind", kGemm, "split(t2.a1, [8])\nreorder([t2.r0, t2.a1.1])\nbind(t2.a0, parallel)\nbind(t2.a1.1, vector)\n");
+  Check("bind", kGemm,
+        "split(t2.a1, [8])\nreorder([t2.r0, t2.a1.1])\nbind(t2.a0, parallel)\nbind(t2.a1.1, vector)\n");
 }
 
 TEST(PrimitivesTest, Inline) { Check("inline", kConv, "inline(t3)\n"); }
 
-TEST(PrimitivesTest, ComputeAtTakesTheBoxOfItsReaders) { Check("compute_at", kConv, "split(t4.a1, [2])\ncompute_at(t3, t4.a1.0)\n"); }
-
-TEST(PrimitivesTest, ComputeAtOfReductions) {
-  Check("compute_at_softmax", kSoftmax, "compute_at(t3, t4.a0)\ncompute_at(t2, t4.a0)\ncompute_at(t1, t4.a0)\nbind(t4.a0, parallel)\n");
+TEST(PrimitivesTest, ComputeAtTakesTheBoxOfItsReaders) {
+  Check("compute_at", kConv, "split(t4.a1, [2])\ncompute_at(t3, t4.a1.0)\n");
 }
 
-TEST(PrimitivesTest, ReverseComputeAt) { Check("reverse_compute_at", kGemmEpilogue, "split(t3.a0, [4])\nreverse_compute_at(t4, t3.a0.0)\n"); }
+TEST(PrimitivesTest, ComputeAtOfReductions) {
+  Check("compute_at_softmax", kSoftmax,
+        "compute_at(t3, t4.a0)\ncompute_at(t2, t4.a0)\ncompute_at(t1, t4.a0)\nbind(t4.a0, parallel)\n");
+}
+
+TEST(PrimitivesTest, ReverseComputeAt) {
+  Check("reverse_compute_at", kGemmEpilogue, "split(t3.a0, [4])\nreverse_compute_at(t4, t3.a0.0)\n");
+}
 
 TEST(PrimitivesTest, CacheReadAndPack) {
   Check("cache_read_pack", kGemm,
         "split(t2.a0, [4])\nsplit(t2.a1, [8])\nreorder([t2.a0.0, t2.a1.0, t2.r0, t2.a0.1, t2.a1.1])\n"
-        "cache_read(t1, t2, root, packed)\npack(t1.r, [1/8, 0, 1%8])\ncache_read(t0, t2, t2.a0.0, local)\npack(t0.r, [0/4, 1, 0%4])\n");
+        "cache_read(t1, t2, root, packed)\npack(t1.r, [1/8, 0, 1%8])\ncache_read(t0, t2, t2.a0.0, "
+        "local)\npack(t0.r, [0/4, 1, 0%4])\n");
 }
 
 TEST(PrimitivesTest, CacheWrite) {
   Check("cache_write", kGemm,
-        "split(t2.a0, [4])\nsplit(t2.a1, [8])\nreorder([t2.a0.0, t2.a1.0, t2.r0, t2.a0.1, t2.a1.1])\ncache_write(t2, t2.a1.0)\n");
+        "split(t2.a0, [4])\nsplit(t2.a1, [8])\nreorder([t2.a0.0, t2.a1.0, t2.r0, t2.a0.1, "
+        "t2.a1.1])\ncache_write(t2, t2.a1.0)\n");
 }
 
 TEST(PrimitivesTest, CacheWriteUnderSplitReduction) {
   Check("cache_write_split_k", kGemm,
-        "split(t2.a0, [4])\nsplit(t2.r0, [4])\nreorder([t2.r0.0, t2.a0.0, t2.a1, t2.r0.1, t2.a0.1])\ncache_write(t2, t2.a1)\n");
+        "split(t2.a0, [4])\nsplit(t2.r0, [4])\nreorder([t2.r0.0, t2.a0.0, t2.a1, t2.r0.1, "
+        "t2.a0.1])\ncache_write(t2, t2.a1)\n");
 }
 
 TEST(PrimitivesTest, ReverseInline) {
-  Check("reverse_inline", kGemmEpilogue, "split(t3.a0, [4])\nreorder([t3.a0.0, t3.r0, t3.a0.1, t3.a1])\ncache_write(t3, t3.a0.0)\nreverse_inline(t4)\n");
+  Check("reverse_inline", kGemmEpilogue,
+        "split(t3.a0, [4])\nreorder([t3.a0.0, t3.r0, t3.a0.1, t3.a1])\ncache_write(t3, "
+        "t3.a0.0)\nreverse_inline(t4)\n");
 }
 
 TEST(PrimitivesTest, ReverseInlineUnderSplitReduction) {
   Check("reverse_inline_split_k", kGemmEpilogue,
-        "split(t3.a0, [4])\nsplit(t3.r0, [3])\nreorder([t3.r0.0, t3.a0.0, t3.r0.1, t3.a0.1, t3.a1])\ncache_write(t3, t3.a0.0)\nreverse_inline(t4)\n");
+        "split(t3.a0, [4])\nsplit(t3.r0, [3])\nreorder([t3.r0.0, t3.a0.0, t3.r0.1, t3.a0.1, "
+        "t3.a1])\ncache_write(t3, t3.a0.0)\nreverse_inline(t4)\n");
 }
 
 TEST(PrimitivesTest, RFactor) { Check("rfactor", kSoftmax, "rfactor(t1.r0, 8)\nrfactor(t3.r0, 16)\n"); }
 
 TEST(PrimitivesTest, RFactorUnderARow) {
   Check("rfactor_row", kSoftmax,
-        "rfactor(t3.r0, 16)\ncompute_at(t3, t4.a0)\ncompute_at(t3.rf, t4.a0)\ncompute_at(t2, t4.a0)\ncompute_at(t1, t4.a0)\n");
+        "rfactor(t3.r0, 16)\ncompute_at(t3, t4.a0)\ncompute_at(t3.rf, t4.a0)\ncompute_at(t2, "
+        "t4.a0)\ncompute_at(t1, t4.a0)\n");
 }
 
 TEST(PrimitivesTest, Tensorize) {
   Check("tensorize", kGemm,
-        "split(t2.a0, [4])\nsplit(t2.a1, [8])\nreorder([t2.a0.0, t2.a1.0, t2.r0, t2.a0.1, t2.a1.1])\ncache_write(t2, t2.a1.0)\n"
+        "split(t2.a0, [4])\nsplit(t2.a1, [8])\nreorder([t2.a0.0, t2.a1.0, t2.r0, t2.a0.1, "
+        "t2.a1.1])\ncache_write(t2, t2.a1.0)\n"
         "tensorize(t2.r0, fma.f32)\n");
 }
 

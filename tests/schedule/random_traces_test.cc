@@ -1,4 +1,5 @@
-// Random traces: every step is either refused with a clean status, or leaves a schedule that verifies and means what the workload means.
+// Random traces: every step is either refused with a clean status, or leaves a schedule that verifies and
+// means what the workload means.
 #include <algorithm>
 #include <random>
 
@@ -50,7 +51,9 @@ class Names {
   }
 
  private:
-  std::string Pick(const std::vector<std::string>& from) { return from.empty() ? "none" : from[rng_() % from.size()]; }
+  std::string Pick(const std::vector<std::string>& from) {
+    return from.empty() ? "none" : from[rng_() % from.size()];
+  }
 
   std::mt19937& rng_;
   std::vector<std::string> loops_, blocks_, buffers_;
@@ -64,7 +67,9 @@ Step RandomStep(const Function& function, std::mt19937* rng) {
   };
   const auto number = [&](int limit) { return static_cast<int64_t>(1 + (*rng)() % limit); };
   switch ((*rng)() % 14) {
-    case 0: case 1: case 2: return {"split", {{names.Loop()}, {StepArg::Ints{number(5)}}}};
+    case 0:
+    case 1:
+    case 2: return {"split", {{names.Loop()}, {StepArg::Ints{number(5)}}}};
     case 3: {
       std::vector<std::string> loops = names.Nest();
       std::shuffle(loops.begin(), loops.end(), *rng);
@@ -76,9 +81,17 @@ Step RandomStep(const Function& function, std::mt19937* rng) {
     case 7: return {"compute_at", {{names.BlockName()}, {names.Loop()}}};
     case 8: return {"reverse_compute_at", {{names.BlockName()}, {names.Loop()}}};
     case 9: return {"reverse_inline", {{names.BlockName()}}};
-    case 10: return {"cache_read", {{names.BufferName()}, {names.BlockName()}, {pick("root", "loop") == "root" ? "root" : names.Loop()}, {pick("local", "packed")}}};
+    case 10:
+      return {"cache_read",
+              {{names.BufferName()},
+               {names.BlockName()},
+               {pick("root", "loop") == "root" ? "root" : names.Loop()},
+               {pick("local", "packed")}}};
     case 11: return {"cache_write", {{names.BlockName()}, {names.Loop()}}};
-    case 12: return {"pack", {{names.BufferName()}, {pick("0", "1") == "0" ? StepArg::Names{"1", "0"} : StepArg::Names{"0/2", "1", "0%2"}}}};
+    case 12:
+      return {"pack",
+              {{names.BufferName()},
+               {pick("0", "1") == "0" ? StepArg::Names{"1", "0"} : StepArg::Names{"0/2", "1", "0%2"}}}};
     default: return {"rfactor", {{names.Loop()}, {number(6)}}};
   }
 }
@@ -99,12 +112,12 @@ TEST(RandomTracesTest, StepsAreRefusedOrKeepTheMeaning) {
       }
       ++applied;
       const absl::Status verified = VerifyFunction(schedule.function());
-      ASSERT_TRUE(verified.ok()) << "seed " << seed << ": " << verified << "\n" << PrintTrace(schedule.trace())
-                                 << PrintFunction(schedule.function());
+      ASSERT_TRUE(verified.ok()) << "seed " << seed << ": " << verified << "\n"
+                                 << PrintTrace(schedule.trace()) << PrintFunction(schedule.function());
     }
     const absl::Status same = CheckFunction(workload, schedule.function());
-    ASSERT_TRUE(same.ok()) << "seed " << seed << ": " << same << "\n" << PrintTrace(schedule.trace())
-                           << PrintFunction(schedule.function());
+    ASSERT_TRUE(same.ok()) << "seed " << seed << ": " << same << "\n"
+                           << PrintTrace(schedule.trace()) << PrintFunction(schedule.function());
   }
   EXPECT_GT(applied, 400);
 }

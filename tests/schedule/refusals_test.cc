@@ -8,7 +8,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr char kGemm[] = R"(workload gemm(a: f32[13,10], b: const f32[10,18], bias: f32[18]) -> (y: f32[13,18]) {
+constexpr char kGemm[] =
+    R"(workload gemm(a: f32[13,10], b: const f32[10,18], bias: f32[18]) -> (y: f32[13,18]) {
   c[i,j]: f32[13,18] = sum[k:10](a[i,k] * b[k,j])
   y[i,j] = max(c[i,j] + bias[j], 0.0)
 })";
@@ -20,10 +21,13 @@ struct Refusal {
 
 class RefusalTest : public ::testing::TestWithParam<Refusal> {};
 
-TEST_P(RefusalTest, SaysWhy) { EXPECT_THAT(ScheduledText(kGemm, GetParam().steps), HasSubstr(GetParam().message)); }
+TEST_P(RefusalTest, SaysWhy) {
+  EXPECT_THAT(ScheduledText(kGemm, GetParam().steps), HasSubstr(GetParam().message));
+}
 
 constexpr Refusal kRefusals[] = {
-    {"split(t9.a0, [4])", "split(t9.a0, [4]): there is no loop t9.a0; the loops are t3.a0, t3.a1, t3.r0, t4.a0, t4.a1"},
+    {"split(t9.a0, [4])",
+     "split(t9.a0, [4]): there is no loop t9.a0; the loops are t3.a0, t3.a1, t3.r0, t4.a0, t4.a1"},
     {"split(t3.a0, [0])", "factor 0 is not a positive tile size"},
     {"split(t3.a0, [])", "expected at least one inner factor"},
     {"bind(t3.a0, parallel)\nsplit(t3.a0, [2])", "the loop is parallel; only serial loops are split"},
@@ -53,7 +57,8 @@ constexpr Refusal kRefusals[] = {
     {"rfactor(t3.r0, 400)", "factor 400 is not between 2 and the extent 10"},
     {"tensorize(t3.r0, fma.f32)", "t3 has no accumulator; cache_write it first"},
     {"tensorize(t3.r0, mma.bf17)", "there is no instruction mma.bf17; there are fma.f32, fma.f64"},
-    {"cache_write(t3, t3.a0)\ntensorize(t3.a1, fma.f64)", "fma.f64 multiplies f64 into f64; t3 multiplies f32 into f32"},
+    {"cache_write(t3, t3.a0)\ntensorize(t3.a1, fma.f64)",
+     "fma.f64 multiplies f64 into f64; t3 multiplies f32 into f32"},
 };
 INSTANTIATE_TEST_SUITE_P(All, RefusalTest, ::testing::ValuesIn(kRefusals));
 

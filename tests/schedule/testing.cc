@@ -14,14 +14,18 @@
 namespace mycc {
 namespace {
 
-absl::Status Compare(const NDArray& actual, const NDArray& expected, double tolerance, const std::string& what) {
+absl::Status Compare(const NDArray& actual, const NDArray& expected, double tolerance,
+                     const std::string& what) {
   for (int64_t i = 0; i < expected.num_elements(); ++i) {
     const Scalar a = actual.Get(i), e = expected.Get(i);
-    const bool ok = IsFloat(expected.dtype)
-                        ? (std::isnan(e.f) ? std::isnan(a.f) : std::abs(a.f - e.f) <= tolerance * (1 + std::abs(e.f)) || a.f == e.f)
-                        : a.i == e.i;
+    const bool ok =
+        IsFloat(expected.dtype)
+            ? (std::isnan(e.f) ? std::isnan(a.f)
+                               : std::abs(a.f - e.f) <= tolerance * (1 + std::abs(e.f)) || a.f == e.f)
+            : a.i == e.i;
     if (!ok) {
-      return absl::InternalError(absl::StrCat(what, " differs at element ", i, ": ", IsFloat(expected.dtype) ? a.f : a.i, ", expected ",
+      return absl::InternalError(absl::StrCat(what, " differs at element ", i, ": ",
+                                              IsFloat(expected.dtype) ? a.f : a.i, ", expected ",
                                               IsFloat(expected.dtype) ? e.f : e.i));
     }
   }
@@ -35,7 +39,9 @@ absl::StatusOr<Schedule> ReplayVerified(const Workload& canonical, const std::st
   for (const Step& step : trace.steps) {
     MYCC_RETURN_IF_ERROR(schedule.Apply(step));
     const absl::Status status = VerifyFunction(schedule.function());
-    if (!status.ok()) return absl::InternalError(absl::StrCat("after ", PrintStep(step), ": ", status.message(), "\n", PrintFunction(schedule.function())));
+    if (!status.ok())
+      return absl::InternalError(absl::StrCat("after ", PrintStep(step), ": ", status.message(), "\n",
+                                              PrintFunction(schedule.function())));
   }
   return schedule;
 }

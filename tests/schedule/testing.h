@@ -14,8 +14,9 @@ Workload CanonicalWorkload(const std::string& text);
 // An AVX2 machine, whatever the tests run on.
 Target TestTarget();
 
-// Replays the trace, verifies the IR after every step, and runs the result against the reference on random inputs, under several orders of
-// parallel iterations. Floats may differ by `tolerance`, relative to the magnitude of the reference (reassociated sums).
+// Replays the trace, verifies the IR after every step, and runs the result against the reference on random
+// inputs, under several orders of parallel iterations. Floats may differ by `tolerance`, relative to the
+// magnitude of the reference (reassociated sums).
 absl::Status CheckTrace(const std::string& workload, const std::string& steps, double tolerance = 1e-5);
 absl::Status CheckFunction(const Workload& canonical, const Function& function, double tolerance = 1e-5);
 

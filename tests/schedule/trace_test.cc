@@ -27,7 +27,8 @@ TEST(TraceTest, PrintsWhatItParsed) {
 }
 
 TEST(TraceTest, CommentsAndSpacesMeanNothing) {
-  const absl::StatusOr<Trace> trace = ParseTrace("# by hand\n v1 # version\n\n  split( t2.a0 , [ 4 ] )  # tile\n");
+  const absl::StatusOr<Trace> trace =
+      ParseTrace("# by hand\n v1 # version\n\n  split( t2.a0 , [ 4 ] )  # tile\n");
   ASSERT_TRUE(trace.ok()) << trace.status();
   EXPECT_EQ(PrintTrace(*trace), "v1\nsplit(t2.a0, [4])\n");
 }
@@ -63,7 +64,10 @@ TEST(TraceTest, MutatedTextsRoundTripOrAreRefused) {
     std::string text = kTrace;
     for (int edits = 1 + static_cast<int>(rng() % 4); edits > 0; --edits) {
       const size_t at = rng() % text.size();
-      if (rng() % 2) text[at] = alphabet[rng() % alphabet.size()]; else text.erase(at, 1 + rng() % 3);
+      if (rng() % 2)
+        text[at] = alphabet[rng() % alphabet.size()];
+      else
+        text.erase(at, 1 + rng() % 3);
     }
     const absl::StatusOr<Trace> trace = ParseTrace(text);
     if (!trace.ok()) continue;

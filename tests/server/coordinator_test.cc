@@ -214,7 +214,8 @@ TEST(CoordinatorTest, DeviceThatLosesEverythingIsDrained) {
   FakeServer server;
   FakeWorker bad(&server, "bad");
   server.Submit(MakeSpec({kTestWorkload}, 12));
-  for (int i = 0; i < 3; ++i) EXPECT_TRUE(bad.Report(bad.Lease(1).at(0), Lost("device fell off the bus")).ok());
+  for (int i = 0; i < 3; ++i)
+    EXPECT_TRUE(bad.Report(bad.Lease(1).at(0), Lost("device fell off the bus")).ok());
   EXPECT_THAT(bad.Lease(1), IsEmpty());
   EXPECT_THAT(bad.instructions.drain(), HasSubstr("device fell off the bus"));
   ASSERT_EQ(server->workers().Devices().size(), 1u);
@@ -253,7 +254,8 @@ TEST(CoordinatorTest, JobWaitsForAWorkerThatFits) {
   spec.set_target("v1 cpu mcpu=sapphirerapids l1d=48K l2=2M threads=2");
   const std::string job = server.Submit(spec);
   EXPECT_THAT(old.Lease(4), IsEmpty());
-  EXPECT_THAT(server.Progress(job).message(), HasSubstr("waiting for a worker that can run v1 cpu mcpu=sapphirerapids"));
+  EXPECT_THAT(server.Progress(job).message(),
+              HasSubstr("waiting for a worker that can run v1 cpu mcpu=sapphirerapids"));
   FakeWorker fit(&server, "fit", spec.target());
   EXPECT_EQ(server.Progress(job).message(), "");
   EXPECT_EQ(fit.Work(), 2);
@@ -369,12 +371,15 @@ TEST(CoordinatorTest, MisuseIsRefusedInWords) {
   EXPECT_THAT(refusal([](v1::JobSpec* spec) { spec->clear_tasks(); }), HasSubstr("no workload"));
   EXPECT_THAT(refusal([](v1::JobSpec* spec) { spec->set_target("v1 gpu"); }), HasSubstr("gpu"));
   EXPECT_THAT(refusal([](v1::JobSpec* spec) { spec->set_strategy("guess"); }), HasSubstr("guess"));
-  EXPECT_THAT(refusal([](v1::JobSpec* spec) { spec->set_trials(0); }), HasSubstr("neither trials nor a budget"));
-  EXPECT_THAT(refusal([](v1::JobSpec* spec) { spec->mutable_tasks(0)->set_workload("workload ("); }), HasSubstr("workload 1:1:"));
+  EXPECT_THAT(refusal([](v1::JobSpec* spec) { spec->set_trials(0); }),
+              HasSubstr("neither trials nor a budget"));
+  EXPECT_THAT(refusal([](v1::JobSpec* spec) { spec->mutable_tasks(0)->set_workload("workload ("); }),
+              HasSubstr("workload 1:1:"));
   EXPECT_TRUE(absl::IsNotFound(server->Progress("j0123456789abcdef").status()));
 }
 
-// The candidates of a job are a function of its spec and its results: not of who measured them, when, in which order, or of the server's deaths.
+// The candidates of a job are a function of its spec and its results: not of who measured them, when, in
+// which order, or of the server's deaths.
 class DeterminismTest : public ::testing::TestWithParam<const char*> {
  protected:
   v1::JobSpec Spec() const {
@@ -402,7 +407,8 @@ TEST_P(DeterminismTest, OneWorkerOrManyInAnyOrder) {
     std::vector<std::pair<int, v1::Assignment>> held;
     while (server.Progress(job).state() == v1::JOB_STATE_RUNNING) {
       const int who = static_cast<int>(random() % 3);
-      for (const v1::Assignment& assignment : workers[who].Lease(1 + random() % 4)) held.emplace_back(who, assignment);
+      for (const v1::Assignment& assignment : workers[who].Lease(1 + random() % 4))
+        held.emplace_back(who, assignment);
       if (held.empty()) continue;
       const size_t which = random() % held.size();
       EXPECT_TRUE(workers[held[which].first].Report(held[which].second).ok());
@@ -438,7 +444,8 @@ TEST_P(DeterminismTest, ServerRestartResumesTheSameSearch) {
     EXPECT_GT(restarts, 2);
     EXPECT_THAT(worker.ignored, IsEmpty());
     EXPECT_EQ(server.TracesOf(job), expected) << "seed " << seed;
-    for (const StoredRecord& record : server.RecordsOf(job)) EXPECT_EQ(record.record.attempt(), 1u) << "measured once";
+    for (const StoredRecord& record : server.RecordsOf(job))
+      EXPECT_EQ(record.record.attempt(), 1u) << "measured once";
   }
 }
 

@@ -31,7 +31,8 @@ v1::JobSpec MakeSpec(const std::vector<std::string>& workloads, uint32_t trials,
 
 v1::MeasureResult FakeResult(const v1::Assignment& assignment) {
   const std::string digest = Sha256Hex(assignment.trace());
-  const double seconds = 1e-3 * (1 + static_cast<double>(std::strtoul(digest.substr(0, 4).c_str(), nullptr, 16)) / 65536);
+  const double seconds =
+      1e-3 * (1 + static_cast<double>(std::strtoul(digest.substr(0, 4).c_str(), nullptr, 16)) / 65536);
   v1::MeasureResult result;
   result.set_status(v1::MEASURE_STATUS_OK);
   result.mutable_timing()->set_protocol(assignment.protocol());
@@ -98,7 +99,8 @@ std::vector<StoredRecord> FakeServer::RecordsOf(const std::string& job) {
 std::map<std::string, std::string> FakeServer::TracesOf(const std::string& job) {
   std::map<std::string, std::string> traces;
   for (const StoredRecord& record : RecordsOf(job)) {
-    EXPECT_TRUE(traces.emplace(record.record.trial(), record.record.trace()).second) << record.record.trial() << " twice";
+    EXPECT_TRUE(traces.emplace(record.record.trial(), record.record.trace()).second)
+        << record.record.trial() << " twice";
   }
   return traces;
 }

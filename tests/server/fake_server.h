@@ -1,4 +1,5 @@
-// What tests of the server share: a clock that moves when told, a log in a folder of its own, workers that answer without measuring.
+// What tests of the server share: a clock that moves when told, a log in a folder of its own, workers that
+// answer without measuring.
 #pragma once
 
 #include <filesystem>

@@ -13,7 +13,9 @@ using ::testing::ElementsAre;
 
 constexpr double kLease = 10;
 
-QueuedTrial Trial(const std::string& name, const std::string& job = "a") { return {.name = name, .job = job}; }
+QueuedTrial Trial(const std::string& name, const std::string& job = "a") {
+  return {.name = name, .job = job};
+}
 
 bool Any(const std::string&) { return true; }
 
@@ -45,7 +47,8 @@ TEST(LeaseQueueTest, OnlyJobsThatFit) {
   LeaseQueue queue(kLease);
   queue.Add(Trial("a1", "a"));
   queue.Add(Trial("b1", "b"));
-  EXPECT_THAT(Names(queue.Lease("w", 8, 0, [](const std::string& job) { return job == "b"; })), ElementsAre("b1"));
+  EXPECT_THAT(Names(queue.Lease("w", 8, 0, [](const std::string& job) { return job == "b"; })),
+              ElementsAre("b1"));
   EXPECT_EQ(queue.waiting("a"), 1);
 }
 
@@ -91,7 +94,8 @@ TEST(LeaseQueueTest, SuspectComesAlone) {
   queue.Lease("w1", 3, 0, Any);
   EXPECT_EQ(Return(queue, queue.HeldBy("w1"), /*blamed=*/true), 3);
 
-  // Each suspect comes alone, also when more is asked for, and nothing comes on top of it: the next loss points at one trial.
+  // Each suspect comes alone, also when more is asked for, and nothing comes on top of it: the next loss
+  // points at one trial.
   const auto first = queue.Lease("w2", 3, 0, Any);
   ASSERT_EQ(first.size(), 1u);
   EXPECT_TRUE(queue.Lease("w2", 3, 0, Any).empty());
@@ -171,18 +175,15 @@ TEST(LeaseQueueTest, RandomHistoriesFinishEveryTrialOnce) {
         case 0:
           for (const Grant& grant : queue.Lease(worker, 1 + random() % 5, now, Any)) seen.push_back(grant);
           break;
-        case 1:
-          queue.Renew(worker, now);
-          break;
-        case 2:
-          Expire(queue, now);
-          break;
+        case 1: queue.Renew(worker, now); break;
+        case 2: Expire(queue, now); break;
         case 3:
           if (random() % 10 == 0) Return(queue, queue.HeldBy(worker), random() % 2 == 0);
           break;
         default: {
           if (seen.empty()) break;
-          const Grant& grant = seen[seen.size() - 1 - random() % std::min<size_t>(seen.size(), 20)];  // often one that ended
+          const Grant& grant =
+              seen[seen.size() - 1 - random() % std::min<size_t>(seen.size(), 20)];  // often one that ended
           if (queue.Finish(grant.trial.name, grant.trial.attempt)) {
             EXPECT_TRUE(finished.insert(grant.trial.name).second) << grant.trial.name;
           }

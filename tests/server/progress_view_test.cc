@@ -40,7 +40,8 @@ v1::JobProgress Half() {
 
 TEST(ProgressViewTest, LineSaysWhatMatters) {
   EXPECT_EQ(ProgressLine(Half()),
-            "50 %  64 trials (60 ok, 4 wrong_result)  weighted 12.000 ms -> 3.000 ms (4.00x, 1 to come)  eta 1m 00s");
+            "50 %  64 trials (60 ok, 4 wrong_result)  weighted 12.000 ms -> 3.000 ms (4.00x, 1 to come)  eta "
+            "1m 00s");
 }
 
 TEST(ProgressViewTest, ShareAndEtaFollowTheTighterLimit) {

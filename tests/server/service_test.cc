@@ -1,5 +1,5 @@
-// The service as its users meet it: real threads and real workers' bookkeeping with a measure function that only pretends. The same tests run in this
-// process and over a localhost connection.
+// The service as its users meet it: real threads and real workers' bookkeeping with a measure function that
+// only pretends. The same tests run in this process and over a localhost connection.
 #include <atomic>
 #include <chrono>
 #include <fstream>
@@ -38,7 +38,10 @@ class LoopLink final : public ServerLink {
     return Await<v1::RegisterResponse>([&](auto reply) { loop_->Register(request, reply); });
   }
   absl::StatusOr<v1::LeaseResponse> Lease(const v1::LeaseRequest& request) override {
-    return Await<v1::LeaseResponse>([&](auto reply) { loop_->Lease(request, [this] { return !stopped_; }, reply); });
+    return Await<v1::LeaseResponse>([&](auto reply) {
+      loop_->Lease(
+          request, [this] { return !stopped_; }, reply);
+    });
   }
   absl::StatusOr<v1::ReportResponse> Report(const v1::ReportRequest& request) override {
     return Await<v1::ReportResponse>([&](auto reply) { loop_->Report(request, reply); });
@@ -59,7 +62,8 @@ class LoopLink final : public ServerLink {
 // A worker on a thread.
 class RunningWorker {
  public:
-  RunningWorker(std::unique_ptr<ServerLink> link, const std::string& name, MeasureFunction measure) : link_(std::move(link)) {
+  RunningWorker(std::unique_ptr<ServerLink> link, const std::string& name, MeasureFunction measure)
+      : link_(std::move(link)) {
     WorkerOptions options;
     options.name = name;
     options.first_retry_seconds = 0.01;
@@ -83,7 +87,8 @@ class RunningWorker {
   std::thread thread_;
 };
 
-void Pretend(const std::vector<v1::Assignment>& assignments, const IsRevoked& is_revoked, const OnMeasured& done) {
+void Pretend(const std::vector<v1::Assignment>& assignments, const IsRevoked& is_revoked,
+             const OnMeasured& done) {
   for (const v1::Assignment& assignment : assignments) {
     if (!is_revoked(assignment.lease())) done(assignment, FakeResult(assignment));
   }
@@ -136,7 +141,8 @@ class ServiceTest : public ::testing::TestWithParam<bool> {
     if (GetParam()) {
       progress = Client()->Submit(request);
     } else {
-      const auto response = Await<v1::SubmitJobResponse>([&](auto reply) { loop_->SubmitJob(request, reply); });
+      const auto response =
+          Await<v1::SubmitJobResponse>([&](auto reply) { loop_->SubmitJob(request, reply); });
       progress = response.ok() ? absl::StatusOr<v1::JobProgress>(response->progress()) : response.status();
     }
     EXPECT_TRUE(progress.ok()) << progress.status();
@@ -148,8 +154,10 @@ class ServiceTest : public ::testing::TestWithParam<bool> {
     request.set_job(job);
     request.set_seen_revision(seen);
     request.set_wait_seconds(wait);
-    const auto response =
-        Await<v1::WatchJobResponse>([&](auto reply) { loop_->WatchJob(request, [] { return true; }, reply); });
+    const auto response = Await<v1::WatchJobResponse>([&](auto reply) {
+      loop_->WatchJob(
+          request, [] { return true; }, reply);
+    });
     if (!response.ok()) return response.status();
     return response->progress();
   }
@@ -178,7 +186,8 @@ class ServiceTest : public ::testing::TestWithParam<bool> {
 
 TEST_P(ServiceTest, TwoWorkersFinishTwoJobs) {
   const RunningWorker a(Link(), "a", Pretend), b(Link(), "b", Pretend);
-  const v1::JobProgress first = Submit(MakeSpec({kTestWorkload}, 20)), second = Submit(MakeSpec({kTestWorkload}, 20, 2));
+  const v1::JobProgress first = Submit(MakeSpec({kTestWorkload}, 20)),
+                        second = Submit(MakeSpec({kTestWorkload}, 20, 2));
   for (const v1::JobProgress& job : {first, second}) {
     EXPECT_EQ(WaitForEnd(job).state(), v1::JOB_STATE_DONE);
     EXPECT_EQ(CountRecords(job.job()), 20u);
@@ -245,7 +254,8 @@ TEST_P(ServiceTest, CancelEndsTheJob) {
 TEST_P(ServiceTest, ServerRestartIsSurvived) {
   std::atomic<int> measured = 0;
   std::atomic<bool> go_on = false;
-  const MeasureFunction pausing = [&](const std::vector<v1::Assignment>& assignments, const IsRevoked& is_revoked, const OnMeasured& done) {
+  const MeasureFunction pausing = [&](const std::vector<v1::Assignment>& assignments,
+                                      const IsRevoked& is_revoked, const OnMeasured& done) {
     while (measured >= 5 && !go_on) std::this_thread::sleep_for(std::chrono::milliseconds(5));
     measured += static_cast<int>(assignments.size());
     Pretend(assignments, is_revoked, done);
@@ -311,7 +321,8 @@ TEST_F(GrpcServerTest, TokenIsAskedFor) {
   EXPECT_TRUE(ListWith({.address = (*server)->address(), .token_file = token}).ok());
   EXPECT_TRUE(absl::IsUnauthenticated(ListWith({.address = (*server)->address(), .token_file = wrong})));
   EXPECT_TRUE(absl::IsUnauthenticated(ListWith({.address = (*server)->address()})));
-  EXPECT_TRUE(absl::IsFailedPrecondition(ListWith({.address = "example.org:1", .token_file = token}))) << "in the clear";
+  EXPECT_TRUE(absl::IsFailedPrecondition(ListWith({.address = "example.org:1", .token_file = token})))
+      << "in the clear";
 }
 
 TEST_F(GrpcServerTest, ServerThatIsAwayIsNamed) {

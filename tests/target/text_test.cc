@@ -140,15 +140,9 @@ TEST(TargetText, MutatedTextIsRefusedOrRoundTrips) {
     for (int k = static_cast<int>(random() % 4); k >= 0; --k) {
       const size_t at = random() % text.size();
       switch (random() % 3) {
-        case 0:
-          text[at] = static_cast<char>(random() % 256);
-          break;
-        case 1:
-          text.erase(at, 1 + random() % 5);
-          break;
-        default:
-          text.insert(at, seeds[random() % 4].substr(random() % 10, random() % 8));
-          break;
+        case 0: text[at] = static_cast<char>(random() % 256); break;
+        case 1: text.erase(at, 1 + random() % 5); break;
+        default: text.insert(at, seeds[random() % 4].substr(random() % 10, random() % 8)); break;
       }
       if (text.empty()) text = "x";
     }

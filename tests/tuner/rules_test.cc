@@ -1,4 +1,5 @@
-// Every rule on every kind of workload: the default and random points of the space replay, verify, and mean what the workload means.
+// Every rule on every kind of workload: the default and random points of the space replay, verify, and mean
+// what the workload means.
 #include <random>
 
 #include "codegen/ir/verify.h"
@@ -57,7 +58,8 @@ constexpr Case kCases[] = {
     {"grouped", "tile",
      R"(workload conv(x: f32[1,6,6,8], w: const f32[16,4,3,3]) -> (y: f32[1,4,4,16]) {
           y[n,i,j,k] = sum[c:4, r:3, s:3](x[n,i+r,j+s,(k//8)*4+c] * w[k,c,r,s]) })"},
-    {"gemm_int", "tile", R"(workload g(a: i32[9,12], b: const i32[12,20]) -> (c: i32[9,20]) { c[i,j] = sum[k:12](a[i,k] * b[k,j]) })"},
+    {"gemm_int", "tile",
+     R"(workload g(a: i32[9,12], b: const i32[12,20]) -> (c: i32[9,20]) { c[i,j] = sum[k:12](a[i,k] * b[k,j]) })"},
     {"max_pool", "tile",
      R"(workload pool(x: f32[1,9,9,12]) -> (y: f32[1,4,4,12]) { y[n,i,j,c] = max[r:3, s:3](x[n,i*2+r,j*2+s,c]) })"},
     {"global_average_pool", "tile",
@@ -86,7 +88,8 @@ constexpr Case kCases[] = {
      R"(workload e(x: f32[6,50]) -> (y: f32[6,50]) {
           c[i,j]: f32[6,50] = x[i,j] * x[i,j] * x[i,j]
           y[i,j] = 0.5 * x[i,j] * (1.0 + tanh(0.79788456 * (x[i,j] + 0.044715 * c[i,j]))) })"},
-    {"broadcast", "elementwise", R"(workload e(x: f32[6,50], b: f32[50]) -> (y: f32[6,50]) { y[i,j] = x[i,j] + b[j] })"},
+    {"broadcast", "elementwise",
+     R"(workload e(x: f32[6,50], b: f32[50]) -> (y: f32[6,50]) { y[i,j] = x[i,j] + b[j] })"},
     {"transpose", "elementwise", R"(workload t(x: f32[33,50]) -> (y: f32[50,33]) { y[i,j] = x[j,i] })"},
     {"gather", "elementwise",
      R"(workload g(x: f32[40,17], idx: i32[9]) -> (y: f32[9,17]) { y[i,j] = x[clamp(idx[i], 0, 39), j] })"},
@@ -112,7 +115,8 @@ TEST_P(RulesTest, PointsMeanWhatTheWorkloadMeans) {
   int replayed = 0;
   for (int round = 0; round < 400 && replayed < 12; ++round) {
     Choice choice = sketch.default_choice;
-    for (size_t d = 0; round > 0 && d < choice.size(); ++d) choice[d] = static_cast<int>(rng() % sketch.space.decisions[d].choices.size());
+    for (size_t d = 0; round > 0 && d < choice.size(); ++d)
+      choice[d] = static_cast<int>(rng() % sketch.space.decisions[d].choices.size());
     if (!sketch.space.Legal(choice)) continue;
     const absl::StatusOr<Trace> trace = sketch.instantiate(choice);
     ASSERT_TRUE(trace.ok()) << trace.status();
@@ -131,7 +135,8 @@ TEST_P(RulesTest, PointsMeanWhatTheWorkloadMeans) {
   EXPECT_GE(replayed, sketch.space.size() >= 12 ? 8 : 1);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, RulesTest, ::testing::ValuesIn(kCases), [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(All, RulesTest, ::testing::ValuesIn(kCases),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
 }  // namespace mycc

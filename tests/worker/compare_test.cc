@@ -19,8 +19,10 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
 template <typename T>
-Comparison CompareAll(DType dtype, const std::vector<T>& want, const std::vector<T>& got, const Tolerance& tolerance = {}) {
-  const Expected expected{dtype, reinterpret_cast<const uint8_t*>(want.data()), {}, static_cast<int64_t>(want.size())};
+Comparison CompareAll(DType dtype, const std::vector<T>& want, const std::vector<T>& got,
+                      const Tolerance& tolerance = {}) {
+  const Expected expected{
+      dtype, reinterpret_cast<const uint8_t*>(want.data()), {}, static_cast<int64_t>(want.size())};
   return Compare(expected, reinterpret_cast<const uint8_t*>(got.data()), tolerance);
 }
 
@@ -32,7 +34,8 @@ Workload Parse(const std::string& text) {
 
 TEST(CompareTest, IntegersExactly) {
   EXPECT_TRUE(CompareAll<int32_t>(DType::kI32, {1, -2, 3}, {1, -2, 3}).passed);
-  const Comparison wrong = CompareAll<int32_t>(DType::kI32, {1, -2, 3}, {1, -2, 4}, {.of_value = 1, .of_scale = 1});
+  const Comparison wrong =
+      CompareAll<int32_t>(DType::kI32, {1, -2, 3}, {1, -2, 4}, {.of_value = 1, .of_scale = 1});
   EXPECT_FALSE(wrong.passed);
   EXPECT_EQ(wrong.first_mismatch, "element 2 is 4, expected 3");
   EXPECT_EQ(wrong.checked, 3);
@@ -85,8 +88,9 @@ TEST(CompareTest, SampledPlaces) {
 TEST(ToleranceTest, ForgivesReorderingButNotAMissingTerm) {
   for (const int terms : {8, 64, 576, 4608}) {
     const std::string k = std::to_string(terms);
-    const Workload workload = Parse("workload dot(x: f32[16," + k + "], w: f32[" + k + "]) -> (y: f32[16]) {\n" +
-                                    "  y[i] = sum[k:" + k + "](x[i,k] * w[k])\n}\n");
+    const Workload workload =
+        Parse("workload dot(x: f32[16," + k + "], w: f32[" + k + "]) -> (y: f32[16]) {\n" +
+              "  y[i] = sum[k:" + k + "](x[i,k] * w[k])\n}\n");
     const std::vector<NDArray> inputs = RandomInputs(workload, 5);
     const auto value = [&inputs, terms](int input, int64_t i, int k) {
       return static_cast<float>(inputs[input].Get(input == 0 ? i * terms + k : k).f);
@@ -106,7 +110,8 @@ TEST(ToleranceTest, ForgivesReorderingButNotAMissingTerm) {
 }
 
 TEST(ToleranceTest, IntegersHaveNone) {
-  const Tolerance tolerance = ToleranceOf(Parse("workload add(x: i32[8]) -> (y: i32[8]) {\n  y[i] = x[i] + x[i]\n}\n"));
+  const Tolerance tolerance =
+      ToleranceOf(Parse("workload add(x: i32[8]) -> (y: i32[8]) {\n  y[i] = x[i] + x[i]\n}\n"));
   EXPECT_EQ(tolerance.of_value, 0);
   EXPECT_EQ(tolerance.of_scale, 0);
 }
@@ -115,7 +120,8 @@ class ArgReductionTest : public ::testing::Test {
  protected:
   // Two columns whose difference is lost in rounding, and one that is clearly less.
   static std::vector<float> Rows() { return {1.0f, 1.0000001f, 0.5f, 0.25f, 0.125f, 2.0f}; }
-  static Comparison Judge(const std::string& body, const std::vector<int32_t>& want, const std::vector<int32_t>& got) {
+  static Comparison Judge(const std::string& body, const std::vector<int32_t>& want,
+                          const std::vector<int32_t>& got) {
     const Workload workload = Parse("workload pick(x: f32[2,3]) -> (y: i32[2]) {\n" + body + "}\n");
     const std::vector<float> rows = Rows();
     const std::vector<const uint8_t*> inputs = {reinterpret_cast<const uint8_t*>(rows.data())};

@@ -1,12 +1,13 @@
 #include "worker/nursery.h"
 
+#include <unistd.h>
+
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
 #include <thread>
-#include <unistd.h>
 #include <vector>
 
 #include "gmock/gmock.h"

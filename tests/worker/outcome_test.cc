@@ -41,7 +41,8 @@ TEST(OutcomeTest, MemoryHasItsOwnStatus) {
   EXPECT_EQ(EndingOf(Phase::kBuild, reply, 1).status, v1::MEASURE_STATUS_OUT_OF_MEMORY);
   EXPECT_EQ(EndingOf(Phase::kBuild, Signalled(SIGABRT, "LLVM ERROR: out of memory"), 1).status,
             v1::MEASURE_STATUS_OUT_OF_MEMORY);
-  EXPECT_EQ(EndingOf(Phase::kRun, absl::ResourceExhaustedError("killed")).status, v1::MEASURE_STATUS_OUT_OF_MEMORY);
+  EXPECT_EQ(EndingOf(Phase::kRun, absl::ResourceExhaustedError("killed")).status,
+            v1::MEASURE_STATUS_OUT_OF_MEMORY);
 }
 
 TEST(OutcomeTest, StrangersKillIsNobodysFault) {
@@ -54,11 +55,12 @@ TEST(OutcomeTest, OutputNeedNotBeText) {
 }
 
 TEST(OutcomeTest, ReproductionIsOneLineForBash) {
-  const std::string line = ReproductionOf("v1 workload w() {\n  it's\n}", "v1 cpu mcpu=haswell", "v1\nsplit(a, [4, 8])",
-                                          v1::TIMING_PROTOCOL_COLD, 7);
+  const std::string line = ReproductionOf("v1 workload w() {\n  it's\n}", "v1 cpu mcpu=haswell",
+                                          "v1\nsplit(a, [4, 8])", v1::TIMING_PROTOCOL_COLD, 7);
   EXPECT_EQ(line.find('\n'), std::string::npos);
   EXPECT_EQ(line,
-            "mycc-tune measure <(printf %s $'v1 workload w() {\\n  it\\'s\\n}') --trace <(printf %s $'v1\\nsplit(a, [4, 8])') "
+            "mycc-tune measure <(printf %s $'v1 workload w() {\\n  it\\'s\\n}') --trace <(printf %s "
+            "$'v1\\nsplit(a, [4, 8])') "
             "--target $'v1 cpu mcpu=haswell' --cache cold --seed 7");
 }
 

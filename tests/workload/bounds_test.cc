@@ -153,20 +153,13 @@ class RandomGuards {
     if (depth == 0) return Below(3) == 0 ? IntConst(Below(9) - 4) : VarRef(axes_[Below(3)]);
     const Expr a = Index(depth - 1);
     switch (Below(8)) {
-      case 0:
-        return a * (Below(5) - 2);
-      case 1:
-        return FloorDiv(a, 1 + Below(4));
-      case 2:
-        return Mod(a, 1 + Below(6));
-      case 3:
-        return MakeBinary(Op::kMin, a, Index(depth - 1));
-      case 4:
-        return MakeBinary(Op::kMax, a, Index(depth - 1));
-      case 5:
-        return a - Index(depth - 1);
-      default:
-        return a + Index(depth - 1);
+      case 0: return a * (Below(5) - 2);
+      case 1: return FloorDiv(a, 1 + Below(4));
+      case 2: return Mod(a, 1 + Below(6));
+      case 3: return MakeBinary(Op::kMin, a, Index(depth - 1));
+      case 4: return MakeBinary(Op::kMax, a, Index(depth - 1));
+      case 5: return a - Index(depth - 1);
+      default: return a + Index(depth - 1);
     }
   }
 
@@ -178,14 +171,10 @@ class RandomGuards {
     }
     if (depth > 0 && Below(6) == 0) return MakeUnary(Op::kNot, Condition(index, extent, depth - 1));
     switch (Below(5)) {
-      case 0:
-        return MakeBinary(Op::kLe, IntConst(0), index);
-      case 1:
-        return MakeBinary(Op::kLt, index, IntConst(extent));
-      case 2:
-        return MakeBinary(Below(2) == 0 ? Op::kEq : Op::kNe, Index(1), IntConst(Below(4)));
-      default:
-        return MakeBinary(Below(2) == 0 ? Op::kLt : Op::kLe, Index(1), Index(1));
+      case 0: return MakeBinary(Op::kLe, IntConst(0), index);
+      case 1: return MakeBinary(Op::kLt, index, IntConst(extent));
+      case 2: return MakeBinary(Below(2) == 0 ? Op::kEq : Op::kNe, Index(1), IntConst(Below(4)));
+      default: return MakeBinary(Below(2) == 0 ? Op::kLt : Op::kLe, Index(1), Index(1));
     }
   }
 

@@ -103,24 +103,12 @@ class Mutator {
     const size_t at = Below(text->size());
     const std::string& other = Seeds()[Below(Seeds().size())];
     switch (Below(6)) {
-      case 0:
-        text->erase(at, 1 + Below(4));
-        break;
-      case 1:
-        text->insert(at, Words()[Below(Words().size())]);
-        break;
-      case 2:
-        text->replace(at, 1, Words()[Below(Words().size())]);
-        break;
-      case 3:
-        text->insert(at, other.substr(Below(other.size()), Below(30)));
-        break;
-      case 4:
-        (*text)[at] = static_cast<char>(Below(256));
-        break;
-      default:
-        text->insert(at, text->substr(Below(text->size()), Below(20)));
-        break;
+      case 0: text->erase(at, 1 + Below(4)); break;
+      case 1: text->insert(at, Words()[Below(Words().size())]); break;
+      case 2: text->replace(at, 1, Words()[Below(Words().size())]); break;
+      case 3: text->insert(at, other.substr(Below(other.size()), Below(30))); break;
+      case 4: (*text)[at] = static_cast<char>(Below(256)); break;
+      default: text->insert(at, text->substr(Below(text->size()), Below(20))); break;
     }
   }
 

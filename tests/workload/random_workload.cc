@@ -112,12 +112,9 @@ class Generator {
       case 0:
         if (axis->extent <= extent) return i;
         return Mod(i, extent);
-      case 1:
-        return FloorDiv(i, (std::max<int64_t>(axis->extent, 1) + extent - 1) / extent);
-      case 2:
-        return MakeBinary(Op::kMin, MakeBinary(Op::kMax, i * 2 - 1, IntConst(0)), highest);
-      case 3:
-        return Gather(extent);
+      case 1: return FloorDiv(i, (std::max<int64_t>(axis->extent, 1) + extent - 1) / extent);
+      case 2: return MakeBinary(Op::kMin, MakeBinary(Op::kMax, i * 2 - 1, IntConst(0)), highest);
+      case 3: return Gather(extent);
       default: {
         const Expr shifted = i + VarRef(dice_.Pick(axes_)) - dice_.Below(3);
         const Expr low = MakeBinary(Op::kLe, IntConst(0), shifted),

@@ -85,10 +85,8 @@ IndexForm IndexScope::OfData(const std::vector<Expr>& args) const {
 IndexForm IndexScope::FormOf(const Expr& expr) const {
   int64_t constant = 0;
   switch (expr->op) {
-    case Op::kConst:
-      return IndexForm(loops_.size());
-    case Op::kVar:
-      return OfVar(expr->var.get());
+    case Op::kConst: return IndexForm(loops_.size());
+    case Op::kVar: return OfVar(expr->var.get());
     case Op::kAdd:
     case Op::kSub: {
       IndexForm sum = FormOf(expr->args[0]);
@@ -96,8 +94,7 @@ IndexForm IndexScope::FormOf(const Expr& expr) const {
       return sum;
     }
     case Op::kNeg:
-    case Op::kCast:
-      return FormOf(expr->args[0]);
+    case Op::kCast: return FormOf(expr->args[0]);
     case Op::kMul: {
       const bool second = IsConstInt(expr->args[1], &constant);
       if (!second && !IsConstInt(expr->args[0], &constant)) return OfData(expr->args);
@@ -119,10 +116,8 @@ IndexForm IndexScope::FormOf(const Expr& expr) const {
                  ? FormOf(expr->args[1])
                  : form;
     }
-    case Op::kSelect:
-      return FormOf(expr->args[1]);
-    default:
-      return OfData(expr->args);
+    case Op::kSelect: return FormOf(expr->args[1]);
+    default: return OfData(expr->args);
   }
 }
 

@@ -205,11 +205,8 @@ class Analyzer {
         loops_.pop_back();
         return;
       }
-      case StmtKind::kAlloc:
-        Enter(As<Alloc>(stmt));
-        return Walk(As<Alloc>(stmt).body);
-      case StmtKind::kBlock:
-        return Add(As<Block>(stmt));
+      case StmtKind::kAlloc: Enter(As<Alloc>(stmt)); return Walk(As<Alloc>(stmt).body);
+      case StmtKind::kBlock: return Add(As<Block>(stmt));
       default:
         for (const Stmt& child : Children(stmt)) Walk(child);
     }

@@ -19,13 +19,9 @@ void Count(const Expr& expr, OpCounts* ops) {
       if (IsFloat(expr->dtype) && (IsFloatProduct(expr->args[0]) || IsFloatProduct(expr->args[1])))
         ops->fused += 1;
       break;
-    case Op::kMul:
-      ops->mul += 1;
-      break;
+    case Op::kMul: ops->mul += 1; break;
     case Op::kMin:
-    case Op::kMax:
-      ops->minmax += 1;
-      break;
+    case Op::kMax: ops->minmax += 1; break;
     case Op::kLt:
     case Op::kLe:
     case Op::kEq:
@@ -33,35 +29,21 @@ void Count(const Expr& expr, OpCounts* ops) {
     case Op::kSelect:
     case Op::kAnd:
     case Op::kOr:
-    case Op::kNot:
-      ops->compare_select += 1;
-      break;
-    case Op::kDiv:
-      ops->divide += 1;
-      break;
+    case Op::kNot: ops->compare_select += 1; break;
+    case Op::kDiv: ops->divide += 1; break;
     case Op::kFloorDiv:
-    case Op::kMod:
-      ops->divide += 1;
-      break;
+    case Op::kMod: ops->divide += 1; break;
     case Op::kSqrt:
-    case Op::kRsqrt:
-      ops->root += 1;
-      break;
+    case Op::kRsqrt: ops->root += 1; break;
     case Op::kExp:
     case Op::kLog:
     case Op::kTanh:
     case Op::kErf:
     case Op::kSin:
     case Op::kCos:
-    case Op::kPow:
-      ops->transcendental += 1;
-      break;
-    case Op::kCast:
-      ops->convert += 1;
-      break;
-    default:
-      ops->other += 1;
-      break;
+    case Op::kPow: ops->transcendental += 1; break;
+    case Op::kCast: ops->convert += 1; break;
+    default: ops->other += 1; break;
   }
   for (const Expr& arg : expr->args) Count(arg, ops);
 }
@@ -72,23 +54,16 @@ OpCounts CountOps(const Block& block) {
   OpCounts ops;
   Count(block.value, &ops);
   switch (block.reduce) {
-    case ReduceOp::kNone:
-      break;
+    case ReduceOp::kNone: break;
     case ReduceOp::kSum:
       ops.add += 1;
       if (IsFloatProduct(block.value)) ops.fused += 1;
       break;
-    case ReduceOp::kProd:
-      ops.mul += 1;
-      break;
+    case ReduceOp::kProd: ops.mul += 1; break;
     case ReduceOp::kMax:
-    case ReduceOp::kMin:
-      ops.minmax += 1;
-      break;
+    case ReduceOp::kMin: ops.minmax += 1; break;
     case ReduceOp::kArgMax:
-    case ReduceOp::kArgMin:
-      ops.compare_select += 3;
-      break;
+    case ReduceOp::kArgMin: ops.compare_select += 3; break;
   }
   return ops;
 }

@@ -9,11 +9,20 @@ namespace mycc {
 namespace {
 
 double CountOps(const Expr& expr) {
-  if (!IsFloat(expr->dtype) && expr->dtype == DType::kI64 && expr->op != Op::kLoad) return 0;  // index arithmetic
+  if (!IsFloat(expr->dtype) && expr->dtype == DType::kI64 && expr->op != Op::kLoad)
+    return 0;  // index arithmetic
   double ops = 0;
   switch (expr->op) {
-    case Op::kConst: case Op::kVar: case Op::kLoad: return 0;
-    case Op::kExp: case Op::kLog: case Op::kTanh: case Op::kErf: case Op::kSin: case Op::kCos: case Op::kPow: ops = 10; break;
+    case Op::kConst:
+    case Op::kVar:
+    case Op::kLoad: return 0;
+    case Op::kExp:
+    case Op::kLog:
+    case Op::kTanh:
+    case Op::kErf:
+    case Op::kSin:
+    case Op::kCos:
+    case Op::kPow: ops = 10; break;
     default: ops = 1;
   }
   for (const Expr& arg : expr->args) ops += CountOps(arg);
@@ -27,12 +36,14 @@ void CollectLoads(const Expr& expr, std::vector<const ExprNode*>* loads) {
 
 Operand MakeOperand(const Anatomy& anatomy, const Expr& load) {
   Operand operand{load->buffer, load->args, false, anatomy.ProducerOf(load->buffer.get())};
-  for (const Argument& input : anatomy.workload().inputs) operand.is_const |= input.tensor == load->buffer && input.is_const;
+  for (const Argument& input : anatomy.workload().inputs)
+    operand.is_const |= input.tensor == load->buffer && input.is_const;
   return operand;
 }
 
 std::optional<Contraction> FindContraction(const Anatomy& anatomy, const Stage& stage) {
-  if (stage.reduce != ReduceOp::kSum || stage.value->op != Op::kMul || stage.axes.empty()) return std::nullopt;
+  if (stage.reduce != ReduceOp::kSum || stage.value->op != Op::kMul || stage.axes.empty())
+    return std::nullopt;
   const Expr &x = stage.value->args[0], &y = stage.value->args[1];
   if (x->op != Op::kLoad || y->op != Op::kLoad || x->buffer == y->buffer) return std::nullopt;
   Contraction result{MakeOperand(anatomy, x), MakeOperand(anatomy, y), {}, {}, {}};
@@ -77,8 +88,12 @@ Anatomy::Anatomy(const Workload& canonical) : workload_(canonical), infos_(canon
   }
 }
 
-std::string Anatomy::Loop(int s, int axis) const { return absl::StrCat(name(s), ".", stage(s).axes[axis]->name); }
-std::string Anatomy::ReduceLoop(int s, int axis) const { return absl::StrCat(name(s), ".", stage(s).reduce_axes[axis]->name); }
+std::string Anatomy::Loop(int s, int axis) const {
+  return absl::StrCat(name(s), ".", stage(s).axes[axis]->name);
+}
+std::string Anatomy::ReduceLoop(int s, int axis) const {
+  return absl::StrCat(name(s), ".", stage(s).reduce_axes[axis]->name);
+}
 
 int Anatomy::ProducerOf(const BufferNode* buffer) const {
   for (int s = 0; s < num_stages(); ++s) {

@@ -1,5 +1,5 @@
-// What a rule needs to know of a workload: who reads what, which stages are contractions, which loops index which operand.
-// Thread rule: a value over the workload it was made from.
+// What a rule needs to know of a workload: who reads what, which stages are contractions, which loops index
+// which operand. Thread rule: a value over the workload it was made from.
 #pragma once
 
 #include <optional>
@@ -22,8 +22,9 @@ struct Operand {
   int PlainDim(const Var& var) const;
 };
 
-// out[rows..., cols...] = sum over reduction axes of scalar_operand * vector_operand. The last axis of the output indexes the vector operand alone:
-// its elements become the lanes of vectors, those of the scalar operand are broadcast.
+// out[rows..., cols...] = sum over reduction axes of scalar_operand * vector_operand. The last axis of the
+// output indexes the vector operand alone: its elements become the lanes of vectors, those of the scalar
+// operand are broadcast.
 struct Contraction {
   Operand scalar, vector;
   std::vector<int> rows;   // axes of the scalar operand alone
@@ -63,7 +64,8 @@ class Anatomy {
 
 // The loads of an expression.
 std::vector<const ExprNode*> LoadsOf(const Expr& expr);
-// How the flattened address of a load moves when `var` grows by one: 0 broadcast, 1 contiguous; nullopt where it is not linear.
+// How the flattened address of a load moves when `var` grows by one: 0 broadcast, 1 contiguous; nullopt where
+// it is not linear.
 std::optional<int64_t> StrideOf(const ExprNode& load, const Var& var);
 
 }  // namespace mycc

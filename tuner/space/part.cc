@@ -9,7 +9,9 @@ namespace mycc {
 void TraceBuilder::Add(std::string primitive, std::vector<StepArg> args) {
   steps.push_back(Step{std::move(primitive), std::move(args)});
 }
-void TraceBuilder::Split(const std::string& loop, std::vector<int64_t> factors) { Add("split", {{loop}, {std::move(factors)}}); }
+void TraceBuilder::Split(const std::string& loop, std::vector<int64_t> factors) {
+  Add("split", {{loop}, {std::move(factors)}});
+}
 void TraceBuilder::Reorder(std::vector<std::string> loops) {
   if (loops.size() > 1) Add("reorder", {{std::move(loops)}});
 }
@@ -17,22 +19,30 @@ std::string TraceBuilder::Fuse(const std::vector<std::string>& loops) {
   if (loops.size() == 1) return loops[0];
   Add("fuse", {{loops}});
   std::string name = loops[0];
-  for (size_t i = 1; i < loops.size(); ++i) absl::StrAppend(&name, "+", loops[i].substr(loops[i].find('.') + 1));
+  for (size_t i = 1; i < loops.size(); ++i)
+    absl::StrAppend(&name, "+", loops[i].substr(loops[i].find('.') + 1));
   return name;
 }
 void TraceBuilder::Bind(const std::string& loop, const std::string& kind) { Add("bind", {{loop}, {kind}}); }
 void TraceBuilder::Inline(const std::string& block) { Add("inline", {{block}}); }
-void TraceBuilder::ComputeAt(const std::string& block, const std::string& loop) { Add("compute_at", {{block}, {loop}}); }
+void TraceBuilder::ComputeAt(const std::string& block, const std::string& loop) {
+  Add("compute_at", {{block}, {loop}});
+}
 void TraceBuilder::ReverseInline(const std::string& block) { Add("reverse_inline", {{block}}); }
-void TraceBuilder::CacheRead(const std::string& buffer, const std::string& block, const std::string& loop, const std::string& scope) {
+void TraceBuilder::CacheRead(const std::string& buffer, const std::string& block, const std::string& loop,
+                             const std::string& scope) {
   Add("cache_read", {{buffer}, {block}, {loop}, {scope}});
 }
-void TraceBuilder::CacheWrite(const std::string& block, const std::string& loop) { Add("cache_write", {{block}, {loop}}); }
+void TraceBuilder::CacheWrite(const std::string& block, const std::string& loop) {
+  Add("cache_write", {{block}, {loop}});
+}
 void TraceBuilder::Pack(const std::string& buffer, std::vector<std::string> components) {
   Add("pack", {{buffer}, {std::move(components)}});
 }
 void TraceBuilder::RFactor(const std::string& loop, int64_t factor) { Add("rfactor", {{loop}, {factor}}); }
-void TraceBuilder::Tensorize(const std::string& loop, const std::string& instruction) { Add("tensorize", {{loop}, {instruction}}); }
+void TraceBuilder::Tensorize(const std::string& loop, const std::string& instruction) {
+  Add("tensorize", {{loop}, {instruction}});
+}
 
 void Part::Decide(const std::string& name, std::vector<int64_t> choices, int64_t preferred, bool ordered) {
   if (ordered) std::sort(choices.begin(), choices.end());

@@ -1,4 +1,5 @@
-// The part of a sketch that one rule makes for one group of stages. A workload's sketch is the concatenation of its groups' parts.
+// The part of a sketch that one rule makes for one group of stages. A workload's sketch is the concatenation
+// of its groups' parts.
 #pragma once
 
 #include <functional>
@@ -20,13 +21,14 @@ using Values = std::map<std::string, int64_t>;
 class TraceBuilder {
  public:
   void Split(const std::string& loop, std::vector<int64_t> factors);
-  void Reorder(std::vector<std::string> loops);  // one loop alone needs no step
+  void Reorder(std::vector<std::string> loops);             // one loop alone needs no step
   std::string Fuse(const std::vector<std::string>& loops);  // the fused loop's name; a single loop is itself
   void Bind(const std::string& loop, const std::string& kind);
   void Inline(const std::string& block);
   void ComputeAt(const std::string& block, const std::string& loop);
   void ReverseInline(const std::string& block);
-  void CacheRead(const std::string& buffer, const std::string& block, const std::string& loop, const std::string& scope);
+  void CacheRead(const std::string& buffer, const std::string& block, const std::string& loop,
+                 const std::string& scope);
   void CacheWrite(const std::string& block, const std::string& loop);
   void Pack(const std::string& buffer, std::vector<std::string> components);
   void RFactor(const std::string& loop, int64_t factor);
@@ -42,16 +44,16 @@ struct Part {
   std::string prefix;  // "t4.": goes before the decisions' names
   std::string rule;
   std::vector<Decision> decisions;
-  std::vector<int64_t> defaults;                  // a value for each decision, legal together
-  std::function<bool(const Values&)> legal;       // null: all legal
+  std::vector<int64_t> defaults;             // a value for each decision, legal together
+  std::function<bool(const Values&)> legal;  // null: all legal
   std::function<void(const Values&, TraceBuilder*)> emit;
 
   // A decision with one choice is left out of the space but not out of the values.
   void Decide(const std::string& name, std::vector<int64_t> choices, int64_t preferred, bool ordered = true);
 };
 
-// The rules, one file each in rules/. Each makes the part for a group: `anchor` is the stage whose loops carry the group, `members` every stage of the
-// group (anchor included), in order.
+// The rules, one file each in rules/. Each makes the part for a group: `anchor` is the stage whose loops
+// carry the group, `members` every stage of the group (anchor included), in order.
 struct Group {
   int anchor;
   std::vector<int> members;
@@ -59,7 +61,7 @@ struct Group {
 using Rule = Part(const Anatomy& anatomy, const Group& group, const Target& target);
 Rule ContractionRule;  // GEMM, batched, convolution: register tiles, packing, split k, fused epilogue
 Rule TileRule;         // other reductions with contiguous outputs: pooling, depthwise, column sums
-Rule RowRule;          // reductions along the contiguous axis and what surrounds them: softmax, norms, sums, argmax
+Rule RowRule;  // reductions along the contiguous axis and what surrounds them: softmax, norms, sums, argmax
 Rule ElementwiseRule;  // no reduction: chains, transposes, gathers
 
 }  // namespace mycc

@@ -1,7 +1,8 @@
 // Which rule makes the part of which stages, and how the parts become one sketch.
 //
 //   1. cheap elementwise stages are inlined into their readers
-//   2. reductions become anchors: contractions and tiles take the elementwise stages that feed them alone (padding) and follow them alone (epilogue);
+//   2. reductions become anchors: contractions and tiles take the elementwise stages that feed them alone
+//   (padding) and follow them alone (epilogue);
 //      row reductions take everything that lives on the same rows
 //   3. every stage that is left is an elementwise anchor
 #include <algorithm>
@@ -39,7 +40,8 @@ class CheapStages {
  private:
   bool IsCheap(int s) const {
     const StageInfo& info = anatomy_.info(s);
-    if (class_[s] != Class::kElementwise || info.is_output || info.readers.empty() || FollowsTiled(s)) return false;
+    if (class_[s] != Class::kElementwise || info.is_output || info.readers.empty() || FollowsTiled(s))
+      return false;
     const bool cheap = info.ops_per_element <= 4;
     return std::all_of(info.readers.begin(), info.readers.end(), [&](int reader) {
       if (class_[reader] == Class::kContraction || class_[reader] == Class::kTile) return false;
@@ -48,10 +50,11 @@ class CheapStages {
   }
   // An epilogue of a contraction or tile: left for its rule.
   bool FollowsTiled(int s) const {
-    return std::any_of(anatomy_.info(s).producers.begin(), anatomy_.info(s).producers.end(), [&](int producer) {
-      if (class_[producer] == Class::kContraction || class_[producer] == Class::kTile) return true;
-      return class_[producer] == Class::kElementwise && !inlined_[producer] && FollowsTiled(producer);
-    });
+    return std::any_of(
+        anatomy_.info(s).producers.begin(), anatomy_.info(s).producers.end(), [&](int producer) {
+          if (class_[producer] == Class::kContraction || class_[producer] == Class::kTile) return true;
+          return class_[producer] == Class::kElementwise && !inlined_[producer] && FollowsTiled(producer);
+        });
   }
 
   const Anatomy& anatomy_;
@@ -91,7 +94,8 @@ class Grouping {
     for (int s = 0; s < anatomy.num_stages(); ++s) {
       if (!taken_[s]) Take(Group{s, {s}}, Class::kElementwise);
     }
-    std::sort(parts_.begin(), parts_.end(), [](const auto& a, const auto& b) { return a.first.anchor < b.first.anchor; });
+    std::sort(parts_.begin(), parts_.end(),
+              [](const auto& a, const auto& b) { return a.first.anchor < b.first.anchor; });
   }
 
   const std::vector<std::pair<Group, Class>>& groups() const { return parts_; }
@@ -112,11 +116,14 @@ class Grouping {
   void TakeTiled(int anchor) {
     Group group{anchor, {anchor}};
     for (int producer : anatomy_.info(anchor).producers) {
-      if (!taken_[producer] && IsPlain(producer) && OnlyFeeds(producer, anchor)) group.members.push_back(producer);
+      if (!taken_[producer] && IsPlain(producer) && OnlyFeeds(producer, anchor))
+        group.members.push_back(producer);
     }
     for (int last = anchor; !anatomy_.info(last).is_output && anatomy_.info(last).readers.size() == 1;) {
       const int next = anatomy_.info(last).readers[0];
-      if (taken_[next] || class_[next] != Class::kElementwise || !anatomy_.ReadsElementwise(next, last) || !InputsReady(next, last, anchor)) break;
+      if (taken_[next] || class_[next] != Class::kElementwise || !anatomy_.ReadsElementwise(next, last) ||
+          !InputsReady(next, last, anchor))
+        break;
       group.members.push_back(next);
       last = next;
     }
@@ -162,14 +169,16 @@ class Grouping {
   bool SameRows(int s, const std::vector<Var>& rows) const {
     const Stage& stage = anatomy_.stage(s);
     if (class_[s] != Class::kRow && class_[s] != Class::kElementwise) return false;
-    if (stage.axes.size() < rows.size() || (class_[s] == Class::kRow && stage.axes.size() != rows.size())) return false;
+    if (stage.axes.size() < rows.size() || (class_[s] == Class::kRow && stage.axes.size() != rows.size()))
+      return false;
     for (size_t a = 0; a < rows.size(); ++a) {
       if (stage.axes[a]->extent != rows[a]->extent) return false;
     }
     for (const ExprNode* load : LoadsOf(stage.value)) {
       if (anatomy_.ProducerOf(load->buffer.get()) < 0) continue;
       for (size_t a = 0; a < rows.size(); ++a) {
-        if (a >= load->args.size() || load->args[a]->op != Op::kVar || load->args[a]->var != stage.axes[a]) return false;
+        if (a >= load->args.size() || load->args[a]->op != Op::kVar || load->args[a]->var != stage.axes[a])
+          return false;
       }
     }
     return true;
@@ -178,7 +187,8 @@ class Grouping {
   bool Touches(int s, const std::set<int>& members) const {
     const auto in = [&](int other) { return members.count(other) > 0; };
     const StageInfo& info = anatomy_.info(s);
-    return std::any_of(info.readers.begin(), info.readers.end(), in) || std::any_of(info.producers.begin(), info.producers.end(), in);
+    return std::any_of(info.readers.begin(), info.readers.end(), in) ||
+           std::any_of(info.producers.begin(), info.producers.end(), in);
   }
 
   void Take(const Group& group, Class c) {
@@ -213,7 +223,8 @@ bool ContiguousAlong(const Anatomy& anatomy, const ExprNode& load, const Var& la
 Class Classify(const Anatomy& anatomy, int s, const Target& target) {
   const Stage& stage = anatomy.stage(s);
   if (stage.reduce == ReduceOp::kNone) return Class::kElementwise;
-  if (stage.axes.empty() || stage.reduce == ReduceOp::kArgMax || stage.reduce == ReduceOp::kArgMin) return Class::kRow;
+  if (stage.axes.empty() || stage.reduce == ReduceOp::kArgMax || stage.reduce == ReduceOp::kArgMin)
+    return Class::kRow;
   const StageInfo& info = anatomy.info(s);
   const bool instruction = InstructionFor(stage.value->dtype, stage.output->dtype, target).ok();
   if (info.contraction && instruction && LanesUsable(*info.contraction, stage)) return Class::kContraction;
@@ -221,7 +232,8 @@ Class Classify(const Anatomy& anatomy, int s, const Target& target) {
   bool along_output = false, along_reduction = false;
   for (const ExprNode* load : LoadsOf(stage.value)) {
     const bool reduced = std::any_of(stage.reduce_axes.begin(), stage.reduce_axes.end(), [&](const Var& r) {
-      return std::any_of(load->args.begin(), load->args.end(), [&](const Expr& index) { return UsesVar(index, r.get()); });
+      return std::any_of(load->args.begin(), load->args.end(),
+                         [&](const Expr& index) { return UsesVar(index, r.get()); });
     });
     if (!reduced) continue;  // one value for each output: a mean, a bias
     along_output |= ContiguousAlong(anatomy, *load, stage.axes.back());
@@ -250,14 +262,16 @@ Values ValuesOf(const Part& part, const std::vector<Decision>& decisions, const 
   return values;
 }
 
-Sketch Combine(const std::string& name, const std::vector<std::string>& inlined, const std::vector<Part>& parts) {
+Sketch Combine(const std::string& name, const std::vector<std::string>& inlined,
+               const std::vector<Part>& parts) {
   Sketch sketch;
   sketch.name = name;
   for (const Part& part : parts) {
     for (size_t d = 0; d < part.decisions.size(); ++d) {
       Decision decision = part.decisions[d];
       const auto& choices = decision.choices;
-      sketch.default_choice.push_back(static_cast<int>(std::find(choices.begin(), choices.end(), part.defaults[d]) - choices.begin()));
+      sketch.default_choice.push_back(
+          static_cast<int>(std::find(choices.begin(), choices.end(), part.defaults[d]) - choices.begin()));
       decision.name = part.prefix + decision.name;
       sketch.space.decisions.push_back(std::move(decision));
     }
@@ -277,7 +291,8 @@ Sketch Combine(const std::string& name, const std::vector<std::string>& inlined,
     for (const Part& part : parts) part.emit(ValuesOf(part, decisions, choice, &at), &builder);
     Trace trace;
     trace.sketch = name;
-    for (size_t d = 0; d < decisions.size(); ++d) trace.decisions.emplace_back(decisions[d].name, decisions[d].choices[choice[d]]);
+    for (size_t d = 0; d < decisions.size(); ++d)
+      trace.decisions.emplace_back(decisions[d].name, decisions[d].choices[choice[d]]);
     trace.steps = std::move(builder.steps);
     return trace;
   };

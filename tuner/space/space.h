@@ -14,7 +14,8 @@
 
 namespace mycc {
 
-// One decision: the values it may take. `ordered` values have neighbours that behave alike (tile sizes); others are names in disguise.
+// One decision: the values it may take. `ordered` values have neighbours that behave alike (tile sizes);
+// others are names in disguise.
 struct Decision {
   std::string name;
   std::vector<int64_t> choices;  // at least one, ascending when ordered
@@ -38,13 +39,14 @@ struct Space {
 struct Sketch {
   std::string name;  // "contraction": the rule, with a variant where a rule makes several
   Space space;
-  // The trace of a legal point, decisions recorded in it. FailedPrecondition where the point turns out illegal.
+  // The trace of a legal point, decisions recorded in it. FailedPrecondition where the point turns out
+  // illegal.
   std::function<absl::StatusOr<Trace>(const Choice&)> instantiate;
   Choice default_choice;  // the rule's own guess: legal, reasonable without any search
 };
 
-// The sketches of a workload, most specific first; never empty for a valid workload. rules/ has one file a block class.
-// REQUIRES: canonical workload.
+// The sketches of a workload, most specific first; never empty for a valid workload. rules/ has one file a
+// block class. REQUIRES: canonical workload.
 std::vector<Sketch> GenerateSketches(const Workload& canonical, const Target& target);
 
 }  // namespace mycc

@@ -1,5 +1,5 @@
-// bind(l, vector): says how a loop's iterations are carried out: parallel (over the CPU's threads), vector (lanes of vector registers),
-// unroll, or serial.
+// bind(l, vector): says how a loop's iterations are carried out: parallel (over the CPU's threads), vector
+// (lanes of vector registers), unroll, or serial.
 //
 //   for l: B   ->   parallel l: B
 #include "absl/strings/str_cat.h"
@@ -15,7 +15,8 @@ constexpr int64_t kMaxUnroll = 512;
 
 absl::Status CheckVector(const For& loop) {
   if (loop.var->extent > kMaxVector) {
-    return absl::FailedPreconditionError(absl::StrCat("extent ", loop.var->extent, " is more than ", kMaxVector, " lanes"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("extent ", loop.var->extent, " is more than ", kMaxVector, " lanes"));
   }
   bool innermost = true;
   VisitStmts(loop.body, [&](const Stmt& stmt) {
@@ -27,13 +28,15 @@ absl::Status CheckVector(const For& loop) {
 
 absl::Status CheckParallel(const Path& path) {
   if (IsReduceLoop(path.loop())) {
-    return absl::FailedPreconditionError("the loop carries a reduction: its iterations write the same elements");
+    return absl::FailedPreconditionError(
+        "the loop carries a reduction: its iterations write the same elements");
   }
   const std::vector<const For*> around = LoopsOn(path);
   for (size_t i = 0; i + 1 < around.size(); ++i) {
     if (around[i]->loop_kind != LoopKind::kParallel) continue;
     if (DynAs<For>(around[i]->body) != around[i + 1]) {
-      return absl::FailedPreconditionError(absl::StrCat("it stands inside the parallel loop ", around[i]->var->name,
+      return absl::FailedPreconditionError(absl::StrCat("it stands inside the parallel loop ",
+                                                        around[i]->var->name,
                                                         ", and not as the only statement directly inside"));
     }
   }
@@ -53,10 +56,11 @@ absl::StatusOr<Function> Bind(const Function& function, const Target&, const Ste
   if (kind == LoopKind::kVector) MYCC_RETURN_IF_ERROR(CheckVector(loop));
   if (kind == LoopKind::kParallel) MYCC_RETURN_IF_ERROR(CheckParallel(path));
   if (kind == LoopKind::kUnroll && loop.var->extent > kMaxUnroll) {
-    return absl::FailedPreconditionError(absl::StrCat("extent ", loop.var->extent, " is more than ", kMaxUnroll, " copies"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("extent ", loop.var->extent, " is more than ", kMaxUnroll, " copies"));
   }
-  return WithBody(function,
-                  ReplaceAt(path, std::make_shared<For>(loop.var, loop.extent, kind, loop.body, loop.instruction)));
+  return WithBody(function, ReplaceAt(path, std::make_shared<For>(loop.var, loop.extent, kind, loop.body,
+                                                                  loop.instruction)));
 }
 
 }  // namespace mycc

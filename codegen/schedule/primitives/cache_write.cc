@@ -1,5 +1,5 @@
-// cache_write(B, l): under loop l, block B works on an accumulator tile, indexed by the loops inside l, that is copied to its tensor at the end of
-// the iteration.
+// cache_write(B, l): under loop l, block B works on an accumulator tile, indexed by the loops inside l, that
+// is copied to its tensor at the end of the iteration.
 //
 //   for k.0:                            for k.0:
 //     for l:                              for l:
@@ -8,8 +8,8 @@
 //           B: t2[l*4 + j] += ..            for k.1: for j in 4: B: B.acc[j] += ..
 //                                           for j in 4: B.w: t2[l*4 + j] = B.acc[j]
 //
-// Partial sums are read back only where a reduction loop runs around l; otherwise B.i stores the identity. The loops of B.i and B.w are called
-// after those of B: t2.a0.1 becomes t2.i.a0.1 and t2.w.a0.1.
+// Partial sums are read back only where a reduction loop runs around l; otherwise B.i stores the identity.
+// The loops of B.i and B.w are called after those of B: t2.a0.1 becomes t2.i.a0.1 and t2.w.a0.1.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -31,7 +31,8 @@ Expr FirstVisit(const Path& loop_path, const Block& block) {
   return first;
 }
 
-// Copies between the tile and the tensor: the block's loops inside l under new names, and its spatial iteration variables bound to them.
+// Copies between the tile and the tensor: the block's loops inside l under new names, and its spatial
+// iteration variables bound to them.
 struct TileLoops {
   std::vector<LoopSpec> loops;
   std::vector<IterVar> iters;  // spatial ones, and guards of elements
@@ -41,9 +42,13 @@ struct TileLoops {
 
 // A guard that follows a reduction loop keeps terms out of a sum, not elements out of the tensor.
 bool GuardsTerms(const Block& block, const IterVar& guard) {
-  return IsGuard(block, guard) && std::any_of(block.iters.begin(), block.iters.end(), [&](const IterVar& iter) {
+  return IsGuard(block, guard) &&
+         std::any_of(block.iters.begin(), block.iters.end(), [&](const IterVar& iter) {
            bool shares = false;
-           if (iter.reduce) Visit(iter.binding, [&](const ExprNode& e) { shares |= e.op == Op::kVar && UsesVar(guard.binding, e.var.get()); });
+           if (iter.reduce)
+             Visit(iter.binding, [&](const ExprNode& e) {
+               shares |= e.op == Op::kVar && UsesVar(guard.binding, e.var.get());
+             });
            return shares;
          });
 }
@@ -69,7 +74,8 @@ TileLoops MakeTileLoops(const Block& block, const std::vector<const For*>& tile,
   return result;
 }
 
-Stmt MakeInit(const Block& block, const Buffer& acc, const std::vector<const For*>& tile, const Expr& first_visit) {
+Stmt MakeInit(const Block& block, const Buffer& acc, const std::vector<const For*>& tile,
+              const Expr& first_visit) {
   TileLoops loops = MakeTileLoops(block, tile, ".i");
   auto init = std::make_shared<Block>();
   init->name = absl::StrCat(block.name, ".i");
@@ -99,13 +105,16 @@ absl::Status CheckLegal(const Path& loop_path, const Block& block) {
   if (!ContainsBlock(loop.body, block.name)) {
     return absl::FailedPreconditionError(absl::StrCat(block.name, " is not under loop ", loop.var->name));
   }
-  if (block.arg_value) return absl::FailedPreconditionError("an argmax or argmin keeps its position and value; it takes no accumulator");
+  if (block.arg_value)
+    return absl::FailedPreconditionError(
+        "an argmax or argmin keeps its position and value; it takes no accumulator");
   if (block.out->scope == Scope::kAccumulator || (block.reduce != ReduceOp::kNone && !block.init)) {
     return absl::FailedPreconditionError(absl::StrCat(block.name, " has an accumulator already"));
   }
   for (const Block* other : BlocksUnder(loop.body)) {
     if (other != &block && (other->out == block.out || Reads(*other, block.out))) {
-      return absl::FailedPreconditionError(absl::StrCat(other->name, " uses ", block.out->name, " under the same loop"));
+      return absl::FailedPreconditionError(
+          absl::StrCat(other->name, " uses ", block.out->name, " under the same loop"));
     }
   }
   return absl::OkStatus();
@@ -135,21 +144,23 @@ absl::StatusOr<Function> CacheWrite(const Function& function, const Target&, con
     }
     inside |= around == &loop;
   }
-  const Buffer acc =
-      MakeBuffer(FreshName(function, absl::StrCat(block.name, ".acc")), block.out->dtype, shape, Scope::kAccumulator);
+  const Buffer acc = MakeBuffer(FreshName(function, absl::StrCat(block.name, ".acc")), block.out->dtype,
+                                shape, Scope::kAccumulator);
   auto update = std::make_shared<Block>(block);
   update->init = false;
   update->out = acc;
   update->indices.clear();
   for (const For* dim : tile) update->indices.push_back(VarRef(dim->var));
-  const Stmt work =
-      RewriteStmts(loop.body, [&](const Stmt& stmt) -> Stmt { return stmt.get() == &block ? Stmt(update) : nullptr; });
+  const Stmt work = RewriteStmts(
+      loop.body, [&](const Stmt& stmt) -> Stmt { return stmt.get() == &block ? Stmt(update) : nullptr; });
   std::vector<Stmt> parts;
-  if (block.reduce != ReduceOp::kNone) parts.push_back(MakeInit(block, acc, tile, FirstVisit(loop_path, block)));
+  if (block.reduce != ReduceOp::kNone)
+    parts.push_back(MakeInit(block, acc, tile, FirstVisit(loop_path, block)));
   parts.push_back(work);
   parts.push_back(MakeWriteBack(block, acc, tile));
   const Stmt body = std::make_shared<Alloc>(acc, MakeSeq(std::move(parts)));
-  return WithBody(function, ReplaceAt(loop_path, std::make_shared<For>(loop.var, loop.extent, loop.loop_kind, body)));
+  return WithBody(function,
+                  ReplaceAt(loop_path, std::make_shared<For>(loop.var, loop.extent, loop.loop_kind, body)));
 }
 
 }  // namespace mycc

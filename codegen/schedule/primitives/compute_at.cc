@@ -1,11 +1,13 @@
-// compute_at(P, l): a producer moves under a loop of its readers and computes there just what one iteration needs.
+// compute_at(P, l): a producer moves under a loop of its readers and computes there just what one iteration
+// needs.
 //
 //   for i in 64: P: t1[i] = f(i)              for l in 16:
 //   for l in 16:                                alloc t1[6]
 //     for j in 4:                        ->     for a in 6: P: t1[i - l*4] = f(i),  i = l*4 + a
 //       C: t2[l*4 + j] = t1[.. + 0..2]          for j in 4: C: t2[l*4 + j] = t1[j + 0..2]
 //
-// The box is the smallest that covers every read under the loop; elements outside the tensor are not computed.
+// The box is the smallest that covers every read under the loop; elements outside the tensor are not
+// computed.
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/schedule/moves.h"
@@ -20,8 +22,8 @@ absl::Status CheckReadersInside(const Function& function, const Block& producer,
     if (!Reads(*block, producer.out)) continue;
     any = true;
     if (!ContainsBlock(loop, block->name)) {
-      return absl::FailedPreconditionError(
-          absl::StrCat(block->name, " reads ", producer.out->name, " outside of loop ", As<For>(loop).var->name));
+      return absl::FailedPreconditionError(absl::StrCat(block->name, " reads ", producer.out->name,
+                                                        " outside of loop ", As<For>(loop).var->name));
     }
   }
   return any ? absl::OkStatus()
@@ -29,7 +31,8 @@ absl::Status CheckReadersInside(const Function& function, const Block& producer,
 }
 
 // The producer over the box: spatial loops over the box, reduction loops as they were.
-Stmt MakeProducer(const Block& old, const std::vector<DimRegion>& box, const Buffer& out, const Buffer& arg_value) {
+Stmt MakeProducer(const Block& old, const std::vector<DimRegion>& box, const Buffer& out,
+                  const Buffer& arg_value) {
   auto block = std::make_shared<Block>(old);
   std::vector<LoopSpec> loops;
   VarMap moved;  // the old loops' values, for guards
@@ -92,7 +95,8 @@ absl::StatusOr<Function> ComputeAt(const Function& function, const Target&, cons
   Stmt body = InsertBeforeReader(readers, local, MakeProducer(producer, box, local, local_best));
   if (local_best) body = std::make_shared<Alloc>(local_best, std::move(body));
   body = std::make_shared<Alloc>(local, std::move(body));
-  result.body = ReplaceAt(loop_path, std::make_shared<For>(loop.var, loop.extent, loop.loop_kind, std::move(body)));
+  result.body =
+      ReplaceAt(loop_path, std::make_shared<For>(loop.var, loop.extent, loop.loop_kind, std::move(body)));
   return result;
 }
 

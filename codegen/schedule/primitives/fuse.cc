@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "codegen/schedule/primitives/primitives.h"
 #include "codegen/schedule/moves.h"
+#include "codegen/schedule/primitives/primitives.h"
 
 namespace mycc {
 namespace {
@@ -20,9 +20,12 @@ std::string FusedName(const std::string& first, const std::string& second) {
 // A loop along both an axis and a reduction has no place where its block's result could start or end.
 absl::Status CheckOneNature(const std::vector<const For*>& loops) {
   for (const Block* block : BlocksUnder(loops.back()->body)) {
-    const auto carries = [&](auto&& what) { return std::any_of(loops.begin(), loops.end(), [&](const For* l) { return what(*block, *l); }); };
+    const auto carries = [&](auto&& what) {
+      return std::any_of(loops.begin(), loops.end(), [&](const For* l) { return what(*block, *l); });
+    };
     if (carries(CarriesReduction) && carries(CarriesAxis)) {
-      return absl::FailedPreconditionError(absl::StrCat("the fused loop would carry both a reduction and an axis of ", block->name));
+      return absl::FailedPreconditionError(
+          absl::StrCat("the fused loop would carry both a reduction and an axis of ", block->name));
     }
   }
   return absl::OkStatus();
@@ -40,7 +43,8 @@ absl::StatusOr<Function> Fuse(const Function& function, const Target&, const Ste
   for (size_t i = 1; i < names.size(); ++i) {
     const For* inner = DynAs<For>(loops.back()->body);
     if (inner == nullptr || inner->var->name != names[i]) {
-      return absl::FailedPreconditionError(absl::StrCat(names[i], " is not the only statement directly inside ", names[i - 1]));
+      return absl::FailedPreconditionError(
+          absl::StrCat(names[i], " is not the only statement directly inside ", names[i - 1]));
     }
     loops.push_back(inner);
     fused_name = FusedName(fused_name, names[i]);
@@ -48,7 +52,8 @@ absl::StatusOr<Function> Fuse(const Function& function, const Target&, const Ste
   }
   for (const For* loop : loops) {
     if (loop->loop_kind != LoopKind::kSerial || !loop->instruction.empty()) {
-      return absl::FailedPreconditionError(absl::StrCat(loop->var->name, " is ", std::string(LoopKindName(loop->loop_kind)),
+      return absl::FailedPreconditionError(absl::StrCat(loop->var->name, " is ",
+                                                        std::string(LoopKindName(loop->loop_kind)),
                                                         "; only serial loops are fused"));
     }
   }

@@ -12,7 +12,8 @@
 namespace mycc {
 namespace {
 
-// What element `index` of the block's tensor is: the block's value with the iteration variables that name the element replaced.
+// What element `index` of the block's tensor is: the block's value with the iteration variables that name the
+// element replaced.
 Expr ValueAt(const Block& block, const std::vector<Expr>& index) {
   VarMap map;
   for (size_t d = 0; d < block.indices.size(); ++d) map[block.indices[d]->var.get()] = index[d];
@@ -26,8 +27,8 @@ absl::Status CheckBuffersReach(const Function& function, const Block& block, con
     if (e.op != Op::kLoad || !status.ok()) return;
     const absl::StatusOr<Path> alloc = FindAlloc(function, e.buffer);
     if (alloc.ok() && !ContainsBlock(alloc->target(), reader.name)) {
-      status = absl::FailedPreconditionError(
-          absl::StrCat("its value reads ", e.buffer->name, ", which does not exist where ", reader.name, " stands"));
+      status = absl::FailedPreconditionError(absl::StrCat(
+          "its value reads ", e.buffer->name, ", which does not exist where ", reader.name, " stands"));
     }
   });
   return status;
@@ -37,11 +38,13 @@ absl::Status CheckInlinable(const Function& function, const Path& path) {
   const Block& block = path.block();
   if (block.reduce != ReduceOp::kNone) return absl::FailedPreconditionError("the block is a reduction");
   for (const Param& param : function.params) {
-    if (param.buffer == block.out) return absl::FailedPreconditionError(absl::StrCat(block.out->name, " is an output"));
+    if (param.buffer == block.out)
+      return absl::FailedPreconditionError(absl::StrCat(block.out->name, " is an output"));
   }
   if (!WritesAtItsAxes(block)) {
-    return absl::FailedPreconditionError(absl::StrCat(block.out->name, " was moved into a loop, packed or made an accumulator: its ",
-                                                      "elements are not plain iteration variables any more"));
+    return absl::FailedPreconditionError(
+        absl::StrCat(block.out->name, " was moved into a loop, packed or made an accumulator: its ",
+                     "elements are not plain iteration variables any more"));
   }
   MYCC_RETURN_IF_ERROR(CheckOnlyWriter(function, block));
   const auto outer_vars = LoopVarsUnder(path.nodes.front());
@@ -54,17 +57,20 @@ absl::Status CheckInlinable(const Function& function, const Path& path) {
     before &= reader != &block;
     if (!Reads(*reader, block.out)) continue;
     if (before) {
-      return absl::FailedPreconditionError(absl::StrCat(reader->name, " reads ", block.out->name, " before it is written again",
+      return absl::FailedPreconditionError(absl::StrCat(reader->name, " reads ", block.out->name,
+                                                        " before it is written again",
                                                         " (partial sums of an outer reduction loop)"));
     }
     MYCC_RETURN_IF_ERROR(CheckBuffersReach(function, block, *reader));
     MYCC_ASSIGN_OR_RETURN(const Path reader_path, FindBlock(function, reader->name));
     const std::vector<const For*> loops = LoopsOn(reader_path);
     for (const VarNode* var : used) {
-      const bool inside = std::any_of(loops.begin(), loops.end(), [&](const For* l) { return l->var.get() == var; });
+      const bool inside =
+          std::any_of(loops.begin(), loops.end(), [&](const For* l) { return l->var.get() == var; });
       if (!inside) {
-        return absl::FailedPreconditionError(absl::StrCat("its value depends on loop ", var->name, ", and the reader ",
-                                                          reader->name, " stands outside of it"));
+        return absl::FailedPreconditionError(absl::StrCat("its value depends on loop ", var->name,
+                                                          ", and the reader ", reader->name,
+                                                          " stands outside of it"));
       }
     }
   }

@@ -1,5 +1,5 @@
-// pack(t1.r, [1/16, 0, 1%16]): another layout for an allocated buffer. Each component is a dimension of the old buffer, divided and/or
-// taken modulo: d, d/a, d%b, d/a%b.
+// pack(t1.r, [1/16, 0, 1%16]): another layout for an allocated buffer. Each component is a dimension of the
+// old buffer, divided and/or taken modulo: d, d/a, d%b, d/a%b.
 //
 //   t1.r[k, n]  ->  t1.r[n // 16, k, n % 16]
 #include <algorithm>
@@ -34,15 +34,19 @@ absl::StatusOr<Component> ParseComponent(const std::string& text) {
   int64_t dim = 0;
   bool ok = number(&dim) && dim < 64;
   component.dim = static_cast<int>(dim);
-  if (ok && at < text.size() && text[at] == '/') ok = (++at, number(&component.divisor)) && component.divisor > 0;
-  if (ok && at < text.size() && text[at] == '%') ok = (++at, number(&component.modulus)) && component.modulus > 0;
+  if (ok && at < text.size() && text[at] == '/')
+    ok = (++at, number(&component.divisor)) && component.divisor > 0;
+  if (ok && at < text.size() && text[at] == '%')
+    ok = (++at, number(&component.modulus)) && component.modulus > 0;
   if (!ok || at != text.size()) {
-    return absl::FailedPreconditionError(absl::StrCat("component ", text, " is malformed; expected d, d/a, d%b or d/a%b"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("component ", text, " is malformed; expected d, d/a, d%b or d/a%b"));
   }
   return component;
 }
 
-// Every dimension's components, from the finest, must tile it without gap or overlap: then the layout is one to one.
+// Every dimension's components, from the finest, must tile it without gap or overlap: then the layout is one
+// to one.
 absl::Status CheckOneToOne(std::vector<Component> components, int rank) {
   std::stable_sort(components.begin(), components.end(),
                    [](const Component& a, const Component& b) { return a.divisor < b.divisor; });
@@ -52,13 +56,15 @@ absl::Status CheckOneToOne(std::vector<Component> components, int rank) {
     for (const Component& c : components) {
       if (c.dim != dim) continue;
       if (c.divisor != expected) {
-        return absl::FailedPreconditionError(absl::StrCat("the components of dimension ", dim, " are not one to one at divisor ", c.divisor));
+        return absl::FailedPreconditionError(
+            absl::StrCat("the components of dimension ", dim, " are not one to one at divisor ", c.divisor));
       }
       expected = c.modulus == 0 ? 0 : c.divisor * c.modulus;
       any = true;
     }
     if (!any || expected != 0) {
-      return absl::FailedPreconditionError(absl::StrCat("dimension ", dim, " is not covered: one of its components must have no modulus"));
+      return absl::FailedPreconditionError(
+          absl::StrCat("dimension ", dim, " is not covered: one of its components must have no modulus"));
     }
   }
   return absl::OkStatus();
@@ -73,7 +79,8 @@ absl::StatusOr<Function> Pack(const Function& function, const Target&, const Ste
   for (const std::string& text : args.Names(1)) {
     MYCC_ASSIGN_OR_RETURN(const Component c, ParseComponent(text));
     if (c.dim >= buffer->rank()) {
-      return absl::FailedPreconditionError(absl::StrCat(buffer->name, " has rank ", buffer->rank(), "; there is no dimension ", c.dim));
+      return absl::FailedPreconditionError(
+          absl::StrCat(buffer->name, " has rank ", buffer->rank(), "; there is no dimension ", c.dim));
     }
     components.push_back(c);
     shape.push_back(c.modulus ? c.modulus : (buffer->shape[c.dim] + c.divisor - 1) / c.divisor);

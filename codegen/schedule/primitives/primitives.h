@@ -1,7 +1,7 @@
 // The schedule primitives: pure functions from IR to IR, each with its preconditions, one file each.
 //
-// A primitive returns FailedPrecondition, naming the loop or block and the reason, when it is not legal here. Arguments have been checked against
-// the signature in the table (schedule.cc) before a primitive sees them.
+// A primitive returns FailedPrecondition, naming the loop or block and the reason, when it is not legal here.
+// Arguments have been checked against the signature in the table (schedule.cc) before a primitive sees them.
 #pragma once
 
 #include <string>
@@ -27,7 +27,8 @@ class StepArgs {
   const std::vector<StepArg>& args_;
 };
 
-using Primitive = absl::StatusOr<Function>(const Function& function, const Target& target, const StepArgs& args);
+using Primitive = absl::StatusOr<Function>(const Function& function, const Target& target,
+                                           const StepArgs& args);
 
 Primitive Split;             // split(loop, [inner factors])
 Primitive Reorder;           // reorder([loops])

@@ -1,11 +1,12 @@
-// reorder([k, i]): loops of one perfect nest change places; loops between them that are not named stay where they are.
+// reorder([k, i]): loops of one perfect nest change places; loops between them that are not named stay where
+// they are.
 //
 //   for i:                  for k:
 //     for j:          ->      for j:
 //       for k: B                for i: B
 //
-// With several blocks inside, at most one of the named loops may carry a reduction: then every dependence between the blocks runs along that
-// loop alone, and any order of the others keeps it.
+// With several blocks inside, at most one of the named loops may carry a reduction: then every dependence
+// between the blocks runs along that loop alone, and any order of the others keeps it.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -46,8 +47,9 @@ absl::StatusOr<Function> Reorder(const Function& function, const Target&, const 
   int reduce_loops = 0;
   for (Stmt stmt = top.target(); found < names.size(); stmt = As<For>(stmt).body) {
     if (stmt->kind != StmtKind::kFor) {
-      return absl::FailedPreconditionError(absl::StrCat("the loops are not one perfect nest: ", chain.back()->var->name,
-                                                        " holds something other than one loop"));
+      return absl::FailedPreconditionError(
+          absl::StrCat("the loops are not one perfect nest: ", chain.back()->var->name,
+                       " holds something other than one loop"));
     }
     chain.push_back(&As<For>(stmt));
     if (position(chain.back()->var->name) < static_cast<ptrdiff_t>(names.size())) {
@@ -56,7 +58,8 @@ absl::StatusOr<Function> Reorder(const Function& function, const Target&, const 
     }
   }
   if (BlocksUnder(chain.back()->body).size() > 1 && reduce_loops > 1) {
-    return absl::FailedPreconditionError("several blocks stand inside, and more than one of the loops carries a reduction");
+    return absl::FailedPreconditionError(
+        "several blocks stand inside, and more than one of the loops carries a reduction");
   }
 
   // Named loops take the named positions in the order given.
@@ -65,11 +68,13 @@ absl::StatusOr<Function> Reorder(const Function& function, const Target&, const 
   for (const For*& slot : ordered) {
     if (position(slot->var->name) == static_cast<ptrdiff_t>(names.size())) continue;
     const std::string& wanted = names[next++];
-    slot = *std::find_if(chain.begin(), chain.end(), [&](const For* loop) { return loop->var->name == wanted; });
+    slot =
+        *std::find_if(chain.begin(), chain.end(), [&](const For* loop) { return loop->var->name == wanted; });
   }
   Stmt body = chain.back()->body;
   for (auto it = ordered.rbegin(); it != ordered.rend(); ++it) {
-    body = std::make_shared<For>((*it)->var, (*it)->extent, (*it)->loop_kind, std::move(body), (*it)->instruction);
+    body = std::make_shared<For>((*it)->var, (*it)->extent, (*it)->loop_kind, std::move(body),
+                                 (*it)->instruction);
   }
   return WithBody(function, ReplaceAt(top, std::move(body)));
 }

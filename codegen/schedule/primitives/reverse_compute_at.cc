@@ -1,4 +1,5 @@
-// reverse_compute_at(C, l): a consumer moves under a loop of its producer and works there on what the iteration has just written.
+// reverse_compute_at(C, l): a consumer moves under a loop of its producer and works there on what the
+// iteration has just written.
 //
 //   for l: for j in 4: P: t1[l*4 + j] = ..         for l:
 //   for i in 64: C: t2[i] = g(t1[i])          ->     for j in 4: P: t1[l*4 + j] = ..
@@ -22,10 +23,12 @@ absl::Status CheckNoHoles(const Stmt& body, const Block& consumer) {
     if (!Reads(consumer, writer->out)) continue;
     for (const IterVar& iter : writer->iters) {
       bool varies = false;
-      Visit(iter.binding, [&](const ExprNode& e) { varies |= e.op == Op::kVar && inner.count(e.var.get()) > 0; });
+      Visit(iter.binding,
+            [&](const ExprNode& e) { varies |= e.op == Op::kVar && inner.count(e.var.get()) > 0; });
       if (varies && IsGuard(*writer, iter)) {
-        return absl::FailedPreconditionError(absl::StrCat("a split inside the loop overshoots: one iteration does not write all of ",
-                                                          writer->out->name, "'s box"));
+        return absl::FailedPreconditionError(
+            absl::StrCat("a split inside the loop overshoots: one iteration does not write all of ",
+                         writer->out->name, "'s box"));
       }
     }
   }
@@ -43,7 +46,8 @@ std::map<const BufferNode*, std::vector<DimRegion>> BoxesRead(const Stmt& body, 
   return boxes;
 }
 
-// The part of each iteration variable's domain that the boxes hold; variables not named by a read keep their whole domain.
+// The part of each iteration variable's domain that the boxes hold; variables not named by a read keep their
+// whole domain.
 absl::StatusOr<std::map<const VarNode*, DimRegion>> SliceOf(
     const Block& consumer, const std::map<const BufferNode*, std::vector<DimRegion>>& boxes) {
   std::map<const VarNode*, DimRegion> slice;
@@ -54,14 +58,16 @@ absl::StatusOr<std::map<const VarNode*, DimRegion>> SliceOf(
     for (size_t d = 0; d < box.size(); ++d) {
       if (box[d].whole) continue;
       if (load.args[d]->op != Op::kVar) {
-        status = absl::FailedPreconditionError(absl::StrCat(consumer.name, " reads ", load.buffer->name, " in dimension ", d,
+        status = absl::FailedPreconditionError(absl::StrCat(consumer.name, " reads ", load.buffer->name,
+                                                            " in dimension ", d,
                                                             " at something other than one of its own axes"));
         return;
       }
       const auto [it, fresh] = slice.emplace(load.args[d]->var.get(), box[d]);
-      if (!fresh && !(StructurallyEqual(it->second.base, box[d].base) && it->second.extent == box[d].extent)) {
-        status = absl::FailedPreconditionError(absl::StrCat(consumer.name, " needs two different slices of its axis ",
-                                                            load.args[d]->var->name));
+      if (!fresh &&
+          !(StructurallyEqual(it->second.base, box[d].base) && it->second.extent == box[d].extent)) {
+        status = absl::FailedPreconditionError(
+            absl::StrCat(consumer.name, " needs two different slices of its axis ", load.args[d]->var->name));
       }
     }
   });
@@ -81,8 +87,9 @@ absl::Status CheckOtherInputs(const Function& function, const Path& loop, const 
   for (const Block* block : BlocksUnder(function.body)) {
     reached_nest |= block->name == first_inside;
     if (reached_nest && Reads(consumer, block->out) && !ContainsBlock(loop.loop().body, block->name)) {
-      return absl::FailedPreconditionError(absl::StrCat(consumer.name, " also reads ", block->out->name, ", which ", block->name,
-                                                        " has not finished at loop ", loop.loop().var->name));
+      return absl::FailedPreconditionError(absl::StrCat(consumer.name, " also reads ", block->out->name,
+                                                        ", which ", block->name, " has not finished at loop ",
+                                                        loop.loop().var->name));
     }
   }
   return absl::OkStatus();
@@ -100,7 +107,8 @@ absl::StatusOr<Function> ReverseComputeAt(const Function& function, const Target
   }
   const auto boxes = BoxesRead(before.loop().body, old);
   if (boxes.empty()) {
-    return absl::FailedPreconditionError(absl::StrCat(old.name, " reads nothing that is written under loop ", args.Name(1)));
+    return absl::FailedPreconditionError(
+        absl::StrCat(old.name, " reads nothing that is written under loop ", args.Name(1)));
   }
   MYCC_RETURN_IF_ERROR(CheckNoHoles(before.loop().body, old));
   MYCC_RETURN_IF_ERROR(CheckOtherInputs(function, before, old));
@@ -111,8 +119,9 @@ absl::StatusOr<Function> ReverseComputeAt(const Function& function, const Target
   for (IterVar& iter : consumer->iters) {
     const auto part = slice.find(iter.var.get());
     if (part != slice.end() && iter.reduce) {
-      return absl::FailedPreconditionError(absl::StrCat(old.name, " reduces over axis ", iter.var->name,
-                                                        ", of which one iteration of the loop has only a part"));
+      return absl::FailedPreconditionError(
+          absl::StrCat(old.name, " reduces over axis ", iter.var->name,
+                       ", of which one iteration of the loop has only a part"));
     }
     const Var loop = MakeVar(absl::StrCat(old.name, ".", iter.var->name),
                              part == slice.end() ? iter.var->extent : part->second.extent);
@@ -128,14 +137,16 @@ absl::StatusOr<Function> ReverseComputeAt(const Function& function, const Target
       }
     }
     const Expr from_last = IntConst(loop->var->extent - 1) - VarRef(loop->var);
-    consumer->iters.push_back(IterVar{MakeVar(absl::StrCat("g", consumer->iters.size()), 1), false, from_last});
+    consumer->iters.push_back(
+        IterVar{MakeVar(absl::StrCat("g", consumer->iters.size()), 1), false, from_last});
   }
 
   Function result = WithBody(function, ReplaceAt(path, nullptr));
   MYCC_ASSIGN_OR_RETURN(const Path loop_path, FindLoop(result, args.Name(1)));
   const For& loop = loop_path.loop();
   Stmt body = Append(loop.body, MakeNest(loops, std::move(consumer)));
-  result.body = ReplaceAt(loop_path, std::make_shared<For>(loop.var, loop.extent, loop.loop_kind, std::move(body)));
+  result.body =
+      ReplaceAt(loop_path, std::make_shared<For>(loop.var, loop.extent, loop.loop_kind, std::move(body)));
   return result;
 }
 

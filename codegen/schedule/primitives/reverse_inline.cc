@@ -1,11 +1,12 @@
-// reverse_inline(C): an elementwise consumer disappears into the block that writes what it reads: an epilogue on registers.
+// reverse_inline(C): an elementwise consumer disappears into the block that writes what it reads: an epilogue
+// on registers.
 //
 //   for k: B: acc[j] += ..                   for k: B: acc[j] += ..
 //   for j: B.w: t2[j] = acc[j]          ->   for j: B.w: t3[j] = g(acc[j])
 //   for i: C: t3[i] = g(t2[i])
 //
-// Under a reduction loop of B (split k), t2 holds partial sums: B.w keeps writing them in every iteration but the last, and a second block,
-// called C, applies the epilogue in the last one.
+// Under a reduction loop of B (split k), t2 holds partial sums: B.w keeps writing them in every iteration but
+// the last, and a second block, called C, applies the epilogue in the last one.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -18,12 +19,14 @@ namespace {
 
 // The consumer reads `buffer` at its own axes in order, everywhere; and writes at the same axes.
 absl::Status CheckElementwise(const Block& consumer, const Buffer& buffer) {
-  if (consumer.reduce != ReduceOp::kNone) return absl::FailedPreconditionError(absl::StrCat(consumer.name, " is a reduction"));
+  if (consumer.reduce != ReduceOp::kNone)
+    return absl::FailedPreconditionError(absl::StrCat(consumer.name, " is a reduction"));
   absl::Status status;
   Visit(consumer.value, [&](const ExprNode& load) {
     if (load.op != Op::kLoad || load.buffer != buffer) return;
     bool same = load.args.size() == consumer.indices.size();
-    for (size_t d = 0; same && d < load.args.size(); ++d) same = StructurallyEqual(load.args[d], consumer.indices[d]);
+    for (size_t d = 0; same && d < load.args.size(); ++d)
+      same = StructurallyEqual(load.args[d], consumer.indices[d]);
     if (!same) {
       status = absl::FailedPreconditionError(
           absl::StrCat(consumer.name, " does not read ", buffer->name, " at the element it writes"));
@@ -40,7 +43,8 @@ absl::StatusOr<const Block*> ProducerOf(const Function& function, const Block& c
     // Among several inputs the one computed last is fused with; the others are complete by then.
     producer = block;
   }
-  if (producer == nullptr) return absl::FailedPreconditionError(absl::StrCat(consumer.name, " reads no computed tensor"));
+  if (producer == nullptr)
+    return absl::FailedPreconditionError(absl::StrCat(consumer.name, " reads no computed tensor"));
   if (producer->reduce != ReduceOp::kNone) {
     return absl::FailedPreconditionError(
         absl::StrCat(producer->name, " is a reduction without an accumulator; cache_write it first"));
@@ -50,9 +54,11 @@ absl::StatusOr<const Block*> ProducerOf(const Function& function, const Block& c
 
 absl::Status CheckOnlyReader(const Function& function, const Block& consumer, const Block& producer) {
   for (const Param& param : function.params) {
-    if (param.buffer == producer.out) return absl::FailedPreconditionError(absl::StrCat(producer.out->name, " is an output"));
+    if (param.buffer == producer.out)
+      return absl::FailedPreconditionError(absl::StrCat(producer.out->name, " is an output"));
   }
-  if (!WritesAtItsAxes(producer)) return absl::FailedPreconditionError(absl::StrCat(producer.out->name, " was moved or packed"));
+  if (!WritesAtItsAxes(producer))
+    return absl::FailedPreconditionError(absl::StrCat(producer.out->name, " was moved or packed"));
   const std::string init = producer.name.substr(0, producer.name.rfind('.')) + ".i";
   for (const Block* block : BlocksUnder(function.body)) {
     if (block != &consumer && block->name != init && Reads(*block, producer.out)) {
@@ -65,7 +71,8 @@ absl::Status CheckOnlyReader(const Function& function, const Block& consumer, co
 // The consumer at the producer's place: `fused` writes the consumer's tensor from the producer's value.
 std::shared_ptr<Block> Fused(const Block& producer, const Block& consumer) {
   VarMap axes;
-  for (size_t d = 0; d < consumer.indices.size(); ++d) axes[consumer.indices[d]->var.get()] = producer.indices[d];
+  for (size_t d = 0; d < consumer.indices.size(); ++d)
+    axes[consumer.indices[d]->var.get()] = producer.indices[d];
   auto fused = std::make_shared<Block>(producer);
   fused->out = consumer.out;
   fused->value = Rewrite(Substitute(consumer.value, axes), [&](const Expr& e) -> Expr {
@@ -110,7 +117,8 @@ absl::StatusOr<Function> ReverseInline(const Function& function, const Target&, 
   size_t nest_root = at.nodes.size() - 1;
   while (nest_root > 0 && at.nodes[nest_root - 1]->kind == StmtKind::kFor) --nest_root;
   for (size_t i = 0; i < nest_root; ++i) {
-    if (at.nodes[i]->kind == StmtKind::kFor && IsReduceLoop(As<For>(at.nodes[i]))) partial.push_back(&As<For>(at.nodes[i]));
+    if (at.nodes[i]->kind == StmtKind::kFor && IsReduceLoop(As<For>(at.nodes[i])))
+      partial.push_back(&As<For>(at.nodes[i]));
   }
   if (partial.empty()) {
     result.body = ReplaceAt(at, fused);
@@ -118,15 +126,18 @@ absl::StatusOr<Function> ReverseInline(const Function& function, const Target&, 
     result.body = ReplaceAt(alloc, As<Alloc>(alloc.target()).body);
     return result;
   }
-  if (partial.size() > 1) return absl::FailedPreconditionError("several reduction loops stand around the accumulator");
+  if (partial.size() > 1)
+    return absl::FailedPreconditionError("several reduction loops stand around the accumulator");
   const For& loop = *partial[0];
   auto unfinished = std::make_shared<Block>(producer_block);
-  unfinished->iters.push_back(Guard(producer_block, std::max<int64_t>(loop.var->extent - 1, 0), VarRef(loop.var)));
+  unfinished->iters.push_back(
+      Guard(producer_block, std::max<int64_t>(loop.var->extent - 1, 0), VarRef(loop.var)));
   fused->name = consumer.name;
   fused->iters.push_back(Guard(producer_block, 1, IntConst(loop.var->extent - 1) - VarRef(loop.var)));
   const Stmt nest = at.nodes[nest_root];
   const Stmt epilogue = CloneNest(nest, producer_block.name, consumer.name, *fused);
-  const Stmt partials = RewriteStmts(nest, [&](const Stmt& s) -> Stmt { return s->kind == StmtKind::kBlock ? Stmt(unfinished) : nullptr; });
+  const Stmt partials = RewriteStmts(
+      nest, [&](const Stmt& s) -> Stmt { return s->kind == StmtKind::kBlock ? Stmt(unfinished) : nullptr; });
   at.nodes.resize(nest_root + 1);
   result.body = ReplaceAt(at, MakeSeq({partials, epilogue}));
   return result;

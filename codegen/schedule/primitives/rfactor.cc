@@ -1,5 +1,5 @@
-// rfactor(B.r0, 16): a reduction becomes partial reductions that are independent of each other, and a reduction of the partials: lanes of a vector,
-// or threads.
+// rfactor(B.r0, 16): a reduction becomes partial reductions that are independent of each other, and a
+// reduction of the partials: lanes of a vector, or threads.
 //
 //   for a: for r in 100:          for a: for r in 7: for v in 16:
 //     B: t1[a] += f(a, r)    ->     B.rf: B.rf[a, v] += f(a, r*16 + v)       (not executed beyond 100)
@@ -19,12 +19,15 @@ namespace {
 std::string LaneName(const Block& block) {
   std::string name = "v";
   const auto taken = [&](const IterVar& iter) { return iter.var->name == name; };
-  for (int i = 2; std::any_of(block.iters.begin(), block.iters.end(), taken); ++i) name = absl::StrCat("v", i);
+  for (int i = 2; std::any_of(block.iters.begin(), block.iters.end(), taken); ++i)
+    name = absl::StrCat("v", i);
   return name;
 }
 
-// The partial reduction: B's axes, its other reduction axes, the outer part of the factored one, and the lane.
-Stmt MakePartial(const Block& block, const IterVar& factored, int64_t factor, const std::string& name, const Buffer& partial) {
+// The partial reduction: B's axes, its other reduction axes, the outer part of the factored one, and the
+// lane.
+Stmt MakePartial(const Block& block, const IterVar& factored, int64_t factor, const std::string& name,
+                 const Buffer& partial) {
   auto rf = std::make_shared<Block>();
   rf->name = name;
   rf->out = partial;
@@ -40,13 +43,15 @@ Stmt MakePartial(const Block& block, const IterVar& factored, int64_t factor, co
     return iter;
   };
   for (const IterVar& iter : block.iters) {
-    if (&iter != &factored) renamed[iter.var.get()] = VarRef(add(iter.var->name, iter.var->extent, iter.reduce));
+    if (&iter != &factored)
+      renamed[iter.var.get()] = VarRef(add(iter.var->name, iter.var->extent, iter.reduce));
   }
   const int64_t extent = factored.var->extent;
   const Var outer = add(factored.var->name, (extent + factor - 1) / factor, true);
   const Var lane = add(LaneName(block), factor, false);
   const Var whole = MakeVar(absl::StrCat("g", rf->iters.size()), extent);
-  rf->iters.push_back({whole, false, VarRef(loops[loops.size() - 2].var) * factor + VarRef(loops.back().var)});
+  rf->iters.push_back(
+      {whole, false, VarRef(loops[loops.size() - 2].var) * factor + VarRef(loops.back().var)});
   renamed[factored.var.get()] = VarRef(whole);
   for (const Expr& index : block.indices) rf->indices.push_back(Substitute(index, renamed));
   rf->indices.push_back(VarRef(lane));
@@ -81,7 +86,8 @@ absl::StatusOr<Function> RFactor(const Function& function, const Target&, const 
   const Block& block = *blocks[0];
   MYCC_ASSIGN_OR_RETURN(const Path block_path, FindBlock(function, block.name));
   MYCC_RETURN_IF_ERROR(CheckNaive(block_path));
-  if (block.arg_value) return absl::FailedPreconditionError("an argmax or argmin has no partial results to add up");
+  if (block.arg_value)
+    return absl::FailedPreconditionError("an argmax or argmin has no partial results to add up");
   const IterVar* factored = nullptr;
   for (const IterVar& iter : block.iters) {
     if (iter.reduce && iter.binding->var == loop_path.loop().var) factored = &iter;
@@ -89,7 +95,8 @@ absl::StatusOr<Function> RFactor(const Function& function, const Target&, const 
   if (factored == nullptr) return absl::FailedPreconditionError("the loop carries no reduction");
   const int64_t factor = args.Int(1);
   if (factor < 2 || factor > factored->var->extent) {
-    return absl::FailedPreconditionError(absl::StrCat("factor ", factor, " is not between 2 and the extent ", factored->var->extent));
+    return absl::FailedPreconditionError(
+        absl::StrCat("factor ", factor, " is not between 2 and the extent ", factored->var->extent));
   }
   const std::string name = FreshName(function, absl::StrCat(block.name, ".rf"));
   std::vector<int64_t> shape = block.out->shape;
@@ -99,7 +106,8 @@ absl::StatusOr<Function> RFactor(const Function& function, const Target&, const 
   // The block's own loops are the innermost ones on its path, one for each iteration variable.
   Path nest = block_path;
   nest.nodes.resize(nest.nodes.size() - block.iters.size());
-  const Stmt both = MakeSeq({MakePartial(block, *factored, factor, name, partial), MakeFinal(block, factor, partial)});
+  const Stmt both =
+      MakeSeq({MakePartial(block, *factored, factor, name, partial), MakeFinal(block, factor, partial)});
   return WithBody(function, std::make_shared<Alloc>(partial, ReplaceAt(nest, both)));
 }
 

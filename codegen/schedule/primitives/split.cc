@@ -5,8 +5,8 @@
 //                                for l.2 in 8:
 //                                  B[i = l.0*32 + l.1*8 + l.2]     (not executed where i >= 100)
 //
-// Factors need not divide the extent. Where the overshoot is not caught by a block's own iteration domain, the block gets a guard: an
-// iteration variable of its own over the loop's extent.
+// Factors need not divide the extent. Where the overshoot is not caught by a block's own iteration domain,
+// the block gets a guard: an iteration variable of its own over the loop's extent.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -31,7 +31,8 @@ Stmt GuardBlocks(const Stmt& body, const Var& loop) {
     const Block& block = As<Block>(stmt);
     if (DomainCovers(block, loop)) return nullptr;
     auto guarded = std::make_shared<Block>(block);
-    guarded->iters.push_back(IterVar{MakeVar(absl::StrCat("g", block.iters.size()), loop->extent), false, VarRef(loop)});
+    guarded->iters.push_back(
+        IterVar{MakeVar(absl::StrCat("g", block.iters.size()), loop->extent), false, VarRef(loop)});
     return guarded;
   });
 }
@@ -51,8 +52,8 @@ absl::StatusOr<Function> Split(const Function& function, const Target&, const St
     inner *= factor;
   }
   if (loop.loop_kind != LoopKind::kSerial || !loop.instruction.empty()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the loop is ", std::string(LoopKindName(loop.loop_kind)), "; only serial loops are split"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the loop is ", std::string(LoopKindName(loop.loop_kind)), "; only serial loops are split"));
   }
   const int64_t extent = loop.var->extent;
   const int64_t outer = (extent + inner - 1) / inner;

@@ -1,4 +1,5 @@
-// The table of primitives: name in a trace, arguments, and function. To add one: its file, a line here and in primitives.h.
+// The table of primitives: name in a trace, arguments, and function. To add one: its file, a line here and in
+// primitives.h.
 #pragma once
 
 #include <string>

@@ -1,9 +1,11 @@
-// tensorize(l, fma.f32): the contraction inside loop l is to be carried out by a hardware instruction (instructions.h).
+// tensorize(l, fma.f32): the contraction inside loop l is to be carried out by a hardware instruction
+// (instructions.h).
 //
 //   for l: for m: for n:                      for l: mma.fma.f32 (m, n, k = l)
 //     B: acc[m, n] += a[m, l] * b[l, n]   ->
 //
-// The loops stay as they are until lowering, where tails have their final sizes; this step checks the shape of the nest and marks it.
+// The loops stay as they are until lowering, where tails have their final sizes; this step checks the shape
+// of the nest and marks it.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -19,17 +21,19 @@ namespace {
 // acc += load * load, with the accumulator in registers.
 absl::Status CheckContraction(const Block& block, const Instruction& row) {
   const Expr& value = block.value;
-  const bool product = value->op == Op::kMul && value->args[0]->op == Op::kLoad && value->args[1]->op == Op::kLoad;
+  const bool product =
+      value->op == Op::kMul && value->args[0]->op == Op::kLoad && value->args[1]->op == Op::kLoad;
   if (block.reduce != ReduceOp::kSum || !product) {
     return absl::FailedPreconditionError(absl::StrCat(block.name, " is not a sum of products of two loads"));
   }
   if (block.init || block.out->scope != Scope::kAccumulator) {
-    return absl::FailedPreconditionError(absl::StrCat(block.name, " has no accumulator; cache_write it first"));
+    return absl::FailedPreconditionError(
+        absl::StrCat(block.name, " has no accumulator; cache_write it first"));
   }
   if (value->dtype != row.operand || block.out->dtype != row.accumulator) {
-    return absl::FailedPreconditionError(absl::StrCat(row.name, " multiplies ", DTypeName(row.operand), " into ",
-                                                      DTypeName(row.accumulator), "; ", block.name, " multiplies ",
-                                                      DTypeName(value->dtype), " into ", DTypeName(block.out->dtype)));
+    return absl::FailedPreconditionError(absl::StrCat(
+        row.name, " multiplies ", DTypeName(row.operand), " into ", DTypeName(row.accumulator), "; ",
+        block.name, " multiplies ", DTypeName(value->dtype), " into ", DTypeName(block.out->dtype)));
   }
   return absl::OkStatus();
 }
@@ -46,11 +50,13 @@ std::optional<int64_t> LaneStride(const Block& block, const Expr& load, const Va
   return stride;
 }
 
-// The accumulator's last dimension becomes the vector lanes: contiguous in one operand, broadcast in the other.
+// The accumulator's last dimension becomes the vector lanes: contiguous in one operand, broadcast in the
+// other.
 bool HasContiguousLanes(const Block& block) {
   if (block.indices.empty() || block.indices.back()->op != Op::kVar) return false;
   const VarNode* lane = block.indices.back()->var.get();
-  const auto a = LaneStride(block, block.value->args[0], lane), b = LaneStride(block, block.value->args[1], lane);
+  const auto a = LaneStride(block, block.value->args[0], lane),
+             b = LaneStride(block, block.value->args[1], lane);
   return a && b && std::min(*a, *b) == 0 && std::max(*a, *b) == 1;
 }
 
@@ -64,18 +70,22 @@ absl::StatusOr<Function> Tensorize(const Function& function, const Target& targe
   while (const For* nested = DynAs<For>(inner)) {
     if (nested->loop_kind != LoopKind::kSerial && nested->loop_kind != LoopKind::kUnroll) {
       return absl::FailedPreconditionError(absl::StrCat("loop ", nested->var->name, " is ",
-                                                        std::string(LoopKindName(nested->loop_kind)), "; the instruction says how it runs"));
+                                                        std::string(LoopKindName(nested->loop_kind)),
+                                                        "; the instruction says how it runs"));
     }
     inner = nested->body;
   }
   const Block* block = DynAs<Block>(inner);
-  if (block == nullptr) return absl::FailedPreconditionError("the loop is not a perfect nest around one block");
+  if (block == nullptr)
+    return absl::FailedPreconditionError("the loop is not a perfect nest around one block");
   MYCC_RETURN_IF_ERROR(CheckContraction(*block, row));
   if (!HasContiguousLanes(*block)) {
-    return absl::FailedPreconditionError(absl::StrCat("no operand of ", block->name, " is contiguous along the accumulator's last dimension, ",
-                                                      "with the other one broadcast"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("no operand of ", block->name, " is contiguous along the accumulator's last dimension, ",
+                     "with the other one broadcast"));
   }
-  return WithBody(function, ReplaceAt(path, std::make_shared<For>(loop.var, loop.extent, loop.loop_kind, loop.body, row.name)));
+  return WithBody(function, ReplaceAt(path, std::make_shared<For>(loop.var, loop.extent, loop.loop_kind,
+                                                                  loop.body, row.name)));
 }
 
 }  // namespace mycc

@@ -1,4 +1,5 @@
-// Contractions on a CPU: GEMM, batched GEMM, and convolution as a batch-reduce of small GEMMs without an im2col buffer.
+// Contractions on a CPU: GEMM, batched GEMM, and convolution as a batch-reduce of small GEMMs without an
+// im2col buffer.
 //
 //   parallel outer axes, m.0, n.0:            (blocks; either order)
 //     k.0:                                    (split k: partial sums in the output)
@@ -7,8 +8,9 @@
 //         r, s, k.1: acc += a[mr] * b[nr]     (one Mma statement)
 //         y = epilogue(acc)
 //
-// The lane axis is the output's last; const operands are packed into panels ahead of time, others into local panels where that pays. After BLIS
-// (Van Zee and van de Geijn, 2015) and the batch-reduce GEMM of Georganas et al. (2020).
+// The lane axis is the output's last; const operands are packed into panels ahead of time, others into local
+// panels where that pays. After BLIS (Van Zee and van de Geijn, 2015) and the batch-reduce GEMM of Georganas
+// et al. (2020).
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -32,10 +34,10 @@ struct Plan {
   Target target;
   Contraction c;
   int lanes;
-  std::string t, n;                  // block, lane loop
-  std::vector<std::string> rows;     // loops of the row axes
-  std::vector<std::string> outer;    // batch and further column loops
-  std::vector<int> k_order;          // reduction axes, outermost first; the last one is split
+  std::string t, n;                // block, lane loop
+  std::vector<std::string> rows;   // loops of the row axes
+  std::vector<std::string> outer;  // batch and further column loops
+  std::vector<int> k_order;        // reduction axes, outermost first; the last one is split
   bool rows_fusable = false;
   std::vector<int> prologue, epilogue;
   std::optional<Instruction> instruction;
@@ -46,7 +48,8 @@ struct Plan {
   int64_t K() const { return stage().reduce_axes[k_order.back()]->extent; }
   int64_t M(bool fused) const {
     int64_t m = 1;
-    for (size_t i = fused || c.rows.empty() ? 0 : c.rows.size() - 1; i < c.rows.size(); ++i) m *= Extent(c.rows[i]);
+    for (size_t i = fused || c.rows.empty() ? 0 : c.rows.size() - 1; i < c.rows.size(); ++i)
+      m *= Extent(c.rows[i]);
     return m;
   }
   bool LaneContiguous() const {
@@ -64,7 +67,13 @@ bool Adjacent(const std::vector<int>& axes) {
 
 Plan MakePlan(const Anatomy& anatomy, const Group& group, const Target& target) {
   const Stage& stage = anatomy.stage(group.anchor);
-  Plan plan{anatomy, group, target, *anatomy.info(group.anchor).contraction, 0, anatomy.name(group.anchor), "", {}, {}, {}, false, {}, {}, {}};
+  Plan plan{anatomy, group,
+            target,  *anatomy.info(group.anchor).contraction,
+            0,       anatomy.name(group.anchor),
+            "",      {},
+            {},      {},
+            false,   {},
+            {},      {}};
   const int lane = static_cast<int>(stage.axes.size()) - 1;
   plan.lanes = VectorBytes(target) / DTypeBytes(stage.value->dtype);
   plan.n = anatomy.Loop(group.anchor, lane);
@@ -75,9 +84,8 @@ Plan MakePlan(const Anatomy& anatomy, const Group& group, const Target& target) 
   }
   plan.rows_fusable = plan.rows.size() > 1 && Adjacent(plan.c.rows);
   for (int k = 0; k < static_cast<int>(stage.reduce_axes.size()); ++k) plan.k_order.push_back(k);
-  std::stable_sort(plan.k_order.begin(), plan.k_order.end(), [&](int a, int b) {
-    return stage.reduce_axes[a]->extent < stage.reduce_axes[b]->extent;
-  });
+  std::stable_sort(plan.k_order.begin(), plan.k_order.end(),
+                   [&](int a, int b) { return stage.reduce_axes[a]->extent < stage.reduce_axes[b]->extent; });
   for (int member : group.members) {
     if (member < group.anchor) plan.prologue.push_back(member);
     if (member > group.anchor) plan.epilogue.push_back(member);
@@ -89,11 +97,12 @@ Plan MakePlan(const Anatomy& anatomy, const Group& group, const Target& target) 
 
 // Registers of a tile: accumulators, one vector of b for each column, one broadcast.
 bool FitsRegisters(int64_t mr, int64_t nv, const Target& target) {
-  return mr * nv + nv + 1 <= VectorRegisters(target) || (mr == 1 && 2 * nv + 1 <= 2 * VectorRegisters(target) && nv <= VectorRegisters(target) - 4);
+  return mr * nv + nv + 1 <= VectorRegisters(target) ||
+         (mr == 1 && 2 * nv + 1 <= 2 * VectorRegisters(target) && nv <= VectorRegisters(target) - 4);
 }
 
-// Cycles for one step of k in a tile of r rows and v vectors: two multiply-adds or two loads a cycle, and no faster than the latency of one
-// multiply-add, which each accumulator waits for.
+// Cycles for one step of k in a tile of r rows and v vectors: two multiply-adds or two loads a cycle, and no
+// faster than the latency of one multiply-add, which each accumulator waits for.
 double TileCycles(int64_t r, int64_t v) {
   constexpr double kLatency = 4, kOverhead = 0.15;
   return std::max({r * v / 2.0, (r + v) / 2.0, kLatency}) + kOverhead;
@@ -105,7 +114,8 @@ double StepCycles(int64_t mr, int64_t nv, int64_t m, int64_t n, int64_t lanes) {
   double cycles = 0;
   for (const auto& [rows, row_tiles] : {std::pair{mr, m / mr}, {m_rest, int64_t{m_rest > 0}}}) {
     for (const auto& [columns, column_tiles] : {std::pair{nv, vectors / nv}, {v_rest, int64_t{v_rest > 0}}}) {
-      cycles += static_cast<double>(row_tiles) * column_tiles * (row_tiles && column_tiles ? TileCycles(rows, columns) : 0);
+      cycles += static_cast<double>(row_tiles) * column_tiles *
+                (row_tiles && column_tiles ? TileCycles(rows, columns) : 0);
     }
   }
   return cycles;
@@ -122,7 +132,9 @@ TileChoice BestTile(const Plan& plan, bool fused) {
   const int64_t m = plan.M(fused), n = plan.N();
   for (int64_t nv : kVectorsInTile) {
     for (int64_t mr = 1; mr <= 28; ++mr) {
-      if (!FitsRegisters(mr, nv, plan.target) || mr > std::max<int64_t>(m, 1) || (nv > 1 && (nv - 1) * plan.lanes >= n)) continue;
+      if (!FitsRegisters(mr, nv, plan.target) || mr > std::max<int64_t>(m, 1) ||
+          (nv > 1 && (nv - 1) * plan.lanes >= n))
+        continue;
       const double cycles = StepCycles(mr, nv, m, n, plan.lanes);
       if (cycles < best_cycles) {
         best = {mr, nv};
@@ -133,8 +145,8 @@ TileChoice BestTile(const Plan& plan, bool fused) {
   return best;
 }
 
-std::vector<std::string> PanelLayout(const Operand& operand, const std::vector<int>& k_order, const Stage& stage, int panel_dim,
-                                     int64_t panel) {
+std::vector<std::string> PanelLayout(const Operand& operand, const std::vector<int>& k_order,
+                                     const Stage& stage, int panel_dim, int64_t panel) {
   std::vector<std::string> layout;
   std::vector<bool> reduces(operand.index.size(), false);
   std::vector<std::string> tail;
@@ -154,9 +166,11 @@ std::vector<std::string> PanelLayout(const Operand& operand, const std::vector<i
 }
 
 // Copies an operand's block into panels: const ones ahead of time, others where `loop` starts an iteration.
-void EmitPanels(const Plan& plan, const Operand& operand, int panel_dim, int64_t panel, const std::string& loop, TraceBuilder* b) {
+void EmitPanels(const Plan& plan, const Operand& operand, int panel_dim, int64_t panel,
+                const std::string& loop, TraceBuilder* b) {
   const std::string copy = absl::StrCat(operand.buffer->name, ".r");
-  b->CacheRead(operand.buffer->name, plan.t, operand.is_const ? "root" : loop, operand.is_const ? "packed" : "local");
+  b->CacheRead(operand.buffer->name, plan.t, operand.is_const ? "root" : loop,
+               operand.is_const ? "packed" : "local");
   b->Pack(copy, PanelLayout(operand, plan.k_order, plan.stage(), panel_dim, panel));
   const int last = operand.buffer->rank() - 1;
   if (panel_dim != last) return;
@@ -166,8 +180,8 @@ void EmitPanels(const Plan& plan, const Operand& operand, int panel_dim, int64_t
 }
 
 // A nest over the tile: rows unrolled, columns in vectors.
-void EmitTileCopy(const std::string& block, const std::string& row_suffix, const std::string& col_suffix, int64_t nr, int64_t lanes,
-                  TraceBuilder* b) {
+void EmitTileCopy(const std::string& block, const std::string& row_suffix, const std::string& col_suffix,
+                  int64_t nr, int64_t lanes, TraceBuilder* b) {
   const std::string cols = block + col_suffix;
   std::string vector = cols;
   if (nr > lanes) {
@@ -233,7 +247,8 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
 
   for (int p : plan.prologue) {
     const std::string name = plan.anatomy.name(p);
-    if (v.at("pad") == kAtBlock) b->ComputeAt(name, v.at("par") == kBothBlocks ? blocks.back() : blocks.front());
+    if (v.at("pad") == kAtBlock)
+      b->ComputeAt(name, v.at("par") == kBothBlocks ? blocks.back() : blocks.front());
     EmitPlainStage(plan.anatomy, p, plan.lanes, v.at("pad") == kAtRoot && v.at("par") != kNone, b);
   }
   const int lane_dim = plan.c.vector.PlainDim(plan.stage().axes.back());
@@ -241,7 +256,8 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
     EmitPanels(plan, plan.c.vector, lane_dim, nr, block_loop, b);
   }
   if (has_rows && v.at("pack_a")) {
-    EmitPanels(plan, plan.c.scalar, plan.c.scalar.PlainDim(plan.stage().axes[plan.c.rows.back()]), mr, block_loop, b);
+    EmitPanels(plan, plan.c.scalar, plan.c.scalar.PlainDim(plan.stage().axes[plan.c.rows.back()]), mr,
+               block_loop, b);
   }
 
   const std::string n_tile = part(plan.n, 2), m_tile = has_rows ? part(m, 2) : "";
@@ -258,7 +274,8 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   }
   const std::string rows_suffix = has_rows ? suffix(m_tile) : "";
   const auto tile_copy = [&](const std::string& block) {
-    if (plan.instruction || nr == plan.lanes) return EmitTileCopy(block, rows_suffix, suffix(n_tile), nr, plan.lanes, b);
+    if (plan.instruction || nr == plan.lanes)
+      return EmitTileCopy(block, rows_suffix, suffix(n_tile), nr, plan.lanes, b);
     b->Bind(absl::StrCat(block, suffix(n_tile), ".0"), "unroll");
     b->Bind(absl::StrCat(block, suffix(n_tile), ".1"), "vector");
     if (has_rows) b->Bind(block + rows_suffix, "unroll");
@@ -288,7 +305,8 @@ bool Legal(const Plan& plan, const Values& v) {
 
 void DecideTiles(const Plan& plan, Part* part) {
   const bool fuse_default = plan.rows_fusable && (plan.prologue.empty() || plan.M(false) < 12);
-  part->Decide("fuse", plan.rows_fusable ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0}, fuse_default, false);
+  part->Decide("fuse", plan.rows_fusable ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0}, fuse_default,
+               false);
   const TileChoice tile = BestTile(plan, fuse_default);
   const int64_t m = plan.M(fuse_default), n = plan.N();
   std::vector<int64_t> mrs, nvs;
@@ -304,7 +322,8 @@ void DecideTiles(const Plan& plan, Part* part) {
   int64_t depth = k;
   for (int r : plan.k_order) depth *= r == plan.k_order.back() ? 1 : plan.stage().reduce_axes[r]->extent;
   const int64_t n_tiles = CeilDiv(n, nr), m_tiles = CeilDiv(m, tile.mr);
-  // A long reduction is split so that a panel of b stays in L1; for the rows of one or two tiles b passes by once whatever its order.
+  // A long reduction is split so that a panel of b stays in L1; for the rows of one or two tiles b passes by
+  // once whatever its order.
   const int64_t kc = k <= 512 || plan.k_order.size() > 1 || m_tiles <= 2 ? k : 256;
   std::vector<int64_t> kcs = {k};
   for (int64_t c : {64, 128, 192, 256, 384, 512, 768, 1024}) {
@@ -313,7 +332,8 @@ void DecideTiles(const Plan& plan, Part* part) {
   part->Decide("kc", kcs, kc);
   part->Decide("ku", {1, 2, 4}, k % 2 == 0 ? 2 : 1);
   // Blocks: a's rows within half of L2, all of b's panels unless that leaves threads without work.
-  const int64_t bytes = DTypeBytes(plan.stage().value->dtype), slice = std::max<int64_t>(depth / CeilDiv(k, kc), 1);
+  const int64_t bytes = DTypeBytes(plan.stage().value->dtype),
+                slice = std::max<int64_t>(depth / CeilDiv(k, kc), 1);
   int64_t other = 1;
   for (int a : plan.c.batch) other *= plan.Extent(a);
   for (size_t i = 0; !fuse_default && i + 1 < plan.c.rows.size(); ++i) other *= plan.Extent(plan.c.rows[i]);
@@ -326,7 +346,8 @@ void DecideTiles(const Plan& plan, Part* part) {
   part->Decide("nt", TileCounts(n_tiles), LargestAtMost(TileCounts(n_tiles), nt));
 }
 
-// Const panels are free. Others pay where the rows of a tile would fall into one set of L1, a power of two apart, and are read often enough.
+// Const panels are free. Others pay where the rows of a tile would fall into one set of L1, a power of two
+// apart, and are read often enough.
 bool PanelsOfAPay(const Plan& plan, int row_dim) {
   if (plan.c.scalar.is_const) return true;
   const int64_t row_bytes = plan.c.scalar.buffer->stride(row_dim) * DTypeBytes(plan.c.scalar.buffer->dtype);
@@ -346,14 +367,21 @@ Part ContractionRule(const Anatomy& anatomy, const Group& group, const Target& t
   // Panels of b stay in L1 while the rows pass by.
   part.Decide("tile_order", rows ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0}, rows, false);
   const bool one_thread = target.threads == 1;
-  part.Decide("par", one_thread ? std::vector<int64_t>{kNone} : std::vector<int64_t>{kNone, kOuterBlock, kBothBlocks},
-              one_thread ? kNone : kBothBlocks, false);
-  part.Decide("pad", plan.prologue.empty() ? std::vector<int64_t>{kAtRoot} : std::vector<int64_t>{kAtRoot, kAtBlock}, kAtRoot, false);
+  part.Decide(
+      "par", one_thread ? std::vector<int64_t>{kNone} : std::vector<int64_t>{kNone, kOuterBlock, kBothBlocks},
+      one_thread ? kNone : kBothBlocks, false);
+  part.Decide("pad",
+              plan.prologue.empty() ? std::vector<int64_t>{kAtRoot} : std::vector<int64_t>{kAtRoot, kAtBlock},
+              kAtRoot, false);
   const int row_dim = rows ? plan.c.scalar.PlainDim(plan.stage().axes[plan.c.rows.back()]) : -1;
-  part.Decide("pack_a", row_dim >= 0 ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0}, row_dim >= 0 && PanelsOfAPay(plan, row_dim), false);
+  part.Decide("pack_a", row_dim >= 0 ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0},
+              row_dim >= 0 && PanelsOfAPay(plan, row_dim), false);
   const bool may_pack_b = !plan.c.vector.is_const && plan.c.vector.PlainDim(plan.stage().axes.back()) >= 0;
   const bool must_pack_b = may_pack_b && !plan.LaneContiguous();
-  part.Decide("pack_b", must_pack_b ? std::vector<int64_t>{1} : may_pack_b ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0},
+  part.Decide("pack_b",
+              must_pack_b  ? std::vector<int64_t>{1}
+              : may_pack_b ? std::vector<int64_t>{0, 1}
+                           : std::vector<int64_t>{0},
               must_pack_b, false);
   part.legal = [plan](const Values& v) { return Legal(plan, v); };
   part.emit = [plan](const Values& v, TraceBuilder* b) { Emit(plan, v, b); };

@@ -1,7 +1,9 @@
 // Stages without a reduction: elementwise chains, broadcasts, transposes, concatenations, gathers.
 //
-//   parallel outer loops fused:           or, where some read is strided along the output's last axis and contiguous along another one, c:
-//     last.0: unroll u: vector                parallel outer, c.0, last.0: tile of c.1 x last.1 (optionally staged through a local copy)
+//   parallel outer loops fused:           or, where some read is strided along the output's last axis and
+//   contiguous along another one, c:
+//     last.0: unroll u: vector                parallel outer, c.0, last.0: tile of c.1 x last.1 (optionally
+//     staged through a local copy)
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -100,7 +102,13 @@ void EmitTiles(const Plan& plan, const Values& v, TraceBuilder* b) {
 
 Part ElementwiseRule(const Anatomy& anatomy, const Group& group, const Target& target) {
   const Stage& stage = anatomy.stage(group.anchor);
-  Plan plan{anatomy.name(group.anchor), {}, {}, false, {}, VectorBytes(target) / std::max(DTypeBytes(stage.output->dtype), 1), {}};
+  Plan plan{anatomy.name(group.anchor),
+            {},
+            {},
+            false,
+            {},
+            VectorBytes(target) / std::max(DTypeBytes(stage.output->dtype), 1),
+            {}};
   for (int a = 0; a < static_cast<int>(stage.axes.size()); ++a) {
     plan.loops.push_back(anatomy.Loop(group.anchor, a));
     plan.extents.push_back(stage.axes[a]->extent);
@@ -114,8 +122,11 @@ Part ElementwiseRule(const Anatomy& anatomy, const Group& group, const Target& t
   }
   plan.flat = IsFlat(stage);
   plan.strided = FindStridedRead(stage);
-  const bool parallel = target.threads > 1 && stage.output->num_elements() * (1 + anatomy.info(group.anchor).ops_per_element) > 8192;
-  part.Decide("par", target.threads > 1 ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0}, parallel, false);
+  const bool parallel =
+      target.threads > 1 &&
+      stage.output->num_elements() * (1 + anatomy.info(group.anchor).ops_per_element) > 8192;
+  part.Decide("par", target.threads > 1 ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0}, parallel,
+              false);
   if (plan.strided.axis >= 0) {
     part.Decide("how", {kVectorStores, kVectorLoads, kStaged}, kStaged, false);
     part.Decide("tile_c", {8, 16, 32, 64}, 16);

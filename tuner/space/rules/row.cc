@@ -1,4 +1,5 @@
-// Reductions along the contiguous axis and what stands around them: softmax, layer and RMS norm, row sums and maxima, argmax.
+// Reductions along the contiguous axis and what stands around them: softmax, layer and RMS norm, row sums and
+// maxima, argmax.
 //
 //   parallel rows:
 //     partial[v] (op)= f(row)        v: several vectors of independent partial results
@@ -6,7 +7,8 @@
 //     ... the elementwise stages between, on a row that stays in the cache ...
 //     output row
 //
-// All stages of the group are computed under the row loop of the last one. Cheap elementwise stages are inlined before a rule sees them.
+// All stages of the group are computed under the row loop of the last one. Cheap elementwise stages are
+// inlined before a rule sees them.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -31,7 +33,8 @@ struct Plan {
   int lanes;
 };
 
-// Number of partial results for a row of this length, from the decided count of vectors; 0: none, the row is too short.
+// Number of partial results for a row of this length, from the decided count of vectors; 0: none, the row is
+// too short.
 int64_t Partials(const Member& m, int64_t vectors, int lanes) {
   if (m.arg) return 0;
   int64_t partials = vectors * lanes;
@@ -59,7 +62,9 @@ void EmitAlong(const Member& m, int64_t unroll, int lanes, TraceBuilder* b) {
 }
 
 void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
-  const auto partials = [&](const Member& m) { return m.reduction ? Partials(m, v.at("vectors"), plan.lanes) : 0; };
+  const auto partials = [&](const Member& m) {
+    return m.reduction ? Partials(m, v.at("vectors"), plan.lanes) : 0;
+  };
   for (const Member& m : plan.members) {
     if (partials(m) > 0) b->RFactor(m.along, partials(m));
   }
@@ -107,7 +112,8 @@ Part RowRule(const Anatomy& anatomy, const Group& group, const Target& target) {
   const Stage& anchor = anatomy.stage(group.anchor);
   size_t row_rank = anchor.axes.size();
   for (int s : group.members) {
-    if (anatomy.stage(s).reduce != ReduceOp::kNone) row_rank = std::min(row_rank, anatomy.stage(s).axes.size());
+    if (anatomy.stage(s).reduce != ReduceOp::kNone)
+      row_rank = std::min(row_rank, anatomy.stage(s).axes.size());
   }
   Plan plan;
   plan.lanes = VectorBytes(target) / std::max(DTypeBytes(anchor.value->dtype), 1);
@@ -121,7 +127,8 @@ Part RowRule(const Anatomy& anatomy, const Group& group, const Target& target) {
   part.prefix = absl::StrCat(anatomy.name(group.anchor), ".");
   part.rule = "row";
   const bool can_parallel = target.threads > 1 && rows > 1;
-  part.Decide("par", can_parallel ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0}, can_parallel, false);
+  part.Decide("par", can_parallel ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0}, can_parallel,
+              false);
   part.Decide("vectors", {1, 2, 4, 8}, 4);
   part.Decide("unroll", {1, 2, 4}, 2);
   part.emit = [plan](const Values& v, TraceBuilder* b) { Emit(plan, v, b); };

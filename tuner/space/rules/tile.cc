@@ -1,5 +1,5 @@
-// Reductions whose output's last axis is contiguous in the input, and that no contraction instruction covers: pooling, depthwise and grouped
-// convolution, column sums, products in types without a fast instruction.
+// Reductions whose output's last axis is contiguous in the input, and that no contraction instruction covers:
+// pooling, depthwise and grouped convolution, column sums, products in types without a fast instruction.
 //
 //   parallel outer axes, m.0, n.0:
 //     acc[mr, nr] = identity
@@ -19,7 +19,8 @@ struct ConstOperand {
   int lane_dim, rank;
 };
 
-// Which of the reduction loops are unrolled: with windows unrolled, neighbouring outputs share what they load.
+// Which of the reduction loops are unrolled: with windows unrolled, neighbouring outputs share what they
+// load.
 enum Unrolled : int64_t { kNone = 0, kInnermost = 1, kAll = 2 };
 constexpr int64_t kMaxWindow = 32;
 
@@ -80,13 +81,16 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
     b->Pack(absl::StrCat(operand.buffer, ".r"), layout);
   }
   b->CacheWrite(plan.t, blocks.back());
-  for (size_t i = v.at("window") == kAll ? 0 : plan.reduce.size() - 1; v.at("window") != kNone && i < plan.reduce.size(); ++i) {
+  for (size_t i = v.at("window") == kAll ? 0 : plan.reduce.size() - 1;
+       v.at("window") != kNone && i < plan.reduce.size(); ++i) {
     b->Bind(plan.reduce[i], "unroll");
   }
   for (size_t i = 0; i + 1 < plan.epilogue.size(); ++i) b->Inline(plan.epilogue[i]);
   if (!plan.epilogue.empty()) b->ReverseInline(plan.epilogue.back());
   for (const char* suffix : {"", ".i", ".w"}) {
-    const auto named = [&](const std::string& loop) { return absl::StrCat(plan.t, suffix, loop.substr(plan.t.size())); };
+    const auto named = [&](const std::string& loop) {
+      return absl::StrCat(plan.t, suffix, loop.substr(plan.t.size()));
+    };
     b->Bind(named(part(plan.n, 2)), "vector");
     b->Bind(named(part(plan.n, 1)), "unroll");
     if (!plan.m.empty()) b->Bind(named(part(plan.m, 1)), "unroll");
@@ -128,7 +132,8 @@ Part TileRule(const Anatomy& anatomy, const Group& group, const Target& target) 
   const bool can_parallel = target.threads > 1;
   double work = stage.output->num_elements() * (1 + anatomy.info(group.anchor).ops_per_element);
   for (const Var& r : stage.reduce_axes) work *= r->extent;
-  part.Decide("par", can_parallel ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0}, can_parallel && work > 16384, false);
+  part.Decide("par", can_parallel ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0},
+              can_parallel && work > 16384, false);
   std::vector<int64_t> lanes = {plan.lanes};
   if (plan.n_extent < plan.lanes) lanes = {plan.n_extent};
   part.Decide("lanes", lanes, lanes[0]);

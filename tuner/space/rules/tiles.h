@@ -1,4 +1,5 @@
-// Tile sizes to choose from, and the plain schedule of a stage without decisions of its own: what several rules share.
+// Tile sizes to choose from, and the plain schedule of a stage without decisions of its own: what several
+// rules share.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +16,9 @@ int64_t RoundUp(int64_t a, int64_t multiple);
 std::vector<int64_t> TileCounts(int64_t tiles);
 int64_t LargestAtMost(const std::vector<int64_t>& ascending, int64_t bound);
 
-// Vectors along the last axis where its reads are contiguous or broadcast there, and parallel over the others when asked: for stages that only feed a
-// neighbour, such as a convolution's padding. The loops are those of the naive nest or of compute_at.
+// Vectors along the last axis where its reads are contiguous or broadcast there, and parallel over the others
+// when asked: for stages that only feed a neighbour, such as a convolution's padding. The loops are those of
+// the naive nest or of compute_at.
 void EmitPlainStage(const Anatomy& anatomy, int stage, int lanes, bool parallel, TraceBuilder* b);
 
 }  // namespace mycc
