@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "codegen/ir/function.h"
-#include "tuner/cost/machine.h"
+#include "tuner/space/machine.h"
 
 namespace mycc {
 

@@ -17,6 +17,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/schedule/instructions.h"
+#include "tuner/space/machine.h"
 #include "tuner/space/part.h"
 #include "tuner/space/rules/tiles.h"
 
@@ -101,21 +102,27 @@ bool FitsRegisters(int64_t mr, int64_t nv, const Target& target) {
          (mr == 1 && 2 * nv + 1 <= 2 * VectorRegisters(target) && nv <= VectorRegisters(target) - 4);
 }
 
-// Cycles for one step of k in a tile of r rows and v vectors: two multiply-adds or two loads a cycle, and no
-// faster than the latency of one multiply-add, which each accumulator waits for.
-double TileCycles(int64_t r, int64_t v) {
-  constexpr double kLatency = 4, kOverhead = 0.15;
-  return std::max({r * v / 2.0, (r + v) / 2.0, kLatency}) + kOverhead;
+// Cycles for one step of k in a tile of r rows and v vectors: bound by multiply-adds, by loads, or by the
+// latency of one multiply-add, which each accumulator waits for. Loads, and a panel of b that comes from L2,
+// hide behind the multiply-adds, but not wholly.
+double TileCycles(const MachineRow& machine, int64_t vector_bytes, int64_t r, int64_t v) {
+  constexpr double kOverhead = 0.1, kShown = 0.15;
+  const double loads = v / machine.loads_per_cycle + r / machine.broadcasts_per_cycle;
+  const double from_l2 = static_cast<double>(v * vector_bytes) / machine.l2_bytes_per_cycle;
+  return std::max({r * v / machine.fma_per_cycle, loads, machine.fma_latency}) + kShown * (loads + from_l2) +
+         kOverhead;
 }
 
 // Cycles for one step of k over all tiles of m x n, the narrower ones at the edges included.
-double StepCycles(int64_t mr, int64_t nv, int64_t m, int64_t n, int64_t lanes) {
+double StepCycles(const Target& target, int64_t mr, int64_t nv, int64_t m, int64_t n, int64_t lanes) {
+  const MachineRow& machine = MachineOf(target);
   const int64_t vectors = CeilDiv(n, lanes), m_rest = m % mr, v_rest = vectors % nv;
   double cycles = 0;
   for (const auto& [rows, row_tiles] : {std::pair{mr, m / mr}, {m_rest, int64_t{m_rest > 0}}}) {
     for (const auto& [columns, column_tiles] : {std::pair{nv, vectors / nv}, {v_rest, int64_t{v_rest > 0}}}) {
-      cycles += static_cast<double>(row_tiles) * column_tiles *
-                (row_tiles && column_tiles ? TileCycles(rows, columns) : 0);
+      if (row_tiles && column_tiles)
+        cycles += static_cast<double>(row_tiles) * column_tiles *
+                  TileCycles(machine, VectorBytes(target), rows, columns);
     }
   }
   return cycles;
@@ -135,9 +142,54 @@ TileChoice BestTile(const Plan& plan, bool fused) {
       if (!FitsRegisters(mr, nv, plan.target) || mr > std::max<int64_t>(m, 1) ||
           (nv > 1 && (nv - 1) * plan.lanes >= n))
         continue;
-      const double cycles = StepCycles(mr, nv, m, n, plan.lanes);
+      const double cycles = StepCycles(plan.target, mr, nv, m, n, plan.lanes);
       if (cycles < best_cycles) {
         best = {mr, nv};
+        best_cycles = cycles;
+      }
+    }
+  }
+  return best;
+}
+
+// Tiles in a block, along rows and columns.
+struct BlockChoice {
+  int64_t mt, nt;
+};
+
+// What blocks are chosen by: m rows and n columns in tiles, in `other` independent products of depth k.
+struct BlockProblem {
+  int64_t m, n, k, other;
+  int64_t mr, nr;
+  int64_t bytes;   // of an element
+  int64_t max_mt;  // more rows would leave L2
+};
+
+// The cheapest blocks for the busiest thread: its multiply-adds, and the part that shows of bringing a's rows
+// and b's panels to each block.
+BlockChoice BestBlock(const BlockProblem& p, const Target& target) {
+  constexpr double kShown = 0.3;
+  const Machine machine(target);
+  const double lanes = machine.vector_bytes / p.bytes;
+  const auto cycles_a_byte = [&](double size) {
+    if (size <= machine.l2_bytes) return 1 / machine.row.l2_bytes_per_cycle;
+    return 1 / (size <= machine.l3_bytes ? machine.row.l3_bytes_per_cycle : machine.row.dram_bytes_per_cycle);
+  };
+  const double a_cycles = cycles_a_byte(static_cast<double>(p.m * p.k * p.bytes));
+  const double b_cycles = cycles_a_byte(static_cast<double>(p.n * p.k * p.bytes));
+  const int64_t m_tiles = CeilDiv(p.m, p.mr), n_tiles = CeilDiv(p.n, p.nr);
+  BlockChoice best{1, 1};
+  double best_cycles = std::numeric_limits<double>::infinity();
+  for (int64_t mt : TileCounts(m_tiles)) {
+    for (int64_t nt : TileCounts(n_tiles)) {
+      if (mt > p.max_mt && mt > 1) continue;
+      const int64_t blocks = CeilDiv(p.other * CeilDiv(m_tiles, mt) * CeilDiv(n_tiles, nt), target.threads);
+      const double rows = std::min(mt * p.mr, p.m), columns = std::min(nt * p.nr, p.n);
+      const double multiply_adds = rows * columns / (lanes * machine.row.fma_per_cycle);
+      const double brought = p.bytes * (rows * a_cycles + columns * b_cycles);
+      const double cycles = blocks * (multiply_adds + kShown * brought);
+      if (cycles < best_cycles) {
+        best = {mt, nt};
         best_cycles = cycles;
       }
     }
@@ -337,13 +389,10 @@ void DecideTiles(const Plan& plan, Part* part) {
   int64_t other = 1;
   for (int a : plan.c.batch) other *= plan.Extent(a);
   for (size_t i = 0; !fuse_default && i + 1 < plan.c.rows.size(); ++i) other *= plan.Extent(plan.c.rows[i]);
-  const int64_t want = 2 * plan.target.threads;
   const int64_t fit = std::max<int64_t>(plan.target.l2_bytes / 2 / (slice * tile.mr * bytes), 1);
-  int64_t mt = LargestAtMost(TileCounts(m_tiles), fit), nt = n_tiles;
-  while (nt > 1 && other * CeilDiv(m_tiles, mt) * CeilDiv(n_tiles, nt) < want) nt = (nt + 1) / 2;
-  while (mt > 1 && other * CeilDiv(m_tiles, mt) * CeilDiv(n_tiles, nt) < want) mt = (mt + 1) / 2;
-  part->Decide("mt", TileCounts(m_tiles), LargestAtMost(TileCounts(m_tiles), mt));
-  part->Decide("nt", TileCounts(n_tiles), LargestAtMost(TileCounts(n_tiles), nt));
+  const BlockChoice block = BestBlock({m, n, depth, other, tile.mr, nr, bytes, fit}, plan.target);
+  part->Decide("mt", TileCounts(m_tiles), block.mt);
+  part->Decide("nt", TileCounts(n_tiles), block.nt);
 }
 
 // Const panels are free. Others pay where the rows of a tile would fall into one set of L1, a power of two

@@ -1,4 +1,4 @@
-#include "tuner/cost/machine.h"
+#include "tuner/space/machine.h"
 
 #include <algorithm>
 
