@@ -91,8 +91,8 @@ struct LostAttempt {
   std::string trial;
   uint32_t attempt = 0;
   std::string worker;
-  v1::MeasureStatus status =
-      v1::MEASURE_STATUS_UNSPECIFIED;  // unspecified: handed back untouched, which is not counted
+  // Unspecified: handed back untouched, which is not counted.
+  v1::MeasureStatus status = v1::MEASURE_STATUS_UNSPECIFIED;
   std::string evidence;
   int64_t ended_unix_micros = 0;
 };

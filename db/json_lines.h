@@ -1,13 +1,14 @@
 // A log as JSON lines: what one log exports, another imports without loss. Each line is one object; the first
 // says what the file is:
 //
-//   {"mycc_tuning_log":1}                                          the format's version; may appear again, so
-//   that files can be joined
-//   {"record":{"trial":...,"workload":...,"target":...,...}}       keys are the fields of Record in
-//   proto/records.proto
-//   {"pin":{"trial":...,"reason":...,"made_unix_micros":...}}      a pinned trace, by a trial that measured
-//   it; after its record
-//   {"ban":{"trial":...,"reason":...,"made_unix_micros":...}}      a banned one
+//   {"mycc_tuning_log":1}
+//     The format's version; may appear again, so that files can be joined.
+//   {"record":{"trial":...,"workload":...,"target":...,...}}
+//     Keys are the fields of Record in proto/records.proto.
+//   {"pin":{"trial":...,"reason":...,"made_unix_micros":...}}
+//     A pinned trace, by a trial that measured it; after its record.
+//   {"ban":{"trial":...,"reason":...,"made_unix_micros":...}}
+//     A banned one.
 //
 // Numbers that JSON lacks are "inf", "-inf" and "nan"; fields at their defaults are left out
 // (message_json.h).

@@ -40,8 +40,8 @@ struct LogExportArgs {
   std::string log;
   RecordFilter filter;
   std::string format = "jsonl";  // or "t4"
-  std::string
-      output;  // a file, written whole or not at all; "-" or empty: `out` gets the data and nothing else
+  // A file, written whole or not at all; "-" or empty: `out` gets the data and nothing else.
+  std::string output;
 };
 absl::Status LogExportCommand(const LogExportArgs& args, std::ostream& out);
 

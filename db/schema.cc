@@ -160,8 +160,8 @@ absl::StatusOr<int64_t> ReadVersion(Database* database) { return database->ReadI
 
 absl::Status Migrate(Database* database, absl::Span<const char* const> migrations) {
   MYCC_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database));
-  MYCC_ASSIGN_OR_RETURN(const int64_t from,
-                        ReadVersion(database));  // inside: another process may have migrated meanwhile
+  // Read inside the transaction: another process may have migrated meanwhile.
+  MYCC_ASSIGN_OR_RETURN(const int64_t from, ReadVersion(database));
   const int64_t to = static_cast<int64_t>(migrations.size());
   if (from >= to) return absl::OkStatus();
   for (int64_t version = from; version < to; ++version)

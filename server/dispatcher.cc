@@ -298,8 +298,8 @@ void Dispatcher::SaveBaselines(const WorkerTable::Session& session) {
     baseline.device_model = device.offer.info().model();
     baseline.seconds = device.baseline.usual_seconds();
     baseline.measured_unix_micros = time_->UnixMicros();
-    if (baseline.seconds > 0 && !baseline.worker.empty())
-      (void)baselines_.Save(baseline);  // advice, not state
+    if (baseline.seconds <= 0 || baseline.worker.empty()) continue;
+    (void)baselines_.Save(baseline);  // advice, not state
   }
 }
 

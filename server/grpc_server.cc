@@ -202,8 +202,8 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const ListenOption
   int port = 0;
   grpc::ServerBuilder builder;
   builder.AddListeningPort(options.address, credentials, &port);
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT,
-                             0);  // a second server on one port is an error, not a rival
+  // A second server on one port is an error, not a rival.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
   builder.RegisterService(&impl->workers);
   builder.RegisterService(&impl->tuning);

@@ -16,8 +16,8 @@ struct ListenOptions {
   std::string address = kDefaultAddress;  // "host:port" (port 0: any free one) or "unix:/path"
   std::string tls_cert_file, tls_key_file;
   std::string token_file;  // clients and workers must show the token in it
-  bool insecure_allow_remote =
-      false;  // anybody who can reach the address may submit jobs, which run code on the workers
+  // Anybody who can reach the address may submit jobs, which run code on the workers.
+  bool insecure_allow_remote = false;
 };
 
 class GrpcServer {

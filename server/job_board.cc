@@ -311,8 +311,8 @@ void JobBoard::SaveModel(Entry* entry) {
 void JobBoard::Finalize(Entry* entry) {
   const std::string id = entry->job->id();
   for (uint32_t task = 0; task < entry->job->plan().tasks.size(); ++task) {
-    (void)store_.FinishTask(id, task,
-                            entry->job->TaskOutcome(task));  // for people; the job's state is what counts
+    // For people; the job's state is what counts.
+    (void)store_.FinishTask(id, task, entry->job->TaskOutcome(task));
   }
   if (!store_.SetJobState(id, entry->ending->state, entry->ending->message).ok()) return;  // Tick tries again
   queue_->DropJob(id);

@@ -1,8 +1,8 @@
 // The jobs: taken in, planned, searched round by round, and ended. Everything that a restart needs is in the
 // log before it happens; the rounds' trials go to the lease queue.
 //
-//   Submit -> search (on the search thread): next round -> log -> lease queue ... OnFinished -> search: next
-//   round ... -> end
+//   Submit -> search (on the search thread): next round -> log -> lease queue
+//   ... OnFinished -> search: next round ... -> end
 //
 // Thread rule: thread-compatible. Search work runs through the executor, and only its `done` part comes back
 // here.

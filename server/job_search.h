@@ -53,8 +53,8 @@ class JobSearch {
  private:
   JobSearch() = default;
 
-  std::vector<uint32_t>
-      tasks_;  // the campaign's, as indices of the job's: without those that the log already satisfies
+  // The campaign's, as indices of the job's: without those that the log already satisfies.
+  std::vector<uint32_t> tasks_;
   std::vector<int> index_of_;  // the other way; -1: not searched
   Learner learner_;
   std::vector<std::unique_ptr<ScheduleScorer>> scorers_;  // of the campaign's tasks

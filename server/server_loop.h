@@ -2,10 +2,10 @@
 // committed together; calls that wait (Lease, Watch) are kept here until there is something to say. Search
 // work has a thread of its own, so that workers are answered while it thinks.
 //
-//   gRPC threads --post--> mailbox --> loop thread: events, one commit for all reports, Tick, those that wait
-//   --> replies
-//                                         ^  '--work--> search thread --.
-//                                         '------------- done ----------'
+//   gRPC threads --post--> mailbox --> loop thread: events, one commit for all reports, Tick,
+//                             ^                     those that wait --> replies
+//                             |          '--work--> search thread --.
+//                             '--------------- done ----------------'
 //
 // Thread rule: thread-safe. A reply is called once, on the loop's thread; it must not block.
 #pragma once

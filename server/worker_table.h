@@ -25,8 +25,8 @@ class WorkerTable {
     int64_t trials = 0;
     int lost_in_a_row = 0;  // results that speak of a lost device or worker
     std::string drain;      // why it gets no more work; empty: it does
-    double retry_at =
-        0;  // a drained device gets one trial now and then, which shows whether it has recovered
+    // A drained device gets one trial now and then, which shows whether it has recovered.
+    double retry_at = 0;
   };
   struct Session {
     std::string id;

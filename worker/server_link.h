@@ -12,8 +12,8 @@ class ServerLink {
 
   // Unavailable: try again. NotFound, but for Register: the server does not know the session (any more).
   virtual absl::StatusOr<v1::RegisterResponse> Register(const v1::RegisterRequest& request) = 0;
-  virtual absl::StatusOr<v1::LeaseResponse> Lease(
-      const v1::LeaseRequest& request) = 0;  // waits as the request says
+  // Waits as the request says.
+  virtual absl::StatusOr<v1::LeaseResponse> Lease(const v1::LeaseRequest& request) = 0;
   virtual absl::StatusOr<v1::ReportResponse> Report(const v1::ReportRequest& request) = 0;
   virtual absl::StatusOr<v1::HeartbeatResponse> Heartbeat(const v1::HeartbeatRequest& request) = 0;
   virtual absl::StatusOr<v1::LeaveResponse> Leave(const v1::LeaveRequest& request) = 0;

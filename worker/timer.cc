@@ -60,8 +60,8 @@ v1::Timing TimeCalls(const TimingPlan& plan, const std::function<void()>& call,
     samples.push_back(sample(calls));
     if (now() - start >= plan.budget_seconds) break;
     const int count = static_cast<int>(samples.size());
-    if (count < kMinSamples || (count - kMinSamples) % kCheckEvery != 0)
-      continue;  // sorting disturbs what is timed
+    // Not after every sample: sorting disturbs what is timed.
+    if (count < kMinSamples || (count - kMinSamples) % kCheckEvery != 0) continue;
     interval = MedianOf(samples);
     if (IsNarrow(interval)) break;
     if (plan.best_seconds > 0 && interval.low > kSamplesBehind * plan.best_seconds) break;

@@ -20,8 +20,8 @@ struct TimingPlan {
 
 struct MedianInterval {
   double median = 0;
-  double low = 0,
-         high = 0;  // a 95 % confidence interval from order statistics: no assumption about the distribution
+  // A 95 % confidence interval from order statistics: no assumption about the distribution.
+  double low = 0, high = 0;
 };
 // REQUIRES: samples is not empty.
 MedianInterval MedianOf(std::vector<double> samples);

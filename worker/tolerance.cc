@@ -32,8 +32,8 @@ double CoarsestIn(const Expr& expr) {
 }  // namespace
 
 Tolerance ToleranceOf(const Workload& workload) {
-  double summed =
-      0;  // error of the reductions: unit roundoff times the growth of a random walk over their terms
+  // Error of the reductions: unit roundoff times the growth of a random walk over their terms.
+  double summed = 0;
   double rounded = 0;  // of single roundings, one for each stage
   for (const Stage& stage : workload.stages) {
     double terms = 1;

@@ -110,8 +110,8 @@ void SplitByDivisor(const Linear& linear, int64_t divisor, Linear* quotient, Lin
 }
 
 // linear == scale * coarse + fine with 0 <= fine < scale, scale a divisor of `divisor` greater than 1: then
-//   linear // divisor == coarse // (divisor / scale)   and   linear % divisor == scale * (coarse % (divisor /
-//   scale)) + fine.
+//   linear // divisor == coarse // (divisor / scale)
+//   linear % divisor == scale * (coarse % (divisor / scale)) + fine
 struct Coarsened {
   int64_t scale;
   Linear coarse, fine;

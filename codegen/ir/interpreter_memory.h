@@ -75,8 +75,8 @@ class Memory {
   struct LastWrite {
     int component = 0;
     uint32_t time = 0;
-    uint32_t fence =
-        kNeedsNoFence;  // the number of the writer's fence that makes it visible to asynchronous copies
+    // The number of the writer's fence that makes it visible to asynchronous copies.
+    uint32_t fence = kNeedsNoFence;
   };
   static constexpr uint32_t kNeedsNoFence = std::numeric_limits<uint32_t>::max();
 

@@ -51,9 +51,10 @@ class KernelEmitter {
     bool read_only = false;
     bool over_read = false;  // 64 bytes after its end may be read
     bool on_stack = false;   // this thread's alone
-    int64_t read_columns =
-        0;          // of a register tile: elements of its last dimension from here on are never read
-    int lanes = 0;  // of a buffer with an element for each lane (allocated inside a vector loop), else 0
+    // Of a register tile: elements of its last dimension from here on are never read.
+    int64_t read_columns = 0;
+    // Of a buffer with an element for each lane (allocated inside a vector loop), else 0.
+    int lanes = 0;
     int alias_group = -1;
   };
 

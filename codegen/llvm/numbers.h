@@ -31,14 +31,14 @@ class Numbers {
   llvm::Value* Cast(DType to, DType from, llvm::Value* value) const;
 
  private:
-  llvm::Type* Like(llvm::Value* value,
-                   llvm::Type* element) const;                  // element, or a vector of it as wide as value
+  // `element`, or a vector of it as wide as value.
+  llvm::Type* Like(llvm::Value* value, llvm::Type* element) const;
   llvm::Constant* Int(llvm::Value* like, uint64_t bits) const;  // of value's own type, which is of integers
   llvm::Value* AsInt(llvm::Value* f) const;                     // float bits as i32
   llvm::Value* AsFloat(llvm::Value* bits) const;
 
-  llvm::Value* Round(
-      DType dtype, llvm::Value* f) const;  // a float to the nearest value of f16 or bf16; others as they are
+  // A float to the nearest value of f16 or bf16; others as they are.
+  llvm::Value* Round(DType dtype, llvm::Value* f) const;
   llvm::Value* RoundBF16(llvm::Value* f) const;
   llvm::Value* HalfBits(llvm::Value* f) const;      // float -> i16
   llvm::Value* FromHalfBits(llvm::Value* h) const;  // i16 -> float

@@ -38,8 +38,8 @@ struct LoweredFunction {
   Function kernel;  // params as declared; const ones are reached through `packed` alone
   Function pack;    // body fills the packed buffers from the const params; an empty Seq without any
   std::vector<PackedBuffer> packed;
-  std::vector<int64_t>
-      packed_bytes;  // for each parameter: the size of its u8 buffer, 0 for parameters that are not const
+  // For each parameter: the size of its u8 buffer, 0 for parameters that are not const.
+  std::vector<int64_t> packed_bytes;
   std::vector<WorkspaceBuffer> workspace;
   int64_t workspace_shared_bytes = 0;
   int64_t workspace_thread_bytes = 0;  // for each thread of the team

@@ -50,9 +50,9 @@ int64_t CountUses(const Stmt& root, const Buffer& buffer) {
       Visit(expr, [&](const ExprNode& e) { uses += e.op == Op::kLoad && e.buffer == buffer; });
     });
     if (const Store* store = DynAs<Store>(stmt)) uses += store->buffer == buffer;
-    if (const Alloc* alloc = DynAs<Alloc>(stmt))
-      uses += alloc->buffer == buffer ? 2 : 0;                                     // never outlives the loop
-    if (stmt->kind == StmtKind::kMma || stmt->kind == StmtKind::kCopy) uses += 2;  // works on whole tiles
+    // An allocation never outlives the loop; the other two work on whole tiles.
+    if (const Alloc* alloc = DynAs<Alloc>(stmt)) uses += alloc->buffer == buffer ? 2 : 0;
+    if (stmt->kind == StmtKind::kMma || stmt->kind == StmtKind::kCopy) uses += 2;
     return true;
   });
   return uses;

@@ -1,8 +1,7 @@
 // Loops marked with an instruction become Mma statements.
 //
-//   for k in 256 by fma.f32:                             for k.o in 64:
-//     for i in 6: for j in 16:                      ->     mma fma.f32 6x16x4: acc += a[.., k.o*4] * b[k.o*4,
-//     ..]
+//   for k in 256 by fma.f32:                     for k.o in 64:
+//     for i in 6: for j in 16:              ->     mma fma.f32 6x16x4: acc += a[.., k.o*4] * b[k.o*4, ..]
 //       acc[i, j] = acc[i, j] + a[i, k] * b[k, j]
 //
 // Of the nest's loops, the one that is contiguous in the accumulator and in one operand becomes n, one that

@@ -32,8 +32,8 @@ Function WithBody(const Function& function, Stmt body);
 
 // The blocks under a statement, in execution order.
 std::vector<const Block*> BlocksUnder(const Stmt& stmt);
-const Block* WriterOf(const Function& function,
-                      const Buffer& buffer);  // the last block that writes it; null for inputs
+// The last block that writes it; null for inputs.
+const Block* WriterOf(const Function& function, const Buffer& buffer);
 // FailedPrecondition unless `block` alone writes its tensor.
 absl::Status CheckOnlyWriter(const Function& function, const Block& block);
 bool Reads(const Block& block, const Buffer& buffer);

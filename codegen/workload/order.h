@@ -39,8 +39,8 @@ class StageOrder {
   std::string DigestOf(Detail detail, const Stage& stage, const Expr& value) const;
 
   std::unordered_map<const BufferNode*, TensorKey> keys_;
-  std::unordered_map<const VarNode*, int>
-      axes_;  // of the stage being added: its axes, then its reduction axes
+  // Of the stage being added: its axes, then its reduction axes.
+  std::unordered_map<const VarNode*, int> axes_;
 };
 
 }  // namespace mycc

@@ -189,8 +189,8 @@ TEST_F(LogCommandsTest, VerifyTakesAWrongRecordOutOfTheRanking) {
   EXPECT_THAT(text, HasSubstr("0 of 2 best records confirmed"));
   auto log = TuningLog::Open(log_, OpenMode::kRead);
   EXPECT_EQ((*log)->Best(KeyOf({}), v1::TIMING_PROTOCOL_WARM)->id, 2);
-  EXPECT_EQ((*log)->Best(KeyOf({.shape = 65}), v1::TIMING_PROTOCOL_COLD)->id,
-            5);  // nothing was said about it
+  // Nothing was said about this one.
+  EXPECT_EQ((*log)->Best(KeyOf({.shape = 65}), v1::TIMING_PROTOCOL_COLD)->id, 5);
 }
 
 TEST_F(LogCommandsTest, PinsAndBansNeedAReason) {

@@ -292,8 +292,8 @@ TEST(LogFileTest, ExplainsALogThatWasNotClosedWhereItCannotBeRead) {
     EXPECT_THAT(std::string(status.message()), HasSubstr("was not closed cleanly"));
   }
   ASSERT_EQ(chmod(copies.path().c_str(), 0755), 0);
-  auto log =
-      TuningLog::Open(copies / "tuning.db", OpenMode::kRead);  // where it can be read, nothing is missing
+  // Where it can be read, nothing is missing.
+  auto log = TuningLog::Open(copies / "tuning.db", OpenMode::kRead);
   ASSERT_TRUE(log.ok()) << log.status();
   EXPECT_TRUE((*log)->Best(KeyOf({}), v1::TIMING_PROTOCOL_WARM).ok());
 }

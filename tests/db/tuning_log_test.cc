@@ -168,10 +168,8 @@ TEST_F(TuningLogTest, ATraceFoundWrongIsNoLongerOffered) {
   Add({.index = 1, .seconds = 1e-3, .finished = 100, .trace = "v1 a"});
   Add({.index = 2, .seconds = 1e-3, .protocol = kCold, .finished = 100, .trace = "v1 a"});
   const int64_t other = Add({.index = 3, .seconds = 2e-3, .finished = 100, .trace = "v1 b"});
-  Add({.index = 4,
-       .status = v1::MEASURE_STATUS_RUN_TIMEOUT,
-       .finished = 110,
-       .trace = "v1 b"});  // says nothing for good
+  // A timeout says nothing for good.
+  Add({.index = 4, .status = v1::MEASURE_STATUS_RUN_TIMEOUT, .finished = 110, .trace = "v1 b"});
   Add({.index = 5, .status = v1::MEASURE_STATUS_WRONG_RESULT, .finished = 120, .trace = "v1 a"});
   EXPECT_EQ(BestId(), other);
   EXPECT_EQ(BestId(kCold), 0);

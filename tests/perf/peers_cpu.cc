@@ -3,10 +3,9 @@
 // our artifacts.
 //
 //   peers_cpu --list                        names of all workloads
-//   peers_cpu LIBRARY WORKLOAD [SECONDS]    LIBRARY: onednn, openblas or loops; prints `WORKLOAD
-//   LIBRARY[.WAY] MILLISECONDS` lines, none
-//                                           when the library has no such computation; SECONDS of
-//                                           measuring, 1.2 when not given
+//   peers_cpu LIBRARY WORKLOAD [SECONDS]    prints `WORKLOAD LIBRARY[.WAY] MILLISECONDS` lines, none when the
+//                                           library has no such computation; LIBRARY: onednn, openblas or
+//                                           loops; SECONDS of measuring, 1.2 when not given
 //
 // Set OMP_NUM_THREADS and the process's cores from outside.
 #include <cstdio>

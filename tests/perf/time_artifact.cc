@@ -1,10 +1,11 @@
 // Times a function of an artifact with the timer that the libraries are timed with, or compares what two
 // artifacts compute.
 //
-//   time_artifact LIB.so FUNCTION [SECONDS]        prints `FUNCTION ours MILLISECONDS`; SECONDS of
-//   measuring, 1.2 when not given time_artifact --compare A.so B.so FUNCTION     prints `FUNCTION difference
-//   VALUE`: the largest difference of any output on the same
-//                                                  random inputs, relative to A's largest value
+//   time_artifact LIB.so FUNCTION [SECONDS]        prints `FUNCTION ours MILLISECONDS`; SECONDS of measuring,
+//                                                  1.2 when not given
+//   time_artifact --compare A.so B.so FUNCTION     prints `FUNCTION difference VALUE`: the largest difference
+//                                                  of any output on the same random inputs, relative to A's
+//                                                  largest value
 //
 // Set OMP_NUM_THREADS and the process's cores from outside.
 #include <algorithm>

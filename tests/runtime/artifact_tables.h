@@ -1,7 +1,8 @@
 // The tables of a small module written by hand: what the code generator writes for a real one.
 //
 //   scale(x: f32[2,3], w: packed u8[128], flag: bool[]) -> (y: f32[2,3])     y = x; needs a workspace of 100
-//   shared and 40 bytes a thread scale_pack(w: f32[4]) -> (w: packed u8[128])
+//                                                                            shared and 40 bytes a thread
+//   scale_pack(w: f32[4]) -> (w: packed u8[128])
 #pragma once
 
 #include <cstdint>

@@ -182,8 +182,8 @@ TEST(LeaseQueueTest, RandomHistoriesFinishEveryTrialOnce) {
           break;
         default: {
           if (seen.empty()) break;
-          const Grant& grant =
-              seen[seen.size() - 1 - random() % std::min<size_t>(seen.size(), 20)];  // often one that ended
+          // Often one that ended.
+          const Grant& grant = seen[seen.size() - 1 - random() % std::min<size_t>(seen.size(), 20)];
           if (queue.Finish(grant.trial.name, grant.trial.attempt)) {
             EXPECT_TRUE(finished.insert(grant.trial.name).second) << grant.trial.name;
           }

@@ -17,8 +17,8 @@ namespace mycc {
 // Cycles of one block over the whole run, on one thread, each resource for itself. They overlap: `cycles` is
 // less than the sum.
 struct BlockCost {
-  double arithmetic = 0, loads = 0, stores = 0, issue = 0, latency = 0, spills = 0,
-         overhead = 0;                         // in the core
+  // In the core.
+  double arithmetic = 0, loads = 0, stores = 0, issue = 0, latency = 0, spills = 0, overhead = 0;
   double l2 = 0, l3 = 0, dram = 0, pages = 0;  // of what comes from there, and page walks
   double l2_bytes = 0, l3_bytes = 0, dram_bytes = 0;
   double accumulators = 0;  // vector registers that carry the output through a reduction

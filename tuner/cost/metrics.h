@@ -14,10 +14,9 @@ struct Predicted {
 
 struct OrderMetrics {
   int rows = 0;
-  double pairwise_accuracy =
-      0;                   // share of the pairs within groups that are in the right order; ties count half
-  double recall_at_k = 0;  // share of each group's k fastest that are among its k predicted fastest
-  double rmse = 0;         // of log seconds, each group's mean error taken away
+  double pairwise_accuracy = 0;  // share of the pairs within groups in the right order; ties count half
+  double recall_at_k = 0;        // share of each group's k fastest that are among its k predicted fastest
+  double rmse = 0;               // of log seconds, each group's mean error taken away
 };
 
 // k: the fastest tenth of each group, at least one. Zeros without a group of two rows.

@@ -38,8 +38,8 @@ struct NestAccess {
 };
 
 struct OpCounts {
-  double add = 0, mul = 0,
-         fused = 0;  // `fused`: pairs of a multiplication and an addition that one instruction does
+  double add = 0, mul = 0;
+  double fused = 0;  // pairs of a multiplication and an addition that one instruction does
   double minmax = 0, compare_select = 0;
   double divide = 0, root = 0, transcendental = 0;
   double convert = 0, integer = 0, other = 0;

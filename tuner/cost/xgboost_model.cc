@@ -106,8 +106,8 @@ std::vector<bool> HeldOut(const std::vector<const Sample*>& samples, bool* tasks
     for (size_t i = 2; i < samples.size(); i += 5) held_out[i] = true;
     return held_out;
   }
-  std::vector<std::pair<std::string, std::string>>
-      order;  // by hash, so that neighbours in name do not go together
+  // By hash, so that neighbours in name do not go together.
+  std::vector<std::pair<std::string, std::string>> order;
   for (const auto& [group, count] : groups) order.emplace_back(Sha256Hex(group), group);
   std::sort(order.begin(), order.end());
   std::map<std::string, bool> chosen;

@@ -33,8 +33,8 @@ struct ModelConfig {
 struct ModelMetrics {
   int samples = 0, failures = 0, groups = 0;
   int rounds = 0;  // of the correction
-  bool held_out_tasks =
-      false;  // the rows below are of tasks that were not trained on; otherwise of samples that were not
+  // The rows below are of tasks that were not trained on; otherwise of samples that were not.
+  bool held_out_tasks = false;
   OrderMetrics corrected;  // of the held-out rows
   OrderMetrics analytic;   // of the same rows, uncorrected
 };

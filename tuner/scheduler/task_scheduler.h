@@ -43,8 +43,8 @@ std::string_view StopReasonName(StopReason reason);  // "trials"
 struct TaskChoice {
   std::optional<int> task;         // index
   std::optional<StopReason> stop;  // set when there is no task
-  double expected_gain_seconds =
-      0;  // weighted, of the chosen task's next round; 0 where nothing is known yet
+  // Weighted, of the chosen task's next round; 0 where nothing is known yet.
+  double expected_gain_seconds = 0;
 };
 
 // Every task has one round first. Then the greatest gain; a task that has found nothing valid comes first

@@ -35,8 +35,8 @@ class Pool {
     // The fitness of an unmeasured point where predictions are missing or not believed.
     std::function<double(const Point&)> fallback;
     std::function<void(const std::string&)> refuse;  // hears why a point does not become a member
-    absl::flat_hash_set<Point>* dead =
-        nullptr;          // points that never become members: a memo between generations
+    // Points that never become members: a memo between generations.
+    absl::flat_hash_set<Point>* dead = nullptr;
     bool believe = true;  // predictions rank
   };
   explicit Pool(const Context& context) : context_(context) {}

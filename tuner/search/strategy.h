@@ -1,7 +1,7 @@
 // Search strategies: Ask for a generation of candidates, Tell what became of them.
 //
-//   sketches, history, seed --> Ask() --> candidates --> (somebody builds, runs and times them) --> outcomes
-//   --> Tell()
+//   sketches, history, seed --> Ask() --> candidates
+//     --> (somebody builds, runs and times them) --> outcomes --> Tell()
 //
 // Deterministic: a generation is a function of the configuration, the sketches, the history, the candidates
 // of earlier generations and the outcomes of the generations it may see, taken in candidate order. The order

@@ -9,8 +9,8 @@ namespace mycc {
 namespace {
 
 double CountOps(const Expr& expr) {
-  if (!IsFloat(expr->dtype) && expr->dtype == DType::kI64 && expr->op != Op::kLoad)
-    return 0;  // index arithmetic
+  const bool is_index = expr->dtype == DType::kI64 && expr->op != Op::kLoad;
+  if (is_index) return 0;
   double ops = 0;
   switch (expr->op) {
     case Op::kConst:

@@ -61,7 +61,7 @@ struct Group {
 using Rule = Part(const Anatomy& anatomy, const Group& group, const Target& target);
 Rule ContractionRule;  // GEMM, batched, convolution: register tiles, packing, split k, fused epilogue
 Rule TileRule;         // other reductions with contiguous outputs: pooling, depthwise, column sums
-Rule RowRule;  // reductions along the contiguous axis and what surrounds them: softmax, norms, sums, argmax
+Rule RowRule;          // reductions along the contiguous axis and around them: softmax, norms, sums, argmax
 Rule ElementwiseRule;  // no reduction: chains, transposes, gathers
 
 }  // namespace mycc

@@ -2,8 +2,7 @@
 //
 //   1. cheap elementwise stages are inlined into their readers
 //   2. reductions become anchors: contractions and tiles take the elementwise stages that feed them alone
-//   (padding) and follow them alone (epilogue);
-//      row reductions take everything that lives on the same rows
+//      (padding) and follow them alone (epilogue); row reductions take everything that lives on the same rows
 //   3. every stage that is left is an elementwise anchor
 #include <algorithm>
 #include <set>

@@ -1,9 +1,12 @@
 // Stages without a reduction: elementwise chains, broadcasts, transposes, concatenations, gathers.
 //
-//   parallel outer loops fused:           or, where some read is strided along the output's last axis and
-//   contiguous along another one, c:
-//     last.0: unroll u: vector                parallel outer, c.0, last.0: tile of c.1 x last.1 (optionally
-//     staged through a local copy)
+//   parallel outer loops fused:
+//     last.0: unroll u: vector
+//
+// or, where some read is strided along the output's last axis and contiguous along another one, c:
+//
+//   parallel outer, c.0, last.0:
+//     tile of c.1 x last.1, optionally staged through a local copy
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
