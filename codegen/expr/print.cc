@@ -33,12 +33,15 @@ const Infix* FindInfix(Op op) {
 }
 
 // The fewest digits that read back (decimal -> f64 -> type) as the same value, always with a point or an
-// exponent.
+// exponent; 40.0, not 4e+01.
 std::string FloatDigits(DType dtype, double value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
   std::string text;
-  for (int precision = 1; precision <= 17; ++precision) {
+  // With fewer digits than stand before the point, %g turns to an exponent.
+  const double magnitude = std::fabs(value);
+  const int whole = magnitude >= 1 && magnitude < 1e6 ? static_cast<int>(std::log10(magnitude)) + 1 : 1;
+  for (int precision = whole; precision <= 17; ++precision) {
     text = absl::StrFormat("%.*g", precision, value);
     double parsed = 0;
     if (absl::SimpleAtod(text, &parsed) && RoundFloat(dtype, parsed) == value) break;

@@ -5,10 +5,9 @@
 #include "base/status.h"
 #include "codegen/llvm/emit.h"
 #include "codegen/mycc/commands.h"
+#include "codegen/mycc/loop_origins.h"
 #include "codegen/mycc/misuse.h"
 #include "codegen/passes/lower.h"
-#include "codegen/schedule/schedule.h"
-#include "codegen/workload/canonical.h"
 
 namespace mycc {
 namespace {
@@ -18,8 +17,7 @@ absl::StatusOr<std::string> Emit(const KernelSpec& kernel, const Target& target,
   if (form == "ir") return PrintLowered(kernel.lowered);
   if (form == "llvm") return EmitModule({{kernel.workload.name, kernel.lowered}}, target, EmitKind::kLlvmIr);
   if (form == "asm") return EmitModule({{kernel.workload.name, kernel.lowered}}, target, EmitKind::kAssembly);
-  MYCC_ASSIGN_OR_RETURN(const Schedule schedule, Replay(Canonicalize(kernel.workload), target, kernel.trace));
-  return PrintFunction(schedule.function());
+  return ExplainNest(kernel.workload, target, kernel.trace);
 }
 
 // Lines that every form takes for comments.

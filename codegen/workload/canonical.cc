@@ -2,6 +2,8 @@
 
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/sha256.h"
@@ -32,6 +34,9 @@ class Canonicalizer {
     for (const Buffer& output : workload_.outputs) Place(output.get());
     return Rename();
   }
+
+  // After Run: by number.
+  std::vector<Buffer> TakeOriginals() { return std::move(originals_); }
 
  private:
   void OrderOperands() {
@@ -84,6 +89,7 @@ class Canonicalizer {
     Buffer renamed =
         MakeBuffer(absl::StrCat("t", tensors_.size()), tensor->dtype, tensor->shape, tensor->scope);
     tensors_.emplace(tensor.get(), renamed);
+    originals_.push_back(tensor);
     return renamed;
   }
 
@@ -115,11 +121,18 @@ class Canonicalizer {
   std::unordered_set<const BufferNode*> placed_;
   std::vector<const Stage*> sequence_;
   std::unordered_map<const BufferNode*, Buffer> tensors_;
+  std::vector<Buffer> originals_;
 };
 
 }  // namespace
 
 Workload Canonicalize(const Workload& workload) { return Canonicalizer(workload).Run(); }
+
+std::vector<Buffer> OriginalTensors(const Workload& workload) {
+  Canonicalizer canonicalizer(workload);
+  canonicalizer.Run();
+  return canonicalizer.TakeOriginals();
+}
 
 std::string CanonicalText(const Workload& workload) {
   std::string text = absl::StrCat("v1 ", PrintWorkload(Canonicalize(workload)));

@@ -8,12 +8,15 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "codegen/workload/workload.h"
 
 namespace mycc {
 
 Workload Canonicalize(const Workload& workload);
+// What t0, t1, ... of the canonical form are in `workload`.
+std::vector<Buffer> OriginalTensors(const Workload& workload);
 // "v1 workload w(...) -> (...) {...}": the text that is hashed, stored and sent.
 std::string CanonicalText(const Workload& workload);
 // SHA-256 of CanonicalText.

@@ -76,6 +76,9 @@ TEST_F(PrintTest, FloatsHaveTheFewestDigitsThatReadBack) {
   EXPECT_EQ(PrintLiteral(DType::kF32, {static_cast<float>(0.1), 0}), "0.1");
   EXPECT_EQ(PrintLiteral(DType::kF64, {0.1, 0}), "f64(0.1)");
   EXPECT_EQ(PrintLiteral(DType::kBF16, {RoundFloat(DType::kBF16, 3.14159), 0}), "bf16(3.14)");
+  for (const char* text : {"0.0", "-40.0", "10000.0", "999999.0", "1e+06", "2.5e-06", "0.001"})
+    EXPECT_EQ(PrintLiteral(DType::kF32, {RoundFloat(DType::kF32, std::strtod(text, nullptr)), 0}), text);
+  EXPECT_EQ(PrintLiteral(DType::kF16, {65504, 0}), "f16(65504.0)");
   std::mt19937_64 random(1);
   for (int k = 0; k < 5000; ++k) {
     const double value =

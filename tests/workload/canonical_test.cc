@@ -104,6 +104,15 @@ TEST(Canonical, DeadStagesGoAndDoublesMerge) {
       Canonical("workload f(x: f32[4]) -> (y: f32[4]) { a[i]: f32[4] = x[i] + 1.0 y[i] = a[i] * a[i] }"));
 }
 
+TEST(Canonical, OriginalsAreByNumber) {
+  const Workload workload = Parse(
+      "workload f(x: f32[4], w: f32[4]) -> (y: f32[4], z: f32[4]) { dead[i]: f32[4] = exp(x[i]) "
+      "z[i] = cos(w[i]) b[i]: f32[4] = sin(x[i]) y[i] = b[i] + 1.0 }");
+  std::string names;
+  for (const Buffer& tensor : OriginalTensors(workload)) absl::StrAppend(&names, tensor->name, " ");
+  EXPECT_EQ(names, "x w b y z ");
+}
+
 TEST(Canonical, EqualOutputsStayTwo) {
   const Workload canonical =
       Canonicalize(Parse("workload f(x: f32[4]) -> (y: f32[4], z: f32[4]) { t[i]: f32[4] = x[i] + 1.0 "
