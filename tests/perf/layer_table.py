@@ -18,7 +18,7 @@ def parse_arguments():
     parser.add_argument("--default", type=pathlib.Path, required=True, help="library compiled without a log")
     parser.add_argument("--tuned", type=pathlib.Path, required=True, help="library compiled with the log")
     parser.add_argument("--programs", type=pathlib.Path, required=True, help="folder of time_artifact and peers_cpu")
-    parser.add_argument("--rounds", type=int, default=3, help="how often the programs take turns")
+    parser.add_argument("--rounds", type=int, default=5, help="how often the programs take turns")
     parser.add_argument("--seconds", type=float, default=0.1, help="measuring time of each turn")
     return parser.parse_args()
 

@@ -8,6 +8,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "absl/status/statusor.h"
+
 namespace mycc {
 
 class ByteWriter {
@@ -62,5 +64,10 @@ class ByteReader {
   size_t at_ = 0;
   bool ok_ = true;
 };
+
+// A model as it is stored: its format's name, a digest, and the body; and the body back, InvalidArgument when
+// the format is another or a byte has changed.
+std::string Seal(const std::string& format, const std::string& body);
+absl::StatusOr<std::string> Unseal(const std::string& format, const std::string& bytes);
 
 }  // namespace mycc

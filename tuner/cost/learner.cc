@@ -4,14 +4,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/sha256.h"
 #include "base/status.h"
 #include "tuner/cost/bytes.h"
 
 namespace mycc {
 namespace {
 
-constexpr char kMagic[] = "mycc-learner-1";
+constexpr char kFormat[] = "mycc-learner-1";
 constexpr size_t kMaxSamples = 4000;  // kept for later jobs
 
 void PutSample(const Sample& sample, ByteWriter* out) {
@@ -59,21 +58,11 @@ absl::StatusOr<std::string> Learner::Save() {
   for (size_t i = first; i < samples_.size(); ++i) PutSample(samples_[i], &body);
   MYCC_ASSIGN_OR_RETURN(const std::string model, model_.Save());
   body.PutString(model);
-  const std::string bytes = body.Take();
-  ByteWriter file;
-  file.PutString(kMagic);
-  file.PutString(Sha256Hex(bytes));
-  file.PutString(bytes);
-  return file.Take();
+  return Seal(kFormat, body.Take());
 }
 
 absl::Status Learner::Load(const std::string& bytes) {
-  ByteReader file(bytes);
-  const std::string magic = file.GetString(), digest = file.GetString(), content = file.GetString();
-  if (!file.done() || magic != kMagic)
-    return absl::InvalidArgumentError("these bytes are not a cost model of this version");
-  if (Sha256Hex(content) != digest)
-    return absl::InvalidArgumentError("the cost model's bytes are damaged: their digest is another");
+  MYCC_ASSIGN_OR_RETURN(const std::string content, Unseal(kFormat, bytes));
   ByteReader body(content);
   const int32_t version = body.Get<int32_t>();
   const uint32_t width = body.Get<uint32_t>();

@@ -14,7 +14,7 @@
 namespace mycc {
 namespace {
 
-constexpr char kMagic[] = "mycc-xgboost-1";
+constexpr char kFormat[] = "mycc-xgboost-1";
 
 // The C API's error is a message followed by a stack trace.
 absl::Status Check(int result, const char* what) {
@@ -321,21 +321,11 @@ absl::StatusOr<std::string> XgboostModel::Save() const {
     }
     body.PutString(bytes);
   }
-  const std::string bytes = body.Take();
-  ByteWriter file;
-  file.PutString(kMagic);
-  file.PutString(Sha256Hex(bytes));
-  file.PutString(bytes);
-  return file.Take();
+  return Seal(kFormat, body.Take());
 }
 
 absl::Status XgboostModel::Load(const std::string& bytes) {
-  ByteReader file(bytes);
-  const std::string magic = file.GetString(), digest = file.GetString(), content = file.GetString();
-  if (!file.done() || magic != kMagic)
-    return absl::InvalidArgumentError("these bytes are not a cost model of this version");
-  if (Sha256Hex(content) != digest)
-    return absl::InvalidArgumentError("the cost model's bytes are damaged: their digest is another");
+  MYCC_ASSIGN_OR_RETURN(const std::string content, Unseal(kFormat, bytes));
   ByteReader body(content);
   const int32_t version = body.Get<int32_t>();
   if (version != kFeatureVersion) {
