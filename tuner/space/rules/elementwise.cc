@@ -132,8 +132,12 @@ Part ElementwiseRule(const Anatomy& anatomy, const Group& group, const Target& t
               false);
   if (plan.strided.axis >= 0) {
     part.Decide("how", {kVectorStores, kVectorLoads, kStaged}, kStaged, false);
-    part.Decide("tile_c", {8, 16, 32, 64}, 16);
-    part.Decide("tile_n", {8, 16, 32, 64, 128}, 32);
+    // A staged tile fills half of L1: long runs on both sides, and no line is fetched twice.
+    const std::vector<int64_t> cs = {8, 16, 32, 64}, ns = {8, 16, 32, 64, 128};
+    const int64_t tile_c = LargestAtMost(cs, plan.extents[plan.strided.axis]);
+    const int64_t fit = target.l1d_bytes / 2 / (tile_c * std::max(DTypeBytes(stage.output->dtype), 1));
+    part.Decide("tile_c", cs, tile_c);
+    part.Decide("tile_n", ns, LargestAtMost(ns, std::min(fit, plan.extents.back())));
     part.emit = [plan](const Values& v, TraceBuilder* b) { EmitTiles(plan, v, b); };
   } else {
     part.Decide("unroll", {1, 2, 4, 8}, 2);
