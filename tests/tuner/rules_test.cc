@@ -31,6 +31,8 @@ constexpr Case kCases[] = {
           y[i,j] = d[i,j] * 0.5 * (1.0 + erf(d[i,j] * 0.70710678)) })"},
     {"gemm_one_row", "contraction",
      R"(workload g(a: f32[1,64], b: const f32[64,50]) -> (c: f32[1,50]) { c[i,j] = sum[k:64](a[i,k] * b[k,j]) })"},
+    {"gemv_contiguous_along_k", "row",
+     R"(workload g(a: f32[50], b: f32[33,50]) -> (c: f32[33]) { c[j] = sum[k:50](a[k] * b[j,k]) })"},
     {"gemm_f64", "contraction",
      R"(workload g(a: f64[9,12], b: const f64[12,20]) -> (c: f64[9,20]) { c[i,j] = sum[k:12](a[i,k] * b[k,j]) })"},
     {"batched", "contraction",

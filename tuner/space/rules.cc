@@ -202,12 +202,16 @@ class Grouping {
   std::vector<std::pair<Group, Class>> parts_;
 };
 
-// The vector operand is contiguous along the lanes, or can be packed to be.
+// The vector operand is contiguous along the lanes, or is packed to be: ahead of time, or where enough rows read
+// the panels that packing makes.
 bool LanesUsable(const Contraction& c, const Stage& stage) {
+  constexpr int64_t kRowsThatPayForPanels = 4;
   if (stage.axes.back()->extent < 4) return false;
-  if (c.vector.PlainDim(stage.axes.back()) >= 0) return true;
   const ExprNode load{Op::kLoad, c.vector.buffer->dtype, c.vector.index, {}, nullptr, c.vector.buffer};
-  return StrideOf(load, stage.axes.back()) == 1;
+  if (StrideOf(load, stage.axes.back()) == 1) return true;
+  int64_t rows = 1;
+  for (int axis : c.rows) rows *= stage.axes[axis]->extent;
+  return c.vector.PlainDim(stage.axes.back()) >= 0 && (c.vector.is_const || rows >= kRowsThatPayForPanels);
 }
 
 // Contiguous along `lane`, or a const input that can be packed to be.
