@@ -2,6 +2,7 @@
  * wrong calls are refused with the argument's name. Linked with two modules, `first` and `second`, of the
  * same functions. */
 #include <math.h>
+#include <omp.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,6 +121,53 @@ static void TestReentrant(void) {
   }
 }
 
+static const int kRows = 512, kDepth = 300, kColumns = 256;
+
+/* Row i of x holds i, all of w is 1, so that row i of y is 300 * i. Returns how many elements are wrong. */
+static int CallLarge(float* x, void* packed, float* y) {
+  int64_t x_shape[] = {kRows, kDepth}, y_shape[] = {kRows, kColumns};
+  int64_t packed_shape[] = {PackedBytes(first_json(), "first_large")};
+  for (int i = 0; i < kRows * kColumns; ++i) y[i] = -1;
+  DLTensor tx = F32(x, x_shape, 2), tw = Bytes(packed, packed_shape), ty = F32(y, y_shape, 2);
+  DLTensor* args[] = {&tx, &tw, &ty};
+  if (first_large(args, 3, NULL) != 0) return -1;
+  int wrong = 0;
+  for (int i = 0; i < kRows * kColumns; ++i) wrong += y[i] != (float)(kDepth * (i / kColumns));
+  return wrong;
+}
+
+/* The host program's OpenMP: calls from inside its teams, nested teams, and a pool that stays as it was. */
+static void TestOpenMp(void) {
+  float* x = malloc(sizeof(float) * (size_t)(kRows * kDepth));
+  float* w = malloc(sizeof(float) * (size_t)(kDepth * kColumns));
+  for (int i = 0; i < kRows * kDepth; ++i) x[i] = (float)(i / kDepth);
+  for (int i = 0; i < kDepth * kColumns; ++i) w[i] = 1;
+  int64_t w_shape[] = {kDepth, kColumns}, packed_shape[] = {PackedBytes(first_json(), "first_large")};
+  void* packed = aligned_alloc(64, (size_t)(packed_shape[0] + 63) / 64 * 64);
+  DLTensor tw = F32(w, w_shape, 2), tp = Bytes(packed, packed_shape);
+  DLTensor* pack_args[] = {&tw, &tp};
+  EXPECT(first_large_pack(pack_args, 2, NULL) == 0);
+  for (int levels = 1; levels <= 2; ++levels) {
+    omp_set_max_active_levels(levels);
+    for (int team = 1; team <= 5; team += 2) {
+      omp_set_num_threads(team);
+      int wrong = 0;
+#pragma omp parallel reduction(+ : wrong)
+      {
+        float* y = malloc(sizeof(float) * (size_t)(kRows * kColumns));
+        wrong += CallLarge(x, packed, y);
+        free(y);
+      }
+      EXPECT(wrong == 0);
+      EXPECT(omp_get_max_threads() == team);
+      EXPECT(omp_get_max_active_levels() == levels);
+    }
+  }
+  free(x);
+  free(w);
+  free(packed);
+}
+
 int main(void) {
   EXPECT(first_prepare(0) == 0);
   EXPECT(strstr(first_json(), "\"module\": \"first\"") != NULL);
@@ -129,6 +177,7 @@ int main(void) {
   TestRefusals();
   TestEmptyTensors();
   TestReentrant();
+  TestOpenMp();
   if (failures == 0) printf("artifact_abi_test: passed\n");
   return failures != 0;
 }

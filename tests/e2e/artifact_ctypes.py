@@ -62,8 +62,8 @@ class Library:
         self.call_tensors(f"{symbol}_pack", sources + [tensor(buffer) for buffer in buffers])
         return buffers
 
-    def call(self, function, *inputs):
-        """Calls a function with arrays for its inputs, const ones included; returns its outputs."""
+    def call(self, function, *inputs, place=lambda array: array):
+        """Calls a function with arrays for its inputs, const ones included; returns its outputs, which `place` may lay out in memory."""
         symbol = f"{self.module}_{function}"
         args = self.functions[symbol]["args"]
         declared = [arg for arg in args if arg["kind"] != "output"]
@@ -75,7 +75,7 @@ class Library:
             code = 4 if arg["dtype"] == "bf16" else None
             if arg["kind"] == "output":
                 # What was there before must not matter.
-                outputs.append(numpy.full(arg["shape"], 77, DTYPES[arg["dtype"]]))
+                outputs.append(place(numpy.full(arg["shape"], 77, DTYPES[arg["dtype"]])))
                 tensors.append(tensor(outputs[-1], code))
                 continue
             array = next(given)

@@ -168,6 +168,14 @@ class ArtifactTest(unittest.TestCase):
             thread.join()
         self.assertEqual(wrong, [])
 
+    def test_any_team(self):
+        for variables in ({"OMP_NUM_THREADS": "1"}, {"OMP_NUM_THREADS": "2"}, {"OMP_NUM_THREADS": "3"}, {"OMP_NUM_THREADS": "8"},
+                          {"OMP_NUM_THREADS": "8", "OMP_THREAD_LIMIT": "3"}, {"OMP_NUM_THREADS": "8", "OMP_DYNAMIC": "true"}):
+            result = subprocess.run([sys.executable, "-B", __file__, MYCC, "ArtifactTest.test_threads", "ArtifactTest.test_concurrent_calls",
+                                     "ArtifactTest.test_dense_with_bias_and_relu"], env={**os.environ, **variables}, capture_output=True,
+                                    text=True, check=False)
+            self.assertEqual(result.returncode, 0, (variables, result.stderr))
+
     def test_json_describes_the_interface(self):
         description = self.library.description
         self.assertEqual(description["module"], "m")

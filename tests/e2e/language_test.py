@@ -259,6 +259,14 @@ def random_input(dtype, random, shape):
     return to_bf16(values.astype(f32)) if dtype == "bf16" else np.asarray(values, artifact_ctypes.DTYPES[dtype])
 
 
+def misaligned(array):
+    """A copy that is aligned to one element and to nothing more."""
+    buffer = artifact_ctypes.aligned_bytes(array.nbytes + array.itemsize)
+    copy = buffer[array.itemsize:].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
 @functools.cache
 def library(target):
     """language.te, compiled once for each target."""
@@ -287,8 +295,8 @@ class LanguageTest(unittest.TestCase):
         for arg in args:
             if arg["kind"] != "output":
                 draw = INPUTS.get(name, {}).get(arg["name"], functools.partial(random_input, arg["dtype"]))
-                inputs[arg["name"]] = draw(random, tuple(arg["shape"]))
-        got = library(target).call(name, *inputs.values())
+                inputs[arg["name"]] = misaligned(draw(random, tuple(arg["shape"])))
+        got = library(target).call(name, *inputs.values(), place=misaligned)
         with np.errstate(all="ignore"):
             want = getattr(Numpy, name)(**inputs)
         outputs = [arg for arg in args if arg["kind"] == "output"]
