@@ -58,6 +58,27 @@ bool WriteAll(int fd, std::string_view bytes) {
   return true;
 }
 
+// Where a file is written before it takes its name.
+std::string PartOf(const std::string& path) { return absl::StrCat(path, ".", getpid(), ".part"); }
+
+absl::Status WriteBeside(const std::string& path, std::string_view bytes, bool executable) {
+  const std::string part = PartOf(path);
+  Descriptor file(open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, executable ? 0777 : 0666));
+  if (file.get() < 0) return OsError("write", path);
+  if (WriteAll(file.get(), bytes) && file.Close()) return absl::OkStatus();
+  const absl::Status status = OsError("write", path);
+  unlink(part.c_str());
+  return status;
+}
+
+absl::Status Rename(const std::string& path) {
+  const std::string part = PartOf(path);
+  if (rename(part.c_str(), path.c_str()) == 0) return absl::OkStatus();
+  const absl::Status status = OsError("write", path);
+  unlink(part.c_str());
+  return status;
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
@@ -75,13 +96,19 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
 }
 
 absl::Status WriteFileAtomically(const std::string& path, std::string_view bytes, bool executable) {
-  const std::string beside = absl::StrCat(path, ".", getpid(), ".part");
-  Descriptor file(open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, executable ? 0777 : 0666));
-  if (file.get() < 0) return OsError("write", path);
-  if (WriteAll(file.get(), bytes) && file.Close() && rename(beside.c_str(), path.c_str()) == 0)
-    return absl::OkStatus();
-  const absl::Status status = OsError("write", path);
-  unlink(beside.c_str());
+  MYCC_RETURN_IF_ERROR(WriteBeside(path, bytes, executable));
+  return Rename(path);
+}
+
+absl::Status WriteFilesAtomically(const std::vector<NewFile>& files) {
+  absl::Status status;
+  for (const NewFile& file : files) {
+    if (status.ok()) status = WriteBeside(file.path, file.bytes, file.executable);
+  }
+  for (const NewFile& file : files) {
+    if (status.ok()) status = Rename(file.path);
+    if (!status.ok()) unlink(PartOf(file.path).c_str());
+  }
   return status;
 }
 

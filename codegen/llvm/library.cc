@@ -51,10 +51,10 @@ absl::Status BuildLibrary(const LibrarySpec& spec, const std::string& dir) {
   MYCC_ASSIGN_OR_RETURN(const std::vector<Entry> entries, EntriesOf(spec));
   MYCC_ASSIGN_OR_RETURN(const std::string bytes, SharedObject(spec, entries));
   const std::string stem = absl::StrCat(dir, "/", spec.module);
-  MYCC_RETURN_IF_ERROR(WriteFileAtomically(absl::StrCat(dir, "/dlpack.h"), DlpackHeader()));
-  MYCC_RETURN_IF_ERROR(WriteFileAtomically(stem + ".h", LibraryHeader(spec, entries)));
-  MYCC_RETURN_IF_ERROR(WriteFileAtomically(stem + ".json", LibraryJson(spec)));
-  return WriteFileAtomically(stem + ".so", bytes, /*executable=*/true);
+  return WriteFilesAtomically({{absl::StrCat(dir, "/dlpack.h"), std::string(DlpackHeader())},
+                               {stem + ".h", LibraryHeader(spec, entries)},
+                               {stem + ".json", LibraryJson(spec)},
+                               {stem + ".so", bytes, /*executable=*/true}});
 }
 
 }  // namespace mycc

@@ -34,8 +34,8 @@ struct LibrarySpec {
   std::vector<KernelSpec> kernels;
 };
 
-// Writes DIR/MODULE.{so,h,json} and DIR/dlpack.h; each file appears whole or not at all (written beside, then
-// renamed).
+// Writes DIR/MODULE.{so,h,json} and DIR/dlpack.h: all of them appear or none does, so that an earlier library
+// is replaced whole or stays.
 absl::Status BuildLibrary(const LibrarySpec& spec, const std::string& dir);
 // The .so alone, at `path`: what a tuning trial needs.
 absl::Status BuildSharedObject(const LibrarySpec& spec, const std::string& path);

@@ -8,6 +8,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <functional>
 
 #include "base/temporary_folder.h"
 
@@ -61,20 +62,42 @@ TEST_F(FileTest, FolderInPlaceOfAFile) {
 }
 
 // A limit on the size of files stands for a full disk: the write stops short.
-TEST_F(FileTest, NoSpaceLeavesTheOldFile) {
-  ASSERT_TRUE(WriteFileAtomically(path_, "old").ok());
+absl::Status WithoutSpace(const std::function<absl::Status()>& write) {
   rlimit before;
-  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  EXPECT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
   const auto handler = signal(SIGXFSZ, SIG_IGN);
   rlimit small = before;
   small.rlim_cur = 1000;
-  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
-  const absl::Status status = WriteFileAtomically(path_, std::string(5000, 'n'));
+  EXPECT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  const absl::Status status = write();
   setrlimit(RLIMIT_FSIZE, &before);
   signal(SIGXFSZ, handler);
+  return status;
+}
+
+TEST_F(FileTest, NoSpaceLeavesTheOldFile) {
+  ASSERT_TRUE(WriteFileAtomically(path_, "old").ok());
+  const absl::Status status =
+      WithoutSpace([&] { return WriteFileAtomically(path_, std::string(5000, 'n')); });
   EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
   EXPECT_EQ(ReadFile(path_).value(), "old");
   EXPECT_EQ(NumFiles(), 1);
+}
+
+TEST_F(FileTest, FilesThatBelongTogetherStayTogether) {
+  const std::string other = path_ + ".so", large(5000, 'n');
+  ASSERT_TRUE(WriteFilesAtomically({{path_, "old"}, {other, "old too", true}}).ok());
+  const absl::Status status = WithoutSpace([&] {
+    return WriteFilesAtomically({{path_, "new"}, {other, large, true}});
+  });
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr(other));
+  EXPECT_EQ(ReadFile(path_).value(), "old");
+  EXPECT_EQ(ReadFile(other).value(), "old too");
+  EXPECT_EQ(NumFiles(), 2);
+  ASSERT_TRUE(WriteFilesAtomically({{path_, "new"}, {other, "new too"}}).ok());
+  EXPECT_EQ(ReadFile(path_).value() + ReadFile(other).value(), "newnew too");
+  EXPECT_EQ(NumFiles(), 2);
 }
 
 TEST(TemporaryFolderTest, GoesWithEverythingInIt) {
