@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
@@ -47,6 +48,10 @@ absl::Status PrintChosen(const Found& found, const Target& target) {
 
 absl::StatusOr<std::vector<Workload>> ReadWorkloads(const std::string& file) {
   MYCC_ASSIGN_OR_RETURN(const std::string text, ReadFile(file));
+  if (absl::EndsWith(file, ".onnx")) {
+    return absl::UnimplementedError(
+        absl::StrCat("`", file, "`: ONNX models are not yet supported; expected workloads (.te)"));
+  }
   return ParseWorkloads(text, file);
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "codegen/mycc/commands.h"
 #include "codegen/mycc/debug_variables.h"
 #include "codegen/mycc/misuse.h"
@@ -27,6 +28,13 @@ void AddSource(CLI::App* app, KernelSource* source) {
   app->add_option("--trace", source->trace, "a schedule for the only workload of FILE")->excludes(log);
 }
 
+// An option that has its name already and no function yet.
+void AddReserved(CLI::App* app, const std::string& name, const std::string& why) {
+  app->add_option_function<std::string>(name,
+                                        [=](const std::string&) { throw CLI::ValidationError(name, why); })
+      ->group("");
+}
+
 void AddCompile(CLI::App* app, Command* command) {
   auto options = std::make_shared<CompileOptions>();
   CLI::App* sub =
@@ -36,6 +44,10 @@ void AddCompile(CLI::App* app, Command* command) {
       ->capture_default_str();
   sub->add_option("--name", options->module, "the module's name, a C identifier; after FILE if not given");
   sub->add_flag("--strict", options->strict, "fail unless the log has a verified schedule for every kernel");
+  AddReserved(sub, "--tuning-server",
+              "the log of a running server is not yet asked over the network; expected --tuning-log with its "
+              "file, which may be read while it is served");
+  AddReserved(sub, "--shape", "extents that are chosen here are not yet supported; expected numbers in FILE");
   sub->callback([=] { *command = [=] { return CompileCommand(*options, std::cout); }; });
 }
 
@@ -86,6 +98,15 @@ void AddBench(CLI::App* app, Command* command) {
   sub->callback([=] { *command = [=] { return BenchCommand(*options, std::cout); }; });
 }
 
+// What is wrong with the first word when it is no command; the library would only ask for one.
+std::string UnknownCommand(const CLI::App& app, int argc, char** argv) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(command->get_name());
+  if (argc < 2 || argv[1][0] == '-' || std::count(names.begin(), names.end(), argv[1]) > 0) return "";
+  return absl::StrCat("unknown command `", argv[1], "`; expected one of ", absl::StrJoin(names, ", "));
+}
+
 // Errors are one line, whatever they quote.
 int Report(const absl::Status& status) {
   if (status.ok()) return 0;
@@ -109,7 +130,8 @@ int Main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help
-    return Report(Misuse(absl::StrCat(error.what(), "; see mycc --help")));
+    const std::string unknown = UnknownCommand(app, argc, argv);
+    return Report(Misuse(absl::StrCat(unknown.empty() ? error.what() : unknown, "; see mycc --help")));
   }
   const absl::StatusOr<PassDebug> debug = ReadDebugVariables(std::getenv);
   if (!debug.ok()) return Report(debug.status());

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status.h"
+#include "codegen/target/did_you_mean.h"
 
 namespace mycc {
 namespace {
@@ -15,8 +16,9 @@ absl::StatusOr<CpuFeature> ParseSigned(const std::string& text) {
     return absl::InvalidArgumentError(
         absl::StrCat("the feature \"", text, "\" has no sign; expected + or - before each name"));
   if (const auto feature = ParseCpuFeature(text.substr(1))) return *feature;
-  return absl::InvalidArgumentError(absl::StrCat("unknown feature \"", text.substr(1), "\"; expected one of ",
-                                                 absl::StrJoin(AllCpuFeatureNames(), " ")));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "unknown feature \"", text.substr(1), "\"", DidYouMean(text.substr(1), AllCpuFeatureNames()),
+      "; expected one of ", absl::StrJoin(AllCpuFeatureNames(), " ")));
 }
 
 }  // namespace
@@ -25,8 +27,9 @@ absl::StatusOr<CpuFeatureSet> ResolveFeatures(const std::string& mcpu,
                                               const std::vector<std::string>& features) {
   const auto implied = FeaturesImpliedBy(mcpu);
   if (!implied) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("unknown mcpu \"", mcpu, "\"; expected one of ", absl::StrJoin(AllCpuNames(), " ")));
+    return absl::InvalidArgumentError(absl::StrCat("unknown mcpu \"", mcpu, "\"",
+                                                   DidYouMean(mcpu, AllCpuNames()), "; expected one of ",
+                                                   absl::StrJoin(AllCpuNames(), " ")));
   }
   CpuFeatureSet set = *implied, added = 0, removed = 0;
   for (const std::string& text : features) {

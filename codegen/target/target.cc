@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/status.h"
+#include "codegen/target/did_you_mean.h"
 #include "codegen/target/features.h"
 #include "codegen/target/presets.h"
 
@@ -208,8 +209,8 @@ absl::StatusOr<Target> ParseTarget(const std::string& text) {
     const auto preset = words[0] == "host" ? DetectHostTarget() : FindPreset(words[0]);
     if (!preset) {
       return Malformed(absl::StrCat(
-          "unknown target \"", words[0],
-          "\"; expected `cpu ...`, `cuda ...`, host or a preset: ", absl::StrJoin(PresetNames(), " ")));
+          "unknown target \"", words[0], "\"", DidYouMean(words[0], PresetNames()),
+          "; expected `cpu ...`, `cuda ...`, host or a preset: ", absl::StrJoin(PresetNames(), " ")));
     }
     target = *preset;
     MYCC_RETURN_IF_ERROR(ParseKeys(words, 1, /*complete=*/false, &target));

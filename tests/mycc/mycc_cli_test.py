@@ -70,6 +70,7 @@ class MyccTest(unittest.TestCase):
 
     def test_misuse(self):
         self.fails(2, "subcommand")
+        self.fails(2, "unknown command `compose`; expected one of compile, run, bench, explain, tasks", "compose", self.te)
         self.fails(2, "--frobnicate", "compile", self.te, "--frobnicate")
         self.fails(2, "FILE", "compile")
         self.fails(2, "--threads", "bench", "x.so", "--threads", "none")
@@ -81,7 +82,17 @@ class MyccTest(unittest.TestCase):
 
     def test_unknown_target(self):
         self.fails(2, "--target:", "compile", self.te, "--target", "zx81")
+        self.fails(2, "(did you mean haswell?)", "compile", self.te, "--target", "hasswell")
         self.fails(2, "is no CPU", "compile", self.te, "--target", "h200")
+
+    def test_what_is_reserved_is_answered_not_yet(self):
+        self.fails(2, "not yet asked over the network; expected --tuning-log", "compile", self.te, "--tuning-server", "127.0.0.1:50917")
+        self.fails(2, "not yet supported; expected numbers", "compile", self.te, "--shape", "x=1x3x48x192")
+        self.assertNotIn("--shape", self.succeeds("compile", "--help"))
+        (self.folder / "m.onnx").write_bytes(b"\x08\x07")
+        self.fails(1, "ONNX models are not yet supported", "compile", self.folder / "m.onnx")
+        self.te.write_text("workload f[N in 1..512](x: f32[N]) -> (y: f32[N]) { y[i] = x[i] }")
+        self.fails(1, f"{self.te}:1:11: symbolic extents such as [N in 1..512] are not yet supported", "compile", self.te)
 
     def test_module_that_is_no_identifier(self):
         self.fails(2, "--name: `a-b` is no C identifier", "compile", self.te, "--name", "a-b")
@@ -141,6 +152,15 @@ class MyccTest(unittest.TestCase):
         limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
         self.fails(1, "cannot", "compile", self.te, "-o", out, preexec_fn=limit, restore_signals=False)
         self.assertEqual([path.name for path in out.glob("*") if path.stat().st_size > 1000 or "part" in path.name], [])
+
+    def test_artifact_is_replaced_whole_or_stays(self):
+        out = self.compiled().parent
+        before = {path.name: path.read_bytes() for path in out.iterdir()}
+        self.te.write_text(TWO.replace("v[i])", "v[i] * 2.0)"))
+        # Room for the header, not for the library.
+        limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (12000, 12000))
+        self.fails(1, "cannot write", "compile", self.te, "-o", out, preexec_fn=limit, restore_signals=False)
+        self.assertEqual({path.name: path.read_bytes() for path in out.iterdir()}, before)
 
     def test_full_standard_output(self):
         with open("/dev/full", "w") as full:

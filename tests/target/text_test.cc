@@ -4,6 +4,7 @@
 #include <random>
 
 #include "codegen/target/cpus.h"
+#include "codegen/target/did_you_mean.h"
 #include "codegen/target/presets.h"
 #include "codegen/target/target.h"
 
@@ -95,7 +96,8 @@ TEST(TargetText, RefusalsSayWhatAndWhatWasExpected) {
   const Refusal refusals[] = {
       {"", "target: no text; expected `cpu ...`, `cuda ...`, host or a preset"},
       {"h300",
-       "target: unknown target \"h300\"; expected `cpu ...`, `cuda ...`, host or a preset: sapphirerapids "
+       "target: unknown target \"h300\" (did you mean h100?); expected `cpu ...`, `cuda ...`, host or a "
+       "preset: sapphirerapids "
        "icelake-server "
        "skylake-avx512 haswell znver2 znver3 znver4 a100 rtx3090 l40 h100 h200 b200"},
       {"v2 h200", "target: version v2; expected v1, the version this build reads"},
@@ -129,7 +131,16 @@ TEST(TargetText, RefusalsSayWhatAndWhatWasExpected) {
   EXPECT_THAT(Reprint("cpu mcpu=zen3 l1d=32K l2=1M threads=1"),
               HasSubstr("unknown mcpu \"zen3\"; expected one of x86-64"));
   EXPECT_THAT(Reprint("znver3 features=+avx3"),
-              HasSubstr("unknown feature \"avx3\"; expected one of sse4.2"));
+              HasSubstr("unknown feature \"avx3\" (did you mean avx?); expected one of sse4.2"));
+}
+
+TEST(DidYouMeanTest, NearestNameThatIsNear) {
+  const std::vector<std::string> names = {"haswell", "znver3", "znver4"};
+  EXPECT_EQ(DidYouMean("haswel", names), " (did you mean haswell?)");
+  EXPECT_EQ(DidYouMean("znevr4", names), " (did you mean znver4?)");
+  EXPECT_EQ(DidYouMean("abacus", names), "");
+  EXPECT_EQ(DidYouMean(std::string(100000, 'h'), names), "");
+  EXPECT_EQ(DidYouMean("", names), "");
 }
 
 TEST(TargetText, MutatedTextIsRefusedOrRoundTrips) {

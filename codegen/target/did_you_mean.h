@@ -1,0 +1,13 @@
+// A hint for a mistyped name. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace mycc {
+
+// " (did you mean haswell?)" with the nearest of the names, or "" when none is near: more than a third of its
+// letters would have to change.
+std::string DidYouMean(const std::string& word, const std::vector<std::string>& names);
+
+}  // namespace mycc
