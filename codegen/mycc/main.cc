@@ -90,7 +90,7 @@ void AddBench(CLI::App* app, Command* command) {
   sub->add_option("--repeat", options->repeats, "samples; until the median is known to 1 % if not given")
       ->check(CLI::Range(1, 1 << 20));
   sub->add_option("--seconds", options->seconds, "time for each function, at most")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1e-3, 3600.0))
       ->capture_default_str();
   sub->add_flag("--cold", options->cold, "take the arguments out of all caches before each call");
   sub->add_option("--seed", options->seed, "of the random inputs")->capture_default_str();
