@@ -50,7 +50,7 @@ void ActiveJob::Finish(uint32_t task, uint32_t generation, uint32_t index, const
   outcome.index = index;
   if (ok) {
     outcome.seconds = seconds;
-  } else {
+  } else if (!IsInfrastructureFailure(result.status())) {
     outcome.failure = StatusName(result.status());
   }
   untold_.emplace_back(task, std::move(outcome));

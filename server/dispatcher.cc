@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "proto/names.h"
+#include "proto/reproduction.h"
 #include "proto/utf8.h"
 
 namespace mycc {
@@ -38,6 +39,13 @@ std::vector<Grant> LastFirst(std::vector<Grant> grants) {
   return grants;
 }
 
+// What happened to a worker's host that can have ended the worker, in words; empty: nothing that is known of.
+std::string AccidentBetween(const v1::HostState& before, const v1::HostState& now) {
+  if (before.boot() != now.boot()) return ", as was its host";
+  if (before.memory_kills() != now.memory_kills()) return " after its host had run out of memory";
+  return "";
+}
+
 // A worker's words are kept as text, whatever they are.
 v1::MeasureResult Mended(v1::MeasureResult result) {
   result.set_error(ToUtf8(result.error()));
@@ -58,7 +66,7 @@ absl::StatusOr<WorkerTable::Session*> Dispatcher::Hear(const std::string& sessio
 }
 
 absl::StatusOr<v1::RegisterResponse> Dispatcher::Register(const v1::RegisterRequest& request) {
-  std::string replaced;
+  std::optional<WorkerTable::Session> replaced;
   const double now = time_->Seconds();
   MYCC_ASSIGN_OR_RETURN(WorkerTable::Session* const session,
                         workers_.Register(request, now, &replaced, [this](const v1::DeviceOffer& offer) {
@@ -71,14 +79,28 @@ absl::StatusOr<v1::RegisterResponse> Dispatcher::Register(const v1::RegisterRequ
   for (const v1::LeaseId& held : request.held()) {
     if (!queue_->Rebind(held.trial(), held.attempt(), session->id, now)) *response.add_lost() = held;
   }
-  // What the worker held under its name and does not know of any more died with its process.
-  for (const std::string& holder : {replaced, absl::StrCat(kAdoptedHolder, request.worker())}) {
-    for (const Grant& grant : LastFirst(queue_->HeldBy(holder))) {
-      Lose(grant, v1::MEASURE_STATUS_WORKER_LOST,
-           absl::StrCat("worker ", request.worker(), " was started again"));
-    }
-  }
+  LoseAllOf(request.worker(), request.host(), replaced);
   return response;
+}
+
+void Dispatcher::LoseAllOf(const std::string& worker, const v1::HostState& host,
+                           const std::optional<WorkerTable::Session>& replaced) {
+  for (const Grant& grant : LastFirst(queue_->HeldBy(absl::StrCat(kAdoptedHolder, worker))))
+    ReturnOrLose(grant, worker, "");
+  if (!replaced) return;
+  const std::string accident = AccidentBetween(replaced->host, host);
+  for (const Grant& grant : LastFirst(queue_->HeldBy(replaced->id))) ReturnOrLose(grant, worker, accident);
+}
+
+// A candidate runs in a process of its own, so a worker that dies on a healthy host was killed by somebody
+// else.
+void Dispatcher::ReturnOrLose(const Grant& grant, const std::string& worker, const std::string& accident) {
+  if (accident.empty() && grant.trial.attempt < options_.max_attempts) {
+    ReturnUntouched(grant);
+  } else {
+    Lose(grant, v1::MEASURE_STATUS_WORKER_LOST,
+         absl::StrCat("worker ", worker, " was started again", accident));
+  }
 }
 
 absl::StatusOr<v1::LeaseResponse> Dispatcher::Lease(const v1::LeaseRequest& request) {
@@ -227,7 +249,7 @@ void Dispatcher::ReturnUntouched(const Grant& grant) {
 
 void Dispatcher::Lose(const Grant& grant, v1::MeasureStatus status, const std::string& evidence) {
   if (grant.trial.losses + 1 >= options_.max_losses) {
-    Quarantine(grant, evidence);
+    Quarantine(grant, status, evidence);
     return;
   }
   LostAttempt lost{
@@ -236,7 +258,9 @@ void Dispatcher::Lose(const Grant& grant, v1::MeasureStatus status, const std::s
   queue_->Return(grant.trial.name, grant.trial.attempt, /*blamed=*/true);
 }
 
-void Dispatcher::Quarantine(const Grant& grant, const std::string& evidence) {
+// The trial ends without a word on the candidate: what took the workers is not known, and no later
+// measurement of it is spoken against.
+void Dispatcher::Quarantine(const Grant& grant, v1::MeasureStatus status, const std::string& evidence) {
   std::string all =
       absl::StrCat("quarantined: ", grant.trial.losses + 1, " workers were lost while they measured it");
   const absl::StatusOr<std::vector<LostAttempt>> before = store_.LostAttempts(grant.trial.name);
@@ -247,9 +271,13 @@ void Dispatcher::Quarantine(const Grant& grant, const std::string& evidence) {
   absl::StrAppend(&all, "; attempt ", grant.trial.attempt, ": ", evidence);
   const ActiveJob* job = board_->Leasable(grant.trial.job);
   FinishedTrial finished{.trial = grant.trial.name, .attempt = grant.trial.attempt};
-  finished.result.set_status(v1::MEASURE_STATUS_RUN_ERROR);
+  finished.result.set_status(status);
   finished.result.set_error(all);
-  if (job != nullptr) finished.result.mutable_timing()->set_protocol(job->plan().spec.protocol());
+  if (job != nullptr) {
+    const v1::Assignment assignment = AssignmentOf(grant, *job);
+    finished.result.mutable_timing()->set_protocol(assignment.protocol());
+    finished.result.set_reproduction(ReproductionOf(assignment));
+  }
   const auto recorded = store_.FinishTrials({&finished, 1});
   if (!recorded.ok() || !(*recorded)[0].ok()) return;  // as above
   const absl::StatusOr<TrialId> id = ParseTrialName(grant.trial.name);
@@ -260,10 +288,15 @@ void Dispatcher::Quarantine(const Grant& grant, const std::string& evidence) {
 void Dispatcher::Tick() {
   const double now = time_->Seconds();
   for (const Grant& grant : LastFirst(queue_->Overdue(now))) {
-    const WorkerTable::Session* session = workers_.Find(grant.holder);
-    const std::string worker = session != nullptr ? session->worker : grant.holder;
-    Lose(grant, v1::MEASURE_STATUS_WORKER_LOST, absl::StrCat("the lease of worker ", worker, " ran out"));
-    if (WorkerTable::Session* holder = workers_.Find(grant.holder)) holder->revoked.push_back(LeaseOf(grant));
+    WorkerTable::Session* const holder = workers_.Find(grant.holder);
+    if (holder == nullptr) {
+      ReturnUntouched(grant);  // the worker did not come back after a restart of the server, which says
+                               // nothing about the candidate
+      continue;
+    }
+    Lose(grant, v1::MEASURE_STATUS_WORKER_LOST,
+         absl::StrCat("the lease of worker ", holder->worker, " ran out"));
+    holder->revoked.push_back(LeaseOf(grant));
   }
   for (const WorkerTable::Session& gone : workers_.RemoveSilent(now, kSilentLeases * options_.lease_seconds))
     SaveBaselines(gone);

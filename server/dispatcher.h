@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,8 +27,9 @@ namespace mycc {
 
 struct DispatcherOptions {
   double lease_seconds = 20;
-  uint32_t max_losses = 3;   // then a candidate is quarantined
-  uint32_t max_lease = 256;  // trials a call
+  uint32_t max_losses = 3;     // then a candidate is quarantined
+  uint32_t max_attempts = 10;  // from then on every loss is blamed on the candidate
+  uint32_t max_lease = 256;    // trials a call
 };
 
 class Dispatcher {
@@ -52,9 +54,13 @@ class Dispatcher {
  private:
   absl::StatusOr<WorkerTable::Session*> Hear(const std::string& session);
   v1::Assignment AssignmentOf(const Grant& grant, const ActiveJob& job) const;
-  // A lease that ended without a word on the candidate.
+  // What the worker held under its name and does not know of any more died with its process.
+  void LoseAllOf(const std::string& worker, const v1::HostState& host,
+                 const std::optional<WorkerTable::Session>& replaced);
+  void ReturnOrLose(const Grant& grant, const std::string& worker, const std::string& accident);
+  // A lease that ended without a word on the candidate, which is blamed for it.
   void Lose(const Grant& grant, v1::MeasureStatus status, const std::string& evidence);
-  void Quarantine(const Grant& grant, const std::string& evidence);
+  void Quarantine(const Grant& grant, v1::MeasureStatus status, const std::string& evidence);
   void ReturnUntouched(const Grant& grant);
   // A report that counts, on its way into the log.
   struct Accepted {

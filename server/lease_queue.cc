@@ -6,6 +6,11 @@
 #include "base/check.h"
 
 namespace mycc {
+namespace {
+
+constexpr double kFindAgainSeconds = 5;
+
+}  // namespace
 
 void LeaseQueue::Add(QueuedTrial trial, bool first) {
   std::deque<QueuedTrial>& line = lines_[trial.job];
@@ -20,7 +25,7 @@ void LeaseQueue::Add(QueuedTrial trial, bool first) {
 void LeaseQueue::Adopt(QueuedTrial trial, const std::string& holder, double now) {
   MYCC_CHECK(trial.attempt > 0) << trial.name << " was never granted";
   const std::string name = trial.name;
-  leased_[name] = Grant{std::move(trial), holder, now + lease_seconds_};
+  leased_[name] = Grant{std::move(trial), holder, now + kFindAgainSeconds + lease_seconds_};
 }
 
 std::vector<Grant> LeaseQueue::Lease(const std::string& holder, int count, double now,

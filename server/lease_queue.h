@@ -47,7 +47,8 @@ class LeaseQueue {
 
   // To the end of its job's line; `first` puts it at the head.
   void Add(QueuedTrial trial, bool first = false);
-  // A trial that somebody already holds under trial.attempt (after a restart).
+  // A trial that somebody already holds under trial.attempt, after a restart of the server, which its holder
+  // has yet to find again: the lease is as much longer.
   void Adopt(QueuedTrial trial, const std::string& holder, double now);
 
   // Up to `count` trials of the jobs that `fits` admits, which take turns; in a job the oldest first. A

@@ -24,7 +24,7 @@ std::string NewSessionId(uint64_t count) {
 }  // namespace
 
 absl::StatusOr<WorkerTable::Session*> WorkerTable::Register(
-    const v1::RegisterRequest& request, double now, std::string* replaced,
+    const v1::RegisterRequest& request, double now, std::optional<Session>* replaced,
     const std::function<double(const v1::DeviceOffer&)>& usual) {
   if (request.worker().empty())
     return absl::InvalidArgumentError("a worker registers without a name; expected --name");
@@ -36,16 +36,20 @@ absl::StatusOr<WorkerTable::Session*> WorkerTable::Register(
   session.id = NewSessionId(++registered_);
   session.worker = request.worker();
   session.toolchain = request.toolchain();
+  session.host = request.host();
   session.last_heard = now;
   for (const v1::DeviceOffer& offer : request.devices()) {
     MYCC_ASSIGN_OR_RETURN(Target target, ParseTarget(offer.target()));
     session.devices[offer.device()] =
         Device{offer, std::move(target), BaselineWatch(usual ? usual(offer) : 0)};
   }
-  for (const auto& [id, known] : sessions_) {
-    if (known.worker == session.worker) *replaced = id;
+  const auto earlier = std::find_if(sessions_.begin(), sessions_.end(), [&session](const auto& known) {
+    return known.second.worker == session.worker;
+  });
+  if (earlier != sessions_.end()) {
+    *replaced = std::move(earlier->second);
+    sessions_.erase(earlier);
   }
-  if (!replaced->empty()) sessions_.erase(*replaced);
   const std::string id = session.id;
   return &(sessions_[id] = std::move(session));
 }

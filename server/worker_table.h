@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,15 +33,17 @@ class WorkerTable {
     std::string id;
     std::string worker;
     v1::Toolchain toolchain;
+    v1::HostState host;  // when it registered
     std::map<std::string, Device> devices;
     std::vector<v1::LeaseId> revoked;  // to be told with the next answer
     double last_heard = 0;
   };
 
   // InvalidArgument when a target does not parse, or there is no device. Takes the place of the worker's
-  // earlier session, whose id is put into `replaced`. `usual` knows the usual baseline of a device; it may be
+  // earlier session, which is moved into `replaced`. `usual` knows the usual baseline of a device; it may be
   // null.
-  absl::StatusOr<Session*> Register(const v1::RegisterRequest& request, double now, std::string* replaced,
+  absl::StatusOr<Session*> Register(const v1::RegisterRequest& request, double now,
+                                    std::optional<Session>* replaced,
                                     const std::function<double(const v1::DeviceOffer&)>& usual);
   // NotFound when the session is unknown. It was heard now.
   absl::StatusOr<Session*> Hear(const std::string& session, double now);

@@ -11,6 +11,7 @@
 #include "codegen/target/target.h"
 #include "codegen/workload/parse.h"
 #include "proto/names.h"
+#include "proto/reproduction.h"
 #include "proto/utf8.h"
 #include "worker/device.h"
 #include "worker/host_lock.h"
@@ -121,8 +122,7 @@ v1::MeasureResult CpuMeasurer::MeasureBuilt(const v1::Assignment& assignment, co
   *result.mutable_device() = device_;
   *result.mutable_toolchain() = toolchain_;
   if (result.status() != v1::MEASURE_STATUS_OK) {
-    result.set_reproduction(ReproductionOf(assignment.workload(), assignment.target(), assignment.trace(),
-                                           assignment.protocol(), assignment.seed()));
+    result.set_reproduction(ReproductionOf(assignment));
   }
   result.set_finished_unix_micros(UnixMicros());
   return result;

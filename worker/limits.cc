@@ -77,6 +77,13 @@ void ConfineSelf(pid_t parent, const v1::NurseryRequest& limits) {
   std::set_new_handler([] { _exit(kExitOutOfMemory); });
 }
 
+std::string BootName() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string name;
+  file >> name;
+  return name;
+}
+
 int64_t MemoryKills() {
   const int64_t own = ReadCounter(MemoryEventsPath(), "oom_kill");
   return own >= 0 ? own : ReadCounter("/proc/vmstat", "oom_kill");

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <string>
 
 #include "proto/measure.pb.h"
 
@@ -21,5 +22,7 @@ bool DieWithParent(pid_t parent);
 // How many processes the system has killed so far to get memory back, in this process' control group or,
 // where there is none, on this host.
 int64_t MemoryKills();
+// A name for the time since the system was last started; empty where the system has none.
+std::string BootName();
 
 }  // namespace mycc

@@ -6,7 +6,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "proto/names.h"
 #include "proto/utf8.h"
 
 namespace mycc {
@@ -20,21 +19,6 @@ std::string WithOutput(const std::string& what, const std::string& output) {
 std::string SignalName(int signal) {
   const char* name = sigabbrev_np(signal);
   return name == nullptr ? absl::StrCat("signal ", signal) : absl::StrCat("SIG", name);
-}
-
-// In bash's $'...': one line, whatever the text.
-std::string Quoted(const std::string& text) {
-  std::string quoted = "$'";
-  for (const char c : text) {
-    if (c == '\n') {
-      quoted += "\\n";
-    } else if (c == '\'' || c == '\\') {
-      quoted += {'\\', c};
-    } else {
-      quoted += c;
-    }
-  }
-  return quoted + "'";
 }
 
 }  // namespace
@@ -68,13 +52,6 @@ Ending EndingOf(Phase phase, const absl::Status& lost) {
       absl::StrCat(phase == Phase::kBuild ? "building" : "running", ": ", lost.message());
   return {absl::IsResourceExhausted(lost) ? v1::MEASURE_STATUS_OUT_OF_MEMORY : v1::MEASURE_STATUS_WORKER_LOST,
           ToUtf8(error)};
-}
-
-std::string ReproductionOf(const std::string& workload, const std::string& target, const std::string& trace,
-                           v1::TimingProtocol protocol, uint64_t seed) {
-  return absl::StrCat("mycc-tune measure <(printf %s ", Quoted(workload), ") --trace <(printf %s ",
-                      Quoted(trace), ") --target ", Quoted(target), " --cache ", ProtocolName(protocol),
-                      " --seed ", seed);
 }
 
 }  // namespace mycc

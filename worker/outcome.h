@@ -21,8 +21,4 @@ Ending EndingOf(Phase phase, const v1::NurseryReply& reply, double wall_limit_se
 // For a nursery that was lost itself.
 Ending EndingOf(Phase phase, const absl::Status& lost);
 
-// A line for bash that builds, verifies and times the candidate again.
-std::string ReproductionOf(const std::string& workload, const std::string& target, const std::string& trace,
-                           v1::TimingProtocol protocol, uint64_t seed);
-
 }  // namespace mycc

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "proto/names.h"
+#include "worker/limits.h"
 
 namespace mycc {
 namespace {
@@ -47,6 +47,12 @@ bool Worker::Pause(double seconds) {
   while (!stopping_ && changed_.WaitUntil(&mutex_, deadline)) {
   }
   return !stopping_;
+}
+
+// A server that was started again waits for its workers no longer than a lease.
+double Worker::LongerRetry(double seconds) {
+  const MutexLock lock(&mutex_);
+  return std::min({2 * seconds, options_.last_retry_seconds, heartbeat_seconds_});
 }
 
 std::string Worker::WaitForSession() {
@@ -96,7 +102,7 @@ void Worker::RunLane(const WorkerDevice& device) {
     }
     if (absl::IsNotFound(leased.status())) ForgetSession(request.session());
     if (!Pause(retry)) break;
-    retry = std::min(2 * retry, options_.last_retry_seconds);
+    retry = LongerRetry(retry);
   }
   const MutexLock lock(&mutex_);
   --lanes_;
@@ -132,6 +138,8 @@ absl::Status Worker::Register() {
   v1::RegisterRequest request;
   request.set_worker(options_.name);
   *request.mutable_toolchain() = options_.toolchain;
+  request.mutable_host()->set_boot(BootName());
+  request.mutable_host()->set_memory_kills(MemoryKills());
   for (const WorkerDevice& device : devices_) *request.add_devices() = device.offer;
   {
     const MutexLock lock(&mutex_);
@@ -241,7 +249,7 @@ absl::Status Worker::Run() {
     if (retry == options_.first_retry_seconds)
       Log(absl::StrCat("the server does not answer: ", status.message()));
     if (!Pause(retry)) break;
-    retry = std::min(2 * retry, options_.last_retry_seconds);
+    retry = LongerRetry(retry);
   }
   for (std::thread& lane : lanes) lane.join();
   Leave();

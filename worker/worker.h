@@ -62,6 +62,7 @@ class Worker {
   void Obey(const v1::Instructions& instructions) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Sleeps, less when stopping; true while the worker goes on.
   bool Pause(double seconds);
+  double LongerRetry(double seconds);
 
   absl::Status Register();
   absl::Status SendReports(const std::string& session);

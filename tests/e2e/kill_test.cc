@@ -1,5 +1,6 @@
 // kill -9 of the server and of a worker, again and again in the middle of a job with real kernels: the job
-// ends with no record lost or repeated.
+// ends with no record lost or repeated, and no candidate pays for it. Nothing here waits for a lease to run
+// out, so the times of a slow machine do not matter.
 #include <csignal>
 #include <fstream>
 #include <random>
@@ -22,7 +23,7 @@ constexpr uint32_t kTrials = 24;
 class KillTest : public ::testing::Test {
  protected:
   std::vector<std::string> ServeArguments() const {
-    return {"serve", "--listen", address_, "--log", folder_.Path("tuning.db"), "--lease-seconds", "2"};
+    return {"serve", "--listen", address_, "--log", folder_.Path("tuning.db")};
   }
   std::vector<std::string> WorkerArguments(const std::string& name) const {
     return {"worker", "--server", address_, "--name", name, "--builders", "2"};
@@ -85,7 +86,7 @@ TEST_F(KillTest, ServerAndWorkersDieAndNothingIsLost) {
   const std::string job = Submit();
   int kills = 0;
   const auto begin = std::chrono::steady_clock::now();
-  while (std::chrono::steady_clock::now() - begin < std::chrono::seconds(240)) {
+  while (std::chrono::steady_clock::now() - begin < std::chrono::seconds(480)) {
     const auto progress = Watch(job);
     if (progress.ok() && progress->state() != v1::JOB_STATE_RUNNING) break;
     std::this_thread::sleep_for(std::chrono::milliseconds(100 + random() % 700));
@@ -102,6 +103,7 @@ TEST_F(KillTest, ServerAndWorkersDieAndNothingIsLost) {
   const auto progress = Watch(job);
   ASSERT_TRUE(progress.ok()) << progress.status();
   EXPECT_EQ(progress->state(), v1::JOB_STATE_DONE) << progress->message();
+  EXPECT_GE(kills, 2) << "the job was over before both had died";
   EXPECT_EQ(worker->Terminate(), 0);
   EXPECT_EQ(server->Terminate(), 0);
   ExpectWhole(job);

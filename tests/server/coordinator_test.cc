@@ -146,8 +146,10 @@ TEST(CoordinatorTest, PoisonCandidateIsQuarantinedWithItsEvidence) {
     if (record.record.result().status() == v1::MEASURE_STATUS_OK) continue;
     ++quarantined;
     EXPECT_EQ(record.record.trial(), poison);
-    EXPECT_EQ(record.record.result().status(), v1::MEASURE_STATUS_RUN_ERROR);
+    EXPECT_EQ(record.record.result().status(), v1::MEASURE_STATUS_WORKER_LOST)
+        << "what took the workers is not known";
     EXPECT_THAT(record.record.result().error(), HasSubstr("quarantined: 3 workers were lost"));
+    EXPECT_THAT(record.record.result().reproduction(), HasSubstr("mycc-tune measure"));
     EXPECT_THAT(record.record.result().error(), HasSubstr("victim0"));
     EXPECT_THAT(record.record.result().error(), HasSubstr("victim2"));
   }
@@ -201,6 +203,48 @@ TEST(CoordinatorTest, WorkerStartedAgainLosesWhatItHeld) {
   EXPECT_NE(worker.session, before);
   EXPECT_EQ(worker.Lease(1).size(), 1u) << "at once, not when the lease runs out";
   EXPECT_EQ(held.size(), 2u);
+}
+
+TEST(CoordinatorTest, WorkerKilledOnAHealthyHostIsNotTheCandidates) {
+  FakeServer server;
+  FakeWorker worker(&server, "w");
+  const std::string job = server.Submit(MakeSpec({kTestWorkload}, 4));
+  for (int i = 0; i < 6; ++i) {
+    EXPECT_EQ(worker.Lease(2).size(), 2u) << "they are no suspects";
+    if (i % 2 == 1) server.Restart();
+    worker.Register();
+  }
+  EXPECT_EQ(worker.Work(), 4);
+  for (const StoredRecord& record : server.RecordsOf(job))
+    EXPECT_EQ(record.record.result().status(), v1::MEASURE_STATUS_OK);
+}
+
+TEST(CoordinatorTest, HostThatGoesDownAgainAndAgainIsEvidence) {
+  FakeServer server;
+  FakeWorker worker(&server, "w");
+  const std::string job = server.Submit(MakeSpec({kTestWorkload}, 1));
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(worker.Lease(1).size(), 1u);
+    if (i < 2) worker.host.set_boot("boot " + std::to_string(i));
+    if (i == 2) worker.host.set_memory_kills(1);
+    worker.Register();
+  }
+  ASSERT_EQ(server.RecordsOf(job).size(), 1u);
+  EXPECT_THAT(server.RecordsOf(job)[0].record.result().error(),
+              HasSubstr("attempt 1: worker w was started again, as was its host"));
+  EXPECT_THAT(server.RecordsOf(job)[0].record.result().error(),
+              HasSubstr("attempt 3: worker w was started again after its host had run out"));
+}
+
+TEST(CoordinatorTest, WorkerThatEndsWithEveryAttemptIsEvidenceInTheEnd) {
+  FakeServer server;
+  FakeWorker worker(&server, "w");
+  const std::string job = server.Submit(MakeSpec({kTestWorkload}, 1));
+  int attempts = 0;
+  for (; attempts < 100 && !worker.Lease(1).empty(); ++attempts) worker.Register();
+  EXPECT_EQ(attempts, 12) << "uncharged, then three times charged";
+  ASSERT_EQ(server.RecordsOf(job).size(), 1u);
+  EXPECT_EQ(server.RecordsOf(job)[0].record.result().status(), v1::MEASURE_STATUS_WORKER_LOST);
 }
 
 TEST(CoordinatorTest, UnknownSessionIsToldToRegister) {

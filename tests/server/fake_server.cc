@@ -117,6 +117,7 @@ v1::RegisterResponse FakeWorker::Register(const std::vector<v1::LeaseId>& held) 
   device.set_device("cpu");
   device.set_target(target_);
   for (const v1::LeaseId& lease : held) *request.add_held() = lease;
+  *request.mutable_host() = host;
   const absl::StatusOr<v1::RegisterResponse> response = (*server_)->workers().Register(request);
   EXPECT_TRUE(response.ok()) << response.status();
   session = response->session();

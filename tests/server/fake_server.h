@@ -101,6 +101,7 @@ class FakeWorker {
   std::vector<std::string> ignored;
   v1::Instructions instructions;
   std::string session;
+  v1::HostState host;
 
  private:
   FakeServer* const server_;

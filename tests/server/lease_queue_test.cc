@@ -142,6 +142,8 @@ TEST(LeaseQueueTest, AdoptedLeaseKeepsItsAttempt) {
   QueuedTrial trial = Trial("t");
   trial.attempt = 4;
   queue.Adopt(trial, "w-before-restart", 0);
+  EXPECT_TRUE(queue.Overdue(14).empty()) << "its holder has to find the server again";
+  EXPECT_EQ(queue.Overdue(15).size(), 1u);
   EXPECT_FALSE(queue.Rebind("t", 3, "w", 5));
   EXPECT_TRUE(queue.Rebind("t", 4, "w", 5));
   EXPECT_TRUE(queue.Overdue(14).empty());

@@ -54,15 +54,5 @@ TEST(OutcomeTest, OutputNeedNotBeText) {
   EXPECT_THAT(EndingOf(Phase::kRun, Signalled(SIGSEGV, "bad \xff byte"), 1).error, Not(HasSubstr("\xff")));
 }
 
-TEST(OutcomeTest, ReproductionIsOneLineForBash) {
-  const std::string line = ReproductionOf("v1 workload w() {\n  it's\n}", "v1 cpu mcpu=haswell",
-                                          "v1\nsplit(a, [4, 8])", v1::TIMING_PROTOCOL_COLD, 7);
-  EXPECT_EQ(line.find('\n'), std::string::npos);
-  EXPECT_EQ(line,
-            "mycc-tune measure <(printf %s $'v1 workload w() {\\n  it\\'s\\n}') --trace <(printf %s "
-            "$'v1\\nsplit(a, [4, 8])') "
-            "--target $'v1 cpu mcpu=haswell' --cache cold --seed 7");
-}
-
 }  // namespace
 }  // namespace mycc

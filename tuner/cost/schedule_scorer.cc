@@ -62,7 +62,7 @@ std::vector<Sample> ScheduleScorer::SamplesOf(const std::vector<Ledger::Entry>& 
   std::vector<Sample> samples;
   for (const Ledger::Entry& entry : generation) {
     const absl::StatusOr<Trace> trace = ParseTrace(entry.candidate.trace);
-    if (!trace.ok() || !entry.outcome) continue;
+    if (!trace.ok() || !entry.outcome || entry.outcome->given_up()) continue;
     const absl::StatusOr<Appraisal>& appraisal = Known(*trace);
     if (!appraisal.ok()) continue;
     samples.push_back({appraisal->features, appraisal->analytic_seconds, entry.outcome->seconds, group_});

@@ -30,14 +30,15 @@ struct Candidate {
 };
 
 // What became of a candidate. Failures of the infrastructure are nobody's outcome: such a candidate is
-// measured again.
+// measured again, and when it is given up at last, nothing is known of it.
 struct Outcome {
   uint32_t generation = 0;
   uint32_t index = 0;
-  std::optional<double> seconds;  // of a verified run; absent when the candidate failed
+  std::optional<double> seconds;  // of a verified run; absent when the candidate failed or was given up
   std::string failure;            // the status' name when it failed
 
   bool ok() const { return seconds.has_value(); }
+  bool given_up() const { return !ok() && failure.empty(); }
   bool operator==(const Outcome&) const = default;
 };
 
