@@ -18,9 +18,8 @@
 namespace mycc {
 namespace {
 
-pid_t Spawn(const std::vector<std::string>& arguments, int output) {
-  const std::string path = MyccTunePath();
-  std::vector<char*> argv = {const_cast<char*>("mycc-tune")};
+pid_t Spawn(const std::string& path, const std::vector<std::string>& arguments, int output) {
+  std::vector<char*> argv = {const_cast<char*>(path.c_str())};
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
   posix_spawn_file_actions_t actions;
@@ -41,17 +40,10 @@ int StatusOf(pid_t pid) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-}  // namespace
-
-std::string MyccTunePath() {
-  const char* build = std::getenv("MYCC_BINARY_DIR");
-  return std::string(build != nullptr ? build : ".") + "/bin/mycc-tune";
-}
-
-Ran RunMyccTune(const std::vector<std::string>& arguments) {
+Ran Run(const std::string& path, const std::vector<std::string>& arguments) {
   int ends[2];
   EXPECT_EQ(pipe2(ends, O_CLOEXEC), 0);
-  const pid_t pid = Spawn(arguments, ends[1]);
+  const pid_t pid = Spawn(path, arguments, ends[1]);
   close(ends[1]);
   Ran ran;
   char buffer[4096];
@@ -62,10 +54,24 @@ Ran RunMyccTune(const std::vector<std::string>& arguments) {
   return ran;
 }
 
+}  // namespace
+
+std::string MyccTunePath() {
+  const char* build = std::getenv("MYCC_BINARY_DIR");
+  return std::string(build != nullptr ? build : ".") + "/bin/mycc-tune";
+}
+
+Ran RunMyccTune(const std::vector<std::string>& arguments) { return Run(MyccTunePath(), arguments); }
+
+Ran RunInBash(const std::string& line) {
+  const std::string path = MyccTunePath();
+  return Run("/bin/bash", {"-c", "PATH=" + path.substr(0, path.rfind('/')) + ":$PATH; " + line});
+}
+
 Background::Background(const std::vector<std::string>& arguments, const std::string& output) {
   const int fd = open(output.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   EXPECT_GE(fd, 0) << output;
-  pid_ = Spawn(arguments, fd);
+  pid_ = Spawn(MyccTunePath(), arguments, fd);
   close(fd);
 }
 

@@ -15,6 +15,8 @@ struct Ran {
   std::string output;    // standard output and error together
 };
 Ran RunMyccTune(const std::vector<std::string>& arguments);
+// A line of bash that finds the program by its name.
+Ran RunInBash(const std::string& line);
 
 // A program in the background, killed with -9 when the test ends.
 class Background {

@@ -1,0 +1,53 @@
+/* Preloaded into mycc-tune by fault_test: what a candidate does in its own process goes wrong as MYCC_TEST_FAULT
+ * says, "PHASE FAULT". The phase is `build`, met where a candidate's library is put in its place, or `run`, met where
+ * its kernel starts its threads. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Candidates' libraries lie in a worker's scratch folder. */
+static int is_candidate(const char* path) {
+  return path != NULL && strstr(path, "/mycc-worker-") != NULL && strstr(path, ".so") != NULL;
+}
+
+static const char* fault_of(const char* phase) {
+  const char* fault = getenv("MYCC_TEST_FAULT");
+  const size_t length = strlen(phase);
+  return fault != NULL && strncmp(fault, phase, length) == 0 && fault[length] == ' ' ? fault + length + 1 : "";
+}
+
+static void go_wrong(const char* fault) {
+  if (strcmp(fault, "crash") == 0) *(volatile int*)8 = 0;
+  if (strcmp(fault, "kill") == 0) raise(SIGKILL);
+  if (strcmp(fault, "hang") == 0) {
+    for (volatile int spins = 0;; ++spins) {
+    }
+  }
+  if (strcmp(fault, "memory") == 0) {
+    /* C++'s operator new, until there is no more to have. */
+    void* (*allocate)(size_t) = (void* (*)(size_t))dlsym(RTLD_DEFAULT, "_Znwm");
+    while (allocate != NULL && allocate((size_t)1 << 30) != NULL) {
+    }
+  }
+}
+
+int rename(const char* from, const char* to) {
+  int (*real)(const char*, const char*) = (int (*)(const char*, const char*))dlsym(RTLD_NEXT, "rename");
+  if (is_candidate(to)) go_wrong(fault_of("build"));
+  return real(from, to);
+}
+
+void GOMP_parallel(void (*function)(void*), void* data, unsigned num_threads, unsigned flags) {
+  void (*real)(void (*)(void*), void*, unsigned, unsigned) =
+      (void (*)(void (*)(void*), void*, unsigned, unsigned))dlsym(RTLD_NEXT, "GOMP_parallel");
+  Dl_info where;
+  if (dladdr((void*)function, &where) != 0 && is_candidate(where.dli_fname)) {
+    const char* fault = fault_of("run");
+    if (strcmp(fault, "wrong") == 0) return; /* nothing is computed */
+    go_wrong(fault);
+  }
+  real(function, data, num_threads, flags);
+}

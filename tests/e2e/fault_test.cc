@@ -1,0 +1,78 @@
+// Each way in which a candidate can fail, provoked in the real program: the record has its status, and the
+// record's line, pasted into bash, fails in the same way.
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/local_worker.h"
+#include "tests/e2e/mycc_tune.h"
+#include "tests/server/fake_server.h"
+
+namespace mycc {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+struct Fault {
+  const char* name;
+  const char* fault;  // of fault_shim.c
+  const char* status;
+  const char* error;
+};
+
+class FaultTest : public ::testing::TestWithParam<Fault> {
+ protected:
+  FaultTest() {
+    std::ofstream(gemm_) << kTestWorkload;
+    setenv("LD_PRELOAD", FAULT_SHIM, 1);
+    setenv("MYCC_TEST_FAULT", GetParam().fault, 1);
+  }
+  ~FaultTest() override {
+    unsetenv("LD_PRELOAD");
+    unsetenv("MYCC_TEST_FAULT");
+  }
+
+  TestFolder folder_;
+  const std::string gemm_ = folder_.Path("gemm.te"), log_ = folder_.Path("tuning.db");
+};
+
+TEST_P(FaultTest, HasItsStatusAndCanBeReproduced) {
+  if (UsableCpus() < 2) GTEST_SKIP() << "a kernel on one CPU starts no threads, where the faults are met";
+  const Ran tune = RunMyccTune({"tune", gemm_, "--log", log_, "--trials", "1"});
+  EXPECT_EQ(tune.exit_status, 1) << tune.output;
+  EXPECT_THAT(tune.output,
+              HasSubstr(std::string("gemm: no valid schedule in 1 trials: 1 ") + GetParam().status));
+
+  const Ran list = RunMyccTune({"log", "list", "--log", log_, "--json"});
+  const auto record = nlohmann::json::parse(list.output, nullptr, /*allow_exceptions=*/false);
+  ASSERT_TRUE(record.is_object() && record.contains("result")) << list.output;
+  EXPECT_EQ(record["result"].value("status", ""), GetParam().status);
+  EXPECT_THAT(record["result"].value("error", ""), HasSubstr(GetParam().error));
+
+  const std::string line = record["result"].value("reproduction", "");
+  const Ran again = RunInBash(line);
+  EXPECT_EQ(again.exit_status, 1) << line;
+  EXPECT_THAT(again.output, StartsWith(GetParam().status)) << line;
+  setenv("MYCC_TEST_FAULT", "", 1);
+  EXPECT_THAT(RunInBash(line).output, StartsWith("ok  "))
+      << "nothing is wrong with the candidate itself: " << line;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Faults, FaultTest,
+    ::testing::Values(
+        Fault{"BuildCrashes", "build crash", "build_error", "the build died of SIGSEGV"},
+        Fault{"BuildHangs", "build hang", "build_timeout", "the build took longer than its limit of 20 s"},
+        Fault{"BuildEatsMemory", "build memory", "out_of_memory", "the build ran out of memory"},
+        Fault{"RunCrashes", "run crash", "run_error", "the run died of SIGSEGV"},
+        Fault{"RunHangs", "run hang", "run_timeout", "the run took longer than its limit"},
+        Fault{"RunEatsMemory", "run memory", "out_of_memory", "the run ran out of memory"},
+        Fault{"RunComputesNothing", "run wrong", "wrong_result", "output t2: element 0 is nan"},
+        Fault{"RunIsKilled", "run kill", "worker_lost", "the run was killed by somebody else"}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace mycc
