@@ -57,15 +57,15 @@ struct LogMergeArgs {
 };
 absl::Status LogMergeCommand(const LogMergeArgs& args, std::ostream& out);
 
-// Measures a record's candidate again, on a worker.
+// Measures a record's candidate again, on a worker. FailedPrecondition: this machine cannot run its target.
 using Remeasure = std::function<absl::StatusOr<v1::MeasureResult>(const v1::Record&)>;
 struct LogVerifyArgs {
   std::string log;
   RecordFilter filter;  // which records' keys; empty: all
 };
 // Measures the best record of each key and protocol again and keeps the results, which then speak for their
-// traces: a stale record becomes fresh, a wrong one is no longer offered. FailedPrecondition at the end when
-// some were not confirmed.
+// traces: a stale record becomes fresh, a wrong one is no longer offered, and the next best takes its turn.
+// FailedPrecondition at the end when some were not confirmed; what is for other machines is left alone.
 absl::Status LogVerifyCommand(const LogVerifyArgs& args, const Remeasure& remeasure, std::ostream& out);
 
 struct LogOverrideArgs {

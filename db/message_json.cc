@@ -61,7 +61,7 @@ ordered_json FieldToJson(const Message& message, const FieldDescriptor* field) {
     case FieldDescriptor::CPPTYPE_ENUM:
       return EnumToJson(*field->enum_type(), reflection.GetEnumValue(message, field));
     case FieldDescriptor::CPPTYPE_MESSAGE: return MessageToJson(reflection.GetMessage(message, field));
-    default: MYCC_CHECK(false) << "records.proto has a type without JSON: " << field->full_name(); return {};
+    default: MYCC_CHECK(false) << "a field of a type without JSON: " << field->full_name(); return {};
   }
 }
 
@@ -71,8 +71,10 @@ ordered_json ElementToJson(const Message& message, const FieldDescriptor* field,
     case FieldDescriptor::CPPTYPE_DOUBLE:
       return DoubleToJson(reflection.GetRepeatedDouble(message, field, index));
     case FieldDescriptor::CPPTYPE_UINT64: return reflection.GetRepeatedUInt64(message, field, index);
+    case FieldDescriptor::CPPTYPE_MESSAGE:
+      return MessageToJson(reflection.GetRepeatedMessage(message, field, index));
     default:
-      MYCC_CHECK(false) << "records.proto repeats a type without JSON: " << field->full_name();
+      MYCC_CHECK(false) << "a repeated field of a type without JSON: " << field->full_name();
       return {};
   }
 }

@@ -61,7 +61,15 @@ absl::StatusOr<std::unique_ptr<LocalWorker>> LocalWorker::Create(const LocalWork
   return local;
 }
 
-v1::MeasureResult MeasureHere(CpuMeasurer* measurer, const v1::Assignment& assignment) {
+absl::Status CheckRunsHere(const std::string& target_text) {
+  MYCC_ASSIGN_OR_RETURN(const Target target, ParseTarget(target_text));
+  std::string why;
+  if (IsMeasurableOn(target, DetectHostTarget(), &why)) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("this machine cannot run ", target_text, ": ", why));
+}
+
+absl::StatusOr<v1::MeasureResult> MeasureHere(CpuMeasurer* measurer, const v1::Assignment& assignment) {
+  MYCC_RETURN_IF_ERROR(CheckRunsHere(assignment.target()));
   v1::MeasureResult measured;
   measurer->Measure(
       {assignment}, [](const v1::LeaseId&) { return false; },

@@ -42,7 +42,10 @@ class LocalWorker {
 
 // The CPUs that this process may use.
 int UsableCpus();
-// Measures one candidate here and now, with no server.
-v1::MeasureResult MeasureHere(CpuMeasurer* measurer, const v1::Assignment& assignment);
+// FailedPrecondition "this machine cannot run TARGET: why".
+absl::Status CheckRunsHere(const std::string& target);
+// Measures one candidate here and now, with no server. FailedPrecondition when this machine cannot run its
+// target.
+absl::StatusOr<v1::MeasureResult> MeasureHere(CpuMeasurer* measurer, const v1::Assignment& assignment);
 
 }  // namespace mycc

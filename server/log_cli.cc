@@ -150,7 +150,14 @@ void AddOverride(CLI::App* log, Command* command, OverrideKind kind, const std::
   sub.app->add_option("RECORD", sub.args->record, "its id, or its trial's name")->required();
   auto* reason = sub.app->add_option("--reason", sub.args->reason, "why, for whoever reads it later");
   sub.app->add_flag("--clear", sub.args->clear, "take it back")->excludes(reason);
-  Does(sub, command, LogOverrideCommand);
+  sub.app->callback([command, name, args = sub.args] {
+    *command = [name, args] {
+      if (args->reason.empty() && !args->clear) {
+        return Misuse(absl::StrCat("log ", name, ": expected --reason, for whoever wonders about it later"));
+      }
+      return LogOverrideCommand(*args, std::cout);
+    };
+  });
 }
 
 void AddMenders(CLI::App* log, Command* command) {

@@ -1,4 +1,3 @@
-#include <google/protobuf/util/json_util.h>
 
 #include <ostream>
 
@@ -8,8 +7,10 @@
 #include "base/status.h"
 #include "codegen/mycc/kernels.h"
 #include "codegen/mycc/misuse.h"
+#include "codegen/schedule/trace.h"
 #include "codegen/workload/print.h"
 #include "db/log_report.h"
+#include "db/message_json.h"
 #include "proto/names.h"
 #include "server/commands.h"
 #include "server/local_worker.h"
@@ -49,6 +50,9 @@ absl::Status MeasureCommand(const MeasureOptions& options, std::ostream& out) {
   }
   MYCC_ASSIGN_OR_RETURN(const Target target, ReadTarget(options.target));
   MYCC_ASSIGN_OR_RETURN(const std::string trace, ReadFile(options.trace));
+  if (const absl::Status parsed = ParseTrace(trace).status(); !parsed.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(options.trace, ": ", parsed.message()));
+  }
   const absl::StatusOr<v1::TimingProtocol> protocol = ParseProtocolName(options.cache);
   if (!protocol.ok()) return Misuse(absl::StrCat("--cache: ", protocol.status().message()));
   v1::Assignment assignment;
@@ -58,13 +62,9 @@ absl::Status MeasureCommand(const MeasureOptions& options, std::ostream& out) {
   assignment.set_protocol(*protocol);
   assignment.set_seed(options.seed);
   MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<CpuMeasurer> measurer, CpuMeasurer::Create({}));
-  const v1::MeasureResult result = MeasureHere(measurer.get(), assignment);
+  MYCC_ASSIGN_OR_RETURN(const v1::MeasureResult result, MeasureHere(measurer.get(), assignment));
   if (options.json) {
-    google::protobuf::util::JsonPrintOptions json_options;
-    json_options.preserve_proto_field_names = true;
-    std::string json;
-    (void)google::protobuf::util::MessageToJsonString(result, &json, json_options);
-    out << json << "\n";
+    out << MessageToJson(result).dump() << "\n";
   } else {
     PrintResult(result, out);
   }

@@ -175,6 +175,47 @@ TEST_F(LogCommandsTest, VerifyMeasuresTheBestRecordsAgain) {
   EXPECT_TRUE((*log)->Get(1)->superseded);
 }
 
+TEST_F(LogCommandsTest, VerifyGoesOnUntilTheBestIsARecordOfNow) {
+  // All code changed, and what was the best became the slowest.
+  const std::string text = Verify(
+      [&](const v1::Record& record) -> absl::StatusOr<v1::MeasureResult> {
+        v1::MeasureResult result = record.result();
+        const bool was_best = record.trial() == MakeRecord({.index = 0}).trial();
+        result.mutable_timing()->set_seconds(was_best ? 1 : result.timing().seconds());
+        result.set_code_digest("new digest");
+        result.set_finished_unix_micros(result.finished_unix_micros() + 1);
+        return result;
+      },
+      absl::StatusCode::kOk);
+  EXPECT_THAT(text, HasSubstr("2 of 2 best records confirmed"));
+  auto log = TuningLog::Open(log_, OpenMode::kRead);
+  EXPECT_EQ((*log)->Best(KeyOf({}), v1::TIMING_PROTOCOL_WARM)->record.result().code_digest(), "new digest");
+}
+
+TEST_F(LogCommandsTest, VerifyLeavesRecordsOfOtherMachinesAlone) {
+  const std::string text = Verify(
+      [&](const v1::Record& record) -> absl::StatusOr<v1::MeasureResult> {
+        if (record.workload_hash() == WorkloadHashOf(65))
+          return absl::FailedPreconditionError("cannot run it");
+        return record.result();
+      },
+      absl::StatusCode::kOk);
+  EXPECT_THAT(text, HasSubstr("record 5 of add_one: not measured: cannot run it"));
+  EXPECT_THAT(text, HasSubstr("1 of 1 best records confirmed, and 1 for other machines"));
+}
+
+TEST_F(LogCommandsTest, VerifyDoesNotConfirmWhatCannotBeBuilt) {
+  const std::string text = Verify(
+      [&](const v1::Record&) -> absl::StatusOr<v1::MeasureResult> {
+        return MakeResult({.status = v1::MEASURE_STATUS_BUILD_ERROR});
+      },
+      absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(text, HasSubstr("record 1 of add_one: build_error"));
+  EXPECT_THAT(text, HasSubstr("0 of 2 best records confirmed"));
+  auto log = TuningLog::Open(log_, OpenMode::kRead);
+  EXPECT_EQ((*log)->Best(KeyOf({}), v1::TIMING_PROTOCOL_WARM)->id, 1) << "another build can";
+}
+
 TEST_F(LogCommandsTest, VerifyTakesAWrongRecordOutOfTheRanking) {
   const std::string text = Verify(
       [&](const v1::Record& record) -> absl::StatusOr<v1::MeasureResult> {
@@ -185,10 +226,11 @@ TEST_F(LogCommandsTest, VerifyTakesAWrongRecordOutOfTheRanking) {
       },
       absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(text, HasSubstr("record 1 of add_one: wrong_result: line 1"));
+  EXPECT_THAT(text, HasSubstr("record 2 of add_one: wrong_result: line 1")) << "it was the best then";
   EXPECT_THAT(text, HasSubstr("record 5 of add_one: not measured: no worker"));
   EXPECT_THAT(text, HasSubstr("0 of 2 best records confirmed"));
   auto log = TuningLog::Open(log_, OpenMode::kRead);
-  EXPECT_EQ((*log)->Best(KeyOf({}), v1::TIMING_PROTOCOL_WARM)->id, 2);
+  EXPECT_TRUE(absl::IsNotFound((*log)->Best(KeyOf({}), v1::TIMING_PROTOCOL_WARM).status()));
   // Nothing was said about this one.
   EXPECT_EQ((*log)->Best(KeyOf({.shape = 65}), v1::TIMING_PROTOCOL_COLD)->id, 5);
 }
