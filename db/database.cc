@@ -147,7 +147,10 @@ absl::Status Database::Error(int code, const std::string& what) const {
     status_code = absl::StatusCode::kResourceExhausted;
     words = "cannot write: a limit on space or file size is reached, or the disk fails";
   }
-  return absl::Status(status_code, absl::StrCat(path_, ": ", what, ": ", words));
+  if (status_code == absl::StatusCode::kDataLoss) words += "; restore it from a backup";
+  const absl::Status status(status_code, absl::StrCat(path_, ": ", what, ": ", words));
+  if (absl::IsResourceExhausted(status)) write_trouble_ = status;
+  return status;
 }
 
 absl::Status Database::Execute(const std::string& sql) {
@@ -235,6 +238,7 @@ absl::StatusOr<Transaction> Transaction::Begin(Database* database) {
 
 absl::Status Transaction::Commit() {
   MYCC_RETURN_IF_ERROR(database_->Run("COMMIT"));
+  database_->write_trouble_ = absl::OkStatus();
   database_ = nullptr;
   return absl::OkStatus();
 }

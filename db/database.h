@@ -97,6 +97,10 @@ class Database {
   // The status of a failed SQLite call: a canonical code, the path, what was done, and SQLite's words.
   absl::Status Error(int code, const std::string& what) const;
 
+  // Why nothing can be written now, when the last attempt found no space; OK once a transaction was
+  // committed.
+  const absl::Status& write_trouble() const { return write_trouble_; }
+
   // Gives up the connection. REQUIRES: no Query lives.
   absl::Status Close();
 
@@ -109,6 +113,7 @@ class Database {
   const std::string path_;
   const Access access_;
   sqlite3* connection_;
+  mutable absl::Status write_trouble_;
   Mutex mutex_;
   std::unordered_map<std::string, std::vector<sqlite3_stmt*>> idle_statements_;
 };

@@ -187,6 +187,11 @@ absl::Status TuningLog::ClearOverride(int64_t record_id) {
   return mycc::ClearOverride(database(), record_id);
 }
 
+absl::Status TuningLog::WriteTrouble() const {
+  MutexLock lock(database()->mutex());
+  return database()->write_trouble();
+}
+
 absl::Status TuningLog::Backup(const std::string& path) const {
   struct stat info;
   if (lstat(path.c_str(), &info) == 0) {
@@ -198,6 +203,8 @@ absl::Status TuningLog::Backup(const std::string& path) const {
     MutexLock lock(database()->mutex());
     status = database()->Run("VACUUM INTO ?1", {partial});
   }
+  if (!status.ok())
+    status = absl::Status(status.code(), absl::StrCat(path, ": cannot be written: ", status.message()));
   if (status.ok()) status = SyncFile(partial);
   // link, unlike rename, never replaces a file that appeared meanwhile.
   if (status.ok() && link(partial.c_str(), path.c_str()) != 0) {

@@ -72,6 +72,9 @@ class TuningLog {
   // Everything, at one moment, as a new self-contained file. AlreadyExists when there is a file.
   absl::Status Backup(const std::string& path) const;
 
+  // Why nothing can be written now, where there is no space for it.
+  absl::Status WriteTrouble() const;
+
   // Leaves one self-contained file. Afterwards the log may only be destroyed.
   absl::Status Close() { return file_.Close(); }
 

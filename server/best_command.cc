@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <ostream>
 
 #include "absl/strings/str_cat.h"
@@ -28,9 +29,11 @@ absl::StatusOr<Lookup> OpenLookup(const BestOptions& options) {
   MYCC_ASSIGN_OR_RETURN(std::unique_ptr<TuningClient> connected, TuningClient::Connect(*options.server));
   std::shared_ptr<TuningClient> client = std::move(connected);
   return Lookup([client](const v1::BestRequest& request) -> absl::StatusOr<std::vector<StoredRecord>> {
-    MYCC_ASSIGN_OR_RETURN(const std::vector<v1::Record> records, client->Best(request));
+    MYCC_ASSIGN_OR_RETURN(const v1::BestResponse best, client->Best(request));
     std::vector<StoredRecord> stored;
-    for (const v1::Record& record : records) stored.push_back({.id = 0, .record = record});
+    for (int i = 0; i < std::min(best.records_size(), best.ids_size()); ++i) {
+      stored.push_back({.id = best.ids(i), .record = best.records(i)});
+    }
     return stored;
   });
 }

@@ -28,6 +28,9 @@ void Coordinator::Tick() {
 
 // A job that stands still says why.
 v1::JobProgress Coordinator::Explained(v1::JobProgress progress) const {
+  if (progress.state() == v1::JOB_STATE_RUNNING) {
+    progress.set_trouble(std::string(log_->WriteTrouble().message()));
+  }
   if (progress.state() != v1::JOB_STATE_RUNNING || !progress.message().empty()) return progress;
   const absl::StatusOr<Target> target = ParseTarget(progress.target());
   if (target.ok() && !dispatcher_.AnyFits(*target)) {
@@ -54,7 +57,10 @@ absl::StatusOr<v1::BestResponse> Coordinator::Best(const v1::BestRequest& reques
   const int top = static_cast<int>(std::clamp(request.top(), 1u, kMostBest));
   MYCC_ASSIGN_OR_RETURN(const std::vector<StoredRecord> records, log_->TopK(key, protocol, top));
   v1::BestResponse response;
-  for (const StoredRecord& record : records) *response.add_records() = record.record;
+  for (const StoredRecord& record : records) {
+    *response.add_records() = record.record;
+    response.add_ids(record.id);
+  }
   return response;
 }
 

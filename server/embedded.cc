@@ -17,6 +17,7 @@ constexpr char kEmbeddedWorker[] = "embedded";
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Serving>> Serving::Start(const ServingOptions& options) {
+  MYCC_RETURN_IF_ERROR(GrpcServer::Check(options.listen));  // before a log is made for nothing
   std::unique_ptr<Serving> serving(new Serving());
   MYCC_ASSIGN_OR_RETURN(serving->log_, TuningLog::Open(options.log, OpenMode::kServe));
   ServerLoopOptions loop;

@@ -1,12 +1,16 @@
 #include "server/grpc_server.h"
 
+#include <grpc/support/log.h>
+
 #include <chrono>
+#include <cstdlib>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/health_check_service_interface.h"
@@ -172,6 +176,33 @@ absl::Status CheckProtection(const ListenOptions& options) {
                    "workers; expected --tls-cert, --tls-key and --token-file, or --insecure-allow-remote"));
 }
 
+// gRPC says why it cannot listen in its log alone. The log's first error is kept here in place of being
+// printed.
+Mutex first_error_mutex;
+std::string first_error ABSL_GUARDED_BY(first_error_mutex);
+
+void KeepFirstError(gpr_log_func_args* args) {
+  const MutexLock lock(&first_error_mutex);
+  if (args->severity == GPR_LOG_SEVERITY_ERROR && first_error.empty()) first_error = args->message;
+}
+
+void ExpectErrors() {
+  // Whoever asks gRPC to be heard hears it as it speaks.
+  if (std::getenv("GRPC_VERBOSITY") == nullptr) gpr_set_log_function(KeepFirstError);
+  const MutexLock lock(&first_error_mutex);
+  first_error.clear();
+}
+
+// "Address already in use": the system's words in an error of gRPC, or all of it where there are none.
+std::string FirstError() {
+  const MutexLock lock(&first_error_mutex);
+  constexpr char kSystemWords[] = "os_error:\"";
+  const size_t at = first_error.find(kSystemWords);
+  if (at == std::string::npos) return first_error.empty() ? "gRPC does not say why" : first_error;
+  const size_t begin = at + sizeof(kSystemWords) - 1;
+  return first_error.substr(begin, first_error.find('"', begin) - begin);
+}
+
 }  // namespace
 
 struct GrpcServer::Impl {
@@ -187,15 +218,22 @@ struct GrpcServer::Impl {
 
 GrpcServer::GrpcServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
-absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const ListenOptions& options,
-                                                              ServerLoop* loop) {
+absl::Status GrpcServer::Check(const ListenOptions& options) {
   MYCC_RETURN_IF_ERROR(CheckAddress(options.address));
   MYCC_RETURN_IF_ERROR(CheckProtection(options));
+  MYCC_RETURN_IF_ERROR(CredentialsOf(options).status());
+  return options.token_file.empty() ? absl::OkStatus() : ReadToken(options.token_file).status();
+}
+
+absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const ListenOptions& options,
+                                                              ServerLoop* loop) {
+  MYCC_RETURN_IF_ERROR(Check(options));
   MYCC_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ServerCredentials> credentials, CredentialsOf(options));
   std::string token;
   if (!options.token_file.empty()) {
     MYCC_ASSIGN_OR_RETURN(token, ReadToken(options.token_file));
   }
+  ExpectErrors();
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   auto impl = std::make_unique<Impl>(loop, token);
@@ -210,8 +248,7 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const ListenOption
   impl->server = builder.BuildAndStart();
   const bool is_unix = absl::StartsWith(options.address, "unix:");
   if (impl->server == nullptr || port == 0) {
-    return absl::UnavailableError(
-        absl::StrCat("cannot listen on ", options.address, ": the address is in use, or not this host's"));
+    return absl::UnavailableError(absl::StrCat("cannot listen on ", options.address, ": ", FirstError()));
   }
   impl->address = is_unix ? options.address
                           : absl::StrCat(options.address.substr(0, options.address.rfind(':')), ":", port);

@@ -1,4 +1,3 @@
-#include <google/protobuf/util/json_util.h>
 
 #include <cmath>
 #include <ostream>
@@ -8,24 +7,12 @@
 #include "base/status.h"
 #include "codegen/mycc/table.h"
 #include "db/log_report.h"
+#include "db/message_json.h"
 #include "server/commands.h"
 #include "server/progress_view.h"
 #include "server/tuning_client.h"
 
 namespace mycc {
-namespace {
-
-std::string DeviceJson(const v1::DeviceStatus& device) {
-  google::protobuf::util::JsonPrintOptions options;
-  options.preserve_proto_field_names = true;
-  options.always_print_primitive_fields = true;
-  std::string json;
-  (void)google::protobuf::util::MessageToJsonString(device, &json, options);
-  return json;
-}
-
-}  // namespace
-
 absl::Status JobsCommand(const JobOptions& options, std::ostream& out) {
   MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<TuningClient> client, TuningClient::Connect(options.server));
   MYCC_ASSIGN_OR_RETURN(const std::vector<v1::JobProgress> jobs, client->ListJobs(options.limit));
@@ -60,7 +47,7 @@ absl::Status DevicesCommand(const JobOptions& options, std::ostream& out) {
   std::vector<std::vector<std::string>> rows = {
       {"worker", "device", "state", "leases", "trials", "baseline", "silent", "target", ""}};
   for (const v1::DeviceStatus& device : devices) {
-    if (options.json) out << DeviceJson(device) << "\n";
+    if (options.json) out << MessageToJson(device).dump() << "\n";
     const std::string baseline =
         device.baseline_ratio() > 0 ? absl::StrFormat("%.2fx", device.baseline_ratio()) : "-";
     rows.push_back({device.worker(), device.device(), device.state(), absl::StrCat(device.leases()),

@@ -16,8 +16,13 @@
 namespace mycc {
 namespace {
 
+// What CLI11 asks of a word: nothing when it is an address, or what is wrong with it.
+std::string AddressTrouble(const std::string& word) { return std::string(CheckAddress(word).message()); }
+
 void AddServerAddress(CLI::App* app, ServerAddress* server) {
-  app->add_option("--server", server->address, "the server: HOST:PORT or unix:/PATH")->capture_default_str();
+  app->add_option("--server", server->address, "the server: HOST:PORT or unix:/PATH")
+      ->check(AddressTrouble)
+      ->capture_default_str();
   app->add_option("--tls-ca", server->tls_ca_file,
                   "certificates to trust (PEM), or `system`; without it the line is not encrypted");
   app->add_option("--token-file", server->token_file, "a file with the token that the server asks for");
@@ -39,6 +44,7 @@ void AddServe(CLI::App* app, Command* command) {
   CLI::App* sub = app->add_subcommand("serve", "run the server: jobs, workers and the tuning log");
   sub->add_option("--log", options->log, "the tuning log; made if there is none")->capture_default_str();
   sub->add_option("--listen", options->listen.address, "HOST:PORT (port 0: any free one) or unix:/PATH")
+      ->check(AddressTrouble)
       ->capture_default_str();
   sub->add_option("--tls-cert", options->listen.tls_cert_file, "the server's certificate chain (PEM)");
   sub->add_option("--tls-key", options->listen.tls_key_file, "its private key (PEM)");
@@ -83,7 +89,9 @@ void AddTune(CLI::App* app, Command* command) {
   sub->add_option("--budget", options->budget, "time for everything: 90s, 8m, 1h30m");
   sub->add_option("--seed", options->seed, "of the search");
   sub->add_option("--cache", options->cache, "time with warm or cold caches")->capture_default_str();
-  sub->add_option("--strategy", options->strategy, "evolutionary, random or grid")->capture_default_str();
+  sub->add_option("--strategy", options->strategy, "evolutionary, random or grid")
+      ->check(CLI::IsMember({"evolutionary", "random", "grid"}))
+      ->capture_default_str();
   sub->add_flag("--fresh", options->fresh, "tune although the log already holds what is asked for");
   sub->add_flag("--json", options->json, "print JSON lines");
   sub->callback([=] {

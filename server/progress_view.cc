@@ -1,6 +1,5 @@
 #include "server/progress_view.h"
 
-#include <google/protobuf/util/json_util.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -15,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "codegen/mycc/table.h"
 #include "db/log_report.h"
+#include "db/message_json.h"
 #include "proto/names.h"
 
 namespace mycc {
@@ -97,6 +97,7 @@ std::string ProgressLine(const v1::JobProgress& progress) {
                                      progress.trials(), OutcomesText(progress), BestText(progress));
   if (!HasEnded(progress)) absl::StrAppend(&line, "  eta ", EtaText(progress));
   if (!progress.message().empty()) absl::StrAppend(&line, "  ", progress.message());
+  if (!progress.trouble().empty()) absl::StrAppend(&line, "  ", progress.trouble());
   return line;
 }
 
@@ -142,15 +143,7 @@ bool HasEnded(const v1::JobProgress& progress) {
   return progress.state() != v1::JOB_STATE_RUNNING && progress.state() != v1::JOB_STATE_WAITING;
 }
 
-std::string ProgressJson(const v1::JobProgress& progress) {
-  google::protobuf::util::JsonPrintOptions options;
-  options.preserve_proto_field_names = true;
-  options.always_print_primitive_fields = true;
-  std::string json;
-  // A message of plain fields always has a JSON form.
-  (void)google::protobuf::util::MessageToJsonString(progress, &json, options);
-  return json;
-}
+std::string ProgressJson(const v1::JobProgress& progress) { return MessageToJson(progress).dump(); }
 
 ProgressView::Style ProgressView::StyleFor(int fd, bool json) {
   return json ? Style::kJson : isatty(fd) != 0 ? Style::kBar : Style::kLines;

@@ -78,17 +78,28 @@ std::string SubmissionOf(v1::JobSpec spec) {
                : words;
 }
 
-// Without a server only this host measures.
-absl::Status CheckRunsHere(const std::string& target_text) {
-  MYCC_ASSIGN_OR_RETURN(const Target target, ParseTarget(target_text));
-  std::string why;
-  if (IsMeasurableOn(target, DetectHostTarget(), &why)) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat("this machine cannot run ", target_text, ": ", why,
-                                                    "; expected --server with a worker that can"));
-}
+// Whether a log has been in trouble for so long, with nothing measured meanwhile, that it is no passing one.
+class TroubleWatch {
+ public:
+  bool IsStuck(const v1::JobProgress& progress) {
+    const auto now = std::chrono::steady_clock::now();
+    if (progress.trouble().empty() || progress.trials() != trials_) {
+      trials_ = progress.trials();
+      since_ = now;
+    }
+    return now - since_ > kPatience;
+  }
 
-// Follows the job to its end; an interrupt cancels it, with the best so far kept.
-absl::StatusOr<v1::JobProgress> Follow(TuningClient* client, v1::JobProgress progress, ProgressView* view) {
+ private:
+  static constexpr auto kPatience = std::chrono::seconds(5);
+  int64_t trials_ = -1;
+  std::chrono::steady_clock::time_point since_;
+};
+
+// Follows the job to its end; an interrupt cancels it, with the best so far kept. A server of this command's
+// own is given up when it cannot write; another's is waited for.
+absl::StatusOr<v1::JobProgress> Follow(TuningClient* client, bool own_server, v1::JobProgress progress,
+                                       ProgressView* view) {
   const std::string job = progress.job();
   std::atomic<int> interrupts = 0;
   const InterruptWatch watch([&interrupts](int nth) {
@@ -97,8 +108,13 @@ absl::StatusOr<v1::JobProgress> Follow(TuningClient* client, v1::JobProgress pro
   });
   bool cancelled = false;
   std::string trouble;
+  TroubleWatch log_trouble;
   while (!HasEnded(progress)) {
     view->Update(progress);
+    if (own_server && log_trouble.IsStuck(progress)) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat(progress.trouble(), "; the same command continues job ", job));
+    }
     if (interrupts > 0 && !cancelled) {
       view->Say("stopping; the best so far is kept");
       cancelled = client->Cancel(job).ok();
@@ -152,7 +168,11 @@ absl::Status TuneCommand(const TuneOptions& options, std::ostream& out) {
   if (options.server) {
     address = *options.server;
   } else {
-    MYCC_RETURN_IF_ERROR(CheckRunsHere(spec.target()));
+    // Without a server only this host measures.
+    if (const absl::Status runs = CheckRunsHere(spec.target()); !runs.ok()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(runs.message(), "; expected --server with a worker that can"));
+    }
     MYCC_ASSIGN_OR_RETURN(embedded, EmbeddedServer::Start(options.log));
     address = embedded->address();
   }
@@ -172,7 +192,7 @@ absl::Status TuneCommand(const TuneOptions& options, std::ostream& out) {
     const std::string verb = progress.trials() > 0 ? "continuing" : "started";
     view.Say(absl::StrCat(verb, " job ", progress.job(), ": ", progress.tasks_size(), " tasks for ",
                           progress.target(), ", results go to ", where));
-    MYCC_ASSIGN_OR_RETURN(progress, Follow(client.get(), std::move(progress), &view));
+    MYCC_ASSIGN_OR_RETURN(progress, Follow(client.get(), !options.server, std::move(progress), &view));
   }
   view.Finish(progress);
   return Verdict(progress, /*interrupted_is_fine=*/true);

@@ -85,10 +85,8 @@ absl::StatusOr<std::vector<v1::DeviceStatus>> TuningClient::ListDevices() {
   return std::vector<v1::DeviceStatus>(response.devices().begin(), response.devices().end());
 }
 
-absl::StatusOr<std::vector<v1::Record>> TuningClient::Best(const v1::BestRequest& request) {
-  MYCC_ASSIGN_OR_RETURN(const v1::BestResponse response,
-                        impl_->Call(&v1::TuningService::Stub::Best, request));
-  return std::vector<v1::Record>(response.records().begin(), response.records().end());
+absl::StatusOr<v1::BestResponse> TuningClient::Best(const v1::BestRequest& request) {
+  return impl_->Call(&v1::TuningService::Stub::Best, request);
 }
 
 }  // namespace mycc

@@ -22,7 +22,7 @@ class TuningClient {
   absl::StatusOr<v1::JobProgress> Watch(const std::string& job, uint64_t seen_revision, double wait_seconds);
   absl::StatusOr<v1::JobProgress> Cancel(const std::string& job);
   absl::StatusOr<std::vector<v1::DeviceStatus>> ListDevices();
-  absl::StatusOr<std::vector<v1::Record>> Best(const v1::BestRequest& request);
+  absl::StatusOr<v1::BestResponse> Best(const v1::BestRequest& request);
 
  private:
   struct Impl;

@@ -38,7 +38,11 @@ TEST_F(CliTest, MisuseEndsWithTwo) {
   ExpectError(RunMyccTune({"tune", gemm_, "--cache", "hot"}), 2, "expected warm or cold");
   ExpectError(RunMyccTune({"tune", gemm_, "--target", "v1 cpu mcpu=abacus"}), 2, "abacus");
   ExpectError(RunMyccTune({"log", "list", "--log", log_, "--status", "fine"}), 2, "unknown status");
+  ExpectError(RunMyccTune({"tune", gemm_, "--log", log_, "--strategy", "guess"}), 2, "--strategy");
+  ExpectError(RunMyccTune({"serve", "--log", log_, "--listen", "somewhere"}), 2, "is no address");
+  ExpectError(RunMyccTune({"log", "ban", "1", "--log", log_}), 2, "expected --reason");
   EXPECT_EQ(RunMyccTune({"--help"}).exit_status, 0);
+  EXPECT_FALSE(std::filesystem::exists(log_)) << "nothing was begun";
 }
 
 TEST_F(CliTest, BadFilesAreOneLineAndStayAsTheyAre) {
@@ -63,8 +67,29 @@ TEST_F(CliTest, ServerThatIsAwayIsNamed) {
   for (const char* command : {"jobs", "devices"}) {
     ExpectError(RunMyccTune({command, "--server", "127.0.0.1:1"}), 1, "no server answers at 127.0.0.1:1");
   }
-  ExpectError(RunMyccTune({"jobs", "--server", "somewhere"}), 1, "is no address");
+  ExpectError(RunMyccTune({"jobs", "--server", "somewhere"}), 2, "is no address");
+}
+
+TEST_F(CliTest, ServerThatCannotListenSaysWhy) {
   ExpectError(RunMyccTune({"serve", "--log", log_, "--listen", "0.0.0.0:0"}), 1, "--insecure-allow-remote");
+  EXPECT_FALSE(std::filesystem::exists(log_)) << "nothing was begun";
+  const std::string nowhere = "unix:" + folder_.Path("no/such/socket");
+  ExpectError(RunMyccTune({"serve", "--log", log_, "--listen", nowhere}), 1,
+              "cannot listen on " + nowhere + ": No such file or directory");
+}
+
+// The limit on a file's size stands for a full disk.
+TEST_F(CliTest, FullDiskEndsATuneAndLosesNothing) {
+  const std::string tune = "mycc-tune tune " + gemm_ + " --log " + log_ + " --trials 200";
+  const Ran full = RunInBash("trap '' XFSZ; ulimit -f 200; " + tune);
+  EXPECT_EQ(full.exit_status, 1) << full.output;
+  EXPECT_THAT(full.output, HasSubstr("a limit on space or file size is reached"));
+  const size_t id = full.output.find("the same command continues job j");
+  ASSERT_NE(id, std::string::npos) << full.output;
+  const std::string job = full.output.substr(full.output.find("job j", id), 21);
+  const Ran more = RunInBash(tune);
+  EXPECT_EQ(more.exit_status, 0) << more.output;
+  EXPECT_THAT(more.output, AllOf(HasSubstr(job), HasSubstr("100 %  200 trials")));
 }
 
 TEST_F(CliTest, TuneThenBestThenMeasure) {

@@ -110,7 +110,7 @@ TEST(ProgressViewTest, JsonIsOneObjectALine) {
   const std::string text = out.str();
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2) << text;
   EXPECT_THAT(text, HasSubstr("\"workload_name\":\"gemm\""));
-  EXPECT_THAT(text, HasSubstr("\"state\":\"JOB_STATE_RUNNING\""));
+  EXPECT_THAT(text, HasSubstr("\"state\":\"running\""));
 }
 
 TEST(ProgressViewTest, TerminalIsRedrawn) {

@@ -303,7 +303,7 @@ TEST_F(GrpcServerTest, PortInUseIsOneClearLine) {
   EXPECT_TRUE(ListWith({.address = (*first)->address()}).ok());
   const absl::Status second = GrpcServer::Start({.address = (*first)->address()}, loop_.get()).status();
   EXPECT_TRUE(absl::IsUnavailable(second));
-  EXPECT_THAT(std::string(second.message()), HasSubstr("the address is in use"));
+  EXPECT_THAT(std::string(second.message()), HasSubstr("Address already in use"));
 }
 
 TEST_F(GrpcServerTest, AddressOthersCanReachNeedsProtection) {
