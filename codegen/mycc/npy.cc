@@ -1,6 +1,6 @@
 #include "codegen/mycc/npy.h"
 
-#include <cstdlib>
+#include <algorithm>
 #include <optional>
 #include <string_view>
 
@@ -13,6 +13,19 @@ namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr size_t kAlignment = 64;  // of the data within the file
+
+constexpr size_t kMostDigits = 12;  // of an extent
+
+size_t CountDigits(std::string_view text) {
+  return std::min(text.find_first_not_of("0123456789"), text.size());
+}
+
+// REQUIRES: at most kMostDigits digits.
+int64_t NumberOf(std::string_view digits) {
+  int64_t number = 0;
+  for (const char digit : digits) number = number * 10 + (digit - '0');
+  return number;
+}
 
 // Reads the Python dictionary of a header, as far as NumPy writes it: {'descr': '<f4', 'fortran_order':
 // False, 'shape': (1, 64), }
@@ -76,13 +89,10 @@ class HeaderReader {
     if (!Take('(')) return false;
     while (!Take(')')) {
       SkipSpace();
-      int64_t extent = 0;
-      size_t digits = 0;
-      for (; digits < text_.size() && text_[digits] >= '0' && text_[digits] <= '9'; ++digits)
-        extent = extent * 10 + (text_[digits] - '0');
-      if (digits == 0 || digits > 12) return false;
+      const size_t digits = CountDigits(text_);
+      if (digits == 0 || digits > kMostDigits) return false;
+      shape->push_back(NumberOf(text_.substr(0, digits)));
       text_.remove_prefix(digits);
-      shape->push_back(extent);
       if (!Take(',') && !AtEnd(')')) return false;
     }
     return true;
@@ -91,9 +101,10 @@ class HeaderReader {
   std::string_view text_;
 };
 
-// The bytes of one element by the last digits of a type's name, 0 where that is no number.
+// The bytes of one element by the digits after a type's name; 0 where they are no size.
 int64_t ElementBytes(const std::string& descr) {
-  return descr.size() < 3 ? 0 : std::atoll(descr.c_str() + 2);
+  const auto digits = std::string_view(descr).substr(std::min<size_t>(2, descr.size()));
+  return CountDigits(digits) == digits.size() && digits.size() < kMostDigits ? NumberOf(digits) : 0;
 }
 
 }  // namespace
@@ -113,14 +124,13 @@ std::vector<std::string> NpyDescrs(DType dtype) {
   return {};
 }
 
-absl::StatusOr<NpyArray> ReadNpy(const std::string& path) {
-  MYCC_ASSIGN_OR_RETURN(const std::string file, ReadFile(path));
+absl::StatusOr<NpyArray> ParseNpy(const std::string& file, const std::string& path) {
   const auto refuse = [&](const std::string& why) {
     return absl::InvalidArgumentError(absl::StrCat("`", path, "`: ", why));
   };
   if (file.size() < 10 || file.substr(0, kMagic.size()) != kMagic)
     return refuse("no .npy file; expected an array saved by numpy.save");
-  const int version = file[6];
+  const int version = static_cast<uint8_t>(file[6]);
   if (version < 1 || version > 3)
     return refuse(absl::StrCat("version ", version, " of the .npy format; expected 1 to 3"));
   const size_t start = version == 1 ? 10 : 12;
@@ -140,9 +150,10 @@ absl::StatusOr<NpyArray> ReadNpy(const std::string& path) {
   if (fortran_order && array.shape.size() > 1)
     return refuse("columns first (fortran_order); expected rows first, see numpy.ascontiguousarray");
   int64_t bytes = ElementBytes(array.descr);
-  const int64_t available = file.size() - start - length;
+  const auto available = static_cast<int64_t>(file.size() - start - length);
+  if (std::find(array.shape.begin(), array.shape.end(), 0) != array.shape.end()) bytes = 0;
   for (int64_t extent : array.shape) {
-    if (extent != 0 && bytes > available / extent) return refuse("the file ends before its data does");
+    if (bytes != 0 && bytes > available / extent) return refuse("the file ends before its data does");
     bytes *= extent;
   }
   if (bytes > available) return refuse("the file ends before its data does");
@@ -150,7 +161,12 @@ absl::StatusOr<NpyArray> ReadNpy(const std::string& path) {
   return array;
 }
 
-absl::Status WriteNpy(const std::string& path, const NpyArray& array) {
+absl::StatusOr<NpyArray> ReadNpy(const std::string& path) {
+  MYCC_ASSIGN_OR_RETURN(const std::string file, ReadFile(path));
+  return ParseNpy(file, path);
+}
+
+std::string PrintNpy(const NpyArray& array) {
   std::string header = absl::StrCat("{'descr': '", array.descr, "', 'fortran_order': False, 'shape': (");
   for (int64_t extent : array.shape) absl::StrAppend(&header, extent, ", ");
   if (array.shape.size() > 1) header.resize(header.size() - 2);
@@ -160,7 +176,11 @@ absl::Status WriteNpy(const std::string& path, const NpyArray& array) {
   header += '\n';
   std::string file(kMagic);
   file += {'\x01', '\x00', static_cast<char>(header.size() & 0xff), static_cast<char>(header.size() >> 8)};
-  return WriteFileAtomically(path, file + header + array.bytes);
+  return file + header + array.bytes;
+}
+
+absl::Status WriteNpy(const std::string& path, const NpyArray& array) {
+  return WriteFileAtomically(path, PrintNpy(array));
 }
 
 }  // namespace mycc

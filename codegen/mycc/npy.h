@@ -22,9 +22,12 @@ struct NpyArray {
 // travel as "<u2".
 std::vector<std::string> NpyDescrs(DType dtype);
 
-// Errors name `path` and what was expected: another format, a newer version, big-endian numbers, columns
+// Errors name the file and what was expected: another format, a newer version, big-endian numbers, columns
 // first, a file that ends early.
+absl::StatusOr<NpyArray> ParseNpy(const std::string& file, const std::string& path);
 absl::StatusOr<NpyArray> ReadNpy(const std::string& path);
+
+std::string PrintNpy(const NpyArray& array);
 absl::Status WriteNpy(const std::string& path, const NpyArray& array);
 
 }  // namespace mycc

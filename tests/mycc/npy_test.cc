@@ -36,7 +36,7 @@ class NpyTest : public ::testing::Test {
 
 TEST_F(NpyTest, RoundTrips) {
   for (const std::vector<int64_t>& shape :
-       std::vector<std::vector<int64_t>>{{}, {3}, {2, 3}, {1, 1, 1, 4}, {0, 5}}) {
+       std::vector<std::vector<int64_t>>{{}, {3}, {2, 3}, {1, 1, 1, 4}, {0, 5}, {5, 0}}) {
     int64_t count = 1;
     for (int64_t extent : shape) count *= extent;
     std::string bytes;
@@ -88,6 +88,7 @@ TEST_F(NpyTest, MalformedHeaders) {
        {"", "{", "{}", "{'descr': '<f4'}", "{'descr': <f4, 'fortran_order': False, 'shape': (1,), }",
         "{'descr': '<f4', 'fortran_order': Maybe, 'shape': (1,), }",
         "{'descr': '<f4', 'fortran_order': False, 'shape': (-1,), }",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,), }",
         "{'descr': '<f4', 'fortran_order': False, 'shape': (1", "{'other': '<f4'}"}) {
     ExpectRefused(ReadHeader(header), "malformed header");
   }

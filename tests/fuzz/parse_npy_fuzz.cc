@@ -1,0 +1,18 @@
+// Any bytes are refused by the file's name, or are an array that survives being written.
+#include <string>
+
+#include "base/check.h"
+#include "codegen/mycc/npy.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const auto array = mycc::ParseNpy(std::string(reinterpret_cast<const char*>(data), size), "a.npy");
+  if (!array.ok()) {
+    MYCC_CHECK(array.status().message().substr(0, 7) == "`a.npy`") << array.status();
+    return 0;
+  }
+  const auto again = mycc::ParseNpy(mycc::PrintNpy(*array), "again.npy");
+  MYCC_CHECK(again.ok()) << again.status();
+  MYCC_CHECK(again->descr == array->descr && again->shape == array->shape && again->bytes == array->bytes)
+      << array->descr;
+  return 0;
+}
