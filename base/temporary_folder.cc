@@ -20,7 +20,7 @@ absl::StatusOr<TemporaryFolder> TemporaryFolder::Create() {
       absl::StrCat("cannot make a folder for temporary files in `", place, "`: ", strerror(errno)));
 }
 
-TemporaryFolder::TemporaryFolder(TemporaryFolder&& other) : path_(std::exchange(other.path_, "")) {}
+TemporaryFolder::TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::exchange(other.path_, "")) {}
 
 TemporaryFolder::~TemporaryFolder() {
   std::error_code ignored;

@@ -12,7 +12,7 @@ class TemporaryFolder {
   // In $TMPDIR, or /tmp. Errors name the place and the operating system's reason.
   static absl::StatusOr<TemporaryFolder> Create();
 
-  TemporaryFolder(TemporaryFolder&& other);
+  TemporaryFolder(TemporaryFolder&& other) noexcept;
   TemporaryFolder& operator=(TemporaryFolder&&) = delete;
   // Removes the folder with everything in it.
   ~TemporaryFolder();

@@ -3,18 +3,15 @@
 #
 #   tests/run.sh [PASS]...     PASS is one of the functions pass_* below; `dev` when none is named
 #     dev      everything but benchmarks
-#     asan     the fast tests under AddressSanitizer and UndefinedBehaviorSanitizer
-#     tsan     the fast tests of the concurrent folders under ThreadSanitizer
-#     fuzz     the fuzzers, for a short while each
+#     asan     the fast and the slow tests under AddressSanitizer and UndefinedBehaviorSanitizer
+#     tsan     the tests that start threads, under ThreadSanitizer
+#     fuzz     the fuzzers, for a few seconds each
+#     lint     formatting, layering, Clang's thread-safety analysis, and clang-tidy on what differs from main
 #     perf     the benchmarks, one at a time, in a release build
-#     lint     formatting, and Clang's thread-safety analysis of the concurrent folders
 #
 # The last line is `N passed, N failed` over all passes; the exit status is 0 when nothing failed.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-
-# Folders whose code runs in several threads.
-readonly concurrent='base|db|proto|server|worker'
 
 passed=0
 failed=0
@@ -31,17 +28,20 @@ set_up() {
   fi
 }
 
-# record_build_failure PASS
-record_build_failure() {
-  echo "tests/run.sh: the build of $1 failed" >&2
-  failed=$((failed + 1))
+# build PRESET: configures, and builds what the preset names. A build that fails counts as one failed test.
+build() {
+  if ! { cmake --preset "$1" && cmake --build --preset "$1"; }; then
+    echo "tests/run.sh: the build of $1 failed" >&2
+    failed=$((failed + 1))
+    return 1
+  fi
 }
 
-# run_ctest PRESET [OPTION]...: runs tests and adds to the counts. A test whose program is missing counts as failed, a
-# skipped one not at all.
+# run_ctest PRESET BUILD [OPTION]...: runs the tests of a preset, in build/BUILD, and adds to the counts. A test whose
+# program is missing counts as failed, a skipped one not at all.
 run_ctest() {
-  local preset=$1 report=$PWD/build/$1/ctest.xml status=0 bad
-  shift
+  local preset=$1 report=$PWD/build/$2/ctest.xml status=0 bad
+  shift 2
   rm -f "$report"
   ctest --preset "$preset" --output-junit "$report" "$@" || status=$?
   passed=$((passed + $(count_lines '<testcase .* status="run"' "$report")))
@@ -59,71 +59,41 @@ count_lines() {
   echo "${count:-0}"
 }
 
-# build_tests PRESET FOLDERS: configures, and builds the programs of the tests under tests/FOLDERS (a regular
-# expression) that the preset would run, not the whole tree. Leaves their names, which are the tests', in `programs`.
-programs=()
-build_tests() {
-  local preset=$1 folders=$2
-  cmake --preset "$preset" || return
-  mapfile -t programs < <(comm -12 <(ctest --preset "$preset" -N | sed -n 's/^ *Test *#[0-9]*: //p' | sort) \
-    <(ninja -C "build/$preset" -t targets all |
-      sed -En "s,^tests/($folders)/[^/]*: CXX_EXECUTABLE_LINKER__(.*)_Debug$,\\2,p" | sort))
-  if [[ ${#programs[@]} -eq 0 ]]; then
-    echo "tests/run.sh: preset $preset has no test in tests/($folders)" >&2
-    return 1
-  fi
-  cmake --build --preset "$preset" --target "${programs[@]}"
-}
-
-pass_dev() {
-  if ! { cmake --preset dev && cmake --build --preset dev; }; then
-    record_build_failure dev
-    return
-  fi
-  run_ctest dev
-}
-
-pass_asan() { build_and_run asan '.*'; }
-pass_tsan() { build_and_run tsan "$concurrent"; }
-pass_fuzz() { build_and_run fuzz '.*'; }
-
-# build_and_run PRESET FOLDERS
-build_and_run() {
-  if ! build_tests "$1" "$2"; then
-    record_build_failure "$1"
-    return
-  fi
-  run_ctest "$1" -R "^($(IFS='|' && echo "${programs[*]}"))\$"
-}
-
-pass_perf() {
-  if ! { cmake --preset release && cmake --build --preset release; }; then
-    record_build_failure perf
-    return
-  fi
-  run_ctest perf --verbose
-}
-
-pass_lint() {
-  local file bad=0
-  if ! git ls-files '*.h' '*.cc' | xargs clang-format-14 --dry-run -Werror; then
-    bad=$((bad + 1))
-  fi
-  # The build generates the headers of proto/.
-  if ! { cmake --preset dev && cmake --build --preset dev; }; then
-    record_build_failure lint
-    return
-  fi
-  for file in $(git ls-files 'server/*.cc' 'worker/*.cc'); do
-    if ! clang++-14 -std=c++20 -I. -Ibuild/dev/generated -fsyntax-only -Wthread-safety -Werror=thread-safety "$file"; then
-      bad=$((bad + 1))
-    fi
-  done
-  if [[ $bad -eq 0 ]]; then
+# check COMMAND...: a test that is no CTest test.
+check() {
+  if "$@"; then
     passed=$((passed + 1))
   else
-    failed=$((failed + bad))
+    echo "tests/run.sh: failed: $*" >&2
+    failed=$((failed + 1))
   fi
+}
+
+pass_dev() { build dev && run_ctest dev dev || true; }
+pass_asan() { build asan && run_ctest asan asan || true; }
+pass_tsan() { build tsan && run_ctest tsan tsan || true; }
+pass_fuzz() { build fuzz && run_ctest fuzz fuzz || true; }
+pass_perf() { build release && run_ctest perf release --verbose || true; }
+
+pass_lint() {
+  check check_format
+  # The build generates the headers of proto/ and the command lines that clang-tidy needs.
+  build dev || return 0
+  run_ctest lint dev
+  check check_tidy
+}
+
+check_format() { git ls-files '*.h' '*.cc' '*.c' | xargs clang-format-14 --dry-run -Werror; }
+
+# The built sources that differ from the main branch: clang-tidy takes longer than a whole build on all of them. It reads
+# GCC's command lines, some warnings of which it does not know.
+check_tidy() {
+  local base
+  base=$(git merge-base main HEAD 2>/dev/null) || base=HEAD
+  git diff --name-only --diff-filter=d "$base" -- '*.cc' | while read -r file; do
+    if grep -q "\"$PWD/$file\"" build/dev/compile_commands.json; then echo "$file"; fi
+  done | xargs --no-run-if-empty -P 2 -n 1 clang-tidy-14 -p build/dev --quiet --warnings-as-errors='*' \
+    --extra-arg=-Wno-unknown-warning-option
 }
 
 main() {
