@@ -45,6 +45,23 @@ int64_t FolderBytes(const std::string& folder) {
   return bytes;
 }
 
+// How the making of a reference ended, as a code and back.
+absl::Status ErrorOf(const Ending& ending) {
+  switch (ending.status) {
+    case v1::MEASURE_STATUS_OUT_OF_MEMORY: return absl::ResourceExhaustedError(ending.error);
+    case v1::MEASURE_STATUS_RUN_TIMEOUT: return absl::DeadlineExceededError(ending.error);
+    default: return absl::AbortedError(ending.error);
+  }
+}
+v1::MeasureStatus StatusWithout(const absl::Status& reference) {
+  switch (reference.code()) {
+    case absl::StatusCode::kUnavailable: return v1::MEASURE_STATUS_WORKER_LOST;
+    case absl::StatusCode::kResourceExhausted: return v1::MEASURE_STATUS_OUT_OF_MEMORY;
+    case absl::StatusCode::kDeadlineExceeded: return v1::MEASURE_STATUS_RUN_TIMEOUT;
+    default: return v1::MEASURE_STATUS_RUN_ERROR;
+  }
+}
+
 void Fail(v1::MeasureStatus status, const std::string& error, v1::MeasureResult* result) {
   result->set_status(status);
   result->set_error(ToUtf8(error));
@@ -120,6 +137,7 @@ v1::MeasureResult CpuMeasurer::MeasureBuilt(const v1::Assignment& assignment, co
     result.mutable_resources()->set_code_bytes(static_cast<uint64_t>(build.built.code_bytes()));
   }
   *result.mutable_device() = device_;
+  result.mutable_device()->set_clock_mhz(CpuClockMhz());  // as the run left it
   *result.mutable_toolchain() = toolchain_;
   if (result.status() != v1::MEASURE_STATUS_OK) {
     result.set_reproduction(ReproductionOf(assignment));
@@ -133,8 +151,7 @@ void CpuMeasurer::Run(const v1::Assignment& assignment, const BuildOutcome& buil
   const absl::StatusOr<std::string> folder = PreparedCase(assignment);
   if (!folder.ok()) {
     // Without a reference nothing can be verified, whoever's fault it is; the text says whose.
-    const bool lost = absl::IsUnavailable(folder.status());
-    Fail(lost ? v1::MEASURE_STATUS_WORKER_LOST : v1::MEASURE_STATUS_RUN_ERROR,
+    Fail(StatusWithout(folder.status()),
          absl::StrCat("no reference to verify against: ", folder.status().message()), result);
     return;
   }
@@ -244,7 +261,7 @@ absl::Status CpuMeasurer::PrepareCase(const v1::Assignment& assignment, const st
     response = CallRunner(request, ThreadsOf(assignment.target()), options_.prepare_seconds, &ending);
     if (response.ok()) break;
     if (IsInfrastructureFailure(ending.status)) return absl::UnavailableError(ending.error);
-    if (prepare.library().empty()) return absl::AbortedError(ending.error);
+    if (prepare.library().empty()) return ErrorOf(ending);
     prepare.clear_library();  // one that crashes or takes too long is done without as well
   }
   if (response->status() == v1::MEASURE_STATUS_OK) return absl::OkStatus();

@@ -30,14 +30,18 @@ v1::DeviceInfo DescribeCpu() {
   v1::DeviceInfo info;
   info.set_device("cpu");
   info.set_model(CpuInfo("model name"));
-  double mhz = 0;
-  if (absl::SimpleAtod(CpuInfo("cpu MHz"), &mhz)) info.set_clock_mhz(mhz);
+  info.set_clock_mhz(CpuClockMhz());
   utsname system;
   if (uname(&system) == 0) {
     info.set_host(system.nodename);
     info.set_kernel(std::string(system.sysname) + " " + system.release);
   }
   return info;
+}
+
+double CpuClockMhz() {
+  double mhz = 0;
+  return absl::SimpleAtod(CpuInfo("cpu MHz"), &mhz) ? mhz : 0;
 }
 
 v1::Toolchain CpuToolchain() {

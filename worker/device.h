@@ -11,6 +11,8 @@ namespace mycc {
 
 // Everything but the worker's name, with the clock as it is now.
 v1::DeviceInfo DescribeCpu();
+// As it is now, of the first core; 0 where the system does not say.
+double CpuClockMhz();
 // The compilers that this program has inside.
 v1::Toolchain CpuToolchain();
 // Bytes that a write must cover to leave nothing of before in any cache.

@@ -125,6 +125,23 @@ TEST_F(CliTest, CandidateThatDoesNotReplayIsABuildError) {
   EXPECT_THAT(ran.output, AllOf(HasSubstr("build_error"), HasSubstr("t9.a0")));
 }
 
+TEST_F(CliTest, InputsThatDoNotFitAreOutOfMemory) {
+  std::ofstream(folder_.Path("huge.te"))
+      << "workload huge(x: f32[100000,100000]) -> (y: f32[100000,100000]) {\n"
+         "  y[i,j] = x[i,j] * 2.0\n}\n";
+  std::ofstream(folder_.Path("trace")) << "v1\n";
+  const Ran ran = RunMyccTune({"measure", folder_.Path("huge.te"), "--trace", folder_.Path("trace")});
+  EXPECT_EQ(ran.exit_status, 1) << ran.output;
+  EXPECT_THAT(ran.output,
+              HasSubstr("out_of_memory: no reference to verify against: the run ran out of memory"));
+}
+
+TEST_F(CliTest, WhatIsNoTraceIsRefused) {
+  std::ofstream(folder_.Path("trace")) << "\x9b\xff no trace";
+  ExpectError(RunMyccTune({"measure", gemm_, "--trace", folder_.Path("trace")}), 1,
+              folder_.Path("trace") + ": ");
+}
+
 TEST_F(CliTest, InterruptedTuneKeepsTheBestSoFar) {
   const std::string output = folder_.Path("output");
   Background tune({"tune", gemm_, "--log", log_, "--budget", "10m"}, output);
