@@ -210,6 +210,8 @@ class Verifier {
       case Op::kSelect: {
         Expression(expr->args[0]);
         const Expr condition = InLoops(expr->args[0]);
+        int64_t known = 0;  // then the other arm is never evaluated
+        if (IsConstInt(condition, &known)) return Expression(expr->args[known != 0 ? 1 : 2]);
         const size_t mark = guards_.Mark();
         guards_.Assume(condition, true);
         Expression(expr->args[1]);

@@ -142,6 +142,17 @@ TEST(VerifyTest, DomainsOfBlocksAreGuards) {
                "index 0 of region, n + 1, reaches 1..3");
 }
 
+TEST(VerifyTest, ArmsThatAreNeverTakenAreNotRead) {
+  const Var a = MakeVar("a0", kN);
+  const Expr beyond = VarRef(a) + 100;
+  const auto block = [&](const Expr& condition) {
+    const Expr value = MakeSelect(condition, Load(kX, {beyond}), F32(0));
+    return Loop(kI, MakeBlock("b", kY, {IterVar{a, false, kAt}}, {VarRef(a)}, value));
+  };
+  ExpectSound(block(Less(beyond, IntConst(5))));
+  ExpectBroken(block(Less(IntConst(5), beyond)), "index 0 of x, i + 100, reaches 100..107");
+}
+
 TEST(VerifyTest, LoopsStayInTheirVariablesRange) {
   const auto loop = [](const Expr& extent, LoopKind kind) {
     return std::make_shared<For>(kI, extent, kind, SetY(kAt));
