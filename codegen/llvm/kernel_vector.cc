@@ -5,6 +5,7 @@
 #include "codegen/llvm/kernel_flow.h"
 #include "codegen/llvm/loop_facts.h"
 #include "codegen/passes/copy_stmt.h"
+#include "codegen/schedule/tree.h"
 
 namespace mycc {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "codegen/expr/affine.h"
 #include "codegen/passes/copy_stmt.h"
+#include "codegen/schedule/tree.h"
 
 namespace mycc {
 namespace {
@@ -73,7 +74,7 @@ bool SeparatesLanes(const BufferUse& use, size_t d, const VarNode* var,
 bool CanWiden(const For& loop) {
   BufferUses uses;
   if (!CollectUses(loop.body, &uses)) return false;
-  const auto inner = BoundVars(loop.body);
+  const auto inner = LoopVarsUnder(loop.body);
   return std::all_of(uses.begin(), uses.end(), [&](const auto& entry) {
     const BufferUse& use = entry.second;
     if (!use.written || use.own) return true;

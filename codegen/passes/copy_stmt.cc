@@ -63,31 +63,6 @@ int64_t CountLeaves(const Stmt& stmt) {
   return leaves;
 }
 
-std::unordered_set<const VarNode*> BoundVars(const Stmt& stmt) {
-  std::unordered_set<const VarNode*> vars;
-  VisitStmts(stmt, [&](const Stmt& s) {
-    if (const For* loop = DynAs<For>(s)) vars.insert(loop->var.get());
-    return true;
-  });
-  return vars;
-}
-
-bool UsesAnyOf(const Expr& expr, const std::unordered_set<const VarNode*>& vars) {
-  if (expr->op == Op::kVar) return vars.count(expr->var.get()) > 0;
-  for (const Expr& arg : expr->args) {
-    if (UsesAnyOf(arg, vars)) return true;
-  }
-  return false;
-}
-
-bool HasLoad(const Expr& expr) {
-  if (expr->op == Op::kLoad) return true;
-  for (const Expr& arg : expr->args) {
-    if (HasLoad(arg)) return true;
-  }
-  return false;
-}
-
 void SplitConjunction(const Expr& condition, std::vector<Expr>* parts) {
   if (condition->op == Op::kAnd) {
     SplitConjunction(condition->args[0], parts);

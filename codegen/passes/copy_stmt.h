@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <unordered_set>
 
 #include "codegen/ir/stmt.h"
 
@@ -19,12 +18,6 @@ Stmt SubstituteSimplified(const Stmt& stmt, const VarMap& map);
 
 // Statements that do work (stores and tile statements).
 int64_t CountLeaves(const Stmt& stmt);
-
-// The variables of the loops under a statement, itself included.
-std::unordered_set<const VarNode*> BoundVars(const Stmt& stmt);
-
-bool UsesAnyOf(const Expr& expr, const std::unordered_set<const VarNode*>& vars);
-bool HasLoad(const Expr& expr);
 
 // The parts of a conjunction, in order: a && b && c.
 void SplitConjunction(const Expr& condition, std::vector<Expr>* parts);

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/passes/copy_stmt.h"
 #include "codegen/passes/passes.h"
+#include "codegen/schedule/tree.h"
 
 namespace mycc {
 namespace {

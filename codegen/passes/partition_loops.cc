@@ -15,6 +15,7 @@
 #include "codegen/passes/condition_range.h"
 #include "codegen/passes/copy_stmt.h"
 #include "codegen/passes/passes.h"
+#include "codegen/schedule/tree.h"
 
 namespace mycc {
 namespace {
@@ -111,7 +112,7 @@ class Partitioner {
     const For& loop = As<For>(stmt);
     const auto extent = ConstExtent(loop);
     if (!extent) return VisitBody(stmt);
-    const auto inner = BoundVars(loop.body);
+    const auto inner = LoopVarsUnder(loop.body);
     const bool selects = loop.loop_kind == LoopKind::kSerial && CountLeaves(loop.body) <= kMaxSelectLeaves;
     for (const Expr& condition : ConditionsIn(loop.body, selects)) {
       const auto range = RangeOfCondition(condition, loop.var.get(), *extent, inner);
@@ -186,7 +187,7 @@ class Partitioner {
   }
 
   Stmt CutParallel(const std::vector<Var>& vars, const Stmt& body) {
-    const auto inner = BoundVars(body);
+    const auto inner = LoopVarsUnder(body);
     const bool selects = CountLeaves(body) <= kMaxSelectLeaves;
     for (size_t i = 0; i < vars.size(); ++i) {
       for (const Expr& condition : ConditionsIn(body, selects)) {

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/passes/copy_stmt.h"
 #include "codegen/passes/passes.h"
+#include "codegen/schedule/tree.h"
 
 namespace mycc {
 namespace {
@@ -61,7 +62,7 @@ int64_t CountUses(const Stmt& root, const Buffer& buffer) {
 class Splitter {
  public:
   Splitter(const For& around, const Target& target)
-      : around_(around), bound_(BoundVars(around.body)), target_(target) {
+      : around_(around), bound_(LoopVarsUnder(around.body)), target_(target) {
     bound_.insert(around.var.get());
   }
 

@@ -1,8 +1,11 @@
 #include "codegen/schedule/moves.h"
 
 #include <algorithm>
+#include <optional>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "codegen/expr/affine.h"
 
 namespace mycc {
 
@@ -10,6 +13,18 @@ bool IsGuard(const Block& block, const IterVar& iter) {
   if (iter.reduce) return false;
   return std::none_of(block.indices.begin(), block.indices.end(),
                       [&](const Expr& index) { return UsesVar(index, iter.var.get()); });
+}
+
+bool GuardsTerms(const Block& block, const IterVar& iter) {
+  if (!IsGuard(block, iter)) return false;
+  return std::any_of(block.iters.begin(), block.iters.end(), [&](const IterVar& other) {
+    bool shares = false;
+    if (other.reduce) {
+      Visit(other.binding,
+            [&](const ExprNode& e) { shares |= e.op == Op::kVar && UsesVar(iter.binding, e.var.get()); });
+    }
+    return shares;
+  });
 }
 
 bool CarriesReduction(const Block& block, const For& loop) {
@@ -32,6 +47,16 @@ bool WritesAtItsAxes(const Block& block) {
   });
 }
 
+std::vector<const For*> NestOf(const Path& path) {
+  std::vector<const For*> loops;
+  for (size_t node = path.nodes.size() - 1; node-- > 0;) {
+    const For* loop = DynAs<For>(path.nodes[node]);
+    if (loop == nullptr) break;
+    loops.insert(loops.begin(), loop);
+  }
+  return loops;
+}
+
 absl::Status CheckNaive(const Path& path, bool guards_allowed) {
   const Block& block = path.block();
   std::vector<const IterVar*> axes;
@@ -40,16 +65,50 @@ absl::Status CheckNaive(const Path& path, bool guards_allowed) {
     if (!IsGuard(block, iter)) axes.push_back(&iter);
     naive &= guards_allowed || !IsGuard(block, iter);
   }
-  // The innermost loops of the path must be the axes' own, in order.
+  // The perfect nest around the block is made of the axes' own loops, in order.
+  const std::vector<const For*> loops = NestOf(path);
+  naive &= loops.size() == axes.size();
   for (size_t i = 0; naive && i < axes.size(); ++i) {
-    const size_t node = path.nodes.size() - 1 - axes.size() + i;
-    const For* loop = node < path.nodes.size() ? DynAs<For>(path.nodes[node]) : nullptr;
-    naive = loop != nullptr && axes[i]->binding->op == Op::kVar && axes[i]->binding->var == loop->var &&
-            loop->loop_kind == LoopKind::kSerial;
+    const Expr& binding = axes[i]->binding;
+    naive = binding->op == Op::kVar && binding->var == loops[i]->var &&
+            loops[i]->loop_kind == LoopKind::kSerial && !UsesVar(block.value, loops[i]->var.get());
   }
   if (naive) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       block.name, " has been scheduled already; move a block before splitting or moving its own loops"));
+}
+
+absl::Status CheckCanMove(const Function& function, const Path& block, const Path& to) {
+  const auto on_path = [&](const Stmt& stmt) {
+    return std::find(to.nodes.begin(), to.nodes.end(), stmt) != to.nodes.end();
+  };
+  const std::string& name = block.block().name;
+  for (size_t i = 0; i + 1 + NestOf(block).size() < block.nodes.size(); ++i) {
+    const For* loop = DynAs<For>(block.nodes[i]);
+    if (loop == nullptr || on_path(block.nodes[i])) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat(name, " stands inside loop ", loop->var->name, ", and would stand outside of it"));
+  }
+  const Buffer& out = block.block().out;
+  const absl::StatusOr<Path> alloc = FindAlloc(function, out);
+  if (!alloc.ok() || on_path(alloc->target())) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(out->name, ", which ", name, " writes, does not exist there"));
+}
+
+absl::Status CheckLastIterationRuns(const For& loop, const Block& block) {
+  for (const IterVar& iter : block.iters) {
+    const std::optional<Interval> range = RangeOf(iter.binding);
+    if (!UsesVar(iter.binding, loop.var.get()) || (range && range->max < iter.var->extent)) continue;
+    return absl::FailedPreconditionError(absl::StrCat("loop ", loop.var->name, " overshoots: ", block.name,
+                                                      " may not run in its last iteration"));
+  }
+  return absl::OkStatus();
+}
+
+std::string RenamedLoop(const std::string& loop, const std::string& from, const std::string& to) {
+  const bool own = absl::StartsWith(loop, absl::StrCat(from, "."));
+  return absl::StrCat(to, own ? loop.substr(from.size()) : absl::StrCat(".", loop));
 }
 
 std::vector<Expr> Localize(const std::vector<Expr>& index, const std::vector<DimRegion>& box) {

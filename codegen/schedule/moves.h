@@ -15,6 +15,9 @@ namespace mycc {
 // value may read it.
 bool IsGuard(const Block& block, const IterVar& iter);
 
+// A guard that follows a reduction loop keeps terms out of a sum, not elements out of the tensor.
+bool GuardsTerms(const Block& block, const IterVar& iter);
+
 // A loop may run along reduction variables of a block, along its axes, or (fused) along both.
 bool CarriesReduction(const Block& block, const For& loop);
 bool CarriesAxis(const Block& block, const For& loop);
@@ -23,10 +26,24 @@ bool CarriesAxis(const Block& block, const For& loop);
 // not moved into a loop, packed or given an accumulator's place.
 bool WritesAtItsAxes(const Block& block);
 
+// The loops of the perfect nest around what the path leads to, outermost first.
+std::vector<const For*> NestOf(const Path& path);
+
 // OK when the block stands alone under serial loops, one for each iteration variable, as BuildNaive and
 // rfactor leave it: its loops carry no decisions yet and may be made anew. rfactor's partial blocks have
 // guards besides, which some callers can keep.
 absl::Status CheckNaive(const Path& path, bool guards_allowed = false);
+
+// Whether the block can stand at the end of `to` instead: the loops around its own nest are around `to` too,
+// and the tensor that it writes exists there.
+absl::Status CheckCanMove(const Function& function, const Path& block, const Path& to);
+
+// OK when the loop's last iteration carries out the block: a split that does not divide leaves nothing of it.
+absl::Status CheckLastIterationRuns(const For& loop, const Block& block);
+
+// What a loop of block `from` is called in a copy of its nest for block `to`: t2.a0.1 becomes t2.w.a0.1. A
+// loop that is not called after the block keeps its whole name behind the new one.
+std::string RenamedLoop(const std::string& loop, const std::string& from, const std::string& to);
 
 // Element `index` of the whole buffer as an index into its box.
 std::vector<Expr> Localize(const std::vector<Expr>& index, const std::vector<DimRegion>& box);

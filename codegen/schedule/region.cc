@@ -19,12 +19,6 @@ void CollectReads(const Expr& expr, const Buffer& buffer, const VarMap& bindings
   for (const Expr& arg : expr->args) CollectReads(arg, buffer, bindings, accesses);
 }
 
-bool UsesAny(const Expr& expr, const std::unordered_set<const VarNode*>& vars) {
-  if (expr->op == Op::kVar) return vars.count(expr->var.get()) > 0;
-  return std::any_of(expr->args.begin(), expr->args.end(),
-                     [&](const Expr& arg) { return UsesAny(arg, vars); });
-}
-
 // [low, high] displacement around `outer` while the inner variables run.
 struct Span {
   Linear outer;  // without its constant
@@ -35,7 +29,8 @@ std::optional<Span> SpanOf(const Expr& index, const std::unordered_set<const Var
   const Linear linear = ToLinear(index);
   Span span{{}, linear.constant, linear.constant};
   for (const auto& [atom, coefficient] : linear.terms) {
-    if (!UsesAny(atom, inner)) {
+    if (HasLoad(atom)) return std::nullopt;
+    if (!UsesAnyOf(atom, inner)) {
       span.outer.terms.emplace_back(atom, coefficient);
       continue;
     }

@@ -160,6 +160,16 @@ std::unordered_set<const VarNode*> LoopVarsUnder(const Stmt& stmt) {
   return vars;
 }
 
+bool HasLoad(const Expr& expr) {
+  return expr->op == Op::kLoad || std::any_of(expr->args.begin(), expr->args.end(), HasLoad);
+}
+
+bool UsesAnyOf(const Expr& expr, const std::unordered_set<const VarNode*>& vars) {
+  if (expr->op == Op::kVar) return vars.count(expr->var.get()) > 0;
+  return std::any_of(expr->args.begin(), expr->args.end(),
+                     [&](const Expr& arg) { return UsesAnyOf(arg, vars); });
+}
+
 std::vector<const For*> LoopsOn(const Path& path) {
   std::vector<const For*> loops;
   for (const Stmt& node : path.nodes) {

@@ -43,6 +43,8 @@ bool ContainsBlock(const Stmt& stmt, const std::string& name);
 // included).
 std::unordered_set<const VarNode*> LoopVarsUnder(const Stmt& stmt);
 std::vector<const For*> LoopsOn(const Path& path);
+bool HasLoad(const Expr& expr);
+bool UsesAnyOf(const Expr& expr, const std::unordered_set<const VarNode*>& vars);
 
 // Binding of every iteration variable of a block, for Substitute.
 VarMap BindingsOf(const Block& block);

@@ -53,6 +53,17 @@ constexpr Refusal kRefusals[] = {
     {"cache_read(t1, t3, root, packed)\npack(t1.r, [0, 5])", "there is no dimension 5"},
     {"cache_read(t1, t3, root, packed)\npack(t1.r, [0, x])", "component x is malformed"},
     {"pack(t1, [0, 1])", "there is no allocated buffer t1"},
+    {"pack(t3, [1/8, 0, 1%8])\ncache_read(t3, t4, root, local)", "t3 has been packed; copy it before"},
+    {"reorder([t3.r0, t3.a0])\ncache_write(t3, t3.a1)\ncache_read(t3, t3.i, t3.i.a0, local)",
+     "t3.i reads partial results of t3, which t3.w writes later"},
+    {"split(t3.a1, [7])\nreorder([t3.a1.1, t3.a0, t3.r0, t3.a1.0])\nreverse_compute_at(t4, t3.a1.1)",
+     "t3 does not fill one box of t3 in an iteration"},
+    {"reorder([t3.r0, t3.a0])\ncache_write(t3, t3.a0)\nsplit(t3.r0, [4])\nsplit(t3.r0.1, "
+     "[3])\nreverse_inline(t4)",
+     "several reduction loops stand around the accumulator"},
+    {"reorder([t3.r0, t3.a0])\ncache_write(t3, t3.a0)\nsplit(t3.r0, [16])\nreverse_inline(t4)",
+     "loop t3.r0.1 overshoots: t3.w may not run in its last iteration"},
+    {"cache_write(t3, t3.a0)\ncompute_at(t3.w, t4.a0)", "t3.w has been scheduled already"},
     {"rfactor(t3.a0, 4)", "the loop carries no reduction"},
     {"rfactor(t3.r0, 400)", "factor 400 is not between 2 and the extent 10"},
     {"tensorize(t3.r0, fma.f32)", "t3 has no accumulator; cache_write it first"},
@@ -61,6 +72,29 @@ constexpr Refusal kRefusals[] = {
      "fma.f64 multiplies f64 into f64; t3 multiplies f32 into f32"},
 };
 INSTANTIATE_TEST_SUITE_P(All, RefusalTest, ::testing::ValuesIn(kRefusals));
+
+constexpr char kArgMax[] = R"(workload best(x: f32[4,9], w: f32[7]) -> (y: f32[7]) {
+  b[i]: i32[4] = argmax[j:9](x[i,j])
+  z[i]: f32[4] = x[i,0] * f32(b[i])
+  y[k] = select(k < 4, z[k], w[k])
+})";
+
+class MoreRefusalTest : public ::testing::TestWithParam<Refusal> {};
+
+TEST_P(MoreRefusalTest, SaysWhy) {
+  EXPECT_THAT(ScheduledText(kArgMax, GetParam().steps), HasSubstr(GetParam().message));
+}
+
+constexpr Refusal kMoreRefusals[] = {
+    {"pack(t2.best, [0/3, 0%3])",
+     "t2 keeps its positions and best values in one layout, that of t2 and t2.best"},
+    {"cache_write(t4, t4.a0)\ncache_write(t4.w, t4.a0)",
+     "t4.w copies t4.acc; an accumulator would copy it twice"},
+    {"split(t3.a0, [2])\nreverse_compute_at(t4, t3.a0.0)",
+     "t4 has elements that read nothing of t3; no iteration would write them"},
+    {"cache_write(t3, t3.a0)\nreverse_inline(t4)", "t4 does not have the shape of t3"},
+};
+INSTANTIATE_TEST_SUITE_P(All, MoreRefusalTest, ::testing::ValuesIn(kMoreRefusals));
 
 TEST(RefusalTest, ARefusedStepLeavesTheScheduleAsItWas) {
   Schedule schedule = Schedule::Create(CanonicalWorkload(kGemm), TestTarget());

@@ -1,6 +1,7 @@
 #include "tests/schedule/testing.h"
 
 #include <cmath>
+#include <cstdlib>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
@@ -47,6 +48,11 @@ absl::StatusOr<Schedule> ReplayVerified(const Workload& canonical, const std::st
 }
 
 }  // namespace
+
+int RandomSeeds(int usual) {
+  const char* seeds = std::getenv("MYCC_RANDOM_SEEDS");
+  return seeds == nullptr ? usual : std::atoi(seeds);
+}
 
 Workload CanonicalWorkload(const std::string& text) {
   absl::StatusOr<Workload> workload = ParseWorkload(text, "test.te");

@@ -9,6 +9,9 @@
 
 namespace mycc {
 
+// How many seeds a random test runs: `usual`, or what the environment variable MYCC_RANDOM_SEEDS says.
+int RandomSeeds(int usual);
+
 // The canonical form of a workload given as text; aborts on a malformed one.
 Workload CanonicalWorkload(const std::string& text);
 // An AVX2 machine, whatever the tests run on.

@@ -6,24 +6,29 @@
 //     for j: B: .. t0[l*4 + j] ..   ->    alloc t0.r[4]
 //                                         for a in 4: t0.r: t0.r[i - l*4] = t0[i],  i = l*4 + a
 //                                         for j: B: .. t0.r[j] ..
+#include <optional>
+
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "codegen/expr/affine.h"
 #include "codegen/schedule/moves.h"
 #include "codegen/schedule/primitives/primitives.h"
 
 namespace mycc {
 namespace {
 
-// Guards of the reader that stand still inside the loop: where they refuse the whole iteration, the tensor
-// may not be complete yet.
-std::vector<IterVar> OuterGuards(const Block& reader, const std::unordered_set<const VarNode*>& inner) {
+// What refuses whole iterations of the loop to the reader, as far as it stands still inside the loop: its
+// guards and, with `of_axes`, its own iteration variables.
+std::vector<IterVar> OuterGuards(const Block& reader, const std::unordered_set<const VarNode*>& inner,
+                                 bool of_axes) {
   std::vector<IterVar> guards;
   for (const IterVar& iter : reader.iters) {
-    bool varies = false;
-    Visit(iter.binding,
-          [&](const ExprNode& e) { varies |= e.op == Op::kVar && inner.count(e.var.get()) > 0; });
-    if (IsGuard(reader, iter) && !varies)
-      guards.push_back({MakeVar(iter.var->name, iter.var->extent), false, iter.binding});
+    const bool varies = UsesAnyOf(iter.binding, inner);
+    const std::optional<Interval> range = RangeOf(iter.binding);
+    const bool refuses = !range || range->min < 0 || range->max >= iter.var->extent;
+    if (varies || !(IsGuard(reader, iter) || (of_axes && refuses))) continue;
+    guards.push_back({MakeVar(absl::StrCat("g", reader.iters.size() + guards.size()), iter.var->extent),
+                      false, iter.binding});
   }
   return guards;
 }
@@ -55,6 +60,44 @@ absl::Status CheckScope(const Function& function, const Buffer& buffer, Scope sc
                                                     at_root ? " is not const" : " is copied in a loop"));
 }
 
+// A packed layout may have padding, which nobody writes and a copy would read.
+bool IsPacked(const Block& writer) {
+  bool packed = false;
+  for (const Expr& index : writer.indices) {
+    Visit(index, [&](const ExprNode& e) { packed |= e.op == Op::kFloorDiv || e.op == Op::kMod; });
+  }
+  return packed;
+}
+
+// The tensor is complete where the copy is made: at the start of an iteration of `loop`, at the root for
+// null.
+absl::Status CheckComplete(const Function& function, const Buffer& buffer, const Path& reader,
+                           const For* loop) {
+  const std::string& name = reader.block().name;
+  const std::vector<const For*> around = LoopsOn(reader);
+  const Stmt nest = loop != nullptr  ? loop->body
+                    : around.empty() ? Stmt(reader.target())
+                                     : around.front()->body;
+  bool read = false;
+  for (const Block* block : BlocksUnder(function.body)) {
+    read |= block == &reader.block();
+    if (block->out != buffer) continue;
+    if (IsPacked(*block)) {
+      return absl::FailedPreconditionError(absl::StrCat(buffer->name, " has been packed; copy it before"));
+    }
+    if (ContainsBlock(nest, block->name)) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          block->name, " writes ", buffer->name,
+          loop != nullptr ? " under the same loop" : " in the same nest as ", loop != nullptr ? "" : name));
+    }
+    if (read) {
+      return absl::FailedPreconditionError(absl::StrCat(name, " reads partial results of ", buffer->name,
+                                                        ", which ", block->name, " writes later"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<Function> CacheRead(const Function& function, const Target&, const StepArgs& args) {
@@ -71,26 +114,14 @@ absl::StatusOr<Function> CacheRead(const Function& function, const Target&, cons
 
   Path at;
   at.nodes = {function.body};
-  if (at_root) {
-    const std::vector<const For*> around = LoopsOn(reader_path);
-    const Block* writer = WriterOf(function, buffer);
-    if (writer != nullptr && !around.empty() && ContainsBlock(around.front()->body, writer->name)) {
-      return absl::FailedPreconditionError(
-          absl::StrCat(writer->name, " writes ", buffer->name, " in the same nest as ", reader.name));
-    }
-  }
   if (!at_root) {
     MYCC_ASSIGN_OR_RETURN(at, FindLoop(function, args.Name(2)));
     if (!ContainsBlock(at.target(), reader.name)) {
       return absl::FailedPreconditionError(absl::StrCat(reader.name, " is not under loop ", args.Name(2)));
     }
-    for (const Block* block : BlocksUnder(at.target())) {
-      if (block->out == buffer) {
-        return absl::FailedPreconditionError(
-            absl::StrCat(block->name, " writes ", buffer->name, " under the same loop"));
-      }
-    }
   }
+  MYCC_RETURN_IF_ERROR(CheckComplete(function, buffer, reader_path, at_root ? nullptr : &at.loop()));
+
   const Stmt body = at_root ? function.body : at.loop().body;
   const std::vector<DimRegion> box =
       CoveringBox(ReadsUnder(Stmt(reader_path.target()), buffer), LoopVarsUnder(body), buffer->shape);
@@ -101,8 +132,10 @@ absl::StatusOr<Function> CacheRead(const Function& function, const Target&, cons
     return ReplaceBuffer(stmt, buffer, copy,
                          [&](const std::vector<Expr>& index) { return Localize(index, box); });
   });
-  inside = InsertBeforeReader(inside, copy,
-                              MakeCopy(name, buffer, copy, box, OuterGuards(reader, LoopVarsUnder(body))));
+  // In an iteration that the reader does not carry out, a computed tensor may be incomplete.
+  const bool of_axes = WriterOf(function, buffer) != nullptr;
+  const Stmt copying = MakeCopy(name, buffer, copy, box, OuterGuards(reader, LoopVarsUnder(body), of_axes));
+  inside = InsertBeforeReader(inside, copy, copying);
   inside = std::make_shared<Alloc>(copy, std::move(inside));
   if (at_root) return WithBody(function, std::move(inside));
   const For& loop = at.loop();

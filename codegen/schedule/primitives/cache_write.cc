@@ -40,25 +40,12 @@ struct TileLoops {
   std::vector<Expr> global;    // index into the tensor
 };
 
-// A guard that follows a reduction loop keeps terms out of a sum, not elements out of the tensor.
-bool GuardsTerms(const Block& block, const IterVar& guard) {
-  return IsGuard(block, guard) &&
-         std::any_of(block.iters.begin(), block.iters.end(), [&](const IterVar& iter) {
-           bool shares = false;
-           if (iter.reduce)
-             Visit(iter.binding, [&](const ExprNode& e) {
-               shares |= e.op == Op::kVar && UsesVar(guard.binding, e.var.get());
-             });
-           return shares;
-         });
-}
-
 TileLoops MakeTileLoops(const Block& block, const std::vector<const For*>& tile, const std::string& suffix) {
   TileLoops result;
   VarMap renamed;
   const std::string name = absl::StrCat(block.name, suffix);
   for (const For* loop : tile) {
-    const Var var = MakeVar(absl::StrCat(name, loop->var->name.substr(block.name.size())), loop->var->extent);
+    const Var var = MakeVar(RenamedLoop(loop->var->name, block.name, name), loop->var->extent);
     renamed[loop->var.get()] = VarRef(var);
     result.loops.push_back({var});
     result.local.push_back(VarRef(var));
@@ -110,6 +97,10 @@ absl::Status CheckLegal(const Path& loop_path, const Block& block) {
         "an argmax or argmin keeps its position and value; it takes no accumulator");
   if (block.out->scope == Scope::kAccumulator || (block.reduce != ReduceOp::kNone && !block.init)) {
     return absl::FailedPreconditionError(absl::StrCat(block.name, " has an accumulator already"));
+  }
+  if (block.reduce == ReduceOp::kNone && block.value->op == Op::kLoad) {
+    return absl::FailedPreconditionError(absl::StrCat(block.name, " copies ", block.value->buffer->name,
+                                                      "; an accumulator would copy it twice"));
   }
   for (const Block* other : BlocksUnder(loop.body)) {
     if (other != &block && (other->out == block.out || Reads(*other, block.out))) {

@@ -30,23 +30,27 @@ absl::Status CheckReadersInside(const Function& function, const Block& producer,
              : absl::FailedPreconditionError(absl::StrCat("no block reads ", producer.out->name));
 }
 
+// The dimension of the block's tensor that its iteration variable names; a layout may have them in another
+// order.
+size_t DimNamedBy(const Block& block, const IterVar& iter) {
+  const auto named = std::find_if(block.indices.begin(), block.indices.end(),
+                                  [&](const Expr& index) { return index->var == iter.var; });
+  return static_cast<size_t>(named - block.indices.begin());
+}
+
 // The producer over the box: spatial loops over the box, reduction loops as they were.
 Stmt MakeProducer(const Block& old, const std::vector<DimRegion>& box, const Buffer& out,
                   const Buffer& arg_value) {
   auto block = std::make_shared<Block>(old);
   std::vector<LoopSpec> loops;
   VarMap moved;  // the old loops' values, for guards
-  size_t d = 0;
   for (IterVar& iter : block->iters) {
     if (IsGuard(old, iter)) continue;
     const Var old_loop = iter.binding->var;
-    const int64_t extent = iter.reduce ? iter.var->extent : box[d].extent;
-    const Var loop = MakeVar(absl::StrCat(old.name, ".", iter.var->name), extent);
-    iter.binding = VarRef(loop);
-    if (!iter.reduce) {
-      if (!box[d].whole) iter.binding = box[d].base + iter.binding;
-      ++d;
-    }
+    const DimRegion* part = iter.reduce ? nullptr : &box[DimNamedBy(old, iter)];
+    const Var loop = MakeVar(absl::StrCat(old.name, ".", iter.var->name),
+                             part == nullptr ? iter.var->extent : part->extent);
+    iter.binding = part == nullptr || part->whole ? VarRef(loop) : part->base + VarRef(loop);
     moved[old_loop.get()] = iter.binding;
     loops.push_back({loop});
   }

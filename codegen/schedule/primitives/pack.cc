@@ -70,10 +70,22 @@ absl::Status CheckOneToOne(std::vector<Component> components, int rank) {
   return absl::OkStatus();
 }
 
+// The positions and the best values of an argmax are indexed alike.
+absl::Status CheckNoPair(const Function& function, const Buffer& buffer) {
+  for (const Block* block : BlocksUnder(function.body)) {
+    if (!block->arg_value || (block->out != buffer && block->arg_value != buffer)) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat(block->name, " keeps its positions and best values in one layout, that of ",
+                     block->out->name, " and ", block->arg_value->name));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<Function> Pack(const Function& function, const Target&, const StepArgs& args) {
   MYCC_ASSIGN_OR_RETURN(const Buffer buffer, FindAllocated(function, args.Name(0)));
+  MYCC_RETURN_IF_ERROR(CheckNoPair(function, buffer));
   std::vector<Component> components;
   std::vector<int64_t> shape;
   for (const std::string& text : args.Names(1)) {

@@ -6,31 +6,58 @@
 //                                                    for a in 4: C: t2[i] = g(t1[i]),  i = l*4 + a
 //
 // Under a reduction loop of the producer (split k) the consumer runs in the last iteration alone.
+#include <algorithm>
 #include <map>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "codegen/expr/affine.h"
 #include "codegen/schedule/moves.h"
 #include "codegen/schedule/primitives/primitives.h"
 
 namespace mycc {
 namespace {
 
-// The boxes below are what loops reach; a guard inside would leave holes in them.
-absl::Status CheckNoHoles(const Stmt& body, const Block& consumer) {
+// Along one dimension the iteration writes one run of elements without holes: the inner loops' steps, from
+// the shortest, each begin no further than the shorter ones reach; and a run of the whole extent starts at
+// its start.
+bool WritesOneRun(const Expr& index, const std::unordered_set<const VarNode*>& inner, bool whole) {
+  std::vector<std::pair<int64_t, int64_t>> steps;  // and how often
+  bool moves = false;
+  for (const auto& [atom, coefficient] : ToLinear(index).terms) {
+    const bool varies = UsesAnyOf(atom, inner);
+    if (varies && atom->op != Op::kVar) return false;
+    if (varies) steps.emplace_back(coefficient, atom->var->extent);
+    moves |= !varies;
+  }
+  std::sort(steps.begin(), steps.end());
+  int64_t reach = 0;
+  for (const auto& [step, count] : steps) {
+    if (step < 1 || step > reach + 1) return false;
+    reach += step * (count - 1);
+  }
+  return !(whole && moves);
+}
+
+// The boxes below are what loops reach: the writer must fill them.
+absl::Status CheckFills(const Block& writer, const std::unordered_set<const VarNode*>& inner) {
+  bool fills = true;
+  for (const IterVar& iter : writer.iters)
+    fills &= !(IsGuard(writer, iter) && UsesAnyOf(iter.binding, inner));
+  const Access write = WriteOf(writer);
+  const std::vector<DimRegion> box = CoveringBox({write}, inner, writer.out->shape);
+  for (size_t d = 0; d < write.size(); ++d) fills &= WritesOneRun(write[d], inner, box[d].whole);
+  if (fills) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(writer.name, " does not fill one box of ",
+                                                    writer.out->name,
+                                                    " in an iteration: a split inside the loop overshoots, "
+                                                    "or the loops inside are fused or not the innermost"));
+}
+
+absl::Status CheckWritersFill(const Stmt& body, const Block& consumer) {
   const auto inner = LoopVarsUnder(body);
   for (const Block* writer : BlocksUnder(body)) {
-    if (!Reads(consumer, writer->out)) continue;
-    for (const IterVar& iter : writer->iters) {
-      bool varies = false;
-      Visit(iter.binding,
-            [&](const ExprNode& e) { varies |= e.op == Op::kVar && inner.count(e.var.get()) > 0; });
-      if (varies && IsGuard(*writer, iter)) {
-        return absl::FailedPreconditionError(
-            absl::StrCat("a split inside the loop overshoots: one iteration does not write all of ",
-                         writer->out->name, "'s box"));
-      }
-    }
+    if (Reads(consumer, writer->out)) MYCC_RETURN_IF_ERROR(CheckFills(*writer, inner));
   }
   return absl::OkStatus();
 }
@@ -61,6 +88,12 @@ absl::StatusOr<std::map<const VarNode*, DimRegion>> SliceOf(
         status = absl::FailedPreconditionError(absl::StrCat(consumer.name, " reads ", load.buffer->name,
                                                             " in dimension ", d,
                                                             " at something other than one of its own axes"));
+        return;
+      }
+      if (load.args[d]->var->extent > load.buffer->shape[d]) {
+        status =
+            absl::FailedPreconditionError(absl::StrCat(consumer.name, " has elements that read nothing of ",
+                                                       load.buffer->name, "; no iteration would write them"));
         return;
       }
       const auto [it, fresh] = slice.emplace(load.args[d]->var.get(), box[d]);
@@ -95,6 +128,21 @@ absl::Status CheckOtherInputs(const Function& function, const Path& loop, const 
   return absl::OkStatus();
 }
 
+void AddGuard(int64_t extent, const Expr& binding, Block* block) {
+  block->iters.push_back(IterVar{MakeVar(absl::StrCat("g", block->iters.size()), extent), false, binding});
+}
+
+// Iterations of outer loops in which a split's overshoot lets nobody write have nothing for the consumer.
+void AddGuardsOfWriters(const Stmt& body, Block* consumer) {
+  for (const Block* writer : BlocksUnder(body)) {
+    if (!Reads(*consumer, writer->out)) continue;
+    for (const IterVar& iter : writer->iters) {
+      if (IsGuard(*writer, iter) && !GuardsTerms(*writer, iter))
+        AddGuard(iter.var->extent, iter.binding, consumer);
+    }
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<Function> ReverseComputeAt(const Function& function, const Target&, const StepArgs& args) {
@@ -105,12 +153,13 @@ absl::StatusOr<Function> ReverseComputeAt(const Function& function, const Target
   if (ContainsBlock(before.target(), old.name)) {
     return absl::FailedPreconditionError(absl::StrCat(old.name, " is already under loop ", args.Name(1)));
   }
+  MYCC_RETURN_IF_ERROR(CheckCanMove(function, path, before));
   const auto boxes = BoxesRead(before.loop().body, old);
   if (boxes.empty()) {
     return absl::FailedPreconditionError(
         absl::StrCat(old.name, " reads nothing that is written under loop ", args.Name(1)));
   }
-  MYCC_RETURN_IF_ERROR(CheckNoHoles(before.loop().body, old));
+  MYCC_RETURN_IF_ERROR(CheckWritersFill(before.loop().body, old));
   MYCC_RETURN_IF_ERROR(CheckOtherInputs(function, before, old));
   MYCC_ASSIGN_OR_RETURN(const auto slice, SliceOf(old, boxes));
 
@@ -128,6 +177,7 @@ absl::StatusOr<Function> ReverseComputeAt(const Function& function, const Target
     iter.binding = part == slice.end() ? VarRef(loop) : part->second.base + VarRef(loop);
     loops.push_back({loop});
   }
+  AddGuardsOfWriters(before.loop().body, consumer.get());
   for (const For* loop : LoopsOn(before)) {
     if (!IsReduceLoop(*loop)) continue;
     for (const Block* block : BlocksUnder(loop->body)) {
@@ -136,9 +186,8 @@ absl::StatusOr<Function> ReverseComputeAt(const Function& function, const Target
             absl::StrCat("loop ", loop->var->name, " carries both a reduction and an axis of ", block->name));
       }
     }
-    const Expr from_last = IntConst(loop->var->extent - 1) - VarRef(loop->var);
-    consumer->iters.push_back(
-        IterVar{MakeVar(absl::StrCat("g", consumer->iters.size()), 1), false, from_last});
+    MYCC_RETURN_IF_ERROR(CheckLastIterationRuns(*loop, *consumer));
+    AddGuard(1, IntConst(loop->var->extent - 1) - VarRef(loop->var), consumer.get());
   }
 
   Function result = WithBody(function, ReplaceAt(path, nullptr));

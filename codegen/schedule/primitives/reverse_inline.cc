@@ -32,6 +32,10 @@ absl::Status CheckElementwise(const Block& consumer, const Buffer& buffer) {
           absl::StrCat(consumer.name, " does not read ", buffer->name, " at the element it writes"));
     }
   });
+  if (status.ok() && consumer.out->shape != buffer->shape) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(consumer.out->name, " does not have the shape of ", buffer->name));
+  }
   return status;
 }
 
@@ -91,7 +95,7 @@ Stmt CloneNest(const Stmt& nest, const std::string& from, const std::string& to,
   VarMap renamed;
   Stmt inner = nest;
   while (const For* loop = DynAs<For>(inner)) {
-    loops.push_back({MakeVar(absl::StrCat(to, loop->var->name.substr(from.size())), loop->var->extent)});
+    loops.push_back({MakeVar(RenamedLoop(loop->var->name, from, to), loop->var->extent)});
     renamed[loop->var.get()] = VarRef(loops.back().var);
     inner = loop->body;
   }
@@ -107,6 +111,8 @@ absl::StatusOr<Function> ReverseInline(const Function& function, const Target&, 
   MYCC_ASSIGN_OR_RETURN(const Block* producer, ProducerOf(function, consumer));
   MYCC_RETURN_IF_ERROR(CheckOnlyReader(function, consumer, *producer));
   MYCC_RETURN_IF_ERROR(CheckElementwise(consumer, producer->out));
+  MYCC_ASSIGN_OR_RETURN(const Path producer_path, FindBlock(function, producer->name));
+  MYCC_RETURN_IF_ERROR(CheckCanMove(function, path, producer_path));
   const Block producer_block = *producer;
   const auto fused = Fused(producer_block, consumer);
 
@@ -129,6 +135,7 @@ absl::StatusOr<Function> ReverseInline(const Function& function, const Target&, 
   if (partial.size() > 1)
     return absl::FailedPreconditionError("several reduction loops stand around the accumulator");
   const For& loop = *partial[0];
+  MYCC_RETURN_IF_ERROR(CheckLastIterationRuns(loop, producer_block));
   auto unfinished = std::make_shared<Block>(producer_block);
   unfinished->iters.push_back(
       Guard(producer_block, std::max<int64_t>(loop.var->extent - 1, 0), VarRef(loop.var)));
