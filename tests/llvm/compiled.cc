@@ -47,15 +47,21 @@ Target AvxTarget() { return MustParse("v1 cpu mcpu=haswell l1d=32K l2=512K threa
 Target Avx512Target() { return MustParse("v1 cpu mcpu=sapphirerapids l1d=48K l2=2M threads=2"); }
 
 std::vector<Target> RunnableTargets() {
-  const Target host = DetectHostTarget();
   std::vector<Target> runnable;
-  for (const Target& target : {MustParse("v1 cpu mcpu=x86-64 l1d=32K l2=512K threads=2"), AvxTarget(),
-                               MustParse("v1 cpu mcpu=skylake-avx512 l1d=32K l2=1M threads=2")}) {
-    const CpuFeatures needs = FeaturesOf(target), has = FeaturesOf(host);
-    if ((needs.avx2 && !has.avx2) || (needs.avx512f && !has.avx512f)) continue;
-    runnable.push_back(target);
+  for (const char* mcpu : {"x86-64", "haswell", "skylake-avx512", "znver4"}) {
+    const Target target = MustParse(absl::StrCat("v1 cpu mcpu=", mcpu, " l1d=32K l2=512K threads=2"));
+    if (IsRunnable(target)) runnable.push_back(target);
   }
   return runnable;
+}
+
+bool IsRunnable(const Target& target) {
+  static const Target host = DetectHostTarget();
+  Target same_caches = target;
+  same_caches.l1d_bytes = host.l1d_bytes;
+  same_caches.l2_bytes = host.l2_bytes;
+  std::string why;
+  return IsCompatible(same_caches, host, &why);
 }
 
 absl::StatusOr<LoweredFunction> LowerTrace(const Workload& canonical, const std::string& steps,

@@ -11,11 +11,11 @@
 
 namespace mycc {
 
-// Targets that this machine can run, narrow to wide: SSE2 alone, AVX2 with FMA, and AVX-512 where there is
-// one.
+// Targets that this machine can run, narrow to wide: SSE2 alone, AVX2 with FMA, AVX-512, and Zen 4's.
 std::vector<Target> RunnableTargets();
-Target AvxTarget();     // AVX2, whatever the tests run on
-Target Avx512Target();  // Sapphire Rapids
+bool IsRunnable(const Target& target);  // by its instructions; caches do not matter
+Target AvxTarget();                     // AVX2, whatever the tests run on
+Target Avx512Target();                  // Sapphire Rapids
 
 absl::StatusOr<LoweredFunction> LowerTrace(const Workload& canonical, const std::string& steps,
                                            const Target& target);

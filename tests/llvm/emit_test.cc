@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
 #include "tests/llvm/compiled.h"
@@ -90,9 +91,9 @@ TEST(EmitTest, EmitsForMachinesThatAreNotThisOne) {
   for (const char* mcpu : {"x86-64", "haswell", "znver3", "skylake-avx512", "sapphirerapids"}) {
     const auto target = ParseTarget(absl::StrCat("v1 cpu mcpu=", mcpu, " l1d=32K l2=1M threads=4"));
     ASSERT_TRUE(target.ok()) << target.status();
-    const std::string object =
-        Emit(kGemm, "split(t2.a1, [8])\nbind(t2.a1.1, vector)\nbind(t2.a0, parallel)\n", *target,
-             EmitKind::kObject);
+    const std::string object = Emit(
+        kGemm, "split(t2.a1, [8])\nreorder([t2.r0, t2.a1.1])\nbind(t2.a1.1, vector)\nbind(t2.a0, parallel)\n",
+        *target, EmitKind::kObject);
     EXPECT_EQ(object.substr(0, 4),
               "\x7f"
               "ELF");
@@ -141,7 +142,7 @@ TEST(EmitTest, CallsNothingButOpenMpAndLibm) {
       const std::string callee(line.substr(line.rfind('\t') + 1));
       const std::string name = callee.substr(0, callee.find('@'));
       static const std::vector<std::string> kKnown = {
-          "GOMP_parallel", "omp_get_thread_num", "omp_get_num_threads", "sinf", "tanh", "floorf"};
+          "GOMP_parallel", "omp_get_thread_num", "omp_get_num_threads", "sinf", "tanh", "rint", "floorf"};
       EXPECT_NE(std::find(kKnown.begin(), kKnown.end(), name), kKnown.end()) << mcpu << ": " << line;
     }
   }

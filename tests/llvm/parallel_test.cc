@@ -29,7 +29,8 @@ struct Case {
 const Case kCases[] = {
     {"rows", "compute_at(t2, t3.a0)\nbind(t3.a0, parallel)\nbind(t4.a0, parallel)\n"},
     {"tiles",
-     "split(t3.a0, [4])\nsplit(t3.a1, [4])\nreorder([t3.a0.0, t3.a1.0, t3.a0.1, t3.a1.1])\nbind(t3.a0.0, "
+     "split(t3.a0, [4])\nsplit(t3.a1, [4])\nreorder([t3.a0.0, t3.a1.0, t3.r0, t3.a0.1, "
+     "t3.a1.1])\nbind(t3.a0.0, "
      "parallel)\n"
      "bind(t3.a1.0, parallel)\nbind(t3.a1.1, vector)\n"},
     {"inside_a_serial_loop", "split(t3.a0, [4])\nbind(t3.a0.1, parallel)\nbind(t2.a1, parallel)\n"},

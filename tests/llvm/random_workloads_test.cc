@@ -1,35 +1,90 @@
 // Random workloads over every type and operation: the naive nest and the reference kernel's lanes, scalar and
 // vector, against the reference.
 #include <cmath>
+#include <random>
 
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "codegen/ir/verify.h"
+#include "codegen/llvm/emit.h"
 #include "codegen/llvm/reference_kernel.h"
 #include "codegen/workload/canonical.h"
 #include "codegen/workload/print.h"
 #include "gtest/gtest.h"
 #include "tests/llvm/compiled.h"
+#include "tests/schedule/testing.h"
 #include "tests/workload/random_workload.h"
+#include "tuner/space/space.h"
 
 namespace mycc {
 namespace {
 
-constexpr int kSeeds = 150;
+// bf16 sums, whose order schedules change.
+constexpr double kTolerance = 1e-2;
+
+Target TargetOf(const char* mcpu) {
+  return *ParseTarget(absl::StrCat("v1 cpu mcpu=", mcpu, " l1d=32K l2=512K threads=2"));
+}
+
+// A point of a sketch replays, verifies and compiles; where this machine can run it, it computes the
+// reference.
+absl::Status CheckPoint(const Workload& canonical, const Target& target, const Sketch& sketch,
+                        const Choice& choice) {
+  MYCC_ASSIGN_OR_RETURN(const Trace trace, sketch.instantiate(choice));
+  const auto explained = [&](const absl::Status& status) {
+    return status.ok() ? status
+                       : absl::InternalError(absl::StrCat(status.message(), "\n", PrintTrace(trace)));
+  };
+  const absl::StatusOr<Schedule> schedule = Replay(canonical, target, trace);
+  MYCC_RETURN_IF_ERROR(explained(schedule.status()));
+  MYCC_RETURN_IF_ERROR(explained(VerifyFunction(schedule->function())));
+  if (IsRunnable(target))
+    return explained(CheckCompiledFunction(canonical, schedule->function(), target, kTolerance));
+  const absl::StatusOr<LoweredFunction> lowered = Lower(schedule->function(), target);
+  MYCC_RETURN_IF_ERROR(explained(lowered.status()));
+  return explained(EmitModule({EmitUnit{"k", *lowered}}, target, EmitKind::kObject).status());
+}
+
+// Every sketch's own guess, and one random point.
+TEST(RandomWorkloadsTest, SchedulesOfTheRules) {
+  for (const char* mcpu : {"haswell", "znver4", "sapphirerapids"}) {
+    const Target target = TargetOf(mcpu);
+    for (int seed = 0; seed < RandomSeeds(60); ++seed) {
+      const Workload canonical = Canonicalize(RandomWorkload(seed));
+      std::mt19937 random(static_cast<uint32_t>(seed));
+      for (const Sketch& sketch : GenerateSketches(canonical, target)) {
+        EXPECT_TRUE(sketch.space.Legal(sketch.default_choice)) << "seed " << seed << ", " << sketch.name;
+        Choice other = sketch.default_choice;
+        for (size_t d = 0; d < other.size(); ++d) {
+          other[d] = static_cast<int>(random() % sketch.space.decisions[d].choices.size());
+        }
+        for (const Choice& choice :
+             {sketch.default_choice, sketch.space.Legal(other) ? other : sketch.default_choice}) {
+          const absl::Status status = CheckPoint(canonical, target, sketch, choice);
+          EXPECT_TRUE(status.ok()) << mcpu << " seed " << seed << ", " << sketch.name << "\n"
+                                   << PrintWorkload(canonical) << status.message();
+        }
+      }
+    }
+  }
+}
 
 TEST(RandomWorkloadsTest, Naive) {
-  for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+  for (int seed = 0; seed < RandomSeeds(150); ++seed) {
     const Workload canonical = Canonicalize(RandomWorkload(seed));
     for (const Target& target : RunnableTargets()) {
-      const absl::Status status = CheckCompiled(canonical, "", target, 1e-2);
+      const absl::Status status = CheckCompiled(canonical, "", target, kTolerance);
       EXPECT_TRUE(status.ok()) << "seed " << seed << "\n" << PrintWorkload(canonical) << status.message();
     }
   }
 }
 
 TEST(RandomWorkloadsTest, ReferenceKernel) {
-  for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+  for (int seed = 0; seed < RandomSeeds(150); ++seed) {
     const Workload canonical = Canonicalize(RandomWorkload(seed));
     for (const Target& target : RunnableTargets()) {
       const absl::Status status =
-          CheckCompiledFunction(canonical, ReferenceFunction(canonical), target, 1e-2);
+          CheckCompiledFunction(canonical, ReferenceFunction(canonical), target, kTolerance);
       EXPECT_TRUE(status.ok()) << "seed " << seed << "\n" << PrintWorkload(canonical) << status.message();
     }
   }

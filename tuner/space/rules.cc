@@ -314,9 +314,19 @@ Sketch NaiveSketch() {
   return sketch;
 }
 
+// Tensors without elements and sums of nothing: there are no tiles to choose.
+bool HasEmptyLoops(const Workload& workload) {
+  const auto empty = [](const Var& axis) { return axis->extent == 0; };
+  return std::any_of(workload.stages.begin(), workload.stages.end(), [&](const Stage& stage) {
+    return std::any_of(stage.axes.begin(), stage.axes.end(), empty) ||
+           std::any_of(stage.reduce_axes.begin(), stage.reduce_axes.end(), empty);
+  });
+}
+
 }  // namespace
 
 std::vector<Sketch> GenerateSketches(const Workload& canonical, const Target& target) {
+  if (HasEmptyLoops(canonical)) return {NaiveSketch()};
   const Anatomy whole(canonical);
   const std::vector<int> cheap = CheapStages(whole, target).Find();
   std::vector<std::string> inlined;
