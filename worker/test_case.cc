@@ -7,16 +7,14 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <filesystem>
-#include <random>
 #include <utility>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "codegen/workload/reference.h"
+#include "codegen/workload/sampled_values.h"
+#include "codegen/workload/tolerance.h"
 #include "proto/measure.pb.h"
 #include "worker/kernel_call.h"
 
@@ -31,39 +29,6 @@ constexpr double kCheckSeconds = 1, kSampleSeconds = 10;
 std::string InfoPath(const std::string& directory) { return directory + "/info"; }
 std::string InputsPath(const std::string& directory) { return directory + "/inputs"; }
 std::string ExpectedPath(const std::string& directory) { return directory + "/expected"; }
-
-// Distinct flat indices: the two ends, where tails go wrong, and random ones, in turn, so that any first part
-// of them is spread well.
-std::vector<int64_t> PickPlaces(int64_t elements, int64_t count, uint64_t seed) {
-  std::vector<int64_t> places;
-  absl::flat_hash_set<int64_t> seen;
-  std::mt19937_64 random(seed);
-  for (int64_t i = 0; i < std::min(count, elements); ++i) {
-    const int64_t from_end = i / 4;
-    const int64_t place = elements <= count ? i
-                          : i % 4 == 0      ? from_end
-                          : i % 4 == 1      ? elements - 1 - from_end
-                                       : static_cast<int64_t>(random() % static_cast<uint64_t>(elements));
-    if (seen.insert(place).second) places.push_back(place);
-  }
-  return places;
-}
-
-// What the language says at `places` of an output; those that time does not suffice for are dropped.
-std::string Evaluate(SampledReference& reference, int output, DType dtype, double seconds,
-                     std::vector<int64_t>* places) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
-  std::string values;
-  size_t reached = 0;
-  while (reached < places->size() && (reached == 0 || std::chrono::steady_clock::now() < end)) {
-    std::string bytes(DTypeBytes(dtype), '\0');
-    StoreScalar(dtype, bytes.data(), reference.Output(output, (*places)[reached]));
-    values += bytes;
-    ++reached;
-  }
-  places->resize(reached);
-  return values;
-}
 
 std::vector<const uint8_t*> Pointers(const std::vector<NDArray>& arrays) {
   std::vector<const uint8_t*> pointers;
@@ -82,12 +47,10 @@ absl::StatusOr<std::string> RunReferenceKernel(const Workload& workload, const s
   std::string outputs;
   for (size_t i = 0; i < workload.outputs.size(); ++i) {
     const Buffer& tensor = workload.outputs[i];
-    std::vector<int64_t> places = PickPlaces(tensor->num_elements(), kCheckedPlaces, seed);
-    const std::string values =
-        Evaluate(reference, static_cast<int>(i), tensor->dtype, kCheckSeconds, &places);
-    const Expected expected{tensor->dtype, reinterpret_cast<const uint8_t*>(values.data()), places,
-                            static_cast<int64_t>(places.size())};
-    const Comparison comparison = Compare(expected, call->output(static_cast<int>(i)), ToleranceOf(workload));
+    const SampledValues sampled =
+        SampleOutput(workload, &reference, static_cast<int>(i), kCheckedPlaces, kCheckSeconds, seed);
+    const Comparison comparison =
+        Compare(sampled.expected(), call->output(static_cast<int>(i)), ToleranceOf(workload));
     if (!comparison.passed) {
       return absl::InternalError(absl::StrCat("the reference kernel contradicts the language: output ",
                                               tensor->name, ": ", comparison.first_mismatch));
@@ -130,10 +93,10 @@ absl::Status TestCase::Make(const Workload& workload, uint64_t seed, const std::
   } else {
     SampledReference reference(workload, inputs);
     for (size_t i = 0; i < workload.outputs.size(); ++i) {
-      const Buffer& tensor = workload.outputs[i];
-      std::vector<int64_t> places = PickPlaces(tensor->num_elements(), kSampledPlaces, seed);
-      expected += Evaluate(reference, static_cast<int>(i), tensor->dtype, kSampleSeconds, &places);
-      info.add_sampled()->mutable_flat()->Add(places.begin(), places.end());
+      const SampledValues sampled =
+          SampleOutput(workload, &reference, static_cast<int>(i), kSampledPlaces, kSampleSeconds, seed);
+      expected += sampled.values;
+      info.add_sampled()->mutable_flat()->Add(sampled.places.begin(), sampled.places.end());
     }
   }
   std::string input_bytes;

@@ -14,7 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "codegen/workload/workload.h"
-#include "worker/compare.h"
+#include "codegen/workload/compare.h"
 
 namespace mycc {
 

@@ -14,7 +14,7 @@ struct SpotCheck {
 };
 
 // Runs the kernel on random inputs and compares elements spread over each output with the reference
-// semantics. Integers must be equal, floats may differ by what the length of the reduction explains.
+// semantics, within the tolerance that a worker allows.
 SpotCheck CheckOnRandomInputs(const KernelSpec& kernel, const Target& target);
 
 }  // namespace mycc

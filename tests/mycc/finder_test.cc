@@ -238,7 +238,7 @@ TEST(SpotCheckTest, WrongKernelIsFound) {
                         .value();
   const SpotCheck check = CheckOnRandomInputs(kernel, target);
   EXPECT_EQ(check.verdict, SpotCheck::kWrong);
-  EXPECT_THAT(check.detail, HasSubstr("c at 0 is "));
+  EXPECT_THAT(check.detail, HasSubstr("c: element 0 is "));
 }
 
 TEST(SpotCheckTest, ForeignTargetStaysUnchecked) {

@@ -1,4 +1,4 @@
-#include "worker/compare.h"
+#include "codegen/workload/compare.h"
 
 #include <cmath>
 #include <cstring>
@@ -8,7 +8,7 @@
 #include "codegen/workload/reference.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "worker/arg_reduction.h"
+#include "codegen/workload/arg_reduction.h"
 
 namespace mycc {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "codegen/expr/dtype.h"
-#include "worker/tolerance.h"
+#include "codegen/workload/tolerance.h"
 
 namespace mycc {
 

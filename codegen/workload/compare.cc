@@ -1,4 +1,4 @@
-#include "worker/compare.h"
+#include "codegen/workload/compare.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,9 +1,9 @@
-#include "worker/arg_reduction.h"
+#include "codegen/workload/arg_reduction.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "worker/tolerance.h"
+#include "codegen/workload/tolerance.h"
 
 namespace mycc {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "codegen/workload/reference.h"
 #include "codegen/workload/workload.h"
-#include "worker/compare.h"
+#include "codegen/workload/compare.h"
 
 namespace mycc {
 

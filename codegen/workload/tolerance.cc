@@ -1,4 +1,4 @@
-#include "worker/tolerance.h"
+#include "codegen/workload/tolerance.h"
 
 #include <algorithm>
 #include <cmath>

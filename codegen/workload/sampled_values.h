@@ -1,0 +1,28 @@
+// What the language says an output holds, at places drawn from it: the judge of kernels whose whole output
+// nothing else knows. Pure but for the time limit.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "codegen/workload/compare.h"
+#include "codegen/workload/reference.h"
+
+namespace mycc {
+
+struct SampledValues {
+  DType dtype;
+  std::vector<int64_t> places;  // distinct flat indices
+  std::string values;           // in storage form, one for each place
+
+  Expected expected() const;
+};
+
+// At most `count` places of output number `output`: the two ends, where tails go wrong, and random ones.
+// Those for which `seconds` do not suffice are left out, but never all: a place of a long chain of stages can
+// cost much.
+SampledValues SampleOutput(const Workload& workload, SampledReference* reference, int output, int64_t count,
+                           double seconds, uint64_t seed);
+
+}  // namespace mycc
