@@ -13,6 +13,7 @@ namespace mycc {
 namespace {
 
 constexpr char kEmbeddedWorker[] = "embedded";
+constexpr double kRegisterSeconds = 5;
 
 }  // namespace
 
@@ -57,6 +58,8 @@ absl::StatusOr<std::unique_ptr<EmbeddedServer>> EmbeddedServer::Start(const std:
   worker.server = embedded->address_;
   MYCC_ASSIGN_OR_RETURN(embedded->worker_, LocalWorker::Create(worker));
   embedded->worker_thread_ = std::thread([worker = embedded->worker_.get()] { (void)worker->Run(); });
+  // Nobody needs to be told that a job waits for the worker that is on its way.
+  (void)embedded->worker_->WaitUntilRegistered(kRegisterSeconds);
   return embedded;
 }
 

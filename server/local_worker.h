@@ -1,5 +1,5 @@
 // A worker for this host's devices, put together: what `mycc-tune worker` is, and what `mycc-tune tune` has
-// inside. Thread rule: Run is called once; Stop may be called by any thread.
+// inside. Thread rule: Run is called once, the rest by any thread.
 #pragma once
 
 #include <functional>
@@ -31,6 +31,7 @@ class LocalWorker {
 
   absl::Status Run() { return worker_->Run(); }
   void Stop() { worker_->Stop(); }
+  bool WaitUntilRegistered(double seconds) { return worker_->WaitUntilRegistered(seconds); }
 
  private:
   LocalWorker() = default;

@@ -61,6 +61,14 @@ std::string Worker::WaitForSession() {
   return stopping_ ? "" : session_;
 }
 
+bool Worker::WaitUntilRegistered(double seconds) {
+  const Deadline deadline = After(seconds);
+  const MutexLock lock(&mutex_);
+  while (session_.empty() && !stopping_ && changed_.WaitUntil(&mutex_, deadline)) {
+  }
+  return !session_.empty();
+}
+
 void Worker::ForgetSession(const std::string& session) {
   const MutexLock lock(&mutex_);
   if (session_ == session) session_.clear();

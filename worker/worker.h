@@ -6,7 +6,7 @@
 //
 // A result stays in the outbox until the server acknowledged it, also over a restart of the server: the
 // worker then registers again, naming what it holds. Reports leave at the end of a batch, so that they do not
-// disturb a timing. Thread rule: Run is called once; Stop may be called by any thread.
+// disturb a timing. Thread rule: Run is called once, the rest by any thread.
 #pragma once
 
 #include <map>
@@ -47,6 +47,8 @@ class Worker {
 
   // Works until Stop(). An error is one that trying again does not mend: the server refuses this worker.
   absl::Status Run();
+  // Waits until the server knows this worker; false when it does not within `seconds`.
+  bool WaitUntilRegistered(double seconds);
   // Drains: what is being timed is finished and reported, the rest goes back.
   void Stop();
 

@@ -98,6 +98,7 @@ TEST_F(CliTest, TuneThenBestThenMeasure) {
   EXPECT_THAT(tune.output,
               AllOf(HasSubstr("started job j"), HasSubstr("100 %  6 trials (6 ok)"), HasSubstr("speed-up")));
   EXPECT_THAT(tune.output, Not(HasSubstr("\r"))) << "a pipe gets plain lines";
+  EXPECT_THAT(tune.output, Not(HasSubstr("waiting for a worker"))) << "it has one of its own";
   EXPECT_FALSE(std::filesystem::exists(log_ + "-wal")) << "one self-contained file is left";
 
   const Ran best = RunMyccTune({"best", gemm_, "--log", log_});

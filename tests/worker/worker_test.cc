@@ -157,6 +157,13 @@ TEST_F(WorkerTest, MeasuresReportsAndLeaves) {
   EXPECT_EQ(server_.registrations_[0].worker(), "tester");
 }
 
+TEST_F(WorkerTest, RegistrationCanBeWaitedFor) {
+  Start();
+  EXPECT_TRUE(worker_->WaitUntilRegistered(60));
+  Finish();
+  EXPECT_EQ(server_.registrations_.size(), 1u);
+}
+
 TEST_F(WorkerTest, ResultsAreHeldUntilAcknowledged) {
   server_.report_errors_ = {absl::UnavailableError("away"), absl::DeadlineExceededError("slow"),
                             absl::ResourceExhaustedError("no space")};
