@@ -2,11 +2,13 @@
 
 A file may include what its library declares in DEPS or PRIVATE_DEPS, and what those libraries declare in DEPS,
 and so on. A header belongs to the library that compiles the .cc or .proto file of its name; one without such a
-file stands for any library of its folder. No library depends on itself.
+file stands for any library of its folder. No library depends on itself, and no source file is left out of the
+build.
 
 Usage: layering_test.py SOURCE_DIR
 """
 
+import functools
 import pathlib
 import re
 import sys
@@ -71,6 +73,21 @@ def owners_of(libraries, file):
         n for n, l in libraries.items() if any(stem.parent == file.parent for stem in l.stems)}
 
 
+@functools.cache
+def sources_named_in(folder):
+    """The names of the .cc files in a folder's CMake files."""
+    files = [*folder.glob("CMakeLists.txt"), *folder.glob("*.cmake")]
+    return {name for file in files for name in re.findall(r"[\w-]+\.cc\b", file.read_text())}
+
+
+def unbuilt(root):
+    """Source files that no CMake file of their folder, or of one above it, names."""
+    for folder in (*FOLDERS, "tests"):
+        for path in sorted((root / folder).rglob("*.cc")):
+            if not any(path.name in sources_named_in(p) for p in path.parents if p.is_relative_to(root)):
+                yield f"{path.relative_to(root)}: no CMakeLists.txt names it"
+
+
 def main():
     root = pathlib.Path(sys.argv[1])
     libraries = read_libraries(root)
@@ -91,6 +108,7 @@ def main():
                 if not any(owner == user or owner in visible[user] for user in users for owner in owners):
                     faults.append(f"{file}:{number}: {'/'.join(sorted(users))} does not depend on "
                                   f"{'/'.join(sorted(owners)) or header}")
+    faults += unbuilt(root)
     print("\n".join(faults))
     print(f"{len(libraries)} libraries, {includes} includes, {len(faults)} faults")
     return 1 if faults or includes < 100 else 0
