@@ -60,11 +60,12 @@ function(mycc_test)
   add_test(NAME ${ARG_NAME} COMMAND ${ARG_NAME} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   set_tests_properties(${ARG_NAME} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} RUN_SERIAL ${ARG_RUN_SERIAL}
     ENVIRONMENT "MYCC_SOURCE_DIR=${CMAKE_SOURCE_DIR};MYCC_BINARY_DIR=${CMAKE_BINARY_DIR}")
-  if("threads" IN_LIST ARG_LABELS)
-    add_dependencies(threads_tests ${ARG_NAME})
-  endif()
+  foreach(label ${ARG_LABELS})
+    add_dependencies(${label}_tests ${ARG_NAME})
+  endforeach()
 endfunction()
 
-# What the presets `tsan` and `fuzz` build: the tests with the label `threads`, and the fuzzers.
-add_custom_target(threads_tests)
-add_custom_target(fuzz_tests)
+# The tests with a label: what the presets `asan`, `tsan` and `fuzz` build in place of everything.
+foreach(label fast slow threads e2e perf gpu fuzz)
+  add_custom_target(${label}_tests)
+endforeach()

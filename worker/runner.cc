@@ -9,10 +9,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "codegen/workload/parse.h"
 #include "codegen/workload/arg_reduction.h"
-#include "worker/baseline.h"
 #include "codegen/workload/compare.h"
+#include "codegen/workload/parse.h"
+#include "worker/baseline.h"
 #include "worker/kernel_call.h"
 #include "worker/test_case.h"
 #include "worker/timer.h"

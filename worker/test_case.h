@@ -13,8 +13,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "codegen/workload/workload.h"
 #include "codegen/workload/compare.h"
+#include "codegen/workload/workload.h"
 
 namespace mycc {
 

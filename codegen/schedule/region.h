@@ -25,8 +25,8 @@ std::vector<Access> ReadsUnder(const Stmt& stmt, const Buffer& buffer);
 Access WriteOf(const Block& block);
 
 // The smallest box that covers all accesses while `inner` variables run and the others stand still. A
-// dimension whose index depends on data or is not linear in the inner variables, or whose bases differ by more than a constant,
-// is taken whole.
+// dimension whose index depends on data or is not linear in the inner variables, or whose bases differ by
+// more than a constant, is taken whole.
 std::vector<DimRegion> CoveringBox(const std::vector<Access>& accesses,
                                    const std::unordered_set<const VarNode*>& inner,
                                    const std::vector<int64_t>& shape);

@@ -6,9 +6,9 @@
 #include <memory>
 #include <vector>
 
+#include "codegen/workload/compare.h"
 #include "codegen/workload/reference.h"
 #include "codegen/workload/workload.h"
-#include "codegen/workload/compare.h"
 
 namespace mycc {
 

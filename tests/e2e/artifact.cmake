@@ -19,6 +19,7 @@ target_include_directories(artifact_abi_test PRIVATE ${CMAKE_CURRENT_BINARY_DIR}
 target_link_libraries(artifact_abi_test PRIVATE ${artifact_libraries} m OpenMP::OpenMP_C Threads::Threads)
 add_test(NAME artifact_abi_test COMMAND artifact_abi_test)
 set_tests_properties(artifact_abi_test PROPERTIES LABELS fast TIMEOUT 60)
+add_dependencies(fast_tests artifact_abi_test)
 
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 set(python ${Python3_EXECUTABLE})

@@ -1,6 +1,6 @@
-/* Preloaded into mycc-tune by fault_test: what a candidate does in its own process goes wrong as MYCC_TEST_FAULT
- * says, "PHASE FAULT". The phase is `build`, met where a candidate's library is put in its place, or `run`, met where
- * its kernel starts its threads. */
+/* Preloaded into mycc-tune by fault_test: what a candidate does in its own process goes wrong as
+ * MYCC_TEST_FAULT says, "PHASE FAULT". The phase is `build`, met where a candidate's library is put in its
+ * place, or `run`, met where its kernel starts its threads. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <signal.h>
@@ -16,7 +16,8 @@ static int is_candidate(const char* path) {
 static const char* fault_of(const char* phase) {
   const char* fault = getenv("MYCC_TEST_FAULT");
   const size_t length = strlen(phase);
-  return fault != NULL && strncmp(fault, phase, length) == 0 && fault[length] == ' ' ? fault + length + 1 : "";
+  return fault != NULL && strncmp(fault, phase, length) == 0 && fault[length] == ' ' ? fault + length + 1
+                                                                                     : "";
 }
 
 static void go_wrong(const char* fault) {

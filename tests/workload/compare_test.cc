@@ -4,11 +4,11 @@
 #include <cstring>
 #include <limits>
 
+#include "codegen/workload/arg_reduction.h"
 #include "codegen/workload/parse.h"
 #include "codegen/workload/reference.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "codegen/workload/arg_reduction.h"
 
 namespace mycc {
 namespace {

@@ -202,8 +202,8 @@ class Grouping {
   std::vector<std::pair<Group, Class>> parts_;
 };
 
-// The vector operand is contiguous along the lanes, or is packed to be: ahead of time, or where enough rows read
-// the panels that packing makes.
+// The vector operand is contiguous along the lanes, or is packed to be: ahead of time, or where enough rows
+// read the panels that packing makes.
 bool LanesUsable(const Contraction& c, const Stage& stage) {
   constexpr int64_t kRowsThatPayForPanels = 4;
   if (stage.axes.back()->extent < 4) return false;
