@@ -170,8 +170,9 @@ Value* KernelEmitter::LoadContiguous(const Access& access) {
   const int align = DTypeBytes(access.dtype);
   llvm::Type* type = numbers_.MemoryType(access.dtype, lanes_->count);
   const bool tail_readable = lanes_->active == lanes_->count || place.over_read;
-  const bool whole = lanes_->mask == nullptr || place.on_stack ||
-                     (tail_readable && (lanes_->mask_is_prefix || access.in_bounds));
+  // What a mask other than the tail's leaves out may lie anywhere, before the buffer too.
+  const bool whole =
+      lanes_->mask == nullptr || (tail_readable && (lanes_->mask_is_prefix || access.in_bounds));
   if (whole) return LoadRaw(place, type, access.pointer, align);
   return Annotate(place, b_.CreateMaskedLoad(type, access.pointer, llvm::Align(align), lanes_->mask,
                                              llvm::Constant::getNullValue(type)));
@@ -207,7 +208,7 @@ void KernelEmitter::StoreContiguous(const Access& access, Value* value) {
   const Place& place = *access.place;
   const int align = DTypeBytes(access.dtype);
   if (!lanes_->mask) return StoreRaw(place, value, access.pointer, align);
-  if (place.on_stack) {
+  if (place.on_stack && (lanes_->mask_is_prefix || access.in_bounds)) {
     // Nobody else sees the stack, and masked stores would keep register tiles in memory.
     Value* old = LoadRaw(place, value->getType(), access.pointer, align);
     return StoreRaw(place, b_.CreateSelect(lanes_->mask, value, old), access.pointer, align);

@@ -128,6 +128,18 @@ TEST_P(WorkloadsTest, ReferenceKernel) {
   }
 }
 
+TEST(LanesTest, ReadNothingBeforeATile) {
+  const Workload canonical = CanonicalWorkload(R"(workload w(x: f32[23]) -> (y: f32[23]) {
+  y[i] = sum[r:5](select(0 <= i - r, x[i-r], 0.0))
+})");
+  for (const Target& target : RunnableTargets()) {
+    const absl::Status status = CheckCompiled(
+        canonical, "reorder([t1.r0, t1.a0])\nbind(t1.a0, vector)\ncache_read(t0, t1, root, local)\n", target,
+        1e-6);
+    EXPECT_TRUE(status.ok()) << status.message();
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, WorkloadsTest, testing::ValuesIn(kCases),
                          [](const auto& info) { return std::string(info.param.name); });
 

@@ -6,6 +6,7 @@
 //     for j: B: .. t0[l*4 + j] ..   ->    alloc t0.r[4]
 //                                         for a in 4: t0.r: t0.r[i - l*4] = t0[i],  i = l*4 + a
 //                                         for j: B: .. t0.r[j] ..
+#include <algorithm>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -69,6 +70,25 @@ bool IsPacked(const Block& writer) {
   return packed;
 }
 
+// Elements of a box beyond the tensor's edge are never written.
+bool IsCopyOfBox(const Block& writer) {
+  return writer.reduce == ReduceOp::kNone && writer.value->op == Op::kLoad && !WritesAtItsAxes(writer);
+}
+
+// No loop around the copy makes the tensor step by step: one that holds the writer holds the tensor too.
+absl::Status CheckWrittenAtOnce(const Function& function, const Block& writer,
+                                const std::vector<const For*>& around, const For* loop) {
+  const absl::StatusOr<Path> alloc = FindAlloc(function, writer.out);
+  for (const For* outer : around) {
+    if (loop == nullptr || !ContainsBlock(outer->body, writer.name)) break;
+    const auto holds = [&](const Stmt& stmt) { return stmt.get() == outer; };
+    if (alloc.ok() && std::any_of(alloc->nodes.begin(), alloc->nodes.end(), holds)) continue;
+    return absl::FailedPreconditionError(absl::StrCat(writer.name, " writes a part of ", writer.out->name,
+                                                      " in each iteration of loop ", outer->var->name));
+  }
+  return absl::OkStatus();
+}
+
 // The tensor is complete where the copy is made: at the start of an iteration of `loop`, at the root for
 // null.
 absl::Status CheckComplete(const Function& function, const Buffer& buffer, const Path& reader,
@@ -78,9 +98,7 @@ absl::Status CheckComplete(const Function& function, const Buffer& buffer, const
   const Stmt nest = loop != nullptr  ? loop->body
                     : around.empty() ? Stmt(reader.target())
                                      : around.front()->body;
-  bool read = false;
   for (const Block* block : BlocksUnder(function.body)) {
-    read |= block == &reader.block();
     if (block->out != buffer) continue;
     if (IsPacked(*block)) {
       return absl::FailedPreconditionError(absl::StrCat(buffer->name, " has been packed; copy it before"));
@@ -90,10 +108,11 @@ absl::Status CheckComplete(const Function& function, const Buffer& buffer, const
           block->name, " writes ", buffer->name,
           loop != nullptr ? " under the same loop" : " in the same nest as ", loop != nullptr ? "" : name));
     }
-    if (read) {
-      return absl::FailedPreconditionError(absl::StrCat(name, " reads partial results of ", buffer->name,
-                                                        ", which ", block->name, " writes later"));
+    if (IsCopyOfBox(*block)) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(buffer->name, " is a copy of a box; copy the tensor"));
     }
+    MYCC_RETURN_IF_ERROR(CheckWrittenAtOnce(function, *block, around, loop));
   }
   return absl::OkStatus();
 }
@@ -109,6 +128,9 @@ absl::StatusOr<Function> CacheRead(const Function& function, const Target&, cons
     return absl::FailedPreconditionError(absl::StrCat(args.Name(3), " is not a scope"));
   const bool at_root = args.Name(2) == "root";
   MYCC_RETURN_IF_ERROR(CheckScope(function, buffer, scope, at_root));
+  if (buffer->scope == Scope::kAccumulator)
+    return absl::FailedPreconditionError(
+        absl::StrCat(buffer->name, " is an accumulator; copy what it is stored to"));
   if (!Reads(reader, buffer))
     return absl::FailedPreconditionError(absl::StrCat(reader.name, " does not read ", buffer->name));
 

@@ -30,6 +30,26 @@ absl::Status CheckReadersInside(const Function& function, const Block& producer,
              : absl::FailedPreconditionError(absl::StrCat("no block reads ", producer.out->name));
 }
 
+// The loops that the block's value and guards depend on, apart from its own, are around its new place.
+absl::Status CheckLoopsReach(const Block& block, const Path& from, const Path& to) {
+  const std::vector<const For*> own = NestOf(from), there = LoopsOn(to);
+  absl::Status status;
+  const auto check = [&](const Expr& expr) {
+    for (const For* loop : LoopsOn(from)) {
+      const auto is_loop = [&](const For* other) { return other->var == loop->var; };
+      if (!UsesVar(expr, loop->var.get()) || std::any_of(own.begin(), own.end(), is_loop) ||
+          std::any_of(there.begin(), there.end(), is_loop)) {
+        continue;
+      }
+      status.Update(absl::FailedPreconditionError(absl::StrCat(
+          block.name, " depends on loop ", loop->var->name, ", which is not around its new place")));
+    }
+  };
+  check(block.value);
+  for (const IterVar& iter : block.iters) check(iter.binding);
+  return status;
+}
+
 // The dimension of the block's tensor that its iteration variable names; a layout may have them in another
 // order.
 size_t DimNamedBy(const Block& block, const IterVar& iter) {
@@ -91,6 +111,7 @@ absl::StatusOr<Function> ComputeAt(const Function& function, const Target&, cons
 
   MYCC_ASSIGN_OR_RETURN(const Path loop_path, FindLoop(result, args.Name(1)));
   const For& loop = loop_path.loop();
+  MYCC_RETURN_IF_ERROR(CheckLoopsReach(producer, path, loop_path));
   const std::vector<DimRegion> box =
       CoveringBox(ReadsUnder(loop.body, producer.out), LoopVarsUnder(loop.body), producer.out->shape);
   const Buffer local = ShrinkTo(producer.out, box), local_best = ShrinkTo(producer.arg_value, box);

@@ -17,13 +17,23 @@ std::string FusedName(const std::string& first, const std::string& second) {
   return absl::StrCat(first, "+", second.substr(second.find('.') + 1));
 }
 
+// The loop moves through elements: of the block's tensor, of its accumulator, or of what its guards speak of.
+bool CarriesElements(const Block& block, const For& loop) {
+  const VarNode* var = loop.var.get();
+  return std::any_of(block.indices.begin(), block.indices.end(),
+                     [&](const Expr& e) { return UsesVar(e, var); }) ||
+         std::any_of(block.iters.begin(), block.iters.end(), [&](const IterVar& iter) {
+           return !iter.reduce && !GuardsTerms(block, iter) && UsesVar(iter.binding, var);
+         });
+}
+
 // A loop along both an axis and a reduction has no place where its block's result could start or end.
 absl::Status CheckOneNature(const std::vector<const For*>& loops) {
   for (const Block* block : BlocksUnder(loops.back()->body)) {
     const auto carries = [&](auto&& what) {
       return std::any_of(loops.begin(), loops.end(), [&](const For* l) { return what(*block, *l); });
     };
-    if (carries(CarriesReduction) && carries(CarriesAxis)) {
+    if (carries(CarriesReduction) && carries(CarriesElements)) {
       return absl::FailedPreconditionError(
           absl::StrCat("the fused loop would carry both a reduction and an axis of ", block->name));
     }
