@@ -3,9 +3,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "codegen/mycc/kernels.h"
-#include "codegen/mycc/misuse.h"
 #include "codegen/workload/canonical.h"
+#include "command/misuse.h"
+#include "command/sources.h"
 #include "db/log_report.h"
 #include "db/tuning_log.h"
 #include "proto/names.h"

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "codegen/mycc/misuse.h"
+#include "command/misuse.h"
 #include "db/log_commands.h"
 #include "proto/names.h"
 #include "server/local_worker.h"

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "codegen/mycc/misuse.h"
+#include "command/command_line.h"
 #include "server/commands.h"
 #include "server/interrupt.h"
 #include "server/log_cli.h"
@@ -147,16 +147,6 @@ void AddMeasure(CLI::App* app, Command* command) {
   sub->callback([=] { *command = [=] { return MeasureCommand(*options, std::cout); }; });
 }
 
-// Errors are one line, whatever they quote.
-int Report(const absl::Status& status) {
-  if (status.ok()) return 0;
-  std::string message(status.message());
-  while (!message.empty() && message.back() == '\n') message.pop_back();
-  std::replace(message.begin(), message.end(), '\n', ' ');
-  std::cerr << "mycc-tune: " << message << "\n";
-  return ExitStatus(status);
-}
-
 int Main(int argc, char** argv) {
   CLI::App app("mycc-tune: finds the best schedules of tensor computations, and keeps them", "mycc-tune");
   app.require_subcommand(1);
@@ -172,18 +162,10 @@ int Main(int argc, char** argv) {
   AddBest(&app, &command);
   AddMeasure(&app, &command);
   AddLogCommands(&app, &command);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help
-    return Report(Misuse(absl::StrCat(error.what(), "; see mycc-tune --help")));
-  }
-  BlockInterrupts();
-  const absl::Status status = command();
-  std::cout.flush();
-  if (status.ok() && !std::cout)
-    return Report(absl::ResourceExhaustedError("cannot write the result to the standard output"));
-  return Report(status);
+  return RunCommandLine(&app, argc, argv, [&] {
+    BlockInterrupts();
+    return command();
+  });
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "codegen/mycc/table.h"
+#include "command/table.h"
 #include "db/log_report.h"
 #include "db/message_json.h"
 #include "proto/names.h"

@@ -11,9 +11,9 @@
 #include "base/status.h"
 #include "codegen/mycc/commands.h"
 #include "codegen/mycc/library_workload.h"
-#include "codegen/mycc/misuse.h"
 #include "codegen/mycc/samples.h"
-#include "codegen/mycc/table.h"
+#include "command/misuse.h"
+#include "command/table.h"
 
 namespace mycc {
 namespace {

@@ -8,8 +8,8 @@
 #include "base/status.h"
 #include "codegen/llvm/library.h"
 #include "codegen/mycc/commands.h"
-#include "codegen/mycc/misuse.h"
-#include "codegen/mycc/table.h"
+#include "command/misuse.h"
+#include "command/table.h"
 
 namespace mycc {
 namespace {

@@ -7,7 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "codegen/mycc/misuse.h"
+#include "command/misuse.h"
 
 namespace mycc {
 

@@ -6,8 +6,8 @@
 #include "codegen/llvm/emit.h"
 #include "codegen/mycc/commands.h"
 #include "codegen/mycc/loop_origins.h"
-#include "codegen/mycc/misuse.h"
 #include "codegen/passes/lower.h"
+#include "command/misuse.h"
 
 namespace mycc {
 namespace {

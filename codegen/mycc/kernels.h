@@ -23,9 +23,6 @@ struct Kernels {
   std::vector<Found> found;  // in the file's order
 };
 
-absl::StatusOr<std::vector<Workload>> ReadWorkloads(const std::string& file);
-// A CPU target; anything else is misuse.
-absl::StatusOr<Target> ReadTarget(const std::string& text);
 // Errors name the file and the workload.
 absl::StatusOr<Kernels> ResolveKernels(const KernelSource& source);
 

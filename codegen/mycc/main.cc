@@ -1,17 +1,15 @@
 // mycc: a tensor compiler. Parses the command line; commands.h does the work.
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cstdlib>
 #include <functional>
 #include <iostream>
 #include <memory>
 #include <string>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "base/status.h"
 #include "codegen/mycc/commands.h"
 #include "codegen/mycc/debug_variables.h"
-#include "codegen/mycc/misuse.h"
+#include "command/command_line.h"
 
 namespace mycc {
 namespace {
@@ -98,25 +96,6 @@ void AddBench(CLI::App* app, Command* command) {
   sub->callback([=] { *command = [=] { return BenchCommand(*options, std::cout); }; });
 }
 
-// What is wrong with the first word when it is no command; the library would only ask for one.
-std::string UnknownCommand(const CLI::App& app, int argc, char** argv) {
-  std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
-    names.push_back(command->get_name());
-  if (argc < 2 || argv[1][0] == '-' || std::count(names.begin(), names.end(), argv[1]) > 0) return "";
-  return absl::StrCat("unknown command `", argv[1], "`; expected one of ", absl::StrJoin(names, ", "));
-}
-
-// Errors are one line, whatever they quote.
-int Report(const absl::Status& status) {
-  if (status.ok()) return 0;
-  std::string message(status.message());
-  while (!message.empty() && message.back() == '\n') message.pop_back();
-  std::replace(message.begin(), message.end(), '\n', ' ');
-  std::cerr << "mycc: " << message << "\n";
-  return ExitStatus(status);
-}
-
 int Main(int argc, char** argv) {
   CLI::App app("mycc: compiles tensor computations to shared libraries", "mycc");
   app.require_subcommand(1);
@@ -126,21 +105,11 @@ int Main(int argc, char** argv) {
   AddBench(&app, &command);
   AddExplain(&app, &command);
   AddTasks(&app, &command);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help
-    const std::string unknown = UnknownCommand(app, argc, argv);
-    return Report(Misuse(absl::StrCat(unknown.empty() ? error.what() : unknown, "; see mycc --help")));
-  }
-  const absl::StatusOr<PassDebug> debug = ReadDebugVariables(std::getenv);
-  if (!debug.ok()) return Report(debug.status());
-  SetPassDebug(*debug);
-  const absl::Status status = command();
-  std::cout.flush();
-  if (status.ok() && !std::cout)
-    return Report(absl::ResourceExhaustedError("cannot write the result to the standard output"));
-  return Report(status);
+  return RunCommandLine(&app, argc, argv, [&]() -> absl::Status {
+    MYCC_ASSIGN_OR_RETURN(const PassDebug debug, ReadDebugVariables(std::getenv));
+    SetPassDebug(debug);
+    return command();
+  });
 }
 
 }  // namespace

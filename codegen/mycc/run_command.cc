@@ -12,8 +12,8 @@
 #include "base/status.h"
 #include "codegen/mycc/commands.h"
 #include "codegen/mycc/library_workload.h"
-#include "codegen/mycc/misuse.h"
 #include "codegen/mycc/npy.h"
+#include "command/misuse.h"
 
 namespace mycc {
 namespace {

@@ -7,9 +7,10 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "codegen/mycc/commands.h"
-#include "codegen/mycc/table.h"
 #include "codegen/workload/canonical.h"
 #include "codegen/workload/print.h"
+#include "command/sources.h"
+#include "command/table.h"
 
 namespace mycc {
 namespace {

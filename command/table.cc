@@ -1,4 +1,4 @@
-#include "codegen/mycc/table.h"
+#include "command/table.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "codegen/mycc/misuse.h"
+#include "command/misuse.h"
 
 #include "absl/strings/cord.h"
 

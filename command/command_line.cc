@@ -1,0 +1,54 @@
+#include "command/command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "command/misuse.h"
+
+namespace mycc {
+namespace {
+
+// What is wrong with the first word when it is no command; the library would only ask for one.
+std::string UnknownCommand(const CLI::App& app, int argc, char** argv) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(command->get_name());
+  if (argc < 2 || argv[1][0] == '-' || std::count(names.begin(), names.end(), argv[1]) > 0) return "";
+  return absl::StrCat("unknown command `", argv[1], "`; expected one of ", absl::StrJoin(names, ", "));
+}
+
+// Errors are one line, whatever they quote.
+int Report(const std::string& program, const absl::Status& status) {
+  if (status.ok()) return 0;
+  std::string message(status.message());
+  while (!message.empty() && message.back() == '\n') message.pop_back();
+  std::replace(message.begin(), message.end(), '\n', ' ');
+  std::cerr << program << ": " << message << "\n";
+  return ExitStatus(status);
+}
+
+}  // namespace
+
+int RunCommandLine(CLI::App* app, int argc, char** argv, const std::function<absl::Status()>& run) {
+  const std::string program = app->get_name();
+  try {
+    app->parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app->exit(error);  // --help
+    const std::string unknown = UnknownCommand(*app, argc, argv);
+    return Report(program, Misuse(absl::StrCat(unknown.empty() ? error.what() : unknown, "; see ", program,
+                                               " --help")));
+  }
+  const absl::Status status = run();
+  std::cout.flush();
+  if (status.ok() && !std::cout)
+    return Report(program, absl::ResourceExhaustedError("cannot write the result to the standard output"));
+  return Report(program, status);
+}
+
+}  // namespace mycc

@@ -1,0 +1,29 @@
+#include "command/sources.h"
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "codegen/workload/parse.h"
+#include "command/misuse.h"
+
+namespace mycc {
+
+absl::StatusOr<std::vector<Workload>> ReadWorkloads(const std::string& file) {
+  MYCC_ASSIGN_OR_RETURN(const std::string text, ReadFile(file));
+  if (absl::EndsWith(file, ".onnx")) {
+    return absl::UnimplementedError(
+        absl::StrCat("`", file, "`: ONNX models are not yet supported; expected workloads (.te)"));
+  }
+  return ParseWorkloads(text, file);
+}
+
+absl::StatusOr<Target> ReadTarget(const std::string& text) {
+  absl::StatusOr<Target> target = ParseTarget(text);
+  if (!target.ok()) return Misuse(absl::StrCat("--target: ", std::string(target.status().message())));
+  if (target->kind != TargetKind::kCpu)
+    return Misuse(absl::StrCat("--target: `", text, "` is no CPU; expected `host` or `v1 cpu mcpu=...`"));
+  return target;
+}
+
+}  // namespace mycc

@@ -1,0 +1,18 @@
+// The files and words that every command takes: workloads and targets.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "codegen/target/target.h"
+#include "codegen/workload/workload.h"
+
+namespace mycc {
+
+// The workloads of a .te file.
+absl::StatusOr<std::vector<Workload>> ReadWorkloads(const std::string& file);
+// A CPU target; anything else is misuse.
+absl::StatusOr<Target> ReadTarget(const std::string& text);
+
+}  // namespace mycc
