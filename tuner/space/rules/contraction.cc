@@ -418,7 +418,7 @@ Part ContractionRule(const Anatomy& anatomy, const Group& group, const Target& t
   const bool one_thread = target.threads == 1;
   part.Decide(
       "par", one_thread ? std::vector<int64_t>{kNone} : std::vector<int64_t>{kNone, kOuterBlock, kBothBlocks},
-      one_thread ? kNone : kBothBlocks, false);
+      PaysForThreads(anatomy, group, target) ? kBothBlocks : kNone, false);
   part.Decide("pad",
               plan.prologue.empty() ? std::vector<int64_t>{kAtRoot} : std::vector<int64_t>{kAtRoot, kAtBlock},
               kAtRoot, false);

@@ -125,9 +125,7 @@ Part ElementwiseRule(const Anatomy& anatomy, const Group& group, const Target& t
   }
   plan.flat = IsFlat(stage);
   plan.strided = FindStridedRead(stage);
-  const bool parallel =
-      target.threads > 1 &&
-      stage.output->num_elements() * (1 + anatomy.info(group.anchor).ops_per_element) > 8192;
+  const bool parallel = PaysForThreads(anatomy, group, target);
   part.Decide("par", target.threads > 1 ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0}, parallel,
               false);
   if (plan.strided.axis >= 0) {

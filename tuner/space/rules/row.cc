@@ -127,8 +127,8 @@ Part RowRule(const Anatomy& anatomy, const Group& group, const Target& target) {
   part.prefix = absl::StrCat(anatomy.name(group.anchor), ".");
   part.rule = "row";
   const bool can_parallel = target.threads > 1 && rows > 1;
-  part.Decide("par", can_parallel ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0}, can_parallel,
-              false);
+  part.Decide("par", can_parallel ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0},
+              can_parallel && PaysForThreads(anatomy, group, target), false);
   part.Decide("vectors", {1, 2, 4, 8}, 4);
   part.Decide("unroll", {1, 2, 4}, 2);
   part.emit = [plan](const Values& v, TraceBuilder* b) { Emit(plan, v, b); };

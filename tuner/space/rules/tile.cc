@@ -130,10 +130,8 @@ Part TileRule(const Anatomy& anatomy, const Group& group, const Target& target) 
   part.prefix = absl::StrCat(plan.t, ".");
   part.rule = "tile";
   const bool can_parallel = target.threads > 1;
-  double work = stage.output->num_elements() * (1 + anatomy.info(group.anchor).ops_per_element);
-  for (const Var& r : stage.reduce_axes) work *= r->extent;
   part.Decide("par", can_parallel ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0},
-              can_parallel && work > 16384, false);
+              can_parallel && PaysForThreads(anatomy, group, target), false);
   std::vector<int64_t> lanes = {plan.lanes};
   if (plan.n_extent < plan.lanes) lanes = {plan.n_extent};
   part.Decide("lanes", lanes, lanes[0]);

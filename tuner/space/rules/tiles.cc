@@ -31,6 +31,18 @@ int64_t LargestAtMost(const std::vector<int64_t>& ascending, int64_t bound) {
   return best;
 }
 
+bool PaysForThreads(const Anatomy& anatomy, const Group& group, const Target& target) {
+  constexpr double kFewestOps = 1 << 17;
+  double ops = 0;
+  for (int s : group.members) {
+    const Stage& stage = anatomy.stage(s);
+    double iterations = static_cast<double>(stage.output->num_elements());
+    for (const Var& axis : stage.reduce_axes) iterations *= static_cast<double>(axis->extent);
+    ops += iterations * (1 + anatomy.info(s).ops_per_element);
+  }
+  return target.threads > 1 && ops >= kFewestOps;
+}
+
 void EmitPlainStage(const Anatomy& anatomy, int stage, int lanes, bool parallel, TraceBuilder* b) {
   const Stage& s = anatomy.stage(stage);
   if (s.axes.empty()) return;
