@@ -23,6 +23,14 @@ namespace {
 
 using ::testing::HasSubstr;
 
+// Debian's gRPC is not instrumented: ThreadSanitizer takes for races what its locks order, deep inside it.
+// There the tests within this process speak for the loop and the workers.
+#ifdef __SANITIZE_THREAD__
+constexpr bool kGrpcCanBeJudged = false;
+#else
+constexpr bool kGrpcCanBeJudged = true;
+#endif
+
 template <typename Response>
 absl::StatusOr<Response> Await(const std::function<void(Reply<Response>)>& start) {
   std::promise<absl::StatusOr<Response>> promise;
@@ -96,7 +104,10 @@ void Pretend(const std::vector<v1::Assignment>& assignments, const IsRevoked& is
 
 class ServiceTest : public ::testing::TestWithParam<bool> {
  protected:
-  ServiceTest() { Start(); }
+  void SetUp() override {
+    if (GetParam() && !kGrpcCanBeJudged) GTEST_SKIP() << "gRPC is not instrumented";
+    Start();
+  }
   ~ServiceTest() override { Stop(); }
 
   void Start() {
@@ -282,6 +293,9 @@ class GrpcServerTest : public ::testing::Test {
     log_ = *std::move(log);
     loop_ = std::make_unique<ServerLoop>(ServerLoopOptions(), log_.get(), &SystemTime());
     EXPECT_TRUE(loop_->Start().ok());
+  }
+  void SetUp() override {
+    if (!kGrpcCanBeJudged) GTEST_SKIP() << "gRPC is not instrumented";
   }
   absl::Status ListWith(const ServerAddress& address) {
     const auto client = TuningClient::Connect(address);
