@@ -110,7 +110,7 @@ void JitKernel::Bind(const std::vector<NDArray>& inputs) {
     const BufferNode& tensor = *params[i].buffer;
     impl.tensors.emplace_back(tensor.bytes(), DTypeBytes(tensor.dtype));
     if (i < inputs.size())
-      std::memcpy(impl.tensors.back().data(), inputs[i].bytes.data(), inputs[i].bytes.size());
+      std::copy_n(inputs[i].bytes.begin(), inputs[i].bytes.size(), impl.tensors.back().data());
     impl.packed.emplace_back();
     if (params[i].kind != ParamKind::kConst) continue;
     impl.packed.back() = AllocateAligned(impl.lowered.packed_bytes[i]);
@@ -139,7 +139,8 @@ std::vector<NDArray> JitKernel::Outputs() const {
     MYCC_CHECK(impl_->tensors[i].Intact()) << "the kernel wrote around " << params[i].buffer->name;
     if (params[i].kind != ParamKind::kOutput) continue;
     outputs.push_back(NDArray::Zeros(params[i].buffer->dtype, params[i].buffer->shape));
-    std::memcpy(outputs.back().bytes.data(), impl_->tensors[i].data(), outputs.back().bytes.size());
+    std::vector<uint8_t>& bytes = outputs.back().bytes;
+    std::copy_n(impl_->tensors[i].data(), bytes.size(), bytes.begin());
   }
   return outputs;
 }

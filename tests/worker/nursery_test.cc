@@ -21,7 +21,7 @@ namespace {
 using ::testing::HasSubstr;
 
 volatile char* leak_here = nullptr;
-volatile int spins;
+volatile unsigned spins;
 
 // What the nursery of these tests does: the payload says.
 std::string Misbehave(const std::string& payload) {
@@ -29,6 +29,7 @@ std::string Misbehave(const std::string& payload) {
   ++calls;
   if (payload == "crash") {
     std::cerr << "about to crash" << std::endl;
+    std::signal(SIGSEGV, SIG_DFL);  // a sanitizer's handler would make an exit of it
     raise(SIGSEGV);
   }
   if (payload == "hang") {
@@ -55,7 +56,10 @@ std::string Misbehave(const std::string& payload) {
       for (;;) pause();
     }
   }
-  if (payload == "environment") return getenv("MYCC_NURSERY_TEST");
+  if (payload == "environment") {
+    const char* const value = getenv("MYCC_NURSERY_TEST");
+    return value != nullptr ? value : "not set";
+  }
   if (payload == "large") return std::string(3 << 20, 'x');
   return payload + " #" + std::to_string(calls);
 }
