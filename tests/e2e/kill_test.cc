@@ -87,9 +87,10 @@ TEST_F(KillTest, ServerAndWorkersDieAndNothingIsLost) {
   int kills = 0;
   const auto begin = std::chrono::steady_clock::now();
   while (std::chrono::steady_clock::now() - begin < std::chrono::seconds(480)) {
+    // Asked after the wait, so that what was just started has come up by the end.
+    std::this_thread::sleep_for(std::chrono::milliseconds(300 + random() % 700));
     const auto progress = Watch(job);
     if (progress.ok() && progress->state() != v1::JOB_STATE_RUNNING) break;
-    std::this_thread::sleep_for(std::chrono::milliseconds(100 + random() % 700));
     // Three kills of each, then the job may end in peace.
     if (kills == 6) continue;
     if (++kills % 2 == 0) {
