@@ -1,0 +1,95 @@
+#include "tuner/space/rules/contraction_tiles.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "tuner/space/machine.h"
+#include "tuner/space/rules/tiles.h"
+
+namespace mycc {
+namespace {
+
+// Cycles for one step of k in a tile of r rows and v vectors: bound by multiply-adds, by loads, or by the
+// latency of one multiply-add, which each accumulator waits for. Loads, and a panel of b that comes from L2,
+// hide behind the multiply-adds, but not wholly.
+double TileCycles(const MachineRow& machine, int64_t vector_bytes, int64_t r, int64_t v) {
+  constexpr double kOverhead = 0.1, kShown = 0.15;
+  const double loads = v / machine.loads_per_cycle + r / machine.broadcasts_per_cycle;
+  const double from_l2 = static_cast<double>(v * vector_bytes) / machine.l2_bytes_per_cycle;
+  return std::max({r * v / machine.fma_per_cycle, loads, machine.fma_latency}) + kShown * (loads + from_l2) +
+         kOverhead;
+}
+
+// Cycles for one step of k over all tiles of m x n, the narrower ones at the edges included.
+double StepCycles(const Target& target, int64_t mr, int64_t nv, int64_t m, int64_t n, int64_t lanes) {
+  const MachineRow& machine = MachineOf(target);
+  const int64_t vectors = CeilDiv(n, lanes), m_rest = m % mr, v_rest = vectors % nv;
+  double cycles = 0;
+  for (const auto& [rows, row_tiles] : {std::pair{mr, m / mr}, {m_rest, int64_t{m_rest > 0}}}) {
+    for (const auto& [columns, column_tiles] : {std::pair{nv, vectors / nv}, {v_rest, int64_t{v_rest > 0}}}) {
+      if (row_tiles && column_tiles)
+        cycles += static_cast<double>(row_tiles) * column_tiles *
+                  TileCycles(machine, VectorBytes(target), rows, columns);
+    }
+  }
+  return cycles;
+}
+
+}  // namespace
+
+bool FitsRegisters(int64_t mr, int64_t nv, const Target& target) {
+  return mr * nv + nv + 1 <= VectorRegisters(target) ||
+         (mr == 1 && 2 * nv + 1 <= 2 * VectorRegisters(target) && nv <= VectorRegisters(target) - 4);
+}
+
+TileChoice BestTile(int64_t m, int64_t n, int64_t lanes, const Target& target) {
+  TileChoice best{1, 1};
+  double best_cycles = std::numeric_limits<double>::infinity();
+  for (int64_t nv : kVectorsInTile) {
+    if (nv > 1 && (nv - 1) * lanes >= n) continue;
+    for (int64_t mr = 1; mr <= std::min(kMostRowsInTile, std::max<int64_t>(m, 1)); ++mr) {
+      if (!FitsRegisters(mr, nv, target)) continue;
+      const double cycles = StepCycles(target, mr, nv, m, n, lanes);
+      if (cycles < best_cycles) {
+        best = {mr, nv};
+        best_cycles = cycles;
+      }
+    }
+  }
+  return best;
+}
+
+// The cheapest blocks for the busiest thread: its multiply-adds, and the part that shows of bringing a's rows
+// and b's panels to each block.
+BlockChoice BestBlock(const BlockProblem& p, const Target& target) {
+  constexpr double kShown = 0.3;
+  const Machine machine(target);
+  const double lanes = machine.vector_bytes / p.bytes;
+  const auto cycles_a_byte = [&](double size) {
+    if (size <= machine.l2_bytes) return 1 / machine.row.l2_bytes_per_cycle;
+    return 1 / (size <= machine.l3_bytes ? machine.row.l3_bytes_per_cycle : machine.row.dram_bytes_per_cycle);
+  };
+  const double a_cycles = cycles_a_byte(static_cast<double>(p.m * p.k * p.bytes));
+  const double b_cycles = cycles_a_byte(static_cast<double>(p.n * p.k * p.bytes));
+  const int64_t m_tiles = CeilDiv(p.m, p.mr), n_tiles = CeilDiv(p.n, p.nr);
+  BlockChoice best{1, 1};
+  double best_cycles = std::numeric_limits<double>::infinity();
+  for (int64_t mt : TileCounts(m_tiles)) {
+    for (int64_t nt : TileCounts(n_tiles)) {
+      if (mt > p.max_mt && mt > 1) continue;
+      const int64_t blocks = CeilDiv(p.other * CeilDiv(m_tiles, mt) * CeilDiv(n_tiles, nt), target.threads);
+      const double rows = std::min(mt * p.mr, p.m), columns = std::min(nt * p.nr, p.n);
+      const double multiply_adds = rows * columns / (lanes * machine.row.fma_per_cycle);
+      const double brought = p.bytes * (rows * a_cycles + columns * b_cycles);
+      const double cycles = blocks * (multiply_adds + kShown * brought);
+      if (cycles < best_cycles) {
+        best = {mt, nt};
+        best_cycles = cycles;
+      }
+    }
+  }
+  return best;
+}
+
+}  // namespace mycc

@@ -1,0 +1,38 @@
+// The register tile and the blocks that a contraction's default schedule takes: the cheapest by a model of
+// one core, its caches and the busiest thread. Pure.
+#pragma once
+
+#include <cstdint>
+
+#include "codegen/target/target.h"
+
+namespace mycc {
+
+// Vectors that a tile may be wide.
+inline constexpr int64_t kVectorsInTile[] = {1, 2, 3, 4, 6, 8, 12};
+inline constexpr int64_t kMostRowsInTile = 28;
+
+// Whether a tile of `mr` rows x `nv` vectors keeps to the registers: accumulators, one vector of b for each
+// column, one broadcast.
+bool FitsRegisters(int64_t mr, int64_t nv, const Target& target);
+
+struct TileChoice {
+  int64_t mr, nv;  // rows, vectors
+};
+// For a product of m x n elements, `lanes` of them in a vector.
+TileChoice BestTile(int64_t m, int64_t n, int64_t lanes, const Target& target);
+
+// What blocks are chosen by: m rows and n columns in tiles, in `other` independent products of depth k.
+struct BlockProblem {
+  int64_t m, n, k, other;
+  int64_t mr, nr;
+  int64_t bytes;   // of an element
+  int64_t max_mt;  // more rows would leave L2
+};
+// Tiles in a block, along rows and columns.
+struct BlockChoice {
+  int64_t mt, nt;
+};
+BlockChoice BestBlock(const BlockProblem& problem, const Target& target);
+
+}  // namespace mycc
