@@ -88,6 +88,19 @@ std::string_view OpName(Op op) { return Info(op).name; }
 bool IsUnary(Op op) { return Info(op).arity == 1; }
 bool IsBinary(Op op) { return Info(op).arity == 2; }
 
+bool IsTranscendental(Op op) {
+  switch (op) {
+    case Op::kExp:
+    case Op::kLog:
+    case Op::kTanh:
+    case Op::kErf:
+    case Op::kSin:
+    case Op::kCos:
+    case Op::kPow: return true;
+    default: return false;
+  }
+}
+
 bool IsCommutative(Op op) {
   switch (op) {
     case Op::kAdd:

@@ -62,6 +62,7 @@ std::string_view OpName(Op op);  // "add"; functions of the language carry the l
 bool IsUnary(Op op);
 bool IsBinary(Op op);
 bool IsCommutative(Op op);
+bool IsTranscendental(Op op);  // exp, log, tanh, erf, sin, cos, pow: many instructions each
 
 struct ExprNode;
 using Expr = std::shared_ptr<const ExprNode>;

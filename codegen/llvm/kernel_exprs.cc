@@ -11,17 +11,7 @@ bool IsVector(Value* value) { return value->getType()->isVectorTy(); }
 
 // Worth a branch instead of computing both arms of a select.
 bool IsCostly(const Expr& expr, int* budget) {
-  if (--*budget < 0) return true;
-  switch (expr->op) {
-    case Op::kExp:
-    case Op::kLog:
-    case Op::kTanh:
-    case Op::kErf:
-    case Op::kSin:
-    case Op::kCos:
-    case Op::kPow: return true;
-    default: break;
-  }
+  if (--*budget < 0 || IsTranscendental(expr->op)) return true;
   return std::any_of(expr->args.begin(), expr->args.end(),
                      [&](const Expr& arg) { return IsCostly(arg, budget); });
 }

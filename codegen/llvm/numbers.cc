@@ -9,19 +9,6 @@ namespace {
 
 bool IsUnsigned(DType dtype) { return dtype == DType::kU8 || dtype == DType::kBool; }
 
-bool IsMath(Op op) {
-  switch (op) {
-    case Op::kExp:
-    case Op::kLog:
-    case Op::kTanh:
-    case Op::kErf:
-    case Op::kSin:
-    case Op::kCos:
-    case Op::kPow: return true;
-    default: return false;
-  }
-}
-
 // Representable operands give a representable result.
 bool IsExact(Op op) {
   switch (op) {
@@ -228,7 +215,7 @@ llvm::Value* Numbers::Unary(Op op, DType dtype, llvm::Value* a) const {
 }
 
 llvm::Value* Numbers::FloatUnary(Op op, DType dtype, llvm::Value* a) const {
-  if (IsMath(op)) return EmitMath(b_, op, a, nullptr);
+  if (IsTranscendental(op)) return EmitMath(b_, op, a, nullptr);
   switch (op) {
     case Op::kNeg: return b_.CreateFNeg(a);
     case Op::kAbs: return b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a);

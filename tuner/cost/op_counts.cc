@@ -35,15 +35,8 @@ void Count(const Expr& expr, OpCounts* ops) {
     case Op::kMod: ops->divide += 1; break;
     case Op::kSqrt:
     case Op::kRsqrt: ops->root += 1; break;
-    case Op::kExp:
-    case Op::kLog:
-    case Op::kTanh:
-    case Op::kErf:
-    case Op::kSin:
-    case Op::kCos:
-    case Op::kPow: ops->transcendental += 1; break;
     case Op::kCast: ops->convert += 1; break;
-    default: ops->other += 1; break;
+    default: (IsTranscendental(expr->op) ? ops->transcendental : ops->other) += 1; break;
   }
   for (const Expr& arg : expr->args) Count(arg, ops);
 }

@@ -16,14 +16,7 @@ double CountOps(const Expr& expr) {
     case Op::kConst:
     case Op::kVar:
     case Op::kLoad: return 0;
-    case Op::kExp:
-    case Op::kLog:
-    case Op::kTanh:
-    case Op::kErf:
-    case Op::kSin:
-    case Op::kCos:
-    case Op::kPow: ops = 10; break;
-    default: ops = 1;
+    default: ops = IsTranscendental(expr->op) ? 10 : 1;
   }
   for (const Expr& arg : expr->args) ops += CountOps(arg);
   return ops;
