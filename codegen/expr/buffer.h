@@ -19,12 +19,25 @@ enum class Scope : uint8_t { kGlobal, kPacked, kLocal, kShared, kFragment, kAccu
 std::string ScopeName(Scope scope);  // "global"
 bool ParseScope(const std::string& name, Scope* scope);
 
+// How a buffer in a GPU's shared memory is laid out beyond row-major, against bank conflicts and as the
+// tensor cores and the copy engine have it. It changes addresses in emitted code and bytes, never what code
+// means.
+struct SharedLayout {
+  int64_t row_pad = 0;  // elements between one row (of the last dimension) and the next
+  // 0, 32, 64 or 128: rows of so many bytes, whose 16-byte chunks are XORed with the row's number (128: row %
+  // 8, 64: row / 2 % 4, 32: row / 4 % 2).
+  int swizzle_bytes = 0;
+
+  bool operator==(const SharedLayout&) const = default;
+};
+
 // Compact row-major over `shape`; another layout is another shape (see the pack primitive).
 struct BufferNode {
   std::string name;
   DType dtype;
   std::vector<int64_t> shape;
   Scope scope = Scope::kGlobal;
+  SharedLayout layout = {};  // kShared alone
 
   int rank() const { return static_cast<int>(shape.size()); }
   int64_t num_elements() const;

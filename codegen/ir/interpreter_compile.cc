@@ -177,7 +177,8 @@ class Compiler {
     const int extent = Expression(*loop.extent), variable = NewRegister();
     const int index = static_cast<int>(program_.loops.size());
     program_.loops.push_back(
-        Loop{loop.var->name, variable, extent, loop.var->extent, loop.loop_kind == LoopKind::kParallel});
+        Loop{loop.var->name, variable, extent, loop.var->extent,
+             loop.loop_kind == LoopKind::kParallel || loop.loop_kind == LoopKind::kBlock});
     if (group_ && loop.loop_kind == LoopKind::kParallel) Fail("a parallel loop inside roles");
     const int64_t enter = Emit({.code = Code::kLoopEnter, .a = index});
     const int64_t body = Here();

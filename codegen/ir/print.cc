@@ -33,6 +33,8 @@ const char* LoopWord(LoopKind kind) {
     case LoopKind::kParallel: return "parallel";
     case LoopKind::kVector: return "vector";
     case LoopKind::kUnroll: return "unroll";
+    case LoopKind::kBlock: return "block";
+    case LoopKind::kThread: return "thread";
   }
   return "";
 }
@@ -112,8 +114,10 @@ class Printer {
 
   // A buffer that lives until the end of the statements around it needs no level of its own.
   void PrintAlloc(const Alloc& alloc, int depth, bool last) {
+    const SharedLayout& layout = alloc.buffer->layout;
     Line(depth, "alloc ", alloc.buffer->name, ": ", TypeText(*alloc.buffer), " ",
-         ScopeName(alloc.buffer->scope));
+         ScopeName(alloc.buffer->scope), layout.row_pad == 0 ? "" : absl::StrCat(" pad ", layout.row_pad),
+         layout.swizzle_bytes == 0 ? "" : absl::StrCat(" swizzle ", layout.swizzle_bytes));
     Print(alloc.body, last ? depth : depth + 1);
   }
 

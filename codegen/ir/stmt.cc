@@ -10,7 +10,8 @@
 namespace mycc {
 namespace {
 
-constexpr std::array<std::string_view, 4> kLoopKindNames = {"serial", "parallel", "vector", "unroll"};
+constexpr std::array<std::string_view, 6> kLoopKindNames = {"serial", "parallel", "vector",
+                                                            "unroll", "block",    "thread"};
 
 // The expressions of `exprs` mapped, into `out`; false, with `out` untouched, when `map` kept them all.
 template <typename Map>
