@@ -27,8 +27,11 @@ void CollectLoads(const Expr& expr, std::vector<const ExprNode*>* loads) {
   for (const Expr& arg : expr->args) CollectLoads(arg, loads);
 }
 
-Operand MakeOperand(const Anatomy& anatomy, const Expr& load) {
-  Operand operand{load->buffer, load->args, false, anatomy.ProducerOf(load->buffer.get())};
+const Expr& WithoutCast(const Expr& expr) { return expr->op == Op::kCast ? expr->args[0] : expr; }
+
+Operand MakeOperand(const Anatomy& anatomy, const Expr& factor) {
+  const Expr& load = WithoutCast(factor);
+  Operand operand{load->buffer, load->args, false, anatomy.ProducerOf(load->buffer.get()), load != factor};
   for (const Argument& input : anatomy.workload().inputs)
     operand.is_const |= input.tensor == load->buffer && input.is_const;
   return operand;
@@ -38,19 +41,25 @@ std::optional<Contraction> FindContraction(const Anatomy& anatomy, const Stage& 
   if (stage.reduce != ReduceOp::kSum || stage.value->op != Op::kMul || stage.axes.empty())
     return std::nullopt;
   const Expr &x = stage.value->args[0], &y = stage.value->args[1];
-  if (x->op != Op::kLoad || y->op != Op::kLoad || x->buffer == y->buffer) return std::nullopt;
+  const Expr &a = WithoutCast(x), &b = WithoutCast(y);
+  if (a->op != Op::kLoad || b->op != Op::kLoad || a->buffer == b->buffer) return std::nullopt;
   Contraction result{MakeOperand(anatomy, x), MakeOperand(anatomy, y), {}, {}, {}};
   const Var& lane = stage.axes.back();
   if (result.scalar.Uses(lane)) std::swap(result.scalar, result.vector);
   if (result.scalar.Uses(lane) || !result.vector.Uses(lane)) return std::nullopt;
-  for (int a = 0; a < static_cast<int>(stage.axes.size()); ++a) {
-    const bool in_scalar = result.scalar.Uses(stage.axes[a]), in_vector = result.vector.Uses(stage.axes[a]);
-    (in_scalar == in_vector ? result.batch : in_scalar ? result.rows : result.cols).push_back(a);
+  for (int axis = 0; axis < static_cast<int>(stage.axes.size()); ++axis) {
+    const Var& var = stage.axes[axis];
+    const bool in_scalar = result.scalar.Uses(var), in_vector = result.vector.Uses(var);
+    (in_scalar == in_vector ? result.batch : in_scalar ? result.rows : result.cols).push_back(axis);
   }
   return result;
 }
 
 }  // namespace
+
+bool HasCast(const Contraction& contraction) {
+  return contraction.scalar.is_cast || contraction.vector.is_cast;
+}
 
 bool Operand::Uses(const Var& var) const {
   return std::any_of(index.begin(), index.end(), [&](const Expr& e) { return UsesVar(e, var.get()); });

@@ -10,12 +10,13 @@
 
 namespace mycc {
 
-// One operand of a contraction: a plain load.
+// One operand of a contraction: a load, alone or under one cast.
 struct Operand {
   Buffer buffer;
   std::vector<Expr> index;
   bool is_const = false;  // a const input
   int producer = -1;      // the stage that computes it, or -1 for an input
+  bool is_cast = false;   // the product is of the load cast to the stage's type: f32(a[i,k]) * ..
 
   bool Uses(const Var& var) const;
   // The dimension indexed by exactly this variable; -1 where it stands in a larger expression or nowhere.
@@ -39,6 +40,8 @@ struct StageInfo {
   double ops_per_element = 0;  // arithmetic on values in one evaluation, transcendental functions counted ten
   std::optional<Contraction> contraction;
 };
+// Whether a contraction's operands are multiplied in another type than they are stored in.
+bool HasCast(const Contraction& contraction);
 
 class Anatomy {
  public:

@@ -230,7 +230,8 @@ Class Classify(const Anatomy& anatomy, int s, const Target& target) {
     return Class::kRow;
   const StageInfo& info = anatomy.info(s);
   const bool instruction = InstructionFor(stage.value->dtype, stage.output->dtype, target).ok();
-  if (info.contraction && instruction && LanesUsable(*info.contraction, stage)) return Class::kContraction;
+  if (info.contraction && !HasCast(*info.contraction) && instruction && LanesUsable(*info.contraction, stage))
+    return Class::kContraction;
   // Lanes along the output's last axis, unless only the reduction axis is contiguous.
   bool along_output = false, along_reduction = false;
   for (const ExprNode* load : LoadsOf(stage.value)) {
