@@ -1,0 +1,208 @@
+"""The computations of the GPU benchmarks as text: the suite, and shapes drawn by seed. `python3 gpu_workloads.py` prints the suite, which
+suite_gpu.te holds.
+
+What is computed is what the libraries compute: 16-bit operands, their products and sums in f32, one rounding at the end. B of a matrix
+product is stored [N,K]; images are NHWC with weights [K,R,S,C], PyTorch's channels_last. No input is `const`: a library takes weights as
+they are, and so do we.
+
+A workload's name begins with its family, by which gpu_peers.py finds the computation in PyTorch.
+"""
+
+import math
+import random
+
+WORKLOAD = """workload {name}({inputs}) -> ({output}) {{
+{stages}
+}}
+"""
+
+
+def workload(name, inputs, output, stages):
+    return WORKLOAD.format(name=name, inputs=", ".join(inputs), output=output, stages="\n".join(f"  {stage}" for stage in stages))
+
+
+def widened(dtype, read):
+    return read if dtype == "f32" else f"f32({read})"
+
+
+def rounded(dtype, value):
+    return value if dtype == "f32" else f"{dtype}({value})"
+
+
+def gemm(name, m, n, k, dtype="bf16"):
+    if dtype == "f32":
+        stages = [f"c[i,j] = sum[k:{k}](a[i,k] * b[j,k])"]
+    else:
+        stages = [f"s[i,j]: f32[{m},{n}] = sum[k:{k}](f32(a[i,k]) * f32(b[j,k]))", f"c[i,j] = {dtype}(s[i,j])"]
+    return workload(name, [f"a: {dtype}[{m},{k}]", f"b: {dtype}[{n},{k}]"], f"c: {dtype}[{m},{n}]", stages)
+
+
+def gemm_bias_gelu(name, m, n, k, dtype="bf16"):
+    return workload(name, [f"a: {dtype}[{m},{k}]", f"b: {dtype}[{n},{k}]", f"d: {dtype}[{n}]"], f"c: {dtype}[{m},{n}]", [
+        f"s[i,j]: f32[{m},{n}] = sum[k:{k}](f32(a[i,k]) * f32(b[j,k]))",
+        f"h[i,j]: f32[{m},{n}] = s[i,j] + f32(d[j])",
+        f"t[i,j]: f32[{m},{n}] = tanh(0.7978845608 * (h[i,j] + 0.044715 * h[i,j] * h[i,j] * h[i,j]))",
+        f"c[i,j] = {dtype}(0.5 * h[i,j] * (1.0 + t[i,j]))"])
+
+
+def bmm(name, batch, m, n, k, dtype="f16"):
+    return workload(name, [f"a: {dtype}[{batch},{m},{k}]", f"b: {dtype}[{batch},{n},{k}]"], f"c: {dtype}[{batch},{m},{n}]", [
+        f"s[g,i,j]: f32[{batch},{m},{n}] = sum[k:{k}](f32(a[g,i,k]) * f32(b[g,j,k]))",
+        f"c[g,i,j] = {dtype}(s[g,i,j])"])
+
+
+def padded(shape, pad, stride, kernel, dtype):
+    """The stage that surrounds images with zeros, as far as a kernel of this size and stride reads; and the outputs' height and width."""
+    n, h, w, c = shape
+    out_h, out_w = ((extent + 2 * pad - kernel) // stride + 1 for extent in (h, w))
+    rows, columns = ((extent - 1) * stride + kernel for extent in (out_h, out_w))
+    conditions = [f"{pad} <= {axis}" for axis in ("i", "j") if pad > 0]
+    conditions += [f"{axis} < {extent + pad}" for axis, extent, read in (("i", h, rows), ("j", w, columns)) if read > extent + pad]
+    read = f"x[n,i-{pad},j-{pad},c]" if pad > 0 else "x[n,i,j,c]"
+    value = f"select({' && '.join(conditions)}, {read}, 0.0)" if conditions else read
+    return f"p[n,i,j,c]: {dtype}[{n},{rows},{columns},{c}] = {value}", out_h, out_w
+
+
+def strided(axis, stride):
+    return axis if stride == 1 else f"{axis}*{stride}"
+
+
+def conv(name, shape, k, kernel, stride=1, dtype="f16"):
+    """A convolution with bias and ReLU over images [n,h,w,c], padded by half its kernel."""
+    n, h, w, c = shape
+    y, x = strided("i", stride), strided("j", stride)
+    if kernel == 1:
+        pad, (out_h, out_w) = [], ((extent - 1) // stride + 1 for extent in (h, w))
+        weights, product = f"{dtype}[{k},{c}]", f"sum[c:{c}](f32(x[n,{y},{x},c]) * f32(w[k,c]))"
+    else:
+        stage, out_h, out_w = padded(shape, kernel // 2, stride, kernel, dtype)
+        pad, weights = [stage], f"{dtype}[{k},{kernel},{kernel},{c}]"
+        product = f"sum[r:{kernel}, s:{kernel}, c:{c}](f32(p[n,{y}+r,{x}+s,c]) * f32(w[k,r,s,c]))"
+    return workload(name, [f"x: {dtype}[{n},{h},{w},{c}]", f"w: {weights}", f"b: {dtype}[{k}]"], f"y: {dtype}[{n},{out_h},{out_w},{k}]",
+                    pad + [f"a[n,i,j,k]: f32[{n},{out_h},{out_w},{k}] = {product}",
+                           f"y[n,i,j,k] = {dtype}(max(a[n,i,j,k] + f32(b[k]), 0.0))"])
+
+
+def dwconv(name, shape, kernel, stride=1, dtype="f16"):
+    n, h, w, c = shape
+    stage, out_h, out_w = padded(shape, kernel // 2, stride, kernel, dtype)
+    y, x = strided("i", stride), strided("j", stride)
+    return workload(name, [f"x: {dtype}[{n},{h},{w},{c}]", f"w: {dtype}[{c},{kernel},{kernel}]", f"b: {dtype}[{c}]"],
+                    f"y: {dtype}[{n},{out_h},{out_w},{c}]", [
+        stage,
+        f"a[n,i,j,c]: f32[{n},{out_h},{out_w},{c}] = sum[r:{kernel}, s:{kernel}](f32(p[n,{y}+r,{x}+s,c]) * f32(w[c,r,s]))",
+        f"y[n,i,j,c] = {dtype}(max(a[n,i,j,c] + f32(b[c]), 0.0))"])
+
+
+def softmax(name, m, n, dtype="f16"):
+    x = widened(dtype, "x[i,j]")
+    return workload(name, [f"x: {dtype}[{m},{n}]"], f"y: {dtype}[{m},{n}]", [
+        f"h[i]: f32[{m}] = max[j:{n}]({x})",
+        f"e[i,j]: f32[{m},{n}] = exp({x} - h[i])",
+        f"s[i]: f32[{m}] = sum[j:{n}](e[i,j])",
+        f"y[i,j] = {rounded(dtype, 'e[i,j] / s[i]')}"])
+
+
+def layernorm(name, m, n, dtype="f16"):
+    x, g, b = (widened(dtype, read) for read in ("x[i,j]", "g[j]", "b[j]"))
+    return workload(name, [f"x: {dtype}[{m},{n}]", f"g: {dtype}[{n}]", f"b: {dtype}[{n}]"], f"y: {dtype}[{m},{n}]", [
+        f"s[i]: f32[{m}] = sum[j:{n}]({x})",
+        f"d[i,j]: f32[{m},{n}] = {x} - s[i] / {n}.0",
+        f"v[i]: f32[{m}] = sum[j:{n}](d[i,j] * d[i,j])",
+        f"y[i,j] = {rounded(dtype, f'd[i,j] * rsqrt(v[i] / {n}.0 + 0.00001) * {g} + {b}')}"])
+
+
+def rmsnorm(name, m, n, dtype="f16"):
+    x, g = widened(dtype, "x[i,j]"), widened(dtype, "g[j]")
+    return workload(name, [f"x: {dtype}[{m},{n}]", f"g: {dtype}[{n}]"], f"y: {dtype}[{m},{n}]", [
+        f"v[i]: f32[{m}] = sum[j:{n}]({x} * {x})",
+        f"y[i,j] = {rounded(dtype, f'{x} * rsqrt(v[i] / {n}.0 + 0.00001) * {g}')}"])
+
+
+def row_sum(name, m, n, dtype="f16"):
+    return workload(name, [f"x: {dtype}[{m},{n}]"], f"s: f32[{m}]", [f"s[i] = sum[j:{n}]({widened(dtype, 'x[i,j]')})"])
+
+
+def transpose(name, m, n, dtype="f16"):
+    return workload(name, [f"x: {dtype}[{m},{n}]"], f"y: {dtype}[{n},{m}]", ["y[i,j] = x[j,i]"])
+
+
+def chain(name, m, n):
+    return workload(name, [f"x: f32[{m},{n}]"], f"y: f32[{m},{n}]", ["y[i,j] = 1.0 / (1.0 + exp(-(max(x[i,j], 0.0) * 2.0 + 1.0)))"])
+
+
+def gelu(name, m, n):
+    return workload(name, [f"x: f32[{m},{n}]"], f"y: f32[{m},{n}]", [
+        f"t[i,j]: f32[{m},{n}] = tanh(0.7978845608 * (x[i,j] + 0.044715 * x[i,j] * x[i,j] * x[i,j]))",
+        "y[i,j] = 0.5 * x[i,j] * (1.0 + t[i,j])"])
+
+
+def suite():
+    """The fixed workloads, name -> text."""
+    texts = [
+        gemm("gemm_bf16_1024", 1024, 1024, 1024),
+        gemm("gemm_bf16_4096", 4096, 4096, 4096),
+        gemm("gemm_bf16_8192", 8192, 8192, 8192),
+        gemm("gemm_bf16_qkv_2048x12288x4096", 2048, 12288, 4096),
+        gemm("gemm_bf16_ffn_128x4096x14336", 128, 4096, 14336),
+        gemm("gemm_bf16_decode_16x14336x4096", 16, 14336, 4096),
+        gemm("gemv_bf16_1x4096x14336", 1, 4096, 14336),
+        bmm("bmm_fp16_96x512x512x64", 96, 512, 512, 64),
+        gemm("gemm_fp32_2048", 2048, 2048, 2048, "f32"),
+        gemm_bias_gelu("gemm_bias_gelu_bf16_4096x16384x4096", 4096, 16384, 4096),
+        conv("conv_fp16_n32_c64_h56_k64_3x3", (32, 56, 56, 64), 64, 3),
+        conv("conv_fp16_n32_c128_h28_k128_3x3", (32, 28, 28, 128), 128, 3),
+        conv("conv_fp16_n32_c256_h14_k256_3x3", (32, 14, 14, 256), 256, 3),
+        conv("conv_fp16_n32_c512_h7_k512_3x3", (32, 7, 7, 512), 512, 3),
+        conv("conv_fp16_n32_c64_h56_k256_1x1", (32, 56, 56, 64), 256, 1),
+        conv("conv_fp16_n32_stem_7x7", (32, 224, 224, 3), 64, 7, stride=2),
+        dwconv("dwconv_fp16_n32_c144_h56_3x3", (32, 56, 56, 144), 3),
+        softmax("softmax_fp16_8192x8192", 8192, 8192),
+        layernorm("layernorm_fp16_8192x4096", 8192, 4096),
+        rmsnorm("rmsnorm_fp16_8192x4096", 8192, 4096),
+        row_sum("sum_fp16_8192x8192", 8192, 8192),
+        transpose("transpose_fp16_8192x8192", 8192, 8192),
+        chain("chain_fp32_4096x4096", 4096, 4096),
+        gelu("gelu_fp32_8192x8192", 8192, 8192),
+    ]
+    return {text.split("(")[0].split()[1]: text for text in texts}
+
+
+def log_uniform(source, low, high):
+    return round(math.exp(source.uniform(math.log(low), math.log(high))))
+
+
+def drawn_gemm(source, name):
+    m, n, k = source.randint(1, 257), log_uniform(source, 33, 6000) | 1, log_uniform(source, 33, 6000) | 1
+    return gemm(f"gemm_{name}_{m}x{n}x{k}", m, n, k, source.choice(("bf16", "f16")))
+
+
+def drawn_conv(source, name):
+    n, h, w = source.randint(1, 9), log_uniform(source, 7, 75) | 1, log_uniform(source, 7, 75) | 1
+    c, kernel, stride = log_uniform(source, 3, 300), source.choice((1, 3, 5)), source.choice((1, 2))
+    if kernel > 1 and source.random() < 0.25:
+        return dwconv(f"dwconv_{name}_n{n}_{h}x{w}_c{c}_{kernel}x{kernel}_s{stride}", (n, h, w, c), kernel, stride)
+    k = log_uniform(source, 8, 300)
+    return conv(f"conv_{name}_n{n}_{h}x{w}_c{c}_k{k}_{kernel}x{kernel}_s{stride}", (n, h, w, c), k, kernel, stride)
+
+
+def drawn_rows(source, name):
+    n = log_uniform(source, 1, 100_000)
+    m = max(1, log_uniform(source, 64, 1 << 24) // n)
+    family = source.choice((softmax, layernorm, rmsnorm, row_sum, transpose))
+    prefix = {row_sum: "sum"}.get(family, family.__name__)
+    return family(f"{prefix}_{name}_{m}x{n}", m, n, source.choice(("f16", "f32")))
+
+
+def drawn(count, seed):
+    """`count` workloads of other shapes, name -> text: products with few rows and odd extents, convolutions of odd sizes, rows of 1 to
+    100,000 elements in turn."""
+    source = random.Random(seed)
+    families = (drawn_gemm, drawn_conv, drawn_rows)
+    texts = [families[index % len(families)](source, f"r{index}") for index in range(count)]
+    return {text.split("(")[0].split()[1]: text for text in texts}
+
+
+if __name__ == "__main__":
+    print("# The suite of gpu_vs_libraries.sh, as gpu_workloads.py prints it, where it is explained.\n")
+    print("\n".join(suite().values()), end="")
