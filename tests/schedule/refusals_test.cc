@@ -37,6 +37,8 @@ constexpr Refusal kRefusals[] = {
     {"fuse([t3.a0, t3.r0])", "t3.r0 is not the only statement directly inside t3.a0"},
     {"bind(t3.a0, sideways)", "sideways is not a loop kind"},
     {"bind(t3.r0, parallel)", "carries a reduction"},
+    {"bind(t3.a0, block)", "block is for GPUs; a CPU has parallel"},
+    {"cache_read(t0, t3, t3.a0, shared)", "scope shared is for GPUs"},
     {"bind(t3.a0, vector)", "a vector loop must be innermost"},
     {"inline(t3)", "inline(t3): the block is a reduction"},
     {"inline(t4)", "t4 is an output"},

@@ -33,9 +33,10 @@ absl::Status Compare(const NDArray& actual, const NDArray& expected, double tole
   return absl::OkStatus();
 }
 
-absl::StatusOr<Schedule> ReplayVerified(const Workload& canonical, const std::string& steps) {
+absl::StatusOr<Schedule> ReplayVerified(const Workload& canonical, const std::string& steps,
+                                        const Target& target) {
   MYCC_ASSIGN_OR_RETURN(const Trace trace, ParseTrace(absl::StrCat("v1\n", steps)));
-  Schedule schedule = Schedule::Create(canonical, TestTarget());
+  Schedule schedule = Schedule::Create(canonical, target);
   MYCC_RETURN_IF_ERROR(VerifyFunction(schedule.function()));
   for (const Step& step : trace.steps) {
     MYCC_RETURN_IF_ERROR(schedule.Apply(step));
@@ -66,6 +67,12 @@ Target TestTarget() {
   return *target;
 }
 
+Target TestGpu() {
+  absl::StatusOr<Target> target = ParseTarget("h200");
+  MYCC_CHECK(target.ok()) << std::string(target.status().message());
+  return *target;
+}
+
 absl::Status CheckFunction(const Workload& canonical, const Function& function, double tolerance) {
   const std::vector<NDArray> inputs = RandomInputs(canonical, 7);
   MYCC_ASSIGN_OR_RETURN(const std::vector<NDArray> expected, RunReference(canonical, inputs));
@@ -78,16 +85,17 @@ absl::Status CheckFunction(const Workload& canonical, const Function& function, 
   return absl::OkStatus();
 }
 
-absl::Status CheckTrace(const std::string& workload, const std::string& steps, double tolerance) {
+absl::Status CheckTrace(const std::string& workload, const std::string& steps, double tolerance,
+                        const Target& target) {
   const Workload canonical = CanonicalWorkload(workload);
-  MYCC_ASSIGN_OR_RETURN(const Schedule schedule, ReplayVerified(canonical, steps));
+  MYCC_ASSIGN_OR_RETURN(const Schedule schedule, ReplayVerified(canonical, steps, target));
   const absl::Status status = CheckFunction(canonical, schedule.function(), tolerance);
   if (status.ok()) return status;
   return absl::InternalError(absl::StrCat(status.message(), "\n", PrintFunction(schedule.function())));
 }
 
-std::string ScheduledText(const std::string& workload, const std::string& steps) {
-  const absl::StatusOr<Schedule> schedule = ReplayVerified(CanonicalWorkload(workload), steps);
+std::string ScheduledText(const std::string& workload, const std::string& steps, const Target& target) {
+  const absl::StatusOr<Schedule> schedule = ReplayVerified(CanonicalWorkload(workload), steps, target);
   return schedule.ok() ? PrintFunction(schedule->function()) : std::string(schedule.status().message());
 }
 

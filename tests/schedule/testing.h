@@ -16,14 +16,17 @@ int RandomSeeds(int usual);
 Workload CanonicalWorkload(const std::string& text);
 // An AVX2 machine, whatever the tests run on.
 Target TestTarget();
+Target TestGpu();  // an H200
 
 // Replays the trace, verifies the IR after every step, and runs the result against the reference on random
 // inputs, under several orders of parallel iterations. Floats may differ by `tolerance`, relative to the
 // magnitude of the reference (reassociated sums).
-absl::Status CheckTrace(const std::string& workload, const std::string& steps, double tolerance = 1e-5);
+absl::Status CheckTrace(const std::string& workload, const std::string& steps, double tolerance = 1e-5,
+                        const Target& target = TestTarget());
 absl::Status CheckFunction(const Workload& canonical, const Function& function, double tolerance = 1e-5);
 
 // The function after the steps, as text; the error's text when a step is refused.
-std::string ScheduledText(const std::string& workload, const std::string& steps);
+std::string ScheduledText(const std::string& workload, const std::string& steps,
+                          const Target& target = TestTarget());
 
 }  // namespace mycc

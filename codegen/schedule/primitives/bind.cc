@@ -1,9 +1,13 @@
-// bind(l, vector): says how a loop's iterations are carried out: parallel (over the CPU's threads), vector
-// (lanes of vector registers), unroll, or serial.
+// bind(l, vector): says how a loop's iterations are carried out: parallel (over the CPU's threads), block and
+// thread (over a GPU's), vector (lanes of vector registers, one access of several elements on a GPU), unroll,
+// or serial.
 //
 //   for l: B   ->   parallel l: B
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "codegen/schedule/moves.h"
 #include "codegen/schedule/primitives/primitives.h"
 #include "codegen/schedule/tree.h"
 
@@ -12,6 +16,19 @@ namespace {
 
 constexpr int64_t kMaxVector = 256;
 constexpr int64_t kMaxUnroll = 512;
+constexpr int64_t kMaxThreads = 1024;            // of a block
+constexpr int64_t kMaxBlocks = (1LL << 31) - 1;  // of a grid
+
+absl::Status CheckTarget(LoopKind kind, const Target& target) {
+  const bool on_gpu = target.kind == TargetKind::kCuda;
+  const bool fits = kind == LoopKind::kParallel                             ? !on_gpu
+                    : kind == LoopKind::kBlock || kind == LoopKind::kThread ? on_gpu
+                                                                            : true;
+  if (fits) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(std::string(LoopKindName(kind)), " is for ",
+                   on_gpu ? "CPUs; a GPU has block and thread" : "GPUs; a CPU has parallel"));
+}
 
 absl::Status CheckVector(const For& loop) {
   if (loop.var->extent > kMaxVector) {
@@ -26,11 +43,14 @@ absl::Status CheckVector(const For& loop) {
   return innermost ? absl::OkStatus() : absl::FailedPreconditionError("a vector loop must be innermost");
 }
 
+absl::Status CheckIndependent(const For& loop) {
+  if (!IsReduceLoop(loop)) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "the loop carries a reduction: its iterations write the same elements");
+}
+
 absl::Status CheckParallel(const Path& path) {
-  if (IsReduceLoop(path.loop())) {
-    return absl::FailedPreconditionError(
-        "the loop carries a reduction: its iterations write the same elements");
-  }
+  MYCC_RETURN_IF_ERROR(CheckIndependent(path.loop()));
   const std::vector<const For*> around = LoopsOn(path);
   for (size_t i = 0; i + 1 < around.size(); ++i) {
     if (around[i]->loop_kind != LoopKind::kParallel) continue;
@@ -43,22 +63,98 @@ absl::Status CheckParallel(const Path& path) {
   return absl::OkStatus();
 }
 
+// Block loops are the outermost of their nest, one directly inside the other.
+absl::Status CheckBlock(const Path& path) {
+  MYCC_RETURN_IF_ERROR(CheckIndependent(path.loop()));
+  int64_t blocks = 1;
+  const std::vector<const For*> around = LoopsOn(path);
+  for (size_t i = 0; i < around.size(); ++i) {
+    blocks *= std::min(around[i]->var->extent, kMaxBlocks + 1);
+    if (blocks > kMaxBlocks) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("the grid would have more than ", kMaxBlocks, " blocks"));
+    }
+    if (i + 1 == around.size()) break;
+    if (around[i]->loop_kind != LoopKind::kBlock) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("it stands inside loop ", around[i]->var->name, ", which is not bound to blocks"));
+    }
+    if (DynAs<For>(around[i]->body) != around[i + 1]) {
+      return absl::FailedPreconditionError(absl::StrCat("it stands inside the block loop ",
+                                                        around[i]->var->name,
+                                                        ", and not as the only statement directly inside"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// The threads of the largest nest of thread loops under a statement.
+int64_t ThreadsUnder(const Stmt& stmt) {
+  int64_t threads = 1;
+  for (const Stmt& child : Children(stmt)) threads = std::max(threads, ThreadsUnder(child));
+  const For* loop = DynAs<For>(stmt);
+  return loop != nullptr && loop->loop_kind == LoopKind::kThread ? threads * loop->var->extent : threads;
+}
+
+// Thread loops are inside block loops. They may carry a reduction, of values that can be combined in any
+// order.
+absl::Status CheckThread(const Path& path) {
+  const For& loop = path.loop();
+  int64_t threads = loop.var->extent * ThreadsUnder(loop.body);
+  for (const For* around : LoopsOn(path)) {
+    if (around != &loop && around->loop_kind == LoopKind::kThread) threads *= around->var->extent;
+    if (around->loop_kind != LoopKind::kVector) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat("it stands inside the vector loop ", around->var->name));
+  }
+  if (threads > kMaxThreads || loop.var->extent > kMaxThreads) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the block would have ", threads, " threads; at most ", kMaxThreads, " are possible"));
+  }
+  absl::Status status;
+  VisitStmts(loop.body, [&](const Stmt& stmt) {
+    const For* inner = DynAs<For>(stmt);
+    if (inner != nullptr && inner->loop_kind == LoopKind::kBlock) {
+      status.Update(
+          absl::FailedPreconditionError(absl::StrCat("the block loop ", inner->var->name, " stands inside")));
+    }
+    return true;
+  });
+  for (const Block* block : BlocksUnder(loop.body)) {
+    if (block->arg_value == nullptr || !CarriesReduction(*block, loop)) continue;
+    status.Update(absl::FailedPreconditionError(
+        absl::StrCat("the loop carries the argmax or argmin ", block->name, ", which one thread finds")));
+  }
+  return status;
+}
+
+absl::Status Check(const Path& path, LoopKind kind) {
+  const For& loop = path.loop();
+  switch (kind) {
+    case LoopKind::kVector: return CheckVector(loop);
+    case LoopKind::kParallel: return CheckParallel(path);
+    case LoopKind::kBlock: return CheckBlock(path);
+    case LoopKind::kThread: return CheckThread(path);
+    case LoopKind::kSerial: return absl::OkStatus();
+    case LoopKind::kUnroll: break;
+  }
+  if (loop.var->extent <= kMaxUnroll) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("extent ", loop.var->extent, " is more than ", kMaxUnroll, " copies"));
+}
+
 }  // namespace
 
-absl::StatusOr<Function> Bind(const Function& function, const Target&, const StepArgs& args) {
+absl::StatusOr<Function> Bind(const Function& function, const Target& target, const StepArgs& args) {
   MYCC_ASSIGN_OR_RETURN(const Path path, FindLoop(function, args.Name(0)));
   LoopKind kind;
   if (!ParseLoopKind(args.Name(1), &kind)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(args.Name(1), " is not a loop kind; expected serial, parallel, vector or unroll"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        args.Name(1), " is not a loop kind; expected serial, parallel, vector, unroll, block or thread"));
   }
+  MYCC_RETURN_IF_ERROR(CheckTarget(kind, target));
+  MYCC_RETURN_IF_ERROR(Check(path, kind));
   const For& loop = path.loop();
-  if (kind == LoopKind::kVector) MYCC_RETURN_IF_ERROR(CheckVector(loop));
-  if (kind == LoopKind::kParallel) MYCC_RETURN_IF_ERROR(CheckParallel(path));
-  if (kind == LoopKind::kUnroll && loop.var->extent > kMaxUnroll) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("extent ", loop.var->extent, " is more than ", kMaxUnroll, " copies"));
-  }
   return WithBody(function, ReplaceAt(path, std::make_shared<For>(loop.var, loop.extent, kind, loop.body,
                                                                   loop.instruction)));
 }

@@ -47,11 +47,44 @@ Stmt MakeCopy(const std::string& name, const Buffer& from, const Buffer& to,
   return MakeNest(copy.loops, std::move(block));
 }
 
-absl::Status CheckScope(const Function& function, const Buffer& buffer, Scope scope, bool at_root) {
+// The loops are named as those of MakeCopy; the block writes every element of the box.
+Stmt MakeWholeCopy(const std::string& name, const Buffer& from, const Buffer& to,
+                   const std::vector<DimRegion>& box) {
+  auto block = std::make_shared<Block>();
+  block->name = name;
+  block->out = to;
+  std::vector<LoopSpec> loops;
+  std::vector<Expr> source;
+  Expr inside = BoolConst(true);
+  for (size_t d = 0; d < box.size(); ++d) {
+    const Var loop = MakeVar(absl::StrCat(name, ".a", d), box[d].extent);
+    const Var iter = MakeVar(absl::StrCat("a", d), box[d].extent);
+    loops.push_back({loop});
+    block->iters.push_back({iter, false, VarRef(loop)});
+    block->indices.push_back(VarRef(iter));
+    source.push_back(box[d].whole ? VarRef(iter) : box[d].base + VarRef(iter));
+    const Expr above = MakeBinary(Op::kLe, IntConst(0), source.back());
+    const Expr below = MakeBinary(Op::kLt, source.back(), IntConst(from->shape[d]));
+    inside = MakeBinary(Op::kAnd, inside, MakeBinary(Op::kAnd, Simplify(above), Simplify(below)));
+  }
+  const Expr zero = IsFloat(from->dtype) ? FloatConst(0, from->dtype) : IntConst(0, from->dtype);
+  const Expr load = Load(from, source);
+  block->value = IsConstInt(inside, 1) ? load : MakeSelect(inside, load, zero);
+  return MakeNest(loops, std::move(block));
+}
+
+absl::Status CheckScope(const Function& function, const Target& target, const Buffer& buffer, Scope scope,
+                        bool at_root) {
   if (scope == Scope::kLocal) return absl::OkStatus();
+  if (scope == Scope::kShared) {
+    if (target.kind != TargetKind::kCuda)
+      return absl::FailedPreconditionError("scope shared is for GPUs; expected local or packed");
+    if (!at_root) return absl::OkStatus();
+    return absl::FailedPreconditionError("scope shared is for copies in a loop; this one is at root");
+  }
   if (scope != Scope::kPacked) {
     return absl::FailedPreconditionError(
-        absl::StrCat("a copy in scope ", ScopeName(scope), "; expected local or packed"));
+        absl::StrCat("a copy in scope ", ScopeName(scope), "; expected local, packed or shared"));
   }
   for (const Param& param : function.params) {
     if (param.buffer == buffer && param.kind == ParamKind::kConst && at_root) return absl::OkStatus();
@@ -59,6 +92,15 @@ absl::Status CheckScope(const Function& function, const Buffer& buffer, Scope sc
   return absl::FailedPreconditionError(absl::StrCat("scope packed is for a const input copied at root; ",
                                                     buffer->name,
                                                     at_root ? " is not const" : " is copied in a loop"));
+}
+
+absl::Status CheckOutsideThreads(const Path& at) {
+  for (const For* loop : LoopsOn(at)) {
+    if (loop->loop_kind != LoopKind::kThread) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat("a copy in scope shared is made outside of thread loops; ", loop->var->name, " is one"));
+  }
+  return absl::OkStatus();
 }
 
 // A packed layout may have padding, which nobody writes and a copy would read.
@@ -119,7 +161,7 @@ absl::Status CheckComplete(const Function& function, const Buffer& buffer, const
 
 }  // namespace
 
-absl::StatusOr<Function> CacheRead(const Function& function, const Target&, const StepArgs& args) {
+absl::StatusOr<Function> CacheRead(const Function& function, const Target& target, const StepArgs& args) {
   MYCC_ASSIGN_OR_RETURN(const Buffer buffer, FindBuffer(function, args.Name(0)));
   MYCC_ASSIGN_OR_RETURN(const Path reader_path, FindBlock(function, args.Name(1)));
   const Block& reader = reader_path.block();
@@ -127,7 +169,7 @@ absl::StatusOr<Function> CacheRead(const Function& function, const Target&, cons
   if (!ParseScope(args.Name(3), &scope))
     return absl::FailedPreconditionError(absl::StrCat(args.Name(3), " is not a scope"));
   const bool at_root = args.Name(2) == "root";
-  MYCC_RETURN_IF_ERROR(CheckScope(function, buffer, scope, at_root));
+  MYCC_RETURN_IF_ERROR(CheckScope(function, target, buffer, scope, at_root));
   if (buffer->scope == Scope::kAccumulator)
     return absl::FailedPreconditionError(
         absl::StrCat(buffer->name, " is an accumulator; copy what it is stored to"));
@@ -156,11 +198,14 @@ absl::StatusOr<Function> CacheRead(const Function& function, const Target&, cons
   });
   // In an iteration that the reader does not carry out, a computed tensor may be incomplete.
   const bool of_axes = WriterOf(function, buffer) != nullptr;
-  const Stmt copying = MakeCopy(name, buffer, copy, box, OuterGuards(reader, LoopVarsUnder(body), of_axes));
+  const Stmt copying = scope == Scope::kShared ? MakeWholeCopy(name, buffer, copy, box)
+                                               : MakeCopy(name, buffer, copy, box,
+                                                          OuterGuards(reader, LoopVarsUnder(body), of_axes));
   inside = InsertBeforeReader(inside, copy, copying);
   inside = std::make_shared<Alloc>(copy, std::move(inside));
   if (at_root) return WithBody(function, std::move(inside));
   const For& loop = at.loop();
+  if (scope == Scope::kShared) MYCC_RETURN_IF_ERROR(CheckOutsideThreads(at));
   return WithBody(function, ReplaceAt(at, std::make_shared<For>(loop.var, loop.extent, loop.loop_kind,
                                                                 std::move(inside))));
 }

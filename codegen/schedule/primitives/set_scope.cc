@@ -1,0 +1,41 @@
+// set_scope(t3, shared): where a buffer that stands under a GPU's block loops lives: in the memory that the
+// threads of a block share, in their registers (local), or in the workspace (global).
+//
+//   block b:                      block b:
+//     alloc t3[64] local    ->      alloc t3[64] shared
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "codegen/schedule/primitives/primitives.h"
+#include "codegen/schedule/tree.h"
+
+namespace mycc {
+
+absl::StatusOr<Function> SetScope(const Function& function, const Target& target, const StepArgs& args) {
+  MYCC_ASSIGN_OR_RETURN(const Buffer buffer, FindAllocated(function, args.Name(0)));
+  Scope scope;
+  if (!ParseScope(args.Name(1), &scope) || (scope != Scope::kLocal && scope != Scope::kShared)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(args.Name(1), " is not a scope to choose; expected local or shared"));
+  }
+  if (target.kind != TargetKind::kCuda)
+    return absl::FailedPreconditionError("the scope of a buffer is chosen on GPUs alone");
+  MYCC_ASSIGN_OR_RETURN(const Path alloc, FindAlloc(function, buffer));
+  const std::vector<const For*> around = LoopsOn(alloc);
+  const auto is_thread = [](const For* loop) { return loop->loop_kind == LoopKind::kThread; };
+  if (scope == Scope::kShared && std::any_of(around.begin(), around.end(), is_thread)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(buffer->name, " is allocated inside a thread loop; each thread has its own"));
+  }
+  if (around.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(buffer->name, " is allocated at the root, in the workspace"));
+  }
+  BufferNode moved = *buffer;
+  moved.scope = scope;
+  return WithBody(function,
+                  ReplaceBuffer(function.body, buffer, std::make_shared<BufferNode>(std::move(moved))));
+}
+
+}  // namespace mycc

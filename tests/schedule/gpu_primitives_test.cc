@@ -1,0 +1,97 @@
+// What primitives do for GPUs: blocks, threads, shared memory and its layout. A golden of what they make, the
+// interpreter's word that the meaning is unchanged, and what they refuse.
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/golden/golden.h"
+#include "tests/schedule/testing.h"
+
+namespace mycc {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kGemm[] = R"(workload gemm(a: f32[13,10], b: f32[10,18]) -> (c: f32[13,18]) {
+  c[i,j] = sum[k:10](a[i,k] * b[k,j])
+})";
+
+constexpr char kStencil[] = R"(workload stencil(x: f32[70], w: f32[3]) -> (y: f32[68]) {
+  y[i] = sum[r:3](x[i+r] * w[r])
+})";
+
+constexpr char kRows[] = R"(workload rows(x: f32[10,37]) -> (m: f32[10], at: i32[10]) {
+  m[i] = max[j:37](x[i,j])
+  at[i] = argmax[j:37](x[i,j])
+})";
+
+void Check(const std::string& name, const std::string& workload, const std::string& steps) {
+  const absl::Status status = CheckTrace(workload, steps, 1e-5, TestGpu());
+  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_TRUE(MatchesGolden("schedule/" + name, ScheduledText(workload, steps, TestGpu())));
+}
+
+constexpr char kTiles[] =
+    "split(t2.a0, [8])\nsplit(t2.a1, [4, 2])\nsplit(t2.r0, [4])\n"
+    "reorder([t2.a0.0, t2.a1.0, t2.r0.0, t2.a0.1, t2.a1.1, t2.r0.1, t2.a1.2])\n"
+    "bind(t2.a0.0, block)\nbind(t2.a1.0, block)\nbind(t2.a0.1, thread)\nbind(t2.a1.1, thread)\n";
+
+TEST(GpuPrimitivesTest, BlocksThreadsAndSharedTiles) {
+  Check("gpu_tiles", kGemm,
+        std::string(kTiles) +
+            "cache_read(t0, t2, t2.r0.0, shared)\nfuse([t0.r.a0, t0.r.a1])\nbind(t0.r.a0+r.a1, thread)\n"
+            "cache_read(t1, t2, t2.r0.0, shared)\nbind(t1.r.a0, thread)\nlayout(t1.r, 4, 0)\n");
+}
+
+TEST(GpuPrimitivesTest, SharedCopiesAreOfTheWholeBox) {
+  Check("gpu_shared_box", kStencil,
+        "split(t2.a0, [32])\nbind(t2.a0.0, block)\ncache_read(t0, t2, t2.a0.0, shared)\n"
+        "bind(t0.r.a0, thread)\nbind(t2.a0.1, thread)\n");
+}
+
+TEST(GpuPrimitivesTest, ThreadsCarryReductions) {
+  Check("gpu_thread_reduction", kRows,
+        "split(t1.a0, [4])\nsplit(t1.r0, [8])\nreorder([t1.a0.0, t1.a0.1, t1.r0.1, t1.r0.0])\n"
+        "bind(t1.a0.0, block)\nbind(t1.a0.1, thread)\nbind(t1.r0.1, thread)\n");
+}
+
+TEST(GpuPrimitivesTest, SetScope) {
+  Check("gpu_set_scope", R"(workload w(x: f32[9,40]) -> (y: f32[9,40]) {
+  m[i]: f32[9] = max[j:40](x[i,j])
+  y[i,j] = x[i,j] - m[i]
+})",
+        "bind(t2.a0, block)\ncompute_at(t1, t2.a0)\nset_scope(t1, shared)\nbind(t2.a1, thread)\n");
+}
+
+struct Refusal {
+  const char* workload;
+  const char* steps;
+  const char* message;
+};
+
+class GpuRefusalTest : public ::testing::TestWithParam<Refusal> {};
+
+TEST_P(GpuRefusalTest, SaysWhy) {
+  EXPECT_THAT(ScheduledText(GetParam().workload, GetParam().steps, TestGpu()), HasSubstr(GetParam().message));
+}
+
+constexpr Refusal kRefusals[] = {
+    {kGemm, "bind(t2.a0, parallel)", "parallel is for CPUs; a GPU has block and thread"},
+    {kGemm, "bind(t2.a1, block)", "it stands inside loop t2.a0, which is not bound to blocks"},
+    {kGemm, "bind(t2.r0, block)", "carries a reduction"},
+    {kGemm, "bind(t2.a0, block)\ncache_read(t1, t2, t2.a0, shared)\nbind(t2.a1, block)",
+     "and not as the only statement directly inside"},
+    {kGemm, "bind(t2.a1, thread)\nbind(t2.a0, block)\nsplit(t2.a0, [1])", "the loop is block"},
+    {kGemm, "bind(t2.a0, thread)\ncache_read(t1, t2, t2.a0, shared)", "made outside of thread loops; t2.a0"},
+    {kGemm, "split(t2.a0, [256])\nbind(t2.a0.1, thread)\nbind(t2.a1, thread)",
+     "the block would have 4608 threads; at most 1024"},
+    {kGemm, "cache_read(t0, t2, root, shared)", "scope shared is for copies in a loop"},
+    {kGemm, "cache_read(t0, t2, t2.a0, local)\nlayout(t0.r, 4, 0)", "t0.r is in scope local"},
+    {kGemm, "cache_read(t0, t2, t2.a0, shared)\nlayout(t0.r, 4, 48)", "expected 0, 32, 64 or 128"},
+    {kGemm, "cache_read(t0, t2, t2.a0, shared)\nlayout(t0.r, 0, 64)", "rows of 40 bytes"},
+    {kGemm, "cache_read(t0, t2, root, local)\nset_scope(t0.r, shared)", "allocated at the root"},
+    {kGemm, "cache_read(t0, t2, t2.a0, local)\nset_scope(t0.r, packed)", "is not a scope to choose"},
+    {kRows, "bind(t2.r0, thread)", "carries the argmax or argmin t2"},
+};
+INSTANTIATE_TEST_SUITE_P(All, GpuRefusalTest, ::testing::ValuesIn(kRefusals));
+
+}  // namespace
+}  // namespace mycc
