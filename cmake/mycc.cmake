@@ -59,7 +59,7 @@ function(mycc_test)
   target_link_libraries(${ARG_NAME} PRIVATE mycc_options ${ARG_DEPS} GTest::gmock GTest::gtest_main)
   add_test(NAME ${ARG_NAME} COMMAND ${ARG_NAME} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   set_tests_properties(${ARG_NAME} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} RUN_SERIAL ${ARG_RUN_SERIAL}
-    ENVIRONMENT "MYCC_SOURCE_DIR=${CMAKE_SOURCE_DIR};MYCC_BINARY_DIR=${CMAKE_BINARY_DIR}")
+    ENVIRONMENT "MYCC_SOURCE_DIR=${CMAKE_SOURCE_DIR};MYCC_BINARY_DIR=${CMAKE_BINARY_DIR};VIRTUAL_ENV=${CMAKE_SOURCE_DIR}/.venv")
   foreach(label ${ARG_LABELS})
     add_dependencies(${label}_tests ${ARG_NAME})
   endforeach()

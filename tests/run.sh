@@ -16,14 +16,14 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 passed=0
 failed=0
 
-# Installs the Debian packages, and NumPy into .venv, which is first in PATH from here on.
+# Installs the Debian packages, and those of tests/requirements.txt into .venv, which is first in PATH from here on.
 set_up() {
   bash deploy/packages.sh
   if [[ ! -x .venv/bin/python3 ]]; then
     python3 -m venv .venv
   fi
   export VIRTUAL_ENV="$PWD/.venv" PATH="$PWD/.venv/bin:$PATH"
-  if ! python3 -c 'import numpy' 2>/dev/null; then
+  if ! python3 -c 'import importlib.metadata as m; m.version("numpy"), m.version("nvidia-cuda-nvrtc")' 2>/dev/null; then
     python3 -m pip install --quiet --disable-pip-version-check -r tests/requirements.txt
   fi
 }

@@ -64,8 +64,9 @@ struct CudaKernelResources {
 
 struct CudaImage {
   std::string cubin;
-  std::string log;                // warnings, among them those that make a kernel slow
-  bool serialized_wgmma = false;  // C7510 and its like: tensor-core operations wait for each other
+  std::string log;                  // warnings, among them those that make a kernel slow
+  bool serialized_wgmma = false;    // C7510 and its like: tensor-core operations wait for each other
+  bool ignored_setmaxnreg = false;  // C7508: warps keep the registers that they began with
   std::vector<CudaKernelResources> kernels;
 };
 

@@ -1,0 +1,35 @@
+// The functions of NVRTC that are used, found at run time. Declared here, so that its header is not needed.
+// Thread rule: constant once opened.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace mycc {
+
+struct NvrtcLibrary {
+  using Program = void*;
+  using Result = int;  // 0: success
+
+  const char* (*GetErrorString)(Result);
+  Result (*Version)(int* major, int* minor);
+  Result (*CreateProgram)(Program*, const char* source, const char* name, int num_headers,
+                          const char* const* headers, const char* const* include_names);
+  Result (*DestroyProgram)(Program*);
+  Result (*CompileProgram)(Program, int num_options, const char* const* options);
+  Result (*GetProgramLogSize)(Program, size_t*);
+  Result (*GetProgramLog)(Program, char*);
+  Result (*GetCUBINSize)(Program, size_t*);
+  Result (*GetCUBIN)(Program, char*);
+  Result (*GetPTXSize)(Program, size_t*);
+  Result (*GetPTX)(Program, char*);
+  int major = 0, minor = 0;
+};
+
+// Opens it at the first call and keeps it: the loader's own place, $CUDA_HOME/lib64, /usr/local/cuda/lib64,
+// and the packages of the Python environment $VIRTUAL_ENV. NotFound lists them; nothing is remembered then.
+absl::StatusOr<const NvrtcLibrary*> OpenNvrtc();
+
+}  // namespace mycc

@@ -1,0 +1,14 @@
+// What ptxas says of the kernels it made. Pure.
+#pragma once
+
+#include <string>
+
+#include "codegen/cuda/program.h"
+
+namespace mycc {
+
+// The log of `ptxas -v`: the resources of each kernel, and the warnings in `log`, without what was read from
+// them. `cubin` stays empty.
+CudaImage ReadPtxasLog(const std::string& log);
+
+}  // namespace mycc
