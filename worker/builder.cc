@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "codegen/llvm/compile.h"
+#include "codegen/library/compile.h"
 #include "codegen/llvm/emit.h"
 #include "codegen/passes/lower.h"
 #include "codegen/workload/parse.h"

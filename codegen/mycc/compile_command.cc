@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status.h"
-#include "codegen/llvm/library.h"
+#include "codegen/library/library.h"
 #include "codegen/mycc/commands.h"
 #include "command/misuse.h"
 #include "command/table.h"

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status.h"
-#include "codegen/llvm/compile.h"
+#include "codegen/library/compile.h"
 #include "codegen/llvm/emit.h"
 #include "codegen/mycc/default_schedule.h"
 #include "codegen/mycc/neighbour.h"

@@ -13,7 +13,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "codegen/llvm/library.h"
+#include "codegen/library/library.h"
 #include "codegen/mycc/neighbour.h"
 #include "codegen/target/target.h"
 #include "codegen/workload/workload.h"

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "codegen/llvm/compile.h"
+#include "codegen/library/compile.h"
 #include "codegen/llvm/emit.h"
 #include "codegen/passes/debug.h"
 #include "command/misuse.h"

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "codegen/llvm/library.h"
+#include "codegen/library/library.h"
 
 namespace mycc {
 

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/temporary_folder.h"
-#include "codegen/llvm/compile.h"
+#include "codegen/library/compile.h"
 #include "codegen/llvm/emit.h"
 #include "codegen/mycc/default_schedule.h"
 #include "codegen/mycc/spot_check.h"

@@ -9,10 +9,10 @@
 
 #include "base/file.h"
 #include "base/temporary_folder.h"
-#include "codegen/llvm/compile.h"
-#include "codegen/llvm/cpu_needs.h"
-#include "codegen/llvm/library.h"
-#include "codegen/llvm/link.h"
+#include "codegen/library/compile.h"
+#include "codegen/library/cpu_needs.h"
+#include "codegen/library/library.h"
+#include "codegen/library/link.h"
 #include "codegen/runtime/arguments.h"
 #include "codegen/workload/parse.h"
 

@@ -1,4 +1,4 @@
-#include "codegen/llvm/describe.h"
+#include "codegen/library/describe.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,7 +1,7 @@
-#include "codegen/llvm/compile.h"
+#include "codegen/library/compile.h"
 
 #include "base/status.h"
-#include "codegen/llvm/reference_kernel.h"
+#include "codegen/library/reference_kernel.h"
 #include "codegen/schedule/schedule.h"
 #include "codegen/workload/canonical.h"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "codegen/llvm/library.h"
+#include "codegen/library/library.h"
 
 namespace mycc {
 

@@ -1,4 +1,4 @@
-#include "codegen/llvm/cpu_needs.h"
+#include "codegen/library/cpu_needs.h"
 
 #include <string>
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "codegen/llvm/entry.h"
+#include "codegen/library/entry.h"
 
 namespace mycc {
 

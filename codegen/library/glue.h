@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "codegen/llvm/entry.h"
+#include "codegen/library/entry.h"
 
 namespace mycc {
 

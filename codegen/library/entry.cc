@@ -1,4 +1,4 @@
-#include "codegen/llvm/entry.h"
+#include "codegen/library/entry.h"
 
 #include <cstring>
 #include <set>

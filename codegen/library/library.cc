@@ -1,4 +1,4 @@
-#include "codegen/llvm/library.h"
+#include "codegen/library/library.h"
 
 #include <string_view>
 #include <vector>
@@ -6,11 +6,11 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "codegen/llvm/describe.h"
+#include "codegen/library/describe.h"
+#include "codegen/library/entry.h"
+#include "codegen/library/glue.h"
+#include "codegen/library/link.h"
 #include "codegen/llvm/emit.h"
-#include "codegen/llvm/entry.h"
-#include "codegen/llvm/glue.h"
-#include "codegen/llvm/link.h"
 #include "codegen/runtime/artifact/embed.h"
 
 namespace mycc {

@@ -1,4 +1,4 @@
-#include "codegen/llvm/glue.h"
+#include "codegen/library/glue.h"
 
 #include <memory>
 #include <optional>
@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "codegen/llvm/cpu_needs.h"
+#include "codegen/library/cpu_needs.h"
 #include "codegen/runtime/artifact/artifact.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/SmallVector.h"

@@ -1,4 +1,4 @@
-#include "codegen/llvm/reference_kernel.h"
+#include "codegen/library/reference_kernel.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "codegen/llvm/link.h"
+#include "codegen/library/link.h"
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"

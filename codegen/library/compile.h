@@ -3,7 +3,7 @@
 #pragma once
 
 #include "absl/status/statusor.h"
-#include "codegen/llvm/library.h"
+#include "codegen/library/library.h"
 #include "codegen/schedule/trace.h"
 #include "codegen/target/target.h"
 #include "codegen/workload/workload.h"
