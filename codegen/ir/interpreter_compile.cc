@@ -213,6 +213,14 @@ class Compiler {
   void StoreStatement(const Store& store) {
     const int memory = MemoryOf(store.buffer, /*write=*/true);
     const int indices = List(Expressions(store.indices));
+    if (copy_) {
+      Emit({.code = Code::kCopyStore,
+            .a = memory,
+            .b = indices,
+            .c = CopiedValue(store.value),
+            .imm = *copy_});
+      return;
+    }
     Emit({.code = Code::kStore, .a = memory, .b = indices, .c = Expression(*store.value)});
   }
 
@@ -305,21 +313,43 @@ class Compiler {
     Emit({.code = Code::kMma, .a = static_cast<int32_t>(program_.tiles.size()) - 1});
   }
 
+  // The stores of the body become pairs of a copy's two ends.
   void CopyStatement(const Copy& copy) {
-    if (copy.dst.buffer->dtype != copy.src.buffer->dtype) Fail("copy between types");
-    Tile tile{.views = {ViewOf(copy.dst, /*write=*/true), ViewOf(copy.src, false), {}},
-              .m = copy.rows,
-              .n = copy.cols,
-              .k = 1};
-    tile.async = copy.async;
+    if (copy_) Fail("a copy inside a copy");
+    CopySignal signal;
     if (copy.barrier) {
-      if (!copy.async) Fail("a copy that is not asynchronous signals a barrier");
-      tile.group = GroupOf("signal");
-      tile.barrier = Expression(*copy.barrier);
+      signal.group = GroupOf("signal");
+      signal.barrier = Expression(*copy.barrier);
     }
-    program_.concurrent |= copy.async;
-    program_.tiles.push_back(tile);
-    Emit({.code = Code::kCopy, .a = static_cast<int32_t>(program_.tiles.size()) - 1});
+    program_.concurrent = true;
+    program_.copies.push_back(signal);
+    copy_ = static_cast<int>(program_.copies.size()) - 1;
+    Statement(copy.body);
+    copy_.reset();
+  }
+
+  // The element that a copy stores: loaded by the copy itself, or zero where the condition does not hold.
+  int CopiedValue(const Expr& value) {
+    const int dst = NewRegister();
+    int64_t to_zero = -1;
+    const Expr* load = &value;
+    if (value->op == Op::kSelect && value->args[2]->op == Op::kConst) {
+      to_zero = Emit({.code = Code::kJumpIfZero, .a = Expression(*value->args[0])});
+      load = &value->args[1];
+    }
+    if ((*load)->op != Op::kLoad) return Fail("a copy computes its value");
+    const int indices = List(Expressions((*load)->args));
+    Emit({.code = Code::kCopyLoad,
+          .dst = dst,
+          .a = MemoryOf((*load)->buffer, /*write=*/false),
+          .b = indices,
+          .imm = *copy_});
+    if (to_zero < 0) return dst;
+    const int64_t to_end = Emit({.code = Code::kJump});
+    Land(to_zero);
+    Emit({.code = Code::kMove, .dst = dst, .a = Expression(*value->args[2])});
+    Land(to_end);
+    return dst;
   }
 
   void RolesStatement(const Roles& roles) {
@@ -346,6 +376,7 @@ class Compiler {
   std::unordered_map<const BufferNode*, int> memories_;  // in scope, and their slots
   std::vector<std::pair<std::string, int>> loops_in_scope_;
   std::optional<int> group_;  // of the roles around
+  std::optional<int> copy_;   // the copy around
   int site_ = -1;
 };
 

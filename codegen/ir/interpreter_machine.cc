@@ -203,24 +203,6 @@ Machine::State Machine::Mma(Agent& agent, const Tile& tile) {
   return State::kRunning;
 }
 
-Machine::State Machine::Copy(Agent& agent, const Tile& tile) {
-  int64_t bases[2] = {};
-  if (Bases(agent, tile, 2, bases) == State::kFailed) return State::kFailed;
-  Memory& to = memories_[tile.views[0].memory];
-  for (int64_t i = 0; i < tile.m; ++i) {
-    for (int64_t j = 0; j < tile.n; ++j) {
-      Scalar value;
-      if (ReadView(agent, tile.views[1], bases[1], i, j, &value) == State::kFailed) return State::kFailed;
-      const int64_t flat = InView(to, tile.views[0], bases[0], i, j);
-      if (flat < 0)
-        return Fail(agent, absl::StrCat("element ", i, ",", j, " of the view of ", to.buffer().name,
-                                        " is out of range"));
-      if (const char* fault = to.Write(flat, agent, value)) return FailAccess(agent, to, flat, fault);
-    }
-  }
-  return State::kRunning;
-}
-
 void Machine::BeginIteration(Agent& agent, const Loop& loop, LoopState& state) {
   registers_[loop.variable].i = loop.parallel ? state.order[state.position] : state.position;
   // Of nested parallel loops, the outermost one's iterations are told apart.
@@ -320,11 +302,8 @@ Machine::State Machine::Execute(Agent& agent) {
       case Code::kReduce: state = Reduce(agent, instr); break;
       case Code::kArgReduce: state = ArgReduce(agent, instr); break;
       case Code::kMma: state = Mma(agent, program_.tiles[instr.a]); break;
-      case Code::kCopy: {
-        const Tile& tile = program_.tiles[instr.a];
-        state = tile.async ? CopyAsync(agent, tile) : Copy(agent, tile);
-        break;
-      }
+      case Code::kCopyLoad:
+      case Code::kCopyStore: state = CopyEnd(agent, instr); break;
       default: state = Synchronise(agent, instr); break;
     }
     if (state != State::kFailed && state != State::kBlocked) ++agent.pc;

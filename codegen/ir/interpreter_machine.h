@@ -83,7 +83,6 @@ class Machine {
   State ArgReduce(Agent& agent, const Instr& instr);
   State Mma(Agent& agent, const Tile& tile);
   State MmaElement(Agent& agent, const Tile& tile, const int64_t* bases, int64_t i, int64_t j);
-  State Copy(Agent& agent, const Tile& tile);
   // The positions of the views' first elements.
   State Bases(const Agent& agent, const Tile& tile, int views, int64_t* bases);
   State ReadView(Agent& agent, const View& view, int64_t base, int64_t p, int64_t q, Scalar* value);
@@ -101,7 +100,9 @@ class Machine {
   State FailDeadlock(const Agent& parent, const RoleGroup& group, const std::vector<Agent*>& live);
   State Arrive(Agent& agent, const Instr& instr);
   State Wait(Agent& agent, const Instr& instr);
-  State CopyAsync(Agent& agent, const Tile& tile);
+  // When a copy that is issued now is complete.
+  State Signal(Agent& agent, const CopySignal& copy, Completion* completion);
+  State CopyEnd(Agent& agent, const Instr& instr);
   State CheckGroupsWaitedFor(const Agent& agent);
   void WaitGroup(Agent& agent, int64_t pending);
   // The barrier numbered by a register within a group; nullptr when there is none.

@@ -143,40 +143,37 @@ Machine::State Machine::Wait(Agent& agent, const Instr& instr) {
   return State::kRunning;
 }
 
-Machine::State Machine::CopyAsync(Agent& agent, const Tile& tile) {
-  int64_t bases[2] = {};
-  if (Bases(agent, tile, 2, bases) == State::kFailed) return State::kFailed;
-  Completion completion{GroupChannel(agent), agent.committed_groups + 1, &accessors_};
-  if (tile.barrier < 0) {
-    agent.last_copy_group = completion.time;
-  } else {
-    Barrier* barrier = BarrierAt(tile.barrier, tile.group);
-    if (barrier == nullptr)
-      return Fail(agent, absl::StrCat("there is no barrier ", registers_[tile.barrier].i));
-    if (!Covers(agent.clock, barrier->known)) {
-      return Fail(agent,
-                  absl::StrCat("signals phase ", barrier->phase(), " of barrier ", registers_[tile.barrier].i,
-                               " without having waited for the end of phase ", barrier->phase() - 1));
-    }
-    completion = {BarrierChannel(*barrier), barrier->completed + 1, &accessors_};
-    Join(&barrier->open, agent.clock);
-    barrier->open[completion.channel] = barrier->last_copy = completion.time;
+Machine::State Machine::Signal(Agent& agent, const CopySignal& copy, Completion* completion) {
+  *completion = {GroupChannel(agent), agent.committed_groups + 1, &accessors_};
+  if (copy.barrier < 0) {
+    agent.last_copy_group = completion->time;
+    return State::kRunning;
   }
-  Memory &to = memories_[tile.views[0].memory], &from = memories_[tile.views[1].memory];
-  for (int64_t i = 0; i < tile.m; ++i) {
-    for (int64_t j = 0; j < tile.n; ++j) {
-      const int64_t source = InView(from, tile.views[1], bases[1], i, j),
-                    target = InView(to, tile.views[0], bases[0], i, j);
-      if (source < 0 || target < 0)
-        return Fail(agent, absl::StrCat("element ", i, ",", j, " of the copy is out of range"));
-      Scalar value;
-      if (const char* fault = from.CopyFrom(source, agent, completion, &value))
-        return FailAccess(agent, from, source, fault);
-      if (const char* fault = to.CopyInto(target, agent, completion, value))
-        return FailAccess(agent, to, target, fault);
-    }
+  Barrier* barrier = BarrierAt(copy.barrier, copy.group);
+  if (barrier == nullptr)
+    return Fail(agent, absl::StrCat("there is no barrier ", registers_[copy.barrier].i));
+  if (!Covers(agent.clock, barrier->known)) {
+    return Fail(agent,
+                absl::StrCat("signals phase ", barrier->phase(), " of barrier ", registers_[copy.barrier].i,
+                             " without having waited for the end of phase ", barrier->phase() - 1));
   }
+  *completion = {BarrierChannel(*barrier), barrier->completed + 1, &accessors_};
+  Join(&barrier->open, agent.clock);
+  barrier->open[completion->channel] = barrier->last_copy = completion->time;
   return State::kRunning;
+}
+
+// One end of an element's way: its load, or its store.
+Machine::State Machine::CopyEnd(Agent& agent, const Instr& instr) {
+  Completion completion;
+  if (Signal(agent, program_.copies[instr.imm], &completion) == State::kFailed) return State::kFailed;
+  Memory& memory = memories_[instr.a];
+  const int64_t flat = Flat(memory, instr.b);
+  if (flat < 0) return FailRange(agent, memory, instr.b);
+  const bool load = instr.code == Code::kCopyLoad;
+  const char* fault = load ? memory.CopyFrom(flat, agent, completion, &registers_[instr.dst])
+                           : memory.CopyInto(flat, agent, completion, registers_[instr.c]);
+  return fault != nullptr ? FailAccess(agent, memory, flat, fault) : State::kRunning;
 }
 
 void Machine::WaitGroup(Agent& agent, int64_t pending) {

@@ -38,7 +38,8 @@ enum class Code : uint8_t {
   kReduce,         // memory a [list b] (op imm)= c
   kArgReduce,      // memories a and dst [list b] = the last of list b, and c, when c is better by op imm
   kMma,            // tile statement a
-  kCopy,           // tile statement a
+  kCopyLoad,       // dst = memory a [list b], by copy imm
+  kCopyStore,      // memory a [list b] = c, by copy imm
   kRoles,          // runs group a of roles to their ends
   kArrive,         // at barrier a of group imm
   kWait,           // for phase b of barrier a of group imm
@@ -72,9 +73,12 @@ struct View {
 };
 
 struct Tile {
-  View views[3];    // mma: acc, a, b; copy: dst, src
-  int64_t m, n, k;  // copy: rows, cols
-  bool async = false;
+  View views[3];  // acc, a, b
+  int64_t m, n, k;
+};
+
+// What an asynchronous copy signals: a barrier, or (without one) the agent's open group.
+struct CopySignal {
   int barrier = -1;  // register
   int group = -1;    // of roles
 };
@@ -108,6 +112,7 @@ struct Program {
   std::vector<Scalar> registers;  // as they start: constants are in place
   std::vector<Loop> loops;
   std::vector<Tile> tiles;
+  std::vector<CopySignal> copies;
   std::vector<RoleGroup> groups;
   std::vector<MemorySlot> memories;  // parameters first, in order
   int num_barriers = 0;

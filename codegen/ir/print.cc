@@ -27,6 +27,17 @@ std::string ViewText(const TileView& view) {
   return absl::StrCat(Element(view.buffer, view.indices), "<", view.row_stride, ",", view.col_stride, ">");
 }
 
+std::string MarksText(const LoopMarks& marks) {
+  std::string text;
+  if (!marks.instruction.empty()) absl::StrAppend(&text, " by ", marks.instruction);
+  const LoopPipeline& pipeline = marks.pipeline;
+  if (pipeline.kind == PipelineKind::kThreads) absl::StrAppend(&text, " pipelined in ", pipeline.stages);
+  if (pipeline.kind == PipelineKind::kBulk)
+    absl::StrAppend(&text, " pipelined in ", pipeline.stages, " for ", pipeline.warpgroups, " warpgroups");
+  if (marks.persistent_blocks != 0) absl::StrAppend(&text, " over ", marks.persistent_blocks, " blocks");
+  return text;
+}
+
 const char* LoopWord(LoopKind kind) {
   switch (kind) {
     case LoopKind::kSerial: return "for";
@@ -125,8 +136,7 @@ class Printer {
     const std::string range = IsConstInt(loop.extent, loop.var->extent)
                                   ? absl::StrCat(loop.var->extent)
                                   : absl::StrCat(PrintExpr(loop.extent), " (of ", loop.var->extent, ")");
-    Line(depth, LoopWord(loop.loop_kind), " ", loop.var->name, " in ", range,
-         loop.instruction.empty() ? "" : absl::StrCat(" by ", loop.instruction));
+    Line(depth, LoopWord(loop.loop_kind), " ", loop.var->name, " in ", range, MarksText(loop.marks));
     Print(loop.body, depth + 1);
   }
 
@@ -150,9 +160,9 @@ class Printer {
   }
 
   void PrintCopy(const Copy& copy, int depth) {
-    Line(depth, copy.async ? "copy async " : "copy ", copy.rows, "x", copy.cols, ": ", ViewText(copy.dst),
-         " = ", ViewText(copy.src),
+    Line(depth, copy.engine == CopyEngine::kBulk ? "copy in bulk" : "copy by threads",
          copy.barrier ? absl::StrCat(", signals barrier[", PrintExpr(copy.barrier), "]") : "");
+    Print(copy.body, depth + 1);
   }
 
   void PrintRoles(const Roles& roles, int depth) {

@@ -66,18 +66,6 @@ Stmt MapMma(const Stmt& stmt, const Map& map) {
                                std::move(b));
 }
 
-template <typename Map>
-Stmt MapCopy(const Stmt& stmt, const Map& map) {
-  const Copy& copy = As<Copy>(stmt);
-  TileView dst = copy.dst, src = copy.src;
-  const bool dst_changed = MapView(copy.dst, map, &dst);
-  const bool src_changed = MapView(copy.src, map, &src);
-  Expr barrier = copy.barrier ? map(copy.barrier) : nullptr;
-  if (!dst_changed && !src_changed && barrier == copy.barrier) return stmt;
-  return std::make_shared<Copy>(std::move(dst), std::move(src), copy.rows, copy.cols, copy.async,
-                                std::move(barrier));
-}
-
 // MapExprs for any callable, so that the walks of this file call it without indirection.
 template <typename Map>
 Stmt MapOwnExprs(const Stmt& stmt, const Map& map) {
@@ -86,7 +74,7 @@ Stmt MapOwnExprs(const Stmt& stmt, const Map& map) {
       const For& loop = As<For>(stmt);
       Expr extent = map(loop.extent);
       if (extent == loop.extent) return stmt;
-      return std::make_shared<For>(loop.var, std::move(extent), loop.loop_kind, loop.body, loop.instruction);
+      return std::make_shared<For>(loop.var, std::move(extent), loop.loop_kind, loop.body, loop.marks);
     }
     case StmtKind::kIf: {
       const If& branch = As<If>(stmt);
@@ -105,7 +93,12 @@ Stmt MapOwnExprs(const Stmt& stmt, const Map& map) {
       return std::make_shared<Store>(store.buffer, std::move(indices), std::move(value));
     }
     case StmtKind::kMma: return MapMma(stmt, map);
-    case StmtKind::kCopy: return MapCopy(stmt, map);
+    case StmtKind::kCopy: {
+      const Copy& copy = As<Copy>(stmt);
+      Expr barrier = copy.barrier ? map(copy.barrier) : nullptr;
+      if (barrier == copy.barrier) return stmt;
+      return std::make_shared<Copy>(copy.body, copy.engine, std::move(barrier));
+    }
     case StmtKind::kArrive: {
       Expr barrier = map(As<Arrive>(stmt).barrier);
       return barrier == As<Arrive>(stmt).barrier ? stmt : std::make_shared<Arrive>(std::move(barrier));
@@ -141,8 +134,7 @@ Stmt RewriteTree(const Stmt& stmt, const RewriteOne& rewrite) {
       const For& loop = As<For>(stmt);
       Stmt body = RewriteTree(loop.body, rewrite);
       if (body != loop.body) {
-        current =
-            std::make_shared<For>(loop.var, loop.extent, loop.loop_kind, std::move(body), loop.instruction);
+        current = std::make_shared<For>(loop.var, loop.extent, loop.loop_kind, std::move(body), loop.marks);
       }
       break;
     }
@@ -153,6 +145,7 @@ Stmt RewriteTree(const Stmt& stmt, const RewriteOne& rewrite) {
       break;
     }
     case StmtKind::kIf:
+    case StmtKind::kCopy:
     case StmtKind::kRoles: {
       std::vector<Stmt> children = Children(stmt);
       bool changed = false;
@@ -237,12 +230,6 @@ struct BufferReplacement {
         return std::make_shared<Mma>(mma.instruction, mma.m, mma.n, mma.k, InView(mma.acc), InView(mma.a),
                                      InView(mma.b));
       }
-      case StmtKind::kCopy: {
-        const Copy& copy = As<Copy>(stmt);
-        if (copy.dst.buffer != from && copy.src.buffer != from) return nullptr;
-        return std::make_shared<Copy>(InView(copy.dst), InView(copy.src), copy.rows, copy.cols, copy.async,
-                                      copy.barrier);
-      }
       default: return nullptr;
     }
   }
@@ -288,6 +275,7 @@ std::vector<Stmt> Children(const Stmt& stmt) {
       return {branch.then};
     }
     case StmtKind::kAlloc: return {As<Alloc>(stmt).body};
+    case StmtKind::kCopy: return {As<Copy>(stmt).body};
     case StmtKind::kRoles: {
       std::vector<Stmt> bodies;
       for (const Roles::Role& role : As<Roles>(stmt).roles) bodies.push_back(role.body);
@@ -303,8 +291,7 @@ Stmt WithChildren(const Stmt& stmt, std::vector<Stmt> children) {
     case StmtKind::kFor: {
       MYCC_CHECK(children.size() == 1) << "a loop has one body";
       const For& loop = As<For>(stmt);
-      return std::make_shared<For>(loop.var, loop.extent, loop.loop_kind, std::move(children[0]),
-                                   loop.instruction);
+      return std::make_shared<For>(loop.var, loop.extent, loop.loop_kind, std::move(children[0]), loop.marks);
     }
     case StmtKind::kIf: {
       const If& branch = As<If>(stmt);
@@ -315,6 +302,9 @@ Stmt WithChildren(const Stmt& stmt, std::vector<Stmt> children) {
     case StmtKind::kAlloc:
       MYCC_CHECK(children.size() == 1) << "an alloc has one body";
       return std::make_shared<Alloc>(As<Alloc>(stmt).buffer, std::move(children[0]));
+    case StmtKind::kCopy:
+      MYCC_CHECK(children.size() == 1) << "a copy has one body";
+      return std::make_shared<Copy>(std::move(children[0]), As<Copy>(stmt).engine, As<Copy>(stmt).barrier);
     case StmtKind::kRoles: {
       std::vector<Roles::Role> roles = As<Roles>(stmt).roles;
       MYCC_CHECK(children.size() == roles.size()) << "roles keep their number";
@@ -333,6 +323,7 @@ void VisitStmts(const Stmt& root, const std::function<bool(const Stmt&)>& visit)
       return;
     case StmtKind::kFor: return VisitStmts(As<For>(root).body, visit);
     case StmtKind::kAlloc: return VisitStmts(As<Alloc>(root).body, visit);
+    case StmtKind::kCopy: return VisitStmts(As<Copy>(root).body, visit);
     case StmtKind::kIf:
       VisitStmts(As<If>(root).then, visit);
       if (As<If>(root).otherwise) VisitStmts(As<If>(root).otherwise, visit);

@@ -64,23 +64,46 @@ enum class LoopKind : uint8_t { kSerial, kParallel, kVector, kUnroll, kBlock, kT
 std::string_view LoopKindName(LoopKind kind);  // "serial"
 bool ParseLoopKind(const std::string& name, LoopKind* kind);
 
+// How the copies into shared memory under a loop overlap with the computing that reads them (set by the
+// pipeline primitive, carried out by passes/pipeline_loops.cc).
+enum class PipelineKind : uint8_t {
+  kNone,
+  kThreads,  // every thread copies ahead: cp.async into a ring of stages
+  kBulk,  // a warp of its own issues bulk copies into a ring; the other warps compute (warp specialization)
+};
+struct LoopPipeline {
+  PipelineKind kind = PipelineKind::kNone;
+  int stages = 0;
+  int warpgroups = 0;  // that compute, of kBulk
+
+  bool operator==(const LoopPipeline&) const = default;
+};
+
+// What primitives say of a loop for lowering to carry out.
+struct LoopMarks {
+  // Non-empty when this loop and those inside it are to become one tile statement of that hardware
+  // instruction (see schedule/instructions.h); set by the tensorize primitive.
+  std::string instruction;
+  LoopPipeline pipeline;
+  // Of a kBlock loop: so many thread blocks run all its iterations, one after the other; 0: one block each.
+  int64_t persistent_blocks = 0;
+};
+
 // for var in [0, extent). `extent` <= var->extent always (the variable keeps the range it was made with;
 // tails shrink the loop).
 struct For : StmtNode {
-  For(Var var, Expr extent, LoopKind loop_kind, Stmt body, std::string instruction = "")
+  For(Var var, Expr extent, LoopKind loop_kind, Stmt body, LoopMarks marks = {})
       : StmtNode(StmtKind::kFor),
         var(std::move(var)),
         extent(std::move(extent)),
         loop_kind(loop_kind),
         body(std::move(body)),
-        instruction(std::move(instruction)) {}
+        marks(std::move(marks)) {}
   Var var;
   Expr extent;
   LoopKind loop_kind;
   Stmt body;
-  // Non-empty when this loop and those inside it are to become one tile statement of that hardware
-  // instruction (see schedule/instructions.h); set by the tensorize primitive.
-  std::string instruction;
+  LoopMarks marks;
 };
 
 struct If : StmtNode {
@@ -170,22 +193,19 @@ struct Mma : StmtNode {
   TileView acc, a, b;
 };
 
-// dst(i, j) = src(i, j). An asynchronous copy (`async`) is complete only for those who waited for the phase
-// of the barrier it signals (when `barrier` is given: the phase that is open when the copy is issued), or for
-// a group it was committed with; for all others reading or writing its destination, or writing its source, is
-// a race.
+// What carries out an asynchronous copy: each thread 4 to 16 bytes at a time (cp.async), or the copy engine a
+// whole box, issued by one thread (cp.async.bulk.tensor).
+enum class CopyEngine : uint8_t { kThreads, kBulk };
+
+// Carries out `body` asynchronously: a nest of loops around one store of a loaded element, or of
+// select(condition, element, 0). It is complete only for those who waited for the phase of the barrier it
+// signals (when `barrier` is given: the phase that is open when the copy is issued), or for a group it was
+// committed with; for all others reading or writing what it writes, or writing what it reads, is a race.
 struct Copy : StmtNode {
-  Copy(TileView dst, TileView src, int64_t rows, int64_t cols, bool async = false, Expr barrier = nullptr)
-      : StmtNode(StmtKind::kCopy),
-        dst(std::move(dst)),
-        src(std::move(src)),
-        rows(rows),
-        cols(cols),
-        async(async),
-        barrier(std::move(barrier)) {}
-  TileView dst, src;
-  int64_t rows, cols;
-  bool async;
+  Copy(Stmt body, CopyEngine engine, Expr barrier = nullptr)
+      : StmtNode(StmtKind::kCopy), body(std::move(body)), engine(engine), barrier(std::move(barrier)) {}
+  Stmt body;
+  CopyEngine engine;
   Expr barrier;  // index into the enclosing Roles' barriers, over loop variables (a ring's slot); null for
                  // none
 };

@@ -335,14 +335,16 @@ class Verifier {
   }
 
   void CheckCopy(const Copy& copy) {
-    if (copy.dst.buffer->dtype != copy.src.buffer->dtype) {
-      Fail("copy from ", DTypeName(copy.src.buffer->dtype), " to ", DTypeName(copy.dst.buffer->dtype));
-    }
-    View(copy.dst, copy.rows, copy.cols, /*write=*/true);
-    View(copy.src, copy.rows, copy.cols, /*write=*/false);
-    if (!copy.barrier) return;
-    if (!copy.async) Fail("a copy that is not asynchronous signals a barrier");
-    BarrierIndex(copy.barrier);
+    Stmt inner = copy.body;
+    while (const For* loop = DynAs<For>(inner)) inner = loop->body;
+    if (const If* guard = DynAs<If>(inner)) inner = guard->otherwise ? nullptr : guard->then;
+    const Store* store = DynAs<Store>(inner);
+    if (store == nullptr) return Fail("a copy is a nest of loops around one store");
+    Expr value = store->value;
+    if (value->op == Op::kSelect && value->args[2]->op == Op::kConst) value = value->args[1];
+    if (value->op != Op::kLoad) Fail("a copy computes its value");
+    if (copy.barrier) BarrierIndex(copy.barrier);
+    Statement(copy.body);
   }
 
   void BarrierIndex(const Expr& index) {

@@ -132,7 +132,6 @@ class KernelEmitter {
   void EmitMaskedIf(const If& branch, llvm::Value* condition);
   void EmitAlloc(const Alloc& alloc);
   void EmitStore(const Store& store);
-  void EmitCopy(const Copy& copy);
 
   // Vector loops (kernel_vector.cc).
   void EmitVectorLoop(const For& loop);

@@ -29,9 +29,6 @@ FreeNames NamesIn(const Stmt& stmt) {
     if (const Mma* mma = DynAs<Mma>(s)) {
       for (const TileView* view : {&mma->acc, &mma->a, &mma->b}) names.buffers.insert(view->buffer.get());
     }
-    if (const Copy* copy = DynAs<Copy>(s)) {
-      for (const TileView* view : {&copy->dst, &copy->src}) names.buffers.insert(view->buffer.get());
-    }
     return true;
   });
   return names;

@@ -39,7 +39,6 @@ int64_t ColumnsRead(const Alloc& alloc) {
       }
       if (mma->acc.buffer == alloc.buffer) read_to(mma->acc.indices.back(), mma->n);
     }
-    if (stmt->kind == StmtKind::kCopy) columns = alloc.buffer->shape.back();
     return true;
   });
   return columns;
@@ -83,7 +82,6 @@ void KernelEmitter::Statement(const Stmt& stmt) {
     case StmtKind::kAlloc: return EmitAlloc(As<Alloc>(stmt));
     case StmtKind::kStore: return EmitStore(As<Store>(stmt));
     case StmtKind::kMma: return EmitMma(As<Mma>(stmt));
-    case StmtKind::kCopy: return EmitCopy(As<Copy>(stmt));
     default: break;
   }
   MYCC_CHECK(false) << "a CPU kernel has no pipelines: " << PrintStmt(stmt);
@@ -167,24 +165,6 @@ void KernelEmitter::EmitAlloc(const Alloc& alloc) {
 void KernelEmitter::EmitStore(const Store& store) {
   Value* value = Emit(store.value);
   StoreAccess(AccessOf(store.buffer, store.indices, &store), value);
-}
-
-void KernelEmitter::EmitCopy(const Copy& copy) {
-  const Access dst = AccessOf(copy.dst.buffer, copy.dst.indices, &copy.dst);
-  const Access src = AccessOf(copy.src.buffer, copy.src.indices, &copy.src);
-  const int64_t size = DTypeBytes(dst.dtype);
-  const auto element = [&](const Access& access, const TileView& view, Value* row, Value* col) {
-    Value* elements = b_.CreateAdd(b_.CreateMul(row, b_.getInt64(view.row_stride)),
-                                   b_.CreateMul(col, b_.getInt64(view.col_stride)));
-    return b_.CreateGEP(b_.getInt8Ty(), access.pointer, b_.CreateMul(elements, b_.getInt64(size)));
-  };
-  EmitLoop(b_, b_.getInt64(0), b_.getInt64(copy.rows), 1, true, [&](Value* row) {
-    EmitLoop(b_, b_.getInt64(0), b_.getInt64(copy.cols), 1, true, [&](Value* col) {
-      Value* value = LoadRaw(*src.place, numbers_.MemoryType(src.dtype), element(src, copy.src, row, col),
-                             static_cast<int>(size));
-      StoreRaw(*dst.place, value, element(dst, copy.dst, row, col), static_cast<int>(size));
-    });
-  });
 }
 
 }  // namespace mycc

@@ -23,7 +23,7 @@ Stmt CopyWithSuffix(const Stmt& stmt, const std::string& suffix) {
     const For* loop = DynAs<For>(s);
     if (loop == nullptr) return nullptr;
     return std::make_shared<For>(renamed.at(loop->var.get())->var, loop->extent, loop->loop_kind, loop->body,
-                                 loop->instruction);
+                                 loop->marks);
   });
   for (const Buffer& buffer : buffers) {
     const Buffer fresh =
@@ -57,7 +57,7 @@ Stmt SubstituteSimplified(const Stmt& stmt, const VarMap& map) {
 int64_t CountLeaves(const Stmt& stmt) {
   int64_t leaves = 0;
   VisitStmts(stmt, [&](const Stmt& s) {
-    leaves += s->kind == StmtKind::kStore || s->kind == StmtKind::kMma || s->kind == StmtKind::kCopy;
+    leaves += s->kind == StmtKind::kStore || s->kind == StmtKind::kMma;
     return true;
   });
   return leaves;

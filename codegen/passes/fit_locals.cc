@@ -56,7 +56,6 @@ class Fitter {
  private:
   static std::vector<const TileView*> ViewsOf(const Stmt& stmt) {
     if (const Mma* mma = DynAs<Mma>(stmt)) return {&mma->acc, &mma->a, &mma->b};
-    if (const Copy* copy = DynAs<Copy>(stmt)) return {&copy->dst, &copy->src};
     return {};
   }
 

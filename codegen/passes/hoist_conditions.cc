@@ -31,7 +31,7 @@ Hoisted SplitByLoop(const Expr& condition, const VarNode* var) {
 }
 
 Stmt WithBody(const For& loop, Stmt body) {
-  return std::make_shared<For>(loop.var, loop.extent, loop.loop_kind, std::move(body), loop.instruction);
+  return std::make_shared<For>(loop.var, loop.extent, loop.loop_kind, std::move(body), loop.marks);
 }
 
 Stmt HoistIf(const For& loop, const If& branch) {
@@ -67,7 +67,7 @@ Stmt HoistConditions(const Stmt& body) {
   // Bottom-up, so that a condition climbs as far as it can in one walk.
   return RewriteStmts(body, [](const Stmt& stmt) -> Stmt {
     const For* loop = DynAs<For>(stmt);
-    if (loop == nullptr || loop->loop_kind == LoopKind::kParallel || !loop->instruction.empty())
+    if (loop == nullptr || loop->loop_kind == LoopKind::kParallel || !loop->marks.instruction.empty())
       return nullptr;
     if (const If* branch = DynAs<If>(loop->body)) return HoistIf(*loop, *branch);
     const Store* store = DynAs<Store>(loop->body);

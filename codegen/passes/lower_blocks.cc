@@ -41,7 +41,7 @@ class BlockLowering {
     loops_.pop_back();
     if (body == loop.body && parts.empty()) return stmt;
     parts.push_back(
-        std::make_shared<For>(loop.var, loop.extent, loop.loop_kind, std::move(body), loop.instruction));
+        std::make_shared<For>(loop.var, loop.extent, loop.loop_kind, std::move(body), loop.marks));
     return MakeSeq(std::move(parts));
   }
 

@@ -152,10 +152,10 @@ class Partitioner {
     for (size_t i = 0; i < parts.size(); ++i) {
       const Part& part = parts[i];
       Stmt piece = part.body;
-      if (part.var || !loop.instruction.empty()) {
+      if (part.var || !loop.marks.instruction.empty()) {
         const Var var = part.var ? part.var : MakeVar(loop.var->name, 1);
-        piece = std::make_shared<For>(var, IntConst(part.extent), loop.loop_kind, std::move(piece),
-                                      loop.instruction);
+        piece =
+            std::make_shared<For>(var, IntConst(part.extent), loop.loop_kind, std::move(piece), loop.marks);
       }
       if (i > 0) piece = CopyWithSuffix(piece, absl::StrCat(".p", i));
       cut.push_back(Visit(piece));
@@ -180,8 +180,8 @@ class Partitioner {
     Stmt body = CutParallel(vars, inner);
     if (body == inner) return stmt;
     for (auto it = chain.rbegin(); it != chain.rend(); ++it) {
-      body = std::make_shared<For>((*it)->var, (*it)->extent, (*it)->loop_kind, std::move(body),
-                                   (*it)->instruction);
+      body =
+          std::make_shared<For>((*it)->var, (*it)->extent, (*it)->loop_kind, std::move(body), (*it)->marks);
     }
     return body;
   }

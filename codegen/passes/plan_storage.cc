@@ -59,9 +59,6 @@ class Liveness {
     if (const Mma* mma = DynAs<Mma>(stmt)) {
       for (const TileView* view : {&mma->acc, &mma->a, &mma->b}) Use(*view->buffer, start);
     }
-    if (const Copy* copy = DynAs<Copy>(stmt)) {
-      for (const TileView* view : {&copy->dst, &copy->src}) Use(*view->buffer, start);
-    }
     const For* loop = DynAs<For>(stmt);
     if (loop != nullptr) {
       loops_.push_back(Range{start, 0});

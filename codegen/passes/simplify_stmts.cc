@@ -33,7 +33,6 @@ bool ReadsBuffer(const Stmt& root, const Buffer& buffer) {
     });
     if (const Mma* mma = DynAs<Mma>(stmt))
       reads |= mma->a.buffer == buffer || mma->b.buffer == buffer || mma->acc.buffer == buffer;
-    if (const Copy* copy = DynAs<Copy>(stmt)) reads |= copy->src.buffer == buffer;
     return !reads;
   });
   return reads;
@@ -61,7 +60,7 @@ Stmt SimplifyFor(const Stmt& stmt) {
   const auto extent = ConstExtent(loop);
   if (IsEmpty(loop.body) || extent == 0) return Empty();
   // A marked loop keeps its place: tensorization looks for it.
-  if (extent != 1 || !loop.instruction.empty()) return nullptr;
+  if (extent != 1 || !loop.marks.instruction.empty()) return nullptr;
   return SubstituteSimplified(loop.body, {{loop.var.get(), IntConst(0)}});
 }
 

@@ -53,7 +53,7 @@ int64_t CountUses(const Stmt& root, const Buffer& buffer) {
     if (const Store* store = DynAs<Store>(stmt)) uses += store->buffer == buffer;
     // An allocation never outlives the loop; the other two work on whole tiles.
     if (const Alloc* alloc = DynAs<Alloc>(stmt)) uses += alloc->buffer == buffer ? 2 : 0;
-    if (stmt->kind == StmtKind::kMma || stmt->kind == StmtKind::kCopy) uses += 2;
+    if (stmt->kind == StmtKind::kMma) uses += 2;
     return true;
   });
   return uses;

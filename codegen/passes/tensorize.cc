@@ -52,7 +52,7 @@ class Nest {
   // nullopt when the marked loop is not a perfect nest of constant extents around acc = acc + x * y.
   static std::optional<Nest> Match(const For& marked) {
     Nest nest;
-    nest.instruction_ = marked.instruction;
+    nest.instruction_ = marked.marks.instruction;
     const For* loop = &marked;
     std::vector<const For*> loops;
     for (;; loop = DynAs<For>(loop->body)) {
@@ -195,7 +195,7 @@ Stmt WithoutMark(const For& loop) {
 Stmt TensorizeLoops(const Stmt& body) {
   return RewriteStmts(body, [](const Stmt& stmt) -> Stmt {
     const For* loop = DynAs<For>(stmt);
-    if (loop == nullptr || loop->instruction.empty()) return nullptr;
+    if (loop == nullptr || loop->marks.instruction.empty()) return nullptr;
     auto nest = Nest::Match(*loop);
     return nest ? nest->ToMma() : WithoutMark(*loop);
   });

@@ -44,9 +44,9 @@ struct Ring {
   Stmt Producer() const {
     const Var i = MakeVar("p.i", kSteps);
     const Expr at = VarRef(i), slot = Mod(at, 2), turn = FloorDiv(at, 2);
-    const Stmt copy =
-        std::make_shared<Copy>(TileView{slots, {slot, IntConst(0)}, kWidth, 1},
-                               TileView{x, {at, IntConst(0)}, kWidth, 1}, 1, kWidth, /*async=*/true, slot);
+    const Var j = MakeVar("p.j", kWidth);
+    const Stmt copy = std::make_shared<Copy>(Loop(j, Put(slots, {slot, VarRef(j)}, Load(x, {at, VarRef(j)}))),
+                                             CopyEngine::kBulk, slot);
     const Stmt arrive = arrive_full ? ArriveAt(slot) : nullptr;
     return Loop(
         i, MakeSeq({wait_empty ? WaitFor(slot + 2, turn - 1 + empty_phase_off) : nullptr,
@@ -183,9 +183,11 @@ const Buffer kY = MakeBuffer("y", DType::kF32, {kWidth});
 const Buffer kStage = MakeBuffer("stage", DType::kF32, {kWidth}, Scope::kShared);
 const Buffer kTile = MakeBuffer("tile", DType::kF32, {kWidth}, Scope::kShared);
 
-TileView Whole(const Buffer& buffer) { return TileView{buffer, {IntConst(0)}, kWidth, 1}; }
 Stmt CopyRow(const Buffer& to, const Buffer& from, Expr barrier = nullptr) {
-  return std::make_shared<Copy>(Whole(to), Whole(from), 1, kWidth, /*async=*/true, std::move(barrier));
+  static int copies = 0;
+  const Var i = MakeVar("copy" + std::to_string(copies++), kWidth);
+  return std::make_shared<Copy>(Loop(i, Put(to, {VarRef(i)}, Load(from, {VarRef(i)}))), CopyEngine::kBulk,
+                                std::move(barrier));
 }
 // to[i] = from[i], one by one.
 Stmt Move(const Buffer& to, const Buffer& from) {

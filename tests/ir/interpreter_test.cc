@@ -274,13 +274,20 @@ TEST(InterpreterTest, MmaComputesInTheAccumulatorsType) {
               HasSubstr("acc[0,0] is read before"));
 }
 
-TEST(InterpreterTest, CopiesFollowTheirStrides) {
-  const TileView transposed{kX, {IntConst(0)}, 1, 4}, rows{kY, {IntConst(0)}, 2, 1};
-  const auto y = RunOn(std::make_shared<Copy>(rows, transposed, 4, 2));
+TEST(InterpreterTest, CopiesStoreElementsOrZero) {
+  const Var i = MakeVar("i", 8);
+  const auto copy = [&](const Expr& value) {
+    const Stmt body = std::make_shared<For>(i, IntConst(8), LoopKind::kSerial,
+                                            std::make_shared<Store>(kY, std::vector<Expr>{VarRef(i)}, value));
+    return MakeSeq({std::make_shared<Copy>(body, CopyEngine::kThreads), std::make_shared<CommitGroup>(),
+                    std::make_shared<WaitGroup>(0)});
+  };
+  const Expr inside = MakeBinary(Op::kLt, VarRef(i), IntConst(6));
+  const auto y = RunOn(copy(MakeSelect(inside, Load(kX, {VarRef(i) + 2}), FloatConst(0, DType::kF32))));
   ASSERT_TRUE(y.ok()) << y.status();
-  EXPECT_THAT(*y, testing::ElementsAre(0, 4, 1, 5, 2, 6, 3, 7));
-  ExpectFailure(std::make_shared<Copy>(rows, TileView{kX, {IntConst(1)}, 1, 4}, 4, 2),
-                "element 3,1 of the view of x is out of range");
+  EXPECT_THAT(*y, testing::ElementsAre(2, 3, 4, 5, 6, 7, 0, 0));
+  ExpectFailure(copy(Load(kX, {VarRef(i) + 2})), "x[8] is out of range");
+  ExpectFailure(copy(Load(kX, {VarRef(i)}) + FloatConst(1, DType::kF32)), "a copy computes its value");
 }
 
 }  // namespace

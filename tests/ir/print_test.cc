@@ -16,8 +16,9 @@ TEST(PrintStmtTest, LoopsShowKindRangeAndInstruction) {
   EXPECT_EQ(PrintStmt(Loop(i, store, LoopKind::kUnroll)), "unroll i in 8\n  y[i] = 0.0\n");
   EXPECT_EQ(PrintStmt(std::make_shared<For>(i, IntConst(6), LoopKind::kSerial, store)),
             "for i in 6 (of 8)\n  y[i] = 0.0\n");
-  EXPECT_EQ(PrintStmt(std::make_shared<For>(i, IntConst(8), LoopKind::kVector, store, "avx512_fma")),
-            "vector i in 8 by avx512_fma\n  y[i] = 0.0\n");
+  EXPECT_EQ(
+      PrintStmt(std::make_shared<For>(i, IntConst(8), LoopKind::kVector, store, LoopMarks{"avx512_fma"})),
+      "vector i in 8 by avx512_fma\n  y[i] = 0.0\n");
 }
 
 TEST(PrintStmtTest, BlocksShowBindingsThatAreNotTheirOwnLoops) {
@@ -46,15 +47,20 @@ TEST(PrintStmtTest, PipelineOfEveryStatement) {
   const Var i = MakeVar("i", 4);
   const Buffer tile = MakeBuffer("tile", DType::kF32, {2, 8}, Scope::kShared),
                acc = MakeBuffer("acc", DType::kF32, {1, 1});
+  const Var j = MakeVar("j", 4);
+  const auto copy = [&](CopyEngine engine, const Expr& barrier) {
+    const Stmt body = std::make_shared<For>(
+        j, IntConst(4), LoopKind::kSerial,
+        Put(tile, {Mod(VarRef(i), 2), VarRef(j)}, Load(kX, {VarRef(i) * 4 + VarRef(j)})));
+    return std::make_shared<Copy>(body, engine, barrier);
+  };
   const TileView slot{tile, {Mod(VarRef(i), 2), IntConst(0)}, 8, 1}, from{kX, {VarRef(i) * 4}, 4, 1};
   const TileView sum{acc, {IntConst(0), IntConst(0)}, 1, 1};
-  const Stmt producer =
-      Loop(i, MakeSeq({std::make_shared<Wait>(Mod(VarRef(i), 2), FloorDiv(VarRef(i), 2) - 1),
-                       std::make_shared<Copy>(slot, from, 1, 4, true, Mod(VarRef(i), 2)),
-                       std::make_shared<Arrive>(Mod(VarRef(i), 2))}));
-  const Stmt consumer = MakeSeq({std::make_shared<Copy>(slot, from, 1, 4, true),
-                                 std::make_shared<CommitGroup>(), std::make_shared<WaitGroup>(1),
-                                 std::make_shared<Copy>(slot, from, 2, 4), std::make_shared<Fence>(),
+  const Stmt producer = Loop(
+      i, MakeSeq({std::make_shared<Wait>(Mod(VarRef(i), 2), FloorDiv(VarRef(i), 2) - 1),
+                  copy(CopyEngine::kBulk, Mod(VarRef(i), 2)), std::make_shared<Arrive>(Mod(VarRef(i), 2))}));
+  const Stmt consumer = MakeSeq({copy(CopyEngine::kThreads, nullptr), std::make_shared<CommitGroup>(),
+                                 std::make_shared<WaitGroup>(1), std::make_shared<Fence>(),
                                  std::make_shared<If>(MakeBinary(Op::kLt, VarRef(i), IntConst(3)),
                                                       std::make_shared<Mma>("fma", 1, 1, 4, sum, from, slot),
                                                       std::make_shared<Fence>())});

@@ -26,8 +26,8 @@ std::vector<Stmt> OneOfEach(const Var& i) {
       InScope(MakeBuffer("z", DType::kF32, {1}), store),
       block,
       std::make_shared<Mma>("fma", 1, 1, 1, view, view, view),
-      std::make_shared<Copy>(view, view, 1, 1),
-      std::make_shared<Copy>(view, view, 1, 1, true, at),
+      std::make_shared<Copy>(store, CopyEngine::kThreads),
+      std::make_shared<Copy>(store, CopyEngine::kBulk, at),
       std::make_shared<Roles>(std::vector<Roles::Role>{{"one", store}, {"two", store}}, std::vector<int>{1}),
       std::make_shared<Arrive>(at),
       std::make_shared<Wait>(at, at),
@@ -38,7 +38,8 @@ std::vector<Stmt> OneOfEach(const Var& i) {
 }
 
 TEST(LoopKindTest, NamesAreParsedBack) {
-  for (const LoopKind kind : {LoopKind::kSerial, LoopKind::kParallel, LoopKind::kVector, LoopKind::kUnroll}) {
+  for (const LoopKind kind : {LoopKind::kSerial, LoopKind::kParallel, LoopKind::kVector, LoopKind::kUnroll,
+                              LoopKind::kBlock, LoopKind::kThread}) {
     LoopKind parsed = LoopKind::kSerial;
     EXPECT_TRUE(ParseLoopKind(std::string(LoopKindName(kind)), &parsed));
     EXPECT_EQ(parsed, kind);

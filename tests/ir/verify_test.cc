@@ -239,21 +239,22 @@ TEST(VerifyTest, ReductionsAreWellFormed) {
 }
 
 TEST(VerifyTest, TilesLieInTheirBuffers) {
-  const auto copy = [](int64_t rows, int64_t cols, const Expr& first) {
-    return std::make_shared<Copy>(TileView{kY, {first}, 2, 1}, TileView{kX, {first}, 2, 1}, rows, cols);
-  };
-  ExpectSound(copy(4, 2, IntConst(0)));
-  ExpectSound(Loop(MakeVar("j", 3), copy(3, 2, IntConst(2))));
-  ExpectBroken(copy(4, 2, IntConst(1)), "the 4x2 view of y reaches past its end");
-  ExpectBroken(Loop(kI, copy(1, 2, kAt)), "the 1x2 view of y reaches past its end");
-  ExpectBroken(copy(0, 2, IntConst(0)), "an empty tile");
-  const Buffer half = MakeBuffer("h", DType::kF16, {kN});
-  ExpectBroken(InScope(half, std::make_shared<Copy>(TileView{kY, {IntConst(0)}, 1, 1},
-                                                    TileView{half, {IntConst(0)}, 1, 1}, 1, 1)),
-               "copy from f16 to f32");
   const TileView at_end{kX, {IntConst(6)}, 1, 1}, ok{kY, {IntConst(0)}, 2, 1};
+  ExpectSound(std::make_shared<Mma>("m", 2, 2, 1, ok, at_end, at_end));
   ExpectBroken(std::make_shared<Mma>("m", 2, 2, 2, ok, at_end, at_end),
                "the 2x2 view of x reaches past its end");
+  ExpectBroken(std::make_shared<Mma>("m", 0, 2, 2, ok, at_end, at_end), "an empty tile");
+}
+
+TEST(VerifyTest, CopiesStoreElements) {
+  const auto copy = [](const Expr& value) {
+    return std::make_shared<Copy>(Loop(kI, Put(kY, {kAt}, value)), CopyEngine::kThreads);
+  };
+  const Expr element = Load(kX, {kAt});
+  ExpectSound(copy(element));
+  ExpectSound(copy(MakeSelect(MakeBinary(Op::kLt, kAt, IntConst(4)), element, FloatConst(0, DType::kF32))));
+  ExpectBroken(copy(element + element), "a copy computes its value");
+  ExpectBroken(std::make_shared<Copy>(Nothing(), CopyEngine::kBulk), "a nest of loops around one store");
 }
 
 TEST(VerifyTest, PipelinesAreWellFormed) {
@@ -272,10 +273,10 @@ TEST(VerifyTest, PipelinesAreWellFormed) {
                                        std::vector<int>{}),
                "two roles are named a");
   ExpectBroken(std::make_shared<WaitGroup>(-1), "a negative number of pending groups");
-  const TileView to{kY, {IntConst(0)}, 1, 1}, from{kX, {IntConst(0)}, 1, 1};
-  ExpectSound(roles(std::make_shared<Copy>(to, from, 1, 8, true, IntConst(0)), {1}));
-  ExpectBroken(roles(std::make_shared<Copy>(to, from, 1, 8, false, IntConst(0)), {1}),
-               "not asynchronous signals a barrier");
+  const Stmt body = Loop(kI, Put(kY, {kAt}, Load(kX, {kAt})));
+  ExpectSound(roles(std::make_shared<Copy>(body, CopyEngine::kBulk, IntConst(0)), {1}));
+  ExpectBroken(roles(std::make_shared<Copy>(body, CopyEngine::kBulk, IntConst(1)), {1}),
+               "barrier 1 is not one of 1");
 }
 
 }  // namespace

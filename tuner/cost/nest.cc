@@ -134,9 +134,9 @@ void SetTile(NestBlock* nest) {
   for (NestLoop& loop : nest->loops) {
     loop.in_tile = in_instruction || loop.loop->loop_kind == LoopKind::kUnroll ||
                    loop.loop->loop_kind == LoopKind::kVector;
-    if (!loop.loop->instruction.empty()) {
+    if (!loop.loop->marks.instruction.empty()) {
       in_instruction = true;
-      nest->instruction = loop.loop->instruction;
+      nest->instruction = loop.loop->marks.instruction;
     }
   }
   nest->tile_begin = nest->loops.size();

@@ -155,8 +155,8 @@ absl::StatusOr<Function> Bind(const Function& function, const Target& target, co
   MYCC_RETURN_IF_ERROR(CheckTarget(kind, target));
   MYCC_RETURN_IF_ERROR(Check(path, kind));
   const For& loop = path.loop();
-  return WithBody(function, ReplaceAt(path, std::make_shared<For>(loop.var, loop.extent, kind, loop.body,
-                                                                  loop.instruction)));
+  return WithBody(function,
+                  ReplaceAt(path, std::make_shared<For>(loop.var, loop.extent, kind, loop.body, loop.marks)));
 }
 
 }  // namespace mycc

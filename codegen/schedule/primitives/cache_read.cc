@@ -207,7 +207,7 @@ absl::StatusOr<Function> CacheRead(const Function& function, const Target& targe
   const For& loop = at.loop();
   if (scope == Scope::kShared) MYCC_RETURN_IF_ERROR(CheckOutsideThreads(at));
   return WithBody(function, ReplaceAt(at, std::make_shared<For>(loop.var, loop.extent, loop.loop_kind,
-                                                                std::move(inside))));
+                                                                std::move(inside), loop.marks)));
 }
 
 }  // namespace mycc

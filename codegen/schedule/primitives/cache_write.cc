@@ -150,8 +150,8 @@ absl::StatusOr<Function> CacheWrite(const Function& function, const Target&, con
   parts.push_back(work);
   parts.push_back(MakeWriteBack(block, acc, tile));
   const Stmt body = std::make_shared<Alloc>(acc, MakeSeq(std::move(parts)));
-  return WithBody(function,
-                  ReplaceAt(loop_path, std::make_shared<For>(loop.var, loop.extent, loop.loop_kind, body)));
+  return WithBody(function, ReplaceAt(loop_path, std::make_shared<For>(loop.var, loop.extent, loop.loop_kind,
+                                                                       body, loop.marks)));
 }
 
 }  // namespace mycc

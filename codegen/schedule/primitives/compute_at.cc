@@ -120,8 +120,8 @@ absl::StatusOr<Function> ComputeAt(const Function& function, const Target&, cons
   Stmt body = InsertBeforeReader(readers, local, MakeProducer(producer, box, local, local_best));
   if (local_best) body = std::make_shared<Alloc>(local_best, std::move(body));
   body = std::make_shared<Alloc>(local, std::move(body));
-  result.body =
-      ReplaceAt(loop_path, std::make_shared<For>(loop.var, loop.extent, loop.loop_kind, std::move(body)));
+  result.body = ReplaceAt(
+      loop_path, std::make_shared<For>(loop.var, loop.extent, loop.loop_kind, std::move(body), loop.marks));
   return result;
 }
 

@@ -61,7 +61,7 @@ absl::StatusOr<Function> Fuse(const Function& function, const Target&, const Ste
     extent *= inner->var->extent;
   }
   for (const For* loop : loops) {
-    if (loop->loop_kind != LoopKind::kSerial || !loop->instruction.empty()) {
+    if (loop->loop_kind != LoopKind::kSerial || !loop->marks.instruction.empty()) {
       return absl::FailedPreconditionError(absl::StrCat(loop->var->name, " is ",
                                                         std::string(LoopKindName(loop->loop_kind)),
                                                         "; only serial loops are fused"));

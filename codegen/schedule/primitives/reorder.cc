@@ -73,8 +73,7 @@ absl::StatusOr<Function> Reorder(const Function& function, const Target&, const 
   }
   Stmt body = chain.back()->body;
   for (auto it = ordered.rbegin(); it != ordered.rend(); ++it) {
-    body = std::make_shared<For>((*it)->var, (*it)->extent, (*it)->loop_kind, std::move(body),
-                                 (*it)->instruction);
+    body = std::make_shared<For>((*it)->var, (*it)->extent, (*it)->loop_kind, std::move(body), (*it)->marks);
   }
   return WithBody(function, ReplaceAt(top, std::move(body)));
 }

@@ -194,8 +194,8 @@ absl::StatusOr<Function> ReverseComputeAt(const Function& function, const Target
   MYCC_ASSIGN_OR_RETURN(const Path loop_path, FindLoop(result, args.Name(1)));
   const For& loop = loop_path.loop();
   Stmt body = Append(loop.body, MakeNest(loops, std::move(consumer)));
-  result.body =
-      ReplaceAt(loop_path, std::make_shared<For>(loop.var, loop.extent, loop.loop_kind, std::move(body)));
+  result.body = ReplaceAt(
+      loop_path, std::make_shared<For>(loop.var, loop.extent, loop.loop_kind, std::move(body), loop.marks));
   return result;
 }
 

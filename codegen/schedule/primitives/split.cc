@@ -51,7 +51,7 @@ absl::StatusOr<Function> Split(const Function& function, const Target&, const St
     }
     inner *= factor;
   }
-  if (loop.loop_kind != LoopKind::kSerial || !loop.instruction.empty()) {
+  if (loop.loop_kind != LoopKind::kSerial || !loop.marks.instruction.empty()) {
     return absl::FailedPreconditionError(absl::StrCat(
         "the loop is ", std::string(LoopKindName(loop.loop_kind)), "; only serial loops are split"));
   }

@@ -84,8 +84,10 @@ absl::StatusOr<Function> Tensorize(const Function& function, const Target& targe
         absl::StrCat("no operand of ", block->name, " is contiguous along the accumulator's last dimension, ",
                      "with the other one broadcast"));
   }
+  LoopMarks marks = loop.marks;
+  marks.instruction = row.name;
   return WithBody(function, ReplaceAt(path, std::make_shared<For>(loop.var, loop.extent, loop.loop_kind,
-                                                                  loop.body, row.name)));
+                                                                  loop.body, marks)));
 }
 
 }  // namespace mycc
