@@ -61,6 +61,32 @@ TEST(GpuPrimitivesTest, SetScope) {
         "bind(t2.a0, block)\ncompute_at(t1, t2.a0)\nset_scope(t1, shared)\nbind(t2.a1, thread)\n");
 }
 
+constexpr char kSoftmax[] = R"(workload softmax(x: f32[5,37]) -> (y: f32[5,37]) {
+  m[i]: f32[5] = max[j:37](x[i,j])
+  e[i,j]: f32[5,37] = exp(x[i,j] - m[i])
+  s[i]: f32[5] = sum[j:37](e[i,j])
+  y[i,j] = e[i,j] / s[i]
+})";
+constexpr char kSum[] = R"(workload r(x: f32[6,50]) -> (y: f32[6]) { y[i] = sum[j:50](x[i,j]) })";
+
+TEST(GpuPrimitivesTest, OneCopyForAllReadersInRegisters) {
+  Check("gpu_row", kSoftmax,
+        "split(t4.a0, [2])\ncompute_at(t3, t4.a0.0)\ncompute_at(t2, t4.a0.0)\ncompute_at(t1, t4.a0.0)\n"
+        "cache_read(t0, all, t4.a0.0, local)\nbind(t4.a0.0, block)\n"
+        "split(t1.r0, [4, 2])\nreorder([t1.r0.1, t1.r0.0])\nbind(t1.a0, thread)\nbind(t1.r0.1, thread)\n"
+        "bind(t1.r0.0, unroll)\nbind(t1.r0.2, vector)\n");
+}
+
+TEST(GpuPrimitivesTest, RunsOfAReduction) {
+  Check("gpu_rfactor_runs", kSum, "rfactor_runs(t1.r0, 16)\nbind(t1.rf.a0, block)\n");
+}
+
+TEST(GpuPrimitivesTest, OneOfAGroup) {
+  Check("gpu_elect", kSum,
+        "split(t1.a0, [4])\nbind(t1.a0.0, block)\ncache_write(t1, t1.a0.0)\nelect(t1.w.a0.1, 8)\n"
+        "bind(t1.w.a0.1, thread)\nbind(t1.w.a0.1.e, thread)\n");
+}
+
 struct Refusal {
   const char* workload;
   const char* steps;
@@ -89,6 +115,11 @@ constexpr Refusal kRefusals[] = {
     {kGemm, "cache_read(t0, t2, t2.a0, shared)\nlayout(t0.r, 0, 64)", "rows of 40 bytes"},
     {kGemm, "cache_read(t0, t2, root, local)\nset_scope(t0.r, shared)", "allocated at the root"},
     {kGemm, "cache_read(t0, t2, t2.a0, local)\nset_scope(t0.r, packed)", "is not a scope to choose"},
+    {kSoftmax, "elect(t4.a0, 0)", "a group of 0; expected 1 to 1024"},
+    {kSoftmax, "cache_read(t0, all, t4.a0, local)", "nothing under loop t4.a0 reads t0"},
+    {kSoftmax, "cache_read(t2, all, t4.a0, local)",
+     "all readers share a copy of an argument in a loop alone"},
+    {kSum, "rfactor_runs(t1.r0, 1)", "factor 1 is not between 2 and the extent 50"},
     {kRows, "bind(t2.r0, thread)", "carries the argmax or argmin t2"},
 };
 INSTANTIATE_TEST_SUITE_P(All, GpuRefusalTest, ::testing::ValuesIn(kRefusals));

@@ -1,6 +1,7 @@
 // cache_read(t0, B, l, local): under loop l, block B reads a copy of the box of t0 that it needs; the copy is
 // made at the start of each iteration. With `root` as the loop the copy is of the whole tensor, made once; of
-// a const input in scope `packed`, it is made ahead of time.
+// a const input in scope `packed`, it is made ahead of time. With `all` as the block every reader under the
+// loop reads the copy, which is then of an argument.
 //
 //   for l:                              for l:
 //     for j: B: .. t0[l*4 + j] ..   ->    alloc t0.r[4]
@@ -159,12 +160,45 @@ absl::Status CheckComplete(const Function& function, const Buffer& buffer, const
   return absl::OkStatus();
 }
 
+// The blocks that are to read the copy: the one called so, or with `all` every reader under the loop.
+absl::StatusOr<std::vector<const Block*>> FindReaders(const Function& function, const Buffer& buffer,
+                                                      const std::string& name, const Path& at) {
+  std::vector<const Block*> readers;
+  if (name != "all") {
+    MYCC_ASSIGN_OR_RETURN(const Path path, FindBlock(function, name));
+    readers = {&path.block()};
+    if (!Reads(*readers[0], buffer))
+      return absl::FailedPreconditionError(absl::StrCat(name, " does not read ", buffer->name));
+    if (at.target()->kind == StmtKind::kFor && !ContainsBlock(at.target(), name))
+      return absl::FailedPreconditionError(absl::StrCat(name, " is not under loop ", at.loop().var->name));
+    return readers;
+  }
+  if (at.target()->kind != StmtKind::kFor || WriterOf(function, buffer) != nullptr)
+    return absl::FailedPreconditionError("all readers share a copy of an argument in a loop alone");
+  for (const Block* block : BlocksUnder(at.target())) {
+    if (Reads(*block, buffer)) readers.push_back(block);
+  }
+  if (readers.empty())
+    return absl::FailedPreconditionError(
+        absl::StrCat("nothing under loop ", at.loop().var->name, " reads ", buffer->name));
+  return readers;
+}
+
+std::vector<Access> ReadsOf(const std::vector<const Block*>& readers, const Stmt& body,
+                            const Buffer& buffer) {
+  std::vector<Access> reads;
+  VisitStmts(body, [&](const Stmt& stmt) {
+    if (std::find(readers.begin(), readers.end(), stmt.get()) == readers.end()) return true;
+    for (Access& access : ReadsUnder(stmt, buffer)) reads.push_back(std::move(access));
+    return true;
+  });
+  return reads;
+}
+
 }  // namespace
 
 absl::StatusOr<Function> CacheRead(const Function& function, const Target& target, const StepArgs& args) {
   MYCC_ASSIGN_OR_RETURN(const Buffer buffer, FindBuffer(function, args.Name(0)));
-  MYCC_ASSIGN_OR_RETURN(const Path reader_path, FindBlock(function, args.Name(1)));
-  const Block& reader = reader_path.block();
   Scope scope;
   if (!ParseScope(args.Name(3), &scope))
     return absl::FailedPreconditionError(absl::StrCat(args.Name(3), " is not a scope"));
@@ -173,39 +207,39 @@ absl::StatusOr<Function> CacheRead(const Function& function, const Target& targe
   if (buffer->scope == Scope::kAccumulator)
     return absl::FailedPreconditionError(
         absl::StrCat(buffer->name, " is an accumulator; copy what it is stored to"));
-  if (!Reads(reader, buffer))
-    return absl::FailedPreconditionError(absl::StrCat(reader.name, " does not read ", buffer->name));
-
   Path at;
   at.nodes = {function.body};
   if (!at_root) {
     MYCC_ASSIGN_OR_RETURN(at, FindLoop(function, args.Name(2)));
-    if (!ContainsBlock(at.target(), reader.name)) {
-      return absl::FailedPreconditionError(absl::StrCat(reader.name, " is not under loop ", args.Name(2)));
-    }
+    if (scope == Scope::kShared) MYCC_RETURN_IF_ERROR(CheckOutsideThreads(at));
   }
+  MYCC_ASSIGN_OR_RETURN(const std::vector<const Block*> readers,
+                        FindReaders(function, buffer, args.Name(1), at));
+  MYCC_ASSIGN_OR_RETURN(const Path reader_path, FindBlock(function, readers[0]->name));
   MYCC_RETURN_IF_ERROR(CheckComplete(function, buffer, reader_path, at_root ? nullptr : &at.loop()));
 
   const Stmt body = at_root ? function.body : at.loop().body;
   const std::vector<DimRegion> box =
-      CoveringBox(ReadsUnder(Stmt(reader_path.target()), buffer), LoopVarsUnder(body), buffer->shape);
+      CoveringBox(ReadsOf(readers, body, buffer), LoopVarsUnder(body), buffer->shape);
   const std::string name = FreshName(function, absl::StrCat(buffer->name, ".r"));
   const Buffer copy = MakeBuffer(name, buffer->dtype, ExtentsOf(box), scope);
   Stmt inside = RewriteStmts(body, [&](const Stmt& stmt) -> Stmt {
-    if (stmt->kind != StmtKind::kBlock || As<Block>(stmt).name != reader.name) return nullptr;
+    if (std::find(readers.begin(), readers.end(), stmt.get()) == readers.end()) return nullptr;
     return ReplaceBuffer(stmt, buffer, copy,
                          [&](const std::vector<Expr>& index) { return Localize(index, box); });
   });
-  // In an iteration that the reader does not carry out, a computed tensor may be incomplete.
-  const bool of_axes = WriterOf(function, buffer) != nullptr;
+  std::vector<IterVar> guards;
+  if (readers.size() == 1) {
+    // In an iteration that the reader does not carry out, a computed tensor may be incomplete.
+    const bool of_axes = WriterOf(function, buffer) != nullptr;
+    guards = OuterGuards(*readers[0], LoopVarsUnder(body), of_axes);
+  }
   const Stmt copying = scope == Scope::kShared ? MakeWholeCopy(name, buffer, copy, box)
-                                               : MakeCopy(name, buffer, copy, box,
-                                                          OuterGuards(reader, LoopVarsUnder(body), of_axes));
+                                               : MakeCopy(name, buffer, copy, box, guards);
   inside = InsertBeforeReader(inside, copy, copying);
   inside = std::make_shared<Alloc>(copy, std::move(inside));
   if (at_root) return WithBody(function, std::move(inside));
   const For& loop = at.loop();
-  if (scope == Scope::kShared) MYCC_RETURN_IF_ERROR(CheckOutsideThreads(at));
   return WithBody(function, ReplaceAt(at, std::make_shared<For>(loop.var, loop.extent, loop.loop_kind,
                                                                 std::move(inside), loop.marks)));
 }

@@ -44,6 +44,8 @@ Primitive Layout;            // layout(buffer, row_pad, swizzle)
 Primitive SetScope;          // set_scope(buffer, scope)
 Primitive Pack;              // pack(buffer, [components])
 Primitive RFactor;           // rfactor(loop, factor)
+Primitive RFactorRuns;       // rfactor_runs(loop, length)
+Primitive Elect;             // elect(loop, group)
 Primitive Tensorize;         // tensorize(loop, instruction)
 
 }  // namespace mycc

@@ -5,6 +5,11 @@
 //     B: t1[a] += f(a, r)    ->     B.rf: B.rf[a, v] += f(a, r*16 + v)       (not executed beyond 100)
 //                                 for a: for v in 16:
 //                                   B: t1[a] += B.rf[a, v]
+//
+// rfactor_runs(B.r0, 16): the same, with a partial reduction for each run of 16 neighbours: thread blocks, or
+// the launches of a split reduction.
+//
+//   for v in 7: for r in 16: B.rf: B.rf[a, v] += f(a, v*16 + r)
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -24,9 +29,14 @@ std::string LaneName(const Block& block) {
   return name;
 }
 
-// The partial reduction: B's axes, its other reduction axes, the outer part of the factored one, and the
-// lane.
-Stmt MakePartial(const Block& block, const IterVar& factored, int64_t factor, const std::string& name,
+// `extent` terms in `lanes` partial results of `steps` terms each: term number step * step_stride + lane *
+// lane_stride.
+struct Factoring {
+  int64_t extent, lanes, steps, lane_stride, step_stride;
+};
+
+// The partial reduction: B's axes, its other reduction axes, the step along the factored one, and the lane.
+Stmt MakePartial(const Block& block, const IterVar& factored, const Factoring& f, const std::string& name,
                  const Buffer& partial) {
   auto rf = std::make_shared<Block>();
   rf->name = name;
@@ -46,12 +56,12 @@ Stmt MakePartial(const Block& block, const IterVar& factored, int64_t factor, co
     if (&iter != &factored)
       renamed[iter.var.get()] = VarRef(add(iter.var->name, iter.var->extent, iter.reduce));
   }
-  const int64_t extent = factored.var->extent;
-  const Var outer = add(factored.var->name, (extent + factor - 1) / factor, true);
-  const Var lane = add(LaneName(block), factor, false);
-  const Var whole = MakeVar(absl::StrCat("g", rf->iters.size()), extent);
+  const Var step = add(factored.var->name, f.steps, true);
+  const Var lane = add(LaneName(block), f.lanes, false);
+  const Var whole = MakeVar(absl::StrCat("g", rf->iters.size()), f.extent);
   rf->iters.push_back(
-      {whole, false, VarRef(loops[loops.size() - 2].var) * factor + VarRef(loops.back().var)});
+      {whole, false,
+       VarRef(loops[loops.size() - 2].var) * f.step_stride + VarRef(loops.back().var) * f.lane_stride});
   renamed[factored.var.get()] = VarRef(whole);
   for (const Expr& index : block.indices) rf->indices.push_back(Substitute(index, renamed));
   rf->indices.push_back(VarRef(lane));
@@ -59,7 +69,7 @@ Stmt MakePartial(const Block& block, const IterVar& factored, int64_t factor, co
   return MakeNest(loops, std::move(rf));
 }
 
-Stmt MakeFinal(const Block& block, int64_t factor, const Buffer& partial) {
+Stmt MakeFinal(const Block& block, int64_t lanes, const Buffer& partial) {
   auto final = std::make_shared<Block>(block);
   final->iters.clear();
   std::vector<LoopSpec> loops;
@@ -68,8 +78,8 @@ Stmt MakeFinal(const Block& block, int64_t factor, const Buffer& partial) {
     loops.push_back({MakeVar(absl::StrCat(block.name, ".", iter.var->name), iter.var->extent)});
     final->iters.push_back({iter.var, false, VarRef(loops.back().var)});
   }
-  const Var lane = MakeVar(LaneName(block), factor);
-  loops.push_back({MakeVar(absl::StrCat(block.name, ".", lane->name), factor)});
+  const Var lane = MakeVar(LaneName(block), lanes);
+  loops.push_back({MakeVar(absl::StrCat(block.name, ".", lane->name), lanes)});
   final->iters.push_back({lane, true, VarRef(loops.back().var)});
   std::vector<Expr> index = block.indices;
   index.push_back(VarRef(lane));
@@ -77,9 +87,7 @@ Stmt MakeFinal(const Block& block, int64_t factor, const Buffer& partial) {
   return MakeNest(loops, std::move(final));
 }
 
-}  // namespace
-
-absl::StatusOr<Function> RFactor(const Function& function, const Target&, const StepArgs& args) {
+absl::StatusOr<Function> Factor(const Function& function, const StepArgs& args, bool runs) {
   MYCC_ASSIGN_OR_RETURN(const Path loop_path, FindLoop(function, args.Name(0)));
   const std::vector<const Block*> blocks = BlocksUnder(loop_path.target());
   if (blocks.size() != 1) return absl::FailedPreconditionError("the loop holds several blocks");
@@ -93,22 +101,35 @@ absl::StatusOr<Function> RFactor(const Function& function, const Target&, const 
     if (iter.reduce && iter.binding->var == loop_path.loop().var) factored = &iter;
   }
   if (factored == nullptr) return absl::FailedPreconditionError("the loop carries no reduction");
-  const int64_t factor = args.Int(1);
-  if (factor < 2 || factor > factored->var->extent) {
+  const int64_t factor = args.Int(1), extent = factored->var->extent;
+  if (factor < 2 || factor > extent) {
     return absl::FailedPreconditionError(
-        absl::StrCat("factor ", factor, " is not between 2 and the extent ", factored->var->extent));
+        absl::StrCat("factor ", factor, " is not between 2 and the extent ", extent));
   }
+  const int64_t rest = (extent + factor - 1) / factor;
+  const Factoring factoring =
+      runs ? Factoring{extent, rest, factor, factor, 1} : Factoring{extent, factor, rest, 1, factor};
   const std::string name = FreshName(function, absl::StrCat(block.name, ".rf"));
   std::vector<int64_t> shape = block.out->shape;
-  shape.push_back(factor);
+  shape.push_back(factoring.lanes);
   const Buffer partial = MakeBuffer(name, block.out->dtype, shape, Scope::kGlobal);
 
   // The block's own loops are the innermost ones on its path, one for each iteration variable.
   Path nest = block_path;
   nest.nodes.resize(nest.nodes.size() - block.iters.size());
-  const Stmt both =
-      MakeSeq({MakePartial(block, *factored, factor, name, partial), MakeFinal(block, factor, partial)});
+  const Stmt both = MakeSeq(
+      {MakePartial(block, *factored, factoring, name, partial), MakeFinal(block, factoring.lanes, partial)});
   return WithBody(function, std::make_shared<Alloc>(partial, ReplaceAt(nest, both)));
+}
+
+}  // namespace
+
+absl::StatusOr<Function> RFactor(const Function& function, const Target&, const StepArgs& args) {
+  return Factor(function, args, /*runs=*/false);
+}
+
+absl::StatusOr<Function> RFactorRuns(const Function& function, const Target&, const StepArgs& args) {
+  return Factor(function, args, /*runs=*/true);
 }
 
 }  // namespace mycc

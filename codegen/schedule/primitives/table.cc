@@ -12,12 +12,14 @@ constexpr PrimitiveInfo kPrimitives[] = {
     {"compute_at", "nn", "compute_at(block, loop)", ComputeAt},
     {"reverse_compute_at", "nn", "reverse_compute_at(block, loop)", ReverseComputeAt},
     {"reverse_inline", "n", "reverse_inline(block)", ReverseInline},
-    {"cache_read", "nnnn", "cache_read(buffer, block, loop|root, local|packed|shared)", CacheRead},
+    {"cache_read", "nnnn", "cache_read(buffer, block|all, loop|root, local|packed|shared)", CacheRead},
     {"cache_write", "nn", "cache_write(block, loop)", CacheWrite},
     {"layout", "nii", "layout(buffer, row pad, swizzle)", Layout},
     {"set_scope", "nn", "set_scope(buffer, local|shared)", SetScope},
     {"pack", "nN", "pack(buffer, [components d, d/a, d%b, d/a%b])", Pack},
     {"rfactor", "ni", "rfactor(loop, factor)", RFactor},
+    {"rfactor_runs", "ni", "rfactor_runs(loop, length)", RFactorRuns},
+    {"elect", "ni", "elect(loop, group)", Elect},
     {"tensorize", "nn", "tensorize(loop, instruction)", Tensorize},
 };
 

@@ -1,0 +1,35 @@
+// elect(l, 32): inside each iteration of l stands a loop of 32, the first iteration of which does the work:
+// where a group of threads has an iteration of l, one of them does what is to be done once.
+//
+//   for l: B   ->   for l: for l.e in 32: B        (not executed where l.e >= 1)
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "codegen/schedule/primitives/primitives.h"
+#include "codegen/schedule/tree.h"
+
+namespace mycc {
+
+absl::StatusOr<Function> Elect(const Function& function, const Target&, const StepArgs& args) {
+  constexpr int64_t kMaxGroup = 1024;
+  MYCC_ASSIGN_OR_RETURN(const Path path, FindLoop(function, args.Name(0)));
+  const For& loop = path.loop();
+  const int64_t group = args.Int(1);
+  if (group < 1 || group > kMaxGroup) {
+    return absl::FailedPreconditionError(absl::StrCat("a group of ", group, "; expected 1 to ", kMaxGroup));
+  }
+  if (!loop.marks.instruction.empty())
+    return absl::FailedPreconditionError("the loop belongs to a hardware instruction");
+  const Var member = MakeVar(absl::StrCat(loop.var->name, ".e"), group);
+  const Stmt elected = RewriteStmts(loop.body, [&](const Stmt& stmt) -> Stmt {
+    if (stmt->kind != StmtKind::kBlock) return nullptr;
+    auto block = std::make_shared<Block>(As<Block>(stmt));
+    const Var first = MakeVar(absl::StrCat("g", block->iters.size()), 1);
+    block->iters.push_back(IterVar{first, false, VarRef(member)});
+    return block;
+  });
+  return WithBody(function,
+                  ReplaceAt(path, std::make_shared<For>(loop.var, loop.extent, loop.loop_kind,
+                                                        MakeNest({{member}}, elected), loop.marks)));
+}
+
+}  // namespace mycc
