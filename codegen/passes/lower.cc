@@ -1,5 +1,6 @@
 #include "codegen/passes/lower.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <type_traits>
@@ -36,7 +37,7 @@ struct Pass {
 };
 
 // The order matters where a comment says so.
-constexpr Pass kPasses[] = {
+constexpr Pass kCpuPasses[] = {
     {"lower_blocks", Run<LowerBlocks>},
     // Before partitioning, which cuts loops along single variables.
     {"unfuse_loops", Run<UnfuseLoops>},
@@ -48,6 +49,18 @@ constexpr Pass kPasses[] = {
     {"hoist_conditions", Run<HoistConditions>},
     {"split_reductions", Run<SplitReductions>},
 };
+
+// Guards stay predicates on a GPU, and lanes are scalar code.
+constexpr Pass kCudaPasses[] = {
+    {"lower_blocks", Run<LowerBlocks>},         {"unfuse_loops", Run<UnfuseLoops>},
+    {"simplify", Run<SimplifyStmts>},           {"fit_locals", Run<FitLocals>},
+    {"hoist_conditions", Run<HoistConditions>},
+};
+
+std::vector<Pass> PassesFor(const Target& target) {
+  if (target.kind == TargetKind::kCuda) return {std::begin(kCudaPasses), std::end(kCudaPasses)};
+  return {std::begin(kCpuPasses), std::end(kCpuPasses)};
+}
 
 // Runs the passes over one body: verifies, times and prints after each.
 class Pipeline {
@@ -90,7 +103,7 @@ class Pipeline {
 };
 
 absl::Status RunPasses(const Target& target, Pipeline* pipeline) {
-  for (const Pass& pass : kPasses) {
+  for (const Pass& pass : PassesFor(target)) {
     MYCC_RETURN_IF_ERROR(pipeline->Run(pass, target));
   }
   const double instructions = EstimateInstructions(pipeline->body(), target);
@@ -128,7 +141,10 @@ void SetPassDebug(const PassDebug& debug) { debug_options = debug; }
 const PassDebug& GetPassDebug() { return debug_options; }
 std::vector<std::string> PassNames() {
   std::vector<std::string> names;
-  for (const Pass& pass : kPasses) names.push_back(pass.name);
+  for (const Pass& pass : kCpuPasses) names.push_back(pass.name);
+  for (const Pass& pass : kCudaPasses) {
+    if (std::find(names.begin(), names.end(), pass.name) == names.end()) names.push_back(pass.name);
+  }
   return names;
 }
 

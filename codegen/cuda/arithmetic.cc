@@ -1,0 +1,245 @@
+#include "codegen/cuda/arithmetic.h"
+
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/check.h"
+
+namespace mycc {
+namespace {
+
+bool IsNarrowFloat(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16; }
+
+Code Infix(const char* op, int level, const Code& a, const Code& b) {
+  // All of these associate to the left.
+  return Code{absl::StrCat(a.At(level), " ", op, " ", b.At(level + 1)), level};
+}
+
+// The shortest decimal that reads back as the same value.
+template <typename T>
+std::string Shortest(T value, int max_digits) {
+  for (int digits = 1; digits < max_digits; ++digits) {
+    const std::string text = absl::StrFormat("%.*g", digits, value);
+    if (static_cast<T>(std::strtod(text.c_str(), nullptr)) == value) return text;
+  }
+  return absl::StrFormat("%.*g", max_digits, value);
+}
+
+std::string WithPoint(std::string digits) {
+  return digits.find_first_of(".e") == std::string::npos ? digits + ".0" : digits;
+}
+
+const char* LibraryName(Op op) {
+  switch (op) {
+    case Op::kExp: return "exp";
+    case Op::kLog: return "log";
+    case Op::kSqrt: return "sqrt";
+    case Op::kRsqrt: return "rsqrt";
+    case Op::kTanh: return "tanh";
+    case Op::kErf: return "erf";
+    case Op::kSin: return "sin";
+    case Op::kCos: return "cos";
+    case Op::kFloor: return "floor";
+    case Op::kCeil: return "ceil";
+    case Op::kRound: return "rint";
+    case Op::kAbs: return "fabs";
+    default: break;
+  }
+  MYCC_CHECK(false) << "no function " << OpName(op) << " of floats";
+  return "";
+}
+
+}  // namespace
+
+std::string Arithmetic::MemoryType(DType dtype) const {
+  switch (dtype) {
+    case DType::kF64: return "double";
+    case DType::kF32: return "float";
+    case DType::kI32: return "int";
+    case DType::kBool: return "bool";
+    case DType::kF16:
+    case DType::kBF16:
+    case DType::kI64:
+    case DType::kI8:
+    case DType::kU8: break;
+  }
+  return prelude_.Use(DTypeName(dtype));
+}
+
+std::string Arithmetic::RegisterType(DType dtype) const {
+  if (IsNarrowFloat(dtype)) return "float";
+  if (dtype == DType::kI8 || dtype == DType::kU8) return "int";
+  return MemoryType(dtype);
+}
+
+Code Arithmetic::FromMemory(DType dtype, Code stored) const {
+  if (!IsNarrowFloat(dtype)) return stored;
+  return Call(prelude_.Use(absl::StrCat("from_", DTypeName(dtype))), stored);
+}
+
+Code Arithmetic::ToMemory(DType dtype, Code value) const {
+  if (!IsNarrowFloat(dtype)) return value;
+  return Call(prelude_.Use(absl::StrCat("to_", DTypeName(dtype))), value);
+}
+
+Code Arithmetic::Literal(DType dtype, Scalar value) const {
+  if (dtype == DType::kBool) return Primary(value.i != 0 ? "true" : "false");
+  if (!IsFloat(dtype)) {
+    const bool wide = value.i > INT32_MAX || value.i < -INT32_MAX;
+    if (!wide) return Code{absl::StrCat(value.i), value.i < 0 ? kUnaryLevel : kPrimary};
+    // The lowest integers have no literals of their own.
+    if (value.i == INT32_MIN && dtype != DType::kI64) return Primary("(-2147483647 - 1)");
+    if (value.i == INT64_MIN) return Primary("(-9223372036854775807ll - 1)");
+    return Code{absl::StrCat(value.i, "ll"), value.i < 0 ? kUnaryLevel : kPrimary};
+  }
+  const bool is_double = dtype == DType::kF64;
+  if (std::isnan(value.f)) {
+    return Primary(is_double ? "__longlong_as_double(0x7ff8000000000000ll)" : "__int_as_float(0x7fc00000)");
+  }
+  if (std::isinf(value.f)) {
+    const Code infinity =
+        Primary(is_double ? "__longlong_as_double(0x7ff0000000000000ll)" : "__int_as_float(0x7f800000)");
+    return value.f > 0 ? infinity : Code{"-" + infinity.text, kUnaryLevel};
+  }
+  const std::string digits = is_double ? WithPoint(Shortest(value.f, 17))
+                                       : WithPoint(Shortest(static_cast<float>(value.f), 9)) + "f";
+  return Code{digits, std::signbit(value.f) ? kUnaryLevel : kPrimary};
+}
+
+Code Arithmetic::Call(const std::string& function, const Code& a) const {
+  return Primary(absl::StrCat(function, "(", a.text, ")"));
+}
+
+Code Arithmetic::Call(const std::string& function, const Code& a, const Code& b) const {
+  return Primary(absl::StrCat(function, "(", a.text, ", ", b.text, ")"));
+}
+
+Code Arithmetic::Round(DType dtype, const Code& value) const {
+  switch (dtype) {
+    case DType::kF16:
+    case DType::kBF16: return Call(prelude_.Use(absl::StrCat("round_", DTypeName(dtype))), value);
+    case DType::kI8:
+    case DType::kU8: return Call("int", Call(prelude_.Use(DTypeName(dtype)), value));
+    default: return value;
+  }
+}
+
+Code Arithmetic::FloatUnary(Op op, DType dtype, const Code& a) const {
+  if (op == Op::kNeg) return Code{absl::StrCat("-", a.At(kPrimary)), kUnaryLevel};
+  if (op == Op::kTF32) {
+    const Code rounded = Call(prelude_.Use("round_tf32"), dtype == DType::kF64 ? Call("float", a) : a);
+    return dtype == DType::kF64 ? Call("double", rounded) : rounded;
+  }
+  const std::string name = LibraryName(op);
+  const Code result = Call(dtype == DType::kF64 ? name : name + "f", a);
+  const bool exact = op == Op::kAbs || op == Op::kFloor || op == Op::kCeil || op == Op::kRound;
+  return exact ? result : Round(dtype, result);
+}
+
+Code Arithmetic::Unary(Op op, DType dtype, const Code& a) const {
+  if (IsFloat(dtype)) return FloatUnary(op, dtype, a);
+  if (op == Op::kNot) return Code{absl::StrCat("!", a.At(kUnaryLevel)), kUnaryLevel};
+  const Code zero = Literal(dtype, Scalar{});
+  const Code negated =
+      Binary(Op::kSub, dtype, dtype == DType::kI64 ? Call(prelude_.Use("i64"), zero) : zero, a);
+  if (op == Op::kNeg) return negated;
+  MYCC_CHECK(op == Op::kAbs) << "no " << OpName(op) << " of integers";
+  return Select(Compare(Op::kLt, a, zero), negated, a);
+}
+
+Code Arithmetic::IntBinary(Op op, DType dtype, const Code& a, const Code& b) const {
+  if (dtype == DType::kBool) {
+    switch (op) {
+      case Op::kAnd:
+      case Op::kMin:
+      case Op::kMul: return Infix("&&", kBothOf, a, b);
+      case Op::kOr:
+      case Op::kMax:
+      case Op::kAdd: return Infix("||", kEitherOf, a, b);
+      case Op::kSub: return Infix("!=", kEquality, a, b);
+      default: break;
+    }
+  }
+  // Both operands of one type: a template is chosen by it.
+  const auto typed = [&](const Code& c) { return Call(RegisterType(dtype), c); };
+  switch (op) {
+    case Op::kAdd: return Call(prelude_.Use("wrap_add"), typed(a), typed(b));
+    case Op::kSub: return Call(prelude_.Use("wrap_sub"), typed(a), typed(b));
+    case Op::kMul: return Call(prelude_.Use("wrap_mul"), typed(a), typed(b));
+    case Op::kFloorDiv: return Call(prelude_.Use("floor_div"), typed(a), typed(b));
+    case Op::kMod: return Call(prelude_.Use("floor_mod"), typed(a), typed(b));
+    case Op::kMin: return Call(prelude_.Use("min_of"), typed(a), typed(b));
+    case Op::kMax: return Call(prelude_.Use("max_of"), typed(a), typed(b));
+    default: break;
+  }
+  MYCC_CHECK(false) << "no " << OpName(op) << " of " << DTypeName(dtype);
+  return a;
+}
+
+Code Arithmetic::WideBinary(Op op, DType dtype, const Code& a, const Code& b) const {
+  if (!IsFloat(dtype)) return IntBinary(op, dtype, a, b);
+  switch (op) {
+    case Op::kAdd: return Infix("+", kSum, a, b);
+    case Op::kSub: return Infix("-", kSum, a, b);
+    case Op::kMul: return Infix("*", kProduct, a, b);
+    case Op::kDiv: return Infix("/", kProduct, a, b);
+    case Op::kPow: return Call(dtype == DType::kF64 ? "pow" : "powf", a, b);
+    case Op::kMin: return Call(prelude_.Use("min_of"), a, b);
+    case Op::kMax: return Call(prelude_.Use("max_of"), a, b);
+    default: break;
+  }
+  MYCC_CHECK(false) << "no " << OpName(op) << " of floats";
+  return a;
+}
+
+Code Arithmetic::Binary(Op op, DType dtype, const Code& a, const Code& b) const {
+  const Code result = WideBinary(op, dtype, a, b);
+  return op == Op::kMin || op == Op::kMax ? result : Round(dtype, result);
+}
+
+Code Arithmetic::Compare(Op op, const Code& a, const Code& b) {
+  switch (op) {
+    case Op::kLt: return Infix("<", kRelation, a, b);
+    case Op::kLe: return Infix("<=", kRelation, a, b);
+    case Op::kEq: return Infix("==", kEquality, a, b);
+    default: return Infix("!=", kEquality, a, b);
+  }
+}
+
+Code Arithmetic::Select(const Code& condition, const Code& then, const Code& otherwise) {
+  return Code{
+      absl::StrCat(condition.At(kTernary + 1), " ? ", then.At(kTernary + 1), " : ", otherwise.At(kTernary)),
+      kTernary};
+}
+
+Code Arithmetic::FloatToInt(DType to, DType from, const Code& value) const {
+  if (to == DType::kI64) return Call(prelude_.Use("to_i64"), value);
+  const Code truncated = Call(prelude_.Use("to_i32"), value);
+  (void)from;
+  if (to == DType::kI32) return truncated;
+  const char* range = to == DType::kI8 ? "-128, 127" : "0, 255";
+  return Primary(absl::StrCat(prelude_.Use("clamp_i32"), "(", truncated.text, ", ", range, ")"));
+}
+
+Code Arithmetic::Cast(DType to, DType from, const Code& value) const {
+  if (to == from) return value;
+  if (to == DType::kBool) return Compare(Op::kNe, value, Literal(from, Scalar{}));
+  if (!IsFloat(to)) {
+    if (IsFloat(from)) return FloatToInt(to, from, value);
+    return Round(to, Call(RegisterType(to), value));
+  }
+  if (to == DType::kF64) return Call("double", value);
+  if (IsFloat(from)) {
+    if (to == DType::kF32) return from == DType::kF64 ? Call("float", value) : value;
+    return Round(to, from == DType::kF64 ? Call(prelude_.Use("narrow_f64"), value) : value);
+  }
+  // Integers: i8, u8 and bool are exact in a float, i32 in a double.
+  Code wide = from == DType::kI64 ? Call(prelude_.Use("narrow_i64"), value) : Call("float", value);
+  if (from == DType::kI32 && to != DType::kF32) wide = Call("double", value);
+  const bool is_double = from == DType::kI64 || (from == DType::kI32 && to != DType::kF32);
+  if (to == DType::kF32) return is_double ? Call("float", wide) : wide;
+  return Round(to, is_double ? Call(prelude_.Use("narrow_f64"), wide) : wide);
+}
+
+}  // namespace mycc

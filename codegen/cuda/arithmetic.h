@@ -1,0 +1,57 @@
+// Arithmetic of the language's number types as CUDA C++, with the meaning that expr/eval.h defines.
+//
+// In registers f16 and bf16 are floats that hold a representable value, i8 and u8 are ints within their
+// range; in memory they are the prelude's types. Thread rule: one owner.
+#pragma once
+
+#include <string>
+
+#include "codegen/cuda/prelude.h"
+#include "codegen/expr/expr.h"
+
+namespace mycc {
+
+// A C++ expression and how tightly its outermost operator binds: larger is tighter.
+struct Code {
+  std::string text;
+  int level;
+
+  // The text, in parentheses where an operand must bind at least as tightly as `needed`.
+  std::string At(int needed) const { return level < needed ? "(" + text + ")" : text; }
+};
+inline constexpr int kPrimary = 16, kUnaryLevel = 15, kProduct = 13, kSum = 12, kShift = 11, kRelation = 9,
+                     kEquality = 8, kBitAnd = 7, kBitXor = 6, kBothOf = 4, kEitherOf = 3, kTernary = 2;
+
+inline Code Primary(std::string text) { return Code{std::move(text), kPrimary}; }
+
+class Arithmetic {
+ public:
+  explicit Arithmetic(Prelude* prelude) : prelude_(*prelude) {}
+
+  std::string MemoryType(DType dtype) const;    // "bf16"
+  std::string RegisterType(DType dtype) const;  // "float"
+  Code FromMemory(DType dtype, Code stored) const;
+  Code ToMemory(DType dtype, Code value) const;
+  Code Literal(DType dtype, Scalar value) const;
+
+  Code Unary(Op op, DType dtype, const Code& a) const;
+  Code Binary(Op op, DType dtype, const Code& a, const Code& b) const;
+  // The same without rounding a narrow float's result: a sum in registers may be wider than its type.
+  Code WideBinary(Op op, DType dtype, const Code& a, const Code& b) const;
+  static Code Compare(Op op, const Code& a, const Code& b);
+  Code Cast(DType to, DType from, const Code& value) const;
+  static Code Select(const Code& condition, const Code& then, const Code& otherwise);
+  // A float or integer of its register's type to what the type can hold.
+  Code Round(DType dtype, const Code& value) const;
+
+ private:
+  Code Call(const std::string& function, const Code& a) const;
+  Code Call(const std::string& function, const Code& a, const Code& b) const;
+  Code FloatUnary(Op op, DType dtype, const Code& a) const;
+  Code IntBinary(Op op, DType dtype, const Code& a, const Code& b) const;
+  Code FloatToInt(DType to, DType from, const Code& value) const;
+
+  Prelude& prelude_;
+};
+
+}  // namespace mycc

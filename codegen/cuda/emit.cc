@@ -1,0 +1,90 @@
+#include "codegen/cuda/emit.h"
+
+#include <unordered_map>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status.h"
+#include "codegen/cuda/kernel_emitter.h"
+#include "codegen/cuda/launch.h"
+
+namespace mycc {
+namespace {
+
+void AddWorkspace(const LoweredFunction& lowered, std::vector<LaunchBuffer>* buffers) {
+  for (const WorkspaceBuffer& workspace : lowered.workspace)
+    buffers->push_back({workspace.buffer, CudaOperand{CudaOperand::kWorkspace, workspace.offset}, false});
+}
+
+// The entry's arguments are the parameters, packed buffers in place of const ones.
+std::vector<LaunchBuffer> BuffersOfCall(const LoweredFunction& lowered) {
+  std::vector<LaunchBuffer> buffers;
+  const auto& params = lowered.kernel.params;
+  for (size_t i = 0; i < params.size(); ++i) {
+    if (params[i].kind == ParamKind::kConst) continue;
+    buffers.push_back(
+        {params[i].buffer, CudaOperand{static_cast<int>(i), 0}, params[i].kind == ParamKind::kInput});
+  }
+  for (const PackedBuffer& packed : lowered.packed)
+    buffers.push_back({packed.buffer, CudaOperand{packed.param, packed.offset}, true});
+  AddWorkspace(lowered, &buffers);
+  return buffers;
+}
+
+// The const inputs, then their packed buffers.
+std::vector<LaunchBuffer> BuffersOfPack(const LoweredFunction& lowered) {
+  std::vector<LaunchBuffer> buffers;
+  std::unordered_map<int, int> position;  // of a const parameter among the const parameters
+  for (size_t i = 0; i < lowered.kernel.params.size(); ++i) {
+    const Param& param = lowered.kernel.params[i];
+    if (param.kind != ParamKind::kConst) continue;
+    const int at = static_cast<int>(position.size());
+    position[static_cast<int>(i)] = at;
+    buffers.push_back({param.buffer, CudaOperand{at, 0}, true});
+  }
+  const int consts = static_cast<int>(position.size());
+  for (const PackedBuffer& packed : lowered.packed) {
+    buffers.push_back({packed.buffer, CudaOperand{consts + position.at(packed.param), packed.offset}, false});
+  }
+  AddWorkspace(lowered, &buffers);
+  return buffers;
+}
+
+// The kernels of one body are appended to `source`.
+absl::StatusOr<std::vector<CudaStep>> EmitBody(const Stmt& body, const std::vector<LaunchBuffer>& buffers,
+                                               const std::string& symbol, Prelude* prelude,
+                                               std::string* source) {
+  MYCC_ASSIGN_OR_RETURN(const std::vector<Launch> launches, LaunchesOf(body, buffers));
+  std::vector<CudaStep> steps;
+  for (const Launch& launch : launches) {
+    CudaStep step;
+    step.kernel = absl::StrCat(symbol, "_", steps.size());
+    step.grid = {launch.grid, 1, 1};
+    step.threads = launch.threads;
+    for (const LaunchBuffer& buffer : launch.buffers) step.pointers.push_back(buffer.operand);
+    MYCC_ASSIGN_OR_RETURN(const std::string kernel, KernelEmitter(launch, prelude).Kernel(step.kernel));
+    absl::StrAppend(source, "\n", kernel);
+    steps.push_back(std::move(step));
+  }
+  return steps;
+}
+
+}  // namespace
+
+absl::StatusOr<CudaProgram> EmitCuda(const LoweredFunction& lowered, const Target& target,
+                                     const std::string& symbol) {
+  MYCC_CHECK(target.kind == TargetKind::kCuda) << "EmitCuda for " << PrintTarget(target);
+  CudaProgram program;
+  Prelude prelude;
+  std::string kernels;
+  MYCC_ASSIGN_OR_RETURN(program.call,
+                        EmitBody(lowered.kernel.body, BuffersOfCall(lowered), symbol, &prelude, &kernels));
+  MYCC_ASSIGN_OR_RETURN(program.pack, EmitBody(lowered.pack.body, BuffersOfPack(lowered),
+                                               absl::StrCat(symbol, "_pack"), &prelude, &kernels));
+  program.source = prelude.Text() + kernels;
+  program.workspace_bytes = lowered.workspace_shared_bytes;
+  return program;
+}
+
+}  // namespace mycc

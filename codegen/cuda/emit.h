@@ -1,0 +1,20 @@
+// Lowered IR to CUDA C++: readable source without any #include, and the steps of a call and of packing.
+// Thread rule: functions are re-entrant.
+#pragma once
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "codegen/cuda/program.h"
+#include "codegen/passes/lower.h"
+#include "codegen/target/target.h"
+
+namespace mycc {
+
+// Kernels are called after `symbol`: SYMBOL_0, SYMBOL_1 ... in the order of a call, SYMBOL_pack_0 ... of
+// packing. Errors: FailedPrecondition for what a GPU's grid, blocks and memories cannot carry out.
+// REQUIRES: a CUDA target, and a function that was lowered for it.
+absl::StatusOr<CudaProgram> EmitCuda(const LoweredFunction& lowered, const Target& target,
+                                     const std::string& symbol);
+
+}  // namespace mycc

@@ -1,0 +1,64 @@
+#include "codegen/cuda/kernel_emitter.h"
+
+#include <utility>
+
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+
+namespace mycc {
+
+KernelEmitter::KernelEmitter(const Launch& launch, Prelude* prelude)
+    : launch_(launch), prelude_(*prelude), arithmetic_(prelude), alike_(launch.threads), names_({"thread"}) {}
+
+std::string KernelEmitter::Name(const std::string& base) {
+  std::string name = base;
+  for (char& c : name) {
+    if (!absl::ascii_isalnum(c)) c = '_';
+  }
+  std::string unique = name;
+  for (int i = 2; !names_.insert(unique).second; ++i) unique = absl::StrCat(name, "_", i);
+  return unique;
+}
+
+absl::StatusOr<std::string> KernelEmitter::Kernel(const std::string& name) {
+  DeclareBuffers();
+  std::vector<std::string> params;
+  for (const LaunchBuffer& buffer : launch_.buffers) {
+    params.push_back(absl::StrCat(buffer.read_only ? "const " : "",
+                                  arithmetic_.MemoryType(buffer.buffer->dtype), "* __restrict__ ",
+                                  places_.at(buffer.buffer.get()).name));
+  }
+  Line("const int thread = threadIdx.x;");
+  DeclareBlocks();
+  Statement(launch_.body);
+  if (!status_.ok()) return status_;
+  return absl::StrCat("extern \"C\" __global__ void __launch_bounds__(", launch_.threads, ") ", name, "(",
+                      absl::StrJoin(params, ", "), ") {\n", text_, "}\n");
+}
+
+// The grid is flat: the innermost block loop runs fastest.
+void KernelEmitter::DeclareBlocks() {
+  int64_t stride = 1;
+  std::vector<std::string> lines;
+  for (size_t i = launch_.blocks.size(); i-- > 0;) {
+    const For& loop = *launch_.blocks[i];
+    std::string value = "blockIdx.x";
+    if (stride > 1) value = absl::StrCat("(", value, " / ", stride, ")");
+    if (i > 0) value = absl::StrCat(value, " % ", loop.var->extent);
+    vars_[loop.var.get()] = Name(loop.var->name);
+    lines.push_back(absl::StrCat("const int ", vars_[loop.var.get()], " = ", value, ";"));
+    stride *= loop.var->extent;
+  }
+  for (size_t i = lines.size(); i-- > 0;) Line(lines[i]);
+}
+
+void KernelEmitter::DeclareBuffers() {
+  for (const LaunchBuffer& buffer : launch_.buffers) {
+    Place place;
+    place.name = Name(buffer.buffer->name);
+    for (int d = 0; d < buffer.buffer->rank(); ++d) place.strides.push_back(buffer.buffer->stride(d));
+    places_[buffer.buffer.get()] = std::move(place);
+  }
+}
+
+}  // namespace mycc

@@ -1,0 +1,146 @@
+// Emits one launch of a lowered function as one CUDA C++ kernel.
+//
+// One class, a file for each concern; statements are dispatched on their kind (kernel_stmts.cc), so that tile
+// statements and pipelines have emitters in files of their own. What they need of it is in the first part of
+// the class: lines of code, values and indices as text, the address of an element, the running thread's
+// number. Thread rule: one owner.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "codegen/cuda/arithmetic.h"
+#include "codegen/cuda/launch.h"
+#include "codegen/expr/affine.h"
+#include "codegen/ir/stmt.h"
+
+namespace mycc {
+
+class KernelEmitter {
+ public:
+  KernelEmitter(const Launch& launch, Prelude* prelude);
+
+  // The kernel's text; FailedPrecondition when it holds a statement that has no emitter. May be called once.
+  absl::StatusOr<std::string> Kernel(const std::string& name);
+
+ private:
+  // What all emitters use.
+
+  template <typename... Parts>
+  void Line(const Parts&... parts) {
+    absl::StrAppend(&text_, std::string(2 * depth_, ' '), parts..., "\n");
+  }
+  // A line that ends in "{", and its end.
+  template <typename... Parts>
+  void Open(const Parts&... parts) {
+    Line(parts..., " {");
+    ++depth_;
+  }
+  void OpenBlock() {
+    Line("{");
+    ++depth_;
+  }
+  void Close() {
+    --depth_;
+    Line("}");
+  }
+  void Fail(const std::string& what) { status_.Update(absl::FailedPreconditionError(what)); }
+  // An identifier like `base` that nothing in this kernel has.
+  std::string Name(const std::string& base);
+
+  // A value in its register's type; an index (i64, of a provable range) as int where it fits.
+  Code Value(const Expr& expr);
+  Code Index(const Expr& expr);
+
+  // Where a buffer is.
+  struct Place {
+    std::string name;              // of a pointer, or of an array in registers
+    std::vector<int64_t> strides;  // of each dimension, in elements
+    SharedLayout layout;
+    int64_t aligned_bytes = 16;  // of the first element
+    bool in_registers = false;
+  };
+  const Place& PlaceOf(const Buffer& buffer);
+  // The element's position in the buffer's memory, in elements, as a linear expression; before swizzling.
+  Linear Flat(const Place& place, const std::vector<Expr>& indices);
+  // "t0[i * 32 + 4]", to be read or assigned.
+  std::string Element(const Buffer& buffer, const std::vector<Expr>& indices);
+  std::string At(const Place& place, const Linear& flat);
+  // The number of the running thread among those that carry out this code.
+  const std::string& Thread() const { return thread_; }
+
+  // Statements (kernel_stmts.cc).
+  void Statement(const Stmt& stmt);
+  void EmitFor(const For& loop);
+  void EmitThreadLoop(const For& loop);
+  void EmitIf(const If& branch);
+  void EmitAlloc(const Alloc& alloc);
+  void EmitStore(const Store& store);
+  // Opens a condition that lets one thread of those that all do the same pass; false when each does its own.
+  bool OpenOneOfAlike();
+
+  // Expressions (kernel_exprs.cc).
+  Code Operation(const Expr& expr);
+  Code LoadValue(const Expr& load);
+  Code IndexOperation(const Expr& expr, bool wide);
+  Code IndexQuotient(const Expr& expr);
+  bool IsNarrow(const Expr& expr);
+
+  // Vectors (kernel_vector.cc).
+  struct VectorAccess {
+    int64_t count;  // elements of one access
+    Linear first;   // lane 0's position
+  };
+  struct Vectors {
+    std::string name;
+    Buffer buffer;
+    VectorAccess access;
+    int64_t number;  // of accesses for all lanes
+  };
+  void EmitVectorLoop(const For& loop);
+  std::optional<VectorAccess> VectorAccessOf(const Buffer& buffer, const std::vector<Expr>& indices,
+                                             const For& loop);
+  Vectors DeclareVectors(const Buffer& buffer, VectorAccess access, const For& loop);
+  static std::string LaneOf(const Vectors& vectors, const std::string& lane);
+  void ForVectors(const Vectors& vectors,
+                  const std::function<void(const std::string&, const std::string&)>& line);
+  void LoadVectors(const Expr& expr, const For& loop, const std::string& lane,
+                   const std::unordered_set<const BufferNode*>& written);
+  std::vector<Vectors> StoreVectors(const std::vector<const Store*>& stores, const For& loop,
+                                    const std::string& lane);
+
+  // Kernels (kernel_emitter.cc).
+  void DeclareBlocks();
+  void DeclareBuffers();
+
+  // `var` is called `text` in `body`.
+  template <typename BodyFn>
+  void With(const VarNode* var, const std::string& text, const BodyFn& body) {
+    vars_[var] = text;
+    body();
+    vars_.erase(var);
+  }
+
+  const Launch& launch_;
+  Prelude& prelude_;
+  const Arithmetic arithmetic_;
+  absl::Status status_;
+  std::string text_;
+  int depth_ = 1;
+  std::string thread_ = "thread";
+  int64_t alike_;  // threads in a row that carry out the same code here
+  std::unordered_map<const VarNode*, std::string> vars_;
+  std::unordered_map<const BufferNode*, Place> places_;
+  // Loads and stores that are lanes of a vector here.
+  std::unordered_map<const ExprNode*, std::string> lanes_;
+  std::unordered_map<const Store*, std::string> stored_lanes_;
+  std::unordered_set<std::string> names_;
+};
+
+}  // namespace mycc

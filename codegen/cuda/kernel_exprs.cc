@@ -1,0 +1,129 @@
+#include <algorithm>
+
+#include "base/check.h"
+#include "codegen/cuda/kernel_emitter.h"
+
+namespace mycc {
+namespace {
+
+// Values within this fit an int with room for a few terms more.
+constexpr int64_t kNarrowLimit = int64_t{1} << 30;
+
+bool IsCompare(Op op) { return op == Op::kLt || op == Op::kLe || op == Op::kEq || op == Op::kNe; }
+
+// Arithmetic on i64 that cannot overflow, for all its parts have ranges; data of that type has none.
+bool HasRange(const Expr& expr) {
+  return RangeOf(expr).has_value() && std::all_of(expr->args.begin(), expr->args.end(), [](const Expr& arg) {
+           return arg->dtype != DType::kI64 || RangeOf(arg).has_value();
+         });
+}
+
+bool IsPowerOfTwo(int64_t value) { return value > 0 && (value & (value - 1)) == 0; }
+
+}  // namespace
+
+Code KernelEmitter::Value(const Expr& expr) {
+  switch (expr->op) {
+    case Op::kConst: return arithmetic_.Literal(expr->dtype, expr->value);
+    case Op::kVar: return Primary(vars_.at(expr->var.get()));
+    case Op::kLoad: return LoadValue(expr);
+    case Op::kSelect:
+      return Arithmetic::Select(Value(expr->args[0]), Value(expr->args[1]), Value(expr->args[2]));
+    default: break;
+  }
+  if (expr->dtype == DType::kI64 && expr->op != Op::kCast && HasRange(expr)) return Index(expr);
+  return Operation(expr);
+}
+
+Code KernelEmitter::Operation(const Expr& expr) {
+  const DType operand = expr->args[0]->dtype;
+  const Code a = Value(expr->args[0]);
+  if (expr->op == Op::kCast) return arithmetic_.Cast(expr->dtype, operand, a);
+  if (IsUnary(expr->op)) return arithmetic_.Unary(expr->op, expr->dtype, a);
+  const Code b = Value(expr->args[1]);
+  if (IsCompare(expr->op)) return Arithmetic::Compare(expr->op, a, b);
+  return arithmetic_.Binary(expr->op, expr->dtype, a, b);
+}
+
+Code KernelEmitter::LoadValue(const Expr& load) {
+  const auto lane = lanes_.find(load.get());
+  const std::string element = lane != lanes_.end() ? lane->second : Element(load->buffer, load->args);
+  return arithmetic_.FromMemory(load->dtype, Primary(element));
+}
+
+bool KernelEmitter::IsNarrow(const Expr& expr) {
+  const auto range = RangeOf(expr);
+  if (!range || range->min < -kNarrowLimit || range->max > kNarrowLimit) return false;
+  if (expr->op == Op::kLoad || expr->op == Op::kCast) return false;  // of i64, whatever its value
+  return std::all_of(expr->args.begin(), expr->args.end(),
+                     [&](const Expr& arg) { return arg->dtype != DType::kI64 || IsNarrow(arg); });
+}
+
+// Every part is an int where all of it fits; else the parts are widened where they meet.
+Code KernelEmitter::Index(const Expr& expr) {
+  if (!IsNarrow(expr)) return IndexOperation(expr, /*wide=*/true);
+  return IndexOperation(expr, /*wide=*/false);
+}
+
+Code KernelEmitter::IndexOperation(const Expr& expr, bool wide) {
+  const auto operand = [&](const Expr& arg) {
+    const Code code = Index(arg);
+    if (!wide || arg->dtype != DType::kI64 || !IsNarrow(arg)) return code;
+    return Primary(absl::StrCat(prelude_.Use("i64"), "(", code.text, ")"));
+  };
+  switch (expr->op) {
+    case Op::kConst:
+    case Op::kVar:
+    case Op::kLoad:
+    case Op::kCast: return expr->op == Op::kCast ? Operation(expr) : Value(expr);
+    case Op::kSelect:
+      return Arithmetic::Select(Value(expr->args[0]), operand(expr->args[1]), operand(expr->args[2]));
+    case Op::kFloorDiv:
+    case Op::kMod: return IndexQuotient(expr);
+    case Op::kMin:
+    case Op::kMax: {
+      const Code a = operand(expr->args[0]), b = operand(expr->args[1]);
+      return Primary(absl::StrCat(prelude_.Use(expr->op == Op::kMin ? "min_of" : "max_of"), "(", a.text, ", ",
+                                  b.text, ")"));
+    }
+    case Op::kNeg: return Code{"-" + operand(expr->args[0]).At(kPrimary), kUnaryLevel};
+    case Op::kAdd:
+    case Op::kSub: {
+      const Code a = operand(expr->args[0]), b = operand(expr->args[1]);
+      return Code{absl::StrCat(a.At(kSum), expr->op == Op::kAdd ? " + " : " - ", b.At(kProduct)), kSum};
+    }
+    case Op::kMul: {
+      const Code a = operand(expr->args[0]), b = operand(expr->args[1]);
+      return Code{absl::StrCat(a.At(kProduct), " * ", b.At(kUnaryLevel)), kProduct};
+    }
+    default: return Operation(expr);
+  }
+}
+
+// Floored quotients and remainders are shifts and masks for powers of two, and plain division for what is not
+// negative.
+Code KernelEmitter::IndexQuotient(const Expr& expr) {
+  int64_t divisor = 0;
+  const auto range = RangeOf(expr->args[0]);
+  const bool by_constant = IsConstInt(expr->args[1], &divisor) && divisor > 0;
+  const bool is_quotient = expr->op == Op::kFloorDiv;
+  if (by_constant && IsPowerOfTwo(divisor)) {
+    const Code a = Index(expr->args[0]);
+    if (!is_quotient) return Code{absl::StrCat(a.At(kBitAnd + 1), " & ", divisor - 1), kBitAnd};
+    int shift = 0;
+    while ((int64_t{1} << shift) < divisor) ++shift;
+    return Code{absl::StrCat(a.At(kShift + 1), " >> ", shift), kShift};
+  }
+  if (by_constant && range && range->min >= 0) {
+    const Code a = Index(expr->args[0]);
+    const bool narrow = IsNarrow(expr->args[0]) && divisor <= kNarrowLimit;
+    const std::string unsigned_type = narrow ? "unsigned" : prelude_.Use("u64");
+    const std::string type = narrow ? "int" : prelude_.Use("i64");
+    return Primary(absl::StrCat(type, "(", unsigned_type, "(", a.text, ")", is_quotient ? " / " : " % ",
+                                divisor, narrow ? "u" : "ull", ")"));
+  }
+  const Code quotient = Operation(expr);
+  return IsNarrow(expr) ? Primary(absl::StrCat("int(", quotient.text, ")")) : quotient;
+}
+
+}  // namespace mycc

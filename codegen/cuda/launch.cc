@@ -1,0 +1,90 @@
+#include "codegen/cuda/launch.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+
+namespace mycc {
+namespace {
+
+constexpr int64_t kWarp = 32;
+constexpr int64_t kMaxThreads = 1024;
+constexpr int64_t kMaxGrid = (int64_t{1} << 31) - 1;
+
+// Every buffer that is read or written under a statement.
+std::unordered_set<const BufferNode*> BuffersUnder(const Stmt& root) {
+  std::unordered_set<const BufferNode*> used;
+  VisitStmts(root, [&](const Stmt& stmt) {
+    ForEachExpr(stmt, [&](const Expr& expr) {
+      Visit(expr, [&](const ExprNode& e) {
+        if (e.op == Op::kLoad) used.insert(e.buffer.get());
+      });
+    });
+    if (const Store* store = DynAs<Store>(stmt)) used.insert(store->buffer.get());
+    if (const Mma* mma = DynAs<Mma>(stmt))
+      used.insert({mma->acc.buffer.get(), mma->a.buffer.get(), mma->b.buffer.get()});
+    if (const Copy* copy = DynAs<Copy>(stmt)) used.insert({copy->dst.buffer.get(), copy->src.buffer.get()});
+    return true;
+  });
+  return used;
+}
+
+absl::Status CheckLoops(const Stmt& root) {
+  absl::Status status;
+  VisitStmts(root, [&](const Stmt& stmt) {
+    const For* loop = DynAs<For>(stmt);
+    if (loop == nullptr) return true;
+    const bool bound = loop->loop_kind == LoopKind::kBlock || loop->loop_kind == LoopKind::kThread;
+    if (loop->loop_kind == LoopKind::kBlock) {
+      status.Update(absl::FailedPreconditionError(absl::StrCat(
+          "block loop ", loop->var->name, " stands inside other code; block loops are the outermost")));
+    }
+    if (bound && !IsConstInt(loop->extent)) {
+      status.Update(absl::FailedPreconditionError(absl::StrCat(
+          std::string(LoopKindName(loop->loop_kind)), " loop ", loop->var->name, " has no constant extent")));
+    }
+    return true;
+  });
+  return status;
+}
+
+absl::StatusOr<Launch> LaunchOf(const Stmt& root, const std::vector<LaunchBuffer>& buffers) {
+  Launch launch;
+  launch.body = root;
+  while (const For* loop = DynAs<For>(launch.body)) {
+    if (loop->loop_kind != LoopKind::kBlock) break;
+    launch.blocks.push_back(loop);
+    launch.grid *= std::min(loop->var->extent, kMaxGrid + 1);
+    if (launch.grid > kMaxGrid) return absl::FailedPreconditionError("a grid of more than 2^31 - 1 blocks");
+    launch.body = loop->body;
+  }
+  MYCC_RETURN_IF_ERROR(CheckLoops(launch.body));
+  const int64_t threads = ThreadsUnder(launch.body);
+  if (threads > kMaxThreads) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("a thread block of ", threads, " threads; at most ", kMaxThreads, " are possible"));
+  }
+  launch.threads = (threads + kWarp - 1) / kWarp * kWarp;
+  const auto used = BuffersUnder(launch.body);
+  for (const LaunchBuffer& buffer : buffers) {
+    if (used.count(buffer.buffer.get()) != 0) launch.buffers.push_back(buffer);
+  }
+  return launch;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<Launch>> LaunchesOf(const Stmt& body, const std::vector<LaunchBuffer>& buffers) {
+  std::vector<Launch> launches;
+  const std::vector<Stmt> roots =
+      body->kind == StmtKind::kSeq ? As<Seq>(body).stmts : std::vector<Stmt>{body};
+  for (const Stmt& root : roots) {
+    MYCC_ASSIGN_OR_RETURN(Launch launch, LaunchOf(root, buffers));
+    launches.push_back(std::move(launch));
+  }
+  return launches;
+}
+
+}  // namespace mycc

@@ -1,0 +1,34 @@
+// One launch of a lowered function, taken apart: its grid, its threads, and where its buffers are. Thread
+// rule: a value; it points into the function, which must outlive it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "codegen/cuda/program.h"
+#include "codegen/passes/threads.h"
+
+namespace mycc {
+
+// A buffer that a kernel gets a pointer to.
+struct LaunchBuffer {
+  Buffer buffer;
+  CudaOperand operand;
+  bool read_only;
+};
+
+struct Launch {
+  std::vector<const For*> blocks;  // the loops of the grid, outermost first
+  Stmt body;                       // inside them
+  int64_t grid = 1;
+  int64_t threads = 32;  // of a block: whole warps
+  std::vector<LaunchBuffer> buffers;
+};
+
+// The launches of a body, in order: each statement at its root is one. `buffers` are all that come from
+// outside the body; a launch keeps those that it uses. Errors: FailedPrecondition for a nest that a GPU's
+// grid and blocks cannot carry out.
+absl::StatusOr<std::vector<Launch>> LaunchesOf(const Stmt& body, const std::vector<LaunchBuffer>& buffers);
+
+}  // namespace mycc

@@ -1,0 +1,199 @@
+#include "codegen/cuda/prelude.h"
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/check.h"
+
+namespace mycc {
+namespace {
+
+struct Fragment {
+  const char* name;
+  const char* needs;  // other fragments, separated by blanks
+  const char* text;
+};
+
+// In the order in which they are printed.
+constexpr Fragment kFragments[] = {
+    {"i8", "", "using i8 = signed char;\n"},
+    {"u8", "", "using u8 = unsigned char;\n"},
+    {"i64", "", "using i64 = long long;\n"},
+    {"u64", "", "using u64 = unsigned long long;\n"},
+    {"f16", "", "struct f16 {\n  unsigned short bits;\n};\n"},
+    {"bf16", "", "struct bf16 {\n  unsigned short bits;\n};\n"},
+    {"Vec", "", R"(
+// Elements that are loaded or stored by one instruction.
+template <typename T, int kCount>
+struct alignas(sizeof(T) * kCount < 16 ? sizeof(T) * kCount : 16) Vec {
+  T at[kCount];
+};
+)"},
+    {"load_vec", "Vec", R"(
+template <int kCount, typename T>
+__device__ __forceinline__ Vec<T, kCount> load_vec(const T* from) {
+  return *reinterpret_cast<const Vec<T, kCount>*>(from);
+}
+)"},
+    {"store_vec", "Vec", R"(
+template <int kCount, typename T>
+__device__ __forceinline__ void store_vec(T* to, const Vec<T, kCount>& value) {
+  *reinterpret_cast<Vec<T, kCount>*>(to) = value;
+}
+)"},
+    {"swizzle", "", R"(
+// Where element `at` of a swizzled buffer is: rows of 16 << kBits bytes, the 16-byte chunks XORed with the row.
+template <int kBits, int kBytes>
+__device__ __forceinline__ int swizzle(int at) {
+  constexpr int kChunk = 16 / kBytes;
+  return at ^ (at / (8 * kChunk) & ((1 << kBits) - 1)) * kChunk;
+}
+)"},
+    {"to_f16", "f16", R"(
+__device__ __forceinline__ f16 to_f16(float value) {
+  f16 result;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(result.bits) : "f"(value));
+  return result;
+}
+)"},
+    {"from_f16", "f16", R"(
+__device__ __forceinline__ float from_f16(f16 value) {
+  float result;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(result) : "h"(value.bits));
+  return result;
+}
+)"},
+    {"to_bf16", "bf16", R"(
+__device__ __forceinline__ bf16 to_bf16(float value) {
+  bf16 result;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(result.bits) : "f"(value));
+  return result;
+}
+)"},
+    {"from_bf16", "bf16", R"(
+__device__ __forceinline__ float from_bf16(bf16 value) { return __uint_as_float(unsigned(value.bits) << 16); }
+)"},
+    {"round_f16", "to_f16 from_f16", R"(
+__device__ __forceinline__ float round_f16(float value) { return from_f16(to_f16(value)); }
+)"},
+    {"round_bf16", "to_bf16 from_bf16", R"(
+__device__ __forceinline__ float round_bf16(float value) { return from_bf16(to_bf16(value)); }
+)"},
+    {"round_tf32", "", R"(
+__device__ __forceinline__ float round_tf32(float value) {
+  const unsigned bits = __float_as_uint(value);
+  if ((bits & 0x7f800000u) == 0x7f800000u) return value;
+  return __uint_as_float((bits + 0xfffu + (bits >> 13 & 1u)) & ~0x1fffu);
+}
+)"},
+    {"narrow_f64", "", R"(
+// A double as a float that still rounds to f16 and bf16 as the double does: what is lost is one sticky bit.
+__device__ __forceinline__ float narrow_f64(double value) {
+  const float chopped = __double2float_rz(value);
+  if (double(chopped) == value || value != value) return chopped;
+  return __uint_as_float(__float_as_uint(chopped) | 1u);
+}
+)"},
+    {"narrow_i64", "i64", R"(
+// An integer as a double that rounds to narrower floats as the integer does.
+__device__ __forceinline__ double narrow_i64(i64 value) {
+  if (value > i64(1) << 53 || value < -(i64(1) << 53)) value = (value & ~i64(0x7ff)) | ((value & 0x7ff) != 0 ? 0x400 : 0);
+  return double(value);
+}
+)"},
+    {"to_i32", "", R"(
+// Floats to integers: towards zero, saturating, NaN to 0.
+__device__ __forceinline__ int to_i32(float value) { return __float2int_rz(value); }
+__device__ __forceinline__ int to_i32(double value) { return value != value ? 0 : __double2int_rz(value); }
+)"},
+    {"to_i64", "i64", R"(
+__device__ __forceinline__ i64 to_i64(float value) { return value != value ? 0 : __float2ll_rz(value); }
+__device__ __forceinline__ i64 to_i64(double value) { return value != value ? 0 : __double2ll_rz(value); }
+)"},
+    {"clamp_i32", "", R"(
+__device__ __forceinline__ int clamp_i32(int value, int low, int high) {
+  return value < low ? low : value > high ? high : value;
+}
+)"},
+    {"wrap_add", "i64 u64", R"(
+// Integers wrap.
+__device__ __forceinline__ int wrap_add(int a, int b) { return int(unsigned(a) + unsigned(b)); }
+__device__ __forceinline__ i64 wrap_add(i64 a, i64 b) { return i64(u64(a) + u64(b)); }
+)"},
+    {"wrap_sub", "i64 u64", R"(
+__device__ __forceinline__ int wrap_sub(int a, int b) { return int(unsigned(a) - unsigned(b)); }
+__device__ __forceinline__ i64 wrap_sub(i64 a, i64 b) { return i64(u64(a) - u64(b)); }
+)"},
+    {"wrap_mul", "i64 u64", R"(
+__device__ __forceinline__ int wrap_mul(int a, int b) { return int(unsigned(a) * unsigned(b)); }
+__device__ __forceinline__ i64 wrap_mul(i64 a, i64 b) { return i64(u64(a) * u64(b)); }
+)"},
+    {"floor_div", "wrap_sub", R"(
+// Floored division; by zero it is 0.
+template <typename T>
+__device__ __forceinline__ T floor_div(T a, T b) {
+  if (b == 0) return 0;
+  if (b == -1) return wrap_sub(T(0), a);
+  return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+)"},
+    {"floor_mod", "", R"(
+template <typename T>
+__device__ __forceinline__ T floor_mod(T a, T b) {
+  if (b == 0 || b == -1) return 0;
+  const T rest = a % b;
+  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+)"},
+    {"max_of", "i64", R"(
+// NaN passes through.
+__device__ __forceinline__ float max_of(float a, float b) {
+  float result;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+  return result;
+}
+__device__ __forceinline__ double max_of(double a, double b) { return a != a ? a : b != b ? b : fmax(a, b); }
+__device__ __forceinline__ int max_of(int a, int b) { return a > b ? a : b; }
+__device__ __forceinline__ i64 max_of(i64 a, i64 b) { return a > b ? a : b; }
+)"},
+    {"min_of", "i64", R"(
+__device__ __forceinline__ float min_of(float a, float b) {
+  float result;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+  return result;
+}
+__device__ __forceinline__ double min_of(double a, double b) { return a != a ? a : b != b ? b : fmin(a, b); }
+__device__ __forceinline__ int min_of(int a, int b) { return a < b ? a : b; }
+__device__ __forceinline__ i64 min_of(i64 a, i64 b) { return a < b ? a : b; }
+)"},
+};
+
+const Fragment& Find(const std::string& name) {
+  const auto found = std::find_if(std::begin(kFragments), std::end(kFragments),
+                                  [&](const Fragment& f) { return f.name == name; });
+  MYCC_CHECK(found != std::end(kFragments)) << "no device function " << name;
+  return *found;
+}
+
+}  // namespace
+
+std::string Prelude::Use(const std::string& name) {
+  if (used_.insert(name).second) {
+    for (const auto& needed : absl::StrSplit(Find(name).needs, ' ', absl::SkipEmpty()))
+      Use(std::string(needed));
+  }
+  return name;
+}
+
+std::string Prelude::Text() const {
+  std::string text;
+  for (const Fragment& fragment : kFragments) {
+    if (used_.count(fragment.name) != 0) text += fragment.text;
+  }
+  return text;
+}
+
+}  // namespace mycc

@@ -1,0 +1,21 @@
+// How the threads of a GPU's block are numbered by the thread loops of lowered code. Thread rule: pure
+// functions.
+#pragma once
+
+#include <cstdint>
+
+#include "codegen/ir/stmt.h"
+
+namespace mycc {
+
+// The most threads of any nest of thread loops under a statement; 1 where there is none. For a thread loop it
+// is also the number of threads, and ThreadsUnder(loop.body) the distance from one iteration's threads to the
+// next one's.
+int64_t ThreadsUnder(const Stmt& stmt);
+
+inline bool IsThreadLoop(const Stmt& stmt) {
+  const For* loop = DynAs<For>(stmt);
+  return loop != nullptr && loop->loop_kind == LoopKind::kThread;
+}
+
+}  // namespace mycc
