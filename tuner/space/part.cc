@@ -40,6 +40,16 @@ void TraceBuilder::Pack(const std::string& buffer, std::vector<std::string> comp
   Add("pack", {{buffer}, {std::move(components)}});
 }
 void TraceBuilder::RFactor(const std::string& loop, int64_t factor) { Add("rfactor", {{loop}, {factor}}); }
+void TraceBuilder::RFactorRuns(const std::string& loop, int64_t length) {
+  Add("rfactor_runs", {{loop}, {length}});
+}
+void TraceBuilder::Elect(const std::string& loop, int64_t group) { Add("elect", {{loop}, {group}}); }
+void TraceBuilder::Layout(const std::string& buffer, int64_t row_pad, int64_t swizzle_bytes) {
+  Add("layout", {{buffer}, {row_pad}, {swizzle_bytes}});
+}
+void TraceBuilder::SetScope(const std::string& buffer, const std::string& scope) {
+  Add("set_scope", {{buffer}, {scope}});
+}
 void TraceBuilder::Tensorize(const std::string& loop, const std::string& instruction) {
   Add("tensorize", {{loop}, {instruction}});
 }

@@ -32,6 +32,10 @@ class TraceBuilder {
   void CacheWrite(const std::string& block, const std::string& loop);
   void Pack(const std::string& buffer, std::vector<std::string> components);
   void RFactor(const std::string& loop, int64_t factor);
+  void RFactorRuns(const std::string& loop, int64_t length);
+  void Elect(const std::string& loop, int64_t group);
+  void Layout(const std::string& buffer, int64_t row_pad, int64_t swizzle_bytes);
+  void SetScope(const std::string& buffer, const std::string& scope);
   void Tensorize(const std::string& loop, const std::string& instruction);
 
   std::vector<Step> steps;
@@ -52,8 +56,8 @@ struct Part {
   void Decide(const std::string& name, std::vector<int64_t> choices, int64_t preferred, bool ordered = true);
 };
 
-// The rules, one file each in rules/. Each makes the part for a group: `anchor` is the stage whose loops
-// carry the group, `members` every stage of the group (anchor included), in order.
+// The rules, one file each in rules/ and, for GPUs, rules/cuda/. Each makes the part for a group: `anchor` is
+// the stage whose loops carry the group, `members` every stage of the group (anchor included), in order.
 struct Group {
   int anchor;
   std::vector<int> members;
@@ -63,5 +67,8 @@ Rule ContractionRule;  // GEMM, batched, convolution: register tiles, packing, s
 Rule TileRule;         // other reductions with contiguous outputs: pooling, depthwise, column sums
 Rule RowRule;          // reductions along the contiguous axis and around them: softmax, norms, sums, argmax
 Rule ElementwiseRule;  // no reduction: chains, transposes, gathers
+
+Rule GpuRowRule;
+Rule GpuElementwiseRule;
 
 }  // namespace mycc

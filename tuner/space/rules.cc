@@ -23,7 +23,8 @@ Class Classify(const Anatomy& anatomy, int s, const Target& target);
 // Elementwise stages that go into their readers because that repeats little work, in order.
 class CheapStages {
  public:
-  CheapStages(const Anatomy& anatomy, const Target& target) : anatomy_(anatomy) {
+  CheapStages(const Anatomy& anatomy, const Target& target)
+      : anatomy_(anatomy), on_gpu_(target.kind == TargetKind::kCuda) {
     for (int s = 0; s < anatomy.num_stages(); ++s) class_.push_back(Classify(anatomy, s, target));
     inlined_.resize(anatomy.num_stages(), false);
     for (int s = 0; s < anatomy.num_stages(); ++s) inlined_[s] = IsCheap(s);
@@ -44,8 +45,15 @@ class CheapStages {
     const bool cheap = info.ops_per_element <= 4;
     return std::all_of(info.readers.begin(), info.readers.end(), [&](int reader) {
       if (class_[reader] == Class::kContraction || class_[reader] == Class::kTile) return false;
+      if (on_gpu_ && IsCheapForGpu(s, reader)) return true;
       return cheap || (info.readers.size() == 1 && anatomy_.ReadsElementwise(reader, s));
     });
+  }
+  // Arithmetic is cheaper than another pass over memory, and the same arithmetic of one thread is done once.
+  bool IsCheapForGpu(int s, int reader) const {
+    constexpr double kMostOps = 64;
+    return class_[reader] == Class::kElementwise && anatomy_.info(s).ops_per_element <= kMostOps &&
+           anatomy_.ReadsElementwise(reader, s);
   }
   // An epilogue of a contraction or tile: left for its rule.
   bool FollowsTiled(int s) const {
@@ -57,6 +65,7 @@ class CheapStages {
   }
 
   const Anatomy& anatomy_;
+  const bool on_gpu_;
   std::vector<Class> class_;
   std::vector<bool> inlined_;
 };
@@ -247,7 +256,15 @@ Class Classify(const Anatomy& anatomy, int s, const Target& target) {
   return along_reduction || stage.axes.back()->extent == 1 ? Class::kRow : Class::kTile;
 }
 
+Part MakeGpuPart(const Anatomy& anatomy, const Group& group, Class c, const Target& target) {
+  switch (c) {
+    case Class::kRow: return GpuRowRule(anatomy, group, target);
+    default: return GpuElementwiseRule(anatomy, group, target);
+  }
+}
+
 Part MakePart(const Anatomy& anatomy, const Group& group, Class c, const Target& target) {
+  if (target.kind == TargetKind::kCuda) return MakeGpuPart(anatomy, group, c, target);
   switch (c) {
     case Class::kContraction: return ContractionRule(anatomy, group, target);
     case Class::kTile: return TileRule(anatomy, group, target);

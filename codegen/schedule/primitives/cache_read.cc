@@ -1,7 +1,7 @@
 // cache_read(t0, B, l, local): under loop l, block B reads a copy of the box of t0 that it needs; the copy is
 // made at the start of each iteration. With `root` as the loop the copy is of the whole tensor, made once; of
 // a const input in scope `packed`, it is made ahead of time. With `all` as the block every reader under the
-// loop reads the copy, which is then of an argument.
+// loop reads the copy, which is then of a tensor that is complete before the loop's nest.
 //
 //   for l:                              for l:
 //     for j: B: .. t0[l*4 + j] ..   ->    alloc t0.r[4]
@@ -173,8 +173,13 @@ absl::StatusOr<std::vector<const Block*>> FindReaders(const Function& function, 
       return absl::FailedPreconditionError(absl::StrCat(name, " is not under loop ", at.loop().var->name));
     return readers;
   }
-  if (at.target()->kind != StmtKind::kFor || WriterOf(function, buffer) != nullptr)
-    return absl::FailedPreconditionError("all readers share a copy of an argument in a loop alone");
+  if (at.target()->kind != StmtKind::kFor)
+    return absl::FailedPreconditionError("all readers share a copy in a loop; this one is at root");
+  for (const Block* block : BlocksUnder(LoopsOn(at)[0]->body)) {
+    if (block->out == buffer)
+      return absl::FailedPreconditionError(absl::StrCat(
+          "all readers share a copy of what is complete before their nest; ", block->name, " is in it"));
+  }
   for (const Block* block : BlocksUnder(at.target())) {
     if (Reads(*block, buffer)) readers.push_back(block);
   }

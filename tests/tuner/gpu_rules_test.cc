@@ -1,0 +1,157 @@
+// Every rule for GPUs on every kind of workload: the default and random points of the space replay, verify,
+// and mean what the workload means.
+#include <random>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "codegen/ir/verify.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/schedule/testing.h"
+#include "tuner/space/space.h"
+
+namespace mycc {
+namespace {
+
+struct Case {
+  const char* name;
+  const char* sketch;
+  const char* workload;
+};
+
+// The tolerance is of outputs in f16, where there are any.
+double Tolerance(const Workload& workload) {
+  bool half = false;
+  for (const Buffer& output : workload.outputs) half |= DTypeBytes(output->dtype) == 2;
+  return half ? 2e-2 : 1e-5;
+}
+
+void CheckPoint(const Workload& workload, const Sketch& sketch, const Choice& choice) {
+  const absl::StatusOr<Trace> trace = sketch.instantiate(choice);
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  const std::string text = PrintTrace(*trace);
+  const absl::StatusOr<Trace> parsed = ParseTrace(text);
+  ASSERT_TRUE(parsed.ok()) << parsed.status() << "\n" << text;
+  EXPECT_TRUE(*parsed == *trace) << text;
+  const absl::StatusOr<Schedule> schedule = Replay(workload, TestGpu(), *trace);
+  ASSERT_TRUE(schedule.ok()) << schedule.status() << "\n" << text;
+  const absl::Status verified = VerifyFunction(schedule->function());
+  ASSERT_TRUE(verified.ok()) << verified << "\n" << text << PrintFunction(schedule->function());
+  const absl::Status status = CheckFunction(workload, schedule->function(), Tolerance(workload));
+  ASSERT_TRUE(status.ok()) << status << "\n" << text << PrintFunction(schedule->function());
+}
+
+// The default and some random points; how many there were.
+int CheckPoints(const Workload& workload, const Sketch& sketch, int points, uint32_t seed) {
+  EXPECT_TRUE(sketch.space.Legal(sketch.default_choice)) << sketch.name;
+  std::mt19937 rng(seed);
+  int checked = 0;
+  for (int round = 0; round < 100 * points && checked < points; ++round) {
+    Choice choice = sketch.default_choice;
+    for (size_t d = 0; round > 0 && d < choice.size(); ++d)
+      choice[d] = static_cast<int>(rng() % sketch.space.decisions[d].choices.size());
+    if (!sketch.space.Legal(choice)) continue;
+    CheckPoint(workload, sketch, choice);
+    if (::testing::Test::HasFatalFailure()) return checked;
+    ++checked;
+  }
+  return checked;
+}
+
+constexpr Case kCases[] = {
+    {"flat", "elementwise",
+     R"(workload e(x: f32[6,50]) -> (y: f32[6,50]) { y[i,j] = 1.0 / (1.0 + exp(-max(x[i,j], 0.0))) })"},
+    {"gelu", "elementwise",
+     R"(workload e(x: f32[6,50]) -> (y: f32[6,50]) {
+          t[i,j]: f32[6,50] = tanh(0.79788456 * (x[i,j] + 0.044715 * x[i,j] * x[i,j] * x[i,j]))
+          y[i,j] = 0.5 * x[i,j] * (1.0 + t[i,j]) })"},
+    {"broadcast", "elementwise",
+     R"(workload e(x: f32[6,50], b: f32[50], s: f32[6]) -> (y: f32[6,50]) { y[i,j] = x[i,j] * s[i] + b[j] })"},
+    {"cast", "elementwise", R"(workload e(x: f32[6,48]) -> (y: f16[6,48]) { y[i,j] = f16(x[i,j]) })"},
+    {"gather", "elementwise",
+     R"(workload g(x: f32[40,16], idx: i32[9]) -> (y: f32[9,16]) { y[i,j] = x[clamp(idx[i], 0, 39), j] })"},
+    {"shift", "elementwise",
+     R"(workload p(x: f32[5,7]) -> (y: f32[5,9]) { y[i,j] = select(1 <= j && j < 8, x[i,j-1], 0.0) })"},
+    {"scalar", "elementwise", R"(workload s(x: f32[]) -> (y: f32[]) { y[] = x[] + 1.0 })"},
+    {"two_outputs", "elementwise+elementwise",
+     R"(workload t(x: f32[70]) -> (y: f32[70], z: f32[70]) {
+          e[i]: f32[70] = exp(x[i])
+          y[i] = e[i] + 1.0
+          z[i] = e[i] * 2.0 })"},
+    {"transpose", "transpose", R"(workload t(x: f32[33,50]) -> (y: f32[50,33]) { y[i,j] = x[j,i] })"},
+    {"transpose_half", "transpose", R"(workload t(x: f16[72,48]) -> (y: f16[48,72]) { y[i,j] = x[j,i] })"},
+    {"transpose_cast", "transpose",
+     R"(workload t(x: f32[40,48], b: f32[40]) -> (y: f16[48,40]) { y[i,j] = f16(x[j,i] + b[j]) })"},
+    {"nchw_to_nhwc", "transpose",
+     R"(workload t(x: f32[2,11,5,6]) -> (y: f32[2,5,6,11]) { y[n,i,j,c] = x[n,c,i,j] })"},
+    {"heads", "elementwise",
+     R"(workload t(x: f16[2,5,3,8]) -> (y: f16[2,3,5,8]) { y[n,h,s,d] = x[n,s,h,d] })"},
+    {"symmetric", "elementwise",
+     R"(workload t(x: f32[20,20]) -> (y: f32[20,20]) { y[i,j] = x[i,j] + x[j,i] })"},
+    {"softmax", "row",
+     R"(workload softmax(x: f32[5,37]) -> (y: f32[5,37]) {
+          m[i]: f32[5] = max[j:37](x[i,j])
+          e[i,j]: f32[5,37] = exp(x[i,j] - m[i])
+          s[i]: f32[5] = sum[j:37](e[i,j])
+          y[i,j] = e[i,j] / s[i] })"},
+    {"softmax_half", "row",
+     R"(workload softmax(x: f16[3,5,64]) -> (y: f16[3,5,64]) {
+          m[b,i]: f32[3,5] = max[j:64](f32(x[b,i,j]))
+          e[b,i,j]: f32[3,5,64] = exp(f32(x[b,i,j]) - m[b,i])
+          s[b,i]: f32[3,5] = sum[j:64](e[b,i,j])
+          y[b,i,j] = f16(e[b,i,j] / s[b,i]) })"},
+    {"layer_norm", "row",
+     R"(workload norm(x: f16[6,40], g: f16[40], b: f16[40]) -> (y: f16[6,40]) {
+          s[i]: f32[6] = sum[j:40](f32(x[i,j]))
+          d[i,j]: f32[6,40] = f32(x[i,j]) - s[i] / 40.0
+          v[i]: f32[6] = sum[j:40](d[i,j] * d[i,j])
+          y[i,j] = f16(d[i,j] * rsqrt(v[i] / 40.0 + 0.00001) * f32(g[j]) + f32(b[j])) })"},
+    {"rms_norm", "row",
+     R"(workload norm(x: f16[6,40], g: f16[40]) -> (y: f16[6,40]) {
+          v[i]: f32[6] = sum[j:40](f32(x[i,j]) * f32(x[i,j]))
+          y[i,j] = f16(f32(x[i,j]) * rsqrt(v[i] / 40.0 + 0.00001) * f32(g[j])) })"},
+    {"row_sum", "row", R"(workload r(x: f16[5,300]) -> (y: f32[5]) { y[i] = sum[j:300](f32(x[i,j])) })"},
+    {"row_mean", "row",
+     R"(workload r(x: f32[50,30]) -> (y: f32[50]) {
+          s[i]: f32[50] = sum[j:30](x[i,j])
+          y[i] = s[i] / 30.0 })"},
+    {"log_sum_exp", "row",
+     R"(workload r(x: f32[9,30]) -> (y: f32[9]) {
+          m[i]: f32[9] = max[j:30](x[i,j])
+          s[i]: f32[9] = sum[j:30](exp(x[i,j] - m[i]))
+          y[i] = log(s[i]) + m[i] })"},
+    {"row_of_one", "row",
+     R"(workload r(x: f32[3,1]) -> (y: f32[3,1]) {
+          m[i]: f32[3] = max[j:1](x[i,j])
+          y[i,j] = x[i,j] - m[i] })"},
+    {"average_pool_nchw", "row",
+     R"(workload pool(x: f32[2,9,7,7]) -> (y: f32[2,9]) {
+          s[n,c]: f32[2,9] = sum[i:7, j:7](x[n,c,i,j])
+          y[n,c] = s[n,c] / 49.0 })"},
+    {"full_sum", "row_runs", R"(workload r(x: f32[500]) -> (y: f32[]) { y[] = sum[j:500](x[j]) })"},
+    {"one_long_row", "row_runs",
+     R"(workload softmax(x: f32[1,20000]) -> (y: f32[1,20000]) {
+          m[i]: f32[1] = max[j:20000](x[i,j])
+          e[i,j]: f32[1,20000] = exp(x[i,j] - m[i])
+          s[i]: f32[1] = sum[j:20000](e[i,j])
+          y[i,j] = e[i,j] / s[i] })"},
+    {"channel_sums_nchw", "row_runs",
+     R"(workload r(x: f32[9,3,60,31]) -> (y: f32[3]) { y[c] = sum[n:9, i:60, j:31](x[n,c,i,j]) })"},
+    {"argmax", "row", R"(workload r(x: f32[5,30]) -> (y: i32[5]) { y[i] = argmax[j:30](x[i,j]) })"},
+};
+
+class GpuRulesTest : public ::testing::TestWithParam<Case> {};
+
+TEST_P(GpuRulesTest, PointsMeanWhatTheWorkloadMeans) {
+  const Workload workload = CanonicalWorkload(GetParam().workload);
+  const std::vector<Sketch> sketches = GenerateSketches(workload, TestGpu());
+  const Sketch& sketch = sketches.front();
+  ASSERT_EQ(sketch.name, GetParam().sketch);
+  EXPECT_GE(CheckPoints(workload, sketch, 12, 11), sketch.space.size() >= 12 ? 8 : 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, GpuRulesTest, ::testing::ValuesIn(kCases),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace mycc

@@ -1,0 +1,71 @@
+// Stages without a reduction, on a GPU: chains, broadcasts, casts, gathers, concatenations; and transposes,
+// where some read is strided along the output's last axis and contiguous along another one (transpose.cc).
+//
+//   block, thread: unroll u: vector
+//
+// over all axes as one: each thread has a few vectors of 16 bytes, a block's vectors lie side by side.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "tuner/space/rules/cuda/gpu.h"
+#include "tuner/space/rules/cuda/transpose.h"
+
+namespace mycc {
+namespace {
+
+// Every read is at the stage's own axes in order, or a scalar: rows may end within a vector.
+bool IsFlat(const Stage& stage) {
+  for (const ExprNode* load : LoadsOf(stage.value)) {
+    if (load->buffer->num_elements() == 1) continue;
+    if (load->args.size() != stage.axes.size()) return false;
+    for (size_t d = 0; d < load->args.size(); ++d) {
+      if (load->args[d]->op != Op::kVar || load->args[d]->var != stage.axes[d]) return false;
+    }
+  }
+  return true;
+}
+
+// Vectors of a flat stage are aligned everywhere; a tail is less than one vector, at the very end.
+int64_t FlatLanes(const Stage& stage) {
+  int64_t narrowest = std::max(DTypeBytes(stage.output->dtype), 1);
+  for (const ExprNode* load : LoadsOf(stage.value))
+    narrowest = std::min<int64_t>(narrowest, std::max(DTypeBytes(load->buffer->dtype), 1));
+  return kAccessBytes / narrowest;
+}
+
+int LargeReads(const Stage& stage) {
+  int reads = 0;
+  for (const ExprNode* load : LoadsOf(stage.value))
+    reads += 2 * load->buffer->num_elements() > stage.output->num_elements();
+  return reads;
+}
+
+}  // namespace
+
+Part GpuElementwiseRule(const Anatomy& anatomy, const Group& group, const Target& target) {
+  const Stage& stage = anatomy.stage(group.anchor);
+  Part part;
+  part.prefix = absl::StrCat(anatomy.name(group.anchor), ".");
+  part.rule = "elementwise";
+  if (stage.axes.empty()) {
+    part.emit = [](const Values&, TraceBuilder*) {};
+    return part;
+  }
+  if (FindTransposedRead(stage).axis >= 0) return TransposePart(anatomy, group, target);
+  std::vector<std::string> loops;
+  for (int a = 0; a < static_cast<int>(stage.axes.size()); ++a)
+    loops.push_back(anatomy.Loop(group.anchor, a));
+  const int64_t lanes = IsFlat(stage) ? FlatLanes(stage) : LanesOf(stage, stage.axes.back());
+  const int64_t elements = stage.output->num_elements();
+  const int64_t threads = elements <= 128 * lanes ? 128 : 256;
+  part.Decide("lanes", PowersOfTwo(1, lanes), lanes);
+  part.Decide("threads", {128, 256, 512, 1024}, threads);
+  part.Decide("unroll", {1, 2, 4, 8},
+              VectorsPerThread(elements, lanes, threads, LargeReads(stage) > 1 ? 2 : 4, target));
+  part.emit = [loops](const Values& v, TraceBuilder* b) {
+    EmitFlat(loops, v.at("unroll"), v.at("threads"), v.at("lanes"), b);
+  };
+  return part;
+}
+
+}  // namespace mycc

@@ -1,0 +1,45 @@
+// What the rules for GPUs share: how wide memory is accessed, how many threads a kernel wants, and the flat
+// schedule of a stage that stands alone. Pure functions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tuner/space/part.h"
+
+namespace mycc {
+
+inline constexpr int64_t kAccessBytes = 16;  // of one thread, at most
+inline constexpr int64_t kWarp = 32;
+inline constexpr int64_t kMaxBlockThreads = 1024;
+
+// The elements, a power of two, that a vector along `lane` may be long for each of its places in the tensor
+// to be aligned to its own length: 1 where the address does not move by one element with the lane. The lanes
+// of other axes' steps begin where a vector does.
+int64_t AlignedLanes(const BufferNode& buffer, const std::vector<Expr>& index, const Var& lane);
+
+// The longest useful vector along `lane` for a stage: by its output where that moves along the lane, and by
+// every read that does. Never above kAccessBytes of the narrowest of these.
+int64_t LanesOf(const Stage& stage, const Var& lane);
+
+// 1, 2, .. up to `most`, powers of two.
+std::vector<int64_t> PowersOfTwo(int64_t from, int64_t most);
+int64_t PowerAtMost(int64_t value);   // the largest power of two, at least 1
+int64_t PowerAtLeast(int64_t value);  // the smallest
+
+// One launch over all elements of a stage:
+//   block: thread: unroll: vector
+// Loops are those of the naive nest, `lanes` along the last.
+void EmitFlat(const std::vector<std::string>& loops, int64_t unroll, int64_t threads, int64_t lanes,
+              TraceBuilder* b);
+// The same with sizes chosen for a stage that only feeds others.
+void EmitFlatStage(const Anatomy& anatomy, int stage, const Target& target, TraceBuilder* b);
+
+// Vectors that each thread has, so that there are blocks enough for every SM.
+int64_t VectorsPerThread(int64_t elements, int64_t lanes, int64_t threads, int64_t most,
+                         const Target& target);
+
+std::string SubLoop(const std::string& loop, int part);  // "t1.a0", 2 -> "t1.a0.2"
+
+}  // namespace mycc

@@ -1,0 +1,184 @@
+// Reductions along the contiguous axis and what stands around them, on a GPU: softmax, layer and RMS norm,
+// row sums and maxima. Memory is read once; a row stays in the registers of the threads that share it:
+//
+//   block rows.0:
+//     alloc x.r                        in registers
+//     x.r = x                          thread rows.1, thread t: unroll: vector
+//     m (op)= f(x.r)                   thread rows.1, thread t (they reduce together): unroll: vector
+//     e = g(x.r, m)                    the same threads
+//     ...
+//     y = h(e, ..)
+//
+// Rows too long for registers are read again by each stage (keep 0). Few long rows are cut into runs, one for
+// each thread block, and every stage is a launch of its own (see row_runs.cc).
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "tuner/space/rules/cuda/gpu.h"
+#include "tuner/space/rules/cuda/row_plan.h"
+#include "tuner/space/rules/tiles.h"
+
+namespace mycc {
+namespace {
+
+// Threads on a row of `length` elements, and the rows of a block: enough registers for the row, enough
+// threads to fill an SM with few blocks.
+int64_t ThreadsForRow(int64_t length, int64_t lanes) {
+  constexpr int64_t kElementsOfThread = 32;
+  const int64_t vectors = CeilDiv(length, lanes);
+  const int64_t wanted =
+      vectors <= kWarp ? PowerAtLeast(vectors) : PowerAtLeast(CeilDiv(length, kElementsOfThread));
+  return std::clamp<int64_t>(std::max(wanted, std::min(kWarp, PowerAtLeast(vectors))), 1, kMaxBlockThreads);
+}
+
+// The vectors of a row that each of `threads` has.
+int64_t Steps(int64_t length, int64_t threads, int64_t lanes) { return CeilDiv(length, threads * lanes); }
+
+// Registers of a thread that rows kept there take, in the elements' own types.
+double KeptRegisters(const RowPlan& plan, const Values& v) {
+  double bytes = 0;
+  if (v.at("keep") >= kKeepInputs) {
+    for (const RowInput& input : plan.inputs) bytes += static_cast<double>(DTypeBytes(input.buffer->dtype));
+  }
+  if (v.at("keep") >= kKeepAll) {
+    for (const RowMember& m : plan.members) bytes += m.is_kept ? static_cast<double>(m.bytes) : 0;
+  }
+  return bytes / 4 * static_cast<double>(Steps(plan.length, v.at("threads"), v.at("lanes")) * v.at("lanes"));
+}
+
+bool Legal(const RowPlan& plan, const Values& v) {
+  constexpr double kRegisterFile = 65536, kMostRegisters = 255, kOtherRegisters = 40, kMostUnrolled = 512;
+  const int64_t threads = v.at("threads") * v.at("rows");
+  if (v.at("rows") > PowerAtLeast(plan.rows)) return false;
+  if (threads > kMaxBlockThreads || (threads < kWarp && v.at("rows") < plan.rows)) return false;
+  // Threads without work; the smallest group alone may have some.
+  if (v.at("threads") > 1 && (v.at("threads") / 2) * v.at("lanes") >= plan.length) return false;
+  if (v.at("keep") == kReadAgain) return true;
+  const double registers = KeptRegisters(plan, v) + kOtherRegisters;
+  return registers <= kMostRegisters &&
+         registers * static_cast<double>(RoundUp(threads, kWarp)) <= kRegisterFile &&
+         Steps(plan.length, v.at("threads"), v.at("lanes")) * v.at("lanes") <= kMostUnrolled;
+}
+
+// The loops of one stage under the row loop: rows and the group's threads outside, a thread's vectors inside.
+void EmitAlong(const std::vector<std::string>& rows, const std::string& row,
+               const std::vector<std::string>& along, const RowPlan& plan, const Values& v, bool kept,
+               TraceBuilder* b) {
+  // A row that is read again goes by in turns of a few vectors; one that is kept has each of them by name.
+  constexpr int64_t kInFlight = 4;
+  const std::string flat = b->Fuse(along);
+  b->Split(flat, {kept ? Steps(plan.length, v.at("threads"), v.at("lanes")) : kInFlight, v.at("threads"),
+                  v.at("lanes")});
+  std::vector<std::string> order;
+  for (const std::string& other : rows) {
+    if (other != row) order.push_back(other);
+  }
+  order.insert(order.end(), {row, SubLoop(flat, 2), SubLoop(flat, 0), SubLoop(flat, 1), SubLoop(flat, 3)});
+  b->Reorder(order);
+  b->Bind(row, "thread");
+  b->Bind(SubLoop(flat, 2), "thread");
+  b->Bind(SubLoop(flat, 1), "unroll");
+  b->Bind(SubLoop(flat, 3), "vector");
+}
+
+// The member's own loops once it stands under the row loop.
+void EmitMember(const RowPlan& plan, const RowMember& m, const Values& v, TraceBuilder* b) {
+  EmitAlong(m.rows, m.rows[plan.split], m.along, plan, v, v.at("keep") != kReadAgain, b);
+}
+
+void EmitAnchor(const RowPlan& plan, const Values& v, TraceBuilder* b) {
+  const RowMember& anchor = plan.members.back();
+  const std::string row = SubLoop(anchor.rows[plan.split], 1);
+  if (anchor.along.empty()) {
+    b->Elect(row, v.at("threads"));
+    b->Bind(row, "thread");
+    b->Bind(absl::StrCat(row, ".e"), "thread");
+    return;
+  }
+  EmitAlong({row}, row, anchor.along, plan, v, v.at("keep") != kReadAgain, b);
+}
+
+void Emit(const RowPlan& plan, const Values& v, TraceBuilder* b) {
+  const RowMember& anchor = plan.members.back();
+  std::vector<std::string> blocks = anchor.rows;
+  b->Split(blocks[plan.split], {v.at("rows")});
+  const std::string inner = SubLoop(blocks[plan.split], 1);
+  blocks[plan.split] = SubLoop(blocks[plan.split], 0);
+  std::vector<std::string> order = blocks;
+  order.push_back(inner);
+  b->Reorder(order);
+  for (const std::string& loop : blocks) b->Bind(loop, "block");
+  std::vector<RowMember> moved;
+  for (const RowMember& m : plan.members) {
+    if (m.name == anchor.name) continue;
+    if (!m.is_reduction && (m.along.empty() || v.at("keep") != kKeepAll)) {
+      b->Inline(m.name);
+    } else {
+      moved.push_back(m);
+    }
+  }
+  for (auto m = moved.rbegin(); m != moved.rend(); ++m) b->ComputeAt(m->name, blocks.back());
+  if (v.at("keep") != kReadAgain) {
+    for (const RowInput& input : plan.inputs) {
+      b->CacheRead(input.buffer->name, "all", blocks.back(), "local");
+      std::vector<std::string> rows;
+      for (int d = 0; d + 1 < input.buffer->rank(); ++d)
+        rows.push_back(absl::StrCat(input.buffer->name, ".r.a", d));
+      const std::string last = absl::StrCat(input.buffer->name, ".r.a", input.buffer->rank() - 1);
+      EmitAlong(rows, rows[plan.split], {last}, plan, v, true, b);
+    }
+  }
+  for (const RowMember& m : moved) EmitMember(plan, m, v, b);
+  EmitAnchor(plan, v, b);
+}
+
+// The defaults, with more threads or less kept where they ask for too many registers.
+void FitDefaults(const RowPlan& plan, Part* part) {
+  Values v;
+  for (size_t d = 0; d < part->decisions.size(); ++d) v[part->decisions[d].name] = part->defaults[d];
+  const int64_t keep = v["keep"], threads = v["threads"], rows = v["rows"];
+  for (v["keep"] = keep; v["keep"] >= kReadAgain; --v["keep"]) {
+    for (v["threads"] = threads; v["threads"] <= kMaxBlockThreads; v["threads"] *= 2) {
+      for (v["rows"] = rows; v["rows"] >= 1; v["rows"] /= 2) {
+        if (!Legal(plan, v)) continue;
+        for (size_t d = 0; d < part->decisions.size(); ++d) part->defaults[d] = v[part->decisions[d].name];
+        return;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Part GpuRowRule(const Anatomy& anatomy, const Group& group, const Target& target) {
+  const RowPlan plan = MakeRowPlan(anatomy, group);
+  if (!plan.has_arg && (plan.rows_of_output == 0 || IsLongForFewBlocks(plan, target)))
+    return RowRunsPart(anatomy, plan, target);
+  Part part;
+  part.prefix = absl::StrCat(anatomy.name(group.anchor), ".");
+  part.rule = "row";
+  if (plan.rows_of_output == 0) {
+    part.emit = [](const Values&, TraceBuilder*) {};
+    return part;
+  }
+  const int64_t threads = plan.has_arg ? 1 : ThreadsForRow(plan.length, plan.lanes);
+  int64_t rows = std::max<int64_t>(256 / threads, 1);
+  while (rows > 1 && (rows > PowerAtLeast(plan.rows) || plan.rows_of_output / rows < 2 * target.sms))
+    rows /= 2;
+  while (rows * threads < kWarp && rows < plan.rows) rows *= 2;
+  std::vector<int64_t> keeps = {kReadAgain};
+  const bool kept_stages =
+      std::any_of(plan.members.begin(), plan.members.end(), [](const RowMember& m) { return m.is_kept; });
+  if (!plan.inputs.empty()) keeps.push_back(kKeepInputs);
+  if (kept_stages) keeps.push_back(kKeepAll);
+  part.Decide("keep", keeps, keeps.back(), false);
+  part.Decide("threads", PowersOfTwo(1, plan.has_arg ? 1 : kMaxBlockThreads), threads);
+  part.Decide("rows", PowersOfTwo(1, 128), rows);
+  part.Decide("lanes", PowersOfTwo(1, plan.lanes), plan.lanes);
+  part.legal = [plan](const Values& v) { return Legal(plan, v); };
+  part.emit = [plan](const Values& v, TraceBuilder* b) { Emit(plan, v, b); };
+  FitDefaults(plan, &part);
+  return part;
+}
+
+}  // namespace mycc

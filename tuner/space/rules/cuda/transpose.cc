@@ -1,0 +1,173 @@
+// Transposes and permutes on a GPU. Both sides of memory want whole sectors of 32 bytes:
+//
+//   registers: each thread has a tile of both axes, in vectors of up to 16 bytes on either side
+//     block c.0, n.0: thread c.1, n.1:
+//       copy of the tile: unroll n: vector c      out[.., c, n]: unroll c.2: vector n.2
+//   shared: a block has a tile in shared memory, with rows padded apart, one element to a thread
+//     block c.0, n.0:
+//       copy of the tile: thread n, c: unroll     out[.., c, n]: thread c, n: unroll
+//
+// where c is the axis that the read is contiguous along. The first needs rows that begin at vectors; the
+// second takes everything.
+#include "tuner/space/rules/cuda/transpose.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "tuner/space/rules/cuda/gpu.h"
+#include "tuner/space/rules/tiles.h"
+
+namespace mycc {
+namespace {
+
+enum How : int64_t { kRegisters = 0, kShared = 1 };
+
+struct Plan {
+  std::string t, buffer, c, n;      // c, n: loops
+  std::vector<std::string> others;  // loops
+  int c_dim, n_dim, rank;           // dimensions of the buffer
+  int64_t bytes;                    // of its elements
+};
+
+std::string CopyLoop(const Plan& plan, int dim) { return absl::StrCat(plan.buffer, ".r.a", dim); }
+
+void BindAll(const std::vector<std::string>& loops, const std::string& kind, TraceBuilder* b) {
+  for (const std::string& loop : loops) b->Bind(loop, kind);
+}
+
+void EmitRegisters(const Plan& plan, const Values& v, TraceBuilder* b) {
+  b->Split(plan.c, {v.at("threads") / v.at("threads_n"), v.at("lanes_c")});
+  b->Split(plan.n, {v.at("threads_n"), v.at("lanes_n")});
+  std::vector<std::string> blocks = plan.others;
+  blocks.insert(blocks.end(), {SubLoop(plan.c, 0), SubLoop(plan.n, 0)});
+  std::vector<std::string> order = blocks;
+  for (int i : {1, 2}) order.insert(order.end(), {SubLoop(plan.c, i), SubLoop(plan.n, i)});
+  b->Reorder(order);
+  BindAll(blocks, "block", b);
+  b->CacheRead(plan.buffer, plan.t, SubLoop(plan.n, 1), "local");
+  for (int d = 0; d < plan.rank; ++d) b->Bind(CopyLoop(plan, d), d == plan.c_dim ? "vector" : "unroll");
+  BindAll({SubLoop(plan.c, 1), SubLoop(plan.n, 1)}, "thread", b);
+  b->Bind(SubLoop(plan.c, 2), "unroll");
+  b->Bind(SubLoop(plan.n, 2), "vector");
+}
+
+// Threads of a tile: along each side's contiguous axis first.
+void EmitShared(const Plan& plan, const Values& v, TraceBuilder* b) {
+  const int64_t tile_c = v.at("tile_c"), tile_n = v.at("tile_n"), threads = v.at("threads");
+  const int64_t rows_c = std::max<int64_t>(threads / tile_n, 1),
+                rows_n = std::max<int64_t>(threads / tile_c, 1);
+  b->Split(plan.c, {CeilDiv(tile_c, rows_c), rows_c});
+  b->Split(plan.n, {tile_n});
+  std::vector<std::string> blocks = plan.others;
+  blocks.insert(blocks.end(), {SubLoop(plan.c, 0), SubLoop(plan.n, 0)});
+  std::vector<std::string> order = blocks;
+  order.insert(order.end(), {SubLoop(plan.c, 2), SubLoop(plan.n, 1), SubLoop(plan.c, 1)});
+  b->Reorder(order);
+  BindAll(blocks, "block", b);
+  b->CacheRead(plan.buffer, plan.t, blocks.back(), "shared");
+  // Rows an odd number of banks apart.
+  b->Layout(absl::StrCat(plan.buffer, ".r"), std::max<int64_t>(4 / plan.bytes, 1), 0);
+  const std::string n = CopyLoop(plan, plan.n_dim), c = CopyLoop(plan, plan.c_dim);
+  b->Split(n, {rows_n});
+  std::vector<std::string> copy;
+  for (int d = 0; d < plan.rank; ++d) {
+    if (d != plan.n_dim && d != plan.c_dim) copy.push_back(CopyLoop(plan, d));
+  }
+  copy.insert(copy.end(), {SubLoop(n, 1), c, SubLoop(n, 0)});
+  b->Reorder(copy);
+  BindAll({SubLoop(n, 1), c}, "thread", b);
+  b->Bind(SubLoop(n, 0), "unroll");
+  BindAll({SubLoop(plan.c, 2), SubLoop(plan.n, 1)}, "thread", b);
+  b->Bind(SubLoop(plan.c, 1), "unroll");
+}
+
+int PlainDim(const ExprNode& load, const Var& axis) {
+  return Operand{load.buffer, load.args, false, -1}.PlainDim(axis);
+}
+
+// Whether the stage reads the load's tensor in this place alone.
+bool IsOnlyRead(const Stage& stage, const ExprNode& load) {
+  for (const ExprNode* other : LoadsOf(stage.value)) {
+    if (other->buffer != load.buffer) continue;
+    for (size_t d = 0; d < load.args.size(); ++d) {
+      if (!StructurallyEqual(other->args[d], load.args[d])) return false;
+    }
+  }
+  return true;
+}
+
+// Vectors along the contiguous axis that every place of the read allows, of `bytes` at most.
+int64_t LanesWithin(int64_t lanes, int64_t extent, int64_t element_bytes) {
+  return std::min({lanes, PowerAtMost(extent), kAccessBytes / std::min(element_bytes, kAccessBytes)});
+}
+
+}  // namespace
+
+TransposedRead FindTransposedRead(const Stage& stage) {
+  for (const ExprNode* load : LoadsOf(stage.value)) {
+    const auto along_last = StrideOf(*load, stage.axes.back());
+    if (along_last && (*along_last == 0 || *along_last == 1)) continue;
+    if (!IsOnlyRead(stage, *load)) continue;  // one tile could not hold both
+    for (int a = 0; a + 1 < static_cast<int>(stage.axes.size()); ++a) {
+      if (stage.axes[a]->extent == 1 || StrideOf(*load, stage.axes[a]) != 1) continue;
+      const int axis_dim = PlainDim(*load, stage.axes[a]), last_dim = PlainDim(*load, stage.axes.back());
+      if (axis_dim >= 0 && last_dim >= 0) return {a, load, axis_dim, last_dim};
+    }
+  }
+  return {};
+}
+
+Part TransposePart(const Anatomy& anatomy, const Group& group, const Target&) {
+  const Stage& stage = anatomy.stage(group.anchor);
+  const TransposedRead read = FindTransposedRead(stage);
+  const int last = static_cast<int>(stage.axes.size()) - 1;
+  const int64_t bytes = std::max(DTypeBytes(read.load->buffer->dtype), 1);
+  Plan plan{anatomy.name(group.anchor),
+            read.load->buffer->name,
+            anatomy.Loop(group.anchor, read.axis),
+            anatomy.Loop(group.anchor, last),
+            {},
+            read.axis_dim,
+            read.last_dim,
+            read.load->buffer->rank(),
+            bytes};
+  for (int a = 0; a < last; ++a) {
+    if (a != read.axis) plan.others.push_back(anatomy.Loop(group.anchor, a));
+  }
+  const Var &c = stage.axes[read.axis], &n = stage.axes[last];
+  const int64_t lanes_c = LanesWithin(AlignedLanes(*read.load->buffer, read.load->args, c), c->extent, bytes);
+  const int64_t lanes_n = LanesWithin(LanesOf(stage, n), n->extent, DTypeBytes(stage.output->dtype));
+  Part part;
+  part.prefix = absl::StrCat(plan.t, ".");
+  part.rule = "transpose";
+  // Vectors too short for a sector: the threads of a warp had better stand side by side.
+  constexpr int64_t kShortBytes = 4;
+  const bool is_short = std::min(lanes_c * bytes, lanes_n * DTypeBytes(stage.output->dtype)) < kShortBytes;
+  part.Decide("how", {kRegisters, kShared}, is_short ? kShared : kRegisters, false);
+  part.Decide("threads", {128, 256, 512}, 256);
+  part.Decide("threads_n", {2, 4, 8, 16, 32},
+              std::min<int64_t>(8, PowerAtLeast(CeilDiv(n->extent, lanes_n))));
+  part.Decide("lanes_c", PowersOfTwo(1, lanes_c), lanes_c);
+  part.Decide("lanes_n", PowersOfTwo(1, lanes_n), lanes_n);
+  part.Decide("tile_c", {32, 64}, 32);
+  part.Decide("tile_n", {32, 64}, bytes < 4 ? 64 : 32);
+  const std::vector<Decision> decisions = part.decisions;
+  const std::vector<int64_t> defaults = part.defaults;
+  // What the other way of doing it decides stays at its default: no two points are the same schedule.
+  part.legal = [decisions, defaults](const Values& v) {
+    const bool shared = v.at("how") == kShared;
+    for (size_t d = 0; d < decisions.size(); ++d) {
+      const std::string& name = decisions[d].name;
+      const bool of_shared = name == "tile_c" || name == "tile_n";
+      const bool of_registers = name == "threads_n" || name == "lanes_c" || name == "lanes_n";
+      if ((shared ? of_registers : of_shared) && v.at(name) != defaults[d]) return false;
+    }
+    return true;
+  };
+  part.emit = [plan](const Values& v, TraceBuilder* b) {
+    v.at("how") == kShared ? EmitShared(plan, v, b) : EmitRegisters(plan, v, b);
+  };
+  return part;
+}
+
+}  // namespace mycc
