@@ -1,0 +1,225 @@
+"""Tunes the GPU suite and compares it with PyTorch's libraries and PyTorch's autotuner; see gpu_vs_libraries.sh.
+
+All run in this one process, on the same random inputs, in turns. A ratio is the best peer's time over ours: above 1, ours is faster. Of the
+roof is the share that ours reaches of what the device's measured ceilings allow. Ends with the figures as `name: value` lines.
+"""
+
+import argparse
+import json
+import math
+import os
+import pathlib
+import re
+import statistics
+import time
+
+import gpu_workloads
+import harness
+
+MEMORY_BOUND = re.compile(r"(softmax|layernorm|rmsnorm|sum|transpose|chain|gelu)_")
+CONTRACTION = re.compile(r"(gemm|gemv|bmm|conv)_")
+# Of an element's size or the root mean square of all, whichever is larger: two roundings of the type, and sums in another order.
+LARGEST_DIFFERENCE = {"bf16": 2**-6, "f16": 2**-8, "f32": 1e-3}
+PEERS = {"eager": ("eager",), "compile": ("compile",), "both": ("eager", "compile")}
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--bin", type=pathlib.Path, default=harness.ROOT / "build/release/bin", help="the folder of mycc and mycc-tune")
+    parser.add_argument("--work", type=pathlib.Path, default=harness.ROOT / "build/gpu_vs_libraries",
+                        help="folder of the log, the artifacts and results.json")
+    parser.add_argument("--target", default="cuda", help="what is tuned for, as mycc-tune takes it")
+    parser.add_argument("--trials", type=int, default=64, help="trials for each workload; 0: the default schedules")
+    parser.add_argument("--reuse-log", action="store_true", help="keep the log of an earlier run and tune nothing")
+    parser.add_argument("--resume", action="store_true", help="keep the log of an earlier run and tune what it did not finish")
+    parser.add_argument("--only", default="", help="only workloads whose names match this regular expression")
+    parser.add_argument("--random", type=int, default=0, metavar="N", help="N workloads of other shapes in place of the suite")
+    parser.add_argument("--seed", type=int, default=1, help="of --random's shapes and of all inputs")
+    parser.add_argument("--peers", choices=PEERS,
+                        help="eager: PyTorch's operators; compile: its autotuner; both if not given, eager with --random")
+    parser.add_argument("--peer-cache", type=pathlib.Path, help="folder where PyTorch's autotuner keeps its findings from run to run")
+    parser.add_argument("--tune-only", action="store_true", help="tune and compile; compare nothing")
+    parser.add_argument("--rounds", type=int, default=100, help="how often each is timed")
+    parser.add_argument("--quick", action="store_true", help="8 trials, 20 rounds, PyTorch's operators alone")
+    arguments = parser.parse_args()
+    if arguments.quick:
+        arguments.trials, arguments.rounds, arguments.peers = min(arguments.trials, 8), 20, arguments.peers or "eager"
+    arguments.peers = PEERS[arguments.peers or ("eager" if arguments.random else "both")]
+    return arguments
+
+
+def write_workloads(arguments):
+    """Writes each workload to a file of its own; returns name -> path."""
+    texts = gpu_workloads.drawn(arguments.random, arguments.seed) if arguments.random else gpu_workloads.suite()
+    texts = {name: text for name, text in texts.items() if re.search(arguments.only, name)}
+    if not texts:
+        raise harness.BenchmarkError(f"--only {arguments.only}: no workload matches")
+    arguments.work.mkdir(parents=True, exist_ok=True)
+    paths = {name: arguments.work / f"{name}.te" for name in texts}
+    for name, path in paths.items():
+        path.write_text(texts[name])
+    return paths
+
+
+class Tuner:
+    """The log of a folder, and how long each workload took to tune into it."""
+
+    def __init__(self, arguments):
+        self.arguments, self.log = arguments, arguments.work / "tuning.db"
+        self.seconds_file = arguments.work / "tune_seconds.json"
+        if arguments.reuse_log and not self.log.exists():
+            raise harness.BenchmarkError(f"--reuse-log: there is no {self.log}")
+        if not (arguments.reuse_log or arguments.resume):
+            for old in (self.log, self.log.with_name("tuning.db-wal"), self.log.with_name("tuning.db-shm"), self.seconds_file):
+                old.unlink(missing_ok=True)
+        self.seconds = json.loads(self.seconds_file.read_text()) if self.seconds_file.exists() else {}
+
+    def tune(self, name, path):
+        """What mycc-tune prints goes to NAME.tune.txt."""
+        if self.arguments.reuse_log or self.arguments.trials == 0 or name in self.seconds:
+            return
+        command = [self.arguments.bin / "mycc-tune", "tune", path, "--log", self.log, "--target", self.arguments.target,
+                   "--trials", self.arguments.trials, "--cache", "cold"]
+        begin = time.monotonic()
+        output = harness.run(command, capture_output=True).stdout
+        self.seconds[name] = round(time.monotonic() - begin, 2)
+        (self.arguments.work / f"{name}.tune.txt").write_text(output)
+        self.seconds_file.write_text(json.dumps(self.seconds, indent=1))
+        print(f"tuned {name} in {self.seconds[name]:.1f} s", flush=True)
+
+    def compile(self, name, path):
+        """The path of the workload's library."""
+        log = ["--tuning-log", self.log] if self.log.exists() else []
+        folder = self.arguments.work / name
+        harness.run([self.arguments.bin / "mycc", "compile", path, "--target", self.arguments.target, *log, "-o", folder], capture_output=True)
+        return folder / f"{name}.so"
+
+
+def tune_and_compile(arguments, paths):
+    """name -> library, and name -> what went wrong. One workload's failure is not the others'."""
+    tuner, libraries, failures = Tuner(arguments), {}, {}
+    for done, (name, path) in enumerate(paths.items()):
+        harness.progress(done, len(paths), name)
+        try:
+            tuner.tune(name, path)
+            libraries[name] = tuner.compile(name, path)
+        except harness.BenchmarkError as error:
+            failures[name] = str(error)
+            print(f"{name}: {error}", flush=True)
+    harness.progress(len(paths), len(paths), "tuned and compiled")
+    return libraries, failures, tuner.seconds
+
+
+def counts_of(arguments, path):
+    """A workload's bytes and, for contractions, operations."""
+    (task,) = json.loads(harness.run([arguments.bin / "mycc", "tasks", "--json", path], capture_output=True).stdout)
+    return task["bytes"], task["flops"] if CONTRACTION.match(task["name"]) else 0
+
+
+def set_up_torch(arguments):
+    """Imports PyTorch, after the environment says where its autotuner keeps things. f32 is f32: no TF32."""
+    if arguments.peer_cache:
+        os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(arguments.peer_cache / "inductor")
+        os.environ["TRITON_CACHE_DIR"] = str(arguments.peer_cache / "triton")
+    import torch
+
+    if not torch.cuda.is_available():
+        raise harness.BenchmarkError("PyTorch finds no NVIDIA GPU; expected one, and its driver")
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cudnn.benchmark = True
+    print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, cuDNN {torch.backends.cudnn.version()}", flush=True)
+
+
+def check(name, ours, peer, dtype):
+    """Refuses a result that differs from the peer's by more than roundings explain."""
+    if ours.shape != peer.shape:
+        raise harness.BenchmarkError(f"{name}: our result has shape {list(ours.shape)}, the peer's {list(peer.shape)}")
+    ours, peer = ours.double(), peer.double()
+    scale = peer.abs().clamp_min(peer.square().mean().sqrt().item())
+    worst = ((ours - peer).abs() / scale).max().item() if ours.numel() else 0.0
+    if not worst <= LARGEST_DIFFERENCE[dtype]:  # NaN is refused too
+        raise harness.BenchmarkError(f"{name}: our result differs from the peer's by {worst:.2g} of its size; "
+                                     f"expected at most {LARGEST_DIFFERENCE[dtype]:.2g}")
+
+
+def compare_one(arguments, timer, name, library):
+    """Our time and the peers', name -> milliseconds, and what mycc says of the schedule."""
+    import gpu_artifact
+    import gpu_peers
+
+    function = gpu_artifact.Function(library)
+    inputs, (output,) = function.random_inputs("cuda", arguments.seed), function.empty_outputs("cuda")
+    calls = {"ours": function.bind([*inputs, output])}
+    calls["ours"]()
+    peer = gpu_peers.Peer(name, inputs, list(output.shape))
+    check(name, output, peer.result(), function.arguments[-1]["dtype"])
+    if "eager" in arguments.peers:
+        calls["eager"] = peer.eager()
+    if "compile" in arguments.peers:
+        calls["compile"] = peer.compiled()
+    times = timer.milliseconds(calls, arguments.rounds)
+    return times, function.reason, function.arguments[0]["dtype"]
+
+
+def compare(arguments, paths, libraries, failures, seconds):
+    """A row, as results.json has it, for each library that could be compared."""
+    set_up_torch(arguments)
+    import gpu_timer
+
+    timer = gpu_timer.ColdTimer()
+    ceilings = gpu_timer.Ceilings(timer)
+    print(f"ceilings: {ceilings}", flush=True)
+    rows = []
+    for name, library in libraries.items():
+        try:
+            times, reason, dtype = compare_one(arguments, timer, name, library)
+        except (harness.BenchmarkError, RuntimeError) as error:
+            failures[name] = str(error).splitlines()[0]
+            print(f"{name}: {failures[name]}", flush=True)
+            continue
+        roof = ceilings.roof_milliseconds(*counts_of(arguments, paths[name]), dtype)
+        best = min(milliseconds for who, milliseconds in times.items() if who != "ours")
+        rows.append({"name": name, **times, "ratio": best / times["ours"], "roof": roof / times["ours"], "reason": reason,
+                     "tune_seconds": seconds.get(name)})
+        print(f"{name}: ours {times['ours']:.4f} ms, ratio {rows[-1]['ratio']:.3f}", flush=True)
+        (arguments.work / "results.json").write_text(json.dumps({"ceilings": str(ceilings), "rows": rows, "failures": failures}, indent=1))
+    return rows
+
+
+def geometric_mean(values):
+    return math.exp(statistics.fmean(map(math.log, values))) if values else math.nan
+
+
+def cell(row, key, digits):
+    return f"{row[key]:.{digits}f}" if row.get(key) is not None else "-"
+
+
+def report(rows):
+    header = ["workload", "ours ms", "eager ms", "compile ms", "ratio", "of the roof", "tuning s", "schedule"]
+    print()
+    harness.print_table(header, [[row["name"], cell(row, "ours", 4), cell(row, "eager", 4), cell(row, "compile", 4), cell(row, "ratio", 3),
+                                  cell(row, "roof", 2), cell(row, "tune_seconds", 1), row["reason"]] for row in rows])
+    ratios = {row["name"]: row["ratio"] for row in rows}
+    tuning = [row["tune_seconds"] for row in rows if row["tune_seconds"] is not None]
+    print()
+    print(f"geomean: {geometric_mean(list(ratios.values())):.3f}")
+    print(f"geomean_memory_bound: {geometric_mean([ratio for name, ratio in ratios.items() if MEMORY_BOUND.match(name)]):.3f}")
+    print(f"min: {min(ratios.values(), default=math.nan):.3f}")
+    print(f"tune_seconds_median: {statistics.median(tuning) if tuning else math.nan:.1f}")
+
+
+def body():
+    arguments = parse_arguments()
+    paths = write_workloads(arguments)
+    libraries, failures, seconds = tune_and_compile(arguments, paths)
+    rows = [] if arguments.tune_only else compare(arguments, paths, libraries, failures, seconds)
+    if not arguments.tune_only:
+        report(rows)
+    if failures:
+        details = "; ".join(f"{name}: {reason}" for name, reason in failures.items())
+        raise harness.BenchmarkError(f"{len(failures)} of {len(paths)} workloads have no figures above: {details}")
+
+
+if __name__ == "__main__":
+    harness.main(body)
