@@ -63,6 +63,30 @@ function(mycc_test)
   foreach(label ${ARG_LABELS})
     add_dependencies(${label}_tests ${ARG_NAME})
   endforeach()
+  if("gpu" IN_LIST ARG_LABELS)
+    set_property(GLOBAL APPEND PROPERTY MYCC_GPU_PROGRAMS ${ARG_NAME})
+    mycc_pack_test(${ARG_NAME} ${ARG_TIMEOUT} "\"\${here}/${ARG_NAME}\"")
+  endif()
+endfunction()
+
+# mycc_gpu_script(NAME farm_test SCRIPT farm_test.py WITH client.py TIMEOUT 600): a test in Python of the programs in bin/, which are its
+# first argument; WITH are files that it needs beside it.
+function(mycc_gpu_script)
+  cmake_parse_arguments(ARG "" "NAME;SCRIPT;TIMEOUT" "WITH" ${ARGN})
+  add_test(NAME ${ARG_NAME} COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/${ARG_SCRIPT} ${CMAKE_BINARY_DIR}/bin)
+  set_tests_properties(${ARG_NAME} PROPERTIES LABELS gpu TIMEOUT ${ARG_TIMEOUT} RUN_SERIAL ON SKIP_RETURN_CODE 77)
+  foreach(file ${ARG_SCRIPT} ${ARG_WITH})
+    set_property(GLOBAL APPEND PROPERTY MYCC_GPU_SCRIPTS ${CMAKE_CURRENT_SOURCE_DIR}/${file})
+  endforeach()
+  mycc_pack_test(${ARG_NAME} ${ARG_TIMEOUT} "python3 -B \"\${here}/${ARG_SCRIPT}\" \"\${here}/../bin\"")
+endfunction()
+
+# One test more in the file that ctest reads in an unpacked archive. Devices are not shared: one test at a time.
+function(mycc_pack_test name timeout command)
+  set_property(GLOBAL APPEND_STRING PROPERTY MYCC_GPU_TESTS "add_test(${name} ${command})
+set_tests_properties(${name} PROPERTIES LABELS gpu TIMEOUT ${timeout} RUN_SERIAL ON SKIP_RETURN_CODE 77
+  WORKING_DIRECTORY \"\${here}/..\" ENVIRONMENT \"MYCC_SOURCE_DIR=\${here}/..;MYCC_BINARY_DIR=\${here}/..\")
+")
 endfunction()
 
 # The tests with a label: what the presets `asan`, `tsan` and `fuzz` build in place of everything.

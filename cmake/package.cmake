@@ -1,0 +1,60 @@
+# What `cpack` puts into the relocatable archive: the programs with every shared library that they need but glibc's, found from where they
+# are unpacked, so that they run on another distribution with nothing installed. Included last: it reads which targets there are.
+#
+#   component programs   bin/mycc, bin/mycc-tune, lib/, documentation
+#   component tests      tests/: what carries the label `gpu`, to be run by ctest on a host with a device
+set(MYCC_NVRTC_FOLDER "" CACHE PATH "A folder with libnvrtc.so.13 and libnvrtc-builtins.so.13.*, which then travel in the archive")
+
+# glibc is the host's: the loader, which has to fit it, is named in the programs by an absolute path.
+set(not_packed "^(libc|libm|libdl|libpthread|librt|ld-linux-x86-64)\\.so")
+
+# The libraries in lib/ say nothing of where theirs are. A program's DT_RPATH holds for them too, and for what is opened at run time; its
+# younger form, DT_RUNPATH, would not.
+function(mycc_relocatable)
+  foreach(target ${ARGN})
+    set_target_properties(${target} PROPERTIES BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "$ORIGIN/../lib")
+    target_link_options(${target} PRIVATE -Wl,--disable-new-dtags)
+  endforeach()
+endfunction()
+
+mycc_relocatable(mycc mycc-tune)
+install(TARGETS mycc mycc-tune RUNTIME_DEPENDENCY_SET programs DESTINATION bin COMPONENT programs)
+install(RUNTIME_DEPENDENCY_SET programs PRE_EXCLUDE_REGEXES ${not_packed} DESTINATION lib COMPONENT programs)
+install(FILES ${CMAKE_SOURCE_DIR}/deploy/archive/README.md ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION . COMPONENT programs)
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/docs ${CMAKE_SOURCE_DIR}/examples DESTINATION . COMPONENT programs)
+if(MYCC_NVRTC_FOLDER)
+  file(GLOB nvrtc ${MYCC_NVRTC_FOLDER}/libnvrtc.so.13 ${MYCC_NVRTC_FOLDER}/libnvrtc-builtins.so.13.*)
+  list(LENGTH nvrtc found)
+  if(NOT found EQUAL 2)
+    message(FATAL_ERROR "MYCC_NVRTC_FOLDER=${MYCC_NVRTC_FOLDER}: expected libnvrtc.so.13 and libnvrtc-builtins.so.13.*, found: ${nvrtc}")
+  endif()
+  install(FILES ${nvrtc} DESTINATION lib COMPONENT programs)
+endif()
+
+# The tests of devices: each program lies beside a file that ctest reads.
+get_property(gpu_programs GLOBAL PROPERTY MYCC_GPU_PROGRAMS)
+if(gpu_programs)
+  mycc_relocatable(${gpu_programs})
+  install(TARGETS ${gpu_programs} RUNTIME_DEPENDENCY_SET gpu_programs DESTINATION tests COMPONENT tests)
+  install(RUNTIME_DEPENDENCY_SET gpu_programs PRE_EXCLUDE_REGEXES ${not_packed} DESTINATION lib COMPONENT tests)
+endif()
+get_property(gpu_scripts GLOBAL PROPERTY MYCC_GPU_SCRIPTS)
+if(gpu_scripts)
+  install(FILES ${gpu_scripts} DESTINATION tests COMPONENT tests)
+endif()
+get_property(gpu_tests GLOBAL PROPERTY MYCC_GPU_TESTS)
+file(WRITE ${CMAKE_BINARY_DIR}/archive_tests/CTestTestfile.cmake "set(here \"\${CMAKE_CURRENT_LIST_DIR}\")\n${gpu_tests}")
+install(FILES ${CMAKE_BINARY_DIR}/archive_tests/CTestTestfile.cmake DESTINATION tests COMPONENT tests)
+
+set(CPACK_PACKAGE_NAME mycc)
+set(CPACK_PACKAGE_VENDOR mycc)
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "A tensor compiler and its autotuning service")
+set(CPACK_PACKAGE_FILE_NAME mycc-${PROJECT_VERSION}-linux-x86_64)
+set(CPACK_GENERATOR TXZ)
+set(CPACK_THREADS 0)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_COMPONENTS_ALL programs)
+set(CPACK_ARCHIVE_COMPONENT_INSTALL ON)
+set(CPACK_COMPONENTS_GROUPING ALL_COMPONENTS_IN_ONE)
+set(CPACK_COMPONENT_INCLUDE_TOPLEVEL_DIRECTORY ON)
+include(CPack)

@@ -1,0 +1,88 @@
+"""The relocatable archive: unpacked somewhere, with an empty environment, its programs compile and tune, and nothing but glibc is the host's.
+python3 archive_test.py CPACK CPACK_CONFIG"""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tarfile
+import tempfile
+import unittest
+
+CPACK = CONFIG = None
+
+WORKLOAD = """workload scale(x: f32[64,80], w: const f32[80]) -> (y: f32[64,80]) {
+  y[i,j] = exp(x[i,j]) * w[j]
+}
+"""
+# The loader and glibc's libraries, as Debian 12 and its successors name them; linux-vdso is the kernel's.
+GLIBC = re.compile(r"(ld-linux-x86-64\.so\.2|lib(c|m|dl|rt|pthread)\.so\.\d+|linux-vdso\.so\.1)$")
+
+
+def is_elf(path):
+    with path.open("rb") as file:
+        return file.read(4) == b"\x7fELF"
+
+
+class ArchiveTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory()
+        folder = pathlib.Path(cls.temporary.name)
+        # Gzip takes seconds, what archive.sh makes a minute.
+        subprocess.run([CPACK, "--config", CONFIG, "-G", "TGZ", "-B", folder / "packed"], check=True, stdout=subprocess.DEVNULL)
+        (archive,) = (folder / "packed").glob("*.tar.gz")
+        with tarfile.open(archive) as tar:
+            tar.extractall(folder / "un packed")
+        (cls.root,) = (folder / "un packed").iterdir()
+        cls.work = folder / "work"
+        cls.work.mkdir()
+        (cls.work / "scale.te").write_text(WORKLOAD)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.temporary.cleanup()
+
+    def run_program(self, name, *words, **options):
+        return subprocess.run([self.root / "bin" / name, *words], capture_output=True, text=True, cwd=self.work, env={}, check=False, **options)
+
+    def test_holds_programs_libraries_and_words(self):
+        self.assertEqual(sorted(path.name for path in self.root.iterdir()), ["LICENSE", "README.md", "bin", "docs", "examples", "lib"])
+        self.assertEqual(sorted(path.name for path in (self.root / "bin").iterdir()), ["mycc", "mycc-tune"])
+
+    def test_only_glibc_is_the_hosts(self):
+        files = [path for path in self.root.rglob("*") if path.is_file() and not path.is_symlink() and is_elf(path)]
+        self.assertGreater(len(files), 10)
+        for path in files:
+            if path.parent.name == "lib":
+                self.assertIsNone(GLIBC.match(path.name), path.name)
+                continue
+            for line in subprocess.run(["ldd", path], capture_output=True, text=True, env={"PATH": os.defpath}, check=True).stdout.splitlines():
+                name, _, found = line.strip().partition(" => ")
+                with self.subTest(program=path.name, library=name):
+                    inside = found and pathlib.Path(found.split(" (")[0]).resolve().is_relative_to(self.root.resolve())
+                    self.assertTrue(inside or GLIBC.match(pathlib.Path(name.split(" (")[0]).name), line)
+
+    def test_programs_are_stripped(self):
+        sections = subprocess.run(["readelf", "--section-headers", self.root / "bin/mycc"], capture_output=True, text=True, check=True).stdout
+        self.assertNotIn(".debug_info", sections)
+        self.assertNotIn(".symtab", sections)
+
+    def test_programs_run_with_an_empty_environment(self):
+        for name in ("mycc", "mycc-tune"):
+            result = self.run_program(name, "--help")
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+
+    def test_tunes_and_compiles(self):
+        tuned = self.run_program("mycc-tune", "tune", "scale.te", "--target", "host", "--trials", "2", "--log", "tuning.db", timeout=120)
+        self.assertEqual((tuned.returncode, tuned.stderr), (0, ""))
+        compiled = self.run_program("mycc", "compile", "scale.te", "--target", "host", "--tuning-log", "tuning.db", "--strict", "-o", "out")
+        self.assertEqual((compiled.returncode, compiled.stderr), (0, ""))
+        ran = self.run_program("mycc", "bench", "out/scale.so")
+        self.assertEqual((ran.returncode, ran.stderr), (0, ""))
+
+
+if __name__ == "__main__":
+    CPACK, CONFIG = sys.argv.pop(1), sys.argv.pop(1)
+    unittest.main()
