@@ -25,7 +25,6 @@ std::unordered_set<const BufferNode*> BuffersUnder(const Stmt& root) {
     if (const Store* store = DynAs<Store>(stmt)) used.insert(store->buffer.get());
     if (const Mma* mma = DynAs<Mma>(stmt))
       used.insert({mma->acc.buffer.get(), mma->a.buffer.get(), mma->b.buffer.get()});
-    if (const Copy* copy = DynAs<Copy>(stmt)) used.insert({copy->dst.buffer.get(), copy->src.buffer.get()});
     return true;
   });
   return used;

@@ -118,7 +118,7 @@ constexpr Refusal kRefusals[] = {
     {kSoftmax, "elect(t4.a0, 0)", "a group of 0; expected 1 to 1024"},
     {kSoftmax, "cache_read(t0, all, t4.a0, local)", "nothing under loop t4.a0 reads t0"},
     {kSoftmax, "cache_read(t0, all, root, local)", "all readers share a copy in a loop; this one is at root"},
-    {kSoftmax, "compute_at(t2, t4.a0)\ncache_read(t2, all, t4.a0, local)",
+    {kSoftmax, "compute_at(t3, t4.a0)\ncompute_at(t2, t4.a0)\ncache_read(t2, all, t4.a0, local)",
      "all readers share a copy of what is complete before their nest; t2 is in it"},
     {kSum, "rfactor_runs(t1.r0, 1)", "factor 1 is not between 2 and the extent 50"},
     {kRows, "bind(t2.r0, thread)", "carries the argmax or argmin t2"},
