@@ -27,13 +27,16 @@ std::string ViewText(const TileView& view) {
   return absl::StrCat(Element(view.buffer, view.indices), "<", view.row_stride, ",", view.col_stride, ">");
 }
 
+std::string WarpsText(const WarpGrid& warps) {
+  return warps == WarpGrid{} ? "" : absl::StrCat(" on ", warps.rows, "x", warps.columns, " warps");
+}
+
 std::string MarksText(const LoopMarks& marks) {
   std::string text;
-  if (!marks.instruction.empty()) absl::StrAppend(&text, " by ", marks.instruction);
+  if (!marks.instruction.empty()) absl::StrAppend(&text, " by ", marks.instruction, WarpsText(marks.warps));
   const LoopPipeline& pipeline = marks.pipeline;
   if (pipeline.kind == PipelineKind::kThreads) absl::StrAppend(&text, " pipelined in ", pipeline.stages);
-  if (pipeline.kind == PipelineKind::kBulk)
-    absl::StrAppend(&text, " pipelined in ", pipeline.stages, " for ", pipeline.warpgroups, " warpgroups");
+  if (pipeline.kind == PipelineKind::kBulk) absl::StrAppend(&text, " pipelined in bulk in ", pipeline.stages);
   if (marks.persistent_blocks != 0) absl::StrAppend(&text, " over ", marks.persistent_blocks, " blocks");
   return text;
 }
@@ -87,8 +90,8 @@ class Printer {
       }
       case StmtKind::kMma: {
         const Mma& mma = As<Mma>(stmt);
-        return Line(depth, "mma ", mma.instruction, " ", mma.m, "x", mma.n, "x", mma.k, ": ",
-                    ViewText(mma.acc), " += ", ViewText(mma.a), " * ", ViewText(mma.b));
+        return Line(depth, "mma ", mma.instruction, WarpsText(mma.warps), " ", mma.m, "x", mma.n, "x", mma.k,
+                    ": ", ViewText(mma.acc), " += ", ViewText(mma.a), " * ", ViewText(mma.b));
       }
       case StmtKind::kCopy: return PrintCopy(As<Copy>(stmt), depth);
       case StmtKind::kRoles: return PrintRoles(As<Roles>(stmt), depth);

@@ -74,9 +74,16 @@ enum class PipelineKind : uint8_t {
 struct LoopPipeline {
   PipelineKind kind = PipelineKind::kNone;
   int stages = 0;
-  int warpgroups = 0;  // that compute, of kBulk
 
   bool operator==(const LoopPipeline&) const = default;
+};
+
+// How the warps of a block share a tile of a tensor-core instruction, along its rows and its columns; of an
+// instruction that a warpgroup carries out, warpgroups.
+struct WarpGrid {
+  int rows = 1, columns = 1;
+
+  bool operator==(const WarpGrid&) const = default;
 };
 
 // What primitives say of a loop for lowering to carry out.
@@ -84,6 +91,7 @@ struct LoopMarks {
   // Non-empty when this loop and those inside it are to become one tile statement of that hardware
   // instruction (see schedule/instructions.h); set by the tensorize primitive.
   std::string instruction;
+  WarpGrid warps;  // of tensor cores
   LoopPipeline pipeline;
   // Of a kBlock loop: so many thread blocks run all its iterations, one after the other; 0: one block each.
   int64_t persistent_blocks = 0;
@@ -179,7 +187,8 @@ struct TileView {
 // acc(i, j) += sum over k of a(i, k) * b(k, j), for i < m, j < n, k < k: one or several hardware instructions
 // of the row named `instruction`. Products and sums are in acc's type.
 struct Mma : StmtNode {
-  Mma(std::string instruction, int64_t m, int64_t n, int64_t k, TileView acc, TileView a, TileView b)
+  Mma(std::string instruction, int64_t m, int64_t n, int64_t k, TileView acc, TileView a, TileView b,
+      WarpGrid warps = {})
       : StmtNode(StmtKind::kMma),
         instruction(std::move(instruction)),
         m(m),
@@ -187,10 +196,12 @@ struct Mma : StmtNode {
         k(k),
         acc(std::move(acc)),
         a(std::move(a)),
-        b(std::move(b)) {}
+        b(std::move(b)),
+        warps(warps) {}
   std::string instruction;
   int64_t m, n, k;
   TileView acc, a, b;
+  WarpGrid warps;  // of tensor cores: who computes which part of the tile
 };
 
 // What carries out an asynchronous copy: each thread 4 to 16 bytes at a time (cp.async), or the copy engine a

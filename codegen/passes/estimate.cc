@@ -30,7 +30,13 @@ double Estimate(const Stmt& stmt, const Target& target) {
     for (const Expr& index : store->indices) nodes += CountNodes(index);
     return nodes;
   }
-  if (const Mma* mma = DynAs<Mma>(stmt)) {
+  const Mma* mma = DynAs<Mma>(stmt);
+  if (mma != nullptr && target.kind == TargetKind::kCuda) {
+    // Instructions of 16 x 8 x 16 for one warp, and loads of their fragments.
+    const double tiles = static_cast<double>(mma->m * mma->n * mma->k) / (16 * 8 * 16);
+    return 2 * tiles / (mma->warps.rows * mma->warps.columns);
+  }
+  if (mma != nullptr) {
     const double vectors = VectorsIn(static_cast<double>(mma->n), DTypeBytes(mma->acc.buffer->dtype), target);
     return static_cast<double>(mma->m * mma->k) * (vectors + 1) + static_cast<double>(mma->m) * vectors * 2;
   }

@@ -4,6 +4,7 @@
 //   for j: t[j] = select(k == 0, 0, u[j])     if k == 0: for j: t[j] = 0   else: for j: t[j] = u[j]
 //
 // Never out of a parallel loop, so that nested parallel loops stay adjacent.
+#include <unordered_set>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -64,10 +65,17 @@ Stmt HoistSelect(const For& loop, const Store& store) {
 }  // namespace
 
 Stmt HoistConditions(const Stmt& body) {
+  // A copy's conditions are the edges that whoever carries it out knows of.
+  std::unordered_set<const VarNode*> in_copies;
+  VisitStmts(body, [&](const Stmt& stmt) {
+    if (const Copy* copy = DynAs<Copy>(stmt)) in_copies.merge(LoopVarsUnder(copy->body));
+    return true;
+  });
   // Bottom-up, so that a condition climbs as far as it can in one walk.
-  return RewriteStmts(body, [](const Stmt& stmt) -> Stmt {
+  return RewriteStmts(body, [&](const Stmt& stmt) -> Stmt {
     const For* loop = DynAs<For>(stmt);
-    if (loop == nullptr || loop->loop_kind == LoopKind::kParallel || !loop->marks.instruction.empty())
+    if (loop == nullptr || in_copies.contains(loop->var.get()) || loop->loop_kind == LoopKind::kParallel ||
+        !loop->marks.instruction.empty())
       return nullptr;
     if (const If* branch = DynAs<If>(loop->body)) return HoistIf(*loop, *branch);
     const Store* store = DynAs<Store>(loop->body);

@@ -52,8 +52,14 @@ constexpr Pass kCpuPasses[] = {
 
 // Guards stay predicates on a GPU, and lanes are scalar code.
 constexpr Pass kCudaPasses[] = {
-    {"lower_blocks", Run<LowerBlocks>},         {"unfuse_loops", Run<UnfuseLoops>},
-    {"simplify", Run<SimplifyStmts>},           {"fit_locals", Run<FitLocals>},
+    {"lower_blocks", Run<LowerBlocks>},
+    {"unfuse_loops", Run<UnfuseLoops>},
+    {"simplify", Run<SimplifyStmts>},
+    {"tensorize_tiles", Run<TensorizeTiles>},
+    // After tensorization: a ring's slot would stand in the way of a tile's steps.
+    {"pipeline_loops", Run<PipelineLoops>},
+    {"fragment_loops", Run<FragmentLoopsOf>},
+    {"fit_locals", Run<FitLocals>},
     {"hoist_conditions", Run<HoistConditions>},
 };
 

@@ -42,6 +42,15 @@ Stmt FitLocals(const Stmt& body, const Target& target);
 // an ordinary one.
 Stmt TensorizeLoops(const Stmt& body);
 
+// Loops marked with a tensor-core instruction become Mma statements over whole tiles.
+absl::StatusOr<Stmt> TensorizeTiles(const Stmt& body);
+
+// Copies of pipelined loops run ahead of the computing, through a ring of tiles.
+absl::StatusOr<Stmt> PipelineLoops(const Stmt& body);
+
+// Nests over tensor-core accumulators run over the threads and registers that hold their elements.
+absl::StatusOr<Stmt> FragmentLoopsOf(const Stmt& body, const Target& target);
+
 // A vector loop that reduces into one element gets lanes of its own, which are combined after the loops
 // around it.
 Stmt SplitReductions(const Stmt& body, const Target& target);

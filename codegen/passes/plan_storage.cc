@@ -15,7 +15,8 @@ constexpr int64_t kMaxStackBytes = 16 * 1024;
 constexpr int64_t kSlack = 64;
 
 bool OnStack(const BufferNode& buffer) {
-  return buffer.scope == Scope::kAccumulator || buffer.bytes() <= kMaxStackBytes;
+  return buffer.scope == Scope::kAccumulator || buffer.scope == Scope::kShared ||
+         buffer.bytes() <= kMaxStackBytes;
 }
 
 // A buffer and the stretch of the program, in statement numbers, during which it holds something.

@@ -71,7 +71,8 @@ Stmt Unfuse(const For& loop, const std::set<int64_t>& cuts) {
 Stmt UnfuseLoops(const Stmt& body) {
   return RewriteStmts(body, [](const Stmt& stmt) -> Stmt {
     const For* loop = DynAs<For>(stmt);
-    if (loop == nullptr || loop->loop_kind == LoopKind::kVector || !loop->marks.instruction.empty())
+    if (loop == nullptr || loop->loop_kind == LoopKind::kVector || !loop->marks.instruction.empty() ||
+        loop->marks.persistent_blocks != 0)
       return nullptr;
     if (ConstExtent(*loop) != loop->var->extent) return nullptr;
     std::set<int64_t> cuts;

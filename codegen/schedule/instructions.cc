@@ -7,21 +7,29 @@ namespace {
 
 struct Row {
   Instruction instruction;
-  TargetKind kind;
-  bool CpuFeatures::*needs;
+  bool (*has)(const Target& target);
 };
+
+bool HasFma(const Target& target) { return target.kind == TargetKind::kCpu && FeaturesOf(target).fma; }
+bool HasMma(const Target& target) { return CudaArchOf(target) >= 80; }
+// wgmma is in sm_90a and in nothing after it.
+bool HasWgmma(const Target& target) { return target.arch == "sm_90a" && target.kind == TargetKind::kCuda; }
+
+constexpr InstructionClass kWarp = InstructionClass::kWarp, kWarpgroup = InstructionClass::kWarpgroup;
 
 // To add an instruction: a row here, and its emission in the back end's table of the same names
 // (llvm/mma.cc).
 const Row kRows[] = {
     // One vector of products for each broadcast of a(m, k): two a cycle on every core with FMA.
-    {{"fma.f32", DType::kF32, DType::kF32, 1, 1, 0, 0.5}, TargetKind::kCpu, &CpuFeatures::fma},
-    {{"fma.f64", DType::kF64, DType::kF64, 1, 1, 0, 0.5}, TargetKind::kCpu, &CpuFeatures::fma},
+    {{"fma.f32", DType::kF32, DType::kF32, 1, 1, 0, 0.5}, HasFma},
+    {{"fma.f64", DType::kF64, DType::kF64, 1, 1, 0, 0.5}, HasFma},
+    // A warpgroup's 64 rows, 8 to 256 columns; both operands in shared memory.
+    {{"wgmma.bf16", DType::kBF16, DType::kF32, 64, 16, 0, 4, kWarpgroup}, HasWgmma},
+    {{"wgmma.f16", DType::kF16, DType::kF32, 64, 16, 0, 4, kWarpgroup}, HasWgmma},
+    // A warp's 16 rows and 8 columns.
+    {{"mma.bf16", DType::kBF16, DType::kF32, 16, 16, 0, 2, kWarp}, HasMma},
+    {{"mma.f16", DType::kF16, DType::kF32, 16, 16, 0, 2, kWarp}, HasMma},
 };
-
-bool Has(const Target& target, const Row& row) {
-  return target.kind == row.kind && (row.kind != TargetKind::kCpu || FeaturesOf(target).*row.needs);
-}
 
 }  // namespace
 
@@ -32,7 +40,7 @@ absl::StatusOr<Instruction> FindInstruction(const std::string& name, const Targe
       absl::StrAppend(&known, known.empty() ? "" : ", ", row.instruction.name);
       continue;
     }
-    if (!Has(target, row))
+    if (!row.has(target))
       return absl::FailedPreconditionError(
           absl::StrCat("the target has no ", name, ": ", PrintTarget(target)));
     return row.instruction;
@@ -42,7 +50,7 @@ absl::StatusOr<Instruction> FindInstruction(const std::string& name, const Targe
 
 absl::StatusOr<Instruction> InstructionFor(DType operand, DType accumulator, const Target& target) {
   for (const Row& row : kRows) {
-    if (row.instruction.operand == operand && row.instruction.accumulator == accumulator && Has(target, row))
+    if (row.instruction.operand == operand && row.instruction.accumulator == accumulator && row.has(target))
       return row.instruction;
   }
   return absl::NotFoundError(absl::StrCat("no instruction multiplies ", DTypeName(operand), " into ",

@@ -11,6 +11,10 @@
 
 namespace mycc {
 
+// Who carries out an instruction: one CPU thread on vector registers, a warp on fragments in registers
+// (mma.sync), or a warpgroup on tiles in shared memory (wgmma).
+enum class InstructionClass { kVector, kWarp, kWarpgroup };
+
 // acc(m, n) += sum over k of a(m, k) * b(k, n). Sizes are what one instruction does; a statement may hold
 // many.
 struct Instruction {
@@ -19,7 +23,8 @@ struct Instruction {
   DType accumulator;
   int m, k;       // rows and depth of one instruction
   int n_bytes;    // width of one instruction in bytes of the accumulator; 0: the target's vector register
-  double cycles;  // reciprocal throughput of one instruction
+  double cycles;  // reciprocal throughput of one instruction; of tensor cores, of n = 8, on one SM
+  InstructionClass kind = InstructionClass::kVector;
 };
 
 // FailedPrecondition when there is no such row, or the target lacks the instruction.

@@ -233,6 +233,12 @@ std::string PrintTarget(const Target& target) {
                       " smem=", target.smem_bytes, " l2=", PrintSize(target.l2_bytes));
 }
 
+int CudaArchOf(const Target& target) {
+  int number = 0;
+  char suffix = 0;
+  return target.kind == TargetKind::kCuda && ParseArch(target.arch, &number, &suffix) ? number : 0;
+}
+
 bool IsCompatible(const Target& code, const Target& machine, std::string* why) {
   std::string ignored;
   if (why == nullptr) why = &ignored;

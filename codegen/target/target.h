@@ -52,6 +52,9 @@ CpuFeatures FeaturesOf(const Target& target);
 int VectorBytes(const Target& target);      // 64 with AVX-512, 32 with AVX2, else 16
 int VectorRegisters(const Target& target);  // 32 with AVX-512, else 16
 
+// 90 for sm_90a; 0 for a CPU target.
+int CudaArchOf(const Target& target);
+
 // Compatibility: may code compiled for `code` run on `machine`? The instruction set must be a subset and
 // limits no larger. `why` says what is missing.
 bool IsCompatible(const Target& code, const Target& machine, std::string* why);

@@ -16,11 +16,17 @@ constexpr PrimitiveInfo kPrimitives[] = {
     {"cache_write", "nn", "cache_write(block, loop)", CacheWrite},
     {"layout", "nii", "layout(buffer, row pad, swizzle)", Layout},
     {"set_scope", "nn", "set_scope(buffer, local|shared)", SetScope},
+    {"stage", "nnnn", "stage(block, buffer, loop, shared)", Stage},
+    {"stage_write", "nnn", "stage_write(block, loop, shared)", StageWrite},
+    {"pipeline", "nni", "pipeline(loop, threads|bulk, stages)", PipelineLoop},
+    {"persist", "ni", "persist(block loop, thread blocks)", Persist},
     {"pack", "nN", "pack(buffer, [components d, d/a, d%b, d/a%b])", Pack},
     {"rfactor", "ni", "rfactor(loop, factor)", RFactor},
     {"rfactor_runs", "ni", "rfactor_runs(loop, length)", RFactorRuns},
     {"elect", "ni", "elect(loop, group)", Elect},
     {"tensorize", "nn", "tensorize(loop, instruction)", Tensorize},
+    {"tensorize_tile", "nnii", "tensorize_tile(loop, instruction, warps along rows, along columns)",
+     TensorizeTile},
 };
 
 }  // namespace

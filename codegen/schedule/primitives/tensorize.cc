@@ -18,11 +18,18 @@
 namespace mycc {
 namespace {
 
+// A factor: a load, or (tensor cores widen) a cast of one.
+const ExprNode* FactorOf(const Expr& expr, const Instruction& row) {
+  const bool widened = row.kind != InstructionClass::kVector && expr->op == Op::kCast;
+  const Expr& load = widened ? expr->args[0] : expr;
+  return load->op == Op::kLoad ? load.get() : nullptr;
+}
+
 // acc += load * load, with the accumulator in registers.
 absl::Status CheckContraction(const Block& block, const Instruction& row) {
   const Expr& value = block.value;
-  const bool product =
-      value->op == Op::kMul && value->args[0]->op == Op::kLoad && value->args[1]->op == Op::kLoad;
+  const bool product = value->op == Op::kMul && FactorOf(value->args[0], row) != nullptr &&
+                       FactorOf(value->args[1], row) != nullptr;
   if (block.reduce != ReduceOp::kSum || !product) {
     return absl::FailedPreconditionError(absl::StrCat(block.name, " is not a sum of products of two loads"));
   }
@@ -30,10 +37,19 @@ absl::Status CheckContraction(const Block& block, const Instruction& row) {
     return absl::FailedPreconditionError(
         absl::StrCat(block.name, " has no accumulator; cache_write it first"));
   }
-  if (value->dtype != row.operand || block.out->dtype != row.accumulator) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        row.name, " multiplies ", DTypeName(row.operand), " into ", DTypeName(row.accumulator), "; ",
-        block.name, " multiplies ", DTypeName(value->dtype), " into ", DTypeName(block.out->dtype)));
+  const ExprNode *a = FactorOf(value->args[0], row), *b = FactorOf(value->args[1], row);
+  if (a->dtype != row.operand || b->dtype != row.operand || block.out->dtype != row.accumulator) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(row.name, " multiplies ", DTypeName(row.operand), " into ", DTypeName(row.accumulator),
+                     "; ", block.name, " multiplies ", DTypeName(a->dtype), " by ", DTypeName(b->dtype),
+                     " into ", DTypeName(block.out->dtype)));
+  }
+  if (row.kind == InstructionClass::kVector) return absl::OkStatus();
+  for (const ExprNode* factor : {a, b}) {
+    if (factor->buffer->scope == Scope::kShared) continue;
+    return absl::FailedPreconditionError(absl::StrCat(row.name, " takes its operands from shared memory; ",
+                                                      factor->buffer->name, " is in scope ",
+                                                      ScopeName(factor->buffer->scope), ": stage it first"));
   }
   return absl::OkStatus();
 }
@@ -60,12 +76,8 @@ bool HasContiguousLanes(const Block& block) {
   return a && b && std::min(*a, *b) == 0 && std::max(*a, *b) == 1;
 }
 
-}  // namespace
-
-absl::StatusOr<Function> Tensorize(const Function& function, const Target& target, const StepArgs& args) {
-  MYCC_ASSIGN_OR_RETURN(const Path path, FindLoop(function, args.Name(0)));
-  MYCC_ASSIGN_OR_RETURN(const Instruction row, FindInstruction(args.Name(1), target));
-  const For& loop = path.loop();
+// The block of the perfect nest that the instruction is to carry out.
+absl::StatusOr<const Block*> BlockOfNest(const Path& path, const Instruction& row) {
   Stmt inner = path.target();
   while (const For* nested = DynAs<For>(inner)) {
     if (nested->loop_kind != LoopKind::kSerial && nested->loop_kind != LoopKind::kUnroll) {
@@ -79,15 +91,56 @@ absl::StatusOr<Function> Tensorize(const Function& function, const Target& targe
   if (block == nullptr)
     return absl::FailedPreconditionError("the loop is not a perfect nest around one block");
   MYCC_RETURN_IF_ERROR(CheckContraction(*block, row));
+  return block;
+}
+
+Function WithMarks(const Function& function, const Path& path, LoopMarks marks) {
+  const For& loop = path.loop();
+  return WithBody(function, ReplaceAt(path, std::make_shared<For>(loop.var, loop.extent, loop.loop_kind,
+                                                                  loop.body, std::move(marks))));
+}
+
+absl::Status CheckWarps(int64_t rows, int64_t columns, const Instruction& row) {
+  const int64_t warps = rows * columns * (row.kind == InstructionClass::kWarpgroup ? 4 : 1);
+  if (rows < 1 || columns < 1 || warps > 32) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(rows, " x ", columns, " warps or warpgroups; expected 1 to 32 warps in all"));
+  }
+  if (row.kind == InstructionClass::kWarpgroup && columns != 1)
+    return absl::FailedPreconditionError("warpgroups share the rows of a tile; expected 1 along the columns");
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Function> Tensorize(const Function& function, const Target& target, const StepArgs& args) {
+  MYCC_ASSIGN_OR_RETURN(const Path path, FindLoop(function, args.Name(0)));
+  MYCC_ASSIGN_OR_RETURN(const Instruction row, FindInstruction(args.Name(1), target));
+  if (row.kind != InstructionClass::kVector)
+    return absl::FailedPreconditionError(
+        absl::StrCat(row.name, " is of tensor cores; expected tensorize_tile"));
+  MYCC_ASSIGN_OR_RETURN(const Block* block, BlockOfNest(path, row));
   if (!HasContiguousLanes(*block)) {
     return absl::FailedPreconditionError(
         absl::StrCat("no operand of ", block->name, " is contiguous along the accumulator's last dimension, ",
                      "with the other one broadcast"));
   }
-  LoopMarks marks = loop.marks;
+  LoopMarks marks = path.loop().marks;
   marks.instruction = row.name;
-  return WithBody(function, ReplaceAt(path, std::make_shared<For>(loop.var, loop.extent, loop.loop_kind,
-                                                                  loop.body, marks)));
+  return WithMarks(function, path, std::move(marks));
+}
+
+absl::StatusOr<Function> TensorizeTile(const Function& function, const Target& target, const StepArgs& args) {
+  MYCC_ASSIGN_OR_RETURN(const Path path, FindLoop(function, args.Name(0)));
+  MYCC_ASSIGN_OR_RETURN(const Instruction row, FindInstruction(args.Name(1), target));
+  if (row.kind == InstructionClass::kVector)
+    return absl::FailedPreconditionError(absl::StrCat(row.name, " is no instruction of tensor cores"));
+  MYCC_RETURN_IF_ERROR(CheckWarps(args.Int(2), args.Int(3), row));
+  MYCC_RETURN_IF_ERROR(BlockOfNest(path, row).status());
+  LoopMarks marks = path.loop().marks;
+  marks.instruction = row.name;
+  marks.warps = WarpGrid{static_cast<int>(args.Int(2)), static_cast<int>(args.Int(3))};
+  return WithMarks(function, path, std::move(marks));
 }
 
 }  // namespace mycc

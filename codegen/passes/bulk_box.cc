@@ -1,0 +1,179 @@
+#include "codegen/passes/bulk_box.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "codegen/expr/affine.h"
+#include "codegen/expr/print.h"
+#include "codegen/passes/copy_stmt.h"
+
+namespace mycc {
+namespace {
+
+constexpr int64_t kMaxBox = 256, kMaxStep = 8, kMaxRank = 5;
+constexpr int64_t kAlignment = 16;
+
+absl::Status Refuse(const std::string& why) {
+  return absl::FailedPreconditionError(absl::StrCat("the copy engine cannot do this copy: ", why));
+}
+
+// The parts of a copy's body.
+struct CopyNest {
+  std::vector<const For*> loops;  // outermost first
+  const Store* store = nullptr;
+  const ExprNode* load = nullptr;
+  std::vector<Expr> conditions;  // all must hold for an element to be copied
+};
+
+absl::StatusOr<CopyNest> NestOf(const Stmt& body) {
+  CopyNest nest;
+  Stmt inner = body;
+  while (const For* loop = DynAs<For>(inner)) {
+    if (!ConstExtent(*loop)) return Refuse(absl::StrCat("loop ", loop->var->name, " has no constant extent"));
+    nest.loops.push_back(loop);
+    inner = loop->body;
+  }
+  if (const If* guard = DynAs<If>(inner); guard != nullptr && !guard->otherwise) {
+    SplitConjunction(guard->condition, &nest.conditions);
+    inner = guard->then;
+  }
+  nest.store = DynAs<Store>(inner);
+  if (nest.store == nullptr) return Refuse("it is not a nest of loops around one store");
+  Expr value = nest.store->value;
+  if (value->op == Op::kSelect && value->args[2]->op == Op::kConst) {
+    SplitConjunction(value->args[0], &nest.conditions);
+    value = value->args[1];
+  }
+  if (value->op != Op::kLoad) return Refuse("it computes its value");
+  nest.load = value.get();
+  return nest;
+}
+
+// The variable of a loop of the nest that an index steps with; it is begin + step * loop.
+struct Stepped {
+  const For* loop = nullptr;
+  int64_t step = 1;
+  Expr begin;
+};
+
+absl::StatusOr<Stepped> StepOf(const Expr& index, const std::vector<const For*>& loops) {
+  Stepped stepped{nullptr, 1, index};
+  for (const For* loop : loops) {
+    if (!UsesVar(index, loop->var.get())) continue;
+    const auto linear = SplitLinear(index, loop->var.get());
+    if (stepped.loop != nullptr || !linear)
+      return Refuse(absl::StrCat("index ", PrintExpr(index), " does not step with one loop"));
+    stepped = Stepped{loop, linear->coefficient, Simplify(linear->rest)};
+  }
+  return stepped;
+}
+
+// The tile is indexed by the loops, in their order, behind what picks the tile (a ring's slot).
+absl::Status MatchShared(const CopyNest& nest, const std::vector<Expr>& indices, BulkBox* box) {
+  size_t next = 0;
+  for (size_t d = 0; d < indices.size(); ++d) {
+    const bool of_loop = std::any_of(nest.loops.begin(), nest.loops.end(),
+                                     [&](const For* loop) { return UsesVar(indices[d], loop->var.get()); });
+    if (!of_loop) {
+      if (next == 0) box->shared_prefix.push_back(indices[d]);
+      if (next == 0 || box->shared->shape[d] == 1) continue;
+    } else if (next < nest.loops.size() && indices[d]->op == Op::kVar &&
+               indices[d]->var == nest.loops[next]->var &&
+               *ConstExtent(*nest.loops[next]) == box->shared->shape[d]) {
+      ++next;
+      continue;
+    }
+    return Refuse(absl::StrCat(box->shared->name, " is not copied whole, in its own order"));
+  }
+  if (next == nest.loops.size()) return absl::OkStatus();
+  return Refuse(absl::StrCat(box->shared->name, " has fewer dimensions than the copy has loops"));
+}
+
+absl::Status MatchGlobal(const CopyNest& nest, const std::vector<Expr>& indices, BulkBox* box) {
+  if (static_cast<int64_t>(indices.size()) > kMaxRank)
+    return Refuse(absl::StrCat(box->global->name, " has more than ", kMaxRank, " dimensions"));
+  std::vector<const For*> order;
+  for (const Expr& index : indices) {
+    MYCC_ASSIGN_OR_RETURN(const Stepped stepped, StepOf(index, nest.loops));
+    const int64_t extent = stepped.loop != nullptr ? *ConstExtent(*stepped.loop) : 1;
+    if (stepped.step < 1 || stepped.step > kMaxStep)
+      return Refuse(
+          absl::StrCat("index ", PrintExpr(index), " steps by ", stepped.step, "; expected 1 to ", kMaxStep));
+    if ((extent - 1) * stepped.step + 1 > kMaxBox)
+      return Refuse(
+          absl::StrCat("a box of ", extent, " steps of ", stepped.step, "; at most ", kMaxBox, " elements"));
+    if (stepped.loop != nullptr) order.push_back(stepped.loop);
+    box->begin.push_back(stepped.begin);
+    box->extent.push_back(extent);
+    box->step.push_back(stepped.step);
+  }
+  if (box->step.back() != 1) return Refuse("its last dimension is not contiguous");
+  std::vector<const For*> loops;
+  for (const For* loop : nest.loops) {
+    if (*ConstExtent(*loop) > 1 || std::count(order.begin(), order.end(), loop) > 0) loops.push_back(loop);
+  }
+  if (order != loops)
+    return Refuse(
+        absl::StrCat("the dimensions of ", box->global->name, " and of the tile are in different orders"));
+  const int64_t element = DTypeBytes(box->global->dtype);
+  for (int d = 0; d + 1 < box->global->rank(); ++d) {
+    if (box->global->stride(d) * element % kAlignment != 0)
+      return Refuse(absl::StrCat("rows of ", box->global->name, " are ", box->global->stride(d) * element,
+                                 " bytes apart; expected a multiple of ", kAlignment));
+  }
+  if (box->extent.back() * element % kAlignment != 0)
+    return Refuse(absl::StrCat("rows of the tile are ", box->extent.back() * element,
+                               " bytes; expected a multiple of ", kAlignment));
+  return absl::OkStatus();
+}
+
+// An inequality as linear form >= 0; nullopt for other conditions.
+std::optional<Linear> AsAtLeastZero(const Expr& condition) {
+  if (condition->op == Op::kLe) return ToLinear(condition->args[1] - condition->args[0]);
+  if (condition->op == Op::kLt) return ToLinear(condition->args[1] - condition->args[0] - 1);
+  return std::nullopt;
+}
+
+bool SameLinear(const Linear& a, const Expr& b) {
+  Linear difference = ToLinear(FromLinear(a) - b);
+  return difference.terms.empty() && difference.constant == 0;
+}
+
+// Beyond its edges, and only there, the engine reads zero and writes nothing.
+absl::Status CheckConditions(const CopyNest& nest, const std::vector<Expr>& indices, const Buffer& global) {
+  for (const Expr& condition : nest.conditions) {
+    if (IsConstInt(condition, int64_t{1})) continue;
+    const std::optional<Linear> linear = AsAtLeastZero(condition);
+    bool is_edge = false;
+    for (size_t d = 0; linear && d < indices.size(); ++d) {
+      is_edge |=
+          SameLinear(*linear, indices[d]) || SameLinear(*linear, IntConst(global->shape[d] - 1) - indices[d]);
+    }
+    if (!is_edge)
+      return Refuse(
+          absl::StrCat("the condition ", PrintExpr(condition), " is not an edge of ", global->name));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<BulkBox> BulkBoxOf(const Stmt& body) {
+  MYCC_ASSIGN_OR_RETURN(const CopyNest nest, NestOf(body));
+  BulkBox box;
+  box.to_shared = nest.store->buffer->scope == Scope::kShared;
+  box.shared = box.to_shared ? nest.store->buffer : nest.load->buffer;
+  box.global = box.to_shared ? nest.load->buffer : nest.store->buffer;
+  if (box.shared->scope != Scope::kShared || box.global->scope == Scope::kShared)
+    return Refuse("it does not go between global and shared memory");
+  const std::vector<Expr>& shared = box.to_shared ? nest.store->indices : nest.load->args;
+  const std::vector<Expr>& global = box.to_shared ? nest.load->args : nest.store->indices;
+  MYCC_RETURN_IF_ERROR(MatchShared(nest, shared, &box));
+  MYCC_RETURN_IF_ERROR(MatchGlobal(nest, global, &box));
+  MYCC_RETURN_IF_ERROR(CheckConditions(nest, global, box.global));
+  return box;
+}
+
+}  // namespace mycc

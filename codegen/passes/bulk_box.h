@@ -1,0 +1,27 @@
+// The box of a tensor in global memory that a copy to or from shared memory moves, as the copy engine takes
+// it (TMA, cuTensorMapEncodeTiled): shared by the pass that decides for bulk copies and the back end that
+// emits them. Pure.
+#pragma once
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "codegen/ir/stmt.h"
+
+namespace mycc {
+
+struct BulkBox {
+  Buffer global, shared;
+  bool to_shared = false;
+  // For each dimension of `global`: where the box begins, how many elements it has, and their distance.
+  std::vector<Expr> begin;
+  std::vector<int64_t> extent, step;
+  std::vector<Expr> shared_prefix;  // indices of `shared` before the tile's (a ring's slot)
+};
+
+// `body` is a Copy's: a nest of loops around one store. FailedPrecondition says why the copy engine cannot do
+// it: steps that are not regular, an order of dimensions that differs, rows that are not 16-byte aligned, a
+// condition that is not the tensor's own edge (beyond which the engine reads zero and writes nothing).
+absl::StatusOr<BulkBox> BulkBoxOf(const Stmt& body);
+
+}  // namespace mycc

@@ -1,0 +1,439 @@
+// Carries out pipeline marks: copies into shared memory run ahead of the computing that reads them, through a
+// ring of tiles.
+//
+// Bulk, with a role that copies and one that computes (warp specialization), as published for Hopper
+// (CUTLASS, FlashAttention-3, fast.cu):
+//
+//   block b in T over P:                      block c in P:
+//     alloc acc                                 alloc ring of s
+//     acc = 0                                   roles:
+//     for k pipelined in s:               ->      copy:    for i: for k: wait empty; copy slot = ..; arrive
+//     full
+//       alloc s: s = x[..]                        compute: for i: acc = 0
+//       mma acc += s                                                for k: wait full; mma acc += slot; arrive
+//       empty
+//     y[..] = acc                                              y[..] = acc
+//
+// By threads (cp.async), for Ampere and where the copy engine cannot: the copies of the first s - 1
+// iterations come before the loop, and each iteration issues those of the one s - 1 later.
+//
+// The slot of an iteration is its number, over all loops inside the block, modulo s.
+#include <algorithm>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "codegen/expr/affine.h"
+#include "codegen/passes/bulk_box.h"
+#include "codegen/passes/copy_stmt.h"
+#include "codegen/passes/passes.h"
+
+namespace mycc {
+namespace {
+
+bool IsPipelined(const Stmt& stmt) {
+  const For* loop = DynAs<For>(stmt);
+  return loop != nullptr && loop->marks.pipeline.kind != PipelineKind::kNone;
+}
+
+const For* FindPipelined(const Stmt& body) {
+  const For* found = nullptr;
+  VisitStmts(body, [&](const Stmt& stmt) {
+    if (found == nullptr && IsPipelined(stmt)) found = &As<For>(stmt);
+    return found == nullptr;
+  });
+  return found;
+}
+
+// The body of a pipelined loop, taken apart.
+struct LoopParts {
+  std::vector<Buffer> tiles;  // allocated in the loop, in shared memory
+  std::vector<Stmt> copies;   // nests that fill them from memory outside
+  std::vector<Stmt> work;     // the rest
+};
+
+const Store* StoreOf(Stmt nest) {
+  while (nest->kind == StmtKind::kFor || nest->kind == StmtKind::kIf) {
+    if (const If* guard = DynAs<If>(nest); guard != nullptr && guard->otherwise) return nullptr;
+    nest = Children(nest)[0];
+  }
+  return DynAs<Store>(nest);
+}
+
+absl::StatusOr<LoopParts> PartsOf(const For& loop) {
+  LoopParts parts;
+  Stmt inner = loop.body;
+  while (const Alloc* alloc = DynAs<Alloc>(inner)) {
+    if (alloc->buffer->scope != Scope::kShared) break;
+    parts.tiles.push_back(alloc->buffer);
+    inner = alloc->body;
+  }
+  const std::vector<Stmt> stmts =
+      inner->kind == StmtKind::kSeq ? As<Seq>(inner).stmts : std::vector<Stmt>{inner};
+  for (const Stmt& stmt : stmts) {
+    const Store* store = StoreOf(stmt);
+    const bool copies =
+        store != nullptr && std::count(parts.tiles.begin(), parts.tiles.end(), store->buffer) > 0;
+    if (copies && !parts.work.empty()) {
+      return absl::FailedPreconditionError(absl::StrCat("loop ", loop.var->name,
+                                                        " cannot be pipelined: ", store->buffer->name,
+                                                        " is filled after computing began"));
+    }
+    (copies ? parts.copies : parts.work).push_back(stmt);
+  }
+  if (parts.copies.empty())
+    return absl::FailedPreconditionError(
+        absl::StrCat("loop ", loop.var->name, " cannot be pipelined: it copies nothing into shared memory"));
+  return parts;
+}
+
+// The tiles as rings: a dimension of slots before theirs.
+class Rings {
+ public:
+  Rings(const std::vector<Buffer>& tiles, int slots) {
+    for (const Buffer& tile : tiles) {
+      BufferNode ring = *tile;
+      ring.shape.insert(ring.shape.begin(), slots);
+      rings_.push_back({tile, std::make_shared<BufferNode>(std::move(ring))});
+    }
+  }
+
+  // The statement on the tiles of one slot.
+  Stmt In(const Stmt& stmt, const Expr& slot) const {
+    Stmt result = stmt;
+    for (const auto& [tile, ring] : rings_) {
+      result = RewriteStmts(result, [&](const Stmt& s) { return InViews(s, tile, ring, slot); });
+      result = ReplaceBuffer(result, tile, ring, [&](const std::vector<Expr>& indices) {
+        std::vector<Expr> in_ring = {slot};
+        in_ring.insert(in_ring.end(), indices.begin(), indices.end());
+        return in_ring;
+      });
+    }
+    return result;
+  }
+
+  Stmt Around(Stmt body) const {
+    for (auto it = rings_.rbegin(); it != rings_.rend(); ++it)
+      body = std::make_shared<Alloc>(it->second, std::move(body));
+    return body;
+  }
+
+ private:
+  static Stmt InViews(const Stmt& stmt, const Buffer& tile, const Buffer& ring, const Expr& slot) {
+    const Mma* mma = DynAs<Mma>(stmt);
+    if (mma == nullptr) return nullptr;
+    const auto in_ring = [&](TileView view) {
+      if (view.buffer != tile) return view;
+      view.buffer = ring;
+      view.indices.insert(view.indices.begin(), slot);
+      return view;
+    };
+    return std::make_shared<Mma>(mma->instruction, mma->m, mma->n, mma->k, in_ring(mma->acc), in_ring(mma->a),
+                                 in_ring(mma->b), mma->warps);
+  }
+
+  std::vector<std::pair<Buffer, Buffer>> rings_;
+};
+
+// The loops from `root` down to `target` (included): those that repeat the pipelined loop.
+bool LoopsTo(const Stmt& root, const Var& target, std::vector<const For*>* loops) {
+  const For* loop = DynAs<For>(root);
+  if (loop != nullptr) loops->push_back(loop);
+  if (loop != nullptr && loop->var == target) return true;
+  for (const Stmt& child : Children(root)) {
+    if (LoopsTo(child, target, loops)) return true;
+  }
+  if (loop != nullptr) loops->pop_back();
+  return false;
+}
+
+// The number of an iteration of nested loops.
+Expr NumberOf(const std::vector<const For*>& loops) {
+  Expr number = IntConst(0);
+  for (const For* loop : loops) number = number * loop->var->extent + VarRef(loop->var);
+  return number;
+}
+
+// A nest around a store between shared and global memory that the copy engine can carry out.
+Stmt AsBulkCopy(const Stmt& nest, const Expr& barrier) {
+  return std::make_shared<Copy>(nest, CopyEngine::kBulk, barrier);
+}
+
+class BulkPipeline {
+ public:
+  BulkPipeline(const For& loop, LoopParts parts)
+      : loop_(loop), parts_(std::move(parts)), rings_(parts_.tiles, loop.marks.pipeline.stages) {}
+
+  // `body`: of one block.
+  absl::StatusOr<Stmt> Build(const std::vector<const For*>& blocks, const Stmt& body) {
+    MYCC_RETURN_IF_ERROR(CheckCopies());
+    Stmt work = body;
+    std::vector<Stmt> allocs;  // shared tiles beside the ring: an epilogue's
+    work = WithoutSharedAllocs(work);
+    const std::vector<const For*> grid = Persist(blocks, work);
+    std::vector<const For*> loops;
+    LoopsTo(work_, loop_.var, &loops);
+    number_ = NumberOf(loops);
+    const int stages = loop_.marks.pipeline.stages;
+    slot_ = Simplify(Mod(number_, stages));
+    turn_ = Simplify(FloorDiv(number_, stages));
+    const Stmt copier = CopyWithSuffix(OnlyCopies(work_), ".copy");
+    MYCC_ASSIGN_OR_RETURN(Stmt computer, WithoutCopies(work_));
+    if (stores_in_bulk_) computer = MakeSeq({computer, std::make_shared<WaitGroup>(0)});
+    Stmt result = std::make_shared<Roles>(std::vector<Roles::Role>{{"copy", copier}, {"compute", computer}},
+                                          std::vector<int>(2 * stages, 1));
+    result = rings_.Around(std::move(result));
+    for (auto it = shared_.rbegin(); it != shared_.rend(); ++it)
+      result = std::make_shared<Alloc>(*it, std::move(result));
+    for (auto it = grid.rbegin(); it != grid.rend(); ++it)
+      result = std::make_shared<For>((*it)->var, (*it)->extent, LoopKind::kBlock, std::move(result));
+    return result;
+  }
+
+ private:
+  absl::Status CheckCopies() const {
+    for (const Stmt& copy : parts_.copies) MYCC_RETURN_IF_ERROR(BulkBoxOf(copy).status());
+    return absl::OkStatus();
+  }
+
+  Stmt WithoutSharedAllocs(const Stmt& body) {
+    return RewriteStmts(body, [&](const Stmt& stmt) -> Stmt {
+      const Alloc* alloc = DynAs<Alloc>(stmt);
+      if (alloc == nullptr || alloc->buffer->scope != Scope::kShared ||
+          std::count(parts_.tiles.begin(), parts_.tiles.end(), alloc->buffer) > 0)
+        return nullptr;
+      shared_.push_back(alloc->buffer);
+      return alloc->body;
+    });
+  }
+
+  // Sets work_: with a loop over the iterations of the persistent block loop that one block carries out.
+  // Returns the loops of the grid.
+  std::vector<const For*> Persist(const std::vector<const For*>& blocks, const Stmt& body) {
+    work_ = body;
+    std::vector<const For*> grid = blocks;
+    for (const For*& block : grid) {
+      const int64_t workers = block->marks.persistent_blocks, tiles = block->var->extent;
+      if (workers == 0 || workers >= tiles) continue;
+      const Var worker = MakeVar(absl::StrCat(block->var->name, ".block"), workers);
+      const Var round = MakeVar(absl::StrCat(block->var->name, ".round"), (tiles + workers - 1) / workers);
+      const Expr tile = VarRef(round) * workers + VarRef(worker);
+      work_ = SubstituteSimplified(work_, VarMap{{block->var.get(), tile}});
+      if (tiles % workers != 0)
+        work_ = std::make_shared<If>(MakeBinary(Op::kLt, tile, IntConst(tiles)), work_);
+      work_ = std::make_shared<For>(round, IntConst(round->extent), LoopKind::kSerial, work_);
+      owned_.push_back(std::make_shared<For>(worker, IntConst(workers), LoopKind::kBlock, nullptr));
+      block = &As<For>(owned_.back());
+    }
+    return grid;
+  }
+
+  Expr Full() const { return slot_; }
+  Expr Empty() const { return slot_ + loop_.marks.pipeline.stages; }
+
+  // The statements around the copies, and in the pipelined loop the copies alone.
+  Stmt OnlyCopies(const Stmt& stmt) const {
+    if (IsTheLoop(stmt)) {
+      std::vector<Stmt> body = {std::make_shared<Wait>(Empty(), turn_ - 1)};
+      for (const Stmt& copy : CopiesOf(stmt)) body.push_back(AsBulkCopy(rings_.In(copy, slot_), Full()));
+      body.push_back(std::make_shared<Arrive>(Full()));
+      return std::make_shared<For>(As<For>(stmt).var, As<For>(stmt).extent, LoopKind::kSerial, MakeSeq(body));
+    }
+    if (!ContainsTheLoop(stmt)) return nullptr;
+    if (stmt->kind == StmtKind::kAlloc) return OnlyCopies(As<Alloc>(stmt).body);
+    std::vector<Stmt> children;
+    for (const Stmt& child : Children(stmt)) {
+      Stmt kept = OnlyCopies(child);
+      if (kept || stmt->kind != StmtKind::kSeq) children.push_back(std::move(kept));
+    }
+    return WithChildren(stmt, std::move(children));
+  }
+
+  absl::StatusOr<Stmt> WithoutCopies(const Stmt& body) {
+    absl::Status status;
+    Stmt result = RewriteStmts(body, [&](const Stmt& stmt) -> Stmt {
+      if (!IsTheLoop(stmt)) return nullptr;
+      std::vector<Stmt> parts = {std::make_shared<Wait>(Full(), turn_)};
+      for (const Stmt& work : WorkOf(stmt)) parts.push_back(rings_.In(work, slot_));
+      parts.push_back(std::make_shared<Arrive>(Empty()));
+      return std::make_shared<For>(As<For>(stmt).var, As<For>(stmt).extent, LoopKind::kSerial,
+                                   MakeSeq(parts));
+    });
+    return StoreInBulk(result);
+  }
+
+  // Tiles of results leave by the copy engine, where nothing but their own nest reads them: the next tile
+  // waits until the last one was read.
+  Stmt StoreInBulk(const Stmt& body) {
+    return RewriteStmts(body, [&](const Stmt& stmt) -> Stmt {
+      const Seq* seq = DynAs<Seq>(stmt);
+      if (seq == nullptr) return nullptr;
+      std::vector<Stmt> parts;
+      bool changed = false;
+      for (const Stmt& part : seq->stmts) {
+        const Store* store = StoreOf(part);
+        const bool is_nest = part->kind == StmtKind::kFor && As<For>(part).loop_kind == LoopKind::kSerial;
+        if (store != nullptr && is_nest && IsEpilogueTile(store->buffer)) {
+          parts.push_back(std::make_shared<WaitGroup>(0));
+          changed = stores_in_bulk_ = true;
+        }
+        const bool leaves = store != nullptr && is_nest && store->value->op == Op::kLoad &&
+                            IsEpilogueTile(store->value->buffer) && BulkBoxOf(part).ok();
+        if (leaves) {
+          parts.insert(parts.end(), {std::make_shared<Fence>(), AsBulkCopy(part, nullptr),
+                                     std::make_shared<CommitGroup>()});
+          changed = stores_in_bulk_ = true;
+        } else {
+          parts.push_back(part);
+        }
+      }
+      return changed ? MakeSeq(parts) : nullptr;
+    });
+  }
+
+  bool IsEpilogueTile(const Buffer& buffer) const {
+    return std::count(shared_.begin(), shared_.end(), buffer) > 0;
+  }
+
+  bool IsTheLoop(const Stmt& stmt) const {
+    const For* loop = DynAs<For>(stmt);
+    return loop != nullptr && loop->var == loop_.var;
+  }
+  bool ContainsTheLoop(const Stmt& root) const {
+    bool found = false;
+    VisitStmts(root, [&](const Stmt& stmt) {
+      found |= IsTheLoop(stmt);
+      return !found;
+    });
+    return found;
+  }
+  // The parts of the loop as it stands now, its block's number substituted.
+  std::vector<Stmt> CopiesOf(const Stmt& stmt) const { return PartsOf(As<For>(stmt))->copies; }
+  std::vector<Stmt> WorkOf(const Stmt& stmt) const { return PartsOf(As<For>(stmt))->work; }
+
+  const For& loop_;
+  const LoopParts parts_;
+  const Rings rings_;
+  std::vector<Buffer> shared_;  // tiles beside the ring
+  std::vector<Stmt> owned_;
+  Stmt work_;
+  Expr number_, slot_, turn_;
+  bool stores_in_bulk_ = false;
+};
+
+// In place of the nest of serial loops that ends in the pipelined one.
+class ThreadsPipeline {
+ public:
+  ThreadsPipeline(std::vector<const For*> nest, LoopParts parts)
+      : nest_(std::move(nest)),
+        parts_(std::move(parts)),
+        stages_(nest_.back()->marks.pipeline.stages),
+        rings_(parts_.tiles, stages_) {}
+
+  Stmt Build() const {
+    int64_t total = 1;
+    for (const For* loop : nest_) total *= loop->var->extent;
+    const std::string& name = nest_.back()->var->name;
+    const Var step = MakeVar(absl::StrCat(name, ".step"), total);
+    std::vector<Stmt> result;
+    for (int64_t ahead = 0; ahead < stages_ - 1; ++ahead) {
+      if (ahead < total) result.push_back(Copies(IntConst(ahead), absl::StrCat(".ahead", ahead)));
+      result.push_back(std::make_shared<CommitGroup>());
+    }
+    const Expr next = VarRef(step) + (stages_ - 1);
+    std::vector<Stmt> body = {std::make_shared<WaitGroup>(stages_ - 2)};
+    if (total >= stages_) {
+      Stmt copies = Copies(next, ".next");
+      body.push_back(std::make_shared<If>(Simplify(MakeBinary(Op::kLt, next, IntConst(total))), copies));
+    }
+    body.push_back(std::make_shared<CommitGroup>());
+    for (const Stmt& work : parts_.work)
+      body.push_back(rings_.In(SubstituteSimplified(work, At(VarRef(step))), Mod(VarRef(step), stages_)));
+    result.push_back(std::make_shared<For>(step, IntConst(total), LoopKind::kSerial, MakeSeq(body)));
+    result.push_back(std::make_shared<WaitGroup>(0));
+    return rings_.Around(MakeSeq(result));
+  }
+
+ private:
+  // The loops' values in an iteration of the whole nest.
+  VarMap At(const Expr& number) const {
+    VarMap values;
+    Expr rest = number;
+    for (auto it = nest_.rbegin(); it != nest_.rend(); ++it) {
+      const int64_t extent = (*it)->var->extent;
+      values[(*it)->var.get()] = it + 1 == nest_.rend() ? rest : Simplify(Mod(rest, extent));
+      rest = Simplify(FloorDiv(rest, extent));
+    }
+    return values;
+  }
+
+  Stmt Copies(const Expr& number, const std::string& suffix) const {
+    std::vector<Stmt> copies;
+    for (const Stmt& copy : parts_.copies) {
+      Stmt at = SubstituteSimplified(rings_.In(copy, Simplify(Mod(number, stages_))), At(number));
+      copies.push_back(std::make_shared<Copy>(CopyWithSuffix(at, suffix), CopyEngine::kThreads));
+    }
+    return MakeSeq(copies);
+  }
+
+  const std::vector<const For*> nest_;
+  const LoopParts parts_;
+  const int64_t stages_;
+  const Rings rings_;
+};
+
+// Serial loops that hold nothing but the next one, down to the pipelined loop.
+std::vector<const For*> NestAround(const Stmt& stmt) {
+  std::vector<const For*> nest;
+  for (const For* loop = DynAs<For>(stmt); loop != nullptr; loop = DynAs<For>(loop->body)) {
+    if (loop->loop_kind != LoopKind::kSerial) break;
+    nest.push_back(loop);
+    if (loop->marks.pipeline.kind == PipelineKind::kThreads) return nest;
+  }
+  return {};
+}
+
+absl::StatusOr<Stmt> PipelineLaunch(const Stmt& launch) {
+  const For* loop = FindPipelined(launch);
+  if (loop == nullptr) return launch;
+  MYCC_ASSIGN_OR_RETURN(LoopParts parts, PartsOf(*loop));
+  if (loop->marks.pipeline.kind == PipelineKind::kBulk) {
+    std::vector<const For*> blocks;
+    Stmt body = launch;
+    while (const For* block = DynAs<For>(body)) {
+      if (block->loop_kind != LoopKind::kBlock) break;
+      blocks.push_back(block);
+      body = block->body;
+    }
+    return BulkPipeline(*loop, std::move(parts)).Build(blocks, body);
+  }
+  bool done = false;
+  Stmt result = RewriteStmts(launch, [&](const Stmt& stmt) -> Stmt {
+    const std::vector<const For*> nest = NestAround(stmt);
+    if (nest.empty() || nest.back() != loop || done) return nullptr;
+    return ThreadsPipeline(nest, parts).Build();
+  });
+  return result;
+}
+
+}  // namespace
+
+absl::StatusOr<Stmt> PipelineLoops(const Stmt& body) {
+  // Each launch has at most one pipelined loop: its statement at the root, inside the tensors between
+  // launches.
+  if (const Alloc* alloc = DynAs<Alloc>(body)) {
+    MYCC_ASSIGN_OR_RETURN(Stmt inner, PipelineLoops(alloc->body));
+    return inner == alloc->body ? body : std::make_shared<Alloc>(alloc->buffer, std::move(inner));
+  }
+  if (const Seq* seq = DynAs<Seq>(body)) {
+    std::vector<Stmt> parts;
+    for (const Stmt& part : seq->stmts) {
+      MYCC_ASSIGN_OR_RETURN(Stmt done, PipelineLoops(part));
+      parts.push_back(std::move(done));
+    }
+    return parts == seq->stmts ? body : MakeSeq(std::move(parts));
+  }
+  return PipelineLaunch(body);
+}
+
+}  // namespace mycc

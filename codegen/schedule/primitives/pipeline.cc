@@ -1,0 +1,86 @@
+// pipeline(l, kind, stages): the copies into shared memory that stand at the start of loop l run
+// ahead of the computing that reads them, through a ring of so many tiles. `threads`: every thread copies
+// (cp.async). `bulk`: a warp of its own issues bulk copies (TMA) and the others compute (warp
+// specialization); it needs Hopper's copy engine.
+//
+// persist(l, n): n thread blocks carry out all iterations of the block loop l, one after the other.
+//
+// Both mark the loop; passes/pipeline_loops.cc carries them out, where it is known what is copied.
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "codegen/schedule/primitives/primitives.h"
+#include "codegen/schedule/tree.h"
+#include "codegen/target/target.h"
+
+namespace mycc {
+namespace {
+
+constexpr int64_t kMaxStages = 16;
+
+absl::Status CheckArguments(PipelineKind kind, int64_t stages, const Target& target) {
+  if (stages < 2 || stages > kMaxStages)
+    return absl::FailedPreconditionError(absl::StrCat(stages, " stages; expected 2 to ", kMaxStages));
+  if (kind == PipelineKind::kThreads || CudaArchOf(target) / 10 == 9) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("kind bulk needs the copy engine of sm_90a; the target is ", target.arch));
+}
+
+// Copies into shared memory directly in the loop's body.
+bool HasStagedCopies(const For& loop) {
+  bool staged = false;
+  Stmt inner = loop.body;
+  while (const Alloc* alloc = DynAs<Alloc>(inner)) {
+    staged |= alloc->buffer->scope == Scope::kShared;
+    inner = alloc->body;
+  }
+  return staged;
+}
+
+Stmt Marked(const For& loop, LoopMarks marks) {
+  return std::make_shared<For>(loop.var, loop.extent, loop.loop_kind, loop.body, std::move(marks));
+}
+
+}  // namespace
+
+absl::StatusOr<Function> PipelineLoop(const Function& function, const Target& target, const StepArgs& args) {
+  MYCC_ASSIGN_OR_RETURN(const Path path, FindLoop(function, args.Name(0)));
+  const For& loop = path.loop();
+  if (target.kind != TargetKind::kCuda) return absl::FailedPreconditionError("pipelines are for GPUs");
+  LoopMarks marks = loop.marks;
+  if (args.Name(1) == "threads") {
+    marks.pipeline.kind = PipelineKind::kThreads;
+  } else if (args.Name(1) == "bulk") {
+    marks.pipeline.kind = PipelineKind::kBulk;
+  } else {
+    return absl::FailedPreconditionError(
+        absl::StrCat(args.Name(1), " is no kind of pipeline; expected threads or bulk"));
+  }
+  MYCC_RETURN_IF_ERROR(CheckArguments(marks.pipeline.kind, args.Int(2), target));
+  marks.pipeline.stages = static_cast<int>(args.Int(2));
+  if (loop.loop_kind != LoopKind::kSerial)
+    return absl::FailedPreconditionError(absl::StrCat("the loop is ",
+                                                      std::string(LoopKindName(loop.loop_kind)),
+                                                      "; its iterations must follow each other"));
+  if (!HasStagedCopies(loop))
+    return absl::FailedPreconditionError(
+        "nothing is copied into shared memory in the loop; stage its operands first");
+  return WithBody(function, ReplaceAt(path, Marked(loop, std::move(marks))));
+}
+
+absl::StatusOr<Function> Persist(const Function& function, const Target&, const StepArgs& args) {
+  MYCC_ASSIGN_OR_RETURN(const Path path, FindLoop(function, args.Name(0)));
+  const For& loop = path.loop();
+  if (loop.loop_kind != LoopKind::kBlock)
+    return absl::FailedPreconditionError(absl::StrCat("the loop is ",
+                                                      std::string(LoopKindName(loop.loop_kind)),
+                                                      "; only block loops are carried out by fewer blocks"));
+  if (args.Int(1) < 1 || args.Int(1) > loop.var->extent) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(args.Int(1), " blocks for ", loop.var->extent, " iterations; expected 1 to that"));
+  }
+  LoopMarks marks = loop.marks;
+  marks.persistent_blocks = args.Int(1);
+  return WithBody(function, ReplaceAt(path, Marked(loop, std::move(marks))));
+}
+
+}  // namespace mycc

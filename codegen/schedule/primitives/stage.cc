@@ -1,0 +1,259 @@
+// stage(B, t0, l, shared): under loop l, block B reads its operand t0 from a tile in shared memory that has
+// one element for each iteration of the loops inside l that the operand depends on, in their order.
+//
+//   for l:                                for l:
+//     for i in 64: for j: for k in 32:      alloc t0.s[64,32]
+//       B: acc[i,j] += t0[f(l,i,k)] * ..    for i in 64: for k in 32: t0.s: t0.s[i,k] = inside ? t0[f(l,i,k)]
+//       : 0
+//                                           for i: for j: for k: B: acc[i,j] += t0.s[i,k] * ..
+//
+// Where cache_read copies the box of the tensor, this copies what the iterations read: strided, dilated and
+// padded convolutions become matrices as they arrive. Iterations that read outside of the tensor, or lie
+// outside of a reduction, read zero, so that the tile is complete and adds nothing to a sum.
+//
+// stage_write(B, l, shared): under loop l, block B writes such a tile, and a block after it copies the tile
+// to the tensor.
+//
+//   for l:                                for l:
+//     for i: for j: B: t3[g(l,i,j)] = ..    alloc B.s[..]
+//                                           for i: for j: B: B.s[i,j] = ..
+//                                           for i: for j: B.o: t3[g(l,i,j)] = B.s[i,j]
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "codegen/expr/affine.h"
+#include "codegen/schedule/moves.h"
+#include "codegen/schedule/primitives/primitives.h"
+
+namespace mycc {
+namespace {
+
+// The loops inside `loop` around the block, outermost first.
+std::vector<const For*> LoopsInside(const Path& block, const For& loop) {
+  const std::vector<const For*> around = LoopsOn(block);
+  const auto at = std::find(around.begin(), around.end(), &loop);
+  return at == around.end() ? std::vector<const For*>() : std::vector<const For*>(at + 1, around.end());
+}
+
+absl::Status CheckPlain(const std::vector<const For*>& loops) {
+  for (const For* loop : loops) {
+    if (loop->loop_kind != LoopKind::kSerial || !loop->marks.instruction.empty()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("loop ", loop->var->name, " is ", std::string(LoopKindName(loop->loop_kind)),
+                       loop->marks.instruction.empty() ? "" : " and tensorized",
+                       "; a tile is staged before its loops are bound"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Scope> StageScope(const std::string& name, const Target& target) {
+  if (target.kind == TargetKind::kCuda && name == "shared") return Scope::kShared;
+  return absl::FailedPreconditionError(absl::StrCat("a tile in scope ", name, "; expected shared, on a GPU"));
+}
+
+// The operand as it stands in the block's value: the only load of the buffer, with the select around it that
+// reads zero where the load is not allowed.
+Expr OperandOf(const Block& block, const Buffer& buffer) {
+  Expr operand;
+  int loads = 0;
+  const auto find = [&](const Expr& e, const auto& self) -> void {
+    const bool is_load = e->op == Op::kLoad && e->buffer == buffer;
+    const bool is_padded = e->op == Op::kSelect && e->args[1]->op == Op::kLoad &&
+                           e->args[1]->buffer == buffer && e->args[2]->op == Op::kConst &&
+                           e->args[2]->value.f == 0 && e->args[2]->value.i == 0;
+    if (is_load || is_padded) {
+      if (!operand || !StructurallyEqual(operand, e)) ++loads;
+      operand = e;
+      return;
+    }
+    for (const Expr& arg : e->args) self(arg, self);
+  };
+  find(block.value, find);
+  return loads == 1 ? operand : nullptr;
+}
+
+Expr ZeroOf(DType dtype) { return IsFloat(dtype) ? FloatConst(0, dtype) : IntConst(0, dtype); }
+
+// 0 <= index < extent, as far as it is not known.
+Expr Within(const Expr& index, int64_t extent) {
+  return MakeBinary(Op::kAnd, Simplify(MakeBinary(Op::kLe, IntConst(0), index)),
+                    Simplify(MakeBinary(Op::kLt, index, IntConst(extent))));
+}
+
+// All of them, each once.
+class Conjunction {
+ public:
+  void Add(const Expr& condition) {
+    if (IsConstInt(condition, int64_t{1})) return;
+    if (condition->op == Op::kAnd) {
+      for (const Expr& part : condition->args) Add(part);
+      return;
+    }
+    for (const Expr& part : parts_) {
+      if (StructurallyEqual(part, condition)) return;
+    }
+    parts_.push_back(condition);
+  }
+  Expr Take() const {
+    Expr all = BoolConst(true);
+    for (const Expr& part : parts_) all = MakeBinary(Op::kAnd, all, part);
+    return all;
+  }
+
+ private:
+  std::vector<Expr> parts_;
+};
+
+// What the tile holds at an iteration: the element, or zero.
+Expr StagedValue(const Block& block, const Expr& operand, const VarMap& bindings) {
+  const bool padded = operand->op == Op::kSelect;
+  const Expr load = Substitute(padded ? operand->args[1] : operand, bindings);
+  Conjunction conditions;
+  if (padded) conditions.Add(Simplify(Substitute(operand->args[0], bindings)));
+  for (size_t d = 0; d < load->args.size(); ++d)
+    conditions.Add(Within(Simplify(load->args[d]), load->buffer->shape[d]));
+  for (const IterVar& iter : block.iters) {
+    if (!iter.reduce || !UsesVar(operand, iter.var.get())) continue;
+    conditions.Add(Within(Simplify(bindings.at(iter.var.get())), iter.var->extent));
+  }
+  const Expr inside = conditions.Take();
+  return IsConstInt(inside, int64_t{1}) ? load : MakeSelect(inside, load, ZeroOf(load->dtype));
+}
+
+// The tile's own loops: those of `around` under names of `name`, and its dimensions.
+struct Tile {
+  std::vector<LoopSpec> loops;
+  std::vector<int64_t> shape;
+  std::vector<Expr> inside;  // index by the loops of the block
+  VarMap renamed;
+};
+
+Tile MakeTile(const std::vector<const For*>& around, const std::string& block, const std::string& name) {
+  Tile tile;
+  for (const For* loop : around) {
+    const Var var = MakeVar(RenamedLoop(loop->var->name, block, name), loop->var->extent);
+    tile.loops.push_back({var});
+    tile.shape.push_back(var->extent);
+    tile.inside.push_back(VarRef(loop->var));
+    tile.renamed[loop->var.get()] = VarRef(var);
+  }
+  return tile;
+}
+
+// A block over the tile's loops, without guards: every element of the tile.
+std::shared_ptr<Block> TileBlock(const std::string& name, const Tile& tile, VarMap* iterations) {
+  auto block = std::make_shared<Block>();
+  block->name = name;
+  for (size_t d = 0; d < tile.loops.size(); ++d) {
+    const Var iter = MakeVar(absl::StrCat("a", d), tile.shape[d]);
+    block->iters.push_back({iter, false, VarRef(tile.loops[d].var)});
+    (*iterations)[tile.loops[d].var.get()] = VarRef(iter);
+  }
+  return block;
+}
+
+absl::StatusOr<Path> LoopAround(const Function& function, const std::string& name, const std::string& block) {
+  MYCC_ASSIGN_OR_RETURN(Path path, FindLoop(function, name));
+  if (ContainsBlock(path.loop().body, block)) return path;
+  return absl::FailedPreconditionError(absl::StrCat(block, " is not under loop ", name));
+}
+
+}  // namespace
+
+absl::StatusOr<Function> Stage(const Function& function, const Target& target, const StepArgs& args) {
+  MYCC_ASSIGN_OR_RETURN(const Path block_path, FindBlock(function, args.Name(0)));
+  MYCC_ASSIGN_OR_RETURN(const Buffer buffer, FindBuffer(function, args.Name(1)));
+  MYCC_ASSIGN_OR_RETURN(const Path loop_path, LoopAround(function, args.Name(2), args.Name(0)));
+  MYCC_ASSIGN_OR_RETURN(const Scope scope, StageScope(args.Name(3), target));
+  const Block& block = block_path.block();
+  const For& loop = loop_path.loop();
+  const Expr operand = OperandOf(block, buffer);
+  if (!operand) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(block.name, " does not read ", buffer->name, " at one place"));
+  }
+  if (const Block* writer = WriterOf(function, buffer);
+      writer != nullptr && ContainsBlock(loop.body, writer->name))
+    return absl::FailedPreconditionError(
+        absl::StrCat(writer->name, " writes ", buffer->name, " under the same loop"));
+  const VarMap bindings = BindingsOf(block);
+  const Expr bound = Substitute(operand, bindings);
+  std::vector<const For*> around;
+  for (const For* inner : LoopsInside(block_path, loop)) {
+    if (UsesVar(bound, inner->var.get())) around.push_back(inner);
+  }
+  MYCC_RETURN_IF_ERROR(CheckPlain(around));
+
+  const std::string name = FreshName(function, absl::StrCat(buffer->name, ".s"));
+  const Tile tile = MakeTile(around, block.name, name);
+  const Buffer staged = MakeBuffer(name, buffer->dtype, tile.shape, scope);
+  VarMap iterations;
+  const std::shared_ptr<Block> copy = TileBlock(name, tile, &iterations);
+  const Expr value = Substitute(Substitute(StagedValue(block, operand, bindings), tile.renamed), iterations);
+  copy->out = staged;
+  for (const IterVar& iter : copy->iters) copy->indices.push_back(VarRef(iter.var));
+  copy->value = value;
+
+  auto reader = std::make_shared<Block>(block);
+  reader->value = Rewrite(block.value, [&](const Expr& e) -> Expr {
+    return StructurallyEqual(e, operand) ? Load(staged, tile.inside) : nullptr;
+  });
+  Stmt body = RewriteStmts(
+      loop.body, [&](const Stmt& stmt) -> Stmt { return stmt.get() == &block ? Stmt(reader) : nullptr; });
+  body = InsertBeforeReader(body, staged, MakeNest(tile.loops, copy));
+  body = std::make_shared<Alloc>(staged, std::move(body));
+  return WithBody(function, ReplaceAt(loop_path, std::make_shared<For>(loop.var, loop.extent, loop.loop_kind,
+                                                                       std::move(body), loop.marks)));
+}
+
+absl::StatusOr<Function> StageWrite(const Function& function, const Target& target, const StepArgs& args) {
+  MYCC_ASSIGN_OR_RETURN(const Path block_path, FindBlock(function, args.Name(0)));
+  MYCC_ASSIGN_OR_RETURN(const Path loop_path, LoopAround(function, args.Name(1), args.Name(0)));
+  MYCC_ASSIGN_OR_RETURN(const Scope scope, StageScope(args.Name(2), target));
+  const Block& block = block_path.block();
+  const For& loop = loop_path.loop();
+  if (block.reduce != ReduceOp::kNone)
+    return absl::FailedPreconditionError(
+        absl::StrCat(block.name, " is a reduction; stage what writes its result"));
+  for (const Block* other : BlocksUnder(loop.body)) {
+    if (other != &block && (other->out == block.out || Reads(*other, block.out))) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(other->name, " uses ", block.out->name, " under the same loop"));
+    }
+  }
+  const std::vector<const For*> around = LoopsInside(block_path, loop);
+  MYCC_RETURN_IF_ERROR(CheckPlain(around));
+
+  const std::string name = FreshName(function, absl::StrCat(block.name, ".o"));
+  const Tile tile = MakeTile(around, block.name, name);
+  const Buffer staged =
+      MakeBuffer(FreshName(function, absl::StrCat(block.name, ".s")), block.out->dtype, tile.shape, scope);
+  // The copy has the block's iteration variables, so that what lies outside of the tensor is not copied.
+  auto copy = std::make_shared<Block>();
+  copy->name = name;
+  VarMap fresh;
+  for (const IterVar& iter : block.iters) {
+    const Var var = MakeVar(iter.var->name, iter.var->extent);
+    fresh[iter.var.get()] = VarRef(var);
+    copy->iters.push_back({var, false, Substitute(iter.binding, tile.renamed)});
+  }
+  copy->out = block.out;
+  for (const Expr& index : block.indices) copy->indices.push_back(Substitute(index, fresh));
+  std::vector<Expr> at;
+  for (const LoopSpec& spec : tile.loops) at.push_back(VarRef(spec.var));
+  copy->value = Load(staged, at);
+
+  auto writer = std::make_shared<Block>(block);
+  writer->out = staged;
+  writer->indices = tile.inside;
+  Stmt body = RewriteStmts(
+      loop.body, [&](const Stmt& stmt) -> Stmt { return stmt.get() == &block ? Stmt(writer) : nullptr; });
+  body = Append(body, MakeNest(tile.loops, copy));
+  body = std::make_shared<Alloc>(staged, std::move(body));
+  return WithBody(function, ReplaceAt(loop_path, std::make_shared<For>(loop.var, loop.extent, loop.loop_kind,
+                                                                       std::move(body), loop.marks)));
+}
+
+}  // namespace mycc

@@ -1,0 +1,74 @@
+// Tensor-core schedules: what they mean (the interpreter runs the lowered pipelines, roles and all), what is
+// refused, and that their code compiles without spills.
+#include <cstdio>
+#include <cstdlib>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "codegen/passes/lower.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/cuda/emitted.h"
+#include "tests/passes/lowered_function.h"
+#include "tests/schedule/testing.h"
+
+namespace mycc {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr char kGemm[] = R"(workload g(a: f16[200,144], b: f16[104,144], d: f16[104]) -> (c: f16[200,104]) {
+  s[i,j]: f32[200,104] = sum[k:144](f32(a[i,k]) * f32(b[j,k]))
+  c[i,j] = f16(max(s[i,j] + f32(d[j]), 0.0))
+})";
+
+// A 128 x 32 x 64 tile for two warpgroups, its results through shared memory.
+constexpr char kWarpSpecialized[] = R"(split(t3.a0, [128])
+split(t3.a1, [32])
+split(t3.r0, [64])
+reorder([t3.a0.0, t3.a1.0, t3.r0.0, t3.a0.1, t3.a1.1, t3.r0.1])
+fuse([t3.a0.0, t3.a1.0])
+bind(t3.a0.0+a1.0, block)
+persist(t3.a0.0+a1.0, 3)
+cache_write(t3, t3.a0.0+a1.0)
+reverse_inline(t4)
+stage(t3, t0, t3.r0.0, shared)
+stage(t3, t1, t3.r0.0, shared)
+layout(t0.s, 0, 128)
+layout(t1.s, 0, 128)
+tensorize_tile(t3.a0.1, wgmma.f16, 2, 1)
+pipeline(t3.r0.0, bulk, 3)
+stage_write(t3.w, t3.a0.0+a1.0, shared)
+layout(t3.w.s, 0, 64)
+)";
+
+void CheckMeaning(const std::string& workload, const std::string& steps, const Target& target) {
+  const Workload canonical = CanonicalWorkload(workload);
+  const absl::StatusOr<LoweredFunction> lowered = LowerForGpu(canonical, steps, target);
+  ASSERT_TRUE(lowered.ok()) << lowered.status().message();
+  if (std::getenv("MYCC_SHOW") != nullptr) std::printf("%s\n", PrintLowered(*lowered).c_str());
+  const absl::Status status = CheckFunction(canonical, WholeFunction(*lowered), 2e-3);
+  EXPECT_TRUE(status.ok()) << status.message() << "\n" << PrintLowered(*lowered);
+}
+
+TEST(TensorCoreTest, WarpSpecializedRing) { CheckMeaning(kGemm, kWarpSpecialized, Sm90a()); }
+
+TEST(TensorCoreTest, ThreadsCopyAhead) {
+  CheckMeaning(kGemm, R"(split(t3.a0, [64])
+split(t3.a1, [32])
+split(t3.r0, [32])
+reorder([t3.a0.0, t3.a1.0, t3.r0.0, t3.a0.1, t3.a1.1, t3.r0.1])
+bind(t3.a0.0, block)
+bind(t3.a1.0, block)
+cache_write(t3, t3.a1.0)
+reverse_inline(t4)
+stage(t3, t0, t3.r0.0, shared)
+stage(t3, t1, t3.r0.0, shared)
+tensorize_tile(t3.a0.1, mma.f16, 2, 2)
+pipeline(t3.r0.0, threads, 3)
+)",
+               Sm80());
+}
+
+}  // namespace
+}  // namespace mycc
