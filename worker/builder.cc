@@ -31,7 +31,7 @@ absl::StatusOr<v1::BuildResponse> Build(const v1::BuildRequest& request) {
   if (!std::filesystem::exists(response.library())) {
     LibrarySpec library{.module = "trial", .target = target, .kernels = {}};
     library.kernels.push_back(*std::move(kernel));
-    const absl::Status built = BuildSharedObject(library, response.library());
+    const absl::Status built = BuildSharedObject(library, response.library()).status();
     if (!built.ok()) {
       response.set_error(std::string(built.message()));  // the digest is known all the same
       return response;

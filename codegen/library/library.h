@@ -37,7 +37,17 @@ struct LibrarySpec {
 // Writes DIR/MODULE.{so,h,json} and DIR/dlpack.h: all of them appear or none does, so that an earlier library
 // is replaced whole or stays.
 absl::Status BuildLibrary(const LibrarySpec& spec, const std::string& dir);
+
+// What the compiler said of a library's kernels, all of them together. All zero for a CPU.
+struct BuildReport {
+  int64_t registers = 0;            // of a thread, the most
+  int64_t spill_bytes = 0;          // of a thread, the most
+  int64_t shared_bytes = 0;         // of a block, the most: static and dynamic
+  bool serialized_wgmma = false;    // tensor-core operations wait for each other
+  bool ignored_setmaxnreg = false;  // warps keep the registers that they began with
+  std::string log;                  // warnings
+};
 // The .so alone, at `path`: what a tuning trial needs.
-absl::Status BuildSharedObject(const LibrarySpec& spec, const std::string& path);
+absl::StatusOr<BuildReport> BuildSharedObject(const LibrarySpec& spec, const std::string& path);
 
 }  // namespace mycc

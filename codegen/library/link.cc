@@ -64,7 +64,6 @@ absl::StatusOr<std::string> LinkSharedObject(const std::vector<std::string_view>
                                    "-o",
                                    output};
   std::vector<std::string_view> inputs = objects;
-  inputs.push_back(ArtifactObject());
   for (std::string_view stub : ArtifactStubs()) inputs.push_back(stub);
   for (std::string_view bytes : inputs) {
     args.push_back(absl::StrCat(folder.path(), "/", args.size()));

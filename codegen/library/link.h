@@ -9,9 +9,9 @@
 
 namespace mycc {
 
-// Links `objects` with the artifact runtime; the result exports exactly `exports`, needs libc, libm and
-// libgomp alone, and has `soname`. Errors: Internal with lld's words, e.g. for a symbol that none of these
-// has. Thread rule: calls run one after the other.
+// Links `objects`, the artifact runtime among them; the result exports exactly `exports`, needs libc, libm
+// and libgomp alone, and has `soname`. Errors: Internal with lld's words, e.g. for a symbol that none of
+// these has. Thread rule: calls run one after the other.
 absl::StatusOr<std::string> LinkSharedObject(const std::vector<std::string_view>& objects,
                                              const std::vector<std::string>& exports,
                                              const std::string& soname);

@@ -40,7 +40,7 @@ std::string FirstDifference(const Workload& workload, const std::vector<NDArray>
 absl::StatusOr<std::string> RunAndCompare(const KernelSpec& kernel, const Target& target) {
   MYCC_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::Create());
   const std::string path = folder.path() + "/check.so";
-  MYCC_RETURN_IF_ERROR(BuildSharedObject({"check", target, {kernel}}, path));
+  MYCC_RETURN_IF_ERROR(BuildSharedObject({"check", target, {kernel}}, path).status());
   MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<Library> library, Library::Open(path));
   MYCC_ASSIGN_OR_RETURN(Arguments arguments, Arguments::Create(library.get(), kernel.workload.name));
   const std::vector<NDArray> inputs = RandomInputs(kernel.workload, kSeed);

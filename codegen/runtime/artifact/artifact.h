@@ -1,7 +1,8 @@
 // What every artifact carries: the constant tables that describe one compiled module, and the entry points
 // that check a call against them. The code generator writes the tables and one jump for each exported
 // function; everything here is linked in beside them, hidden, so that two artifacts never meet. Plain C over
-// libc for the oldest x86-64: it must run before it is known what the CPU can do.
+// libc for the oldest x86-64: it must run before it is known what the CPU can do. The tables of an artifact
+// for GPUs are in cuda_artifact.h; what describes arguments is common to both.
 //
 // Thread rule: the tables are constant; every function may be called from several threads at once.
 #pragma once
@@ -38,6 +39,14 @@ struct MyccArg {
   const uint8_t* header;  // kMyccHeaderBytes, or NULL for a plain tensor
 };
 
+// What a caller sees of one exported function.
+struct MyccSignature {
+  const char* symbol;  // for messages
+  const char* packer;  // the symbol that fills this function's packed buffers, or NULL
+  int64_t num_args;
+  const struct MyccArg* args;
+};
+
 // Workspaces at rest: calls that overlap take one each, and put it back. All zero at first.
 struct MyccPool {
   void* slots[kMyccPoolSlots];  // accessed atomically
@@ -48,10 +57,7 @@ typedef void MyccBody(void* const* tensors, uint8_t* shared, uint8_t* threads);
 
 // One exported function.
 struct MyccEntry {
-  const char* symbol;  // for messages
-  const char* packer;  // the symbol that fills this function's packed buffers, or NULL
-  int64_t num_args;
-  const struct MyccArg* args;
+  struct MyccSignature signature;
   MyccBody* body;
   int64_t shared_bytes, thread_bytes;
   int64_t parallel;       // the body runs a team
@@ -89,8 +95,19 @@ int32_t MyccFail(const char* format, ...) __attribute__((format(printf, 1, 2)));
 // cpu.c: whether this machine has what the module needs; looked up once.
 int32_t MyccCheckCpu(void);
 
-// check.c: checks all arguments and stores the address of each one's first element.
-int32_t MyccCheckArgs(const struct MyccEntry* entry, DLTensor** args, int32_t num_args, void** data);
+// check.c: checks all arguments but the headers of packed buffers, and stores the address of each one's first
+// element; `data` has room for the signature's arguments. CPUs take tensors in host memory, GPUs tensors of
+// one device.
+enum MyccDevice { kMyccOnCpu, kMyccOnCuda };
+int32_t MyccCheckArgs(const struct MyccSignature* signature, enum MyccDevice device, DLTensor** args,
+                      int32_t num_args, void** data);
+
+// The refusal of one argument: FUNC: args[2] `w`: ... .
+#define MYCC_REFUSE(signature, index, format, ...)                                                         \
+  MyccFail("%s: args[%d] `%s`: " format, (signature)->symbol, (int)(index), (signature)->args[index].name, \
+           __VA_ARGS__)
+// And that of a packed buffer with another header.
+int32_t MyccRefuseHeader(const struct MyccSignature* signature, int64_t index);
 
 // workspace.c. A taken workspace belongs to one call until it is put back. Neither pointer is NULL even where
 // nothing is needed.

@@ -3,24 +3,32 @@
 
 #include "codegen/runtime/artifact/artifact.h"
 
+static int32_t CheckHeaders(const struct MyccSignature* signature, void* const* data) {
+  for (int64_t i = 0; i < signature->num_args; ++i) {
+    const struct MyccArg* arg = &signature->args[i];
+    if (!arg->is_output && arg->header != NULL && memcmp(data[i], arg->header, kMyccHeaderBytes) != 0)
+      return MyccRefuseHeader(signature, i);
+  }
+  return 0;
+}
+
 // Outputs that are packed buffers get the header by which the function that reads them knows its own.
-static void WriteHeaders(const struct MyccEntry* entry, void* const* data) {
-  for (int64_t i = 0; i < entry->num_args; ++i) {
-    const struct MyccArg* arg = &entry->args[i];
+static void WriteHeaders(const struct MyccSignature* signature, void* const* data) {
+  for (int64_t i = 0; i < signature->num_args; ++i) {
+    const struct MyccArg* arg = &signature->args[i];
     if (arg->is_output && arg->header != NULL) memcpy(data[i], arg->header, kMyccHeaderBytes);
   }
 }
 
 int32_t MyccCall(const struct MyccEntry* entry, DLTensor** args, int32_t num_args) {
   if (MyccCheckCpu() != 0) return 1;
-  if (num_args != entry->num_args) {
-    return MyccFail("%s: %d arguments, expected %d", entry->symbol, (int)num_args, (int)entry->num_args);
-  }
-  void* data[entry->num_args > 0 ? entry->num_args : 1];
-  if (MyccCheckArgs(entry, args, num_args, data) != 0) return 1;
+  const struct MyccSignature* signature = &entry->signature;
+  void* data[signature->num_args > 0 ? signature->num_args : 1];
+  if (MyccCheckArgs(signature, kMyccOnCpu, args, num_args, data) != 0) return 1;
+  if (CheckHeaders(signature, data) != 0) return 1;
   struct MyccWorkspace workspace;
   if (MyccTakeWorkspace(entry, &workspace) != 0) return 1;
-  WriteHeaders(entry, data);
+  WriteHeaders(signature, data);
   entry->body(data, workspace.shared, workspace.threads);
   MyccPutWorkspace(entry, &workspace);
   return 0;

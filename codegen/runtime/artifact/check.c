@@ -43,16 +43,11 @@ static void PrintInts(char* text, const int64_t* values, int64_t count) {
   snprintf(text + used, kTextBytes - used, "]");
 }
 
-// The refusal of one argument: FUNC: args[2] `w`: ... .
-#define MYCC_REFUSE(entry, index, format, ...)                                                     \
-  MyccFail("%s: args[%d] `%s`: " format, (entry)->symbol, (int)(index), (entry)->args[index].name, \
-           __VA_ARGS__)
-
 // What a caller who passes the const tensor itself has missed; the text ends a refusal.
-static void PrintHint(char* text, const struct MyccEntry* entry, const struct MyccArg* arg) {
+static void PrintHint(char* text, const struct MyccSignature* signature, const struct MyccArg* arg) {
   text[0] = '\0';
   if (arg->header != NULL && !arg->is_output)
-    snprintf(text, kTextBytes, ", the packed buffer that %s fills", entry->packer);
+    snprintf(text, kTextBytes, ", the packed buffer that %s fills", signature->packer);
 }
 
 static int SameType(const struct MyccArg* arg, DLDataType type) {
@@ -80,48 +75,59 @@ static int IsCompact(const struct MyccArg* arg, const int64_t* strides) {
   return 1;
 }
 
-static int32_t CheckTypeAndShape(const struct MyccEntry* entry, int32_t i, const DLTensor* tensor) {
-  const struct MyccArg* arg = &entry->args[i];
-  char got[kTextBytes], expected[kTextBytes], hint[kTextBytes];
-  PrintHint(hint, entry, arg);
-  if (tensor->device.device_type != kDLCPU && tensor->device.device_type != kDLCUDAHost) {
-    return MYCC_REFUSE(entry, i, "is on device type %d (%s), expected 1 (cpu)",
-                       (int)tensor->device.device_type, DeviceName(tensor->device.device_type));
+// A GPU's tensors are on one device: that of the first.
+static int32_t CheckDevice(const struct MyccSignature* signature, enum MyccDevice device, int32_t i,
+                           DLTensor** args) {
+  const DLDevice got = args[i]->device;
+  if (device == kMyccOnCpu) {
+    if (got.device_type == kDLCPU || got.device_type == kDLCUDAHost) return 0;
+    return MYCC_REFUSE(signature, i, "is on device type %d (%s), expected 1 (cpu)", (int)got.device_type,
+                       DeviceName(got.device_type));
   }
+  if (got.device_type != kDLCUDA && got.device_type != kDLCUDAManaged) {
+    return MYCC_REFUSE(signature, i, "is on device type %d (%s), expected 2 (cuda)", (int)got.device_type,
+                       DeviceName(got.device_type));
+  }
+  if (got.device_id == args[0]->device.device_id) return 0;
+  return MYCC_REFUSE(signature, i, "is on device %d, expected %d, where args[0] is", (int)got.device_id,
+                     (int)args[0]->device.device_id);
+}
+
+static int32_t CheckTypeAndShape(const struct MyccSignature* signature, int32_t i, const DLTensor* tensor) {
+  const struct MyccArg* arg = &signature->args[i];
+  char got[kTextBytes], expected[kTextBytes], hint[kTextBytes];
+  PrintHint(hint, signature, arg);
   if (!SameType(arg, tensor->dtype)) {
     PrintType(got, tensor->dtype.code, tensor->dtype.bits, tensor->dtype.lanes);
     PrintType(expected, arg->code, arg->bits, 1);
-    return MYCC_REFUSE(entry, i, "is of type %s, expected %s%s", got, expected, hint);
+    return MYCC_REFUSE(signature, i, "is of type %s, expected %s%s", got, expected, hint);
   }
-  if (tensor->ndim != 0 && tensor->shape == NULL) return MYCC_REFUSE(entry, i, "%s", "its shape is NULL");
+  if (tensor->ndim != 0 && tensor->shape == NULL) return MYCC_REFUSE(signature, i, "%s", "its shape is NULL");
   if (!SameShape(arg, tensor)) {
     PrintInts(got, tensor->shape, tensor->ndim);
     PrintInts(expected, arg->shape, arg->ndim);
-    return MYCC_REFUSE(entry, i, "has shape %s, expected %s%s", got, expected, hint);
+    return MYCC_REFUSE(signature, i, "has shape %s, expected %s%s", got, expected, hint);
   }
   if (tensor->strides != NULL && !IsCompact(arg, tensor->strides)) {
     PrintInts(got, tensor->strides, tensor->ndim);
     PrintInts(expected, arg->shape, arg->ndim);
-    return MYCC_REFUSE(entry, i, "has strides %s, expected NULL or the compact row-major strides of shape %s",
-                       got, expected);
+    return MYCC_REFUSE(signature, i,
+                       "has strides %s, expected NULL or the compact row-major strides of shape %s", got,
+                       expected);
   }
   return 0;
 }
 
-static int32_t CheckData(const struct MyccEntry* entry, int32_t i, const DLTensor* tensor, void** data) {
-  const struct MyccArg* arg = &entry->args[i];
+static int32_t CheckData(const struct MyccSignature* signature, int32_t i, const DLTensor* tensor,
+                         void** data) {
+  const struct MyccArg* arg = &signature->args[i];
   *data = tensor->data;
   if (arg->bytes == 0) return 0;
-  if (tensor->data == NULL) return MYCC_REFUSE(entry, i, "%s", "its data is NULL");
+  if (tensor->data == NULL) return MYCC_REFUSE(signature, i, "%s", "its data is NULL");
   *data = (uint8_t*)tensor->data + tensor->byte_offset;
   if ((uintptr_t)*data % (uintptr_t)arg->alignment != 0) {
-    return MYCC_REFUSE(entry, i, "its data (%p + byte_offset %" PRIu64 ") is not aligned to %d bytes",
+    return MYCC_REFUSE(signature, i, "its data (%p + byte_offset %" PRIu64 ") is not aligned to %d bytes",
                        tensor->data, tensor->byte_offset, (int)arg->alignment);
-  }
-  if (arg->header != NULL && !arg->is_output && memcmp(*data, arg->header, kMyccHeaderBytes) != 0) {
-    return MYCC_REFUSE(entry, i,
-                       "was not packed for this build of this argument; expected a buffer filled by %s",
-                       entry->packer);
   }
   return 0;
 }
@@ -133,23 +139,37 @@ static int Overlap(const struct MyccArg* a, const void* a_data, const struct Myc
 }
 
 // An output may share memory with nothing; inputs may share among themselves.
-static int32_t CheckOverlap(const struct MyccEntry* entry, void* const* data) {
-  for (int64_t i = 0; i < entry->num_args; ++i) {
-    if (!entry->args[i].is_output) continue;
-    for (int64_t j = 0; j < entry->num_args; ++j) {
-      if (i == j || !Overlap(&entry->args[i], data[i], &entry->args[j], data[j])) continue;
-      return MYCC_REFUSE(entry, i, "is an output and overlaps args[%d] `%s`", (int)j, entry->args[j].name);
+static int32_t CheckOverlap(const struct MyccSignature* signature, void* const* data) {
+  for (int64_t i = 0; i < signature->num_args; ++i) {
+    if (!signature->args[i].is_output) continue;
+    for (int64_t j = 0; j < signature->num_args; ++j) {
+      if (i == j || !Overlap(&signature->args[i], data[i], &signature->args[j], data[j])) continue;
+      return MYCC_REFUSE(signature, i, "is an output and overlaps args[%d] `%s`", (int)j,
+                         signature->args[j].name);
     }
   }
   return 0;
 }
 
-int32_t MyccCheckArgs(const struct MyccEntry* entry, DLTensor** args, int32_t num_args, void** data) {
-  if (num_args > 0 && args == NULL)
-    return MyccFail("%s: args is NULL, expected %d tensors", entry->symbol, (int)num_args);
-  for (int32_t i = 0; i < num_args; ++i) {
-    if (args[i] == NULL) return MYCC_REFUSE(entry, i, "%s", "is NULL");
-    if (CheckTypeAndShape(entry, i, args[i]) != 0 || CheckData(entry, i, args[i], &data[i]) != 0) return 1;
+int32_t MyccRefuseHeader(const struct MyccSignature* signature, int64_t i) {
+  return MYCC_REFUSE(signature, i,
+                     "was not packed for this build of this argument; expected a buffer filled by %s",
+                     signature->packer);
+}
+
+int32_t MyccCheckArgs(const struct MyccSignature* signature, enum MyccDevice device, DLTensor** args,
+                      int32_t num_args, void** data) {
+  if (num_args != signature->num_args) {
+    return MyccFail("%s: %d arguments, expected %d", signature->symbol, (int)num_args,
+                    (int)signature->num_args);
   }
-  return CheckOverlap(entry, data);
+  if (num_args > 0 && args == NULL)
+    return MyccFail("%s: args is NULL, expected %d tensors", signature->symbol, (int)num_args);
+  for (int32_t i = 0; i < num_args; ++i) {
+    if (args[i] == NULL) return MYCC_REFUSE(signature, i, "%s", "is NULL");
+    if (CheckDevice(signature, device, i, args) != 0 || CheckTypeAndShape(signature, i, args[i]) != 0 ||
+        CheckData(signature, i, args[i], &data[i]) != 0)
+      return 1;
+  }
+  return CheckOverlap(signature, data);
 }

@@ -6,7 +6,8 @@
 #define MYCC_EMBEDDED(name)                          \
   extern const unsigned char mycc_embedded_##name[]; \
   extern const size_t mycc_embedded_##name##_size
-MYCC_EMBEDDED(artifact);
+MYCC_EMBEDDED(cpu_artifact);
+MYCC_EMBEDDED(cuda_artifact);
 MYCC_EMBEDDED(libc);
 MYCC_EMBEDDED(libm);
 MYCC_EMBEDDED(libgomp);
@@ -17,7 +18,8 @@ MYCC_EMBEDDED(dlpack);
 
 namespace mycc {
 
-std::string_view ArtifactObject() { return MYCC_BYTES(artifact); }
+std::string_view CpuArtifactObject() { return MYCC_BYTES(cpu_artifact); }
+std::string_view CudaArtifactObject() { return MYCC_BYTES(cuda_artifact); }
 std::vector<std::string_view> ArtifactStubs() {
   return {MYCC_BYTES(libc), MYCC_BYTES(libm), MYCC_BYTES(libgomp), MYCC_BYTES(loader)};
 }

@@ -7,8 +7,9 @@
 
 namespace mycc {
 
-// codegen/runtime/artifact as one relocatable object.
-std::string_view ArtifactObject();
+// What artifacts for CPUs and for GPUs are linked from, as one relocatable object.
+std::string_view CpuArtifactObject();
+std::string_view CudaArtifactObject();
 // Shared libraries without code, which stand for libc, libm, libgomp and the loader when an artifact is
 // linked.
 std::vector<std::string_view> ArtifactStubs();

@@ -52,7 +52,7 @@ int32_t MyccTakeWorkspace(const struct MyccEntry* entry, struct MyccWorkspace* w
   if (block == NULL) {
     block = aligned_alloc(kMyccPackedAlignment, bytes);
     if (block == NULL) {
-      return MyccFail("%s: no memory for a workspace of %lld bytes (%lld threads)", entry->symbol,
+      return MyccFail("%s: no memory for a workspace of %lld bytes (%lld threads)", entry->signature.symbol,
                       (long long)bytes, (long long)team);
     }
     *BlockBytes(block) = bytes;

@@ -1,12 +1,19 @@
 // What artifacts may use of libc. Only names and versions matter: an artifact is linked against this in place
 // of the host's libc, so that linking needs no development files and its demands on a host are known.
 void aligned_alloc(void) {}
+void calloc(void) {}
+void dladdr(void) {}
+void dlerror(void) {}
 void dlopen(void) {}
+void dlsym(void) {}
 void free(void) {}
+void malloc(void) {}
 void memcmp(void) {}
 void memcpy(void) {}
 void memmove(void) {}
 void memset(void) {}
+void pthread_mutex_lock(void) {}
+void pthread_mutex_unlock(void) {}
 void snprintf(void) {}
 void syscall(void) {}
 void vsnprintf(void) {}

@@ -1,0 +1,195 @@
+// The tables of an artifact for GPUs, and what stands between a call and the launches of kernels. Plain C
+// over libc; libcuda.so.1 is opened at the first call.
+//
+// A call works in the caller's current context where that is of the tensors' device, else in the device's
+// primary one, and does no more than enqueue on the caller's stream. What a call needs beside (code in the
+// context, a workspace, knowledge of packed buffers) is made at the first call or by MODULE_prepare, so that
+// later calls allocate nothing, wait for nothing, and can be captured into a CUDA graph.
+//
+// Thread rule: the tables are constant; every function may be called from several threads at once.
+#pragma once
+
+#include "codegen/runtime/artifact/artifact.h"
+#include "codegen/runtime/artifact/cuda_driver_types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// All fields of the tables are 8 bytes wide, so that their layout needs no padding rules.
+
+// An address: bytes into an argument, or into the workspace (argument -1).
+struct MyccCudaOperand {
+  int64_t argument, offset;
+};
+
+// A TMA descriptor; see CudaTensorMap in codegen/cuda/program.h. `type` and `swizzle` are the driver's
+// numbers.
+struct MyccCudaMap {
+  struct MyccCudaOperand operand;
+  int64_t type, rank;
+  const uint64_t* dims;
+  const uint64_t* strides;
+  const uint32_t* box;
+  const uint32_t* element_strides;
+  int64_t swizzle;
+};
+
+// A launch, or (kernel -1) bytes set to zero.
+struct MyccCudaStep {
+  int64_t kernel;
+  int64_t grid[3];
+  int64_t cluster, threads, shared_bytes;
+  int64_t num_maps;
+  const struct MyccCudaMap* maps;
+  int64_t num_pointers;
+  const struct MyccCudaOperand* pointers;
+  struct MyccCudaOperand zeroed;
+  int64_t zeroed_bytes;
+};
+
+struct MyccCudaEntry {
+  struct MyccSignature signature;
+  int64_t num_steps;
+  const struct MyccCudaStep* steps;
+};
+
+struct MyccCudaImage {
+  const void* code;  // a cubin
+};
+
+struct MyccCudaKernel {
+  const char* name;
+  int64_t image;
+  int64_t shared_bytes;  // dynamic, the most of its launches
+  int64_t any_cluster;   // has clusters of more than 8 blocks, which a kernel must ask for
+};
+
+// What is known once the code is loaded: a handle for each image and kernel.
+struct MyccCudaHandles {
+  CudaLibrary* libraries;
+  CudaKernel* kernels;
+};
+
+struct MyccCudaModule {
+  const char* name;
+  const char* target;         // canonical text, for messages
+  int64_t arch;               // 90 for sm_90
+  int64_t arch_specific;      // the code runs on this architecture alone
+  int64_t most_shared_bytes;  // of a block: static and dynamic, over all kernels
+  int64_t workspace_bytes;    // the most of all functions
+  int64_t num_images;
+  const struct MyccCudaImage* images;
+  int64_t num_kernels;
+  const struct MyccCudaKernel* kernels;
+  int64_t num_entries;
+  const struct MyccCudaEntry* entries;
+  struct MyccCudaHandles handles;
+};
+
+// The module that this artifact is; written by the code generator.
+extern const struct MyccCudaModule mycc_cuda_module;
+
+// The exported functions are these and MyccLastError. All return 0, or 1 after setting the thread's error
+// text.
+int32_t MyccCudaCall(const struct MyccCudaEntry* entry, DLTensor** args, int32_t num_args, void* stream);
+int32_t MyccCudaPrepare(int32_t device_id);
+
+// cuda_driver.c: the functions of libcuda.so.1, without their prefix "cu".
+struct MyccCudaDriver {
+  CudaResult (*GetErrorName)(CudaResult, const char**);
+  CudaResult (*GetErrorString)(CudaResult, const char**);
+  CudaResult (*Init)(unsigned flags);
+  CudaResult (*DeviceGet)(CudaDevice*, int ordinal);
+  CudaResult (*DeviceGetCount)(int*);
+  CudaResult (*DeviceGetName)(char*, int size, CudaDevice);
+  CudaResult (*DeviceGetAttribute)(int*, int attribute, CudaDevice);
+  CudaResult (*DevicePrimaryCtxRetain)(CudaContext*, CudaDevice);
+  CudaResult (*DevicePrimaryCtxRelease)(CudaDevice);
+  CudaResult (*CtxGetCurrent)(CudaContext*);
+  CudaResult (*CtxGetDevice)(CudaDevice*);
+  CudaResult (*CtxGetId)(CudaContext, unsigned long long*);
+  CudaResult (*CtxPushCurrent)(CudaContext);
+  CudaResult (*CtxPopCurrent)(CudaContext*);
+  CudaResult (*LibraryLoadData)(CudaLibrary*, const void* code, void* jit_options, void** jit_values,
+                                unsigned num_jit_options, void* options, void** values, unsigned num_options);
+  CudaResult (*LibraryUnload)(CudaLibrary);
+  CudaResult (*LibraryGetKernel)(CudaKernel*, CudaLibrary, const char* name);
+  CudaResult (*KernelGetFunction)(CudaFunction*, CudaKernel);
+  CudaResult (*KernelSetAttribute)(int attribute, int value, CudaKernel, CudaDevice);
+  CudaResult (*LaunchKernelEx)(const struct CudaLaunchConfig*, CudaFunction, void** params, void** extra);
+  CudaResult (*TensorMapEncodeTiled)(struct CudaTensorMapBits*, int type, uint32_t rank, void* address,
+                                     const uint64_t* dims, const uint64_t* strides, const uint32_t* box,
+                                     const uint32_t* element_strides, int interleave, int swizzle,
+                                     int l2_promotion, int out_of_bounds);
+  CudaResult (*MemAlloc)(CudaAddress*, size_t bytes);
+  CudaResult (*MemFree)(CudaAddress);
+  CudaResult (*MemsetD8Async)(CudaAddress, unsigned char value, size_t bytes, CudaStream);
+  CudaResult (*MemcpyHtoDAsync)(CudaAddress, const void*, size_t bytes, CudaStream);
+  CudaResult (*MemcpyDtoHAsync)(void*, CudaAddress, size_t bytes, CudaStream);
+  CudaResult (*PointerGetAttribute)(void*, int attribute, CudaAddress);
+  CudaResult (*StreamSynchronize)(CudaStream);
+  CudaResult (*StreamGetCaptureInfo)(CudaStream, int* status, uint64_t* id, CudaGraph*, const void** nodes,
+                                     size_t* num_nodes);
+  CudaResult (*ThreadExchangeStreamCaptureMode)(int* mode);
+  CudaResult (*UserObjectCreate)(CudaUserObject*, void* object, void (*destroy)(void*), unsigned references,
+                                 unsigned flags);
+  CudaResult (*GraphRetainUserObject)(CudaGraph, CudaUserObject, unsigned references, unsigned flags);
+};
+// NULL after setting the error text, which says what was looked for; else opened and initialized once.
+const struct MyccCudaDriver* MyccCudaOpen(void);
+// The same where a call has opened it before, NULL where none has.
+const struct MyccCudaDriver* MyccCudaOpened(void);
+// Sets the error text: "m: cuMemAlloc: out of memory (CUDA_ERROR_OUT_OF_MEMORY)"; returns 1.
+int32_t MyccCudaFail(const struct MyccCudaDriver* driver, const char* function, CudaResult result);
+// MYCC_TRY(scope, MemFree, address): calls the driver, and returns from the function when it fails.
+#define MYCC_TRY(scope, function, ...)                                                          \
+  do {                                                                                          \
+    const CudaResult result_ = (scope)->driver->function(__VA_ARGS__);                          \
+    if (result_ != kCudaSuccess) return MyccCudaFail((scope)->driver, "cu" #function, result_); \
+  } while (0)
+
+// One lock for what is shared between calls: taken for a moment, never while kernels are launched.
+void MyccLock(void);
+void MyccUnlock(void);
+
+// cuda_context.c: the context that a call works in.
+struct MyccCudaScope {
+  const struct MyccCudaDriver* driver;
+  CudaContext context;
+  unsigned long long context_id;  // never used twice, as a context's address may be
+  int32_t device_id;
+  CudaDevice device;
+  int pushed;
+};
+int32_t MyccCudaEnter(int32_t device_id, struct MyccCudaScope* scope);
+void MyccCudaLeave(const struct MyccCudaScope* scope);
+// Is the code in the context? Loads it there, which nothing may be captured for.
+int MyccCudaIsLoaded(const struct MyccCudaScope* scope);
+int32_t MyccCudaLoad(const struct MyccCudaScope* scope);
+// What may not be done while any stream of the thread is captured may be done between these two.
+int MyccCudaRelax(const struct MyccCudaDriver* driver);
+void MyccCudaRestore(const struct MyccCudaDriver* driver, int mode);
+// The graph that calls on `stream` go into, with the number of its capture; NULL and 0 when they run at once.
+struct MyccCudaCapture {
+  CudaGraph graph;
+  uint64_t id;
+};
+int32_t MyccCudaCaptureOf(const struct MyccCudaScope* scope, CudaStream stream,
+                          struct MyccCudaCapture* capture);
+
+// cuda_workspace.c: memory for the intermediates of calls on `stream`, module.workspace_bytes of it.
+int32_t MyccCudaWorkspace(const struct MyccCudaScope* scope, CudaStream stream, CudaAddress* address);
+// Makes sure that one is at hand for a stream that has none yet.
+int32_t MyccCudaSpareWorkspace(const struct MyccCudaScope* scope);
+
+// cuda_packed.c: do the packed buffers among the inputs begin with their headers? And: FUNC_pack has filled
+// these.
+int32_t MyccCudaCheckPacked(const struct MyccCudaScope* scope, CudaStream stream,
+                            const struct MyccSignature* signature, void* const* data);
+int32_t MyccCudaWriteHeaders(const struct MyccCudaScope* scope, CudaStream stream,
+                             const struct MyccSignature* signature, void* const* data);
+
+#ifdef __cplusplus
+}
+#endif

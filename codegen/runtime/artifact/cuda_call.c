@@ -1,0 +1,103 @@
+// A call on a GPU: check everything, then enqueue the function's steps.
+#include "codegen/runtime/artifact/cuda_artifact.h"
+
+// Where the parts of one call are.
+struct Call {
+  const struct MyccCudaScope* scope;
+  CudaStream stream;
+  void* const* data;
+  CudaAddress workspace;
+};
+
+static CudaAddress AddressOf(const struct Call* call, struct MyccCudaOperand operand) {
+  const CudaAddress base = operand.argument < 0 ? call->workspace : (CudaAddress)call->data[operand.argument];
+  return base + (CudaAddress)operand.offset;
+}
+
+static int32_t EncodeMap(const struct Call* call, const struct MyccCudaMap* map,
+                         struct CudaTensorMapBits* bits) {
+  enum { kNoInterleave = 0, kFillZeros = 0 };
+  MYCC_TRY(call->scope, TensorMapEncodeTiled, bits, (int)map->type, (uint32_t)map->rank,
+           (void*)AddressOf(call, map->operand), map->dims, map->strides, map->box, map->element_strides,
+           kNoInterleave, (int)map->swizzle, kCudaMapPromote128, kFillZeros);
+  return 0;
+}
+
+static int32_t Launch(const struct Call* call, const struct MyccCudaStep* step) {
+  // No array is empty, which C does not have.
+  struct CudaTensorMapBits maps[step->num_maps + 1];
+  CudaAddress pointers[step->num_pointers + 1];
+  void* params[step->num_maps + step->num_pointers + 1];
+  for (int64_t i = 0; i < step->num_maps; ++i) {
+    if (EncodeMap(call, &step->maps[i], &maps[i]) != 0) return 1;
+    params[i] = &maps[i];
+  }
+  for (int64_t i = 0; i < step->num_pointers; ++i) {
+    pointers[i] = AddressOf(call, step->pointers[i]);
+    params[step->num_maps + i] = &pointers[i];
+  }
+  const struct CudaLaunchAttribute cluster = {.id = kCudaLaunchCluster,
+                                              .value.cluster = {(uint32_t)step->cluster, 1, 1}};
+  const struct CudaLaunchConfig config = {
+      .grid = {(uint32_t)step->grid[0], (uint32_t)step->grid[1], (uint32_t)step->grid[2]},
+      .block = {(uint32_t)step->threads, 1, 1},
+      .shared_bytes = (uint32_t)step->shared_bytes,
+      .stream = call->stream,
+      .attributes = &cluster,
+      .num_attributes = step->cluster > 1,
+  };
+  // A kernel's handle stands for its function in the current context.
+  MYCC_TRY(call->scope, LaunchKernelEx, &config, (CudaFunction)mycc_cuda_module.handles.kernels[step->kernel],
+           params, NULL);
+  return 0;
+}
+
+static int32_t RunStep(const struct Call* call, const struct MyccCudaStep* step) {
+  if (step->kernel >= 0) return Launch(call, step);
+  MYCC_TRY(call->scope, MemsetD8Async, AddressOf(call, step->zeroed), 0, (size_t)step->zeroed_bytes,
+           call->stream);
+  return 0;
+}
+
+// The first call in a context loads the code, unless it is captured.
+static int32_t LoadForCall(const struct MyccCudaScope* scope, CudaStream stream) {
+  if (MyccCudaIsLoaded(scope)) return 0;
+  struct MyccCudaCapture capture;
+  if (MyccCudaCaptureOf(scope, stream, &capture) != 0) return 1;
+  if (capture.graph == NULL) return MyccCudaLoad(scope);
+  return MyccFail(
+      "%s: the stream is being captured and the code is not loaded; expected %s_prepare(%d) before",
+      mycc_cuda_module.name, mycc_cuda_module.name, scope->device_id);
+}
+
+static int32_t Run(const struct MyccCudaScope* scope, const struct MyccCudaEntry* entry, void* const* data,
+                   CudaStream stream) {
+  struct Call call = {scope, stream, data, 0};
+  if (LoadForCall(scope, stream) != 0 || MyccCudaCheckPacked(scope, stream, &entry->signature, data) != 0 ||
+      MyccCudaWorkspace(scope, stream, &call.workspace) != 0)
+    return 1;
+  for (int64_t i = 0; i < entry->num_steps; ++i) {
+    if (RunStep(&call, &entry->steps[i]) != 0) return 1;
+  }
+  // Last, so that steps may fill whole buffers.
+  return MyccCudaWriteHeaders(scope, stream, &entry->signature, data);
+}
+
+int32_t MyccCudaCall(const struct MyccCudaEntry* entry, DLTensor** args, int32_t num_args, void* stream) {
+  const struct MyccSignature* signature = &entry->signature;
+  void* data[signature->num_args + 1];
+  if (MyccCheckArgs(signature, kMyccOnCuda, args, num_args, data) != 0) return 1;
+  struct MyccCudaScope scope;
+  if (MyccCudaEnter(args[0]->device.device_id, &scope) != 0) return 1;
+  const int32_t failed = Run(&scope, entry, data, stream);
+  MyccCudaLeave(&scope);
+  return failed;
+}
+
+int32_t MyccCudaPrepare(int32_t device_id) {
+  struct MyccCudaScope scope;
+  if (MyccCudaEnter(device_id, &scope) != 0) return 1;
+  const int32_t failed = MyccCudaLoad(&scope) != 0 || MyccCudaSpareWorkspace(&scope) != 0;
+  MyccCudaLeave(&scope);
+  return failed;
+}

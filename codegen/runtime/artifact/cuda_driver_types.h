@@ -1,0 +1,82 @@
+// What is used of CUDA's driver API: types, constants and the layout of what is passed by address, as
+// libcuda.so.1 has them since CUDA 12.0. Written out here so that nothing of CUDA is needed to build.
+#pragma once
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef int CudaResult;  // 0: success
+typedef int CudaDevice;
+typedef uintptr_t CudaAddress;
+// Handles.
+typedef struct CudaContextState* CudaContext;
+typedef struct CudaStreamState* CudaStream;
+typedef struct CudaLibraryState* CudaLibrary;
+typedef struct CudaKernelState* CudaKernel;
+typedef struct CudaFunctionState* CudaFunction;
+typedef struct CudaGraphState* CudaGraph;
+typedef struct CudaUserObjectState* CudaUserObject;
+
+enum {
+  kCudaSuccess = 0,
+  kCudaErrorNoDevice = 100,
+
+  kCudaDeviceMultiprocessors = 16,
+  kCudaDeviceL2Bytes = 38,
+  kCudaDeviceMajor = 75,
+  kCudaDeviceMinor = 76,
+  kCudaDeviceMaxSharedBytes = 97,  // of a block that asks for it
+
+  kCudaFunctionMaxDynamicSharedBytes = 8,
+  kCudaFunctionAnyClusterSize = 14,
+
+  kCudaPointerBufferId = 7,
+
+  kCudaCaptureNone = 0,     // status of a stream
+  kCudaCaptureRelaxed = 2,  // mode of a thread
+
+  kCudaLaunchCluster = 4,  // id of a launch attribute
+
+  kCudaUserObjectNoSync = 1,
+  kCudaGraphUserObjectMove = 1,
+
+  kCudaMapU8 = 0,
+  kCudaMapI32 = 3,
+  kCudaMapI64 = 5,
+  kCudaMapF16 = 6,
+  kCudaMapF32 = 7,
+  kCudaMapF64 = 8,
+  kCudaMapBF16 = 9,
+  kCudaMapPromote128 = 2,  // what is read through L2 comes in pieces of 128 bytes
+};
+
+// The thread's current streams when no handle is given: the default one, and the one of each thread.
+#define kCudaStreamPerThread ((CudaStream)2)
+
+struct CudaTensorMapBits {
+  uint64_t opaque[16];
+} __attribute__((aligned(128)));
+
+struct CudaLaunchAttribute {
+  int32_t id;
+  int32_t padding;
+  union {
+    uint32_t cluster[3];
+    uint8_t bytes[64];
+  } value;
+};
+
+struct CudaLaunchConfig {
+  uint32_t grid[3], block[3];
+  uint32_t shared_bytes;
+  CudaStream stream;
+  const struct CudaLaunchAttribute* attributes;
+  uint32_t num_attributes;
+};
+
+#ifdef __cplusplus
+}
+#endif
