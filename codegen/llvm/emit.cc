@@ -29,8 +29,8 @@ void EmitBody(llvm::Module& module, const llvm::TargetMachine& machine, const Ta
   const AliasScopes scopes(context, symbol, layout.alias_groups);
   KernelContext kernel{module, layout, scopes, FeaturesOf(target), VectorBytes(target), symbol};
   llvm::Value* first_thread = llvm::ConstantInt::get(llvm::Type::getInt64Ty(context), 0);
-  KernelEmitter emitter(kernel, function,
-                        {function->getArg(0), function->getArg(1), function->getArg(2), first_thread});
+  LlvmKernelEmitter emitter(kernel, function,
+                            {function->getArg(0), function->getArg(1), function->getArg(2), first_thread});
   emitter.Body(body);
 }
 

@@ -30,7 +30,7 @@ struct KernelContext {
   int regions = 0;  // parallel regions so far, for their names
 };
 
-class KernelEmitter {
+class LlvmKernelEmitter {
  public:
   // The pointers a body is called with; see emit.h. `thread` is the running thread's number.
   struct Arguments {
@@ -41,7 +41,7 @@ class KernelEmitter {
   };
 
   // Emits at the end of `function`'s only block, the entry; Body may be called once.
-  KernelEmitter(KernelContext& kernel, llvm::Function* function, const Arguments& arguments);
+  LlvmKernelEmitter(KernelContext& kernel, llvm::Function* function, const Arguments& arguments);
   void Body(const Stmt& stmt);
 
  private:

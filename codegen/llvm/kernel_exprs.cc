@@ -35,18 +35,18 @@ bool IsArithmetic(Op op) {
 
 }  // namespace
 
-Value* KernelEmitter::Splat(Value* value, int lanes) {
+Value* LlvmKernelEmitter::Splat(Value* value, int lanes) {
   return IsVector(value) ? value : b_.CreateVectorSplat(lanes, value);
 }
 
-bool KernelEmitter::Varies(const Expr& expr) {
+bool LlvmKernelEmitter::Varies(const Expr& expr) {
   if (!lanes_) return false;
   if (expr->op == Op::kVar) return expr->var.get() == lanes_->var;
   if (expr->op == Op::kLoad && PlaceOf(expr->buffer).lanes > 0) return true;
   return std::any_of(expr->args.begin(), expr->args.end(), [&](const Expr& arg) { return Varies(arg); });
 }
 
-bool KernelEmitter::MayEscape(const Expr& expr) {
+bool LlvmKernelEmitter::MayEscape(const Expr& expr) {
   const auto known = escapes_.find(expr.get());
   if (known != escapes_.end()) return known->second;
   bool escapes = false;
@@ -61,7 +61,7 @@ bool KernelEmitter::MayEscape(const Expr& expr) {
   return escapes_[expr.get()] = escapes;
 }
 
-Value* KernelEmitter::Emit(const Expr& expr) {
+Value* LlvmKernelEmitter::Emit(const Expr& expr) {
   if (expr->op == Op::kConst) return numbers_.Constant(expr->dtype, expr->value);
   for (auto level = memo_.rbegin(); level != memo_.rend(); ++level) {
     const auto known = level->find(expr.get());
@@ -72,12 +72,12 @@ Value* KernelEmitter::Emit(const Expr& expr) {
   return value;
 }
 
-Value* KernelEmitter::EmitWide(const Expr& expr) {
+Value* LlvmKernelEmitter::EmitWide(const Expr& expr) {
   Value* value = Emit(expr);
   return lanes_ ? Splat(value, lanes_->count) : value;
 }
 
-Value* KernelEmitter::EmitNode(const Expr& expr) {
+Value* LlvmKernelEmitter::EmitNode(const Expr& expr) {
   switch (expr->op) {
     case Op::kVar:
       if (Varies(expr)) return LaneIndex(expr, b_.getInt64Ty());
@@ -90,14 +90,14 @@ Value* KernelEmitter::EmitNode(const Expr& expr) {
   return EmitOperation(expr);
 }
 
-std::pair<Value*, Value*> KernelEmitter::EmitOperands(const Expr& a, const Expr& b) {
+std::pair<Value*, Value*> LlvmKernelEmitter::EmitOperands(const Expr& a, const Expr& b) {
   Value* x = Emit(a);
   Value* y = Emit(b);
   if (IsVector(x) || IsVector(y)) return {Splat(x, lanes_->count), Splat(y, lanes_->count)};
   return {x, y};
 }
 
-Value* KernelEmitter::EmitOperation(const Expr& expr) {
+Value* LlvmKernelEmitter::EmitOperation(const Expr& expr) {
   const Expr& a = expr->args[0];
   switch (expr->op) {
     case Op::kLt:
@@ -116,7 +116,7 @@ Value* KernelEmitter::EmitOperation(const Expr& expr) {
   return numbers_.Binary(expr->op, expr->dtype, x, y);
 }
 
-Value* KernelEmitter::EmitCompare(const Expr& expr) {
+Value* LlvmKernelEmitter::EmitCompare(const Expr& expr) {
   const Expr& a = expr->args[0];
   const Expr& b = expr->args[1];
   if (a->dtype == DType::kI64 && (Varies(a) || Varies(b)) && IsNarrow(a) && IsNarrow(b)) {
@@ -129,7 +129,7 @@ Value* KernelEmitter::EmitCompare(const Expr& expr) {
 
 // A load in an arm may be out of bounds when the arm is not taken: then a uniform condition branches, and a
 // condition that varies masks.
-Value* KernelEmitter::EmitSelect(const Expr& expr) {
+Value* LlvmKernelEmitter::EmitSelect(const Expr& expr) {
   Value* condition = Emit(expr->args[0]);
   const Expr& then = expr->args[1];
   const Expr& otherwise = expr->args[2];
@@ -158,7 +158,7 @@ Value* KernelEmitter::EmitSelect(const Expr& expr) {
   return b_.CreateSelect(condition, x, y);
 }
 
-Value* KernelEmitter::EmitBranches(const Expr& expr, Value* condition) {
+Value* LlvmKernelEmitter::EmitBranches(const Expr& expr, Value* condition) {
   if (const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(condition)) {
     return Emit(constant->isZero() ? expr->args[2] : expr->args[1]);
   }

@@ -19,7 +19,7 @@ bool IsLinearOp(Op op) { return op == Op::kAdd || op == Op::kSub || op == Op::kM
 
 }  // namespace
 
-int KernelEmitter::DepthOf(const Expr& expr) {
+int LlvmKernelEmitter::DepthOf(const Expr& expr) {
   if (expr->op == Op::kVar) {
     const auto it = vars_.find(expr->var.get());
     return it == vars_.end() ? depth_ : it->second.depth;
@@ -31,7 +31,7 @@ int KernelEmitter::DepthOf(const Expr& expr) {
 }
 
 // The terms of outer loops come first, so that their sum is loop-invariant further in.
-Value* KernelEmitter::Index(const Expr& expr) {
+Value* LlvmKernelEmitter::Index(const Expr& expr) {
   if (expr->op == Op::kFloorDiv || expr->op == Op::kMod) return IndexDivision(expr, Emit(expr->args[0]));
   if (!IsLinearOp(expr->op)) return Emit(expr);
   Linear linear = ToLinear(expr);
@@ -48,7 +48,7 @@ Value* KernelEmitter::Index(const Expr& expr) {
   return b_.CreateAdd(sum, b_.getInt64(linear.constant));
 }
 
-Value* KernelEmitter::IndexDivision(const Expr& expr, Value* a) {
+Value* LlvmKernelEmitter::IndexDivision(const Expr& expr, Value* a) {
   int64_t divisor = 0;
   const bool by_constant = IsConstInt(expr->args[1], &divisor) && divisor > 0;
   const bool narrow = a->getType()->getScalarSizeInBits() == 32;
@@ -61,7 +61,7 @@ Value* KernelEmitter::IndexDivision(const Expr& expr, Value* a) {
   return expr->op == Op::kFloorDiv ? b_.CreateUDiv(a, b) : b_.CreateURem(a, b);
 }
 
-bool KernelEmitter::IsNarrow(const Expr& expr) {
+bool LlvmKernelEmitter::IsNarrow(const Expr& expr) {
   const auto range = RangeOf(expr);
   if (!range || range->min < -kNarrowLimit || range->max > kNarrowLimit) return false;
   if (expr->op == Op::kLoad || expr->op == Op::kCast) return true;
@@ -69,7 +69,7 @@ bool KernelEmitter::IsNarrow(const Expr& expr) {
                      [&](const Expr& arg) { return arg->dtype != DType::kI64 || IsNarrow(arg); });
 }
 
-Value* KernelEmitter::LaneIndex(const Expr& expr, llvm::Type* element) {
+Value* LlvmKernelEmitter::LaneIndex(const Expr& expr, llvm::Type* element) {
   const int count = lanes_->count;
   llvm::Type* type = llvm::FixedVectorType::get(element, count);
   const auto resized = [&](Value* value) {

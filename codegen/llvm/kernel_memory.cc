@@ -25,12 +25,12 @@ bool InBounds(const BufferNode& buffer, const std::vector<Expr>& indices) {
 
 }  // namespace
 
-Value* KernelEmitter::ByteOffset(Value* pointer, int64_t bytes) {
+Value* LlvmKernelEmitter::ByteOffset(Value* pointer, int64_t bytes) {
   return bytes == 0 ? pointer : b_.CreateConstGEP1_64(b_.getInt8Ty(), pointer, bytes);
 }
 
 // Pointers of the buffers that the caller provides are made in the entry block, at the first use.
-const KernelEmitter::Place& KernelEmitter::PlaceOf(const Buffer& buffer) {
+const LlvmKernelEmitter::Place& LlvmKernelEmitter::PlaceOf(const Buffer& buffer) {
   const auto known = places_.find(buffer.get());
   if (known != places_.end()) return known->second;
   const auto found = kernel_.layout.origins.find(buffer.get());
@@ -55,8 +55,8 @@ const KernelEmitter::Place& KernelEmitter::PlaceOf(const Buffer& buffer) {
   return places_[buffer.get()] = place;
 }
 
-KernelEmitter::Access KernelEmitter::AccessOf(const Buffer& buffer, const std::vector<Expr>& indices,
-                                              const void* key) {
+LlvmKernelEmitter::Access LlvmKernelEmitter::AccessOf(const Buffer& buffer, const std::vector<Expr>& indices,
+                                                      const void* key) {
   const Place& place = PlaceOf(buffer);
   auto [cached, fresh] = flat_.try_emplace(key);
   if (fresh) cached->second = ToLinear(FlatIndex(*buffer, indices));
@@ -113,25 +113,25 @@ KernelEmitter::Access KernelEmitter::AccessOf(const Buffer& buffer, const std::v
   return access;
 }
 
-Value* KernelEmitter::LoadRaw(const Place& place, llvm::Type* type, Value* pointer, int align) {
+Value* LlvmKernelEmitter::LoadRaw(const Place& place, llvm::Type* type, Value* pointer, int align) {
   llvm::LoadInst* load = Annotate(place, b_.CreateAlignedLoad(type, pointer, llvm::Align(align)));
   if (place.read_only)
     load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(b_.getContext(), {}));
   return load;
 }
 
-void KernelEmitter::StoreRaw(const Place& place, Value* value, Value* pointer, int align) {
+void LlvmKernelEmitter::StoreRaw(const Place& place, Value* value, Value* pointer, int align) {
   Annotate(place, b_.CreateAlignedStore(value, pointer, llvm::Align(align)));
 }
 
-Value* KernelEmitter::LanePointer(const Access& access, int lane) {
+Value* LlvmKernelEmitter::LanePointer(const Access& access, int lane) {
   const int64_t size = DTypeBytes(access.dtype);
   if (!access.scattered) return ByteOffset(access.pointer, lane * *access.stride * size);
   Value* offset = b_.CreateSExt(b_.CreateExtractElement(access.scattered, lane), b_.getInt64Ty());
   return b_.CreateGEP(b_.getInt8Ty(), access.pointer, b_.CreateMul(offset, b_.getInt64(size)));
 }
 
-Value* KernelEmitter::LanePointers(const Access& access) {
+Value* LlvmKernelEmitter::LanePointers(const Access& access) {
   Value* offsets = access.scattered;
   if (!offsets) {
     llvm::SmallVector<llvm::Constant*, 64> along;
@@ -141,7 +141,7 @@ Value* KernelEmitter::LanePointers(const Access& access) {
   return b_.CreateGEP(numbers_.MemoryType(access.dtype), access.pointer, offsets);
 }
 
-Value* KernelEmitter::LoadAccess(const Access& access) {
+Value* LlvmKernelEmitter::LoadAccess(const Access& access) {
   Value* stored = nullptr;
   if (access.stride == 0) {
     stored = LoadUniform(access);
@@ -152,7 +152,7 @@ Value* KernelEmitter::LoadAccess(const Access& access) {
 }
 
 // Where no lane may read the element, a zero is read instead.
-Value* KernelEmitter::LoadUniform(const Access& access) {
+Value* LlvmKernelEmitter::LoadUniform(const Access& access) {
   Value* pointer = access.pointer;
   if (lanes_ && lanes_->mask && !lanes_->mask_is_prefix && !access.in_bounds) {
     llvm::Constant* zero = kernel_.module.getOrInsertGlobal("mycc_zero", b_.getInt64Ty());
@@ -165,7 +165,7 @@ Value* KernelEmitter::LoadUniform(const Access& access) {
   return LoadRaw(*access.place, numbers_.MemoryType(access.dtype), pointer, DTypeBytes(access.dtype));
 }
 
-Value* KernelEmitter::LoadContiguous(const Access& access) {
+Value* LlvmKernelEmitter::LoadContiguous(const Access& access) {
   const Place& place = *access.place;
   const int align = DTypeBytes(access.dtype);
   llvm::Type* type = numbers_.MemoryType(access.dtype, lanes_->count);
@@ -178,7 +178,7 @@ Value* KernelEmitter::LoadContiguous(const Access& access) {
                                              llvm::Constant::getNullValue(type)));
 }
 
-Value* KernelEmitter::LoadScattered(const Access& access) {
+Value* LlvmKernelEmitter::LoadScattered(const Access& access) {
   llvm::Type* type = numbers_.MemoryType(access.dtype, lanes_->count);
   const int align = DTypeBytes(access.dtype);
   const bool masked = lanes_->mask && !lanes_->mask_is_prefix && !access.in_bounds;
@@ -195,7 +195,7 @@ Value* KernelEmitter::LoadScattered(const Access& access) {
   return gathered;
 }
 
-void KernelEmitter::StoreAccess(const Access& access, Value* value) {
+void LlvmKernelEmitter::StoreAccess(const Access& access, Value* value) {
   const Place& place = *access.place;
   Value* stored = numbers_.ToMemory(access.dtype, value);
   if (!lanes_) return StoreRaw(place, stored, access.pointer, DTypeBytes(access.dtype));
@@ -204,7 +204,7 @@ void KernelEmitter::StoreAccess(const Access& access, Value* value) {
   access.stride == 1 ? StoreContiguous(access, stored) : StoreScattered(access, stored);
 }
 
-void KernelEmitter::StoreContiguous(const Access& access, Value* value) {
+void LlvmKernelEmitter::StoreContiguous(const Access& access, Value* value) {
   const Place& place = *access.place;
   const int align = DTypeBytes(access.dtype);
   if (!lanes_->mask) return StoreRaw(place, value, access.pointer, align);
@@ -216,7 +216,7 @@ void KernelEmitter::StoreContiguous(const Access& access, Value* value) {
   Annotate(place, b_.CreateMaskedStore(value, access.pointer, llvm::Align(align), lanes_->mask));
 }
 
-void KernelEmitter::StoreScattered(const Access& access, Value* value) {
+void LlvmKernelEmitter::StoreScattered(const Access& access, Value* value) {
   const int align = DTypeBytes(access.dtype);
   if (lanes_->mask && !lanes_->mask_is_prefix) {
     Annotate(*access.place,

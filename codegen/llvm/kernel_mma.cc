@@ -13,7 +13,8 @@ using llvm::Value;
 // The statement's n in vectors: whole ones, then a narrower one for the rest. Where b may be read past its
 // end the rest takes one vector too wide, with masks one that is masked, otherwise a vector for each power of
 // two.
-std::vector<KernelEmitter::MmaColumn> KernelEmitter::ColumnsOf(const Mma& mma, const Access& b) const {
+std::vector<LlvmKernelEmitter::MmaColumn> LlvmKernelEmitter::ColumnsOf(const Mma& mma,
+                                                                       const Access& b) const {
   std::vector<MmaColumn> columns;
   const int width = kernel_.vector_bytes / DTypeBytes(mma.acc.buffer->dtype);
   const bool one_rest =
@@ -32,7 +33,7 @@ std::vector<KernelEmitter::MmaColumn> KernelEmitter::ColumnsOf(const Mma& mma, c
   return columns;
 }
 
-Value* KernelEmitter::LoadColumn(const Access& access, const MmaColumn& column, int64_t element) {
+Value* LlvmKernelEmitter::LoadColumn(const Access& access, const MmaColumn& column, int64_t element) {
   const int size = DTypeBytes(access.dtype);
   Value* pointer = ByteOffset(access.pointer, (element + column.first) * size);
   llvm::Type* type = numbers_.MemoryType(access.dtype, column.lanes);
@@ -45,8 +46,8 @@ Value* KernelEmitter::LoadColumn(const Access& access, const MmaColumn& column, 
                                       llvm::Constant::getNullValue(type)));
 }
 
-void KernelEmitter::StoreColumn(const Access& access, const MmaColumn& column, int64_t element, Value* value,
-                                bool keeps_rest) {
+void LlvmKernelEmitter::StoreColumn(const Access& access, const MmaColumn& column, int64_t element,
+                                    Value* value, bool keeps_rest) {
   const int size = DTypeBytes(access.dtype);
   Value* pointer = ByteOffset(access.pointer, (element + column.first) * size);
   if (column.active < column.lanes && (keeps_rest || !access.place->on_stack)) {
@@ -62,7 +63,7 @@ void KernelEmitter::StoreColumn(const Access& access, const MmaColumn& column, i
   StoreRaw(*access.place, value, pointer, size);
 }
 
-void KernelEmitter::EmitMma(const Mma& mma) {
+void LlvmKernelEmitter::EmitMma(const Mma& mma) {
   const Access acc = AccessOf(mma.acc.buffer, mma.acc.indices, &mma.acc);
   const Access a = AccessOf(mma.a.buffer, mma.a.indices, &mma.a);
   const Access b = AccessOf(mma.b.buffer, mma.b.indices, &mma.b);

@@ -38,7 +38,7 @@ FreeNames NamesIn(const Stmt& stmt) {
 
 // Directly nested parallel loops are one index space, so that few iterations of the outer one still feed many
 // threads.
-void KernelEmitter::EmitParallel(const For& loop) {
+void LlvmKernelEmitter::EmitParallel(const For& loop) {
   std::vector<const For*> loops;
   int64_t trips = 1;
   const For* next = &loop;
@@ -60,7 +60,7 @@ void KernelEmitter::EmitParallel(const For& loop) {
 
 // The loops become a function that each thread of a team calls; a thread runs one contiguous part of the
 // iterations. What the function uses of this one's variables and buffers is passed in a record on the stack.
-void KernelEmitter::EmitRegion(const std::vector<const For*>& loops, int64_t trips, const Stmt& body) {
+void LlvmKernelEmitter::EmitRegion(const std::vector<const For*>& loops, int64_t trips, const Stmt& body) {
   llvm::LLVMContext& context = b_.getContext();
   const FreeNames names = NamesIn(body);
   std::vector<const VarNode*> vars;
@@ -116,7 +116,7 @@ void KernelEmitter::EmitRegion(const std::vector<const For*>& loops, int64_t tri
   Value* thread = omp_number("omp_get_thread_num");
   Value* threads = omp_number("omp_get_num_threads");
 
-  KernelEmitter inner(kernel_, region, Arguments{received[0], received[1], received[2], thread});
+  LlvmKernelEmitter inner(kernel_, region, Arguments{received[0], received[1], received[2], thread});
   inner.in_region_ = true;
   for (const auto& [var, variable] : vars_) {
     if (llvm::isa<llvm::Constant>(variable.value)) inner.vars_[var] = Variable{variable.value, 0};
@@ -138,8 +138,8 @@ void KernelEmitter::EmitRegion(const std::vector<const For*>& loops, int64_t tri
 }
 
 // Iterations [thread * trips / threads, ...), the first trips % threads threads taking one more.
-void KernelEmitter::EmitShare(const std::vector<const For*>& loops, int64_t trips, Value* thread,
-                              Value* threads, const Stmt& body) {
+void LlvmKernelEmitter::EmitShare(const std::vector<const For*>& loops, int64_t trips, Value* thread,
+                                  Value* threads, const Stmt& body) {
   Value* all = b_.getInt64(trips);
   Value* each = b_.CreateUDiv(all, threads);
   Value* more = b_.CreateURem(all, threads);

@@ -46,7 +46,8 @@ int64_t ColumnsRead(const Alloc& alloc) {
 
 }  // namespace
 
-KernelEmitter::KernelEmitter(KernelContext& kernel, llvm::Function* function, const Arguments& arguments)
+LlvmKernelEmitter::LlvmKernelEmitter(KernelContext& kernel, llvm::Function* function,
+                                     const Arguments& arguments)
     : kernel_(kernel),
       function_(function),
       arguments_(arguments),
@@ -66,12 +67,12 @@ KernelEmitter::KernelEmitter(KernelContext& kernel, llvm::Function* function, co
   b_.SetInsertPoint(body);
 }
 
-void KernelEmitter::Body(const Stmt& stmt) {
+void LlvmKernelEmitter::Body(const Stmt& stmt) {
   Statement(stmt);
   b_.CreateRetVoid();
 }
 
-void KernelEmitter::Statement(const Stmt& stmt) {
+void LlvmKernelEmitter::Statement(const Stmt& stmt) {
   memo_.assign(1, {});
   switch (stmt->kind) {
     case StmtKind::kSeq:
@@ -87,7 +88,7 @@ void KernelEmitter::Statement(const Stmt& stmt) {
   MYCC_CHECK(false) << "a CPU kernel has no pipelines: " << PrintStmt(stmt);
 }
 
-void KernelEmitter::EmitFor(const For& loop) {
+void LlvmKernelEmitter::EmitFor(const For& loop) {
   const auto extent = ConstExtent(loop);
   if (extent == 0) return;
   if (extent == 1) return With(loop.var.get(), b_.getInt64(0), [&] { Statement(loop.body); });
@@ -105,13 +106,13 @@ void KernelEmitter::EmitFor(const For& loop) {
   });
 }
 
-void KernelEmitter::EmitUnrolled(const For& loop) {
+void LlvmKernelEmitter::EmitUnrolled(const For& loop) {
   for (int64_t v = 0; v < *ConstExtent(loop); ++v) {
     With(loop.var.get(), b_.getInt64(v), [&] { Statement(loop.body); });
   }
 }
 
-void KernelEmitter::EmitIf(const If& branch) {
+void LlvmKernelEmitter::EmitIf(const If& branch) {
   Value* condition = Emit(branch.condition);
   if (const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(condition)) {
     if (!constant->isZero()) return Statement(branch.then);
@@ -126,7 +127,7 @@ void KernelEmitter::EmitIf(const If& branch) {
       });
 }
 
-void KernelEmitter::EmitMaskedIf(const If& branch, Value* condition) {
+void LlvmKernelEmitter::EmitMaskedIf(const If& branch, Value* condition) {
   const Lanes outer = *lanes_;
   const auto under = [&](Value* mask, const Stmt& stmt) {
     lanes_->mask = outer.mask ? b_.CreateAnd(outer.mask, mask) : mask;
@@ -140,7 +141,7 @@ void KernelEmitter::EmitMaskedIf(const If& branch, Value* condition) {
 
 // Inside a vector loop every lane has its own buffer; they are interleaved, so that one element of all lanes
 // is a vector.
-void KernelEmitter::EmitAlloc(const Alloc& alloc) {
+void LlvmKernelEmitter::EmitAlloc(const Alloc& alloc) {
   Place place;
   place.on_stack = true;
   place.over_read = true;
@@ -162,7 +163,7 @@ void KernelEmitter::EmitAlloc(const Alloc& alloc) {
   places_.erase(alloc.buffer.get());
 }
 
-void KernelEmitter::EmitStore(const Store& store) {
+void LlvmKernelEmitter::EmitStore(const Store& store) {
   Value* value = Emit(store.value);
   StoreAccess(AccessOf(store.buffer, store.indices, &store), value);
 }

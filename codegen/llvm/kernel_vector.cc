@@ -45,7 +45,7 @@ int LoopCode(const For& loop) {
 
 }  // namespace
 
-int KernelEmitter::WidthOf(const For& loop) const {
+int LlvmKernelEmitter::WidthOf(const For& loop) const {
   int widest = 1;
   VisitStmts(loop.body, [&](const Stmt& stmt) {
     if (const Store* store = DynAs<Store>(stmt)) {
@@ -60,7 +60,7 @@ int KernelEmitter::WidthOf(const For& loop) const {
 // Calls chunk(first, count, active) for the loop's iterations in vectors of `width`: all of one width, then
 // the rest, in one masked vector where the machine has masks and in narrower vectors where it has not.
 template <typename ChunkFn>
-void KernelEmitter::Chunks(const For& loop, int width, bool unroll, const ChunkFn& chunk) {
+void LlvmKernelEmitter::Chunks(const For& loop, int width, bool unroll, const ChunkFn& chunk) {
   const int64_t extent = *ConstExtent(loop);
   const int64_t full = extent / width;
   int64_t done = 0;
@@ -87,7 +87,7 @@ void KernelEmitter::Chunks(const For& loop, int width, bool unroll, const ChunkF
 }
 
 template <typename BodyFn>
-void KernelEmitter::InLanes(const For& loop, Value* first, int count, int active, const BodyFn& body) {
+void LlvmKernelEmitter::InLanes(const For& loop, Value* first, int count, int active, const BodyFn& body) {
   memo_.assign(1, {});
   if (count == 1) return With(loop.var.get(), first, body);
   Value* mask = nullptr;
@@ -101,7 +101,7 @@ void KernelEmitter::InLanes(const For& loop, Value* first, int count, int active
   lanes_.reset();
 }
 
-void KernelEmitter::EmitVectorLoop(const For& loop) {
+void LlvmKernelEmitter::EmitVectorLoop(const For& loop) {
   const int width = WidthOf(loop);
   if (const Store* store = LaneReductionOf(loop)) return EmitLaneReduction(loop, *store, width);
   if (!CanWiden(loop)) {
@@ -119,7 +119,7 @@ void KernelEmitter::EmitVectorLoop(const For& loop) {
 }
 
 // Vectors are combined lane by lane first; lanes are combined once, at the end.
-void KernelEmitter::EmitLaneReduction(const For& loop, const Store& store, int width) {
+void LlvmKernelEmitter::EmitLaneReduction(const For& loop, const Store& store, int width) {
   const DType dtype = store.buffer->dtype;
   const Op op = store.value->op;
   const ReduceOp reduce = op == Op::kAdd   ? ReduceOp::kSum
@@ -168,7 +168,7 @@ void KernelEmitter::EmitLaneReduction(const For& loop, const Store& store, int w
   StoreAccess(AccessOf(store.buffer, store.indices, &store), numbers_.Binary(op, dtype, running, total));
 }
 
-Value* KernelEmitter::ReduceLanes(Op op, DType dtype, Value* vector) {
+Value* LlvmKernelEmitter::ReduceLanes(Op op, DType dtype, Value* vector) {
   auto count = llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements();
   while (count > 1) {
     count /= 2;
