@@ -53,8 +53,8 @@ std::vector<LaunchBuffer> BuffersOfPack(const LoweredFunction& lowered) {
 
 // The kernels of one body are appended to `source`.
 absl::StatusOr<std::vector<CudaStep>> EmitBody(const Stmt& body, const std::vector<LaunchBuffer>& buffers,
-                                               const std::string& symbol, Prelude* prelude,
-                                               std::string* source) {
+                                               const std::string& symbol, const Target& target,
+                                               Prelude* prelude, std::string* source) {
   MYCC_ASSIGN_OR_RETURN(const std::vector<Launch> launches, LaunchesOf(body, buffers));
   std::vector<CudaStep> steps;
   for (const Launch& launch : launches) {
@@ -63,7 +63,10 @@ absl::StatusOr<std::vector<CudaStep>> EmitBody(const Stmt& body, const std::vect
     step.grid = {launch.grid, 1, 1};
     step.threads = launch.threads;
     for (const LaunchBuffer& buffer : launch.buffers) step.pointers.push_back(buffer.operand);
-    MYCC_ASSIGN_OR_RETURN(const std::string kernel, KernelEmitter(launch, prelude).Kernel(step.kernel));
+    KernelEmitter emitter(launch, target, prelude);
+    MYCC_ASSIGN_OR_RETURN(const std::string kernel, emitter.Kernel(step.kernel));
+    step.maps = emitter.maps();
+    step.shared_bytes = emitter.shared_bytes();
     absl::StrAppend(source, "\n", kernel);
     steps.push_back(std::move(step));
   }
@@ -78,10 +81,10 @@ absl::StatusOr<CudaProgram> EmitCuda(const LoweredFunction& lowered, const Targe
   CudaProgram program;
   Prelude prelude;
   std::string kernels;
-  MYCC_ASSIGN_OR_RETURN(program.call,
-                        EmitBody(lowered.kernel.body, BuffersOfCall(lowered), symbol, &prelude, &kernels));
+  MYCC_ASSIGN_OR_RETURN(program.call, EmitBody(lowered.kernel.body, BuffersOfCall(lowered), symbol, target,
+                                               &prelude, &kernels));
   MYCC_ASSIGN_OR_RETURN(program.pack, EmitBody(lowered.pack.body, BuffersOfPack(lowered),
-                                               absl::StrCat(symbol, "_pack"), &prelude, &kernels));
+                                               absl::StrCat(symbol, "_pack"), target, &prelude, &kernels));
   program.source = prelude.Text() + kernels;
   program.workspace_bytes = lowered.workspace_shared_bytes;
   return program;

@@ -7,8 +7,14 @@
 
 namespace mycc {
 
-KernelEmitter::KernelEmitter(const Launch& launch, Prelude* prelude)
-    : launch_(launch), prelude_(*prelude), arithmetic_(prelude), alike_(launch.threads), names_({"thread"}) {}
+KernelEmitter::KernelEmitter(const Launch& launch, const Target& target, Prelude* prelude)
+    : launch_(launch),
+      target_(target),
+      prelude_(*prelude),
+      arithmetic_(prelude),
+      alike_(launch.threads),
+      team_(launch.threads),
+      names_({"thread", "shared", "barriers"}) {}
 
 std::string KernelEmitter::Name(const std::string& base) {
   std::string name = base;
@@ -29,10 +35,16 @@ absl::StatusOr<std::string> KernelEmitter::Kernel(const std::string& name) {
                                   places_.at(buffer.buffer.get()).name));
   }
   Line("const int thread = threadIdx.x;");
+  DeclareShared();
   DeclareBlocks();
   Statement(launch_.body);
   if (!status_.ok()) return status_;
-  return absl::StrCat("extern \"C\" __global__ void __launch_bounds__(", launch_.threads, ") ", name, "(",
+  if (shared_bytes_ > 0)
+    text_ = absl::StrCat("  extern __shared__ __align__(1024) unsigned char shared[];\n", text_);
+  for (size_t i = 0; i < maps_.size(); ++i)
+    params.insert(params.begin() + i, absl::StrCat("const __grid_constant__ CUtensorMap map", i));
+  return absl::StrCat("extern \"C\" __global__ void __launch_bounds__(", launch_.threads,
+                      barriers_offset_ < shared_bytes_ ? ", 1) " : ") ", name, "(",
                       absl::StrJoin(params, ", "), ") {\n", text_, "}\n");
 }
 

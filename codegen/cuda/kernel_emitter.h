@@ -19,15 +19,21 @@
 #include "codegen/cuda/launch.h"
 #include "codegen/expr/affine.h"
 #include "codegen/ir/stmt.h"
+#include "codegen/passes/bulk_box.h"
+#include "codegen/passes/fragments.h"
+#include "codegen/schedule/instructions.h"
 
 namespace mycc {
 
 class KernelEmitter {
  public:
-  KernelEmitter(const Launch& launch, Prelude* prelude);
+  KernelEmitter(const Launch& launch, const Target& target, Prelude* prelude);
 
   // The kernel's text; FailedPrecondition when it holds a statement that has no emitter. May be called once.
   absl::StatusOr<std::string> Kernel(const std::string& name);
+  // Of the kernel: what its launch needs besides.
+  const std::vector<CudaTensorMap>& maps() const { return maps_; }
+  int64_t shared_bytes() const { return shared_bytes_; }
 
  private:
   // What all emitters use.
@@ -64,7 +70,11 @@ class KernelEmitter {
     std::vector<int64_t> strides;  // of each dimension, in elements
     SharedLayout layout;
     int64_t aligned_bytes = 16;  // of the first element
+    int64_t element_bytes = 0;
+    // Of a swizzled tile whose rows are longer than the swizzle.
+    int64_t panel_elements = 0, panel_rows = 0;
     bool in_registers = false;
+    std::optional<FragmentLayout> fragment;  // of a tensor-core accumulator
   };
   const Place& PlaceOf(const Buffer& buffer);
   // The element's position in the buffer's memory, in elements, as a linear expression; before swizzling.
@@ -72,6 +82,7 @@ class KernelEmitter {
   // "t0[i * 32 + 4]", to be read or assigned.
   std::string Element(const Buffer& buffer, const std::vector<Expr>& indices);
   std::string At(const Place& place, const Linear& flat);
+  std::string Swizzled(const Place& place, const std::string& flat);
   // The number of the running thread among those that carry out this code.
   const std::string& Thread() const { return thread_; }
 
@@ -84,6 +95,41 @@ class KernelEmitter {
   void EmitStore(const Store& store);
   // Opens a condition that lets one thread of those that all do the same pass; false when each does its own.
   bool OpenOneOfAlike();
+
+  // Tensor cores (kernel_tiles.cc).
+  void EmitAccumulator(const Alloc& alloc, const FragmentLayout& layout);
+  Linear FragmentRegister(const FragmentLayout& layout, const std::vector<Expr>& indices);
+  const FragmentLayout& LayoutOfAccumulator(const Mma& mma);
+  void EmitMma(const Mma& mma);
+  void EmitWgmma(const Mma& mma, const Instruction& row);
+  void EmitWarpMma(const Mma& mma, const Instruction& row);
+  // Addresses in shared memory, as unsigned code.
+  std::string SharedAddress(const Buffer& buffer, const std::vector<Expr>& indices);
+  std::string ElementAddress(const TileView& view, const std::string& row, const std::string& column);
+
+  // Asynchronous copies (kernel_copies.cc).
+  void EmitCopy(const Copy& copy);
+  void EmitBulkCopy(const Copy& copy);
+  void EmitThreadCopy(const Copy& copy);
+  std::string TensorMapOf(const BulkBox& box, int64_t panel);
+  int64_t ChunkOf(const For& last, const Store& store, const Expr& load, const Expr& condition);
+
+  // Roles and what they synchronise with (kernel_roles.cc).
+  struct RoleState {
+    int number = 0;
+    bool one_thread = false;
+    bool bulk_stores = false;
+    int64_t warpgroups = 0;      // that compute on tensor cores
+    int64_t expected_bytes = 0;  // of bulk copies since the last arrival
+  };
+  void EmitRoles(const Roles& roles);
+  void EmitArrive(const Arrive& arrive);
+  void EmitWait(const Wait& wait);
+  void EmitCommitGroup();
+  void EmitWaitGroup(const WaitGroup& wait);
+  void EmitFence();
+  std::string BarrierAddress(const Expr& index);
+  void Sync();
 
   // Expressions (kernel_exprs.cc).
   Code Operation(const Expr& expr);
@@ -118,6 +164,7 @@ class KernelEmitter {
   // Kernels (kernel_emitter.cc).
   void DeclareBlocks();
   void DeclareBuffers();
+  void DeclareShared();
 
   // `var` is called `text` in `body`.
   template <typename BodyFn>
@@ -128,6 +175,7 @@ class KernelEmitter {
   }
 
   const Launch& launch_;
+  const Target& target_;
   Prelude& prelude_;
   const Arithmetic arithmetic_;
   absl::Status status_;
@@ -135,6 +183,11 @@ class KernelEmitter {
   int depth_ = 1;
   std::string thread_ = "thread";
   int64_t alike_;  // threads in a row that carry out the same code here
+  int64_t team_;   // threads that carry out this code together: the block's, or a role's
+  RoleState* roles_ = nullptr;
+  int64_t shared_bytes_ = 0, barriers_offset_ = 0;  // of dynamic shared memory
+  std::vector<CudaTensorMap> maps_;
+  std::unordered_set<const VarNode*> thread_vars_;
   std::unordered_map<const VarNode*, std::string> vars_;
   std::unordered_map<const BufferNode*, Place> places_;
   // Loads and stores that are lanes of a vector here.

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "base/check.h"
 #include "codegen/cuda/kernel_emitter.h"
 
@@ -10,8 +12,15 @@ const KernelEmitter::Place& KernelEmitter::PlaceOf(const Buffer& buffer) {
 }
 
 Linear KernelEmitter::Flat(const Place& place, const std::vector<Expr>& indices) {
+  if (place.fragment) return FragmentRegister(*place.fragment, indices);
   Expr flat = IntConst(0);
   for (size_t d = 0; d < indices.size(); ++d) flat = flat + indices[d] * place.strides[d];
+  if (place.panel_elements != 0) {
+    // Rows longer than the swizzle: which panel, and where in it.
+    const Expr& column = indices.back();
+    flat = flat + FloorDiv(column, place.panel_elements) * (place.panel_rows * place.panel_elements) +
+           Mod(column, place.panel_elements);
+  }
   return ToLinear(Simplify(flat));
 }
 
@@ -21,7 +30,55 @@ std::string KernelEmitter::Element(const Buffer& buffer, const std::vector<Expr>
 }
 
 std::string KernelEmitter::At(const Place& place, const Linear& flat) {
-  return absl::StrCat(place.name, "[", Index(FromLinear(flat)).text, "]");
+  return absl::StrCat(place.name, "[", Swizzled(place, Index(FromLinear(flat)).text), "]");
+}
+
+std::string KernelEmitter::Swizzled(const Place& place, const std::string& flat) {
+  if (place.layout.swizzle_bytes == 0) return flat;
+  const int bits = place.layout.swizzle_bytes == 128 ? 3 : place.layout.swizzle_bytes == 64 ? 2 : 1;
+  return absl::StrCat(prelude_.Use("swizzle"), "<", bits, ", ", place.element_bytes, ">(", flat, ")");
+}
+
+// Dynamic shared memory: tiles one after the other, then the barriers.
+void KernelEmitter::DeclareShared() {
+  std::vector<Buffer> tiles;
+  size_t barriers = 0;
+  VisitStmts(launch_.body, [&](const Stmt& stmt) {
+    const Alloc* alloc = DynAs<Alloc>(stmt);
+    if (alloc != nullptr && alloc->buffer->scope == Scope::kShared) tiles.push_back(alloc->buffer);
+    if (const Roles* roles = DynAs<Roles>(stmt)) barriers = std::max(barriers, roles->barrier_counts.size());
+    return true;
+  });
+  constexpr int64_t kAlignment = 1024;  // of swizzled tiles
+  for (const Buffer& tile : tiles) {
+    const int64_t element = DTypeBytes(tile->dtype), row = tile->rank() > 0 ? tile->shape.back() : 1;
+    const SharedLayout& layout = tile->layout;
+    Place place;
+    place.name = Name(tile->name);
+    place.layout = layout;
+    place.element_bytes = element;
+    int64_t rows = 1;
+    for (int d = layout.ring ? 1 : 0; d + 1 < tile->rank(); ++d) rows *= tile->shape[d];
+    const bool panels = layout.swizzle_bytes != 0 && row * element > layout.swizzle_bytes;
+    const int64_t pitch = panels ? layout.swizzle_bytes / element : row + layout.row_pad;
+    for (int d = 0; d < tile->rank(); ++d) {
+      const int64_t stride = d + 1 == tile->rank() ? 1 : tile->stride(d) / row * pitch;
+      // Slots of a ring are whole tiles apart, panels and all.
+      const bool slot = layout.ring && d == 0 && panels;
+      place.strides.push_back(slot ? rows * row : panels && d + 1 == tile->rank() ? 0 : stride);
+    }
+    if (panels) {
+      place.panel_elements = pitch;
+      place.panel_rows = rows;
+    }
+    const int64_t bytes = tile->num_elements() / std::max<int64_t>(row, 1) * (row + layout.row_pad) * element;
+    Line(arithmetic_.MemoryType(tile->dtype), "* const ", place.name, " = reinterpret_cast<",
+         arithmetic_.MemoryType(tile->dtype), "*>(shared + ", shared_bytes_, ");");
+    shared_bytes_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    places_[tile.get()] = std::move(place);
+  }
+  barriers_offset_ = shared_bytes_;
+  shared_bytes_ += static_cast<int64_t>(8 * barriers);
 }
 
 }  // namespace mycc

@@ -4,6 +4,19 @@
 #include "codegen/ir/function.h"
 
 namespace mycc {
+namespace {
+
+// The tensor-core statement that adds to the buffer, if there is one.
+const Mma* MmaInto(const Alloc& alloc) {
+  const Mma* found = nullptr;
+  VisitStmts(alloc.body, [&](const Stmt& stmt) {
+    if (const Mma* mma = DynAs<Mma>(stmt); mma != nullptr && mma->acc.buffer == alloc.buffer) found = mma;
+    return found == nullptr;
+  });
+  return found;
+}
+
+}  // namespace
 
 void KernelEmitter::Statement(const Stmt& stmt) {
   if (!status_.ok()) return;
@@ -15,6 +28,14 @@ void KernelEmitter::Statement(const Stmt& stmt) {
     case StmtKind::kIf: return EmitIf(As<If>(stmt));
     case StmtKind::kAlloc: return EmitAlloc(As<Alloc>(stmt));
     case StmtKind::kStore: return EmitStore(As<Store>(stmt));
+    case StmtKind::kMma: return EmitMma(As<Mma>(stmt));
+    case StmtKind::kCopy: return EmitCopy(As<Copy>(stmt));
+    case StmtKind::kRoles: return EmitRoles(As<Roles>(stmt));
+    case StmtKind::kArrive: return EmitArrive(As<Arrive>(stmt));
+    case StmtKind::kWait: return EmitWait(As<Wait>(stmt));
+    case StmtKind::kCommitGroup: return EmitCommitGroup();
+    case StmtKind::kWaitGroup: return EmitWaitGroup(As<WaitGroup>(stmt));
+    case StmtKind::kFence: return EmitFence();
     default: return Fail(absl::StrCat("the CUDA back end has no emitter for the statement ", StmtName(stmt)));
   }
 }
@@ -35,10 +56,10 @@ void KernelEmitter::EmitFor(const For& loop) {
 void KernelEmitter::EmitThreadLoop(const For& loop) {
   const int64_t around = alike_, extent = loop.var->extent;
   const int64_t stride = ThreadsUnder(loop.body);
-  const bool is_outermost = around == launch_.threads;
+  const bool is_outermost = around == team_;
   const int64_t used = stride * extent;
   std::string position = thread_;
-  if (!is_outermost && around != launch_.threads) position = absl::StrCat(thread_, " % ", around);
+  if (!is_outermost) position = absl::StrCat(thread_, " % ", around);
   const std::string var = Name(loop.var->name);
   const bool is_all = used == around;
   if (is_all) {
@@ -50,6 +71,7 @@ void KernelEmitter::EmitThreadLoop(const For& loop) {
   if (stride > 1) value = absl::StrCat(is_outermost ? value : absl::StrCat("(", value, ")"), " / ", stride);
   Line("const int ", var, " = ", value, ";");
   alike_ = stride;
+  thread_vars_.insert(loop.var.get());
   With(loop.var.get(), var, [&] { Statement(loop.body); });
   alike_ = around;
   Close();
@@ -70,6 +92,12 @@ void KernelEmitter::EmitIf(const If& branch) {
 // An array of one thread's own, in registers where its indices are constants after unrolling.
 void KernelEmitter::EmitAlloc(const Alloc& alloc) {
   const Buffer& buffer = alloc.buffer;
+  if (buffer->scope == Scope::kShared) return Statement(alloc.body);
+  if (const Mma* mma = MmaInto(alloc)) {
+    const absl::StatusOr<FragmentLayout> layout = FragmentLayoutOf(*mma, target_);
+    if (!layout.ok()) return Fail(std::string(layout.status().message()));
+    return EmitAccumulator(alloc, *layout);
+  }
   Place place;
   place.name = Name(buffer->name);
   for (int d = 0; d < buffer->rank(); ++d) place.strides.push_back(buffer->stride(d));
@@ -82,7 +110,7 @@ void KernelEmitter::EmitAlloc(const Alloc& alloc) {
 
 bool KernelEmitter::OpenOneOfAlike() {
   if (alike_ == 1) return false;
-  Open("if (", thread_, alike_ < launch_.threads ? absl::StrCat(" % ", alike_) : "", " == 0)");
+  Open("if (", thread_, alike_ < team_ ? absl::StrCat(" % ", alike_) : "", " == 0)");
   return true;
 }
 

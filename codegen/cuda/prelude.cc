@@ -7,15 +7,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/check.h"
+#include "codegen/cuda/prelude_fragments.h"
 
 namespace mycc {
 namespace {
 
-struct Fragment {
-  const char* name;
-  const char* needs;  // other fragments, separated by blanks
-  const char* text;
-};
+using Fragment = PreludeFragment;
 
 // In the order in which they are printed.
 constexpr Fragment kFragments[] = {
@@ -174,8 +171,12 @@ __device__ __forceinline__ i64 min_of(i64 a, i64 b) { return a < b ? a : b; }
 const Fragment& Find(const std::string& name) {
   const auto found = std::find_if(std::begin(kFragments), std::end(kFragments),
                                   [&](const Fragment& f) { return f.name == name; });
-  MYCC_CHECK(found != std::end(kFragments)) << "no device function " << name;
-  return *found;
+  if (found != std::end(kFragments)) return *found;
+  for (const Fragment& fragment : TensorCoreFragments()) {
+    if (fragment.name == name) return fragment;
+  }
+  MYCC_CHECK(false) << "no device function " << name;
+  return kFragments[0];
 }
 
 }  // namespace
@@ -188,11 +189,17 @@ std::string Prelude::Use(const std::string& name) {
   return name;
 }
 
+void Prelude::Add(const std::string& name, const std::string& text) { added_.emplace(name, text); }
+
 std::string Prelude::Text() const {
   std::string text;
   for (const Fragment& fragment : kFragments) {
     if (used_.count(fragment.name) != 0) text += fragment.text;
   }
+  for (const Fragment& fragment : TensorCoreFragments()) {
+    if (used_.count(fragment.name) != 0) text += fragment.text;
+  }
+  for (const auto& [name, function] : added_) text += function;
   return text;
 }
 

@@ -27,6 +27,9 @@ struct SharedLayout {
   // 0, 32, 64 or 128: rows of so many bytes, whose 16-byte chunks are XORed with the row's number (128: row %
   // 8, 64: row / 2 % 4, 32: row / 4 % 2).
   int swizzle_bytes = 0;
+  // The first dimension numbers tiles of their own (the slots of a ring); rows are those of one tile. A
+  // swizzled tile whose rows are longer than the swizzle is cut into panels that wide, one after the other.
+  bool ring = false;
 
   bool operator==(const SharedLayout&) const = default;
 };

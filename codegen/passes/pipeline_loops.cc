@@ -94,6 +94,7 @@ class Rings {
     for (const Buffer& tile : tiles) {
       BufferNode ring = *tile;
       ring.shape.insert(ring.shape.begin(), slots);
+      ring.layout.ring = true;
       rings_.push_back({tile, std::make_shared<BufferNode>(std::move(ring))});
     }
   }

@@ -3,11 +3,43 @@
 #include <algorithm>
 
 namespace mycc {
+namespace {
+
+constexpr int64_t kWarpgroup = 128;
+
+}  // namespace
 
 int64_t ThreadsUnder(const Stmt& stmt) {
+  if (const Roles* roles = DynAs<Roles>(stmt)) {
+    int64_t threads = 0;
+    for (const Roles::Role& role : roles->roles) threads += RoleThreads(role.body);
+    return threads;
+  }
   int64_t threads = 1;
+  if (const Mma* mma = DynAs<Mma>(stmt)) threads = 32 * mma->warps.rows * mma->warps.columns;
   for (const Stmt& child : Children(stmt)) threads = std::max(threads, ThreadsUnder(child));
   return IsThreadLoop(stmt) ? threads * As<For>(stmt).var->extent : threads;
+}
+
+bool IsForOneThread(const Stmt& role) {
+  bool one = true;
+  VisitStmts(role, [&](const Stmt& stmt) {
+    switch (stmt->kind) {
+      case StmtKind::kCopy: one &= As<Copy>(stmt).engine == CopyEngine::kBulk; return false;
+      case StmtKind::kSeq:
+      case StmtKind::kIf:
+      case StmtKind::kWait:
+      case StmtKind::kArrive: return one;
+      case StmtKind::kFor: one &= !IsThreadLoop(stmt); return one;
+      default: one = false; return false;
+    }
+  });
+  return one;
+}
+
+int64_t RoleThreads(const Stmt& role) {
+  if (IsForOneThread(role)) return kWarpgroup;
+  return (ThreadsUnder(role) + kWarpgroup - 1) / kWarpgroup * kWarpgroup;
 }
 
 }  // namespace mycc

@@ -13,6 +13,11 @@ namespace mycc {
 // next one's.
 int64_t ThreadsUnder(const Stmt& stmt);
 
+// Whether a role does nothing but wait, arrive and issue bulk copies into shared memory: one thread does it.
+bool IsForOneThread(const Stmt& role);
+// The threads of a role: whole warpgroups. Roles stand beside each other: their threads add up.
+int64_t RoleThreads(const Stmt& role);
+
 inline bool IsThreadLoop(const Stmt& stmt) {
   const For* loop = DynAs<For>(stmt);
   return loop != nullptr && loop->loop_kind == LoopKind::kThread;

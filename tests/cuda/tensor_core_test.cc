@@ -4,7 +4,8 @@
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
+#include "codegen/cuda/emit.h"
+#include "codegen/cuda/nvrtc.h"
 #include "codegen/passes/lower.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -51,10 +52,29 @@ void CheckMeaning(const std::string& workload, const std::string& steps, const T
   EXPECT_TRUE(status.ok()) << status.message() << "\n" << PrintLowered(*lowered);
 }
 
-TEST(TensorCoreTest, WarpSpecializedRing) { CheckMeaning(kGemm, kWarpSpecialized, Sm90a()); }
+// The code compiles, keeps everything in registers, and its tensor cores do not wait for each other.
+void CheckCode(const std::string& workload, const std::string& steps, const Target& target) {
+  const Workload canonical = CanonicalWorkload(workload);
+  const absl::StatusOr<LoweredFunction> lowered = LowerForGpu(canonical, steps, target);
+  ASSERT_TRUE(lowered.ok()) << lowered.status().message();
+  const absl::StatusOr<CudaProgram> program = EmitCuda(*lowered, target, "k");
+  ASSERT_TRUE(program.ok()) << program.status().message();
+  if (std::getenv("MYCC_SHOW") != nullptr) std::printf("%s\n", program->source.c_str());
+  const absl::StatusOr<CudaImage> image = CompileCuda(program->source, target);
+  ASSERT_TRUE(image.ok()) << image.status().message() << "\n" << program->source;
+  EXPECT_FALSE(image->serialized_wgmma) << image->log;
+  for (const CudaKernelResources& kernel : image->kernels) {
+    EXPECT_EQ(kernel.spill_bytes, 0) << kernel.kernel;
+    EXPECT_EQ(kernel.stack_bytes, 0) << kernel.kernel;
+  }
+}
 
-TEST(TensorCoreTest, ThreadsCopyAhead) {
-  CheckMeaning(kGemm, R"(split(t3.a0, [64])
+TEST(TensorCoreTest, WarpSpecializedRing) {
+  CheckMeaning(kGemm, kWarpSpecialized, Sm90a());
+  CheckCode(kGemm, kWarpSpecialized, Sm90a());
+}
+
+constexpr char kMultistage[] = R"(split(t3.a0, [64])
 split(t3.a1, [32])
 split(t3.r0, [32])
 reorder([t3.a0.0, t3.a1.0, t3.r0.0, t3.a0.1, t3.a1.1, t3.r0.1])
@@ -64,10 +84,17 @@ cache_write(t3, t3.a1.0)
 reverse_inline(t4)
 stage(t3, t0, t3.r0.0, shared)
 stage(t3, t1, t3.r0.0, shared)
+layout(t0.s, 0, 64)
+layout(t1.s, 0, 64)
 tensorize_tile(t3.a0.1, mma.f16, 2, 2)
 pipeline(t3.r0.0, threads, 3)
-)",
-               Sm80());
+)";
+
+TEST(TensorCoreTest, ThreadsCopyAhead) {
+  for (const Target& target : {Sm80(), Sm90a()}) {
+    CheckMeaning(kGemm, kMultistage, target);
+    CheckCode(kGemm, kMultistage, target);
+  }
 }
 
 }  // namespace

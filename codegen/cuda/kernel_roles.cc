@@ -1,0 +1,172 @@
+// Warp-specialized roles, the barriers between them, and the groups of asynchronous copies.
+//
+// The role with the most threads comes first, so that its warpgroups are aligned. Registers move from the
+// roles that copy to those that compute (setmaxnreg), as in CUTLASS and FlashAttention-3.
+#include <algorithm>
+
+#include "codegen/cuda/kernel_emitter.h"
+#include "codegen/ir/function.h"
+
+namespace mycc {
+namespace {
+
+constexpr int64_t kWarpgroup = 128;
+constexpr int64_t kRegistersOfSm = 65536;
+
+bool StoresInBulk(const Stmt& root) {
+  bool stores = false;
+  VisitStmts(root, [&](const Stmt& stmt) {
+    const Copy* copy = DynAs<Copy>(stmt);
+    stores |= copy != nullptr && copy->engine == CopyEngine::kBulk && !copy->barrier;
+    return copy == nullptr;
+  });
+  return stores;
+}
+
+// The most warpgroups of any tensor-core statement: each arrives for itself.
+int64_t WarpgroupsOf(const Stmt& root) {
+  int64_t groups = 0;
+  VisitStmts(root, [&](const Stmt& stmt) {
+    if (const Mma* mma = DynAs<Mma>(stmt)) groups = std::max<int64_t>(groups, mma->warps.rows);
+    return true;
+  });
+  return groups;
+}
+
+// Registers of a thread, from what the block leaves to each kind of role: multiples of 8, at most 240.
+struct RegisterSplit {
+  int64_t copy = 0, compute = 0;  // 0: as compiled
+};
+RegisterSplit SplitRegisters(int64_t warpgroups) {
+  if (warpgroups < 2) return {};
+  const int64_t copy = 40;
+  const int64_t compute = (kRegistersOfSm / kWarpgroup - copy) / warpgroups / 8 * 8;
+  return {copy, std::min<int64_t>(compute, 240)};
+}
+
+}  // namespace
+
+std::string KernelEmitter::BarrierAddress(const Expr& index) {
+  return absl::StrCat("barriers + ", Index(index).At(kProduct), " * 8");
+}
+
+// Barriers are 8 bytes each, after all tiles.
+void KernelEmitter::EmitRoles(const Roles& roles) {
+  RoleState state;
+  std::vector<int64_t> arrivals(roles.barrier_counts.begin(), roles.barrier_counts.end());
+  struct Team {
+    const Roles::Role* role;
+    int64_t threads;
+    bool one_thread;
+  };
+  std::vector<Team> teams;
+  for (const Roles::Role& role : roles.roles) {
+    const int64_t warpgroups = std::max<int64_t>(WarpgroupsOf(role.body), 1);
+    const bool one = IsForOneThread(role.body);
+    teams.push_back({&role, RoleThreads(role.body), one});
+    if (warpgroups == 1) continue;
+    VisitStmts(role.body, [&](const Stmt& stmt) {
+      if (const Arrive* arrive = DynAs<Arrive>(stmt)) {
+        const auto range = RangeOf(arrive->barrier);
+        for (int64_t b = range ? range->min : 0; range && b <= range->max; ++b) arrivals[b] = warpgroups;
+      }
+      return true;
+    });
+  }
+  std::stable_sort(teams.begin(), teams.end(),
+                   [](const Team& a, const Team& b) { return a.threads > b.threads; });
+  const RegisterSplit registers = SplitRegisters(teams[0].threads / kWarpgroup);
+
+  Line("const unsigned barriers = ", prelude_.Use("shared_address"), "(shared + ", barriers_offset_, ");");
+  Open("if (thread == 0)");
+  for (size_t b = 0; b < arrivals.size(); ++b)
+    Line(prelude_.Use("barrier_init"), "(barriers + ", 8 * b, ", ", arrivals[b], ");");
+  Line(prelude_.Use("barrier_init_fence"), "();");
+  Close();
+  Line("__syncthreads();");
+  const std::string thread = thread_;
+  const int64_t alike = alike_, team_before = team_;
+  int64_t first = 0;
+  for (size_t i = 0; i < teams.size(); ++i) {
+    const Team& team = teams[i];
+    // One if and else for the roles: the compiler honours register counts in no other form.
+    if (i > 0) {
+      text_.pop_back();
+      absl::StrAppend(&text_, " else {\n");
+      ++depth_;
+    } else {
+      Open("if (thread < ", team.threads, ")");
+    }
+    Line("// ", team.role->name);
+    if (registers.copy != 0) {
+      Line(team.one_thread ? prelude_.Use("registers_dec") : prelude_.Use("registers_inc"), "<",
+           team.one_thread ? registers.copy : registers.compute, ">();");
+    }
+    state.bulk_stores = StoresInBulk(team.role->body);
+    state.warpgroups = WarpgroupsOf(team.role->body);
+    state.one_thread = team.one_thread;
+    state.number = static_cast<int>(i);
+    roles_ = &state;
+    thread_ = first == 0 ? "thread" : absl::StrCat("(thread - ", first, ")");
+    team_ = alike_ = team.threads;
+    if (team.one_thread) {
+      Open("if (", thread_, " == 0)");
+      alike_ = 1;
+    }
+    Statement(team.role->body);
+    if (team.one_thread) Close();
+    Close();
+    first += team.threads;
+  }
+  roles_ = nullptr;
+  thread_ = thread;
+  alike_ = alike;
+  team_ = team_before;
+}
+
+// The meeting point of the threads that carry out this code.
+void KernelEmitter::Sync() {
+  if (roles_ == nullptr) return Line("__syncthreads();");
+  if (!roles_->one_thread) Line(prelude_.Use("team_sync"), "(", roles_->number + 1, ", ", team_, ");");
+}
+
+void KernelEmitter::EmitArrive(const Arrive& arrive) {
+  if (roles_->one_thread && roles_->expected_bytes > 0) {
+    Line(prelude_.Use("barrier_arrive_expect"), "(", BarrierAddress(arrive.barrier), ", ",
+         roles_->expected_bytes, ");");
+    roles_->expected_bytes = 0;
+    return;
+  }
+  if (roles_->one_thread) {
+    Line(prelude_.Use("barrier_arrive"), "(", BarrierAddress(arrive.barrier), ");");
+    return;
+  }
+  // A warpgroup's wgmma are complete when one of its threads sees them so.
+  if (roles_->warpgroups == 0) Sync();
+  Line("if (", thread_, " % ", roles_->warpgroups == 0 ? team_ : kWarpgroup, " == 0) ",
+       prelude_.Use("barrier_arrive"), "(", BarrierAddress(arrive.barrier), ");");
+}
+
+void KernelEmitter::EmitWait(const Wait& wait) {
+  const std::string address = BarrierAddress(wait.barrier);
+  Line(prelude_.Use("barrier_wait"), "(", address, ", ", Index(wait.phase).At(kBitAnd + 1), " & 1);");
+}
+
+void KernelEmitter::EmitCommitGroup() {
+  if (roles_ == nullptr) return Line(prelude_.Use("cp_async_commit"), "();");
+  Line("if (", thread_, " == 0) ", prelude_.Use("bulk_commit"), "();");
+}
+
+// What was copied is there for all threads.
+void KernelEmitter::EmitWaitGroup(const WaitGroup& wait) {
+  if (roles_ != nullptr && roles_->bulk_stores) {
+    Line("if (", thread_, " == 0) ", prelude_.Use("bulk_wait"), "<", wait.pending, ">();");
+  } else {
+    Line(prelude_.Use("cp_async_wait"), "<", wait.pending, ">();");
+  }
+  Sync();
+}
+
+void KernelEmitter::EmitFence() { Line(prelude_.Use("async_fence"), "();"); }
+
+}  // namespace mycc

@@ -1,0 +1,227 @@
+// Tensor cores: accumulators in the threads' registers, and Mma statements as wgmma or as mma.sync.
+#include <algorithm>
+
+#include "absl/strings/str_join.h"
+#include "codegen/cuda/kernel_emitter.h"
+#include "codegen/schedule/instructions.h"
+
+namespace mycc {
+namespace {
+
+// A matrix operand as a tile in shared memory: rows of `row_bytes`, cut into panels as wide as the swizzle.
+struct OperandTile {
+  bool depth_contiguous;  // its rows run along the depth (K-major); otherwise the depth is down the rows
+  int64_t element;        // bytes
+  int64_t swizzle;        // bytes of a panel's row
+  int64_t rows;           // of a panel
+
+  int64_t panel_bytes() const { return rows * swizzle; }
+  // Where the part begins that is `depth` elements in, and `other` elements along the other dimension.
+  int64_t Offset(int64_t depth, int64_t other) const {
+    const int64_t along = (depth_contiguous ? depth : other) * element,
+                  down = depth_contiguous ? other : depth;
+    return along / swizzle * panel_bytes() + down * swizzle + along % swizzle;
+  }
+};
+
+int SwizzleMode(int64_t swizzle) { return swizzle == 128 ? 1 : swizzle == 64 ? 2 : 3; }
+
+// wgmma of one shape and type, for tile `kTile` of the accumulator's rows [PTX ISA, "wgmma.mma_async"].
+std::string WgmmaFunction(const std::string& name, const std::string& type, const FragmentLayout& layout) {
+  std::vector<std::string> registers, operands;
+  int64_t number = 0;
+  for (int64_t n = 0; n < layout.column_tiles(); ++n) {
+    for (int half = 0; half < 2; ++half) {
+      for (int odd = 0; odd < 2; ++odd) {
+        registers.push_back(absl::StrCat("%", number++));
+        operands.push_back(absl::StrCat("\"+f\"(d[kAt + ", layout.Register(0, n, half, odd), "])"));
+      }
+    }
+  }
+  return absl::StrCat(
+      "\n// d += a (64 x 16) * b (16 x ", layout.columns, "), both in shared memory.\n",
+      "template <int kTile, int kTransposeA, int kTransposeB>\n__device__ __forceinline__ void ", name,
+      "(float (&d)[", layout.registers(), "], unsigned long long a, unsigned long long b) {\n",
+      "  constexpr int kAt = kTile * ", layout.Register(1, 0, 0, 0), ";\n",
+      "  asm volatile(\n      \"{\\n.reg .pred add;\\nsetp.ne.b32 add, 1, 0;\\n\"\n",
+      "      \"wgmma.mma_async.sync.aligned.m64n", layout.columns, "k16.f32.", type, ".", type, " {",
+      absl::StrJoin(registers, ", "), "}, %", number, ", %", number + 1, ", add, 1, 1, %", number + 2, ", %",
+      number + 3, ";\\n}\"\n      : ", absl::StrJoin(operands, ", "),
+      "\n      : \"l\"(a), \"l\"(b), \"n\"(kTransposeA), \"n\"(kTransposeB));\n}\n");
+}
+
+}  // namespace
+
+// Registers of each thread, in the order of passes/fragments.h.
+void KernelEmitter::EmitAccumulator(const Alloc& alloc, const FragmentLayout& layout) {
+  Place place;
+  place.name = Name(alloc.buffer->name);
+  place.in_registers = true;
+  place.fragment = layout;
+  place.strides = {0, 0};
+  Line(arithmetic_.RegisterType(alloc.buffer->dtype), " ", place.name, "[", layout.registers(), "];");
+  places_[alloc.buffer.get()] = std::move(place);
+  Statement(alloc.body);
+  places_.erase(alloc.buffer.get());
+}
+
+// The register of the running thread's element: what steps from thread to thread falls away.
+Linear KernelEmitter::FragmentRegister(const FragmentLayout& layout, const std::vector<Expr>& indices) {
+  Linear flat;
+  const auto add = [&](const Expr& index, const auto& step_of) {
+    const Linear linear = ToLinear(Simplify(index));
+    for (const auto& [atom, coefficient] : linear.terms) {
+      if (atom->op == Op::kVar && thread_vars_.contains(atom->var.get())) continue;
+      flat.terms.emplace_back(atom, step_of(coefficient));
+    }
+  };
+  const int64_t half = layout.Register(0, 0, 1, 0), tile = layout.Register(1, 0, 0, 0);
+  add(indices[0],
+      [&](int64_t rows) { return rows % layout.row_step() == 0 ? rows / layout.row_step() * tile : half; });
+  add(indices[1], [&](int64_t columns) { return columns % 8 == 0 ? columns / 8 * 2 : columns; });
+  return flat;
+}
+
+const FragmentLayout& KernelEmitter::LayoutOfAccumulator(const Mma& mma) {
+  return *PlaceOf(mma.acc.buffer).fragment;
+}
+
+void KernelEmitter::EmitMma(const Mma& mma) {
+  const absl::StatusOr<Instruction> row = FindInstruction(mma.instruction, target_);
+  if (!row.ok()) return Fail(std::string(row.status().message()));
+  if (row->kind == InstructionClass::kWarpgroup) return EmitWgmma(mma, *row);
+  EmitWarpMma(mma, *row);
+}
+
+std::string KernelEmitter::SharedAddress(const Buffer& buffer, const std::vector<Expr>& indices) {
+  const Place& place = PlaceOf(buffer);
+  return absl::StrCat(prelude_.Use("shared_address"), "(&", place.name, "[",
+                      Index(FromLinear(Flat(place, indices))).text, "])");
+}
+
+void KernelEmitter::EmitWgmma(const Mma& mma, const Instruction& row) {
+  const FragmentLayout& layout = LayoutOfAccumulator(mma);
+  const auto tile_of = [&](const TileView& view, bool depth_contiguous) {
+    const BufferNode& buffer = *view.buffer;
+    const int64_t row_elements = buffer.shape.back();
+    int64_t rows = 1;
+    for (int d = buffer.layout.ring ? 1 : 0; d + 1 < buffer.rank(); ++d) rows *= buffer.shape[d];
+    const OperandTile tile{depth_contiguous, DTypeBytes(buffer.dtype), buffer.layout.swizzle_bytes, rows};
+    if (tile.swizzle == 0 || row_elements * tile.element % tile.swizzle != 0 || buffer.layout.row_pad != 0) {
+      Fail(absl::StrCat(row.name, " reads swizzled tiles; ", buffer.name, " has rows of ",
+                        row_elements * tile.element, " bytes and swizzle ", tile.swizzle,
+                        ": expected 32, 64 or 128 that divides them"));
+    }
+    return tile;
+  };
+  const bool a_depth = mma.a.col_stride == 1, b_depth = mma.b.row_stride == 1;
+  if ((!a_depth && mma.a.row_stride != 1) || (!b_depth && mma.b.col_stride != 1))
+    return Fail(absl::StrCat(row.name, ": an operand is contiguous along neither of its dimensions"));
+  const OperandTile a = tile_of(mma.a, a_depth), b = tile_of(mma.b, b_depth);
+  if (!status_.ok()) return;
+  const std::string name =
+      absl::StrCat("wgmma_m64n", layout.columns, "k16_", row.operand == DType::kF16 ? "f16" : "bf16",
+                   layout.row_tiles() > 1 ? absl::StrCat("_x", layout.row_tiles()) : "");
+  for (const char* part : {"wgmma_fence", "wgmma_commit", "wgmma_wait", "wgmma_tile"}) prelude_.Use(part);
+  prelude_.Add(name, WgmmaFunction(name, row.operand == DType::kF16 ? "f16" : "bf16", layout));
+
+  OpenBlock();
+  // A warpgroup's rows of a, and the descriptor's distances: between panels, and between groups of 8 rows.
+  const int64_t rows_of_group = layout.rows / layout.warps.rows;
+  const auto descriptor = [&](const char* var, const TileView& view, const OperandTile& tile,
+                              const std::string& more) {
+    Line("const unsigned long long ", var, " = wgmma_tile<", SwizzleMode(tile.swizzle), ">(",
+         SharedAddress(view.buffer, view.indices), more, ", ",
+         tile.depth_contiguous ? 16 : tile.panel_bytes(), ", ", 8 * tile.swizzle, ");");
+  };
+  const std::string group =
+      layout.warps.rows == 1 ? "" : absl::StrCat(" + ", Thread(), " / 128 * ", a.Offset(0, rows_of_group));
+  descriptor("a", mma.a, a, group);
+  descriptor("b", mma.b, b, "");
+  Line("wgmma_fence();");
+  for (int64_t k = 0; k < mma.k; k += row.k) {
+    for (int64_t t = 0; t < layout.row_tiles(); ++t) {
+      const int64_t a_at = a.Offset(k, t * 64), b_at = b.Offset(k, 0);
+      Line(name, "<", t, ", ", a.depth_contiguous ? 0 : 1, ", ", b.depth_contiguous ? 0 : 1, ">(",
+           PlaceOf(mma.acc.buffer).name, ", a + ", a_at / 16, ", b + ", b_at / 16, ");");
+    }
+  }
+  Line("wgmma_commit();");
+  Line("wgmma_wait<0>();");
+  Close();
+}
+
+// Fragments of 16 x 16 of a and 16 x 16 of b (two columns of 8) by ldmatrix, then mma.sync on all of them.
+void KernelEmitter::EmitWarpMma(const Mma& mma, const Instruction& row) {
+  const FragmentLayout& layout = LayoutOfAccumulator(mma);
+  const std::string function = row.operand == DType::kF16 ? "mma_f16" : "mma_bf16";
+  prelude_.Use(function);
+  const bool a_depth = mma.a.col_stride == 1, b_depth = mma.b.row_stride == 1;
+  if ((!a_depth && mma.a.row_stride != 1) || (!b_depth && mma.b.col_stride != 1))
+    return Fail(absl::StrCat(row.name, ": an operand is contiguous along neither of its dimensions"));
+  const int64_t columns = layout.column_tiles() * 8;  // of a warp
+  if (columns % 16 != 0)
+    return Fail(absl::StrCat(row.name, ": a warp has ", columns, " columns; expected 16s"));
+  const std::string a_load = prelude_.Use(a_depth ? "ldmatrix_x4" : "ldmatrix_x4_trans"),
+                    b_load = prelude_.Use(b_depth ? "ldmatrix_x4" : "ldmatrix_x4_trans");
+  OpenBlock();
+  // Which row of the four 8 x 8 matrices this thread addresses: matrices 1 and 3 are below, 2 and 3 beside;
+  // of an operand whose depth runs down the rows the other way round.
+  Line("const int lane = ", Thread(), " % 32, low = lane % 16, high = lane / 16 * 8;");
+  Line("const int upper = lane % 8 + lane / 16 * 8, side = lane / 8 % 2 * 8;");
+  const std::string warp = absl::StrCat(Thread(), " / 32");
+  const int64_t warp_rows = layout.rows / layout.warps.rows;
+  Line("const int warp_row = ",
+       layout.warps.columns > 1 ? absl::StrCat(warp, " / ", layout.warps.columns) : warp,
+       layout.warps.rows > 1 ? absl::StrCat(" % ", layout.warps.rows) : " * 0", " * ", warp_rows, ";");
+  Line("const int warp_column = ", warp, " % ", layout.warps.columns, " * ", columns, ";");
+  Line("#pragma unroll");
+  Open("for (int k = 0; k < ", mma.k, "; k += 16)");
+  Line("unsigned a[", layout.row_tiles(), "][4], b[", columns / 16, "][4];");
+  Line("#pragma unroll");
+  Line("for (int t = 0; t < ", layout.row_tiles(), "; ++t) ", a_load, "(a[t], ",
+       a_depth ? ElementAddress(mma.a, "warp_row + t * 16 + low", "k + high")
+               : ElementAddress(mma.a, "warp_row + t * 16 + side", "k + upper"),
+       ");");
+  Line("#pragma unroll");
+  Line("for (int n = 0; n < ", columns / 16, "; ++n) ", b_load, "(b[n], ",
+       b_depth ? ElementAddress(mma.b, "k + side", "warp_column + n * 16 + upper")
+               : ElementAddress(mma.b, "k + low", "warp_column + n * 16 + high"),
+       ");");
+  Line("#pragma unroll");
+  Open("for (int t = 0; t < ", layout.row_tiles(), "; ++t)");
+  Line("#pragma unroll");
+  Open("for (int n = 0; n < ", layout.column_tiles(), "; ++n)");
+  const auto at = [&](int half, int odd) {
+    return absl::StrCat(PlaceOf(mma.acc.buffer).name, "[t * ", layout.Register(1, 0, 0, 0), " + n * 2 + ",
+                        layout.Register(0, 0, half, odd), "]");
+  };
+  Line(function, "(", at(0, 0), ", ", at(0, 1), ", ", at(1, 0), ", ", at(1, 1),
+       ", a[t], b[n / 2][n % 2 * 2], ", "b[n / 2][n % 2 * 2 + 1]);");
+  Close();
+  Close();
+  Close();
+  Close();
+}
+
+// The address of element (row, column) of a view, given as code. The view's steps are multiples of whole rows
+// along one of its dimensions and of elements along the other.
+std::string KernelEmitter::ElementAddress(const TileView& view, const std::string& row,
+                                          const std::string& column) {
+  const Place& place = PlaceOf(view.buffer);
+  const BufferNode& buffer = *view.buffer;
+  const bool column_contiguous = view.col_stride == 1;
+  const int64_t step = column_contiguous ? view.row_stride : view.col_stride;
+  // Rows are `step` logical elements apart, padding included.
+  const int64_t row_elements = buffer.shape.back();
+  const int64_t pitch = step / row_elements * (row_elements + buffer.layout.row_pad);
+  if (place.panel_elements != 0)
+    Fail(absl::StrCat(buffer.name, " has rows longer than its swizzle; expected at most ",
+                      place.panel_elements, " elements for ldmatrix"));
+  const std::string &down = column_contiguous ? row : column, &along = column_contiguous ? column : row;
+  const std::string base = Index(FromLinear(Flat(place, view.indices))).At(kSum);
+  const std::string flat = absl::StrCat(base, " + (", down, ") * ", pitch, " + ", along);
+  return absl::StrCat(prelude_.Use("shared_address"), "(&", place.name, "[", Swizzled(place, flat), "])");
+}
+
+}  // namespace mycc

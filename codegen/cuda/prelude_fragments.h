@@ -1,0 +1,16 @@
+// The texts of the prelude, by subject. Constant data.
+#pragma once
+
+#include <vector>
+
+namespace mycc {
+
+struct PreludeFragment {
+  const char* name;
+  const char* needs;  // other fragments, separated by blanks
+  const char* text;
+};
+
+const std::vector<PreludeFragment>& TensorCoreFragments();
+
+}  // namespace mycc

@@ -1,0 +1,161 @@
+#include "codegen/cuda/prelude_fragments.h"
+
+namespace mycc {
+
+// PTX of sm_80: mma.sync, ldmatrix, cp.async; and of sm_90: mbarriers, bulk tensor copies, wgmma. [PTX
+// ISA 8.x]
+const std::vector<PreludeFragment>& TensorCoreFragments() {
+  static const std::vector<PreludeFragment> fragments = {
+      {"shared_address", "", R"(
+__device__ __forceinline__ unsigned shared_address(const void* at) {
+  return static_cast<unsigned>(__cvta_generic_to_shared(at));
+}
+)"},
+      {"cp_async", "", R"(
+// Copies kBytes to shared memory asynchronously; zeros where there is nothing to copy.
+template <int kBytes>
+__device__ __forceinline__ void cp_async(unsigned to, const void* from, bool inside) {
+  if (kBytes == 16) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(inside ? 16 : 0) : "memory");
+  } else {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(from), "n"(kBytes), "r"(inside ? kBytes : 0)
+                 : "memory");
+  }
+}
+)"},
+      {"cp_async_commit", "", R"(
+__device__ __forceinline__ void cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+)"},
+      {"cp_async_wait", "", R"(
+template <int kPending>
+__device__ __forceinline__ void cp_async_wait() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
+}
+)"},
+      {"ldmatrix_x4", "", R"(
+__device__ __forceinline__ void ldmatrix_x4(unsigned (&to)[4], unsigned from) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "r"(from) : "memory");
+}
+)"},
+      {"ldmatrix_x4_trans", "", R"(
+__device__ __forceinline__ void ldmatrix_x4_trans(unsigned (&to)[4], unsigned from) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "r"(from) : "memory");
+}
+)"},
+      {"mma_f16", "", R"(
+// d += a (16 x 16) * b (16 x 8).
+__device__ __forceinline__ void mma_f16(float& d0, float& d1, float& d2, float& d3, const unsigned (&a)[4], unsigned b0,
+                                        unsigned b1) {
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+               "{%0, %1, %2, %3};"
+               : "+f"(d0), "+f"(d1), "+f"(d2), "+f"(d3)
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+)"},
+      {"mma_bf16", "", R"(
+// d += a (16 x 16) * b (16 x 8).
+__device__ __forceinline__ void mma_bf16(float& d0, float& d1, float& d2, float& d3, const unsigned (&a)[4], unsigned b0,
+                                         unsigned b1) {
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+               "{%0, %1, %2, %3};"
+               : "+f"(d0), "+f"(d1), "+f"(d2), "+f"(d3)
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+)"},
+      {"CUtensorMap", "", "struct alignas(64) CUtensorMap {\n  unsigned long long opaque[16];\n};\n"},
+      {"prefetch_map", "CUtensorMap", R"(
+__device__ __forceinline__ void prefetch_map(const CUtensorMap& map) {
+  asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
+}
+)"},
+      {"barrier_init", "", R"(
+__device__ __forceinline__ void barrier_init(unsigned barrier, int arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
+}
+)"},
+      {"barrier_init_fence", "", R"(
+__device__ __forceinline__ void barrier_init_fence() {
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+)"},
+      {"barrier_arrive", "", R"(
+__device__ __forceinline__ void barrier_arrive(unsigned barrier) {
+  asm volatile("{\n.reg .b64 state;\nmbarrier.arrive.shared::cta.b64 state, [%0];\n}" ::"r"(barrier) : "memory");
+}
+)"},
+      {"barrier_arrive_expect", "", R"(
+__device__ __forceinline__ void barrier_arrive_expect(unsigned barrier, int bytes) {
+  asm volatile("{\n.reg .b64 state;\nmbarrier.arrive.expect_tx.shared::cta.b64 state, [%0], %1;\n}" ::"r"(barrier), "r"(bytes)
+               : "memory");
+}
+)"},
+      {"barrier_wait", "", R"(
+// Until the phase of this parity is complete.
+__device__ __forceinline__ void barrier_wait(unsigned barrier, int parity) {
+  asm volatile(
+      "{\n.reg .pred done;\nwaiting:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@!done bra waiting;\n}" ::"r"(
+          barrier),
+      "r"(parity)
+      : "memory");
+}
+)"},
+      {"team_sync", "", R"(
+// A barrier of some warps of the block.
+__device__ __forceinline__ void team_sync(int barrier, int threads) {
+  asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
+}
+)"},
+      {"registers_dec", "", R"(
+template <int kRegisters>
+__device__ __forceinline__ void registers_dec() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kRegisters));
+}
+)"},
+      {"registers_inc", "", R"(
+template <int kRegisters>
+__device__ __forceinline__ void registers_inc() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kRegisters));
+}
+)"},
+      {"async_fence", "", R"(
+// Ordinary writes to shared memory before are visible to bulk copies and wgmma after.
+__device__ __forceinline__ void async_fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+)"},
+      {"bulk_commit", "", R"(
+__device__ __forceinline__ void bulk_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+)"},
+      {"bulk_wait", "", R"(
+// Until all but so many groups of bulk stores have read their shared memory.
+template <int kPending>
+__device__ __forceinline__ void bulk_wait() {
+  asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(kPending) : "memory");
+}
+)"},
+      {"wgmma_fence", "", R"(
+__device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+)"},
+      {"wgmma_commit", "", R"(
+__device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+)"},
+      {"wgmma_wait", "", R"(
+template <int kPending>
+__device__ __forceinline__ void wgmma_wait() {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
+}
+)"},
+      {"wgmma_tile", "", R"(
+// The descriptor of a swizzled tile in shared memory: its address, the bytes from one block of columns to the next, and
+// from one group of 8 rows to the next. kMode: 1, 2, 3 for swizzles of 128, 64, 32 bytes.
+template <int kMode>
+__device__ __forceinline__ unsigned long long wgmma_tile(unsigned address, int block_bytes, int group_bytes) {
+  return static_cast<unsigned long long>((address & 0x3ffff) >> 4) | static_cast<unsigned long long>(block_bytes >> 4) << 16 |
+         static_cast<unsigned long long>(group_bytes >> 4) << 32 | static_cast<unsigned long long>(kMode) << 62;
+}
+)"},
+  };
+  return fragments;
+}
+
+}  // namespace mycc
