@@ -104,6 +104,7 @@ v1::JobProgress ActiveJob::Progress(bool with_tasks) const {
     v1::TaskProgress& task = *progress.add_tasks();
     task.set_workload_name(plan_.tasks[i].key.workload_name);
     task.set_workload_hash(plan_.tasks[i].key.workload_hash);
+    task.set_target(plan_.tasks[i].key.target);
     task.set_count(plan_.tasks[i].count);
     task.set_trials(state.trials);
     task.set_reused(stored_tasks_[i].reused());

@@ -31,9 +31,9 @@ struct TuneOptions {
   std::vector<std::string> files;
   std::optional<ServerAddress> server;  // none: one of its own
   std::string log = "tuning.db";
-  std::string target = "host";
-  uint32_t trials = 0;  // for each workload; 0: as the budget allows
-  std::string budget;   // "8m"
+  std::vector<std::string> targets = {"host"};  // each workload is tuned for each
+  uint32_t trials = 0;                          // for each task; 0: as the budget allows
+  std::string budget;                           // "8m"
   std::optional<uint64_t> seed;
   std::string cache = "warm";
   std::string strategy = "evolutionary";

@@ -1,9 +1,11 @@
 #include "server/coordinator.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/status.h"
 #include "codegen/target/target.h"
 
@@ -11,6 +13,12 @@ namespace mycc {
 namespace {
 
 constexpr uint32_t kMostBest = 1000;
+
+std::set<std::string> TargetsOf(const v1::JobProgress& progress) {
+  std::set<std::string> targets;
+  for (const v1::TaskProgress& task : progress.tasks()) targets.insert(task.target());
+  return targets;
+}
 
 }  // namespace
 
@@ -32,9 +40,14 @@ v1::JobProgress Coordinator::Explained(v1::JobProgress progress) const {
     progress.set_trouble(std::string(log_->WriteTrouble().message()));
   }
   if (progress.state() != v1::JOB_STATE_RUNNING || !progress.message().empty()) return progress;
-  const absl::StatusOr<Target> target = ParseTarget(progress.target());
-  if (target.ok() && !dispatcher_.AnyFits(*target)) {
-    progress.set_message(absl::StrCat("waiting for a worker that can run ", progress.target()));
+  std::vector<std::string> waiting_for;
+  for (const std::string& text : TargetsOf(progress)) {
+    const absl::StatusOr<Target> target = ParseTarget(text);
+    if (target.ok() && !dispatcher_.AnyFits(*target)) waiting_for.push_back(text);
+  }
+  if (!waiting_for.empty()) {
+    progress.set_message(
+        absl::StrCat("waiting for a worker that can run ", absl::StrJoin(waiting_for, ", and for one for ")));
   }
   return progress;
 }

@@ -113,9 +113,9 @@ absl::StatusOr<v1::LeaseResponse> Dispatcher::Lease(const v1::LeaseRequest& requ
   const double now = time_->Seconds();
   const Target& target = device->second.target;
   std::string why;
-  const auto fits = [&](const std::string& id) {
-    const ActiveJob* job = board_->Leasable(id);
-    return job != nullptr && IsMeasurableOn(job->plan().target, target, &why);
+  const auto fits = [&](const std::string& job, const std::string& code) {
+    const absl::StatusOr<Target> parsed = ParseTarget(code);
+    return board_->Leasable(job) != nullptr && parsed.ok() && IsMeasurableOn(*parsed, target, &why);
   };
   const int wanted = static_cast<int>(std::min(request.max_trials(), options_.max_lease));
   v1::LeaseResponse response;
@@ -141,8 +141,9 @@ absl::StatusOr<v1::LeaseResponse> Dispatcher::Lease(const v1::LeaseRequest& requ
 v1::Assignment Dispatcher::AssignmentOf(const Grant& grant, const ActiveJob& job) const {
   v1::Assignment assignment;
   *assignment.mutable_lease() = LeaseOf(grant);
-  assignment.set_workload(job.plan().tasks[grant.trial.task].key.workload);
-  assignment.set_target(job.plan().spec.target());
+  const KeyText& key = job.plan().tasks[grant.trial.task].key;
+  assignment.set_workload(key.workload);
+  assignment.set_target(key.target);
   assignment.set_trace(grant.trial.trace);
   assignment.set_protocol(job.plan().spec.protocol());
   assignment.set_best_seconds(job.best_seconds(grant.trial.task));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <random>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -32,11 +33,6 @@ std::string WordsOf(StopReason reason) {
     case StopReason::kExhausted: return "the spaces hold nothing new";
   }
   return "";
-}
-
-// What a model predicts for: targets of one kind share what they teach.
-std::string ModelKind(const Target& target) {
-  return target.kind == TargetKind::kCpu ? "cost-cpu" : "cost-cuda";
 }
 
 std::string RandomSubmission() {
@@ -95,7 +91,11 @@ absl::Status JobBoard::Create(const std::string& id, const JobPlan& plan, const 
   *stored.mutable_spec() = plan.spec;
   stored.set_submission(submission);
   stored.set_generation_size(static_cast<uint32_t>(options_.generation_size));
-  if (const auto model = models_.LoadNewest(ModelKind(plan.target)); model.ok()) stored.set_model(model->id);
+  std::set<std::string> kinds;
+  for (const PlannedTask& planned : plan.tasks) kinds.insert(ModelKind(planned.target));
+  for (const std::string& kind : kinds) {
+    if (const auto model = models_.LoadNewest(kind); model.ok()) stored.add_models(model->id);
+  }
   std::vector<Task> tasks;
   bool all_reused = true;
   for (const PlannedTask& planned : plan.tasks) {
@@ -141,6 +141,7 @@ absl::Status JobBoard::Resume(const Job& job) {
   for (const Trial& trial : loaded->open) {
     QueuedTrial queued{.name = trial.name,
                        .job = job.id,
+                       .target = loaded->job->plan().tasks[trial.task].key.target,
                        .task = trial.task,
                        .attempt = trial.attempt,
                        .losses = trial.lost_attempts,
@@ -179,11 +180,16 @@ void JobBoard::BuildSearch(Entry* entry, std::function<absl::Status(JobSearch*)>
   entry->searching = true;
   // An entry outlives its search work: it is not removed while it is searching.
   const ActiveJob* job = entry->job.get();
-  const absl::StatusOr<StoredModel> model = models_.Load(job->stored().model());
+  ModelBytes models;
+  for (const std::string& id : job->stored().models()) {
+    absl::StatusOr<StoredModel> model = models_.Load(id);
+    if (!model.ok()) continue;
+    entry->model_ids[model->kind] = id;
+    models[model->kind] = std::move(model->bytes);
+  }
   executor_(
-      [built, job, bytes = model.ok() ? model->bytes : "", restore = std::move(restore)] {
-        auto search = JobSearch::Create(job->stored(), job->plan().target, job->plan().tasks,
-                                        job->stored_tasks(), bytes);
+      [built, job, models = std::move(models), restore = std::move(restore)] {
+        auto search = JobSearch::Create(job->stored(), job->plan().tasks, job->stored_tasks(), models);
         built->status = search.status();
         if (!search.ok()) return;
         built->search = *std::move(search);
@@ -237,6 +243,7 @@ void JobBoard::OnRound(Entry* entry, absl::StatusOr<std::optional<SearchRound>> 
 void JobBoard::SaveRound(Entry* entry) {
   const SearchRound& round = *entry->unsaved;
   ActiveJob& job = *entry->job;
+  const PlannedTask& planned = job.plan().tasks[round.task];
   Generation generation{.job = job.id(), .task = round.task, .generation = round.generation};
   for (const Candidate& candidate : round.candidates) {
     NewTrial& trial = generation.trials.emplace_back();
@@ -245,7 +252,7 @@ void JobBoard::SaveRound(Entry* entry) {
     trial.provenance.set_strategy(
         absl::StrCat(job.stored().spec().strategy(), "/", std::string(OriginName(candidate.origin))));
     trial.provenance.set_seed(job.stored().spec().seed());
-    trial.provenance.set_model(job.stored().model());
+    trial.provenance.set_model(entry->model_ids[ModelKind(planned.target)]);
   }
   const v1::SearchState state = entry->search->StateOf(round.task);
   generation.search_state = state.SerializeAsString();
@@ -257,7 +264,11 @@ void JobBoard::SaveRound(Entry* entry) {
   job.AddRound(round.task, round.generation, state.generations(static_cast<int>(round.generation)));
   for (const Candidate& candidate : round.candidates) {
     const TrialId id{job.id(), round.task, round.generation, candidate.index};
-    queue_->Add({.name = TrialName(id), .job = job.id(), .task = round.task, .trace = candidate.trace});
+    queue_->Add({.name = TrialName(id),
+                 .job = job.id(),
+                 .target = planned.key.target,
+                 .task = round.task,
+                 .trace = candidate.trace});
   }
   entry->unsaved.reset();
   Touch(entry);
@@ -268,10 +279,10 @@ void JobBoard::Advance(Entry* entry) {
   if (entry->ending) {
     const bool settled = queue_->LeasedOf(entry->job->id()).empty() || time_->Seconds() >= entry->ending->by;
     if (!settled) return;
-    if (entry->model_saved || entry->search == nullptr) {
+    if (entry->models_saved || entry->search == nullptr) {
       Finalize(entry);
     } else {
-      SaveModel(entry);
+      SaveModels(entry);
     }
     return;
   }
@@ -291,21 +302,18 @@ void JobBoard::EndBefore(Entry* entry, JobState state, const std::string& messag
   Touch(entry);
 }
 
-void JobBoard::SaveModel(Entry* entry) {
-  auto bytes = std::make_shared<absl::StatusOr<std::string>>(absl::UnknownError(""));
+void JobBoard::SaveModels(Entry* entry) {
+  auto models = std::make_shared<ModelBytes>();
   entry->searching = true;
-  executor_(
-      [bytes, search = entry->search.get()] {
-        if (search->num_samples() > 0) *bytes = search->Model();
-      },
-      [this, entry, bytes] {
-        entry->searching = false;
-        entry->model_saved = true;
-        const std::string kind = ModelKind(entry->job->plan().target);
-        // The next job starts from less when this fails, and that is all.
-        if (bytes->ok()) (void)models_.Save(kind, absl::StrCat("after job ", entry->job->id()), **bytes);
-        Advance(entry);
-      });
+  executor_([models, search = entry->search.get()] { *models = search->Models(); },
+            [this, entry, models] {
+              entry->searching = false;
+              entry->models_saved = true;
+              // The next job starts from less when this fails, and that is all.
+              for (const auto& [kind, bytes] : *models)
+                (void)models_.Save(kind, absl::StrCat("after job ", entry->job->id()), bytes);
+              Advance(entry);
+            });
 }
 
 void JobBoard::Finalize(Entry* entry) {

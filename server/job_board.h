@@ -77,10 +77,11 @@ class JobBoard {
   };
   struct Entry {
     std::unique_ptr<ActiveJob> job;
-    std::unique_ptr<JobSearch> search;  // with the search thread while `searching`
+    std::unique_ptr<JobSearch> search;             // with the search thread while `searching`
+    std::map<std::string, std::string> model_ids;  // that the search starts from, by kind
     bool searching = false;
     bool searched_out = false;  // there is no next round
-    bool model_saved = false;
+    bool models_saved = false;
     std::optional<SearchRound> unsaved;  // proposed, and not yet in the log
     std::optional<Ending> ending;
     double elapsed_before = 0;  // in earlier runs of the server
@@ -103,7 +104,7 @@ class JobBoard {
   void Advance(Entry* entry);
   void EndBefore(Entry* entry, JobState state, const std::string& message);
   // What the search learned goes into the log first.
-  void SaveModel(Entry* entry);
+  void SaveModels(Entry* entry);
   void Finalize(Entry* entry);
   double Elapsed(const Entry& entry) const { return entry.elapsed_before + time_->Seconds() - entry.started; }
   void Touch(Entry* entry) { entry->revision = ++revision_; }

@@ -34,7 +34,7 @@ absl::Status CheckLimits(const v1::JobSpec& spec) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<PlannedTask> PlanTask(const v1::TaskSpec& spec, int index, const std::string& target) {
+absl::StatusOr<PlannedTask> PlanTask(const v1::TaskSpec& spec, int index, const std::string& job_target) {
   const std::string origin = absl::StrCat("workload ", index + 1);
   if (spec.count() < 0)
     return Expected(absl::StrCat(origin, " occurs ", spec.count(), " times"), "a count of at least 1");
@@ -45,7 +45,8 @@ absl::StatusOr<PlannedTask> PlanTask(const v1::TaskSpec& spec, int index, const 
   task.key.workload_hash = WorkloadHash(workload);
   task.key.shape_erased_hash = ShapeErasedHash(workload);
   task.key.workload_name = workload.name;
-  task.key.target = target;
+  MYCC_ASSIGN_OR_RETURN(task.target, ParseTarget(spec.target().empty() ? job_target : spec.target()));
+  task.key.target = PrintTarget(task.target);
   task.count = spec.count() > 0 ? spec.count() : workload.count;
   return task;
 }
@@ -56,15 +57,14 @@ absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& spec) {
   MYCC_RETURN_IF_ERROR(CheckLimits(spec));
   JobPlan plan;
   plan.spec = spec;
-  MYCC_ASSIGN_OR_RETURN(plan.target, ParseTarget(spec.target()));
-  plan.spec.set_target(PrintTarget(plan.target));
   if (spec.protocol() == v1::TIMING_PROTOCOL_UNSPECIFIED) plan.spec.set_protocol(v1::TIMING_PROTOCOL_WARM);
   if (spec.strategy().empty()) plan.spec.set_strategy(kDefaultStrategy);
 
-  std::map<std::string, size_t> by_hash;
+  std::map<std::pair<std::string, std::string>, size_t> known_keys;
   for (int i = 0; i < spec.tasks_size(); ++i) {
-    MYCC_ASSIGN_OR_RETURN(PlannedTask task, PlanTask(spec.tasks(i), i, plan.spec.target()));
-    const auto [known, is_new] = by_hash.try_emplace(task.key.workload_hash, plan.tasks.size());
+    MYCC_ASSIGN_OR_RETURN(PlannedTask task, PlanTask(spec.tasks(i), i, spec.target()));
+    const auto [known, is_new] =
+        known_keys.try_emplace({task.key.workload_hash, task.key.target}, plan.tasks.size());
     if (is_new) {
       plan.tasks.push_back(std::move(task));
     } else {
@@ -75,15 +75,21 @@ absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& spec) {
   SearchConfig search;
   search.strategy = plan.spec.strategy();
   MYCC_RETURN_IF_ERROR(
-      MakeSearchStrategy(search, GenerateSketches(plan.tasks[0].workload, plan.target), {}, nullptr)
+      MakeSearchStrategy(search, GenerateSketches(plan.tasks[0].workload, plan.tasks[0].target), {}, nullptr)
           .status());
+  plan.spec.set_target(plan.tasks[0].key.target);
   plan.spec.clear_tasks();
   for (const PlannedTask& task : plan.tasks) {
     v1::TaskSpec& canonical = *plan.spec.add_tasks();
     canonical.set_workload(task.key.workload);
     canonical.set_count(task.count);
+    canonical.set_target(task.key.target);
   }
   return plan;
+}
+
+std::string ModelKind(const Target& target) {
+  return target.kind == TargetKind::kCpu ? "cost-cpu" : "cost-cuda";
 }
 
 std::string JobIdOf(const std::string& submission, int n) {

@@ -15,18 +15,21 @@ namespace mycc {
 
 struct PlannedTask {
   Workload workload;  // canonical
-  KeyText key;        // canonical too, but for the name, which is the first one that the workload came under
+  Target target;
+  KeyText key;  // canonical too, but for the name, which is the first one that the workload came under
   int64_t count = 1;
 };
 
 struct JobPlan {
   v1::JobSpec spec;  // canonical
-  Target target;
   std::vector<PlannedTask> tasks;
 };
 
 // InvalidArgument names what is wrong and what was expected.
 absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& spec);
+
+// What a cost model predicts for: targets of one kind share what they teach.
+std::string ModelKind(const Target& target);
 
 // The id of the n-th job that was made for a submission: the same words, the same id.
 std::string JobIdOf(const std::string& submission, int n);

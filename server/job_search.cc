@@ -41,27 +41,30 @@ SearchConfig StrategyOf(const v1::StoredJob& job, uint32_t task) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<JobSearch>> JobSearch::Create(const v1::StoredJob& job, const Target& target,
+absl::StatusOr<std::unique_ptr<JobSearch>> JobSearch::Create(const v1::StoredJob& job,
                                                              const std::vector<PlannedTask>& tasks,
                                                              const std::vector<v1::StoredTask>& stored,
-                                                             const std::string& model) {
+                                                             const ModelBytes& models) {
   std::unique_ptr<JobSearch> search(new JobSearch());
   // A model that this build cannot read is done without.
-  if (!model.empty()) (void)search->learner_.Load(model);
+  for (const auto& [kind, bytes] : models) (void)search->learners_[kind].Load(bytes);
   search->index_of_.resize(tasks.size(), -1);
   std::vector<CampaignTask> campaign_tasks;
   for (uint32_t task = 0; task < tasks.size(); ++task) {
     if (stored[task].reused()) continue;
     const PlannedTask& planned = tasks[task];
-    search->scorers_.push_back(std::make_unique<ScheduleScorer>(
-        planned.workload, target, planned.key.workload_hash, &search->learner_));
+    Learner* const learner = &search->learners_[ModelKind(planned.target)];
+    search->learner_of_.push_back(learner);
+    search->scorers_.push_back(std::make_unique<ScheduleScorer>(planned.workload, planned.target,
+                                                                planned.key.workload_hash, learner));
     CampaignTask entry;
     entry.info.weight = static_cast<double>(planned.count);
     entry.info.flops = CountFlops(planned.workload);
     entry.info.family = planned.key.shape_erased_hash;
     MYCC_ASSIGN_OR_RETURN(
-        entry.search, MakeSearchStrategy(StrategyOf(job, task), GenerateSketches(planned.workload, target),
-                                         ParseHistory(stored[task]), search->scorers_.back().get()));
+        entry.search,
+        MakeSearchStrategy(StrategyOf(job, task), GenerateSketches(planned.workload, planned.target),
+                           ParseHistory(stored[task]), search->scorers_.back().get()));
     search->index_of_[task] = static_cast<int>(campaign_tasks.size());
     search->tasks_.push_back(task);
     campaign_tasks.push_back(std::move(entry));
@@ -72,7 +75,7 @@ absl::StatusOr<std::unique_ptr<JobSearch>> JobSearch::Create(const v1::StoredJob
   search->campaign_ =
       std::make_unique<Campaign>(SchedulerOf(job.spec()), std::move(campaign_tasks),
                                  [self](int task, const std::vector<Ledger::Entry>& generation) {
-                                   self->learner_.Add(self->scorers_[task]->SamplesOf(generation));
+                                   self->learner_of_[task]->Add(self->scorers_[task]->SamplesOf(generation));
                                  });
   return search;
 }
@@ -119,6 +122,16 @@ absl::Status JobSearch::Restore(uint32_t task, const std::vector<std::string>& t
   }
   const absl::Status restored = campaign_->Restore(round);
   return restored.ok() ? restored : stale(std::string(restored.message()));
+}
+
+ModelBytes JobSearch::Models() {
+  ModelBytes models;
+  for (auto& [kind, learner] : learners_) {
+    if (learner.num_samples() == 0) continue;
+    // The next job starts from less when this fails, and that is all.
+    if (absl::StatusOr<std::string> bytes = learner.Save(); bytes.ok()) models[kind] = *std::move(bytes);
+  }
+  return models;
 }
 
 v1::SearchState JobSearch::StateOf(uint32_t task) const {

@@ -3,6 +3,7 @@
 // had happened. Thread rule: thread-compatible; the server calls it on its search thread alone.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,7 +11,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "codegen/target/target.h"
 #include "proto/job_state.pb.h"
 #include "server/job_plan.h"
 #include "tuner/cost/learner.h"
@@ -26,14 +26,17 @@ struct SearchRound {
   std::vector<Candidate> candidates;
 };
 
+// Learners' bytes by ModelKind.
+using ModelBytes = std::map<std::string, std::string>;
+
 class JobSearch {
  public:
-  // `stored` has one entry for each task; `model` are bytes of an earlier job's Model(), which it starts
-  // from, or empty. FailedPrecondition when no task is left to search.
-  static absl::StatusOr<std::unique_ptr<JobSearch>> Create(const v1::StoredJob& job, const Target& target,
+  // `stored` has one entry for each task; `models` are bytes of an earlier job's Models(), which it starts
+  // from. FailedPrecondition when no task is left to search.
+  static absl::StatusOr<std::unique_ptr<JobSearch>> Create(const v1::StoredJob& job,
                                                            const std::vector<PlannedTask>& tasks,
                                                            const std::vector<v1::StoredTask>& stored,
-                                                           const std::string& model);
+                                                           const ModelBytes& models);
 
   // The next round; nullopt when there is none, see stop_reason(). REQUIRES: all outcomes of the rounds
   // before the latest were told.
@@ -46,18 +49,19 @@ class JobSearch {
   std::optional<StopReason> stop_reason() const { return campaign_->stop_reason(); }
   // The bytes that Restore takes back, for all generations of a task so far.
   v1::SearchState StateOf(uint32_t task) const;
-  // What this job and those before it taught, for the next one.
-  absl::StatusOr<std::string> Model() { return learner_.Save(); }
-  int num_samples() const { return learner_.num_samples(); }
+  // What this job and those before it taught, for the next one; without what nothing was learned about.
+  ModelBytes Models();
 
  private:
   JobSearch() = default;
 
   // The campaign's, as indices of the job's: without those that the log already satisfies.
   std::vector<uint32_t> tasks_;
-  std::vector<int> index_of_;  // the other way; -1: not searched
-  Learner learner_;
-  std::vector<std::unique_ptr<ScheduleScorer>> scorers_;  // of the campaign's tasks
+  std::vector<int> index_of_;                // the other way; -1: not searched
+  std::map<std::string, Learner> learners_;  // by kind of model
+  // Of the campaign's tasks.
+  std::vector<Learner*> learner_of_;
+  std::vector<std::unique_ptr<ScheduleScorer>> scorers_;
   std::unique_ptr<Campaign> campaign_;
 };
 

@@ -13,7 +13,7 @@ constexpr double kFindAgainSeconds = 5;
 }  // namespace
 
 void LeaseQueue::Add(QueuedTrial trial, bool first) {
-  std::deque<QueuedTrial>& line = lines_[trial.job];
+  std::deque<QueuedTrial>& line = lines_[{trial.job, trial.target}];
   if (first) {
     line.push_front(std::move(trial));
   } else {
@@ -28,8 +28,7 @@ void LeaseQueue::Adopt(QueuedTrial trial, const std::string& holder, double now)
   leased_[name] = Grant{std::move(trial), holder, now + kFindAgainSeconds + lease_seconds_};
 }
 
-std::vector<Grant> LeaseQueue::Lease(const std::string& holder, int count, double now,
-                                     const std::function<bool(const std::string&)>& fits) {
+std::vector<Grant> LeaseQueue::Lease(const std::string& holder, int count, double now, const Fits& fits) {
   std::vector<Grant> grants;
   int64_t held = 0;
   for (const auto& [name, grant] : leased_) {
@@ -37,16 +36,17 @@ std::vector<Grant> LeaseQueue::Lease(const std::string& holder, int count, doubl
     if (grant.trial.losses > 0) return grants;
     ++held;
   }
-  // One pass over the jobs takes at most one trial of each; passes repeat until nothing was taken.
+  // One pass over the lines takes at most one trial of each; passes repeat until nothing was taken.
   bool taken = true;
   while (taken && static_cast<int>(grants.size()) < count && !lines_.empty()) {
     taken = false;
-    const size_t jobs = lines_.size();
-    for (size_t turn = 0; turn < jobs && static_cast<int>(grants.size()) < count && !lines_.empty(); ++turn) {
-      auto line = lines_.upper_bound(last_job_);
+    const size_t lines = lines_.size();
+    for (size_t turn = 0; turn < lines && static_cast<int>(grants.size()) < count && !lines_.empty();
+         ++turn) {
+      auto line = lines_.upper_bound(last_line_);
       if (line == lines_.end()) line = lines_.begin();
-      last_job_ = line->first;
-      if (!fits(line->first)) continue;
+      last_line_ = line->first;
+      if (!fits(line->first.first, line->first.second)) continue;
       const bool suspect = line->second.front().losses > 0;
       if (suspect && held + static_cast<int64_t>(grants.size()) > 0) continue;
       Grant grant{std::move(line->second.front()), holder, now + lease_seconds_};
@@ -131,10 +131,11 @@ std::vector<Grant> LeaseQueue::LeasedOf(const std::string& job) const {
 }
 
 void LeaseQueue::DropWaiting(const std::string& job) {
-  const auto line = lines_.find(job);
-  if (line == lines_.end()) return;
-  waiting_ -= static_cast<int64_t>(line->second.size());
-  lines_.erase(line);
+  std::erase_if(lines_, [&](const auto& line) {
+    if (line.first.first != job) return false;
+    waiting_ -= static_cast<int64_t>(line.second.size());
+    return true;
+  });
 }
 
 void LeaseQueue::DropJob(const std::string& job) {
@@ -143,8 +144,10 @@ void LeaseQueue::DropJob(const std::string& job) {
 }
 
 int64_t LeaseQueue::waiting(const std::string& job) const {
-  const auto line = lines_.find(job);
-  return line == lines_.end() ? 0 : static_cast<int64_t>(line->second.size());
+  int64_t trials = 0;
+  for (const auto& [line, waiting] : lines_)
+    trials += line.first == job ? static_cast<int64_t>(waiting.size()) : 0;
+  return trials;
 }
 
 int64_t LeaseQueue::leased_by(const std::string& holder) const {

@@ -18,6 +18,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace mycc {
@@ -25,6 +26,7 @@ namespace mycc {
 struct QueuedTrial {
   std::string name;
   std::string job;
+  std::string target;  // text: what may measure it
   uint32_t task = 0;
   uint32_t attempt = 0;  // the last one granted; 0: none yet
   uint32_t losses = 0;   // attempts that ended without a word on the candidate, blamed on it
@@ -45,16 +47,16 @@ class LeaseQueue {
  public:
   explicit LeaseQueue(double lease_seconds) : lease_seconds_(lease_seconds) {}
 
-  // To the end of its job's line; `first` puts it at the head.
+  // To the end of the line of its job and target; `first` puts it at the head.
   void Add(QueuedTrial trial, bool first = false);
   // A trial that somebody already holds under trial.attempt, after a restart of the server, which its holder
   // has yet to find again: the lease is as much longer.
   void Adopt(QueuedTrial trial, const std::string& holder, double now);
 
-  // Up to `count` trials of the jobs that `fits` admits, which take turns; in a job the oldest first. A
+  // Up to `count` trials of the lines that `fits` admits, which take turns; in a line the oldest first. A
   // suspect comes alone, and only to a holder without leases; a holder of a suspect gets nothing more.
-  std::vector<Grant> Lease(const std::string& holder, int count, double now,
-                           const std::function<bool(const std::string& job)>& fits);
+  using Fits = std::function<bool(const std::string& job, const std::string& target)>;
+  std::vector<Grant> Lease(const std::string& holder, int count, double now, const Fits& fits);
   // All leases of the holder last until now + lease_seconds.
   void Renew(const std::string& holder, double now);
   // The lease now belongs to another holder (a worker that registered again). False when this attempt no
@@ -90,8 +92,9 @@ class LeaseQueue {
   std::optional<Grant> Take(const std::string& name, uint32_t attempt);
 
   const double lease_seconds_;
-  std::map<std::string, std::deque<QueuedTrial>> lines_;  // by job, without empty ones
-  std::string last_job_;                                  // that was served
+  using Line = std::pair<std::string, std::string>;  // job, target
+  std::map<Line, std::deque<QueuedTrial>> lines_;    // without empty ones
+  Line last_line_;                                   // that was served
   int64_t waiting_ = 0;
   std::unordered_map<std::string, Grant> leased_;  // by trial
 };

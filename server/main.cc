@@ -80,11 +80,14 @@ void AddTune(CLI::App* app, Command* command) {
   auto* log = sub->add_option("--log", options->log, "the tuning log, when no server is named")
                   ->capture_default_str();
   log->excludes(sub->get_option("--server"));
-  sub->add_option("--target", options->target,
-                  "what to tune for: host, a preset's name, or `v1 cpu mcpu=...`")
+  sub->add_option(
+         "--target", options->targets,
+         "what to tune for: host, a preset's name, or `v1 cpu mcpu=...`; several with a --target each")
+      ->take_all()
+      ->allow_extra_args(false)
       ->capture_default_str();
   sub->add_option("--trials", options->trials,
-                  "candidates to measure for each workload; 128 if no budget is given either")
+                  "candidates to measure for each workload and target; 128 if no budget is given either")
       ->check(CLI::Range(1, 1 << 24));
   sub->add_option("--budget", options->budget, "time for everything: 90s, 8m, 1h30m");
   sub->add_option("--seed", options->seed, "of the search");

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "command/table.h"
 #include "db/log_report.h"
 #include "db/message_json.h"
@@ -109,12 +110,24 @@ std::string ProgressBar(const v1::JobProgress& progress, int width) {
   return line;
 }
 
+// "gemm"; "gemm for cuda" where the job's tasks have several targets.
+std::string TaskName(const v1::JobProgress& progress, const v1::TaskProgress& task) {
+  const bool one_target = std::all_of(progress.tasks().begin(), progress.tasks().end(),
+                                      [&](const auto& other) { return other.target() == task.target(); });
+  if (one_target) return task.workload_name();
+  // A target's text is its version, its kind and what it is.
+  const std::vector<std::string> words = absl::StrSplit(task.target(), absl::MaxSplits(' ', 3));
+  return absl::StrCat(
+      task.workload_name(), " for ",
+      absl::StrJoin(words.begin() + 1, words.begin() + std::min<size_t>(words.size(), 3), " "));
+}
+
 std::string SummaryTable(const v1::JobProgress& progress) {
   std::vector<std::vector<std::string>> rows = {
       {"workload", "count", "trials", "default", "best", "speed-up", ""}};
   for (const v1::TaskProgress& task : progress.tasks()) {
     const bool both = task.first_seconds() > 0 && task.best_seconds() > 0;
-    rows.push_back({task.workload_name(), absl::StrCat(task.count()), absl::StrCat(task.trials()),
+    rows.push_back({TaskName(progress, task), absl::StrCat(task.count()), absl::StrCat(task.trials()),
                     task.first_seconds() > 0 ? FormatSeconds(task.first_seconds()) : "-",
                     task.best_seconds() > 0 ? FormatSeconds(task.best_seconds()) : "-",
                     both ? absl::StrFormat("%.2fx", task.first_seconds() / task.best_seconds()) : "-",

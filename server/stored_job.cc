@@ -23,7 +23,6 @@ absl::StatusOr<LoadedTasks> LoadTasks(const JobStore& store, const std::string& 
                                       const v1::JobSpec& spec) {
   LoadedTasks loaded;
   loaded.plan.spec = spec;
-  MYCC_ASSIGN_OR_RETURN(loaded.plan.target, ParseTarget(spec.target()));
   MYCC_ASSIGN_OR_RETURN(std::vector<Task> tasks, store.LoadTasks(job));
   for (Task& task : tasks) {
     v1::StoredTask stored;
@@ -33,6 +32,7 @@ absl::StatusOr<LoadedTasks> LoadTasks(const JobStore& store, const std::string& 
     }
     PlannedTask planned;
     MYCC_ASSIGN_OR_RETURN(planned.workload, ParseWorkload(task.key.workload, "the log"));
+    MYCC_ASSIGN_OR_RETURN(planned.target, ParseTarget(task.key.target));
     planned.key = std::move(task.key);
     planned.count = stored.count();
     loaded.plan.tasks.push_back(std::move(planned));

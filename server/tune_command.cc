@@ -5,11 +5,13 @@
 #include <cmath>
 #include <memory>
 #include <ostream>
+#include <set>
 #include <thread>
 #include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "base/sha256.h"
 #include "base/status.h"
@@ -36,21 +38,41 @@ std::string FileStem(const std::string& path) {
   return name.substr(0, name.rfind('.'));
 }
 
-absl::StatusOr<v1::JobSpec> SpecOf(const TuneOptions& options) {
-  v1::JobSpec spec;
+// A task for each workload and target.
+absl::Status AddTasks(const TuneOptions& options, v1::JobSpec* spec) {
+  std::vector<std::string> targets;
+  for (const std::string& words : options.targets) {
+    MYCC_ASSIGN_OR_RETURN(const Target target, ReadTarget(words));
+    targets.push_back(PrintTarget(target));
+  }
+  spec->set_target(targets.front());
   std::string name;
   for (const std::string& file : options.files) {
     MYCC_ASSIGN_OR_RETURN(const std::vector<Workload> workloads, ReadWorkloads(file));
     for (const Workload& workload : workloads) {
-      v1::TaskSpec& task = *spec.add_tasks();
-      task.set_workload(PrintWorkload(workload));
-      task.set_count(workload.count);
+      for (const std::string& target : targets) {
+        v1::TaskSpec& task = *spec->add_tasks();
+        task.set_workload(PrintWorkload(workload));
+        task.set_count(workload.count);
+        if (target != spec->target()) task.set_target(target);
+      }
     }
     absl::StrAppend(&name, name.empty() ? "" : ", ", FileStem(file));
   }
-  spec.set_name(name);
-  MYCC_ASSIGN_OR_RETURN(const Target target, ReadTarget(options.target));
-  spec.set_target(PrintTarget(target));
+  spec->set_name(name);
+  return absl::OkStatus();
+}
+
+std::set<std::string> TargetsOf(const v1::JobSpec& spec) {
+  std::set<std::string> targets;
+  for (const v1::TaskSpec& task : spec.tasks())
+    targets.insert(task.target().empty() ? spec.target() : task.target());
+  return targets;
+}
+
+absl::StatusOr<v1::JobSpec> SpecOf(const TuneOptions& options) {
+  v1::JobSpec spec;
+  MYCC_RETURN_IF_ERROR(AddTasks(options, &spec));
   const absl::StatusOr<v1::TimingProtocol> protocol = ParseProtocolName(options.cache);
   if (!protocol.ok()) return Misuse(absl::StrCat("--cache: ", protocol.status().message()));
   spec.set_protocol(*protocol);
@@ -169,7 +191,9 @@ absl::Status TuneCommand(const TuneOptions& options, std::ostream& out) {
     address = *options.server;
   } else {
     // Without a server only this host measures.
-    if (const absl::Status runs = CheckRunsHere(spec.target()); !runs.ok()) {
+    for (const std::string& target : TargetsOf(spec)) {
+      const absl::Status runs = CheckRunsHere(target);
+      if (runs.ok()) continue;
       return absl::FailedPreconditionError(
           absl::StrCat(runs.message(), "; expected --server with a worker that can"));
     }
@@ -191,7 +215,7 @@ absl::Status TuneCommand(const TuneOptions& options, std::ostream& out) {
   } else {
     const std::string verb = progress.trials() > 0 ? "continuing" : "started";
     view.Say(absl::StrCat(verb, " job ", progress.job(), ": ", progress.tasks_size(), " tasks for ",
-                          progress.target(), ", results go to ", where));
+                          absl::StrJoin(TargetsOf(spec), " and "), ", results go to ", where));
     MYCC_ASSIGN_OR_RETURN(progress, Follow(client.get(), !options.server, std::move(progress), &view));
   }
   view.Finish(progress);

@@ -305,6 +305,43 @@ TEST(CoordinatorTest, JobWaitsForAWorkerThatFits) {
   EXPECT_EQ(fit.Work(), 2);
 }
 
+TEST(CoordinatorTest, TasksGoToTheDevicesOfTheirTargets) {
+  FakeServer server;
+  const std::string newer = "v1 cpu mcpu=sapphirerapids l1d=48K l2=2M threads=2";
+  v1::JobSpec spec = MakeSpec({kTestWorkload, kTestWorkload, kTestWorkload}, 8);
+  spec.mutable_tasks(1)->set_target(newer);
+  const std::string job = server.Submit(spec);
+  FakeWorker haswell(&server, "haswell");
+  EXPECT_THAT(server.Progress(job).message(),
+              HasSubstr("waiting for a worker that can run v1 cpu mcpu=sapphirerapids"));
+  haswell.Work();
+  EXPECT_EQ(server.Progress(job).state(), v1::JOB_STATE_RUNNING);
+
+  FakeWorker sapphire(&server, "sapphire", newer);
+  for (const v1::Assignment& assignment : sapphire.Lease(2)) {
+    EXPECT_EQ(assignment.target(), newer);
+    EXPECT_TRUE(sapphire.Report(assignment).ok());
+  }
+  // Its worker goes away in the middle, and the server too.
+  ASSERT_FALSE(sapphire.Lease(1).empty());
+  server.Restart();
+  haswell.Register();
+  sapphire.Register();
+  for (int round = 0; round < 10; ++round) {
+    haswell.Work();
+    sapphire.Work();
+  }
+  const v1::JobProgress progress = server.Progress(job);
+  EXPECT_EQ(progress.state(), v1::JOB_STATE_DONE);
+  ASSERT_EQ(progress.tasks_size(), 2) << "equal workloads for one target are one task";
+  EXPECT_EQ(progress.tasks(0).count(), 2);
+  EXPECT_EQ(progress.tasks(1).target(), newer);
+  std::map<std::string, int> records;
+  for (const StoredRecord& record : server.RecordsOf(job)) ++records[record.record.target()];
+  EXPECT_THAT(records,
+              ::testing::UnorderedElementsAre(::testing::Pair(kTestTarget, 8), ::testing::Pair(newer, 8)));
+}
+
 TEST(CoordinatorTest, JobsShareTheWorkers) {
   FakeServer server;
   FakeWorker worker(&server, "w");

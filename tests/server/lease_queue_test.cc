@@ -17,7 +17,7 @@ QueuedTrial Trial(const std::string& name, const std::string& job = "a") {
   return {.name = name, .job = job};
 }
 
-bool Any(const std::string&) { return true; }
+bool Any(const std::string&, const std::string&) { return true; }
 
 // What a server does with leases that ran out, or with those of a worker that is lost.
 int Return(LeaseQueue& queue, const std::vector<Grant>& grants, bool blamed) {
@@ -47,9 +47,27 @@ TEST(LeaseQueueTest, OnlyJobsThatFit) {
   LeaseQueue queue(kLease);
   queue.Add(Trial("a1", "a"));
   queue.Add(Trial("b1", "b"));
-  EXPECT_THAT(Names(queue.Lease("w", 8, 0, [](const std::string& job) { return job == "b"; })),
-              ElementsAre("b1"));
+  const auto is_b = [](const std::string& job, const std::string&) { return job == "b"; };
+  EXPECT_THAT(Names(queue.Lease("w", 8, 0, is_b)), ElementsAre("b1"));
   EXPECT_EQ(queue.waiting("a"), 1);
+}
+
+TEST(LeaseQueueTest, TargetsOfOneJobDoNotWaitForEachOther) {
+  LeaseQueue queue(kLease);
+  for (const char* name : {"c1", "c2", "g1"}) {
+    QueuedTrial trial = Trial(name);
+    trial.target = name[0] == 'c' ? "cpu" : "gpu";
+    queue.Add(trial);
+  }
+  const auto is_gpu = [](const std::string&, const std::string& target) { return target == "gpu"; };
+  EXPECT_THAT(Names(queue.Lease("w", 8, 0, is_gpu)), ElementsAre("g1"));
+  EXPECT_EQ(queue.waiting("a"), 2);
+  EXPECT_EQ(Expire(queue, kLease), 1);
+  EXPECT_THAT(Names(queue.Lease("v", 8, kLease, Any)), ElementsAre("g1")) << "a suspect comes alone";
+  EXPECT_EQ(queue.waiting("a"), 2);
+  queue.DropWaiting("a");
+  EXPECT_EQ(queue.waiting(), 0);
+  EXPECT_EQ(queue.waiting("a"), 0);
 }
 
 TEST(LeaseQueueTest, LeaseExpiresAndTrialIsRequeued) {

@@ -69,6 +69,16 @@ TEST(ProgressViewTest, BarFitsItsTerminal) {
   EXPECT_THAT(ProgressBar(Half(), 0), SizeIs(0));
 }
 
+TEST(ProgressViewTest, TasksAreToldApartByTheirTargets) {
+  v1::JobProgress progress = Half();
+  for (v1::TaskProgress& task : *progress.mutable_tasks())
+    task.set_target("v1 cpu mcpu=znver4 l1d=32K l2=1M threads=2");
+  EXPECT_THAT(SummaryTable(progress), ::testing::Not(HasSubstr("znver4")));
+  progress.mutable_tasks(1)->set_target("v1 cuda arch=sm_90a sms=132 smem=232448 l2=60M");
+  EXPECT_THAT(SummaryTable(progress), HasSubstr("gemm for cpu mcpu=znver4 "));
+  EXPECT_THAT(SummaryTable(progress), HasSubstr("scale for cuda arch=sm_90a "));
+}
+
 TEST(ProgressViewTest, TableHasARowForEachTaskAndTheSum) {
   const std::string table = SummaryTable(Half());
   EXPECT_THAT(table, HasSubstr("gemm"));
