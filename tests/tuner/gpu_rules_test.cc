@@ -137,6 +137,42 @@ constexpr Case kCases[] = {
           y[i,j] = e[i,j] / s[i] })"},
     {"channel_sums_nchw", "row_runs",
      R"(workload r(x: f32[9,3,60,31]) -> (y: f32[3]) { y[c] = sum[n:9, i:60, j:31](x[n,c,i,j]) })"},
+    {"gemv", "gemv",
+     R"(workload g(a: f16[1,64], b: f16[50,64]) -> (c: f16[1,50]) {
+          s[i,j]: f32[1,50] = sum[k:64](f32(a[i,k]) * f32(b[j,k]))
+          c[i,j] = f16(s[i,j]) })"},
+    {"gemv_odd", "gemv",
+     R"(workload g(a: f32[50], b: f32[33,50]) -> (c: f32[33]) { c[j] = sum[k:50](a[k] * b[j,k]) })"},
+    {"few_rows_bias_relu", "gemv",
+     R"(workload g(a: f32[3,50], b: f32[33,50], d: f32[33]) -> (y: f32[3,33]) {
+          s[i,j]: f32[3,33] = sum[k:50](a[i,k] * b[j,k])
+          y[i,j] = max(s[i,j] + d[j], 0.0) })"},
+    {"batched_gemv", "gemv",
+     R"(workload g(a: f32[4,1,20], b: f32[4,9,20]) -> (c: f32[4,1,9]) { c[n,i,j] = sum[k:20](a[n,i,k] * b[n,j,k]) })"},
+    {"depthwise", "window",
+     R"(workload conv(x: f16[1,7,7,24], w: f16[24,3,3], b: f16[24]) -> (y: f16[1,7,7,24]) {
+          p[n,i,j,c]: f16[1,9,9,24] = select(1 <= i && i < 8 && 1 <= j && j < 8, x[n,i-1,j-1,c], 0.0)
+          a[n,i,j,c]: f32[1,7,7,24] = sum[r:3, s:3](f32(p[n,i+r,j+s,c]) * f32(w[c,r,s]))
+          y[n,i,j,c] = f16(max(a[n,i,j,c] + f32(b[c]), 0.0)) })"},
+    {"depthwise_nchw", "window",
+     R"(workload conv(x: f32[1,5,7,9], w: f32[5,3,3]) -> (y: f32[1,5,7,9]) {
+          p[n,c,i,j]: f32[1,5,9,11] = select(1 <= i && i < 8 && 1 <= j && j < 10, x[n,c,i-1,j-1], 0.0)
+          y[n,c,i,j] = sum[r:3, s:3](p[n,c,i+r,j+s] * w[c,r,s]) })"},
+    {"max_pool", "window",
+     R"(workload pool(x: f32[1,9,9,12]) -> (y: f32[1,4,4,12]) { y[n,i,j,c] = max[r:3, s:3](x[n,i*2+r,j*2+s,c]) })"},
+    {"grouped", "row",
+     R"(workload conv(x: f32[1,6,6,8], w: f32[16,4,3,3]) -> (y: f32[1,4,4,16]) {
+          y[n,i,j,k] = sum[c:4, r:3, s:3](x[n,i+r,j+s,(k//8)*4+c] * w[k,c,r,s]) })"},
+    {"column_sum", "columns", R"(workload r(x: f32[130,21]) -> (y: f32[21]) { y[j] = sum[i:130](x[i,j]) })"},
+    {"long_column_sum", "columns",
+     R"(workload r(x: f16[5000,8]) -> (y: f32[8]) { y[j] = sum[i:5000](f32(x[i,j])) })"},
+    {"global_average_pool", "columns",
+     R"(workload pool(x: f32[2,9,9,20]) -> (y: f32[2,20]) {
+          s[n,c]: f32[2,20] = sum[i:9, j:9](x[n,i,j,c])
+          y[n,c] = s[n,c] * 0.012345679 })"},
+    {"row_times_matrix", "columns",
+     R"(workload g(a: f32[100], b: f32[100,33]) -> (c: f32[33]) { c[j] = sum[k:100](a[k] * b[k,j]) })"},
+    {"max_of_columns", "columns", R"(workload r(x: i32[70,5]) -> (y: i32[5]) { y[j] = max[i:70](x[i,j]) })"},
     {"argmax", "row", R"(workload r(x: f32[5,30]) -> (y: i32[5]) { y[i] = argmax[j:30](x[i,j]) })"},
 };
 

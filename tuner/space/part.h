@@ -69,6 +69,8 @@ Rule RowRule;          // reductions along the contiguous axis and around them: 
 Rule ElementwiseRule;  // no reduction: chains, transposes, gathers
 
 Rule GpuRowRule;
+Rule GpuWindowRule;   // reductions over few terms across the contiguous axis
+Rule GpuColumnsRule;  // over many
 Rule GpuElementwiseRule;
 
 }  // namespace mycc

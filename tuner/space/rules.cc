@@ -223,13 +223,30 @@ bool LanesUsable(const Contraction& c, const Stage& stage) {
   return c.vector.PlainDim(stage.axes.back()) >= 0 && (c.vector.is_const || rows >= kRowsThatPayForPanels);
 }
 
-// Contiguous along `lane`, or a const input that can be packed to be.
-bool ContiguousAlong(const Anatomy& anatomy, const ExprNode& load, const Var& lane) {
+// Contiguous along `lane`, or, on a CPU, a const input that can be packed to be.
+bool ContiguousAlong(const Anatomy& anatomy, const ExprNode& load, const Var& lane, const Target& target) {
   if (StrideOf(load, lane) == 1) return true;
+  if (target.kind == TargetKind::kCuda) return false;
   const Operand operand{load.buffer, load.args, false, -1};
   return operand.PlainDim(lane) >= 0 &&
          std::any_of(anatomy.workload().inputs.begin(), anatomy.workload().inputs.end(),
                      [&](const Argument& input) { return input.is_const && input.tensor == load.buffer; });
+}
+
+// On a CPU, an instruction multiplies these types as they are stored, on lanes that can be loaded; on a GPU,
+// there are rows and columns enough for each operand to be used several times.
+bool IsForContractionRule(const Contraction& c, const Stage& stage, const Target& target) {
+  if (target.kind == TargetKind::kCpu) {
+    const bool instruction = InstructionFor(stage.value->dtype, stage.output->dtype, target).ok();
+    return !HasCast(c) && instruction && LanesUsable(c, stage);
+  }
+  constexpr int64_t kFewest = 9;
+  const auto extent = [&](const std::vector<int>& axes) {
+    int64_t product = 1;
+    for (int a : axes) product *= stage.axes[a]->extent;
+    return product;
+  };
+  return extent(c.rows) >= kFewest && extent(c.cols) >= kFewest;
 }
 
 Class Classify(const Anatomy& anatomy, int s, const Target& target) {
@@ -238,9 +255,7 @@ Class Classify(const Anatomy& anatomy, int s, const Target& target) {
   if (stage.axes.empty() || stage.reduce == ReduceOp::kArgMax || stage.reduce == ReduceOp::kArgMin)
     return Class::kRow;
   const StageInfo& info = anatomy.info(s);
-  const bool instruction = InstructionFor(stage.value->dtype, stage.output->dtype, target).ok();
-  if (info.contraction && !HasCast(*info.contraction) && instruction && LanesUsable(*info.contraction, stage))
-    return Class::kContraction;
+  if (info.contraction && IsForContractionRule(*info.contraction, stage, target)) return Class::kContraction;
   // Lanes along the output's last axis, unless only the reduction axis is contiguous.
   bool along_output = false, along_reduction = false;
   for (const ExprNode* load : LoadsOf(stage.value)) {
@@ -249,16 +264,27 @@ Class Classify(const Anatomy& anatomy, int s, const Target& target) {
                          [&](const Expr& index) { return UsesVar(index, r.get()); });
     });
     if (!reduced) continue;  // one value for each output: a mean, a bias
-    along_output |= ContiguousAlong(anatomy, *load, stage.axes.back());
+    along_output |= ContiguousAlong(anatomy, *load, stage.axes.back(), target);
     along_reduction |= !stage.reduce_axes.empty() && StrideOf(*load, stage.reduce_axes.back()) == 1;
   }
   if (along_output && (!along_reduction || stage.axes.back()->extent >= 4)) return Class::kTile;
   return along_reduction || stage.axes.back()->extent == 1 ? Class::kRow : Class::kTile;
 }
 
+// Few enough terms for one thread to have them all.
+bool IsWindow(const Stage& stage) {
+  constexpr int64_t kMostTerms = 64;
+  int64_t terms = 1;
+  for (const Var& axis : stage.reduce_axes) terms *= axis->extent;
+  return terms <= kMostTerms;
+}
+
 Part MakeGpuPart(const Anatomy& anatomy, const Group& group, Class c, const Target& target) {
   switch (c) {
     case Class::kRow: return GpuRowRule(anatomy, group, target);
+    case Class::kTile:
+      return IsWindow(anatomy.stage(group.anchor)) ? GpuWindowRule(anatomy, group, target)
+                                                   : GpuColumnsRule(anatomy, group, target);
     default: return GpuElementwiseRule(anatomy, group, target);
   }
 }

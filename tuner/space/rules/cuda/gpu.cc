@@ -36,9 +36,10 @@ int64_t AlignedLanes(const BufferNode& buffer, const std::vector<Expr>& index, c
 }
 
 int64_t LanesOf(const Stage& stage, const Var& lane) {
-  int64_t lanes = 16, narrowest = 8;
+  int64_t lanes = 16, narrowest = 0;
   const auto limit = [&](const BufferNode& buffer, const std::vector<Expr>& index) {
-    narrowest = std::min<int64_t>(narrowest, std::max(DTypeBytes(buffer.dtype), 1));
+    const int64_t bytes = std::max(DTypeBytes(buffer.dtype), 1);
+    narrowest = narrowest == 0 ? bytes : std::min(narrowest, bytes);
     lanes = std::min(lanes, AlignedLanes(buffer, index, lane));
   };
   std::vector<Expr> own;
@@ -47,7 +48,7 @@ int64_t LanesOf(const Stage& stage, const Var& lane) {
   for (const ExprNode* load : LoadsOf(stage.value)) {
     if (StrideOf(*load, lane) == 1) limit(*load->buffer, load->args);
   }
-  return std::min(lanes, kAccessBytes / narrowest);
+  return narrowest == 0 ? lanes : std::min(lanes, kAccessBytes / narrowest);
 }
 
 std::vector<int64_t> PowersOfTwo(int64_t from, int64_t most) {

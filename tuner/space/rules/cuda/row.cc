@@ -14,6 +14,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "tuner/space/rules/cuda/gemv.h"
 #include "tuner/space/rules/cuda/gpu.h"
 #include "tuner/space/rules/cuda/row_plan.h"
 #include "tuner/space/rules/tiles.h"
@@ -151,6 +152,7 @@ void FitDefaults(const RowPlan& plan, Part* part) {
 }  // namespace
 
 Part GpuRowRule(const Anatomy& anatomy, const Group& group, const Target& target) {
+  if (IsGemv(anatomy, group)) return GemvPart(anatomy, group, target);
   const RowPlan plan = MakeRowPlan(anatomy, group);
   if (!plan.has_arg && (plan.rows_of_output == 0 || IsLongForFewBlocks(plan, target)))
     return RowRunsPart(anatomy, plan, target);

@@ -82,6 +82,20 @@ int SplitAxis(const Stage& anchor, size_t row_rank) {
   return split;
 }
 
+// Vectors along the row that memory allows; what stays between the members is in registers.
+int64_t LanesAlong(const Anatomy& anatomy, const Group& group, const Stage& stage, const Var& along) {
+  Stage in_memory = stage;
+  in_memory.value = Rewrite(stage.value, [&](const Expr& e) -> Expr {
+    const bool is_member = e->op == Op::kLoad && std::count(group.members.begin(), group.members.end(),
+                                                            anatomy.ProducerOf(e->buffer.get())) > 0;
+    if (!is_member) return nullptr;
+    return IsFloat(e->dtype) ? FloatConst(0, e->dtype) : IntConst(0, e->dtype);
+  });
+  const bool is_inner = &stage != &anatomy.stage(group.anchor) && stage.reduce == ReduceOp::kNone;
+  if (is_inner) in_memory.output = MakeBuffer("", DType::kI8, {}), in_memory.axes.clear();
+  return LanesOf(in_memory, along);
+}
+
 }  // namespace
 
 RowPlan MakeRowPlan(const Anatomy& anatomy, const Group& group) {
@@ -102,7 +116,8 @@ RowPlan MakeRowPlan(const Anatomy& anatomy, const Group& group) {
     for (size_t a = stage.reduce == ReduceOp::kNone ? row_rank : 0; a < along.size(); ++a)
       length *= along[a]->extent;
     plan.length = std::max(plan.length, length);
-    if (!plan.members.back().along.empty()) plan.lanes = std::min(plan.lanes, LanesOf(stage, along.back()));
+    if (!plan.members.back().along.empty())
+      plan.lanes = std::min(plan.lanes, LanesAlong(anatomy, group, stage, along.back()));
   }
   plan.inputs = FindInputs(anatomy, group, row_rank);
   plan.split = SplitAxis(anchor, row_rank);
