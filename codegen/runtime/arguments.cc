@@ -28,11 +28,6 @@ int64_t NumElements(const std::vector<int64_t>& shape) {
   return count;
 }
 
-absl::StatusOr<std::unique_ptr<HostTensor>> CreateTensor(DType dtype, std::vector<int64_t> shape) {
-  MYCC_ASSIGN_OR_RETURN(HostTensor tensor, HostTensor::Create(dtype, std::move(shape)));
-  return std::make_unique<HostTensor>(std::move(tensor));
-}
-
 }  // namespace
 
 void HostTensor::Free::operator()(uint8_t* data) const { std::free(data); }
@@ -53,34 +48,80 @@ absl::StatusOr<HostTensor> HostTensor::Create(DType dtype, std::vector<int64_t> 
 
 int64_t HostTensor::num_elements() const { return NumElements(shape_); }
 
+DeviceTensor::DeviceTensor(CudaBuffer buffer, std::vector<int64_t> shape, const DLTensor& host, int device_id)
+    : buffer_(std::move(buffer)), shape_(std::move(shape)), view_(host) {
+  view_.data = buffer_.data();
+  view_.device = {kDLCUDA, device_id};
+  view_.shape = shape_.data();
+}
+
+absl::StatusOr<DeviceTensor> DeviceTensor::Create(CudaSession* session, HostTensor* tensor) {
+  MYCC_ASSIGN_OR_RETURN(CudaBuffer buffer, session->Allocate(tensor->bytes()));
+  return DeviceTensor(std::move(buffer), tensor->shape(), *tensor->view(), session->ordinal());
+}
+
+absl::StatusOr<DLTensor*> Arguments::AddTensor(DType dtype, const std::vector<int64_t>& shape,
+                                               std::vector<std::unique_ptr<HostTensor>>* tensors,
+                                               std::vector<std::unique_ptr<DeviceTensor>>* on_device) {
+  MYCC_ASSIGN_OR_RETURN(HostTensor tensor, HostTensor::Create(dtype, shape));
+  tensors->push_back(std::make_unique<HostTensor>(std::move(tensor)));
+  if (session_ == nullptr) return tensors->back()->view();
+  MYCC_ASSIGN_OR_RETURN(DeviceTensor copy, DeviceTensor::Create(session_.get(), tensors->back().get()));
+  on_device->push_back(std::make_unique<DeviceTensor>(std::move(copy)));
+  return on_device->back()->view();
+}
+
 absl::StatusOr<Arguments> Arguments::Create(Library* library, const std::string& function) {
   MYCC_ASSIGN_OR_RETURN(const ArtifactFunction* description, library->Find(function));
   Arguments arguments(library, description);
+  if (library->on_cuda()) {
+    MYCC_ASSIGN_OR_RETURN(arguments.session_, CudaSession::Open(library->device_id()));
+  }
+  std::vector<DLTensor*> packed_args;
   for (const ArtifactArg& arg : description->args) {
     const std::optional<DType> dtype = ParseDType(arg.dtype);
     if (!dtype)
       return absl::FailedPreconditionError(absl::StrCat("argument `", arg.name, "` of ", description->name,
                                                         " has the unknown type ", arg.dtype));
-    MYCC_ASSIGN_OR_RETURN(auto tensor, CreateTensor(*dtype, arg.shape));
-    HostTensor* passed = tensor.get();
+    MYCC_ASSIGN_OR_RETURN(DLTensor * passed,
+                          arguments.AddTensor(*dtype, arg.shape, &arguments.tensors_, &arguments.on_device_));
     if (arg.kind == "const") {
-      arguments.pack_args_.push_back(tensor->view());
-      MYCC_ASSIGN_OR_RETURN(auto packed, CreateTensor(DType::kU8, {arg.packed_bytes}));
-      passed = packed.get();
-      arguments.packed_.push_back(std::move(packed));
+      arguments.pack_args_.push_back(passed);
+      MYCC_ASSIGN_OR_RETURN(passed, arguments.AddTensor(DType::kU8, {arg.packed_bytes}, &arguments.packed_,
+                                                        &arguments.packed_on_device_));
+      packed_args.push_back(passed);
     }
-    arguments.call_args_.push_back(passed->view());
-    arguments.tensors_.push_back(std::move(tensor));
+    arguments.call_args_.push_back(passed);
   }
-  for (const auto& packed : arguments.packed_) arguments.pack_args_.push_back(packed->view());
+  arguments.pack_args_.insert(arguments.pack_args_.end(), packed_args.begin(), packed_args.end());
   return arguments;
+}
+
+absl::Status Arguments::Upload() {
+  for (size_t i = 0; i < on_device_.size(); ++i) MYCC_RETURN_IF_ERROR(on_device_[i]->CopyFrom(*tensors_[i]));
+  // A copy may still be on its way when the driver returns, and another stream would not wait for it.
+  return session_ == nullptr ? absl::OkStatus() : session_->Synchronize();
+}
+
+absl::Status Arguments::Download() {
+  if (session_ != nullptr) MYCC_RETURN_IF_ERROR(session_->Synchronize());
+  for (size_t i = 0; i < on_device_.size(); ++i) {
+    if (arg(static_cast<int>(i)).kind == "output")
+      MYCC_RETURN_IF_ERROR(on_device_[i]->CopyTo(tensors_[i].get()));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Arguments::Pack() {
   if (packed_.empty()) return absl::OkStatus();
+  MYCC_RETURN_IF_ERROR(Upload());
   return library_->Pack(function_->name, pack_args_);
 }
 
-absl::Status Arguments::Call() { return library_->Call(function_->name, call_args_); }
+absl::Status Arguments::Call() {
+  MYCC_RETURN_IF_ERROR(Upload());
+  MYCC_RETURN_IF_ERROR(library_->Call(function_->name, call_args_));
+  return Download();
+}
 
 }  // namespace mycc

@@ -1,5 +1,6 @@
 // The tensors of one call of an artifact's function, in memory of our own: for programs that fill the inputs,
-// call, and read the outputs. Thread rule: thread-compatible.
+// call, and read the outputs. Those of a GPU's function are copies of tensors in host memory. Thread rule:
+// thread-compatible; with a GPU, for the thread that created them.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "codegen/expr/dtype.h"
+#include "codegen/runtime/cuda_driver.h"
 #include "codegen/runtime/library.h"
 
 namespace mycc {
@@ -40,11 +42,30 @@ class HostTensor {
   DLTensor view_;
 };
 
+// A dense tensor in a GPU's memory, with its DLPack view: the view's address changes with it.
+class DeviceTensor {
+ public:
+  // As `tensor`, with unspecified contents.
+  static absl::StatusOr<DeviceTensor> Create(CudaSession* session, HostTensor* tensor);
+
+  const CudaBuffer& buffer() const { return buffer_; }
+  DLTensor* view() { return &view_; }
+  absl::Status CopyFrom(const HostTensor& tensor) { return buffer_.Write(tensor.data()); }
+  absl::Status CopyTo(HostTensor* tensor) const { return buffer_.Read(tensor->data()); }
+
+ private:
+  DeviceTensor(CudaBuffer buffer, std::vector<int64_t> shape, const DLTensor& host, int device_id);
+
+  CudaBuffer buffer_;
+  std::vector<int64_t> shape_;
+  DLTensor view_;
+};
+
 // The arguments as declared, and beside each const one the packed buffer that the function takes in its
 // place.
 class Arguments {
  public:
-  // `library` must outlive the arguments. Errors: NotFound, ResourceExhausted.
+  // `library` must outlive the arguments. Errors: NotFound, ResourceExhausted, those of the GPU's driver.
   static absl::StatusOr<Arguments> Create(Library* library, const std::string& function);
 
   const ArtifactFunction& function() const { return *function_; }
@@ -54,17 +75,31 @@ class Arguments {
 
   // Packs the const inputs; to be called again when they change. Nothing to do without any.
   absl::Status Pack();
+  // Calls on the tensors as they are, and waits for the outputs.
   absl::Status Call();
-  // What the entry point takes, for timing loops: valid as long as this object is.
+
+  // What the entry point takes, for timing loops: valid as long as this object is. On a GPU these are copies,
+  // as Pack() and the last Upload() left them; `session` is null on a CPU.
   std::vector<DLTensor*>& call_args() { return call_args_; }
+  CudaSession* session() { return session_.get(); }
+  absl::Status Upload();
+  absl::Status Download();
 
  private:
   Arguments(Library* library, const ArtifactFunction* function) : library_(library), function_(function) {}
 
+  // Adds a tensor, on a GPU with its copy, and returns the view of what the function takes.
+  absl::StatusOr<DLTensor*> AddTensor(DType dtype, const std::vector<int64_t>& shape,
+                                      std::vector<std::unique_ptr<HostTensor>>* tensors,
+                                      std::vector<std::unique_ptr<DeviceTensor>>* on_device);
+
   Library* library_;
   const ArtifactFunction* function_;
+  std::unique_ptr<CudaSession> session_;  // freed after the memory in it
   std::vector<std::unique_ptr<HostTensor>> tensors_;
+  std::vector<std::unique_ptr<DeviceTensor>> on_device_;  // of tensors_, or none
   std::vector<std::unique_ptr<HostTensor>> packed_;
+  std::vector<std::unique_ptr<DeviceTensor>> packed_on_device_;
   std::vector<DLTensor*> call_args_, pack_args_;
 };
 

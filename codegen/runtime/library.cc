@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 
@@ -32,10 +33,12 @@ std::string ModuleOf(void* handle) {
   return "";
 }
 
-// Reads what NAME.json says of functions. Exceptions of the JSON library end here.
-absl::Status ReadFunctions(const std::string& text, std::vector<ArtifactFunction>* functions) {
+// Reads what NAME.json says of the target and of functions. Exceptions of the JSON library end here.
+absl::Status ReadDescription(const std::string& text, std::string* target,
+                             std::vector<ArtifactFunction>* functions) {
   try {
     const Json json = Json::parse(text);
+    *target = json.at("target").get<std::string>();
     for (const Json& function : json.at("functions")) {
       ArtifactFunction row;
       row.name = function.at("name").get<std::string>();
@@ -92,15 +95,16 @@ struct Library::Impl {
       return NoArtifact(path, "it does not export MODULE_json, MODULE_prepare and MODULE_last_error");
     }
     json = json_text();
-    if (absl::Status status = ReadFunctions(json, &functions); !status.ok())
+    if (absl::Status status = ReadDescription(json, &target, &functions); !status.ok())
       return NoArtifact(path, std::string(status.message()));
     // The first thing that prepare looks at is the machine.
-    if (prepare(0) != 0) return absl::FailedPreconditionError(last_error());
+    if (prepare(device_id) != 0) return absl::FailedPreconditionError(last_error());
     return absl::OkStatus();
   }
 
   void* handle = nullptr;
-  std::string module, json;
+  int device_id = 0;
+  std::string module, json, target;
   std::vector<ArtifactFunction> functions;
   int32_t (*prepare)(int32_t) = nullptr;
   const char* (*last_error)() = nullptr;
@@ -109,15 +113,19 @@ struct Library::Impl {
 Library::Library(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Library::~Library() = default;
 
-absl::StatusOr<std::unique_ptr<Library>> Library::Open(const std::string& path) {
+absl::StatusOr<std::unique_ptr<Library>> Library::Open(const std::string& path, int device_id) {
   if (!std::filesystem::exists(path)) return absl::NotFoundError(absl::StrCat("no file `", path, "`"));
   auto impl = std::make_unique<Impl>();
+  impl->device_id = device_id;
   MYCC_RETURN_IF_ERROR(impl->Load(path));
   return std::unique_ptr<Library>(new Library(std::move(impl)));
 }
 
 const std::string& Library::json() const { return impl_->json; }
 const std::string& Library::module() const { return impl_->module; }
+const std::string& Library::target() const { return impl_->target; }
+bool Library::on_cuda() const { return absl::StartsWith(impl_->target, "v1 cuda "); }
+int Library::device_id() const { return impl_->device_id; }
 const std::vector<ArtifactFunction>& Library::functions() const { return impl_->functions; }
 
 absl::Status Library::Prepare(int device_id) {

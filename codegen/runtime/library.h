@@ -1,5 +1,4 @@
-// Loads an artifact (.so in the artifact ABI) and calls it on host memory. No IR types. Thread rule: calls
-// are re-entrant.
+// Loads an artifact (.so in the artifact ABI) and calls it. No IR types. Thread rule: calls are re-entrant.
 #pragma once
 
 #include <cstdint>
@@ -26,13 +25,16 @@ struct ArtifactFunction {
 
 class Library {
  public:
-  // Errors: NotFound, FailedPrecondition (no artifact, or this machine lacks what it was compiled for; the
-  // message says what).
-  static absl::StatusOr<std::unique_ptr<Library>> Open(const std::string& path);
+  // `device_id` is where it will be called: a GPU's number, or 0 for a CPU. Errors: NotFound,
+  // FailedPrecondition (no artifact, or this machine lacks what it was compiled for; the message says what).
+  static absl::StatusOr<std::unique_ptr<Library>> Open(const std::string& path, int device_id = 0);
   ~Library();
 
   const std::string& json() const;  // the text of NAME.json
   const std::string& module() const;
+  const std::string& target() const;  // canonical text
+  bool on_cuda() const;               // takes tensors in a GPU's memory
+  int device_id() const;
   const std::vector<ArtifactFunction>& functions() const;
   // A function's description. Here and below, `name` is as in NAME.json or without the leading MODULE_.
   // NotFound lists what there is.

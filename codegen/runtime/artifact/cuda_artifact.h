@@ -67,8 +67,8 @@ struct MyccCudaKernel {
 
 // What is known once the code is loaded: a handle for each image and kernel.
 struct MyccCudaHandles {
-  CudaLibrary* libraries;
-  CudaKernel* kernels;
+  CuLibrary* libraries;
+  CuKernel* kernels;
 };
 
 struct MyccCudaModule {
@@ -97,55 +97,55 @@ int32_t MyccCudaPrepare(int32_t device_id);
 
 // cuda_driver.c: the functions of libcuda.so.1, without their prefix "cu".
 struct MyccCudaDriver {
-  CudaResult (*GetErrorName)(CudaResult, const char**);
-  CudaResult (*GetErrorString)(CudaResult, const char**);
-  CudaResult (*Init)(unsigned flags);
-  CudaResult (*DeviceGet)(CudaDevice*, int ordinal);
-  CudaResult (*DeviceGetCount)(int*);
-  CudaResult (*DeviceGetName)(char*, int size, CudaDevice);
-  CudaResult (*DeviceGetAttribute)(int*, int attribute, CudaDevice);
-  CudaResult (*DevicePrimaryCtxRetain)(CudaContext*, CudaDevice);
-  CudaResult (*DevicePrimaryCtxRelease)(CudaDevice);
-  CudaResult (*CtxGetCurrent)(CudaContext*);
-  CudaResult (*CtxGetDevice)(CudaDevice*);
-  CudaResult (*CtxGetId)(CudaContext, unsigned long long*);
-  CudaResult (*CtxPushCurrent)(CudaContext);
-  CudaResult (*CtxPopCurrent)(CudaContext*);
-  CudaResult (*LibraryLoadData)(CudaLibrary*, const void* code, void* jit_options, void** jit_values,
-                                unsigned num_jit_options, void* options, void** values, unsigned num_options);
-  CudaResult (*LibraryUnload)(CudaLibrary);
-  CudaResult (*LibraryGetKernel)(CudaKernel*, CudaLibrary, const char* name);
-  CudaResult (*KernelGetFunction)(CudaFunction*, CudaKernel);
-  CudaResult (*KernelSetAttribute)(int attribute, int value, CudaKernel, CudaDevice);
-  CudaResult (*LaunchKernelEx)(const struct CudaLaunchConfig*, CudaFunction, void** params, void** extra);
-  CudaResult (*TensorMapEncodeTiled)(struct CudaTensorMapBits*, int type, uint32_t rank, void* address,
-                                     const uint64_t* dims, const uint64_t* strides, const uint32_t* box,
-                                     const uint32_t* element_strides, int interleave, int swizzle,
-                                     int l2_promotion, int out_of_bounds);
-  CudaResult (*MemAlloc)(CudaAddress*, size_t bytes);
-  CudaResult (*MemFree)(CudaAddress);
-  CudaResult (*MemsetD8Async)(CudaAddress, unsigned char value, size_t bytes, CudaStream);
-  CudaResult (*MemcpyHtoDAsync)(CudaAddress, const void*, size_t bytes, CudaStream);
-  CudaResult (*MemcpyDtoHAsync)(void*, CudaAddress, size_t bytes, CudaStream);
-  CudaResult (*PointerGetAttribute)(void*, int attribute, CudaAddress);
-  CudaResult (*StreamSynchronize)(CudaStream);
-  CudaResult (*StreamGetCaptureInfo)(CudaStream, int* status, uint64_t* id, CudaGraph*, const void** nodes,
-                                     size_t* num_nodes);
-  CudaResult (*ThreadExchangeStreamCaptureMode)(int* mode);
-  CudaResult (*UserObjectCreate)(CudaUserObject*, void* object, void (*destroy)(void*), unsigned references,
-                                 unsigned flags);
-  CudaResult (*GraphRetainUserObject)(CudaGraph, CudaUserObject, unsigned references, unsigned flags);
+  CuResult (*GetErrorName)(CuResult, const char**);
+  CuResult (*GetErrorString)(CuResult, const char**);
+  CuResult (*Init)(unsigned flags);
+  CuResult (*DeviceGet)(CuDevice*, int ordinal);
+  CuResult (*DeviceGetCount)(int*);
+  CuResult (*DeviceGetName)(char*, int size, CuDevice);
+  CuResult (*DeviceGetAttribute)(int*, int attribute, CuDevice);
+  CuResult (*DevicePrimaryCtxRetain)(CuContext*, CuDevice);
+  CuResult (*DevicePrimaryCtxRelease)(CuDevice);
+  CuResult (*CtxGetCurrent)(CuContext*);
+  CuResult (*CtxGetDevice)(CuDevice*);
+  CuResult (*CtxGetId)(CuContext, unsigned long long*);
+  CuResult (*CtxPushCurrent)(CuContext);
+  CuResult (*CtxPopCurrent)(CuContext*);
+  CuResult (*LibraryLoadData)(CuLibrary*, const void* code, void* jit_options, void** jit_values,
+                              unsigned num_jit_options, void* options, void** values, unsigned num_options);
+  CuResult (*LibraryUnload)(CuLibrary);
+  CuResult (*LibraryGetKernel)(CuKernel*, CuLibrary, const char* name);
+  CuResult (*KernelGetFunction)(CuFunction*, CuKernel);
+  CuResult (*KernelSetAttribute)(int attribute, int value, CuKernel, CuDevice);
+  CuResult (*LaunchKernelEx)(const struct CuLaunchConfig*, CuFunction, void** params, void** extra);
+  CuResult (*TensorMapEncodeTiled)(struct CuTensorMapBits*, int type, uint32_t rank, void* address,
+                                   const uint64_t* dims, const uint64_t* strides, const uint32_t* box,
+                                   const uint32_t* element_strides, int interleave, int swizzle,
+                                   int l2_promotion, int out_of_bounds);
+  CuResult (*MemAlloc)(CuAddress*, size_t bytes);
+  CuResult (*MemFree)(CuAddress);
+  CuResult (*MemsetD8Async)(CuAddress, unsigned char value, size_t bytes, CuStream);
+  CuResult (*MemcpyHtoDAsync)(CuAddress, const void*, size_t bytes, CuStream);
+  CuResult (*MemcpyDtoHAsync)(void*, CuAddress, size_t bytes, CuStream);
+  CuResult (*PointerGetAttribute)(void*, int attribute, CuAddress);
+  CuResult (*StreamSynchronize)(CuStream);
+  CuResult (*StreamGetCaptureInfo)(CuStream, int* status, uint64_t* id, CuGraph*, const void** nodes,
+                                   size_t* num_nodes);
+  CuResult (*ThreadExchangeStreamCaptureMode)(int* mode);
+  CuResult (*UserObjectCreate)(CuUserObject*, void* object, void (*destroy)(void*), unsigned references,
+                               unsigned flags);
+  CuResult (*GraphRetainUserObject)(CuGraph, CuUserObject, unsigned references, unsigned flags);
 };
 // NULL after setting the error text, which says what was looked for; else opened and initialized once.
 const struct MyccCudaDriver* MyccCudaOpen(void);
 // The same where a call has opened it before, NULL where none has.
 const struct MyccCudaDriver* MyccCudaOpened(void);
 // Sets the error text: "m: cuMemAlloc: out of memory (CUDA_ERROR_OUT_OF_MEMORY)"; returns 1.
-int32_t MyccCudaFail(const struct MyccCudaDriver* driver, const char* function, CudaResult result);
+int32_t MyccCudaFail(const struct MyccCudaDriver* driver, const char* function, CuResult result);
 // MYCC_TRY(scope, MemFree, address): calls the driver, and returns from the function when it fails.
 #define MYCC_TRY(scope, function, ...)                                                          \
   do {                                                                                          \
-    const CudaResult result_ = (scope)->driver->function(__VA_ARGS__);                          \
+    const CuResult result_ = (scope)->driver->function(__VA_ARGS__);                            \
     if (result_ != kCudaSuccess) return MyccCudaFail((scope)->driver, "cu" #function, result_); \
   } while (0)
 
@@ -156,10 +156,10 @@ void MyccUnlock(void);
 // cuda_context.c: the context that a call works in.
 struct MyccCudaScope {
   const struct MyccCudaDriver* driver;
-  CudaContext context;
+  CuContext context;
   unsigned long long context_id;  // never used twice, as a context's address may be
   int32_t device_id;
-  CudaDevice device;
+  CuDevice device;
   int pushed;
 };
 int32_t MyccCudaEnter(int32_t device_id, struct MyccCudaScope* scope);
@@ -172,22 +172,22 @@ int MyccCudaRelax(const struct MyccCudaDriver* driver);
 void MyccCudaRestore(const struct MyccCudaDriver* driver, int mode);
 // The graph that calls on `stream` go into, with the number of its capture; NULL and 0 when they run at once.
 struct MyccCudaCapture {
-  CudaGraph graph;
+  CuGraph graph;
   uint64_t id;
 };
-int32_t MyccCudaCaptureOf(const struct MyccCudaScope* scope, CudaStream stream,
+int32_t MyccCudaCaptureOf(const struct MyccCudaScope* scope, CuStream stream,
                           struct MyccCudaCapture* capture);
 
 // cuda_workspace.c: memory for the intermediates of calls on `stream`, module.workspace_bytes of it.
-int32_t MyccCudaWorkspace(const struct MyccCudaScope* scope, CudaStream stream, CudaAddress* address);
+int32_t MyccCudaWorkspace(const struct MyccCudaScope* scope, CuStream stream, CuAddress* address);
 // Makes sure that one is at hand for a stream that has none yet.
 int32_t MyccCudaSpareWorkspace(const struct MyccCudaScope* scope);
 
 // cuda_packed.c: do the packed buffers among the inputs begin with their headers? And: FUNC_pack has filled
 // these.
-int32_t MyccCudaCheckPacked(const struct MyccCudaScope* scope, CudaStream stream,
+int32_t MyccCudaCheckPacked(const struct MyccCudaScope* scope, CuStream stream,
                             const struct MyccSignature* signature, void* const* data);
-int32_t MyccCudaWriteHeaders(const struct MyccCudaScope* scope, CudaStream stream,
+int32_t MyccCudaWriteHeaders(const struct MyccCudaScope* scope, CuStream stream,
                              const struct MyccSignature* signature, void* const* data);
 
 #ifdef __cplusplus

@@ -4,18 +4,18 @@
 // Where the parts of one call are.
 struct Call {
   const struct MyccCudaScope* scope;
-  CudaStream stream;
+  CuStream stream;
   void* const* data;
-  CudaAddress workspace;
+  CuAddress workspace;
 };
 
-static CudaAddress AddressOf(const struct Call* call, struct MyccCudaOperand operand) {
-  const CudaAddress base = operand.argument < 0 ? call->workspace : (CudaAddress)call->data[operand.argument];
-  return base + (CudaAddress)operand.offset;
+static CuAddress AddressOf(const struct Call* call, struct MyccCudaOperand operand) {
+  const CuAddress base = operand.argument < 0 ? call->workspace : (CuAddress)call->data[operand.argument];
+  return base + (CuAddress)operand.offset;
 }
 
 static int32_t EncodeMap(const struct Call* call, const struct MyccCudaMap* map,
-                         struct CudaTensorMapBits* bits) {
+                         struct CuTensorMapBits* bits) {
   enum { kNoInterleave = 0, kFillZeros = 0 };
   MYCC_TRY(call->scope, TensorMapEncodeTiled, bits, (int)map->type, (uint32_t)map->rank,
            (void*)AddressOf(call, map->operand), map->dims, map->strides, map->box, map->element_strides,
@@ -25,8 +25,8 @@ static int32_t EncodeMap(const struct Call* call, const struct MyccCudaMap* map,
 
 static int32_t Launch(const struct Call* call, const struct MyccCudaStep* step) {
   // No array is empty, which C does not have.
-  struct CudaTensorMapBits maps[step->num_maps + 1];
-  CudaAddress pointers[step->num_pointers + 1];
+  struct CuTensorMapBits maps[step->num_maps + 1];
+  CuAddress pointers[step->num_pointers + 1];
   void* params[step->num_maps + step->num_pointers + 1];
   for (int64_t i = 0; i < step->num_maps; ++i) {
     if (EncodeMap(call, &step->maps[i], &maps[i]) != 0) return 1;
@@ -36,9 +36,9 @@ static int32_t Launch(const struct Call* call, const struct MyccCudaStep* step) 
     pointers[i] = AddressOf(call, step->pointers[i]);
     params[step->num_maps + i] = &pointers[i];
   }
-  const struct CudaLaunchAttribute cluster = {.id = kCudaLaunchCluster,
-                                              .value.cluster = {(uint32_t)step->cluster, 1, 1}};
-  const struct CudaLaunchConfig config = {
+  const struct CuLaunchAttribute cluster = {.id = kCudaLaunchCluster,
+                                            .value.cluster = {(uint32_t)step->cluster, 1, 1}};
+  const struct CuLaunchConfig config = {
       .grid = {(uint32_t)step->grid[0], (uint32_t)step->grid[1], (uint32_t)step->grid[2]},
       .block = {(uint32_t)step->threads, 1, 1},
       .shared_bytes = (uint32_t)step->shared_bytes,
@@ -47,7 +47,7 @@ static int32_t Launch(const struct Call* call, const struct MyccCudaStep* step) 
       .num_attributes = step->cluster > 1,
   };
   // A kernel's handle stands for its function in the current context.
-  MYCC_TRY(call->scope, LaunchKernelEx, &config, (CudaFunction)mycc_cuda_module.handles.kernels[step->kernel],
+  MYCC_TRY(call->scope, LaunchKernelEx, &config, (CuFunction)mycc_cuda_module.handles.kernels[step->kernel],
            params, NULL);
   return 0;
 }
@@ -60,7 +60,7 @@ static int32_t RunStep(const struct Call* call, const struct MyccCudaStep* step)
 }
 
 // The first call in a context loads the code, unless it is captured.
-static int32_t LoadForCall(const struct MyccCudaScope* scope, CudaStream stream) {
+static int32_t LoadForCall(const struct MyccCudaScope* scope, CuStream stream) {
   if (MyccCudaIsLoaded(scope)) return 0;
   struct MyccCudaCapture capture;
   if (MyccCudaCaptureOf(scope, stream, &capture) != 0) return 1;
@@ -71,7 +71,7 @@ static int32_t LoadForCall(const struct MyccCudaScope* scope, CudaStream stream)
 }
 
 static int32_t Run(const struct MyccCudaScope* scope, const struct MyccCudaEntry* entry, void* const* data,
-                   CudaStream stream) {
+                   CuStream stream) {
   struct Call call = {scope, stream, data, 0};
   if (LoadForCall(scope, stream) != 0 || MyccCudaCheckPacked(scope, stream, &entry->signature, data) != 0 ||
       MyccCudaWorkspace(scope, stream, &call.workspace) != 0)

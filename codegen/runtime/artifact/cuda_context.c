@@ -6,7 +6,7 @@
 
 enum { kMaxDevices = 64 };
 // Primary contexts that are kept for calls without a current one; under the lock.
-static CudaContext primary[kMaxDevices];
+static CuContext primary[kMaxDevices];
 
 // The contexts that have the code; entries are added at the head and stay.
 struct Ready {
@@ -21,7 +21,7 @@ static int32_t RetainPrimary(struct MyccCudaScope* scope) {
     return MyccFail("%s: device %d; expected at most %d devices", mycc_cuda_module.name, scope->device_id,
                     kMaxDevices);
   MyccLock();
-  CudaResult result = kCudaSuccess;
+  CuResult result = kCudaSuccess;
   if (primary[scope->device] == NULL)
     result = scope->driver->DevicePrimaryCtxRetain(&primary[scope->device], scope->device);
   scope->context = primary[scope->device];
@@ -44,21 +44,21 @@ int32_t MyccCudaEnter(int32_t device_id, struct MyccCudaScope* scope) {
   scope->pushed = 0;
   if (FindDevice(scope) != 0) return 1;
   MYCC_TRY(scope, CtxGetCurrent, &scope->context);
-  CudaDevice current = -1;
+  CuDevice current = -1;
   if (scope->context != NULL) MYCC_TRY(scope, CtxGetDevice, &current);
   if (scope->context == NULL || current != scope->device) {
     if (RetainPrimary(scope) != 0) return 1;
     MYCC_TRY(scope, CtxPushCurrent, scope->context);
     scope->pushed = 1;
   }
-  const CudaResult result = scope->driver->CtxGetId(scope->context, &scope->context_id);
+  const CuResult result = scope->driver->CtxGetId(scope->context, &scope->context_id);
   if (result == kCudaSuccess) return 0;
   MyccCudaLeave(scope);
   return MyccCudaFail(scope->driver, "cuCtxGetId", result);
 }
 
 void MyccCudaLeave(const struct MyccCudaScope* scope) {
-  CudaContext popped;
+  CuContext popped;
   if (scope->pushed) scope->driver->CtxPopCurrent(&popped);
 }
 
@@ -72,7 +72,7 @@ void MyccCudaRestore(const struct MyccCudaDriver* driver, int mode) {
   driver->ThreadExchangeStreamCaptureMode(&mode);
 }
 
-int32_t MyccCudaCaptureOf(const struct MyccCudaScope* scope, CudaStream stream,
+int32_t MyccCudaCaptureOf(const struct MyccCudaScope* scope, CuStream stream,
                           struct MyccCudaCapture* capture) {
   int status = kCudaCaptureNone;
   capture->graph = NULL;
@@ -130,14 +130,14 @@ static int32_t LoadKernels(const struct MyccCudaScope* scope) {
   if (!is_loaded && LoadLibraries(scope) != 0) return 1;
   for (int64_t i = 0; i < mycc_cuda_module.num_kernels; ++i) {
     const struct MyccCudaKernel* kernel = &mycc_cuda_module.kernels[i];
-    const CudaKernel handle = mycc_cuda_module.handles.kernels[i];
+    const CuKernel handle = mycc_cuda_module.handles.kernels[i];
     if (kernel->shared_bytes > 0)
       MYCC_TRY(scope, KernelSetAttribute, kCudaFunctionMaxDynamicSharedBytes, (int)kernel->shared_bytes,
                handle, scope->device);
     if (kernel->any_cluster)
       MYCC_TRY(scope, KernelSetAttribute, kCudaFunctionAnyClusterSize, 1, handle, scope->device);
     // Kernels come into a context when they are first asked for, which must not be during a capture.
-    CudaFunction function;
+    CuFunction function;
     MYCC_TRY(scope, KernelGetFunction, &function, handle);
   }
   return 0;

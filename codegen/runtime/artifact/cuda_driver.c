@@ -52,7 +52,7 @@ static union {
 _Static_assert(sizeof driver.functions == sizeof driver.pointers, "a name for each function");
 static int is_open;  // accessed atomically
 
-int32_t MyccCudaFail(const struct MyccCudaDriver* functions, const char* function, CudaResult result) {
+int32_t MyccCudaFail(const struct MyccCudaDriver* functions, const char* function, CuResult result) {
   const char *name = "an unknown error", *text = "error";
   functions->GetErrorName(result, &name);
   functions->GetErrorString(result, &text);
@@ -74,7 +74,7 @@ static int32_t Open(void) {
                       mycc_cuda_module.name, kNames[i]);
     }
   }
-  const CudaResult result = driver.functions.Init(0);
+  const CuResult result = driver.functions.Init(0);
   return result == kCudaSuccess ? 0 : MyccCudaFail(&driver.functions, "cuInit", result);
 }
 

@@ -8,20 +8,21 @@
 extern "C" {
 #endif
 
-typedef int CudaResult;  // 0: success
-typedef int CudaDevice;
-typedef uintptr_t CudaAddress;
+typedef int CuResult;  // 0: success
+typedef int CuDevice;
+typedef uintptr_t CuAddress;
 // Handles.
-typedef struct CudaContextState* CudaContext;
-typedef struct CudaStreamState* CudaStream;
-typedef struct CudaLibraryState* CudaLibrary;
-typedef struct CudaKernelState* CudaKernel;
-typedef struct CudaFunctionState* CudaFunction;
-typedef struct CudaGraphState* CudaGraph;
-typedef struct CudaUserObjectState* CudaUserObject;
+typedef struct CuContextState* CuContext;
+typedef struct CuStreamState* CuStream;
+typedef struct CuLibraryState* CuLibrary;
+typedef struct CuKernelState* CuKernel;
+typedef struct CuFunctionState* CuFunction;
+typedef struct CuGraphState* CuGraph;
+typedef struct CuUserObjectState* CuUserObject;
 
 enum {
   kCudaSuccess = 0,
+  kCudaErrorOutOfMemory = 2,
   kCudaErrorNoDevice = 100,
 
   kCudaDeviceMultiprocessors = 16,
@@ -35,8 +36,12 @@ enum {
 
   kCudaPointerBufferId = 7,
 
-  kCudaCaptureNone = 0,     // status of a stream
-  kCudaCaptureRelaxed = 2,  // mode of a thread
+  kCudaCaptureNone = 0,         // status of a stream
+  kCudaCaptureThreadLocal = 1,  // modes of a capture and of a thread
+  kCudaCaptureRelaxed = 2,
+
+  kCudaStreamNonBlocking = 1,
+  kCudaEventRecordExternal = 1,
 
   kCudaLaunchCluster = 4,  // id of a launch attribute
 
@@ -54,13 +59,13 @@ enum {
 };
 
 // The thread's current streams when no handle is given: the default one, and the one of each thread.
-#define kCudaStreamPerThread ((CudaStream)2)
+#define kCudaStreamPerThread ((CuStream)2)
 
-struct CudaTensorMapBits {
+struct CuTensorMapBits {
   uint64_t opaque[16];
 } __attribute__((aligned(128)));
 
-struct CudaLaunchAttribute {
+struct CuLaunchAttribute {
   int32_t id;
   int32_t padding;
   union {
@@ -69,11 +74,11 @@ struct CudaLaunchAttribute {
   } value;
 };
 
-struct CudaLaunchConfig {
+struct CuLaunchConfig {
   uint32_t grid[3], block[3];
   uint32_t shared_bytes;
-  CudaStream stream;
-  const struct CudaLaunchAttribute* attributes;
+  CuStream stream;
+  const struct CuLaunchAttribute* attributes;
   uint32_t num_attributes;
 };
 

@@ -10,25 +10,25 @@
 
 struct Note {
   struct Note* next;
-  CudaAddress address;
+  CuAddress address;
   unsigned long long allocation;
   const uint8_t* header;  // that of an argument of this module
 };
 static struct Note* notes;  // under the lock; one for each address; entries stay
 
-static int32_t AllocationOf(const struct MyccCudaScope* scope, CudaAddress address,
+static int32_t AllocationOf(const struct MyccCudaScope* scope, CuAddress address,
                             unsigned long long* allocation) {
   MYCC_TRY(scope, PointerGetAttribute, allocation, kCudaPointerBufferId, address);
   return 0;
 }
 
-static struct Note* FindNote(CudaAddress address) {
+static struct Note* FindNote(CuAddress address) {
   struct Note* note = notes;
   while (note != NULL && note->address != address) note = note->next;
   return note;
 }
 
-static int IsNoted(CudaAddress address, unsigned long long allocation, const uint8_t* header) {
+static int IsNoted(CuAddress address, unsigned long long allocation, const uint8_t* header) {
   MyccLock();
   const struct Note* note = FindNote(address);
   const int noted =
@@ -37,7 +37,7 @@ static int IsNoted(CudaAddress address, unsigned long long allocation, const uin
   return noted;
 }
 
-static int32_t Remember(CudaAddress address, unsigned long long allocation, const uint8_t* header) {
+static int32_t Remember(CuAddress address, unsigned long long allocation, const uint8_t* header) {
   MyccLock();
   struct Note* note = FindNote(address);
   if (note == NULL && (note = malloc(sizeof *note)) != NULL) {
@@ -53,15 +53,15 @@ static int32_t Remember(CudaAddress address, unsigned long long allocation, cons
   return note == NULL ? MyccFail("%s: no memory", mycc_cuda_module.name) : 0;
 }
 
-static int32_t ReadHeader(const struct MyccCudaScope* scope, CudaStream stream, CudaAddress address,
+static int32_t ReadHeader(const struct MyccCudaScope* scope, CuStream stream, CuAddress address,
                           uint8_t* header) {
   MYCC_TRY(scope, MemcpyDtoHAsync, header, address, kMyccHeaderBytes, stream);
   MYCC_TRY(scope, StreamSynchronize, stream);
   return 0;
 }
 
-static int32_t CheckOne(const struct MyccCudaScope* scope, CudaStream stream,
-                        const struct MyccSignature* signature, int64_t i, CudaAddress address) {
+static int32_t CheckOne(const struct MyccCudaScope* scope, CuStream stream,
+                        const struct MyccSignature* signature, int64_t i, CuAddress address) {
   unsigned long long allocation = 0;
   if (AllocationOf(scope, address, &allocation) != 0) return 1;
   const uint8_t* expected = signature->args[i].header;
@@ -84,22 +84,22 @@ static int32_t CheckOne(const struct MyccCudaScope* scope, CudaStream stream,
   return Remember(address, allocation, expected);
 }
 
-int32_t MyccCudaCheckPacked(const struct MyccCudaScope* scope, CudaStream stream,
+int32_t MyccCudaCheckPacked(const struct MyccCudaScope* scope, CuStream stream,
                             const struct MyccSignature* signature, void* const* data) {
   for (int64_t i = 0; i < signature->num_args; ++i) {
     const struct MyccArg* arg = &signature->args[i];
     if (arg->is_output || arg->header == NULL) continue;
-    if (CheckOne(scope, stream, signature, i, (CudaAddress)data[i]) != 0) return 1;
+    if (CheckOne(scope, stream, signature, i, (CuAddress)data[i]) != 0) return 1;
   }
   return 0;
 }
 
-int32_t MyccCudaWriteHeaders(const struct MyccCudaScope* scope, CudaStream stream,
+int32_t MyccCudaWriteHeaders(const struct MyccCudaScope* scope, CuStream stream,
                              const struct MyccSignature* signature, void* const* data) {
   for (int64_t i = 0; i < signature->num_args; ++i) {
     const struct MyccArg* arg = &signature->args[i];
     if (!arg->is_output || arg->header == NULL) continue;
-    const CudaAddress address = (CudaAddress)data[i];
+    const CuAddress address = (CuAddress)data[i];
     unsigned long long allocation = 0;
     if (AllocationOf(scope, address, &allocation) != 0) return 1;
     MYCC_TRY(scope, MemcpyHtoDAsync, address, arg->header, kMyccHeaderBytes, stream);

@@ -9,12 +9,12 @@
 
 struct Workspace {
   struct Workspace* next;
-  CudaContext context;
+  CuContext context;
   unsigned long long context_id;
-  CudaAddress memory;
+  CuAddress memory;
   // Its owner; a spare one has none.
   int is_owned;
-  CudaStream stream;
+  CuStream stream;
   const void* thread;  // where the stream's handle means another stream in each thread
   uint64_t capture;    // 0: calls that run at once
 };
@@ -35,9 +35,9 @@ static void StayLoaded(void) {
     dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
-static int32_t LendToGraph(const struct MyccCudaScope* scope, struct Workspace* workspace, CudaGraph graph) {
+static int32_t LendToGraph(const struct MyccCudaScope* scope, struct Workspace* workspace, CuGraph graph) {
   StayLoaded();
-  CudaUserObject object;
+  CuUserObject object;
   MYCC_TRY(scope, UserObjectCreate, &object, workspace, GiveBack, 1, kCudaUserObjectNoSync);
   MYCC_TRY(scope, GraphRetainUserObject, graph, object, 1, kCudaGraphUserObjectMove);
   return 0;
@@ -51,7 +51,7 @@ static struct Workspace* Allocate(const struct MyccCudaScope* scope) {
     return NULL;
   }
   const int mode = MyccCudaRelax(scope->driver);
-  const CudaResult result =
+  const CuResult result =
       scope->driver->MemAlloc(&workspace->memory, (size_t)mycc_cuda_module.workspace_bytes);
   MyccCudaRestore(scope->driver, mode);
   if (result != kCudaSuccess) {
@@ -73,7 +73,7 @@ static struct Workspace* FindSpare(const struct MyccCudaScope* scope) {
   return NULL;
 }
 
-static struct Workspace* FindOwned(const struct MyccCudaScope* scope, CudaStream stream, const void* thread,
+static struct Workspace* FindOwned(const struct MyccCudaScope* scope, CuStream stream, const void* thread,
                                    uint64_t capture) {
   for (struct Workspace* workspace = workspaces; workspace != NULL; workspace = workspace->next) {
     if (workspace->is_owned && workspace->context_id == scope->context_id && workspace->stream == stream &&
@@ -84,7 +84,7 @@ static struct Workspace* FindOwned(const struct MyccCudaScope* scope, CudaStream
 }
 
 // Under the lock.
-static struct Workspace* Take(const struct MyccCudaScope* scope, CudaStream stream,
+static struct Workspace* Take(const struct MyccCudaScope* scope, CuStream stream,
                               const struct MyccCudaCapture* capture) {
   const void* thread = stream == kCudaStreamPerThread ? MyccLastError() : NULL;
   struct Workspace* workspace = FindOwned(scope, stream, thread, capture->id);
@@ -100,7 +100,7 @@ static struct Workspace* Take(const struct MyccCudaScope* scope, CudaStream stre
   return workspace;
 }
 
-int32_t MyccCudaWorkspace(const struct MyccCudaScope* scope, CudaStream stream, CudaAddress* address) {
+int32_t MyccCudaWorkspace(const struct MyccCudaScope* scope, CuStream stream, CuAddress* address) {
   *address = 0;
   if (mycc_cuda_module.workspace_bytes == 0) return 0;
   struct MyccCudaCapture capture;
@@ -126,7 +126,7 @@ int32_t MyccCudaSpareWorkspace(const struct MyccCudaScope* scope) {
 // theirs.
 __attribute__((destructor)) static void FreeWorkspaces(void) {
   const struct MyccCudaDriver* driver = MyccCudaOpened();
-  CudaContext current = NULL;
+  CuContext current = NULL;
   unsigned long long current_id = 0;
   if (driver != NULL && driver->CtxGetCurrent(&current) == kCudaSuccess && current != NULL)
     driver->CtxGetId(current, &current_id);

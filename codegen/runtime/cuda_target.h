@@ -1,0 +1,16 @@
+// The target that a device of this machine is. Thread rule: functions are re-entrant.
+#pragma once
+
+#include "absl/status/statusor.h"
+#include "codegen/runtime/cuda_driver.h"
+#include "codegen/target/target.h"
+
+namespace mycc {
+
+// The architecture with its own instructions where it has such (sm_90a).
+Target CudaTargetOf(const CudaDeviceInfo& device);
+
+// Errors: NotFound when there is no driver or no such device.
+absl::StatusOr<Target> DetectCudaTarget(int ordinal);
+
+}  // namespace mycc
