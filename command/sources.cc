@@ -1,9 +1,11 @@
 #include "command/sources.h"
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "codegen/runtime/cuda_target.h"
 #include "codegen/workload/parse.h"
 #include "command/misuse.h"
 
@@ -19,10 +21,14 @@ absl::StatusOr<std::vector<Workload>> ReadWorkloads(const std::string& file) {
 }
 
 absl::StatusOr<Target> ReadTarget(const std::string& text) {
+  if (text == "cuda") return DetectCudaTarget(0);
+  if (absl::StartsWith(text, "cuda:")) {
+    int device = 0;
+    if (absl::SimpleAtoi(text.substr(5), &device) && device >= 0) return DetectCudaTarget(device);
+    return Misuse(absl::StrCat("--target: `", text, "`; expected cuda:0 or another number of a GPU"));
+  }
   absl::StatusOr<Target> target = ParseTarget(text);
   if (!target.ok()) return Misuse(absl::StrCat("--target: ", std::string(target.status().message())));
-  if (target->kind != TargetKind::kCpu)
-    return Misuse(absl::StrCat("--target: `", text, "` is no CPU; expected `host` or `v1 cpu mcpu=...`"));
   return target;
 }
 

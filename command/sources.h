@@ -12,7 +12,8 @@ namespace mycc {
 
 // The workloads of a .te file.
 absl::StatusOr<std::vector<Workload>> ReadWorkloads(const std::string& file);
-// A CPU target; anything else is misuse.
+// A target's text, a preset's name, `host` for this machine's CPU, or `cuda` and `cuda:1` for its GPUs.
+// Misuse for another text; NotFound when this machine has no such GPU.
 absl::StatusOr<Target> ReadTarget(const std::string& text);
 
 }  // namespace mycc

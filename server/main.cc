@@ -80,9 +80,9 @@ void AddTune(CLI::App* app, Command* command) {
   auto* log = sub->add_option("--log", options->log, "the tuning log, when no server is named")
                   ->capture_default_str();
   log->excludes(sub->get_option("--server"));
-  sub->add_option(
-         "--target", options->targets,
-         "what to tune for: host, a preset's name, or `v1 cpu mcpu=...`; several with a --target each")
+  sub->add_option("--target", options->targets,
+                  "what to tune for: host, cuda:0, a preset's name, or `v1 cpu mcpu=...`; several with a "
+                  "--target each")
       ->take_all()
       ->allow_extra_args(false)
       ->capture_default_str();
@@ -124,7 +124,7 @@ void AddBest(CLI::App* app, Command* command) {
   auto* log = sub->add_option("--log", options->log, "the tuning log, when no server is named")
                   ->capture_default_str();
   log->excludes(sub->get_option("--server"));
-  sub->add_option("--target", options->target, "host, a preset's name, or `v1 cpu mcpu=...`")
+  sub->add_option("--target", options->target, "host, cuda:0, a preset's name, or `v1 cpu mcpu=...`")
       ->capture_default_str();
   sub->add_option("--cache", options->cache, "timed with warm or cold caches")->capture_default_str();
   sub->add_option("--top", options->top, "so many of each workload")
@@ -142,7 +142,7 @@ void AddMeasure(CLI::App* app, Command* command) {
   CLI::App* sub = app->add_subcommand("measure", "build, verify and time one schedule on this machine");
   sub->add_option("FILE", options->file, "one workload (.te)")->required();
   sub->add_option("--trace", options->trace, "a file with the schedule")->required();
-  sub->add_option("--target", options->target, "host, a preset's name, or `v1 cpu mcpu=...`")
+  sub->add_option("--target", options->target, "host, cuda:0, a preset's name, or `v1 cpu mcpu=...`")
       ->capture_default_str();
   sub->add_option("--cache", options->cache, "time with warm or cold caches")->capture_default_str();
   sub->add_option("--seed", options->seed, "of the random inputs")->capture_default_str();

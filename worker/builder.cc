@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/library/compile.h"
-#include "codegen/llvm/emit.h"
 #include "codegen/passes/lower.h"
 #include "codegen/workload/parse.h"
 
@@ -26,7 +25,8 @@ absl::StatusOr<v1::BuildResponse> Build(const v1::BuildRequest& request) {
   }
   if (!kernel.ok()) return kernel.status();
   v1::BuildResponse response;
-  response.set_code_digest(CodeDigest(kernel->lowered, target, LlvmToolchain()));
+  MYCC_ASSIGN_OR_RETURN(const std::string toolchain, ToolchainOf(target));
+  response.set_code_digest(CodeDigest(kernel->lowered, target, toolchain));
   response.set_library(absl::StrCat(request.directory(), "/", response.code_digest(), ".so"));
   if (!std::filesystem::exists(response.library())) {
     LibrarySpec library{.module = "trial", .target = target, .kernels = {}};

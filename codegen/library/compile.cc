@@ -1,7 +1,11 @@
 #include "codegen/library/compile.h"
 
+#include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "codegen/cuda/emit.h"
+#include "codegen/cuda/nvrtc.h"
 #include "codegen/library/reference_kernel.h"
+#include "codegen/llvm/emit.h"
 #include "codegen/schedule/schedule.h"
 #include "codegen/workload/canonical.h"
 
@@ -14,6 +18,27 @@ absl::StatusOr<KernelSpec> CompileKernel(const Workload& workload, const Target&
   spec.trace = trace;
   MYCC_ASSIGN_OR_RETURN(spec.lowered, Lower(schedule.function(), target));
   return spec;
+}
+
+absl::StatusOr<std::string> ToolchainOf(const Target& target) {
+  if (target.kind == TargetKind::kCuda) return CudaToolchain();
+  return LlvmToolchain();
+}
+
+absl::StatusOr<std::string> EmitText(const KernelSpec& kernel, const Target& target,
+                                     const std::string& form) {
+  const bool cuda = target.kind == TargetKind::kCuda;
+  if (!cuda && (form == "llvm" || form == "asm")) {
+    return EmitModule({{kernel.workload.name, kernel.lowered}}, target,
+                      form == "llvm" ? EmitKind::kLlvmIr : EmitKind::kAssembly);
+  }
+  if (cuda && (form == "cuda" || form == "ptx")) {
+    MYCC_ASSIGN_OR_RETURN(const CudaProgram program, EmitCuda(kernel.lowered, target, kernel.workload.name));
+    if (form == "ptx") return CompileToPtx(program.source, target);
+    return program.source;
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "no `", form, "` for ", cuda ? "a GPU; expected cuda or ptx" : "a CPU; expected llvm or asm"));
 }
 
 absl::StatusOr<KernelSpec> CompileReference(const Workload& workload, const Target& target) {

@@ -2,6 +2,8 @@
 // tests share.
 #pragma once
 
+#include <string>
+
 #include "absl/status/statusor.h"
 #include "codegen/library/library.h"
 #include "codegen/schedule/trace.h"
@@ -13,6 +15,14 @@ namespace mycc {
 // Replays the trace on the canonical form of `workload`, lowers it, and keeps the workload's own names in the
 // result.
 absl::StatusOr<KernelSpec> CompileKernel(const Workload& workload, const Target& target, const Trace& trace);
+
+// What turns lowered code into machine code, with its version: part of the code digest and of records.
+// NotFound when it is a library that this machine does not have.
+absl::StatusOr<std::string> ToolchainOf(const Target& target);
+
+// The code of one kernel as text: what the back end emits ("llvm" for a CPU, "cuda" for a GPU), or what is
+// made of it ("asm", "ptx"). InvalidArgument for a form that the target's back end does not have.
+absl::StatusOr<std::string> EmitText(const KernelSpec& kernel, const Target& target, const std::string& form);
 
 // The reference kernel of a workload: the naive schedule of the computation with float reductions accumulated
 // in f64, compiled by the same back end.

@@ -41,10 +41,12 @@ Json FunctionJson(const LibrarySpec& spec, const KernelSpec& kernel) {
 constexpr char kHeader[] = R"(/* $MODULE: compiled by mycc for
  *   $TARGET
  *
- * Every function takes DLPack tensors in host memory that the caller owns, and returns 0, or non-zero with the
- * reason in $MODULE_last_error(). Tensors are compact and row-major (strides NULL, or so; those of extents of 1
- * are ignored) and aligned to one element; an output overlaps nothing. bool is code 6 or u8, bf16 is code 4.
- * Functions may be called from several threads at once. `stream` is ignored on a CPU.
+ * Every function takes DLPack tensors in $MEMORY that the caller owns, and returns 0, or
+ * non-zero with the reason in $MODULE_last_error(). Tensors are compact and row-major (strides NULL, or so; those of
+ * extents of 1 are ignored) and aligned to $ALIGNMENT; an output overlaps nothing. bool is code 6 or u8, bf16 is
+ * code 4. Functions may be called from several threads at once.
+ *
+ $STREAM
  */
 #ifndef MYCC_$MODULE_H_
 #define MYCC_$MODULE_H_
@@ -57,7 +59,7 @@ constexpr char kHeader[] = R"(/* $MODULE: compiled by mycc for
 extern "C" {
 #endif
 
-/* Optional: checks the machine and allocates workspaces before the first call. device_id is 0. */
+/* $PREPARE */
 int32_t $MODULE_prepare(int32_t device_id);
 /* Why the last call on this thread that failed did so. */
 const char* $MODULE_last_error(void);
@@ -70,6 +72,24 @@ $FUNCTIONS
 
 #endif  /* MYCC_$MODULE_H_ */
 )";
+
+// What the header says of a device.
+struct DeviceWords {
+  const char* memory;
+  const char* alignment;
+  const char* stream;
+  const char* prepare;
+};
+constexpr DeviceWords kCpuWords = {
+    "host memory", "one element", "* `stream` is ignored on a CPU.",
+    "Optional: checks the machine and allocates workspaces before the first call. device_id is 0."};
+constexpr DeviceWords kCudaWords = {
+    "the memory of a CUDA device", "16 bytes",
+    R"(* Work is enqueued on `stream`, a cudaStream_t or CUstream (NULL: the default stream), in the current context
+ * where that is of the tensors' device, else in the device's primary one; nothing waits for it. After
+ * $MODULE_prepare() a call allocates nothing and can be captured into a CUDA graph. A packed buffer that this
+ * process has not packed is looked at once, which waits for the stream, and so not during a capture.)",
+    R"(Optional: checks the device, loads the code and allocates a workspace before the first call.)"};
 
 std::string ShapeText(const std::vector<int64_t>& shape) {
   std::string text = "[";
@@ -115,8 +135,13 @@ std::string LibraryHeader(const LibrarySpec& spec, const std::vector<Entry>& ent
     absl::StrAppend(&functions, "\n", FunctionComment(entry), "int32_t ", entry.symbol,
                     "(DLTensor** args, int32_t num_args, void* stream);\n");
   }
+  const DeviceWords& words = spec.target.kind == TargetKind::kCuda ? kCudaWords : kCpuWords;
+  const std::string text = absl::StrReplaceAll(kHeader, {{"$MEMORY", words.memory},
+                                                         {"$ALIGNMENT", words.alignment},
+                                                         {"$STREAM", words.stream},
+                                                         {"$PREPARE", words.prepare}});
   return absl::StrReplaceAll(
-      kHeader, {{"$MODULE", spec.module}, {"$TARGET", PrintTarget(spec.target)}, {"$FUNCTIONS", functions}});
+      text, {{"$MODULE", spec.module}, {"$TARGET", PrintTarget(spec.target)}, {"$FUNCTIONS", functions}});
 }
 
 }  // namespace mycc

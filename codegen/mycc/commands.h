@@ -22,7 +22,7 @@ absl::Status CompileCommand(const CompileOptions& options, std::ostream& out);
 
 struct ExplainOptions {
   KernelSource source;
-  std::string emit;  // empty: the loop nest; ir, llvm or asm
+  std::string emit;  // empty: the loop nest; ir; llvm or asm for a CPU; cuda or ptx for a GPU
 };
 absl::Status ExplainCommand(const ExplainOptions& options, std::ostream& out);
 

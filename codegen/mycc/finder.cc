@@ -9,7 +9,6 @@
 #include "absl/strings/str_format.h"
 #include "base/status.h"
 #include "codegen/library/compile.h"
-#include "codegen/llvm/emit.h"
 #include "codegen/mycc/default_schedule.h"
 #include "codegen/mycc/neighbour.h"
 #include "codegen/mycc/spot_check.h"
@@ -81,7 +80,8 @@ absl::StatusOr<std::optional<Found>> ScheduleFinder::FindOwn(Query* query) const
   }
   kernel->record = best->id;
   kernel->expected_seconds = result.timing().seconds();
-  const std::string digest = CodeDigest(kernel->lowered, target_, LlvmToolchain());
+  MYCC_ASSIGN_OR_RETURN(const std::string toolchain, ToolchainOf(target_));
+  const std::string digest = CodeDigest(kernel->lowered, target_, toolchain);
   if (digest == result.code_digest()) {
     kernel->reason = Reason::kHit;
     return Found{*std::move(kernel), best->override_by ? absl::StrCat("pinned: ", best->override_by->reason)

@@ -8,7 +8,6 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "codegen/library/compile.h"
-#include "codegen/llvm/emit.h"
 #include "codegen/passes/debug.h"
 #include "command/misuse.h"
 #include "command/sources.h"
@@ -38,7 +37,7 @@ absl::Status PrintChosen(const Found& found, const Target& target) {
     std::fprintf(stderr, "%s\n%s", Headline(found).c_str(), PrintTrace(kernel.trace).c_str());
   if (level < kDebugCode) return absl::OkStatus();
   MYCC_ASSIGN_OR_RETURN(const std::string code,
-                        EmitModule({{kernel.workload.name, kernel.lowered}}, target, EmitKind::kAssembly));
+                        EmitText(kernel, target, target.kind == TargetKind::kCuda ? "cuda" : "asm"));
   std::fputs(code.c_str(), stderr);
   return absl::OkStatus();
 }

@@ -19,7 +19,7 @@ using Command = std::function<absl::Status()>;
 void AddSource(CLI::App* app, KernelSource* source) {
   app->add_option("FILE", source->file, "workloads (.te)")->required();
   app->add_option("--target", source->target,
-                  "what to compile for: host, a preset's name, or `v1 cpu mcpu=...`")
+                  "what to compile for: host, cuda:0, a preset's name, or `v1 cpu mcpu=...`")
       ->capture_default_str();
   auto* log =
       app->add_option("--tuning-log", source->tuning_log, "the log with the schedules that were measured");
@@ -54,7 +54,8 @@ void AddExplain(CLI::App* app, Command* command) {
   CLI::App* sub =
       app->add_subcommand("explain", "print each kernel's loop nest, and which record or rule gave it");
   AddSource(sub, &options->source);
-  sub->add_option("--emit", options->emit, "print lower code instead: ir, llvm or asm");
+  sub->add_option("--emit", options->emit,
+                  "print lower code instead: ir; llvm or asm for a CPU; cuda or ptx for a GPU");
   sub->callback([=] { *command = [=] { return ExplainCommand(*options, std::cout); }; });
 }
 

@@ -83,7 +83,10 @@ class MyccTest(unittest.TestCase):
     def test_unknown_target(self):
         self.fails(2, "--target:", "compile", self.te, "--target", "zx81")
         self.fails(2, "(did you mean haswell?)", "compile", self.te, "--target", "hasswell")
-        self.fails(2, "is no CPU", "compile", self.te, "--target", "h200")
+        self.fails(2, "`cuda:one`; expected cuda:0", "compile", self.te, "--target", "cuda:one")
+
+    def test_a_gpu_that_is_not_there(self):
+        self.fails(1, "cuda", "compile", self.te, "--target", "cuda:99")
 
     def test_what_is_reserved_is_answered_not_yet(self):
         self.fails(2, "not yet asked over the network; expected --tuning-log", "compile", self.te, "--tuning-server", "127.0.0.1:50917")
@@ -101,7 +104,9 @@ class MyccTest(unittest.TestCase):
         self.fails(2, "has 3 workloads", "compile", self.te, "--trace", self.te)
 
     def test_emit(self):
-        self.fails(2, "expected ir, llvm or asm", "explain", self.te, "--emit", "cobol")
+        self.fails(2, "expected ir, llvm or asm for a CPU", "explain", self.te, "--emit", "cobol")
+        self.fails(2, "expected ir, llvm or asm for a CPU", "explain", self.te, "--emit", "cuda")
+        self.fails(2, "expected ir, cuda or ptx for a GPU", "explain", self.te, "--emit", "asm", "--target", "h200")
 
     def test_debug_variables_that_mean_nothing(self):
         for variable, value, message in (("MYCC_DEBUG", "6", "MYCC_DEBUG: `6`; expected a level from 0 to 5"),
@@ -206,6 +211,16 @@ class MyccTest(unittest.TestCase):
         self.assertIn("define", self.succeeds("explain", self.te, "--emit", "llvm"))
         self.assertIn("scale_body", self.succeeds("explain", self.te, "--emit", "asm"))
         self.succeeds("explain", self.te, "--emit", "ir")
+
+    def test_a_gpu_that_is_compiled_for(self):
+        self.assertIn("__global__", self.succeeds("explain", self.te, "--target", "h200", "--emit", "cuda"))
+        self.assertIn(".target sm_90a", self.succeeds("explain", self.te, "--target", "h200", "--emit", "ptx"))
+        self.succeeds("compile", self.te, "--target", "a100", "-o", self.folder / "gpu")
+        header = (self.folder / "gpu/two_layers.h").read_text()
+        self.assertIn("in the memory of a CUDA device", header)
+        self.assertIn("captured into a CUDA graph", header)
+        description = json.loads((self.folder / "gpu/two_layers.json").read_text())
+        self.assertIn("arch=sm_80", description["target"])
 
     def test_debug_variables_only_print(self):
         self.te.write_text(TWO[:TWO.index("workload total")])
