@@ -65,7 +65,7 @@ function(mycc_test)
   endforeach()
   if("gpu" IN_LIST ARG_LABELS)
     set_property(GLOBAL APPEND PROPERTY MYCC_GPU_PROGRAMS ${ARG_NAME})
-    mycc_pack_test(${ARG_NAME} ${ARG_TIMEOUT} "\"\${here}/${ARG_NAME}\"")
+    mycc_pack_test(${ARG_NAME} ${ARG_TIMEOUT} ./${ARG_NAME})
   endif()
 endfunction()
 
@@ -78,14 +78,14 @@ function(mycc_gpu_script)
   foreach(file ${ARG_SCRIPT} ${ARG_WITH})
     set_property(GLOBAL APPEND PROPERTY MYCC_GPU_SCRIPTS ${CMAKE_CURRENT_SOURCE_DIR}/${file})
   endforeach()
-  mycc_pack_test(${ARG_NAME} ${ARG_TIMEOUT} "python3 -B \"\${here}/${ARG_SCRIPT}\" \"\${here}/../bin\"")
+  mycc_pack_test(${ARG_NAME} ${ARG_TIMEOUT} "python3 -B ${ARG_SCRIPT} ../bin")
 endfunction()
 
-# One test more in the file that ctest reads in an unpacked archive. Devices are not shared: one test at a time.
+# One test more in the file that ctest reads in an unpacked archive, whose folder each test runs in. Devices are not shared: one at a time.
 function(mycc_pack_test name timeout command)
   set_property(GLOBAL APPEND_STRING PROPERTY MYCC_GPU_TESTS "add_test(${name} ${command})
 set_tests_properties(${name} PROPERTIES LABELS gpu TIMEOUT ${timeout} RUN_SERIAL ON SKIP_RETURN_CODE 77
-  WORKING_DIRECTORY \"\${here}/..\" ENVIRONMENT \"MYCC_SOURCE_DIR=\${here}/..;MYCC_BINARY_DIR=\${here}/..\")
+  ENVIRONMENT \"MYCC_SOURCE_DIR=..;MYCC_BINARY_DIR=..\")
 ")
 endfunction()
 

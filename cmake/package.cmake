@@ -31,6 +31,21 @@ if(MYCC_NVRTC_FOLDER)
   install(FILES ${nvrtc} DESTINATION lib COMPONENT programs)
 endif()
 
+# The terms of the packed libraries, which are Debian's, each package found by its library's name; and of those that are in the programs.
+install(CODE [[
+  file(GLOB libraries RELATIVE ${CMAKE_INSTALL_PREFIX}/lib ${CMAKE_INSTALL_PREFIX}/lib/*.so*)
+  list(TRANSFORM libraries PREPEND */lib/x86_64-linux-gnu/ OUTPUT_VARIABLE patterns)
+  execute_process(COMMAND dpkg-query --search ${patterns} OUTPUT_VARIABLE owners ERROR_QUIET)
+  string(REGEX MATCHALL "(^|\n)[^:\n]+" packages "${owners}")
+  list(TRANSFORM packages STRIP)
+  list(APPEND packages llvm-19-dev liblld-19-dev libcli11-dev libspdlog-dev nlohmann-json3-dev libdlpack-dev)
+  list(REMOVE_DUPLICATES packages)
+  file(MAKE_DIRECTORY ${CMAKE_INSTALL_PREFIX}/licenses)
+  foreach(package IN LISTS packages)
+    file(COPY_FILE /usr/share/doc/${package}/copyright ${CMAKE_INSTALL_PREFIX}/licenses/${package})
+  endforeach()
+]] COMPONENT programs)
+
 # The tests of devices: each program lies beside a file that ctest reads.
 get_property(gpu_programs GLOBAL PROPERTY MYCC_GPU_PROGRAMS)
 if(gpu_programs)
@@ -43,7 +58,7 @@ if(gpu_scripts)
   install(FILES ${gpu_scripts} DESTINATION tests COMPONENT tests)
 endif()
 get_property(gpu_tests GLOBAL PROPERTY MYCC_GPU_TESTS)
-file(WRITE ${CMAKE_BINARY_DIR}/archive_tests/CTestTestfile.cmake "set(here \"\${CMAKE_CURRENT_LIST_DIR}\")\n${gpu_tests}")
+file(WRITE ${CMAKE_BINARY_DIR}/archive_tests/CTestTestfile.cmake "${gpu_tests}")
 install(FILES ${CMAKE_BINARY_DIR}/archive_tests/CTestTestfile.cmake DESTINATION tests COMPONENT tests)
 
 set(CPACK_PACKAGE_NAME mycc)

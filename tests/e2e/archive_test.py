@@ -1,4 +1,4 @@
-"""The relocatable archive: unpacked somewhere, with an empty environment, its programs compile and tune, and nothing but glibc is the host's.
+"""The relocatable archive: unpacked somewhere, with an empty environment, its programs compile and tune, and only glibc is the host's.
 python3 archive_test.py CPACK CPACK_CONFIG"""
 
 import os
@@ -31,7 +31,8 @@ class ArchiveTest(unittest.TestCase):
         cls.temporary = tempfile.TemporaryDirectory()
         folder = pathlib.Path(cls.temporary.name)
         # Gzip takes seconds, what archive.sh makes a minute.
-        subprocess.run([CPACK, "--config", CONFIG, "-G", "TGZ", "-B", folder / "packed"], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([CPACK, "--config", CONFIG, "-G", "TGZ", "-B", folder / "packed", "-D", "CPACK_COMPONENTS_ALL=programs;tests"],
+                       check=True, stdout=subprocess.DEVNULL)
         (archive,) = (folder / "packed").glob("*.tar.gz")
         with tarfile.open(archive) as tar:
             tar.extractall(folder / "un packed")
@@ -48,8 +49,10 @@ class ArchiveTest(unittest.TestCase):
         return subprocess.run([self.root / "bin" / name, *words], capture_output=True, text=True, cwd=self.work, env={}, check=False, **options)
 
     def test_holds_programs_libraries_and_words(self):
-        self.assertEqual(sorted(path.name for path in self.root.iterdir()), ["LICENSE", "README.md", "bin", "docs", "examples", "lib"])
+        self.assertEqual(sorted(path.name for path in self.root.iterdir()), ["LICENSE", "README.md", "bin", "docs", "examples", "lib", "licenses", "tests"])
         self.assertEqual(sorted(path.name for path in (self.root / "bin").iterdir()), ["mycc", "mycc-tune"])
+        for package in ("libgrpc29", "libstdc++6", "libxgboost0"):
+            self.assertIn("opyright", (self.root / "licenses" / package).read_text())
 
     def test_only_glibc_is_the_hosts(self):
         files = [path for path in self.root.rglob("*") if path.is_file() and not path.is_symlink() and is_elf(path)]
@@ -58,11 +61,23 @@ class ArchiveTest(unittest.TestCase):
             if path.parent.name == "lib":
                 self.assertIsNone(GLIBC.match(path.name), path.name)
                 continue
-            for line in subprocess.run(["ldd", path], capture_output=True, text=True, env={"PATH": os.defpath}, check=True).stdout.splitlines():
+            needs = subprocess.run(["ldd", path], capture_output=True, text=True, env={"PATH": os.defpath}, check=True).stdout
+            for line in needs.splitlines():
                 name, _, found = line.strip().partition(" => ")
                 with self.subTest(program=path.name, library=name):
                     inside = found and pathlib.Path(found.split(" (")[0]).resolve().is_relative_to(self.root.resolve())
                     self.assertTrue(inside or GLIBC.match(pathlib.Path(name.split(" (")[0]).name), line)
+
+    def test_ctest_finds_the_tests_of_devices(self):
+        ctest = pathlib.Path(CPACK).with_name("ctest")
+        listed = subprocess.run([ctest, "--test-dir", self.root / "tests", "-L", "gpu", "-N", "-V"], capture_output=True, text=True,
+                                check=True).stdout
+        commands = re.findall(r"Test command: (.*)", listed)
+        self.assertGreaterEqual(len(commands), 2)
+        for command in commands:
+            words = [word.strip('"') for word in command.split()]
+            program = words[words.index("-B") + 1] if "-B" in words else words[0]
+            self.assertTrue((self.root / "tests" / program).is_file(), command)
 
     def test_programs_are_stripped(self):
         sections = subprocess.run(["readelf", "--section-headers", self.root / "bin/mycc"], capture_output=True, text=True, check=True).stdout

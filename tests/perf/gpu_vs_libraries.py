@@ -13,13 +13,12 @@ import re
 import statistics
 import time
 
+import gpu_results
 import gpu_workloads
 import harness
 
 MEMORY_BOUND = re.compile(r"(softmax|layernorm|rmsnorm|sum|transpose|chain|gelu)_")
 CONTRACTION = re.compile(r"(gemm|gemv|bmm|conv)_")
-# Of an element's size or the root mean square of all, whichever is larger: two roundings of the type, and sums in another order.
-LARGEST_DIFFERENCE = {"bf16": 2**-6, "f16": 2**-8, "f32": 1e-3}
 PEERS = {"eager": ("eager",), "compile": ("compile",), "both": ("eager", "compile")}
 
 
@@ -131,18 +130,6 @@ def set_up_torch(arguments):
     print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, cuDNN {torch.backends.cudnn.version()}", flush=True)
 
 
-def check(name, ours, peer, dtype):
-    """Refuses a result that differs from the peer's by more than roundings explain."""
-    if ours.shape != peer.shape:
-        raise harness.BenchmarkError(f"{name}: our result has shape {list(ours.shape)}, the peer's {list(peer.shape)}")
-    ours, peer = ours.double(), peer.double()
-    scale = peer.abs().clamp_min(peer.square().mean().sqrt().item())
-    worst = ((ours - peer).abs() / scale).max().item() if ours.numel() else 0.0
-    if not worst <= LARGEST_DIFFERENCE[dtype]:  # NaN is refused too
-        raise harness.BenchmarkError(f"{name}: our result differs from the peer's by {worst:.2g} of its size; "
-                                     f"expected at most {LARGEST_DIFFERENCE[dtype]:.2g}")
-
-
 def compare_one(arguments, timer, name, library):
     """Our time and the peers', name -> milliseconds, and what mycc says of the schedule."""
     import gpu_artifact
@@ -153,7 +140,7 @@ def compare_one(arguments, timer, name, library):
     calls = {"ours": function.bind([*inputs, output])}
     calls["ours"]()
     peer = gpu_peers.Peer(name, inputs, list(output.shape))
-    check(name, output, peer.result(), function.arguments[-1]["dtype"])
+    gpu_results.check(name, output, peer.result(), function.arguments[-1]["dtype"])
     if "eager" in arguments.peers:
         calls["eager"] = peer.eager()
     if "compile" in arguments.peers:
