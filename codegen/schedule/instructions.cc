@@ -48,6 +48,14 @@ absl::StatusOr<Instruction> FindInstruction(const std::string& name, const Targe
   return absl::FailedPreconditionError(absl::StrCat("there is no instruction ", name, "; there are ", known));
 }
 
+std::vector<Instruction> InstructionsOf(const Target& target) {
+  std::vector<Instruction> rows;
+  for (const Row& row : kRows) {
+    if (row.has(target)) rows.push_back(row.instruction);
+  }
+  return rows;
+}
+
 absl::StatusOr<Instruction> InstructionFor(DType operand, DType accumulator, const Target& target) {
   for (const Row& row : kRows) {
     if (row.instruction.operand == operand && row.instruction.accumulator == accumulator && row.has(target))

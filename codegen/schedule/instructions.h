@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "codegen/expr/dtype.h"
@@ -29,6 +30,8 @@ struct Instruction {
 
 // FailedPrecondition when there is no such row, or the target lacks the instruction.
 absl::StatusOr<Instruction> FindInstruction(const std::string& name, const Target& target);
+// All rows that the target has.
+std::vector<Instruction> InstructionsOf(const Target& target);
 // The row for a contraction of these types on this target; NotFound when there is none.
 absl::StatusOr<Instruction> InstructionFor(DType operand, DType accumulator, const Target& target);
 

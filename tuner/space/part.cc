@@ -54,6 +54,22 @@ void TraceBuilder::Tensorize(const std::string& loop, const std::string& instruc
   Add("tensorize", {{loop}, {instruction}});
 }
 
+void TraceBuilder::TensorizeTile(const std::string& loop, const std::string& instruction, int64_t row_warps,
+                                 int64_t column_warps) {
+  Add("tensorize_tile", {{loop}, {instruction}, {row_warps}, {column_warps}});
+}
+void TraceBuilder::Stage(const std::string& block, const std::string& buffer, const std::string& loop,
+                         const std::string& scope) {
+  Add("stage", {{block}, {buffer}, {loop}, {scope}});
+}
+void TraceBuilder::StageWrite(const std::string& block, const std::string& loop, const std::string& scope) {
+  Add("stage_write", {{block}, {loop}, {scope}});
+}
+void TraceBuilder::Pipeline(const std::string& loop, const std::string& kind, int64_t stages) {
+  Add("pipeline", {{loop}, {kind}, {stages}});
+}
+void TraceBuilder::Persist(const std::string& loop, int64_t blocks) { Add("persist", {{loop}, {blocks}}); }
+
 void Part::Decide(const std::string& name, std::vector<int64_t> choices, int64_t preferred, bool ordered) {
   if (ordered) std::sort(choices.begin(), choices.end());
   choices.erase(std::unique(choices.begin(), choices.end()), choices.end());

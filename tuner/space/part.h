@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,13 @@ class TraceBuilder {
   void Layout(const std::string& buffer, int64_t row_pad, int64_t swizzle_bytes);
   void SetScope(const std::string& buffer, const std::string& scope);
   void Tensorize(const std::string& loop, const std::string& instruction);
+  void TensorizeTile(const std::string& loop, const std::string& instruction, int64_t row_warps,
+                     int64_t column_warps);
+  void Stage(const std::string& block, const std::string& buffer, const std::string& loop,
+             const std::string& scope);
+  void StageWrite(const std::string& block, const std::string& loop, const std::string& scope);
+  void Pipeline(const std::string& loop, const std::string& kind, int64_t stages);
+  void Persist(const std::string& loop, int64_t blocks);
 
   std::vector<Step> steps;
 
@@ -68,6 +76,8 @@ Rule TileRule;         // other reductions with contiguous outputs: pooling, dep
 Rule RowRule;          // reductions along the contiguous axis and around them: softmax, norms, sums, argmax
 Rule ElementwiseRule;  // no reduction: chains, transposes, gathers
 
+// By tensor cores; nullopt where the types, the target or the operands do not allow it.
+std::optional<Part> WarpSpecializedPart(const Anatomy& anatomy, const Group& group, const Target& target);
 Rule GpuRowRule;
 Rule GpuWindowRule;   // reductions over few terms across the contiguous axis
 Rule GpuColumnsRule;  // over many

@@ -280,6 +280,9 @@ bool IsWindow(const Stage& stage) {
 }
 
 Part MakeGpuPart(const Anatomy& anatomy, const Group& group, Class c, const Target& target) {
+  if (c == Class::kContraction) {
+    if (std::optional<Part> part = WarpSpecializedPart(anatomy, group, target)) return *std::move(part);
+  }
   switch (c) {
     case Class::kRow: return GpuRowRule(anatomy, group, target);
     case Class::kTile:

@@ -1,0 +1,98 @@
+// The rules for tensor cores: the default and random points of their spaces lower, mean what the workload
+// means (the interpreter runs the pipelines), and compile without spills.
+#include <random>
+
+#include "absl/strings/str_cat.h"
+#include "codegen/cuda/emit.h"
+#include "codegen/cuda/nvrtc.h"
+#include "codegen/schedule/schedule.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/cuda/emitted.h"
+#include "tests/passes/lowered_function.h"
+#include "tests/schedule/testing.h"
+#include "tuner/space/space.h"
+
+namespace mycc {
+namespace {
+
+struct Case {
+  const char* name;
+  const char* workload;
+};
+
+constexpr Case kCases[] = {
+    {"gemm", R"(workload g(a: bf16[136,72], b: bf16[88,72]) -> (c: bf16[136,88]) {
+  s[i,j]: f32[136,88] = sum[k:72](f32(a[i,k]) * f32(b[j,k]))
+  c[i,j] = bf16(s[i,j]) })"},
+    {"gemm_nn", R"(workload g(a: f16[70,64], b: f16[64,136]) -> (c: f16[70,136]) {
+  s[i,j]: f32[70,136] = sum[k:64](f32(a[i,k]) * f32(b[k,j]))
+  c[i,j] = f16(s[i,j]) })"},
+    {"gemm_tn", R"(workload g(a: f16[64,72], b: f16[64,136]) -> (c: f16[72,136]) {
+  s[i,j]: f32[72,136] = sum[k:64](f32(a[k,i]) * f32(b[k,j]))
+  c[i,j] = f16(s[i,j]) })"},
+    {"gemm_tt", R"(workload g(a: f16[64,72], b: f16[136,64]) -> (c: f16[72,136]) {
+  s[i,j]: f32[72,136] = sum[k:64](f32(a[k,i]) * f32(b[j,k]))
+  c[i,j] = f16(s[i,j]) })"},
+    {"few_rows", R"(workload g(a: bf16[16,128], b: bf16[200,128], d: bf16[200]) -> (c: bf16[16,200]) {
+  s[i,j]: f32[16,200] = sum[k:128](f32(a[i,k]) * f32(b[j,k]))
+  c[i,j] = bf16(max(s[i,j] + f32(d[j]), 0.0)) })"},
+    {"batched", R"(workload g(a: f16[3,72,64], b: f16[3,80,64]) -> (c: f16[3,72,80]) {
+  s[g,i,j]: f32[3,72,80] = sum[k:64](f32(a[g,i,k]) * f32(b[g,j,k]))
+  c[g,i,j] = f16(s[g,i,j]) })"},
+    {"f32_output", R"(workload g(a: f16[72,64], b: f16[40,64], r: f32[72,40]) -> (c: f32[72,40]) {
+  s[i,j]: f32[72,40] = sum[k:64](f32(a[i,k]) * f32(b[j,k]))
+  c[i,j] = s[i,j] + r[i,j] })"},
+    {"conv_3x3", R"(workload c(x: f16[2,6,7,64], w: f16[40,3,3,64], b: f16[40]) -> (y: f16[2,6,7,40]) {
+  p[n,i,j,c]: f16[2,8,9,64] = select(1 <= i && 1 <= j && i < 7 && j < 8, x[n,i-1,j-1,c], 0.0)
+  a[n,i,j,k]: f32[2,6,7,40] = sum[r:3, s:3, c:64](f32(p[n,i+r,j+s,c]) * f32(w[k,r,s,c]))
+  y[n,i,j,k] = f16(max(a[n,i,j,k] + f32(b[k]), 0.0)) })"},
+    {"conv_strided", R"(workload c(x: f16[1,13,11,72], w: f16[24,3,3,72]) -> (y: f16[1,6,5,24]) {
+  a[n,i,j,k]: f32[1,6,5,24] = sum[r:3, s:3, c:72](f32(x[n,i*2+r,j*2+s,c]) * f32(w[k,r,s,c]))
+  y[n,i,j,k] = f16(a[n,i,j,k]) })"},
+};
+
+void CheckPoint(const Workload& workload, const Sketch& sketch, const Choice& choice) {
+  const absl::StatusOr<Trace> trace = sketch.instantiate(choice);
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  const std::string text = PrintTrace(*trace);
+  const absl::StatusOr<Schedule> schedule = Replay(workload, Sm90a(), *trace);
+  ASSERT_TRUE(schedule.ok()) << schedule.status() << "\n" << text;
+  const absl::StatusOr<LoweredFunction> lowered = Lower(schedule->function(), Sm90a());
+  ASSERT_TRUE(lowered.ok()) << lowered.status() << "\n" << text << PrintFunction(schedule->function());
+  const absl::Status status = CheckFunction(workload, WholeFunction(*lowered), 2e-2);
+  ASSERT_TRUE(status.ok()) << status << "\n" << text << PrintLowered(*lowered);
+  const absl::StatusOr<CudaProgram> program = EmitCuda(*lowered, Sm90a(), "k");
+  ASSERT_TRUE(program.ok()) << program.status() << "\n" << text << PrintLowered(*lowered);
+  const absl::StatusOr<CudaImage> image = CompileCuda(program->source, Sm90a());
+  ASSERT_TRUE(image.ok()) << image.status() << "\n" << text << program->source;
+  for (const CudaKernelResources& kernel : image->kernels) EXPECT_EQ(kernel.spill_bytes, 0) << text;
+}
+
+class TensorCoreRules : public testing::TestWithParam<Case> {};
+
+TEST_P(TensorCoreRules, PointsMeanTheWorkload) {
+  const Workload workload = CanonicalWorkload(GetParam().workload);
+  const std::vector<Sketch> sketches = GenerateSketches(workload, Sm90a());
+  ASSERT_FALSE(sketches.empty());
+  const Sketch& sketch = sketches[0];
+  EXPECT_THAT(sketch.name, testing::HasSubstr("warp_specialized"));
+  ASSERT_TRUE(sketch.space.Legal(sketch.default_choice));
+  CheckPoint(workload, sketch, sketch.default_choice);
+  std::mt19937 rng(1);
+  int left = RandomSeeds(2);
+  for (int tries = 0; tries < 10000 && left > 0 && !HasFatalFailure(); ++tries) {
+    Choice choice;
+    for (const Decision& decision : sketch.space.decisions)
+      choice.push_back(static_cast<int>(rng() % decision.choices.size()));
+    if (!sketch.space.Legal(choice)) continue;
+    CheckPoint(workload, sketch, choice);
+    --left;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, TensorCoreRules, testing::ValuesIn(kCases),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace mycc

@@ -1,0 +1,286 @@
+// Contractions by wgmma, fed by the copy engine (sm_90a): GEMM, batched GEMM, and convolution as implicit
+// GEMM, whose tiles are boxes of pixels.
+//
+//   block (tiles of rows, columns and batches, grouped for L2; one each, or as many as the GPU has SMs):
+//     copy:    for depth tiles: tiles of a and b into the ring
+//     compute: for depth tiles: wgmma on bm x bn x bk
+//              epilogue on the accumulators; the tile leaves through shared memory
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "tuner/space/rules/cuda/tensor_core.h"
+
+namespace mycc {
+namespace {
+
+constexpr int64_t kPanelBytes = 128;    // of the widest swizzle: the depth of a tile
+constexpr int64_t kAccumulators = 200;  // registers of a thread, at most
+constexpr int64_t kSharedOverhead = 2048;
+
+struct Plan {
+  Anatomy anatomy;
+  TensorContraction t;
+  Instruction row;
+  Target target;
+
+  const Stage& stage() const { return anatomy.stage(t.stage); }
+  int64_t bk() const { return kPanelBytes / DTypeBytes(row.operand); }
+  std::vector<int64_t> Rows(bool swap) const { return t.Extents(anatomy, swap ? t.cols : t.rows); }
+  std::vector<int64_t> Cols(bool swap) const { return t.Extents(anatomy, swap ? t.rows : t.cols); }
+  int64_t Batches() const {
+    int64_t batches = 1;
+    for (const int64_t extent : t.Extents(anatomy, t.batch)) batches *= extent;
+    return batches;
+  }
+  int64_t Tiles(int64_t bm, int64_t bn, bool swap) const {
+    return TilesOf(Rows(swap), BestAxisTile(Rows(swap), bm)) *
+           TilesOf(Cols(swap), BestAxisTile(Cols(swap), bn)) * Batches();
+  }
+  int64_t SharedBytes(const Values& v) const {
+    const int64_t stage_bytes = (v.at("bm") + v.at("bn")) * kPanelBytes;
+    const int64_t epilogue = v.at("epilogue") != 0 ? v.at("bm") * v.at("bn") * DTypeBytes(t.output) : 0;
+    return stage_bytes * v.at("stages") + epilogue + kSharedOverhead;
+  }
+};
+
+// Elements along a tile's rows in memory, in bytes: the widest swizzle that divides them.
+int64_t SwizzleOf(int64_t row_bytes) {
+  for (const int64_t swizzle : {128, 64, 32}) {
+    if (row_bytes % swizzle == 0) return swizzle;
+  }
+  return 0;
+}
+
+// The innermost tile of an operand's contiguous axis, in elements.
+int64_t InnerTile(const Plan& plan, const TensorOperand& operand, const std::vector<int64_t>& extents,
+                  int64_t size) {
+  return operand.depth_contiguous ? plan.bk() : BestAxisTile(extents, size).back();
+}
+
+bool Legal(const Plan& plan, const Values& v) {
+  const int64_t bm = v.at("bm"), bn = v.at("bn"), warpgroups = v.at("warpgroups");
+  const bool swap = v.at("swap") != 0;
+  if (bm % (64 * warpgroups) != 0) return false;
+  if (bm / 64 / warpgroups * bn / 2 > kAccumulators) return false;
+  if (plan.SharedBytes(v) > plan.target.smem_bytes) return false;
+  const TensorOperand &a = swap ? plan.t.b : plan.t.a, &b = swap ? plan.t.a : plan.t.b;
+  // Tiles are staged in the order of one nest of loops: rows, depth and columns cannot be both before and
+  // after each other.
+  if (!a.depth_contiguous && b.depth_contiguous) return false;
+  const int64_t element = DTypeBytes(plan.row.operand);
+  if (SwizzleOf(InnerTile(plan, a, plan.Rows(swap), bm) * element) == 0 ||
+      SwizzleOf(InnerTile(plan, b, plan.Cols(swap), bn) * element) == 0)
+    return false;
+  for (const int64_t tile : BestAxisTile(plan.Rows(swap), bm)) {
+    if (tile > 256) return false;
+  }
+  if (v.at("epilogue") != 0) {
+    // The tile's rows in memory run along the output's last axis.
+    if (swap || SwizzleOf(BestAxisTile(plan.Cols(swap), bn).back() * DTypeBytes(plan.t.output)) == 0)
+      return false;
+  }
+  const int64_t tiles = plan.Tiles(bm, bn, swap);
+  if (v.at("persist") != 0 && tiles <= plan.target.sms) return false;
+  if (v.at("group") > 1 && v.at("group") >= 2 * TilesOf(plan.Rows(swap), BestAxisTile(plan.Rows(swap), bm)))
+    return false;
+  return true;
+}
+
+// As many thread blocks as there are SMs, or fewer where that makes the same number of rounds.
+int64_t PersistentBlocks(int64_t tiles, int64_t sms) {
+  const int64_t rounds = (tiles + sms - 1) / sms;
+  return (tiles + rounds - 1) / rounds;
+}
+
+// Splits each axis by its tile; returns the outer and the inner loops.
+struct TiledLoops {
+  std::vector<std::string> outer, inner;
+};
+TiledLoops SplitAxes(const Plan& plan, const std::vector<int>& axes, const AxisTile& tile, TraceBuilder* b) {
+  TiledLoops loops;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const std::string loop = plan.anatomy.Loop(plan.t.stage, axes[i]);
+    b->Split(loop, {tile[i]});
+    loops.outer.push_back(SubLoop(loop, 0));
+    loops.inner.push_back(SubLoop(loop, 1));
+  }
+  return loops;
+}
+
+void Append(std::vector<std::string>* to, const std::vector<std::string>& more) {
+  to->insert(to->end(), more.begin(), more.end());
+}
+
+void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
+  const TensorContraction& t = plan.t;
+  const std::string& name = plan.anatomy.name(t.stage);
+  const bool swap = v.at("swap") != 0;
+  const int64_t bm = v.at("bm"), bn = v.at("bn");
+  for (const TensorOperand* operand : {&t.a, &t.b}) {
+    for (const std::string& stage : operand->inlined) b->Inline(stage);
+  }
+  const TiledLoops rows = SplitAxes(plan, swap ? t.cols : t.rows, BestAxisTile(plan.Rows(swap), bm), b),
+                   cols = SplitAxes(plan, swap ? t.rows : t.cols, BestAxisTile(plan.Cols(swap), bn), b);
+  const std::string depth = plan.anatomy.ReduceLoop(t.stage, t.depth.back());
+  b->Split(depth, {plan.bk()});
+
+  // The grid: batches, then tiles of columns within groups of tiles of rows, so that those that run together
+  // share what L2 holds.
+  std::vector<std::string> grid;
+  for (int axis : t.batch) grid.push_back(plan.anatomy.Loop(t.stage, axis));
+  std::vector<std::string> row_tiles = rows.outer;
+  std::string grouped;
+  if (v.at("group") > 1) {
+    b->Split(row_tiles.back(), {v.at("group")});
+    grouped = SubLoop(row_tiles.back(), 1);
+    row_tiles.back() = SubLoop(row_tiles.back(), 0);
+  }
+  Append(&grid, row_tiles);
+  Append(&grid, cols.outer);
+  if (!grouped.empty()) grid.push_back(grouped);
+
+  // Tiles are staged in the order of these loops: contiguous along the last one of each operand's.
+  const TensorOperand &a = swap ? t.b : t.a, &operand_b = swap ? t.a : t.b;
+  std::vector<std::string> order = grid;
+  for (size_t r = 0; r + 1 < t.depth.size(); ++r)
+    order.push_back(plan.anatomy.ReduceLoop(t.stage, t.depth[r]));
+  order.push_back(SubLoop(depth, 0));
+  std::vector<std::string> tile;
+  const std::string inner_depth = SubLoop(depth, 1);
+  if (!a.depth_contiguous) tile.push_back(inner_depth);
+  Append(&tile, rows.inner);
+  if (a.depth_contiguous && !operand_b.depth_contiguous) tile.push_back(inner_depth);
+  Append(&tile, cols.inner);
+  if (a.depth_contiguous && operand_b.depth_contiguous) tile.push_back(inner_depth);
+  Append(&order, tile);
+  b->Reorder(order);
+  const std::string blocks = b->Fuse(grid);
+  b->Bind(blocks, "block");
+  const int64_t tiles = plan.Tiles(bm, bn, swap);
+  if (v.at("persist") != 0) {
+    // Group tails make more tiles than there are.
+    const int64_t row_groups = v.at("group") > 1 ? v.at("group") : 1;
+    const std::vector<int64_t> extents = plan.Rows(swap);
+    const AxisTile row_tile = BestAxisTile(extents, bm);
+    const int64_t last = (extents.back() + row_tile.back() - 1) / row_tile.back();
+    const int64_t padded = tiles / last * ((last + row_groups - 1) / row_groups * row_groups);
+    b->Persist(blocks, PersistentBlocks(padded, plan.target.sms));
+  }
+  b->CacheWrite(name, blocks);
+  for (size_t i = 0; i + 1 < t.epilogue.size(); ++i) b->Inline(plan.anatomy.name(t.epilogue[i]));
+  if (!t.epilogue.empty()) b->ReverseInline(plan.anatomy.name(t.epilogue.back()));
+
+  const std::string ring = SubLoop(depth, 0);
+  const int64_t element = DTypeBytes(plan.row.operand);
+  b->Stage(name, t.a.buffer, ring, "shared");
+  b->Stage(name, t.b.buffer, ring, "shared");
+  b->Layout(absl::StrCat(t.a.buffer, ".s"), 0,
+            SwizzleOf(InnerTile(plan, t.a, plan.Rows(false), swap ? bn : bm) * element));
+  b->Layout(absl::StrCat(t.b.buffer, ".s"), 0,
+            SwizzleOf(InnerTile(plan, t.b, plan.Cols(false), swap ? bm : bn) * element));
+  b->TensorizeTile(tile.front(), plan.row.name, v.at("warpgroups"), 1);
+  b->Pipeline(ring, "bulk", v.at("stages"));
+  if (v.at("epilogue") != 0) {
+    b->StageWrite(absl::StrCat(name, ".w"), blocks, "shared");
+    b->Layout(absl::StrCat(name, ".w.s"), 0,
+              SwizzleOf(BestAxisTile(plan.Cols(swap), bn).back() * DTypeBytes(t.output)));
+  }
+}
+
+// Tiles per SM, rounded up, over what is useful: how long the last round makes all wait.
+double Rounds(const Plan& plan, int64_t bm, int64_t bn, bool swap) {
+  const int64_t tiles = plan.Tiles(bm, bn, swap);
+  return static_cast<double>((tiles + plan.target.sms - 1) / plan.target.sms);
+}
+
+struct TileDefault {
+  int64_t bm = 64, bn = 64, warpgroups = 1;
+  bool swap = false;
+};
+
+// The tile that finishes first by its rounds: wgmma at its rate, slower where a tile has few columns to feed
+// it.
+TileDefault DefaultTile(const Plan& plan, const std::vector<int64_t>& bms, const std::vector<int64_t>& bns) {
+  TileDefault best;
+  double best_cost = 0;
+  for (const bool swap : {false, true}) {
+    for (const int64_t bm : bms) {
+      for (const int64_t bn : bns) {
+        const int64_t warpgroups = bm >= 128 ? 2 : 1;
+        if (bm / 64 / warpgroups * bn / 2 > 128) continue;
+        // Bytes of operands for each product, against what shared memory and L2 bring.
+        const double mma = static_cast<double>(bm * bn) / 8192.0, feed = static_cast<double>(bm + bn) / 128.0;
+        const double cost = Rounds(plan, bm, bn, swap) * (std::max(mma, feed) + 0.5) * (swap ? 1.02 : 1.0);
+        Values v = {{"bm", bm},     {"bn", bn},    {"warpgroups", warpgroups},
+                    {"swap", swap}, {"stages", 3}, {"epilogue", 0},
+                    {"persist", 0}, {"group", 1}};
+        if (!Legal(plan, v) || (best_cost != 0 && cost >= best_cost)) continue;
+        best = {bm, bn, warpgroups, swap};
+        best_cost = cost;
+      }
+    }
+  }
+  return best;
+}
+
+int64_t MostStages(const Plan& plan, Values v) {
+  int64_t stages = 2;
+  for (int64_t s = 2; s <= 8; ++s) {
+    v["stages"] = s;
+    if (plan.SharedBytes(v) <= plan.target.smem_bytes) stages = s;
+  }
+  return stages;
+}
+
+std::vector<int64_t> ColumnTiles(const Plan& plan) {
+  std::vector<int64_t> tiles;
+  int64_t most = 8;
+  for (const bool swap : {false, true}) {
+    int64_t product = 1;
+    for (const int64_t extent : plan.Cols(swap)) product *= extent;
+    most = std::max(most, product);
+  }
+  for (const int64_t bn : {16, 32, 64, 96, 128, 160, 192, 224, 256}) {
+    if (bn <= std::max<int64_t>(16, PowerAtLeast(most))) tiles.push_back(bn);
+  }
+  return tiles;
+}
+
+}  // namespace
+
+std::optional<Part> WarpSpecializedPart(const Anatomy& anatomy, const Group& group, const Target& target) {
+  const std::optional<TensorContraction> t = FindTensorContraction(anatomy, group);
+  if (!t || !t->a.bulk || !t->b.bulk) return std::nullopt;
+  const auto row = TensorInstruction(t->a.dtype, anatomy.stage(group.anchor).output->dtype,
+                                     InstructionClass::kWarpgroup, target);
+  if (!row) return std::nullopt;
+  const Plan plan{anatomy, *t, *row, target};
+  Part part;
+  part.prefix = absl::StrCat(anatomy.name(group.anchor), ".");
+  part.rule = "warp_specialized";
+  const std::vector<int64_t> bms = {64, 128, 192, 256}, bns = ColumnTiles(plan);
+  const TileDefault tile = DefaultTile(plan, bms, bns);
+  Values v = {{"bm", tile.bm},     {"bn", tile.bn}, {"warpgroups", tile.warpgroups},
+              {"swap", tile.swap}, {"group", 1},    {"stages", 2},
+              {"persist", 0},      {"epilogue", 0}};
+  Values with_epilogue = v;
+  with_epilogue["epilogue"] = 1;
+  const bool epilogue = t->bulk_store && Legal(plan, with_epilogue);
+  v["epilogue"] = epilogue;
+  const bool persist = plan.Tiles(tile.bm, tile.bn, tile.swap) > target.sms;
+  const int64_t row_tiles = TilesOf(plan.Rows(tile.swap), BestAxisTile(plan.Rows(tile.swap), tile.bm));
+  part.Decide("bm", bms, tile.bm);
+  part.Decide("bn", bns, tile.bn);
+  part.Decide("warpgroups", {1, 2, 3}, tile.warpgroups);
+  part.Decide("stages", {2, 3, 4, 5, 6, 7, 8}, MostStages(plan, v));
+  part.Decide("group", {1, 4, 8, 16}, row_tiles >= 8 ? 8 : 1);
+  part.Decide("persist", {0, 1}, persist, false);
+  part.Decide("epilogue", t->bulk_store ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0}, epilogue,
+              false);
+  part.Decide("swap", {0, 1}, tile.swap, false);
+  part.legal = [plan](const Values& values) { return Legal(plan, values); };
+  part.emit = [plan](const Values& values, TraceBuilder* b) { Emit(plan, values, b); };
+  return part;
+}
+
+}  // namespace mycc
