@@ -46,10 +46,12 @@ class ArchiveTest(unittest.TestCase):
         cls.temporary.cleanup()
 
     def run_program(self, name, *words, **options):
-        return subprocess.run([self.root / "bin" / name, *words], capture_output=True, text=True, cwd=self.work, env={}, check=False, **options)
+        return subprocess.run([self.root / "bin" / name, *words], capture_output=True, text=True, cwd=self.work, env={}, check=False,
+                              **options)
 
     def test_holds_programs_libraries_and_words(self):
-        self.assertEqual(sorted(path.name for path in self.root.iterdir()), ["LICENSE", "README.md", "bin", "docs", "examples", "lib", "licenses", "tests"])
+        self.assertEqual(sorted(path.name for path in self.root.iterdir()),
+                         ["LICENSE", "README.md", "bin", "docs", "examples", "lib", "licenses", "tests"])
         self.assertEqual(sorted(path.name for path in (self.root / "bin").iterdir()), ["mycc", "mycc-tune"])
         for package in ("libgrpc29", "libstdc++6", "libxgboost0"):
             self.assertIn("opyright", (self.root / "licenses" / package).read_text())
@@ -80,7 +82,8 @@ class ArchiveTest(unittest.TestCase):
             self.assertTrue((self.root / "tests" / program).is_file(), command)
 
     def test_programs_are_stripped(self):
-        sections = subprocess.run(["readelf", "--section-headers", self.root / "bin/mycc"], capture_output=True, text=True, check=True).stdout
+        command = ["readelf", "--section-headers", self.root / "bin/mycc"]
+        sections = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         self.assertNotIn(".debug_info", sections)
         self.assertNotIn(".symtab", sections)
 

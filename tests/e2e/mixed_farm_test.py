@@ -69,7 +69,8 @@ class Farm:
     def targets(self, devices):
         """The targets of these devices, once the server knows of them all."""
         for _ in range(300):
-            asked = subprocess.run([BIN / "mycc-tune", "devices", "--server", self.address, "--json"], capture_output=True, text=True, check=False)
+            command = [BIN / "mycc-tune", "devices", "--server", self.address, "--json"]
+            asked = subprocess.run(command, capture_output=True, text=True, check=False)
             known = {row["device"]: row["target"] for row in map(json.loads, asked.stdout.splitlines())}
             if all(device in known for device in devices):
                 return [known[device] for device in devices]
@@ -82,8 +83,8 @@ class Farm:
     def tune(self, targets):
         """Submits the job; the process that follows it, a line of JSON for each change."""
         words = [word for target in targets for word in ("--target", target)]
-        return subprocess.Popen([BIN / "mycc-tune", "tune", self.folder / "work.te", "--server", self.address, "--trials", str(TRIALS), "--json",
-                                 *words], stdout=subprocess.PIPE, text=True)
+        command = [BIN / "mycc-tune", "tune", self.folder / "work.te", "--server", self.address, "--trials", str(TRIALS), "--json", *words]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
 def trials_for(progress, target):

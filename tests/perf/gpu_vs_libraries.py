@@ -90,7 +90,8 @@ class Tuner:
         """The path of the workload's library."""
         log = ["--tuning-log", self.log] if self.log.exists() else []
         folder = self.arguments.work / name
-        harness.run([self.arguments.bin / "mycc", "compile", path, "--target", self.arguments.target, *log, "-o", folder], capture_output=True)
+        harness.run([self.arguments.bin / "mycc", "compile", path, "--target", self.arguments.target, *log, "-o", folder],
+                    capture_output=True)
         return folder / f"{name}.so"
 
 
