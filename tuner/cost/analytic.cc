@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "tuner/cost/block_cost.h"
+#include "tuner/cost/gpu_cost.h"
 
 namespace mycc {
 namespace {
@@ -73,6 +74,7 @@ absl::Status CheckStack(const FunctionNest& nest, const Machine& machine) {
 }  // namespace
 
 Cost EstimateCost(const FunctionNest& nest, const Machine& machine) {
+  if (machine.gpu) return EstimateGpuCost(nest, *machine.gpu);
   Cost total;
   const double resident = nest.param_bytes + nest.workspace_bytes;
   double cycles = 0;
@@ -92,6 +94,7 @@ Cost EstimateCost(const FunctionNest& nest, const Machine& machine) {
 }
 
 absl::Status CheckLimits(const FunctionNest& nest, const Machine& machine) {
+  if (machine.gpu) return CheckGpuLimits(nest, *machine.gpu);
   for (const NestBlock& block : nest.blocks) {
     BlockCost cost;
     AddCoreCost(block, machine, &cost);

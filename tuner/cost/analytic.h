@@ -1,7 +1,7 @@
-// The analytic time of scheduled IR on a CPU: throughput of arithmetic, loads and stores, latency of
-// reductions, register pressure, traffic between cache levels by footprint, page misses, threads. Its figures
-// are rough; its order is what counts: it picks the default schedule, ranks candidates before there are
-// measurements, and is what the learned correction corrects. Pure functions.
+// The analytic time of scheduled IR; on a CPU (a GPU's is in gpu_cost.h): throughput of arithmetic, loads and
+// stores, latency of reductions, register pressure, traffic between cache levels by footprint, page misses,
+// threads. Its figures are rough; its order is what counts: it picks the default schedule, ranks candidates
+// before there are measurements, and is what the learned correction corrects. Pure functions.
 #pragma once
 
 #include <vector>
@@ -13,6 +13,17 @@
 #include "tuner/cost/nest.h"
 
 namespace mycc {
+
+// What is of GPUs alone.
+struct GpuBlockCost {
+  double blocks = 0, threads = 0;  // of its launch: thread blocks, threads of each
+  double waves = 0;                // turns of blocks on all SMs
+  double occupancy = 0;            // share of an SM's threads
+  double shared_bytes = 0;         // of a thread block
+  double coalescing = 1;       // bytes asked for / bytes that the sectors have; above 1 where threads share
+  double conflicts = 1;        // turns in shared memory / turns without conflicts
+  double in_flight_bytes = 0;  // that an SM waits for at a time
+};
 
 // Cycles of one block over the whole run, on one thread, each resource for itself. They overlap: `cycles` is
 // less than the sum.
@@ -27,6 +38,7 @@ struct BlockCost {
   double threads = 1;       // that share the work evenly enough to count
   double imbalance = 1;     // work of the busiest thread / even share
   double cycles = 0;        // of the busiest thread
+  GpuBlockCost gpu;
 };
 
 struct Cost {

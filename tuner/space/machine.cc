@@ -45,6 +45,8 @@ Machine::Machine(const Target& target)
       l1_bytes(target.l1d_bytes > 0 ? static_cast<double>(target.l1d_bytes) : 32 << 10),
       l2_bytes(target.l2_bytes > 0 ? static_cast<double>(target.l2_bytes) : 256 << 10),
       l3_bytes(row.l3_bytes),
-      threads(std::max(1, target.threads)) {}
+      threads(std::max(1, target.threads)) {
+  if (target.kind == TargetKind::kCuda) gpu.emplace(target);
+}
 
 }  // namespace mycc

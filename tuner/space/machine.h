@@ -3,10 +3,12 @@
 // round numbers serve. Pure functions.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "codegen/target/target.h"
+#include "tuner/space/gpu_machine.h"
 
 namespace mycc {
 
@@ -38,6 +40,7 @@ struct Machine {
   double registers;  // vector registers
   double l1_bytes, l2_bytes, l3_bytes;
   double threads;
+  std::optional<GpuMachine> gpu;  // of a CUDA target; what stands above is then of no meaning
 };
 
 }  // namespace mycc

@@ -1,0 +1,108 @@
+// The estimates' order on a GPU: each pair is one that every programmer of this hardware agrees on; and the
+// limits, which are refused with their numbers.
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/tuner/schedules.h"
+#include "tuner/cost/analytic.h"
+#include "tuner/cost/features.h"
+
+namespace mycc {
+namespace {
+
+using ::testing::HasSubstr;
+
+Target H200() { return *ParseTarget("h200"); }
+
+double Seconds(const std::string& workload, const std::string& steps) {
+  const auto seconds = EstimateSeconds(ScheduleOf(workload, steps, H200()).function(), H200());
+  EXPECT_TRUE(seconds.ok()) << seconds.status();
+  return seconds.value_or(1e9);
+}
+
+const char kCopy[] = "workload r(x: f32[4096,4096]) -> (y: f32[4096,4096]) { y[i,j] = max(x[i,j], 0.0) }";
+
+std::string Flat(int unroll, int threads, int lanes) {
+  return absl::StrCat("fuse([t1.a0, t1.a1])\nsplit(t1.a0+a1, [", unroll, ", ", threads, ", ", lanes,
+                      "])\nreorder([t1.a0+a1.2, t1.a0+a1.1])\nbind(t1.a0+a1.0, block)\n",
+                      "bind(t1.a0+a1.2, thread)\nbind(t1.a0+a1.1, unroll)\nbind(t1.a0+a1.3, vector)\n");
+}
+
+TEST(GpuCostTest, ACopyTakesWhatItsBytesTake) {
+  const double seconds = Seconds(kCopy, Flat(4, 256, 4)), bytes = 2.0 * 4096 * 4096 * 4;
+  EXPECT_GT(bytes / seconds, 2.5e12);
+  EXPECT_LT(bytes / seconds, 4.4e12);
+}
+
+TEST(GpuCostTest, ThreadsSideBySideAndEnoughOfThem) {
+  const double good = Seconds(kCopy, Flat(4, 256, 4));
+  // Each thread along a row: a sector for every four bytes.
+  EXPECT_LT(3 * good, Seconds(kCopy,
+                              "bind(t1.a1, serial)\nsplit(t1.a0, [128])\nbind(t1.a0.0, block)\n"
+                              "bind(t1.a0.1, thread)\n"));
+  EXPECT_LT(2 * good, Seconds(kCopy, Flat(1, 32, 1)));
+}
+
+TEST(GpuCostTest, TransposesWantBothSidesContiguous) {
+  const std::string t = "workload t(x: f32[4096,4096]) -> (y: f32[4096,4096]) { y[i,j] = x[j,i] }";
+  const auto shared = [&](int pad) {
+    return Seconds(
+        t, absl::StrCat("split(t1.a0, [4, 8])\nsplit(t1.a1, [32])\n"
+                        "reorder([t1.a0.0, t1.a1.0, t1.a0.2, t1.a1.1, t1.a0.1])\nbind(t1.a0.0, block)\n"
+                        "bind(t1.a1.0, block)\ncache_read(t0, t1, t1.a1.0, shared)\nlayout(t0.r, ",
+                        pad, ", 0)\nsplit(t0.r.a0, [8])\nreorder([t0.r.a0.1, t0.r.a1, t0.r.a0.0])\n",
+                        "bind(t0.r.a0.1, thread)\nbind(t0.r.a1, thread)\nbind(t0.r.a0.0, unroll)\n"
+                        "bind(t1.a0.2, thread)\nbind(t1.a1.1, thread)\nbind(t1.a0.1, unroll)\n"));
+  };
+  EXPECT_LT(1.5 * shared(1), Seconds(t, Flat(1, 256, 1)));
+  EXPECT_LT(1.2 * shared(1), shared(0));  // every thread of a warp in one bank
+}
+
+TEST(GpuCostTest, OneRowOnOneBlockLeavesTheOthersIdle) {
+  const std::string sum = "workload s(x: f32[4000000]) -> (y: f32[]) { y[] = sum[j:4000000](x[j]) }";
+  const double one = Seconds(sum,
+                             "split(t1.r0, [4, 256, 4])\nreorder([t1.r0.2, t1.r0.0, t1.r0.1])\n"
+                             "bind(t1.r0.2, thread)\nbind(t1.r0.1, unroll)\nbind(t1.r0.3, vector)\n");
+  const double many = Seconds(sum,
+                              "rfactor_runs(t1.r0, 16384)\nreorder([t1.rf.v, t1.rf.r0])\n"
+                              "split(t1.rf.r0, [4, 256, 4])\nreorder([t1.rf.r0.2, t1.rf.r0.0, t1.rf.r0.1])\n"
+                              "bind(t1.rf.v, block)\nbind(t1.rf.r0.2, thread)\nbind(t1.rf.r0.1, unroll)\n"
+                              "bind(t1.rf.r0.3, vector)\nbind(t1.v, thread)\n");
+  EXPECT_LT(10 * many, one);
+}
+
+TEST(GpuCostTest, LimitsAreRefusedWithTheirNumbers) {
+  const auto refusal = [](const std::string& steps) {
+    const auto seconds = EstimateSeconds(ScheduleOf(kCopy, steps, H200()).function(), H200());
+    EXPECT_EQ(seconds.status().code(), absl::StatusCode::kResourceExhausted);
+    return std::string(seconds.status().message());
+  };
+  EXPECT_THAT(refusal("split(t1.a0, [64])\nbind(t1.a0.0, block)\ncache_read(t0, t1, t1.a0.0, shared)\n"),
+              HasSubstr("1048576 bytes of shared memory; a block has at most 232448"));
+  EXPECT_THAT(refusal("bind(t1.a0, block)\ncache_read(t0, t1, t1.a0, local)\nsplit(t0.r.a1, [8])\n"
+                      "bind(t0.r.a1.1, thread)\n"),
+              HasSubstr("about 538 registers a thread; at most 255"));
+}
+
+TEST(GpuCostTest, FeaturesAreFiniteAndTellLaunchesApart) {
+  const Machine machine(H200());
+  const auto features = [&](const std::string& steps) {
+    const Schedule schedule = ScheduleOf(kCopy, steps, H200());
+    const FunctionNest nest = AnalyzeNest(schedule.function());
+    return FunctionFeatures(nest, EstimateCost(nest, machine), machine);
+  };
+  const Features good = features(Flat(4, 256, 4)), poor = features(Flat(1, 64, 1));
+  for (size_t i = 0; i < good.size(); ++i)
+    EXPECT_TRUE(std::isfinite(good[i]) && std::isfinite(poor[i])) << FunctionFeatureSlots()[i].name;
+  const auto at = [](const Features& features, const std::string& name) {
+    for (size_t i = 0; i < features.size(); ++i) {
+      if (FunctionFeatureSlots()[i].name == name) return features[i];
+    }
+    ADD_FAILURE() << "no slot " << name;
+    return 0.0f;
+  };
+  for (const char* name : {"main.gpu_blocks", "main.gpu_threads", "main.gpu_in_flight"})
+    EXPECT_NE(at(good, name), at(poor, name)) << name;
+}
+
+}  // namespace
+}  // namespace mycc

@@ -1,0 +1,38 @@
+// How the threads of a warp touch memory in one access of a block: exact, by computing the addresses of the
+// first warp. Pure functions.
+#pragma once
+
+#include <vector>
+
+#include "tuner/cost/nest.h"
+
+namespace mycc {
+
+inline constexpr double kWarpThreads = 32, kSectorBytes = 32;
+
+// One place where a block reads or writes, with the loops around it sorted out.
+struct WarpAccess {
+  Buffer buffer;
+  bool write = false;
+  double executions = 1;    // of one thread, in a thread block: vectors where a lane loop is one access
+  double instructions = 1;  // for one execution: 1 for an access of up to 16 bytes
+  double bytes = 0;         // that one thread's execution is about
+  double sectors = 0;       // of 32 bytes, that one warp's execution touches in global memory
+  double wavefronts = 0;    // turns that one warp's execution takes in shared memory
+  double unrolled = 1;      // executions that the compiler can have in flight together
+};
+
+// The accesses of a block to buffers in memory (not in registers), reads that are alike once.
+std::vector<WarpAccess> WarpAccessesOf(const NestBlock& nest);
+
+// Elements of a buffer in registers that each thread has: of those under `depth` loops the block's thread
+// loops that move its write are shared out.
+double ElementsOfThread(const NestBlock& writer, size_t depth);
+
+// The share of a block's instances that its iteration domains let run.
+double UsefulShare(const NestBlock& nest);
+
+double ThreadsOf(const NestBlock& nest);  // product of its thread loops
+double BlocksOf(const NestBlock& nest);   // of its block loops
+
+}  // namespace mycc

@@ -1,0 +1,25 @@
+// The analytic time of scheduled IR on a GPU, behind analytic.h. Each statement at the root is a launch: it
+// is bound by DRAM, by L2, by shared memory, by arithmetic, by issuing instructions, or by the latencies that
+// one thread block meets one after the other, times the waves of blocks. Pure functions.
+#pragma once
+
+#include "tuner/cost/analytic.h"
+#include "tuner/cost/gpu_access.h"
+#include "tuner/space/gpu_machine.h"
+
+namespace mycc {
+
+Cost EstimateGpuCost(const FunctionNest& nest, const GpuMachine& machine);
+absl::Status CheckGpuLimits(const FunctionNest& nest, const GpuMachine& machine);
+
+// Cycles of one SM for all of a block's arithmetic, were it on one SM alone; and the instructions of it that
+// a warp issues.
+struct GpuArithmetic {
+  double cycles = 0, instructions = 0;
+};
+GpuArithmetic GpuArithmeticOf(const NestBlock& nest, const GpuMachine& machine);
+
+// The same for a block that a tensor-core instruction carries out (gpu_mma_cost.cc).
+GpuArithmetic MmaArithmeticOf(const NestBlock& nest, const GpuMachine& machine);
+
+}  // namespace mycc

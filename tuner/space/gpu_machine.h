@@ -1,0 +1,39 @@
+// What a GPU family can do each second: the constants of the rules' guesses and of the analytic model for
+// GPUs. Multiprocessors, shared memory and L2 come from the target; everything here only orders candidates,
+// so that round numbers serve. Pure functions.
+#pragma once
+
+#include <string_view>
+
+#include "codegen/target/target.h"
+
+namespace mycc {
+
+struct GpuRow {
+  std::string_view arch;   // "sm_90a", a prefix of the target's
+  std::string_view model;  // stands in the target's model, or empty
+  double ghz;
+  double dram_bytes_per_second;  // sustained, reading and writing
+  double l2_bytes_per_second;
+  double fma_per_cycle;  // of one SM: f32 lanes
+  double f64_per_cycle;
+  double threads_per_sm;
+  double dram_seconds;  // latency of one load that misses L2
+};
+
+// The row of the target's arch and model; a cautious one where it is unknown.
+const GpuRow& GpuRowOf(const Target& target);
+
+// Limits and widths of one target, derived once.
+struct GpuMachine {
+  explicit GpuMachine(const Target& target);
+
+  const GpuRow& row;
+  Target target;
+  double sms;
+  double shared_bytes;        // of one block, at most
+  double shared_bytes_of_sm;  // of all blocks on one SM
+  double l2_bytes;
+};
+
+}  // namespace mycc
