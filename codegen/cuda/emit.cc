@@ -51,6 +51,13 @@ std::vector<LaunchBuffer> BuffersOfPack(const LoweredFunction& lowered) {
   return buffers;
 }
 
+absl::Status CheckShared(const CudaStep& step, const Target& target) {
+  if (step.shared_bytes <= target.smem_bytes) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("a thread block takes ", step.shared_bytes,
+                                                    " bytes of shared memory; ", target.model, " has ",
+                                                    target.smem_bytes));
+}
+
 // The kernels of one body are appended to `source`.
 absl::StatusOr<std::vector<CudaStep>> EmitBody(const Stmt& body, const std::vector<LaunchBuffer>& buffers,
                                                const std::string& symbol, const Target& target,
@@ -67,6 +74,7 @@ absl::StatusOr<std::vector<CudaStep>> EmitBody(const Stmt& body, const std::vect
     MYCC_ASSIGN_OR_RETURN(const std::string kernel, emitter.Kernel(step.kernel));
     step.maps = emitter.maps();
     step.shared_bytes = emitter.shared_bytes();
+    MYCC_RETURN_IF_ERROR(CheckShared(step, target));
     absl::StrAppend(source, "\n", kernel);
     steps.push_back(std::move(step));
   }

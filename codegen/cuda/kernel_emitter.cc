@@ -28,6 +28,7 @@ std::string KernelEmitter::Name(const std::string& base) {
 
 absl::StatusOr<std::string> KernelEmitter::Kernel(const std::string& name) {
   DeclareBuffers();
+  FindUnrolled();
   std::vector<std::string> params;
   for (const LaunchBuffer& buffer : launch_.buffers) {
     params.push_back(absl::StrCat(buffer.read_only ? "const " : "",
@@ -71,6 +72,31 @@ void KernelEmitter::DeclareBuffers() {
     for (int d = 0; d < buffer.buffer->rank(); ++d) place.strides.push_back(buffer.buffer->stride(d));
     places_[buffer.buffer.get()] = std::move(place);
   }
+}
+
+// Arrays are in registers when all their indices are constants: the loops that choose elements are unrolled.
+void KernelEmitter::FindUnrolled() {
+  std::unordered_set<const BufferNode*> own;
+  const auto add = [&](const BufferNode* buffer, const std::vector<Expr>& indices) {
+    if (own.count(buffer) == 0) return;
+    for (const Expr& index : indices) {
+      Visit(index, [&](const ExprNode& e) {
+        if (e.op == Op::kVar) unrolled_.insert(e.var.get());
+      });
+    }
+  };
+  VisitStmts(launch_.body, [&](const Stmt& stmt) {
+    const Alloc* alloc = DynAs<Alloc>(stmt);
+    if (alloc != nullptr && alloc->buffer->scope != Scope::kShared) own.insert(alloc->buffer.get());
+    ForEachExpr(stmt, [&](const Expr& expr) {
+      Visit(expr, [&](const ExprNode& e) {
+        if (e.op == Op::kLoad) add(e.buffer.get(), e.args);
+      });
+    });
+    if (const Store* store = DynAs<Store>(stmt)) add(store->buffer.get(), store->indices);
+    if (const Combine* combine = DynAs<Combine>(stmt)) add(combine->buffer.get(), combine->indices);
+    return true;
+  });
 }
 
 }  // namespace mycc

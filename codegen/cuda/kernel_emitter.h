@@ -74,6 +74,8 @@ class KernelEmitter {
     // Of a swizzled tile whose rows are longer than the swizzle.
     int64_t panel_elements = 0, panel_rows = 0;
     bool in_registers = false;
+    const Distribution* distribution = nullptr;  // of registers: over the threads
+    bool is_sum = false;  // of registers of a narrow float: may hold more digits than the type
     std::optional<FragmentLayout> fragment;  // of a tensor-core accumulator
   };
   const Place& PlaceOf(const Buffer& buffer);
@@ -93,8 +95,19 @@ class KernelEmitter {
   void EmitIf(const If& branch);
   void EmitAlloc(const Alloc& alloc);
   void EmitStore(const Store& store);
+  Code StoredValue(const Store& store);
   // Opens a condition that lets one thread of those that all do the same pass; false when each does its own.
   bool OpenOneOfAlike();
+
+  // Reductions across threads (kernel_combine.cc).
+  void EmitCombine(const Combine& combine, const Expr& condition);
+  std::optional<ThreadDigit> GroupOf(const Combine& combine);
+  void CombineLanes(const Combine& combine, const std::string& value, int64_t stride, int64_t lanes);
+  void CombineWarps(const Combine& combine, const std::string& value, int64_t warps);
+  void CombineScattered(const Combine& combine, const std::string& value, const ThreadDigit& group);
+  Code Combined(const Combine& combine, const std::string& a, const std::string& b) const;
+  // The threads of the nest of thread loops around, or of the team, meet.
+  void Meet();
 
   // Tensor cores (kernel_tiles.cc).
   void EmitAccumulator(const Alloc& alloc, const FragmentLayout& layout);
@@ -165,6 +178,7 @@ class KernelEmitter {
   void DeclareBlocks();
   void DeclareBuffers();
   void DeclareShared();
+  void FindUnrolled();
 
   // `var` is called `text` in `body`.
   template <typename BodyFn>
@@ -182,8 +196,12 @@ class KernelEmitter {
   std::string text_;
   int depth_ = 1;
   std::string thread_ = "thread";
-  int64_t alike_;  // threads in a row that carry out the same code here
-  int64_t team_;   // threads that carry out this code together: the block's, or a role's
+  int64_t alike_;        // threads in a row that carry out the same code here
+  int64_t team_;         // threads that carry out this code together: the block's, or a role's
+  int64_t in_nest_ = 0;  // threads of the nest around; 0 outside of nests
+  std::string lanes_here_ = "0xffffffffu";                   // of a warp, as a mask
+  std::unordered_map<const VarNode*, ThreadDigit> threads_;  // the thread loops around
+  std::unordered_set<const VarNode*> unrolled_;              // loops that choose an element in registers
   RoleState* roles_ = nullptr;
   int64_t shared_bytes_ = 0, barriers_offset_ = 0;  // of dynamic shared memory
   std::vector<CudaTensorMap> maps_;

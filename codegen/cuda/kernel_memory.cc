@@ -13,8 +13,10 @@ const KernelEmitter::Place& KernelEmitter::PlaceOf(const Buffer& buffer) {
 
 Linear KernelEmitter::Flat(const Place& place, const std::vector<Expr>& indices) {
   if (place.fragment) return FragmentRegister(*place.fragment, indices);
+  const std::vector<Expr> own =
+      place.distribution == nullptr ? indices : OwnIndices(*place.distribution, indices, threads_);
   Expr flat = IntConst(0);
-  for (size_t d = 0; d < indices.size(); ++d) flat = flat + indices[d] * place.strides[d];
+  for (size_t d = 0; d < own.size(); ++d) flat = flat + own[d] * place.strides[d];
   if (place.panel_elements != 0) {
     // Rows longer than the swizzle: which panel, and where in it.
     const Expr& column = indices.back();
@@ -39,18 +41,14 @@ std::string KernelEmitter::Swizzled(const Place& place, const std::string& flat)
   return absl::StrCat(prelude_.Use("swizzle"), "<", bits, ", ", place.element_bytes, ">(", flat, ")");
 }
 
-// Dynamic shared memory: tiles one after the other, then the barriers.
+// Dynamic shared memory: tiles as they were planned, what combining takes, then the barriers.
 void KernelEmitter::DeclareShared() {
-  std::vector<Buffer> tiles;
   size_t barriers = 0;
   VisitStmts(launch_.body, [&](const Stmt& stmt) {
-    const Alloc* alloc = DynAs<Alloc>(stmt);
-    if (alloc != nullptr && alloc->buffer->scope == Scope::kShared) tiles.push_back(alloc->buffer);
     if (const Roles* roles = DynAs<Roles>(stmt)) barriers = std::max(barriers, roles->barrier_counts.size());
     return true;
   });
-  constexpr int64_t kAlignment = 1024;  // of swizzled tiles
-  for (const Buffer& tile : tiles) {
+  for (const auto& [tile, offset] : launch_.shared.buffers) {
     const int64_t element = DTypeBytes(tile->dtype), row = tile->rank() > 0 ? tile->shape.back() : 1;
     const SharedLayout& layout = tile->layout;
     Place place;
@@ -71,14 +69,12 @@ void KernelEmitter::DeclareShared() {
       place.panel_elements = pitch;
       place.panel_rows = rows;
     }
-    const int64_t bytes = tile->num_elements() / std::max<int64_t>(row, 1) * (row + layout.row_pad) * element;
     Line(arithmetic_.MemoryType(tile->dtype), "* const ", place.name, " = reinterpret_cast<",
-         arithmetic_.MemoryType(tile->dtype), "*>(shared + ", shared_bytes_, ");");
-    shared_bytes_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+         arithmetic_.MemoryType(tile->dtype), "*>(shared + ", offset, ");");
     places_[tile.get()] = std::move(place);
   }
-  barriers_offset_ = shared_bytes_;
-  shared_bytes_ += static_cast<int64_t>(8 * barriers);
+  barriers_offset_ = ScratchOffset(launch_) + ScratchBytes(launch_);
+  shared_bytes_ = barriers_offset_ + static_cast<int64_t>(8 * barriers);
 }
 
 }  // namespace mycc

@@ -2,6 +2,7 @@
 
 #include "codegen/cuda/kernel_emitter.h"
 #include "codegen/ir/function.h"
+#include "codegen/passes/copy_stmt.h"
 
 namespace mycc {
 namespace {
@@ -16,10 +17,23 @@ const Mma* MmaInto(const Alloc& alloc) {
   return found;
 }
 
+bool IsReducedUnder(const Stmt& root, const BufferNode* buffer) {
+  bool reduced = false;
+  VisitStmts(root, [&](const Stmt& stmt) {
+    const Store* store = DynAs<Store>(stmt);
+    const Combine* combine = DynAs<Combine>(stmt);
+    reduced |= store != nullptr && store->buffer.get() == buffer && ReductionOf(*store) != ReduceOp::kNone;
+    reduced |= combine != nullptr && combine->buffer.get() == buffer;
+    return !reduced;
+  });
+  return reduced;
+}
+
 }  // namespace
 
 void KernelEmitter::Statement(const Stmt& stmt) {
   if (!status_.ok()) return;
+  if (launch_.meets_before.count(stmt.get()) != 0) Meet();
   switch (stmt->kind) {
     case StmtKind::kSeq:
       for (const Stmt& part : As<Seq>(stmt).stmts) Statement(part);
@@ -28,6 +42,7 @@ void KernelEmitter::Statement(const Stmt& stmt) {
     case StmtKind::kIf: return EmitIf(As<If>(stmt));
     case StmtKind::kAlloc: return EmitAlloc(As<Alloc>(stmt));
     case StmtKind::kStore: return EmitStore(As<Store>(stmt));
+    case StmtKind::kCombine: return EmitCombine(As<Combine>(stmt), nullptr);
     case StmtKind::kMma: return EmitMma(As<Mma>(stmt));
     case StmtKind::kCopy: return EmitCopy(As<Copy>(stmt));
     case StmtKind::kRoles: return EmitRoles(As<Roles>(stmt));
@@ -45,7 +60,8 @@ void KernelEmitter::EmitFor(const For& loop) {
   if (loop.loop_kind == LoopKind::kVector) return EmitVectorLoop(loop);
   const std::string var = Name(loop.var->name);
   const std::string extent = Index(loop.extent).At(kRelation + 1);
-  if (loop.loop_kind == LoopKind::kUnroll) Line("#pragma unroll");
+  const bool unrolled = loop.loop_kind == LoopKind::kUnroll || unrolled_.count(loop.var.get()) != 0;
+  if (unrolled) Line("#pragma unroll");
   Open("for (int ", var, " = 0; ", var, " < ", extent, "; ++", var, ")");
   With(loop.var.get(), var, [&] { Statement(loop.body); });
   Close();
@@ -55,29 +71,42 @@ void KernelEmitter::EmitFor(const For& loop) {
 // until a loop further in tells them apart.
 void KernelEmitter::EmitThreadLoop(const For& loop) {
   const int64_t around = alike_, extent = loop.var->extent;
-  const int64_t stride = ThreadsUnder(loop.body);
-  const bool is_outermost = around == team_;
-  const int64_t used = stride * extent;
-  std::string position = thread_;
-  if (!is_outermost) position = absl::StrCat(thread_, " % ", around);
-  const std::string var = Name(loop.var->name);
-  const bool is_all = used == around;
-  if (is_all) {
+  const int64_t stride = ThreadsUnder(loop.body), used = stride * extent;
+  const bool is_outermost = in_nest_ == 0;
+  const std::string mask = lanes_here_;
+  const std::string position = is_outermost ? thread_ : absl::StrCat(thread_, " % ", around);
+  if (used == around) {
     OpenBlock();
   } else {
+    if (used % 32 != 0) {
+      lanes_here_ = Name("lanes");
+      Line("const unsigned ", lanes_here_, " = __ballot_sync(", mask, ", ", position, " < ", used, ");");
+    }
     Open("if (", position, " < ", used, ")");
   }
   std::string value = position;
   if (stride > 1) value = absl::StrCat(is_outermost ? value : absl::StrCat("(", value, ")"), " / ", stride);
+  const std::string var = Name(loop.var->name);
+  if (!is_outermost && stride > 1 && used == around) {
+    value = absl::StrCat(thread_, " / ", stride, " % ", extent);
+  }
   Line("const int ", var, " = ", value, ";");
   alike_ = stride;
+  if (is_outermost) in_nest_ = used;
   thread_vars_.insert(loop.var.get());
+  threads_[loop.var.get()] = ThreadDigit{1, stride, extent};
   With(loop.var.get(), var, [&] { Statement(loop.body); });
+  threads_.erase(loop.var.get());
+  if (is_outermost) in_nest_ = 0;
   alike_ = around;
+  lanes_here_ = mask;
   Close();
 }
 
 void KernelEmitter::EmitIf(const If& branch) {
+  // Threads meet to combine whether or not the condition holds for theirs.
+  const Combine* combine = DynAs<Combine>(branch.then);
+  if (combine != nullptr && !branch.otherwise) return EmitCombine(*combine, branch.condition);
   Open("if (", Value(branch.condition).text, ")");
   Statement(branch.then);
   Close();
@@ -100,9 +129,21 @@ void KernelEmitter::EmitAlloc(const Alloc& alloc) {
   }
   Place place;
   place.name = Name(buffer->name);
-  for (int d = 0; d < buffer->rank(); ++d) place.strides.push_back(buffer->stride(d));
   place.in_registers = true;
-  Line(arithmetic_.RegisterType(buffer->dtype), " ", place.name, "[", buffer->num_elements(), "];");
+  place.is_sum = DTypeBytes(buffer->dtype) == 2 && IsReducedUnder(alloc.body, buffer.get());
+  std::vector<int64_t> shape = buffer->shape;
+  const auto distribution = launch_.registers.find(buffer.get());
+  if (distribution != launch_.registers.end()) {
+    place.distribution = &distribution->second;
+    shape = distribution->second.shape;
+  }
+  int64_t elements = 1;
+  place.strides.resize(shape.size());
+  for (size_t d = shape.size(); d-- > 0;) {
+    place.strides[d] = elements;
+    elements *= shape[d];
+  }
+  Line(arithmetic_.RegisterType(buffer->dtype), " ", place.name, "[", elements, "];");
   places_[buffer.get()] = std::move(place);
   Statement(alloc.body);
   places_.erase(buffer.get());
@@ -114,11 +155,19 @@ bool KernelEmitter::OpenOneOfAlike() {
   return true;
 }
 
+// A reduction in registers keeps the digits that its type would drop.
+Code KernelEmitter::StoredValue(const Store& store) {
+  const Place& place = PlaceOf(store.buffer);
+  if (!place.is_sum || ReductionOf(store) == ReduceOp::kNone) return Value(store.value);
+  return arithmetic_.WideBinary(store.value->op, store.buffer->dtype,
+                                Primary(Element(store.buffer, store.indices)), Value(store.value->args[1]));
+}
+
 void KernelEmitter::EmitStore(const Store& store) {
   const auto lane = stored_lanes_.find(&store);
   const bool in_registers = PlaceOf(store.buffer).in_registers;
   const bool guarded = !in_registers && lane == stored_lanes_.end() && OpenOneOfAlike();
-  const Code value = Value(store.value);
+  const Code value = StoredValue(store);
   Line(lane != stored_lanes_.end() ? lane->second : Element(store.buffer, store.indices), " = ",
        in_registers ? value.text : arithmetic_.ToMemory(store.buffer->dtype, value).text, ";");
   if (guarded) Close();

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "codegen/cuda/meeting_points.h"
 
 namespace mycc {
 namespace {
@@ -25,6 +26,7 @@ std::unordered_set<const BufferNode*> BuffersUnder(const Stmt& root) {
     if (const Store* store = DynAs<Store>(stmt)) used.insert(store->buffer.get());
     if (const Mma* mma = DynAs<Mma>(stmt))
       used.insert({mma->acc.buffer.get(), mma->a.buffer.get(), mma->b.buffer.get()});
+    if (const Combine* combine = DynAs<Combine>(stmt)) used.insert(combine->buffer.get());
     return true;
   });
   return used;
@@ -70,10 +72,26 @@ absl::StatusOr<Launch> LaunchOf(const Stmt& root, const std::vector<LaunchBuffer
   for (const LaunchBuffer& buffer : buffers) {
     if (used.count(buffer.buffer.get()) != 0) launch.buffers.push_back(buffer);
   }
+  launch.shared = PlanShared(launch.body);
+  launch.meets_before = MeetingPoints(launch.body, launch.shared);
+  MYCC_ASSIGN_OR_RETURN(launch.registers, DistributeRegisters(launch.body, launch.threads));
   return launch;
 }
 
 }  // namespace
+
+int64_t ScratchBytes(const Launch& launch) {
+  int64_t element = 0;
+  VisitStmts(launch.body, [&](const Stmt& stmt) {
+    // In registers narrow types are as wide as f32.
+    if (const Combine* combine = DynAs<Combine>(stmt))
+      element = std::max<int64_t>(element, std::max(4, DTypeBytes(combine->buffer->dtype)));
+    return true;
+  });
+  return launch.threads > kWarp ? element * launch.threads : 0;
+}
+
+int64_t ScratchOffset(const Launch& launch) { return (launch.shared.bytes + 15) / 16 * 16; }
 
 absl::StatusOr<std::vector<Launch>> LaunchesOf(const Stmt& body, const std::vector<LaunchBuffer>& buffers) {
   std::vector<Launch> launches;

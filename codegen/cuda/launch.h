@@ -3,10 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <unordered_set>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "codegen/cuda/program.h"
+#include "codegen/passes/passes.h"
+#include "codegen/passes/thread_registers.h"
 #include "codegen/passes/threads.h"
 
 namespace mycc {
@@ -24,11 +27,19 @@ struct Launch {
   int64_t grid = 1;
   int64_t threads = 32;  // of a block: whole warps
   std::vector<LaunchBuffer> buffers;
+  SharedPlan shared;
+  Distributions registers;  // of what stands outside of thread loops
+  std::unordered_set<const StmtNode*> meets_before;
 };
 
 // The launches of a body, in order: each statement at its root is one. `buffers` are all that come from
 // outside the body; a launch keeps those that it uses. Errors: FailedPrecondition for a nest that a GPU's
 // grid and blocks cannot carry out.
 absl::StatusOr<std::vector<Launch>> LaunchesOf(const Stmt& body, const std::vector<LaunchBuffer>& buffers);
+
+// What combining across warps takes of shared memory, behind the planned buffers; 0 bytes where warps are
+// enough.
+int64_t ScratchBytes(const Launch& launch);
+int64_t ScratchOffset(const Launch& launch);
 
 }  // namespace mycc

@@ -50,10 +50,11 @@ __device__ __forceinline__ int swizzle(int at) {
 }
 )"},
     {"to_f16", "f16", R"(
+// In pairs: the instruction for one value is slower.
 __device__ __forceinline__ f16 to_f16(float value) {
-  f16 result;
-  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(result.bits) : "f"(value));
-  return result;
+  unsigned pair;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(0.0f), "f"(value));
+  return f16{(unsigned short)pair};
 }
 )"},
     {"from_f16", "f16", R"(
@@ -64,10 +65,11 @@ __device__ __forceinline__ float from_f16(f16 value) {
 }
 )"},
     {"to_bf16", "bf16", R"(
+// In pairs: the instruction for one value is slower.
 __device__ __forceinline__ bf16 to_bf16(float value) {
-  bf16 result;
-  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(result.bits) : "f"(value));
-  return result;
+  unsigned pair;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(0.0f), "f"(value));
+  return bf16{(unsigned short)pair};
 }
 )"},
     {"from_bf16", "bf16", R"(

@@ -149,6 +149,7 @@ class Compiler {
       case StmtKind::kAlloc: AllocStatement(As<Alloc>(stmt)); break;
       case StmtKind::kBlock: BlockStatement(As<Block>(stmt)); break;
       case StmtKind::kStore: StoreStatement(As<Store>(stmt)); break;
+      case StmtKind::kCombine: CombineStatement(As<Combine>(stmt)); break;
       case StmtKind::kMma: MmaStatement(As<Mma>(stmt)); break;
       case StmtKind::kCopy: CopyStatement(As<Copy>(stmt)); break;
       case StmtKind::kRoles: RolesStatement(As<Roles>(stmt)); break;
@@ -222,6 +223,18 @@ class Compiler {
       return;
     }
     Emit({.code = Code::kStore, .a = memory, .b = indices, .c = Expression(*store.value)});
+  }
+
+  void CombineStatement(const Combine& combine) {
+    const int memory = MemoryOf(combine.buffer, /*write=*/true);
+    const int indices = List(Expressions(combine.indices));
+    const int value = Expression(*combine.value);
+    Emit({.code = Code::kReduce,
+          .dtype = combine.buffer->dtype,
+          .a = memory,
+          .b = indices,
+          .c = value,
+          .imm = static_cast<int64_t>(combine.reduce)});
   }
 
   // The bindings, then the instance, which is jumped over as soon as a binding is outside its domain.

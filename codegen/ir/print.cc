@@ -88,6 +88,11 @@ class Printer {
         const Store& store = As<Store>(stmt);
         return Line(depth, Element(store.buffer, store.indices), " = ", PrintExpr(store.value));
       }
+      case StmtKind::kCombine: {
+        const Combine& combine = As<Combine>(stmt);
+        return Line(depth, "combine ", Element(combine.buffer, combine.indices), " ",
+                    Assignment(combine.reduce), " ", PrintExpr(combine.value));
+      }
       case StmtKind::kMma: {
         const Mma& mma = As<Mma>(stmt);
         return Line(depth, "mma ", mma.instruction, WarpsText(mma.warps), " ", mma.m, "x", mma.n, "x", mma.k,

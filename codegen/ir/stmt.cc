@@ -92,6 +92,15 @@ Stmt MapOwnExprs(const Stmt& stmt, const Map& map) {
       if (!moved) indices = store.indices;
       return std::make_shared<Store>(store.buffer, std::move(indices), std::move(value));
     }
+    case StmtKind::kCombine: {
+      const Combine& combine = As<Combine>(stmt);
+      std::vector<Expr> indices;
+      const bool moved = MapVector(combine.indices, map, &indices);
+      Expr value = map(combine.value);
+      if (!moved && value == combine.value) return stmt;
+      if (!moved) indices = combine.indices;
+      return std::make_shared<Combine>(combine.reduce, combine.buffer, std::move(indices), std::move(value));
+    }
     case StmtKind::kMma: return MapMma(stmt, map);
     case StmtKind::kCopy: {
       const Copy& copy = As<Copy>(stmt);
@@ -223,6 +232,11 @@ struct BufferReplacement {
         const Store& store = As<Store>(stmt);
         if (store.buffer != from) return nullptr;
         return std::make_shared<Store>(to, Indices(store.indices), store.value);
+      }
+      case StmtKind::kCombine: {
+        const Combine& combine = As<Combine>(stmt);
+        if (combine.buffer != from) return nullptr;
+        return std::make_shared<Combine>(combine.reduce, to, Indices(combine.indices), combine.value);
       }
       case StmtKind::kMma: {
         const Mma& mma = As<Mma>(stmt);

@@ -28,6 +28,7 @@ enum class StmtKind : uint8_t {
   kBlock,
   // Work.
   kStore,
+  kCombine,
   kMma,
   kCopy,
   // Pipelines.
@@ -170,6 +171,22 @@ struct Store : StmtNode {
         buffer(std::move(buffer)),
         indices(std::move(indices)),
         value(std::move(value)) {}
+  Buffer buffer;
+  std::vector<Expr> indices;
+  Expr value;
+};
+
+// buffer[indices] = combine(buffer[indices], value) in every iteration of the thread loops around, which meet
+// to do it: iterations that name one element all add to it, and all have the result. What a reduction that
+// thread loops carry becomes.
+struct Combine : StmtNode {
+  Combine(ReduceOp reduce, Buffer buffer, std::vector<Expr> indices, Expr value)
+      : StmtNode(StmtKind::kCombine),
+        reduce(reduce),
+        buffer(std::move(buffer)),
+        indices(std::move(indices)),
+        value(std::move(value)) {}
+  ReduceOp reduce;
   Buffer buffer;
   std::vector<Expr> indices;
   Expr value;

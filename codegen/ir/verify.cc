@@ -67,6 +67,7 @@ class Verifier {
         Write(store.buffer, store.indices);
         break;
       }
+      case StmtKind::kCombine: CheckCombine(As<Combine>(stmt)); break;
       case StmtKind::kMma:
         View(As<Mma>(stmt).acc, As<Mma>(stmt).m, As<Mma>(stmt).n, /*write=*/true);
         View(As<Mma>(stmt).a, As<Mma>(stmt).m, As<Mma>(stmt).k, /*write=*/false);
@@ -137,6 +138,18 @@ class Verifier {
     }
     Statement(alloc.body);
     buffers_.erase(alloc.buffer.get());
+  }
+
+  void CheckCombine(const Combine& combine) {
+    Expression(combine.value);
+    if (combine.value->dtype != combine.buffer->dtype) {
+      Fail(DTypeName(combine.value->dtype), " is combined in ", combine.buffer->name, " of ",
+           DTypeName(combine.buffer->dtype));
+    }
+    if (combine.reduce == ReduceOp::kNone || IsArg(combine.reduce))
+      Fail("threads combine by sum, prod, max or min");
+    for (const Expr& index : combine.indices) Expression(index);
+    Access(combine.buffer, combine.indices);
   }
 
   // Blocks.

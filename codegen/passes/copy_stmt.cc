@@ -26,8 +26,9 @@ Stmt CopyWithSuffix(const Stmt& stmt, const std::string& suffix) {
                                  loop->marks);
   });
   for (const Buffer& buffer : buffers) {
-    const Buffer fresh =
-        MakeBuffer(absl::StrCat(buffer->name, suffix), buffer->dtype, buffer->shape, buffer->scope);
+    BufferNode renamed_node = *buffer;
+    renamed_node.name += suffix;
+    const Buffer fresh = std::make_shared<BufferNode>(std::move(renamed_node));
     copy = ReplaceBuffer(copy, buffer, fresh);
     copy = RewriteStmts(copy, [&](const Stmt& s) -> Stmt {
       const Alloc* alloc = DynAs<Alloc>(s);
@@ -57,7 +58,7 @@ Stmt SubstituteSimplified(const Stmt& stmt, const VarMap& map) {
 int64_t CountLeaves(const Stmt& stmt) {
   int64_t leaves = 0;
   VisitStmts(stmt, [&](const Stmt& s) {
-    leaves += s->kind == StmtKind::kStore || s->kind == StmtKind::kMma;
+    leaves += s->kind == StmtKind::kStore || s->kind == StmtKind::kCombine || s->kind == StmtKind::kMma;
     return true;
   });
   return leaves;
@@ -79,6 +80,22 @@ Expr JoinConjunction(const std::vector<Expr>& parts) {
   Expr all = BoolConst(true);
   for (const Expr& part : parts) all = MakeBinary(Op::kAnd, all, part);
   return all;
+}
+
+ReduceOp ReductionOf(const Store& store) {
+  const Expr& value = store.value;
+  if (!IsBinary(value->op) || value->args[0]->op != Op::kLoad || value->args[0]->buffer != store.buffer)
+    return ReduceOp::kNone;
+  for (size_t d = 0; d < store.indices.size(); ++d) {
+    if (!StructurallyEqual(store.indices[d], value->args[0]->args[d])) return ReduceOp::kNone;
+  }
+  switch (value->op) {
+    case Op::kAdd: return ReduceOp::kSum;
+    case Op::kMul: return ReduceOp::kProd;
+    case Op::kMax: return ReduceOp::kMax;
+    case Op::kMin: return ReduceOp::kMin;
+    default: return ReduceOp::kNone;
+  }
 }
 
 std::optional<int64_t> ConstExtent(const For& loop) {

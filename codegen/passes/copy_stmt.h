@@ -23,6 +23,9 @@ int64_t CountLeaves(const Stmt& stmt);
 void SplitConjunction(const Expr& condition, std::vector<Expr>* parts);
 Expr JoinConjunction(const std::vector<Expr>& parts);  // true for none
 
+// The reduction that a store is, s = s (op) value, as lowering leaves it; kNone for others.
+ReduceOp ReductionOf(const Store& store);
+
 // A constant extent, or nullopt.
 std::optional<int64_t> ConstExtent(const For& loop);
 

@@ -39,6 +39,7 @@ class Fitter {
         });
       });
       if (const Store* store = DynAs<Store>(stmt)) Touch(*store->buffer, store->indices);
+      if (const Combine* combine = DynAs<Combine>(stmt)) Touch(*combine->buffer, combine->indices);
       for (const TileView* view : ViewsOf(stmt)) TouchWhole(*view->buffer);
       return true;
     });
@@ -47,7 +48,7 @@ class Fitter {
   std::vector<int64_t> Fitted(const BufferNode& buffer, const Target& target) const {
     std::vector<int64_t> shape = used_.at(&buffer);
     for (int64_t& extent : shape) extent = std::max<int64_t>(extent, 1);
-    if (buffer.scope == Scope::kAccumulator && !shape.empty()) {
+    if (buffer.scope == Scope::kAccumulator && target.kind == TargetKind::kCpu && !shape.empty()) {
       shape.back() = PaddedToLanes(shape.back(), VectorBytes(target) / DTypeBytes(buffer.dtype));
     }
     return shape;
@@ -87,7 +88,8 @@ Stmt FitLocals(const Stmt& body, const Target& target) {
   const auto keep = [](const std::vector<Expr>& indices) { return indices; };
   return RewriteStmts(body, [&](const Stmt& stmt) -> Stmt {
     const Alloc* alloc = DynAs<Alloc>(stmt);
-    if (alloc == nullptr || alloc->buffer->bytes() > kMaxTileBytes) return nullptr;
+    if (alloc == nullptr || alloc->buffer->bytes() > kMaxTileBytes || alloc->buffer->scope == Scope::kShared)
+      return nullptr;
     const Buffer& old = alloc->buffer;
     const std::vector<int64_t> shape = fitter.Fitted(*old, target);
     if (shape == old->shape) return nullptr;

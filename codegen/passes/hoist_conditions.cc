@@ -3,7 +3,8 @@
 //   for j: if i < 3: A(j)                     if i < 3: for j: A(j)
 //   for j: t[j] = select(k == 0, 0, u[j])     if k == 0: for j: t[j] = 0   else: for j: t[j] = u[j]
 //
-// Never out of a parallel loop, so that nested parallel loops stay adjacent.
+// Never out of a parallel, block or thread loop: nested ones stay adjacent, and threads meet where they all
+// are.
 #include <unordered_set>
 #include <vector>
 
@@ -35,7 +36,18 @@ Stmt WithBody(const For& loop, Stmt body) {
   return std::make_shared<For>(loop.var, loop.extent, loop.loop_kind, std::move(body), loop.marks);
 }
 
+// Threads meet to combine: none of them may stay behind a condition.
+bool HoldsCombine(const Stmt& root) {
+  bool holds = false;
+  VisitStmts(root, [&](const Stmt& stmt) {
+    holds |= stmt->kind == StmtKind::kCombine;
+    return !holds;
+  });
+  return holds;
+}
+
 Stmt HoistIf(const For& loop, const If& branch) {
+  if (HoldsCombine(loop.body)) return nullptr;
   Hoisted split = SplitByLoop(branch.condition, loop.var.get());
   if (split.invariant.empty()) return nullptr;
   const Expr condition = JoinConjunction(split.invariant);
@@ -62,6 +74,12 @@ Stmt HoistSelect(const For& loop, const Store& store) {
                               CopyWithSuffix(else_loop, ".else"));
 }
 
+// Parallel and block loops stay adjacent; a GPU's threads stay together.
+bool MayMoveOut(const For& loop) {
+  return loop.loop_kind != LoopKind::kParallel && loop.loop_kind != LoopKind::kBlock &&
+         loop.loop_kind != LoopKind::kThread;
+}
+
 }  // namespace
 
 Stmt HoistConditions(const Stmt& body) {
@@ -74,7 +92,7 @@ Stmt HoistConditions(const Stmt& body) {
   // Bottom-up, so that a condition climbs as far as it can in one walk.
   return RewriteStmts(body, [&](const Stmt& stmt) -> Stmt {
     const For* loop = DynAs<For>(stmt);
-    if (loop == nullptr || in_copies.contains(loop->var.get()) || loop->loop_kind == LoopKind::kParallel ||
+    if (loop == nullptr || in_copies.contains(loop->var.get()) || !MayMoveOut(*loop) ||
         !loop->marks.instruction.empty())
       return nullptr;
     if (const If* branch = DynAs<If>(loop->body)) return HoistIf(*loop, *branch);

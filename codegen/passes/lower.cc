@@ -52,9 +52,12 @@ constexpr Pass kCpuPasses[] = {
 
 // Guards stay predicates on a GPU, and lanes are scalar code.
 constexpr Pass kCudaPasses[] = {
+    {"bind_nests", Run<BindNests>},
     {"lower_blocks", Run<LowerBlocks>},
     {"unfuse_loops", Run<UnfuseLoops>},
     {"simplify", Run<SimplifyStmts>},
+    // Before conditions move out of the loops around a reduction, where all threads must meet.
+    {"split_thread_reductions", Run<SplitThreadReductions>},
     {"tensorize_tiles", Run<TensorizeTiles>},
     // After tensorization: a ring's slot would stand in the way of a tile's steps.
     {"pipeline_loops", Run<PipelineLoops>},
@@ -133,8 +136,8 @@ bool HasParallel(const Stmt& body) {
 
 // Buffers that outlive the body move out of it; both bodies of a function share one workspace, since they
 // never run together.
-Stmt MoveToWorkspace(const Stmt& body, LoweredFunction* lowered) {
-  StoragePlan plan = PlanStorage(body);
+Stmt MoveToWorkspace(const Stmt& body, const Target& target, LoweredFunction* lowered) {
+  StoragePlan plan = PlanStorage(body, target);
   lowered->workspace.insert(lowered->workspace.end(), plan.workspace.begin(), plan.workspace.end());
   lowered->workspace_shared_bytes = std::max(lowered->workspace_shared_bytes, plan.shared_bytes);
   lowered->workspace_thread_bytes = std::max(lowered->workspace_thread_bytes, plan.thread_bytes);
@@ -165,7 +168,7 @@ absl::StatusOr<LoweredFunction> Lower(const Function& scheduled, const Target& t
   Pipeline kernel(Function{scheduled.name, scheduled.params, split.kernel}, outside);
   MYCC_RETURN_IF_ERROR(RunPasses(target, &kernel));
   lowered.kernel = kernel.Take();
-  lowered.kernel.body = MoveToWorkspace(lowered.kernel.body, &lowered);
+  lowered.kernel.body = MoveToWorkspace(lowered.kernel.body, target, &lowered);
 
   lowered.pack.name = absl::StrCat(scheduled.name, "_pack");
   for (const Param& param : scheduled.params) {
@@ -177,7 +180,7 @@ absl::StatusOr<LoweredFunction> Lower(const Function& scheduled, const Target& t
     Pipeline pack(std::move(lowered.pack), outside);
     MYCC_RETURN_IF_ERROR(RunPasses(target, &pack));
     lowered.pack = pack.Take();
-    lowered.pack.body = MoveToWorkspace(lowered.pack.body, &lowered);
+    lowered.pack.body = MoveToWorkspace(lowered.pack.body, target, &lowered);
   }
   lowered.parallel = HasParallel(lowered.kernel.body) || HasParallel(lowered.pack.body);
   return lowered;

@@ -24,6 +24,9 @@ struct PackSplit {
 // directly becomes a verbatim copy.
 PackSplit HoistPacked(const Function& scheduled);
 
+// Nests at the root that no schedule has bound get a GPU's blocks and threads.
+Stmt BindNests(const Stmt& body);
+
 // Blocks become Stores: bindings substituted, guards where a binding may leave its domain, initialisations
 // above the outermost reduction loop.
 absl::StatusOr<Stmt> LowerBlocks(const Stmt& body);
@@ -55,6 +58,9 @@ absl::StatusOr<Stmt> FragmentLoopsOf(const Stmt& body, const Target& target);
 // around it.
 Stmt SplitReductions(const Stmt& body, const Target& target);
 
+// A reduction that a GPU's thread loops carry becomes one of each thread, and a Combine.
+absl::StatusOr<Stmt> SplitThreadReductions(const Stmt& body);
+
 // Conditions that do not depend on a loop move out of it, of Ifs and of selects at the top of a stored value.
 Stmt HoistConditions(const Stmt& body);
 
@@ -63,14 +69,27 @@ Stmt CleanStmts(const Stmt& body);
 // The same, after bringing every expression into canonical form.
 Stmt SimplifyStmts(const Stmt& body);
 
-// Buffers of Allocs that are too large for the stack move to the workspace.
+// Buffers of Allocs that are too large for the stack move to the workspace; on a GPU, where a launch does not
+// leave anything in registers and shared memory, those at the root.
 struct StoragePlan {
   Stmt body;
   std::vector<WorkspaceBuffer> workspace;
   int64_t shared_bytes = 0;
   int64_t thread_bytes = 0;
 };
-StoragePlan PlanStorage(const Stmt& body);
+StoragePlan PlanStorage(const Stmt& body, const Target& target);
+
+// Where the buffers of one launch are in its blocks' shared memory: those that are never live together share
+// bytes.
+struct SharedBuffer {
+  Buffer buffer;
+  int64_t offset;
+};
+struct SharedPlan {
+  std::vector<SharedBuffer> buffers;
+  int64_t bytes = 0;
+};
+SharedPlan PlanShared(const Stmt& launch);
 
 // About how many instructions the body becomes when unrolled: what keeps a schedule from asking for megabytes
 // of code.

@@ -1,7 +1,11 @@
 // Buffers of Allocs that are too large for the stack move to the workspace: the call's, or the running
-// thread's where the Alloc stands inside a parallel loop. Buffers that are never live together share bytes.
+// thread's where the Alloc stands inside a parallel loop; on a GPU those that stand outside of all loops, so
+// that launches hand them on. Buffers that are never live together share bytes, in the workspace and in a
+// GPU's shared memory alike.
 #include <algorithm>
+#include <functional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "codegen/passes/passes.h"
@@ -19,15 +23,21 @@ bool OnStack(const BufferNode& buffer) {
          buffer.bytes() <= kMaxStackBytes;
 }
 
+// Whether the buffer of an Alloc with so many loops around is placed.
+using Selector = std::function<bool(const BufferNode& buffer, size_t loops)>;
+
+int64_t AlignUp(int64_t bytes, int64_t alignment) { return (bytes + alignment - 1) / alignment * alignment; }
+
 // A buffer and the stretch of the program, in statement numbers, during which it holds something.
 struct Live {
   Buffer buffer;
   bool per_thread = false;
   int first = -1, last = -1;
   size_t depth = 0;  // loops around its Alloc
+  int64_t bytes = 0;
+  int64_t alignment = 64;
   int64_t offset = 0;
 
-  int64_t bytes() const { return (buffer->bytes() + kSlack + 63) / 64 * 64; }
   bool Overlaps(const Live& other) const {
     return per_thread == other.per_thread && first <= other.last && other.first <= last;
   }
@@ -35,6 +45,8 @@ struct Live {
 
 class Liveness {
  public:
+  explicit Liveness(Selector selector) : selector_(std::move(selector)) {}
+
   std::vector<Live> Run(const Stmt& body) {
     Walk(body);
     return std::move(live_);
@@ -47,9 +59,10 @@ class Liveness {
 
   void Walk(const Stmt& stmt) {
     const int start = ++clock_;
-    if (const Alloc* alloc = DynAs<Alloc>(stmt); alloc != nullptr && !OnStack(*alloc->buffer)) {
+    if (const Alloc* alloc = DynAs<Alloc>(stmt);
+        alloc != nullptr && selector_(*alloc->buffer, loops_.size())) {
       index_[alloc->buffer.get()] = live_.size();
-      live_.push_back(Live{alloc->buffer, parallel_ > 0, -1, -1, loops_.size(), 0});
+      live_.push_back(Live{alloc->buffer, parallel_ > 0, -1, -1, loops_.size()});
     }
     ForEachExpr(stmt, [&](const Expr& expr) {
       Visit(expr, [&](const ExprNode& e) {
@@ -57,6 +70,7 @@ class Liveness {
       });
     });
     if (const Store* store = DynAs<Store>(stmt)) Use(*store->buffer, start);
+    if (const Combine* combine = DynAs<Combine>(stmt)) Use(*combine->buffer, start);
     if (const Mma* mma = DynAs<Mma>(stmt)) {
       for (const TileView* view : {&mma->acc, &mma->a, &mma->b}) Use(*view->buffer, start);
     }
@@ -101,6 +115,7 @@ class Liveness {
     size_t loop;  // position in loops_
   };
 
+  const Selector selector_;
   int clock_ = 0;
   int parallel_ = 0;
   std::vector<Range> loops_;
@@ -116,10 +131,10 @@ int64_t LowestOffset(const Live& live, const std::vector<Live>& all, size_t plac
     moved = false;
     for (size_t i = 0; i < placed; ++i) {
       const Live& other = all[i];
-      if (!live.Overlaps(other) || offset >= other.offset + other.bytes() ||
-          other.offset >= offset + live.bytes())
+      if (!live.Overlaps(other) || offset >= other.offset + other.bytes ||
+          other.offset >= offset + live.bytes)
         continue;
-      offset = other.offset + other.bytes();
+      offset = AlignUp(other.offset + other.bytes, live.alignment);
       moved = true;
     }
   }
@@ -128,19 +143,53 @@ int64_t LowestOffset(const Live& live, const std::vector<Live>& all, size_t plac
 
 }  // namespace
 
-StoragePlan PlanStorage(const Stmt& body) {
+StoragePlan PlanStorage(const Stmt& body, const Target& target) {
+  const bool on_gpu = target.kind == TargetKind::kCuda;
+  const Selector selector = [&](const BufferNode& buffer, size_t loops) {
+    const bool in_launch = buffer.scope == Scope::kShared || buffer.scope == Scope::kAccumulator;
+    return on_gpu ? loops == 0 && !in_launch : !OnStack(buffer);
+  };
   StoragePlan plan;
-  std::vector<Live> live = Liveness().Run(body);
+  std::vector<Live> live = Liveness(selector).Run(body);
   for (size_t i = 0; i < live.size(); ++i) {
+    live[i].bytes = AlignUp(live[i].buffer->bytes() + kSlack, live[i].alignment);
     live[i].offset = LowestOffset(live[i], live, i);
     int64_t& total = live[i].per_thread ? plan.thread_bytes : plan.shared_bytes;
-    total = std::max(total, live[i].offset + live[i].bytes());
+    total = std::max(total, live[i].offset + live[i].bytes);
     plan.workspace.push_back(WorkspaceBuffer{live[i].buffer, live[i].per_thread, live[i].offset});
   }
-  plan.body = RewriteStmts(body, [](const Stmt& stmt) -> Stmt {
+  plan.body = RewriteStmts(body, [&](const Stmt& stmt) -> Stmt {
     const Alloc* alloc = DynAs<Alloc>(stmt);
-    return alloc != nullptr && !OnStack(*alloc->buffer) ? alloc->body : nullptr;
+    const bool moved = alloc != nullptr && std::any_of(live.begin(), live.end(), [&](const Live& l) {
+                         return l.buffer == alloc->buffer;
+                       });
+    return moved ? alloc->body : nullptr;
   });
+  return plan;
+}
+
+SharedPlan PlanShared(const Stmt& launch) {
+  // The hardware's swizzles repeat every 1024 bytes, and are relative to addresses.
+  constexpr int64_t kSwizzleAlignment = 1024, kAlignment = 16;
+  // What is copied asynchronously, and what roles do beside each other, lives longer than statements tell.
+  bool asynchronous = false;
+  VisitStmts(launch, [&](const Stmt& stmt) {
+    asynchronous |= stmt->kind == StmtKind::kCopy || stmt->kind == StmtKind::kRoles;
+    return !asynchronous;
+  });
+  SharedPlan plan;
+  std::vector<Live> live =
+      Liveness([](const BufferNode& buffer, size_t) { return buffer.scope == Scope::kShared; }).Run(launch);
+  for (size_t i = 0; i < live.size(); ++i) {
+    const BufferNode& buffer = *live[i].buffer;
+    const int64_t row = buffer.rank() == 0 ? 1 : buffer.shape.back();
+    const int64_t rows = row == 0 ? 0 : buffer.num_elements() / row;
+    live[i].alignment = asynchronous || buffer.layout.swizzle_bytes != 0 ? kSwizzleAlignment : kAlignment;
+    live[i].bytes = AlignUp(rows * (row + buffer.layout.row_pad) * DTypeBytes(buffer.dtype), kAlignment);
+    live[i].offset = asynchronous ? AlignUp(plan.bytes, live[i].alignment) : LowestOffset(live[i], live, i);
+    plan.bytes = std::max(plan.bytes, live[i].offset + live[i].bytes);
+    plan.buffers.push_back({live[i].buffer, live[i].offset});
+  }
   return plan;
 }
 

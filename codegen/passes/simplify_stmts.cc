@@ -31,6 +31,7 @@ bool ReadsBuffer(const Stmt& root, const Buffer& buffer) {
     ForEachExpr(stmt, [&](const Expr& expr) {
       Visit(expr, [&](const ExprNode& e) { reads |= e.op == Op::kLoad && e.buffer == buffer; });
     });
+    if (const Combine* combine = DynAs<Combine>(stmt)) reads |= combine->buffer == buffer;
     if (const Mma* mma = DynAs<Mma>(stmt))
       reads |= mma->a.buffer == buffer || mma->b.buffer == buffer || mma->acc.buffer == buffer;
     return !reads;

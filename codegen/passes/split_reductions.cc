@@ -28,22 +28,6 @@ struct LaneReduction {
   ReduceOp op = ReduceOp::kNone;
 };
 
-ReduceOp ReductionOf(const Store& store) {
-  const Expr& value = store.value;
-  if (!IsBinary(value->op) || value->args[0]->op != Op::kLoad || value->args[0]->buffer != store.buffer)
-    return ReduceOp::kNone;
-  for (size_t d = 0; d < store.indices.size(); ++d) {
-    if (!StructurallyEqual(store.indices[d], value->args[0]->args[d])) return ReduceOp::kNone;
-  }
-  switch (value->op) {
-    case Op::kAdd: return ReduceOp::kSum;
-    case Op::kMul: return ReduceOp::kProd;
-    case Op::kMax: return ReduceOp::kMax;
-    case Op::kMin: return ReduceOp::kMin;
-    default: return ReduceOp::kNone;
-  }
-}
-
 int64_t CountUses(const Stmt& root, const Buffer& buffer) {
   int64_t uses = 0;
   VisitStmts(root, [&](const Stmt& stmt) {

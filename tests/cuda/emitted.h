@@ -1,7 +1,9 @@
-// What tests of emitted CUDA C++ share: workloads and traces by text, lowered, emitted and compiled.
+// What tests of emitted CUDA C++ share: workloads and traces by text, lowered, emitted, compiled by NVRTC,
+// and run on the host.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "codegen/cuda/program.h"
@@ -18,7 +20,20 @@ Target Sm90a();
 absl::StatusOr<LoweredFunction> LowerForGpu(const Workload& canonical, const std::string& steps,
                                             const Target& target);
 
-// The emitted program; it compiles for sm_80 and sm_90a, without a spill.
-absl::StatusOr<CudaProgram> EmitChecked(const std::string& workload, const std::string& steps);
+// A schedule of a workload, and what it is to be called in messages.
+struct GpuCase {
+  std::string name;
+  Workload canonical;
+  Function function;
+};
+absl::StatusOr<GpuCase> CaseOf(const std::string& workload, const std::string& steps);
+
+// Lowers and emits for sm_80 and sm_90a; both compile, and nothing spills. The program for sm_90a.
+absl::StatusOr<CudaProgram> EmitChecked(const GpuCase& gpu_case);
+
+// The lowered code in the interpreter, and the emitted code on the host, compute what the reference computes,
+// with the tolerance relative to 1 + its magnitude. One status for each case; FailedPrecondition where the
+// schedule is refused.
+std::vector<absl::Status> CheckOnHost(const std::vector<GpuCase>& cases, double tolerance);
 
 }  // namespace mycc

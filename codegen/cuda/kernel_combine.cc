@@ -1,0 +1,154 @@
+// Reductions across threads: lanes of a warp by shuffles, warps through shared memory. The group's first
+// thread brings in what the element held before; all of them have the result.
+#include <algorithm>
+#include <vector>
+
+#include "codegen/cuda/kernel_emitter.h"
+
+namespace mycc {
+namespace {
+
+constexpr int64_t kWarp = 32;
+
+bool IsPowerOfTwo(int64_t value) { return value > 0 && (value & (value - 1)) == 0; }
+
+}  // namespace
+
+Code KernelEmitter::Combined(const Combine& combine, const std::string& a, const std::string& b) const {
+  const DType dtype = combine.buffer->dtype;
+  const Op op = ReduceCombine(combine.reduce, Load(combine.buffer, combine.indices), combine.value)->op;
+  const Code left = Primary(a), right = Primary(b);
+  return IsFloat(dtype) ? arithmetic_.WideBinary(op, dtype, left, right)
+                        : arithmetic_.Binary(op, dtype, left, right);
+}
+
+// The thread loops that the element does not depend on, as one: `extent` threads, `stride` apart.
+std::optional<ThreadDigit> KernelEmitter::GroupOf(const Combine& combine) {
+  std::vector<ThreadDigit> digits;
+  for (const auto& [var, digit] : threads_) {
+    const bool chooses = std::any_of(combine.indices.begin(), combine.indices.end(),
+                                     [&](const Expr& index) { return UsesVar(index, var); });
+    if (!chooses) digits.push_back(digit);
+  }
+  if (digits.empty()) return ThreadDigit{1, 1, 1};
+  std::sort(digits.begin(), digits.end(),
+            [](const ThreadDigit& a, const ThreadDigit& b) { return a.stride < b.stride; });
+  ThreadDigit group = digits[0];
+  for (size_t i = 1; i < digits.size(); ++i) {
+    if (digits[i].stride != group.stride * group.extent) return std::nullopt;
+    group.extent *= digits[i].extent;
+  }
+  return group;
+}
+
+void KernelEmitter::EmitCombine(const Combine& combine, const Expr& condition) {
+  const std::optional<ThreadDigit> group = GroupOf(combine);
+  if (!group) {
+    return Fail(absl::StrCat("a thread loop that chooses an element of ", combine.buffer->name,
+                             " stands between two that reduce it"));
+  }
+  const DType dtype = combine.buffer->dtype;
+  const bool in_registers = PlaceOf(combine.buffer).in_registers;
+  OpenBlock();
+  const std::string value = Name(combine.buffer->name + "_all");
+  Line(arithmetic_.RegisterType(dtype), " ", value, " = ", Value(combine.value).text, ";");
+  const std::string element = Element(combine.buffer, combine.indices);
+  std::string first = absl::StrCat(thread_, " / ", group->stride, " % ", group->extent, " == 0");
+  if (!in_registers && alike_ > 1) absl::StrAppend(&first, " && ", thread_, " % ", alike_, " == 0");
+  std::string inside = condition ? Value(condition).At(kBothOf + 1) : "";
+  Open("if (", first, inside.empty() ? "" : " && ", inside, ")");
+  const std::string before = in_registers ? element : arithmetic_.FromMemory(dtype, Primary(element)).text;
+  Line(value, " = ", Combined(combine, before, value).text, ";");
+  Close();
+  if (IsPowerOfTwo(group->stride) && IsPowerOfTwo(group->extent) && group->stride * group->extent <= kWarp) {
+    CombineLanes(combine, value, group->stride, group->extent);
+  } else if (group->stride == 1 && group->extent % kWarp == 0) {
+    CombineLanes(combine, value, 1, kWarp);
+    CombineWarps(combine, value, group->extent / kWarp);
+  } else {
+    CombineScattered(combine, value, *group);
+  }
+  if (!in_registers) inside = inside.empty() ? first : absl::StrCat(first, " && ", inside);
+  if (!inside.empty()) Open("if (", inside, ")");
+  Line(element, " = ", in_registers ? value : arithmetic_.ToMemory(dtype, Primary(value)).text, ";");
+  if (!inside.empty()) Close();
+  Close();
+}
+
+void KernelEmitter::CombineLanes(const Combine& combine, const std::string& value, int64_t stride,
+                                 int64_t lanes) {
+  if (lanes == 1) return;
+  const std::string lane = Name("lane");
+  Line("#pragma unroll");
+  Open("for (int ", lane, " = ", stride * lanes / 2, "; ", lane, " >= ", stride, "; ", lane, " /= 2)");
+  const std::string other = absl::StrCat("__shfl_xor_sync(", lanes_here_, ", ", value, ", ", lane, ")");
+  Line(value, " = ", Combined(combine, value, other).text, ";");
+  Close();
+}
+
+// Every lane has its warp's result; each warp leaves it in shared memory, and every thread reads its group's.
+void KernelEmitter::CombineWarps(const Combine& combine, const std::string& value, int64_t warps) {
+  if (warps == 1) return;
+  const std::string type = arithmetic_.RegisterType(combine.buffer->dtype);
+  const std::string scratch = Name("scratch");
+  Line(type, "* const ", scratch, " = reinterpret_cast<", type, "*>(shared + ", ScratchOffset(launch_), ");");
+  Meet();
+  Line("if (", thread_, " % 32 == 0) ", scratch, "[", thread_, " / 32] = ", value, ";");
+  Meet();
+  const std::string first = Name("first"), warp = Name("warp");
+  Line("const int ", first, " = ", thread_, " / ", warps * kWarp, " * ", warps, ";");
+  Line(value, " = ", scratch, "[", first, "];");
+  Line("#pragma unroll");
+  Open("for (int ", warp, " = 1; ", warp, " < ", warps, "; ++", warp, ")");
+  Line(value, " = ", Combined(combine, value, absl::StrCat(scratch, "[", first, " + ", warp, "]")).text, ";");
+  Close();
+}
+
+// Groups that do not fill warps: every thread reads what all of its group have left.
+void KernelEmitter::CombineScattered(const Combine& combine, const std::string& value,
+                                     const ThreadDigit& group) {
+  if (launch_.threads == kWarp) {
+    const std::string own = Name("own"), lane = Name("lane"), first = Name("first");
+    const std::string type = arithmetic_.RegisterType(combine.buffer->dtype);
+    Line("const ", type, " ", own, " = ", value, ";");
+    Line("const int ", first, " = ", thread_, " - ", thread_, " / ", group.stride, " % ", group.extent, " * ",
+         group.stride, ";");
+    Line(value, " = __shfl_sync(", lanes_here_, ", ", own, ", ", first, ");");
+    Line("#pragma unroll");
+    Open("for (int ", lane, " = 1; ", lane, " < ", group.extent, "; ++", lane, ")");
+    const std::string other = absl::StrCat("__shfl_sync(", lanes_here_, ", ", own, ", ", first, " + ", lane,
+                                           " * ", group.stride, ")");
+    Line(value, " = ", Combined(combine, value, other).text, ";");
+    return Close();
+  }
+  const std::string type = arithmetic_.RegisterType(combine.buffer->dtype);
+  const std::string scratch = Name("scratch"), first = Name("first"), member = Name("member");
+  Line(type, "* const ", scratch, " = reinterpret_cast<", type, "*>(shared + ", ScratchOffset(launch_), ");");
+  Meet();
+  Line(scratch, "[", thread_, "] = ", value, ";");
+  Meet();
+  Line("const int ", first, " = ", thread_, " - ", thread_, " / ", group.stride, " % ", group.extent, " * ",
+       group.stride, ";");
+  Line(value, " = ", scratch, "[", first, "];");
+  Line("#pragma unroll 8");
+  Open("for (int ", member, " = 1; ", member, " < ", group.extent, "; ++", member, ")");
+  Line(value, " = ",
+       Combined(combine, value, absl::StrCat(scratch, "[", first, " + ", member, " * ", group.stride, "]"))
+           .text,
+       ";");
+  Close();
+}
+
+void KernelEmitter::Meet() {
+  if (in_nest_ == 0 || in_nest_ == team_) return Sync();
+  if (in_nest_ % kWarp != 0) {
+    return Fail(absl::StrCat("threads combine across warps in a nest of ", in_nest_,
+                             ", which are not whole warps; together with others there are ", team_));
+  }
+  // Barriers 1 and on are the roles'.
+  constexpr int kNests = 8;
+  Line(prelude_.Use("team_sync"), "(", kNests + (roles_ == nullptr ? 0 : roles_->number), ", ", in_nest_,
+       ");");
+}
+
+}  // namespace mycc

@@ -1,0 +1,161 @@
+#include "codegen/cuda/meeting_points.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <vector>
+
+#include "codegen/passes/threads.h"
+
+namespace mycc {
+namespace {
+
+// Bytes of shared memory, or a whole tensor in global memory, that a statement touches.
+struct Region {
+  const BufferNode* global;  // null for shared memory
+  int64_t begin, end;
+  bool one_thread;  // thread 0 alone touches it
+  const StmtNode* by;
+
+  bool Meets(const Region& other) const {
+    return global == other.global && begin < other.end && other.begin < end &&
+           !(one_thread && other.one_thread);
+  }
+  bool operator==(const Region&) const = default;
+};
+
+// A statement that stores to a tensor in global memory in several iterations stores each element once, or the
+// same value again.
+bool Overwrites(const Region& a, const Region& b) {
+  return a.Meets(b) && !(a.by == b.by && a.global != nullptr);
+}
+
+struct Touched {
+  std::vector<Region> reads, writes;
+
+  static void AddTo(std::vector<Region>* regions, const Region& region) {
+    if (std::find(regions->begin(), regions->end(), region) == regions->end()) regions->push_back(region);
+  }
+  void Add(const Touched& other) {
+    for (const Region& region : other.reads) AddTo(&reads, region);
+    for (const Region& region : other.writes) AddTo(&writes, region);
+  }
+  bool ConflictsWith(const Touched& later) const {
+    const auto any = [](const std::vector<Region>& a, const std::vector<Region>& b, const auto& conflict) {
+      return std::any_of(a.begin(), a.end(), [&](const Region& region) {
+        return std::any_of(b.begin(), b.end(), [&](const Region& other) { return conflict(region, other); });
+      });
+    };
+    const auto meets = [](const Region& a, const Region& b) { return a.Meets(b); };
+    return any(writes, later.reads, meets) || any(writes, later.writes, Overwrites) ||
+           any(reads, later.writes, meets);
+  }
+};
+
+class Planner {
+ public:
+  Planner(const Stmt& launch, const SharedPlan& shared) {
+    for (const SharedBuffer& buffer : shared.buffers) offsets_[buffer.buffer.get()] = buffer.offset;
+    VisitStmts(launch, [&](const Stmt& stmt) {
+      const Alloc* alloc = DynAs<Alloc>(stmt);
+      if (alloc != nullptr && alloc->buffer->scope != Scope::kShared) own_.insert(alloc->buffer.get());
+      return true;
+    });
+  }
+
+  // `before` is what has been touched since the last meeting, and becomes what has been after `stmt`.
+  void Walk(const Stmt& stmt, Touched* before) {
+    // Asynchronous copies are waited for with groups and barriers; roles meet at barriers.
+    if (stmt->kind == StmtKind::kCopy) return;
+    if (stmt->kind == StmtKind::kWaitGroup) {
+      *before = Touched();
+      return;
+    }
+    if (const Roles* roles = DynAs<Roles>(stmt)) {
+      for (const Roles::Role& role : roles->roles) {
+        Touched in_role;
+        Walk(role.body, &in_role);
+      }
+      return;
+    }
+    if (IsThreadLoop(stmt) || Children(stmt).empty()) return Unit(stmt, before);
+    if (stmt->kind == StmtKind::kFor) {
+      // What one iteration leaves, the next one meets.
+      Walk(As<For>(stmt).body, before);
+      Walk(As<For>(stmt).body, before);
+    } else if (stmt->kind == StmtKind::kIf) {
+      Touched after;
+      for (const Stmt& arm : Children(stmt)) {
+        Touched in_arm = *before;
+        Walk(arm, &in_arm);
+        after.Add(in_arm);
+      }
+      before->Add(after);
+    } else {
+      for (const Stmt& child : Children(stmt)) Walk(child, before);
+    }
+  }
+
+  std::unordered_set<const StmtNode*> Take() { return std::move(meets_); }
+
+ private:
+  void Unit(const Stmt& stmt, Touched* before) {
+    const Touched now = TouchedBy(stmt);
+    if (meets_.count(stmt.get()) != 0) *before = Touched();
+    if (before->ConflictsWith(now)) {
+      meets_.insert(stmt.get());
+      *before = Touched();
+    }
+    before->Add(now);
+  }
+
+  Touched TouchedBy(const Stmt& root) const {
+    // Outside of thread loops, what goes to registers is done by every thread, a store to memory by one.
+    const Store* single = DynAs<Store>(root);
+    const bool one_thread = single != nullptr && own_.count(single->buffer.get()) == 0;
+    Touched touched;
+    const auto add = [&](const BufferNode& buffer, std::vector<Region>* regions) {
+      if (own_.count(&buffer) != 0) return;
+      const auto shared = offsets_.find(&buffer);
+      if (shared == offsets_.end())
+        return Touched::AddTo(regions, Region{&buffer, 0, 1, one_thread, root.get()});
+      // Rows may be padded: the next buffer begins after that.
+      const int64_t row = buffer.rank() == 0 ? 1 : buffer.shape.back();
+      const int64_t bytes = (buffer.bytes() / std::max<int64_t>(row, 1)) * (row + buffer.layout.row_pad);
+      Touched::AddTo(regions,
+                     Region{nullptr, shared->second, shared->second + bytes, one_thread, root.get()});
+    };
+    VisitStmts(root, [&](const Stmt& stmt) {
+      ForEachExpr(stmt, [&](const Expr& expr) {
+        Visit(expr, [&](const ExprNode& e) {
+          if (e.op == Op::kLoad) add(*e.buffer, &touched.reads);
+        });
+      });
+      if (const Store* store = DynAs<Store>(stmt)) add(*store->buffer, &touched.writes);
+      if (const Mma* mma = DynAs<Mma>(stmt)) {
+        add(*mma->a.buffer, &touched.reads);
+        add(*mma->b.buffer, &touched.reads);
+      }
+      if (const Combine* combine = DynAs<Combine>(stmt)) {
+        add(*combine->buffer, &touched.reads);
+        add(*combine->buffer, &touched.writes);
+      }
+      return true;
+    });
+    return touched;
+  }
+
+  std::unordered_map<const BufferNode*, int64_t> offsets_;
+  std::unordered_set<const BufferNode*> own_;  // in registers
+  std::unordered_set<const StmtNode*> meets_;
+};
+
+}  // namespace
+
+std::unordered_set<const StmtNode*> MeetingPoints(const Stmt& launch, const SharedPlan& shared) {
+  Planner planner(launch, shared);
+  Touched touched;
+  planner.Walk(launch, &touched);
+  return planner.Take();
+}
+
+}  // namespace mycc

@@ -1,0 +1,193 @@
+// Nests at the root that no schedule has bound to a GPU's blocks and threads: one thread computes an element,
+// or, where there are few elements and long reductions, the threads of a block compute one together.
+//
+//   for i in 300:                       block b in 2:
+//     for r in 64:                        thread t in 256:              f = b*256 + t
+//       y[i] += x[i, r]            ->       alloc acc
+//                                           acc = 0
+//                                           for r in 64: acc += x[f, r]      (not executed where f >= 300)
+//                                           y[f] = acc
+//
+// A nest that is not one block under loops of its own stays as it is, and runs in one thread.
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "codegen/expr/affine.h"
+#include "codegen/passes/copy_stmt.h"
+#include "codegen/passes/passes.h"
+#include "codegen/schedule/tree.h"
+
+namespace mycc {
+namespace {
+
+constexpr int64_t kThreads = 256;
+// Fewer elements than this leave a GPU idle when each is one thread's.
+constexpr int64_t kFewElements = 16 * 1024;
+
+bool IsBound(const Stmt& root) {
+  bool bound = false;
+  VisitStmts(root, [&](const Stmt& stmt) {
+    const For* loop = DynAs<For>(stmt);
+    bound |= loop != nullptr && (loop->loop_kind == LoopKind::kBlock || loop->loop_kind == LoopKind::kThread);
+    bound |= stmt->kind == StmtKind::kRoles;
+    return !bound;
+  });
+  return bound;
+}
+
+// The loops of a perfect nest, those that carry a reduction apart.
+struct Nest {
+  std::vector<const For*> spatial, reduce;
+  Stmt leaf;
+  int64_t elements = 1, terms = 1;
+};
+
+std::optional<Nest> NestOf(const Stmt& root) {
+  Nest nest;
+  nest.leaf = root;
+  for (const For* loop = DynAs<For>(root); loop != nullptr; loop = DynAs<For>(nest.leaf)) {
+    if (ConstExtent(*loop) != loop->var->extent || !loop->marks.instruction.empty()) return std::nullopt;
+    const bool reduces = IsReduceLoop(*loop);
+    (reduces ? nest.reduce : nest.spatial).push_back(loop);
+    (reduces ? nest.terms : nest.elements) *= loop->var->extent;
+    nest.leaf = loop->body;
+  }
+  if (const Block* block = DynAs<Block>(nest.leaf)) {
+    if (block->reduce != ReduceOp::kNone && !block->init) return std::nullopt;
+    return nest;
+  }
+  // A copy, one element in each iteration.
+  const Store* store = DynAs<Store>(nest.leaf);
+  if (store == nullptr || store->indices.size() != nest.spatial.size()) return std::nullopt;
+  for (size_t d = 0; d < store->indices.size(); ++d) {
+    if (store->indices[d]->op != Op::kVar || store->indices[d]->var != nest.spatial[d]->var)
+      return std::nullopt;
+  }
+  return nest;
+}
+
+// `flat` runs over all combinations of the loops: the value of each.
+VarMap Digits(const std::vector<const For*>& loops, const Expr& flat) {
+  VarMap values;
+  int64_t stride = 1;
+  for (size_t i = loops.size(); i-- > 0;) {
+    const int64_t extent = loops[i]->var->extent;
+    Expr value = FloorDiv(flat, stride);
+    if (i > 0) value = Mod(value, extent);
+    values[loops[i]->var.get()] = value;
+    stride *= extent;
+  }
+  return values;
+}
+
+// A block with its loops replaced by values, and not executed where `flat` is not below `limit`.
+std::shared_ptr<Block> Moved(const Block& block, const VarMap& values, const Expr& flat, int64_t limit) {
+  auto moved = std::make_shared<Block>(block);
+  for (IterVar& iter : moved->iters) iter.binding = Substitute(iter.binding, values);
+  moved->value = Substitute(moved->value, values);
+  for (Expr& index : moved->indices) index = Substitute(index, values);
+  const auto range = RangeOf(flat);
+  if (range && range->max >= limit) {
+    moved->iters.push_back(IterVar{MakeVar(absl::StrCat("g", moved->iters.size()), limit), false, flat});
+  }
+  return moved;
+}
+
+class Binder {
+ public:
+  Binder(const Nest& nest, std::string name) : nest_(nest), name_(std::move(name)) {}
+
+  Stmt Run() {
+    const Block* block = DynAs<Block>(nest_.leaf);
+    const bool combines = block != nullptr && !nest_.reduce.empty() && block->arg_value == nullptr;
+    if (combines && nest_.elements < kFewElements && nest_.terms >= kThreads) return Together(*block);
+    const int64_t threads = std::min(kThreads, std::max<int64_t>(nest_.elements, 1));
+    const Var grid = MakeVar(name_ + ".b", (nest_.elements + threads - 1) / threads);
+    const Var thread = MakeVar(name_ + ".t", threads);
+    const Expr flat = VarRef(grid) * threads + VarRef(thread);
+    const VarMap values = Digits(nest_.spatial, flat);
+    Stmt body;
+    if (block == nullptr) {
+      body = SubstituteVars(nest_.leaf, values);
+      if (RangeOf(flat)->max >= nest_.elements) {
+        body = std::make_shared<If>(MakeBinary(Op::kLt, flat, IntConst(nest_.elements)), body);
+      }
+    } else if (nest_.reduce.empty()) {
+      body = Moved(*block, values, flat, nest_.elements);
+    } else {
+      std::vector<LoopSpec> loops;
+      for (const For* loop : nest_.reduce) loops.push_back({loop->var});
+      body = Accumulated(
+          *block, [&](const Block& b) { return Moved(b, values, flat, nest_.elements); },
+          [&](Stmt update) { return MakeNest(loops, std::move(update)); });
+    }
+    return MakeNest({{grid, LoopKind::kBlock}, {thread, LoopKind::kThread}}, std::move(body));
+  }
+
+ private:
+  // One block of threads for each element.
+  Stmt Together(const Block& block) {
+    const Var grid = MakeVar(name_ + ".b", nest_.elements);
+    const Var thread = MakeVar(name_ + ".t", kThreads);
+    const Var step = MakeVar(name_ + ".r", (nest_.terms + kThreads - 1) / kThreads);
+    const Expr flat = VarRef(step) * kThreads + VarRef(thread);
+    const VarMap element = Digits(nest_.spatial, VarRef(grid)), terms = Digits(nest_.reduce, flat);
+    auto update = Moved(block, element, VarRef(grid), nest_.elements);
+    update = Moved(*update, terms, flat, nest_.terms);
+    return MakeNest({{grid, LoopKind::kBlock}, {thread, LoopKind::kThread}, {step}}, std::move(update));
+  }
+
+  // The reduction in registers: initialised before its loops, stored after them.
+  template <typename MoveFn, typename LoopsFn>
+  static Stmt Accumulated(const Block& block, const MoveFn& move, const LoopsFn& loops) {
+    const auto local = [](const Buffer& buffer) {
+      return MakeBuffer(buffer->name + ".acc", buffer->dtype, {}, Scope::kLocal);
+    };
+    const Buffer acc = local(block.out);
+    const Buffer best = block.arg_value ? local(block.arg_value) : nullptr;
+    const auto reduction = move(block);
+    reduction->out = acc;
+    reduction->arg_value = best;
+    reduction->indices.clear();
+    Block write = block;
+    write.name = block.name + ".w";
+    write.reduce = ReduceOp::kNone;
+    write.init = false;
+    write.arg_value = nullptr;
+    write.value = Load(acc, {});
+    std::erase_if(write.iters, [](const IterVar& iter) { return iter.reduce; });
+    Stmt body = MakeSeq({loops(reduction), move(write)});
+    if (best) body = std::make_shared<Alloc>(best, std::move(body));
+    return std::make_shared<Alloc>(acc, std::move(body));
+  }
+
+  const Nest& nest_;
+  const std::string name_;
+};
+
+std::string NameOf(const Nest& nest) {
+  if (const Block* block = DynAs<Block>(nest.leaf)) return block->name;
+  return As<Store>(nest.leaf).buffer->name;
+}
+
+}  // namespace
+
+Stmt BindNests(const Stmt& body) {
+  if (body->kind == StmtKind::kSeq || body->kind == StmtKind::kAlloc) {
+    std::vector<Stmt> children = Children(body);
+    bool changed = false;
+    for (Stmt& child : children) {
+      Stmt bound = BindNests(child);
+      changed |= bound != child;
+      child = std::move(bound);
+    }
+    return changed ? WithChildren(body, std::move(children)) : body;
+  }
+  if (IsBound(body)) return body;
+  const std::optional<Nest> nest = NestOf(body);
+  return nest ? Binder(*nest, NameOf(*nest)).Run() : body;
+}
+
+}  // namespace mycc

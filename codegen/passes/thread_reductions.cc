@@ -1,0 +1,191 @@
+// A reduction that thread loops carry: each thread reduces into registers of its own, then the threads
+// combine what they have.
+//
+//   thread i in 4:                           thread i in 4:
+//     thread t in 32:                          thread t in 32:
+//       for r in 8:                     ->       alloc p
+//         m[i] max= x[i, r*32 + t]               p = -inf
+//                                                for r in 8: p max= x[i, r*32 + t]
+//                                                combine m[i] max= p
+//
+// Loops inside the threads' that choose elements of m are dimensions of p.
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "codegen/expr/affine.h"
+#include "codegen/passes/copy_stmt.h"
+#include "codegen/passes/passes.h"
+#include "codegen/passes/threads.h"
+#include "codegen/schedule/tree.h"
+
+namespace mycc {
+namespace {
+
+class ThreadReductions {
+ public:
+  Stmt Visit(const Stmt& stmt) {
+    if (IsThreadLoop(stmt) && threads_.empty()) return VisitNest(stmt);
+    std::vector<Stmt> children = Children(stmt);
+    bool changed = false;
+    for (Stmt& child : children) {
+      Stmt visited = Visit(child);
+      changed |= visited != child;
+      child = std::move(visited);
+    }
+    return changed ? WithChildren(stmt, std::move(children)) : stmt;
+  }
+
+  absl::Status status() const { return status_; }
+
+ private:
+  // Within thread loops: where no thread loop is further in, the code is one thread's.
+  Stmt VisitNest(const Stmt& stmt) {
+    if (!IsThreadLoop(stmt)) {
+      if (ThreadsUnder(stmt) == 1) return Reduce(stmt);
+      std::vector<Stmt> children = Children(stmt);
+      for (Stmt& child : children) child = VisitNest(child);
+      return WithChildren(stmt, std::move(children));
+    }
+    const For& loop = As<For>(stmt);
+    threads_.push_back(loop.var.get());
+    Stmt body = VisitNest(loop.body);
+    threads_.pop_back();
+    return body == loop.body ? stmt : WithChildren(stmt, {std::move(body)});
+  }
+
+  bool CarriesReduction(const Store& store) const {
+    return std::any_of(threads_.begin(), threads_.end(), [&](const VarNode* thread) {
+      return std::none_of(store.indices.begin(), store.indices.end(),
+                          [&](const Expr& index) { return UsesVar(index, thread); });
+    });
+  }
+
+  // One thread's code, in which at most one store reduces across threads.
+  Stmt Reduce(const Stmt& code) {
+    const Store* reduction = nullptr;
+    std::unordered_set<const BufferNode*> own;
+    VisitStmts(code, [&](const Stmt& stmt) {
+      if (const Alloc* alloc = DynAs<Alloc>(stmt)) own.insert(alloc->buffer.get());
+      const Store* store = DynAs<Store>(stmt);
+      if (store == nullptr || own.count(store->buffer.get()) != 0) return true;
+      if (ReductionOf(*store) == ReduceOp::kNone || !CarriesReduction(*store)) return true;
+      if (reduction != nullptr) {
+        status_.Update(absl::FailedPreconditionError(absl::StrCat(
+            reduction->buffer->name, " and ", store->buffer->name, " are reduced by the same thread loop")));
+      }
+      reduction = store;
+      return true;
+    });
+    return reduction == nullptr ? code : Split(code, *reduction);
+  }
+
+  // A loop around the reduction that chooses the element, and its copy around the combination.
+  struct TileLoop {
+    const For* loop;
+    Var copy;
+  };
+
+  Stmt Split(const Stmt& code, const Store& reduction) {
+    const ReduceOp op = ReductionOf(reduction);
+    std::vector<TileLoop> tile;
+    std::vector<Expr> conditions;
+    CollectAround(code, reduction, &tile, &conditions);
+    VarMap copies;
+    std::vector<int64_t> shape;
+    std::vector<Expr> own, copied;
+    for (const TileLoop& dim : tile) {
+      shape.push_back(dim.loop->var->extent);
+      own.push_back(VarRef(dim.loop->var));
+      copied.push_back(VarRef(dim.copy));
+      copies[dim.loop->var.get()] = copied.back();
+    }
+    const Buffer& out = reduction.buffer;
+    const Buffer partial = MakeBuffer(absl::StrCat(out->name, ".p"), out->dtype, shape, Scope::kLocal);
+    const Stmt update = std::make_shared<Store>(
+        partial, own, ReduceCombine(op, Load(partial, own), reduction.value->args[1]));
+    const Stmt work = RewriteStmts(
+        code, [&](const Stmt& stmt) -> Stmt { return stmt.get() == &reduction ? update : nullptr; });
+    std::vector<Expr> indices;
+    for (const Expr& index : reduction.indices) indices.push_back(Substitute(index, copies));
+    Stmt combine = std::make_shared<Combine>(op, out, std::move(indices), Load(partial, copied));
+    const Expr condition = Substitute(JoinConjunction(conditions), copies);
+    if (!IsConstInt(condition, 1)) combine = std::make_shared<If>(condition, std::move(combine));
+    const Stmt init = std::make_shared<Store>(partial, own, ReduceIdentity(op, out->dtype));
+    return std::make_shared<Alloc>(
+        partial, MakeSeq({CopyWithSuffix(AroundTile(tile, init, /*copies=*/false), ".init"), work,
+                          AroundTile(tile, std::move(combine), /*copies=*/true)}));
+  }
+
+  static Stmt AroundTile(const std::vector<TileLoop>& tile, Stmt body, bool copies) {
+    for (auto dim = tile.rbegin(); dim != tile.rend(); ++dim) {
+      body = std::make_shared<For>(copies ? dim->copy : dim->loop->var, dim->loop->extent, LoopKind::kUnroll,
+                                   std::move(body));
+    }
+    return body;
+  }
+
+  // The loops inside the threads' that choose the reduction's element, and the conditions on elements: those
+  // that no other loop decides.
+  void CollectAround(const Stmt& code, const Store& reduction, std::vector<TileLoop>* tile,
+                     std::vector<Expr>* conditions) {
+    Path path;
+    FindStore(code, reduction, &path);
+    std::unordered_set<const VarNode*> reducing;
+    for (const VarNode* thread : threads_) {
+      if (!Chooses(reduction, thread)) reducing.insert(thread);
+    }
+    for (const Stmt& stmt : path.nodes) {
+      const For* loop = DynAs<For>(stmt);
+      if (loop == nullptr) continue;
+      if (!Chooses(reduction, loop->var.get())) {
+        reducing.insert(loop->var.get());
+      } else {
+        tile->push_back({loop, MakeVar(absl::StrCat(loop->var->name, ".all"), loop->var->extent)});
+      }
+    }
+    for (size_t i = 0; i + 1 < path.nodes.size(); ++i) {
+      const If* branch = DynAs<If>(path.nodes[i]);
+      if (branch == nullptr) continue;
+      if (branch->otherwise) {
+        status_.Update(absl::FailedPreconditionError(
+            absl::StrCat("the reduction of ", reduction.buffer->name, " stands in one of two branches")));
+      }
+      std::vector<Expr> parts;
+      SplitConjunction(branch->condition, &parts);
+      for (const Expr& part : parts) {
+        if (!UsesAnyOf(part, reducing)) conditions->push_back(part);
+      }
+    }
+  }
+
+  static bool Chooses(const Store& store, const VarNode* var) {
+    return std::any_of(store.indices.begin(), store.indices.end(),
+                       [&](const Expr& index) { return UsesVar(index, var); });
+  }
+
+  static bool FindStore(const Stmt& stmt, const Store& store, Path* path) {
+    path->nodes.push_back(stmt);
+    if (stmt.get() == &store) return true;
+    for (const Stmt& child : Children(stmt)) {
+      if (FindStore(child, store, path)) return true;
+    }
+    path->nodes.pop_back();
+    return false;
+  }
+
+  absl::Status status_;
+  std::vector<const VarNode*> threads_;  // around
+};
+
+}  // namespace
+
+absl::StatusOr<Stmt> SplitThreadReductions(const Stmt& body) {
+  ThreadReductions reductions;
+  Stmt split = reductions.Visit(body);
+  if (!reductions.status().ok()) return reductions.status();
+  return split;
+}
+
+}  // namespace mycc

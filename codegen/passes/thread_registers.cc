@@ -1,0 +1,214 @@
+#include "codegen/passes/thread_registers.h"
+
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "codegen/expr/affine.h"
+#include "codegen/expr/print.h"
+#include "codegen/passes/threads.h"
+
+namespace mycc {
+namespace {
+
+using ThreadMap = std::unordered_map<const VarNode*, ThreadDigit>;
+
+// One index: what thread loops contribute, and the rest.
+struct SplitIndex {
+  std::vector<ThreadDigit> digits;
+  Expr own;
+  bool is_linear = true;  // in the thread loops
+};
+
+// Digits that continue each other are one: a loop over threads and its splits name the same elements.
+void Normalize(std::vector<ThreadDigit>* digits) {
+  std::sort(digits->begin(), digits->end(),
+            [](const ThreadDigit& a, const ThreadDigit& b) { return a.stride > b.stride; });
+  for (size_t i = 0; i + 1 < digits->size();) {
+    ThreadDigit& high = (*digits)[i];
+    const ThreadDigit low = (*digits)[i + 1];
+    if (high.stride != low.stride * low.extent || high.coefficient != low.coefficient * low.extent) {
+      ++i;
+      continue;
+    }
+    high = ThreadDigit{low.coefficient, low.stride, low.extent * high.extent};
+    digits->erase(digits->begin() + static_cast<ptrdiff_t>(i) + 1);
+  }
+  std::sort(digits->begin(), digits->end(),
+            [](const ThreadDigit& a, const ThreadDigit& b) { return a.coefficient > b.coefficient; });
+}
+
+SplitIndex Split(const Expr& index, const ThreadMap& threads) {
+  SplitIndex split;
+  Linear linear = ToLinear(Simplify(index)), own;
+  own.constant = linear.constant;
+  for (const auto& [atom, coefficient] : linear.terms) {
+    const auto thread = atom->op == Op::kVar ? threads.find(atom->var.get()) : threads.end();
+    if (thread != threads.end()) {
+      split.digits.push_back({coefficient, thread->second.stride, thread->second.extent});
+      continue;
+    }
+    own.terms.emplace_back(atom, coefficient);
+    Visit(atom, [&](const ExprNode& e) {
+      split.is_linear &= e.op != Op::kVar || threads.find(e.var.get()) == threads.end();
+    });
+  }
+  Normalize(&split.digits);
+  split.own = FromLinear(own);
+  return split;
+}
+
+// The rest of an index without the gaps that the thread's part fills: what lies above a digit moves down.
+Expr Close(Expr own, const std::vector<ThreadDigit>& digits) {
+  for (const ThreadDigit& digit : digits) {
+    const int64_t period = digit.coefficient * digit.extent;
+    own = FloorDiv(own, period) * digit.coefficient + Mod(own, period);
+  }
+  return Simplify(own);
+}
+
+// Every value of the rest keeps clear of the gaps.
+bool IsClear(const Expr& own, const std::vector<ThreadDigit>& digits) {
+  return std::all_of(digits.begin(), digits.end(), [&](const ThreadDigit& digit) {
+    const auto range = RangeOf(Simplify(Mod(own, digit.coefficient * digit.extent)));
+    return digit.coefficient > 0 && range && range->max < digit.coefficient;
+  });
+}
+
+// One access of a buffer.
+struct RegisterAccess {
+  std::vector<Expr> indices;
+  ThreadMap threads;
+  int64_t in_nest;  // threads that carry it out
+  bool is_write;
+  std::string where;
+};
+
+class Collector {
+ public:
+  explicit Collector(int64_t threads) : in_nest_(threads) {}
+
+  void Walk(const Stmt& stmt) {
+    if (const Alloc* alloc = DynAs<Alloc>(stmt)) {
+      const Scope scope = alloc->buffer->scope;
+      if (threads_.empty() && (scope == Scope::kLocal || scope == Scope::kAccumulator))
+        accesses_[alloc->buffer.get()];
+    }
+    ForEachExpr(stmt, [&](const Expr& expr) {
+      Visit(expr, [&](const ExprNode& e) {
+        if (e.op == Op::kLoad) Add(*e.buffer, e.args, /*is_write=*/false);
+      });
+    });
+    // A tensor-core accumulator is laid out by its instruction.
+    if (const Mma* mma = DynAs<Mma>(stmt)) accesses_.erase(mma->acc.buffer.get());
+    if (const Store* store = DynAs<Store>(stmt)) Add(*store->buffer, store->indices, true);
+    if (const Combine* combine = DynAs<Combine>(stmt)) Add(*combine->buffer, combine->indices, true);
+    if (!IsThreadLoop(stmt)) {
+      for (const Stmt& child : Children(stmt)) Walk(child);
+      return;
+    }
+    const For& loop = As<For>(stmt);
+    const int64_t stride = ThreadsUnder(loop.body), around = in_nest_;
+    if (threads_.empty()) in_nest_ = stride * loop.var->extent;
+    threads_[loop.var.get()] = ThreadDigit{1, stride, loop.var->extent};
+    Walk(loop.body);
+    threads_.erase(loop.var.get());
+    in_nest_ = around;
+  }
+
+  const std::unordered_map<const BufferNode*, std::vector<RegisterAccess>>& accesses() const {
+    return accesses_;
+  }
+
+ private:
+  void Add(const BufferNode& buffer, const std::vector<Expr>& indices, bool is_write) {
+    const auto found = accesses_.find(&buffer);
+    if (found == accesses_.end()) return;
+    std::string where = buffer.name + "[";
+    for (size_t d = 0; d < indices.size(); ++d)
+      absl::StrAppend(&where, d == 0 ? "" : ",", PrintExpr(indices[d]));
+    found->second.push_back({indices, threads_, in_nest_, is_write, where + "]"});
+  }
+
+  ThreadMap threads_;  // around
+  int64_t in_nest_;
+  std::unordered_map<const BufferNode*, std::vector<RegisterAccess>> accesses_;
+};
+
+std::string Describe(const std::vector<ThreadDigit>& digits) {
+  if (digits.empty()) return "every thread";
+  std::string text;
+  for (const ThreadDigit& digit : digits) {
+    absl::StrAppend(&text, text.empty() ? "" : " + ", digit.coefficient, " * (thread / ", digit.stride, " % ",
+                    digit.extent, ")");
+  }
+  return text;
+}
+
+absl::Status Disagree(const BufferNode& buffer, const std::string& what) {
+  return absl::FailedPreconditionError(absl::StrCat(buffer.name, " is in the threads' registers (scope ",
+                                                    ScopeName(buffer.scope), "), and ", what, "; set_scope(",
+                                                    buffer.name, ", shared) shares it"));
+}
+
+absl::Status AddAccess(const BufferNode& buffer, const RegisterAccess& access, const RegisterAccess& first,
+                       Distribution* distribution) {
+  for (size_t d = 0; d < access.indices.size(); ++d) {
+    const SplitIndex split = Split(access.indices[d], access.threads);
+    if (!split.is_linear || !IsClear(split.own, split.digits)) {
+      return Disagree(buffer, absl::StrCat("dimension ", d, " of ", access.where,
+                                           " does not say which thread has the element"));
+    }
+    if (&access == &first) distribution->digits.push_back(split.digits);
+    if (split.digits != distribution->digits[d]) {
+      return Disagree(buffer, absl::StrCat("in dimension ", d, " ", first.where, " is of thread ",
+                                           Describe(distribution->digits[d]), ", but ", access.where,
+                                           " of thread ", Describe(split.digits)));
+    }
+    const auto range = RangeOf(Close(split.own, split.digits));
+    const int64_t whole = buffer.shape[d];
+    const int64_t end = range && range->min >= 0 ? std::min(range->max + 1, whole) : whole;
+    distribution->shape[d] = std::max(distribution->shape[d], end);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Distribution> Distribute(const BufferNode& buffer,
+                                        const std::vector<RegisterAccess>& accesses) {
+  Distribution distribution;
+  distribution.shape.assign(buffer.rank(), 1);
+  int64_t written = INT64_MAX, read = 0;
+  for (const RegisterAccess& access : accesses) {
+    MYCC_RETURN_IF_ERROR(AddAccess(buffer, access, accesses.front(), &distribution));
+    (access.is_write ? written : read) =
+        access.is_write ? std::min(written, access.in_nest) : std::max(read, access.in_nest);
+  }
+  if (read > written) {
+    return Disagree(buffer, absl::StrCat(written, " threads write it, but ", read, " read it"));
+  }
+  return distribution;
+}
+
+}  // namespace
+
+std::vector<Expr> OwnIndices(const Distribution& distribution, const std::vector<Expr>& indices,
+                             const ThreadMap& threads) {
+  std::vector<Expr> own;
+  for (size_t d = 0; d < indices.size(); ++d)
+    own.push_back(Close(Split(indices[d], threads).own, distribution.digits[d]));
+  return own;
+}
+
+absl::StatusOr<Distributions> DistributeRegisters(const Stmt& launch, int64_t threads) {
+  Collector collector(threads);
+  collector.Walk(launch);
+  Distributions distributions;
+  for (const auto& [buffer, accesses] : collector.accesses()) {
+    if (accesses.empty()) continue;
+    MYCC_ASSIGN_OR_RETURN(distributions[buffer], Distribute(*buffer, accesses));
+  }
+  return distributions;
+}
+
+}  // namespace mycc

@@ -1,0 +1,153 @@
+#include "tests/cuda/host_run.h"
+
+#include <dlfcn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "base/check.h"
+#include "tests/cuda/host_threads.h"
+
+namespace mycc {
+namespace {
+
+using KernelFn = void (*)(void* const*);
+using BindFn = void (*)(const HostThreads*);
+
+// PTX, and what host_cuda.h has in its place.
+std::string WithoutPtx(const std::string& source) {
+  return absl::StrReplaceAll(
+      source,
+      {{R"(asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(0.0f), "f"(value));)",
+        "pair = HostF16(value);"},
+       {R"(asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(0.0f), "f"(value));)",
+        "pair = HostBF16(value);"},
+       {R"(asm("cvt.f32.f16 %0, %1;" : "=f"(result) : "h"(value.bits));)",
+        "result = HostFromF16(value.bits);"},
+       {R"(asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));)", "result = HostMax(a, b);"},
+       {R"(asm("min.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));)", "result = HostMin(a, b);"},
+       {R"(asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");)",
+        "MeetOnHost(barrier, threads);"}});
+}
+
+std::string Pointers(size_t count) {
+  std::string list;
+  for (size_t i = 0; i < count; ++i) absl::StrAppend(&list, i == 0 ? "" : ", ", "AnyPointer{p[", i, "]}");
+  return list;
+}
+
+std::string SourceOf(const std::vector<HostUnit>& units) {
+  std::string source = "#include \"tests/cuda/host_cuda.h\"\n";
+  for (size_t i = 0; i < units.size(); ++i) {
+    absl::StrAppend(&source, "namespace unit", i, " {\n", WithoutPtx(units[i].program.source));
+    for (const auto* steps : {&units[i].program.call, &units[i].program.pack}) {
+      for (const CudaStep& step : *steps) {
+        absl::StrAppend(&source, "extern \"C\" void run_", i, "_", step.kernel, "(void* const* p) { ",
+                        step.kernel, "(", Pointers(step.pointers.size()), "); }\n");
+      }
+    }
+    absl::StrAppend(&source, "}\n");
+  }
+  return source;
+}
+
+// A tensor at a 16-byte boundary, as callers of a GPU's kernels have it, poisoned.
+class PoisonedMemory {
+ public:
+  explicit PoisonedMemory(int64_t bytes) : memory_(static_cast<size_t>(bytes) + 64, 0xff) {}
+  uint8_t* data() {
+    const auto address = reinterpret_cast<uintptr_t>(memory_.data());
+    return memory_.data() + (16 - address % 16) % 16;
+  }
+
+ private:
+  std::vector<uint8_t> memory_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<HostLibrary>> HostLibrary::Compile(std::vector<HostUnit> units) {
+  char folder[] = "/tmp/mycc_host_cuda_XXXXXX";
+  MYCC_CHECK(mkdtemp(folder) != nullptr);
+  const std::string base = absl::StrCat(folder, "/kernels");
+  std::ofstream(base + ".cc") << SourceOf(units);
+  const std::string command =
+      absl::StrCat(MYCC_HOST_CXX, " -std=c++20 -O0 -w -fPIC -shared -I", MYCC_SOURCE_ROOT, " -o ", base,
+                   ".so ", base, ".cc 2>", base, ".log");
+  const int status = std::system(command.c_str());
+  std::unique_ptr<HostLibrary> library(new HostLibrary());
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+    library->library_ = dlopen((base + ".so").c_str(), RTLD_NOW);
+  std::stringstream log;
+  log << std::ifstream(base + ".log").rdbuf();
+  for (const char* suffix : {".cc", ".so", ".log"}) unlink((base + suffix).c_str());
+  rmdir(folder);
+  if (library->library_ == nullptr) {
+    return absl::InternalError(
+        absl::StrCat("the host's compiler refuses the kernels: ", log.str().substr(0, 4000)));
+  }
+  library->units_ = std::move(units);
+  return library;
+}
+
+HostLibrary::~HostLibrary() {
+  if (library_ != nullptr) dlclose(library_);
+}
+
+std::vector<NDArray> HostLibrary::Run(size_t unit, const std::vector<NDArray>& inputs) const {
+  const HostUnit& u = units_[unit];
+  const auto& params = u.lowered.kernel.params;
+  PoisonedMemory workspace(u.program.workspace_bytes);
+  std::vector<PoisonedMemory> tensors;
+  std::vector<uint8_t*> call, pack, packed;
+  tensors.reserve(2 * params.size());
+  for (size_t i = 0; i < params.size(); ++i) {
+    tensors.emplace_back(params[i].buffer->bytes());
+    uint8_t* data = tensors.back().data();
+    if (i < inputs.size()) std::copy(inputs[i].bytes.begin(), inputs[i].bytes.end(), data);
+    call.push_back(data);
+    if (params[i].kind != ParamKind::kConst) continue;
+    pack.push_back(data);
+    tensors.emplace_back(u.lowered.packed_bytes[i]);
+    packed.push_back(tensors.back().data());
+    call.back() = packed.back();
+  }
+  pack.insert(pack.end(), packed.begin(), packed.end());
+  const HostThreads host = TheHostThreads();
+  reinterpret_cast<BindFn>(dlsym(library_, "bind_host"))(&host);
+  void* const shared = dlsym(library_, "shared");
+  const auto run = [&](const std::vector<CudaStep>& steps, const std::vector<uint8_t*>& arguments) {
+    for (const CudaStep& step : steps) {
+      std::vector<void*> pointers;
+      for (const CudaOperand& operand : step.pointers) {
+        uint8_t* base =
+            operand.argument == CudaOperand::kWorkspace ? workspace.data() : arguments[operand.argument];
+        pointers.push_back(base + operand.offset);
+      }
+      const std::string name = absl::StrCat("run_", unit, "_", step.kernel);
+      const auto kernel = reinterpret_cast<KernelFn>(dlsym(library_, name.c_str()));
+      const bool ended = RunOnHostThreads(
+          static_cast<int>(step.grid[0]), static_cast<int>(step.threads), /*seed=*/unit,
+          [&] { std::memset(shared, 0xff, kHostSharedBytes); }, [&] { kernel(pointers.data()); });
+      MYCC_CHECK(ended) << "threads of " << step.kernel << " wait for ever:\n" << u.program.source;
+    }
+  };
+  run(u.program.pack, pack);
+  run(u.program.call, call);
+  std::vector<NDArray> outputs;
+  for (size_t i = 0; i < params.size(); ++i) {
+    if (params[i].kind != ParamKind::kOutput) continue;
+    outputs.push_back(NDArray::Zeros(params[i].buffer->dtype, params[i].buffer->shape));
+    std::copy_n(call[i], outputs.back().bytes.size(), outputs.back().bytes.begin());
+  }
+  return outputs;
+}
+
+}  // namespace mycc
