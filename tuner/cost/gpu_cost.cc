@@ -289,7 +289,7 @@ absl::Status CheckGpuLimits(const FunctionNest& nest, const GpuMachine& machine)
     if (launch.threads > kMostThreads)
       return Exhausted(absl::StrCat(where, launch.threads, " threads; a block has at most ", kMostThreads));
     if (launch.shared_bytes > machine.shared_bytes)
-      return Exhausted(absl::StrCat(where, launch.shared_bytes,
+      return Exhausted(absl::StrCat(where, static_cast<int64_t>(launch.shared_bytes),
                                     " bytes of shared memory; a block has at most ", machine.shared_bytes));
     const double most = std::min(kMostRegisters, kRegisterFile / (launch.warps() * kWarpThreads));
     if (launch.registers > most)
