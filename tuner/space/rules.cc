@@ -312,7 +312,7 @@ Values ValuesOf(const Part& part, const std::vector<Decision>& decisions, const 
   return values;
 }
 
-Sketch Combine(const std::string& name, const std::vector<std::string>& inlined,
+Sketch Joined(const std::string& name, const std::vector<std::string>& inlined,
                const std::vector<Part>& parts) {
   Sketch sketch;
   sketch.name = name;
@@ -387,7 +387,7 @@ std::vector<Sketch> GenerateSketches(const Workload& canonical, const Target& ta
     absl::StrAppend(&name, name.empty() ? "" : "+", parts.back().rule);
   }
   std::vector<Sketch> sketches;
-  Sketch sketch = Combine(name, inlined, parts);
+  Sketch sketch = Joined(name, inlined, parts);
   const absl::StatusOr<Trace> trace = sketch.instantiate(sketch.default_choice);
   if (trace.ok() && Replay(canonical, target, *trace).ok()) sketches.push_back(std::move(sketch));
   if (sketches.empty()) sketches.push_back(NaiveSketch());
