@@ -26,7 +26,7 @@ void SetThreads(const NestBlock& nest, const Machine& machine, BlockCost* cost) 
   cost->imbalance = std::ceil(iterations / cost->threads) * cost->threads / iterations;
 }
 
-double Combine(const BlockCost& cost) {
+double CyclesOf(const BlockCost& cost) {
   const double core = std::max({cost.arithmetic, cost.loads, cost.stores, cost.issue, cost.latency});
   const double parts[] = {core, cost.l2, cost.l3, cost.dram};
   double largest = 0, sum = 0;
@@ -83,7 +83,7 @@ Cost EstimateCost(const FunctionNest& nest, const Machine& machine) {
     SetThreads(block, machine, &cost);
     AddCoreCost(block, machine, &cost);
     AddMemoryCost(block, machine, resident, &cost);
-    cost.cycles = Combine(cost) * cost.imbalance / cost.threads;
+    cost.cycles = CyclesOf(cost) * cost.imbalance / cost.threads;
     if (!block.ahead_of_time) cycles += cost.cycles;
     total.blocks.push_back(cost);
   }
