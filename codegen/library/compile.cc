@@ -5,6 +5,7 @@
 #include "codegen/cuda/emit.h"
 #include "codegen/cuda/nvrtc.h"
 #include "codegen/library/reference_kernel.h"
+#include "codegen/library/spread.h"
 #include "codegen/llvm/emit.h"
 #include "codegen/schedule/schedule.h"
 #include "codegen/workload/canonical.h"
@@ -44,7 +45,13 @@ absl::StatusOr<std::string> EmitText(const KernelSpec& kernel, const Target& tar
 absl::StatusOr<KernelSpec> CompileReference(const Workload& workload, const Target& target) {
   KernelSpec spec;
   spec.workload = workload;
-  MYCC_ASSIGN_OR_RETURN(spec.lowered, Lower(ReferenceFunction(Canonicalize(workload)), target));
+  Function function = ReferenceFunction(Canonicalize(workload));
+  if (target.kind == TargetKind::kCuda) {
+    const Workload widened = WidenReductions(Canonicalize(workload));
+    MYCC_ASSIGN_OR_RETURN(const Schedule spread, SpreadOverThreads(Schedule::Create(widened, target)));
+    function = spread.function();
+  }
+  MYCC_ASSIGN_OR_RETURN(spec.lowered, Lower(function, target));
   return spec;
 }
 
