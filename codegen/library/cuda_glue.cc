@@ -12,7 +12,7 @@ namespace mycc {
 namespace {
 
 static_assert(sizeof(MyccCudaOperand) == 2 * 8 && sizeof(MyccCudaMap) == 9 * 8 &&
-              sizeof(MyccCudaStep) == 14 * 8 && sizeof(MyccCudaEntry) == 6 * 8 &&
+              sizeof(MyccCudaStep) == 14 * 8 && sizeof(MyccCudaEntry) == 7 * 8 &&
               sizeof(MyccCudaImage) == 8 && sizeof(MyccCudaKernel) == 4 * 8 &&
               sizeof(MyccCudaModule) == 14 * 8);
 
@@ -37,6 +37,16 @@ int64_t MapType(DType dtype) {
 // 0 for none, 1 for 32 bytes, 2 for 64, 3 for 128.
 int64_t MapSwizzle(int bytes) { return bytes == 32 ? 1 : bytes == 64 ? 2 : bytes == 128 ? 3 : 0; }
 
+bool UsesWorkspace(const CudaStep& step) {
+  const auto is_workspace = [](const CudaOperand& operand) {
+    return operand.argument == CudaOperand::kWorkspace;
+  };
+  if (step.kernel.empty()) return is_workspace(step.zeroed);
+  return std::any_of(step.pointers.begin(), step.pointers.end(), is_workspace) ||
+         std::any_of(step.maps.begin(), step.maps.end(),
+                     [&](const CudaTensorMap& map) { return is_workspace(map.operand); });
+}
+
 class CudaTables {
  public:
   CudaTables(const LibrarySpec& spec, GlueModule* glue) : spec_(spec), glue_(*glue) {}
@@ -59,9 +69,12 @@ class CudaTables {
   // REQUIRES: all units are added.
   llvm::Constant* EntryRow(const Entry& entry, const CudaUnit& unit) {
     std::vector<llvm::Constant*> fields = glue_.SignatureFields(entry, kAlignment), steps;
-    for (const CudaStep& step : entry.is_packer ? unit.program.pack : unit.program.call)
+    bool uses_workspace = false;
+    for (const CudaStep& step : entry.is_packer ? unit.program.pack : unit.program.call) {
       steps.push_back(StepRow(step));
-    fields.insert(fields.end(), {glue_.Int(steps.size()), glue_.Array(steps)});
+      uses_workspace |= UsesWorkspace(step);
+    }
+    fields.insert(fields.end(), {glue_.Int(steps.size()), glue_.Array(steps), glue_.Int(uses_workspace)});
     return glue_.Row(fields);
   }
 

@@ -52,6 +52,7 @@ struct MyccCudaEntry {
   struct MyccSignature signature;
   int64_t num_steps;
   const struct MyccCudaStep* steps;
+  int64_t uses_workspace;
 };
 
 struct MyccCudaImage {

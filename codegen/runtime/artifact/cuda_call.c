@@ -73,9 +73,9 @@ static int32_t LoadForCall(const struct MyccCudaScope* scope, CuStream stream) {
 static int32_t Run(const struct MyccCudaScope* scope, const struct MyccCudaEntry* entry, void* const* data,
                    CuStream stream) {
   struct Call call = {scope, stream, data, 0};
-  if (LoadForCall(scope, stream) != 0 || MyccCudaCheckPacked(scope, stream, &entry->signature, data) != 0 ||
-      MyccCudaWorkspace(scope, stream, &call.workspace) != 0)
+  if (LoadForCall(scope, stream) != 0 || MyccCudaCheckPacked(scope, stream, &entry->signature, data) != 0)
     return 1;
+  if (entry->uses_workspace && MyccCudaWorkspace(scope, stream, &call.workspace) != 0) return 1;
   for (int64_t i = 0; i < entry->num_steps; ++i) {
     if (RunStep(&call, &entry->steps[i]) != 0) return 1;
   }

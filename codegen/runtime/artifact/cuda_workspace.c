@@ -101,8 +101,6 @@ static struct Workspace* Take(const struct MyccCudaScope* scope, CuStream stream
 }
 
 int32_t MyccCudaWorkspace(const struct MyccCudaScope* scope, CuStream stream, CuAddress* address) {
-  *address = 0;
-  if (mycc_cuda_module.workspace_bytes == 0) return 0;
   struct MyccCudaCapture capture;
   if (MyccCudaCaptureOf(scope, stream, &capture) != 0) return 1;
   MyccLock();
