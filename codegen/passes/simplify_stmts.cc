@@ -60,8 +60,9 @@ Stmt SimplifyFor(const Stmt& stmt) {
   const For& loop = As<For>(stmt);
   const auto extent = ConstExtent(loop);
   if (IsEmpty(loop.body) || extent == 0) return Empty();
-  // A marked loop keeps its place: tensorization looks for it.
-  if (extent != 1 || !loop.marks.instruction.empty()) return nullptr;
+  // A marked loop keeps its place: tensorization and pipelining look for it.
+  if (extent != 1 || !loop.marks.instruction.empty() || loop.marks.pipeline.kind != PipelineKind::kNone)
+    return nullptr;
   return SubstituteSimplified(loop.body, {{loop.var.get(), IntConst(0)}});
 }
 

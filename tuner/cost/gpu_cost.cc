@@ -33,6 +33,17 @@ struct Launch {
   double resident = 1, waves = 1;
 
   double warps() const { return std::ceil(threads / kWarpThreads); }
+  // What tensor cores carry out; null for other launches.
+  const Part* mma() const {
+    for (const Part& part : parts) {
+      if (part.nest->loops.size() > part.nest->tile_begin && IsOnTensorCores(*part.nest)) return &part;
+    }
+    return nullptr;
+  }
+
+  static bool IsOnTensorCores(const NestBlock& nest) {
+    return !nest.instruction.empty() && nest.instruction.compare(0, 4, "fma.") != 0;
+  }
 };
 
 double Loops(const NestBlock& nest, LoopKind kind) {
@@ -87,6 +98,10 @@ std::vector<Launch> LaunchesOf(const FunctionNest& nest, const GpuMachine& machi
   std::vector<Launch> launches;
   for (auto& [group, launch] : by_group) {
     AddAllocations(nest, &launch);
+    if (const Part* mma = launch.mma()) {
+      launch.threads = MmaThreads(*mma->nest, machine);
+      launch.registers = kBaseRegisters + MmaRegisters(*mma->nest, machine);
+    }
     const double registers = std::ceil(std::min(launch.registers, kMostRegisters) / 8) * 8;
     launch.resident = std::floor(
         std::min({kMostBlocksOfSm, machine.row.threads_per_sm / (launch.warps() * kWarpThreads),
@@ -239,6 +254,20 @@ double LaunchSeconds(const Launch& launch, const GpuMachine& machine, std::map<c
     sum.shared += totals.shared;
     sum.l2 += totals.l2;
     sum.dram += totals.dram;
+  }
+  if (const Part* mma = launch.mma()) {
+    double dram = 0, stored = 0;
+    for (size_t p = 0; p < launch.parts.size(); ++p) dram += costs[p]->dram_bytes;
+    for (const Part& part : launch.parts) {
+      for (const NestAccess& access : part.nest->accesses) {
+        if (access.write && access.buffer->scope == Scope::kGlobal)
+          stored += static_cast<double>(access.buffer->bytes());
+      }
+    }
+    const double seconds =
+        MmaLaunchSeconds(*mma->nest, machine, launch.blocks, launch.shared_bytes, stored, dram);
+    for (BlockCost* cost : costs) cost->cycles = seconds * cycles / static_cast<double>(costs.size());
+    return seconds;
   }
   // Blocks come in turns of all SMs; the last turn is seldom full.
   const double turns = std::ceil(launch.blocks / machine.sms) / (launch.blocks / machine.sms);

@@ -21,5 +21,12 @@ GpuArithmetic GpuArithmeticOf(const NestBlock& nest, const GpuMachine& machine);
 
 // The same for a block that a tensor-core instruction carries out (gpu_mma_cost.cc).
 GpuArithmetic MmaArithmeticOf(const NestBlock& nest, const GpuMachine& machine);
+// Threads of its thread block; accumulators that each of those that compute holds.
+double MmaThreads(const NestBlock& nest, const GpuMachine& machine);
+double MmaRegisters(const NestBlock& nest, const GpuMachine& machine);
+// Seconds of the launch that the block is the middle of: `blocks` tiles, with `shared_bytes` each; what is
+// stored in all, and what DRAM moves.
+double MmaLaunchSeconds(const NestBlock& nest, const GpuMachine& machine, double blocks, double shared_bytes,
+                        double output_bytes, double dram_bytes);
 
 }  // namespace mycc

@@ -1,7 +1,69 @@
+// Launches on tensor cores. A thread block has a tile; its time is that of the slowest of: multiplying,
+// feeding operands from L2 to shared memory, and waiting for what the ring has in flight. After tritonBLAS
+// and DeepGEMM's closed forms, with rounds of blocks that share an SM.
+#include <algorithm>
+#include <cmath>
+
 #include "codegen/schedule/instructions.h"
 #include "tuner/cost/gpu_cost.h"
 
 namespace mycc {
+namespace {
+
+constexpr double kFeedBytesPerCycle = 54;      // from L2 to one SM, all SMs asking
+constexpr double kSharedBytesPerCycle = 128;   // that tensor cores read
+constexpr double kLatency = 9e-7;              // of a tile from memory, seconds
+constexpr double kStart = 1.2e-6;              // of a block: barriers, the first tiles
+constexpr double kEpilogueBytesPerCycle = 40;  // of one SM
+constexpr double kRegistersBesideAccumulators = 56, kRegisterFile = 65536;
+
+// What one thread block multiplies in one step of its ring, and how often.
+struct Tile {
+  double elements = 1;  // of the accumulator
+  double depth = 1;     // of one step
+  double steps = 1;     // of one tile's ring
+  double operand_bytes = 0;
+  double columns = 8;
+};
+
+Tile TileOf(const NestBlock& nest) {
+  Tile tile;
+  for (size_t l = 0; l < nest.loops.size(); ++l) {
+    const NestLoop& loop = nest.loops[l];
+    const bool inside = l >= nest.tile_begin;
+    if (loop.loop->loop_kind == LoopKind::kBlock) continue;
+    if (!inside) {
+      tile.steps *= loop.reduces ? loop.extent : 1;
+    } else {
+      (loop.reduces ? tile.depth : tile.elements) *= loop.extent;
+    }
+  }
+  for (const NestAccess& access : nest.accesses) {
+    if (!access.write && access.buffer->scope == Scope::kShared)
+      tile.operand_bytes += access.elements[nest.tile_begin] * DTypeBytes(access.buffer->dtype);
+  }
+  // The columns are the accumulator's contiguous loops: what the last dimensions hold.
+  for (size_t l = nest.loops.size(); l-- > nest.tile_begin;) {
+    const NestLoop& loop = nest.loops[l];
+    if (!loop.moves_out) continue;
+    tile.columns = std::max(tile.columns, loop.extent);
+    break;
+  }
+  return tile;
+}
+
+const NestLoop* PersistentLoop(const NestBlock& nest) {
+  for (const NestLoop& loop : nest.loops) {
+    if (loop.loop->marks.persistent_blocks > 0) return &loop;
+  }
+  return nullptr;
+}
+
+const LoopMarks& MarksOf(const NestBlock& nest) {
+  return nest.loops[std::min(nest.tile_begin, nest.loops.size() - 1)].loop->marks;
+}
+
+}  // namespace
 
 GpuArithmetic MmaArithmeticOf(const NestBlock& nest, const GpuMachine& machine) {
   constexpr double kColumns = 8;  // that an instruction's cycles are told for
@@ -10,6 +72,56 @@ GpuArithmetic MmaArithmeticOf(const NestBlock& nest, const GpuMachine& machine) 
   if (!row.ok()) return {products / machine.row.fma_per_cycle, products / kWarpThreads};
   const double each = static_cast<double>(row->m) * row->k * kColumns;
   return {products / each * row->cycles, products / each};
+}
+
+double MmaThreads(const NestBlock& nest, const GpuMachine& machine) {
+  const absl::StatusOr<Instruction> row = FindInstruction(nest.instruction, machine.target);
+  const WarpGrid& warps = MarksOf(nest).warps;
+  const bool groups = row.ok() && row->kind == InstructionClass::kWarpgroup;
+  const double computing = 32.0 * warps.rows * warps.columns * (groups ? 4 : 1);
+  return computing + (groups ? 128 : 0);  // and the warpgroup that copies
+}
+
+double MmaRegisters(const NestBlock& nest, const GpuMachine& machine) {
+  const WarpGrid& warps = MarksOf(nest).warps;
+  const absl::StatusOr<Instruction> row = FindInstruction(nest.instruction, machine.target);
+  const bool groups = row.ok() && row->kind == InstructionClass::kWarpgroup;
+  return TileOf(nest).elements / (32.0 * warps.rows * warps.columns * (groups ? 4 : 1));
+}
+
+double MmaLaunchSeconds(const NestBlock& nest, const GpuMachine& machine, double blocks, double shared_bytes,
+                        double output_bytes, double dram_bytes) {
+  const Tile tile = TileOf(nest);
+  const GpuArithmetic arithmetic = MmaArithmeticOf(nest, machine);
+  const double cycle = 1 / (machine.row.ghz * 1e9);
+  double stages = 1;
+  for (const NestLoop& loop : nest.loops)
+    stages = std::max(stages, static_cast<double>(loop.loop->marks.pipeline.stages));
+  const double threads = MmaThreads(nest, machine);
+  const double registers = std::min(255.0, MmaRegisters(nest, machine) + kRegistersBesideAccumulators);
+  const double by_registers = std::floor(kRegisterFile / (threads * std::ceil(registers / 8) * 8));
+  const double by_shared = std::floor(machine.shared_bytes_of_sm / (shared_bytes + 1024));
+  const NestLoop* persistent = PersistentLoop(nest);
+  const double resident = persistent != nullptr ? 1 : std::max(1.0, std::min({by_registers, by_shared, 4.0}));
+
+  // Of one step. Few columns leave the tensor cores waiting for rows of a.
+  const double rows = tile.elements / tile.columns;
+  const double multiply = std::max(arithmetic.cycles / (blocks * tile.steps),
+                                   (rows + tile.columns * std::max(1.0, rows / 64)) * tile.operand_bytes /
+                                       (rows + tile.columns) / kSharedBytesPerCycle) *
+                          cycle;
+  const double feed = tile.operand_bytes / kFeedBytesPerCycle * cycle;
+  const double wait = kLatency / stages;
+  const double epilogue =
+      output_bytes / blocks / kEpilogueBytesPerCycle * cycle * (persistent != nullptr ? 0.6 : 1.0) + 4e-7;
+  // Blocks go to all SMs in turn; those on one SM share it, and hide each other's latencies.
+  const double per_sm = std::ceil(blocks / machine.sms);
+  const double rounds = std::ceil(blocks / (machine.sms * resident));
+  const double throughput = per_sm * tile.steps * std::max(multiply, feed);
+  const double latency = rounds * tile.steps * wait;
+  const double ends = kStart * (persistent != nullptr ? 1 : rounds) + rounds * epilogue;
+  const double memory = dram_bytes / machine.row.dram_bytes_per_second;
+  return std::max({throughput, latency, memory}) + 0.1 * std::min(throughput, memory) + ends;
 }
 
 }  // namespace mycc

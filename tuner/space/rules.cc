@@ -127,24 +127,47 @@ class Grouping {
       if (!taken_[producer] && IsPlain(producer) && OnlyFeeds(producer, anchor))
         group.members.push_back(producer);
     }
-    for (int last = anchor; !anatomy_.info(last).is_output && anatomy_.info(last).readers.size() == 1;) {
-      const int next = anatomy_.info(last).readers[0];
-      if (taken_[next] || class_[next] != Class::kElementwise || !anatomy_.ReadsElementwise(next, last) ||
-          !InputsReady(next, last, anchor))
-        break;
-      group.members.push_back(next);
-      last = next;
-    }
+    const std::vector<int> epilogue = EpilogueOf(anchor);
+    group.members.insert(group.members.end(), epilogue.begin(), epilogue.end());
     std::sort(group.members.begin(), group.members.end());
     Take(group, class_[anchor]);
   }
 
-  // Everything else `stage` reads is computed before the anchor.
-  bool InputsReady(int stage, int from, int anchor) const {
-    for (int producer : anatomy_.info(stage).producers) {
-      if (producer != from && producer > anchor) return false;
+  // Elementwise stages after the anchor that end in one stage which alone is read, or put out, by others.
+  std::vector<int> EpilogueOf(int anchor) const {
+    std::vector<int> grown = {anchor};
+    size_t closed = 1;
+    for (int s = anchor + 1; s < anatomy_.num_stages(); ++s) {
+      if (!CanFollow(s, grown, anchor)) continue;
+      grown.push_back(s);
+      if (IsClosed(grown)) closed = grown.size();
     }
-    return true;
+    return {grown.begin() + 1, grown.begin() + static_cast<int64_t>(closed)};
+  }
+
+  // Reads some of `grown` at its own axes, and else only what is computed before the anchor.
+  bool CanFollow(int s, const std::vector<int>& grown, int anchor) const {
+    if (taken_[s] || class_[s] != Class::kElementwise) return false;
+    bool follows = false;
+    for (int producer : anatomy_.info(s).producers) {
+      if (std::count(grown.begin(), grown.end(), producer) > 0) {
+        if (!anatomy_.ReadsElementwise(s, producer)) return false;
+        follows = true;
+      } else if (producer > anchor) {
+        return false;
+      }
+    }
+    return follows;
+  }
+
+  // Nobody outside reads any but the last.
+  bool IsClosed(const std::vector<int>& stages) const {
+    return std::all_of(stages.begin(), stages.end() - 1, [&](int s) {
+      const StageInfo& info = anatomy_.info(s);
+      return !info.is_output && std::all_of(info.readers.begin(), info.readers.end(), [&](int reader) {
+        return std::count(stages.begin(), stages.end(), reader) > 0;
+      });
+    });
   }
 
   // Grows from a row reduction over the stages on the same rows; falls back to the reduction alone.
@@ -313,7 +336,7 @@ Values ValuesOf(const Part& part, const std::vector<Decision>& decisions, const 
 }
 
 Sketch Joined(const std::string& name, const std::vector<std::string>& inlined,
-               const std::vector<Part>& parts) {
+              const std::vector<Part>& parts) {
   Sketch sketch;
   sketch.name = name;
   for (const Part& part : parts) {

@@ -57,6 +57,14 @@ int64_t InnerTile(const Plan& plan, const TensorOperand& operand, const std::vec
   return operand.depth_contiguous ? plan.bk() : BestAxisTile(extents, size).back();
 }
 
+// Groups of tiles of the last row axis leave few places empty.
+bool GroupFits(const Plan& plan, int64_t bm, bool swap, int64_t group) {
+  const std::vector<int64_t> rows = plan.Rows(swap);
+  const int64_t tile = BestAxisTile(rows, bm).back(), tiles = (rows.back() + tile - 1) / tile;
+  const int64_t groups = (tiles + group - 1) / group;
+  return group == 1 || groups * group * 16 <= tiles * 17;
+}
+
 bool Legal(const Plan& plan, const Values& v) {
   const int64_t bm = v.at("bm"), bn = v.at("bn"), warpgroups = v.at("warpgroups");
   const bool swap = v.at("swap") != 0;
@@ -81,9 +89,7 @@ bool Legal(const Plan& plan, const Values& v) {
   }
   const int64_t tiles = plan.Tiles(bm, bn, swap);
   if (v.at("persist") != 0 && tiles <= plan.target.sms) return false;
-  if (v.at("group") > 1 && v.at("group") >= 2 * TilesOf(plan.Rows(swap), BestAxisTile(plan.Rows(swap), bm)))
-    return false;
-  return true;
+  return GroupFits(plan, bm, swap, v.at("group"));
 }
 
 // As many thread blocks as there are SMs, or fewer where that makes the same number of rounds.
@@ -268,12 +274,16 @@ std::optional<Part> WarpSpecializedPart(const Anatomy& anatomy, const Group& gro
   const bool epilogue = t->bulk_store && Legal(plan, with_epilogue);
   v["epilogue"] = epilogue;
   const bool persist = plan.Tiles(tile.bm, tile.bn, tile.swap) > target.sms;
-  const int64_t row_tiles = TilesOf(plan.Rows(tile.swap), BestAxisTile(plan.Rows(tile.swap), tile.bm));
+  const std::vector<int64_t> groups = {1, 4, 8, 16};
+  int64_t default_group = 1;
+  for (const int64_t group : groups) {
+    if (group <= 8 && GroupFits(plan, tile.bm, tile.swap, group)) default_group = group;
+  }
   part.Decide("bm", bms, tile.bm);
   part.Decide("bn", bns, tile.bn);
   part.Decide("warpgroups", {1, 2, 3}, tile.warpgroups);
   part.Decide("stages", {2, 3, 4, 5, 6, 7, 8}, MostStages(plan, v));
-  part.Decide("group", {1, 4, 8, 16}, row_tiles >= 8 ? 8 : 1);
+  part.Decide("group", groups, default_group);
   part.Decide("persist", {0, 1}, persist, false);
   part.Decide("epilogue", t->bulk_store ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0}, epilogue,
               false);
