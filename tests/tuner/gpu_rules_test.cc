@@ -173,6 +173,29 @@ constexpr Case kCases[] = {
     {"row_times_matrix", "columns",
      R"(workload g(a: f32[100], b: f32[100,33]) -> (c: f32[33]) { c[j] = sum[k:100](a[k] * b[k,j]) })"},
     {"max_of_columns", "columns", R"(workload r(x: i32[70,5]) -> (y: i32[5]) { y[j] = max[i:70](x[i,j]) })"},
+    {"gemm", "simt",
+     R"(workload g(a: f32[33,40], b: f32[70,40]) -> (c: f32[33,70]) { c[i,j] = sum[k:40](a[i,k] * b[j,k]) })"},
+    {"gemm_kn_bias_relu", "simt",
+     R"(workload g(a: f32[64,32], b: f32[32,64], d: f32[64]) -> (y: f32[64,64]) {
+          c[i,j]: f32[64,64] = sum[k:32](a[i,k] * b[k,j])
+          y[i,j] = max(c[i,j] + d[j], 0.0) })"},
+    {"gemm_long_k", "simt",
+     R"(workload g(a: f32[10,500], b: f32[500,12]) -> (c: f32[10,12]) { c[i,j] = sum[k:500](a[i,k] * b[k,j]) })"},
+    {"gemm_ints", "simt",
+     R"(workload g(a: i32[19,12], b: i32[12,20]) -> (c: i32[19,20]) { c[i,j] = sum[k:12](a[i,k] * b[k,j]) })"},
+    {"gemm_f64", "simt",
+     R"(workload g(a: f64[19,12], b: f64[12,20]) -> (c: f64[19,20]) { c[i,j] = sum[k:12](a[i,k] * b[k,j]) })"},
+    {"batched_gemm", "simt",
+     R"(workload g(a: f32[3,19,12], b: f32[3,12,20]) -> (c: f32[3,19,20]) { c[n,i,j] = sum[k:12](a[n,i,k] * b[n,k,j]) })"},
+    {"conv_nhwc", "simt",
+     R"(workload conv(x: f32[1,9,8,6], w: f32[20,6,3,3], b: f32[20]) -> (y: f32[1,9,8,20]) {
+          p[n,i,j,c]: f32[1,11,10,6] = select(1 <= i && i < 10 && 1 <= j && j < 9, x[n,i-1,j-1,c], 0.0)
+          a[n,i,j,k]: f32[1,9,8,20] = sum[c:6, r:3, s:3](p[n,i+r,j+s,c] * w[k,c,r,s])
+          y[n,i,j,k] = max(a[n,i,j,k] + b[k], 0.0) })"},
+    {"conv_nchw_strided", "simt",
+     R"(workload conv(x: f32[1,6,19,19], w: f32[10,6,3,3], q: f32[1,10,9,9]) -> (y: f32[1,10,9,9]) {
+          a[n,k,i,j]: f32[1,10,9,9] = sum[c:6, r:3, s:3](x[n,c,i*2+r,j*2+s] * w[k,c,r,s])
+          y[n,k,i,j] = a[n,k,i,j] + q[n,k,i,j] })"},
     {"argmax", "row", R"(workload r(x: f32[5,30]) -> (y: i32[5]) { y[i] = argmax[j:30](x[i,j]) })"},
 };
 

@@ -5,6 +5,8 @@
 #include <set>
 #include <unordered_map>
 
+#include "codegen/expr/affine.h"
+
 namespace mycc {
 namespace {
 
@@ -181,13 +183,13 @@ bool InRegisters(const BufferNode& buffer) {
 }  // namespace
 
 double UsefulShare(const NestBlock& nest) {
-  double domain = 1;
+  double share = 1;
   for (const IterVar& iter : nest.block->iters) {
-    bool names = iter.reduce;
-    for (const Expr& index : nest.block->indices) names |= UsesVar(index, iter.var.get());
-    if (names) domain *= static_cast<double>(iter.var->extent);
+    const std::optional<Interval> range = RangeOf(iter.binding);
+    if (!range || range->max < iter.var->extent) continue;
+    share *= static_cast<double>(iter.var->extent) / static_cast<double>(range->max + 1);
   }
-  return std::min(1.0, domain / nest.instances());
+  return share;
 }
 
 double ThreadsOf(const NestBlock& nest) {

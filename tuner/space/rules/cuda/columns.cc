@@ -158,6 +158,7 @@ Part GpuColumnsRule(const Anatomy& anatomy, const Group& group, const Target& ta
     if (length < 2 || length >= plan.length) return v.at("threads_y") == 1;
     return threads >= 4 * kWarp && threads <= kMaxBlockThreads;
   };
+  MakeDefaultsLegal(&part);
   part.emit = [plan](const Values& v, TraceBuilder* b) { Emit(plan, v, b); };
   return part;
 }

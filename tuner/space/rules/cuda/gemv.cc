@@ -146,6 +146,7 @@ Part GemvPart(const Anatomy& anatomy, const Group& group, const Target& target) 
            plan.num_rows * v.at("columns") <= kMostAccumulators &&
            2 * v.at("lanes") >= plan.lanes;  // shorter accesses only waste them
   };
+  MakeDefaultsLegal(&part);
   part.emit = [plan](const Values& v, TraceBuilder* b) { Emit(plan, v, b); };
   return part;
 }

@@ -1,6 +1,7 @@
 #include "tuner/space/rules/cuda/gpu.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
@@ -67,6 +68,38 @@ int64_t PowerAtLeast(int64_t value) {
   int64_t power = 1;
   while (power < value) power *= 2;
   return power;
+}
+
+void MakeDefaultsLegal(Part* part) {
+  const size_t count = part->decisions.size();
+  std::vector<size_t> point(count, 0), preferred(count, 0), best;
+  for (size_t d = 0; d < count; ++d) {
+    const std::vector<int64_t>& choices = part->decisions[d].choices;
+    preferred[d] =
+        static_cast<size_t>(std::find(choices.begin(), choices.end(), part->defaults[d]) - choices.begin());
+  }
+  size_t nearest = std::numeric_limits<size_t>::max();
+  const auto visit = [&] {
+    Values v;
+    size_t steps = 0;
+    for (size_t d = 0; d < count; ++d) {
+      v[part->decisions[d].name] = part->decisions[d].choices[point[d]];
+      steps += point[d] > preferred[d] ? point[d] - preferred[d] : preferred[d] - point[d];
+    }
+    if (steps >= nearest || !part->legal(v)) return;
+    nearest = steps;
+    best = point;
+  };
+  point = preferred;
+  visit();
+  point.assign(count, 0);
+  while (nearest > 0) {
+    visit();
+    size_t d = 0;
+    while (d < count && ++point[d] == part->decisions[d].choices.size()) point[d++] = 0;
+    if (d == count) break;
+  }
+  for (size_t d = 0; d < best.size(); ++d) part->defaults[d] = part->decisions[d].choices[best[d]];
 }
 
 std::string SubLoop(const std::string& loop, int part) { return absl::StrCat(loop, ".", part); }

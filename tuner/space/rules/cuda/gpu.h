@@ -40,6 +40,10 @@ void EmitFlatStage(const Anatomy& anatomy, int stage, const Target& target, Trac
 int64_t VectorsPerThread(int64_t elements, int64_t lanes, int64_t threads, int64_t most,
                          const Target& target);
 
+// Moves defaults that are not legal together to the nearest point that is, counted in steps along decisions.
+// REQUIRES: a few thousand points at most.
+void MakeDefaultsLegal(Part* part);
+
 std::string SubLoop(const std::string& loop, int part);  // "t1.a0", 2 -> "t1.a0.2"
 
 }  // namespace mycc

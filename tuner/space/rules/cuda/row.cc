@@ -133,22 +133,6 @@ void Emit(const RowPlan& plan, const Values& v, TraceBuilder* b) {
   EmitAnchor(plan, v, b);
 }
 
-// The defaults, with more threads or less kept where they ask for too many registers.
-void FitDefaults(const RowPlan& plan, Part* part) {
-  Values v;
-  for (size_t d = 0; d < part->decisions.size(); ++d) v[part->decisions[d].name] = part->defaults[d];
-  const int64_t keep = v["keep"], threads = v["threads"], rows = v["rows"];
-  for (v["keep"] = keep; v["keep"] >= kReadAgain; --v["keep"]) {
-    for (v["threads"] = threads; v["threads"] <= kMaxBlockThreads; v["threads"] *= 2) {
-      for (v["rows"] = rows; v["rows"] >= 1; v["rows"] /= 2) {
-        if (!Legal(plan, v)) continue;
-        for (size_t d = 0; d < part->decisions.size(); ++d) part->defaults[d] = v[part->decisions[d].name];
-        return;
-      }
-    }
-  }
-}
-
 }  // namespace
 
 Part GpuRowRule(const Anatomy& anatomy, const Group& group, const Target& target) {
@@ -179,7 +163,7 @@ Part GpuRowRule(const Anatomy& anatomy, const Group& group, const Target& target
   part.Decide("lanes", PowersOfTwo(1, plan.lanes), plan.lanes);
   part.legal = [plan](const Values& v) { return Legal(plan, v); };
   part.emit = [plan](const Values& v, TraceBuilder* b) { Emit(plan, v, b); };
-  FitDefaults(plan, &part);
+  MakeDefaultsLegal(&part);
   return part;
 }
 

@@ -164,6 +164,7 @@ Part TransposePart(const Anatomy& anatomy, const Group& group, const Target&) {
     }
     return true;
   };
+  MakeDefaultsLegal(&part);
   part.emit = [plan](const Values& v, TraceBuilder* b) {
     v.at("how") == kShared ? EmitShared(plan, v, b) : EmitRegisters(plan, v, b);
   };

@@ -185,11 +185,7 @@ Part GpuWindowRule(const Anatomy& anatomy, const Group& group, const Target&) {
     const int64_t outputs = v.at("lanes") * v.at("tile_m") * v.at("tile_h");
     return outputs == 1 || (outputs <= kMostAccumulators && outputs * window <= kMostUnrolled);
   };
-  for (size_t d = 0; d < part.decisions.size(); ++d) {
-    Values v;
-    for (size_t i = 0; i < part.decisions.size(); ++i) v[part.decisions[i].name] = part.defaults[i];
-    if (!part.legal(v)) part.defaults[d] = part.decisions[d].choices.front();
-  }
+  MakeDefaultsLegal(&part);
   part.emit = [plan](const Values& v, TraceBuilder* b) { Emit(plan, v, b); };
   return part;
 }
