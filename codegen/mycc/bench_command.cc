@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "base/status.h"
 #include "codegen/mycc/commands.h"
+#include "codegen/mycc/cuda_stopwatch.h"
 #include "codegen/mycc/library_workload.h"
 #include "codegen/mycc/samples.h"
 #include "command/misuse.h"
@@ -22,8 +23,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr double kSampleSeconds = 200e-6;  // of a warm sample, at least: far above the clock's own cost
 constexpr double kWarmUpSeconds = 20e-3;
-constexpr int kMinSamples = 9;
-constexpr double kEnough = 0.01;  // relative width of the median's interval
 constexpr int64_t kCacheLine = 64;
 
 double Since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
@@ -74,12 +73,10 @@ class Stopwatch {
   }
 
   bool IsEnough(const std::vector<double>& samples, double elapsed) const {
-    const int count = static_cast<int>(samples.size());
-    if (options_.repeats > 0) return count >= options_.repeats;
-    if (count < 3) return false;
-    if (elapsed > options_.seconds) return true;
+    const size_t count = samples.size();
     // Sorting all samples each time would disturb what is measured.
-    return count >= kMinSamples && (count & (count - 1)) == 0 && MedianOf(samples).relative_width() < kEnough;
+    const bool looks = options_.repeats > 0 || elapsed > options_.seconds || (count & (count - 1)) == 0;
+    return looks && mycc::IsEnough(samples, {options_.repeats, options_.seconds}, elapsed);
   }
 
   const Library::Entry entry_;
@@ -103,8 +100,13 @@ absl::StatusOr<Result> BenchFunction(Library* library, const std::string& functi
   MYCC_RETURN_IF_ERROR(arguments.Pack());
   // The first call with all its checks' words, should one refuse.
   MYCC_RETURN_IF_ERROR(arguments.Call());
-  MYCC_ASSIGN_OR_RETURN(const Library::Entry entry, library->Symbol(function));
-  const std::vector<double> samples = Stopwatch(entry, &arguments, options).Measure();
+  std::vector<double> samples;
+  if (library->on_cuda()) {
+    MYCC_ASSIGN_OR_RETURN(samples, TimeOnCuda(library, &arguments, options));
+  } else {
+    MYCC_ASSIGN_OR_RETURN(const Library::Entry entry, library->Symbol(function));
+    samples = Stopwatch(entry, &arguments, options).Measure();
+  }
   const MedianInterval interval = MedianOf(samples);
   return Result{function,
                 interval,
@@ -152,7 +154,8 @@ absl::Status BenchCommand(const BenchOptions& options, std::ostream& out) {
   // cores are no fair timing.
   if (options.threads > 0) setenv("OMP_NUM_THREADS", absl::StrCat(options.threads).c_str(), 1);
   setenv("OMP_PROC_BIND", "close", 0);
-  MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<Library> library, Library::Open(options.library));
+  MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<Library> library,
+                        Library::Open(options.library, options.device));
   std::vector<std::string> functions;
   if (options.function.empty()) {
     for (const ArtifactFunction& function : library->functions()) functions.push_back(function.name);

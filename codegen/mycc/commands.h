@@ -35,6 +35,7 @@ absl::Status TasksCommand(const TasksOptions& options, std::ostream& out);
 
 struct RunOptions {
   std::string library;
+  int device = 0;                   // the GPU, where the library is for one
   std::string function;             // may be empty when there is one
   std::vector<std::string> inputs;  // NAME=FILE.npy; the others are random
   std::string output_dir;           // empty: outputs are summarized only
@@ -44,11 +45,12 @@ absl::Status RunCommand(const RunOptions& options, std::ostream& out);
 
 struct BenchOptions {
   std::string library;
+  int device = 0;        // the GPU, where the library is for one
   std::string function;  // empty: all
   int threads = 0;       // 0: as OpenMP decides
   int repeats = 0;       // timed samples of each function; 0: until the median is known well enough
   double seconds = 1;    // for each function, at most
-  bool cold = false;     // arguments are out of all caches when a call begins
+  bool cold = false;     // arguments are out of all caches (a GPU's: of L2) when a call begins
   bool json = false;
   uint64_t seed = 0;
 };

@@ -73,6 +73,9 @@ void AddRun(CLI::App* app, Command* command) {
   CLI::App* sub = app->add_subcommand("run", "call a function of a compiled library");
   sub->add_option("LIB", options->library, "a library that mycc compiled (.so)")->required();
   sub->add_option("--function", options->function, "which function; not needed when there is one");
+  sub->add_option("--device", options->device, "number of the GPU, for a library that is compiled for one")
+      ->check(CLI::Range(0, 63))
+      ->capture_default_str();
   sub->add_option("--input", options->inputs, "NAME=FILE.npy, repeatable; other inputs are random");
   sub->add_option("--output-dir", options->output_dir, "write each output to NAME.npy here");
   sub->add_option("--seed", options->seed, "of the random inputs")->capture_default_str();
@@ -84,6 +87,9 @@ void AddBench(CLI::App* app, Command* command) {
   CLI::App* sub = app->add_subcommand("bench", "time the functions of a compiled library on random inputs");
   sub->add_option("LIB", options->library, "a library that mycc compiled (.so)")->required();
   sub->add_option("--function", options->function, "only this function");
+  sub->add_option("--device", options->device, "number of the GPU, for a library that is compiled for one")
+      ->check(CLI::Range(0, 63))
+      ->capture_default_str();
   sub->add_option("--threads", options->threads, "OpenMP threads; as OpenMP decides if not given")
       ->check(CLI::Range(1, 4096));
   sub->add_option("--repeat", options->repeats, "samples; until the median is known to 1 % if not given")

@@ -104,7 +104,8 @@ absl::Status WriteOutput(const std::string& dir, const ArtifactArg& arg, const H
 }  // namespace
 
 absl::Status RunCommand(const RunOptions& options, std::ostream& out) {
-  MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<Library> library, Library::Open(options.library));
+  MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<Library> library,
+                        Library::Open(options.library, options.device));
   MYCC_ASSIGN_OR_RETURN(const std::string function, ChooseFunction(*library, options.function));
   MYCC_ASSIGN_OR_RETURN(Arguments arguments, Arguments::Create(library.get(), function));
   MYCC_ASSIGN_OR_RETURN(const FunctionOrigin origin, OriginOf(*library, function));

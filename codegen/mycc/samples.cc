@@ -21,4 +21,14 @@ MedianInterval MedianOf(std::vector<double> samples) {
   return interval;
 }
 
+bool IsEnough(const std::vector<double>& samples, const SamplingPlan& plan, double elapsed_seconds) {
+  constexpr size_t kFewest = 3, kForTheMedian = 9;
+  constexpr double kKnown = 0.01;  // relative width of the median's interval
+  const size_t count = samples.size();
+  if (plan.repeats > 0) return count >= static_cast<size_t>(plan.repeats);
+  if (count < kFewest) return false;
+  if (elapsed_seconds > plan.seconds) return true;
+  return count >= kForTheMedian && MedianOf(samples).relative_width() < kKnown;
+}
+
 }  // namespace mycc

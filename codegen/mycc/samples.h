@@ -15,4 +15,11 @@ struct MedianInterval {
 // REQUIRES: at least one sample.
 MedianInterval MedianOf(std::vector<double> samples);
 
+// How many samples to take: a number of them, or until the median is known well enough or the time is up.
+struct SamplingPlan {
+  int repeats = 0;  // 0: as many as are needed
+  double seconds = 1;
+};
+bool IsEnough(const std::vector<double>& samples, const SamplingPlan& plan, double elapsed_seconds);
+
 }  // namespace mycc

@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "base/temporary_folder.h"
 #include "codegen/runtime/arguments.h"
+#include "codegen/runtime/cuda_target.h"
 #include "codegen/runtime/library.h"
 #include "codegen/workload/arg_reduction.h"
 #include "codegen/workload/sampled_values.h"
@@ -37,11 +38,26 @@ std::string FirstDifference(const Workload& workload, const std::vector<NDArray>
   return "";
 }
 
-absl::StatusOr<std::string> RunAndCompare(const KernelSpec& kernel, const Target& target) {
+// The number of a device of this machine that runs the target's code: of a GPU, or 0 for the CPU.
+absl::StatusOr<int> FindDevice(const Target& target) {
+  std::string why;
+  if (target.kind == TargetKind::kCpu) {
+    if (IsCompatible(target, DetectHostTarget(), &why)) return 0;
+    return absl::NotFoundError(why);
+  }
+  MYCC_ASSIGN_OR_RETURN(const int count, CountCudaDevices());
+  for (int device = 0; device < count; ++device) {
+    MYCC_ASSIGN_OR_RETURN(const Target machine, DetectCudaTarget(device));
+    if (IsCompatible(target, machine, &why)) return device;
+  }
+  return absl::NotFoundError(why.empty() ? "no CUDA device" : why);
+}
+
+absl::StatusOr<std::string> RunAndCompare(const KernelSpec& kernel, const Target& target, int device) {
   MYCC_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::Create());
   const std::string path = folder.path() + "/check.so";
   MYCC_RETURN_IF_ERROR(BuildSharedObject({"check", target, {kernel}}, path).status());
-  MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<Library> library, Library::Open(path));
+  MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<Library> library, Library::Open(path, device));
   MYCC_ASSIGN_OR_RETURN(Arguments arguments, Arguments::Create(library.get(), kernel.workload.name));
   const std::vector<NDArray> inputs = RandomInputs(kernel.workload, kSeed);
   for (int i = 0; i < arguments.size(); ++i) {
@@ -61,10 +77,10 @@ absl::StatusOr<std::string> RunAndCompare(const KernelSpec& kernel, const Target
 }  // namespace
 
 SpotCheck CheckOnRandomInputs(const KernelSpec& kernel, const Target& target) {
-  std::string missing;
-  if (!IsCompatible(target, DetectHostTarget(), &missing))
-    return {SpotCheck::kUnchecked, absl::StrCat("unverified: ", missing)};
-  const absl::StatusOr<std::string> difference = RunAndCompare(kernel, target);
+  const absl::StatusOr<int> device = FindDevice(target);
+  if (!device.ok())
+    return {SpotCheck::kUnchecked, absl::StrCat("unverified: ", std::string(device.status().message()))};
+  const absl::StatusOr<std::string> difference = RunAndCompare(kernel, target, *device);
   if (!difference.ok()) return {SpotCheck::kWrong, std::string(difference.status().message())};
   if (!difference->empty()) return {SpotCheck::kWrong, *difference};
   return {SpotCheck::kRight, "checked on random inputs"};

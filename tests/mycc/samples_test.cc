@@ -43,5 +43,19 @@ TEST(SamplesTest, IntervalHoldsTheTrueMedian) {
   EXPECT_LT(held, 1990);  // and no wider than needed
 }
 
+TEST(Samples, AreTakenUntilTheMedianIsKnown) {
+  const SamplingPlan plan = {0, 1};
+  EXPECT_FALSE(IsEnough({1, 1}, plan, 5));
+  EXPECT_TRUE(IsEnough({1, 2, 3}, plan, 1.5));
+  EXPECT_FALSE(IsEnough({1, 2, 3}, plan, 0.5));
+  EXPECT_FALSE(IsEnough({1, 2, 3, 1, 2, 3, 1, 2, 3}, plan, 0.5));
+  EXPECT_TRUE(IsEnough({1, 1, 1, 1, 1, 1, 1, 1, 1}, plan, 0.5));
+}
+
+TEST(Samples, OrAsManyAsAreAskedFor) {
+  EXPECT_FALSE(IsEnough({1, 1, 1}, {4, 1}, 100));
+  EXPECT_TRUE(IsEnough({1, 2, 3, 9}, {4, 1}, 0));
+}
+
 }  // namespace
 }  // namespace mycc
