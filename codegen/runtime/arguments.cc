@@ -14,14 +14,6 @@ namespace {
 
 constexpr int64_t kAlignment = 64;
 
-DLDataType DLPackType(DType dtype) {
-  const auto bits = static_cast<uint8_t>(8 * DTypeBytes(dtype));
-  if (dtype == DType::kBool) return {kMyccCodeBool, bits, 1};
-  if (dtype == DType::kBF16) return {kDLBfloat, bits, 1};
-  if (dtype == DType::kU8) return {kDLUInt, bits, 1};
-  return {static_cast<uint8_t>(IsFloat(dtype) ? kDLFloat : kDLInt), bits, 1};
-}
-
 int64_t NumElements(const std::vector<int64_t>& shape) {
   int64_t count = 1;
   for (int64_t extent : shape) count *= extent;
@@ -29,6 +21,14 @@ int64_t NumElements(const std::vector<int64_t>& shape) {
 }
 
 }  // namespace
+
+DLDataType DLPackType(DType dtype) {
+  const auto bits = static_cast<uint8_t>(8 * DTypeBytes(dtype));
+  if (dtype == DType::kBool) return {kMyccCodeBool, bits, 1};
+  if (dtype == DType::kBF16) return {kDLBfloat, bits, 1};
+  if (dtype == DType::kU8) return {kDLUInt, bits, 1};
+  return {static_cast<uint8_t>(IsFloat(dtype) ? kDLFloat : kDLInt), bits, 1};
+}
 
 void HostTensor::Free::operator()(uint8_t* data) const { std::free(data); }
 

@@ -17,6 +17,9 @@
 
 namespace mycc {
 
+// The type as the artifact ABI has it.
+DLDataType DLPackType(DType dtype);
+
 // A zeroed dense tensor, 64-byte aligned, with its DLPack view. Movable; the view's address changes with it.
 class HostTensor {
  public:

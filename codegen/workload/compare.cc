@@ -27,18 +27,33 @@ std::string Number(double value) { return absl::StrFormat("%.9g", value); }
 
 }  // namespace
 
+std::string DescribeMismatch(DType dtype, int64_t place, const void* want, const void* have, double allowed) {
+  const Scalar expected = LoadScalar(dtype, want), got = LoadScalar(dtype, have);
+  const std::string where = absl::StrCat("element ", place, " is ");
+  if (dtype == DType::kBool)
+    return absl::StrCat(where, *static_cast<const uint8_t*>(have), ", expected ", expected.i);
+  if (!IsFloat(dtype)) return absl::StrCat(where, got.i, ", expected ", expected.i);
+  const std::string text = absl::StrCat(where, Number(got.f), ", expected ", Number(expected.f));
+  const bool finite = std::isfinite(expected.f) && std::isfinite(got.f);
+  return finite ? absl::StrCat(text, " within ", Number(allowed)) : text;
+}
+
 Comparison Compare(const Expected& expected, const uint8_t* got, const Tolerance& tolerance,
                    const Excuse& excuse) {
   Comparison result;
   const int width = DTypeBytes(expected.dtype);
   const bool is_float = IsFloat(expected.dtype);
   const double scale = is_float ? ScaleOf(expected) : 0;
-  const auto fail = [&result](int64_t place, const std::string& what) {
-    if (result.passed) result.first_mismatch = absl::StrCat("element ", place, " is ", what);
-    result.passed = false;
-  };
   for (int64_t i = 0; i < expected.count; ++i) {
     const int64_t place = expected.places.empty() ? i : expected.places[i];
+    double allowed = 0;
+    const auto fail = [&] {
+      if (result.passed) {
+        result.first_mismatch = DescribeMismatch(expected.dtype, place, expected.values + i * width,
+                                                 got + place * width, allowed);
+      }
+      result.passed = false;
+    };
     const Scalar want = LoadScalar(expected.dtype, expected.values + i * width);
     Scalar have = LoadScalar(expected.dtype, got + place * width);
     if (expected.dtype == DType::kBool) have.i = got[place];  // true is 1 and nothing else
@@ -47,22 +62,20 @@ Comparison Compare(const Expected& expected, const uint8_t* got, const Tolerance
       if (have.i == want.i || (excuse && excuse(place, have.i, want.i))) continue;
       result.max_abs_error =
           std::max(result.max_abs_error, std::abs(static_cast<double>(have.i) - static_cast<double>(want.i)));
-      fail(place, absl::StrCat(have.i, ", expected ", want.i));
+      fail();
       continue;
     }
     if (!std::isfinite(want.f) || !std::isfinite(have.f)) {
       const bool same = (std::isnan(want.f) && std::isnan(have.f)) || have.f == want.f;
-      if (!same) fail(place, absl::StrCat(Number(have.f), ", expected ", Number(want.f)));
+      if (!same) fail();
       continue;
     }
     const double error = std::abs(have.f - want.f);
-    const double allowed = tolerance.of_value * std::abs(want.f) + tolerance.of_scale * scale;
+    allowed = tolerance.of_value * std::abs(want.f) + tolerance.of_scale * scale;
     result.max_abs_error = std::max(result.max_abs_error, error);
     const double magnitude = std::max(std::abs(want.f), kSmall * scale);
     if (magnitude > 0) result.max_rel_error = std::max(result.max_rel_error, error / magnitude);
-    if (error > allowed) {
-      fail(place, absl::StrCat(Number(have.f), ", expected ", Number(want.f), " within ", Number(allowed)));
-    }
+    if (error > allowed) fail();
   }
   return result;
 }

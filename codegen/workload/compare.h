@@ -36,4 +36,7 @@ struct Comparison {
 Comparison Compare(const Expected& expected, const uint8_t* got, const Tolerance& tolerance,
                    const Excuse& excuse = nullptr);
 
+// The words for one element; `allowed` is the error that a float may have.
+std::string DescribeMismatch(DType dtype, int64_t place, const void* want, const void* have, double allowed);
+
 }  // namespace mycc

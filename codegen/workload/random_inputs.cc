@@ -6,13 +6,15 @@
 namespace mycc {
 namespace {
 
-// SplitMix64: the same numbers on every machine, unlike the standard library's distributions.
+// SplitMix64: the same numbers on every machine, unlike the standard library's distributions, and any of them
+// without those before it.
 class Random {
  public:
-  explicit Random(uint64_t seed) : state_(seed) {}
+  // The sequence of `seed` from its number `first` on.
+  Random(uint64_t seed, uint64_t first) : state_(seed + first * kStep) {}
 
   uint64_t Next() {
-    uint64_t z = state_ += 0x9e3779b97f4a7c15;
+    uint64_t z = state_ += kStep;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
     z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
     return z ^ (z >> 31);
@@ -23,6 +25,7 @@ class Random {
   double Symmetric() { return static_cast<double>(Next() >> 11) * 0x1p-52 - 1.0; }  // [-1, 1)
 
  private:
+  static constexpr uint64_t kStep = 0x9e3779b97f4a7c15;
   uint64_t state_;
 };
 
@@ -57,10 +60,10 @@ std::unordered_map<const BufferNode*, int64_t> IndexedExtents(const Workload& wo
 
 }  // namespace
 
-std::vector<NDArray> RandomInputs(const Workload& workload, uint64_t seed) {
-  Random random(seed);
+std::vector<InputDraw> DrawsOf(const Workload& workload) {
   const auto extents = IndexedExtents(workload);
-  std::vector<NDArray> inputs;
+  std::vector<InputDraw> draws;
+  uint64_t first = 0;
   for (const Argument& input : workload.inputs) {
     const BufferNode& tensor = *input.tensor;
     Range range = SmallIntegers(tensor.dtype);
@@ -68,11 +71,20 @@ std::vector<NDArray> RandomInputs(const Workload& workload, uint64_t seed) {
       range = {0, std::min(std::max<int64_t>(extent->second - 1, 0),
                            ReduceIdentity(ReduceOp::kMin, tensor.dtype)->value.i)};
     }
-    NDArray array = NDArray::Zeros(tensor.dtype, tensor.shape);
-    const int64_t count = array.num_elements();
-    for (int64_t i = 0; i < count; ++i) {
-      const Scalar value = IsFloat(tensor.dtype) ? Scalar{RoundFloat(tensor.dtype, random.Symmetric()), 0}
-                                                 : Scalar{0, random.InRange(range.low, range.high)};
+    draws.push_back({tensor.dtype, tensor.num_elements(), first, range.low, range.high});
+    first += static_cast<uint64_t>(tensor.num_elements());
+  }
+  return draws;
+}
+
+std::vector<NDArray> RandomInputs(const Workload& workload, uint64_t seed) {
+  std::vector<NDArray> inputs;
+  for (const InputDraw& draw : DrawsOf(workload)) {
+    NDArray array = NDArray::Zeros(draw.dtype, workload.inputs[inputs.size()].tensor->shape);
+    Random random(seed, draw.first);
+    for (int64_t i = 0; i < draw.count; ++i) {
+      const Scalar value = IsFloat(draw.dtype) ? Scalar{RoundFloat(draw.dtype, random.Symmetric()), 0}
+                                               : Scalar{0, random.InRange(draw.low, draw.high)};
       array.Set(i, value);
     }
     inputs.push_back(std::move(array));

@@ -40,6 +40,16 @@ class SampledReference {
   std::unique_ptr<Impl> impl_;
 };
 
+// How an input is drawn: its element i is made of number `first + i` of the seed's sequence, so that any
+// device can draw it.
+struct InputDraw {
+  DType dtype;
+  int64_t count;      // elements
+  uint64_t first;     // the inputs before it took the numbers before
+  int64_t low, high;  // of integers
+};
+std::vector<InputDraw> DrawsOf(const Workload& workload);
+
 // Uniform random inputs in [-1, 1] (floats), small integers, all bool values; indices used to gather are
 // within range. Deterministic by seed.
 std::vector<NDArray> RandomInputs(const Workload& workload, uint64_t seed);
