@@ -92,7 +92,7 @@ v1::JobProgress ActiveJob::Progress(bool with_tasks) const {
   progress.set_job(id_);
   progress.set_name(stored_.spec().name());
   progress.set_target(stored_.spec().target());
-  progress.set_protocol(stored_.spec().protocol());
+  progress.set_protocol(plan_.tasks.front().protocol);
   progress.set_budget_seconds(stored_.spec().budget_seconds());
   progress.set_created_unix_micros(created_unix_micros_);
   int64_t trials = 0, searched = 0;

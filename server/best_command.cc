@@ -10,6 +10,7 @@
 #include "db/tuning_log.h"
 #include "proto/names.h"
 #include "server/commands.h"
+#include "server/job_plan.h"
 #include "server/tuning_client.h"
 
 namespace mycc {
@@ -43,8 +44,7 @@ absl::StatusOr<Lookup> OpenLookup(const BestOptions& options) {
 absl::Status BestCommand(const BestOptions& options, std::ostream& out) {
   MYCC_ASSIGN_OR_RETURN(const std::vector<Workload> workloads, ReadWorkloads(options.file));
   MYCC_ASSIGN_OR_RETURN(const Target target, ReadTarget(options.target));
-  const absl::StatusOr<v1::TimingProtocol> protocol = ParseProtocolName(options.cache);
-  if (!protocol.ok()) return Misuse(absl::StrCat("--cache: ", protocol.status().message()));
+  MYCC_ASSIGN_OR_RETURN(const v1::TimingProtocol protocol, ReadProtocol(options.cache));
   MYCC_ASSIGN_OR_RETURN(const Lookup look_up, OpenLookup(options));
   std::vector<std::string> missing;
   std::vector<StoredRecord> found;
@@ -52,7 +52,7 @@ absl::Status BestCommand(const BestOptions& options, std::ostream& out) {
     v1::BestRequest request;
     request.set_workload_hash(WorkloadHash(workload));
     request.set_target(PrintTarget(target));
-    request.set_protocol(*protocol);
+    request.set_protocol(ProtocolFor(target, protocol));
     request.set_top(options.top);
     MYCC_ASSIGN_OR_RETURN(const std::vector<StoredRecord> records, look_up(request));
     if (records.empty()) missing.push_back(workload.name);

@@ -35,7 +35,7 @@ struct TuneOptions {
   uint32_t trials = 0;                          // for each task; 0: as the budget allows
   std::string budget;                           // "8m"
   std::optional<uint64_t> seed;
-  std::string cache = "warm";
+  std::string cache;  // "warm" or "cold"; empty: the usual one of the target
   std::string strategy = "evolutionary";
   bool fresh = false;
   bool json = false;
@@ -58,7 +58,7 @@ struct BestOptions {
   std::optional<ServerAddress> server;
   std::string log = "tuning.db";
   std::string target = "host";
-  std::string cache = "warm";
+  std::string cache;  // "warm" or "cold"; empty: the usual one of the target
   uint32_t top = 1;
   bool json = false;
 };
@@ -68,12 +68,15 @@ struct MeasureOptions {
   std::string file;
   std::string trace;  // a file
   std::string target = "host";
-  std::string cache = "warm";
+  std::string cache;  // "warm" or "cold"; empty: the usual one of the target
   uint64_t seed = 0;
   bool json = false;
 };
 // One candidate, here: built, verified and timed as a worker would. FailedPrecondition when it is not OK.
 absl::Status MeasureCommand(const MeasureOptions& options, std::ostream& out);
+
+// The word of --cache; UNSPECIFIED for none. Misuse for another.
+absl::StatusOr<v1::TimingProtocol> ReadProtocol(const std::string& word);
 
 // A duration: "90s", "8m", "1h30m", or seconds as a plain number. Misuse otherwise.
 absl::StatusOr<double> ParseBudget(const std::string& text);

@@ -65,8 +65,7 @@ absl::StatusOr<v1::JobProgress> Coordinator::Progress(const std::string& job) {
 absl::StatusOr<v1::BestResponse> Coordinator::Best(const v1::BestRequest& request) const {
   MYCC_ASSIGN_OR_RETURN(const Target target, ParseTarget(request.target()));
   const LogKey key{request.workload_hash(), PrintTarget(target)};
-  const v1::TimingProtocol protocol =
-      request.protocol() == v1::TIMING_PROTOCOL_UNSPECIFIED ? v1::TIMING_PROTOCOL_WARM : request.protocol();
+  const v1::TimingProtocol protocol = ProtocolFor(target, request.protocol());
   const int top = static_cast<int>(std::clamp(request.top(), 1u, kMostBest));
   MYCC_ASSIGN_OR_RETURN(const std::vector<StoredRecord> records, log_->TopK(key, protocol, top));
   v1::BestResponse response;

@@ -141,11 +141,11 @@ absl::StatusOr<v1::LeaseResponse> Dispatcher::Lease(const v1::LeaseRequest& requ
 v1::Assignment Dispatcher::AssignmentOf(const Grant& grant, const ActiveJob& job) const {
   v1::Assignment assignment;
   *assignment.mutable_lease() = LeaseOf(grant);
-  const KeyText& key = job.plan().tasks[grant.trial.task].key;
-  assignment.set_workload(key.workload);
-  assignment.set_target(key.target);
+  const PlannedTask& task = job.plan().tasks[grant.trial.task];
+  assignment.set_workload(task.key.workload);
+  assignment.set_target(task.key.target);
   assignment.set_trace(grant.trial.trace);
-  assignment.set_protocol(job.plan().spec.protocol());
+  assignment.set_protocol(task.protocol);
   assignment.set_best_seconds(job.best_seconds(grant.trial.task));
   const absl::StatusOr<TrialId> id = ParseTrialName(grant.trial.name);
   if (id.ok()) assignment.set_seed(InputSeed(job.plan().spec.seed(), *id));

@@ -41,7 +41,8 @@ Serving::~Serving() {
   if (log_ != nullptr) (void)log_->Close();
 }
 
-absl::StatusOr<std::unique_ptr<EmbeddedServer>> EmbeddedServer::Start(const std::string& log) {
+absl::StatusOr<std::unique_ptr<EmbeddedServer>> EmbeddedServer::Start(const std::string& log,
+                                                                      std::vector<std::string> devices) {
   std::unique_ptr<EmbeddedServer> embedded(new EmbeddedServer());
   std::string folder = "/tmp/mycc-tune-XXXXXX";  // short: the paths of sockets are
   if (mkdtemp(folder.data()) == nullptr) return absl::ErrnoToStatus(errno, "making a folder in /tmp");
@@ -55,6 +56,7 @@ absl::StatusOr<std::unique_ptr<EmbeddedServer>> EmbeddedServer::Start(const std:
   LocalWorkerOptions worker;
   // Always the same name: what an embedded worker held when it was killed is given out again at once.
   worker.name = kEmbeddedWorker;
+  worker.devices = std::move(devices);
   worker.server = embedded->address_;
   MYCC_ASSIGN_OR_RETURN(embedded->worker_, LocalWorker::Create(worker));
   embedded->worker_thread_ = std::thread([worker = embedded->worker_.get()] { (void)worker->Run(); });

@@ -40,8 +40,9 @@ class Serving {
 
 class EmbeddedServer {
  public:
-  // Takes up none of the log's jobs but those that are submitted again.
-  static absl::StatusOr<std::unique_ptr<EmbeddedServer>> Start(const std::string& log);
+  // `devices`: of its worker. Takes up none of the log's jobs but those that are submitted again.
+  static absl::StatusOr<std::unique_ptr<EmbeddedServer>> Start(const std::string& log,
+                                                               std::vector<std::string> devices);
   ~EmbeddedServer();
 
   const ServerAddress& address() const { return address_; }

@@ -99,7 +99,7 @@ absl::Status JobBoard::Create(const std::string& id, const JobPlan& plan, const 
   std::vector<Task> tasks;
   bool all_reused = true;
   for (const PlannedTask& planned : plan.tasks) {
-    MYCC_ASSIGN_OR_RETURN(const v1::StoredTask recalled, RecallTask(*log_, planned, plan.spec.protocol(),
+    MYCC_ASSIGN_OR_RETURN(const v1::StoredTask recalled, RecallTask(*log_, planned, planned.protocol,
                                                                     plan.spec.trials(), plan.spec.fresh()));
     all_reused &= recalled.reused();
     Task& task = tasks.emplace_back();

@@ -34,7 +34,7 @@ absl::Status CheckLimits(const v1::JobSpec& spec) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<PlannedTask> PlanTask(const v1::TaskSpec& spec, int index, const std::string& job_target) {
+absl::StatusOr<PlannedTask> PlanTask(const v1::TaskSpec& spec, int index, const v1::JobSpec& job) {
   const std::string origin = absl::StrCat("workload ", index + 1);
   if (spec.count() < 0)
     return Expected(absl::StrCat(origin, " occurs ", spec.count(), " times"), "a count of at least 1");
@@ -45,24 +45,29 @@ absl::StatusOr<PlannedTask> PlanTask(const v1::TaskSpec& spec, int index, const 
   task.key.workload_hash = WorkloadHash(workload);
   task.key.shape_erased_hash = ShapeErasedHash(workload);
   task.key.workload_name = workload.name;
-  MYCC_ASSIGN_OR_RETURN(task.target, ParseTarget(spec.target().empty() ? job_target : spec.target()));
+  MYCC_ASSIGN_OR_RETURN(task.target, ParseTarget(spec.target().empty() ? job.target() : spec.target()));
   task.key.target = PrintTarget(task.target);
+  task.protocol = ProtocolFor(task.target, job.protocol());
   task.count = spec.count() > 0 ? spec.count() : workload.count;
   return task;
 }
 
 }  // namespace
 
+v1::TimingProtocol ProtocolFor(const Target& target, v1::TimingProtocol asked) {
+  if (asked != v1::TIMING_PROTOCOL_UNSPECIFIED) return asked;
+  return target.kind == TargetKind::kCuda ? v1::TIMING_PROTOCOL_COLD : v1::TIMING_PROTOCOL_WARM;
+}
+
 absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& spec) {
   MYCC_RETURN_IF_ERROR(CheckLimits(spec));
   JobPlan plan;
   plan.spec = spec;
-  if (spec.protocol() == v1::TIMING_PROTOCOL_UNSPECIFIED) plan.spec.set_protocol(v1::TIMING_PROTOCOL_WARM);
   if (spec.strategy().empty()) plan.spec.set_strategy(kDefaultStrategy);
 
   std::map<std::pair<std::string, std::string>, size_t> known_keys;
   for (int i = 0; i < spec.tasks_size(); ++i) {
-    MYCC_ASSIGN_OR_RETURN(PlannedTask task, PlanTask(spec.tasks(i), i, spec.target()));
+    MYCC_ASSIGN_OR_RETURN(PlannedTask task, PlanTask(spec.tasks(i), i, spec));
     const auto [known, is_new] =
         known_keys.try_emplace({task.key.workload_hash, task.key.target}, plan.tasks.size());
     if (is_new) {

@@ -17,6 +17,7 @@ struct PlannedTask {
   Workload workload;  // canonical
   Target target;
   KeyText key;  // canonical too, but for the name, which is the first one that the workload came under
+  v1::TimingProtocol protocol = v1::TIMING_PROTOCOL_WARM;
   int64_t count = 1;
 };
 
@@ -27,6 +28,10 @@ struct JobPlan {
 
 // InvalidArgument names what is wrong and what was expected.
 absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& spec);
+
+// The protocol that was asked for, or the usual one of the target: cold caches on a GPU, where a kernel's
+// data seldom fit into them, warm ones on a CPU.
+v1::TimingProtocol ProtocolFor(const Target& target, v1::TimingProtocol asked);
 
 // What a cost model predicts for: targets of one kind share what they teach.
 std::string ModelKind(const Target& target);

@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "codegen/target/target.h"
 #include "worker/device.h"
+#include "worker/gpu_device.h"
 #include "worker/grpc_link.h"
 
 namespace mycc {
@@ -18,11 +19,17 @@ namespace {
 // Enough to keep all builders busy, few enough that a death or a cancellation costs little.
 constexpr int kBatchesABuilder = 2;
 constexpr int kLeastBatch = 4;
+// One lane's candidates are built while another's are measured.
+constexpr int kGpuLanes = 2;
 
 std::string DefaultName() {
   char host[256] = "worker";
   gethostname(host, sizeof(host) - 1);
   return absl::StrCat(host, "-", getpid());
+}
+
+int BuildersOf(const LocalWorkerOptions& options) {
+  return options.builders > 0 ? options.builders : UsableCpus();
 }
 
 }  // namespace
@@ -32,48 +39,101 @@ int UsableCpus() {
   return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
-absl::StatusOr<std::unique_ptr<LocalWorker>> LocalWorker::Create(const LocalWorkerOptions& options) {
-  for (const std::string& device : options.devices) {
-    if (device == "cpu") continue;
-    return absl::InvalidArgumentError(absl::StrCat("no device ", device, " here; expected cpu"));
-  }
-  std::unique_ptr<LocalWorker> local(new LocalWorker());
+absl::StatusOr<WorkerDevice> LocalWorker::AddCpu(int builders) {
   CpuMeasurerOptions measuring;
-  measuring.builders = options.builders > 0 ? options.builders : UsableCpus();
-  MYCC_ASSIGN_OR_RETURN(local->measurer_, CpuMeasurer::Create(measuring));
-  MYCC_ASSIGN_OR_RETURN(local->link_, ConnectToServer(options.server));
-
-  WorkerOptions worker;
-  worker.name = options.name.empty() ? DefaultName() : options.name;
-  worker.toolchain = CpuToolchain();
-  worker.log = options.log;
+  measuring.builders = builders;
+  MYCC_ASSIGN_OR_RETURN(cpu_, CpuMeasurer::Create(measuring));
   WorkerDevice device;
   device.offer.set_device("cpu");
   device.offer.set_target(PrintTarget(DetectHostTarget()));
   *device.offer.mutable_info() = DescribeCpu();
-  device.offer.mutable_info()->set_worker(worker.name);
-  device.batch = std::max(kLeastBatch, kBatchesABuilder * measuring.builders);
-  device.measure = [measurer = local->measurer_.get()](const std::vector<v1::Assignment>& assignments,
-                                                       const IsRevoked& is_revoked, const OnMeasured& done) {
+  device.batch = std::max(kLeastBatch, kBatchesABuilder * builders);
+  device.measure = [measurer = cpu_.get()](const std::vector<v1::Assignment>& assignments,
+                                           const IsRevoked& is_revoked, const OnMeasured& done) {
     measurer->Measure(assignments, is_revoked, done);
   };
-  local->worker_ = std::make_unique<Worker>(worker, local->link_.get(), std::vector<WorkerDevice>{device});
+  return device;
+}
+
+absl::StatusOr<WorkerDevice> LocalWorker::AddGpu(const std::string& name, const LocalWorkerOptions& options) {
+  MYCC_ASSIGN_OR_RETURN(const int ordinal, ParseGpuName(name));
+  MYCC_ASSIGN_OR_RETURN(const Gpu gpu, DescribeGpu(ordinal));
+  const int builders = BuildersOf(options);
+  if (gpu_builders_ == nullptr) gpu_builders_ = std::make_unique<BuildPool>(builders, BuildLimits());
+  MYCC_ASSIGN_OR_RETURN(std::unique_ptr<GpuMeasurer> made,
+                        GpuMeasurer::Create(gpu, gpu_builders_.get(), {}, options.log));
+  WorkerDevice device;
+  device.offer.set_device(gpu.info.device());
+  device.offer.set_target(PrintTarget(gpu.target));
+  *device.offer.mutable_info() = gpu.info;
+  device.batch = std::max(kLeastBatch, builders);
+  device.lanes = kGpuLanes;
+  device.measure = [measurer = made.get()](const std::vector<v1::Assignment>& assignments,
+                                           const IsRevoked& is_revoked, const OnMeasured& done) {
+    measurer->Measure(assignments, is_revoked, done);
+  };
+  gpus_.push_back(std::move(made));
+  return device;
+}
+
+absl::StatusOr<std::unique_ptr<LocalWorker>> LocalWorker::Create(const LocalWorkerOptions& options) {
+  std::unique_ptr<LocalWorker> local(new LocalWorker());
+  WorkerOptions worker;
+  worker.name = options.name.empty() ? DefaultName() : options.name;
+  worker.toolchain = CpuToolchain();
+  worker.log = options.log;
+  std::vector<WorkerDevice> devices;
+  for (const std::string& name : options.devices) {
+    absl::StatusOr<WorkerDevice> device =
+        name == "cpu" ? local->AddCpu(BuildersOf(options)) : local->AddGpu(name, options);
+    MYCC_RETURN_IF_ERROR(device.status());
+    device->offer.mutable_info()->set_worker(worker.name);
+    devices.push_back(*std::move(device));
+  }
+  if (!local->gpus_.empty()) {
+    MYCC_ASSIGN_OR_RETURN(worker.toolchain, GpuToolchain());
+  }
+  MYCC_ASSIGN_OR_RETURN(local->link_, ConnectToServer(options.server));
+  local->worker_ = std::make_unique<Worker>(worker, local->link_.get(), std::move(devices));
   return local;
 }
 
-absl::Status CheckRunsHere(const std::string& target_text) {
+absl::StatusOr<std::string> DeviceFor(const std::string& target_text) {
   MYCC_ASSIGN_OR_RETURN(const Target target, ParseTarget(target_text));
-  std::string why;
-  if (IsMeasurableOn(target, DetectHostTarget(), &why)) return absl::OkStatus();
+  std::string device = "cpu", why;
+  Target here;
+  if (target.kind == TargetKind::kCuda) {
+    const absl::StatusOr<Gpu> gpu = DescribeGpu(0);
+    if (gpu.ok()) here = gpu->target;
+    why = std::string(gpu.status().message());
+    device = "cuda:0";
+  } else {
+    here = DetectHostTarget();
+  }
+  if (why.empty() && IsMeasurableOn(target, here, &why)) return device;
   return absl::FailedPreconditionError(absl::StrCat("this machine cannot run ", target_text, ": ", why));
 }
 
-absl::StatusOr<v1::MeasureResult> MeasureHere(CpuMeasurer* measurer, const v1::Assignment& assignment) {
-  MYCC_RETURN_IF_ERROR(CheckRunsHere(assignment.target()));
+absl::StatusOr<v1::MeasureResult> LocalMeasurer::Measure(const v1::Assignment& assignment) {
+  MYCC_ASSIGN_OR_RETURN(const std::string device, DeviceFor(assignment.target()));
   v1::MeasureResult measured;
-  measurer->Measure(
-      {assignment}, [](const v1::LeaseId&) { return false; },
-      [&measured](const v1::Assignment&, v1::MeasureResult result) { measured = std::move(result); });
+  const IsRevoked never = [](const v1::LeaseId&) { return false; };
+  const OnMeasured keep = [&measured](const v1::Assignment&, v1::MeasureResult result) {
+    measured = std::move(result);
+  };
+  if (device == "cpu") {
+    if (cpu_ == nullptr) {
+      MYCC_ASSIGN_OR_RETURN(cpu_, CpuMeasurer::Create({}));
+    }
+    cpu_->Measure({assignment}, never, keep);
+    return measured;
+  }
+  if (gpu_ == nullptr) {
+    MYCC_ASSIGN_OR_RETURN(const Gpu gpu, DescribeGpu(0));
+    gpu_builders_ = std::make_unique<BuildPool>(/*builders=*/2, BuildLimits());  // a candidate, its reference
+    MYCC_ASSIGN_OR_RETURN(gpu_, GpuMeasurer::Create(gpu, gpu_builders_.get(), {}, nullptr));
+  }
+  gpu_->Measure({assignment}, never, keep);
   return measured;
 }
 

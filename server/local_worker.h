@@ -11,22 +11,24 @@
 #include "absl/status/statusor.h"
 #include "proto/channel.h"
 #include "worker/cpu_measurer.h"
+#include "worker/gpu_measurer.h"
 #include "worker/server_link.h"
 #include "worker/worker.h"
 
 namespace mycc {
 
 struct LocalWorkerOptions {
-  std::string name;  // empty: after the host and the process
-  std::vector<std::string> devices = {"cpu"};
-  int builders = 0;  // processes that build at once; 0: one a CPU
+  std::string name;                            // empty: after the host and the process
+  std::vector<std::string> devices = {"cpu"};  // or "cuda:0"
+  int builders = 0;                            // processes that build at once; 0: one a CPU
   ServerAddress server;
   std::function<void(const std::string&)> log;
 };
 
 class LocalWorker {
  public:
-  // InvalidArgument for a device that this host or this build does not have.
+  // InvalidArgument for what is no device's name; NotFound or FailedPrecondition for a device that this host
+  // or this build does not have, saying what is missing.
   static absl::StatusOr<std::unique_ptr<LocalWorker>> Create(const LocalWorkerOptions& options);
 
   absl::Status Run() { return worker_->Run(); }
@@ -35,18 +37,31 @@ class LocalWorker {
 
  private:
   LocalWorker() = default;
+  absl::StatusOr<WorkerDevice> AddCpu(int builders);
+  absl::StatusOr<WorkerDevice> AddGpu(const std::string& name, const LocalWorkerOptions& options);
 
-  std::unique_ptr<CpuMeasurer> measurer_;
+  std::unique_ptr<CpuMeasurer> cpu_;
+  std::unique_ptr<BuildPool> gpu_builders_;  // shared by all GPUs
+  std::vector<std::unique_ptr<GpuMeasurer>> gpus_;
   std::unique_ptr<ServerLink> link_;
   std::unique_ptr<Worker> worker_;
 };
 
 // The CPUs that this process may use.
 int UsableCpus();
-// FailedPrecondition "this machine cannot run TARGET: why".
-absl::Status CheckRunsHere(const std::string& target);
-// Measures one candidate here and now, with no server. FailedPrecondition when this machine cannot run its
-// target.
-absl::StatusOr<v1::MeasureResult> MeasureHere(CpuMeasurer* measurer, const v1::Assignment& assignment);
+// The device of this host that measures for the target: "cpu", or "cuda:0". FailedPrecondition "this machine
+// cannot run TARGET: why", also where a driver or a GPU is missing.
+absl::StatusOr<std::string> DeviceFor(const std::string& target);
+// Measures candidates here and now, one by one, with no server. Thread rule: thread-compatible.
+class LocalMeasurer {
+ public:
+  // On the device for the candidate's target. FailedPrecondition as above.
+  absl::StatusOr<v1::MeasureResult> Measure(const v1::Assignment& assignment);
+
+ private:
+  std::unique_ptr<CpuMeasurer> cpu_;
+  std::unique_ptr<BuildPool> gpu_builders_;
+  std::unique_ptr<GpuMeasurer> gpu_;
+};
 
 }  // namespace mycc

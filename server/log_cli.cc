@@ -82,8 +82,7 @@ void DoesFiltered(const Sub<Args>& sub, const std::shared_ptr<FilterWords>& word
 
 // Measures records again on this host.
 absl::Status VerifyHere(const LogVerifyArgs& args) {
-  absl::StatusOr<std::unique_ptr<CpuMeasurer>> measurer = CpuMeasurer::Create({});
-  if (!measurer.ok()) return measurer.status();
+  LocalMeasurer measurer;
   std::random_device random;
   const Remeasure remeasure = [&](const v1::Record& record) -> absl::StatusOr<v1::MeasureResult> {
     v1::Assignment assignment;
@@ -92,7 +91,7 @@ absl::Status VerifyHere(const LogVerifyArgs& args) {
     assignment.set_trace(record.trace());
     assignment.set_protocol(record.result().timing().protocol());
     assignment.set_seed((uint64_t{random()} << 32) | random());  // other inputs than before
-    return MeasureHere(measurer->get(), assignment);
+    return measurer.Measure(assignment);
   };
   return LogVerifyCommand(args, remeasure, std::cout);
 }

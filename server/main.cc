@@ -65,7 +65,8 @@ void AddWorker(CLI::App* app, Command* command) {
   CLI::App* sub = app->add_subcommand("worker", "measure candidates for a server");
   AddServerAddress(sub, &options->server);
   sub->get_option("--server")->required();
-  sub->add_option("--device", options->devices, "what to measure on: cpu")->capture_default_str();
+  sub->add_option("--device", options->devices, "what to measure on: cpu, cuda:0; may be given again")
+      ->capture_default_str();
   sub->add_option("--name", options->name, "the worker's name; after host and process if not given");
   sub->add_option("--builders", options->builders, "processes that build at once; one a CPU if not given")
       ->check(CLI::Range(1, 1024));
@@ -91,7 +92,7 @@ void AddTune(CLI::App* app, Command* command) {
       ->check(CLI::Range(1, 1 << 24));
   sub->add_option("--budget", options->budget, "time for everything: 90s, 8m, 1h30m");
   sub->add_option("--seed", options->seed, "of the search");
-  sub->add_option("--cache", options->cache, "time with warm or cold caches")->capture_default_str();
+  sub->add_option("--cache", options->cache, "time with warm or cold caches; cold on a GPU if not given");
   sub->add_option("--strategy", options->strategy, "evolutionary, random or grid")
       ->check(CLI::IsMember({"evolutionary", "random", "grid"}))
       ->capture_default_str();
@@ -126,7 +127,7 @@ void AddBest(CLI::App* app, Command* command) {
   log->excludes(sub->get_option("--server"));
   sub->add_option("--target", options->target, "host, cuda:0, a preset's name, or `v1 cpu mcpu=...`")
       ->capture_default_str();
-  sub->add_option("--cache", options->cache, "timed with warm or cold caches")->capture_default_str();
+  sub->add_option("--cache", options->cache, "timed with warm or cold caches; cold on a GPU if not given");
   sub->add_option("--top", options->top, "so many of each workload")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
@@ -144,7 +145,7 @@ void AddMeasure(CLI::App* app, Command* command) {
   sub->add_option("--trace", options->trace, "a file with the schedule")->required();
   sub->add_option("--target", options->target, "host, cuda:0, a preset's name, or `v1 cpu mcpu=...`")
       ->capture_default_str();
-  sub->add_option("--cache", options->cache, "time with warm or cold caches")->capture_default_str();
+  sub->add_option("--cache", options->cache, "time with warm or cold caches; cold on a GPU if not given");
   sub->add_option("--seed", options->seed, "of the random inputs")->capture_default_str();
   sub->add_flag("--json", options->json, "print JSON");
   sub->callback([=] { *command = [=] { return MeasureCommand(*options, std::cout); }; });

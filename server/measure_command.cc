@@ -13,6 +13,7 @@
 #include "db/message_json.h"
 #include "proto/names.h"
 #include "server/commands.h"
+#include "server/job_plan.h"
 #include "server/local_worker.h"
 
 namespace mycc {
@@ -53,16 +54,15 @@ absl::Status MeasureCommand(const MeasureOptions& options, std::ostream& out) {
   if (const absl::Status parsed = ParseTrace(trace).status(); !parsed.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(options.trace, ": ", parsed.message()));
   }
-  const absl::StatusOr<v1::TimingProtocol> protocol = ParseProtocolName(options.cache);
-  if (!protocol.ok()) return Misuse(absl::StrCat("--cache: ", protocol.status().message()));
+  MYCC_ASSIGN_OR_RETURN(const v1::TimingProtocol protocol, ReadProtocol(options.cache));
   v1::Assignment assignment;
   assignment.set_workload(PrintWorkload(workloads[0]));
   assignment.set_target(PrintTarget(target));
   assignment.set_trace(trace);
-  assignment.set_protocol(*protocol);
+  assignment.set_protocol(ProtocolFor(target, protocol));
   assignment.set_seed(options.seed);
-  MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<CpuMeasurer> measurer, CpuMeasurer::Create({}));
-  MYCC_ASSIGN_OR_RETURN(const v1::MeasureResult result, MeasureHere(measurer.get(), assignment));
+  LocalMeasurer measurer;
+  MYCC_ASSIGN_OR_RETURN(const v1::MeasureResult result, measurer.Measure(assignment));
   if (options.json) {
     out << MessageToJson(result).dump() << "\n";
   } else {

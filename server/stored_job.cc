@@ -55,7 +55,6 @@ absl::StatusOr<StoredJobState> LoadJob(const TuningLog& log, const JobStore& sto
     MYCC_ASSIGN_OR_RETURN(std::vector<Trial> of_task, store.LoadTrials(job.id, task));
     trials.push_back(std::move(of_task));
   }
-  const v1::TimingProtocol protocol = stored.spec().protocol();
   StoredJobState state;
   state.elapsed_seconds = scheduler.elapsed_seconds();
   state.job = std::make_unique<ActiveJob>(job.id, std::move(stored), std::move(tasks.plan), tasks.stored,
@@ -90,8 +89,9 @@ absl::StatusOr<StoredJobState> LoadJob(const TuningLog& log, const JobStore& sto
   }
   for (uint32_t task = 0; task < trials.size(); ++task) {
     if (!tasks.stored[task].reused()) continue;
-    const KeyText& key = state.job->plan().tasks[task].key;
-    const absl::StatusOr<StoredRecord> best = log.Best({key.workload_hash, key.target}, protocol);
+    const PlannedTask& planned = state.job->plan().tasks[task];
+    const absl::StatusOr<StoredRecord> best =
+        log.Best({planned.key.workload_hash, planned.key.target}, planned.protocol);
     if (best.ok()) state.job->SetKnownBest(task, best->record.result().timing().seconds());
   }
   return state;

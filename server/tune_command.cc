@@ -73,9 +73,8 @@ std::set<std::string> TargetsOf(const v1::JobSpec& spec) {
 absl::StatusOr<v1::JobSpec> SpecOf(const TuneOptions& options) {
   v1::JobSpec spec;
   MYCC_RETURN_IF_ERROR(AddTasks(options, &spec));
-  const absl::StatusOr<v1::TimingProtocol> protocol = ParseProtocolName(options.cache);
-  if (!protocol.ok()) return Misuse(absl::StrCat("--cache: ", protocol.status().message()));
-  spec.set_protocol(*protocol);
+  MYCC_ASSIGN_OR_RETURN(const v1::TimingProtocol protocol, ReadProtocol(options.cache));
+  spec.set_protocol(protocol);
   spec.set_strategy(options.strategy);
   spec.set_trials(options.trials);
   if (!options.budget.empty()) {
@@ -174,6 +173,13 @@ absl::Status Verdict(const v1::JobProgress& progress, bool interrupted_is_fine) 
 
 }  // namespace
 
+absl::StatusOr<v1::TimingProtocol> ReadProtocol(const std::string& word) {
+  if (word.empty()) return v1::TIMING_PROTOCOL_UNSPECIFIED;
+  absl::StatusOr<v1::TimingProtocol> protocol = ParseProtocolName(word);
+  if (!protocol.ok()) return Misuse(absl::StrCat("--cache: ", protocol.status().message()));
+  return protocol;
+}
+
 absl::StatusOr<double> ParseBudget(const std::string& text) {
   double seconds = 0;
   absl::Duration duration;
@@ -191,13 +197,16 @@ absl::Status TuneCommand(const TuneOptions& options, std::ostream& out) {
     address = *options.server;
   } else {
     // Without a server only this host measures.
+    std::set<std::string> devices;
     for (const std::string& target : TargetsOf(spec)) {
-      const absl::Status runs = CheckRunsHere(target);
-      if (runs.ok()) continue;
-      return absl::FailedPreconditionError(
-          absl::StrCat(runs.message(), "; expected --server with a worker that can"));
+      const absl::StatusOr<std::string> device = DeviceFor(target);
+      if (!device.ok()) {
+        return absl::FailedPreconditionError(
+            absl::StrCat(device.status().message(), "; expected --server with a worker that can"));
+      }
+      devices.insert(*device);
     }
-    MYCC_ASSIGN_OR_RETURN(embedded, EmbeddedServer::Start(options.log));
+    MYCC_ASSIGN_OR_RETURN(embedded, EmbeddedServer::Start(options.log, {devices.begin(), devices.end()}));
     address = embedded->address();
   }
   MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<TuningClient> client, TuningClient::Connect(address));

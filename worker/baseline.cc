@@ -18,8 +18,7 @@ namespace {
 
 constexpr int64_t kRounds = 400'000;  // about a millisecond at 3 GHz
 constexpr int kResultStride = 16;     // floats: a cache line for each thread
-constexpr double kDisturbedRatio = 1.15;
-constexpr int kChains = 12;  // hide the latency of a fused multiply-add on every core since Haswell
+constexpr int kChains = 12;           // hide the latency of a fused multiply-add on every core since Haswell
 
 __attribute__((target("avx2,fma"))) float FusedRounds() {
   __m256 chain[kChains];
@@ -69,7 +68,5 @@ double TimeBaseline(int threads) {
   }
   return RunTeam(threads);
 }
-
-bool IsDisturbed(double seconds, double usual) { return usual > 0 && seconds > kDisturbedRatio * usual; }
 
 }  // namespace mycc

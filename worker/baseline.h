@@ -9,8 +9,4 @@ inline constexpr char kBaselineName[] = "fma256-1";
 // Wall seconds of one run, about a millisecond, on a team of `threads`.
 double TimeBaseline(int threads);
 
-// Whether a run that took `seconds` was disturbed on a device that usually takes `usual` (0: unknown, never
-// disturbed).
-bool IsDisturbed(double seconds, double usual);
-
 }  // namespace mycc

@@ -2,7 +2,6 @@
 
 #include "proto/utf8.h"
 #include "worker/host_lock.h"
-#include "worker/internal_commands.h"
 #include "worker/nursery.h"
 
 namespace mycc {
@@ -46,30 +45,46 @@ BuildPool::~BuildPool() {
   for (std::thread& builder : builders_) builder.join();
 }
 
+void BuildPool::Start(BuildWork work, bool first) {
+  const MutexLock lock(&mutex_);
+  queue_.insert(first ? queue_.begin() : queue_.end(), std::move(work));
+  changed_.NotifyAll();
+}
+
 void BuildPool::RunBuilder() {
   Nursery nursery(kBuildCommand);
-  mutex_.Lock();
   while (true) {
-    while (queue_.empty() && !stopping_) changed_.Wait(&mutex_);
-    if (queue_.empty()) break;
-    const Work work = queue_.front();
-    queue_.pop_front();
-    mutex_.Unlock();
-    BuildOutcome outcome = Build(nursery, *work.request, limits_);
-    mutex_.Lock();
-    *work.outcome = std::move(outcome);
-    if (--*work.open == 0) changed_.NotifyAll();
+    BuildWork work;
+    bool wanted = true;
+    {
+      const MutexLock lock(&mutex_);
+      while (queue_.empty() && !stopping_) changed_.Wait(&mutex_);
+      if (queue_.empty()) return;
+      work = std::move(queue_.front());
+      queue_.pop_front();
+      wanted = !stopping_;
+    }
+    wanted = wanted && (work.is_wanted == nullptr || work.is_wanted());
+    std::optional<BuildOutcome> outcome;
+    if (wanted) outcome = Build(nursery, work.request, limits_);
+    work.done(std::move(outcome));
   }
-  mutex_.Unlock();
 }
 
 std::vector<BuildOutcome> BuildPool::BuildAll(const std::vector<v1::BuildRequest>& requests) {
   std::vector<BuildOutcome> outcomes(requests.size());
-  int open = static_cast<int>(requests.size());
-  const MutexLock lock(&mutex_);
-  for (size_t i = 0; i < requests.size(); ++i) queue_.push_back({&requests[i], &outcomes[i], &open});
-  changed_.NotifyAll();
-  while (open > 0) changed_.Wait(&mutex_);
+  Mutex mutex;
+  CondVar built;
+  size_t open = requests.size();
+  for (size_t i = 0; i < requests.size(); ++i) {
+    Start({requests[i], nullptr, [&, i](std::optional<BuildOutcome> outcome) {
+             const MutexLock lock(&mutex);
+             outcomes[i] = *std::move(outcome);  // wanted, and the pool is not going away under its caller
+             if (--open == 0) built.NotifyAll();
+           }});
+  }
+  const MutexLock lock(&mutex);
+  while (open > 0) built.Wait(&mutex);
   return outcomes;
 }
 

@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <functional>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -28,29 +29,35 @@ struct BuildLimits {
   int64_t file_bytes = int64_t{256} << 20;
 };
 
+// One thing to build.
+struct BuildWork {
+  v1::BuildRequest request;
+  // Asked when its turn comes; null: always wanted.
+  std::function<bool()> is_wanted;
+  // Called on a builder's thread; nullopt when it was not wanted.
+  std::function<void(std::optional<BuildOutcome>)> done;
+};
+
 class BuildPool {
  public:
   BuildPool(int builders, BuildLimits limits);
+  // What has not begun is not built: its `done` is called with nullopt.
   ~BuildPool();
   BuildPool(const BuildPool&) = delete;
   BuildPool& operator=(const BuildPool&) = delete;
 
+  // Puts the work at the end of the line, or at its head.
+  void Start(BuildWork work, bool first = false);
   // Builds all and returns when the last is done; outcomes in the order of the requests.
   std::vector<BuildOutcome> BuildAll(const std::vector<v1::BuildRequest>& requests);
 
  private:
-  struct Work {
-    const v1::BuildRequest* request;
-    BuildOutcome* outcome;
-    int* open;  // guarded by mutex_
-  };
-
   void RunBuilder();
 
   const BuildLimits limits_;
   Mutex mutex_;
   CondVar changed_;
-  std::deque<Work> queue_ ABSL_GUARDED_BY(mutex_);
+  std::deque<BuildWork> queue_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> builders_;
 };

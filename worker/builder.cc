@@ -5,40 +5,89 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/file.h"
 #include "base/status.h"
+#include "codegen/cuda/nvrtc.h"
 #include "codegen/library/compile.h"
 #include "codegen/passes/lower.h"
 #include "codegen/workload/parse.h"
+#include "worker/measuring_kernels.h"
 
 namespace mycc {
 namespace {
 
+// What makes a GPU's kernel slow whatever else it does, in words; empty: nothing. Found before the device is
+// troubled with it.
+std::string WhyHopeless(const BuildReport& report) {
+  if (report.spill_bytes > 0)
+    return absl::StrCat("not measured: a thread spills ", report.spill_bytes, " bytes of its ",
+                        report.registers, " registers to memory");
+  if (report.serialized_wgmma)
+    return absl::StrCat("not measured: the compiler made tensor-core operations wait for each other: ",
+                        report.log);
+  if (report.ignored_setmaxnreg)
+    return absl::StrCat("not measured: the compiler ignored the registers that warps give each other: ",
+                        report.log);
+  return "";
+}
+
+void Describe(const BuildReport& report, v1::CodeResources* resources) {
+  resources->set_registers_per_thread(static_cast<uint32_t>(report.registers));
+  resources->set_spill_bytes(static_cast<uint32_t>(report.spill_bytes));
+  resources->set_shared_bytes(static_cast<uint32_t>(report.shared_bytes));
+}
+
+// The library of a kernel, into `response`.
+absl::Status BuildLibraryOf(KernelSpec kernel, const Target& target, bool is_reference,
+                            v1::BuildResponse* response) {
+  std::error_code error;
+  const bool on_gpu = target.kind == TargetKind::kCuda;
+  // What stands there is not built again, but for what the compiler says of a GPU's candidate.
+  if (!std::filesystem::exists(response->library()) || (on_gpu && !is_reference)) {
+    LibrarySpec library{.module = "trial", .target = target, .kernels = {}};
+    library.kernels.push_back(std::move(kernel));
+    MYCC_ASSIGN_OR_RETURN(const BuildReport report, BuildSharedObject(library, response->library()));
+    if (on_gpu) Describe(report, response->mutable_resources());
+    const std::string hopeless = is_reference ? "" : WhyHopeless(report);
+    if (!hopeless.empty()) {
+      std::filesystem::remove(response->library(), error);
+      return absl::FailedPreconditionError(hopeless);
+    }
+  }
+  response->mutable_resources()->set_code_bytes(std::filesystem::file_size(response->library(), error));
+  return absl::OkStatus();
+}
+
+// The kernels that a GPU's runner measures with.
+absl::StatusOr<v1::BuildResponse> BuildMeasuringKernels(const v1::BuildRequest& request,
+                                                        const Target& target) {
+  MYCC_ASSIGN_OR_RETURN(const CudaImage image, CompileCuda(kMeasuringKernels, target));
+  v1::BuildResponse response;
+  response.set_library(absl::StrCat(request.directory(), "/measuring-kernels-", target.arch, ".cubin"));
+  MYCC_RETURN_IF_ERROR(WriteFileAtomically(response.library(), image.cubin));
+  return response;
+}
+
 absl::StatusOr<v1::BuildResponse> Build(const v1::BuildRequest& request) {
-  MYCC_ASSIGN_OR_RETURN(const Workload workload, ParseWorkload(request.workload(), "workload"));
   MYCC_ASSIGN_OR_RETURN(const Target target, ParseTarget(request.target()));
+  if (request.workload().empty()) return BuildMeasuringKernels(request, target);
+  MYCC_ASSIGN_OR_RETURN(const Workload workload, ParseWorkload(request.workload(), "workload"));
+  const bool is_reference = request.trace().empty();
   absl::StatusOr<KernelSpec> kernel = absl::UnknownError("");
-  if (request.trace().empty()) {
+  if (is_reference) {
     kernel = CompileReference(workload, target);
   } else {
     MYCC_ASSIGN_OR_RETURN(const Trace trace, ParseTrace(request.trace()));
     kernel = CompileKernel(workload, target, trace);
   }
   if (!kernel.ok()) return kernel.status();
-  v1::BuildResponse response;
   MYCC_ASSIGN_OR_RETURN(const std::string toolchain, ToolchainOf(target));
+  v1::BuildResponse response;
   response.set_code_digest(CodeDigest(kernel->lowered, target, toolchain));
   response.set_library(absl::StrCat(request.directory(), "/", response.code_digest(), ".so"));
-  if (!std::filesystem::exists(response.library())) {
-    LibrarySpec library{.module = "trial", .target = target, .kernels = {}};
-    library.kernels.push_back(*std::move(kernel));
-    const absl::Status built = BuildSharedObject(library, response.library()).status();
-    if (!built.ok()) {
-      response.set_error(std::string(built.message()));  // the digest is known all the same
-      return response;
-    }
-  }
-  std::error_code error;
-  response.set_code_bytes(static_cast<int64_t>(std::filesystem::file_size(response.library(), error)));
+  const absl::Status built = BuildLibraryOf(*std::move(kernel), target, is_reference, &response);
+  // The digest is known all the same.
+  if (!built.ok()) response.set_error(std::string(built.message()));
   return response;
 }
 

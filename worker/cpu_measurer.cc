@@ -1,7 +1,6 @@
 #include "worker/cpu_measurer.h"
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <utility>
 
@@ -11,25 +10,16 @@
 #include "codegen/target/target.h"
 #include "codegen/workload/parse.h"
 #include "proto/names.h"
-#include "proto/reproduction.h"
 #include "proto/utf8.h"
 #include "worker/device.h"
 #include "worker/host_lock.h"
-#include "worker/internal_commands.h"
 
 namespace mycc {
 namespace {
 
-constexpr size_t kRememberedDigests = 20000, kRememberedBaselines = 64;
 // A candidate this many times slower than the best has shown what it is worth.
 constexpr double kWorthless = 200;
 constexpr double kStartSeconds = 4;  // loading, copying and verifying, also on a busy host
-
-int64_t UnixMicros() {
-  return std::chrono::duration_cast<std::chrono::microseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
 
 int ThreadsOf(const std::string& target_text) {
   const absl::StatusOr<Target> target = ParseTarget(target_text);
@@ -43,28 +33,6 @@ int64_t FolderBytes(const std::string& folder) {
     bytes += static_cast<int64_t>(entry.file_size(error));
   }
   return bytes;
-}
-
-// How the making of a reference ended, as a code and back.
-absl::Status ErrorOf(const Ending& ending) {
-  switch (ending.status) {
-    case v1::MEASURE_STATUS_OUT_OF_MEMORY: return absl::ResourceExhaustedError(ending.error);
-    case v1::MEASURE_STATUS_RUN_TIMEOUT: return absl::DeadlineExceededError(ending.error);
-    default: return absl::AbortedError(ending.error);
-  }
-}
-v1::MeasureStatus StatusWithout(const absl::Status& reference) {
-  switch (reference.code()) {
-    case absl::StatusCode::kUnavailable: return v1::MEASURE_STATUS_WORKER_LOST;
-    case absl::StatusCode::kResourceExhausted: return v1::MEASURE_STATUS_OUT_OF_MEMORY;
-    case absl::StatusCode::kDeadlineExceeded: return v1::MEASURE_STATUS_RUN_TIMEOUT;
-    default: return v1::MEASURE_STATUS_RUN_ERROR;
-  }
-}
-
-void Fail(v1::MeasureStatus status, const std::string& error, v1::MeasureResult* result) {
-  result->set_status(status);
-  result->set_error(ToUtf8(error));
 }
 
 }  // namespace
@@ -83,9 +51,9 @@ CpuMeasurer::CpuMeasurer(CpuMeasurerOptions options, ScratchFolder scratch, std:
       scratch_(std::move(scratch)),
       reference_folder_(std::move(reference_folder)),
       device_(DescribeCpu()),
-      toolchain_(CpuToolchain()),
       flush_bytes_(FlushBytes()),
-      builders_(options.builders, options.build) {}
+      builders_(options.builders, options.build),
+      book_(CpuToolchain()) {}
 
 void CpuMeasurer::Measure(const std::vector<v1::Assignment>& assignments, const IsRevoked& is_revoked,
                           const OnMeasured& done) {
@@ -111,38 +79,10 @@ void CpuMeasurer::Measure(const std::vector<v1::Assignment>& assignments, const 
 }
 
 v1::MeasureResult CpuMeasurer::MeasureBuilt(const v1::Assignment& assignment, const BuildOutcome& build) {
-  v1::MeasureResult result;
-  result.set_started_unix_micros(UnixMicros());
-  const std::string known_as = absl::StrCat(build.built.code_digest(), " ", assignment.protocol());
-  const auto known = build.built.code_digest().empty() ? by_digest_.end() : by_digest_.find(known_as);
-  if (known != by_digest_.end()) {
-    result = known->second;
-    result.set_started_unix_micros(UnixMicros());
-  } else if (!build.ok()) {
-    Fail(build.ending.status, build.ending.error, &result);
-  } else {
-    const auto start = std::chrono::steady_clock::now();
-    Run(assignment, build, &result);
-    const std::chrono::duration<double> run = std::chrono::steady_clock::now() - start;
-    result.mutable_timing()->set_run_seconds(run.count());
-    if (!IsInfrastructureFailure(result.status())) {
-      if (by_digest_.size() >= kRememberedDigests) by_digest_.clear();
-      by_digest_[known_as] = result;
-    }
-  }
-  result.mutable_timing()->set_protocol(assignment.protocol());
-  result.mutable_timing()->set_build_seconds(build.seconds);
-  result.set_code_digest(build.built.code_digest());
-  if (build.built.code_bytes() > 0) {
-    result.mutable_resources()->set_code_bytes(static_cast<uint64_t>(build.built.code_bytes()));
-  }
+  v1::MeasureResult result =
+      book_.Make(assignment, build, [&](v1::MeasureResult* measured) { Run(assignment, build, measured); });
   *result.mutable_device() = device_;
   result.mutable_device()->set_clock_mhz(CpuClockMhz());  // as the run left it
-  *result.mutable_toolchain() = toolchain_;
-  if (result.status() != v1::MEASURE_STATUS_OK) {
-    result.set_reproduction(ReproductionOf(assignment));
-  }
-  result.set_finished_unix_micros(UnixMicros());
   return result;
 }
 
@@ -168,7 +108,7 @@ void CpuMeasurer::Run(const v1::Assignment& assignment, const BuildOutcome& buil
   run.set_protocol(assignment.protocol());
   run.set_best_seconds(best);
   run.set_budget_seconds(budget);
-  run.set_usual_baseline_seconds(UsualBaseline());
+  run.set_usual_baseline_seconds(baselines_.Usual());
   run.set_flush_bytes(flush_bytes_);
   const double limit = best > 0 ? std::min(options_.run_seconds, kStartSeconds + budget + kWorthless * best)
                                 : options_.run_seconds;
@@ -184,8 +124,7 @@ void CpuMeasurer::Run(const v1::Assignment& assignment, const BuildOutcome& buil
   result->set_error(ToUtf8(response->error()));
   if (response->has_timing()) *result->mutable_timing() = response->timing();
   if (response->has_verification()) *result->mutable_verification() = response->verification();
-  if (response->timing().baseline_seconds() > 0) baselines_.push_back(response->timing().baseline_seconds());
-  if (baselines_.size() > kRememberedBaselines) baselines_.pop_front();
+  baselines_.Add(response->timing().baseline_seconds());
 }
 
 absl::StatusOr<v1::RunnerResponse> CpuMeasurer::CallRunner(const v1::RunnerRequest& request, int threads,
@@ -260,8 +199,7 @@ absl::Status CpuMeasurer::PrepareCase(const v1::Assignment& assignment, const st
   while (true) {
     response = CallRunner(request, ThreadsOf(assignment.target()), options_.prepare_seconds, &ending);
     if (response.ok()) break;
-    if (IsInfrastructureFailure(ending.status)) return absl::UnavailableError(ending.error);
-    if (prepare.library().empty()) return ErrorOf(ending);
+    if (IsInfrastructureFailure(ending.status) || prepare.library().empty()) return ErrorOf(ending);
     prepare.clear_library();  // one that crashes or takes too long is done without as well
   }
   if (response->status() == v1::MEASURE_STATUS_OK) return absl::OkStatus();
@@ -278,16 +216,6 @@ void CpuMeasurer::ForgetOldCases() {
     cases_.erase(case_order_.front());
     case_order_.pop_front();
   }
-}
-
-// The lower quartile of the latest: what the device does when nothing disturbs it, also after it has warmed
-// up.
-double CpuMeasurer::UsualBaseline() const {
-  if (baselines_.empty()) return 0;
-  std::vector<double> sorted(baselines_.begin(), baselines_.end());
-  const size_t quartile = sorted.size() / 4;
-  std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(quartile), sorted.end());
-  return sorted[quartile];
 }
 
 }  // namespace mycc

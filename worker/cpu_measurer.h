@@ -6,12 +6,12 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <unordered_map>
 
 #include "absl/status/statusor.h"
 #include "worker/build_pool.h"
 #include "worker/measure.h"
 #include "worker/nursery.h"
+#include "worker/result_book.h"
 #include "worker/scratch.h"
 
 namespace mycc {
@@ -47,21 +47,19 @@ class CpuMeasurer {
   // Fails with `ending` set when the process ended without an answer.
   absl::StatusOr<v1::RunnerResponse> CallRunner(const v1::RunnerRequest& request, int threads,
                                                 double wall_seconds, Ending* ending);
-  double UsualBaseline() const;
 
   const CpuMeasurerOptions options_;
   const ScratchFolder scratch_;
   const std::string reference_folder_;
   const v1::DeviceInfo device_;
-  const v1::Toolchain toolchain_;
   const int64_t flush_bytes_;
   BuildPool builders_;
   std::unique_ptr<Nursery> runner_;
   int runner_threads_ = 0;
-  std::unordered_map<std::string, v1::MeasureResult> by_digest_;  // equal binaries are not timed twice
-  std::map<std::string, absl::Status> cases_;                     // by folder
-  std::deque<std::string> case_order_;                            // the oldest first
-  std::deque<double> baselines_;                                  // the latest
+  ResultBook book_;
+  BaselineHistory baselines_;
+  std::map<std::string, absl::Status> cases_;  // by folder
+  std::deque<std::string> case_order_;         // the oldest first
 };
 
 }  // namespace mycc

@@ -26,16 +26,21 @@ std::string CpuInfo(const std::string& key) {
 
 }  // namespace
 
-v1::DeviceInfo DescribeCpu() {
+v1::DeviceInfo DescribeHost() {
   v1::DeviceInfo info;
-  info.set_device("cpu");
-  info.set_model(CpuInfo("model name"));
-  info.set_clock_mhz(CpuClockMhz());
   utsname system;
   if (uname(&system) == 0) {
     info.set_host(system.nodename);
     info.set_kernel(std::string(system.sysname) + " " + system.release);
   }
+  return info;
+}
+
+v1::DeviceInfo DescribeCpu() {
+  v1::DeviceInfo info = DescribeHost();
+  info.set_device("cpu");
+  info.set_model(CpuInfo("model name"));
+  info.set_clock_mhz(CpuClockMhz());
   return info;
 }
 

@@ -9,6 +9,8 @@
 
 namespace mycc {
 
+// The host alone: its name and its operating system.
+v1::DeviceInfo DescribeHost();
 // Everything but the worker's name, with the clock as it is now.
 v1::DeviceInfo DescribeCpu();
 // As it is now, of the first core; 0 where the system does not say.

@@ -1,9 +1,10 @@
 #include "worker/internal_commands.h"
 
 #include <cstdlib>
-#include <cstring>
 
 #include "worker/builder.h"
+#include "worker/child.h"
+#include "worker/gpu_runner.h"
 #include "worker/limits.h"
 #include "worker/nursery_main.h"
 #include "worker/runner.h"
@@ -27,9 +28,11 @@ std::function<std::string(const std::string&)> OverBytes(Response (*handler)(con
 
 std::optional<int> RunInternalCommand(int argc, char** argv) {
   if (argc != 3) return std::nullopt;
-  const bool build = std::strcmp(argv[1], kBuildCommand) == 0, run = std::strcmp(argv[1], kRunCommand) == 0;
-  if (!build && !run) return std::nullopt;
+  const std::string command = argv[1];
+  const bool build = command == kBuildCommand, run = command == kRunCommand, gpu = command == kGpuRunCommand;
+  if (!build && !run && !gpu) return std::nullopt;
   if (!DieWithParent(std::atoi(argv[2]))) return 1;
+  if (gpu) return GpuRunnerMain();
   return NurseryMain(build ? OverBytes(&HandleBuildRequest) : OverBytes(&HandleRunnerRequest));
 }
 

@@ -1,4 +1,4 @@
-// The hidden commands of mycc-tune, which are its children. Thread rule: called first in main, before any
+// What the hidden commands of mycc-tune (worker/child.h) do. Thread rule: called first in main, before any
 // thread.
 #pragma once
 
@@ -6,9 +6,6 @@
 #include <string>
 
 namespace mycc {
-
-inline constexpr char kBuildCommand[] = "internal-build";
-inline constexpr char kRunCommand[] = "internal-run";
 
 // Runs the hidden command that `argv` names, until its worker ends it, and returns the program's exit code.
 // Nullopt: it names none.

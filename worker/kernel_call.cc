@@ -8,30 +8,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "worker/trial_library.h"
 
 namespace mycc {
 namespace {
 
 constexpr std::align_val_t kAlignment{64};
 constexpr uint8_t kBandByte = 0xa5, kPoisonByte = 0xaa;
-
-const Buffer& TensorOf(const Workload& workload, int index) {
-  const int num_inputs = static_cast<int>(workload.inputs.size());
-  return index < num_inputs ? workload.inputs[index].tensor : workload.outputs[index - num_inputs];
-}
-
-// The library was compiled for this workload.
-absl::Status CheckSignature(const ArtifactFunction& function, const Workload& workload) {
-  const size_t expected = workload.inputs.size() + workload.outputs.size();
-  bool same = function.args.size() == expected;
-  for (size_t i = 0; same && i < expected; ++i) {
-    const Buffer& tensor = TensorOf(workload, static_cast<int>(i));
-    same = function.args[i].shape == tensor->shape && function.args[i].dtype == DTypeName(tensor->dtype);
-  }
-  if (same) return absl::OkStatus();
-  return absl::InternalError(
-      absl::StrCat(function.name, " does not have the arguments of the workload ", workload.name));
-}
 
 }  // namespace
 
@@ -67,11 +50,8 @@ KernelCall::KernelCall(std::unique_ptr<Library> library, Arguments arguments, Li
 absl::StatusOr<std::unique_ptr<KernelCall>> KernelCall::Load(const std::string& path,
                                                              const Workload& workload,
                                                              const std::vector<const uint8_t*>& inputs) {
-  MYCC_ASSIGN_OR_RETURN(std::unique_ptr<Library> library, Library::Open(path));
-  if (library->functions().size() != 1)
-    return absl::InternalError(absl::StrCat(path, " holds not one function"));
+  MYCC_ASSIGN_OR_RETURN(std::unique_ptr<Library> library, OpenTrial(path, workload));
   const ArtifactFunction& function = library->functions()[0];
-  MYCC_RETURN_IF_ERROR(CheckSignature(function, workload));
   MYCC_ASSIGN_OR_RETURN(const Library::Entry entry, library->Symbol(function.name));
   MYCC_ASSIGN_OR_RETURN(Arguments arguments, Arguments::Create(library.get(), function.name));
   std::unique_ptr<KernelCall> call(new KernelCall(std::move(library), std::move(arguments), entry, workload));

@@ -8,12 +8,13 @@
 
 namespace mycc {
 
-// True when the server no longer wants the trial.
+// True when the server no longer wants the trial, about which it is then asked no more. Thread-safe.
 using IsRevoked = std::function<bool(const v1::LeaseId&)>;
-// Called once for each assignment that was not revoked.
+// Called once for each assignment that was not revoked. Thread-safe.
 using OnMeasured = std::function<void(const v1::Assignment&, v1::MeasureResult)>;
 
-// Builds and times the assignments, and returns when all are done. One call at a time.
+// Builds and times the assignments, and returns when all are done. Whether it may be called by several
+// threads at once is the device's to say.
 using MeasureFunction =
     std::function<void(const std::vector<v1::Assignment>&, const IsRevoked&, const OnMeasured&)>;
 

@@ -1,19 +1,9 @@
 #include "worker/nursery.h"
 
-#include <fcntl.h>
-#include <spawn.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include <utility>
 
-#include <cerrno>
-#include <csignal>
-#include <cstring>
-
-#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "worker/framing.h"
 #include "worker/limits.h"
 
 namespace mycc {
@@ -22,103 +12,25 @@ namespace {
 // What the nursery may need beyond a request's own limit, to kill, collect and answer.
 constexpr double kGraceSeconds = 10;
 
-// Its own name wins over an inherited one.
-std::vector<std::string> MergeEnvironment(const std::vector<std::string>& added) {
-  std::vector<std::string> merged = added;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string inherited = *entry;
-    const std::string prefix = inherited.substr(0, inherited.find('=') + 1);
-    bool replaced = false;
-    for (const std::string& own : added) replaced |= own.rfind(prefix, 0) == 0;
-    if (!replaced) merged.push_back(inherited);
-  }
-  return merged;
-}
-
-// Spawns `argv` with `channel` as its descriptor 3, and no others of ours.
-absl::StatusOr<pid_t> Spawn(const std::vector<std::string>& argv, const std::vector<std::string>& environment,
-                            int channel) {
-  std::vector<char*> arguments, variables;
-  for (const std::string& argument : argv) arguments.push_back(const_cast<char*>(argument.c_str()));
-  for (const std::string& variable : environment) variables.push_back(const_cast<char*>(variable.c_str()));
-  arguments.push_back(nullptr);
-  variables.push_back(nullptr);
-
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, channel, 3);
-  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, 2, 1);
-  posix_spawn_file_actions_addclosefrom_np(&actions, 4);
-
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  sigset_t none, all;
-  sigemptyset(&none);
-  sigfillset(&all);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setsigdefault(&attributes, &all);
-  posix_spawnattr_setpgroup(&attributes, 0);
-  posix_spawnattr_setflags(&attributes,
-                           POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-
-  pid_t pid = 0;
-  const int error =
-      posix_spawn(&pid, "/proc/self/exe", &actions, &attributes, arguments.data(), variables.data());
-  posix_spawnattr_destroy(&attributes);
-  posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) return absl::UnavailableError(absl::StrCat("starting ", argv[1], ": ", strerror(error)));
-  return pid;
-}
-
 }  // namespace
 
 Nursery::Nursery(std::string command, std::vector<std::string> environment)
-    : command_(std::move(command)), environment_(std::move(environment)) {}
-
-Nursery::~Nursery() { Stop(); }
-
-absl::Status Nursery::Start() {
-  int ends[2];
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-    return absl::ErrnoToStatus(errno, "making a socket pair");
-  const absl::Cleanup close_child_end = [&ends] { close(ends[1]); };
-  channel_ = ends[0];
-  auto pid = Spawn({"mycc-tune", command_, absl::StrCat(getpid())}, MergeEnvironment(environment_), ends[1]);
-  if (!pid.ok()) {
-    Stop();
-    return pid.status();
-  }
-  pid_ = *pid;
-  return absl::OkStatus();
-}
-
-void Nursery::Stop() {
-  if (channel_ >= 0) close(channel_);
-  channel_ = -1;
-  if (pid_ > 0) {
-    kill(-pid_, SIGKILL);
-    kill(pid_, SIGKILL);
-    while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
-    }
-  }
-  pid_ = 0;
-}
+    : child_({std::move(command), {}, std::move(environment)}) {}
 
 absl::StatusOr<v1::NurseryReply> Nursery::Call(const v1::NurseryRequest& request) {
-  if (pid_ == 0) MYCC_RETURN_IF_ERROR(Start());
+  if (child_.pid() == 0) MYCC_RETURN_IF_ERROR(child_.Start());
   const int64_t memory_kills = MemoryKills();
   const Deadline deadline =
       request.wall_seconds() > 0 ? After(request.wall_seconds() + kGraceSeconds) : kNoDeadline;
-  absl::Status lost = WriteMessage(channel_, request.SerializeAsString());
+  absl::Status lost = child_.Write(request.SerializeAsString());
   if (lost.ok()) {
-    absl::StatusOr<std::string> answer = ReadMessage(channel_, deadline);
+    absl::StatusOr<std::string> answer = child_.Read(deadline);
     v1::NurseryReply reply;
     if (answer.ok() && reply.ParseFromString(*answer)) return reply;
     lost = answer.ok() ? absl::DataLossError("its answer does not parse") : answer.status();
   }
-  Stop();
-  const std::string what = absl::StrCat(command_, " was lost: ", lost.message());
+  child_.Kill();
+  const std::string what = absl::StrCat(child_.command().command, " was lost: ", lost.message());
   return MemoryKills() > memory_kills ? absl::ResourceExhaustedError(what) : absl::UnavailableError(what);
 }
 

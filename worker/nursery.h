@@ -8,13 +8,12 @@
 // one thread that outlives the nursery, since the nursery dies with the thread that spawned it.
 #pragma once
 
-#include <sys/types.h>
-
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "proto/measure.pb.h"
+#include "worker/child.h"
 
 namespace mycc {
 
@@ -23,26 +22,16 @@ class Nursery {
   // `command` is a hidden command of this program; `environment` is added to this process' own
   // ("NAME=value").
   explicit Nursery(std::string command, std::vector<std::string> environment = {});
-  ~Nursery();
-  Nursery(const Nursery&) = delete;
-  Nursery& operator=(const Nursery&) = delete;
 
   // Starts the process where there is none (also after a loss) and has the request answered. Unavailable when
   // the nursery itself was lost; ResourceExhausted when it was lost to the system's need for memory. Both say
   // nothing about the request.
   absl::StatusOr<v1::NurseryReply> Call(const v1::NurseryRequest& request);
 
-  const std::vector<std::string>& environment() const { return environment_; }
-  pid_t pid() const { return pid_; }  // 0: not running
+  pid_t pid() const { return child_.pid(); }  // 0: not running
 
  private:
-  absl::Status Start();
-  void Stop();
-
-  const std::string command_;
-  const std::vector<std::string> environment_;
-  pid_t pid_ = 0;
-  int channel_ = -1;
+  Child child_;
 };
 
 }  // namespace mycc

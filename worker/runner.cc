@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstring>
 #include <memory>
-#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -16,14 +15,10 @@
 #include "worker/kernel_call.h"
 #include "worker/test_case.h"
 #include "worker/timer.h"
+#include "worker/undisturbed.h"
 
 namespace mycc {
 namespace {
-
-// A disturbed timing is repeated this often, after ever longer pauses in which the neighbour may finish.
-constexpr int kTimingAttempts = 4;
-constexpr auto kFirstPause = std::chrono::milliseconds(25);
-constexpr int kCalibrations = 5;
 
 // A first call this much slower than the best kernel is not worth a second one. First calls are slow for
 // other reasons too, hence the margin.
@@ -75,14 +70,7 @@ absl::Status Verify(const Workload& workload, const TestCase& test, KernelCall& 
   return status;
 }
 
-// What the device can do, where nobody has told.
-double FastestBaseline(int threads) {
-  double fastest = TimeBaseline(threads);
-  for (int i = 1; i < kCalibrations; ++i) fastest = std::min(fastest, TimeBaseline(threads));
-  return fastest;
-}
-
-// Times the call between two runs of the baseline; again while something else disturbs the device.
+// Times the call beside the baseline.
 v1::Timing Time(const v1::RunRequest& request, KernelCall& call) {
   TimingPlan plan;
   plan.protocol = request.protocol();
@@ -92,33 +80,13 @@ v1::Timing Time(const v1::RunRequest& request, KernelCall& call) {
       plan.protocol == v1::TIMING_PROTOCOL_COLD ? static_cast<size_t>(request.flush_bytes()) : 0);
   char fill = 0;
   const auto flush = [&flushed, &fill] { std::memset(flushed.data(), ++fill, flushed.size()); };
-
-  const double usual = request.usual_baseline_seconds() > 0 ? request.usual_baseline_seconds()
-                                                            : FastestBaseline(request.threads());
-  v1::Timing best;
-  for (int attempt = 0; attempt < kTimingAttempts; ++attempt) {
-    if (attempt > 0) std::this_thread::sleep_for(kFirstPause * (1 << (attempt - 1)));
-    const double before = TimeBaseline(request.threads());
-    v1::Timing timing = TimeCalls(
-        plan, [&call] { call.CallUnchecked(); }, flush, Now);
-    const double after = TimeBaseline(request.threads());
-    timing.set_baseline_seconds(std::max(before, after));
-    timing.set_relative_to_baseline(timing.seconds() / timing.baseline_seconds());
-    if (attempt == 0 || timing.baseline_seconds() < best.baseline_seconds()) best = std::move(timing);
-    if (!IsDisturbed(best.baseline_seconds(), usual)) break;
-  }
-  return best;
-}
-
-v1::Timing OneSample(v1::TimingProtocol protocol, double seconds) {
-  v1::Timing timing;
-  timing.set_protocol(protocol);
-  timing.set_timer_version(kTimerVersion);
-  timing.add_samples_seconds(seconds);
-  timing.set_seconds(seconds);
-  timing.set_ci_low_seconds(seconds);
-  timing.set_ci_high_seconds(seconds);
-  return timing;
+  const absl::StatusOr<v1::Timing> timing = TimeUndisturbed(
+      request.usual_baseline_seconds(), [&request] { return TimeBaseline(request.threads()); },
+      [&] {
+        return TimeCalls(
+            plan, [&call] { call.CallUnchecked(); }, flush, Now);
+      });
+  return *timing;  // neither can fail on a CPU
 }
 
 v1::MeasureStatus StatusOf(const absl::Status& error) {

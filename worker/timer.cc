@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "base/status.h"
 
 namespace mycc {
 namespace {
@@ -18,6 +19,18 @@ constexpr int kProbeSamples = 2;
 
 bool IsNarrow(const MedianInterval& interval) {
   return (interval.high - interval.low) / 2 <= kNarrow * interval.median;
+}
+
+v1::Timing TimingOf(v1::TimingProtocol protocol, const std::vector<double>& samples) {
+  const MedianInterval interval = MedianOf(samples);
+  v1::Timing timing;
+  timing.set_protocol(protocol);
+  timing.set_timer_version(kTimerVersion);
+  timing.mutable_samples_seconds()->Add(samples.begin(), samples.end());
+  timing.set_seconds(interval.median);
+  timing.set_ci_low_seconds(interval.low);
+  timing.set_ci_high_seconds(interval.high);
+  return timing;
 }
 
 }  // namespace
@@ -66,16 +79,26 @@ v1::Timing TimeCalls(const TimingPlan& plan, const std::function<void()>& call,
     if (IsNarrow(interval)) break;
     if (plan.best_seconds > 0 && interval.low > kSamplesBehind * plan.best_seconds) break;
   }
-  interval = MedianOf(samples);
+  return TimingOf(plan.protocol, samples);
+}
 
-  v1::Timing timing;
-  timing.set_protocol(plan.protocol);
-  timing.set_timer_version(kTimerVersion);
-  timing.mutable_samples_seconds()->Add(samples.begin(), samples.end());
-  timing.set_seconds(interval.median);
-  timing.set_ci_low_seconds(interval.low);
-  timing.set_ci_high_seconds(interval.high);
-  return timing;
+absl::StatusOr<v1::Timing> TimeBatches(const TimingPlan& plan, double probe_seconds,
+                                       const std::function<absl::StatusOr<std::vector<double>>()>& batch,
+                                       const std::function<double()>& now) {
+  const double start = now();
+  MYCC_ASSIGN_OR_RETURN(std::vector<double> samples, batch());
+  if (plan.best_seconds > 0 && probe_seconds > kProbeBehind * plan.best_seconds)
+    return TimingOf(plan.protocol, samples);
+  samples.clear();  // those warmed the device up
+  do {
+    MYCC_ASSIGN_OR_RETURN(const std::vector<double> more, batch());
+    samples.insert(samples.end(), more.begin(), more.end());
+    const MedianInterval interval = MedianOf(samples);
+    const bool known = static_cast<int>(samples.size()) >= kMinSamples;
+    if (known && IsNarrow(interval)) break;
+    if (known && plan.best_seconds > 0 && interval.low > kSamplesBehind * plan.best_seconds) break;
+  } while (static_cast<int>(samples.size()) < kMaxSamples && now() - start < plan.budget_seconds);
+  return TimingOf(plan.protocol, samples);
 }
 
 }  // namespace mycc

@@ -5,6 +5,7 @@
 #include <functional>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "proto/records.pb.h"
 
 namespace mycc {
@@ -33,5 +34,11 @@ MedianInterval MedianOf(std::vector<double> samples);
 // their wide interval.
 v1::Timing TimeCalls(const TimingPlan& plan, const std::function<void()>& call,
                      const std::function<void()>& flush, const std::function<double()>& now);
+
+// The same for a device that takes several samples by itself: `batch` has it do so. The first batch warms it
+// up, unless `probe_seconds`, the time of one call before, says that the candidate is far behind.
+absl::StatusOr<v1::Timing> TimeBatches(const TimingPlan& plan, double probe_seconds,
+                                       const std::function<absl::StatusOr<std::vector<double>>()>& batch,
+                                       const std::function<double()>& now);
 
 }  // namespace mycc

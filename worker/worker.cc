@@ -233,9 +233,11 @@ absl::Status Worker::Run() {
   std::vector<std::thread> lanes;
   {
     const MutexLock lock(&mutex_);
-    lanes_ = static_cast<int>(devices_.size());
+    for (const WorkerDevice& device : devices_) lanes_ += device.lanes;
   }
-  for (const WorkerDevice& device : devices_) lanes.emplace_back([this, &device] { RunLane(device); });
+  for (const WorkerDevice& device : devices_) {
+    for (int i = 0; i < device.lanes; ++i) lanes.emplace_back([this, &device] { RunLane(device); });
+  }
 
   absl::Status refused;
   double retry = options_.first_retry_seconds;

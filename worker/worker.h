@@ -1,7 +1,7 @@
 // The worker: registers, leases trials, has them measured, and reports each result until the server has it
 // for good.
 //
-//   lane thread, one a device:  Lease -> measure -> outbox
+//   lane threads of a device:   Lease -> measure -> outbox
 //   line thread (Run's caller): Register, Report what is in the outbox, Heartbeat
 //
 // A result stays in the outbox until the server acknowledged it, also over a restart of the server: the
@@ -27,8 +27,9 @@ namespace mycc {
 
 struct WorkerDevice {
   v1::DeviceOffer offer;
-  MeasureFunction measure;  // called by the device's lane alone
+  MeasureFunction measure;  // called by the device's lanes alone
   int batch = 1;            // trials to lease at once
+  int lanes = 1;            // that lease and measure beside each other
 };
 
 struct WorkerOptions {

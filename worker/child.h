@@ -1,0 +1,56 @@
+// A child process of the worker: this program again under one of its hidden commands, with a channel for
+// messages (worker/framing.h) at its descriptor 3. Thread rule: thread-compatible. Calls come from one thread
+// that outlives the child, since the child dies with the thread that spawned it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "worker/framing.h"
+
+namespace mycc {
+
+// The hidden commands.
+inline constexpr char kBuildCommand[] = "internal-build";
+inline constexpr char kRunCommand[] = "internal-run";
+inline constexpr char kGpuRunCommand[] = "internal-gpu-run";
+
+struct ChildCommand {
+  std::string command;                   // a hidden command of this program
+  std::vector<std::string> arguments;    // after the number of this process, which comes first
+  std::vector<std::string> environment;  // added to this process' own ("NAME=value")
+};
+
+class Child {
+ public:
+  explicit Child(ChildCommand command) : command_(std::move(command)) {}
+  ~Child() { Kill(); }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  // REQUIRES: it is not running.
+  absl::Status Start();
+  // Ends the child with its process group and waits until the system has taken back what it held. Nothing to
+  // do where none runs.
+  void Kill();
+  // The wait status of a child that ends by itself within `seconds`; nullopt when it does not.
+  std::optional<int> Reap(double seconds);
+
+  absl::Status Write(const std::string& message) { return WriteMessage(channel_, message); }
+  absl::StatusOr<std::string> Read(Deadline deadline) { return ReadMessage(channel_, deadline); }
+
+  const ChildCommand& command() const { return command_; }
+  pid_t pid() const { return pid_; }  // 0: not running
+
+ private:
+  const ChildCommand command_;
+  pid_t pid_ = 0;
+  int channel_ = -1;
+};
+
+}  // namespace mycc

@@ -1,0 +1,288 @@
+#include "worker/gpu_measurer.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/status.h"
+#include "codegen/workload/parse.h"
+#include "proto/names.h"
+#include "proto/utf8.h"
+#include "worker/child.h"
+#include "worker/device.h"
+#include "worker/host_lock.h"
+
+namespace mycc {
+namespace {
+
+// A candidate this many times slower than the best has shown what it is worth.
+constexpr double kWorthless = 100;
+constexpr double kStartSeconds = 5;    // loading, and making the case in a new runner
+constexpr double kLeastSeconds = 0.3;  // for a first call
+constexpr size_t kRememberedCases = 256;
+
+double SecondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+std::string CaseName(const v1::Assignment& assignment) {
+  return absl::StrCat(assignment.seed(), " ", assignment.target(), "\n", assignment.workload());
+}
+std::string ReferenceName(const v1::Assignment& assignment) {
+  return absl::StrCat(assignment.target(), "\n", assignment.workload());
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<GpuMeasurer>> GpuMeasurer::Create(
+    const Gpu& gpu, BuildPool* builders, GpuMeasurerOptions options,
+    std::function<void(const std::string&)> log) {
+  MYCC_ASSIGN_OR_RETURN(const v1::Toolchain toolchain, GpuToolchain());
+  MYCC_ASSIGN_OR_RETURN(ScratchFolder scratch, ScratchFolder::Create());
+  std::unique_ptr<GpuMeasurer> measurer(
+      new GpuMeasurer(gpu, toolchain, builders, options, std::move(scratch), std::move(log)));
+  MYCC_RETURN_IF_ERROR(measurer->Start());
+  return measurer;
+}
+
+GpuMeasurer::GpuMeasurer(const Gpu& gpu, const v1::Toolchain& toolchain, BuildPool* builders,
+                         GpuMeasurerOptions options, ScratchFolder scratch,
+                         std::function<void(const std::string&)> log)
+    : gpu_(gpu),
+      builders_(builders),
+      options_(options),
+      scratch_(std::move(scratch)),
+      log_(std::move(log)),
+      book_(toolchain),
+      device_(gpu.info) {}
+
+absl::Status GpuMeasurer::Start() {
+  v1::BuildRequest request;
+  request.set_target(PrintTarget(gpu_.target));
+  request.set_directory(scratch_.path());
+  const BuildOutcome kernels = builders_->BuildAll({request})[0];
+  if (!kernels.ok()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(gpu_.info.device(), ": its kernels cannot be compiled here: ", kernels.ending.error));
+  }
+  v1::StartRequest start;
+  start.set_kernels(kernels.built.library());
+  start.set_uuid(gpu_.uuid);
+  // The runner sees this device alone, as its first one.
+  runners_ = std::make_unique<GpuRunners>(
+      ChildCommand{kGpuRunCommand, {}, {absl::StrCat("CUDA_VISIBLE_DEVICES=", gpu_.uuid)}}, start);
+  thread_ = std::thread([this] { RunDevice(); });
+  return absl::OkStatus();
+}
+
+GpuMeasurer::~GpuMeasurer() {
+  {
+    const MutexLock lock(&mutex_);
+    stopping_ = true;
+    changed_.NotifyAll();
+  }
+  if (thread_.joinable()) thread_.join();
+  // Builders may still be at references, whose results come here.
+  const MutexLock lock(&mutex_);
+  const auto is_open = [](const auto& reference) { return !reference.second; };
+  while (std::any_of(references_.begin(), references_.end(), is_open)) changed_.Wait(&mutex_);
+}
+
+v1::BuildRequest GpuMeasurer::RequestOf(const v1::Assignment& assignment) const {
+  v1::BuildRequest request;
+  request.set_workload(assignment.workload());
+  request.set_target(assignment.target());
+  request.set_directory(scratch_.path());
+  return request;
+}
+
+void GpuMeasurer::Measure(const std::vector<v1::Assignment>& assignments, const IsRevoked& is_revoked,
+                          const OnMeasured& done) {
+  Batch batch{is_revoked, done};
+  for (const v1::Assignment& assignment : assignments) {
+    if (is_revoked(assignment.lease())) continue;
+    StartReference(assignment);
+    {
+      const MutexLock lock(&mutex_);
+      ++batch.open;
+      if (++open_ == 1) work_began_ = Clock::now();
+    }
+    v1::BuildRequest request = RequestOf(assignment);
+    request.set_trace(assignment.trace());
+    builders_->Start({std::move(request),
+                      [&batch, assignment] { return !batch.is_revoked(assignment.lease()); },
+                      [this, &batch, assignment](std::optional<BuildOutcome> outcome) {
+                        const MutexLock lock(&mutex_);
+                        line_.push_back({&batch, assignment, std::move(outcome)});
+                        changed_.NotifyAll();
+                      }});
+  }
+  const MutexLock lock(&mutex_);
+  while (batch.open > 0) changed_.Wait(&mutex_);
+}
+
+// A workload's first candidate has its reference built, before all else.
+void GpuMeasurer::StartReference(const v1::Assignment& assignment) {
+  const std::string name = ReferenceName(assignment);
+  {
+    const MutexLock lock(&mutex_);
+    if (!references_.emplace(name, std::nullopt).second) return;
+  }
+  const auto is_wanted = [this] {
+    const MutexLock lock(&mutex_);
+    return !stopping_;
+  };
+  builders_->Start({RequestOf(assignment), is_wanted,
+                    [this, name](std::optional<BuildOutcome> outcome) {
+                      const MutexLock lock(&mutex_);
+                      references_[name] = outcome ? *std::move(outcome)
+                                                  : BuildOutcome{{v1::MEASURE_STATUS_WORKER_LOST, "stopped"}};
+                      changed_.NotifyAll();
+                    }},
+                   /*first=*/true);
+}
+
+BuildOutcome GpuMeasurer::AwaitReference(const v1::Assignment& assignment) {
+  const std::string name = ReferenceName(assignment);
+  const MutexLock lock(&mutex_);
+  while (!references_[name]) changed_.Wait(&mutex_);
+  const BuildOutcome outcome = *references_[name];
+  // What was lost may work next time.
+  if (IsInfrastructureFailure(outcome.ending.status)) references_.erase(name);
+  return outcome;
+}
+
+void GpuMeasurer::RunDevice() {
+  runners_->WarmUp();
+  while (true) {
+    std::optional<Built> built;
+    {
+      const MutexLock lock(&mutex_);
+      if (open_ == 0) NoteIdle();
+      while (line_.empty() && !stopping_) changed_.Wait(&mutex_);
+      if (line_.empty()) break;
+      built = std::move(line_.front());
+      line_.pop_front();
+    }
+    Batch* const batch = built->batch;
+    Take(*std::move(built));
+    const MutexLock lock(&mutex_);
+    --batch->open;
+    --open_;
+    changed_.NotifyAll();
+  }
+  runners_.reset();  // children die with the thread that made them
+}
+
+void GpuMeasurer::Take(Built built) {
+  if (!built.outcome) return;
+  if (!built.batch->is_revoked(built.assignment.lease()))
+    built.batch->done(built.assignment, MeasureBuilt(built.assignment, *built.outcome));
+  std::error_code ignored;
+  std::filesystem::remove(built.outcome->built.library(), ignored);
+}
+
+v1::MeasureResult GpuMeasurer::MeasureBuilt(const v1::Assignment& assignment, const BuildOutcome& build) {
+  v1::MeasureResult result = book_.Make(assignment, build, [&](v1::MeasureResult* measured) {
+    const auto start = Clock::now();
+    Run(assignment, build, measured);
+    share_.busy_seconds += SecondsSince(start);
+  });
+  ++share_.candidates;
+  *result.mutable_device() = device_;
+  return result;
+}
+
+void GpuMeasurer::Run(const v1::Assignment& assignment, const BuildOutcome& build,
+                      v1::MeasureResult* result) {
+  const HostLock alone(HostLock::Mode::kTiming, gpu_.uuid);
+  const absl::StatusOr<v1::GpuCase> test = PreparedCase(assignment);
+  if (!test.ok()) {
+    // Without a reference nothing can be verified, whoever's fault it is; the text says whose.
+    Fail(StatusWithout(test.status()),
+         absl::StrCat("no reference to verify against: ", test.status().message()), result);
+    return;
+  }
+  const double best = assignment.best_seconds();
+  v1::RunnerRequest request;
+  v1::RunRequest& run = *request.mutable_run();
+  run.set_workload(assignment.workload());
+  run.set_library(build.built.library());
+  *run.mutable_gpu_case() = *test;
+  run.set_protocol(assignment.protocol());
+  run.set_best_seconds(best);
+  run.set_budget_seconds(options_.timing_seconds);
+  run.set_usual_baseline_seconds(baselines_.Usual());
+  run.set_first_call_seconds(best > 0
+                                 ? std::min(options_.first_call_seconds, kLeastSeconds + kWorthless * best)
+                                 : options_.first_call_seconds);
+  Ending ending;
+  const absl::StatusOr<v1::RunnerResponse> response = runners_->Call(request, options_.run_seconds, &ending);
+  if (!response.ok()) {
+    Fail(ending.status, ending.error, result);
+    return;
+  }
+  result->set_status(response->status());
+  result->set_error(ToUtf8(response->error()));
+  if (response->has_timing()) *result->mutable_timing() = response->timing();
+  if (response->has_verification()) *result->mutable_verification() = response->verification();
+  if (response->has_device()) {
+    v1::DeviceInfo now = gpu_.info;
+    now.clear_throttled_by();
+    now.MergeFrom(response->device());
+    device_ = now;
+  }
+  baselines_.Add(response->timing().baseline_seconds());
+}
+
+absl::StatusOr<v1::GpuCase> GpuMeasurer::PreparedCase(const v1::Assignment& assignment) {
+  const std::string name = CaseName(assignment);
+  if (const auto known = cases_.find(name); known != cases_.end()) return known->second;
+  if (cases_.size() >= kRememberedCases) cases_.clear();
+  absl::StatusOr<v1::GpuCase> prepared = PrepareCase(assignment);
+  // What was lost may work next time; what failed will fail again.
+  const bool lost = absl::IsUnavailable(prepared.status()) || absl::IsNotFound(prepared.status());
+  if (!lost) cases_.emplace(name, prepared);
+  return prepared;
+}
+
+absl::StatusOr<v1::GpuCase> GpuMeasurer::PrepareCase(const v1::Assignment& assignment) {
+  MYCC_ASSIGN_OR_RETURN(const Workload workload, ParseWorkload(assignment.workload(), "workload"));
+  v1::RunnerRequest request;
+  v1::PrepareRequest& prepare = *request.mutable_prepare();
+  prepare.set_workload(assignment.workload());
+  prepare.set_seed(assignment.seed());
+  const BuildOutcome reference = AwaitReference(assignment);
+  if (IsInfrastructureFailure(reference.ending.status)) return ErrorOf(reference.ending);
+  // A reference that cannot be built, or would take too long, is done without.
+  if (reference.ok() && CountFlops(workload) <= options_.max_reference_flops)
+    prepare.set_library(reference.built.library());
+  Ending ending;
+  while (true) {
+    const absl::StatusOr<v1::RunnerResponse> response =
+        runners_->Call(request, options_.prepare_seconds, &ending);
+    if (response.ok() && response->status() == v1::MEASURE_STATUS_OK) return response->gpu_case();
+    if (response.ok()) ending = {response->status(), response->error()};
+    if (IsInfrastructureFailure(ending.status) || prepare.library().empty()) return ErrorOf(ending);
+    // One that contradicts the language is a fault of the compiler, and no candidate's.
+    if (ending.status == v1::MEASURE_STATUS_WRONG_RESULT) return absl::InternalError(ending.error);
+    prepare.clear_library();  // one that crashes or takes too long is done without as well
+  }
+}
+
+// There is nothing to do any more: says what share of the time since there was something the device has
+// worked.
+void GpuMeasurer::NoteIdle() {
+  if (share_.candidates > 0) {
+    const double wall = SecondsSince(work_began_);
+    if (log_) {
+      log_(absl::StrFormat("%s: %d candidates in %.1f s, busy %.0f %% of it", gpu_.info.device(),
+                           share_.candidates, wall, 100 * std::min(1.0, share_.busy_seconds / wall)));
+    }
+  }
+  share_ = {};
+}
+
+}  // namespace mycc

@@ -1,0 +1,107 @@
+// Measures candidates on one GPU. Builders work on all cores beside the device: what they have built waits in
+// a line for the device's own thread, which runs one candidate after the other.
+//
+//   Measure --> BuildPool --built--> line --> device thread: a runner process verifies and times it --> done
+//
+// Thread rule: Measure may be called by several threads at once, so that the next assignments are built while
+// the device works on the last.
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/status/statusor.h"
+#include "base/mutex.h"
+#include "worker/build_pool.h"
+#include "worker/gpu_device.h"
+#include "worker/gpu_runners.h"
+#include "worker/measure.h"
+#include "worker/result_book.h"
+#include "worker/scratch.h"
+
+namespace mycc {
+
+struct GpuMeasurerOptions {
+  double run_seconds = 10;        // for one candidate, with the making of its case where a runner is new
+  double prepare_seconds = 60;    // for a workload's inputs and reference
+  double first_call_seconds = 2;  // a kernel that takes longer hangs, as far as anybody cares
+  double timing_seconds = 0.05;
+  double max_reference_flops = 4e12;  // above, expected values are sampled
+};
+
+class GpuMeasurer {
+ public:
+  // `builders` must outlive the measurer. `log` takes lines for people; may be null. NotFound or
+  // FailedPrecondition, in words, when kernels cannot be compiled here.
+  static absl::StatusOr<std::unique_ptr<GpuMeasurer>> Create(const Gpu& gpu, BuildPool* builders,
+                                                             GpuMeasurerOptions options,
+                                                             std::function<void(const std::string&)> log);
+  ~GpuMeasurer();
+
+  void Measure(const std::vector<v1::Assignment>& assignments, const IsRevoked& is_revoked,
+               const OnMeasured& done);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  // One call of Measure.
+  struct Batch {
+    const IsRevoked& is_revoked;
+    const OnMeasured& done;
+    size_t open = 0;  // guarded by mutex_
+  };
+  struct Built {
+    Batch* batch;
+    v1::Assignment assignment;
+    std::optional<BuildOutcome> outcome;  // none: it was not wanted any more
+  };
+
+  GpuMeasurer(const Gpu& gpu, const v1::Toolchain& toolchain, BuildPool* builders, GpuMeasurerOptions options,
+              ScratchFolder scratch, std::function<void(const std::string&)> log);
+  absl::Status Start();
+  v1::BuildRequest RequestOf(const v1::Assignment& assignment) const;
+  void StartReference(const v1::Assignment& assignment);
+  BuildOutcome AwaitReference(const v1::Assignment& assignment);
+
+  // On the device's thread.
+  void RunDevice();
+  void Take(Built built);
+  v1::MeasureResult MeasureBuilt(const v1::Assignment& assignment, const BuildOutcome& build);
+  void Run(const v1::Assignment& assignment, const BuildOutcome& build, v1::MeasureResult* result);
+  absl::StatusOr<v1::GpuCase> PreparedCase(const v1::Assignment& assignment);
+  absl::StatusOr<v1::GpuCase> PrepareCase(const v1::Assignment& assignment);
+  void NoteIdle() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const Gpu gpu_;
+  BuildPool* const builders_;
+  const GpuMeasurerOptions options_;
+  const ScratchFolder scratch_;
+  const std::function<void(const std::string&)> log_;
+
+  Mutex mutex_;
+  CondVar changed_;
+  std::deque<Built> line_ ABSL_GUARDED_BY(mutex_);
+  // By the workload's text; none while it is being built.
+  std::map<std::string, std::optional<BuildOutcome>> references_ ABSL_GUARDED_BY(mutex_);
+  size_t open_ ABSL_GUARDED_BY(mutex_) = 0;               // candidates of all batches
+  Clock::time_point work_began_ ABSL_GUARDED_BY(mutex_);  // when the first of them came
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+
+  // Of the device's thread alone.
+  std::unique_ptr<GpuRunners> runners_;
+  ResultBook book_;
+  BaselineHistory baselines_;
+  v1::DeviceInfo device_;  // as the last run left it
+  std::map<std::string, absl::StatusOr<v1::GpuCase>> cases_;
+  struct Share {  // of the time in which there was something to do
+    double busy_seconds = 0;
+    int candidates = 0;
+  } share_;
+
+  std::thread thread_;
+};
+
+}  // namespace mycc

@@ -1,0 +1,245 @@
+#include "worker/gpu_runner.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "codegen/workload/compare.h"
+#include "codegen/workload/parse.h"
+#include "codegen/workload/sampled_values.h"
+#include "proto/measure.pb.h"
+#include "worker/framing.h"
+#include "worker/gpu_call.h"
+#include "worker/gpu_case.h"
+#include "worker/gpu_context.h"
+#include "worker/gpu_timer.h"
+#include "worker/limits.h"
+#include "worker/nvml.h"
+#include "worker/undisturbed.h"
+
+namespace mycc {
+namespace {
+
+constexpr int kChannel = 3;  // to the worker
+// Places that are computed from the language's semantics: to check a reference kernel, and where there is
+// none. The time bounds what a place of a long chain of stages may cost.
+constexpr int64_t kCheckedPlaces = 64, kSampledPlaces = 4096;
+constexpr double kCheckSeconds = 1, kSampleSeconds = 10;
+// A first call this much slower than the best kernel is not worth a second one.
+constexpr double kWorthless = 20, kWorthlessSeconds = 0.02;
+// Cases that are kept in device memory, and what may be lost of it to candidates that do not give it back: as
+// shares of what was free at the start.
+constexpr double kCaseShare = 0.4, kLeakShare = 0.3;
+
+// What went wrong as a status of the candidate.
+v1::MeasureStatus StatusOf(const absl::Status& error) {
+  switch (error.code()) {
+    case absl::StatusCode::kDataLoss: return v1::MEASURE_STATUS_WRONG_RESULT;
+    case absl::StatusCode::kResourceExhausted: return v1::MEASURE_STATUS_OUT_OF_MEMORY;
+    case absl::StatusCode::kUnavailable: return v1::MEASURE_STATUS_DEVICE_LOST;
+    case absl::StatusCode::kDeadlineExceeded: return v1::MEASURE_STATUS_RUN_TIMEOUT;
+    default: return v1::MEASURE_STATUS_RUN_ERROR;
+  }
+}
+
+class GpuRunner {
+ public:
+  static absl::StatusOr<std::unique_ptr<GpuRunner>> Start(const v1::StartRequest& request) {
+    MYCC_ASSIGN_OR_RETURN(const std::string kernels, ReadFile(request.kernels()));
+    MYCC_ASSIGN_OR_RETURN(std::unique_ptr<GpuContext> device, GpuContext::Open(kernels));
+    MYCC_ASSIGN_OR_RETURN(std::unique_ptr<GpuTimer> timer, GpuTimer::Create(device.get()));
+    MYCC_RETURN_IF_ERROR(timer->TimeBaseline().status());  // loads the kernel
+    std::unique_ptr<GpuRunner> runner(
+        new GpuRunner(std::move(device), std::move(timer), GpuHealth(request.uuid())));
+    MYCC_ASSIGN_OR_RETURN(runner->free_at_start_, runner->device_->FreeMemory());
+    return runner;
+  }
+
+  v1::RunnerResponse Answer(const v1::RunnerRequest& request) {
+    v1::RunnerResponse response;
+    response.set_status(v1::MEASURE_STATUS_OK);
+    const absl::Status done =
+        request.has_prepare() ? Prepare(request.prepare(), &response) : Run(request.run(), &response);
+    if (!done.ok()) {
+      response.set_status(StatusOf(done));
+      response.set_error(std::string(done.message()));
+    }
+    health_.Describe(response.mutable_device());
+    if (absl::IsDeadlineExceeded(done)) {
+      response.set_spent(true);  // the kernel may run for ever
+      return response;
+    }
+    const absl::Status healthy = device_->Wait();
+    response.set_spent(!healthy.ok() || HasLeaked());
+    if (absl::IsUnavailable(healthy)) {
+      response.set_status(v1::MEASURE_STATUS_DEVICE_LOST);
+      response.set_error(std::string(healthy.message()));
+    }
+    return response;
+  }
+
+ private:
+  GpuRunner(std::unique_ptr<GpuContext> device, std::unique_ptr<GpuTimer> timer, GpuHealth health)
+      : device_(std::move(device)), timer_(std::move(timer)), health_(std::move(health)) {}
+
+  // A case by its workload's text and its description; the one used last stands first.
+  struct KeptCase {
+    std::string name;
+    std::unique_ptr<GpuCase> made;
+  };
+
+  absl::StatusOr<GpuCase*> CaseOf(const std::string& workload_text, const v1::GpuCase& description) {
+    const std::string name = absl::StrCat(workload_text, "\n", description.SerializeAsString());
+    const auto found = std::find_if(cases_.begin(), cases_.end(),
+                                    [&name](const KeptCase& kept) { return kept.name == name; });
+    if (found != cases_.end()) {
+      std::rotate(cases_.begin(), found, found + 1);
+      return cases_.front().made.get();
+    }
+    MYCC_ASSIGN_OR_RETURN(const Workload workload, ParseWorkload(workload_text, "workload"));
+    absl::StatusOr<std::unique_ptr<GpuCase>> made = GpuCase::Make(device_.get(), workload, description);
+    if (absl::IsResourceExhausted(made.status()) && !cases_.empty()) {
+      cases_.clear();
+      made = GpuCase::Make(device_.get(), workload, description);
+    }
+    MYCC_RETURN_IF_ERROR(made.status());
+    cases_.push_front({name, *std::move(made)});
+    while (cases_.size() > 1 && CaseBytes() > kCaseShare * static_cast<double>(free_at_start_))
+      cases_.pop_back();
+    return cases_.front().made.get();
+  }
+
+  double CaseBytes() const {
+    double bytes = 0;
+    for (const KeptCase& kept : cases_) bytes += static_cast<double>(kept.made->bytes());
+    return bytes;
+  }
+
+  bool HasLeaked() {
+    const absl::StatusOr<int64_t> free = device_->FreeMemory();
+    if (!free.ok()) return true;
+    const double lost = static_cast<double>(free_at_start_ - *free) - CaseBytes();
+    return lost > kLeakShare * static_cast<double>(free_at_start_);
+  }
+
+  absl::Status Prepare(const v1::PrepareRequest& request, v1::RunnerResponse* response) {
+    MYCC_ASSIGN_OR_RETURN(const Workload workload, ParseWorkload(request.workload(), "workload"));
+    v1::GpuCase& description = *response->mutable_gpu_case();
+    description.set_seed(request.seed());
+    if (!request.library().empty()) {
+      description.set_reference(request.library());
+      MYCC_ASSIGN_OR_RETURN(GpuCase* const made, CaseOf(request.workload(), description));
+      return CheckReference(workload, request.seed(), made);
+    }
+    // A case with nothing expected yet draws the inputs.
+    for (size_t i = 0; i < workload.outputs.size(); ++i) description.add_sampled();
+    MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<GpuCase> drawn,
+                          GpuCase::Make(device_.get(), workload, description));
+    MYCC_ASSIGN_OR_RETURN(const std::vector<NDArray> inputs, drawn->DownloadInputs());
+    SampledReference reference(workload, inputs);
+    for (int i = 0; i < description.sampled_size(); ++i) {
+      const SampledValues sampled =
+          SampleOutput(workload, &reference, i, kSampledPlaces, kSampleSeconds, request.seed());
+      description.mutable_sampled(i)->mutable_places()->Add(sampled.places.begin(), sampled.places.end());
+      description.mutable_sampled(i)->set_values(sampled.values);
+    }
+    return absl::OkStatus();
+  }
+
+  // The reference kernel's outputs against the language's semantics.
+  absl::Status CheckReference(const Workload& workload, uint64_t seed, GpuCase* made) {
+    MYCC_ASSIGN_OR_RETURN(const std::vector<NDArray> inputs, made->DownloadInputs());
+    SampledReference reference(workload, inputs);
+    for (size_t i = 0; i < workload.outputs.size(); ++i) {
+      const int output = static_cast<int>(i);
+      const SampledValues sampled =
+          SampleOutput(workload, &reference, output, kCheckedPlaces, kCheckSeconds, seed);
+      MYCC_ASSIGN_OR_RETURN(const std::vector<uint8_t> got, made->DownloadOutput(output));
+      const Comparison comparison = Compare(sampled.expected(), got.data(), ToleranceOf(workload));
+      if (!comparison.passed) {
+        return absl::DataLossError(absl::StrCat("the reference kernel contradicts the language: output ",
+                                                workload.outputs[i]->name, ": ", comparison.first_mismatch));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Run(const v1::RunRequest& request, v1::RunnerResponse* response) {
+    MYCC_ASSIGN_OR_RETURN(GpuCase* const test, CaseOf(request.workload(), request.gpu_case()));
+    MYCC_ASSIGN_OR_RETURN(
+        const std::unique_ptr<GpuCall> call,
+        GpuCall::Load(device_.get(), request.library(), test->workload(), test->Arguments()));
+    MYCC_RETURN_IF_ERROR(test->PoisonOutputs());
+    MYCC_ASSIGN_OR_RETURN(const double first, timer_->TimeOnce(call.get(), request.first_call_seconds()));
+    MYCC_RETURN_IF_ERROR(test->Verify(response->mutable_verification()));
+    const double best = request.best_seconds();
+    if (best > 0 && first > kWorthlessSeconds && first > kWorthless * best) {
+      *response->mutable_timing() = OneSample(request.protocol(), first);
+      return absl::OkStatus();
+    }
+    MYCC_ASSIGN_OR_RETURN(*response->mutable_timing(), Time(request, call.get()));
+    // What is right once and wrong when it is repeated is wrong.
+    MYCC_RETURN_IF_ERROR(test->PoisonOutputs());
+    MYCC_RETURN_IF_ERROR(call->Enqueue());
+    const absl::Status again = test->Verify(response->mutable_verification());
+    if (!again.ok()) response->clear_timing();
+    return again;
+  }
+
+  absl::StatusOr<v1::Timing> Time(const v1::RunRequest& request, GpuCall* call) {
+    TimingPlan plan;
+    plan.protocol = request.protocol();
+    plan.budget_seconds = request.budget_seconds();
+    plan.best_seconds = request.best_seconds();
+    MYCC_ASSIGN_OR_RETURN(const double probe, timer_->TimeOnce(call, request.first_call_seconds()));
+    return TimeUndisturbed(
+        request.usual_baseline_seconds(), [this] { return timer_->TimeBaseline(); },
+        [&] { return timer_->Time(call, plan, probe); });
+  }
+
+  // In the order in which they are made: what lies in device memory goes before the device.
+  const std::unique_ptr<GpuContext> device_;
+  const std::unique_ptr<GpuTimer> timer_;
+  const GpuHealth health_;
+  int64_t free_at_start_ = 0;
+  std::deque<KeptCase> cases_;
+};
+
+bool Send(const v1::RunnerResponse& response) {
+  return WriteMessage(kChannel, response.SerializeAsString()).ok();
+}
+
+}  // namespace
+
+int GpuRunnerMain() {
+  ConfineSelf(getppid(), {});
+  std::unique_ptr<GpuRunner> runner;
+  while (true) {
+    const absl::StatusOr<std::string> bytes = ReadMessage(kChannel);
+    v1::RunnerRequest request;
+    if (!bytes.ok()) _exit(absl::IsUnavailable(bytes.status()) ? 0 : 1);
+    if (!request.ParseFromString(*bytes)) return 1;
+    v1::RunnerResponse response;
+    if (request.has_start()) {
+      auto started = GpuRunner::Start(request.start());
+      response.set_status(started.ok() ? v1::MEASURE_STATUS_OK : v1::MEASURE_STATUS_DEVICE_LOST);
+      response.set_error(std::string(started.status().message()));
+      response.set_spent(!started.ok());
+      if (started.ok()) runner = *std::move(started);
+    } else {
+      response = runner->Answer(request);
+    }
+    if (!Send(response)) return 1;
+    // A broken context makes an orderly end impossible, and the driver takes back everything in any case.
+    if (response.spent()) _exit(0);
+  }
+}
+
+}  // namespace mycc

@@ -1,0 +1,12 @@
+// What a GPU's runner does: a process with a CUDA context of its own that prepares test cases, and verifies
+// and times candidates, many one after the other. What a candidate does to the context or the process ends
+// this process alone; the worker keeps a spare one (worker/gpu_runners.h). Thread rule: single-threaded.
+#pragma once
+
+namespace mycc {
+
+// Answers requests on descriptor 3 until the worker closes its end, or the process is spent. Returns the exit
+// code of the program.
+int GpuRunnerMain();
+
+}  // namespace mycc

@@ -1,0 +1,46 @@
+// The runner processes of one GPU: one that answers, and a spare one with a warm context that takes its place
+// at once when a candidate has crashed it, hung it or broken its context. Thread rule: one thread, which
+// outlives it.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "proto/measure.pb.h"
+#include "worker/child.h"
+#include "worker/outcome.h"
+
+namespace mycc {
+
+class GpuRunners {
+ public:
+  // `command`: of a runner. `start`: what it is told first.
+  GpuRunners(ChildCommand command, v1::StartRequest start);
+
+  // Has the request answered within `seconds`. Otherwise `ending` says how the process ended: with the
+  // candidate's failure, or with DEVICE_LOST when no runner can be started.
+  absl::StatusOr<v1::RunnerResponse> Call(const v1::RunnerRequest& request, double seconds, Ending* ending);
+  // Starts both, so that they are ready when they are needed.
+  void WarmUp();
+
+ private:
+  // A process that was told to start, and may not have said yet that it has.
+  struct Runner {
+    std::unique_ptr<Child> child;
+    bool ready = false;
+  };
+
+  Runner Begin() const;
+  // OK once the current runner is ready.
+  absl::Status EnsureReady();
+  absl::Status AwaitReady(Runner* runner) const;
+  // The current runner is gone; the spare one steps in.
+  void Replace();
+
+  const ChildCommand command_;
+  const v1::StartRequest start_;
+  Runner current_, spare_;
+};
+
+}  // namespace mycc

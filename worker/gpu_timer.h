@@ -1,0 +1,36 @@
+// Times a candidate on a GPU by graph replay: a graph holds several samples, each between two events of its
+// own, so that nothing of the host is in them. Cold: everything in L2 is written over before each. Thread
+// rule: the device's thread.
+#pragma once
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "worker/gpu_call.h"
+#include "worker/gpu_context.h"
+#include "worker/timer.h"
+
+namespace mycc {
+
+class GpuTimer {
+ public:
+  static absl::StatusOr<std::unique_ptr<GpuTimer>> Create(GpuContext* device);
+
+  // Seconds of one call, without a graph: a probe. DeadlineExceeded when it takes longer than
+  // `limit_seconds`.
+  absl::StatusOr<double> TimeOnce(GpuCall* call, double limit_seconds);
+  // `probe_seconds`: about what a call takes.
+  absl::StatusOr<v1::Timing> Time(GpuCall* call, const TimingPlan& plan, double probe_seconds);
+  // The device's baseline kernel.
+  absl::StatusOr<double> TimeBaseline();
+
+ private:
+  explicit GpuTimer(GpuContext* device) : device_(device) {}
+  absl::Status EnqueueSample(GpuCall* call, bool cold, int calls, int sample);
+
+  GpuContext* const device_;
+  GpuMemory flushed_;  // twice the size of L2
+  std::vector<GpuEvent> starts_, ends_;
+};
+
+}  // namespace mycc

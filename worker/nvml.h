@@ -1,0 +1,27 @@
+// How a GPU does, as NVML says it: clocks, temperature, power, what throttles it, who else uses it. Opened at
+// run time; where it is missing nothing is known. Thread rule: thread-compatible.
+#pragma once
+
+#include <string>
+
+#include "proto/records.pb.h"
+
+namespace mycc {
+
+// A GPU by the words of its UUID ("GPU-6d1f...").
+class GpuHealth {
+ public:
+  explicit GpuHealth(const std::string& uuid);
+
+  bool known() const { return device_ != nullptr; }
+  // The driver's version; empty where unknown.
+  const std::string& driver() const { return driver_; }
+  // Fills in what changes from moment to moment, and the power limit.
+  void Describe(v1::DeviceInfo* info) const;
+
+ private:
+  void* device_ = nullptr;
+  std::string driver_;
+};
+
+}  // namespace mycc

@@ -1,0 +1,51 @@
+// What the measurers of all kinds of devices share: how a result is filled in, what is remembered of earlier
+// ones, and what an undisturbed device does. Thread rule: thread-compatible.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <string>
+#include <unordered_map>
+
+#include "absl/status/status.h"
+#include "proto/worker.pb.h"
+#include "worker/build_pool.h"
+#include "worker/outcome.h"
+
+namespace mycc {
+
+class ResultBook {
+ public:
+  explicit ResultBook(v1::Toolchain toolchain) : toolchain_(std::move(toolchain)) {}
+
+  // The result of one candidate: known from an equal binary (which is not timed twice), that of its failed
+  // build, or what `run` fills in. The device is left to the caller.
+  v1::MeasureResult Make(const v1::Assignment& assignment, const BuildOutcome& build,
+                         const std::function<void(v1::MeasureResult*)>& run);
+
+ private:
+  const v1::Toolchain toolchain_;
+  std::unordered_map<std::string, v1::MeasureResult> by_digest_;
+};
+
+// The latest times of a device's baseline kernel.
+class BaselineHistory {
+ public:
+  void Add(double seconds);  // 0: there was none
+  // The lower quartile: what the device does when nothing disturbs it, also after it has warmed up. 0 while
+  // unknown.
+  double Usual() const;
+
+ private:
+  std::deque<double> latest_;
+};
+
+// A failure's status and its text, whatever bytes that holds.
+void Fail(v1::MeasureStatus status, const std::string& error, v1::MeasureResult* result);
+
+// How the making of a reference ended: as a code, and as the status of the candidates that then cannot be
+// verified. Unavailable or NotFound: what was lost, the process or the device, may be there next time.
+absl::Status ErrorOf(const Ending& ending);
+v1::MeasureStatus StatusWithout(const absl::Status& reference);
+
+}  // namespace mycc

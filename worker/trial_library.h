@@ -1,0 +1,16 @@
+// The library that a candidate was built to. Thread rule: re-entrant.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "codegen/runtime/library.h"
+#include "codegen/workload/workload.h"
+
+namespace mycc {
+
+// Opens a library that holds one function, with the workload's arguments.
+absl::StatusOr<std::unique_ptr<Library>> OpenTrial(const std::string& path, const Workload& workload);
+
+}  // namespace mycc

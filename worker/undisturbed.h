@@ -1,0 +1,24 @@
+// Times that a slow moment of the device has not made: taken between two runs of the device's baseline
+// kernel, and again while something disturbs it. Thread rule: functions are re-entrant.
+#pragma once
+
+#include <functional>
+
+#include "absl/status/statusor.h"
+#include "proto/records.pb.h"
+
+namespace mycc {
+
+// Whether a baseline that took `seconds` was disturbed on a device that usually takes `usual` (0: unknown,
+// never disturbed).
+bool IsDisturbed(double seconds, double usual);
+
+// The least disturbed of a few attempts, with its baseline. `usual_baseline_seconds` of 0 is found out first.
+absl::StatusOr<v1::Timing> TimeUndisturbed(double usual_baseline_seconds,
+                                           const std::function<absl::StatusOr<double>()>& time_baseline,
+                                           const std::function<absl::StatusOr<v1::Timing>()>& time);
+
+// A timing of one sample: that of a candidate which is not worth a second one.
+v1::Timing OneSample(v1::TimingProtocol protocol, double seconds);
+
+}  // namespace mycc
