@@ -37,6 +37,11 @@ constexpr Case kCases[] = {
     {"few_rows", R"(workload g(a: bf16[16,128], b: bf16[200,128], d: bf16[200]) -> (c: bf16[16,200]) {
   s[i,j]: f32[16,200] = sum[k:128](f32(a[i,k]) * f32(b[j,k]))
   c[i,j] = bf16(max(s[i,j] + f32(d[j]), 0.0)) })"},
+    {"deep", R"(workload g(a: bf16[40,2000], b: bf16[72,2000], d: bf16[72]) -> (c: bf16[40,72]) {
+  s[i,j]: f32[40,72] = sum[k:2000](f32(a[i,k]) * f32(b[j,k]))
+  c[i,j] = bf16(max(s[i,j] + f32(d[j]), 0.0)) })"},
+    {"deep_f32", R"(workload g(a: bf16[40,1024], b: bf16[72,1024]) -> (s: f32[40,72]) {
+  s[i,j] = sum[k:1024](f32(a[i,k]) * f32(b[j,k])) })"},
     {"batched", R"(workload g(a: f16[3,72,64], b: f16[3,80,64]) -> (c: f16[3,72,80]) {
   s[g,i,j]: f32[3,72,80] = sum[k:64](f32(a[g,i,k]) * f32(b[g,j,k]))
   c[g,i,j] = f16(s[g,i,j]) })"},

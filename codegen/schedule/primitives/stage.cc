@@ -115,7 +115,8 @@ Expr StagedValue(const Block& block, const Expr& operand, const VarMap& bindings
   for (size_t d = 0; d < load->args.size(); ++d)
     conditions.Add(Within(Simplify(load->args[d]), load->buffer->shape[d]));
   for (const IterVar& iter : block.iters) {
-    if (!iter.reduce || !UsesVar(operand, iter.var.get())) continue;
+    const bool of_terms = iter.reduce || GuardsTerms(block, iter);
+    if (!of_terms || !UsesVar(operand, iter.var.get())) continue;
     conditions.Add(Within(Simplify(bindings.at(iter.var.get())), iter.var->extent));
   }
   const Expr inside = conditions.Take();

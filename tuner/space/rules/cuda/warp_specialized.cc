@@ -2,9 +2,12 @@
 // GEMM, whose tiles are boxes of pixels.
 //
 //   block (tiles of rows, columns and batches, grouped for L2; one each, or as many as the GPU has SMs):
-//     copy:    for depth tiles: tiles of a and b into the ring
+//   copy:    for depth tiles: tiles of a and b into the ring
 //     compute: for depth tiles: wgmma on bm x bn x bk
 //              epilogue on the accumulators; the tile leaves through shared memory
+//
+// Where there are few tiles, the depth is split: partial sums of its parts go to memory, and a second launch
+// adds them up and carries out the epilogue.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -32,13 +35,21 @@ struct Plan {
     for (const int64_t extent : t.Extents(anatomy, t.batch)) batches *= extent;
     return batches;
   }
+  int64_t Depth() const { return stage().reduce_axes[t.depth.back()]->extent; }
+  // The depth of one part, whole tiles; and the parts that this makes.
+  int64_t PartDepth(int64_t split) const { return ((Depth() + split - 1) / split + bk() - 1) / bk() * bk(); }
+  int64_t Parts(int64_t split) const { return (Depth() + PartDepth(split) - 1) / PartDepth(split); }
+  // Of an element that a tile of the matrix product is stored as.
+  int64_t StoredBytes(int64_t split) const {
+    return DTypeBytes(split > 1 ? stage().output->dtype : t.output);
+  }
   int64_t Tiles(int64_t bm, int64_t bn, bool swap) const {
     return TilesOf(Rows(swap), BestAxisTile(Rows(swap), bm)) *
            TilesOf(Cols(swap), BestAxisTile(Cols(swap), bn)) * Batches();
   }
   int64_t SharedBytes(const Values& v) const {
     const int64_t stage_bytes = (v.at("bm") + v.at("bn")) * kPanelBytes;
-    const int64_t epilogue = v.at("epilogue") != 0 ? v.at("bm") * v.at("bn") * DTypeBytes(t.output) : 0;
+    const int64_t epilogue = v.at("epilogue") != 0 ? v.at("bm") * v.at("bn") * StoredBytes(v.at("split")) : 0;
     return stage_bytes * v.at("stages") + epilogue + kSharedOverhead;
   }
 };
@@ -84,9 +95,10 @@ bool Legal(const Plan& plan, const Values& v) {
   }
   if (v.at("epilogue") != 0) {
     // The tile's rows in memory run along the output's last axis.
-    if (swap || SwizzleOf(BestAxisTile(plan.Cols(swap), bn).back() * DTypeBytes(plan.t.output)) == 0)
-      return false;
+    const int64_t row = BestAxisTile(plan.Cols(swap), bn).back() * plan.StoredBytes(v.at("split"));
+    if (swap || SwizzleOf(row) == 0) return false;
   }
+  if (v.at("split") > 1 && (plan.Parts(v.at("split")) != v.at("split") || v.at("persist") != 0)) return false;
   const int64_t tiles = plan.Tiles(bm, bn, swap);
   if (v.at("persist") != 0 && tiles <= plan.target.sms) return false;
   return GroupFits(plan, bm, swap, v.at("group"));
@@ -98,14 +110,18 @@ int64_t PersistentBlocks(int64_t tiles, int64_t sms) {
   return (tiles + rounds - 1) / rounds;
 }
 
+// The block that multiplies is the stage's, or (split) that of its partial sums; its loops are called alike.
+std::string LoopOf(const std::string& block, const Var& axis) { return absl::StrCat(block, ".", axis->name); }
+
 // Splits each axis by its tile; returns the outer and the inner loops.
 struct TiledLoops {
   std::vector<std::string> outer, inner;
 };
-TiledLoops SplitAxes(const Plan& plan, const std::vector<int>& axes, const AxisTile& tile, TraceBuilder* b) {
+TiledLoops SplitAxes(const Plan& plan, const std::string& block, const std::vector<int>& axes,
+                     const AxisTile& tile, TraceBuilder* b) {
   TiledLoops loops;
   for (size_t i = 0; i < axes.size(); ++i) {
-    const std::string loop = plan.anatomy.Loop(plan.t.stage, axes[i]);
+    const std::string loop = LoopOf(block, plan.stage().axes[axes[i]]);
     b->Split(loop, {tile[i]});
     loops.outer.push_back(SubLoop(loop, 0));
     loops.inner.push_back(SubLoop(loop, 1));
@@ -117,23 +133,75 @@ void Append(std::vector<std::string>* to, const std::vector<std::string>& more) 
   to->insert(to->end(), more.begin(), more.end());
 }
 
+// Partial sums of parts of the depth, each a matrix of its own; returns the block that computes them.
+std::string EmitParts(const Plan& plan, int64_t split, TraceBuilder* b) {
+  const std::string& name = plan.anatomy.name(plan.t.stage);
+  b->RFactorRuns(plan.anatomy.ReduceLoop(plan.t.stage, plan.t.depth.back()), plan.PartDepth(split));
+  const std::string parts = absl::StrCat(name, ".rf");
+  std::vector<std::string> layout = {absl::StrCat(plan.stage().axes.size())};
+  for (size_t d = 0; d < plan.stage().axes.size(); ++d) layout.push_back(absl::StrCat(d));
+  b->Pack(parts, layout);
+  return parts;
+}
+
+// The launch that adds the parts up, four elements a thread, with the epilogue.
+void EmitSumOfParts(const Plan& plan, TraceBuilder* b) {
+  constexpr int64_t kThreads = 128, kLanes = 4;
+  const std::string& sum = plan.anatomy.name(plan.t.stage);
+  const int last_stage = plan.t.epilogue.empty() ? plan.t.stage : plan.t.epilogue.back();
+  const std::string& last = plan.anatomy.name(last_stage);
+  const std::vector<Var>& axes = plan.anatomy.stage(last_stage).axes;
+  for (size_t i = 0; i + 1 < plan.t.epilogue.size(); ++i) b->Inline(plan.anatomy.name(plan.t.epilogue[i]));
+  const std::string lanes = LoopOf(last, axes.back());
+  const int64_t extent = axes.back()->extent;
+  b->Split(lanes, {std::min(kThreads, PowerAtLeast((extent + kLanes - 1) / kLanes)), kLanes});
+  std::vector<std::string> grid;
+  for (size_t a = 0; a + 1 < axes.size(); ++a) grid.push_back(LoopOf(last, axes[a]));
+  grid.push_back(SubLoop(lanes, 0));
+  const std::string thread = SubLoop(lanes, 1), lane = SubLoop(lanes, 2);
+  const bool is_sum = last == sum;
+  if (is_sum) {
+    std::vector<std::string> order = grid;
+    order.insert(order.end(), {thread, absl::StrCat(sum, ".v"), lane});
+    b->Reorder(order);
+  }
+  for (const std::string& loop : grid) b->Bind(loop, "block");
+  b->Bind(thread, "thread");
+  if (is_sum) {
+    b->CacheWrite(sum, thread);
+    const std::string suffix = lane.substr(sum.size());
+    b->Bind(absl::StrCat(sum, ".v"), "unroll");
+    for (const char* part : {"", ".i", ".w"}) b->Bind(absl::StrCat(sum, part, suffix), "vector");
+    return;
+  }
+  b->ComputeAt(sum, thread);
+  b->SetScope(sum, "local");
+  const std::string own = LoopOf(sum, plan.stage().axes.back());
+  b->Reorder({absl::StrCat(sum, ".v"), own});
+  b->Bind(absl::StrCat(sum, ".v"), "unroll");
+  b->Bind(own, "vector");
+  b->Bind(lane, "vector");
+}
+
 void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   const TensorContraction& t = plan.t;
-  const std::string& name = plan.anatomy.name(t.stage);
+  const bool split = v.at("split") > 1;
   const bool swap = v.at("swap") != 0;
   const int64_t bm = v.at("bm"), bn = v.at("bn");
   for (const TensorOperand* operand : {&t.a, &t.b}) {
     for (const std::string& stage : operand->inlined) b->Inline(stage);
   }
-  const TiledLoops rows = SplitAxes(plan, swap ? t.cols : t.rows, BestAxisTile(plan.Rows(swap), bm), b),
-                   cols = SplitAxes(plan, swap ? t.rows : t.cols, BestAxisTile(plan.Cols(swap), bn), b);
-  const std::string depth = plan.anatomy.ReduceLoop(t.stage, t.depth.back());
+  const std::string name = split ? EmitParts(plan, v.at("split"), b) : plan.anatomy.name(t.stage);
+  const TiledLoops rows = SplitAxes(plan, name, swap ? t.cols : t.rows, BestAxisTile(plan.Rows(swap), bm), b),
+                   cols = SplitAxes(plan, name, swap ? t.rows : t.cols, BestAxisTile(plan.Cols(swap), bn), b);
+  const std::string depth = LoopOf(name, plan.stage().reduce_axes[t.depth.back()]);
   b->Split(depth, {plan.bk()});
 
   // The grid: batches, then tiles of columns within groups of tiles of rows, so that those that run together
   // share what L2 holds.
   std::vector<std::string> grid;
-  for (int axis : t.batch) grid.push_back(plan.anatomy.Loop(t.stage, axis));
+  if (split) grid.push_back(absl::StrCat(name, ".v"));
+  for (int axis : t.batch) grid.push_back(LoopOf(name, plan.stage().axes[axis]));
   std::vector<std::string> row_tiles = rows.outer;
   std::string grouped;
   if (v.at("group") > 1) {
@@ -149,7 +217,7 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   const TensorOperand &a = swap ? t.b : t.a, &operand_b = swap ? t.a : t.b;
   std::vector<std::string> order = grid;
   for (size_t r = 0; r + 1 < t.depth.size(); ++r)
-    order.push_back(plan.anatomy.ReduceLoop(t.stage, t.depth[r]));
+    order.push_back(LoopOf(name, plan.stage().reduce_axes[t.depth[r]]));
   order.push_back(SubLoop(depth, 0));
   std::vector<std::string> tile;
   const std::string inner_depth = SubLoop(depth, 1);
@@ -173,8 +241,10 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
     b->Persist(blocks, PersistentBlocks(padded, plan.target.sms));
   }
   b->CacheWrite(name, blocks);
-  for (size_t i = 0; i + 1 < t.epilogue.size(); ++i) b->Inline(plan.anatomy.name(t.epilogue[i]));
-  if (!t.epilogue.empty()) b->ReverseInline(plan.anatomy.name(t.epilogue.back()));
+  if (!split) {
+    for (size_t i = 0; i + 1 < t.epilogue.size(); ++i) b->Inline(plan.anatomy.name(t.epilogue[i]));
+    if (!t.epilogue.empty()) b->ReverseInline(plan.anatomy.name(t.epilogue.back()));
+  }
 
   const std::string ring = SubLoop(depth, 0);
   const int64_t element = DTypeBytes(plan.row.operand);
@@ -189,8 +259,9 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   if (v.at("epilogue") != 0) {
     b->StageWrite(absl::StrCat(name, ".w"), blocks, "shared");
     b->Layout(absl::StrCat(name, ".w.s"), 0,
-              SwizzleOf(BestAxisTile(plan.Cols(swap), bn).back() * DTypeBytes(t.output)));
+              SwizzleOf(BestAxisTile(plan.Cols(swap), bn).back() * plan.StoredBytes(v.at("split"))));
   }
+  if (split) EmitSumOfParts(plan, b);
 }
 
 // Tiles per SM, rounded up, over what is useful: how long the last round makes all wait.
@@ -219,7 +290,7 @@ TileDefault DefaultTile(const Plan& plan, const std::vector<int64_t>& bms, const
         const double cost = Rounds(plan, bm, bn, swap) * (std::max(mma, feed) + 0.5) * (swap ? 1.02 : 1.0);
         Values v = {{"bm", bm},     {"bn", bn},    {"warpgroups", warpgroups},
                     {"swap", swap}, {"stages", 3}, {"epilogue", 0},
-                    {"persist", 0}, {"group", 1}};
+                    {"persist", 0}, {"group", 1},  {"split", 1}};
         if (!Legal(plan, v) || (best_cost != 0 && cost >= best_cost)) continue;
         best = {bm, bn, warpgroups, swap};
         best_cost = cost;
@@ -236,6 +307,17 @@ int64_t MostStages(const Plan& plan, Values v) {
     if (plan.SharedBytes(v) <= plan.target.smem_bytes) stages = s;
   }
   return stages;
+}
+
+// Parts of the depth, while each still has several steps and the smallest tiles leave SMs without work.
+std::vector<int64_t> SplitsOf(const Plan& plan) {
+  std::vector<int64_t> splits = {1};
+  const int64_t tiles = std::min(plan.Tiles(128, 128, false), plan.Tiles(128, 128, true));
+  for (const int64_t split : {2, 3, 4, 6, 8, 16}) {
+    if (plan.Depth() >= 4 * split * plan.bk() && tiles * (split - 1) < 2 * plan.target.sms)
+      splits.push_back(split);
+  }
+  return splits;
 }
 
 std::vector<int64_t> ColumnTiles(const Plan& plan) {
@@ -268,7 +350,7 @@ std::optional<Part> WarpSpecializedPart(const Anatomy& anatomy, const Group& gro
   const TileDefault tile = DefaultTile(plan, bms, bns);
   Values v = {{"bm", tile.bm},     {"bn", tile.bn}, {"warpgroups", tile.warpgroups},
               {"swap", tile.swap}, {"group", 1},    {"stages", 2},
-              {"persist", 0},      {"epilogue", 0}};
+              {"persist", 0},      {"epilogue", 0}, {"split", 1}};
   Values with_epilogue = v;
   with_epilogue["epilogue"] = 1;
   const bool epilogue = t->bulk_store && Legal(plan, with_epilogue);
@@ -288,6 +370,7 @@ std::optional<Part> WarpSpecializedPart(const Anatomy& anatomy, const Group& gro
   part.Decide("epilogue", t->bulk_store ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0}, epilogue,
               false);
   part.Decide("swap", {0, 1}, tile.swap, false);
+  part.Decide("split", SplitsOf(plan), 1);
   part.legal = [plan](const Values& values) { return Legal(plan, values); };
   part.emit = [plan](const Values& values, TraceBuilder* b) { Emit(plan, values, b); };
   return part;
