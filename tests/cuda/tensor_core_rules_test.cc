@@ -57,46 +57,77 @@ constexpr Case kCases[] = {
   y[n,i,j,k] = f16(a[n,i,j,k]) })"},
 };
 
-void CheckPoint(const Workload& workload, const Sketch& sketch, const Choice& choice) {
+// For sm_80, and where the copy engine cannot.
+constexpr Case kMultistageCases[] = {
+    {"gemm", R"(workload g(a: bf16[136,72], b: bf16[88,72]) -> (c: bf16[136,88]) {
+  s[i,j]: f32[136,88] = sum[k:72](f32(a[i,k]) * f32(b[j,k]))
+  c[i,j] = bf16(s[i,j]) })"},
+    {"gemm_nn", R"(workload g(a: f16[70,64], b: f16[64,136]) -> (c: f16[70,136]) {
+  s[i,j]: f32[70,136] = sum[k:64](f32(a[i,k]) * f32(b[k,j]))
+  c[i,j] = f16(s[i,j]) })"},
+    {"gemm_tn", R"(workload g(a: f16[64,72], b: f16[64,136]) -> (c: f16[72,136]) {
+  s[i,j]: f32[72,136] = sum[k:64](f32(a[k,i]) * f32(b[k,j]))
+  c[i,j] = f16(s[i,j]) })"},
+    {"odd", R"(workload g(a: f16[37,61], b: f16[53,61], d: f16[53]) -> (c: f16[37,53]) {
+  s[i,j]: f32[37,53] = sum[k:61](f32(a[i,k]) * f32(b[j,k]))
+  c[i,j] = f16(max(s[i,j] + f32(d[j]), 0.0)) })"},
+    {"stem", R"(workload c(x: f16[1,20,18,3], w: f16[24,7,7,3], b: f16[24]) -> (y: f16[1,10,9,24]) {
+  p[n,i,j,c]: f16[1,25,23,3] = select(3 <= i && 3 <= j && i < 23 && j < 21, x[n,i-3,j-3,c], 0.0)
+  a[n,i,j,k]: f32[1,10,9,24] = sum[r:7, s:7, c:3](f32(p[n,i*2+r,j*2+s,c]) * f32(w[k,r,s,c]))
+  y[n,i,j,k] = f16(max(a[n,i,j,k] + f32(b[k]), 0.0)) })"},
+    {"conv_3x3", R"(workload c(x: f16[2,6,7,24], w: f16[40,3,3,24], b: f16[40]) -> (y: f16[2,6,7,40]) {
+  p[n,i,j,c]: f16[2,8,9,24] = select(1 <= i && 1 <= j && i < 7 && j < 8, x[n,i-1,j-1,c], 0.0)
+  a[n,i,j,k]: f32[2,6,7,40] = sum[r:3, s:3, c:24](f32(p[n,i+r,j+s,c]) * f32(w[k,r,s,c]))
+  y[n,i,j,k] = f16(max(a[n,i,j,k] + f32(b[k]), 0.0)) })"},
+};
+
+void CheckPoint(const Workload& workload, const Sketch& sketch, const Choice& choice, const Target& target) {
   const absl::StatusOr<Trace> trace = sketch.instantiate(choice);
   ASSERT_TRUE(trace.ok()) << trace.status();
   const std::string text = PrintTrace(*trace);
-  const absl::StatusOr<Schedule> schedule = Replay(workload, Sm90a(), *trace);
+  const absl::StatusOr<Schedule> schedule = Replay(workload, target, *trace);
   ASSERT_TRUE(schedule.ok()) << schedule.status() << "\n" << text;
-  const absl::StatusOr<LoweredFunction> lowered = Lower(schedule->function(), Sm90a());
+  const absl::StatusOr<LoweredFunction> lowered = Lower(schedule->function(), target);
   ASSERT_TRUE(lowered.ok()) << lowered.status() << "\n" << text << PrintFunction(schedule->function());
   const absl::Status status = CheckFunction(workload, WholeFunction(*lowered), 2e-2);
   ASSERT_TRUE(status.ok()) << status << "\n" << text << PrintLowered(*lowered);
-  const absl::StatusOr<CudaProgram> program = EmitCuda(*lowered, Sm90a(), "k");
+  const absl::StatusOr<CudaProgram> program = EmitCuda(*lowered, target, "k");
   ASSERT_TRUE(program.ok()) << program.status() << "\n" << text << PrintLowered(*lowered);
-  const absl::StatusOr<CudaImage> image = CompileCuda(program->source, Sm90a());
+  const absl::StatusOr<CudaImage> image = CompileCuda(program->source, target);
   ASSERT_TRUE(image.ok()) << image.status() << "\n" << text << program->source;
   for (const CudaKernelResources& kernel : image->kernels) EXPECT_EQ(kernel.spill_bytes, 0) << text;
 }
 
-class TensorCoreRules : public testing::TestWithParam<Case> {};
-
-TEST_P(TensorCoreRules, PointsMeanTheWorkload) {
-  const Workload workload = CanonicalWorkload(GetParam().workload);
-  const std::vector<Sketch> sketches = GenerateSketches(workload, Sm90a());
+void CheckPoints(const char* text, const char* rule, const Target& target) {
+  const Workload workload = CanonicalWorkload(text);
+  const std::vector<Sketch> sketches = GenerateSketches(workload, target);
   ASSERT_FALSE(sketches.empty());
   const Sketch& sketch = sketches[0];
-  EXPECT_THAT(sketch.name, testing::HasSubstr("warp_specialized"));
+  EXPECT_THAT(sketch.name, testing::HasSubstr(rule));
   ASSERT_TRUE(sketch.space.Legal(sketch.default_choice));
-  CheckPoint(workload, sketch, sketch.default_choice);
+  CheckPoint(workload, sketch, sketch.default_choice, target);
   std::mt19937 rng(1);
   int left = RandomSeeds(2);
-  for (int tries = 0; tries < 10000 && left > 0 && !HasFatalFailure(); ++tries) {
+  for (int tries = 0; tries < 10000 && left > 0 && !testing::Test::HasFatalFailure(); ++tries) {
     Choice choice;
     for (const Decision& decision : sketch.space.decisions)
       choice.push_back(static_cast<int>(rng() % decision.choices.size()));
     if (!sketch.space.Legal(choice)) continue;
-    CheckPoint(workload, sketch, choice);
+    CheckPoint(workload, sketch, choice, target);
     --left;
   }
 }
 
+class TensorCoreRules : public testing::TestWithParam<Case> {};
+TEST_P(TensorCoreRules, PointsMeanTheWorkload) {
+  CheckPoints(GetParam().workload, "warp_specialized", Sm90a());
+}
 INSTANTIATE_TEST_SUITE_P(Cases, TensorCoreRules, testing::ValuesIn(kCases),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+class MultistageRules : public testing::TestWithParam<Case> {};
+TEST_P(MultistageRules, PointsMeanTheWorkload) { CheckPoints(GetParam().workload, "multistage", Sm80()); }
+INSTANTIATE_TEST_SUITE_P(Cases, MultistageRules, testing::ValuesIn(kMultistageCases),
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace

@@ -78,6 +78,7 @@ Rule ElementwiseRule;  // no reduction: chains, transposes, gathers
 
 // By tensor cores; nullopt where the types, the target or the operands do not allow it.
 std::optional<Part> WarpSpecializedPart(const Anatomy& anatomy, const Group& group, const Target& target);
+std::optional<Part> MultistagePart(const Anatomy& anatomy, const Group& group, const Target& target);
 Rule GpuRowRule;
 Rule GpuSimtRule;     // contractions on the ordinary cores
 Rule GpuWindowRule;   // reductions over few terms across the contiguous axis

@@ -305,6 +305,7 @@ bool IsWindow(const Stage& stage) {
 Part MakeGpuPart(const Anatomy& anatomy, const Group& group, Class c, const Target& target) {
   if (c == Class::kContraction) {
     if (std::optional<Part> part = WarpSpecializedPart(anatomy, group, target)) return *std::move(part);
+    if (std::optional<Part> part = MultistagePart(anatomy, group, target)) return *std::move(part);
     return GpuSimtRule(anatomy, group, target);
   }
   switch (c) {

@@ -1,0 +1,222 @@
+// Contractions by mma.sync, whose threads copy ahead with cp.async: Ampere and Ada, and on Hopper what the
+// copy engine cannot fetch: rows that are not 16-byte aligned, images of few channels.
+//
+//   block (tiles of rows, columns and batches, grouped for L2):
+//     for depth tiles: all threads copy the tiles of a later step; warps multiply fragments of this one's
+//     epilogue on the accumulators
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "tuner/space/rules/cuda/tensor_core.h"
+
+namespace mycc {
+namespace {
+
+constexpr int64_t kAccumulators = 128;  // registers of a thread, at most
+constexpr int64_t kShortDepth = 16;     // of one instruction: a shorter axis is fused with the others
+constexpr int64_t kPadBytes = 16;
+
+struct Plan {
+  Anatomy anatomy;
+  TensorContraction t;
+  Instruction row;
+  Target target;
+  bool fuse_depth = false;
+
+  const Stage& stage() const { return anatomy.stage(t.stage); }
+  std::vector<int64_t> Rows() const { return t.Extents(anatomy, t.rows); }
+  std::vector<int64_t> Cols() const { return t.Extents(anatomy, t.cols); }
+  int64_t Depth() const {
+    int64_t depth = 1;
+    for (int r : t.depth) {
+      if (fuse_depth || r == t.depth.back()) depth *= stage().reduce_axes[r]->extent;
+    }
+    return depth;
+  }
+  int64_t Tiles(int64_t bm, int64_t bn) const {
+    int64_t tiles = TilesOf(Rows(), BestAxisTile(Rows(), bm)) * TilesOf(Cols(), BestAxisTile(Cols(), bn));
+    for (const int64_t extent : t.Extents(anatomy, t.batch)) tiles *= extent;
+    return tiles;
+  }
+};
+
+// A tile in shared memory: rows up to 128 bytes are swizzled, longer ones padded.
+struct TileLayout {
+  int64_t pad = 0, swizzle = 0;
+};
+TileLayout LayoutOf(int64_t row_elements, int64_t element) {
+  const int64_t bytes = row_elements * element;
+  if (bytes == 32 || bytes == 64 || bytes == 128) return {0, bytes};
+  return {kPadBytes / element, 0};
+}
+
+int64_t InnerTile(const TensorOperand& operand, int64_t bk, const std::vector<int64_t>& extents,
+                  int64_t size) {
+  return operand.depth_contiguous ? bk : BestAxisTile(extents, size).back();
+}
+
+int64_t SharedBytes(const Plan& plan, const Values& v) {
+  const int64_t element = DTypeBytes(plan.row.operand), bk = v.at("bk");
+  const auto bytes = [&](const TensorOperand& operand, const std::vector<int64_t>& extents, int64_t size) {
+    const int64_t row = InnerTile(operand, bk, extents, size);
+    return size * bk / row * (row + LayoutOf(row, element).pad) * element + 1024;
+  };
+  return v.at("stages") *
+         (bytes(plan.t.a, plan.Rows(), v.at("bm")) + bytes(plan.t.b, plan.Cols(), v.at("bn")));
+}
+
+bool Legal(const Plan& plan, const Values& v) {
+  const int64_t bm = v.at("bm"), bn = v.at("bn"), wr = v.at("row_warps"), wc = v.at("column_warps");
+  if (wr * wc > 16 || bm % (16 * wr) != 0 || bn % (16 * wc) != 0) return false;
+  if (bm * bn / (32 * wr * wc) > kAccumulators) return false;
+  if (SharedBytes(plan, v) > plan.target.smem_bytes) return false;
+  // One nest of loops orders both tiles.
+  if (!plan.t.a.depth_contiguous && plan.t.b.depth_contiguous) return false;
+  return v.at("bk") == 16 || v.at("bk") < 2 * plan.Depth();
+}
+
+std::vector<std::string> SplitAxes(const Plan& plan, const std::vector<int>& axes, const AxisTile& tile,
+                                   std::vector<std::string>* outer, TraceBuilder* b) {
+  std::vector<std::string> inner;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const std::string loop = plan.anatomy.Loop(plan.t.stage, axes[i]);
+    b->Split(loop, {tile[i]});
+    outer->push_back(SubLoop(loop, 0));
+    inner.push_back(SubLoop(loop, 1));
+  }
+  return inner;
+}
+
+void Append(std::vector<std::string>* to, const std::vector<std::string>& more) {
+  to->insert(to->end(), more.begin(), more.end());
+}
+
+void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
+  const TensorContraction& t = plan.t;
+  const std::string& name = plan.anatomy.name(t.stage);
+  const int64_t bk = v.at("bk"), element = DTypeBytes(plan.row.operand);
+  for (const TensorOperand* operand : {&t.a, &t.b}) {
+    for (const std::string& stage : operand->inlined) b->Inline(stage);
+  }
+  std::vector<std::string> grid, row_tiles, col_tiles, order, tile;
+  for (int axis : t.batch) grid.push_back(plan.anatomy.Loop(t.stage, axis));
+  const std::vector<std::string> rows = SplitAxes(plan, t.rows, BestAxisTile(plan.Rows(), v.at("bm")),
+                                                  &row_tiles, b),
+                                 cols = SplitAxes(plan, t.cols, BestAxisTile(plan.Cols(), v.at("bn")),
+                                                  &col_tiles, b);
+  Append(&grid, row_tiles);
+  Append(&grid, col_tiles);
+
+  std::string depth = plan.anatomy.ReduceLoop(t.stage, t.depth.back());
+  order = grid;
+  if (plan.fuse_depth) {
+    std::vector<std::string> all;
+    for (size_t r = 0; r < plan.stage().reduce_axes.size(); ++r)
+      all.push_back(plan.anatomy.ReduceLoop(t.stage, static_cast<int>(r)));
+    depth = b->Fuse(all);
+  } else {
+    for (size_t r = 0; r + 1 < t.depth.size(); ++r)
+      order.push_back(plan.anatomy.ReduceLoop(t.stage, t.depth[r]));
+  }
+  b->Split(depth, {bk});
+  const std::string ring = SubLoop(depth, 0), inner = SubLoop(depth, 1);
+  order.push_back(ring);
+  if (!t.a.depth_contiguous) tile.push_back(inner);
+  Append(&tile, rows);
+  if (t.a.depth_contiguous && !t.b.depth_contiguous) tile.push_back(inner);
+  Append(&tile, cols);
+  if (t.a.depth_contiguous && t.b.depth_contiguous) tile.push_back(inner);
+  Append(&order, tile);
+  b->Reorder(order);
+  const std::string blocks = b->Fuse(grid);
+  b->Bind(blocks, "block");
+  b->CacheWrite(name, blocks);
+  for (size_t i = 0; i + 1 < t.epilogue.size(); ++i) b->Inline(plan.anatomy.name(t.epilogue[i]));
+  if (!t.epilogue.empty()) b->ReverseInline(plan.anatomy.name(t.epilogue.back()));
+  const auto stage = [&](const TensorOperand& operand, const std::vector<int64_t>& extents, int64_t size) {
+    const TileLayout layout = LayoutOf(InnerTile(operand, bk, extents, size), element);
+    b->Stage(name, operand.buffer, ring, "shared");
+    b->Layout(absl::StrCat(operand.buffer, ".s"), layout.pad, layout.swizzle);
+  };
+  stage(t.a, plan.Rows(), v.at("bm"));
+  stage(t.b, plan.Cols(), v.at("bn"));
+  b->TensorizeTile(tile.front(), plan.row.name, v.at("row_warps"), v.at("column_warps"));
+  b->Pipeline(ring, "threads", v.at("stages"));
+}
+
+struct TileDefault {
+  int64_t bm = 32, bn = 32, row_warps = 1, column_warps = 1;
+};
+
+// The tile that finishes first: products at their rate, operands from L2, rounds of blocks.
+TileDefault DefaultTile(const Plan& plan, const std::vector<int64_t>& bms, const std::vector<int64_t>& bns) {
+  constexpr int64_t kGrids[][2] = {{2, 2}, {1, 4}, {4, 1}, {4, 2}, {2, 4}, {1, 2}, {2, 1}, {1, 1}};
+  TileDefault best;
+  double best_cost = 0;
+  for (const int64_t bm : bms) {
+    for (const int64_t bn : bns) {
+      for (const auto& [wr, wc] : kGrids) {
+        const Values v = {{"bm", bm},    {"bn", bn},        {"bk", 16},
+                          {"stages", 2}, {"row_warps", wr}, {"column_warps", wc}};
+        const int64_t warp_rows = bm / wr, warp_columns = bn / wc;
+        if (!Legal(plan, v) || warp_rows > 64 || warp_columns > 64) continue;
+        const int64_t tiles = plan.Tiles(bm, bn);
+        const double rounds = static_cast<double>((tiles + plan.target.sms - 1) / plan.target.sms);
+        const double multiply = static_cast<double>(bm * bn) / 4096, feed = static_cast<double>(bm + bn) / 96,
+                     fragments =
+                         static_cast<double>(bm * bn) / 4096 * 16 *
+                         (1.0 / static_cast<double>(warp_rows) + 1.0 / static_cast<double>(warp_columns));
+        const double idle = wr * wc < 4 ? 0.3 : 0;
+        const double cost = rounds * (std::max({multiply, feed, fragments}) * (1 + idle) + 0.3);
+        if (best_cost != 0 && cost >= best_cost) continue;
+        best = {bm, bn, wr, wc};
+        best_cost = cost;
+      }
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+std::optional<Part> MultistagePart(const Anatomy& anatomy, const Group& group, const Target& target) {
+  const std::optional<TensorContraction> t = FindTensorContraction(anatomy, group);
+  if (!t) return std::nullopt;
+  const auto row = TensorInstruction(t->a.dtype, anatomy.stage(group.anchor).output->dtype,
+                                     InstructionClass::kWarp, target);
+  if (!row) return std::nullopt;
+  Plan plan{anatomy, *t, *row, target};
+  const Stage& stage = anatomy.stage(group.anchor);
+  plan.fuse_depth = stage.reduce_axes.size() > 1 && stage.reduce_axes[t->depth.back()]->extent < kShortDepth;
+  Part part;
+  part.prefix = absl::StrCat(anatomy.name(group.anchor), ".");
+  part.rule = "multistage";
+  const std::vector<int64_t> bms = {16, 32, 64, 128, 256}, bns = {16, 32, 64, 128, 256};
+  const TileDefault tile = DefaultTile(plan, bms, bns);
+  Values v = {{"bm", tile.bm},
+              {"bn", tile.bn},
+              {"bk", 16},
+              {"stages", 2},
+              {"row_warps", tile.row_warps},
+              {"column_warps", tile.column_warps}};
+  if (!Legal(plan, v)) return std::nullopt;
+  for (const int64_t bk : {32, 64}) {
+    for (const int64_t stages : {3, 4}) {
+      Values deeper = v;
+      deeper["bk"] = bk;
+      deeper["stages"] = stages;
+      if (Legal(plan, deeper) && SharedBytes(plan, deeper) <= target.smem_bytes / 2) v = deeper;
+    }
+  }
+  part.Decide("bm", bms, tile.bm);
+  part.Decide("bn", bns, tile.bn);
+  part.Decide("bk", {16, 32, 64}, v.at("bk"));
+  part.Decide("row_warps", {1, 2, 4}, tile.row_warps);
+  part.Decide("column_warps", {1, 2, 4}, tile.column_warps);
+  part.Decide("stages", {2, 3, 4, 5}, v.at("stages"));
+  part.legal = [plan](const Values& values) { return Legal(plan, values); };
+  part.emit = [plan](const Values& values, TraceBuilder* b) { Emit(plan, values, b); };
+  return part;
+}
+
+}  // namespace mycc
