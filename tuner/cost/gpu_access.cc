@@ -2,28 +2,28 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
-#include <unordered_map>
 
 #include "codegen/expr/affine.h"
+#include "codegen/schedule/tree.h"
 
 namespace mycc {
 namespace {
 
-using Point = std::unordered_map<const VarNode*, int64_t>;
+// Where loops stand; all others at their starts.
+using Point = std::vector<std::pair<const VarNode*, int64_t>>;
 
 int64_t Floor(int64_t a, int64_t b) { return b == 0 ? 0 : a >= 0 ? a / b : -((-a + b - 1) / b); }
 
-// The value of an index where the loops stand at `point`, at their starts where it says nothing. What depends
-// on data is scattered.
+// The value of an index at a point. What depends on data is scattered.
 int64_t ValueAt(const Expr& expr, const Point& point) {
   const auto arg = [&](int i) { return ValueAt(expr->args[i], point); };
   switch (expr->op) {
     case Op::kConst: return expr->value.i;
-    case Op::kVar: {
-      const auto it = point.find(expr->var.get());
-      return it == point.end() ? 0 : it->second;
-    }
+    case Op::kVar:
+      for (const auto& [var, value] : point) {
+        if (var == expr->var.get()) return value;
+      }
+      return 0;
     case Op::kLoad: {
       uint64_t hash = 17;
       for (const Expr& index : expr->args) hash = hash * 31 + static_cast<uint64_t>(ValueAt(index, point));
@@ -48,43 +48,35 @@ int64_t ValueAt(const Expr& expr, const Point& point) {
 // A place of a buffer over loop variables, and how its loops move it.
 class Place {
  public:
-  Place(const NestBlock& nest, const Buffer& buffer, const std::vector<Expr>& indices)
-      : nest_(nest), buffer_(buffer), indices_(indices), moves_(nest.loops.size()) {
-    const int64_t start = AddressAt({});
+  Place(const NestBlock& nest, const Buffer& buffer, const std::vector<Expr>& indices, const VarMap& bindings)
+      : bytes_(DTypeBytes(buffer->dtype)), moves_(nest.loops.size()) {
+    address_ = IntConst(0);
+    for (size_t d = 0; d < indices.size(); ++d)
+      address_ = address_ + Substitute(indices[d], bindings) * StrideOf(*buffer, static_cast<int>(d));
+    start_ = AddressAt({});
     for (size_t l = 0; l < moves_.size(); ++l) {
       // Where a quotient stands still for a few iterations, the last one tells.
       for (const int64_t at : {int64_t{1}, static_cast<int64_t>(nest.loops[l].extent) - 1}) {
-        if (nest.loops[l].extent > 1 && AddressAt({{nest.loops[l].loop->var.get(), at}}) != start)
-          moves_[l] = true;
+        if (!moves_[l] && nest.loops[l].extent > 1)
+          moves_[l] = AddressAt({{nest.loops[l].loop->var.get(), at}}) != start_;
       }
     }
   }
 
   bool moves(size_t loop) const { return moves_[loop]; }
-  int64_t start() const { return AddressAt({}); }
-
-  // In bytes.
-  int64_t AddressAt(const Point& loops) const {
-    Point point = loops;
-    for (const IterVar& iter : nest_.block->iters) point[iter.var.get()] = ValueAt(iter.binding, loops);
-    int64_t address = 0;
-    for (size_t d = 0; d < indices_.size(); ++d) {
-      address += ValueAt(indices_[d], point) * Stride(static_cast<int>(d));
-    }
-    return address * DTypeBytes(buffer_->dtype);
-  }
+  int64_t start() const { return start_; }
+  int64_t AddressAt(const Point& loops) const { return ValueAt(address_, loops) * bytes_; }  // in bytes
 
  private:
-  int64_t Stride(int dim) const {
-    const int64_t stride = buffer_->stride(dim), pad = buffer_->layout.row_pad;
-    if (pad == 0 || dim + 1 == buffer_->rank()) return stride;
-    const int64_t row = buffer_->shape.back();
+  static int64_t StrideOf(const BufferNode& buffer, int dim) {
+    const int64_t stride = buffer.stride(dim), pad = buffer.layout.row_pad;
+    if (pad == 0 || dim + 1 == buffer.rank()) return stride;
+    const int64_t row = buffer.shape.back();
     return stride / row * (row + pad);
   }
 
-  const NestBlock& nest_;
-  const Buffer& buffer_;
-  const std::vector<Expr>& indices_;
+  int64_t bytes_, start_;
+  Expr address_;
   std::vector<bool> moves_;
 };
 
@@ -96,7 +88,7 @@ Point PointOfThread(const NestBlock& nest, int64_t thread) {
   for (size_t l = nest.loops.size(); l-- > 0;) {
     if (!OfKind(nest, l, LoopKind::kThread)) continue;
     const auto extent = static_cast<int64_t>(nest.loops[l].extent);
-    point[nest.loops[l].loop->var.get()] = thread % extent;
+    point.emplace_back(nest.loops[l].loop->var.get(), thread % extent);
     thread /= extent;
   }
   return point;
@@ -104,12 +96,12 @@ Point PointOfThread(const NestBlock& nest, int64_t thread) {
 
 // Runs that the loops inside a block make of an access: loops that do not move it are hoisted where they are
 // unrolled, or where nothing moves inside of them.
-void CountExecutions(const NestBlock& nest, const Place& place, WarpAccess* access) {
+void CountExecutions(const NestBlock& nest, const Place& place, int lane, WarpAccess* access) {
   constexpr double kMostInFlight = 16;
   bool moved_inside = false;
   for (size_t l = nest.loops.size(); l-- > 0;) {
     const LoopKind kind = nest.loops[l].loop->loop_kind;
-    if (static_cast<int>(l) == nest.lane || kind == LoopKind::kBlock || kind == LoopKind::kThread) continue;
+    if (static_cast<int>(l) == lane || kind == LoopKind::kBlock || kind == LoopKind::kThread) continue;
     const bool unrolled = kind != LoopKind::kSerial;
     if (place.moves(l) || (moved_inside && !unrolled)) access->executions *= nest.loops[l].extent;
     if (place.moves(l) && unrolled) access->unrolled *= nest.loops[l].extent;
@@ -118,56 +110,70 @@ void CountExecutions(const NestBlock& nest, const Place& place, WarpAccess* acce
   access->unrolled = std::min(access->unrolled, kMostInFlight);
 }
 
-// Words of one turn in different rows of one bank wait for each other.
-double TurnsInBanks(const std::vector<int64_t>& words) {
-  std::array<std::set<int64_t>, 32> banks;
-  size_t most = 1;
-  for (const int64_t word : words) {
-    auto& bank = banks[static_cast<size_t>(word % 32)];
-    bank.insert(word);
-    most = std::max(most, bank.size());
-  }
-  return static_cast<double>(most);
-}
-
-// Turns for starts of `bytes` each: 32 threads of 4 bytes, 16 of 8, 8 of 16.
+// Turns that a warp's access of `bytes` at each start takes: words of one bank wait for each other, and who
+// reads the same word reads it at once.
 double Wavefronts(const std::vector<int64_t>& starts, int64_t bytes) {
-  const int64_t width = std::clamp<int64_t>(bytes, 4, 16);
-  const size_t group = static_cast<size_t>(128 / width);
+  constexpr int64_t kBanks = 32, kWord = 4, kWidest = 16;
   double turns = 0;
-  for (size_t first = 0; first < starts.size(); first += group) {
-    std::vector<int64_t> words;
-    for (size_t t = first; t < std::min(starts.size(), first + group); ++t) {
-      for (int64_t byte = 0; byte < width; byte += 4) words.push_back((starts[t] + byte) / 4);
+  for (int64_t first = 0; first < bytes; first += kWidest) {
+    std::array<std::vector<int64_t>, kBanks> banks;
+    size_t most = 1;
+    for (const int64_t start : starts) {
+      for (int64_t byte = first; byte < std::min(bytes, first + kWidest); byte += kWord) {
+        const int64_t word = (start + byte) / kWord;
+        std::vector<int64_t>& bank = banks[static_cast<size_t>(word % kBanks)];
+        if (std::find(bank.begin(), bank.end(), word) == bank.end()) bank.push_back(word);
+        most = std::max(most, bank.size());
+      }
     }
-    turns += TurnsInBanks(words);
+    turns += static_cast<double>(most);
   }
-  return turns * static_cast<double>((bytes + width - 1) / width);
+  return turns;
 }
 
-void MeasureWarp(const NestBlock& nest, const Place& place, WarpAccess* access) {
+// The loop whose iterations are elements of one access: the vector loop, or, of what is read from shared
+// memory, an unrolled one, whose neighbours the compiler joins. -1: none.
+int LaneOf(const NestBlock& nest, const Place& place, const WarpAccess& access) {
+  if (nest.lane >= 0 && place.moves(nest.lane)) return nest.lane;
+  if (access.write || access.buffer->scope != Scope::kShared) return -1;
+  for (size_t l = nest.loops.size(); l-- > 0;) {
+    const VarNode* var = nest.loops[l].loop->var.get();
+    const bool joined = OfKind(nest, l, LoopKind::kUnroll) &&
+                        place.AddressAt({{var, 1}}) - place.start() == DTypeBytes(access.buffer->dtype);
+    if (joined && place.moves(l)) return static_cast<int>(l);
+  }
+  return -1;
+}
+
+void MeasureWarp(const NestBlock& nest, const Place& place, int lane, WarpAccess* access) {
   const int64_t element = std::max(DTypeBytes(access->buffer->dtype), 1);
-  const bool has_lanes = nest.lane >= 0 && place.moves(nest.lane);
-  const int64_t lanes = has_lanes ? static_cast<int64_t>(nest.loops[nest.lane].extent) : 1;
+  const bool has_lanes = lane >= 0;
+  const int64_t lanes = has_lanes ? static_cast<int64_t>(nest.loops[lane].extent) : 1;
   const auto threads = static_cast<int64_t>(std::min(ThreadsOf(nest), kWarpThreads));
   const int64_t wide = std::min<int64_t>(lanes * element, 16);
   bool together = true;
   std::vector<int64_t> starts;
-  std::set<int64_t> all;
+  std::vector<int64_t> all;
   for (int64_t t = 0; t < threads; ++t) {
     Point point = PointOfThread(nest, t);
+    if (has_lanes) point.emplace_back(nest.loops[lane].loop->var.get(), 0);
     for (int64_t v = 0; v < lanes; ++v) {
-      if (has_lanes) point[nest.loops[nest.lane].loop->var.get()] = v;
+      if (has_lanes) point.back().second = v;
       const int64_t address = place.AddressAt(point);
       if (v == 0) starts.push_back(address);
       together &= address == starts.back() + v * element && starts.back() % wide == 0;
-      all.insert(Floor(address, static_cast<int64_t>(kSectorBytes)));
+      const int64_t sector = Floor(address, static_cast<int64_t>(kSectorBytes));
+      if (all.empty() || all.back() != sector) all.push_back(sector);
     }
   }
   access->bytes = static_cast<double>(lanes * element);
   access->instructions = together ? std::max(1.0, access->bytes / 16) : static_cast<double>(lanes);
-  access->sectors = static_cast<double>(all.size());
-  if (access->buffer->scope != Scope::kShared) return;
+  std::sort(all.begin(), all.end());
+  access->sectors = static_cast<double>(std::unique(all.begin(), all.end()) - all.begin());
+  if (access->buffer->scope != Scope::kShared) {
+    access->wavefronts = std::max(access->instructions, access->sectors / 4);
+    return;
+  }
   const bool swizzled = access->buffer->layout.swizzle_bytes != 0;
   const double ideal = std::max(1.0, access->bytes * static_cast<double>(threads) / 128);
   access->wavefronts = swizzled   ? ideal
@@ -208,18 +214,20 @@ double BlocksOf(const NestBlock& nest) {
 
 std::vector<WarpAccess> WarpAccessesOf(const NestBlock& nest) {
   constexpr size_t kMostPlaces = 24;  // a stencil's other points are like these
+  const VarMap bindings = BindingsOf(*nest.block);
   std::vector<WarpAccess> accesses;
   std::vector<int64_t> starts;
   const auto add = [&](const Buffer& buffer, const std::vector<Expr>& indices, bool write) {
     if (InRegisters(*buffer) || accesses.size() >= kMostPlaces) return;
-    const Place place(nest, buffer, indices);
+    const Place place(nest, buffer, indices, bindings);
     const int64_t start = place.start();
     for (size_t i = 0; i < accesses.size(); ++i) {
       if (accesses[i].buffer == buffer && accesses[i].write == write && starts[i] == start) return;
     }
     WarpAccess access{buffer, write};
-    CountExecutions(nest, place, &access);
-    MeasureWarp(nest, place, &access);
+    const int lane = LaneOf(nest, place, access);
+    CountExecutions(nest, place, lane, &access);
+    MeasureWarp(nest, place, lane, &access);
     accesses.push_back(access);
     starts.push_back(start);
   };
@@ -231,7 +239,7 @@ std::vector<WarpAccess> WarpAccessesOf(const NestBlock& nest) {
 }
 
 double ElementsOfThread(const NestBlock& writer, size_t depth) {
-  const Place place(writer, writer.block->out, writer.block->indices);
+  const Place place(writer, writer.block->out, writer.block->indices, BindingsOf(*writer.block));
   double threads = 1;
   for (size_t l = depth; l < writer.loops.size(); ++l) {
     if (OfKind(writer, l, LoopKind::kThread) && place.moves(l)) threads *= writer.loops[l].extent;

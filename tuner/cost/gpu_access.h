@@ -18,7 +18,7 @@ struct WarpAccess {
   double instructions = 1;  // for one execution: 1 for an access of up to 16 bytes
   double bytes = 0;         // that one thread's execution is about
   double sectors = 0;       // of 32 bytes, that one warp's execution touches in global memory
-  double wavefronts = 0;    // turns that one warp's execution takes in shared memory
+  double wavefronts = 0;    // turns that one warp's execution takes in L1, or in shared memory
   double unrolled = 1;      // executions that the compiler can have in flight together
 };
 

@@ -11,6 +11,10 @@ namespace {
 constexpr double kDivide = 8, kRoot = 3, kTranscendental = 8;
 constexpr double kSlowLanes = 16, kConvertLanes = 64, kIntegerLanes = 64;
 
+bool InRegisters(const BufferNode& buffer) {
+  return buffer.scope == Scope::kLocal || buffer.scope == Scope::kAccumulator;
+}
+
 struct Work {
   double simple = 0, slow = 0, convert = 0, integer = 0;  // of each instance of a block
 };
@@ -45,8 +49,8 @@ class Counter {
       moves |= expr->op == Op::kLoad ? Moves(arg) : Walk(arg);
       product |= arg->op == Op::kMul;
     }
-    if (expr->op != Op::kLoad && !(expr->dtype == DType::kI64 && !HasLoad(expr)))
-      Add(*expr, product, moves ? 1 : 1 / repeats_);
+    const bool of_places = (expr->dtype == DType::kI64 || expr->dtype == DType::kBool) && !HasLoad(expr);
+    if (expr->op != Op::kLoad && !of_places) Add(*expr, product, moves ? 1 : 1 / repeats_);
     return moves;
   }
 
@@ -66,7 +70,10 @@ class Counter {
         work_.simple += share * kRoot;
         work_.slow += share;
         return;
-      case Op::kCast: work_.convert += share; return;
+      case Op::kCast:
+        // Registers hold narrow floats as wide ones.
+        if (e.args[0]->op != Op::kLoad || !InRegisters(*e.args[0]->buffer)) work_.convert += share;
+        return;
       case Op::kAdd:
       case Op::kSub: work_.simple += product && IsFloat(e.dtype) ? 0 : share; return;
       default: break;

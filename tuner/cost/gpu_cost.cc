@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include "absl/strings/str_cat.h"
@@ -13,10 +14,11 @@ constexpr double kCallSeconds = 2e-6, kLaunchSeconds = 1.2e-6;
 constexpr double kBaseRegisters = 26, kMostRegisters = 255, kRegisterFile = 65536;
 constexpr double kMostBlocksOfSm = 32, kMostThreads = 1024;
 constexpr double kIssuePerCycle = 4, kSharedWavefrontsPerCycle = 1;
-constexpr double kL1Bytes = 32 << 10, kMissesOfL1 = 0.2;  // of small tensors that every block reads
-constexpr double kL2Share = 0.5;                          // of L2, before other data push lines out
-constexpr double kOverlap = 0.15;                         // of what is not the bottleneck, this share shows
-constexpr double kMostInstructions = 40000;               // of one thread, unrolled
+constexpr double kL1Bytes = 64 << 10;                        // that one block finds again
+constexpr double kSmallBytes = 32 << 10, kMissesOfL1 = 0.2;  // of small tensors that every block reads
+constexpr double kL2Share = 0.5;                             // of L2, before other data push lines out
+constexpr double kOverlap = 0.15;            // of what is not the bottleneck, this share shows
+constexpr double kMostInstructions = 40000;  // of one thread, unrolled
 constexpr double kSharedSeconds = 3e-8, kMeetingSeconds = 2e-8, kShuffleSeconds = 1.5e-8;
 
 // One IR block of a launch, with all that is counted of it.
@@ -78,7 +80,8 @@ void AddAllocations(const FunctionNest& nest, Launch* launch) {
         double elements = ElementsOfThread(*part.nest, alloc.depth);
         if (!part.nest->instruction.empty())
           elements = std::min(elements, static_cast<double>(alloc.buffer->num_elements()) / launch->threads);
-        part.registers = elements * DTypeBytes(alloc.buffer->dtype) / 4;
+        // Registers hold narrow types as wide ones.
+        part.registers = elements * std::max(1.0, DTypeBytes(alloc.buffer->dtype) / 4.0);
         launch->registers += part.registers;
       }
       break;
@@ -115,23 +118,47 @@ std::vector<Launch> LaunchesOf(const FunctionNest& nest, const GpuMachine& machi
   return launches;
 }
 
-// What DRAM moves for a part: buffers that an earlier launch left in L2, or an earlier part of this one, come
-// from there.
-double DramBytes(const NestBlock& nest, const Launch& launch, const GpuMachine& machine,
-                 std::map<const BufferNode*, int>* in_l2) {
-  double bytes = 0;
+// The first loop inside the block loops.
+size_t InsideBlocks(const NestBlock& nest) {
   size_t inside = 0;
   while (inside < nest.loops.size() && nest.loops[inside].loop->loop_kind == LoopKind::kBlock) ++inside;
+  return inside;
+}
+
+double BytesWithin(const NestAccess& access, size_t level) {
+  return std::min(access.line_bytes[level], static_cast<double>(access.buffer->bytes()));
+}
+
+struct DramTraffic {
+  double read = 0, written = 0;
+};
+
+// What DRAM moves for a part: buffers that an earlier launch left in L2, or an earlier part of this one, come
+// from there.
+DramTraffic DramBytes(const NestBlock& nest, const Launch& launch, const GpuMachine& machine,
+                      std::map<const BufferNode*, int>* in_l2) {
+  DramTraffic traffic;
   for (const NestAccess& access : nest.accesses) {
     const Scope scope = access.buffer->scope;
     if (scope != Scope::kGlobal && scope != Scope::kPacked) continue;
-    const double all = std::min(access.line_bytes[0], static_cast<double>(access.buffer->bytes()));
+    const double all = BytesWithin(access, 0);
     const double together =
-        access.line_bytes[inside] * std::min(launch.blocks, machine.sms * launch.resident);
+        BytesWithin(access, InsideBlocks(nest)) * std::min(launch.blocks, machine.sms * launch.resident);
     const bool stays = std::min(all, together) < kL2Share * machine.l2_bytes;
     const bool known = in_l2->count(access.buffer.get()) > 0;
-    if (!(known && stays)) bytes += all;
+    if (!(known && stays)) (access.write ? traffic.written : traffic.read) += all;
     if (all < kL2Share * machine.l2_bytes || stays) ++(*in_l2)[access.buffer.get()];
+  }
+  return traffic;
+}
+
+// Bytes that come from L2 at most, if a thread block reads nothing twice: L1 keeps what it has read.
+double BytesOfBlocks(const NestBlock& nest, const BufferNode* buffer, double blocks) {
+  double bytes = 0;
+  for (const NestAccess& access : nest.accesses) {
+    if (access.buffer.get() != buffer || access.write) continue;
+    const double of_block = BytesWithin(access, InsideBlocks(nest));
+    bytes += of_block <= kL1Bytes ? of_block * blocks : std::numeric_limits<double>::infinity();
   }
   return bytes;
 }
@@ -185,20 +212,25 @@ double CoalescedShare(const Part& part) {
   return moved > 0 ? useful / moved : 1;
 }
 
-Totals TotalsOf(const Part& part, const Launch& launch, const GpuMachine& machine, double dram_bytes,
+Totals TotalsOf(const Part& part, const Launch& launch, const GpuMachine& machine, const DramTraffic& dram,
                 BlockCost* cost) {
   Totals totals;
   const double warps = std::ceil(ThreadsOf(*part.nest) / kWarpThreads) * launch.blocks;
-  double wavefronts = 0, ideal = 0, instructions = part.arithmetic.instructions;
+  double wavefronts = 0, conflicting = 0, ideal = 0, instructions = part.arithmetic.instructions;
   for (const WarpAccess& access : part.accesses) {
     const double runs = access.executions * warps * UsefulShare(*part.nest);
     instructions += runs * access.instructions;
+    wavefronts += runs * access.wavefronts;
     if (access.buffer->scope == Scope::kShared) {
-      wavefronts += runs * access.wavefronts;
+      conflicting += runs * access.wavefronts;
       ideal += runs * std::max(1.0, access.bytes / 4);
     } else {
-      const bool in_l1 = !access.write && static_cast<double>(access.buffer->bytes()) <= kL1Bytes;
-      cost->l2_bytes += runs * access.sectors * kSectorBytes * (in_l1 ? kMissesOfL1 : 1);
+      double bytes = runs * access.sectors * kSectorBytes;
+      if (!access.write) {
+        bytes = std::min(bytes, BytesOfBlocks(*part.nest, access.buffer.get(), launch.blocks));
+        if (static_cast<double>(access.buffer->bytes()) <= kSmallBytes) bytes *= kMissesOfL1;
+      }
+      cost->l2_bytes += bytes;
     }
   }
   const double busy = std::min(machine.sms, launch.blocks);
@@ -206,9 +238,8 @@ Totals TotalsOf(const Part& part, const Launch& launch, const GpuMachine& machin
   const double in_flight = busy * launch.resident * launch.threads * of_thread;
   // Nobody waits for what is stored.
   const double reach =
-      of_thread == 0 ? machine.row.dram_bytes_per_second
-                     : std::min(machine.row.dram_bytes_per_second, in_flight / machine.row.dram_seconds);
-  totals.dram = dram_bytes / reach;
+      std::min(machine.row.dram_bytes_per_second, std::max(in_flight, 1.0) / machine.row.dram_seconds);
+  totals.dram = dram.read / reach + dram.written / machine.row.dram_bytes_per_second;
   totals.l2 = cost->l2_bytes / machine.row.l2_bytes_per_second * (machine.sms / busy);
   totals.arithmetic = part.arithmetic.cycles / busy;
   totals.issue = instructions / kIssuePerCycle / busy;
@@ -220,10 +251,10 @@ Totals TotalsOf(const Part& part, const Launch& launch, const GpuMachine& machin
   cost->loads = totals.shared;
   cost->l2 = totals.l2 * cycles;
   cost->dram = totals.dram * cycles;
-  cost->dram_bytes = dram_bytes;
+  cost->dram_bytes = dram.read + dram.written;
   cost->instructions = instructions / std::max(1.0, warps);
   cost->gpu.coalescing = CoalescedShare(part);
-  cost->gpu.conflicts = ideal > 0 ? wavefronts / ideal : 1;
+  cost->gpu.conflicts = ideal > 0 ? conflicting / ideal : 1;
   cost->gpu.in_flight_bytes = in_flight / busy;
   return totals;
 }
@@ -272,7 +303,7 @@ double LaunchSeconds(const Launch& launch, const GpuMachine& machine, std::map<c
   // Blocks come in turns of all SMs; the last turn is seldom full.
   const double turns = std::ceil(launch.blocks / machine.sms) / (launch.blocks / machine.sms);
   const double uneven = launch.blocks > machine.sms ? turns : 1;
-  const double parts[] = {sum.dram, sum.l2, uneven * sum.arithmetic / cycles, uneven * sum.issue / cycles,
+  const double parts[] = {sum.dram, sum.l2, uneven * std::max(sum.arithmetic, sum.issue) / cycles,
                           uneven * sum.shared / cycles};
   double largest = 0, all = 0;
   for (const double seconds : parts) {
@@ -280,8 +311,9 @@ double LaunchSeconds(const Launch& launch, const GpuMachine& machine, std::map<c
     all += seconds;
   }
   const double block = BlockSeconds(launch, machine);
-  // The first blocks begin and the last ones end with nothing beside them.
-  const double throughput = largest + kOverlap * (all - largest) + 0.5 * block;
+  // The first blocks begin, and the last ones end, with nothing beside them.
+  constexpr double kMostRamp = 1e-6;
+  const double throughput = largest + kOverlap * (all - largest) + std::min(0.5 * block, kMostRamp);
   const double seconds = std::max(throughput, std::ceil(launch.waves) * block);
   double weight = 0;
   for (const BlockCost* cost : costs) weight += cost->dram + cost->l2 + cost->arithmetic + cost->loads + 1;

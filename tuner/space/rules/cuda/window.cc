@@ -1,11 +1,13 @@
 // Reductions over few terms whose output's last axis is contiguous in what they read, on a GPU: depthwise and
 // grouped convolution, pooling.
 //
-//   block, thread: over outer axes, h.0, m.0, n.0 as one
-//     window of the input in registers     padding applied on the way
-//     acc[h.1, m.1, n.1] = identity
-//     unrolled: reduction axes, h.1, m.1: lanes n.1: acc (op)= f(window)
-//     y = epilogue(acc)
+//   block p.0, n.0:                                     p: the other axes' tiles as one
+//     weights of the block's lanes in shared memory, the lanes side by side
+//     thread p.1, n.1:
+//       window of the input in registers                padding applied on the way
+//       acc[h, m, n.2] = identity
+//       unrolled: reduction axes, h, m: lanes n.2: acc (op)= f(window, weights)
+//       y = epilogue(acc)
 //
 // Each thread has several outputs along the last three axes, so that what their windows share is read once.
 #include <algorithm>
@@ -18,12 +20,10 @@
 namespace mycc {
 namespace {
 
-// A tensor that a thread copies into registers: the window of an input, or the lanes' weights.
+// A tensor that is copied: the window of an input into a thread's registers, or weights into shared memory.
 struct Copied {
   std::string buffer;
   int rank;
-  bool whole = false;  // one stretch of memory, whatever its shape: a thread's weights
-  int64_t lanes = 1;
 };
 
 struct Plan {
@@ -33,68 +33,80 @@ struct Plan {
   std::vector<std::string> pads;  // computed in registers, in order
   std::vector<int> pad_ranks;
   std::vector<std::string> epilogue;
-  std::vector<Copied> copied;
+  std::vector<Copied> windows, weights;
 };
 
 std::string Named(const Plan& plan, const std::string& suffix, const std::string& loop) {
   return absl::StrCat(plan.t, suffix, loop.substr(plan.t.size()));
 }
 
-// Loops around and inside a thread, after splitting.
-struct Tile {
-  std::vector<std::string> outside, inside;
-};
-
-Tile SplitAxes(const Plan& plan, const Values& v, TraceBuilder* b) {
-  Tile tile{plan.outer, {}};
-  const auto split = [&](const std::string& loop, int64_t factor) {
-    if (loop.empty()) return;
-    b->Split(loop, {factor});
-    tile.outside.push_back(SubLoop(loop, 0));
-    tile.inside.push_back(SubLoop(loop, 1));
-  };
-  split(plan.h, v.at("tile_h"));
-  split(plan.m, v.at("tile_m"));
-  split(plan.n, v.at("lanes"));
-  return tile;
+void EmitWindow(const Copied& copy, const Plan& plan, const std::string& thread, TraceBuilder* b) {
+  b->CacheRead(copy.buffer, plan.t, thread, "local");
+  for (int d = 0; d < copy.rank; ++d)
+    b->Bind(absl::StrCat(copy.buffer, ".r.a", d), d + 1 == copy.rank ? "vector" : "unroll");
 }
 
-void EmitCopy(const Copied& copy, const Plan& plan, const std::string& thread, TraceBuilder* b) {
-  b->CacheRead(copy.buffer, plan.t, thread, "local");
-  std::vector<std::string> loops;
-  for (int d = 0; d < copy.rank; ++d) loops.push_back(absl::StrCat(copy.buffer, ".r.a", d));
-  if (copy.whole) {
-    const std::string flat = b->Fuse(loops);
-    b->Split(flat, {copy.lanes});
-    loops = {SubLoop(flat, 0), SubLoop(flat, 1)};
+// The lanes are the first dimension of weights, and the last of their copy.
+void EmitWeights(const Copied& copy, const Plan& plan, const std::string& block, int64_t threads,
+                 TraceBuilder* b) {
+  b->CacheRead(copy.buffer, plan.t, block, "shared");
+  const std::string name = absl::StrCat(copy.buffer, ".r");
+  std::vector<std::string> layout, loops;
+  for (int d = 0; d < copy.rank; ++d) {
+    layout.push_back(absl::StrCat((d + 1) % copy.rank));
+    loops.push_back(absl::StrCat(name, ".a", d));
   }
-  for (const std::string& loop : loops) b->Bind(loop, loop == loops.back() ? "vector" : "unroll");
+  b->Pack(name, layout);
+  const std::string flat = b->Fuse(loops);
+  b->Split(flat, {threads});
+  b->Reorder({SubLoop(flat, 1), SubLoop(flat, 0)});
+  b->Bind(SubLoop(flat, 1), "thread");
+  b->Bind(SubLoop(flat, 0), "unroll");
 }
 
 void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
-  const Tile tile = SplitAxes(plan, v, b);
-  std::vector<std::string> order = tile.outside;
+  std::vector<std::string> places = plan.outer, inside;
+  const auto split = [&](const std::string& loop, int64_t factor) {
+    if (loop.empty()) return;
+    b->Split(loop, {factor});
+    places.push_back(SubLoop(loop, 0));
+    inside.push_back(SubLoop(loop, 1));
+  };
+  split(plan.h, v.at("tile_h"));
+  split(plan.m, v.at("tile_m"));
+  b->Split(plan.n, {v.at("threads_n"), v.at("lanes")});
+  inside.push_back(SubLoop(plan.n, 2));
+  std::vector<std::string> order = places;
+  order.insert(order.end(), {SubLoop(plan.n, 0), SubLoop(plan.n, 1)});
   order.insert(order.end(), plan.reduce.begin(), plan.reduce.end());
-  order.insert(order.end(), tile.inside.begin(), tile.inside.end());
+  order.insert(order.end(), inside.begin(), inside.end());
   b->Reorder(order);
-  const std::string flat = b->Fuse(tile.outside);
-  b->Split(flat, {v.at("threads")});
-  const std::string thread = SubLoop(flat, 1);
+  std::string block = SubLoop(plan.n, 0), place;
+  const std::string thread = SubLoop(plan.n, 1);
+  if (!places.empty()) {
+    place = b->Fuse(places);
+    b->Split(place, {v.at("threads_p")});
+    b->Reorder({SubLoop(place, 0), block, SubLoop(place, 1)});
+    b->Bind(SubLoop(place, 0), "block");
+  }
+  b->Bind(block, "block");
   for (const std::string& loop : plan.reduce) b->Bind(loop, "unroll");
   for (size_t i = plan.pads.size(); i-- > 0;) {
     b->ComputeAt(plan.pads[i], thread);
     for (int d = 0; d < plan.pad_ranks[i]; ++d)
       b->Bind(absl::StrCat(plan.pads[i], ".a", d), d + 1 == plan.pad_ranks[i] ? "vector" : "unroll");
   }
-  for (const Copied& copy : plan.copied) EmitCopy(copy, plan, thread, b);
+  for (const Copied& copy : plan.windows) EmitWindow(copy, plan, thread, b);
+  const int64_t threads = v.at("threads_n") * (places.empty() ? 1 : v.at("threads_p"));
+  for (const Copied& copy : plan.weights) EmitWeights(copy, plan, block, threads, b);
   b->CacheWrite(plan.t, thread);
   for (size_t i = 0; i + 1 < plan.epilogue.size(); ++i) b->Inline(plan.epilogue[i]);
   if (!plan.epilogue.empty()) b->ReverseInline(plan.epilogue.back());
-  b->Bind(SubLoop(flat, 0), "block");
+  if (!place.empty()) b->Bind(SubLoop(place, 1), "thread");
   b->Bind(thread, "thread");
   for (const char* suffix : {"", ".i", ".w"}) {
-    for (const std::string& loop : tile.inside)
-      b->Bind(Named(plan, suffix, loop), loop == tile.inside.back() ? "vector" : "unroll");
+    for (const std::string& loop : inside)
+      b->Bind(Named(plan, suffix, loop), loop == inside.back() ? "vector" : "unroll");
   }
 }
 
@@ -112,7 +124,8 @@ void FindCopied(const Anatomy& anatomy, const Group& group, const Stage& stage, 
   for (const ExprNode* load : LoadsOf(stage.value)) {
     const auto same = [&](const Copied& c) { return c.buffer == load->buffer->name; };
     const int producer = anatomy.ProducerOf(load->buffer.get());
-    if (std::any_of(plan->copied.begin(), plan->copied.end(), same) ||
+    if (std::any_of(plan->windows.begin(), plan->windows.end(), same) ||
+        std::any_of(plan->weights.begin(), plan->weights.end(), same) ||
         std::count(group.members.begin(), group.members.end(), producer) > 0)
       continue;
     bool is_window = false, only_lane = true;
@@ -127,12 +140,28 @@ void FindCopied(const Anatomy& anatomy, const Group& group, const Stage& stage, 
           load->args[d]->op == Op::kVar && reduced && load->args[d]->var->extent == load->buffer->shape[d];
       only_lane &= d == 0 ? is_lane : whole;
     }
+    const Copied copied{load->buffer->name, load->buffer->rank()};
     if (is_window && std::all_of(load->args.begin(), load->args.end(), IsSumOfAxes))
-      plan->copied.push_back({load->buffer->name, load->buffer->rank()});
-    if (only_lane && load->args.size() > 1)
-      plan->copied.push_back({load->buffer->name, load->buffer->rank(), true,
-                              kAccessBytes / std::max(DTypeBytes(load->buffer->dtype), 1)});
+      plan->windows.push_back(copied);
+    if (only_lane && load->args.size() > 1) plan->weights.push_back(copied);
   }
+}
+
+// Threads along the lanes: all of a row's vectors, or a power of two that leaves few idle.
+int64_t ThreadsAlong(int64_t vectors) {
+  if (vectors <= 2 * kWarp) return vectors;
+  int64_t best = kWarp;
+  for (int64_t threads : {16, 8}) {
+    if (RoundUp(vectors, threads) * 10 < RoundUp(vectors, best) * 9) best = threads;
+  }
+  return best;
+}
+
+// As many threads across as leave the fewest of the warps idle.
+int64_t ThreadsAcross(int64_t along) {
+  int64_t best = PowerAtLeast(CeilDiv(128, along));
+  const auto idle = [&](int64_t across) { return RoundUp(along * across, kWarp) - along * across; };
+  return along * best <= 160 && 2 * idle(2 * best) < idle(best) ? 2 * best : best;
 }
 
 std::vector<int64_t> TileChoices(const std::string& loop, int64_t extent, std::vector<int64_t> choices) {
@@ -179,9 +208,17 @@ Part GpuWindowRule(const Anatomy& anatomy, const Group& group, const Target&) {
   const int64_t most = window * lanes <= 128 ? 4 : 1;
   part.Decide("tile_m", ms, LargestAtMost(ms, most));
   part.Decide("tile_h", TileChoices(plan.h, extent(3), {1, 2, 4}), 1);
-  part.Decide("threads", {64, 128, 256}, 128);
-  part.legal = [window](const Values& v) {
+  const int64_t along = ThreadsAlong(CeilDiv(extent(1), lanes));
+  std::vector<int64_t> threads_n = PowersOfTwo(1, 32);
+  threads_n.push_back(along);
+  part.Decide("threads_n", threads_n, along);
+  part.Decide("threads_p", rank > 1 ? PowersOfTwo(1, 64) : std::vector<int64_t>{1},
+              rank > 1 ? ThreadsAcross(along) : 1);
+  part.legal = [window, rank, columns = extent(1)](const Values& v) {
     constexpr int64_t kMostUnrolled = 2048, kMostAccumulators = 96;
+    const int64_t threads = v.at("threads_n") * v.at("threads_p");
+    if (threads > 512 || (threads < 2 * kWarp && v.at("threads_p") < 64 && rank > 1)) return false;
+    if (v.at("threads_n") / 2 * v.at("lanes") >= columns) return false;
     const int64_t outputs = v.at("lanes") * v.at("tile_m") * v.at("tile_h");
     return outputs == 1 || (outputs <= kMostAccumulators && outputs * window <= kMostUnrolled);
   };
