@@ -26,11 +26,21 @@ struct Tile {
   double columns = 8;
 };
 
+// The loop that is marked with the instruction: the tile's outermost. REQUIRES: there is one.
+size_t TileBegin(const NestBlock& nest) {
+  size_t l = 0;
+  while (nest.loops[l].loop->marks.instruction.empty()) ++l;
+  return l;
+}
+
+const LoopMarks& MarksOf(const NestBlock& nest) { return nest.loops[TileBegin(nest)].loop->marks; }
+
 Tile TileOf(const NestBlock& nest) {
   Tile tile;
+  const size_t begin = TileBegin(nest);
   for (size_t l = 0; l < nest.loops.size(); ++l) {
     const NestLoop& loop = nest.loops[l];
-    const bool inside = l >= nest.tile_begin;
+    const bool inside = l >= begin;
     if (loop.loop->loop_kind == LoopKind::kBlock) continue;
     if (!inside) {
       tile.steps *= loop.reduces ? loop.extent : 1;
@@ -40,10 +50,10 @@ Tile TileOf(const NestBlock& nest) {
   }
   for (const NestAccess& access : nest.accesses) {
     if (!access.write && access.buffer->scope == Scope::kShared)
-      tile.operand_bytes += access.elements[nest.tile_begin] * DTypeBytes(access.buffer->dtype);
+      tile.operand_bytes += access.elements[begin] * DTypeBytes(access.buffer->dtype);
   }
   // The columns are the accumulator's contiguous loops: what the last dimensions hold.
-  for (size_t l = nest.loops.size(); l-- > nest.tile_begin;) {
+  for (size_t l = nest.loops.size(); l-- > begin;) {
     const NestLoop& loop = nest.loops[l];
     if (!loop.moves_out) continue;
     tile.columns = std::max(tile.columns, loop.extent);
@@ -57,10 +67,6 @@ const NestLoop* PersistentLoop(const NestBlock& nest) {
     if (loop.loop->marks.persistent_blocks > 0) return &loop;
   }
   return nullptr;
-}
-
-const LoopMarks& MarksOf(const NestBlock& nest) {
-  return nest.loops[std::min(nest.tile_begin, nest.loops.size() - 1)].loop->marks;
 }
 
 }  // namespace
