@@ -13,7 +13,7 @@
 namespace mycc {
 
 // Replays the trace on the canonical form of `workload`, lowers it, and keeps the workload's own names in the
-// result.
+// result. FailedPrecondition also for what the target's back end refuses.
 absl::StatusOr<KernelSpec> CompileKernel(const Workload& workload, const Target& target, const Trace& trace);
 
 // What turns lowered code into machine code, with its version: part of the code digest and of records.

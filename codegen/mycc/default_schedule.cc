@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "codegen/library/spread.h"
 #include "codegen/schedule/schedule.h"
 #include "tuner/cost/analytic.h"
 #include "tuner/space/refit.h"
@@ -24,6 +25,13 @@ absl::StatusOr<ScoredTrace> Instantiate(const Sketch& sketch, const Choice& choi
   return scored;
 }
 
+// What can be lowered for the target whatever the workload.
+Trace LastResort(const Workload& canonical, const Target& target) {
+  if (target.kind == TargetKind::kCpu) return Trace{};
+  const absl::StatusOr<Schedule> spread = SpreadOverThreads(Schedule::Create(canonical, target));
+  return spread.ok() ? spread->trace() : Trace{};
+}
+
 }  // namespace
 
 std::vector<ScoredTrace> DefaultSchedules(const Workload& canonical, const Target& target) {
@@ -35,7 +43,7 @@ std::vector<ScoredTrace> DefaultSchedules(const Workload& canonical, const Targe
   // The rules' order, most specific first, decides between equals.
   std::stable_sort(schedules.begin(), schedules.end(),
                    [](const ScoredTrace& a, const ScoredTrace& b) { return a.seconds < b.seconds; });
-  schedules.push_back({Trace{}, std::numeric_limits<double>::infinity()});
+  schedules.push_back({LastResort(canonical, target), std::numeric_limits<double>::infinity()});
   return schedules;
 }
 

@@ -18,7 +18,7 @@ struct ScoredTrace {
 };
 
 // Each sketch's own guess, the one first that the analytic model expects to be fastest, and last the naive
-// nest, with infinite seconds: it can be lowered whatever the target. REQUIRES: `canonical` is canonical,
+// nest (for a GPU, spread over its threads), with infinite seconds: it can be lowered whatever the target. REQUIRES: `canonical` is canonical,
 // here and below.
 std::vector<ScoredTrace> DefaultSchedules(const Workload& canonical, const Target& target);
 

@@ -222,6 +222,26 @@ class MyccTest(unittest.TestCase):
         description = json.loads((self.folder / "gpu/two_layers.json").read_text())
         self.assertIn("arch=sm_80", description["target"])
 
+    # With a driver that notes what it is asked for, and whose events are 0.25 ms apart.
+
+    def on_fake_gpu(self, *words):
+        return self.succeeds(*words, env={**os.environ, "LD_LIBRARY_PATH": os.environ["FAKE_CUDA_FOLDER"]})
+
+    def test_a_gpu_by_its_number(self):
+        self.on_fake_gpu("compile", self.te, "--target", "cuda:1", "-o", self.folder)
+        description = json.loads((self.folder / "two_layers.json").read_text())
+        self.assertEqual(description["target"], 'v1 cuda arch=sm_90a model="Fake GPU" sms=132 smem=232448 l2=60M')
+        self.assertIn('arch=sm_90a model="Fake GPU"', self.on_fake_gpu("explain", self.te, "--target", "cuda"))
+
+    def test_run_and_bench_on_a_gpu(self):
+        self.on_fake_gpu("compile", self.te, "--target", "cuda", "-o", self.folder)
+        library = self.folder / "two_layers.so"
+        self.assertRegex(self.on_fake_gpu("run", library, "--function", "scale", "--device", "1"), r"^y: f32\[4,8\] ")
+        for words in ([], ["--cold"]):
+            report = json.loads(self.on_fake_gpu("bench", library, "--json", "--repeat", "5", *words))
+            self.assertEqual(report["protocol"], "cold" if words else "warm")
+            self.assertEqual([row["seconds"] for row in report["functions"]], [0.00025] * 3)
+
     def test_debug_variables_only_print(self):
         self.te.write_text(TWO[:TWO.index("workload total")])
         plain = self.compiled().read_bytes()
