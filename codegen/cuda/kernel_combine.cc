@@ -41,6 +41,12 @@ std::optional<ThreadDigit> KernelEmitter::GroupOf(const Combine& combine) {
   return group;
 }
 
+// The running thread's number within its group.
+std::string KernelEmitter::MemberOf(const ThreadDigit& group) const {
+  const std::string from = group.stride == 1 ? thread_ : absl::StrCat(thread_, " / ", group.stride);
+  return absl::StrCat(from, " % ", group.extent);
+}
+
 void KernelEmitter::EmitCombine(const Combine& combine, const Expr& condition) {
   const std::optional<ThreadDigit> group = GroupOf(combine);
   if (!group) {
@@ -53,7 +59,7 @@ void KernelEmitter::EmitCombine(const Combine& combine, const Expr& condition) {
   const std::string value = Name(combine.buffer->name + "_all");
   Line(arithmetic_.RegisterType(dtype), " ", value, " = ", Value(combine.value).text, ";");
   const std::string element = Element(combine.buffer, combine.indices);
-  std::string first = absl::StrCat(thread_, " / ", group->stride, " % ", group->extent, " == 0");
+  std::string first = absl::StrCat(MemberOf(*group), " == 0");
   if (!in_registers && alike_ > 1) absl::StrAppend(&first, " && ", thread_, " % ", alike_, " == 0");
   std::string inside = condition ? Value(condition).At(kBothOf + 1) : "";
   Open("if (", first, inside.empty() ? "" : " && ", inside, ")");
@@ -89,6 +95,7 @@ void KernelEmitter::CombineLanes(const Combine& combine, const std::string& valu
 // Every lane has its warp's result; each warp leaves it in shared memory, and every thread reads its group's.
 void KernelEmitter::CombineWarps(const Combine& combine, const std::string& value, int64_t warps) {
   if (warps == 1) return;
+  uses_scratch_ = true;
   const std::string type = arithmetic_.RegisterType(combine.buffer->dtype);
   const std::string scratch = Name("scratch");
   Line(type, "* const ", scratch, " = reinterpret_cast<", type, "*>(shared + ", ScratchOffset(launch_), ");");
@@ -111,8 +118,7 @@ void KernelEmitter::CombineScattered(const Combine& combine, const std::string& 
     const std::string own = Name("own"), lane = Name("lane"), first = Name("first");
     const std::string type = arithmetic_.RegisterType(combine.buffer->dtype);
     Line("const ", type, " ", own, " = ", value, ";");
-    Line("const int ", first, " = ", thread_, " - ", thread_, " / ", group.stride, " % ", group.extent, " * ",
-         group.stride, ";");
+    Line("const int ", first, " = ", thread_, " - ", MemberOf(group), " * ", group.stride, ";");
     Line(value, " = __shfl_sync(", lanes_here_, ", ", own, ", ", first, ");");
     Line("#pragma unroll");
     Open("for (int ", lane, " = 1; ", lane, " < ", group.extent, "; ++", lane, ")");
@@ -121,14 +127,14 @@ void KernelEmitter::CombineScattered(const Combine& combine, const std::string& 
     Line(value, " = ", Combined(combine, value, other).text, ";");
     return Close();
   }
+  uses_scratch_ = true;
   const std::string type = arithmetic_.RegisterType(combine.buffer->dtype);
   const std::string scratch = Name("scratch"), first = Name("first"), member = Name("member");
   Line(type, "* const ", scratch, " = reinterpret_cast<", type, "*>(shared + ", ScratchOffset(launch_), ");");
   Meet();
   Line(scratch, "[", thread_, "] = ", value, ";");
   Meet();
-  Line("const int ", first, " = ", thread_, " - ", thread_, " / ", group.stride, " % ", group.extent, " * ",
-       group.stride, ";");
+  Line("const int ", first, " = ", thread_, " - ", MemberOf(group), " * ", group.stride, ";");
   Line(value, " = ", scratch, "[", first, "];");
   Line("#pragma unroll 8");
   Open("for (int ", member, " = 1; ", member, " < ", group.extent, "; ++", member, ")");

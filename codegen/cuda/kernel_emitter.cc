@@ -40,6 +40,7 @@ absl::StatusOr<std::string> KernelEmitter::Kernel(const std::string& name) {
   DeclareBlocks();
   Statement(launch_.body);
   if (!status_.ok()) return status_;
+  if (!uses_scratch_ && barriers_offset_ == shared_bytes_) shared_bytes_ = launch_.shared.bytes;
   if (shared_bytes_ > 0)
     text_ = absl::StrCat("  extern __shared__ __align__(1024) unsigned char shared[];\n", text_);
   for (size_t i = 0; i < maps_.size(); ++i)
@@ -69,6 +70,7 @@ void KernelEmitter::DeclareBuffers() {
   for (const LaunchBuffer& buffer : launch_.buffers) {
     Place place;
     place.name = Name(buffer.buffer->name);
+    place.extents = buffer.buffer->shape;
     for (int d = 0; d < buffer.buffer->rank(); ++d) place.strides.push_back(buffer.buffer->stride(d));
     places_[buffer.buffer.get()] = std::move(place);
   }

@@ -68,6 +68,7 @@ class KernelEmitter {
   struct Place {
     std::string name;              // of a pointer, or of an array in registers
     std::vector<int64_t> strides;  // of each dimension, in elements
+    std::vector<int64_t> extents;  // of each dimension
     SharedLayout layout;
     int64_t aligned_bytes = 16;  // of the first element
     int64_t element_bytes = 0;
@@ -105,6 +106,7 @@ class KernelEmitter {
   void CombineLanes(const Combine& combine, const std::string& value, int64_t stride, int64_t lanes);
   void CombineWarps(const Combine& combine, const std::string& value, int64_t warps);
   void CombineScattered(const Combine& combine, const std::string& value, const ThreadDigit& group);
+  std::string MemberOf(const ThreadDigit& group) const;
   Code Combined(const Combine& combine, const std::string& a, const std::string& b) const;
   // The threads of the nest of thread loops around, or of the team, meet.
   void Meet();
@@ -170,7 +172,7 @@ class KernelEmitter {
   void ForVectors(const Vectors& vectors,
                   const std::function<void(const std::string&, const std::string&)>& line);
   void LoadVectors(const Expr& expr, const For& loop, const std::string& lane,
-                   const std::unordered_set<const BufferNode*>& written);
+                   const std::unordered_set<const BufferNode*>& written, const std::string& condition);
   std::vector<Vectors> StoreVectors(const std::vector<const Store*>& stores, const For& loop,
                                     const std::string& lane);
 
@@ -204,6 +206,7 @@ class KernelEmitter {
   std::unordered_set<const VarNode*> unrolled_;              // loops that choose an element in registers
   RoleState* roles_ = nullptr;
   int64_t shared_bytes_ = 0, barriers_offset_ = 0;  // of dynamic shared memory
+  bool uses_scratch_ = false;                       // to combine across warps
   std::vector<CudaTensorMap> maps_;
   std::unordered_set<const VarNode*> thread_vars_;
   std::unordered_map<const VarNode*, std::string> vars_;

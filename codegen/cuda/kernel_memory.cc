@@ -16,7 +16,10 @@ Linear KernelEmitter::Flat(const Place& place, const std::vector<Expr>& indices)
   const std::vector<Expr> own =
       place.distribution == nullptr ? indices : OwnIndices(*place.distribution, indices, threads_);
   Expr flat = IntConst(0);
-  for (size_t d = 0; d < own.size(); ++d) flat = flat + own[d] * place.strides[d];
+  for (size_t d = 0; d < own.size(); ++d) {
+    // The only index there is needs no code, whatever it is computed from.
+    if (place.extents[d] != 1) flat = flat + own[d] * place.strides[d];
+  }
   if (place.panel_elements != 0) {
     // Rows longer than the swizzle: which panel, and where in it.
     const Expr& column = indices.back();
@@ -55,6 +58,7 @@ void KernelEmitter::DeclareShared() {
     place.name = Name(tile->name);
     place.layout = layout;
     place.element_bytes = element;
+    place.extents = tile->shape;
     int64_t rows = 1;
     for (int d = layout.ring ? 1 : 0; d + 1 < tile->rank(); ++d) rows *= tile->shape[d];
     const bool panels = layout.swizzle_bytes != 0 && row * element > layout.swizzle_bytes;

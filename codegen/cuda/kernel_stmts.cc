@@ -143,6 +143,7 @@ void KernelEmitter::EmitAlloc(const Alloc& alloc) {
     place.strides[d] = elements;
     elements *= shape[d];
   }
+  place.extents = std::move(shape);
   Line(arithmetic_.RegisterType(buffer->dtype), " ", place.name, "[", elements, "];");
   places_[buffer.get()] = std::move(place);
   Statement(alloc.body);

@@ -94,20 +94,31 @@ void KernelEmitter::ForVectors(const Vectors& vectors,
   }
 }
 
-// The loads of an expression that every lane carries out become vectors.
+// The loads of an expression that every lane carries out where `condition` holds (always, when empty) become
+// vectors.
 void KernelEmitter::LoadVectors(const Expr& expr, const For& loop, const std::string& lane,
-                                const std::unordered_set<const BufferNode*>& written) {
-  if (expr->op == Op::kSelect) return LoadVectors(expr->args[0], loop, lane, written);
+                                const std::unordered_set<const BufferNode*>& written,
+                                const std::string& condition) {
+  if (expr->op == Op::kSelect) {
+    LoadVectors(expr->args[0], loop, lane, written, condition);
+    if (UsesVar(expr->args[0], loop.var.get())) return;
+    // An arm that all lanes take together, or none.
+    const std::string taken = Value(expr->args[0]).At(kBothOf + 1);
+    LoadVectors(expr->args[1], loop, lane, written,
+                condition.empty() ? taken : absl::StrCat(condition, " && ", taken));
+    return;
+  }
   if (expr->op != Op::kLoad) {
-    for (const Expr& arg : expr->args) LoadVectors(arg, loop, lane, written);
+    for (const Expr& arg : expr->args) LoadVectors(arg, loop, lane, written, condition);
     return;
   }
   if (written.count(expr->buffer.get()) != 0 || lanes_.count(expr.get()) != 0) return;
   auto access = VectorAccessOf(expr->buffer, expr->args, loop);
   if (!access) return;
   const Vectors vectors = DeclareVectors(expr->buffer, *std::move(access), loop);
+  const std::string guard = condition.empty() ? "" : absl::StrCat("if (", condition, ") ");
   ForVectors(vectors, [&](const std::string& at, const std::string& address) {
-    Line(at, " = ", prelude_.Use("load_vec"), "<", vectors.access.count, ">(", address, ");");
+    Line(guard, at, " = ", prelude_.Use("load_vec"), "<", vectors.access.count, ">(", address, ");");
   });
   lanes_[expr.get()] = LaneOf(vectors, lane);
 }
@@ -147,7 +158,7 @@ void KernelEmitter::EmitVectorLoop(const For& loop) {
     OpenBlock();
   }
   const std::string lane = Name(loop.var->name);
-  for (const Store* store : stores) LoadVectors(store->value, loop, lane, written);
+  for (const Store* store : stores) LoadVectors(store->value, loop, lane, written, "");
   std::vector<Vectors> vectors;
   if (alike_ == 1) vectors = StoreVectors(stores, loop, lane);
   Line("#pragma unroll");

@@ -58,6 +58,7 @@ constexpr Pass kCudaPasses[] = {
     {"simplify", Run<SimplifyStmts>},
     // Before conditions move out of the loops around a reduction, where all threads must meet.
     {"split_thread_reductions", Run<SplitThreadReductions>},
+    {"split_whole_vectors", Run<SplitWholeVectors>},
     {"tensorize_tiles", Run<TensorizeTiles>},
     // After tensorization: a ring's slot would stand in the way of a tile's steps.
     {"pipeline_loops", Run<PipelineLoops>},

@@ -61,6 +61,9 @@ Stmt SplitReductions(const Stmt& body, const Target& target);
 // A reduction that a GPU's thread loops carry becomes one of each thread, and a Combine.
 absl::StatusOr<Stmt> SplitThreadReductions(const Stmt& body);
 
+// Vector loops whose lanes decide a condition differently become one for whole vectors and one for the rest.
+Stmt SplitWholeVectors(const Stmt& body);
+
 // Conditions that do not depend on a loop move out of it, of Ifs and of selects at the top of a stored value.
 Stmt HoistConditions(const Stmt& body);
 

@@ -76,6 +76,18 @@ bool IsClear(const Expr& own, const std::vector<ThreadDigit>& digits) {
   });
 }
 
+// The digit of an outermost loop, where nothing of the index lies above it: whatever the loop's extent, an
+// element is of the same thread.
+constexpr int64_t kNoExtent = int64_t{1} << 20;
+
+void ForgetTopExtent(SplitIndex* split, int64_t in_nest) {
+  if (split->digits.empty()) return;
+  ThreadDigit& top = split->digits.front();
+  const auto range = RangeOf(split->own);
+  const bool alone = range && range->min >= 0 && range->max < top.coefficient;
+  if (alone && top.stride * top.extent == in_nest) top.extent = kNoExtent;
+}
+
 // One access of a buffer.
 struct RegisterAccess {
   std::vector<Expr> indices;
@@ -155,11 +167,12 @@ absl::Status Disagree(const BufferNode& buffer, const std::string& what) {
 absl::Status AddAccess(const BufferNode& buffer, const RegisterAccess& access, const RegisterAccess& first,
                        Distribution* distribution) {
   for (size_t d = 0; d < access.indices.size(); ++d) {
-    const SplitIndex split = Split(access.indices[d], access.threads);
+    SplitIndex split = Split(access.indices[d], access.threads);
     if (!split.is_linear || !IsClear(split.own, split.digits)) {
       return Disagree(buffer, absl::StrCat("dimension ", d, " of ", access.where,
                                            " does not say which thread has the element"));
     }
+    ForgetTopExtent(&split, access.in_nest);
     if (&access == &first) distribution->digits.push_back(split.digits);
     if (split.digits != distribution->digits[d]) {
       return Disagree(buffer, absl::StrCat("in dimension ", d, " ", first.where, " is of thread ",
@@ -174,6 +187,23 @@ absl::Status AddAccess(const BufferNode& buffer, const RegisterAccess& access, c
   return absl::OkStatus();
 }
 
+// The threads that have one element, as far as outer loops that choose it do not tell.
+int64_t ThreadsForAll(const RegisterAccess& access) {
+  int64_t threads = access.in_nest;
+  for (bool found = true; found;) {
+    found = false;
+    for (const auto& [var, digit] : access.threads) {
+      const VarNode* thread = var;
+      const bool chooses = std::any_of(access.indices.begin(), access.indices.end(),
+                                       [&](const Expr& index) { return UsesVar(index, thread); });
+      if (!chooses || digit.stride * digit.extent != threads || digit.extent == 1) continue;
+      threads = digit.stride;
+      found = true;
+    }
+  }
+  return threads;
+}
+
 absl::StatusOr<Distribution> Distribute(const BufferNode& buffer,
                                         const std::vector<RegisterAccess>& accesses) {
   Distribution distribution;
@@ -181,8 +211,8 @@ absl::StatusOr<Distribution> Distribute(const BufferNode& buffer,
   int64_t written = INT64_MAX, read = 0;
   for (const RegisterAccess& access : accesses) {
     MYCC_RETURN_IF_ERROR(AddAccess(buffer, access, accesses.front(), &distribution));
-    (access.is_write ? written : read) =
-        access.is_write ? std::min(written, access.in_nest) : std::max(read, access.in_nest);
+    const int64_t alike = ThreadsForAll(access);
+    (access.is_write ? written : read) = access.is_write ? std::min(written, alike) : std::max(read, alike);
   }
   if (read > written) {
     return Disagree(buffer, absl::StrCat(written, " threads write it, but ", read, " read it"));

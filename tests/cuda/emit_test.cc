@@ -25,7 +25,7 @@ std::string Steps(const std::vector<CudaStep>& steps) {
 
 void Check(const std::string& name, const std::string& workload, const std::string& steps,
            double tolerance = 1e-5) {
-  const absl::StatusOr<GpuCase> gpu_case = CaseOf(workload, steps);
+  const absl::StatusOr<ScheduledCase> gpu_case = CaseOf(workload, steps);
   ASSERT_TRUE(gpu_case.ok()) << gpu_case.status().message();
   const absl::StatusOr<CudaProgram> program = EmitChecked(*gpu_case);
   ASSERT_TRUE(program.ok()) << program.status().message();

@@ -55,7 +55,7 @@ struct Emitted {
 };
 
 // Interprets the lowered case, and emits it as a unit of the library.
-absl::StatusOr<Emitted> Prepare(const GpuCase& gpu_case, size_t at, double tolerance,
+absl::StatusOr<Emitted> Prepare(const ScheduledCase& gpu_case, size_t at, double tolerance,
                                 std::vector<HostUnit>* units) {
   HostUnit unit;
   MYCC_ASSIGN_OR_RETURN(unit.lowered, Lower(gpu_case.function, Sm90a()));
@@ -82,15 +82,15 @@ absl::StatusOr<LoweredFunction> LowerForGpu(const Workload& canonical, const std
   return Lower(schedule.function(), target);
 }
 
-absl::StatusOr<GpuCase> CaseOf(const std::string& workload, const std::string& steps) {
-  GpuCase result{steps, CanonicalWorkload(workload), {}};
+absl::StatusOr<ScheduledCase> CaseOf(const std::string& workload, const std::string& steps) {
+  ScheduledCase result{steps, CanonicalWorkload(workload), {}};
   MYCC_ASSIGN_OR_RETURN(const Trace trace, ParseTrace(absl::StrCat("v1\n", steps)));
   MYCC_ASSIGN_OR_RETURN(const Schedule schedule, Replay(result.canonical, Sm90a(), trace));
   result.function = schedule.function();
   return result;
 }
 
-absl::StatusOr<CudaProgram> EmitChecked(const GpuCase& gpu_case) {
+absl::StatusOr<CudaProgram> EmitChecked(const ScheduledCase& gpu_case) {
   CudaProgram program;
   for (const Target& target : {Sm80(), Sm90a()}) {
     MYCC_ASSIGN_OR_RETURN(const LoweredFunction lowered, Lower(gpu_case.function, target));
@@ -106,7 +106,7 @@ absl::StatusOr<CudaProgram> EmitChecked(const GpuCase& gpu_case) {
   return program;
 }
 
-std::vector<absl::Status> CheckOnHost(const std::vector<GpuCase>& cases, double tolerance) {
+std::vector<absl::Status> CheckOnHost(const std::vector<ScheduledCase>& cases, double tolerance) {
   std::vector<absl::Status> results(cases.size());
   std::vector<HostUnit> units;
   std::vector<Emitted> emitted;

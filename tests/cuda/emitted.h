@@ -21,19 +21,19 @@ absl::StatusOr<LoweredFunction> LowerForGpu(const Workload& canonical, const std
                                             const Target& target);
 
 // A schedule of a workload, and what it is to be called in messages.
-struct GpuCase {
+struct ScheduledCase {
   std::string name;
   Workload canonical;
   Function function;
 };
-absl::StatusOr<GpuCase> CaseOf(const std::string& workload, const std::string& steps);
+absl::StatusOr<ScheduledCase> CaseOf(const std::string& workload, const std::string& steps);
 
 // Lowers and emits for sm_80 and sm_90a; both compile, and nothing spills. The program for sm_90a.
-absl::StatusOr<CudaProgram> EmitChecked(const GpuCase& gpu_case);
+absl::StatusOr<CudaProgram> EmitChecked(const ScheduledCase& gpu_case);
 
 // The lowered code in the interpreter, and the emitted code on the host, compute what the reference computes,
 // with the tolerance relative to 1 + its magnitude. One status for each case; FailedPrecondition where the
 // schedule is refused.
-std::vector<absl::Status> CheckOnHost(const std::vector<GpuCase>& cases, double tolerance);
+std::vector<absl::Status> CheckOnHost(const std::vector<ScheduledCase>& cases, double tolerance);
 
 }  // namespace mycc

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstddef>
+#include <map>
 #include <numeric>
 #include <random>
 #include <vector>
@@ -25,7 +26,8 @@ struct State {
   bool running[kMaxThreads];
   int size = 0, current = 0, block = 0;
   bool progress = false;
-  Barrier barriers[kBarriers], warps[kMaxThreads / kWarp];
+  Barrier barriers[kBarriers];
+  std::map<std::pair<int, unsigned>, Barrier> warps;  // by warp and mask: parts of a warp meet by themselves
   uint64_t exchanged[kMaxThreads];
   char* stacks = nullptr;
   const std::function<void()>* kernel = nullptr;
@@ -45,7 +47,7 @@ void Arrive(Barrier* barrier, int count) {
   while (barrier->generation == generation) swapcontext(&state.threads[self], &state.scheduler);
 }
 
-void MeetWarp(unsigned mask) { Arrive(&state.warps[state.current / kWarp], std::popcount(mask)); }
+void MeetWarp(unsigned mask) { Arrive(&state.warps[{state.current / kWarp, mask}], std::popcount(mask)); }
 
 void RunThread() {
   const int self = state.current;
@@ -67,7 +69,7 @@ bool RunBlock(std::mt19937_64* random) {
     makecontext(&state.threads[t], RunThread, 0);
   }
   for (Barrier& barrier : state.barriers) barrier = Barrier();
-  for (Barrier& barrier : state.warps) barrier = Barrier();
+  state.warps.clear();
   for (state.progress = true; state.progress;) {
     state.progress = false;
     for (const int t : order) {

@@ -1,0 +1,150 @@
+// A vector loop under conditions that its lanes decide differently becomes one for whole vectors, which loads
+// and stores as vectors do, and one that asks lane by lane.
+//
+//   vector v in 4:                         if i*4 + 3 < 250: vector v in 4: y[i*4 + v] = f(x[i*4 + v])
+//     if i*4 + v < 250:               ->   else: vector v in 4:
+//       y[i*4 + v] = f(x[i*4 + v])           if i*4 + v < 250: y[i*4 + v] = f(x[i*4 + v])
+//
+// Where lanes always agree (i*4 + v < 248) the first of them decides.
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "codegen/expr/affine.h"
+#include "codegen/passes/copy_stmt.h"
+#include "codegen/passes/passes.h"
+#include "codegen/schedule/tree.h"
+
+namespace mycc {
+namespace {
+
+// A condition of which the lanes decide differently, as far as one lane decides for all.
+struct LaneCondition {
+  Expr whole;   // true where it is true in all lanes
+  bool agrees;  // where it is false it is false in all lanes
+};
+
+// nullopt when no lane decides for the others.
+std::optional<LaneCondition> DecideForAll(const Expr& condition, const Var& lane) {
+  if (condition->op != Op::kLt && condition->op != Op::kLe) return std::nullopt;
+  const Expr &a = condition->args[0], &b = condition->args[1];
+  if (a->dtype != DType::kI64) return std::nullopt;
+  // True where margin >= 0.
+  const Expr margin = Simplify(b - a - (condition->op == Op::kLt ? 1 : 0));
+  const auto split = SplitLinear(margin, lane.get());
+  if (!split || split->coefficient == 0) return std::nullopt;
+  const int64_t lanes = lane->extent;
+  const int64_t least = split->coefficient > 0 ? 0 : lanes - 1;
+  LaneCondition decided;
+  decided.whole = Simplify(Substitute(condition, {{lane.get(), IntConst(least)}}));
+  // The margin is a multiple of the lanes and a constant: lanes agree when no multiple lies between theirs.
+  const Linear rest = ToLinear(split->rest);
+  const bool multiple = std::all_of(rest.terms.begin(), rest.terms.end(),
+                                    [&](const auto& term) { return term.second % lanes == 0; });
+  const int64_t over = ((rest.constant % lanes) + lanes) % lanes;
+  decided.agrees =
+      multiple && (split->coefficient == 1 ? over == 0 : split->coefficient == -1 && over == lanes - 1);
+  return decided;
+}
+
+class VectorLoop {
+ public:
+  explicit VectorLoop(const For& loop) : loop_(loop) {
+    VisitStmts(loop.body, [&](const Stmt& stmt) {
+      if (const If* branch = DynAs<If>(stmt)) Collect(branch->condition);
+      ForEachExpr(stmt, [&](const Expr& expr) {
+        Visit(expr, [&](const ExprNode& e) {
+          if (e.op == Op::kSelect) Collect(e.args[0]);
+        });
+      });
+      return true;
+    });
+  }
+
+  Stmt Run() const {
+    if (!possible_ || conditions_.empty()) return nullptr;
+    Expr whole = BoolConst(true);
+    bool agree = true;
+    for (const auto& [condition, decided] : conditions_) {
+      whole = MakeBinary(Op::kAnd, whole, decided.whole);
+      agree &= decided.agrees;
+    }
+    if (agree) return Rebuilt([](const LaneCondition& decided) { return decided.whole; });
+    if (!MovesMemory()) return nullptr;
+    const Stmt all = Rebuilt([](const LaneCondition&) { return BoolConst(true); });
+    const Stmt some =
+        std::make_shared<For>(loop_.var, loop_.extent, loop_.loop_kind, loop_.body, loop_.marks);
+    return std::make_shared<If>(whole, CleanStmts(all), CopyWithSuffix(some, ".lane"));
+  }
+
+ private:
+  void Collect(const Expr& condition) {
+    std::vector<Expr> parts;
+    SplitConjunction(condition, &parts);
+    for (const Expr& part : parts) {
+      if (!UsesVar(part, loop_.var.get())) continue;
+      const auto decided = DecideForAll(part, loop_.var);
+      possible_ &= decided.has_value();
+      if (decided) conditions_.emplace_back(part, *decided);
+    }
+  }
+
+  // The loop with each condition replaced.
+  template <typename ChooseFn>
+  Stmt Rebuilt(const ChooseFn& choose) const {
+    const Stmt body = MapAllExprs(loop_.body, [&](const Expr& expr) {
+      return Rewrite(expr, [&](const Expr& e) -> Expr {
+        for (const auto& [condition, decided] : conditions_) {
+          if (StructurallyEqual(e, condition)) return choose(decided);
+        }
+        return nullptr;
+      });
+    });
+    return std::make_shared<For>(loop_.var, loop_.extent, loop_.loop_kind, SimplifyStmts(body), loop_.marks);
+  }
+
+  // Some access to memory goes along the lanes.
+  bool MovesMemory() const {
+    bool moves = false;
+    const auto check = [&](const BufferNode& buffer, const std::vector<Expr>& indices) {
+      if (buffer.scope == Scope::kLocal || buffer.scope == Scope::kAccumulator || indices.empty()) return;
+      moves |= UsesVar(indices.back(), loop_.var.get());
+    };
+    VisitStmts(loop_.body, [&](const Stmt& stmt) {
+      if (const Store* store = DynAs<Store>(stmt)) check(*store->buffer, store->indices);
+      ForEachExpr(stmt, [&](const Expr& expr) {
+        Visit(expr, [&](const ExprNode& e) {
+          if (e.op == Op::kLoad) check(*e.buffer, e.args);
+        });
+      });
+      return true;
+    });
+    return moves;
+  }
+
+  const For& loop_;
+  bool possible_ = true;
+  std::vector<std::pair<Expr, LaneCondition>> conditions_;
+};
+
+}  // namespace
+
+Stmt SplitWholeVectors(const Stmt& body) {
+  // A copy's conditions are the edges that whoever carries it out knows of.
+  std::unordered_set<const VarNode*> in_copies;
+  VisitStmts(body, [&](const Stmt& stmt) {
+    if (const Copy* copy = DynAs<Copy>(stmt)) in_copies.merge(LoopVarsUnder(copy->body));
+    return true;
+  });
+  return RewriteStmts(body, [&](const Stmt& stmt) -> Stmt {
+    const For* loop = DynAs<For>(stmt);
+    if (loop == nullptr || loop->loop_kind != LoopKind::kVector || in_copies.contains(loop->var.get()))
+      return nullptr;
+    if (ConstExtent(*loop) != loop->var->extent) return nullptr;
+    return VectorLoop(*loop).Run();
+  });
+}
+
+}  // namespace mycc

@@ -1,0 +1,62 @@
+// What the rules for GPUs make of every kind of workload, as emitted code: points of each space run on the
+// host and compute what the reference computes; the defaults compile by NVRTC and keep everything in
+// registers.
+#include <random>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "tests/cuda/emitted.h"
+#include "tests/schedule/testing.h"
+#include "tests/tuner/gpu_cases.h"
+#include "tuner/space/space.h"
+
+namespace mycc {
+namespace {
+
+constexpr double kTolerance = 2e-2;  // of outputs in f16
+
+absl::StatusOr<ScheduledCase> PointOf(const Workload& canonical, const Sketch& sketch, const Choice& choice) {
+  const absl::StatusOr<Trace> trace = sketch.instantiate(choice);
+  if (!trace.ok()) return trace.status();
+  const absl::StatusOr<Schedule> schedule = Replay(canonical, TestGpu(), *trace);
+  if (!schedule.ok()) return schedule.status();
+  return ScheduledCase{PrintTrace(*trace), canonical, schedule->function()};
+}
+
+class CudaRulesTest : public ::testing::TestWithParam<GpuCase> {};
+
+TEST_P(CudaRulesTest, EmittedCodeComputesTheReference) {
+  const Workload canonical = CanonicalWorkload(GetParam().workload);
+  std::mt19937 random(7);
+  std::vector<ScheduledCase> points;
+  for (const Sketch& sketch : GenerateSketches(canonical, TestGpu())) {
+    int wanted = 1 + RandomSeeds(2);
+    for (int round = 0; round < 50 * wanted && wanted > 0; ++round) {
+      Choice choice = sketch.default_choice;
+      for (size_t d = 0; round > 0 && d < choice.size(); ++d)
+        choice[d] = static_cast<int>(random() % sketch.space.decisions[d].choices.size());
+      if (!sketch.space.Legal(choice)) continue;
+      absl::StatusOr<ScheduledCase> point = PointOf(canonical, sketch, choice);
+      ASSERT_TRUE(point.ok()) << sketch.name << ": " << point.status();
+      if (round == 0) {
+        const absl::Status compiled = EmitChecked(*point).status();
+        EXPECT_TRUE(compiled.ok()) << compiled.message() << "\n"
+                                   << point->name << PrintFunction(point->function);
+      }
+      points.push_back(*std::move(point));
+      --wanted;
+    }
+  }
+  const std::vector<absl::Status> results = CheckOnHost(points, kTolerance);
+  for (size_t i = 0; i < points.size(); ++i) {
+    EXPECT_TRUE(results[i].ok()) << results[i].message() << "\n"
+                                 << points[i].name << PrintFunction(points[i].function);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CudaRulesTest, ::testing::ValuesIn(kGpuCases),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace mycc
