@@ -350,5 +350,20 @@ TEST_F(CudaCallTest, UnloadingFreesTheWorkspacesOfTheCurrentContext) {
   library_ = dlopen(nullptr, RTLD_NOW);  // for TearDown
 }
 
+// As a program does that tries many libraries one after the other.
+TEST_F(CudaCallTest, UnloadingBesideAGraphFreesItsWorkspaceToo) {
+  fake_cuda::MakeCurrent(0, /*primary=*/true);
+  const int64_t before = fake_cuda::AllocatedBytes();
+  ASSERT_EQ(Prepare(), 0) << Error();
+  ASSERT_EQ(Pack(stream_), 0) << Error();
+  fake_cuda::BeginCapture(stream_);
+  ASSERT_EQ(Scale(stream_), 0) << Error();
+  const int graph = fake_cuda::EndCapture(stream_);
+  dlclose(library_);
+  EXPECT_EQ(fake_cuda::AllocatedBytes(), before);
+  fake_cuda::DestroyGraph(graph);  // what it calls is still there
+  library_ = dlopen(nullptr, RTLD_NOW);
+}
+
 }  // namespace
 }  // namespace mycc

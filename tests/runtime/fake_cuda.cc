@@ -53,6 +53,9 @@ void Reset() {
   state.work.clear();
   state.counts.clear();
   state.captures.clear();
+  for (const auto& [graph, objects] : state.objects) {
+    for (const UserObject& object : objects) state.destroyed.push_back(object.object);
+  }
   state.objects.clear();
   current_contexts.clear();
   for (auto& context : state.primary) context.reset();
@@ -100,6 +103,7 @@ void DestroyGraph(int graph) {
   {
     std::lock_guard<std::recursive_mutex> lock(TheState().mutex);
     objects = std::exchange(TheState().objects[graph], {});
+    for (const UserObject& object : objects) TheState().destroyed.push_back(object.object);
   }
   for (const UserObject& object : objects) object.destroy(object.object);
 }

@@ -47,6 +47,7 @@ struct State {
   std::vector<std::unique_ptr<Kernel>> kernels;
   std::map<void*, Capture> captures;               // of streams
   std::map<int, std::vector<UserObject>> objects;  // of graphs
+  std::vector<void*> destroyed;                    // what an unloaded artifact has left to the driver
   std::map<uintptr_t, Block> memory;
   uintptr_t last_stream = 16;
   uint64_t captures_begun = 0;

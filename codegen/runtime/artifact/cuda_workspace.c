@@ -1,15 +1,12 @@
 // Workspaces: one for each stream that has called, since what is enqueued on a stream runs in order, and one
 // for each capture, since its graph may be launched beside anything.
-#define _GNU_SOURCE 1  // dladdr()
-
-#include <dlfcn.h>
+#include <semaphore.h>
 #include <stdlib.h>
 
 #include "codegen/runtime/artifact/cuda_artifact.h"
 
 struct Workspace {
   struct Workspace* next;
-  CuContext context;
   unsigned long long context_id;
   CuAddress memory;
   // Its owner; a spare one has none.
@@ -17,30 +14,37 @@ struct Workspace {
   CuStream stream;
   const void* thread;  // where the stream's handle means another stream in each thread
   uint64_t capture;    // 0: calls that run at once
+  sem_t* graph_gone;   // posted when the capture's graphs are, see LendToGraph()
 };
 static struct Workspace* workspaces;  // under the lock; entries stay
 
-// Called by the driver when the last graph that may use the workspace is gone.
-static void GiveBack(void* object) {
-  struct Workspace* workspace = object;
-  MyccLock();
-  workspace->is_owned = 0;
-  MyccUnlock();
-}
-
-// The driver may call into this artifact until the graph is gone, so it stays loaded from now on.
-static void StayLoaded(void) {
-  Dl_info info;
-  if (dladdr((const void*)&GiveBack, &info) != 0)
-    dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
-}
-
+// The driver says when the last graph that may use the workspace is gone, by a function that must be there
+// then: libc's, which outlives this artifact. That it also returns a number makes no difference to a caller
+// that looks for none.
 static int32_t LendToGraph(const struct MyccCudaScope* scope, struct Workspace* workspace, CuGraph graph) {
-  StayLoaded();
+  sem_t* gone = malloc(sizeof *gone);
+  if (gone == NULL) return MyccFail("%s: no memory", mycc_cuda_module.name);
+  sem_init(gone, 0, 0);
   CuUserObject object;
-  MYCC_TRY(scope, UserObjectCreate, &object, workspace, GiveBack, 1, kCudaUserObjectNoSync);
+  const CuResult result = scope->driver->UserObjectCreate(
+      &object, gone, (void (*)(void*))(void (*)(void))sem_post, 1, kCudaUserObjectNoSync);
+  if (result != kCudaSuccess) {
+    free(gone);
+    return MyccCudaFail(scope->driver, "cuUserObjectCreate", result);
+  }
   MYCC_TRY(scope, GraphRetainUserObject, graph, object, 1, kCudaGraphUserObjectMove);
+  workspace->graph_gone = gone;
   return 0;
+}
+
+// Workspaces whose graphs are gone become spare. Under the lock.
+static void TakeBack(void) {
+  for (struct Workspace* workspace = workspaces; workspace != NULL; workspace = workspace->next) {
+    if (workspace->graph_gone == NULL || sem_trywait(workspace->graph_gone) != 0) continue;
+    free(workspace->graph_gone);
+    workspace->graph_gone = NULL;
+    workspace->is_owned = 0;
+  }
 }
 
 // Allocates a spare one, outside of any capture. NULL after setting the error text. Under the lock.
@@ -59,7 +63,6 @@ static struct Workspace* Allocate(const struct MyccCudaScope* scope) {
     MyccCudaFail(scope->driver, "cuMemAlloc of a workspace", result);
     return NULL;
   }
-  workspace->context = scope->context;
   workspace->context_id = scope->context_id;
   workspace->next = workspaces;
   workspaces = workspace;
@@ -67,6 +70,7 @@ static struct Workspace* Allocate(const struct MyccCudaScope* scope) {
 }
 
 static struct Workspace* FindSpare(const struct MyccCudaScope* scope) {
+  TakeBack();
   for (struct Workspace* workspace = workspaces; workspace != NULL; workspace = workspace->next) {
     if (!workspace->is_owned && workspace->context_id == scope->context_id) return workspace;
   }

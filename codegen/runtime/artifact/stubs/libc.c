@@ -2,7 +2,6 @@
 // of the host's libc, so that linking needs no development files and its demands on a host are known.
 void aligned_alloc(void) {}
 void calloc(void) {}
-void dladdr(void) {}
 void dlerror(void) {}
 void dlopen(void) {}
 void dlsym(void) {}
@@ -14,6 +13,9 @@ void memmove(void) {}
 void memset(void) {}
 void pthread_mutex_lock(void) {}
 void pthread_mutex_unlock(void) {}
+void sem_init(void) {}
+void sem_post(void) {}
+void sem_trywait(void) {}
 void snprintf(void) {}
 void syscall(void) {}
 void vsnprintf(void) {}
