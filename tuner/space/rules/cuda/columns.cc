@@ -19,7 +19,7 @@ struct Plan {
   std::string t;
   std::vector<std::string> axes, reduce;  // what follows "t." in the names of loops
   int cut = 0;                            // the longest reduction axis
-  int64_t length = 1;                     // of that
+  int64_t length = 1, columns = 1;        // of that, and of the output's last
   std::vector<std::string> pads, epilogue;
 };
 
@@ -62,7 +62,8 @@ void EmitStretches(const Plan& plan, const Values& v, const std::string& work, b
 
 // The stretches of each column, combined by a group of threads.
 void EmitCombination(const Plan& plan, int64_t stretches, TraceBuilder* b) {
-  const int64_t group = std::min<int64_t>(PowerAtLeast(stretches), 128), groups = 128 / group;
+  const int64_t group = std::min<int64_t>(PowerAtLeast(stretches), 128);
+  const int64_t groups = std::min(128 / group, PowerAtMost(plan.columns));
   const std::string last = plan.epilogue.empty() ? plan.t : plan.epilogue.back();
   std::vector<std::string> blocks = LoopsOf(last, plan.axes);
   const std::string n = blocks.back();
@@ -113,7 +114,8 @@ Part GpuColumnsRule(const Anatomy& anatomy, const Group& group, const Target& ta
   Plan plan;
   plan.t = anatomy.name(group.anchor);
   for (const Var& axis : stage.axes) plan.axes.push_back(axis->name);
-  int64_t terms = 1, columns = stage.axes.back()->extent;
+  int64_t terms = 1;
+  const int64_t columns = plan.columns = stage.axes.back()->extent;
   for (size_t r = 0; r < stage.reduce_axes.size(); ++r) {
     const Var& axis = stage.reduce_axes[r];
     plan.reduce.push_back(axis->name);

@@ -142,7 +142,9 @@ Part GemvPart(const Anatomy& anatomy, const Group& group, const Target& target) 
   part.legal = [plan](const Values& v) {
     constexpr int64_t kMostAccumulators = 32;
     const int64_t threads = v.at("threads") * v.at("groups");
+    // A block has no more columns than there are: the sums' loops are those of its epilogue.
     return threads >= kWarp && threads <= kMaxBlockThreads &&
+           (v.at("groups") * v.at("columns") <= plan.columns) &&
            plan.num_rows * v.at("columns") <= kMostAccumulators &&
            2 * v.at("lanes") >= plan.lanes;  // shorter accesses only waste them
   };

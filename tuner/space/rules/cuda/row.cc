@@ -50,8 +50,8 @@ double KeptRegisters(const RowPlan& plan, const Values& v) {
 bool Legal(const RowPlan& plan, const Values& v) {
   constexpr double kRegisterFile = 65536, kMostRegisters = 255, kOtherRegisters = 40, kMostUnrolled = 512;
   const int64_t threads = v.at("threads") * v.at("rows");
-  if (v.at("rows") > PowerAtLeast(plan.rows)) return false;
-  if (threads > kMaxBlockThreads || (threads < kWarp && v.at("rows") < plan.rows)) return false;
+  if (v.at("rows") > plan.rows) return false;
+  if (threads > kMaxBlockThreads || (threads < kWarp && 2 * v.at("rows") <= plan.rows)) return false;
   // Threads without work; the smallest group alone may have some.
   if (v.at("threads") > 1 && (v.at("threads") / 2) * v.at("lanes") >= plan.length) return false;
   if (v.at("keep") == kReadAgain) return true;
