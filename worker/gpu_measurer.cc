@@ -22,6 +22,7 @@ constexpr double kWorthless = 100;
 constexpr double kStartSeconds = 5;    // loading, and making the case in a new runner
 constexpr double kLeastSeconds = 0.3;  // for a first call
 constexpr size_t kRememberedCases = 256;
+constexpr double kSecondsBetweenWords = 10;
 
 double SecondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -160,9 +161,10 @@ void GpuMeasurer::RunDevice() {
     std::optional<Built> built;
     {
       const MutexLock lock(&mutex_);
-      if (open_ == 0) NoteIdle();
+      if (open_ == 0) NoteIdle(/*last=*/false);
       while (line_.empty() && !stopping_) changed_.Wait(&mutex_);
       if (line_.empty()) break;
+      share_.is_working = true;
       built = std::move(line_.front());
       line_.pop_front();
     }
@@ -174,6 +176,8 @@ void GpuMeasurer::RunDevice() {
     changed_.NotifyAll();
   }
   runners_.reset();  // children die with the thread that made them
+  const MutexLock lock(&mutex_);
+  NoteIdle(/*last=*/true);
 }
 
 void GpuMeasurer::Take(Built built) {
@@ -272,17 +276,18 @@ absl::StatusOr<v1::GpuCase> GpuMeasurer::PrepareCase(const v1::Assignment& assig
   }
 }
 
-// There is nothing to do any more: says what share of the time since there was something the device has
-// worked.
-void GpuMeasurer::NoteIdle() {
-  if (share_.candidates > 0) {
-    const double wall = SecondsSince(work_began_);
-    if (log_) {
-      log_(absl::StrFormat("%s: %d candidates in %.1f s, busy %.0f %% of it", gpu_.info.device(),
-                           share_.candidates, wall, 100 * std::min(1.0, share_.busy_seconds / wall)));
-    }
+// There is nothing to do any more. Says now and then, and at last, what share of the time in which there was
+// something the device has worked.
+void GpuMeasurer::NoteIdle(bool last) {
+  if (share_.is_working) share_.wall_seconds += SecondsSince(work_began_);
+  share_.is_working = false;
+  if (share_.candidates == 0 || (!last && SecondsSince(share_.said) < kSecondsBetweenWords)) return;
+  if (log_) {
+    log_(absl::StrFormat("%s: measured %d candidates in %.1f s, busy %.0f %% of it", gpu_.info.device(),
+                         share_.candidates, share_.wall_seconds,
+                         100 * std::min(1.0, share_.busy_seconds / share_.wall_seconds)));
   }
-  share_ = {};
+  share_ = {.said = Clock::now()};
 }
 
 }  // namespace mycc

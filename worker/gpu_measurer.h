@@ -73,7 +73,7 @@ class GpuMeasurer {
   void Run(const v1::Assignment& assignment, const BuildOutcome& build, v1::MeasureResult* result);
   absl::StatusOr<v1::GpuCase> PreparedCase(const v1::Assignment& assignment);
   absl::StatusOr<v1::GpuCase> PrepareCase(const v1::Assignment& assignment);
-  void NoteIdle() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void NoteIdle(bool last) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Gpu gpu_;
   BuildPool* const builders_;
@@ -97,8 +97,10 @@ class GpuMeasurer {
   v1::DeviceInfo device_;  // as the last run left it
   std::map<std::string, absl::StatusOr<v1::GpuCase>> cases_;
   struct Share {  // of the time in which there was something to do
-    double busy_seconds = 0;
+    double busy_seconds = 0, wall_seconds = 0;
     int candidates = 0;
+    bool is_working = false;  // since work_began_
+    Clock::time_point said = Clock::now();
   } share_;
 
   std::thread thread_;

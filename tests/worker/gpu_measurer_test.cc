@@ -1,0 +1,251 @@
+// A GPU's measurer among candidates that misbehave: each costs itself alone. One program runs with a driver
+// that has no device, another on this machine's GPU.
+#include "worker/gpu_measurer.h"
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <set>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/worker/misbehaving.h"
+#include "worker/child.h"
+#include "worker/gpu_runner.h"
+#include "worker/limits.h"
+#include "worker/nursery_main.h"
+
+namespace mycc {
+namespace {
+
+using ::testing::HasSubstr;
+
+class GpuMeasurerTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    gpu_ = new Gpu(DescribeGpu(0).value());
+    builders_ = new BuildPool(2, BuildLimits());
+    GpuMeasurerOptions options;
+    options.first_call_seconds = 0.5;
+    auto made = GpuMeasurer::Create(*gpu_, builders_, options,
+                                    [](const std::string& line) { std::cout << line << std::endl; });
+    ASSERT_TRUE(made.ok()) << made.status();
+    measurer_ = made->release();
+  }
+  static void TearDownTestSuite() {
+    delete measurer_;
+    delete builders_;
+    delete gpu_;
+    measurer_ = nullptr;
+  }
+
+  static bool IsFake() { return gpu_->target.model == "Fake GPU"; }
+
+  static v1::Assignment AssignmentOf(const std::string& trace) {
+    v1::Assignment assignment;
+    assignment.mutable_lease()->set_trial(trace);
+    assignment.set_workload(kDoubling);
+    assignment.set_target(PrintTarget(gpu_->target));
+    assignment.set_trace(trace);
+    assignment.set_protocol(v1::TIMING_PROTOCOL_COLD);
+    assignment.set_seed(++seed_);
+    return assignment;
+  }
+
+  static v1::MeasureResult Measure(const v1::Assignment& assignment) {
+    v1::MeasureResult measured;
+    measurer_->Measure(
+        {assignment}, [](const v1::LeaseId&) { return false; },
+        [&measured](const v1::Assignment&, v1::MeasureResult result) { measured = std::move(result); });
+    return measured;
+  }
+
+  // A binary that is known is not timed again, so each good one has a seed of its own in its trace.
+  static void ExpectGood() {
+    v1::Assignment assignment = AssignmentOf("good");
+    const std::string name = absl::StrCat("workload doubling", seed_);
+    assignment.set_workload(name + std::string(kDoubling).substr(strlen("workload doubling")));
+    const v1::MeasureResult result = Measure(assignment);
+    ASSERT_EQ(result.status(), v1::MEASURE_STATUS_OK) << result.error();
+    EXPECT_TRUE(result.verification().passed());
+    EXPECT_EQ(result.verification().elements_checked(), 64000u);
+    EXPECT_EQ(result.timing().protocol(), v1::TIMING_PROTOCOL_COLD);
+    EXPECT_GE(result.timing().samples_seconds_size(), 4);
+    EXPECT_GT(result.timing().seconds(), 1e-7);
+    EXPECT_LT(result.timing().seconds(), 1e-3);
+    EXPECT_GT(result.timing().baseline_seconds(), 1e-5);
+    EXPECT_GT(result.timing().run_seconds(), 0);
+    EXPECT_EQ(result.device().device(), "cuda:0");
+    EXPECT_THAT(result.toolchain().nvrtc(), HasSubstr("nvrtc"));
+  }
+
+  static void ExpectFailure(const std::string& trace, v1::MeasureStatus status, const std::string& error) {
+    const v1::MeasureResult result = Measure(AssignmentOf(trace));
+    EXPECT_EQ(v1::MeasureStatus_Name(result.status()), v1::MeasureStatus_Name(status)) << result.error();
+    EXPECT_THAT(result.error(), HasSubstr(error));
+    EXPECT_NE(result.reproduction(), "");
+    EXPECT_EQ(result.timing().seconds(), 0);
+    ExpectGood();
+  }
+
+  static Gpu* gpu_;
+  static BuildPool* builders_;
+  static GpuMeasurer* measurer_;
+  static int seed_;
+};
+
+Gpu* GpuMeasurerTest::gpu_ = nullptr;
+BuildPool* GpuMeasurerTest::builders_ = nullptr;
+GpuMeasurer* GpuMeasurerTest::measurer_ = nullptr;
+int GpuMeasurerTest::seed_ = 0;
+
+TEST_F(GpuMeasurerTest, Good) { ExpectGood(); }
+
+TEST_F(GpuMeasurerTest, WarmSamplesAreOfSeveralCalls) {
+  v1::Assignment assignment = AssignmentOf("good");
+  assignment.set_protocol(v1::TIMING_PROTOCOL_WARM);
+  const v1::MeasureResult result = Measure(assignment);
+  ASSERT_EQ(result.status(), v1::MEASURE_STATUS_OK) << result.error();
+  EXPECT_EQ(result.timing().protocol(), v1::TIMING_PROTOCOL_WARM);
+  EXPECT_LT(result.timing().seconds(), 1e-3);
+}
+
+TEST_F(GpuMeasurerTest, WrongInOneElement) {
+  ExpectFailure("wrong", v1::MEASURE_STATUS_WRONG_RESULT, "output y: element 777 is ");
+}
+
+TEST_F(GpuMeasurerTest, LeavesAnElementOut) {
+  ExpectFailure("forgetful", v1::MEASURE_STATUS_WRONG_RESULT, "output y: element 31999 is ");
+}
+
+TEST_F(GpuMeasurerTest, WritesBesideItsOutput) {
+  ExpectFailure("beside", v1::MEASURE_STATUS_WRONG_RESULT, "the kernel wrote beside its output y");
+}
+
+// The inputs of a case serve all its candidates, so the next one of the same case must find them whole.
+TEST_F(GpuMeasurerTest, WritesToItsInput) {
+  v1::Assignment bad = AssignmentOf("input");
+  const v1::MeasureResult result = Measure(bad);
+  EXPECT_EQ(result.status(), v1::MEASURE_STATUS_WRONG_RESULT);
+  EXPECT_EQ(result.error(), "the kernel wrote to its input x");
+  v1::Assignment wrong = AssignmentOf("wrong");
+  wrong.set_seed(bad.seed());
+  wrong.set_protocol(v1::TIMING_PROTOCOL_WARM);
+  EXPECT_THAT(Measure(wrong).error(), HasSubstr("element 777"));
+}
+
+TEST_F(GpuMeasurerTest, RightOnceAndWrongThen) {
+  ExpectFailure("flaky", v1::MEASURE_STATUS_WRONG_RESULT, "output y: element 0 is 5");
+}
+
+TEST_F(GpuMeasurerTest, Faults) {
+  ExpectFailure("fault", v1::MEASURE_STATUS_RUN_ERROR, "CUDA_ERROR_ILLEGAL_ADDRESS");
+}
+
+TEST_F(GpuMeasurerTest, Hangs) {
+  ExpectFailure("hang", v1::MEASURE_STATUS_RUN_TIMEOUT, "took longer than 0.5 s");
+}
+
+TEST_F(GpuMeasurerTest, SpillsAreNotMeasured) {
+  v1::Assignment assignment = AssignmentOf(
+      "v1\nsplit(t2.a0, [24])\nsplit(t2.a1, [32, 24])\nreorder([t2.a0.0, t2.a1.0, t2.a1.1, t2.r0, t2.a0.1, "
+      "t2.a1.2])\n"
+      "bind(t2.a0.0, block)\nbind(t2.a1.0, block)\nbind(t2.a1.1, thread)\ncache_write(t2, t2.a1.1)\n"
+      "bind(t2.a0.1, unroll)\nbind(t2.a1.2, unroll)\nbind(t2.i.a0.1, unroll)\nbind(t2.i.a1.2, unroll)\n"
+      "bind(t2.w.a0.1, unroll)\nbind(t2.w.a1.2, unroll)\n");
+  assignment.set_workload(R"(workload gemm(x: f32[512,64], w: f32[64,512]) -> (y: f32[512,512]) {
+  y[i,j] = sum[k:64](x[i,k] * w[k,j])
+})");
+  const v1::MeasureResult result = Measure(assignment);
+  EXPECT_EQ(result.status(), v1::MEASURE_STATUS_BUILD_ERROR);
+  EXPECT_THAT(result.error(), HasSubstr("spills"));
+  EXPECT_GT(result.resources().spill_bytes(), 0u);
+  ExpectGood();
+}
+
+TEST_F(GpuMeasurerTest, WhatOnlyADriverDoes) {
+  if (!IsFake()) GTEST_SKIP() << "a device does not crash its driver at will";
+  ExpectFailure("crash", v1::MEASURE_STATUS_RUN_ERROR, "the run died of SIGSEGV");
+  ExpectFailure("killed", v1::MEASURE_STATUS_WORKER_LOST, "killed by somebody else");
+  ExpectFailure("gone", v1::MEASURE_STATUS_DEVICE_LOST, "CUDA_ERROR_ECC_UNCORRECTABLE");
+}
+
+TEST_F(GpuMeasurerTest, RealSchedules) {
+  if (IsFake()) GTEST_SKIP() << "there is no device to run them";
+  v1::Assignment assignment = AssignmentOf(
+      "v1\nfuse([t1.a0, t1.a1])\nsplit(t1.a0+a1, [256])\nbind(t1.a0+a1.0, block)\nbind(t1.a0+a1.1, "
+      "thread)\n");
+  const v1::MeasureResult result = Measure(assignment);
+  ASSERT_EQ(result.status(), v1::MEASURE_STATUS_OK) << result.error();
+  EXPECT_GT(result.resources().registers_per_thread(), 0u);
+  EXPECT_GT(result.device().clock_mhz(), 0);
+  EXPECT_GT(result.device().power_limit_watts(), 0);
+}
+
+TEST_F(GpuMeasurerTest, SeveralBatchesAtOnce) {
+  std::vector<std::thread> lanes;
+  Mutex mutex;
+  std::multiset<std::string> done;
+  for (int lane = 0; lane < 3; ++lane) {
+    std::vector<v1::Assignment> batch;
+    for (const char* trace : {"good", "wrong", "fault", "beside", "good"}) {
+      batch.push_back(AssignmentOf(trace));
+      batch.back().mutable_lease()->set_attempt(static_cast<uint32_t>(lane));
+    }
+    batch[3].mutable_lease()->set_trial("revoked");
+    lanes.emplace_back([batch, &mutex, &done] {
+      measurer_->Measure(
+          batch, [](const v1::LeaseId& lease) { return lease.trial() == "revoked"; },
+          [&](const v1::Assignment& assignment, v1::MeasureResult result) {
+            const MutexLock lock(&mutex);
+            done.insert(absl::StrCat(assignment.trace(), " ", v1::MeasureStatus_Name(result.status())));
+          });
+    });
+  }
+  for (std::thread& lane : lanes) lane.join();
+  EXPECT_EQ(done.size(), 12u);
+  EXPECT_EQ(done.count("good MEASURE_STATUS_OK"), 6u);
+  EXPECT_EQ(done.count("wrong MEASURE_STATUS_WRONG_RESULT"), 3u);
+  EXPECT_EQ(done.count("fault MEASURE_STATUS_RUN_ERROR"), 3u);
+}
+
+int NumChildren() {
+  int children = 0;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::ifstream file(task.path() / "children");
+    for (int pid = 0; file >> pid;) ++children;
+  }
+  return children;
+}
+
+TEST_F(GpuMeasurerTest, ZLeavesNoProcess) {
+  delete measurer_;
+  measurer_ = nullptr;
+  delete builders_;
+  builders_ = nullptr;
+  EXPECT_EQ(NumChildren(), 0);
+}
+
+std::string AnswerBuild(const std::string& payload) {
+  v1::BuildRequest request;
+  (void)request.ParseFromString(payload);
+  return BuildMisbehaving(request).SerializeAsString();
+}
+
+}  // namespace
+}  // namespace mycc
+
+int main(int argc, char** argv) {
+  const std::string command = argc > 2 ? argv[1] : "";
+  if (command == mycc::kBuildCommand) return mycc::NurseryMain(mycc::AnswerBuild);
+  if (command == mycc::kGpuRunCommand) return mycc::GpuRunnerMain();
+  testing::InitGoogleMock(&argc, argv);
+  if (const auto gpu = mycc::DescribeGpu(0); !gpu.ok()) {
+    std::cout << "skipped: " << gpu.status().message() << std::endl;
+    return 77;
+  }
+  return RUN_ALL_TESTS();
+}

@@ -1,0 +1,18 @@
+// A builder for tests of a GPU's measurer: candidates of one workload that behave as their trace says, in
+// CUDA C++ written by hand. Thread rule: re-entrant.
+#pragma once
+
+#include "proto/measure.pb.h"
+
+namespace mycc {
+
+// y = x * 2.
+inline constexpr char kDoubling[] = R"(workload doubling(x: f32[64,1000]) -> (y: f32[64,1000]) {
+  y[i,j] = x[i,j] * 2.0
+})";
+
+// As HandleBuildRequest, but a trace of one word ("good", "wrong", "forgetful", "beside", "input", "fault",
+// "hang", "flaky", and for a driver without a device "crash", "killed", "gone") is a kernel of that name.
+v1::BuildResponse BuildMisbehaving(const v1::BuildRequest& request);
+
+}  // namespace mycc
