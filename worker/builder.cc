@@ -9,7 +9,6 @@
 #include "base/status.h"
 #include "codegen/cuda/nvrtc.h"
 #include "codegen/library/compile.h"
-#include "codegen/passes/lower.h"
 #include "codegen/workload/parse.h"
 #include "worker/measuring_kernels.h"
 
@@ -81,9 +80,8 @@ absl::StatusOr<v1::BuildResponse> Build(const v1::BuildRequest& request) {
     kernel = CompileKernel(workload, target, trace);
   }
   if (!kernel.ok()) return kernel.status();
-  MYCC_ASSIGN_OR_RETURN(const std::string toolchain, ToolchainOf(target));
   v1::BuildResponse response;
-  response.set_code_digest(CodeDigest(kernel->lowered, target, toolchain));
+  MYCC_ASSIGN_OR_RETURN(*response.mutable_code_digest(), CodeDigestOf(*kernel, target));
   response.set_library(absl::StrCat(request.directory(), "/", response.code_digest(), ".so"));
   const absl::Status built = BuildLibraryOf(*std::move(kernel), target, is_reference, &response);
   // The digest is known all the same.

@@ -24,9 +24,11 @@ absl::StatusOr<KernelSpec> CompileKernel(const Workload& workload, const Target&
   return spec;
 }
 
-absl::StatusOr<std::string> ToolchainOf(const Target& target) {
-  if (target.kind == TargetKind::kCuda) return CudaToolchain();
-  return LlvmToolchain();
+absl::StatusOr<std::string> CodeDigestOf(const KernelSpec& kernel, const Target& target) {
+  if (target.kind == TargetKind::kCpu) return CodeDigest(kernel.lowered, target, LlvmToolchain());
+  MYCC_ASSIGN_OR_RETURN(const std::string toolchain, CudaToolchain());
+  MYCC_ASSIGN_OR_RETURN(const CudaProgram program, EmitCuda(kernel.lowered, target, "kernel"));
+  return CodeDigest(kernel.lowered, target, absl::StrCat(toolchain, "\n", program.source));
 }
 
 absl::StatusOr<std::string> EmitText(const KernelSpec& kernel, const Target& target,

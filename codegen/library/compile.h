@@ -16,9 +16,10 @@ namespace mycc {
 // result. FailedPrecondition also for what the target's back end refuses.
 absl::StatusOr<KernelSpec> CompileKernel(const Workload& workload, const Target& target, const Trace& trace);
 
-// What turns lowered code into machine code, with its version: part of the code digest and of records.
-// NotFound when it is a library that this machine does not have.
-absl::StatusOr<std::string> ToolchainOf(const Target& target);
+// The identity of a kernel's code, whatever its names: of the lowered code, for a GPU also of the source, and
+// of what turns it into machine code with its version. NotFound when that is a library which this machine
+// lacks.
+absl::StatusOr<std::string> CodeDigestOf(const KernelSpec& kernel, const Target& target);
 
 // The code of one kernel as text: what the back end emits ("llvm" for a CPU, "cuda" for a GPU), or what is
 // made of it ("asm", "ptx"). InvalidArgument for a form that the target's back end does not have.

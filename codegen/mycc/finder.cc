@@ -80,8 +80,7 @@ absl::StatusOr<std::optional<Found>> ScheduleFinder::FindOwn(Query* query) const
   }
   kernel->record = best->id;
   kernel->expected_seconds = result.timing().seconds();
-  MYCC_ASSIGN_OR_RETURN(const std::string toolchain, ToolchainOf(target_));
-  const std::string digest = CodeDigest(kernel->lowered, target_, toolchain);
+  MYCC_ASSIGN_OR_RETURN(const std::string digest, CodeDigestOf(*kernel, target_));
   if (digest == result.code_digest()) {
     kernel->reason = Reason::kHit;
     return Found{*std::move(kernel), best->override_by ? absl::StrCat("pinned: ", best->override_by->reason)

@@ -70,5 +70,17 @@ TEST(CudaReference, MeansTheSameAsTheCpus) {
   }
 }
 
+// A record that was made under other names still stands for the code.
+TEST(CudaCodeDigest, IsOfTheCodeWhateverItsNames) {
+  const Target target = ParseTarget("h200").value();
+  const auto digest = [&](const std::string& text) {
+    return CodeDigestOf(CompileReference(ParseWorkload(text, "test").value(), target).value(), target)
+        .value();
+  };
+  const std::string scaled = digest("workload scale(x: f32[64]) -> (y: f32[64]) { y[i] = x[i] * 2.0 }");
+  EXPECT_EQ(scaled, digest("workload double(a: f32[64]) -> (b: f32[64]) { b[k] = a[k] * 2.0 }"));
+  EXPECT_NE(scaled, digest("workload scale(x: f32[64]) -> (y: f32[64]) { y[i] = x[i] * 3.0 }"));
+}
+
 }  // namespace
 }  // namespace mycc
