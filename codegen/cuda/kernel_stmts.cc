@@ -17,6 +17,16 @@ const Mma* MmaInto(const Alloc& alloc) {
   return found;
 }
 
+// Nothing but stores, under conditions: other statements in a vector loop are carried out lane by lane.
+bool HoldsStoresAlone(const Stmt& body) {
+  bool only = true;
+  VisitStmts(body, [&](const Stmt& stmt) {
+    only &= stmt->kind == StmtKind::kSeq || stmt->kind == StmtKind::kIf || stmt->kind == StmtKind::kStore;
+    return only;
+  });
+  return only;
+}
+
 bool IsReducedUnder(const Stmt& root, const BufferNode* buffer) {
   bool reduced = false;
   VisitStmts(root, [&](const Stmt& stmt) {
@@ -57,10 +67,11 @@ void KernelEmitter::Statement(const Stmt& stmt) {
 
 void KernelEmitter::EmitFor(const For& loop) {
   if (loop.loop_kind == LoopKind::kThread) return EmitThreadLoop(loop);
-  if (loop.loop_kind == LoopKind::kVector) return EmitVectorLoop(loop);
+  if (loop.loop_kind == LoopKind::kVector && HoldsStoresAlone(loop.body)) return EmitVectorLoop(loop);
   const std::string var = Name(loop.var->name);
   const std::string extent = Index(loop.extent).At(kRelation + 1);
-  const bool unrolled = loop.loop_kind == LoopKind::kUnroll || unrolled_.count(loop.var.get()) != 0;
+  const bool unrolled = loop.loop_kind == LoopKind::kUnroll || loop.loop_kind == LoopKind::kVector ||
+                        unrolled_.count(loop.var.get()) != 0;
   if (unrolled) Line("#pragma unroll");
   Open("for (int ", var, " = 0; ", var, " < ", extent, "; ++", var, ")");
   With(loop.var.get(), var, [&] { Statement(loop.body); });

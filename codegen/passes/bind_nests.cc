@@ -141,7 +141,7 @@ class Binder {
 
   // The reduction in registers: initialised before its loops, stored after them.
   template <typename MoveFn, typename LoopsFn>
-  static Stmt Accumulated(const Block& block, const MoveFn& move, const LoopsFn& loops) {
+  Stmt Accumulated(const Block& block, const MoveFn& move, const LoopsFn& loops) const {
     const auto local = [](const Buffer& buffer) {
       return MakeBuffer(buffer->name + ".acc", buffer->dtype, {}, Scope::kLocal);
     };
@@ -157,7 +157,12 @@ class Binder {
     write.init = false;
     write.arg_value = nullptr;
     write.value = Load(acc, {});
-    std::erase_if(write.iters, [](const IterVar& iter) { return iter.reduce; });
+    // Neither the reduction's variables nor what keeps terms out of it.
+    std::erase_if(write.iters, [&](const IterVar& iter) {
+      return iter.reduce || std::any_of(nest_.reduce.begin(), nest_.reduce.end(), [&](const For* loop) {
+               return UsesVar(iter.binding, loop->var.get());
+             });
+    });
     Stmt body = MakeSeq({loops(reduction), move(write)});
     if (best) body = std::make_shared<Alloc>(best, std::move(body));
     return std::make_shared<Alloc>(acc, std::move(body));

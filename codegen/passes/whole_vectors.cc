@@ -72,7 +72,7 @@ class VectorLoop {
       agree &= decided.agrees;
     }
     if (agree) return Rebuilt([](const LaneCondition& decided) { return decided.whole; });
-    if (!MovesMemory()) return nullptr;
+    if (!MovesMemory() || IsConstInt(whole, int64_t{0})) return nullptr;
     const Stmt all = Rebuilt([](const LaneCondition&) { return BoolConst(true); });
     const Stmt some =
         std::make_shared<For>(loop_.var, loop_.extent, loop_.loop_kind, loop_.body, loop_.marks);

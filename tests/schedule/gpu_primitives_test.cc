@@ -121,6 +121,8 @@ constexpr Refusal kRefusals[] = {
     {kSoftmax, "compute_at(t3, t4.a0)\ncompute_at(t2, t4.a0)\ncache_read(t2, all, t4.a0, local)",
      "all readers share a copy of what is complete before their nest; t2 is in it"},
     {kSum, "rfactor_runs(t1.r0, 1)", "factor 1 is not between 2 and the extent 50"},
+    {kGemm, "cache_write(t2, t2.r0)\nbind(t2.r0, thread)", "iterations hand on the partial sums of t2"},
+    {kGemm, "bind(t2.r0, thread)\ncache_write(t2, t2.r0)", "accumulate outside of it"},
     {kRows, "bind(t2.r0, thread)", "carries the argmax or argmin t2"},
 };
 INSTANTIATE_TEST_SUITE_P(All, GpuRefusalTest, ::testing::ValuesIn(kRefusals));

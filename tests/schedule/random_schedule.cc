@@ -94,6 +94,7 @@ class Stepper {
     static const std::vector<std::string> kKinds = {"vector", "parallel", "unroll", "serial"};
     static const std::vector<StepArg::Names> kLayouts = {
         {"1", "0"}, {"0/2", "1", "0%2"}, {"1/8", "0", "1%8"}, {"0/3", "0%3"}};
+    if (schedule_.target().kind == TargetKind::kCuda && Below(3) == 0) return RandomGpuStep();
     switch (Below(17)) {
       case 0:
       case 1:
@@ -130,6 +131,23 @@ class Stepper {
       default:
         if (Below(2)) return Step{"tensorize", {Arg(Pick(loops_)), Arg("fma.f32")}};
         return Step{"rfactor", {Arg(Pick(loops_)), StepArg{Pick(kFactors)}}};
+    }
+  }
+
+  // Blocks outside, threads inside, tiles in shared memory.
+  Step RandomGpuStep() {
+    switch (Below(6)) {
+      case 0: return Step{"bind", {Arg(loops_.front()), Arg("block")}};
+      case 1: return Step{"bind", {Arg(Pick(loops_)), Arg("block")}};
+      case 2:
+      case 3: return Step{"bind", {Arg(Pick(loops_)), Arg("thread")}};
+      case 4:
+        return Step{"cache_read",
+                    {Arg(Pick(buffers_)), Arg(Pick(blocks_)), Arg(Pick(loops_)), Arg("shared")}};
+      default:
+        if (Below(2)) return Step{"set_scope", {Arg(Pick(buffers_)), Arg(Below(2) ? "shared" : "local")}};
+        return Step{"layout",
+                    {Arg(Pick(buffers_)), StepArg{Pick(std::vector<int64_t>{0, 1, 4})}, StepArg{int64_t{0}}}};
     }
   }
 

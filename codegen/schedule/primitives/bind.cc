@@ -4,6 +4,7 @@
 //
 //   for l: B   ->   parallel l: B
 #include <algorithm>
+#include <unordered_set>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
@@ -120,7 +121,16 @@ absl::Status CheckThread(const Path& path) {
     }
     return true;
   });
+  std::unordered_set<const BufferNode*> inside;
+  VisitStmts(loop.body, [&](const Stmt& stmt) {
+    if (const Alloc* alloc = DynAs<Alloc>(stmt)) inside.insert(alloc->buffer.get());
+    return true;
+  });
   for (const Block* block : BlocksUnder(loop.body)) {
+    if (CarriesReduction(*block, loop) && inside.contains(block->out.get())) {
+      status.Update(absl::FailedPreconditionError(absl::StrCat(
+          "iterations hand on the partial sums of ", block->name, ", which accumulates inside the loop")));
+    }
     if (block->arg_value == nullptr || !CarriesReduction(*block, loop)) continue;
     status.Update(absl::FailedPreconditionError(
         absl::StrCat("the loop carries the argmax or argmin ", block->name, ", which one thread finds")));

@@ -102,6 +102,11 @@ absl::Status CheckLegal(const Path& loop_path, const Block& block) {
     return absl::FailedPreconditionError(absl::StrCat(block.name, " copies ", block.value->buffer->name,
                                                       "; an accumulator would copy it twice"));
   }
+  for (const For* around : LoopsOn(loop_path)) {
+    if (around->loop_kind != LoopKind::kThread || !CarriesReduction(block, *around)) continue;
+    return absl::FailedPreconditionError(absl::StrCat("the thread loop ", around->var->name,
+                                                      " carries the reduction; accumulate outside of it"));
+  }
   for (const Block* other : BlocksUnder(loop.body)) {
     if (other != &block && (other->out == block.out || Reads(*other, block.out))) {
       return absl::FailedPreconditionError(

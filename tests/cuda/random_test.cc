@@ -1,0 +1,89 @@
+// Emitted code on the host against the reference: random workloads over every type and operation without a
+// schedule, and random schedules of blocks, threads, vectors and shared memory.
+#include <random>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "codegen/ir/verify.h"
+#include "codegen/library/reference_kernel.h"
+#include "codegen/workload/canonical.h"
+#include "codegen/workload/print.h"
+#include "gtest/gtest.h"
+#include "tests/cuda/emitted.h"
+#include "tests/schedule/random_schedule.h"
+#include "tests/schedule/testing.h"
+#include "tests/workload/random_workload.h"
+
+namespace mycc {
+namespace {
+
+// bf16 sums, whose order schedules change.
+constexpr double kTolerance = 1e-2;
+
+void Expect(const std::vector<ScheduledCase>& cases, int* computed, int* refused) {
+  const std::vector<absl::Status> results = CheckOnHost(cases, kTolerance);
+  for (size_t i = 0; i < cases.size(); ++i) {
+    ++(absl::IsFailedPrecondition(results[i]) ? *refused : *computed);
+    // A schedule may ask for what a GPU has not, never for wrong code.
+    EXPECT_TRUE(results[i].ok() || absl::IsFailedPrecondition(results[i])) << cases[i].name << "\n"
+                                                                           << results[i].message();
+  }
+}
+
+TEST(RandomCudaTest, NaiveWorkloads) {
+  std::vector<ScheduledCase> cases;
+  for (int seed = 0; seed < RandomSeeds(40); ++seed) {
+    const Workload canonical = Canonicalize(RandomWorkload(seed));
+    cases.push_back(
+        {absl::StrCat("seed ", seed, "\n", PrintWorkload(canonical)), canonical, BuildNaive(canonical)});
+    cases.push_back({cases.back().name, canonical, ReferenceFunction(canonical)});
+  }
+  int computed = 0, refused = 0;
+  Expect(cases, &computed, &refused);
+  EXPECT_EQ(refused, 0);
+}
+
+const char* const kWorkloads[] = {
+    R"(workload w(a: f32[13,10], b: const f32[10,19], bias: f32[19]) -> (y: f32[13,19]) {
+  c[i,j]: f32[13,19] = sum[k:10](a[i,k] * b[k,j])
+  y[i,j] = max(c[i,j] + bias[j], 0.0)
+})",
+    R"(workload w(x: f32[1,3,9,8], w: const f32[10,3,3,3]) -> (y: f32[1,10,9,8]) {
+  p[n,c,i,j]: f32[1,3,11,10] = select(1 <= i && i < 10 && 1 <= j && j < 9, x[n,c,i-1,j-1], 0.0)
+  y[n,k,i,j] = sum[c:3, r:3, s:3](p[n,c,i+r,j+s] * w[k,c,r,s])
+})",
+    R"(workload w(x: f32[5,37]) -> (y: f32[5,37]) {
+  m[i]: f32[5] = max[j:37](x[i,j])
+  e[i,j]: f32[5,37] = exp(x[i,j] - m[i])
+  s[i]: f32[5] = sum[j:37](e[i,j])
+  y[i,j] = e[i,j] / s[i]
+})",
+    R"(workload w(x: bf16[16,40], y: f16[40,16]) -> (z: bf16[16,40], s: f16[40]) {
+  z[i,j] = x[i,j] * bf16(y[j,i]) + x[i,39-j]
+  s[j] = sum[i:16](y[j,i])
+})",
+    R"(workload w(x: f32[11,13]) -> (y: i32[11], z: f32[13]) {
+  y[i] = argmax[j:13](x[i,j])
+  z[j] = min[i:11](x[i,j])
+})",
+};
+
+TEST(RandomCudaTest, Schedules) {
+  int computed = 0, refused = 0;
+  for (size_t w = 0; w < std::size(kWorkloads); ++w) {
+    const Workload canonical = CanonicalWorkload(kWorkloads[w]);
+    std::vector<ScheduledCase> cases;
+    for (int seed = 0; seed < RandomSeeds(20); ++seed) {
+      const absl::StatusOr<Schedule> schedule =
+          RandomSchedule(canonical, Sm90a(), seed * 17 + w, 6 + seed % 24);
+      ASSERT_TRUE(schedule.ok()) << "workload " << w << " seed " << seed << ": " << schedule.status();
+      cases.push_back({absl::StrCat("seed ", seed, "\n", PrintTrace(schedule->trace())), canonical,
+                       schedule->function()});
+    }
+    Expect(cases, &computed, &refused);
+  }
+  EXPECT_GT(computed, refused) << computed << " computed, " << refused << " refused";
+}
+
+}  // namespace
+}  // namespace mycc
