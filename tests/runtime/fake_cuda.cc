@@ -83,7 +83,10 @@ void MakeCurrent(int ordinal, bool primary) {
 }
 bool HasCurrent() { return !current_contexts.empty(); }
 
-void* NewStream() { return reinterpret_cast<void*>(TheState().last_stream += 16); }
+void* NewStream() {
+  std::lock_guard<std::recursive_mutex> lock(TheState().mutex);
+  return reinterpret_cast<void*>(TheState().last_stream += 16);
+}
 
 void BeginCapture(void* stream) {
   std::lock_guard<std::recursive_mutex> lock(TheState().mutex);
