@@ -103,17 +103,17 @@ class MixedFarmTest(unittest.TestCase):
             self.farm.start_worker(device)
         self.targets = self.farm.targets(self.devices)
 
-    def follow(self, job, at_half):
-        """Reads the job's progress to its end, and calls `at_half` once when the GPU has measured half of what it is to."""
+    def follow(self, job, in_the_middle):
+        """Reads the job's progress to its end, and calls `in_the_middle` once, when the GPU has measured a quarter of what it is to."""
         progress = {}
         with job:
             for line in job.stdout:
                 progress = json.loads(line)
-                if at_half and trials_for(progress, self.targets[1]) >= TRIALS:
-                    at_half()
-                    at_half = None
+                if in_the_middle and trials_for(progress, self.targets[1]) >= TRIALS // 2:
+                    in_the_middle()
+                    in_the_middle = None
         self.assertEqual(job.returncode, 0, self.farm.said())
-        self.assertIsNone(at_half, "the job ended before the GPU's worker could be killed")
+        self.assertIsNone(in_the_middle, "the job ended before the GPU's worker could be killed")
         return progress
 
     def expect_whole(self, progress):
