@@ -116,7 +116,8 @@ class KernelEmitter {
   Linear FragmentRegister(const FragmentLayout& layout, const std::vector<Expr>& indices);
   const FragmentLayout& LayoutOfAccumulator(const Mma& mma);
   void EmitMma(const Mma& mma);
-  void EmitWgmma(const Mma& mma, const Instruction& row);
+  void EmitWgmma(const Mma& mma, const Instruction& row, int pending);
+  bool EmitOverlappedMma(const For& loop);
   void EmitWarpMma(const Mma& mma, const Instruction& row);
   // Addresses in shared memory, as unsigned code.
   std::string SharedAddress(const Buffer& buffer, const std::vector<Expr>& indices);

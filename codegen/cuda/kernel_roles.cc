@@ -73,9 +73,12 @@ void KernelEmitter::EmitRoles(const Roles& roles) {
       return true;
     });
   }
+  // Those that compute come first.
   std::stable_sort(teams.begin(), teams.end(),
-                   [](const Team& a, const Team& b) { return a.threads > b.threads; });
-  const RegisterSplit registers = SplitRegisters(teams[0].threads / kWarpgroup);
+                   [](const Team& a, const Team& b) { return a.one_thread < b.one_thread; });
+  int64_t computing = 0;
+  for (const Team& team : teams) computing += team.one_thread ? 0 : team.threads / kWarpgroup;
+  const RegisterSplit registers = SplitRegisters(computing);
 
   Line("const unsigned barriers = ", prelude_.Use("shared_address"), "(shared + ", barriers_offset_, ");");
   Open("if (thread == 0)");

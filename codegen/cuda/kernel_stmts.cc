@@ -68,6 +68,7 @@ void KernelEmitter::Statement(const Stmt& stmt) {
 void KernelEmitter::EmitFor(const For& loop) {
   if (loop.loop_kind == LoopKind::kThread) return EmitThreadLoop(loop);
   if (loop.loop_kind == LoopKind::kVector && HoldsStoresAlone(loop.body)) return EmitVectorLoop(loop);
+  if (EmitOverlappedMma(loop)) return;
   const std::string var = Name(loop.var->name);
   const std::string extent = Index(loop.extent).At(kRelation + 1);
   const bool unrolled = loop.loop_kind == LoopKind::kUnroll || loop.loop_kind == LoopKind::kVector ||

@@ -89,7 +89,7 @@ const FragmentLayout& KernelEmitter::LayoutOfAccumulator(const Mma& mma) {
 void KernelEmitter::EmitMma(const Mma& mma) {
   const absl::StatusOr<Instruction> row = FindInstruction(mma.instruction, target_);
   if (!row.ok()) return Fail(std::string(row.status().message()));
-  if (row->kind == InstructionClass::kWarpgroup) return EmitWgmma(mma, *row);
+  if (row->kind == InstructionClass::kWarpgroup) return EmitWgmma(mma, *row, 0);
   EmitWarpMma(mma, *row);
 }
 
@@ -99,7 +99,8 @@ std::string KernelEmitter::SharedAddress(const Buffer& buffer, const std::vector
                       Index(FromLinear(Flat(place, indices))).text, "])");
 }
 
-void KernelEmitter::EmitWgmma(const Mma& mma, const Instruction& row) {
+// Multiplies; all but `pending` of the warpgroup's statements so far are complete after it.
+void KernelEmitter::EmitWgmma(const Mma& mma, const Instruction& row, int pending) {
   const FragmentLayout& layout = LayoutOfAccumulator(mma);
   const auto tile_of = [&](const TileView& view, bool depth_contiguous) {
     const BufferNode& buffer = *view.buffer;
@@ -147,8 +148,44 @@ void KernelEmitter::EmitWgmma(const Mma& mma, const Instruction& row) {
     }
   }
   Line("wgmma_commit();");
-  Line("wgmma_wait<0>();");
+  Line("wgmma_wait<", pending, ">();");
   Close();
+}
+
+// A consumer's loop over a ring, where each turn waits for a slot, multiplies and hands the slot back: the
+// tensor cores begin a turn while the turn before still runs, and slots go back one turn later. False for
+// other loops.
+bool KernelEmitter::EmitOverlappedMma(const For& loop) {
+  const Seq* seq = DynAs<Seq>(loop.body);
+  int64_t extent = 0;
+  if (roles_ == nullptr || seq == nullptr || seq->stmts.size() != 3 || !IsConstInt(loop.extent, &extent))
+    return false;
+  const Wait* wait = DynAs<Wait>(seq->stmts[0]);
+  const Mma* mma = DynAs<Mma>(seq->stmts[1]);
+  const Arrive* arrive = DynAs<Arrive>(seq->stmts[2]);
+  if (wait == nullptr || mma == nullptr || arrive == nullptr || extent < 2) return false;
+  const absl::StatusOr<Instruction> row = FindInstruction(mma->instruction, target_);
+  if (!row.ok() || row->kind != InstructionClass::kWarpgroup) return false;
+  const std::string var = Name(loop.var->name), before = Name(absl::StrCat(loop.var->name, ".before"));
+  const auto hand_back = [&](const std::string& turn) {
+    With(loop.var.get(), turn, [&] { EmitArrive(*arrive); });
+  };
+  Open("for (int ", var, " = 0; ", var, " < ", extent, "; ++", var, ")");
+  With(loop.var.get(), var, [&] {
+    EmitWait(*wait);
+    EmitWgmma(*mma, *row, 1);
+  });
+  Open("if (", var, " > 0)");
+  Line("const int ", before, " = ", var, " - 1;");
+  hand_back(before);
+  Close();
+  Close();
+  Line("wgmma_wait<0>();");
+  OpenBlock();
+  Line("const int ", before, " = ", extent - 1, ";");
+  hand_back(before);
+  Close();
+  return true;
 }
 
 // Fragments of 16 x 16 of a and 16 x 16 of b (two columns of 8) by ldmatrix, then mma.sync on all of them.

@@ -133,6 +133,11 @@ Machine::State Machine::Wait(Agent& agent, const Instr& instr) {
     return Fail(agent, absl::StrCat("waits for phase ", phase, " of barrier ", registers_[instr.a].i,
                                     ", which has already completed phase ", barrier->phase() - 1));
   }
+  if (barrier->phase() < phase) {
+    return Fail(agent, absl::StrCat("waits for phase ", phase, " of barrier ", registers_[instr.a].i,
+                                    " when phase ", barrier->phase(),
+                                    " is still open: one bit does not tell it from phase ", phase - 2));
+  }
   if (barrier->phase() <= phase) {
     agent.barrier = static_cast<int>(barrier - barriers_.data());
     agent.phase = phase;

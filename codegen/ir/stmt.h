@@ -96,6 +96,8 @@ struct LoopMarks {
   LoopPipeline pipeline;
   // Of a kBlock loop: so many thread blocks run all its iterations, one after the other; 0: one block each.
   int64_t persistent_blocks = 0;
+  // Of such a loop: so many groups of the block's warps take turns on its iterations (ping-pong).
+  int alternating = 1;
 };
 
 // for var in [0, extent). `extent` <= var->extent always (the variable keeps the range it was made with;
@@ -259,7 +261,7 @@ struct Arrive : StmtNode {
 };
 // Waits until the barrier has completed phase number `phase`; -1 is complete from the start (the first turn
 // of a ring). Hardware keeps one bit of the phase, so waiting for a phase when the barrier has already
-// completed the one after it is an error.
+// completed the one after it, or has not completed the one before it, is an error.
 struct Wait : StmtNode {
   Wait(Expr barrier, Expr phase)
       : StmtNode(StmtKind::kWait), barrier(std::move(barrier)), phase(std::move(phase)) {}

@@ -155,6 +155,29 @@ Expr NumberOf(const std::vector<const For*>& loops) {
   return number;
 }
 
+// Serial loops that hold nothing but the next one, down to the pipelined loop; none otherwise.
+std::vector<const For*> NestAround(const Stmt& stmt) {
+  std::vector<const For*> nest;
+  for (const For* loop = DynAs<For>(stmt); loop != nullptr; loop = DynAs<For>(loop->body)) {
+    if (loop->loop_kind != LoopKind::kSerial) break;
+    nest.push_back(loop);
+    if (loop->marks.pipeline.kind != PipelineKind::kNone) return nest;
+  }
+  return {};
+}
+
+// The loops' values in iteration `number` of the whole nest.
+VarMap ValuesAt(const std::vector<const For*>& nest, const Expr& number) {
+  VarMap values;
+  Expr rest = number;
+  for (auto it = nest.rbegin(); it != nest.rend(); ++it) {
+    const int64_t extent = (*it)->var->extent;
+    values[(*it)->var.get()] = it + 1 == nest.rend() ? rest : Simplify(Mod(rest, extent));
+    rest = Simplify(FloorDiv(rest, extent));
+  }
+  return values;
+}
+
 // A nest around a store between shared and global memory that the copy engine can carry out.
 Stmt AsBulkCopy(const Stmt& nest, const Expr& barrier) {
   return std::make_shared<Copy>(nest, CopyEngine::kBulk, barrier);
@@ -163,7 +186,10 @@ Stmt AsBulkCopy(const Stmt& nest, const Expr& barrier) {
 class BulkPipeline {
  public:
   BulkPipeline(const For& loop, LoopParts parts)
-      : loop_(loop), parts_(std::move(parts)), rings_(parts_.tiles, loop.marks.pipeline.stages) {}
+      : loop_(loop),
+        parts_(std::move(parts)),
+        rings_(parts_.tiles, loop.marks.pipeline.stages),
+        ring_(loop.var) {}
 
   // `body`: of one block.
   absl::StatusOr<Stmt> Build(const std::vector<const For*>& blocks, const Stmt& body) {
@@ -172,17 +198,17 @@ class BulkPipeline {
     std::vector<Stmt> allocs;  // shared tiles beside the ring: an epilogue's
     work = WithoutSharedAllocs(work);
     const std::vector<const For*> grid = Persist(blocks, work);
+    FlattenRing();
     std::vector<const For*> loops;
-    LoopsTo(work_, loop_.var, &loops);
+    LoopsTo(work_, ring_, &loops);
     number_ = NumberOf(loops);
     const int stages = loop_.marks.pipeline.stages;
     slot_ = Simplify(Mod(number_, stages));
     turn_ = Simplify(FloorDiv(number_, stages));
-    const Stmt copier = CopyWithSuffix(OnlyCopies(work_), ".copy");
-    MYCC_ASSIGN_OR_RETURN(Stmt computer, WithoutCopies(work_));
-    if (stores_in_bulk_) computer = MakeSeq({computer, std::make_shared<WaitGroup>(0)});
-    Stmt result = std::make_shared<Roles>(std::vector<Roles::Role>{{"copy", copier}, {"compute", computer}},
-                                          std::vector<int>(2 * stages, 1));
+    std::vector<Roles::Role> roles = {{"copy", CopyWithSuffix(OnlyCopies(work_), ".copy")}};
+    for (int group = 0; group < groups_; ++group) roles.push_back(Computer(group));
+    const int barriers = 2 * stages + (groups_ > 1 ? groups_ : 0);
+    Stmt result = std::make_shared<Roles>(std::move(roles), std::vector<int>(barriers, 1));
     result = rings_.Around(std::move(result));
     for (auto it = shared_.rbegin(); it != shared_.rend(); ++it)
       result = std::make_shared<Alloc>(*it, std::move(result));
@@ -223,10 +249,29 @@ class BulkPipeline {
       if (tiles % workers != 0)
         work_ = std::make_shared<If>(MakeBinary(Op::kLt, tile, IntConst(tiles)), work_);
       work_ = std::make_shared<For>(round, IntConst(round->extent), LoopKind::kSerial, work_);
+      round_ = round;
+      groups_ = block->marks.alternating;
       owned_.push_back(std::make_shared<For>(worker, IntConst(workers), LoopKind::kBlock, nullptr));
       block = &As<For>(owned_.back());
     }
     return grid;
+  }
+
+  // Serial loops that hold nothing but the pipelined one become one with it: the ring turns through all of
+  // them alike.
+  void FlattenRing() {
+    bool done = false;
+    work_ = RewriteStmts(work_, [&](const Stmt& stmt) -> Stmt {
+      // Bottom-up: the outermost of the nest comes last, and makes the loop anew.
+      const std::vector<const For*> nest = NestAround(stmt);
+      if (nest.size() < 2 || (done && nest.back()->var != ring_)) return nullptr;
+      done = true;
+      int64_t total = 1;
+      for (const For* loop : nest) total *= loop->var->extent;
+      ring_ = MakeVar(absl::StrCat(loop_.var->name, ".step"), total);
+      Stmt body = SubstituteSimplified(nest.back()->body, ValuesAt(nest, VarRef(ring_)));
+      return std::make_shared<For>(ring_, IntConst(total), LoopKind::kSerial, std::move(body), loop_.marks);
+    });
   }
 
   Expr Full() const { return slot_; }
@@ -250,15 +295,57 @@ class BulkPipeline {
     return WithChildren(stmt, std::move(children));
   }
 
-  absl::StatusOr<Stmt> WithoutCopies(const Stmt& body) {
-    absl::Status status;
+  // The role of one group: its rounds alone, on a tile of results of its own. Groups multiply one after the
+  // other, in the order in which the ring brings operands.
+  Roles::Role Computer(int group) {
+    const std::vector<Buffer> tiles = shared_;
+    Stmt body = WithoutCopies(work_, group);
+    if (groups_ > 1) {
+      const std::string suffix = absl::StrCat(".group", group);
+      body = CopyWithSuffix(OwnRounds(body, group), suffix);
+      for (const Buffer& tile : tiles) {
+        if (group == 0) break;
+        BufferNode own = *tile;
+        own.name += suffix;
+        shared_.push_back(std::make_shared<BufferNode>(std::move(own)));
+        body = ReplaceBuffer(body, tile, shared_.back());
+      }
+    }
+    if (stores_in_bulk_) body = MakeSeq({body, std::make_shared<WaitGroup>(0)});
+    return {groups_ > 1 ? absl::StrCat("compute", group) : "compute", body};
+  }
+
+  // for round: B(round)  ->  for turn: if turn * groups + group < rounds: B(turn * groups + group)
+  Stmt OwnRounds(const Stmt& body, int group) const {
+    const For& loop = As<For>(body);
+    const int64_t rounds = round_->extent, turns = (rounds + groups_ - 1) / groups_;
+    const Var turn = MakeVar(absl::StrCat(round_->name, ".turn"), turns);
+    const Expr round = VarRef(turn) * groups_ + group;
+    Stmt own = SubstituteSimplified(loop.body, VarMap{{round_.get(), round}});
+    if (rounds % groups_ != 0)
+      own = std::make_shared<If>(MakeBinary(Op::kLt, round, IntConst(rounds)), std::move(own));
+    return std::make_shared<For>(turn, IntConst(turns), LoopKind::kSerial, std::move(own));
+  }
+
+  // Barrier `2 * stages + group` completes a phase when the group before has multiplied.
+  std::vector<Stmt> InTurn(int group, std::vector<Stmt> multiply) const {
+    if (groups_ == 1) return multiply;
+    const int64_t first = 2 * loop_.marks.pipeline.stages;
+    const Expr turn = FloorDiv(VarRef(round_), groups_);
+    multiply.insert(multiply.begin(),
+                    std::make_shared<Wait>(IntConst(first + group), group == 0 ? turn - 1 : turn));
+    multiply.push_back(std::make_shared<Arrive>(IntConst(first + (group + 1) % groups_)));
+    return multiply;
+  }
+
+  Stmt WithoutCopies(const Stmt& body, int group) {
     Stmt result = RewriteStmts(body, [&](const Stmt& stmt) -> Stmt {
       if (!IsTheLoop(stmt)) return nullptr;
       std::vector<Stmt> parts = {std::make_shared<Wait>(Full(), turn_)};
       for (const Stmt& work : WorkOf(stmt)) parts.push_back(rings_.In(work, slot_));
       parts.push_back(std::make_shared<Arrive>(Empty()));
-      return std::make_shared<For>(As<For>(stmt).var, As<For>(stmt).extent, LoopKind::kSerial,
-                                   MakeSeq(parts));
+      return MakeSeq(InTurn(group, {std::make_shared<For>(As<For>(stmt).var, As<For>(stmt).extent,
+                                                          LoopKind::kSerial, MakeSeq(parts))}));
     });
     return StoreInBulk(result);
   }
@@ -298,7 +385,7 @@ class BulkPipeline {
 
   bool IsTheLoop(const Stmt& stmt) const {
     const For* loop = DynAs<For>(stmt);
-    return loop != nullptr && loop->var == loop_.var;
+    return loop != nullptr && loop->var == ring_;
   }
   bool ContainsTheLoop(const Stmt& root) const {
     bool found = false;
@@ -317,6 +404,9 @@ class BulkPipeline {
   const Rings rings_;
   std::vector<Buffer> shared_;  // tiles beside the ring
   std::vector<Stmt> owned_;
+  Var ring_;   // of the pipelined loop
+  Var round_;  // of the persistent loop's iterations in one block; null without
+  int groups_ = 1;
   Stmt work_;
   Expr number_, slot_, turn_;
   bool stores_in_bulk_ = false;
@@ -356,17 +446,7 @@ class ThreadsPipeline {
   }
 
  private:
-  // The loops' values in an iteration of the whole nest.
-  VarMap At(const Expr& number) const {
-    VarMap values;
-    Expr rest = number;
-    for (auto it = nest_.rbegin(); it != nest_.rend(); ++it) {
-      const int64_t extent = (*it)->var->extent;
-      values[(*it)->var.get()] = it + 1 == nest_.rend() ? rest : Simplify(Mod(rest, extent));
-      rest = Simplify(FloorDiv(rest, extent));
-    }
-    return values;
-  }
+  VarMap At(const Expr& number) const { return ValuesAt(nest_, number); }
 
   Stmt Copies(const Expr& number, const std::string& suffix) const {
     std::vector<Stmt> copies;
@@ -382,17 +462,6 @@ class ThreadsPipeline {
   const int64_t stages_;
   const Rings rings_;
 };
-
-// Serial loops that hold nothing but the next one, down to the pipelined loop.
-std::vector<const For*> NestAround(const Stmt& stmt) {
-  std::vector<const For*> nest;
-  for (const For* loop = DynAs<For>(stmt); loop != nullptr; loop = DynAs<For>(loop->body)) {
-    if (loop->loop_kind != LoopKind::kSerial) break;
-    nest.push_back(loop);
-    if (loop->marks.pipeline.kind == PipelineKind::kThreads) return nest;
-  }
-  return {};
-}
 
 absl::StatusOr<Stmt> PipelineLaunch(const Stmt& launch) {
   const For* loop = FindPipelined(launch);

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "codegen/cuda/emit.h"
 #include "codegen/cuda/nvrtc.h"
 #include "codegen/passes/lower.h"
@@ -72,6 +73,16 @@ void CheckCode(const std::string& workload, const std::string& steps, const Targ
 TEST(TensorCoreTest, WarpSpecializedRing) {
   CheckMeaning(kGemm, kWarpSpecialized, Sm90a());
   CheckCode(kGemm, kWarpSpecialized, Sm90a());
+}
+
+TEST(TensorCoreTest, GroupsTakeTurns) {
+  const std::string steps = absl::StrReplaceAll(
+      kWarpSpecialized,
+      {{"persist(t3.a0.0+a1.0, 3)\n", "persist(t3.a0.0+a1.0, 2)\nalternate(t3.a0.0+a1.0, 2)\n"},
+       {"[128]", "[64]"},
+       {"wgmma.f16, 2, 1", "wgmma.f16, 1, 1"}});
+  CheckMeaning(kGemm, steps, Sm90a());
+  CheckCode(kGemm, steps, Sm90a());
 }
 
 constexpr char kMultistage[] = R"(split(t3.a0, [64])

@@ -33,6 +33,13 @@ size_t TileBegin(const NestBlock& nest) {
   return l;
 }
 
+// Groups of warps that take turns.
+double GroupsOf(const NestBlock& nest) {
+  int groups = 1;
+  for (const NestLoop& loop : nest.loops) groups = std::max(groups, loop.loop->marks.alternating);
+  return groups;
+}
+
 const LoopMarks& MarksOf(const NestBlock& nest) { return nest.loops[TileBegin(nest)].loop->marks; }
 
 Tile TileOf(const NestBlock& nest) {
@@ -85,7 +92,8 @@ double MmaThreads(const NestBlock& nest, const GpuMachine& machine) {
   const WarpGrid& warps = MarksOf(nest).warps;
   const bool groups = row.ok() && row->kind == InstructionClass::kWarpgroup;
   const double computing = 32.0 * warps.rows * warps.columns * (groups ? 4 : 1);
-  return computing + (groups ? 128 : 0);  // and the warpgroup that copies
+  // And the warpgroup that copies.
+  return groups ? computing * GroupsOf(nest) + 128 : computing;
 }
 
 double MmaRegisters(const NestBlock& nest, const GpuMachine& machine) {
@@ -118,8 +126,11 @@ double MmaLaunchSeconds(const NestBlock& nest, const GpuMachine& machine, double
                           cycle;
   const double feed = tile.operand_bytes / kFeedBytesPerCycle * cycle;
   const double wait = kLatency / stages;
-  const double epilogue =
-      output_bytes / blocks / kEpilogueBytesPerCycle * cycle * (persistent != nullptr ? 0.6 : 1.0) + 4e-7;
+  const double epilogue = output_bytes / blocks / kEpilogueBytesPerCycle * cycle *
+                              (GroupsOf(nest) > 1      ? 0.15
+                               : persistent != nullptr ? 0.6
+                                                       : 1.0) +
+                          (GroupsOf(nest) > 1 ? 1e-7 : 4e-7);
   // Blocks go to all SMs in turn; those on one SM share it, and hide each other's latencies.
   const double per_sm = std::ceil(blocks / machine.sms);
   const double rounds = std::ceil(blocks / (machine.sms * resident));

@@ -69,6 +69,9 @@ void TraceBuilder::Pipeline(const std::string& loop, const std::string& kind, in
   Add("pipeline", {{loop}, {kind}, {stages}});
 }
 void TraceBuilder::Persist(const std::string& loop, int64_t blocks) { Add("persist", {{loop}, {blocks}}); }
+void TraceBuilder::Alternate(const std::string& loop, int64_t groups) {
+  Add("alternate", {{loop}, {groups}});
+}
 
 void Part::Decide(const std::string& name, std::vector<int64_t> choices, int64_t preferred, bool ordered) {
   if (ordered) std::sort(choices.begin(), choices.end());

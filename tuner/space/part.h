@@ -45,6 +45,7 @@ class TraceBuilder {
   void StageWrite(const std::string& block, const std::string& loop, const std::string& scope);
   void Pipeline(const std::string& loop, const std::string& kind, int64_t stages);
   void Persist(const std::string& loop, int64_t blocks);
+  void Alternate(const std::string& loop, int64_t groups);
 
   std::vector<Step> steps;
 

@@ -5,7 +5,10 @@
 //
 // persist(l, n): n thread blocks carry out all iterations of the block loop l, one after the other.
 //
-// Both mark the loop; passes/pipeline_loops.cc carries them out, where it is known what is copied.
+// alternate(l, n): n groups of warps, each with a tile of its own, take turns on the iterations of the
+// persistent loop l: one multiplies while the others are at their epilogues (ping-pong).
+//
+// All mark the loop; passes/pipeline_loops.cc carries them out, where it is known what is copied.
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/schedule/primitives/primitives.h"
@@ -15,7 +18,7 @@
 namespace mycc {
 namespace {
 
-constexpr int64_t kMaxStages = 16;
+constexpr int64_t kMaxStages = 16, kMaxGroups = 3;
 
 absl::Status CheckArguments(PipelineKind kind, int64_t stages, const Target& target) {
   if (stages < 2 || stages > kMaxStages)
@@ -80,6 +83,18 @@ absl::StatusOr<Function> Persist(const Function& function, const Target&, const 
   }
   LoopMarks marks = loop.marks;
   marks.persistent_blocks = args.Int(1);
+  return WithBody(function, ReplaceAt(path, Marked(loop, std::move(marks))));
+}
+
+absl::StatusOr<Function> Alternate(const Function& function, const Target&, const StepArgs& args) {
+  MYCC_ASSIGN_OR_RETURN(const Path path, FindLoop(function, args.Name(0)));
+  const For& loop = path.loop();
+  if (loop.marks.persistent_blocks == 0)
+    return absl::FailedPreconditionError("groups of warps take turns on a persistent loop; persist it first");
+  if (args.Int(1) < 1 || args.Int(1) > kMaxGroups)
+    return absl::FailedPreconditionError(absl::StrCat(args.Int(1), " groups; expected 1 to ", kMaxGroups));
+  LoopMarks marks = loop.marks;
+  marks.alternating = static_cast<int>(args.Int(1));
   return WithBody(function, ReplaceAt(path, Marked(loop, std::move(marks))));
 }
 

@@ -20,6 +20,7 @@ constexpr PrimitiveInfo kPrimitives[] = {
     {"stage_write", "nnn", "stage_write(block, loop, shared)", StageWrite},
     {"pipeline", "nni", "pipeline(loop, threads|bulk, stages)", PipelineLoop},
     {"persist", "ni", "persist(block loop, thread blocks)", Persist},
+    {"alternate", "ni", "alternate(persistent loop, groups of warps)", Alternate},
     {"pack", "nN", "pack(buffer, [components d, d/a, d%b, d/a%b])", Pack},
     {"rfactor", "ni", "rfactor(loop, factor)", RFactor},
     {"rfactor_runs", "ni", "rfactor_runs(loop, length)", RFactorRuns},

@@ -27,7 +27,9 @@ struct Plan {
   Target target;
 
   const Stage& stage() const { return anatomy.stage(t.stage); }
-  int64_t bk() const { return kPanelBytes / DTypeBytes(row.operand); }
+  // The depth of a tile: one panel of the widest swizzle, or two.
+  int64_t bk(const Values& v) const { return v.at("panels") * kPanelBytes / DTypeBytes(row.operand); }
+  int64_t panel() const { return kPanelBytes / DTypeBytes(row.operand); }
   std::vector<int64_t> Rows(bool swap) const { return t.Extents(anatomy, swap ? t.cols : t.rows); }
   std::vector<int64_t> Cols(bool swap) const { return t.Extents(anatomy, swap ? t.rows : t.cols); }
   int64_t Batches() const {
@@ -37,8 +39,11 @@ struct Plan {
   }
   int64_t Depth() const { return stage().reduce_axes[t.depth.back()]->extent; }
   // The depth of one part, whole tiles; and the parts that this makes.
-  int64_t PartDepth(int64_t split) const { return ((Depth() + split - 1) / split + bk() - 1) / bk() * bk(); }
-  int64_t Parts(int64_t split) const { return (Depth() + PartDepth(split) - 1) / PartDepth(split); }
+  int64_t PartDepth(const Values& v) const {
+    const int64_t split = v.at("split");
+    return ((Depth() + split - 1) / split + bk(v) - 1) / bk(v) * bk(v);
+  }
+  int64_t Parts(const Values& v) const { return (Depth() + PartDepth(v) - 1) / PartDepth(v); }
   // Of an element that a tile of the matrix product is stored as.
   int64_t StoredBytes(int64_t split) const {
     return DTypeBytes(split > 1 ? stage().output->dtype : t.output);
@@ -48,8 +53,9 @@ struct Plan {
            TilesOf(Cols(swap), BestAxisTile(Cols(swap), bn)) * Batches();
   }
   int64_t SharedBytes(const Values& v) const {
-    const int64_t stage_bytes = (v.at("bm") + v.at("bn")) * kPanelBytes;
-    const int64_t epilogue = v.at("epilogue") != 0 ? v.at("bm") * v.at("bn") * StoredBytes(v.at("split")) : 0;
+    const int64_t stage_bytes = (v.at("bm") + v.at("bn")) * kPanelBytes * v.at("panels");
+    const int64_t epilogue =
+        v.at("epilogue") != 0 ? v.at("groups") * v.at("bm") * v.at("bn") * StoredBytes(v.at("split")) : 0;
     return stage_bytes * v.at("stages") + epilogue + kSharedOverhead;
   }
 };
@@ -65,7 +71,7 @@ int64_t SwizzleOf(int64_t row_bytes) {
 // The innermost tile of an operand's contiguous axis, in elements.
 int64_t InnerTile(const Plan& plan, const TensorOperand& operand, const std::vector<int64_t>& extents,
                   int64_t size) {
-  return operand.depth_contiguous ? plan.bk() : BestAxisTile(extents, size).back();
+  return operand.depth_contiguous ? plan.panel() : BestAxisTile(extents, size).back();
 }
 
 // Groups of tiles of the last row axis leave few places empty.
@@ -98,9 +104,12 @@ bool Legal(const Plan& plan, const Values& v) {
     const int64_t row = BestAxisTile(plan.Cols(swap), bn).back() * plan.StoredBytes(v.at("split"));
     if (swap || SwizzleOf(row) == 0) return false;
   }
-  if (v.at("split") > 1 && (plan.Parts(v.at("split")) != v.at("split") || v.at("persist") != 0)) return false;
+  if (v.at("split") > 1 && (plan.Parts(v) != v.at("split") || v.at("persist") != 0)) return false;
   const int64_t tiles = plan.Tiles(bm, bn, swap);
   if (v.at("persist") != 0 && tiles <= plan.target.sms) return false;
+  // Groups that take turns are one warpgroup each.
+  if (v.at("groups") > 1 && (v.at("persist") == 0 || warpgroups != 1 || tiles < 2 * plan.target.sms))
+    return false;
   return GroupFits(plan, bm, swap, v.at("group"));
 }
 
@@ -134,9 +143,9 @@ void Append(std::vector<std::string>* to, const std::vector<std::string>& more) 
 }
 
 // Partial sums of parts of the depth, each a matrix of its own; returns the block that computes them.
-std::string EmitParts(const Plan& plan, int64_t split, TraceBuilder* b) {
+std::string EmitParts(const Plan& plan, const Values& v, TraceBuilder* b) {
   const std::string& name = plan.anatomy.name(plan.t.stage);
-  b->RFactorRuns(plan.anatomy.ReduceLoop(plan.t.stage, plan.t.depth.back()), plan.PartDepth(split));
+  b->RFactorRuns(plan.anatomy.ReduceLoop(plan.t.stage, plan.t.depth.back()), plan.PartDepth(v));
   const std::string parts = absl::StrCat(name, ".rf");
   std::vector<std::string> layout = {absl::StrCat(plan.stage().axes.size())};
   for (size_t d = 0; d < plan.stage().axes.size(); ++d) layout.push_back(absl::StrCat(d));
@@ -191,11 +200,11 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   for (const TensorOperand* operand : {&t.a, &t.b}) {
     for (const std::string& stage : operand->inlined) b->Inline(stage);
   }
-  const std::string name = split ? EmitParts(plan, v.at("split"), b) : plan.anatomy.name(t.stage);
+  const std::string name = split ? EmitParts(plan, v, b) : plan.anatomy.name(t.stage);
   const TiledLoops rows = SplitAxes(plan, name, swap ? t.cols : t.rows, BestAxisTile(plan.Rows(swap), bm), b),
                    cols = SplitAxes(plan, name, swap ? t.rows : t.cols, BestAxisTile(plan.Cols(swap), bn), b);
   const std::string depth = LoopOf(name, plan.stage().reduce_axes[t.depth.back()]);
-  b->Split(depth, {plan.bk()});
+  b->Split(depth, {plan.bk(v)});
 
   // The grid: batches, then tiles of columns within groups of tiles of rows, so that those that run together
   // share what L2 holds.
@@ -239,6 +248,7 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
     const int64_t last = (extents.back() + row_tile.back() - 1) / row_tile.back();
     const int64_t padded = tiles / last * ((last + row_groups - 1) / row_groups * row_groups);
     b->Persist(blocks, PersistentBlocks(padded, plan.target.sms));
+    if (v.at("groups") > 1) b->Alternate(blocks, v.at("groups"));
   }
   b->CacheWrite(name, blocks);
   if (!split) {
@@ -290,7 +300,8 @@ TileDefault DefaultTile(const Plan& plan, const std::vector<int64_t>& bms, const
         const double cost = Rounds(plan, bm, bn, swap) * (std::max(mma, feed) + 0.5) * (swap ? 1.02 : 1.0);
         Values v = {{"bm", bm},     {"bn", bn},    {"warpgroups", warpgroups},
                     {"swap", swap}, {"stages", 3}, {"epilogue", 0},
-                    {"persist", 0}, {"group", 1},  {"split", 1}};
+                    {"persist", 0}, {"group", 1},  {"split", 1},
+                    {"panels", 1},  {"groups", 1}};
         if (!Legal(plan, v) || (best_cost != 0 && cost >= best_cost)) continue;
         best = {bm, bn, warpgroups, swap};
         best_cost = cost;
@@ -314,7 +325,7 @@ std::vector<int64_t> SplitsOf(const Plan& plan) {
   std::vector<int64_t> splits = {1};
   const int64_t tiles = std::min(plan.Tiles(128, 128, false), plan.Tiles(128, 128, true));
   for (const int64_t split : {2, 3, 4, 6, 8, 16}) {
-    if (plan.Depth() >= 4 * split * plan.bk() && tiles * (split - 1) < 2 * plan.target.sms)
+    if (plan.Depth() >= 4 * split * plan.panel() && tiles * (split - 1) < 2 * plan.target.sms)
       splits.push_back(split);
   }
   return splits;
@@ -350,7 +361,8 @@ std::optional<Part> WarpSpecializedPart(const Anatomy& anatomy, const Group& gro
   const TileDefault tile = DefaultTile(plan, bms, bns);
   Values v = {{"bm", tile.bm},     {"bn", tile.bn}, {"warpgroups", tile.warpgroups},
               {"swap", tile.swap}, {"group", 1},    {"stages", 2},
-              {"persist", 0},      {"epilogue", 0}, {"split", 1}};
+              {"persist", 0},      {"epilogue", 0}, {"split", 1},
+              {"panels", 1},       {"groups", 1}};
   Values with_epilogue = v;
   with_epilogue["epilogue"] = 1;
   const bool epilogue = t->bulk_store && Legal(plan, with_epilogue);
@@ -371,6 +383,9 @@ std::optional<Part> WarpSpecializedPart(const Anatomy& anatomy, const Group& gro
               false);
   part.Decide("swap", {0, 1}, tile.swap, false);
   part.Decide("split", SplitsOf(plan), 1);
+  part.Decide("panels",
+              plan.Depth() >= 8 * plan.panel() ? std::vector<int64_t>{1, 2} : std::vector<int64_t>{1}, 1);
+  part.Decide("groups", persist ? std::vector<int64_t>{1, 2} : std::vector<int64_t>{1}, 1);
   part.legal = [plan](const Values& values) { return Legal(plan, values); };
   part.emit = [plan](const Values& values, TraceBuilder* b) { Emit(plan, values, b); };
   return part;
