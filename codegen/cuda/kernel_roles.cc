@@ -95,7 +95,9 @@ void KernelEmitter::EmitRoles(const Roles& roles) {
     // One if and else for the roles: the compiler honours register counts in no other form.
     if (i > 0) {
       text_.pop_back();
-      absl::StrAppend(&text_, " else {\n");
+      absl::StrAppend(&text_, i + 1 == teams.size()
+                                  ? " else {\n"
+                                  : absl::StrCat(" else if (thread < ", first + team.threads, ") {\n"));
       ++depth_;
     } else {
       Open("if (thread < ", team.threads, ")");
