@@ -62,14 +62,15 @@ absl::StatusOr<BuildReport> BuildSharedObject(const LibrarySpec& spec, const std
   return object.report;
 }
 
-absl::Status BuildLibrary(const LibrarySpec& spec, const std::string& dir) {
+absl::StatusOr<BuildReport> BuildLibrary(const LibrarySpec& spec, const std::string& dir) {
   MYCC_ASSIGN_OR_RETURN(const std::vector<Entry> entries, EntriesOf(spec));
   MYCC_ASSIGN_OR_RETURN(const SharedObject object, Build(spec, entries));
   const std::string stem = absl::StrCat(dir, "/", spec.module);
-  return WriteFilesAtomically({{absl::StrCat(dir, "/dlpack.h"), std::string(DlpackHeader())},
-                               {stem + ".h", LibraryHeader(spec, entries)},
-                               {stem + ".json", LibraryJson(spec)},
-                               {stem + ".so", object.bytes, /*executable=*/true}});
+  MYCC_RETURN_IF_ERROR(WriteFilesAtomically({{absl::StrCat(dir, "/dlpack.h"), std::string(DlpackHeader())},
+                                             {stem + ".h", LibraryHeader(spec, entries)},
+                                             {stem + ".json", LibraryJson(spec)},
+                                             {stem + ".so", object.bytes, /*executable=*/true}}));
+  return object.report;
 }
 
 }  // namespace mycc

@@ -34,10 +34,6 @@ struct LibrarySpec {
   std::vector<KernelSpec> kernels;
 };
 
-// Writes DIR/MODULE.{so,h,json} and DIR/dlpack.h: all of them appear or none does, so that an earlier library
-// is replaced whole or stays.
-absl::Status BuildLibrary(const LibrarySpec& spec, const std::string& dir);
-
 // What the compiler said of a library's kernels, all of them together. All zero for a CPU.
 struct BuildReport {
   int64_t registers = 0;            // of a thread, the most
@@ -47,6 +43,10 @@ struct BuildReport {
   bool ignored_setmaxnreg = false;  // warps keep the registers that they began with
   std::string log;                  // warnings
 };
+
+// Writes DIR/MODULE.{so,h,json} and DIR/dlpack.h: all of them appear or none does, so that an earlier library
+// is replaced whole or stays.
+absl::StatusOr<BuildReport> BuildLibrary(const LibrarySpec& spec, const std::string& dir);
 // The .so alone, at `path`: what a tuning trial needs.
 absl::StatusOr<BuildReport> BuildSharedObject(const LibrarySpec& spec, const std::string& path);
 

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "base/status.h"
 #include "codegen/library/library.h"
 #include "codegen/mycc/commands.h"
@@ -48,6 +49,17 @@ std::string ReasonTable(const std::vector<Found>& found) {
   return FormatTable(rows, {2, 3});
 }
 
+// What the compiler said that makes kernels slow, a line each.
+std::string Notes(const BuildReport& report) {
+  std::string notes;
+  if (report.spill_bytes > 0)
+    absl::StrAppend(&notes, "note: a kernel's threads spill ", report.spill_bytes, " bytes to memory\n");
+  for (const std::string& line :
+       std::vector<std::string>(absl::StrSplit(report.log, '\n', absl::SkipEmpty())))
+    absl::StrAppend(&notes, "note: ", line, "\n");
+  return notes;
+}
+
 absl::Status CheckStrict(const std::vector<Found>& found) {
   std::string others;
   for (const Found& row : found) {
@@ -84,8 +96,8 @@ absl::Status CompileCommand(const CompileOptions& options, std::ostream& out) {
   }
   for (Found& found : kernels.found) spec.kernels.push_back(std::move(found.kernel));
   MYCC_RETURN_IF_ERROR(CreateFolder(options.output_dir));
-  MYCC_RETURN_IF_ERROR(BuildLibrary(spec, options.output_dir));
-  out << table;
+  MYCC_ASSIGN_OR_RETURN(const BuildReport report, BuildLibrary(spec, options.output_dir));
+  out << table << Notes(report);
   return absl::OkStatus();
 }
 

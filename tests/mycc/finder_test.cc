@@ -250,5 +250,14 @@ TEST(SpotCheckTest, ForeignTargetStaysUnchecked) {
   EXPECT_THAT(check.detail, HasSubstr("unverified: "));
 }
 
+TEST(SpotCheckTest, AGpusKernelIsCheckedWhereThereIsOne) {
+  const Target gpu = ParseTarget("b200").value();
+  const Trace trace = DefaultSchedules(Canonicalize(Gemm(16, 16, 16)), gpu).back().trace;
+  const SpotCheck check = CheckOnRandomInputs(CompileKernel(Gemm(16, 16, 16), gpu, trace).value(), gpu);
+  if (check.verdict == SpotCheck::kRight) GTEST_SKIP() << "this machine has one";
+  EXPECT_EQ(check.verdict, SpotCheck::kUnchecked) << check.detail;
+  EXPECT_THAT(check.detail, HasSubstr("unverified: "));
+}
+
 }  // namespace
 }  // namespace mycc

@@ -222,6 +222,15 @@ class MyccTest(unittest.TestCase):
         description = json.loads((self.folder / "gpu/two_layers.json").read_text())
         self.assertIn("arch=sm_80", description["target"])
 
+    def test_nvrtc_that_is_not_there(self):
+        environment = {key: value for key, value in os.environ.items() if key not in ("VIRTUAL_ENV", "CUDA_HOME", "LD_LIBRARY_PATH")}
+        words = ("compile", self.te, "--target", "h200", "-o", self.folder / "gpu")
+        if self.mycc(*words, env=environment).returncode == 0:
+            self.skipTest("this machine has NVRTC where the loader looks")
+        self.fails(1, "libnvrtc.so.13 was not found", *words, env=environment)
+        self.assertFalse((self.folder / "gpu/two_layers.so").exists())
+        self.succeeds("explain", self.te, "--target", "h200", "--emit", "cuda", env=environment)
+
     # With a driver that notes what it is asked for, and whose events are 0.25 ms apart.
 
     def on_fake_gpu(self, *words):

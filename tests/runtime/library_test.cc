@@ -90,7 +90,7 @@ TEST_F(LibraryTest, WritesFourFiles) {
 
 TEST_F(LibraryTest, NamesThatAreNoIdentifiers) {
   for (const char* module : {"", "1st", "a-b", "a b", "\xc3\xa4"}) {
-    const absl::Status status = BuildLibrary(Spec(module, {"f"}), folder_->path());
+    const absl::Status status = BuildLibrary(Spec(module, {"f"}), folder_->path()).status();
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << module;
     EXPECT_THAT(std::string(status.message()), HasSubstr("is not a C identifier"));
   }
@@ -99,14 +99,14 @@ TEST_F(LibraryTest, NamesThatAreNoIdentifiers) {
 TEST_F(LibraryTest, SymbolsThatClash) {
   for (const std::vector<std::string>& names : std::vector<std::vector<std::string>>{
            {"f", "f"}, {"prepare"}, {"json"}, {"last_error"}, {"f", "f_pack"}}) {
-    const absl::Status status = BuildLibrary(Spec("m", names), folder_->path());
+    const absl::Status status = BuildLibrary(Spec("m", names), folder_->path()).status();
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << names[0];
     EXPECT_THAT(std::string(status.message()), HasSubstr("twice"));
   }
 }
 
 TEST_F(LibraryTest, FolderThatIsNotThere) {
-  const absl::Status status = BuildLibrary(Spec("m", {"f"}), folder_->path() + "/nowhere");
+  const absl::Status status = BuildLibrary(Spec("m", {"f"}), folder_->path() + "/nowhere").status();
   EXPECT_TRUE(absl::IsNotFound(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("nowhere"));
 }
