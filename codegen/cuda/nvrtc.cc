@@ -27,9 +27,11 @@ class Compilation {
   // `arch` as NVRTC has it: sm_90a, or compute_90a for PTX.
   absl::Status Compile(const std::string& source, const std::string& arch) {
     const std::string arch_option = absl::StrCat("-arch=", arch);
-    // The log of each compilation is read, and a cached one has none.
-    const std::vector<const char*> options = {arch_option.c_str(), "-std=c++17", "-default-device",
-                                              "-no-cache", "--ptxas-options=-v"};
+    // The log of each compilation is read, and a cached one has none. Of what the source declares, a kernel
+    // may use a part (warning 177).
+    const std::vector<const char*> options = {arch_option.c_str(),  "-std=c++17",
+                                              "-default-device",    "-no-cache",
+                                              "-diag-suppress=177", "--ptxas-options=-v"};
     Nvrtc::Result result = nvrtc_.CreateProgram(&program_, source.c_str(), "kernels.cu", 0, nullptr, nullptr);
     if (result == 0) {
       result = nvrtc_.CompileProgram(program_, static_cast<int>(options.size()), options.data());

@@ -27,10 +27,10 @@ std::string EntryFunction(const std::string& line) {
   return parts.size() > 2 ? parts[1] : "";
 }
 
-// Lines of numbers, which every compilation has.
+// Lines of numbers, which every compilation has, and the words of other parts of the compiler.
 bool IsRoutine(const std::string& line) {
-  return absl::StrContains(line, "Function properties for") || absl::StrContains(line, "bytes gmem") ||
-         absl::StrContains(line, "Compile time =");
+  return !absl::StartsWith(line, "ptxas") || absl::StrContains(line, "Function properties for") ||
+         absl::StrContains(line, "bytes gmem") || absl::StrContains(line, "Compile time =");
 }
 
 }  // namespace

@@ -24,6 +24,10 @@ void AddToReport(const CudaUnit& unit, BuildReport* report) {
     report->registers = std::max(report->registers, kernel.registers);
     report->spill_bytes = std::max(report->spill_bytes, kernel.spill_bytes);
     report->shared_bytes = std::max(report->shared_bytes, kernel.shared_bytes + dynamic_bytes);
+    if (kernel.spill_bytes > 0) {
+      absl::StrAppend(&report->log, kernel.kernel, ": a thread spills ", kernel.spill_bytes, " bytes of its ",
+                      kernel.registers, " registers to memory\n");
+    }
   }
   report->serialized_wgmma |= unit.image.serialized_wgmma;
   report->ignored_setmaxnreg |= unit.image.ignored_setmaxnreg;

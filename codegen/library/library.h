@@ -41,7 +41,7 @@ struct BuildReport {
   int64_t shared_bytes = 0;         // of a block, the most: static and dynamic
   bool serialized_wgmma = false;    // tensor-core operations wait for each other
   bool ignored_setmaxnreg = false;  // warps keep the registers that they began with
-  std::string log;                  // warnings
+  std::string log;                  // what makes kernels slow, a line each
 };
 
 // Writes DIR/MODULE.{so,h,json} and DIR/dlpack.h: all of them appear or none does, so that an earlier library

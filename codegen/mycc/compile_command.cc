@@ -52,8 +52,6 @@ std::string ReasonTable(const std::vector<Found>& found) {
 // What the compiler said that makes kernels slow, a line each.
 std::string Notes(const BuildReport& report) {
   std::string notes;
-  if (report.spill_bytes > 0)
-    absl::StrAppend(&notes, "note: a kernel's threads spill ", report.spill_bytes, " bytes to memory\n");
   for (const std::string& line :
        std::vector<std::string>(absl::StrSplit(report.log, '\n', absl::SkipEmpty())))
     absl::StrAppend(&notes, "note: ", line, "\n");

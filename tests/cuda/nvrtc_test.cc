@@ -17,6 +17,7 @@ Target TargetOf(const std::string& arch) {
 constexpr char kAdd[] = R"(
 extern "C" __global__ void __launch_bounds__(256) add(const float* __restrict__ a, float* __restrict__ b) {
   __shared__ float tile[64];
+  const int unused = threadIdx.x / 64;
   tile[threadIdx.x % 64] = a[threadIdx.x];
   __syncthreads();
   b[threadIdx.x] = tile[0];

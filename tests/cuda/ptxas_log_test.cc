@@ -61,5 +61,12 @@ TEST(PtxasLog, WarningsThatMakeAKernelSlow) {
   EXPECT_THAT(ReadPtxasLog(kLog + ignored).log, Not(HasSubstr("Compiling")));
 }
 
+TEST(PtxasLog, OthersWordsAreNotKept) {
+  EXPECT_EQ(ReadPtxasLog("kernels.cu(63): warning #177-D: variable \"i\" was declared but never referenced\n"
+                         "    const int i = 0;\n              ^\n")
+                .log,
+            "");
+}
+
 }  // namespace
 }  // namespace mycc
