@@ -51,6 +51,7 @@ absl::StatusOr<std::unique_ptr<GpuCase>> GpuCase::Make(GpuContext* device, const
     MYCC_RETURN_IF_ERROR(made->ExpectReference(description.reference()));
   }
   MYCC_RETURN_IF_ERROR(made->MeasureScales());
+  MYCC_ASSIGN_OR_RETURN(made->digest_, made->Digest());
   return made;
 }
 
@@ -126,6 +127,29 @@ absl::Status GpuCase::MeasureScales() {
                                          expected.count, Number(dtype), expected.scale.address()));
   }
   return device_->Wait();
+}
+
+absl::StatusOr<uint64_t> GpuCase::Digest() {
+  const CudaAddress sum = findings_.address();
+  MYCC_RETURN_IF_ERROR(device_->Fill(sum, 0, sizeof(uint64_t)));
+  for (const Expected& expected : expected_) {
+    for (const GpuMemory* memory : {&expected.values, &expected.places, &expected.scale})
+      MYCC_RETURN_IF_ERROR(
+          device_->Launch("mycc_digest", memory->bytes(), memory->address(), memory->bytes(), sum));
+  }
+  uint64_t digest = 0;
+  MYCC_RETURN_IF_ERROR(device_->Download(&digest, sum, sizeof(digest)));
+  return digest;
+}
+
+absl::StatusOr<bool> GpuCase::Restore() {
+  for (const std::vector<Tensor>* tensors : {&inputs_, &outputs_}) {
+    for (const Tensor& tensor : *tensors)
+      MYCC_RETURN_IF_ERROR(device_->Fill(tensor.memory.address(), kBandByte, tensor.memory.bytes()));
+  }
+  MYCC_RETURN_IF_ERROR(DrawInputs());
+  MYCC_ASSIGN_OR_RETURN(const uint64_t digest, Digest());
+  return digest == digest_;
 }
 
 absl::Status GpuCase::PoisonOutputs() {

@@ -34,6 +34,10 @@ class GpuCase {
   // DataLoss names what is wrong first.
   absl::Status Verify(v1::Verification* verification);
 
+  // Undoes what a kernel may have written to inputs and beside tensors. False when it has written to what is
+  // expected, which cannot be undone.
+  absl::StatusOr<bool> Restore();
+
   absl::StatusOr<std::vector<NDArray>> DownloadInputs();
   absl::StatusOr<std::vector<uint8_t>> DownloadOutput(int output);
 
@@ -59,6 +63,8 @@ class GpuCase {
   absl::Status ExpectReference(const std::string& library);
   absl::Status ExpectSampled(const v1::GpuCase& description);
   absl::Status MeasureScales();
+  // Of everything that is expected.
+  absl::StatusOr<uint64_t> Digest();
   absl::StatusOr<std::vector<Findings>> Check();
   absl::StatusOr<std::string> Mismatch(int output, const Findings& findings);
 
@@ -71,6 +77,7 @@ class GpuCase {
   std::vector<Expected> expected_;
   GpuMemory findings_;
   int64_t bytes_ = 0;
+  uint64_t digest_ = 0;
 };
 
 }  // namespace mycc

@@ -32,6 +32,8 @@ constexpr int kChannel = 3;  // to the worker
 // none. The time bounds what a place of a long chain of stages may cost.
 constexpr int64_t kCheckedPlaces = 64, kSampledPlaces = 4096;
 constexpr double kCheckSeconds = 1, kSampleSeconds = 10;
+// A GPU that heats up under a heavy kernel is slower after it, which more attempts do not change.
+constexpr int kTimingAttempts = 2;
 // A first call this much slower than the best kernel is not worth a second one.
 constexpr double kWorthless = 20, kWorthlessSeconds = 0.02;
 // Cases that are kept in device memory, and what may be lost of it to candidates that do not give it back: as
@@ -72,7 +74,10 @@ class GpuRunner {
       response.set_error(std::string(done.message()));
     }
     // What a kernel did to its outputs it may have done to the inputs and the expected values too.
-    if (absl::IsDataLoss(done) && !cases_.empty()) cases_.pop_front();
+    if (absl::IsDataLoss(done) && !cases_.empty()) {
+      const absl::StatusOr<bool> whole = cases_.front().made->Restore();
+      if (!whole.ok() || !*whole) cases_.pop_front();
+    }
     health_.Describe(response.mutable_device());
     if (absl::IsDeadlineExceeded(done)) {
       response.set_spent(true);  // the kernel may run for ever
@@ -202,7 +207,7 @@ class GpuRunner {
     plan.best_seconds = request.best_seconds();
     MYCC_ASSIGN_OR_RETURN(const double probe, timer_->TimeOnce(call, request.first_call_seconds()));
     return TimeUndisturbed(
-        request.usual_baseline_seconds(), [this] { return timer_->TimeBaseline(); },
+        kTimingAttempts, request.usual_baseline_seconds(), [this] { return timer_->TimeBaseline(); },
         [&] { return timer_->Time(call, plan, probe); });
   }
 

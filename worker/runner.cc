@@ -20,6 +20,7 @@
 namespace mycc {
 namespace {
 
+constexpr int kTimingAttempts = 4;
 // A first call this much slower than the best kernel is not worth a second one. First calls are slow for
 // other reasons too, hence the margin.
 constexpr double kWorthless = 20, kWorthlessSeconds = 0.02;
@@ -81,7 +82,7 @@ v1::Timing Time(const v1::RunRequest& request, KernelCall& call) {
   char fill = 0;
   const auto flush = [&flushed, &fill] { std::memset(flushed.data(), ++fill, flushed.size()); };
   const absl::StatusOr<v1::Timing> timing = TimeUndisturbed(
-      request.usual_baseline_seconds(), [&request] { return TimeBaseline(request.threads()); },
+      kTimingAttempts, request.usual_baseline_seconds(), [&request] { return TimeBaseline(request.threads()); },
       [&] {
         return TimeCalls(
             plan, [&call] { call.CallUnchecked(); }, flush, Now);

@@ -11,8 +11,7 @@
 namespace mycc {
 namespace {
 
-// A disturbed timing is repeated this often, after ever longer pauses in which the neighbour may finish.
-constexpr int kAttempts = 4;
+// A disturbed timing is repeated after ever longer pauses, in which the neighbour may finish.
 constexpr auto kFirstPause = std::chrono::milliseconds(25);
 constexpr int kCalibrations = 5;
 constexpr double kDisturbedRatio = 1.15;
@@ -21,7 +20,7 @@ constexpr double kDisturbedRatio = 1.15;
 
 bool IsDisturbed(double seconds, double usual) { return usual > 0 && seconds > kDisturbedRatio * usual; }
 
-absl::StatusOr<v1::Timing> TimeUndisturbed(double usual_baseline_seconds,
+absl::StatusOr<v1::Timing> TimeUndisturbed(int attempts, double usual_baseline_seconds,
                                            const std::function<absl::StatusOr<double>()>& time_baseline,
                                            const std::function<absl::StatusOr<v1::Timing>()>& time) {
   double usual = usual_baseline_seconds;
@@ -30,7 +29,7 @@ absl::StatusOr<v1::Timing> TimeUndisturbed(double usual_baseline_seconds,
     usual = i == 0 ? seconds : std::min(usual, seconds);
   }
   v1::Timing best;
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+  for (int attempt = 0; attempt < attempts; ++attempt) {
     if (attempt > 0) std::this_thread::sleep_for(kFirstPause * (1 << (attempt - 1)));
     MYCC_ASSIGN_OR_RETURN(const double before, time_baseline());
     MYCC_ASSIGN_OR_RETURN(v1::Timing timing, time());

@@ -13,8 +13,9 @@ namespace mycc {
 // never disturbed).
 bool IsDisturbed(double seconds, double usual);
 
-// The least disturbed of a few attempts, with its baseline. `usual_baseline_seconds` of 0 is found out first.
-absl::StatusOr<v1::Timing> TimeUndisturbed(double usual_baseline_seconds,
+// The least disturbed of at most `attempts`, with its baseline. `usual_baseline_seconds` of 0 is found out
+// first.
+absl::StatusOr<v1::Timing> TimeUndisturbed(int attempts, double usual_baseline_seconds,
                                            const std::function<absl::StatusOr<double>()>& time_baseline,
                                            const std::function<absl::StatusOr<v1::Timing>()>& time);
 

@@ -78,6 +78,8 @@ Work MeasuringKernel(const std::string& name, void** p) {
     return [a = At<u8*>(p, 0), b = At<i64>(p, 1), c = At<int>(p, 2), d = At<Findings>(p, 3)] {
       kernels::mycc_check_bytes(a, b, c, d);
     };
+  if (name == "mycc_digest")
+    return [a = At<u8*>(p, 0), b = At<i64>(p, 1), c = At<u64*>(p, 2)] { kernels::mycc_digest(a, b, c); };
   if (name == "mycc_scale")
     return [a = At<void*>(p, 0), b = At<i64>(p, 1), c = At<int>(p, 2), d = At<u64*>(p, 3)] {
       kernels::mycc_scale(a, b, c, d);

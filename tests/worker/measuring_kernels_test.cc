@@ -84,6 +84,22 @@ TEST(MeasuringKernelsTest, BytesBesideAnOutput) {
   EXPECT_EQ(findings.first_wrong, 99u);
 }
 
+TEST(MeasuringKernelsTest, DigestsTellChangesAndExchanges) {
+  std::vector<uint8_t> bytes = {1, 2, 3, 4, 5, 6, 7};
+  const auto digest = [&bytes] {
+    unsigned long long sum = 0;
+    host_kernels::mycc_digest(bytes.data(), 7, &sum);
+    return sum;
+  };
+  const auto whole = digest();
+  std::swap(bytes[2], bytes[5]);
+  EXPECT_NE(digest(), whole);
+  std::swap(bytes[2], bytes[5]);
+  EXPECT_EQ(digest(), whole);
+  bytes[6] ^= 1;
+  EXPECT_NE(digest(), whole);
+}
+
 // Random tensors with a few elements changed by amounts around the tolerance, and special values.
 class JudgeTest : public ::testing::TestWithParam<DType> {};
 
