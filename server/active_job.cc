@@ -45,6 +45,12 @@ void ActiveJob::Finish(uint32_t task, uint32_t generation, uint32_t index, const
   if (ok && is_default && (state.first_seconds == 0 || seconds < state.first_seconds))
     state.first_seconds = seconds;
 
+  v1::DeviceWork& device = devices_[{result.device().worker(), result.device().device()}];
+  device.set_worker(result.device().worker());
+  device.set_device(result.device().device());
+  device.set_trials(device.trials() + 1);
+  device.set_run_seconds(device.run_seconds() + result.timing().run_seconds());
+
   Outcome outcome;
   outcome.generation = generation;
   outcome.index = index;
@@ -116,6 +122,9 @@ v1::JobProgress ActiveJob::Progress(bool with_tasks) const {
       outcome.set_status(status);
       outcome.set_count(count);
     }
+  }
+  if (with_tasks) {
+    for (const auto& [name, work] : devices_) *progress.add_devices() = work;
   }
   progress.set_trials(trials);
   progress.set_trials_planned(searched * static_cast<int64_t>(stored_.spec().trials()));

@@ -70,6 +70,7 @@ class ActiveJob {
   const int64_t created_unix_micros_;
   std::vector<OpenRound> rounds_;
   std::vector<TaskState> tasks_;
+  std::map<std::pair<std::string, std::string>, v1::DeviceWork> devices_;  // by worker and device
   std::vector<std::pair<uint32_t, Outcome>> untold_;
   int64_t open_trials_ = 0;
 };

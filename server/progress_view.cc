@@ -122,6 +122,18 @@ std::string TaskName(const v1::JobProgress& progress, const v1::TaskProgress& ta
       absl::StrJoin(words.begin() + 1, words.begin() + std::min<size_t>(words.size(), 3), " "));
 }
 
+// How much of the job's time each device was kept busy.
+std::string DeviceLines(const v1::JobProgress& progress) {
+  std::string lines;
+  for (const v1::DeviceWork& work : progress.devices()) {
+    if (work.device().empty() || progress.elapsed_seconds() <= 0) continue;
+    absl::StrAppendFormat(
+        &lines, "%s of %s: %d trials, busy %.0f %% of %.1f s\n", work.device(), work.worker(), work.trials(),
+        100 * std::min(1.0, work.run_seconds() / progress.elapsed_seconds()), progress.elapsed_seconds());
+  }
+  return lines;
+}
+
 std::string SummaryTable(const v1::JobProgress& progress) {
   std::vector<std::vector<std::string>> rows = {
       {"workload", "count", "trials", "default", "best", "speed-up", ""}};
@@ -138,7 +150,7 @@ std::string SummaryTable(const v1::JobProgress& progress) {
     rows.push_back({"weighted sum", "", absl::StrCat(progress.trials()), FormatSeconds(seconds.first),
                     FormatSeconds(seconds.best), absl::StrFormat("%.2fx", seconds.first / seconds.best), ""});
   }
-  return FormatTable(rows, {1, 2, 3, 4, 5});
+  return absl::StrCat(FormatTable(rows, {1, 2, 3, 4, 5}), DeviceLines(progress));
 }
 
 std::string JobStateName(v1::JobState state) {

@@ -86,6 +86,17 @@ TEST(ProgressViewTest, TableHasARowForEachTaskAndTheSum) {
   EXPECT_THAT(table, HasSubstr("weighted sum"));
 }
 
+TEST(ProgressViewTest, TableSaysHowBusyEachDeviceWas) {
+  v1::JobProgress progress = Half();
+  EXPECT_THAT(SummaryTable(progress), ::testing::Not(HasSubstr("busy")));
+  v1::DeviceWork& work = *progress.add_devices();
+  work.set_worker("farm");
+  work.set_device("cuda:0");
+  work.set_trials(64);
+  work.set_run_seconds(progress.elapsed_seconds() * 0.75);
+  EXPECT_THAT(SummaryTable(progress), HasSubstr("\ncuda:0 of farm: 64 trials, busy 75 % of "));
+}
+
 TEST(ProgressViewTest, PipeGetsLinesAndNotOneForEveryTrial) {
   std::ostringstream out;
   ProgressView view(ProgressView::Style::kLines, &out);
