@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "codegen/cuda/kernel_emitter.h"
+#include "codegen/cuda/meeting_points.h"
 #include "codegen/ir/function.h"
 #include "codegen/passes/copy_stmt.h"
 
@@ -15,16 +16,6 @@ const Mma* MmaInto(const Alloc& alloc) {
     return found == nullptr;
   });
   return found;
-}
-
-// Nothing but stores, under conditions: other statements in a vector loop are carried out lane by lane.
-bool HoldsStoresAlone(const Stmt& body) {
-  bool only = true;
-  VisitStmts(body, [&](const Stmt& stmt) {
-    only &= stmt->kind == StmtKind::kSeq || stmt->kind == StmtKind::kIf || stmt->kind == StmtKind::kStore;
-    return only;
-  });
-  return only;
 }
 
 bool IsReducedUnder(const Stmt& root, const BufferNode* buffer) {
@@ -67,7 +58,14 @@ void KernelEmitter::Statement(const Stmt& stmt) {
 
 void KernelEmitter::EmitFor(const For& loop) {
   if (loop.loop_kind == LoopKind::kThread) return EmitThreadLoop(loop);
-  if (loop.loop_kind == LoopKind::kVector && HoldsStoresAlone(loop.body)) return EmitVectorLoop(loop);
+  if (loop.loop_kind == LoopKind::kVector) {
+    const StoreTargets targets = TargetsOf(loop.body, [&](const BufferNode& buffer) {
+      const auto place = places_.find(&buffer);  // none yet for what is allocated inside
+      return place == places_.end() || place->second.in_registers;
+    });
+    if (targets != StoreTargets::kOther && (alike_ == 1 || targets != StoreTargets::kBoth))
+      return EmitVectorLoop(loop);
+  }
   if (EmitOverlappedMma(loop)) return;
   const std::string var = Name(loop.var->name);
   const std::string extent = Index(loop.extent).At(kRelation + 1);

@@ -32,8 +32,22 @@ std::unordered_set<const BufferNode*> BuffersUnder(const Stmt& root) {
   return used;
 }
 
+// Shared memory is the block's, not one thread's.
+absl::Status CheckSharedOutside(const Stmt& root, const For* thread_loop) {
+  const Alloc* alloc = DynAs<Alloc>(root);
+  if (alloc != nullptr && alloc->buffer->scope == Scope::kShared && thread_loop != nullptr) {
+    return absl::FailedPreconditionError(absl::StrCat(alloc->buffer->name,
+                                                      " in shared memory is allocated inside "
+                                                      "the thread loop ",
+                                                      thread_loop->var->name));
+  }
+  if (IsThreadLoop(root)) thread_loop = &As<For>(root);
+  for (const Stmt& child : Children(root)) MYCC_RETURN_IF_ERROR(CheckSharedOutside(child, thread_loop));
+  return absl::OkStatus();
+}
+
 absl::Status CheckLoops(const Stmt& root) {
-  absl::Status status;
+  absl::Status status = CheckSharedOutside(root, nullptr);
   VisitStmts(root, [&](const Stmt& stmt) {
     const For* loop = DynAs<For>(stmt);
     if (loop == nullptr) return true;

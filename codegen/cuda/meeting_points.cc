@@ -77,7 +77,7 @@ class Planner {
       }
       return;
     }
-    if (IsThreadLoop(stmt) || Children(stmt).empty()) return Unit(stmt, before);
+    if (IsThreadLoop(stmt) || Children(stmt).empty() || IsVector(stmt)) return Unit(stmt, before);
     if (stmt->kind == StmtKind::kFor) {
       // What one iteration leaves, the next one meets.
       Walk(As<For>(stmt).body, before);
@@ -108,10 +108,21 @@ class Planner {
     before->Add(now);
   }
 
+  StoreTargets Targets(const Stmt& stmt) const {
+    return TargetsOf(stmt, [&](const BufferNode& buffer) { return own_.count(&buffer) != 0; });
+  }
+
+  // Emitted as vectors, with nothing between the lanes.
+  bool IsVector(const Stmt& stmt) const {
+    const For* loop = DynAs<For>(stmt);
+    if (loop == nullptr || loop->loop_kind != LoopKind::kVector) return false;
+    const StoreTargets targets = Targets(loop->body);
+    return targets == StoreTargets::kMemory || targets == StoreTargets::kRegisters;
+  }
+
   Touched TouchedBy(const Stmt& root) const {
     // Outside of thread loops, what goes to registers is done by every thread, a store to memory by one.
-    const Store* single = DynAs<Store>(root);
-    const bool one_thread = single != nullptr && own_.count(single->buffer.get()) == 0;
+    const bool one_thread = Targets(root) == StoreTargets::kMemory && !IsThreadLoop(root);
     Touched touched;
     const auto add = [&](const BufferNode& buffer, std::vector<Region>* regions) {
       if (own_.count(&buffer) != 0) return;
@@ -150,6 +161,23 @@ class Planner {
 };
 
 }  // namespace
+
+StoreTargets TargetsOf(const Stmt& stmt, const std::function<bool(const BufferNode&)>& in_registers) {
+  bool registers = false, memory = false, other = false;
+  VisitStmts(stmt, [&](const Stmt& s) {
+    if (const Store* store = DynAs<Store>(s)) {
+      (in_registers(*store->buffer) ? registers : memory) = true;
+    } else {
+      const For* loop = DynAs<For>(s);
+      const bool vector = s == stmt && loop != nullptr && loop->loop_kind == LoopKind::kVector;
+      other |= !vector && s->kind != StmtKind::kSeq && s->kind != StmtKind::kIf;
+    }
+    return !other;
+  });
+  if (other) return StoreTargets::kOther;
+  if (registers && memory) return StoreTargets::kBoth;
+  return registers ? StoreTargets::kRegisters : StoreTargets::kMemory;
+}
 
 std::unordered_set<const StmtNode*> MeetingPoints(const Stmt& launch, const SharedPlan& shared) {
   Planner planner(launch, shared);

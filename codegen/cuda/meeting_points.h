@@ -2,12 +2,17 @@
 // before it, since the last such point, have left to other threads. Thread rule: pure functions.
 #pragma once
 
+#include <functional>
 #include <unordered_set>
 
 #include "codegen/ir/stmt.h"
 #include "codegen/passes/passes.h"
 
 namespace mycc {
+
+// What a statement that is nothing but stores, under conditions, stores to.
+enum class StoreTargets { kRegisters, kMemory, kBoth, kOther /* other statements too */ };
+StoreTargets TargetsOf(const Stmt& stmt, const std::function<bool(const BufferNode&)>& in_registers);
 
 // The statements of a launch that __syncthreads() stands before. Only statements outside of thread loops:
 // what is inside is one thread's own business.

@@ -1,9 +1,10 @@
 // The oracle: runs scheduled or lowered IR, slowly, exactly as stmt.h defines it.
 //
 // Memory starts poisoned: reading an element that was never written is an error, and so is an output left
-// unwritten. Indices are checked. Of a parallel loop (the outermost, where they nest) the iterations run in
-// an order drawn from `seed`, and touching an element that another iteration writes is an error. argmax and
-// argmin take the lowest position of the best value in any loop order; NaN is better than any number.
+// unwritten. Indices are checked. Iterations of parallel, block and thread loops run in an order drawn from
+// `seed`; of a parallel or block loop (the outermost, where they nest) touching an element that another
+// iteration writes is an error. argmax and argmin take the lowest position of the best value in any loop
+// order; NaN is better than any number.
 //
 // Roles run as coroutines, interleaved by `seed`. Accesses of different roles, and of asynchronous copies, to
 // one element must be ordered by barriers or groups (and by a fence before a copy from ordinarily written

@@ -174,12 +174,27 @@ class Compiler {
     return group_ ? *group_ : Fail(absl::StrCat(what, " of a barrier outside roles"));
   }
 
+  // A block's first instance initialises: then iterations run in order.
+  static bool CarriesReduction(const For& loop) {
+    bool carries = false;
+    VisitStmts(loop.body, [&](const Stmt& stmt) {
+      const Block* block = DynAs<Block>(stmt);
+      if (block == nullptr) return !carries;
+      for (const IterVar& iter : block->iters)
+        carries |= iter.reduce && UsesVar(iter.binding, loop.var.get());
+      return !carries;
+    });
+    return carries;
+  }
+
   void ForStatement(const For& loop) {
     const int extent = Expression(*loop.extent), variable = NewRegister();
     const int index = static_cast<int>(program_.loops.size());
-    program_.loops.push_back(
-        Loop{loop.var->name, variable, extent, loop.var->extent,
-             loop.loop_kind == LoopKind::kParallel || loop.loop_kind == LoopKind::kBlock});
+    program_.loops.push_back(Loop{loop.var->name, variable, extent, loop.var->extent,
+                                  loop.loop_kind == LoopKind::kParallel || loop.loop_kind == LoopKind::kBlock,
+                                  loop.loop_kind == LoopKind::kParallel ||
+                                      loop.loop_kind == LoopKind::kBlock ||
+                                      (loop.loop_kind == LoopKind::kThread && !CarriesReduction(loop))});
     if (group_ && loop.loop_kind == LoopKind::kParallel) Fail("a parallel loop inside roles");
     const int64_t enter = Emit({.code = Code::kLoopEnter, .a = index});
     const int64_t body = Here();

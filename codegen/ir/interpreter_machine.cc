@@ -204,7 +204,7 @@ Machine::State Machine::Mma(Agent& agent, const Tile& tile) {
 }
 
 void Machine::BeginIteration(Agent& agent, const Loop& loop, LoopState& state) {
-  registers_[loop.variable].i = loop.parallel ? state.order[state.position] : state.position;
+  registers_[loop.variable].i = loop.any_order ? state.order[state.position] : state.position;
   // Of nested parallel loops, the outermost one's iterations are told apart.
   if (loop.parallel && state.outermost) agent.iteration = ++last_iteration_;
 }
@@ -222,12 +222,12 @@ Machine::State Machine::EnterLoop(Agent& agent, const Instr& instr) {
     agent.pc = instr.imm;
     return State::kRunning;
   }
-  if (loop.parallel) {
+  if (loop.any_order) {
     state.order.resize(state.extent);
     std::iota(state.order.begin(), state.order.end(), 0);
     for (int64_t i = state.extent - 1; i > 0; --i)
       std::swap(state.order[i], state.order[random_.Below(i + 1)]);
-    state.outermost = agent.iteration == 0;
+    state.outermost = loop.parallel && agent.iteration == 0;
     if (state.outermost) agent.first_iteration = last_iteration_ + 1;
   }
   BeginIteration(agent, loop, state);

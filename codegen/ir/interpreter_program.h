@@ -63,7 +63,8 @@ struct Loop {
   int variable;  // registers
   int extent;
   int64_t max_extent;
-  bool parallel;
+  bool parallel;   // iterations are told apart
+  bool any_order;  // they run in a random order
 };
 
 struct View {

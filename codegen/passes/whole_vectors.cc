@@ -142,7 +142,7 @@ Stmt SplitWholeVectors(const Stmt& body) {
     const For* loop = DynAs<For>(stmt);
     if (loop == nullptr || loop->loop_kind != LoopKind::kVector || in_copies.contains(loop->var.get()))
       return nullptr;
-    if (ConstExtent(*loop) != loop->var->extent) return nullptr;
+    if (ConstExtent(*loop) != loop->var->extent || !LoopVarsUnder(loop->body).empty()) return nullptr;
     return VectorLoop(*loop).Run();
   });
 }

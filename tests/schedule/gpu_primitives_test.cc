@@ -123,6 +123,8 @@ constexpr Refusal kRefusals[] = {
     {kSum, "rfactor_runs(t1.r0, 1)", "factor 1 is not between 2 and the extent 50"},
     {kGemm, "cache_write(t2, t2.r0)\nbind(t2.r0, thread)", "iterations hand on the partial sums of t2"},
     {kGemm, "bind(t2.r0, thread)\ncache_write(t2, t2.r0)", "accumulate outside of it"},
+    {kGemm, "cache_read(t1, t2, t2.a0, shared)\nbind(t2.a0, thread)",
+     "t1.r, which the threads of a block share"},
     {kRows, "bind(t2.r0, thread)", "carries the argmax or argmin t2"},
 };
 INSTANTIATE_TEST_SUITE_P(All, GpuRefusalTest, ::testing::ValuesIn(kRefusals));

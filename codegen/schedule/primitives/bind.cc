@@ -123,7 +123,13 @@ absl::Status CheckThread(const Path& path) {
   });
   std::unordered_set<const BufferNode*> inside;
   VisitStmts(loop.body, [&](const Stmt& stmt) {
-    if (const Alloc* alloc = DynAs<Alloc>(stmt)) inside.insert(alloc->buffer.get());
+    const Alloc* alloc = DynAs<Alloc>(stmt);
+    if (alloc == nullptr) return true;
+    inside.insert(alloc->buffer.get());
+    if (alloc->buffer->scope == Scope::kShared) {
+      status.Update(absl::FailedPreconditionError(
+          absl::StrCat(alloc->buffer->name, ", which the threads of a block share, is allocated inside")));
+    }
     return true;
   });
   for (const Block* block : BlocksUnder(loop.body)) {
