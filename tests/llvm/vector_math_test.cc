@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
-#include "codegen/llvm/reference_kernel.h"
+#include "codegen/library/reference_kernel.h"
 #include "gtest/gtest.h"
 #include "tests/llvm/compiled.h"
 #include "tests/llvm/jit.h"

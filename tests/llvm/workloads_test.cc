@@ -1,5 +1,5 @@
 // Workloads of every class, naive and as reference kernels, against the language's reference semantics.
-#include "codegen/llvm/reference_kernel.h"
+#include "codegen/library/reference_kernel.h"
 #include "gtest/gtest.h"
 #include "tests/llvm/compiled.h"
 #include "tests/schedule/testing.h"
