@@ -81,6 +81,12 @@ TEST(GpuPrimitivesTest, RunsOfAReduction) {
   Check("gpu_rfactor_runs", kSum, "rfactor_runs(t1.r0, 16)\nbind(t1.rf.a0, block)\n");
 }
 
+TEST(GpuPrimitivesTest, ArgmaxIsAValueAndAPlace) {
+  Check("gpu_split_arg", R"(workload r(x: f32[6,50]) -> (y: i32[6]) { y[i] = argmax[j:50](x[i,j]) })",
+        "split_arg(t1)\nsplit(t1.best.r0, [8])\nbind(t1.best.a0, block)\n"
+        "reorder([t1.best.r0.1, t1.best.r0.0])\nbind(t1.best.r0.1, thread)\nrfactor(t1.r0, 4)\n");
+}
+
 TEST(GpuPrimitivesTest, OneOfAGroup) {
   Check("gpu_elect", kSum,
         "split(t1.a0, [4])\nbind(t1.a0.0, block)\ncache_write(t1, t1.a0.0)\nelect(t1.w.a0.1, 8)\n"
@@ -115,6 +121,8 @@ constexpr Refusal kRefusals[] = {
     {kGemm, "cache_read(t0, t2, t2.a0, shared)\nlayout(t0.r, 0, 64)", "rows of 40 bytes"},
     {kGemm, "cache_read(t0, t2, root, local)\nset_scope(t0.r, shared)", "allocated at the root"},
     {kGemm, "cache_read(t0, t2, t2.a0, local)\nset_scope(t0.r, packed)", "is not a scope to choose"},
+    {kSoftmax, "split_arg(t1)", "t1 is no argmax or argmin"},
+    {kRows, "split(t2.r0, [4])\nsplit_arg(t2)", "t2 has been scheduled already"},
     {kSoftmax, "elect(t4.a0, 0)", "a group of 0; expected 1 to 1024"},
     {kSoftmax, "cache_read(t0, all, t4.a0, local)", "nothing under loop t4.a0 reads t0"},
     {kSoftmax, "cache_read(t0, all, root, local)", "all readers share a copy in a loop; this one is at root"},

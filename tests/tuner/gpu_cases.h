@@ -147,6 +147,14 @@ inline constexpr GpuCase kGpuCases[] = {
      R"(workload conv(x: f32[1,6,19,19], w: f32[10,6,3,3], q: f32[1,10,9,9]) -> (y: f32[1,10,9,9]) {
           a[n,k,i,j]: f32[1,10,9,9] = sum[c:6, r:3, s:3](x[n,c,i*2+r,j*2+s] * w[k,c,r,s])
           y[n,k,i,j] = a[n,k,i,j] + q[n,k,i,j] })"},
+    {"argmin_half", "row",
+     R"(workload r(x: f16[7,64]) -> (y: i32[7]) { y[i] = argmin[j:64](f32(x[i,j]) * 2.0) })"},
+    {"argmax_long", "row_runs", R"(workload r(x: f32[20000]) -> (y: i32[]) { y[] = argmax[j:20000](x[j]) })"},
+    {"max_and_place", "row",
+     R"(workload r(x: f32[9,70]) -> (y: f32[9]) {
+          b[i]: i32[9] = argmax[j:70](x[i,j])
+          m[i]: f32[9] = max[j:70](x[i,j])
+          y[i] = f32(b[i]) + m[i] })"},
     {"argmax", "row", R"(workload r(x: f32[5,30]) -> (y: i32[5]) { y[i] = argmax[j:30](x[i,j]) })"},
 };
 

@@ -43,6 +43,7 @@ void TraceBuilder::RFactor(const std::string& loop, int64_t factor) { Add("rfact
 void TraceBuilder::RFactorRuns(const std::string& loop, int64_t length) {
   Add("rfactor_runs", {{loop}, {length}});
 }
+void TraceBuilder::SplitArg(const std::string& block) { Add("split_arg", {{block}}); }
 void TraceBuilder::Elect(const std::string& loop, int64_t group) { Add("elect", {{loop}, {group}}); }
 void TraceBuilder::Layout(const std::string& buffer, int64_t row_pad, int64_t swizzle_bytes) {
   Add("layout", {{buffer}, {row_pad}, {swizzle_bytes}});

@@ -34,6 +34,7 @@ class TraceBuilder {
   void Pack(const std::string& buffer, std::vector<std::string> components);
   void RFactor(const std::string& loop, int64_t factor);
   void RFactorRuns(const std::string& loop, int64_t length);
+  void SplitArg(const std::string& block);
   void Elect(const std::string& loop, int64_t group);
   void Layout(const std::string& buffer, int64_t row_pad, int64_t swizzle_bytes);
   void SetScope(const std::string& buffer, const std::string& scope);

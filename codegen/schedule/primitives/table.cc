@@ -24,6 +24,7 @@ constexpr PrimitiveInfo kPrimitives[] = {
     {"pack", "nN", "pack(buffer, [components d, d/a, d%b, d/a%b])", Pack},
     {"rfactor", "ni", "rfactor(loop, factor)", RFactor},
     {"rfactor_runs", "ni", "rfactor_runs(loop, length)", RFactorRuns},
+    {"split_arg", "n", "split_arg(block)", SplitArg},
     {"elect", "ni", "elect(loop, group)", Elect},
     {"tensorize", "nn", "tensorize(loop, instruction)", Tensorize},
     {"tensorize_tile", "nnii", "tensorize_tile(loop, instruction, warps along rows, along columns)",

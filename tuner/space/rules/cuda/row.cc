@@ -1,5 +1,6 @@
 // Reductions along the contiguous axis and what stands around them, on a GPU: softmax, layer and RMS norm,
-// row sums and maxima. Memory is read once; a row stays in the registers of the threads that share it:
+// row sums, maxima and their places. Memory is read once; a row stays in the registers of the threads that
+// share it:
 //
 //   block rows.0:
 //     alloc x.r                        in registers
@@ -101,6 +102,9 @@ void EmitAnchor(const RowPlan& plan, const Values& v, TraceBuilder* b) {
 
 void Emit(const RowPlan& plan, const Values& v, TraceBuilder* b) {
   const RowMember& anchor = plan.members.back();
+  for (const RowMember& m : plan.members) {
+    if (m.is_arg) b->SplitArg(m.name);
+  }
   std::vector<std::string> blocks = anchor.rows;
   b->Split(blocks[plan.split], {v.at("rows")});
   const std::string inner = SubLoop(blocks[plan.split], 1);
@@ -138,16 +142,11 @@ void Emit(const RowPlan& plan, const Values& v, TraceBuilder* b) {
 Part GpuRowRule(const Anatomy& anatomy, const Group& group, const Target& target) {
   if (IsGemv(anatomy, group)) return GemvPart(anatomy, group, target);
   const RowPlan plan = MakeRowPlan(anatomy, group);
-  if (!plan.has_arg && (plan.rows_of_output == 0 || IsLongForFewBlocks(plan, target)))
-    return RowRunsPart(anatomy, plan, target);
+  if (plan.rows_of_output == 0 || IsLongForFewBlocks(plan, target)) return RowRunsPart(anatomy, plan, target);
   Part part;
   part.prefix = absl::StrCat(anatomy.name(group.anchor), ".");
   part.rule = "row";
-  if (plan.rows_of_output == 0) {
-    part.emit = [](const Values&, TraceBuilder*) {};
-    return part;
-  }
-  const int64_t threads = plan.has_arg ? 1 : ThreadsForRow(plan.length, plan.lanes);
+  const int64_t threads = ThreadsForRow(plan.length, plan.lanes);
   int64_t rows = std::max<int64_t>(256 / threads, 1);
   while (rows > 1 && (rows > PowerAtLeast(plan.rows) || plan.rows_of_output / rows < 2 * target.sms))
     rows /= 2;
@@ -158,7 +157,7 @@ Part GpuRowRule(const Anatomy& anatomy, const Group& group, const Target& target
   if (!plan.inputs.empty()) keeps.push_back(kKeepInputs);
   if (kept_stages) keeps.push_back(kKeepAll);
   part.Decide("keep", keeps, keeps.back(), false);
-  part.Decide("threads", PowersOfTwo(1, plan.has_arg ? 1 : kMaxBlockThreads), threads);
+  part.Decide("threads", PowersOfTwo(1, kMaxBlockThreads), threads);
   part.Decide("rows", PowersOfTwo(1, 128), rows);
   part.Decide("lanes", PowersOfTwo(1, plan.lanes), plan.lanes);
   part.legal = [plan](const Values& v) { return Legal(plan, v); };

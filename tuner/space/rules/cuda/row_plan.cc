@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "tuner/space/rules/cuda/gpu.h"
 
 namespace mycc {
@@ -32,7 +33,9 @@ int ReadersAlongRow(const Anatomy& anatomy, const Group& group, const Buffer& bu
       if (!ReadsAlongRow(anatomy.stage(s), *load, row_rank)) return 0;
       reads = true;
     }
-    readers += reads;
+    const ReduceOp reduce = anatomy.stage(s).reduce;
+    const bool twice = reduce == ReduceOp::kArgMax || reduce == ReduceOp::kArgMin;  // once split
+    readers += !reads ? 0 : twice ? 2 : 1;
   }
   return readers;
 }
@@ -43,6 +46,7 @@ RowMember Describe(const Anatomy& anatomy, const Group& group, int s, size_t row
   m.name = anatomy.name(s);
   m.stage = s;
   m.is_reduction = stage.reduce != ReduceOp::kNone;
+  m.is_arg = stage.reduce == ReduceOp::kArgMax || stage.reduce == ReduceOp::kArgMin;
   m.bytes = DTypeBytes(stage.output->dtype);
   for (size_t a = 0; a < stage.axes.size(); ++a)
     (a < row_rank ? m.rows : m.along).push_back(anatomy.Loop(s, static_cast<int>(a)));
@@ -51,6 +55,19 @@ RowMember Describe(const Anatomy& anatomy, const Group& group, int s, size_t row
   m.is_kept = !m.is_reduction && s != group.anchor && stage.axes.size() == row_rank + 1 &&
               ReadersAlongRow(anatomy, group, stage.output, row_rank) > 0;
   return m;
+}
+
+// What split_arg makes of an argmax, for its value.
+RowMember ValueOf(const RowMember& arg) {
+  RowMember value = arg;
+  value.is_arg = false;
+  value.name = absl::StrCat(arg.name, ".best");
+  const auto renamed = [&](std::string* loop) {
+    *loop = absl::StrCat(value.name, loop->substr(arg.name.size()));
+  };
+  for (std::string& loop : value.rows) renamed(&loop);
+  for (std::string& loop : value.along) renamed(&loop);
+  return value;
 }
 
 // Tensors from outside the group that more than one member reads.
@@ -109,8 +126,9 @@ RowPlan MakeRowPlan(const Anatomy& anatomy, const Group& group) {
   plan.lanes = 16;
   for (int s : group.members) {
     const Stage& stage = anatomy.stage(s);
-    plan.members.push_back(Describe(anatomy, group, s, row_rank));
-    plan.has_arg |= stage.reduce == ReduceOp::kArgMax || stage.reduce == ReduceOp::kArgMin;
+    const RowMember member = Describe(anatomy, group, s, row_rank);
+    if (member.is_arg) plan.members.push_back(ValueOf(member));
+    plan.members.push_back(member);
     const std::vector<Var>& along = AlongAxes(stage);
     int64_t length = 1;
     for (size_t a = stage.reduce == ReduceOp::kNone ? row_rank : 0; a < along.size(); ++a)

@@ -15,6 +15,7 @@ struct RowMember {
   std::string name;
   int stage;
   bool is_reduction = false;
+  bool is_arg = false;   // the place of an argmax or argmin; the member before it is its value
   bool is_kept = false;  // a row that later members read at their own places: it may stay in registers
   int64_t bytes = 4;     // of an element
   std::vector<std::string> rows;   // loops
@@ -34,7 +35,6 @@ struct RowPlan {
   int64_t rows_of_output = 0;  // rows in all; 0: the output is one value
   int64_t length = 1;          // of the longest member's row
   int64_t lanes = 1;           // that vectors along it may have
-  bool has_arg = false;        // an argmax or argmin, which one thread finds
 };
 RowPlan MakeRowPlan(const Anatomy& anatomy, const Group& group);
 

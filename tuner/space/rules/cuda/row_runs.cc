@@ -26,7 +26,7 @@ struct RunsReduction {
 
 struct RunsPlan {
   std::vector<RunsReduction> reductions;
-  std::vector<std::string> inlined;
+  std::vector<std::string> inlined, split_args;
   std::vector<std::string> last;  // loops of an elementwise anchor; empty where a reduction is the output
   int64_t last_lanes = 1, last_elements = 1;
 };
@@ -94,6 +94,7 @@ Part RowRunsPart(const Anatomy& anatomy, const RowPlan& rows, const Target& targ
   RunsPlan plan;
   for (const RowMember& m : rows.members) {
     const Stage& stage = anatomy.stage(m.stage);
+    if (m.is_arg) plan.split_args.push_back(m.name);
     if (m.is_reduction) {
       plan.reductions.push_back(Describe(anatomy, m));
     } else if (&m != &rows.members.back()) {
@@ -121,6 +122,7 @@ Part RowRunsPart(const Anatomy& anatomy, const RowPlan& rows, const Target& targ
               plan.last.empty() ? 1 : VectorsPerThread(plan.last_elements, plan.last_lanes, 256, 4, target));
   part.emit = [plan](const Values& v, TraceBuilder* b) {
     for (const std::string& stage : plan.inlined) b->Inline(stage);
+    for (const std::string& block : plan.split_args) b->SplitArg(block);
     for (const RunsReduction& r : plan.reductions) EmitReduction(r, v, b);
     if (!plan.last.empty()) EmitFlat(plan.last, v.at("unroll"), 256, plan.last_lanes, b);
   };
