@@ -97,6 +97,7 @@ class KernelEmitter {
   void EmitAlloc(const Alloc& alloc);
   void EmitStore(const Store& store);
   Code StoredValue(const Store& store);
+  Code Unrounded(const Expr& value);
   // Opens a condition that lets one thread of those that all do the same pass; false when each does its own.
   bool OpenOneOfAlike();
 

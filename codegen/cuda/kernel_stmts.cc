@@ -166,9 +166,21 @@ bool KernelEmitter::OpenOneOfAlike() {
   return true;
 }
 
+// A value on its way to memory is rounded there, not before.
+Code KernelEmitter::Unrounded(const Expr& value) {
+  const DType dtype = value->dtype;
+  const bool rounds = dtype == DType::kF16 || dtype == DType::kBF16;
+  if (rounds && value->op == Op::kCast && value->args[0]->dtype == DType::kF32) return Value(value->args[0]);
+  const bool arithmetic =
+      value->op == Op::kAdd || value->op == Op::kSub || value->op == Op::kMul || value->op == Op::kDiv;
+  if (!rounds || !arithmetic) return Value(value);
+  return arithmetic_.WideBinary(value->op, dtype, Value(value->args[0]), Value(value->args[1]));
+}
+
 // A reduction in registers keeps the digits that its type would drop.
 Code KernelEmitter::StoredValue(const Store& store) {
   const Place& place = PlaceOf(store.buffer);
+  if (!place.in_registers) return Unrounded(store.value);
   if (!place.is_sum || ReductionOf(store) == ReduceOp::kNone) return Value(store.value);
   return arithmetic_.WideBinary(store.value->op, store.buffer->dtype,
                                 Primary(Element(store.buffer, store.indices)), Value(store.value->args[1]));

@@ -1,0 +1,76 @@
+// The passes of GPUs: a golden of what they make together, the interpreter's word that the meaning is
+// unchanged, and what lowering refuses.
+#include "absl/strings/str_cat.h"
+#include "codegen/passes/lower.h"
+#include "codegen/passes/thread_registers.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/golden/golden.h"
+#include "tests/passes/lowered_function.h"
+#include "tests/schedule/testing.h"
+
+namespace mycc {
+namespace {
+
+using ::testing::HasSubstr;
+
+absl::StatusOr<LoweredFunction> Lowered(const Workload& canonical, const std::string& steps) {
+  const absl::StatusOr<Trace> trace = ParseTrace(absl::StrCat("v1\n", steps));
+  if (!trace.ok()) return trace.status();
+  const absl::StatusOr<Schedule> schedule = Replay(canonical, TestGpu(), *trace);
+  if (!schedule.ok()) return schedule.status();
+  return Lower(schedule->function(), TestGpu());
+}
+
+void Check(const std::string& name, const std::string& workload, const std::string& steps) {
+  const Workload canonical = CanonicalWorkload(workload);
+  const absl::StatusOr<LoweredFunction> lowered = Lowered(canonical, steps);
+  ASSERT_TRUE(lowered.ok()) << lowered.status().message();
+  EXPECT_TRUE(MatchesGolden("passes/" + name, PrintLowered(*lowered)));
+  const absl::Status status = CheckFunction(canonical, WholeFunction(*lowered), 1e-5);
+  EXPECT_TRUE(status.ok()) << status.message() << "\n" << PrintLowered(*lowered);
+}
+
+TEST(CudaPassesTest, NestsWithoutASchedule) {
+  Check("cuda_bind_nests",
+        R"(workload w(x: f32[30,40], w: const f32[40,20], v: f32[9,700]) -> (y: f32[30,20], s: f32[9]) {
+  y[i,j] = sum[k:40](x[i,k] * w[k,j])
+  s[i] = max[k:700](v[i,k])
+})",
+        "");
+}
+
+TEST(CudaPassesTest, ThreadsCarryAReduction) {
+  Check("cuda_thread_reduction",
+        R"(workload r(x: f32[10,500]) -> (y: f32[10]) { y[i] = sum[j:500](x[i,j]) })",
+        "split(t1.a0, [4, 2])\nsplit(t1.r0, [32, 4])\n"
+        "reorder([t1.a0.0, t1.a0.1, t1.r0.1, t1.r0.0, t1.a0.2, t1.r0.2])\n"
+        "bind(t1.a0.0, block)\nbind(t1.a0.1, thread)\nbind(t1.r0.1, thread)\nbind(t1.r0.2, vector)\n");
+}
+
+TEST(CudaPassesTest, WholeVectors) {
+  Check("cuda_whole_vectors", R"(workload e(x: f32[3,250], z: f32[3,248]) -> (y: f32[3,250], w: f32[3,248]) {
+  y[i,j] = x[i,j] * 2.0
+  w[i,j] = z[i,j] * 2.0
+})",
+        "split(t2.a1, [32, 4])\nbind(t2.a0, block)\nbind(t2.a1.1, thread)\nbind(t2.a1.2, vector)\n"
+        "split(t3.a1, [32, 4])\nbind(t3.a0, block)\nbind(t3.a1.1, thread)\nbind(t3.a1.2, vector)\n");
+}
+
+// Whose registers hold what: t1 is written by threads along one dimension and read along the other.
+TEST(CudaPassesTest, ThreadsThatDisagreeAreRefused) {
+  const Workload canonical = CanonicalWorkload(R"(workload w(x: f32[8,32]) -> (y: f32[8,32]) {
+  e[i,j]: f32[8,32] = exp(x[i,j])
+  y[i,j] = e[i,31-j]
+})");
+  const auto lowered = Lowered(
+      canonical, "bind(t2.a0, block)\ncompute_at(t1, t2.a0)\nbind(t1.a1, thread)\nbind(t2.a1, thread)\n");
+  ASSERT_TRUE(lowered.ok()) << lowered.status().message();
+  Stmt launch = lowered->kernel.body;
+  while (const For* loop = DynAs<For>(launch)) launch = loop->body;
+  const auto registers = DistributeRegisters(launch, 32);
+  EXPECT_THAT(registers.status().message(), HasSubstr("set_scope(t1, shared) shares it"));
+}
+
+}  // namespace
+}  // namespace mycc
