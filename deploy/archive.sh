@@ -2,10 +2,9 @@
 # Builds the relocatable archive: bin/mycc and bin/mycc-tune with the libraries that they need, to be unpacked and run on any x86-64 Linux
 # with glibc 2.36 or newer. Prints its path and size; refuses one of 100 MB or more.
 #
-#   deploy/archive.sh [--preset release] [--tests] [--gzip] [--nvrtc FOLDER] [--output FOLDER]
+#   deploy/archive.sh [--preset release] [--tests] [--nvrtc FOLDER] [--output FOLDER]
 #     --preset P       which build is packed; release if not given
 #     --tests          with the tests that carry the label gpu: `ctest --test-dir mycc-*/tests` runs them where a device is
-#     --gzip           a .tar.gz in seconds in place of a .tar.xz in minutes, a third larger
 #     --nvrtc FOLDER   with CUDA's run-time compiler, for hosts without its toolkit; FOLDER has libnvrtc.so.13
 #     --output FOLDER  where the archive goes; build/PRESET/archive if not given
 set -euo pipefail
@@ -14,21 +13,18 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 readonly limit=100000000
 preset=release
 components=programs
-generator=TXZ
-suffix=tar.xz
 targets=(mycc mycc-tune)
 nvrtc=
 output=
 
 usage() {
-  sed -n '2,10s/^# \{0,1\}//p' "deploy/archive.sh" >&2
+  sed -n '2,9s/^# \{0,1\}//p' "deploy/archive.sh" >&2
   exit 2
 }
 
 while [[ $# -gt 0 ]]; do
   case $1 in
     --tests) components='programs;tests' targets+=(gpu_tests); shift; continue ;;
-    --gzip) generator=TGZ suffix=tar.gz; shift; continue ;;
     --preset | --nvrtc | --output) [[ $# -ge 2 ]] || usage ;;
     *) usage ;;
   esac
@@ -43,9 +39,13 @@ output=${output:-build/$preset/archive}
 
 cmake --preset "$preset" -DMYCC_NVRTC_FOLDER="$nvrtc" >/dev/null
 cmake --build --preset "$preset" --target "${targets[@]}"
-cpack --config "build/$preset/CPackConfig.cmake" -G "$generator" -B "$output" -D CPACK_COMPONENTS_ALL="$components" >/dev/null
+cpack --config "build/$preset/CPackConfig.cmake" -G TGZ -B "$output" -D CPACK_COMPONENTS_ALL="$components" >/dev/null
 
-archive=$(ls -t "$output"/mycc-*."$suffix" | head -n 1)
+# The programs have LLVM in common: a dictionary that spans them halves the archive.
+packed=$(ls -t "$output"/mycc-*.tar.gz | head -n 1)
+archive=${packed%.gz}.xz
+gunzip --stdout "$packed" | xz --lzma2=preset=2,dict=256MiB --stdout >"$archive"
+rm -r "$packed" "$output/_CPack_Packages"
 size=$(stat -c %s "$archive")
 echo "$archive: $size bytes"
 if [[ $size -ge $limit ]]; then

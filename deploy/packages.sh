@@ -5,7 +5,7 @@ set -euo pipefail
 
 packages=(
   # The tools.
-  ca-certificates ccache cmake g++ git mold ninja-build python3 python3-venv
+  ca-certificates ccache cmake g++ git mold ninja-build python3 python3-venv xz-utils
   # The service: RPC, the tuning log, the cost model.
   libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc libsqlite3-dev libxgboost-dev
   # The compiler: LLVM and its linker, linked statically (LLVM's pass library wants Polly when it is linked); DLPack for

@@ -4,6 +4,7 @@ python3 archive_test.py CPACK CPACK_CONFIG"""
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 import tarfile
@@ -30,7 +31,6 @@ class ArchiveTest(unittest.TestCase):
     def setUpClass(cls):
         cls.temporary = tempfile.TemporaryDirectory()
         folder = pathlib.Path(cls.temporary.name)
-        # Gzip takes seconds, what archive.sh makes a minute.
         subprocess.run([CPACK, "--config", CONFIG, "-G", "TGZ", "-B", folder / "packed", "-D", "CPACK_COMPONENTS_ALL=programs;tests"],
                        check=True, stdout=subprocess.DEVNULL)
         (archive,) = (folder / "packed").glob("*.tar.gz")
@@ -77,7 +77,7 @@ class ArchiveTest(unittest.TestCase):
         commands = re.findall(r"Test command: (.*)", listed)
         self.assertGreaterEqual(len(commands), 2)
         for command in commands:
-            words = [word.strip('"') for word in command.split()]
+            words = shlex.split(command)
             program = words[words.index("-B") + 1] if "-B" in words else words[0]
             self.assertTrue((self.root / "tests" / program).is_file(), command)
 
