@@ -134,19 +134,18 @@ Part GemvPart(const Anatomy& anatomy, const Group& group, const Target& target) 
   const int64_t threads = std::clamp(PowerAtLeast(CeilDiv(vectors, 8)), kWarp, int64_t{256});
   int64_t columns = 4;
   while (columns > 1 && others * CeilDiv(plan.columns, columns) < 2 * std::max(target.sms, 1)) columns /= 2;
-  part.Decide("threads", {16, 32, 64, 128, 256, 512}, threads);
-  part.Decide("groups", {1, 2, 4, 8}, std::max<int64_t>(128 / threads, 1));
+  part.Decide("threads", {32, 64, 128, 256, 512}, threads);
+  part.Decide("groups", {1, 2, 4}, std::max<int64_t>(128 / threads, 1));
   part.Decide("columns", {1, 2, 4, 8}, columns);
   part.Decide("unroll", {1, 2, 4}, vectors >= 2 * threads ? 2 : 1);
-  part.Decide("lanes", PowersOfTwo(1, plan.lanes), plan.lanes);
+  part.Decide("lanes", {plan.lanes}, plan.lanes);
   part.legal = [plan](const Values& v) {
     constexpr int64_t kMostAccumulators = 32;
     const int64_t threads = v.at("threads") * v.at("groups");
     // A block has no more columns than there are: the sums' loops are those of its epilogue.
     return threads >= kWarp && threads <= kMaxBlockThreads &&
            (v.at("groups") * v.at("columns") <= plan.columns) &&
-           plan.num_rows * v.at("columns") <= kMostAccumulators &&
-           2 * v.at("lanes") >= plan.lanes;  // shorter accesses only waste them
+           plan.num_rows * v.at("columns") <= kMostAccumulators;
   };
   MakeDefaultsLegal(&part);
   part.emit = [plan](const Values& v, TraceBuilder* b) { Emit(plan, v, b); };

@@ -157,9 +157,11 @@ Part GpuRowRule(const Anatomy& anatomy, const Group& group, const Target& target
   if (!plan.inputs.empty()) keeps.push_back(kKeepInputs);
   if (kept_stages) keeps.push_back(kKeepAll);
   part.Decide("keep", keeps, keeps.back(), false);
-  part.Decide("threads", PowersOfTwo(1, kMaxBlockThreads), threads);
+  part.Decide("threads",
+              PowersOfTwo(std::max<int64_t>(threads / 4, 1), std::min(4 * threads, kMaxBlockThreads)),
+              threads);
   part.Decide("rows", PowersOfTwo(1, 128), rows);
-  part.Decide("lanes", PowersOfTwo(1, plan.lanes), plan.lanes);
+  part.Decide("lanes", {std::max<int64_t>(plan.lanes / 2, 1), plan.lanes}, plan.lanes);
   part.legal = [plan](const Values& v) { return Legal(plan, v); };
   part.emit = [plan](const Values& v, TraceBuilder* b) { Emit(plan, v, b); };
   MakeDefaultsLegal(&part);

@@ -147,8 +147,8 @@ Part TransposePart(const Anatomy& anatomy, const Group& group, const Target&) {
   part.Decide("threads", {128, 256, 512}, 256);
   part.Decide("threads_n", {2, 4, 8, 16, 32},
               std::min<int64_t>(8, PowerAtLeast(CeilDiv(n->extent, lanes_n))));
-  part.Decide("lanes_c", PowersOfTwo(1, lanes_c), lanes_c);
-  part.Decide("lanes_n", PowersOfTwo(1, lanes_n), lanes_n);
+  part.Decide("lanes_c", {std::max<int64_t>(lanes_c / 2, 1), lanes_c}, lanes_c);
+  part.Decide("lanes_n", {std::max<int64_t>(lanes_n / 2, 1), lanes_n}, lanes_n);
   part.Decide("tile_c", {32, 64}, 32);
   part.Decide("tile_n", {32, 64}, bytes < 4 ? 64 : 32);
   const std::vector<Decision> decisions = part.decisions;

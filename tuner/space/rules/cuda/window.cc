@@ -209,10 +209,9 @@ Part GpuWindowRule(const Anatomy& anatomy, const Group& group, const Target&) {
   part.Decide("tile_m", ms, LargestAtMost(ms, most));
   part.Decide("tile_h", TileChoices(plan.h, extent(3), {1, 2, 4}), 1);
   const int64_t along = ThreadsAlong(CeilDiv(extent(1), lanes));
-  std::vector<int64_t> threads_n = PowersOfTwo(1, 32);
-  threads_n.push_back(along);
+  std::vector<int64_t> threads_n = {8, 16, 32, along};
   part.Decide("threads_n", threads_n, along);
-  part.Decide("threads_p", rank > 1 ? PowersOfTwo(1, 64) : std::vector<int64_t>{1},
+  part.Decide("threads_p", rank > 1 ? PowersOfTwo(4, 64) : std::vector<int64_t>{1},
               rank > 1 ? ThreadsAcross(along) : 1);
   part.legal = [window, rank, columns = extent(1)](const Values& v) {
     constexpr int64_t kMostUnrolled = 2048, kMostAccumulators = 96;
