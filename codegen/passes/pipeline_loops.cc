@@ -463,6 +463,16 @@ class ThreadsPipeline {
   const Rings rings_;
 };
 
+// From the top: the outermost loop of the nest is found first.
+Stmt PipelineByThreads(const Stmt& stmt, const LoopParts& parts) {
+  const std::vector<const For*> nest = NestAround(stmt);
+  if (!nest.empty()) return ThreadsPipeline(nest, parts).Build();
+  std::vector<Stmt> children = Children(stmt);
+  if (children.empty()) return stmt;
+  for (Stmt& child : children) child = PipelineByThreads(child, parts);
+  return WithChildren(stmt, std::move(children));
+}
+
 absl::StatusOr<Stmt> PipelineLaunch(const Stmt& launch) {
   const For* loop = FindPipelined(launch);
   if (loop == nullptr) return launch;
@@ -477,13 +487,7 @@ absl::StatusOr<Stmt> PipelineLaunch(const Stmt& launch) {
     }
     return BulkPipeline(*loop, std::move(parts)).Build(blocks, body);
   }
-  bool done = false;
-  Stmt result = RewriteStmts(launch, [&](const Stmt& stmt) -> Stmt {
-    const std::vector<const For*> nest = NestAround(stmt);
-    if (nest.empty() || nest.back() != loop || done) return nullptr;
-    return ThreadsPipeline(nest, parts).Build();
-  });
-  return result;
+  return PipelineByThreads(launch, parts);
 }
 
 }  // namespace

@@ -24,7 +24,10 @@ absl::Status CheckLayout(const BufferNode& buffer, int64_t row_pad, int64_t swiz
     return absl::FailedPreconditionError(absl::StrCat("swizzle ", swizzle, "; expected 0, 32, 64 or 128"));
   }
   if (buffer.rank() < 1) return absl::FailedPreconditionError(absl::StrCat(buffer.name, " has no rows"));
-  const int64_t row_bytes = (buffer.shape.back() + row_pad) * DTypeBytes(buffer.dtype);
+  // Without padding, the last dimensions are one row together.
+  int64_t row_bytes = (buffer.shape.back() + row_pad) * DTypeBytes(buffer.dtype);
+  for (int d = buffer.rank() - 2; d >= 0 && row_pad == 0 && swizzle != 0 && row_bytes < swizzle; --d)
+    row_bytes *= buffer.shape[d];
   if (swizzle != 0 && row_bytes % swizzle != 0) {
     return absl::FailedPreconditionError(absl::StrCat("rows of ", row_bytes, " bytes; swizzle ", swizzle,
                                                       " is for rows of whole ", swizzle, " bytes"));

@@ -13,7 +13,7 @@ namespace mycc {
 namespace {
 
 constexpr int64_t kAccumulators = 128;  // registers of a thread, at most
-constexpr int64_t kShortDepth = 16;     // of one instruction: a shorter axis is fused with the others
+
 constexpr int64_t kPadBytes = 16;
 
 struct Plan {
@@ -21,16 +21,24 @@ struct Plan {
   TensorContraction t;
   Instruction row;
   Target target;
-  bool fuse_depth = false;
 
   const Stage& stage() const { return anatomy.stage(t.stage); }
   std::vector<int64_t> Rows() const { return t.Extents(anatomy, t.rows); }
   std::vector<int64_t> Cols() const { return t.Extents(anatomy, t.cols); }
+  // How a tile of the depth is cut: as much as there is of the last axis, then of those before it, so that
+  // images of few channels fill a tile with several pixels of the window.
+  AxisTile DepthTile(int64_t bk) const {
+    AxisTile tile;
+    for (auto r = t.depth.rbegin(); r != t.depth.rend(); ++r) {
+      tile.insert(tile.begin(), std::min(bk, PowerAtLeast(stage().reduce_axes[*r]->extent)));
+      bk /= tile.front();
+    }
+    tile.front() *= bk;
+    return tile;
+  }
   int64_t Depth() const {
     int64_t depth = 1;
-    for (int r : t.depth) {
-      if (fuse_depth || r == t.depth.back()) depth *= stage().reduce_axes[r]->extent;
-    }
+    for (const Var& axis : stage().reduce_axes) depth *= axis->extent;
     return depth;
   }
   int64_t Tiles(int64_t bm, int64_t bn) const {
@@ -107,25 +115,22 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   Append(&grid, row_tiles);
   Append(&grid, col_tiles);
 
-  std::string depth = plan.anatomy.ReduceLoop(t.stage, t.depth.back());
   order = grid;
-  if (plan.fuse_depth) {
-    std::vector<std::string> all;
-    for (size_t r = 0; r < plan.stage().reduce_axes.size(); ++r)
-      all.push_back(plan.anatomy.ReduceLoop(t.stage, static_cast<int>(r)));
-    depth = b->Fuse(all);
-  } else {
-    for (size_t r = 0; r + 1 < t.depth.size(); ++r)
-      order.push_back(plan.anatomy.ReduceLoop(t.stage, t.depth[r]));
+  std::vector<std::string> depth;
+  const AxisTile depth_tile = plan.DepthTile(bk);
+  for (size_t r = 0; r < t.depth.size(); ++r) {
+    const std::string loop = plan.anatomy.ReduceLoop(t.stage, t.depth[r]);
+    const bool last = r + 1 == t.depth.size();
+    if (depth_tile[r] > 1 || last) b->Split(loop, {depth_tile[r]});
+    order.push_back(depth_tile[r] > 1 || last ? SubLoop(loop, 0) : loop);
+    if (depth_tile[r] > 1 || last) depth.push_back(SubLoop(loop, 1));
   }
-  b->Split(depth, {bk});
-  const std::string ring = SubLoop(depth, 0), inner = SubLoop(depth, 1);
-  order.push_back(ring);
-  if (!t.a.depth_contiguous) tile.push_back(inner);
+  const std::string ring = order.back();
+  if (!t.a.depth_contiguous) Append(&tile, depth);
   Append(&tile, rows);
-  if (t.a.depth_contiguous && !t.b.depth_contiguous) tile.push_back(inner);
+  if (t.a.depth_contiguous && !t.b.depth_contiguous) Append(&tile, depth);
   Append(&tile, cols);
-  if (t.a.depth_contiguous && t.b.depth_contiguous) tile.push_back(inner);
+  if (t.a.depth_contiguous && t.b.depth_contiguous) Append(&tile, depth);
   Append(&order, tile);
   b->Reorder(order);
   const std::string blocks = b->Fuse(grid);
@@ -185,9 +190,7 @@ std::optional<Part> MultistagePart(const Anatomy& anatomy, const Group& group, c
   const auto row = TensorInstruction(t->a.dtype, anatomy.stage(group.anchor).output->dtype,
                                      InstructionClass::kWarp, target);
   if (!row) return std::nullopt;
-  Plan plan{anatomy, *t, *row, target};
-  const Stage& stage = anatomy.stage(group.anchor);
-  plan.fuse_depth = stage.reduce_axes.size() > 1 && stage.reduce_axes[t->depth.back()]->extent < kShortDepth;
+  const Plan plan{anatomy, *t, *row, target};
   Part part;
   part.prefix = absl::StrCat(anatomy.name(group.anchor), ".");
   part.rule = "multistage";
