@@ -71,6 +71,7 @@ ordered_json ElementToJson(const Message& message, const FieldDescriptor* field,
     case FieldDescriptor::CPPTYPE_DOUBLE:
       return DoubleToJson(reflection.GetRepeatedDouble(message, field, index));
     case FieldDescriptor::CPPTYPE_UINT64: return reflection.GetRepeatedUInt64(message, field, index);
+    case FieldDescriptor::CPPTYPE_STRING: return ToUtf8(reflection.GetRepeatedString(message, field, index));
     case FieldDescriptor::CPPTYPE_MESSAGE:
       return MessageToJson(reflection.GetRepeatedMessage(message, field, index));
     default:
@@ -188,6 +189,9 @@ absl::Status AddElements(const json& array, const std::string& key, const FieldD
       const std::optional<double> number = DoubleFromJson(value);
       if (!number) return Expected(key, "numbers", value);
       reflection.AddDouble(message, field, *number);
+    } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_STRING) {
+      if (!value.is_string()) return Expected(key, "strings", value);
+      reflection.AddString(message, field, value.get<std::string>());
     } else {
       MYCC_CHECK(field->cpp_type() == FieldDescriptor::CPPTYPE_UINT64) << field->full_name();
       const std::optional<uint64_t> number = IntegerFromJson<uint64_t>(value);

@@ -69,6 +69,9 @@ void TraceBuilder::StageWrite(const std::string& block, const std::string& loop,
 void TraceBuilder::Pipeline(const std::string& loop, const std::string& kind, int64_t stages) {
   Add("pipeline", {{loop}, {kind}, {stages}});
 }
+void TraceBuilder::Pad(const std::string& block, int64_t dim, int64_t extent) {
+  Add("pad", {{block}, {dim}, {extent}});
+}
 void TraceBuilder::Persist(const std::string& loop, int64_t blocks) { Add("persist", {{loop}, {blocks}}); }
 void TraceBuilder::Alternate(const std::string& loop, int64_t groups) {
   Add("alternate", {{loop}, {groups}});

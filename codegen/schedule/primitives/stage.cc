@@ -106,8 +106,17 @@ class Conjunction {
   std::vector<Expr> parts_;
 };
 
+// Whether the tensor's elements from `extent` on along dimension d are zeros that were stored (see pad).
+bool IsZeroFrom(const Block* writer, size_t d, int64_t extent) {
+  if (writer == nullptr || writer->value->op != Op::kSelect || writer->indices.size() <= d) return false;
+  const Expr &condition = writer->value->args[0], &zero = writer->value->args[2], &index = writer->indices[d];
+  return condition->op == Op::kLt && StructurallyEqual(condition->args[0], index) &&
+         IsConstInt(condition->args[1], extent) && zero->op == Op::kConst && zero->value.f == 0 &&
+         zero->value.i == 0;
+}
+
 // What the tile holds at an iteration: the element, or zero.
-Expr StagedValue(const Block& block, const Expr& operand, const VarMap& bindings) {
+Expr StagedValue(const Block& block, const Expr& operand, const VarMap& bindings, const Block* writer) {
   const bool padded = operand->op == Op::kSelect;
   const Expr load = Substitute(padded ? operand->args[1] : operand, bindings);
   Conjunction conditions;
@@ -117,6 +126,13 @@ Expr StagedValue(const Block& block, const Expr& operand, const VarMap& bindings
   for (const IterVar& iter : block.iters) {
     const bool of_terms = iter.reduce || GuardsTerms(block, iter);
     if (!of_terms || !UsesVar(operand, iter.var.get())) continue;
+    bool reads_zero = false;
+    for (size_t d = 0; d < load->args.size(); ++d) {
+      const Expr& index = (padded ? operand->args[1] : operand)->args[d];
+      reads_zero |=
+          index->op == Op::kVar && index->var == iter.var && IsZeroFrom(writer, d, iter.var->extent);
+    }
+    if (reads_zero) continue;
     conditions.Add(Within(Simplify(bindings.at(iter.var.get())), iter.var->extent));
   }
   const Expr inside = conditions.Take();
@@ -192,7 +208,9 @@ absl::StatusOr<Function> Stage(const Function& function, const Target& target, c
   const Buffer staged = MakeBuffer(name, buffer->dtype, tile.shape, scope);
   VarMap iterations;
   const std::shared_ptr<Block> copy = TileBlock(name, tile, &iterations);
-  const Expr value = Substitute(Substitute(StagedValue(block, operand, bindings), tile.renamed), iterations);
+  const Expr value =
+      Substitute(Substitute(StagedValue(block, operand, bindings, WriterOf(function, buffer)), tile.renamed),
+                 iterations);
   copy->out = staged;
   for (const IterVar& iter : copy->iters) copy->indices.push_back(VarRef(iter.var));
   copy->value = value;

@@ -83,6 +83,31 @@ bool Legal(const Plan& plan, const Values& v) {
   return v.at("bk") == 16 || v.at("bk") < 2 * plan.Depth();
 }
 
+// Images of few channels become an image of whole vectors of channels first, zeros beyond the last one, in a
+// launch of its own: then pixels arrive by vectors, not channel by channel.
+constexpr int64_t kChannels = 4;
+
+bool CanPad(const Plan& plan) {
+  const TensorContraction& t = plan.t;
+  return t.a.inlined.size() == 1 && t.a.depth_contiguous && t.depth.size() > 1 &&
+         plan.stage().reduce_axes[t.depth.back()]->extent < kChannels;
+}
+
+void EmitPadded(const Plan& plan, TraceBuilder* b) {
+  constexpr int64_t kThreads = 256;
+  const int source = plan.t.a.source;
+  const std::string& name = plan.anatomy.name(source);
+  const int channels = static_cast<int>(plan.anatomy.stage(source).axes.size()) - 1;
+  b->Pad(name, channels, kChannels);
+  std::vector<std::string> pixels;
+  for (int a = 0; a < channels; ++a) pixels.push_back(plan.anatomy.Loop(source, a));
+  const std::string pixel = b->Fuse(pixels);
+  b->Split(pixel, {kThreads});
+  b->Bind(SubLoop(pixel, 0), "block");
+  b->Bind(SubLoop(pixel, 1), "thread");
+  b->Bind(plan.anatomy.Loop(source, channels), "vector");
+}
+
 std::vector<std::string> SplitAxes(const Plan& plan, const std::vector<int>& axes, const AxisTile& tile,
                                    std::vector<std::string>* outer, TraceBuilder* b) {
   std::vector<std::string> inner;
@@ -103,9 +128,13 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   const TensorContraction& t = plan.t;
   const std::string& name = plan.anatomy.name(t.stage);
   const int64_t bk = v.at("bk"), element = DTypeBytes(plan.row.operand);
+  const bool pad = v.at("pad") != 0;
   for (const TensorOperand* operand : {&t.a, &t.b}) {
-    for (const std::string& stage : operand->inlined) b->Inline(stage);
+    for (const std::string& stage : operand->inlined) {
+      if (!pad || operand != &t.a) b->Inline(stage);
+    }
   }
+  if (pad) EmitPadded(plan, b);
   std::vector<std::string> grid, row_tiles, col_tiles, order, tile;
   for (int axis : t.batch) grid.push_back(plan.anatomy.Loop(t.stage, axis));
   const std::vector<std::string> rows = SplitAxes(plan, t.rows, BestAxisTile(plan.Rows(), v.at("bm")),
@@ -140,8 +169,9 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   if (!t.epilogue.empty()) b->ReverseInline(plan.anatomy.name(t.epilogue.back()));
   const auto stage = [&](const TensorOperand& operand, const std::vector<int64_t>& extents, int64_t size) {
     const TileLayout layout = LayoutOf(InnerTile(operand, bk, extents, size), element);
-    b->Stage(name, operand.buffer, ring, "shared");
-    b->Layout(absl::StrCat(operand.buffer, ".s"), layout.pad, layout.swizzle);
+    const std::string& buffer = pad && &operand == &t.a ? plan.anatomy.name(operand.source) : operand.buffer;
+    b->Stage(name, buffer, ring, "shared");
+    b->Layout(absl::StrCat(buffer, ".s"), layout.pad, layout.swizzle);
   };
   stage(t.a, plan.Rows(), v.at("bm"));
   stage(t.b, plan.Cols(), v.at("bn"));
@@ -161,8 +191,8 @@ TileDefault DefaultTile(const Plan& plan, const std::vector<int64_t>& bms, const
   for (const int64_t bm : bms) {
     for (const int64_t bn : bns) {
       for (const auto& [wr, wc] : kGrids) {
-        const Values v = {{"bm", bm},    {"bn", bn},        {"bk", 16},
-                          {"stages", 2}, {"row_warps", wr}, {"column_warps", wc}};
+        const Values v = {{"bm", bm},        {"bn", bn},           {"bk", 16}, {"stages", 2},
+                          {"row_warps", wr}, {"column_warps", wc}, {"pad", 0}};
         const int64_t warp_rows = bm / wr, warp_columns = bn / wc;
         if (!Legal(plan, v) || warp_rows > 64 || warp_columns > 64) continue;
         const int64_t tiles = plan.Tiles(bm, bn);
@@ -201,7 +231,8 @@ std::optional<Part> MultistagePart(const Anatomy& anatomy, const Group& group, c
               {"bk", 16},
               {"stages", 2},
               {"row_warps", tile.row_warps},
-              {"column_warps", tile.column_warps}};
+              {"column_warps", tile.column_warps},
+              {"pad", 0}};
   if (!Legal(plan, v)) return std::nullopt;
   for (const int64_t bk : {32, 64}) {
     for (const int64_t stages : {3, 4}) {
@@ -217,6 +248,8 @@ std::optional<Part> MultistagePart(const Anatomy& anatomy, const Group& group, c
   part.Decide("row_warps", {1, 2, 4}, tile.row_warps);
   part.Decide("column_warps", {1, 2, 4}, tile.column_warps);
   part.Decide("stages", {2, 3, 4, 5}, v.at("stages"));
+  part.Decide("pad", CanPad(plan) ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0}, CanPad(plan),
+              false);
   part.legal = [plan](const Values& values) { return Legal(plan, values); };
   part.emit = [plan](const Values& values, TraceBuilder* b) { Emit(plan, values, b); };
   return part;

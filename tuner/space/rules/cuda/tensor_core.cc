@@ -126,6 +126,8 @@ std::optional<TensorContraction> FindTensorContraction(const Anatomy& anatomy, c
   const Expr a = ResolvedLoad(anatomy, group, c->scalar, &t.a.inlined),
              b = ResolvedLoad(anatomy, group, c->vector, &t.b.inlined);
   if (a->dtype != b->dtype || IsDataDependent(a) || IsDataDependent(b)) return std::nullopt;
+  t.a.source = c->scalar.producer;
+  t.b.source = c->vector.producer;
   t.a.buffer = a->buffer->name;
   t.b.buffer = b->buffer->name;
   t.a.dtype = t.b.dtype = a->dtype;
