@@ -88,6 +88,7 @@ v1::MeasureResult MakeResult(const RecordSpec& spec) {
   result.mutable_resources()->set_spill_bytes(0);
   result.mutable_resources()->set_code_bytes(4096);
   v1::DeviceInfo& device = *result.mutable_device();
+  device.add_throttled_by("power cap");
   device.set_worker("worker-a");
   device.set_device("cpu");
   device.set_model("Some CPU @ 2.4 GHz");
