@@ -9,16 +9,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "codegen/schedule/instructions.h"
 #include "codegen/schedule/schedule.h"
 #include "tuner/space/part.h"
+#include "tuner/space/stage_class.h"
 
 namespace mycc {
 namespace {
-
-enum class Class { kContraction, kTile, kRow, kElementwise };
-
-Class Classify(const Anatomy& anatomy, int s, const Target& target);
 
 // Elementwise stages that go into their readers because that repeats little work, in order.
 class CheapStages {
@@ -40,11 +36,11 @@ class CheapStages {
  private:
   bool IsCheap(int s) const {
     const StageInfo& info = anatomy_.info(s);
-    if (class_[s] != Class::kElementwise || info.is_output || info.readers.empty() || FollowsTiled(s))
+    if (class_[s] != StageClass::kElementwise || info.is_output || info.readers.empty() || FollowsTiled(s))
       return false;
     const bool cheap = info.ops_per_element <= 4;
     return std::all_of(info.readers.begin(), info.readers.end(), [&](int reader) {
-      if (class_[reader] == Class::kContraction || class_[reader] == Class::kTile) return false;
+      if (class_[reader] == StageClass::kContraction || class_[reader] == StageClass::kTile) return false;
       if (on_gpu_ && IsCheapForGpu(s, reader)) return true;
       return cheap || (info.readers.size() == 1 && anatomy_.ReadsElementwise(reader, s));
     });
@@ -52,21 +48,23 @@ class CheapStages {
   // Arithmetic is cheaper than another pass over memory, and the same arithmetic of one thread is done once.
   bool IsCheapForGpu(int s, int reader) const {
     constexpr double kMostOps = 64;
-    return class_[reader] == Class::kElementwise && anatomy_.info(s).ops_per_element <= kMostOps &&
+    return class_[reader] == StageClass::kElementwise && anatomy_.info(s).ops_per_element <= kMostOps &&
            anatomy_.ReadsElementwise(reader, s);
   }
   // An epilogue of a contraction or tile: left for its rule.
   bool FollowsTiled(int s) const {
     return std::any_of(
         anatomy_.info(s).producers.begin(), anatomy_.info(s).producers.end(), [&](int producer) {
-          if (class_[producer] == Class::kContraction || class_[producer] == Class::kTile) return true;
-          return class_[producer] == Class::kElementwise && !inlined_[producer] && FollowsTiled(producer);
+          if (class_[producer] == StageClass::kContraction || class_[producer] == StageClass::kTile)
+            return true;
+          return class_[producer] == StageClass::kElementwise && !inlined_[producer] &&
+                 FollowsTiled(producer);
         });
   }
 
   const Anatomy& anatomy_;
   const bool on_gpu_;
-  std::vector<Class> class_;
+  std::vector<StageClass> class_;
   std::vector<bool> inlined_;
 };
 
@@ -94,19 +92,20 @@ class Grouping {
     taken_.resize(anatomy.num_stages(), false);
     for (int s = 0; s < anatomy.num_stages(); ++s) class_.push_back(Classify(anatomy, s, target));
     for (int s = 0; s < anatomy.num_stages(); ++s) {
-      if (!taken_[s] && (class_[s] == Class::kContraction || class_[s] == Class::kTile)) TakeTiled(s);
+      if (!taken_[s] && (class_[s] == StageClass::kContraction || class_[s] == StageClass::kTile))
+        TakeTiled(s);
     }
     for (int s = 0; s < anatomy.num_stages(); ++s) {
-      if (!taken_[s] && class_[s] == Class::kRow) TakeRows(s);
+      if (!taken_[s] && class_[s] == StageClass::kRow) TakeRows(s);
     }
     for (int s = 0; s < anatomy.num_stages(); ++s) {
-      if (!taken_[s]) Take(Group{s, {s}}, Class::kElementwise);
+      if (!taken_[s]) Take(Group{s, {s}}, StageClass::kElementwise);
     }
     std::sort(parts_.begin(), parts_.end(),
               [](const auto& a, const auto& b) { return a.first.anchor < b.first.anchor; });
   }
 
-  const std::vector<std::pair<Group, Class>>& groups() const { return parts_; }
+  const std::vector<std::pair<Group, StageClass>>& groups() const { return parts_; }
 
  private:
   bool OnlyFeeds(int s, int reader) const {
@@ -116,9 +115,10 @@ class Grouping {
 
   // Computed without any row reduction: padding, casts and the like.
   bool IsPlain(int s) const {
-    if (class_[s] != Class::kElementwise) return false;
+    if (class_[s] != StageClass::kElementwise) return false;
     const std::vector<int>& producers = anatomy_.info(s).producers;
-    return std::all_of(producers.begin(), producers.end(), [&](int p) { return class_[p] != Class::kRow; });
+    return std::all_of(producers.begin(), producers.end(),
+                       [&](int p) { return class_[p] != StageClass::kRow; });
   }
 
   void TakeTiled(int anchor) {
@@ -147,7 +147,7 @@ class Grouping {
 
   // Reads some of `grown` at its own axes, and else only what is computed before the anchor.
   bool CanFollow(int s, const std::vector<int>& grown, int anchor) const {
-    if (taken_[s] || class_[s] != Class::kElementwise) return false;
+    if (taken_[s] || class_[s] != StageClass::kElementwise) return false;
     bool follows = false;
     for (int producer : anatomy_.info(s).producers) {
       if (std::count(grown.begin(), grown.end(), producer) > 0) {
@@ -190,17 +190,18 @@ class Grouping {
       for (int reader : anatomy_.info(s).readers) closed &= members.count(reader) > 0;
     }
     if (!closed) {
-      Take(Group{seed, {seed}}, Class::kRow);
+      Take(Group{seed, {seed}}, StageClass::kRow);
       return;
     }
-    Take(Group{anchor, {members.begin(), members.end()}}, Class::kRow);
+    Take(Group{anchor, {members.begin(), members.end()}}, StageClass::kRow);
   }
 
   // The stage's leading axes run over the rows, and it reads the group's tensors at them.
   bool SameRows(int s, const std::vector<Var>& rows) const {
     const Stage& stage = anatomy_.stage(s);
-    if (class_[s] != Class::kRow && class_[s] != Class::kElementwise) return false;
-    if (stage.axes.size() < rows.size() || (class_[s] == Class::kRow && stage.axes.size() != rows.size()))
+    if (class_[s] != StageClass::kRow && class_[s] != StageClass::kElementwise) return false;
+    if (stage.axes.size() < rows.size() ||
+        (class_[s] == StageClass::kRow && stage.axes.size() != rows.size()))
       return false;
     for (size_t a = 0; a < rows.size(); ++a) {
       if (stage.axes[a]->extent != rows[a]->extent) return false;
@@ -222,77 +223,17 @@ class Grouping {
            std::any_of(info.producers.begin(), info.producers.end(), in);
   }
 
-  void Take(const Group& group, Class c) {
+  void Take(const Group& group, StageClass c) {
     for (int s : group.members) taken_[s] = true;
     parts_.emplace_back(group, c);
   }
 
   const Anatomy& anatomy_;
   const Target& target_;
-  std::vector<Class> class_;
+  std::vector<StageClass> class_;
   std::vector<bool> taken_;
-  std::vector<std::pair<Group, Class>> parts_;
+  std::vector<std::pair<Group, StageClass>> parts_;
 };
-
-// The vector operand is contiguous along the lanes, or is packed to be: ahead of time, or where enough rows
-// read the panels that packing makes.
-bool LanesUsable(const Contraction& c, const Stage& stage) {
-  constexpr int64_t kRowsThatPayForPanels = 4;
-  if (stage.axes.back()->extent < 4) return false;
-  const ExprNode load{Op::kLoad, c.vector.buffer->dtype, c.vector.index, {}, nullptr, c.vector.buffer};
-  if (StrideOf(load, stage.axes.back()) == 1) return true;
-  int64_t rows = 1;
-  for (int axis : c.rows) rows *= stage.axes[axis]->extent;
-  return c.vector.PlainDim(stage.axes.back()) >= 0 && (c.vector.is_const || rows >= kRowsThatPayForPanels);
-}
-
-// Contiguous along `lane`, or, on a CPU, a const input that can be packed to be.
-bool ContiguousAlong(const Anatomy& anatomy, const ExprNode& load, const Var& lane, const Target& target) {
-  if (StrideOf(load, lane) == 1) return true;
-  if (target.kind == TargetKind::kCuda) return false;
-  const Operand operand{load.buffer, load.args, false, -1};
-  return operand.PlainDim(lane) >= 0 &&
-         std::any_of(anatomy.workload().inputs.begin(), anatomy.workload().inputs.end(),
-                     [&](const Argument& input) { return input.is_const && input.tensor == load.buffer; });
-}
-
-// On a CPU, an instruction multiplies these types as they are stored, on lanes that can be loaded; on a GPU,
-// there are rows and columns enough for each operand to be used several times.
-bool IsForContractionRule(const Contraction& c, const Stage& stage, const Target& target) {
-  if (target.kind == TargetKind::kCpu) {
-    const bool instruction = InstructionFor(stage.value->dtype, stage.output->dtype, target).ok();
-    return !HasCast(c) && instruction && LanesUsable(c, stage);
-  }
-  constexpr int64_t kFewest = 9;
-  const auto extent = [&](const std::vector<int>& axes) {
-    int64_t product = 1;
-    for (int a : axes) product *= stage.axes[a]->extent;
-    return product;
-  };
-  return extent(c.rows) >= kFewest && extent(c.cols) >= kFewest;
-}
-
-Class Classify(const Anatomy& anatomy, int s, const Target& target) {
-  const Stage& stage = anatomy.stage(s);
-  if (stage.reduce == ReduceOp::kNone) return Class::kElementwise;
-  if (stage.axes.empty() || stage.reduce == ReduceOp::kArgMax || stage.reduce == ReduceOp::kArgMin)
-    return Class::kRow;
-  const StageInfo& info = anatomy.info(s);
-  if (info.contraction && IsForContractionRule(*info.contraction, stage, target)) return Class::kContraction;
-  // Lanes along the output's last axis, unless only the reduction axis is contiguous.
-  bool along_output = false, along_reduction = false;
-  for (const ExprNode* load : LoadsOf(stage.value)) {
-    const bool reduced = std::any_of(stage.reduce_axes.begin(), stage.reduce_axes.end(), [&](const Var& r) {
-      return std::any_of(load->args.begin(), load->args.end(),
-                         [&](const Expr& index) { return UsesVar(index, r.get()); });
-    });
-    if (!reduced) continue;  // one value for each output: a mean, a bias
-    along_output |= ContiguousAlong(anatomy, *load, stage.axes.back(), target);
-    along_reduction |= !stage.reduce_axes.empty() && StrideOf(*load, stage.reduce_axes.back()) == 1;
-  }
-  if (along_output && (!along_reduction || stage.axes.back()->extent >= 4)) return Class::kTile;
-  return along_reduction || stage.axes.back()->extent == 1 ? Class::kRow : Class::kTile;
-}
 
 // Few enough terms for one thread to have them all.
 bool IsWindow(const Stage& stage) {
@@ -302,28 +243,28 @@ bool IsWindow(const Stage& stage) {
   return terms <= kMostTerms;
 }
 
-Part MakeGpuPart(const Anatomy& anatomy, const Group& group, Class c, const Target& target) {
-  if (c == Class::kContraction) {
+Part MakeGpuPart(const Anatomy& anatomy, const Group& group, StageClass c, const Target& target) {
+  if (c == StageClass::kContraction) {
     if (std::optional<Part> part = WarpSpecializedPart(anatomy, group, target)) return *std::move(part);
     if (std::optional<Part> part = MultistagePart(anatomy, group, target)) return *std::move(part);
     return GpuSimtRule(anatomy, group, target);
   }
   switch (c) {
-    case Class::kRow: return GpuRowRule(anatomy, group, target);
-    case Class::kTile:
+    case StageClass::kRow: return GpuRowRule(anatomy, group, target);
+    case StageClass::kTile:
       return IsWindow(anatomy.stage(group.anchor)) ? GpuWindowRule(anatomy, group, target)
                                                    : GpuColumnsRule(anatomy, group, target);
     default: return GpuElementwiseRule(anatomy, group, target);
   }
 }
 
-Part MakePart(const Anatomy& anatomy, const Group& group, Class c, const Target& target) {
+Part MakePart(const Anatomy& anatomy, const Group& group, StageClass c, const Target& target) {
   if (target.kind == TargetKind::kCuda) return MakeGpuPart(anatomy, group, c, target);
   switch (c) {
-    case Class::kContraction: return ContractionRule(anatomy, group, target);
-    case Class::kTile: return TileRule(anatomy, group, target);
-    case Class::kRow: return RowRule(anatomy, group, target);
-    case Class::kElementwise: break;
+    case StageClass::kContraction: return ContractionRule(anatomy, group, target);
+    case StageClass::kTile: return TileRule(anatomy, group, target);
+    case StageClass::kRow: return RowRule(anatomy, group, target);
+    case StageClass::kElementwise: break;
   }
   return ElementwiseRule(anatomy, group, target);
 }
