@@ -23,11 +23,9 @@ struct Region {
   bool operator==(const Region&) const = default;
 };
 
-// A statement that stores to a tensor in global memory in several iterations stores each element once, or the
-// same value again.
-bool Overwrites(const Region& a, const Region& b) {
-  return a.Meets(b) && !(a.by == b.by && a.global != nullptr);
-}
+// A statement that stores in several iterations stores each element once, or the same value again, unless
+// another one reads in between.
+bool Overwrites(const Region& a, const Region& b) { return a.Meets(b) && a.by != b.by; }
 
 struct Touched {
   std::vector<Region> reads, writes;
@@ -79,6 +77,8 @@ class Planner {
     }
     if (IsThreadLoop(stmt) || Children(stmt).empty() || IsVector(stmt)) return Unit(stmt, before);
     if (stmt->kind == StmtKind::kFor) {
+      // What is there before the loop is waited for once, before it.
+      Meet(stmt, TouchedBy(stmt), before);
       // What one iteration leaves, the next one meets.
       Walk(As<For>(stmt).body, before);
       Walk(As<For>(stmt).body, before);
@@ -100,12 +100,15 @@ class Planner {
  private:
   void Unit(const Stmt& stmt, Touched* before) {
     const Touched now = TouchedBy(stmt);
-    if (meets_.count(stmt.get()) != 0) *before = Touched();
-    if (before->ConflictsWith(now)) {
-      meets_.insert(stmt.get());
-      *before = Touched();
-    }
+    Meet(stmt, now, before);
     before->Add(now);
+  }
+
+  // The threads meet before the statement if it touches what is not theirs alone.
+  void Meet(const Stmt& stmt, const Touched& now, Touched* before) {
+    if (meets_.count(stmt.get()) == 0 && !before->ConflictsWith(now)) return;
+    meets_.insert(stmt.get());
+    *before = Touched();
   }
 
   StoreTargets Targets(const Stmt& stmt) const {
@@ -136,6 +139,7 @@ class Planner {
                      Region{nullptr, shared->second, shared->second + bytes, one_thread, root.get()});
     };
     VisitStmts(root, [&](const Stmt& stmt) {
+      if (stmt->kind == StmtKind::kCopy) return false;
       ForEachExpr(stmt, [&](const Expr& expr) {
         Visit(expr, [&](const ExprNode& e) {
           if (e.op == Op::kLoad) add(*e.buffer, &touched.reads);
