@@ -68,6 +68,7 @@ absl::StatusOr<WorkerDevice> LocalWorker::AddGpu(const std::string& name, const 
   *device.offer.mutable_info() = gpu.info;
   device.batch = std::max(kLeastBatch, builders);
   device.lanes = kGpuLanes;
+  device.reports_at_once = true;
   device.measure = [measurer = made.get()](const std::vector<v1::Assignment>& assignments,
                                            const IsRevoked& is_revoked, const OnMeasured& done) {
     measurer->Measure(assignments, is_revoked, done);

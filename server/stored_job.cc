@@ -33,6 +33,7 @@ absl::StatusOr<LoadedTasks> LoadTasks(const JobStore& store, const std::string& 
     PlannedTask planned;
     MYCC_ASSIGN_OR_RETURN(planned.workload, ParseWorkload(task.key.workload, "the log"));
     MYCC_ASSIGN_OR_RETURN(planned.target, ParseTarget(task.key.target));
+    planned.protocol = ProtocolFor(planned.target, spec.protocol());
     planned.key = std::move(task.key);
     planned.count = stored.count();
     loaded.plan.tasks.push_back(std::move(planned));

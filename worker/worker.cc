@@ -129,13 +129,15 @@ void Worker::MeasureBatch(const WorkerDevice& device, const v1::LeaseResponse& l
   const std::vector<v1::Assignment> assignments(leased.assignments().begin(), leased.assignments().end());
   device.measure(
       assignments, [this](const v1::LeaseId& lease) { return IsUnwanted(lease); },
-      [this](const v1::Assignment& assignment, v1::MeasureResult result) {
+      [this, &device](const v1::Assignment& assignment, v1::MeasureResult result) {
         result.mutable_device()->set_worker(options_.name);
         v1::Report report;
         *report.mutable_lease() = assignment.lease();
         *report.mutable_result() = std::move(result);
         const MutexLock lock(&mutex_);
         outbox_.push_back(std::move(report));
+        flush_ |= device.reports_at_once;
+        if (flush_) changed_.NotifyAll();
       });
   const MutexLock lock(&mutex_);
   flush_ = true;

@@ -5,8 +5,7 @@
 //   line thread (Run's caller): Register, Report what is in the outbox, Heartbeat
 //
 // A result stays in the outbox until the server acknowledged it, also over a restart of the server: the
-// worker then registers again, naming what it holds. Reports leave at the end of a batch, so that they do not
-// disturb a timing. Thread rule: Run is called once, the rest by any thread.
+// worker then registers again, naming what it holds. Thread rule: Run is called once, the rest by any thread.
 #pragma once
 
 #include <map>
@@ -27,9 +26,10 @@ namespace mycc {
 
 struct WorkerDevice {
   v1::DeviceOffer offer;
-  MeasureFunction measure;  // called by the device's lanes alone
-  int batch = 1;            // trials to lease at once
-  int lanes = 1;            // that lease and measure beside each other
+  MeasureFunction measure;       // called by the device's lanes alone
+  int batch = 1;                 // trials to lease at once
+  int lanes = 1;                 // that lease and measure beside each other
+  bool reports_at_once = false;  // else at the end of a batch, so as not to disturb a timing
 };
 
 struct WorkerOptions {

@@ -342,6 +342,40 @@ TEST(CoordinatorTest, TasksGoToTheDevicesOfTheirTargets) {
               ::testing::UnorderedElementsAre(::testing::Pair(kTestTarget, 8), ::testing::Pair(newer, 8)));
 }
 
+TEST(CoordinatorTest, WithoutAProtocolEachTargetHasItsUsualOne) {
+  FakeServer server;
+  const std::string gpu = "v1 cuda arch=sm_90a model=\"NVIDIA H200\" sms=132 smem=232448 l2=60M";
+  v1::JobSpec spec = MakeSpec({kTestWorkload, kTestWorkload}, 4);
+  spec.clear_protocol();
+  spec.mutable_tasks(1)->set_target(gpu);
+  server.Submit(spec);
+  FakeWorker haswell(&server, "haswell"), h200(&server, "h200", gpu);
+  const std::vector<v1::Assignment> warm = haswell.Lease(1), cold = h200.Lease(1);
+  ASSERT_EQ(warm.size(), 1u);
+  ASSERT_EQ(cold.size(), 1u);
+  EXPECT_EQ(warm[0].protocol(), v1::TIMING_PROTOCOL_WARM);
+  EXPECT_EQ(cold[0].protocol(), v1::TIMING_PROTOCOL_COLD);
+}
+
+TEST(CoordinatorTest, ProgressSaysWhatEachDeviceDid) {
+  FakeServer server;
+  const std::string job = server.Submit(MakeSpec({kTestWorkload}, 4));
+  FakeWorker worker(&server, "w");
+  for (const v1::Assignment& assignment : worker.Lease(2)) {
+    v1::MeasureResult result = FakeResult(assignment);
+    result.mutable_device()->set_worker("w");
+    result.mutable_timing()->set_run_seconds(1.5);
+    EXPECT_TRUE(worker.Report(assignment, result).ok());
+  }
+  server.Restart();
+  const v1::JobProgress progress = server.Progress(job);
+  ASSERT_EQ(progress.devices_size(), 1);
+  EXPECT_EQ(progress.devices(0).worker(), "w");
+  EXPECT_EQ(progress.devices(0).device(), "cpu");
+  EXPECT_EQ(progress.devices(0).trials(), 2);
+  EXPECT_DOUBLE_EQ(progress.devices(0).run_seconds(), 3);
+}
+
 TEST(CoordinatorTest, JobsShareTheWorkers) {
   FakeServer server;
   FakeWorker worker(&server, "w");
