@@ -57,7 +57,7 @@ void KernelEmitter::DeclareBlocks() {
   for (size_t i = launch_.blocks.size(); i-- > 0;) {
     const For& loop = *launch_.blocks[i];
     std::string value = "blockIdx.x";
-    if (stride > 1) value = absl::StrCat("(", value, " / ", stride, ")");
+    if (stride > 1) value = absl::StrCat(value, " / ", stride);
     if (i > 0) value = absl::StrCat(value, " % ", loop.var->extent);
     vars_[loop.var.get()] = Name(loop.var->name);
     lines.push_back(absl::StrCat("const int ", vars_[loop.var.get()], " = ", value, ";"));
