@@ -115,6 +115,7 @@ void EmitWork(const Plan& plan, const Values& v, const std::string& work, bool h
   BindEach(blocks, "block", b);
   for (const SharedTile& tile : plan.tiles) EmitTile(tile, work, Part(k, 0), tiling.threads(), b);
   b->CacheWrite(work, blocks.back());
+  if (v.at("stages") > 1) b->Pipeline(Part(k, 0), "threads", v.at("stages"));
   b->Bind(Part(k, 1), "unroll");
   for (const char* suffix : {"", ".i", ".w"}) {
     const auto named = [&](const std::string& l) {
@@ -164,8 +165,13 @@ bool Legal(const Plan& plan, const Values& v) {
   if (v.at("tile_m") / 2 >= std::max<int64_t>(plan.rows, 16) ||
       v.at("tile_n") / 2 >= std::max<int64_t>(plan.columns, 32))
     return false;
+  // A copy that runs ahead is whole vectors of all threads.
+  for (size_t i = 0; v.at("stages") > 1 && i < plan.tiles.size(); ++i) {
+    const int64_t vectors = v.at(i == 0 ? "tile_m" : "tile_n") * v.at("tile_k") / plan.tiles[i].lanes;
+    if (vectors % tiling.threads() != 0 || v.at("runs") > 1) return false;
+  }
   const int64_t accumulators = v.at("thread_m") * v.at("thread_n") * plan.bytes / 4;
-  if (accumulators > 128 || accumulators * tiling.threads() > 40000) return false;
+  if (accumulators > 128 || accumulators * tiling.threads() > 32000) return false;
   return v.at("runs") == 1 || (RunLength(plan, v) >= 2 * v.at("tile_k") && RunLength(plan, v) < plan.depth);
 }
 
@@ -229,6 +235,15 @@ Plan MakePlan(const Anatomy& anatomy, const Group& group) {
   return plan;
 }
 
+// Copies that run ahead stand under no condition, and move at least 4 bytes at a time.
+bool CanPipeline(const Plan& plan, int64_t most_m, int64_t most_n) {
+  constexpr int64_t kMostK = 32;
+  const bool whole = plan.rows % most_m == 0 && plan.columns % most_n == 0 && plan.depth % kMostK == 0;
+  return whole && plan.bytes >= 4 && plan.outer_reduce.empty() &&
+         std::none_of(plan.tiles.begin(), plan.tiles.end(),
+                      [](const SharedTile& tile) { return tile.computed; });
+}
+
 }  // namespace
 
 // REQUIRES: the anchor is a contraction with rows.
@@ -250,14 +265,19 @@ mycc::Part GpuSimtRule(const Anatomy& anatomy, const Group& group, const Target&
   const int64_t blocks = plan.count * CeilDiv(plan.rows, tile_m) * CeilDiv(plan.columns, tile_n);
   const int64_t runs = std::clamp<int64_t>(std::max(target.sms, 1) / std::max<int64_t>(blocks, 1), 1,
                                            std::max<int64_t>(plan.depth / (4 * tile_k), 1));
-  part.Decide("tile_m", {16, 32, 64, 128}, tile_m);
-  part.Decide("tile_n", {32, 64, 128, 256}, tile_n);
+  const std::vector<int64_t> ms = PowersOfTwo(tile_m / 2, std::min<int64_t>(2 * tile_m, 128));
+  const std::vector<int64_t> ns = PowersOfTwo(tile_n / 2, std::min<int64_t>(2 * tile_n, 256));
+  part.Decide("tile_m", ms, tile_m);
+  part.Decide("tile_n", ns, tile_n);
   part.Decide("thread_m", {4, 8}, thread_m);
   part.Decide("thread_n", {4, 8}, thread_n);
   part.Decide("tile_k", plan.depth >= 16 ? std::vector<int64_t>{8, 16, 32} : std::vector<int64_t>{tile_k},
               tile_k);
   part.Decide("runs", runs == 1 ? std::vector<int64_t>{1} : std::vector<int64_t>{1, CeilDiv(runs, 2), runs},
               runs);
+  part.Decide(
+      "stages",
+      CanPipeline(plan, ms.back(), ns.back()) ? std::vector<int64_t>{1, 2, 3} : std::vector<int64_t>{1}, 1);
   part.legal = [plan](const Values& v) { return Legal(plan, v); };
   MakeDefaultsLegal(&part);
   part.emit = [plan](const Values& v, TraceBuilder* b) { Emit(plan, v, b); };

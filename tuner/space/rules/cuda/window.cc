@@ -204,14 +204,14 @@ Part GpuWindowRule(const Anatomy& anatomy, const Group& group, const Target&) {
   part.prefix = absl::StrCat(plan.t, ".");
   part.rule = "window";
   part.Decide("lanes", PowersOfTwo(1, lanes), lanes);
-  const std::vector<int64_t> ms = TileChoices(plan.m, extent(2), {1, 2, 4, 7, 8});
+  const std::vector<int64_t> ms = TileChoices(plan.m, extent(2), {1, 2, 4, 7});
   const int64_t most = window * lanes <= 128 ? 4 : 1;
   part.Decide("tile_m", ms, LargestAtMost(ms, most));
   part.Decide("tile_h", TileChoices(plan.h, extent(3), {1, 2, 4}), 1);
   const int64_t along = ThreadsAlong(CeilDiv(extent(1), lanes));
-  std::vector<int64_t> threads_n = {8, 16, 32, along};
+  std::vector<int64_t> threads_n = {8, 16, along};
   part.Decide("threads_n", threads_n, along);
-  part.Decide("threads_p", rank > 1 ? PowersOfTwo(4, 64) : std::vector<int64_t>{1},
+  part.Decide("threads_p", rank > 1 ? PowersOfTwo(8, 32) : std::vector<int64_t>{1},
               rank > 1 ? ThreadsAcross(along) : 1);
   part.legal = [window, rank, columns = extent(1)](const Values& v) {
     constexpr int64_t kMostUnrolled = 2048, kMostAccumulators = 96;
