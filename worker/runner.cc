@@ -82,7 +82,8 @@ v1::Timing Time(const v1::RunRequest& request, KernelCall& call) {
   char fill = 0;
   const auto flush = [&flushed, &fill] { std::memset(flushed.data(), ++fill, flushed.size()); };
   const absl::StatusOr<v1::Timing> timing = TimeUndisturbed(
-      kTimingAttempts, request.usual_baseline_seconds(), [&request] { return TimeBaseline(request.threads()); },
+      kTimingAttempts, request.usual_baseline_seconds(),
+      [&request] { return TimeBaseline(request.threads()); },
       [&] {
         return TimeCalls(
             plan, [&call] { call.CallUnchecked(); }, flush, Now);
