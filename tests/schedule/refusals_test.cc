@@ -79,7 +79,7 @@ constexpr Refusal kRefusals[] = {
     {"tensorize(t3.r0, fma.f32)", "t3 has no accumulator; cache_write it first"},
     {"tensorize(t3.r0, mma.bf17)", "there is no instruction mma.bf17; there are fma.f32, fma.f64"},
     {"cache_write(t3, t3.a0)\ntensorize(t3.a1, fma.f64)",
-     "fma.f64 multiplies f64 into f64; t3 multiplies f32 into f32"},
+     "fma.f64 multiplies f64 into f64; t3 multiplies f32 by f32 into f32"},
 };
 INSTANTIATE_TEST_SUITE_P(All, RefusalTest, ::testing::ValuesIn(kRefusals));
 
