@@ -25,7 +25,9 @@ Code KernelEmitter::Combined(const Combine& combine, const std::string& a, const
 // The thread loops that the element does not depend on, as one: `extent` threads, `stride` apart.
 std::optional<ThreadDigit> KernelEmitter::GroupOf(const Combine& combine) {
   std::vector<ThreadDigit> digits;
+  const auto& around = PlaceOf(combine.buffer).threads_around;
   for (const auto& [var, digit] : threads_) {
+    if (around.contains(var)) continue;
     const bool chooses = std::any_of(combine.indices.begin(), combine.indices.end(),
                                      [&](const Expr& index) { return UsesVar(index, var); });
     if (!chooses) digits.push_back(digit);

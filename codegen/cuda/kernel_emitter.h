@@ -75,7 +75,8 @@ class KernelEmitter {
     // Of a swizzled tile whose rows are longer than the swizzle.
     int64_t panel_elements = 0, panel_rows = 0;
     bool in_registers = false;
-    const Distribution* distribution = nullptr;  // of registers: over the threads
+    std::unordered_set<const VarNode*> threads_around;  // thread loops around its Alloc: each has its own
+    const Distribution* distribution = nullptr;         // of registers: over the threads
     bool is_sum = false;  // of registers of a narrow float: may hold more digits than the type
     std::optional<FragmentLayout> fragment;  // of a tensor-core accumulator
   };

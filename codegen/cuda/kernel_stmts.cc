@@ -140,6 +140,7 @@ void KernelEmitter::EmitAlloc(const Alloc& alloc) {
   Place place;
   place.name = Name(buffer->name);
   place.in_registers = true;
+  for (const auto& [var, digit] : threads_) place.threads_around.insert(var);
   place.is_sum = DTypeBytes(buffer->dtype) == 2 && IsReducedUnder(alloc.body, buffer.get());
   std::vector<int64_t> shape = buffer->shape;
   const auto distribution = launch_.registers.find(buffer.get());

@@ -11,6 +11,7 @@
 // Loops inside the threads' that choose elements of m are dimensions of p.
 #include <algorithm>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -26,7 +27,7 @@ namespace {
 class ThreadReductions {
  public:
   Stmt Visit(const Stmt& stmt) {
-    if (IsThreadLoop(stmt) && threads_.empty()) return VisitNest(stmt);
+    if (IsThreadLoop(stmt)) return VisitNest(stmt);
     std::vector<Stmt> children = Children(stmt);
     bool changed = false;
     for (Stmt& child : children) {
@@ -44,6 +45,7 @@ class ThreadReductions {
   Stmt VisitNest(const Stmt& stmt) {
     if (!IsThreadLoop(stmt)) {
       if (ThreadsUnder(stmt) == 1) return Reduce(stmt);
+      if (const Alloc* alloc = DynAs<Alloc>(stmt)) depth_[alloc->buffer.get()] = threads_.size();
       std::vector<Stmt> children = Children(stmt);
       for (Stmt& child : children) child = VisitNest(child);
       return WithChildren(stmt, std::move(children));
@@ -55,8 +57,16 @@ class ThreadReductions {
     return body == loop.body ? stmt : WithChildren(stmt, {std::move(body)});
   }
 
+  // The thread loops around that are inside the buffer's Alloc: of those outside each iteration has its own.
+  std::vector<const VarNode*> ThreadsInside(const BufferNode* buffer) const {
+    const auto found = depth_.find(buffer);
+    const size_t depth = found == depth_.end() ? 0 : found->second;
+    return {threads_.begin() + static_cast<ptrdiff_t>(depth), threads_.end()};
+  }
+
   bool CarriesReduction(const Store& store) const {
-    return std::any_of(threads_.begin(), threads_.end(), [&](const VarNode* thread) {
+    const std::vector<const VarNode*> threads = ThreadsInside(store.buffer.get());
+    return std::any_of(threads.begin(), threads.end(), [&](const VarNode* thread) {
       return std::none_of(store.indices.begin(), store.indices.end(),
                           [&](const Expr& index) { return UsesVar(index, thread); });
     });
@@ -133,7 +143,7 @@ class ThreadReductions {
     Path path;
     FindStore(code, reduction, &path);
     std::unordered_set<const VarNode*> reducing;
-    for (const VarNode* thread : threads_) {
+    for (const VarNode* thread : ThreadsInside(reduction.buffer.get())) {
       if (!Chooses(reduction, thread)) reducing.insert(thread);
     }
     for (const Stmt& stmt : path.nodes) {
@@ -176,7 +186,8 @@ class ThreadReductions {
   }
 
   absl::Status status_;
-  std::vector<const VarNode*> threads_;  // around
+  std::vector<const VarNode*> threads_;                  // around
+  std::unordered_map<const BufferNode*, size_t> depth_;  // thread loops around the Alloc
 };
 
 }  // namespace

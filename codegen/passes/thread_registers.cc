@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
@@ -99,13 +100,16 @@ struct RegisterAccess {
 
 class Collector {
  public:
-  explicit Collector(int64_t threads) : in_nest_(threads) {}
+  explicit Collector(int64_t threads) : alike_(threads) {}
 
   void Walk(const Stmt& stmt) {
     if (const Alloc* alloc = DynAs<Alloc>(stmt)) {
       const Scope scope = alloc->buffer->scope;
-      if (threads_.empty() && (scope == Scope::kLocal || scope == Scope::kAccumulator))
+      const bool in_registers = scope == Scope::kLocal || scope == Scope::kAccumulator;
+      if (in_registers && (threads_.empty() || ThreadsUnder(alloc->body) > 1)) {
         accesses_[alloc->buffer.get()];
+        around_[alloc->buffer.get()] = {nest_.size(), alike_};
+      }
     }
     ForEachExpr(stmt, [&](const Expr& expr) {
       Visit(expr, [&](const ExprNode& e) {
@@ -121,12 +125,15 @@ class Collector {
       return;
     }
     const For& loop = As<For>(stmt);
-    const int64_t stride = ThreadsUnder(loop.body), around = in_nest_;
-    if (threads_.empty()) in_nest_ = stride * loop.var->extent;
+    const int64_t stride = ThreadsUnder(loop.body);
+    const int64_t alike = alike_;
     threads_[loop.var.get()] = ThreadDigit{1, stride, loop.var->extent};
+    nest_.push_back(stride * loop.var->extent);
+    alike_ = stride;
     Walk(loop.body);
+    alike_ = alike;
+    nest_.pop_back();
     threads_.erase(loop.var.get());
-    in_nest_ = around;
   }
 
   const std::unordered_map<const BufferNode*, std::vector<RegisterAccess>>& accesses() const {
@@ -140,11 +147,17 @@ class Collector {
     std::string where = buffer.name + "[";
     for (size_t d = 0; d < indices.size(); ++d)
       absl::StrAppend(&where, d == 0 ? "" : ",", PrintExpr(indices[d]));
-    found->second.push_back({indices, threads_, in_nest_, is_write, where + "]"});
+    // Of those that have a buffer of their own.
+    const auto [loops, alike] = around_.at(&buffer);
+    const int64_t in_nest = nest_.size() > loops ? nest_[loops] : alike;
+    found->second.push_back({indices, threads_, in_nest, is_write, where + "]"});
   }
 
-  ThreadMap threads_;  // around
-  int64_t in_nest_;
+  ThreadMap threads_;          // around
+  std::vector<int64_t> nest_;  // threads of each thread loop around
+  int64_t alike_;              // threads that do the same here
+  // Of a buffer: thread loops around its Alloc, and the threads that share it.
+  std::unordered_map<const BufferNode*, std::pair<size_t, int64_t>> around_;
   std::unordered_map<const BufferNode*, std::vector<RegisterAccess>> accesses_;
 };
 
