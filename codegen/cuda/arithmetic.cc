@@ -183,7 +183,8 @@ Code Arithmetic::WideBinary(Op op, DType dtype, const Code& a, const Code& b) co
     case Op::kAdd: return Infix("+", kSum, a, b);
     case Op::kSub: return Infix("-", kSum, a, b);
     case Op::kMul: return Infix("*", kProduct, a, b);
-    case Op::kDiv: return Infix("/", kProduct, a, b);
+    case Op::kDiv:
+      return dtype == DType::kF64 ? Infix("/", kProduct, a, b) : Call(prelude_.Use("divide"), a, b);
     case Op::kPow: return Call(dtype == DType::kF64 ? "pow" : "powf", a, b);
     case Op::kMin: return Call(prelude_.Use("min_of"), a, b);
     case Op::kMax: return Call(prelude_.Use("max_of"), a, b);

@@ -45,9 +45,16 @@ absl::StatusOr<std::string> KernelEmitter::Kernel(const std::string& name) {
     text_ = absl::StrCat("  extern __shared__ __align__(1024) unsigned char shared[];\n", text_);
   for (size_t i = 0; i < maps_.size(); ++i)
     params.insert(params.begin() + i, absl::StrCat("const __grid_constant__ CUtensorMap map", i));
-  // One block an SM is enough: left alone, ptxas spills to make room for as many as there could be.
-  return absl::StrCat("extern \"C\" __global__ void __launch_bounds__(", launch_.threads, ", 1) ", name, "(",
-                      absl::StrJoin(params, ", "), ") {\n", text_, "}\n");
+  // setmaxnreg is honoured where a block's registers are told.
+  bool roles = false;
+  VisitStmts(launch_.body, [&](const Stmt& stmt) {
+    roles |= stmt->kind == StmtKind::kRoles;
+    return !roles;
+  });
+  const std::string bounds = roles ? absl::StrCat("__launch_bounds__(", launch_.threads, ", 1)")
+                                   : absl::StrCat(prelude_.Use("BLOCK_OF"), "(", launch_.threads, ")");
+  return absl::StrCat("extern \"C\" __global__ void ", bounds, " ", name, "(", absl::StrJoin(params, ", "),
+                      ") {\n", text_, "}\n");
 }
 
 // The grid is flat: the innermost block loop runs fastest.

@@ -1,5 +1,6 @@
 #include "codegen/cuda/nvrtc.h"
 
+#include <algorithm>
 #include <functional>
 #include <utility>
 #include <vector>
@@ -25,13 +26,13 @@ class Compilation {
   Compilation& operator=(const Compilation&) = delete;
 
   // `arch` as NVRTC has it: sm_90a, or compute_90a for PTX.
-  absl::Status Compile(const std::string& source, const std::string& arch) {
+  absl::Status Compile(const std::string& source, const std::string& arch, bool one_block = false) {
     const std::string arch_option = absl::StrCat("-arch=", arch);
     // The log of each compilation is read, and a cached one has none. Of what the source declares, a kernel
     // may use a part (warning 177).
-    const std::vector<const char*> options = {arch_option.c_str(),  "-std=c++17",
-                                              "-default-device",    "-no-cache",
-                                              "-diag-suppress=177", "--ptxas-options=-v"};
+    std::vector<const char*> options = {arch_option.c_str(), "-std=c++17",         "-default-device",
+                                        "-no-cache",         "-diag-suppress=177", "--ptxas-options=-v"};
+    if (one_block) options.push_back("-DONE_BLOCK");
     Nvrtc::Result result = nvrtc_.CreateProgram(&program_, source.c_str(), "kernels.cu", 0, nullptr, nullptr);
     if (result == 0) {
       result = nvrtc_.CompileProgram(program_, static_cast<int>(options.size()), options.data());
@@ -73,12 +74,28 @@ class Compilation {
 
 }  // namespace
 
-absl::StatusOr<CudaImage> CompileCuda(const std::string& source, const Target& target) {
-  MYCC_ASSIGN_OR_RETURN(const Nvrtc* nvrtc, OpenNvrtc());
-  Compilation compilation(*nvrtc);
-  MYCC_RETURN_IF_ERROR(compilation.Compile(source, target.arch));
+namespace {
+
+absl::StatusOr<CudaImage> CompileFor(const Nvrtc& nvrtc, const std::string& source, const Target& target,
+                                     bool one_block) {
+  Compilation compilation(nvrtc);
+  MYCC_RETURN_IF_ERROR(compilation.Compile(source, target.arch, one_block));
   CudaImage image = ReadPtxasLog(compilation.log());
   MYCC_ASSIGN_OR_RETURN(image.cubin, compilation.Cubin());
+  return image;
+}
+
+}  // namespace
+
+absl::StatusOr<CudaImage> CompileCuda(const std::string& source, const Target& target) {
+  MYCC_ASSIGN_OR_RETURN(const Nvrtc* nvrtc, OpenNvrtc());
+  MYCC_ASSIGN_OR_RETURN(CudaImage image, CompileFor(*nvrtc, source, target, /*one_block=*/false));
+  const bool spills = std::any_of(
+      image.kernels.begin(), image.kernels.end(),
+      [](const CudaKernelResources& kernel) { return kernel.spill_bytes > 0 || kernel.stack_bytes > 0; });
+  // The prelude's BLOCK_OF says what this is about.
+  if (spills && source.find("ONE_BLOCK") != std::string::npos)
+    return CompileFor(*nvrtc, source, target, /*one_block=*/true);
   return image;
 }
 

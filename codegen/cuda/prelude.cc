@@ -16,6 +16,23 @@ using Fragment = PreludeFragment;
 
 // In the order in which they are printed.
 constexpr Fragment kFragments[] = {
+    {"BLOCK_OF", "", R"(
+// ptxas makes room for several blocks on an SM. Where that spills registers, the program is compiled again for
+// ONE_BLOCK.
+#ifdef ONE_BLOCK
+#define BLOCK_OF(threads) __launch_bounds__(threads, 1)
+#else
+#define BLOCK_OF(threads) __launch_bounds__(threads)
+#endif
+)"},
+    {"divide", "", R"(
+// Within 2 ulp over the full range, without a branch.
+__device__ __forceinline__ float divide(float a, float b) {
+  float result;
+  asm("div.full.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+  return result;
+}
+)"},
     {"i8", "", "using i8 = signed char;\n"},
     {"u8", "", "using u8 = unsigned char;\n"},
     {"i64", "", "using i64 = long long;\n"},

@@ -31,6 +31,7 @@ std::string WithoutPtx(const std::string& source) {
         "pair = HostBF16(value);"},
        {R"(asm("cvt.f32.f16 %0, %1;" : "=f"(result) : "h"(value.bits));)",
         "result = HostFromF16(value.bits);"},
+       {R"(asm("div.full.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));)", "result = a / b;"},
        {R"(asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));)", "result = HostMax(a, b);"},
        {R"(asm("min.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));)", "result = HostMin(a, b);"},
        {R"(asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");)",
