@@ -51,8 +51,10 @@ absl::StatusOr<std::string> KernelEmitter::Kernel(const std::string& name) {
     roles |= stmt->kind == StmtKind::kRoles;
     return !roles;
   });
-  const std::string bounds = roles ? absl::StrCat("__launch_bounds__(", launch_.threads, ", 1)")
-                                   : absl::StrCat(prelude_.Use("BLOCK_OF"), "(", launch_.threads, ")");
+  const int64_t resident = roles ? 1 : launch_.resident;
+  const std::string bounds =
+      resident > 0 ? absl::StrCat("__launch_bounds__(", launch_.threads, ", ", resident, ")")
+                   : absl::StrCat(prelude_.Use("BLOCK_OF"), "(", launch_.threads, ")");
   return absl::StrCat("extern \"C\" __global__ void ", bounds, " ", name, "(", absl::StrJoin(params, ", "),
                       ") {\n", text_, "}\n");
 }

@@ -73,6 +73,7 @@ absl::StatusOr<Launch> LaunchOf(const Stmt& root, const std::vector<LaunchBuffer
     launch.blocks.push_back(loop);
     launch.grid *= std::min(loop->var->extent, kMaxGrid + 1);
     if (launch.grid > kMaxGrid) return absl::FailedPreconditionError("a grid of more than 2^31 - 1 blocks");
+    launch.resident = std::max(launch.resident, loop->marks.resident_blocks);
     launch.body = loop->body;
   }
   MYCC_RETURN_IF_ERROR(CheckLoops(launch.body));

@@ -38,6 +38,7 @@ std::string MarksText(const LoopMarks& marks) {
   if (pipeline.kind == PipelineKind::kThreads) absl::StrAppend(&text, " pipelined in ", pipeline.stages);
   if (pipeline.kind == PipelineKind::kBulk) absl::StrAppend(&text, " pipelined in bulk in ", pipeline.stages);
   if (marks.persistent_blocks != 0) absl::StrAppend(&text, " over ", marks.persistent_blocks, " blocks");
+  if (marks.resident_blocks != 0) absl::StrAppend(&text, " with ", marks.resident_blocks, " on an SM");
   if (marks.alternating > 1) absl::StrAppend(&text, " in ", marks.alternating, " turns");
   return text;
 }

@@ -61,7 +61,8 @@ Stmt Unfuse(const For& loop, const std::set<int64_t>& cuts) {
   }
   Stmt nest = MapAllExprs(SubstituteVars(loop.body, {{loop.var.get(), value}}), Simplify);
   for (size_t i = vars.size(); i-- > 0;) {
-    nest = std::make_shared<For>(vars[i], IntConst(vars[i]->extent), loop.loop_kind, std::move(nest));
+    nest = std::make_shared<For>(vars[i], IntConst(vars[i]->extent), loop.loop_kind, std::move(nest),
+                                 i + 1 == vars.size() ? loop.marks : LoopMarks{});
   }
   return nest;
 }

@@ -152,10 +152,10 @@ TEST(RingTest, AnArrivalTooManyIsNotTakenForTheNextPhase) {
   ring.ExpectFails(OutOfOrder());
 }
 
-TEST(RingTest, AConsumerThatWaitsForALaterPhaseDeadlocks) {
+TEST(RingTest, AConsumerThatWaitsForALaterPhaseTakesItForAnEarlierOne) {
   Ring ring;
   ring.full_phase_off = 1;
-  ring.ExpectFails(HasSubstr("deadlock"));
+  ring.ExpectFails(AnyOf(HasSubstr("one bit does not tell it from phase"), HasSubstr("deadlock")));
 }
 
 TEST(RingTest, AConsumerThatWaitsForAnEarlierPhaseRaces) {

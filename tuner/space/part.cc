@@ -73,6 +73,7 @@ void TraceBuilder::Pad(const std::string& block, int64_t dim, int64_t extent) {
   Add("pad", {{block}, {dim}, {extent}});
 }
 void TraceBuilder::Persist(const std::string& loop, int64_t blocks) { Add("persist", {{loop}, {blocks}}); }
+void TraceBuilder::Reside(const std::string& loop, int64_t blocks) { Add("reside", {{loop}, {blocks}}); }
 void TraceBuilder::Alternate(const std::string& loop, int64_t groups) {
   Add("alternate", {{loop}, {groups}});
 }

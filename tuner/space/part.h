@@ -46,6 +46,7 @@ class TraceBuilder {
   void StageWrite(const std::string& block, const std::string& loop, const std::string& scope);
   void Pipeline(const std::string& loop, const std::string& kind, int64_t stages);
   void Persist(const std::string& loop, int64_t blocks);
+  void Reside(const std::string& loop, int64_t blocks);
   void Pad(const std::string& block, int64_t dim, int64_t extent);
   void Alternate(const std::string& loop, int64_t groups);
 

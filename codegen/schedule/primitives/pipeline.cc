@@ -8,6 +8,9 @@
 // alternate(l, n): n groups of warps, each with a tile of its own, take turns on the iterations of the
 // persistent loop l: one multiplies while the others are at their epilogues (ping-pong).
 //
+// reside(l, n): n thread blocks of the block loop l share an SM, and so its registers: more of them hide
+// latency, fewer keep more values each.
+//
 // All mark the loop; passes/pipeline_loops.cc carries them out, where it is known what is copied.
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
@@ -83,6 +86,23 @@ absl::StatusOr<Function> Persist(const Function& function, const Target&, const 
   }
   LoopMarks marks = loop.marks;
   marks.persistent_blocks = args.Int(1);
+  return WithBody(function, ReplaceAt(path, Marked(loop, std::move(marks))));
+}
+
+absl::StatusOr<Function> Reside(const Function& function, const Target&, const StepArgs& args) {
+  constexpr int64_t kMostBlocks = 32;
+  MYCC_ASSIGN_OR_RETURN(const Path path, FindLoop(function, args.Name(0)));
+  const For& loop = path.loop();
+  if (loop.loop_kind != LoopKind::kBlock)
+    return absl::FailedPreconditionError(absl::StrCat("the loop is ",
+                                                      std::string(LoopKindName(loop.loop_kind)),
+                                                      "; only thread blocks share an SM"));
+  if (args.Int(1) < 1 || args.Int(1) > kMostBlocks) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(args.Int(1), " blocks on an SM; expected 1 to ", kMostBlocks));
+  }
+  LoopMarks marks = loop.marks;
+  marks.resident_blocks = args.Int(1);
   return WithBody(function, ReplaceAt(path, Marked(loop, std::move(marks))));
 }
 

@@ -83,8 +83,8 @@ bool Legal(const Plan& plan, const Values& v) {
   return v.at("bk") == 16 || v.at("bk") < 2 * plan.Depth();
 }
 
-// Images of few channels become an image of whole vectors of channels first, zeros beyond the last one, in a
-// launch of its own: then pixels arrive by vectors, not channel by channel.
+// Images of few channels become images of whole vectors of channels first, zeros beyond the last one, in a
+// launch of its own, and so does the filter: then both arrive by vectors, not channel by channel.
 constexpr int64_t kChannels = 4;
 
 bool CanPad(const Plan& plan) {
@@ -93,19 +93,38 @@ bool CanPad(const Plan& plan) {
          plan.stage().reduce_axes[t.depth.back()]->extent < kChannels;
 }
 
-void EmitPadded(const Plan& plan, TraceBuilder* b) {
+// The nest of block `name` that writes `rank` dimensions, channels last.
+void EmitPad(const std::string& name, const std::vector<std::string>& loops, TraceBuilder* b) {
   constexpr int64_t kThreads = 256;
-  const int source = plan.t.a.source;
-  const std::string& name = plan.anatomy.name(source);
-  const int channels = static_cast<int>(plan.anatomy.stage(source).axes.size()) - 1;
-  b->Pad(name, channels, kChannels);
-  std::vector<std::string> pixels;
-  for (int a = 0; a < channels; ++a) pixels.push_back(plan.anatomy.Loop(source, a));
-  const std::string pixel = b->Fuse(pixels);
+  b->Pad(name, static_cast<int>(loops.size()) - 1, kChannels);
+  const std::string pixel = b->Fuse({loops.begin(), loops.end() - 1});
   b->Split(pixel, {kThreads});
   b->Bind(SubLoop(pixel, 0), "block");
   b->Bind(SubLoop(pixel, 1), "thread");
-  b->Bind(plan.anatomy.Loop(source, channels), "vector");
+  b->Bind(loops.back(), "vector");
+}
+
+// The name of the padded image.
+std::string EmitPaddedImage(const Plan& plan, TraceBuilder* b) {
+  const int source = plan.t.a.source;
+  std::vector<std::string> loops;
+  for (size_t a = 0; a < plan.anatomy.stage(source).axes.size(); ++a)
+    loops.push_back(plan.anatomy.Loop(source, static_cast<int>(a)));
+  EmitPad(plan.anatomy.name(source), loops, b);
+  return plan.anatomy.name(source);
+}
+
+// The name of the padded filter: of an input, a copy of it.
+std::string EmitPaddedFilter(const Plan& plan, TraceBuilder* b) {
+  const TensorOperand& filter = plan.t.b;
+  if (!filter.inlined.empty() || !filter.depth_contiguous || filter.shape.back() >= kChannels)
+    return filter.buffer;
+  b->CacheRead(filter.buffer, plan.anatomy.name(plan.t.stage), "root", "local");
+  const std::string name = absl::StrCat(filter.buffer, ".r");
+  std::vector<std::string> loops;
+  for (size_t d = 0; d < filter.shape.size(); ++d) loops.push_back(absl::StrCat(name, ".a", d));
+  EmitPad(name, loops, b);
+  return name;
 }
 
 std::vector<std::string> SplitAxes(const Plan& plan, const std::vector<int>& axes, const AxisTile& tile,
@@ -134,7 +153,8 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
       if (!pad || operand != &t.a) b->Inline(stage);
     }
   }
-  if (pad) EmitPadded(plan, b);
+  const std::string a_buffer = pad ? EmitPaddedImage(plan, b) : t.a.buffer,
+                    b_buffer = pad ? EmitPaddedFilter(plan, b) : t.b.buffer;
   std::vector<std::string> grid, row_tiles, col_tiles, order, tile;
   for (int axis : t.batch) grid.push_back(plan.anatomy.Loop(t.stage, axis));
   const std::vector<std::string> rows = SplitAxes(plan, t.rows, BestAxisTile(plan.Rows(), v.at("bm")),
@@ -167,14 +187,14 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   b->CacheWrite(name, blocks);
   for (size_t i = 0; i + 1 < t.epilogue.size(); ++i) b->Inline(plan.anatomy.name(t.epilogue[i]));
   if (!t.epilogue.empty()) b->ReverseInline(plan.anatomy.name(t.epilogue.back()));
-  const auto stage = [&](const TensorOperand& operand, const std::vector<int64_t>& extents, int64_t size) {
+  const auto stage = [&](const TensorOperand& operand, const std::string& buffer,
+                         const std::vector<int64_t>& extents, int64_t size) {
     const TileLayout layout = LayoutOf(InnerTile(operand, bk, extents, size), element);
-    const std::string& buffer = pad && &operand == &t.a ? plan.anatomy.name(operand.source) : operand.buffer;
     b->Stage(name, buffer, ring, "shared");
     b->Layout(absl::StrCat(buffer, ".s"), layout.pad, layout.swizzle);
   };
-  stage(t.a, plan.Rows(), v.at("bm"));
-  stage(t.b, plan.Cols(), v.at("bn"));
+  stage(t.a, a_buffer, plan.Rows(), v.at("bm"));
+  stage(t.b, b_buffer, plan.Cols(), v.at("bn"));
   b->TensorizeTile(tile.front(), plan.row.name, v.at("row_warps"), v.at("column_warps"));
   b->Pipeline(ring, "threads", v.at("stages"));
 }

@@ -48,6 +48,8 @@ double KeptRegisters(const RowPlan& plan, const Values& v) {
   return bytes / 4 * static_cast<double>(Steps(plan.length, v.at("threads"), v.at("lanes")) * v.at("lanes"));
 }
 
+constexpr int64_t kTurn = 4;  // vectors that a thread fetches at once, of a row that is read again
+
 bool Legal(const RowPlan& plan, const Values& v) {
   constexpr double kRegisterFile = 65536, kMostRegisters = 255, kOtherRegisters = 40, kMostUnrolled = 512;
   const int64_t threads = v.at("threads") * v.at("rows");
@@ -55,7 +57,12 @@ bool Legal(const RowPlan& plan, const Values& v) {
   if (threads > kMaxBlockThreads || (threads < kWarp && 2 * v.at("rows") <= plan.rows)) return false;
   // Threads without work; the smallest group alone may have some.
   if (v.at("threads") > 1 && (v.at("threads") / 2) * v.at("lanes") >= plan.length) return false;
-  if (v.at("keep") == kReadAgain) return true;
+  // Blocks that share an SM fill it with threads at most.
+  constexpr int64_t kThreadsOfSm = 2048;
+  if (v.at("resident") * RoundUp(threads, kWarp) > kThreadsOfSm) return false;
+  if (v.at("keep") == kReadAgain)
+    return v.at("turn") == kTurn || v.at("turn") / 2 < Steps(plan.length, v.at("threads"), v.at("lanes"));
+  if (v.at("turn") != kTurn) return false;
   const double registers = KeptRegisters(plan, v) + kOtherRegisters;
   return registers <= kMostRegisters &&
          registers * static_cast<double>(RoundUp(threads, kWarp)) <= kRegisterFile &&
@@ -67,9 +74,8 @@ void EmitAlong(const std::vector<std::string>& rows, const std::string& row,
                const std::vector<std::string>& along, const RowPlan& plan, const Values& v, bool kept,
                TraceBuilder* b) {
   // A row that is read again goes by in turns of a few vectors; one that is kept has each of them by name.
-  constexpr int64_t kInFlight = 4;
   const std::string flat = b->Fuse(along);
-  b->Split(flat, {kept ? Steps(plan.length, v.at("threads"), v.at("lanes")) : kInFlight, v.at("threads"),
+  b->Split(flat, {kept ? Steps(plan.length, v.at("threads"), v.at("lanes")) : v.at("turn"), v.at("threads"),
                   v.at("lanes")});
   std::vector<std::string> order;
   for (const std::string& other : rows) {
@@ -113,6 +119,7 @@ void Emit(const RowPlan& plan, const Values& v, TraceBuilder* b) {
   order.push_back(inner);
   b->Reorder(order);
   for (const std::string& loop : blocks) b->Bind(loop, "block");
+  if (v.at("resident") > 0) b->Reside(blocks.back(), v.at("resident"));
   std::vector<RowMember> moved;
   for (const RowMember& m : plan.members) {
     if (m.name == anchor.name) continue;
@@ -158,10 +165,12 @@ Part GpuRowRule(const Anatomy& anatomy, const Group& group, const Target& target
   if (kept_stages) keeps.push_back(kKeepAll);
   part.Decide("keep", keeps, keeps.back(), false);
   part.Decide("threads",
-              PowersOfTwo(std::max<int64_t>(threads / 4, 1), std::min(4 * threads, kMaxBlockThreads)),
+              PowersOfTwo(std::max<int64_t>(threads / 8, 1), std::min(4 * threads, kMaxBlockThreads)),
               threads);
   part.Decide("rows", PowersOfTwo(1, 128), rows);
   part.Decide("lanes", {std::max<int64_t>(plan.lanes / 2, 1), plan.lanes}, plan.lanes);
+  part.Decide("turn", {2, kTurn, 8, 16}, kTurn);
+  part.Decide("resident", {0, 1, 2, 3, 4, 6, 8}, 0);
   part.legal = [plan](const Values& v) { return Legal(plan, v); };
   part.emit = [plan](const Values& v, TraceBuilder* b) { Emit(plan, v, b); };
   MakeDefaultsLegal(&part);

@@ -130,6 +130,8 @@ std::optional<TensorContraction> FindTensorContraction(const Anatomy& anatomy, c
   t.b.source = c->vector.producer;
   t.a.buffer = a->buffer->name;
   t.b.buffer = b->buffer->name;
+  t.a.shape = a->buffer->shape;
+  t.b.shape = b->buffer->shape;
   t.a.dtype = t.b.dtype = a->dtype;
   // The tiled reduction axis: contiguous in an operand, the longest of such.
   int tiled = -1;

@@ -23,6 +23,7 @@ int64_t TilesOf(const std::vector<int64_t>& extents, const AxisTile& tile);
 // One side's operand.
 struct TensorOperand {
   std::string buffer;                // that is staged: the operand's, or what its padding reads
+  std::vector<int64_t> shape;        // of that buffer
   std::vector<std::string> inlined;  // stages that disappear into the product first
   int source = -1;                   // the stage that feeds the product itself, inlined or not; -1 for an input
   bool depth_contiguous = true;      // along the innermost reduction axis; else along the side's last axis
