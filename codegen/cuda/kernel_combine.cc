@@ -83,6 +83,55 @@ void KernelEmitter::EmitCombine(const Combine& combine, const Expr& condition) {
   Close();
 }
 
+// An unrolled loop over elements in registers: warps meet for all of them, not for each.
+bool KernelEmitter::EmitCombinesTogether(const For& loop) {
+  const Combine* combine = DynAs<Combine>(loop.body);
+  const int64_t count = loop.var->extent;
+  if (combine == nullptr || loop.loop_kind != LoopKind::kUnroll || !IsConstInt(loop.extent, count) ||
+      count > kWarp || !PlaceOf(combine->buffer).in_registers ||
+      launch_.meets_before.count(loop.body.get()) != 0)
+    return false;
+  const std::optional<ThreadDigit> group = GroupOf(*combine);
+  if (!group || group->stride != 1 || group->extent <= kWarp || group->extent % kWarp != 0) return false;
+  uses_scratch_ = true;
+  const int64_t warps = group->extent / kWarp;
+  const std::string type = arithmetic_.RegisterType(combine->buffer->dtype);
+  const std::string all = Name(combine->buffer->name + "_all"), scratch = Name("scratch"),
+                    first = Name("first"), warp = Name("warp"), var = Name(loop.var->name);
+  const std::string value = absl::StrCat(all, "[", var, "]");
+  const std::string row = absl::StrCat(scratch, "[", var, " * ", launch_.threads / kWarp, " + ");
+  const auto for_each = [&](const auto& body) {
+    Line("#pragma unroll");
+    Open("for (int ", var, " = 0; ", var, " < ", count, "; ++", var, ")");
+    With(loop.var.get(), var, body);
+    Close();
+  };
+  OpenBlock();
+  Line(type, " ", all, "[", count, "];");
+  for_each([&] {
+    const std::string element = Element(combine->buffer, combine->indices);
+    Line(value, " = ", Value(combine->value).text, ";");
+    Line("if (", MemberOf(*group), " == 0) ", value, " = ", Combined(*combine, element, value).text, ";");
+    CombineLanes(*combine, value, 1, kWarp);
+  });
+  Line(type, "* const ", scratch, " = reinterpret_cast<", type, "*>(shared + ", ScratchOffset(launch_), ");");
+  Meet();
+  for_each([&] { Line("if (", thread_, " % 32 == 0) ", row, thread_, " / 32] = ", value, ";"); });
+  Meet();
+  Line("const int ", first, " = ", thread_, " / ", group->extent, " * ", warps, ";");
+  for_each([&] {
+    Line(value, " = ", row, first, "];");
+    Line("#pragma unroll");
+    Open("for (int ", warp, " = 1; ", warp, " < ", warps, "; ++", warp, ")");
+    Line(value, " = ",
+         Combined(*combine, value, absl::StrCat(row, first, " + ", warp, "]")).text, ";");
+    Close();
+    Line(Element(combine->buffer, combine->indices), " = ", value, ";");
+  });
+  Close();
+  return true;
+}
+
 void KernelEmitter::CombineLanes(const Combine& combine, const std::string& value, int64_t stride,
                                  int64_t lanes) {
   if (lanes == 1) return;

@@ -105,6 +105,7 @@ class KernelEmitter {
   // Reductions across threads (kernel_combine.cc).
   void EmitCombine(const Combine& combine, const Expr& condition);
   std::optional<ThreadDigit> GroupOf(const Combine& combine);
+  bool EmitCombinesTogether(const For& loop);
   void CombineLanes(const Combine& combine, const std::string& value, int64_t stride, int64_t lanes);
   void CombineWarps(const Combine& combine, const std::string& value, int64_t warps);
   void CombineScattered(const Combine& combine, const std::string& value, const ThreadDigit& group);

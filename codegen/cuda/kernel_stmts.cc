@@ -66,7 +66,7 @@ void KernelEmitter::EmitFor(const For& loop) {
     if (targets != StoreTargets::kOther && (alike_ == 1 || targets != StoreTargets::kBoth))
       return EmitVectorLoop(loop);
   }
-  if (EmitOverlappedMma(loop)) return;
+  if (EmitOverlappedMma(loop) || EmitCombinesTogether(loop)) return;
   const std::string var = Name(loop.var->name);
   const std::string extent = Index(loop.extent).At(kRelation + 1);
   const bool unrolled = loop.loop_kind == LoopKind::kUnroll || loop.loop_kind == LoopKind::kVector ||

@@ -104,6 +104,8 @@ void EmitAnchor(const RowPlan& plan, const Values& v, TraceBuilder* b) {
     return;
   }
   EmitAlong({row}, row, anchor.along, plan, v, v.at("keep") != kReadAgain, b);
+  // A result is stored once, not read back.
+  if (anchor.is_reduction) b->CacheWrite(anchor.name, row);
 }
 
 void Emit(const RowPlan& plan, const Values& v, TraceBuilder* b) {
