@@ -46,6 +46,7 @@ void EmitSum(const Plan& plan, const Values& v, const std::string& n_thread, con
   order.insert(order.end(), {n_unroll, SubLoop(k, 3)});
   b->Reorder(order);
   for (size_t i = 0; plan.t == plan.anchor && i < blocks; ++i) b->Bind(order[i], "block");
+  if (plan.t == plan.anchor && v.at("resident") > 0) b->Reside(order[blocks - 1], v.at("resident"));
   b->Bind(n_thread, "thread");
   b->Bind(SubLoop(k, 2), "thread");
   b->Bind(SubLoop(k, 1), "unroll");
@@ -68,6 +69,7 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   order.push_back(SubLoop(n, 2));
   b->Reorder(order);
   for (const std::string& loop : blocks) b->Bind(loop, "block");
+  if (v.at("resident") > 0) b->Reside(blocks.back(), v.at("resident"));
   b->ComputeAt(plan.t, blocks.back());
   b->Split(t_n, {v.at("columns")});
   EmitSum(plan, v, SubLoop(t_n, 0), SubLoop(t_n, 1), b);
@@ -137,11 +139,17 @@ Part GemvPart(const Anatomy& anatomy, const Group& group, const Target& target) 
   part.Decide("threads", {32, 64, 128, 256, 512}, threads);
   part.Decide("groups", {1, 2, 4}, std::max<int64_t>(128 / threads, 1));
   part.Decide("columns", {1, 2, 4, 8}, columns);
-  part.Decide("unroll", {1, 2, 4}, vectors >= 2 * threads ? 2 : 1);
+  part.Decide("unroll", {1, 2, 3, 4, 5, 6, 7, 8}, vectors >= 2 * threads ? 2 : 1);
+  part.Decide("resident", {0, 1, 2, 3, 4, 6, 8}, 0);
   part.Decide("lanes", {plan.lanes}, plan.lanes);
   part.legal = [plan](const Values& v) {
     constexpr int64_t kMostAccumulators = 32;
+    constexpr int64_t kThreadsOfSm = 2048;
     const int64_t threads = v.at("threads") * v.at("groups");
+    // Turns of other lengths are for depths that they cut without a rest.
+    const bool cuts_whole = plan.depth % (v.at("threads") * v.at("lanes") * v.at("unroll")) == 0;
+    if (PowerAtLeast(v.at("unroll")) != v.at("unroll") && !cuts_whole) return false;
+    if (v.at("resident") * threads > kThreadsOfSm) return false;
     // A block has no more columns than there are: the sums' loops are those of its epilogue.
     return threads >= kWarp && threads <= kMaxBlockThreads &&
            (v.at("groups") * v.at("columns") <= plan.columns) &&
