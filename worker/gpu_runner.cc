@@ -64,6 +64,7 @@ class GpuRunner {
     return runner;
   }
 
+  // A runner whose answer is that it is spent must not be destroyed: that might never end.
   v1::RunnerResponse Answer(const v1::RunnerRequest& request) {
     v1::RunnerResponse response;
     response.set_status(v1::MEASURE_STATUS_OK);
@@ -73,15 +74,18 @@ class GpuRunner {
       response.set_status(StatusOf(done));
       response.set_error(std::string(done.message()));
     }
+    health_.Describe(response.mutable_device());
+    // The kernel may run for ever, and whatever touches the device, even to give something back, would wait
+    // for it.
+    if (absl::IsDeadlineExceeded(done)) {
+      response.set_spent(true);
+      return response;
+    }
+    call_.reset();
     // What a kernel did to its outputs it may have done to the inputs and the expected values too.
     if (absl::IsDataLoss(done) && !cases_.empty()) {
       const absl::StatusOr<bool> whole = cases_.front().made->Restore();
       if (!whole.ok() || !*whole) cases_.pop_front();
-    }
-    health_.Describe(response.mutable_device());
-    if (absl::IsDeadlineExceeded(done)) {
-      response.set_spent(true);  // the kernel may run for ever
-      return response;
     }
     const absl::Status healthy = device_->Wait();
     response.set_spent(!healthy.ok() || HasLeaked());
@@ -181,20 +185,19 @@ class GpuRunner {
   absl::Status Run(const v1::RunRequest& request, v1::RunnerResponse* response) {
     MYCC_ASSIGN_OR_RETURN(GpuCase* const test, CaseOf(request.workload(), request.gpu_case()));
     MYCC_ASSIGN_OR_RETURN(
-        const std::unique_ptr<GpuCall> call,
-        GpuCall::Load(device_.get(), request.library(), test->workload(), test->Arguments()));
+        call_, GpuCall::Load(device_.get(), request.library(), test->workload(), test->Arguments()));
     MYCC_RETURN_IF_ERROR(test->PoisonOutputs());
-    MYCC_ASSIGN_OR_RETURN(const double first, timer_->TimeOnce(call.get(), request.first_call_seconds()));
+    MYCC_ASSIGN_OR_RETURN(const double first, timer_->TimeOnce(call_.get(), request.first_call_seconds()));
     MYCC_RETURN_IF_ERROR(test->Verify(response->mutable_verification()));
     const double best = request.best_seconds();
     if (best > 0 && first > kWorthlessSeconds && first > kWorthless * best) {
       *response->mutable_timing() = OneSample(request.protocol(), first);
       return absl::OkStatus();
     }
-    MYCC_ASSIGN_OR_RETURN(*response->mutable_timing(), Time(request, call.get()));
+    MYCC_ASSIGN_OR_RETURN(*response->mutable_timing(), Time(request, call_.get()));
     // What is right once and wrong when it is repeated is wrong.
     MYCC_RETURN_IF_ERROR(test->PoisonOutputs());
-    MYCC_RETURN_IF_ERROR(call->Enqueue());
+    MYCC_RETURN_IF_ERROR(call_->Enqueue());
     const absl::Status again = test->Verify(response->mutable_verification());
     if (!again.ok()) response->clear_timing();
     return again;
@@ -217,6 +220,7 @@ class GpuRunner {
   const GpuHealth health_;
   int64_t free_at_start_ = 0;
   std::deque<KeptCase> cases_;
+  std::unique_ptr<GpuCall> call_;  // of the request being answered
 };
 
 bool Send(const v1::RunnerResponse& response) {
@@ -232,7 +236,7 @@ int GpuRunnerMain() {
     const absl::StatusOr<std::string> bytes = ReadMessage(kChannel);
     v1::RunnerRequest request;
     if (!bytes.ok()) _exit(absl::IsUnavailable(bytes.status()) ? 0 : 1);
-    if (!request.ParseFromString(*bytes)) return 1;
+    if (!request.ParseFromString(*bytes)) _exit(1);
     v1::RunnerResponse response;
     if (request.has_start()) {
       auto started = GpuRunner::Start(request.start());
@@ -243,8 +247,9 @@ int GpuRunnerMain() {
     } else {
       response = runner->Answer(request);
     }
-    if (!Send(response)) return 1;
-    // A broken context makes an orderly end impossible, and the driver takes back everything in any case.
+    if (!Send(response)) _exit(1);
+    // A broken context or a kernel that runs for ever makes an orderly end impossible, and the driver takes
+    // back everything in any case.
     if (response.spent()) _exit(0);
   }
 }

@@ -5,8 +5,8 @@
 
 namespace mycc {
 
-// Answers requests on descriptor 3 until the worker closes its end, or the process is spent. Returns the exit
-// code of the program.
-int GpuRunnerMain();
+// Answers requests on descriptor 3 until the worker closes its end, or the process is spent. Then ends the
+// process without giving anything back, which could wait for a kernel that runs for ever.
+[[noreturn]] int GpuRunnerMain();
 
 }  // namespace mycc

@@ -1,7 +1,9 @@
 // A driver without a device that carries kernels out on the host: the measuring kernels as they are, and the
 // candidates of tests/worker/misbehaving.h as their names say. Work is done when it is enqueued; a clock of
-// its own moves with it. Linked into a test, it is what the test's dlopen("libcuda.so.1") finds. Thread rule:
-// one thread of each process.
+// its own moves with it. Behind a kernel that hangs nothing is done any more, and whatever may wait for the
+// device waits for ever: synchronizing, copies between host and device, whatever allocates, loads, frees,
+// destroys or unloads, and an orderly end of the process. Linked into a test, it is what the test's
+// dlopen("libcuda.so.1") finds. Thread rule: one thread of each process.
 #include <unistd.h>
 
 #include <csignal>
@@ -38,6 +40,12 @@ double now_seconds = 0;
 Graph* capturing = nullptr;
 int calls = 0;
 
+void WaitForDevice() {
+  while (hung) pause();
+}
+
+[[gnu::destructor]] void Shutdown() { WaitForDevice(); }
+
 // Carries the work out, or notes it for the graph.
 CuResult Enqueue(double seconds, Work work) {
   if (failed != kCudaSuccess) return failed;
@@ -47,7 +55,7 @@ CuResult Enqueue(double seconds, Work work) {
   };
   if (capturing != nullptr) {
     capturing->work.push_back(timed);
-  } else {
+  } else if (!hung) {
     timed();
   }
   return failed;
@@ -148,7 +156,7 @@ CuResult cuDeviceGetAttribute(int* value, int attribute, int) {
   return kCudaSuccess;
 }
 CuResult cuDevicePrimaryCtxRetain(void** context, int) { return *context = &failed, failed; }
-CuResult cuDevicePrimaryCtxRelease_v2(int) { return kCudaSuccess; }
+CuResult cuDevicePrimaryCtxRelease_v2(int) { return WaitForDevice(), kCudaSuccess; }
 CuResult cuCtxSetCurrent(void*) { return kCudaSuccess; }
 CuResult cuCtxGetCurrent(void** context) { return *context = &failed, kCudaSuccess; }
 CuResult cuCtxGetDevice(int* device) { return *device = 0, kCudaSuccess; }
@@ -161,10 +169,12 @@ CuResult cuMemGetInfo_v2(size_t* free, size_t* total) {
   return failed;
 }
 CuResult cuMemAlloc_v2(uintptr_t* address, size_t bytes) {
+  WaitForDevice();
   *address = reinterpret_cast<uintptr_t>(std::aligned_alloc(256, (bytes + 255) / 256 * 256));
   return failed;
 }
 CuResult cuMemFree_v2(uintptr_t address) {
+  WaitForDevice();
   std::free(reinterpret_cast<void*>(address));
   return failed;
 }
@@ -173,9 +183,11 @@ CuResult cuMemsetD8Async(uintptr_t to, unsigned char value, size_t bytes, void*)
                  [=] { std::memset(reinterpret_cast<void*>(to), value, bytes); });
 }
 CuResult cuMemcpyHtoDAsync_v2(uintptr_t to, const void* from, size_t bytes, void*) {
+  WaitForDevice();  // until the host's pages are read
   return Enqueue(0, [=] { std::memcpy(reinterpret_cast<void*>(to), from, bytes); });
 }
 CuResult cuMemcpyDtoHAsync_v2(void* to, uintptr_t from, size_t bytes, void*) {
+  WaitForDevice();
   return Enqueue(0, [=] { std::memcpy(to, reinterpret_cast<void*>(from), bytes); });
 }
 CuResult cuMemcpyDtoDAsync_v2(uintptr_t to, uintptr_t from, size_t bytes, void*) {
@@ -184,10 +196,7 @@ CuResult cuMemcpyDtoDAsync_v2(uintptr_t to, uintptr_t from, size_t bytes, void*)
 CuResult cuPointerGetAttribute(unsigned long long* value, int, uintptr_t) { return *value = 1, kCudaSuccess; }
 
 CuResult cuStreamCreate(void** stream, unsigned) { return *stream = &now_seconds, failed; }
-CuResult cuStreamSynchronize(void*) {
-  while (hung) pause();
-  return failed;
-}
+CuResult cuStreamSynchronize(void*) { return WaitForDevice(), failed; }
 CuResult cuStreamQuery(void*) { return hung ? kNotReady : failed; }
 CuResult cuStreamGetCaptureInfo_v2(void*, int* status, uint64_t* id, void** graph, void*, void*) {
   *status = capturing != nullptr;
@@ -207,10 +216,12 @@ CuResult cuGraphInstantiateWithFlags(void** exec, void* graph, unsigned long lon
 }
 CuResult cuGraphLaunch(void* exec, void*) {
   if (capturing != nullptr) return kInvalidValue;
-  for (const Work& work : static_cast<Graph*>(exec)->work) work();
+  for (const Work& work : static_cast<Graph*>(exec)->work) {
+    if (!hung) work();
+  }
   return failed;
 }
-CuResult cuGraphExecDestroy(void*) { return kCudaSuccess; }
+CuResult cuGraphExecDestroy(void*) { return WaitForDevice(), kCudaSuccess; }
 CuResult cuGraphDestroy(void* graph) {
   delete static_cast<Graph*>(graph);
   return kCudaSuccess;
@@ -220,6 +231,7 @@ CuResult cuGraphRetainUserObject(void*, void*, unsigned, unsigned) { return kCud
 
 CuResult cuEventCreate(void** event, unsigned) { return *event = new double(0), failed; }
 CuResult cuEventDestroy_v2(void* event) {
+  WaitForDevice();
   delete static_cast<double*>(event);
   return kCudaSuccess;
 }
@@ -227,11 +239,15 @@ CuResult cuEventRecordWithFlags(void* event, void*, unsigned) {
   return Enqueue(0, [event] { *static_cast<double*>(event) = now_seconds; });
 }
 CuResult cuEventElapsedTime(float* milliseconds, void* start, void* end) {
+  if (hung) return kNotReady;
   *milliseconds = static_cast<float>(1e3 * (*static_cast<double*>(end) - *static_cast<double*>(start)));
   return failed;
 }
 
-CuResult cuModuleLoadData(void** module, const void*) { return *module = &hung, failed; }
+CuResult cuModuleLoadData(void** module, const void*) {
+  WaitForDevice();
+  return *module = &hung, failed;
+}
 CuResult cuModuleGetFunction(void** function, void*, const char* name) {
   static auto* const known = new std::map<std::string, Kernel>;
   *function = &known->emplace(name, Kernel{name}).first->second;
@@ -243,9 +259,10 @@ CuResult cuLaunchKernel(void* function, unsigned, unsigned, unsigned, unsigned, 
   return Enqueue(name == "mycc_baseline" ? kBaselineSeconds : kKernelSeconds, MeasuringKernel(name, params));
 }
 CuResult cuLibraryLoadData(void** library, const void*, void*, void*, unsigned, void*, void**, unsigned) {
+  WaitForDevice();
   return *library = &hung, failed;
 }
-CuResult cuLibraryUnload(void*) { return kCudaSuccess; }
+CuResult cuLibraryUnload(void*) { return WaitForDevice(), kCudaSuccess; }
 CuResult cuLibraryGetKernel(void** kernel, void*, const char* name) {
   return cuModuleGetFunction(kernel, nullptr, name);
 }
