@@ -26,6 +26,14 @@ struct OperandTile {
 
 int SwizzleMode(int64_t swizzle) { return swizzle == 128 ? 1 : swizzle == 64 ? 2 : 3; }
 
+const char* MmaFunction(DType operand) {
+  switch (operand) {
+    case DType::kF16: return "mma_f16";
+    case DType::kI8: return "mma_s8";
+    default: return "mma_bf16";
+  }
+}
+
 // wgmma of one shape and type, for tile `kTile` of the accumulator's rows [PTX ISA, "wgmma.mma_async"].
 std::string WgmmaFunction(const std::string& name, const std::string& type, const FragmentLayout& layout) {
   std::vector<std::string> registers, operands;
@@ -188,24 +196,27 @@ bool KernelEmitter::EmitOverlappedMma(const For& loop) {
   return true;
 }
 
-// Fragments of 16 x 16 of a and 16 x 16 of b (two columns of 8) by ldmatrix, then mma.sync on all of them.
+// Fragments of 16 rows of a and 16 columns of b (twice 8), 32 bytes deep, by ldmatrix, then mma.sync on all
+// of them. To ldmatrix, whatever their type, they are 8 x 8 matrices of 16 bits: 16 bytes deep.
 void KernelEmitter::EmitWarpMma(const Mma& mma, const Instruction& row) {
   const FragmentLayout& layout = LayoutOfAccumulator(mma);
-  const std::string function = row.operand == DType::kF16 ? "mma_f16" : "mma_bf16";
-  prelude_.Use(function);
+  const std::string function = prelude_.Use(MmaFunction(row.operand));
   const bool a_depth = mma.a.col_stride == 1, b_depth = mma.b.row_stride == 1;
   if ((!a_depth && mma.a.row_stride != 1) || (!b_depth && mma.b.col_stride != 1))
     return Fail(absl::StrCat(row.name, ": an operand is contiguous along neither of its dimensions"));
   const int64_t columns = layout.column_tiles() * 8;  // of a warp
   if (columns % 16 != 0)
     return Fail(absl::StrCat(row.name, ": a warp has ", columns, " columns; expected 16s"));
+  const int64_t element = DTypeBytes(row.operand), half = 16 / element;
+  if (element != 2 && !(a_depth && b_depth))
+    return Fail(absl::StrCat(row.name, ": an operand is not contiguous along the depth"));
   const std::string a_load = prelude_.Use(a_depth ? "ldmatrix_x4" : "ldmatrix_x4_trans"),
                     b_load = prelude_.Use(b_depth ? "ldmatrix_x4" : "ldmatrix_x4_trans");
   OpenBlock();
   // Which row of the four 8 x 8 matrices this thread addresses: matrices 1 and 3 are below, 2 and 3 beside;
   // of an operand whose depth runs down the rows the other way round.
-  Line("const int lane = ", Thread(), " % 32, low = lane % 16, high = lane / 16 * 8;");
-  Line("const int upper = lane % 8 + lane / 16 * 8, side = lane / 8 % 2 * 8;");
+  Line("const int lane = ", Thread(), " % 32, low = lane % 16, high = lane / 16 * ", half, ";");
+  Line("const int upper = lane % 8 + lane / 16 * 8, side = lane / 8 % 2 * ", half, ";");
   const std::string warp = absl::StrCat(Thread(), " / 32");
   const int64_t warp_rows = layout.rows / layout.warps.rows;
   Line("const int warp_row = ",
@@ -213,7 +224,7 @@ void KernelEmitter::EmitWarpMma(const Mma& mma, const Instruction& row) {
        layout.warps.rows > 1 ? absl::StrCat(" % ", layout.warps.rows) : " * 0", " * ", warp_rows, ";");
   Line("const int warp_column = ", warp, " % ", layout.warps.columns, " * ", columns, ";");
   Line("#pragma unroll");
-  Open("for (int k = 0; k < ", mma.k, "; k += 16)");
+  Open("for (int k = 0; k < ", mma.k, "; k += ", row.k, ")");
   Line("unsigned a[", layout.row_tiles(), "][4], b[", columns / 16, "][4];");
   Line("#pragma unroll");
   Line("for (int t = 0; t < ", layout.row_tiles(), "; ++t) ", a_load, "(a[t], ",

@@ -64,6 +64,15 @@ __device__ __forceinline__ void mma_bf16(float& d0, float& d1, float& d2, float&
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 )"},
+      {"mma_s8", "", R"(
+// d += a (16 x 32) * b (32 x 8).
+__device__ __forceinline__ void mma_s8(int& d0, int& d1, int& d2, int& d3, const unsigned (&a)[4], unsigned b0, unsigned b1) {
+  asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+               "{%0, %1, %2, %3};"
+               : "+r"(d0), "+r"(d1), "+r"(d2), "+r"(d3)
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+)"},
       {"CUtensorMap", "", "struct alignas(64) CUtensorMap {\n  unsigned long long opaque[16];\n};\n"},
       {"prefetch_map", "CUtensorMap", R"(
 __device__ __forceinline__ void prefetch_map(const CUtensorMap& map) {

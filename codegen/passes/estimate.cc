@@ -32,8 +32,9 @@ double Estimate(const Stmt& stmt, const Target& target) {
   }
   const Mma* mma = DynAs<Mma>(stmt);
   if (mma != nullptr && target.kind == TargetKind::kCuda) {
-    // Instructions of 16 x 8 x 16 for one warp, and loads of their fragments.
-    const double tiles = static_cast<double>(mma->m * mma->n * mma->k) / (16 * 8 * 16);
+    // Instructions of 16 x 8 and 32 bytes of depth for one warp, and loads of their fragments.
+    const int64_t depth_bytes = mma->k * DTypeBytes(mma->a.buffer->dtype);
+    const double tiles = static_cast<double>(mma->m * mma->n * depth_bytes) / (16 * 8 * 32);
     return 2 * tiles / (mma->warps.rows * mma->warps.columns);
   }
   if (mma != nullptr) {

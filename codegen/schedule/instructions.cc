@@ -29,6 +29,7 @@ const Row kRows[] = {
     // A warp's 16 rows and 8 columns.
     {{"mma.bf16", DType::kBF16, DType::kF32, 16, 16, 0, 2, kWarp}, HasMma},
     {{"mma.f16", DType::kF16, DType::kF32, 16, 16, 0, 2, kWarp}, HasMma},
+    {{"mma.i8", DType::kI8, DType::kI32, 16, 32, 0, 2, kWarp}, HasMma},
 };
 
 }  // namespace

@@ -79,6 +79,20 @@ constexpr Case kMultistageCases[] = {
   p[n,i,j,c]: f16[2,8,9,24] = select(1 <= i && 1 <= j && i < 7 && j < 8, x[n,i-1,j-1,c], 0.0)
   a[n,i,j,k]: f32[2,6,7,40] = sum[r:3, s:3, c:24](f32(p[n,i+r,j+s,c]) * f32(w[k,r,s,c]))
   y[n,i,j,k] = f16(max(a[n,i,j,k] + f32(b[k]), 0.0)) })"},
+    {"gemm_i8", R"(workload g(a: i8[136,96], b: i8[88,96]) -> (s: i32[136,88]) {
+  s[i,j] = sum[k:96](i32(a[i,k]) * i32(b[j,k])) })"},
+    {"odd_i8", R"(workload g(a: i8[37,61], b: i8[53,61], d: f32[53]) -> (c: i8[37,53]) {
+  s[i,j]: i32[37,53] = sum[k:61](i32(a[i,k]) * i32(b[j,k]))
+  c[i,j] = i8(clamp(round(f32(s[i,j]) * 0.001 + d[j]), -128.0, 127.0)) })"},
+    {"batched_i8", R"(workload g(a: i8[3,40,64], b: i8[3,24,64]) -> (s: i32[3,40,24]) {
+  s[g,i,j] = sum[k:64](i32(a[g,i,k]) * i32(b[g,j,k])) })"},
+    {"stem_i8", R"(workload c(x: i8[1,20,18,3], w: i8[24,7,7,3]) -> (y: i32[1,10,9,24]) {
+  p[n,i,j,c]: i8[1,25,23,3] = select(3 <= i && 3 <= j && i < 23 && j < 21, x[n,i-3,j-3,c], 0)
+  y[n,i,j,k] = sum[r:7, s:7, c:3](i32(p[n,i*2+r,j*2+s,c]) * i32(w[k,r,s,c])) })"},
+    {"conv_3x3_i8", R"(workload c(x: i8[2,6,7,48], w: i8[40,3,3,48], b: i32[40]) -> (y: f16[2,6,7,40]) {
+  p[n,i,j,c]: i8[2,8,9,48] = select(1 <= i && 1 <= j && i < 7 && j < 8, x[n,i-1,j-1,c], 0)
+  a[n,i,j,k]: i32[2,6,7,40] = sum[r:3, s:3, c:48](i32(p[n,i+r,j+s,c]) * i32(w[k,r,s,c]))
+  y[n,i,j,k] = f16(max(f32(a[n,i,j,k] + b[k]) * 0.001, 0.0)) })"},
 };
 
 void CheckPoint(const Workload& workload, const Sketch& sketch, const Choice& choice, const Target& target) {
@@ -129,6 +143,15 @@ class MultistageRules : public testing::TestWithParam<Case> {};
 TEST_P(MultistageRules, PointsMeanTheWorkload) { CheckPoints(GetParam().workload, "multistage", Sm80()); }
 INSTANTIATE_TEST_SUITE_P(Cases, MultistageRules, testing::ValuesIn(kMultistageCases),
                          [](const auto& info) { return std::string(info.param.name); });
+
+// A matrix of bytes down whose columns the depth runs has no fragments: ordinary cores.
+TEST(MultistageRule, BytesAcrossTheDepthAreForOrdinaryCores) {
+  const Workload workload = CanonicalWorkload(R"(workload g(a: i8[136,96], b: i8[96,88]) -> (s: i32[136,88]) {
+  s[i,j] = sum[k:96](i32(a[i,k]) * i32(b[k,j])) })");
+  const std::vector<Sketch> sketches = GenerateSketches(workload, Sm80());
+  ASSERT_FALSE(sketches.empty());
+  EXPECT_THAT(sketches[0].name, testing::HasSubstr("simt"));
+}
 
 }  // namespace
 }  // namespace mycc

@@ -108,5 +108,42 @@ TEST(TensorCoreTest, ThreadsCopyAhead) {
   }
 }
 
+constexpr char kGemmI8[] = R"(workload g(a: i8[200,160], b: i8[104,160], d: f32[104]) -> (c: f16[200,104]) {
+  s[i,j]: i32[200,104] = sum[k:160](i32(a[i,k]) * i32(b[j,k]))
+  c[i,j] = f16(f32(s[i,j]) * d[j])
+})";
+
+// The steps with an instruction for elements of another size: rows in shared memory stay 64 bytes.
+std::string MultistageOf(const std::string& instruction, int depth) {
+  return absl::StrReplaceAll(kMultistage,
+                             {{"r0, [32]", absl::StrCat("r0, [", depth, "]")}, {"mma.f16", instruction}});
+}
+
+TEST(TensorCoreTest, IntegersOfEightBits) {
+  for (const Target& target : {Sm80(), Sm90a()}) {
+    CheckMeaning(kGemmI8, MultistageOf("mma.i8", 64), target);
+    CheckCode(kGemmI8, MultistageOf("mma.i8", 64), target);
+  }
+}
+
+// Why the schedule cannot be emitted; empty where it can.
+std::string RefusalOf(const std::string& workload, const std::string& steps, const Target& target) {
+  const absl::StatusOr<LoweredFunction> lowered = LowerForGpu(CanonicalWorkload(workload), steps, target);
+  if (!lowered.ok()) return std::string(lowered.status().message());
+  return std::string(EmitCuda(*lowered, target, "k").status().message());
+}
+
+TEST(TensorCoreTest, RefusesWhatFragmentsCannotLoad) {
+  // b's rows run along the columns.
+  const std::string across =
+      absl::StrReplaceAll(kGemmI8, {{"b: i8[104,160]", "b: i8[160,104]"}, {"b[j,k]", "b[k,j]"}});
+  const std::string steps = absl::StrReplaceAll(
+      MultistageOf("mma.i8", 64), {{"t3.a0.1, t3.a1.1, t3.r0.1]", "t3.a0.1, t3.r0.1, t3.a1.1]"}});
+  EXPECT_EQ(RefusalOf(across, steps, Sm80()), "mma.i8: an operand is not contiguous along the depth");
+  EXPECT_THAT(RefusalOf(kGemm, MultistageOf("mma.i8", 64), Sm80()),
+              HasSubstr("mma.i8 multiplies i8 into i32; t3 multiplies f16 by f16 into f32"));
+  EXPECT_THAT(RefusalOf(kGemmI8, MultistageOf("mma.i8", 16), Sm80()), HasSubstr("depth in 32s"));
+}
+
 }  // namespace
 }  // namespace mycc

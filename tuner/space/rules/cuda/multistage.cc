@@ -80,7 +80,7 @@ bool Legal(const Plan& plan, const Values& v) {
   if (SharedBytes(plan, v) > plan.target.smem_bytes) return false;
   // One nest of loops orders both tiles.
   if (!plan.t.a.depth_contiguous && plan.t.b.depth_contiguous) return false;
-  return v.at("bk") == 16 || v.at("bk") < 2 * plan.Depth();
+  return v.at("bk") == plan.row.k || v.at("bk") < 2 * plan.Depth();
 }
 
 // Images of few channels become images of whole vectors of channels first, zeros beyond the last one, in a
@@ -211,7 +211,7 @@ TileDefault DefaultTile(const Plan& plan, const std::vector<int64_t>& bms, const
   for (const int64_t bm : bms) {
     for (const int64_t bn : bns) {
       for (const auto& [wr, wc] : kGrids) {
-        const Values v = {{"bm", bm},        {"bn", bn},           {"bk", 16}, {"stages", 2},
+        const Values v = {{"bm", bm},        {"bn", bn},           {"bk", plan.row.k}, {"stages", 2},
                           {"row_warps", wr}, {"column_warps", wc}, {"pad", 0}};
         const int64_t warp_rows = bm / wr, warp_columns = bn / wc;
         if (!Legal(plan, v) || warp_rows > 64 || warp_columns > 64) continue;
@@ -240,6 +240,8 @@ std::optional<Part> MultistagePart(const Anatomy& anatomy, const Group& group, c
   const auto row = TensorInstruction(t->a.dtype, anatomy.stage(group.anchor).output->dtype,
                                      InstructionClass::kWarp, target);
   if (!row) return std::nullopt;
+  // ldmatrix turns over elements of two bytes only.
+  if (DTypeBytes(row->operand) == 1 && !(t->a.depth_contiguous && t->b.depth_contiguous)) return std::nullopt;
   const Plan plan{anatomy, *t, *row, target};
   Part part;
   part.prefix = absl::StrCat(anatomy.name(group.anchor), ".");
@@ -248,13 +250,14 @@ std::optional<Part> MultistagePart(const Anatomy& anatomy, const Group& group, c
   const TileDefault tile = DefaultTile(plan, bms, bns);
   Values v = {{"bm", tile.bm},
               {"bn", tile.bn},
-              {"bk", 16},
+              {"bk", row->k},
               {"stages", 2},
               {"row_warps", tile.row_warps},
               {"column_warps", tile.column_warps},
               {"pad", 0}};
   if (!Legal(plan, v)) return std::nullopt;
-  for (const int64_t bk : {32, 64}) {
+  const std::vector<int64_t> bks = {row->k, 2 * row->k, 4 * row->k};
+  for (const int64_t bk : {bks[1], bks[2]}) {
     for (const int64_t stages : {3, 4}) {
       Values deeper = v;
       deeper["bk"] = bk;
@@ -264,7 +267,7 @@ std::optional<Part> MultistagePart(const Anatomy& anatomy, const Group& group, c
   }
   part.Decide("bm", bms, tile.bm);
   part.Decide("bn", bns, tile.bn);
-  part.Decide("bk", {16, 32, 64}, v.at("bk"));
+  part.Decide("bk", bks, v.at("bk"));
   part.Decide("row_warps", {1, 2, 4}, tile.row_warps);
   part.Decide("column_warps", {1, 2, 4}, tile.column_warps);
   part.Decide("stages", {2, 3, 4, 5}, v.at("stages"));
