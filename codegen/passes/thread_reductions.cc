@@ -8,10 +8,13 @@
 //                                                for r in 8: p max= x[i, r*32 + t]
 //                                                combine m[i] max= p
 //
-// Loops inside the threads' that choose elements of m are dimensions of p.
+// Loops inside the threads' that choose elements of m are dimensions of p. A thread loop around the
+// initialisation carries no reduction, even where no index of m has it: it is one of elements that splits
+// have left a single iteration of work.
 #include <algorithm>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -57,19 +60,18 @@ class ThreadReductions {
     return body == loop.body ? stmt : WithChildren(stmt, {std::move(body)});
   }
 
-  // The thread loops around that are inside the buffer's Alloc: of those outside each iteration has its own.
-  std::vector<const VarNode*> ThreadsInside(const BufferNode* buffer) const {
-    const auto found = depth_.find(buffer);
+  // The thread loops around that carry the reduction: those that are inside the buffer's Alloc (of those
+  // outside each iteration has its own), not around its initialisation, and do not choose the element.
+  std::vector<const VarNode*> Reducing(const Store& reduction) const {
+    const auto found = depth_.find(reduction.buffer.get());
     const size_t depth = found == depth_.end() ? 0 : found->second;
-    return {threads_.begin() + static_cast<ptrdiff_t>(depth), threads_.end()};
-  }
-
-  bool CarriesReduction(const Store& store) const {
-    const std::vector<const VarNode*> threads = ThreadsInside(store.buffer.get());
-    return std::any_of(threads.begin(), threads.end(), [&](const VarNode* thread) {
-      return std::none_of(store.indices.begin(), store.indices.end(),
-                          [&](const Expr& index) { return UsesVar(index, thread); });
-    });
+    const auto initialised = initialised_.find(reduction.buffer.get());
+    std::vector<const VarNode*> reducing;
+    for (size_t i = depth; i < threads_.size(); ++i) {
+      const bool around = initialised != initialised_.end() && initialised->second.count(threads_[i]) != 0;
+      if (!around && !Chooses(reduction, threads_[i])) reducing.push_back(threads_[i]);
+    }
+    return reducing;
   }
 
   // One thread's code, in which at most one store reduces across threads.
@@ -80,7 +82,11 @@ class ThreadReductions {
       if (const Alloc* alloc = DynAs<Alloc>(stmt)) own.insert(alloc->buffer.get());
       const Store* store = DynAs<Store>(stmt);
       if (store == nullptr || own.count(store->buffer.get()) != 0) return true;
-      if (ReductionOf(*store) == ReduceOp::kNone || !CarriesReduction(*store)) return true;
+      if (ReductionOf(*store) == ReduceOp::kNone) {
+        initialised_[store->buffer.get()].insert(threads_.begin(), threads_.end());
+        return true;
+      }
+      if (Reducing(*store).empty()) return true;
       if (reduction != nullptr) {
         status_.Update(absl::FailedPreconditionError(absl::StrCat(
             reduction->buffer->name, " and ", store->buffer->name, " are reduced by the same thread loop")));
@@ -142,10 +148,8 @@ class ThreadReductions {
                      std::vector<Expr>* conditions) {
     Path path;
     FindStore(code, reduction, &path);
-    std::unordered_set<const VarNode*> reducing;
-    for (const VarNode* thread : ThreadsInside(reduction.buffer.get())) {
-      if (!Chooses(reduction, thread)) reducing.insert(thread);
-    }
+    const std::vector<const VarNode*> threads = Reducing(reduction);
+    std::unordered_set<const VarNode*> reducing(threads.begin(), threads.end());
     for (const Stmt& stmt : path.nodes) {
       const For* loop = DynAs<For>(stmt);
       if (loop == nullptr) continue;
@@ -188,6 +192,7 @@ class ThreadReductions {
   absl::Status status_;
   std::vector<const VarNode*> threads_;                  // around
   std::unordered_map<const BufferNode*, size_t> depth_;  // thread loops around the Alloc
+  std::unordered_map<const BufferNode*, std::unordered_set<const VarNode*>> initialised_;  // within these
 };
 
 }  // namespace

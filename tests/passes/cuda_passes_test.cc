@@ -48,6 +48,16 @@ TEST(CudaPassesTest, ThreadsCarryAReduction) {
         "bind(t1.a0.0, block)\nbind(t1.a0.1, thread)\nbind(t1.r0.1, thread)\nbind(t1.r0.2, vector)\n");
 }
 
+// t1.a0.0 has a single iteration, so no index keeps what it is split into.
+TEST(CudaPassesTest, ThreadsWithoutWorkCarryNoReduction) {
+  const char kMinima[] = "workload m(x: f32[11,13]) -> (y: f32[13]) { y[j] = min[i:11](x[i,j]) }";
+  Check("cuda_threads_without_work", kMinima,
+        "split(t1.a0, [16])\nsplit(t1.a0.0, [6])\nbind(t1.a0.0.1, thread)\n");
+  Check("cuda_threads_without_work_reduction", kMinima,
+        "split(t1.a0, [16])\nsplit(t1.a0.0, [6])\nsplit(t1.r0, [4])\n"
+        "reorder([t1.a0.0.1, t1.r0.1, t1.a0.1, t1.r0.0])\nbind(t1.a0.0.1, thread)\nbind(t1.r0.1, thread)\n");
+}
+
 TEST(CudaPassesTest, WholeVectors) {
   Check("cuda_whole_vectors", R"(workload e(x: f32[3,250], z: f32[3,248]) -> (y: f32[3,250], w: f32[3,248]) {
   y[i,j] = x[i,j] * 2.0
