@@ -124,7 +124,7 @@ class KernelEmitter {
   void EmitWarpMma(const Mma& mma, const Instruction& row);
   // Addresses in shared memory, as unsigned code.
   std::string SharedAddress(const Buffer& buffer, const std::vector<Expr>& indices);
-  std::string ElementAddress(const TileView& view, const std::string& row, const std::string& column);
+  std::string ElementOf(const TileView& view, const std::string& row, const std::string& column);
 
   // Asynchronous copies (kernel_copies.cc).
   void EmitCopy(const Copy& copy);

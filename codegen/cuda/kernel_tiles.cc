@@ -29,6 +29,7 @@ int SwizzleMode(int64_t swizzle) { return swizzle == 128 ? 1 : swizzle == 64 ? 2
 const char* MmaFunction(DType operand) {
   switch (operand) {
     case DType::kF16: return "mma_f16";
+    case DType::kF32: return "mma_tf32";
     case DType::kI8: return "mma_s8";
     default: return "mma_bf16";
   }
@@ -207,11 +208,11 @@ void KernelEmitter::EmitWarpMma(const Mma& mma, const Instruction& row) {
   const int64_t columns = layout.column_tiles() * 8;  // of a warp
   if (columns % 16 != 0)
     return Fail(absl::StrCat(row.name, ": a warp has ", columns, " columns; expected 16s"));
+  // Other elements than those of 16 bits cannot be turned over on the way; those of 32 are fragments' own
+  // size.
   const int64_t element = DTypeBytes(row.operand), half = 16 / element;
-  if (element != 2 && !(a_depth && b_depth))
+  if (element == 1 && !(a_depth && b_depth))
     return Fail(absl::StrCat(row.name, ": an operand is not contiguous along the depth"));
-  const std::string a_load = prelude_.Use(a_depth ? "ldmatrix_x4" : "ldmatrix_x4_trans"),
-                    b_load = prelude_.Use(b_depth ? "ldmatrix_x4" : "ldmatrix_x4_trans");
   OpenBlock();
   // Which row of the four 8 x 8 matrices this thread addresses: matrices 1 and 3 are below, 2 and 3 beside;
   // of an operand whose depth runs down the rows the other way round.
@@ -226,16 +227,28 @@ void KernelEmitter::EmitWarpMma(const Mma& mma, const Instruction& row) {
   Line("#pragma unroll");
   Open("for (int k = 0; k < ", mma.k, "; k += ", row.k, ")");
   Line("unsigned a[", layout.row_tiles(), "][4], b[", columns / 16, "][4];");
-  Line("#pragma unroll");
-  Line("for (int t = 0; t < ", layout.row_tiles(), "; ++t) ", a_load, "(a[t], ",
-       a_depth ? ElementAddress(mma.a, "warp_row + t * 16 + low", "k + high")
-               : ElementAddress(mma.a, "warp_row + t * 16 + side", "k + upper"),
-       ");");
-  Line("#pragma unroll");
-  Line("for (int n = 0; n < ", columns / 16, "; ++n) ", b_load, "(b[n], ",
-       b_depth ? ElementAddress(mma.b, "k + side", "warp_column + n * 16 + upper")
-               : ElementAddress(mma.b, "k + low", "warp_column + n * 16 + high"),
-       ");");
+  const auto load = [&](const std::string& fragment, int64_t count, bool depth_contiguous,
+                        const std::string& of_matrices, const std::string& of_register) {
+    Line("#pragma unroll");
+    Open("for (int t = 0; t < ", count, "; ++t)");
+    if (depth_contiguous || element == 2) {
+      Line(prelude_.Use(depth_contiguous ? "ldmatrix_x4" : "ldmatrix_x4_trans"), "(", fragment, "[t], ",
+           prelude_.Use("shared_address"), "(&", of_matrices, "));");
+    } else {
+      Line("#pragma unroll");
+      Line("for (int i = 0; i < 4; ++i) ", fragment, "[t][i] = __float_as_uint(", of_register, ");");
+    }
+    if (row.tf32) Line(prelude_.Use("fragment_tf32"), "(", fragment, "[t]);");
+    Close();
+  };
+  load("a", layout.row_tiles(), a_depth,
+       a_depth ? ElementOf(mma.a, "warp_row + t * 16 + low", "k + high")
+               : ElementOf(mma.a, "warp_row + t * 16 + side", "k + upper"),
+       ElementOf(mma.a, "warp_row + t * 16 + i % 2 * 8 + lane / 4", "k + i / 2 * 4 + lane % 4"));
+  load("b", columns / 16, b_depth,
+       b_depth ? ElementOf(mma.b, "k + side", "warp_column + t * 16 + upper")
+               : ElementOf(mma.b, "k + low", "warp_column + t * 16 + high"),
+       ElementOf(mma.b, "k + i % 2 * 4 + lane % 4", "warp_column + t * 16 + i / 2 * 8 + lane / 4"));
   Line("#pragma unroll");
   Open("for (int t = 0; t < ", layout.row_tiles(), "; ++t)");
   Line("#pragma unroll");
@@ -252,10 +265,10 @@ void KernelEmitter::EmitWarpMma(const Mma& mma, const Instruction& row) {
   Close();
 }
 
-// The address of element (row, column) of a view, given as code. The view's steps are multiples of whole rows
-// along one of its dimensions and of elements along the other.
-std::string KernelEmitter::ElementAddress(const TileView& view, const std::string& row,
-                                          const std::string& column) {
+// Element (row, column), given as code, of a view in shared memory. The view's steps are multiples of whole
+// rows along one of its dimensions and of elements along the other.
+std::string KernelEmitter::ElementOf(const TileView& view, const std::string& row,
+                                     const std::string& column) {
   const Place& place = PlaceOf(view.buffer);
   const BufferNode& buffer = *view.buffer;
   const bool column_contiguous = view.col_stride == 1;
@@ -265,11 +278,11 @@ std::string KernelEmitter::ElementAddress(const TileView& view, const std::strin
   const int64_t pitch = step / row_elements * (row_elements + buffer.layout.row_pad);
   if (place.panel_elements != 0)
     Fail(absl::StrCat(buffer.name, " has rows longer than its swizzle; expected at most ",
-                      place.panel_elements, " elements for ldmatrix"));
+                      place.panel_elements, " elements for fragments"));
   const std::string &down = column_contiguous ? row : column, &along = column_contiguous ? column : row;
   const std::string base = Index(FromLinear(Flat(place, view.indices))).At(kSum);
   const std::string flat = absl::StrCat(base, " + (", down, ") * ", pitch, " + ", along);
-  return absl::StrCat(prelude_.Use("shared_address"), "(&", place.name, "[", Swizzled(place, flat), "])");
+  return absl::StrCat(place.name, "[", Swizzled(place, flat), "]");
 }
 
 }  // namespace mycc

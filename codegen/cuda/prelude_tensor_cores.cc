@@ -64,6 +64,31 @@ __device__ __forceinline__ void mma_bf16(float& d0, float& d1, float& d2, float&
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 )"},
+      {"mma_tf32", "", R"(
+// d += a (16 x 8) * b (8 x 8), of rounded elements.
+__device__ __forceinline__ void mma_tf32(float& d0, float& d1, float& d2, float& d3, const unsigned (&a)[4], unsigned b0,
+                                         unsigned b1) {
+  asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+               "{%0, %1, %2, %3};"
+               : "+f"(d0), "+f"(d1), "+f"(d2), "+f"(d3)
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+)"},
+      {"fragment_tf32", "", R"(
+// The bits of four floats become those of the nearest with 10 bits of mantissa, even ones of two.
+__device__ __forceinline__ void fragment_tf32(unsigned (&fragment)[4]) {
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const float value = __uint_as_float(fragment[i]);
+#if __CUDA_ARCH__ >= 900
+    asm("cvt.rn.tf32.f32 %0, %1;" : "=r"(fragment[i]) : "f"(value));
+#else
+    const unsigned rounded = (fragment[i] + 0xfffu + (fragment[i] >> 13 & 1u)) & ~0x1fffu;
+    fragment[i] = value != value ? 0x7fffe000u : rounded;
+#endif
+  }
+}
+)"},
       {"mma_s8", "", R"(
 // d += a (16 x 32) * b (32 x 8).
 __device__ __forceinline__ void mma_s8(int& d0, int& d1, int& d2, int& d3, const unsigned (&a)[4], unsigned b0, unsigned b1) {

@@ -182,7 +182,10 @@ Machine::State Machine::MmaElement(Agent& agent, const Tile& tile, const int64_t
     Scalar a, b;
     if (ReadView(agent, tile.views[1], bases[1], i, k, &a) == State::kFailed) return State::kFailed;
     if (ReadView(agent, tile.views[2], bases[2], k, j, &b) == State::kFailed) return State::kFailed;
-    const Scalar factors[] = {ConvertScalar(dtype, dtype_of(1), a), ConvertScalar(dtype, dtype_of(2), b)};
+    Scalar factors[] = {ConvertScalar(dtype, dtype_of(1), a), ConvertScalar(dtype, dtype_of(2), b)};
+    for (Scalar& factor : factors) {
+      if (tile.tf32) factor = EvaluateOp(Op::kTF32, dtype, dtype, &factor);
+    }
     const Scalar terms[] = {sum, EvaluateOp(Op::kMul, dtype, dtype, factors)};
     sum = EvaluateOp(Op::kAdd, dtype, dtype, terms);
   }

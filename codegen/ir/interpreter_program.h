@@ -76,6 +76,7 @@ struct View {
 struct Tile {
   View views[3];  // acc, a, b
   int64_t m, n, k;
+  bool tf32 = false;  // a and b are rounded
 };
 
 // What an asynchronous copy signals: a barrier, or (without one) the agent's open group.

@@ -206,7 +206,8 @@ struct TileView {
 };
 
 // acc(i, j) += sum over k of a(i, k) * b(k, j), for i < m, j < n, k < k: one or several hardware instructions
-// of the row named `instruction`. Products and sums are in acc's type.
+// of the row named `instruction`. Products and sums are in acc's type; mma.tf32 rounds a and b as tf32()
+// does.
 struct Mma : StmtNode {
   Mma(std::string instruction, int64_t m, int64_t n, int64_t k, TileView acc, TileView a, TileView b,
       WarpGrid warps = {})
@@ -219,6 +220,7 @@ struct Mma : StmtNode {
         a(std::move(a)),
         b(std::move(b)),
         warps(warps) {}
+  bool rounds_to_tf32() const { return instruction == "mma.tf32"; }
   std::string instruction;
   int64_t m, n, k;
   TileView acc, a, b;

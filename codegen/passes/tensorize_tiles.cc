@@ -35,8 +35,9 @@ absl::Status Refuse(const std::string& loop, const std::string& why) {
   return absl::FailedPreconditionError(absl::StrCat("loop ", loop, " cannot be tensorized: ", why));
 }
 
+// The instruction widens, or rounds to tf32.
 const ExprNode* LoadUnderCast(const Expr& expr) {
-  const Expr& load = expr->op == Op::kCast ? expr->args[0] : expr;
+  const Expr& load = expr->op == Op::kCast || expr->op == Op::kTF32 ? expr->args[0] : expr;
   return load->op == Op::kLoad ? load.get() : nullptr;
 }
 

@@ -29,6 +29,7 @@ const Row kRows[] = {
     // A warp's 16 rows and 8 columns.
     {{"mma.bf16", DType::kBF16, DType::kF32, 16, 16, 0, 2, kWarp}, HasMma},
     {{"mma.f16", DType::kF16, DType::kF32, 16, 16, 0, 2, kWarp}, HasMma},
+    {{"mma.tf32", DType::kF32, DType::kF32, 16, 8, 0, 2, kWarp, /*tf32=*/true}, HasMma},
     {{"mma.i8", DType::kI8, DType::kI32, 16, 32, 0, 2, kWarp}, HasMma},
 };
 
@@ -59,8 +60,10 @@ std::vector<Instruction> InstructionsOf(const Target& target) {
 
 absl::StatusOr<Instruction> InstructionFor(DType operand, DType accumulator, const Target& target) {
   for (const Row& row : kRows) {
-    if (row.instruction.operand == operand && row.instruction.accumulator == accumulator && row.has(target))
-      return row.instruction;
+    const Instruction& instruction = row.instruction;
+    if (instruction.operand == operand && instruction.accumulator == accumulator && !instruction.tf32 &&
+        row.has(target))
+      return instruction;
   }
   return absl::NotFoundError(absl::StrCat("no instruction multiplies ", DTypeName(operand), " into ",
                                           DTypeName(accumulator), " on ", PrintTarget(target)));

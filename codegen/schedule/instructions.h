@@ -26,13 +26,14 @@ struct Instruction {
   int n_bytes;    // width of one instruction in bytes of the accumulator; 0: the target's vector register
   double cycles;  // reciprocal throughput of one instruction; of tensor cores, of n = 8, on one SM
   InstructionClass kind = InstructionClass::kVector;
+  bool tf32 = false;  // multiplies f32 operands that tf32() has rounded, and no others
 };
 
 // FailedPrecondition when there is no such row, or the target lacks the instruction.
 absl::StatusOr<Instruction> FindInstruction(const std::string& name, const Target& target);
 // All rows that the target has.
 std::vector<Instruction> InstructionsOf(const Target& target);
-// The row for a contraction of these types on this target; NotFound when there is none.
+// The row for a contraction of these types, as they are, on this target; NotFound when there is none.
 absl::StatusOr<Instruction> InstructionFor(DType operand, DType accumulator, const Target& target);
 
 }  // namespace mycc

@@ -79,6 +79,19 @@ constexpr Case kMultistageCases[] = {
   p[n,i,j,c]: f16[2,8,9,24] = select(1 <= i && 1 <= j && i < 7 && j < 8, x[n,i-1,j-1,c], 0.0)
   a[n,i,j,k]: f32[2,6,7,40] = sum[r:3, s:3, c:24](f32(p[n,i+r,j+s,c]) * f32(w[k,r,s,c]))
   y[n,i,j,k] = f16(max(a[n,i,j,k] + f32(b[k]), 0.0)) })"},
+    {"gemm_tf32", R"(workload g(a: f32[136,72], b: f32[88,72]) -> (s: f32[136,88]) {
+  s[i,j] = sum[k:72](tf32(a[i,k]) * tf32(b[j,k])) })"},
+    {"gemm_nn_tf32", R"(workload g(a: f32[70,64], b: f32[64,136], d: f32[136]) -> (c: f32[70,136]) {
+  s[i,j]: f32[70,136] = sum[k:64](tf32(a[i,k]) * tf32(b[k,j]))
+  c[i,j] = max(s[i,j] + d[j], 0.0) })"},
+    {"gemm_tn_tf32", R"(workload g(a: f32[64,72], b: f32[64,136]) -> (s: f32[72,136]) {
+  s[i,j] = sum[k:64](tf32(a[k,i]) * tf32(b[k,j])) })"},
+    {"odd_tf32", R"(workload g(a: f32[37,61], b: f32[53,61]) -> (s: f32[37,53]) {
+  s[i,j] = sum[k:61](tf32(a[i,k]) * tf32(b[j,k])) })"},
+    {"conv_3x3_tf32", R"(workload c(x: f32[2,6,7,24], w: f32[40,3,3,24], b: f32[40]) -> (y: f32[2,6,7,40]) {
+  p[n,i,j,c]: f32[2,8,9,24] = select(1 <= i && 1 <= j && i < 7 && j < 8, x[n,i-1,j-1,c], 0.0)
+  a[n,i,j,k]: f32[2,6,7,40] = sum[r:3, s:3, c:24](tf32(p[n,i+r,j+s,c]) * tf32(w[k,r,s,c]))
+  y[n,i,j,k] = max(a[n,i,j,k] + b[k], 0.0) })"},
     {"gemm_i8", R"(workload g(a: i8[136,96], b: i8[88,96]) -> (s: i32[136,88]) {
   s[i,j] = sum[k:96](i32(a[i,k]) * i32(b[j,k])) })"},
     {"odd_i8", R"(workload g(a: i8[37,61], b: i8[53,61], d: f32[53]) -> (c: i8[37,53]) {
@@ -143,6 +156,18 @@ class MultistageRules : public testing::TestWithParam<Case> {};
 TEST_P(MultistageRules, PointsMeanTheWorkload) { CheckPoints(GetParam().workload, "multistage", Sm80()); }
 INSTANTIATE_TEST_SUITE_P(Cases, MultistageRules, testing::ValuesIn(kMultistageCases),
                          [](const auto& info) { return std::string(info.param.name); });
+
+// Numbers that tf32() does not round keep their digits.
+TEST(MultistageRule, UnroundedFloatsAreForOrdinaryCores) {
+  for (const char* product : {"a[i,k] * b[j,k]", "tf32(a[i,k]) * b[j,k]"}) {
+    const Workload workload = CanonicalWorkload(
+        absl::StrCat("workload g(a: f32[136,96], b: f32[88,96]) -> (s: f32[136,88]) { s[i,j] = sum[k:96](",
+                     product, ") }"));
+    const std::vector<Sketch> sketches = GenerateSketches(workload, Sm80());
+    ASSERT_FALSE(sketches.empty());
+    EXPECT_THAT(sketches[0].name, testing::HasSubstr("simt"));
+  }
+}
 
 // A matrix of bytes down whose columns the depth runs has no fragments: ordinary cores.
 TEST(MultistageRule, BytesAcrossTheDepthAreForOrdinaryCores) {

@@ -44,12 +44,13 @@ stage_write(t3.w, t3.a0.0+a1.0, shared)
 layout(t3.w.s, 0, 64)
 )";
 
-void CheckMeaning(const std::string& workload, const std::string& steps, const Target& target) {
+void CheckMeaning(const std::string& workload, const std::string& steps, const Target& target,
+                  double tolerance = 2e-3) {
   const Workload canonical = CanonicalWorkload(workload);
   const absl::StatusOr<LoweredFunction> lowered = LowerForGpu(canonical, steps, target);
   ASSERT_TRUE(lowered.ok()) << lowered.status().message();
   if (std::getenv("MYCC_SHOW") != nullptr) std::printf("%s\n", PrintLowered(*lowered).c_str());
-  const absl::Status status = CheckFunction(canonical, WholeFunction(*lowered), 2e-3);
+  const absl::Status status = CheckFunction(canonical, WholeFunction(*lowered), tolerance);
   EXPECT_TRUE(status.ok()) << status.message() << "\n" << PrintLowered(*lowered);
 }
 
@@ -126,6 +127,19 @@ TEST(TensorCoreTest, IntegersOfEightBits) {
   }
 }
 
+constexpr char kGemmTf32[] =
+    R"(workload g(a: f32[200,144], b: f32[104,144], d: f32[104]) -> (c: f32[200,104]) {
+  s[i,j]: f32[200,104] = sum[k:144](tf32(a[i,k]) * tf32(b[j,k]))
+  c[i,j] = max(s[i,j] + d[j], 0.0)
+})";
+
+TEST(TensorCoreTest, RoundedFloats) {
+  for (const Target& target : {Sm80(), Sm90a()}) {
+    CheckMeaning(kGemmTf32, MultistageOf("mma.tf32", 16), target, 1e-5);
+    CheckCode(kGemmTf32, MultistageOf("mma.tf32", 16), target);
+  }
+}
+
 // Why the schedule cannot be emitted; empty where it can.
 std::string RefusalOf(const std::string& workload, const std::string& steps, const Target& target) {
   const absl::StatusOr<LoweredFunction> lowered = LowerForGpu(CanonicalWorkload(workload), steps, target);
@@ -142,6 +156,9 @@ TEST(TensorCoreTest, RefusesWhatFragmentsCannotLoad) {
   EXPECT_EQ(RefusalOf(across, steps, Sm80()), "mma.i8: an operand is not contiguous along the depth");
   EXPECT_THAT(RefusalOf(kGemm, MultistageOf("mma.i8", 64), Sm80()),
               HasSubstr("mma.i8 multiplies i8 into i32; t3 multiplies f16 by f16 into f32"));
+  const std::string unrounded = absl::StrReplaceAll(kGemmTf32, {{"tf32(b[j,k])", "b[j,k]"}});
+  EXPECT_THAT(RefusalOf(unrounded, MultistageOf("mma.tf32", 16), Sm80()),
+              HasSubstr("t3 is not a sum of products of two loads that tf32() rounds"));
   EXPECT_THAT(RefusalOf(kGemmI8, MultistageOf("mma.i8", 16), Sm80()), HasSubstr("depth in 32s"));
 }
 

@@ -27,11 +27,18 @@ void CollectLoads(const Expr& expr, std::vector<const ExprNode*>* loads) {
   for (const Expr& arg : expr->args) CollectLoads(arg, loads);
 }
 
-const Expr& WithoutCast(const Expr& expr) { return expr->op == Op::kCast ? expr->args[0] : expr; }
+const Expr& WithoutCast(const Expr& expr) {
+  return expr->op == Op::kCast || expr->op == Op::kTF32 ? expr->args[0] : expr;
+}
 
 Operand MakeOperand(const Anatomy& anatomy, const Expr& factor) {
   const Expr& load = WithoutCast(factor);
-  Operand operand{load->buffer, load->args, false, anatomy.ProducerOf(load->buffer.get()), load != factor};
+  Operand operand{load->buffer,
+                  load->args,
+                  false,
+                  anatomy.ProducerOf(load->buffer.get()),
+                  factor->op == Op::kCast,
+                  factor->op == Op::kTF32};
   for (const Argument& input : anatomy.workload().inputs)
     operand.is_const |= input.tensor == load->buffer && input.is_const;
   return operand;
@@ -58,7 +65,8 @@ std::optional<Contraction> FindContraction(const Anatomy& anatomy, const Stage& 
 }  // namespace
 
 bool HasCast(const Contraction& contraction) {
-  return contraction.scalar.is_cast || contraction.vector.is_cast;
+  const Operand &a = contraction.scalar, &b = contraction.vector;
+  return a.is_cast || b.is_cast || a.is_tf32 || b.is_tf32;
 }
 
 bool Operand::Uses(const Var& var) const {

@@ -17,6 +17,7 @@ struct Operand {
   bool is_const = false;  // a const input
   int producer = -1;      // the stage that computes it, or -1 for an input
   bool is_cast = false;   // the product is of the load cast to the stage's type: f32(a[i,k]) * ..
+  bool is_tf32 = false;   // or rounded: tf32(a[i,k]) * ..
 
   bool Uses(const Var& var) const;
   // The dimension indexed by exactly this variable; -1 where it stands in a larger expression or nowhere.
@@ -40,7 +41,7 @@ struct StageInfo {
   double ops_per_element = 0;  // arithmetic on values in one evaluation, transcendental functions counted ten
   std::optional<Contraction> contraction;
 };
-// Whether a contraction's operands are multiplied in another type than they are stored in.
+// Whether a contraction's operands are multiplied in another type than they are stored in, or rounded first.
 bool HasCast(const Contraction& contraction);
 
 class Anatomy {

@@ -18,10 +18,11 @@
 namespace mycc {
 namespace {
 
-// A factor: a load, or (tensor cores widen) a cast of one.
+// A factor: a load, or (tensor cores widen) a cast of one, or (mma.tf32 rounds) a load in tf32().
 const ExprNode* FactorOf(const Expr& expr, const Instruction& row) {
+  if (row.tf32 && expr->op != Op::kTF32) return nullptr;
   const bool widened = row.kind != InstructionClass::kVector && expr->op == Op::kCast;
-  const Expr& load = widened ? expr->args[0] : expr;
+  const Expr& load = widened || row.tf32 ? expr->args[0] : expr;
   return load->op == Op::kLoad ? load.get() : nullptr;
 }
 
@@ -31,7 +32,8 @@ absl::Status CheckContraction(const Block& block, const Instruction& row) {
   const bool product = value->op == Op::kMul && FactorOf(value->args[0], row) != nullptr &&
                        FactorOf(value->args[1], row) != nullptr;
   if (block.reduce != ReduceOp::kSum || !product) {
-    return absl::FailedPreconditionError(absl::StrCat(block.name, " is not a sum of products of two loads"));
+    return absl::FailedPreconditionError(absl::StrCat(block.name, " is not a sum of products of two loads",
+                                                      row.tf32 ? " that tf32() rounds" : ""));
   }
   if (block.init || block.out->scope != Scope::kAccumulator) {
     return absl::FailedPreconditionError(

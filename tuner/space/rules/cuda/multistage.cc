@@ -48,11 +48,14 @@ struct Plan {
   }
 };
 
-// A tile in shared memory: rows up to 128 bytes are swizzled, longer ones padded.
+// A tile in shared memory: rows up to 128 bytes are swizzled, longer ones padded. Rows along another
+// dimension than the depth, of elements that ldmatrix cannot turn over, are read by lanes on 4 rows and 8
+// elements: padded so that these are in different banks.
 struct TileLayout {
   int64_t pad = 0, swizzle = 0;
 };
-TileLayout LayoutOf(int64_t row_elements, int64_t element) {
+TileLayout LayoutOf(int64_t row_elements, int64_t element, bool depth_contiguous) {
+  if (element == 4 && !depth_contiguous) return {2 * kPadBytes / element, 0};
   const int64_t bytes = row_elements * element;
   if (bytes == 32 || bytes == 64 || bytes == 128) return {0, bytes};
   return {kPadBytes / element, 0};
@@ -67,7 +70,7 @@ int64_t SharedBytes(const Plan& plan, const Values& v) {
   const int64_t element = DTypeBytes(plan.row.operand), bk = v.at("bk");
   const auto bytes = [&](const TensorOperand& operand, const std::vector<int64_t>& extents, int64_t size) {
     const int64_t row = InnerTile(operand, bk, extents, size);
-    return size * bk / row * (row + LayoutOf(row, element).pad) * element + 1024;
+    return size * bk / row * (row + LayoutOf(row, element, operand.depth_contiguous).pad) * element + 1024;
   };
   return v.at("stages") *
          (bytes(plan.t.a, plan.Rows(), v.at("bm")) + bytes(plan.t.b, plan.Cols(), v.at("bn")));
@@ -189,7 +192,8 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   if (!t.epilogue.empty()) b->ReverseInline(plan.anatomy.name(t.epilogue.back()));
   const auto stage = [&](const TensorOperand& operand, const std::string& buffer,
                          const std::vector<int64_t>& extents, int64_t size) {
-    const TileLayout layout = LayoutOf(InnerTile(operand, bk, extents, size), element);
+    const TileLayout layout =
+        LayoutOf(InnerTile(operand, bk, extents, size), element, operand.depth_contiguous);
     b->Stage(name, buffer, ring, "shared");
     b->Layout(absl::StrCat(buffer, ".s"), layout.pad, layout.swizzle);
   };
@@ -237,8 +241,8 @@ TileDefault DefaultTile(const Plan& plan, const std::vector<int64_t>& bms, const
 std::optional<Part> MultistagePart(const Anatomy& anatomy, const Group& group, const Target& target) {
   const std::optional<TensorContraction> t = FindTensorContraction(anatomy, group);
   if (!t) return std::nullopt;
-  const auto row = TensorInstruction(t->a.dtype, anatomy.stage(group.anchor).output->dtype,
-                                     InstructionClass::kWarp, target);
+  const auto row =
+      TensorInstruction(*t, anatomy.stage(group.anchor).output->dtype, InstructionClass::kWarp, target);
   if (!row) return std::nullopt;
   // ldmatrix turns over elements of two bytes only.
   if (DTypeBytes(row->operand) == 1 && !(t->a.depth_contiguous && t->b.depth_contiguous)) return std::nullopt;

@@ -105,10 +105,12 @@ std::vector<int64_t> TensorContraction::Extents(const Anatomy& anatomy, const st
   return extents;
 }
 
-std::optional<Instruction> TensorInstruction(DType operand, DType accumulator, InstructionClass kind,
-                                             const Target& target) {
+std::optional<Instruction> TensorInstruction(const TensorContraction& t, DType accumulator,
+                                             InstructionClass kind, const Target& target) {
   for (const Instruction& row : InstructionsOf(target)) {
-    if (row.kind == kind && row.operand == operand && row.accumulator == accumulator) return row;
+    if (row.kind == kind && row.operand == t.a.dtype && row.accumulator == accumulator &&
+        row.tf32 == t.a.tf32)
+      return row;
   }
   return std::nullopt;
 }
@@ -118,6 +120,7 @@ std::optional<TensorContraction> FindTensorContraction(const Anatomy& anatomy, c
   const Stage& stage = anatomy.stage(s);
   const std::optional<Contraction>& c = anatomy.info(s).contraction;
   if (!c || c->rows.empty() || c->cols.empty() || stage.reduce_axes.empty()) return std::nullopt;
+  if (c->scalar.is_tf32 != c->vector.is_tf32) return std::nullopt;
   TensorContraction t;
   t.stage = s;
   t.rows = c->rows;
@@ -133,6 +136,7 @@ std::optional<TensorContraction> FindTensorContraction(const Anatomy& anatomy, c
   t.a.shape = a->buffer->shape;
   t.b.shape = b->buffer->shape;
   t.a.dtype = t.b.dtype = a->dtype;
+  t.a.tf32 = t.b.tf32 = c->scalar.is_tf32;
   // The tiled reduction axis: contiguous in an operand, the longest of such.
   int tiled = -1;
   for (int r = 0; r < static_cast<int>(stage.reduce_axes.size()); ++r) {

@@ -25,10 +25,11 @@ struct TensorOperand {
   std::string buffer;                // that is staged: the operand's, or what its padding reads
   std::vector<int64_t> shape;        // of that buffer
   std::vector<std::string> inlined;  // stages that disappear into the product first
-  int source = -1;                   // the stage that feeds the product itself, inlined or not; -1 for an input
-  bool depth_contiguous = true;      // along the innermost reduction axis; else along the side's last axis
-  bool bulk = false;                 // the copy engine can fetch its tiles
+  int source = -1;               // the stage that feeds the product itself, inlined or not; -1 for an input
+  bool depth_contiguous = true;  // along the innermost reduction axis; else along the side's last axis
+  bool bulk = false;             // the copy engine can fetch its tiles
   DType dtype = DType::kF32;
+  bool tf32 = false;  // rounded by tf32() on the way
 };
 
 struct TensorContraction {
@@ -45,7 +46,7 @@ struct TensorContraction {
 // nullopt when the product is not one for tensor cores: types, or operands that are computed in other ways
 // than by padding. `row` is an instruction for the types, of the class that is asked for.
 std::optional<TensorContraction> FindTensorContraction(const Anatomy& anatomy, const Group& group);
-std::optional<Instruction> TensorInstruction(DType operand, DType accumulator, InstructionClass kind,
-                                             const Target& target);
+std::optional<Instruction> TensorInstruction(const TensorContraction& t, DType accumulator,
+                                             InstructionClass kind, const Target& target);
 
 }  // namespace mycc

@@ -350,8 +350,8 @@ std::vector<int64_t> ColumnTiles(const Plan& plan) {
 std::optional<Part> WarpSpecializedPart(const Anatomy& anatomy, const Group& group, const Target& target) {
   const std::optional<TensorContraction> t = FindTensorContraction(anatomy, group);
   if (!t || !t->a.bulk || !t->b.bulk) return std::nullopt;
-  const auto row = TensorInstruction(t->a.dtype, anatomy.stage(group.anchor).output->dtype,
-                                     InstructionClass::kWarpgroup, target);
+  const auto row =
+      TensorInstruction(*t, anatomy.stage(group.anchor).output->dtype, InstructionClass::kWarpgroup, target);
   if (!row) return std::nullopt;
   const Plan plan{anatomy, *t, *row, target};
   Part part;
