@@ -31,6 +31,7 @@ class Tensor {
   }
   ~Tensor() { fake_cuda::Free(memory_); }
   char* data() const { return static_cast<char*>(memory_); }
+  const std::vector<int64_t>& shape() const { return shape_; }
 
   DLTensor view;
 
@@ -111,11 +112,37 @@ TEST_F(CudaCallTest, MapsAreOfTheTensorsOfTheCall) {
   std::vector<std::string> work = fake_cuda::TakeWork();
   work.erase(work.begin(), work.end() - 3);
   EXPECT_THAT(
-      work, ElementsAre(
-                absl::StrCat("map of ", Hex(a_.data()), " type 6 swizzle 3 dims 64/64 8/4 stride 128"),
-                absl::StrCat("map of ", Hex(b_.data() + 512), " type 6 swizzle 0 dims 64/64 8/4 stride 128"),
-                absl::StrCat("launch copy_0 grid 16,1,1 block 128 shared 1024 cluster 16 stream ",
-                             Hex(stream_), " args")));
+      work,
+      ElementsAre(
+          absl::StrCat("map of ", Hex(a_.data()), " type 6 swizzle 3 dims 64/64 8/4 stride 128"),
+          absl::StrCat("map of ", Hex(b_.data() + 512), " type 6 swizzle 0 dims 64/64 8/4 stride 128"),
+          absl::StrCat("launch copy_0 grid 16,1,1 block 128 shared 1024 cluster 16 stream ", Hex(stream_),
+                       " args map of ", Hex(a_.data()), " map of ", Hex(b_.data() + 512))));
+}
+
+TEST_F(CudaCallTest, MapsAreKeptForCallsWithTheSameTensors) {
+  constexpr int kTensors = 8, kRounds = 4;
+  std::vector<std::unique_ptr<Tensor>> inputs;
+  for (int i = 0; i < kTensors; ++i) inputs.push_back(std::make_unique<Tensor>(a_.shape(), kF16, 1024));
+  for (int round = 0; round < kRounds; ++round) {
+    for (const auto& x : inputs) {
+      ASSERT_EQ(Call("m_copy", {&x->view, &b_.view}, stream_), 0) << Error();
+      EXPECT_THAT(fake_cuda::TakeWork().back(),
+                  HasSubstr(absl::StrCat("args map of ", Hex(x->data()), " map of ", Hex(b_.data() + 512))));
+    }
+  }
+  EXPECT_GE(fake_cuda::CountOf("cuTensorMapEncodeTiled"), kTensors + 1);
+  // Where two come to lie in one slot they take turns.
+  EXPECT_LT(fake_cuda::CountOf("cuTensorMapEncodeTiled"), kRounds * kTensors);
+}
+
+TEST_F(CudaCallTest, AMapThatIsRefusedIsNotKept) {
+  fake_cuda::Fail("cuTensorMapEncodeTiled");
+  EXPECT_NE(Call("m_copy", {&a_.view, &b_.view}, stream_), 0);
+  EXPECT_EQ(Error(), "m: cuTensorMapEncodeTiled: unknown error (CUDA_ERROR_UNKNOWN)");
+  fake_cuda::Fail("");
+  ASSERT_EQ(Call("m_copy", {&a_.view, &b_.view}, stream_), 0) << Error();
+  EXPECT_THAT(fake_cuda::TakeWork().back(), HasSubstr(absl::StrCat("map of ", Hex(a_.data()))));
 }
 
 TEST_F(CudaCallTest, ACallWorksInTheCallersContextWhereItIsOfTheDevice) {
@@ -336,6 +363,24 @@ TEST_F(CudaCallTest, ThreadsMayCallAtOnce) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(fake_cuda::CountOf("cuMemAlloc_v2"), 8);
   EXPECT_EQ(fake_cuda::CountOf("cuLibraryLoadData"), 2);
+}
+
+TEST_F(CudaCallTest, ThreadsMayCallWithMapsAtOnce) {
+  ASSERT_EQ(Prepare(), 0) << Error();
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&] {
+      const Tensor own({8, 64}, kF16, 1024);
+      DLTensor views[] = {a_.view, own.view, b_.view};
+      for (int i = 0; i < 100; ++i)
+        EXPECT_EQ(Call("m_copy", {&views[i % 2], &views[2]}, stream_), 0) << Error();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const std::string& line : fake_cuda::TakeWork()) {
+    if (line.rfind("launch copy", 0) != 0) continue;
+    EXPECT_THAT(line, HasSubstr(absl::StrCat(" map of ", Hex(b_.data() + 512))));
+  }
 }
 
 TEST_F(CudaCallTest, UnloadingFreesTheWorkspacesOfTheCurrentContext) {

@@ -153,7 +153,7 @@ CuResult cuTensorMapEncodeTiled(CuTensorMapBits* bits, int type, uint32_t rank, 
   bits->opaque[0] = reinterpret_cast<uintptr_t>(address);
   return kCudaSuccess;
 }
-// Kernels of these tests take at most one map, and then pointers, as many as their name's last letter says.
+// Kernels of these tests take pointers, as many as their name's last letter says, or (a copy) two maps.
 CuResult cuLaunchKernelEx(const CuLaunchConfig* config, Kernel* kernel, void** params, void**) {
   FAKE(true);
   std::ostringstream line;
@@ -162,6 +162,8 @@ CuResult cuLaunchKernelEx(const CuLaunchConfig* config, Kernel* kernel, void** p
        << " cluster " << (config->num_attributes == 0 ? 1 : config->attributes[0].value.cluster[0])
        << " stream " << config->stream << " args";
   for (int i = 0; i < kernel->name.back() - '0'; ++i) line << " " << *static_cast<void**>(params[i]);
+  for (int i = 0; kernel->name == "copy_0" && i < 2; ++i)
+    line << " map of " << reinterpret_cast<void*>(static_cast<CuTensorMapBits*>(params[i])->opaque[0]);
   state.work.push_back(line.str());
   return kCudaSuccess;
 }

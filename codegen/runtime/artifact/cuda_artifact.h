@@ -184,6 +184,10 @@ int32_t MyccCudaWorkspace(const struct MyccCudaScope* scope, CuStream stream, Cu
 // Makes sure that one is at hand for a stream that has none yet.
 int32_t MyccCudaSpareWorkspace(const struct MyccCudaScope* scope);
 
+// cuda_maps.c: the descriptor of what `map` says at `address`.
+int32_t MyccCudaEncodeMap(const struct MyccCudaScope* scope, const struct MyccCudaMap* map, CuAddress address,
+                          struct CuTensorMapBits* bits);
+
 // cuda_packed.c: do the packed buffers among the inputs begin with their headers? And: FUNC_pack has filled
 // these.
 int32_t MyccCudaCheckPacked(const struct MyccCudaScope* scope, CuStream stream,

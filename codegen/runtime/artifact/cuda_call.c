@@ -14,22 +14,14 @@ static CuAddress AddressOf(const struct Call* call, struct MyccCudaOperand opera
   return base + (CuAddress)operand.offset;
 }
 
-static int32_t EncodeMap(const struct Call* call, const struct MyccCudaMap* map,
-                         struct CuTensorMapBits* bits) {
-  enum { kNoInterleave = 0, kFillZeros = 0 };
-  MYCC_TRY(call->scope, TensorMapEncodeTiled, bits, (int)map->type, (uint32_t)map->rank,
-           (void*)AddressOf(call, map->operand), map->dims, map->strides, map->box, map->element_strides,
-           kNoInterleave, (int)map->swizzle, kCudaMapPromote128, kFillZeros);
-  return 0;
-}
-
 static int32_t Launch(const struct Call* call, const struct MyccCudaStep* step) {
   // No array is empty, which C does not have.
   struct CuTensorMapBits maps[step->num_maps + 1];
   CuAddress pointers[step->num_pointers + 1];
   void* params[step->num_maps + step->num_pointers + 1];
   for (int64_t i = 0; i < step->num_maps; ++i) {
-    if (EncodeMap(call, &step->maps[i], &maps[i]) != 0) return 1;
+    const struct MyccCudaMap* map = &step->maps[i];
+    if (MyccCudaEncodeMap(call->scope, map, AddressOf(call, map->operand), &maps[i]) != 0) return 1;
     params[i] = &maps[i];
   }
   for (int64_t i = 0; i < step->num_pointers; ++i) {
