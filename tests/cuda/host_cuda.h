@@ -92,6 +92,8 @@ static inline float HostMax(float a, float b) {
 }
 static inline float HostMin(float a, float b) { return -HostMax(-a, -b); }
 
+#include "tests/cuda/host_tensor_cores.h"
+
 // A pointer of the type that a kernel's parameter has.
 struct AnyPointer {
   void* pointer;

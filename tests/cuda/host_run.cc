@@ -21,10 +21,50 @@ namespace {
 using KernelFn = void (*)(void* const*);
 using BindFn = void (*)(const HostThreads*);
 
+// A pair to replace: mma.sync of one type.
+std::pair<std::string, std::string> MmaPtx(const std::string& shape_and_types, char sum,
+                                           const std::string& host_element) {
+  const std::string d = absl::StrCat("\"+", std::string(1, sum), "\"");
+  return {absl::StrCat("asm volatile(\"mma.sync.aligned.", shape_and_types,
+                       R"( {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+               "{%0, %1, %2, %3};"
+               : )",
+                       d, "(d0), ", d, "(d1), ", d, "(d2), ", d, R"((d3)
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));)"),
+          absl::StrCat("HostMma<", host_element, ">(d0, d1, d2, d3, a, b0, b1);")};
+}
+
+// A pair to replace: ldmatrix, transposed or not.
+std::pair<std::string, std::string> LdmatrixPtx(bool transposed) {
+  return {absl::StrCat("asm volatile(\"ldmatrix.sync.aligned.m8n8.x4", transposed ? ".trans" : "",
+                       R"(.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "r"(from) : "memory");)"),
+          absl::StrCat("HostLoadMatrices(to, from, ", transposed ? "true" : "false", ");")};
+}
+
+// Of Ampere's tensor cores.
+std::string WithoutTensorCores(const std::string& source) {
+  return absl::StrReplaceAll(
+      source,
+      {MmaPtx("m16n8k16.row.col.f32.f16.f16.f32", 'f', "HostOfF16"),
+       MmaPtx("m16n8k16.row.col.f32.bf16.bf16.f32", 'f', "HostOfBF16"),
+       MmaPtx("m16n8k8.row.col.f32.tf32.tf32.f32", 'f', "HostOfTF32"),
+       MmaPtx("m16n8k32.row.col.s32.s8.s8.s32", 'r', "HostOfS8"),
+       LdmatrixPtx(false),
+       LdmatrixPtx(true),
+       {R"(asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(inside ? 16 : 0) : "memory");)",
+        "HostCopyAsync<kBytes>(to, from, inside);"},
+       {R"(asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(from), "n"(kBytes), "r"(inside ? kBytes : 0)
+                 : "memory");)",
+        "HostCopyAsync<kBytes>(to, from, inside);"},
+       {R"(asm volatile("cp.async.commit_group;" ::: "memory");)", ""},
+       {R"(asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");)", ""}});
+}
+
 // PTX, and what host_cuda.h has in its place.
 std::string WithoutPtx(const std::string& source) {
   return absl::StrReplaceAll(
-      source,
+      WithoutTensorCores(source),
       {{R"(asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(0.0f), "f"(value));)",
         "pair = HostF16(value);"},
        {R"(asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(0.0f), "f"(value));)",

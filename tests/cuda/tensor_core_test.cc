@@ -140,6 +140,49 @@ TEST(TensorCoreTest, RoundedFloats) {
   }
 }
 
+constexpr char kGemmAcross[] =
+    R"(workload g(a: f32[160,200], b: f32[160,104], d: f32[104]) -> (c: f32[200,104]) {
+  s[i,j]: f32[200,104] = sum[k:160](tf32(a[k,i]) * tf32(b[k,j]))
+  c[i,j] = max(s[i,j] + d[j], 0.0)
+})";
+
+// The emitted code, with fragments as the PTX ISA lays them out, computes the reference: of every type, and
+// of operands whose rows run along the depth or across it.
+TEST(TensorCoreTest, FragmentsAreWhatInstructionsTake) {
+  const std::string bf16 = absl::StrReplaceAll(kGemm, {{"f16", "bf16"}});
+  const auto across = [](const std::string& text) {
+    return absl::StrReplaceAll(text, {{"a: f16[200,144]", "a: f16[144,200]"},
+                                      {"b: f16[104,144]", "b: f16[144,104]"},
+                                      {"a[i,k]", "a[k,i]"},
+                                      {"b[j,k]", "b[k,j]"}});
+  };
+  const auto steps_across = [](const std::string& steps) {
+    return absl::StrReplaceAll(steps, {{"t3.a0.1, t3.a1.1, t3.r0.1]", "t3.r0.1, t3.a0.1, t3.a1.1]"},
+                                       {"tensorize_tile(t3.a0.1", "tensorize_tile(t3.r0.1"},
+                                       {"layout(t0.s, 0, 64)", "layout(t0.s, 8, 0)"},
+                                       {"layout(t1.s, 0, 64)", "layout(t1.s, 8, 0)"}});
+  };
+  const std::pair<std::string, std::string> cases[] = {
+      {kGemm, kMultistage},
+      {bf16, MultistageOf("mma.bf16", 32)},
+      {across(kGemm), steps_across(kMultistage)},
+      {kGemmI8, MultistageOf("mma.i8", 64)},
+      {kGemmTf32, MultistageOf("mma.tf32", 16)},
+      {kGemmAcross, steps_across(MultistageOf("mma.tf32", 16))},
+  };
+  std::vector<ScheduledCase> scheduled;
+  for (const auto& [workload, steps] : cases) {
+    const absl::StatusOr<ScheduledCase> gpu_case = CaseOf(workload, steps);
+    ASSERT_TRUE(gpu_case.ok()) << gpu_case.status().message() << "\n" << steps;
+    scheduled.push_back(*gpu_case);
+  }
+  for (const absl::Status& status : CheckOnHost(scheduled, 1e-2))
+    EXPECT_TRUE(status.ok()) << status.message();
+  // Rounded to tf32, products are exact: only sums differ.
+  for (const absl::Status& status : CheckOnHost({scheduled[4], scheduled[5]}, 1e-5))
+    EXPECT_TRUE(status.ok()) << status.message();
+}
+
 // Why the schedule cannot be emitted; empty where it can.
 std::string RefusalOf(const std::string& workload, const std::string& steps, const Target& target) {
   const absl::StatusOr<LoweredFunction> lowered = LowerForGpu(CanonicalWorkload(workload), steps, target);

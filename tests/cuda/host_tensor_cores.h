@@ -1,0 +1,84 @@
+// What the instructions of Ampere's tensor cores do, in place of their PTX: copies to shared memory, at once;
+// fragments, as the PTX ISA lays them out; products of a warp. Included by host_cuda.h.
+
+static inline unsigned __cvta_generic_to_shared(const void* at) { return (const unsigned char*)at - shared; }
+
+static void HostRequire(bool holds) {
+  if (!holds) __builtin_trap();
+}
+
+template <int kBytes>
+static void HostCopyAsync(unsigned to, const void* from, bool inside) {
+  HostRequire(to % kBytes == 0 && (uintptr_t)from % kBytes == 0);
+  if (inside) {
+    memcpy(shared + to, from, kBytes);
+  } else {
+    memset(shared + to, 0, kBytes);
+  }
+}
+
+// What the threads of a block bring to an instruction of their warps.
+static unsigned host_brought[1024][6];
+static void MeetWarpOnHost() { host.ballot(~0u, true); }
+
+// Four 8 x 8 matrices of 16 bits: rows from the addresses of 8 lanes each. A lane has two elements of each:
+// of row lane / 4, or, transposed, of column lane / 4.
+static void HostLoadMatrices(unsigned (&to)[4], unsigned from, bool transposed) {
+  HostRequire(from % 16 == 0);
+  const int thread = threadIdx.x, lane = thread % 32, warp = thread - lane;
+  host_brought[thread][0] = from;
+  MeetWarpOnHost();
+  for (int matrix = 0; matrix < 4; ++matrix) {
+    to[matrix] = 0;
+    for (int i = 0; i < 2; ++i) {
+      const int row = transposed ? lane % 4 * 2 + i : lane / 4,
+                column = transposed ? lane / 4 : lane % 4 * 2 + i;
+      uint16_t element;
+      memcpy(&element, shared + host_brought[warp + matrix * 8 + row][0] + 2 * column, 2);
+      to[matrix] |= (unsigned)element << 16 * i;
+    }
+  }
+  MeetWarpOnHost();
+}
+
+// Element `i` of a register.
+struct HostOfF16 {
+  static constexpr int kCount = 2;
+  static float Get(unsigned bits, int i) { return HostFromF16(bits >> 16 * i & 0xffffu); }
+};
+struct HostOfBF16 {
+  static constexpr int kCount = 2;
+  static float Get(unsigned bits, int i) { return __uint_as_float(bits >> 16 * i << 16); }
+};
+// What is below the tenth bit of the mantissa is not seen.
+struct HostOfTF32 {
+  static constexpr int kCount = 1;
+  static float Get(unsigned bits, int) { return __uint_as_float(bits & ~0x1fffu); }
+};
+struct HostOfS8 {
+  static constexpr int kCount = 4;
+  static int Get(unsigned bits, int i) { return (int8_t)(bits >> 8 * i); }
+};
+
+// d (16 x 8) += a * b, 32 bytes deep. Registers of a: rows 0..7 and 8..15 of the upper half of the depth,
+// then of the lower; a lane has 4 bytes of row lane / 4. Registers of b: columns so, upper and lower half.
+template <typename Of, typename Sum>
+static void HostMma(Sum& d0, Sum& d1, Sum& d2, Sum& d3, const unsigned (&a)[4], unsigned b0, unsigned b1) {
+  const int thread = threadIdx.x, lane = thread % 32, warp = thread - lane;
+  for (int i = 0; i < 4; ++i) host_brought[thread][i] = a[i];
+  host_brought[thread][4] = b0;
+  host_brought[thread][5] = b1;
+  MeetWarpOnHost();
+  Sum* const d[4] = {&d0, &d1, &d2, &d3};
+  for (int element = 0; element < 4; ++element) {
+    const int row = lane / 4, lower_rows = element / 2, column = lane % 4 * 2 + element % 2;
+    for (int half = 0; half < 2; ++half) {
+      for (int four = 0; four < 4; ++four) {
+        const unsigned x = host_brought[warp + row * 4 + four][half * 2 + lower_rows],
+                       y = host_brought[warp + column * 4 + four][4 + half];
+        for (int i = 0; i < Of::kCount; ++i) *d[element] += Of::Get(x, i) * Of::Get(y, i);
+      }
+    }
+  }
+  MeetWarpOnHost();
+}
