@@ -89,7 +89,8 @@ constexpr DeviceWords kCudaWords = {
  * where that is of the tensors' device, else in the device's primary one; nothing waits for it. After
  * $MODULE_prepare() a call allocates nothing and can be captured into a CUDA graph. A packed buffer that this
  * process has not packed is looked at once, which waits for the stream, and so not during a capture.)",
-    R"(Optional: checks the device, loads the code and allocates a workspace before the first call.)"};
+    R"(Optional: checks the device, loads the code and allocates a workspace before the first call, or before the
+ * first one on a further stream or in a further capture.)"};
 
 std::string ShapeText(const std::vector<int64_t>& shape) {
   std::string text = "[";

@@ -203,6 +203,19 @@ TEST_F(CudaCallTest, AfterPrepareACaptureNeitherAllocatesNorWaits) {
   EXPECT_EQ(fake_cuda::CountOf("cuStreamSynchronize"), 0);
 }
 
+TEST_F(CudaCallTest, APrepareBeforeEachCaptureKeepsThemAllFromAllocating) {
+  ASSERT_EQ(Pack(stream_), 0) << Error();
+  ASSERT_EQ(Scale(stream_), 0) << Error();
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(Prepare(), 0) << Error();
+    const int allocations = fake_cuda::CountOf("cuMemAlloc_v2");
+    fake_cuda::BeginCapture(stream_);
+    EXPECT_EQ(Scale(stream_), 0) << Error();
+    fake_cuda::EndCapture(stream_);
+    EXPECT_EQ(fake_cuda::CountOf("cuMemAlloc_v2"), allocations);
+  }
+}
+
 TEST_F(CudaCallTest, WithoutPrepareACaptureIsRefused) {
   fake_cuda::BeginCapture(stream_);
   EXPECT_NE(Call("m_copy", {&a_.view, &b_.view}, stream_), 0);
