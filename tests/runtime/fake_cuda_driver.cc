@@ -163,7 +163,7 @@ CuResult cuLaunchKernelEx(const CuLaunchConfig* config, Kernel* kernel, void** p
        << " stream " << config->stream << " args";
   for (int i = 0; i < kernel->name.back() - '0'; ++i) line << " " << *static_cast<void**>(params[i]);
   for (int i = 0; kernel->name == "copy_0" && i < 2; ++i)
-    line << " map of " << reinterpret_cast<void*>(static_cast<CuTensorMapBits*>(params[i])->opaque[0]);
+    line << " map of 0x" << std::hex << static_cast<CuTensorMapBits*>(params[i])->opaque[0];
   state.work.push_back(line.str());
   return kCudaSuccess;
 }
