@@ -154,8 +154,31 @@ INSTANTIATE_TEST_SUITE_P(Cases, TensorCoreRules, testing::ValuesIn(kCases),
 
 class MultistageRules : public testing::TestWithParam<Case> {};
 TEST_P(MultistageRules, PointsMeanTheWorkload) { CheckPoints(GetParam().workload, "multistage", Sm80()); }
+// The emitted code of the defaults, run on the host.
+TEST_P(MultistageRules, FragmentsAreRight) {
+  const Workload workload = CanonicalWorkload(GetParam().workload);
+  const std::vector<Sketch> sketches = GenerateSketches(workload, Sm80());
+  ASSERT_FALSE(sketches.empty());
+  const absl::StatusOr<Trace> trace = sketches[0].instantiate(sketches[0].default_choice);
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  const absl::StatusOr<Schedule> schedule = Replay(workload, Sm80(), *trace);
+  ASSERT_TRUE(schedule.ok()) << schedule.status();
+  const absl::Status status =
+      CheckOnHost({ScheduledCase{PrintTrace(*trace), workload, schedule->function()}}, 2e-2)[0];
+  EXPECT_TRUE(status.ok()) << status.message();
+}
 INSTANTIATE_TEST_SUITE_P(Cases, MultistageRules, testing::ValuesIn(kMultistageCases),
                          [](const auto& info) { return std::string(info.param.name); });
+
+// wgmma is of f16 and bf16: other types are for mma.sync on Hopper too, however well its copy engine fetches.
+TEST(MultistageRule, OtherTypesOnHopper) {
+  CheckPoints(R"(workload g(a: f32[136,64], b: f32[88,64]) -> (s: f32[136,88]) {
+  s[i,j] = sum[k:64](tf32(a[i,k]) * tf32(b[j,k])) })",
+              "multistage", Sm90a());
+  CheckPoints(R"(workload g(a: i8[136,128], b: i8[88,128]) -> (s: i32[136,88]) {
+  s[i,j] = sum[k:128](i32(a[i,k]) * i32(b[j,k])) })",
+              "multistage", Sm90a());
+}
 
 // Numbers that tf32() does not round keep their digits.
 TEST(MultistageRule, UnroundedFloatsAreForOrdinaryCores) {
