@@ -220,7 +220,8 @@ TileDefault DefaultTile(const Plan& plan, const std::vector<int64_t>& bms, const
         const int64_t warp_rows = bm / wr, warp_columns = bn / wc;
         if (!Legal(plan, v) || warp_rows > 64 || warp_columns > 64) continue;
         const int64_t tiles = plan.Tiles(bm, bn);
-        const double rounds = static_cast<double>((tiles + plan.target.sms - 1) / plan.target.sms);
+        const int64_t turns = (tiles + plan.target.sms - 1) / plan.target.sms;
+        const auto rounds = static_cast<double>(turns);
         const double multiply = static_cast<double>(bm * bn) / 4096, feed = static_cast<double>(bm + bn) / 96,
                      fragments =
                          static_cast<double>(bm * bn) / 4096 * 16 *
@@ -260,7 +261,8 @@ std::optional<Part> MultistagePart(const Anatomy& anatomy, const Group& group, c
               {"column_warps", tile.column_warps},
               {"pad", 0}};
   if (!Legal(plan, v)) return std::nullopt;
-  const std::vector<int64_t> bks = {row->k, 2 * row->k, 4 * row->k};
+  const int64_t depth = row->k;
+  const std::vector<int64_t> bks = {depth, 2 * depth, 4 * depth};
   for (const int64_t bk : {bks[1], bks[2]}) {
     for (const int64_t stages : {3, 4}) {
       Values deeper = v;

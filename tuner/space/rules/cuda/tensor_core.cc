@@ -73,8 +73,10 @@ AxisTile BestAxisTile(const std::vector<int64_t>& extents, int64_t size) {
     if (axis == 0) {
       tile[0] = left;
       double work = 1;
-      for (size_t a = 0; a < extents.size(); ++a)
-        work *= static_cast<double>((extents[a] + tile[a] - 1) / tile[a] * tile[a]);
+      for (size_t a = 0; a < extents.size(); ++a) {
+        const int64_t tiles = (extents[a] + tile[a] - 1) / tile[a];
+        work *= static_cast<double>(tiles * tile[a]);
+      }
       if (best.empty() || work < best_work) {
         best = tile;
         best_work = work;
@@ -101,6 +103,7 @@ int64_t TilesOf(const std::vector<int64_t>& extents, const AxisTile& tile) {
 
 std::vector<int64_t> TensorContraction::Extents(const Anatomy& anatomy, const std::vector<int>& axes) const {
   std::vector<int64_t> extents;
+  extents.reserve(axes.size());
   for (int a : axes) extents.push_back(anatomy.stage(stage).axes[a]->extent);
   return extents;
 }
