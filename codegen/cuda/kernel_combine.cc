@@ -123,8 +123,7 @@ bool KernelEmitter::EmitCombinesTogether(const For& loop) {
     Line(value, " = ", row, first, "];");
     Line("#pragma unroll");
     Open("for (int ", warp, " = 1; ", warp, " < ", warps, "; ++", warp, ")");
-    Line(value, " = ",
-         Combined(*combine, value, absl::StrCat(row, first, " + ", warp, "]")).text, ";");
+    Line(value, " = ", Combined(*combine, value, absl::StrCat(row, first, " + ", warp, "]")).text, ";");
     Close();
     Line(Element(combine->buffer, combine->indices), " = ", value, ";");
   });

@@ -52,9 +52,9 @@ absl::StatusOr<std::string> KernelEmitter::Kernel(const std::string& name) {
     return !roles;
   });
   const int64_t resident = roles ? 1 : launch_.resident;
-  const std::string bounds =
-      resident > 0 ? absl::StrCat("__launch_bounds__(", launch_.threads, ", ", resident, ")")
-                   : absl::StrCat(prelude_.Use("BLOCK_OF"), "(", launch_.threads, ")");
+  const std::string bounds = resident > 0
+                                 ? absl::StrCat("__launch_bounds__(", launch_.threads, ", ", resident, ")")
+                                 : absl::StrCat(prelude_.Use("BLOCK_OF"), "(", launch_.threads, ")");
   return absl::StrCat("extern \"C\" __global__ void ", bounds, " ", name, "(", absl::StrJoin(params, ", "),
                       ") {\n", text_, "}\n");
 }

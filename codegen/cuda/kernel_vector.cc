@@ -116,9 +116,10 @@ void KernelEmitter::LoadVectors(const Expr& expr, const For& loop, const std::st
   auto access = VectorAccessOf(expr->buffer, expr->args, loop);
   if (!access) return;
   const Vectors vectors = DeclareVectors(expr->buffer, *std::move(access), loop);
+  const char* load = launch_.read_once.count(expr->buffer.get()) != 0 ? "load_once" : "load_vec";
   const std::string guard = condition.empty() ? "" : absl::StrCat("if (", condition, ") ");
   ForVectors(vectors, [&](const std::string& at, const std::string& address) {
-    Line(guard, at, " = ", prelude_.Use("load_vec"), "<", vectors.access.count, ">(", address, ");");
+    Line(guard, at, " = ", prelude_.Use(load), "<", vectors.access.count, ">(", address, ");");
   });
   lanes_[expr.get()] = LaneOf(vectors, lane);
 }

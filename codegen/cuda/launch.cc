@@ -1,6 +1,7 @@
 #include "codegen/cuda/launch.h"
 
 #include <algorithm>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "absl/strings/str_cat.h"
@@ -12,6 +13,8 @@ namespace {
 
 constexpr int64_t kWarp = 32;
 constexpr int64_t kMaxThreads = 1024;
+constexpr int64_t kMuchMore = 4;
+constexpr int64_t kMaxLoads = int64_t{1} << 50;
 constexpr int64_t kMaxGrid = (int64_t{1} << 31) - 1;
 
 // Every buffer that is read or written under a statement.
@@ -30,6 +33,35 @@ std::unordered_set<const BufferNode*> BuffersUnder(const Stmt& root) {
     return true;
   });
   return used;
+}
+
+// How often the loads of each buffer are carried out, by all threads together.
+void CountLoads(const Stmt& root, int64_t times, std::unordered_map<const BufferNode*, int64_t>* loads) {
+  if (const For* loop = DynAs<For>(root)) times = std::min(times * loop->var->extent, kMaxLoads);
+  std::unordered_set<const ExprNode*> counted;  // a load that a statement mentions twice is one
+  ForEachExpr(root, [&](const Expr& expr) {
+    Visit(expr, [&](const ExprNode& e) {
+      if (e.op == Op::kLoad && counted.insert(&e).second) (*loads)[e.buffer.get()] += times;
+    });
+  });
+  for (const Stmt& child : Children(root)) CountLoads(child, times, loads);
+}
+
+// Tensors that pass by once, as far as counting tells: with room for the rests that tiles have at the edges.
+// Where about as much is written as read, who leaves the caches first is the same to the memory, and lines
+// that leave half read are a loss.
+std::unordered_set<const BufferNode*> ReadOnce(const Launch& launch) {
+  std::unordered_map<const BufferNode*, int64_t> loads;
+  CountLoads(launch.body, launch.grid, &loads);
+  int64_t written = 0;
+  for (const LaunchBuffer& buffer : launch.buffers) written += buffer.read_only ? 0 : buffer.buffer->bytes();
+  std::unordered_set<const BufferNode*> once;
+  for (const LaunchBuffer& buffer : launch.buffers) {
+    if (buffer.buffer->bytes() < kMuchMore * written) continue;
+    const int64_t elements = std::max<int64_t>(buffer.buffer->num_elements(), 1);
+    if (buffer.read_only && loads[buffer.buffer.get()] < 2 * elements) once.insert(buffer.buffer.get());
+  }
+  return once;
 }
 
 // Shared memory is the block's, not one thread's.
@@ -87,6 +119,7 @@ absl::StatusOr<Launch> LaunchOf(const Stmt& root, const std::vector<LaunchBuffer
   for (const LaunchBuffer& buffer : buffers) {
     if (used.count(buffer.buffer.get()) != 0) launch.buffers.push_back(buffer);
   }
+  launch.read_once = ReadOnce(launch);
   launch.shared = PlanShared(launch.body);
   launch.meets_before = MeetingPoints(launch.body, launch.shared);
   MYCC_ASSIGN_OR_RETURN(launch.registers, DistributeRegisters(launch.body, launch.threads));

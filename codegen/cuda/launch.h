@@ -28,6 +28,7 @@ struct Launch {
   int64_t threads = 32;  // of a block: whole warps
   int64_t resident = 0;  // blocks that are to share an SM; 0: as many as fit
   std::vector<LaunchBuffer> buffers;
+  std::unordered_set<const BufferNode*> read_once;  // tensors from outside whose elements are each read once
   SharedPlan shared;
   Distributions registers;  // of what stands outside of thread loops
   std::unordered_set<const StmtNode*> meets_before;

@@ -52,6 +52,22 @@ __device__ __forceinline__ Vec<T, kCount> load_vec(const T* from) {
   return *reinterpret_cast<const Vec<T, kCount>*>(from);
 }
 )"},
+    {"load_once", "Vec", R"(
+// The same of what nobody reads again: the first to leave the caches.
+template <int kCount, typename T>
+__device__ __forceinline__ Vec<T, kCount> load_once(const T* from) {
+  Vec<T, kCount> value;
+  if constexpr (sizeof(value) % 16 == 0) {
+    for (int i = 0; i < int(sizeof(value) / 16); ++i)
+      reinterpret_cast<uint4*>(&value)[i] = __ldcs(reinterpret_cast<const uint4*>(from) + i);
+  } else if constexpr (sizeof(value) == 8) {
+    *reinterpret_cast<uint2*>(&value) = __ldcs(reinterpret_cast<const uint2*>(from));
+  } else {
+    value = *reinterpret_cast<const Vec<T, kCount>*>(from);
+  }
+  return value;
+}
+)"},
     {"store_vec", "Vec", R"(
 template <int kCount, typename T>
 __device__ __forceinline__ void store_vec(T* to, const Vec<T, kCount>& value) {

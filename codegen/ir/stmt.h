@@ -96,7 +96,8 @@ struct LoopMarks {
   LoopPipeline pipeline;
   // Of a kBlock loop: so many thread blocks run all its iterations, one after the other; 0: one block each.
   int64_t persistent_blocks = 0;
-  // Of a kBlock loop: thread blocks that are to share an SM, and its registers; 0: what the assembler chooses.
+  // Of a kBlock loop: thread blocks that are to share an SM, and its registers; 0: what the assembler
+  // chooses.
   int64_t resident_blocks = 0;
   // Of such a loop: so many groups of the block's warps take turns on its iterations (ping-pong).
   int alternating = 1;

@@ -96,5 +96,23 @@ TEST(EmitCudaTest, RowsInRegisters) {
             stage("t3.a0", "t3.r0") + stage("t4.a0.1", "t4.a1"));
 }
 
+// A tensor whose elements are each read once, for a much smaller result, leaves the caches first.
+TEST(EmitCudaTest, WhatIsReadOnceLeavesTheCachesFirst) {
+  const auto source = [](const std::string& workload, const std::string& steps) {
+    const absl::StatusOr<ScheduledCase> gpu_case = CaseOf(workload, steps);
+    EXPECT_TRUE(gpu_case.ok()) << gpu_case.status().message();
+    const absl::StatusOr<CudaProgram> program = EmitChecked(*gpu_case);
+    EXPECT_TRUE(program.ok()) << program.status().message();
+    return program->source;
+  };
+  const std::string rows = "split(t1.r0, [4])\nbind(t1.a0, thread)\nbind(t1.r0.1, vector)\n";
+  EXPECT_THAT(source("workload w(x: f32[64,256]) -> (s: f32[64]) {\n  s[i] = sum[k:256](x[i,k])\n}\n", rows),
+              testing::HasSubstr("= load_once<4>("));
+  // Written as much as read.
+  EXPECT_THAT(source("workload w(x: f32[64,256]) -> (y: f32[64,256]) {\n  y[i,j] = x[i,j] + 1.0\n}\n",
+                     "split(t1.a1, [4])\nbind(t1.a0, thread)\nbind(t1.a1.1, vector)\n"),
+              testing::HasSubstr("= load_vec<4>("));
+}
+
 }  // namespace
 }  // namespace mycc

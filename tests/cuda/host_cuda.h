@@ -50,6 +50,19 @@ static T __shfl_sync(unsigned mask, T value, int from) {
 }
 static inline unsigned __ballot_sync(unsigned mask, bool condition) { return host.ballot(mask, condition); }
 
+// Words of a vector; loads of them trap on addresses that a GPU refuses.
+struct __attribute__((may_alias)) uint2 {
+  unsigned x, y;
+};
+struct __attribute__((may_alias)) uint4 {
+  unsigned x, y, z, w;
+};
+template <typename T>
+static T __ldcs(const T* from) {
+  if (reinterpret_cast<uintptr_t>(from) % sizeof(T) != 0) __builtin_trap();
+  return *from;
+}
+
 template <typename To, typename From>
 static To BitsAs(From value) {
   To result;

@@ -94,9 +94,8 @@ absl::StatusOr<Function> Reside(const Function& function, const Target&, const S
   MYCC_ASSIGN_OR_RETURN(const Path path, FindLoop(function, args.Name(0)));
   const For& loop = path.loop();
   if (loop.loop_kind != LoopKind::kBlock)
-    return absl::FailedPreconditionError(absl::StrCat("the loop is ",
-                                                      std::string(LoopKindName(loop.loop_kind)),
-                                                      "; only thread blocks share an SM"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the loop is ", std::string(LoopKindName(loop.loop_kind)), "; only thread blocks share an SM"));
   if (args.Int(1) < 1 || args.Int(1) > kMostBlocks) {
     return absl::FailedPreconditionError(
         absl::StrCat(args.Int(1), " blocks on an SM; expected 1 to ", kMostBlocks));
