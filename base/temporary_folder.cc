@@ -13,7 +13,10 @@ namespace mycc {
 
 absl::StatusOr<TemporaryFolder> TemporaryFolder::Create() {
   const char* const chosen = getenv("TMPDIR");
-  const std::string place = chosen != nullptr && *chosen != '\0' ? chosen : "/tmp";
+  return CreateIn(chosen != nullptr && *chosen != '\0' ? chosen : "/tmp");
+}
+
+absl::StatusOr<TemporaryFolder> TemporaryFolder::CreateIn(const std::string& place) {
   std::string path = absl::StrCat(place, "/mycc-XXXXXX");
   if (mkdtemp(path.data()) != nullptr) return TemporaryFolder(std::move(path));
   return absl::FailedPreconditionError(

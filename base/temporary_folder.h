@@ -11,6 +11,7 @@ class TemporaryFolder {
  public:
   // In $TMPDIR, or /tmp. Errors name the place and the operating system's reason.
   static absl::StatusOr<TemporaryFolder> Create();
+  static absl::StatusOr<TemporaryFolder> CreateIn(const std::string& place);
 
   TemporaryFolder(TemporaryFolder&& other) noexcept;
   TemporaryFolder& operator=(TemporaryFolder&&) = delete;

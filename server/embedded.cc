@@ -1,8 +1,5 @@
 #include "server/embedded.h"
 
-#include <cerrno>
-#include <cstdlib>
-#include <filesystem>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -43,13 +40,12 @@ Serving::~Serving() {
 
 absl::StatusOr<std::unique_ptr<EmbeddedServer>> EmbeddedServer::Start(const std::string& log,
                                                                       std::vector<std::string> devices) {
-  std::unique_ptr<EmbeddedServer> embedded(new EmbeddedServer());
-  std::string folder = "/tmp/mycc-tune-XXXXXX";  // short: the paths of sockets are
-  if (mkdtemp(folder.data()) == nullptr) return absl::ErrnoToStatus(errno, "making a folder in /tmp");
-  embedded->folder_ = folder;
+  // Wherever TMPDIR is: the path of a socket must be short.
+  MYCC_ASSIGN_OR_RETURN(TemporaryFolder folder, TemporaryFolder::CreateIn("/tmp"));
+  std::unique_ptr<EmbeddedServer> embedded(new EmbeddedServer(std::move(folder)));
   ServingOptions serving;
   serving.log = log;
-  serving.listen.address = absl::StrCat("unix:", folder, "/server");
+  serving.listen.address = absl::StrCat("unix:", embedded->folder_.path(), "/server");
   serving.coordinator.jobs.resume_all = false;
   MYCC_ASSIGN_OR_RETURN(embedded->serving_, Serving::Start(serving));
   embedded->address_.address = embedded->serving_->address();
@@ -68,9 +64,6 @@ absl::StatusOr<std::unique_ptr<EmbeddedServer>> EmbeddedServer::Start(const std:
 EmbeddedServer::~EmbeddedServer() {
   if (worker_ != nullptr) worker_->Stop();
   if (worker_thread_.joinable()) worker_thread_.join();
-  serving_.reset();
-  std::error_code ignored;
-  if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
 }
 
 }  // namespace mycc

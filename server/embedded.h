@@ -6,9 +6,12 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/temporary_folder.h"
 #include "db/tuning_log.h"
 #include "server/grpc_server.h"
 #include "server/local_worker.h"
@@ -48,9 +51,9 @@ class EmbeddedServer {
   const ServerAddress& address() const { return address_; }
 
  private:
-  EmbeddedServer() = default;
+  explicit EmbeddedServer(TemporaryFolder folder) : folder_(std::move(folder)) {}
 
-  std::string folder_;  // of the socket; nobody else may enter
+  const TemporaryFolder folder_;  // of the socket; nobody else may enter
   ServerAddress address_;
   std::unique_ptr<Serving> serving_;
   std::unique_ptr<LocalWorker> worker_;

@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -13,6 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/check.h"
+#include "base/status.h"
+#include "base/temporary_folder.h"
 #include "tests/cuda/host_threads.h"
 
 namespace mycc {
@@ -115,9 +116,8 @@ class PoisonedMemory {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<HostLibrary>> HostLibrary::Compile(std::vector<HostUnit> units) {
-  char folder[] = "/tmp/mycc_host_cuda_XXXXXX";
-  MYCC_CHECK(mkdtemp(folder) != nullptr);
-  const std::string base = absl::StrCat(folder, "/kernels");
+  MYCC_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::Create());
+  const std::string base = folder.path() + "/kernels";
   std::ofstream(base + ".cc") << SourceOf(units);
   const std::string command =
       absl::StrCat(MYCC_HOST_CXX, " -std=c++20 -O0 -w -fPIC -shared -I", MYCC_SOURCE_ROOT, " -o ", base,
@@ -128,8 +128,6 @@ absl::StatusOr<std::unique_ptr<HostLibrary>> HostLibrary::Compile(std::vector<Ho
     library->library_ = dlopen((base + ".so").c_str(), RTLD_NOW);
   std::stringstream log;
   log << std::ifstream(base + ".log").rdbuf();
-  for (const char* suffix : {".cc", ".so", ".log"}) unlink((base + suffix).c_str());
-  rmdir(folder);
   if (library->library_ == nullptr) {
     return absl::InternalError(
         absl::StrCat("the host's compiler refuses the kernels: ", log.str().substr(0, 4000)));

@@ -3,6 +3,7 @@
 #include <google/protobuf/util/message_differencer.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -14,18 +15,15 @@
 namespace mycc {
 
 // In memory where that can be: a commit waits for the disk, and these tests commit thousands of times.
-TempDir::TempDir() {
-  const bool has_memory = access("/dev/shm", W_OK) == 0;
-  const std::filesystem::path parent = has_memory ? "/dev/shm" : std::filesystem::temp_directory_path();
-  std::string pattern = (parent / "mycc-db-XXXXXX").string();
-  MYCC_CHECK(mkdtemp(pattern.data()) != nullptr);
-  path_ = pattern;
-}
+TempDir::TempDir()
+    : folder_(
+          (access("/dev/shm", W_OK) == 0 ? TemporaryFolder::CreateIn("/dev/shm") : TemporaryFolder::Create())
+              .value()) {}
 
 TempDir::~TempDir() {
+  // A test may have forbidden itself to write there.
   std::error_code ignored;
-  std::filesystem::permissions(path_, std::filesystem::perms::owner_all, ignored);
-  std::filesystem::remove_all(path_, ignored);
+  std::filesystem::permissions(path(), std::filesystem::perms::owner_all, ignored);
 }
 
 std::string ReadBytes(const std::string& path) {

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <string>
 
+#include "base/temporary_folder.h"
 #include "db/tuning_log.h"
 #include "proto/records.pb.h"
 
@@ -16,11 +16,11 @@ class TempDir {
  public:
   TempDir();
   ~TempDir();
-  std::string path() const { return path_.string(); }
-  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
+  const std::string& path() const { return folder_.path(); }
+  std::string operator/(const std::string& name) const { return path() + "/" + name; }
 
  private:
-  std::filesystem::path path_;
+  const TemporaryFolder folder_;
 };
 
 std::string ReadBytes(const std::string& path);

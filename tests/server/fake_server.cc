@@ -7,17 +7,6 @@
 
 namespace mycc {
 
-TestFolder::TestFolder() {
-  std::string path = ::testing::TempDir() + "/mycc-test-XXXXXX";
-  EXPECT_NE(mkdtemp(path.data()), nullptr);
-  path_ = path;
-}
-
-TestFolder::~TestFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
 v1::JobSpec MakeSpec(const std::vector<std::string>& workloads, uint32_t trials, uint64_t seed) {
   v1::JobSpec spec;
   spec.set_name("test");

@@ -2,12 +2,12 @@
 // answer without measuring.
 #pragma once
 
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "base/temporary_folder.h"
 #include "db/tuning_log.h"
 #include "gtest/gtest.h"
 #include "proto/tuning.pb.h"
@@ -40,12 +40,10 @@ inline constexpr char kOtherWorkload[] =
 // A folder that goes with the test.
 class TestFolder {
  public:
-  TestFolder();
-  ~TestFolder();
-  std::string Path(const std::string& name) const { return path_ + "/" + name; }
+  std::string Path(const std::string& name) const { return folder_.path() + "/" + name; }
 
  private:
-  std::string path_;
+  const TemporaryFolder folder_ = TemporaryFolder::Create().value();
 };
 
 v1::JobSpec MakeSpec(const std::vector<std::string>& workloads, uint32_t trials, uint64_t seed = 1);
