@@ -1,7 +1,5 @@
 #include "tests/cuda/emitted.h"
 
-#include <cmath>
-
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status.h"
@@ -21,27 +19,6 @@ Target Preset(const char* name) {
   absl::StatusOr<Target> target = ParseTarget(name);
   MYCC_CHECK(target.ok()) << std::string(target.status().message());
   return *std::move(target);
-}
-
-bool IsClose(DType dtype, Scalar actual, Scalar expected, double tolerance) {
-  if (!IsFloat(dtype)) return actual.i == expected.i;
-  if (std::isnan(expected.f)) return std::isnan(actual.f);
-  return actual.f == expected.f || std::abs(actual.f - expected.f) <= tolerance * (1 + std::abs(expected.f));
-}
-
-absl::Status Compare(const std::vector<NDArray>& actual, const std::vector<NDArray>& expected,
-                     double tolerance, const std::string& who) {
-  for (size_t o = 0; o < expected.size(); ++o) {
-    const DType dtype = expected[o].dtype;
-    for (int64_t i = 0; i < expected[o].num_elements(); ++i) {
-      const Scalar a = actual[o].Get(i), e = expected[o].Get(i);
-      if (IsClose(dtype, a, e, tolerance)) continue;
-      return absl::InternalError(absl::StrCat(who, " differs in output ", o, " at element ", i, ": ",
-                                              IsFloat(dtype) ? a.f : a.i, ", expected ",
-                                              IsFloat(dtype) ? e.f : e.i));
-    }
-  }
-  return absl::OkStatus();
 }
 
 absl::Status Explained(const absl::Status& status, const std::string& what) {
@@ -65,7 +42,8 @@ absl::StatusOr<Emitted> Prepare(const ScheduledCase& gpu_case, size_t at, double
   const auto interpreted = RunFunction(WholeFunction(unit.lowered), emitted.inputs, 3);
   const std::string text = PrintLowered(unit.lowered);
   MYCC_RETURN_IF_ERROR(Explained(interpreted.status(), text));
-  MYCC_RETURN_IF_ERROR(Explained(Compare(*interpreted, emitted.expected, tolerance, "lowered code"), text));
+  MYCC_RETURN_IF_ERROR(
+      Explained(CheckClose(*interpreted, emitted.expected, tolerance, "lowered code"), text));
   units->push_back(std::move(unit));
   return emitted;
 }
@@ -123,7 +101,7 @@ std::vector<absl::Status> CheckOnHost(const std::vector<ScheduledCase>& cases, d
   for (size_t u = 0; u < emitted.size(); ++u) {
     const Emitted& e = emitted[u];
     results[e.at] = Explained(
-        Compare((*library)->Run(u, e.inputs), e.expected, tolerance, "emitted code"),
+        CheckClose((*library)->Run(u, e.inputs), e.expected, tolerance, "emitted code"),
         absl::StrCat(cases[e.at].name, "\n", PrintLowered(units[u].lowered), units[u].program.source));
   }
   return results;

@@ -1,7 +1,5 @@
 #include "tests/llvm/compiled.h"
 
-#include <cmath>
-
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status.h"
@@ -10,6 +8,7 @@
 #include "codegen/workload/reference.h"
 #include "tests/llvm/jit.h"
 #include "tests/passes/lowered_function.h"
+#include "tests/schedule/testing.h"
 
 namespace mycc {
 namespace {
@@ -18,27 +17,6 @@ Target MustParse(const std::string& text) {
   absl::StatusOr<Target> target = ParseTarget(text);
   MYCC_CHECK(target.ok()) << std::string(target.status().message());
   return *target;
-}
-
-bool IsClose(DType dtype, Scalar actual, Scalar expected, double tolerance) {
-  if (!IsFloat(dtype)) return actual.i == expected.i;
-  if (std::isnan(expected.f)) return std::isnan(actual.f);
-  return actual.f == expected.f || std::abs(actual.f - expected.f) <= tolerance * (1 + std::abs(expected.f));
-}
-
-absl::Status Compare(const std::vector<NDArray>& actual, const std::vector<NDArray>& expected,
-                     double tolerance, const std::string& who) {
-  for (size_t o = 0; o < expected.size(); ++o) {
-    const DType dtype = expected[o].dtype;
-    for (int64_t i = 0; i < expected[o].num_elements(); ++i) {
-      const Scalar a = actual[o].Get(i), e = expected[o].Get(i);
-      if (IsClose(dtype, a, e, tolerance)) continue;
-      return absl::InternalError(absl::StrCat(who, " differs in output ", o, " at element ", i, ": ",
-                                              IsFloat(dtype) ? a.f : a.i, ", expected ",
-                                              IsFloat(dtype) ? e.f : e.i));
-    }
-  }
-  return absl::OkStatus();
 }
 
 }  // namespace
@@ -84,10 +62,10 @@ absl::Status CheckCompiledFunction(const Workload& canonical, const Function& fu
   if (interpret) {
     const auto interpreted = RunFunction(WholeFunction(lowered), inputs, 3);
     MYCC_RETURN_IF_ERROR(explained(interpreted.status()));
-    MYCC_RETURN_IF_ERROR(explained(Compare(*interpreted, expected, tolerance, "lowered IR")));
+    MYCC_RETURN_IF_ERROR(explained(CheckClose(*interpreted, expected, tolerance, "lowered IR")));
   }
   MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<JitKernel> kernel, JitKernel::Compile(lowered, target));
-  return explained(Compare(kernel->Run(inputs), expected, tolerance, "compiled code"));
+  return explained(CheckClose(kernel->Run(inputs), expected, tolerance, "compiled code"));
 }
 
 absl::Status CheckCompiled(const Workload& canonical, const std::string& steps, const Target& target,

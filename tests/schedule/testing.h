@@ -2,10 +2,12 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "codegen/schedule/schedule.h"
+#include "codegen/workload/reference.h"
 
 namespace mycc {
 
@@ -18,9 +20,13 @@ Workload CanonicalWorkload(const std::string& text);
 Target TestTarget();
 Target TestGpu();  // an H200
 
+// What `who` computed is what was expected: integers exactly, floats within `tolerance` relative to 1 + the
+// expected magnitude (reassociated sums); NaN where it is expected.
+absl::Status CheckClose(const std::vector<NDArray>& actual, const std::vector<NDArray>& expected,
+                        double tolerance, const std::string& who);
+
 // Replays the trace, verifies the IR after every step, and runs the result against the reference on random
-// inputs, under several orders of parallel iterations. Floats may differ by `tolerance`, relative to the
-// magnitude of the reference (reassociated sums).
+// inputs, under several orders of parallel iterations, as CheckClose compares.
 absl::Status CheckTrace(const std::string& workload, const std::string& steps, double tolerance = 1e-5,
                         const Target& target = TestTarget());
 absl::Status CheckFunction(const Workload& canonical, const Function& function, double tolerance = 1e-5);
