@@ -1,12 +1,8 @@
 // Every rule on every kind of workload: the default and random points of the space replay, verify, and mean
 // what the workload means.
-#include <random>
-
-#include "codegen/ir/verify.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/schedule/testing.h"
-#include "tuner/space/space.h"
+#include "tests/tuner/points.h"
 
 namespace mycc {
 namespace {
@@ -112,29 +108,7 @@ TEST_P(RulesTest, PointsMeanWhatTheWorkloadMeans) {
   const std::vector<Sketch> sketches = GenerateSketches(workload, TestTarget());
   const Sketch& sketch = sketches.front();
   EXPECT_EQ(sketch.name, GetParam().sketch);
-  EXPECT_TRUE(sketch.space.Legal(sketch.default_choice));
-  std::mt19937 rng(11);
-  int replayed = 0;
-  for (int round = 0; round < 400 && replayed < 12; ++round) {
-    Choice choice = sketch.default_choice;
-    for (size_t d = 0; round > 0 && d < choice.size(); ++d)
-      choice[d] = static_cast<int>(rng() % sketch.space.decisions[d].choices.size());
-    if (!sketch.space.Legal(choice)) continue;
-    const absl::StatusOr<Trace> trace = sketch.instantiate(choice);
-    ASSERT_TRUE(trace.ok()) << trace.status();
-    const std::string text = PrintTrace(*trace);
-    const absl::StatusOr<Trace> parsed = ParseTrace(text);
-    ASSERT_TRUE(parsed.ok()) << parsed.status() << "\n" << text;
-    EXPECT_TRUE(*parsed == *trace) << text;
-    const absl::StatusOr<Schedule> schedule = Replay(workload, TestTarget(), *trace);
-    ASSERT_TRUE(schedule.ok()) << schedule.status() << "\n" << text;
-    const absl::Status verified = VerifyFunction(schedule->function());
-    ASSERT_TRUE(verified.ok()) << verified << "\n" << text << PrintFunction(schedule->function());
-    const absl::Status status = CheckFunction(workload, schedule->function());
-    ASSERT_TRUE(status.ok()) << status << "\n" << text << PrintFunction(schedule->function());
-    ++replayed;
-  }
-  EXPECT_GE(replayed, sketch.space.size() >= 12 ? 8 : 1);
+  EXPECT_GE(CheckPoints(workload, sketch, TestTarget(), 1e-5), sketch.space.size() >= 12 ? 8 : 1);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, RulesTest, ::testing::ValuesIn(kCases),
