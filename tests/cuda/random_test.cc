@@ -44,28 +44,14 @@ TEST(RandomCudaTest, NaiveWorkloads) {
 }
 
 const char* const kWorkloads[] = {
-    R"(workload w(a: f32[13,10], b: const f32[10,19], bias: f32[19]) -> (y: f32[13,19]) {
-  c[i,j]: f32[13,19] = sum[k:10](a[i,k] * b[k,j])
-  y[i,j] = max(c[i,j] + bias[j], 0.0)
-})",
-    R"(workload w(x: f32[1,3,9,8], w: const f32[10,3,3,3]) -> (y: f32[1,10,9,8]) {
-  p[n,c,i,j]: f32[1,3,11,10] = select(1 <= i && i < 10 && 1 <= j && j < 9, x[n,c,i-1,j-1], 0.0)
-  y[n,k,i,j] = sum[c:3, r:3, s:3](p[n,c,i+r,j+s] * w[k,c,r,s])
-})",
-    R"(workload w(x: f32[5,37]) -> (y: f32[5,37]) {
-  m[i]: f32[5] = max[j:37](x[i,j])
-  e[i,j]: f32[5,37] = exp(x[i,j] - m[i])
-  s[i]: f32[5] = sum[j:37](e[i,j])
-  y[i,j] = e[i,j] / s[i]
-})",
+    kBiasedGemm,
+    kPaddedConv,
+    kRowSoftmax,
     R"(workload w(x: bf16[16,40], y: f16[40,16]) -> (z: bf16[16,40], s: f16[40]) {
   z[i,j] = x[i,j] * bf16(y[j,i]) + x[i,39-j]
   s[j] = sum[i:16](y[j,i])
 })",
-    R"(workload w(x: f32[11,13]) -> (y: i32[11], z: f32[13]) {
-  y[i] = argmax[j:13](x[i,j])
-  z[j] = min[i:11](x[i,j])
-})",
+    kArgmaxAndMin,
 };
 
 TEST(RandomCudaTest, Schedules) {

@@ -21,16 +21,21 @@ struct Case {
   const char* workload;
 };
 
-constexpr Case kCases[] = {
-    {"gemm", R"(workload g(a: bf16[136,72], b: bf16[88,72]) -> (c: bf16[136,88]) {
+// For every kind of tensor cores.
+constexpr Case kGemm = {"gemm", R"(workload g(a: bf16[136,72], b: bf16[88,72]) -> (c: bf16[136,88]) {
   s[i,j]: f32[136,88] = sum[k:72](f32(a[i,k]) * f32(b[j,k]))
-  c[i,j] = bf16(s[i,j]) })"},
-    {"gemm_nn", R"(workload g(a: f16[70,64], b: f16[64,136]) -> (c: f16[70,136]) {
+  c[i,j] = bf16(s[i,j]) })"};
+constexpr Case kGemmNn = {"gemm_nn", R"(workload g(a: f16[70,64], b: f16[64,136]) -> (c: f16[70,136]) {
   s[i,j]: f32[70,136] = sum[k:64](f32(a[i,k]) * f32(b[k,j]))
-  c[i,j] = f16(s[i,j]) })"},
-    {"gemm_tn", R"(workload g(a: f16[64,72], b: f16[64,136]) -> (c: f16[72,136]) {
+  c[i,j] = f16(s[i,j]) })"};
+constexpr Case kGemmTn = {"gemm_tn", R"(workload g(a: f16[64,72], b: f16[64,136]) -> (c: f16[72,136]) {
   s[i,j]: f32[72,136] = sum[k:64](f32(a[k,i]) * f32(b[k,j]))
-  c[i,j] = f16(s[i,j]) })"},
+  c[i,j] = f16(s[i,j]) })"};
+
+constexpr Case kCases[] = {
+    kGemm,
+    kGemmNn,
+    kGemmTn,
     {"gemm_tt", R"(workload g(a: f16[64,72], b: f16[136,64]) -> (c: f16[72,136]) {
   s[i,j]: f32[72,136] = sum[k:64](f32(a[k,i]) * f32(b[j,k]))
   c[i,j] = f16(s[i,j]) })"},
@@ -59,15 +64,9 @@ constexpr Case kCases[] = {
 
 // For sm_80, and where the copy engine cannot.
 constexpr Case kMultistageCases[] = {
-    {"gemm", R"(workload g(a: bf16[136,72], b: bf16[88,72]) -> (c: bf16[136,88]) {
-  s[i,j]: f32[136,88] = sum[k:72](f32(a[i,k]) * f32(b[j,k]))
-  c[i,j] = bf16(s[i,j]) })"},
-    {"gemm_nn", R"(workload g(a: f16[70,64], b: f16[64,136]) -> (c: f16[70,136]) {
-  s[i,j]: f32[70,136] = sum[k:64](f32(a[i,k]) * f32(b[k,j]))
-  c[i,j] = f16(s[i,j]) })"},
-    {"gemm_tn", R"(workload g(a: f16[64,72], b: f16[64,136]) -> (c: f16[72,136]) {
-  s[i,j]: f32[72,136] = sum[k:64](f32(a[k,i]) * f32(b[k,j]))
-  c[i,j] = f16(s[i,j]) })"},
+    kGemm,
+    kGemmNn,
+    kGemmTn,
     {"odd", R"(workload g(a: f16[37,61], b: f16[53,61], d: f16[53]) -> (c: f16[37,53]) {
   s[i,j]: f32[37,53] = sum[k:61](f32(a[i,k]) * f32(b[j,k]))
   c[i,j] = f16(max(s[i,j] + f32(d[j]), 0.0)) })"},
