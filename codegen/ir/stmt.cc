@@ -125,49 +125,7 @@ Stmt MapOwnExprs(const Stmt& stmt, const Map& map) {
 // Bottom-up rebuild for any callable. Only statements above a change are made anew.
 template <typename RewriteOne>
 Stmt RewriteTree(const Stmt& stmt, const RewriteOne& rewrite) {
-  Stmt current = stmt;
-  switch (stmt->kind) {
-    case StmtKind::kSeq: {
-      const std::vector<Stmt>& parts = As<Seq>(stmt).stmts;
-      std::vector<Stmt> changed;
-      for (size_t i = 0; i < parts.size(); ++i) {
-        Stmt part = RewriteTree(parts[i], rewrite);
-        if (part == parts[i]) continue;
-        if (changed.empty()) changed = parts;
-        changed[i] = std::move(part);
-      }
-      if (!changed.empty()) current = MakeSeq(std::move(changed));
-      break;
-    }
-    case StmtKind::kFor: {
-      const For& loop = As<For>(stmt);
-      Stmt body = RewriteTree(loop.body, rewrite);
-      if (body != loop.body) {
-        current = std::make_shared<For>(loop.var, loop.extent, loop.loop_kind, std::move(body), loop.marks);
-      }
-      break;
-    }
-    case StmtKind::kAlloc: {
-      Stmt body = RewriteTree(As<Alloc>(stmt).body, rewrite);
-      if (body != As<Alloc>(stmt).body)
-        current = std::make_shared<Alloc>(As<Alloc>(stmt).buffer, std::move(body));
-      break;
-    }
-    case StmtKind::kIf:
-    case StmtKind::kCopy:
-    case StmtKind::kRoles: {
-      std::vector<Stmt> children = Children(stmt);
-      bool changed = false;
-      for (Stmt& child : children) {
-        Stmt mapped = RewriteTree(child, rewrite);
-        changed |= mapped != child;
-        child = std::move(mapped);
-      }
-      if (changed) current = WithChildren(stmt, std::move(children));
-      break;
-    }
-    default: break;
-  }
+  Stmt current = MapChildren(stmt, [&](const Stmt& child) { return RewriteTree(child, rewrite); });
   Stmt replacement = rewrite(current);
   return replacement ? replacement : current;
 }
@@ -326,6 +284,46 @@ Stmt WithChildren(const Stmt& stmt, std::vector<Stmt> children) {
       return std::make_shared<Roles>(std::move(roles), As<Roles>(stmt).barrier_counts);
     }
     default: MYCC_CHECK(children.empty()) << "this statement has no children"; return stmt;
+  }
+}
+
+Stmt MapChildren(const Stmt& stmt, const std::function<Stmt(const Stmt&)>& map) {
+  switch (stmt->kind) {
+    case StmtKind::kSeq: {
+      const std::vector<Stmt>& parts = As<Seq>(stmt).stmts;
+      std::vector<Stmt> changed;
+      for (size_t i = 0; i < parts.size(); ++i) {
+        Stmt part = map(parts[i]);
+        if (part == parts[i]) continue;
+        if (changed.empty()) changed = parts;
+        changed[i] = std::move(part);
+      }
+      return changed.empty() ? stmt : MakeSeq(std::move(changed));
+    }
+    case StmtKind::kFor: {
+      const For& loop = As<For>(stmt);
+      Stmt body = map(loop.body);
+      if (body == loop.body) return stmt;
+      return std::make_shared<For>(loop.var, loop.extent, loop.loop_kind, std::move(body), loop.marks);
+    }
+    case StmtKind::kAlloc: {
+      Stmt body = map(As<Alloc>(stmt).body);
+      if (body == As<Alloc>(stmt).body) return stmt;
+      return std::make_shared<Alloc>(As<Alloc>(stmt).buffer, std::move(body));
+    }
+    case StmtKind::kIf:
+    case StmtKind::kCopy:
+    case StmtKind::kRoles: {
+      std::vector<Stmt> children = Children(stmt);
+      bool changed = false;
+      for (Stmt& child : children) {
+        Stmt mapped = map(child);
+        changed |= mapped != child;
+        child = std::move(mapped);
+      }
+      return changed ? WithChildren(stmt, std::move(children)) : stmt;
+    }
+    default: return stmt;
   }
 }
 

@@ -303,6 +303,8 @@ Stmt MakeSeq(std::vector<Stmt> stmts);  // flattens nested Seqs and drops nulls;
 // children. Null children (an absent else) are left out of Children.
 std::vector<Stmt> Children(const Stmt& stmt);
 Stmt WithChildren(const Stmt& stmt, std::vector<Stmt> children);
+// The statement with each child mapped; the same pointer when `map` returns every child as it is.
+Stmt MapChildren(const Stmt& stmt, const std::function<Stmt(const Stmt&)>& map);
 
 // Calls `visit` on every statement, parents first; a false return skips what is under it.
 void VisitStmts(const Stmt& root, const std::function<bool(const Stmt&)>& visit);

@@ -98,10 +98,7 @@ Stmt ScheduleNest(const Stmt& nest) {
 // The nests stand in one sequence under the intermediate tensors' Allocs.
 Stmt ScheduleAll(const Stmt& stmt) {
   if (stmt->kind == StmtKind::kFor) return ScheduleNest(stmt);
-  std::vector<Stmt> children = Children(stmt);
-  if (children.empty()) return stmt;
-  for (Stmt& child : children) child = ScheduleAll(child);
-  return WithChildren(stmt, std::move(children));
+  return MapChildren(stmt, ScheduleAll);
 }
 
 }  // namespace

@@ -180,16 +180,7 @@ std::string NameOf(const Nest& nest) {
 }  // namespace
 
 Stmt BindNests(const Stmt& body) {
-  if (body->kind == StmtKind::kSeq || body->kind == StmtKind::kAlloc) {
-    std::vector<Stmt> children = Children(body);
-    bool changed = false;
-    for (Stmt& child : children) {
-      Stmt bound = BindNests(child);
-      changed |= bound != child;
-      child = std::move(bound);
-    }
-    return changed ? WithChildren(body, std::move(children)) : body;
-  }
+  if (body->kind == StmtKind::kSeq || body->kind == StmtKind::kAlloc) return MapChildren(body, BindNests);
   if (IsBound(body)) return body;
   const std::optional<Nest> nest = NestOf(body);
   return nest ? Binder(*nest, NameOf(*nest)).Run() : body;

@@ -72,10 +72,7 @@ class FragmentNests {
 
  private:
   Stmt LowerChildren(const Stmt& stmt) {
-    std::vector<Stmt> children = Children(stmt);
-    if (children.empty()) return stmt;
-    for (Stmt& child : children) child = Lower(child);
-    return WithChildren(stmt, std::move(children));
+    return MapChildren(stmt, [&](const Stmt& child) { return Lower(child); });
   }
 
   // Loops, conditions and one store, with every dimension of the accumulator indexed by a loop of the nest.

@@ -23,17 +23,8 @@ class BlockLowering {
  public:
   Stmt Lower(const Stmt& stmt) {
     if (stmt->kind == StmtKind::kBlock) return LowerBlock(As<Block>(stmt));
-    if (stmt->kind != StmtKind::kFor) {
-      std::vector<Stmt> children = Children(stmt);
-      if (children.empty()) return stmt;
-      bool changed = false;
-      for (Stmt& child : children) {
-        Stmt lowered = Lower(child);
-        changed |= lowered != child;
-        child = std::move(lowered);
-      }
-      return changed ? WithChildren(stmt, std::move(children)) : stmt;
-    }
+    if (stmt->kind != StmtKind::kFor)
+      return MapChildren(stmt, [&](const Stmt& child) { return Lower(child); });
     const For& loop = As<For>(stmt);
     loops_.push_back(Enclosing{&loop, {}});
     Stmt body = Lower(loop.body);

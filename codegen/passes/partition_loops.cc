@@ -77,14 +77,7 @@ class Partitioner {
     if (stmt->kind == StmtKind::kFor) {
       return As<For>(stmt).loop_kind == LoopKind::kParallel ? VisitParallel(stmt) : VisitFor(stmt);
     }
-    std::vector<Stmt> children = Children(stmt);
-    bool changed = false;
-    for (Stmt& child : children) {
-      Stmt visited = Visit(child);
-      changed |= visited != child;
-      child = std::move(visited);
-    }
-    return changed ? WithChildren(stmt, std::move(children)) : stmt;
+    return VisitChildren(stmt);
   }
 
  private:
@@ -111,7 +104,7 @@ class Partitioner {
   Stmt VisitFor(const Stmt& stmt) {
     const For& loop = As<For>(stmt);
     const auto extent = ConstExtent(loop);
-    if (!extent) return VisitBody(stmt);
+    if (!extent) return VisitChildren(stmt);
     const auto inner = LoopVarsUnder(loop.body);
     const bool selects = loop.loop_kind == LoopKind::kSerial && CountLeaves(loop.body) <= kMaxSelectLeaves;
     for (const Expr& condition : ConditionsIn(loop.body, selects)) {
@@ -121,13 +114,11 @@ class Partitioner {
       if (pieces.size() == 1) continue;
       if (Stmt cut = CutFor(loop, pieces, *range)) return cut;
     }
-    return VisitBody(stmt);
+    return VisitChildren(stmt);
   }
 
-  Stmt VisitBody(const Stmt& stmt) {
-    const For& loop = As<For>(stmt);
-    const Stmt body = Visit(loop.body);
-    return body == loop.body ? stmt : WithChildren(stmt, {body});
+  Stmt VisitChildren(const Stmt& stmt) {
+    return MapChildren(stmt, [&](const Stmt& child) { return Visit(child); });
   }
 
   // The loop as a sequence of its pieces; null when the cut is not worth its copies. A condition on this loop

@@ -133,14 +133,7 @@ Stmt SplitIn(const Stmt& stmt, const Target& target) {
     const std::vector<LaneReduction> reductions = splitter.Find();
     if (!reductions.empty()) return SplitIn(splitter.Split(reductions), target);
   }
-  std::vector<Stmt> children = Children(stmt);
-  bool changed = false;
-  for (Stmt& child : children) {
-    Stmt split = SplitIn(child, target);
-    changed |= split != child;
-    child = std::move(split);
-  }
-  return changed ? WithChildren(stmt, std::move(children)) : stmt;
+  return MapChildren(stmt, [&](const Stmt& child) { return SplitIn(child, target); });
 }
 
 }  // namespace

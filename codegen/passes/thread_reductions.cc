@@ -31,14 +31,7 @@ class ThreadReductions {
  public:
   Stmt Visit(const Stmt& stmt) {
     if (IsThreadLoop(stmt)) return VisitNest(stmt);
-    std::vector<Stmt> children = Children(stmt);
-    bool changed = false;
-    for (Stmt& child : children) {
-      Stmt visited = Visit(child);
-      changed |= visited != child;
-      child = std::move(visited);
-    }
-    return changed ? WithChildren(stmt, std::move(children)) : stmt;
+    return MapChildren(stmt, [&](const Stmt& child) { return Visit(child); });
   }
 
   absl::Status status() const { return status_; }
@@ -49,9 +42,7 @@ class ThreadReductions {
     if (!IsThreadLoop(stmt)) {
       if (ThreadsUnder(stmt) == 1) return Reduce(stmt);
       if (const Alloc* alloc = DynAs<Alloc>(stmt)) depth_[alloc->buffer.get()] = threads_.size();
-      std::vector<Stmt> children = Children(stmt);
-      for (Stmt& child : children) child = VisitNest(child);
-      return WithChildren(stmt, std::move(children));
+      return MapChildren(stmt, [&](const Stmt& child) { return VisitNest(child); });
     }
     const For& loop = As<For>(stmt);
     threads_.push_back(loop.var.get());
