@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/expr/affine.h"
+#include "codegen/schedule/tree.h"
 
 namespace mycc {
 
@@ -96,6 +97,15 @@ ReduceOp ReductionOf(const Store& store) {
     case Op::kMin: return ReduceOp::kMin;
     default: return ReduceOp::kNone;
   }
+}
+
+std::unordered_set<const VarNode*> LoopVarsInCopies(const Stmt& body) {
+  std::unordered_set<const VarNode*> vars;
+  VisitStmts(body, [&](const Stmt& stmt) {
+    if (const Copy* copy = DynAs<Copy>(stmt)) vars.merge(LoopVarsUnder(copy->body));
+    return true;
+  });
+  return vars;
 }
 
 std::optional<int64_t> ConstExtent(const For& loop) {

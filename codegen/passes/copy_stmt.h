@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <unordered_set>
 
 #include "codegen/ir/stmt.h"
 
@@ -25,6 +26,10 @@ Expr JoinConjunction(const std::vector<Expr>& parts);  // true for none
 
 // The reduction that a store is, s = s (op) value, as lowering leaves it; kNone for others.
 ReduceOp ReductionOf(const Store& store);
+
+// The variables of the loops in asynchronous copies. Conditions there are the edges that whoever carries the
+// copy out knows of, and stay where they are.
+std::unordered_set<const VarNode*> LoopVarsInCopies(const Stmt& body);
 
 // A constant extent, or nullopt.
 std::optional<int64_t> ConstExtent(const For& loop);

@@ -83,12 +83,7 @@ bool MayMoveOut(const For& loop) {
 }  // namespace
 
 Stmt HoistConditions(const Stmt& body) {
-  // A copy's conditions are the edges that whoever carries it out knows of.
-  std::unordered_set<const VarNode*> in_copies;
-  VisitStmts(body, [&](const Stmt& stmt) {
-    if (const Copy* copy = DynAs<Copy>(stmt)) in_copies.merge(LoopVarsUnder(copy->body));
-    return true;
-  });
+  const std::unordered_set<const VarNode*> in_copies = LoopVarsInCopies(body);
   // Bottom-up, so that a condition climbs as far as it can in one walk.
   return RewriteStmts(body, [&](const Stmt& stmt) -> Stmt {
     const For* loop = DynAs<For>(stmt);

@@ -132,12 +132,7 @@ class VectorLoop {
 }  // namespace
 
 Stmt SplitWholeVectors(const Stmt& body) {
-  // A copy's conditions are the edges that whoever carries it out knows of.
-  std::unordered_set<const VarNode*> in_copies;
-  VisitStmts(body, [&](const Stmt& stmt) {
-    if (const Copy* copy = DynAs<Copy>(stmt)) in_copies.merge(LoopVarsUnder(copy->body));
-    return true;
-  });
+  const std::unordered_set<const VarNode*> in_copies = LoopVarsInCopies(body);
   return RewriteStmts(body, [&](const Stmt& stmt) -> Stmt {
     const For* loop = DynAs<For>(stmt);
     if (loop == nullptr || loop->loop_kind != LoopKind::kVector || in_copies.contains(loop->var.get()))
