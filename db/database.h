@@ -1,7 +1,7 @@
 // A connection to one SQLite file, its prepared statements and its transactions. With the rest of db/, the
-// only code that knows SQLite; what a tuning log is, and when a file may be opened as one, is open.h. Thread
-// rule: thread-compatible. Whoever shares a Database locks mutex() around each use, from Prepare to the
-// Query's end.
+// only code that knows SQLite; what a tuning log is, and when a file may be opened as one, is log_file.h.
+// Thread rule: thread-compatible. Whoever shares a Database locks mutex() around each use, from Prepare to
+// the Query's end.
 #pragma once
 
 #include <cstdint>

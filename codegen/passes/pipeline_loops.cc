@@ -4,15 +4,13 @@
 // Bulk, with a role that copies and one that computes (warp specialization), as published for Hopper
 // (CUTLASS, FlashAttention-3, fast.cu):
 //
-//   block b in T over P:                      block c in P:
-//     alloc acc                                 alloc ring of s
-//     acc = 0                                   roles:
-//     for k pipelined in s:               ->      copy:    for i: for k: wait empty; copy slot = ..; arrive
-//     full
-//       alloc s: s = x[..]                        compute: for i: acc = 0
-//       mma acc += s                                                for k: wait full; mma acc += slot; arrive
-//       empty
-//     y[..] = acc                                              y[..] = acc
+//   block b in T over P:               block c in P:
+//     alloc acc                          alloc ring of s
+//     acc = 0                            roles:
+//     for k pipelined in s:      ->        copy:    for i: for k: wait empty; copy slot = ..; arrive full
+//       alloc s: s = x[..]                 compute: for i: acc = 0
+//       mma acc += s                                         for k: wait full; mma acc += slot; arrive empty
+//     y[..] = acc                                            y[..] = acc
 //
 // By threads (cp.async), for Ampere and where the copy engine cannot: the copies of the first s - 1
 // iterations come before the loop, and each iteration issues those of the one s - 1 later.
@@ -194,10 +192,7 @@ class BulkPipeline {
   // `body`: of one block.
   absl::StatusOr<Stmt> Build(const std::vector<const For*>& blocks, const Stmt& body) {
     MYCC_RETURN_IF_ERROR(CheckCopies());
-    Stmt work = body;
-    std::vector<Stmt> allocs;  // shared tiles beside the ring: an epilogue's
-    work = WithoutSharedAllocs(work);
-    const std::vector<const For*> grid = Persist(blocks, work);
+    const std::vector<const For*> grid = Persist(blocks, WithoutSharedAllocs(body));
     FlattenRing();
     std::vector<const For*> loops;
     LoopsTo(work_, ring_, &loops);
@@ -467,10 +462,7 @@ class ThreadsPipeline {
 Stmt PipelineByThreads(const Stmt& stmt, const LoopParts& parts) {
   const std::vector<const For*> nest = NestAround(stmt);
   if (!nest.empty()) return ThreadsPipeline(nest, parts).Build();
-  std::vector<Stmt> children = Children(stmt);
-  if (children.empty()) return stmt;
-  for (Stmt& child : children) child = PipelineByThreads(child, parts);
-  return WithChildren(stmt, std::move(children));
+  return MapChildren(stmt, [&](const Stmt& child) { return PipelineByThreads(child, parts); });
 }
 
 absl::StatusOr<Stmt> PipelineLaunch(const Stmt& launch) {

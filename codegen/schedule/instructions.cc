@@ -17,8 +17,8 @@ bool HasWgmma(const Target& target) { return target.arch == "sm_90a" && target.k
 
 constexpr InstructionClass kWarp = InstructionClass::kWarp, kWarpgroup = InstructionClass::kWarpgroup;
 
-// To add an instruction: a row here, and its emission in the back end's table of the same names
-// (llvm/mma.cc).
+// To add an instruction: a row here, and its emission in the back end (llvm/kernel_mma.cc,
+// cuda/kernel_tiles.cc).
 const Row kRows[] = {
     // One vector of products for each broadcast of a(m, k): two a cycle on every core with FMA.
     {{"fma.f32", DType::kF32, DType::kF32, 1, 1, 0, 0.5}, HasFma},

@@ -11,7 +11,8 @@
 // reside(l, n): n thread blocks of the block loop l share an SM, and so its registers: more of them hide
 // latency, fewer keep more values each.
 //
-// All mark the loop; passes/pipeline_loops.cc carries them out, where it is known what is copied.
+// All mark the loop. passes/pipeline_loops.cc carries them out, where it is known what is copied, but the
+// last, which becomes a bound of the kernel's launch.
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/schedule/primitives/primitives.h"

@@ -1,9 +1,10 @@
 // split_arg(B): an argmax or argmin becomes the best value, and the first place where it is: two reductions
 // that threads can share, and that can be factored.
 //
-//   for r: B: t1[a], t1.best[a] argmax= f(a, r)     for r: t1.best: t1.best[a] max= f(a, r)
-//                                               ->  for r: B: t1[a] min= select(f(a, r) is t1.best[a], r,
-//                                               highest)
+//   for r: B: t1[a], t1.best[a] argmax= f(a, r)
+//     ->
+//   for r: t1.best: t1.best[a] max= f(a, r)
+//   for r: B: t1[a] min= select(f(a, r) is t1.best[a], r, highest)
 //
 // A NaN is the best value there is, and the first one is found.
 #include "absl/strings/str_cat.h"

@@ -3,8 +3,8 @@
 //
 //   for l:                                for l:
 //     for i in 64: for j: for k in 32:      alloc t0.s[64,32]
-//       B: acc[i,j] += t0[f(l,i,k)] * ..    for i in 64: for k in 32: t0.s: t0.s[i,k] = inside ? t0[f(l,i,k)]
-//       : 0
+//       B: acc[i,j] += t0[f(l,i,k)] * ..    for i in 64: for k in 32:
+//                                             t0.s: t0.s[i,k] = inside ? t0[f(l,i,k)] : 0
 //                                           for i: for j: for k: B: acc[i,j] += t0.s[i,k] * ..
 //
 // Where cache_read copies the box of the tensor, this copies what the iterations read: strided, dilated and

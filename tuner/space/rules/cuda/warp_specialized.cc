@@ -2,7 +2,7 @@
 // GEMM, whose tiles are boxes of pixels.
 //
 //   block (tiles of rows, columns and batches, grouped for L2; one each, or as many as the GPU has SMs):
-//   copy:    for depth tiles: tiles of a and b into the ring
+//     copy:    for depth tiles: tiles of a and b into the ring
 //     compute: for depth tiles: wgmma on bm x bn x bk
 //              epilogue on the accumulators; the tile leaves through shared memory
 //
