@@ -4,8 +4,6 @@
 
 namespace mycc {
 
-inline constexpr char kBaselineName[] = "fma256-1";
-
 // Wall seconds of one run, about a millisecond, on a team of `threads`.
 double TimeBaseline(int threads);
 

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <filesystem>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -106,8 +105,6 @@ absl::Status TestCase::Make(const Workload& workload, uint64_t seed, const std::
   MYCC_RETURN_IF_ERROR(WriteFileAtomically(ExpectedPath(directory), expected));
   return WriteFileAtomically(InfoPath(directory), info.SerializeAsString());
 }
-
-bool TestCase::Exists(const std::string& directory) { return std::filesystem::exists(InfoPath(directory)); }
 
 absl::StatusOr<TestCase> TestCase::Open(const Workload& workload, const std::string& directory) {
   MYCC_ASSIGN_OR_RETURN(const std::string info_bytes, ReadFile(InfoPath(directory)));

@@ -42,7 +42,6 @@ class TestCase {
   static absl::Status Make(const Workload& workload, uint64_t seed, const std::string& reference_library,
                            const std::string& directory);
   static absl::StatusOr<TestCase> Open(const Workload& workload, const std::string& directory);
-  static bool Exists(const std::string& directory);
 
   uint64_t seed() const { return seed_; }
   const std::vector<const uint8_t*>& inputs() const { return input_data_; }

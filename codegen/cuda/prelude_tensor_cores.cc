@@ -99,11 +99,6 @@ __device__ __forceinline__ void mma_s8(int& d0, int& d1, int& d2, int& d3, const
 }
 )"},
       {"CUtensorMap", "", "struct alignas(64) CUtensorMap {\n  unsigned long long opaque[16];\n};\n"},
-      {"prefetch_map", "CUtensorMap", R"(
-__device__ __forceinline__ void prefetch_map(const CUtensorMap& map) {
-  asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
-}
-)"},
       {"barrier_init", "", R"(
 __device__ __forceinline__ void barrier_init(unsigned barrier, int arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");

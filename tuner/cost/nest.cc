@@ -218,7 +218,7 @@ class Analyzer {
   }
 
   void Enter(const Alloc& alloc) {
-    nest_.allocs.push_back({alloc.buffer, loops_.size(), InParallel()});
+    nest_.allocs.push_back({alloc.buffer, loops_.size()});
     if (alloc.buffer->scope != Scope::kAccumulator)
       nest_.workspace_bytes += static_cast<double>(alloc.buffer->bytes());
   }

@@ -71,7 +71,6 @@ struct NestBlock {
 struct NestAlloc {
   Buffer buffer;
   size_t depth = 0;  // loops around it
-  bool in_parallel = false;
 };
 
 struct FunctionNest {

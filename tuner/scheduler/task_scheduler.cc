@@ -106,11 +106,6 @@ std::optional<int> FewestRounds(const SchedulerConfig& config, const std::vector
 
 }  // namespace
 
-std::string_view StopReasonName(StopReason reason) {
-  constexpr std::string_view kNames[] = {"trials", "time", "small_gain", "exhausted"};
-  return kNames[static_cast<int>(reason)];
-}
-
 TaskChoice NextTask(const SchedulerConfig& config, const std::vector<TaskProgress>& tasks,
                     double elapsed_seconds) {
   TaskChoice choice;

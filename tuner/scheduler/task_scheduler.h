@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace mycc {
@@ -38,7 +37,6 @@ struct SchedulerConfig {
 };
 
 enum class StopReason : uint8_t { kTrials, kTime, kSmallGain, kExhausted };
-std::string_view StopReasonName(StopReason reason);  // "trials"
 
 struct TaskChoice {
   std::optional<int> task;         // index

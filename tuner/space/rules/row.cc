@@ -22,9 +22,8 @@ struct Member {
   std::string name;
   bool reduction = false;
   bool arg = false;
-  int64_t row_length = 1;   // extent of the axis along the row
-  std::string along;        // loop of that axis: t.r0 or t.a1; empty for a stage of rows alone
-  std::string other_first;  // for an elementwise stage, nothing else
+  int64_t row_length = 1;  // extent of the axis along the row
+  std::string along;       // loop of that axis: t.r0 or t.a1; empty for a stage of rows alone
 };
 
 struct Plan {

@@ -124,14 +124,4 @@ void EmitFlat(const std::vector<std::string>& loops, int64_t unroll, int64_t thr
   b->Bind(SubLoop(flat, 3), "vector");
 }
 
-void EmitFlatStage(const Anatomy& anatomy, int stage, const Target& target, TraceBuilder* b) {
-  constexpr int64_t kThreads = 256;
-  const Stage& s = anatomy.stage(stage);
-  if (s.axes.empty()) return;
-  std::vector<std::string> loops;
-  for (int a = 0; a < static_cast<int>(s.axes.size()); ++a) loops.push_back(anatomy.Loop(stage, a));
-  const int64_t lanes = LanesOf(s, s.axes.back());
-  EmitFlat(loops, VectorsPerThread(s.output->num_elements(), lanes, kThreads, 4, target), kThreads, lanes, b);
-}
-
 }  // namespace mycc

@@ -33,8 +33,6 @@ int64_t PowerAtLeast(int64_t value);  // the smallest
 // Loops are those of the naive nest, `lanes` along the last.
 void EmitFlat(const std::vector<std::string>& loops, int64_t unroll, int64_t threads, int64_t lanes,
               TraceBuilder* b);
-// The same with sizes chosen for a stage that only feeds others.
-void EmitFlatStage(const Anatomy& anatomy, int stage, const Target& target, TraceBuilder* b);
 
 // Vectors that each thread has, so that there are blocks enough for every SM.
 int64_t VectorsPerThread(int64_t elements, int64_t lanes, int64_t threads, int64_t most,
