@@ -10,7 +10,6 @@
 #include "codegen/target/target.h"
 #include "codegen/workload/parse.h"
 #include "proto/names.h"
-#include "proto/utf8.h"
 #include "worker/device.h"
 #include "worker/host_lock.h"
 
@@ -89,12 +88,7 @@ v1::MeasureResult CpuMeasurer::MeasureBuilt(const v1::Assignment& assignment, co
 void CpuMeasurer::Run(const v1::Assignment& assignment, const BuildOutcome& build,
                       v1::MeasureResult* result) {
   const absl::StatusOr<std::string> folder = PreparedCase(assignment);
-  if (!folder.ok()) {
-    // Without a reference nothing can be verified, whoever's fault it is; the text says whose.
-    Fail(StatusWithout(folder.status()),
-         absl::StrCat("no reference to verify against: ", folder.status().message()), result);
-    return;
-  }
+  if (!folder.ok()) return FailWithout(folder.status(), result);
   const bool cold = assignment.protocol() == v1::TIMING_PROTOCOL_COLD;
   const double best = assignment.best_seconds();
   const double budget = cold ? options_.cold_timing_seconds : options_.timing_seconds;
@@ -116,14 +110,8 @@ void CpuMeasurer::Run(const v1::Assignment& assignment, const BuildOutcome& buil
   Ending ending;
   const HostLock alone(HostLock::Mode::kTiming);
   const absl::StatusOr<v1::RunnerResponse> response = CallRunner(request, threads, limit, &ending);
-  if (!response.ok()) {
-    Fail(ending.status, ending.error, result);
-    return;
-  }
-  result->set_status(response->status());
-  result->set_error(ToUtf8(response->error()));
-  if (response->has_timing()) *result->mutable_timing() = response->timing();
-  if (response->has_verification()) *result->mutable_verification() = response->verification();
+  if (!response.ok()) return Fail(ending.status, ending.error, result);
+  TakeResponse(*response, result);
   baselines_.Add(response->timing().baseline_seconds());
 }
 

@@ -9,7 +9,6 @@
 #include "base/status.h"
 #include "codegen/workload/parse.h"
 #include "proto/names.h"
-#include "proto/utf8.h"
 #include "worker/child.h"
 #include "worker/device.h"
 #include "worker/host_lock.h"
@@ -19,7 +18,6 @@ namespace {
 
 // A candidate this many times slower than the best has shown what it is worth.
 constexpr double kWorthless = 100;
-constexpr double kStartSeconds = 5;    // loading, and making the case in a new runner
 constexpr double kLeastSeconds = 0.3;  // for a first call
 constexpr size_t kRememberedCases = 256;
 constexpr double kSecondsBetweenWords = 10;
@@ -203,12 +201,7 @@ void GpuMeasurer::Run(const v1::Assignment& assignment, const BuildOutcome& buil
                       v1::MeasureResult* result) {
   const HostLock alone(HostLock::Mode::kTiming, gpu_.uuid);
   const absl::StatusOr<v1::GpuCase> test = PreparedCase(assignment);
-  if (!test.ok()) {
-    // Without a reference nothing can be verified, whoever's fault it is; the text says whose.
-    Fail(StatusWithout(test.status()),
-         absl::StrCat("no reference to verify against: ", test.status().message()), result);
-    return;
-  }
+  if (!test.ok()) return FailWithout(test.status(), result);
   const double best = assignment.best_seconds();
   v1::RunnerRequest request;
   v1::RunRequest& run = *request.mutable_run();
@@ -224,14 +217,8 @@ void GpuMeasurer::Run(const v1::Assignment& assignment, const BuildOutcome& buil
                                  : options_.first_call_seconds);
   Ending ending;
   const absl::StatusOr<v1::RunnerResponse> response = runners_->Call(request, options_.run_seconds, &ending);
-  if (!response.ok()) {
-    Fail(ending.status, ending.error, result);
-    return;
-  }
-  result->set_status(response->status());
-  result->set_error(ToUtf8(response->error()));
-  if (response->has_timing()) *result->mutable_timing() = response->timing();
-  if (response->has_verification()) *result->mutable_verification() = response->verification();
+  if (!response.ok()) return Fail(ending.status, ending.error, result);
+  TakeResponse(*response, result);
   if (response->has_device()) {
     v1::DeviceInfo now = gpu_.info;
     now.clear_throttled_by();

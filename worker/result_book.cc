@@ -21,6 +21,16 @@ int64_t UnixMicros() {
       .count();
 }
 
+v1::MeasureStatus StatusWithout(const absl::Status& reference) {
+  switch (reference.code()) {
+    case absl::StatusCode::kNotFound: return v1::MEASURE_STATUS_DEVICE_LOST;
+    case absl::StatusCode::kUnavailable: return v1::MEASURE_STATUS_WORKER_LOST;
+    case absl::StatusCode::kResourceExhausted: return v1::MEASURE_STATUS_OUT_OF_MEMORY;
+    case absl::StatusCode::kDeadlineExceeded: return v1::MEASURE_STATUS_RUN_TIMEOUT;
+    default: return v1::MEASURE_STATUS_RUN_ERROR;
+  }
+}
+
 }  // namespace
 
 v1::MeasureResult ResultBook::Make(const v1::Assignment& assignment, const BuildOutcome& build,
@@ -85,14 +95,17 @@ absl::Status ErrorOf(const Ending& ending) {
   }
 }
 
-v1::MeasureStatus StatusWithout(const absl::Status& reference) {
-  switch (reference.code()) {
-    case absl::StatusCode::kNotFound: return v1::MEASURE_STATUS_DEVICE_LOST;
-    case absl::StatusCode::kUnavailable: return v1::MEASURE_STATUS_WORKER_LOST;
-    case absl::StatusCode::kResourceExhausted: return v1::MEASURE_STATUS_OUT_OF_MEMORY;
-    case absl::StatusCode::kDeadlineExceeded: return v1::MEASURE_STATUS_RUN_TIMEOUT;
-    default: return v1::MEASURE_STATUS_RUN_ERROR;
-  }
+void FailWithout(const absl::Status& reference, v1::MeasureResult* result) {
+  // Without a reference nothing can be verified, whoever's fault it is; the text says whose.
+  Fail(StatusWithout(reference), absl::StrCat("no reference to verify against: ", reference.message()),
+       result);
+}
+
+void TakeResponse(const v1::RunnerResponse& response, v1::MeasureResult* result) {
+  result->set_status(response.status());
+  result->set_error(ToUtf8(response.error()));
+  if (response.has_timing()) *result->mutable_timing() = response.timing();
+  if (response.has_verification()) *result->mutable_verification() = response.verification();
 }
 
 }  // namespace mycc

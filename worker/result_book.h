@@ -43,9 +43,12 @@ class BaselineHistory {
 // A failure's status and its text, whatever bytes that holds.
 void Fail(v1::MeasureStatus status, const std::string& error, v1::MeasureResult* result);
 
-// How the making of a reference ended: as a code, and as the status of the candidates that then cannot be
+// How the making of a reference ended: as a code, and as the failure of the candidates that then cannot be
 // verified. Unavailable or NotFound: what was lost, the process or the device, may be there next time.
 absl::Status ErrorOf(const Ending& ending);
-v1::MeasureStatus StatusWithout(const absl::Status& reference);
+void FailWithout(const absl::Status& reference, v1::MeasureResult* result);
+
+// What the runner said of a candidate.
+void TakeResponse(const v1::RunnerResponse& response, v1::MeasureResult* result);
 
 }  // namespace mycc
