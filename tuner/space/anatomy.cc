@@ -62,6 +62,15 @@ std::optional<Contraction> FindContraction(const Anatomy& anatomy, const Stage& 
   return result;
 }
 
+// A read at the stage's own axes, in order.
+bool IsAtOwnAxes(const ExprNode& load, const Stage& stage) {
+  if (load.args.size() != stage.axes.size()) return false;
+  for (size_t d = 0; d < load.args.size(); ++d) {
+    if (load.args[d]->op != Op::kVar || load.args[d]->var != stage.axes[d]) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 bool HasCast(const Contraction& contraction) {
@@ -115,11 +124,7 @@ int Anatomy::ProducerOf(const BufferNode* buffer) const {
 bool Anatomy::ReadsElementwise(int reader, int producer) const {
   const Stage& stage = workload_.stages[reader];
   for (const ExprNode* load : LoadsOf(stage.value)) {
-    if (load->buffer != workload_.stages[producer].output) continue;
-    if (load->args.size() != stage.axes.size()) return false;
-    for (size_t d = 0; d < load->args.size(); ++d) {
-      if (load->args[d]->op != Op::kVar || load->args[d]->var != stage.axes[d]) return false;
-    }
+    if (load->buffer == workload_.stages[producer].output && !IsAtOwnAxes(*load, stage)) return false;
   }
   return true;
 }
@@ -128,6 +133,13 @@ std::vector<const ExprNode*> LoadsOf(const Expr& expr) {
   std::vector<const ExprNode*> loads;
   CollectLoads(expr, &loads);
   return loads;
+}
+
+bool IsFlat(const Stage& stage) {
+  for (const ExprNode* load : LoadsOf(stage.value)) {
+    if (load->buffer->num_elements() != 1 && !IsAtOwnAxes(*load, stage)) return false;
+  }
+  return true;
 }
 
 std::optional<int64_t> StrideOf(const ExprNode& load, const Var& var) {

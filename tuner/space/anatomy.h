@@ -68,6 +68,9 @@ class Anatomy {
 
 // The loads of an expression.
 std::vector<const ExprNode*> LoadsOf(const Expr& expr);
+// Every read is at the stage's own axes in order, or a scalar: the stage is one flat loop, whose vectors may
+// run across the ends of rows.
+bool IsFlat(const Stage& stage);
 // How the flattened address of a load moves when `var` grows by one: 0 broadcast, 1 contiguous; nullopt where
 // it is not linear.
 std::optional<int64_t> StrideOf(const ExprNode& load, const Var& var);

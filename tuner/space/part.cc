@@ -24,6 +24,10 @@ std::string TraceBuilder::Fuse(const std::vector<std::string>& loops) {
   return name;
 }
 void TraceBuilder::Bind(const std::string& loop, const std::string& kind) { Add("bind", {{loop}, {kind}}); }
+
+void TraceBuilder::BindAll(const std::vector<std::string>& loops, const std::string& kind) {
+  for (const std::string& loop : loops) Bind(loop, kind);
+}
 void TraceBuilder::Inline(const std::string& block) { Add("inline", {{block}}); }
 void TraceBuilder::ComputeAt(const std::string& block, const std::string& loop) {
   Add("compute_at", {{block}, {loop}});

@@ -191,7 +191,7 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   if (v.at("par") != kNone) parallel.push_back(blocks[0]);
   if (v.at("par") == kBothBlocks && blocks.size() > 1) parallel.push_back(blocks[1]);
   if (v.at("par") == kNone) parallel.clear();
-  for (const std::string& loop : parallel) b->Bind(loop, "parallel");
+  b->BindAll(parallel, "parallel");
   // Where local copies are made: inside all parallel loops and all blocks.
   const std::string block_loop = k_outer.empty() ? blocks.back() : k_outer;
 

@@ -36,18 +36,6 @@ StridedRead FindStridedRead(const Stage& stage) {
   return {};
 }
 
-// Every read is at the stage's own axes in order, or a scalar: one flat loop will do.
-bool IsFlat(const Stage& stage) {
-  for (const ExprNode* load : LoadsOf(stage.value)) {
-    if (load->buffer->num_elements() == 1) continue;
-    if (load->args.size() != stage.axes.size()) return false;
-    for (size_t d = 0; d < load->args.size(); ++d) {
-      if (load->args[d]->op != Op::kVar || load->args[d]->var != stage.axes[d]) return false;
-    }
-  }
-  return true;
-}
-
 struct Plan {
   std::string t;
   std::vector<std::string> loops;
@@ -55,7 +43,6 @@ struct Plan {
   bool flat;
   StridedRead strided;
   int lanes;
-  std::vector<std::string> inlined;
 };
 
 void EmitRows(const Plan& plan, const Values& v, TraceBuilder* b) {
@@ -69,7 +56,7 @@ void EmitRows(const Plan& plan, const Values& v, TraceBuilder* b) {
   b->Bind(absl::StrCat(last, ".2"), "vector");
   b->Bind(absl::StrCat(last, ".1"), "unroll");
   if (!v.at("par")) return;
-  for (const std::string& loop : outer) b->Bind(loop, "parallel");
+  b->BindAll(outer, "parallel");
   if (outer.empty()) b->Bind(absl::StrCat(last, ".0"), "parallel");
 }
 
@@ -110,8 +97,7 @@ Part ElementwiseRule(const Anatomy& anatomy, const Group& group, const Target& t
             {},
             false,
             {},
-            VectorBytes(target) / std::max(DTypeBytes(stage.output->dtype), 1),
-            {}};
+            VectorBytes(target) / std::max(DTypeBytes(stage.output->dtype), 1)};
   for (int a = 0; a < static_cast<int>(stage.axes.size()); ++a) {
     plan.loops.push_back(anatomy.Loop(group.anchor, a));
     plan.extents.push_back(stage.axes[a]->extent);

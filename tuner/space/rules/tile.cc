@@ -69,7 +69,7 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   order.insert(order.end(), {part(plan.n, 1), part(plan.n, 2)});
   b->Reorder(order);
   if (v.at("par")) {
-    for (const std::string& loop : blocks) b->Bind(loop, "parallel");
+    b->BindAll(blocks, "parallel");
   }
   for (const ConstOperand& operand : plan.repack) {
     b->CacheRead(operand.buffer, plan.t, "root", "packed");

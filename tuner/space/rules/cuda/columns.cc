@@ -52,9 +52,9 @@ void EmitStretches(const Plan& plan, const Values& v, const std::string& work, b
   }
   order.insert(order.end(), {SubLoop(cut, 0), SubLoop(cut, 1), SubLoop(n, 2)});
   b->Reorder(order);
-  for (const std::string& loop : blocks) b->Bind(loop, "block");
+  b->BindAll(blocks, "block");
   b->CacheWrite(work, SubLoop(n, 1));
-  for (const std::string& loop : threads) b->Bind(loop, "thread");
+  b->BindAll(threads, "thread");
   b->Bind(SubLoop(cut, 1), "unroll");
   for (const char* suffix : {"", ".i", ".w"})
     b->Bind(absl::StrCat(work, suffix, ".", plan.axes.back(), ".2"), "vector");
@@ -69,7 +69,7 @@ void EmitCombination(const Plan& plan, int64_t stretches, TraceBuilder* b) {
   const std::string n = blocks.back();
   b->Split(n, {groups});
   blocks.back() = SubLoop(n, 0);
-  for (const std::string& loop : blocks) b->Bind(loop, "block");
+  b->BindAll(blocks, "block");
   std::string column = SubLoop(n, 1);
   std::vector<std::string> order;
   if (last != plan.t) {

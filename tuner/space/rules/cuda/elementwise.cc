@@ -13,18 +13,6 @@
 namespace mycc {
 namespace {
 
-// Every read is at the stage's own axes in order, or a scalar: rows may end within a vector.
-bool IsFlat(const Stage& stage) {
-  for (const ExprNode* load : LoadsOf(stage.value)) {
-    if (load->buffer->num_elements() == 1) continue;
-    if (load->args.size() != stage.axes.size()) return false;
-    for (size_t d = 0; d < load->args.size(); ++d) {
-      if (load->args[d]->op != Op::kVar || load->args[d]->var != stage.axes[d]) return false;
-    }
-  }
-  return true;
-}
-
 // Vectors of a flat stage are aligned everywhere; a tail is less than one vector, at the very end.
 int64_t FlatLanes(const Stage& stage) {
   int64_t narrowest = std::max(DTypeBytes(stage.output->dtype), 1);

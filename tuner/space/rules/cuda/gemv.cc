@@ -68,7 +68,7 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   for (const std::string& axis : plan.rows) order.push_back(Loop(plan.anchor, axis));
   order.push_back(SubLoop(n, 2));
   b->Reorder(order);
-  for (const std::string& loop : blocks) b->Bind(loop, "block");
+  b->BindAll(blocks, "block");
   if (v.at("resident") > 0) b->Reside(blocks.back(), v.at("resident"));
   b->ComputeAt(plan.t, blocks.back());
   b->Split(t_n, {v.at("columns")});

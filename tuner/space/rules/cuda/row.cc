@@ -120,7 +120,7 @@ void Emit(const RowPlan& plan, const Values& v, TraceBuilder* b) {
   std::vector<std::string> order = blocks;
   order.push_back(inner);
   b->Reorder(order);
-  for (const std::string& loop : blocks) b->Bind(loop, "block");
+  b->BindAll(blocks, "block");
   if (v.at("resident") > 0) b->Reside(blocks.back(), v.at("resident"));
   std::vector<RowMember> moved;
   for (const RowMember& m : plan.members) {

@@ -35,10 +35,6 @@ std::string PartialLoop(const RunsReduction& r, const std::string& loop) {
   return absl::StrCat(r.name, ".rf", loop.substr(r.name.size()));
 }
 
-void BindBlocks(const std::vector<std::string>& loops, TraceBuilder* b) {
-  for (const std::string& loop : loops) b->Bind(loop, "block");
-}
-
 // Terms of a run: whole vectors of all threads. Below 2, the reduction stays whole.
 int64_t RunLength(const RunsReduction& r, const Values& v) {
   const bool innermost = r.cut + 1 == static_cast<int>(r.along.size());
@@ -51,7 +47,7 @@ void EmitThreads(const std::vector<std::string>& blocks, const std::vector<std::
   const std::string flat = b->Fuse(along);
   b->Split(flat, {kInFlight, threads, lanes});
   b->Reorder({SubLoop(flat, 2), SubLoop(flat, 0), SubLoop(flat, 1)});
-  BindBlocks(blocks, b);
+  b->BindAll(blocks, "block");
   b->Bind(SubLoop(flat, 2), "thread");
   b->Bind(SubLoop(flat, 1), "unroll");
   b->Bind(SubLoop(flat, 3), "vector");
@@ -72,7 +68,7 @@ void EmitReduction(const RunsReduction& r, const Values& v, TraceBuilder* b) {
   const std::string runs = absl::StrCat(r.name, ".v");
   b->Split(runs, {std::clamp(PowerAtLeast(CeilDiv(r.extent, length)), kWarp, int64_t{256})});
   b->Reorder({SubLoop(runs, 1), SubLoop(runs, 0)});
-  BindBlocks(r.rows, b);
+  b->BindAll(r.rows, "block");
   b->Bind(SubLoop(runs, 1), "thread");
 }
 

@@ -57,10 +57,6 @@ struct Tiling {
 
 std::string Part(const std::string& loop, int i) { return SubLoop(loop, i); }
 
-void BindEach(const std::vector<std::string>& loops, const std::string& kind, TraceBuilder* b) {
-  for (const std::string& loop : loops) b->Bind(loop, kind);
-}
-
 void EmitTile(const SharedTile& tile, const std::string& work, const std::string& at, int64_t threads,
               TraceBuilder* b) {
   std::string name = tile.buffer;
@@ -112,7 +108,7 @@ void EmitWork(const Plan& plan, const Values& v, const std::string& work, bool h
   order.push_back(Part(k, 1));
   order.insert(order.end(), inner.begin(), inner.end());
   b->Reorder(order);
-  BindEach(blocks, "block", b);
+  b->BindAll(blocks, "block");
   for (const SharedTile& tile : plan.tiles) EmitTile(tile, work, Part(k, 0), tiling.threads(), b);
   b->CacheWrite(work, blocks.back());
   if (v.at("stages") > 1) b->Pipeline(Part(k, 0), "threads", v.at("stages"));

@@ -31,10 +31,6 @@ struct Plan {
 
 std::string CopyLoop(const Plan& plan, int dim) { return absl::StrCat(plan.buffer, ".r.a", dim); }
 
-void BindAll(const std::vector<std::string>& loops, const std::string& kind, TraceBuilder* b) {
-  for (const std::string& loop : loops) b->Bind(loop, kind);
-}
-
 void EmitRegisters(const Plan& plan, const Values& v, TraceBuilder* b) {
   b->Split(plan.c, {v.at("threads") / v.at("threads_n"), v.at("lanes_c")});
   b->Split(plan.n, {v.at("threads_n"), v.at("lanes_n")});
@@ -43,10 +39,10 @@ void EmitRegisters(const Plan& plan, const Values& v, TraceBuilder* b) {
   std::vector<std::string> order = blocks;
   for (int i : {1, 2}) order.insert(order.end(), {SubLoop(plan.c, i), SubLoop(plan.n, i)});
   b->Reorder(order);
-  BindAll(blocks, "block", b);
+  b->BindAll(blocks, "block");
   b->CacheRead(plan.buffer, plan.t, SubLoop(plan.n, 1), "local");
   for (int d = 0; d < plan.rank; ++d) b->Bind(CopyLoop(plan, d), d == plan.c_dim ? "vector" : "unroll");
-  BindAll({SubLoop(plan.c, 1), SubLoop(plan.n, 1)}, "thread", b);
+  b->BindAll({SubLoop(plan.c, 1), SubLoop(plan.n, 1)}, "thread");
   b->Bind(SubLoop(plan.c, 2), "unroll");
   b->Bind(SubLoop(plan.n, 2), "vector");
 }
@@ -63,7 +59,7 @@ void EmitShared(const Plan& plan, const Values& v, TraceBuilder* b) {
   std::vector<std::string> order = blocks;
   order.insert(order.end(), {SubLoop(plan.c, 2), SubLoop(plan.n, 1), SubLoop(plan.c, 1)});
   b->Reorder(order);
-  BindAll(blocks, "block", b);
+  b->BindAll(blocks, "block");
   b->CacheRead(plan.buffer, plan.t, blocks.back(), "shared");
   // Rows an odd number of banks apart.
   b->Layout(absl::StrCat(plan.buffer, ".r"), std::max<int64_t>(4 / plan.bytes, 1), 0);
@@ -75,9 +71,9 @@ void EmitShared(const Plan& plan, const Values& v, TraceBuilder* b) {
   }
   copy.insert(copy.end(), {SubLoop(n, 1), c, SubLoop(n, 0)});
   b->Reorder(copy);
-  BindAll({SubLoop(n, 1), c}, "thread", b);
+  b->BindAll({SubLoop(n, 1), c}, "thread");
   b->Bind(SubLoop(n, 0), "unroll");
-  BindAll({SubLoop(plan.c, 2), SubLoop(plan.n, 1)}, "thread", b);
+  b->BindAll({SubLoop(plan.c, 2), SubLoop(plan.n, 1)}, "thread");
   b->Bind(SubLoop(plan.c, 1), "unroll");
 }
 

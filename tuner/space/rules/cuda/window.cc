@@ -90,7 +90,7 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
     b->Bind(SubLoop(place, 0), "block");
   }
   b->Bind(block, "block");
-  for (const std::string& loop : plan.reduce) b->Bind(loop, "unroll");
+  b->BindAll(plan.reduce, "unroll");
   for (size_t i = plan.pads.size(); i-- > 0;) {
     b->ComputeAt(plan.pads[i], thread);
     for (int d = 0; d < plan.pad_ranks[i]; ++d)
