@@ -90,4 +90,12 @@ void Part::Decide(const std::string& name, std::vector<int64_t> choices, int64_t
   defaults.push_back(preferred);
 }
 
+size_t RowRank(const Anatomy& anatomy, const Group& group) {
+  size_t rank = anatomy.stage(group.anchor).axes.size();
+  for (int s : group.members) {
+    if (anatomy.stage(s).reduce != ReduceOp::kNone) rank = std::min(rank, anatomy.stage(s).axes.size());
+  }
+  return rank;
+}
+
 }  // namespace mycc

@@ -90,4 +90,7 @@ Rule GpuWindowRule;   // reductions over few terms across the contiguous axis
 Rule GpuColumnsRule;  // over many
 Rule GpuElementwiseRule;
 
+// For rules of rows: how many of the anchor's axes number them, those that the group's reductions leave.
+size_t RowRank(const Anatomy& anatomy, const Group& group);
+
 }  // namespace mycc

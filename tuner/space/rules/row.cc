@@ -109,11 +109,7 @@ Member Describe(const Anatomy& anatomy, int s, size_t row_rank) {
 
 Part RowRule(const Anatomy& anatomy, const Group& group, const Target& target) {
   const Stage& anchor = anatomy.stage(group.anchor);
-  size_t row_rank = anchor.axes.size();
-  for (int s : group.members) {
-    if (anatomy.stage(s).reduce != ReduceOp::kNone)
-      row_rank = std::min(row_rank, anatomy.stage(s).axes.size());
-  }
+  const size_t row_rank = RowRank(anatomy, group);
   Plan plan;
   plan.lanes = VectorBytes(target) / std::max(DTypeBytes(anchor.value->dtype), 1);
   for (int s : group.members) plan.members.push_back(Describe(anatomy, s, row_rank));

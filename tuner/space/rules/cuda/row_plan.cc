@@ -117,11 +117,7 @@ int64_t LanesAlong(const Anatomy& anatomy, const Group& group, const Stage& stag
 
 RowPlan MakeRowPlan(const Anatomy& anatomy, const Group& group) {
   const Stage& anchor = anatomy.stage(group.anchor);
-  size_t row_rank = anchor.axes.size();
-  for (int s : group.members) {
-    if (anatomy.stage(s).reduce != ReduceOp::kNone)
-      row_rank = std::min(row_rank, anatomy.stage(s).axes.size());
-  }
+  const size_t row_rank = RowRank(anatomy, group);
   RowPlan plan;
   plan.lanes = 16;
   for (int s : group.members) {
