@@ -359,11 +359,6 @@ Expr FromLinear(const Linear& linear) {
 
 Expr Simplify(const Expr& expr) { return Rewrite(expr, SimplifyNode); }
 
-bool ProvablyLess(const Expr& a, const Expr& b) {
-  const Expr decided = DecideComparison(Op::kLt, a, b);
-  return decided && IsConstInt(decided, 1);
-}
-
 std::optional<LinearInVar> SplitLinear(const Expr& expr, const VarNode* var) {
   Linear linear = ToLinear(expr);
   LinearInVar result{0, nullptr};

@@ -36,9 +36,6 @@ Expr FromLinear(const Linear& linear);
 // left as it is.
 Expr Simplify(const Expr& expr);
 
-// True when `a < b` (i64) holds for all values of the variables; false when it does not or is not known.
-bool ProvablyLess(const Expr& a, const Expr& b);
-
 // When the only variable dependence on `var` is linear: expr == coefficient * var + rest, rest free of var.
 // nullopt otherwise (var under a division, or in a data-dependent index).
 struct LinearInVar {
