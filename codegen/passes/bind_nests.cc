@@ -24,7 +24,7 @@ namespace {
 
 constexpr int64_t kThreads = 256;
 // Fewer elements than this leave a GPU idle when each is one thread's.
-constexpr int64_t kFewElements = 16 * 1024;
+constexpr int64_t kFewElements = 16384;
 
 bool IsBound(const Stmt& root) {
   bool bound = false;

@@ -21,6 +21,10 @@ bool IsClose(DType dtype, Scalar actual, Scalar expected, double tolerance) {
   return actual.f == expected.f || std::abs(actual.f - expected.f) <= tolerance * (1 + std::abs(expected.f));
 }
 
+std::string TextOf(DType dtype, Scalar value) {
+  return IsFloat(dtype) ? absl::StrCat(value.f) : absl::StrCat(value.i);
+}
+
 absl::StatusOr<Schedule> ReplayVerified(const Workload& canonical, const std::string& steps,
                                         const Target& target) {
   MYCC_ASSIGN_OR_RETURN(const Trace trace, ParseTrace(absl::StrCat("v1\n", steps)));
@@ -69,8 +73,7 @@ absl::Status CheckClose(const std::vector<NDArray>& actual, const std::vector<ND
       const Scalar a = actual[o].Get(i), e = expected[o].Get(i);
       if (IsClose(dtype, a, e, tolerance)) continue;
       return absl::InternalError(absl::StrCat(who, " differs in output ", o, " at element ", i, ": ",
-                                              IsFloat(dtype) ? a.f : a.i, ", expected ",
-                                              IsFloat(dtype) ? e.f : e.i));
+                                              TextOf(dtype, a), ", expected ", TextOf(dtype, e)));
     }
   }
   return absl::OkStatus();
