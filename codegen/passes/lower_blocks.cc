@@ -54,6 +54,7 @@ class BlockLowering {
 
   static std::vector<Expr> Bound(const std::vector<Expr>& exprs, const VarMap& bindings) {
     std::vector<Expr> bound;
+    bound.reserve(exprs.size());
     for (const Expr& expr : exprs) bound.push_back(Bound(expr, bindings));
     return bound;
   }

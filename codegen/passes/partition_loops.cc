@@ -203,8 +203,8 @@ class Partitioner {
     for (size_t i = pieces.size(); i-- > 0;) {
       Part part = MakePart(var, body, pieces[i], var->name);
       std::vector<Var> rest = vars;
-      rest.erase(rest.begin() + which);
-      if (part.var) rest.insert(rest.begin() + which, part.var);
+      const auto at = rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(which));
+      if (part.var) rest.insert(at, part.var);
       Stmt arm = CutParallel(rest, part.body);
       if (part.var) arm = SubstituteVars(arm, {{part.var.get(), VarRef(var) - part.begin}});
       if (i > 0) arm = CopyWithSuffix(arm, absl::StrCat(".p", i));

@@ -101,7 +101,8 @@ class Rings {
   Stmt In(const Stmt& stmt, const Expr& slot) const {
     Stmt result = stmt;
     for (const auto& [tile, ring] : rings_) {
-      result = RewriteStmts(result, [&](const Stmt& s) { return InViews(s, tile, ring, slot); });
+      result = RewriteStmts(
+          result, [&, &tile = tile, &ring = ring](const Stmt& s) { return InViews(s, tile, ring, slot); });
       result = ReplaceBuffer(result, tile, ring, [&](const std::vector<Expr>& indices) {
         std::vector<Expr> in_ring = {slot};
         in_ring.insert(in_ring.end(), indices.begin(), indices.end());
@@ -325,7 +326,7 @@ class BulkPipeline {
   // Barrier `2 * stages + group` completes a phase when the group before has multiplied.
   std::vector<Stmt> InTurn(int group, std::vector<Stmt> multiply) const {
     if (groups_ == 1) return multiply;
-    const int64_t first = 2 * loop_.marks.pipeline.stages;
+    const int64_t first = int64_t{2} * loop_.marks.pipeline.stages;
     const Expr turn = FloorDiv(VarRef(round_), groups_);
     multiply.insert(multiply.begin(),
                     std::make_shared<Wait>(IntConst(first + group), group == 0 ? turn - 1 : turn));
@@ -414,7 +415,7 @@ class ThreadsPipeline {
       : nest_(std::move(nest)),
         parts_(std::move(parts)),
         stages_(nest_.back()->marks.pipeline.stages),
-        rings_(parts_.tiles, stages_) {}
+        rings_(parts_.tiles, nest_.back()->marks.pipeline.stages) {}
 
   Stmt Build() const {
     int64_t total = 1;

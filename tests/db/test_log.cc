@@ -130,6 +130,7 @@ std::string MakeLog(const TempDir& directory, const std::string& name, int count
   auto log = TuningLog::Open(path, OpenMode::kCreate);
   MYCC_CHECK(log.ok()) << log.status();
   std::vector<v1::Record> records;
+  records.reserve(static_cast<size_t>(count));
   for (int i = 0; i < count; ++i) records.push_back(MakeRecord({.index = i, .seconds = 1e-3 * (i + 1)}));
   MYCC_CHECK((*log)->Append(records).ok());
   MYCC_CHECK((*log)->Close().ok());

@@ -47,11 +47,11 @@ void FakeServer::Open() {
   auto log = TuningLog::Open(folder_.Path("test.db"), OpenMode::kServe);
   ASSERT_TRUE(log.ok()) << log.status();
   log_ = *std::move(log);
-  coordinator_ = std::make_unique<Coordinator>(options_, log_.get(), &time_,
-                                               [](std::function<void()> work, std::function<void()> done) {
-                                                 work();
-                                                 done();
-                                               });
+  coordinator_ = std::make_unique<Coordinator>(
+      options_, log_.get(), &time_, [](const std::function<void()>& work, const std::function<void()>& done) {
+        work();
+        done();
+      });
   const absl::Status started = coordinator_->Start();
   ASSERT_TRUE(started.ok()) << started;
 }
