@@ -194,7 +194,9 @@ class Compiler {
                                   loop.loop_kind == LoopKind::kParallel || loop.loop_kind == LoopKind::kBlock,
                                   loop.loop_kind == LoopKind::kParallel ||
                                       loop.loop_kind == LoopKind::kBlock ||
-                                      (loop.loop_kind == LoopKind::kThread && !CarriesReduction(loop))});
+                                      (loop.loop_kind == LoopKind::kThread && !CarriesReduction(loop)),
+                                  loops_in_scope_.empty() && !group_ &&
+                                      (loop.loop_kind == LoopKind::kBlock || loop.loop_kind == LoopKind::kThread)});
     if (group_ && loop.loop_kind == LoopKind::kParallel) Fail("a parallel loop inside roles");
     const int64_t enter = Emit({.code = Code::kLoopEnter, .a = index});
     const int64_t body = Here();

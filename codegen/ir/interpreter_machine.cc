@@ -249,9 +249,9 @@ void Machine::NextIteration(Agent& agent, const Instr& instr) {
   if (loop.parallel && state.outermost) {
     agent.iteration = 0;
     agent.first_iteration = std::numeric_limits<uint32_t>::max();
-    // A grid ends with its launch, and what it wrote is there for whatever follows.
-    if (program_.concurrent) agent.fences.push_back(agent.clock[agent.agent]);
   }
+  // What a launch wrote is there for whatever follows.
+  if (loop.is_launch && program_.concurrent) agent.fences.push_back(agent.clock[agent.agent]);
   ++agent.pc;
 }
 

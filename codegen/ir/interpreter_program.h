@@ -65,6 +65,7 @@ struct Loop {
   int64_t max_extent;
   bool parallel;   // iterations are told apart
   bool any_order;  // they run in a random order
+  bool is_launch;  // no other loop is around these thread blocks or threads
 };
 
 struct View {

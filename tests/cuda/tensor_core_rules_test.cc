@@ -60,6 +60,20 @@ constexpr Case kCases[] = {
     {"conv_strided", R"(workload c(x: f16[1,13,11,72], w: f16[24,3,3,72]) -> (y: f16[1,6,5,24]) {
   a[n,i,j,k]: f32[1,6,5,24] = sum[r:3, s:3, c:72](f32(x[n,i*2+r,j*2+s,c]) * f32(w[k,r,s,c]))
   y[n,i,j,k] = f16(a[n,i,j,k]) })"},
+    // Operands that are repacked first.
+    {"odd", R"(workload g(a: f16[70,131], b: f16[53,131], d: f16[53]) -> (c: f16[70,53]) {
+  s[i,j]: f32[70,53] = sum[k:131](f32(a[i,k]) * f32(b[j,k]))
+  c[i,j] = f16(max(s[i,j] + f32(d[j]), 0.0)) })"},
+    {"odd_columns", R"(workload g(a: bf16[70,128], b: bf16[128,53]) -> (c: bf16[70,53]) {
+  s[i,j]: f32[70,53] = sum[k:128](f32(a[i,k]) * f32(b[k,j]))
+  c[i,j] = bf16(s[i,j]) })"},
+    {"odd_batches", R"(workload g(a: f16[3,40,65], b: f16[3,65,33]) -> (c: f16[3,40,33]) {
+  s[g,i,j]: f32[3,40,33] = sum[k:65](f32(a[g,i,k]) * f32(b[g,k,j]))
+  c[g,i,j] = f16(s[g,i,j]) })"},
+    {"conv_nchw", R"(workload c(x: f16[2,40,6,7], w: f16[24,40,3,3], b: f16[24]) -> (y: f16[2,24,6,7]) {
+  p[n,c,i,j]: f16[2,40,8,9] = select(1 <= i && 1 <= j && i < 7 && j < 8, x[n,c,i-1,j-1], 0.0)
+  a[n,k,i,j]: f32[2,24,6,7] = sum[c:40, r:3, s:3](f32(p[n,c,i+r,j+s]) * f32(w[k,c,r,s]))
+  y[n,k,i,j] = f16(max(a[n,k,i,j] + f32(b[k]), 0.0)) })"},
 };
 
 // For sm_80, and where the copy engine cannot.
@@ -78,6 +92,22 @@ constexpr Case kMultistageCases[] = {
   p[n,i,j,c]: f16[2,8,9,24] = select(1 <= i && 1 <= j && i < 7 && j < 8, x[n,i-1,j-1,c], 0.0)
   a[n,i,j,k]: f32[2,6,7,40] = sum[r:3, s:3, c:24](f32(p[n,i+r,j+s,c]) * f32(w[k,r,s,c]))
   y[n,i,j,k] = f16(max(a[n,i,j,k] + f32(b[k]), 0.0)) })"},
+    {"gemm_tt", R"(workload g(a: f16[64,72], b: f16[136,64]) -> (c: f16[72,136]) {
+  s[i,j]: f32[72,136] = sum[k:64](f32(a[k,i]) * f32(b[j,k]))
+  c[i,j] = f16(s[i,j]) })"},
+    {"deep", R"(workload g(a: bf16[40,1001], b: bf16[72,1001], d: bf16[72]) -> (c: bf16[40,72]) {
+  s[i,j]: f32[40,72] = sum[k:1001](f32(a[i,k]) * f32(b[j,k]))
+  c[i,j] = bf16(max(s[i,j] + f32(d[j]), 0.0)) })"},
+    {"odd_weights", R"(workload g(a: f16[37,64], b: const f16[64,53]) -> (c: f16[37,53]) {
+  s[i,j]: f32[37,53] = sum[k:64](f32(a[i,k]) * f32(b[k,j]))
+  c[i,j] = f16(s[i,j]) })"},
+    {"conv_odd", R"(workload c(x: f16[2,6,7,25], w: f16[40,3,3,25], b: f16[40]) -> (y: f16[2,6,7,40]) {
+  p[n,i,j,c]: f16[2,8,9,25] = select(1 <= i && 1 <= j && i < 7 && j < 8, x[n,i-1,j-1,c], 0.0)
+  a[n,i,j,k]: f32[2,6,7,40] = sum[r:3, s:3, c:25](f32(p[n,i+r,j+s,c]) * f32(w[k,r,s,c]))
+  y[n,i,j,k] = f16(max(a[n,i,j,k] + f32(b[k]), 0.0)) })"},
+    {"conv_nchw", R"(workload c(x: f16[2,12,9,11], w: f16[24,12,3,3]) -> (y: f16[2,24,4,5]) {
+  a[n,k,i,j]: f32[2,24,4,5] = sum[c:12, r:3, s:3](f32(x[n,c,i*2+r,j*2+s]) * f32(w[k,c,r,s]))
+  y[n,k,i,j] = f16(a[n,k,i,j]) })"},
     {"gemm_tf32", R"(workload g(a: f32[136,72], b: f32[88,72]) -> (s: f32[136,88]) {
   s[i,j] = sum[k:72](tf32(a[i,k]) * tf32(b[j,k])) })"},
     {"gemm_nn_tf32", R"(workload g(a: f32[70,64], b: f32[64,136], d: f32[136]) -> (c: f32[70,136]) {
@@ -96,6 +126,8 @@ constexpr Case kMultistageCases[] = {
     {"odd_i8", R"(workload g(a: i8[37,61], b: i8[53,61], d: f32[53]) -> (c: i8[37,53]) {
   s[i,j]: i32[37,53] = sum[k:61](i32(a[i,k]) * i32(b[j,k]))
   c[i,j] = i8(clamp(round(f32(s[i,j]) * 0.001 + d[j]), -128.0, 127.0)) })"},
+    {"gemm_nn_i8", R"(workload g(a: i8[136,96], b: i8[96,88]) -> (s: i32[136,88]) {
+  s[i,j] = sum[k:96](i32(a[i,k]) * i32(b[k,j])) })"},
     {"batched_i8", R"(workload g(a: i8[3,40,64], b: i8[3,24,64]) -> (s: i32[3,40,24]) {
   s[g,i,j] = sum[k:64](i32(a[g,i,k]) * i32(b[g,j,k])) })"},
     {"stem_i8", R"(workload c(x: i8[1,20,18,3], w: i8[24,7,7,3]) -> (y: i32[1,10,9,24]) {
@@ -189,15 +221,6 @@ TEST(MultistageRule, UnroundedFloatsAreForOrdinaryCores) {
     ASSERT_FALSE(sketches.empty());
     EXPECT_THAT(sketches[0].name, testing::HasSubstr("simt"));
   }
-}
-
-// A matrix of bytes down whose columns the depth runs has no fragments: ordinary cores.
-TEST(MultistageRule, BytesAcrossTheDepthAreForOrdinaryCores) {
-  const Workload workload = CanonicalWorkload(R"(workload g(a: i8[136,96], b: i8[96,88]) -> (s: i32[136,88]) {
-  s[i,j] = sum[k:96](i32(a[i,k]) * i32(b[k,j])) })");
-  const std::vector<Sketch> sketches = GenerateSketches(workload, Sm80());
-  ASSERT_FALSE(sketches.empty());
-  EXPECT_THAT(sketches[0].name, testing::HasSubstr("simt"));
 }
 
 }  // namespace

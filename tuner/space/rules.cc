@@ -244,12 +244,8 @@ bool IsWindow(const Stage& stage) {
 }
 
 Part MakeGpuPart(const Anatomy& anatomy, const Group& group, StageClass c, const Target& target) {
-  if (c == StageClass::kContraction) {
-    if (std::optional<Part> part = WarpSpecializedPart(anatomy, group, target)) return *std::move(part);
-    if (std::optional<Part> part = MultistagePart(anatomy, group, target)) return *std::move(part);
-    return GpuSimtRule(anatomy, group, target);
-  }
   switch (c) {
+    case StageClass::kContraction: return GpuSimtRule(anatomy, group, target);
     case StageClass::kRow: return GpuRowRule(anatomy, group, target);
     case StageClass::kTile:
       return IsWindow(anatomy.stage(group.anchor)) ? GpuWindowRule(anatomy, group, target)
@@ -269,6 +265,27 @@ Part MakePart(const Anatomy& anatomy, const Group& group, StageClass c, const Ta
   return ElementwiseRule(anatomy, group, target);
 }
 
+int64_t DefaultOf(const Part& part, const std::string& decision) {
+  for (size_t d = 0; d < part.decisions.size(); ++d) {
+    if (part.decisions[d].name == decision) return part.defaults[d];
+  }
+  return 0;
+}
+
+// Alternatives for a group, the most promising first.
+std::vector<Part> MakeParts(const Anatomy& anatomy, const Group& group, StageClass c, const Target& target) {
+  std::vector<Part> parts;
+  if (target.kind == TargetKind::kCuda && c == StageClass::kContraction) {
+    if (std::optional<Part> part = WarpSpecializedPart(anatomy, group, target)) parts.push_back(*part);
+    // What the copy engine can fetch as it is has no use for threads that copy.
+    if (parts.empty() || DefaultOf(parts.front(), "repack") != 0) {
+      if (std::optional<Part> part = MultistagePart(anatomy, group, target)) parts.push_back(*part);
+    }
+  }
+  if (parts.empty()) parts.push_back(MakePart(anatomy, group, c, target));
+  return parts;
+}
+
 Values ValuesOf(const Part& part, const std::vector<Decision>& decisions, const Choice& choice, size_t* at) {
   Values values;
   for (const Decision& decision : part.decisions) {
@@ -278,11 +295,25 @@ Values ValuesOf(const Part& part, const std::vector<Decision>& decisions, const 
   return values;
 }
 
-Sketch Joined(const std::string& name, const std::vector<std::string>& inlined,
-              const std::vector<Part>& parts) {
+// The first of each group's alternatives; then, for one group after the other, each of its others.
+std::vector<std::vector<Part>> Combinations(const std::vector<std::vector<Part>>& choices) {
+  std::vector<Part> first;
+  for (const std::vector<Part>& alternatives : choices) first.push_back(alternatives.front());
+  std::vector<std::vector<Part>> all = {first};
+  for (size_t g = 0; g < choices.size(); ++g) {
+    for (size_t other = 1; other < choices[g].size(); ++other) {
+      all.push_back(first);
+      all.back()[g] = choices[g][other];
+    }
+  }
+  return all;
+}
+
+Sketch Joined(const std::vector<std::string>& inlined, const std::vector<Part>& parts) {
   Sketch sketch;
-  sketch.name = name;
+  std::string& name = sketch.name;
   for (const Part& part : parts) {
+    absl::StrAppend(&name, name.empty() ? "" : "+", part.rule);
     for (size_t d = 0; d < part.decisions.size(); ++d) {
       Decision decision = part.decisions[d];
       const auto& choices = decision.choices;
@@ -300,7 +331,7 @@ Sketch Joined(const std::string& name, const std::vector<std::string>& inlined,
       return !part.legal || part.legal(values);
     });
   };
-  sketch.instantiate = [name, parts, decisions, inlined](const Choice& choice) -> absl::StatusOr<Trace> {
+  sketch.instantiate = [name = sketch.name, parts, decisions, inlined](const Choice& choice) -> absl::StatusOr<Trace> {
     TraceBuilder builder;
     for (const std::string& stage : inlined) builder.Inline(stage);
     size_t at = 0;
@@ -346,16 +377,14 @@ std::vector<Sketch> GenerateSketches(const Workload& canonical, const Target& ta
   for (int s : cheap) inlined.push_back(whole.name(s));
   const Anatomy anatomy(WithoutStages(canonical, cheap));
   const Grouping grouping(anatomy, target);
-  std::vector<Part> parts;
-  std::string name;
-  for (const auto& [group, c] : grouping.groups()) {
-    parts.push_back(MakePart(anatomy, group, c, target));
-    absl::StrAppend(&name, name.empty() ? "" : "+", parts.back().rule);
-  }
+  std::vector<std::vector<Part>> choices;
+  for (const auto& [group, c] : grouping.groups()) choices.push_back(MakeParts(anatomy, group, c, target));
   std::vector<Sketch> sketches;
-  Sketch sketch = Joined(name, inlined, parts);
-  const absl::StatusOr<Trace> trace = sketch.instantiate(sketch.default_choice);
-  if (trace.ok() && Replay(canonical, target, *trace).ok()) sketches.push_back(std::move(sketch));
+  for (const std::vector<Part>& parts : Combinations(choices)) {
+    Sketch sketch = Joined(inlined, parts);
+    const absl::StatusOr<Trace> trace = sketch.instantiate(sketch.default_choice);
+    if (trace.ok() && Replay(canonical, target, *trace).ok()) sketches.push_back(std::move(sketch));
+  }
   if (sketches.empty()) sketches.push_back(NaiveSketch());
   return sketches;
 }

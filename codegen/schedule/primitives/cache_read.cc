@@ -1,6 +1,7 @@
 // cache_read(t0, B, l, local): under loop l, block B reads a copy of the box of t0 that it needs; the copy is
-// made at the start of each iteration. With `root` as the loop the copy is of the whole tensor, made once; of
-// a const input in scope `packed`, it is made ahead of time. With `all` as the block every reader under the
+// made at the start of each iteration. With `root` as the loop the copy is of the whole tensor, made once, and
+// may be `global` (what other thread blocks read); of a const input in scope `packed`, it is made ahead of
+// time. With `all` as the block every reader under the
 // loop reads the copy, which is then of a tensor that is complete before the loop's nest.
 //
 //   for l:                              for l:
@@ -77,6 +78,10 @@ Stmt MakeWholeCopy(const std::string& name, const Buffer& from, const Buffer& to
 absl::Status CheckScope(const Function& function, const Target& target, const Buffer& buffer, Scope scope,
                         bool at_root) {
   if (scope == Scope::kLocal) return absl::OkStatus();
+  if (scope == Scope::kGlobal) {
+    if (at_root) return absl::OkStatus();
+    return absl::FailedPreconditionError("scope global is for copies at root; this one is in a loop");
+  }
   if (scope == Scope::kShared) {
     if (target.kind != TargetKind::kCuda)
       return absl::FailedPreconditionError("scope shared is for GPUs; expected local or packed");
@@ -85,7 +90,7 @@ absl::Status CheckScope(const Function& function, const Target& target, const Bu
   }
   if (scope != Scope::kPacked) {
     return absl::FailedPreconditionError(
-        absl::StrCat("a copy in scope ", ScopeName(scope), "; expected local, packed or shared"));
+        absl::StrCat("a copy in scope ", ScopeName(scope), "; expected local, global, packed or shared"));
   }
   for (const Param& param : function.params) {
     if (param.buffer == buffer && param.kind == ParamKind::kConst && at_root) return absl::OkStatus();

@@ -1,5 +1,6 @@
 // Contractions by mma.sync, whose threads copy ahead with cp.async: Ampere and Ada, and on Hopper what the
-// copy engine cannot fetch: rows that are not 16-byte aligned, images of few channels.
+// copy engine cannot fetch: rows that are not 16-byte aligned, images of few channels. Such operands may also
+// be repacked first (operand.h), and the depth split where there are few tiles (split_depth.h).
 //
 //   block (tiles of rows, columns and batches, grouped for L2):
 //     for depth tiles: all threads copy the tiles of a later step; warps multiply fragments of this one's
@@ -7,6 +8,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "tuner/space/rules/cuda/split_depth.h"
 #include "tuner/space/rules/cuda/tensor_core.h"
 
 namespace mycc {
@@ -18,18 +20,21 @@ constexpr int64_t kPadBytes = 16;
 
 struct Plan {
   Anatomy anatomy;
-  TensorContraction t;
+  TensorForms forms;
   Instruction row;
   Target target;
 
-  const Stage& stage() const { return anatomy.stage(t.stage); }
-  std::vector<int64_t> Rows() const { return t.Extents(anatomy, t.rows); }
-  std::vector<int64_t> Cols() const { return t.Extents(anatomy, t.cols); }
+  const TensorContraction& t(const Values& v) const { return forms.at(v.at("repack")); }
+  const Stage& stage() const { return anatomy.stage(forms.direct.stage); }
+  std::vector<int64_t> Rows() const { return forms.direct.Extents(anatomy, forms.direct.rows); }
+  std::vector<int64_t> Cols() const { return forms.direct.Extents(anatomy, forms.direct.cols); }
   // How a tile of the depth is cut: as much as there is of the last axis, then of those before it, so that
   // images of few channels fill a tile with several pixels of the window.
-  AxisTile DepthTile(int64_t bk) const {
+  AxisTile DepthTile(const Values& v) const {
+    const std::vector<int>& depth = t(v).depth;
+    int64_t bk = v.at("bk");
     AxisTile tile;
-    for (auto r = t.depth.rbegin(); r != t.depth.rend(); ++r) {
+    for (auto r = depth.rbegin(); r != depth.rend(); ++r) {
       tile.insert(tile.begin(), std::min(bk, PowerAtLeast(stage().reduce_axes[*r]->extent)));
       bk /= tile.front();
     }
@@ -41,9 +46,11 @@ struct Plan {
     for (const Var& axis : stage().reduce_axes) depth *= axis->extent;
     return depth;
   }
+  // Of the axis that is tiled, and so split.
+  int64_t LastDepth(const Values& v) const { return stage().reduce_axes[t(v).depth.back()]->extent; }
   int64_t Tiles(int64_t bm, int64_t bn) const {
     int64_t tiles = TilesOf(Rows(), BestAxisTile(Rows(), bm)) * TilesOf(Cols(), BestAxisTile(Cols(), bn));
-    for (const int64_t extent : t.Extents(anatomy, t.batch)) tiles *= extent;
+    for (const int64_t extent : forms.direct.Extents(anatomy, forms.direct.batch)) tiles *= extent;
     return tiles;
   }
 };
@@ -73,7 +80,7 @@ int64_t SharedBytes(const Plan& plan, const Values& v) {
     return size * bk / row * (row + LayoutOf(row, element, operand.depth_contiguous).pad) * element + 1024;
   };
   return v.at("stages") *
-         (bytes(plan.t.a, plan.Rows(), v.at("bm")) + bytes(plan.t.b, plan.Cols(), v.at("bn")));
+         (bytes(plan.t(v).a, plan.Rows(), v.at("bm")) + bytes(plan.t(v).b, plan.Cols(), v.at("bn")));
 }
 
 bool Legal(const Plan& plan, const Values& v) {
@@ -81,60 +88,20 @@ bool Legal(const Plan& plan, const Values& v) {
   if (wr * wc > 16 || bm % (16 * wr) != 0 || bn % (16 * wc) != 0) return false;
   if (bm * bn / (32 * wr * wc) > kAccumulators) return false;
   if (SharedBytes(plan, v) > plan.target.smem_bytes) return false;
-  // One nest of loops orders both tiles.
-  if (!plan.t.a.depth_contiguous && plan.t.b.depth_contiguous) return false;
+  // One nest of loops orders both tiles; ldmatrix turns over elements of two bytes only.
+  const bool a_along = plan.t(v).a.depth_contiguous, b_along = plan.t(v).b.depth_contiguous;
+  if (!a_along && (b_along || DTypeBytes(plan.row.operand) == 1)) return false;
+  if (!b_along && DTypeBytes(plan.row.operand) == 1) return false;
+  const int64_t split = v.at("split");
+  if (split > 1 && PartsOf(plan.LastDepth(v), split, plan.DepthTile(v).back()) != split) return false;
   return v.at("bk") == plan.row.k || v.at("bk") < 2 * plan.Depth();
 }
 
-// Images of few channels become images of whole vectors of channels first, zeros beyond the last one, in a
-// launch of its own, and so does the filter: then both arrive by vectors, not channel by channel.
-constexpr int64_t kChannels = 4;
-
-bool CanPad(const Plan& plan) {
-  const TensorContraction& t = plan.t;
-  return t.a.inlined.size() == 1 && t.a.depth_contiguous && t.depth.size() > 1 &&
-         plan.stage().reduce_axes[t.depth.back()]->extent < kChannels;
-}
-
-// The nest of block `name` that writes `rank` dimensions, channels last.
-void EmitPad(const std::string& name, const std::vector<std::string>& loops, TraceBuilder* b) {
-  constexpr int64_t kThreads = 256;
-  b->Pad(name, static_cast<int>(loops.size()) - 1, kChannels);
-  const std::string pixel = b->Fuse({loops.begin(), loops.end() - 1});
-  b->Split(pixel, {kThreads});
-  b->Bind(SubLoop(pixel, 0), "block");
-  b->Bind(SubLoop(pixel, 1), "thread");
-  b->Bind(loops.back(), "vector");
-}
-
-// The name of the padded image.
-std::string EmitPaddedImage(const Plan& plan, TraceBuilder* b) {
-  const int source = plan.t.a.source;
-  std::vector<std::string> loops;
-  for (size_t a = 0; a < plan.anatomy.stage(source).axes.size(); ++a)
-    loops.push_back(plan.anatomy.Loop(source, static_cast<int>(a)));
-  EmitPad(plan.anatomy.name(source), loops, b);
-  return plan.anatomy.name(source);
-}
-
-// The name of the padded filter: of an input, a copy of it.
-std::string EmitPaddedFilter(const Plan& plan, TraceBuilder* b) {
-  const TensorOperand& filter = plan.t.b;
-  if (!filter.inlined.empty() || !filter.depth_contiguous || filter.shape.back() >= kChannels)
-    return filter.buffer;
-  b->CacheRead(filter.buffer, plan.anatomy.name(plan.t.stage), "root", "local");
-  const std::string name = absl::StrCat(filter.buffer, ".r");
-  std::vector<std::string> loops;
-  for (size_t d = 0; d < filter.shape.size(); ++d) loops.push_back(absl::StrCat(name, ".a", d));
-  EmitPad(name, loops, b);
-  return name;
-}
-
-std::vector<std::string> SplitAxes(const Plan& plan, const std::vector<int>& axes, const AxisTile& tile,
-                                   std::vector<std::string>* outer, TraceBuilder* b) {
+std::vector<std::string> SplitAxes(const Plan& plan, const std::string& block, const std::vector<int>& axes,
+                                   const AxisTile& tile, std::vector<std::string>* outer, TraceBuilder* b) {
   std::vector<std::string> inner;
   for (size_t i = 0; i < axes.size(); ++i) {
-    const std::string loop = plan.anatomy.Loop(plan.t.stage, axes[i]);
+    const std::string loop = LoopOf(block, plan.stage().axes[axes[i]]);
     b->Split(loop, {tile[i]});
     outer->push_back(SubLoop(loop, 0));
     inner.push_back(SubLoop(loop, 1));
@@ -147,31 +114,28 @@ void Append(std::vector<std::string>* to, const std::vector<std::string>& more) 
 }
 
 void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
-  const TensorContraction& t = plan.t;
-  const std::string& name = plan.anatomy.name(t.stage);
+  const TensorContraction& t = plan.t(v);
   const int64_t bk = v.at("bk"), element = DTypeBytes(plan.row.operand);
-  const bool pad = v.at("pad") != 0;
-  for (const TensorOperand* operand : {&t.a, &t.b}) {
-    for (const std::string& stage : operand->inlined) {
-      if (!pad || operand != &t.a) b->Inline(stage);
-    }
-  }
-  const std::string a_buffer = pad ? EmitPaddedImage(plan, b) : t.a.buffer,
-                    b_buffer = pad ? EmitPaddedFilter(plan, b) : t.b.buffer;
+  const bool split = v.at("split") > 1;
+  const AxisTile depth_tile = plan.DepthTile(v);
+  for (const TensorOperand* operand : {&t.a, &t.b}) EmitOperand(*operand, plan.anatomy.name(t.stage), b);
+  const int64_t part_depth = PartDepth(plan.LastDepth(v), v.at("split"), depth_tile.back());
+  const std::string name =
+      split ? EmitParts(plan.anatomy, t, part_depth, b) : plan.anatomy.name(t.stage);
   std::vector<std::string> grid, row_tiles, col_tiles, order, tile;
-  for (int axis : t.batch) grid.push_back(plan.anatomy.Loop(t.stage, axis));
-  const std::vector<std::string> rows = SplitAxes(plan, t.rows, BestAxisTile(plan.Rows(), v.at("bm")),
-                                                  &row_tiles, b),
-                                 cols = SplitAxes(plan, t.cols, BestAxisTile(plan.Cols(), v.at("bn")),
-                                                  &col_tiles, b);
+  if (split) grid.push_back(absl::StrCat(name, ".v"));
+  for (int axis : t.batch) grid.push_back(LoopOf(name, plan.stage().axes[axis]));
+  const std::vector<std::string> rows =
+      SplitAxes(plan, name, t.rows, BestAxisTile(plan.Rows(), v.at("bm")), &row_tiles, b);
+  const std::vector<std::string> cols =
+      SplitAxes(plan, name, t.cols, BestAxisTile(plan.Cols(), v.at("bn")), &col_tiles, b);
   Append(&grid, row_tiles);
   Append(&grid, col_tiles);
 
   order = grid;
   std::vector<std::string> depth;
-  const AxisTile depth_tile = plan.DepthTile(bk);
   for (size_t r = 0; r < t.depth.size(); ++r) {
-    const std::string loop = plan.anatomy.ReduceLoop(t.stage, t.depth[r]);
+    const std::string loop = LoopOf(name, plan.stage().reduce_axes[t.depth[r]]);
     const bool last = r + 1 == t.depth.size();
     if (depth_tile[r] > 1 || last) b->Split(loop, {depth_tile[r]});
     order.push_back(depth_tile[r] > 1 || last ? SubLoop(loop, 0) : loop);
@@ -188,19 +152,21 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   const std::string blocks = b->Fuse(grid);
   b->Bind(blocks, "block");
   b->CacheWrite(name, blocks);
-  for (size_t i = 0; i + 1 < t.epilogue.size(); ++i) b->Inline(plan.anatomy.name(t.epilogue[i]));
-  if (!t.epilogue.empty()) b->ReverseInline(plan.anatomy.name(t.epilogue.back()));
-  const auto stage = [&](const TensorOperand& operand, const std::string& buffer,
-                         const std::vector<int64_t>& extents, int64_t size) {
+  if (!split) {
+    for (size_t i = 0; i + 1 < t.epilogue.size(); ++i) b->Inline(plan.anatomy.name(t.epilogue[i]));
+    if (!t.epilogue.empty()) b->ReverseInline(plan.anatomy.name(t.epilogue.back()));
+  }
+  const auto stage = [&](const TensorOperand& operand, const std::vector<int64_t>& extents, int64_t size) {
     const TileLayout layout =
         LayoutOf(InnerTile(operand, bk, extents, size), element, operand.depth_contiguous);
-    b->Stage(name, buffer, ring, "shared");
-    b->Layout(absl::StrCat(buffer, ".s"), layout.pad, layout.swizzle);
+    b->Stage(name, operand.buffer, ring, "shared");
+    b->Layout(absl::StrCat(operand.buffer, ".s"), layout.pad, layout.swizzle);
   };
-  stage(t.a, a_buffer, plan.Rows(), v.at("bm"));
-  stage(t.b, b_buffer, plan.Cols(), v.at("bn"));
+  stage(t.a, plan.Rows(), v.at("bm"));
+  stage(t.b, plan.Cols(), v.at("bn"));
   b->TensorizeTile(tile.front(), plan.row.name, v.at("row_warps"), v.at("column_warps"));
   b->Pipeline(ring, "threads", v.at("stages"));
+  if (split) EmitSumOfParts(plan.anatomy, t, b);
 }
 
 struct TileDefault {
@@ -208,7 +174,8 @@ struct TileDefault {
 };
 
 // The tile that finishes first: products at their rate, operands from L2, rounds of blocks.
-TileDefault DefaultTile(const Plan& plan, const std::vector<int64_t>& bms, const std::vector<int64_t>& bns) {
+TileDefault DefaultTile(const Plan& plan, int64_t repack, const std::vector<int64_t>& bms,
+                        const std::vector<int64_t>& bns) {
   constexpr int64_t kGrids[][2] = {{2, 2}, {1, 4}, {4, 1}, {4, 2}, {2, 4}, {1, 2}, {2, 1}, {1, 1}};
   TileDefault best;
   double best_cost = 0;
@@ -216,7 +183,8 @@ TileDefault DefaultTile(const Plan& plan, const std::vector<int64_t>& bms, const
     for (const int64_t bn : bns) {
       for (const auto& [wr, wc] : kGrids) {
         const Values v = {{"bm", bm},        {"bn", bn},           {"bk", plan.row.k}, {"stages", 2},
-                          {"row_warps", wr}, {"column_warps", wc}, {"pad", 0}};
+                          {"row_warps", wr}, {"column_warps", wc}, {"split", 1},
+                          {"repack", repack}};
         const int64_t warp_rows = bm / wr, warp_columns = bn / wc;
         if (!Legal(plan, v) || warp_rows > 64 || warp_columns > 64) continue;
         const int64_t tiles = plan.Tiles(bm, bn);
@@ -237,29 +205,45 @@ TileDefault DefaultTile(const Plan& plan, const std::vector<int64_t>& bms, const
   return best;
 }
 
+// Which forms of the operands there are, the preferred first: copies of what would arrive in pieces of less
+// than half a vector.
+std::vector<int64_t> FormsOf(const TensorForms& forms, bool needs_depth) {
+  const TensorOperand &a = forms.direct.a, &b = forms.direct.b;
+  const bool can_direct = needs_depth ? a.depth_contiguous && b.depth_contiguous
+                                      : a.depth_contiguous || !b.depth_contiguous;
+  if (!can_direct && !forms.repacked) return {};
+  if (!can_direct) return {1};
+  if (!forms.repacked) return {0};
+  return std::min(a.vector_bytes, b.vector_bytes) < kAccessBytes / 2 ? std::vector<int64_t>{1, 0}
+                                                                     : std::vector<int64_t>{0, 1};
+}
+
 }  // namespace
 
 std::optional<Part> MultistagePart(const Anatomy& anatomy, const Group& group, const Target& target) {
-  const std::optional<TensorContraction> t = FindTensorContraction(anatomy, group);
-  if (!t) return std::nullopt;
-  const auto row =
-      TensorInstruction(*t, anatomy.stage(group.anchor).output->dtype, InstructionClass::kWarp, target);
+  const std::optional<TensorForms> forms = FindTensorForms(anatomy, group);
+  if (!forms) return std::nullopt;
+  const auto row = TensorInstruction(forms->direct, anatomy.stage(group.anchor).output->dtype,
+                                     InstructionClass::kWarp, target);
   if (!row) return std::nullopt;
-  // ldmatrix turns over elements of two bytes only.
-  if (DTypeBytes(row->operand) == 1 && !(t->a.depth_contiguous && t->b.depth_contiguous)) return std::nullopt;
-  const Plan plan{anatomy, *t, *row, target};
+  std::vector<int64_t> repacks = FormsOf(*forms, DTypeBytes(row->operand) == 1);
+  if (repacks.empty()) return std::nullopt;
+  const int64_t repack = repacks.front();
+  std::sort(repacks.begin(), repacks.end());
+  const Plan plan{anatomy, *forms, *row, target};
   Part part;
   part.prefix = absl::StrCat(anatomy.name(group.anchor), ".");
   part.rule = "multistage";
   const std::vector<int64_t> bms = {16, 32, 64, 128, 256}, bns = {16, 32, 64, 128, 256};
-  const TileDefault tile = DefaultTile(plan, bms, bns);
+  const TileDefault tile = DefaultTile(plan, repack, bms, bns);
   Values v = {{"bm", tile.bm},
               {"bn", tile.bn},
               {"bk", row->k},
               {"stages", 2},
               {"row_warps", tile.row_warps},
               {"column_warps", tile.column_warps},
-              {"pad", 0}};
+              {"split", 1},
+              {"repack", repack}};
   if (!Legal(plan, v)) return std::nullopt;
   const int64_t depth = row->k;
   const std::vector<int64_t> bks = {depth, 2 * depth, 4 * depth};
@@ -277,8 +261,8 @@ std::optional<Part> MultistagePart(const Anatomy& anatomy, const Group& group, c
   part.Decide("row_warps", {1, 2, 4}, tile.row_warps);
   part.Decide("column_warps", {1, 2, 4}, tile.column_warps);
   part.Decide("stages", {2, 3, 4, 5}, v.at("stages"));
-  part.Decide("pad", CanPad(plan) ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0}, CanPad(plan),
-              false);
+  part.Decide("split", SplitsOf(plan.LastDepth(v), 2 * row->k, plan.Tiles(64, 64), target), 1);
+  part.Decide("repack", repacks, repack, false);
   part.legal = [plan](const Values& values) { return Legal(plan, values); };
   part.emit = [plan](const Values& values, TraceBuilder* b) { Emit(plan, values, b); };
   return part;

@@ -7,56 +7,6 @@
 namespace mycc {
 namespace {
 
-constexpr int64_t kBulkAlignment = 16, kMaxStep = 8;
-
-// A stage that only chooses between an element of one tensor and zero.
-const ExprNode* PaddedLoad(const Stage& stage) {
-  const Expr& value = stage.value;
-  if (stage.reduce != ReduceOp::kNone) return nullptr;
-  if (value->op == Op::kLoad) return value.get();
-  const bool is_padding = value->op == Op::kSelect && value->args[1]->op == Op::kLoad &&
-                          value->args[2]->op == Op::kConst && value->args[2]->value.f == 0 &&
-                          value->args[2]->value.i == 0;
-  return is_padding ? value->args[1].get() : nullptr;
-}
-
-// The load of an operand after the stages that pad it are inlined.
-Expr ResolvedLoad(const Anatomy& anatomy, const Group& group, const Operand& operand,
-                  std::vector<std::string>* inlined) {
-  Expr load = Load(operand.buffer, operand.index);
-  for (int producer = operand.producer; producer >= 0;) {
-    const bool member = std::count(group.members.begin(), group.members.end(), producer) > 0;
-    const Stage& stage = anatomy.stage(producer);
-    const ExprNode* source = member ? PaddedLoad(stage) : nullptr;
-    if (source == nullptr) break;
-    VarMap axes;
-    for (size_t a = 0; a < stage.axes.size(); ++a) axes[stage.axes[a].get()] = load->args[a];
-    load = Substitute(Load(source->buffer, source->args), axes);
-    inlined->push_back(anatomy.name(producer));
-    producer = anatomy.ProducerOf(load->buffer.get());
-  }
-  return load;
-}
-
-// Every index steps evenly with one tiled axis at most, and rows are aligned.
-bool IsBulk(const Expr& load, const std::vector<Var>& tiled) {
-  const BufferNode& buffer = *load->buffer;
-  if (buffer.rank() > 5) return false;
-  for (int d = 0; d < buffer.rank(); ++d) {
-    if (d + 1 < buffer.rank() && buffer.stride(d) * DTypeBytes(buffer.dtype) % kBulkAlignment != 0)
-      return false;
-    int steps = 0;
-    for (const Var& var : tiled) {
-      if (!UsesVar(load->args[d], var.get())) continue;
-      const auto linear = SplitLinear(load->args[d], var.get());
-      const bool last = d + 1 == buffer.rank();
-      if (!linear || linear->coefficient < 1 || linear->coefficient > (last ? 1 : kMaxStep) || ++steps > 1)
-        return false;
-    }
-  }
-  return true;
-}
-
 bool IsDataDependent(const Expr& load) {
   for (const Expr& index : load->args) {
     if (!RangeOf(index)) return true;
@@ -118,65 +68,110 @@ std::optional<Instruction> TensorInstruction(const TensorContraction& t, DType a
   return std::nullopt;
 }
 
-std::optional<TensorContraction> FindTensorContraction(const Anatomy& anatomy, const Group& group) {
+namespace {
+
+// Where the sides' tiles lie in memory.
+struct Loads {
+  Expr a, b;
+};
+
+// The product's axes and types; the operands follow.
+std::optional<TensorContraction> Skeleton(const Anatomy& anatomy, const Group& group) {
   const int s = group.anchor;
   const Stage& stage = anatomy.stage(s);
   const std::optional<Contraction>& c = anatomy.info(s).contraction;
   if (!c || c->rows.empty() || c->cols.empty() || stage.reduce_axes.empty()) return std::nullopt;
-  if (c->scalar.is_tf32 != c->vector.is_tf32) return std::nullopt;
+  if (c->scalar.is_tf32 != c->vector.is_tf32 || c->scalar.buffer->dtype != c->vector.buffer->dtype)
+    return std::nullopt;
   TensorContraction t;
   t.stage = s;
   t.rows = c->rows;
   t.cols = c->cols;
   t.batch = c->batch;
-  const Expr a = ResolvedLoad(anatomy, group, c->scalar, &t.a.inlined),
-             b = ResolvedLoad(anatomy, group, c->vector, &t.b.inlined);
-  if (a->dtype != b->dtype || IsDataDependent(a) || IsDataDependent(b)) return std::nullopt;
-  t.a.source = c->scalar.producer;
-  t.b.source = c->vector.producer;
-  t.a.buffer = a->buffer->name;
-  t.b.buffer = b->buffer->name;
-  t.a.shape = a->buffer->shape;
-  t.b.shape = b->buffer->shape;
-  t.a.dtype = t.b.dtype = a->dtype;
+  t.a.dtype = t.b.dtype = c->scalar.buffer->dtype;
   t.a.tf32 = t.b.tf32 = c->scalar.is_tf32;
-  // The tiled reduction axis: contiguous in an operand, the longest of such.
-  int tiled = -1;
-  for (int r = 0; r < static_cast<int>(stage.reduce_axes.size()); ++r) {
-    const Var& axis = stage.reduce_axes[r];
-    const bool contiguous = StrideOf(*a, axis) == 1 || StrideOf(*b, axis) == 1;
-    if (contiguous && (tiled < 0 || axis->extent > stage.reduce_axes[tiled]->extent)) tiled = r;
-  }
-  if (tiled < 0) tiled = static_cast<int>(stage.reduce_axes.size()) - 1;
-  for (int r = 0; r < static_cast<int>(stage.reduce_axes.size()); ++r) {
-    if (r != tiled) t.depth.push_back(r);
-  }
-  t.depth.push_back(tiled);
-  const Var& depth = stage.reduce_axes[tiled];
-  t.a.depth_contiguous = StrideOf(*a, depth) == 1;
-  t.b.depth_contiguous = StrideOf(*b, depth) == 1;
-  const auto tiled_axes = [&](const std::vector<int>& axes) {
-    std::vector<Var> vars = {depth};
-    for (int axis : axes) vars.push_back(stage.axes[axis]);
-    return vars;
-  };
-  const auto contiguous_somewhere = [&](const Expr& load, bool along_depth, int last_axis) {
-    return along_depth || StrideOf(*load, stage.axes[last_axis]) == 1;
-  };
-  t.a.bulk = IsBulk(a, tiled_axes(t.rows)) && contiguous_somewhere(a, t.a.depth_contiguous, t.rows.back());
-  t.b.bulk = IsBulk(b, tiled_axes(t.cols)) && contiguous_somewhere(b, t.b.depth_contiguous, t.cols.back());
   for (int member : group.members) {
     if (member > s) t.epilogue.push_back(member);
   }
   const Stage& last = anatomy.stage(t.epilogue.empty() ? s : t.epilogue.back());
   t.output = last.output->dtype;
-  const Expr out = Load(last.output, [&] {
-    std::vector<Expr> indices;
-    for (const Var& axis : last.axes) indices.push_back(VarRef(axis));
-    return indices;
-  }());
-  t.bulk_store = IsBulk(out, last.axes);
+  std::vector<Expr> indices;
+  for (const Var& axis : last.axes) indices.push_back(VarRef(axis));
+  t.bulk_store = IsBulk(Load(last.output, indices), last.axes);
   return t;
+}
+
+void SetDepth(const Stage& stage, int tiled, TensorContraction* t) {
+  for (int r = 0; r < static_cast<int>(stage.reduce_axes.size()); ++r) {
+    if (r != tiled) t->depth.push_back(r);
+  }
+  t->depth.push_back(tiled);
+}
+
+void SetLoads(const Stage& stage, const Loads& loads, TensorContraction* t) {
+  const Var& depth = stage.reduce_axes[t->depth.back()];
+  SetLoad(stage, loads.a, t->rows, depth, &t->a);
+  SetLoad(stage, loads.b, t->cols, depth, &t->b);
+}
+
+// The reduction axis along which an operand is contiguous, the longest of such.
+int ContiguousDepth(const Stage& stage, const Loads& loads) {
+  int tiled = -1;
+  for (int r = 0; r < static_cast<int>(stage.reduce_axes.size()); ++r) {
+    const Var& axis = stage.reduce_axes[r];
+    const bool contiguous = StrideOf(*loads.a, axis) == 1 || StrideOf(*loads.b, axis) == 1;
+    if (contiguous && (tiled < 0 || axis->extent > stage.reduce_axes[tiled]->extent)) tiled = r;
+  }
+  return tiled < 0 ? static_cast<int>(stage.reduce_axes.size()) - 1 : tiled;
+}
+
+}  // namespace
+
+std::optional<TensorContraction> FindTensorContraction(const Anatomy& anatomy, const Group& group) {
+  std::optional<TensorContraction> t = Skeleton(anatomy, group);
+  if (!t) return std::nullopt;
+  const Contraction& c = *anatomy.info(t->stage).contraction;
+  const Stage& stage = anatomy.stage(t->stage);
+  const Loads loads = {ResolvedLoad(anatomy, group, c.scalar, &t->a),
+                       ResolvedLoad(anatomy, group, c.vector, &t->b)};
+  if (IsDataDependent(loads.a) || IsDataDependent(loads.b)) return std::nullopt;
+  SetDepth(stage, ContiguousDepth(stage, loads), &*t);
+  SetLoads(stage, loads, &*t);
+  return t;
+}
+
+std::optional<TensorContraction> FindRepackedContraction(const Anatomy& anatomy, const Group& group) {
+  const std::optional<TensorContraction> direct = FindTensorContraction(anatomy, group);
+  if (!direct) return std::nullopt;
+  const Contraction& c = *anatomy.info(direct->stage).contraction;
+  const Stage& stage = anatomy.stage(direct->stage);
+  // The longest axis that both copies can have last.
+  int tiled = -1;
+  for (int r = 0; r < static_cast<int>(stage.reduce_axes.size()); ++r) {
+    const Var& axis = stage.reduce_axes[r];
+    const bool longer = tiled < 0 || axis->extent > stage.reduce_axes[tiled]->extent;
+    if (longer && CanRepack(c.scalar, axis) && CanRepack(c.vector, axis)) tiled = r;
+  }
+  if (tiled < 0) return std::nullopt;
+  std::optional<TensorContraction> t = Skeleton(anatomy, group);
+  SetDepth(stage, tiled, &*t);
+  const Var& depth = stage.reduce_axes[tiled];
+  const auto arrive = [&](const Operand& operand, const std::vector<int>& side, TensorOperand* arriving) {
+    SetLoad(stage, ResolvedLoad(anatomy, group, operand, arriving), side, depth, arriving);
+    if (arriving->depth_contiguous && arriving->vector_bytes == kAccessBytes) return;
+    arriving->inlined.clear();
+    SetLoad(stage, RepackedLoad(anatomy, group, operand, depth, arriving), side, depth, arriving);
+  };
+  arrive(c.scalar, t->rows, &t->a);
+  arrive(c.vector, t->cols, &t->b);
+  if (!t->a.repack && !t->b.repack) return std::nullopt;
+  return t;
+}
+
+std::optional<TensorForms> FindTensorForms(const Anatomy& anatomy, const Group& group) {
+  const std::optional<TensorContraction> direct = FindTensorContraction(anatomy, group);
+  if (!direct) return std::nullopt;
+  return TensorForms{*direct, FindRepackedContraction(anatomy, group)};
 }
 
 }  // namespace mycc

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "codegen/schedule/instructions.h"
-#include "tuner/space/rules/cuda/gpu.h"
+#include "tuner/space/rules/cuda/operand.h"
 
 namespace mycc {
 
@@ -20,18 +20,6 @@ AxisTile BestAxisTile(const std::vector<int64_t>& extents, int64_t size);
 // Tiles to cover the extents.
 int64_t TilesOf(const std::vector<int64_t>& extents, const AxisTile& tile);
 
-// One side's operand.
-struct TensorOperand {
-  std::string buffer;                // that is staged: the operand's, or what its padding reads
-  std::vector<int64_t> shape;        // of that buffer
-  std::vector<std::string> inlined;  // stages that disappear into the product first
-  int source = -1;               // the stage that feeds the product itself, inlined or not; -1 for an input
-  bool depth_contiguous = true;  // along the innermost reduction axis; else along the side's last axis
-  bool bulk = false;             // the copy engine can fetch its tiles
-  DType dtype = DType::kF32;
-  bool tf32 = false;  // rounded by tf32() on the way
-};
-
 struct TensorContraction {
   int stage;
   std::vector<int> rows, cols, batch, depth;  // axes; `depth`: reduction axes, the tiled one last
@@ -44,8 +32,20 @@ struct TensorContraction {
 };
 
 // nullopt when the product is not one for tensor cores: types, or operands that are computed in other ways
-// than by padding. `row` is an instruction for the types, of the class that is asked for.
+// than by padding.
 std::optional<TensorContraction> FindTensorContraction(const Anatomy& anatomy, const Group& group);
+// The same product, of copies of the operands whose tiles cannot be copied by whole vectors; nullopt where
+// there are none, or where a copy would not help.
+std::optional<TensorContraction> FindRepackedContraction(const Anatomy& anatomy, const Group& group);
+// Both; decision "repack" chooses.
+struct TensorForms {
+  TensorContraction direct;
+  std::optional<TensorContraction> repacked;
+  const TensorContraction& at(int64_t repack) const { return repack != 0 ? *repacked : direct; }
+};
+std::optional<TensorForms> FindTensorForms(const Anatomy& anatomy, const Group& group);
+
+// An instruction for the types, of the class that is asked for.
 std::optional<Instruction> TensorInstruction(const TensorContraction& t, DType accumulator,
                                              InstructionClass kind, const Target& target);
 

@@ -6,11 +6,12 @@
 //     compute: for depth tiles: wgmma on bm x bn x bk
 //              epilogue on the accumulators; the tile leaves through shared memory
 //
-// Where there are few tiles, the depth is split: partial sums of its parts go to memory, and a second launch
-// adds them up and carries out the epilogue.
+// Where there are few tiles, the depth is split (split_depth.h); what the copy engine cannot fetch is repacked
+// first (operand.h).
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "tuner/space/rules/cuda/split_depth.h"
 #include "tuner/space/rules/cuda/tensor_core.h"
 
 namespace mycc {
@@ -22,31 +23,26 @@ constexpr int64_t kSharedOverhead = 2048;
 
 struct Plan {
   Anatomy anatomy;
-  TensorContraction t;
+  TensorForms forms;
   Instruction row;
   Target target;
 
-  const Stage& stage() const { return anatomy.stage(t.stage); }
+  const TensorContraction& t(const Values& v) const { return forms.at(v.at("repack")); }
+  const Stage& stage() const { return anatomy.stage(forms.direct.stage); }
   // The depth of a tile: one panel of the widest swizzle, or two.
   int64_t bk(const Values& v) const { return v.at("panels") * kPanelBytes / DTypeBytes(row.operand); }
   int64_t panel() const { return kPanelBytes / DTypeBytes(row.operand); }
-  std::vector<int64_t> Rows(bool swap) const { return t.Extents(anatomy, swap ? t.cols : t.rows); }
-  std::vector<int64_t> Cols(bool swap) const { return t.Extents(anatomy, swap ? t.rows : t.cols); }
+  std::vector<int64_t> Rows(bool swap) const { return forms.direct.Extents(anatomy, swap ? forms.direct.cols : forms.direct.rows); }
+  std::vector<int64_t> Cols(bool swap) const { return forms.direct.Extents(anatomy, swap ? forms.direct.rows : forms.direct.cols); }
   int64_t Batches() const {
     int64_t batches = 1;
-    for (const int64_t extent : t.Extents(anatomy, t.batch)) batches *= extent;
+    for (const int64_t extent : forms.direct.Extents(anatomy, forms.direct.batch)) batches *= extent;
     return batches;
   }
-  int64_t Depth() const { return stage().reduce_axes[t.depth.back()]->extent; }
-  // The depth of one part, whole tiles; and the parts that this makes.
-  int64_t PartDepth(const Values& v) const {
-    const int64_t split = v.at("split");
-    return ((Depth() + split - 1) / split + bk(v) - 1) / bk(v) * bk(v);
-  }
-  int64_t Parts(const Values& v) const { return (Depth() + PartDepth(v) - 1) / PartDepth(v); }
+  int64_t Depth(const Values& v) const { return stage().reduce_axes[t(v).depth.back()]->extent; }
   // Of an element that a tile of the matrix product is stored as.
   int64_t StoredBytes(int64_t split) const {
-    return DTypeBytes(split > 1 ? stage().output->dtype : t.output);
+    return DTypeBytes(split > 1 ? stage().output->dtype : forms.direct.output);
   }
   int64_t Tiles(int64_t bm, int64_t bn, bool swap) const {
     return TilesOf(Rows(swap), BestAxisTile(Rows(swap), bm)) *
@@ -88,7 +84,8 @@ bool Legal(const Plan& plan, const Values& v) {
   if (bm % (64 * warpgroups) != 0) return false;
   if (bm / 64 / warpgroups * bn / 2 > kAccumulators) return false;
   if (plan.SharedBytes(v) > plan.target.smem_bytes) return false;
-  const TensorOperand &a = swap ? plan.t.b : plan.t.a, &b = swap ? plan.t.a : plan.t.b;
+  const TensorContraction& t = plan.t(v);
+  const TensorOperand &a = swap ? t.b : t.a, &b = swap ? t.a : t.b;
   // Tiles are staged in the order of one nest of loops: rows, depth and columns cannot be both before and
   // after each other.
   if (!a.depth_contiguous && b.depth_contiguous) return false;
@@ -104,7 +101,7 @@ bool Legal(const Plan& plan, const Values& v) {
     const int64_t row = BestAxisTile(plan.Cols(swap), bn).back() * plan.StoredBytes(v.at("split"));
     if (swap || SwizzleOf(row) == 0) return false;
   }
-  if (v.at("split") > 1 && (plan.Parts(v) != v.at("split") || v.at("persist") != 0)) return false;
+  if (v.at("split") > 1 && (PartsOf(plan.Depth(v), v.at("split"), plan.bk(v)) != v.at("split") || v.at("persist") != 0)) return false;
   const int64_t tiles = plan.Tiles(bm, bn, swap);
   if (v.at("persist") != 0 && tiles <= plan.target.sms) return false;
   // Groups that take turns are one warpgroup each.
@@ -118,9 +115,6 @@ int64_t PersistentBlocks(int64_t tiles, int64_t sms) {
   const int64_t rounds = (tiles + sms - 1) / sms;
   return (tiles + rounds - 1) / rounds;
 }
-
-// The block that multiplies is the stage's, or (split) that of its partial sums; its loops are called alike.
-std::string LoopOf(const std::string& block, const Var& axis) { return absl::StrCat(block, ".", axis->name); }
 
 // Splits each axis by its tile; returns the outer and the inner loops.
 struct TiledLoops {
@@ -142,65 +136,13 @@ void Append(std::vector<std::string>* to, const std::vector<std::string>& more) 
   to->insert(to->end(), more.begin(), more.end());
 }
 
-// Partial sums of parts of the depth, each a matrix of its own; returns the block that computes them.
-std::string EmitParts(const Plan& plan, const Values& v, TraceBuilder* b) {
-  const std::string& name = plan.anatomy.name(plan.t.stage);
-  b->RFactorRuns(plan.anatomy.ReduceLoop(plan.t.stage, plan.t.depth.back()), plan.PartDepth(v));
-  const std::string parts = absl::StrCat(name, ".rf");
-  std::vector<std::string> layout = {absl::StrCat(plan.stage().axes.size())};
-  for (size_t d = 0; d < plan.stage().axes.size(); ++d) layout.push_back(absl::StrCat(d));
-  b->Pack(parts, layout);
-  return parts;
-}
-
-// The launch that adds the parts up, four elements a thread, with the epilogue.
-void EmitSumOfParts(const Plan& plan, TraceBuilder* b) {
-  constexpr int64_t kThreads = 128, kLanes = 4;
-  const std::string& sum = plan.anatomy.name(plan.t.stage);
-  const int last_stage = plan.t.epilogue.empty() ? plan.t.stage : plan.t.epilogue.back();
-  const std::string& last = plan.anatomy.name(last_stage);
-  const std::vector<Var>& axes = plan.anatomy.stage(last_stage).axes;
-  for (size_t i = 0; i + 1 < plan.t.epilogue.size(); ++i) b->Inline(plan.anatomy.name(plan.t.epilogue[i]));
-  const std::string lanes = LoopOf(last, axes.back());
-  const int64_t extent = axes.back()->extent;
-  b->Split(lanes, {std::min(kThreads, PowerAtLeast((extent + kLanes - 1) / kLanes)), kLanes});
-  std::vector<std::string> grid;
-  for (size_t a = 0; a + 1 < axes.size(); ++a) grid.push_back(LoopOf(last, axes[a]));
-  grid.push_back(SubLoop(lanes, 0));
-  const std::string thread = SubLoop(lanes, 1), lane = SubLoop(lanes, 2);
-  const bool is_sum = last == sum;
-  if (is_sum) {
-    std::vector<std::string> order = grid;
-    order.insert(order.end(), {thread, absl::StrCat(sum, ".v"), lane});
-    b->Reorder(order);
-  }
-  for (const std::string& loop : grid) b->Bind(loop, "block");
-  b->Bind(thread, "thread");
-  if (is_sum) {
-    b->CacheWrite(sum, thread);
-    const std::string suffix = lane.substr(sum.size());
-    b->Bind(absl::StrCat(sum, ".v"), "unroll");
-    for (const char* part : {"", ".i", ".w"}) b->Bind(absl::StrCat(sum, part, suffix), "vector");
-    return;
-  }
-  b->ComputeAt(sum, thread);
-  b->SetScope(sum, "local");
-  const std::string own = LoopOf(sum, plan.stage().axes.back());
-  b->Reorder({absl::StrCat(sum, ".v"), own});
-  b->Bind(absl::StrCat(sum, ".v"), "unroll");
-  b->Bind(own, "vector");
-  b->Bind(lane, "vector");
-}
-
 void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
-  const TensorContraction& t = plan.t;
+  const TensorContraction& t = plan.t(v);
   const bool split = v.at("split") > 1;
   const bool swap = v.at("swap") != 0;
   const int64_t bm = v.at("bm"), bn = v.at("bn");
-  for (const TensorOperand* operand : {&t.a, &t.b}) {
-    for (const std::string& stage : operand->inlined) b->Inline(stage);
-  }
-  const std::string name = split ? EmitParts(plan, v, b) : plan.anatomy.name(t.stage);
+  for (const TensorOperand* operand : {&t.a, &t.b}) EmitOperand(*operand, plan.anatomy.name(t.stage), b);
+  const std::string name = split ? EmitParts(plan.anatomy, t, PartDepth(plan.Depth(v), v.at("split"), plan.bk(v)), b) : plan.anatomy.name(t.stage);
   const TiledLoops rows = SplitAxes(plan, name, swap ? t.cols : t.rows, BestAxisTile(plan.Rows(swap), bm), b),
                    cols = SplitAxes(plan, name, swap ? t.rows : t.cols, BestAxisTile(plan.Cols(swap), bn), b);
   const std::string depth = LoopOf(name, plan.stage().reduce_axes[t.depth.back()]);
@@ -271,7 +213,7 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
     b->Layout(absl::StrCat(name, ".w.s"), 0,
               SwizzleOf(BestAxisTile(plan.Cols(swap), bn).back() * plan.StoredBytes(v.at("split"))));
   }
-  if (split) EmitSumOfParts(plan, b);
+  if (split) EmitSumOfParts(plan.anatomy, t, b);
 }
 
 // Tiles per SM, rounded up, over what is useful: how long the last round makes all wait.
@@ -287,7 +229,8 @@ struct TileDefault {
 
 // The tile that finishes first by its rounds: wgmma at its rate, slower where a tile has few columns to feed
 // it.
-TileDefault DefaultTile(const Plan& plan, const std::vector<int64_t>& bms, const std::vector<int64_t>& bns) {
+TileDefault DefaultTile(const Plan& plan, int64_t repack, const std::vector<int64_t>& bms,
+                        const std::vector<int64_t>& bns) {
   TileDefault best;
   double best_cost = 0;
   for (const bool swap : {false, true}) {
@@ -301,7 +244,7 @@ TileDefault DefaultTile(const Plan& plan, const std::vector<int64_t>& bms, const
         Values v = {{"bm", bm},     {"bn", bn},    {"warpgroups", warpgroups},
                     {"swap", swap}, {"stages", 3}, {"epilogue", 0},
                     {"persist", 0}, {"group", 1},  {"split", 1},
-                    {"panels", 1},  {"groups", 1}};
+                    {"panels", 1},  {"groups", 1}, {"repack", repack}};
         if (!Legal(plan, v) || (best_cost != 0 && cost >= best_cost)) continue;
         best = {bm, bn, warpgroups, swap};
         best_cost = cost;
@@ -320,17 +263,6 @@ int64_t MostStages(const Plan& plan, Values v) {
   return stages;
 }
 
-// Parts of the depth, while each still has several steps and the smallest tiles leave SMs without work.
-std::vector<int64_t> SplitsOf(const Plan& plan) {
-  std::vector<int64_t> splits = {1};
-  const int64_t tiles = std::min(plan.Tiles(128, 128, false), plan.Tiles(128, 128, true));
-  for (const int64_t split : {2, 3, 4, 6, 8, 16}) {
-    if (plan.Depth() >= 4 * split * plan.panel() && tiles * (split - 1) < 2 * plan.target.sms)
-      splits.push_back(split);
-  }
-  return splits;
-}
-
 std::vector<int64_t> ColumnTiles(const Plan& plan) {
   std::vector<int64_t> tiles;
   int64_t most = 8;
@@ -345,27 +277,44 @@ std::vector<int64_t> ColumnTiles(const Plan& plan) {
   return tiles;
 }
 
+// Forms of the operands that the copy engine can fetch. Copies of what it can fetch anyway pay only where one
+// nest of loops cannot order both tiles.
+std::vector<int64_t> FormsOf(const TensorForms& forms, int64_t panel, const Anatomy& anatomy) {
+  std::vector<int64_t> choices;
+  const TensorContraction& direct = forms.direct;
+  const bool is_direct = direct.a.bulk && direct.b.bulk;
+  if (is_direct) choices.push_back(0);
+  if (!forms.repacked || !forms.repacked->a.bulk || !forms.repacked->b.bulk) return choices;
+  const int64_t depth = anatomy.stage(direct.stage).reduce_axes[forms.repacked->depth.back()]->extent;
+  const bool has_order = direct.a.depth_contiguous || !direct.b.depth_contiguous;
+  if (2 * depth >= panel && !(is_direct && has_order)) choices.push_back(1);
+  return choices;
+}
+
 }  // namespace
 
 std::optional<Part> WarpSpecializedPart(const Anatomy& anatomy, const Group& group, const Target& target) {
-  const std::optional<TensorContraction> t = FindTensorContraction(anatomy, group);
-  if (!t || !t->a.bulk || !t->b.bulk) return std::nullopt;
-  const auto row =
-      TensorInstruction(*t, anatomy.stage(group.anchor).output->dtype, InstructionClass::kWarpgroup, target);
+  const std::optional<TensorForms> forms = FindTensorForms(anatomy, group);
+  if (!forms) return std::nullopt;
+  const auto row = TensorInstruction(forms->direct, anatomy.stage(group.anchor).output->dtype,
+                                     InstructionClass::kWarpgroup, target);
   if (!row) return std::nullopt;
-  const Plan plan{anatomy, *t, *row, target};
+  const Plan plan{anatomy, *forms, *row, target};
+  const std::vector<int64_t> repacks = FormsOf(*forms, plan.panel(), anatomy);
+  if (repacks.empty()) return std::nullopt;
   Part part;
   part.prefix = absl::StrCat(anatomy.name(group.anchor), ".");
   part.rule = "warp_specialized";
   const std::vector<int64_t> bms = {64, 128, 192, 256}, bns = ColumnTiles(plan);
-  const TileDefault tile = DefaultTile(plan, bms, bns);
+  const TileDefault tile = DefaultTile(plan, repacks.front(), bms, bns);
   Values v = {{"bm", tile.bm},     {"bn", tile.bn}, {"warpgroups", tile.warpgroups},
               {"swap", tile.swap}, {"group", 1},    {"stages", 2},
               {"persist", 0},      {"epilogue", 0}, {"split", 1},
-              {"panels", 1},       {"groups", 1}};
+              {"panels", 1},       {"groups", 1},   {"repack", repacks.front()}};
+  const bool bulk_store = forms->direct.bulk_store;
   Values with_epilogue = v;
   with_epilogue["epilogue"] = 1;
-  const bool epilogue = t->bulk_store && Legal(plan, with_epilogue);
+  const bool epilogue = bulk_store && Legal(plan, with_epilogue);
   v["epilogue"] = epilogue;
   const bool persist = plan.Tiles(tile.bm, tile.bn, tile.swap) > target.sms;
   const std::vector<int64_t> groups = {1, 4, 8, 16};
@@ -373,19 +322,20 @@ std::optional<Part> WarpSpecializedPart(const Anatomy& anatomy, const Group& gro
   for (const int64_t group : groups) {
     if (group <= 8 && GroupFits(plan, tile.bm, tile.swap, group)) default_group = group;
   }
+  const int64_t coarse = std::min(plan.Tiles(128, 128, false), plan.Tiles(128, 128, true));
   part.Decide("bm", bms, tile.bm);
   part.Decide("bn", bns, tile.bn);
   part.Decide("warpgroups", {1, 2, 3}, tile.warpgroups);
   part.Decide("stages", {2, 3, 4, 5, 6, 7, 8}, MostStages(plan, v));
   part.Decide("group", groups, default_group);
   part.Decide("persist", {0, 1}, persist, false);
-  part.Decide("epilogue", t->bulk_store ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0}, epilogue,
-              false);
+  part.Decide("epilogue", bulk_store ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0}, epilogue, false);
   part.Decide("swap", {0, 1}, tile.swap, false);
-  part.Decide("split", SplitsOf(plan), 1);
+  part.Decide("split", SplitsOf(plan.Depth(v), plan.panel(), coarse, target), 1);
   part.Decide("panels",
-              plan.Depth() >= 8 * plan.panel() ? std::vector<int64_t>{1, 2} : std::vector<int64_t>{1}, 1);
+              plan.Depth(v) >= 8 * plan.panel() ? std::vector<int64_t>{1, 2} : std::vector<int64_t>{1}, 1);
   part.Decide("groups", persist ? std::vector<int64_t>{1, 2} : std::vector<int64_t>{1}, 1);
+  part.Decide("repack", repacks, repacks.front(), false);
   part.legal = [plan](const Values& values) { return Legal(plan, values); };
   part.emit = [plan](const Values& values, TraceBuilder* b) { Emit(plan, values, b); };
   return part;

@@ -1,0 +1,164 @@
+#include "tuner/space/rules/cuda/operand.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "codegen/expr/affine.h"
+#include "tuner/space/rules/tiles.h"
+
+namespace mycc {
+namespace {
+
+constexpr int64_t kBulkAlignment = 16, kMaxStep = 8;
+
+// A stage that only chooses between an element of one tensor and zero.
+const ExprNode* PaddedLoad(const Stage& stage) {
+  const Expr& value = stage.value;
+  if (stage.reduce != ReduceOp::kNone) return nullptr;
+  if (value->op == Op::kLoad) return value.get();
+  const bool is_padding = value->op == Op::kSelect && value->args[1]->op == Op::kLoad &&
+                          value->args[2]->op == Op::kConst && value->args[2]->value.f == 0 &&
+                          value->args[2]->value.i == 0;
+  return is_padding ? value->args[1].get() : nullptr;
+}
+
+// What the stage pads, if it is a stage of the group that does nothing else.
+const ExprNode* PaddingOf(const Anatomy& anatomy, const Group& group, int stage) {
+  const bool member = std::count(group.members.begin(), group.members.end(), stage) > 0;
+  return member ? PaddedLoad(anatomy.stage(stage)) : nullptr;
+}
+
+// The dimensions in their order, but the depth's last.
+std::vector<int> DepthLast(int rank, int depth) {
+  std::vector<int> order;
+  for (int d = 0; d < rank; ++d) {
+    if (d != depth) order.push_back(d);
+  }
+  order.push_back(depth);
+  return order;
+}
+
+// Whole vectors; where a window has few channels, half ones, so that less of the product is of zeros.
+int64_t VectorOf(DType dtype, int64_t extent, bool window) {
+  const int64_t lanes = kAccessBytes / DTypeBytes(dtype);
+  return window && 2 * extent <= lanes ? lanes / 2 : lanes;
+}
+
+}  // namespace
+
+bool IsBulk(const Expr& load, const std::vector<Var>& tiled) {
+  const BufferNode& buffer = *load->buffer;
+  if (buffer.rank() > 5) return false;
+  for (int d = 0; d < buffer.rank(); ++d) {
+    if (d + 1 < buffer.rank() && buffer.stride(d) * DTypeBytes(buffer.dtype) % kBulkAlignment != 0)
+      return false;
+    int steps = 0;
+    for (const Var& var : tiled) {
+      if (!UsesVar(load->args[d], var.get())) continue;
+      const auto linear = SplitLinear(load->args[d], var.get());
+      const bool last = d + 1 == buffer.rank();
+      if (!linear || linear->coefficient < 1 || linear->coefficient > (last ? 1 : kMaxStep) || ++steps > 1)
+        return false;
+    }
+  }
+  return true;
+}
+
+Expr ResolvedLoad(const Anatomy& anatomy, const Group& group, const Operand& operand,
+                  TensorOperand* resolved) {
+  Expr load = Load(operand.buffer, operand.index);
+  for (int producer = operand.producer; producer >= 0;) {
+    const Stage& stage = anatomy.stage(producer);
+    const ExprNode* source = PaddingOf(anatomy, group, producer);
+    if (source == nullptr) break;
+    VarMap axes;
+    for (size_t a = 0; a < stage.axes.size(); ++a) axes[stage.axes[a].get()] = load->args[a];
+    load = Substitute(Load(source->buffer, source->args), axes);
+    resolved->inlined.push_back(anatomy.name(producer));
+    producer = anatomy.ProducerOf(load->buffer.get());
+  }
+  return load;
+}
+
+void SetLoad(const Stage& stage, const Expr& load, const std::vector<int>& side, const Var& depth,
+             TensorOperand* operand) {
+  operand->buffer = load->buffer->name;
+  operand->depth_contiguous = StrideOf(*load, depth) == 1;
+  const Var& along = operand->depth_contiguous ? depth : stage.axes[side.back()];
+  operand->vector_bytes =
+      std::min(kAccessBytes, AlignedLanes(*load->buffer, load->args, along) * DTypeBytes(load->dtype));
+  std::vector<Var> tiled = {depth};
+  for (int axis : side) tiled.push_back(stage.axes[axis]);
+  operand->bulk = IsBulk(load, tiled) && StrideOf(*load, along) == 1;
+}
+
+bool CanRepack(const Operand& operand, const Var& depth) { return operand.PlainDim(depth) >= 0; }
+
+Expr RepackedLoad(const Anatomy& anatomy, const Group& group, const Operand& operand, const Var& depth,
+                  TensorOperand* repacked) {
+  const BufferNode& from = *operand.buffer;
+  Repack repack;
+  const ExprNode* padding = PaddingOf(anatomy, group, operand.producer);
+  const bool is_stage = padding != nullptr;
+  repack.source = is_stage ? "" : from.name;
+  repack.block = is_stage ? from.name : absl::StrCat(from.name, ".r");
+  repack.is_const = operand.is_const;
+  for (int d = 0; d < from.rank(); ++d) {
+    repack.loops.push_back(is_stage ? anatomy.Loop(operand.producer, d)
+                                    : absl::StrCat(repack.block, ".a", d));
+  }
+  while (padding != nullptr) {
+    const int feeds = anatomy.ProducerOf(padding->buffer.get());
+    padding = PaddingOf(anatomy, group, feeds);
+    if (padding != nullptr) repacked->inlined.push_back(anatomy.name(feeds));
+  }
+  repack.order = DepthLast(from.rank(), operand.PlainDim(depth));
+  repack.lanes =
+      VectorOf(from.dtype, depth->extent, anatomy.stage(group.anchor).reduce_axes.size() > 1);
+  repack.old_extent = from.shape[repack.order.back()];
+  repack.extent = CeilDiv(repack.old_extent, repack.lanes) * repack.lanes;
+  std::vector<int64_t> shape;
+  std::vector<Expr> index;
+  for (int d : repack.order) {
+    shape.push_back(from.shape[d]);
+    index.push_back(operand.index[d]);
+  }
+  shape.back() = repack.extent;
+  const Buffer copy = MakeBuffer(repack.block, from.dtype, shape);
+  repacked->repack = std::move(repack);
+  return Load(copy, index);
+}
+
+void EmitOperand(const TensorOperand& operand, const std::string& product, TraceBuilder* b) {
+  constexpr int64_t kThreads = 256;
+  for (const std::string& stage : operand.inlined) b->Inline(stage);
+  if (!operand.repack) return;
+  const Repack& repack = *operand.repack;
+  if (!repack.source.empty())
+    b->CacheRead(repack.source, product, "root", repack.is_const ? "packed" : "global");
+  const int depth = repack.order.back(), last = static_cast<int>(repack.loops.size()) - 1;
+  if (repack.extent > repack.old_extent) b->Pad(repack.block, depth, repack.extent);
+  if (depth != last) {
+    std::vector<std::string> layout;
+    for (int d : repack.order) layout.push_back(absl::StrCat(d));
+    b->Pack(repack.block, layout);
+  }
+  // A thread writes a vector of the copy; its neighbours read what is beside it in the source.
+  const std::string& row = repack.loops[depth];
+  b->Split(row, {repack.lanes});
+  std::vector<std::string> order;
+  for (int d = 0; d < last; ++d) {
+    if (d != depth) order.push_back(repack.loops[d]);
+  }
+  order.push_back(SubLoop(row, 0));
+  if (depth != last) order.push_back(repack.loops[last]);
+  order.push_back(SubLoop(row, 1));
+  b->Reorder(order);
+  order.pop_back();
+  const std::string flat = b->Fuse(order);
+  b->Split(flat, {kThreads});
+  b->Bind(SubLoop(flat, 0), "block");
+  b->Bind(SubLoop(flat, 1), "thread");
+  b->Bind(SubLoop(row, 1), "vector");
+}
+}  // namespace mycc
