@@ -62,7 +62,8 @@ absl::Status CheckShared(const CudaStep& step, const Target& target) {
 absl::StatusOr<std::vector<CudaStep>> EmitBody(const Stmt& body, const std::vector<LaunchBuffer>& buffers,
                                                const std::string& symbol, const Target& target,
                                                Prelude* prelude, std::string* source) {
-  MYCC_ASSIGN_OR_RETURN(const std::vector<Launch> launches, LaunchesOf(body, buffers));
+  MYCC_ASSIGN_OR_RETURN(const std::vector<Launch> launches,
+                        LaunchesOf(body, buffers, CudaArchOf(target) >= 90));
   std::vector<CudaStep> steps;
   for (const Launch& launch : launches) {
     CudaStep step;
@@ -74,6 +75,7 @@ absl::StatusOr<std::vector<CudaStep>> EmitBody(const Stmt& body, const std::vect
     MYCC_ASSIGN_OR_RETURN(const std::string kernel, emitter.Kernel(step.kernel));
     step.maps = emitter.maps();
     step.shared_bytes = emitter.shared_bytes();
+    step.waits = launch.after_launch;
     MYCC_RETURN_IF_ERROR(CheckShared(step, target));
     absl::StrAppend(source, "\n", kernel);
     steps.push_back(std::move(step));

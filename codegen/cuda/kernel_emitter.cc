@@ -36,6 +36,7 @@ absl::StatusOr<std::string> KernelEmitter::Kernel(const std::string& name) {
                                   places_.at(buffer.buffer.get()).name));
   }
   Line("const int thread = threadIdx.x;");
+  MeetNeighbours();
   DeclareShared();
   DeclareBlocks();
   Statement(launch_.body);
@@ -57,6 +58,20 @@ absl::StatusOr<std::string> KernelEmitter::Kernel(const std::string& name) {
                                  : absl::StrCat(prelude_.Use("BLOCK_OF"), "(", launch_.threads, ")");
   return absl::StrCat("extern \"C\" __global__ void ", bounds, " ", name, "(", absl::StrJoin(params, ", "),
                       ") {\n", text_, "}\n");
+}
+
+// What earlier launches write is read through pointers that exist only after the wait: no load can move up
+// before it. The next launch may take the SMs that are left: it waits in turn.
+void KernelEmitter::MeetNeighbours() {
+  if (launch_.after_launch) {
+    Line(prelude_.Use("wait_for_launch") + "();");
+    for (const LaunchBuffer& buffer : launch_.buffers) {
+      if (buffer.read_only) continue;
+      const std::string& name = places_.at(buffer.buffer.get()).name;
+      Line(absl::StrCat(name, " = ", prelude_.Use("from_here_on"), "(", name, ");"));
+    }
+  }
+  if (launch_.before_launch) Line(prelude_.Use("allow_next_launch") + "();");
 }
 
 // The grid is flat: the innermost block loop runs fastest.

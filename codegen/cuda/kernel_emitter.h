@@ -181,6 +181,7 @@ class KernelEmitter {
                                     const std::string& lane);
 
   // Kernels (kernel_emitter.cc).
+  void MeetNeighbours();
   void DeclareBlocks();
   void DeclareBuffers();
   void DeclareShared();

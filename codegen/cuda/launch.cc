@@ -141,12 +141,15 @@ int64_t ScratchBytes(const Launch& launch) {
 
 int64_t ScratchOffset(const Launch& launch) { return (launch.shared.bytes + 15) / 16 * 16; }
 
-absl::StatusOr<std::vector<Launch>> LaunchesOf(const Stmt& body, const std::vector<LaunchBuffer>& buffers) {
+absl::StatusOr<std::vector<Launch>> LaunchesOf(const Stmt& body, const std::vector<LaunchBuffer>& buffers,
+                                               bool overlap) {
   std::vector<Launch> launches;
   const std::vector<Stmt> roots =
       body->kind == StmtKind::kSeq ? As<Seq>(body).stmts : std::vector<Stmt>{body};
   for (const Stmt& root : roots) {
     MYCC_ASSIGN_OR_RETURN(Launch launch, LaunchOf(root, buffers));
+    launch.after_launch = overlap && !launches.empty();
+    launch.before_launch = overlap && launches.size() + 1 < roots.size();
     launches.push_back(std::move(launch));
   }
   return launches;

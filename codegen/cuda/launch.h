@@ -28,6 +28,8 @@ struct Launch {
   int64_t threads = 32;  // of a block: whole warps
   int64_t resident = 0;  // blocks that are to share an SM; 0: as many as fit
   std::vector<LaunchBuffer> buffers;
+  bool after_launch = false;   // another comes before it, on a device whose launches overlap
+  bool before_launch = false;  // another comes after it, likewise
   std::unordered_set<const BufferNode*> read_once;  // tensors from outside whose elements are each read once
   SharedPlan shared;
   Distributions registers;  // of what stands outside of thread loops
@@ -35,9 +37,10 @@ struct Launch {
 };
 
 // The launches of a body, in order: each statement at its root is one. `buffers` are all that come from
-// outside the body; a launch keeps those that it uses. Errors: FailedPrecondition for a nest that a GPU's
-// grid and blocks cannot carry out.
-absl::StatusOr<std::vector<Launch>> LaunchesOf(const Stmt& body, const std::vector<LaunchBuffer>& buffers);
+// outside the body; a launch keeps those that it uses. On devices with `overlap` a launch begins while the
+// one before it ends. Errors: FailedPrecondition for a nest that a GPU's grid and blocks cannot carry out.
+absl::StatusOr<std::vector<Launch>> LaunchesOf(const Stmt& body, const std::vector<LaunchBuffer>& buffers,
+                                               bool overlap);
 
 // What combining across warps takes of shared memory, behind the planned buffers; 0 bytes where warps are
 // enough.

@@ -52,6 +52,21 @@ __device__ __forceinline__ Vec<T, kCount> load_vec(const T* from) {
   return *reinterpret_cast<const Vec<T, kCount>*>(from);
 }
 )"},
+    {"wait_for_launch", "", R"(
+// For the end of the launch before this one, and of those before that, with all that they write.
+__device__ __forceinline__ void wait_for_launch() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+)"},
+    {"allow_next_launch", "", R"(
+__device__ __forceinline__ void allow_next_launch() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
+)"},
+    {"from_here_on", "", R"(
+// The same address, of which the compiler knows nothing before this place.
+template <typename T>
+__device__ __forceinline__ T* from_here_on(T* address) {
+  asm volatile("" : "+l"(address) :: "memory");
+  return address;
+}
+)"},
     {"load_once", "Vec", R"(
 // The same of what nobody reads again: the first to leave the caches.
 template <int kCount, typename T>

@@ -39,6 +39,9 @@ struct CudaStep {
   int64_t cluster = 1;                      // blocks of a cluster, along x
   int64_t threads = 1;                      // of a block
   int64_t shared_bytes = 0;                 // dynamic shared memory of a block
+  // It may be launched while the step before still runs: the kernel waits for that one's end by itself
+  // (programmatic dependent launch, sm_90).
+  bool waits = false;
   // The kernel's parameters: tensor maps first, then pointers.
   std::vector<CudaTensorMap> maps;
   std::vector<CudaOperand> pointers;

@@ -190,13 +190,13 @@ class Compiler {
   void ForStatement(const For& loop) {
     const int extent = Expression(*loop.extent), variable = NewRegister();
     const int index = static_cast<int>(program_.loops.size());
-    program_.loops.push_back(Loop{loop.var->name, variable, extent, loop.var->extent,
-                                  loop.loop_kind == LoopKind::kParallel || loop.loop_kind == LoopKind::kBlock,
-                                  loop.loop_kind == LoopKind::kParallel ||
-                                      loop.loop_kind == LoopKind::kBlock ||
-                                      (loop.loop_kind == LoopKind::kThread && !CarriesReduction(loop)),
-                                  loops_in_scope_.empty() && !group_ &&
-                                      (loop.loop_kind == LoopKind::kBlock || loop.loop_kind == LoopKind::kThread)});
+    program_.loops.push_back(
+        Loop{loop.var->name, variable, extent, loop.var->extent,
+             loop.loop_kind == LoopKind::kParallel || loop.loop_kind == LoopKind::kBlock,
+             loop.loop_kind == LoopKind::kParallel || loop.loop_kind == LoopKind::kBlock ||
+                 (loop.loop_kind == LoopKind::kThread && !CarriesReduction(loop)),
+             loops_in_scope_.empty() && !group_ &&
+                 (loop.loop_kind == LoopKind::kBlock || loop.loop_kind == LoopKind::kThread)});
     if (group_ && loop.loop_kind == LoopKind::kParallel) Fail("a parallel loop inside roles");
     const int64_t enter = Emit({.code = Code::kLoopEnter, .a = index});
     const int64_t body = Here();

@@ -12,7 +12,7 @@ namespace mycc {
 namespace {
 
 static_assert(sizeof(MyccCudaOperand) == 2 * 8 && sizeof(MyccCudaMap) == 9 * 8 &&
-              sizeof(MyccCudaStep) == 14 * 8 && sizeof(MyccCudaEntry) == 7 * 8 &&
+              sizeof(MyccCudaStep) == 15 * 8 && sizeof(MyccCudaEntry) == 7 * 8 &&
               sizeof(MyccCudaImage) == 8 && sizeof(MyccCudaKernel) == 4 * 8 &&
               sizeof(MyccCudaModule) == 14 * 8);
 
@@ -140,9 +140,9 @@ class CudaTables {
     const int64_t kernel = step.kernel.empty() ? -1 : kernels_.at(step.kernel).index;
     return glue_.Row({glue_.Int(kernel), glue_.Int(step.grid[0]), glue_.Int(step.grid[1]),
                       glue_.Int(step.grid[2]), glue_.Int(step.cluster), glue_.Int(step.threads),
-                      glue_.Int(step.shared_bytes), glue_.Int(maps.size()), glue_.Array(maps),
-                      glue_.Int(pointers.size()), glue_.Array(pointers), OperandRow(step.zeroed),
-                      glue_.Int(step.zeroed_bytes)});
+                      glue_.Int(step.shared_bytes), glue_.Int(step.waits), glue_.Int(maps.size()),
+                      glue_.Array(maps), glue_.Int(pointers.size()), glue_.Array(pointers),
+                      OperandRow(step.zeroed), glue_.Int(step.zeroed_bytes)});
   }
 
   const LibrarySpec& spec_;

@@ -66,7 +66,11 @@ std::string WithoutTensorCores(const std::string& source) {
 std::string WithoutPtx(const std::string& source) {
   return absl::StrReplaceAll(
       WithoutTensorCores(source),
-      {{R"(asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(0.0f), "f"(value));)",
+      // Launches on the host end before the next one begins.
+      {{R"(asm volatile("griddepcontrol.wait;" ::: "memory");)", ""},
+       {R"(asm volatile("griddepcontrol.launch_dependents;" ::: "memory");)", ""},
+       {R"(asm volatile("" : "+l"(address) :: "memory");)", ""},
+       {R"(asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(0.0f), "f"(value));)",
         "pair = HostF16(value);"},
        {R"(asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(0.0f), "f"(value));)",
         "pair = HostBF16(value);"},

@@ -62,5 +62,15 @@ TEST(CudaAbi, AClusterIsWhereTheDriverLooksForIt) {
   EXPECT_EQ(theirs.value.clusterDim.x, 4u);
 }
 
+TEST(CudaAbi, OverlapIsWhereTheDriverLooksForIt) {
+  CuLaunchAttribute ours = {};
+  ours.id = kCudaLaunchOverlap;
+  ours.value.overlap = 1;
+  CUlaunchAttribute theirs;
+  std::memcpy(&theirs, &ours, sizeof(theirs));
+  EXPECT_EQ(theirs.id, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
+  EXPECT_EQ(theirs.value.programmaticStreamSerializationAllowed, 1);
+}
+
 }  // namespace
 }  // namespace mycc

@@ -102,8 +102,10 @@ TEST_F(CudaCallTest, StepsAreEnqueuedInOrderOnTheCallersStream) {
   EXPECT_THAT(work[1], StartsWith(absl::StrCat(
                            "launch scale_3 grid 2,1,1 block 32 shared 0 cluster 1 stream ", Hex(stream_),
                            " args ", Hex(x_.data()), " ", Hex(packed_.data() + 64), " 0x")));
-  EXPECT_THAT(work[2], AllOf(StartsWith("launch scale_again_2 grid 4,3,2 block 64 shared 100000 cluster 1"),
-                             HasSubstr(Hex(y_.data()))));
+  EXPECT_THAT(
+      work[2],
+      AllOf(StartsWith("launch scale_again_2 grid 4,3,2 block 64 shared 100000 cluster 1 overlapping"),
+            HasSubstr(Hex(y_.data()))));
 }
 
 TEST_F(CudaCallTest, MapsAreOfTheTensorsOfTheCall) {

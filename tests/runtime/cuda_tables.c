@@ -43,6 +43,7 @@ static const struct MyccCudaStep kScaleSteps[] = {
      .cluster = 1,
      .threads = 64,
      .shared_bytes = 100000,
+     .waits = 1,
      .num_pointers = 2,
      .pointers = kAgainPointers},
 };

@@ -156,11 +156,18 @@ CuResult cuTensorMapEncodeTiled(CuTensorMapBits* bits, int type, uint32_t rank, 
 // Kernels of these tests take pointers, as many as their name's last letter says, or (a copy) two maps.
 CuResult cuLaunchKernelEx(const CuLaunchConfig* config, Kernel* kernel, void** params, void**) {
   FAKE(true);
+  uint32_t cluster = 1;
+  bool overlaps = false;
+  for (uint32_t i = 0; i < config->num_attributes; ++i) {
+    const CuLaunchAttribute& attribute = config->attributes[i];
+    if (attribute.id == kCudaLaunchCluster) cluster = attribute.value.cluster[0];
+    if (attribute.id == kCudaLaunchOverlap) overlaps = attribute.value.overlap != 0;
+  }
   std::ostringstream line;
   line << "launch " << kernel->name << " grid " << config->grid[0] << "," << config->grid[1] << ","
        << config->grid[2] << " block " << config->block[0] << " shared " << config->shared_bytes
-       << " cluster " << (config->num_attributes == 0 ? 1 : config->attributes[0].value.cluster[0])
-       << " stream " << config->stream << " args";
+       << " cluster " << cluster << (overlaps ? " overlapping" : "") << " stream " << config->stream
+       << " args";
   for (int i = 0; i < kernel->name.back() - '0'; ++i) line << " " << *static_cast<void**>(params[i]);
   for (int i = 0; kernel->name == "copy_0" && i < 2; ++i)
     line << " map of 0x" << std::hex << static_cast<CuTensorMapBits*>(params[i])->opaque[0];

@@ -331,7 +331,8 @@ Sketch Joined(const std::vector<std::string>& inlined, const std::vector<Part>& 
       return !part.legal || part.legal(values);
     });
   };
-  sketch.instantiate = [name = sketch.name, parts, decisions, inlined](const Choice& choice) -> absl::StatusOr<Trace> {
+  sketch.instantiate = [name = sketch.name, parts, decisions,
+                        inlined](const Choice& choice) -> absl::StatusOr<Trace> {
     TraceBuilder builder;
     for (const std::string& stage : inlined) builder.Inline(stage);
     size_t at = 0;

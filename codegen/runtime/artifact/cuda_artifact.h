@@ -40,6 +40,7 @@ struct MyccCudaStep {
   int64_t kernel;
   int64_t grid[3];
   int64_t cluster, threads, shared_bytes;
+  int64_t waits;  // by itself for the end of the step before: both may be on the device at once
   int64_t num_maps;
   const struct MyccCudaMap* maps;
   int64_t num_pointers;

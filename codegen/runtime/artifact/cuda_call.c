@@ -28,15 +28,21 @@ static int32_t Launch(const struct Call* call, const struct MyccCudaStep* step) 
     pointers[i] = AddressOf(call, step->pointers[i]);
     params[step->num_maps + i] = &pointers[i];
   }
-  const struct CuLaunchAttribute cluster = {.id = kCudaLaunchCluster,
-                                            .value.cluster = {(uint32_t)step->cluster, 1, 1}};
+  struct CuLaunchAttribute attributes[2];
+  uint32_t num_attributes = 0;
+  if (step->cluster > 1) {
+    attributes[num_attributes++] = (struct CuLaunchAttribute){
+        .id = kCudaLaunchCluster, .value.cluster = {(uint32_t)step->cluster, 1, 1}};
+  }
+  if (step->waits)
+    attributes[num_attributes++] = (struct CuLaunchAttribute){.id = kCudaLaunchOverlap, .value.overlap = 1};
   const struct CuLaunchConfig config = {
       .grid = {(uint32_t)step->grid[0], (uint32_t)step->grid[1], (uint32_t)step->grid[2]},
       .block = {(uint32_t)step->threads, 1, 1},
       .shared_bytes = (uint32_t)step->shared_bytes,
       .stream = call->stream,
-      .attributes = &cluster,
-      .num_attributes = step->cluster > 1,
+      .attributes = attributes,
+      .num_attributes = num_attributes,
   };
   // A kernel's handle stands for its function in the current context.
   MYCC_TRY(call->scope, LaunchKernelEx, &config, (CuFunction)mycc_cuda_module.handles.kernels[step->kernel],

@@ -43,7 +43,9 @@ enum {
   kCudaStreamNonBlocking = 1,
   kCudaEventRecordExternal = 1,
 
-  kCudaLaunchCluster = 4,  // id of a launch attribute
+  // Ids of launch attributes.
+  kCudaLaunchCluster = 4,
+  kCudaLaunchOverlap = 6,  // programmatic stream serialization
 
   kCudaUserObjectNoSync = 1,
   kCudaGraphUserObjectMove = 1,
@@ -70,6 +72,7 @@ struct CuLaunchAttribute {
   int32_t padding;
   union {
     uint32_t cluster[3];
+    int32_t overlap;
     uint8_t bytes[64];
   } value;
 };

@@ -120,8 +120,7 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   const AxisTile depth_tile = plan.DepthTile(v);
   for (const TensorOperand* operand : {&t.a, &t.b}) EmitOperand(*operand, plan.anatomy.name(t.stage), b);
   const int64_t part_depth = PartDepth(plan.LastDepth(v), v.at("split"), depth_tile.back());
-  const std::string name =
-      split ? EmitParts(plan.anatomy, t, part_depth, b) : plan.anatomy.name(t.stage);
+  const std::string name = split ? EmitParts(plan.anatomy, t, part_depth, b) : plan.anatomy.name(t.stage);
   std::vector<std::string> grid, row_tiles, col_tiles, order, tile;
   if (split) grid.push_back(absl::StrCat(name, ".v"));
   for (int axis : t.batch) grid.push_back(LoopOf(name, plan.stage().axes[axis]));
@@ -183,8 +182,7 @@ TileDefault DefaultTile(const Plan& plan, int64_t repack, const std::vector<int6
     for (const int64_t bn : bns) {
       for (const auto& [wr, wc] : kGrids) {
         const Values v = {{"bm", bm},        {"bn", bn},           {"bk", plan.row.k}, {"stages", 2},
-                          {"row_warps", wr}, {"column_warps", wc}, {"split", 1},
-                          {"repack", repack}};
+                          {"row_warps", wr}, {"column_warps", wc}, {"split", 1},       {"repack", repack}};
         const int64_t warp_rows = bm / wr, warp_columns = bn / wc;
         if (!Legal(plan, v) || warp_rows > 64 || warp_columns > 64) continue;
         const int64_t tiles = plan.Tiles(bm, bn);
@@ -209,8 +207,8 @@ TileDefault DefaultTile(const Plan& plan, int64_t repack, const std::vector<int6
 // than half a vector.
 std::vector<int64_t> FormsOf(const TensorForms& forms, bool needs_depth) {
   const TensorOperand &a = forms.direct.a, &b = forms.direct.b;
-  const bool can_direct = needs_depth ? a.depth_contiguous && b.depth_contiguous
-                                      : a.depth_contiguous || !b.depth_contiguous;
+  const bool can_direct =
+      needs_depth ? a.depth_contiguous && b.depth_contiguous : a.depth_contiguous || !b.depth_contiguous;
   if (!can_direct && !forms.repacked) return {};
   if (!can_direct) return {1};
   if (!forms.repacked) return {0};

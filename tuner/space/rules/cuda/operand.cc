@@ -113,8 +113,7 @@ Expr RepackedLoad(const Anatomy& anatomy, const Group& group, const Operand& ope
     if (padding != nullptr) repacked->inlined.push_back(anatomy.name(feeds));
   }
   repack.order = DepthLast(from.rank(), operand.PlainDim(depth));
-  repack.lanes =
-      VectorOf(from.dtype, depth->extent, anatomy.stage(group.anchor).reduce_axes.size() > 1);
+  repack.lanes = VectorOf(from.dtype, depth->extent, anatomy.stage(group.anchor).reduce_axes.size() > 1);
   repack.old_extent = from.shape[repack.order.back()];
   repack.extent = CeilDiv(repack.old_extent, repack.lanes) * repack.lanes;
   std::vector<int64_t> shape;

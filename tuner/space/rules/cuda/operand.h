@@ -10,8 +10,9 @@
 
 namespace mycc {
 
-// A copy of an operand, made in a launch of its own (or ahead of time, of a const input), whose rows run along
-// the depth and begin at vectors: what is unaligned, strided or transposed is gathered once, not tile by tile.
+// A copy of an operand, made in a launch of its own (or ahead of time, of a const input), whose rows run
+// along the depth and begin at vectors: what is unaligned, strided or transposed is gathered once, not tile
+// by tile.
 struct Repack {
   std::string block;               // that writes the copy
   std::string source;              // the input that it copies; empty: the block is the stage that pads

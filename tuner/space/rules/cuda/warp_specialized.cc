@@ -6,8 +6,8 @@
 //     compute: for depth tiles: wgmma on bm x bn x bk
 //              epilogue on the accumulators; the tile leaves through shared memory
 //
-// Where there are few tiles, the depth is split (split_depth.h); what the copy engine cannot fetch is repacked
-// first (operand.h).
+// Where there are few tiles, the depth is split (split_depth.h); what the copy engine cannot fetch is
+// repacked first (operand.h).
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -32,8 +32,12 @@ struct Plan {
   // The depth of a tile: one panel of the widest swizzle, or two.
   int64_t bk(const Values& v) const { return v.at("panels") * kPanelBytes / DTypeBytes(row.operand); }
   int64_t panel() const { return kPanelBytes / DTypeBytes(row.operand); }
-  std::vector<int64_t> Rows(bool swap) const { return forms.direct.Extents(anatomy, swap ? forms.direct.cols : forms.direct.rows); }
-  std::vector<int64_t> Cols(bool swap) const { return forms.direct.Extents(anatomy, swap ? forms.direct.rows : forms.direct.cols); }
+  std::vector<int64_t> Rows(bool swap) const {
+    return forms.direct.Extents(anatomy, swap ? forms.direct.cols : forms.direct.rows);
+  }
+  std::vector<int64_t> Cols(bool swap) const {
+    return forms.direct.Extents(anatomy, swap ? forms.direct.rows : forms.direct.cols);
+  }
   int64_t Batches() const {
     int64_t batches = 1;
     for (const int64_t extent : forms.direct.Extents(anatomy, forms.direct.batch)) batches *= extent;
@@ -101,7 +105,9 @@ bool Legal(const Plan& plan, const Values& v) {
     const int64_t row = BestAxisTile(plan.Cols(swap), bn).back() * plan.StoredBytes(v.at("split"));
     if (swap || SwizzleOf(row) == 0) return false;
   }
-  if (v.at("split") > 1 && (PartsOf(plan.Depth(v), v.at("split"), plan.bk(v)) != v.at("split") || v.at("persist") != 0)) return false;
+  if (v.at("split") > 1 &&
+      (PartsOf(plan.Depth(v), v.at("split"), plan.bk(v)) != v.at("split") || v.at("persist") != 0))
+    return false;
   const int64_t tiles = plan.Tiles(bm, bn, swap);
   if (v.at("persist") != 0 && tiles <= plan.target.sms) return false;
   // Groups that take turns are one warpgroup each.
@@ -142,7 +148,9 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   const bool swap = v.at("swap") != 0;
   const int64_t bm = v.at("bm"), bn = v.at("bn");
   for (const TensorOperand* operand : {&t.a, &t.b}) EmitOperand(*operand, plan.anatomy.name(t.stage), b);
-  const std::string name = split ? EmitParts(plan.anatomy, t, PartDepth(plan.Depth(v), v.at("split"), plan.bk(v)), b) : plan.anatomy.name(t.stage);
+  const std::string name =
+      split ? EmitParts(plan.anatomy, t, PartDepth(plan.Depth(v), v.at("split"), plan.bk(v)), b)
+            : plan.anatomy.name(t.stage);
   const TiledLoops rows = SplitAxes(plan, name, swap ? t.cols : t.rows, BestAxisTile(plan.Rows(swap), bm), b),
                    cols = SplitAxes(plan, name, swap ? t.rows : t.cols, BestAxisTile(plan.Cols(swap), bn), b);
   const std::string depth = LoopOf(name, plan.stage().reduce_axes[t.depth.back()]);
