@@ -122,10 +122,52 @@ void KernelEmitter::EmitThreadCopy(const Copy& copy) {
   for (const For* loop : loops) total *= loop->var->extent;
   const int64_t element = DTypeBytes(store->buffer->dtype);
   const int64_t chunk = loops.empty() ? 1 : ChunkOf(*loops.back(), *store, load, condition);
-  const int64_t chunks = total / chunk, threads = team_;
-  const std::string at = Name("chunk");
-  Line("#pragma unroll");
-  Open("for (int ", at, " = ", Thread(), "; ", at, " < ", chunks, "; ", at, " += ", threads, ")");
+  const int64_t chunks = total / chunk, steps = (chunks + team_ - 1) / team_;
+  const auto each_chunk = [&](int64_t count, const std::string& first, const auto& emit) {
+    const std::string i = Name("i"), at = Name("chunk");
+    Line("#pragma unroll");
+    Open("for (int ", i, " = 0; ", i, " < ", count, "; ++", i, ")");
+    const std::string step = first.empty() ? i : absl::StrCat("(", first, " + ", i, ")");
+    Line("const int ", at, " = ", Thread(), " + ", step, " * ", team_, ";");
+    if (steps * team_ > chunks) Open("if (", at, " < ", chunks, ")");
+    PlaceChunk(loops, chunk, at);
+    emit(i, condition ? Value(condition).text : "true");
+    for (const For* loop : loops) vars_.erase(loop->var.get());
+    if (steps * team_ > chunks) Close();
+    Close();
+  };
+  const std::string type = arithmetic_.MemoryType(store->buffer->dtype);
+  if (chunk * element >= 4) {
+    // A pointer outside of the tensor is never followed, but must not be made up either.
+    return each_chunk(steps, "", [&](const std::string&, const std::string& inside) {
+      Line(prelude_.Use("cp_async"), "<", chunk * element, ">(", prelude_.Use("shared_address"), "(&",
+           Element(store->buffer, store->indices), "), ", condition ? absl::StrCat("(", inside, ") ? ") : "",
+           "&", Element(load->buffer, load->args),
+           condition ? absl::StrCat(" : ", PlaceOf(load->buffer).name) : "", ", ", inside, ");");
+    });
+  }
+  // Too little for cp.async: many loads are on their way before the first of them is stored.
+  constexpr int64_t kLoads = 16;
+  const int64_t groups = (steps + kLoads - 1) / kLoads, group = (steps + groups - 1) / groups;
+  const std::string first = groups > 1 ? Name("first") : "", moved = Name("moved");
+  if (groups > 1) {
+    Open("for (int ", first, " = 0; ", first, " < ", groups * group, "; ", first, " += ", group, ")");
+  } else {
+    OpenBlock();
+  }
+  Line(type, " ", moved, "[", group, "];");
+  each_chunk(group, first, [&](const std::string& i, const std::string& inside) {
+    Line(moved, "[", i, "] = ", condition ? absl::StrCat("(", inside, ") ? ") : "",
+         Element(load->buffer, load->args), condition ? absl::StrCat(" : ", type, "()") : "", ";");
+  });
+  each_chunk(group, first, [&](const std::string& i, const std::string&) {
+    Line(Element(store->buffer, store->indices), " = ", moved, "[", i, "];");
+  });
+  Close();
+}
+
+// Declares the loops' variables for the chunk of number `at`.
+void KernelEmitter::PlaceChunk(const std::vector<const For*>& loops, int64_t chunk, const std::string& at) {
   int64_t stride = 1;
   for (size_t i = loops.size(); i-- > 0;) {
     const bool last = i + 1 == loops.size();
@@ -138,20 +180,6 @@ void KernelEmitter::EmitThreadCopy(const Copy& copy) {
     vars_[loops[i]->var.get()] = name;
     stride *= steps;
   }
-  const std::string inside = condition ? Value(condition).text : "true";
-  if (chunk * element >= 4) {
-    // A pointer outside of the tensor is never followed, but must not be made up either.
-    Line(prelude_.Use("cp_async"), "<", chunk * element, ">(", prelude_.Use("shared_address"), "(&",
-         Element(store->buffer, store->indices), "), ", condition ? absl::StrCat("(", inside, ") ? ") : "",
-         "&", Element(load->buffer, load->args),
-         condition ? absl::StrCat(" : ", PlaceOf(load->buffer).name) : "", ", ", inside, ");");
-  } else {
-    Line(Element(store->buffer, store->indices), " = ", condition ? absl::StrCat("(", inside, ") ? ") : "",
-         Element(load->buffer, load->args),
-         condition ? absl::StrCat(" : ", arithmetic_.MemoryType(store->buffer->dtype), "()") : "", ";");
-  }
-  for (const For* loop : loops) vars_.erase(loop->var.get());
-  Close();
 }
 
 // Elements of one access: up to 16 bytes that are contiguous along the last loop and aligned on both sides,

@@ -130,6 +130,7 @@ class KernelEmitter {
   void EmitCopy(const Copy& copy);
   void EmitBulkCopy(const Copy& copy);
   void EmitThreadCopy(const Copy& copy);
+  void PlaceChunk(const std::vector<const For*>& loops, int64_t chunk, const std::string& at);
   std::string TensorMapOf(const BulkBox& box, int64_t panel);
   int64_t ChunkOf(const For& last, const Store& store, const Expr& load, const Expr& condition);
 

@@ -244,7 +244,9 @@ std::optional<Part> MultistagePart(const Anatomy& anatomy, const Group& group, c
               {"repack", repack}};
   if (!Legal(plan, v)) return std::nullopt;
   const int64_t depth = row->k;
-  const std::vector<int64_t> bks = {depth, 2 * depth, 4 * depth};
+  std::vector<int64_t> bks = {depth, 2 * depth, 4 * depth};
+  // What arrives by single elements had better arrive all at once.
+  if (std::min(forms->direct.a.vector_bytes, forms->direct.b.vector_bytes) < 4) bks.push_back(8 * depth);
   for (const int64_t bk : {bks[1], bks[2]}) {
     for (const int64_t stages : {3, 4}) {
       Values deeper = v;
