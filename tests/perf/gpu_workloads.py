@@ -190,6 +190,8 @@ def drawn_rows(source, name):
     n = log_uniform(source, 1, 100_000)
     m = max(1, log_uniform(source, 64, 1 << 24) // n)
     family = source.choice((softmax, layernorm, rmsnorm, row_sum, transpose))
+    if family is transpose:  # of one row or column is the same memory under another shape
+        m, n = max(m, 2), max(n, 2)
     prefix = {row_sum: "sum"}.get(family, family.__name__)
     return family(f"{prefix}_{name}_{m}x{n}", m, n, source.choice(("f16", "f32")))
 
