@@ -69,6 +69,7 @@ absl::StatusOr<std::vector<CudaStep>> EmitBody(const Stmt& body, const std::vect
     CudaStep step;
     step.kernel = absl::StrCat(symbol, "_", steps.size());
     step.grid = {launch.grid, 1, 1};
+    step.cluster = launch.cluster;
     step.threads = launch.threads;
     for (const LaunchBuffer& buffer : launch.buffers) step.pointers.push_back(buffer.operand);
     KernelEmitter emitter(launch, target, prelude);

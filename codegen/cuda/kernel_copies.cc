@@ -11,8 +11,9 @@
 namespace mycc {
 namespace {
 
-// cp.async.bulk.tensor of one rank [PTX ISA].
-std::string BulkFunction(const std::string& name, int rank, bool to_shared) {
+// cp.async.bulk.tensor of one rank [PTX ISA]: into this block's shared memory, into that of all blocks of its
+// cluster (multicast, each at the same place), or out of it.
+std::string BulkFunction(const std::string& name, int rank, bool to_shared, bool multicast) {
   std::vector<std::string> parameters, places, operands;
   for (int d = 0; d < rank; ++d) {
     parameters.push_back(absl::StrCat("int c", d));
@@ -23,11 +24,13 @@ std::string BulkFunction(const std::string& name, int rank, bool to_shared) {
   const std::string values = absl::StrJoin(operands, ", ");
   if (to_shared) {
     return absl::StrCat("\n__device__ __forceinline__ void ", name,
-                        "(unsigned to, const CUtensorMap& map, unsigned barrier, ", coordinates, ") {\n",
-                        "  asm volatile(\"cp.async.bulk.tensor.", rank,
-                        "d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {", box,
-                        "}], [%2];\"\n               ::\"r\"(to), \"l\"(&map), \"r\"(barrier), ", values,
-                        " : \"memory\");\n}\n");
+                        "(unsigned to, const CUtensorMap& map, unsigned barrier, ", coordinates,
+                        multicast ? ", unsigned short blocks" : "", ") {\n  asm volatile(\"cp.async.bulk.tensor.", rank,
+                        "d.shared::cluster.global.tile.mbarrier::complete_tx::bytes",
+                        multicast ? ".multicast::cluster" : "", " [%0], [%1, {", box, "}], [%2]",
+                        multicast ? absl::StrCat(", %", rank + 3) : "",
+                        ";\"\n               ::\"r\"(to), \"l\"(&map), \"r\"(barrier), ", values,
+                        multicast ? ", \"h\"(blocks)" : "", " : \"memory\");\n}\n");
   }
   return absl::StrCat(
       "\n__device__ __forceinline__ void ", name, "(const CUtensorMap& map, unsigned from, ", coordinates,
@@ -63,8 +66,10 @@ std::string KernelEmitter::TensorMapOf(const BulkBox& box, int64_t panel) {
 }
 
 void KernelEmitter::EmitBulkCopy(const Copy& copy) {
-  const absl::StatusOr<BulkBox> box = BulkBoxOf(copy.body);
+  absl::StatusOr<BulkBox> box = BulkBoxOf(copy.body);
   if (!box.ok()) return Fail(std::string(box.status().message()));
+  const int64_t blocks = copy.cluster ? launch_.cluster : 1;
+  const Expr part = blocks > 1 ? TakePart(copy.cluster, blocks, &*box) : nullptr;
   const BufferNode& shared = *box->shared;
   const int64_t element = DTypeBytes(shared.dtype), swizzle = shared.layout.swizzle_bytes;
   const int64_t columns = box->extent.back();
@@ -74,9 +79,10 @@ void KernelEmitter::EmitBulkCopy(const Copy& copy) {
   for (size_t d = 0; d + 1 < box->extent.size(); ++d) rows *= box->extent[d];
   const std::string map = TensorMapOf(*box, panel);
   const int rank = box->global->rank();
-  const std::string function = absl::StrCat(box->to_shared ? "bulk_load_" : "bulk_store_", rank, "d");
+  const std::string function =
+      absl::StrCat(box->to_shared ? "bulk_load_" : "bulk_store_", rank, blocks > 1 ? "d_to_all" : "d");
   prelude_.Use("CUtensorMap");
-  prelude_.Add(function, BulkFunction(function, rank, box->to_shared));
+  prelude_.Add(function, BulkFunction(function, rank, box->to_shared, blocks > 1));
   std::vector<Expr> at = box->shared_prefix;
   while (at.size() < shared.shape.size()) at.push_back(IntConst(0));
   if (!box->to_shared) {
@@ -89,17 +95,36 @@ void KernelEmitter::EmitBulkCopy(const Copy& copy) {
       const Expr begin = d + 1 == rank ? box->begin[d] + column : box->begin[d];
       coordinates.push_back(Index(Simplify(begin)).text);
     }
-    const std::string tile = absl::StrCat(SharedAddress(box->shared, at),
-                                          column == 0 ? "" : absl::StrCat(" + ", column * rows * element));
+    // A part of the tile lies in the part of each panel.
+    std::string tile = absl::StrCat(SharedAddress(box->shared, at),
+                                    column == 0 ? "" : absl::StrCat(" + ", column * rows * blocks * element));
+    if (part) {
+      const int64_t part_bytes = rows * std::min(panel, columns - column) * element;
+      absl::StrAppend(&tile, " + ", Index(part).At(kProduct), " * ", part_bytes);
+    }
     const std::string where = absl::StrJoin(coordinates, ", ");
     if (box->to_shared) {
-      Line(function, "(", tile, ", ", map, ", ", BarrierAddress(copy.barrier), ", ", where, ");");
-      roles_->expected_bytes += rows * std::min(panel, columns - column) * element;
+      const std::string to_all = blocks > 1 ? absl::StrCat(", ", (1 << blocks) - 1) : "";
+      Line(function, "(", tile, ", ", map, ", ", BarrierAddress(copy.barrier), ", ", where, to_all, ");");
+      // The other blocks send their parts.
+      roles_->expected_bytes += rows * blocks * std::min(panel, columns - column) * element;
     } else {
       Line(function, "(", map, ", ", tile, ", ", where, ");");
     }
   }
   if (!box->to_shared) Close();
+}
+
+// The box becomes that of block `rank` of `blocks`; returns the number of its part.
+Expr KernelEmitter::TakePart(const Expr& rank, int64_t blocks, BulkBox* box) {
+  for (size_t d = 0; d + 1 < box->extent.size(); ++d) {
+    if (box->extent[d] == 1) continue;
+    box->extent[d] /= blocks;
+    box->begin[d] = box->begin[d] + rank * (box->extent[d] * box->step[d]);
+    return rank;
+  }
+  Fail(absl::StrCat("no dimension of ", box->shared->name, " to share out in a cluster"));
+  return rank;
 }
 
 // The tile's elements, flattened in the order of the loops, go round the threads in chunks that are

@@ -74,15 +74,18 @@ void KernelEmitter::MeetNeighbours() {
   if (launch_.before_launch) Line(prelude_.Use("allow_next_launch") + "();");
 }
 
-// The grid is flat: the innermost block loop runs fastest.
+// The grid is flat: the innermost block loop runs fastest, after that of a cluster, whose blocks are
+// neighbours.
 void KernelEmitter::DeclareBlocks() {
-  int64_t stride = 1;
+  const bool has_cluster = launch_.cluster > 1;
+  int64_t stride = launch_.cluster;
   std::vector<std::string> lines;
   for (size_t i = launch_.blocks.size(); i-- > 0;) {
     const For& loop = *launch_.blocks[i];
+    const bool of_cluster = has_cluster && i == 0, slowest = i == (has_cluster ? 1 : 0);
     std::string value = "blockIdx.x";
-    if (stride > 1) value = absl::StrCat(value, " / ", stride);
-    if (i > 0) value = absl::StrCat(value, " % ", loop.var->extent);
+    if (stride > 1 && !of_cluster) value = absl::StrCat(value, " / ", stride);
+    if (!slowest) value = absl::StrCat(value, " % ", loop.var->extent);
     vars_[loop.var.get()] = Name(loop.var->name);
     lines.push_back(absl::StrCat("const int ", vars_[loop.var.get()], " = ", value, ";"));
     stride *= loop.var->extent;

@@ -131,6 +131,7 @@ class KernelEmitter {
   void EmitBulkCopy(const Copy& copy);
   void EmitThreadCopy(const Copy& copy);
   void PlaceChunk(const std::vector<const For*>& loops, int64_t chunk, const std::string& at);
+  Expr TakePart(const Expr& rank, int64_t blocks, BulkBox* box);
   std::string TensorMapOf(const BulkBox& box, int64_t panel);
   int64_t ChunkOf(const For& last, const Store& store, const Expr& load, const Expr& condition);
 

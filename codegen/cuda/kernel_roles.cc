@@ -44,6 +44,25 @@ RegisterSplit SplitRegisters(int64_t warpgroups) {
   return {copy, std::min<int64_t>(compute, 240)};
 }
 
+// What each barrier counts: the warpgroups of a role arrive one by one; a thread that copies arrives at its
+// own block's barrier alone, where the bytes that come from the other blocks of a cluster are counted too.
+std::vector<int64_t> ArrivalsOf(const Roles& roles) {
+  std::vector<int64_t> arrivals(roles.barrier_counts.begin(), roles.barrier_counts.end());
+  for (const Roles::Role& role : roles.roles) {
+    const int64_t warpgroups = std::max<int64_t>(WarpgroupsOf(role.body), 1);
+    const bool one = IsForOneThread(role.body);
+    VisitStmts(role.body, [&](const Stmt& stmt) {
+      if (const Arrive* arrive = DynAs<Arrive>(stmt)) {
+        const auto range = RangeOf(arrive->barrier);
+        for (int64_t b = range ? range->min : 0; range && b <= range->max; ++b)
+          arrivals[b] = one ? 1 : roles.barrier_counts[b] * warpgroups;
+      }
+      return true;
+    });
+  }
+  return arrivals;
+}
+
 }  // namespace
 
 std::string KernelEmitter::BarrierAddress(const Expr& index) {
@@ -53,7 +72,7 @@ std::string KernelEmitter::BarrierAddress(const Expr& index) {
 // Barriers are 8 bytes each, after all tiles.
 void KernelEmitter::EmitRoles(const Roles& roles) {
   RoleState state;
-  std::vector<int64_t> arrivals(roles.barrier_counts.begin(), roles.barrier_counts.end());
+  std::vector<int64_t> arrivals = ArrivalsOf(roles);
   struct Team {
     const Roles::Role* role;
     int64_t threads;
@@ -61,17 +80,8 @@ void KernelEmitter::EmitRoles(const Roles& roles) {
   };
   std::vector<Team> teams;
   for (const Roles::Role& role : roles.roles) {
-    const int64_t warpgroups = std::max<int64_t>(WarpgroupsOf(role.body), 1);
     const bool one = IsForOneThread(role.body);
     teams.push_back({&role, RoleThreads(role.body), one});
-    if (warpgroups == 1) continue;
-    VisitStmts(role.body, [&](const Stmt& stmt) {
-      if (const Arrive* arrive = DynAs<Arrive>(stmt)) {
-        const auto range = RangeOf(arrive->barrier);
-        for (int64_t b = range ? range->min : 0; range && b <= range->max; ++b) arrivals[b] = warpgroups;
-      }
-      return true;
-    });
   }
   // Those that compute come first.
   std::stable_sort(teams.begin(), teams.end(),
@@ -86,7 +96,9 @@ void KernelEmitter::EmitRoles(const Roles& roles) {
     Line(prelude_.Use("barrier_init"), "(barriers + ", 8 * b, ", ", arrivals[b], ");");
   Line(prelude_.Use("barrier_init_fence"), "();");
   Close();
-  Line("__syncthreads();");
+  // Other blocks of a cluster copy and arrive here: not before the barriers are there, not after the end.
+  const std::string meet = launch_.cluster > 1 ? prelude_.Use("cluster_sync") : "__syncthreads";
+  Line(meet, "();");
   const std::string thread = thread_;
   const int64_t alike = alike_, team_before = team_;
   int64_t first = 0;
@@ -123,6 +135,7 @@ void KernelEmitter::EmitRoles(const Roles& roles) {
     Close();
     first += team.threads;
   }
+  if (launch_.cluster > 1) Line(meet, "();");
   roles_ = nullptr;
   thread_ = thread;
   alike_ = alike;
@@ -148,6 +161,11 @@ void KernelEmitter::EmitArrive(const Arrive& arrive) {
   }
   // A warpgroup's wgmma are complete when one of its threads sees them so.
   if (roles_->warpgroups == 0) Sync();
+  if (arrive.cluster) {
+    const std::string rank = absl::StrCat(thread_, " % ", roles_->warpgroups == 0 ? team_ : kWarpgroup);
+    return Line("if (", rank, " < ", launch_.cluster, ") ", prelude_.Use("barrier_arrive_in"), "(",
+                BarrierAddress(arrive.barrier), ", ", rank, ");");
+  }
   Line("if (", thread_, " % ", roles_->warpgroups == 0 ? team_ : kWarpgroup, " == 0) ",
        prelude_.Use("barrier_arrive"), "(", BarrierAddress(arrive.barrier), ");");
 }

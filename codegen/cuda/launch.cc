@@ -102,6 +102,7 @@ absl::StatusOr<Launch> LaunchOf(const Stmt& root, const std::vector<LaunchBuffer
   launch.body = root;
   while (const For* loop = DynAs<For>(launch.body)) {
     if (loop->loop_kind != LoopKind::kBlock) break;
+    if (loop->marks.cluster) launch.cluster = loop->var->extent;
     launch.blocks.push_back(loop);
     launch.grid *= std::min(loop->var->extent, kMaxGrid + 1);
     if (launch.grid > kMaxGrid) return absl::FailedPreconditionError("a grid of more than 2^31 - 1 blocks");

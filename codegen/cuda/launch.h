@@ -26,6 +26,7 @@ struct Launch {
   Stmt body;                       // inside them
   int64_t grid = 1;
   int64_t threads = 32;  // of a block: whole warps
+  int64_t cluster = 1;   // blocks of one cluster: the iterations of the outermost loop of the grid
   int64_t resident = 0;  // blocks that are to share an SM; 0: as many as fit
   std::vector<LaunchBuffer> buffers;
   bool after_launch = false;   // another comes before it, on a device whose launches overlap

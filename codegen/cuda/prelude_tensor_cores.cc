@@ -114,6 +114,20 @@ __device__ __forceinline__ void barrier_arrive(unsigned barrier) {
   asm volatile("{\n.reg .b64 state;\nmbarrier.arrive.shared::cta.b64 state, [%0];\n}" ::"r"(barrier) : "memory");
 }
 )"},
+      {"barrier_arrive_in", "", R"(
+// At the barrier in this place of another block of the cluster.
+__device__ __forceinline__ void barrier_arrive_in(unsigned barrier, int block) {
+  asm volatile("{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %0, %1;\n"
+               "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there];\n}" ::"r"(barrier), "r"(block)
+               : "memory");
+}
+)"},
+      {"cluster_sync", "", R"(
+// All threads of all blocks of the cluster meet.
+__device__ __forceinline__ void cluster_sync() {
+  asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
+}
+)"},
       {"barrier_arrive_expect", "", R"(
 __device__ __forceinline__ void barrier_arrive_expect(unsigned barrier, int bytes) {
   asm volatile("{\n.reg .b64 state;\nmbarrier.arrive.expect_tx.shared::cta.b64 state, [%0], %1;\n}" ::"r"(barrier), "r"(bytes)

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status.h"
+#include "codegen/ir/cluster.h"
 #include "codegen/ir/interpreter_machine.h"
 
 namespace mycc {
@@ -34,6 +35,12 @@ absl::StatusOr<NDArray> TakeOutput(const interpreter::Memory& memory) {
   return output;
 }
 
+Function WithoutClusters(const Function& function) {
+  Function expanded = function;
+  expanded.body = ExpandClusters(function.body);
+  return expanded;
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<NDArray>> RunFunction(const Function& function, const std::vector<NDArray>& inputs,
@@ -45,7 +52,7 @@ absl::StatusOr<std::vector<NDArray>> RunFunction(const Function& function, const
     return absl::InvalidArgumentError(
         absl::StrCat("interpreter: ", inputs.size(), " inputs, expected ", num_inputs));
   }
-  MYCC_ASSIGN_OR_RETURN(const interpreter::Program program, interpreter::Compile(function));
+  MYCC_ASSIGN_OR_RETURN(const interpreter::Program program, interpreter::Compile(WithoutClusters(function)));
   interpreter::Machine machine(program, seed);
   auto input = inputs.begin();
   for (size_t p = 0; p < function.params.size(); ++p) {

@@ -38,6 +38,7 @@ std::string MarksText(const LoopMarks& marks) {
   if (pipeline.kind == PipelineKind::kThreads) absl::StrAppend(&text, " pipelined in ", pipeline.stages);
   if (pipeline.kind == PipelineKind::kBulk) absl::StrAppend(&text, " pipelined in bulk in ", pipeline.stages);
   if (marks.persistent_blocks != 0) absl::StrAppend(&text, " over ", marks.persistent_blocks, " blocks");
+  if (marks.cluster) absl::StrAppend(&text, " of one cluster");
   if (marks.resident_blocks != 0) absl::StrAppend(&text, " with ", marks.resident_blocks, " on an SM");
   if (marks.alternating > 1) absl::StrAppend(&text, " in ", marks.alternating, " turns");
   return text;
@@ -102,7 +103,9 @@ class Printer {
       }
       case StmtKind::kCopy: return PrintCopy(As<Copy>(stmt), depth);
       case StmtKind::kRoles: return PrintRoles(As<Roles>(stmt), depth);
-      case StmtKind::kArrive: return Line(depth, "arrive barrier[", PrintExpr(As<Arrive>(stmt).barrier), "]");
+      case StmtKind::kArrive: 
+        return Line(depth, "arrive barrier[", PrintExpr(As<Arrive>(stmt).barrier), "]",
+                    As<Arrive>(stmt).cluster ? " of the whole cluster" : "");
       case StmtKind::kWait: {
         const Wait& wait = As<Wait>(stmt);
         return Line(depth, "wait barrier[", PrintExpr(wait.barrier), "] phase ", PrintExpr(wait.phase));
@@ -171,6 +174,7 @@ class Printer {
 
   void PrintCopy(const Copy& copy, int depth) {
     Line(depth, copy.engine == CopyEngine::kBulk ? "copy in bulk" : "copy by threads",
+         copy.cluster ? absl::StrCat(", part ", PrintExpr(copy.cluster), " to the whole cluster") : "",
          copy.barrier ? absl::StrCat(", signals barrier[", PrintExpr(copy.barrier), "]") : "");
     Print(copy.body, depth + 1);
   }

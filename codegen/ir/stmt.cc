@@ -105,12 +105,15 @@ Stmt MapOwnExprs(const Stmt& stmt, const Map& map) {
     case StmtKind::kCopy: {
       const Copy& copy = As<Copy>(stmt);
       Expr barrier = copy.barrier ? map(copy.barrier) : nullptr;
-      if (barrier == copy.barrier) return stmt;
-      return std::make_shared<Copy>(copy.body, copy.engine, std::move(barrier));
+      Expr cluster = copy.cluster ? map(copy.cluster) : nullptr;
+      if (barrier == copy.barrier && cluster == copy.cluster) return stmt;
+      return std::make_shared<Copy>(copy.body, copy.engine, std::move(barrier), std::move(cluster));
     }
     case StmtKind::kArrive: {
-      Expr barrier = map(As<Arrive>(stmt).barrier);
-      return barrier == As<Arrive>(stmt).barrier ? stmt : std::make_shared<Arrive>(std::move(barrier));
+      const Arrive& arrive = As<Arrive>(stmt);
+      Expr barrier = map(arrive.barrier), cluster = arrive.cluster ? map(arrive.cluster) : nullptr;
+      if (barrier == arrive.barrier && cluster == arrive.cluster) return stmt;
+      return std::make_shared<Arrive>(std::move(barrier), std::move(cluster));
     }
     case StmtKind::kWait: {
       const Wait& wait = As<Wait>(stmt);
@@ -276,7 +279,8 @@ Stmt WithChildren(const Stmt& stmt, std::vector<Stmt> children) {
       return std::make_shared<Alloc>(As<Alloc>(stmt).buffer, std::move(children[0]));
     case StmtKind::kCopy:
       MYCC_CHECK(children.size() == 1) << "a copy has one body";
-      return std::make_shared<Copy>(std::move(children[0]), As<Copy>(stmt).engine, As<Copy>(stmt).barrier);
+      return std::make_shared<Copy>(std::move(children[0]), As<Copy>(stmt).engine, As<Copy>(stmt).barrier,
+                                    As<Copy>(stmt).cluster);
     case StmtKind::kRoles: {
       std::vector<Roles::Role> roles = As<Roles>(stmt).roles;
       MYCC_CHECK(children.size() == roles.size()) << "roles keep their number";

@@ -101,6 +101,9 @@ struct LoopMarks {
   int64_t resident_blocks = 0;
   // Of such a loop: so many groups of the block's warps take turns on its iterations (ping-pong).
   int alternating = 1;
+  // Of the outermost kBlock loop: its iterations are the thread blocks of one cluster, which run side by side
+  // and send each other the tiles that all of them want.
+  bool cluster = false;
 };
 
 // for var in [0, extent). `extent` <= var->extent always (the variable keeps the range it was made with;
@@ -236,13 +239,22 @@ enum class CopyEngine : uint8_t { kThreads, kBulk };
 // select(condition, element, 0). It is complete only for those who waited for the phase of the barrier it
 // signals (when `barrier` is given: the phase that is open when the copy is issued), or for a group it was
 // committed with; for all others reading or writing what it writes, or writing what it reads, is a race.
+//
+// With `cluster` (the variable of a cluster loop of n blocks) it is a multicast: all blocks of the cluster
+// carry it out, each copying the n-th part of the nest's outermost loop that is its own to the tiles of all of
+// them, where it signals the barrier (see ir/cluster.h).
 struct Copy : StmtNode {
-  Copy(Stmt body, CopyEngine engine, Expr barrier = nullptr)
-      : StmtNode(StmtKind::kCopy), body(std::move(body)), engine(engine), barrier(std::move(barrier)) {}
+  Copy(Stmt body, CopyEngine engine, Expr barrier = nullptr, Expr cluster = nullptr)
+      : StmtNode(StmtKind::kCopy),
+        body(std::move(body)),
+        engine(engine),
+        barrier(std::move(barrier)),
+        cluster(std::move(cluster)) {}
   Stmt body;
   CopyEngine engine;
   Expr barrier;  // index into the enclosing Roles' barriers, over loop variables (a ring's slot); null for
                  // none
+  Expr cluster;  // null for none
 };
 
 // Runs its roles concurrently (producer and consumers of a warp-specialized pipeline) and ends when all have
@@ -259,10 +271,12 @@ struct Roles : StmtNode {
   std::vector<int> barrier_counts;
 };
 
-// Arrives at barrier[index] (index over loop variables: a ring's slot).
+// Arrives at barrier[index] (index over loop variables: a ring's slot); with `cluster` (the variable of a
+// cluster loop), at that barrier of every block of the cluster.
 struct Arrive : StmtNode {
-  explicit Arrive(Expr barrier) : StmtNode(StmtKind::kArrive), barrier(std::move(barrier)) {}
-  Expr barrier;
+  explicit Arrive(Expr barrier, Expr cluster = nullptr)
+      : StmtNode(StmtKind::kArrive), barrier(std::move(barrier)), cluster(std::move(cluster)) {}
+  Expr barrier, cluster;
 };
 // Waits until the barrier has completed phase number `phase`; -1 is complete from the start (the first turn
 // of a ring). Hardware keeps one bit of the phase, so waiting for a phase when the barrier has already

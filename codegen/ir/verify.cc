@@ -75,7 +75,10 @@ class Verifier {
         break;
       case StmtKind::kCopy: CheckCopy(As<Copy>(stmt)); break;
       case StmtKind::kRoles: CheckRoles(As<Roles>(stmt)); break;
-      case StmtKind::kArrive: BarrierIndex(As<Arrive>(stmt).barrier); break;
+      case StmtKind::kArrive:
+        BarrierIndex(As<Arrive>(stmt).barrier);
+        if (As<Arrive>(stmt).cluster) CheckCluster(As<Arrive>(stmt).cluster);
+        break;
       case StmtKind::kWait:
         BarrierIndex(As<Wait>(stmt).barrier);
         Expression(As<Wait>(stmt).phase);
@@ -357,7 +360,17 @@ class Verifier {
     if (value->op == Op::kSelect && value->args[2]->op == Op::kConst) value = value->args[1];
     if (value->op != Op::kLoad) Fail("a copy computes its value");
     if (copy.barrier) BarrierIndex(copy.barrier);
+    if (copy.cluster) {
+      CheckCluster(copy.cluster);
+      if (!copy.barrier) Fail("a multicast signals no barrier");
+    }
     Statement(copy.body);
+  }
+
+  void CheckCluster(const Expr& cluster) {
+    const bool is_loop = cluster->op == Op::kVar && !loops_.empty() && loops_.front()->marks.cluster &&
+                         loops_.front()->var == cluster->var;
+    if (!is_loop) Fail(PrintExpr(cluster), " is not the loop of the cluster around");
   }
 
   void BarrierIndex(const Expr& index) {

@@ -12,6 +12,9 @@
 //       mma acc += s                                         for k: wait full; mma acc += slot; arrive empty
 //     y[..] = acc                                            y[..] = acc
 //
+// Tiles that all blocks of a cluster want are multicast: each block copies its part to all of them, and a slot
+// is full, and empty, when all have said so.
+//
 // By threads (cp.async), for Ampere and where the copy engine cannot: the copies of the first s - 1
 // iterations come before the loop, and each iteration issues those of the one s - 1 later.
 //
@@ -177,11 +180,6 @@ VarMap ValuesAt(const std::vector<const For*>& nest, const Expr& number) {
   return values;
 }
 
-// A nest around a store between shared and global memory that the copy engine can carry out.
-Stmt AsBulkCopy(const Stmt& nest, const Expr& barrier) {
-  return std::make_shared<Copy>(nest, CopyEngine::kBulk, barrier);
-}
-
 class BulkPipeline {
  public:
   BulkPipeline(const For& loop, LoopParts parts)
@@ -193,6 +191,10 @@ class BulkPipeline {
   // `body`: of one block.
   absl::StatusOr<Stmt> Build(const std::vector<const For*>& blocks, const Stmt& body) {
     MYCC_RETURN_IF_ERROR(CheckCopies());
+    if (!blocks.empty() && blocks.front()->marks.cluster) {
+      cluster_ = blocks.front()->var;
+      MYCC_RETURN_IF_ERROR(CheckCluster(body));
+    }
     const std::vector<const For*> grid = Persist(blocks, WithoutSharedAllocs(body));
     FlattenRing();
     std::vector<const For*> loops;
@@ -203,13 +205,15 @@ class BulkPipeline {
     turn_ = Simplify(FloorDiv(number_, stages));
     std::vector<Roles::Role> roles = {{"copy", CopyWithSuffix(OnlyCopies(work_), ".copy")}};
     for (int group = 0; group < groups_; ++group) roles.push_back(Computer(group));
-    const int barriers = 2 * stages + (groups_ > 1 ? groups_ : 0);
-    Stmt result = std::make_shared<Roles>(std::move(roles), std::vector<int>(barriers, 1));
+    std::vector<int> arrivals(2 * stages, cluster_ ? static_cast<int>(cluster_->extent) : 1);
+    if (groups_ > 1) arrivals.insert(arrivals.end(), groups_, 1);
+    Stmt result = std::make_shared<Roles>(std::move(roles), std::move(arrivals));
     result = rings_.Around(std::move(result));
     for (auto it = shared_.rbegin(); it != shared_.rend(); ++it)
       result = std::make_shared<Alloc>(*it, std::move(result));
     for (auto it = grid.rbegin(); it != grid.rend(); ++it)
-      result = std::make_shared<For>((*it)->var, (*it)->extent, LoopKind::kBlock, std::move(result));
+      result = std::make_shared<For>((*it)->var, (*it)->extent, LoopKind::kBlock, std::move(result),
+                                     LoopMarks{.cluster = (*it)->marks.cluster});
     return result;
   }
 
@@ -218,6 +222,56 @@ class BulkPipeline {
     for (const Stmt& copy : parts_.copies) MYCC_RETURN_IF_ERROR(BulkBoxOf(copy).status());
     return absl::OkStatus();
   }
+
+  // The blocks of a cluster go through the ring in step, and share some of its tiles.
+  absl::Status CheckCluster(const Stmt& body) const {
+    const std::string who = absl::StrCat("the blocks of cluster ", cluster_->name);
+    bool in_step = true, shares = false;
+    std::vector<Stmt> around;
+    PathTo(body, loop_.var, &around);
+    for (const Stmt& stmt : around)
+      ForEachExpr(stmt, [&](const Expr& expr) { in_step &= !UsesVar(expr, cluster_.get()); });
+    if (!in_step) return absl::FailedPreconditionError(absl::StrCat(who, " would not have the same steps"));
+    for (const Stmt& copy : parts_.copies) {
+      if (!IsShared(copy)) continue;
+      shares = true;
+      const BulkBox box = *BulkBoxOf(copy);
+      int64_t rows = 1, outermost = 0;
+      for (size_t d = 0; d + 1 < box.extent.size(); ++d) {
+        if (outermost <= 1) outermost = box.extent[d];
+        rows *= box.extent[d];
+      }
+      // A swizzle repeats every 8 rows.
+      if (outermost % cluster_->extent == 0 && rows / cluster_->extent % 8 == 0) continue;
+      return absl::FailedPreconditionError(absl::StrCat(who, " cannot share out the ", rows, " rows of ",
+                                                        box.shared->name, " in multiples of 8"));
+    }
+    if (shares) return absl::OkStatus();
+    return absl::FailedPreconditionError(absl::StrCat(who, " have no tile in common"));
+  }
+
+  // The statements from `root` down to the pipelined loop, without it.
+  static bool PathTo(const Stmt& root, const Var& target, std::vector<Stmt>* path) {
+    if (const For* loop = DynAs<For>(root); loop != nullptr && loop->var == target) return true;
+    path->push_back(root);
+    for (const Stmt& child : Children(root)) {
+      if (PathTo(child, target, path)) return true;
+    }
+    path->pop_back();
+    return false;
+  }
+
+  // All blocks of the cluster copy the same.
+  bool IsShared(const Stmt& copy) const {
+    bool shared = cluster_ != nullptr;
+    VisitStmts(copy, [&](const Stmt& stmt) {
+      ForEachExpr(stmt, [&](const Expr& expr) { shared = shared && !UsesVar(expr, cluster_.get()); });
+      return shared;
+    });
+    return shared;
+  }
+
+  Expr Cluster() const { return cluster_ ? VarRef(cluster_) : nullptr; }
 
   Stmt WithoutSharedAllocs(const Stmt& body) {
     return RewriteStmts(body, [&](const Stmt& stmt) -> Stmt {
@@ -277,8 +331,11 @@ class BulkPipeline {
   Stmt OnlyCopies(const Stmt& stmt) const {
     if (IsTheLoop(stmt)) {
       std::vector<Stmt> body = {std::make_shared<Wait>(Empty(), turn_ - 1)};
-      for (const Stmt& copy : CopiesOf(stmt)) body.push_back(AsBulkCopy(rings_.In(copy, slot_), Full()));
-      body.push_back(std::make_shared<Arrive>(Full()));
+      for (const Stmt& copy : CopiesOf(stmt)) {
+        body.push_back(std::make_shared<Copy>(rings_.In(copy, slot_), CopyEngine::kBulk, Full(),
+                                              IsShared(copy) ? Cluster() : nullptr));
+      }
+      body.push_back(std::make_shared<Arrive>(Full(), Cluster()));
       return std::make_shared<For>(As<For>(stmt).var, As<For>(stmt).extent, LoopKind::kSerial, MakeSeq(body));
     }
     if (!ContainsTheLoop(stmt)) return nullptr;
@@ -339,7 +396,7 @@ class BulkPipeline {
       if (!IsTheLoop(stmt)) return nullptr;
       std::vector<Stmt> parts = {std::make_shared<Wait>(Full(), turn_)};
       for (const Stmt& work : WorkOf(stmt)) parts.push_back(rings_.In(work, slot_));
-      parts.push_back(std::make_shared<Arrive>(Empty()));
+      parts.push_back(std::make_shared<Arrive>(Empty(), Cluster()));
       return MakeSeq(InTurn(group, {std::make_shared<For>(As<For>(stmt).var, As<For>(stmt).extent,
                                                           LoopKind::kSerial, MakeSeq(parts))}));
     });
@@ -364,7 +421,8 @@ class BulkPipeline {
         const bool leaves = store != nullptr && is_nest && store->value->op == Op::kLoad &&
                             IsEpilogueTile(store->value->buffer) && BulkBoxOf(part).ok();
         if (leaves) {
-          parts.insert(parts.end(), {std::make_shared<Fence>(), AsBulkCopy(part, nullptr),
+          parts.insert(parts.end(), {std::make_shared<Fence>(),
+                                     std::make_shared<Copy>(part, CopyEngine::kBulk),
                                      std::make_shared<CommitGroup>()});
           changed = stores_in_bulk_ = true;
         } else {
@@ -401,6 +459,7 @@ class BulkPipeline {
   std::vector<Buffer> shared_;  // tiles beside the ring
   std::vector<Stmt> owned_;
   Var ring_;   // of the pipelined loop
+  Var cluster_;  // the loop over the blocks of a cluster; null without
   Var round_;  // of the persistent loop's iterations in one block; null without
   int groups_ = 1;
   Stmt work_;
@@ -468,6 +527,12 @@ Stmt PipelineByThreads(const Stmt& stmt, const LoopParts& parts) {
 
 absl::StatusOr<Stmt> PipelineLaunch(const Stmt& launch) {
   const For* loop = FindPipelined(launch);
+  const For* grid = DynAs<For>(launch);
+  if (grid != nullptr && grid->marks.cluster &&
+      (loop == nullptr || loop->marks.pipeline.kind != PipelineKind::kBulk)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("cluster ", grid->var->name, ": only bulk copies of a pipeline reach other blocks"));
+  }
   if (loop == nullptr) return launch;
   MYCC_ASSIGN_OR_RETURN(LoopParts parts, PartsOf(*loop));
   if (loop->marks.pipeline.kind == PipelineKind::kBulk) {

@@ -73,7 +73,7 @@ Stmt UnfuseLoops(const Stmt& body) {
   return RewriteStmts(body, [](const Stmt& stmt) -> Stmt {
     const For* loop = DynAs<For>(stmt);
     if (loop == nullptr || loop->loop_kind == LoopKind::kVector || !loop->marks.instruction.empty() ||
-        loop->marks.persistent_blocks != 0)
+        loop->marks.persistent_blocks != 0 || loop->marks.cluster)
       return nullptr;
     if (ConstExtent(*loop) != loop->var->extent) return nullptr;
     std::set<int64_t> cuts;

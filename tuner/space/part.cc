@@ -78,6 +78,7 @@ void TraceBuilder::Pad(const std::string& block, int64_t dim, int64_t extent) {
 }
 void TraceBuilder::Persist(const std::string& loop, int64_t blocks) { Add("persist", {{loop}, {blocks}}); }
 void TraceBuilder::Reside(const std::string& loop, int64_t blocks) { Add("reside", {{loop}, {blocks}}); }
+void TraceBuilder::Cluster(const std::string& loop) { Add("cluster", {{loop}}); }
 void TraceBuilder::Alternate(const std::string& loop, int64_t groups) {
   Add("alternate", {{loop}, {groups}});
 }

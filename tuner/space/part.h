@@ -48,6 +48,7 @@ class TraceBuilder {
   void Pipeline(const std::string& loop, const std::string& kind, int64_t stages);
   void Persist(const std::string& loop, int64_t blocks);
   void Reside(const std::string& loop, int64_t blocks);
+  void Cluster(const std::string& loop);
   void Pad(const std::string& block, int64_t dim, int64_t extent);
   void Alternate(const std::string& loop, int64_t groups);
 

@@ -11,8 +11,12 @@
 // reside(l, n): n thread blocks of the block loop l share an SM, and so its registers: more of them hide
 // latency, fewer keep more values each.
 //
-// All mark the loop. passes/pipeline_loops.cc carries them out, where it is known what is copied, but the
-// last, which becomes a bound of the kernel's launch.
+// cluster(l): the iterations of the block loop l, the outermost of its nest, are the thread blocks of one
+// cluster. They run side by side, and what all of them copy each copies in part, for all (multicast); it needs
+// Hopper's copy engine.
+//
+// All mark the loop. passes/pipeline_loops.cc carries them out, where it is known what is copied, but reside,
+// which becomes a bound of the kernel\'s launch.
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/schedule/primitives/primitives.h"
@@ -103,6 +107,25 @@ absl::StatusOr<Function> Reside(const Function& function, const Target&, const S
   }
   LoopMarks marks = loop.marks;
   marks.resident_blocks = args.Int(1);
+  return WithBody(function, ReplaceAt(path, Marked(loop, std::move(marks))));
+}
+
+absl::StatusOr<Function> Cluster(const Function& function, const Target& target, const StepArgs& args) {
+  constexpr int64_t kMostBlocks = 8;  // that every device of the architecture runs side by side
+  MYCC_ASSIGN_OR_RETURN(const Path path, FindLoop(function, args.Name(0)));
+  const For& loop = path.loop();
+  if (target.kind != TargetKind::kCuda || CudaArchOf(target) / 10 != 9)
+    return absl::FailedPreconditionError(
+        absl::StrCat("clusters need the copy engine of sm_90a; the target is ", PrintTarget(target)));
+  if (loop.loop_kind != LoopKind::kBlock || LoopsOn(path).front() != &loop)
+    return absl::FailedPreconditionError("a cluster is of thread blocks: expected the outermost block loop");
+  const int64_t blocks = loop.var->extent;
+  if (blocks < 2 || blocks > kMostBlocks || (blocks & (blocks - 1)) != 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("a cluster of ", blocks, " blocks; expected a power of two from 2 to ", kMostBlocks));
+  }
+  LoopMarks marks = loop.marks;
+  marks.cluster = true;
   return WithBody(function, ReplaceAt(path, Marked(loop, std::move(marks))));
 }
 

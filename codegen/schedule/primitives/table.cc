@@ -21,6 +21,7 @@ constexpr PrimitiveInfo kPrimitives[] = {
     {"pipeline", "nni", "pipeline(loop, threads|bulk, stages)", PipelineLoop},
     {"persist", "ni", "persist(block loop, thread blocks)", Persist},
     {"reside", "ni", "reside(block loop, thread blocks of an SM)", Reside},
+    {"cluster", "n", "cluster(outermost block loop)", Cluster},
     {"alternate", "ni", "alternate(persistent loop, groups of warps)", Alternate},
     {"pad", "nii", "pad(block, dimension, extent)", Pad},
     {"pack", "nN", "pack(buffer, [components d, d/a, d%b, d/a%b])", Pack},

@@ -34,7 +34,8 @@ AxisTile BestAxisTile(const std::vector<int64_t>& extents, int64_t size) {
       return;
     }
     // Larger inner tiles first, so that they win between equals.
-    for (int64_t t = std::min(left, PowerAtLeast(extents[axis])); t >= 1; t /= 2) {
+    for (int64_t t = PowerAtMost(std::min(left, PowerAtLeast(extents[axis]))); t >= 1; t /= 2) {
+      if (left % t != 0) continue;
       tile[axis] = t;
       self(axis - 1, left / t, self);
     }

@@ -6,6 +6,8 @@
 //     compute: for depth tiles: wgmma on bm x bn x bk
 //              epilogue on the accumulators; the tile leaves through shared memory
 //
+// Two neighbours may be a cluster, and each fetch half of the operand that both need.
+//
 // Where there are few tiles, the depth is split (split_depth.h); what the copy engine cannot fetch is
 // repacked first (operand.h).
 #include <algorithm>
@@ -13,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "tuner/space/rules/cuda/split_depth.h"
 #include "tuner/space/rules/cuda/tensor_core.h"
+#include "tuner/space/rules/tiles.h"
 
 namespace mycc {
 namespace {
@@ -74,10 +77,31 @@ int64_t InnerTile(const Plan& plan, const TensorOperand& operand, const std::vec
   return operand.depth_contiguous ? plan.panel() : BestAxisTile(extents, size).back();
 }
 
+int64_t TilesOfLast(const std::vector<int64_t>& extents, int64_t size) {
+  return CeilDiv(extents.back(), BestAxisTile(extents, size).back());
+}
+
+// The blocks of a cluster differ along the side of the smaller tile, and share the larger one.
+bool DifferInRows(const Values& v) { return v.at("bn") >= v.at("bm"); }
+
+// Both blocks of a cluster are there, and the shared tile can be cut in two.
+bool ClusterFits(const Plan& plan, const Values& v) {
+  const bool swap = v.at("swap") != 0, in_rows = DifferInRows(v);
+  const int64_t cluster = v.at("cluster"), own = v.at(in_rows ? "bm" : "bn"),
+                shared = v.at(in_rows ? "bn" : "bm");
+  if (cluster == 1) return true;
+  if (TilesOfLast(in_rows ? plan.Rows(swap) : plan.Cols(swap), own) % cluster != 0) return false;
+  const TensorContraction& t = plan.t(v);
+  if (!(in_rows != swap ? t.b : t.a).depth_contiguous) return true;
+  const AxisTile tile = BestAxisTile(in_rows ? plan.Cols(swap) : plan.Rows(swap), shared);
+  const auto outermost = std::find_if(tile.begin(), tile.end(), [](int64_t extent) { return extent > 1; });
+  return outermost != tile.end() && *outermost % cluster == 0 && shared / cluster % 8 == 0;
+}
+
 // Groups of tiles of the last row axis leave few places empty.
-bool GroupFits(const Plan& plan, int64_t bm, bool swap, int64_t group) {
-  const std::vector<int64_t> rows = plan.Rows(swap);
-  const int64_t tile = BestAxisTile(rows, bm).back(), tiles = (rows.back() + tile - 1) / tile;
+bool GroupFits(const Plan& plan, const Values& v) {
+  const int64_t cluster = DifferInRows(v) ? v.at("cluster") : 1, group = v.at("group");
+  const int64_t tiles = TilesOfLast(plan.Rows(v.at("swap") != 0), v.at("bm")) / cluster;
   const int64_t groups = (tiles + group - 1) / group;
   return group == 1 || groups * group * 16 <= tiles * 17;
 }
@@ -110,10 +134,11 @@ bool Legal(const Plan& plan, const Values& v) {
     return false;
   const int64_t tiles = plan.Tiles(bm, bn, swap);
   if (v.at("persist") != 0 && tiles <= plan.target.sms) return false;
+  if (!ClusterFits(plan, v)) return false;
   // Groups that take turns are one warpgroup each.
   if (v.at("groups") > 1 && (v.at("persist") == 0 || warpgroups != 1 || tiles < 2 * plan.target.sms))
     return false;
-  return GroupFits(plan, bm, swap, v.at("group"));
+  return GroupFits(plan, v);
 }
 
 // As many thread blocks as there are SMs, or fewer where that makes the same number of rounds.
@@ -156,12 +181,22 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   const std::string depth = LoopOf(name, plan.stage().reduce_axes[t.depth.back()]);
   b->Split(depth, {plan.bk(v)});
 
+  // The blocks of a cluster.
+  const int64_t cluster = v.at("cluster");
+  std::vector<std::string> row_tiles = rows.outer, col_tiles = cols.outer;
+  std::string rank;
+  if (cluster > 1) {
+    std::string& tiles = DifferInRows(v) ? row_tiles.back() : col_tiles.back();
+    b->Split(tiles, {cluster});
+    rank = SubLoop(tiles, 1);
+    tiles = SubLoop(tiles, 0);
+  }
+
   // The grid: batches, then tiles of columns within groups of tiles of rows, so that those that run together
   // share what L2 holds.
   std::vector<std::string> grid;
   if (split) grid.push_back(absl::StrCat(name, ".v"));
   for (int axis : t.batch) grid.push_back(LoopOf(name, plan.stage().axes[axis]));
-  std::vector<std::string> row_tiles = rows.outer;
   std::string grouped;
   if (v.at("group") > 1) {
     b->Split(row_tiles.back(), {v.at("group")});
@@ -169,12 +204,13 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
     row_tiles.back() = SubLoop(row_tiles.back(), 0);
   }
   Append(&grid, row_tiles);
-  Append(&grid, cols.outer);
+  Append(&grid, col_tiles);
   if (!grouped.empty()) grid.push_back(grouped);
 
   // Tiles are staged in the order of these loops: contiguous along the last one of each operand's.
   const TensorOperand &a = swap ? t.b : t.a, &operand_b = swap ? t.a : t.b;
   std::vector<std::string> order = grid;
+  if (cluster > 1) order.insert(order.begin(), rank);
   for (size_t r = 0; r + 1 < t.depth.size(); ++r)
     order.push_back(LoopOf(name, plan.stage().reduce_axes[t.depth[r]]));
   order.push_back(SubLoop(depth, 0));
@@ -188,16 +224,18 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   Append(&order, tile);
   b->Reorder(order);
   const std::string blocks = b->Fuse(grid);
+  if (cluster > 1) {
+    b->Bind(rank, "block");
+    b->Cluster(rank);
+  }
   b->Bind(blocks, "block");
-  const int64_t tiles = plan.Tiles(bm, bn, swap);
+  const int64_t tiles = plan.Tiles(bm, bn, swap) / cluster;
   if (v.at("persist") != 0) {
     // Group tails make more tiles than there are.
     const int64_t row_groups = v.at("group") > 1 ? v.at("group") : 1;
-    const std::vector<int64_t> extents = plan.Rows(swap);
-    const AxisTile row_tile = BestAxisTile(extents, bm);
-    const int64_t last = (extents.back() + row_tile.back() - 1) / row_tile.back();
-    const int64_t padded = tiles / last * ((last + row_groups - 1) / row_groups * row_groups);
-    b->Persist(blocks, PersistentBlocks(padded, plan.target.sms));
+    const int64_t last = TilesOfLast(plan.Rows(swap), bm) / (DifferInRows(v) ? cluster : 1);
+    const int64_t padded = tiles / last * CeilDiv(last, row_groups) * row_groups;
+    b->Persist(blocks, PersistentBlocks(padded, plan.target.sms / cluster));
     if (v.at("groups") > 1) b->Alternate(blocks, v.at("groups"));
   }
   b->CacheWrite(name, blocks);
@@ -252,7 +290,7 @@ TileDefault DefaultTile(const Plan& plan, int64_t repack, const std::vector<int6
         Values v = {{"bm", bm},     {"bn", bn},    {"warpgroups", warpgroups},
                     {"swap", swap}, {"stages", 3}, {"epilogue", 0},
                     {"persist", 0}, {"group", 1},  {"split", 1},
-                    {"panels", 1},  {"groups", 1}, {"repack", repack}};
+                    {"panels", 1},  {"groups", 1}, {"repack", repack}, {"cluster", 1}};
         if (!Legal(plan, v) || (best_cost != 0 && cost >= best_cost)) continue;
         best = {bm, bn, warpgroups, swap};
         best_cost = cost;
@@ -318,7 +356,7 @@ std::optional<Part> WarpSpecializedPart(const Anatomy& anatomy, const Group& gro
   Values v = {{"bm", tile.bm},     {"bn", tile.bn}, {"warpgroups", tile.warpgroups},
               {"swap", tile.swap}, {"group", 1},    {"stages", 2},
               {"persist", 0},      {"epilogue", 0}, {"split", 1},
-              {"panels", 1},       {"groups", 1},   {"repack", repacks.front()}};
+              {"panels", 1},       {"groups", 1},   {"repack", repacks.front()}, {"cluster", 1}};
   const bool bulk_store = forms->direct.bulk_store;
   Values with_epilogue = v;
   with_epilogue["epilogue"] = 1;
@@ -328,7 +366,9 @@ std::optional<Part> WarpSpecializedPart(const Anatomy& anatomy, const Group& gro
   const std::vector<int64_t> groups = {1, 4, 8, 16};
   int64_t default_group = 1;
   for (const int64_t group : groups) {
-    if (group <= 8 && GroupFits(plan, tile.bm, tile.swap, group)) default_group = group;
+    Values grouped = v;
+    grouped["group"] = group;
+    if (group <= 8 && GroupFits(plan, grouped)) default_group = group;
   }
   const int64_t coarse = std::min(plan.Tiles(128, 128, false), plan.Tiles(128, 128, true));
   part.Decide("bm", bms, tile.bm);
@@ -344,6 +384,7 @@ std::optional<Part> WarpSpecializedPart(const Anatomy& anatomy, const Group& gro
               plan.Depth(v) >= 8 * plan.panel() ? std::vector<int64_t>{1, 2} : std::vector<int64_t>{1}, 1);
   part.Decide("groups", persist ? std::vector<int64_t>{1, 2} : std::vector<int64_t>{1}, 1);
   part.Decide("repack", repacks, repacks.front(), false);
+  part.Decide("cluster", {1, 2}, 1);
   part.legal = [plan](const Values& values) { return Legal(plan, values); };
   part.emit = [plan](const Values& values, TraceBuilder* b) { Emit(plan, values, b); };
   return part;

@@ -1,0 +1,112 @@
+#include "codegen/ir/cluster.h"
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+
+namespace mycc {
+namespace {
+
+// The blocks of one cluster loop, side by side.
+class Expansion {
+ public:
+  explicit Expansion(const For& loop) : rank_(loop.var), blocks_(loop.var->extent) {}
+
+  Stmt Expand(const Stmt& stmt) {
+    if (const For* loop = DynAs<For>(stmt))
+      return std::make_shared<For>(loop->var, loop->extent, loop->loop_kind, Expand(loop->body), loop->marks);
+    if (const Alloc* alloc = DynAs<Alloc>(stmt)) {
+      tiles_.push_back({alloc->buffer});
+      for (int64_t block = 1; block < blocks_; ++block) {
+        BufferNode own = *alloc->buffer;
+        own.name = Named(own.name, block);
+        tiles_.back().push_back(std::make_shared<BufferNode>(std::move(own)));
+      }
+      const std::vector<Buffer> own = tiles_.back();
+      Stmt body = Expand(alloc->body);
+      for (const Buffer& buffer : own) body = std::make_shared<Alloc>(buffer, std::move(body));
+      return body;
+    }
+    MYCC_CHECK(stmt->kind == StmtKind::kRoles) << "blocks of a cluster have roles";
+    return ExpandRoles(As<Roles>(stmt));
+  }
+
+ private:
+  static std::string Named(const std::string& name, int64_t block) {
+    return block == 0 ? name : absl::StrCat(name, ".block", block);
+  }
+
+  Stmt ExpandRoles(const Roles& roles) {
+    barriers_ = static_cast<int64_t>(roles.barrier_counts.size());
+    std::vector<Roles::Role> all;
+    std::vector<int> counts;
+    for (int64_t block = 0; block < blocks_; ++block) {
+      counts.insert(counts.end(), roles.barrier_counts.begin(), roles.barrier_counts.end());
+      for (const Roles::Role& role : roles.roles)
+        all.push_back({Named(role.name, block), OfBlock(role.body, block)});
+    }
+    return std::make_shared<Roles>(std::move(all), std::move(counts));
+  }
+
+  Expr Barrier(const Expr& barrier, int64_t block) const { return barrier + block * barriers_; }
+
+  // The tiles of `block` in place of those of `from`.
+  Stmt WithTiles(Stmt stmt, int64_t from, int64_t block) const {
+    for (const std::vector<Buffer>& own : tiles_) {
+      if (from != block) stmt = ReplaceBuffer(stmt, own[from], own[block]);
+    }
+    return stmt;
+  }
+
+  Stmt OfBlock(const Stmt& body, int64_t block) const {
+    const Stmt own = RewriteStmts(WithTiles(body, 0, block), [&](const Stmt& stmt) -> Stmt {
+      std::vector<Stmt> to_all;
+      if (const Copy* copy = DynAs<Copy>(stmt)) {
+        if (!copy->barrier) return nullptr;
+        if (!copy->cluster)
+          return std::make_shared<Copy>(copy->body, copy->engine, Barrier(copy->barrier, block));
+        const Stmt part = PartOfMulticast(copy->body, IntConst(block), blocks_);
+        for (int64_t to = 0; to < blocks_; ++to) {
+          to_all.push_back(std::make_shared<Copy>(WithTiles(part, block, to), copy->engine,
+                                                  Barrier(copy->barrier, to)));
+        }
+      } else if (const Arrive* arrive = DynAs<Arrive>(stmt)) {
+        if (!arrive->cluster) return std::make_shared<Arrive>(Barrier(arrive->barrier, block));
+        for (int64_t to = 0; to < blocks_; ++to)
+          to_all.push_back(std::make_shared<Arrive>(Barrier(arrive->barrier, to)));
+      } else if (const Wait* wait = DynAs<Wait>(stmt)) {
+        return std::make_shared<Wait>(Barrier(wait->barrier, block), wait->phase);
+      }
+      return to_all.empty() ? nullptr : MakeSeq(std::move(to_all));
+    });
+    return SubstituteVars(own, VarMap{{rank_.get(), IntConst(block)}});
+  }
+
+  const Var rank_;
+  const int64_t blocks_;
+  int64_t barriers_ = 0;
+  std::vector<std::vector<Buffer>> tiles_;  // of each allocation, one for each block
+};
+
+}  // namespace
+
+Stmt ExpandClusters(const Stmt& body) {
+  return RewriteStmts(body, [](const Stmt& stmt) -> Stmt {
+    const For* loop = DynAs<For>(stmt);
+    return loop != nullptr && loop->marks.cluster ? Expansion(*loop).Expand(loop->body) : nullptr;
+  });
+}
+
+Stmt PartOfMulticast(const Stmt& nest, const Expr& rank, int64_t blocks) {
+  const For& loop = As<For>(nest);
+  if (loop.var->extent == 1) {
+    return std::make_shared<For>(loop.var, loop.extent, loop.loop_kind,
+                                 PartOfMulticast(loop.body, rank, blocks), loop.marks);
+  }
+  const int64_t part = loop.var->extent / blocks;
+  const Var own = MakeVar(loop.var->name, part);
+  return std::make_shared<For>(own, IntConst(part), loop.loop_kind,
+                               SubstituteVars(loop.body, VarMap{{loop.var.get(), rank * part + VarRef(own)}}),
+                               loop.marks);
+}
+
+}  // namespace mycc

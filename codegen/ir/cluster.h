@@ -1,0 +1,22 @@
+// What a cluster of thread blocks means, in terms of one program: for the interpreter, which so finds races and
+// deadlocks between the blocks of a cluster as it does between the roles of one. Pure.
+#pragma once
+
+#include "codegen/ir/stmt.h"
+
+namespace mycc {
+
+//   block r in n of one cluster:                alloc s: alloc s.1:
+//     alloc s:                                    roles:
+//       roles:                                      copy:      wait empty; s[0..] = ..; s.1[0..] = ..;
+//         copy:    wait empty           ->                     arrive full; arrive full.1
+//                  multicast s = ..                 compute:   ..
+//                  arrive full of all               copy.1:    wait empty.1; s[4..] = ..; s.1[4..] = ..; ..
+//         compute: ..                               compute.1: ..
+Stmt ExpandClusters(const Stmt& body);
+
+// The part of block `rank` of `blocks` of a multicast's nest: of its outermost loop that has more than one
+// iteration. REQUIRES: `blocks` divides that loop's extent.
+Stmt PartOfMulticast(const Stmt& nest, const Expr& rank, int64_t blocks);
+
+}  // namespace mycc
