@@ -23,14 +23,14 @@ std::string BulkFunction(const std::string& name, int rank, bool to_shared, bool
   const std::string box = absl::StrJoin(places, ", "), coordinates = absl::StrJoin(parameters, ", ");
   const std::string values = absl::StrJoin(operands, ", ");
   if (to_shared) {
-    return absl::StrCat("\n__device__ __forceinline__ void ", name,
-                        "(unsigned to, const CUtensorMap& map, unsigned barrier, ", coordinates,
-                        multicast ? ", unsigned short blocks" : "", ") {\n  asm volatile(\"cp.async.bulk.tensor.", rank,
-                        "d.shared::cluster.global.tile.mbarrier::complete_tx::bytes",
-                        multicast ? ".multicast::cluster" : "", " [%0], [%1, {", box, "}], [%2]",
-                        multicast ? absl::StrCat(", %", rank + 3) : "",
-                        ";\"\n               ::\"r\"(to), \"l\"(&map), \"r\"(barrier), ", values,
-                        multicast ? ", \"h\"(blocks)" : "", " : \"memory\");\n}\n");
+    return absl::StrCat(
+        "\n__device__ __forceinline__ void ", name,
+        "(unsigned to, const CUtensorMap& map, unsigned barrier, ", coordinates,
+        multicast ? ", unsigned short blocks" : "", ") {\n  asm volatile(\"cp.async.bulk.tensor.", rank,
+        "d.shared::cluster.global.tile.mbarrier::complete_tx::bytes", multicast ? ".multicast::cluster" : "",
+        " [%0], [%1, {", box, "}], [%2]", multicast ? absl::StrCat(", %", rank + 3) : "",
+        ";\"\n               ::\"r\"(to), \"l\"(&map), \"r\"(barrier), ", values,
+        multicast ? ", \"h\"(blocks)" : "", " : \"memory\");\n}\n");
   }
   return absl::StrCat(
       "\n__device__ __forceinline__ void ", name, "(const CUtensorMap& map, unsigned from, ", coordinates,

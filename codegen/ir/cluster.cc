@@ -66,8 +66,8 @@ class Expansion {
           return std::make_shared<Copy>(copy->body, copy->engine, Barrier(copy->barrier, block));
         const Stmt part = PartOfMulticast(copy->body, IntConst(block), blocks_);
         for (int64_t to = 0; to < blocks_; ++to) {
-          to_all.push_back(std::make_shared<Copy>(WithTiles(part, block, to), copy->engine,
-                                                  Barrier(copy->barrier, to)));
+          to_all.push_back(
+              std::make_shared<Copy>(WithTiles(part, block, to), copy->engine, Barrier(copy->barrier, to)));
         }
       } else if (const Arrive* arrive = DynAs<Arrive>(stmt)) {
         if (!arrive->cluster) return std::make_shared<Arrive>(Barrier(arrive->barrier, block));

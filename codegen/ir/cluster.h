@@ -1,5 +1,5 @@
-// What a cluster of thread blocks means, in terms of one program: for the interpreter, which so finds races and
-// deadlocks between the blocks of a cluster as it does between the roles of one. Pure.
+// What a cluster of thread blocks means, in terms of one program: for the interpreter, which so finds races
+// and deadlocks between the blocks of a cluster as it does between the roles of one. Pure.
 #pragma once
 
 #include "codegen/ir/stmt.h"

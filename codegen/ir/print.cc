@@ -103,7 +103,7 @@ class Printer {
       }
       case StmtKind::kCopy: return PrintCopy(As<Copy>(stmt), depth);
       case StmtKind::kRoles: return PrintRoles(As<Roles>(stmt), depth);
-      case StmtKind::kArrive: 
+      case StmtKind::kArrive:
         return Line(depth, "arrive barrier[", PrintExpr(As<Arrive>(stmt).barrier), "]",
                     As<Arrive>(stmt).cluster ? " of the whole cluster" : "");
       case StmtKind::kWait: {

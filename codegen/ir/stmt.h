@@ -241,8 +241,8 @@ enum class CopyEngine : uint8_t { kThreads, kBulk };
 // committed with; for all others reading or writing what it writes, or writing what it reads, is a race.
 //
 // With `cluster` (the variable of a cluster loop of n blocks) it is a multicast: all blocks of the cluster
-// carry it out, each copying the n-th part of the nest's outermost loop that is its own to the tiles of all of
-// them, where it signals the barrier (see ir/cluster.h).
+// carry it out, each copying the n-th part of the nest's outermost loop that is its own to the tiles of all
+// of them, where it signals the barrier (see ir/cluster.h).
 struct Copy : StmtNode {
   Copy(Stmt body, CopyEngine engine, Expr barrier = nullptr, Expr cluster = nullptr)
       : StmtNode(StmtKind::kCopy),

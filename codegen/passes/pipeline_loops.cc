@@ -12,8 +12,8 @@
 //       mma acc += s                                         for k: wait full; mma acc += slot; arrive empty
 //     y[..] = acc                                            y[..] = acc
 //
-// Tiles that all blocks of a cluster want are multicast: each block copies its part to all of them, and a slot
-// is full, and empty, when all have said so.
+// Tiles that all blocks of a cluster want are multicast: each block copies its part to all of them, and a
+// slot is full, and empty, when all have said so.
 //
 // By threads (cp.async), for Ampere and where the copy engine cannot: the copies of the first s - 1
 // iterations come before the loop, and each iteration issues those of the one s - 1 later.
@@ -421,9 +421,9 @@ class BulkPipeline {
         const bool leaves = store != nullptr && is_nest && store->value->op == Op::kLoad &&
                             IsEpilogueTile(store->value->buffer) && BulkBoxOf(part).ok();
         if (leaves) {
-          parts.insert(parts.end(), {std::make_shared<Fence>(),
-                                     std::make_shared<Copy>(part, CopyEngine::kBulk),
-                                     std::make_shared<CommitGroup>()});
+          parts.insert(parts.end(),
+                       {std::make_shared<Fence>(), std::make_shared<Copy>(part, CopyEngine::kBulk),
+                        std::make_shared<CommitGroup>()});
           changed = stores_in_bulk_ = true;
         } else {
           parts.push_back(part);
@@ -458,9 +458,9 @@ class BulkPipeline {
   const Rings rings_;
   std::vector<Buffer> shared_;  // tiles beside the ring
   std::vector<Stmt> owned_;
-  Var ring_;   // of the pipelined loop
+  Var ring_;     // of the pipelined loop
   Var cluster_;  // the loop over the blocks of a cluster; null without
-  Var round_;  // of the persistent loop's iterations in one block; null without
+  Var round_;    // of the persistent loop's iterations in one block; null without
   int groups_ = 1;
   Stmt work_;
   Expr number_, slot_, turn_;

@@ -86,6 +86,43 @@ TEST(TensorCoreTest, GroupsTakeTurns) {
   CheckCode(kGemm, steps, Sm90a());
 }
 
+// Pairs of blocks that differ in their rows: both need the same tile of t1.
+std::string InPairs(const std::string& steps) {
+  return absl::StrReplaceAll(steps, {{"split(t3.a0, [128])\n", "split(t3.a0, [2, 128])\n"},
+                                     {"reorder([t3.a0.0, ", "reorder([t3.a0.1, t3.a0.0, "},
+                                     {"t3.a0.1, t3.a1.1, t3.r0.1])", "t3.a0.2, t3.a1.1, t3.r0.1])"},
+                                     {"bind(t3.a0.0+a1.0, block)\n",
+                                      "bind(t3.a0.1, block)\ncluster(t3.a0.1)\nbind(t3.a0.0+a1.0, block)\n"},
+                                     {"persist(t3.a0.0+a1.0, 3)", "persist(t3.a0.0+a1.0, 2)"},
+                                     {"tensorize_tile(t3.a0.1,", "tensorize_tile(t3.a0.2,"}});
+}
+
+TEST(TensorCoreTest, ClustersShareTiles) {
+  CheckMeaning(kGemm, InPairs(kWarpSpecialized), Sm90a());
+  CheckCode(kGemm, InPairs(kWarpSpecialized), Sm90a());
+}
+
+// A block that lets only itself know that a slot is free, and the other block overwrites what it still reads.
+TEST(TensorCoreTest, ASlotThatABlockOfTheClusterStillReadsIsARace) {
+  const Workload canonical = CanonicalWorkload(kGemm);
+  const absl::StatusOr<LoweredFunction> lowered = LowerForGpu(canonical, InPairs(kWarpSpecialized), Sm90a());
+  ASSERT_TRUE(lowered.ok()) << lowered.status().message();
+  Function broken = WholeFunction(*lowered);
+  broken.body = RewriteStmts(broken.body, [](const Stmt& stmt) -> Stmt {
+    const Roles* roles = DynAs<Roles>(stmt);
+    if (roles == nullptr) return nullptr;
+    std::vector<Roles::Role> changed = roles->roles;
+    changed[1].body = RewriteStmts(changed[1].body, [](const Stmt& s) -> Stmt {
+      const Arrive* arrive = DynAs<Arrive>(s);
+      return arrive == nullptr ? nullptr
+                               : MakeSeq({std::make_shared<Arrive>(arrive->barrier),
+                                          std::make_shared<Arrive>(arrive->barrier)});
+    });
+    return std::make_shared<Roles>(std::move(changed), roles->barrier_counts);
+  });
+  EXPECT_THAT(CheckFunction(canonical, broken, 2e-3).message(), HasSubstr("t1.s"));
+}
+
 constexpr char kMultistage[] = R"(split(t3.a0, [64])
 split(t3.a1, [32])
 split(t3.r0, [32])

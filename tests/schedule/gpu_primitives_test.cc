@@ -133,6 +133,11 @@ constexpr Refusal kRefusals[] = {
     {kGemm, "bind(t2.r0, thread)\ncache_write(t2, t2.r0)", "accumulate outside of it"},
     {kGemm, "cache_read(t1, t2, t2.a0, shared)\nbind(t2.a0, thread)",
      "t1.r, which the threads of a block share"},
+    {kGemm, "split(t2.a0, [2])\nbind(t2.a0.0, block)\nbind(t2.a0.1, block)\ncluster(t2.a0.1)",
+     "expected the outermost block loop"},
+    {kGemm, "cluster(t2.a0)", "expected the outermost block loop"},
+    {kGemm, "split(t2.a0, [16])\nreorder([t2.a0.1, t2.a0.0])\nbind(t2.a0.1, block)\ncluster(t2.a0.1)",
+     "a cluster of 16 blocks; expected a power of two from 2 to 8"},
     {kRows, "bind(t2.r0, thread)", "carries the argmax or argmin t2"},
 };
 INSTANTIATE_TEST_SUITE_P(All, GpuRefusalTest, ::testing::ValuesIn(kRefusals));

@@ -12,8 +12,8 @@
 // latency, fewer keep more values each.
 //
 // cluster(l): the iterations of the block loop l, the outermost of its nest, are the thread blocks of one
-// cluster. They run side by side, and what all of them copy each copies in part, for all (multicast); it needs
-// Hopper's copy engine.
+// cluster. They run side by side, and what all of them copy each copies in part, for all (multicast); it
+// needs Hopper's copy engine.
 //
 // All mark the loop. passes/pipeline_loops.cc carries them out, where it is known what is copied, but reside,
 // which becomes a bound of the kernel\'s launch.

@@ -290,7 +290,8 @@ TileDefault DefaultTile(const Plan& plan, int64_t repack, const std::vector<int6
         Values v = {{"bm", bm},     {"bn", bn},    {"warpgroups", warpgroups},
                     {"swap", swap}, {"stages", 3}, {"epilogue", 0},
                     {"persist", 0}, {"group", 1},  {"split", 1},
-                    {"panels", 1},  {"groups", 1}, {"repack", repack}, {"cluster", 1}};
+                    {"panels", 1},  {"groups", 1}, {"repack", repack},
+                    {"cluster", 1}};
         if (!Legal(plan, v) || (best_cost != 0 && cost >= best_cost)) continue;
         best = {bm, bn, warpgroups, swap};
         best_cost = cost;
@@ -356,7 +357,8 @@ std::optional<Part> WarpSpecializedPart(const Anatomy& anatomy, const Group& gro
   Values v = {{"bm", tile.bm},     {"bn", tile.bn}, {"warpgroups", tile.warpgroups},
               {"swap", tile.swap}, {"group", 1},    {"stages", 2},
               {"persist", 0},      {"epilogue", 0}, {"split", 1},
-              {"panels", 1},       {"groups", 1},   {"repack", repacks.front()}, {"cluster", 1}};
+              {"panels", 1},       {"groups", 1},   {"repack", repacks.front()},
+              {"cluster", 1}};
   const bool bulk_store = forms->direct.bulk_store;
   Values with_epilogue = v;
   with_epilogue["epilogue"] = 1;

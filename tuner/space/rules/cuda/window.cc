@@ -211,7 +211,8 @@ Part GpuWindowRule(const Anatomy& anatomy, const Group& group, const Target&) {
   // A row alone has all of the block's threads.
   const int64_t vectors = CeilDiv(extent(1), lanes);
   const int64_t along = rank > 1 ? ThreadsAlong(vectors) : std::min<int64_t>(256, PowerAtLeast(vectors));
-  std::vector<int64_t> threads_n = rank > 1 ? std::vector<int64_t>{8, 16, along} : PowersOfTwo(std::min(kWarp, along), 512);
+  std::vector<int64_t> threads_n =
+      rank > 1 ? std::vector<int64_t>{8, 16, along} : PowersOfTwo(std::min(kWarp, along), 512);
   part.Decide("threads_n", threads_n, along);
   part.Decide("threads_p", rank > 1 ? PowersOfTwo(8, 32) : std::vector<int64_t>{1},
               rank > 1 ? ThreadsAcross(along) : 1);
