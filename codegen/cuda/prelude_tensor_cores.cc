@@ -115,17 +115,19 @@ __device__ __forceinline__ void barrier_arrive(unsigned barrier) {
 }
 )"},
       {"barrier_arrive_in", "", R"(
-// At the barrier in this place of another block of the cluster.
+// At the barrier in this place of a block of the cluster, as CUTLASS does: those who arrive have read, and
+// written nothing that the other block must see, so that the cluster's release (a fence of the whole device)
+// is not needed.
 __device__ __forceinline__ void barrier_arrive_in(unsigned barrier, int block) {
   asm volatile("{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %0, %1;\n"
-               "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there];\n}" ::"r"(barrier), "r"(block)
+               "mbarrier.arrive.shared::cluster.b64 _, [there];\n}" ::"r"(barrier), "r"(block)
                : "memory");
 }
 )"},
       {"cluster_sync", "", R"(
-// All threads of all blocks of the cluster meet.
+// All threads of all blocks of the cluster meet; barriers that were set up before are there for all after.
 __device__ __forceinline__ void cluster_sync() {
-  asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
+  asm volatile("barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait.acquire;" ::: "memory");
 }
 )"},
       {"barrier_arrive_expect", "", R"(
