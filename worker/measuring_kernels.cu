@@ -9,7 +9,7 @@ typedef unsigned int u32;
 typedef unsigned long long u64;
 typedef long long i64;
 
-enum { kF64, kF32, kF16, kBF16, kI64, kI32, kI8, kU8, kBool };
+enum { kF64, kF32, kF16, kBF16, kI64, kI32, kI8, kU8, kBool, kF8E4M3, kF8E5M2 };
 
 // What a check found; all zero but for first_wrong, which begins as the largest number.
 struct Findings {
@@ -36,15 +36,17 @@ static __device__ bool IsNan(double value) { return value != value; }
 static __device__ bool IsFinite(double value) { return value - value == 0; }
 static __device__ double Magnitude(double value) { return DoubleOf(BitsOf(value) & ~(1ull << 63)); }
 
-static __device__ bool IsFloatType(int dtype) { return dtype <= kBF16; }
+static __device__ bool IsFloatType(int dtype) { return dtype <= kBF16 || dtype >= kF8E4M3; }
 
-// A float of few bits: sign, exponent, `mantissa` bits, all-ones exponents being infinities and NaNs.
+// A float of few bits: sign, exponent, `mantissa` bits, all-ones exponents being infinities and NaNs; of e4m3
+// (8 bits and 3) only all ones are a NaN.
 static __device__ double DecodeSmall(u32 bits, int width, int mantissa) {
   const int exponent_bits = width - 1 - mantissa, bias = (1 << (exponent_bits - 1)) - 1;
   const u32 fraction = bits & ((1u << mantissa) - 1);
   const int exponent = (bits >> mantissa) & ((1 << exponent_bits) - 1);
   const u64 sign = (u64)(bits >> (width - 1)) << 63;
-  if (exponent == (1 << exponent_bits) - 1)
+  const bool is_e4m3 = width == 8 && mantissa == 3;
+  if (exponent == (1 << exponent_bits) - 1 && (!is_e4m3 || fraction == 7))
     return DoubleOf(sign | 0x7ff0000000000000ull | ((u64)fraction << (52 - mantissa)));
   const double magnitude = exponent == 0
                                ? fraction * PowerOfTwo(1 - bias - mantissa)
@@ -68,7 +70,9 @@ static __device__ double LoadFloat(int dtype, const void* tensor, i64 i) {
     case kF64: return ((const double*)tensor)[i];
     case kF32: return ((const float*)tensor)[i];
     case kF16: return DecodeSmall(((const u16*)tensor)[i], 16, 10);
-    default: return DecodeSmall(((const u16*)tensor)[i], 16, 7);
+    case kBF16: return DecodeSmall(((const u16*)tensor)[i], 16, 7);
+    case kF8E4M3: return DecodeSmall(((const u8*)tensor)[i], 8, 3);
+    default: return DecodeSmall(((const u8*)tensor)[i], 8, 2);
   }
 }
 
@@ -102,6 +106,8 @@ static __device__ u64 DrawnBits(int dtype, u64 drawn, i64 low, u64 range) {
     }
     case kF16: return EncodeSmall(DrawFloat(drawn), 16, 10);
     case kBF16: return EncodeSmall(DrawFloat(drawn), 16, 7);
+    case kF8E4M3: return EncodeSmall(DrawFloat(drawn), 8, 3);
+    case kF8E5M2: return EncodeSmall(DrawFloat(drawn), 8, 2);
     default: return (u64)(low + (i64)(drawn % range));
   }
 }

@@ -9,8 +9,6 @@
 namespace mycc {
 namespace {
 
-bool IsNarrowFloat(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16; }
-
 Code Infix(const char* op, int level, const Code& a, const Code& b) {
   // All of these associate to the left.
   return Code{absl::StrCat(a.At(level), " ", op, " ", b.At(level + 1)), level};
@@ -60,6 +58,8 @@ std::string Arithmetic::MemoryType(DType dtype) const {
     case DType::kBool: return "bool";
     case DType::kF16:
     case DType::kBF16:
+    case DType::kF8E4M3:
+    case DType::kF8E5M2:
     case DType::kI64:
     case DType::kI8:
     case DType::kU8: break;
@@ -118,7 +118,9 @@ Code Arithmetic::Call(const std::string& function, const Code& a, const Code& b)
 Code Arithmetic::Round(DType dtype, const Code& value) const {
   switch (dtype) {
     case DType::kF16:
-    case DType::kBF16: return Call(prelude_.Use(absl::StrCat("round_", DTypeName(dtype))), value);
+    case DType::kBF16:
+    case DType::kF8E4M3:
+    case DType::kF8E5M2: return Call(prelude_.Use(absl::StrCat("round_", DTypeName(dtype))), value);
     case DType::kI8:
     case DType::kU8: return Call("int", Call(prelude_.Use(DTypeName(dtype)), value));
     default: return value;

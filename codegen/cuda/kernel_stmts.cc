@@ -141,7 +141,7 @@ void KernelEmitter::EmitAlloc(const Alloc& alloc) {
   place.name = Name(buffer->name);
   place.in_registers = true;
   for (const auto& [var, digit] : threads_) place.threads_around.insert(var);
-  place.is_sum = DTypeBytes(buffer->dtype) == 2 && IsReducedUnder(alloc.body, buffer.get());
+  place.is_sum = IsNarrowFloat(buffer->dtype) && IsReducedUnder(alloc.body, buffer.get());
   std::vector<int64_t> shape = buffer->shape;
   const auto distribution = launch_.registers.find(buffer.get());
   if (distribution != launch_.registers.end()) {
@@ -170,7 +170,7 @@ bool KernelEmitter::OpenOneOfAlike() {
 // A value on its way to memory is rounded there, not before.
 Code KernelEmitter::Unrounded(const Expr& value) {
   const DType dtype = value->dtype;
-  const bool rounds = dtype == DType::kF16 || dtype == DType::kBF16;
+  const bool rounds = IsNarrowFloat(dtype);
   if (rounds && value->op == Op::kCast && value->args[0]->dtype == DType::kF32) return Value(value->args[0]);
   const bool arithmetic =
       value->op == Op::kAdd || value->op == Op::kSub || value->op == Op::kMul || value->op == Op::kDiv;

@@ -39,6 +39,8 @@ __device__ __forceinline__ float divide(float a, float b) {
     {"u64", "", "using u64 = unsigned long long;\n"},
     {"f16", "", "struct f16 {\n  unsigned short bits;\n};\n"},
     {"bf16", "", "struct bf16 {\n  unsigned short bits;\n};\n"},
+    {"f8e4m3", "", "struct f8e4m3 {\n  unsigned char bits;\n};\n"},
+    {"f8e5m2", "", "struct f8e5m2 {\n  unsigned char bits;\n};\n"},
     {"Vec", "", R"(
 // Elements that are loaded or stored by one instruction.
 template <typename T, int kCount>
@@ -123,11 +125,71 @@ __device__ __forceinline__ bf16 to_bf16(float value) {
     {"from_bf16", "bf16", R"(
 __device__ __forceinline__ float from_bf16(bf16 value) { return __uint_as_float(unsigned(value.bits) << 16); }
 )"},
+    {"to_f8e4m3", "f8e4m3", R"(
+__device__ __forceinline__ f8e4m3 to_f8e4m3(float value) {
+#if __CUDA_ARCH__ >= 890
+  unsigned short pair;
+  asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(0.0f), "f"(value));
+  return f8e4m3{(unsigned char)pair};
+#else
+  const unsigned bits = __float_as_uint(value), magnitude = bits & 0x7fffffffu;
+  unsigned result = (magnitude + 0x7ffffu + (magnitude >> 20 & 1u) - (120u << 23)) >> 20;
+  if (result > 0x7eu) result = 0x7eu;
+  // Below the normal numbers the addition rounds.
+  if (magnitude < 0x3c800000u) result = __float_as_uint(__uint_as_float(magnitude) + 16384.0f) - 0x46800000u;
+  if (magnitude > 0x7f800000u) result = 0x7fu;
+  return f8e4m3{(unsigned char)((bits >> 24 & 0x80u) | result)};
+#endif
+}
+)"},
+    {"from_f8e4m3", "f8e4m3 from_f16", R"(
+__device__ __forceinline__ float from_f8e4m3(f8e4m3 value) {
+#if __CUDA_ARCH__ >= 890
+  unsigned pair;
+  asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(pair) : "h"((unsigned short)value.bits));
+  return from_f16(f16{(unsigned short)pair});
+#else
+  const unsigned sign = unsigned(value.bits & 0x80) << 24, magnitude = value.bits & 0x7f;
+  const unsigned small = __float_as_uint(float(magnitude) * 0.001953125f);
+  const unsigned wide = magnitude < 8u ? small : magnitude == 0x7fu ? 0x7fc00000u : (magnitude << 20) + (120u << 23);
+  return __uint_as_float(sign | wide);
+#endif
+}
+)"},
+    {"to_f8e5m2", "f8e5m2", R"(
+__device__ __forceinline__ f8e5m2 to_f8e5m2(float value) {
+  const unsigned bits = __float_as_uint(value), magnitude = bits & 0x7fffffffu;
+#if __CUDA_ARCH__ >= 890
+  unsigned short result;
+  asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(result) : "f"(0.0f), "f"(value));
+  // The instruction makes infinity the largest number.
+  if (magnitude == 0x7f800000u) ++result;
+  return f8e5m2{(unsigned char)result};
+#else
+  unsigned result = (magnitude + 0xfffffu + (magnitude >> 21 & 1u) - (112u << 23)) >> 21;
+  if (result > 0x7bu) result = 0x7bu;
+  // Below the normal numbers the addition rounds.
+  if (magnitude < 0x38800000u) result = __float_as_uint(__uint_as_float(magnitude) + 128.0f) - 0x43000000u;
+  if (magnitude >= 0x7f800000u) result = magnitude == 0x7f800000u ? 0x7cu : 0x7fu;
+  return f8e5m2{(unsigned char)((bits >> 24 & 0x80u) | result)};
+#endif
+}
+)"},
+    {"from_f8e5m2", "f8e5m2 from_f16", R"(
+// The upper byte of an f16.
+__device__ __forceinline__ float from_f8e5m2(f8e5m2 value) { return from_f16(f16{(unsigned short)(value.bits << 8)}); }
+)"},
     {"round_f16", "to_f16 from_f16", R"(
 __device__ __forceinline__ float round_f16(float value) { return from_f16(to_f16(value)); }
 )"},
     {"round_bf16", "to_bf16 from_bf16", R"(
 __device__ __forceinline__ float round_bf16(float value) { return from_bf16(to_bf16(value)); }
+)"},
+    {"round_f8e4m3", "to_f8e4m3 from_f8e4m3", R"(
+__device__ __forceinline__ float round_f8e4m3(float value) { return from_f8e4m3(to_f8e4m3(value)); }
+)"},
+    {"round_f8e5m2", "to_f8e5m2 from_f8e5m2", R"(
+__device__ __forceinline__ float round_f8e5m2(float value) { return from_f8e5m2(to_f8e5m2(value)); }
 )"},
     {"round_tf32", "", R"(
 __device__ __forceinline__ float round_tf32(float value) {
@@ -137,7 +199,7 @@ __device__ __forceinline__ float round_tf32(float value) {
 }
 )"},
     {"narrow_f64", "", R"(
-// A double as a float that still rounds to f16 and bf16 as the double does: what is lost is one sticky bit.
+// A double as a float that still rounds to narrower floats as the double does: what is lost is one sticky bit.
 __device__ __forceinline__ float narrow_f64(double value) {
   const float chopped = __double2float_rz(value);
   if (double(chopped) == value || value != value) return chopped;

@@ -18,22 +18,41 @@ struct DTypeInfo {
 };
 
 constexpr DTypeInfo kDTypes[kNumDTypes] = {
-    {"f64", 8, true},  {"f32", 4, true}, {"f16", 2, true}, {"bf16", 2, true},  {"i64", 8, false},
-    {"i32", 4, false}, {"i8", 1, false}, {"u8", 1, false}, {"bool", 1, false},
+    {"f64", 8, true},   {"f32", 4, true},    {"f16", 2, true},    {"bf16", 2, true},
+    {"i64", 8, false},  {"i32", 4, false},   {"i8", 1, false},    {"u8", 1, false},
+    {"bool", 1, false}, {"f8e4m3", 1, true}, {"f8e5m2", 1, true},
 };
 
 const DTypeInfo& Info(DType dtype) { return kDTypes[static_cast<int>(dtype)]; }
 
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// An 8-bit float: sign, exponent and `mantissa_bits`, from all zeros up to the largest number.
+struct Float8 {
+  int mantissa_bits, min_exponent;
+  double max, of_infinity;  // of_infinity: what an infinite number becomes
+  uint8_t max_bits;
+};
+
+constexpr Float8 kE4M3 = {3, -6, 448, 448, 0x7e}, kE5M2 = {2, -14, 57344, kInfinity, 0x7b};
+
+const Float8& Float8Of(DType dtype) { return dtype == DType::kF8E4M3 ? kE4M3 : kE5M2; }
+
 // Rounds to a binary format of `mantissa_bits` explicit bits, smallest normal exponent `min_exponent` and
-// largest finite value `max`.
-double RoundToFormat(double value, int mantissa_bits, int min_exponent, double max) {
+// largest finite value `max`; numbers beyond become `overflow`.
+double RoundToFormat(double value, int mantissa_bits, int min_exponent, double max,
+                     double overflow = kInfinity) {
   if (value == 0 || !std::isfinite(value)) return value;
   const int exponent = std::max(std::ilogb(value), min_exponent);
   // Scaling by a power of two is exact, so nearbyint is the only rounding.
   const double rounded =
       std::ldexp(std::nearbyint(std::ldexp(value, mantissa_bits - exponent)), exponent - mantissa_bits);
-  if (std::fabs(rounded) > max) return std::copysign(std::numeric_limits<double>::infinity(), value);
-  return rounded;
+  return std::fabs(rounded) > max ? std::copysign(overflow, value) : rounded;
+}
+
+double RoundToFloat8(const Float8& format, double value) {
+  if (std::isinf(value)) return std::copysign(format.of_infinity, value);
+  return RoundToFormat(value, format.mantissa_bits, format.min_exponent, format.max, format.max);
 }
 
 int64_t SaturateToInt(DType to, double value) {
@@ -90,6 +109,8 @@ std::optional<DType> ParseDType(std::string_view name) {
 int DTypeBytes(DType dtype) { return Info(dtype).bytes; }
 bool IsFloat(DType dtype) { return Info(dtype).is_float; }
 bool IsInt(DType dtype) { return !Info(dtype).is_float && dtype != DType::kBool; }
+bool IsNarrowFloat(DType dtype) { return IsFloat(dtype) && DTypeBytes(dtype) < 4; }
+bool IsFloat8(DType dtype) { return dtype == DType::kF8E4M3 || dtype == DType::kF8E5M2; }
 
 double RoundFloat(DType dtype, double value) {
   switch (dtype) {
@@ -97,6 +118,8 @@ double RoundFloat(DType dtype, double value) {
     case DType::kF32: return static_cast<float>(value);
     case DType::kF16: return RoundToFormat(value, 10, -14, 65504.0);
     case DType::kBF16: return RoundToFormat(value, 7, -126, 0x1.fep127);
+    case DType::kF8E4M3:
+    case DType::kF8E5M2: return RoundToFloat8(Float8Of(dtype), value);
     default: break;
   }
   MYCC_CHECK(false) << "RoundFloat to " << DTypeName(dtype);
@@ -142,6 +165,8 @@ Scalar LoadScalar(DType dtype, const void* address) {
     case DType::kI8: result.i = LoadAs<int8_t>(address); break;
     case DType::kU8: result.i = LoadAs<uint8_t>(address); break;
     case DType::kBool: result.i = LoadAs<uint8_t>(address) != 0; break;
+    case DType::kF8E4M3:
+    case DType::kF8E5M2: result.f = Float8BitsToFloat(dtype, LoadAs<uint8_t>(address)); break;
   }
   return result;
 }
@@ -157,6 +182,8 @@ void StoreScalar(DType dtype, void* address, Scalar value) {
     case DType::kI8: return StoreAs<int8_t>(address, static_cast<int8_t>(value.i));
     case DType::kU8: return StoreAs<uint8_t>(address, static_cast<uint8_t>(value.i));
     case DType::kBool: return StoreAs<uint8_t>(address, value.i != 0);
+    case DType::kF8E4M3:
+    case DType::kF8E5M2: return StoreAs(address, FloatToFloat8Bits(dtype, static_cast<float>(value.f)));
   }
 }
 
@@ -192,6 +219,35 @@ uint16_t FloatToBFloat16Bits(float value) {
 }
 
 float BFloat16BitsToFloat(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+
+uint8_t FloatToFloat8Bits(DType dtype, float value) {
+  const Float8& format = Float8Of(dtype);
+  const int sign = std::signbit(value) ? 0x80 : 0;
+  if (std::isnan(value)) return static_cast<uint8_t>(sign | 0x7f);
+  const double rounded = std::fabs(RoundToFloat8(format, value));
+  if (std::isinf(rounded)) return static_cast<uint8_t>(sign | (format.max_bits + 1));
+  // In units of the last place; the implicit bit, where there is one, adds the last 1 to the exponent.
+  const int exponent =
+      rounded == 0 ? format.min_exponent : std::max(std::ilogb(rounded), format.min_exponent);
+  const int units = static_cast<int>(std::ldexp(rounded, format.mantissa_bits - exponent));
+  return static_cast<uint8_t>(sign | (((exponent - format.min_exponent) << format.mantissa_bits) + units));
+}
+
+float Float8BitsToFloat(DType dtype, uint8_t bits) {
+  const Float8& format = Float8Of(dtype);
+  const float sign = (bits & 0x80) != 0 ? -1.0f : 1.0f;
+  const int magnitude = bits & 0x7f;
+  if (magnitude > format.max_bits) {
+    const bool infinite = format.of_infinity == kInfinity && magnitude == format.max_bits + 1;
+    return std::copysign(
+        infinite ? std::numeric_limits<float>::infinity() : std::numeric_limits<float>::quiet_NaN(), sign);
+  }
+  const int fraction = magnitude & ((1 << format.mantissa_bits) - 1),
+            exponent = magnitude >> format.mantissa_bits;
+  const int units = exponent == 0 ? fraction : fraction + (1 << format.mantissa_bits);
+  return sign * std::ldexp(static_cast<float>(units),
+                           std::max(exponent - 1, 0) + format.min_exponent - format.mantissa_bits);
+}
 
 float RoundToTF32(float value) {
   if (!std::isfinite(value)) return value;

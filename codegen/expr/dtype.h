@@ -8,14 +8,19 @@
 
 namespace mycc {
 
-enum class DType : uint8_t { kF64, kF32, kF16, kBF16, kI64, kI32, kI8, kU8, kBool };
-inline constexpr int kNumDTypes = 9;
+// f8e4m3 is e4m3fn: no infinities, its only NaN is all ones, its largest number 448. f8e5m2 is like f16.
+// A new type comes last: the canonical order of operands, and so every workload's hash, takes types by
+// number.
+enum class DType : uint8_t { kF64, kF32, kF16, kBF16, kI64, kI32, kI8, kU8, kBool, kF8E4M3, kF8E5M2 };
+inline constexpr int kNumDTypes = 11;
 
 std::string DTypeName(DType dtype);  // "f32"
 std::optional<DType> ParseDType(std::string_view name);
 int DTypeBytes(DType dtype);  // bool is one byte, 0 or 1
 bool IsFloat(DType dtype);
-bool IsInt(DType dtype);  // integers without bool
+bool IsInt(DType dtype);          // integers without bool
+bool IsNarrowFloat(DType dtype);  // of less than 32 bits
+bool IsFloat8(DType dtype);
 
 // One number of any type. Floats of every width are held as a double that is exactly representable in the
 // type; integers and bool as an int64 within the type's range.
@@ -24,7 +29,9 @@ struct Scalar {
   int64_t i = 0;
 };
 
-// Rounds to nearest even into a float type's representable values; a double stays itself.
+// Rounds to nearest even into a float type's representable values; a double stays itself. Finite numbers
+// beyond the largest become infinite, of 8-bit types the largest; infinity stays, in f8e4m3 as its largest
+// number.
 double RoundFloat(DType dtype, double value);
 // Wraps an integer into the type's range (two's complement). bool: value != 0.
 int64_t WrapInt(DType dtype, int64_t value);
@@ -40,6 +47,9 @@ uint16_t FloatToHalfBits(float value);
 float HalfBitsToFloat(uint16_t bits);
 uint16_t FloatToBFloat16Bits(float value);
 float BFloat16BitsToFloat(uint16_t bits);
+// Of f8e4m3 or f8e5m2.
+uint8_t FloatToFloat8Bits(DType dtype, float value);
+float Float8BitsToFloat(DType dtype, uint8_t bits);
 
 // tf32: a float with 10 explicit mantissa bits, round to nearest even.
 float RoundToTF32(float value);

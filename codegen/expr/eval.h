@@ -1,8 +1,8 @@
 // Reference semantics of scalar expressions: the meaning every back end is checked against.
 //
 // Each operation is computed in double (floats) or int64 (integers) and rounded to the node's type;
-// f16/bf16/f32 arithmetic rounds after every operation. NaN propagates through min and max. Thread rule:
-// const, free to share.
+// arithmetic of floats narrower than f64 rounds after every operation. NaN propagates through min and max.
+// Thread rule: const, free to share.
 #pragma once
 
 #include <functional>

@@ -29,7 +29,9 @@ int64_t MapType(DType dtype) {
     case DType::kI32: return kCudaMapI32;
     case DType::kI8:
     case DType::kU8:
-    case DType::kBool: return kCudaMapU8;
+    case DType::kBool:
+    case DType::kF8E4M3:
+    case DType::kF8E5M2: return kCudaMapU8;
   }
   return kCudaMapU8;
 }

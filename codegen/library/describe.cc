@@ -44,7 +44,7 @@ constexpr char kHeader[] = R"(/* $MODULE: compiled by mycc for
  * Every function takes DLPack tensors in $MEMORY that the caller owns, and returns 0, or
  * non-zero with the reason in $MODULE_last_error(). Tensors are compact and row-major (strides NULL, or so; those of
  * extents of 1 are ignored) and aligned to $ALIGNMENT; an output overlaps nothing. bool is code 6 or u8, bf16 is
- * code 4. Functions may be called from several threads at once.
+ * code 4, f8e4m3 is code 10 (e4m3fn), f8e5m2 is code 12. Functions may be called from several threads at once.
  *
  $STREAM
  */

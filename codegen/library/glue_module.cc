@@ -34,6 +34,8 @@ std::pair<int64_t, int64_t> DLPackType(DType dtype) {
     case DType::kI8: return {kDLInt, bits};
     case DType::kU8: return {kDLUInt, bits};
     case DType::kBool: return {kMyccCodeBool, bits};
+    case DType::kF8E4M3: return {kMyccCodeF8E4M3, bits};
+    case DType::kF8E5M2: return {kMyccCodeF8E5M2, bits};
   }
   return {kDLOpaqueHandle, bits};
 }

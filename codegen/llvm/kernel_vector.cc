@@ -22,7 +22,7 @@ constexpr int64_t kPartials = 4;
 // The widest number that lanes compute with. Indices and comparisons of indices adapt to the others.
 int WidestBytes(const Expr& expr) {
   if (expr->op == Op::kVar) return 1;
-  const int own = expr->dtype == DType::kF16 || expr->dtype == DType::kBF16 ? 4 : DTypeBytes(expr->dtype);
+  const int own = IsNarrowFloat(expr->dtype) ? 4 : DTypeBytes(expr->dtype);
   if (expr->op == Op::kLoad) return own;
   if (expr->op == Op::kConst) return IsFloat(expr->dtype) ? own : 1;
   int widest = expr->dtype == DType::kBool ? 1 : own;

@@ -31,7 +31,9 @@ llvm::Type* Numbers::RegisterType(DType dtype, int lanes) const {
     case DType::kF64: element = b_.getDoubleTy(); break;
     case DType::kF32:
     case DType::kF16:
-    case DType::kBF16: element = b_.getFloatTy(); break;
+    case DType::kBF16:
+    case DType::kF8E4M3:
+    case DType::kF8E5M2: element = b_.getFloatTy(); break;
     case DType::kI64: element = b_.getInt64Ty(); break;
     case DType::kI32: element = b_.getInt32Ty(); break;
     case DType::kI8:
@@ -46,7 +48,9 @@ llvm::Type* Numbers::MemoryType(DType dtype, int lanes) const {
   switch (dtype) {
     case DType::kF16:
     case DType::kBF16: element = b_.getInt16Ty(); break;
-    case DType::kBool: element = b_.getInt8Ty(); break;
+    case DType::kBool:
+    case DType::kF8E4M3:
+    case DType::kF8E5M2: element = b_.getInt8Ty(); break;
     default: return RegisterType(dtype, lanes);
   }
   return lanes == 1 ? element : llvm::FixedVectorType::get(element, lanes);
@@ -71,6 +75,8 @@ llvm::Value* Numbers::FromMemory(DType dtype, llvm::Value* stored) const {
     case DType::kF16: return FromHalfBits(stored);
     case DType::kBF16: return AsFloat(b_.CreateShl(b_.CreateZExt(stored, Like(stored, b_.getInt32Ty())), 16));
     case DType::kBool: return b_.CreateICmpNE(stored, Int(stored, 0));
+    case DType::kF8E4M3:
+    case DType::kF8E5M2: return FromFloat8Bits(dtype, stored);
     default: return stored;
   }
 }
@@ -81,6 +87,8 @@ llvm::Value* Numbers::ToMemory(DType dtype, llvm::Value* value) const {
     // Representable already: the upper half is the number.
     case DType::kBF16: return b_.CreateTrunc(b_.CreateLShr(AsInt(value), 16), Like(value, b_.getInt16Ty()));
     case DType::kBool: return b_.CreateZExt(value, Like(value, b_.getInt8Ty()));
+    case DType::kF8E4M3:
+    case DType::kF8E5M2: return Float8Bits(dtype, value);
     default: return value;
   }
 }
@@ -93,6 +101,7 @@ llvm::Value* Numbers::Constant(DType dtype, Scalar value) const {
 
 llvm::Value* Numbers::Round(DType dtype, llvm::Value* f) const {
   if (dtype == DType::kBF16) return RoundBF16(f);
+  if (IsFloat8(dtype)) return FromFloat8Bits(dtype, Float8Bits(dtype, f));
   return dtype == DType::kF16 ? FromHalfBits(HalfBits(f)) : f;
 }
 
@@ -144,8 +153,60 @@ llvm::Value* Numbers::FromHalfBits(llvm::Value* h) const {
   return AsFloat(b_.CreateOr(result, sign));
 }
 
-// double -> f16 or bf16 with one rounding: to float first with the last bit as a sticky bit (round to odd),
-// which the second rounding sees through.
+// Where a type's numbers stand among a float's bits.
+struct Float8Format {
+  int dropped;             // bits of the mantissa
+  uint32_t rebias;         // added to a float's exponent
+  uint32_t least_normal;   // the smallest normal number
+  uint32_t subnormal_one;  // 2^k whose last place is the type's
+  uint32_t largest;        // in the type's own bits
+};
+
+static Float8Format FormatOf(DType dtype) {
+  return dtype == DType::kF8E4M3 ? Float8Format{20, 120u << 23, 0x3c800000, 0x46800000, 0x7e}
+                                 : Float8Format{21, 112u << 23, 0x38800000, 0x43000000, 0x7b};
+}
+
+// To nearest even; what is beyond the largest number becomes that, infinity stays where the type has one.
+llvm::Value* Numbers::Float8Bits(DType dtype, llvm::Value* f) const {
+  const Float8Format format = FormatOf(dtype);
+  llvm::Value* bits = AsInt(f);
+  llvm::Value* sign = b_.CreateAnd(bits, Int(bits, 0x80000000u));
+  llvm::Value* magnitude = b_.CreateXor(bits, sign);
+  llvm::Value* odd = b_.CreateAnd(b_.CreateLShr(magnitude, format.dropped), Int(bits, 1));
+  llvm::Value* below_half = Int(bits, (1u << (format.dropped - 1)) - 1);
+  llvm::Value* rounded = b_.CreateAdd(b_.CreateAdd(magnitude, below_half), odd);
+  llvm::Value* normal = b_.CreateLShr(b_.CreateSub(rounded, Int(bits, format.rebias)), format.dropped);
+  normal = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, normal, Int(bits, format.largest));
+  // Subnormal results: the addition rounds.
+  llvm::Value* one = Int(bits, format.subnormal_one);
+  llvm::Value* small = b_.CreateSub(AsInt(b_.CreateFAdd(AsFloat(magnitude), AsFloat(one))), one);
+  llvm::Value* result =
+      b_.CreateSelect(b_.CreateICmpULT(magnitude, Int(bits, format.least_normal)), small, normal);
+  llvm::Value* infinity = Int(bits, 0x7f800000);
+  if (dtype == DType::kF8E5M2)
+    result = b_.CreateSelect(b_.CreateICmpEQ(magnitude, infinity), Int(bits, format.largest + 1), result);
+  result = b_.CreateSelect(b_.CreateICmpUGT(magnitude, infinity), Int(bits, 0x7f), result);
+  return b_.CreateTrunc(b_.CreateOr(result, b_.CreateLShr(sign, 24)), Like(f, b_.getInt8Ty()));
+}
+
+llvm::Value* Numbers::FromFloat8Bits(DType dtype, llvm::Value* b) const {
+  // f8e5m2 is f16's upper byte.
+  if (dtype == DType::kF8E5M2)
+    return FromHalfBits(b_.CreateShl(b_.CreateZExt(b, Like(b, b_.getInt16Ty())), 8));
+  llvm::Value* wide = b_.CreateZExt(b, Like(b, b_.getInt32Ty()));
+  llvm::Value* sign = b_.CreateShl(b_.CreateAnd(wide, Int(wide, 0x80)), 24);
+  llvm::Value* magnitude = b_.CreateAnd(wide, Int(wide, 0x7f));
+  llvm::Value* normal = b_.CreateAdd(b_.CreateShl(magnitude, 20), Int(wide, 120u << 23));
+  llvm::Value* exact = b_.CreateSIToFP(magnitude, Like(b, b_.getFloatTy()));
+  llvm::Value* small = AsInt(b_.CreateFMul(exact, llvm::ConstantFP::get(exact->getType(), 0x1p-9)));
+  llvm::Value* result = b_.CreateSelect(b_.CreateICmpULT(magnitude, Int(wide, 8)), small, normal);
+  result = b_.CreateSelect(b_.CreateICmpEQ(magnitude, Int(wide, 0x7f)), Int(wide, 0x7fc00000), result);
+  return AsFloat(b_.CreateOr(result, sign));
+}
+
+// double -> a narrower float with one rounding: to float first with the last bit as a sticky bit (round to
+// odd), which the second rounding sees through.
 llvm::Value* Numbers::NarrowDouble(DType to, llvm::Value* d) const {
   llvm::Value* f = b_.CreateFPTrunc(d, Like(d, b_.getFloatTy()));
   llvm::Value* back = b_.CreateFPExt(f, d->getType());

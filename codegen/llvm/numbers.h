@@ -1,8 +1,8 @@
 // Arithmetic of the language's number types on LLVM values, scalars and vectors alike, with the meaning that
 // expr/eval.h defines.
 //
-// In registers f16 and bf16 are floats that hold a representable value, bool is i1; in memory they are i16
-// and i8. Thread rule: one owner; emits at the builder's insertion point.
+// In registers floats of 16 and 8 bits are floats that hold a representable value, bool is i1; in memory they
+// are i16 and i8. Thread rule: one owner; emits at the builder's insertion point.
 #pragma once
 
 #include "codegen/expr/expr.h"
@@ -37,11 +37,13 @@ class Numbers {
   llvm::Value* AsInt(llvm::Value* f) const;                     // float bits as i32
   llvm::Value* AsFloat(llvm::Value* bits) const;
 
-  // A float to the nearest value of f16 or bf16; others as they are.
+  // A float to the nearest value of a narrower type; others as they are.
   llvm::Value* Round(DType dtype, llvm::Value* f) const;
   llvm::Value* RoundBF16(llvm::Value* f) const;
-  llvm::Value* HalfBits(llvm::Value* f) const;      // float -> i16
-  llvm::Value* FromHalfBits(llvm::Value* h) const;  // i16 -> float
+  llvm::Value* HalfBits(llvm::Value* f) const;                     // float -> i16
+  llvm::Value* FromHalfBits(llvm::Value* h) const;                 // i16 -> float
+  llvm::Value* Float8Bits(DType dtype, llvm::Value* f) const;      // float -> i8
+  llvm::Value* FromFloat8Bits(DType dtype, llvm::Value* b) const;  // i8 -> float
   llvm::Value* NarrowDouble(DType to, llvm::Value* d) const;
   llvm::Value* IntToFloat(DType to, DType from, llvm::Value* i) const;
   llvm::Value* FloatToInt(DType to, llvm::Value* f) const;

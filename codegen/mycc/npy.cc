@@ -120,6 +120,8 @@ std::vector<std::string> NpyDescrs(DType dtype) {
     case DType::kI8: return {"|i1"};
     case DType::kU8: return {"|u1"};
     case DType::kBool: return {"|b1"};
+    case DType::kF8E4M3:
+    case DType::kF8E5M2: return {"|u1", "|V1"};
   }
   return {};
 }

@@ -18,8 +18,8 @@ struct NpyArray {
   std::string bytes;
 };
 
-// NumPy's names of a type as they are accepted, the one that is written first. NumPy has no bf16; its bits
-// travel as "<u2".
+// NumPy's names of a type as they are accepted, the one that is written first. NumPy has no bf16 and no 8-bit
+// floats; their bits travel as "<u2" and "|u1".
 std::vector<std::string> NpyDescrs(DType dtype);
 
 // Errors name the file and what was expected: another format, a newer version, big-endian numbers, columns

@@ -184,7 +184,7 @@ absl::StatusOr<Buffer> WorkloadParser::ParseType(const std::string& name) {
   const Token& token = tokens_.Peek();
   const auto dtype = ParseDType(token.text);
   if (!dtype || token.kind != Token::Kind::kName)
-    return tokens_.Unexpected("a type: f64 f32 f16 bf16 i64 i32 i8 u8 or bool");
+    return tokens_.Unexpected("a type: f64 f32 f16 bf16 f8e4m3 f8e5m2 i64 i32 i8 u8 or bool");
   tokens_.Next();
   MYCC_RETURN_IF_ERROR(tokens_.Expect("[", "and the extents of the tensor (`[]` for a single number)"));
   std::vector<int64_t> shape;

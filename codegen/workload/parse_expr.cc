@@ -50,8 +50,11 @@ Expr LiteralOfType(DType dtype, bool is_float, double f, int64_t i) {
     return IntConst(i, dtype);
   }
   const double value = is_float ? f : static_cast<double>(i);
-  if (std::isfinite(value) && !std::isfinite(RoundFloat(dtype, value))) return nullptr;
-  return FloatConst(value, dtype);
+  const double rounded = RoundFloat(dtype, value);
+  // 8-bit floats do not overflow, they stop at their largest number.
+  const bool beyond = IsFloat8(dtype) ? std::fabs(value) > RoundFloat(dtype, 1e30) && rounded != value
+                                      : std::isfinite(value) && !std::isfinite(rounded);
+  return beyond ? nullptr : FloatConst(rounded, dtype);
 }
 
 // Counts a level of recursion for as long as it lives.

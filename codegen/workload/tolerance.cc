@@ -13,20 +13,49 @@ double UnitRoundoff(DType dtype) {
     case DType::kF32: return 0x1p-24;
     case DType::kF16: return 0x1p-11;
     case DType::kBF16: return 0x1p-8;
+    case DType::kF8E4M3: return 0x1p-4;
+    case DType::kF8E5M2: return 0x1p-3;
     default: return 0;
   }
 }
 
+// Ops whose result is one of the operands' numbers, or its negative.
+bool OnlyChooses(Op op) {
+  return op == Op::kSelect || op == Op::kMin || op == Op::kMax || op == Op::kNeg || op == Op::kAbs;
+}
+
 // Roundings that are part of the computation: written casts, and tf32.
 double CoarsestIn(const Expr& expr) {
-  double coarsest = UnitRoundoff(expr->dtype);
+  double coarsest = IsFloat8(expr->dtype) ? 0 : UnitRoundoff(expr->dtype);
   Visit(expr, [&coarsest](const ExprNode& node) {
     if (node.op == Op::kTF32) coarsest = std::max(coarsest, 0x1p-11);
     // Only what is computed rounds; what is loaded or constant has its value.
+    if (IsFloat8(node.dtype) && OnlyChooses(node.op)) return;
     if (node.op != Op::kLoad && node.op != Op::kConst)
       coarsest = std::max(coarsest, UnitRoundoff(node.dtype));
   });
   return coarsest;
+}
+
+// What a value near a rounding boundary may be off, which goes either way in each implementation. An 8-bit
+// float's step is its own bound: there is no room for several.
+double OffBy(double unit) { return unit >= UnitRoundoff(DType::kF8E4M3) ? 2 * unit : 4 * unit; }
+
+bool IsRead(const Workload& workload, const Buffer& tensor) {
+  for (const Stage& stage : workload.stages) {
+    bool read = false;
+    Visit(stage.value, [&](const ExprNode& node) { read |= node.op == Op::kLoad && node.buffer == tensor; });
+    if (read) return true;
+  }
+  return false;
+}
+
+// f32(x) * f32(y) of 8-bit floats.
+bool IsProductOfFloat8(const Expr& expr) {
+  if (expr->op != Op::kMul || expr->dtype != DType::kF32) return false;
+  return std::all_of(expr->args.begin(), expr->args.end(), [](const Expr& factor) {
+    return factor->op == Op::kCast && IsFloat8(factor->args[0]->dtype);
+  });
 }
 
 }  // namespace
@@ -35,16 +64,26 @@ Tolerance ToleranceOf(const Workload& workload) {
   // Error of the reductions: unit roundoff times the growth of a random walk over their terms.
   double summed = 0;
   double rounded = 0;  // of single roundings, one for each stage
+  double last = 0;     // of the last rounding of an output of 8 bits: it moves that element by one step
   for (const Stage& stage : workload.stages) {
     double terms = 1;
     for (const Var& axis : stage.reduce_axes) terms *= static_cast<double>(axis->extent);
     const double value = UnitRoundoff(stage.value->dtype);
     if (stage.reduce == ReduceOp::kSum || stage.reduce == ReduceOp::kProd)
       summed += value * (16 + 8 * std::sqrt(terms));
-    // A value near a rounding boundary goes either way, in each implementation.
-    rounded += 4 * std::max(CoarsestIn(stage.value), UnitRoundoff(stage.output->dtype));
+    // Tensor cores have 14 bits for partial sums of these (schedule/instructions.h).
+    if (stage.reduce == ReduceOp::kSum && IsProductOfFloat8(stage.value)) summed += 0x1p-11;
+    const bool narrowed = IsFloat8(stage.value->dtype) && stage.value->op == Op::kCast;
+    if (narrowed && !IsRead(workload, stage.output)) {
+      last = std::max(last, OffBy(value));
+      rounded += OffBy(CoarsestIn(stage.value->args[0]));
+    } else {
+      const double out = IsFloat8(stage.output->dtype) ? 0 : UnitRoundoff(stage.output->dtype);
+      rounded += OffBy(std::max(CoarsestIn(stage.value), out));
+    }
   }
-  return {.of_value = summed + 2 * rounded, .of_scale = summed + rounded};
+  // Steps of subnormal numbers do not shrink with the value.
+  return {.of_value = summed + 2 * rounded + last, .of_scale = summed + rounded + last / 4};
 }
 
 }  // namespace mycc

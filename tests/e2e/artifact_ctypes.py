@@ -7,7 +7,9 @@ import pathlib
 import numpy
 
 CODES = {"i": 0, "u": 1, "f": 2, "b": 6}  # DLPack's type codes; bool as in later versions of DLPack
-DTYPES = {"f64": "f8", "f32": "f4", "f16": "f2", "bf16": "u2", "i64": "i8", "i32": "i4", "i8": "i1", "u8": "u1", "bool": "?"}
+OTHER_CODES = {"bf16": 4, "f8e4m3": 10, "f8e5m2": 12}  # of types that NumPy has not: their bits are integers there
+DTYPES = {"f64": "f8", "f32": "f4", "f16": "f2", "bf16": "u2", "i64": "i8", "i32": "i4", "i8": "i1", "u8": "u1", "bool": "?", "f8e4m3": "u1",
+          "f8e5m2": "u1"}
 
 
 class DLTensor(ctypes.Structure):
@@ -58,7 +60,7 @@ class Library:
         """The packed buffers of a function's const inputs."""
         constants = [arg for arg in self.functions[symbol]["args"] if arg["kind"] == "const"]
         buffers = [aligned_bytes(arg["packed_bytes"]) for arg in constants]
-        sources = [tensor(array, 4 if arg["dtype"] == "bf16" else None) for arg, array in zip(constants, arrays)]
+        sources = [tensor(array, OTHER_CODES.get(arg["dtype"])) for arg, array in zip(constants, arrays)]
         self.call_tensors(f"{symbol}_pack", sources + [tensor(buffer) for buffer in buffers])
         return buffers
 
@@ -72,7 +74,7 @@ class Library:
         given = iter(inputs)
         tensors, outputs = [], []
         for arg in args:
-            code = 4 if arg["dtype"] == "bf16" else None
+            code = OTHER_CODES.get(arg["dtype"])
             if arg["kind"] == "output":
                 # What was there before must not matter.
                 outputs.append(place(numpy.full(arg["shape"], 77, DTYPES[arg["dtype"]])))

@@ -38,6 +38,35 @@ def bf16(bits):
     return (np.asarray(bits).astype(np.uint32) << 16).view(f32)
 
 
+def float8_numbers(mantissa, bias):
+    """Those of the bytes 0 to 127, with numbers in the place of infinities and NaNs."""
+    bits = np.arange(128)
+    exponent, fraction = bits >> mantissa, bits & ((1 << mantissa) - 1)
+    return np.where(exponent == 0, fraction * 2.0**(1 - bias - mantissa), (fraction + 2**mantissa) * 2.0**(exponent - bias - mantissa))
+
+
+# The finite numbers, and what follows them.
+FLOAT8 = {"f8e4m3": (float8_numbers(3, 7)[:127], [np.nan]), "f8e5m2": (float8_numbers(2, 15)[:124], [np.inf, np.nan, np.nan, np.nan])}
+
+
+def to_float8(x, dtype):
+    """The bits of the nearest number, ties to even; beyond the largest that one, but infinity where there is one."""
+    numbers, others = FLOAT8[dtype]
+    x = np.asarray(x, f64)
+    magnitude = np.minimum(abs(x), numbers[-1])
+    above = np.minimum(np.searchsorted(numbers, magnitude), len(numbers) - 1)
+    below = np.maximum(above - 1, 0)
+    up, down = numbers[above] - magnitude, magnitude - numbers[below]
+    bits = np.where((up < down) | ((up == down) & (above % 2 == 0)), above, below)
+    bits = np.where(np.isinf(x) & np.isinf(others[0]), len(numbers), np.where(np.isnan(x), 0x7f, bits))
+    return (bits | np.where(np.signbit(x), 0x80, 0)).astype(u8)
+
+
+def float8(bits, dtype):
+    values = np.concatenate(FLOAT8[dtype])
+    return np.concatenate([values, -values])[bits].astype(f32)
+
+
 def tf32(x):
     bits = x.view(np.uint32).astype(np.uint64)
     return ((bits + 0xfff + (bits >> np.uint64(13) & np.uint64(1))) & np.uint64(0xffffe000)).astype(np.uint32).view(f32)
@@ -125,6 +154,14 @@ class Numpy:
 
     def matmul_f16(a, b):
         return a.astype(f32) @ b.astype(f32)
+
+    def float8(x, a, b):
+        def step(x):
+            return float8(to_float8(x, "f8e4m3"), "f8e4m3")
+        a, b = float8(a, "f8e4m3"), float8(b, "f8e5m2")
+        c = a @ b
+        return (to_float8(x, "f8e4m3"), to_float8(x, "f8e5m2"), c, to_float8(c, "f8e4m3"),
+                to_float8(step(a * a) - np.maximum(a, f32(0.5)), "f8e4m3"))
 
     def matmul_tf32(a, b):
         return tf32(a) @ tf32(b), tf32(a)
@@ -235,6 +272,7 @@ def special(dtype):
 # Inputs that are not drawn like all others.
 INPUTS = {
     "casts": {"x": special(f32), "d": special(f64)},
+    "float8": {"x": special(f32)},
     "roundings": {"x": special(f32), "d": special(f64)},
     "special_values": {"x": special(f32), "d": special(f64)},
     # A NaN in the middle of one row alone; ties and infinities in others.
@@ -256,6 +294,8 @@ def random_input(dtype, random, shape):
         chosen = random.random(shape)
         return np.select([chosen < 0.1, chosen < 0.15, chosen < 0.2], [0, ends.min, ends.max], values).astype(artifact_ctypes.DTYPES[dtype])
     values = random.uniform(-2, 2, shape)
+    if dtype in FLOAT8:
+        return to_float8(values, dtype)
     return to_bf16(values.astype(f32)) if dtype == "bf16" else np.asarray(values, artifact_ctypes.DTYPES[dtype])
 
 
@@ -283,6 +323,9 @@ class LanguageTest(unittest.TestCase):
         want = np.asarray(want)
         if dtype == "bf16":
             got, want = bf16(got), bf16(want)
+        if dtype in FLOAT8:
+            np.testing.assert_array_equal(float8(got, dtype), float8(want, dtype))
+            return
         if dtype not in TOLERANCES:
             np.testing.assert_array_equal(got, want.astype(got.dtype))
             return

@@ -85,6 +85,73 @@ TEST(DType, RoundingIsNearestEvenByTable) {
   }
 }
 
+constexpr DType kFloat8[] = {DType::kF8E4M3, DType::kF8E5M2};
+
+TEST(DType, EightBitPatternsSurviveWideningAndNarrowing) {
+  for (const DType dtype : kFloat8) {
+    for (int bits = 0; bits < 256; ++bits) {
+      const float value = Float8BitsToFloat(dtype, static_cast<uint8_t>(bits));
+      const uint8_t back = FloatToFloat8Bits(dtype, value);
+      if (std::isnan(value)) {
+        EXPECT_TRUE(std::isnan(Float8BitsToFloat(dtype, back))) << bits;
+      } else {
+        EXPECT_EQ(back, bits) << DTypeName(dtype);
+        EXPECT_EQ(RoundFloat(dtype, value), value);
+      }
+    }
+  }
+}
+
+TEST(DType, EightBitFloatsOfTheTwoFormats) {
+  const auto value = [](DType dtype, int bits) {
+    return Float8BitsToFloat(dtype, static_cast<uint8_t>(bits));
+  };
+  int infinities = 0, nans = 0;
+  for (int bits = 0; bits < 256; ++bits) {
+    const float e4m3 = value(DType::kF8E4M3, bits), half = HalfBitsToFloat(static_cast<uint16_t>(bits << 8));
+    infinities += std::isinf(e4m3);
+    nans += std::isnan(e4m3);
+    EXPECT_TRUE(value(DType::kF8E5M2, bits) == half || std::isnan(half)) << "f8e5m2 is f16's upper byte";
+    EXPECT_EQ(std::isnan(value(DType::kF8E5M2, bits)), std::isnan(half));
+  }
+  EXPECT_EQ(infinities, 0);
+  EXPECT_EQ(nans, 2);
+  EXPECT_TRUE(std::isnan(value(DType::kF8E4M3, 0xff)));
+  EXPECT_EQ(value(DType::kF8E4M3, 0x7e), 448);
+  EXPECT_EQ(value(DType::kF8E4M3, 0x01), 0x1p-9);
+  EXPECT_EQ(value(DType::kF8E4M3, 0x08), 0x1p-6);
+  EXPECT_EQ(value(DType::kF8E4M3, 0xb8), -1);
+  EXPECT_EQ(value(DType::kF8E5M2, 0x7b), 57344);
+}
+
+// What is beyond the largest number becomes it; infinity stays where there is one.
+TEST(DType, RoundingToEightBitsIsNearestEvenByTable) {
+  for (const DType dtype : kFloat8) {
+    std::vector<double> values;
+    for (int bits = 0; bits < 128; ++bits) {
+      const double value = Float8BitsToFloat(dtype, static_cast<uint8_t>(bits));
+      if (std::isfinite(value)) values.push_back(value);
+    }
+    for (size_t at = 1; at < values.size(); ++at) {
+      const double middle = values[at - 1] + (values[at] - values[at - 1]) / 2;
+      for (const double value :
+           {values[at], middle, std::nextafter(middle, 0), std::nextafter(middle, kInf)}) {
+        const double nearest = NearestByTable(values, value);
+        EXPECT_EQ(RoundFloat(dtype, value), nearest) << value;
+        EXPECT_EQ(RoundFloat(dtype, -value), -nearest) << value;
+      }
+    }
+    for (const double beyond : {values.back() * 1.01, values.back() * 1.3, 1e9, 1e300}) {
+      EXPECT_EQ(RoundFloat(dtype, beyond), values.back());
+      EXPECT_EQ(RoundFloat(dtype, -beyond), -values.back());
+    }
+    EXPECT_TRUE(std::isnan(RoundFloat(dtype, kNaN)));
+    EXPECT_TRUE(std::signbit(RoundFloat(dtype, -0.0)));
+  }
+  EXPECT_EQ(RoundFloat(DType::kF8E4M3, -kInf), -448);
+  EXPECT_EQ(RoundFloat(DType::kF8E5M2, -kInf), -kInf);
+}
+
 TEST(DType, RoundingToHalfOverflowsAtTheHalfStep) {
   EXPECT_EQ(RoundFloat(DType::kF16, 65519.99), 65504);
   EXPECT_EQ(RoundFloat(DType::kF16, 65520), kInf);

@@ -21,6 +21,10 @@ const Case kCases[] = {
   c[i,j] = sum[k:9](a[i,k] * b[k,j])
 })",
      1e-13},
+    {"gemm_f8e4m3", R"(workload w(a: f8e4m3[5,9], b: const f8e4m3[9,7]) -> (c: f8e5m2[5,7], s: f32[5,7]) {
+  s[i,j] = sum[k:9](f32(a[i,k]) * f32(b[k,j]))
+  c[i,j] = f8e5m2(s[i,j])
+})"},
     {"gemm_bf16", R"(workload w(a: bf16[5,9], b: const bf16[9,7]) -> (c: bf16[5,7]) {
   c[i,j] = sum[k:9](a[i,k] * b[k,j])
 })",

@@ -9,8 +9,9 @@ import torch
 import harness
 
 CODES = {"i": 0, "u": 1, "f": 2, "b": 4}  # DLPack's type codes, by the first letter of i32, u8, f16, bf16
+FLOAT8_CODES = {"f8e4m3": 10, "f8e5m2": 12}
 DTYPES = {"f64": torch.float64, "f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "i64": torch.int64,
-          "i32": torch.int32, "i8": torch.int8, "u8": torch.uint8}
+          "i32": torch.int32, "i8": torch.int8, "u8": torch.uint8, "f8e4m3": torch.float8_e4m3fn, "f8e5m2": torch.float8_e5m2}
 DEVICES = {"cpu": 1, "cuda": 2}
 
 
@@ -23,7 +24,8 @@ class DLTensor(ctypes.Structure):
 def view(tensor, dtype):
     """What DLPack says of a compact tensor, which must outlive it."""
     shape = (ctypes.c_int64 * tensor.dim())(*tensor.shape)
-    return DLTensor(tensor.data_ptr(), DEVICES[tensor.device.type], tensor.device.index or 0, tensor.dim(), CODES[dtype[0]],
+    return DLTensor(tensor.data_ptr(), DEVICES[tensor.device.type], tensor.device.index or 0, tensor.dim(),
+                    FLOAT8_CODES.get(dtype, CODES[dtype[0]]),
                     8 * tensor.element_size(), 1, shape, None, 0)
 
 

@@ -3,7 +3,7 @@
 import harness
 
 # Of an element's size or the root mean square of all, whichever is larger: two roundings of the type, and sums in another order.
-LARGEST_DIFFERENCE = {"bf16": 2**-6, "f16": 2**-8, "f32": 1e-3}
+LARGEST_DIFFERENCE = {"bf16": 2**-6, "f16": 2**-8, "f32": 1e-3, "f8e4m3": 2**-2, "f8e5m2": 2**-1}
 
 
 def check(name, ours, peer, dtype):

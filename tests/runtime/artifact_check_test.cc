@@ -83,6 +83,10 @@ TEST_F(ArtifactCheckTest, Type) {
   ExpectRefused("is of type i32, expected f32");
   x_.dtype = {kDLBfloat, 16, 1};
   ExpectRefused("is of type bf16, expected f32");
+  x_.dtype = {kMyccCodeF8E4M3, 8, 1};
+  ExpectRefused("is of type f8e4m3, expected f32");
+  x_.dtype = {kMyccCodeF8E5M2, 8, 1};
+  ExpectRefused("is of type f8e5m2, expected f32");
 }
 
 TEST_F(ArtifactCheckTest, Lanes) {

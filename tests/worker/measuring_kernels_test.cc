@@ -22,9 +22,9 @@ constexpr Findings kNothing = {0, ~0ull, 0, 0};
 
 constexpr char kAllTypes[] = R"(
 workload all(a: f64[77], b: f32[513], c: f16[4099], d: bf16[4099], e: i64[100], f: i32[100], g: i8[300],
-             h: u8[300], i: bool[65], j: i32[9]) -> (y: f64[9]) {
+             h: u8[300], i: bool[65], j: i32[9], m: f8e4m3[999], n: f8e5m2[999]) -> (y: f64[9]) {
   y[k] = a[k] + f64(b[k]) + f64(c[k]) + f64(d[k]) + f64(e[k]) + f64(f[k])
-       + f64(g[k]) + f64(h[k]) + f64(i[k]) + a[clamp(j[k], 0, 76)]
+       + f64(g[k]) + f64(h[k]) + f64(i[k]) + a[clamp(j[k], 0, 76)] + f64(m[k]) + f64(n[k])
 })";
 
 TEST(MeasuringKernelsTest, DrawsWhatRandomInputsDraws) {
@@ -63,6 +63,10 @@ TEST(MeasuringKernelsTest, HalvesRoundToNearestEven) {
       StoreScalar(dtype, &expected, {RoundFloat(dtype, value), 0});
       EXPECT_EQ(host_kernels::EncodeSmall(value, 16, dtype == DType::kF16 ? 10 : 7), expected) << value;
     }
+    for (const DType dtype : {DType::kF8E4M3, DType::kF8E5M2}) {
+      const uint8_t expected = FloatToFloat8Bits(dtype, static_cast<float>(RoundFloat(dtype, value)));
+      EXPECT_EQ(host_kernels::EncodeSmall(value, 8, dtype == DType::kF8E4M3 ? 3 : 2), expected) << value;
+    }
   }
   for (uint32_t bits = 0; bits < 0x10000; ++bits) {
     const uint16_t half = static_cast<uint16_t>(bits);
@@ -70,6 +74,17 @@ TEST(MeasuringKernelsTest, HalvesRoundToNearestEven) {
       const double expected = LoadScalar(dtype, &half).f;
       const double got = host_kernels::LoadFloat(static_cast<int>(dtype), &half, 0);
       ASSERT_TRUE(got == expected || (std::isnan(got) && std::isnan(expected))) << bits;
+    }
+  }
+}
+
+TEST(MeasuringKernelsTest, EightBitFloatsAreReadAsTheyAre) {
+  for (const DType dtype : {DType::kF8E4M3, DType::kF8E5M2}) {
+    for (int bits = 0; bits < 256; ++bits) {
+      const uint8_t byte = static_cast<uint8_t>(bits);
+      const double expected = LoadScalar(dtype, &byte).f;
+      const double got = host_kernels::LoadFloat(static_cast<int>(dtype), &byte, 0);
+      EXPECT_TRUE(got == expected || (std::isnan(got) && std::isnan(expected))) << bits;
     }
   }
 }
@@ -154,7 +169,8 @@ TEST_P(JudgeTest, JudgesAsCompareDoes) {
 
 INSTANTIATE_TEST_SUITE_P(AllTypes, JudgeTest,
                          ::testing::Values(DType::kF64, DType::kF32, DType::kF16, DType::kBF16, DType::kI64,
-                                           DType::kI32, DType::kI8, DType::kU8, DType::kBool),
+                                           DType::kI32, DType::kI8, DType::kU8, DType::kBool, DType::kF8E4M3,
+                                           DType::kF8E5M2),
                          [](const auto& type) { return DTypeName(type.param); });
 
 }  // namespace

@@ -109,6 +109,23 @@ TEST(ToleranceTest, ForgivesReorderingButNotAMissingTerm) {
   }
 }
 
+// An output of 8 bits may be off by one step, and by little beside it; the sum before it is judged as one in
+// f32 whose tensor cores keep 14 bits.
+TEST(ToleranceTest, AnOutputOfEightBitsIsOffByOneStep) {
+  const auto of = [](const std::string& type) {
+    return ToleranceOf(Parse(
+        "workload dot(x: f8e4m3[16,4096], w: f8e4m3[4096]) -> (y: " + type +
+        "[16]) {\n  s[i]: f32[16] = sum[k:4096](f32(x[i,k]) * f32(w[k]))\n  y[i] = " + type + "(s[i])\n}\n"));
+  };
+  EXPECT_GT(of("f8e4m3").of_value, 0x1p-3);
+  EXPECT_LT(of("f8e4m3").of_value, 0x1.1p-3);
+  EXPECT_LT(of("f8e4m3").of_scale, 0x1.1p-5);
+  EXPECT_GT(of("f8e5m2").of_value, 0x1p-2);
+  EXPECT_LT(of("f8e5m2").of_value, 0x1.1p-2);
+  EXPECT_LT(of("f64").of_scale, 0x1.2p-11);
+  EXPECT_GT(of("f64").of_scale, 0x1p-11);
+}
+
 TEST(ToleranceTest, IntegersHaveNone) {
   const Tolerance tolerance =
       ToleranceOf(Parse("workload add(x: i32[8]) -> (y: i32[8]) {\n  y[i] = x[i] + x[i]\n}\n"));

@@ -50,6 +50,19 @@ TEST(Parse, TheExampleOfTheManual) {
   EXPECT_EQ(PrintWorkload(workload), kConv);
 }
 
+TEST(Parse, EightBitFloats) {
+  constexpr char kText[] = R"(workload f(x: f8e4m3[4], y: const f8e5m2[4]) -> (z: f8e4m3[4], w: f8e5m2[4]) {
+  z[i] = f8e4m3(f32(x[i]) * f32(y[i])) + f8e4m3(448.0)
+  w[i] = max(y[i], f8e5m2(-inf)) * f8e5m2(57344.0) - f8e5m2(nan)
+}
+)";
+  const Workload workload = Parse(kText);
+  EXPECT_EQ(PrintWorkload(workload), PrintWorkload(Parse(PrintWorkload(workload))));
+  EXPECT_EQ(workload.inputs[0].tensor->dtype, DType::kF8E4M3);
+  EXPECT_EQ(workload.outputs[1]->dtype, DType::kF8E5M2);
+  EXPECT_EQ(workload.inputs[1].tensor->bytes(), 4);
+}
+
 TEST(Parse, SeveralWorkloadsWithCounts) {
   const auto workloads = ParseWorkloads(
       "# a file\n\n# count 3\nworkload a() -> (y: f32[]) { y[] = 0.0 }\n"

@@ -15,8 +15,8 @@
 extern "C" {
 #endif
 
-// Type codes that DLPack 0.6 lacks.
-enum { kMyccCodeBool = 6 };
+// Type codes that DLPack 0.6 lacks, as 1.1 has them.
+enum { kMyccCodeBool = 6, kMyccCodeF8E4M3 = 10, kMyccCodeF8E5M2 = 12 };
 
 enum {
   kMyccHeaderBytes = 64,      // at the start of every packed buffer

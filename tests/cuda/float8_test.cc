@@ -1,0 +1,44 @@
+// 8-bit floats in emitted code, on the host, and in lowered code are the reference's, bit by bit; and the
+// code compiles with the instructions of each architecture.
+#include "codegen/cuda/emit.h"
+#include "codegen/cuda/nvrtc.h"
+#include "codegen/ir/interpreter.h"
+#include "gtest/gtest.h"
+#include "tests/cuda/emitted.h"
+#include "tests/cuda/host_run.h"
+#include "tests/passes/lowered_function.h"
+#include "tests/workload/float8_cases.h"
+
+namespace mycc {
+namespace {
+
+TEST(Float8Test, EmittedCodeGivesTheReferencesBits) {
+  const std::vector<Float8Case> cases = Float8Cases();
+  std::vector<HostUnit> units;
+  for (const Float8Case& c : cases) {
+    HostUnit unit;
+    absl::StatusOr<LoweredFunction> lowered =
+        LowerForGpu(c.canonical, Float8Steps(c.canonical, "block", "thread"), Sm90a());
+    ASSERT_TRUE(lowered.ok()) << lowered.status();
+    const auto interpreted = RunFunction(WholeFunction(*lowered), c.inputs, 3);
+    ASSERT_TRUE(interpreted.ok()) << interpreted.status();
+    EXPECT_EQ(DifferenceInBits(*interpreted, c.expected), "") << PrintLowered(*lowered);
+    unit.lowered = *std::move(lowered);
+    absl::StatusOr<CudaProgram> program = EmitCuda(unit.lowered, Sm90a(), "k" + std::to_string(units.size()));
+    ASSERT_TRUE(program.ok()) << program.status();
+    unit.program = *std::move(program);
+    units.push_back(std::move(unit));
+  }
+  for (const char* preset : {"a100", "cuda arch=sm_89 model=\"any\" sms=1 smem=99K l2=1M", "h200"}) {
+    const absl::StatusOr<CudaImage> image = CompileCuda(units[0].program.source, *ParseTarget(preset));
+    EXPECT_TRUE(image.ok()) << image.status();
+  }
+  const auto library = HostLibrary::Compile(units);
+  ASSERT_TRUE(library.ok()) << library.status();
+  for (size_t i = 0; i < cases.size(); ++i)
+    EXPECT_EQ(DifferenceInBits((*library)->Run(i, cases[i].inputs), cases[i].expected), "")
+        << units[i].program.source;
+}
+
+}  // namespace
+}  // namespace mycc
