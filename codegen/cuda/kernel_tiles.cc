@@ -31,32 +31,61 @@ const char* MmaFunction(DType operand) {
     case DType::kF16: return "mma_f16";
     case DType::kF32: return "mma_tf32";
     case DType::kI8: return "mma_s8";
+    case DType::kF8E4M3: return "mma_e4m3";
+    case DType::kF8E5M2: return "mma_e5m2";
     default: return "mma_bf16";
   }
 }
 
-// wgmma of one shape and type, for tile `kTile` of the accumulator's rows [PTX ISA, "wgmma.mma_async"].
-std::string WgmmaFunction(const std::string& name, const std::string& type, const FragmentLayout& layout) {
+const char* PtxType(DType dtype) {
+  switch (dtype) {
+    case DType::kF16: return "f16";
+    case DType::kBF16: return "bf16";
+    case DType::kF8E4M3: return "e4m3";
+    case DType::kF8E5M2: return "e5m2";
+    case DType::kI8: return "s8";
+    case DType::kI32: return "s32";
+    default: return "f32";
+  }
+}
+
+std::string WgmmaName(const Instruction& row, const FragmentLayout& layout) {
+  return absl::StrCat("wgmma_m64n", layout.columns, "k", row.k, "_", PtxType(row.operand),
+                      layout.row_tiles() > 1 ? absl::StrCat("_x", layout.row_tiles()) : "");
+}
+
+// wgmma of one shape and type, for tile `kTile` of the accumulator's rows [PTX ISA, "wgmma.mma_async"]. Only
+// elements of 16 bits may be transposed; where sums are partial, the first product of each begins it.
+std::string WgmmaFunction(const Instruction& row, const FragmentLayout& layout) {
+  const bool transposes = DTypeBytes(row.operand) == 2, partial = row.partial_depth > 0,
+             of_floats = IsFloat(row.accumulator);
+  const std::string type = PtxType(row.operand), sum = of_floats ? "float" : "int";
   std::vector<std::string> registers, operands;
   int64_t number = 0;
   for (int64_t n = 0; n < layout.column_tiles(); ++n) {
     for (int half = 0; half < 2; ++half) {
       for (int odd = 0; odd < 2; ++odd) {
         registers.push_back(absl::StrCat("%", number++));
-        operands.push_back(absl::StrCat("\"+f\"(d[kAt + ", layout.Register(0, n, half, odd), "])"));
+        operands.push_back(absl::StrCat(of_floats ? "\"+f\"" : "\"+r\"", "(d[kAt + ",
+                                        layout.Register(0, n, half, odd), "])"));
       }
     }
   }
-  return absl::StrCat(
-      "\n// d += a (64 x 16) * b (16 x ", layout.columns, "), both in shared memory.\n",
-      "template <int kTile, int kTransposeA, int kTransposeB>\n__device__ __forceinline__ void ", name,
-      "(float (&d)[", layout.registers(), "], unsigned long long a, unsigned long long b) {\n",
-      "  constexpr int kAt = kTile * ", layout.Register(1, 0, 0, 0), ";\n",
-      "  asm volatile(\n      \"{\\n.reg .pred add;\\nsetp.ne.b32 add, 1, 0;\\n\"\n",
-      "      \"wgmma.mma_async.sync.aligned.m64n", layout.columns, "k16.f32.", type, ".", type, " {",
-      absl::StrJoin(registers, ", "), "}, %", number, ", %", number + 1, ", add, 1, 1, %", number + 2, ", %",
-      number + 3, ";\\n}\"\n      : ", absl::StrJoin(operands, ", "),
-      "\n      : \"l\"(a), \"l\"(b), \"n\"(kTransposeA), \"n\"(kTransposeB));\n}\n");
+  const std::string add = partial ? absl::StrCat("%", number + 2) : "1";
+  const std::string transpositions = transposes ? absl::StrCat(", %", number + 2, ", %", number + 3) : "";
+  return absl::StrCat("\n// d ", partial ? "(where it adds) " : "", "+= a (64 x ", row.k, ") * b (", row.k,
+                      " x ", layout.columns, "), both in shared memory.\n", "template <int kTile",
+                      transposes ? ", int kTransposeA, int kTransposeB" : "", partial ? ", int kAdds" : "",
+                      ">\n__device__ __forceinline__ void ", WgmmaName(row, layout), "(", sum, " (&d)[",
+                      layout.registers(), "], unsigned long long a, unsigned long long b) {\n",
+                      "  constexpr int kAt = kTile * ", layout.Register(1, 0, 0, 0), ";\n",
+                      "  asm volatile(\n      \"{\\n.reg .pred add;\\nsetp.ne.b32 add, ", add, ", 0;\\n\"\n",
+                      "      \"wgmma.mma_async.sync.aligned.m64n", layout.columns, "k", row.k, ".",
+                      PtxType(row.accumulator), ".", type, ".", type, " {", absl::StrJoin(registers, ", "),
+                      "}, %", number, ", %", number + 1, ", add", of_floats ? ", 1, 1" : "", transpositions,
+                      ";\\n}\"\n      : ", absl::StrJoin(operands, ", "), "\n      : \"l\"(a), \"l\"(b)",
+                      transposes ? ", \"n\"(kTransposeA), \"n\"(kTransposeB)" : "",
+                      partial ? ", \"n\"(kAdds)" : "", ");\n}\n");
 }
 
 }  // namespace
@@ -127,13 +156,13 @@ void KernelEmitter::EmitWgmma(const Mma& mma, const Instruction& row, int pendin
   const bool a_depth = mma.a.col_stride == 1, b_depth = mma.b.row_stride == 1;
   if ((!a_depth && mma.a.row_stride != 1) || (!b_depth && mma.b.col_stride != 1))
     return Fail(absl::StrCat(row.name, ": an operand is contiguous along neither of its dimensions"));
+  if (DTypeBytes(row.operand) != 2 && !(a_depth && b_depth))
+    return Fail(absl::StrCat(row.name, ": an operand is not contiguous along the depth"));
   const OperandTile a = tile_of(mma.a, a_depth), b = tile_of(mma.b, b_depth);
   if (!status_.ok()) return;
-  const std::string name =
-      absl::StrCat("wgmma_m64n", layout.columns, "k16_", row.operand == DType::kF16 ? "f16" : "bf16",
-                   layout.row_tiles() > 1 ? absl::StrCat("_x", layout.row_tiles()) : "");
+  const std::string name = WgmmaName(row, layout);
   for (const char* part : {"wgmma_fence", "wgmma_commit", "wgmma_wait", "wgmma_tile"}) prelude_.Use(part);
-  prelude_.Add(name, WgmmaFunction(name, row.operand == DType::kF16 ? "f16" : "bf16", layout));
+  prelude_.Add(name, WgmmaFunction(row, layout));
 
   OpenBlock();
   // A warpgroup's rows of a, and the descriptor's distances: between panels, and between groups of 8 rows.
@@ -148,16 +177,26 @@ void KernelEmitter::EmitWgmma(const Mma& mma, const Instruction& row, int pendin
       layout.warps.rows == 1 ? "" : absl::StrCat(" + ", Thread(), " / 128 * ", a.Offset(0, rows_of_group));
   descriptor("a", mma.a, a, group);
   descriptor("b", mma.b, b, "");
-  Line("wgmma_fence();");
-  for (int64_t k = 0; k < mma.k; k += row.k) {
-    for (int64_t t = 0; t < layout.row_tiles(); ++t) {
-      const int64_t a_at = a.Offset(k, t * 64), b_at = b.Offset(k, 0);
-      Line(name, "<", t, ", ", a.depth_contiguous ? 0 : 1, ", ", b.depth_contiguous ? 0 : 1, ">(",
-           PlaceOf(mma.acc.buffer).name, ", a + ", a_at / 16, ", b + ", b_at / 16, ");");
+  const std::string acc = PlaceOf(mma.acc.buffer).name;
+  const int64_t partial = row.partial_depth;
+  if (partial > 0) Line("float part[", layout.registers(), "];");
+  const int64_t whole = partial > 0 ? partial : mma.k;
+  for (int64_t from = 0; from < mma.k; from += whole) {
+    Line("wgmma_fence();");
+    for (int64_t k = from; k < std::min(from + whole, mma.k); k += row.k) {
+      for (int64_t t = 0; t < layout.row_tiles(); ++t) {
+        const int64_t a_at = a.Offset(k, t * 64), b_at = b.Offset(k, 0);
+        const std::string transposed =
+            absl::StrCat(", ", a.depth_contiguous ? 0 : 1, ", ", b.depth_contiguous ? 0 : 1);
+        Line(name, "<", t, DTypeBytes(row.operand) == 2 ? transposed : "",
+             partial > 0 ? (k > from ? ", 1" : ", 0") : "", ">(", partial > 0 ? "part" : acc, ", a + ",
+             a_at / 16, ", b + ", b_at / 16, ");");
+      }
     }
+    Line("wgmma_commit();");
+    Line("wgmma_wait<", pending, ">();");
+    if (partial > 0) Line(prelude_.Use("add_part"), "(", acc, ", part);");
   }
-  Line("wgmma_commit();");
-  Line("wgmma_wait<", pending, ">();");
   Close();
 }
 
@@ -174,7 +213,8 @@ bool KernelEmitter::EmitOverlappedMma(const For& loop) {
   const Arrive* arrive = DynAs<Arrive>(seq->stmts[2]);
   if (wait == nullptr || mma == nullptr || arrive == nullptr || extent < 2) return false;
   const absl::StatusOr<Instruction> row = FindInstruction(mma->instruction, target_);
-  if (!row.ok() || row->kind != InstructionClass::kWarpgroup) return false;
+  // Partial sums are waited for in each turn: other warpgroups' turns run meanwhile.
+  if (!row.ok() || row->kind != InstructionClass::kWarpgroup || row->partial_depth > 0) return false;
   const std::string var = Name(loop.var->name), before = Name(absl::StrCat(loop.var->name, ".before"));
   const auto hand_back = [&](const std::string& turn) {
     With(loop.var.get(), turn, [&] { EmitArrive(*arrive); });
@@ -224,6 +264,11 @@ void KernelEmitter::EmitWarpMma(const Mma& mma, const Instruction& row) {
        layout.warps.columns > 1 ? absl::StrCat(warp, " / ", layout.warps.columns) : warp,
        layout.warps.rows > 1 ? absl::StrCat(" % ", layout.warps.rows) : " * 0", " * ", warp_rows, ";");
   Line("const int warp_column = ", warp, " % ", layout.warps.columns, " * ", columns, ";");
+  const std::string acc = PlaceOf(mma.acc.buffer).name;
+  const int64_t partial = row.partial_depth;
+  if (partial > 0 && mma.k > partial)
+    return Fail(absl::StrCat(row.name, ": ", mma.k, " of depth at a time; expected at most ", partial));
+  if (partial > 0) Line("float part[", layout.registers(), "] = {};");
   Line("#pragma unroll");
   Open("for (int k = 0; k < ", mma.k, "; k += ", row.k, ")");
   Line("unsigned a[", layout.row_tiles(), "][4], b[", columns / 16, "][4];");
@@ -254,7 +299,7 @@ void KernelEmitter::EmitWarpMma(const Mma& mma, const Instruction& row) {
   Line("#pragma unroll");
   Open("for (int n = 0; n < ", layout.column_tiles(), "; ++n)");
   const auto at = [&](int half, int odd) {
-    return absl::StrCat(PlaceOf(mma.acc.buffer).name, "[t * ", layout.Register(1, 0, 0, 0), " + n * 2 + ",
+    return absl::StrCat(partial > 0 ? "part" : acc, "[t * ", layout.Register(1, 0, 0, 0), " + n * 2 + ",
                         layout.Register(0, 0, half, odd), "]");
   };
   Line(function, "(", at(0, 0), ", ", at(0, 1), ", ", at(1, 0), ", ", at(1, 1),
@@ -262,6 +307,7 @@ void KernelEmitter::EmitWarpMma(const Mma& mma, const Instruction& row) {
   Close();
   Close();
   Close();
+  if (partial > 0) Line(prelude_.Use("add_part"), "(", acc, ", part);");
   Close();
 }
 

@@ -98,6 +98,37 @@ __device__ __forceinline__ void mma_s8(int& d0, int& d1, int& d2, int& d3, const
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 )"},
+      {"mma_e4m3", "", R"(
+// d += a (16 x 32) * b (32 x 8).
+__device__ __forceinline__ void mma_e4m3(float& d0, float& d1, float& d2, float& d3, const unsigned (&a)[4], unsigned b0,
+                                         unsigned b1) {
+  asm volatile("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+               "{%0, %1, %2, %3};"
+               : "+f"(d0), "+f"(d1), "+f"(d2), "+f"(d3)
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+)"},
+      {"mma_e5m2", "", R"(
+// d += a (16 x 32) * b (32 x 8).
+__device__ __forceinline__ void mma_e5m2(float& d0, float& d1, float& d2, float& d3, const unsigned (&a)[4], unsigned b0,
+                                         unsigned b1) {
+  asm volatile("mma.sync.aligned.m16n8k32.row.col.f32.e5m2.e5m2.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+               "{%0, %1, %2, %3};"
+               : "+f"(d0), "+f"(d1), "+f"(d2), "+f"(d3)
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+)"},
+      {"add_part", "", R"(
+// What tensor cores summed in few bits, onto the sum in all of them: after they are done, not before.
+template <int kCount>
+__device__ __forceinline__ void add_part(float (&sum)[kCount], float (&part)[kCount]) {
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) {
+    asm volatile("" : "+f"(part[i]));
+    sum[i] += part[i];
+  }
+}
+)"},
       {"CUtensorMap", "", "struct alignas(64) CUtensorMap {\n  unsigned long long opaque[16];\n};\n"},
       {"barrier_init", "", R"(
 __device__ __forceinline__ void barrier_init(unsigned barrier, int arrivals) {

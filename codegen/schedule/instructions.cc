@@ -12,10 +12,16 @@ struct Row {
 
 bool HasFma(const Target& target) { return target.kind == TargetKind::kCpu && FeaturesOf(target).fma; }
 bool HasMma(const Target& target) { return CudaArchOf(target) >= 80; }
+bool HasFloat8Mma(const Target& target) { return CudaArchOf(target) >= 89; }
 // wgmma is in sm_90a and in nothing after it.
 bool HasWgmma(const Target& target) { return target.arch == "sm_90a" && target.kind == TargetKind::kCuda; }
 
 constexpr InstructionClass kWarp = InstructionClass::kWarp, kWarpgroup = InstructionClass::kWarpgroup;
+
+// Of products of 8-bit floats tensor cores keep 14 bits of a sum, cut off at each step, less than a reduction
+// in f32 promises: over a depth of 4096 that costs percents of the result. Over this one it stays within 2^-9
+// of it, whatever the whole depth is (workload/tolerance.cc).
+constexpr int kFloat8Depth = 128;
 
 // To add an instruction: a row here, and its emission in the back end (llvm/kernel_mma.cc,
 // cuda/kernel_tiles.cc).
@@ -26,11 +32,16 @@ const Row kRows[] = {
     // A warpgroup's 64 rows, 8 to 256 columns; both operands in shared memory.
     {{"wgmma.bf16", DType::kBF16, DType::kF32, 64, 16, 0, 4, kWarpgroup}, HasWgmma},
     {{"wgmma.f16", DType::kF16, DType::kF32, 64, 16, 0, 4, kWarpgroup}, HasWgmma},
+    {{"wgmma.e4m3", DType::kF8E4M3, DType::kF32, 64, 32, 0, 4, kWarpgroup, false, kFloat8Depth}, HasWgmma},
+    {{"wgmma.e5m2", DType::kF8E5M2, DType::kF32, 64, 32, 0, 4, kWarpgroup, false, kFloat8Depth}, HasWgmma},
+    {{"wgmma.i8", DType::kI8, DType::kI32, 64, 32, 0, 4, kWarpgroup}, HasWgmma},
     // A warp's 16 rows and 8 columns.
     {{"mma.bf16", DType::kBF16, DType::kF32, 16, 16, 0, 2, kWarp}, HasMma},
     {{"mma.f16", DType::kF16, DType::kF32, 16, 16, 0, 2, kWarp}, HasMma},
     {{"mma.tf32", DType::kF32, DType::kF32, 16, 8, 0, 2, kWarp, /*tf32=*/true}, HasMma},
     {{"mma.i8", DType::kI8, DType::kI32, 16, 32, 0, 2, kWarp}, HasMma},
+    {{"mma.e4m3", DType::kF8E4M3, DType::kF32, 16, 32, 0, 2, kWarp, false, kFloat8Depth}, HasFloat8Mma},
+    {{"mma.e5m2", DType::kF8E5M2, DType::kF32, 16, 32, 0, 2, kWarp, false, kFloat8Depth}, HasFloat8Mma},
 };
 
 }  // namespace

@@ -27,6 +27,9 @@ struct Instruction {
   double cycles;  // reciprocal throughput of one instruction; of tensor cores, of n = 8, on one SM
   InstructionClass kind = InstructionClass::kVector;
   bool tf32 = false;  // multiplies f32 operands that tf32() has rounded, and no others
+  // The hardware's own sums have fewer bits than the accumulator: those over this depth are added up by
+  // ordinary additions. 0: they have as many.
+  int partial_depth = 0;
 };
 
 // FailedPrecondition when there is no such row, or the target lacks the instruction.

@@ -51,6 +51,7 @@ absl::StatusOr<Emitted> Prepare(const ScheduledCase& gpu_case, size_t at, double
 }  // namespace
 
 Target Sm80() { return Preset("a100"); }
+Target Sm89() { return Preset("cuda arch=sm_89 model=\"any\" sms=128 smem=99K l2=64M"); }
 Target Sm90a() { return Preset("h200"); }
 
 absl::StatusOr<LoweredFunction> LowerForGpu(const Workload& canonical, const std::string& steps,

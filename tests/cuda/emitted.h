@@ -14,6 +14,7 @@
 namespace mycc {
 
 Target Sm80();
+Target Sm89();
 Target Sm90a();
 
 // The schedule that the steps make, lowered for the target.

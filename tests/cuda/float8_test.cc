@@ -29,9 +29,11 @@ TEST(Float8Test, EmittedCodeGivesTheReferencesBits) {
     unit.program = *std::move(program);
     units.push_back(std::move(unit));
   }
-  for (const char* preset : {"a100", "cuda arch=sm_89 model=\"any\" sms=1 smem=99K l2=1M", "h200"}) {
-    const absl::StatusOr<CudaImage> image = CompileCuda(units[0].program.source, *ParseTarget(preset));
-    EXPECT_TRUE(image.ok()) << image.status();
+  for (const Target& target : {Sm80(), Sm89(), Sm90a()}) {
+    for (const HostUnit& unit : units) {
+      const absl::StatusOr<CudaImage> image = CompileCuda(unit.program.source, target);
+      EXPECT_TRUE(image.ok()) << image.status();
+    }
   }
   const auto library = HostLibrary::Compile(units);
   ASSERT_TRUE(library.ok()) << library.status();

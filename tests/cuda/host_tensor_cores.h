@@ -60,6 +60,20 @@ struct HostOfS8 {
   static int Get(unsigned bits, int i) { return (int8_t)(bits >> 8 * i); }
 };
 
+struct HostOfE4M3 {
+  static constexpr int kCount = 4;
+  static float Get(unsigned bits, int i) {
+    const int byte = (int)(bits >> 8 * i & 0xff), exponent = byte >> 3 & 15, fraction = byte & 7;
+    if ((byte & 0x7f) == 0x7f) return NAN;
+    const float value = exponent == 0 ? ldexpf(fraction, -9) : ldexpf(8 + fraction, exponent - 10);
+    return byte & 0x80 ? -value : value;
+  }
+};
+struct HostOfE5M2 {
+  static constexpr int kCount = 4;
+  static float Get(unsigned bits, int i) { return HostFromF16((bits >> 8 * i & 0xffu) << 8); }
+};
+
 // d (16 x 8) += a * b, 32 bytes deep. Registers of a: rows 0..7 and 8..15 of the upper half of the depth,
 // then of the lower; a lane has 4 bytes of row lane / 4. Registers of b: columns so, upper and lower half.
 template <typename Of, typename Sum>

@@ -54,6 +54,26 @@ constexpr Case kCases[] = {
     {"f32_output", R"(workload g(a: f16[72,64], b: f16[40,64], r: f32[72,40]) -> (c: f32[72,40]) {
   s[i,j]: f32[72,40] = sum[k:64](f32(a[i,k]) * f32(b[j,k]))
   c[i,j] = s[i,j] + r[i,j] })"},
+    {"gemm_e4m3", R"(workload g(a: f8e4m3[136,272], b: f8e4m3[88,272], d: f32[88]) -> (c: bf16[136,88]) {
+  s[i,j]: f32[136,88] = sum[k:272](f32(a[i,k]) * f32(b[j,k]))
+  c[i,j] = bf16(s[i,j] * d[j]) })"},
+    {"gemm_e5m2", R"(workload g(a: f8e5m2[72,160], b: f8e5m2[136,160]) -> (c: f8e5m2[72,136]) {
+  s[i,j]: f32[72,136] = sum[k:160](f32(a[i,k]) * f32(b[j,k]))
+  c[i,j] = f8e5m2(s[i,j]) })"},
+    {"few_rows_e4m3", R"(workload g(a: f8e4m3[16,256], b: f8e4m3[208,256]) -> (c: f8e4m3[16,208]) {
+  s[i,j]: f32[16,208] = sum[k:256](f32(a[i,k]) * f32(b[j,k]))
+  c[i,j] = f8e4m3(max(s[i,j] * 0.125, 0.0)) })"},
+    {"deep_e4m3", R"(workload g(a: f8e4m3[40,2048], b: f8e4m3[72,2048]) -> (s: f32[40,72]) {
+  s[i,j] = sum[k:2048](f32(a[i,k]) * f32(b[j,k])) })"},
+    {"conv_3x3_e4m3", R"(workload c(x: f8e4m3[1,6,7,64], w: f8e4m3[40,3,3,64]) -> (y: f16[1,6,7,40]) {
+  p[n,i,j,c]: f8e4m3[1,8,9,64] = select(1 <= i && 1 <= j && i < 7 && j < 8, x[n,i-1,j-1,c], 0.0)
+  a[n,i,j,k]: f32[1,6,7,40] = sum[r:3, s:3, c:64](f32(p[n,i+r,j+s,c]) * f32(w[k,r,s,c]))
+  y[n,i,j,k] = f16(a[n,i,j,k]) })"},
+    {"gemm_i8", R"(workload g(a: i8[136,272], b: i8[88,272]) -> (s: i32[136,88]) {
+  s[i,j] = sum[k:272](i32(a[i,k]) * i32(b[j,k])) })"},
+    {"gemm_i8_scaled", R"(workload g(a: i8[72,160], b: i8[136,160], d: f32[136]) -> (c: i8[72,136]) {
+  s[i,j]: i32[72,136] = sum[k:160](i32(a[i,k]) * i32(b[j,k]))
+  c[i,j] = i8(clamp(round(f32(s[i,j]) * d[j]), -128.0, 127.0)) })"},
     {"conv_3x3", R"(workload c(x: f16[2,6,7,64], w: f16[40,3,3,64], b: f16[40]) -> (y: f16[2,6,7,40]) {
   p[n,i,j,c]: f16[2,8,9,64] = select(1 <= i && 1 <= j && i < 7 && j < 8, x[n,i-1,j-1,c], 0.0)
   a[n,i,j,k]: f32[2,6,7,40] = sum[r:3, s:3, c:64](f32(p[n,i+r,j+s,c]) * f32(w[k,r,s,c]))
@@ -140,6 +160,20 @@ constexpr Case kMultistageCases[] = {
   y[n,i,j,k] = f16(max(f32(a[n,i,j,k] + b[k]) * 0.001, 0.0)) })"},
 };
 
+// For sm_89, the first that has them.
+constexpr Case kFloat8Cases[] = {
+    {"gemm", R"(workload g(a: f8e4m3[136,272], b: f8e4m3[88,272], d: f32[88]) -> (c: bf16[136,88]) {
+  s[i,j]: f32[136,88] = sum[k:272](f32(a[i,k]) * f32(b[j,k]))
+  c[i,j] = bf16(s[i,j] * d[j]) })"},
+    {"odd", R"(workload g(a: f8e5m2[37,61], b: f8e5m2[53,61]) -> (c: f8e4m3[37,53]) {
+  s[i,j]: f32[37,53] = sum[k:61](f32(a[i,k]) * f32(b[j,k]))
+  c[i,j] = f8e4m3(s[i,j]) })"},
+    {"stem", R"(workload c(x: f8e4m3[1,20,18,3], w: f8e4m3[24,7,7,3]) -> (y: f16[1,10,9,24]) {
+  p[n,i,j,c]: f8e4m3[1,25,23,3] = select(3 <= i && 3 <= j && i < 23 && j < 21, x[n,i-3,j-3,c], 0.0)
+  a[n,i,j,k]: f32[1,10,9,24] = sum[r:7, s:7, c:3](f32(p[n,i*2+r,j*2+s,c]) * f32(w[k,r,s,c]))
+  y[n,i,j,k] = f16(a[n,i,j,k]) })"},
+};
+
 void CheckPoint(const Workload& workload, const Sketch& sketch, const Choice& choice, const Target& target) {
   const absl::StatusOr<Trace> trace = sketch.instantiate(choice);
   ASSERT_TRUE(trace.ok()) << trace.status();
@@ -177,6 +211,20 @@ void CheckPoints(const char* text, const char* rule, const Target& target) {
   }
 }
 
+// The emitted code of the default, run on the host.
+void CheckDefaultOnHost(const char* text, const Target& target) {
+  const Workload workload = CanonicalWorkload(text);
+  const std::vector<Sketch> sketches = GenerateSketches(workload, target);
+  ASSERT_FALSE(sketches.empty());
+  const absl::StatusOr<Trace> trace = sketches[0].instantiate(sketches[0].default_choice);
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  const absl::StatusOr<Schedule> schedule = Replay(workload, target, *trace);
+  ASSERT_TRUE(schedule.ok()) << schedule.status();
+  const absl::Status status =
+      CheckOnHost({ScheduledCase{PrintTrace(*trace), workload, schedule->function()}}, 2e-2)[0];
+  EXPECT_TRUE(status.ok()) << status.message();
+}
+
 class TensorCoreRules : public testing::TestWithParam<Case> {};
 TEST_P(TensorCoreRules, PointsMeanTheWorkload) {
   CheckPoints(GetParam().workload, "warp_specialized", Sm90a());
@@ -184,21 +232,15 @@ TEST_P(TensorCoreRules, PointsMeanTheWorkload) {
 INSTANTIATE_TEST_SUITE_P(Cases, TensorCoreRules, testing::ValuesIn(kCases),
                          [](const auto& info) { return std::string(info.param.name); });
 
+class Float8Rules : public testing::TestWithParam<Case> {};
+TEST_P(Float8Rules, PointsMeanTheWorkload) { CheckPoints(GetParam().workload, "multistage", Sm89()); }
+TEST_P(Float8Rules, FragmentsAreRight) { CheckDefaultOnHost(GetParam().workload, Sm89()); }
+INSTANTIATE_TEST_SUITE_P(Cases, Float8Rules, testing::ValuesIn(kFloat8Cases),
+                         [](const auto& info) { return std::string(info.param.name); });
+
 class MultistageRules : public testing::TestWithParam<Case> {};
 TEST_P(MultistageRules, PointsMeanTheWorkload) { CheckPoints(GetParam().workload, "multistage", Sm80()); }
-// The emitted code of the defaults, run on the host.
-TEST_P(MultistageRules, FragmentsAreRight) {
-  const Workload workload = CanonicalWorkload(GetParam().workload);
-  const std::vector<Sketch> sketches = GenerateSketches(workload, Sm80());
-  ASSERT_FALSE(sketches.empty());
-  const absl::StatusOr<Trace> trace = sketches[0].instantiate(sketches[0].default_choice);
-  ASSERT_TRUE(trace.ok()) << trace.status();
-  const absl::StatusOr<Schedule> schedule = Replay(workload, Sm80(), *trace);
-  ASSERT_TRUE(schedule.ok()) << schedule.status();
-  const absl::Status status =
-      CheckOnHost({ScheduledCase{PrintTrace(*trace), workload, schedule->function()}}, 2e-2)[0];
-  EXPECT_TRUE(status.ok()) << status.message();
-}
+TEST_P(MultistageRules, FragmentsAreRight) { CheckDefaultOnHost(GetParam().workload, Sm80()); }
 INSTANTIATE_TEST_SUITE_P(Cases, MultistageRules, testing::ValuesIn(kMultistageCases),
                          [](const auto& info) { return std::string(info.param.name); });
 
@@ -238,13 +280,17 @@ TEST(WarpSpecializedRule, ClustersShareTiles) {
   }
 }
 
-// wgmma is of f16 and bf16: other types are for mma.sync on Hopper too, however well its copy engine fetches.
+// wgmma would cut off what tf32() rounds, in operands that it reads from shared memory; and what the copy
+// engine cannot fetch is for mma.sync on Hopper too.
 TEST(MultistageRule, OtherTypesOnHopper) {
   CheckPoints(R"(workload g(a: f32[136,64], b: f32[88,64]) -> (s: f32[136,88]) {
   s[i,j] = sum[k:64](tf32(a[i,k]) * tf32(b[j,k])) })",
               "multistage", Sm90a());
-  CheckPoints(R"(workload g(a: i8[136,128], b: i8[88,128]) -> (s: i32[136,88]) {
-  s[i,j] = sum[k:128](i32(a[i,k]) * i32(b[j,k])) })",
+  CheckPoints(R"(workload g(a: i8[136,120], b: i8[88,120]) -> (s: i32[136,88]) {
+  s[i,j] = sum[k:120](i32(a[i,k]) * i32(b[j,k])) })",
+              "multistage", Sm90a());
+  CheckPoints(R"(workload g(a: f8e4m3[136,120], b: f8e4m3[88,120]) -> (s: f32[136,88]) {
+  s[i,j] = sum[k:120](f32(a[i,k]) * f32(b[j,k])) })",
               "multistage", Sm90a());
 }
 
@@ -258,6 +304,13 @@ TEST(MultistageRule, UnroundedFloatsAreForOrdinaryCores) {
     ASSERT_FALSE(sketches.empty());
     EXPECT_THAT(sketches[0].name, testing::HasSubstr("simt"));
   }
+}
+
+// Tensor cores multiply 8-bit floats from sm_89 on.
+TEST(MultistageRule, EightBitFloatsOnAmpereAreForOrdinaryCores) {
+  CheckPoints(R"(workload g(a: f8e4m3[72,96], b: f8e4m3[40,96]) -> (s: f32[72,40]) {
+  s[i,j] = sum[k:96](f32(a[i,k]) * f32(b[j,k])) })",
+              "simt", Sm80());
 }
 
 }  // namespace

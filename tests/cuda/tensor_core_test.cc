@@ -164,6 +164,40 @@ TEST(TensorCoreTest, IntegersOfEightBits) {
   }
 }
 
+constexpr char kGemmF8[] =
+    R"(workload g(a: f8e4m3[200,352], b: f8e4m3[104,352], d: f32[104]) -> (c: f16[200,104]) {
+  s[i,j]: f32[200,104] = sum[k:352](f32(a[i,k]) * f32(b[j,k]))
+  c[i,j] = f16(s[i,j] * d[j])
+})";
+
+std::string OfE5M2(const std::string& text) {
+  return absl::StrReplaceAll(text, {{"f8e4m3", "f8e5m2"}, {"mma.e4m3", "mma.e5m2"}});
+}
+
+// Partial sums of a depth of 128 are added up: here of one turn, there of two in each.
+TEST(TensorCoreTest, FloatsOfEightBits) {
+  const std::string steps = MultistageOf("mma.e4m3", 64);
+  for (const Target& target : {Sm89(), Sm90a()}) {
+    CheckMeaning(kGemmF8, steps, target);
+    CheckCode(kGemmF8, steps, target);
+    CheckCode(OfE5M2(kGemmF8), OfE5M2(steps), target);
+  }
+  for (const int depth : {128, 256}) {
+    const std::string ring = absl::StrReplaceAll(
+        kWarpSpecialized, {{"r0, [64]", absl::StrCat("r0, [", depth, "]")}, {"wgmma.f16", "wgmma.e4m3"}});
+    CheckMeaning(kGemmF8, ring, Sm90a());
+    CheckCode(kGemmF8, ring, Sm90a());
+    CheckCode(OfE5M2(kGemmF8), OfE5M2(ring), Sm90a());
+  }
+}
+
+TEST(TensorCoreTest, IntegersByWarpgroups) {
+  const std::string ring =
+      absl::StrReplaceAll(kWarpSpecialized, {{"r0, [64]", "r0, [128]"}, {"wgmma.f16", "wgmma.i8"}});
+  CheckMeaning(kGemmI8, ring, Sm90a());
+  CheckCode(kGemmI8, ring, Sm90a());
+}
+
 constexpr char kGemmTf32[] =
     R"(workload g(a: f32[200,144], b: f32[104,144], d: f32[104]) -> (c: f32[200,104]) {
   s[i,j]: f32[200,104] = sum[k:144](tf32(a[i,k]) * tf32(b[j,k]))
@@ -206,6 +240,8 @@ TEST(TensorCoreTest, FragmentsAreWhatInstructionsTake) {
       {kGemmI8, MultistageOf("mma.i8", 64)},
       {kGemmTf32, MultistageOf("mma.tf32", 16)},
       {kGemmAcross, steps_across(MultistageOf("mma.tf32", 16))},
+      {kGemmF8, MultistageOf("mma.e4m3", 64)},
+      {OfE5M2(kGemmF8), OfE5M2(MultistageOf("mma.e4m3", 64))},
   };
   std::vector<ScheduledCase> scheduled;
   for (const auto& [workload, steps] : cases) {
@@ -240,6 +276,24 @@ TEST(TensorCoreTest, RefusesWhatFragmentsCannotLoad) {
   EXPECT_THAT(RefusalOf(unrounded, MultistageOf("mma.tf32", 16), Sm80()),
               HasSubstr("t3 is not a sum of products of two loads that tf32() rounds"));
   EXPECT_THAT(RefusalOf(kGemmI8, MultistageOf("mma.i8", 16), Sm80()), HasSubstr("depth in 32s"));
+  EXPECT_THAT(RefusalOf(kGemmF8, MultistageOf("mma.e4m3", 64), Sm80()),
+              HasSubstr("the target has no mma.e4m3"));
+  EXPECT_EQ(RefusalOf(kGemmF8, absl::StrReplaceAll(MultistageOf("mma.e4m3", 256), {{", 0, 64", ", 16, 0"}}),
+                      Sm89()),
+            "mma.e4m3: 256 of depth at a time; expected at most 128");
+}
+
+TEST(TensorCoreTest, RefusesWhatWarpgroupsCannotRead) {
+  const std::string across = absl::StrReplaceAll(
+      kGemmI8, {{"b: i8[104,160]", "b: i8[160,112]"}, {"104", "112"}, {"b[j,k]", "b[k,j]"}});
+  const std::string ring =
+      absl::StrReplaceAll(kWarpSpecialized, {{"r0, [64]", "r0, [128]"},
+                                             {"wgmma.f16", "wgmma.i8"},
+                                             {"t3.a0.1, t3.a1.1, t3.r0.1]", "t3.a0.1, t3.r0.1, t3.a1.1]"},
+                                             {"layout(t1.s, 0, 128)", "layout(t1.s, 0, 32)"}});
+  EXPECT_EQ(RefusalOf(across, ring, Sm90a()), "wgmma.i8: an operand is not contiguous along the depth");
+  EXPECT_THAT(RefusalOf(kGemmF8, ring, Sm90a()),
+              HasSubstr("wgmma.i8 multiplies i8 into i32; t3 multiplies f8e4m3"));
 }
 
 }  // namespace

@@ -86,7 +86,8 @@ int64_t SharedBytes(const Plan& plan, const Values& v) {
 bool Legal(const Plan& plan, const Values& v) {
   const int64_t bm = v.at("bm"), bn = v.at("bn"), wr = v.at("row_warps"), wc = v.at("column_warps");
   if (wr * wc > 16 || bm % (16 * wr) != 0 || bn % (16 * wc) != 0) return false;
-  if (bm * bn / (32 * wr * wc) > kAccumulators) return false;
+  const int64_t sums = plan.row.partial_depth > 0 ? 2 : 1;
+  if (sums * bm * bn / (32 * wr * wc) > kAccumulators) return false;
   if (SharedBytes(plan, v) > plan.target.smem_bytes) return false;
   // One nest of loops orders both tiles; ldmatrix turns over elements of two bytes only.
   const bool a_along = plan.t(v).a.depth_contiguous, b_along = plan.t(v).b.depth_contiguous;

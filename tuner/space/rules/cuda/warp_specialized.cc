@@ -46,6 +46,10 @@ struct Plan {
     for (const int64_t extent : forms.direct.Extents(anatomy, forms.direct.batch)) batches *= extent;
     return batches;
   }
+  // Registers of a thread for sums, of tiles of `bm` rows for each warpgroup.
+  int64_t Accumulators(int64_t bm, int64_t bn) const {
+    return bm / 64 * bn / 2 * (row.partial_depth > 0 ? 2 : 1);
+  }
   int64_t Depth(const Values& v) const { return stage().reduce_axes[t(v).depth.back()]->extent; }
   // Of an element that a tile of the matrix product is stored as.
   int64_t StoredBytes(int64_t split) const {
@@ -110,7 +114,10 @@ bool Legal(const Plan& plan, const Values& v) {
   const int64_t bm = v.at("bm"), bn = v.at("bn"), warpgroups = v.at("warpgroups");
   const bool swap = v.at("swap") != 0;
   if (bm % (64 * warpgroups) != 0) return false;
-  if (bm / 64 / warpgroups * bn / 2 > kAccumulators) return false;
+  if (plan.Accumulators(bm / warpgroups, bn) > kAccumulators) return false;
+  // Three warpgroups have 160 registers for each thread, and partial sums are waited for beside the sums.
+  if (plan.row.partial_depth > 0 && warpgroups > 2 && plan.Accumulators(bm / warpgroups, bn) > 96)
+    return false;
   if (plan.SharedBytes(v) > plan.target.smem_bytes) return false;
   const TensorContraction& t = plan.t(v);
   const TensorOperand &a = swap ? t.b : t.a, &b = swap ? t.a : t.b;
@@ -283,7 +290,7 @@ TileDefault DefaultTile(const Plan& plan, int64_t repack, const std::vector<int6
     for (const int64_t bm : bms) {
       for (const int64_t bn : bns) {
         const int64_t warpgroups = bm >= 128 ? 2 : 1;
-        if (bm / 64 / warpgroups * bn / 2 > 128) continue;
+        if (plan.Accumulators(bm / warpgroups, bn) > 128) continue;
         // Bytes of operands for each product, against what shared memory and L2 bring.
         const double mma = static_cast<double>(bm * bn) / 8192.0, feed = static_cast<double>(bm + bn) / 128.0;
         const double cost = Rounds(plan, bm, bn, swap) * (std::max(mma, feed) + 0.5) * (swap ? 1.02 : 1.0);
@@ -329,7 +336,10 @@ std::vector<int64_t> ColumnTiles(const Plan& plan) {
 std::vector<int64_t> FormsOf(const TensorForms& forms, int64_t panel, const Anatomy& anatomy) {
   std::vector<int64_t> choices;
   const TensorContraction& direct = forms.direct;
-  const bool is_direct = direct.a.bulk && direct.b.bulk;
+  // wgmma turns over elements of two bytes only.
+  const bool is_along = direct.a.depth_contiguous && direct.b.depth_contiguous;
+  const bool is_direct =
+      direct.a.bulk && direct.b.bulk && (is_along || DTypeBytes(direct.a.dtype) == 2);
   if (is_direct) choices.push_back(0);
   if (!forms.repacked || !forms.repacked->a.bulk || !forms.repacked->b.bulk) return choices;
   const int64_t depth = anatomy.stage(direct.stage).reduce_axes[forms.repacked->depth.back()]->extent;
