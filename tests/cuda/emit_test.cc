@@ -50,6 +50,13 @@ TEST(EmitCudaTest, NarrowFloatsComeInSixteenBytes) {
         "bind(t2.a1.2, vector)\n");
 }
 
+TEST(EmitCudaTest, FloatsOfEightBitsComeInSixteenBytes) {
+  Check("elementwise_f8e4m3", R"(workload w(x: f8e4m3[64,512], y: f8e5m2[64,512]) -> (z: f8e4m3[64,512]) {
+  z[i,j] = f8e4m3(f32(x[i,j]) * f32(y[i,j]))
+})",
+        "split(t2.a1, [16])\nbind(t2.a0, block)\nbind(t2.a1.0, thread)\nbind(t2.a1.1, vector)\n");
+}
+
 TEST(EmitCudaTest, NaiveNests) {
   Check(
       "naive",

@@ -19,6 +19,8 @@ inline constexpr GpuCase kGpuCases[] = {
     {"broadcast", "elementwise",
      R"(workload e(x: f32[6,50], b: f32[50], s: f32[6]) -> (y: f32[6,50]) { y[i,j] = x[i,j] * s[i] + b[j] })"},
     {"cast", "elementwise", R"(workload e(x: f32[6,48]) -> (y: f16[6,48]) { y[i,j] = f16(x[i,j]) })"},
+    {"relu_of_8_bits", "elementwise",
+     R"(workload e(x: f8e5m2[6,50]) -> (y: f8e4m3[6,50]) { y[i,j] = f8e4m3(max(x[i,j], 0.0)) })"},
     {"gather", "elementwise",
      R"(workload g(x: f32[40,16], idx: i32[9]) -> (y: f32[9,16]) { y[i,j] = x[clamp(idx[i], 0, 39), j] })"},
     {"shift", "elementwise",
@@ -31,6 +33,8 @@ inline constexpr GpuCase kGpuCases[] = {
           z[i] = e[i] * 2.0 })"},
     {"transpose", "transpose", R"(workload t(x: f32[33,50]) -> (y: f32[50,33]) { y[i,j] = x[j,i] })"},
     {"transpose_half", "transpose", R"(workload t(x: f16[72,48]) -> (y: f16[48,72]) { y[i,j] = x[j,i] })"},
+    {"transpose_of_8_bits", "transpose",
+     R"(workload t(x: f8e4m3[72,48]) -> (y: f8e4m3[48,72]) { y[i,j] = x[j,i] })"},
     {"transpose_cast", "transpose",
      R"(workload t(x: f32[40,48], b: f32[40]) -> (y: f16[48,40]) { y[i,j] = f16(x[j,i] + b[j]) })"},
     {"nchw_to_nhwc", "transpose",
@@ -51,6 +55,11 @@ inline constexpr GpuCase kGpuCases[] = {
           e[b,i,j]: f32[3,5,64] = exp(f32(x[b,i,j]) - m[b,i])
           s[b,i]: f32[3,5] = sum[j:64](e[b,i,j])
           y[b,i,j] = f16(e[b,i,j] / s[b,i]) })"},
+    {"quantize_rows", "row+elementwise+elementwise",
+     R"(workload q(x: f16[5,304]) -> (q: f8e4m3[5,304], s: f32[5]) {
+          m[i]: f32[5] = max[j:304](abs(f32(x[i,j])))
+          s[i] = max(m[i], 1e-12) / 448.0
+          q[i,j] = f8e4m3(f32(x[i,j]) / s[i]) })"},
     {"layer_norm", "row",
      R"(workload norm(x: f16[6,40], g: f16[40], b: f16[40]) -> (y: f16[6,40]) {
           s[i]: f32[6] = sum[j:40](f32(x[i,j]))
@@ -92,6 +101,10 @@ inline constexpr GpuCase kGpuCases[] = {
      R"(workload g(a: f16[1,64], b: f16[50,64]) -> (c: f16[1,50]) {
           s[i,j]: f32[1,50] = sum[k:64](f32(a[i,k]) * f32(b[j,k]))
           c[i,j] = f16(s[i,j]) })"},
+    {"gemv_of_8_bits", "gemv",
+     R"(workload v(w: f8e4m3[40,272], x: f8e4m3[272]) -> (y: f16[40]) {
+          s[i]: f32[40] = sum[k:272](f32(w[i,k]) * f32(x[k]))
+          y[i] = f16(s[i]) })"},
     {"gemv_odd", "gemv",
      R"(workload g(a: f32[50], b: f32[33,50]) -> (c: f32[33]) { c[j] = sum[k:50](a[k] * b[j,k]) })"},
     {"few_rows_bias_relu", "gemv",
@@ -134,6 +147,10 @@ inline constexpr GpuCase kGpuCases[] = {
      R"(workload g(a: f32[10,500], b: f32[500,12]) -> (c: f32[10,12]) { c[i,j] = sum[k:500](a[i,k] * b[k,j]) })"},
     {"gemm_ints", "simt",
      R"(workload g(a: i32[19,12], b: i32[12,20]) -> (c: i32[19,20]) { c[i,j] = sum[k:12](a[i,k] * b[k,j]) })"},
+    {"gemm_kn_of_8_bits", "simt",
+     R"(workload g(a: f8e4m3[40,48], b: f8e4m3[48,56]) -> (c: f8e5m2[40,56]) {
+          s[i,j]: f32[40,56] = sum[k:48](f32(a[i,k]) * f32(b[k,j]))
+          c[i,j] = f8e5m2(s[i,j]) })"},
     {"gemm_f64", "simt",
      R"(workload g(a: f64[19,12], b: f64[12,20]) -> (c: f64[19,20]) { c[i,j] = sum[k:12](a[i,k] * b[k,j]) })"},
     {"batched_gemm", "simt",
