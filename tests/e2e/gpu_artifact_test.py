@@ -104,6 +104,35 @@ class GpuArtifactTest(unittest.TestCase):
             with self.subTest(library.stem):
                 self.expect_as_pytorch(self.compile(text.replace(library.stem, f"{library.stem}_tuned"), "--tuning-log", log, "--strict"))
 
+    def test_products_of_8_bits_are_summed_within_their_tolerance(self):
+        """At any depth within 2^-9 of the largest result, and of each where all are positive: docs/gpu.md."""
+        for dtype in ("f8e4m3", "f8e5m2"):
+            for m, n, k in ((200, 304, 4096), (192, 256, 160), (37, 53, 61)):
+                text = gpu_workloads.workload(f"gemm_{dtype}_{k}", [f"a: {dtype}[{m},{k}]", f"b: {dtype}[{n},{k}]"], f"c: f32[{m},{n}]",
+                                              [f"c[i,j] = sum[k:{k}](f32(a[i,k]) * f32(b[j,k]))"])
+                function = gpu_artifact.Function(self.compile(text))
+                for positive in (False, True):
+                    inputs, (output,) = function.random_inputs("cuda", k), function.empty_outputs("cuda")
+                    if positive:
+                        inputs = [tensor.float().abs().to(tensor.dtype) for tensor in inputs]
+                    function.bind([*inputs, output])()
+                    a, b = (tensor.double() for tensor in inputs)
+                    expected = a @ b.T
+                    worst = ((output.double() - expected).abs() / (expected.abs() + expected.abs().max())).max().item()
+                    print(f"{name_of(text)} {'positive' if positive else 'both signs'}: {worst:.2g}")
+                    with self.subTest(name_of(text), positive=positive):
+                        self.assertLess(worst, 2**-9)
+
+    def test_products_of_bytes_are_exact(self):
+        text = gpu_workloads.workload("gemm_i8", ["a: i8[200,512]", "b: i8[304,512]"], "c: i32[200,304]",
+                                      ["c[i,j] = sum[k:512](i32(a[i,k]) * i32(b[j,k]))"])
+        function = gpu_artifact.Function(self.compile(text))
+        generator = torch.Generator("cuda").manual_seed(0)
+        a, b = (torch.randint(-128, 128, (rows, 512), generator=generator, device="cuda", dtype=torch.int8) for rows in (200, 304))
+        output = torch.empty((200, 304), device="cuda", dtype=torch.int32)
+        function.bind([a, b, output])()
+        self.assertTrue(torch.equal(output.long(), (a.double() @ b.double().T).long()))
+
     def test_call_follows_its_stream(self):
         with torch.cuda.stream(torch.cuda.Stream()):
             call, (x,), y = self.bound(gpu_workloads.chain("chain_stream", 300, 1000))
