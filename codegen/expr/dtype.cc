@@ -162,7 +162,7 @@ Scalar LoadScalar(DType dtype, const void* address) {
     case DType::kBF16: result.f = BFloat16BitsToFloat(LoadAs<uint16_t>(address)); break;
     case DType::kI64: result.i = LoadAs<int64_t>(address); break;
     case DType::kI32: result.i = LoadAs<int32_t>(address); break;
-    case DType::kI8: result.i = LoadAs<int8_t>(address); break;
+    case DType::kI8: result.i = WrapInt(dtype, LoadAs<uint8_t>(address)); break;
     case DType::kU8: result.i = LoadAs<uint8_t>(address); break;
     case DType::kBool: result.i = LoadAs<uint8_t>(address) != 0; break;
     case DType::kF8E4M3:

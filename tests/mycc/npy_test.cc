@@ -34,6 +34,12 @@ class NpyTest : public ::testing::Test {
   absl::StatusOr<TemporaryFolder> folder_ = TemporaryFolder::Create();
 };
 
+TEST(NpyDescrsTest, FloatsThatNumPyHasNotTravelAsTheirBits) {
+  EXPECT_THAT(NpyDescrs(DType::kBF16), testing::ElementsAre("<u2", "<V2", "|V2"));
+  EXPECT_THAT(NpyDescrs(DType::kF8E4M3), testing::ElementsAre("|u1", "|V1"));
+  EXPECT_THAT(NpyDescrs(DType::kF8E5M2), testing::ElementsAre("|u1", "|V1"));
+}
+
 TEST_F(NpyTest, RoundTrips) {
   for (const std::vector<int64_t>& shape :
        std::vector<std::vector<int64_t>>{{}, {3}, {2, 3}, {1, 1, 1, 4}, {0, 5}, {5, 0}}) {

@@ -46,10 +46,8 @@ struct Plan {
     for (const int64_t extent : forms.direct.Extents(anatomy, forms.direct.batch)) batches *= extent;
     return batches;
   }
-  // Registers of a thread for sums, of tiles of `bm` rows for each warpgroup.
-  int64_t Accumulators(int64_t bm, int64_t bn) const {
-    return bm / 64 * bn / 2 * (row.partial_depth > 0 ? 2 : 1);
-  }
+  // Registers of a thread for its sums, those that are partial included.
+  int64_t Sums(int64_t bm, int64_t bn) const { return bm / 64 * bn / 2 * (row.partial_depth > 0 ? 2 : 1); }
   int64_t Depth(const Values& v) const { return stage().reduce_axes[t(v).depth.back()]->extent; }
   // Of an element that a tile of the matrix product is stored as.
   int64_t StoredBytes(int64_t split) const {
@@ -114,10 +112,8 @@ bool Legal(const Plan& plan, const Values& v) {
   const int64_t bm = v.at("bm"), bn = v.at("bn"), warpgroups = v.at("warpgroups");
   const bool swap = v.at("swap") != 0;
   if (bm % (64 * warpgroups) != 0) return false;
-  if (plan.Accumulators(bm / warpgroups, bn) > kAccumulators) return false;
-  // Three warpgroups have 160 registers for each thread, and partial sums are waited for beside the sums.
-  if (plan.row.partial_depth > 0 && warpgroups > 2 && plan.Accumulators(bm / warpgroups, bn) > 96)
-    return false;
+  const bool crowded = plan.row.partial_depth > 0 && warpgroups > 2;  // in 160 registers each
+  if (plan.Sums(bm / warpgroups, bn) > (crowded ? 96 : kAccumulators)) return false;
   if (plan.SharedBytes(v) > plan.target.smem_bytes) return false;
   const TensorContraction& t = plan.t(v);
   const TensorOperand &a = swap ? t.b : t.a, &b = swap ? t.a : t.b;
@@ -290,7 +286,7 @@ TileDefault DefaultTile(const Plan& plan, int64_t repack, const std::vector<int6
     for (const int64_t bm : bms) {
       for (const int64_t bn : bns) {
         const int64_t warpgroups = bm >= 128 ? 2 : 1;
-        if (plan.Accumulators(bm / warpgroups, bn) > 128) continue;
+        if (plan.Sums(bm / warpgroups, bn) > 128) continue;
         // Bytes of operands for each product, against what shared memory and L2 bring.
         const double mma = static_cast<double>(bm * bn) / 8192.0, feed = static_cast<double>(bm + bn) / 128.0;
         const double cost = Rounds(plan, bm, bn, swap) * (std::max(mma, feed) + 0.5) * (swap ? 1.02 : 1.0);
