@@ -52,6 +52,11 @@ const char* const kWorkloads[] = {
   s[j] = sum[i:16](y[j,i])
 })",
     kArgmaxAndMin,
+    R"(workload w(x: f8e4m3[16,40], y: const f8e5m2[40,16]) -> (z: f8e4m3[16,40], m: f8e5m2[40], s: f32[16]) {
+  z[i,j] = x[i,j] * f8e4m3(y[j,i]) + x[i,39-j]
+  m[j] = max[i:16](y[j,i])
+  s[i] = sum[j:40](f32(x[i,j]) * f32(y[j,i]))
+})",
 };
 
 TEST(RandomCudaTest, Schedules) {
