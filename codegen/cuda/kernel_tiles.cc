@@ -88,6 +88,39 @@ std::string WgmmaFunction(const Instruction& row, const FragmentLayout& layout) 
                       partial ? ", \"n\"(kAdds)" : "", ");\n}\n");
 }
 
+// What one partial sum is of: 64 rows, and half of the columns where there are more than 128, so that partial
+// sums take few registers beside those that they are added to.
+FragmentLayout PartLayout(const FragmentLayout& layout) {
+  const int64_t columns = layout.columns > 128 ? layout.columns / 2 : layout.columns;
+  return {64, columns, WarpGrid{1, 1}, /*warpgroups=*/true};
+}
+
+// The code that multiplies part by part, over `row.partial_depth` at a time, and adds the parts up.
+std::vector<std::string> PartialProducts(const Instruction& row, const FragmentLayout& layout,
+                                         const FragmentLayout& part, const std::string& acc,
+                                         const OperandTile& a, const OperandTile& b, int64_t depth) {
+  std::vector<std::string> lines;
+  const int64_t run = part.Register(0, 0, 1, 0), pitch = layout.Register(0, 0, 1, 0);
+  const auto multiply = [&](int64_t from, int64_t tile, int64_t column) {
+    lines.push_back("wgmma_fence();");
+    for (int64_t k = from; k < std::min<int64_t>(from + row.partial_depth, depth); k += row.k) {
+      const int64_t a_at = a.Offset(k, tile * 64), b_at = b.Offset(k, column);
+      lines.push_back(absl::StrCat(WgmmaName(row, part), "<0, ", k > from ? 1 : 0, ">(part, a + ", a_at / 16,
+                                   ", b + ", b_at / 16, ");"));
+    }
+    lines.push_back("wgmma_commit();");
+    lines.push_back("wgmma_wait<0>();");
+    lines.push_back(absl::StrCat("add_part<", layout.Register(tile, column / 8, 0, 0), ", ", run, ", ", pitch,
+                                 ">(", acc, ", part);"));
+  };
+  for (int64_t from = 0; from < depth; from += row.partial_depth) {
+    for (int64_t tile = 0; tile < layout.row_tiles(); ++tile) {
+      for (int64_t column = 0; column < layout.columns; column += part.columns) multiply(from, tile, column);
+    }
+  }
+  return lines;
+}
+
 }  // namespace
 
 // Registers of each thread, in the order of passes/fragments.h.
@@ -160,9 +193,10 @@ void KernelEmitter::EmitWgmma(const Mma& mma, const Instruction& row, int pendin
     return Fail(absl::StrCat(row.name, ": an operand is not contiguous along the depth"));
   const OperandTile a = tile_of(mma.a, a_depth), b = tile_of(mma.b, b_depth);
   if (!status_.ok()) return;
-  const std::string name = WgmmaName(row, layout);
+  const FragmentLayout unit = row.partial_depth > 0 ? PartLayout(layout) : layout;
+  const std::string name = WgmmaName(row, unit);
   for (const char* part : {"wgmma_fence", "wgmma_commit", "wgmma_wait", "wgmma_tile"}) prelude_.Use(part);
-  prelude_.Add(name, WgmmaFunction(row, layout));
+  prelude_.Add(name, WgmmaFunction(row, unit));
 
   OpenBlock();
   // A warpgroup's rows of a, and the descriptor's distances: between panels, and between groups of 8 rows.
@@ -178,25 +212,24 @@ void KernelEmitter::EmitWgmma(const Mma& mma, const Instruction& row, int pendin
   descriptor("a", mma.a, a, group);
   descriptor("b", mma.b, b, "");
   const std::string acc = PlaceOf(mma.acc.buffer).name;
-  const int64_t partial = row.partial_depth;
-  if (partial > 0) Line("float part[", layout.registers(), "];");
-  const int64_t whole = partial > 0 ? partial : mma.k;
-  for (int64_t from = 0; from < mma.k; from += whole) {
-    Line("wgmma_fence();");
-    for (int64_t k = from; k < std::min(from + whole, mma.k); k += row.k) {
-      for (int64_t t = 0; t < layout.row_tiles(); ++t) {
-        const int64_t a_at = a.Offset(k, t * 64), b_at = b.Offset(k, 0);
-        const std::string transposed =
-            absl::StrCat(", ", a.depth_contiguous ? 0 : 1, ", ", b.depth_contiguous ? 0 : 1);
-        Line(name, "<", t, DTypeBytes(row.operand) == 2 ? transposed : "",
-             partial > 0 ? (k > from ? ", 1" : ", 0") : "", ">(", partial > 0 ? "part" : acc, ", a + ",
-             a_at / 16, ", b + ", b_at / 16, ");");
-      }
-    }
-    Line("wgmma_commit();");
-    Line("wgmma_wait<", pending, ">();");
-    if (partial > 0) Line(prelude_.Use("add_part"), "(", acc, ", part);");
+  if (row.partial_depth > 0) {
+    Line("float part[", unit.registers(), "];");
+    prelude_.Use("add_part");
+    for (const std::string& line : PartialProducts(row, layout, unit, acc, a, b, mma.k)) Line(line);
+    return Close();
   }
+  Line("wgmma_fence();");
+  for (int64_t k = 0; k < mma.k; k += row.k) {
+    for (int64_t t = 0; t < layout.row_tiles(); ++t) {
+      const int64_t a_at = a.Offset(k, t * 64), b_at = b.Offset(k, 0);
+      const std::string transposed =
+          absl::StrCat(", ", a.depth_contiguous ? 0 : 1, ", ", b.depth_contiguous ? 0 : 1);
+      Line(name, "<", t, DTypeBytes(row.operand) == 2 ? transposed : "", ">(", acc, ", a + ", a_at / 16,
+           ", b + ", b_at / 16, ");");
+    }
+  }
+  Line("wgmma_commit();");
+  Line("wgmma_wait<", pending, ">();");
   Close();
 }
 
@@ -307,7 +340,10 @@ void KernelEmitter::EmitWarpMma(const Mma& mma, const Instruction& row) {
   Close();
   Close();
   Close();
-  if (partial > 0) Line(prelude_.Use("add_part"), "(", acc, ", part);");
+  if (partial > 0) {
+    const int64_t registers = layout.registers();
+    Line(prelude_.Use("add_part"), "<0, ", registers, ", ", registers, ">(", acc, ", part);");
+  }
   Close();
 }
 

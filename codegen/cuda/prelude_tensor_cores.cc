@@ -119,13 +119,14 @@ __device__ __forceinline__ void mma_e5m2(float& d0, float& d1, float& d2, float&
 }
 )"},
       {"add_part", "", R"(
-// What tensor cores summed in few bits, onto the sum in all of them: after they are done, not before.
-template <int kCount>
-__device__ __forceinline__ void add_part(float (&sum)[kCount], float (&part)[kCount]) {
+// What tensor cores summed in few bits, onto the sums in all of them, which are runs of kRun registers, kPitch apart: after
+// they are done, not before.
+template <int kFrom, int kRun, int kPitch, int kSums, int kCount>
+__device__ __forceinline__ void add_part(float (&sum)[kSums], float (&part)[kCount]) {
 #pragma unroll
   for (int i = 0; i < kCount; ++i) {
     asm volatile("" : "+f"(part[i]));
-    sum[i] += part[i];
+    sum[kFrom + i / kRun * kPitch + i % kRun] += part[i];
   }
 }
 )"},

@@ -191,6 +191,27 @@ TEST(TensorCoreTest, FloatsOfEightBits) {
   }
 }
 
+// More than 128 columns are multiplied in two halves: the registers of a half of the sums, and rows of b
+// further on.
+TEST(TensorCoreTest, PartialSumsAreOfAtMost128Columns) {
+  const std::string wide = absl::StrReplaceAll(kGemmF8, {{"104", "512"}});
+  const std::string steps =
+      absl::StrReplaceAll(kWarpSpecialized, {{"r0, [64]", "r0, [128]"},
+                                             {"a1, [32]", "a1, [256]"},
+                                             {"persist(t3.a0.0+a1.0, 3)\n", ""},
+                                             {"wgmma.f16", "wgmma.e4m3"},
+                                             {"layout(t3.w.s, 0, 64)", "layout(t3.w.s, 0, 128)"}});
+  CheckCode(wide, steps, Sm90a());
+  const absl::StatusOr<LoweredFunction> lowered = LowerForGpu(CanonicalWorkload(wide), steps, Sm90a());
+  ASSERT_TRUE(lowered.ok()) << lowered.status().message();
+  const std::string source = EmitCuda(*lowered, Sm90a(), "k")->source;
+  EXPECT_THAT(source, HasSubstr("float part[64];"));
+  EXPECT_THAT(source, HasSubstr("wgmma_m64n128k32_e4m3<0, 1>(part, a + 6, b + 6);"));
+  EXPECT_THAT(source, HasSubstr("add_part<0, 32, 64>(t3_acc, part);"));
+  EXPECT_THAT(source, HasSubstr("wgmma_m64n128k32_e4m3<0, 0>(part, a + 0, b + 1024);"));
+  EXPECT_THAT(source, HasSubstr("add_part<32, 32, 64>(t3_acc, part);"));
+}
+
 TEST(TensorCoreTest, IntegersByWarpgroups) {
   const std::string ring =
       absl::StrReplaceAll(kWarpSpecialized, {{"r0, [64]", "r0, [128]"}, {"wgmma.f16", "wgmma.i8"}});

@@ -100,8 +100,8 @@ double MmaRegisters(const NestBlock& nest, const GpuMachine& machine) {
   const WarpGrid& warps = MarksOf(nest).warps;
   const absl::StatusOr<Instruction> row = FindInstruction(nest.instruction, machine.target);
   const bool groups = row.ok() && row->kind == InstructionClass::kWarpgroup;
-  const double sums = row.ok() && row->partial_depth > 0 ? 2 : 1;
-  return sums * TileOf(nest).elements / (32.0 * warps.rows * warps.columns * (groups ? 4 : 1));
+  const double partial = row.ok() && row->partial_depth > 0 ? 64 : 0;
+  return partial + TileOf(nest).elements / (32.0 * warps.rows * warps.columns * (groups ? 4 : 1));
 }
 
 double MmaLaunchSeconds(const NestBlock& nest, const GpuMachine& machine, double blocks, double shared_bytes,

@@ -46,8 +46,10 @@ struct Plan {
     for (const int64_t extent : forms.direct.Extents(anatomy, forms.direct.batch)) batches *= extent;
     return batches;
   }
-  // Registers of a thread for its sums, those that are partial included.
-  int64_t Sums(int64_t bm, int64_t bn) const { return bm / 64 * bn / 2 * (row.partial_depth > 0 ? 2 : 1); }
+  // Registers of a thread for its sums, and for partial ones: of 64 rows and at most 128 columns.
+  int64_t Sums(int64_t bm, int64_t bn) const {
+    return bm / 64 * bn / 2 + (row.partial_depth == 0 ? 0 : bn > 128 ? bn / 4 : bn / 2);
+  }
   int64_t Depth(const Values& v) const { return stage().reduce_axes[t(v).depth.back()]->extent; }
   // Of an element that a tile of the matrix product is stored as.
   int64_t StoredBytes(int64_t split) const {
@@ -286,7 +288,7 @@ TileDefault DefaultTile(const Plan& plan, int64_t repack, const std::vector<int6
     for (const int64_t bm : bms) {
       for (const int64_t bn : bns) {
         const int64_t warpgroups = bm >= 128 ? 2 : 1;
-        if (plan.Sums(bm / warpgroups, bn) > 128) continue;
+        if (plan.Sums(bm / warpgroups, bn) > 144) continue;
         // Bytes of operands for each product, against what shared memory and L2 bring.
         const double mma = static_cast<double>(bm * bn) / 8192.0, feed = static_cast<double>(bm + bn) / 128.0;
         const double cost = Rounds(plan, bm, bn, swap) * (std::max(mma, feed) + 0.5) * (swap ? 1.02 : 1.0);
