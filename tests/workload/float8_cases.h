@@ -16,8 +16,8 @@ struct Float8Case {
 };
 std::vector<Float8Case> Float8Cases();
 
-// The steps that split every stage's last loop into runs of 16 and bind these to `inner`, the loops around them
-// to `outer`; empty binds nothing.
+// The steps that split every stage's last loop into runs of 16 and bind these to `inner`, the loops around
+// them to `outer`; empty binds nothing.
 std::string Float8Steps(const Workload& canonical, const std::string& outer, const std::string& inner);
 
 // The first element whose bits differ, NaNs apart; empty where there is none.
