@@ -31,7 +31,9 @@ TEST(Float8Test, EmittedCodeGivesTheReferencesBits) {
   }
   for (const Target& target : {Sm80(), Sm89(), Sm90a()}) {
     for (const HostUnit& unit : units) {
-      const absl::StatusOr<CudaImage> image = CompileCuda(unit.program.source, target);
+      const absl::StatusOr<CudaProgram> program = EmitCuda(unit.lowered, target, "k");
+      ASSERT_TRUE(program.ok()) << program.status();
+      const absl::StatusOr<CudaImage> image = CompileCuda(program->source, target);
       EXPECT_TRUE(image.ok()) << image.status();
     }
   }

@@ -147,8 +147,8 @@ inline constexpr GpuCase kGpuCases[] = {
      R"(workload g(a: f32[10,500], b: f32[500,12]) -> (c: f32[10,12]) { c[i,j] = sum[k:500](a[i,k] * b[k,j]) })"},
     {"gemm_ints", "simt",
      R"(workload g(a: i32[19,12], b: i32[12,20]) -> (c: i32[19,20]) { c[i,j] = sum[k:12](a[i,k] * b[k,j]) })"},
-    {"gemm_kn_of_8_bits", "simt",
-     R"(workload g(a: f8e4m3[40,48], b: f8e4m3[48,56]) -> (c: f8e5m2[40,56]) {
+    {"gemm_of_two_8_bit_types", "simt",
+     R"(workload g(a: f8e4m3[40,48], b: f8e5m2[48,56]) -> (c: f8e5m2[40,56]) {
           s[i,j]: f32[40,56] = sum[k:48](f32(a[i,k]) * f32(b[k,j]))
           c[i,j] = f8e5m2(s[i,j]) })"},
     {"gemm_f64", "simt",

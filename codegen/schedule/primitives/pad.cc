@@ -13,7 +13,7 @@
 namespace mycc {
 namespace {
 
-constexpr int64_t kMostGrowth = 8;  // times the old extent
+constexpr int64_t kMostGrowth = 16;  // times the old extent
 
 absl::Status CheckPaddable(const Function& function, const Path& path, int64_t dim, int64_t extent) {
   const Block& block = path.block();
