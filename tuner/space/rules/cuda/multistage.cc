@@ -247,7 +247,8 @@ std::optional<Part> MultistagePart(const Anatomy& anatomy, const Group& group, c
   const int64_t depth = row->k;
   std::vector<int64_t> bks = {depth, 2 * depth, 4 * depth};
   // What arrives by single elements had better arrive all at once.
-  if (std::min(forms->direct.a.vector_bytes, forms->direct.b.vector_bytes) < 4) bks.push_back(8 * depth);
+  const bool by_element = std::min(forms->direct.a.vector_bytes, forms->direct.b.vector_bytes) < 4;
+  if (by_element && (row->partial_depth == 0 || 8 * depth <= row->partial_depth)) bks.push_back(8 * depth);
   for (const int64_t bk : {bks[1], bks[2]}) {
     for (const int64_t stages : {3, 4}) {
       Values deeper = v;

@@ -6,9 +6,12 @@
 //   shared: a block has a tile in shared memory, with rows padded apart, one element to a thread
 //     block c.0, n.0:
 //       copy of the tile: thread n, c: unroll     out[.., c, n]: thread c, n: unroll
+//   gathered: the same, but whole vectors come and go, and a thread gathers its own from the tile's rows
+//     block c.0, n.0:
+//       copy: thread n.1, c.0: unroll: vector c   out[.., c, n]: thread c.2, n.1: unroll c.1: vector n.2
 //
-// where c is the axis that the read is contiguous along. The first needs rows that begin at vectors; the
-// second takes everything.
+// where c is the axis that the read is contiguous along. The first and the last need rows that begin at
+// vectors; the second takes everything.
 #include "tuner/space/rules/cuda/transpose.h"
 
 #include <algorithm>
@@ -20,7 +23,7 @@
 namespace mycc {
 namespace {
 
-enum How : int64_t { kRegisters = 0, kShared = 1 };
+enum How : int64_t { kRegisters = 0, kShared = 1, kGathered = 2 };
 
 struct Plan {
   std::string t, buffer, c, n;      // c, n: loops
@@ -75,6 +78,47 @@ void EmitShared(const Plan& plan, const Values& v, TraceBuilder* b) {
   b->Bind(SubLoop(n, 0), "unroll");
   b->BindAll({SubLoop(plan.c, 2), SubLoop(plan.n, 1)}, "thread");
   b->Bind(SubLoop(plan.c, 1), "unroll");
+}
+
+// Threads for the tile's vectors on one side, and the rows that are left for each.
+struct Spread {
+  int64_t across, rows;
+};
+Spread SpreadOf(int64_t threads, int64_t row, int64_t lanes, int64_t rows) {
+  const int64_t across = std::max<int64_t>(threads / (row / lanes), 1);
+  return {across, rows / across};
+}
+
+void EmitGathered(const Plan& plan, const Values& v, TraceBuilder* b) {
+  const int64_t tile_c = v.at("tile_c"), tile_n = v.at("tile_n"), threads = v.at("threads");
+  const Spread in = SpreadOf(threads, tile_c, v.at("lanes_c"), tile_n),
+               out = SpreadOf(threads, tile_n, v.at("lanes_n"), tile_c);
+  b->Split(plan.c, {out.rows, out.across});
+  b->Split(plan.n, {tile_n / v.at("lanes_n"), v.at("lanes_n")});
+  std::vector<std::string> blocks = plan.others;
+  blocks.insert(blocks.end(), {SubLoop(plan.c, 0), SubLoop(plan.n, 0)});
+  std::vector<std::string> order = blocks;
+  order.insert(order.end(), {SubLoop(plan.c, 2), SubLoop(plan.n, 1), SubLoop(plan.c, 1), SubLoop(plan.n, 2)});
+  b->Reorder(order);
+  b->BindAll(blocks, "block");
+  b->CacheRead(plan.buffer, plan.t, blocks.back(), "shared");
+  // Rows an odd number of banks apart, and more than one: two vectors of a row do not meet.
+  b->Layout(absl::StrCat(plan.buffer, ".r"), std::max<int64_t>(5 * 4 / plan.bytes, 1), 0);
+  const std::string n = CopyLoop(plan, plan.n_dim), c = CopyLoop(plan, plan.c_dim);
+  b->Split(n, {in.across});
+  b->Split(c, {v.at("lanes_c")});
+  std::vector<std::string> copy;
+  for (int d = 0; d < plan.rank; ++d) {
+    if (d != plan.n_dim && d != plan.c_dim) copy.push_back(CopyLoop(plan, d));
+  }
+  copy.insert(copy.end(), {SubLoop(n, 1), SubLoop(c, 0), SubLoop(n, 0), SubLoop(c, 1)});
+  b->Reorder(copy);
+  b->BindAll({SubLoop(n, 1), SubLoop(c, 0)}, "thread");
+  b->Bind(SubLoop(n, 0), "unroll");
+  b->Bind(SubLoop(c, 1), "vector");
+  b->BindAll({SubLoop(plan.c, 2), SubLoop(plan.n, 1)}, "thread");
+  b->Bind(SubLoop(plan.c, 1), "unroll");
+  b->Bind(SubLoop(plan.n, 2), "vector");
 }
 
 int PlainDim(const ExprNode& load, const Var& axis) {
@@ -139,30 +183,47 @@ Part TransposePart(const Anatomy& anatomy, const Group& group, const Target&) {
   // Vectors too short for a sector: the threads of a warp had better stand side by side.
   constexpr int64_t kShortBytes = 4;
   const bool is_short = std::min(lanes_c * bytes, lanes_n * DTypeBytes(stage.output->dtype)) < kShortBytes;
-  part.Decide("how", {kRegisters, kShared}, is_short ? kShared : kRegisters, false);
+  const bool whole = lanes_c * bytes == kAccessBytes && lanes_n == lanes_c;
+  part.Decide("how",
+              whole ? std::vector<int64_t>{kRegisters, kShared, kGathered}
+                    : std::vector<int64_t>{kRegisters, kShared},
+              whole      ? kGathered
+              : is_short ? kShared
+                         : kRegisters,
+              false);
   part.Decide("threads", {128, 256, 512}, 256);
   part.Decide("threads_n", {2, 4, 8, 16, 32},
-              std::min<int64_t>(8, PowerAtLeast(CeilDiv(n->extent, lanes_n))));
+              std::min<int64_t>(4, PowerAtLeast(CeilDiv(n->extent, lanes_n))));
   part.Decide("lanes_c", {std::max<int64_t>(lanes_c / 2, 1), lanes_c}, lanes_c);
   part.Decide("lanes_n", {std::max<int64_t>(lanes_n / 2, 1), lanes_n}, lanes_n);
-  part.Decide("tile_c", {32, 64}, 32);
-  part.Decide("tile_n", {32, 64}, bytes < 4 ? 64 : 32);
+  part.Decide("tile_c", {32, 64, 128}, whole ? 64 : 32);
+  part.Decide("tile_n", {32, 64, 128}, bytes < 4 || whole ? 64 : 32);
   const std::vector<Decision> decisions = part.decisions;
   const std::vector<int64_t> defaults = part.defaults;
-  // What the other way of doing it decides stays at its default: no two points are the same schedule.
+  // What other ways of doing it decide stays at its default: no two points are the same schedule.
   part.legal = [decisions, defaults](const Values& v) {
-    const bool shared = v.at("how") == kShared;
+    const int64_t how = v.at("how");
     for (size_t d = 0; d < decisions.size(); ++d) {
       const std::string& name = decisions[d].name;
-      const bool of_shared = name == "tile_c" || name == "tile_n";
+      const bool of_tiles = name == "tile_c" || name == "tile_n";
       const bool of_registers = name == "threads_n" || name == "lanes_c" || name == "lanes_n";
-      if ((shared ? of_registers : of_shared) && v.at(name) != defaults[d]) return false;
+      if ((how == kRegisters ? of_tiles : of_registers) && v.at(name) != defaults[d]) return false;
     }
-    return true;
+    const int64_t smaller = std::min(v.at("tile_c"), v.at("tile_n")),
+                  larger = std::max(v.at("tile_c"), v.at("tile_n"));
+    if (how == kShared) return larger <= 64;
+    if (how == kRegisters) return true;
+    // A row's vectors are all taken at once, and every thread has one.
+    return v.at("threads") * v.at("lanes_c") <= smaller * larger &&
+           v.at("threads") * v.at("lanes_c") >= larger;
   };
   MakeDefaultsLegal(&part);
   part.emit = [plan](const Values& v, TraceBuilder* b) {
-    v.at("how") == kShared ? EmitShared(plan, v, b) : EmitRegisters(plan, v, b);
+    switch (v.at("how")) {
+      case kShared: return EmitShared(plan, v, b);
+      case kGathered: return EmitGathered(plan, v, b);
+      default: return EmitRegisters(plan, v, b);
+    }
   };
   return part;
 }

@@ -336,8 +336,7 @@ std::vector<int64_t> FormsOf(const TensorForms& forms, int64_t panel, const Anat
   const TensorContraction& direct = forms.direct;
   // wgmma turns over elements of two bytes only.
   const bool is_along = direct.a.depth_contiguous && direct.b.depth_contiguous;
-  const bool is_direct =
-      direct.a.bulk && direct.b.bulk && (is_along || DTypeBytes(direct.a.dtype) == 2);
+  const bool is_direct = direct.a.bulk && direct.b.bulk && (is_along || DTypeBytes(direct.a.dtype) == 2);
   if (is_direct) choices.push_back(0);
   if (!forms.repacked || !forms.repacked->a.bulk || !forms.repacked->b.bulk) return choices;
   const int64_t depth = anatomy.stage(direct.stage).reduce_axes[forms.repacked->depth.back()]->extent;
