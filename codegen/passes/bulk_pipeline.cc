@@ -1,0 +1,339 @@
+// Pipelines by the copy engine, with a role that copies and one that computes (warp specialization), as
+// published for Hopper (CUTLASS, FlashAttention-3, fast.cu):
+//
+//   block b in T over P:               block c in P:
+//     alloc acc                          alloc ring of s
+//     acc = 0                            roles:
+//     for k pipelined in s:      ->        copy:    for i: for k: wait empty; copy slot = ..; arrive full
+//       alloc s: s = x[..]                 compute: for i: acc = 0
+//       mma acc += s                                         for k: wait full; mma acc += slot; arrive empty
+//     y[..] = acc                                            y[..] = acc
+//
+// Tiles that all blocks of a cluster want are multicast: each block copies its part to all of them, and a
+// slot is full, and empty, when all have said so.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "codegen/expr/affine.h"
+#include "codegen/passes/bulk_box.h"
+#include "codegen/passes/copy_stmt.h"
+#include "codegen/passes/pipeline_parts.h"
+
+namespace mycc {
+namespace {
+
+// The loops from `root` down to `target` (included): those that repeat the pipelined loop.
+bool LoopsTo(const Stmt& root, const Var& target, std::vector<const For*>* loops) {
+  const For* loop = DynAs<For>(root);
+  if (loop != nullptr) loops->push_back(loop);
+  if (loop != nullptr && loop->var == target) return true;
+  for (const Stmt& child : Children(root)) {
+    if (LoopsTo(child, target, loops)) return true;
+  }
+  if (loop != nullptr) loops->pop_back();
+  return false;
+}
+
+// The number of an iteration of nested loops.
+Expr NumberOf(const std::vector<const For*>& loops) {
+  Expr number = IntConst(0);
+  for (const For* loop : loops) number = number * loop->var->extent + VarRef(loop->var);
+  return number;
+}
+
+class BulkPipeline {
+ public:
+  BulkPipeline(const For& loop, LoopParts parts)
+      : loop_(loop),
+        parts_(std::move(parts)),
+        rings_(parts_.tiles, loop.marks.pipeline.stages),
+        ring_(loop.var) {}
+
+  // `body`: of one block.
+  absl::StatusOr<Stmt> Build(const std::vector<const For*>& blocks, const Stmt& body) {
+    MYCC_RETURN_IF_ERROR(CheckCopies());
+    if (!blocks.empty() && blocks.front()->marks.cluster) {
+      cluster_ = blocks.front()->var;
+      MYCC_RETURN_IF_ERROR(CheckCluster(body));
+    }
+    const std::vector<const For*> grid = Persist(blocks, WithoutSharedAllocs(body));
+    FlattenRing();
+    std::vector<const For*> loops;
+    LoopsTo(work_, ring_, &loops);
+    number_ = NumberOf(loops);
+    const int stages = loop_.marks.pipeline.stages;
+    slot_ = Simplify(Mod(number_, stages));
+    turn_ = Simplify(FloorDiv(number_, stages));
+    std::vector<Roles::Role> roles = {{"copy", CopyWithSuffix(OnlyCopies(work_), ".copy")}};
+    for (int group = 0; group < groups_; ++group) roles.push_back(Computer(group));
+    std::vector<int> arrivals(2 * stages, cluster_ ? static_cast<int>(cluster_->extent) : 1);
+    if (groups_ > 1) arrivals.insert(arrivals.end(), groups_, 1);
+    Stmt result = std::make_shared<Roles>(std::move(roles), std::move(arrivals));
+    result = rings_.Around(std::move(result));
+    for (auto it = shared_.rbegin(); it != shared_.rend(); ++it)
+      result = std::make_shared<Alloc>(*it, std::move(result));
+    for (auto it = grid.rbegin(); it != grid.rend(); ++it)
+      result = std::make_shared<For>((*it)->var, (*it)->extent, LoopKind::kBlock, std::move(result),
+                                     LoopMarks{.cluster = (*it)->marks.cluster});
+    return result;
+  }
+
+ private:
+  absl::Status CheckCopies() const {
+    for (const Stmt& copy : parts_.copies) MYCC_RETURN_IF_ERROR(BulkBoxOf(copy).status());
+    return absl::OkStatus();
+  }
+
+  // The blocks of a cluster go through the ring in step, and share some of its tiles.
+  absl::Status CheckCluster(const Stmt& body) const {
+    const std::string who = absl::StrCat("the blocks of cluster ", cluster_->name);
+    bool in_step = true, shares = false;
+    std::vector<Stmt> around;
+    PathTo(body, loop_.var, &around);
+    for (const Stmt& stmt : around)
+      ForEachExpr(stmt, [&](const Expr& expr) { in_step &= !UsesVar(expr, cluster_.get()); });
+    if (!in_step) return absl::FailedPreconditionError(absl::StrCat(who, " would not have the same steps"));
+    for (const Stmt& copy : parts_.copies) {
+      if (!IsShared(copy)) continue;
+      shares = true;
+      const BulkBox box = *BulkBoxOf(copy);
+      int64_t rows = 1, outermost = 0;
+      for (size_t d = 0; d + 1 < box.extent.size(); ++d) {
+        if (outermost <= 1) outermost = box.extent[d];
+        rows *= box.extent[d];
+      }
+      // A swizzle repeats every 8 rows.
+      if (outermost % cluster_->extent == 0 && rows / cluster_->extent % 8 == 0) continue;
+      return absl::FailedPreconditionError(absl::StrCat(who, " cannot share out the ", rows, " rows of ",
+                                                        box.shared->name, " in multiples of 8"));
+    }
+    if (shares) return absl::OkStatus();
+    return absl::FailedPreconditionError(absl::StrCat(who, " have no tile in common"));
+  }
+
+  // The statements from `root` down to the pipelined loop, without it.
+  static bool PathTo(const Stmt& root, const Var& target, std::vector<Stmt>* path) {
+    if (const For* loop = DynAs<For>(root); loop != nullptr && loop->var == target) return true;
+    path->push_back(root);
+    for (const Stmt& child : Children(root)) {
+      if (PathTo(child, target, path)) return true;
+    }
+    path->pop_back();
+    return false;
+  }
+
+  // All blocks of the cluster copy the same.
+  bool IsShared(const Stmt& copy) const {
+    bool shared = cluster_ != nullptr;
+    VisitStmts(copy, [&](const Stmt& stmt) {
+      ForEachExpr(stmt, [&](const Expr& expr) { shared = shared && !UsesVar(expr, cluster_.get()); });
+      return shared;
+    });
+    return shared;
+  }
+
+  Expr Cluster() const { return cluster_ ? VarRef(cluster_) : nullptr; }
+
+  Stmt WithoutSharedAllocs(const Stmt& body) {
+    return RewriteStmts(body, [&](const Stmt& stmt) -> Stmt {
+      const Alloc* alloc = DynAs<Alloc>(stmt);
+      if (alloc == nullptr || alloc->buffer->scope != Scope::kShared ||
+          std::count(parts_.tiles.begin(), parts_.tiles.end(), alloc->buffer) > 0)
+        return nullptr;
+      shared_.push_back(alloc->buffer);
+      return alloc->body;
+    });
+  }
+
+  // Sets work_: with a loop over the iterations of the persistent block loop that one block carries out.
+  // Returns the loops of the grid.
+  std::vector<const For*> Persist(const std::vector<const For*>& blocks, const Stmt& body) {
+    work_ = body;
+    std::vector<const For*> grid = blocks;
+    for (const For*& block : grid) {
+      const int64_t workers = block->marks.persistent_blocks, tiles = block->var->extent;
+      if (workers == 0 || workers >= tiles) continue;
+      const Var worker = MakeVar(absl::StrCat(block->var->name, ".block"), workers);
+      const Var round = MakeVar(absl::StrCat(block->var->name, ".round"), (tiles + workers - 1) / workers);
+      const Expr tile = VarRef(round) * workers + VarRef(worker);
+      work_ = SubstituteSimplified(work_, VarMap{{block->var.get(), tile}});
+      if (tiles % workers != 0)
+        work_ = std::make_shared<If>(MakeBinary(Op::kLt, tile, IntConst(tiles)), work_);
+      work_ = std::make_shared<For>(round, IntConst(round->extent), LoopKind::kSerial, work_);
+      round_ = round;
+      groups_ = block->marks.alternating;
+      owned_.push_back(std::make_shared<For>(worker, IntConst(workers), LoopKind::kBlock, nullptr));
+      block = &As<For>(owned_.back());
+    }
+    return grid;
+  }
+
+  // Serial loops that hold nothing but the pipelined one become one with it: the ring turns through all of
+  // them alike.
+  void FlattenRing() {
+    bool done = false;
+    work_ = RewriteStmts(work_, [&](const Stmt& stmt) -> Stmt {
+      // Bottom-up: the outermost of the nest comes last, and makes the loop anew.
+      const std::vector<const For*> nest = NestAround(stmt);
+      if (nest.size() < 2 || (done && nest.back()->var != ring_)) return nullptr;
+      done = true;
+      int64_t total = 1;
+      for (const For* loop : nest) total *= loop->var->extent;
+      ring_ = MakeVar(absl::StrCat(loop_.var->name, ".step"), total);
+      Stmt body = SubstituteSimplified(nest.back()->body, ValuesAt(nest, VarRef(ring_)));
+      return std::make_shared<For>(ring_, IntConst(total), LoopKind::kSerial, std::move(body), loop_.marks);
+    });
+  }
+
+  Expr Full() const { return slot_; }
+  Expr Empty() const { return slot_ + loop_.marks.pipeline.stages; }
+
+  // The statements around the copies, and in the pipelined loop the copies alone.
+  Stmt OnlyCopies(const Stmt& stmt) const {
+    if (IsTheLoop(stmt)) {
+      std::vector<Stmt> body = {std::make_shared<Wait>(Empty(), turn_ - 1)};
+      for (const Stmt& copy : CopiesOf(stmt)) {
+        body.push_back(std::make_shared<Copy>(rings_.In(copy, slot_), CopyEngine::kBulk, Full(),
+                                              IsShared(copy) ? Cluster() : nullptr));
+      }
+      body.push_back(std::make_shared<Arrive>(Full(), Cluster()));
+      return std::make_shared<For>(As<For>(stmt).var, As<For>(stmt).extent, LoopKind::kSerial, MakeSeq(body));
+    }
+    if (!ContainsTheLoop(stmt)) return nullptr;
+    if (stmt->kind == StmtKind::kAlloc) return OnlyCopies(As<Alloc>(stmt).body);
+    std::vector<Stmt> children;
+    for (const Stmt& child : Children(stmt)) {
+      Stmt kept = OnlyCopies(child);
+      if (kept || stmt->kind != StmtKind::kSeq) children.push_back(std::move(kept));
+    }
+    return WithChildren(stmt, std::move(children));
+  }
+
+  // The role of one group: its rounds alone, on a tile of results of its own. Groups multiply one after the
+  // other, in the order in which the ring brings operands.
+  Roles::Role Computer(int group) {
+    const std::vector<Buffer> tiles = shared_;
+    Stmt body = WithoutCopies(work_, group);
+    if (groups_ > 1) {
+      const std::string suffix = absl::StrCat(".group", group);
+      body = CopyWithSuffix(OwnRounds(body, group), suffix);
+      for (const Buffer& tile : tiles) {
+        if (group == 0) break;
+        BufferNode own = *tile;
+        own.name += suffix;
+        shared_.push_back(std::make_shared<BufferNode>(std::move(own)));
+        body = ReplaceBuffer(body, tile, shared_.back());
+      }
+    }
+    if (stores_in_bulk_) body = MakeSeq({body, std::make_shared<WaitGroup>(0)});
+    return {groups_ > 1 ? absl::StrCat("compute", group) : "compute", body};
+  }
+
+  // for round: B(round)  ->  for turn: if turn * groups + group < rounds: B(turn * groups + group)
+  Stmt OwnRounds(const Stmt& body, int group) const {
+    const For& loop = As<For>(body);
+    const int64_t rounds = round_->extent, turns = (rounds + groups_ - 1) / groups_;
+    const Var turn = MakeVar(absl::StrCat(round_->name, ".turn"), turns);
+    const Expr round = VarRef(turn) * groups_ + group;
+    Stmt own = SubstituteSimplified(loop.body, VarMap{{round_.get(), round}});
+    if (rounds % groups_ != 0)
+      own = std::make_shared<If>(MakeBinary(Op::kLt, round, IntConst(rounds)), std::move(own));
+    return std::make_shared<For>(turn, IntConst(turns), LoopKind::kSerial, std::move(own));
+  }
+
+  // Barrier `2 * stages + group` completes a phase when the group before has multiplied.
+  std::vector<Stmt> InTurn(int group, std::vector<Stmt> multiply) const {
+    if (groups_ == 1) return multiply;
+    const int64_t first = int64_t{2} * loop_.marks.pipeline.stages;
+    const Expr turn = FloorDiv(VarRef(round_), groups_);
+    multiply.insert(multiply.begin(),
+                    std::make_shared<Wait>(IntConst(first + group), group == 0 ? turn - 1 : turn));
+    multiply.push_back(std::make_shared<Arrive>(IntConst(first + (group + 1) % groups_)));
+    return multiply;
+  }
+
+  Stmt WithoutCopies(const Stmt& body, int group) {
+    Stmt result = RewriteStmts(body, [&](const Stmt& stmt) -> Stmt {
+      if (!IsTheLoop(stmt)) return nullptr;
+      std::vector<Stmt> parts = {std::make_shared<Wait>(Full(), turn_)};
+      for (const Stmt& work : WorkOf(stmt)) parts.push_back(rings_.In(work, slot_));
+      parts.push_back(std::make_shared<Arrive>(Empty(), Cluster()));
+      return MakeSeq(InTurn(group, {std::make_shared<For>(As<For>(stmt).var, As<For>(stmt).extent,
+                                                          LoopKind::kSerial, MakeSeq(parts))}));
+    });
+    return StoreInBulk(result);
+  }
+
+  // Tiles of results leave by the copy engine, where nothing but their own nest reads them: the next tile
+  // waits until the last one was read.
+  Stmt StoreInBulk(const Stmt& body) {
+    return RewriteStmts(body, [&](const Stmt& stmt) -> Stmt {
+      const Seq* seq = DynAs<Seq>(stmt);
+      if (seq == nullptr) return nullptr;
+      std::vector<Stmt> parts;
+      bool changed = false;
+      for (const Stmt& part : seq->stmts) {
+        const Store* store = StoreOf(part);
+        const bool is_nest = part->kind == StmtKind::kFor && As<For>(part).loop_kind == LoopKind::kSerial;
+        if (store != nullptr && is_nest && IsEpilogueTile(store->buffer)) {
+          parts.push_back(std::make_shared<WaitGroup>(0));
+          changed = stores_in_bulk_ = true;
+        }
+        const bool leaves = store != nullptr && is_nest && store->value->op == Op::kLoad &&
+                            IsEpilogueTile(store->value->buffer) && BulkBoxOf(part).ok();
+        if (leaves) {
+          parts.insert(parts.end(),
+                       {std::make_shared<Fence>(), std::make_shared<Copy>(part, CopyEngine::kBulk),
+                        std::make_shared<CommitGroup>()});
+          changed = stores_in_bulk_ = true;
+        } else {
+          parts.push_back(part);
+        }
+      }
+      return changed ? MakeSeq(parts) : nullptr;
+    });
+  }
+
+  bool IsEpilogueTile(const Buffer& buffer) const {
+    return std::count(shared_.begin(), shared_.end(), buffer) > 0;
+  }
+
+  bool IsTheLoop(const Stmt& stmt) const {
+    const For* loop = DynAs<For>(stmt);
+    return loop != nullptr && loop->var == ring_;
+  }
+  bool ContainsTheLoop(const Stmt& root) const {
+    bool found = false;
+    VisitStmts(root, [&](const Stmt& stmt) {
+      found |= IsTheLoop(stmt);
+      return !found;
+    });
+    return found;
+  }
+  // The parts of the loop as it stands now, its block's number substituted.
+  std::vector<Stmt> CopiesOf(const Stmt& stmt) const { return PartsOf(As<For>(stmt))->copies; }
+  std::vector<Stmt> WorkOf(const Stmt& stmt) const { return PartsOf(As<For>(stmt))->work; }
+
+  const For& loop_;
+  const LoopParts parts_;
+  const Rings rings_;
+  std::vector<Buffer> shared_;  // tiles beside the ring
+  std::vector<Stmt> owned_;
+  Var ring_;     // of the pipelined loop
+  Var cluster_;  // the loop over the blocks of a cluster; null without
+  Var round_;    // of the persistent loop's iterations in one block; null without
+  int groups_ = 1;
+  Stmt work_;
+  Expr number_, slot_, turn_;
+  bool stores_in_bulk_ = false;
+};
+
+}  // namespace
+
+absl::StatusOr<Stmt> PipelineInBulk(const For& loop, LoopParts parts, const std::vector<const For*>& blocks,
+                                    const Stmt& body) {
+  return BulkPipeline(loop, std::move(parts)).Build(blocks, body);
+}
+
+}  // namespace mycc

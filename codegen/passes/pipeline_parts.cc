@@ -1,0 +1,112 @@
+#include "codegen/passes/pipeline_parts.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "codegen/expr/affine.h"
+
+namespace mycc {
+namespace {
+
+Stmt InViews(const Stmt& stmt, const Buffer& tile, const Buffer& ring, const Expr& slot) {
+  const Mma* mma = DynAs<Mma>(stmt);
+  if (mma == nullptr) return nullptr;
+  const auto in_ring = [&](TileView view) {
+    if (view.buffer != tile) return view;
+    view.buffer = ring;
+    view.indices.insert(view.indices.begin(), slot);
+    return view;
+  };
+  return std::make_shared<Mma>(mma->instruction, mma->m, mma->n, mma->k, in_ring(mma->acc), in_ring(mma->a),
+                               in_ring(mma->b), mma->warps);
+}
+
+}  // namespace
+
+const Store* StoreOf(Stmt nest) {
+  while (nest->kind == StmtKind::kFor || nest->kind == StmtKind::kIf) {
+    if (const If* guard = DynAs<If>(nest); guard != nullptr && guard->otherwise) return nullptr;
+    nest = Children(nest)[0];
+  }
+  return DynAs<Store>(nest);
+}
+
+absl::StatusOr<LoopParts> PartsOf(const For& loop) {
+  LoopParts parts;
+  Stmt inner = loop.body;
+  while (const Alloc* alloc = DynAs<Alloc>(inner)) {
+    if (alloc->buffer->scope != Scope::kShared) break;
+    parts.tiles.push_back(alloc->buffer);
+    inner = alloc->body;
+  }
+  const std::vector<Stmt> stmts =
+      inner->kind == StmtKind::kSeq ? As<Seq>(inner).stmts : std::vector<Stmt>{inner};
+  for (const Stmt& stmt : stmts) {
+    const Store* store = StoreOf(stmt);
+    const bool copies =
+        store != nullptr && std::count(parts.tiles.begin(), parts.tiles.end(), store->buffer) > 0;
+    if (copies && !parts.work.empty()) {
+      return absl::FailedPreconditionError(absl::StrCat("loop ", loop.var->name,
+                                                        " cannot be pipelined: ", store->buffer->name,
+                                                        " is filled after computing began"));
+    }
+    (copies ? parts.copies : parts.work).push_back(stmt);
+  }
+  if (parts.copies.empty())
+    return absl::FailedPreconditionError(
+        absl::StrCat("loop ", loop.var->name, " cannot be pipelined: it copies nothing into shared memory"));
+  return parts;
+}
+
+Rings::Rings(const std::vector<Buffer>& tiles, int slots) {
+  for (const Buffer& tile : tiles) {
+    BufferNode ring = *tile;
+    ring.shape.insert(ring.shape.begin(), slots);
+    ring.layout.ring = true;
+    rings_.push_back({tile, std::make_shared<BufferNode>(std::move(ring))});
+  }
+}
+
+Stmt Rings::In(const Stmt& stmt, const Expr& slot) const {
+  Stmt result = stmt;
+  for (const auto& [tile, ring] : rings_) {
+    result = RewriteStmts(
+        result, [&, &tile = tile, &ring = ring](const Stmt& s) { return InViews(s, tile, ring, slot); });
+    result = ReplaceBuffer(result, tile, ring, [&](const std::vector<Expr>& indices) {
+      std::vector<Expr> in_ring = {slot};
+      in_ring.insert(in_ring.end(), indices.begin(), indices.end());
+      return in_ring;
+    });
+  }
+  return result;
+}
+
+Stmt Rings::Around(Stmt body) const {
+  for (auto it = rings_.rbegin(); it != rings_.rend(); ++it)
+    body = std::make_shared<Alloc>(it->second, std::move(body));
+  return body;
+}
+
+std::vector<const For*> NestAround(const Stmt& stmt) {
+  std::vector<const For*> nest;
+  for (const For* loop = DynAs<For>(stmt); loop != nullptr; loop = DynAs<For>(loop->body)) {
+    if (loop->loop_kind != LoopKind::kSerial) break;
+    nest.push_back(loop);
+    if (loop->marks.pipeline.kind != PipelineKind::kNone) return nest;
+  }
+  return {};
+}
+
+VarMap ValuesAt(const std::vector<const For*>& nest, const Expr& number) {
+  VarMap values;
+  Expr rest = number;
+  for (auto it = nest.rbegin(); it != nest.rend(); ++it) {
+    const int64_t extent = (*it)->var->extent;
+    values[(*it)->var.get()] = it + 1 == nest.rend() ? rest : Simplify(Mod(rest, extent));
+    rest = Simplify(FloorDiv(rest, extent));
+  }
+  return values;
+}
+
+}  // namespace mycc
