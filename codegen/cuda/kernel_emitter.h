@@ -126,14 +126,39 @@ class KernelEmitter {
   std::string SharedAddress(const Buffer& buffer, const std::vector<Expr>& indices);
   std::string ElementOf(const TileView& view, const std::string& row, const std::string& column);
 
-  // Asynchronous copies (kernel_copies.cc).
+  // Asynchronous copies (kernel_bulk_copies.cc, kernel_thread_copies.cc).
   void EmitCopy(const Copy& copy);
   void EmitBulkCopy(const Copy& copy);
-  void EmitThreadCopy(const Copy& copy);
-  void PlaceChunk(const std::vector<const For*>& loops, int64_t chunk, const std::string& at);
   Expr TakePart(const Expr& rank, int64_t blocks, BulkBox* box);
   std::string TensorMapOf(const BulkBox& box, int64_t panel);
-  int64_t ChunkOf(const For& last, const Store& store, const Expr& load, const Expr& condition);
+
+  // Copies by threads (kernel_thread_copies.cc).
+  struct ThreadCopy {
+    std::vector<const For*> loops;
+    const Store* store = nullptr;
+    Expr load, condition;           // condition: null for none
+    int64_t chunk = 1;              // elements of one access
+    int64_t chunks = 0, steps = 0;  // in all; of one thread, at most
+    bool in_registers = false;
+  };
+  struct PendingStore {
+    std::vector<std::string> conditions;
+    ThreadCopy copy;
+    std::string moved;
+  };
+  std::optional<ThreadCopy> TakeApart(const Copy& copy);
+  void EachChunk(const ThreadCopy& copy, int64_t count, const std::string& first,
+                 const std::function<void(const std::string&, const std::string&)>& emit);
+  void EmitAsyncCopy(const ThreadCopy& copy);
+  void EmitCopyByRegisters(const ThreadCopy& copy);
+  std::string ChunkType(const ThreadCopy& copy);
+  void LoadRegisters(const ThreadCopy& copy, const std::string& moved, int64_t count,
+                     const std::string& first);
+  void StoreRegisters(const ThreadCopy& copy, const std::string& moved, int64_t count,
+                      const std::string& first);
+  void EmitStep(const For& loop);
+  void KeepThroughStep(const Stmt& body);
+  int64_t ChunkOf(const For& last, const Store* store, const Expr& load, const Expr& condition);
 
   // Roles and what they synchronise with (kernel_roles.cc).
   struct RoleState {
@@ -212,6 +237,10 @@ class KernelEmitter {
   std::unordered_map<const VarNode*, ThreadDigit> threads_;  // the thread loops around
   std::unordered_set<const VarNode*> unrolled_;              // loops that choose an element in registers
   RoleState* roles_ = nullptr;
+  // Of the step of a pipeline by threads.
+  std::unordered_map<const Copy*, std::string> kept_;  // registers of its copies, by name
+  std::vector<PendingStore> pending_stores_;
+  std::vector<std::string> conditions_;             // of the ifs around, in it
   int64_t shared_bytes_ = 0, barriers_offset_ = 0;  // of dynamic shared memory
   bool uses_scratch_ = false;                       // to combine across warps
   std::vector<CudaTensorMap> maps_;

@@ -73,7 +73,7 @@ void KernelEmitter::EmitFor(const For& loop) {
                         unrolled_.count(loop.var.get()) != 0;
   if (unrolled) Line("#pragma unroll");
   Open("for (int ", var, " = 0; ", var, " < ", extent, "; ++", var, ")");
-  With(loop.var.get(), var, [&] { Statement(loop.body); });
+  With(loop.var.get(), var, [&] { EmitStep(loop); });
   Close();
 }
 
@@ -117,9 +117,11 @@ void KernelEmitter::EmitIf(const If& branch) {
   // Threads meet to combine whether or not the condition holds for theirs.
   const Combine* combine = DynAs<Combine>(branch.then);
   if (combine != nullptr && !branch.otherwise) return EmitCombine(*combine, branch.condition);
-  Open("if (", Value(branch.condition).text, ")");
+  conditions_.push_back(Value(branch.condition).text);
+  Open("if (", conditions_.back(), ")");
   Statement(branch.then);
   Close();
+  conditions_.pop_back();
   if (!branch.otherwise) return;
   text_.pop_back();
   absl::StrAppend(&text_, " else {\n");

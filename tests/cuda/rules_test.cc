@@ -55,6 +55,29 @@ TEST_P(CudaRulesTest, EmittedCodeComputesTheReference) {
   }
 }
 
+// Tiles that are turned over on their way to shared memory run ahead through registers.
+TEST(SimtRuleTest, CopiesAheadThroughRegisters) {
+  const Workload canonical = CanonicalWorkload(
+      "workload g(a: f32[128,64], b: f32[256,64]) -> (c: f32[128,256]) {"
+      " c[i,j] = sum[k:64](a[i,k] * b[j,k]) }");
+  const Sketch sketch = GenerateSketches(canonical, TestGpu()).front();
+  ASSERT_EQ(sketch.name, "simt");
+  std::mt19937 random(5);
+  std::vector<ScheduledCase> points;
+  for (int round = 0; round < 10000 && points.size() < 4; ++round) {
+    Choice choice;
+    for (const Decision& decision : sketch.space.decisions)
+      choice.push_back(static_cast<int>(random() % decision.choices.size()));
+    if (!sketch.space.Legal(choice) || sketch.space.Value(choice, "t2.stages") == 1) continue;
+    absl::StatusOr<ScheduledCase> point = PointOf(canonical, sketch, choice);
+    ASSERT_TRUE(point.ok()) << point.status();
+    points.push_back(*std::move(point));
+  }
+  ASSERT_EQ(points.size(), 4u);
+  const std::vector<absl::Status> results = CheckOnHost(points, 1e-4);
+  for (size_t i = 0; i < points.size(); ++i) EXPECT_TRUE(results[i].ok()) << results[i] << points[i].name;
+}
+
 INSTANTIATE_TEST_SUITE_P(All, CudaRulesTest, ::testing::ValuesIn(kGpuCases),
                          [](const auto& info) { return std::string(info.param.name); });
 

@@ -112,6 +112,7 @@ void EmitWork(const Plan& plan, const Values& v, const std::string& work, bool h
   for (const SharedTile& tile : plan.tiles) EmitTile(tile, work, Part(k, 0), tiling.threads(), b);
   b->CacheWrite(work, blocks.back());
   if (v.at("stages") > 1) b->Pipeline(Part(k, 0), "threads", v.at("stages"));
+  if (v.at("resident") > 0) b->Reside(blocks.back(), v.at("resident"));
   b->Bind(Part(k, 1), "unroll");
   for (const char* suffix : {"", ".i", ".w"}) {
     const auto named = [&](const std::string& l) {
@@ -166,6 +167,7 @@ bool Legal(const Plan& plan, const Values& v) {
     const int64_t vectors = v.at(i == 0 ? "tile_m" : "tile_n") * v.at("tile_k") / plan.tiles[i].lanes;
     if (vectors % tiling.threads() != 0 || v.at("runs") > 1) return false;
   }
+  if (v.at("resident") > 0 && v.at("stages") == 1) return false;
   const int64_t accumulators = v.at("thread_m") * v.at("thread_n") * plan.bytes / 4;
   if (accumulators > 128 || accumulators * tiling.threads() > 32000) return false;
   return v.at("runs") == 1 || (RunLength(plan, v) >= 2 * v.at("tile_k") && RunLength(plan, v) < plan.depth);
@@ -271,9 +273,10 @@ mycc::Part GpuSimtRule(const Anatomy& anatomy, const Group& group, const Target&
               tile_k);
   part.Decide("runs", runs == 1 ? std::vector<int64_t>{1} : std::vector<int64_t>{1, CeilDiv(runs, 2), runs},
               runs);
-  part.Decide(
-      "stages",
-      CanPipeline(plan, ms.back(), ns.back()) ? std::vector<int64_t>{1, 2, 3} : std::vector<int64_t>{1}, 1);
+  const bool pipelined = CanPipeline(plan, ms.back(), ns.back());
+  part.Decide("stages", pipelined ? std::vector<int64_t>{1, 2, 3} : std::vector<int64_t>{1}, 1);
+  // What is copied ahead takes registers, and left alone the assembler takes many.
+  part.Decide("resident", pipelined ? std::vector<int64_t>{0, 2} : std::vector<int64_t>{0}, 0);
   part.legal = [plan](const Values& v) { return Legal(plan, v); };
   MakeDefaultsLegal(&part);
   part.emit = [plan](const Values& v, TraceBuilder* b) { Emit(plan, v, b); };

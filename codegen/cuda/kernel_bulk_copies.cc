@@ -1,0 +1,122 @@
+// Copies by the copy engine (TMA): boxes, issued by one thread.
+#include <algorithm>
+
+#include "absl/strings/str_join.h"
+#include "codegen/cuda/kernel_emitter.h"
+#include "codegen/passes/bulk_box.h"
+
+namespace mycc {
+namespace {
+
+// cp.async.bulk.tensor of one rank [PTX ISA]: into this block's shared memory, into that of all blocks of its
+// cluster (multicast, each at the same place), or out of it.
+std::string BulkFunction(const std::string& name, int rank, bool to_shared, bool multicast) {
+  std::vector<std::string> parameters, places, operands;
+  for (int d = 0; d < rank; ++d) {
+    parameters.push_back(absl::StrCat("int c", d));
+    places.push_back(absl::StrCat("%", d + (to_shared ? 3 : 2)));
+    operands.push_back(absl::StrCat("\"r\"(c", d, ")"));
+  }
+  const std::string box = absl::StrJoin(places, ", "), coordinates = absl::StrJoin(parameters, ", ");
+  const std::string values = absl::StrJoin(operands, ", ");
+  if (to_shared) {
+    return absl::StrCat(
+        "\n__device__ __forceinline__ void ", name,
+        "(unsigned to, const CUtensorMap& map, unsigned barrier, ", coordinates,
+        multicast ? ", unsigned short blocks" : "", ") {\n  asm volatile(\"cp.async.bulk.tensor.", rank,
+        "d.shared::cluster.global.tile.mbarrier::complete_tx::bytes", multicast ? ".multicast::cluster" : "",
+        " [%0], [%1, {", box, "}], [%2]", multicast ? absl::StrCat(", %", rank + 3) : "",
+        ";\"\n               ::\"r\"(to), \"l\"(&map), \"r\"(barrier), ", values,
+        multicast ? ", \"h\"(blocks)" : "", " : \"memory\");\n}\n");
+  }
+  return absl::StrCat(
+      "\n__device__ __forceinline__ void ", name, "(const CUtensorMap& map, unsigned from, ", coordinates,
+      ") {\n  asm volatile(\"cp.async.bulk.tensor.", rank, "d.global.shared::cta.tile.bulk_group [%0, {", box,
+      "}], [%1];\"\n               ::\"l\"(&map), \"r\"(from), ", values, " : \"memory\");\n}\n");
+}
+
+}  // namespace
+
+// Returns the name of the kernel's parameter.
+std::string KernelEmitter::TensorMapOf(const BulkBox& box, int64_t panel) {
+  CudaTensorMap map;
+  for (const LaunchBuffer& buffer : launch_.buffers) {
+    if (buffer.buffer == box.global) map.operand = buffer.operand;
+  }
+  const BufferNode& global = *box.global;
+  map.dtype = global.dtype;
+  map.swizzle_bytes = box.shared->layout.swizzle_bytes;
+  for (int d = global.rank(); d-- > 0;) {
+    map.dims.push_back(global.shape[d]);
+    if (d + 1 < global.rank()) map.strides.push_back(global.stride(d) * DTypeBytes(global.dtype));
+    const int64_t extent = d + 1 == global.rank() ? panel : box.extent[d];
+    map.box.push_back((extent - 1) * box.step[d] + 1);
+    map.element_strides.push_back(box.step[d]);
+  }
+  maps_.push_back(std::move(map));
+  return absl::StrCat("map", maps_.size() - 1);
+}
+
+void KernelEmitter::EmitBulkCopy(const Copy& copy) {
+  absl::StatusOr<BulkBox> box = BulkBoxOf(copy.body);
+  if (!box.ok()) return Fail(std::string(box.status().message()));
+  const int64_t blocks = copy.cluster ? launch_.cluster : 1;
+  const Expr part = blocks > 1 ? TakePart(copy.cluster, blocks, &*box) : nullptr;
+  const BufferNode& shared = *box->shared;
+  const int64_t element = DTypeBytes(shared.dtype), swizzle = shared.layout.swizzle_bytes;
+  const int64_t columns = box->extent.back();
+  // A swizzled tile wider than its swizzle lies in panels, one box each.
+  const int64_t panel = swizzle == 0 ? columns : std::min(columns, swizzle / element);
+  int64_t rows = 1;
+  for (size_t d = 0; d + 1 < box->extent.size(); ++d) rows *= box->extent[d];
+  const std::string map = TensorMapOf(*box, panel);
+  const int rank = box->global->rank();
+  const std::string function =
+      absl::StrCat(box->to_shared ? "bulk_load_" : "bulk_store_", rank, blocks > 1 ? "d_to_all" : "d");
+  prelude_.Use("CUtensorMap");
+  prelude_.Add(function, BulkFunction(function, rank, box->to_shared, blocks > 1));
+  std::vector<Expr> at = box->shared_prefix;
+  while (at.size() < shared.shape.size()) at.push_back(IntConst(0));
+  if (!box->to_shared) {
+    Sync();
+    Open("if (", Thread(), " == 0)");
+  }
+  for (int64_t column = 0; column < columns; column += panel) {
+    std::vector<std::string> coordinates;
+    for (int d = rank; d-- > 0;) {
+      const Expr begin = d + 1 == rank ? box->begin[d] + column : box->begin[d];
+      coordinates.push_back(Index(Simplify(begin)).text);
+    }
+    // A part of the tile lies in the part of each panel.
+    std::string tile = absl::StrCat(SharedAddress(box->shared, at),
+                                    column == 0 ? "" : absl::StrCat(" + ", column * rows * blocks * element));
+    if (part) {
+      const int64_t part_bytes = rows * std::min(panel, columns - column) * element;
+      absl::StrAppend(&tile, " + ", Index(part).At(kProduct), " * ", part_bytes);
+    }
+    const std::string where = absl::StrJoin(coordinates, ", ");
+    if (box->to_shared) {
+      const std::string to_all = blocks > 1 ? absl::StrCat(", ", (1 << blocks) - 1) : "";
+      Line(function, "(", tile, ", ", map, ", ", BarrierAddress(copy.barrier), ", ", where, to_all, ");");
+      // The other blocks send their parts.
+      roles_->expected_bytes += rows * blocks * std::min(panel, columns - column) * element;
+    } else {
+      Line(function, "(", map, ", ", tile, ", ", where, ");");
+    }
+  }
+  if (!box->to_shared) Close();
+}
+
+// The box becomes that of block `rank` of `blocks`; returns the number of its part.
+Expr KernelEmitter::TakePart(const Expr& rank, int64_t blocks, BulkBox* box) {
+  for (size_t d = 0; d + 1 < box->extent.size(); ++d) {
+    if (box->extent[d] == 1) continue;
+    box->extent[d] /= blocks;
+    box->begin[d] = box->begin[d] + rank * (box->extent[d] * box->step[d]);
+    return rank;
+  }
+  Fail(absl::StrCat("no dimension of ", box->shared->name, " to share out in a cluster"));
+  return rank;
+}
+
+}  // namespace mycc

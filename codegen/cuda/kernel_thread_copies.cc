@@ -1,0 +1,219 @@
+// Copies by all threads: 4 to 16 bytes at a time by cp.async; through registers where elements are too small
+// for that, or lie together where they come from but not where they go (a tile that is turned over).
+//
+// In the loop of a pipeline, registers are loaded before the step's work and stored after it:
+//
+//   for step: wait; moved = next tile; .. work on this tile ..; next slot = moved
+#include <algorithm>
+#include <numeric>
+
+#include "codegen/cuda/kernel_emitter.h"
+#include "codegen/passes/copy_stmt.h"
+
+namespace mycc {
+namespace {
+
+constexpr int64_t kMostRegisters = 32;  // that a thread keeps through a step for one copy
+constexpr int64_t kLoads = 16;  // on their way before the first of them is stored, outside of such loops
+
+int64_t RegistersOf(int64_t vectors, int64_t bytes) { return vectors * std::max<int64_t>(bytes / 4, 1); }
+
+// The loop over the steps of a pipeline by threads.
+bool IsStepLoop(const For& loop) {
+  const Seq* body = DynAs<Seq>(loop.body);
+  return body != nullptr && !body->stmts.empty() && body->stmts.front()->kind == StmtKind::kWaitGroup;
+}
+
+}  // namespace
+
+// The elements, flattened in the order of the loops, go round the threads in chunks. Loops over threads come
+// last but the innermost one: neighbours copy what those loops put side by side.
+std::optional<KernelEmitter::ThreadCopy> KernelEmitter::TakeApart(const Copy& copy) {
+  ThreadCopy parts;
+  Stmt inner = copy.body;
+  while (const For* loop = DynAs<For>(inner)) {
+    parts.loops.push_back(loop);
+    inner = loop->body;
+  }
+  parts.store = DynAs<Store>(inner);
+  if (parts.store == nullptr || parts.loops.empty()) return std::nullopt;
+  parts.load = parts.store->value;
+  if (parts.load->op == Op::kSelect) {
+    parts.condition = parts.load->args[0];
+    parts.load = parts.load->args[1];
+  }
+  std::stable_partition(parts.loops.begin(), parts.loops.end() - 1,
+                        [](const For* loop) { return loop->loop_kind != LoopKind::kThread; });
+  const For& last = *parts.loops.back();
+  const int64_t element = DTypeBytes(parts.store->buffer->dtype);
+  const int64_t both = ChunkOf(last, parts.store, parts.load, parts.condition),
+                from = ChunkOf(last, nullptr, parts.load, parts.condition);
+  parts.in_registers = both * element < 4 || (both * element < 16 && from * element == 16);
+  parts.chunk = parts.in_registers ? from : both;
+  int64_t total = 1;
+  for (const For* loop : parts.loops) total *= loop->var->extent;
+  parts.chunks = total / parts.chunk;
+  parts.steps = (parts.chunks + team_ - 1) / team_;
+  return parts;
+}
+
+void KernelEmitter::EmitCopy(const Copy& copy) {
+  if (copy.engine == CopyEngine::kBulk) return EmitBulkCopy(copy);
+  const std::optional<ThreadCopy> parts = TakeApart(copy);
+  if (!parts) return Fail("a copy by threads under a condition");
+  if (!parts->in_registers) return EmitAsyncCopy(*parts);
+  const auto kept = kept_.find(&copy);
+  if (kept == kept_.end()) return EmitCopyByRegisters(*parts);
+  LoadRegisters(*parts, kept->second, parts->steps, "");
+  pending_stores_.push_back({conditions_, *parts, kept->second});
+}
+
+// `emit` gets the names of the chunk's number and of the condition for it to be inside of the tensor.
+void KernelEmitter::EachChunk(const ThreadCopy& copy, int64_t count, const std::string& first,
+                              const std::function<void(const std::string&, const std::string&)>& emit) {
+  const std::string i = Name("i"), at = Name("chunk");
+  Line("#pragma unroll");
+  Open("for (int ", i, " = 0; ", i, " < ", count, "; ++", i, ")");
+  const std::string step = first.empty() ? i : absl::StrCat("(", first, " + ", i, ")");
+  Line("const int ", at, " = ", Thread(), " + ", step, " * ", team_, ";");
+  const bool ragged = copy.steps * team_ > copy.chunks;
+  if (ragged) Open("if (", at, " < ", copy.chunks, ")");
+  int64_t stride = 1;
+  for (size_t l = copy.loops.size(); l-- > 0;) {
+    const For& loop = *copy.loops[l];
+    const bool last = l + 1 == copy.loops.size();
+    const int64_t steps = last ? loop.var->extent / copy.chunk : loop.var->extent;
+    std::string value = stride == 1 ? at : absl::StrCat(at, " / ", stride);
+    if (l > 0) value = absl::StrCat(value, " % ", steps);
+    if (last && copy.chunk > 1)
+      value = absl::StrCat(l > 0 ? value : absl::StrCat("(", value, ")"), " * ", copy.chunk);
+    vars_[loop.var.get()] = Name(loop.var->name);
+    Line("const int ", vars_[loop.var.get()], " = ", value, ";");
+    stride *= steps;
+  }
+  emit(i, copy.condition ? Value(copy.condition).text : "true");
+  for (const For* loop : copy.loops) vars_.erase(loop->var.get());
+  if (ragged) Close();
+  Close();
+}
+
+void KernelEmitter::EmitAsyncCopy(const ThreadCopy& copy) {
+  const int64_t bytes = copy.chunk * DTypeBytes(copy.store->buffer->dtype);
+  // A pointer outside of the tensor is never followed, but must not be made up either.
+  EachChunk(copy, copy.steps, "", [&](const std::string&, const std::string& inside) {
+    Line(prelude_.Use("cp_async"), "<", bytes, ">(", prelude_.Use("shared_address"), "(&",
+         Element(copy.store->buffer, copy.store->indices), "), ",
+         copy.condition ? absl::StrCat("(", inside, ") ? ") : "", "&",
+         Element(copy.load->buffer, copy.load->args),
+         copy.condition ? absl::StrCat(" : ", PlaceOf(copy.load->buffer).name) : "", ", ", inside, ");");
+  });
+}
+
+std::string KernelEmitter::ChunkType(const ThreadCopy& copy) {
+  return absl::StrCat(prelude_.Use("Vec"), "<", arithmetic_.MemoryType(copy.store->buffer->dtype), ", ",
+                      copy.chunk, ">");
+}
+
+void KernelEmitter::LoadRegisters(const ThreadCopy& copy, const std::string& moved, int64_t count,
+                                  const std::string& first) {
+  EachChunk(copy, count, first, [&](const std::string& i, const std::string& inside) {
+    const std::string load = absl::StrCat(prelude_.Use("load_vec"), "<", copy.chunk, ">(&",
+                                          Element(copy.load->buffer, copy.load->args), ")");
+    Line(moved, "[", i, "] = ",
+         copy.condition ? absl::StrCat("(", inside, ") ? ", load, " : ", ChunkType(copy), "()") : load, ";");
+  });
+}
+
+void KernelEmitter::StoreRegisters(const ThreadCopy& copy, const std::string& moved, int64_t count,
+                                   const std::string& first) {
+  EachChunk(copy, count, first, [&](const std::string& i, const std::string&) {
+    const VarNode* last = copy.loops.back()->var.get();
+    const std::string begin = vars_[last], e = Name("e");
+    Line("#pragma unroll");
+    Open("for (int ", e, " = 0; ", e, " < ", copy.chunk, "; ++", e, ")");
+    vars_[last] = Name(copy.loops.back()->var->name);
+    Line("const int ", vars_[last], " = ", begin, " + ", e, ";");
+    Line(Element(copy.store->buffer, copy.store->indices), " = ", moved, "[", i, "].at[", e, "];");
+    Close();
+  });
+}
+
+void KernelEmitter::EmitCopyByRegisters(const ThreadCopy& copy) {
+  const int64_t groups = (copy.steps + kLoads - 1) / kLoads, group = (copy.steps + groups - 1) / groups;
+  const std::string first = groups > 1 ? Name("first") : "", moved = Name("moved");
+  if (groups > 1) {
+    Open("for (int ", first, " = 0; ", first, " < ", groups * group, "; ", first, " += ", group, ")");
+  } else {
+    OpenBlock();
+  }
+  Line(ChunkType(copy), " ", moved, "[", group, "];");
+  LoadRegisters(copy, moved, group, first);
+  StoreRegisters(copy, moved, group, first);
+  Close();
+}
+
+// A loop's body. In that of a pipeline, what its copies loaded is stored at its end: in slots that nobody
+// reads before all threads have met again.
+void KernelEmitter::EmitStep(const For& loop) {
+  if (roles_ != nullptr || !IsStepLoop(loop)) return Statement(loop.body);
+  const std::vector<std::string> around = std::exchange(conditions_, {});
+  KeepThroughStep(loop.body);
+  Statement(loop.body);
+  for (const PendingStore& pending : pending_stores_) {
+    for (const std::string& condition : pending.conditions) Open("if (", condition, ")");
+    StoreRegisters(pending.copy, pending.moved, pending.copy.steps, "");
+    for (size_t c = 0; c < pending.conditions.size(); ++c) Close();
+  }
+  pending_stores_.clear();
+  kept_.clear();
+  conditions_ = around;
+}
+
+// Registers for the step's copies, declared where both their loads and their stores see them.
+void KernelEmitter::KeepThroughStep(const Stmt& body) {
+  VisitStmts(body, [&](const Stmt& stmt) {
+    const Copy* copy = DynAs<Copy>(stmt);
+    if (copy == nullptr) return true;
+    const std::optional<ThreadCopy> parts = TakeApart(*copy);
+    const int64_t bytes = parts ? parts->chunk * DTypeBytes(parts->store->buffer->dtype) : 0;
+    if (!parts || !parts->in_registers || RegistersOf(parts->steps, bytes) > kMostRegisters) return false;
+    kept_[copy] = Name("moved");
+    Line(ChunkType(*parts), " ", kept_[copy], "[", parts->steps, "];");
+    return false;
+  });
+}
+
+// Elements of one access: up to 16 bytes that are contiguous along the last loop and aligned, where they come
+// from and (with `store`) where they go, and inside or outside of the tensor together.
+int64_t KernelEmitter::ChunkOf(const For& last, const Store* store, const Expr& load, const Expr& condition) {
+  int64_t common = std::gcd(16 / DTypeBytes(load->dtype), last.var->extent);
+  const auto contiguous = [&](const Buffer& buffer, const std::vector<Expr>& indices) {
+    const Linear flat = Flat(PlaceOf(buffer), indices);
+    if (flat.CoefficientOf(last.var.get()) != 1) common = 1;
+    common = std::gcd(common, flat.constant);
+    for (const auto& [atom, coefficient] : flat.terms) {
+      if (atom->op == Op::kVar && atom->var == last.var) continue;
+      common = UsesVar(atom, last.var.get()) ? 1 : std::gcd(common, coefficient);
+    }
+  };
+  if (store != nullptr) contiguous(store->buffer, store->indices);
+  contiguous(load->buffer, load->args);
+  std::vector<Expr> parts;
+  if (condition) SplitConjunction(condition, &parts);
+  for (const Expr& part : parts) {
+    if (!UsesVar(part, last.var.get())) continue;
+    // last + ... < bound, all of it in steps of the chunk.
+    const Expr difference =
+        part->op == Op::kLt || part->op == Op::kLe ? part->args[1] - part->args[0] : nullptr;
+    if (!difference) return 1;
+    const Linear linear = ToLinear(difference);
+    common = std::gcd(common, linear.constant);
+    for (const auto& [atom, coefficient] : linear.terms) {
+      if (atom->op == Op::kVar && atom->var == last.var) continue;
+      common = UsesVar(atom, last.var.get()) ? 1 : std::gcd(common, coefficient);
+    }
+  }
+  return common;
+}
+
+}  // namespace mycc
