@@ -23,6 +23,12 @@ constexpr char kConv[] =
   y[n,i,j,k] = max(a[n,i,j,k] + b[k], 0.0)
 })";
 
+constexpr char kGrouped[] =
+    R"(workload g(x: const f32[5,9], w: const f32[18,3], b: f32[18]) -> (y: f32[5,18]) {
+  a[i,k]: f32[5,18] = sum[c:3](x[i,(k//6)*3+c] * w[k,c])
+  y[i,k] = max(a[i,k] + b[k], 0.0)
+})";
+
 constexpr char kSoftmax[] = R"(workload softmax(x: f32[5,37]) -> (y: f32[5,37]) {
   m[i]: f32[5] = max[j:37](x[i,j])
   e[i,j]: f32[5,37] = exp(x[i,j] - m[i])
@@ -105,6 +111,22 @@ TEST(PrimitivesTest, RFactorUnderARow) {
   Check("rfactor_row", kSoftmax,
         "rfactor(t3.r0, 16)\ncompute_at(t3, t4.a0)\ncompute_at(t3.rf, t4.a0)\ncompute_at(t2, "
         "t4.a0)\ncompute_at(t1, t4.a0)\n");
+}
+
+TEST(PrimitivesTest, SplitAxis) {
+  Check("split_axis", kGrouped,
+        "split_axis(t3.a1, 6)\nsplit(t3.a1.1, [4])\nreorder([t3.a0, t3.a1.0, t3.a1.1.0, t3.r0, t3.a1.1.1])\n"
+        "cache_write(t3, t3.a1.1.0)\nreverse_inline(t4)\n");
+}
+
+TEST(PrimitivesTest, SplitAxisOfParts) {
+  Check("split_axis_rfactor", kGrouped, "rfactor_runs(t3.r0, 2)\nsplit_axis(t3.rf.a1, 6)\n");
+}
+
+TEST(PrimitivesTest, PadGroups) {
+  Check("pad_groups", kGrouped,
+        "cache_read(t0, t3, root, packed)\npad_groups(t0.r, 1, 3, 4)\n"
+        "cache_read(t1, t3, root, packed)\npad(t1.r, 1, 4)\n");
 }
 
 TEST(PrimitivesTest, Tensorize) {

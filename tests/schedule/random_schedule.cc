@@ -130,6 +130,7 @@ class Stepper {
       case 15: return Step{"pack", {Arg(Pick(buffers_)), Arg(Pick(kLayouts))}};
       default:
         if (Below(2)) return Step{"tensorize", {Arg(Pick(loops_)), Arg("fma.f32")}};
+        if (Below(3) == 0) return Step{"split_axis", {Arg(Pick(loops_)), StepArg{Pick(kFactors)}}};
         return Step{"rfactor", {Arg(Pick(loops_)), StepArg{Pick(kFactors)}}};
     }
   }

@@ -12,6 +12,9 @@ void TraceBuilder::Add(std::string primitive, std::vector<StepArg> args) {
 void TraceBuilder::Split(const std::string& loop, std::vector<int64_t> factors) {
   Add("split", {{loop}, {std::move(factors)}});
 }
+void TraceBuilder::SplitAxis(const std::string& loop, int64_t factor) {
+  Add("split_axis", {{loop}, {factor}});
+}
 void TraceBuilder::Reorder(std::vector<std::string> loops) {
   if (loops.size() > 1) Add("reorder", {{std::move(loops)}});
 }
@@ -75,6 +78,9 @@ void TraceBuilder::Pipeline(const std::string& loop, const std::string& kind, in
 }
 void TraceBuilder::Pad(const std::string& block, int64_t dim, int64_t extent) {
   Add("pad", {{block}, {dim}, {extent}});
+}
+void TraceBuilder::PadGroups(const std::string& block, int64_t dim, int64_t group, int64_t extent) {
+  Add("pad_groups", {{block}, {dim}, {group}, {extent}});
 }
 void TraceBuilder::Persist(const std::string& loop, int64_t blocks) { Add("persist", {{loop}, {blocks}}); }
 void TraceBuilder::Reside(const std::string& loop, int64_t blocks) { Add("reside", {{loop}, {blocks}}); }

@@ -22,6 +22,7 @@ using Values = std::map<std::string, int64_t>;
 class TraceBuilder {
  public:
   void Split(const std::string& loop, std::vector<int64_t> factors);
+  void SplitAxis(const std::string& loop, int64_t factor);
   void Reorder(std::vector<std::string> loops);             // one loop alone needs no step
   std::string Fuse(const std::vector<std::string>& loops);  // the fused loop's name; a single loop is itself
   void Bind(const std::string& loop, const std::string& kind);
@@ -50,6 +51,7 @@ class TraceBuilder {
   void Reside(const std::string& loop, int64_t blocks);
   void Cluster(const std::string& loop);
   void Pad(const std::string& block, int64_t dim, int64_t extent);
+  void PadGroups(const std::string& block, int64_t dim, int64_t group, int64_t extent);
   void Alternate(const std::string& loop, int64_t groups);
 
   std::vector<Step> steps;

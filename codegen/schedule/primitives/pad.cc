@@ -5,8 +5,14 @@
 //   for i in 5: for c in 3: B: t1[i, c] = f(i, c)
 //     ->
 //   for i in 5: for c in 4: B: t1[i, c] = c < 3 ? f(i, c) : 0
+//
+// pad_groups(B, d, group, extent): the same for each group of so many elements along the dimension, so that
+// every group begins at a vector.
+//
+//   for c in 6: B: t1[c] = f(c)   ->   for c in 8: B: t1[c] = c % 4 < 3 ? f(c // 4 * 3 + c % 4) : 0
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "codegen/expr/affine.h"
 #include "codegen/schedule/moves.h"
 #include "codegen/schedule/primitives/primitives.h"
 
@@ -15,7 +21,16 @@ namespace {
 
 constexpr int64_t kMostGrowth = 16;  // times the old extent
 
-absl::Status CheckPaddable(const Function& function, const Path& path, int64_t dim, int64_t extent) {
+// How a dimension grows: groups of `group` elements to `extent` each.
+struct Growth {
+  int64_t dim, group, extent;
+
+  // Where an element of the old tensor is in the new one, and the other way round.
+  Expr Moved(const Expr& index) const { return FloorDiv(index, group) * extent + Mod(index, group); }
+  Expr Source(const Expr& index) const { return FloorDiv(index, extent) * group + Mod(index, extent); }
+};
+
+absl::Status CheckPaddable(const Function& function, const Path& path, int64_t dim) {
   const Block& block = path.block();
   MYCC_RETURN_IF_ERROR(CheckNaive(path));
   MYCC_RETURN_IF_ERROR(CheckOnlyWriter(function, block));
@@ -29,21 +44,26 @@ absl::Status CheckPaddable(const Function& function, const Path& path, int64_t d
   if (dim < 0 || dim >= block.out->rank())
     return absl::FailedPreconditionError(
         absl::StrCat("dimension ", dim, "; ", block.out->name, " has ", block.out->rank()));
-  const int64_t old = block.out->shape[dim];
-  if (extent <= old || extent > kMostGrowth * old) {
+  return absl::OkStatus();
+}
+
+absl::Status CheckGrowth(const Buffer& buffer, const Growth& growth) {
+  const int64_t old = growth.group;
+  if (old < 1 || buffer->shape[growth.dim] % old != 0) {
     return absl::FailedPreconditionError(
-        absl::StrCat("extent ", extent, "; expected more than ", old, " and at most ", kMostGrowth * old));
+        absl::StrCat("groups of ", old, "; expected a divisor of ", buffer->shape[growth.dim]));
+  }
+  if (growth.extent <= old || growth.extent > kMostGrowth * old) {
+    return absl::FailedPreconditionError(absl::StrCat("extent ", growth.extent, "; expected more than ", old,
+                                                      " and at most ", kMostGrowth * old));
   }
   return absl::OkStatus();
 }
 
-}  // namespace
-
-absl::StatusOr<Function> Pad(const Function& function, const Target&, const StepArgs& args) {
-  MYCC_ASSIGN_OR_RETURN(const Path path, FindBlock(function, args.Name(0)));
-  const int64_t dim = args.Int(1), extent = args.Int(2);
-  MYCC_RETURN_IF_ERROR(CheckPaddable(function, path, dim, extent));
+Function Grown(const Function& function, const Path& path, const Growth& growth) {
   const Block& block = path.block();
+  const int64_t dim = growth.dim, groups = block.out->shape[dim] / growth.group,
+                extent = groups * growth.extent;
   BufferNode padded = *block.out;
   padded.shape[dim] = extent;
   const Buffer buffer = std::make_shared<BufferNode>(std::move(padded));
@@ -51,15 +71,17 @@ absl::StatusOr<Function> Pad(const Function& function, const Target&, const Step
   // The naive nest has one loop for each iteration variable, and one variable for each dimension.
   const VarNode* axis = block.indices[dim]->var.get();
   auto grown = std::make_shared<Block>(block);
+  grown->out = buffer;
   std::vector<LoopSpec> loops;
   for (const For* loop : LoopsOn(path)) loops.push_back({loop->var, loop->loop_kind});
   for (IterVar& iter : grown->iters) {
     if (iter.var.get() != axis) continue;
-    const Expr inside = MakeBinary(Op::kLt, VarRef(iter.var), IntConst(iter.var->extent));
     const Var var = MakeVar(iter.var->name, extent);
+    const Expr place = Simplify(Mod(VarRef(var), growth.extent)),
+               inside = MakeBinary(Op::kLt, place, IntConst(growth.group));
     const Expr zero = IsFloat(buffer->dtype) ? FloatConst(0, buffer->dtype) : IntConst(0, buffer->dtype);
-    const VarMap map = {{axis, VarRef(var)}};
-    grown->value = MakeSelect(Substitute(inside, map), Substitute(block.value, map), zero);
+    const VarMap map = {{axis, Simplify(growth.Source(VarRef(var)))}};
+    grown->value = MakeSelect(inside, Substitute(block.value, map), zero);
     grown->indices[dim] = VarRef(var);
     for (LoopSpec& loop : loops) {
       if (loop.var != iter.binding->var) continue;
@@ -74,7 +96,32 @@ absl::StatusOr<Function> Pad(const Function& function, const Target&, const Step
   while (nest.nodes.size() > 1 && nest.nodes[nest.nodes.size() - 2]->kind == StmtKind::kFor)
     nest.nodes.pop_back();
   const Function replaced = WithBody(function, ReplaceAt(nest, MakeNest(loops, grown)));
-  return WithBody(replaced, ReplaceBuffer(replaced.body, block.out, buffer));
+  const auto reindex = [&](const std::vector<Expr>& index) {
+    std::vector<Expr> moved = index;
+    moved[dim] = Simplify(growth.Moved(index[dim]));
+    return moved;
+  };
+  return WithBody(replaced, groups == 1 ? ReplaceBuffer(replaced.body, block.out, buffer)
+                                        : ReplaceBuffer(replaced.body, block.out, buffer, reindex));
+}
+
+}  // namespace
+
+absl::StatusOr<Function> Pad(const Function& function, const Target&, const StepArgs& args) {
+  MYCC_ASSIGN_OR_RETURN(const Path path, FindBlock(function, args.Name(0)));
+  MYCC_RETURN_IF_ERROR(CheckPaddable(function, path, args.Int(1)));
+  const Buffer& buffer = path.block().out;
+  const Growth growth{args.Int(1), buffer->shape[args.Int(1)], args.Int(2)};
+  MYCC_RETURN_IF_ERROR(CheckGrowth(buffer, growth));
+  return Grown(function, path, growth);
+}
+
+absl::StatusOr<Function> PadGroups(const Function& function, const Target&, const StepArgs& args) {
+  MYCC_ASSIGN_OR_RETURN(const Path path, FindBlock(function, args.Name(0)));
+  MYCC_RETURN_IF_ERROR(CheckPaddable(function, path, args.Int(1)));
+  const Growth growth{args.Int(1), args.Int(2), args.Int(3)};
+  MYCC_RETURN_IF_ERROR(CheckGrowth(path.block().out, growth));
+  return Grown(function, path, growth);
 }
 
 }  // namespace mycc

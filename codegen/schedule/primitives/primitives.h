@@ -31,6 +31,7 @@ using Primitive = absl::StatusOr<Function>(const Function& function, const Targe
                                            const StepArgs& args);
 
 Primitive Split;             // split(loop, [inner factors])
+Primitive SplitAxis;         // split_axis(loop, factor)
 Primitive Reorder;           // reorder([loops])
 Primitive Fuse;              // fuse([loops])
 Primitive Bind;              // bind(loop, kind)
@@ -50,6 +51,7 @@ Primitive Cluster;           // cluster(loop)
 Primitive Reside;            // reside(loop, blocks)
 Primitive Alternate;         // alternate(loop, groups)
 Primitive Pad;               // pad(block, dimension, extent)
+Primitive PadGroups;         // pad_groups(block, dimension, group, extent)
 Primitive Pack;              // pack(buffer, [components])
 Primitive RFactor;           // rfactor(loop, factor)
 Primitive RFactorRuns;       // rfactor_runs(loop, length)

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "codegen/expr/affine.h"
 #include "codegen/schedule/moves.h"
 #include "codegen/schedule/primitives/primitives.h"
 
@@ -56,12 +57,38 @@ absl::StatusOr<const Block*> ProducerOf(const Function& function, const Block& c
   return producer;
 }
 
+// Each index is an axis, or axes one inside the other (see split_axis) that together run along the dimension.
+bool IsWholeDimension(const Expr& index, int64_t extent) {
+  Linear linear = ToLinear(index);
+  std::sort(linear.terms.begin(), linear.terms.end(),
+            [](const auto& a, const auto& b) { return a.second < b.second; });
+  int64_t covered = 1;
+  for (const auto& [atom, coefficient] : linear.terms) {
+    if (atom->op != Op::kVar || coefficient != covered) return false;
+    covered *= atom->var->extent;
+  }
+  return linear.constant == 0 && covered == extent;
+}
+
+bool WritesWholeTensor(const Block& block) {
+  if (block.out->scope == Scope::kAccumulator) return false;
+  for (int d = 0; d < block.out->rank(); ++d) {
+    bool own = true;
+    Visit(block.indices[d], [&](const ExprNode& e) {
+      own &= e.op != Op::kVar || std::any_of(block.iters.begin(), block.iters.end(),
+                                             [&](const IterVar& iter) { return iter.var == e.var; });
+    });
+    if (!own || !IsWholeDimension(block.indices[d], block.out->shape[d])) return false;
+  }
+  return static_cast<int>(block.indices.size()) == block.out->rank();
+}
+
 absl::Status CheckOnlyReader(const Function& function, const Block& consumer, const Block& producer) {
   for (const Param& param : function.params) {
     if (param.buffer == producer.out)
       return absl::FailedPreconditionError(absl::StrCat(producer.out->name, " is an output"));
   }
-  if (!WritesAtItsAxes(producer))
+  if (!WritesWholeTensor(producer))
     return absl::FailedPreconditionError(absl::StrCat(producer.out->name, " was moved or packed"));
   const std::string init = producer.name.substr(0, producer.name.rfind('.')) + ".i";
   for (const Block* block : BlocksUnder(function.body)) {

@@ -106,13 +106,30 @@ class Conjunction {
   std::vector<Expr> parts_;
 };
 
-// Whether the tensor's elements from `extent` on along dimension d are zeros that were stored (see pad).
-bool IsZeroFrom(const Block* writer, size_t d, int64_t extent) {
-  if (writer == nullptr || writer->value->op != Op::kSelect || writer->indices.size() <= d) return false;
+// How many elements groups of `extent` have along dimension d with the zeros that were stored behind them
+// (see pad); 0 where there are none.
+int64_t PaddedExtent(const Block* writer, size_t d, int64_t extent) {
+  if (writer == nullptr || writer->value->op != Op::kSelect || writer->indices.size() <= d) return 0;
   const Expr &condition = writer->value->args[0], &zero = writer->value->args[2], &index = writer->indices[d];
-  return condition->op == Op::kLt && StructurallyEqual(condition->args[0], index) &&
-         IsConstInt(condition->args[1], extent) && zero->op == Op::kConst && zero->value.f == 0 &&
-         zero->value.i == 0;
+  const bool pads = condition->op == Op::kLt && IsConstInt(condition->args[1], extent) &&
+                    zero->op == Op::kConst && zero->value.f == 0 && zero->value.i == 0;
+  if (!pads) return 0;
+  const Expr& place = condition->args[0];
+  if (StructurallyEqual(place, index)) return writer->out->shape[d];
+  int64_t padded = 0;
+  const bool of_group = place->op == Op::kMod && StructurallyEqual(place->args[0], index) &&
+                        IsConstInt(place->args[1], &padded);
+  return of_group ? padded : 0;
+}
+
+// Of an iteration variable that runs along a group: what the tensor holds behind the group are zeros, up to
+// this extent. 0 where they are not.
+int64_t ZerosUpTo(const Expr& index, const IterVar& iter, const Block* writer, size_t d) {
+  const auto linear = SplitLinear(index, iter.var.get());
+  if (!linear || linear->coefficient != 1) return 0;
+  const int64_t padded = PaddedExtent(writer, d, iter.var->extent);
+  const bool begins_group = padded > 0 && IsConstInt(Simplify(Mod(linear->rest, padded)), int64_t{0});
+  return begins_group ? padded : 0;
 }
 
 // What the tile holds at an iteration: the element, or zero.
@@ -126,14 +143,12 @@ Expr StagedValue(const Block& block, const Expr& operand, const VarMap& bindings
   for (const IterVar& iter : block.iters) {
     const bool of_terms = iter.reduce || GuardsTerms(block, iter);
     if (!of_terms || !UsesVar(operand, iter.var.get())) continue;
-    bool reads_zero = false;
+    int64_t extent = iter.var->extent;
     for (size_t d = 0; d < load->args.size(); ++d) {
       const Expr& index = (padded ? operand->args[1] : operand)->args[d];
-      reads_zero |=
-          index->op == Op::kVar && index->var == iter.var && IsZeroFrom(writer, d, iter.var->extent);
+      extent = std::max(extent, ZerosUpTo(index, iter, writer, d));
     }
-    if (reads_zero) continue;
-    conditions.Add(Within(Simplify(bindings.at(iter.var.get())), iter.var->extent));
+    conditions.Add(Within(Simplify(bindings.at(iter.var.get())), extent));
   }
   const Expr inside = conditions.Take();
   return IsConstInt(inside, int64_t{1}) ? load : MakeSelect(inside, load, ZeroOf(load->dtype));

@@ -5,6 +5,7 @@ namespace {
 
 constexpr PrimitiveInfo kPrimitives[] = {
     {"split", "nI", "split(loop, [inner factors])", Split},
+    {"split_axis", "ni", "split_axis(loop, factor)", SplitAxis},
     {"reorder", "N", "reorder([loops, outermost first])", Reorder},
     {"fuse", "N", "fuse([loops, outermost first])", Fuse},
     {"bind", "nn", "bind(loop, serial|parallel|vector|unroll|block|thread)", Bind},
@@ -24,6 +25,7 @@ constexpr PrimitiveInfo kPrimitives[] = {
     {"cluster", "n", "cluster(outermost block loop)", Cluster},
     {"alternate", "ni", "alternate(persistent loop, groups of warps)", Alternate},
     {"pad", "nii", "pad(block, dimension, extent)", Pad},
+    {"pad_groups", "niii", "pad_groups(block, dimension, group, extent)", PadGroups},
     {"pack", "nN", "pack(buffer, [components d, d/a, d%b, d/a%b])", Pack},
     {"rfactor", "ni", "rfactor(loop, factor)", RFactor},
     {"rfactor_runs", "ni", "rfactor_runs(loop, length)", RFactorRuns},

@@ -1,0 +1,79 @@
+// split_axis(l, 4): the axis that loop l runs along becomes two, the group and the place in it. Where split
+// makes a nest of the loop alone, this rewrites what the block reads, too: an operand that only knows of the
+// group does not depend on the place any more, however that is tiled later.
+//
+//   for k in 12:                                     for k.0 in 3: for k.1 in 4:
+//     for c: B: t2[k] += x[k//4*8 + c] * w[k, c]  ->   for c: B: t2[k.0*4 + k.1] +=
+//                                                               x[k.0*8 + c] * w[k.0*4 + k.1, c]
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "codegen/expr/affine.h"
+#include "codegen/schedule/moves.h"
+#include "codegen/schedule/primitives/primitives.h"
+
+namespace mycc {
+namespace {
+
+// The variable of the block whose loop this is, and nothing else's.
+absl::StatusOr<const IterVar*> AxisOf(const Block& block, const For& loop) {
+  const IterVar* axis = nullptr;
+  int users = 0;
+  for (const IterVar& iter : block.iters) {
+    if (!UsesVar(iter.binding, loop.var.get())) continue;
+    ++users;
+    if (iter.binding->op == Op::kVar && iter.var->extent == loop.var->extent) axis = &iter;
+  }
+  if (axis == nullptr || users > 1 || axis->reduce || IsGuard(block, *axis)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("loop ", loop.var->name, " is not that of one axis of ", block.name));
+  }
+  return axis;
+}
+
+std::shared_ptr<Block> WithSplitAxis(const Block& block, const IterVar& axis, const Var& outer_loop,
+                                     const Var& inner_loop) {
+  const Var outer = MakeVar(absl::StrCat(axis.var->name, ".0"), outer_loop->extent);
+  const Var inner = MakeVar(absl::StrCat(axis.var->name, ".1"), inner_loop->extent);
+  const VarMap map = {{axis.var.get(), VarRef(outer) * inner->extent + VarRef(inner)}};
+  auto split = std::make_shared<Block>(block);
+  split->iters.clear();
+  for (const IterVar& iter : block.iters) {
+    if (&iter != &axis) {
+      split->iters.push_back(iter);
+      continue;
+    }
+    split->iters.push_back({outer, false, VarRef(outer_loop)});
+    split->iters.push_back({inner, false, VarRef(inner_loop)});
+  }
+  for (Expr& index : split->indices) index = Simplify(Substitute(index, map));
+  split->value = Simplify(Substitute(block.value, map));
+  return split;
+}
+
+}  // namespace
+
+absl::StatusOr<Function> SplitAxis(const Function& function, const Target&, const StepArgs& args) {
+  MYCC_ASSIGN_OR_RETURN(const Path path, FindLoop(function, args.Name(0)));
+  const For& loop = path.loop();
+  if (loop.loop_kind != LoopKind::kSerial || !loop.marks.instruction.empty()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the loop is ", std::string(LoopKindName(loop.loop_kind)), "; only serial loops are split"));
+  }
+  const std::vector<const Block*> blocks = BlocksUnder(loop.body);
+  if (blocks.size() != 1) return absl::FailedPreconditionError("the loop holds several blocks");
+  const Block& block = *blocks[0];
+  MYCC_ASSIGN_OR_RETURN(const IterVar* axis, AxisOf(block, loop));
+  const int64_t factor = args.Int(1), extent = loop.var->extent;
+  if (factor < 1 || extent % factor != 0)
+    return absl::FailedPreconditionError(absl::StrCat("factor ", factor, " does not divide ", extent));
+  const Var outer = MakeVar(absl::StrCat(loop.var->name, ".0"), extent / factor);
+  const Var inner = MakeVar(absl::StrCat(loop.var->name, ".1"), factor);
+  const auto split = WithSplitAxis(block, *axis, outer, inner);
+  const Stmt body = RewriteStmts(
+      loop.body, [&](const Stmt& stmt) -> Stmt { return stmt.get() == &block ? Stmt(split) : nullptr; });
+  return WithBody(function, ReplaceAt(path, MakeNest({{outer}, {inner}}, body)));
+}
+
+}  // namespace mycc
