@@ -1,12 +1,16 @@
 // The rules for tensor cores: the default and random points of their spaces lower, mean what the workload
 // means (the interpreter runs the pipelines), and compile without spills.
+#include <cmath>
+#include <limits>
 #include <random>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "codegen/cuda/emit.h"
 #include "codegen/cuda/nvrtc.h"
+#include "codegen/ir/interpreter.h"
 #include "codegen/schedule/schedule.h"
+#include "codegen/workload/reference.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/cuda/emitted.h"
@@ -93,6 +97,35 @@ constexpr Case kCases[] = {
   p[n,c,i,j]: f16[2,40,8,9] = select(1 <= i && 1 <= j && i < 7 && j < 8, x[n,c,i-1,j-1], 0.0)
   a[n,k,i,j]: f32[2,24,6,7] = sum[c:40, r:3, s:3](f32(p[n,c,i+r,j+s]) * f32(w[k,c,r,s]))
   y[n,k,i,j] = f16(max(a[n,k,i,j] + f32(b[k]), 0.0)) })"},
+    // Groups, in the channel or along an axis of their own; tiles of depth as deep as a group, or parts of
+    // it.
+    {"groups_nhwc", R"(workload c(x: f16[1,6,5,192], w: f16[96,3,3,64], b: f16[96]) -> (y: f16[1,6,5,96]) {
+  p[n,i,j,c]: f16[1,8,7,192] = select(1 <= i && 1 <= j && i < 7 && j < 6, x[n,i-1,j-1,c], 0.0)
+  a[n,i,j,k]: f32[1,6,5,96] = sum[r:3, s:3, c:64](f32(p[n,i+r,j+s,(k//32)*64+c]) * f32(w[k,r,s,c]))
+  y[n,i,j,k] = f16(max(a[n,i,j,k] + f32(b[k]), 0.0)) })"},
+    {"groups_of_24_columns", R"(workload c(x: f16[1,5,5,64], w: f16[48,3,3,32]) -> (y: f16[1,3,3,48]) {
+  a[n,i,j,k]: f32[1,3,3,48] = sum[r:3, s:3, c:32](f32(x[n,i+r,j+s,(k//24)*32+c]) * f32(w[k,r,s,c]))
+  y[n,i,j,k] = f16(a[n,i,j,k]) })"},
+    {"groups_nchw", R"(workload c(x: f16[2,96,4,5], w: f16[60,32,3,3], b: f16[60]) -> (y: f16[2,60,4,5]) {
+  p[n,c,i,j]: f16[2,96,6,7] = select(1 <= i && 1 <= j && i < 5 && j < 6, x[n,c,i-1,j-1], 0.0)
+  a[n,k,i,j]: f32[2,60,4,5] = sum[c:32, r:3, s:3](f32(p[n,(k//20)*32+c,i+r,j+s]) * f32(w[k,c,r,s]))
+  y[n,k,i,j] = f16(max(a[n,k,i,j] + f32(b[k]), 0.0)) })"},
+    {"group_axis_nhwc", R"(workload c(x: f16[1,6,5,192], w: f16[3,32,3,3,64]) -> (y: f16[1,6,5,3,32]) {
+  p[n,i,j,c]: f16[1,8,7,192] = select(1 <= i && 1 <= j && i < 7 && j < 6, x[n,i-1,j-1,c], 0.0)
+  a[n,i,j,g,k]: f32[1,6,5,3,32] = sum[r:3, s:3, c:64](f32(p[n,i+r,j+s,g*64+c]) * f32(w[g,k,r,s,c]))
+  y[n,i,j,g,k] = f16(a[n,i,j,g,k]) })"},
+    {"group_axes_of_both", R"(workload c(x: f16[1,6,5,3,40], w: f16[3,24,3,3,40]) -> (y: f16[1,4,3,3,24]) {
+  a[n,i,j,g,k]: f32[1,4,3,3,24] = sum[r:3, s:3, c:40](f32(x[n,i+r,j+s,g,c]) * f32(w[g,k,r,s,c]))
+  y[n,i,j,g,k] = f16(a[n,i,j,g,k]) })"},
+    {"group_axis_nchw", R"(workload c(x: f16[1,3,40,5,5], w: f16[3,24,40,3,3]) -> (y: f16[1,3,24,3,3]) {
+  a[n,g,k,i,j]: f32[1,3,24,3,3] = sum[c:40, r:3, s:3](f32(x[n,g,c,i+r,j+s]) * f32(w[g,k,c,r,s]))
+  y[n,g,k,i,j] = f16(a[n,g,k,i,j]) })"},
+    {"grouped_gemm", R"(workload g(x: bf16[70,96], w: bf16[64,48]) -> (y: bf16[70,64]) {
+  a[i,k]: f32[70,64] = sum[c:48](f32(x[i,(k//32)*48+c]) * f32(w[k,c]))
+  y[i,k] = bf16(a[i,k]) })"},
+    {"deep_groups", R"(workload g(x: bf16[33,2048], w: bf16[64,1024]) -> (y: bf16[33,64]) {
+  a[i,k]: f32[33,64] = sum[c:1024](f32(x[i,(k//32)*1024+c]) * f32(w[k,c]))
+  y[i,k] = bf16(a[i,k]) })"},
 };
 
 // For sm_80, and where the copy engine cannot.
@@ -156,6 +189,37 @@ constexpr Case kMultistageCases[] = {
   p[n,i,j,c]: i8[2,8,9,48] = select(1 <= i && 1 <= j && i < 7 && j < 8, x[n,i-1,j-1,c], 0)
   a[n,i,j,k]: i32[2,6,7,40] = sum[r:3, s:3, c:48](i32(p[n,i+r,j+s,c]) * i32(w[k,r,s,c]))
   y[n,i,j,k] = f16(max(f32(a[n,i,j,k] + b[k]) * 0.001, 0.0)) })"},
+    {"groups_nhwc", R"(workload c(x: f16[1,6,5,48], w: f16[72,3,3,16], b: f16[72]) -> (y: f16[1,6,5,72]) {
+  p[n,i,j,c]: f16[1,8,7,48] = select(1 <= i && 1 <= j && i < 7 && j < 6, x[n,i-1,j-1,c], 0.0)
+  a[n,i,j,k]: f32[1,6,5,72] = sum[r:3, s:3, c:16](f32(p[n,i+r,j+s,(k//24)*16+c]) * f32(w[k,r,s,c]))
+  y[n,i,j,k] = f16(max(a[n,i,j,k] + f32(b[k]), 0.0)) })"},
+    {"groups_odd", R"(workload c(x: f16[1,6,5,39], w: f16[33,3,3,13], b: f16[33]) -> (y: f16[1,6,5,33]) {
+  p[n,i,j,c]: f16[1,8,7,39] = select(1 <= i && 1 <= j && i < 7 && j < 6, x[n,i-1,j-1,c], 0.0)
+  a[n,i,j,k]: f32[1,6,5,33] = sum[r:3, s:3, c:13](f32(p[n,i+r,j+s,(k//11)*13+c]) * f32(w[k,r,s,c]))
+  y[n,i,j,k] = f16(max(a[n,i,j,k] + f32(b[k]), 0.0)) })"},
+    {"groups_of_4", R"(workload c(x: f16[1,6,5,16], w: f16[16,3,3,4]) -> (y: f16[1,4,3,16]) {
+  a[n,i,j,k]: f32[1,4,3,16] = sum[r:3, s:3, c:4](f32(x[n,i+r,j+s,(k//4)*4+c]) * f32(w[k,r,s,c]))
+  y[n,i,j,k] = f16(a[n,i,j,k]) })"},
+    {"groups_nchw", R"(workload c(x: f16[2,24,9,7], w: f16[32,12,3,3]) -> (y: f16[2,32,4,3]) {
+  a[n,k,i,j]: f32[2,32,4,3] = sum[c:12, r:3, s:3](f32(x[n,(k//16)*12+c,i*2+r,j*2+s]) * f32(w[k,c,r,s]))
+  y[n,k,i,j] = f16(a[n,k,i,j]) })"},
+    {"groups_nchw_odd", R"(workload c(x: f16[1,10,5,7], w: f16[24,5,3,3]) -> (y: f16[1,24,5,7]) {
+  p[n,c,i,j]: f16[1,10,7,9] = select(1 <= i && 1 <= j && i < 6 && j < 8, x[n,c,i-1,j-1], 0.0)
+  a[n,k,i,j]: f32[1,24,5,7] = sum[c:5, r:3, s:3](f32(p[n,(k//12)*5+c,i+r,j+s]) * f32(w[k,c,r,s]))
+  y[n,k,i,j] = f16(a[n,k,i,j]) })"},
+    {"group_axis_nhwc", R"(workload c(x: f16[1,6,5,39], w: f16[3,11,3,3,13]) -> (y: f16[1,4,3,3,11]) {
+  a[n,i,j,g,k]: f32[1,4,3,3,11] = sum[r:3, s:3, c:13](f32(x[n,i+r,j+s,g*13+c]) * f32(w[g,k,r,s,c]))
+  y[n,i,j,g,k] = f16(a[n,i,j,g,k]) })"},
+    {"group_axis_nchw", R"(workload c(x: f16[1,2,12,5,5], w: f16[2,24,12,3,3]) -> (y: f16[1,2,24,3,3]) {
+  a[n,g,k,i,j]: f32[1,2,24,3,3] = sum[c:12, r:3, s:3](f32(x[n,g,c,i+r,j+s]) * f32(w[g,k,c,r,s]))
+  y[n,g,k,i,j] = f16(a[n,g,k,i,j]) })"},
+    {"deep_groups", R"(workload g(x: f16[33,1002], w: f16[64,501]) -> (y: f16[33,64]) {
+  a[i,k]: f32[33,64] = sum[c:501](f32(x[i,(k//32)*501+c]) * f32(w[k,c]))
+  y[i,k] = f16(a[i,k]) })"},
+    {"groups_tf32", R"(workload c(x: f32[1,6,5,24], w: f32[36,3,3,8]) -> (y: f32[1,4,3,36]) {
+  y[n,i,j,k] = sum[r:3, s:3, c:8](tf32(x[n,i+r,j+s,(k//12)*8+c]) * tf32(w[k,r,s,c])) })"},
+    {"groups_i8", R"(workload c(x: i8[1,6,5,96], w: i8[36,3,3,32]) -> (y: i32[1,4,3,36]) {
+  y[n,i,j,k] = sum[r:3, s:3, c:32](i32(x[n,i+r,j+s,(k//12)*32+c]) * i32(w[k,r,s,c])) })"},
 };
 
 // For sm_89, the first that has them.
@@ -291,6 +355,62 @@ TEST(MultistageRule, OtherTypesOnHopper) {
   CheckPoints(R"(workload g(a: f8e4m3[136,120], b: f8e4m3[88,120]) -> (s: f32[136,88]) {
   s[i,j] = sum[k:120](f32(a[i,k]) * f32(b[j,k])) })",
               "multistage", Sm90a());
+}
+
+// Where channels of a group end within a tile, what follows is the next group's: it is not multiplied by
+// zero, since it may be infinite.
+TEST(GroupedRules, NeighboursAreNotRead) {
+  constexpr const char* kWorkloads[] = {
+      R"(workload c(x: f16[1,6,5,39], w: f16[33,3,3,13]) -> (y: f32[1,4,3,33]) {
+  y[n,i,j,k] = sum[r:3, s:3, c:13](f32(x[n,i+r,j+s,(k//11)*13+c]) * f32(w[k,r,s,c])) })",
+      R"(workload c(x: f16[1,39,6,5], w: f16[33,13,3,3]) -> (y: f32[1,33,4,3]) {
+  y[n,k,i,j] = sum[c:13, r:3, s:3](f32(x[n,(k//11)*13+c,i+r,j+s]) * f32(w[k,c,r,s])) })",
+      R"(workload c(x: f16[1,6,5,96], w: f16[36,3,3,32]) -> (y: f32[1,4,3,36]) {
+  y[n,i,j,k] = sum[r:3, s:3, c:32](f32(x[n,i+r,j+s,(k//12)*32+c]) * f32(w[k,r,s,c])) })",
+      R"(workload c(x: f16[1,6,5,120], w: f16[3,16,3,3,40]) -> (y: f32[1,4,3,3,16]) {
+  y[n,i,j,g,k] = sum[r:3, s:3, c:40](f32(x[n,i+r,j+s,g*40+c]) * f32(w[g,k,r,s,c])) })"};
+  for (const char* text : kWorkloads) {
+    const Workload workload = CanonicalWorkload(text);
+    std::vector<NDArray> inputs = RandomInputs(workload, 3);
+    const Buffer& x = workload.inputs[0].tensor;
+    // The middle one of three groups is infinite.
+    const int channels = x->shape[1] == 39 ? 1 : 3;
+    for (int64_t i = 0; i < inputs[0].num_elements(); ++i) {
+      const int64_t channel = i / x->stride(channels) % x->shape[channels];
+      if (channel / (x->shape[channels] / 3) == 1)
+        inputs[0].Set(i, Scalar{std::numeric_limits<double>::infinity(), 0});
+    }
+    const absl::StatusOr<std::vector<NDArray>> expected = RunReference(workload, inputs);
+    ASSERT_TRUE(expected.ok()) << expected.status();
+    for (const Target& target : {Sm80(), Sm90a()}) {
+      for (const Sketch& sketch : GenerateSketches(workload, target)) {
+        const absl::StatusOr<Trace> trace = sketch.instantiate(sketch.default_choice);
+        ASSERT_TRUE(trace.ok()) << trace.status();
+        const absl::StatusOr<Schedule> schedule = Replay(workload, target, *trace);
+        ASSERT_TRUE(schedule.ok()) << schedule.status();
+        const absl::StatusOr<LoweredFunction> lowered = Lower(schedule->function(), target);
+        ASSERT_TRUE(lowered.ok()) << lowered.status() << PrintTrace(*trace);
+        const absl::StatusOr<std::vector<NDArray>> actual = RunFunction(WholeFunction(*lowered), inputs, 0);
+        ASSERT_TRUE(actual.ok()) << actual.status();
+        for (int64_t i = 0; i < (*expected)[0].num_elements(); ++i) {
+          const bool is_finite = std::isfinite((*expected)[0].Get(i).f);
+          ASSERT_EQ(std::isfinite((*actual)[0].Get(i).f), is_finite) << sketch.name << " at " << i << text;
+        }
+      }
+    }
+  }
+}
+
+// Channels that are multiplied each for itself have no columns for tensor cores.
+TEST(GroupedRules, DepthwiseKeepsItsWindows) {
+  for (const Target& target : {Sm80(), Sm90a()}) {
+    const std::vector<Sketch> sketches = GenerateSketches(
+        CanonicalWorkload(R"(workload c(x: f16[1,16,16,64], w: f16[64,3,3]) -> (y: f32[1,14,14,64]) {
+  y[n,i,j,k] = sum[r:3, s:3](f32(x[n,i+r,j+s,k]) * f32(w[k,r,s])) })"),
+        target);
+    ASSERT_FALSE(sketches.empty());
+    EXPECT_EQ(sketches[0].name, "window");
+  }
 }
 
 // Numbers that tf32() does not round keep their digits.

@@ -127,6 +127,16 @@ inline constexpr GpuCase kGpuCases[] = {
     {"grouped", "row",
      R"(workload conv(x: f32[1,6,6,8], w: f32[16,4,3,3]) -> (y: f32[1,4,4,16]) {
           y[n,i,j,k] = sum[c:4, r:3, s:3](x[n,i+r,j+s,(k//8)*4+c] * w[k,c,r,s]) })"},
+    {"grouped_wide", "simt",
+     R"(workload conv(x: f32[1,6,6,8], w: f32[24,4,3,3], b: f32[24]) -> (y: f32[1,4,4,24]) {
+          a[n,i,j,k]: f32[1,4,4,24] = sum[c:4, r:3, s:3](x[n,i+r,j+s,(k//12)*4+c] * w[k,c,r,s])
+          y[n,i,j,k] = max(a[n,i,j,k] + b[k], 0.0) })"},
+    {"grouped_nchw", "simt",
+     R"(workload conv(x: f32[2,8,6,6], w: f32[24,4,3,3]) -> (y: f32[2,24,4,4]) {
+          y[n,k,i,j] = sum[c:4, r:3, s:3](x[n,(k//12)*4+c,i+r,j+s] * w[k,c,r,s]) })"},
+    {"grouped_deep", "simt",
+     R"(workload g(x: f32[10,800], w: f32[24,400]) -> (y: f32[10,24]) {
+          y[i,k] = sum[c:400](x[i,(k//12)*400+c] * w[k,c]) })"},
     {"column_sum", "columns", R"(workload r(x: f32[130,21]) -> (y: f32[21]) { y[j] = sum[i:130](x[i,j]) })"},
     {"long_column_sum", "columns",
      R"(workload r(x: f16[5000,8]) -> (y: f32[8]) { y[j] = sum[i:5000](f32(x[i,j])) })"},

@@ -44,13 +44,57 @@ Operand MakeOperand(const Anatomy& anatomy, const Expr& factor) {
   return operand;
 }
 
+// A sum of products of two loads.
+bool IsProduct(const Stage& stage) {
+  return stage.reduce == ReduceOp::kSum && stage.value->op == Op::kMul && !stage.axes.empty() &&
+         WithoutCast(stage.value->args[0])->op == Op::kLoad &&
+         WithoutCast(stage.value->args[1])->op == Op::kLoad;
+}
+
+// The stage with groups of so many elements along an axis as an axis of their own.
+Stage WithSplitAxis(const Stage& stage, const GroupedAxis& groups) {
+  const Var& axis = stage.axes[groups.axis];
+  const Var outer = MakeVar(absl::StrCat(axis->name, ".0"), axis->extent / groups.extent);
+  const Var inner = MakeVar(absl::StrCat(axis->name, ".1"), groups.extent);
+  Stage split = stage;
+  split.axes[groups.axis] = outer;
+  split.axes.insert(split.axes.begin() + groups.axis + 1, inner);
+  split.value =
+      Simplify(Substitute(stage.value, {{axis.get(), VarRef(outer) * groups.extent + VarRef(inner)}}));
+  return split;
+}
+
+// What the axis is divided by, where it is.
+std::vector<int64_t> DivisorsOf(const Expr& expr, const Var& axis) {
+  std::vector<int64_t> divisors;
+  Visit(expr, [&](const ExprNode& e) {
+    int64_t divisor = 0;
+    if (e.op == Op::kFloorDiv && e.args[0]->op == Op::kVar && e.args[0]->var == axis &&
+        IsConstInt(e.args[1], &divisor) && divisor > 1 && divisor < axis->extent &&
+        axis->extent % divisor == 0)
+      divisors.push_back(divisor);
+  });
+  return divisors;
+}
+
+// The axis along which both operands run, one of them group by group.
+std::optional<GroupedAxis> FindGroups(const Stage& stage) {
+  for (int a = 0; a < static_cast<int>(stage.axes.size()); ++a) {
+    for (const int64_t extent : DivisorsOf(stage.value, stage.axes[a])) {
+      const Stage split = WithSplitAxis(stage, {a, extent});
+      const auto in = [&](int factor, int axis) {
+        return UsesVar(split.value->args[factor], split.axes[axis].get());
+      };
+      if (in(0, a) && in(1, a) && in(0, a + 1) != in(1, a + 1)) return GroupedAxis{a, extent};
+    }
+  }
+  return std::nullopt;
+}
+
 std::optional<Contraction> FindContraction(const Anatomy& anatomy, const Stage& stage) {
-  if (stage.reduce != ReduceOp::kSum || stage.value->op != Op::kMul || stage.axes.empty())
-    return std::nullopt;
   const Expr &x = stage.value->args[0], &y = stage.value->args[1];
-  const Expr &a = WithoutCast(x), &b = WithoutCast(y);
-  if (a->op != Op::kLoad || b->op != Op::kLoad || a->buffer == b->buffer) return std::nullopt;
-  Contraction result{MakeOperand(anatomy, x), MakeOperand(anatomy, y), {}, {}, {}};
+  if (WithoutCast(x)->buffer == WithoutCast(y)->buffer) return std::nullopt;
+  Contraction result{{}, MakeOperand(anatomy, x), MakeOperand(anatomy, y), {}, {}, {}};
   const Var& lane = stage.axes.back();
   if (result.scalar.Uses(lane)) std::swap(result.scalar, result.vector);
   if (result.scalar.Uses(lane) || !result.vector.Uses(lane)) return std::nullopt;
@@ -92,7 +136,8 @@ int Operand::PlainDim(const Var& var) const {
   return found;
 }
 
-Anatomy::Anatomy(const Workload& canonical) : workload_(canonical), infos_(canonical.stages.size()) {
+Anatomy::Anatomy(const Workload& canonical)
+    : workload_(canonical), products_(canonical.stages), infos_(canonical.stages.size()) {
   for (int s = 0; s < num_stages(); ++s) {
     StageInfo& info = infos_[s];
     info.ops_per_element = CountOps(stage(s).value);
@@ -103,7 +148,12 @@ Anatomy::Anatomy(const Workload& canonical) : workload_(canonical), infos_(canon
       info.producers.push_back(producer);
       infos_[producer].readers.push_back(s);
     }
-    info.contraction = FindContraction(*this, stage(s));
+    if (!IsProduct(stage(s))) continue;
+    const std::optional<GroupedAxis> groups = FindGroups(stage(s));
+    if (groups) products_[s] = WithSplitAxis(stage(s), *groups);
+    info.contraction = FindContraction(*this, product(s));
+    if (info.contraction) info.contraction->groups = groups;
+    if (!info.contraction) products_[s] = stage(s);
   }
 }
 

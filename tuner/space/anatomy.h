@@ -24,14 +24,23 @@ struct Operand {
   int PlainDim(const Var& var) const;
 };
 
+// An axis along which groups of `extent` elements lie: one operand knows of the group alone, the other of the
+// place in it.
+struct GroupedAxis {
+  int axis;
+  int64_t extent;
+};
+
 // out[rows..., cols...] = sum over reduction axes of scalar_operand * vector_operand. The last axis of the
 // output indexes the vector operand alone: its elements become the lanes of vectors, those of the scalar
 // operand are broadcast.
 struct Contraction {
+  std::optional<GroupedAxis> groups;  // grouped convolution: y[k] of x[k//KG*CG + c] and w[k,c]
   Operand scalar, vector;
-  std::vector<int> rows;   // axes of the scalar operand alone
-  std::vector<int> cols;   // axes of the vector operand alone; the last one is the lane axis
-  std::vector<int> batch;  // axes of both, or of neither
+  // Axes of Anatomy::product.
+  std::vector<int> rows;   // of the scalar operand alone
+  std::vector<int> cols;   // of the vector operand alone; the last one is the lane axis
+  std::vector<int> batch;  // of both, or of neither
 };
 
 struct StageInfo {
@@ -50,6 +59,9 @@ class Anatomy {
 
   const Workload& workload() const { return workload_; }
   const Stage& stage(int s) const { return workload_.stages[s]; }
+  // The stage as its contraction sees it: a grouped axis is two, the group and the place in it, as split_axis
+  // makes and calls them. The output's dimensions are those of stage(s).
+  const Stage& product(int s) const { return products_[s]; }
   const StageInfo& info(int s) const { return infos_[s]; }
   int num_stages() const { return static_cast<int>(infos_.size()); }
   const std::string& name(int s) const { return stage(s).output->name; }
@@ -63,6 +75,7 @@ class Anatomy {
 
  private:
   Workload workload_;
+  std::vector<Stage> products_;
   std::vector<StageInfo> infos_;
 };
 

@@ -272,13 +272,20 @@ int64_t DefaultOf(const Part& part, const std::string& decision) {
   return 0;
 }
 
+// Every sum along an axis is shorter than the rows that the copy engine fetches best.
+bool IsShallow(const Stage& stage) {
+  constexpr int64_t kFewest = 64;
+  return std::all_of(stage.reduce_axes.begin(), stage.reduce_axes.end(),
+                     [](const Var& axis) { return axis->extent < kFewest; });
+}
+
 // Alternatives for a group, the most promising first.
 std::vector<Part> MakeParts(const Anatomy& anatomy, const Group& group, StageClass c, const Target& target) {
   std::vector<Part> parts;
   if (target.kind == TargetKind::kCuda && c == StageClass::kContraction) {
     if (std::optional<Part> part = WarpSpecializedPart(anatomy, group, target)) parts.push_back(*part);
-    // What the copy engine can fetch as it is has no use for threads that copy.
-    if (parts.empty() || DefaultOf(parts.front(), "repack") != 0) {
+    // What the copy engine can fetch as it is, in whole rows, has no use for threads that copy.
+    if (parts.empty() || DefaultOf(parts.front(), "repack") != 0 || IsShallow(anatomy.stage(group.anchor))) {
       if (std::optional<Part> part = MultistagePart(anatomy, group, target)) parts.push_back(*part);
     }
   }

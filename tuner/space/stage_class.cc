@@ -34,15 +34,17 @@ bool ContiguousAlong(const Anatomy& anatomy, const ExprNode& load, const Var& la
 bool IsForContractionRule(const Contraction& c, const Stage& stage, const Target& target) {
   if (target.kind == TargetKind::kCpu) {
     const bool instruction = InstructionFor(stage.value->dtype, stage.output->dtype, target).ok();
-    return !HasCast(c) && instruction && LanesUsable(c, stage);
+    return !c.groups && !HasCast(c) && instruction && LanesUsable(c, stage);
   }
-  constexpr int64_t kFewest = 9;
+  // Tensor cores multiply windows faster than anything else reads them, also for few channels.
+  constexpr int64_t kFewest = 9, kFewestOfWindow = 4;
+  const int64_t fewest = HasCast(c) && stage.reduce_axes.size() > 1 ? kFewestOfWindow : kFewest;
   const auto extent = [&](const std::vector<int>& axes) {
     int64_t product = 1;
     for (int a : axes) product *= stage.axes[a]->extent;
     return product;
   };
-  return extent(c.rows) >= kFewest && extent(c.cols) >= kFewest;
+  return extent(c.rows) >= fewest && extent(c.cols) >= fewest;
 }
 
 }  // namespace
@@ -53,7 +55,7 @@ StageClass Classify(const Anatomy& anatomy, int s, const Target& target) {
   if (stage.axes.empty() || stage.reduce == ReduceOp::kArgMax || stage.reduce == ReduceOp::kArgMin)
     return StageClass::kRow;
   const StageInfo& info = anatomy.info(s);
-  if (info.contraction && IsForContractionRule(*info.contraction, stage, target))
+  if (info.contraction && IsForContractionRule(*info.contraction, anatomy.product(s), target))
     return StageClass::kContraction;
   // Lanes along the output's last axis, unless only the reduction axis is contiguous.
   bool along_output = false, along_reduction = false;

@@ -95,7 +95,7 @@ bool IsGemv(const Anatomy& anatomy, const Group& group) {
     if (stage.axes.size() != anatomy.stage(group.anchor).axes.size()) return false;
     if (stage.reduce == ReduceOp::kNone) continue;
     const auto& c = anatomy.info(s).contraction;
-    if (!c || ExtentOf(stage, c->rows) > kMostRows) return false;
+    if (!c || c->groups || ExtentOf(stage, c->rows) > kMostRows) return false;
     const ExprNode load{Op::kLoad, c->vector.buffer->dtype, c->vector.index, {}, nullptr, c->vector.buffer};
     if (StrideOf(load, stage.reduce_axes.back()) != 1) return false;
     ++sums;

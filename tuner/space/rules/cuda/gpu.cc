@@ -9,11 +9,8 @@
 #include "tuner/space/rules/tiles.h"
 
 namespace mycc {
-namespace {
 
 int64_t LowestBit(int64_t value) { return value & -value; }
-
-}  // namespace
 
 int64_t AlignedLanes(const BufferNode& buffer, const std::vector<Expr>& index, const Var& lane) {
   constexpr int64_t kMost = 16;
@@ -111,6 +108,12 @@ int64_t VectorsPerThread(int64_t elements, int64_t lanes, int64_t threads, int64
   while (vectors > 1 && elements / (lanes * threads * vectors) < kBlocksPerSm * std::max(target.sms, 1))
     vectors /= 2;
   return vectors;
+}
+
+void EmitGroups(const Anatomy& anatomy, int stage, const std::string& block, TraceBuilder* b) {
+  const std::optional<GroupedAxis>& groups = anatomy.info(stage).contraction->groups;
+  if (!groups) return;
+  b->SplitAxis(absl::StrCat(block, ".", anatomy.stage(stage).axes[groups->axis]->name), groups->extent);
 }
 
 void EmitFlat(const std::vector<std::string>& loops, int64_t unroll, int64_t threads, int64_t lanes,

@@ -27,12 +27,17 @@ int64_t LanesOf(const Stage& stage, const Var& lane);
 std::vector<int64_t> PowersOfTwo(int64_t from, int64_t most);
 int64_t PowerAtMost(int64_t value);   // the largest power of two, at least 1
 int64_t PowerAtLeast(int64_t value);  // the smallest
+int64_t LowestBit(int64_t value);     // the largest power of two that divides it
 
 // One launch over all elements of a stage:
 //   block: thread: unroll: vector
 // Loops are those of the naive nest, `lanes` along the last.
 void EmitFlat(const std::vector<std::string>& loops, int64_t unroll, int64_t threads, int64_t lanes,
               TraceBuilder* b);
+
+// Gives the groups of a contraction (anatomy.h) loops of their own, in `block`: the stage's, or one with its
+// loops.
+void EmitGroups(const Anatomy& anatomy, int stage, const std::string& block, TraceBuilder* b);
 
 // Vectors that each thread has, so that there are blocks enough for every SM.
 int64_t VectorsPerThread(int64_t elements, int64_t lanes, int64_t threads, int64_t most,

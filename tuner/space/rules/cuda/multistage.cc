@@ -25,7 +25,7 @@ struct Plan {
   Target target;
 
   const TensorContraction& t(const Values& v) const { return forms.at(v.at("repack")); }
-  const Stage& stage() const { return anatomy.stage(forms.direct.stage); }
+  const Stage& stage() const { return anatomy.product(forms.direct.stage); }
   std::vector<int64_t> Rows() const { return forms.direct.Extents(anatomy, forms.direct.rows); }
   std::vector<int64_t> Cols() const { return forms.direct.Extents(anatomy, forms.direct.cols); }
   // How a tile of the depth is cut: as much as there is of the last axis, then of those before it, so that
@@ -122,6 +122,7 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   for (const TensorOperand* operand : {&t.a, &t.b}) EmitOperand(*operand, plan.anatomy.name(t.stage), b);
   const int64_t part_depth = PartDepth(plan.LastDepth(v), v.at("split"), depth_tile.back());
   const std::string name = split ? EmitParts(plan.anatomy, t, part_depth, b) : plan.anatomy.name(t.stage);
+  EmitGroups(plan.anatomy, t.stage, name, b);
   std::vector<std::string> grid, row_tiles, col_tiles, order, tile;
   if (split) grid.push_back(absl::StrCat(name, ".v"));
   for (int axis : t.batch) grid.push_back(LoopOf(name, plan.stage().axes[axis]));

@@ -38,6 +38,39 @@ std::vector<int> DepthLast(int rank, int depth) {
   return order;
 }
 
+// The dimension along which the depth lies, in groups one behind the other.
+struct DepthDim {
+  int dim;
+  int64_t groups = 1;
+};
+std::optional<DepthDim> DepthDimOf(const Operand& operand, const Var& depth) {
+  if (const int dim = operand.PlainDim(depth); dim >= 0) return DepthDim{dim};
+  std::optional<DepthDim> found;
+  for (int d = 0; d < operand.buffer->rank(); ++d) {
+    if (!UsesVar(operand.index[d], depth.get())) continue;
+    const auto linear = SplitLinear(operand.index[d], depth.get());
+    const bool is_group = !found && linear && linear->coefficient == 1 &&
+                          operand.buffer->shape[d] % depth->extent == 0 &&
+                          IsConstInt(Simplify(Mod(linear->rest, depth->extent)), int64_t{0});
+    if (!is_group) return std::nullopt;
+    found = DepthDim{d, operand.buffer->shape[d] / depth->extent};
+  }
+  return found;
+}
+
+// See TensorOperand::run.
+int64_t RunOf(const ExprNode& load, const Var& depth) {
+  for (int d = 0; d < load.buffer->rank(); ++d) {
+    if (!UsesVar(load.args[d], depth.get())) continue;
+    const auto linear = SplitLinear(load.args[d], depth.get());
+    int64_t begin = 0;
+    const bool at_end = linear && linear->coefficient == 1 && IsConstInt(Simplify(linear->rest), &begin) &&
+                        begin + depth->extent == load.buffer->shape[d];
+    if (!at_end) return depth->extent;
+  }
+  return 0;
+}
+
 // Whole vectors; where a window has few channels, half ones, so that less of the product is of zeros.
 int64_t VectorOf(DType dtype, int64_t extent, bool window) {
   const int64_t lanes = kAccessBytes / DTypeBytes(dtype);
@@ -84,6 +117,7 @@ void SetLoad(const Stage& stage, const Expr& load, const std::vector<int>& side,
              TensorOperand* operand) {
   operand->buffer = load->buffer->name;
   operand->depth_contiguous = StrideOf(*load, depth) == 1;
+  operand->run = RunOf(*load, depth);
   const Var& along = operand->depth_contiguous ? depth : stage.axes[side.back()];
   operand->vector_bytes =
       std::min(kAccessBytes, AlignedLanes(*load->buffer, load->args, along) * DTypeBytes(load->dtype));
@@ -92,7 +126,7 @@ void SetLoad(const Stage& stage, const Expr& load, const std::vector<int>& side,
   operand->bulk = IsBulk(load, tiled) && StrideOf(*load, along) == 1;
 }
 
-bool CanRepack(const Operand& operand, const Var& depth) { return operand.PlainDim(depth) >= 0; }
+bool CanRepack(const Operand& operand, const Var& depth) { return DepthDimOf(operand, depth).has_value(); }
 
 Expr RepackedLoad(const Anatomy& anatomy, const Group& group, const Operand& operand, const Var& depth,
                   TensorOperand* repacked) {
@@ -112,9 +146,11 @@ Expr RepackedLoad(const Anatomy& anatomy, const Group& group, const Operand& ope
     padding = PaddingOf(anatomy, group, feeds);
     if (padding != nullptr) repacked->inlined.push_back(anatomy.name(feeds));
   }
-  repack.order = DepthLast(from.rank(), operand.PlainDim(depth));
+  const DepthDim at = *DepthDimOf(operand, depth);
+  repack.groups = at.groups;
+  repack.order = DepthLast(from.rank(), at.dim);
   repack.lanes = VectorOf(from.dtype, depth->extent, anatomy.stage(group.anchor).reduce_axes.size() > 1);
-  repack.old_extent = from.shape[repack.order.back()];
+  repack.old_extent = from.shape[at.dim] / at.groups;
   repack.extent = CeilDiv(repack.old_extent, repack.lanes) * repack.lanes;
   std::vector<int64_t> shape;
   std::vector<Expr> index;
@@ -122,7 +158,11 @@ Expr RepackedLoad(const Anatomy& anatomy, const Group& group, const Operand& ope
     shape.push_back(from.shape[d]);
     index.push_back(operand.index[d]);
   }
-  shape.back() = repack.extent;
+  shape.back() = repack.groups * repack.extent;
+  if (repack.groups > 1) {
+    const Expr group = FloorDiv(index.back() - VarRef(depth), repack.old_extent);
+    index.back() = Simplify(group * repack.extent + VarRef(depth));
+  }
   const Buffer copy = MakeBuffer(repack.block, from.dtype, shape);
   repacked->repack = std::move(repack);
   return Load(copy, index);
@@ -136,7 +176,11 @@ void EmitOperand(const TensorOperand& operand, const std::string& product, Trace
   if (!repack.source.empty())
     b->CacheRead(repack.source, product, "root", repack.is_const ? "packed" : "global");
   const int depth = repack.order.back(), last = static_cast<int>(repack.loops.size()) - 1;
-  if (repack.extent > repack.old_extent) b->Pad(repack.block, depth, repack.extent);
+  if (repack.extent > repack.old_extent && repack.groups == 1) {
+    b->Pad(repack.block, depth, repack.extent);
+  } else if (repack.extent > repack.old_extent) {
+    b->PadGroups(repack.block, depth, repack.old_extent, repack.extent);
+  }
   if (depth != last) {
     std::vector<std::string> layout;
     for (int d : repack.order) layout.push_back(absl::StrCat(d));

@@ -19,7 +19,8 @@ struct Repack {
   bool is_const = false;           // the copy is made ahead of time
   std::vector<std::string> loops;  // of its nest, one for each dimension of what it copies
   std::vector<int> order;          // of these dimensions in memory; the depth is the last
-  int64_t old_extent = 0;          // of the depth,
+  int64_t groups = 1;              // that the depth's dimension has, one behind the other
+  int64_t old_extent = 0;          // of the depth in one of them,
   int64_t extent = 0;              // and with the zeros that fill up its vectors
   int64_t lanes = 1;               // elements of a vector
 };
@@ -32,6 +33,9 @@ struct TensorOperand {
   int64_t vector_bytes = 0;      // that copies of its tiles can be wide, at most 16
   bool depth_contiguous = true;  // along the innermost reduction axis; else along the side's last axis
   bool bulk = false;             // the copy engine can fetch its tiles
+  // Elements along the depth before others follow that are not of the sum, those of the next group; 0: the
+  // tensor ends there.
+  int64_t run = 0;
   DType dtype = DType::kF32;
   bool tf32 = false;  // rounded by tf32() on the way
 };
@@ -48,7 +52,7 @@ void SetLoad(const Stage& stage, const Expr& load, const std::vector<int>& side,
 // are aligned.
 bool IsBulk(const Expr& load, const std::vector<Var>& tiled);
 
-// Whether the depth runs along a dimension of its own, so that a copy can have it last.
+// Whether the depth runs along a dimension of its own, or groups of it, so that a copy can have it last.
 bool CanRepack(const Operand& operand, const Var& depth);
 // The load of a copy with the depth last. REQUIRES: CanRepack.
 Expr RepackedLoad(const Anatomy& anatomy, const Group& group, const Operand& operand, const Var& depth,

@@ -32,6 +32,8 @@ struct SharedTile {
 
 struct Plan {
   std::string t;
+  std::string grouped;  // the axis to be split by `group`, where groups lie along one (anatomy.h)
+  int64_t group = 1;
   std::vector<std::string> axes, others, outer_reduce;  // what follows "t." in the names of loops
   std::string m, n, k;                                  // m empty: there are no rows
   int64_t rows = 1, columns = 1, depth = 1, count = 1;  // extents; count: of the other axes together
@@ -91,6 +93,7 @@ void EmitWork(const Plan& plan, const Values& v, const std::string& work, bool h
   const Tiling tiling(plan, v);
   const auto loop = [&](const std::string& axis) { return absl::StrCat(work, ".", axis); };
   const std::string m = loop(plan.m), n = loop(plan.n), k = loop(plan.k);
+  if (!plan.grouped.empty()) b->SplitAxis(loop(plan.grouped), plan.group);
   b->Split(n, {tiling.halves, tiling.warps_n, kWarpColumns, tiling.vector});
   b->Split(k, {v.at("tile_k")});
   std::vector<std::string> blocks, threads = {Part(n, 2), Part(n, 3)}, inner = {Part(n, 1), Part(n, 4)};
@@ -200,7 +203,7 @@ SharedTile DescribeTile(const Anatomy& anatomy, const Group& group, const Operan
 }
 
 Plan MakePlan(const Anatomy& anatomy, const Group& group) {
-  const Stage& stage = anatomy.stage(group.anchor);
+  const Stage& stage = anatomy.product(group.anchor);
   const Contraction& c = *anatomy.info(group.anchor).contraction;
   Plan plan;
   plan.t = anatomy.name(group.anchor);
@@ -211,10 +214,14 @@ Plan MakePlan(const Anatomy& anatomy, const Group& group) {
   for (int r = 0; r < static_cast<int>(stage.reduce_axes.size()); ++r)
     k = stage.reduce_axes[r]->extent >= stage.reduce_axes[k]->extent ? r : k;
   for (int a = 0; a <= n; ++a) {
-    plan.axes.push_back(stage.axes[a]->name);
     if (a == m || a == n) continue;
     plan.others.push_back(stage.axes[a]->name);
     plan.count *= stage.axes[a]->extent;
+  }
+  for (const Var& axis : anatomy.stage(group.anchor).axes) plan.axes.push_back(axis->name);
+  if (c.groups) {
+    plan.grouped = plan.axes[c.groups->axis];
+    plan.group = c.groups->extent;
   }
   for (int r = 0; r < static_cast<int>(stage.reduce_axes.size()); ++r) {
     if (r != k) plan.outer_reduce.push_back(stage.reduce_axes[r]->name);

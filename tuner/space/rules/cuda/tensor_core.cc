@@ -55,7 +55,7 @@ int64_t TilesOf(const std::vector<int64_t>& extents, const AxisTile& tile) {
 std::vector<int64_t> TensorContraction::Extents(const Anatomy& anatomy, const std::vector<int>& axes) const {
   std::vector<int64_t> extents;
   extents.reserve(axes.size());
-  for (int a : axes) extents.push_back(anatomy.stage(stage).axes[a]->extent);
+  for (int a : axes) extents.push_back(anatomy.product(stage).axes[a]->extent);
   return extents;
 }
 
@@ -79,7 +79,7 @@ struct Loads {
 // The product's axes and types; the operands follow.
 std::optional<TensorContraction> Skeleton(const Anatomy& anatomy, const Group& group) {
   const int s = group.anchor;
-  const Stage& stage = anatomy.stage(s);
+  const Stage& stage = anatomy.product(s);
   const std::optional<Contraction>& c = anatomy.info(s).contraction;
   if (!c || c->rows.empty() || c->cols.empty() || stage.reduce_axes.empty()) return std::nullopt;
   if (c->scalar.is_tf32 != c->vector.is_tf32 || c->scalar.buffer->dtype != c->vector.buffer->dtype)
@@ -132,7 +132,7 @@ std::optional<TensorContraction> FindTensorContraction(const Anatomy& anatomy, c
   std::optional<TensorContraction> t = Skeleton(anatomy, group);
   if (!t) return std::nullopt;
   const Contraction& c = *anatomy.info(t->stage).contraction;
-  const Stage& stage = anatomy.stage(t->stage);
+  const Stage& stage = anatomy.product(t->stage);
   const Loads loads = {ResolvedLoad(anatomy, group, c.scalar, &t->a),
                        ResolvedLoad(anatomy, group, c.vector, &t->b)};
   if (IsDataDependent(loads.a) || IsDataDependent(loads.b)) return std::nullopt;
@@ -145,7 +145,7 @@ std::optional<TensorContraction> FindRepackedContraction(const Anatomy& anatomy,
   const std::optional<TensorContraction> direct = FindTensorContraction(anatomy, group);
   if (!direct) return std::nullopt;
   const Contraction& c = *anatomy.info(direct->stage).contraction;
-  const Stage& stage = anatomy.stage(direct->stage);
+  const Stage& stage = anatomy.product(direct->stage);
   // The longest axis that both copies can have last.
   int tiled = -1;
   for (int r = 0; r < static_cast<int>(stage.reduce_axes.size()); ++r) {
@@ -162,6 +162,9 @@ std::optional<TensorContraction> FindRepackedContraction(const Anatomy& anatomy,
     if (arriving->depth_contiguous && arriving->vector_bytes == kAccessBytes) return;
     arriving->inlined.clear();
     SetLoad(stage, RepackedLoad(anatomy, group, operand, depth, arriving), side, depth, arriving);
+    // The copy's own zeros end a group's run.
+    const Repack& repack = *arriving->repack;
+    if (repack.old_extent == depth->extent) arriving->run = repack.groups == 1 ? 0 : repack.extent;
   };
   arrive(c.scalar, t->rows, &t->a);
   arrive(c.vector, t->cols, &t->b);

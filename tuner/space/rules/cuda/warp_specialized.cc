@@ -20,7 +20,8 @@
 namespace mycc {
 namespace {
 
-constexpr int64_t kPanelBytes = 128;    // of the widest swizzle: the depth of a tile
+constexpr int64_t kPanelBytes = 128;  // of the widest swizzle: the depth of a tile
+constexpr int64_t kLeastPanelBytes = 32;
 constexpr int64_t kAccumulators = 200;  // registers of a thread, at most
 constexpr int64_t kSharedOverhead = 2048;
 
@@ -31,10 +32,23 @@ struct Plan {
   Target target;
 
   const TensorContraction& t(const Values& v) const { return forms.at(v.at("repack")); }
-  const Stage& stage() const { return anatomy.stage(forms.direct.stage); }
-  // The depth of a tile: one panel of the widest swizzle, or two.
-  int64_t bk(const Values& v) const { return v.at("panels") * kPanelBytes / DTypeBytes(row.operand); }
-  int64_t panel() const { return kPanelBytes / DTypeBytes(row.operand); }
+  const Stage& stage() const { return anatomy.product(forms.direct.stage); }
+  // The depth of a tile: one panel of a swizzle, or two. Shallow sums, and runs that others follow (the
+  // groups of a convolution), have narrower ones.
+  int64_t bk(const Values& v) const { return v.at("panels") * panel(v); }
+  int64_t panel(const Values& v) const { return PanelBytes(t(v)) / DTypeBytes(row.operand); }
+  int64_t PanelBytes(const TensorContraction& t) const {
+    int64_t extent = PowerAtLeast(stage().reduce_axes[t.depth.back()]->extent);
+    for (const TensorOperand* operand : {&t.a, &t.b}) {
+      if (operand->run > 0) extent = std::min(extent, LowestBit(operand->run));
+    }
+    return std::clamp(extent * DTypeBytes(row.operand), kLeastPanelBytes, kPanelBytes);
+  }
+  // Tiles of the depth, and parts of it, end where a run does.
+  bool EndsWithRuns(const Values& v) const {
+    const int64_t step = v.at("split") > 1 ? PartDepth(Depth(v), v.at("split"), bk(v)) : bk(v);
+    return t(v).a.run % step == 0 && t(v).b.run % step == 0;
+  }
   std::vector<int64_t> Rows(bool swap) const {
     return forms.direct.Extents(anatomy, swap ? forms.direct.cols : forms.direct.rows);
   }
@@ -60,7 +74,7 @@ struct Plan {
            TilesOf(Cols(swap), BestAxisTile(Cols(swap), bn)) * Batches();
   }
   int64_t SharedBytes(const Values& v) const {
-    const int64_t stage_bytes = (v.at("bm") + v.at("bn")) * kPanelBytes * v.at("panels");
+    const int64_t stage_bytes = (v.at("bm") + v.at("bn")) * PanelBytes(t(v)) * v.at("panels");
     const int64_t epilogue =
         v.at("epilogue") != 0 ? v.at("groups") * v.at("bm") * v.at("bn") * StoredBytes(v.at("split")) : 0;
     return stage_bytes * v.at("stages") + epilogue + kSharedOverhead;
@@ -76,9 +90,9 @@ int64_t SwizzleOf(int64_t row_bytes) {
 }
 
 // The innermost tile of an operand's contiguous axis, in elements.
-int64_t InnerTile(const Plan& plan, const TensorOperand& operand, const std::vector<int64_t>& extents,
-                  int64_t size) {
-  return operand.depth_contiguous ? plan.panel() : BestAxisTile(extents, size).back();
+int64_t InnerTile(const Plan& plan, const Values& v, const TensorOperand& operand,
+                  const std::vector<int64_t>& extents, int64_t size) {
+  return operand.depth_contiguous ? plan.panel(v) : BestAxisTile(extents, size).back();
 }
 
 int64_t TilesOfLast(const std::vector<int64_t>& extents, int64_t size) {
@@ -110,6 +124,22 @@ bool GroupFits(const Plan& plan, const Values& v) {
   return group == 1 || groups * group * 16 <= tiles * 17;
 }
 
+// No tile of the result has places beyond the end of a group of columns, where the next one's are.
+bool TilesGroups(const Plan& plan, const Values& v) {
+  const std::optional<GroupedAxis>& groups = plan.anatomy.info(plan.forms.direct.stage).contraction->groups;
+  if (!groups) return true;
+  const bool swap = v.at("swap") != 0;
+  const auto divides = [&](const std::vector<int>& axes, const AxisTile& tile) {
+    for (size_t i = 0; i < axes.size(); ++i) {
+      if (axes[i] == groups->axis + 1 && groups->extent % tile[i] != 0) return false;
+    }
+    return true;
+  };
+  const TensorContraction& t = plan.t(v);
+  return divides(swap ? t.cols : t.rows, BestAxisTile(plan.Rows(swap), v.at("bm"))) &&
+         divides(swap ? t.rows : t.cols, BestAxisTile(plan.Cols(swap), v.at("bn")));
+}
+
 bool Legal(const Plan& plan, const Values& v) {
   const int64_t bm = v.at("bm"), bn = v.at("bn"), warpgroups = v.at("warpgroups");
   const bool swap = v.at("swap") != 0;
@@ -117,14 +147,15 @@ bool Legal(const Plan& plan, const Values& v) {
   const bool crowded = plan.row.partial_depth > 0 && warpgroups > 2;  // in 160 registers each
   if (plan.Sums(bm / warpgroups, bn) > (crowded ? 96 : kAccumulators)) return false;
   if (plan.SharedBytes(v) > plan.target.smem_bytes) return false;
+  if (!plan.EndsWithRuns(v)) return false;
   const TensorContraction& t = plan.t(v);
   const TensorOperand &a = swap ? t.b : t.a, &b = swap ? t.a : t.b;
   // Tiles are staged in the order of one nest of loops: rows, depth and columns cannot be both before and
   // after each other.
   if (!a.depth_contiguous && b.depth_contiguous) return false;
   const int64_t element = DTypeBytes(plan.row.operand);
-  if (SwizzleOf(InnerTile(plan, a, plan.Rows(swap), bm) * element) == 0 ||
-      SwizzleOf(InnerTile(plan, b, plan.Cols(swap), bn) * element) == 0)
+  if (SwizzleOf(InnerTile(plan, v, a, plan.Rows(swap), bm) * element) == 0 ||
+      SwizzleOf(InnerTile(plan, v, b, plan.Cols(swap), bn) * element) == 0)
     return false;
   for (const int64_t tile : BestAxisTile(plan.Rows(swap), bm)) {
     if (tile > 256) return false;
@@ -132,7 +163,7 @@ bool Legal(const Plan& plan, const Values& v) {
   if (v.at("epilogue") != 0) {
     // The tile's rows in memory run along the output's last axis.
     const int64_t row = BestAxisTile(plan.Cols(swap), bn).back() * plan.StoredBytes(v.at("split"));
-    if (swap || SwizzleOf(row) == 0) return false;
+    if (swap || SwizzleOf(row) == 0 || !TilesGroups(plan, v)) return false;
   }
   if (v.at("split") > 1 &&
       (PartsOf(plan.Depth(v), v.at("split"), plan.bk(v)) != v.at("split") || v.at("persist") != 0))
@@ -181,6 +212,7 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   const std::string name =
       split ? EmitParts(plan.anatomy, t, PartDepth(plan.Depth(v), v.at("split"), plan.bk(v)), b)
             : plan.anatomy.name(t.stage);
+  EmitGroups(plan.anatomy, t.stage, name, b);
   const TiledLoops rows = SplitAxes(plan, name, swap ? t.cols : t.rows, BestAxisTile(plan.Rows(swap), bm), b),
                    cols = SplitAxes(plan, name, swap ? t.rows : t.cols, BestAxisTile(plan.Cols(swap), bn), b);
   const std::string depth = LoopOf(name, plan.stage().reduce_axes[t.depth.back()]);
@@ -254,9 +286,9 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   b->Stage(name, t.a.buffer, ring, "shared");
   b->Stage(name, t.b.buffer, ring, "shared");
   b->Layout(absl::StrCat(t.a.buffer, ".s"), 0,
-            SwizzleOf(InnerTile(plan, t.a, plan.Rows(false), swap ? bn : bm) * element));
+            SwizzleOf(InnerTile(plan, v, t.a, plan.Rows(false), swap ? bn : bm) * element));
   b->Layout(absl::StrCat(t.b.buffer, ".s"), 0,
-            SwizzleOf(InnerTile(plan, t.b, plan.Cols(false), swap ? bm : bn) * element));
+            SwizzleOf(InnerTile(plan, v, t.b, plan.Cols(false), swap ? bm : bn) * element));
   b->TensorizeTile(tile.front(), plan.row.name, v.at("warpgroups"), 1);
   b->Pipeline(ring, "bulk", v.at("stages"));
   if (v.at("epilogue") != 0) {
@@ -354,7 +386,7 @@ std::optional<Part> WarpSpecializedPart(const Anatomy& anatomy, const Group& gro
                                      InstructionClass::kWarpgroup, target);
   if (!row) return std::nullopt;
   const Plan plan{anatomy, *forms, *row, target};
-  const std::vector<int64_t> repacks = FormsOf(*forms, plan.panel(), anatomy);
+  const std::vector<int64_t> repacks = FormsOf(*forms, kPanelBytes / DTypeBytes(row->operand), anatomy);
   if (repacks.empty()) return std::nullopt;
   Part part;
   part.prefix = absl::StrCat(anatomy.name(group.anchor), ".");
@@ -366,6 +398,7 @@ std::optional<Part> WarpSpecializedPart(const Anatomy& anatomy, const Group& gro
               {"persist", 0},      {"epilogue", 0}, {"split", 1},
               {"panels", 1},       {"groups", 1},   {"repack", repacks.front()},
               {"cluster", 1}};
+  if (!Legal(plan, v)) return std::nullopt;
   const bool bulk_store = forms->direct.bulk_store;
   Values with_epilogue = v;
   with_epilogue["epilogue"] = 1;
@@ -388,9 +421,9 @@ std::optional<Part> WarpSpecializedPart(const Anatomy& anatomy, const Group& gro
   part.Decide("persist", {0, 1}, persist, false);
   part.Decide("epilogue", bulk_store ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0}, epilogue, false);
   part.Decide("swap", {0, 1}, tile.swap, false);
-  part.Decide("split", SplitsOf(plan.Depth(v), plan.panel(), coarse, target), 1);
+  part.Decide("split", SplitsOf(plan.Depth(v), plan.panel(v), coarse, target), 1);
   part.Decide("panels",
-              plan.Depth(v) >= 8 * plan.panel() ? std::vector<int64_t>{1, 2} : std::vector<int64_t>{1}, 1);
+              plan.Depth(v) >= 8 * plan.panel(v) ? std::vector<int64_t>{1, 2} : std::vector<int64_t>{1}, 1);
   part.Decide("groups", persist ? std::vector<int64_t>{1, 2} : std::vector<int64_t>{1}, 1);
   part.Decide("repack", repacks, repacks.front(), false);
   part.Decide("cluster", {1, 2}, 1);
