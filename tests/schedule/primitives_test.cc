@@ -123,6 +123,10 @@ TEST(PrimitivesTest, SplitAxisOfParts) {
   Check("split_axis_rfactor", kGrouped, "rfactor_runs(t3.r0, 2)\nsplit_axis(t3.rf.a1, 6)\n");
 }
 
+TEST(PrimitivesTest, SplitAxisOfAWriteBack) {
+  Check("split_axis_write_back", kGrouped, "cache_write(t3, t3.a0)\nsplit_axis(t3.w.a1, 6)\n");
+}
+
 TEST(PrimitivesTest, PadGroups) {
   Check("pad_groups", kGrouped,
         "cache_read(t0, t3, root, packed)\npad_groups(t0.r, 1, 3, 4)\n"

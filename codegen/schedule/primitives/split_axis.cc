@@ -73,7 +73,9 @@ absl::StatusOr<Function> SplitAxis(const Function& function, const Target&, cons
   const auto split = WithSplitAxis(block, *axis, outer, inner);
   const Stmt body = RewriteStmts(
       loop.body, [&](const Stmt& stmt) -> Stmt { return stmt.get() == &block ? Stmt(split) : nullptr; });
-  return WithBody(function, ReplaceAt(path, MakeNest({{outer}, {inner}}, body)));
+  // Tensors that were moved into the loop are indexed by it, not by the axis.
+  const VarMap moved = {{loop.var.get(), VarRef(outer) * factor + VarRef(inner)}};
+  return WithBody(function, ReplaceAt(path, MakeNest({{outer}, {inner}}, SubstituteVars(body, moved))));
 }
 
 }  // namespace mycc
