@@ -123,6 +123,16 @@ constexpr Case kCases[] = {
     {"grouped_gemm", R"(workload g(x: bf16[70,96], w: bf16[64,48]) -> (y: bf16[70,64]) {
   a[i,k]: f32[70,64] = sum[c:48](f32(x[i,(k//32)*48+c]) * f32(w[k,c]))
   y[i,k] = bf16(a[i,k]) })"},
+    // Both operands of one tensor; axes of one element.
+    {"gram", R"(workload g(a: f16[72,136]) -> (y: f16[72,72]) {
+  s[i,j]: f32[72,72] = sum[k:136](f32(a[i,k]) * f32(a[j,k]))
+  y[i,j] = f16(s[i,j]) })"},
+    {"square", R"(workload g(a: f16[72,72]) -> (y: f32[72,72]) {
+  y[i,j] = sum[k:72](f32(a[i,k]) * f32(a[k,j])) })"},
+    {"gram_odd", R"(workload g(a: f16[37,131]) -> (y: f32[37,37]) {
+  y[i,j] = sum[k:131](f32(a[i,k]) * f32(a[j,k])) })"},
+    {"unit_axes", R"(workload g(a: f16[1,40,1,64], b: f16[24,1,64]) -> (y: f32[1,40,24,1]) {
+  y[n,i,j,m] = sum[l:1, k:64](f32(a[n,i,l,k]) * f32(b[j,m,k])) })"},
     {"deep_groups", R"(workload g(x: bf16[33,2048], w: bf16[64,1024]) -> (y: bf16[33,64]) {
   a[i,k]: f32[33,64] = sum[c:1024](f32(x[i,(k//32)*1024+c]) * f32(w[k,c]))
   y[i,k] = bf16(a[i,k]) })"},
@@ -213,6 +223,15 @@ constexpr Case kMultistageCases[] = {
     {"group_axis_nchw", R"(workload c(x: f16[1,2,12,5,5], w: f16[2,24,12,3,3]) -> (y: f16[1,2,24,3,3]) {
   a[n,g,k,i,j]: f32[1,2,24,3,3] = sum[c:12, r:3, s:3](f32(x[n,g,c,i+r,j+s]) * f32(w[g,k,c,r,s]))
   y[n,g,k,i,j] = f16(a[n,g,k,i,j]) })"},
+    {"gram", R"(workload g(a: f16[24,37]) -> (y: f16[37,37]) {
+  s[i,j]: f32[37,37] = sum[k:24](f32(a[k,i]) * f32(a[k,j]))
+  y[i,j] = f16(s[i,j]) })"},
+    {"gram_shifted", R"(workload g(a: f16[45,24]) -> (y: f32[37,37]) {
+  y[i,j] = sum[k:24](f32(a[i,k]) * f32(a[j+8,k])) })"},
+    {"gram_i8", R"(workload g(a: i8[48,40]) -> (y: i32[40,40]) {
+  y[i,j] = sum[k:48](i32(a[k,i]) * i32(a[k,j])) })"},
+    {"unit_axes", R"(workload g(a: f16[1,37,1,64], b: f16[24,1,64]) -> (y: f32[1,37,24,1]) {
+  y[n,i,j,m] = sum[l:1, k:64](f32(a[n,i,l,k]) * f32(b[j,m,k])) })"},
     {"deep_groups", R"(workload g(x: f16[33,1002], w: f16[64,501]) -> (y: f16[33,64]) {
   a[i,k]: f32[33,64] = sum[c:501](f32(x[i,(k//32)*501+c]) * f32(w[k,c]))
   y[i,k] = f16(a[i,k]) })"},
@@ -401,6 +420,40 @@ TEST(GroupedRules, NeighboursAreNotRead) {
   }
 }
 
+// What repeats one tensor, broadcasts or has axes of one element has a schedule, whatever its types.
+TEST(TensorCoreRules, UnusualProductsAreNeverNaive) {
+  constexpr const char* kWorkloads[] = {
+      "workload g(a: f32[70,64]) -> (y: f32[70,70]) { y[i,j] = sum[k:64](a[i,k] * a[j,k]) }",
+      "workload g(a: i8[64,64]) -> (y: i32[64,64]) { y[i,j] = sum[k:64](i32(a[i,k]) * i32(a[k,j])) }",
+      "workload g(a: f16[70,64], s: i32[20]) -> (y: f32[20,70]) {"
+      " y[i,j] = sum[k:64](f32(a[clamp(s[i], 0, 69),k]) * f32(a[j,k])) }",
+      "workload g(a: f16[70,64], s: i32[20], b: f16[40,64]) -> (y: f32[20,40]) {"
+      " y[i,j] = sum[k:64](f32(a[clamp(s[i], 0, 69),k]) * f32(b[j,k])) }",
+      "workload g(a: f32[70,64], s: i32[20], b: f32[40,64]) -> (y: f32[20,40]) {"
+      " y[i,j] = sum[k:64](a[clamp(s[i], 0, 69),k] * b[j,k]) }",
+      "workload g(a: f16[70,64], b: f16[64]) -> (y: f32[70,40]) {"
+      " y[i,j] = sum[k:64](f32(a[i,k]) * f32(b[k])) }",
+      "workload g(a: f16[3,70,64], b: f16[40,64]) -> (y: f32[3,70,40]) {"
+      " y[n,i,j] = sum[k:64](f32(a[n,i,k]) * f32(b[j,k])) }",
+      "workload g(a: f32[70,64], b: f32[40,64]) -> (y: f32[70,40,1]) {"
+      " y[i,j,m] = sum[k:64](a[i,k] * b[j,k]) }",
+      "workload g(a: f16[70,64], b: f16[40,64]) -> (y: f32[70,40,7]) {"
+      " y[i,j,m] = sum[k:64](f32(a[i,k]) * f32(b[j,k])) }",
+      "workload g(a: f16[70,80], b: f16[40,64]) -> (y: f32[70,40]) {"
+      " y[i,j] = sum[k:64](f32(a[i,k]) * f32(b[j,k])) }",
+      "workload g(a: f16[70,100], b: f16[50,25]) -> (y: f32[70,50]) {"
+      " y[i,j] = sum[k:25](f32(a[i,j//13*25+k]) * f32(b[j,k])) }"};
+  for (const char* text : kWorkloads) {
+    const Workload workload = CanonicalWorkload(text);
+    for (const Target& target : {Sm80(), Sm90a()}) {
+      for (const Sketch& sketch : GenerateSketches(workload, target)) {
+        EXPECT_NE(sketch.name, "naive") << text;
+        CheckPoint(workload, sketch, sketch.default_choice, target);
+      }
+    }
+  }
+}
+
 // Channels that are multiplied each for itself have no columns for tensor cores.
 TEST(GroupedRules, DepthwiseKeepsItsWindows) {
   for (const Target& target : {Sm80(), Sm90a()}) {
@@ -410,6 +463,21 @@ TEST(GroupedRules, DepthwiseKeepsItsWindows) {
         target);
     ASSERT_FALSE(sketches.empty());
     EXPECT_EQ(sketches[0].name, "window");
+  }
+}
+
+// Groups of few channels leave most of a tensor core's tile empty: windows on ordinary cores are the
+// alternative where the image is contiguous.
+TEST(GroupedRules, FewChannelsHaveAnAlternative) {
+  const Workload workload =
+      CanonicalWorkload(R"(workload c(x: f16[1,16,10,10], w: f16[16,4,3,3]) -> (y: f32[1,16,8,8]) {
+  y[n,k,i,j] = sum[c:4, r:3, s:3](f32(x[n,(k//4)*4+c,i+r,j+s]) * f32(w[k,c,r,s])) })");
+  for (const Target& target : {Sm80(), Sm90a()}) {
+    const std::vector<Sketch> sketches = GenerateSketches(workload, target);
+    ASSERT_EQ(sketches.size(), 2);
+    EXPECT_EQ(sketches[0].name, "multistage");
+    EXPECT_EQ(sketches[1].name, "window");
+    for (const Sketch& sketch : sketches) CheckPoint(workload, sketch, sketch.default_choice, target);
   }
 }
 

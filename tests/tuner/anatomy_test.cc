@@ -90,6 +90,28 @@ TEST(AnatomyTest, GroupsOfAnAxisOfTheirOwnAreBatches) {
   EXPECT_EQ(c.cols, std::vector<int>{2});
 }
 
+TEST(AnatomyTest, BothOperandsMayBeOfOneTensor) {
+  const Anatomy anatomy(CanonicalWorkload(
+      R"(workload g(a: f16[5,7]) -> (y: f32[5,5]) { y[i,j] = sum[k:7](f32(a[i,k]) * f32(a[j,k])) })"));
+  ASSERT_TRUE(anatomy.info(0).contraction);
+  const Contraction& c = *anatomy.info(0).contraction;
+  EXPECT_TRUE(c.OfOneTensor());
+  EXPECT_NE(c.scalar.is_first, c.vector.is_first);
+  EXPECT_EQ(c.rows, std::vector<int>{0});
+  EXPECT_EQ(c.cols, std::vector<int>{1});
+}
+
+TEST(AnatomyTest, ColumnsMayStandBeforeAxesOfOne) {
+  const Anatomy anatomy(CanonicalWorkload(
+      R"(workload g(a: f16[5,7], b: f16[6,7]) -> (y: f32[5,6,1]) {
+           y[i,j,l] = sum[k:7](f32(a[i,k]) * f32(b[j,k])) })"));
+  ASSERT_TRUE(anatomy.info(0).contraction);
+  const Contraction& c = *anatomy.info(0).contraction;
+  EXPECT_EQ(c.rows, std::vector<int>{0});
+  EXPECT_EQ(c.cols, std::vector<int>{1});
+  EXPECT_EQ(c.batch, std::vector<int>{2});
+}
+
 // Ragged groups, and channels that are multiplied each for itself.
 TEST(AnatomyTest, OtherSharedAxesAreNoGroups) {
   for (const char* text : {"workload c(x: f32[2,13], w: f32[25,4]) -> (y: f32[2,25]) {"

@@ -134,6 +134,9 @@ inline constexpr GpuCase kGpuCases[] = {
     {"grouped_nchw", "simt",
      R"(workload conv(x: f32[2,8,6,6], w: f32[24,4,3,3]) -> (y: f32[2,24,4,4]) {
           y[n,k,i,j] = sum[c:4, r:3, s:3](x[n,(k//12)*4+c,i+r,j+s] * w[k,c,r,s]) })"},
+    {"channel_multiplier", "simt",
+     R"(workload conv(x: f16[2,6,6,3], w: f16[48,3,3]) -> (y: f32[2,4,4,48]) {
+          y[n,i,j,k] = sum[r:3, s:3](f32(x[n,i+r,j+s,k//16]) * f32(w[k,r,s])) })"},
     {"grouped_deep", "simt",
      R"(workload g(x: f32[10,800], w: f32[24,400]) -> (y: f32[10,24]) {
           y[i,k] = sum[c:400](x[i,(k//12)*400+c] * w[k,c]) })"},
@@ -153,6 +156,10 @@ inline constexpr GpuCase kGpuCases[] = {
      R"(workload g(a: f32[64,32], b: f32[32,64], d: f32[64]) -> (y: f32[64,64]) {
           c[i,j]: f32[64,64] = sum[k:32](a[i,k] * b[k,j])
           y[i,j] = max(c[i,j] + d[j], 0.0) })"},
+    {"gemm_unit_axis", "simt",
+     R"(workload g(a: f32[33,40], b: f32[70,40]) -> (c: f32[33,70,1]) { c[i,j,l] = sum[k:40](a[i,k] * b[j,k]) })"},
+    {"gram", "row",
+     R"(workload g(a: f32[33,40]) -> (c: f32[33,33]) { c[i,j] = sum[k:40](a[i,k] * a[j,k]) })"},
     {"gemm_long_k", "simt",
      R"(workload g(a: f32[10,500], b: f32[500,12]) -> (c: f32[10,12]) { c[i,j] = sum[k:500](a[i,k] * b[k,j]) })"},
     {"gemm_ints", "simt",

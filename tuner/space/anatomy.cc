@@ -93,9 +93,13 @@ std::optional<GroupedAxis> FindGroups(const Stage& stage) {
 
 std::optional<Contraction> FindContraction(const Anatomy& anatomy, const Stage& stage) {
   const Expr &x = stage.value->args[0], &y = stage.value->args[1];
-  if (WithoutCast(x)->buffer == WithoutCast(y)->buffer) return std::nullopt;
   Contraction result{{}, MakeOperand(anatomy, x), MakeOperand(anatomy, y), {}, {}, {}};
-  const Var& lane = stage.axes.back();
+  result.scalar.is_first = true;
+  size_t last = stage.axes.size() - 1;
+  while (last > 0 && stage.axes[last]->extent == 1 && !result.scalar.Uses(stage.axes[last]) &&
+         !result.vector.Uses(stage.axes[last]))
+    --last;
+  const Var& lane = stage.axes[last];
   if (result.scalar.Uses(lane)) std::swap(result.scalar, result.vector);
   if (result.scalar.Uses(lane) || !result.vector.Uses(lane)) return std::nullopt;
   for (int axis = 0; axis < static_cast<int>(stage.axes.size()); ++axis) {

@@ -18,6 +18,7 @@ struct Operand {
   int producer = -1;      // the stage that computes it, or -1 for an input
   bool is_cast = false;   // the product is of the load cast to the stage's type: f32(a[i,k]) * ..
   bool is_tf32 = false;   // or rounded: tf32(a[i,k]) * ..
+  bool is_first = false;  // the left factor
 
   bool Uses(const Var& var) const;
   // The dimension indexed by exactly this variable; -1 where it stands in a larger expression or nowhere.
@@ -32,8 +33,8 @@ struct GroupedAxis {
 };
 
 // out[rows..., cols...] = sum over reduction axes of scalar_operand * vector_operand. The last axis of the
-// output indexes the vector operand alone: its elements become the lanes of vectors, those of the scalar
-// operand are broadcast.
+// output that has more than one element indexes the vector operand alone: its elements become the lanes of
+// vectors, those of the scalar operand are broadcast.
 struct Contraction {
   std::optional<GroupedAxis> groups;  // grouped convolution: y[k] of x[k//KG*CG + c] and w[k,c]
   Operand scalar, vector;
@@ -41,6 +42,8 @@ struct Contraction {
   std::vector<int> rows;   // of the scalar operand alone
   std::vector<int> cols;   // of the vector operand alone; the last one is the lane axis
   std::vector<int> batch;  // of both, or of neither
+
+  bool OfOneTensor() const { return scalar.buffer == vector.buffer; }  // a gram matrix
 };
 
 struct StageInfo {

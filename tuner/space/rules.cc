@@ -288,6 +288,8 @@ std::vector<Part> MakeParts(const Anatomy& anatomy, const Group& group, StageCla
     if (parts.empty() || DefaultOf(parts.front(), "repack") != 0 || IsShallow(anatomy.stage(group.anchor))) {
       if (std::optional<Part> part = MultistagePart(anatomy, group, target)) parts.push_back(*part);
     }
+    if (OtherClass(anatomy, group.anchor, target) == StageClass::kTile)
+      parts.push_back(MakeGpuPart(anatomy, group, StageClass::kTile, target));
   }
   if (parts.empty()) parts.push_back(MakePart(anatomy, group, c, target));
   return parts;

@@ -29,34 +29,59 @@ bool ContiguousAlong(const Anatomy& anatomy, const ExprNode& load, const Var& la
                      [&](const Argument& input) { return input.is_const && input.tensor == load.buffer; });
 }
 
+// Tensor cores multiply these types as they are stored.
+bool HasTensorInstruction(const Contraction& c, const Stage& stage, const Target& target) {
+  const Operand &a = c.scalar, &b = c.vector;
+  if (a.buffer->dtype != b.buffer->dtype || a.is_tf32 != b.is_tf32) return false;
+  const std::vector<Instruction>& rows = InstructionsOf(target);
+  return std::any_of(rows.begin(), rows.end(), [&](const Instruction& row) {
+    return row.kind == InstructionClass::kWarp && row.operand == a.buffer->dtype &&
+           row.accumulator == stage.output->dtype && row.tf32 == a.is_tf32;
+  });
+}
+
+// Tensor cores can have tiles of both operands although they are of one tensor: bytes must lie along the sum,
+// in both of them or in one copy for both.
+bool CanBeOfOneTensor(const Contraction& c, const Stage& stage, const Target& target) {
+  for (const Var& axis : stage.reduce_axes) {
+    const bool alike = c.scalar.PlainDim(axis) == c.vector.PlainDim(axis);
+    if (!alike && DTypeBytes(c.scalar.buffer->dtype) == 1) return false;
+  }
+  return HasTensorInstruction(c, stage, target);
+}
+
+// Its elements are found by other data: no tile of it is a box.
+bool IsGathered(const Operand& operand) {
+  return std::any_of(operand.index.begin(), operand.index.end(),
+                     [](const Expr& index) { return !LoadsOf(index).empty(); });
+}
+
+constexpr int64_t kFewest = 9;  // rows, and columns, for each operand to be used several times
+
+int64_t ExtentOf(const Stage& stage, const std::vector<int>& axes) {
+  int64_t product = 1;
+  for (int a : axes) product *= stage.axes[a]->extent;
+  return product;
+}
+
 // On a CPU, an instruction multiplies these types as they are stored, on lanes that can be loaded; on a GPU,
-// there are rows and columns enough for each operand to be used several times.
+// there are rows and columns enough.
 bool IsForContractionRule(const Contraction& c, const Stage& stage, const Target& target) {
   if (target.kind == TargetKind::kCpu) {
     const bool instruction = InstructionFor(stage.value->dtype, stage.output->dtype, target).ok();
-    return !c.groups && !HasCast(c) && instruction && LanesUsable(c, stage);
+    return !c.groups && !c.OfOneTensor() && !HasCast(c) && instruction && LanesUsable(c, stage);
   }
-  // Tensor cores multiply windows faster than anything else reads them, also for few channels.
-  constexpr int64_t kFewest = 9, kFewestOfWindow = 4;
-  const int64_t fewest = HasCast(c) && stage.reduce_axes.size() > 1 ? kFewestOfWindow : kFewest;
-  const auto extent = [&](const std::vector<int>& axes) {
-    int64_t product = 1;
-    for (int a : axes) product *= stage.axes[a]->extent;
-    return product;
-  };
-  return extent(c.rows) >= fewest && extent(c.cols) >= fewest;
+  if (IsGathered(c.scalar) || IsGathered(c.vector)) return false;
+  if (c.OfOneTensor() && !CanBeOfOneTensor(c, stage, target)) return false;
+  // Tensor cores multiply windows faster than most else reads them, also for few channels.
+  constexpr int64_t kFewestOfWindow = 4;
+  const bool is_window = stage.reduce_axes.size() > 1 && HasTensorInstruction(c, stage, target);
+  const int64_t fewest = is_window ? kFewestOfWindow : kFewest;
+  return ExtentOf(stage, c.rows) >= fewest && ExtentOf(stage, c.cols) >= fewest;
 }
 
-}  // namespace
-
-StageClass Classify(const Anatomy& anatomy, int s, const Target& target) {
-  const Stage& stage = anatomy.stage(s);
-  if (stage.reduce == ReduceOp::kNone) return StageClass::kElementwise;
-  if (stage.axes.empty() || stage.reduce == ReduceOp::kArgMax || stage.reduce == ReduceOp::kArgMin)
-    return StageClass::kRow;
-  const StageInfo& info = anatomy.info(s);
-  if (info.contraction && IsForContractionRule(*info.contraction, anatomy.product(s), target))
-    return StageClass::kContraction;
+// By what the reduction's loads are contiguous along.
+StageClass ClassOfLoads(const Anatomy& anatomy, const Stage& stage, const Target& target) {
   // Lanes along the output's last axis, unless only the reduction axis is contiguous.
   bool along_output = false, along_reduction = false;
   for (const ExprNode* load : LoadsOf(stage.value)) {
@@ -70,6 +95,26 @@ StageClass Classify(const Anatomy& anatomy, int s, const Target& target) {
   }
   if (along_output && (!along_reduction || stage.axes.back()->extent >= 4)) return StageClass::kTile;
   return along_reduction || stage.axes.back()->extent == 1 ? StageClass::kRow : StageClass::kTile;
+}
+
+}  // namespace
+
+StageClass Classify(const Anatomy& anatomy, int s, const Target& target) {
+  const Stage& stage = anatomy.stage(s);
+  if (stage.reduce == ReduceOp::kNone) return StageClass::kElementwise;
+  if (stage.axes.empty() || stage.reduce == ReduceOp::kArgMax || stage.reduce == ReduceOp::kArgMin)
+    return StageClass::kRow;
+  const StageInfo& info = anatomy.info(s);
+  if (info.contraction && IsForContractionRule(*info.contraction, anatomy.product(s), target))
+    return StageClass::kContraction;
+  return ClassOfLoads(anatomy, stage, target);
+}
+
+std::optional<StageClass> OtherClass(const Anatomy& anatomy, int s, const Target& target) {
+  const Contraction& c = *anatomy.info(s).contraction;
+  const Stage& product = anatomy.product(s);
+  if (ExtentOf(product, c.rows) >= kFewest && ExtentOf(product, c.cols) >= kFewest) return std::nullopt;
+  return ClassOfLoads(anatomy, anatomy.stage(s), target);
 }
 
 }  // namespace mycc

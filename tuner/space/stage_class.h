@@ -1,6 +1,8 @@
 // Which class of computations a stage is of: what rule its group gets. Pure functions.
 #pragma once
 
+#include <optional>
+
 #include "codegen/target/target.h"
 #include "tuner/space/anatomy.h"
 
@@ -9,5 +11,8 @@ namespace mycc {
 enum class StageClass { kContraction, kTile, kRow, kElementwise };
 
 StageClass Classify(const Anatomy& anatomy, int s, const Target& target);
+// What a contraction is on a GPU where its rows or columns are so few that tensor cores multiply mostly
+// nothing: another rule may be faster. nullopt where they are not.
+std::optional<StageClass> OtherClass(const Anatomy& anatomy, int s, const Target& target);
 
 }  // namespace mycc

@@ -8,8 +8,10 @@
 //                                           for i: for j: for k: B: acc[i,j] += t0.s[i,k] * ..
 //
 // Where cache_read copies the box of the tensor, this copies what the iterations read: strided, dilated and
-// padded convolutions become matrices as they arrive. Iterations that read outside of the tensor, or lie
-// outside of a reduction, read zero, so that the tile is complete and adds nothing to a sum.
+// padded convolutions become matrices as they arrive. A block that reads the tensor at several places (a gram
+// matrix) has its first one staged, from left to right; staged again, the next. Iterations that read outside
+// of the tensor, or lie outside of a reduction, read zero, so that the tile is complete and adds nothing to a
+// sum.
 //
 // stage_write(B, l, shared): under loop l, block B writes such a tile, and a block after it copies the tile
 // to the tensor.
@@ -53,25 +55,24 @@ absl::StatusOr<Scope> StageScope(const std::string& name, const Target& target) 
   return absl::FailedPreconditionError(absl::StrCat("a tile in scope ", name, "; expected shared, on a GPU"));
 }
 
-// The operand as it stands in the block's value: the only load of the buffer, with the select around it that
-// reads zero where the load is not allowed.
+// The operand as it stands in the block's value: the first load of the buffer, with the select around it that
+// reads zero where the load is not allowed. Null where there is none.
 Expr OperandOf(const Block& block, const Buffer& buffer) {
   Expr operand;
-  int loads = 0;
   const auto find = [&](const Expr& e, const auto& self) -> void {
+    if (operand) return;
     const bool is_load = e->op == Op::kLoad && e->buffer == buffer;
     const bool is_padded = e->op == Op::kSelect && e->args[1]->op == Op::kLoad &&
                            e->args[1]->buffer == buffer && e->args[2]->op == Op::kConst &&
                            e->args[2]->value.f == 0 && e->args[2]->value.i == 0;
     if (is_load || is_padded) {
-      if (!operand || !StructurallyEqual(operand, e)) ++loads;
       operand = e;
       return;
     }
     for (const Expr& arg : e->args) self(arg, self);
   };
   find(block.value, find);
-  return loads == 1 ? operand : nullptr;
+  return operand;
 }
 
 Expr ZeroOf(DType dtype) { return IsFloat(dtype) ? FloatConst(0, dtype) : IntConst(0, dtype); }
@@ -203,8 +204,7 @@ absl::StatusOr<Function> Stage(const Function& function, const Target& target, c
   const For& loop = loop_path.loop();
   const Expr operand = OperandOf(block, buffer);
   if (!operand) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(block.name, " does not read ", buffer->name, " at one place"));
+    return absl::FailedPreconditionError(absl::StrCat(block.name, " does not read ", buffer->name));
   }
   if (const Block* writer = WriterOf(function, buffer);
       writer != nullptr && ContainsBlock(loop.body, writer->name))

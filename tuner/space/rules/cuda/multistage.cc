@@ -119,7 +119,7 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   const int64_t bk = v.at("bk"), element = DTypeBytes(plan.row.operand);
   const bool split = v.at("split") > 1;
   const AxisTile depth_tile = plan.DepthTile(v);
-  for (const TensorOperand* operand : {&t.a, &t.b}) EmitOperand(*operand, plan.anatomy.name(t.stage), b);
+  EmitOperands(t, plan.anatomy.name(t.stage), b);
   const int64_t part_depth = PartDepth(plan.LastDepth(v), v.at("split"), depth_tile.back());
   const std::string name = split ? EmitParts(plan.anatomy, t, part_depth, b) : plan.anatomy.name(t.stage);
   EmitGroups(plan.anatomy, t.stage, name, b);
@@ -157,14 +157,14 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
     for (size_t i = 0; i + 1 < t.epilogue.size(); ++i) b->Inline(plan.anatomy.name(t.epilogue[i]));
     if (!t.epilogue.empty()) b->ReverseInline(plan.anatomy.name(t.epilogue.back()));
   }
-  const auto stage = [&](const TensorOperand& operand, const std::vector<int64_t>& extents, int64_t size) {
+  for (const TensorOperand* operand : {&t.a, &t.b}) b->Stage(name, operand->buffer, ring, "shared");
+  const auto lay_out = [&](const TensorOperand& operand, const std::vector<int64_t>& extents, int64_t size) {
     const TileLayout layout =
         LayoutOf(InnerTile(operand, bk, extents, size), element, operand.depth_contiguous);
-    b->Stage(name, operand.buffer, ring, "shared");
-    b->Layout(absl::StrCat(operand.buffer, ".s"), layout.pad, layout.swizzle);
+    b->Layout(operand.tile, layout.pad, layout.swizzle);
   };
-  stage(t.a, plan.Rows(), v.at("bm"));
-  stage(t.b, plan.Cols(), v.at("bn"));
+  lay_out(t.a, plan.Rows(), v.at("bm"));
+  lay_out(t.b, plan.Cols(), v.at("bn"));
   b->TensorizeTile(tile.front(), plan.row.name, v.at("row_warps"), v.at("column_warps"));
   b->Pipeline(ring, "threads", v.at("stages"));
   if (split) EmitSumOfParts(plan.anatomy, t, b);

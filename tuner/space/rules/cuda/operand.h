@@ -28,6 +28,7 @@ struct Repack {
 // One side's operand.
 struct TensorOperand {
   std::string buffer;                // that is staged: the operand's, what its padding reads, or a copy
+  std::string tile;                  // that it is staged as
   std::vector<std::string> inlined;  // stages that disappear into the product, or into the copy, first
   std::optional<Repack> repack;
   int64_t vector_bytes = 0;      // that copies of its tiles can be wide, at most 16

@@ -209,11 +209,11 @@ Plan MakePlan(const Anatomy& anatomy, const Group& group) {
   plan.t = anatomy.name(group.anchor);
   plan.bytes = DTypeBytes(stage.value->dtype);
   int m = c.rows.front(), k = 0;
-  const int n = static_cast<int>(stage.axes.size()) - 1;
+  const int n = c.cols.back();
   for (int a : c.rows) m = stage.axes[a]->extent >= stage.axes[m]->extent ? a : m;
   for (int r = 0; r < static_cast<int>(stage.reduce_axes.size()); ++r)
     k = stage.reduce_axes[r]->extent >= stage.reduce_axes[k]->extent ? r : k;
-  for (int a = 0; a <= n; ++a) {
+  for (int a = 0; a < static_cast<int>(stage.axes.size()); ++a) {
     if (a == m || a == n) continue;
     plan.others.push_back(stage.axes[a]->name);
     plan.count *= stage.axes[a]->extent;

@@ -2,16 +2,15 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "codegen/expr/affine.h"
 
 namespace mycc {
 namespace {
 
 bool IsDataDependent(const Expr& load) {
-  for (const Expr& index : load->args) {
-    if (!RangeOf(index)) return true;
-  }
-  return false;
+  return std::any_of(load->args.begin(), load->args.end(),
+                     [](const Expr& index) { return !LoadsOf(index).empty(); });
 }
 
 }  // namespace
@@ -91,6 +90,7 @@ std::optional<TensorContraction> Skeleton(const Anatomy& anatomy, const Group& g
   t.batch = c->batch;
   t.a.dtype = t.b.dtype = c->scalar.buffer->dtype;
   t.a.tf32 = t.b.tf32 = c->scalar.is_tf32;
+  t.one_tensor = c->OfOneTensor();
   for (int member : group.members) {
     if (member > s) t.epilogue.push_back(member);
   }
@@ -113,6 +113,19 @@ void SetLoads(const Stage& stage, const Loads& loads, TensorContraction* t) {
   const Var& depth = stage.reduce_axes[t->depth.back()];
   SetLoad(stage, loads.a, t->rows, depth, &t->a);
   SetLoad(stage, loads.b, t->cols, depth, &t->b);
+}
+
+// Tiles are called after what they are of; the second one of a tensor has a number (see stage).
+void NameTiles(const Contraction& c, TensorContraction* t) {
+  t->a.tile = absl::StrCat(t->a.buffer, ".s");
+  t->b.tile = absl::StrCat(t->b.buffer, ".s");
+  if (t->a.buffer == t->b.buffer) absl::StrAppend(&(c.scalar.is_first ? t->b : t->a).tile, "2");
+}
+
+// Both operands are read from one copy.
+bool HasOneCopy(const TensorContraction& t) {
+  return t.a.repack && t.b.repack && t.a.repack->order == t.b.repack->order &&
+         t.a.repack->extent == t.b.repack->extent;
 }
 
 // The reduction axis along which an operand is contiguous, the longest of such.
@@ -138,6 +151,7 @@ std::optional<TensorContraction> FindTensorContraction(const Anatomy& anatomy, c
   if (IsDataDependent(loads.a) || IsDataDependent(loads.b)) return std::nullopt;
   SetDepth(stage, ContiguousDepth(stage, loads), &*t);
   SetLoads(stage, loads, &*t);
+  NameTiles(c, &*t);
   return t;
 }
 
@@ -169,7 +183,14 @@ std::optional<TensorContraction> FindRepackedContraction(const Anatomy& anatomy,
   arrive(c.scalar, t->rows, &t->a);
   arrive(c.vector, t->cols, &t->b);
   if (!t->a.repack && !t->b.repack) return std::nullopt;
+  if (t->one_tensor && !HasOneCopy(*t)) return std::nullopt;
+  NameTiles(c, &*t);
   return t;
+}
+
+void EmitOperands(const TensorContraction& t, const std::string& product, TraceBuilder* b) {
+  EmitOperand(t.a, product, b);
+  if (!t.one_tensor) EmitOperand(t.b, product, b);
 }
 
 std::optional<TensorForms> FindTensorForms(const Anatomy& anatomy, const Group& group) {

@@ -27,6 +27,7 @@ struct TensorContraction {
   std::vector<int> epilogue;                  // stages, in order
   DType output = DType::kF32;
   bool bulk_store = false;  // the copy engine can store tiles of the result
+  bool one_tensor = false;  // that both operands are of: a gram matrix
 
   std::vector<int64_t> Extents(const Anatomy& anatomy, const std::vector<int>& axes) const;
 };
@@ -44,6 +45,9 @@ struct TensorForms {
   const TensorContraction& at(int64_t repack) const { return repack != 0 ? *repacked : direct; }
 };
 std::optional<TensorForms> FindTensorForms(const Anatomy& anatomy, const Group& group);
+
+// The operands as block `product` reads them (operand.h).
+void EmitOperands(const TensorContraction& t, const std::string& product, TraceBuilder* b);
 
 // An instruction for the types, of the class that is asked for.
 std::optional<Instruction> TensorInstruction(const TensorContraction& t, DType accumulator,

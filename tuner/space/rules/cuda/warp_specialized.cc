@@ -208,7 +208,7 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   const bool split = v.at("split") > 1;
   const bool swap = v.at("swap") != 0;
   const int64_t bm = v.at("bm"), bn = v.at("bn");
-  for (const TensorOperand* operand : {&t.a, &t.b}) EmitOperand(*operand, plan.anatomy.name(t.stage), b);
+  EmitOperands(t, plan.anatomy.name(t.stage), b);
   const std::string name =
       split ? EmitParts(plan.anatomy, t, PartDepth(plan.Depth(v), v.at("split"), plan.bk(v)), b)
             : plan.anatomy.name(t.stage);
@@ -285,10 +285,8 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   const int64_t element = DTypeBytes(plan.row.operand);
   b->Stage(name, t.a.buffer, ring, "shared");
   b->Stage(name, t.b.buffer, ring, "shared");
-  b->Layout(absl::StrCat(t.a.buffer, ".s"), 0,
-            SwizzleOf(InnerTile(plan, v, t.a, plan.Rows(false), swap ? bn : bm) * element));
-  b->Layout(absl::StrCat(t.b.buffer, ".s"), 0,
-            SwizzleOf(InnerTile(plan, v, t.b, plan.Cols(false), swap ? bm : bn) * element));
+  b->Layout(t.a.tile, 0, SwizzleOf(InnerTile(plan, v, t.a, plan.Rows(false), swap ? bn : bm) * element));
+  b->Layout(t.b.tile, 0, SwizzleOf(InnerTile(plan, v, t.b, plan.Cols(false), swap ? bm : bn) * element));
   b->TensorizeTile(tile.front(), plan.row.name, v.at("warpgroups"), 1);
   b->Pipeline(ring, "bulk", v.at("stages"));
   if (v.at("epilogue") != 0) {
