@@ -1,5 +1,6 @@
 // The rules for tensor cores: the default and random points of their spaces lower, mean what the workload
 // means (the interpreter runs the pipelines), and compile without spills.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -463,6 +464,26 @@ TEST(GroupedRules, DepthwiseKeepsItsWindows) {
         target);
     ASSERT_FALSE(sketches.empty());
     EXPECT_EQ(sketches[0].name, "window");
+  }
+}
+
+// Groups whose channels are parts of one line of memory may be innermost in the grid; other batches are not.
+TEST(GroupedRules, GroupsOfOneLineMayRunTogether) {
+  const auto has_near = [](const char* text, const Target& target) {
+    const Sketch sketch = GenerateSketches(CanonicalWorkload(text), target).front();
+    return std::any_of(sketch.space.decisions.begin(), sketch.space.decisions.end(),
+                       [](const Decision& decision) { return decision.name == "t2.near"; });
+  };
+  for (const Target& target : {Sm80(), Sm90a()}) {
+    EXPECT_TRUE(has_near(R"(workload c(x: f16[64,96], w: f16[96,32]) -> (y: f32[64,96]) {
+  y[i,k] = sum[c:32](f32(x[i,k//32*32+c]) * f32(w[k,c])) })",
+                         target));
+    EXPECT_FALSE(has_near(R"(workload c(x: f16[64,192], w: f16[96,64]) -> (y: f32[64,96]) {
+  y[i,k] = sum[c:64](f32(x[i,k//32*64+c]) * f32(w[k,c])) })",
+                          target));
+    EXPECT_FALSE(has_near(R"(workload c(x: f16[3,64,32], w: f16[3,32,32]) -> (y: f32[3,64,32]) {
+  y[g,i,k] = sum[c:32](f32(x[g,i,c]) * f32(w[g,k,c])) })",
+                          target));
   }
 }
 

@@ -125,13 +125,15 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   EmitGroups(plan.anatomy, t.stage, name, b);
   std::vector<std::string> grid, row_tiles, col_tiles, order, tile;
   if (split) grid.push_back(absl::StrCat(name, ".v"));
-  for (int axis : t.batch) grid.push_back(LoopOf(name, plan.stage().axes[axis]));
+  const bool near = v.count("near") > 0 && v.at("near") != 0;
+  Append(&grid, BatchLoops(plan.anatomy, t, name, near, /*innermost=*/false));
   const std::vector<std::string> rows =
       SplitAxes(plan, name, t.rows, BestAxisTile(plan.Rows(), v.at("bm")), &row_tiles, b);
   const std::vector<std::string> cols =
       SplitAxes(plan, name, t.cols, BestAxisTile(plan.Cols(), v.at("bn")), &col_tiles, b);
   Append(&grid, row_tiles);
   Append(&grid, col_tiles);
+  Append(&grid, BatchLoops(plan.anatomy, t, name, near, /*innermost=*/true));
 
   order = grid;
   std::vector<std::string> depth;
@@ -266,6 +268,7 @@ std::optional<Part> MultistagePart(const Anatomy& anatomy, const Group& group, c
   part.Decide("stages", {2, 3, 4, 5}, v.at("stages"));
   part.Decide("split", SplitsOf(plan.LastDepth(v), 2 * row->k, plan.Tiles(64, 64), target), 1);
   part.Decide("repack", repacks, repack, false);
+  if (HasNearBatches(*forms)) part.Decide("near", {0, 1}, 1, false);
   part.legal = [plan](const Values& values) { return Legal(plan, values); };
   part.emit = [plan](const Values& values, TraceBuilder* b) { Emit(plan, values, b); };
   return part;

@@ -115,6 +115,17 @@ void SetLoads(const Stage& stage, const Loads& loads, TensorContraction* t) {
   SetLoad(stage, loads.b, t->cols, depth, &t->b);
 }
 
+void FindNearBatches(const Stage& stage, const Loads& loads, TensorContraction* t) {
+  constexpr int64_t kLineBytes = 128;
+  for (const int axis : t->batch) {
+    const auto shares = [&](const Expr& load) {
+      const std::optional<int64_t> stride = StrideOf(*load, stage.axes[axis]);
+      return stride && *stride > 0 && *stride * DTypeBytes(load->dtype) < kLineBytes;
+    };
+    if (stage.axes[axis]->extent > 1 && (shares(loads.a) || shares(loads.b))) t->near.push_back(axis);
+  }
+}
+
 // Tiles are called after what they are of; the second one of a tensor has a number (see stage).
 void NameTiles(const Contraction& c, TensorContraction* t) {
   t->a.tile = absl::StrCat(t->a.buffer, ".s");
@@ -151,6 +162,7 @@ std::optional<TensorContraction> FindTensorContraction(const Anatomy& anatomy, c
   if (IsDataDependent(loads.a) || IsDataDependent(loads.b)) return std::nullopt;
   SetDepth(stage, ContiguousDepth(stage, loads), &*t);
   SetLoads(stage, loads, &*t);
+  FindNearBatches(stage, loads, &*t);
   NameTiles(c, &*t);
   return t;
 }
@@ -172,20 +184,38 @@ std::optional<TensorContraction> FindRepackedContraction(const Anatomy& anatomy,
   SetDepth(stage, tiled, &*t);
   const Var& depth = stage.reduce_axes[tiled];
   const auto arrive = [&](const Operand& operand, const std::vector<int>& side, TensorOperand* arriving) {
-    SetLoad(stage, ResolvedLoad(anatomy, group, operand, arriving), side, depth, arriving);
-    if (arriving->depth_contiguous && arriving->vector_bytes == kAccessBytes) return;
+    Expr load = ResolvedLoad(anatomy, group, operand, arriving);
+    SetLoad(stage, load, side, depth, arriving);
+    if (arriving->depth_contiguous && arriving->vector_bytes == kAccessBytes) return load;
     arriving->inlined.clear();
-    SetLoad(stage, RepackedLoad(anatomy, group, operand, depth, arriving), side, depth, arriving);
+    load = RepackedLoad(anatomy, group, operand, depth, arriving);
+    SetLoad(stage, load, side, depth, arriving);
     // The copy's own zeros end a group's run.
     const Repack& repack = *arriving->repack;
     if (repack.old_extent == depth->extent) arriving->run = repack.groups == 1 ? 0 : repack.extent;
+    return load;
   };
-  arrive(c.scalar, t->rows, &t->a);
-  arrive(c.vector, t->cols, &t->b);
+  const Expr a = arrive(c.scalar, t->rows, &t->a), b = arrive(c.vector, t->cols, &t->b);
   if (!t->a.repack && !t->b.repack) return std::nullopt;
   if (t->one_tensor && !HasOneCopy(*t)) return std::nullopt;
+  FindNearBatches(stage, {a, b}, &*t);
   NameTiles(c, &*t);
   return t;
+}
+
+bool HasNearBatches(const TensorForms& forms) {
+  return !forms.direct.near.empty() || (forms.repacked && !forms.repacked->near.empty());
+}
+
+std::vector<std::string> BatchLoops(const Anatomy& anatomy, const TensorContraction& t,
+                                    const std::string& product, bool near, bool innermost) {
+  std::vector<std::string> loops;
+  for (const int axis : t.batch) {
+    const bool inside = near && std::count(t.near.begin(), t.near.end(), axis) > 0;
+    if (inside == innermost)
+      loops.push_back(absl::StrCat(product, ".", anatomy.product(t.stage).axes[axis]->name));
+  }
+  return loops;
 }
 
 void EmitOperands(const TensorContraction& t, const std::string& product, TraceBuilder* b) {

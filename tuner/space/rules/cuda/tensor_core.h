@@ -23,6 +23,7 @@ int64_t TilesOf(const std::vector<int64_t>& extents, const AxisTile& tile);
 struct TensorContraction {
   int stage;
   std::vector<int> rows, cols, batch, depth;  // axes; `depth`: reduction axes, the tiled one last
+  std::vector<int> near;                      // batches that share lines of memory: groups of few channels
   TensorOperand a, b;                         // of rows, of columns
   std::vector<int> epilogue;                  // stages, in order
   DType output = DType::kF32;
@@ -45,6 +46,13 @@ struct TensorForms {
   const TensorContraction& at(int64_t repack) const { return repack != 0 ? *repacked : direct; }
 };
 std::optional<TensorForms> FindTensorForms(const Anatomy& anatomy, const Group& group);
+
+// Whether there are batches that share lines of memory: decision "near" says whether the grid runs along them
+// innermost, so that thread blocks that run together use whole lines.
+bool HasNearBatches(const TensorForms& forms);
+// The loops of batches of block `product`: those that are innermost in the grid, or the others.
+std::vector<std::string> BatchLoops(const Anatomy& anatomy, const TensorContraction& t,
+                                    const std::string& product, bool near, bool innermost);
 
 // The operands as block `product` reads them (operand.h).
 void EmitOperands(const TensorContraction& t, const std::string& product, TraceBuilder* b);

@@ -233,7 +233,8 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   // share what L2 holds.
   std::vector<std::string> grid;
   if (split) grid.push_back(absl::StrCat(name, ".v"));
-  for (int axis : t.batch) grid.push_back(LoopOf(name, plan.stage().axes[axis]));
+  const bool near = v.count("near") > 0 && v.at("near") != 0;
+  Append(&grid, BatchLoops(plan.anatomy, t, name, near, /*innermost=*/false));
   std::string grouped;
   if (v.at("group") > 1) {
     b->Split(row_tiles.back(), {v.at("group")});
@@ -243,6 +244,7 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   Append(&grid, row_tiles);
   Append(&grid, col_tiles);
   if (!grouped.empty()) grid.push_back(grouped);
+  Append(&grid, BatchLoops(plan.anatomy, t, name, near, /*innermost=*/true));
 
   // Tiles are staged in the order of these loops: contiguous along the last one of each operand's.
   const TensorOperand &a = swap ? t.b : t.a, &operand_b = swap ? t.a : t.b;
@@ -425,6 +427,7 @@ std::optional<Part> WarpSpecializedPart(const Anatomy& anatomy, const Group& gro
   part.Decide("groups", persist ? std::vector<int64_t>{1, 2} : std::vector<int64_t>{1}, 1);
   part.Decide("repack", repacks, repacks.front(), false);
   part.Decide("cluster", {1, 2}, 1);
+  if (HasNearBatches(*forms)) part.Decide("near", {0, 1}, 1, false);
   part.legal = [plan](const Values& values) { return Legal(plan, values); };
   part.emit = [plan](const Values& values, TraceBuilder* b) { Emit(plan, values, b); };
   return part;
