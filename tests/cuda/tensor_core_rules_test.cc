@@ -7,6 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/substitute.h"
 #include "codegen/cuda/emit.h"
 #include "codegen/cuda/nvrtc.h"
 #include "codegen/ir/interpreter.h"
@@ -464,6 +465,30 @@ TEST(GroupedRules, DepthwiseKeepsItsWindows) {
         target);
     ASSERT_FALSE(sketches.empty());
     EXPECT_EQ(sketches[0].name, "window");
+  }
+}
+
+// Their turns are short: the compiler must not unroll them, which makes products wait for each other.
+TEST(GroupedRules, ShallowProductsOverlap) {
+  for (const int64_t channels : {16, 32}) {
+    const Workload workload = CanonicalWorkload(absl::Substitute(
+        R"(workload c(x: f16[32,16,16,$0], w: f16[$0,3,3,$1]) -> (y: f16[32,14,14,$0]) {
+  a[n,i,j,k]: f32[32,14,14,$0] = sum[r:3, s:3, c:$1](f32(x[n,i+r,j+s,k//$1*$1+c]) * f32(w[k,r,s,c]))
+  y[n,i,j,k] = f16(a[n,i,j,k]) })",
+        32 * channels, channels));
+    const Sketch sketch = GenerateSketches(workload, Sm90a()).front();
+    ASSERT_EQ(sketch.name, "warp_specialized");
+    const absl::StatusOr<Trace> trace = sketch.instantiate(sketch.default_choice);
+    ASSERT_TRUE(trace.ok()) << trace.status();
+    const absl::StatusOr<Schedule> schedule = Replay(workload, Sm90a(), *trace);
+    ASSERT_TRUE(schedule.ok()) << schedule.status();
+    const absl::StatusOr<LoweredFunction> lowered = Lower(schedule->function(), Sm90a());
+    ASSERT_TRUE(lowered.ok()) << lowered.status();
+    const absl::StatusOr<CudaProgram> program = EmitCuda(*lowered, Sm90a(), "k");
+    ASSERT_TRUE(program.ok()) << program.status();
+    const absl::StatusOr<CudaImage> image = CompileCuda(program->source, Sm90a());
+    ASSERT_TRUE(image.ok()) << image.status();
+    EXPECT_FALSE(image->serialized_wgmma) << PrintTrace(*trace) << image->log;
   }
 }
 
