@@ -13,7 +13,7 @@
 namespace mycc {
 namespace {
 
-constexpr int64_t kMostRegisters = 32;  // that a thread keeps through a step for one copy
+constexpr int64_t kMostRegisters = 8;  // that a thread keeps through a step for one copy
 constexpr int64_t kLoads = 16;  // on their way before the first of them is stored, outside of such loops
 
 int64_t RegistersOf(int64_t vectors, int64_t bytes) { return vectors * std::max<int64_t>(bytes / 4, 1); }

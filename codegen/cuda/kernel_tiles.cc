@@ -252,9 +252,7 @@ bool KernelEmitter::EmitOverlappedMma(const For& loop) {
   const auto hand_back = [&](const std::string& turn) {
     With(loop.var.get(), turn, [&] { EmitArrive(*arrive); });
   };
-  // A few short turns would be unrolled, and the products made to wait for each other (C7517).
-  constexpr int64_t kShortBytes = 64;
-  if (mma->k * DTypeBytes(mma->a.buffer->dtype) <= kShortBytes) Line("#pragma unroll 1");
+  Line(prelude_.Use("TURNS"));
   Open("for (int ", var, " = 0; ", var, " < ", extent, "; ++", var, ")");
   With(loop.var.get(), var, [&] {
     EmitWait(*wait);

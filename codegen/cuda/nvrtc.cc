@@ -25,14 +25,14 @@ class Compilation {
   Compilation(const Compilation&) = delete;
   Compilation& operator=(const Compilation&) = delete;
 
-  // `arch` as NVRTC has it: sm_90a, or compute_90a for PTX.
-  absl::Status Compile(const std::string& source, const std::string& arch, bool one_block = false) {
+  // `arch` as NVRTC has it: sm_90a, or compute_90a for PTX. `variant`: an option more.
+  absl::Status Compile(const std::string& source, const std::string& arch, const char* variant = nullptr) {
     const std::string arch_option = absl::StrCat("-arch=", arch);
     // The log of each compilation is read, and a cached one has none. Of what the source declares, a kernel
     // may use a part (warning 177).
     std::vector<const char*> options = {arch_option.c_str(), "-std=c++17",         "-default-device",
                                         "-no-cache",         "-diag-suppress=177", "--ptxas-options=-v"};
-    if (one_block) options.push_back("-DONE_BLOCK");
+    if (variant != nullptr) options.push_back(variant);
     Nvrtc::Result result = nvrtc_.CreateProgram(&program_, source.c_str(), "kernels.cu", 0, nullptr, nullptr);
     if (result == 0) {
       result = nvrtc_.CompileProgram(program_, static_cast<int>(options.size()), options.data());
@@ -77,9 +77,9 @@ class Compilation {
 namespace {
 
 absl::StatusOr<CudaImage> CompileFor(const Nvrtc& nvrtc, const std::string& source, const Target& target,
-                                     bool one_block) {
+                                     const char* variant) {
   Compilation compilation(nvrtc);
-  MYCC_RETURN_IF_ERROR(compilation.Compile(source, target.arch, one_block));
+  MYCC_RETURN_IF_ERROR(compilation.Compile(source, target.arch, variant));
   CudaImage image = ReadPtxasLog(compilation.log());
   MYCC_ASSIGN_OR_RETURN(image.cubin, compilation.Cubin());
   return image;
@@ -89,13 +89,15 @@ absl::StatusOr<CudaImage> CompileFor(const Nvrtc& nvrtc, const std::string& sour
 
 absl::StatusOr<CudaImage> CompileCuda(const std::string& source, const Target& target) {
   MYCC_ASSIGN_OR_RETURN(const Nvrtc* nvrtc, OpenNvrtc());
-  MYCC_ASSIGN_OR_RETURN(CudaImage image, CompileFor(*nvrtc, source, target, /*one_block=*/false));
+  MYCC_ASSIGN_OR_RETURN(CudaImage image, CompileFor(*nvrtc, source, target, nullptr));
   const bool spills = std::any_of(
       image.kernels.begin(), image.kernels.end(),
       [](const CudaKernelResources& kernel) { return kernel.spill_bytes > 0 || kernel.stack_bytes > 0; });
-  // The prelude's BLOCK_OF says what this is about.
+  // The prelude's BLOCK_OF and TURNS say what these are about.
   if (spills && source.find("ONE_BLOCK") != std::string::npos)
-    return CompileFor(*nvrtc, source, target, /*one_block=*/true);
+    return CompileFor(*nvrtc, source, target, "-DONE_BLOCK");
+  if (image.serialized_wgmma && source.find("ROLLED_TURNS") != std::string::npos)
+    return CompileFor(*nvrtc, source, target, "-DROLLED_TURNS");
   return image;
 }
 

@@ -25,6 +25,15 @@ constexpr Fragment kFragments[] = {
 #define BLOCK_OF(threads) __launch_bounds__(threads)
 #endif
 )"},
+    {"TURNS", "", R"(
+// Of a pipeline's loop. Where ptxas makes products of unrolled turns wait for each other (C7517, C7520), the program is
+// compiled again for ROLLED_TURNS; of others it does so when they are rolled up (C7514).
+#ifdef ROLLED_TURNS
+#define TURNS _Pragma("unroll 1")
+#else
+#define TURNS
+#endif
+)"},
     {"divide", "", R"(
 // Within 2 ulp over the full range, without a branch.
 __device__ __forceinline__ float divide(float a, float b) {
