@@ -276,12 +276,14 @@ mycc::Part GpuSimtRule(const Anatomy& anatomy, const Group& group, const Target&
   part.Decide("tile_n", ns, tile_n);
   part.Decide("thread_m", {4, 8}, thread_m);
   part.Decide("thread_n", {4, 8}, thread_n);
+  const bool pipelined = CanPipeline(plan, ms.back(), ns.back());
+  // What is copied ahead had better be short: it is kept in registers through a step.
   part.Decide("tile_k", plan.depth >= 16 ? std::vector<int64_t>{8, 16, 32} : std::vector<int64_t>{tile_k},
-              tile_k);
+              pipelined ? 8 : tile_k);
   part.Decide("runs", runs == 1 ? std::vector<int64_t>{1} : std::vector<int64_t>{1, CeilDiv(runs, 2), runs},
               runs);
-  const bool pipelined = CanPipeline(plan, ms.back(), ns.back());
-  part.Decide("stages", pipelined ? std::vector<int64_t>{1, 2, 3} : std::vector<int64_t>{1}, 1);
+  part.Decide("stages", pipelined ? std::vector<int64_t>{1, 2, 3} : std::vector<int64_t>{1},
+              pipelined ? 3 : 1);
   // What is copied ahead takes registers, and left alone the assembler takes many.
   part.Decide("resident", pipelined ? std::vector<int64_t>{0, 2} : std::vector<int64_t>{0}, 0);
   part.legal = [plan](const Values& v) { return Legal(plan, v); };
