@@ -27,21 +27,21 @@ constexpr int kFloat8Depth = 128;
 // cuda/kernel_tiles.cc).
 const Row kRows[] = {
     // One vector of products for each broadcast of a(m, k): two a cycle on every core with FMA.
-    {{"fma.f32", DType::kF32, DType::kF32, 1, 1, 0, 0.5}, HasFma},
-    {{"fma.f64", DType::kF64, DType::kF64, 1, 1, 0, 0.5}, HasFma},
+    {{"fma.f32", DType::kF32, DType::kF32, 1, 1, 0.5}, HasFma},
+    {{"fma.f64", DType::kF64, DType::kF64, 1, 1, 0.5}, HasFma},
     // A warpgroup's 64 rows, 8 to 256 columns; both operands in shared memory.
-    {{"wgmma.bf16", DType::kBF16, DType::kF32, 64, 16, 0, 4, kWarpgroup}, HasWgmma},
-    {{"wgmma.f16", DType::kF16, DType::kF32, 64, 16, 0, 4, kWarpgroup}, HasWgmma},
-    {{"wgmma.e4m3", DType::kF8E4M3, DType::kF32, 64, 32, 0, 4, kWarpgroup, false, kFloat8Depth}, HasWgmma},
-    {{"wgmma.e5m2", DType::kF8E5M2, DType::kF32, 64, 32, 0, 4, kWarpgroup, false, kFloat8Depth}, HasWgmma},
-    {{"wgmma.i8", DType::kI8, DType::kI32, 64, 32, 0, 4, kWarpgroup}, HasWgmma},
+    {{"wgmma.bf16", DType::kBF16, DType::kF32, 64, 16, 4, kWarpgroup}, HasWgmma},
+    {{"wgmma.f16", DType::kF16, DType::kF32, 64, 16, 4, kWarpgroup}, HasWgmma},
+    {{"wgmma.e4m3", DType::kF8E4M3, DType::kF32, 64, 32, 4, kWarpgroup, false, kFloat8Depth}, HasWgmma},
+    {{"wgmma.e5m2", DType::kF8E5M2, DType::kF32, 64, 32, 4, kWarpgroup, false, kFloat8Depth}, HasWgmma},
+    {{"wgmma.i8", DType::kI8, DType::kI32, 64, 32, 4, kWarpgroup}, HasWgmma},
     // A warp's 16 rows and 8 columns.
-    {{"mma.bf16", DType::kBF16, DType::kF32, 16, 16, 0, 2, kWarp}, HasMma},
-    {{"mma.f16", DType::kF16, DType::kF32, 16, 16, 0, 2, kWarp}, HasMma},
-    {{"mma.tf32", DType::kF32, DType::kF32, 16, 8, 0, 2, kWarp, /*tf32=*/true}, HasMma},
-    {{"mma.i8", DType::kI8, DType::kI32, 16, 32, 0, 2, kWarp}, HasMma},
-    {{"mma.e4m3", DType::kF8E4M3, DType::kF32, 16, 32, 0, 2, kWarp, false, kFloat8Depth}, HasFloat8Mma},
-    {{"mma.e5m2", DType::kF8E5M2, DType::kF32, 16, 32, 0, 2, kWarp, false, kFloat8Depth}, HasFloat8Mma},
+    {{"mma.bf16", DType::kBF16, DType::kF32, 16, 16, 2, kWarp}, HasMma},
+    {{"mma.f16", DType::kF16, DType::kF32, 16, 16, 2, kWarp}, HasMma},
+    {{"mma.tf32", DType::kF32, DType::kF32, 16, 8, 2, kWarp, /*tf32=*/true}, HasMma},
+    {{"mma.i8", DType::kI8, DType::kI32, 16, 32, 2, kWarp}, HasMma},
+    {{"mma.e4m3", DType::kF8E4M3, DType::kF32, 16, 32, 2, kWarp, false, kFloat8Depth}, HasFloat8Mma},
+    {{"mma.e5m2", DType::kF8E5M2, DType::kF32, 16, 32, 2, kWarp, false, kFloat8Depth}, HasFloat8Mma},
 };
 
 }  // namespace

@@ -23,7 +23,6 @@ struct Instruction {
   DType operand;
   DType accumulator;
   int m, k;       // rows and depth of one instruction
-  int n_bytes;    // width of one instruction in bytes of the accumulator; 0: the target's vector register
   double cycles;  // reciprocal throughput of one instruction; of tensor cores, of n = 8, on one SM
   InstructionClass kind = InstructionClass::kVector;
   bool tf32 = false;  // multiplies f32 operands that tf32() has rounded, and no others

@@ -41,6 +41,24 @@ TEST(GpuPrimitivesTest, BlocksThreadsAndSharedTiles) {
             "cache_read(t1, t2, t2.r0.0, shared)\nbind(t1.r.a0, thread)\nlayout(t1.r, 4, 0)\n");
 }
 
+// What primitives only mark: blocks on an SM, blocks of a cluster, blocks that go on, copies that run ahead.
+TEST(GpuPrimitivesTest, MarksOfBlocksAndPipelines) {
+  Check("gpu_marks", kGemm,
+        "split(t2.a0, [2, 8])\nsplit(t2.r0, [4])\nreorder([t2.a0.1, t2.a0.0, t2.r0.0, t2.a0.2, t2.a1, "
+        "t2.r0.1])\n"
+        "bind(t2.a0.1, block)\ncluster(t2.a0.1)\nbind(t2.a0.0, block)\nreside(t2.a0.0, 2)\npersist(t2.a0.0, "
+        "1)\n"
+        "alternate(t2.a0.0, 2)\ncache_write(t2, t2.a0.0)\nstage(t2, t0, t2.r0.0, shared)\n"
+        "pipeline(t2.r0.0, threads, 3)\n");
+}
+
+// A copy for all thread blocks, turned over, its rows filled up with zeros.
+TEST(GpuPrimitivesTest, GlobalCopiesPacked) {
+  Check("gpu_global_copy", kGemm,
+        "cache_read(t1, t2, root, global)\npad(t1.r, 0, 16)\npack(t1.r, [1, 0])\nbind(t1.r.a0, block)\n"
+        "bind(t2.a0, block)\n");
+}
+
 TEST(GpuPrimitivesTest, SharedCopiesAreOfTheWholeBox) {
   Check("gpu_shared_box", kStencil,
         "split(t2.a0, [32])\nbind(t2.a0.0, block)\ncache_read(t0, t2, t2.a0.0, shared)\n"
@@ -135,6 +153,15 @@ constexpr Refusal kRefusals[] = {
      "t1.r, which the threads of a block share"},
     {kGemm, "split(t2.a0, [2])\nbind(t2.a0.0, block)\nbind(t2.a0.1, block)\ncluster(t2.a0.1)",
      "expected the outermost block loop"},
+    {kGemm, "reside(t2.a0, 2)", "only thread blocks share an SM"},
+    {kGemm, "bind(t2.a0, block)\nreside(t2.a0, 33)", "33 blocks on an SM; expected 1 to 32"},
+    {kGemm, "persist(t2.a0, 2)", "the loop is serial"},
+    {kGemm, "bind(t2.a0, block)\nalternate(t2.a0, 2)", "persist it first"},
+    {kGemm, "pad(t2, 0, 64)", "t2 is a reduction"},
+    {kSoftmax, "pad(t4, 0, 64)", "its shape is the caller's"},
+    {kGemm, "cache_read(t0, t2, t2.a0, global)", "scope global is for copies at root"},
+    {kGemm, "pipeline(t2.r0, threads, 1)", "1 stages; expected 2 to 16"},
+    {kGemm, "pipeline(t2.r0, threads, 2)", "nothing is copied into shared memory in the loop"},
     {kGemm, "cluster(t2.a0)", "expected the outermost block loop"},
     {kGemm, "split(t2.a0, [16])\nreorder([t2.a0.1, t2.a0.0])\nbind(t2.a0.1, block)\ncluster(t2.a0.1)",
      "a cluster of 16 blocks; expected a power of two from 2 to 8"},
