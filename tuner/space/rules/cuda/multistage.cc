@@ -98,22 +98,6 @@ bool Legal(const Plan& plan, const Values& v) {
   return v.at("bk") == plan.row.k || v.at("bk") < 2 * plan.Depth();
 }
 
-std::vector<std::string> SplitAxes(const Plan& plan, const std::string& block, const std::vector<int>& axes,
-                                   const AxisTile& tile, std::vector<std::string>* outer, TraceBuilder* b) {
-  std::vector<std::string> inner;
-  for (size_t i = 0; i < axes.size(); ++i) {
-    const std::string loop = LoopOf(block, plan.stage().axes[axes[i]]);
-    b->Split(loop, {tile[i]});
-    outer->push_back(SubLoop(loop, 0));
-    inner.push_back(SubLoop(loop, 1));
-  }
-  return inner;
-}
-
-void Append(std::vector<std::string>* to, const std::vector<std::string>& more) {
-  to->insert(to->end(), more.begin(), more.end());
-}
-
 void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   const TensorContraction& t = plan.t(v);
   const int64_t bk = v.at("bk"), element = DTypeBytes(plan.row.operand);
@@ -123,16 +107,14 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   const int64_t part_depth = PartDepth(plan.LastDepth(v), v.at("split"), depth_tile.back());
   const std::string name = split ? EmitParts(plan.anatomy, t, part_depth, b) : plan.anatomy.name(t.stage);
   EmitGroups(plan.anatomy, t.stage, name, b);
-  std::vector<std::string> grid, row_tiles, col_tiles, order, tile;
+  std::vector<std::string> grid, order, tile;
   if (split) grid.push_back(absl::StrCat(name, ".v"));
   const bool near = v.count("near") > 0 && v.at("near") != 0;
   Append(&grid, BatchLoops(plan.anatomy, t, name, near, /*innermost=*/false));
-  const std::vector<std::string> rows =
-      SplitAxes(plan, name, t.rows, BestAxisTile(plan.Rows(), v.at("bm")), &row_tiles, b);
-  const std::vector<std::string> cols =
-      SplitAxes(plan, name, t.cols, BestAxisTile(plan.Cols(), v.at("bn")), &col_tiles, b);
-  Append(&grid, row_tiles);
-  Append(&grid, col_tiles);
+  const TiledLoops rows = SplitAxes(plan.stage(), name, t.rows, BestAxisTile(plan.Rows(), v.at("bm")), b);
+  const TiledLoops cols = SplitAxes(plan.stage(), name, t.cols, BestAxisTile(plan.Cols(), v.at("bn")), b);
+  Append(&grid, rows.outer);
+  Append(&grid, cols.outer);
   Append(&grid, BatchLoops(plan.anatomy, t, name, near, /*innermost=*/true));
 
   order = grid;
@@ -146,9 +128,9 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   }
   const std::string ring = order.back();
   if (!t.a.depth_contiguous) Append(&tile, depth);
-  Append(&tile, rows);
+  Append(&tile, rows.inner);
   if (t.a.depth_contiguous && !t.b.depth_contiguous) Append(&tile, depth);
-  Append(&tile, cols);
+  Append(&tile, cols.inner);
   if (t.a.depth_contiguous && t.b.depth_contiguous) Append(&tile, depth);
   Append(&order, tile);
   b->Reorder(order);

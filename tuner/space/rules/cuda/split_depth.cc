@@ -23,8 +23,6 @@ std::vector<int64_t> SplitsOf(int64_t depth, int64_t step, int64_t tiles, const 
   return splits;
 }
 
-std::string LoopOf(const std::string& block, const Var& axis) { return absl::StrCat(block, ".", axis->name); }
-
 std::string EmitParts(const Anatomy& anatomy, const TensorContraction& t, int64_t part_depth,
                       TraceBuilder* b) {
   const std::string& name = anatomy.name(t.stage);

@@ -23,7 +23,4 @@ std::string EmitParts(const Anatomy& anatomy, const TensorContraction& t, int64_
 // The launch that adds the parts up, four elements a thread, with the epilogue.
 void EmitSumOfParts(const Anatomy& anatomy, const TensorContraction& t, TraceBuilder* b);
 
-// "t3.rf", k -> "t3.rf.k": loops are called alike in the stage's block and in that of its parts.
-std::string LoopOf(const std::string& block, const Var& axis);
-
 }  // namespace mycc

@@ -51,6 +51,24 @@ int64_t TilesOf(const std::vector<int64_t>& extents, const AxisTile& tile) {
   return tiles;
 }
 
+std::string LoopOf(const std::string& block, const Var& axis) { return absl::StrCat(block, ".", axis->name); }
+
+TiledLoops SplitAxes(const Stage& product, const std::string& block, const std::vector<int>& axes,
+                     const AxisTile& tile, TraceBuilder* b) {
+  TiledLoops loops;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const std::string loop = LoopOf(block, product.axes[axes[i]]);
+    b->Split(loop, {tile[i]});
+    loops.outer.push_back(SubLoop(loop, 0));
+    loops.inner.push_back(SubLoop(loop, 1));
+  }
+  return loops;
+}
+
+void Append(std::vector<std::string>* to, const std::vector<std::string>& more) {
+  to->insert(to->end(), more.begin(), more.end());
+}
+
 std::vector<int64_t> TensorContraction::Extents(const Anatomy& anatomy, const std::vector<int>& axes) const {
   std::vector<int64_t> extents;
   extents.reserve(axes.size());

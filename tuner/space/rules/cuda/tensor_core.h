@@ -20,6 +20,16 @@ AxisTile BestAxisTile(const std::vector<int64_t>& extents, int64_t size);
 // Tiles to cover the extents.
 int64_t TilesOf(const std::vector<int64_t>& extents, const AxisTile& tile);
 
+// "t3.rf", k -> "t3.rf.k": loops are called alike in the stage's block and in that of its parts.
+std::string LoopOf(const std::string& block, const Var& axis);
+// Splits the loops of a block's axes by their tiles.
+struct TiledLoops {
+  std::vector<std::string> outer, inner;
+};
+TiledLoops SplitAxes(const Stage& product, const std::string& block, const std::vector<int>& axes,
+                     const AxisTile& tile, TraceBuilder* b);
+void Append(std::vector<std::string>* to, const std::vector<std::string>& more);
+
 struct TensorContraction {
   int stage;
   std::vector<int> rows, cols, batch, depth;  // axes; `depth`: reduction axes, the tiled one last

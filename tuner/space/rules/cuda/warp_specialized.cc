@@ -14,193 +14,18 @@
 
 #include "absl/strings/str_cat.h"
 #include "tuner/space/rules/cuda/split_depth.h"
-#include "tuner/space/rules/cuda/tensor_core.h"
+#include "tuner/space/rules/cuda/wgmma_plan.h"
 #include "tuner/space/rules/tiles.h"
 
 namespace mycc {
 namespace {
 
-constexpr int64_t kPanelBytes = 128;  // of the widest swizzle: the depth of a tile
-constexpr int64_t kLeastPanelBytes = 32;
-constexpr int64_t kAccumulators = 200;  // registers of a thread, at most
-constexpr int64_t kSharedOverhead = 2048;
-
-struct Plan {
-  Anatomy anatomy;
-  TensorForms forms;
-  Instruction row;
-  Target target;
-
-  const TensorContraction& t(const Values& v) const { return forms.at(v.at("repack")); }
-  const Stage& stage() const { return anatomy.product(forms.direct.stage); }
-  // The depth of a tile: one panel of a swizzle, or two. Shallow sums, and runs that others follow (the
-  // groups of a convolution), have narrower ones.
-  int64_t bk(const Values& v) const { return v.at("panels") * panel(v); }
-  int64_t panel(const Values& v) const { return PanelBytes(t(v)) / DTypeBytes(row.operand); }
-  int64_t PanelBytes(const TensorContraction& t) const {
-    int64_t extent = PowerAtLeast(stage().reduce_axes[t.depth.back()]->extent);
-    for (const TensorOperand* operand : {&t.a, &t.b}) {
-      if (operand->run > 0) extent = std::min(extent, LowestBit(operand->run));
-    }
-    return std::clamp(extent * DTypeBytes(row.operand), kLeastPanelBytes, kPanelBytes);
-  }
-  // Tiles of the depth, and parts of it, end where a run does.
-  bool EndsWithRuns(const Values& v) const {
-    const int64_t step = v.at("split") > 1 ? PartDepth(Depth(v), v.at("split"), bk(v)) : bk(v);
-    return t(v).a.run % step == 0 && t(v).b.run % step == 0;
-  }
-  std::vector<int64_t> Rows(bool swap) const {
-    return forms.direct.Extents(anatomy, swap ? forms.direct.cols : forms.direct.rows);
-  }
-  std::vector<int64_t> Cols(bool swap) const {
-    return forms.direct.Extents(anatomy, swap ? forms.direct.rows : forms.direct.cols);
-  }
-  int64_t Batches() const {
-    int64_t batches = 1;
-    for (const int64_t extent : forms.direct.Extents(anatomy, forms.direct.batch)) batches *= extent;
-    return batches;
-  }
-  // Registers of a thread for its sums, and for partial ones: of 64 rows and at most 128 columns.
-  int64_t Sums(int64_t bm, int64_t bn) const {
-    return bm / 64 * bn / 2 + (row.partial_depth == 0 ? 0 : bn > 128 ? bn / 4 : bn / 2);
-  }
-  int64_t Depth(const Values& v) const { return stage().reduce_axes[t(v).depth.back()]->extent; }
-  // Of an element that a tile of the matrix product is stored as.
-  int64_t StoredBytes(int64_t split) const {
-    return DTypeBytes(split > 1 ? stage().output->dtype : forms.direct.output);
-  }
-  int64_t Tiles(int64_t bm, int64_t bn, bool swap) const {
-    return TilesOf(Rows(swap), BestAxisTile(Rows(swap), bm)) *
-           TilesOf(Cols(swap), BestAxisTile(Cols(swap), bn)) * Batches();
-  }
-  int64_t SharedBytes(const Values& v) const {
-    const int64_t stage_bytes = (v.at("bm") + v.at("bn")) * PanelBytes(t(v)) * v.at("panels");
-    const int64_t epilogue =
-        v.at("epilogue") != 0 ? v.at("groups") * v.at("bm") * v.at("bn") * StoredBytes(v.at("split")) : 0;
-    return stage_bytes * v.at("stages") + epilogue + kSharedOverhead;
-  }
-};
-
-// Elements along a tile's rows in memory, in bytes: the widest swizzle that divides them.
-int64_t SwizzleOf(int64_t row_bytes) {
-  for (const int64_t swizzle : {128, 64, 32}) {
-    if (row_bytes % swizzle == 0) return swizzle;
-  }
-  return 0;
-}
-
-// The innermost tile of an operand's contiguous axis, in elements.
-int64_t InnerTile(const Plan& plan, const Values& v, const TensorOperand& operand,
-                  const std::vector<int64_t>& extents, int64_t size) {
-  return operand.depth_contiguous ? plan.panel(v) : BestAxisTile(extents, size).back();
-}
-
-int64_t TilesOfLast(const std::vector<int64_t>& extents, int64_t size) {
-  return CeilDiv(extents.back(), BestAxisTile(extents, size).back());
-}
-
-// The blocks of a cluster differ along the side of the smaller tile, and share the larger one.
-bool DifferInRows(const Values& v) { return v.at("bn") >= v.at("bm"); }
-
-// Both blocks of a cluster are there, and the shared tile can be cut in two.
-bool ClusterFits(const Plan& plan, const Values& v) {
-  const bool swap = v.at("swap") != 0, in_rows = DifferInRows(v);
-  const int64_t cluster = v.at("cluster"), own = v.at(in_rows ? "bm" : "bn"),
-                shared = v.at(in_rows ? "bn" : "bm");
-  if (cluster == 1) return true;
-  if (TilesOfLast(in_rows ? plan.Rows(swap) : plan.Cols(swap), own) % cluster != 0) return false;
-  const TensorContraction& t = plan.t(v);
-  if (!(in_rows != swap ? t.b : t.a).depth_contiguous) return true;
-  const AxisTile tile = BestAxisTile(in_rows ? plan.Cols(swap) : plan.Rows(swap), shared);
-  const auto outermost = std::find_if(tile.begin(), tile.end(), [](int64_t extent) { return extent > 1; });
-  return outermost != tile.end() && *outermost % cluster == 0 && shared / cluster % 8 == 0;
-}
-
-// Groups of tiles of the last row axis leave few places empty.
-bool GroupFits(const Plan& plan, const Values& v) {
-  const int64_t cluster = DifferInRows(v) ? v.at("cluster") : 1, group = v.at("group");
-  const int64_t tiles = TilesOfLast(plan.Rows(v.at("swap") != 0), v.at("bm")) / cluster;
-  const int64_t groups = (tiles + group - 1) / group;
-  return group == 1 || groups * group * 16 <= tiles * 17;
-}
-
-// No tile of the result has places beyond the end of a group of columns, where the next one's are.
-bool TilesGroups(const Plan& plan, const Values& v) {
-  const std::optional<GroupedAxis>& groups = plan.anatomy.info(plan.forms.direct.stage).contraction->groups;
-  if (!groups) return true;
-  const bool swap = v.at("swap") != 0;
-  const auto divides = [&](const std::vector<int>& axes, const AxisTile& tile) {
-    for (size_t i = 0; i < axes.size(); ++i) {
-      if (axes[i] == groups->axis + 1 && groups->extent % tile[i] != 0) return false;
-    }
-    return true;
-  };
-  const TensorContraction& t = plan.t(v);
-  return divides(swap ? t.cols : t.rows, BestAxisTile(plan.Rows(swap), v.at("bm"))) &&
-         divides(swap ? t.rows : t.cols, BestAxisTile(plan.Cols(swap), v.at("bn")));
-}
-
-bool Legal(const Plan& plan, const Values& v) {
-  const int64_t bm = v.at("bm"), bn = v.at("bn"), warpgroups = v.at("warpgroups");
-  const bool swap = v.at("swap") != 0;
-  if (bm % (64 * warpgroups) != 0) return false;
-  const bool crowded = warpgroups > 2;  // compiled for 128 registers each, and then given 160
-  if (plan.Sums(bm / warpgroups, bn) > (crowded ? 96 : kAccumulators)) return false;
-  if (plan.SharedBytes(v) > plan.target.smem_bytes) return false;
-  if (!plan.EndsWithRuns(v)) return false;
-  const TensorContraction& t = plan.t(v);
-  const TensorOperand &a = swap ? t.b : t.a, &b = swap ? t.a : t.b;
-  // Tiles are staged in the order of one nest of loops: rows, depth and columns cannot be both before and
-  // after each other.
-  if (!a.depth_contiguous && b.depth_contiguous) return false;
-  const int64_t element = DTypeBytes(plan.row.operand);
-  if (SwizzleOf(InnerTile(plan, v, a, plan.Rows(swap), bm) * element) == 0 ||
-      SwizzleOf(InnerTile(plan, v, b, plan.Cols(swap), bn) * element) == 0)
-    return false;
-  for (const int64_t tile : BestAxisTile(plan.Rows(swap), bm)) {
-    if (tile > 256) return false;
-  }
-  if (v.at("epilogue") != 0) {
-    // The tile's rows in memory run along the output's last axis.
-    const int64_t row = BestAxisTile(plan.Cols(swap), bn).back() * plan.StoredBytes(v.at("split"));
-    if (swap || SwizzleOf(row) == 0 || !TilesGroups(plan, v)) return false;
-  }
-  if (v.at("split") > 1 &&
-      (PartsOf(plan.Depth(v), v.at("split"), plan.bk(v)) != v.at("split") || v.at("persist") != 0))
-    return false;
-  const int64_t tiles = plan.Tiles(bm, bn, swap);
-  if (v.at("persist") != 0 && tiles <= plan.target.sms) return false;
-  if (!ClusterFits(plan, v)) return false;
-  // Groups that take turns are one warpgroup each.
-  if (v.at("groups") > 1 && (v.at("persist") == 0 || warpgroups != 1 || tiles < 2 * plan.target.sms))
-    return false;
-  return GroupFits(plan, v);
-}
+using Plan = WgmmaPlan;
 
 // As many thread blocks as there are SMs, or fewer where that makes the same number of rounds.
 int64_t PersistentBlocks(int64_t tiles, int64_t sms) {
   const int64_t rounds = (tiles + sms - 1) / sms;
   return (tiles + rounds - 1) / rounds;
-}
-
-// Splits each axis by its tile; returns the outer and the inner loops.
-struct TiledLoops {
-  std::vector<std::string> outer, inner;
-};
-TiledLoops SplitAxes(const Plan& plan, const std::string& block, const std::vector<int>& axes,
-                     const AxisTile& tile, TraceBuilder* b) {
-  TiledLoops loops;
-  for (size_t i = 0; i < axes.size(); ++i) {
-    const std::string loop = LoopOf(block, plan.stage().axes[axes[i]]);
-    b->Split(loop, {tile[i]});
-    loops.outer.push_back(SubLoop(loop, 0));
-    loops.inner.push_back(SubLoop(loop, 1));
-  }
-  return loops;
-}
-
-void Append(std::vector<std::string>* to, const std::vector<std::string>& more) {
-  to->insert(to->end(), more.begin(), more.end());
 }
 
 void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
@@ -213,8 +38,10 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
       split ? EmitParts(plan.anatomy, t, PartDepth(plan.Depth(v), v.at("split"), plan.bk(v)), b)
             : plan.anatomy.name(t.stage);
   EmitGroups(plan.anatomy, t.stage, name, b);
-  const TiledLoops rows = SplitAxes(plan, name, swap ? t.cols : t.rows, BestAxisTile(plan.Rows(swap), bm), b),
-                   cols = SplitAxes(plan, name, swap ? t.rows : t.cols, BestAxisTile(plan.Cols(swap), bn), b);
+  const TiledLoops rows = SplitAxes(plan.stage(), name, swap ? t.cols : t.rows,
+                                    BestAxisTile(plan.Rows(swap), bm), b),
+                   cols = SplitAxes(plan.stage(), name, swap ? t.rows : t.cols,
+                                    BestAxisTile(plan.Cols(swap), bn), b);
   const std::string depth = LoopOf(name, plan.stage().reduce_axes[t.depth.back()]);
   b->Split(depth, {plan.bk(v)});
 
@@ -287,8 +114,8 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   const int64_t element = DTypeBytes(plan.row.operand);
   b->Stage(name, t.a.buffer, ring, "shared");
   b->Stage(name, t.b.buffer, ring, "shared");
-  b->Layout(t.a.tile, 0, SwizzleOf(InnerTile(plan, v, t.a, plan.Rows(false), swap ? bn : bm) * element));
-  b->Layout(t.b.tile, 0, SwizzleOf(InnerTile(plan, v, t.b, plan.Cols(false), swap ? bm : bn) * element));
+  b->Layout(t.a.tile, 0, SwizzleOf(plan.InnerTile(v, t.a, plan.Rows(false), swap ? bn : bm) * element));
+  b->Layout(t.b.tile, 0, SwizzleOf(plan.InnerTile(v, t.b, plan.Cols(false), swap ? bm : bn) * element));
   b->TensorizeTile(tile.front(), plan.row.name, v.at("warpgroups"), 1);
   b->Pipeline(ring, "bulk", v.at("stages"));
   if (v.at("epilogue") != 0) {
@@ -329,7 +156,7 @@ TileDefault DefaultTile(const Plan& plan, int64_t repack, const std::vector<int6
                     {"persist", 0}, {"group", 1},  {"split", 1},
                     {"panels", 1},  {"groups", 1}, {"repack", repack},
                     {"cluster", 1}};
-        if (!Legal(plan, v) || (best_cost != 0 && cost >= best_cost)) continue;
+        if (!plan.Legal(v) || (best_cost != 0 && cost >= best_cost)) continue;
         best = {bm, bn, warpgroups, swap};
         best_cost = cost;
       }
@@ -398,11 +225,11 @@ std::optional<Part> WarpSpecializedPart(const Anatomy& anatomy, const Group& gro
               {"persist", 0},      {"epilogue", 0}, {"split", 1},
               {"panels", 1},       {"groups", 1},   {"repack", repacks.front()},
               {"cluster", 1}};
-  if (!Legal(plan, v)) return std::nullopt;
+  if (!plan.Legal(v)) return std::nullopt;
   const bool bulk_store = forms->direct.bulk_store;
   Values with_epilogue = v;
   with_epilogue["epilogue"] = 1;
-  const bool epilogue = bulk_store && Legal(plan, with_epilogue);
+  const bool epilogue = bulk_store && plan.Legal(with_epilogue);
   v["epilogue"] = epilogue;
   const bool persist = plan.Tiles(tile.bm, tile.bn, tile.swap) > target.sms;
   const std::vector<int64_t> groups = {1, 4, 8, 16};
@@ -410,7 +237,7 @@ std::optional<Part> WarpSpecializedPart(const Anatomy& anatomy, const Group& gro
   for (const int64_t group : groups) {
     Values grouped = v;
     grouped["group"] = group;
-    if (group <= 8 && GroupFits(plan, grouped)) default_group = group;
+    if (group <= 8 && plan.GroupFits(grouped)) default_group = group;
   }
   const int64_t coarse = std::min(plan.Tiles(128, 128, false), plan.Tiles(128, 128, true));
   part.Decide("bm", bms, tile.bm);
@@ -428,7 +255,7 @@ std::optional<Part> WarpSpecializedPart(const Anatomy& anatomy, const Group& gro
   part.Decide("repack", repacks, repacks.front(), false);
   part.Decide("cluster", {1, 2}, 1);
   if (HasNearBatches(*forms)) part.Decide("near", {0, 1}, 1, false);
-  part.legal = [plan](const Values& values) { return Legal(plan, values); };
+  part.legal = [plan](const Values& values) { return plan.Legal(values); };
   part.emit = [plan](const Values& values, TraceBuilder* b) { Emit(plan, values, b); };
   return part;
 }

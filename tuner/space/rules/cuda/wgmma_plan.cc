@@ -1,0 +1,146 @@
+#include "tuner/space/rules/cuda/wgmma_plan.h"
+
+#include <algorithm>
+
+#include "tuner/space/rules/cuda/split_depth.h"
+#include "tuner/space/rules/tiles.h"
+
+namespace mycc {
+namespace {
+
+constexpr int64_t kLeastPanelBytes = 32;
+constexpr int64_t kAccumulators = 200;  // registers of a thread, at most
+constexpr int64_t kSharedOverhead = 2048;
+
+}  // namespace
+
+int64_t WgmmaPlan::PanelBytes(const TensorContraction& t) const {
+  int64_t extent = PowerAtLeast(stage().reduce_axes[t.depth.back()]->extent);
+  for (const TensorOperand* operand : {&t.a, &t.b}) {
+    if (operand->run > 0) extent = std::min(extent, LowestBit(operand->run));
+  }
+  return std::clamp(extent * DTypeBytes(row.operand), kLeastPanelBytes, kPanelBytes);
+}
+
+bool WgmmaPlan::EndsWithRuns(const Values& v) const {
+  const int64_t step = v.at("split") > 1 ? PartDepth(Depth(v), v.at("split"), bk(v)) : bk(v);
+  return t(v).a.run % step == 0 && t(v).b.run % step == 0;
+}
+
+std::vector<int64_t> WgmmaPlan::Rows(bool swap) const {
+  return forms.direct.Extents(anatomy, swap ? forms.direct.cols : forms.direct.rows);
+}
+
+std::vector<int64_t> WgmmaPlan::Cols(bool swap) const {
+  return forms.direct.Extents(anatomy, swap ? forms.direct.rows : forms.direct.cols);
+}
+
+int64_t WgmmaPlan::Batches() const {
+  int64_t batches = 1;
+  for (const int64_t extent : forms.direct.Extents(anatomy, forms.direct.batch)) batches *= extent;
+  return batches;
+}
+
+int64_t WgmmaPlan::Tiles(int64_t bm, int64_t bn, bool swap) const {
+  return TilesOf(Rows(swap), BestAxisTile(Rows(swap), bm)) *
+         TilesOf(Cols(swap), BestAxisTile(Cols(swap), bn)) * Batches();
+}
+
+int64_t WgmmaPlan::SharedBytes(const Values& v) const {
+  const int64_t stage_bytes = (v.at("bm") + v.at("bn")) * PanelBytes(t(v)) * v.at("panels");
+  const int64_t epilogue =
+      v.at("epilogue") != 0 ? v.at("groups") * v.at("bm") * v.at("bn") * StoredBytes(v.at("split")) : 0;
+  return stage_bytes * v.at("stages") + epilogue + kSharedOverhead;
+}
+
+int64_t SwizzleOf(int64_t row_bytes) {
+  for (const int64_t swizzle : {128, 64, 32}) {
+    if (row_bytes % swizzle == 0) return swizzle;
+  }
+  return 0;
+}
+
+int64_t WgmmaPlan::InnerTile(const Values& v, const TensorOperand& operand,
+                             const std::vector<int64_t>& extents, int64_t size) const {
+  return operand.depth_contiguous ? panel(v) : BestAxisTile(extents, size).back();
+}
+
+int64_t TilesOfLast(const std::vector<int64_t>& extents, int64_t size) {
+  return CeilDiv(extents.back(), BestAxisTile(extents, size).back());
+}
+
+bool DifferInRows(const Values& v) { return v.at("bn") >= v.at("bm"); }
+
+// Both blocks of a cluster are there, and the shared tile can be cut in two.
+bool WgmmaPlan::ClusterFits(const Values& v) const {
+  const bool swap = v.at("swap") != 0, in_rows = DifferInRows(v);
+  const int64_t cluster = v.at("cluster"), own = v.at(in_rows ? "bm" : "bn"),
+                shared = v.at(in_rows ? "bn" : "bm");
+  if (cluster == 1) return true;
+  if (TilesOfLast(in_rows ? Rows(swap) : Cols(swap), own) % cluster != 0) return false;
+  const TensorContraction& product = t(v);
+  if (!(in_rows != swap ? product.b : product.a).depth_contiguous) return true;
+  const AxisTile tile = BestAxisTile(in_rows ? Cols(swap) : Rows(swap), shared);
+  const auto outermost = std::find_if(tile.begin(), tile.end(), [](int64_t extent) { return extent > 1; });
+  return outermost != tile.end() && *outermost % cluster == 0 && shared / cluster % 8 == 0;
+}
+
+bool WgmmaPlan::GroupFits(const Values& v) const {
+  const int64_t cluster = DifferInRows(v) ? v.at("cluster") : 1, group = v.at("group");
+  const int64_t tiles = TilesOfLast(Rows(v.at("swap") != 0), v.at("bm")) / cluster;
+  const int64_t groups = (tiles + group - 1) / group;
+  return group == 1 || groups * group * 16 <= tiles * 17;
+}
+
+// No tile of the result has places beyond the end of a group of columns, where the next one's are.
+bool WgmmaPlan::TilesGroups(const Values& v) const {
+  const std::optional<GroupedAxis>& groups = anatomy.info(forms.direct.stage).contraction->groups;
+  if (!groups) return true;
+  const bool swap = v.at("swap") != 0;
+  const auto divides = [&](const std::vector<int>& axes, const AxisTile& tile) {
+    for (size_t i = 0; i < axes.size(); ++i) {
+      if (axes[i] == groups->axis + 1 && groups->extent % tile[i] != 0) return false;
+    }
+    return true;
+  };
+  const TensorContraction& product = t(v);
+  return divides(swap ? product.cols : product.rows, BestAxisTile(Rows(swap), v.at("bm"))) &&
+         divides(swap ? product.rows : product.cols, BestAxisTile(Cols(swap), v.at("bn")));
+}
+
+bool WgmmaPlan::Legal(const Values& v) const {
+  const int64_t bm = v.at("bm"), bn = v.at("bn"), warpgroups = v.at("warpgroups");
+  const bool swap = v.at("swap") != 0;
+  if (bm % (64 * warpgroups) != 0) return false;
+  const bool crowded = warpgroups > 2;  // compiled for 128 registers each, and then given 160
+  if (Sums(bm / warpgroups, bn) > (crowded ? 96 : kAccumulators)) return false;
+  if (SharedBytes(v) > target.smem_bytes) return false;
+  if (!EndsWithRuns(v)) return false;
+  const TensorContraction& product = t(v);
+  const TensorOperand &a = swap ? product.b : product.a, &b = swap ? product.a : product.b;
+  // Tiles are staged in the order of one nest of loops: rows, depth and columns cannot be both before and
+  // after each other.
+  if (!a.depth_contiguous && b.depth_contiguous) return false;
+  const int64_t element = DTypeBytes(row.operand);
+  if (SwizzleOf(InnerTile(v, a, Rows(swap), bm) * element) == 0 ||
+      SwizzleOf(InnerTile(v, b, Cols(swap), bn) * element) == 0)
+    return false;
+  for (const int64_t tile : BestAxisTile(Rows(swap), bm)) {
+    if (tile > 256) return false;
+  }
+  if (v.at("epilogue") != 0) {
+    // The tile's rows in memory run along the output's last axis.
+    const int64_t row = BestAxisTile(Cols(swap), bn).back() * StoredBytes(v.at("split"));
+    if (swap || SwizzleOf(row) == 0 || !TilesGroups(v)) return false;
+  }
+  if (v.at("split") > 1 && (PartsOf(Depth(v), v.at("split"), bk(v)) != v.at("split") || v.at("persist") != 0))
+    return false;
+  const int64_t tiles = Tiles(bm, bn, swap);
+  if (v.at("persist") != 0 && tiles <= target.sms) return false;
+  if (!ClusterFits(v)) return false;
+  // Groups that take turns are one warpgroup each.
+  if (v.at("groups") > 1 && (v.at("persist") == 0 || warpgroups != 1 || tiles < 2 * target.sms)) return false;
+  return GroupFits(v);
+}
+
+}  // namespace mycc
