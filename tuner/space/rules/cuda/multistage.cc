@@ -18,16 +18,7 @@ constexpr int64_t kAccumulators = 128;  // registers of a thread, at most
 
 constexpr int64_t kPadBytes = 16;
 
-struct Plan {
-  Anatomy anatomy;
-  TensorForms forms;
-  Instruction row;
-  Target target;
-
-  const TensorContraction& t(const Values& v) const { return forms.at(v.at("repack")); }
-  const Stage& stage() const { return anatomy.product(forms.direct.stage); }
-  std::vector<int64_t> Rows() const { return forms.direct.Extents(anatomy, forms.direct.rows); }
-  std::vector<int64_t> Cols() const { return forms.direct.Extents(anatomy, forms.direct.cols); }
+struct Plan : TensorPlan {
   // How a tile of the depth is cut: as much as there is of the last axis, then of those before it, so that
   // images of few channels fill a tile with several pixels of the window.
   AxisTile DepthTile(const Values& v) const {
@@ -41,17 +32,10 @@ struct Plan {
     tile.front() *= bk;
     return tile;
   }
-  int64_t Depth() const {
+  int64_t WholeDepth() const {
     int64_t depth = 1;
     for (const Var& axis : stage().reduce_axes) depth *= axis->extent;
     return depth;
-  }
-  // Of the axis that is tiled, and so split.
-  int64_t LastDepth(const Values& v) const { return stage().reduce_axes[t(v).depth.back()]->extent; }
-  int64_t Tiles(int64_t bm, int64_t bn) const {
-    int64_t tiles = TilesOf(Rows(), BestAxisTile(Rows(), bm)) * TilesOf(Cols(), BestAxisTile(Cols(), bn));
-    for (const int64_t extent : forms.direct.Extents(anatomy, forms.direct.batch)) tiles *= extent;
-    return tiles;
   }
 };
 
@@ -94,8 +78,8 @@ bool Legal(const Plan& plan, const Values& v) {
   if (!a_along && (b_along || DTypeBytes(plan.row.operand) == 1)) return false;
   if (!b_along && DTypeBytes(plan.row.operand) == 1) return false;
   const int64_t split = v.at("split");
-  if (split > 1 && PartsOf(plan.LastDepth(v), split, plan.DepthTile(v).back()) != split) return false;
-  return v.at("bk") == plan.row.k || v.at("bk") < 2 * plan.Depth();
+  if (split > 1 && PartsOf(plan.Depth(v), split, plan.DepthTile(v).back()) != split) return false;
+  return v.at("bk") == plan.row.k || v.at("bk") < 2 * plan.WholeDepth();
 }
 
 void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
@@ -104,7 +88,7 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   const bool split = v.at("split") > 1;
   const AxisTile depth_tile = plan.DepthTile(v);
   EmitOperands(t, plan.anatomy.name(t.stage), b);
-  const int64_t part_depth = PartDepth(plan.LastDepth(v), v.at("split"), depth_tile.back());
+  const int64_t part_depth = PartDepth(plan.Depth(v), v.at("split"), depth_tile.back());
   const std::string name = split ? EmitParts(plan.anatomy, t, part_depth, b) : plan.anatomy.name(t.stage);
   EmitGroups(plan.anatomy, t.stage, name, b);
   std::vector<std::string> grid, order, tile;
@@ -214,7 +198,7 @@ std::optional<Part> MultistagePart(const Anatomy& anatomy, const Group& group, c
   if (repacks.empty()) return std::nullopt;
   const int64_t repack = repacks.front();
   std::sort(repacks.begin(), repacks.end());
-  const Plan plan{anatomy, *forms, *row, target};
+  const Plan plan{{anatomy, *forms, *row, target}};
   Part part;
   part.prefix = absl::StrCat(anatomy.name(group.anchor), ".");
   part.rule = "multistage";
@@ -248,7 +232,7 @@ std::optional<Part> MultistagePart(const Anatomy& anatomy, const Group& group, c
   part.Decide("row_warps", {1, 2, 4}, tile.row_warps);
   part.Decide("column_warps", {1, 2, 4}, tile.column_warps);
   part.Decide("stages", {2, 3, 4, 5}, v.at("stages"));
-  part.Decide("split", SplitsOf(plan.LastDepth(v), 2 * row->k, plan.Tiles(64, 64), target), 1);
+  part.Decide("split", SplitsOf(plan.Depth(v), 2 * row->k, plan.Tiles(64, 64), target), 1);
   part.Decide("repack", repacks, repack, false);
   if (HasNearBatches(*forms)) part.Decide("near", {0, 1}, 1, false);
   part.legal = [plan](const Values& values) { return Legal(plan, values); };

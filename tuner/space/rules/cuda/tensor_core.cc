@@ -247,4 +247,17 @@ std::optional<TensorForms> FindTensorForms(const Anatomy& anatomy, const Group& 
   return TensorForms{*direct, FindRepackedContraction(anatomy, group)};
 }
 
+std::vector<int64_t> TensorPlan::Rows(bool swap) const {
+  return forms.direct.Extents(anatomy, swap ? forms.direct.cols : forms.direct.rows);
+}
+
+std::vector<int64_t> TensorPlan::Cols(bool swap) const { return Rows(!swap); }
+
+int64_t TensorPlan::Tiles(int64_t bm, int64_t bn, bool swap) const {
+  int64_t tiles =
+      TilesOf(Rows(swap), BestAxisTile(Rows(swap), bm)) * TilesOf(Cols(swap), BestAxisTile(Cols(swap), bn));
+  for (const int64_t extent : forms.direct.Extents(anatomy, forms.direct.batch)) tiles *= extent;
+  return tiles;
+}
+
 }  // namespace mycc

@@ -71,4 +71,21 @@ void EmitOperands(const TensorContraction& t, const std::string& product, TraceB
 std::optional<Instruction> TensorInstruction(const TensorContraction& t, DType accumulator,
                                              InstructionClass kind, const Target& target);
 
+// A contraction, an instruction for it and the target: what both rules plan with. With `swap` rows and
+// columns change places.
+struct TensorPlan {
+  Anatomy anatomy;
+  TensorForms forms;
+  Instruction row;
+  Target target;
+
+  const TensorContraction& t(const Values& v) const { return forms.at(v.at("repack")); }
+  const Stage& stage() const { return anatomy.product(forms.direct.stage); }
+  std::vector<int64_t> Rows(bool swap = false) const;
+  std::vector<int64_t> Cols(bool swap = false) const;
+  // Of the axis that is tiled, and so split.
+  int64_t Depth(const Values& v) const { return stage().reduce_axes[t(v).depth.back()]->extent; }
+  int64_t Tiles(int64_t bm, int64_t bn, bool swap = false) const;
+};
+
 }  // namespace mycc

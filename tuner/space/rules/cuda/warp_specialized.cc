@@ -212,7 +212,7 @@ std::optional<Part> WarpSpecializedPart(const Anatomy& anatomy, const Group& gro
   const auto row = TensorInstruction(forms->direct, anatomy.stage(group.anchor).output->dtype,
                                      InstructionClass::kWarpgroup, target);
   if (!row) return std::nullopt;
-  const Plan plan{anatomy, *forms, *row, target};
+  const Plan plan{{anatomy, *forms, *row, target}};
   const std::vector<int64_t> repacks = FormsOf(*forms, kPanelBytes / DTypeBytes(row->operand), anatomy);
   if (repacks.empty()) return std::nullopt;
   Part part;

@@ -27,25 +27,6 @@ bool WgmmaPlan::EndsWithRuns(const Values& v) const {
   return t(v).a.run % step == 0 && t(v).b.run % step == 0;
 }
 
-std::vector<int64_t> WgmmaPlan::Rows(bool swap) const {
-  return forms.direct.Extents(anatomy, swap ? forms.direct.cols : forms.direct.rows);
-}
-
-std::vector<int64_t> WgmmaPlan::Cols(bool swap) const {
-  return forms.direct.Extents(anatomy, swap ? forms.direct.rows : forms.direct.cols);
-}
-
-int64_t WgmmaPlan::Batches() const {
-  int64_t batches = 1;
-  for (const int64_t extent : forms.direct.Extents(anatomy, forms.direct.batch)) batches *= extent;
-  return batches;
-}
-
-int64_t WgmmaPlan::Tiles(int64_t bm, int64_t bn, bool swap) const {
-  return TilesOf(Rows(swap), BestAxisTile(Rows(swap), bm)) *
-         TilesOf(Cols(swap), BestAxisTile(Cols(swap), bn)) * Batches();
-}
-
 int64_t WgmmaPlan::SharedBytes(const Values& v) const {
   const int64_t stage_bytes = (v.at("bm") + v.at("bn")) * PanelBytes(t(v)) * v.at("panels");
   const int64_t epilogue =

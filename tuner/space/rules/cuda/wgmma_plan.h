@@ -11,14 +11,7 @@ namespace mycc {
 
 inline constexpr int64_t kPanelBytes = 128;  // of the widest swizzle: the depth of a tile
 
-struct WgmmaPlan {
-  Anatomy anatomy;
-  TensorForms forms;
-  Instruction row;
-  Target target;
-
-  const TensorContraction& t(const Values& v) const { return forms.at(v.at("repack")); }
-  const Stage& stage() const { return anatomy.product(forms.direct.stage); }
+struct WgmmaPlan : TensorPlan {
   // The depth of a tile: one panel of a swizzle, or two. Shallow sums, and runs that others follow (the
   // groups of a convolution), have narrower ones.
   int64_t bk(const Values& v) const { return v.at("panels") * panel(v); }
@@ -26,19 +19,14 @@ struct WgmmaPlan {
   int64_t PanelBytes(const TensorContraction& t) const;
   // Tiles of the depth, and parts of it, end where a run does.
   bool EndsWithRuns(const Values& v) const;
-  std::vector<int64_t> Rows(bool swap) const;
-  std::vector<int64_t> Cols(bool swap) const;
-  int64_t Batches() const;
   // Registers of a thread for its sums, and for partial ones: of 64 rows and at most 128 columns.
   int64_t Sums(int64_t bm, int64_t bn) const {
     return bm / 64 * bn / 2 + (row.partial_depth == 0 ? 0 : bn > 128 ? bn / 4 : bn / 2);
   }
-  int64_t Depth(const Values& v) const { return stage().reduce_axes[t(v).depth.back()]->extent; }
   // Of an element that a tile of the matrix product is stored as.
   int64_t StoredBytes(int64_t split) const {
     return DTypeBytes(split > 1 ? stage().output->dtype : forms.direct.output);
   }
-  int64_t Tiles(int64_t bm, int64_t bn, bool swap) const;
   int64_t SharedBytes(const Values& v) const;
 
   // Closed-form legality of a point.
