@@ -284,7 +284,7 @@ void CheckPoints(const char* text, const char* rule, const Target& target) {
   ASSERT_TRUE(sketch.space.Legal(sketch.default_choice));
   CheckPoint(workload, sketch, sketch.default_choice, target);
   std::mt19937 rng(1);
-  int left = RandomSeeds(2);
+  int left = RandomSeeds(1);
   for (int tries = 0; tries < 10000 && left > 0 && !testing::Test::HasFatalFailure(); ++tries) {
     Choice choice;
     for (const Decision& decision : sketch.space.decisions)
