@@ -18,8 +18,8 @@ struct ScoredTrace {
 };
 
 // Each sketch's own guess, the one first that the analytic model expects to be fastest, and last the naive
-// nest (for a GPU, spread over its threads), with infinite seconds: it can be lowered whatever the target. REQUIRES: `canonical` is canonical,
-// here and below.
+// nest (for a GPU, spread over its threads), with infinite seconds: it can be lowered whatever the target.
+// REQUIRES: `canonical` is canonical, here and below.
 std::vector<ScoredTrace> DefaultSchedules(const Workload& canonical, const Target& target);
 
 // The legal point of the sketch that `neighbour` names, nearest to its decisions. NotFound when there is no
