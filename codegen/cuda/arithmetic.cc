@@ -24,7 +24,7 @@ std::string Shortest(T value, int max_digits) {
   return absl::StrFormat("%.*g", max_digits, value);
 }
 
-std::string WithPoint(std::string digits) {
+std::string WithPoint(const std::string& digits) {
   return digits.find_first_of(".e") == std::string::npos ? digits + ".0" : digits;
 }
 

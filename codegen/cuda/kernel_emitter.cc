@@ -45,7 +45,8 @@ absl::StatusOr<std::string> KernelEmitter::Kernel(const std::string& name) {
   if (shared_bytes_ > 0)
     text_ = absl::StrCat("  extern __shared__ __align__(1024) unsigned char shared[];\n", text_);
   for (size_t i = 0; i < maps_.size(); ++i)
-    params.insert(params.begin() + i, absl::StrCat("const __grid_constant__ CUtensorMap map", i));
+    params.insert(params.begin() + static_cast<std::ptrdiff_t>(i),
+                  absl::StrCat("const __grid_constant__ CUtensorMap map", i));
   // setmaxnreg is honoured where a block's registers are told.
   bool roles = false;
   VisitStmts(launch_.body, [&](const Stmt& stmt) {

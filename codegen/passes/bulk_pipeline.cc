@@ -67,7 +67,7 @@ class BulkPipeline {
     turn_ = Simplify(FloorDiv(number_, stages));
     std::vector<Roles::Role> roles = {{"copy", CopyWithSuffix(OnlyCopies(work_), ".copy")}};
     for (int group = 0; group < groups_; ++group) roles.push_back(Computer(group));
-    std::vector<int> arrivals(2 * stages, cluster_ ? static_cast<int>(cluster_->extent) : 1);
+    std::vector<int> arrivals(size_t{2} * stages, cluster_ ? static_cast<int>(cluster_->extent) : 1);
     if (groups_ > 1) arrivals.insert(arrivals.end(), groups_, 1);
     Stmt result = std::make_shared<Roles>(std::move(roles), std::move(arrivals));
     result = rings_.Around(std::move(result));

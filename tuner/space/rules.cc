@@ -307,6 +307,7 @@ Values ValuesOf(const Part& part, const std::vector<Decision>& decisions, const 
 // The first of each group's alternatives; then, for one group after the other, each of its others.
 std::vector<std::vector<Part>> Combinations(const std::vector<std::vector<Part>>& choices) {
   std::vector<Part> first;
+  first.reserve(choices.size());
   for (const std::vector<Part>& alternatives : choices) first.push_back(alternatives.front());
   std::vector<std::vector<Part>> all = {first};
   for (size_t g = 0; g < choices.size(); ++g) {
@@ -384,6 +385,7 @@ std::vector<Sketch> GenerateSketches(const Workload& canonical, const Target& ta
   const Anatomy whole(canonical);
   const std::vector<int> cheap = CheapStages(whole, target).Find();
   std::vector<std::string> inlined;
+  inlined.reserve(cheap.size());
   for (int s : cheap) inlined.push_back(whole.name(s));
   const Anatomy anatomy(WithoutStages(canonical, cheap));
   const Grouping grouping(anatomy, target);

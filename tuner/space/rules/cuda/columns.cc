@@ -25,6 +25,7 @@ struct Plan {
 
 std::vector<std::string> LoopsOf(const std::string& block, const std::vector<std::string>& axes) {
   std::vector<std::string> loops;
+  loops.reserve(axes.size());
   for (const std::string& axis : axes) loops.push_back(absl::StrCat(block, ".", axis));
   return loops;
 }

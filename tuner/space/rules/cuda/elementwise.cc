@@ -41,6 +41,7 @@ Part GpuElementwiseRule(const Anatomy& anatomy, const Group& group, const Target
   }
   if (FindTransposedRead(stage).axis >= 0) return TransposePart(anatomy, group, target);
   std::vector<std::string> loops;
+  loops.reserve(stage.axes.size());
   for (int a = 0; a < static_cast<int>(stage.axes.size()); ++a)
     loops.push_back(anatomy.Loop(group.anchor, a));
   const int64_t lanes = IsFlat(stage) ? FlatLanes(stage) : LanesOf(stage, stage.axes.back());

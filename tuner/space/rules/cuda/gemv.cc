@@ -135,7 +135,8 @@ Part GemvPart(const Anatomy& anatomy, const Group& group, const Target& target) 
   const int64_t vectors = CeilDiv(plan.depth, plan.lanes);
   const int64_t threads = std::clamp(PowerAtLeast(CeilDiv(vectors, 8)), kWarp, int64_t{256});
   int64_t columns = 4;
-  while (columns > 1 && others * CeilDiv(plan.columns, columns) < 2 * std::max(target.sms, 1)) columns /= 2;
+  while (columns > 1 && others * CeilDiv(plan.columns, columns) < int64_t{2} * std::max(target.sms, 1))
+    columns /= 2;
   part.Decide("threads", {32, 64, 128, 256, 512}, threads);
   part.Decide("groups", {1, 2, 4}, std::max<int64_t>(128 / threads, 1));
   part.Decide("columns", {1, 2, 4, 8}, columns);

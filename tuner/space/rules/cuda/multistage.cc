@@ -232,7 +232,7 @@ std::optional<Part> MultistagePart(const Anatomy& anatomy, const Group& group, c
   part.Decide("row_warps", {1, 2, 4}, tile.row_warps);
   part.Decide("column_warps", {1, 2, 4}, tile.column_warps);
   part.Decide("stages", {2, 3, 4, 5}, v.at("stages"));
-  part.Decide("split", SplitsOf(plan.Depth(v), 2 * row->k, plan.Tiles(64, 64), target), 1);
+  part.Decide("split", SplitsOf(plan.Depth(v), int64_t{2} * row->k, plan.Tiles(64, 64), target), 1);
   part.Decide("repack", repacks, repack, false);
   if (HasNearBatches(*forms)) part.Decide("near", {0, 1}, 1, false);
   part.legal = [plan](const Values& values) { return Legal(plan, values); };

@@ -51,7 +51,8 @@ double KeptRegisters(const RowPlan& plan, const Values& v) {
 constexpr int64_t kTurn = 4;  // vectors that a thread fetches at once, of a row that is read again
 
 bool Legal(const RowPlan& plan, const Values& v) {
-  constexpr double kRegisterFile = 65536, kMostRegisters = 255, kOtherRegisters = 40, kMostUnrolled = 512;
+  constexpr double kRegisterFile = 65536, kMostRegisters = 255, kOtherRegisters = 40;
+  constexpr int64_t kMostUnrolled = 512;
   const int64_t threads = v.at("threads") * v.at("rows");
   if (v.at("rows") > plan.rows) return false;
   if (threads > kMaxBlockThreads || (threads < kWarp && 2 * v.at("rows") <= plan.rows)) return false;
@@ -157,7 +158,7 @@ Part GpuRowRule(const Anatomy& anatomy, const Group& group, const Target& target
   part.rule = "row";
   const int64_t threads = ThreadsForRow(plan.length, plan.lanes);
   int64_t rows = std::max<int64_t>(256 / threads, 1);
-  while (rows > 1 && (rows > PowerAtLeast(plan.rows) || plan.rows_of_output / rows < 2 * target.sms))
+  while (rows > 1 && (rows > PowerAtLeast(plan.rows) || plan.rows_of_output / rows < int64_t{2} * target.sms))
     rows /= 2;
   while (rows * threads < kWarp && rows < plan.rows) rows *= 2;
   std::vector<int64_t> keeps = {kReadAgain};

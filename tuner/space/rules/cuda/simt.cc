@@ -76,6 +76,7 @@ void EmitTile(const SharedTile& tile, const std::string& work, const std::string
     b->Layout(name, 4, 0);
   }
   std::vector<std::string> loops;
+  loops.reserve(tile.rank);
   for (int d = 0; d < tile.rank; ++d) loops.push_back(absl::StrCat(name, ".a", d));
   b->Split(loops.back(), {tile.lanes});
   const std::string lane = Part(loops.back(), 1);

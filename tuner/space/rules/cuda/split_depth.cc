@@ -18,7 +18,7 @@ int64_t PartsOf(int64_t depth, int64_t split, int64_t bk) {
 std::vector<int64_t> SplitsOf(int64_t depth, int64_t step, int64_t tiles, const Target& target) {
   std::vector<int64_t> splits = {1};
   for (const int64_t split : {2, 3, 4, 6, 8, 16}) {
-    if (depth >= 4 * split * step && tiles * (split - 1) < 2 * target.sms) splits.push_back(split);
+    if (depth >= 4 * split * step && tiles * (split - 1) < int64_t{2} * target.sms) splits.push_back(split);
   }
   return splits;
 }

@@ -103,7 +103,7 @@ void EmitGathered(const Plan& plan, const Values& v, TraceBuilder* b) {
   b->BindAll(blocks, "block");
   b->CacheRead(plan.buffer, plan.t, blocks.back(), "shared");
   // Rows an odd number of banks apart, and more than one: two vectors of a row do not meet.
-  b->Layout(absl::StrCat(plan.buffer, ".r"), std::max<int64_t>(5 * 4 / plan.bytes, 1), 0);
+  b->Layout(absl::StrCat(plan.buffer, ".r"), std::max<int64_t>(int64_t{5} * 4 / plan.bytes, 1), 0);
   const std::string n = CopyLoop(plan, plan.n_dim), c = CopyLoop(plan, plan.c_dim);
   b->Split(n, {in.across});
   b->Split(c, {v.at("lanes_c")});

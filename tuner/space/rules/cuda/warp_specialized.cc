@@ -128,8 +128,8 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
 
 // Tiles per SM, rounded up, over what is useful: how long the last round makes all wait.
 double Rounds(const Plan& plan, int64_t bm, int64_t bn, bool swap) {
-  const int64_t tiles = plan.Tiles(bm, bn, swap);
-  return static_cast<double>((tiles + plan.target.sms - 1) / plan.target.sms);
+  const int64_t rounds = CeilDiv(plan.Tiles(bm, bn, swap), plan.target.sms);
+  return static_cast<double>(rounds);
 }
 
 struct TileDefault {

@@ -120,7 +120,8 @@ bool WgmmaPlan::Legal(const Values& v) const {
   if (v.at("persist") != 0 && tiles <= target.sms) return false;
   if (!ClusterFits(v)) return false;
   // Groups that take turns are one warpgroup each.
-  if (v.at("groups") > 1 && (v.at("persist") == 0 || warpgroups != 1 || tiles < 2 * target.sms)) return false;
+  if (v.at("groups") > 1 && (v.at("persist") == 0 || warpgroups != 1 || tiles < int64_t{2} * target.sms))
+    return false;
   return GroupFits(v);
 }
 

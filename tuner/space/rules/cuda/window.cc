@@ -179,6 +179,7 @@ Part GpuWindowRule(const Anatomy& anatomy, const Group& group, const Target&) {
   Plan plan;
   plan.t = anatomy.name(group.anchor);
   std::vector<std::string> axes;
+  axes.reserve(rank);
   for (int a = 0; a < rank; ++a) axes.push_back(anatomy.Loop(group.anchor, a));
   plan.n = axes[rank - 1];
   if (rank > 1) plan.m = axes[rank - 2];
