@@ -279,6 +279,12 @@ void KernelEmitter::EmitWarpMma(const Mma& mma, const Instruction& row) {
   const bool a_depth = mma.a.col_stride == 1, b_depth = mma.b.row_stride == 1;
   if ((!a_depth && mma.a.row_stride != 1) || (!b_depth && mma.b.col_stride != 1))
     return Fail(absl::StrCat(row.name, ": an operand is contiguous along neither of its dimensions"));
+  const auto is_torn = [](const TileView& view, int64_t along) {
+    return view.buffer->layout.row_pad > 0 && view.buffer->shape.back() < along;
+  };
+  if (is_torn(mma.a, a_depth ? mma.k : mma.m) || is_torn(mma.b, b_depth ? mma.k : mma.n))
+    return Fail(absl::StrCat(
+        row.name, ": the padding of a tile's rows stands between elements of one row of an operand"));
   const int64_t columns = layout.column_tiles() * 8;  // of a warp
   if (columns % 16 != 0)
     return Fail(absl::StrCat(row.name, ": a warp has ", columns, " columns; expected 16s"));

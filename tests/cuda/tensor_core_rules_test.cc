@@ -295,18 +295,33 @@ void CheckPoints(const char* text, const char* rule, const Target& target) {
   }
 }
 
-// The emitted code of the default, run on the host.
-void CheckDefaultOnHost(const char* text, const Target& target) {
+// The emitted code of the default and of random points, run on the host.
+void CheckOnHostToo(const char* text, const Target& target) {
   const Workload workload = CanonicalWorkload(text);
   const std::vector<Sketch> sketches = GenerateSketches(workload, target);
-  ASSERT_FALSE(sketches.empty());
-  const absl::StatusOr<Trace> trace = sketches[0].instantiate(sketches[0].default_choice);
-  ASSERT_TRUE(trace.ok()) << trace.status();
-  const absl::StatusOr<Schedule> schedule = Replay(workload, target, *trace);
-  ASSERT_TRUE(schedule.ok()) << schedule.status();
-  const absl::Status status =
-      CheckOnHost({ScheduledCase{PrintTrace(*trace), workload, schedule->function()}}, 2e-2)[0];
-  EXPECT_TRUE(status.ok()) << status.message();
+  const auto found = std::find_if(sketches.begin(), sketches.end(),
+                                  [](const Sketch& s) { return absl::StrContains(s.name, "multistage"); });
+  ASSERT_NE(found, sketches.end());
+  std::vector<Choice> choices = {found->default_choice};
+  std::mt19937 rng(3);
+  const size_t wanted = 1 + RandomSeeds(1);
+  for (int tries = 0; tries < 10000 && choices.size() < wanted; ++tries) {
+    Choice choice;
+    for (const Decision& decision : found->space.decisions)
+      choice.push_back(static_cast<int>(rng() % decision.choices.size()));
+    if (found->space.Legal(choice)) choices.push_back(choice);
+  }
+  std::vector<ScheduledCase> points;
+  for (const Choice& choice : choices) {
+    const absl::StatusOr<Trace> trace = found->instantiate(choice);
+    ASSERT_TRUE(trace.ok()) << trace.status();
+    const absl::StatusOr<Schedule> schedule = Replay(workload, target, *trace);
+    ASSERT_TRUE(schedule.ok()) << schedule.status();
+    points.push_back({PrintTrace(*trace), workload, schedule->function()});
+  }
+  const std::vector<absl::Status> results = CheckOnHost(points, 2e-2);
+  for (size_t i = 0; i < points.size(); ++i)
+    EXPECT_TRUE(results[i].ok()) << results[i].message() << points[i].name;
 }
 
 class TensorCoreRules : public testing::TestWithParam<Case> {};
@@ -318,13 +333,13 @@ INSTANTIATE_TEST_SUITE_P(Cases, TensorCoreRules, testing::ValuesIn(kCases),
 
 class Float8Rules : public testing::TestWithParam<Case> {};
 TEST_P(Float8Rules, PointsMeanTheWorkload) { CheckPoints(GetParam().workload, "multistage", Sm89()); }
-TEST_P(Float8Rules, FragmentsAreRight) { CheckDefaultOnHost(GetParam().workload, Sm89()); }
+TEST_P(Float8Rules, FragmentsAreRight) { CheckOnHostToo(GetParam().workload, Sm89()); }
 INSTANTIATE_TEST_SUITE_P(Cases, Float8Rules, testing::ValuesIn(kFloat8Cases),
                          [](const auto& info) { return std::string(info.param.name); });
 
 class MultistageRules : public testing::TestWithParam<Case> {};
 TEST_P(MultistageRules, PointsMeanTheWorkload) { CheckPoints(GetParam().workload, "multistage", Sm80()); }
-TEST_P(MultistageRules, FragmentsAreRight) { CheckDefaultOnHost(GetParam().workload, Sm80()); }
+TEST_P(MultistageRules, FragmentsAreRight) { CheckOnHostToo(GetParam().workload, Sm80()); }
 INSTANTIATE_TEST_SUITE_P(Cases, MultistageRules, testing::ValuesIn(kMultistageCases),
                          [](const auto& info) { return std::string(info.param.name); });
 

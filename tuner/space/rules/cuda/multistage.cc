@@ -67,12 +67,25 @@ int64_t SharedBytes(const Plan& plan, const Values& v) {
          (bytes(plan.t(v).a, plan.Rows(), v.at("bm")) + bytes(plan.t(v).b, plan.Cols(), v.at("bn")));
 }
 
+// Padding sets the rows of the tile's last dimension apart: what the instruction takes in one go must lie
+// within one.
+bool PadsWholeRows(const Plan& plan, const Values& v, const TensorOperand& operand,
+                   const std::vector<int64_t>& extents, int64_t size) {
+  const int64_t element = DTypeBytes(plan.row.operand), bk = v.at("bk");
+  const int64_t row = InnerTile(operand, bk, extents, size);
+  if (LayoutOf(row, element, operand.depth_contiguous).pad == 0) return true;
+  return operand.depth_contiguous ? plan.DepthTile(v).back() == bk : row == size;
+}
+
 bool Legal(const Plan& plan, const Values& v) {
   const int64_t bm = v.at("bm"), bn = v.at("bn"), wr = v.at("row_warps"), wc = v.at("column_warps");
   if (wr * wc > 16 || bm % (16 * wr) != 0 || bn % (16 * wc) != 0) return false;
   const int64_t sums = plan.row.partial_depth > 0 ? 2 : 1;
   if (sums * bm * bn / (32 * wr * wc) > kAccumulators) return false;
   if (SharedBytes(plan, v) > plan.target.smem_bytes) return false;
+  if (!PadsWholeRows(plan, v, plan.t(v).a, plan.Rows(), bm) ||
+      !PadsWholeRows(plan, v, plan.t(v).b, plan.Cols(), bn))
+    return false;
   // One nest of loops orders both tiles; ldmatrix turns over elements of two bytes only.
   const bool a_along = plan.t(v).a.depth_contiguous, b_along = plan.t(v).b.depth_contiguous;
   if (!a_along && (b_along || DTypeBytes(plan.row.operand) == 1)) return false;
