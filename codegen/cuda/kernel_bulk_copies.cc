@@ -61,7 +61,7 @@ void KernelEmitter::EmitBulkCopy(const Copy& copy) {
   absl::StatusOr<BulkBox> box = BulkBoxOf(copy.body);
   if (!box.ok()) return Fail(std::string(box.status().message()));
   const int64_t blocks = copy.cluster ? launch_.cluster : 1;
-  const Expr part = blocks > 1 ? TakePart(copy.cluster, blocks, &*box) : nullptr;
+  if (blocks > 1) TakePart(copy.cluster, blocks, &*box);
   const BufferNode& shared = *box->shared;
   const int64_t element = DTypeBytes(shared.dtype), swizzle = shared.layout.swizzle_bytes;
   const int64_t columns = box->extent.back();
@@ -90,16 +90,14 @@ void KernelEmitter::EmitBulkCopy(const Copy& copy) {
     // A part of the tile lies in the part of each panel.
     std::string tile = absl::StrCat(SharedAddress(box->shared, at),
                                     column == 0 ? "" : absl::StrCat(" + ", column * rows * blocks * element));
-    if (part) {
-      const int64_t part_bytes = rows * std::min(panel, columns - column) * element;
-      absl::StrAppend(&tile, " + ", Index(part).At(kProduct), " * ", part_bytes);
-    }
+    const int64_t bytes = rows * std::min(panel, columns - column) * element;
+    if (blocks > 1) absl::StrAppend(&tile, " + ", Index(copy.cluster).At(kProduct), " * ", bytes);
     const std::string where = absl::StrJoin(coordinates, ", ");
     if (box->to_shared) {
       const std::string to_all = blocks > 1 ? absl::StrCat(", ", (1 << blocks) - 1) : "";
       Line(function, "(", tile, ", ", map, ", ", BarrierAddress(copy.barrier), ", ", where, to_all, ");");
       // The other blocks send their parts.
-      roles_->expected_bytes += rows * blocks * std::min(panel, columns - column) * element;
+      roles_->expected_bytes += blocks * bytes;
     } else {
       Line(function, "(", map, ", ", tile, ", ", where, ");");
     }
@@ -107,16 +105,15 @@ void KernelEmitter::EmitBulkCopy(const Copy& copy) {
   if (!box->to_shared) Close();
 }
 
-// The box becomes that of block `rank` of `blocks`; returns the number of its part.
-Expr KernelEmitter::TakePart(const Expr& rank, int64_t blocks, BulkBox* box) {
+// The box becomes the part of block `rank` of `blocks`.
+void KernelEmitter::TakePart(const Expr& rank, int64_t blocks, BulkBox* box) {
   for (size_t d = 0; d + 1 < box->extent.size(); ++d) {
     if (box->extent[d] == 1) continue;
     box->extent[d] /= blocks;
     box->begin[d] = box->begin[d] + rank * (box->extent[d] * box->step[d]);
-    return rank;
+    return;
   }
   Fail(absl::StrCat("no dimension of ", box->shared->name, " to share out in a cluster"));
-  return rank;
 }
 
 }  // namespace mycc

@@ -48,11 +48,7 @@ absl::StatusOr<std::string> KernelEmitter::Kernel(const std::string& name) {
     params.insert(params.begin() + static_cast<std::ptrdiff_t>(i),
                   absl::StrCat("const __grid_constant__ CUtensorMap map", i));
   // setmaxnreg is honoured where a block's registers are told.
-  bool roles = false;
-  VisitStmts(launch_.body, [&](const Stmt& stmt) {
-    roles |= stmt->kind == StmtKind::kRoles;
-    return !roles;
-  });
+  const bool roles = Contains(launch_.body, StmtKind::kRoles);
   const int64_t resident = roles ? 1 : launch_.resident;
   const std::string bounds = resident > 0
                                  ? absl::StrCat("__launch_bounds__(", launch_.threads, ", ", resident, ")")
@@ -65,14 +61,14 @@ absl::StatusOr<std::string> KernelEmitter::Kernel(const std::string& name) {
 // before it. The next launch may take the SMs that are left: it waits in turn.
 void KernelEmitter::MeetNeighbours() {
   if (launch_.after_launch) {
-    Line(prelude_.Use("wait_for_launch") + "();");
+    Line(prelude_.Use("wait_for_launch"), "();");
     for (const LaunchBuffer& buffer : launch_.buffers) {
       if (buffer.read_only) continue;
       const std::string& name = places_.at(buffer.buffer.get()).name;
-      Line(absl::StrCat(name, " = ", prelude_.Use("from_here_on"), "(", name, ");"));
+      Line(name, " = ", prelude_.Use("from_here_on"), "(", name, ");");
     }
   }
-  if (launch_.before_launch) Line(prelude_.Use("allow_next_launch") + "();");
+  if (launch_.before_launch) Line(prelude_.Use("allow_next_launch"), "();");
 }
 
 // The grid is flat: the innermost block loop runs fastest, after that of a cluster, whose blocks are

@@ -129,7 +129,7 @@ class KernelEmitter {
   // Asynchronous copies (kernel_bulk_copies.cc, kernel_thread_copies.cc).
   void EmitCopy(const Copy& copy);
   void EmitBulkCopy(const Copy& copy);
-  Expr TakePart(const Expr& rank, int64_t blocks, BulkBox* box);
+  void TakePart(const Expr& rank, int64_t blocks, BulkBox* box);
   std::string TensorMapOf(const BulkBox& box, int64_t panel);
 
   // Copies by threads (kernel_thread_copies.cc).
@@ -156,7 +156,7 @@ class KernelEmitter {
                      const std::string& first);
   void StoreRegisters(const ThreadCopy& copy, const std::string& moved, int64_t count,
                       const std::string& first);
-  void EmitStep(const For& loop);
+  void EmitLoopBody(const For& loop);
   void KeepThroughStep(const Stmt& body);
   int64_t ChunkOf(const For& last, const Store* store, const Expr& load, const Expr& condition);
 

@@ -73,7 +73,7 @@ void KernelEmitter::EmitFor(const For& loop) {
                         unrolled_.count(loop.var.get()) != 0;
   if (unrolled) Line("#pragma unroll");
   Open("for (int ", var, " = 0; ", var, " < ", extent, "; ++", var, ")");
-  With(loop.var.get(), var, [&] { EmitStep(loop); });
+  With(loop.var.get(), var, [&] { EmitLoopBody(loop); });
   Close();
 }
 

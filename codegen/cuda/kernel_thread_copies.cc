@@ -152,9 +152,9 @@ void KernelEmitter::EmitCopyByRegisters(const ThreadCopy& copy) {
   Close();
 }
 
-// A loop's body. In that of a pipeline, what its copies loaded is stored at its end: in slots that nobody
+// In the body of a pipeline's loop, what its copies loaded is stored at the end: in slots that nobody
 // reads before all threads have met again.
-void KernelEmitter::EmitStep(const For& loop) {
+void KernelEmitter::EmitLoopBody(const For& loop) {
   if (roles_ != nullptr || !IsStepLoop(loop)) return Statement(loop.body);
   const std::vector<std::string> around = std::exchange(conditions_, {});
   KeepThroughStep(loop.body);

@@ -72,10 +72,6 @@ class Compilation {
   std::string log_;
 };
 
-}  // namespace
-
-namespace {
-
 absl::StatusOr<CudaImage> CompileFor(const Nvrtc& nvrtc, const std::string& source, const Target& target,
                                      const char* variant) {
   Compilation compilation(nvrtc);

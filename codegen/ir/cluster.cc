@@ -87,22 +87,13 @@ class Expansion {
   std::vector<std::vector<Buffer>> tiles_;  // of each allocation, one for each block
 };
 
-bool HasRoles(const Stmt& body) {
-  bool has = false;
-  VisitStmts(body, [&](const Stmt& stmt) {
-    has |= stmt->kind == StmtKind::kRoles;
-    return !has;
-  });
-  return has;
-}
-
 }  // namespace
 
 // Before lowering, a cluster is a mark: its blocks have nothing to do with each other.
 Stmt ExpandClusters(const Stmt& body) {
   return RewriteStmts(body, [](const Stmt& stmt) -> Stmt {
     const For* loop = DynAs<For>(stmt);
-    if (loop == nullptr || !loop->marks.cluster || !HasRoles(loop->body)) return nullptr;
+    if (loop == nullptr || !loop->marks.cluster || !Contains(loop->body, StmtKind::kRoles)) return nullptr;
     return Expansion(*loop).Expand(loop->body);
   });
 }

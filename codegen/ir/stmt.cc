@@ -351,6 +351,15 @@ void VisitStmts(const Stmt& root, const std::function<bool(const Stmt&)>& visit)
   }
 }
 
+bool Contains(const Stmt& root, StmtKind kind) {
+  bool found = false;
+  VisitStmts(root, [&](const Stmt& stmt) {
+    found |= stmt->kind == kind;
+    return !found;
+  });
+  return found;
+}
+
 Stmt RewriteStmts(const Stmt& root, const std::function<Stmt(const Stmt&)>& rewrite) {
   return RewriteTree(root, rewrite);
 }

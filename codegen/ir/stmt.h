@@ -322,6 +322,7 @@ Stmt MapChildren(const Stmt& stmt, const std::function<Stmt(const Stmt&)>& map);
 
 // Calls `visit` on every statement, parents first; a false return skips what is under it.
 void VisitStmts(const Stmt& root, const std::function<bool(const Stmt&)>& visit);
+bool Contains(const Stmt& root, StmtKind kind);
 // Rebuilds bottom-up; `rewrite` returns the replacement or nullptr to keep. Same pointer when nothing
 // changed.
 Stmt RewriteStmts(const Stmt& root, const std::function<Stmt(const Stmt&)>& rewrite);

@@ -104,18 +104,16 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   const int64_t part_depth = PartDepth(plan.Depth(v), v.at("split"), depth_tile.back());
   const std::string name = split ? EmitParts(plan.anatomy, t, part_depth, b) : plan.anatomy.name(t.stage);
   EmitGroups(plan.anatomy, t.stage, name, b);
-  std::vector<std::string> grid, order, tile;
+  std::vector<std::string> grid;
   if (split) grid.push_back(absl::StrCat(name, ".v"));
-  const bool near = v.count("near") > 0 && v.at("near") != 0;
-  Append(&grid, BatchLoops(plan.anatomy, t, name, near, /*innermost=*/false));
+  Append(&grid, BatchLoops(plan.anatomy, t, name, v, /*innermost=*/false));
   const TiledLoops rows = SplitAxes(plan.stage(), name, t.rows, BestAxisTile(plan.Rows(), v.at("bm")), b);
   const TiledLoops cols = SplitAxes(plan.stage(), name, t.cols, BestAxisTile(plan.Cols(), v.at("bn")), b);
   Append(&grid, rows.outer);
   Append(&grid, cols.outer);
-  Append(&grid, BatchLoops(plan.anatomy, t, name, near, /*innermost=*/true));
+  Append(&grid, BatchLoops(plan.anatomy, t, name, v, /*innermost=*/true));
 
-  order = grid;
-  std::vector<std::string> depth;
+  std::vector<std::string> order = grid, depth;
   for (size_t r = 0; r < t.depth.size(); ++r) {
     const std::string loop = LoopOf(name, plan.stage().reduce_axes[t.depth[r]]);
     const bool last = r + 1 == t.depth.size();
@@ -124,20 +122,13 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
     if (depth_tile[r] > 1 || last) depth.push_back(SubLoop(loop, 1));
   }
   const std::string ring = order.back();
-  if (!t.a.depth_contiguous) Append(&tile, depth);
-  Append(&tile, rows.inner);
-  if (t.a.depth_contiguous && !t.b.depth_contiguous) Append(&tile, depth);
-  Append(&tile, cols.inner);
-  if (t.a.depth_contiguous && t.b.depth_contiguous) Append(&tile, depth);
+  const std::vector<std::string> tile = TileOrder(t.a, t.b, rows.inner, cols.inner, depth);
   Append(&order, tile);
   b->Reorder(order);
   const std::string blocks = b->Fuse(grid);
   b->Bind(blocks, "block");
   b->CacheWrite(name, blocks);
-  if (!split) {
-    for (size_t i = 0; i + 1 < t.epilogue.size(); ++i) b->Inline(plan.anatomy.name(t.epilogue[i]));
-    if (!t.epilogue.empty()) b->ReverseInline(plan.anatomy.name(t.epilogue.back()));
-  }
+  if (!split) EmitEpilogue(plan.anatomy, t, b);
   for (const TensorOperand* operand : {&t.a, &t.b}) b->Stage(name, operand->buffer, ring, "shared");
   const auto lay_out = [&](const TensorOperand& operand, const std::vector<int64_t>& extents, int64_t size) {
     const TileLayout layout =

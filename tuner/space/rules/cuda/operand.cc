@@ -204,4 +204,5 @@ void EmitOperand(const TensorOperand& operand, const std::string& product, Trace
   b->Bind(SubLoop(flat, 1), "thread");
   b->Bind(SubLoop(row, 1), "vector");
 }
+
 }  // namespace mycc

@@ -54,7 +54,7 @@ void EmitSumOfParts(const Anatomy& anatomy, const TensorContraction& t, TraceBui
     order.insert(order.end(), {thread, absl::StrCat(sum, ".v"), lane});
     b->Reorder(order);
   }
-  for (const std::string& loop : grid) b->Bind(loop, "block");
+  b->BindAll(grid, "block");
   b->Bind(thread, "thread");
   if (is_sum) {
     b->CacheWrite(sum, thread);

@@ -168,9 +168,7 @@ int ContiguousDepth(const Stage& stage, const Loads& loads) {
   return tiled < 0 ? static_cast<int>(stage.reduce_axes.size()) - 1 : tiled;
 }
 
-}  // namespace
-
-std::optional<TensorContraction> FindTensorContraction(const Anatomy& anatomy, const Group& group) {
+std::optional<TensorContraction> FindDirect(const Anatomy& anatomy, const Group& group) {
   std::optional<TensorContraction> t = Skeleton(anatomy, group);
   if (!t) return std::nullopt;
   const Contraction& c = *anatomy.info(t->stage).contraction;
@@ -185,11 +183,10 @@ std::optional<TensorContraction> FindTensorContraction(const Anatomy& anatomy, c
   return t;
 }
 
-std::optional<TensorContraction> FindRepackedContraction(const Anatomy& anatomy, const Group& group) {
-  const std::optional<TensorContraction> direct = FindTensorContraction(anatomy, group);
-  if (!direct) return std::nullopt;
-  const Contraction& c = *anatomy.info(direct->stage).contraction;
-  const Stage& stage = anatomy.product(direct->stage);
+// REQUIRES: the product has a direct form.
+std::optional<TensorContraction> FindRepacked(const Anatomy& anatomy, const Group& group) {
+  const Contraction& c = *anatomy.info(group.anchor).contraction;
+  const Stage& stage = anatomy.product(group.anchor);
   // The longest axis that both copies can have last.
   int tiled = -1;
   for (int r = 0; r < static_cast<int>(stage.reduce_axes.size()); ++r) {
@@ -221,19 +218,39 @@ std::optional<TensorContraction> FindRepackedContraction(const Anatomy& anatomy,
   return t;
 }
 
+}  // namespace
+
 bool HasNearBatches(const TensorForms& forms) {
   return !forms.direct.near.empty() || (forms.repacked && !forms.repacked->near.empty());
 }
 
 std::vector<std::string> BatchLoops(const Anatomy& anatomy, const TensorContraction& t,
-                                    const std::string& product, bool near, bool innermost) {
+                                    const std::string& product, const Values& v, bool innermost) {
+  const auto decided = v.find("near");
+  const bool near = decided != v.end() && decided->second != 0;
   std::vector<std::string> loops;
   for (const int axis : t.batch) {
     const bool inside = near && std::count(t.near.begin(), t.near.end(), axis) > 0;
-    if (inside == innermost)
-      loops.push_back(absl::StrCat(product, ".", anatomy.product(t.stage).axes[axis]->name));
+    if (inside == innermost) loops.push_back(LoopOf(product, anatomy.product(t.stage).axes[axis]));
   }
   return loops;
+}
+
+std::vector<std::string> TileOrder(const TensorOperand& a, const TensorOperand& b,
+                                   const std::vector<std::string>& rows, const std::vector<std::string>& cols,
+                                   const std::vector<std::string>& depth) {
+  std::vector<std::string> order;
+  if (!a.depth_contiguous) Append(&order, depth);
+  Append(&order, rows);
+  if (a.depth_contiguous && !b.depth_contiguous) Append(&order, depth);
+  Append(&order, cols);
+  if (a.depth_contiguous && b.depth_contiguous) Append(&order, depth);
+  return order;
+}
+
+void EmitEpilogue(const Anatomy& anatomy, const TensorContraction& t, TraceBuilder* b) {
+  for (size_t i = 0; i + 1 < t.epilogue.size(); ++i) b->Inline(anatomy.name(t.epilogue[i]));
+  if (!t.epilogue.empty()) b->ReverseInline(anatomy.name(t.epilogue.back()));
 }
 
 void EmitOperands(const TensorContraction& t, const std::string& product, TraceBuilder* b) {
@@ -242,9 +259,9 @@ void EmitOperands(const TensorContraction& t, const std::string& product, TraceB
 }
 
 std::optional<TensorForms> FindTensorForms(const Anatomy& anatomy, const Group& group) {
-  const std::optional<TensorContraction> direct = FindTensorContraction(anatomy, group);
+  const std::optional<TensorContraction> direct = FindDirect(anatomy, group);
   if (!direct) return std::nullopt;
-  return TensorForms{*direct, FindRepackedContraction(anatomy, group)};
+  return TensorForms{*direct, FindRepacked(anatomy, group)};
 }
 
 std::vector<int64_t> TensorPlan::Rows(bool swap) const {

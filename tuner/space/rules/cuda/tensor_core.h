@@ -43,18 +43,15 @@ struct TensorContraction {
   std::vector<int64_t> Extents(const Anatomy& anatomy, const std::vector<int>& axes) const;
 };
 
-// nullopt when the product is not one for tensor cores: types, or operands that are computed in other ways
-// than by padding.
-std::optional<TensorContraction> FindTensorContraction(const Anatomy& anatomy, const Group& group);
-// The same product, of copies of the operands whose tiles cannot be copied by whole vectors; nullopt where
-// there are none, or where a copy would not help.
-std::optional<TensorContraction> FindRepackedContraction(const Anatomy& anatomy, const Group& group);
-// Both; decision "repack" chooses.
+// A product as its operands lie, and of copies of those whose tiles cannot be copied by whole vectors, where
+// there are such and copies help; decision "repack" chooses.
 struct TensorForms {
   TensorContraction direct;
   std::optional<TensorContraction> repacked;
   const TensorContraction& at(int64_t repack) const { return repack != 0 ? *repacked : direct; }
 };
+// nullopt when the product is not one for tensor cores: types, or operands that are computed in other ways
+// than by padding.
 std::optional<TensorForms> FindTensorForms(const Anatomy& anatomy, const Group& group);
 
 // Whether there are batches that share lines of memory: decision "near" says whether the grid runs along them
@@ -62,7 +59,14 @@ std::optional<TensorForms> FindTensorForms(const Anatomy& anatomy, const Group& 
 bool HasNearBatches(const TensorForms& forms);
 // The loops of batches of block `product`: those that are innermost in the grid, or the others.
 std::vector<std::string> BatchLoops(const Anatomy& anatomy, const TensorContraction& t,
-                                    const std::string& product, bool near, bool innermost);
+                                    const std::string& product, const Values& v, bool innermost);
+// The loops of a tile in the order in which its operands are staged: contiguous along the last one of each
+// operand's. REQUIRES: not `a` along its rows and `b` along the depth, which no order has.
+std::vector<std::string> TileOrder(const TensorOperand& a, const TensorOperand& b,
+                                   const std::vector<std::string>& rows, const std::vector<std::string>& cols,
+                                   const std::vector<std::string>& depth);
+// The epilogue's stages become part of the block that stores the product.
+void EmitEpilogue(const Anatomy& anatomy, const TensorContraction& t, TraceBuilder* b);
 
 // The operands as block `product` reads them (operand.h).
 void EmitOperands(const TensorContraction& t, const std::string& product, TraceBuilder* b);

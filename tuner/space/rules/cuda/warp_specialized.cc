@@ -23,10 +23,7 @@ namespace {
 using Plan = WgmmaPlan;
 
 // As many thread blocks as there are SMs, or fewer where that makes the same number of rounds.
-int64_t PersistentBlocks(int64_t tiles, int64_t sms) {
-  const int64_t rounds = (tiles + sms - 1) / sms;
-  return (tiles + rounds - 1) / rounds;
-}
+int64_t PersistentBlocks(int64_t tiles, int64_t sms) { return CeilDiv(tiles, CeilDiv(tiles, sms)); }
 
 void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   const TensorContraction& t = plan.t(v);
@@ -60,8 +57,7 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   // share what L2 holds.
   std::vector<std::string> grid;
   if (split) grid.push_back(absl::StrCat(name, ".v"));
-  const bool near = v.count("near") > 0 && v.at("near") != 0;
-  Append(&grid, BatchLoops(plan.anatomy, t, name, near, /*innermost=*/false));
+  Append(&grid, BatchLoops(plan.anatomy, t, name, v, /*innermost=*/false));
   std::string grouped;
   if (v.at("group") > 1) {
     b->Split(row_tiles.back(), {v.at("group")});
@@ -71,22 +67,15 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   Append(&grid, row_tiles);
   Append(&grid, col_tiles);
   if (!grouped.empty()) grid.push_back(grouped);
-  Append(&grid, BatchLoops(plan.anatomy, t, name, near, /*innermost=*/true));
+  Append(&grid, BatchLoops(plan.anatomy, t, name, v, /*innermost=*/true));
 
-  // Tiles are staged in the order of these loops: contiguous along the last one of each operand's.
-  const TensorOperand &a = swap ? t.b : t.a, &operand_b = swap ? t.a : t.b;
   std::vector<std::string> order = grid;
   if (cluster > 1) order.insert(order.begin(), rank);
   for (size_t r = 0; r + 1 < t.depth.size(); ++r)
     order.push_back(LoopOf(name, plan.stage().reduce_axes[t.depth[r]]));
   order.push_back(SubLoop(depth, 0));
-  std::vector<std::string> tile;
-  const std::string inner_depth = SubLoop(depth, 1);
-  if (!a.depth_contiguous) tile.push_back(inner_depth);
-  Append(&tile, rows.inner);
-  if (a.depth_contiguous && !operand_b.depth_contiguous) tile.push_back(inner_depth);
-  Append(&tile, cols.inner);
-  if (a.depth_contiguous && operand_b.depth_contiguous) tile.push_back(inner_depth);
+  const std::vector<std::string> tile =
+      TileOrder(swap ? t.b : t.a, swap ? t.a : t.b, rows.inner, cols.inner, {SubLoop(depth, 1)});
   Append(&order, tile);
   b->Reorder(order);
   const std::string blocks = b->Fuse(grid);
@@ -105,10 +94,7 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
     if (v.at("groups") > 1) b->Alternate(blocks, v.at("groups"));
   }
   b->CacheWrite(name, blocks);
-  if (!split) {
-    for (size_t i = 0; i + 1 < t.epilogue.size(); ++i) b->Inline(plan.anatomy.name(t.epilogue[i]));
-    if (!t.epilogue.empty()) b->ReverseInline(plan.anatomy.name(t.epilogue.back()));
-  }
+  if (!split) EmitEpilogue(plan.anatomy, t, b);
 
   const std::string ring = SubLoop(depth, 0);
   const int64_t element = DTypeBytes(plan.row.operand);
