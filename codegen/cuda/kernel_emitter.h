@@ -93,6 +93,7 @@ class KernelEmitter {
   // Statements (kernel_stmts.cc).
   void Statement(const Stmt& stmt);
   void EmitFor(const For& loop);
+  void EmitLet(const Let& let);
   void EmitThreadLoop(const For& loop);
   void EmitIf(const If& branch);
   void EmitAlloc(const Alloc& alloc);
@@ -174,6 +175,9 @@ class KernelEmitter {
   void EmitCommitGroup();
   void EmitWaitGroup(const WaitGroup& wait);
   void EmitFence();
+  void EmitSignal(const Signal& signal);
+  void EmitAwait(const Await& await);
+  std::string FlagAddress(const Buffer& flags, const Expr& index);
   std::string BarrierAddress(const Expr& index);
   void Sync();
 

@@ -192,4 +192,21 @@ void KernelEmitter::EmitWaitGroup(const WaitGroup& wait) {
 
 void KernelEmitter::EmitFence() { Line(prelude_.Use("async_fence"), "();"); }
 
+// What the role's threads wrote before they meet is released, and acquired, by the one that speaks for them.
+void KernelEmitter::EmitSignal(const Signal& signal) {
+  Sync();
+  Line("if (", thread_, " == 0) ", prelude_.Use("flag_raise"), "(", FlagAddress(signal.flags, signal.index),
+       ");");
+}
+
+void KernelEmitter::EmitAwait(const Await& await) {
+  Line("if (", thread_, " == 0) ", prelude_.Use("flag_await"), "(", FlagAddress(await.flags, await.index),
+       ");");
+  Sync();
+}
+
+std::string KernelEmitter::FlagAddress(const Buffer& flags, const Expr& index) {
+  return absl::StrCat(PlaceOf(flags).name, " + ", Index(index).At(kProduct));
+}
+
 }  // namespace mycc

@@ -41,6 +41,7 @@ void KernelEmitter::Statement(const Stmt& stmt) {
       return;
     case StmtKind::kFor: return EmitFor(As<For>(stmt));
     case StmtKind::kIf: return EmitIf(As<If>(stmt));
+    case StmtKind::kLet: return EmitLet(As<Let>(stmt));
     case StmtKind::kAlloc: return EmitAlloc(As<Alloc>(stmt));
     case StmtKind::kStore: return EmitStore(As<Store>(stmt));
     case StmtKind::kCombine: return EmitCombine(As<Combine>(stmt), nullptr);
@@ -52,6 +53,8 @@ void KernelEmitter::Statement(const Stmt& stmt) {
     case StmtKind::kCommitGroup: return EmitCommitGroup();
     case StmtKind::kWaitGroup: return EmitWaitGroup(As<WaitGroup>(stmt));
     case StmtKind::kFence: return EmitFence();
+    case StmtKind::kSignal: return EmitSignal(As<Signal>(stmt));
+    case StmtKind::kAwait: return EmitAwait(As<Await>(stmt));
     default: return Fail(absl::StrCat("the CUDA back end has no emitter for the statement ", StmtName(stmt)));
   }
 }
@@ -75,6 +78,12 @@ void KernelEmitter::EmitFor(const For& loop) {
   Open("for (int ", var, " = 0; ", var, " < ", extent, "; ++", var, ")");
   With(loop.var.get(), var, [&] { EmitLoopBody(loop); });
   Close();
+}
+
+void KernelEmitter::EmitLet(const Let& let) {
+  const std::string var = Name(let.var->name);
+  Line("const int ", var, " = ", Index(let.value).text, ";");
+  With(let.var.get(), var, [&] { Statement(let.body); });
 }
 
 // The threads of the loop's iterations stand `alike` apart: those in between carry out the same iteration,

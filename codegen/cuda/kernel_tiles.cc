@@ -238,13 +238,12 @@ void KernelEmitter::EmitWgmma(const Mma& mma, const Instruction& row, int pendin
 // other loops.
 bool KernelEmitter::EmitOverlappedMma(const For& loop) {
   const Seq* seq = DynAs<Seq>(loop.body);
-  int64_t extent = 0;
-  if (roles_ == nullptr || seq == nullptr || seq->stmts.size() != 3 || !IsConstInt(loop.extent, &extent))
+  if (roles_ == nullptr || seq == nullptr || seq->stmts.size() != 3 || IsConstInt(loop.extent, 1))
     return false;
   const Wait* wait = DynAs<Wait>(seq->stmts[0]);
   const Mma* mma = DynAs<Mma>(seq->stmts[1]);
   const Arrive* arrive = DynAs<Arrive>(seq->stmts[2]);
-  if (wait == nullptr || mma == nullptr || arrive == nullptr || extent < 2) return false;
+  if (wait == nullptr || mma == nullptr || arrive == nullptr) return false;
   const absl::StatusOr<Instruction> row = FindInstruction(mma->instruction, target_);
   // Partial sums are waited for in each turn: other warpgroups' turns run meanwhile.
   if (!row.ok() || row->kind != InstructionClass::kWarpgroup || row->partial_depth > 0) return false;
@@ -252,6 +251,13 @@ bool KernelEmitter::EmitOverlappedMma(const For& loop) {
   const auto hand_back = [&](const std::string& turn) {
     With(loop.var.get(), turn, [&] { EmitArrive(*arrive); });
   };
+  const bool is_constant = IsConstInt(loop.extent);
+  std::string extent = Index(loop.extent).At(kRelation + 1);
+  if (!is_constant) {
+    const std::string turns = Name(absl::StrCat(loop.var->name, ".turns"));
+    Line("const int ", turns, " = ", extent, ";");
+    extent = turns;
+  }
   Line(prelude_.Use("TURNS"));
   Open("for (int ", var, " = 0; ", var, " < ", extent, "; ++", var, ")");
   With(loop.var.get(), var, [&] {
@@ -264,8 +270,9 @@ bool KernelEmitter::EmitOverlappedMma(const For& loop) {
   Close();
   Close();
   Line("wgmma_wait<0>();");
-  OpenBlock();
-  Line("const int ", before, " = ", extent - 1, ";");
+  // Where the number of turns is not known, it may be none.
+  is_constant ? OpenBlock() : Open("if (", extent, " > 0)");
+  Line("const int ", before, " = ", extent, " - 1;");
   hand_back(before);
   Close();
   return true;

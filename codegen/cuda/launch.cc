@@ -21,15 +21,7 @@ constexpr int64_t kMaxGrid = (int64_t{1} << 31) - 1;
 std::unordered_set<const BufferNode*> BuffersUnder(const Stmt& root) {
   std::unordered_set<const BufferNode*> used;
   VisitStmts(root, [&](const Stmt& stmt) {
-    ForEachExpr(stmt, [&](const Expr& expr) {
-      Visit(expr, [&](const ExprNode& e) {
-        if (e.op == Op::kLoad) used.insert(e.buffer.get());
-      });
-    });
-    if (const Store* store = DynAs<Store>(stmt)) used.insert(store->buffer.get());
-    if (const Mma* mma = DynAs<Mma>(stmt))
-      used.insert({mma->acc.buffer.get(), mma->a.buffer.get(), mma->b.buffer.get()});
-    if (const Combine* combine = DynAs<Combine>(stmt)) used.insert(combine->buffer.get());
+    ForEachBuffer(stmt, [&](const Buffer& buffer) { used.insert(buffer.get()); });
     return true;
   });
   return used;

@@ -64,7 +64,9 @@ class Planner {
   void Walk(const Stmt& stmt, Touched* before) {
     // Asynchronous copies are waited for with groups and barriers; roles meet at barriers.
     if (stmt->kind == StmtKind::kCopy) return;
-    if (stmt->kind == StmtKind::kWaitGroup) {
+    const bool meets_itself = stmt->kind == StmtKind::kWaitGroup || stmt->kind == StmtKind::kSignal ||
+                              stmt->kind == StmtKind::kAwait;
+    if (meets_itself) {
       *before = Touched();
       return;
     }

@@ -178,6 +178,20 @@ __device__ __forceinline__ void barrier_wait(unsigned barrier, int parity) {
       : "memory");
 }
 )"},
+      {"flag_raise", "", R"(
+// What this thread, and those that it met, wrote before is there for who awaits the flag.
+__device__ __forceinline__ void flag_raise(int* flag) {
+  asm volatile("st.release.gpu.global.b32 [%0], 1;" ::"l"(flag) : "memory");
+}
+)"},
+      {"flag_await", "", R"(
+__device__ __forceinline__ void flag_await(const int* flag) {
+  int raised;
+  do {
+    asm volatile("ld.acquire.gpu.global.b32 %0, [%1];" : "=r"(raised) : "l"(flag) : "memory");
+  } while (raised == 0);
+}
+)"},
       {"team_sync", "", R"(
 // A barrier of some warps of the block.
 __device__ __forceinline__ void team_sync(int barrier, int threads) {

@@ -6,7 +6,7 @@
 namespace mycc {
 namespace {
 
-// The blocks of one cluster loop, side by side.
+// The blocks of one loop, side by side.
 class Expansion {
  public:
   explicit Expansion(const For& loop) : rank_(loop.var), blocks_(loop.var->extent) {}
@@ -26,7 +26,7 @@ class Expansion {
       for (const Buffer& buffer : own) body = std::make_shared<Alloc>(buffer, std::move(body));
       return body;
     }
-    MYCC_CHECK(stmt->kind == StmtKind::kRoles) << "blocks of a cluster have roles";
+    MYCC_CHECK(stmt->kind == StmtKind::kRoles) << "blocks that run side by side have roles";
     return ExpandRoles(As<Roles>(stmt));
   }
 
@@ -37,6 +37,10 @@ class Expansion {
 
   Stmt ExpandRoles(const Roles& roles) {
     barriers_ = static_cast<int64_t>(roles.barrier_counts.size());
+    VisitStmts(roles.roles.back().body, [&](const Stmt& stmt) {
+      if (const Signal* signal = DynAs<Signal>(stmt)) flags_ = signal->flags;
+      return !flags_;
+    });
     std::vector<Roles::Role> all;
     std::vector<int> counts;
     for (int64_t block = 0; block < blocks_; ++block) {
@@ -44,10 +48,14 @@ class Expansion {
       for (const Roles::Role& role : roles.roles)
         all.push_back({Named(role.name, block), OfBlock(role.body, block)});
     }
+    if (flags_) counts.insert(counts.end(), flags_->shape[0], 1);
     return std::make_shared<Roles>(std::move(all), std::move(counts));
   }
 
   Expr Barrier(const Expr& barrier, int64_t block) const { return barrier + block * barriers_; }
+
+  // A flag is a barrier for one arrival, after those of the blocks.
+  Expr Flag(const Expr& index) const { return index + blocks_ * barriers_; }
 
   // The tiles of `block` in place of those of `from`.
   Stmt WithTiles(Stmt stmt, int64_t from, int64_t block) const {
@@ -73,6 +81,10 @@ class Expansion {
         if (!arrive->cluster) return std::make_shared<Arrive>(Barrier(arrive->barrier, block));
         for (int64_t to = 0; to < blocks_; ++to)
           to_all.push_back(std::make_shared<Arrive>(Barrier(arrive->barrier, to)));
+      } else if (const Signal* signal = DynAs<Signal>(stmt)) {
+        return std::make_shared<Arrive>(Flag(signal->index));
+      } else if (const Await* await = DynAs<Await>(stmt)) {
+        return std::make_shared<Wait>(Flag(await->index), IntConst(0));
       } else if (const Wait* wait = DynAs<Wait>(stmt)) {
         return std::make_shared<Wait>(Barrier(wait->barrier, block), wait->phase);
       }
@@ -84,17 +96,20 @@ class Expansion {
   const Var rank_;
   const int64_t blocks_;
   int64_t barriers_ = 0;
+  Buffer flags_;                            // between the blocks; null without
   std::vector<std::vector<Buffer>> tiles_;  // of each allocation, one for each block
 };
 
 }  // namespace
 
-// Before lowering, a cluster is a mark: its blocks have nothing to do with each other.
-Stmt ExpandClusters(const Stmt& body) {
+Stmt ExpandBlocks(const Stmt& body) {
   return RewriteStmts(body, [](const Stmt& stmt) -> Stmt {
     const For* loop = DynAs<For>(stmt);
-    if (loop == nullptr || !loop->marks.cluster || !Contains(loop->body, StmtKind::kRoles)) return nullptr;
-    return Expansion(*loop).Expand(loop->body);
+    if (loop == nullptr || loop->loop_kind != LoopKind::kBlock) return nullptr;
+    // Before lowering, a cluster is a mark: its blocks have nothing to do with each other.
+    const bool is_cluster = loop->marks.cluster && Contains(loop->body, StmtKind::kRoles);
+    return is_cluster || Contains(loop->body, StmtKind::kSignal) ? Expansion(*loop).Expand(loop->body)
+                                                                 : nullptr;
   });
 }
 

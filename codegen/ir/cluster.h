@@ -1,5 +1,6 @@
-// What a cluster of thread blocks means, in terms of one program: for the interpreter, which so finds races
-// and deadlocks between the blocks of a cluster as it does between the roles of one. Pure.
+// What thread blocks that reach each other mean, those of a cluster and those with flags between them, in
+// terms of one program: for the interpreter, which so finds races and deadlocks between blocks as it does
+// between the roles of one. Pure.
 #pragma once
 
 #include "codegen/ir/stmt.h"
@@ -13,7 +14,7 @@ namespace mycc {
 //                  multicast s = ..                 compute:   ..
 //                  arrive full of all               copy.1:    wait empty.1; s[4..] = ..; s.1[4..] = ..; ..
 //         compute: ..                               compute.1: ..
-Stmt ExpandClusters(const Stmt& body);
+Stmt ExpandBlocks(const Stmt& body);
 
 // The part of block `rank` of `blocks` of a multicast's nest: of its outermost loop that has more than one
 // iteration. REQUIRES: `blocks` divides that loop's extent.

@@ -35,9 +35,9 @@ absl::StatusOr<NDArray> TakeOutput(const interpreter::Memory& memory) {
   return output;
 }
 
-Function WithoutClusters(const Function& function) {
+Function WithBlocksAsRoles(const Function& function) {
   Function expanded = function;
-  expanded.body = ExpandClusters(function.body);
+  expanded.body = ExpandBlocks(function.body);
   return expanded;
 }
 
@@ -52,7 +52,8 @@ absl::StatusOr<std::vector<NDArray>> RunFunction(const Function& function, const
     return absl::InvalidArgumentError(
         absl::StrCat("interpreter: ", inputs.size(), " inputs, expected ", num_inputs));
   }
-  MYCC_ASSIGN_OR_RETURN(const interpreter::Program program, interpreter::Compile(WithoutClusters(function)));
+  MYCC_ASSIGN_OR_RETURN(const interpreter::Program program,
+                        interpreter::Compile(WithBlocksAsRoles(function)));
   interpreter::Machine machine(program, seed);
   auto input = inputs.begin();
   for (size_t p = 0; p < function.params.size(); ++p) {

@@ -146,6 +146,7 @@ class Compiler {
         break;
       case StmtKind::kFor: ForStatement(As<For>(stmt)); break;
       case StmtKind::kIf: IfStatement(As<If>(stmt)); break;
+      case StmtKind::kLet: LetStatement(As<Let>(stmt)); break;
       case StmtKind::kAlloc: AllocStatement(As<Alloc>(stmt)); break;
       case StmtKind::kBlock: BlockStatement(As<Block>(stmt)); break;
       case StmtKind::kStore: StoreStatement(As<Store>(stmt)); break;
@@ -166,6 +167,8 @@ class Compiler {
       case StmtKind::kCommitGroup: Emit({.code = Code::kCommitGroup}); break;
       case StmtKind::kWaitGroup: Emit({.code = Code::kWaitGroup, .imm = As<WaitGroup>(stmt).pending}); break;
       case StmtKind::kFence: Emit({.code = Code::kFence}); break;
+      case StmtKind::kSignal:
+      case StmtKind::kAwait: Fail("a flag between thread blocks that do not run side by side"); break;
     }
     site_ = outer_site;
   }
@@ -218,6 +221,18 @@ class Compiler {
     Land(to_else);
     Statement(branch.otherwise);
     Land(to_end);
+  }
+
+  void LetStatement(const Let& let) {
+    const int variable = NewRegister();
+    Emit({.code = Code::kMove, .dst = variable, .a = Expression(*let.value)});
+    Emit({.code = Code::kCheckRange, .a = variable, .imm = let.var->extent});
+    if (!variables_.emplace(let.var.get(), variable).second)
+      Fail(absl::StrCat("variable ", let.var->name, " is inside itself"));
+    loops_in_scope_.emplace_back(let.var->name, variable);
+    Statement(let.body);
+    loops_in_scope_.pop_back();
+    variables_.erase(let.var.get());
   }
 
   void AllocStatement(const Alloc& alloc) {

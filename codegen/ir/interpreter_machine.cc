@@ -286,6 +286,10 @@ Machine::State Machine::Execute(Agent& agent) {
       case Code::kAddF32: r[instr.dst].f = static_cast<float>(r[instr.a].f + r[instr.b].f); break;
       case Code::kMulF32: r[instr.dst].f = static_cast<float>(r[instr.a].f * r[instr.b].f); break;
       case Code::kMove: r[instr.dst] = r[instr.a]; break;
+      case Code::kCheckRange:
+        if (r[instr.a].i >= 0 && r[instr.a].i < instr.imm) break;
+        return Fail(agent,
+                    absl::StrCat("a value of ", r[instr.a].i, " for a variable in a range of ", instr.imm));
       case Code::kLoad: state = Load(agent, instr); break;
       case Code::kJump: agent.pc = instr.imm; continue;
       case Code::kJumpIfZero:

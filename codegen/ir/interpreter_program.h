@@ -31,6 +31,7 @@ enum class Code : uint8_t {
   kJumpIfZero,     // to imm when a == 0
   kJumpIfNonZero,  // to imm when a != 0
   kJumpIfOutside,  // to imm unless 0 <= a < b
+  kCheckRange,     // fails unless 0 <= a < imm
   kLoopEnter,      // starts loop a; to imm when it has no iteration
   kLoopNext,       // next iteration of loop a at imm, or on
   kAlloc,          // memory a begins anew

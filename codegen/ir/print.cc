@@ -38,6 +38,10 @@ std::string MarksText(const LoopMarks& marks) {
   if (pipeline.kind == PipelineKind::kThreads) absl::StrAppend(&text, " pipelined in ", pipeline.stages);
   if (pipeline.kind == PipelineKind::kBulk) absl::StrAppend(&text, " pipelined in bulk in ", pipeline.stages);
   if (marks.persistent_blocks != 0) absl::StrAppend(&text, " over ", marks.persistent_blocks, " blocks");
+  if (marks.stream.groups != 0) {
+    absl::StrAppend(&text, ", the rest by steps in ", marks.stream.groups, " groups of ",
+                    marks.stream.members);
+  }
   if (marks.cluster) absl::StrAppend(&text, " of one cluster");
   if (marks.resident_blocks != 0) absl::StrAppend(&text, " with ", marks.resident_blocks, " on an SM");
   if (marks.alternating > 1) absl::StrAppend(&text, " in ", marks.alternating, " turns");
@@ -85,6 +89,9 @@ class Printer {
       case StmtKind::kSeq: return PrintSeq(As<Seq>(stmt), depth);
       case StmtKind::kFor: return PrintFor(As<For>(stmt), depth);
       case StmtKind::kIf: return PrintIf(As<If>(stmt), depth);
+      case StmtKind::kLet:
+        Line(depth, "let ", As<Let>(stmt).var->name, " = ", PrintExpr(As<Let>(stmt).value));
+        return Print(As<Let>(stmt).body, depth);
       case StmtKind::kAlloc: return PrintAlloc(As<Alloc>(stmt), depth, /*last=*/true);
       case StmtKind::kBlock: return PrintBlock(As<Block>(stmt), depth);
       case StmtKind::kStore: {
@@ -114,6 +121,10 @@ class Printer {
       case StmtKind::kWaitGroup:
         return Line(depth, "wait group until ", As<WaitGroup>(stmt).pending, " pending");
       case StmtKind::kFence: return Line(depth, "fence");
+      case StmtKind::kSignal:
+        return Line(depth, "signal ", Element(As<Signal>(stmt).flags, {As<Signal>(stmt).index}));
+      case StmtKind::kAwait:
+        return Line(depth, "await ", Element(As<Await>(stmt).flags, {As<Await>(stmt).index}));
     }
   }
 

@@ -83,6 +83,11 @@ Stmt MapOwnExprs(const Stmt& stmt, const Map& map) {
       return std::make_shared<If>(std::move(condition), branch.then, branch.otherwise);
     }
     case StmtKind::kBlock: return MapBlock(stmt, map);
+    case StmtKind::kLet: {
+      const Let& let = As<Let>(stmt);
+      Expr value = map(let.value);
+      return value == let.value ? stmt : std::make_shared<Let>(let.var, std::move(value), let.body);
+    }
     case StmtKind::kStore: {
       const Store& store = As<Store>(stmt);
       std::vector<Expr> indices;
@@ -120,6 +125,16 @@ Stmt MapOwnExprs(const Stmt& stmt, const Map& map) {
       Expr barrier = map(wait.barrier), phase = map(wait.phase);
       if (barrier == wait.barrier && phase == wait.phase) return stmt;
       return std::make_shared<Wait>(std::move(barrier), std::move(phase));
+    }
+    case StmtKind::kSignal: {
+      const Signal& signal = As<Signal>(stmt);
+      Expr index = map(signal.index);
+      return index == signal.index ? stmt : std::make_shared<Signal>(signal.flags, std::move(index));
+    }
+    case StmtKind::kAwait: {
+      const Await& await = As<Await>(stmt);
+      Expr index = map(await.index);
+      return index == await.index ? stmt : std::make_shared<Await>(await.flags, std::move(index));
     }
     default: return stmt;
   }
@@ -199,6 +214,12 @@ struct BufferReplacement {
         if (combine.buffer != from) return nullptr;
         return std::make_shared<Combine>(combine.reduce, to, Indices(combine.indices), combine.value);
       }
+      case StmtKind::kSignal:
+        if (As<Signal>(stmt).flags != from) return nullptr;
+        return std::make_shared<Signal>(to, Indices({As<Signal>(stmt).index})[0]);
+      case StmtKind::kAwait:
+        if (As<Await>(stmt).flags != from) return nullptr;
+        return std::make_shared<Await>(to, Indices({As<Await>(stmt).index})[0]);
       case StmtKind::kMma: {
         const Mma& mma = As<Mma>(stmt);
         if (mma.acc.buffer != from && mma.a.buffer != from && mma.b.buffer != from) return nullptr;
@@ -249,6 +270,7 @@ std::vector<Stmt> Children(const Stmt& stmt) {
       if (branch.otherwise) return {branch.then, branch.otherwise};
       return {branch.then};
     }
+    case StmtKind::kLet: return {As<Let>(stmt).body};
     case StmtKind::kAlloc: return {As<Alloc>(stmt).body};
     case StmtKind::kCopy: return {As<Copy>(stmt).body};
     case StmtKind::kRoles: {
@@ -274,6 +296,9 @@ Stmt WithChildren(const Stmt& stmt, std::vector<Stmt> children) {
       return std::make_shared<If>(branch.condition, std::move(children[0]),
                                   children.size() == 2 ? std::move(children[1]) : nullptr);
     }
+    case StmtKind::kLet:
+      MYCC_CHECK(children.size() == 1) << "a let has one body";
+      return std::make_shared<Let>(As<Let>(stmt).var, As<Let>(stmt).value, std::move(children[0]));
     case StmtKind::kAlloc:
       MYCC_CHECK(children.size() == 1) << "an alloc has one body";
       return std::make_shared<Alloc>(As<Alloc>(stmt).buffer, std::move(children[0]));
@@ -316,6 +341,7 @@ Stmt MapChildren(const Stmt& stmt, const std::function<Stmt(const Stmt&)>& map) 
       return std::make_shared<Alloc>(As<Alloc>(stmt).buffer, std::move(body));
     }
     case StmtKind::kIf:
+    case StmtKind::kLet:
     case StmtKind::kCopy:
     case StmtKind::kRoles: {
       std::vector<Stmt> children = Children(stmt);
@@ -338,6 +364,7 @@ void VisitStmts(const Stmt& root, const std::function<bool(const Stmt&)>& visit)
       for (const Stmt& part : As<Seq>(root).stmts) VisitStmts(part, visit);
       return;
     case StmtKind::kFor: return VisitStmts(As<For>(root).body, visit);
+    case StmtKind::kLet: return VisitStmts(As<Let>(root).body, visit);
     case StmtKind::kAlloc: return VisitStmts(As<Alloc>(root).body, visit);
     case StmtKind::kCopy: return VisitStmts(As<Copy>(root).body, visit);
     case StmtKind::kIf:
@@ -377,6 +404,29 @@ void ForEachExpr(const Stmt& stmt, const std::function<void(const Expr&)>& visit
     visit(expr);
     return expr;
   });
+}
+
+void ForEachBuffer(const Stmt& stmt, const std::function<void(const Buffer&)>& visit) {
+  ForEachExpr(stmt, [&](const Expr& expr) {
+    Visit(expr, [&](const ExprNode& e) {
+      if (e.op == Op::kLoad) visit(e.buffer);
+    });
+  });
+  switch (stmt->kind) {
+    case StmtKind::kBlock:
+      visit(As<Block>(stmt).out);
+      if (As<Block>(stmt).arg_value) visit(As<Block>(stmt).arg_value);
+      return;
+    case StmtKind::kStore: return visit(As<Store>(stmt).buffer);
+    case StmtKind::kCombine: return visit(As<Combine>(stmt).buffer);
+    case StmtKind::kMma:
+      for (const TileView* view : {&As<Mma>(stmt).acc, &As<Mma>(stmt).a, &As<Mma>(stmt).b})
+        visit(view->buffer);
+      return;
+    case StmtKind::kSignal: return visit(As<Signal>(stmt).flags);
+    case StmtKind::kAwait: return visit(As<Await>(stmt).flags);
+    default: return;
+  }
 }
 
 Stmt SubstituteVars(const Stmt& root, const VarMap& map) {

@@ -23,6 +23,7 @@ enum class StmtKind : uint8_t {
   kSeq,
   kFor,
   kIf,
+  kLet,
   kAlloc,
   // Scheduled IR alone.
   kBlock,
@@ -38,6 +39,9 @@ enum class StmtKind : uint8_t {
   kCommitGroup,
   kWaitGroup,
   kFence,
+  // Between thread blocks.
+  kSignal,
+  kAwait,
 };
 
 struct StmtNode {
@@ -87,6 +91,14 @@ struct WarpGrid {
   bool operator==(const WarpGrid&) const = default;
 };
 
+// How persistent blocks share out, by steps of the pipelined loop inside, those iterations that are left over
+// when all have as many (stream-K): in so many groups of so many blocks. No groups: whole iterations alone.
+struct StreamGroups {
+  int64_t groups = 0, members = 0;
+
+  bool operator==(const StreamGroups&) const = default;
+};
+
 // What primitives say of a loop for lowering to carry out.
 struct LoopMarks {
   // Non-empty when this loop and those inside it are to become one tile statement of that hardware
@@ -96,6 +108,7 @@ struct LoopMarks {
   LoopPipeline pipeline;
   // Of a kBlock loop: so many thread blocks run all its iterations, one after the other; 0: one block each.
   int64_t persistent_blocks = 0;
+  StreamGroups stream;  // of such a loop
   // Of a kBlock loop: thread blocks that are to share an SM, and its registers; 0: what the assembler
   // chooses.
   int64_t resident_blocks = 0;
@@ -132,6 +145,15 @@ struct If : StmtNode {
   Expr condition;
   Stmt then;
   Stmt otherwise;  // may be null
+};
+
+// `var` has this value, which is in its range, inside `body`.
+struct Let : StmtNode {
+  Let(Var var, Expr value, Stmt body)
+      : StmtNode(StmtKind::kLet), var(std::move(var)), value(std::move(value)), body(std::move(body)) {}
+  Var var;
+  Expr value;
+  Stmt body;
 };
 
 // The buffer exists inside `body`, uninitialised at its start. Inside a parallel loop each iteration has its
@@ -300,6 +322,22 @@ struct WaitGroup : StmtNode {
 struct Fence : StmtNode {
   Fence() : StmtNode(StmtKind::kFence) {}
 };
+// Flags between the roles of different thread blocks: elements of an i32 tensor in memory, which an earlier
+// launch sets to 0. Signal raises flags[index], once; Await waits until it is raised, and then sees all that
+// the signalling role did before. Blocks may come one after the other, in the order of their numbers: who
+// awaits must have a higher number than who signals, or wait forever on a GPU that has no room for both.
+struct Signal : StmtNode {
+  Signal(Buffer flags, Expr index)
+      : StmtNode(StmtKind::kSignal), flags(std::move(flags)), index(std::move(index)) {}
+  Buffer flags;
+  Expr index;
+};
+struct Await : StmtNode {
+  Await(Buffer flags, Expr index)
+      : StmtNode(StmtKind::kAwait), flags(std::move(flags)), index(std::move(index)) {}
+  Buffer flags;
+  Expr index;
+};
 
 // Downcast; the kind must match.
 template <typename T>
@@ -333,6 +371,8 @@ Stmt MapExprs(const Stmt& stmt, const std::function<Expr(const Expr&)>& map);
 Stmt MapAllExprs(const Stmt& root, const std::function<Expr(const Expr&)>& map);
 // Every expression of this one statement.
 void ForEachExpr(const Stmt& stmt, const std::function<void(const Expr&)>& visit);
+// Every buffer that this one statement reads or writes, some of them several times.
+void ForEachBuffer(const Stmt& stmt, const std::function<void(const Buffer&)>& visit);
 Stmt SubstituteVars(const Stmt& root, const VarMap& map);
 // Replaces a buffer everywhere (allocs, loads, stores, tile views, blocks); `to` has the same shape unless
 // `reindex` is given, which maps index vectors. REQUIRES with `reindex`: no tile view of `from` (its strides

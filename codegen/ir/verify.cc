@@ -55,6 +55,7 @@ class Verifier {
         break;
       case StmtKind::kFor: CheckFor(As<For>(stmt)); break;
       case StmtKind::kIf: CheckIf(As<If>(stmt)); break;
+      case StmtKind::kLet: CheckLet(As<Let>(stmt)); break;
       case StmtKind::kAlloc: CheckAlloc(As<Alloc>(stmt)); break;
       case StmtKind::kBlock: CheckBlock(As<Block>(stmt)); break;
       case StmtKind::kStore: {
@@ -86,6 +87,8 @@ class Verifier {
       case StmtKind::kWaitGroup:
         if (As<WaitGroup>(stmt).pending < 0) Fail("a negative number of pending groups");
         break;
+      case StmtKind::kSignal: CheckFlag(As<Signal>(stmt).flags, As<Signal>(stmt).index); break;
+      case StmtKind::kAwait: CheckFlag(As<Await>(stmt).flags, As<Await>(stmt).index); break;
       case StmtKind::kCommitGroup:
       case StmtKind::kFence: break;
     }
@@ -133,6 +136,16 @@ class Verifier {
     guards_.Assume(branch.condition, false);
     Statement(branch.otherwise);
     guards_.Restore(mark);
+  }
+
+  void CheckLet(const Let& let) {
+    Expression(let.value);
+    if (let.value->dtype != DType::kI64) return Fail("the value of ", let.var->name, " is no i64");
+    if (guards_.ProvablyEscapes(let.value, let.var->extent))
+      return Fail("the value of ", let.var->name, " is outside its range of ", let.var->extent);
+    if (!variables_.insert(let.var.get()).second) Fail("variable ", let.var->name, " is already in scope");
+    Statement(let.body);
+    variables_.erase(let.var.get());
   }
 
   void CheckAlloc(const Alloc& alloc) {
@@ -371,6 +384,13 @@ class Verifier {
     const bool is_loop = cluster->op == Op::kVar && !loops_.empty() && loops_.front()->marks.cluster &&
                          loops_.front()->var == cluster->var;
     if (!is_loop) Fail(PrintExpr(cluster), " is not the loop of the cluster around");
+  }
+
+  void CheckFlag(const Buffer& flags, const Expr& index) {
+    if (!roles_) return Fail("a flag between thread blocks outside roles");
+    if (flags->dtype != DType::kI32 || flags->scope != Scope::kGlobal || flags->rank() != 1)
+      return Fail(flags->name, " holds no flags; expected one dimension of i32 in memory");
+    Write(flags, {index});
   }
 
   void BarrierIndex(const Expr& index) {

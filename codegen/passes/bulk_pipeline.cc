@@ -11,7 +11,17 @@
 //
 // Tiles that all blocks of a cluster want are multicast: each block copies its part to all of them, and a
 // slot is full, and empty, when all have said so.
+//
+// Blocks that share the tiles out by steps (stream_tiles.h) have, in place of `for k`, the steps of theirs:
+//
+//   compute: for turn: acc = 0
+//                      for k from .. to: ..
+//                      if from > 0: parts[worker] = acc; signal worker
+//                      else: if to < steps: for those who have the rest: await them; acc += their parts
+//                            y[..] = acc
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
@@ -19,6 +29,7 @@
 #include "codegen/passes/bulk_box.h"
 #include "codegen/passes/copy_stmt.h"
 #include "codegen/passes/pipeline_parts.h"
+#include "codegen/passes/stream_tiles.h"
 
 namespace mycc {
 namespace {
@@ -57,11 +68,14 @@ class BulkPipeline {
       cluster_ = blocks.front()->var;
       MYCC_RETURN_IF_ERROR(CheckCluster(body));
     }
-    const std::vector<const For*> grid = Persist(blocks, WithoutSharedAllocs(body));
+    work_ = WithoutSharedAllocs(body);
     FlattenRing();
-    std::vector<const For*> loops;
-    LoopsTo(work_, ring_, &loops);
-    number_ = NumberOf(loops);
+    MYCC_ASSIGN_OR_RETURN(const std::vector<const For*> grid, Persist(blocks));
+    if (!number_) {
+      std::vector<const For*> loops;
+      LoopsTo(work_, ring_, &loops);
+      number_ = NumberOf(loops);
+    }
     const int stages = loop_.marks.pipeline.stages;
     slot_ = Simplify(Mod(number_, stages));
     turn_ = Simplify(FloorDiv(number_, stages));
@@ -76,7 +90,7 @@ class BulkPipeline {
     for (auto it = grid.rbegin(); it != grid.rend(); ++it)
       result = std::make_shared<For>((*it)->var, (*it)->extent, LoopKind::kBlock, std::move(result),
                                      LoopMarks{.cluster = (*it)->marks.cluster});
-    return result;
+    return partial_ ? partial_->Around(std::move(result)) : result;
   }
 
  private:
@@ -146,27 +160,92 @@ class BulkPipeline {
     });
   }
 
-  // Sets work_: with a loop over the iterations of the persistent block loop that one block carries out.
+  // Puts a loop over the iterations of the persistent block loop that one block carries out around work_.
   // Returns the loops of the grid.
-  std::vector<const For*> Persist(const std::vector<const For*>& blocks, const Stmt& body) {
-    work_ = body;
+  absl::StatusOr<std::vector<const For*>> Persist(const std::vector<const For*>& blocks) {
     std::vector<const For*> grid = blocks;
     for (const For*& block : grid) {
       const int64_t workers = block->marks.persistent_blocks, tiles = block->var->extent;
-      if (workers == 0 || workers >= tiles) continue;
+      if (workers == 0 || (workers >= tiles && block->marks.stream.groups == 0)) continue;
       const Var worker = MakeVar(absl::StrCat(block->var->name, ".block"), workers);
-      const Var round = MakeVar(absl::StrCat(block->var->name, ".round"), (tiles + workers - 1) / workers);
+      owned_.push_back(std::make_shared<For>(worker, IntConst(workers), LoopKind::kBlock, nullptr));
+      const For& outer = *std::exchange(block, &As<For>(owned_.back()));
+      if (outer.marks.stream.groups > 0) {
+        MYCC_RETURN_IF_ERROR(Stream(outer, worker, grid.size()));
+        continue;
+      }
+      const Var round = MakeVar(absl::StrCat(outer.var->name, ".round"), (tiles + workers - 1) / workers);
       const Expr tile = VarRef(round) * workers + VarRef(worker);
-      work_ = SubstituteSimplified(work_, VarMap{{block->var.get(), tile}});
+      work_ = SubstituteSimplified(work_, VarMap{{outer.var.get(), tile}});
       if (tiles % workers != 0)
         work_ = std::make_shared<If>(MakeBinary(Op::kLt, tile, IntConst(tiles)), work_);
       work_ = std::make_shared<For>(round, IntConst(round->extent), LoopKind::kSerial, work_);
       round_ = round;
-      groups_ = block->marks.alternating;
-      owned_.push_back(std::make_shared<For>(worker, IntConst(workers), LoopKind::kBlock, nullptr));
-      block = &As<For>(owned_.back());
+      groups_ = outer.marks.alternating;
     }
     return grid;
+  }
+
+  // The block's share of all steps. Who awaits another's sums has a higher number than that one.
+  absl::Status Stream(const For& block, const Var& number, size_t block_loops) {
+    const int64_t workers = number->extent, tiles = block.var->extent, steps = ring_->extent;
+    const auto [groups, members] = block.marks.stream;
+    const int64_t rest = tiles % workers;
+    if (block_loops > 1 || block.marks.alternating > 1 || rest == 0 || rest % groups != 0 ||
+        groups * members > workers || rest / groups * steps < members) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("stream ", block.var->name, ": ", groups, " groups of ", members, " of ", workers,
+                       " blocks share out the last ", rest, " of ", tiles, " tiles of ", steps,
+                       " steps; expected a number of tiles that the groups divide, a step for each block, "
+                       "one block loop and "
+                       "no groups of warps that take turns"));
+    }
+    const StreamShares shares(tiles, steps, workers, block.marks.stream);
+    const Expr worker = IntConst(workers - 1) - VarRef(number);
+    absl::Status status;
+    work_ = shares.Turns(worker, block.var->name, [&](const StreamShares::Turn& turn) {
+      const Var step = MakeVar(ring_->name, steps);
+      Stmt work = SubstituteSimplified(work_, VarMap{{block.var.get(), turn.tile}});
+      work = RewriteStmts(work, [&](const Stmt& stmt) -> Stmt {
+        const Seq* seq = DynAs<Seq>(stmt);
+        if (seq == nullptr || LoopIn(*seq) == seq->stmts.end()) return nullptr;
+        absl::StatusOr<Stmt> shared = WithPartialSums(*seq, shares, worker, turn);
+        status.Update(shared.status());
+        return shared.ok() ? *shared : nullptr;
+      });
+      work = RewriteStmts(work, [&](const Stmt& stmt) -> Stmt {
+        if (!IsTheLoop(stmt)) return nullptr;
+        Stmt body = SubstituteSimplified(As<For>(stmt).body, VarMap{{ring_.get(), turn.from + VarRef(step)}});
+        return std::make_shared<For>(step, turn.to - turn.from, LoopKind::kSerial, std::move(body),
+                                     loop_.marks);
+      });
+      ring_ = step;
+      number_ = turn.before + VarRef(step);
+      return work;
+    });
+    if (status.ok() && !partial_)
+      return absl::FailedPreconditionError("stream: nothing is done with the sums of a tile");
+    return status;
+  }
+
+  // What follows the loop becomes that of who has a tile's first steps.
+  absl::StatusOr<Stmt> WithPartialSums(const Seq& seq, const StreamShares& shares, const Expr& worker,
+                                       const StreamShares::Turn& turn) {
+    const auto ring = LoopIn(seq);
+    MYCC_ASSIGN_OR_RETURN(partial_, PartialSums::Of({seq.stmts.begin(), ring}, *ring, shares.workers()));
+    const Var helper =
+        MakeVar(absl::StrCat(loop_.var->name, ".helper"), std::max<int64_t>(shares.helpers(), 1));
+    const Expr ahead = VarRef(helper) + 1;
+    Stmt take =
+        std::make_shared<If>(shares.Has(worker, ahead, turn), partial_->Take(shares.Ahead(worker, ahead)));
+    take = std::make_shared<For>(helper, IntConst(helper->extent), LoopKind::kSerial, std::move(take));
+    take = std::make_shared<If>(MakeBinary(Op::kLt, turn.to, IntConst(shares.steps())), std::move(take));
+    std::vector<Stmt> ending = {std::move(take)};
+    ending.insert(ending.end(), ring + 1, seq.stmts.end());
+    std::vector<Stmt> parts(seq.stmts.begin(), ring + 1);
+    parts.push_back(std::make_shared<If>(MakeBinary(Op::kLt, IntConst(0), turn.from), partial_->Give(worker),
+                                         MakeSeq(std::move(ending))));
+    return MakeSeq(std::move(parts));
   }
 
   // Serial loops that hold nothing but the pipelined one become one with it: the ring turns through all of
@@ -303,6 +382,10 @@ class BulkPipeline {
     const For* loop = DynAs<For>(stmt);
     return loop != nullptr && loop->var == ring_;
   }
+  std::vector<Stmt>::const_iterator LoopIn(const Seq& seq) const {
+    return std::find_if(seq.stmts.begin(), seq.stmts.end(),
+                        [&](const Stmt& part) { return IsTheLoop(part); });
+  }
   bool ContainsTheLoop(const Stmt& root) const {
     bool found = false;
     VisitStmts(root, [&](const Stmt& stmt) {
@@ -320,9 +403,10 @@ class BulkPipeline {
   const Rings rings_;
   std::vector<Buffer> shared_;  // tiles beside the ring
   std::vector<Stmt> owned_;
-  Var ring_;     // of the pipelined loop
-  Var cluster_;  // the loop over the blocks of a cluster; null without
-  Var round_;    // of the persistent loop's iterations in one block; null without
+  Var ring_;                            // of the pipelined loop
+  Var cluster_;                         // the loop over the blocks of a cluster; null without
+  std::optional<PartialSums> partial_;  // of tiles that several blocks have
+  Var round_;                           // of the persistent loop's iterations in one block; null without
   int groups_ = 1;
   Stmt work_;
   Expr number_, slot_, turn_;

@@ -12,8 +12,11 @@ Stmt CopyWithSuffix(const Stmt& stmt, const std::string& suffix) {
   VarMap renamed;
   std::vector<Buffer> buffers;
   VisitStmts(stmt, [&](const Stmt& s) {
-    if (const For* loop = DynAs<For>(s)) {
-      renamed[loop->var.get()] = VarRef(MakeVar(absl::StrCat(loop->var->name, suffix), loop->var->extent));
+    const For* loop = DynAs<For>(s);
+    const Let* let = DynAs<Let>(s);
+    if (loop != nullptr || let != nullptr) {
+      const Var& var = loop != nullptr ? loop->var : let->var;
+      renamed[var.get()] = VarRef(MakeVar(absl::StrCat(var->name, suffix), var->extent));
     }
     if (const Alloc* alloc = DynAs<Alloc>(s)) buffers.push_back(alloc->buffer);
     return true;
@@ -21,6 +24,8 @@ Stmt CopyWithSuffix(const Stmt& stmt, const std::string& suffix) {
   if (renamed.empty() && buffers.empty()) return stmt;
   Stmt copy = SubstituteVars(stmt, renamed);
   copy = RewriteStmts(copy, [&](const Stmt& s) -> Stmt {
+    if (const Let* let = DynAs<Let>(s))
+      return std::make_shared<Let>(renamed.at(let->var.get())->var, let->value, let->body);
     const For* loop = DynAs<For>(s);
     if (loop == nullptr) return nullptr;
     return std::make_shared<For>(renamed.at(loop->var.get())->var, loop->extent, loop->loop_kind, loop->body,

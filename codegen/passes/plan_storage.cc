@@ -64,16 +64,7 @@ class Liveness {
       index_[alloc->buffer.get()] = live_.size();
       live_.push_back(Live{alloc->buffer, parallel_ > 0, -1, -1, loops_.size()});
     }
-    ForEachExpr(stmt, [&](const Expr& expr) {
-      Visit(expr, [&](const ExprNode& e) {
-        if (e.op == Op::kLoad) Use(*e.buffer, start);
-      });
-    });
-    if (const Store* store = DynAs<Store>(stmt)) Use(*store->buffer, start);
-    if (const Combine* combine = DynAs<Combine>(stmt)) Use(*combine->buffer, start);
-    if (const Mma* mma = DynAs<Mma>(stmt)) {
-      for (const TileView* view : {&mma->acc, &mma->a, &mma->b}) Use(*view->buffer, start);
-    }
+    ForEachBuffer(stmt, [&](const Buffer& buffer) { Use(*buffer, start); });
     const For* loop = DynAs<For>(stmt);
     if (loop != nullptr) {
       loops_.push_back(Range{start, 0});

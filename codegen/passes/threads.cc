@@ -28,6 +28,7 @@ bool IsForOneThread(const Stmt& role) {
       case StmtKind::kCopy: one &= As<Copy>(stmt).engine == CopyEngine::kBulk; return false;
       case StmtKind::kSeq:
       case StmtKind::kIf:
+      case StmtKind::kLet:
       case StmtKind::kWait:
       case StmtKind::kArrive: return one;
       case StmtKind::kFor: one &= !IsThreadLoop(stmt); return one;

@@ -343,6 +343,27 @@ TEST_P(MultistageRules, FragmentsAreRight) { CheckOnHostToo(GetParam().workload,
 INSTANTIATE_TEST_SUITE_P(Cases, MultistageRules, testing::ValuesIn(kMultistageCases),
                          [](const auto& info) { return std::string(info.param.name); });
 
+// Random points of the first sketch whose decision that ends in `suffix` has a value that `wanted` accepts.
+void CheckPointsWhere(const Workload& workload, const char* suffix, bool (*wanted)(int64_t value),
+                      const Target& target = Sm90a()) {
+  const Sketch sketch = GenerateSketches(workload, target).front();
+  const auto& decisions = sketch.space.decisions;
+  const auto decision = std::find_if(decisions.begin(), decisions.end(), [&](const Decision& candidate) {
+    return absl::EndsWith(candidate.name, suffix);
+  });
+  ASSERT_NE(decision, decisions.end());
+  std::mt19937 rng(2);
+  int left = 2;
+  for (int tries = 0; tries < 100000 && left > 0 && !testing::Test::HasFatalFailure(); ++tries) {
+    Choice choice;
+    for (const Decision& each : decisions) choice.push_back(static_cast<int>(rng() % each.choices.size()));
+    if (!sketch.space.Legal(choice) || !wanted(sketch.space.Value(choice, decision->name))) continue;
+    CheckPoint(workload, sketch, choice, target);
+    --left;
+  }
+  EXPECT_EQ(left, 0);
+}
+
 // Pairs of blocks that share an operand: whichever side differs, however the operands lie.
 TEST(WarpSpecializedRule, ClustersShareTiles) {
   constexpr const char* kWorkloads[] = {
@@ -359,24 +380,30 @@ TEST(WarpSpecializedRule, ClustersShareTiles) {
   };
   for (const char* text : kWorkloads) {
     const Workload workload = CanonicalWorkload(text);
-    const Sketch sketch = GenerateSketches(workload, Sm90a()).front();
-    std::mt19937 rng(2);
-    int left = 2;
-    for (int tries = 0; tries < 100000 && left > 0 && !HasFatalFailure(); ++tries) {
-      Choice choice;
-      for (const Decision& decision : sketch.space.decisions)
-        choice.push_back(static_cast<int>(rng() % decision.choices.size()));
-      const auto& decisions = sketch.space.decisions;
-      const auto cluster = std::find_if(decisions.begin(), decisions.end(), [](const Decision& decision) {
-        return absl::EndsWith(decision.name, ".cluster");
-      });
-      ASSERT_NE(cluster, decisions.end());
-      if (!sketch.space.Legal(choice) || sketch.space.Value(choice, cluster->name) == 1) continue;
-      CheckPoint(workload, sketch, choice, Sm90a());
-      --left;
-    }
-    EXPECT_EQ(left, 0) << text;
+    CheckPointsWhere(workload, ".cluster", [](int64_t cluster) { return cluster > 1; });
   }
+}
+
+// Tiles that are shared out by steps: of fewer tiles than SMs, and, on a GPU with few, after whole ones.
+TEST(WarpSpecializedRule, PointsThatStream) {
+  const auto streams = [](int64_t persist) { return persist == 2; };
+  Target small = Sm90a();
+  small.sms = 5;
+  CheckPointsWhere(CanonicalWorkload(
+                       R"(workload g(a: bf16[200,520], b: bf16[136,520], d: bf16[136]) -> (c: bf16[200,136]) {
+  s[i,j]: f32[200,136] = sum[k:520](f32(a[i,k]) * f32(b[j,k]))
+  c[i,j] = bf16(max(s[i,j] + f32(d[j]), 0.0)) })"),
+                   ".persist", streams, small);
+  CheckPointsWhere(
+      CanonicalWorkload(R"(workload c(x: f16[2,8,7,64], w: f16[24,3,3,64]) -> (y: f16[2,8,7,24]) {
+  p[n,i,j,c]: f16[2,10,9,64] = select(1 <= i && 1 <= j && i < 9 && j < 8, x[n,i-1,j-1,c], 0.0)
+  a[n,i,j,k]: f32[2,8,7,24] = sum[r:3, s:3, c:64](f32(p[n,i+r,j+s,c]) * f32(w[k,r,s,c]))
+  y[n,i,j,k] = f16(a[n,i,j,k]) })"),
+      ".persist", streams, small);
+  CheckPointsWhere(
+      CanonicalWorkload(R"(workload g(a: f8e4m3[64,1040], b: f8e4m3[40,1040]) -> (c: f32[64,40]) {
+  c[i,j] = sum[k:1040](f32(a[i,k]) * f32(b[j,k])) })"),
+      ".persist", streams);
 }
 
 // wgmma would cut off what tf32() rounds, in operands that it reads from shared memory; and what the copy

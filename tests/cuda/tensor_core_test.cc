@@ -1,5 +1,6 @@
 // Tensor-core schedules: what they mean (the interpreter runs the lowered pipelines, roles and all), what is
 // refused, and that their code compiles without spills.
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 
@@ -100,6 +101,80 @@ std::string InPairs(const std::string& steps) {
 TEST(TensorCoreTest, ClustersShareTiles) {
   CheckMeaning(kGemm, InPairs(kWarpSpecialized), Sm90a());
   CheckCode(kGemm, InPairs(kWarpSpecialized), Sm90a());
+}
+
+// The tiles that are left over shared out by steps: of 8 tiles of 3 steps.
+std::string Streamed(int blocks, int groups, int members) {
+  return absl::StrReplaceAll(
+      kWarpSpecialized, {{"persist(t3.a0.0+a1.0, 3)\n", absl::StrCat("stream(t3.a0.0+a1.0, ", blocks, ", ",
+                                                                     groups, ", ", members, ")\n")}});
+}
+
+TEST(TensorCoreTest, BlocksShareTilesOutBySteps) {
+  // Blocks, groups, members: all in one group, shares of more and of less than a tile, blocks in no group,
+  // and no whole rounds.
+  for (const auto& [blocks, groups, members] : {std::array{3, 1, 3},
+                                                {3, 2, 1},
+                                                {3, 1, 2},
+                                                {5, 1, 5},
+                                                {5, 1, 4},
+                                                {7, 1, 3},
+                                                {6, 2, 3},
+                                                {12, 4, 3},
+                                                {10, 1, 10}}) {
+    SCOPED_TRACE(absl::StrCat(blocks, " ", groups, " ", members));
+    CheckMeaning(kGemm, Streamed(blocks, groups, members), Sm90a());
+  }
+  CheckCode(kGemm, Streamed(3, 1, 3), Sm90a());
+  CheckCode(kGemm, Streamed(12, 4, 3), Sm90a());
+}
+
+// The lowered function with statements of its roles changed.
+Function WithRolesChanged(const LoweredFunction& lowered, const std::function<Stmt(const Stmt&)>& change) {
+  Function changed = WholeFunction(lowered);
+  changed.body = RewriteStmts(changed.body, change);
+  return changed;
+}
+
+TEST(TensorCoreTest, SumsOfAnotherBlockThatNobodyAwaitsAreARace) {
+  const Workload canonical = CanonicalWorkload(kGemm);
+  const absl::StatusOr<LoweredFunction> lowered = LowerForGpu(canonical, Streamed(5, 1, 5), Sm90a());
+  ASSERT_TRUE(lowered.ok()) << lowered.status().message();
+  const Function hasty = WithRolesChanged(*lowered, [](const Stmt& stmt) -> Stmt {
+    return stmt->kind == StmtKind::kAwait ? std::make_shared<Seq>(std::vector<Stmt>{}) : nullptr;
+  });
+  EXPECT_THAT(CheckFunction(canonical, hasty, 2e-3).message(), HasSubstr("t3.acc.parts"));
+  const Function silent = WithRolesChanged(*lowered, [](const Stmt& stmt) -> Stmt {
+    return stmt->kind == StmtKind::kSignal ? std::make_shared<Seq>(std::vector<Stmt>{}) : nullptr;
+  });
+  EXPECT_THAT(CheckFunction(canonical, silent, 2e-3).message(), HasSubstr("between thread blocks"));
+  const Function of_another = WithRolesChanged(*lowered, [](const Stmt& stmt) -> Stmt {
+    const Signal* signal = DynAs<Signal>(stmt);
+    if (signal == nullptr) return nullptr;
+    return std::make_shared<Signal>(signal->flags, Mod(signal->index + 1, 5));
+  });
+  EXPECT_THAT(CheckFunction(canonical, of_another, 2e-3).message(), HasSubstr("t3.acc.parts"));
+  const Function forgetful = WithRolesChanged(*lowered, [](const Stmt& stmt) -> Stmt {
+    const Signal* signal = DynAs<Signal>(stmt);
+    if (signal == nullptr) return nullptr;
+    return std::make_shared<If>(MakeBinary(Op::kLt, signal->index, IntConst(3)), stmt);
+  });
+  EXPECT_THAT(CheckFunction(canonical, forgetful, 2e-3).message(), HasSubstr("deadlock"));
+}
+
+TEST(TensorCoreTest, WhatCannotBeSharedOutBySteps) {
+  const Workload canonical = CanonicalWorkload(kGemm);
+  const auto error = [&](const std::string& steps) {
+    return std::string(LowerForGpu(canonical, steps, Sm90a()).status().message());
+  };
+  const std::string turns = absl::StrReplaceAll(
+      Streamed(3, 1, 3),
+      {{"stream(t3.a0.0+a1.0, 3, 1, 3)\n", "stream(t3.a0.0+a1.0, 3, 1, 3)\nalternate(t3.a0.0+a1.0, 2)\n"},
+       {"wgmma.f16, 2, 1", "wgmma.f16, 1, 1"}});
+  EXPECT_THAT(error(turns), HasSubstr("no groups of warps that take turns"));
+  EXPECT_THAT(error(Streamed(4, 2, 2)), HasSubstr("the last 0 of 8 tiles of 3 steps"));
+  EXPECT_THAT(error(Streamed(5, 2, 2)), HasSubstr("2 groups of 2 of 5 blocks share out the last 3"));
+  EXPECT_THAT(error(Streamed(24, 2, 13)), HasSubstr("24 blocks with 2 groups of 13"));
 }
 
 // A block that lets only itself know that a slot is free, and the other block overwrites what it still reads.

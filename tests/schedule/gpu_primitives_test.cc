@@ -157,6 +157,8 @@ constexpr Refusal kRefusals[] = {
     {kGemm, "bind(t2.a0, block)\nreside(t2.a0, 33)", "33 blocks on an SM; expected 1 to 32"},
     {kGemm, "persist(t2.a0, 2)", "the loop is serial"},
     {kGemm, "bind(t2.a0, block)\nalternate(t2.a0, 2)", "persist it first"},
+    {kGemm, "stream(t2.a0, 2, 1, 2)", "the loop is serial"},
+    {kGemm, "bind(t2.a0, block)\nstream(t2.a0, 4, 3, 2)", "4 blocks with 3 groups of 2; expected"},
     {kGemm, "pad(t2, 0, 64)", "t2 is a reduction"},
     {kSoftmax, "pad(t4, 0, 64)", "its shape is the caller's"},
     {kGemm, "cache_read(t0, t2, t2.a0, global)", "scope global is for copies at root"},

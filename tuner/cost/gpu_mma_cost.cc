@@ -10,11 +10,12 @@
 namespace mycc {
 namespace {
 
-constexpr double kFeedBytesPerCycle = 54;      // from L2 to one SM, all SMs asking
-constexpr double kSharedBytesPerCycle = 128;   // that tensor cores read
-constexpr double kLatency = 9e-7;              // of a tile from memory, seconds
-constexpr double kStart = 1.2e-6;              // of a block: barriers, the first tiles
-constexpr double kEpilogueBytesPerCycle = 40;  // of one SM
+constexpr double kFeedBytesPerCycle = 54;                       // from L2 to one SM, all SMs asking
+constexpr double kSharedBytesPerCycle = 128;                    // that tensor cores read
+constexpr double kLatency = 9e-7;                               // of a tile from memory, seconds
+constexpr double kStart = 1.2e-6;                               // of a block: barriers, the first tiles
+constexpr double kEpilogueBytesPerCycle = 40;                   // of one SM
+constexpr double kSumBytes = 4, kHandedOverBytesPerCycle = 40;  // sums through memory, of one SM
 constexpr double kRegistersBesideAccumulators = 56, kRegisterFile = 65536;
 
 // What one thread block multiplies in one step of its ring, and how often.
@@ -74,6 +75,14 @@ const NestLoop* PersistentLoop(const NestBlock& nest) {
     if (loop.loop->marks.persistent_blocks > 0) return &loop;
   }
   return nullptr;
+}
+
+// Of tiles, whole and in parts, that each of the blocks has.
+double SharedRounds(double tiles, const NestLoop& loop) {
+  const double workers = static_cast<double>(loop.loop->marks.persistent_blocks);
+  const double whole = std::floor(tiles / workers);
+  const StreamGroups& stream = loop.loop->marks.stream;
+  return whole + (tiles - whole * workers) / static_cast<double>(stream.groups * stream.members);
 }
 
 }  // namespace
@@ -137,11 +146,18 @@ double MmaLaunchSeconds(const NestBlock& nest, const GpuMachine& machine, double
                                                        : 1.0) +
                           (GroupsOf(nest) > 1 ? 1e-7 : 4e-7);
   // Blocks go to all SMs in turn; those on one SM share it, and hide each other's latencies.
-  const double per_sm = std::ceil(blocks / machine.sms);
-  const double rounds = std::ceil(blocks / (machine.sms * resident));
+  const StreamGroups stream = persistent != nullptr ? persistent->loop->marks.stream : StreamGroups();
+  const auto turns = [&](double all) {
+    return stream.groups > 0 ? SharedRounds(blocks, *persistent) : std::ceil(all);
+  };
+  const double per_sm = turns(blocks / machine.sms);
+  const double rounds = turns(blocks / (machine.sms * resident));
   const double throughput = per_sm * tile.steps * std::max(multiply, feed);
   const double latency = rounds * tile.steps * wait;
-  const double ends = kStart * (persistent != nullptr ? 1 : rounds) + rounds * epilogue;
+  // Sums that other blocks leave, one after the other.
+  const double others = stream.groups > 0 ? std::ceil(1 / (rounds - std::floor(rounds))) : 0;
+  const double added = others * tile.elements * kSumBytes / kHandedOverBytesPerCycle * cycle;
+  const double ends = kStart * (persistent != nullptr ? 1 : rounds) + rounds * epilogue + added;
   const double memory = dram_bytes / machine.row.dram_bytes_per_second;
   return std::max({throughput, latency, memory}) + 0.1 * std::min(throughput, memory) + ends;
 }

@@ -82,6 +82,9 @@ void TraceBuilder::Pad(const std::string& block, int64_t dim, int64_t extent) {
 void TraceBuilder::PadGroups(const std::string& block, int64_t dim, int64_t group, int64_t extent) {
   Add("pad_groups", {{block}, {dim}, {group}, {extent}});
 }
+void TraceBuilder::Stream(const std::string& loop, int64_t blocks, const StreamGroups& groups) {
+  Add("stream", {{loop}, {blocks}, {groups.groups}, {groups.members}});
+}
 void TraceBuilder::Persist(const std::string& loop, int64_t blocks) { Add("persist", {{loop}, {blocks}}); }
 void TraceBuilder::Reside(const std::string& loop, int64_t blocks) { Add("reside", {{loop}, {blocks}}); }
 void TraceBuilder::Cluster(const std::string& loop) { Add("cluster", {{loop}}); }

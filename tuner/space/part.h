@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen/ir/stmt.h"
 #include "codegen/schedule/trace.h"
 #include "codegen/target/target.h"
 #include "tuner/space/anatomy.h"
@@ -48,6 +49,7 @@ class TraceBuilder {
   void StageWrite(const std::string& block, const std::string& loop, const std::string& scope);
   void Pipeline(const std::string& loop, const std::string& kind, int64_t stages);
   void Persist(const std::string& loop, int64_t blocks);
+  void Stream(const std::string& loop, int64_t blocks, const StreamGroups& groups);
   void Reside(const std::string& loop, int64_t blocks);
   void Cluster(const std::string& loop);
   void Pad(const std::string& block, int64_t dim, int64_t extent);

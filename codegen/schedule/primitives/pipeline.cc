@@ -5,6 +5,10 @@
 //
 // persist(l, n): n thread blocks carry out all iterations of the block loop l, one after the other.
 //
+// stream(l, n, g, m): n thread blocks carry out the iterations of the block loop l. Those that are left over
+// when all have as many are shared out by steps of the pipelined loop inside, among g groups of m blocks
+// (stream-K). Sums that one block begins and another ends go through memory.
+//
 // alternate(l, n): n groups of warps, each with a tile of its own, take turns on the iterations of the
 // persistent loop l: one multiplies while the others are at their epilogues (ping-pong).
 //
@@ -26,7 +30,7 @@
 namespace mycc {
 namespace {
 
-constexpr int64_t kMaxStages = 16, kMaxGroups = 3;
+constexpr int64_t kMaxStages = 16, kMaxGroups = 3, kMaxStreamBlocks = 4096;
 
 absl::Status CheckArguments(PipelineKind kind, int64_t stages, const Target& target) {
   if (stages < 2 || stages > kMaxStages)
@@ -45,6 +49,13 @@ bool HasStagedCopies(const For& loop) {
     inner = alloc->body;
   }
   return staged;
+}
+
+absl::Status CheckBlockLoop(const For& loop) {
+  if (loop.loop_kind == LoopKind::kBlock) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("the loop is ", std::string(LoopKindName(loop.loop_kind)),
+                   "; only block loops are carried out by other numbers of blocks"));
 }
 
 Stmt Marked(const For& loop, LoopMarks marks) {
@@ -81,16 +92,29 @@ absl::StatusOr<Function> PipelineLoop(const Function& function, const Target& ta
 absl::StatusOr<Function> Persist(const Function& function, const Target&, const StepArgs& args) {
   MYCC_ASSIGN_OR_RETURN(const Path path, FindLoop(function, args.Name(0)));
   const For& loop = path.loop();
-  if (loop.loop_kind != LoopKind::kBlock)
-    return absl::FailedPreconditionError(absl::StrCat("the loop is ",
-                                                      std::string(LoopKindName(loop.loop_kind)),
-                                                      "; only block loops are carried out by fewer blocks"));
+  MYCC_RETURN_IF_ERROR(CheckBlockLoop(loop));
   if (args.Int(1) < 1 || args.Int(1) > loop.var->extent) {
     return absl::FailedPreconditionError(
         absl::StrCat(args.Int(1), " blocks for ", loop.var->extent, " iterations; expected 1 to that"));
   }
   LoopMarks marks = loop.marks;
   marks.persistent_blocks = args.Int(1);
+  return WithBody(function, ReplaceAt(path, Marked(loop, std::move(marks))));
+}
+
+absl::StatusOr<Function> Stream(const Function& function, const Target&, const StepArgs& args) {
+  MYCC_ASSIGN_OR_RETURN(const Path path, FindLoop(function, args.Name(0)));
+  const For& loop = path.loop();
+  MYCC_RETURN_IF_ERROR(CheckBlockLoop(loop));
+  const int64_t blocks = args.Int(1), groups = args.Int(2), members = args.Int(3);
+  if (blocks < 1 || blocks > kMaxStreamBlocks || groups < 1 || members < 1 || groups * members > blocks) {
+    return absl::FailedPreconditionError(absl::StrCat(blocks, " blocks with ", groups, " groups of ", members,
+                                                      "; expected 1 to ", kMaxStreamBlocks,
+                                                      " blocks and groups of no more than those"));
+  }
+  LoopMarks marks = loop.marks;
+  marks.persistent_blocks = blocks;
+  marks.stream = {groups, members};
   return WithBody(function, ReplaceAt(path, Marked(loop, std::move(marks))));
 }
 

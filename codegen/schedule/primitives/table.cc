@@ -23,6 +23,7 @@ constexpr PrimitiveInfo kPrimitives[] = {
     {"persist", "ni", "persist(block loop, thread blocks)", Persist},
     {"reside", "ni", "reside(block loop, thread blocks of an SM)", Reside},
     {"cluster", "n", "cluster(outermost block loop)", Cluster},
+    {"stream", "niii", "stream(block loop, thread blocks, groups, members of a group)", Stream},
     {"alternate", "ni", "alternate(persistent loop, groups of warps)", Alternate},
     {"pad", "nii", "pad(block, dimension, extent)", Pad},
     {"pad_groups", "niii", "pad_groups(block, dimension, group, extent)", PadGroups},

@@ -6,6 +6,9 @@
 //     compute: for depth tiles: wgmma on bm x bn x bk
 //              epilogue on the accumulators; the tile leaves through shared memory
 //
+// Blocks that go on from tile to tile may share the tiles out by steps (stream-K), so that none waits while
+// others are at the last ones.
+//
 // Two neighbours may be a cluster, and each fetch half of the operand that both need.
 //
 // Where there are few tiles, the depth is split (split_depth.h); what the copy engine cannot fetch is
@@ -84,13 +87,12 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
     b->Cluster(rank);
   }
   b->Bind(blocks, "block");
-  const int64_t tiles = plan.Tiles(bm, bn, swap) / cluster;
-  if (v.at("persist") != 0) {
-    // Group tails make more tiles than there are.
-    const int64_t row_groups = v.at("group") > 1 ? v.at("group") : 1;
-    const int64_t last = TilesOfLast(plan.Rows(swap), bm) / (DifferInRows(v) ? cluster : 1);
-    const int64_t padded = tiles / last * CeilDiv(last, row_groups) * row_groups;
-    b->Persist(blocks, PersistentBlocks(padded, plan.target.sms / cluster));
+  if (v.at("persist") == kStream) {
+    const StreamGroups groups = plan.Groups(v);
+    const int64_t sharing = groups.groups * groups.members;
+    b->Stream(blocks, plan.GridTiles(v) < plan.target.sms ? sharing : plan.target.sms, groups);
+  } else if (v.at("persist") != 0) {
+    b->Persist(blocks, PersistentBlocks(plan.GridTiles(v), plan.target.sms / cluster));
     if (v.at("groups") > 1) b->Alternate(blocks, v.at("groups"));
   }
   b->CacheWrite(name, blocks);
@@ -231,7 +233,7 @@ std::optional<Part> WarpSpecializedPart(const Anatomy& anatomy, const Group& gro
   part.Decide("warpgroups", {1, 2, 3}, tile.warpgroups);
   part.Decide("stages", {2, 3, 4, 5, 6, 7, 8}, MostStages(plan, v));
   part.Decide("group", groups, default_group);
-  part.Decide("persist", {0, 1}, persist, false);
+  part.Decide("persist", {0, 1, kStream}, persist, false);
   part.Decide("epilogue", bulk_store ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0}, epilogue, false);
   part.Decide("swap", {0, 1}, tile.swap, false);
   part.Decide("split", SplitsOf(plan.Depth(v), plan.panel(v), coarse, target), 1);

@@ -89,6 +89,43 @@ bool WgmmaPlan::TilesGroups(const Values& v) const {
          divides(swap ? product.rows : product.cols, BestAxisTile(Cols(swap), v.at("bn")));
 }
 
+int64_t WgmmaPlan::GridTiles(const Values& v) const {
+  const int64_t bm = v.at("bm"), cluster = v.at("cluster"), group = v.at("group");
+  const bool swap = v.at("swap") != 0;
+  const int64_t last = TilesOfLast(Rows(swap), bm) / (DifferInRows(v) ? cluster : 1);
+  return Tiles(bm, v.at("bn"), swap) / cluster / last * CeilDiv(last, group) * group;
+}
+
+int64_t WgmmaPlan::Steps(const Values& v) const {
+  int64_t steps = CeilDiv(Depth(v), bk(v));
+  const std::vector<int>& depth = t(v).depth;
+  for (size_t r = 0; r + 1 < depth.size(); ++r) steps *= stage().reduce_axes[depth[r]]->extent;
+  return steps;
+}
+
+// A round for the rest takes as long as its largest share of a tile, and adding up others' sums. Few tiles
+// for each group keep more blocks at the same depth of tiles beside each other.
+StreamGroups WgmmaPlan::Groups(const Values& v) const {
+  constexpr int64_t kMostTiles = 6, kMostMembers = 12;
+  constexpr double kOfSums = 0.04, kWorthwhile = 0.85;  // of the time of a tile
+  const int64_t tiles = GridTiles(v), rest = tiles % target.sms, steps = Steps(v);
+  StreamGroups best;
+  double shortest = kWorthwhile;
+  for (int64_t of_group = 1; of_group <= std::min(rest, kMostTiles); ++of_group) {
+    if (rest % of_group != 0) continue;
+    const int64_t groups = rest / of_group;
+    for (int64_t members = of_group + 1; members <= std::min(target.sms / groups, kMostMembers); ++members) {
+      if (of_group * steps < 2 * members) break;
+      const double share = static_cast<double>(of_group) / static_cast<double>(members);
+      const double time = share + kOfSums * std::ceil(1 / share) + (of_group > 1 ? kOfSums : 0);
+      if (time >= shortest) continue;
+      shortest = time;
+      best = {groups, members};
+    }
+  }
+  return best;
+}
+
 bool WgmmaPlan::Legal(const Values& v) const {
   const int64_t bm = v.at("bm"), bn = v.at("bn"), warpgroups = v.at("warpgroups");
   const bool swap = v.at("swap") != 0;
@@ -117,7 +154,9 @@ bool WgmmaPlan::Legal(const Values& v) const {
   if (v.at("split") > 1 && (PartsOf(Depth(v), v.at("split"), bk(v)) != v.at("split") || v.at("persist") != 0))
     return false;
   const int64_t tiles = Tiles(bm, bn, swap);
-  if (v.at("persist") != 0 && tiles <= target.sms) return false;
+  if (v.at("persist") == 1 && tiles <= target.sms) return false;
+  if (v.at("persist") == kStream && (v.at("cluster") != 1 || v.at("groups") != 1 || Groups(v).groups == 0))
+    return false;
   if (!ClusterFits(v)) return false;
   // Groups that take turns are one warpgroup each.
   if (v.at("groups") > 1 && (v.at("persist") == 0 || warpgroups != 1 || tiles < int64_t{2} * target.sms))

@@ -9,6 +9,8 @@
 
 namespace mycc {
 
+// Of decision "persist": thread blocks that share the tiles out by steps; 1: tile by tile; 0: one tile each.
+inline constexpr int64_t kStream = 2;
 inline constexpr int64_t kPanelBytes = 128;  // of the widest swizzle: the depth of a tile
 
 struct WgmmaPlan : TensorPlan {
@@ -28,6 +30,14 @@ struct WgmmaPlan : TensorPlan {
     return DTypeBytes(split > 1 ? stage().output->dtype : forms.direct.output);
   }
   int64_t SharedBytes(const Values& v) const;
+
+  // Iterations of the grid's loop, of clusters where there are such: group tails make more than there are
+  // tiles.
+  int64_t GridTiles(const Values& v) const;
+  // Of a tile's ring.
+  int64_t Steps(const Values& v) const;
+  // How blocks share out the tiles beyond whole rounds; no groups where that does not pay.
+  StreamGroups Groups(const Values& v) const;
 
   // Closed-form legality of a point.
   bool Legal(const Values& v) const;

@@ -1,0 +1,191 @@
+#include "codegen/passes/stream_tiles.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "codegen/expr/affine.h"
+#include "codegen/ir/function.h"
+#include "codegen/passes/pipeline_parts.h"
+
+namespace mycc {
+namespace {
+
+// The nest's one store, changed by `change`.
+template <typename Change>
+Stmt WithStore(const Stmt& nest, const Change& change) {
+  return RewriteStmts(nest, [&](const Stmt& stmt) -> Stmt {
+    const Store* store = DynAs<Store>(stmt);
+    return store != nullptr ? change(*store) : nullptr;
+  });
+}
+
+// Where element (row, column) of an accumulator is in memory: as its fragments have it, so that what an
+// instruction of a warp loads or stores lies together. In the order of the tile it would touch a line for
+// each row of a fragment. Its shape is FragmentShape.
+std::vector<Expr> FragmentPlace(const Expr& row, const Expr& column) {
+  return {FloorDiv(Mod(row, 16), 8), FloorDiv(column, 8), FloorDiv(row, 16), Mod(row, 8), Mod(column, 8)};
+}
+std::vector<int64_t> FragmentShape(const Mma& mma) { return {2, mma.n / 8, mma.m / 16, 8, 8}; }
+
+// The place in memory of what a nest of an accumulator stores, for the worker.
+std::vector<Expr> PlaceOf(const Expr& worker, const Store& store, const Mma& mma) {
+  Expr flat = IntConst(0);
+  for (size_t d = 0; d < store.indices.size(); ++d)
+    flat = flat + store.indices[d] * store.buffer->stride(static_cast<int>(d));
+  const bool by_rows = mma.acc.col_stride == 1;
+  const int64_t line = by_rows ? mma.n : mma.m;
+  const Expr across = Simplify(FloorDiv(flat, line)), along = Simplify(Mod(flat, line));
+  std::vector<Expr> place = {worker};
+  for (const Expr& index : by_rows ? FragmentPlace(across, along) : FragmentPlace(along, across))
+    place.push_back(Simplify(index));
+  return place;
+}
+
+const Mma* ProductInto(const Buffer& accumulator, const Stmt& loop) {
+  const Mma* found = nullptr;
+  VisitStmts(loop, [&](const Stmt& stmt) {
+    const Mma* mma = DynAs<Mma>(stmt);
+    if (mma != nullptr && mma->acc.buffer == accumulator) found = mma;
+    return found == nullptr;
+  });
+  return found;
+}
+
+// All flags to 0, by one thread each.
+Stmt LowerFlags(const Buffer& flags) {
+  constexpr int64_t kThreads = 128;
+  const int64_t count = flags->shape[0];
+  const Var block = MakeVar(flags->name + ".block", (count + kThreads - 1) / kThreads);
+  const Var thread = MakeVar(flags->name + ".thread", kThreads);
+  const Expr index = VarRef(block) * kThreads + VarRef(thread);
+  Stmt lower = std::make_shared<Store>(flags, std::vector<Expr>{index}, IntConst(0, DType::kI32));
+  lower = std::make_shared<If>(MakeBinary(Op::kLt, index, IntConst(count)), std::move(lower));
+  lower = std::make_shared<For>(thread, IntConst(kThreads), LoopKind::kThread, std::move(lower));
+  return std::make_shared<For>(block, IntConst(block->extent), LoopKind::kBlock, std::move(lower));
+}
+
+}  // namespace
+
+StreamShares::StreamShares(int64_t tiles, int64_t steps, int64_t workers, const StreamGroups& groups)
+    : steps_(steps),
+      workers_(workers),
+      groups_(groups.groups),
+      members_(groups.members),
+      whole_(tiles / workers),
+      dealt_(tiles % workers),
+      tiles_of_group_(dealt_ / groups.groups) {
+  for (int64_t m = 0; m < members_; ++m) {
+    const int64_t begin = Begin(m), end = Begin(m + 1);
+    if (begin < end) parts_ = std::max(parts_, (end - 1) / steps - begin / steps + 1);
+  }
+}
+
+int64_t StreamShares::helpers() const {
+  int64_t most = 0, first = 0;
+  for (int64_t tile = 0; tile < tiles_of_group_; ++tile) {
+    while (Begin(first + 1) <= tile * steps_) ++first;
+    int64_t last = first;
+    while (Begin(last + 1) < (tile + 1) * steps_) ++last;
+    most = std::max(most, last - first);
+  }
+  return most;
+}
+
+Stmt StreamShares::Turns(const Expr& worker, const std::string& name,
+                         const std::function<Stmt(const Turn& turn)>& body) const {
+  const int64_t dealt_steps = tiles_of_group_ * steps_;
+  const auto var = [&](const char* what, int64_t extent) {
+    return MakeVar(absl::StrCat(name, what), extent);
+  };
+  const Var begin_var = var(".begin", dealt_steps + 1), end_var = var(".end", dealt_steps + 1);
+  const Var turn_var = var(".turn", parts_ + whole_), tile_var = var(".tile", dealt_ + whole_ * workers_);
+  const Var from_var = var(".from", steps_), to_var = var(".to", steps_ + 1);
+  const Var before_var = var(".before", dealt_steps + (whole_ + 1) * steps_);
+  const Expr begin = VarRef(begin_var), end = VarRef(end_var), turn = VarRef(turn_var),
+             tile = VarRef(tile_var), from = VarRef(from_var), to = VarRef(to_var);
+  const Expr is_dealt = MakeBinary(Op::kLt, turn, IntConst(parts_));
+  const auto choose = [&](const Expr& dealt, const Expr& whole) {
+    return whole_ == 0 ? dealt : MakeSelect(is_dealt, dealt, whole);
+  };
+  const Expr of_group = FloorDiv(begin, steps_) + turn, later = turn - parts_;
+  const Expr dealt_tile = of_group * groups_ + Mod(worker, groups_);
+  Stmt result = body({tile, from, to, VarRef(before_var)});
+  const auto let = [&](const Var& variable, const Expr& value) {
+    result = std::make_shared<Let>(variable, value, std::move(result));
+  };
+  let(before_var, choose(of_group * steps_ + from - begin, end - begin + later * steps_));
+  let(to_var, choose(MakeBinary(Op::kMin, end - of_group * steps_, IntConst(steps_)), IntConst(steps_)));
+  let(from_var, MakeSelect(MakeBinary(Op::kEq, turn, IntConst(0)), Mod(begin, steps_), IntConst(0)));
+  let(tile_var, choose(dealt_tile, later * workers_ + worker + dealt_));
+  const Expr has_steps = MakeBinary(Op::kLt, of_group * steps_, end);
+  const Expr is_whole = MakeBinary(Op::kLe, IntConst(parts_), turn);
+  result = std::make_shared<If>(whole_ == 0 ? has_steps : MakeBinary(Op::kOr, is_whole, has_steps),
+                                std::move(result));
+  result = std::make_shared<For>(turn_var, IntConst(turn_var->extent), LoopKind::kSerial, std::move(result));
+  // Workers beyond the groups have none.
+  const auto step = [&](const Expr& member) {
+    return MakeBinary(Op::kMin, Begin(member), IntConst(dealt_steps));
+  };
+  let(end_var, step(Member(worker) + 1));
+  let(begin_var, step(Member(worker)));
+  return result;
+}
+
+Expr StreamShares::Has(const Expr& worker, const Expr& ahead, const Turn& turn) const {
+  const Expr of_group = FloorDiv(turn.tile, groups_);
+  return MakeBinary(Op::kLt, Begin(Member(worker) + ahead), (of_group + 1) * steps_);
+}
+
+absl::StatusOr<PartialSums> PartialSums::Of(const std::vector<Stmt>& clears, const Stmt& loop,
+                                            int64_t workers) {
+  PartialSums partial;
+  for (const Stmt& clear : clears) {
+    const Store* store = StoreOf(clear);
+    const Mma* mma = store == nullptr ? nullptr : ProductInto(store->buffer, loop);
+    if (mma == nullptr || mma->m % 16 != 0 || mma->n % 8 != 0) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("stream: ", StmtName(clear),
+                       " stands before the steps of a tile; expected to clear the sums of tensor cores"));
+    }
+    std::vector<int64_t> shape = FragmentShape(*mma);
+    shape.insert(shape.begin(), workers);
+    partial.sums_.push_back(
+        {clear, mma, MakeBuffer(store->buffer->name + ".parts", store->buffer->dtype, shape)});
+  }
+  if (partial.sums_.empty()) return absl::FailedPreconditionError("stream: the tiles have no sums");
+  partial.flags_ = MakeBuffer(partial.sums_.front().parts->name + ".flags", DType::kI32, {workers});
+  return partial;
+}
+
+Stmt PartialSums::Give(const Expr& worker) const {
+  std::vector<Stmt> parts;
+  for (const Sums& sums : sums_) {
+    parts.push_back(WithStore(sums.clear, [&](const Store& store) {
+      return std::make_shared<Store>(sums.parts, PlaceOf(worker, store, *sums.product),
+                                     Load(store.buffer, store.indices));
+    }));
+  }
+  parts.push_back(std::make_shared<Signal>(flags_, worker));
+  return MakeSeq(std::move(parts));
+}
+
+Stmt PartialSums::Take(const Expr& giver) const {
+  std::vector<Stmt> parts = {std::make_shared<Await>(flags_, giver)};
+  for (const Sums& sums : sums_) {
+    parts.push_back(WithStore(sums.clear, [&](const Store& store) {
+      const Expr own = Load(store.buffer, store.indices);
+      return std::make_shared<Store>(store.buffer, store.indices,
+                                     own + Load(sums.parts, PlaceOf(giver, store, *sums.product)));
+    }));
+  }
+  return MakeSeq(std::move(parts));
+}
+
+Stmt PartialSums::Around(Stmt launch) const {
+  Stmt result = MakeSeq({LowerFlags(flags_), std::move(launch)});
+  result = std::make_shared<Alloc>(flags_, std::move(result));
+  for (const Sums& sums : sums_) result = std::make_shared<Alloc>(sums.parts, std::move(result));
+  return result;
+}
+
+}  // namespace mycc
