@@ -9,7 +9,7 @@
 namespace mycc {
 namespace {
 
-std::unique_ptr<DLTensor> View(CudaAddress address, DType dtype, const std::vector<int64_t>& shape) {
+std::unique_ptr<DLTensor> View(CuAddress address, DType dtype, const std::vector<int64_t>& shape) {
   return std::make_unique<DLTensor>(DLTensor{reinterpret_cast<void*>(address),
                                              {kDLCUDA, 0},
                                              static_cast<int>(shape.size()),
@@ -23,7 +23,7 @@ std::unique_ptr<DLTensor> View(CudaAddress address, DType dtype, const std::vect
 
 absl::StatusOr<std::unique_ptr<GpuCall>> GpuCall::Load(GpuContext* device, const std::string& path,
                                                        const Workload& workload,
-                                                       const std::vector<CudaAddress>& arguments) {
+                                                       const std::vector<CuAddress>& arguments) {
   MYCC_ASSIGN_OR_RETURN(std::unique_ptr<Library> library, OpenTrial(path, workload));
   std::unique_ptr<GpuCall> call(new GpuCall(device, std::move(library)));
   const ArtifactFunction& function = call->library_->functions()[0];
@@ -36,7 +36,7 @@ absl::StatusOr<std::unique_ptr<GpuCall>> GpuCall::Load(GpuContext* device, const
     if (function.args[i].kind == "const") {
       call->pack_args_.push_back(passed);
       const int64_t bytes = function.args[i].packed_bytes;
-      MYCC_ASSIGN_OR_RETURN(GpuMemory memory, device->Allocate(bytes));
+      MYCC_ASSIGN_OR_RETURN(CudaBuffer memory, device->Allocate(bytes));
       call->packed_shapes_.push_back(std::make_unique<std::vector<int64_t>>(1, bytes));
       call->tensors_.push_back(View(memory.address(), DType::kU8, *call->packed_shapes_.back()));
       call->packed_.push_back(std::move(memory));

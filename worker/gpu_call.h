@@ -19,7 +19,7 @@ class GpuCall {
   // `arguments`: the addresses of the inputs, then of the outputs, in declared order.
   static absl::StatusOr<std::unique_ptr<GpuCall>> Load(GpuContext* device, const std::string& library,
                                                        const Workload& workload,
-                                                       const std::vector<CudaAddress>& arguments);
+                                                       const std::vector<CuAddress>& arguments);
 
   // Puts the kernel on the device's stream, also within a capture.
   absl::Status Enqueue();
@@ -31,7 +31,7 @@ class GpuCall {
 
   GpuContext* const device_;
   std::unique_ptr<Library> library_;
-  std::vector<GpuMemory> packed_;
+  std::vector<CudaBuffer> packed_;
   std::vector<std::unique_ptr<std::vector<int64_t>>> packed_shapes_;
   std::vector<std::unique_ptr<DLTensor>> tensors_;
   std::vector<DLTensor*> call_args_, pack_args_;

@@ -65,8 +65,8 @@ absl::StatusOr<GpuCase::Tensor> GpuCase::MakeTensor(const Buffer& buffer) {
   return tensor;
 }
 
-std::vector<CudaAddress> GpuCase::Arguments() const {
-  std::vector<CudaAddress> addresses;
+std::vector<CuAddress> GpuCase::Arguments() const {
+  std::vector<CuAddress> addresses;
   for (const Tensor& tensor : inputs_) addresses.push_back(tensor.address);
   for (const Tensor& tensor : outputs_) addresses.push_back(tensor.address);
   return addresses;
@@ -130,10 +130,10 @@ absl::Status GpuCase::MeasureScales() {
 }
 
 absl::StatusOr<uint64_t> GpuCase::Digest() {
-  const CudaAddress sum = findings_.address();
+  const CuAddress sum = findings_.address();
   MYCC_RETURN_IF_ERROR(device_->Fill(sum, 0, sizeof(uint64_t)));
   for (const Expected& expected : expected_) {
-    for (const GpuMemory* memory : {&expected.values, &expected.places, &expected.scale})
+    for (const CudaBuffer* memory : {&expected.values, &expected.places, &expected.scale})
       MYCC_RETURN_IF_ERROR(
           device_->Launch("mycc_digest", memory->bytes(), memory->address(), memory->bytes(), sum));
   }
@@ -165,11 +165,11 @@ absl::StatusOr<std::vector<GpuCase::Findings>> GpuCase::Check() {
   std::vector<Findings> findings(3 * (inputs_.size() + outputs_.size()));
   const int64_t bytes = static_cast<int64_t>(findings.size() * sizeof(Findings));
   MYCC_RETURN_IF_ERROR(device_->Upload(findings_.address(), findings.data(), bytes));
-  CudaAddress next = findings_.address();
+  CuAddress next = findings_.address();
   const auto take = [&next] { return std::exchange(next, next + sizeof(Findings)); };
   for (const std::vector<Tensor>* tensors : {&inputs_, &outputs_}) {
     for (const Tensor& tensor : *tensors) {
-      for (const CudaAddress band : {tensor.memory.address(), tensor.address + tensor.buffer->bytes()}) {
+      for (const CuAddress band : {tensor.memory.address(), tensor.address + tensor.buffer->bytes()}) {
         MYCC_RETURN_IF_ERROR(device_->Launch("mycc_check_bytes", kBand, band, kBand, int{kBandByte}, take()));
       }
     }

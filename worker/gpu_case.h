@@ -25,7 +25,7 @@ class GpuCase {
 
   const Workload& workload() const { return workload_; }
   // Of the inputs, then of the outputs.
-  std::vector<CudaAddress> Arguments() const;
+  std::vector<CuAddress> Arguments() const;
   int64_t bytes() const { return bytes_; }
 
   // Fills the outputs with what no kernel computes: NaNs, and bytes of 0xaa.
@@ -45,11 +45,11 @@ class GpuCase {
   // A tensor between two bands that notice who writes beside it.
   struct Tensor {
     Buffer buffer;
-    GpuMemory memory;
-    CudaAddress address = 0;
+    CudaBuffer memory;
+    CuAddress address = 0;
   };
   struct Expected {
-    GpuMemory values, places, scale;
+    CudaBuffer values, places, scale;
     std::vector<int64_t> host_places;  // empty: all elements, in order
     int64_t count = 0;
   };
@@ -75,7 +75,7 @@ class GpuCase {
   const std::vector<InputDraw> draws_;
   std::vector<Tensor> inputs_, outputs_;
   std::vector<Expected> expected_;
-  GpuMemory findings_;
+  CudaBuffer findings_;
   int64_t bytes_ = 0;
   uint64_t digest_ = 0;
 };

@@ -33,8 +33,8 @@ absl::StatusOr<std::unique_ptr<GpuTimer>> GpuTimer::Create(GpuContext* device) {
   std::unique_ptr<GpuTimer> timer(new GpuTimer(device));
   MYCC_ASSIGN_OR_RETURN(timer->flushed_, device->Allocate(2 * device->l2_bytes()));
   for (int i = 0; i < kMostSamples; ++i) {
-    MYCC_ASSIGN_OR_RETURN(GpuEvent start, device->MakeEvent());
-    MYCC_ASSIGN_OR_RETURN(GpuEvent end, device->MakeEvent());
+    MYCC_ASSIGN_OR_RETURN(CudaEvent start, device->MakeEvent());
+    MYCC_ASSIGN_OR_RETURN(CudaEvent end, device->MakeEvent());
     timer->starts_.push_back(std::move(start));
     timer->ends_.push_back(std::move(end));
   }
@@ -46,7 +46,7 @@ absl::StatusOr<std::unique_ptr<GpuTimer>> GpuTimer::Create(GpuContext* device) {
 absl::StatusOr<double> GpuTimer::TimeOnce(GpuCall* call, double limit_seconds) {
   MYCC_RETURN_IF_ERROR(EnqueueSample(call, /*cold=*/false, /*calls=*/1, /*sample=*/0));
   MYCC_RETURN_IF_ERROR(device_->WaitAtMost(limit_seconds));
-  return device_->SecondsBetween(starts_[0], ends_[0]);
+  return ends_[0].SecondsSince(starts_[0]);
 }
 
 absl::Status GpuTimer::EnqueueSample(GpuCall* call, bool cold, int calls, int sample) {
@@ -66,7 +66,7 @@ absl::StatusOr<v1::Timing> GpuTimer::Time(GpuCall* call, const TimingPlan& plan,
   const int most = std::min(kMostSamples, kMostCalls / calls);
   const int samples =
       std::clamp(static_cast<int>(kGraphSeconds / (calls * probe + flush)), kFewestSamples, most);
-  MYCC_ASSIGN_OR_RETURN(const GpuGraph graph, device_->Capture([&] {
+  MYCC_ASSIGN_OR_RETURN(const CudaGraph graph, device_->Capture([&] {
     for (int i = 0; i < samples; ++i) MYCC_RETURN_IF_ERROR(EnqueueSample(call, cold, calls, i));
     return absl::OkStatus();
   }));
@@ -75,7 +75,7 @@ absl::StatusOr<v1::Timing> GpuTimer::Time(GpuCall* call, const TimingPlan& plan,
     MYCC_RETURN_IF_ERROR(device_->Wait());
     std::vector<double> seconds;
     for (int i = 0; i < samples; ++i) {
-      MYCC_ASSIGN_OR_RETURN(const double sample, device_->SecondsBetween(starts_[i], ends_[i]));
+      MYCC_ASSIGN_OR_RETURN(const double sample, ends_[i].SecondsSince(starts_[i]));
       seconds.push_back(sample / calls);
     }
     return seconds;
@@ -85,7 +85,7 @@ absl::StatusOr<v1::Timing> GpuTimer::Time(GpuCall* call, const TimingPlan& plan,
 
 absl::StatusOr<double> GpuTimer::TimeBaseline() {
   const int64_t floats = flushed_.bytes() / 2 / static_cast<int64_t>(sizeof(float));
-  const CudaAddress to = flushed_.address(), from = to + static_cast<CudaAddress>(flushed_.bytes() / 2);
+  const CuAddress to = flushed_.address(), from = to + static_cast<CuAddress>(flushed_.bytes() / 2);
   std::vector<double> seconds;
   for (int i = 0; i < kBaselineRuns; ++i) {
     MYCC_RETURN_IF_ERROR(device_->Record(starts_[i]));
@@ -95,7 +95,7 @@ absl::StatusOr<double> GpuTimer::TimeBaseline() {
   }
   MYCC_RETURN_IF_ERROR(device_->Wait());
   for (int i = 0; i < kBaselineRuns; ++i) {
-    MYCC_ASSIGN_OR_RETURN(const double sample, device_->SecondsBetween(starts_[i], ends_[i]));
+    MYCC_ASSIGN_OR_RETURN(const double sample, ends_[i].SecondsSince(starts_[i]));
     seconds.push_back(sample);
   }
   return Median(std::move(seconds));

@@ -29,8 +29,8 @@ class GpuTimer {
   absl::Status EnqueueSample(GpuCall* call, bool cold, int calls, int sample);
 
   GpuContext* const device_;
-  GpuMemory flushed_;  // twice the size of L2
-  std::vector<GpuEvent> starts_, ends_;
+  CudaBuffer flushed_;  // twice the size of L2
+  std::vector<CudaEvent> starts_, ends_;
 };
 
 }  // namespace mycc

@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "codegen/mycc/samples.h"
+#include "codegen/runtime/cuda_device.h"
 
 namespace mycc {
 namespace {

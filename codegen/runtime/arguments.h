@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "codegen/expr/dtype.h"
-#include "codegen/runtime/cuda_driver.h"
+#include "codegen/runtime/cuda_session.h"
 #include "codegen/runtime/library.h"
 
 namespace mycc {

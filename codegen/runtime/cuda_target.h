@@ -2,7 +2,7 @@
 #pragma once
 
 #include "absl/status/statusor.h"
-#include "codegen/runtime/cuda_driver.h"
+#include "codegen/runtime/cuda_device.h"
 #include "codegen/target/target.h"
 
 namespace mycc {

@@ -14,7 +14,7 @@ namespace {
 constexpr bool Same(int64_t ours, int64_t theirs) { return ours == theirs; }
 
 static_assert(Same(kCudaErrorOutOfMemory, CUDA_ERROR_OUT_OF_MEMORY));
-static_assert(Same(kCudaErrorNoDevice, CUDA_ERROR_NO_DEVICE));
+static_assert(Same(kCudaErrorNotReady, CUDA_ERROR_NOT_READY));
 static_assert(Same(kCudaDeviceMultiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
 static_assert(Same(kCudaDeviceL2Bytes, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE));
 static_assert(Same(kCudaDeviceMajor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR));

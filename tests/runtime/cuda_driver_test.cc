@@ -1,17 +1,14 @@
-// Devices, memory, streams and graphs, and a library's arguments on a GPU, with a driver that has no device.
+// How the driver's library is loaded, and what its results become, with a driver that has no device.
 #include "codegen/runtime/cuda_driver.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "absl/strings/str_cat.h"
-#include "codegen/runtime/cuda_target.h"
 #include "tests/runtime/fake_cuda.h"
 
 namespace mycc {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -20,104 +17,74 @@ class CudaDriverTest : public ::testing::Test {
   void SetUp() override { fake_cuda::Reset(); }
 };
 
-TEST_F(CudaDriverTest, DevicesAreDescribed) {
-  EXPECT_EQ(CountCudaDevices().value(), 2);
-  fake_cuda::DeviceAt(1).name = "NVIDIA \"H\"";
-  const CudaDeviceInfo info = DescribeCudaDevice(1).value();
-  EXPECT_EQ(info.ordinal, 1);
-  EXPECT_EQ(info.major, 9);
-  EXPECT_EQ(info.sms, 132);
-  EXPECT_EQ(info.l2_bytes, int64_t{60} << 20);
-  EXPECT_EQ(info.memory_bytes, int64_t{1} << 30);
-  EXPECT_EQ(info.pci_bus_id, "0000:02:00.0");
-  EXPECT_EQ(info.driver_version, 13000);
-  const absl::Status status = DescribeCudaDevice(2).status();
+TEST_F(CudaDriverTest, AMissingLibraryIsNamed) {
+  const absl::Status status = CudaDriver::Load("libno_such_cuda.so.1").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
-  EXPECT_EQ(status.message(), "no CUDA device 2; this process has 2, numbered from 0");
+  EXPECT_THAT(std::string(status.message()),
+              StartsWith("no NVIDIA driver: libno_such_cuda.so.1 was not found where the dynamic loader "
+                         "looks (libno_such_cuda.so.1: cannot open"));
 }
 
-TEST_F(CudaDriverTest, ADeviceIsATarget) {
-  EXPECT_EQ(PrintTarget(DetectCudaTarget(0).value()),
-            "v1 cuda arch=sm_90a model=\"Fake GPU\" sms=132 smem=232448 l2=60M");
-  CudaDeviceInfo info = DescribeCudaDevice(0).value();
-  info.major = 8;
-  info.minor = 9;
-  info.name = "NVIDIA \"L40\"";
-  const Target target = CudaTargetOf(info);
-  EXPECT_EQ(target.arch, "sm_89");
-  EXPECT_EQ(ParseTarget(PrintTarget(target)).value(), target);
-  info.major = 10;
-  info.minor = 0;
-  EXPECT_EQ(CudaTargetOf(info).arch, "sm_100a");
-}
-
-TEST_F(CudaDriverTest, ASessionsContextIsCurrentUntilItEnds) {
-  EXPECT_FALSE(fake_cuda::HasCurrent());
-  {
-    const auto session = CudaSession::Open(1).value();
-    EXPECT_EQ(session->ordinal(), 1);
-    EXPECT_TRUE(fake_cuda::HasCurrent());
-  }
-  EXPECT_FALSE(fake_cuda::HasCurrent());
-}
-
-TEST_F(CudaDriverTest, MemoryGoesThereAndBack) {
-  const auto session = CudaSession::Open(0).value();
-  const int64_t before = fake_cuda::AllocatedBytes();
-  {
-    CudaBuffer buffer = session->Allocate(5).value();
-    EXPECT_EQ(buffer.bytes(), 5);
-    ASSERT_TRUE(buffer.Write("fives").ok());
-    char read[5];
-    const CudaBuffer moved = std::move(buffer);
-    ASSERT_TRUE(moved.Read(read).ok());
-    EXPECT_EQ(std::string(read, 5), "fives");
-    EXPECT_EQ(session->Allocate(0).value().bytes(), 0);
-  }
-  EXPECT_EQ(fake_cuda::AllocatedBytes(), before);
-}
-
-TEST_F(CudaDriverTest, TooMuchMemoryIsToldWithWhatIsFree) {
-  const auto session = CudaSession::Open(0).value();
-  const absl::Status status = session->Allocate(int64_t{2} << 30).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+TEST_F(CudaDriverTest, ALibraryWithoutAFunctionIsNoDriver) {
+  const absl::Status status = CudaDriver::Load("libc.so.6").status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(status.message(),
-            "cuMemAlloc of 2147483648 bytes, where 1000 of 2000 are free: out of memory "
-            "(CUDA_ERROR_OUT_OF_MEMORY)");
+            "libc.so.6 has no cuGetErrorName; expected the NVIDIA driver of CUDA 12.0 or a later one");
 }
 
-TEST_F(CudaDriverTest, WhatIsCapturedIsLaunchedAndTimed) {
-  const auto session = CudaSession::Open(0).value();
-  CudaStream stream = session->CreateStream().value();
-  const CudaBuffer buffer = session->Allocate(64).value();
-  const CudaEvent begin = session->CreateEvent().value(), end = session->CreateEvent().value();
-  const auto enqueue = [&]() -> absl::Status {
-    for (const absl::Status& status : {stream.Record(begin), stream.Fill(buffer, 7), stream.Record(end)})
-      if (!status.ok()) return status;
+TEST_F(CudaDriverTest, ADriverThatDoesNotStartSaysWhy) {
+  fake_cuda::Fail("cuInit");
+  const absl::Status status = CudaDriver::Load("libcuda.so.1").status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(status.message(), "no NVIDIA GPU that can be used: cuInit: unknown error (CUDA_ERROR_UNKNOWN)");
+  fake_cuda::Reset();
+  EXPECT_TRUE(CudaDriver::Load("libcuda.so.1").ok());
+}
+
+TEST_F(CudaDriverTest, ItIsInitializedOnce) {
+  const CudaDriver* const driver = CudaDriver::Open().value();
+  const int before = fake_cuda::CountOf("cuInit");
+  EXPECT_EQ(CudaDriver::Open().value(), driver);
+  EXPECT_EQ(fake_cuda::CountOf("cuInit"), before);
+}
+
+TEST_F(CudaDriverTest, AnErrorNamesTheCallAndHasTheDriversWords) {
+  const CudaDriver& driver = *CudaDriver::Open().value();
+  EXPECT_TRUE(driver.StatusOf("cuMemAlloc", kCudaSuccess).ok());
+  const absl::Status status = driver.StatusOf("cuMemAlloc of 8 bytes", kCudaErrorOutOfMemory);
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(status.message(), "cuMemAlloc of 8 bytes: out of memory (CUDA_ERROR_OUT_OF_MEMORY)");
+}
+
+TEST_F(CudaDriverTest, AnErrorThatTheDriverDoesNotKnowHasItsNumber) {
+  const absl::Status status = CudaDriver::Open().value()->StatusOf("cuInit", 12345);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(status.message(), "cuInit: error 12345, which this driver has no words for");
+}
+
+TEST_F(CudaDriverTest, ACodeSaysWhoseFaultItIs) {
+  const CudaDriver& driver = *CudaDriver::Open().value();
+  const auto code = [&](CuResult result) { return driver.StatusOf("cuStreamSynchronize", result).code(); };
+  for (const CuResult lost : {46, 100, 101, 214, 226, 802})
+    EXPECT_EQ(code(lost), absl::StatusCode::kUnavailable) << lost;
+  for (const CuResult broken : {700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 999})
+    EXPECT_EQ(code(broken), absl::StatusCode::kAborted) << broken;
+  EXPECT_EQ(code(1), absl::StatusCode::kInternal) << "a value that the driver refuses is our fault";
+}
+
+TEST_F(CudaDriverTest, ACallThatFailsEndsTheFunction) {
+  const CudaDriver* const driver = CudaDriver::Open().value();
+  int version = 0, after = 0;
+  const auto call = [&]() -> absl::Status {
+    MYCC_CUDA(driver, DriverGetVersion, &version);
+    ++after;
     return absl::OkStatus();
   };
-  const absl::StatusOr<CudaGraph> graph = stream.Capture(enqueue);
-  ASSERT_TRUE(graph.ok()) << graph.status();
-  EXPECT_THAT(fake_cuda::TakeWork(), ElementsAre(StartsWith("memset")));
-  ASSERT_TRUE(stream.Launch(*graph).ok());
-  ASSERT_TRUE(stream.Synchronize().ok());
-  EXPECT_THAT(fake_cuda::TakeWork(), ElementsAre(StartsWith("graph ")));
-  EXPECT_DOUBLE_EQ(end.SecondsSince(begin).value(), 0.25e-3);
-  EXPECT_TRUE(enqueue().ok()) << "and outside of a capture";
-}
-
-TEST_F(CudaDriverTest, AnErrorEndsTheCapture) {
-  const auto session = CudaSession::Open(0).value();
-  CudaStream stream = session->CreateStream().value();
-  const absl::Status status = stream.Capture([] { return absl::AbortedError("no"); }).status();
-  EXPECT_EQ(status.message(), "no");
-  EXPECT_TRUE(stream.Synchronize().ok()) << "the stream is usable again";
-}
-
-TEST_F(CudaDriverTest, ErrorsNameTheFunction) {
-  fake_cuda::Fail("cuStreamCreate");
-  const auto session = CudaSession::Open(0).value();
-  EXPECT_EQ(session->CreateStream().status().message(), "cuStreamCreate: unknown error (CUDA_ERROR_UNKNOWN)");
+  EXPECT_TRUE(call().ok());
+  EXPECT_EQ(version, 13000);
+  fake_cuda::Fail("cuDriverGetVersion");
+  EXPECT_THAT(std::string(call().message()), HasSubstr("cuDriverGetVersion: unknown error"));
+  EXPECT_EQ(after, 1);
 }
 
 }  // namespace

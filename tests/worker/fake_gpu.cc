@@ -155,9 +155,13 @@ CuResult cuDeviceGetAttribute(int* value, int attribute, int) {
                                                      : 0;
   return kCudaSuccess;
 }
+CuResult cuDeviceGetPCIBusId(char* text, int size, int) {
+  std::snprintf(text, size, "0000:01:00.0");
+  return kCudaSuccess;
+}
+CuResult cuDeviceTotalMem_v2(size_t* bytes, int) { return *bytes = size_t{1} << 34, kCudaSuccess; }
 CuResult cuDevicePrimaryCtxRetain(void** context, int) { return *context = &failed, failed; }
 CuResult cuDevicePrimaryCtxRelease_v2(int) { return WaitForDevice(), kCudaSuccess; }
-CuResult cuCtxSetCurrent(void*) { return kCudaSuccess; }
 CuResult cuCtxGetCurrent(void** context) { return *context = &failed, kCudaSuccess; }
 CuResult cuCtxGetDevice(int* device) { return *device = 0, kCudaSuccess; }
 CuResult cuCtxGetId(void*, unsigned long long* id) { return *id = 1, kCudaSuccess; }
@@ -196,6 +200,7 @@ CuResult cuMemcpyDtoDAsync_v2(uintptr_t to, uintptr_t from, size_t bytes, void*)
 CuResult cuPointerGetAttribute(unsigned long long* value, int, uintptr_t) { return *value = 1, kCudaSuccess; }
 
 CuResult cuStreamCreate(void** stream, unsigned) { return *stream = &now_seconds, failed; }
+CuResult cuStreamDestroy_v2(void*) { return WaitForDevice(), kCudaSuccess; }
 CuResult cuStreamSynchronize(void*) { return WaitForDevice(), failed; }
 CuResult cuStreamQuery(void*) { return hung ? kNotReady : failed; }
 CuResult cuStreamGetCaptureInfo_v2(void*, int* status, uint64_t* id, void** graph, void*, void*) {
@@ -212,7 +217,7 @@ CuResult cuStreamEndCapture(void*, void** graph) {
   return failed;
 }
 CuResult cuGraphInstantiateWithFlags(void** exec, void* graph, unsigned long long) {
-  return *exec = graph, failed;
+  return *exec = new Graph(*static_cast<Graph*>(graph)), failed;
 }
 CuResult cuGraphLaunch(void* exec, void*) {
   if (capturing != nullptr) return kInvalidValue;
@@ -221,7 +226,11 @@ CuResult cuGraphLaunch(void* exec, void*) {
   }
   return failed;
 }
-CuResult cuGraphExecDestroy(void*) { return WaitForDevice(), kCudaSuccess; }
+CuResult cuGraphExecDestroy(void* exec) {
+  WaitForDevice();
+  delete static_cast<Graph*>(exec);
+  return kCudaSuccess;
+}
 CuResult cuGraphDestroy(void* graph) {
   delete static_cast<Graph*>(graph);
   return kCudaSuccess;
@@ -273,6 +282,10 @@ CuResult cuLaunchKernelEx(const CuLaunchConfig*, void* function, void** params, 
   float *const x = At<float*>(params, 0), *const y = At<float*>(params, 1);
   return Enqueue(kKernelSeconds, [=] { RunCandidate(name, x, y); });
 }
+// What tables of the driver have beside, and nothing here calls.
 CuResult cuTensorMapEncodeTiled() { return kInvalidValue; }
+CuResult cuCtxSynchronize() { return kInvalidValue; }
+CuResult cuMemcpyHtoD_v2(uintptr_t, const void*, size_t) { return kInvalidValue; }
+CuResult cuMemcpyDtoH_v2(void*, uintptr_t, size_t) { return kInvalidValue; }
 
 }  // extern "C"

@@ -19,11 +19,14 @@ typedef struct CuKernelState* CuKernel;
 typedef struct CuFunctionState* CuFunction;
 typedef struct CuGraphState* CuGraph;
 typedef struct CuUserObjectState* CuUserObject;
+typedef struct CuModuleState* CuModule;
+typedef struct CuEventState* CuEvent;
+typedef struct CuGraphExecState* CuGraphExec;
 
 enum {
   kCudaSuccess = 0,
   kCudaErrorOutOfMemory = 2,
-  kCudaErrorNoDevice = 100,
+  kCudaErrorNotReady = 600,
 
   kCudaDeviceMultiprocessors = 16,
   kCudaDeviceL2Bytes = 38,

@@ -1,0 +1,121 @@
+// Memory, streams, events and graphs of a GPU, for programs that run kernels. Thread rule: a session's
+// objects are used from one thread, the one that opened it, and do not outlive it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "codegen/runtime/cuda_driver.h"
+
+namespace mycc {
+
+// Memory of a device; none by default.
+class CudaBuffer {
+ public:
+  CudaBuffer() = default;
+  CudaBuffer(CudaBuffer&& other) noexcept { *this = std::move(other); }
+  CudaBuffer& operator=(CudaBuffer&& other) noexcept;
+  ~CudaBuffer();
+
+  CuAddress address() const { return address_; }
+  void* data() const { return reinterpret_cast<void*>(address_); }
+  int64_t bytes() const { return bytes_; }
+  // From and to host memory of bytes(); they wait until it is done.
+  absl::Status Write(const void* host);
+  absl::Status Read(void* host) const;
+
+ private:
+  friend class CudaSession;
+  CudaBuffer(const CudaDriver* driver, CuAddress address, int64_t bytes)
+      : driver_(driver), address_(address), bytes_(bytes) {}
+  const CudaDriver* driver_ = nullptr;
+  CuAddress address_ = 0;
+  int64_t bytes_ = 0;
+};
+
+// What was captured on a stream, ready to be launched.
+class CudaGraph {
+ public:
+  CudaGraph(CudaGraph&& other) noexcept;
+  CudaGraph& operator=(CudaGraph&&) = delete;
+  ~CudaGraph();
+
+ private:
+  friend class CudaStream;
+  CudaGraph(const CudaDriver* driver, CuGraphExec executable) : driver_(driver), executable_(executable) {}
+  const CudaDriver* driver_;
+  CuGraphExec executable_;
+};
+
+// A moment in a stream.
+class CudaEvent {
+ public:
+  CudaEvent(CudaEvent&& other) noexcept;
+  CudaEvent& operator=(CudaEvent&&) = delete;
+  ~CudaEvent();
+
+  // The time from `earlier` to this one. REQUIRES: both have come to pass, see CudaStream::Synchronize().
+  absl::StatusOr<double> SecondsSince(const CudaEvent& earlier) const;
+
+ private:
+  friend class CudaSession;
+  friend class CudaStream;
+  CudaEvent(const CudaDriver* driver, CuEvent handle) : driver_(driver), handle_(handle) {}
+  const CudaDriver* driver_;
+  CuEvent handle_;
+};
+
+// Work that runs in order, beside that of other streams.
+class CudaStream {
+ public:
+  CudaStream(CudaStream&& other) noexcept;
+  CudaStream& operator=(CudaStream&&) = delete;
+  ~CudaStream();
+
+  CuStream handle() const { return handle_; }  // what an artifact's functions take
+  absl::Status Synchronize();
+  // Records where the stream is; inside Capture(), on each launch of the graph.
+  absl::Status Record(const CudaEvent& event);
+  // Sets all bytes of the buffer, without waiting.
+  absl::Status Fill(const CudaBuffer& buffer, uint8_t value);
+  // What `enqueue` puts on this stream, as a graph. Its error ends the capture.
+  absl::StatusOr<CudaGraph> Capture(const std::function<absl::Status()>& enqueue);
+  absl::Status Launch(const CudaGraph& graph);
+
+ private:
+  friend class CudaSession;
+  CudaStream(const CudaDriver* driver, CuStream handle) : driver_(driver), handle_(handle) {}
+  const CudaDriver* driver_;
+  CuStream handle_;
+  bool is_capturing_ = false;
+};
+
+// A device's primary context, current on the thread that opened the session until the session ends.
+class CudaSession {
+ public:
+  // Errors: as of CudaDriver::Open() and its calls; NotFound when there is no such device.
+  static absl::StatusOr<std::unique_ptr<CudaSession>> Open(int ordinal);
+  ~CudaSession();
+
+  const CudaDriver* driver() const { return driver_; }
+  int ordinal() const { return ordinal_; }
+  // ResourceExhausted says how much was asked for and how much is free.
+  absl::StatusOr<CudaBuffer> Allocate(int64_t bytes);
+  absl::StatusOr<CudaStream> CreateStream();
+  absl::StatusOr<CudaEvent> CreateEvent();
+  // Waits for all work on the device; the error of work that failed.
+  absl::Status Synchronize();
+
+ private:
+  CudaSession(const CudaDriver* driver, int ordinal, CuDevice device)
+      : driver_(driver), ordinal_(ordinal), device_(device) {}
+  const CudaDriver* const driver_;
+  const int ordinal_;
+  const CuDevice device_;
+};
+
+}  // namespace mycc
