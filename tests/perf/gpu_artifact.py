@@ -46,15 +46,29 @@ class Function:
         if any(argument["kind"] == "const" for argument in self.arguments):
             raise harness.BenchmarkError(f"{path}: has const inputs; expected none, as the libraries have none")
 
+    def tensors(self, kind, make):
+        return [make(argument["shape"], DTYPES[argument["dtype"]]) for argument in self.arguments if argument["kind"] == kind]
+
     def random_inputs(self, device, seed):
+        """Floats of a normal distribution, integers from all of their type."""
         generator = torch.Generator(device).manual_seed(seed)
-        return [torch.randn(argument["shape"], generator=generator, device=device).to(DTYPES[argument["dtype"]])
-                for argument in self.arguments if argument["kind"] == "input"]
+
+        def make(shape, dtype):
+            if dtype.is_floating_point:
+                return torch.randn(shape, generator=generator, device=device).to(dtype)
+            limits = torch.iinfo(dtype)
+            return torch.randint(limits.min, limits.max + 1, shape, generator=generator, device=device, dtype=dtype)
+
+        return self.tensors("input", make)
 
     def empty_outputs(self, device):
         """The outputs' memory, with what no result has in it."""
-        return [torch.full(argument["shape"], float("nan"), device=device, dtype=DTYPES[argument["dtype"]])
-                for argument in self.arguments if argument["kind"] == "output"]
+
+        def make(shape, dtype):
+            nothing = float("nan") if dtype.is_floating_point else torch.iinfo(dtype).min
+            return torch.full(shape, nothing, device=device, dtype=dtype)
+
+        return self.tensors("output", make)
 
     def bind(self, tensors):
         """A call of the function on these tensors, which do not move: a few microseconds of Python."""

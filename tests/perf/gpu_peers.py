@@ -4,9 +4,13 @@ A peer takes the tensors that our function takes. Whatever is a view alone (imag
 done once, outside of what is timed.
 """
 
+import contextlib
+import typing
+
 import torch
 import torch.nn.functional as functional
 
+import gpu_products
 import harness
 
 
@@ -31,37 +35,55 @@ def rows_columns(y):
     return y.permute(0, 2, 3, 1)
 
 
-def convolve(groups_of):
-    """A convolution with bias and ReLU; `groups_of` gives the groups for the weights."""
+def convolve(x, w, height_width):
+    """A convolution with bias and ReLU over images and weights as PyTorch names them, to outputs of this height and width."""
+    stride = round(max(x.shape[2:]) / max(height_width))
+    padding, groups = w.shape[2] // 2, x.shape[1] // w.shape[1]
+    return lambda x, w, b: functional.relu(functional.conv2d(x, w, b, stride, padding, groups=groups))
 
-    def build(inputs, output_shape):
-        x, w, _ = inputs
-        stride = round(max(x.shape[1:3]) / max(output_shape[1:3]))
-        padding, groups = (w.shape[1] // 2 if w.dim() > 2 else 0), groups_of(w)
-        return lambda x, w, b: functional.relu(functional.conv2d(x, w, b, stride, padding, groups=groups))
 
-    return build
+def convolve_nhwc(inputs, output_shape):
+    x, w, _ = images(*inputs)
+    return convolve(x, w, output_shape[1:3])
+
+
+def convolve_nchw(inputs, output_shape):
+    x, w, _ = inputs
+    return convolve(x, w, output_shape[2:])
 
 
 def plain(function):
     return lambda inputs, output_shape: function
 
 
-# family -> (what makes the function for given inputs and output, what prepares its arguments, what gives the result our shape)
+class Family(typing.NamedTuple):
+    build: typing.Callable  # makes the function for given inputs and the output's shape
+    prepare: typing.Callable = same  # its arguments, of the inputs
+    restore: typing.Callable = lambda y: y  # gives the result our shape
+    context: typing.Callable = contextlib.nullcontext  # what it is called within
+    rounding: str = ""  # what its factors are rounded to, where its result does not say it
+
+
 FAMILIES = {
-    "gemm": (plain(lambda a, b: a @ b.t()), same, lambda y: y),
-    "gemv": (plain(lambda a, b: a @ b.t()), same, lambda y: y),
-    "gemm_bias_gelu": (plain(lambda a, b, d: functional.gelu(functional.linear(a, b, d), approximate="tanh")), same, lambda y: y),
-    "bmm": (plain(lambda a, b: a @ b.transpose(1, 2)), same, lambda y: y),
-    "conv": (convolve(lambda w: 1), images, rows_columns),
-    "dwconv": (convolve(lambda w: w.shape[0]), images, rows_columns),
-    "softmax": (plain(lambda x: torch.softmax(x, -1)), same, lambda y: y),
-    "layernorm": (plain(lambda x, g, b: functional.layer_norm(x, g.shape, g, b, 1e-5)), same, lambda y: y),
-    "rmsnorm": (plain(lambda x, g: functional.rms_norm(x, g.shape, g, 1e-5)), same, lambda y: y),
-    "sum": (plain(lambda x: torch.sum(x, -1, dtype=torch.float32)), same, lambda y: y),
-    "transpose": (plain(lambda x: x.t().contiguous()), same, lambda y: y),
-    "chain": (plain(lambda x: torch.sigmoid(torch.relu(x) * 2 + 1)), same, lambda y: y),
-    "gelu": (plain(lambda x: functional.gelu(x, approximate="tanh")), same, lambda y: y),
+    "gemm": Family(plain(gpu_products.product)),
+    "gemm_tf32": Family(plain(gpu_products.product), context=gpu_products.tf32_allowed, rounding="tf32"),
+    "gemm_e4m3": Family(plain(gpu_products.scaled_product)),
+    "gemm_i8": Family(plain(gpu_products.integer_product)),
+    "gemv": Family(plain(gpu_products.product)),
+    "gemm_bias_gelu": Family(plain(lambda a, b, d: functional.gelu(functional.linear(a, b, d), approximate="tanh"))),
+    "bmm": Family(plain(lambda a, b: a @ b.transpose(1, 2))),
+    "conv": Family(convolve_nhwc, images, rows_columns),
+    "conv_nchw": Family(convolve_nchw),
+    "dwconv": Family(convolve_nhwc, images, rows_columns),
+    "softmax": Family(plain(lambda x: torch.softmax(x, -1))),
+    "layernorm": Family(plain(lambda x, g, b: functional.layer_norm(x, g.shape, g, b, 1e-5))),
+    "rmsnorm": Family(plain(lambda x, g: functional.rms_norm(x, g.shape, g, 1e-5))),
+    "sum": Family(plain(lambda x: torch.sum(x, -1, dtype=torch.float32))),
+    "logsumexp": Family(plain(lambda x: torch.logsumexp(x, -1))),
+    "argmax": Family(plain(lambda x: torch.argmax(x, -1))),
+    "transpose": Family(plain(lambda x: x.t().contiguous())),
+    "chain": Family(plain(lambda x: torch.sigmoid(torch.relu(x) * 2 + 1))),
+    "gelu": Family(plain(lambda x: functional.gelu(x, approximate="tanh"))),
 }
 
 
@@ -72,19 +94,30 @@ class Peer:
         matching = [family for family in FAMILIES if name.startswith(f"{family}_")]
         if not matching:
             raise harness.BenchmarkError(f"{name}: no family of gpu_peers.py has this name; expected one of {', '.join(FAMILIES)}")
-        build, prepare, self.restore = FAMILIES[max(matching, key=len)]
-        self.function, self.arguments = build(inputs, output_shape), prepare(*inputs)
+        self.family = FAMILIES[max(matching, key=len)]
+        self.function, self.arguments = self.family.build(inputs, output_shape), self.family.prepare(*inputs)
+
+    def calling(self, function):
+        def call():
+            with self.family.context():
+                return function(*self.arguments)
+
+        return call
 
     def eager(self):
         """PyTorch's operators, one after the other: cuBLAS, cuDNN and its own kernels."""
-        return lambda: self.function(*self.arguments)
+        return self.calling(self.function)
 
     def compiled(self):
         """PyTorch's compiler with its autotuner; tunes and compiles here."""
         torch._dynamo.reset()
-        function = torch.compile(self.function, mode="max-autotune-no-cudagraphs", dynamic=False)
-        function(*self.arguments)
-        return lambda: function(*self.arguments)
+        call = self.calling(torch.compile(self.function, mode="max-autotune-no-cudagraphs", dynamic=False))
+        call()
+        return call
+
+    def rounding_of(self, dtype):
+        """What explains a difference of results of this type."""
+        return self.family.rounding or dtype
 
     def result(self):
-        return self.restore(self.function(*self.arguments))
+        return self.family.restore(self.eager()())

@@ -8,6 +8,8 @@ import statistics
 
 import torch
 
+import gpu_products
+
 FLUSH_FACTOR = 4  # of the L2 cache: how much is written between two calls
 HEAD_START_CYCLES = 4_000_000  # about two milliseconds
 ROUNDS_AT_ONCE = 8
@@ -52,25 +54,52 @@ def copy_bytes_per_second(timer):
     return 2 * source.numel() / timer.milliseconds({"copy": lambda: copy.copy_(source)}, 20)["copy"] * 1e3
 
 
-def product_flops_per_second(timer, extent, dtype):
-    """Operations of the library's product of two square matrices of random numbers."""
-    a, b = (torch.randn(extent, extent, device="cuda").to(dtype) for _ in range(2))
-    return 2 * extent**3 / timer.milliseconds({"product": lambda: a @ b}, 12)["product"] * 1e3
+def tf32_product(a, b):
+    with gpu_products.tf32_allowed():
+        return a @ b
+
+
+# What the library reaches is measured by: a product of square matrices of this extent and type, and how many scales it takes.
+PRODUCTS = {
+    "16 bits": (8192, torch.bfloat16, torch.matmul, 0),
+    "f32": (4096, torch.float32, torch.matmul, 0),
+    "tf32": (8192, torch.float32, tf32_product, 0),
+    "8-bit floats": (8192, torch.float8_e4m3fn, gpu_products.scaled_product, 2),
+    "i8": (8192, torch.int8, gpu_products.integer_product, 0),
+}
+KINDS = {"bf16": "16 bits", "f16": "16 bits", "f32": "f32", "tf32": "tf32", "f8e4m3": "8-bit floats", "i8": "i8"}
+
+
+def random_matrix(extent, dtype):
+    if dtype is torch.int8:
+        return torch.randint(-128, 128, (extent, extent), dtype=dtype, device="cuda")
+    return torch.randn(extent, extent, device="cuda").to(dtype)
+
+
+def product_operations_per_second(timer, extent, dtype, product, num_scales):
+    """Of the library's product of two square matrices of random numbers."""
+    a, b = (random_matrix(extent, dtype) for _ in range(2))
+    scales = [torch.ones((), device="cuda") for _ in range(num_scales)]
+    return 2 * extent**3 / timer.milliseconds({"product": lambda: product(a, b, *scales)}, 12)["product"] * 1e3
 
 
 class Ceilings:
-    """What the device reaches, measured: the roofs that a workload's time is held against."""
+    """What the device reaches, measured: the roofs that a workload's time is held against. `operands` are the types whose products count."""
 
-    def __init__(self, timer):
+    def __init__(self, timer, operands):
         self.bytes_per_second = copy_bytes_per_second(timer)
-        self.flops_per_second = {"f32": product_flops_per_second(timer, 4096, torch.float32),
-                                 "16 bits": product_flops_per_second(timer, 8192, torch.bfloat16)}
+        kinds = {KINDS[dtype] for dtype in operands}
+        self.operations_per_second = {kind: product_operations_per_second(timer, *product)
+                                      for kind, product in PRODUCTS.items() if kind in kinds}
 
-    def roof_milliseconds(self, byte_count, flops, dtype):
+    def roof_milliseconds(self, byte_count, operations, operands):
         """The time below which no kernel stays that moves these bytes and, if any, multiplies so much."""
-        peak = self.flops_per_second["f32" if dtype == "f32" else "16 bits"]
-        return 1e3 * max(byte_count / self.bytes_per_second, flops / peak)
+        seconds = byte_count / self.bytes_per_second
+        if operations > 0:
+            seconds = max(seconds, operations / self.operations_per_second[KINDS[operands]])
+        return 1e3 * seconds
 
     def __str__(self):
-        return (f"copy {self.bytes_per_second / 1e9:.0f} GB/s; products of 16 bits {self.flops_per_second['16 bits'] / 1e12:.0f} TFLOP/s, "
-                f"of f32 {self.flops_per_second['f32'] / 1e12:.1f} TFLOP/s")
+        products = [f"of {kind} {rate / 1e12:.{0 if rate > 1e14 else 1}f} T{'OP' if kind == 'i8' else 'FLOP'}/s"
+                    for kind, rate in self.operations_per_second.items()]
+        return f"copy {self.bytes_per_second / 1e9:.0f} GB/s" + (f"; products {', '.join(products)}" if products else "")

@@ -1,4 +1,4 @@
-"""Tunes the GPU suite and compares it with PyTorch's libraries and PyTorch's autotuner; see gpu_vs_libraries.sh.
+"""Tunes the GPU suite, or another set of workloads, and compares it with PyTorch's libraries and PyTorch's autotuner; see gpu_vs_libraries.sh.
 
 All run in this one process, on the same random inputs, in turns. A ratio is the best peer's time over ours: above 1, ours is faster. Of the
 roof is the share that ours reaches of what the device's measured ceilings allow. Ends with the figures as `name: value` lines.
@@ -12,13 +12,15 @@ import pathlib
 import re
 import statistics
 import time
+import typing
 
 import gpu_results
 import gpu_workloads
 import harness
 
-MEMORY_BOUND = re.compile(r"(softmax|layernorm|rmsnorm|sum|transpose|chain|gelu)_")
+MEMORY_BOUND = re.compile(r"(softmax|layernorm|rmsnorm|sum|logsumexp|argmax|transpose|chain|gelu)_")
 CONTRACTION = re.compile(r"(gemm|gemv|bmm|conv)_")
+FIRST_INPUT = re.compile(r"\(t0: (\w+)\[")  # of a canonical workload
 PEERS = {"eager": ("eager",), "compile": ("compile",), "both": ("eager", "compile")}
 
 
@@ -32,7 +34,10 @@ def parse_arguments():
     parser.add_argument("--reuse-log", action="store_true", help="keep the log of an earlier run and tune nothing")
     parser.add_argument("--resume", action="store_true", help="keep the log of an earlier run and tune what it did not finish")
     parser.add_argument("--only", default="", help="only workloads whose names match this regular expression")
-    parser.add_argument("--random", type=int, default=0, metavar="N", help="N workloads of other shapes in place of the suite")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--set", choices=gpu_workloads.SETS, default="suite",
+                       help="the suite, or types: 8-bit floats, i8, tf32, f16, grouped and NCHW convolutions, rows to one number")
+    which.add_argument("--random", type=int, default=0, metavar="N", help="N workloads of other shapes in place of a set")
     parser.add_argument("--seed", type=int, default=1, help="of --random's shapes and of all inputs")
     parser.add_argument("--peers", choices=PEERS,
                         help="eager: PyTorch's operators; compile: its autotuner; both if not given, eager with --random")
@@ -49,7 +54,7 @@ def parse_arguments():
 
 def write_workloads(arguments):
     """Writes each workload to a file of its own; returns name -> path."""
-    texts = gpu_workloads.drawn(arguments.random, arguments.seed) if arguments.random else gpu_workloads.suite()
+    texts = gpu_workloads.drawn(arguments.random, arguments.seed) if arguments.random else gpu_workloads.SETS[arguments.set]()
     texts = {name: text for name, text in texts.items() if re.search(arguments.only, name)}
     if not texts:
         raise harness.BenchmarkError(f"--only {arguments.only}: no workload matches")
@@ -110,14 +115,22 @@ def tune_and_compile(arguments, paths):
     return libraries, failures, tuner.seconds
 
 
-def counts_of(arguments, path):
-    """A workload's bytes and, for contractions, operations."""
+class Work(typing.NamedTuple):
+    byte_count: float
+    operations: float  # of contractions
+    operands: str  # their type, or tf32
+
+
+def work_of(arguments, path):
+    """What a workload moves and multiplies."""
     (task,) = json.loads(harness.run([arguments.bin / "mycc", "tasks", "--json", path], capture_output=True).stdout)
-    return task["bytes"], task["flops"] if CONTRACTION.match(task["name"]) else 0
+    operands = "tf32" if "tf32(" in task["workload"] else FIRST_INPUT.search(task["workload"])[1]
+    return Work(task["bytes"], task["flops"] if CONTRACTION.match(task["name"]) else 0, operands)
 
 
 def set_up_torch(arguments):
-    """Imports PyTorch, after the environment says where its autotuner keeps things. f32 is f32: no TF32."""
+    """Imports PyTorch, after the environment says where its autotuner keeps things. f32 is f32: no TF32, but where a peer asks
+    for it."""
     if arguments.peer_cache:
         os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(arguments.peer_cache / "inductor")
         os.environ["TRITON_CACHE_DIR"] = str(arguments.peer_cache / "triton")
@@ -141,13 +154,13 @@ def compare_one(arguments, timer, name, library):
     calls = {"ours": function.bind([*inputs, output])}
     calls["ours"]()
     peer = gpu_peers.Peer(name, inputs, list(output.shape))
-    gpu_results.check(name, output, peer.result(), function.arguments[-1]["dtype"])
+    gpu_results.check(name, output, peer.result(), peer.rounding_of(function.arguments[-1]["dtype"]))
     if "eager" in arguments.peers:
         calls["eager"] = peer.eager()
     if "compile" in arguments.peers:
         calls["compile"] = peer.compiled()
     times = timer.milliseconds(calls, arguments.rounds)
-    return times, function.reason, function.arguments[0]["dtype"]
+    return times, function.reason
 
 
 def compare(arguments, paths, libraries, failures, seconds):
@@ -156,17 +169,18 @@ def compare(arguments, paths, libraries, failures, seconds):
     import gpu_timer
 
     timer = gpu_timer.ColdTimer()
-    ceilings = gpu_timer.Ceilings(timer)
+    works = {name: work_of(arguments, paths[name]) for name in libraries}
+    ceilings = gpu_timer.Ceilings(timer, {work.operands for work in works.values() if work.operations > 0})
     print(f"ceilings: {ceilings}", flush=True)
     rows = []
     for name, library in libraries.items():
         try:
-            times, reason, dtype = compare_one(arguments, timer, name, library)
+            times, reason = compare_one(arguments, timer, name, library)
         except (harness.BenchmarkError, RuntimeError) as error:
             failures[name] = str(error).splitlines()[0]
             print(f"{name}: {failures[name]}", flush=True)
             continue
-        roof = ceilings.roof_milliseconds(*counts_of(arguments, paths[name]), dtype)
+        roof = ceilings.roof_milliseconds(*works[name])
         best = min(milliseconds for who, milliseconds in times.items() if who != "ours")
         rows.append({"name": name, **times, "ratio": best / times["ours"], "roof": roof / times["ours"], "reason": reason,
                      "tune_seconds": seconds.get(name)})

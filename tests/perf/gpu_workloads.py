@@ -1,9 +1,9 @@
-"""The computations of the GPU benchmarks as text: the suite, and shapes drawn by seed. `python3 gpu_workloads.py` prints the suite, which
-suite_gpu.te holds.
+"""The computations of the GPU benchmarks as text: the suite, a set of other types and layouts, and shapes drawn by seed. `python3
+gpu_workloads.py` prints the suite, which suite_gpu.te holds.
 
 What is computed is what the libraries compute: 16-bit operands, their products and sums in f32, one rounding at the end. B of a matrix
-product is stored [N,K]; images are NHWC with weights [K,R,S,C], PyTorch's channels_last. No input is `const`: a library takes weights as
-they are, and so do we.
+product is stored [N,K]; images are NHWC with weights [K,R,S,C], PyTorch's channels_last, where a name does not say NCHW. No input is
+`const`: a library takes weights as they are, and so do we.
 
 A workload's name begins with its family, by which gpu_peers.py finds the computation in PyTorch.
 """
@@ -37,6 +37,23 @@ def gemm(name, m, n, k, dtype="bf16"):
     return workload(name, [f"a: {dtype}[{m},{k}]", f"b: {dtype}[{n},{k}]"], f"c: {dtype}[{m},{n}]", stages)
 
 
+def gemm_tf32(name, m, n, k):
+    return workload(name, [f"a: f32[{m},{k}]", f"b: f32[{n},{k}]"], f"c: f32[{m},{n}]",
+                    [f"c[i,j] = sum[k:{k}](tf32(a[i,k]) * tf32(b[j,k]))"])
+
+
+def gemm_e4m3(name, m, n, k):
+    """8-bit floats with one scale for each operand."""
+    return workload(name, [f"a: f8e4m3[{m},{k}]", f"b: f8e4m3[{n},{k}]", "p: f32[]", "q: f32[]"], f"c: bf16[{m},{n}]", [
+        f"s[i,j]: f32[{m},{n}] = sum[k:{k}](f32(a[i,k]) * f32(b[j,k]))",
+        "c[i,j] = bf16(s[i,j] * (p[] * q[]))"])
+
+
+def gemm_i8(name, m, n, k):
+    return workload(name, [f"a: i8[{m},{k}]", f"b: i8[{n},{k}]"], f"c: i32[{m},{n}]",
+                    [f"c[i,j] = sum[k:{k}](i32(a[i,k]) * i32(b[j,k]))"])
+
+
 def gemm_bias_gelu(name, m, n, k, dtype="bf16"):
     return workload(name, [f"a: {dtype}[{m},{k}]", f"b: {dtype}[{n},{k}]", f"d: {dtype}[{n}]"], f"c: {dtype}[{m},{n}]", [
         f"s[i,j]: f32[{m},{n}] = sum[k:{k}](f32(a[i,k]) * f32(b[j,k]))",
@@ -51,36 +68,53 @@ def bmm(name, batch, m, n, k, dtype="f16"):
         f"c[g,i,j] = {dtype}(s[g,i,j])"])
 
 
-def padded(shape, pad, stride, kernel, dtype):
-    """The stage that surrounds images with zeros, as far as a kernel of this size and stride reads; and the outputs' height and width."""
+def padded(shape, pad, stride, kernel, dtype, order="nijc"):
+    """The stage that surrounds images with zeros, as far as a kernel of this size and stride reads; and the outputs' height and width. The
+    images' extents are n, h, w and c, their axes in this order."""
     n, h, w, c = shape
     out_h, out_w = ((extent + 2 * pad - kernel) // stride + 1 for extent in (h, w))
     rows, columns = ((extent - 1) * stride + kernel for extent in (out_h, out_w))
     conditions = [f"{pad} <= {axis}" for axis in ("i", "j") if pad > 0]
     conditions += [f"{axis} < {extent + pad}" for axis, extent, read in (("i", h, rows), ("j", w, columns)) if read > extent + pad]
-    read = f"x[n,i-{pad},j-{pad},c]" if pad > 0 else "x[n,i,j,c]"
+    read = f"x[{','.join(f'{axis}-{pad}' if pad > 0 and axis in 'ij' else axis for axis in order)}]"
     value = f"select({' && '.join(conditions)}, {read}, 0.0)" if conditions else read
-    return f"p[n,i,j,c]: {dtype}[{n},{rows},{columns},{c}] = {value}", out_h, out_w
+    extents = {"n": n, "i": rows, "j": columns, "c": c}
+    return f"p[{','.join(order)}]: {dtype}[{','.join(str(extents[axis]) for axis in order)}] = {value}", out_h, out_w
 
 
 def strided(axis, stride):
     return axis if stride == 1 else f"{axis}*{stride}"
 
 
-def conv(name, shape, k, kernel, stride=1, dtype="f16"):
+def conv(name, shape, k, kernel, stride=1, dtype="f16", groups=1):
     """A convolution with bias and ReLU over images [n,h,w,c], padded by half its kernel."""
     n, h, w, c = shape
     y, x = strided("i", stride), strided("j", stride)
+    each = c // groups  # channels of a group
+    channel = "c" if groups == 1 else f"(k//{k // groups})*{each}+c"
     if kernel == 1:
         pad, (out_h, out_w) = [], ((extent - 1) // stride + 1 for extent in (h, w))
-        weights, product = f"{dtype}[{k},{c}]", f"sum[c:{c}](f32(x[n,{y},{x},c]) * f32(w[k,c]))"
+        weights, product = f"{dtype}[{k},{each}]", f"sum[c:{each}](f32(x[n,{y},{x},{channel}]) * f32(w[k,c]))"
     else:
         stage, out_h, out_w = padded(shape, kernel // 2, stride, kernel, dtype)
-        pad, weights = [stage], f"{dtype}[{k},{kernel},{kernel},{c}]"
-        product = f"sum[r:{kernel}, s:{kernel}, c:{c}](f32(p[n,{y}+r,{x}+s,c]) * f32(w[k,r,s,c]))"
+        pad, weights = [stage], f"{dtype}[{k},{kernel},{kernel},{each}]"
+        product = f"sum[r:{kernel}, s:{kernel}, c:{each}](f32(p[n,{y}+r,{x}+s,{channel}]) * f32(w[k,r,s,c]))"
     return workload(name, [f"x: {dtype}[{n},{h},{w},{c}]", f"w: {weights}", f"b: {dtype}[{k}]"], f"y: {dtype}[{n},{out_h},{out_w},{k}]",
                     pad + [f"a[n,i,j,k]: f32[{n},{out_h},{out_w},{k}] = {product}",
                            f"y[n,i,j,k] = {dtype}(max(a[n,i,j,k] + f32(b[k]), 0.0))"])
+
+
+def conv_nchw(name, shape, k, kernel, stride=1, dtype="f16"):
+    """The same over images [n,c,h,w] with weights [k,c,r,s]; `shape` is n, h, w and c as there."""
+    n, h, w, c = shape
+    stage, out_h, out_w = padded(shape, kernel // 2, stride, kernel, dtype, "ncij")
+    y, x = strided("i", stride), strided("j", stride)
+    return workload(name, [f"x: {dtype}[{n},{c},{h},{w}]", f"w: {dtype}[{k},{c},{kernel},{kernel}]", f"b: {dtype}[{k}]"],
+                    f"y: {dtype}[{n},{k},{out_h},{out_w}]", [
+        stage,
+        f"a[n,k,i,j]: f32[{n},{k},{out_h},{out_w}] = "
+        f"sum[c:{c}, r:{kernel}, s:{kernel}](f32(p[n,c,{y}+r,{x}+s]) * f32(w[k,c,r,s]))",
+        f"y[n,k,i,j] = {dtype}(max(a[n,k,i,j] + f32(b[k]), 0.0))"])
 
 
 def dwconv(name, shape, kernel, stride=1, dtype="f16"):
@@ -123,6 +157,18 @@ def row_sum(name, m, n, dtype="f16"):
     return workload(name, [f"x: {dtype}[{m},{n}]"], f"s: f32[{m}]", [f"s[i] = sum[j:{n}]({widened(dtype, 'x[i,j]')})"])
 
 
+def logsumexp(name, m, n, dtype="f16"):
+    x = widened(dtype, "x[i,j]")
+    return workload(name, [f"x: {dtype}[{m},{n}]"], f"y: {dtype}[{m}]", [
+        f"h[i]: f32[{m}] = max[j:{n}]({x})",
+        f"s[i]: f32[{m}] = sum[j:{n}](exp({x} - h[i]))",
+        f"y[i] = {rounded(dtype, 'log(s[i]) + h[i]')}"])
+
+
+def argmax(name, m, n, dtype="f16"):
+    return workload(name, [f"x: {dtype}[{m},{n}]"], f"y: i32[{m}]", [f"y[i] = argmax[j:{n}](x[i,j])"])
+
+
 def transpose(name, m, n, dtype="f16"):
     return workload(name, [f"x: {dtype}[{m},{n}]"], f"y: {dtype}[{n},{m}]", ["y[i,j] = x[j,i]"])
 
@@ -137,9 +183,14 @@ def gelu(name, m, n):
         "y[i,j] = 0.5 * x[i,j] * (1.0 + t[i,j])"])
 
 
+def named(texts):
+    """name -> text."""
+    return {text.split("(")[0].split()[1]: text for text in texts}
+
+
 def suite():
     """The fixed workloads, name -> text."""
-    texts = [
+    return named([
         gemm("gemm_bf16_1024", 1024, 1024, 1024),
         gemm("gemm_bf16_4096", 4096, 4096, 4096),
         gemm("gemm_bf16_8192", 8192, 8192, 8192),
@@ -164,8 +215,31 @@ def suite():
         transpose("transpose_fp16_8192x8192", 8192, 8192),
         chain("chain_fp32_4096x4096", 4096, 4096),
         gelu("gelu_fp32_8192x8192", 8192, 8192),
-    ]
-    return {text.split("(")[0].split()[1]: text for text in texts}
+    ])
+
+
+def types():
+    """Workloads of other types and layouts than the suite's, name -> text: products of 8-bit floats, of integers, of tf32 and of f16, the
+    grouped convolutions of ResNeXt-50 (32x4d), convolutions over NCHW, rows that become one number."""
+    return named([
+        gemm_e4m3("gemm_e4m3_4096", 4096, 4096, 4096),
+        gemm_e4m3("gemm_e4m3_qkv_2048x12288x4096", 2048, 12288, 4096),
+        gemm_i8("gemm_i8_4096", 4096, 4096, 4096),
+        gemm_tf32("gemm_tf32_4096", 4096, 4096, 4096),
+        gemm("gemm_fp16_4096", 4096, 4096, 4096, "f16"),
+        conv("conv_grouped_fp16_n32_c128_h56_g32_3x3", (32, 56, 56, 128), 128, 3, groups=32),
+        conv("conv_grouped_fp16_n32_c256_h56_g32_3x3_s2", (32, 56, 56, 256), 256, 3, stride=2, groups=32),
+        conv("conv_grouped_fp16_n32_c256_h28_g32_3x3", (32, 28, 28, 256), 256, 3, groups=32),
+        conv("conv_grouped_fp16_n32_c512_h14_g32_3x3", (32, 14, 14, 512), 512, 3, groups=32),
+        conv("conv_grouped_fp16_n32_c1024_h7_g32_3x3", (32, 7, 7, 1024), 1024, 3, groups=32),
+        conv_nchw("conv_nchw_fp16_n32_c64_h56_k64_3x3", (32, 56, 56, 64), 64, 3),
+        conv_nchw("conv_nchw_fp16_n32_c256_h14_k256_3x3", (32, 14, 14, 256), 256, 3),
+        logsumexp("logsumexp_fp16_8192x8192", 8192, 8192),
+        argmax("argmax_fp16_8192x8192", 8192, 8192),
+    ])
+
+
+SETS = {"suite": suite, "types": types}
 
 
 def log_uniform(source, low, high):
@@ -201,8 +275,7 @@ def drawn(count, seed):
     100,000 elements in turn."""
     source = random.Random(seed)
     families = (drawn_gemm, drawn_conv, drawn_rows)
-    texts = [families[index % len(families)](source, f"r{index}") for index in range(count)]
-    return {text.split("(")[0].split()[1]: text for text in texts}
+    return named(families[index % len(families)](source, f"r{index}") for index in range(count))
 
 
 if __name__ == "__main__":
