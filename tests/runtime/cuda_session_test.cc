@@ -12,7 +12,6 @@ namespace mycc {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 class CudaSessionTest : public ::testing::Test {
