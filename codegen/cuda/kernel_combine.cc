@@ -1,5 +1,6 @@
-// Reductions across threads: lanes of a warp by shuffles, warps through shared memory. The group's first
-// thread brings in what the element held before; all of them have the result.
+// Reductions across threads: lanes of a warp by shuffles, warps through shared memory, joined blocks by
+// sending (kernel_joined.cc). The group's first thread brings in what the element held before; all of them
+// have the result.
 #include <algorithm>
 #include <vector>
 
@@ -68,14 +69,7 @@ void KernelEmitter::EmitCombine(const Combine& combine, const Expr& condition) {
   const std::string before = in_registers ? element : arithmetic_.FromMemory(dtype, Primary(element)).text;
   Line(value, " = ", Combined(combine, before, value).text, ";");
   Close();
-  if (IsPowerOfTwo(group->stride) && IsPowerOfTwo(group->extent) && group->stride * group->extent <= kWarp) {
-    CombineLanes(combine, value, group->stride, group->extent);
-  } else if (group->stride == 1 && group->extent % kWarp == 0) {
-    CombineLanes(combine, value, 1, kWarp);
-    CombineWarps(combine, value, group->extent / kWarp);
-  } else {
-    CombineScattered(combine, value, *group);
-  }
+  CombineGroup(combine, value, *group);
   if (!in_registers) inside = inside.empty() ? first : absl::StrCat(first, " && ", inside);
   if (!inside.empty()) Open("if (", inside, ")");
   Line(element, " = ", in_registers ? value : arithmetic_.ToMemory(dtype, Primary(value)).text, ";");
@@ -83,12 +77,33 @@ void KernelEmitter::EmitCombine(const Combine& combine, const Expr& condition) {
   Close();
 }
 
+void KernelEmitter::CombineGroup(const Combine& combine, const std::string& value, const ThreadDigit& group) {
+  const int64_t threads = group.stride * group.extent, of_block = launch_.threads;
+  if (launch_.joined > 1 && threads > of_block && group.stride == 1 && threads % of_block == 0) {
+    CombineGroup(combine, value, ThreadDigit{1, 1, of_block});
+    return CombineBlocks(combine, value, threads / of_block);
+  }
+  if (launch_.joined > 1 && of_block % threads != 0) {
+    return Fail(absl::StrCat(group.extent, " threads, ", group.stride, " apart, combine ",
+                             combine.buffer->name, "; of joined blocks of ", of_block,
+                             " threads, expected those of whole blocks or of parts of one"));
+  }
+  if (IsPowerOfTwo(group.stride) && IsPowerOfTwo(group.extent) && threads <= kWarp) {
+    CombineLanes(combine, value, group.stride, group.extent);
+  } else if (group.stride == 1 && group.extent % kWarp == 0) {
+    CombineLanes(combine, value, 1, kWarp);
+    CombineWarps(combine, value, group.extent / kWarp);
+  } else {
+    CombineScattered(combine, value, group);
+  }
+}
+
 // An unrolled loop over elements in registers: warps meet for all of them, not for each.
 bool KernelEmitter::EmitCombinesTogether(const For& loop) {
   const Combine* combine = DynAs<Combine>(loop.body);
   const int64_t count = loop.var->extent;
   if (combine == nullptr || loop.loop_kind != LoopKind::kUnroll || !IsConstInt(loop.extent, count) ||
-      count > kWarp || !PlaceOf(combine->buffer).in_registers ||
+      count > kWarp || !PlaceOf(combine->buffer).in_registers || launch_.joined > 1 ||
       launch_.meets_before.count(loop.body.get()) != 0)
     return false;
   const std::optional<ThreadDigit> group = GroupOf(*combine);
@@ -146,14 +161,14 @@ void KernelEmitter::CombineLanes(const Combine& combine, const std::string& valu
 void KernelEmitter::CombineWarps(const Combine& combine, const std::string& value, int64_t warps) {
   if (warps == 1) return;
   uses_scratch_ = true;
-  const std::string type = arithmetic_.RegisterType(combine.buffer->dtype);
+  const std::string type = arithmetic_.RegisterType(combine.buffer->dtype), thread = ThreadOfBlock();
   const std::string scratch = Name("scratch");
   Line(type, "* const ", scratch, " = reinterpret_cast<", type, "*>(shared + ", ScratchOffset(launch_), ");");
   Meet();
-  Line("if (", thread_, " % 32 == 0) ", scratch, "[", thread_, " / 32] = ", value, ";");
+  Line("if (", thread, " % 32 == 0) ", scratch, "[", thread, " / 32] = ", value, ";");
   Meet();
   const std::string first = Name("first"), warp = Name("warp");
-  Line("const int ", first, " = ", thread_, " / ", warps * kWarp, " * ", warps, ";");
+  Line("const int ", first, " = ", thread, " / ", warps * kWarp, " * ", warps, ";");
   Line(value, " = ", scratch, "[", first, "];");
   Line("#pragma unroll");
   Open("for (int ", warp, " = 1; ", warp, " < ", warps, "; ++", warp, ")");
@@ -178,13 +193,13 @@ void KernelEmitter::CombineScattered(const Combine& combine, const std::string& 
     return Close();
   }
   uses_scratch_ = true;
-  const std::string type = arithmetic_.RegisterType(combine.buffer->dtype);
+  const std::string type = arithmetic_.RegisterType(combine.buffer->dtype), thread = ThreadOfBlock();
   const std::string scratch = Name("scratch"), first = Name("first"), member = Name("member");
   Line(type, "* const ", scratch, " = reinterpret_cast<", type, "*>(shared + ", ScratchOffset(launch_), ");");
   Meet();
-  Line(scratch, "[", thread_, "] = ", value, ";");
+  Line(scratch, "[", thread, "] = ", value, ";");
   Meet();
-  Line("const int ", first, " = ", thread_, " - ", MemberOf(group), " * ", group.stride, ";");
+  Line("const int ", first, " = ", thread, " - ", MemberOf(group), " * ", group.stride, ";");
   Line(value, " = ", scratch, "[", first, "];");
   Line("#pragma unroll 8");
   Open("for (int ", member, " = 1; ", member, " < ", group.extent, "; ++", member, ")");
@@ -197,6 +212,10 @@ void KernelEmitter::CombineScattered(const Combine& combine, const std::string& 
 
 void KernelEmitter::Meet() {
   if (in_nest_ == 0 || in_nest_ == team_) return Sync();
+  if (launch_.joined > 1) {
+    return Fail(absl::StrCat(in_nest_, " threads combine in joined blocks that have ", team_,
+                             " together; expected all of them"));
+  }
   if (in_nest_ % kWarp != 0) {
     return Fail(absl::StrCat("threads combine across warps in a nest of ", in_nest_,
                              ", which are not whole warps; together with others there are ", team_));

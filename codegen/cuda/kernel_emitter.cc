@@ -12,9 +12,9 @@ KernelEmitter::KernelEmitter(const Launch& launch, const Target& target, Prelude
       target_(target),
       prelude_(*prelude),
       arithmetic_(prelude),
-      alike_(launch.threads),
-      team_(launch.threads),
-      names_({"thread", "shared", "barriers"}) {}
+      alike_(launch.threads * launch.joined),
+      team_(launch.threads * launch.joined),
+      names_({"thread", "shared", "barriers", "alone", "round", "rank"}) {}
 
 std::string KernelEmitter::Name(const std::string& base) {
   std::string name = base;
@@ -35,11 +35,18 @@ absl::StatusOr<std::string> KernelEmitter::Kernel(const std::string& name) {
                                   arithmetic_.MemoryType(buffer.buffer->dtype), "* __restrict__ ",
                                   places_.at(buffer.buffer.get()).name));
   }
-  Line("const int thread = threadIdx.x;");
+  if (launch_.joined > 1) {
+    Line("const int rank = blockIdx.x % ", launch_.joined, ";");
+    Line("const int thread = rank * ", launch_.threads, " + ", thread_of_block_, ";");
+  } else {
+    Line("const int thread = threadIdx.x;");
+  }
   MeetNeighbours();
   DeclareShared();
+  JoinBlocks();
   DeclareBlocks();
   Statement(launch_.body);
+  PartBlocks();
   if (!status_.ok()) return status_;
   if (!uses_scratch_ && barriers_offset_ == shared_bytes_) shared_bytes_ = launch_.shared.bytes;
   if (shared_bytes_ > 0)
@@ -71,10 +78,10 @@ void KernelEmitter::MeetNeighbours() {
   if (launch_.before_launch) Line(prelude_.Use("allow_next_launch"), "();");
 }
 
-// The grid is flat: the innermost block loop runs fastest, after that of a cluster, whose blocks are
-// neighbours.
+// The grid is flat: the innermost block loop runs fastest, after the blocks of a cluster, which are
+// neighbours: the outermost loop's, or those that are joined.
 void KernelEmitter::DeclareBlocks() {
-  const bool has_cluster = launch_.cluster > 1;
+  const bool has_cluster = launch_.cluster > 1 && launch_.joined == 1;
   int64_t stride = launch_.cluster;
   std::vector<std::string> lines;
   for (size_t i = launch_.blocks.size(); i-- > 0;) {

@@ -107,13 +107,21 @@ class KernelEmitter {
   void EmitCombine(const Combine& combine, const Expr& condition);
   std::optional<ThreadDigit> GroupOf(const Combine& combine);
   bool EmitCombinesTogether(const For& loop);
+  void CombineGroup(const Combine& combine, const std::string& value, const ThreadDigit& group);
   void CombineLanes(const Combine& combine, const std::string& value, int64_t stride, int64_t lanes);
   void CombineWarps(const Combine& combine, const std::string& value, int64_t warps);
   void CombineScattered(const Combine& combine, const std::string& value, const ThreadDigit& group);
   std::string MemberOf(const ThreadDigit& group) const;
+  // The running thread's number within its block.
+  const std::string& ThreadOfBlock() const { return launch_.joined > 1 ? thread_of_block_ : thread_; }
   Code Combined(const Combine& combine, const std::string& a, const std::string& b) const;
-  // The threads of the nest of thread loops around, or of the team, meet.
+  // The threads of the nest of thread loops around, or of the team, meet: those of one block.
   void Meet();
+
+  // Joined blocks (kernel_joined.cc).
+  void JoinBlocks();
+  void PartBlocks();
+  void CombineBlocks(const Combine& combine, const std::string& value, int64_t blocks);
 
   // Tensor cores (kernel_tiles.cc).
   void EmitAccumulator(const Alloc& alloc, const FragmentLayout& layout);
@@ -234,7 +242,8 @@ class KernelEmitter {
   std::string text_;
   int depth_ = 1;
   std::string thread_ = "thread";
-  int64_t alike_;        // threads in a row that carry out the same code here
+  const std::string thread_of_block_ = "threadIdx.x";  // where `thread` is of several blocks
+  int64_t alike_;                                      // threads in a row that carry out the same code here
   int64_t team_;         // threads that carry out this code together: the block's, or a role's
   int64_t in_nest_ = 0;  // threads of the nest around; 0 outside of nests
   std::string lanes_here_ = "0xffffffffu";                   // of a warp, as a mask
@@ -247,6 +256,7 @@ class KernelEmitter {
   std::vector<std::string> conditions_;             // of the ifs around, in it
   int64_t shared_bytes_ = 0, barriers_offset_ = 0;  // of dynamic shared memory
   bool uses_scratch_ = false;                       // to combine across warps
+  bool sends_ = false;                              // joined blocks combine: they have barriers
   std::vector<CudaTensorMap> maps_;
   std::unordered_set<const VarNode*> thread_vars_;
   std::unordered_map<const VarNode*, std::string> vars_;

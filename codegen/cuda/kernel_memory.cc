@@ -77,7 +77,9 @@ void KernelEmitter::DeclareShared() {
          arithmetic_.MemoryType(tile->dtype), "*>(shared + ", offset, ");");
     places_[tile.get()] = std::move(place);
   }
-  barriers_offset_ = ScratchOffset(launch_) + ScratchBytes(launch_);
+  sends_ = launch_.joined > 1 && Contains(launch_.body, StmtKind::kCombine);
+  if (sends_) barriers = kRounds;
+  barriers_offset_ = ReceivedOffset(launch_) + ReceivedBytes(launch_);
   shared_bytes_ = barriers_offset_ + static_cast<int64_t>(8 * barriers);
 }
 

@@ -34,7 +34,12 @@ bool IsReducedUnder(const Stmt& root, const BufferNode* buffer) {
 
 void KernelEmitter::Statement(const Stmt& stmt) {
   if (!status_.ok()) return;
-  if (launch_.meets_before.count(stmt.get()) != 0) Meet();
+  if (launch_.meets_before.count(stmt.get()) != 0) {
+    if (launch_.joined > 1)
+      return Fail(absl::StrCat("threads of several blocks that are joined would meet in memory before ",
+                               StmtName(stmt), "; what they hand on must be in registers"));
+    Meet();
+  }
   switch (stmt->kind) {
     case StmtKind::kSeq:
       for (const Stmt& part : As<Seq>(stmt).stmts) Statement(part);

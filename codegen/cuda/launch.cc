@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/cuda/meeting_points.h"
+#include "codegen/ir/function.h"
 
 namespace mycc {
 namespace {
@@ -44,7 +45,7 @@ void CountLoads(const Stmt& root, int64_t times, std::unordered_map<const Buffer
 // that leave half read are a loss.
 std::unordered_set<const BufferNode*> ReadOnce(const Launch& launch) {
   std::unordered_map<const BufferNode*, int64_t> loads;
-  CountLoads(launch.body, launch.grid, &loads);
+  CountLoads(launch.body, launch.grid / launch.joined, &loads);
   int64_t written = 0;
   for (const LaunchBuffer& buffer : launch.buffers) written += buffer.read_only ? 0 : buffer.buffer->bytes();
   std::unordered_set<const BufferNode*> once;
@@ -89,20 +90,52 @@ absl::Status CheckLoops(const Stmt& root) {
   return status;
 }
 
+// Joined blocks share out thread loops, in whole warps; anything else that a block does is for itself.
+absl::Status CheckJoined(const Launch& launch) {
+  const std::string blocks = absl::StrCat(launch.joined, " thread blocks, joined in iterations of ",
+                                          launch.blocks.back()->var->name);
+  if (launch.cluster > 1)
+    return absl::FailedPreconditionError(absl::StrCat(blocks, ", are a cluster, and so are its iterations"));
+  const int64_t threads = ThreadsUnder(launch.body);
+  if (threads % (launch.joined * kWarp) != 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(threads, " threads are for ", blocks, "; expected whole warps for each block"));
+  }
+  absl::Status status;
+  VisitStmts(launch.body, [&](const Stmt& stmt) {
+    const Alloc* alloc = DynAs<Alloc>(stmt);
+    const bool shared = alloc != nullptr && alloc->buffer->scope == Scope::kShared;
+    if (shared || stmt->kind == StmtKind::kMma || stmt->kind == StmtKind::kCopy ||
+        stmt->kind == StmtKind::kRoles) {
+      status.Update(absl::FailedPreconditionError(absl::StrCat(
+          StmtName(stmt), shared ? " in shared memory" : "", " is one block's, and not of ", blocks)));
+    }
+    return true;
+  });
+  return status;
+}
+
 absl::StatusOr<Launch> LaunchOf(const Stmt& root, const std::vector<LaunchBuffer>& buffers) {
   Launch launch;
   launch.body = root;
   while (const For* loop = DynAs<For>(launch.body)) {
     if (loop->loop_kind != LoopKind::kBlock) break;
     if (loop->marks.cluster) launch.cluster = loop->var->extent;
+    launch.joined = std::max(launch.joined, loop->marks.joined_blocks);
     launch.blocks.push_back(loop);
     launch.grid *= std::min(loop->var->extent, kMaxGrid + 1);
-    if (launch.grid > kMaxGrid) return absl::FailedPreconditionError("a grid of more than 2^31 - 1 blocks");
+    if (launch.grid * launch.joined > kMaxGrid)
+      return absl::FailedPreconditionError("a grid of more than 2^31 - 1 blocks");
     launch.resident = std::max(launch.resident, loop->marks.resident_blocks);
     launch.body = loop->body;
   }
   MYCC_RETURN_IF_ERROR(CheckLoops(launch.body));
-  const int64_t threads = ThreadsUnder(launch.body);
+  if (launch.joined > 1) {
+    MYCC_RETURN_IF_ERROR(CheckJoined(launch));
+    launch.cluster = launch.joined;
+    launch.grid *= launch.joined;
+  }
+  const int64_t threads = ThreadsUnder(launch.body) / launch.joined;
   if (threads > kMaxThreads) {
     return absl::FailedPreconditionError(
         absl::StrCat("a thread block of ", threads, " threads; at most ", kMaxThreads, " are possible"));
@@ -115,13 +148,12 @@ absl::StatusOr<Launch> LaunchOf(const Stmt& root, const std::vector<LaunchBuffer
   launch.read_once = ReadOnce(launch);
   launch.shared = PlanShared(launch.body);
   launch.meets_before = MeetingPoints(launch.body, launch.shared);
-  MYCC_ASSIGN_OR_RETURN(launch.registers, DistributeRegisters(launch.body, launch.threads));
+  MYCC_ASSIGN_OR_RETURN(launch.registers, DistributeRegisters(launch.body, launch.threads * launch.joined));
   return launch;
 }
 
-}  // namespace
-
-int64_t ScratchBytes(const Launch& launch) {
+// In registers, of the widest tensor that threads combine; 0 where there is none.
+int64_t CombinedBytes(const Launch& launch) {
   int64_t element = 0;
   VisitStmts(launch.body, [&](const Stmt& stmt) {
     // In registers narrow types are as wide as f32.
@@ -129,10 +161,22 @@ int64_t ScratchBytes(const Launch& launch) {
       element = std::max<int64_t>(element, std::max(4, DTypeBytes(combine->buffer->dtype)));
     return true;
   });
-  return launch.threads > kWarp ? element * launch.threads : 0;
+  return element;
+}
+
+}  // namespace
+
+int64_t ScratchBytes(const Launch& launch) {
+  return launch.threads > kWarp ? CombinedBytes(launch) * launch.threads : 0;
 }
 
 int64_t ScratchOffset(const Launch& launch) { return (launch.shared.bytes + 15) / 16 * 16; }
+
+int64_t ReceivedBytes(const Launch& launch) {
+  return launch.joined > 1 ? kRounds * CombinedBytes(launch) * launch.joined : 0;
+}
+
+int64_t ReceivedOffset(const Launch& launch) { return ScratchOffset(launch) + ScratchBytes(launch); }
 
 absl::StatusOr<std::vector<Launch>> LaunchesOf(const Stmt& body, const std::vector<LaunchBuffer>& buffers,
                                                bool overlap) {

@@ -26,7 +26,8 @@ struct Launch {
   Stmt body;                       // inside them
   int64_t grid = 1;
   int64_t threads = 32;  // of a block: whole warps
-  int64_t cluster = 1;   // blocks of one cluster: the iterations of the outermost loop of the grid
+  int64_t cluster = 1;   // blocks of one cluster: the iterations of the outermost loop of the grid, or
+  int64_t joined = 1;    // those that carry out each iteration of its loops together
   int64_t resident = 0;  // blocks that are to share an SM; 0: as many as fit
   std::vector<LaunchBuffer> buffers;
   bool after_launch = false;   // another comes before it, on a device whose launches overlap
@@ -44,8 +45,11 @@ absl::StatusOr<std::vector<Launch>> LaunchesOf(const Stmt& body, const std::vect
                                                bool overlap);
 
 // What combining across warps takes of shared memory, behind the planned buffers; 0 bytes where warps are
-// enough.
+// enough. Then what joined blocks send each other: the partial results of two rounds.
 int64_t ScratchBytes(const Launch& launch);
 int64_t ScratchOffset(const Launch& launch);
+int64_t ReceivedBytes(const Launch& launch);
+int64_t ReceivedOffset(const Launch& launch);
+inline constexpr int64_t kRounds = 2;
 
 }  // namespace mycc

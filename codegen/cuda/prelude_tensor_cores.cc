@@ -162,6 +162,35 @@ __device__ __forceinline__ void cluster_sync() {
   asm volatile("barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait.acquire;" ::: "memory");
 }
 )"},
+      {"cluster_arrive", "", R"(
+// The same in two steps.
+__device__ __forceinline__ void cluster_arrive() { asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory"); }
+)"},
+      {"cluster_wait", "", R"(
+// Of blocks that have arrived.
+__device__ __forceinline__ void cluster_wait() { asm volatile("barrier.cluster.wait.acquire;" ::: "memory"); }
+)"},
+      {"send_to_block", "shared_address", R"(
+// To this place of a block of the cluster, where it counts at the barrier.
+template <typename T>
+__device__ __forceinline__ void send_to_block(T value, T* to, unsigned barrier, int block) {
+  const unsigned place = shared_address(to);
+  if constexpr (sizeof(T) == 4) {
+    asm volatile(
+        "{\n.reg .b32 there, full;\nmapa.shared::cluster.u32 there, %0, %3;\nmapa.shared::cluster.u32 full, %1, %3;\n"
+        "st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [there], %2, [full];\n}" ::"r"(place),
+        "r"(barrier), "r"(reinterpret_cast<const unsigned&>(value)), "r"(block)
+        : "memory");
+  } else {
+    static_assert(sizeof(T) == 8, "registers of 4 or 8 bytes");
+    asm volatile(
+        "{\n.reg .b32 there, full;\nmapa.shared::cluster.u32 there, %0, %3;\nmapa.shared::cluster.u32 full, %1, %3;\n"
+        "st.async.shared::cluster.mbarrier::complete_tx::bytes.b64 [there], %2, [full];\n}" ::"r"(place),
+        "r"(barrier), "l"(reinterpret_cast<const unsigned long long&>(value)), "r"(block)
+        : "memory");
+  }
+}
+)"},
       {"barrier_arrive_expect", "", R"(
 __device__ __forceinline__ void barrier_arrive_expect(unsigned barrier, int bytes) {
   asm volatile("{\n.reg .b64 state;\nmbarrier.arrive.expect_tx.shared::cta.b64 state, [%0], %1;\n}" ::"r"(barrier), "r"(bytes)

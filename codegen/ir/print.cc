@@ -42,6 +42,7 @@ std::string MarksText(const LoopMarks& marks) {
     absl::StrAppend(&text, ", the rest by steps in ", marks.stream.groups, " groups of ",
                     marks.stream.members);
   }
+  if (marks.joined_blocks != 0) absl::StrAppend(&text, " by ", marks.joined_blocks, " blocks each");
   if (marks.cluster) absl::StrAppend(&text, " of one cluster");
   if (marks.resident_blocks != 0) absl::StrAppend(&text, " with ", marks.resident_blocks, " on an SM");
   if (marks.alternating > 1) absl::StrAppend(&text, " in ", marks.alternating, " turns");

@@ -112,7 +112,10 @@ struct LoopMarks {
   // Of a kBlock loop: thread blocks that are to share an SM, and its registers; 0: what the assembler
   // chooses.
   int64_t resident_blocks = 0;
-  // Of such a loop: so many groups of the block's warps take turns on its iterations (ping-pong).
+  // Of a kBlock loop: so many thread blocks, a cluster, carry out each of its iterations together, and thread
+  // loops inside number the threads of all of them; 0: one block each.
+  int64_t joined_blocks = 0;
+  // Of a persistent loop: so many groups of the block's warps take turns on its iterations (ping-pong).
   int alternating = 1;
   // Of the outermost kBlock loop: its iterations are the thread blocks of one cluster, which run side by side
   // and send each other the tiles that all of them want.

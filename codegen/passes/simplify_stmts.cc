@@ -60,8 +60,9 @@ Stmt SimplifyFor(const Stmt& stmt) {
   const For& loop = As<For>(stmt);
   const auto extent = ConstExtent(loop);
   if (IsEmpty(loop.body) || extent == 0) return Empty();
-  // A marked loop keeps its place: tensorization and pipelining look for it.
-  if (extent != 1 || !loop.marks.instruction.empty() || loop.marks.pipeline.kind != PipelineKind::kNone)
+  // A marked loop keeps its place: tensorization, pipelining and the launch look for it.
+  if (extent != 1 || !loop.marks.instruction.empty() || loop.marks.pipeline.kind != PipelineKind::kNone ||
+      loop.marks.joined_blocks != 0)
     return nullptr;
   return SubstituteSimplified(loop.body, {{loop.var.get(), IntConst(0)}});
 }

@@ -15,6 +15,7 @@ std::string Steps(const std::vector<CudaStep>& steps) {
   std::string text;
   for (const CudaStep& step : steps) {
     absl::StrAppend(&text, "// ", step.kernel, ": ", step.grid[0], " blocks of ", step.threads, " threads");
+    if (step.cluster > 1) absl::StrAppend(&text, " in clusters of ", step.cluster);
     if (step.shared_bytes > 0) absl::StrAppend(&text, ", ", step.shared_bytes, " bytes shared");
     for (const CudaOperand& operand : step.pointers)
       absl::StrAppend(&text, ", ", operand.argument, "+", operand.offset);
@@ -24,13 +25,13 @@ std::string Steps(const std::vector<CudaStep>& steps) {
 }
 
 void Check(const std::string& name, const std::string& workload, const std::string& steps,
-           double tolerance = 1e-5) {
+           const std::vector<Target>& targets = {Sm80(), Sm90a()}) {
   const absl::StatusOr<ScheduledCase> gpu_case = CaseOf(workload, steps);
   ASSERT_TRUE(gpu_case.ok()) << gpu_case.status().message();
-  const absl::StatusOr<CudaProgram> program = EmitChecked(*gpu_case);
+  const absl::StatusOr<CudaProgram> program = EmitChecked(*gpu_case, targets);
   ASSERT_TRUE(program.ok()) << program.status().message();
   EXPECT_TRUE(MatchesGolden("cuda/" + name, program->source + Steps(program->call) + Steps(program->pack)));
-  const absl::Status status = CheckOnHost({*gpu_case}, tolerance)[0];
+  const absl::Status status = CheckOnHost({*gpu_case}, 1e-5)[0];
   EXPECT_TRUE(status.ok()) << status.message();
 }
 
@@ -84,23 +85,101 @@ TEST(EmitCudaTest, TilesInSharedMemory) {
         "split(t1.r.a0+r.a1, [64, 4])\nbind(t1.r.a0+r.a1.1, thread)\nbind(t1.r.a0+r.a1.2, vector)\n");
 }
 
-TEST(EmitCudaTest, RowsInRegisters) {
+// Stages of a softmax in one launch, `inner` being the splits of a row: steps, threads, lanes.
+std::string SoftmaxSteps(int rows, const std::string& inner, const std::string& of_blocks) {
   const std::string along =
-      "split(A, [2, 32, 4])\nreorder([ROW, A.2, A.0, A.1, A.3])\nbind(ROW, thread)\nbind(A.2, thread)\n"
-      "bind(A.1, unroll)\nbind(A.3, vector)\n";
+      absl::StrCat("split(A, ", inner, ")\nreorder([ROW, A.2, A.0, A.1, A.3])\nbind(ROW, thread)\n",
+                   "bind(A.2, thread)\nbind(A.1, unroll)\nbind(A.3, vector)\n");
   const auto stage = [&](const std::string& row, const std::string& loop) {
     return absl::StrReplaceAll(along, {{"ROW", row}, {"A", loop}});
   };
+  return absl::StrCat("split(t4.a0, [", rows, "])\nbind(t4.a0.0, block)\n", of_blocks,
+                      "compute_at(t3, t4.a0.0)\ncompute_at(t2, t4.a0.0)\ncompute_at(t1, t4.a0.0)\n"
+                      "cache_read(t0, all, t4.a0.0, local)\n",
+                      stage("t0.r.a0", "t0.r.a1"), stage("t1.a0", "t1.r0"), stage("t2.a0", "t2.a1"),
+                      stage("t3.a0", "t3.r0"), stage("t4.a0.1", "t4.a1"));
+}
+
+TEST(EmitCudaTest, RowsInRegisters) {
   Check("softmax", R"(workload softmax(x: f32[50,250]) -> (y: f32[50,250]) {
   m[i]: f32[50] = max[j:250](x[i,j])
   e[i,j]: f32[50,250] = exp(x[i,j] - m[i])
   s[i]: f32[50] = sum[j:250](e[i,j])
   y[i,j] = e[i,j] / s[i]
 })",
-        "split(t4.a0, [4])\nbind(t4.a0.0, block)\ncompute_at(t3, t4.a0.0)\ncompute_at(t2, t4.a0.0)\n"
-        "compute_at(t1, t4.a0.0)\ncache_read(t0, all, t4.a0.0, local)\n" +
-            stage("t0.r.a0", "t0.r.a1") + stage("t1.a0", "t1.r0") + stage("t2.a0", "t2.a1") +
-            stage("t3.a0", "t3.r0") + stage("t4.a0.1", "t4.a1"));
+        SoftmaxSteps(4, "[2, 32, 4]", ""));
+}
+
+// A row in the registers of a cluster, which ends in the middle of a step.
+TEST(EmitCudaTest, RowsInRegistersOfJoinedBlocks) {
+  Check("softmax_joined", R"(workload softmax(x: f32[3,900]) -> (y: f32[3,900]) {
+  m[i]: f32[3] = max[j:900](x[i,j])
+  e[i,j]: f32[3,900] = exp(x[i,j] - m[i])
+  s[i]: f32[3] = sum[j:900](e[i,j])
+  y[i,j] = e[i,j] / s[i]
+})",
+        SoftmaxSteps(1, "[2, 256, 2]", "join(t4.a0.0, 4)\n"), {Sm90a()});
+}
+
+// Groups of threads that are some of the blocks, parts of one, single warps; and many rounds of sending.
+TEST(EmitCudaTest, JoinedBlocksCombineWhateverTheirShare) {
+  const std::string softmax = R"(workload softmax(x: f32[10,250]) -> (y: f32[10,250]) {
+  m[i]: f32[10] = max[j:250](x[i,j])
+  e[i,j]: f32[10,250] = exp(x[i,j] - m[i])
+  s[i]: f32[10] = sum[j:250](e[i,j])
+  y[i,j] = e[i,j] / s[i]
+})";
+  const std::string rounds = "split(A, [64])\nreorder([A.1, A.0])\nbind(A.1, thread)\nbind(A.0, unroll)\n";
+  const std::string in_a_loop = absl::StrCat(
+      "split(t4.a0, [5])\nbind(t4.a0.0, block)\njoin(t4.a0.0, 2)\ncompute_at(t3, t4.a0.1)\n"
+      "compute_at(t2, t4.a0.1)\ncompute_at(t1, t4.a0.1)\n",
+      absl::StrReplaceAll(rounds, {{"A", "t1.r0"}}), absl::StrReplaceAll(rounds, {{"A", "t2.a1"}}),
+      absl::StrReplaceAll(rounds, {{"A", "t3.r0"}}), absl::StrReplaceAll(rounds, {{"A", "t4.a1"}}));
+  std::vector<ScheduledCase> cases;
+  for (const std::string& steps : {SoftmaxSteps(2, "[1, 128, 2]", "join(t4.a0.0, 4)\n"),
+                                   SoftmaxSteps(4, "[4, 32, 2]", "join(t4.a0.0, 2)\n"),
+                                   SoftmaxSteps(1, "[1, 256, 1]", "join(t4.a0.0, 8)\n"), in_a_loop}) {
+    const absl::StatusOr<ScheduledCase> gpu_case = CaseOf(softmax, steps);
+    ASSERT_TRUE(gpu_case.ok()) << gpu_case.status().message();
+    EXPECT_TRUE(EmitChecked(*gpu_case, {Sm90a()}).ok());
+    cases.push_back(*gpu_case);
+  }
+  for (const absl::Status& status : CheckOnHost(cases, 1e-5)) EXPECT_TRUE(status.ok()) << status.message();
+}
+
+TEST(EmitCudaTest, WhatJoinedBlocksCannotShare) {
+  const auto refusal = [](const std::string& workload, const std::string& steps) {
+    const absl::StatusOr<ScheduledCase> gpu_case = CaseOf(workload, steps);
+    EXPECT_TRUE(gpu_case.ok()) << gpu_case.status().message();
+    const absl::Status status = EmitChecked(*gpu_case, {Sm90a()}).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+    return std::string(status.message());
+  };
+  const std::string centred = R"(workload w(x: f32[6,250]) -> (y: f32[6,250]) {
+  m[i]: f32[6] = max[j:250](x[i,j])
+  y[i,j] = x[i,j] - m[i]
+})";
+  const auto row = [](int threads) {
+    return absl::StrCat("split(t1.r0, [", threads, "])\nreorder([t1.r0.1, t1.r0.0])\nbind(t1.r0.1, thread)\n",
+                        "split(t2.a1, [", threads, "])\nbind(t2.a1.1, thread)\n");
+  };
+  const std::string join = "bind(t2.a0, block)\njoin(t2.a0, 2)\ncompute_at(t1, t2.a0)\n";
+  EXPECT_THAT(
+      refusal(centred, join + row(96)),
+      testing::HasSubstr("96 threads are for 2 thread blocks, joined in iterations of t2.a0; expected "
+                         "whole warps for each block"));
+  EXPECT_THAT(refusal(centred, join + "set_scope(t1, shared)\n" + row(64)),
+              testing::HasSubstr("in shared memory is one block's, and not of 2 thread blocks"));
+  // Three rows for two blocks.
+  EXPECT_THAT(refusal(centred,
+                      "split(t2.a0, [3])\nbind(t2.a0.0, block)\njoin(t2.a0.0, 2)\n"
+                      "compute_at(t1, t2.a0.0)\nbind(t1.a0, thread)\nbind(t2.a0.1, thread)\n" +
+                          row(64)),
+              testing::HasSubstr("expected those of whole blocks or of parts of one"));
+  EXPECT_THAT(refusal("workload r(x: f32[6,250]) -> (y: f32[6]) { y[i] = sum[j:250](x[i,j]) }",
+                      "bind(t1.a0, block)\njoin(t1.a0, 2)\nsplit(t1.r0, [64])\nreorder([t1.r0.1, t1.r0.0])\n"
+                      "bind(t1.r0.1, thread)\n"),
+              testing::HasSubstr("would meet in memory"));
 }
 
 // A tensor whose elements are each read once, for a much smaller result, leaves the caches first.

@@ -69,9 +69,9 @@ absl::StatusOr<ScheduledCase> CaseOf(const std::string& workload, const std::str
   return result;
 }
 
-absl::StatusOr<CudaProgram> EmitChecked(const ScheduledCase& gpu_case) {
+absl::StatusOr<CudaProgram> EmitChecked(const ScheduledCase& gpu_case, const std::vector<Target>& targets) {
   CudaProgram program;
-  for (const Target& target : {Sm80(), Sm90a()}) {
+  for (const Target& target : targets) {
     MYCC_ASSIGN_OR_RETURN(const LoweredFunction lowered, Lower(gpu_case.function, target));
     MYCC_ASSIGN_OR_RETURN(program, EmitCuda(lowered, target, "k"));
     const absl::StatusOr<CudaImage> image = CompileCuda(program.source, target);

@@ -29,8 +29,9 @@ struct ScheduledCase {
 };
 absl::StatusOr<ScheduledCase> CaseOf(const std::string& workload, const std::string& steps);
 
-// Lowers and emits for sm_80 and sm_90a; both compile, and nothing spills. The program for sm_90a.
-absl::StatusOr<CudaProgram> EmitChecked(const ScheduledCase& gpu_case);
+// Lowers and emits for the targets; all compile, and nothing spills. The program for the last.
+absl::StatusOr<CudaProgram> EmitChecked(const ScheduledCase& gpu_case,
+                                        const std::vector<Target>& targets = {Sm80(), Sm90a()});
 
 // The lowered code in the interpreter, and the emitted code on the host, compute what the reference computes,
 // with the tolerance relative to 1 + its magnitude. One status for each case; FailedPrecondition where the

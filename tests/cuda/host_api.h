@@ -6,15 +6,23 @@
 
 namespace mycc {
 
-inline constexpr int kHostSharedBytes = 256 * 1024;
+inline constexpr int kHostSharedBytes = 256 * 1024;  // of one block
+inline constexpr int kHostClusterBlocks = 8;
 
 struct HostThreads {
-  int (*thread)();
-  int (*block)();
+  int (*thread)();  // of the block
+  int (*block)();   // of the grid
+  int (*rank)();    // of the block, in its cluster
   // Waits until so many threads (0: the block's) have come to the barrier.
   void (*meet)(int barrier, int threads);
   // The value that lane `from` of the warp brings; of the lanes in `mask`, which all come.
   uint64_t (*exchange)(unsigned mask, uint64_t value, int from);
   unsigned (*ballot)(unsigned mask, bool condition);
+  // At the barrier of all threads of the cluster; waits until all that are there have arrived.
+  void (*arrive_in_cluster)();
+  void (*wait_for_cluster)();
+  // Others go on, one of whom will do what this thread waits for; or this thread has done something.
+  void (*wait)();
+  void (*done)();
 };
 }  // namespace mycc

@@ -26,7 +26,9 @@ static struct {
     operator int() const { return host.block(); }
   } x;
 } blockIdx;
-alignas(1024) unsigned char shared[mycc::kHostSharedBytes];
+// Of a cluster's blocks, one after the other.
+alignas(1024) unsigned char shared[mycc::kHostClusterBlocks * mycc::kHostSharedBytes];
+static inline unsigned char* SharedOfBlock() { return shared + host.rank() * mycc::kHostSharedBytes; }
 
 static inline void __syncthreads() { host.meet(0, 0); }
 static inline void MeetOnHost(int barrier, int threads) { host.meet(barrier, threads); }
@@ -106,6 +108,40 @@ static inline float HostMax(float a, float b) {
 static inline float HostMin(float a, float b) { return -HostMax(-a, -b); }
 
 #include "tests/cuda/host_tensor_cores.h"
+
+// A barrier in shared memory: a phase ends when its arrivals have come, and the bytes that they expect.
+struct HostBarrier {
+  uint16_t phase;
+  uint8_t arrivals, missing;
+  int32_t bytes;
+  void MayEnd() {
+    host.done();
+    if (missing > 0 || bytes != 0) return;
+    missing = arrivals;
+    ++phase;
+  }
+};
+static inline HostBarrier* HostBarrierAt(unsigned at) { return reinterpret_cast<HostBarrier*>(shared + at); }
+static inline void HostBarrierInit(unsigned at, int arrivals) {
+  *HostBarrierAt(at) = {0, (uint8_t)arrivals, (uint8_t)arrivals, 0};
+}
+static inline void HostBarrierExpect(unsigned at, int bytes) {
+  HostBarrierAt(at)->bytes += bytes;
+  --HostBarrierAt(at)->missing;
+  HostBarrierAt(at)->MayEnd();
+}
+static inline void HostBarrierWait(unsigned at, int parity) {
+  while ((HostBarrierAt(at)->phase & 1) == parity) host.wait();
+}
+// From a block to that place of another one of its cluster.
+template <typename Bits>
+static void HostSend(unsigned to, unsigned barrier, Bits bits, int block) {
+  const int there = (block - host.rank()) * mycc::kHostSharedBytes;
+  HostBarrier* const counts = HostBarrierAt((int)barrier + there);
+  memcpy(shared + (int)to + there, &bits, sizeof(Bits));
+  counts->bytes -= sizeof(Bits);
+  counts->MayEnd();
+}
 
 // A pointer of the type that a kernel's parameter has.
 struct AnyPointer {

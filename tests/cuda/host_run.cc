@@ -65,10 +65,47 @@ std::string WithoutTensorCores(const std::string& source) {
        {R"(asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");)", ""}});
 }
 
+// A pair to replace: a value of so many bits that is sent to another block.
+std::pair<std::string, std::string> SendPtx(int bits, const std::string& type, char reg) {
+  const std::string value = absl::StrCat("reinterpret_cast<const ", type, "&>(value)");
+  return {absl::StrCat(R"(asm volatile(
+        "{\n.reg .b32 there, full;\nmapa.shared::cluster.u32 there, %0, %3;\nmapa.shared::cluster.u32 full, %1, %3;\n"
+        "st.async.shared::cluster.mbarrier::complete_tx::bytes.b)",
+                       bits, R"( [there], %2, [full];\n}" ::"r"(place),
+        "r"(barrier), ")",
+                       std::string(1, reg), "\"(", value, R"(), "r"(block)
+        : "memory");)"),
+          absl::StrCat("HostSend(place, barrier, ", value, ", block);")};
+}
+
+// Of clusters, and of Hopper's barriers in shared memory.
+std::string WithoutClusters(const std::string& source) {
+  return absl::StrReplaceAll(
+      source,
+      {{"extern __shared__ __align__(1024) unsigned char shared[];",
+        "unsigned char* const shared = SharedOfBlock();"},
+       {R"(asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");)",
+        "HostBarrierInit(barrier, arrivals);"},
+       {R"(asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");)", ""},
+       {R"(asm volatile("{\n.reg .b64 state;\nmbarrier.arrive.expect_tx.shared::cta.b64 state, [%0], %1;\n}" ::"r"(barrier), "r"(bytes)
+               : "memory");)",
+        "HostBarrierExpect(barrier, bytes);"},
+       {R"(asm volatile(
+      "{\n.reg .pred done;\nwaiting:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@!done bra waiting;\n}" ::"r"(
+          barrier),
+      "r"(parity)
+      : "memory");)",
+        "HostBarrierWait(barrier, parity);"},
+       {R"(asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory");)", "host.arrive_in_cluster();"},
+       {R"(asm volatile("barrier.cluster.wait.acquire;" ::: "memory");)", "host.wait_for_cluster();"},
+       SendPtx(32, "unsigned", 'r'),
+       SendPtx(64, "unsigned long long", 'l')});
+}
+
 // PTX, and what host_cuda.h has in its place.
 std::string WithoutPtx(const std::string& source) {
   return absl::StrReplaceAll(
-      WithoutTensorCores(source),
+      WithoutClusters(WithoutTensorCores(source)),
       // Launches on the host end before the next one begins.
       {{R"(asm volatile("griddepcontrol.wait;" ::: "memory");)", ""},
        {R"(asm volatile("griddepcontrol.launch_dependents;" ::: "memory");)", ""},
@@ -180,8 +217,9 @@ std::vector<NDArray> HostLibrary::Run(size_t unit, const std::vector<NDArray>& i
       const std::string name = absl::StrCat("run_", unit, "_", step.kernel);
       const auto kernel = reinterpret_cast<KernelFn>(dlsym(library_, name.c_str()));
       const bool ended = RunOnHostThreads(
-          static_cast<int>(step.grid[0]), static_cast<int>(step.threads), /*seed=*/unit,
-          [&] { std::memset(shared, 0xff, kHostSharedBytes); }, [&] { kernel(pointers.data()); });
+          static_cast<int>(step.grid[0]), static_cast<int>(step.cluster), static_cast<int>(step.threads),
+          /*seed=*/unit, [&] { std::memset(shared, 0xff, step.cluster * kHostSharedBytes); },
+          [&] { kernel(pointers.data()); });
       MYCC_CHECK(ended) << "threads of " << step.kernel << " wait for ever:\n" << u.program.source;
     }
   };

@@ -14,7 +14,7 @@
 namespace mycc {
 namespace {
 
-constexpr int kMaxThreads = 1024, kStackBytes = 64 * 1024, kWarp = 32, kBarriers = 16;
+constexpr int kMaxThreads = 1024 * kHostClusterBlocks, kStackBytes = 64 * 1024, kWarp = 32, kBarriers = 16;
 
 struct Barrier {
   int arrived = 0;
@@ -24,9 +24,12 @@ struct Barrier {
 struct State {
   ucontext_t scheduler, threads[kMaxThreads];
   bool running[kMaxThreads];
-  int size = 0, current = 0, block = 0;
+  int size = 0, current = 0;                  // threads of the cluster
+  int threads_of_block = 0, first_block = 0;  // of the cluster
   bool progress = false;
-  Barrier barriers[kBarriers];
+  Barrier barriers[kHostClusterBlocks][kBarriers];
+  Barrier of_cluster;
+  unsigned awaited[kMaxThreads];                      // generations of that
   std::map<std::pair<int, unsigned>, Barrier> warps;  // by warp and mask: parts of a warp meet by themselves
   uint64_t exchanged[kMaxThreads];
   char* stacks = nullptr;
@@ -34,17 +37,25 @@ struct State {
 };
 State state;
 
-// The last of `count` arrivals lets the others go on.
-void Arrive(Barrier* barrier, int count) {
+int RankOfBlock() { return state.current / state.threads_of_block; }
+
+void Wait() { swapcontext(&state.threads[state.current], &state.scheduler); }
+
+// The last of `count` arrivals completes the generation that is returned.
+unsigned ArriveAt(Barrier* barrier, int count) {
   state.progress = true;
+  const unsigned generation = barrier->generation;
   if (++barrier->arrived == count) {
     barrier->arrived = 0;
     ++barrier->generation;
-    return;
   }
-  const int self = state.current;
-  const unsigned generation = barrier->generation;
-  while (barrier->generation == generation) swapcontext(&state.threads[self], &state.scheduler);
+  return generation;
+}
+
+// For the others of so many that arrive.
+void Arrive(Barrier* barrier, int count) {
+  const unsigned generation = ArriveAt(barrier, count);
+  while (barrier->generation == generation) Wait();
 }
 
 void MeetWarp(unsigned mask) { Arrive(&state.warps[{state.current / kWarp, mask}], std::popcount(mask)); }
@@ -57,7 +68,15 @@ void RunThread() {
   swapcontext(&state.threads[self], &state.scheduler);
 }
 
-bool RunBlock(std::mt19937_64* random) {
+void ForgetBarriers() {
+  for (auto& of_block : state.barriers) {
+    for (Barrier& barrier : of_block) barrier = Barrier();
+  }
+  state.of_cluster = Barrier();
+  state.warps.clear();
+}
+
+bool RunCluster(std::mt19937_64* random) {
   std::vector<int> order(state.size);
   std::iota(order.begin(), order.end(), 0);
   std::shuffle(order.begin(), order.end(), *random);
@@ -68,8 +87,6 @@ bool RunBlock(std::mt19937_64* random) {
     state.threads[t].uc_stack.ss_size = kStackBytes;
     makecontext(&state.threads[t], RunThread, 0);
   }
-  for (Barrier& barrier : state.barriers) barrier = Barrier();
-  state.warps.clear();
   for (state.progress = true; state.progress;) {
     state.progress = false;
     for (const int t : order) {
@@ -85,10 +102,11 @@ bool RunBlock(std::mt19937_64* random) {
 
 HostThreads TheHostThreads() {
   HostThreads host;
-  host.thread = [] { return state.current; };
-  host.block = [] { return state.block; };
+  host.thread = [] { return state.current % state.threads_of_block; };
+  host.block = [] { return state.first_block + RankOfBlock(); };
+  host.rank = RankOfBlock;
   host.meet = [](int barrier, int threads) {
-    Arrive(&state.barriers[barrier], threads == 0 ? state.size : threads);
+    Arrive(&state.barriers[RankOfBlock()][barrier], threads == 0 ? state.threads_of_block : threads);
   };
   host.exchange = [](unsigned mask, uint64_t value, int from) {
     const int warp = state.current / kWarp * kWarp;
@@ -109,25 +127,33 @@ HostThreads TheHostThreads() {
     MeetWarp(mask);
     return ballot;
   };
+  host.arrive_in_cluster = [] { state.awaited[state.current] = ArriveAt(&state.of_cluster, state.size); };
+  host.wait_for_cluster = [] {
+    while (state.of_cluster.generation == state.awaited[state.current]) Wait();
+  };
+  host.wait = Wait;
+  host.done = [] { state.progress = true; };
   return host;
 }
 
-bool RunOnHostThreads(int blocks, int threads, uint64_t seed, const std::function<void()>& poison,
-                      const std::function<void()>& kernel) {
+bool RunOnHostThreads(int blocks, int cluster, int threads, uint64_t seed,
+                      const std::function<void()>& poison, const std::function<void()>& kernel) {
   if (state.stacks == nullptr) {
     state.stacks = static_cast<char*>(mmap(nullptr, size_t{kMaxThreads} * kStackBytes, PROT_READ | PROT_WRITE,
                                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
   }
   std::mt19937_64 random(seed);
-  std::vector<int> order(blocks);
+  std::vector<int> order(blocks / cluster);
   std::iota(order.begin(), order.end(), 0);
   std::shuffle(order.begin(), order.end(), random);
-  state.size = threads;
+  state.size = threads * cluster;
+  state.threads_of_block = threads;
   state.kernel = &kernel;
-  for (const int block : order) {
-    state.block = block;
+  for (const int first : order) {
+    state.first_block = first * cluster;
     poison();
-    if (!RunBlock(&random)) return false;
+    ForgetBarriers();
+    if (!RunCluster(&random)) return false;
   }
   return true;
 }

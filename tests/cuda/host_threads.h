@@ -11,9 +11,9 @@ namespace mycc {
 
 HostThreads TheHostThreads();
 
-// Runs `kernel` once for each thread of each block, blocks in a random order. `poison` is called before each
-// block. False when some threads wait for ever.
-bool RunOnHostThreads(int blocks, int threads, uint64_t seed, const std::function<void()>& poison,
-                      const std::function<void()>& kernel);
+// Runs `kernel` once for each thread of each block, clusters of `cluster` blocks in a random order, those of
+// a cluster side by side. `poison` is called before each cluster. False when some threads wait for ever.
+bool RunOnHostThreads(int blocks, int cluster, int threads, uint64_t seed,
+                      const std::function<void()>& poison, const std::function<void()>& kernel);
 
 }  // namespace mycc

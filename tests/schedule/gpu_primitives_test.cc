@@ -95,6 +95,17 @@ TEST(GpuPrimitivesTest, OneCopyForAllReadersInRegisters) {
         "bind(t1.r0.0, unroll)\nbind(t1.r0.2, vector)\n");
 }
 
+// More threads than one block has, for a row that two blocks have together.
+TEST(GpuPrimitivesTest, BlocksJoinInARow) {
+  Check("gpu_join", R"(workload w(x: f32[3,2500]) -> (y: f32[3,2500]) {
+  m[i]: f32[3] = max[j:2500](x[i,j])
+  y[i,j] = x[i,j] - m[i]
+})",
+        "bind(t2.a0, block)\njoin(t2.a0, 2)\ncompute_at(t1, t2.a0)\nsplit(t1.r0, [2048])\n"
+        "reorder([t1.r0.1, t1.r0.0])\nbind(t1.r0.1, thread)\nsplit(t2.a1, [2048])\n"
+        "bind(t2.a1.1, thread)\n");
+}
+
 TEST(GpuPrimitivesTest, RunsOfAReduction) {
   Check("gpu_rfactor_runs", kSum, "rfactor_runs(t1.r0, 16)\nbind(t1.rf.a0, block)\n");
 }
@@ -141,7 +152,7 @@ constexpr Refusal kRefusals[] = {
     {kGemm, "cache_read(t0, t2, t2.a0, local)\nset_scope(t0.r, packed)", "is not a scope to choose"},
     {kSoftmax, "split_arg(t1)", "t1 is no argmax or argmin"},
     {kRows, "split(t2.r0, [4])\nsplit_arg(t2)", "t2 has been scheduled already"},
-    {kSoftmax, "elect(t4.a0, 0)", "a group of 0; expected 1 to 1024"},
+    {kSoftmax, "elect(t4.a0, 0)", "a group of 0; expected 1 to 8192"},
     {kSoftmax, "cache_read(t0, all, t4.a0, local)", "nothing under loop t4.a0 reads t0"},
     {kSoftmax, "cache_read(t0, all, root, local)", "all readers share a copy in a loop; this one is at root"},
     {kSoftmax, "compute_at(t3, t4.a0)\ncompute_at(t2, t4.a0)\ncache_read(t2, all, t4.a0, local)",
@@ -164,11 +175,30 @@ constexpr Refusal kRefusals[] = {
     {kGemm, "cache_read(t0, t2, t2.a0, global)", "scope global is for copies at root"},
     {kGemm, "pipeline(t2.r0, threads, 1)", "1 stages; expected 2 to 16"},
     {kGemm, "pipeline(t2.r0, threads, 2)", "nothing is copied into shared memory in the loop"},
+    {kGemm, "join(t2.a0, 2)", "the loop is serial; thread blocks join in iterations of block loops"},
+    {kGemm, "bind(t2.a0, block)\njoin(t2.a0, 6)", "6 blocks; expected a power of two from 2 to 8"},
+    {kGemm, "bind(t2.a0, block)\njoin(t2.a0, 16)", "16 blocks; expected a power of two from 2 to 8"},
+    {kGemm, "bind(t2.a0, block)\npersist(t2.a0, 2)\njoin(t2.a0, 2)",
+     "t2.a0 already says which thread blocks carry it out"},
+    {kGemm,
+     "split(t2.a0, [2, 2])\nbind(t2.a0.0, block)\nbind(t2.a0.1, block)\njoin(t2.a0.0, 2)\njoin(t2.a0.1, 2)",
+     "t2.a0.0 already says which thread blocks carry it out"},
+    {kGemm, "bind(t2.a0, block)\ncache_read(t1, t2, t2.a0, shared)\njoin(t2.a0, 2)",
+     "t1.r is in shared memory, of which each block has its own"},
+    {kGemm,
+     "split(t2.a0, [256])\nreorder([t2.a1, t2.a0.0, t2.a0.1])\nbind(t2.a1, block)\njoin(t2.a1, 4)\n"
+     "split(t2.r0, [32])\nbind(t2.a0.1, thread)\nbind(t2.r0.1, thread)",
+     "the 4 blocks that are joined would have 8192 threads; at most 4096"},
     {kGemm, "cluster(t2.a0)", "expected the outermost block loop"},
     {kGemm, "split(t2.a0, [16])\nreorder([t2.a0.1, t2.a0.0])\nbind(t2.a0.1, block)\ncluster(t2.a0.1)",
      "a cluster of 16 blocks; expected a power of two from 2 to 8"},
     {kRows, "bind(t2.r0, thread)", "carries the argmax or argmin t2"},
 };
+TEST(GpuPrimitivesTest, AmpereHasNoClusters) {
+  EXPECT_THAT(ScheduledText(kGemm, "bind(t2.a0, block)\njoin(t2.a0, 2)", *ParseTarget("a100")),
+              HasSubstr("blocks join in clusters of sm_90a; the target is "));
+}
+
 INSTANTIATE_TEST_SUITE_P(All, GpuRefusalTest, ::testing::ValuesIn(kRefusals));
 
 }  // namespace

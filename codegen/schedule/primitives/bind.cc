@@ -97,6 +97,13 @@ int64_t ThreadsUnder(const Stmt& stmt) {
   return loop != nullptr && loop->loop_kind == LoopKind::kThread ? threads * loop->var->extent : threads;
 }
 
+// Thread blocks that carry out the code under a path together.
+int64_t BlocksJoined(const Path& path) {
+  int64_t blocks = 1;
+  for (const For* loop : LoopsOn(path)) blocks = std::max(blocks, loop->marks.joined_blocks);
+  return blocks;
+}
+
 // Thread loops are inside block loops. They may carry a reduction, of values that can be combined in any
 // order.
 absl::Status CheckThread(const Path& path) {
@@ -108,9 +115,11 @@ absl::Status CheckThread(const Path& path) {
     return absl::FailedPreconditionError(
         absl::StrCat("it stands inside the vector loop ", around->var->name));
   }
-  if (threads > kMaxThreads || loop.var->extent > kMaxThreads) {
+  const int64_t blocks = BlocksJoined(path), most = blocks * kMaxThreads;
+  if (threads > most || loop.var->extent > most) {
     return absl::FailedPreconditionError(
-        absl::StrCat("the block would have ", threads, " threads; at most ", kMaxThreads, " are possible"));
+        absl::StrCat(blocks == 1 ? "the block" : absl::StrCat("the ", blocks, " blocks that are joined"),
+                     " would have ", threads, " threads; at most ", most, " are possible"));
   }
   absl::Status status;
   VisitStmts(loop.body, [&](const Stmt& stmt) {

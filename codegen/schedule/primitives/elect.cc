@@ -10,7 +10,7 @@
 namespace mycc {
 
 absl::StatusOr<Function> Elect(const Function& function, const Target&, const StepArgs& args) {
-  constexpr int64_t kMaxGroup = 1024;
+  constexpr int64_t kMaxGroup = 8192;  // threads of joined blocks
   MYCC_ASSIGN_OR_RETURN(const Path path, FindLoop(function, args.Name(0)));
   const For& loop = path.loop();
   const int64_t group = args.Int(1);

@@ -22,6 +22,7 @@ constexpr PrimitiveInfo kPrimitives[] = {
     {"pipeline", "nni", "pipeline(loop, threads|bulk, stages)", PipelineLoop},
     {"persist", "ni", "persist(block loop, thread blocks)", Persist},
     {"reside", "ni", "reside(block loop, thread blocks of an SM)", Reside},
+    {"join", "ni", "join(block loop, thread blocks on each iteration)", Join},
     {"cluster", "n", "cluster(outermost block loop)", Cluster},
     {"stream", "niii", "stream(block loop, thread blocks, groups, members of a group)", Stream},
     {"alternate", "ni", "alternate(persistent loop, groups of warps)", Alternate},

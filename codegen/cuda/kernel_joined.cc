@@ -1,0 +1,61 @@
+// Blocks of a cluster that carry out the same iterations together: what their threads reduce, each block
+// combines for itself, sends to all of them, and combines what it has received, in the order of their ranks,
+// so that all have the same result to the last bit.
+//
+// What is received has room for two rounds, each with a barrier that counts its bytes. A block that sends in
+// round r + 2 has all of round r + 1, so that nobody reads round r any more; nothing is under way to a block
+// that has ended, which has waited for all that is sent to it. So the blocks meet once, before anything is
+// sent: where they begin, they only arrive there.
+#include "codegen/cuda/kernel_emitter.h"
+
+namespace mycc {
+
+void KernelEmitter::JoinBlocks() {
+  if (!sends_) return;
+  Line("const unsigned barriers = ", prelude_.Use("shared_address"), "(shared + ", barriers_offset_, ");");
+  Open("if (", ThreadOfBlock(), " == 0)");
+  for (int64_t round = 0; round < kRounds; ++round)
+    Line(prelude_.Use("barrier_init"), "(barriers + ", 8 * round, ", 1);");
+  Line(prelude_.Use("barrier_init_fence"), "();");
+  Close();
+  Line(prelude_.Use("cluster_arrive"), "();");
+  Line("bool alone = true;");
+  Line("int round = 0;");
+}
+
+void KernelEmitter::PartBlocks() {
+  if (sends_) Line("if (alone) ", prelude_.Use("cluster_wait"), "();");
+}
+
+// Every thread has its block's value; `blocks` in a row have parts of one result.
+void KernelEmitter::CombineBlocks(const Combine& combine, const std::string& value, int64_t blocks) {
+  if (in_nest_ != team_) {
+    return Fail(absl::StrCat(in_nest_, " threads of ", blocks, " blocks combine ", combine.buffer->name,
+                             "; expected all ", team_, " that the joined blocks have"));
+  }
+  const std::string type = arithmetic_.RegisterType(combine.buffer->dtype);
+  const std::string received = Name("received"), full = Name("full"), block = Name("block");
+  Line("if (alone) ", prelude_.Use("cluster_wait"), "();");
+  Line("alone = false;");
+  Line(type, "* const ", received, " = reinterpret_cast<", type, "*>(shared + ", ReceivedOffset(launch_),
+       ") + round % ", kRounds, " * ", launch_.joined, ";");
+  Line("const unsigned ", full, " = barriers + round % ", kRounds, " * 8;");
+  Line("if (", ThreadOfBlock(), " == 0) ", prelude_.Use("barrier_arrive_expect"), "(", full, ", ", blocks,
+       " * sizeof(", type, "));");
+  const bool all = blocks == launch_.joined;
+  const std::string own = all ? "rank" : absl::StrCat("rank % ", blocks);
+  const std::string first = all ? "" : absl::StrCat("rank / ", blocks, " * ", blocks, " + ");
+  Open("if (", ThreadOfBlock(), " < ", blocks, ")");
+  Line(prelude_.Use("send_to_block"), "(", value, ", ", received, " + ", own, ", ", full, ", ", first,
+       ThreadOfBlock(), ");");
+  Close();
+  Line(prelude_.Use("barrier_wait"), "(", full, ", round / ", kRounds, " & 1);");
+  Line(value, " = ", received, "[0];");
+  Line("#pragma unroll");
+  Open("for (int ", block, " = 1; ", block, " < ", blocks, "; ++", block, ")");
+  Line(value, " = ", Combined(combine, value, absl::StrCat(received, "[", block, "]")).text, ";");
+  Close();
+  Line("++round;");
+}
+
+}  // namespace mycc

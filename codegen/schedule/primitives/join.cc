@@ -1,0 +1,82 @@
+// join(l, n): n thread blocks, a cluster, carry out each iteration of the block loop l together. Thread loops
+// inside number the threads of all of them, so that a row too long for the registers of one block stays in
+// those of several. What their threads reduce together they send each other. It needs Hopper's clusters.
+//
+//   block i in 16:                     block i in 16 by 4 blocks each:
+//     alloc m                            alloc m
+//     m = -inf                     ->    m = -inf
+//     thread t in 1024:                  thread t in 1024:                  (256 of each block)
+//       m max= x[i, t]                     m max= x[i, t]
+//
+// Before the thread loops are bound, where they are more than one block may have. Shared memory is a block's
+// own: nothing inside may be there.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "codegen/schedule/primitives/primitives.h"
+#include "codegen/schedule/tree.h"
+#include "codegen/target/target.h"
+
+namespace mycc {
+namespace {
+
+constexpr int64_t kMostBlocks = 8;  // that every device of the architecture runs side by side
+
+// Of the grid that the loop is part of, no other loop says who carries out its iterations.
+absl::Status CheckGrid(const Path& path) {
+  const Stmt& grid = *std::find_if(path.nodes.begin(), path.nodes.end(),
+                                   [](const Stmt& stmt) { return stmt->kind == StmtKind::kFor; });
+  absl::Status status;
+  VisitStmts(grid, [&](const Stmt& stmt) {
+    const For* loop = DynAs<For>(stmt);
+    if (loop == nullptr) return true;
+    const LoopMarks& marks = loop->marks;
+    if (!marks.cluster && marks.persistent_blocks == 0 && marks.joined_blocks == 0) return true;
+    status.Update(absl::FailedPreconditionError(
+        absl::StrCat(loop->var->name, " already says which thread blocks carry it out")));
+    return true;
+  });
+  return status;
+}
+
+absl::Status CheckInside(const For& loop) {
+  absl::Status status;
+  VisitStmts(loop.body, [&](const Stmt& stmt) {
+    const Alloc* alloc = DynAs<Alloc>(stmt);
+    if (alloc == nullptr || alloc->buffer->scope != Scope::kShared) return true;
+    status.Update(absl::FailedPreconditionError(absl::StrCat(
+        alloc->buffer->name, " is in shared memory, of which each block has its own; expected registers")));
+    return true;
+  });
+  return status;
+}
+
+}  // namespace
+
+absl::StatusOr<Function> Join(const Function& function, const Target& target, const StepArgs& args) {
+  MYCC_ASSIGN_OR_RETURN(const Path path, FindLoop(function, args.Name(0)));
+  const For& loop = path.loop();
+  const int64_t blocks = args.Int(1);
+  if (target.kind != TargetKind::kCuda || CudaArchOf(target) / 10 != 9) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("blocks join in clusters of sm_90a; the target is ", PrintTarget(target)));
+  }
+  if (loop.loop_kind != LoopKind::kBlock) {
+    return absl::FailedPreconditionError(absl::StrCat("the loop is ",
+                                                      std::string(LoopKindName(loop.loop_kind)),
+                                                      "; thread blocks join in iterations of block loops"));
+  }
+  if (blocks < 2 || blocks > kMostBlocks || (blocks & (blocks - 1)) != 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(blocks, " blocks; expected a power of two from 2 to ", kMostBlocks));
+  }
+  MYCC_RETURN_IF_ERROR(CheckGrid(path));
+  MYCC_RETURN_IF_ERROR(CheckInside(loop));
+  LoopMarks marks = loop.marks;
+  marks.joined_blocks = blocks;
+  return WithBody(function, ReplaceAt(path, std::make_shared<For>(loop.var, loop.extent, loop.loop_kind,
+                                                                  loop.body, std::move(marks))));
+}
+
+}  // namespace mycc
