@@ -76,6 +76,15 @@ void ForgetBarriers() {
   state.warps.clear();
 }
 
+// Turns that each block of a cluster begins after: one may be far ahead of the others.
+std::vector<int> Beginnings(std::mt19937_64* random) {
+  constexpr uint64_t kMost = 64;
+  std::vector<int> begins(state.size / state.threads_of_block, 0);
+  for (size_t block = 0; begins.size() > 1 && block < begins.size(); ++block)
+    begins[block] = static_cast<int>((*random)() % kMost);
+  return begins;
+}
+
 bool RunCluster(std::mt19937_64* random) {
   std::vector<int> order(state.size);
   std::iota(order.begin(), order.end(), 0);
@@ -87,10 +96,13 @@ bool RunCluster(std::mt19937_64* random) {
     state.threads[t].uc_stack.ss_size = kStackBytes;
     makecontext(&state.threads[t], RunThread, 0);
   }
-  for (state.progress = true; state.progress;) {
+  const std::vector<int> begins = Beginnings(random);
+  const int all = *std::max_element(begins.begin(), begins.end());
+  state.progress = true;
+  for (int turn = 0; state.progress || turn <= all; ++turn) {
     state.progress = false;
     for (const int t : order) {
-      if (!state.running[t]) continue;
+      if (!state.running[t] || turn < begins[t / state.threads_of_block]) continue;
       state.current = t;
       swapcontext(&state.scheduler, &state.threads[t]);
     }
