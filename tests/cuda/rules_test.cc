@@ -24,6 +24,12 @@ absl::StatusOr<ScheduledCase> PointOf(const Workload& canonical, const Sketch& s
   return ScheduledCase{PrintTrace(*trace), canonical, schedule->function()};
 }
 
+// Clusters are Hopper's alone.
+absl::Status Compiles(const ScheduledCase& point) {
+  const bool joined = absl::StrContains(point.name, "join(");
+  return (joined ? EmitChecked(point, {Sm90a()}) : EmitChecked(point)).status();
+}
+
 class CudaRulesTest : public ::testing::TestWithParam<GpuCase> {};
 
 TEST_P(CudaRulesTest, EmittedCodeComputesTheReference) {
@@ -40,7 +46,7 @@ TEST_P(CudaRulesTest, EmittedCodeComputesTheReference) {
       absl::StatusOr<ScheduledCase> point = PointOf(canonical, sketch, choice);
       ASSERT_TRUE(point.ok()) << sketch.name << ": " << point.status();
       if (round == 0) {
-        const absl::Status compiled = EmitChecked(*point).status();
+        const absl::Status compiled = Compiles(*point);
         EXPECT_TRUE(compiled.ok()) << compiled.message() << "\n"
                                    << point->name << PrintFunction(point->function);
       }
@@ -52,6 +58,35 @@ TEST_P(CudaRulesTest, EmittedCodeComputesTheReference) {
   for (size_t i = 0; i < points.size(); ++i) {
     EXPECT_TRUE(results[i].ok()) << results[i].message() << "\n"
                                  << points[i].name << PrintFunction(points[i].function);
+  }
+}
+
+// Rows of several blocks, whose threads send each other what they reduce.
+TEST(RowRuleTest, ClustersHoldRows) {
+  std::vector<ScheduledCase> points;
+  for (const GpuCase& gpu_case : kClusterCases) {
+    const Workload canonical = CanonicalWorkload(gpu_case.workload);
+    const Sketch sketch = GenerateSketches(canonical, TestGpu()).front();
+    std::mt19937 random(3);
+    int wanted = 1 + RandomSeeds(1);
+    for (int round = 0; round < 100000 && wanted > 0; ++round) {
+      Choice choice;
+      for (const Decision& decision : sketch.space.decisions)
+        choice.push_back(static_cast<int>(random() % decision.choices.size()));
+      if (!sketch.space.Legal(choice)) continue;
+      absl::StatusOr<ScheduledCase> point = PointOf(canonical, sketch, choice);
+      ASSERT_TRUE(point.ok()) << point.status();
+      if (!absl::StrContains(point->name, "join(")) continue;
+      const absl::Status compiled = Compiles(*point);
+      EXPECT_TRUE(compiled.ok()) << compiled.message() << "\n" << point->name;
+      points.push_back(*std::move(point));
+      --wanted;
+    }
+    EXPECT_EQ(wanted, 0) << gpu_case.name;
+  }
+  const std::vector<absl::Status> results = CheckOnHost(points, kTolerance);
+  for (size_t i = 0; i < points.size(); ++i) {
+    EXPECT_TRUE(results[i].ok()) << results[i].message() << "\n" << points[i].name;
   }
 }
 

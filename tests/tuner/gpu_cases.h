@@ -192,4 +192,32 @@ inline constexpr GpuCase kGpuCases[] = {
     {"argmax", "row", R"(workload r(x: f32[5,30]) -> (y: i32[5]) { y[i] = argmax[j:30](x[i,j]) })"},
 };
 
+// Rows that clusters hold, with odd lengths and what stands around them.
+inline constexpr GpuCase kClusterCases[] = {
+    {"softmax", "row",
+     R"(workload softmax(x: f16[2,8243]) -> (y: f16[2,8243]) {
+          m[i]: f32[2] = max[j:8243](f32(x[i,j]))
+          e[i,j]: f32[2,8243] = exp(f32(x[i,j]) - m[i])
+          s[i]: f32[2] = sum[j:8243](e[i,j])
+          y[i,j] = f16(e[i,j] / s[i]) })"},
+    {"layer_norm", "row",
+     R"(workload norm(x: f16[3,4100], g: f16[4100], b: f16[4100]) -> (y: f16[3,4100]) {
+          s[i]: f32[3] = sum[j:4100](f32(x[i,j]))
+          d[i,j]: f32[3,4100] = f32(x[i,j]) - s[i] / 4100.0
+          v[i]: f32[3] = sum[j:4100](d[i,j] * d[i,j])
+          y[i,j] = f16(max(d[i,j] * rsqrt(v[i] / 4100.0 + 0.00001) * f32(g[j]) + f32(b[j]), 0.0)) })"},
+    {"rms_norm_of_sum", "row",
+     R"(workload norm(x: f32[2,2,2057], r: f32[2,2,2057], g: f32[2057]) -> (y: f32[2,2,2057]) {
+          h[b,i,j]: f32[2,2,2057] = x[b,i,j] + r[b,i,j]
+          v[b,i]: f32[2,2] = sum[j:2057](h[b,i,j] * h[b,i,j])
+          y[b,i,j] = h[b,i,j] * rsqrt(v[b,i] / 2057.0 + 0.00001) * g[j] })"},
+    {"row_mean", "row",
+     R"(workload r(x: f16[3,8200]) -> (y: f32[3]) {
+          s[i]: f32[3] = sum[j:8200](f32(x[i,j]))
+          y[i] = s[i] / 8200.0 })"},
+    {"row_max", "row", R"(workload r(x: f64[1,4099]) -> (y: f64[1]) { y[i] = max[j:4099](x[i,j]) })"},
+    {"argmax", "row", R"(workload r(x: f32[3,4099]) -> (y: i32[3]) { y[i] = argmax[j:4099](x[i,j]) })"},
+    {"sum_of_ints", "row", R"(workload r(x: i32[3,2052]) -> (y: i32[3]) { y[i] = sum[j:2052](x[i,j]) })"},
+};
+
 }  // namespace mycc

@@ -70,6 +70,19 @@ TEST(GpuCostTest, OneRowOnOneBlockLeavesTheOthersIdle) {
   EXPECT_LT(10 * many, one);
 }
 
+// Threads of joined blocks are shared out among them: so many more SMs have work.
+TEST(GpuCostTest, FewRowsAreForManyBlocks) {
+  const std::string sum = "workload s(x: f32[16,131072]) -> (y: f32[16]) { y[i] = sum[j:131072](x[i,j]) }";
+  const auto seconds = [&](const std::string& join, int threads) {
+    return Seconds(sum, absl::StrCat("bind(t1.a0, block)\n", join, "split(t1.r0, [4, ", threads,
+                                     ", 4])\nreorder([t1.r0.2, t1.r0.0, t1.r0.1])\nbind(t1.r0.2, thread)\n"
+                                     "bind(t1.r0.1, unroll)\nbind(t1.r0.3, vector)\n"));
+  };
+  const double one = seconds("", 512), eight = seconds("join(t1.a0, 8)\n", 8 * 512);
+  EXPECT_LT(2 * eight, one);
+  EXPECT_LT(eight, seconds("join(t1.a0, 2)\n", 2 * 512));
+}
+
 TEST(GpuCostTest, LimitsAreRefusedWithTheirNumbers) {
   const auto refusal = [](const std::string& steps) {
     const auto seconds = EstimateSeconds(ScheduleOf(kCopy, steps, H200()).function(), H200());

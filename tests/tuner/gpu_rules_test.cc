@@ -1,5 +1,9 @@
 // Every rule for GPUs on every kind of workload: the default and random points of the space replay, verify,
 // and mean what the workload means.
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/substitute.h"
 #include "gtest/gtest.h"
 #include "tests/schedule/testing.h"
 #include "tests/tuner/gpu_cases.h"
@@ -27,6 +31,60 @@ TEST_P(GpuRulesTest, PointsMeanWhatTheWorkloadMeans) {
 
 INSTANTIATE_TEST_SUITE_P(All, GpuRulesTest, ::testing::ValuesIn(kGpuCases),
                          [](const auto& info) { return std::string(info.param.name); });
+
+// The decision whether clusters hold rows; empty where there is none.
+std::string ClusterDecision(const Sketch& sketch) {
+  for (const Decision& decision : sketch.space.decisions) {
+    if (absl::EndsWith(decision.name, ".cluster")) return decision.name;
+  }
+  return "";
+}
+
+class ClusterRulesTest : public ::testing::TestWithParam<GpuCase> {};
+
+TEST_P(ClusterRulesTest, PointsMeanWhatTheWorkloadMeans) {
+  const Workload workload = CanonicalWorkload(GetParam().workload);
+  const Sketch sketch = GenerateSketches(workload, TestGpu()).front();
+  ASSERT_EQ(sketch.name, GetParam().sketch);
+  ASSERT_NE(ClusterDecision(sketch), "");
+  EXPECT_EQ(CheckPoints(workload, sketch, TestGpu(), Tolerance(workload), 4, ClusterDecision(sketch)), 4);
+}
+
+TEST_P(ClusterRulesTest, AreOfHopper) {
+  const Workload workload = CanonicalWorkload(GetParam().workload);
+  for (const Sketch& sketch : GenerateSketches(workload, *ParseTarget("a100")))
+    EXPECT_EQ(ClusterDecision(sketch), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ClusterRulesTest, ::testing::ValuesIn(kClusterCases),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+// Which rows clusters hold unless told otherwise.
+TEST(ClusterRules, Defaults) {
+  const auto defaults = [](int64_t rows, int64_t length, const char* type) {
+    const std::string text = absl::Substitute(
+        "workload s(x: $2[$0,$1]) -> (y: $2[$0,$1]) {\n m[i]: f32[$0] = max[j:$1](f32(x[i,j]))\n"
+        " e[i,j]: f32[$0,$1] = exp(f32(x[i,j]) - m[i])\n s[i]: f32[$0] = sum[j:$1](e[i,j])\n"
+        " y[i,j] = $2(e[i,j] / s[i]) }",
+        rows, length, type);
+    std::vector<std::string> sketches;
+    for (const Sketch& sketch : GenerateSketches(CanonicalWorkload(text), TestGpu())) {
+      const std::string cluster = ClusterDecision(sketch);
+      sketches.push_back(sketch.name);
+      if (cluster.empty()) continue;
+      absl::StrAppend(&sketches.back(), " by ", sketch.space.Value(sketch.default_choice, cluster));
+    }
+    return absl::StrJoin(sketches, ", ");
+  };
+  EXPECT_EQ(defaults(8192, 8192, "f16"), "row");
+  EXPECT_EQ(defaults(8192, 16384, "f16"), "row by 1");
+  EXPECT_EQ(defaults(8192, 131072, "f16"), "row by 8");
+  EXPECT_EQ(defaults(100, 65536, "f16"), "row by 4");
+  EXPECT_EQ(defaults(31, 91773, "f16"), "row by 4, row_runs");
+  EXPECT_EQ(defaults(16, 131072, "f16"), "row by 8, row_runs");
+  EXPECT_EQ(defaults(1, 20000, "f32"), "row_runs, row by 2");
+  EXPECT_EQ(defaults(4, 1000000, "f32"), "row_runs");
+}
 
 }  // namespace
 }  // namespace mycc

@@ -9,7 +9,6 @@
 namespace mycc {
 namespace {
 
-constexpr int kPoints = 12;
 constexpr int kTries = 1200;  // of which few may be legal
 
 void CheckPoint(const Workload& workload, const Sketch& sketch, const Choice& choice, const Target& target,
@@ -28,17 +27,26 @@ void CheckPoint(const Workload& workload, const Sketch& sketch, const Choice& ch
   ASSERT_TRUE(status.ok()) << status << "\n" << text << PrintFunction(schedule->function());
 }
 
+bool IsFirst(const Space& space, const Choice& choice, const std::string& decision) {
+  for (size_t d = 0; d < choice.size(); ++d) {
+    if (space.decisions[d].name == decision) return choice[d] == 0;
+  }
+  return true;
+}
+
 }  // namespace
 
-int CheckPoints(const Workload& workload, const Sketch& sketch, const Target& target, double tolerance) {
+int CheckPoints(const Workload& workload, const Sketch& sketch, const Target& target, double tolerance,
+                int most, const std::string& decision) {
   EXPECT_TRUE(sketch.space.Legal(sketch.default_choice)) << sketch.name;
   std::mt19937 rng(11);
   int checked = 0;
-  for (int round = 0; round < kTries && checked < kPoints; ++round) {
+  for (int round = 0; round < kTries && checked < most; ++round) {
     Choice choice = sketch.default_choice;
     for (size_t d = 0; round > 0 && d < choice.size(); ++d)
       choice[d] = static_cast<int>(rng() % sketch.space.decisions[d].choices.size());
     if (!sketch.space.Legal(choice)) continue;
+    if (!decision.empty() && IsFirst(sketch.space, choice, decision)) continue;
     CheckPoint(workload, sketch, choice, target, tolerance);
     if (::testing::Test::HasFatalFailure()) return checked;
     ++checked;

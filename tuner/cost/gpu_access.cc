@@ -198,15 +198,22 @@ double UsefulShare(const NestBlock& nest) {
   return share;
 }
 
+double JoinedOf(const NestBlock& nest) {
+  double joined = 1;
+  for (const NestLoop& loop : nest.loops)
+    joined = std::max(joined, static_cast<double>(loop.loop->marks.joined_blocks));
+  return joined;
+}
+
 double ThreadsOf(const NestBlock& nest) {
   double threads = 1;
   for (size_t l = 0; l < nest.loops.size(); ++l)
     threads *= OfKind(nest, l, LoopKind::kThread) ? nest.loops[l].extent : 1;
-  return threads;
+  return std::max(1.0, threads / JoinedOf(nest));
 }
 
 double BlocksOf(const NestBlock& nest) {
-  double blocks = 1;
+  double blocks = JoinedOf(nest);
   for (size_t l = 0; l < nest.loops.size(); ++l)
     blocks *= OfKind(nest, l, LoopKind::kBlock) ? nest.loops[l].extent : 1;
   return blocks;

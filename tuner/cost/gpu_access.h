@@ -32,7 +32,9 @@ double ElementsOfThread(const NestBlock& writer, size_t depth);
 // The share of a block's instances that its iteration domains let run.
 double UsefulShare(const NestBlock& nest);
 
-double ThreadsOf(const NestBlock& nest);  // product of its thread loops
+double ThreadsOf(const NestBlock& nest);  // of a thread block: product of its thread loops
 double BlocksOf(const NestBlock& nest);   // of its block loops
+// Thread blocks that carry out each iteration of the block loops together, among what both count; 1: one.
+double JoinedOf(const NestBlock& nest);
 
 }  // namespace mycc

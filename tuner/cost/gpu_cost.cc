@@ -20,6 +20,8 @@ constexpr double kL2Share = 0.5;                             // of L2, before ot
 constexpr double kOverlap = 0.15;            // of what is not the bottleneck, this share shows
 constexpr double kMostInstructions = 40000;  // of one thread, unrolled
 constexpr double kSharedSeconds = 3e-8, kMeetingSeconds = 2e-8, kShuffleSeconds = 1.5e-8;
+// Of joined blocks: until all have begun, and until what they send each other has come.
+constexpr double kJoinSeconds = 5e-7, kSendSeconds = 5e-7;
 
 // One IR block of a launch, with all that is counted of it.
 struct Part {
@@ -47,6 +49,9 @@ struct Launch {
     return !nest.instruction.empty() && nest.instruction.compare(0, 4, "fma.") != 0;
   }
 };
+
+// Thread blocks that carry out the same iterations together.
+double JoinedOf(const Launch& launch) { return JoinedOf(*launch.parts.front().nest); }
 
 double Loops(const NestBlock& nest, LoopKind kind) {
   double product = 1;
@@ -142,8 +147,8 @@ DramTraffic DramBytes(const NestBlock& nest, const Launch& launch, const GpuMach
     const Scope scope = access.buffer->scope;
     if (scope != Scope::kGlobal && scope != Scope::kPacked) continue;
     const double all = BytesWithin(access, 0);
-    const double together =
-        BytesWithin(access, InsideBlocks(nest)) * std::min(launch.blocks, machine.sms * launch.resident);
+    const double together = BytesWithin(access, InsideBlocks(nest)) / JoinedOf(launch) *
+                            std::min(launch.blocks, machine.sms * launch.resident);
     const bool stays = std::min(all, together) < kL2Share * machine.l2_bytes;
     const bool known = in_l2->count(access.buffer.get()) > 0;
     if (!(known && stays)) (access.write ? traffic.written : traffic.read) += all;
@@ -157,7 +162,7 @@ double BytesOfBlocks(const NestBlock& nest, const BufferNode* buffer, double blo
   double bytes = 0;
   for (const NestAccess& access : nest.accesses) {
     if (access.buffer.get() != buffer || access.write) continue;
-    const double of_block = BytesWithin(access, InsideBlocks(nest));
+    const double of_block = BytesWithin(access, InsideBlocks(nest)) / JoinedOf(nest);
     bytes += of_block <= kL1Bytes ? of_block * blocks : std::numeric_limits<double>::infinity();
   }
   return bytes;
@@ -165,7 +170,8 @@ double BytesOfBlocks(const NestBlock& nest, const BufferNode* buffer, double blo
 
 // The seconds that one thread block takes when it is alone: what waits for what.
 double BlockSeconds(const Launch& launch, const GpuMachine& machine) {
-  double seconds = 0;
+  const double joined = JoinedOf(launch);
+  double seconds = joined > 1 ? kJoinSeconds : 0;
   for (const Part& part : launch.parts) {
     const NestBlock& nest = *part.nest;
     const double serial = Loops(nest, LoopKind::kSerial), stages = StagesOf(nest);
@@ -181,6 +187,7 @@ double BlockSeconds(const Launch& launch, const GpuMachine& machine) {
       if (loop.loop->loop_kind != LoopKind::kThread || !loop.reduces || loop.extent <= 1) continue;
       seconds +=
           kShuffleSeconds * std::log2(loop.extent) + (loop.extent > kWarpThreads ? 2 * kMeetingSeconds : 0);
+      if (joined > 1) seconds += kSendSeconds;
     }
     seconds += part.arithmetic.cycles / launch.blocks / (machine.row.ghz * 1e9);
   }

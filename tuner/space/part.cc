@@ -87,6 +87,7 @@ void TraceBuilder::Stream(const std::string& loop, int64_t blocks, const StreamG
 }
 void TraceBuilder::Persist(const std::string& loop, int64_t blocks) { Add("persist", {{loop}, {blocks}}); }
 void TraceBuilder::Reside(const std::string& loop, int64_t blocks) { Add("reside", {{loop}, {blocks}}); }
+void TraceBuilder::Join(const std::string& loop, int64_t blocks) { Add("join", {{loop}, {blocks}}); }
 void TraceBuilder::Cluster(const std::string& loop) { Add("cluster", {{loop}}); }
 void TraceBuilder::Alternate(const std::string& loop, int64_t groups) {
   Add("alternate", {{loop}, {groups}});

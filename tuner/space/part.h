@@ -51,6 +51,7 @@ class TraceBuilder {
   void Persist(const std::string& loop, int64_t blocks);
   void Stream(const std::string& loop, int64_t blocks, const StreamGroups& groups);
   void Reside(const std::string& loop, int64_t blocks);
+  void Join(const std::string& loop, int64_t blocks);
   void Cluster(const std::string& loop);
   void Pad(const std::string& block, int64_t dim, int64_t extent);
   void PadGroups(const std::string& block, int64_t dim, int64_t group, int64_t extent);
@@ -89,7 +90,8 @@ Rule ElementwiseRule;  // no reduction: chains, transposes, gathers
 // By tensor cores; nullopt where the types, the target or the operands do not allow it.
 std::optional<Part> WarpSpecializedPart(const Anatomy& anatomy, const Group& group, const Target& target);
 std::optional<Part> MultistagePart(const Anatomy& anatomy, const Group& group, const Target& target);
-Rule GpuRowRule;
+// Rows on a GPU, several ways where rows are few and long; the most promising first.
+std::vector<Part> GpuRowParts(const Anatomy& anatomy, const Group& group, const Target& target);
 Rule GpuSimtRule;     // contractions on the ordinary cores
 Rule GpuWindowRule;   // reductions over few terms across the contiguous axis
 Rule GpuColumnsRule;  // over many

@@ -243,10 +243,10 @@ bool IsWindow(const Stage& stage) {
   return terms <= kMostTerms;
 }
 
+// Of all classes but rows, which have several ways.
 Part MakeGpuPart(const Anatomy& anatomy, const Group& group, StageClass c, const Target& target) {
   switch (c) {
     case StageClass::kContraction: return GpuSimtRule(anatomy, group, target);
-    case StageClass::kRow: return GpuRowRule(anatomy, group, target);
     case StageClass::kTile:
       return IsWindow(anatomy.stage(group.anchor)) ? GpuWindowRule(anatomy, group, target)
                                                    : GpuColumnsRule(anatomy, group, target);
@@ -291,6 +291,7 @@ std::vector<Part> MakeParts(const Anatomy& anatomy, const Group& group, StageCla
     if (OtherClass(anatomy, group.anchor, target) == StageClass::kTile)
       parts.push_back(MakeGpuPart(anatomy, group, StageClass::kTile, target));
   }
+  if (target.kind == TargetKind::kCuda && c == StageClass::kRow) return GpuRowParts(anatomy, group, target);
   if (parts.empty()) parts.push_back(MakePart(anatomy, group, c, target));
   return parts;
 }

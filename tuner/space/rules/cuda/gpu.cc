@@ -77,13 +77,13 @@ void MakeDefaultsLegal(Part* part) {
   }
   size_t nearest = std::numeric_limits<size_t>::max();
   const auto visit = [&] {
-    Values v;
     size_t steps = 0;
-    for (size_t d = 0; d < count; ++d) {
-      v[part->decisions[d].name] = part->decisions[d].choices[point[d]];
+    for (size_t d = 0; d < count; ++d)
       steps += point[d] > preferred[d] ? point[d] - preferred[d] : preferred[d] - point[d];
-    }
-    if (steps >= nearest || !part->legal(v)) return;
+    if (steps >= nearest) return;
+    Values v;
+    for (size_t d = 0; d < count; ++d) v[part->decisions[d].name] = part->decisions[d].choices[point[d]];
+    if (!part->legal(v)) return;
     nearest = steps;
     best = point;
   };

@@ -44,7 +44,7 @@ int64_t VectorsPerThread(int64_t elements, int64_t lanes, int64_t threads, int64
                          const Target& target);
 
 // Moves defaults that are not legal together to the nearest point that is, counted in steps along decisions.
-// REQUIRES: a few thousand points at most.
+// REQUIRES: some ten thousand points at most.
 void MakeDefaultsLegal(Part* part);
 
 std::string SubLoop(const std::string& loop, int part);  // "t1.a0", 2 -> "t1.a0.2"

@@ -10,8 +10,9 @@
 //     ...
 //     y = h(e, ..)
 //
-// Rows too long for registers are read again by each stage (keep 0). Few long rows are cut into runs, one for
-// each thread block, and every stage is a launch of its own (see row_runs.cc).
+// Where rows are long or few, a cluster of thread blocks may hold each of them: then its threads share the
+// row. Rows too long for registers are read again by each stage (keep 0). Very few long rows are cut into
+// runs, one for each thread block, and every stage is a launch of its own (see row_runs.cc).
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -33,28 +34,59 @@ int64_t ThreadsForRow(int64_t length, int64_t lanes) {
   return std::clamp<int64_t>(std::max(wanted, std::min(kWarp, PowerAtLeast(vectors))), 1, kMaxBlockThreads);
 }
 
+// Thread blocks that have a row together: a decision only where there is a choice, so that traces of other
+// rows do not mention it.
+int64_t ClusterOf(const Values& v) { return v.count("cluster") != 0 ? v.at("cluster") : 1; }
+
+int64_t ThreadsOfRow(const Values& v) { return v.at("threads") * ClusterOf(v); }
+
 // The vectors of a row that each of `threads` has.
 int64_t Steps(int64_t length, int64_t threads, int64_t lanes) { return CeilDiv(length, threads * lanes); }
 
-// Registers of a thread that rows kept there take, in the elements' own types.
-double KeptRegisters(const RowPlan& plan, const Values& v) {
-  double bytes = 0;
-  if (v.at("keep") >= kKeepInputs) {
-    for (const RowInput& input : plan.inputs) bytes += static_cast<double>(DTypeBytes(input.buffer->dtype));
-  }
-  if (v.at("keep") >= kKeepAll) {
-    for (const RowMember& m : plan.members) bytes += m.is_kept ? static_cast<double>(m.bytes) : 0;
-  }
-  return bytes / 4 * static_cast<double>(Steps(plan.length, v.at("threads"), v.at("lanes")) * v.at("lanes"));
+std::vector<int64_t> KeepsOf(const RowPlan& plan) {
+  std::vector<int64_t> keeps = {kReadAgain};
+  const bool kept_stages =
+      std::any_of(plan.members.begin(), plan.members.end(), [](const RowMember& m) { return m.is_kept; });
+  if (!plan.inputs.empty()) keeps.push_back(kKeepInputs);
+  if (kept_stages) keeps.push_back(kKeepAll);
+  return keeps;
 }
 
+// Registers of a thread that rows kept there take, where an element takes its own bytes, and `least` at
+// least.
+double KeptRegisters(const RowPlan& plan, const Values& v, int64_t least) {
+  double bytes = 0;
+  if (v.at("keep") >= kKeepInputs) {
+    for (const RowInput& input : plan.inputs)
+      bytes += static_cast<double>(std::max<int64_t>(DTypeBytes(input.buffer->dtype), least));
+  }
+  if (v.at("keep") >= kKeepAll) {
+    for (const RowMember& m : plan.members)
+      bytes += m.is_kept ? static_cast<double>(std::max(m.bytes, least)) : 0;
+  }
+  return bytes / 4 * static_cast<double>(Steps(plan.length, ThreadsOfRow(v), v.at("lanes")) * v.at("lanes"));
+}
+
+constexpr int64_t kMostCluster = 8;
 constexpr int64_t kTurn = 4;  // vectors that a thread fetches at once, of a row that is read again
+
+// Memory is read once: what is read again stays in registers.
+bool IsOnePass(const RowPlan& plan, const Values& v) {
+  return v.at("keep") != kReadAgain || KeepsOf(plan).size() == 1;
+}
+
+// A cluster has one row, of which each block holds a part that is worth its while.
+bool IsLegalCluster(const RowPlan& plan, const Values& v) {
+  if (ClusterOf(v) == 1) return true;
+  return v.at("rows") == 1 && v.at("threads") % kWarp == 0 && IsOnePass(plan, v) &&
+         ThreadsOfRow(v) * v.at("lanes") <= plan.length;
+}
 
 bool Legal(const RowPlan& plan, const Values& v) {
   constexpr double kRegisterFile = 65536, kMostRegisters = 255, kOtherRegisters = 40;
   constexpr int64_t kMostUnrolled = 512;
   const int64_t threads = v.at("threads") * v.at("rows");
-  if (v.at("rows") > plan.rows) return false;
+  if (v.at("rows") > plan.rows || !IsLegalCluster(plan, v)) return false;
   if (threads > kMaxBlockThreads || (threads < kWarp && 2 * v.at("rows") <= plan.rows)) return false;
   // Threads without work; the smallest group alone may have some.
   if (v.at("threads") > 1 && (v.at("threads") / 2) * v.at("lanes") >= plan.length) return false;
@@ -62,12 +94,12 @@ bool Legal(const RowPlan& plan, const Values& v) {
   constexpr int64_t kThreadsOfSm = 2048;
   if (v.at("resident") * RoundUp(threads, kWarp) > kThreadsOfSm) return false;
   if (v.at("keep") == kReadAgain)
-    return v.at("turn") == kTurn || v.at("turn") / 2 < Steps(plan.length, v.at("threads"), v.at("lanes"));
+    return v.at("turn") == kTurn || v.at("turn") / 2 < Steps(plan.length, ThreadsOfRow(v), v.at("lanes"));
   if (v.at("turn") != kTurn) return false;
-  const double registers = KeptRegisters(plan, v) + kOtherRegisters;
+  const double registers = KeptRegisters(plan, v, 1) + kOtherRegisters;
   return registers <= kMostRegisters &&
          registers * static_cast<double>(RoundUp(threads, kWarp)) <= kRegisterFile &&
-         Steps(plan.length, v.at("threads"), v.at("lanes")) * v.at("lanes") <= kMostUnrolled;
+         Steps(plan.length, ThreadsOfRow(v), v.at("lanes")) * v.at("lanes") <= kMostUnrolled;
 }
 
 // The loops of one stage under the row loop: rows and the group's threads outside, a thread's vectors inside.
@@ -76,7 +108,7 @@ void EmitAlong(const std::vector<std::string>& rows, const std::string& row,
                TraceBuilder* b) {
   // A row that is read again goes by in turns of a few vectors; one that is kept has each of them by name.
   const std::string flat = b->Fuse(along);
-  b->Split(flat, {kept ? Steps(plan.length, v.at("threads"), v.at("lanes")) : v.at("turn"), v.at("threads"),
+  b->Split(flat, {kept ? Steps(plan.length, ThreadsOfRow(v), v.at("lanes")) : v.at("turn"), ThreadsOfRow(v),
                   v.at("lanes")});
   std::vector<std::string> order;
   for (const std::string& other : rows) {
@@ -99,7 +131,7 @@ void EmitAnchor(const RowPlan& plan, const Values& v, TraceBuilder* b) {
   const RowMember& anchor = plan.members.back();
   const std::string row = SubLoop(anchor.rows[plan.split], 1);
   if (anchor.along.empty()) {
-    b->Elect(row, v.at("threads"));
+    b->Elect(row, ThreadsOfRow(v));
     b->Bind(row, "thread");
     b->Bind(absl::StrCat(row, ".e"), "thread");
     return;
@@ -122,6 +154,7 @@ void Emit(const RowPlan& plan, const Values& v, TraceBuilder* b) {
   order.push_back(inner);
   b->Reorder(order);
   b->BindAll(blocks, "block");
+  if (ClusterOf(v) > 1) b->Join(blocks.back(), ClusterOf(v));
   if (v.at("resident") > 0) b->Reside(blocks.back(), v.at("resident"));
   std::vector<RowMember> moved;
   for (const RowMember& m : plan.members) {
@@ -147,26 +180,66 @@ void Emit(const RowPlan& plan, const Values& v, TraceBuilder* b) {
   EmitAnchor(plan, v, b);
 }
 
-}  // namespace
+// Clusters that may hold a row: on Hopper, where rows are long or leave SMs without work, and each block has
+// a part worth its while.
+std::vector<int64_t> ClustersFor(const RowPlan& plan, const Target& target) {
+  constexpr int64_t kLong = 1 << 14, kLeastOfBlock = 1024;
+  std::vector<int64_t> clusters = {1};
+  const bool wanted = plan.length >= kLong || plan.rows_of_output < int64_t{2} * target.sms;
+  if (CudaArchOf(target) / 10 != 9 || !wanted) return clusters;
+  while (clusters.back() < kMostCluster && plan.length >= 2 * clusters.back() * kLeastOfBlock)
+    clusters.push_back(2 * clusters.back());
+  return clusters;
+}
 
-Part GpuRowRule(const Anatomy& anatomy, const Group& group, const Target& target) {
-  if (IsGemv(anatomy, group)) return GemvPart(anatomy, group, target);
-  const RowPlan plan = MakeRowPlan(anatomy, group);
-  if (plan.rows_of_output == 0 || IsLongForFewBlocks(plan, target)) return RowRunsPart(anatomy, plan, target);
+// Threads of a block with which a cluster of so many holds a row, about those that are best for its part,
+// even if the compiler does not pack narrow types; 0 where it does not.
+int64_t ThreadsThatHold(const RowPlan& plan, int64_t cluster) {
+  constexpr double kMostKept = 224;
+  Values v = {{"cluster", cluster}, {"keep", KeepsOf(plan).back()},
+              {"rows", 1},          {"lanes", plan.lanes},
+              {"turn", kTurn},      {"resident", 0}};
+  int64_t& threads = v["threads"];
+  for (threads = ThreadsForRow(CeilDiv(plan.length, cluster), plan.lanes); threads >= kWarp; threads /= 2) {
+    if (Legal(plan, v) && IsOnePass(plan, v) && KeptRegisters(plan, v, 4) <= kMostKept) return threads;
+  }
+  return 0;
+}
+
+// The smallest cluster that holds a row, or a larger one where the SM that has most then has less to do, and
+// the blocks' parts stay long; 1 where none holds a row.
+int64_t PreferredCluster(const RowPlan& plan, const std::vector<int64_t>& clusters, const Target& target) {
+  constexpr int64_t kLongPart = 1 << 13;
+  constexpr double kMuchLess = 0.8;
+  int64_t best = 0;
+  double least = 0;
+  for (const int64_t cluster : clusters) {
+    if ((best != 0 && plan.length < cluster * kLongPart) || ThreadsThatHold(plan, cluster) == 0) continue;
+    const double rows_of_sm =
+        static_cast<double>(CeilDiv(plan.rows_of_output * cluster, std::max(target.sms, 1))) /
+        static_cast<double>(cluster);
+    if (best != 0 && rows_of_sm >= kMuchLess * least) continue;
+    best = cluster;
+    least = rows_of_sm;
+  }
+  return std::max<int64_t>(best, 1);
+}
+
+Part OnePassPart(const Anatomy& anatomy, const Group& group, const RowPlan& plan, const Target& target) {
   Part part;
   part.prefix = absl::StrCat(anatomy.name(group.anchor), ".");
   part.rule = "row";
-  const int64_t threads = ThreadsForRow(plan.length, plan.lanes);
-  int64_t rows = std::max<int64_t>(256 / threads, 1);
+  const std::vector<int64_t> clusters = ClustersFor(plan, target);
+  const int64_t cluster = PreferredCluster(plan, clusters, target);
+  const int64_t threads =
+      cluster > 1 ? ThreadsThatHold(plan, cluster) : ThreadsForRow(plan.length, plan.lanes);
+  int64_t rows = cluster > 1 ? 1 : std::max<int64_t>(256 / threads, 1);
   while (rows > 1 && (rows > PowerAtLeast(plan.rows) || plan.rows_of_output / rows < int64_t{2} * target.sms))
     rows /= 2;
   while (rows * threads < kWarp && rows < plan.rows) rows *= 2;
-  std::vector<int64_t> keeps = {kReadAgain};
-  const bool kept_stages =
-      std::any_of(plan.members.begin(), plan.members.end(), [](const RowMember& m) { return m.is_kept; });
-  if (!plan.inputs.empty()) keeps.push_back(kKeepInputs);
-  if (kept_stages) keeps.push_back(kKeepAll);
+  const std::vector<int64_t> keeps = KeepsOf(plan);
   part.Decide("keep", keeps, keeps.back(), false);
+  if (clusters.size() > 1) part.Decide("cluster", clusters, cluster);
   part.Decide("threads",
               PowersOfTwo(std::max<int64_t>(threads / 8, 1), std::min(4 * threads, kMaxBlockThreads)),
               threads);
@@ -178,6 +251,21 @@ Part GpuRowRule(const Anatomy& anatomy, const Group& group, const Target& target
   part.emit = [plan](const Values& v, TraceBuilder* b) { Emit(plan, v, b); };
   MakeDefaultsLegal(&part);
   return part;
+}
+
+}  // namespace
+
+std::vector<Part> GpuRowParts(const Anatomy& anatomy, const Group& group, const Target& target) {
+  if (IsGemv(anatomy, group)) return {GemvPart(anatomy, group, target)};
+  const RowPlan plan = MakeRowPlan(anatomy, group);
+  if (plan.rows_of_output == 0) return {RowRunsPart(anatomy, plan, target)};
+  if (!IsLongForFewBlocks(plan, target)) return {OnePassPart(anatomy, group, plan, target)};
+  std::vector<Part> parts = {RowRunsPart(anatomy, plan, target)};
+  // Blocks of clusters are few for so few rows; but they are one launch, and read memory once.
+  if (PreferredCluster(plan, ClustersFor(plan, target), target) == 1) return parts;
+  const bool fill = 2 * kMostCluster * plan.rows_of_output >= target.sms;
+  parts.insert(fill ? parts.begin() : parts.end(), OnePassPart(anatomy, group, plan, target));
+  return parts;
 }
 
 }  // namespace mycc
