@@ -29,8 +29,9 @@ std::optional<ThreadDigit> KernelEmitter::GroupOf(const Combine& combine) {
   const auto& around = PlaceOf(combine.buffer).threads_around;
   for (const auto& [var, digit] : threads_) {
     if (around.contains(var)) continue;
+    const VarNode* thread = var;
     const bool chooses = std::any_of(combine.indices.begin(), combine.indices.end(),
-                                     [&](const Expr& index) { return UsesVar(index, var); });
+                                     [&](const Expr& index) { return UsesVar(index, thread); });
     if (!chooses) digits.push_back(digit);
   }
   if (digits.empty()) return ThreadDigit{1, 1, 1};

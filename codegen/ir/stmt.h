@@ -113,7 +113,8 @@ struct LoopMarks {
   // chooses.
   int64_t resident_blocks = 0;
   // Of a kBlock loop: so many thread blocks, a cluster, carry out each of its iterations together, and thread
-  // loops inside number the threads of all of them; 0: one block each.
+  // loops inside number the threads of all of them; these reduce together, but hand on nothing in memory. 0:
+  // one block each.
   int64_t joined_blocks = 0;
   // Of a persistent loop: so many groups of the block's warps take turns on its iterations (ping-pong).
   int alternating = 1;

@@ -163,7 +163,8 @@ double BytesOfBlocks(const NestBlock& nest, const BufferNode* buffer, double blo
   for (const NestAccess& access : nest.accesses) {
     if (access.buffer.get() != buffer || access.write) continue;
     const double of_block = BytesWithin(access, InsideBlocks(nest)) / JoinedOf(nest);
-    bytes += of_block <= kL1Bytes ? of_block * blocks : std::numeric_limits<double>::infinity();
+    if (of_block > kL1Bytes) return std::numeric_limits<double>::infinity();
+    bytes += of_block * blocks;
   }
   return bytes;
 }
