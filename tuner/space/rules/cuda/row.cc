@@ -82,8 +82,15 @@ bool IsLegalCluster(const RowPlan& plan, const Values& v) {
          ThreadsOfRow(v) * v.at("lanes") <= plan.length;
 }
 
+// Of one block.
+bool HaveRegisters(double of_thread, int64_t threads) {
+  constexpr double kRegisterFile = 65536, kMostRegisters = 255;
+  return of_thread <= kMostRegisters &&
+         of_thread * static_cast<double>(RoundUp(threads, kWarp)) <= kRegisterFile;
+}
+
 bool Legal(const RowPlan& plan, const Values& v) {
-  constexpr double kRegisterFile = 65536, kMostRegisters = 255, kOtherRegisters = 40;
+  constexpr double kOtherRegisters = 40;
   constexpr int64_t kMostUnrolled = 512;
   const int64_t threads = v.at("threads") * v.at("rows");
   if (v.at("rows") > plan.rows || !IsLegalCluster(plan, v)) return false;
@@ -96,9 +103,7 @@ bool Legal(const RowPlan& plan, const Values& v) {
   if (v.at("keep") == kReadAgain)
     return v.at("turn") == kTurn || v.at("turn") / 2 < Steps(plan.length, ThreadsOfRow(v), v.at("lanes"));
   if (v.at("turn") != kTurn) return false;
-  const double registers = KeptRegisters(plan, v, 1) + kOtherRegisters;
-  return registers <= kMostRegisters &&
-         registers * static_cast<double>(RoundUp(threads, kWarp)) <= kRegisterFile &&
+  return HaveRegisters(KeptRegisters(plan, v, 1) + kOtherRegisters, threads) &&
          Steps(plan.length, ThreadsOfRow(v), v.at("lanes")) * v.at("lanes") <= kMostUnrolled;
 }
 
@@ -195,13 +200,14 @@ std::vector<int64_t> ClustersFor(const RowPlan& plan, const Target& target) {
 // Threads of a block with which a cluster of so many holds a row, about those that are best for its part,
 // even if the compiler does not pack narrow types; 0 where it does not.
 int64_t ThreadsThatHold(const RowPlan& plan, int64_t cluster) {
-  constexpr double kMostKept = 224;
+  constexpr double kOtherRegisters = 26;  // of what stands around a row
   Values v = {{"cluster", cluster}, {"keep", KeepsOf(plan).back()},
               {"rows", 1},          {"lanes", plan.lanes},
               {"turn", kTurn},      {"resident", 0}};
   int64_t& threads = v["threads"];
   for (threads = ThreadsForRow(CeilDiv(plan.length, cluster), plan.lanes); threads >= kWarp; threads /= 2) {
-    if (Legal(plan, v) && IsOnePass(plan, v) && KeptRegisters(plan, v, 4) <= kMostKept) return threads;
+    const bool fits = HaveRegisters(KeptRegisters(plan, v, 4) + kOtherRegisters, threads);
+    if (fits && IsOnePass(plan, v) && Legal(plan, v)) return threads;
   }
   return 0;
 }
