@@ -74,6 +74,13 @@ absl::StatusOr<int64_t> KeepResult(const v1::Record& old, v1::MeasureResult resu
   record.set_created_unix_micros(log->now());
   record.set_recorded_unix_micros(0);
   record.set_attempt(1);
+  // A time of this moment does not compare with those of a final round, whose order stands for the same code.
+  const v1::Timing& before = old.result().timing();
+  if (before.rank_seconds() > 0 && result.status() == v1::MEASURE_STATUS_OK) {
+    const bool same_code = result.code_digest() == old.result().code_digest();
+    v1::Timing& now = *result.mutable_timing();
+    now.set_rank_seconds(same_code ? before.rank_seconds() : now.seconds());
+  }
   *record.mutable_result() = std::move(result);
   MYCC_ASSIGN_OR_RETURN(const std::vector<AppendedRecord> appended, log->Append({record}));
   return appended[0].id;

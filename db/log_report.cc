@@ -45,6 +45,7 @@ std::string Remarks(const StoredRecord& stored) {
   if (stored.override_by.has_value()) {
     remarks.push_back(stored.override_by->kind == OverrideKind::kPin ? "pinned" : "banned");
   }
+  if (!stored.record.result().timing().final_round().empty()) remarks.push_back("final round");
   if (stored.superseded) remarks.push_back("superseded");
   const v1::MeasureResult& result = stored.record.result();
   if (result.status() == v1::MEASURE_STATUS_OK && !result.verification().passed())
@@ -78,6 +79,11 @@ void AddTiming(const v1::Timing& timing, Fields* fields) {
     fields->Add("baseline",
                 absl::StrFormat("%s, relative to it %.4f", FormatSeconds(timing.baseline_seconds()),
                                 timing.relative_to_baseline()));
+  }
+  if (!timing.final_round().empty()) {
+    fields->Add("final round",
+                absl::StrCat(timing.final_round(), ", timed in turn with its rivals; ranks by ",
+                             FormatSeconds(timing.rank_seconds())));
   }
   fields->Add("spent", absl::StrFormat("build %s, run %s", FormatSeconds(timing.build_seconds()),
                                        FormatSeconds(timing.run_seconds())));

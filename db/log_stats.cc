@@ -15,10 +15,10 @@ SELECT w.name, w.hash, t.text,
   (SELECT count(*) FROM records WHERE key = k.id AND protocol IN (1, 2) AND status = 1 AND verified = 1 AND superseded = 0),
   (SELECT seconds FROM records r WHERE key = k.id AND protocol = 1 AND status = 1 AND verified = 1 AND superseded = 0
      AND NOT EXISTS (SELECT 1 FROM overrides o WHERE o.key = k.id AND o.trace_hash = r.trace_hash AND o.kind = 2)
-   ORDER BY timer_version DESC, seconds LIMIT 1),
+   ORDER BY timer_version DESC, coalesce(rank_seconds, seconds) LIMIT 1),
   (SELECT seconds FROM records r WHERE key = k.id AND protocol = 2 AND status = 1 AND verified = 1 AND superseded = 0
      AND NOT EXISTS (SELECT 1 FROM overrides o WHERE o.key = k.id AND o.trace_hash = r.trace_hash AND o.kind = 2)
-   ORDER BY timer_version DESC, seconds LIMIT 1),
+   ORDER BY timer_version DESC, coalesce(rank_seconds, seconds) LIMIT 1),
   (SELECT count(*) FROM overrides WHERE key = k.id AND kind = 1),
   (SELECT count(*) FROM overrides WHERE key = k.id AND kind = 2)
 FROM keys k JOIN workloads w ON w.id = k.workload JOIN targets t ON t.id = k.target ORDER BY k.id)sql";

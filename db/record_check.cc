@@ -46,6 +46,12 @@ absl::Status CheckTiming(const v1::Timing& timing) {
     return Bad("result.timing.seconds",
                absl::StrCat("is ", timing.seconds(), "; expected a positive number"));
   }
+  if (timing.rank_seconds() != 0 && !IsTime(timing.rank_seconds())) {
+    return Bad("result.timing.rank_seconds",
+               absl::StrCat("is ", timing.rank_seconds(), "; expected a positive number, or 0"));
+  }
+  if (!timing.final_round().empty() && timing.rank_seconds() == 0)
+    return Bad("result.timing.rank_seconds", "is 0; expected what the final round's result ranks by");
   for (double sample : timing.samples_seconds()) {
     if (!IsTime(sample)) {
       return Bad("result.timing.samples_seconds",
@@ -74,6 +80,10 @@ absl::Status CheckRecord(const v1::Record& record) {
     return Bad("result.status", absl::StrCat("is ", static_cast<int>(status), "; expected a known status"));
   }
   return status == v1::MEASURE_STATUS_OK ? CheckTiming(record.result().timing()) : absl::OkStatus();
+}
+
+double RankSeconds(const v1::Timing& timing) {
+  return timing.rank_seconds() > 0 ? timing.rank_seconds() : timing.seconds();
 }
 
 bool IsVerifiedOk(const v1::Record& record) {

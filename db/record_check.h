@@ -1,4 +1,4 @@
-// What makes a record fit to be kept. A pure function.
+// What makes a record fit to be kept, and to be best. Pure functions.
 #pragma once
 
 #include "absl/status/status.h"
@@ -12,5 +12,8 @@ absl::Status CheckRecord(const v1::Record& record);
 
 // True for what can be best: OK, and verified against the reference.
 bool IsVerifiedOk(const v1::Record& record);
+
+// What a time ranks by: its own seconds, or what a final round has made of them.
+double RankSeconds(const v1::Timing& timing);
 
 }  // namespace mycc

@@ -29,6 +29,7 @@ FilterSql ToSql(const RecordFilter& filter) {
   if (filter.min_id != 0) add("r.id >= ", filter.min_id);
   if (filter.max_id != 0) add("r.id <= ", filter.max_id);
   if (filter.only_current) conditions.push_back("r.superseded = 0");
+  if (filter.only_final) conditions.push_back("r.rank_seconds IS NOT NULL");
   if (!filter.statuses.empty()) {
     std::vector<std::string> numbers;
     for (v1::MeasureStatus status : filter.statuses)

@@ -24,6 +24,7 @@ struct RecordFilter {
   int64_t min_id = 0;             // inclusive, both
   int64_t max_id = 0;
   bool only_current = false;  // leaves out superseded records
+  bool only_final = false;    // only what a final round has ranked
   bool newest_first = false;
   int64_t limit = 0;
 };

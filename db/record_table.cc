@@ -14,11 +14,13 @@ namespace {
 // condition from the choice of an index: records_by_trace finds the few records of one trace.
 constexpr char kHasNewerWord[] = R"sql(
 SELECT EXISTS (SELECT 1 FROM records
-  WHERE key = ?1 AND trace_hash = ?2 AND (finished, trial) > (?3, ?4)
-    AND (+status IN (4, 6) OR (+status = 1 AND verified = 1 AND protocol = ?5 AND timer_version = ?6))))sql";
+  WHERE key = ?1 AND trace_hash = ?2 AND
+    CASE WHEN +status IN (4, 6) THEN (finished, trial) > (?3, ?4)
+         ELSE +status = 1 AND verified = 1 AND protocol = ?5 AND timer_version = ?6
+              AND (rank_seconds IS NOT NULL, finished, trial) > (?7, ?3, ?4) END))sql";
 constexpr char kSupersedeByOk[] = R"sql(
 UPDATE records SET superseded = 1
-WHERE key = ?1 AND trace_hash = ?2 AND (finished, trial) < (?3, ?4)
+WHERE key = ?1 AND trace_hash = ?2 AND (rank_seconds IS NOT NULL, finished, trial) < (?7, ?3, ?4)
   AND +status = 1 AND verified = 1 AND protocol = ?5 AND timer_version = ?6)sql";
 constexpr char kSupersedeByFailure[] = R"sql(
 UPDATE records SET superseded = 1
@@ -26,8 +28,8 @@ WHERE key = ?1 AND trace_hash = ?2 AND (finished, trial) < (?3, ?4) AND +status 
 
 constexpr char kInsert[] = R"sql(
 INSERT INTO records (trial, key, trace, trace_hash, status, verified, superseded, protocol, timer_version, seconds, finished,
-                     recorded, job, worker, detail)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15))sql";
+                     recorded, job, worker, detail, rank_seconds)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16))sql";
 
 bool IsWordAgainst(v1::MeasureStatus status) {
   return status == v1::MEASURE_STATUS_WRONG_RESULT || status == v1::MEASURE_STATUS_RUN_ERROR;
@@ -120,15 +122,17 @@ absl::StatusOr<AppendedRecord> InsertRecord(Database* database, const v1::Record
   const std::string trace_hash = Sha256Hex(record.trace());
   const int64_t protocol = result.timing().protocol();
   const int64_t timer_version = result.timing().timer_version();
-  MYCC_ASSIGN_OR_RETURN(
-      const bool superseded,
-      Supersede(database, record, {key, trace_hash, finished, record.trial(), protocol, timer_version}));
   const bool ok = result.status() == v1::MEASURE_STATUS_OK;
+  const bool has_rank = ok && result.timing().rank_seconds() > 0;
+  MYCC_ASSIGN_OR_RETURN(const bool superseded, Supersede(database, record,
+                                                         {key, trace_hash, finished, record.trial(), protocol,
+                                                          timer_version, int64_t{has_rank}}));
   MYCC_RETURN_IF_ERROR(database->Run(
       kInsert, {record.trial(), key, record.trace(), trace_hash, int64_t{result.status()},
                 int64_t{result.verification().passed()}, int64_t{superseded}, protocol, timer_version,
                 ok ? SqlValue(result.timing().seconds()) : SqlValue(), finished, recorded,
-                record.provenance().job(), result.device().worker(), Blob{DetailOf(record, recorded)}}));
+                record.provenance().job(), result.device().worker(), Blob{DetailOf(record, recorded)},
+                has_rank ? SqlValue(result.timing().rank_seconds()) : SqlValue()}));
   return AppendedRecord{database->last_insert_id(), true};
 }
 

@@ -4,7 +4,9 @@
 // The newest result of a trace speaks for it: a verified OK record is superseded by a newer verified OK
 // record of the same trace under the same protocol and timer, and by a newer wrong result or crash of the
 // same trace under any. So a trace measured twice ranks once, with its latest time, and one that was found
-// wrong no longer ranks. The outcome does not depend on the order of insertion.
+// wrong no longer ranks. A time with a rank of its own, from a final round, is not superseded by one without,
+// which was taken at another moment: it stands until the next round. The outcome does not depend on the order
+// of insertion.
 #pragma once
 
 #include <cstdint>

@@ -148,7 +148,16 @@ CREATE TABLE baselines (
 ) WITHOUT ROWID;
 )sql";
 
-constexpr const char* kMigrations[] = {kLog, kJobs};
+// Final rounds (records.proto): what their results rank by, in place of their own seconds.
+constexpr char kFinalRounds[] = R"sql(
+ALTER TABLE records ADD COLUMN rank_seconds REAL CHECK (rank_seconds > 0);
+DROP INDEX records_by_rank;
+CREATE INDEX records_by_rank ON records (key, protocol, timer_version DESC, coalesce(rank_seconds, seconds), id)
+  WHERE status = 1 AND verified = 1 AND superseded = 0;
+CREATE INDEX records_of_final_rounds ON records (key) WHERE rank_seconds IS NOT NULL;
+)sql";
+
+constexpr const char* kMigrations[] = {kLog, kJobs, kFinalRounds};
 
 }  // namespace
 

@@ -21,7 +21,7 @@ constexpr int kPageRecords = 256;
 // Walks the index records_by_rank from its best end; bans are looked up by their key.
 constexpr char kByRank[] = R"sql(
 WHERE r.key = ?1 AND r.protocol = ?2 AND r.status = 1 AND r.verified = 1 AND r.superseded = 0 AND o.kind IS NOT 2
-ORDER BY r.timer_version DESC, r.seconds, r.id LIMIT ?3)sql";
+ORDER BY r.timer_version DESC, coalesce(r.rank_seconds, r.seconds), r.id LIMIT ?3)sql";
 // A pin holds whatever the protocol, preferring the one asked for, but not for a trace that was found wrong
 // since. The sign + keeps a condition from the choice of an index: records_by_trace finds the few records of
 // one trace.

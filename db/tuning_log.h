@@ -1,7 +1,8 @@
 // The tuning log: every measured trial, kept for good, and the best of them found in microseconds. The key of
 // a record is (workload hash, target); within a key, verified OK records rank by their time under one
-// protocol. A pinned trace stands before the best one, a banned trace is never offered. Thread rule:
-// thread-safe; each call is atomic. One writer and any number of readers, in this process and in others.
+// protocol, in the order that a final round has found (RankSeconds). A pinned trace stands before the best
+// one, a banned trace is never offered. Thread rule: thread-safe; each call is atomic. One writer and any
+// number of readers, in this process and in others.
 #pragma once
 
 #include <cstdint>

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -98,7 +99,15 @@ absl::StatusOr<TrialId> ParseTrialName(const std::string& name) {
 }
 
 std::string RemeasuredTrialName(const std::string& trial, int64_t unix_micros) {
-  return absl::StrCat(trial, "@", unix_micros);
+  return absl::StrCat(trial.substr(0, trial.find('@')), "@", unix_micros);
+}
+
+std::string FinalRoundName(const std::string& job, uint32_t task, int64_t unix_micros) {
+  return absl::StrCat(job, "/", task, "/final@", unix_micros);
+}
+
+bool IsFinalRoundOf(const std::string& job, uint32_t task, const std::string& name) {
+  return absl::StartsWith(name, absl::StrCat(job, "/", task, "/final@"));
 }
 
 }  // namespace mycc

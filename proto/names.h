@@ -40,7 +40,13 @@ struct TrialId {
 std::string TrialName(const TrialId& id);
 absl::StatusOr<TrialId> ParseTrialName(const std::string& name);
 
-// The name of a repeated measurement of `trial`'s candidate (by `log verify`), made at a time.
+// The name of a repeated measurement of `trial`'s candidate (by `log verify` or a final round), made at a
+// time; `trial` may be such a name itself.
 std::string RemeasuredTrialName(const std::string& trial, int64_t unix_micros);
+
+// The name of a final round of a job's task, "JOB/TASK/final@MICROS": no trial's. IsFinalRoundOf: of any
+// time.
+std::string FinalRoundName(const std::string& job, uint32_t task, int64_t unix_micros);
+bool IsFinalRoundOf(const std::string& job, uint32_t task, const std::string& name);
 
 }  // namespace mycc

@@ -76,6 +76,14 @@ bool ActiveJob::ready_for_round() const {
   return true;
 }
 
+uint32_t ActiveJob::last_generation(uint32_t task) const {
+  uint32_t last = 0;
+  for (const OpenRound& round : rounds_) {
+    if (round.task == task) last = std::max(last, round.generation);
+  }
+  return last;
+}
+
 v1::SchedulerState ActiveJob::scheduler_state(double elapsed_seconds) const {
   v1::SchedulerState state;
   for (const OpenRound& round : rounds_) state.add_round_tasks(round.task);
@@ -116,6 +124,7 @@ v1::JobProgress ActiveJob::Progress(bool with_tasks) const {
     task.set_reused(stored_tasks_[i].reused());
     task.set_best_seconds(state.best_seconds);
     task.set_first_seconds(state.first_seconds);
+    task.set_finalists(state.finalists);
     task.set_message(TaskOutcome(static_cast<uint32_t>(i)));
     for (const auto& [status, count] : state.outcomes) {
       v1::StatusCount& outcome = *task.add_outcomes();

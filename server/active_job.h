@@ -42,8 +42,16 @@ class ActiveJob {
   double best_seconds(uint32_t task) const { return tasks_[task].best_seconds; }  // 0: none yet
   v1::SchedulerState scheduler_state(double elapsed_seconds) const;
 
+  // The latest one of a task that was searched.
+  uint32_t last_generation(uint32_t task) const;
+
   // What the log knew of a task that is not searched.
   void SetKnownBest(uint32_t task, double seconds) { tasks_[task].best_seconds = seconds; }
+  // A task's final round is over, and has a winner.
+  void SetFinal(uint32_t task, double seconds, uint32_t finalists) {
+    tasks_[task].best_seconds = seconds;
+    tasks_[task].finalists = finalists;
+  }
   // What there is to say of a task at the job's end; empty when it simply went well.
   std::string TaskOutcome(uint32_t task) const;
   // Without state, message and times, which are the server's.
@@ -60,6 +68,7 @@ class ActiveJob {
     int64_t trials = 0;
     double best_seconds = 0;
     double first_seconds = 0;  // the fastest default schedule
+    uint32_t finalists = 0;    // of the final round that was held
     std::map<v1::MeasureStatus, int64_t> outcomes;
   };
 

@@ -46,6 +46,8 @@ std::string AccidentBetween(const v1::HostState& before, const v1::HostState& no
   return "";
 }
 
+bool IsRound(const Grant& grant) { return !grant.trial.rivals.empty(); }
+
 // A worker's words are kept as text, whatever they are.
 v1::MeasureResult Mended(v1::MeasureResult result) {
   result.set_error(ToUtf8(result.error()));
@@ -123,7 +125,9 @@ absl::StatusOr<v1::LeaseResponse> Dispatcher::Lease(const v1::LeaseRequest& requ
     const std::vector<Grant> grants =
         queue_->Lease(session->id, workers_.Allowance(&device->second, wanted, now), now, fits);
     std::vector<std::string> names;
-    for (const Grant& grant : grants) names.push_back(grant.trial.name);
+    for (const Grant& grant : grants) {
+      if (!IsRound(grant)) names.push_back(grant.trial.name);
+    }
     if (!names.empty()) {
       const absl::Status leased = store_.LeaseTrials(names, session->worker).status();
       if (!leased.ok()) {
@@ -147,7 +151,10 @@ v1::Assignment Dispatcher::AssignmentOf(const Grant& grant, const ActiveJob& job
   assignment.set_trace(grant.trial.trace);
   assignment.set_protocol(task.protocol);
   assignment.set_best_seconds(job.best_seconds(grant.trial.task));
-  const absl::StatusOr<TrialId> id = ParseTrialName(grant.trial.name);
+  assignment.mutable_rivals()->Add(grant.trial.rivals.begin(), grant.trial.rivals.end());
+  absl::StatusOr<TrialId> id = ParseTrialName(grant.trial.name);
+  // The inputs of the last generation, which workers have at hand.
+  if (IsRound(grant)) id = TrialId{job.id(), grant.trial.task, job.last_generation(grant.trial.task)};
   if (id.ok()) assignment.set_seed(InputSeed(job.plan().spec.seed(), *id));
   return assignment;
 }
@@ -165,6 +172,7 @@ std::vector<absl::StatusOr<v1::ReportResponse>> Dispatcher::Report(
   std::vector<absl::StatusOr<v1::ReportResponse>> answers(requests.size(), v1::ReportResponse());
   std::vector<Accepted> accepted;
   std::vector<FinishedTrial> finished;
+  std::vector<HeldRound> rounds;
   std::set<std::string> seen;
   for (size_t i = 0; i < requests.size(); ++i) {
     const absl::StatusOr<WorkerTable::Session*> session = Hear(requests[i].session());
@@ -181,6 +189,9 @@ std::vector<absl::StatusOr<v1::ReportResponse>> Dispatcher::Report(
         const std::string evidence =
             absl::StrCat("worker ", (*session)->worker, ": ", ToUtf8(report.result().error()));
         Lose(*queue_->Find(lease.trial(), lease.attempt()), report.result().status(), evidence);
+      } else if (const Grant* grant = queue_->Find(lease.trial(), lease.attempt());
+                 grant != nullptr && IsRound(*grant)) {
+        rounds.push_back({*session, i, grant->trial.job, &report});
       } else {
         accepted.push_back({*session, i, lease});
         finished.push_back({lease.trial(), lease.attempt(), Mended(report.result())});
@@ -196,12 +207,28 @@ std::vector<absl::StatusOr<v1::ReportResponse>> Dispatcher::Report(
       Settle(accepted[k], std::move(finished[k]), (*recorded)[k].status(), &*answer);
     }
   }
+  for (const HeldRound& round : rounds) {
+    absl::StatusOr<v1::ReportResponse>& answer = answers[round.request];
+    if (!answer.ok()) continue;  // the worker reports again
+    const absl::Status settled = SettleRound(round);
+    if (!settled.ok()) answer = settled;
+  }
   for (size_t i = 0; i < requests.size(); ++i) {
     WorkerTable::Session* session = workers_.Find(requests[i].session());
     if (answers[i].ok() && session != nullptr)
       *answers[i]->mutable_instructions() = workers_.TakeInstructions(session);
   }
   return answers;
+}
+
+absl::Status Dispatcher::SettleRound(const HeldRound& held) {
+  const v1::LeaseId& lease = held.report->lease();
+  std::vector<v1::MeasureResult> results = {Mended(held.report->result())};
+  for (const v1::MeasureResult& rival : held.report->rivals()) results.push_back(Mended(rival));
+  MYCC_RETURN_IF_ERROR(board_->FinishRound(held.job, lease.trial(), results));
+  workers_.Judge(held.session, results[0].device().device(), results[0], time_->Seconds());
+  queue_->Finish(lease.trial(), lease.attempt());
+  return absl::OkStatus();
 }
 
 void Dispatcher::Settle(const Accepted& accepted, FinishedTrial finished, absl::Status recorded,
@@ -244,7 +271,7 @@ absl::StatusOr<v1::LeaveResponse> Dispatcher::Leave(const v1::LeaveRequest& requ
 
 void Dispatcher::ReturnUntouched(const Grant& grant) {
   LostAttempt lost{.trial = grant.trial.name, .attempt = grant.trial.attempt};
-  if (!store_.RequeueTrial(lost).ok()) return;  // the lease runs out, and Tick tries again
+  if (!IsRound(grant) && !store_.RequeueTrial(lost).ok()) return;  // the lease runs out, and Tick tries again
   queue_->Return(grant.trial.name, grant.trial.attempt, /*blamed=*/false);
 }
 
@@ -255,7 +282,7 @@ void Dispatcher::Lose(const Grant& grant, v1::MeasureStatus status, const std::s
   }
   LostAttempt lost{
       .trial = grant.trial.name, .attempt = grant.trial.attempt, .status = status, .evidence = evidence};
-  if (!store_.RequeueTrial(lost).ok()) return;  // as above
+  if (!IsRound(grant) && !store_.RequeueTrial(lost).ok()) return;  // as above
   queue_->Return(grant.trial.name, grant.trial.attempt, /*blamed=*/true);
 }
 
@@ -270,6 +297,12 @@ void Dispatcher::Quarantine(const Grant& grant, v1::MeasureStatus status, const 
       absl::StrAppend(&all, "; attempt ", lost.attempt, ": ", lost.evidence);
   }
   absl::StrAppend(&all, "; attempt ", grant.trial.attempt, ": ", evidence);
+  if (IsRound(grant)) {
+    const QueuedTrial round = grant.trial;
+    queue_->Finish(round.name, round.attempt);
+    board_->GiveUpRound(round.job, round.name, all);
+    return;
+  }
   const ActiveJob* job = board_->Leasable(grant.trial.job);
   FinishedTrial finished{.trial = grant.trial.name, .attempt = grant.trial.attempt};
   finished.result.set_status(status);

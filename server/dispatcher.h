@@ -69,6 +69,14 @@ class Dispatcher {
     v1::LeaseId lease;
   };
   bool IsCurrent(const v1::Report& report) const;
+  // A final round, likewise.
+  struct HeldRound {
+    WorkerTable::Session* session;
+    size_t request;
+    std::string job;
+    const v1::Report* report;
+  };
+  absl::Status SettleRound(const HeldRound& held);
   void Settle(const Accepted& accepted, FinishedTrial finished, absl::Status recorded,
               v1::ReportResponse* answer);
   double UsualBaseline(const v1::DeviceOffer& offer) const;

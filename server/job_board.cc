@@ -278,7 +278,8 @@ void JobBoard::Advance(Entry* entry) {
   if (entry->searching) return;
   if (entry->ending) {
     const bool settled = queue_->LeasedOf(entry->job->id()).empty() || time_->Seconds() >= entry->ending->by;
-    if (!settled) return;
+    if (entry->finals == nullptr && settled) BeginFinals(entry);
+    if (entry->finals == nullptr || entry->finals->is_open()) return;
     if (entry->models_saved || entry->search == nullptr) {
       Finalize(entry);
     } else {
@@ -302,6 +303,36 @@ void JobBoard::EndBefore(Entry* entry, JobState state, const std::string& messag
   Touch(entry);
 }
 
+void JobBoard::BeginFinals(Entry* entry) {
+  queue_->DropWaiting(entry->job->id());  // trials that came back meanwhile
+  entry->finals = std::make_unique<JobFinals>(log_, entry->job.get());
+  if (entry->ending->state != JobState::kDone) return;
+  for (QueuedTrial& round : entry->finals->Plan()) queue_->Add(std::move(round));
+  entry->finals_by = time_->Seconds() + options_.finals_seconds;
+  Touch(entry);
+}
+
+absl::Status JobBoard::FinishRound(const std::string& job, const std::string& round,
+                                   const std::vector<v1::MeasureResult>& results) {
+  const auto found = running_.find(job);
+  if (found == running_.end() || found->second->finals == nullptr) return absl::OkStatus();
+  Entry* entry = found->second.get();
+  MYCC_RETURN_IF_ERROR(entry->finals->Finish(round, results));
+  entry->finals_by = time_->Seconds() + options_.finals_seconds;
+  Touch(entry);
+  Advance(entry);
+  return absl::OkStatus();
+}
+
+void JobBoard::GiveUpRound(const std::string& job, const std::string& round, const std::string& why) {
+  const auto found = running_.find(job);
+  if (found == running_.end() || found->second->finals == nullptr) return;
+  Entry* entry = found->second.get();
+  entry->finals->GiveUp(round, why);
+  Touch(entry);
+  Advance(entry);
+}
+
 void JobBoard::SaveModels(Entry* entry) {
   auto models = std::make_shared<ModelBytes>();
   entry->searching = true;
@@ -322,7 +353,10 @@ void JobBoard::Finalize(Entry* entry) {
     // For people; the job's state is what counts.
     (void)store_.FinishTask(id, task, entry->job->TaskOutcome(task));
   }
-  if (!store_.SetJobState(id, entry->ending->state, entry->ending->message).ok()) return;  // Tick tries again
+  std::string message = entry->ending->message;
+  if (const std::string failures = entry->finals->Failures(); !failures.empty())
+    absl::StrAppend(&message, "; ", failures);
+  if (!store_.SetJobState(id, entry->ending->state, message).ok()) return;  // Tick tries again
   queue_->DropJob(id);
   running_.erase(id);
   ++revision_;
@@ -349,6 +383,14 @@ void JobBoard::Tick() {
     const double budget = entry->job->stored().spec().budget_seconds();
     if (budget > 0 && Elapsed(*entry) >= budget)
       EndBefore(entry, JobState::kDone, WordsOf(StopReason::kTime));
+    if (entry->finals != nullptr && entry->finals->is_open()) {
+      const bool held = !queue_->LeasedOf(id).empty();
+      if (held) entry->finals_by = time_->Seconds() + options_.finals_seconds;
+      if (time_->Seconds() >= entry->finals_by) {
+        entry->finals->GiveUpAll(absl::StrCat("no worker took it in ", options_.finals_seconds, " s"));
+        Touch(entry);
+      }
+    }
     if (entry->unsaved && !entry->searching && !entry->ending) SaveRound(entry);
     Advance(entry);
   }
@@ -356,7 +398,10 @@ void JobBoard::Tick() {
 
 const ActiveJob* JobBoard::Leasable(const std::string& job) const {
   const auto found = running_.find(job);
-  return found == running_.end() || found->second->ending ? nullptr : found->second->job.get();
+  if (found == running_.end()) return nullptr;
+  const Entry& entry = *found->second;
+  const bool is_over = entry.ending && (entry.finals == nullptr || !entry.finals->is_open());
+  return is_over ? nullptr : entry.job.get();
 }
 
 absl::StatusOr<v1::JobProgress> JobBoard::Cancel(const std::string& job) {
@@ -364,6 +409,7 @@ absl::StatusOr<v1::JobProgress> JobBoard::Cancel(const std::string& job) {
   if (found != running_.end()) {
     Entry* entry = found->second.get();
     EndBefore(entry, JobState::kCancelled, "cancelled");
+    if (entry->finals != nullptr) entry->finals->GiveUpAll("cancelled");
     Advance(entry);
     return Progress(job);
   }
@@ -411,6 +457,8 @@ v1::JobProgress JobBoard::ProgressOf(const Entry& entry, bool with_tasks) const 
   progress.set_revision(entry.revision);
   progress.set_elapsed_seconds(Elapsed(entry));
   if (entry.ending) progress.set_message(absl::StrCat("ending: ", entry.ending->message));
+  if (entry.finals != nullptr && entry.finals->is_open())
+    progress.set_message(absl::StrCat(entry.ending->message, "; ", entry.finals->Progress()));
   return progress;
 }
 

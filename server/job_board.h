@@ -25,6 +25,7 @@
 #include "proto/names.h"
 #include "proto/tuning.pb.h"
 #include "server/active_job.h"
+#include "server/job_finals.h"
 #include "server/lease_queue.h"
 #include "server/time_source.h"
 
@@ -41,7 +42,8 @@ struct JobBoardOptions {
   // Whether Start takes up every unfinished job of the log; otherwise one is taken up when it is submitted
   // again.
   bool resume_all = true;
-  double ending_seconds = 5;  // for leased trials to be reported when a job ends before them
+  double ending_seconds = 5;   // for leased trials to be reported when a job ends before them
+  double finals_seconds = 60;  // for a worker to take a final round, or the next one
 };
 
 class JobBoard {
@@ -60,11 +62,18 @@ class JobBoard {
   // Grows with every change of the job; 0 for one that does not run.
   uint64_t RevisionOf(const std::string& job) const;
 
-  // The job whose trials may be leased; null otherwise.
+  // The job whose trials, or final rounds, may be leased; null otherwise.
   const ActiveJob* Leasable(const std::string& job) const;
   bool IsRunning(const std::string& job) const { return running_.contains(job); }
   // A trial's result is in the log.
   void OnFinished(const TrialId& trial, const v1::MeasureResult& result);
+
+  // A final round was measured: the candidate's result, and its rivals'. An error is the log's: the round is
+  // still open, and the same report may go better later.
+  absl::Status FinishRound(const std::string& job, const std::string& round,
+                           const std::vector<v1::MeasureResult>& results);
+  // It cannot be held.
+  void GiveUpRound(const std::string& job, const std::string& round, const std::string& why);
 
   // Ends what ran out of time, writes what could not be written before.
   void Tick();
@@ -84,7 +93,9 @@ class JobBoard {
     bool models_saved = false;
     std::optional<SearchRound> unsaved;  // proposed, and not yet in the log
     std::optional<Ending> ending;
-    double elapsed_before = 0;  // in earlier runs of the server
+    std::unique_ptr<JobFinals> finals;  // once the trials are over
+    double finals_by = 0;               // when they are given up, unless a worker is at one
+    double elapsed_before = 0;          // in earlier runs of the server
     double started = 0;
     uint64_t revision = 0;
   };
@@ -103,6 +114,8 @@ class JobBoard {
   // Does whatever the job's state asks for next.
   void Advance(Entry* entry);
   void EndBefore(Entry* entry, JobState state, const std::string& message);
+  // The trials are over: the final rounds begin, where the job has come to its end.
+  void BeginFinals(Entry* entry);
   // What the search learned goes into the log first.
   void SaveModels(Entry* entry);
   void Finalize(Entry* entry);

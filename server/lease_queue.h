@@ -31,6 +31,7 @@ struct QueuedTrial {
   uint32_t attempt = 0;  // the last one granted; 0: none yet
   uint32_t losses = 0;   // attempts that ended without a word on the candidate, blamed on it
   std::string trace;
+  std::vector<std::string> rivals;  // not empty: no trial but a final round, of which the log knows nothing
 };
 
 // The holder of a lease from before the server started, until its worker registers again: this, and the

@@ -119,8 +119,8 @@ absl::StatusOr<v1::MeasureResult> LocalMeasurer::Measure(const v1::Assignment& a
   MYCC_ASSIGN_OR_RETURN(const std::string device, DeviceFor(assignment.target()));
   v1::MeasureResult measured;
   const IsRevoked never = [](const v1::LeaseId&) { return false; };
-  const OnMeasured keep = [&measured](const v1::Assignment&, v1::MeasureResult result) {
-    measured = std::move(result);
+  const OnMeasured keep = [&measured](const v1::Assignment&, std::vector<v1::MeasureResult> results) {
+    measured = std::move(results[0]);
   };
   if (device == "cpu") {
     if (cpu_ == nullptr) {

@@ -143,7 +143,9 @@ std::string SummaryTable(const v1::JobProgress& progress) {
                     task.first_seconds() > 0 ? FormatSeconds(task.first_seconds()) : "-",
                     task.best_seconds() > 0 ? FormatSeconds(task.best_seconds()) : "-",
                     both ? absl::StrFormat("%.2fx", task.first_seconds() / task.best_seconds()) : "-",
-                    task.message()});
+                    task.finalists() > 0 && task.message().empty()
+                        ? absl::StrCat("best of ", task.finalists(), " in the final round")
+                        : task.message()});
   }
   const WeightedSeconds seconds = WeightedSecondsOf(progress);
   if (seconds.best > 0 && progress.tasks_size() > 1) {

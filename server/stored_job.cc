@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/workload/parse.h"
+#include "server/final_round.h"
 
 namespace mycc {
 namespace {
@@ -89,8 +90,13 @@ absl::StatusOr<StoredJobState> LoadJob(const TuningLog& log, const JobStore& sto
     state.rounds.push_back(std::move(round));
   }
   for (uint32_t task = 0; task < trials.size(); ++task) {
-    if (!tasks.stored[task].reused()) continue;
     const PlannedTask& planned = state.job->plan().tasks[task];
+    if (!tasks.stored[task].reused()) {
+      MYCC_ASSIGN_OR_RETURN(const std::vector<v1::Record> final, FinalRecordsOf(log, job.id, task, planned));
+      if (!final.empty())
+        state.job->SetFinal(task, BestSecondsOf(final), static_cast<uint32_t>(final.size()));
+      continue;
+    }
     const absl::StatusOr<StoredRecord> best =
         log.Best({planned.key.workload_hash, planned.key.target}, planned.protocol);
     if (best.ok()) state.job->SetKnownBest(task, best->record.result().timing().seconds());

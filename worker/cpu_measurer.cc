@@ -19,6 +19,8 @@ namespace {
 // A candidate this many times slower than the best has shown what it is worth.
 constexpr double kWorthless = 200;
 constexpr double kStartSeconds = 4;  // loading, copying and verifying, also on a busy host
+// Candidates that are timed in turn have all but the same times: the budget of each, relative to one alone.
+constexpr double kTurnsShare = 4;
 
 int ThreadsOf(const std::string& target_text) {
   const absl::StatusOr<Target> target = ParseTarget(target_text);
@@ -60,16 +62,21 @@ void CpuMeasurer::Measure(const std::vector<v1::Assignment>& assignments, const 
   std::vector<v1::BuildRequest> requests;
   for (const v1::Assignment& assignment : assignments) {
     if (is_revoked(assignment.lease())) continue;
-    v1::BuildRequest& request = requests.emplace_back();
-    request.set_workload(assignment.workload());
-    request.set_target(assignment.target());
-    request.set_trace(assignment.trace());
-    request.set_directory(scratch_.path());
+    for (const std::string& trace : TracesOf(assignment)) {
+      v1::BuildRequest& request = requests.emplace_back();
+      request.set_workload(assignment.workload());
+      request.set_target(assignment.target());
+      request.set_trace(trace);
+      request.set_directory(scratch_.path());
+    }
     wanted.push_back(assignment);
   }
   const std::vector<BuildOutcome> builds = builders_.BuildAll(requests);
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    if (!is_revoked(wanted[i].lease())) done(wanted[i], MeasureBuilt(wanted[i], builds[i]));
+  auto next = builds.begin();
+  for (const v1::Assignment& assignment : wanted) {
+    const auto first = next;
+    next += 1 + assignment.rivals_size();
+    if (!is_revoked(assignment.lease())) done(assignment, MeasureBuilt(assignment, {first, next}));
   }
   std::error_code ignored;
   for (const BuildOutcome& build : builds) {
@@ -77,26 +84,38 @@ void CpuMeasurer::Measure(const std::vector<v1::Assignment>& assignments, const 
   }
 }
 
-v1::MeasureResult CpuMeasurer::MeasureBuilt(const v1::Assignment& assignment, const BuildOutcome& build) {
-  v1::MeasureResult result =
-      book_.Make(assignment, build, [&](v1::MeasureResult* measured) { Run(assignment, build, measured); });
-  *result.mutable_device() = device_;
-  result.mutable_device()->set_clock_mhz(CpuClockMhz());  // as the run left it
-  return result;
+std::vector<v1::MeasureResult> CpuMeasurer::MeasureBuilt(const v1::Assignment& assignment,
+                                                         const std::vector<BuildOutcome>& builds) {
+  std::vector<v1::MeasureResult> results = book_.Make(
+      assignment, builds,
+      [&](const auto& libraries, v1::MeasureResult* failure) { return Run(assignment, libraries, failure); });
+  for (v1::MeasureResult& result : results) {
+    *result.mutable_device() = device_;
+    result.mutable_device()->set_clock_mhz(CpuClockMhz());  // as the run left it
+  }
+  return results;
 }
 
-void CpuMeasurer::Run(const v1::Assignment& assignment, const BuildOutcome& build,
-                      v1::MeasureResult* result) {
+std::optional<v1::RunnerResponse> CpuMeasurer::Run(const v1::Assignment& assignment,
+                                                   const std::vector<std::string>& libraries,
+                                                   v1::MeasureResult* failure) {
   const absl::StatusOr<std::string> folder = PreparedCase(assignment);
-  if (!folder.ok()) return FailWithout(folder.status(), result);
+  if (!folder.ok()) {
+    FailWithout(folder.status(), failure);
+    return std::nullopt;
+  }
   const bool cold = assignment.protocol() == v1::TIMING_PROTOCOL_COLD;
+  const bool in_turn = libraries.size() > 1;
   const double best = assignment.best_seconds();
-  const double budget = cold ? options_.cold_timing_seconds : options_.timing_seconds;
+  const double candidates = static_cast<double>(libraries.size());
+  const double budget = (cold ? options_.cold_timing_seconds : options_.timing_seconds) *
+                        (in_turn ? kTurnsShare * candidates : 1);
   const int threads = ThreadsOf(assignment.target());
   v1::RunnerRequest request;
   v1::RunRequest& run = *request.mutable_run();
   run.set_workload(assignment.workload());
-  run.set_library(build.built.library());
+  run.set_library(libraries[0]);
+  run.mutable_rivals()->Add(libraries.begin() + 1, libraries.end());
   run.set_case_directory(*folder);
   run.set_threads(threads);
   run.set_protocol(assignment.protocol());
@@ -104,15 +123,19 @@ void CpuMeasurer::Run(const v1::Assignment& assignment, const BuildOutcome& buil
   run.set_budget_seconds(budget);
   run.set_usual_baseline_seconds(baselines_.Usual());
   run.set_flush_bytes(flush_bytes_);
-  const double limit = best > 0 ? std::min(options_.run_seconds, kStartSeconds + budget + kWorthless * best)
-                                : options_.run_seconds;
+  const double most = candidates * options_.run_seconds;
+  const double limit =
+      best > 0 ? std::min(most, candidates * (kStartSeconds + kWorthless * best) + budget) : most;
 
   Ending ending;
   const HostLock alone(HostLock::Mode::kTiming);
-  const absl::StatusOr<v1::RunnerResponse> response = CallRunner(request, threads, limit, &ending);
-  if (!response.ok()) return Fail(ending.status, ending.error, result);
-  TakeResponse(*response, result);
+  absl::StatusOr<v1::RunnerResponse> response = CallRunner(request, threads, limit, &ending);
+  if (!response.ok()) {
+    Fail(ending.status, ending.error, failure);
+    return std::nullopt;
+  }
   baselines_.Add(response->timing().baseline_seconds());
+  return *std::move(response);
 }
 
 absl::StatusOr<v1::RunnerResponse> CpuMeasurer::CallRunner(const v1::RunnerRequest& request, int threads,

@@ -5,7 +5,9 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "worker/build_pool.h"
@@ -38,8 +40,11 @@ class CpuMeasurer {
  private:
   CpuMeasurer(CpuMeasurerOptions options, ScratchFolder scratch, std::string reference_folder);
 
-  v1::MeasureResult MeasureBuilt(const v1::Assignment& assignment, const BuildOutcome& build);
-  void Run(const v1::Assignment& assignment, const BuildOutcome& build, v1::MeasureResult* result);
+  std::vector<v1::MeasureResult> MeasureBuilt(const v1::Assignment& assignment,
+                                              const std::vector<BuildOutcome>& builds);
+  std::optional<v1::RunnerResponse> Run(const v1::Assignment& assignment,
+                                        const std::vector<std::string>& libraries,
+                                        v1::MeasureResult* failure);
   // The folder of the workload's test case for the seed, made where there is none yet.
   absl::StatusOr<std::string> PreparedCase(const v1::Assignment& assignment);
   absl::Status PrepareCase(const v1::Assignment& assignment, const std::string& folder);

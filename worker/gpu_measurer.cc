@@ -19,6 +19,8 @@ namespace {
 // A candidate this many times slower than the best has shown what it is worth.
 constexpr double kWorthless = 100;
 constexpr double kLeastSeconds = 0.3;  // for a first call
+// Candidates that are timed in turn have all but the same times: the budget of each, relative to one alone.
+constexpr double kTurnsShare = 2;
 constexpr size_t kRememberedCases = 256;
 constexpr double kSecondsBetweenWords = 10;
 
@@ -108,18 +110,30 @@ void GpuMeasurer::Measure(const std::vector<v1::Assignment>& assignments, const 
       ++batch.open;
       if (++open_ == 1) work_began_ = Clock::now();
     }
-    v1::BuildRequest request = RequestOf(assignment);
-    request.set_trace(assignment.trace());
-    builders_->Start({std::move(request),
-                      [&batch, assignment] { return !batch.is_revoked(assignment.lease()); },
-                      [this, &batch, assignment](std::optional<BuildOutcome> outcome) {
-                        const MutexLock lock(&mutex_);
-                        line_.push_back({&batch, assignment, std::move(outcome)});
-                        changed_.NotifyAll();
-                      }});
+    StartBuilds(assignment, &batch);
   }
   const MutexLock lock(&mutex_);
   while (batch.open > 0) changed_.Wait(&mutex_);
+}
+
+void GpuMeasurer::StartBuilds(const v1::Assignment& assignment, Batch* batch) {
+  const std::vector<std::string> traces = TracesOf(assignment);
+  const auto built = std::make_shared<Built>(Built{batch, assignment, {}, traces.size()});
+  built->outcomes.resize(traces.size());
+  for (size_t i = 0; i < traces.size(); ++i) {
+    v1::BuildRequest request = RequestOf(assignment);
+    request.set_trace(traces[i]);
+    builders_->Start({std::move(request),
+                      [built] { return !built->batch->is_revoked(built->assignment.lease()); },
+                      [this, built, i](std::optional<BuildOutcome> outcome) {
+                        const MutexLock lock(&mutex_);
+                        built->is_wanted = built->is_wanted && outcome.has_value();
+                        if (outcome) built->outcomes[i] = *std::move(outcome);
+                        if (--built->open > 0) return;
+                        line_.push_back(std::move(*built));
+                        changed_.NotifyAll();
+                      }});
+  }
 }
 
 // A workload's first candidate has its reference built, before all else.
@@ -167,7 +181,7 @@ void GpuMeasurer::RunDevice() {
       line_.pop_front();
     }
     Batch* const batch = built->batch;
-    Take(*std::move(built));
+    Take(*built);
     const MutexLock lock(&mutex_);
     --batch->open;
     --open_;
@@ -178,47 +192,60 @@ void GpuMeasurer::RunDevice() {
   NoteIdle(/*last=*/true);
 }
 
-void GpuMeasurer::Take(Built built) {
-  if (!built.outcome) return;
-  if (!built.batch->is_revoked(built.assignment.lease()))
-    built.batch->done(built.assignment, MeasureBuilt(built.assignment, *built.outcome));
+void GpuMeasurer::Take(const Built& built) {
+  if (built.is_wanted && !built.batch->is_revoked(built.assignment.lease()))
+    built.batch->done(built.assignment, MeasureBuilt(built.assignment, built.outcomes));
   std::error_code ignored;
-  std::filesystem::remove(built.outcome->built.library(), ignored);
+  for (const BuildOutcome& outcome : built.outcomes) {
+    if (!outcome.built.library().empty()) std::filesystem::remove(outcome.built.library(), ignored);
+  }
 }
 
-v1::MeasureResult GpuMeasurer::MeasureBuilt(const v1::Assignment& assignment, const BuildOutcome& build) {
-  v1::MeasureResult result = book_.Make(assignment, build, [&](v1::MeasureResult* measured) {
-    const auto start = Clock::now();
-    Run(assignment, build, measured);
-    share_.busy_seconds += SecondsSince(start);
-  });
-  ++share_.candidates;
-  *result.mutable_device() = device_;
-  return result;
+std::vector<v1::MeasureResult> GpuMeasurer::MeasureBuilt(const v1::Assignment& assignment,
+                                                         const std::vector<BuildOutcome>& builds) {
+  std::vector<v1::MeasureResult> results =
+      book_.Make(assignment, builds, [&](const auto& libraries, v1::MeasureResult* failure) {
+        const auto start = Clock::now();
+        auto response = Run(assignment, libraries, failure);
+        share_.busy_seconds += SecondsSince(start);
+        return response;
+      });
+  share_.candidates += static_cast<int>(results.size());
+  for (v1::MeasureResult& result : results) *result.mutable_device() = device_;
+  return results;
 }
 
-void GpuMeasurer::Run(const v1::Assignment& assignment, const BuildOutcome& build,
-                      v1::MeasureResult* result) {
+std::optional<v1::RunnerResponse> GpuMeasurer::Run(const v1::Assignment& assignment,
+                                                   const std::vector<std::string>& libraries,
+                                                   v1::MeasureResult* failure) {
   const HostLock alone(HostLock::Mode::kTiming, gpu_.uuid);
   const absl::StatusOr<v1::GpuCase> test = PreparedCase(assignment);
-  if (!test.ok()) return FailWithout(test.status(), result);
+  if (!test.ok()) {
+    FailWithout(test.status(), failure);
+    return std::nullopt;
+  }
   const double best = assignment.best_seconds();
+  const double candidates = static_cast<double>(libraries.size());
   v1::RunnerRequest request;
   v1::RunRequest& run = *request.mutable_run();
   run.set_workload(assignment.workload());
-  run.set_library(build.built.library());
+  run.set_library(libraries[0]);
+  run.mutable_rivals()->Add(libraries.begin() + 1, libraries.end());
   *run.mutable_gpu_case() = *test;
   run.set_protocol(assignment.protocol());
   run.set_best_seconds(best);
-  run.set_budget_seconds(options_.timing_seconds);
+  run.set_budget_seconds((libraries.size() > 1 ? kTurnsShare * candidates : 1) * options_.timing_seconds);
   run.set_usual_baseline_seconds(baselines_.Usual());
   run.set_first_call_seconds(best > 0
                                  ? std::min(options_.first_call_seconds, kLeastSeconds + kWorthless * best)
                                  : options_.first_call_seconds);
   Ending ending;
-  const absl::StatusOr<v1::RunnerResponse> response = runners_->Call(request, options_.run_seconds, &ending);
-  if (!response.ok()) return Fail(ending.status, ending.error, result);
-  TakeResponse(*response, result);
+  absl::StatusOr<v1::RunnerResponse> response =
+      runners_->Call(request, candidates * options_.run_seconds, &ending);
+  if (!response.ok()) {
+    Fail(ending.status, ending.error, failure);
+    return std::nullopt;
+  }
   if (response->has_device()) {
     v1::DeviceInfo now = gpu_.info;
     now.clear_throttled_by();
@@ -226,6 +253,7 @@ void GpuMeasurer::Run(const v1::Assignment& assignment, const BuildOutcome& buil
     device_ = now;
   }
   baselines_.Add(response->timing().baseline_seconds());
+  return *std::move(response);
 }
 
 absl::StatusOr<v1::GpuCase> GpuMeasurer::PreparedCase(const v1::Assignment& assignment) {

@@ -11,8 +11,10 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
@@ -53,24 +55,31 @@ class GpuMeasurer {
     const OnMeasured& done;
     size_t open = 0;  // guarded by mutex_
   };
+  // An assignment's traces, as they are built.
   struct Built {
     Batch* batch;
     v1::Assignment assignment;
-    std::optional<BuildOutcome> outcome;  // none: it was not wanted any more
+    std::vector<BuildOutcome> outcomes;
+    size_t open = 0;
+    bool is_wanted = true;  // by the time that they were built
   };
 
   GpuMeasurer(const Gpu& gpu, const v1::Toolchain& toolchain, BuildPool* builders, GpuMeasurerOptions options,
               ScratchFolder scratch, std::function<void(const std::string&)> log);
   absl::Status Start();
   v1::BuildRequest RequestOf(const v1::Assignment& assignment) const;
+  void StartBuilds(const v1::Assignment& assignment, Batch* batch);
   void StartReference(const v1::Assignment& assignment);
   BuildOutcome AwaitReference(const v1::Assignment& assignment);
 
   // On the device's thread.
   void RunDevice();
-  void Take(Built built);
-  v1::MeasureResult MeasureBuilt(const v1::Assignment& assignment, const BuildOutcome& build);
-  void Run(const v1::Assignment& assignment, const BuildOutcome& build, v1::MeasureResult* result);
+  void Take(const Built& built);
+  std::vector<v1::MeasureResult> MeasureBuilt(const v1::Assignment& assignment,
+                                              const std::vector<BuildOutcome>& builds);
+  std::optional<v1::RunnerResponse> Run(const v1::Assignment& assignment,
+                                        const std::vector<std::string>& libraries,
+                                        v1::MeasureResult* failure);
   absl::StatusOr<v1::GpuCase> PreparedCase(const v1::Assignment& assignment);
   absl::StatusOr<v1::GpuCase> PrepareCase(const v1::Assignment& assignment);
   void NoteIdle(bool last) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

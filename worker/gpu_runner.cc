@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
@@ -81,7 +82,7 @@ class GpuRunner {
       response.set_spent(true);
       return response;
     }
-    call_.reset();
+    calls_.clear();
     // What a kernel did to its outputs it may have done to the inputs and the expected values too.
     if (absl::IsDataLoss(done) && !cases_.empty()) {
       const absl::StatusOr<bool> whole = cases_.front().made->Restore();
@@ -183,35 +184,97 @@ class GpuRunner {
   }
 
   absl::Status Run(const v1::RunRequest& request, v1::RunnerResponse* response) {
+    if (!request.rivals().empty()) return RunInTurn(request, response);
     MYCC_ASSIGN_OR_RETURN(GpuCase* const test, CaseOf(request.workload(), request.gpu_case()));
-    MYCC_ASSIGN_OR_RETURN(
-        call_, GpuCall::Load(device_.get(), request.library(), test->workload(), test->Arguments()));
-    MYCC_RETURN_IF_ERROR(test->PoisonOutputs());
-    MYCC_ASSIGN_OR_RETURN(const double first, timer_->TimeOnce(call_.get(), request.first_call_seconds()));
-    MYCC_RETURN_IF_ERROR(test->Verify(response->mutable_verification()));
+    MYCC_ASSIGN_OR_RETURN(const double first, Try(request, request.library(), test, response));
     const double best = request.best_seconds();
     if (best > 0 && first > kWorthlessSeconds && first > kWorthless * best) {
       *response->mutable_timing() = OneSample(request.protocol(), first);
       return absl::OkStatus();
     }
-    MYCC_ASSIGN_OR_RETURN(*response->mutable_timing(), Time(request, call_.get()));
-    // What is right once and wrong when it is repeated is wrong.
+    MYCC_ASSIGN_OR_RETURN(std::vector<v1::Timing> timings, Time(request, {calls_[0].get()}));
+    *response->mutable_timing() = std::move(timings[0]);
+    return TryAgain(calls_[0].get(), test, response);
+  }
+
+  // What is wrong costs itself alone; whatever else fails ends the round, since it may be anybody's doing.
+  absl::Status RunInTurn(const v1::RunRequest& request, v1::RunnerResponse* response) {
+    MYCC_ASSIGN_OR_RETURN(GpuCase* const test, CaseOf(request.workload(), request.gpu_case()));
+    std::vector<std::string> libraries = {request.library()};
+    libraries.insert(libraries.end(), request.rivals().begin(), request.rivals().end());
+    std::vector<v1::RunnerResponse> responses(libraries.size());
+    std::vector<GpuCall*> candidates;
+    std::vector<v1::RunnerResponse*> responses_of_candidates;
+    for (size_t i = 0; i < libraries.size(); ++i) {
+      const absl::Status tried = Try(request, libraries[i], test, &responses[i]).status();
+      MYCC_RETURN_IF_ERROR(Judge(tried, test, &responses[i]));
+      if (!tried.ok()) continue;
+      candidates.push_back(calls_.back().get());
+      responses_of_candidates.push_back(&responses[i]);
+    }
+    std::vector<v1::Timing> timings;
+    if (!candidates.empty()) {
+      MYCC_ASSIGN_OR_RETURN(timings, Time(request, candidates));
+    }
+    for (size_t i = 0; i < candidates.size(); ++i) {
+      *responses_of_candidates[i]->mutable_timing() = std::move(timings[i]);
+      const absl::Status again = TryAgain(candidates[i], test, responses_of_candidates[i]);
+      MYCC_RETURN_IF_ERROR(Judge(again, test, responses_of_candidates[i]));
+    }
+    *response = std::move(responses[0]);
+    for (size_t i = 1; i < responses.size(); ++i) *response->add_rivals() = std::move(responses[i]);
+    return absl::OkStatus();
+  }
+
+  // The status of a candidate among others; an error ends them all.
+  absl::Status Judge(const absl::Status& tried, GpuCase* test, v1::RunnerResponse* response) {
+    response->set_status(tried.ok() ? v1::MEASURE_STATUS_OK : StatusOf(tried));
+    response->set_error(std::string(tried.message()));
+    if (!absl::IsDataLoss(tried)) return tried;
+    MYCC_ASSIGN_OR_RETURN(const bool whole, test->Restore());
+    return whole ? absl::OkStatus() : tried;
+  }
+
+  // Loads a candidate, calls it once and verifies what that left; the seconds of the call.
+  absl::StatusOr<double> Try(const v1::RunRequest& request, const std::string& library, GpuCase* test,
+                             v1::RunnerResponse* response) {
+    MYCC_ASSIGN_OR_RETURN(std::unique_ptr<GpuCall> call,
+                          GpuCall::Load(device_.get(), library, test->workload(), test->Arguments()));
+    calls_.push_back(std::move(call));
     MYCC_RETURN_IF_ERROR(test->PoisonOutputs());
-    MYCC_RETURN_IF_ERROR(call_->Enqueue());
+    MYCC_ASSIGN_OR_RETURN(const double first,
+                          timer_->TimeOnce(calls_.back().get(), request.first_call_seconds()));
+    MYCC_RETURN_IF_ERROR(test->Verify(response->mutable_verification()));
+    return first;
+  }
+
+  // What is right once and wrong when it is repeated is wrong.
+  absl::Status TryAgain(GpuCall* call, GpuCase* test, v1::RunnerResponse* response) {
+    MYCC_RETURN_IF_ERROR(test->PoisonOutputs());
+    MYCC_RETURN_IF_ERROR(call->Enqueue());
     const absl::Status again = test->Verify(response->mutable_verification());
     if (!again.ok()) response->clear_timing();
     return again;
   }
 
-  absl::StatusOr<v1::Timing> Time(const v1::RunRequest& request, GpuCall* call) {
+  absl::StatusOr<std::vector<v1::Timing>> Time(const v1::RunRequest& request,
+                                               const std::vector<GpuCall*>& candidates) {
     TimingPlan plan;
     plan.protocol = request.protocol();
     plan.budget_seconds = request.budget_seconds();
     plan.best_seconds = request.best_seconds();
-    MYCC_ASSIGN_OR_RETURN(const double probe, timer_->TimeOnce(call, request.first_call_seconds()));
+    double probe = 0;
+    for (GpuCall* const candidate : candidates) {
+      MYCC_ASSIGN_OR_RETURN(const double once, timer_->TimeOnce(candidate, request.first_call_seconds()));
+      probe = std::max(probe, once);
+    }
     return TimeUndisturbed(
         kTimingAttempts, request.usual_baseline_seconds(), [this] { return timer_->TimeBaseline(); },
-        [&] { return timer_->Time(call, plan, probe); });
+        [&]() -> absl::StatusOr<std::vector<v1::Timing>> {
+          if (candidates.size() > 1) return timer_->TimeInTurn(candidates, plan, probe);
+          MYCC_ASSIGN_OR_RETURN(v1::Timing timing, timer_->Time(candidates[0], plan, probe));
+          return std::vector<v1::Timing>{std::move(timing)};
+        });
   }
 
   // In the order in which they are made: what lies in device memory goes before the device.
@@ -220,7 +283,7 @@ class GpuRunner {
   const GpuHealth health_;
   int64_t free_at_start_ = 0;
   std::deque<KeptCase> cases_;
-  std::unique_ptr<GpuCall> call_;  // of the request being answered
+  std::vector<std::unique_ptr<GpuCall>> calls_;  // of the request being answered
 };
 
 bool Send(const v1::RunnerResponse& response) {

@@ -4,16 +4,20 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "worker/gpu_call.h"
 #include "worker/gpu_context.h"
 #include "worker/timer.h"
+#include "worker/turns.h"
 
 namespace mycc {
 
 class GpuTimer {
  public:
+  static constexpr int kMostInTurn = 10;
+
   static absl::StatusOr<std::unique_ptr<GpuTimer>> Create(GpuContext* device);
 
   // Seconds of one call, without a graph: a probe. DeadlineExceeded when it takes longer than
@@ -21,12 +25,21 @@ class GpuTimer {
   absl::StatusOr<double> TimeOnce(GpuCall* call, double limit_seconds);
   // `probe_seconds`: about what a call takes.
   absl::StatusOr<v1::Timing> Time(GpuCall* call, const TimingPlan& plan, double probe_seconds);
+  // Several candidates, of about `probe_seconds` each, in turn: a graph holds whole turns. At most
+  // kMostInTurn.
+  absl::StatusOr<std::vector<v1::Timing>> TimeInTurn(const std::vector<GpuCall*>& candidates,
+                                                     const TimingPlan& plan, double probe_seconds);
   // The device's baseline kernel.
   absl::StatusOr<double> TimeBaseline();
 
  private:
   explicit GpuTimer(GpuContext* device) : device_(device) {}
   absl::Status EnqueueSample(GpuCall* call, bool cold, int calls, int sample);
+  // What makes a sample of calls that take about `call_seconds`, and how long it takes.
+  int CallsOf(bool cold, double call_seconds) const;
+  double SampleSeconds(bool cold, int calls, double call_seconds) const;
+  // What the samples of a graph took.
+  absl::StatusOr<std::vector<double>> Replay(const CudaGraph& graph, int samples);
 
   GpuContext* const device_;
   CudaBuffer flushed_;  // twice the size of L2

@@ -21,6 +21,10 @@ int64_t UnixMicros() {
       .count();
 }
 
+double SecondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
 v1::MeasureStatus StatusWithout(const absl::Status& reference) {
   switch (reference.code()) {
     case absl::StatusCode::kNotFound: return v1::MEASURE_STATUS_DEVICE_LOST;
@@ -33,8 +37,21 @@ v1::MeasureStatus StatusWithout(const absl::Status& reference) {
 
 }  // namespace
 
-v1::MeasureResult ResultBook::Make(const v1::Assignment& assignment, const BuildOutcome& build,
-                                   const std::function<void(v1::MeasureResult*)>& run) {
+std::vector<std::string> TracesOf(const v1::Assignment& assignment) {
+  std::vector<std::string> traces = {assignment.trace()};
+  traces.insert(traces.end(), assignment.rivals().begin(), assignment.rivals().end());
+  return traces;
+}
+
+std::vector<v1::MeasureResult> ResultBook::Make(const v1::Assignment& assignment,
+                                                const std::vector<BuildOutcome>& builds,
+                                                const RunLibraries& run) {
+  if (assignment.rivals().empty()) return {MakeOne(assignment, builds[0], run)};
+  return MakeRound(assignment, builds, run);
+}
+
+v1::MeasureResult ResultBook::MakeOne(const v1::Assignment& assignment, const BuildOutcome& build,
+                                      const RunLibraries& run) {
   v1::MeasureResult result;
   result.set_started_unix_micros(UnixMicros());
   const std::string known_as = absl::StrCat(build.built.code_digest(), " ", assignment.protocol());
@@ -47,24 +64,64 @@ v1::MeasureResult ResultBook::Make(const v1::Assignment& assignment, const Build
     Fail(build.ending.status, build.ending.error, &result);
   } else {
     const auto start = std::chrono::steady_clock::now();
-    run(&result);
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-    result.mutable_timing()->set_run_seconds(seconds.count());
+    if (const auto response = run({build.built.library()}, &result)) TakeResponse(*response, &result);
+    result.mutable_timing()->set_run_seconds(SecondsSince(start));
     if (!IsInfrastructureFailure(result.status())) {
       if (by_digest_.size() >= kRememberedDigests) by_digest_.clear();
       by_digest_[known_as] = result;
     }
   }
-  result.mutable_timing()->set_protocol(assignment.protocol());
-  result.mutable_timing()->set_build_seconds(build.seconds);
-  result.set_code_digest(build.built.code_digest());
-  if (build.built.has_resources()) *result.mutable_resources() = build.built.resources();
-  *result.mutable_toolchain() = toolchain_;
-  if (result.status() != v1::MEASURE_STATUS_OK) {
-    result.set_reproduction(ReproductionOf(assignment));
-  }
-  result.set_finished_unix_micros(UnixMicros());
+  Describe(assignment, build, &result);
   return result;
+}
+
+std::vector<v1::MeasureResult> ResultBook::MakeRound(const v1::Assignment& assignment,
+                                                     const std::vector<BuildOutcome>& builds,
+                                                     const RunLibraries& run) {
+  std::vector<v1::MeasureResult> results(builds.size());
+  std::vector<std::string> libraries;
+  std::vector<v1::MeasureResult*> runners;  // the results of what is run
+  for (size_t i = 0; i < builds.size(); ++i) {
+    results[i].set_started_unix_micros(UnixMicros());
+    if (builds[i].ok()) {
+      libraries.push_back(builds[i].built.library());
+      runners.push_back(&results[i]);
+    } else {
+      Fail(builds[i].ending.status, builds[i].ending.error, &results[i]);
+    }
+  }
+  const auto start = std::chrono::steady_clock::now();
+  v1::MeasureResult failure;
+  const std::optional<v1::RunnerResponse> response =
+      libraries.empty() ? v1::RunnerResponse() : run(libraries, &failure);
+  const bool held = response && response->rivals_size() + 1 == static_cast<int>(libraries.size());
+  if (!libraries.empty() && !held) {
+    if (response) TakeResponse(*response, &failure);
+    Describe(assignment, builds[0], &failure);
+    return {failure};
+  }
+  for (size_t i = 0; i < runners.size(); ++i) {
+    TakeResponse(i == 0 ? *response : response->rivals(static_cast<int>(i) - 1), runners[i]);
+    runners[i]->mutable_timing()->set_run_seconds(SecondsSince(start) / static_cast<double>(runners.size()));
+  }
+  v1::Assignment own = assignment;  // of each candidate by itself, to reproduce it
+  own.clear_rivals();
+  for (size_t i = 0; i < builds.size(); ++i) {
+    if (i > 0) own.set_trace(assignment.rivals(static_cast<int>(i) - 1));
+    Describe(own, builds[i], &results[i]);
+  }
+  return results;
+}
+
+void ResultBook::Describe(const v1::Assignment& assignment, const BuildOutcome& build,
+                          v1::MeasureResult* result) const {
+  result->mutable_timing()->set_protocol(assignment.protocol());
+  result->mutable_timing()->set_build_seconds(build.seconds);
+  result->set_code_digest(build.built.code_digest());
+  if (build.built.has_resources()) *result->mutable_resources() = build.built.resources();
+  *result->mutable_toolchain() = toolchain_;
+  if (result->status() != v1::MEASURE_STATUS_OK) result->set_reproduction(ReproductionOf(assignment));
+  result->set_finished_unix_micros(UnixMicros());
 }
 
 void BaselineHistory::Add(double seconds) {

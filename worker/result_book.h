@@ -4,8 +4,10 @@
 
 #include <deque>
 #include <functional>
+#include <optional>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "proto/worker.pb.h"
@@ -14,16 +16,33 @@
 
 namespace mycc {
 
+// The traces that an assignment wants measured: its candidate's, and its rivals'.
+std::vector<std::string> TracesOf(const v1::Assignment& assignment);
+
+// Has libraries verified and timed, several of them in turn. None when that failed as a whole: then `failure`
+// says how.
+using RunLibraries = std::function<std::optional<v1::RunnerResponse>(
+    const std::vector<std::string>& libraries, v1::MeasureResult* failure)>;
+
 class ResultBook {
  public:
   explicit ResultBook(v1::Toolchain toolchain) : toolchain_(std::move(toolchain)) {}
 
-  // The result of one candidate: known from an equal binary (which is not timed twice), that of its failed
-  // build, or what `run` fills in. The device is left to the caller.
-  v1::MeasureResult Make(const v1::Assignment& assignment, const BuildOutcome& build,
-                         const std::function<void(v1::MeasureResult*)>& run);
+  // The results of an assignment whose traces were built. The device is left to the caller. Of one candidate:
+  // known from an equal binary (which is not timed twice), that of its failed build, or of its run. Of a
+  // final round: each candidate's own, which are timed whatever is known of them; a round that failed as a
+  // whole, which is no candidate's alone, has one result that says so.
+  std::vector<v1::MeasureResult> Make(const v1::Assignment& assignment,
+                                      const std::vector<BuildOutcome>& builds, const RunLibraries& run);
 
  private:
+  v1::MeasureResult MakeOne(const v1::Assignment& assignment, const BuildOutcome& build,
+                            const RunLibraries& run);
+  std::vector<v1::MeasureResult> MakeRound(const v1::Assignment& assignment,
+                                           const std::vector<BuildOutcome>& builds, const RunLibraries& run);
+  // What is said of every result.
+  void Describe(const v1::Assignment& assignment, const BuildOutcome& build, v1::MeasureResult* result) const;
+
   const v1::Toolchain toolchain_;
   std::unordered_map<std::string, v1::MeasureResult> by_digest_;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "worker/kernel_call.h"
 #include "worker/test_case.h"
 #include "worker/timer.h"
+#include "worker/turns.h"
 #include "worker/undisturbed.h"
 
 namespace mycc {
@@ -71,8 +73,42 @@ absl::Status Verify(const Workload& workload, const TestCase& test, KernelCall& 
   return status;
 }
 
-// Times the call beside the baseline.
-v1::Timing Time(const v1::RunRequest& request, KernelCall& call) {
+v1::MeasureStatus StatusOf(const absl::Status& error) {
+  return absl::IsResourceExhausted(error) ? v1::MEASURE_STATUS_OUT_OF_MEMORY : v1::MEASURE_STATUS_RUN_ERROR;
+}
+
+// A candidate that is loaded, and was called once.
+struct Contender {
+  std::unique_ptr<KernelCall> call;  // null when that failed
+  double first_call_seconds = 0;
+  v1::RunnerResponse response;
+
+  bool ok() const { return response.status() == v1::MEASURE_STATUS_OK; }
+};
+
+Contender Try(const std::string& library, const Workload& workload, const TestCase& test) {
+  Contender contender;
+  absl::StatusOr<std::unique_ptr<KernelCall>> call = KernelCall::Load(library, workload, test.inputs());
+  absl::Status called = call.status();
+  if (call.ok()) {
+    (*call)->PoisonOutputs();
+    const double start = Now();
+    called = (*call)->Call();
+    contender.first_call_seconds = Now() - start;
+  }
+  if (!called.ok()) {
+    contender.response = Failure(StatusOf(called), std::string(called.message()));
+    return contender;
+  }
+  const absl::Status verified = Verify(workload, test, **call, contender.response.mutable_verification());
+  contender.response.set_status(verified.ok() ? v1::MEASURE_STATUS_OK : v1::MEASURE_STATUS_WRONG_RESULT);
+  contender.response.set_error(std::string(verified.message()));
+  contender.call = *std::move(call);
+  return contender;
+}
+
+// Times the candidates beside the baseline, several of them in turn.
+std::vector<v1::Timing> Time(const v1::RunRequest& request, const std::vector<KernelCall*>& candidates) {
   TimingPlan plan;
   plan.protocol = request.protocol();
   plan.budget_seconds = request.budget_seconds();
@@ -81,18 +117,17 @@ v1::Timing Time(const v1::RunRequest& request, KernelCall& call) {
       plan.protocol == v1::TIMING_PROTOCOL_COLD ? static_cast<size_t>(request.flush_bytes()) : 0);
   char fill = 0;
   const auto flush = [&flushed, &fill] { std::memset(flushed.data(), ++fill, flushed.size()); };
-  const absl::StatusOr<v1::Timing> timing = TimeUndisturbed(
+  std::vector<std::function<void()>> calls;
+  for (KernelCall* const candidate : candidates)
+    calls.emplace_back([candidate] { candidate->CallUnchecked(); });
+  const absl::StatusOr<std::vector<v1::Timing>> timings = TimeUndisturbed(
       kTimingAttempts, request.usual_baseline_seconds(),
       [&request] { return TimeBaseline(request.threads()); },
       [&] {
-        return TimeCalls(
-            plan, [&call] { call.CallUnchecked(); }, flush, Now);
+        return calls.size() == 1 ? std::vector<v1::Timing>{TimeCalls(plan, calls[0], flush, Now)}
+                                 : TimeCallsInTurn(plan, calls, flush, Now);
       });
-  return *timing;  // neither can fail on a CPU
-}
-
-v1::MeasureStatus StatusOf(const absl::Status& error) {
-  return absl::IsResourceExhausted(error) ? v1::MEASURE_STATUS_OUT_OF_MEMORY : v1::MEASURE_STATUS_RUN_ERROR;
+  return *timings;  // neither can fail on a CPU
 }
 
 v1::RunnerResponse Run(const v1::RunRequest& request) {
@@ -100,30 +135,29 @@ v1::RunnerResponse Run(const v1::RunRequest& request) {
   if (!workload.ok()) return Failure(v1::MEASURE_STATUS_RUN_ERROR, std::string(workload.status().message()));
   const absl::StatusOr<TestCase> test = TestCase::Open(*workload, request.case_directory());
   if (!test.ok()) return Failure(v1::MEASURE_STATUS_RUN_ERROR, std::string(test.status().message()));
-  absl::StatusOr<std::unique_ptr<KernelCall>> call =
-      KernelCall::Load(request.library(), *workload, test->inputs());
-  if (!call.ok()) return Failure(StatusOf(call.status()), std::string(call.status().message()));
-  (*call)->PoisonOutputs();
-  const double start = Now();
-  if (const absl::Status called = (*call)->Call(); !called.ok()) {
-    return Failure(StatusOf(called), std::string(called.message()));
+  std::vector<Contender> contenders;
+  contenders.push_back(Try(request.library(), *workload, *test));
+  for (const std::string& rival : request.rivals()) contenders.push_back(Try(rival, *workload, *test));
+
+  std::vector<KernelCall*> calls;
+  for (const Contender& contender : contenders) {
+    if (contender.ok()) calls.push_back(contender.call.get());
   }
-  const double first_call_seconds = Now() - start;
-  v1::RunnerResponse response;
-  if (const absl::Status verified = Verify(*workload, *test, **call, response.mutable_verification());
-      !verified.ok()) {
-    response.set_status(v1::MEASURE_STATUS_WRONG_RESULT);
-    response.set_error(std::string(verified.message()));
-    return response;
+  const double first = contenders[0].first_call_seconds;
+  const bool worthless = request.rivals().empty() && request.best_seconds() > 0 &&
+                         first > kWorthlessSeconds && first > kWorthless * request.best_seconds();
+  std::vector<v1::Timing> timings;
+  if (worthless) {
+    timings = {OneSample(request.protocol(), first)};
+  } else if (!calls.empty()) {
+    timings = Time(request, calls);
   }
-  const bool worthless =
-      first_call_seconds > kWorthlessSeconds && first_call_seconds > kWorthless * request.best_seconds();
-  if (worthless && request.best_seconds() > 0) {
-    *response.mutable_timing() = OneSample(request.protocol(), first_call_seconds);
-  } else {
-    *response.mutable_timing() = Time(request, **call);
+  auto timing = timings.begin();
+  for (Contender& contender : contenders) {
+    if (contender.ok()) *contender.response.mutable_timing() = std::move(*timing++);
   }
-  response.set_status(v1::MEASURE_STATUS_OK);
+  v1::RunnerResponse response = std::move(contenders[0].response);
+  for (size_t i = 1; i < contenders.size(); ++i) *response.add_rivals() = std::move(contenders[i].response);
   return response;
 }
 

@@ -46,6 +46,12 @@ MedianInterval MedianOf(std::vector<double> samples) {
   return {median, samples[low], samples[n - 1 - low]};
 }
 
+int CallsPerSample(v1::TimingProtocol protocol, double call_seconds) {
+  if (protocol == v1::TIMING_PROTOCOL_COLD) return 1;
+  const double calls = std::ceil(kSampleSeconds / std::max(call_seconds, 1e-9));
+  return std::clamp(static_cast<int>(calls), 1, kMaxCallsPerSample);
+}
+
 v1::Timing TimeCalls(const TimingPlan& plan, const std::function<void()>& call,
                      const std::function<void()>& flush, const std::function<double()>& now) {
   const bool cold = plan.protocol == v1::TIMING_PROTOCOL_COLD;
@@ -60,9 +66,7 @@ v1::Timing TimeCalls(const TimingPlan& plan, const std::function<void()>& call,
   // takes.
   sample(1);
   double probe = sample(1);
-  const int calls = cold ? 1
-                         : std::clamp(static_cast<int>(std::ceil(kSampleSeconds / std::max(probe, 1e-9))), 1,
-                                      kMaxCallsPerSample);
+  const int calls = CallsPerSample(plan.protocol, probe);
   if (calls > 1) probe = sample(calls);
 
   const bool hopeless = plan.best_seconds > 0 && probe > kProbeBehind * plan.best_seconds;

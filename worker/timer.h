@@ -27,8 +27,11 @@ struct MedianInterval {
 // REQUIRES: samples is not empty.
 MedianInterval MedianOf(std::vector<double> samples);
 
-// Times `call`. Warm: a sample is the mean of as many calls as the clock needs; cold: of one, after `flush`.
-// `now` is in seconds.
+// How many calls make a sample, of a kernel that takes about `call_seconds`: one after a flush, else as many
+// as the clock needs.
+int CallsPerSample(v1::TimingProtocol protocol, double call_seconds);
+
+// Times `call`. A sample is the mean of its calls; cold: after `flush`. `now` is in seconds.
 //
 // A candidate that is clearly behind `best_seconds` is dropped after a probe: its few samples stand, with
 // their wide interval.

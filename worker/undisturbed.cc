@@ -20,24 +20,31 @@ constexpr double kDisturbedRatio = 1.15;
 
 bool IsDisturbed(double seconds, double usual) { return usual > 0 && seconds > kDisturbedRatio * usual; }
 
-absl::StatusOr<v1::Timing> TimeUndisturbed(int attempts, double usual_baseline_seconds,
-                                           const std::function<absl::StatusOr<double>()>& time_baseline,
-                                           const std::function<absl::StatusOr<v1::Timing>()>& time) {
+absl::StatusOr<std::vector<v1::Timing>> TimeUndisturbed(
+    int attempts, double usual_baseline_seconds, const std::function<absl::StatusOr<double>()>& time_baseline,
+    const std::function<absl::StatusOr<std::vector<v1::Timing>>()>& time) {
   double usual = usual_baseline_seconds;
   for (int i = 0; usual_baseline_seconds <= 0 && i < kCalibrations; ++i) {
     MYCC_ASSIGN_OR_RETURN(const double seconds, time_baseline());
     usual = i == 0 ? seconds : std::min(usual, seconds);
   }
-  v1::Timing best;
+  std::vector<v1::Timing> best;
+  double best_baseline = 0;
   for (int attempt = 0; attempt < attempts; ++attempt) {
     if (attempt > 0) std::this_thread::sleep_for(kFirstPause * (1 << (attempt - 1)));
     MYCC_ASSIGN_OR_RETURN(const double before, time_baseline());
-    MYCC_ASSIGN_OR_RETURN(v1::Timing timing, time());
+    MYCC_ASSIGN_OR_RETURN(std::vector<v1::Timing> timings, time());
     MYCC_ASSIGN_OR_RETURN(const double after, time_baseline());
-    timing.set_baseline_seconds(std::max(before, after));
-    timing.set_relative_to_baseline(timing.seconds() / timing.baseline_seconds());
-    if (attempt == 0 || timing.baseline_seconds() < best.baseline_seconds()) best = std::move(timing);
-    if (!IsDisturbed(best.baseline_seconds(), usual)) break;
+    const double baseline = std::max(before, after);
+    if (attempt == 0 || baseline < best_baseline) {
+      best = std::move(timings);
+      best_baseline = baseline;
+    }
+    if (!IsDisturbed(best_baseline, usual)) break;
+  }
+  for (v1::Timing& timing : best) {
+    timing.set_baseline_seconds(best_baseline);
+    timing.set_relative_to_baseline(timing.seconds() / best_baseline);
   }
   return best;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "proto/records.pb.h"
@@ -13,11 +14,11 @@ namespace mycc {
 // never disturbed).
 bool IsDisturbed(double seconds, double usual);
 
-// The least disturbed of at most `attempts`, with its baseline. `usual_baseline_seconds` of 0 is found out
-// first.
-absl::StatusOr<v1::Timing> TimeUndisturbed(int attempts, double usual_baseline_seconds,
-                                           const std::function<absl::StatusOr<double>()>& time_baseline,
-                                           const std::function<absl::StatusOr<v1::Timing>()>& time);
+// The least disturbed of at most `attempts`, with its baseline: what `time` makes, of one candidate or of
+// several at once. `usual_baseline_seconds` of 0 is found out first.
+absl::StatusOr<std::vector<v1::Timing>> TimeUndisturbed(
+    int attempts, double usual_baseline_seconds, const std::function<absl::StatusOr<double>()>& time_baseline,
+    const std::function<absl::StatusOr<std::vector<v1::Timing>>()>& time);
 
 // A timing of one sample: that of a candidate which is not worth a second one.
 v1::Timing OneSample(v1::TimingProtocol protocol, double seconds);

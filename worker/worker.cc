@@ -129,11 +129,13 @@ void Worker::MeasureBatch(const WorkerDevice& device, const v1::LeaseResponse& l
   const std::vector<v1::Assignment> assignments(leased.assignments().begin(), leased.assignments().end());
   device.measure(
       assignments, [this](const v1::LeaseId& lease) { return IsUnwanted(lease); },
-      [this, &device](const v1::Assignment& assignment, v1::MeasureResult result) {
-        result.mutable_device()->set_worker(options_.name);
+      [this, &device](const v1::Assignment& assignment, std::vector<v1::MeasureResult> results) {
         v1::Report report;
         *report.mutable_lease() = assignment.lease();
-        *report.mutable_result() = std::move(result);
+        for (v1::MeasureResult& result : results) {
+          result.mutable_device()->set_worker(options_.name);
+          *(report.has_result() ? report.add_rivals() : report.mutable_result()) = std::move(result);
+        }
         const MutexLock lock(&mutex_);
         outbox_.push_back(std::move(report));
         flush_ |= device.reports_at_once;

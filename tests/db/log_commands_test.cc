@@ -192,6 +192,42 @@ TEST_F(LogCommandsTest, VerifyGoesOnUntilTheBestIsARecordOfNow) {
   EXPECT_EQ((*log)->Best(KeyOf({}), v1::TIMING_PROTOCOL_WARM)->record.result().code_digest(), "new digest");
 }
 
+// The order that a final round has found outlives a time that is taken alone, as long as the code is the
+// same.
+TEST_F(LogCommandsTest, VerifyKeepsTheOrderOfAFinalRound) {
+  {
+    auto log = TuningLog::Open(log_, OpenMode::kWrite);
+    ASSERT_TRUE((*log)
+                    ->Append({MakeRecord({.index = 10, .seconds = 2e-3, .rank_seconds = 0.8e-3}),
+                              MakeRecord({.index = 11, .seconds = 2.1e-3, .rank_seconds = 0.9e-3})})
+                    .ok());
+  }
+  const auto verify = [&](const std::string& digest) {
+    return Verify(
+        [&](const v1::Record& record) -> absl::StatusOr<v1::MeasureResult> {
+          v1::MeasureResult result = record.result();
+          result.mutable_timing()->clear_rank_seconds();
+          result.mutable_timing()->clear_final_round();
+          result.mutable_timing()->set_seconds(3e-3);
+          if (!digest.empty()) result.set_code_digest(digest);
+          result.set_finished_unix_micros(result.finished_unix_micros() + 1);
+          return result;
+        },
+        absl::StatusCode::kOk);
+  };
+  EXPECT_THAT(verify(""), HasSubstr("ok, 3.000 ms (was 2.000 ms), the same code"));
+  const auto best = [&] {
+    return TuningLog::Open(log_, OpenMode::kRead).value()->Best(KeyOf({}), v1::TIMING_PROTOCOL_WARM)->record;
+  };
+  EXPECT_EQ(best().trace(), MakeRecord({.index = 10}).trace());
+  EXPECT_EQ(best().result().timing().seconds(), 3e-3);
+  EXPECT_EQ(best().result().timing().rank_seconds(), 0.8e-3);
+  // Of other code the round said nothing: all that rank before it are measured, until one of now is the best.
+  verify("new digest");
+  EXPECT_EQ(best().result().code_digest(), "new digest");
+  EXPECT_EQ(best().result().timing().seconds(), 3e-3);
+}
+
 TEST_F(LogCommandsTest, VerifyLeavesRecordsOfOtherMachinesAlone) {
   const std::string text = Verify(
       [&](const v1::Record& record) -> absl::StatusOr<v1::MeasureResult> {

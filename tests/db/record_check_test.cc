@@ -26,6 +26,19 @@ TEST(RecordCheckTest, AcceptsResultsAndFailures) {
   EXPECT_TRUE(CheckRecord(bare).ok());
 }
 
+TEST(RecordCheckTest, AFinalRoundsResultSaysWhatItRanksBy) {
+  v1::Record record = MakeRecord({.rank_seconds = 2e-3});
+  EXPECT_TRUE(CheckRecord(record).ok());
+  EXPECT_EQ(RankSeconds(record.result().timing()), 2e-3);
+  EXPECT_EQ(RankSeconds(MakeRecord({.seconds = 3e-3}).result().timing()), 3e-3);
+  for (double seconds : {-1e-9, std::nan(""), static_cast<double>(INFINITY)}) {
+    record.mutable_result()->mutable_timing()->set_rank_seconds(seconds);
+    ExpectRefused(record, "result.timing.rank_seconds is");
+  }
+  record.mutable_result()->mutable_timing()->clear_rank_seconds();
+  ExpectRefused(record, "result.timing.rank_seconds is 0; expected what the final round");
+}
+
 TEST(RecordCheckTest, TheKeyMustBeThere) {
   v1::Record record = MakeRecord({});
   record.clear_trial();

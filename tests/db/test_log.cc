@@ -71,6 +71,8 @@ v1::MeasureResult MakeResult(const RecordSpec& spec) {
     timing.set_ci_high_seconds(1.01 * spec.seconds);
     timing.set_baseline_seconds(3e-3);
     timing.set_relative_to_baseline(spec.seconds / 3e-3);
+    timing.set_rank_seconds(spec.rank_seconds);
+    if (spec.rank_seconds > 0) timing.set_final_round(FinalRoundName(JobId(spec.job), 0, 5));
   }
   v1::Verification& verification = *result.mutable_verification();
   verification.set_passed(ok && spec.verified);

@@ -46,6 +46,7 @@ struct RecordSpec {
   int64_t finished = 0;  // 0: by index
   std::string trace;     // empty: by index
   uint64_t job = 1;
+  double rank_seconds = 0;  // of a final round
 };
 // With every field set.
 v1::Record MakeRecord(const RecordSpec& spec);

@@ -164,6 +164,42 @@ TEST_F(TuningLogTest, TheNewestResultSpeaksForItsTrace) {
   EXPECT_EQ(BestId(), other);
 }
 
+TEST_F(TuningLogTest, AFinalRoundDecidesBesideSingleTimings) {
+  const int64_t lucky = Add({.index = 1, .seconds = 1.00e-3, .finished = 100, .trace = "v1 lucky"});
+  Add({.index = 2, .seconds = 1.02e-3, .finished = 101, .trace = "v1 steady"});
+  const int64_t third = Add({.index = 3, .seconds = 1.03e-3, .finished = 102, .trace = "v1 third"});
+  // The device was slower then, and the order is another one.
+  const int64_t loser =
+      Add({.index = 4, .seconds = 1.22e-3, .finished = 110, .trace = "v1 lucky", .rank_seconds = 1.017e-3});
+  const int64_t winner =
+      Add({.index = 5, .seconds = 1.20e-3, .finished = 110, .trace = "v1 steady", .rank_seconds = 1.000e-3});
+  EXPECT_EQ(TopIds(9), (std::vector<int64_t>{winner, loser, third}));
+  EXPECT_EQ(log_->Get(winner)->record.result().timing().seconds(), 1.20e-3) << "what was measured is kept";
+  EXPECT_TRUE(log_->Get(lucky)->superseded);
+  EXPECT_EQ(log_->Get(lucky)->record.result().timing().seconds(), 1.00e-3) << "and so is the first time";
+
+  // A time of another moment, taken alone, does not move it, whatever it says; a later round does, and so
+  // does what speaks against it.
+  Add({.index = 6, .seconds = 2.00e-3, .finished = 120, .trace = "v1 steady"});
+  Add({.index = 7, .seconds = 0.50e-3, .finished = 121, .trace = "v1 lucky"});
+  EXPECT_EQ(TopIds(9), (std::vector<int64_t>{winner, loser, third}));
+  const int64_t later =
+      Add({.index = 8, .seconds = 0.90e-3, .finished = 130, .trace = "v1 steady", .rank_seconds = 1.020e-3});
+  EXPECT_EQ(TopIds(9), (std::vector<int64_t>{loser, later, third}));
+  Add({.index = 9, .status = v1::MEASURE_STATUS_WRONG_RESULT, .finished = 140, .trace = "v1 lucky"});
+  EXPECT_EQ(TopIds(9), (std::vector<int64_t>{later, third}));
+}
+
+TEST_F(TuningLogTest, OnlyWhatAFinalRoundRankedIsListed) {
+  Add({.index = 1});
+  const int64_t ranked = Add({.index = 2, .rank_seconds = 2e-3});
+  RecordFilter filter;
+  filter.only_final = true;
+  const auto records = log_->List(filter);
+  ASSERT_EQ(records->size(), 1u);
+  EXPECT_EQ((*records)[0].id, ranked);
+}
+
 TEST_F(TuningLogTest, ATraceFoundWrongIsNoLongerOffered) {
   Add({.index = 1, .seconds = 1e-3, .finished = 100, .trace = "v1 a"});
   Add({.index = 2, .seconds = 1e-3, .protocol = kCold, .finished = 100, .trace = "v1 a"});
@@ -188,7 +224,8 @@ TEST_F(TuningLogTest, WhatIsBestDoesNotDependOnTheOrderOfArrival) {
                                   .seconds = 1e-3 + 1e-5 * i,
                                   .protocol = random() % 2 ? kWarm : kCold,
                                   .finished = static_cast<int64_t>(1 + random() % 20),
-                                  .trace = "v1 " + std::to_string(random() % 8)}));
+                                  .trace = "v1 " + std::to_string(random() % 8),
+                                  .rank_seconds = random() % 4 == 0 ? 1e-3 + 2e-6 * i : 0}));
   }
   std::vector<std::string> expected;
   for (int round = 0; round < 12; ++round) {

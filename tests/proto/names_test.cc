@@ -59,6 +59,19 @@ TEST(NamesTest, TrialNamesRoundTrip) {
   EXPECT_EQ(JobId(7), "j0000000000000007");
 }
 
+TEST(NamesTest, RepeatedMeasurementsAndFinalRoundsAreNoTrials) {
+  const std::string trial = TrialName({JobId(1), 2, 3, 4});
+  EXPECT_EQ(RemeasuredTrialName(trial, 5), trial + "@5");
+  EXPECT_EQ(RemeasuredTrialName(RemeasuredTrialName(trial, 5), 6), trial + "@6") << "of the same candidate";
+  const std::string round = FinalRoundName(JobId(1), 2, 7);
+  EXPECT_EQ(round, "j0000000000000001/2/final@7");
+  EXPECT_FALSE(ParseTrialName(round).ok());
+  EXPECT_TRUE(IsFinalRoundOf(JobId(1), 2, round));
+  EXPECT_FALSE(IsFinalRoundOf(JobId(1), 22, round));
+  EXPECT_FALSE(IsFinalRoundOf(JobId(2), 2, round));
+  EXPECT_FALSE(IsFinalRoundOf(JobId(1), 2, ""));
+}
+
 TEST(NamesTest, MalformedTrialNamesAreRefused) {
   const std::string job = JobId(1);
   for (const std::string& name :

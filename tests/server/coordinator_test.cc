@@ -429,6 +429,8 @@ TEST(CoordinatorTest, BudgetEndsTheJob) {
   server.Wait(59);
   EXPECT_EQ(server.Progress(job).state(), v1::JOB_STATE_RUNNING);
   server.Wait(2);
+  worker.Register();
+  EXPECT_EQ(worker.Work(), 0) << "nothing but a final round";
   EXPECT_EQ(server.Progress(job).state(), v1::JOB_STATE_DONE);
   EXPECT_EQ(server.Progress(job).message(), "the time budget is spent");
 }
@@ -549,7 +551,11 @@ TEST_P(DeterminismTest, ServerRestartResumesTheSameSearch) {
         // The worker keeps what it holds, and says so when it is asked to register again.
         std::vector<v1::LeaseId> leases;
         for (const v1::Assignment& assignment : held) leases.push_back(assignment.lease());
-        EXPECT_EQ(worker.Register(leases).lost_size(), 0);
+        const v1::RegisterResponse registered = worker.Register(leases);
+        for (const v1::LeaseId& lost : registered.lost()) {
+          EXPECT_THAT(lost.trial(), HasSubstr("/final@")) << "a final round is begun anew";
+          std::erase_if(held, [&lost](const auto& one) { return one.lease().trial() == lost.trial(); });
+        }
       }
       for (const v1::Assignment& assignment : worker.Lease(2)) held.push_back(assignment);
       if (held.empty()) continue;

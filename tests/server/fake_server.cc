@@ -34,6 +34,16 @@ v1::MeasureResult FakeResult(const v1::Assignment& assignment) {
   return result;
 }
 
+std::vector<v1::MeasureResult> FakeResults(const v1::Assignment& assignment) {
+  std::vector<v1::MeasureResult> results = {FakeResult(assignment)};
+  for (const std::string& rival : assignment.rivals()) {
+    v1::Assignment own = assignment;
+    own.set_trace(rival);
+    results.push_back(FakeResult(own));
+  }
+  return results;
+}
+
 CoordinatorOptions FakeServer::DefaultOptions() {
   CoordinatorOptions options;
   options.jobs.generation_size = 4;
@@ -77,12 +87,16 @@ v1::JobProgress FakeServer::Progress(const std::string& job) {
   return progress.ok() ? *std::move(progress) : v1::JobProgress();
 }
 
-std::vector<StoredRecord> FakeServer::RecordsOf(const std::string& job) {
+std::vector<StoredRecord> FakeServer::RecordsOf(const std::string& job, bool finals) {
   RecordFilter filter;
   filter.job = job;
   absl::StatusOr<std::vector<StoredRecord>> records = log_->List(filter);
   EXPECT_TRUE(records.ok()) << records.status();
-  return records.ok() ? *std::move(records) : std::vector<StoredRecord>();
+  if (!records.ok()) return {};
+  std::erase_if(*records, [finals](const StoredRecord& stored) {
+    return stored.record.result().timing().final_round().empty() == finals;
+  });
+  return *std::move(records);
 }
 
 std::map<std::string, std::string> FakeServer::TracesOf(const std::string& job) {
@@ -126,11 +140,19 @@ std::vector<v1::Assignment> FakeWorker::Lease(uint32_t count) {
 }
 
 absl::Status FakeWorker::Report(const v1::Assignment& assignment, const v1::MeasureResult& result) {
+  std::vector<v1::MeasureResult> results = FakeResults(assignment);
+  results[0] = result;
+  return ReportAll(assignment, results);
+}
+
+absl::Status FakeWorker::ReportAll(const v1::Assignment& assignment,
+                                   const std::vector<v1::MeasureResult>& results) {
   v1::ReportRequest request;
   request.set_session(session);
   v1::Report& report = *request.add_reports();
   *report.mutable_lease() = assignment.lease();
-  *report.mutable_result() = result;
+  *report.mutable_result() = results[0];
+  for (size_t i = 1; i < results.size(); ++i) *report.add_rivals() = results[i];
   const absl::StatusOr<v1::ReportResponse> response = (*server_)->workers().Report({request})[0];
   if (!response.ok()) return response.status();
   for (const v1::LeaseId& lease : response->ignored()) ignored.push_back(lease.trial());
@@ -145,7 +167,7 @@ int FakeWorker::Work(uint32_t batch) {
     for (const v1::Assignment& assignment : assignments) {
       const absl::Status reported = Report(assignment);
       EXPECT_TRUE(reported.ok()) << reported;
-      ++trials;
+      trials += assignment.rivals().empty();
     }
   }
 }

@@ -50,6 +50,8 @@ v1::JobSpec MakeSpec(const std::vector<std::string>& workloads, uint32_t trials,
 
 // What a trace "measures": the same always, different for each.
 v1::MeasureResult FakeResult(const v1::Assignment& assignment);
+// And its rivals', of a final round.
+std::vector<v1::MeasureResult> FakeResults(const v1::Assignment& assignment);
 
 // A server without loop and network, its log, and the way to kill and restart it.
 class FakeServer {
@@ -70,9 +72,10 @@ class FakeServer {
 
   std::string Submit(const v1::JobSpec& spec, const std::string& submission = "");
   v1::JobProgress Progress(const std::string& job);
-  // Trial -> trace and trial -> status of the job's records; fails the test when a trial has two.
+  // Trial -> trace of the job's records; fails the test when a trial has two.
   std::map<std::string, std::string> TracesOf(const std::string& job);
-  std::vector<StoredRecord> RecordsOf(const std::string& job);
+  // Of the job's trials, or of what final rounds measured of them again.
+  std::vector<StoredRecord> RecordsOf(const std::string& job, bool finals = false);
 
  private:
   void Open();
@@ -90,10 +93,13 @@ class FakeWorker {
 
   v1::RegisterResponse Register(const std::vector<v1::LeaseId>& held = {});
   std::vector<v1::Assignment> Lease(uint32_t count);
-  // OK when the server acknowledged; what it ignored is in `ignored`.
+  // The candidate's result; its rivals', where there are some, are made up. OK when the server acknowledged;
+  // what it ignored is in `ignored`.
   absl::Status Report(const v1::Assignment& assignment, const v1::MeasureResult& result);
+  absl::Status ReportAll(const v1::Assignment& assignment, const std::vector<v1::MeasureResult>& results);
   absl::Status Report(const v1::Assignment& assignment) { return Report(assignment, FakeResult(assignment)); }
-  // Leases and reports until the server has nothing more to give; returns how many trials.
+  // Leases and reports until the server has nothing more to give; returns how many trials, without final
+  // rounds.
   int Work(uint32_t batch = 3);
 
   std::vector<std::string> ignored;

@@ -69,6 +69,13 @@ TEST(ProgressViewTest, BarFitsItsTerminal) {
   EXPECT_THAT(ProgressBar(Half(), 0), SizeIs(0));
 }
 
+TEST(ProgressViewTest, TableSaysHowTheBestWasFound) {
+  v1::JobProgress progress = Half();
+  EXPECT_THAT(SummaryTable(progress), Not(HasSubstr("final round")));
+  progress.mutable_tasks(0)->set_finalists(3);
+  EXPECT_THAT(SummaryTable(progress), HasSubstr("4.00x  best of 3 in the final round"));
+}
+
 TEST(ProgressViewTest, TasksAreToldApartByTheirTargets) {
   v1::JobProgress progress = Half();
   for (v1::TaskProgress& task : *progress.mutable_tasks())

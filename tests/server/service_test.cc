@@ -98,7 +98,7 @@ class RunningWorker {
 void Pretend(const std::vector<v1::Assignment>& assignments, const IsRevoked& is_revoked,
              const OnMeasured& done) {
   for (const v1::Assignment& assignment : assignments) {
-    if (!is_revoked(assignment.lease())) done(assignment, FakeResult(assignment));
+    if (!is_revoked(assignment.lease())) done(assignment, FakeResults(assignment));
   }
 }
 
@@ -186,7 +186,9 @@ class ServiceTest : public ::testing::TestWithParam<bool> {
     filter.job = job;
     const auto records = log_->List(filter);
     EXPECT_TRUE(records.ok());
-    return records->size();
+    return static_cast<size_t>(std::count_if(records->begin(), records->end(), [](const auto& stored) {
+      return stored.record.result().timing().final_round().empty();
+    }));
   }
 
   TestFolder folder_;

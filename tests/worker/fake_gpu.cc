@@ -280,7 +280,7 @@ CuResult cuKernelSetAttribute(int, int, void*, int) { return kCudaSuccess; }
 CuResult cuLaunchKernelEx(const CuLaunchConfig*, void* function, void** params, void**) {
   const std::string name = static_cast<Kernel*>(function)->name;
   float *const x = At<float*>(params, 0), *const y = At<float*>(params, 1);
-  return Enqueue(kKernelSeconds, [=] { RunCandidate(name, x, y); });
+  return Enqueue((name == "slow" ? 1.02 : 1) * kKernelSeconds, [=] { RunCandidate(name, x, y); });
 }
 // What tables of the driver have beside, and nothing here calls.
 CuResult cuTensorMapEncodeTiled() { return kInvalidValue; }

@@ -55,11 +55,27 @@ class GpuMeasurerTest : public ::testing::Test {
     return assignment;
   }
 
+  static std::vector<v1::MeasureResult> MeasureInTurn(const std::vector<std::string>& traces,
+                                                      v1::TimingProtocol protocol) {
+    v1::Assignment assignment = AssignmentOf(traces[0]);
+    assignment.mutable_rivals()->Add(traces.begin() + 1, traces.end());
+    assignment.set_protocol(protocol);
+    std::vector<v1::MeasureResult> measured;
+    measurer_->Measure(
+        {assignment}, [](const v1::LeaseId&) { return false; },
+        [&measured](const v1::Assignment&, std::vector<v1::MeasureResult> results) {
+          measured = std::move(results);
+        });
+    return measured;
+  }
+
   static v1::MeasureResult Measure(const v1::Assignment& assignment) {
     v1::MeasureResult measured;
     measurer_->Measure(
         {assignment}, [](const v1::LeaseId&) { return false; },
-        [&measured](const v1::Assignment&, v1::MeasureResult result) { measured = std::move(result); });
+        [&measured](const v1::Assignment&, std::vector<v1::MeasureResult> results) {
+          measured = std::move(results[0]);
+        });
     return measured;
   }
 
@@ -111,6 +127,50 @@ TEST_F(GpuMeasurerTest, WarmSamplesAreOfSeveralCalls) {
   ASSERT_EQ(result.status(), v1::MEASURE_STATUS_OK) << result.error();
   EXPECT_EQ(result.timing().protocol(), v1::TIMING_PROTOCOL_WARM);
   EXPECT_LT(result.timing().seconds(), 1e-3);
+}
+
+TEST_F(GpuMeasurerTest, FinalRoundTimesInTurn) {
+  for (const auto protocol : {v1::TIMING_PROTOCOL_COLD, v1::TIMING_PROTOCOL_WARM}) {
+    const std::vector<v1::MeasureResult> results = MeasureInTurn({"slow", "good"}, protocol);
+    ASSERT_EQ(results.size(), 2u);
+    for (const v1::MeasureResult& result : results) {
+      ASSERT_EQ(result.status(), v1::MEASURE_STATUS_OK) << result.error();
+      EXPECT_TRUE(result.verification().passed());
+      EXPECT_EQ(result.timing().protocol(), protocol);
+      EXPECT_GE(result.timing().samples_seconds_size(), 12);
+      EXPECT_GT(result.timing().baseline_seconds(), 1e-5);
+      EXPECT_GT(result.timing().run_seconds(), 0);
+      EXPECT_LT(result.timing().run_seconds(), 1);
+      EXPECT_NE(result.code_digest(), "");
+      EXPECT_EQ(result.device().device(), "cuda:0");
+    }
+    EXPECT_EQ(results[0].timing().samples_seconds_size(), results[1].timing().samples_seconds_size());
+    EXPECT_GT(results[0].timing().seconds(), 1.01 * results[1].timing().seconds());
+  }
+}
+
+TEST_F(GpuMeasurerTest, WhoIsWrongInAFinalRoundIsOutAlone) {
+  const std::vector<v1::MeasureResult> results =
+      MeasureInTurn({"input", "good", "flaky", "no trace", "slow"}, v1::TIMING_PROTOCOL_COLD);
+  ASSERT_EQ(results.size(), 5u);
+  EXPECT_EQ(results[0].status(), v1::MEASURE_STATUS_WRONG_RESULT);
+  EXPECT_EQ(results[0].error(), "the kernel wrote to its input x");
+  EXPECT_EQ(results[1].status(), v1::MEASURE_STATUS_OK) << results[1].error();
+  EXPECT_EQ(results[2].status(), v1::MEASURE_STATUS_WRONG_RESULT);
+  EXPECT_EQ(results[2].timing().seconds(), 0);
+  EXPECT_THAT(results[2].reproduction(), HasSubstr("flaky"));
+  EXPECT_EQ(results[3].status(), v1::MEASURE_STATUS_BUILD_ERROR);
+  EXPECT_EQ(results[4].status(), v1::MEASURE_STATUS_OK) << results[4].error();
+  ExpectGood();
+}
+
+TEST_F(GpuMeasurerTest, FinalRoundThatFaultsHasOneResult) {
+  const std::vector<v1::MeasureResult> results =
+      MeasureInTurn({"good", "fault", "slow"}, v1::TIMING_PROTOCOL_COLD);
+  ASSERT_EQ(results.size(), 1u);
+  EXPECT_EQ(results[0].status(), v1::MEASURE_STATUS_RUN_ERROR);
+  EXPECT_THAT(results[0].error(), HasSubstr("CUDA_ERROR_ILLEGAL_ADDRESS"));
+  ExpectGood();
 }
 
 TEST_F(GpuMeasurerTest, WrongInOneElement) {
@@ -199,9 +259,9 @@ TEST_F(GpuMeasurerTest, SeveralBatchesAtOnce) {
     lanes.emplace_back([batch, &mutex, &done] {
       measurer_->Measure(
           batch, [](const v1::LeaseId& lease) { return lease.trial() == "revoked"; },
-          [&](const v1::Assignment& assignment, v1::MeasureResult result) {
+          [&](const v1::Assignment& assignment, const std::vector<v1::MeasureResult>& results) {
             const MutexLock lock(&mutex);
-            done.insert(absl::StrCat(assignment.trace(), " ", v1::MeasureStatus_Name(result.status())));
+            done.insert(absl::StrCat(assignment.trace(), " ", v1::MeasureStatus_Name(results[0].status())));
           });
     });
   }

@@ -18,6 +18,7 @@ namespace {
 const std::map<std::string, std::string>& Bodies() {
   static const auto* const bodies = new std::map<std::string, std::string>{
       {"good", "y[i] = x[i] * 2.0f;"},
+      {"slow", "for (int k = 0; k < 64; ++k) ((volatile float*)y)[i] = x[i] * 2.0f;"},
       {"wrong", "y[i] = x[i] * (i == 777 ? 3.0f : 2.0f);"},
       {"forgetful", "if (i != 31999) y[i] = x[i] * 2.0f;"},
       {"beside", "y[i] = x[i] * 2.0f; if (i == 0) y[-1] = 0.0f;"},

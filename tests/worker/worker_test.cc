@@ -125,7 +125,7 @@ class WorkerTest : public ::testing::Test {
         if (on_measure_) on_measure_(assignment.lease().trial());
         v1::MeasureResult result;
         result.set_status(v1::MEASURE_STATUS_OK);
-        done(assignment, result);
+        done(assignment, {result});
       }
     };
     worker_ = std::make_unique<Worker>(options, &server_, std::vector<WorkerDevice>{device});

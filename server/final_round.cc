@@ -1,0 +1,130 @@
+#include "server/final_round.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "db/record_check.h"
+#include "proto/names.h"
+
+namespace mycc {
+namespace {
+
+constexpr size_t kMostFinalists = 4;
+// A single timing is off by this much at most, in either direction, unless its interval says otherwise.
+constexpr double kBehind = 1.05;
+constexpr int kMostLeaders = 32;  // of the log, among which finalists are looked for
+
+// A timing's interval, moved to where it ranks.
+double RankedLow(const v1::Timing& timing) {
+  return timing.ci_low_seconds() / timing.seconds() * RankSeconds(timing);
+}
+double RankedHigh(const v1::Timing& timing) {
+  return timing.ci_high_seconds() / timing.seconds() * RankSeconds(timing);
+}
+
+const v1::Timing& TimingOf(const v1::Record& record) { return record.result().timing(); }
+
+}  // namespace
+
+std::vector<v1::Record> Finalists(const std::vector<StoredRecord>& ranked) {
+  std::vector<v1::Record> finalists;
+  std::set<std::string> binaries;
+  for (const StoredRecord& stored : ranked) {
+    const v1::Record& record = stored.record;
+    if (finalists.size() == kMostFinalists) break;
+    if (!finalists.empty()) {
+      const v1::Timing& best = TimingOf(finalists[0]);
+      const bool is_near = RankSeconds(TimingOf(record)) <= kBehind * RankSeconds(best) ||
+                           RankedLow(TimingOf(record)) <= RankedHigh(best);
+      if (!is_near) break;
+    }
+    const std::string& digest = record.result().code_digest();
+    if (digest.empty() || binaries.insert(digest).second) finalists.push_back(record);
+  }
+  return finalists;
+}
+
+absl::StatusOr<std::optional<FinalRound>> PlanFinalRound(const TuningLog& log, const std::string& job,
+                                                         uint32_t task, const PlannedTask& planned) {
+  MYCC_ASSIGN_OR_RETURN(
+      std::vector<StoredRecord> leaders,
+      log.TopK({planned.key.workload_hash, planned.key.target}, planned.protocol, kMostLeaders));
+  // A pin, which stands first, is no time.
+  std::stable_sort(leaders.begin(), leaders.end(), [](const StoredRecord& a, const StoredRecord& b) {
+    return RankSeconds(TimingOf(a.record)) < RankSeconds(TimingOf(b.record));
+  });
+  // A pinned record may be of another protocol.
+  std::erase_if(leaders, [&planned](const StoredRecord& leader) {
+    return TimingOf(leader.record).protocol() != planned.protocol;
+  });
+  FinalRound round{FinalRoundName(job, task, log.now()), task, Finalists(leaders)};
+  if (round.finalists.size() < 2) return std::optional<FinalRound>();
+  if (IsFinalRoundOf(job, task, TimingOf(round.finalists[0]).final_round()))
+    return std::optional<FinalRound>();
+  return std::optional<FinalRound>(std::move(round));
+}
+
+absl::StatusOr<std::vector<v1::Record>> RecordsOf(const FinalRound& round,
+                                                  const std::vector<v1::MeasureResult>& results,
+                                                  int64_t now_unix_micros) {
+  if (results.size() != round.finalists.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("it has ", results.size(), " results; expected ",
+                                                   round.finalists.size(), ", of candidates timed in turn"));
+  }
+  std::vector<v1::Record> records;
+  double best_rank = HUGE_VAL, best_seconds = HUGE_VAL;
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (IsInfrastructureFailure(results[i].status())) continue;
+    v1::Record record = round.finalists[i];
+    const int64_t measured_before = record.result().finished_unix_micros();
+    record.set_trial(RemeasuredTrialName(record.trial(), now_unix_micros));
+    record.set_created_unix_micros(now_unix_micros);
+    record.set_recorded_unix_micros(0);
+    record.set_attempt(1);
+    const double rank = RankSeconds(TimingOf(record));
+    v1::MeasureResult& result = *record.mutable_result();
+    result = results[i];
+    // Clocks of hosts differ, and this is the newer result.
+    result.set_finished_unix_micros(std::max(result.finished_unix_micros(), measured_before + 1));
+    *result.mutable_device() = results[0].device();
+    if (IsVerifiedOk(record)) {
+      best_rank = std::min(best_rank, rank);
+      best_seconds = std::min(best_seconds, result.timing().seconds());
+    }
+    records.push_back(std::move(record));
+  }
+  for (v1::Record& record : records) {
+    if (!IsVerifiedOk(record)) continue;
+    v1::Timing& timing = *record.mutable_result()->mutable_timing();
+    timing.set_final_round(round.name);
+    // Just before: times of a coarse clock are often equal.
+    timing.set_rank_seconds(std::nextafter(best_rank, 0) * (timing.seconds() / best_seconds));
+  }
+  return records;
+}
+
+absl::StatusOr<std::vector<v1::Record>> FinalRecordsOf(const TuningLog& log, const std::string& job,
+                                                       uint32_t task, const PlannedTask& planned) {
+  RecordFilter filter;
+  filter.workload_hash = planned.key.workload_hash;
+  filter.target = planned.key.target;
+  filter.only_final = true;
+  MYCC_ASSIGN_OR_RETURN(const std::vector<StoredRecord> stored, log.List(filter));
+  std::vector<v1::Record> records;
+  for (const StoredRecord& one : stored) {
+    if (IsFinalRoundOf(job, task, TimingOf(one.record).final_round())) records.push_back(one.record);
+  }
+  return records;
+}
+
+double BestSecondsOf(const std::vector<v1::Record>& passed) {
+  double best = HUGE_VAL;
+  for (const v1::Record& record : passed) best = std::min(best, TimingOf(record).seconds());
+  return best;
+}
+
+}  // namespace mycc

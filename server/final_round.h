@@ -1,0 +1,50 @@
+// The final round of a task: its leading candidates, whose first times lie too close together to tell which
+// is the fastest, are timed again by one worker in turn, so that neither a lucky sample nor a drift of the
+// device between the first trial and the last decides.
+//
+//   log: the leaders --Plan--> one assignment --> worker: A B C A B C ... --Records--> log: the same, ranked
+//
+// Nothing of a round is kept before it is over: a server that starts again plans it anew, and one that cannot
+// be held leaves the single timings as they are. Pure functions but for what they read of the log. Thread
+// rule: thread-compatible.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "db/tuning_log.h"
+#include "server/job_plan.h"
+
+namespace mycc {
+
+struct FinalRound {
+  std::string name;
+  uint32_t task = 0;
+  std::vector<v1::Record> finalists;  // the best first
+};
+
+// Of records in the order of their ranks, those that may be the best: not far behind it, or within its
+// interval. At most four, and of equal binaries one.
+std::vector<v1::Record> Finalists(const std::vector<StoredRecord>& ranked);
+
+// The round of a job's task, over all that the log holds for it. None: there is nothing to decide, or the job
+// has held it already.
+absl::StatusOr<std::optional<FinalRound>> PlanFinalRound(const TuningLog& log, const std::string& job,
+                                                         uint32_t task, const PlannedTask& planned);
+
+// The records of a round that was held: `results` has the first finalist's, then its rivals'. The winner
+// ranks just before where the best ranked until now, the others as far behind it as their times are.
+// InvalidArgument when the results are not those of such a round.
+absl::StatusOr<std::vector<v1::Record>> RecordsOf(const FinalRound& round,
+                                                  const std::vector<v1::MeasureResult>& results,
+                                                  int64_t now_unix_micros);
+
+// What the log holds of the round that a job has held for a task: the finalists that passed it.
+absl::StatusOr<std::vector<v1::Record>> FinalRecordsOf(const TuningLog& log, const std::string& job,
+                                                       uint32_t task, const PlannedTask& planned);
+// The winner's. REQUIRES: one has passed.
+double BestSecondsOf(const std::vector<v1::Record>& passed);
+
+}  // namespace mycc

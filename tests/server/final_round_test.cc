@@ -1,0 +1,411 @@
+#include "server/final_round.h"
+
+#include <algorithm>
+#include <set>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "proto/names.h"
+#include "tests/server/fake_server.h"
+
+namespace mycc {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+v1::MeasureResult Timed(double seconds, double half_interval = 0.005) {
+  v1::MeasureResult result;
+  result.set_status(v1::MEASURE_STATUS_OK);
+  v1::Timing& timing = *result.mutable_timing();
+  timing.set_protocol(v1::TIMING_PROTOCOL_WARM);
+  timing.set_timer_version(1);
+  timing.set_seconds(seconds);
+  timing.set_ci_low_seconds(seconds * (1 - half_interval));
+  timing.set_ci_high_seconds(seconds * (1 + half_interval));
+  result.mutable_verification()->set_passed(true);
+  result.mutable_device()->set_device("cpu");
+  return result;
+}
+
+StoredRecord Candidate(const std::string& trace, const v1::MeasureResult& result,
+                       const std::string& digest = "") {
+  StoredRecord stored;
+  stored.record.set_trial("j0000000000000001/0/0/" + trace);
+  stored.record.set_trace(trace);
+  *stored.record.mutable_result() = result;
+  stored.record.mutable_result()->set_code_digest(digest.empty() ? "code " + trace : digest);
+  return stored;
+}
+
+std::vector<std::string> TracesOf(const std::vector<v1::Record>& records) {
+  std::vector<std::string> traces;
+  for (const v1::Record& record : records) traces.push_back(record.trace());
+  return traces;
+}
+
+TEST(FinalistsTest, AreTheLeadersThatLieCloseTogether) {
+  EXPECT_THAT(Finalists({}), IsEmpty());
+  EXPECT_THAT(TracesOf(Finalists({Candidate("0", Timed(1.00)), Candidate("1", Timed(1.04)),
+                                  Candidate("2", Timed(1.06)), Candidate("3", Timed(1.07))})),
+              ElementsAre("0", "1"));
+  EXPECT_THAT(TracesOf(Finalists({Candidate("0", Timed(1.00)), Candidate("1", Timed(1.20))})),
+              ElementsAre("0"));
+}
+
+TEST(FinalistsTest, AnIntervalThatReachesTheBestIsCloseEnough) {
+  EXPECT_THAT(TracesOf(Finalists({Candidate("0", Timed(1.00, 0.10)), Candidate("1", Timed(1.30, 0.16)),
+                                  Candidate("2", Timed(1.31, 0.01))})),
+              ElementsAre("0", "1"));
+}
+
+TEST(FinalistsTest, AreFourAtMostAndNoBinaryTwice) {
+  std::vector<StoredRecord> ranked;
+  for (int i = 0; i < 9; ++i) ranked.push_back(Candidate(std::to_string(i), Timed(1 + 0.001 * i)));
+  EXPECT_THAT(TracesOf(Finalists(ranked)), ElementsAre("0", "1", "2", "3"));
+  ranked[1].record.mutable_result()->set_code_digest("code 0");
+  ranked[3].record.mutable_result()->clear_code_digest();
+  ranked[4].record.mutable_result()->clear_code_digest();
+  EXPECT_THAT(TracesOf(Finalists(ranked)), ElementsAre("0", "2", "3", "4"));
+}
+
+TEST(FinalistsTest, EarlierRoundsCountByTheirRank) {
+  // Taken on a slow day, and the best all the same.
+  v1::MeasureResult earlier = Timed(2.0);
+  earlier.mutable_timing()->set_rank_seconds(1.0);
+  EXPECT_THAT(
+      TracesOf(Finalists({Candidate("0", earlier), Candidate("1", Timed(1.03)), Candidate("2", Timed(1.5))})),
+      ElementsAre("0", "1"));
+}
+
+FinalRound RoundOfThree() {
+  FinalRound round{FinalRoundName(JobId(1), 0, 77), 0, {}};
+  for (const auto& [trace, seconds] : {std::pair("0", 1.00), std::pair("1", 1.01), std::pair("2", 1.02)})
+    round.finalists.push_back(Candidate(trace, Timed(seconds)).record);
+  return round;
+}
+
+TEST(RecordsOfTest, TheWinnerTakesThePlaceOfTheBest) {
+  const FinalRound round = RoundOfThree();
+  // Everything is a tenth slower now, and the second is the best of them.
+  const auto records = RecordsOf(round, {Timed(1.12), Timed(1.10), Timed(1.21)}, 1000);
+  ASSERT_TRUE(records.ok()) << records.status();
+  ASSERT_THAT(*records, SizeIs(3));
+  const auto rank = [&records](int i) { return (*records)[i].result().timing().rank_seconds(); };
+  EXPECT_LT(rank(1), 1.0) << "before what was the best, also where that is as fast";
+  EXPECT_NEAR(rank(1), 1.0, 1e-12);
+  EXPECT_NEAR(rank(0), 1.12 / 1.10, 1e-12);
+  EXPECT_NEAR(rank(2), 1.21 / 1.10, 1e-12);
+  for (const v1::Record& record : *records) {
+    EXPECT_EQ(record.result().timing().final_round(), round.name);
+    EXPECT_THAT(record.trial(), HasSubstr("@1000"));
+  }
+  EXPECT_EQ((*records)[1].result().timing().seconds(), 1.10);
+}
+
+TEST(RecordsOfTest, WhoFailsIsOutAndDoesNotSetTheMeasure) {
+  v1::MeasureResult wrong = Timed(0.5);
+  wrong.set_status(v1::MEASURE_STATUS_WRONG_RESULT);
+  wrong.mutable_verification()->set_passed(false);
+  v1::MeasureResult lost;
+  lost.set_status(v1::MEASURE_STATUS_WORKER_LOST);
+  const auto records = RecordsOf(RoundOfThree(), {wrong, Timed(1.2), lost}, 1000);
+  ASSERT_TRUE(records.ok()) << records.status();
+  ASSERT_THAT(*records, SizeIs(2)) << "a lost one says nothing";
+  EXPECT_EQ((*records)[0].result().timing().final_round(), "");
+  EXPECT_EQ((*records)[0].result().status(), v1::MEASURE_STATUS_WRONG_RESULT);
+  EXPECT_NEAR((*records)[1].result().timing().rank_seconds(), 1.01, 1e-12);
+}
+
+TEST(RecordsOfTest, ARoundOfAWorkerWhoseClockIsLateIsTheNewerResult) {
+  FinalRound round = RoundOfThree();
+  for (v1::Record& finalist : round.finalists) finalist.mutable_result()->set_finished_unix_micros(5000);
+  const auto records = RecordsOf(round, {Timed(1), Timed(1), Timed(1)}, 1000);
+  for (const v1::Record& record : *records) EXPECT_GT(record.result().finished_unix_micros(), 5000);
+}
+
+TEST(RecordsOfTest, OneResultIsNoRound) {
+  const absl::Status status = RecordsOf(RoundOfThree(), {Timed(1)}, 1000).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("1 results; expected 3"));
+}
+
+// A job whose trials take times that lie within a few percent of each other, up to its final round.
+class FinalsTest : public ::testing::Test {
+ protected:
+  static constexpr int kTrials = 8;
+
+  // What the trials are told: the n-th candidate takes n permille longer than the first.
+  void MeasureTrials(const std::string& job) {
+    FakeWorker worker(&server_, "early");
+    for (int i = 0; server_.Progress(job).trials() < kTrials; ++i) {
+      for (const v1::Assignment& assignment : worker.Lease(1)) {
+        ASSERT_THAT(assignment.rivals(), IsEmpty());
+        v1::MeasureResult result = Timed(1 + 0.001 * i);
+        result.mutable_timing()->set_protocol(assignment.protocol());
+        ASSERT_TRUE(worker.Report(assignment, result).ok());
+      }
+    }
+    v1::LeaveRequest leave;
+    leave.set_session(worker.session);
+    ASSERT_TRUE(server_->workers().Leave(leave).ok());
+  }
+  std::string JobInItsFinal() {
+    const std::string job = server_.Submit(MakeSpec({kTestWorkload}, kTrials), "the one");
+    MeasureTrials(job);
+    return job;
+  }
+  static v1::Assignment LeaseRound(FakeWorker* worker) {
+    const std::vector<v1::Assignment> leased = worker->Lease(4);
+    EXPECT_THAT(leased, SizeIs(1));
+    if (leased.empty()) return {};
+    EXPECT_THAT(leased[0].rivals(), SizeIs(3)) << "four lead";
+    return leased[0];
+  }
+  // In turn the last of them is the best by far, on a day on which all are slow.
+  static std::vector<v1::MeasureResult> LastWins() {
+    return {Timed(2.2), Timed(2.1), Timed(2.3), Timed(2.0)};
+  }
+  v1::Record Best() {
+    v1::BestRequest request;
+    request.set_workload_hash(server_.RecordsOf(job_)[0].record.workload_hash());
+    request.set_target(kTestTarget);
+    const auto best = server_->Best(request);
+    EXPECT_TRUE(best.ok() && best->records_size() == 1);
+    return best->records(0);
+  }
+  void ExpectSingleTimingsStand(const std::string& why) {
+    const v1::JobProgress progress = server_.Progress(job_);
+    EXPECT_EQ(progress.state(), v1::JOB_STATE_DONE);
+    EXPECT_THAT(progress.message(), HasSubstr("all trials are measured; no final round of gemm, its single "
+                                              "timings stand: " +
+                                              why));
+    EXPECT_EQ(progress.tasks(0).finalists(), 0u);
+    EXPECT_EQ(progress.tasks(0).best_seconds(), 1.0);
+    EXPECT_EQ(Best().result().timing().seconds(), 1.0);
+    EXPECT_THAT(server_.RecordsOf(job_), SizeIs(kTrials));
+    EXPECT_THAT(server_.RecordsOf(job_, /*finals=*/true), IsEmpty());
+  }
+
+  FakeServer server_;
+  std::string job_ = JobInItsFinal();
+};
+
+TEST_F(FinalsTest, DecideByTimesTakenInTurn) {
+  EXPECT_EQ(server_.Progress(job_).state(), v1::JOB_STATE_RUNNING);
+  EXPECT_EQ(server_.Progress(job_).message(), "all trials are measured; 0 of 1 final rounds are over");
+  FakeWorker worker(&server_, "w");
+  const v1::Assignment round = LeaseRound(&worker);
+  EXPECT_NE(round.seed(), 0u);
+  EXPECT_EQ(round.protocol(), v1::TIMING_PROTOCOL_WARM);
+  ASSERT_TRUE(worker.ReportAll(round, LastWins()).ok());
+  for (const bool restarted : {false, true}) {
+    if (restarted) server_.Restart();
+    const v1::JobProgress progress = server_.Progress(job_);
+    EXPECT_EQ(progress.state(), v1::JOB_STATE_DONE);
+    EXPECT_EQ(progress.message(), "all trials are measured");
+    EXPECT_EQ(progress.trials(), kTrials) << "the round is no trial";
+    EXPECT_EQ(progress.tasks(0).finalists(), 4u);
+    EXPECT_EQ(progress.tasks(0).best_seconds(), 2.0);
+    EXPECT_EQ(Best().trace(), round.rivals(2));
+    EXPECT_EQ(Best().result().timing().seconds(), 2.0);
+  }
+  EXPECT_THAT(server_.RecordsOf(job_), SizeIs(kTrials)) << "nothing is lost";
+  EXPECT_THAT(server_.RecordsOf(job_, /*finals=*/true), SizeIs(4));
+}
+
+TEST_F(FinalsTest, NothingIsDecidedAgain) {
+  FakeWorker worker(&server_, "w");
+  ASSERT_TRUE(worker.ReportAll(LeaseRound(&worker), LastWins()).ok());
+  // The log holds enough for the same again, and a longer search brings nothing close.
+  EXPECT_TRUE(server_.Progress(server_.Submit(MakeSpec({kTestWorkload}, kTrials, 9))).tasks(0).reused());
+  EXPECT_THAT(worker.Lease(4), IsEmpty());
+}
+
+TEST_F(FinalsTest, TheNextJobsChallengerMeetsThoseOfBefore) {
+  FakeWorker worker(&server_, "w");
+  const v1::Assignment before = LeaseRound(&worker);
+  ASSERT_TRUE(worker.ReportAll(before, LastWins()).ok());
+  v1::JobSpec spec = MakeSpec({kTestWorkload}, kTrials, /*seed=*/9);
+  spec.set_fresh(true);
+  const std::string next = server_.Submit(spec, "next");
+  std::string challenger;
+  std::vector<v1::Assignment> leased;
+  while (leased = worker.Lease(1), !leased.empty() && leased[0].rivals().empty()) {
+    const bool is_known = leased[0].trace() == before.trace() ||
+                          std::count(before.rivals().begin(), before.rivals().end(), leased[0].trace()) > 0;
+    const bool challenges = challenger.empty() && !is_known;
+    if (challenges) challenger = leased[0].trace();
+    ASSERT_TRUE(worker.Report(leased[0], Timed(challenges ? 1.001 : 3.0)).ok());
+  }
+  ASSERT_THAT(leased, SizeIs(1)) << "its final round";
+  EXPECT_EQ(leased[0].trace(), before.rivals(2)) << "the winner stands where the best stood";
+  std::vector<v1::MeasureResult> results = {Timed(1.5)};
+  for (const std::string& rival : leased[0].rivals())
+    results.push_back(Timed(rival == challenger ? 1.4 : 1.6));
+  ASSERT_TRUE(worker.ReportAll(leased[0], results).ok());
+  EXPECT_EQ(server_.Progress(next).state(), v1::JOB_STATE_DONE);
+  EXPECT_EQ(Best().trace(), challenger);
+}
+
+TEST_F(FinalsTest, WrongFinalistIsNoLongerOffered) {
+  FakeWorker worker(&server_, "w");
+  const v1::Assignment round = LeaseRound(&worker);
+  std::vector<v1::MeasureResult> results = LastWins();
+  results[3].set_status(v1::MEASURE_STATUS_WRONG_RESULT);
+  results[3].mutable_verification()->set_passed(false);
+  ASSERT_TRUE(worker.ReportAll(round, results).ok());
+  EXPECT_EQ(server_.Progress(job_).tasks(0).finalists(), 3u);
+  EXPECT_EQ(Best().trace(), round.rivals(0));
+  EXPECT_EQ(Best().result().timing().seconds(), 2.1);
+}
+
+TEST_F(FinalsTest, WorkerDiesInTheRoundAndAnotherHoldsIt) {
+  FakeWorker victim(&server_, "victim"), survivor(&server_, "survivor");
+  const v1::Assignment round = LeaseRound(&victim);
+  EXPECT_THAT(survivor.Lease(4), IsEmpty());
+  server_.Wait(11);
+  const v1::Assignment again = LeaseRound(&survivor);
+  EXPECT_EQ(again.lease().attempt(), 2u);
+  ASSERT_TRUE(victim.ReportAll(round, LastWins()).ok());
+  EXPECT_THAT(victim.ignored, ElementsAre(round.lease().trial())) << "it is late";
+  EXPECT_THAT(server_.RecordsOf(job_, /*finals=*/true), IsEmpty());
+  ASSERT_TRUE(survivor.ReportAll(again, LastWins()).ok());
+  EXPECT_EQ(server_.Progress(job_).state(), v1::JOB_STATE_DONE);
+  EXPECT_EQ(Best().trace(), again.rivals(2));
+}
+
+TEST_F(FinalsTest, WorkerThatIsStartedAgainHoldsItAgain) {
+  FakeWorker worker(&server_, "w");
+  LeaseRound(&worker);
+  worker.Register();
+  ASSERT_TRUE(worker.ReportAll(LeaseRound(&worker), LastWins()).ok());
+  EXPECT_EQ(Best().result().timing().seconds(), 2.0);
+}
+
+TEST_F(FinalsTest, WorkersThatDieOfItLeaveTheSingleTimings) {
+  for (int i = 0; i < 3; ++i) {
+    FakeWorker victim(&server_, "victim" + std::to_string(i));
+    LeaseRound(&victim);
+    server_.Wait(11);
+  }
+  ExpectSingleTimingsStand("quarantined: 3 workers were lost while they measured it");
+}
+
+TEST_F(FinalsTest, RoundThatCrashesIsNobodysFault) {
+  FakeWorker worker(&server_, "w");
+  v1::MeasureResult crashed;
+  crashed.set_status(v1::MEASURE_STATUS_RUN_ERROR);
+  crashed.set_error("the run died of SIGSEGV");
+  ASSERT_TRUE(worker.ReportAll(LeaseRound(&worker), {crashed}).ok());
+  ExpectSingleTimingsStand("run_error: the run died of SIGSEGV");
+}
+
+TEST_F(FinalsTest, WorkerOfAnOlderVersionTimesOneAndThatIsNoRound) {
+  FakeWorker worker(&server_, "w");
+  ASSERT_TRUE(worker.ReportAll(LeaseRound(&worker), {Timed(0.5)}).ok());
+  ExpectSingleTimingsStand("it has 1 results; expected 4");
+}
+
+TEST_F(FinalsTest, ResultsThatCannotBeKeptLeaveTheSingleTimings) {
+  FakeWorker worker(&server_, "w");
+  std::vector<v1::MeasureResult> results = LastWins();
+  results[2].mutable_timing()->set_seconds(-1);
+  ASSERT_TRUE(worker.ReportAll(LeaseRound(&worker), results).ok());
+  ExpectSingleTimingsStand("record field result.timing.");
+}
+
+TEST_F(FinalsTest, WithoutAWorkerTheSingleTimingsStandAfterAWhile) {
+  server_.Wait(59);
+  EXPECT_EQ(server_.Progress(job_).state(), v1::JOB_STATE_RUNNING);
+  server_.Wait(2);
+  ExpectSingleTimingsStand("no worker took it in 60 s");
+}
+
+TEST_F(FinalsTest, SlowRoundIsWaitedFor) {
+  FakeWorker worker(&server_, "w");
+  const v1::Assignment round = LeaseRound(&worker);
+  for (int i = 0; i < 30; ++i) {
+    server_.Wait(5);
+    v1::HeartbeatRequest beat;
+    beat.set_session(worker.session);
+    ASSERT_TRUE(server_->workers().Heartbeat(beat).ok());
+  }
+  ASSERT_TRUE(worker.ReportAll(round, LastWins()).ok());
+  EXPECT_THAT(worker.ignored, IsEmpty());
+  EXPECT_EQ(Best().result().timing().seconds(), 2.0);
+}
+
+TEST_F(FinalsTest, CancelLeavesTheSingleTimingsAtOnce) {
+  FakeWorker worker(&server_, "w");
+  const v1::Assignment round = LeaseRound(&worker);
+  ASSERT_TRUE(server_->Cancel(job_).ok());
+  ExpectSingleTimingsStand("cancelled");
+  EXPECT_TRUE(worker.ReportAll(round, LastWins()).ok());
+  EXPECT_THAT(worker.ignored, ElementsAre(round.lease().trial()));
+}
+
+TEST_F(FinalsTest, ServerRestartInTheRoundBeginsItAnew) {
+  FakeWorker worker(&server_, "w");
+  const v1::Assignment before = LeaseRound(&worker);
+  server_.Restart();
+  EXPECT_EQ(server_.Progress(job_).state(), v1::JOB_STATE_RUNNING);
+  EXPECT_THAT(worker.Register({before.lease()}).lost(), SizeIs(1));
+  ASSERT_TRUE(worker.ReportAll(before, LastWins()).ok());
+  EXPECT_THAT(worker.ignored, ElementsAre(before.lease().trial()));
+  const v1::Assignment again = LeaseRound(&worker);
+  EXPECT_EQ(again.trace(), before.trace());
+  ASSERT_TRUE(worker.ReportAll(again, LastWins()).ok());
+  EXPECT_EQ(server_.Progress(job_).state(), v1::JOB_STATE_DONE);
+  EXPECT_EQ(Best().trace(), again.rivals(2));
+}
+
+// Of two tasks, one round is over when the server dies: the other is held, and the first is not held again.
+TEST(FinalsOfTwoTasksTest, ServerRestartHoldsWhatWasNotHeld) {
+  FakeServer server;
+  FakeWorker worker(&server, "w");
+  const std::string job = server.Submit(MakeSpec({kTestWorkload, kOtherWorkload}, 6), "two");
+  std::vector<v1::Assignment> rounds;
+  while (rounds.size() < 2) {
+    for (const v1::Assignment& assignment : worker.Lease(1)) {
+      if (assignment.rivals().empty()) {
+        ASSERT_TRUE(worker.Report(assignment, Timed(1)).ok());
+      } else {
+        rounds.push_back(assignment);
+      }
+    }
+  }
+  EXPECT_THAT(server.Progress(job).message(), HasSubstr("0 of 2 final rounds are over"));
+  const auto all_equal = [](const v1::Assignment& round) {
+    return std::vector<v1::MeasureResult>(1 + static_cast<size_t>(round.rivals_size()), Timed(1));
+  };
+  ASSERT_TRUE(worker.ReportAll(rounds[0], all_equal(rounds[0])).ok());
+  EXPECT_THAT(server.Progress(job).message(), HasSubstr("1 of 2 final rounds are over"));
+  server.Restart();
+  worker.Register();
+  const std::vector<v1::Assignment> left = worker.Lease(4);
+  ASSERT_THAT(left, SizeIs(1));
+  EXPECT_EQ(left[0].workload(), rounds[1].workload());
+  ASSERT_TRUE(worker.ReportAll(left[0], all_equal(left[0])).ok());
+  EXPECT_EQ(server.Progress(job).state(), v1::JOB_STATE_DONE);
+  EXPECT_GT(server.Progress(job).tasks(0).finalists(), 1u);
+  EXPECT_GT(server.Progress(job).tasks(1).finalists(), 1u);
+}
+
+TEST(FinalsOfTwoTasksTest, ClearWinnerNeedsNoRound) {
+  FakeServer server;
+  FakeWorker worker(&server, "w");
+  const std::string job = server.Submit(MakeSpec({kTestWorkload}, 4));
+  double seconds = 1;
+  for (std::vector<v1::Assignment> leased; leased = worker.Lease(1), !leased.empty();) {
+    EXPECT_THAT(leased[0].rivals(), IsEmpty());
+    ASSERT_TRUE(worker.Report(leased[0], Timed(seconds *= 2)).ok());
+  }
+  EXPECT_EQ(server.Progress(job).state(), v1::JOB_STATE_DONE);
+  EXPECT_EQ(server.Progress(job).message(), "all trials are measured");
+}
+
+}  // namespace
+}  // namespace mycc

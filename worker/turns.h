@@ -1,0 +1,39 @@
+// Times that compare: candidates that are nearly as fast as each other are timed in turn, A B C C B A, so
+// that a device that heats up, or a neighbour that comes and goes, touches all of them alike. Pure but for
+// the clock and the calls that it is given. Thread rule: functions are re-entrant.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "proto/records.pb.h"
+#include "worker/timer.h"
+
+namespace mycc {
+
+// A sample of each candidate: the mean of one on the way there and one on the way back, so that what drifts
+// within the turn is in all of them.
+using Turn = std::vector<double>;
+// Which candidate the i-th of 2 * size samples of a turn is of.
+int CandidateAt(int i, int size);
+
+// A timing for each candidate. What a turn's moment was like is its samples' geometric mean; a candidate's
+// `seconds` is the median of its samples relative to those, at the median moment. So the order of the
+// candidates does not depend on what all of them met. REQUIRES: turns are not empty, and of one size.
+std::vector<v1::Timing> TimingsOf(v1::TimingProtocol protocol, const std::vector<Turn>& turns);
+
+// Takes turns until the candidates are known well relative to each other, or plan.budget_seconds, for all
+// together, are spent; a few are always taken. `batch` takes one or several.
+absl::StatusOr<std::vector<v1::Timing>> TimeTurns(
+    const TimingPlan& plan, const std::function<absl::StatusOr<std::vector<Turn>>()>& batch,
+    const std::function<double()>& now);
+
+// The same for calls, with samples as in TimeCalls. Warm: before a sample of short calls comes one that is
+// not in it, since the others have used the caches meanwhile.
+std::vector<v1::Timing> TimeCallsInTurn(const TimingPlan& plan,
+                                        const std::vector<std::function<void()>>& calls,
+                                        const std::function<void()>& flush,
+                                        const std::function<double()>& now);
+
+}  // namespace mycc
