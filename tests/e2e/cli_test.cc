@@ -119,6 +119,31 @@ TEST_F(CliTest, TuneThenBestThenMeasure) {
   EXPECT_THAT(fewer.output, HasSubstr("\"reused\":true"));
 }
 
+// What a server and its worker decide in turn is what everything that reads the log goes by, also after a
+// move.
+TEST_F(CliTest, FinalRoundDecidesWhatIsBest) {
+  const std::string output = folder_.Path("output"), address = "unix:" + folder_.Path("socket");
+  Background server({"serve", "--log", log_, "--listen", address}, output);
+  ASSERT_TRUE(WaitForText(output, "serving", 60));
+  Background worker({"worker", "--server", address, "--name", "w", "--builders", "2"}, output);
+  const Ran tune = RunMyccTune({"tune", gemm_, "--server", address, "--trials", "32"});
+  EXPECT_EQ(tune.exit_status, 0) << tune.output;
+  EXPECT_THAT(tune.output, AllOf(HasSubstr("final rounds are over"), HasSubstr("100 %  32 trials"),
+                                 HasSubstr(" in the final round")));
+  const Ran served = RunMyccTune({"best", gemm_, "--server", address});
+  EXPECT_THAT(served.output, HasSubstr("final round\n"));
+  EXPECT_EQ(worker.Terminate(), 0);
+  EXPECT_EQ(server.Terminate(), 0);
+
+  const std::string lines = folder_.Path("log.jsonl"), moved = folder_.Path("moved.db");
+  ASSERT_EQ(RunInBash("mycc-tune log export --log " + log_ + " > " + lines).exit_status, 0);
+  ASSERT_EQ(RunMyccTune({"log", "import", lines, "--log", moved}).exit_status, 0);
+  for (const std::string& log : {log_, moved})
+    EXPECT_EQ(RunMyccTune({"best", gemm_, "--log", log}).output, served.output);
+  EXPECT_THAT(RunMyccTune({"log", "list", "--log", log_}).output, HasSubstr("superseded"))
+      << "the first times are kept";
+}
+
 TEST_F(CliTest, CandidateThatDoesNotReplayIsABuildError) {
   std::ofstream(folder_.Path("trace")) << "v1\nsplit(t9.a0, [3, 5])\n";
   const Ran ran = RunMyccTune({"measure", gemm_, "--trace", folder_.Path("trace")});

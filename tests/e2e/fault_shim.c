@@ -1,6 +1,7 @@
 /* Preloaded into mycc-tune by fault_test: what a candidate does in its own process goes wrong as
  * MYCC_TEST_FAULT says, "PHASE FAULT". The phase is `build`, met where a candidate's library is put in its
- * place, or `run`, met where its kernel starts its threads. */
+ * place, `run`, met where its kernel starts its threads, or `round`, met there by the second candidate of a
+ * process. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <signal.h>
@@ -35,6 +36,13 @@ static void go_wrong(const char* fault) {
   }
 }
 
+/* Another than the first one that this process ran. */
+static int is_rival(const char* path) {
+  static char first[4096];
+  if (first[0] == 0) strncpy(first, path, sizeof(first) - 1);
+  return strcmp(first, path) != 0;
+}
+
 int rename(const char* from, const char* to) {
   int (*real)(const char*, const char*) = (int (*)(const char*, const char*))dlsym(RTLD_NEXT, "rename");
   if (is_candidate(to)) go_wrong(fault_of("build"));
@@ -49,6 +57,7 @@ void GOMP_parallel(void (*function)(void*), void* data, unsigned num_threads, un
     const char* fault = fault_of("run");
     if (strcmp(fault, "wrong") == 0) return; /* nothing is computed */
     go_wrong(fault);
+    if (is_rival(where.dli_fname)) go_wrong(fault_of("round"));
   }
   real(function, data, num_threads, flags);
 }

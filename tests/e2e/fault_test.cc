@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -23,18 +24,24 @@ struct Fault {
   const char* error;
 };
 
-class FaultTest : public ::testing::TestWithParam<Fault> {
- protected:
-  FaultTest() {
-    std::ofstream(gemm_) << kTestWorkload;
+// Programs that are started meet the fault.
+class WithFault {
+ public:
+  explicit WithFault(const char* fault) {
     setenv("LD_PRELOAD", FAULT_SHIM, 1);
-    setenv("MYCC_TEST_FAULT", GetParam().fault, 1);
+    setenv("MYCC_TEST_FAULT", fault, 1);
   }
-  ~FaultTest() override {
+  ~WithFault() {
     unsetenv("LD_PRELOAD");
     unsetenv("MYCC_TEST_FAULT");
   }
+};
 
+class FaultTest : public ::testing::TestWithParam<Fault> {
+ protected:
+  FaultTest() { std::ofstream(gemm_) << kTestWorkload; }
+
+  const WithFault fault_{GetParam().fault};
   TestFolder folder_;
   const std::string gemm_ = folder_.Path("gemm.te"), log_ = folder_.Path("tuning.db");
 };
@@ -73,6 +80,32 @@ INSTANTIATE_TEST_SUITE_P(
         Fault{"RunComputesNothing", "run wrong", "wrong_result", "output t2: element 0 is nan"},
         Fault{"RunIsKilled", "run kill", "worker_lost", "the run was killed by somebody else"}),
     [](const auto& info) { return std::string(info.param.name); });
+
+// What takes a final round down takes nothing else: the job ends with what its trials measured, and says so.
+TEST(FinalRoundFaultTest, LeavesTheSingleTimings) {
+  if (UsableCpus() < 2) GTEST_SKIP() << "a kernel on one CPU starts no threads, where the faults are met";
+  const TestFolder folder;
+  const std::string file = folder.Path("gemm.te"), log = folder.Path("tuning.db");
+  std::ofstream(file) << "workload gemm(x: f32[384,384], w: f32[384,384]) -> (y: f32[384,384]) {\n"
+                         "  y[i,j] = sum[k:384](x[i,k] * w[k,j])\n}\n";
+  const std::vector<std::string> tune = {"tune", file, "--log", log, "--trials", "24", "--fresh"};
+  for (const auto& [fault, why] :
+       {std::pair("round crash", "run_error: the run died of SIGSEGV"),
+        std::pair("round kill", "quarantined: 3 workers were lost while they measured it")}) {
+    const WithFault fails(fault);
+    const Ran ran = RunMyccTune(tune);
+    EXPECT_EQ(ran.exit_status, 0) << ran.output;
+    EXPECT_THAT(ran.output,
+                HasSubstr(std::string("no final round of gemm, its single timings stand: ") + why));
+    const Ran best = RunMyccTune({"best", file, "--log", log});
+    EXPECT_EQ(best.exit_status, 0) << best.output;
+    EXPECT_THAT(best.output, ::testing::Not(HasSubstr("final round")));
+  }
+  const Ran sound = RunMyccTune(tune);
+  EXPECT_EQ(sound.exit_status, 0) << sound.output;
+  EXPECT_THAT(sound.output, HasSubstr(" in the final round"));
+  EXPECT_THAT(RunMyccTune({"best", file, "--log", log}).output, HasSubstr("final round"));
+}
 
 }  // namespace
 }  // namespace mycc
