@@ -23,6 +23,11 @@ TEST(QueryPlansTest, LookUpsScanNothing) {
   ASSERT_TRUE((*reader)->BestOfShapes(MakeRecord({}).shape_erased_hash(), kWarm).ok());
   ASSERT_TRUE((*reader)->Get(1).ok());
   ASSERT_TRUE((*reader)->Find(MakeRecord({}).trial()).ok());
+  RecordFilter finals;
+  finals.workload_hash = WorkloadHashOf(64);
+  finals.target = kTarget;
+  finals.only_final = true;
+  ASSERT_TRUE((*reader)->List(finals).ok());
   auto plans = (*reader)->database()->QueryPlans();
   ASSERT_TRUE(plans.ok()) << plans.status();
   int ranked = 0;
@@ -31,6 +36,9 @@ TEST(QueryPlansTest, LookUpsScanNothing) {
     EXPECT_FALSE(absl::StrContains(plan, ": SCAN") || absl::StrContains(plan, "; SCAN")) << plan;
     if (absl::StrContains(plan, "kind = 1")) {
       EXPECT_THAT(plan, HasSubstr("USING INDEX records_by_trace (key=? AND trace_hash=?)"));
+    }
+    if (absl::StrContains(plan, "rank_seconds IS NOT NULL")) {
+      EXPECT_THAT(plan, HasSubstr("USING INDEX records_of_final_rounds (key=?)"));
     }
     if (!absl::StrContains(plan, "timer_version DESC, coalesce(r.rank_seconds, r.seconds)")) continue;
     ++ranked;
