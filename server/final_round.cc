@@ -63,8 +63,12 @@ absl::StatusOr<std::optional<FinalRound>> PlanFinalRound(const TuningLog& log, c
   });
   FinalRound round{FinalRoundName(job, task, log.now()), task, Finalists(leaders)};
   if (round.finalists.size() < 2) return std::optional<FinalRound>();
-  if (IsFinalRoundOf(job, task, TimingOf(round.finalists[0]).final_round()))
-    return std::optional<FinalRound>();
+  const std::string& decided_by = TimingOf(round.finalists[0]).final_round();
+  const bool has_met =
+      std::all_of(round.finalists.begin(), round.finalists.end(), [&decided_by](const v1::Record& finalist) {
+        return !decided_by.empty() && TimingOf(finalist).final_round() == decided_by;
+      });
+  if (has_met || IsFinalRoundOf(job, task, decided_by)) return std::optional<FinalRound>();
   return std::optional<FinalRound>(std::move(round));
 }
 

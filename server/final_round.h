@@ -30,7 +30,7 @@ struct FinalRound {
 std::vector<v1::Record> Finalists(const std::vector<StoredRecord>& ranked);
 
 // The round of a job's task, over all that the log holds for it. None: there is nothing to decide, or the job
-// has held it already.
+// has held it already, or those that it would be between have met in an earlier one.
 absl::StatusOr<std::optional<FinalRound>> PlanFinalRound(const TuningLog& log, const std::string& job,
                                                          uint32_t task, const PlannedTask& planned);
 

@@ -333,6 +333,14 @@ void JobBoard::GiveUpRound(const std::string& job, const std::string& round, con
   Advance(entry);
 }
 
+void JobBoard::WatchFinals(Entry* entry) {
+  const double now = time_->Seconds();
+  if (!queue_->LeasedOf(entry->job->id()).empty()) entry->finals_by = now + options_.finals_seconds;
+  if (now < entry->finals_by) return;
+  entry->finals->GiveUpAll(absl::StrCat("no worker took it in ", options_.finals_seconds, " s"));
+  Touch(entry);
+}
+
 void JobBoard::SaveModels(Entry* entry) {
   auto models = std::make_shared<ModelBytes>();
   entry->searching = true;
@@ -383,14 +391,7 @@ void JobBoard::Tick() {
     const double budget = entry->job->stored().spec().budget_seconds();
     if (budget > 0 && Elapsed(*entry) >= budget)
       EndBefore(entry, JobState::kDone, WordsOf(StopReason::kTime));
-    if (entry->finals != nullptr && entry->finals->is_open()) {
-      const bool held = !queue_->LeasedOf(id).empty();
-      if (held) entry->finals_by = time_->Seconds() + options_.finals_seconds;
-      if (time_->Seconds() >= entry->finals_by) {
-        entry->finals->GiveUpAll(absl::StrCat("no worker took it in ", options_.finals_seconds, " s"));
-        Touch(entry);
-      }
-    }
+    if (entry->finals != nullptr && entry->finals->is_open()) WatchFinals(entry);
     if (entry->unsaved && !entry->searching && !entry->ending) SaveRound(entry);
     Advance(entry);
   }

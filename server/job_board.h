@@ -116,6 +116,8 @@ class JobBoard {
   void EndBefore(Entry* entry, JobState state, const std::string& message);
   // The trials are over: the final rounds begin, where the job has come to its end.
   void BeginFinals(Entry* entry);
+  // Gives up those that no worker takes.
+  void WatchFinals(Entry* entry);
   // What the search learned goes into the log first.
   void SaveModels(Entry* entry);
   void Finalize(Entry* entry);

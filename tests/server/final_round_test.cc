@@ -218,10 +218,22 @@ TEST_F(FinalsTest, DecideByTimesTakenInTurn) {
 
 TEST_F(FinalsTest, NothingIsDecidedAgain) {
   FakeWorker worker(&server_, "w");
-  ASSERT_TRUE(worker.ReportAll(LeaseRound(&worker), LastWins()).ok());
-  // The log holds enough for the same again, and a longer search brings nothing close.
-  EXPECT_TRUE(server_.Progress(server_.Submit(MakeSpec({kTestWorkload}, kTrials, 9))).tasks(0).reused());
-  EXPECT_THAT(worker.Lease(4), IsEmpty());
+  ASSERT_TRUE(
+      worker.ReportAll(LeaseRound(&worker), {Timed(2.02), Timed(2.01), Timed(2.03), Timed(2.00)}).ok());
+  // The fifth of the first job is close, and meets the leaders once.
+  v1::JobSpec spec = MakeSpec({kTestWorkload}, kTrials, /*seed=*/9);
+  spec.set_fresh(true);
+  int rounds = 0;
+  for (const char* name : {"second", "third"}) {
+    const std::string job = server_.Submit(spec, name);
+    for (std::vector<v1::Assignment> leased; leased = worker.Lease(1), !leased.empty();) {
+      rounds += !leased[0].rivals().empty();
+      const std::vector<v1::MeasureResult> slow(1 + static_cast<size_t>(leased[0].rivals_size()), Timed(3));
+      ASSERT_TRUE(worker.ReportAll(leased[0], slow).ok());
+    }
+    EXPECT_EQ(server_.Progress(job).state(), v1::JOB_STATE_DONE);
+  }
+  EXPECT_EQ(rounds, 1);
 }
 
 TEST_F(FinalsTest, TheNextJobsChallengerMeetsThoseOfBefore) {
