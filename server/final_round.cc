@@ -18,12 +18,13 @@ constexpr size_t kMostFinalists = 4;
 constexpr double kBehind = 1.05;
 constexpr int kMostLeaders = 32;  // of the log, among which finalists are looked for
 
-// A timing's interval, moved to where it ranks.
+// A timing's interval, moved to where it ranks; the rank alone for one without.
 double RankedLow(const v1::Timing& timing) {
-  return timing.ci_low_seconds() / timing.seconds() * RankSeconds(timing);
+  const double low = timing.ci_low_seconds() > 0 ? timing.ci_low_seconds() : timing.seconds();
+  return low / timing.seconds() * RankSeconds(timing);
 }
 double RankedHigh(const v1::Timing& timing) {
-  return timing.ci_high_seconds() / timing.seconds() * RankSeconds(timing);
+  return std::max(timing.ci_high_seconds(), timing.seconds()) / timing.seconds() * RankSeconds(timing);
 }
 
 const v1::Timing& TimingOf(const v1::Record& record) { return record.result().timing(); }

@@ -1,6 +1,6 @@
 #include "server/job_finals.h"
 
-#include <utility>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -15,18 +15,17 @@ std::vector<QueuedTrial> JobFinals::Plan() {
   for (uint32_t task = 0; task < job_->plan().tasks.size(); ++task) {
     if (job_->stored_tasks()[task].reused()) continue;
     const PlannedTask& planned = job_->plan().tasks[task];
-    absl::StatusOr<std::optional<FinalRound>> round = PlanFinalRound(*log_, job_->id(), task, planned);
-    if (!round.ok()) Fail(task, std::string(round.status().message()));
-    if (!round.ok() || !round->has_value()) continue;
-    QueuedTrial queued{.name = (*round)->name,
-                       .job = job_->id(),
-                       .target = planned.key.target,
-                       .task = task,
-                       .trace = (*round)->finalists[0].trace()};
-    for (size_t i = 1; i < (*round)->finalists.size(); ++i)
-      queued.rivals.push_back((*round)->finalists[i].trace());
-    rounds.push_back(std::move(queued));
-    open_[(*round)->name] = **std::move(round);
+    const absl::StatusOr<std::optional<FinalRound>> found = PlanFinalRound(*log_, job_->id(), task, planned);
+    if (!found.ok()) Fail(task, std::string(found.status().message()));
+    if (!found.ok() || !found->has_value()) continue;
+    const FinalRound& round = **found;
+    QueuedTrial& queued = rounds.emplace_back(QueuedTrial{.name = round.name,
+                                                          .job = job_->id(),
+                                                          .target = planned.key.target,
+                                                          .task = task,
+                                                          .trace = round.finalists[0].trace()});
+    for (size_t i = 1; i < round.finalists.size(); ++i) queued.rivals.push_back(round.finalists[i].trace());
+    open_[round.name] = round;
   }
   planned_ = open_.size();
   return rounds;

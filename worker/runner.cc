@@ -118,6 +118,7 @@ std::vector<v1::Timing> Time(const v1::RunRequest& request, const std::vector<Ke
   char fill = 0;
   const auto flush = [&flushed, &fill] { std::memset(flushed.data(), ++fill, flushed.size()); };
   std::vector<std::function<void()>> calls;
+  calls.reserve(candidates.size());
   for (KernelCall* const candidate : candidates)
     calls.emplace_back([candidate] { candidate->CallUnchecked(); });
   // What disturbs a turn disturbs all of it.

@@ -33,12 +33,14 @@ int CandidateAt(int i, int size) { return i < size ? i : 2 * size - 1 - i; }
 std::vector<v1::Timing> TimingsOf(v1::TimingProtocol protocol, const std::vector<Turn>& turns) {
   MYCC_CHECK(!turns.empty());
   std::vector<double> moments;
+  moments.reserve(turns.size());
   for (const Turn& turn : turns) moments.push_back(GeometricMean(turn));
   const double usual = MedianOf(moments).median;
   std::vector<v1::Timing> timings;
   for (size_t candidate = 0; candidate < turns[0].size(); ++candidate) {
     v1::Timing& timing = timings.emplace_back();
     std::vector<double> relative;
+    relative.reserve(turns.size());
     for (size_t i = 0; i < turns.size(); ++i) {
       timing.add_samples_seconds(turns[i][candidate]);
       relative.push_back(turns[i][candidate] / moments[i]);

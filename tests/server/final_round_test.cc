@@ -61,6 +61,15 @@ TEST(FinalistsTest, AnIntervalThatReachesTheBestIsCloseEnough) {
               ElementsAre("0", "1"));
 }
 
+TEST(FinalistsTest, TimesWithoutAnIntervalCountAsTheyStand) {
+  v1::MeasureResult best = Timed(1.0), other = Timed(1.2);
+  for (v1::MeasureResult* result : {&best, &other}) {
+    result->mutable_timing()->clear_ci_low_seconds();
+    result->mutable_timing()->clear_ci_high_seconds();
+  }
+  EXPECT_THAT(Finalists({Candidate("0", best), Candidate("1", other)}), SizeIs(1));
+}
+
 TEST(FinalistsTest, AreFourAtMostAndNoBinaryTwice) {
   std::vector<StoredRecord> ranked;
   for (int i = 0; i < 9; ++i) ranked.push_back(Candidate(std::to_string(i), Timed(1 + 0.001 * i)));
