@@ -12,7 +12,7 @@ namespace mycc {
 struct GcPolicy {
   static constexpr int64_t kNever = -1;
   // Jobs that ended this long ago lose their search state and trials; their records stay.
-  int64_t ended_jobs_after_seconds = 30 * 86400;
+  int64_t ended_jobs_after_seconds = int64_t{30} * 86400;
   // Failures, and results that newer ones have superseded, recorded this long ago.
   int64_t failures_after_seconds = kNever;
   // Verified records beyond the first so many of each key, protocol and timer version; 0 keeps all.

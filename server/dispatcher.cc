@@ -48,8 +48,12 @@ std::string AccidentBetween(const v1::HostState& before, const v1::HostState& no
 
 bool IsRound(const Grant& grant) { return !grant.trial.rivals.empty(); }
 
-// A worker's words are kept as text, whatever they are.
+// A worker's words are kept as text, whatever they are; how its times rank is not its to say.
 v1::MeasureResult Mended(v1::MeasureResult result) {
+  if (result.has_timing()) {
+    result.mutable_timing()->clear_final_round();
+    result.mutable_timing()->clear_rank_seconds();
+  }
   result.set_error(ToUtf8(result.error()));
   result.set_reproduction(ToUtf8(result.reproduction()));
   return result;

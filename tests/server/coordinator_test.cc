@@ -170,6 +170,19 @@ TEST(CoordinatorTest, UnfitResultEndsTheTrialWithTheReason) {
   EXPECT_EQ(server.Progress(job).state(), v1::JOB_STATE_DONE);
 }
 
+TEST(CoordinatorTest, WorkerDoesNotSayWhatItsTimesRankBy) {
+  FakeServer server;
+  FakeWorker worker(&server, "w");
+  const std::string job = server.Submit(MakeSpec({kTestWorkload}, 1));
+  const v1::Assignment held = worker.Lease(1).at(0);
+  v1::MeasureResult result = FakeResult(held);
+  result.mutable_timing()->set_rank_seconds(1e-9);
+  result.mutable_timing()->set_final_round("of its own");
+  EXPECT_TRUE(worker.Report(held, result).ok());
+  ASSERT_EQ(server.RecordsOf(job).size(), 1u);
+  EXPECT_EQ(server.RecordsOf(job)[0].record.result().timing().rank_seconds(), 0);
+}
+
 TEST(CoordinatorTest, UnverifiedTimeIsNoResult) {
   FakeServer server;
   FakeWorker worker(&server, "w");
