@@ -20,7 +20,7 @@ namespace {
 constexpr double kWorthless = 200;
 constexpr double kStartSeconds = 4;  // loading, copying and verifying, also on a busy host
 // Candidates that are timed in turn have all but the same times: the budget of each, relative to one alone.
-constexpr double kTurnsShare = 4;
+constexpr double kTurnsShare = 2;
 
 int ThreadsOf(const std::string& target_text) {
   const absl::StatusOr<Target> target = ParseTarget(target_text);

@@ -268,10 +268,8 @@ class GpuRunner {
       MYCC_ASSIGN_OR_RETURN(const double once, timer_->TimeOnce(candidate, request.first_call_seconds()));
       probe = std::max(probe, once);
     }
-    // What disturbs a turn disturbs all of it.
-    const int attempts = candidates.size() == 1 ? kTimingAttempts : 1;
     return TimeUndisturbed(
-        attempts, request.usual_baseline_seconds(), [this] { return timer_->TimeBaseline(); },
+        kTimingAttempts, request.usual_baseline_seconds(), [this] { return timer_->TimeBaseline(); },
         [&]() -> absl::StatusOr<std::vector<v1::Timing>> {
           if (candidates.size() > 1) return timer_->TimeInTurn(candidates, plan, probe);
           MYCC_ASSIGN_OR_RETURN(v1::Timing timing, timer_->Time(candidates[0], plan, probe));

@@ -121,10 +121,9 @@ std::vector<v1::Timing> Time(const v1::RunRequest& request, const std::vector<Ke
   calls.reserve(candidates.size());
   for (KernelCall* const candidate : candidates)
     calls.emplace_back([candidate] { candidate->CallUnchecked(); });
-  // What disturbs a turn disturbs all of it.
-  const int attempts = calls.size() == 1 ? kTimingAttempts : 1;
   const absl::StatusOr<std::vector<v1::Timing>> timings = TimeUndisturbed(
-      attempts, request.usual_baseline_seconds(), [&request] { return TimeBaseline(request.threads()); },
+      kTimingAttempts, request.usual_baseline_seconds(),
+      [&request] { return TimeBaseline(request.threads()); },
       [&] {
         return calls.size() == 1 ? std::vector<v1::Timing>{TimeCalls(plan, calls[0], flush, Now)}
                                  : TimeCallsInTurn(plan, calls, flush, Now);
