@@ -42,6 +42,7 @@ StoredRecord Candidate(const std::string& trace, const v1::MeasureResult& result
 
 std::vector<std::string> TracesOf(const std::vector<v1::Record>& records) {
   std::vector<std::string> traces;
+  traces.reserve(records.size());
   for (const v1::Record& record : records) traces.push_back(record.trace());
   return traces;
 }
@@ -72,6 +73,7 @@ TEST(FinalistsTest, TimesWithoutAnIntervalCountAsTheyStand) {
 
 TEST(FinalistsTest, AreFourAtMostAndNoBinaryTwice) {
   std::vector<StoredRecord> ranked;
+  ranked.reserve(9);
   for (int i = 0; i < 9; ++i) ranked.push_back(Candidate(std::to_string(i), Timed(1 + 0.001 * i)));
   EXPECT_THAT(TracesOf(Finalists(ranked)), ElementsAre("0", "1", "2", "3"));
   ranked[1].record.mutable_result()->set_code_digest("code 0");
