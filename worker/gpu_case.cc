@@ -121,7 +121,8 @@ absl::Status GpuCase::MeasureScales() {
     Expected& expected = expected_[i];
     const DType dtype = outputs_[i].buffer->dtype;
     MYCC_ASSIGN_OR_RETURN(expected.scale, device_->Allocate(sizeof(uint64_t)));
-    MYCC_RETURN_IF_ERROR(device_->Fill(expected.scale.address(), 0, sizeof(uint64_t)));
+    const uint64_t least = IsFloat(dtype) ? std::bit_cast<uint64_t>(SmallestNormal(dtype)) : 0;
+    MYCC_RETURN_IF_ERROR(device_->Upload(expected.scale.address(), &least, sizeof(least)));
     if (!IsFloat(dtype)) continue;
     MYCC_RETURN_IF_ERROR(device_->Launch("mycc_scale", expected.count, expected.values.address(),
                                          expected.count, Number(dtype), expected.scale.address()));

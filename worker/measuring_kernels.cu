@@ -164,7 +164,8 @@ extern "C" __global__ void mycc_digest(const u8* memory, i64 count, u64* sum) {
   atomicAdd(sum, own);
 }
 
-// The largest finite magnitude, as the bits of a double, into `scale`, which begins as 0.
+// The largest finite magnitude, as the bits of a double, into `scale`, which begins as those of the type's
+// smallest normal number.
 extern "C" __global__ void mycc_scale(const void* expected, i64 count, int dtype, u64* scale) {
   double largest = 0;
   for (i64 i = FirstElement(); i < count; i += ElementStep()) {

@@ -112,6 +112,18 @@ bool IsInt(DType dtype) { return !Info(dtype).is_float && dtype != DType::kBool;
 bool IsNarrowFloat(DType dtype) { return IsFloat(dtype) && DTypeBytes(dtype) < 4; }
 bool IsFloat8(DType dtype) { return dtype == DType::kF8E4M3 || dtype == DType::kF8E5M2; }
 
+double SmallestNormal(DType dtype) {
+  switch (dtype) {
+    case DType::kF64: return 0x1p-1022;
+    case DType::kF32:
+    case DType::kBF16: return 0x1p-126;
+    case DType::kF16: return 0x1p-14;
+    case DType::kF8E4M3:
+    case DType::kF8E5M2: return std::ldexp(1, Float8Of(dtype).min_exponent);
+    default: MYCC_CHECK(false) << DTypeName(dtype) << " has no normal numbers"; return 0;
+  }
+}
+
 double RoundFloat(DType dtype, double value) {
   switch (dtype) {
     case DType::kF64: return value;

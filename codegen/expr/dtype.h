@@ -33,6 +33,8 @@ struct Scalar {
 // beyond the largest become infinite, of 8-bit types the largest; infinity stays, in f8e4m3 as its largest
 // number.
 double RoundFloat(DType dtype, double value);
+// Of a float type: below it steps do not shrink with the numbers.
+double SmallestNormal(DType dtype);
 // Wraps an integer into the type's range (two's complement). bool: value != 0.
 int64_t WrapInt(DType dtype, int64_t value);
 // A float -> integer conversion truncates towards zero and saturates; NaN becomes 0. The same rule on every

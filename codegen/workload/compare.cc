@@ -12,9 +12,9 @@ namespace {
 // Relative to values below this share of the tensor's scale an error means little: sums that cancel have it.
 constexpr double kSmall = 1e-2;
 
-// The largest finite magnitude that is expected anywhere in the tensor.
+// The largest finite magnitude that is expected anywhere in the tensor, if it is a normal number.
 double ScaleOf(const Expected& expected) {
-  double scale = 0;
+  double scale = SmallestNormal(expected.dtype);
   const int width = DTypeBytes(expected.dtype);
   for (int64_t i = 0; i < expected.count; ++i) {
     const double value = std::abs(LoadScalar(expected.dtype, expected.values + i * width).f);

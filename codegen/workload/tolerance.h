@@ -6,7 +6,8 @@
 
 namespace mycc {
 
-// |got - want| <= of_value * |want| + of_scale * (the largest finite |want| of the tensor).
+// |got - want| <= of_value * |want| + of_scale * scale: the largest finite |want| of the tensor, and no less
+// than the smallest normal number of its type.
 struct Tolerance {
   double of_value = 0;
   double of_scale = 0;  // sums that cancel keep the error of their terms

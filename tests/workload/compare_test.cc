@@ -55,6 +55,16 @@ TEST(CompareTest, FloatsWithinTheTolerance) {
   EXPECT_THAT(wrong.first_mismatch, HasSubstr("element 0 is 1.00199997, expected 1 within 0.001"));
 }
 
+// A softmax of 131072 numbers in f16: results of a hundred steps, none of which is a normal number.
+TEST(CompareTest, StepsOfSubnormalNumbersDoNotShrink) {
+  constexpr double kStep = 0x1p-24;
+  const Tolerance tolerance{.of_value = 0x1p-9, .of_scale = 0x1p-9};
+  const auto half = [](double steps) { return FloatToHalfBits(static_cast<float>(steps * kStep)); };
+  const std::vector<uint16_t> want = {half(100), half(128), half(0)};
+  EXPECT_TRUE(CompareAll<uint16_t>(DType::kF16, want, {half(101), half(127), half(1)}, tolerance).passed);
+  EXPECT_FALSE(CompareAll<uint16_t>(DType::kF16, want, {half(100), half(128), half(3)}, tolerance).passed);
+}
+
 TEST(CompareTest, CancelledSumsAreJudgedByTheTensorsScale) {
   const Tolerance tolerance{.of_value = 0, .of_scale = 1e-6};
   EXPECT_TRUE(CompareAll<float>(DType::kF32, {1e-7f, 100}, {3e-5f, 100}, tolerance).passed);
