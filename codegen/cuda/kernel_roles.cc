@@ -6,12 +6,12 @@
 
 #include "codegen/cuda/kernel_emitter.h"
 #include "codegen/ir/function.h"
+#include "codegen/schedule/instructions.h"
 
 namespace mycc {
 namespace {
 
 constexpr int64_t kWarpgroup = 128;
-constexpr int64_t kRegistersOfSm = 65536;
 
 bool StoresInBulk(const Stmt& root) {
   bool stores = false;
@@ -31,17 +31,6 @@ int64_t WarpgroupsOf(const Stmt& root) {
     return true;
   });
   return groups;
-}
-
-// Registers of a thread, from what the block leaves to each kind of role: multiples of 8, at most 240.
-struct RegisterSplit {
-  int64_t copy = 0, compute = 0;  // 0: as compiled
-};
-RegisterSplit SplitRegisters(int64_t warpgroups) {
-  if (warpgroups < 2) return {};
-  const int64_t copy = 40;
-  const int64_t compute = (kRegistersOfSm / kWarpgroup - copy) / warpgroups / 8 * 8;
-  return {copy, std::min<int64_t>(compute, 240)};
 }
 
 // What each barrier counts: the warpgroups of a role arrive one by one; a thread that copies arrives at its

@@ -1,5 +1,7 @@
 #include "codegen/schedule/instructions.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 
 namespace mycc {
@@ -78,6 +80,15 @@ absl::StatusOr<Instruction> InstructionFor(DType operand, DType accumulator, con
   }
   return absl::NotFoundError(absl::StrCat("no instruction multiplies ", DTypeName(operand), " into ",
                                           DTypeName(accumulator), " on ", PrintTarget(target)));
+}
+
+// Multiples of 8, at most 240.
+RegisterSplit SplitRegisters(int64_t computing) {
+  constexpr int64_t kRegistersOfSm = 65536, kWarpgroup = 128;
+  if (computing < 2) return {};
+  const int64_t copy = 40;
+  const int64_t compute = (kRegistersOfSm / kWarpgroup - copy) / computing / 8 * 8;
+  return {copy, std::min<int64_t>(compute, 240)};
 }
 
 }  // namespace mycc

@@ -38,4 +38,11 @@ std::vector<Instruction> InstructionsOf(const Target& target);
 // The row for a contraction of these types, as they are, on this target; NotFound when there is none.
 absl::StatusOr<Instruction> InstructionFor(DType operand, DType accumulator, const Target& target);
 
+// Registers of a thread, where a warpgroup that copies leaves most of its own to `computing` others
+// (setmaxnreg); 0: as compiled, for as many threads as the block has.
+struct RegisterSplit {
+  int64_t copy = 0, compute = 0;
+};
+RegisterSplit SplitRegisters(int64_t computing);
+
 }  // namespace mycc

@@ -96,6 +96,27 @@ TEST(GpuCostTest, LimitsAreRefusedWithTheirNumbers) {
               HasSubstr("about 538 registers a thread; at most 255"));
 }
 
+// A warpgroup that copies leaves its registers to two that compute: 232 a thread, more than the block's
+// threads have on average.
+TEST(GpuCostTest, WarpgroupsThatComputeHaveMoreRegisters) {
+  const auto limits = [](int columns) {
+    const std::string steps = absl::StrCat(
+        "split(t2.a0, [256])\nsplit(t2.a1, [", columns,
+        "])\nsplit(t2.r0, [64])\nreorder([t2.a0.0, t2.a1.0, t2.r0.0, t2.a0.1, t2.a1.1, t2.r0.1])\n"
+        "fuse([t2.a0.0, t2.a1.0])\nbind(t2.a0.0+a1.0, block)\ncache_write(t2, "
+        "t2.a0.0+a1.0)\nreverse_inline(t3)\n"
+        "stage(t2, t0, t2.r0.0, shared)\nstage(t2, t1, t2.r0.0, shared)\nlayout(t0.s, 0, 128)\n"
+        "layout(t1.s, 0, 128)\ntensorize_tile(t2.a0.1, wgmma.bf16, 2, 1)\npipeline(t2.r0.0, bulk, 2)\n");
+    const std::string workload =
+        R"(workload g(a: bf16[2304,4096], b: bf16[2304,4096]) -> (c: bf16[2304,2304]) {
+  s[i,j]: f32[2304,2304] = sum[k:4096](f32(a[i,k]) * f32(b[j,k]))
+  c[i,j] = bf16(s[i,j]) })";
+    return EstimateSeconds(ScheduleOf(workload, steps, H200()).function(), H200()).status();
+  };
+  EXPECT_TRUE(limits(192).ok()) << limits(192);
+  EXPECT_THAT(limits(256).message(), HasSubstr("at most 232 are there"));
+}
+
 TEST(GpuCostTest, FeaturesAreFiniteAndTellLaunchesApart) {
   const Machine machine(H200());
   const auto features = [&](const std::string& steps) {

@@ -360,7 +360,10 @@ absl::Status CheckGpuLimits(const FunctionNest& nest, const GpuMachine& machine)
     if (launch.shared_bytes > machine.shared_bytes)
       return Exhausted(absl::StrCat(where, static_cast<int64_t>(launch.shared_bytes),
                                     " bytes of shared memory; a block has at most ", machine.shared_bytes));
-    const double most = std::min(kMostRegisters, kRegisterFile / (launch.warps() * kWarpThreads));
+    const Part* mma = launch.mma();
+    const double most = mma != nullptr
+                            ? MmaMostRegisters(*mma->nest, machine)
+                            : std::min(kMostRegisters, kRegisterFile / (launch.warps() * kWarpThreads));
     if (launch.registers > most)
       return Exhausted(absl::StrCat(where, "about ", std::ceil(launch.registers),
                                     " registers a thread; at most ", std::floor(most), " are there"));

@@ -24,6 +24,8 @@ GpuArithmetic MmaArithmeticOf(const NestBlock& nest, const GpuMachine& machine);
 // Threads of its thread block; accumulators that each of those that compute holds.
 double MmaThreads(const NestBlock& nest, const GpuMachine& machine);
 double MmaRegisters(const NestBlock& nest, const GpuMachine& machine);
+// Registers that such a thread can have.
+double MmaMostRegisters(const NestBlock& nest, const GpuMachine& machine);
 // Seconds of the launch that the block is the middle of: `blocks` tiles, with `shared_bytes` each; what is
 // stored in all, and what DRAM moves.
 double MmaLaunchSeconds(const NestBlock& nest, const GpuMachine& machine, double blocks, double shared_bytes,

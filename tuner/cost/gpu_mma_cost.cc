@@ -117,6 +117,15 @@ double MmaRegisters(const NestBlock& nest, const GpuMachine& machine) {
   return partial + tile.elements / (32.0 * warps.rows * warps.columns * (groups ? 4 : 1));
 }
 
+double MmaMostRegisters(const NestBlock& nest, const GpuMachine& machine) {
+  const absl::StatusOr<Instruction> row = FindInstruction(nest.instruction, machine.target);
+  if (row.ok() && row->kind == InstructionClass::kWarpgroup) {
+    const int64_t computing = MarksOf(nest).warps.rows * static_cast<int64_t>(GroupsOf(nest));
+    if (const int64_t left = SplitRegisters(computing).compute; left > 0) return static_cast<double>(left);
+  }
+  return std::min(255.0, kRegisterFile / MmaThreads(nest, machine));
+}
+
 double MmaLaunchSeconds(const NestBlock& nest, const GpuMachine& machine, double blocks, double shared_bytes,
                         double output_bytes, double dram_bytes) {
   const Tile tile = TileOf(nest);
