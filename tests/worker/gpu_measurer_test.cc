@@ -140,7 +140,6 @@ TEST_F(GpuMeasurerTest, FinalRoundTimesInTurn) {
       EXPECT_GE(result.timing().samples_seconds_size(), 2) << "a busy host has time for few";
       EXPECT_GT(result.timing().baseline_seconds(), 1e-5);
       EXPECT_GT(result.timing().run_seconds(), 0);
-      EXPECT_LT(result.timing().run_seconds(), 1);
       EXPECT_NE(result.code_digest(), "");
       EXPECT_EQ(result.device().device(), "cuda:0");
     }
