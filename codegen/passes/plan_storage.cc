@@ -14,7 +14,7 @@ namespace mycc {
 namespace {
 
 // Tiles up to this size stay on the stack of the thread that runs.
-constexpr int64_t kMaxStackBytes = 16 * 1024;
+constexpr int64_t kMaxStackBytes = int64_t{16} * 1024;
 // Bytes left free after a buffer, so that a vector load of its last elements may read past them.
 constexpr int64_t kSlack = 64;
 
