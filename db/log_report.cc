@@ -170,8 +170,8 @@ std::string FormatUnixMicros(int64_t unix_micros) {
 
 void WriteStatsText(const std::string& path, const LogStats& stats, std::ostream& out) {
   out << absl::StrFormat("%s: %d records of %d workloads on %d targets, %.1f MB, version %d\n", path,
-                         stats.records, stats.workloads, stats.targets, stats.file_bytes / 1e6,
-                         stats.version);
+                         stats.records, stats.workloads, stats.targets,
+                         static_cast<double>(stats.file_bytes) / 1e6, stats.version);
   out << absl::StrFormat("%d pinned, %d banned; %d jobs with %d open trials, %d models\n", stats.pins,
                          stats.bans, stats.jobs, stats.open_trials, stats.models);
   if (stats.records == 0) return;
@@ -179,8 +179,9 @@ void WriteStatsText(const std::string& path, const LogStats& stats, std::ostream
       << FormatUnixMicros(stats.newest_unix_micros) << "\n\n";
   std::vector<std::vector<std::string>> rows = {{"STATUS", "RECORDS", "SHARE"}};
   for (const auto& [status, count] : stats.by_status) {
+    const double share = static_cast<double>(count) / static_cast<double>(stats.records);
     rows.push_back({StatusName(static_cast<v1::MeasureStatus>(status)), absl::StrCat(count),
-                    absl::StrFormat("%.1f %%", 100.0 * count / stats.records)});
+                    absl::StrFormat("%.1f %%", 100 * share)});
   }
   WriteColumns(rows, out);
   out << "\n";

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <ostream>
 #include <vector>
@@ -39,6 +40,7 @@ std::string OutcomesText(const v1::JobProgress& progress) {
     for (const v1::StatusCount& outcome : task.outcomes()) counts[outcome.status()] += outcome.count();
   }
   std::vector<std::string> words;
+  words.reserve(counts.size());
   for (const auto& [status, count] : counts) words.push_back(absl::StrCat(count, " ", StatusName(status)));
   return words.empty() ? "" : absl::StrCat(" (", absl::StrJoin(words, ", "), ")");
 }
@@ -119,7 +121,7 @@ std::string TaskName(const v1::JobProgress& progress, const v1::TaskProgress& ta
   const std::vector<std::string> words = absl::StrSplit(task.target(), absl::MaxSplits(' ', 3));
   return absl::StrCat(
       task.workload_name(), " for ",
-      absl::StrJoin(words.begin() + 1, words.begin() + std::min<size_t>(words.size(), 3), " "));
+      absl::StrJoin(words.begin() + 1, words.begin() + std::min<std::ptrdiff_t>(std::ssize(words), 3), " "));
 }
 
 // How much of the job's time each device was kept busy.
