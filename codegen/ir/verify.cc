@@ -20,10 +20,7 @@ bool IsArg(ReduceOp op) { return op == ReduceOp::kArgMax || op == ReduceOp::kArg
 class Verifier {
  public:
   explicit Verifier(const Function& function) {
-    VisitStmts(function.body, [this](const Stmt& stmt) {
-      is_scheduled_ |= stmt->kind == StmtKind::kBlock;
-      return !is_scheduled_;
-    });
+    is_scheduled_ = Contains(function.body, StmtKind::kBlock);
     for (const Param& param : function.params) {
       buffers_[param.buffer.get()] = BufferInfo{0, param.kind != ParamKind::kOutput};
     }

@@ -36,18 +36,9 @@ Stmt WithBody(const For& loop, Stmt body) {
   return std::make_shared<For>(loop.var, loop.extent, loop.loop_kind, std::move(body), loop.marks);
 }
 
-// Threads meet to combine: none of them may stay behind a condition.
-bool HoldsCombine(const Stmt& root) {
-  bool holds = false;
-  VisitStmts(root, [&](const Stmt& stmt) {
-    holds |= stmt->kind == StmtKind::kCombine;
-    return !holds;
-  });
-  return holds;
-}
-
 Stmt HoistIf(const For& loop, const If& branch) {
-  if (HoldsCombine(loop.body)) return nullptr;
+  // Threads meet to combine: none of them may stay behind a condition.
+  if (Contains(loop.body, StmtKind::kCombine)) return nullptr;
   Hoisted split = SplitByLoop(branch.condition, loop.var.get());
   if (split.invariant.empty()) return nullptr;
   const Expr condition = JoinConjunction(split.invariant);

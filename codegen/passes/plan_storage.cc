@@ -163,11 +163,7 @@ SharedPlan PlanShared(const Stmt& launch) {
   // The hardware's swizzles repeat every 1024 bytes, and are relative to addresses.
   constexpr int64_t kSwizzleAlignment = 1024, kAlignment = 16;
   // What is copied asynchronously, and what roles do beside each other, lives longer than statements tell.
-  bool asynchronous = false;
-  VisitStmts(launch, [&](const Stmt& stmt) {
-    asynchronous |= stmt->kind == StmtKind::kCopy || stmt->kind == StmtKind::kRoles;
-    return !asynchronous;
-  });
+  const bool asynchronous = Contains(launch, StmtKind::kCopy) || Contains(launch, StmtKind::kRoles);
   SharedPlan plan;
   std::vector<Live> live =
       Liveness([](const BufferNode& buffer, size_t) { return buffer.scope == Scope::kShared; }).Run(launch);

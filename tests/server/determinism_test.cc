@@ -1,0 +1,115 @@
+// The candidates of a job are a function of its spec and its results: not of who measured them, when, in
+// which order, or of the server's deaths.
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/coordinator.h"
+#include "tests/server/fake_server.h"
+
+namespace mycc {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class DeterminismTest : public ::testing::TestWithParam<const char*> {
+ protected:
+  v1::JobSpec Spec() const {
+    v1::JobSpec spec = MakeSpec({kTestWorkload, kOtherWorkload}, 24, 7);
+    spec.set_strategy(GetParam());
+    return spec;
+  }
+  std::map<std::string, std::string> Undisturbed() const {
+    FakeServer server;
+    FakeWorker worker(&server, "w");
+    const std::string job = server.Submit(Spec(), "same");
+    worker.Work();
+    return server.TracesOf(job);
+  }
+};
+
+TEST_P(DeterminismTest, OneWorkerOrManyInAnyOrder) {
+  const auto expected = Undisturbed();
+  EXPECT_GE(expected.size(), 24u);
+  for (uint32_t seed = 0; seed < 3; ++seed) {
+    std::mt19937 random(seed);
+    FakeServer server;
+    FakeWorker workers[] = {{&server, "a"}, {&server, "b"}, {&server, "c"}};
+    const std::string job = server.Submit(Spec(), "same");
+    std::vector<std::pair<int, v1::Assignment>> held;
+    while (server.Progress(job).state() == v1::JOB_STATE_RUNNING) {
+      const int who = static_cast<int>(random() % 3);
+      for (const v1::Assignment& assignment : workers[who].Lease(1 + random() % 4))
+        held.emplace_back(who, assignment);
+      if (held.empty()) continue;
+      const size_t which = random() % held.size();
+      EXPECT_TRUE(workers[held[which].first].Report(held[which].second).ok());
+      held.erase(held.begin() + static_cast<std::ptrdiff_t>(which));
+    }
+    EXPECT_EQ(server.TracesOf(job), expected) << "seed " << seed;
+  }
+}
+
+TEST_P(DeterminismTest, ServerRestartResumesTheSameSearch) {
+  const auto expected = Undisturbed();
+  for (uint32_t seed = 0; seed < 4; ++seed) {
+    std::mt19937 random(seed);
+    FakeServer server;
+    const std::string job = server.Submit(Spec(), "same");
+    FakeWorker worker(&server, "w");
+    std::vector<v1::Assignment> held;
+    int restarts = 0;
+    for (int step = 0; step < 1000 && server.Progress(job).state() == v1::JOB_STATE_RUNNING; ++step) {
+      if (random() % 6 == 0) {
+        server.Restart();
+        ++restarts;
+        // The worker keeps what it holds, and says so when it is asked to register again.
+        std::vector<v1::LeaseId> leases;
+        for (const v1::Assignment& assignment : held) leases.push_back(assignment.lease());
+        const v1::RegisterResponse registered = worker.Register(leases);
+        for (const v1::LeaseId& lost : registered.lost()) {
+          EXPECT_THAT(lost.trial(), HasSubstr("/final@")) << "a final round is begun anew";
+          std::erase_if(held, [&lost](const auto& one) { return one.lease().trial() == lost.trial(); });
+        }
+      }
+      for (const v1::Assignment& assignment : worker.Lease(2)) held.push_back(assignment);
+      if (held.empty()) continue;
+      EXPECT_TRUE(worker.Report(held.back()).ok());
+      held.pop_back();
+    }
+    EXPECT_GT(restarts, 2);
+    EXPECT_THAT(worker.ignored, IsEmpty());
+    EXPECT_EQ(server.TracesOf(job), expected) << "seed " << seed;
+    for (const StoredRecord& record : server.RecordsOf(job))
+      EXPECT_EQ(record.record.attempt(), 1u) << "measured once";
+  }
+}
+
+TEST_P(DeterminismTest, WorkersMayDieToo) {
+  const auto expected = Undisturbed();
+  std::mt19937 random(5);
+  FakeServer server;
+  const std::string job = server.Submit(Spec(), "same");
+  for (int life = 0; life < 200 && server.Progress(job).state() == v1::JOB_STATE_RUNNING; ++life) {
+    FakeWorker worker(&server, "w");
+    if (random() % 4 == 0) server.Restart(), worker.Register();
+    for (int i = 0; i < 8; ++i) {
+      const std::vector<v1::Assignment> held = worker.Lease(2);
+      for (const v1::Assignment& assignment : held) {
+        if (random() % 30 == 0) break;  // what is left dies with it, to be given out again
+        EXPECT_TRUE(worker.Report(assignment).ok());
+      }
+    }
+  }
+  EXPECT_EQ(server.Progress(job).state(), v1::JOB_STATE_DONE);
+  EXPECT_EQ(server.TracesOf(job), expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(Strategies, DeterminismTest, ::testing::Values("random", "evolutionary"));
+
+}  // namespace
+}  // namespace mycc
