@@ -354,8 +354,12 @@ class Compiler {
 
   void MmaStatement(const Mma& mma) {
     const View acc = ViewOf(mma.acc, /*write=*/true), a = ViewOf(mma.a, false), b = ViewOf(mma.b, false);
-    program_.tiles.push_back(
-        Tile{.views = {acc, a, b}, .m = mma.m, .n = mma.n, .k = mma.k, .tf32 = mma.rounds_to_tf32()});
+    program_.tiles.push_back(Tile{.views = {acc, a, b},
+                                  .m = mma.m,
+                                  .n = mma.n,
+                                  .k = mma.k,
+                                  .group = mma.group,
+                                  .tf32 = mma.rounds_to_tf32()});
     Emit({.code = Code::kMma, .a = static_cast<int32_t>(program_.tiles.size()) - 1});
   }
 

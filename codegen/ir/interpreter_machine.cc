@@ -180,8 +180,10 @@ Machine::State Machine::MmaElement(Agent& agent, const Tile& tile, const int64_t
   if (ReadView(agent, tile.views[0], bases[0], i, j, &sum) == State::kFailed) return State::kFailed;
   for (int64_t k = 0; k < tile.k; ++k) {
     Scalar a, b;
-    if (ReadView(agent, tile.views[1], bases[1], i, k, &a) == State::kFailed) return State::kFailed;
-    if (ReadView(agent, tile.views[2], bases[2], k, j, &b) == State::kFailed) return State::kFailed;
+    const int64_t group = k / tile.group, place = k % tile.group;
+    if (ReadView(agent, tile.views[1], bases[1] + place, i, group, &a) == State::kFailed ||
+        ReadView(agent, tile.views[2], bases[2] + place, group, j, &b) == State::kFailed)
+      return State::kFailed;
     Scalar factors[] = {ConvertScalar(dtype, dtype_of(1), a), ConvertScalar(dtype, dtype_of(2), b)};
     for (Scalar& factor : factors) {
       if (tile.tf32) factor = EvaluateOp(Op::kTF32, dtype, dtype, &factor);

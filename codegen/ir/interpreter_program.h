@@ -78,6 +78,7 @@ struct View {
 struct Tile {
   View views[3];  // acc, a, b
   int64_t m, n, k;
+  int64_t group = 1;  // of the depth, in a and b: see Mma
   bool tf32 = false;  // a and b are rounded
 };
 

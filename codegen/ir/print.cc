@@ -107,7 +107,8 @@ class Printer {
       case StmtKind::kMma: {
         const Mma& mma = As<Mma>(stmt);
         return Line(depth, "mma ", mma.instruction, WarpsText(mma.warps), " ", mma.m, "x", mma.n, "x", mma.k,
-                    ": ", ViewText(mma.acc), " += ", ViewText(mma.a), " * ", ViewText(mma.b));
+                    mma.group > 1 ? absl::StrCat(" in groups of ", mma.group) : "", ": ", ViewText(mma.acc),
+                    " += ", ViewText(mma.a), " * ", ViewText(mma.b));
       }
       case StmtKind::kCopy: return PrintCopy(As<Copy>(stmt), depth);
       case StmtKind::kRoles: return PrintRoles(As<Roles>(stmt), depth);

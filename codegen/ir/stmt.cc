@@ -63,7 +63,7 @@ Stmt MapMma(const Stmt& stmt, const Map& map) {
   const bool b_changed = MapView(mma.b, map, &b);
   if (!acc_changed && !a_changed && !b_changed) return stmt;
   return std::make_shared<Mma>(mma.instruction, mma.m, mma.n, mma.k, std::move(acc), std::move(a),
-                               std::move(b), mma.warps);
+                               std::move(b), mma.warps, mma.group);
 }
 
 // MapExprs for any callable, so that the walks of this file call it without indirection.
@@ -224,7 +224,7 @@ struct BufferReplacement {
         const Mma& mma = As<Mma>(stmt);
         if (mma.acc.buffer != from && mma.a.buffer != from && mma.b.buffer != from) return nullptr;
         return std::make_shared<Mma>(mma.instruction, mma.m, mma.n, mma.k, InView(mma.acc), InView(mma.a),
-                                     InView(mma.b), mma.warps);
+                                     InView(mma.b), mma.warps, mma.group);
       }
       default: return nullptr;
     }

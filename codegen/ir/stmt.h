@@ -238,9 +238,12 @@ struct TileView {
 // acc(i, j) += sum over k of a(i, k) * b(k, j), for i < m, j < n, k < k: one or several hardware instructions
 // of the row named `instruction`. Products and sums are in acc's type; mma.tf32 rounds a and b as tf32()
 // does.
+//
+// With a `group` of g, g elements of the depth lie together in a and in b (a lane of a dot product multiplies
+// them at once): a's columns and b's rows are counted in groups, element k being the k % g-th of its group.
 struct Mma : StmtNode {
   Mma(std::string instruction, int64_t m, int64_t n, int64_t k, TileView acc, TileView a, TileView b,
-      WarpGrid warps = {})
+      WarpGrid warps = {}, int64_t group = 1)
       : StmtNode(StmtKind::kMma),
         instruction(std::move(instruction)),
         m(m),
@@ -249,12 +252,14 @@ struct Mma : StmtNode {
         acc(std::move(acc)),
         a(std::move(a)),
         b(std::move(b)),
-        warps(warps) {}
+        warps(warps),
+        group(group) {}
   bool rounds_to_tf32() const { return instruction == "mma.tf32"; }
   std::string instruction;
   int64_t m, n, k;
   TileView acc, a, b;
   WarpGrid warps;  // of tensor cores: who computes which part of the tile
+  int64_t group;
 };
 
 // What carries out an asynchronous copy: each thread 4 to 16 bytes at a time (cp.async), or the copy engine a

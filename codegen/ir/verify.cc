@@ -66,11 +66,7 @@ class Verifier {
         break;
       }
       case StmtKind::kCombine: CheckCombine(As<Combine>(stmt)); break;
-      case StmtKind::kMma:
-        View(As<Mma>(stmt).acc, As<Mma>(stmt).m, As<Mma>(stmt).n, /*write=*/true);
-        View(As<Mma>(stmt).a, As<Mma>(stmt).m, As<Mma>(stmt).k, /*write=*/false);
-        View(As<Mma>(stmt).b, As<Mma>(stmt).k, As<Mma>(stmt).n, /*write=*/false);
-        break;
+      case StmtKind::kMma: CheckMma(As<Mma>(stmt)); break;
       case StmtKind::kCopy: CheckCopy(As<Copy>(stmt)); break;
       case StmtKind::kRoles: CheckRoles(As<Roles>(stmt)); break;
       case StmtKind::kArrive:
@@ -343,7 +339,17 @@ class Verifier {
 
   // The whole view lies in the buffer: its first element by indices, its far corner by strides when the
   // indices are constant.
-  void View(const TileView& view, int64_t rows, int64_t cols, bool write) {
+  void CheckMma(const Mma& mma) {
+    if (mma.group < 1) return Fail("groups of ", mma.group, " elements");
+    const int64_t groups = (mma.k + mma.group - 1) / mma.group;
+    const int64_t last = mma.k > 0 ? (mma.k - 1) % mma.group : 0;  // of the last group
+    View(mma.acc, mma.m, mma.n, /*write=*/true);
+    View(mma.a, mma.m, groups, /*write=*/false, last);
+    View(mma.b, groups, mma.n, /*write=*/false, last);
+  }
+
+  // `beyond`: elements after the corner that are accessed too.
+  void View(const TileView& view, int64_t rows, int64_t cols, bool write, int64_t beyond = 0) {
     if (rows < 1 || cols < 1) return Fail("an empty tile");
     if (write) {
       Write(view.buffer, view.indices);
@@ -352,7 +358,7 @@ class Verifier {
       Access(view.buffer, view.indices);
     }
     if (!status_.ok()) return;
-    const int64_t corner = (rows - 1) * view.row_stride + (cols - 1) * view.col_stride;
+    const int64_t corner = (rows - 1) * view.row_stride + (cols - 1) * view.col_stride + beyond;
     Expr first = IntConst(0);
     for (int d = 0; d < view.buffer->rank(); ++d) first = first + view.indices[d] * view.buffer->stride(d);
     if (guards_.ProvablyEscapes(Simplify(first + corner), view.buffer->num_elements())) {

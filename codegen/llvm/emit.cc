@@ -27,7 +27,8 @@ void EmitBody(llvm::Module& module, const llvm::TargetMachine& machine, const Ta
   llvm::BasicBlock::Create(context, "entry", function);
 
   const AliasScopes scopes(context, symbol, layout.alias_groups);
-  KernelContext kernel{module, layout, scopes, FeaturesOf(target), VectorBytes(target), symbol};
+  KernelContext kernel{
+      module, layout, scopes, FeaturesOf(target), VectorBytes(target), VectorRegisters(target), symbol};
   llvm::Value* first_thread = llvm::ConstantInt::get(llvm::Type::getInt64Ty(context), 0);
   LlvmKernelEmitter emitter(kernel, function,
                             {function->getArg(0), function->getArg(1), function->getArg(2), first_thread});

@@ -15,7 +15,9 @@
 #include "codegen/expr/affine.h"
 #include "codegen/ir/function.h"
 #include "codegen/llvm/kernel_layout.h"
+#include "codegen/llvm/lane_products.h"
 #include "codegen/llvm/numbers.h"
+#include "codegen/llvm/tile_grid.h"
 
 namespace mycc {
 
@@ -26,9 +28,13 @@ struct KernelContext {
   const AliasScopes& scopes;
   const CpuFeatures features;
   const int vector_bytes;
+  const int registers;  // of vectors
   const std::string symbol;
   int regions = 0;  // parallel regions so far, for their names
 };
+
+// Whether all of these can be computed in tile registers (kernel_tile_registers.cc).
+bool IsForTileRegisters(const std::vector<const Mma*>& products);
 
 class LlvmKernelEmitter {
  public:
@@ -150,10 +156,34 @@ class LlvmKernelEmitter {
     int active;
   };
   void EmitMma(const Mma& mma);
-  std::vector<MmaColumn> ColumnsOf(const Mma& mma, const Access& b) const;
-  llvm::Value* LoadColumn(const Access& access, const MmaColumn& column, int64_t element);
+  std::vector<MmaColumn> ColumnsOf(const Mma& mma, int least_lanes);
+  llvm::Value* LoadColumn(const Access& access, llvm::Type* type, const MmaColumn& column, int64_t element,
+                          int64_t group = 1);
   void StoreColumn(const Access& access, const MmaColumn& column, int64_t element, llvm::Value* value,
                    bool keeps_rest);
+  llvm::Value* LoadGroup(const LaneProducts& products, const Access& a, int64_t element, int valid);
+  using Sums = std::vector<std::vector<llvm::Value*>>;  // by row and column
+  Sums LoadSums(const Mma& mma, const Access& acc, const std::vector<MmaColumn>& columns, int64_t first,
+                int64_t end);
+  void StoreSums(const Mma& mma, const Access& acc, const std::vector<MmaColumn>& columns, int64_t first,
+                 const Sums& sums);
+
+  // What stands still around the products of one accumulator: the loops over its depth are a region, at whose
+  // ends tile registers are loaded and stored (kernel_tile_registers.cc), and sums compensated
+  // (kernel_mma.cc).
+  struct ProductRegion {
+    bool tiles = false;                      // the accumulator is in tile registers
+    std::vector<llvm::Value*> compensation;  // of each column, on the stack; see LaneProducts
+  };
+  bool EmitProductRegion(const Stmt& stmt);
+  void EmitCompensatedRegion(const Stmt& stmt, const Mma& mma);
+
+  void EmitSequence(const Seq& seq);
+  void EmitTileRegion(const Stmt& stmt, const Mma& mma, bool from_zero);
+  void EmitTileProducts(const Mma& mma);
+  llvm::Value* TileConfiguration(const std::array<uint8_t, 64>& bytes);
+  // The end of the function.
+  void Return();
 
   // Parallel loops (kernel_parallel.cc).
   void EmitParallel(const For& loop);
@@ -179,6 +209,11 @@ class LlvmKernelEmitter {
   llvm::BasicBlock* entry_;  // allocations and pointers of buffers
   bool in_region_ = false;
   int depth_ = 0;  // of loops around
+  std::optional<ProductRegion> region_;
+  // Where this function's tile configuration has to be loaded: at its entry and after parallel regions; only
+  // if it `uses_tiles_`.
+  std::vector<llvm::Instruction*> after_regions_;
+  bool uses_tiles_ = false;
 
   struct Variable {
     llvm::Value* value;

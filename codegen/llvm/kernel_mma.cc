@@ -2,29 +2,29 @@
 #include <bit>
 
 #include "codegen/llvm/kernel_emitter.h"
+#include "codegen/llvm/loop_facts.h"
 
 namespace mycc {
 
 using llvm::Value;
 
-// acc(i, :) += a(i, k) * b(k, :): for each k the columns of b are loaded once, each a(i, k) is broadcast
-// once, and every pair makes one fused multiply-add into a register of acc.
+// acc(i, :) += a(i, k) * b(k, :): for each group of k the columns of b are loaded once, each group of a(i, k)
+// is broadcast once, and every pair makes one multiply-add into a register of acc.
 
 // The statement's n in vectors: whole ones, then a narrower one for the rest. Where b may be read past its
 // end the rest takes one vector too wide, with masks one that is masked, otherwise a vector for each power of
 // two.
-std::vector<LlvmKernelEmitter::MmaColumn> LlvmKernelEmitter::ColumnsOf(const Mma& mma,
-                                                                       const Access& b) const {
+std::vector<LlvmKernelEmitter::MmaColumn> LlvmKernelEmitter::ColumnsOf(const Mma& mma, int least_lanes) {
   std::vector<MmaColumn> columns;
   const int width = kernel_.vector_bytes / DTypeBytes(mma.acc.buffer->dtype);
-  const bool one_rest =
-      (b.place->over_read && places_.at(mma.acc.buffer.get()).on_stack) || kernel_.features.avx512vl;
+  const bool one_rest = (PlaceOf(mma.b.buffer).over_read && places_.at(mma.acc.buffer.get()).on_stack) ||
+                        kernel_.features.avx512vl;
   for (int64_t first = 0; first < mma.n;) {
     const int64_t rest = mma.n - first;
     int lanes = width;
     if (rest < width) {
       const auto bits = static_cast<uint64_t>(rest);
-      lanes = static_cast<int>(one_rest ? std::bit_ceil(bits) : std::bit_floor(bits));
+      lanes = std::max(static_cast<int>(one_rest ? std::bit_ceil(bits) : std::bit_floor(bits)), least_lanes);
     }
     const int active = static_cast<int>(std::min<int64_t>(lanes, rest));
     columns.push_back({first, lanes, active});
@@ -33,10 +33,11 @@ std::vector<LlvmKernelEmitter::MmaColumn> LlvmKernelEmitter::ColumnsOf(const Mma
   return columns;
 }
 
-Value* LlvmKernelEmitter::LoadColumn(const Access& access, const MmaColumn& column, int64_t element) {
+// A vector of `type` from the column's elements, each `group` times an element of the buffer.
+Value* LlvmKernelEmitter::LoadColumn(const Access& access, llvm::Type* type, const MmaColumn& column,
+                                     int64_t element, int64_t group) {
   const int size = DTypeBytes(access.dtype);
-  Value* pointer = ByteOffset(access.pointer, (element + column.first) * size);
-  llvm::Type* type = numbers_.MemoryType(access.dtype, column.lanes);
+  Value* pointer = ByteOffset(access.pointer, (element + column.first * group) * size);
   if (column.active == column.lanes || access.place->over_read)
     return LoadRaw(*access.place, type, pointer, size);
   llvm::SmallVector<llvm::Constant*, 16> bits;
@@ -63,41 +64,127 @@ void LlvmKernelEmitter::StoreColumn(const Access& access, const MmaColumn& colum
   StoreRaw(*access.place, value, pointer, size);
 }
 
+// The first `valid` elements of a group of a, zeros after them.
+Value* LlvmKernelEmitter::LoadGroup(const LaneProducts& products, const Access& a, int64_t element,
+                                    int valid) {
+  const int size = DTypeBytes(a.dtype);
+  Value* pointer = ByteOffset(a.pointer, element * size);
+  llvm::Type* type = products.StoredType(a.dtype);
+  if (valid == products.group()) return LoadRaw(*a.place, type, pointer, size);
+  Value* group = llvm::ConstantInt::get(type, 0);
+  for (int i = 0; i < valid; ++i) {
+    Value* one = LoadRaw(*a.place, numbers_.MemoryType(a.dtype), ByteOffset(pointer, i * size), size);
+    Value* bits = b_.CreateZExt(b_.CreateBitCast(one, b_.getIntNTy(8 * size)), type);
+    group = b_.CreateOr(group, b_.CreateShl(bits, 8 * size * i));
+  }
+  return group;
+}
+
+// True when the statement was one region of products.
+bool LlvmKernelEmitter::EmitProductRegion(const Stmt& stmt) {
+  if (region_ || (stmt->kind != StmtKind::kFor && stmt->kind != StmtKind::kMma)) return false;
+  const std::vector<const Mma*> products = ProductsOfOneAccumulator(stmt);
+  if (products.empty()) return false;
+  const Mma& mma = *products.front();
+  if (IsForTileRegisters(products)) {
+    EmitTileRegion(stmt, mma, /*from_zero=*/false);
+    return true;
+  }
+  const LaneProducts lanes(b_, numbers_, mma.instruction, mma.a.buffer->dtype, mma.b.buffer->dtype,
+                           mma.acc.buffer->dtype);
+  if (lanes.compensates()) EmitCompensatedRegion(stmt, mma);
+  return lanes.compensates();
+}
+
+void LlvmKernelEmitter::EmitCompensatedRegion(const Stmt& stmt, const Mma& mma) {
+  const Access acc = AccessOf(mma.acc.buffer, mma.acc.indices, &mma.acc);
+  const LaneProducts products(b_, numbers_, mma.instruction, DType::kI8, DType::kI8, acc.dtype);
+  const std::vector<MmaColumn> columns = ColumnsOf(mma, products.least_lanes());
+  region_.emplace();
+  for (const MmaColumn& column : columns) {
+    llvm::Type* type = numbers_.RegisterType(acc.dtype, column.lanes);
+    const Builder::InsertPointGuard guard(b_);
+    b_.SetInsertPoint(entry_, entry_->begin());
+    region_->compensation.push_back(b_.CreateAlloca(type));
+  }
+  for (size_t j = 0; j < columns.size(); ++j) {
+    llvm::Type* type = numbers_.RegisterType(acc.dtype, columns[j].lanes);
+    b_.CreateStore(llvm::Constant::getNullValue(type), region_->compensation[j]);
+  }
+  Statement(stmt);
+  Sums sums = LoadSums(mma, acc, columns, 0, mma.m);
+  for (std::vector<Value*>& row : sums) {
+    for (size_t j = 0; j < columns.size(); ++j)
+      row[j] = b_.CreateSub(row[j], b_.CreateLoad(row[j]->getType(), region_->compensation[j]));
+  }
+  StoreSums(mma, acc, columns, 0, sums);
+  region_.reset();
+}
+
 void LlvmKernelEmitter::EmitMma(const Mma& mma) {
+  if (region_ && region_->tiles) return EmitTileProducts(mma);
   const Access acc = AccessOf(mma.acc.buffer, mma.acc.indices, &mma.acc);
   const Access a = AccessOf(mma.a.buffer, mma.a.indices, &mma.a);
   const Access b = AccessOf(mma.b.buffer, mma.b.indices, &mma.b);
-  const std::vector<MmaColumn> columns = ColumnsOf(mma, b);
-  const DType dtype = acc.dtype;
+  const LaneProducts products(b_, numbers_, mma.instruction, a.dtype, b.dtype, acc.dtype);
+  const std::vector<MmaColumn> columns = ColumnsOf(mma, products.least_lanes());
 
-  std::vector<std::vector<Value*>> sums(mma.m);
-  for (int64_t i = 0; i < mma.m; ++i) {
-    for (const MmaColumn& column : columns)
-      sums[i].push_back(LoadColumn(acc, column, i * mma.acc.row_stride));
-  }
-  for (int64_t k = 0; k < mma.k; ++k) {
-    std::vector<Value*> row;
-    for (const MmaColumn& column : columns) row.push_back(LoadColumn(b, column, k * mma.b.row_stride));
-    for (int64_t i = 0; i < mma.m; ++i) {
-      const int size = DTypeBytes(a.dtype);
-      Value* pointer = ByteOffset(a.pointer, (i * mma.a.row_stride + k * mma.a.col_stride) * size);
-      Value* factor = LoadRaw(*a.place, numbers_.MemoryType(a.dtype), pointer, size);
+  // Rows of a tile register are more than vector registers have room for: as many at a time as they do.
+  const auto width = static_cast<int64_t>(columns.size());
+  const int64_t most = std::max<int64_t>((kernel_.registers - width - 1) / width, 1);
+  const int64_t rows = mma.instruction.starts_with("amx.") ? std::min(most, mma.m) : mma.m;
+  for (int64_t first = 0; first < mma.m; first += rows) {
+    const int64_t end = std::min(first + rows, mma.m);
+    Sums sums = LoadSums(mma, acc, columns, first, end);
+    for (int64_t k = 0; k < mma.k; k += mma.group) {
+      const int valid = static_cast<int>(std::min(mma.group, mma.k - k));
+      std::vector<Value*> row;
       for (size_t j = 0; j < columns.size(); ++j) {
-        llvm::Type* type = numbers_.RegisterType(dtype, columns[j].lanes);
-        Value* wide = columns[j].lanes == 1 ? factor : b_.CreateVectorSplat(columns[j].lanes, factor);
-        sums[i][j] = b_.CreateIntrinsic(llvm::Intrinsic::fmuladd, {type}, {wide, row[j], sums[i][j]});
+        Value* stored = LoadColumn(b, products.StoredType(b.dtype, columns[j].lanes), columns[j],
+                                   k / mma.group * mma.b.row_stride, mma.group);
+        row.push_back(products.Row(stored, valid));
+        if (!region_ || first > 0) continue;
+        Value* compensation = b_.CreateLoad(sums[0][j]->getType(), region_->compensation[j]);
+        b_.CreateStore(products.Compensation(row.back(), compensation), region_->compensation[j]);
+      }
+      for (int64_t i = first; i < end; ++i) {
+        Value* group = LoadGroup(products, a, i * mma.a.row_stride + k / mma.group * mma.a.col_stride, valid);
+        for (size_t j = 0; j < columns.size(); ++j) {
+          Value*& sum = sums[i - first][j];
+          sum = products.MultiplyAdd(products.Broadcast(group, columns[j].lanes), row[j], sum);
+        }
       }
     }
+    StoreSums(mma, acc, columns, first, sums);
   }
+}
+
+// Of rows [first, end), a vector for each column.
+LlvmKernelEmitter::Sums LlvmKernelEmitter::LoadSums(const Mma& mma, const Access& acc,
+                                                    const std::vector<MmaColumn>& columns, int64_t first,
+                                                    int64_t end) {
+  Sums sums(end - first);
+  for (int64_t i = first; i < end; ++i) {
+    for (const MmaColumn& column : columns) {
+      llvm::Type* type = numbers_.RegisterType(acc.dtype, column.lanes);
+      sums[i - first].push_back(LoadColumn(acc, type, column, i * mma.acc.row_stride));
+    }
+  }
+  return sums;
+}
+
+void LlvmKernelEmitter::StoreSums(const Mma& mma, const Access& acc, const std::vector<MmaColumn>& columns,
+                                  int64_t first, const Sums& sums) {
   // Lanes beyond n may hold anything where nobody reads them: in a row of a tile, beyond the columns in use.
   const auto range = RangeOf(mma.acc.indices.back());
   const auto keeps_rest = [&](const MmaColumn& column) {
     return !range || range->min + mma.n < acc.place->read_columns ||
            range->max + column.first + column.lanes > mma.acc.buffer->shape.back();
   };
-  for (int64_t i = 0; i < mma.m; ++i) {
+  for (size_t i = 0; i < sums.size(); ++i) {
     for (size_t j = 0; j < columns.size(); ++j) {
-      StoreColumn(acc, columns[j], i * mma.acc.row_stride, sums[i][j], keeps_rest(columns[j]));
+      const int64_t row = first + static_cast<int64_t>(i);
+      StoreColumn(acc, columns[j], row * mma.acc.row_stride, sums[i][j], keeps_rest(columns[j]));
     }
   }
 }

@@ -133,8 +133,8 @@ void LlvmKernelEmitter::EmitRegion(const std::vector<const For*>& loops, int64_t
 
   auto* parallel_type = llvm::FunctionType::get(
       b_.getVoidTy(), {b_.getPtrTy(), b_.getPtrTy(), b_.getInt32Ty(), b_.getInt32Ty()}, false);
-  b_.CreateCall(kernel_.module.getOrInsertFunction("GOMP_parallel", parallel_type),
-                {region, record, b_.getInt32(0), b_.getInt32(0)});
+  after_regions_.push_back(b_.CreateCall(kernel_.module.getOrInsertFunction("GOMP_parallel", parallel_type),
+                                         {region, record, b_.getInt32(0), b_.getInt32(0)}));
 }
 
 // Iterations [thread * trips / threads, ...), the first trips % threads threads taking one more.
@@ -157,7 +157,7 @@ void LlvmKernelEmitter::EmitShare(const std::vector<const For*>& loops, int64_t 
     Statement(body);
     --depth_;
   });
-  b_.CreateRetVoid();
+  Return();
 }
 
 }  // namespace mycc

@@ -69,15 +69,14 @@ LlvmKernelEmitter::LlvmKernelEmitter(KernelContext& kernel, llvm::Function* func
 
 void LlvmKernelEmitter::Body(const Stmt& stmt) {
   Statement(stmt);
-  b_.CreateRetVoid();
+  Return();
 }
 
 void LlvmKernelEmitter::Statement(const Stmt& stmt) {
   memo_.assign(1, {});
+  if (EmitProductRegion(stmt)) return;
   switch (stmt->kind) {
-    case StmtKind::kSeq:
-      for (const Stmt& part : As<Seq>(stmt).stmts) Statement(part);
-      return;
+    case StmtKind::kSeq: return EmitSequence(As<Seq>(stmt));
     case StmtKind::kFor: return EmitFor(As<For>(stmt));
     case StmtKind::kIf: return EmitIf(As<If>(stmt));
     case StmtKind::kAlloc: return EmitAlloc(As<Alloc>(stmt));

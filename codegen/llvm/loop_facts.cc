@@ -107,6 +107,55 @@ const Store* LaneReductionOf(const For& loop) {
   return reads_result ? nullptr : store;
 }
 
+std::vector<const Mma*> ProductsOfOneAccumulator(const Stmt& stmt) {
+  std::vector<const Mma*> products;
+  bool alone = true;
+  VisitStmts(stmt, [&](const Stmt& s) {
+    if (const Mma* mma = DynAs<Mma>(s)) {
+      products.push_back(mma);
+    } else if (const For* loop = DynAs<For>(s)) {
+      alone &= loop->loop_kind == LoopKind::kSerial || loop->loop_kind == LoopKind::kUnroll;
+    } else {
+      alone &= s->kind == StmtKind::kSeq;
+    }
+    return alone;
+  });
+  if (!alone || products.empty()) return {};
+  const Mma& first = *products.front();
+  const auto inner = LoopVarsUnder(stmt);
+  for (const Mma* mma : products) {
+    if (mma->acc.buffer != first.acc.buffer || mma->m != first.m || mma->n != first.n ||
+        mma->instruction != first.instruction)
+      return {};
+    for (size_t d = 0; d < mma->acc.indices.size(); ++d) {
+      if (UsesAnyOf(mma->acc.indices[d], inner) ||
+          !StructurallyEqual(mma->acc.indices[d], first.acc.indices[d]))
+        return {};
+    }
+  }
+  return products;
+}
+
+bool IsZeroFill(const Stmt& stmt, const Buffer& buffer, int64_t elements) {
+  Stmt inner = stmt;
+  int64_t iterations = 1;
+  while (const For* loop = DynAs<For>(inner)) {
+    const auto extent = ConstExtent(*loop);
+    if (!extent) return false;
+    iterations *= *extent;
+    inner = loop->body;
+  }
+  const Store* store = DynAs<Store>(inner);
+  if (store == nullptr || store->buffer != buffer || store->value->op != Op::kConst || iterations != elements)
+    return false;
+  const Scalar value = store->value->value;
+  if (IsFloat(buffer->dtype) ? value.f != 0 : value.i != 0) return false;
+  return std::all_of(store->indices.begin(), store->indices.end(), [](const Expr& index) {
+    const auto range = RangeOf(index);
+    return range && range->min == 0;
+  });
+}
+
 bool IndexesAccumulator(const For& loop) {
   bool indexes = false;
   const auto check = [&](const BufferNode& buffer, const std::vector<Expr>& indices) {

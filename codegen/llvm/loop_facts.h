@@ -1,6 +1,8 @@
 // What the back end asks about a loop before it chooses how to emit it.
 #pragma once
 
+#include <vector>
+
 #include "codegen/ir/stmt.h"
 
 namespace mycc {
@@ -13,6 +15,13 @@ bool CanWiden(const For& loop);
 // The store of a loop that is nothing but one reduction into one element, s = s (op) value; null for other
 // loops.
 const Store* LaneReductionOf(const For& loop);
+
+// The products under a statement that holds nothing else, all into one accumulator that stands still inside
+// it; empty where there is anything else.
+std::vector<const Mma*> ProductsOfOneAccumulator(const Stmt& stmt);
+
+// Whether the statement does nothing but set `elements` elements of the buffer, the first one included, to 0.
+bool IsZeroFill(const Stmt& stmt, const Buffer& buffer, int64_t elements);
 
 // True when the loop's variable chooses an element of a register tile.
 bool IndexesAccumulator(const For& loop);

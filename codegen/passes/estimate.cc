@@ -2,6 +2,7 @@
 
 #include "codegen/passes/copy_stmt.h"
 #include "codegen/passes/passes.h"
+#include "codegen/schedule/instructions.h"
 
 namespace mycc {
 namespace {
@@ -36,6 +37,12 @@ double Estimate(const Stmt& stmt, const Target& target) {
     const int64_t depth_bytes = mma->k * DTypeBytes(mma->a.buffer->dtype);
     const double tiles = static_cast<double>(mma->m * mma->n * depth_bytes) / (16 * 8 * 32);
     return 2 * tiles / (mma->warps.rows * mma->warps.columns);
+  }
+  const Instruction* row = mma == nullptr ? nullptr : InstructionNamed(mma->instruction);
+  if (row != nullptr && row->kind == InstructionClass::kTile && mma->k == row->k) {
+    // A product and up to two loads for every pair of tiles, whose sums stay where they are.
+    return 3 * VectorsIn(static_cast<double>(mma->n), DTypeBytes(row->accumulator), target) *
+           static_cast<double>((mma->m + row->m - 1) / row->m);
   }
   if (mma != nullptr) {
     const double vectors = VectorsIn(static_cast<double>(mma->n), DTypeBytes(mma->acc.buffer->dtype), target);

@@ -43,7 +43,7 @@ Stmt FitLocals(const Stmt& body, const Target& target);
 
 // Loops marked with an instruction become Mma statements; a marked loop that a guard left irregular becomes
 // an ordinary one.
-Stmt TensorizeLoops(const Stmt& body);
+absl::StatusOr<Stmt> TensorizeLoops(const Stmt& body, const Target& target);
 
 // Loops marked with a tensor-core instruction become Mma statements over whole tiles.
 absl::StatusOr<Stmt> TensorizeTiles(const Stmt& body);

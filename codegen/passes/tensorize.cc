@@ -8,6 +8,9 @@
 // strides through the accumulator and the other operand m, the innermost reduction loop k. The others stay
 // around the statement: reductions as loops, in their order, the rest unrolled, such as rows whose addresses
 // are not equally far apart (pixels of a fused image).
+//
+// Instructions that multiply groups of the depth have one more loop, over a group's elements, of which a
+// guard may have left fewer.
 #include <algorithm>
 #include <optional>
 #include <vector>
@@ -16,6 +19,7 @@
 #include "codegen/expr/affine.h"
 #include "codegen/passes/copy_stmt.h"
 #include "codegen/passes/passes.h"
+#include "codegen/schedule/instructions.h"
 
 namespace mycc {
 namespace {
@@ -50,9 +54,9 @@ Stride StrideOf(const Expr& flat, const VarNode* var) {
 class Nest {
  public:
   // nullopt when the marked loop is not a perfect nest of constant extents around acc = acc + x * y.
-  static std::optional<Nest> Match(const For& marked) {
+  static std::optional<Nest> Match(const For& marked, const Instruction& instruction) {
     Nest nest;
-    nest.instruction_ = marked.marks.instruction;
+    nest.instruction_ = instruction;
     const For* loop = &marked;
     std::vector<const For*> loops;
     for (;; loop = DynAs<For>(loop->body)) {
@@ -69,23 +73,24 @@ class Nest {
       nest.dims_.push_back(
           Dim{l, *ConstExtent(*l), *acc, StrideOf(nest.x_flat_, var), StrideOf(nest.y_flat_, var)});
     }
-    return nest;
+    return nest.HasWholeGroups() ? std::optional<Nest>(nest) : std::nullopt;
   }
 
   Stmt ToMma() {
     ChooseLanes();
+    group_ = FindGroup();
     const Dim* m = nullptr;
     const Dim* k = nullptr;
     for (const Dim& dim : dims_) {
       if (dim.is_reduction()) {
-        if (dim.x && dim.y) k = &dim;
+        if (dim.x && dim.y && &dim != group_) k = &dim;
       } else if (&dim != lanes_ && A(dim) && B(dim) == 0 && (m == nullptr || dim.extent > m->extent)) {
         m = &dim;
       }
     }
     std::vector<const Dim*> reductions, others;
     for (const Dim& dim : dims_) {
-      if (&dim != lanes_ && &dim != m && &dim != k)
+      if (&dim != lanes_ && &dim != m && &dim != k && &dim != group_)
         (dim.is_reduction() ? reductions : others).push_back(&dim);
     }
     Stmt stmt = AlongDepth(m, k, others);
@@ -99,8 +104,9 @@ class Nest {
     const Expr& sum = store.value;
     if (sum->op != Op::kAdd || sum->args[1]->op != Op::kMul || sum->args[0]->op != Op::kLoad) return false;
     acc_ = sum->args[0];
-    x_ = sum->args[1]->args[0];
-    y_ = sum->args[1]->args[1];
+    const auto factor = [](const Expr& e) { return e->op == Op::kCast ? e->args[0] : e; };
+    x_ = factor(sum->args[1]->args[0]);
+    y_ = factor(sum->args[1]->args[1]);
     if (x_->op != Op::kLoad || y_->op != Op::kLoad || acc_->buffer != store.buffer) return false;
     for (size_t d = 0; d < store.indices.size(); ++d) {
       if (!StructurallyEqual(store.indices[d], acc_->args[d])) return false;
@@ -111,13 +117,30 @@ class Nest {
     return true;
   }
 
+  // The loop over the elements of a group; null where a guard has left one element, and no loop.
+  const Dim* FindGroup() const {
+    const Dim& last = dims_.back();
+    const bool is_group = instruction_.group > 1 && last.is_reduction() && last.x == 1 && last.y == 1 &&
+                          last.extent <= instruction_.group;
+    return is_group ? &last : nullptr;
+  }
+  int64_t GroupExtent() const { return FindGroup() ? FindGroup()->extent : 1; }
+
+  // Only what stands alone may be less than a group.
+  bool HasWholeGroups() const {
+    int64_t depth = 1;
+    for (const Dim& dim : dims_) depth *= dim.is_reduction() ? dim.extent : 1;
+    return GroupExtent() == instruction_.group || depth == GroupExtent();
+  }
+
   // Lanes run along the longest loop that is contiguous in the accumulator and in one operand, and stands
   // still in the other. Where tails left no such loop, the statement is one column wide, and the operand that
   // changes with the rows is a.
   void ChooseLanes() {
     for (const Dim& dim : dims_) {
       if (dim.acc != 1) continue;
-      const bool x_is_b = dim.x == 1 && dim.y == 0, y_is_b = dim.y == 1 && dim.x == 0;
+      const int64_t step = instruction_.group;
+      const bool x_is_b = dim.x == step && dim.y == 0, y_is_b = dim.y == step && dim.x == 0;
       if ((!x_is_b && !y_is_b) || (lanes_ != nullptr && lanes_->extent >= dim.extent)) continue;
       lanes_ = &dim;
       swapped_ = x_is_b;
@@ -134,10 +157,13 @@ class Nest {
     return std::make_shared<For>(dim.loop->var, dim.loop->extent, kind, std::move(body));
   }
 
-  // All of k in one statement; kDepth steps in a loop where k is long, and the remaining steps.
+  // Steps of k, each of one group: all in one statement; kDepth of them in a loop where k is long, and the
+  // remaining ones. A tile's instruction takes as many as it can.
   Stmt AlongDepth(const Dim* m, const Dim* k, const std::vector<const Dim*>& others) const {
     const int64_t depth = k ? k->extent : 1;
-    if (depth <= kMaxDepth) return Steps(m, k, others, IntConst(0), depth);
+    const int64_t most =
+        instruction_.kind == InstructionClass::kTile ? instruction_.k / instruction_.group : kMaxDepth;
+    if (depth <= most) return Steps(m, k, others, IntConst(0), depth);
     const Var step = MakeVar(absl::StrCat(k->loop->var->name, ".o"), depth / kDepth);
     const Stmt loop = std::make_shared<For>(step, IntConst(step->extent), LoopKind::kSerial,
                                             Steps(m, k, others, VarRef(step) * kDepth, kDepth));
@@ -164,7 +190,7 @@ class Nest {
 
   Stmt MakeMma(const Dim* m, const Dim* k, const Expr& k_begin, int64_t depth) const {
     VarMap first;
-    for (const Dim* dim : {m, lanes_}) {
+    for (const Dim* dim : {m, lanes_, group_}) {
       if (dim) first[dim->loop->var.get()] = IntConst(0);
     }
     if (k) first[k->loop->var.get()] = k_begin;
@@ -173,32 +199,49 @@ class Nest {
       for (const Expr& index : load->args) view.indices.push_back(Simplify(Substitute(index, first)));
       return view;
     };
-    return std::make_shared<Mma>(instruction_, m ? m->extent : 1, lanes_ ? lanes_->extent : 1, depth,
-                                 view(acc_, m ? m->acc : 0, 1),
-                                 view(swapped_ ? y_ : x_, m ? *A(*m) : 0, k ? *A(*k) : 0),
-                                 view(swapped_ ? x_ : y_, k ? *B(*k) : 0, 1));
+    return std::make_shared<Mma>(
+        instruction_.name, m ? m->extent : 1, lanes_ ? lanes_->extent : 1, depth * GroupExtent(),
+        view(acc_, m ? m->acc : 0, 1), view(swapped_ ? y_ : x_, m ? *A(*m) : 0, k ? *A(*k) : 0),
+        view(swapped_ ? x_ : y_, k ? *B(*k) : 0, instruction_.group), WarpGrid{}, instruction_.group);
   }
 
-  std::string instruction_;
+  Instruction instruction_;
   std::vector<Dim> dims_;  // outermost first
   Expr acc_, x_, y_, acc_flat_, x_flat_, y_flat_;
   const Dim* lanes_ = nullptr;
+  const Dim* group_ = nullptr;
   bool swapped_ = false;  // b is x
 };
 
-Stmt WithoutMark(const For& loop) {
-  return std::make_shared<For>(loop.var, loop.extent, loop.loop_kind, loop.body);
+// A guard may have cut the nest into several: each of them by itself. What no instruction does stays a loop.
+Stmt Tensorized(const Stmt& stmt, const Instruction& instruction) {
+  if (const Seq* seq = DynAs<Seq>(stmt)) {
+    std::vector<Stmt> parts;
+    for (const Stmt& part : seq->stmts) parts.push_back(Tensorized(part, instruction));
+    return MakeSeq(std::move(parts));
+  }
+  const For* loop = DynAs<For>(stmt);
+  if (loop == nullptr) return stmt;
+  if (auto nest = Nest::Match(*loop, instruction)) return nest->ToMma();
+  return std::make_shared<For>(loop->var, loop->extent, loop->loop_kind, Tensorized(loop->body, instruction));
 }
 
 }  // namespace
 
-Stmt TensorizeLoops(const Stmt& body) {
-  return RewriteStmts(body, [](const Stmt& stmt) -> Stmt {
+absl::StatusOr<Stmt> TensorizeLoops(const Stmt& body, const Target& target) {
+  absl::Status status;
+  const Stmt tensorized = RewriteStmts(body, [&](const Stmt& stmt) -> Stmt {
     const For* loop = DynAs<For>(stmt);
     if (loop == nullptr || loop->marks.instruction.empty()) return nullptr;
-    auto nest = Nest::Match(*loop);
-    return nest ? nest->ToMma() : WithoutMark(*loop);
+    const absl::StatusOr<Instruction> instruction = FindInstruction(loop->marks.instruction, target);
+    if (!instruction.ok()) {
+      status.Update(instruction.status());
+      return nullptr;
+    }
+    return Tensorized(stmt, *instruction);
   });
+  if (!status.ok()) return status;
+  return tensorized;
 }
 
 }  // namespace mycc

@@ -12,41 +12,73 @@ struct Row {
   bool (*has)(const Target& target);
 };
 
-bool HasFma(const Target& target) { return target.kind == TargetKind::kCpu && FeaturesOf(target).fma; }
+bool IsCpu(const Target& target) { return target.kind == TargetKind::kCpu; }
+bool HasFma(const Target& target) { return IsCpu(target) && FeaturesOf(target).fma; }
+bool HasF16c(const Target& target) { return HasFma(target) && FeaturesOf(target).f16c; }
+bool HasAvx2(const Target& target) { return HasFma(target) && FeaturesOf(target).avx2; }
+bool HasBf16Dot(const Target& target) {
+  return IsCpu(target) && FeaturesOf(target).avx512bf16 && FeaturesOf(target).avx512vl;
+}
+bool HasVnni(const Target& target) {
+  if (!IsCpu(target)) return false;
+  const CpuFeatures features = FeaturesOf(target);
+  return features.avxvnni || (features.avx512vnni && features.avx512vl);
+}
+// What is left over of a tile's depth goes through the dot product of the same types.
+bool HasAmxBf16(const Target& target) { return HasBf16Dot(target) && FeaturesOf(target).amx_bf16; }
+bool HasAmxInt8(const Target& target) { return HasVnni(target) && FeaturesOf(target).amx_int8; }
 bool HasMma(const Target& target) { return CudaArchOf(target) >= 80; }
 bool HasFloat8Mma(const Target& target) { return CudaArchOf(target) >= 89; }
 // wgmma is in sm_90a and in nothing after it.
 bool HasWgmma(const Target& target) { return target.arch == "sm_90a" && target.kind == TargetKind::kCuda; }
 
-constexpr InstructionClass kWarp = InstructionClass::kWarp, kWarpgroup = InstructionClass::kWarpgroup;
+constexpr InstructionClass kVector = InstructionClass::kVector, kTile = InstructionClass::kTile,
+                           kWarp = InstructionClass::kWarp, kWarpgroup = InstructionClass::kWarpgroup;
 
 // Of products of 8-bit floats tensor cores keep 14 bits of a sum, cut off at each step, less than a reduction
 // in f32 promises: over a depth of 4096 that costs percents of the result. Over this one it stays within 2^-9
 // of it, whatever the whole depth is (workload/tolerance.cc).
 constexpr int kFloat8Depth = 128;
 
-// To add an instruction: a row here, and its emission in the back end (llvm/kernel_mma.cc,
-// cuda/kernel_tiles.cc).
+// To add an instruction: a row here, and its emission in the back end (llvm/kernel_products.cc,
+// llvm/kernel_tile_registers.cc, cuda/kernel_tiles.cc). Of the CPU's, faster ones come first.
 const Row kRows[] = {
+    // AMX: 16 rows of 64 bytes, and 16 columns.
+    {{"amx.bf16", DType::kBF16, DType::kF32, 16, 32, 16, kTile, 2}, HasAmxBf16},
+    {{"amx.i8", DType::kI8, DType::kI32, 16, 64, 16, kTile, 4}, HasAmxInt8},
+    // One vector of sums of products for each broadcast of a group of a.
+    {{"dot.bf16", DType::kBF16, DType::kF32, 1, 2, 1, kVector, 2}, HasBf16Dot},
+    {{"dot.i8", DType::kI8, DType::kI32, 1, 4, 0.5, kVector, 4}, HasVnni},
+    // Pairs widened to 16 bits, whose products' sums do not saturate.
+    {{"madd.i8", DType::kI8, DType::kI32, 1, 2, 1, kVector, 2}, HasAvx2},
     // One vector of products for each broadcast of a(m, k): two a cycle on every core with FMA.
     {{"fma.f32", DType::kF32, DType::kF32, 1, 1, 0.5}, HasFma},
     {{"fma.f64", DType::kF64, DType::kF64, 1, 1, 0.5}, HasFma},
+    // The same after widening both factors.
+    {{"fma.bf16", DType::kBF16, DType::kF32, 1, 1, 0.5}, HasAvx2},
+    {{"fma.f16", DType::kF16, DType::kF32, 1, 1, 0.5}, HasF16c},
     // A warpgroup's 64 rows, 8 to 256 columns; both operands in shared memory.
     {{"wgmma.bf16", DType::kBF16, DType::kF32, 64, 16, 4, kWarpgroup}, HasWgmma},
     {{"wgmma.f16", DType::kF16, DType::kF32, 64, 16, 4, kWarpgroup}, HasWgmma},
-    {{"wgmma.e4m3", DType::kF8E4M3, DType::kF32, 64, 32, 4, kWarpgroup, false, kFloat8Depth}, HasWgmma},
-    {{"wgmma.e5m2", DType::kF8E5M2, DType::kF32, 64, 32, 4, kWarpgroup, false, kFloat8Depth}, HasWgmma},
+    {{"wgmma.e4m3", DType::kF8E4M3, DType::kF32, 64, 32, 4, kWarpgroup, 1, false, kFloat8Depth}, HasWgmma},
+    {{"wgmma.e5m2", DType::kF8E5M2, DType::kF32, 64, 32, 4, kWarpgroup, 1, false, kFloat8Depth}, HasWgmma},
     {{"wgmma.i8", DType::kI8, DType::kI32, 64, 32, 4, kWarpgroup}, HasWgmma},
     // A warp's 16 rows and 8 columns.
     {{"mma.bf16", DType::kBF16, DType::kF32, 16, 16, 2, kWarp}, HasMma},
     {{"mma.f16", DType::kF16, DType::kF32, 16, 16, 2, kWarp}, HasMma},
-    {{"mma.tf32", DType::kF32, DType::kF32, 16, 8, 2, kWarp, /*tf32=*/true}, HasMma},
+    {{"mma.tf32", DType::kF32, DType::kF32, 16, 8, 2, kWarp, 1, /*tf32=*/true}, HasMma},
     {{"mma.i8", DType::kI8, DType::kI32, 16, 32, 2, kWarp}, HasMma},
-    {{"mma.e4m3", DType::kF8E4M3, DType::kF32, 16, 32, 2, kWarp, false, kFloat8Depth}, HasFloat8Mma},
-    {{"mma.e5m2", DType::kF8E5M2, DType::kF32, 16, 32, 2, kWarp, false, kFloat8Depth}, HasFloat8Mma},
+    {{"mma.e4m3", DType::kF8E4M3, DType::kF32, 16, 32, 2, kWarp, 1, false, kFloat8Depth}, HasFloat8Mma},
+    {{"mma.e5m2", DType::kF8E5M2, DType::kF32, 16, 32, 2, kWarp, 1, false, kFloat8Depth}, HasFloat8Mma},
 };
 
 }  // namespace
+
+const Instruction* InstructionNamed(std::string_view name) {
+  const auto* row = std::find_if(std::begin(kRows), std::end(kRows),
+                                 [&](const Row& r) { return r.instruction.name == name; });
+  return row == std::end(kRows) ? nullptr : &row->instruction;
+}
 
 absl::StatusOr<Instruction> FindInstruction(const std::string& name, const Target& target) {
   std::string known;
@@ -71,15 +103,20 @@ std::vector<Instruction> InstructionsOf(const Target& target) {
   return rows;
 }
 
-absl::StatusOr<Instruction> InstructionFor(DType operand, DType accumulator, const Target& target) {
-  for (const Row& row : kRows) {
-    const Instruction& instruction = row.instruction;
-    if (instruction.operand == operand && instruction.accumulator == accumulator && !instruction.tf32 &&
-        row.has(target))
-      return instruction;
+bool Multiplies(const Instruction& instruction, DType a, DType b) {
+  const auto takes = [&](DType dtype) {
+    return dtype == instruction.operand ||
+           (instruction.is_cpu() && instruction.operand == DType::kI8 && dtype == DType::kU8);
+  };
+  return takes(a) && takes(b);
+}
+
+std::vector<Instruction> CpuInstructionsFor(DType a, DType b, DType accumulator, const Target& target) {
+  std::vector<Instruction> rows;
+  for (const Instruction& row : InstructionsOf(target)) {
+    if (row.is_cpu() && row.accumulator == accumulator && Multiplies(row, a, b)) rows.push_back(row);
   }
-  return absl::NotFoundError(absl::StrCat("no instruction multiplies ", DTypeName(operand), " into ",
-                                          DTypeName(accumulator), " on ", PrintTarget(target)));
+  return rows;
 }
 
 // Multiples of 8, at most 240.

@@ -12,9 +12,9 @@
 
 namespace mycc {
 
-// Who carries out an instruction: one CPU thread on vector registers, a warp on fragments in registers
-// (mma.sync), or a warpgroup on tiles in shared memory (wgmma).
-enum class InstructionClass { kVector, kWarp, kWarpgroup };
+// Who carries out an instruction: one CPU thread on vector registers, or on tile registers (AMX); a warp on
+// fragments in registers (mma.sync), or a warpgroup on tiles in shared memory (wgmma).
+enum class InstructionClass { kVector, kTile, kWarp, kWarpgroup };
 
 // acc(m, n) += sum over k of a(m, k) * b(k, n). Sizes are what one instruction does; a statement may hold
 // many.
@@ -25,18 +25,28 @@ struct Instruction {
   int m, k;       // rows and depth of one instruction
   double cycles;  // reciprocal throughput of one instruction; of tensor cores, of n = 8, on one SM
   InstructionClass kind = InstructionClass::kVector;
+  // Elements of the depth that one lane multiplies and adds up: they lie together in both operands.
+  int group = 1;
   bool tf32 = false;  // multiplies f32 operands that tf32() has rounded, and no others
   // The hardware's own sums have fewer bits than the accumulator: those over this depth are added up by
   // ordinary additions. 0: they have as many.
   int partial_depth = 0;
+
+  bool is_cpu() const { return kind == InstructionClass::kVector || kind == InstructionClass::kTile; }
 };
 
+// Whether the instruction multiplies these types: its own, or, where that is an integer of 8 bits, either of
+// i8 and u8.
+bool Multiplies(const Instruction& instruction, DType a, DType b);
+
+// The row, whatever the target; null when there is none.
+const Instruction* InstructionNamed(std::string_view name);
 // FailedPrecondition when there is no such row, or the target lacks the instruction.
 absl::StatusOr<Instruction> FindInstruction(const std::string& name, const Target& target);
 // All rows that the target has.
 std::vector<Instruction> InstructionsOf(const Target& target);
-// The row for a contraction of these types, as they are, on this target; NotFound when there is none.
-absl::StatusOr<Instruction> InstructionFor(DType operand, DType accumulator, const Target& target);
+// The CPU's rows for a contraction of these types, the fastest first.
+std::vector<Instruction> CpuInstructionsFor(DType a, DType b, DType accumulator, const Target& target);
 
 // Registers of a thread, where a warpgroup that copies leaves most of its own to `computing` others
 // (setmaxnreg); 0: as compiled, for as many threads as the block has.

@@ -12,6 +12,7 @@
 #include "codegen/workload/print.h"
 #include "gtest/gtest.h"
 #include "tests/llvm/compiled.h"
+#include "tests/llvm/sketch_points.h"
 #include "tests/schedule/testing.h"
 #include "tests/workload/random_workload.h"
 #include "tuner/space/space.h"
@@ -24,25 +25,6 @@ constexpr double kTolerance = 1e-2;
 
 Target TargetOf(const char* mcpu) {
   return *ParseTarget(absl::StrCat("v1 cpu mcpu=", mcpu, " l1d=32K l2=512K threads=2"));
-}
-
-// A point of a sketch replays, verifies and compiles; where this machine can run it, it computes the
-// reference.
-absl::Status CheckPoint(const Workload& canonical, const Target& target, const Sketch& sketch,
-                        const Choice& choice) {
-  MYCC_ASSIGN_OR_RETURN(const Trace trace, sketch.instantiate(choice));
-  const auto explained = [&](const absl::Status& status) {
-    return status.ok() ? status
-                       : absl::InternalError(absl::StrCat(status.message(), "\n", PrintTrace(trace)));
-  };
-  const absl::StatusOr<Schedule> schedule = Replay(canonical, target, trace);
-  MYCC_RETURN_IF_ERROR(explained(schedule.status()));
-  MYCC_RETURN_IF_ERROR(explained(VerifyFunction(schedule->function())));
-  if (IsRunnable(target))
-    return explained(CheckCompiledFunction(canonical, schedule->function(), target, kTolerance));
-  const absl::StatusOr<LoweredFunction> lowered = Lower(schedule->function(), target);
-  MYCC_RETURN_IF_ERROR(explained(lowered.status()));
-  return explained(EmitModule({EmitUnit{"k", *lowered}}, target, EmitKind::kObject).status());
 }
 
 // Every sketch's own guess, and one random point.
@@ -60,7 +42,7 @@ TEST(RandomWorkloadsTest, SchedulesOfTheRules) {
         }
         for (const Choice& choice :
              {sketch.default_choice, sketch.space.Legal(other) ? other : sketch.default_choice}) {
-          const absl::Status status = CheckPoint(canonical, target, sketch, choice);
+          const absl::Status status = CheckSketchPoint(canonical, target, sketch, choice, kTolerance);
           EXPECT_TRUE(status.ok()) << mcpu << " seed " << seed << ", " << sketch.name << "\n"
                                    << PrintWorkload(canonical) << status.message();
         }

@@ -48,7 +48,7 @@ const std::pair<const char*, Pass> kPasses[] = {
     {"partition_loops", Plain(PartitionLoops)},
     {"simplify", Plain(SimplifyStmts)},
     {"fit_locals", ForTarget(FitLocals)},
-    {"tensorize", Plain(TensorizeLoops)},
+    {"tensorize", [](const Stmt& body) { return TensorizeLoops(body, TestTarget()); }},
     {"hoist_conditions", Plain(HoistConditions)},
     {"split_reductions", ForTarget(SplitReductions)},
 };

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "codegen/schedule/instructions.h"
 #include "tuner/cost/block_cost.h"
 
 namespace mycc {
@@ -14,12 +15,29 @@ constexpr double kCombineCycles = 12;    // to add up the lanes of one vector
 constexpr double kUopCacheInstructions = 3500;
 constexpr double kIssuePerCycle = 4.5;
 
+constexpr double kTileLatency = 52;  // of one product of tile registers
+
+// The hardware instruction that the nest is part of; one of single elements where it is part of none.
+const Instruction& InstructionOf(const NestBlock& nest) {
+  static const Instruction kNone{"", DType::kF32, DType::kF32, 1, 1, 0.5};
+  const Instruction* row = nest.instruction.empty() ? nullptr : InstructionNamed(nest.instruction);
+  return row ? *row : kNone;
+}
+
+// Iterations of the loops inside that one load of an operand serves: the elements of a group lie together,
+// and a row of a tile register holds all of its depth.
+double ElementsPerLoad(const Instruction& instruction, bool broadcast) {
+  return instruction.kind == InstructionClass::kTile && broadcast ? instruction.k : instruction.group;
+}
+
 double LaneFactor(const NestBlock& nest, const NestAccess& access, const Machine& machine) {
   if (nest.lane < 0) return 1;
   const double stride = access.stride[nest.lane];
   if (stride == 0 && !access.gather) return 1;
-  if (std::abs(stride) == 1 && !access.gather) {
-    return std::ceil(nest.loops[nest.lane].extent * DTypeBytes(access.buffer->dtype) / machine.vector_bytes);
+  const double group = InstructionOf(nest).group;
+  if ((std::abs(stride) == 1 || stride == group) && !access.gather) {
+    return std::ceil(std::abs(stride) * nest.loops[nest.lane].extent * DTypeBytes(access.buffer->dtype) /
+                     machine.vector_bytes);
   }
   return nest.loops[nest.lane].extent * machine.row.gather_cycles;
 }
@@ -30,7 +48,9 @@ double AccessesPerTile(const NestBlock& nest, const NestAccess& access, const Ma
   for (size_t l = nest.tile_begin; l < nest.loops.size(); ++l) {
     if (static_cast<int>(l) != nest.lane && access.stride[l] != 0) count *= nest.loops[l].extent;
   }
-  return count;
+  if (access.write) return count;
+  const bool broadcast = nest.lane >= 0 && access.stride[nest.lane] == 0;
+  return std::max(count / ElementsPerLoad(InstructionOf(nest), broadcast), 1.0);
 }
 
 double LoadsPerCycle(const NestBlock& nest, const NestAccess& access, const Machine& machine) {
@@ -56,6 +76,14 @@ double SlowCyclesPerVector(const OpCounts& ops) {
   return kDivideCycles * ops.divide + kRootCycles * ops.root + kTranscendentalCycles * ops.transcendental;
 }
 
+// Instructions that multiply and add, in one run of the tile.
+double ProductsPerTile(const NestBlock& nest, const Instruction& instruction, const Machine& machine) {
+  double iterations = 1;
+  for (size_t l = nest.tile_begin; l < nest.loops.size(); ++l) iterations *= nest.loops[l].extent;
+  return iterations /
+         (machine.vector_bytes / DTypeBytes(instruction.accumulator) * instruction.m * instruction.k);
+}
+
 // Vectors of results in one run of the tile.
 double VectorsPerTile(const NestBlock& nest, const Machine& machine) {
   double vectors = nest.vectors(machine);
@@ -79,7 +107,9 @@ double LatencyCycles(const NestBlock& nest, const Machine& machine) {
     steps *= static_cast<int>(l) == nest.lane ? 1 : nest.loops[l].extent;
   }
   if (!chain && !inside) return 0;
-  return nest.Product(0, nest.tile_begin) * steps * machine.row.fma_latency;
+  const Instruction& instruction = InstructionOf(nest);
+  const double latency = instruction.kind == InstructionClass::kTile ? kTileLatency : machine.row.fma_latency;
+  return nest.Product(0, nest.tile_begin) * steps / instruction.k * latency;
 }
 
 // Once for every element that a vector reduces into.
@@ -96,6 +126,11 @@ void CountRegisters(const NestBlock& nest, const Machine& machine, BlockCost* co
   const NestAccess& out = nest.accesses[0];
   const bool carried = nest.block->reduce != ReduceOp::kNone;
   cost->accumulators = carried ? AccessesPerTile(nest, out, machine) : 0;
+  if (InstructionOf(nest).kind == InstructionClass::kTile) {
+    // Its sums have registers of their own; how many is the rule's business.
+    cost->accumulators = cost->registers = 0;
+    return;
+  }
   // One operand's vectors are held while the others pass through.
   double held = 1;
   for (const NestAccess& access : nest.accesses) {
@@ -110,9 +145,16 @@ void CountRegisters(const NestBlock& nest, const Machine& machine, BlockCost* co
 void AddCoreCost(const NestBlock& nest, const Machine& machine, BlockCost* cost) {
   const double runs = nest.Product(0, nest.tile_begin) * nest.useful;
   const double vectors = VectorsPerTile(nest, machine);
-  const double arithmetic = vectors * ArithmeticPerVector(nest.ops),
+  const Instruction& instruction = InstructionOf(nest);
+  const bool product = !nest.instruction.empty();
+  // A row of instructions.cc says what a core does that starts two vector operations in a cycle.
+  const double rate = product && instruction.kind == InstructionClass::kTile
+                          ? 1 / instruction.cycles
+                          : machine.row.fma_per_cycle * 0.5 / instruction.cycles;
+  const double arithmetic = product ? ProductsPerTile(nest, instruction, machine)
+                                    : vectors * ArithmeticPerVector(nest.ops),
                slow = vectors * SlowCyclesPerVector(nest.ops);
-  cost->arithmetic = runs * (arithmetic / machine.row.fma_per_cycle + slow) + CombineCycles(nest);
+  cost->arithmetic = runs * (arithmetic / rate + slow) + CombineCycles(nest);
 
   double tile_loads = 0, tile_stores = 0;
   for (const NestAccess& access : nest.accesses) {

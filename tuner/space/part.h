@@ -82,10 +82,13 @@ struct Group {
   std::vector<int> members;
 };
 using Rule = Part(const Anatomy& anatomy, const Group& group, const Target& target);
-Rule ContractionRule;  // GEMM, batched, convolution: register tiles, packing, split k, fused epilogue
 Rule TileRule;         // other reductions with contiguous outputs: pooling, depthwise, column sums
 Rule RowRule;          // reductions along the contiguous axis and around them: softmax, norms, sums, argmax
 Rule ElementwiseRule;  // no reduction: chains, transposes, gathers
+
+// GEMM, batched, convolution on a CPU: register tiles, packing, split k, fused epilogue. A part for each
+// instruction worth it, the most promising first.
+std::vector<Part> ContractionParts(const Anatomy& anatomy, const Group& group, const Target& target);
 
 // By tensor cores; nullopt where the types, the target or the operands do not allow it.
 std::optional<Part> WarpSpecializedPart(const Anatomy& anatomy, const Group& group, const Target& target);

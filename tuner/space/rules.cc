@@ -257,7 +257,7 @@ Part MakeGpuPart(const Anatomy& anatomy, const Group& group, StageClass c, const
 Part MakePart(const Anatomy& anatomy, const Group& group, StageClass c, const Target& target) {
   if (target.kind == TargetKind::kCuda) return MakeGpuPart(anatomy, group, c, target);
   switch (c) {
-    case StageClass::kContraction: return ContractionRule(anatomy, group, target);
+    case StageClass::kContraction: return ContractionParts(anatomy, group, target).front();
     case StageClass::kTile: return TileRule(anatomy, group, target);
     case StageClass::kRow: return RowRule(anatomy, group, target);
     case StageClass::kElementwise: break;
@@ -292,6 +292,8 @@ std::vector<Part> MakeParts(const Anatomy& anatomy, const Group& group, StageCla
       parts.push_back(MakeGpuPart(anatomy, group, StageClass::kTile, target));
   }
   if (target.kind == TargetKind::kCuda && c == StageClass::kRow) return GpuRowParts(anatomy, group, target);
+  if (target.kind == TargetKind::kCpu && c == StageClass::kContraction)
+    return ContractionParts(anatomy, group, target);
   if (parts.empty()) parts.push_back(MakePart(anatomy, group, c, target));
   return parts;
 }

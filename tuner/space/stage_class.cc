@@ -3,21 +3,10 @@
 #include <algorithm>
 
 #include "codegen/schedule/instructions.h"
+#include "tuner/space/cpu_products.h"
 
 namespace mycc {
 namespace {
-
-// The vector operand is contiguous along the lanes, or is packed to be: ahead of time, or where enough rows
-// read the panels that packing makes.
-bool LanesUsable(const Contraction& c, const Stage& stage) {
-  constexpr int64_t kRowsThatPayForPanels = 4;
-  if (stage.axes.back()->extent < 4) return false;
-  const ExprNode load{Op::kLoad, c.vector.buffer->dtype, c.vector.index, {}, nullptr, c.vector.buffer};
-  if (StrideOf(load, stage.axes.back()) == 1) return true;
-  int64_t rows = 1;
-  for (int axis : c.rows) rows *= stage.axes[axis]->extent;
-  return c.vector.PlainDim(stage.axes.back()) >= 0 && (c.vector.is_const || rows >= kRowsThatPayForPanels);
-}
 
 // Contiguous along `lane`, or, on a CPU, a const input that can be packed to be.
 bool ContiguousAlong(const Anatomy& anatomy, const ExprNode& load, const Var& lane, const Target& target) {
@@ -64,12 +53,11 @@ int64_t ExtentOf(const Stage& stage, const std::vector<int>& axes) {
   return product;
 }
 
-// On a CPU, an instruction multiplies these types as they are stored, on lanes that can be loaded; on a GPU,
-// there are rows and columns enough.
+// On a CPU, an instruction multiplies these types, on lanes that can be loaded; on a GPU, there are rows and
+// columns enough.
 bool IsForContractionRule(const Contraction& c, const Stage& stage, const Target& target) {
   if (target.kind == TargetKind::kCpu) {
-    const bool instruction = InstructionFor(stage.value->dtype, stage.output->dtype, target).ok();
-    return !c.groups && !c.OfOneTensor() && !HasCast(c) && instruction && LanesUsable(c, stage);
+    return !c.groups && !c.OfOneTensor() && !CpuProductsOf(c, stage, target).empty();
   }
   if (IsGathered(c.scalar) || IsGathered(c.vector)) return false;
   if (c.OfOneTensor() && !CanBeOfOneTensor(c, stage, target)) return false;

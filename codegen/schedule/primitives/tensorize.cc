@@ -4,6 +4,9 @@
 //   for l: for m: for n:                      for l: mma.fma.f32 (m, n, k = l)
 //     B: acc[m, n] += a[m, l] * b[l, n]   ->
 //
+// Instructions that add up several products in each lane (dot.bf16, amx.bf16) want the elements of one such
+// group as the innermost loop, lying together in both operands: pack the one that has the lanes.
+//
 // The loops stay as they are until lowering, where tails have their final sizes; this step checks the shape
 // of the nest and marks it.
 #include <algorithm>
@@ -18,10 +21,10 @@
 namespace mycc {
 namespace {
 
-// A factor: a load, or (tensor cores widen) a cast of one, or (mma.tf32 rounds) a load in tf32().
+// A factor: a load, or (the instruction widens) a cast of one, or (mma.tf32 rounds) a load in tf32().
 const ExprNode* FactorOf(const Expr& expr, const Instruction& row) {
   if (row.tf32 && expr->op != Op::kTF32) return nullptr;
-  const bool widened = row.kind != InstructionClass::kVector && expr->op == Op::kCast;
+  const bool widened = row.operand != row.accumulator && expr->op == Op::kCast;
   const Expr& load = widened || row.tf32 ? expr->args[0] : expr;
   return load->op == Op::kLoad ? load.get() : nullptr;
 }
@@ -40,13 +43,13 @@ absl::Status CheckContraction(const Block& block, const Instruction& row) {
         absl::StrCat(block.name, " has no accumulator; cache_write it first"));
   }
   const ExprNode *a = FactorOf(value->args[0], row), *b = FactorOf(value->args[1], row);
-  if (a->dtype != row.operand || b->dtype != row.operand || block.out->dtype != row.accumulator) {
+  if (!Multiplies(row, a->dtype, b->dtype) || block.out->dtype != row.accumulator) {
     return absl::FailedPreconditionError(
         absl::StrCat(row.name, " multiplies ", DTypeName(row.operand), " into ", DTypeName(row.accumulator),
                      "; ", block.name, " multiplies ", DTypeName(a->dtype), " by ", DTypeName(b->dtype),
                      " into ", DTypeName(block.out->dtype)));
   }
-  if (row.kind == InstructionClass::kVector) return absl::OkStatus();
+  if (row.is_cpu()) return absl::OkStatus();
   for (const ExprNode* factor : {a, b}) {
     if (factor->buffer->scope == Scope::kShared) continue;
     return absl::FailedPreconditionError(absl::StrCat(row.name, " takes its operands from shared memory; ",
@@ -56,26 +59,36 @@ absl::Status CheckContraction(const Block& block, const Instruction& row) {
   return absl::OkStatus();
 }
 
-// How an operand moves along the lanes: elements for each step, where that is one number.
-std::optional<int64_t> LaneStride(const Block& block, const Expr& load, const VarNode* lane) {
+// How an operand moves along a loop or an iteration variable of the block: elements for each step, where that
+// is one number.
+std::optional<int64_t> StrideAlong(const Block& block, const ExprNode& load, const VarNode* var) {
   const VarMap bindings = BindingsOf(block);
   int64_t stride = 0;
-  for (size_t d = 0; d < load->args.size(); ++d) {
-    const auto linear = SplitLinear(Substitute(load->args[d], bindings), lane);
+  for (size_t d = 0; d < load.args.size(); ++d) {
+    const auto linear = SplitLinear(Simplify(Substitute(load.args[d], bindings)), var);
     if (!linear) return std::nullopt;
-    stride += linear->coefficient * load->buffer->stride(static_cast<int>(d));
+    stride += linear->coefficient * load.buffer->stride(static_cast<int>(d));
   }
   return stride;
 }
 
-// The accumulator's last dimension becomes the vector lanes: contiguous in one operand, broadcast in the
-// other.
-bool HasContiguousLanes(const Block& block) {
+// The accumulator's last dimension becomes the vector lanes: in one operand their groups follow each other,
+// the other one is broadcast.
+bool HasLanes(const Block& block, const Instruction& row) {
   if (block.indices.empty() || block.indices.back()->op != Op::kVar) return false;
   const VarNode* lane = block.indices.back()->var.get();
-  const auto a = LaneStride(block, block.value->args[0], lane),
-             b = LaneStride(block, block.value->args[1], lane);
-  return a && b && std::min(*a, *b) == 0 && std::max(*a, *b) == 1;
+  const auto a = StrideAlong(block, *FactorOf(block.value->args[0], row), lane),
+             b = StrideAlong(block, *FactorOf(block.value->args[1], row), lane);
+  return a && b && std::min(*a, *b) == 0 && std::max(*a, *b) == row.group;
+}
+
+// The innermost loop runs over one group, whose elements lie together in both operands.
+bool HasGroups(const Block& block, const For& innermost, const Instruction& row) {
+  if (row.group == 1) return true;
+  const VarNode* var = innermost.var.get();
+  return IsConstInt(innermost.extent, row.group) &&
+         StrideAlong(block, *FactorOf(block.value->args[0], row), var) == 1 &&
+         StrideAlong(block, *FactorOf(block.value->args[1], row), var) == 1;
 }
 
 // The block of the perfect nest that the instruction is to carry out.
@@ -94,6 +107,12 @@ absl::StatusOr<const Block*> BlockOfNest(const Path& path, const Instruction& ro
     return absl::FailedPreconditionError("the loop is not a perfect nest around one block");
   MYCC_RETURN_IF_ERROR(CheckContraction(*block, row));
   return block;
+}
+
+const For& InnermostLoop(const Path& path) {
+  const For* loop = &path.loop();
+  while (const For* nested = DynAs<For>(loop->body)) loop = nested;
+  return *loop;
 }
 
 Function WithMarks(const Function& function, const Path& path, LoopMarks marks) {
@@ -118,11 +137,16 @@ absl::Status CheckWarps(int64_t rows, int64_t columns, const Instruction& row) {
 absl::StatusOr<Function> Tensorize(const Function& function, const Target& target, const StepArgs& args) {
   MYCC_ASSIGN_OR_RETURN(const Path path, FindLoop(function, args.Name(0)));
   MYCC_ASSIGN_OR_RETURN(const Instruction row, FindInstruction(args.Name(1), target));
-  if (row.kind != InstructionClass::kVector)
+  if (!row.is_cpu())
     return absl::FailedPreconditionError(
         absl::StrCat(row.name, " is of tensor cores; expected tensorize_tile"));
   MYCC_ASSIGN_OR_RETURN(const Block* block, BlockOfNest(path, row));
-  if (!HasContiguousLanes(*block)) {
+  if (!HasGroups(*block, InnermostLoop(path), row)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(row.name, " multiplies ", row.group, " elements of the depth at once; expected them as ",
+                     "the innermost loop, and together in both operands of ", block->name));
+  }
+  if (!HasLanes(*block, row)) {
     return absl::FailedPreconditionError(
         absl::StrCat("no operand of ", block->name, " is contiguous along the accumulator's last dimension, ",
                      "with the other one broadcast"));
@@ -135,7 +159,7 @@ absl::StatusOr<Function> Tensorize(const Function& function, const Target& targe
 absl::StatusOr<Function> TensorizeTile(const Function& function, const Target& target, const StepArgs& args) {
   MYCC_ASSIGN_OR_RETURN(const Path path, FindLoop(function, args.Name(0)));
   MYCC_ASSIGN_OR_RETURN(const Instruction row, FindInstruction(args.Name(1), target));
-  if (row.kind == InstructionClass::kVector)
+  if (row.is_cpu())
     return absl::FailedPreconditionError(absl::StrCat(row.name, " is no instruction of tensor cores"));
   MYCC_RETURN_IF_ERROR(CheckWarps(args.Int(2), args.Int(3), row));
   MYCC_RETURN_IF_ERROR(BlockOfNest(path, row).status());

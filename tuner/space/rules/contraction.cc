@@ -5,7 +5,7 @@
 //     k.0:                                    (split k: partial sums in the output)
 //       n.1, m.1:                             (register tiles; either order)
 //         acc[mr, nr] = 0
-//         r, s, k.1: acc += a[mr] * b[nr]     (one Mma statement)
+//         r, s, k.1: acc += a[mr] * b[nr]     (one Mma statement; k.1 in groups where lanes add up several)
 //         y = epilogue(acc)
 //
 // The lane axis is the output's last; const operands are packed into panels ahead of time, others into local
@@ -16,6 +16,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/schedule/instructions.h"
+#include "tuner/space/cpu_products.h"
 #include "tuner/space/part.h"
 #include "tuner/space/rules/contraction_tiles.h"
 #include "tuner/space/rules/tiles.h"
@@ -40,7 +41,16 @@ struct Plan {
   std::vector<int> k_order;        // reduction axes, outermost first; the last one is split
   bool rows_fusable = false;
   std::vector<int> prologue, epilogue;
-  std::optional<Instruction> instruction;
+  std::optional<CpuProduct> product;
+
+  int64_t KGroup() const { return product ? product->instruction.group : 1; }
+  bool InTiles() const { return product && product->instruction.kind == InstructionClass::kTile; }
+  // Elements of the depth that lie together in a's panels.
+  int64_t PanelDepth() const { return InTiles() ? product->instruction.k : KGroup(); }
+  bool MustPackA() const { return product && product->packs_scalar; }
+  bool Fits(int64_t mr, int64_t nv) const {
+    return InTiles() ? FitsTileRegisters(mr, nv) : FitsRegisters(mr, nv, target);
+  }
 
   const Stage& stage() const { return anatomy.stage(group.anchor); }
   int64_t Extent(int axis) const { return stage().axes[axis]->extent; }
@@ -65,7 +75,18 @@ bool Adjacent(const std::vector<int>& axes) {
   return true;
 }
 
-Plan MakePlan(const Anatomy& anatomy, const Group& group, const Target& target) {
+// The rows' addresses in a are equally far apart over the ends of the inner ones too.
+bool RowsFollowEachOther(const Operand& a, const Stage& stage, const std::vector<int>& rows) {
+  const ExprNode load{Op::kLoad, a.buffer->dtype, a.index, {}, nullptr, a.buffer};
+  for (size_t i = 1; i < rows.size(); ++i) {
+    const auto outer = StrideOf(load, stage.axes[rows[i - 1]]), inner = StrideOf(load, stage.axes[rows[i]]);
+    if (!outer || !inner || *outer != *inner * stage.axes[rows[i]]->extent) return false;
+  }
+  return true;
+}
+
+Plan MakePlan(const Anatomy& anatomy, const Group& group, const Target& target,
+              const std::optional<CpuProduct>& product) {
   const Stage& stage = anatomy.stage(group.anchor);
   Plan plan{anatomy, group,
             target,  *anatomy.info(group.anchor).contraction,
@@ -73,7 +94,7 @@ Plan MakePlan(const Anatomy& anatomy, const Group& group, const Target& target) 
             "",      {},
             {},      {},
             false,   {},
-            {},      {}};
+            {},      product};
   const int lane = static_cast<int>(stage.axes.size()) - 1;
   plan.lanes = VectorBytes(target) / DTypeBytes(stage.value->dtype);
   plan.n = anatomy.Loop(group.anchor, lane);
@@ -82,29 +103,37 @@ Plan MakePlan(const Anatomy& anatomy, const Group& group, const Target& target) 
   for (int a : plan.c.cols) {
     if (a != lane) plan.outer.push_back(anatomy.Loop(group.anchor, a));
   }
-  plan.rows_fusable = plan.rows.size() > 1 && Adjacent(plan.c.rows);
+  // The rows of a tile register are equally far apart.
+  plan.rows_fusable = plan.rows.size() > 1 && Adjacent(plan.c.rows) &&
+                      (!plan.InTiles() || RowsFollowEachOther(plan.c.scalar, stage, plan.c.rows));
   for (int k = 0; k < static_cast<int>(stage.reduce_axes.size()); ++k) plan.k_order.push_back(k);
   std::stable_sort(plan.k_order.begin(), plan.k_order.end(),
                    [&](int a, int b) { return stage.reduce_axes[a]->extent < stage.reduce_axes[b]->extent; });
+  if (product && product->depth_axis >= 0)
+    std::rotate(std::find(plan.k_order.begin(), plan.k_order.end(), product->depth_axis),
+                std::find(plan.k_order.begin(), plan.k_order.end(), product->depth_axis) + 1,
+                plan.k_order.end());
   for (int member : group.members) {
     if (member < group.anchor) plan.prologue.push_back(member);
     if (member > group.anchor) plan.epilogue.push_back(member);
   }
-  const auto row = InstructionFor(stage.value->dtype, stage.output->dtype, target);
-  if (row.ok()) plan.instruction = *row;
   return plan;
 }
 
+// Of panels with `panel` rows or columns, in which `depth` elements of the innermost reduction lie together.
 std::vector<std::string> PanelLayout(const Operand& operand, const std::vector<int>& k_order,
-                                     const Stage& stage, int panel_dim, int64_t panel) {
+                                     const Stage& stage, int panel_dim, int64_t panel, int64_t depth) {
   std::vector<std::string> layout;
   std::vector<bool> reduces(operand.index.size(), false);
   std::vector<std::string> tail;
+  int depth_dim = -1;
   for (int k : k_order) {
     const int dim = operand.PlainDim(stage.reduce_axes[k]);
     if (dim < 0 || dim == panel_dim) continue;
     reduces[dim] = true;
-    tail.push_back(absl::StrCat(dim));
+    const bool grouped = depth > 1 && k == k_order.back();
+    if (grouped) depth_dim = dim;
+    tail.push_back(grouped ? absl::StrCat(dim, "/", depth) : absl::StrCat(dim));
   }
   for (size_t d = 0; d < operand.index.size(); ++d) {
     if (static_cast<int>(d) != panel_dim && !reduces[d]) layout.push_back(absl::StrCat(d));
@@ -112,20 +141,23 @@ std::vector<std::string> PanelLayout(const Operand& operand, const std::vector<i
   layout.push_back(panel == 1 ? absl::StrCat(panel_dim) : absl::StrCat(panel_dim, "/", panel));
   layout.insert(layout.end(), tail.begin(), tail.end());
   if (panel > 1) layout.push_back(absl::StrCat(panel_dim, "%", panel));
+  if (depth_dim >= 0) layout.push_back(absl::StrCat(depth_dim, "%", depth));
   return layout;
 }
 
 // Copies an operand's block into panels: const ones ahead of time, others where `loop` starts an iteration.
-void EmitPanels(const Plan& plan, const Operand& operand, int panel_dim, int64_t panel,
+void EmitPanels(const Plan& plan, const Operand& operand, int panel_dim, int64_t panel, int64_t depth,
                 const std::string& loop, TraceBuilder* b) {
   const std::string copy = absl::StrCat(operand.buffer->name, ".r");
   b->CacheRead(operand.buffer->name, plan.t, operand.is_const ? "root" : loop,
                operand.is_const ? "packed" : "local");
-  b->Pack(copy, PanelLayout(operand, plan.k_order, plan.stage(), panel_dim, panel));
+  b->Pack(copy, PanelLayout(operand, plan.k_order, plan.stage(), panel_dim, panel, depth));
   const int last = operand.buffer->rank() - 1;
-  if (panel_dim != last) return;
+  const bool along_depth = depth * DTypeBytes(operand.buffer->dtype) >= 16 &&
+                           operand.PlainDim(plan.stage().reduce_axes[plan.k_order.back()]) == last;
+  if (panel_dim != last && !along_depth) return;
   const std::string contiguous = absl::StrCat(copy, ".a", last);
-  b->Split(contiguous, {plan.lanes});
+  b->Split(contiguous, {along_depth ? depth : plan.lanes});
   b->Bind(absl::StrCat(contiguous, ".1"), "vector");
 }
 
@@ -157,17 +189,20 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   }
   b->Split(plan.n, {v.at("nt"), nr});
   const auto part = [](const std::string& loop, int i) { return absl::StrCat(loop, ".", i); };
-  std::string k_inner = plan.anatomy.ReduceLoop(plan.group.anchor, plan.k_order.back()), k_outer, k_unrolled;
+  std::string k_inner = plan.anatomy.ReduceLoop(plan.group.anchor, plan.k_order.back()), k_outer, k_unrolled,
+              k_group;
   if (v.at("kc") < plan.K()) {
     b->Split(k_inner, {v.at("kc")});
     k_outer = part(k_inner, 0);
     k_inner = part(k_inner, 1);
   }
-  if (v.at("ku") > 1) {
-    b->Split(k_inner, {v.at("ku")});
-    k_unrolled = part(k_inner, 1);
-    k_inner = part(k_inner, 0);
-  }
+  std::vector<int64_t> steps;
+  if (v.at("ku") > 1) steps.push_back(v.at("ku"));
+  if (plan.KGroup() > 1) steps.push_back(plan.KGroup());
+  if (!steps.empty()) b->Split(k_inner, steps);
+  if (v.at("ku") > 1) k_unrolled = part(k_inner, 1);
+  if (plan.KGroup() > 1) k_group = part(k_inner, static_cast<int>(steps.size()));
+  if (!steps.empty()) k_inner = part(k_inner, 0);
   // Order: blocks, tiles, reduction, register tile.
   std::vector<std::string> blocks = {part(plan.n, 0)}, tiles = {part(plan.n, 1)};
   if (has_rows) {
@@ -185,6 +220,7 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   if (!k_unrolled.empty()) order.push_back(k_unrolled);
   if (has_rows) order.push_back(part(m, 2));
   order.push_back(part(plan.n, 2));
+  if (!k_group.empty()) order.push_back(k_group);
   b->Reorder(order);
   // Parallel loops: a prefix of the nest.
   std::vector<std::string> parallel = outer;
@@ -203,20 +239,20 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   }
   const int lane_dim = plan.c.vector.PlainDim(plan.stage().axes.back());
   if (plan.c.vector.is_const ? lane_dim >= 0 : v.at("pack_b") != 0) {
-    EmitPanels(plan, plan.c.vector, lane_dim, nr, block_loop, b);
+    EmitPanels(plan, plan.c.vector, lane_dim, nr, plan.KGroup(), block_loop, b);
   }
   if (has_rows && v.at("pack_a")) {
     EmitPanels(plan, plan.c.scalar, plan.c.scalar.PlainDim(plan.stage().axes[plan.c.rows.back()]), mr,
-               block_loop, b);
+               plan.PanelDepth(), block_loop, b);
   }
 
   const std::string n_tile = part(plan.n, 2), m_tile = has_rows ? part(m, 2) : "";
-  if (!plan.instruction && nr > plan.lanes) b->Split(n_tile, {plan.lanes});
+  if (!plan.product && nr > plan.lanes) b->Split(n_tile, {plan.lanes});
   b->CacheWrite(t, tiles.back());
   if (!k_unrolled.empty()) b->Bind(k_unrolled, "unroll");
   const auto suffix = [&](const std::string& loop) { return loop.substr(t.size()); };
-  if (plan.instruction) {
-    b->Tensorize(k_inner, plan.instruction->name);
+  if (plan.product) {
+    b->Tensorize(k_inner, plan.product->instruction.name);
   } else {
     if (has_rows) b->Bind(m_tile, "unroll");
     if (nr > plan.lanes) b->Bind(part(n_tile, 0), "unroll");
@@ -224,7 +260,7 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   }
   const std::string rows_suffix = has_rows ? suffix(m_tile) : "";
   const auto tile_copy = [&](const std::string& block) {
-    if (plan.instruction || nr == plan.lanes)
+    if (plan.product || nr == plan.lanes)
       return EmitTileCopy(block, rows_suffix, suffix(n_tile), nr, plan.lanes, b);
     b->Bind(absl::StrCat(block, suffix(n_tile), ".0"), "unroll");
     b->Bind(absl::StrCat(block, suffix(n_tile), ".1"), "vector");
@@ -242,11 +278,14 @@ bool Legal(const Plan& plan, const Values& v) {
   const bool fused = v.at("fuse");
   const int64_t mr = v.at("mr"), nv = v.at("nv");
   const int64_t m = plan.M(fused), n = plan.N();
-  if (!FitsRegisters(mr, nv, plan.target)) return false;
-  if (mr > std::max<int64_t>(m, 1) || (nv > 1 && (nv - 1) * plan.lanes >= n)) return false;
+  if (!plan.Fits(mr, nv)) return false;
+  // The last rows may leave less than one tile register empty.
+  const int64_t most_rows =
+      plan.InTiles() ? RoundUp(m, plan.product->instruction.m) : std::max<int64_t>(m, 1);
+  if (mr > most_rows || (nv > 1 && (nv - 1) * plan.lanes >= n)) return false;
   if (v.at("mt") > 1 && v.at("mt") > CeilDiv(m, mr)) return false;
   if (v.at("nt") > 1 && v.at("nt") > CeilDiv(n, nv * plan.lanes)) return false;
-  if (v.at("ku") > 1 && v.at("ku") > v.at("kc")) return false;
+  if (v.at("ku") > 1 && v.at("ku") * plan.KGroup() > v.at("kc")) return false;
   if (fused && v.at("pad") == kAtBlock) return false;
   if (fused && v.at("pack_a")) return false;
   // A fused row index stands in every address: worth it only where one row is too short for its tile.
@@ -258,13 +297,14 @@ void DecideTiles(const Plan& plan, Part* part) {
   part->Decide("fuse", plan.rows_fusable ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0}, fuse_default,
                false);
   const int64_t m = plan.M(fuse_default), n = plan.N();
-  const TileChoice tile = BestTile(m, n, plan.lanes, plan.target);
+  const TileChoice tile = plan.InTiles() ? BestTileRegisters(m, n) : BestTile(m, n, plan.lanes, plan.target);
+  const int64_t step = plan.InTiles() ? plan.product->instruction.m : 1;
   std::vector<int64_t> mrs, nvs;
-  for (int64_t mr = 1; mr <= kMostRowsInTile; ++mr) {
-    if (FitsRegisters(mr, 1, plan.target) && mr <= std::max(plan.M(true), plan.M(false))) mrs.push_back(mr);
+  for (int64_t mr = step; mr <= std::max(kMostRowsInTile, 3 * step); mr += step) {
+    if (plan.Fits(mr, 1) && mr < std::max(plan.M(true), plan.M(false)) + step) mrs.push_back(mr);
   }
   for (int64_t nv : kVectorsInTile) {
-    if (FitsRegisters(1, nv, plan.target) && (nv == 1 || (nv - 1) * plan.lanes < n)) nvs.push_back(nv);
+    if (plan.Fits(step, nv) && (nv == 1 || (nv - 1) * plan.lanes < n)) nvs.push_back(nv);
   }
   part->Decide("mr", mrs, tile.mr);
   part->Decide("nv", nvs, tile.nv);
@@ -274,15 +314,21 @@ void DecideTiles(const Plan& plan, Part* part) {
   const int64_t n_tiles = CeilDiv(n, nr), m_tiles = CeilDiv(m, tile.mr);
   // A long reduction is split so that a panel of b stays in L1; for the rows of one or two tiles b passes by
   // once whatever its order.
-  const int64_t kc = k <= 512 || plan.k_order.size() > 1 || m_tiles <= 2 ? k : 256;
+  const int64_t whole = 512 * plan.KGroup();
+  const int64_t kc = k <= whole || plan.k_order.size() > 1 || m_tiles <= 2 ? k : whole / 2;
   std::vector<int64_t> kcs = {k};
   for (int64_t c : {64, 128, 192, 256, 384, 512, 768, 1024}) {
     if (c < k) kcs.push_back(c);
   }
   part->Decide("kc", kcs, kc);
-  part->Decide("ku", {1, 2, 4}, k % 2 == 0 ? 2 : 1);
+  if (plan.InTiles()) {
+    const int64_t groups = plan.product->instruction.k / plan.KGroup();  // of one instruction
+    part->Decide("ku", {groups}, groups);
+  } else {
+    part->Decide("ku", {1, 2, 4}, k % 2 == 0 && plan.KGroup() == 1 ? 2 : 1);
+  }
   // Blocks: a's rows within half of L2, all of b's panels unless that leaves threads without work.
-  const int64_t bytes = DTypeBytes(plan.stage().value->dtype),
+  const int64_t bytes = DTypeBytes(plan.c.vector.buffer->dtype),
                 slice = std::max<int64_t>(depth / CeilDiv(k, kc), 1);
   int64_t other = 1;
   for (int a : plan.c.batch) other *= plan.Extent(a);
@@ -296,18 +342,22 @@ void DecideTiles(const Plan& plan, Part* part) {
 // Const panels are free. Others pay where the rows of a tile would fall into one set of L1, a power of two
 // apart, and are read often enough.
 bool PanelsOfAPay(const Plan& plan, int row_dim) {
-  if (plan.c.scalar.is_const) return true;
+  if (plan.c.scalar.is_const || plan.MustPackA()) return true;
   const int64_t row_bytes = plan.c.scalar.buffer->stride(row_dim) * DTypeBytes(plan.c.scalar.buffer->dtype);
   return row_bytes % 2048 == 0 && plan.N() >= 128 && plan.M(false) > 1;
 }
 
 }  // namespace
 
-Part ContractionRule(const Anatomy& anatomy, const Group& group, const Target& target) {
-  const Plan plan = MakePlan(anatomy, group, target);
+namespace {
+
+Part PartFor(const Plan& plan) {
+  const Anatomy& anatomy = plan.anatomy;
+  const Group& group = plan.group;
+  const Target& target = plan.target;
   Part part;
   part.prefix = absl::StrCat(plan.t, ".");
-  part.rule = "contraction";
+  part.rule = plan.InTiles() ? "contraction_tiles" : "contraction";
   DecideTiles(plan, &part);
   const bool rows = !plan.rows.empty();
   part.Decide("block_order", rows ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0}, 0, false);
@@ -321,10 +371,13 @@ Part ContractionRule(const Anatomy& anatomy, const Group& group, const Target& t
               plan.prologue.empty() ? std::vector<int64_t>{kAtRoot} : std::vector<int64_t>{kAtRoot, kAtBlock},
               kAtRoot, false);
   const int row_dim = rows ? plan.c.scalar.PlainDim(plan.stage().axes[plan.c.rows.back()]) : -1;
-  part.Decide("pack_a", row_dim >= 0 ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0},
+  part.Decide("pack_a",
+              plan.MustPackA() ? std::vector<int64_t>{1}
+              : row_dim >= 0   ? std::vector<int64_t>{0, 1}
+                               : std::vector<int64_t>{0},
               row_dim >= 0 && PanelsOfAPay(plan, row_dim), false);
   const bool may_pack_b = !plan.c.vector.is_const && plan.c.vector.PlainDim(plan.stage().axes.back()) >= 0;
-  const bool must_pack_b = may_pack_b && !plan.LaneContiguous();
+  const bool must_pack_b = may_pack_b && (plan.KGroup() > 1 || !plan.LaneContiguous());
   part.Decide("pack_b",
               must_pack_b  ? std::vector<int64_t>{1}
               : may_pack_b ? std::vector<int64_t>{0, 1}
@@ -333,6 +386,18 @@ Part ContractionRule(const Anatomy& anatomy, const Group& group, const Target& t
   part.legal = [plan](const Values& v) { return Legal(plan, v); };
   part.emit = [plan](const Values& v, TraceBuilder* b) { Emit(plan, v, b); };
   return part;
+}
+
+}  // namespace
+
+std::vector<Part> ContractionParts(const Anatomy& anatomy, const Group& group, const Target& target) {
+  const std::vector<CpuProduct> products =
+      CpuProductsOf(*anatomy.info(group.anchor).contraction, anatomy.product(group.anchor), target);
+  std::vector<Part> parts;
+  parts.reserve(products.size());
+  for (const CpuProduct& product : products)
+    parts.push_back(PartFor(MakePlan(anatomy, group, target, product)));
+  return parts;
 }
 
 }  // namespace mycc

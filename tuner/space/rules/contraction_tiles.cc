@@ -43,6 +43,17 @@ bool FitsRegisters(int64_t mr, int64_t nv, const Target& target) {
          (mr == 1 && 2 * nv + 1 <= 2 * VectorRegisters(target) && nv <= VectorRegisters(target) - 4);
 }
 
+bool FitsTileRegisters(int64_t mr, int64_t nv) {
+  const int64_t rows = CeilDiv(mr, 16);
+  return rows * nv + rows + nv <= 8;
+}
+
+TileChoice BestTileRegisters(int64_t m, int64_t n) {
+  if (m <= 16) return {16, std::min<int64_t>(CeilDiv(n, 16), 3)};
+  if (n <= 16) return {std::min<int64_t>(RoundUp(m, 16), 48), 1};
+  return {32, 2};
+}
+
 TileChoice BestTile(int64_t m, int64_t n, int64_t lanes, const Target& target) {
   TileChoice best{1, 1};
   double best_cycles = std::numeric_limits<double>::infinity();

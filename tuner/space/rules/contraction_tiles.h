@@ -16,11 +16,18 @@ inline constexpr int64_t kMostRowsInTile = 28;
 // column, one broadcast.
 bool FitsRegisters(int64_t mr, int64_t nv, const Target& target);
 
+// Whether `mr` rows x `nv` vectors of sums, and a tile of each operand for each row and column of tiles, are
+// no more than AMX's eight tile registers.
+bool FitsTileRegisters(int64_t mr, int64_t nv);
+
 struct TileChoice {
   int64_t mr, nv;  // rows, vectors
 };
 // For a product of m x n elements, `lanes` of them in a vector.
 TileChoice BestTile(int64_t m, int64_t n, int64_t lanes, const Target& target);
+
+// In tile registers: two by two of them where there are rows and columns for it.
+TileChoice BestTileRegisters(int64_t m, int64_t n);
 
 // What blocks are chosen by: m rows and n columns in tiles, in `other` independent products of depth k.
 struct BlockProblem {

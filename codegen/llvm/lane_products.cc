@@ -1,0 +1,126 @@
+#include "codegen/llvm/lane_products.h"
+
+#include "llvm/IR/Intrinsics.h"
+#include "llvm/IR/IntrinsicsX86.h"
+
+namespace mycc {
+namespace {
+
+using llvm::Value;
+
+int LanesOf(const Value* vector) {
+  return static_cast<int>(llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements());
+}
+
+// The intrinsic for 4, 8 or 16 lanes.
+llvm::Intrinsic::ID ForLanes(int lanes, llvm::Intrinsic::ID of4, llvm::Intrinsic::ID of8,
+                             llvm::Intrinsic::ID of16) {
+  return lanes == 4 ? of4 : lanes == 8 ? of8 : of16;
+}
+
+llvm::Constant* InAllBytes(uint32_t byte, const Value* like) {
+  return llvm::ConstantInt::get(like->getType(), byte * 0x01010101u);
+}
+
+}  // namespace
+
+LaneProducts::LaneProducts(Builder& builder, const Numbers& numbers, const std::string& instruction, DType a,
+                           DType b, DType accumulator)
+    : b_(builder), numbers_(numbers), a_type_(a), b_type_(b), accumulator_(accumulator) {
+  if (instruction == "dot.bf16" || instruction == "amx.bf16") {
+    kind_ = Kind::kBf16Dot, group_ = 2;
+  } else if (instruction == "dot.i8" || instruction == "amx.i8") {
+    kind_ = Kind::kInt8Dot, group_ = 4;
+  } else if (instruction == "madd.i8") {
+    kind_ = Kind::kInt8Pairs, group_ = 2;
+  } else {
+    kind_ = Kind::kFma, group_ = 1;
+  }
+}
+
+llvm::Type* LaneProducts::StoredType(DType dtype, int lanes) const {
+  if (kind_ == Kind::kFma) return numbers_.MemoryType(dtype, lanes);
+  llvm::Type* group = b_.getIntNTy(8 * group_ * DTypeBytes(dtype));
+  return lanes == 1 ? group : llvm::FixedVectorType::get(group, lanes);
+}
+
+Value* LaneProducts::Broadcast(Value* stored, int lanes) const {
+  switch (kind_) {
+    case Kind::kFma: {
+      Value* factor = numbers_.Cast(accumulator_, a_type_, numbers_.FromMemory(a_type_, stored));
+      return lanes == 1 ? factor : b_.CreateVectorSplat(lanes, factor);
+    }
+    case Kind::kInt8Pairs: return Pairs(a_type_, b_.CreateVectorSplat(lanes, stored));
+    case Kind::kBf16Dot:
+      return b_.CreateBitCast(b_.CreateVectorSplat(lanes, stored),
+                              llvm::FixedVectorType::get(b_.getBFloatTy(), 2 * lanes));
+    case Kind::kInt8Dot: break;
+  }
+  // Elements beyond the end of the depth meet zeros, whatever they are.
+  if (compensates()) stored = b_.CreateXor(stored, b_.getInt32(0x80808080u));
+  return b_.CreateVectorSplat(lanes, stored);
+}
+
+Value* LaneProducts::Row(Value* stored, int valid) const {
+  if (kind_ == Kind::kFma) return numbers_.Cast(accumulator_, b_type_, numbers_.FromMemory(b_type_, stored));
+  if (valid < group_) {
+    const uint64_t kept = (uint64_t{1} << (valid * 8 * DTypeBytes(b_type_))) - 1;
+    stored = b_.CreateAnd(stored, llvm::ConstantInt::get(stored->getType(), kept));
+  }
+  if (kind_ == Kind::kInt8Pairs) return Pairs(b_type_, stored);
+  if (kind_ == Kind::kInt8Dot) return stored;
+  return b_.CreateBitCast(stored, llvm::FixedVectorType::get(b_.getBFloatTy(), 2 * LanesOf(stored)));
+}
+
+// Two bytes of each lane as two integers of 16 bits.
+Value* LaneProducts::Pairs(DType dtype, Value* stored) const {
+  const int elements = 2 * LanesOf(stored);
+  Value* bytes = b_.CreateBitCast(stored, llvm::FixedVectorType::get(b_.getInt8Ty(), elements));
+  llvm::Type* wide = llvm::FixedVectorType::get(b_.getInt16Ty(), elements);
+  return dtype == DType::kU8 ? b_.CreateZExt(bytes, wide) : b_.CreateSExt(bytes, wide);
+}
+
+Value* LaneProducts::MultiplyAdd(Value* broadcast, Value* row, Value* sum) const {
+  namespace intrinsic = llvm::Intrinsic;
+  if (kind_ == Kind::kFma)
+    return b_.CreateIntrinsic(intrinsic::fmuladd, {sum->getType()}, {broadcast, row, sum});
+  const int lanes = LanesOf(sum);
+  if (kind_ == Kind::kBf16Dot) {
+    return b_.CreateIntrinsic(
+        ForLanes(lanes, intrinsic::x86_avx512bf16_dpbf16ps_128, intrinsic::x86_avx512bf16_dpbf16ps_256,
+                 intrinsic::x86_avx512bf16_dpbf16ps_512),
+        {}, {sum, broadcast, row});
+  }
+  if (kind_ == Kind::kInt8Pairs) {
+    Value* products =
+        b_.CreateIntrinsic(ForLanes(lanes, intrinsic::x86_sse2_pmadd_wd, intrinsic::x86_avx2_pmadd_wd,
+                                    intrinsic::x86_avx512_pmaddw_d_512),
+                           {}, {broadcast, row});
+    return b_.CreateAdd(sum, products);
+  }
+  if (b_type_ == DType::kI8) return Int8Dot(sum, broadcast, row);
+  if (a_type_ == DType::kI8) return Int8Dot(sum, row, broadcast);
+  // u8 by u8: a * (b - 128), and twice 64 * a.
+  Value* flipped = b_.CreateXor(row, InAllBytes(0x80, row));
+  Value* halves = InAllBytes(64, row);
+  sum = Int8Dot(sum, broadcast, flipped);
+  return Int8Dot(Int8Dot(sum, broadcast, halves), broadcast, halves);
+}
+
+bool LaneProducts::compensates() const {
+  return kind_ == Kind::kInt8Dot && a_type_ == DType::kI8 && b_type_ == DType::kI8;
+}
+
+Value* LaneProducts::Compensation(Value* row, Value* compensation) const {
+  return Int8Dot(compensation, InAllBytes(0x80, row), row);
+}
+
+// vpdpbusd: sums of four products, which do not saturate.
+Value* LaneProducts::Int8Dot(Value* sum, Value* unsigned_bytes, Value* signed_bytes) const {
+  namespace intrinsic = llvm::Intrinsic;
+  return b_.CreateIntrinsic(ForLanes(LanesOf(sum), intrinsic::x86_avx512_vpdpbusd_128,
+                                     intrinsic::x86_avx512_vpdpbusd_256, intrinsic::x86_avx512_vpdpbusd_512),
+                            {}, {sum, unsigned_bytes, signed_bytes});
+}
+
+}  // namespace mycc

@@ -1,0 +1,51 @@
+// What one lane of a CPU's instruction does (schedule/instructions.h): multiplies a group of elements of a,
+// broadcast to all lanes, by its own group of elements of b, and adds the products to its sum. Every variant
+// is exact for integers, and rounds floats at most once for each product and sum.
+// Thread rule: one owner; emits at the builder's insertion point.
+#pragma once
+
+#include "codegen/llvm/numbers.h"
+
+namespace mycc {
+
+class LaneProducts {
+ public:
+  // `instruction` names a row of class kVector, or kTile: then what is left of its depth is computed in
+  // lanes.
+  LaneProducts(Builder& builder, const Numbers& numbers, const std::string& instruction, DType a, DType b,
+               DType accumulator);
+
+  int group() const { return group_; }
+  // Lanes that an instruction has at least.
+  int least_lanes() const { return kind_ == Kind::kFma ? 1 : 4; }
+
+  // A group of a as it is stored, an integer of its bits (kFma: the element's memory type), in all lanes.
+  llvm::Value* Broadcast(llvm::Value* stored, int lanes) const;
+  // Groups of b, one for each lane, from a vector of such integers. Elements at and beyond `valid` of each
+  // group are zero, so that they multiply whatever is there to zero.
+  llvm::Value* Row(llvm::Value* stored, int valid) const;
+  llvm::Value* MultiplyAdd(llvm::Value* broadcast, llvm::Value* row, llvm::Value* sum) const;
+
+  // The type of a group of a, or of `lanes` groups of b, in memory.
+  llvm::Type* StoredType(DType dtype, int lanes = 1) const;
+
+  // The hardware multiplies u8 by i8: of two i8 the first has 128 added to each element, so that every sum is
+  // too large by 128 times the sum of b's elements. Those are summed up beside, once for all rows.
+  bool compensates() const;
+  // compensation + 128 * sum of the row's elements in each lane.
+  llvm::Value* Compensation(llvm::Value* row, llvm::Value* compensation) const;
+
+ private:
+  enum class Kind { kFma, kBf16Dot, kInt8Dot, kInt8Pairs };
+
+  llvm::Value* Int8Dot(llvm::Value* sum, llvm::Value* unsigned_bytes, llvm::Value* signed_bytes) const;
+  llvm::Value* Pairs(DType dtype, llvm::Value* stored) const;
+
+  Builder& b_;
+  const Numbers& numbers_;
+  Kind kind_;
+  int group_;
+  DType a_type_, b_type_, accumulator_;
+};
+
+}  // namespace mycc

@@ -1,0 +1,128 @@
+// Contractions of every pair of types by every CPU's instructions: sizes that leave rows, columns and depth
+// over, operands in either order of their dimensions, constant or not.
+#include <random>
+
+#include "absl/strings/str_cat.h"
+#include "codegen/llvm/emit.h"
+#include "codegen/workload/canonical.h"
+#include "codegen/workload/parse.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/llvm/compiled.h"
+#include "tests/llvm/sketch_points.h"
+#include "tests/schedule/testing.h"
+
+namespace mycc {
+namespace {
+
+using testing::HasSubstr;
+
+// Sums of bf16 products in f32, in another order.
+constexpr double kTolerance = 1e-4;
+
+constexpr const char* kTargets[] = {
+    "mcpu=haswell",     "mcpu=alderlake", "mcpu=skylake-avx512",
+    "mcpu=cascadelake", "mcpu=znver4",    "mcpu=sapphirerapids features=+amx-bf16,+amx-int8",
+};
+
+Target TargetOf(const std::string& cpu) {
+  return *ParseTarget(absl::StrCat("v1 cpu ", cpu, " l1d=32K l2=512K threads=2"));
+}
+
+struct Types {
+  const char *a, *b, *sum;
+};
+constexpr Types kTypes[] = {{"bf16", "bf16", "f32"}, {"f16", "f16", "f32"}, {"i8", "i8", "i32"},
+                            {"u8", "i8", "i32"},     {"i8", "u8", "i32"},   {"u8", "u8", "i32"}};
+
+std::string Gemm(const Types& t, int m, int n, int k, const char* a_index, const char* b_index,
+                 const char* constant) {
+  const bool a_turned = std::string(a_index) == "k,i", b_turned = std::string(b_index) == "j,k";
+  return absl::StrCat("workload w(a: ", t.a, "[",
+                      a_turned ? absl::StrCat(k, ",", m) : absl::StrCat(m, ",", k), "], b: ", constant, t.b,
+                      "[", b_turned ? absl::StrCat(n, ",", k) : absl::StrCat(k, ",", n), "]) -> (c: ", t.sum,
+                      "[", m, ",", n, "]) {\n  c[i,j] = sum[k:", k, "](", t.sum, "(a[", a_index, "]) * ",
+                      t.sum, "(b[", b_index, "]))\n}");
+}
+
+// The default and random points of every sketch.
+void CheckPointsOf(const std::string& text, const Target& target, int random_points, uint32_t seed) {
+  const Workload canonical = CanonicalWorkload(text);
+  std::mt19937 random(seed);
+  for (const Sketch& sketch : GenerateSketches(canonical, target)) {
+    Choice choice = sketch.default_choice;
+    for (int point = 0; point <= random_points; ++point) {
+      if (sketch.space.Legal(choice)) {
+        const absl::Status status = CheckSketchPoint(canonical, target, sketch, choice, kTolerance);
+        EXPECT_TRUE(status.ok()) << PrintTarget(target) << "\n" << text << "\n" << status.message();
+      }
+      for (size_t d = 0; d < choice.size(); ++d)
+        choice[d] = static_cast<int>(random() % sketch.space.decisions[d].choices.size());
+    }
+  }
+}
+
+class ProductsTest : public testing::TestWithParam<const char*> {};
+
+TEST_P(ProductsTest, ComputeTheSum) {
+  const Target target = TargetOf(GetParam());
+  uint32_t seed = 1;
+  for (const Types& types : kTypes) {
+    for (const auto& [m, n, k] : {std::tuple{37, 45, 77}, {8, 16, 64}, {33, 7, 130}, {1, 40, 66}}) {
+      const bool turned = seed % 3 == 0;
+      CheckPointsOf(Gemm(types, m, n, k, turned ? "k,i" : "i,k", seed % 2 ? "k,j" : "j,k",
+                         seed % 5 < 3 ? "const " : ""),
+                    target, 2, seed);
+      ++seed;
+    }
+  }
+}
+
+TEST_P(ProductsTest, Convolve) {
+  const Target target = TargetOf(GetParam());
+  for (const Types& types : kTypes) {
+    CheckPointsOf(
+        absl::StrCat("workload w(x: ", types.a, "[1,9,9,36], w: const ", types.b, "[20,36,3,3], b: const ",
+                     types.sum, "[20]) -> (y: ", types.sum, "[1,7,7,20]) {\n  a[n,i,j,k]: ", types.sum,
+                     "[1,7,7,20] = sum[r:3, s:3, c:36](", types.sum, "(x[n,i+r,j+s,c]) * ", types.sum,
+                     "(w[k,c,r,s]))\n  y[n,i,j,k] = max(a[n,i,j,k] + b[k], ", types.sum, "(0))\n}"),
+        target, 2, 7);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, ProductsTest, testing::ValuesIn(kTargets));
+
+std::string Assembly(const std::string& text, const std::string& cpu) {
+  const Target target = TargetOf(cpu);
+  const Workload canonical = CanonicalWorkload(text);
+  const Sketch sketch = GenerateSketches(canonical, target).front();
+  const auto trace = sketch.instantiate(sketch.default_choice);
+  EXPECT_TRUE(trace.ok()) << trace.status();
+  const auto schedule = Replay(canonical, target, *trace);
+  EXPECT_TRUE(schedule.ok()) << schedule.status();
+  const auto lowered = Lower(schedule->function(), target);
+  EXPECT_TRUE(lowered.ok()) << lowered.status();
+  return *EmitModule({EmitUnit{"k", *lowered}}, target, EmitKind::kAssembly);
+}
+
+TEST(ProductInstructionsTest, TheTargetsBestIsTaken) {
+  const auto gemm = [](const Types& types) { return Gemm(types, 64, 64, 128, "i,k", "k,j", "const "); };
+  const std::string amx = "mcpu=sapphirerapids features=+amx-bf16,+amx-int8";
+  EXPECT_THAT(Assembly(gemm({"bf16", "bf16", "f32"}), amx), HasSubstr("tdpbf16ps"));
+  EXPECT_THAT(Assembly(gemm({"i8", "i8", "i32"}), amx), HasSubstr("tdpbssd"));
+  EXPECT_THAT(Assembly(gemm({"u8", "i8", "i32"}), amx), HasSubstr("tdpbusd"));
+  EXPECT_THAT(Assembly(gemm({"i8", "u8", "i32"}), amx), HasSubstr("tdpbsud"));
+  EXPECT_THAT(Assembly(gemm({"u8", "u8", "i32"}), amx), HasSubstr("tdpbuud"));
+  EXPECT_THAT(Assembly(gemm({"bf16", "bf16", "f32"}), "mcpu=znver4"), HasSubstr("vdpbf16ps"));
+  EXPECT_THAT(Assembly(gemm({"u8", "i8", "i32"}), "mcpu=cascadelake"), HasSubstr("vpdpbusd"));
+  EXPECT_THAT(Assembly(gemm({"i8", "i8", "i32"}), "mcpu=alderlake"), HasSubstr("vpdpbusd"));
+  EXPECT_THAT(Assembly(gemm({"u8", "i8", "i32"}), "mcpu=haswell"), HasSubstr("vpmaddwd"));
+  EXPECT_THAT(Assembly(gemm({"bf16", "bf16", "f32"}), "mcpu=haswell"), HasSubstr("vfmadd"));
+  EXPECT_THAT(Assembly(gemm({"f16", "f16", "f32"}), "mcpu=haswell"), HasSubstr("vcvtph2ps"));
+  // One row is no tile.
+  EXPECT_THAT(Assembly(Gemm({"bf16", "bf16", "f32"}, 1, 64, 128, "i,k", "k,j", "const "), amx),
+              HasSubstr("vdpbf16ps"));
+}
+
+}  // namespace
+}  // namespace mycc

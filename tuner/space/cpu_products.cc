@@ -1,0 +1,76 @@
+#include "tuner/space/cpu_products.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace mycc {
+namespace {
+
+// Rows that pay for panels of the vector operand that are made at run time, and for tile registers, of which
+// a row is one of 16.
+constexpr int64_t kRowsForPanels = 4, kRowsForTiles = 8;
+
+int64_t RowsOf(const Contraction& c, const Stage& stage) {
+  int64_t rows = 1;
+  for (const int axis : c.rows) rows *= stage.axes[axis]->extent;
+  return rows;
+}
+
+std::optional<int64_t> StrideOf(const Operand& operand, const Var& var) {
+  const ExprNode load{Op::kLoad, operand.buffer->dtype, operand.index, {}, nullptr, operand.buffer};
+  return StrideOf(load, var);
+}
+
+// The lanes are contiguous in the vector operand, or it can be packed so that they are.
+bool HasLanes(const Contraction& c, const Stage& stage, bool must_pack) {
+  if (stage.axes.back()->extent < 4) return false;
+  if (!must_pack && StrideOf(c.vector, stage.axes.back()) == 1) return true;
+  return c.vector.PlainDim(stage.axes.back()) >= 0 &&
+         (c.vector.is_const || RowsOf(c, stage) >= kRowsForPanels);
+}
+
+// Groups lie along one axis: the longest of those along which the scalar operand is contiguous, or, where
+// there is none, can be packed to be.
+std::optional<CpuProduct> InGroups(const Contraction& c, const Stage& stage, const Instruction& instruction) {
+  CpuProduct product{instruction};
+  int64_t longest = 0;
+  for (const bool packed : {false, true}) {
+    if (packed && (c.rows.empty() || c.scalar.PlainDim(stage.axes[c.rows.back()]) < 0)) break;
+    for (int k = 0; k < static_cast<int>(stage.reduce_axes.size()); ++k) {
+      const Var& axis = stage.reduce_axes[k];
+      const bool lies = packed ? c.scalar.PlainDim(axis) >= 0 : StrideOf(c.scalar, axis) == 1;
+      if (!lies || c.vector.PlainDim(axis) < 0 || axis->extent <= longest) continue;
+      longest = axis->extent;
+      product.depth_axis = k;
+      product.packs_scalar = packed;
+    }
+    if (longest > 0) break;
+  }
+  const bool tiles = instruction.kind == InstructionClass::kTile;
+  const int64_t fewest = tiles ? instruction.k : instruction.group;
+  if (longest < fewest || (tiles && RowsOf(c, stage) < kRowsForTiles)) return std::nullopt;
+  return product;
+}
+
+}  // namespace
+
+std::vector<CpuProduct> CpuProductsOf(const Contraction& c, const Stage& stage, const Target& target) {
+  std::vector<CpuProduct> products;
+  if (c.scalar.is_tf32 || c.vector.is_tf32) return products;
+  for (const Instruction& instruction :
+       CpuInstructionsFor(c.scalar.buffer->dtype, c.vector.buffer->dtype, stage.output->dtype, target)) {
+    if (!HasLanes(c, stage, /*must_pack=*/instruction.group > 1)) continue;
+    if (instruction.group == 1) {
+      products.push_back({instruction});
+    } else if (const auto product = InGroups(c, stage, instruction)) {
+      products.push_back(*product);
+    }
+  }
+  // Rows enough for tile registers leave nothing for the others; else the first of them is the fastest.
+  const bool few = !products.empty() && products[0].instruction.kind == InstructionClass::kTile &&
+                   RowsOf(c, stage) < products[0].instruction.m;
+  if (products.size() > 1) products.resize(few ? 2 : 1);
+  return products;
+}
+
+}  // namespace mycc

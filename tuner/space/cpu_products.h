@@ -1,0 +1,25 @@
+// Which of a CPU target's instructions can carry out a contraction, and how its operands have to lie for it.
+// Pure functions.
+#pragma once
+
+#include <vector>
+
+#include "codegen/schedule/instructions.h"
+#include "codegen/target/target.h"
+#include "tuner/space/anatomy.h"
+
+namespace mycc {
+
+struct CpuProduct {
+  Instruction instruction;
+  // The reduction axis along which groups of the instruction lie; -1 where it takes single elements.
+  int depth_axis = -1;
+  // The scalar operand's groups do not lie together in memory: it has to be packed.
+  bool packs_scalar = false;
+};
+
+// The ways worth a search, the most promising first; empty where no instruction serves.
+std::vector<CpuProduct> CpuProductsOf(const Contraction& contraction, const Stage& stage,
+                                      const Target& target);
+
+}  // namespace mycc
