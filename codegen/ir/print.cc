@@ -34,6 +34,9 @@ std::string WarpsText(const WarpGrid& warps) {
 std::string MarksText(const LoopMarks& marks) {
   std::string text;
   if (!marks.instruction.empty()) absl::StrAppend(&text, " by ", marks.instruction, WarpsText(marks.warps));
+  if (marks.rows_ahead != 0 || marks.lanes_ahead != 0)
+    absl::StrAppend(&text, " fetching ", marks.rows_ahead, " and ", marks.lanes_ahead, " ahead");
+  if (marks.fetches_sums) absl::StrAppend(&text, " fetching sums");
   const LoopPipeline& pipeline = marks.pipeline;
   if (pipeline.kind == PipelineKind::kThreads) absl::StrAppend(&text, " pipelined in ", pipeline.stages);
   if (pipeline.kind == PipelineKind::kBulk) absl::StrAppend(&text, " pipelined in bulk in ", pipeline.stages);
@@ -108,7 +111,11 @@ class Printer {
         const Mma& mma = As<Mma>(stmt);
         return Line(depth, "mma ", mma.instruction, WarpsText(mma.warps), " ", mma.m, "x", mma.n, "x", mma.k,
                     mma.group > 1 ? absl::StrCat(" in groups of ", mma.group) : "", ": ", ViewText(mma.acc),
-                    " += ", ViewText(mma.a), " * ", ViewText(mma.b));
+                    " += ", ViewText(mma.a), " * ", ViewText(mma.b),
+                    mma.a_ahead != 0 || mma.b_ahead != 0
+                        ? absl::StrCat(" fetching ", mma.a_ahead, " and ", mma.b_ahead, " elements ahead")
+                        : "",
+                    mma.fetches_sums ? " fetching sums" : "");
       }
       case StmtKind::kCopy: return PrintCopy(As<Copy>(stmt), depth);
       case StmtKind::kRoles: return PrintRoles(As<Roles>(stmt), depth);

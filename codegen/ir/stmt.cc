@@ -54,6 +54,14 @@ Stmt MapBlock(const Stmt& stmt, const Map& map) {
   return changed ? Stmt(std::move(changed)) : stmt;
 }
 
+Stmt WithViews(const Mma& mma, TileView acc, TileView a, TileView b) {
+  auto changed = std::make_shared<Mma>(mma);
+  changed->acc = std::move(acc);
+  changed->a = std::move(a);
+  changed->b = std::move(b);
+  return changed;
+}
+
 template <typename Map>
 Stmt MapMma(const Stmt& stmt, const Map& map) {
   const Mma& mma = As<Mma>(stmt);
@@ -62,8 +70,7 @@ Stmt MapMma(const Stmt& stmt, const Map& map) {
   const bool a_changed = MapView(mma.a, map, &a);
   const bool b_changed = MapView(mma.b, map, &b);
   if (!acc_changed && !a_changed && !b_changed) return stmt;
-  return std::make_shared<Mma>(mma.instruction, mma.m, mma.n, mma.k, std::move(acc), std::move(a),
-                               std::move(b), mma.warps, mma.group);
+  return WithViews(mma, std::move(acc), std::move(a), std::move(b));
 }
 
 // MapExprs for any callable, so that the walks of this file call it without indirection.
@@ -223,8 +230,7 @@ struct BufferReplacement {
       case StmtKind::kMma: {
         const Mma& mma = As<Mma>(stmt);
         if (mma.acc.buffer != from && mma.a.buffer != from && mma.b.buffer != from) return nullptr;
-        return std::make_shared<Mma>(mma.instruction, mma.m, mma.n, mma.k, InView(mma.acc), InView(mma.a),
-                                     InView(mma.b), mma.warps, mma.group);
+        return WithViews(mma, InView(mma.acc), InView(mma.a), InView(mma.b));
       }
       default: return nullptr;
     }

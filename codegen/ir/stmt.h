@@ -105,6 +105,9 @@ struct LoopMarks {
   // instruction (see schedule/instructions.h); set by the tensorize primitive.
   std::string instruction;
   WarpGrid warps;  // of tensor cores
+  // Of a CPU's: iterations of this loop by which the rows' operand and the lanes' are fetched ahead; 0: not.
+  int64_t rows_ahead = 0, lanes_ahead = 0;
+  bool fetches_sums = false;  // of tile registers: see Mma
   LoopPipeline pipeline;
   // Of a kBlock loop: so many thread blocks run all its iterations, one after the other; 0: one block each.
   int64_t persistent_blocks = 0;
@@ -260,6 +263,9 @@ struct Mma : StmtNode {
   TileView acc, a, b;
   WarpGrid warps;  // of tensor cores: who computes which part of the tile
   int64_t group;
+  // Of a CPU: elements from what is read of an operand to what is fetched into the cache meanwhile; 0: none.
+  int64_t a_ahead = 0, b_ahead = 0;
+  bool fetches_sums = false;  // the place of the sums is fetched for writing, before they are computed
 };
 
 // What carries out an asynchronous copy: each thread 4 to 16 bytes at a time (cp.async), or the copy engine a

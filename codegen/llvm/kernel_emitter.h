@@ -6,6 +6,7 @@
 // Thread rule: one owner.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -165,6 +166,7 @@ class LlvmKernelEmitter {
   using Sums = std::vector<std::vector<llvm::Value*>>;  // by row and column
   Sums LoadSums(const Mma& mma, const Access& acc, const std::vector<MmaColumn>& columns, int64_t first,
                 int64_t end);
+  void FetchAhead(const Access& access, int64_t rows, int64_t row_stride, int64_t ahead);
   void StoreSums(const Mma& mma, const Access& acc, const std::vector<MmaColumn>& columns, int64_t first,
                  const Sums& sums);
 
@@ -179,7 +181,14 @@ class LlvmKernelEmitter {
   void EmitCompensatedRegion(const Stmt& stmt, const Mma& mma);
 
   void EmitSequence(const Seq& seq);
-  void EmitTileRegion(const Stmt& stmt, const Mma& mma, bool from_zero);
+  size_t EmitTileSequence(const Seq& seq, size_t s);
+  bool BeginsTiles(const Stmt& stmt, const Mma& mma);
+  void BeginTiles(const Stmt& stmt, const Mma& mma);
+  template <typename Visit>
+  void EachSumTile(const Mma& mma, const TileView& view, const Visit& visit);
+  void FetchSums(const Mma& mma, const TileView& destination);
+  void LoadSumTiles(const Mma& mma, const TileView& view);
+  void EmitTileRegion(const Stmt& stmt, const Mma& mma, const Stmt& begin, const TileView& destination);
   void EmitTileProducts(const Mma& mma);
   llvm::Value* TileConfiguration(const std::array<uint8_t, 64>& bytes);
   // The end of the function.
@@ -210,6 +219,7 @@ class LlvmKernelEmitter {
   bool in_region_ = false;
   int depth_ = 0;  // of loops around
   std::optional<ProductRegion> region_;
+  std::deque<TileView> tile_views_;  // made here, as the keys of flat_
   // Where this function's tile configuration has to be loaded: at its entry and after parallel regions; only
   // if it `uses_tiles_`.
   std::vector<llvm::Instruction*> after_regions_;

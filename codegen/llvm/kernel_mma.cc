@@ -87,7 +87,7 @@ bool LlvmKernelEmitter::EmitProductRegion(const Stmt& stmt) {
   if (products.empty()) return false;
   const Mma& mma = *products.front();
   if (IsForTileRegisters(products)) {
-    EmitTileRegion(stmt, mma, /*from_zero=*/false);
+    EmitTileRegion(stmt, mma, /*begin=*/nullptr, mma.acc);
     return true;
   }
   const LaneProducts lanes(b_, numbers_, mma.instruction, mma.a.buffer->dtype, mma.b.buffer->dtype,
@@ -119,6 +119,18 @@ void LlvmKernelEmitter::EmitCompensatedRegion(const Stmt& stmt, const Mma& mma) 
   }
   StoreSums(mma, acc, columns, 0, sums);
   region_.reset();
+}
+
+// Rows of an operand that are wanted `ahead` elements further on; 0: they are not fetched.
+void LlvmKernelEmitter::FetchAhead(const Access& access, int64_t rows, int64_t row_stride, int64_t ahead) {
+  if (ahead == 0) return;
+  const int64_t size = DTypeBytes(access.dtype);
+  for (int64_t row = 0; row < rows; ++row) {
+    Value* pointer = ByteOffset(access.pointer, (row * row_stride + ahead) * size);
+    constexpr int kRead = 0, kToL1 = 3, kData = 1;
+    b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {pointer->getType()},
+                       {pointer, b_.getInt32(kRead), b_.getInt32(kToL1), b_.getInt32(kData)});
+  }
 }
 
 void LlvmKernelEmitter::EmitMma(const Mma& mma) {

@@ -2,14 +2,17 @@
 //
 //   for i in 32: for j in 32: acc[i, j] = 0          tilezero x 4
 //   for k in 8:                                 ->   for k in 8: 2 tiles of a, 2 of b, 4 products
-//     mma amx.bf16 32x32x32: acc += a * b            tilestored x 4: acc
+//     mma amx.bf16 32x32x32: acc += a * b            tilestored x 4: y
+//   for i in 32: for j in 32: y[.., ..] = acc[i, j]
 //
 // Registers are named by number: which sum is where is the emitter's choice, so nothing spills. Every
 // function loads the configuration of whole tiles once, at its entry; a region with rows or columns left over
 // loads its own and, at its end, that of whole tiles again. What is left of the depth is computed in vectors
 // (kernel_mma.cc), from the same operands.
 #include "codegen/llvm/kernel_emitter.h"
+#include "codegen/llvm/kernel_flow.h"
 #include "codegen/llvm/loop_facts.h"
+#include "codegen/llvm/tile_copies.h"
 #include "llvm/IR/IntrinsicsX86.h"
 #include "llvm/IR/Module.h"
 
@@ -28,6 +31,15 @@ intrinsic::ID ProductOf(DType a, DType b) {
   return b == DType::kI8 ? intrinsic::x86_tdpbusd : intrinsic::x86_tdpbuud;
 }
 
+bool Touches(const Stmt& root, const BufferNode& buffer) {
+  bool touches = false;
+  VisitStmts(root, [&](const Stmt& stmt) {
+    ForEachBuffer(stmt, [&](const Buffer& other) { touches |= other.get() == &buffer; });
+    return !touches;
+  });
+  return touches;
+}
+
 }  // namespace
 
 // Whole depths of tiles that fit the registers, a's along its memory.
@@ -39,50 +51,108 @@ bool IsForTileRegisters(const std::vector<const Mma*>& products) {
   });
 }
 
-// A region whose accumulator has just been set to zero begins in registers.
+// What stands before and after a region of tile registers is done by them where they can.
 void LlvmKernelEmitter::EmitSequence(const Seq& seq) {
-  for (size_t s = 0; s < seq.stmts.size(); ++s) {
-    if (s + 1 < seq.stmts.size() && !region_) {
-      const std::vector<const Mma*> products = ProductsOfOneAccumulator(seq.stmts[s + 1]);
-      if (!products.empty() && seq.stmts[s + 1]->kind != StmtKind::kSeq && IsForTileRegisters(products) &&
-          IsZeroFill(seq.stmts[s], products[0]->acc.buffer, products[0]->m * products[0]->n)) {
-        memo_.assign(1, {});
-        EmitTileRegion(seq.stmts[++s], *products[0], /*from_zero=*/true);
-        continue;
-      }
-    }
-    Statement(seq.stmts[s]);
+  for (size_t s = 0; s < seq.stmts.size();) {
+    const size_t done = EmitTileSequence(seq, s);
+    if (done == 0) Statement(seq.stmts[s]);
+    s += std::max<size_t>(done, 1);
   }
 }
 
-void LlvmKernelEmitter::EmitTileRegion(const Stmt& stmt, const Mma& mma, bool from_zero) {
+// How many statements, from s on, were one region and what begins and ends it; 0 for none.
+size_t LlvmKernelEmitter::EmitTileSequence(const Seq& seq, size_t s) {
+  if (region_ || s + 1 >= seq.stmts.size() || seq.stmts[s + 1]->kind == StmtKind::kSeq) return 0;
+  const std::vector<const Mma*> products = ProductsOfOneAccumulator(seq.stmts[s + 1]);
+  if (products.empty() || !IsForTileRegisters(products)) return 0;
+  const Mma& mma = *products[0];
+  if (!BeginsTiles(seq.stmts[s], mma)) return 0;
+  // The sums stay in registers to the end where nothing else wants them.
+  const TileView* destination = nullptr;
+  if (s + 2 < seq.stmts.size()) {
+    const std::optional<TileView> stored = StoresSums(seq.stmts[s + 2], mma);
+    const bool last = std::none_of(seq.stmts.begin() + static_cast<ptrdiff_t>(s) + 3, seq.stmts.end(),
+                                   [&](const Stmt& stmt) { return Touches(stmt, *mma.acc.buffer); });
+    if (stored && last) destination = &tile_views_.emplace_back(*stored);
+  }
+  memo_.assign(1, {});
+  EmitTileRegion(seq.stmts[s + 1], mma, seq.stmts[s], destination ? *destination : mma.acc);
+  return destination ? 3 : 2;
+}
+
+bool LlvmKernelEmitter::BeginsTiles(const Stmt& stmt, const Mma& mma) {
+  if (const If* choice = DynAs<If>(stmt))
+    return choice->otherwise && BeginsTiles(choice->then, mma) && BeginsTiles(choice->otherwise, mma);
+  return SetsSumsToZero(stmt, mma) || LoadsSums(stmt, mma);
+}
+
+// Visits the sums' tiles: register, pointer and bytes from row to row in `view`.
+template <typename Visit>
+void LlvmKernelEmitter::EachSumTile(const Mma& mma, const TileView& view, const Visit& visit) {
+  const TileGrid grid{mma.m, mma.n};
+  const Access access = AccessOf(view.buffer, view.indices, &view);
+  const int64_t size = DTypeBytes(access.dtype);
+  for (int i = 0; i < grid.rows(); ++i) {
+    for (int j = 0; j < grid.columns(); ++j) {
+      const int64_t element = TileGrid::kRows * (i * view.row_stride + j);
+      visit(b_.getInt8(grid.Sum(i, j)), ByteOffset(access.pointer, element * size),
+            b_.getInt64(view.row_stride * size));
+    }
+  }
+}
+
+void LlvmKernelEmitter::LoadSumTiles(const Mma& mma, const TileView& view) {
+  EachSumTile(mma, view, [&](Value* tile, Value* pointer, Value* stride) {
+    b_.CreateIntrinsic(intrinsic::x86_tileloadd64, {}, {tile, pointer, stride});
+  });
+}
+
+void LlvmKernelEmitter::BeginTiles(const Stmt& stmt, const Mma& mma) {
+  if (const If* choice = DynAs<If>(stmt)) {
+    EmitBranch(
+        b_, Emit(choice->condition), [&] { BeginTiles(choice->then, mma); },
+        [&] { BeginTiles(choice->otherwise, mma); });
+    return;
+  }
+  if (const std::optional<TileView> view = LoadsSums(stmt, mma))
+    return LoadSumTiles(mma, tile_views_.emplace_back(*view));
+  const TileGrid grid{mma.m, mma.n};
+  for (int tile = 0; tile < grid.rows() * grid.columns(); ++tile)
+    b_.CreateIntrinsic(intrinsic::x86_tilezero, {}, {b_.getInt8(tile)});
+}
+
+// A store to a line that is not in the cache holds up those after it; here nothing waits for it.
+void LlvmKernelEmitter::FetchSums(const Mma& mma, const TileView& destination) {
+  const Access access = AccessOf(destination.buffer, destination.indices, &destination);
+  const int64_t size = DTypeBytes(access.dtype);
+  for (int64_t row = 0; row < mma.m; ++row) {
+    for (int64_t column = 0; column < mma.n; column += TileGrid::kRows) {
+      Value* pointer = ByteOffset(access.pointer, (row * destination.row_stride + column) * size);
+      constexpr int kWrite = 1, kToL1 = 3, kData = 1;
+      b_.CreateIntrinsic(intrinsic::prefetch, {pointer->getType()},
+                         {pointer, b_.getInt32(kWrite), b_.getInt32(kToL1), b_.getInt32(kData)});
+    }
+  }
+}
+
+// `begin`: a statement of BeginsTiles; null where the accumulator holds the sums so far.
+void LlvmKernelEmitter::EmitTileRegion(const Stmt& stmt, const Mma& mma, const Stmt& begin,
+                                       const TileView& destination) {
   const TileGrid grid{mma.m, mma.n};
   uses_tiles_ = true;
   if (!grid.is_full())
     b_.CreateIntrinsic(intrinsic::x86_ldtilecfg, {}, {TileConfiguration(grid.Configuration())});
-  const auto each_sum = [&](const auto& visit) {
-    const Access acc = AccessOf(mma.acc.buffer, mma.acc.indices, &mma.acc);
-    const int64_t size = DTypeBytes(acc.dtype);
-    for (int i = 0; i < grid.rows(); ++i) {
-      for (int j = 0; j < grid.columns(); ++j) {
-        const int64_t element = TileGrid::kRows * (i * mma.acc.row_stride + j);
-        visit(b_.getInt8(grid.Sum(i, j)), ByteOffset(acc.pointer, element * size),
-              b_.getInt64(mma.acc.row_stride * size));
-      }
-    }
-  };
-  each_sum([&](Value* tile, Value* pointer, Value* stride) {
-    if (from_zero) {
-      b_.CreateIntrinsic(intrinsic::x86_tilezero, {}, {tile});
-    } else {
-      b_.CreateIntrinsic(intrinsic::x86_tileloadd64, {}, {tile, pointer, stride});
-    }
-  });
+  if (begin) {
+    BeginTiles(begin, mma);
+  } else {
+    LoadSumTiles(mma, mma.acc);
+  }
+  if (mma.fetches_sums) FetchSums(mma, destination);
   region_.emplace(ProductRegion{.tiles = true});
   Statement(stmt);
   region_.reset();
   memo_.assign(1, {});
-  each_sum([&](Value* tile, Value* pointer, Value* stride) {
+  EachSumTile(mma, destination, [&](Value* tile, Value* pointer, Value* stride) {
     b_.CreateIntrinsic(intrinsic::x86_tilestored64, {}, {tile, pointer, stride});
   });
   if (!grid.is_full())
@@ -100,6 +170,8 @@ void LlvmKernelEmitter::EmitTileProducts(const Mma& mma) {
         {b_.getInt8(tile), ByteOffset(access.pointer, element * size), b_.getInt64(row_stride * size)});
   };
   const intrinsic::ID product = ProductOf(a.dtype, b.dtype);
+  FetchAhead(a, mma.m, mma.a.row_stride, mma.a_ahead);
+  FetchAhead(b, (mma.k + mma.group - 1) / mma.group, mma.b.row_stride, mma.b_ahead);
   for (int i = 0; i < grid.rows(); ++i) {
     load(grid.A(i), a, i * TileGrid::kRows * mma.a.row_stride, mma.a.row_stride);
     for (int j = 0; j < grid.columns(); ++j) {

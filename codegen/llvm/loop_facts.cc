@@ -136,26 +136,6 @@ std::vector<const Mma*> ProductsOfOneAccumulator(const Stmt& stmt) {
   return products;
 }
 
-bool IsZeroFill(const Stmt& stmt, const Buffer& buffer, int64_t elements) {
-  Stmt inner = stmt;
-  int64_t iterations = 1;
-  while (const For* loop = DynAs<For>(inner)) {
-    const auto extent = ConstExtent(*loop);
-    if (!extent) return false;
-    iterations *= *extent;
-    inner = loop->body;
-  }
-  const Store* store = DynAs<Store>(inner);
-  if (store == nullptr || store->buffer != buffer || store->value->op != Op::kConst || iterations != elements)
-    return false;
-  const Scalar value = store->value->value;
-  if (IsFloat(buffer->dtype) ? value.f != 0 : value.i != 0) return false;
-  return std::all_of(store->indices.begin(), store->indices.end(), [](const Expr& index) {
-    const auto range = RangeOf(index);
-    return range && range->min == 0;
-  });
-}
-
 bool IndexesAccumulator(const For& loop) {
   bool indexes = false;
   const auto check = [&](const BufferNode& buffer, const std::vector<Expr>& indices) {

@@ -20,9 +20,6 @@ const Store* LaneReductionOf(const For& loop);
 // it; empty where there is anything else.
 std::vector<const Mma*> ProductsOfOneAccumulator(const Stmt& stmt);
 
-// Whether the statement does nothing but set `elements` elements of the buffer, the first one included, to 0.
-bool IsZeroFill(const Stmt& stmt, const Buffer& buffer, int64_t elements);
-
 // True when the loop's variable chooses an element of a register tile.
 bool IndexesAccumulator(const For& loop);
 

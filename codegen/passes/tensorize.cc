@@ -199,10 +199,15 @@ class Nest {
       for (const Expr& index : load->args) view.indices.push_back(Simplify(Substitute(index, first)));
       return view;
     };
-    return std::make_shared<Mma>(
+    auto mma = std::make_shared<Mma>(
         instruction_.name, m ? m->extent : 1, lanes_ ? lanes_->extent : 1, depth * GroupExtent(),
         view(acc_, m ? m->acc : 0, 1), view(swapped_ ? y_ : x_, m ? *A(*m) : 0, k ? *A(*k) : 0),
         view(swapped_ ? x_ : y_, k ? *B(*k) : 0, instruction_.group), WarpGrid{}, instruction_.group);
+    const LoopMarks& marks = dims_.front().loop->marks;
+    mma->a_ahead = marks.rows_ahead * A(dims_.front()).value_or(0);
+    mma->b_ahead = marks.lanes_ahead * B(dims_.front()).value_or(0);
+    mma->fetches_sums = marks.fetches_sums;
+    return mma;
   }
 
   Instruction instruction_;

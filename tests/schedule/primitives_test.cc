@@ -140,6 +140,17 @@ TEST(PrimitivesTest, Tensorize) {
         "tensorize(t2.r0, fma.f32)\n");
 }
 
+// 13 is three groups of four and one element; madd.i8 is AVX2's.
+TEST(PrimitivesTest, GroupsOfTheDepthLieTogether) {
+  Check("tensorize_groups",
+        R"(workload g(a: i8[6,13], b: const u8[13,20]) -> (c: i32[6,20]) {
+  c[i,j] = sum[k:13](i32(a[i,k]) * i32(b[k,j]))
+})",
+        "split(t2.a1, [8])\nsplit(t2.r0, [2])\nreorder([t2.a1.0, t2.r0.0, t2.a0, t2.a1.1, t2.r0.1])\n"
+        "cache_read(t1, t2, root, packed)\npack(t1.r, [1/8, 0/2, 1%8, 0%2])\ncache_write(t2, t2.a1.0)\n"
+        "tensorize(t2.r0.0, madd.i8)\nprefetch(t2.r0.0, 2, 4, 0)\n");
+}
+
 TEST(PrimitivesTest, FusedRowsTakeAnAccumulatorOfTheirTile) {
   Check("fused_rows", kConv,
         "fuse([t4.a0, t4.a1, t4.a2])\nsplit(t4.a0+a1+a2, [2, 6])\nsplit(t4.a3, [8])\n"

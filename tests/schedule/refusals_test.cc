@@ -84,7 +84,10 @@ constexpr Refusal kRefusals[] = {
     {"rfactor(t3.a0, 4)", "the loop carries no reduction"},
     {"rfactor(t3.r0, 400)", "factor 400 is not between 2 and the extent 10"},
     {"tensorize(t3.r0, fma.f32)", "t3 has no accumulator; cache_write it first"},
-    {"tensorize(t3.r0, mma.bf17)", "there is no instruction mma.bf17; there are fma.f32, fma.f64"},
+    {"tensorize(t3.r0, mma.bf17)",
+     "there is no instruction mma.bf17; there are amx.bf16, amx.i8, dot.bf16, dot.i8, madd.i8, fma.f32, "
+     "fma.f64"},
+    {"prefetch(t3.r0, 1, 0, 0)", "the loop belongs to no instruction of a CPU; tensorize it first"},
     {"cache_write(t3, t3.a0)\ntensorize(t3.a1, fma.f64)",
      "fma.f64 multiplies f64 into f64; t3 multiplies f32 by f32 into f32"},
 };

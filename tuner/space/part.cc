@@ -62,6 +62,10 @@ void TraceBuilder::Tensorize(const std::string& loop, const std::string& instruc
   Add("tensorize", {{loop}, {instruction}});
 }
 
+void TraceBuilder::Prefetch(const std::string& loop, int64_t rows, int64_t lanes, bool sums) {
+  Add("prefetch", {{loop}, {rows}, {lanes}, {int64_t{sums}}});
+}
+
 void TraceBuilder::TensorizeTile(const std::string& loop, const std::string& instruction, int64_t row_warps,
                                  int64_t column_warps) {
   Add("tensorize_tile", {{loop}, {instruction}, {row_warps}, {column_warps}});

@@ -60,6 +60,7 @@ Primitive RFactorRuns;       // rfactor_runs(loop, length)
 Primitive SplitArg;          // split_arg(block)
 Primitive Elect;             // elect(loop, group)
 Primitive Tensorize;         // tensorize(loop, instruction)
+Primitive Prefetch;          // prefetch(tensorized loop, iterations for rows, for lanes, sums)
 Primitive TensorizeTile;     // tensorize_tile(loop, instruction, row warps, column warps)
 
 }  // namespace mycc

@@ -34,6 +34,7 @@ constexpr PrimitiveInfo kPrimitives[] = {
     {"split_arg", "n", "split_arg(block)", SplitArg},
     {"elect", "ni", "elect(loop, group)", Elect},
     {"tensorize", "nn", "tensorize(loop, instruction)", Tensorize},
+    {"prefetch", "niii", "prefetch(tensorized loop, iterations for rows, for lanes, sums 0|1)", Prefetch},
     {"tensorize_tile", "nnii", "tensorize_tile(loop, instruction, warps along rows, along columns)",
      TensorizeTile},
 };

@@ -253,6 +253,8 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   const auto suffix = [&](const std::string& loop) { return loop.substr(t.size()); };
   if (plan.product) {
     b->Tensorize(k_inner, plan.product->instruction.name);
+    if (v.at("ahead_a") != 0 || v.at("ahead_b") != 0 || v.at("ahead_c") != 0)
+      b->Prefetch(k_inner, v.at("ahead_a"), v.at("ahead_b"), v.at("ahead_c") != 0);
   } else {
     if (has_rows) b->Bind(m_tile, "unroll");
     if (nr > plan.lanes) b->Bind(part(n_tile, 0), "unroll");
@@ -313,9 +315,9 @@ void DecideTiles(const Plan& plan, Part* part) {
   for (int r : plan.k_order) depth *= r == plan.k_order.back() ? 1 : plan.stage().reduce_axes[r]->extent;
   const int64_t n_tiles = CeilDiv(n, nr), m_tiles = CeilDiv(m, tile.mr);
   // A long reduction is split so that a panel of b stays in L1; for the rows of one or two tiles b passes by
-  // once whatever its order.
+  // once whatever its order, and tile registers take longer to load and store their sums than that saves.
   const int64_t whole = 512 * plan.KGroup();
-  const int64_t kc = k <= whole || plan.k_order.size() > 1 || m_tiles <= 2 ? k : whole / 2;
+  const int64_t kc = k <= whole || plan.InTiles() || plan.k_order.size() > 1 || m_tiles <= 2 ? k : whole / 2;
   std::vector<int64_t> kcs = {k};
   for (int64_t c : {64, 128, 192, 256, 384, 512, 768, 1024}) {
     if (c < k) kcs.push_back(c);
@@ -334,7 +336,9 @@ void DecideTiles(const Plan& plan, Part* part) {
   for (int a : plan.c.batch) other *= plan.Extent(a);
   for (size_t i = 0; !fuse_default && i + 1 < plan.c.rows.size(); ++i) other *= plan.Extent(plan.c.rows[i]);
   const int64_t fit = std::max<int64_t>(plan.target.l2_bytes / 2 / (slice * tile.mr * bytes), 1);
-  const BlockChoice block = BestBlock({m, n, depth, other, tile.mr, nr, bytes, fit}, plan.target);
+  const BlockProblem problem{m, n, depth, other, tile.mr, nr, bytes, fit};
+  const BlockChoice block =
+      plan.InTiles() ? BestTileBlock(problem, plan.target) : BestBlock(problem, plan.target);
   part->Decide("mt", TileCounts(m_tiles), block.mt);
   part->Decide("nt", TileCounts(n_tiles), block.nt);
 }
@@ -343,6 +347,7 @@ void DecideTiles(const Plan& plan, Part* part) {
 // apart, and are read often enough.
 bool PanelsOfAPay(const Plan& plan, int row_dim) {
   if (plan.c.scalar.is_const || plan.MustPackA()) return true;
+  if (plan.InTiles()) return false;  // a line of each row is one of a tile's, and wanted once
   const int64_t row_bytes = plan.c.scalar.buffer->stride(row_dim) * DTypeBytes(plan.c.scalar.buffer->dtype);
   return row_bytes % 2048 == 0 && plan.N() >= 128 && plan.M(false) > 1;
 }
@@ -383,6 +388,10 @@ Part PartFor(const Plan& plan) {
               : may_pack_b ? std::vector<int64_t>{0, 1}
                            : std::vector<int64_t>{0},
               must_pack_b, false);
+  // Tile registers wait for their operands; vectors are loaded far enough ahead by the core itself.
+  part.Decide("ahead_a", plan.InTiles() ? std::vector<int64_t>{0, 1, 2, 4} : std::vector<int64_t>{0}, 0);
+  part.Decide("ahead_b", plan.InTiles() ? std::vector<int64_t>{0, 2, 8} : std::vector<int64_t>{0}, 0);
+  part.Decide("ahead_c", plan.InTiles() ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0}, 0, false);
   part.legal = [plan](const Values& v) { return Legal(plan, v); };
   part.emit = [plan](const Values& v, TraceBuilder* b) { Emit(plan, v, b); };
   return part;

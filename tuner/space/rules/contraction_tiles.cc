@@ -1,6 +1,7 @@
 #include "tuner/space/rules/contraction_tiles.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -94,6 +95,35 @@ BlockChoice BestBlock(const BlockProblem& p, const Target& target) {
       const double multiply_adds = rows * columns / (lanes * machine.row.fma_per_cycle);
       const double brought = p.bytes * (rows * a_cycles + columns * b_cycles);
       const double cycles = blocks * (multiply_adds + kShown * brought);
+      if (cycles < best_cycles) {
+        best = {mt, nt};
+        best_cycles = cycles;
+      }
+    }
+  }
+  return best;
+}
+
+// The busiest thread's cycles: products, and next to them what comes from L2 (a's rows for every panel of b)
+// and from beyond it (each block's rows and panels).
+BlockChoice BestTileBlock(const BlockProblem& p, const Target& target) {
+  constexpr double kShown = 0.5, kBytesPerCycle = 1024;  // of both operands' products, in bytes of depth
+  const Machine machine(target);
+  const int64_t m_tiles = CeilDiv(p.m, p.mr), n_tiles = CeilDiv(p.n, p.nr);
+  const double row_bytes = static_cast<double>(p.k * p.bytes);
+  BlockChoice best{1, 1};
+  double best_cycles = std::numeric_limits<double>::infinity();
+  for (const int64_t mt : TileCounts(m_tiles)) {
+    if (mt > 1 && static_cast<double>(mt * p.mr) * row_bytes > machine.l2_bytes / 3) continue;
+    for (const int64_t nt : TileCounts(n_tiles)) {
+      const int64_t blocks = CeilDiv(p.other * CeilDiv(m_tiles, mt) * CeilDiv(n_tiles, nt), target.threads);
+      const auto rows = static_cast<double>(std::min(mt * p.mr, p.m)),
+                 columns = static_cast<double>(std::min(nt * p.nr, p.n));
+      const double products = rows * columns * row_bytes / kBytesPerCycle;
+      const double from_l2 =
+          rows * row_bytes * std::ceil(columns / static_cast<double>(p.nr)) / machine.row.l2_bytes_per_cycle;
+      const double from_l3 = (rows + columns) * row_bytes / machine.row.l3_bytes_per_cycle;
+      const double cycles = static_cast<double>(blocks) * (products + kShown * (from_l2 + from_l3));
       if (cycles < best_cycles) {
         best = {mt, nt};
         best_cycles = cycles;

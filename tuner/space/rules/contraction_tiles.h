@@ -41,5 +41,7 @@ struct BlockChoice {
   int64_t mt, nt;
 };
 BlockChoice BestBlock(const BlockProblem& problem, const Target& target);
+// In tile registers, which are fed from L2: a's rows stay there while b's panels pass by.
+BlockChoice BestTileBlock(const BlockProblem& problem, const Target& target);
 
 }  // namespace mycc
