@@ -8,17 +8,9 @@ product is stored [N,K]; images are NHWC with weights [K,R,S,C], PyTorch's chann
 A workload's name begins with its family, by which gpu_peers.py finds the computation in PyTorch.
 """
 
-import math
 import random
 
-WORKLOAD = """workload {name}({inputs}) -> ({output}) {{
-{stages}
-}}
-"""
-
-
-def workload(name, inputs, output, stages):
-    return WORKLOAD.format(name=name, inputs=", ".join(inputs), output=output, stages="\n".join(f"  {stage}" for stage in stages))
+from workload_text import log_uniform, named, padded, strided, workload
 
 
 def widened(dtype, read):
@@ -68,24 +60,6 @@ def bmm(name, batch, m, n, k, dtype="f16"):
         f"c[g,i,j] = {dtype}(s[g,i,j])"])
 
 
-def padded(shape, pad, stride, kernel, dtype, order="nijc"):
-    """The stage that surrounds images with zeros, as far as a kernel of this size and stride reads; and the outputs' height and width. The
-    images' extents are n, h, w and c, their axes in this order."""
-    n, h, w, c = shape
-    out_h, out_w = ((extent + 2 * pad - kernel) // stride + 1 for extent in (h, w))
-    rows, columns = ((extent - 1) * stride + kernel for extent in (out_h, out_w))
-    conditions = [f"{pad} <= {axis}" for axis in ("i", "j") if pad > 0]
-    conditions += [f"{axis} < {extent + pad}" for axis, extent, read in (("i", h, rows), ("j", w, columns)) if read > extent + pad]
-    read = f"x[{','.join(f'{axis}-{pad}' if pad > 0 and axis in 'ij' else axis for axis in order)}]"
-    value = f"select({' && '.join(conditions)}, {read}, 0.0)" if conditions else read
-    extents = {"n": n, "i": rows, "j": columns, "c": c}
-    return f"p[{','.join(order)}]: {dtype}[{','.join(str(extents[axis]) for axis in order)}] = {value}", out_h, out_w
-
-
-def strided(axis, stride):
-    return axis if stride == 1 else f"{axis}*{stride}"
-
-
 def conv(name, shape, k, kernel, stride=1, dtype="f16", groups=1):
     """A convolution with bias and ReLU over images [n,h,w,c], padded by half its kernel."""
     n, h, w, c = shape
@@ -96,7 +70,7 @@ def conv(name, shape, k, kernel, stride=1, dtype="f16", groups=1):
         pad, (out_h, out_w) = [], ((extent - 1) // stride + 1 for extent in (h, w))
         weights, product = f"{dtype}[{k},{each}]", f"sum[c:{each}](f32(x[n,{y},{x},{channel}]) * f32(w[k,c]))"
     else:
-        stage, out_h, out_w = padded(shape, kernel // 2, stride, kernel, dtype)
+        stage, out_h, out_w = padded({"n": n, "i": h, "j": w, "c": c}, kernel // 2, stride, kernel, dtype)
         pad, weights = [stage], f"{dtype}[{k},{kernel},{kernel},{each}]"
         product = f"sum[r:{kernel}, s:{kernel}, c:{each}](f32(p[n,{y}+r,{x}+s,{channel}]) * f32(w[k,r,s,c]))"
     return workload(name, [f"x: {dtype}[{n},{h},{w},{c}]", f"w: {weights}", f"b: {dtype}[{k}]"], f"y: {dtype}[{n},{out_h},{out_w},{k}]",
@@ -107,7 +81,7 @@ def conv(name, shape, k, kernel, stride=1, dtype="f16", groups=1):
 def conv_nchw(name, shape, k, kernel, stride=1, dtype="f16"):
     """The same over images [n,c,h,w] with weights [k,c,r,s]; `shape` is n, h, w and c as there."""
     n, h, w, c = shape
-    stage, out_h, out_w = padded(shape, kernel // 2, stride, kernel, dtype, "ncij")
+    stage, out_h, out_w = padded({"n": n, "c": c, "i": h, "j": w}, kernel // 2, stride, kernel, dtype)
     y, x = strided("i", stride), strided("j", stride)
     return workload(name, [f"x: {dtype}[{n},{c},{h},{w}]", f"w: {dtype}[{k},{c},{kernel},{kernel}]", f"b: {dtype}[{k}]"],
                     f"y: {dtype}[{n},{k},{out_h},{out_w}]", [
@@ -119,7 +93,7 @@ def conv_nchw(name, shape, k, kernel, stride=1, dtype="f16"):
 
 def dwconv(name, shape, kernel, stride=1, dtype="f16"):
     n, h, w, c = shape
-    stage, out_h, out_w = padded(shape, kernel // 2, stride, kernel, dtype)
+    stage, out_h, out_w = padded({"n": n, "i": h, "j": w, "c": c}, kernel // 2, stride, kernel, dtype)
     y, x = strided("i", stride), strided("j", stride)
     return workload(name, [f"x: {dtype}[{n},{h},{w},{c}]", f"w: {dtype}[{c},{kernel},{kernel}]", f"b: {dtype}[{c}]"],
                     f"y: {dtype}[{n},{out_h},{out_w},{c}]", [
@@ -183,11 +157,6 @@ def gelu(name, m, n):
         "y[i,j] = 0.5 * x[i,j] * (1.0 + t[i,j])"])
 
 
-def named(texts):
-    """name -> text."""
-    return {text.split("(")[0].split()[1]: text for text in texts}
-
-
 def suite():
     """The fixed workloads, name -> text."""
     return named([
@@ -240,10 +209,6 @@ def types():
 
 
 SETS = {"suite": suite, "types": types}
-
-
-def log_uniform(source, low, high):
-    return round(math.exp(source.uniform(math.log(low), math.log(high))))
 
 
 def drawn_gemm(source, name):
