@@ -1,100 +1,160 @@
 #include "tests/perf/peer_workloads.h"
 
+#include <charconv>
+#include <map>
+
 namespace mycc {
 namespace {
 
-using enum PeerKind;
-using enum Epilogue;
+using Words = std::map<std::string_view, std::string_view>;  // key -> value, those not read yet
 
-constexpr PeerWorkload Gemm(std::string_view name, int m, int n, int k, Epilogue epilogue = kNone) {
-  return {.name = name, .kind = kGemm, .m = m, .n = n, .k = k, .epilogue = epilogue};
-}
+const std::map<std::string_view, PeerKind> kKinds = {{"gemm", PeerKind::kGemm},
+                                                     {"bmm", PeerKind::kBatchedGemm},
+                                                     {"conv", PeerKind::kConv},
+                                                     {"max_pool", PeerKind::kMaxPool},
+                                                     {"average_all", PeerKind::kAverageAll},
+                                                     {"softmax", PeerKind::kSoftmax},
+                                                     {"layernorm", PeerKind::kLayerNorm},
+                                                     {"transpose", PeerKind::kTranspose},
+                                                     {"gelu", PeerKind::kGelu},
+                                                     {"chain", PeerKind::kChain}};
+const std::map<std::string_view, PeerType> kTypes = {
+    {"f32", PeerType::kF32}, {"bf16", PeerType::kBf16}, {"i8", PeerType::kI8}, {"u8", PeerType::kU8}};
+const std::map<std::string_view, PeerLayout> kLayouts = {
+    {"nhwc", PeerLayout::kNhwc}, {"nchw", PeerLayout::kNchw}, {"blocked", PeerLayout::kBlocked}};
+const std::map<std::string_view, Epilogue> kEpilogues = {{"none", Epilogue::kNone},
+                                                         {"bias", Epilogue::kBias},
+                                                         {"bias_relu", Epilogue::kBiasRelu},
+                                                         {"bias_add_relu", Epilogue::kBiasAddRelu}};
 
-constexpr PeerWorkload Conv(std::string_view name, int h, int c, int out_c, int r, int stride,
-                            Epilogue epilogue, int groups = 1) {
-  return {.name = name,
-          .kind = kConv,
-          .h = h,
-          .c = c,
-          .out_c = out_c,
-          .r = r,
-          .stride = stride,
-          .pad = r / 2,
-          .groups = groups,
-          .epilogue = epilogue};
-}
+// Takes values out of the words of one specification, and keeps the first thing that is wrong.
+class Reader {
+ public:
+  explicit Reader(Words words) : words_(std::move(words)) {}
 
-constexpr PeerWorkload Pool(std::string_view name, PeerKind kind, int h, int c, int r, int stride, int pad) {
-  return {.name = name, .kind = kind, .h = h, .c = c, .out_c = c, .r = r, .stride = stride, .pad = pad};
-}
+  void Read(std::string_view key, int* number) {
+    const std::string_view value = Take(key);
+    const auto [end, failed] = std::from_chars(value.data(), value.data() + value.size(), *number);
+    if (failed != std::errc() || end != value.data() + value.size() || *number < 0) Refuse(key, value);
+  }
+  void Read(std::string_view key, bool* flag) {
+    int number = 0;
+    Read(key, &number);
+    *flag = number != 0;
+  }
+  template <typename T>
+  void Read(std::string_view key, const std::map<std::string_view, T>& names, T* choice) {
+    const std::string_view value = Take(key);
+    if (const auto found = names.find(value); found != names.end()) {
+      *choice = found->second;
+    } else {
+      Refuse(key, value);
+    }
+  }
+  // Empty when everything was there and nothing else.
+  std::string Error() const {
+    if (error_.empty() && !words_.empty()) return "unknown key `" + std::string(words_.begin()->first) + "`";
+    return error_;
+  }
 
-constexpr PeerWorkload Rows(std::string_view name, PeerKind kind, int m, int n) {
-  return {.name = name, .kind = kind, .m = m, .n = n};
-}
+ private:
+  std::string_view Take(std::string_view key) {
+    const auto found = words_.find(key);
+    if (found == words_.end()) return {};
+    const std::string_view value = found->second;
+    words_.erase(found);
+    return value;
+  }
+  void Refuse(std::string_view key, std::string_view value) {
+    if (error_.empty()) error_ = "`" + std::string(value) + "` is no value of `" + std::string(key) + "`";
+  }
 
-constexpr PeerWorkload kWorkloads[] = {
-    // suite_cpu_f32.te
-    Gemm("gemm_512x512x512", 512, 512, 512),
-    Gemm("gemm_1024x1024x1024", 1024, 1024, 1024),
-    Gemm("gemm_2048x2048x2048", 2048, 2048, 2048),
-    Gemm("gemm_128x768x3072", 128, 768, 3072),
-    Gemm("gemm_128x3072x768", 128, 3072, 768),
-    Gemm("gemm_1x4096x4096", 1, 4096, 4096),
-    Gemm("gemm_16x4096x4096", 16, 4096, 4096),
-    Gemm("gemm_3136x64x576", 3136, 64, 576),
-    Conv("conv_c3_h224_k64_7x7_s2", 224, 3, 64, 7, 2, kBiasRelu),
-    Conv("conv_c64_h56_k64_3x3", 56, 64, 64, 3, 1, kBiasRelu),
-    Conv("conv_c128_h28_k128_3x3", 28, 128, 128, 3, 1, kBiasRelu),
-    Conv("conv_c256_h14_k256_3x3", 14, 256, 256, 3, 1, kBiasRelu),
-    Conv("conv_c512_h7_k512_3x3", 7, 512, 512, 3, 1, kBiasRelu),
-    Conv("conv_c64_h56_k256_1x1", 56, 64, 256, 1, 1, kBiasRelu),
-    Conv("conv_c256_h56_k64_1x1", 56, 256, 64, 1, 1, kBiasRelu),
-    Conv("dwconv_c144_h56_k144_3x3", 56, 144, 144, 3, 1, kBiasRelu, 144),
-    Rows("softmax_512x1024", kSoftmax, 512, 1024),
-    Rows("softmax_4x50257", kSoftmax, 4, 50257),
-    Rows("layernorm_512x1024", kLayerNorm, 512, 1024),
-    Rows("layernorm_197x768", kLayerNorm, 197, 768),
-    Rows("transpose_4096x1024", kTranspose, 4096, 1024),
-    Rows("gelu_1024x4096", kGelu, 1024, 4096),
-    // examples/resnet50_b1_f32.te
-    Conv("conv1_7x7_s2_3_64", 224, 3, 64, 7, 2, kBiasRelu),
-    Pool("pool1_max_3x3_s2", kMaxPool, 112, 64, 3, 2, 1),
-    Conv("conv2_1x1_64_64", 56, 64, 64, 1, 1, kBiasRelu),
-    Conv("conv2_3x3_64_64", 56, 64, 64, 3, 1, kBiasRelu),
-    Conv("conv2_1x1_64_256_add", 56, 64, 256, 1, 1, kBiasAddRelu),
-    Conv("conv2_1x1_64_256", 56, 64, 256, 1, 1, kBias),
-    Conv("conv2_1x1_256_64", 56, 256, 64, 1, 1, kBiasRelu),
-    Conv("conv3_1x1_256_128", 56, 256, 128, 1, 1, kBiasRelu),
-    Conv("conv3_3x3_s2_128_128", 56, 128, 128, 3, 2, kBiasRelu),
-    Conv("conv3_3x3_128_128", 28, 128, 128, 3, 1, kBiasRelu),
-    Conv("conv3_1x1_128_512_add", 28, 128, 512, 1, 1, kBiasAddRelu),
-    Conv("conv3_1x1_s2_256_512", 56, 256, 512, 1, 2, kBias),
-    Conv("conv3_1x1_512_128", 28, 512, 128, 1, 1, kBiasRelu),
-    Conv("conv4_1x1_512_256", 28, 512, 256, 1, 1, kBiasRelu),
-    Conv("conv4_3x3_s2_256_256", 28, 256, 256, 3, 2, kBiasRelu),
-    Conv("conv4_3x3_256_256", 14, 256, 256, 3, 1, kBiasRelu),
-    Conv("conv4_1x1_256_1024_add", 14, 256, 1024, 1, 1, kBiasAddRelu),
-    Conv("conv4_1x1_s2_512_1024", 28, 512, 1024, 1, 2, kBias),
-    Conv("conv4_1x1_1024_256", 14, 1024, 256, 1, 1, kBiasRelu),
-    Conv("conv5_1x1_1024_512", 14, 1024, 512, 1, 1, kBiasRelu),
-    Conv("conv5_3x3_s2_512_512", 14, 512, 512, 3, 2, kBiasRelu),
-    Conv("conv5_3x3_512_512", 7, 512, 512, 3, 1, kBiasRelu),
-    Conv("conv5_1x1_512_2048_add", 7, 512, 2048, 1, 1, kBiasAddRelu),
-    Conv("conv5_1x1_s2_1024_2048", 14, 1024, 2048, 1, 2, kBias),
-    Conv("conv5_1x1_2048_512", 7, 2048, 512, 1, 1, kBiasRelu),
-    Pool("pool5_avg_7x7", kAvgPool, 7, 2048, 7, 1, 0),
-    Gemm("fc_2048_1000", 1, 1000, 2048, kBias),
+  Words words_;
+  std::string error_;
 };
+
+Words SplitWords(std::string_view text) {
+  Words words;
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(','));
+    const size_t equals = word.find('=');
+    words[word.substr(0, equals)] = equals == word.npos ? std::string_view() : word.substr(equals + 1);
+    text.remove_prefix(std::min(text.size(), word.size() + 1));
+  }
+  return words;
+}
+
+void ReadImages(Reader& reader, PeerWorkload* w) {
+  reader.Read("n", &w->images);
+  reader.Read("h", &w->h);
+  reader.Read("w", &w->w);
+  reader.Read("c", &w->c);
+}
+
+void ReadKernel(Reader& reader, PeerWorkload* w) {
+  reader.Read("kernel", &w->kernel);
+  reader.Read("stride", &w->stride);
+  reader.Read("pad", &w->pad);
+}
+
+void ReadConv(Reader& reader, PeerWorkload* w) {
+  ReadImages(reader, w);
+  ReadKernel(reader, w);
+  reader.Read("k", &w->out_c);
+  reader.Read("dilation", &w->dilation);
+  reader.Read("groups", &w->groups);
+  reader.Read("x", kTypes, &w->a);
+  reader.Read("weights", kTypes, &w->b);
+  reader.Read("layout", kLayouts, &w->layout);
+  reader.Read("epilogue", kEpilogues, &w->epilogue);
+}
+
+void ReadGemm(Reader& reader, PeerWorkload* w) {
+  reader.Read("m", &w->m);
+  reader.Read("n", &w->n);
+  reader.Read("k", &w->k);
+  if (w->kind == PeerKind::kBatchedGemm) return reader.Read("batch", &w->batch);
+  bool bias = false;
+  reader.Read("a", kTypes, &w->a);
+  reader.Read("b", kTypes, &w->b);
+  reader.Read("transposed", &w->transposed);
+  reader.Read("bias", &bias);
+  w->epilogue = bias ? Epilogue::kBias : Epilogue::kNone;
+}
+
+void ReadPool(Reader& reader, PeerWorkload* w) {
+  ReadImages(reader, w);
+  if (w->kind == PeerKind::kMaxPool) ReadKernel(reader, w);
+}
+
+void ReadRows(Reader& reader, PeerWorkload* w) {
+  reader.Read("m", &w->m);
+  reader.Read("n", &w->n);
+}
 
 }  // namespace
 
-std::span<const PeerWorkload> AllPeerWorkloads() { return kWorkloads; }
-
-const PeerWorkload* FindPeerWorkload(std::string_view name) {
-  for (const PeerWorkload& workload : kWorkloads) {
-    if (workload.name == name) return &workload;
+bool ParsePeerWorkload(std::string_view spec, PeerWorkload* workload, std::string* error) {
+  const size_t colon = spec.find(':');
+  const auto kind = kKinds.find(spec.substr(0, colon));
+  if (colon == spec.npos || kind == kKinds.end()) {
+    *error = "`" + std::string(spec) + "` names no family; expected FAMILY:KEY=VALUE,...";
+    return false;
   }
-  return nullptr;
+  workload->spec = spec;
+  workload->kind = kind->second;
+  Reader reader(SplitWords(spec.substr(colon + 1)));
+  switch (workload->kind) {
+    case PeerKind::kGemm:
+    case PeerKind::kBatchedGemm: ReadGemm(reader, workload); break;
+    case PeerKind::kConv: ReadConv(reader, workload); break;
+    case PeerKind::kMaxPool:
+    case PeerKind::kAverageAll: ReadPool(reader, workload); break;
+    default: ReadRows(reader, workload);
+  }
+  *error = reader.Error();
+  if (!error->empty()) *error = "`" + std::string(spec) + "`: " + *error;
+  return error->empty();
 }
 
 }  // namespace mycc

@@ -2,15 +2,17 @@
 // process, since the libraries keep their own spinning threads; tests/perf/harness.py calls it in turn with
 // our artifacts.
 //
-//   peers_cpu --list                        names of all workloads
-//   peers_cpu LIBRARY WORKLOAD [SECONDS]    prints `WORKLOAD LIBRARY[.WAY] MILLISECONDS` lines, none when the
-//                                           library has no such computation; LIBRARY: onednn, openblas or
-//                                           loops; SECONDS of measuring, 1.2 when not given
+//   peers_cpu LIBRARY SPEC FOLDER [SECONDS]  prints `SPEC LIBRARY[.WAY] MILLISECONDS` and `SPEC
+//                                            LIBRARY[.WAY].difference VALUE` lines (peer_data.h), none when
+//                                            the library has no such computation; LIBRARY: onednn, openblas
+//                                            or loops; SPEC: see peer_workloads.h; FOLDER: of time_artifact
+//                                            --save; SECONDS of measuring, 1.2 when not given
 //
 // Set OMP_NUM_THREADS and the process's cores from outside.
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -18,42 +20,27 @@
 
 namespace {
 
-int Usage() {
-  std::fprintf(stderr, "usage: peers_cpu --list | peers_cpu {onednn|openblas|loops} WORKLOAD [SECONDS]\n");
-  return 2;
-}
+using Time = void (*)(const mycc::PeerWorkload&, const mycc::PeerData&, double);
+const std::map<std::string_view, Time> kLibraries = {
+    {"onednn", mycc::TimeOneDnn}, {"openblas", mycc::TimeOpenBlas}, {"loops", mycc::TimeLoops}};
 
-int ListWorkloads() {
-  for (const mycc::PeerWorkload& workload : mycc::AllPeerWorkloads())
-    std::puts(std::string(workload.name).c_str());
-  return 0;
+int Refuse(const std::string& why) {
+  std::fprintf(stderr, "peers_cpu: %s\n", why.c_str());
+  return 2;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc == 2 && std::string_view(argv[1]) == "--list") return ListWorkloads();
-  if (argc != 3 && argc != 4) return Usage();
-  const std::string_view library = argv[1];
-  const double seconds = argc == 4 ? std::atof(argv[3]) : 1.2;
-  if (seconds <= 0) return Usage();
-  const mycc::PeerWorkload* workload = mycc::FindPeerWorkload(argv[2]);
-  if (workload == nullptr) {
-    std::fprintf(stderr, "peers_cpu: no workload is called `%s`; expected one of those that --list prints\n",
-                 argv[2]);
-    return 2;
-  }
+  const double seconds = argc == 5 ? std::atof(argv[4]) : 1.2;
+  const auto library = argc >= 4 && argc <= 5 ? kLibraries.find(argv[1]) : kLibraries.end();
+  if (library == kLibraries.end() || seconds <= 0)
+    return Refuse("usage: peers_cpu {onednn|openblas|loops} SPEC FOLDER [SECONDS]");
+  mycc::PeerWorkload workload;
+  if (std::string error; !mycc::ParsePeerWorkload(argv[2], &workload, &error)) return Refuse(error);
   try {
-    if (library == "onednn") {
-      mycc::TimeOneDnn(*workload, seconds);
-    } else if (library == "openblas") {
-      mycc::TimeOpenBlas(*workload, seconds);
-    } else if (library == "loops") {
-      mycc::TimeLoops(*workload, seconds);
-    } else {
-      return Usage();
-    }
-  } catch (const std::exception& error) {  // oneDNN's errors
+    library->second(workload, mycc::PeerData(argv[3]), seconds);
+  } catch (const std::exception& error) {
     std::fprintf(stderr, "peers_cpu: %s %s: %s\n", argv[1], argv[2], error.what());
     return 1;
   }

@@ -3,6 +3,8 @@
 //
 //   time_artifact LIB.so FUNCTION [SECONDS]        prints `FUNCTION ours MILLISECONDS`; SECONDS of measuring,
 //                                                  1.2 when not given
+//   time_artifact --save FOLDER LIB.so FUNCTION    writes the same random inputs, and the outputs, to files
+//                                                  that libraries compute on (peer_data.h)
 //   time_artifact --compare A.so B.so FUNCTION     prints `FUNCTION difference VALUE`: the largest difference
 //                                                  of any output on the same random inputs, relative to A's
 //                                                  largest value
@@ -12,6 +14,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <limits>
 #include <random>
 #include <string_view>
@@ -25,17 +28,23 @@
 namespace mycc {
 namespace {
 
-// Floats uniform in [-1, 1), as the libraries get them; integers 0 or 1, which also are valid indices.
+// Bytes of all values; other integers 0 or 1, which also are valid indices.
+std::uniform_int_distribution<int64_t> Integers(DType dtype) {
+  if (dtype == DType::kI8) return std::uniform_int_distribution<int64_t>(-128, 127);
+  return std::uniform_int_distribution<int64_t>(0, dtype == DType::kU8 ? 255 : 1);
+}
+
+// Floats are uniform in [-1, 1).
 void FillRandom(HostTensor* tensor, std::mt19937* random) {
-  std::uniform_real_distribution<double> uniform(-1, 1);
-  std::uniform_int_distribution<int64_t> small(0, 1);
   const DType dtype = tensor->dtype();
+  std::uniform_real_distribution<double> uniform(-1, 1);
+  auto integers = Integers(dtype);
   for (int64_t i = 0; i < tensor->num_elements(); ++i) {
     Scalar value;
     if (IsFloat(dtype)) {
       value.f = RoundFloat(dtype, uniform(*random));
     } else {
-      value.i = small(*random);
+      value.i = integers(*random);
     }
     StoreScalar(dtype, tensor->data() + i * DTypeBytes(dtype), value);
   }
@@ -84,6 +93,21 @@ absl::StatusOr<std::vector<double>> OutputsOf(const std::string& path, const std
   return values;
 }
 
+absl::Status Save(const std::string& folder, const std::string& path, const std::string& function) {
+  MYCC_ASSIGN_OR_RETURN(const auto library, Library::Open(path));
+  MYCC_ASSIGN_OR_RETURN(Arguments arguments, ReadyArguments(library.get(), function));
+  for (int i = 0; i < arguments.size(); ++i) {
+    const HostTensor& tensor = arguments.tensor(i);
+    const std::string file = folder + "/" + std::to_string(i);
+    std::ofstream out(file, std::ios::binary);
+    out.write(reinterpret_cast<const char*>(tensor.data()), tensor.bytes());
+    out.close();
+    if (!out)
+      return absl::FailedPreconditionError(file + " cannot be written; expected a folder with room for it");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Compare(const std::string& a_path, const std::string& b_path, const std::string& function) {
   MYCC_ASSIGN_OR_RETURN(const auto a, OutputsOf(a_path, function));
   MYCC_ASSIGN_OR_RETURN(const auto b, OutputsOf(b_path, function));
@@ -102,10 +126,12 @@ absl::Status Compare(const std::string& a_path, const std::string& b_path, const
 
 absl::Status Main(int argc, char** argv) {
   if (argc == 5 && std::string_view(argv[1]) == "--compare") return Compare(argv[2], argv[3], argv[4]);
+  if (argc == 5 && std::string_view(argv[1]) == "--save") return Save(argv[2], argv[3], argv[4]);
   const double seconds = argc == 4 ? std::atof(argv[3]) : 1.2;
   if ((argc != 3 && argc != 4) || argv[1][0] == '-' || seconds <= 0) {
     return absl::InvalidArgumentError(
-        "usage: time_artifact LIB.so FUNCTION [SECONDS] | time_artifact --compare A.so B.so FUNCTION");
+        "usage: time_artifact LIB.so FUNCTION [SECONDS] | time_artifact --save FOLDER LIB.so FUNCTION | "
+        "time_artifact --compare A.so B.so FUNCTION");
   }
   return TimeFunction(argv[1], argv[2], seconds);
 }

@@ -1,0 +1,381 @@
+"""The computations of the CPU benchmarks: each as text for mycc and as a specification for the libraries' programs, made from the same numbers.
+`python3 cpu_workloads.py` prints the f32 suite, which suite_cpu_f32.te holds.
+
+A specification is one word, `FAMILY:KEY=VALUE,...`, which peers_cpu (peer_workloads.h) and cpu_newest_peer.py read alike. Arguments come
+in the order in which the workload declares them.
+"""
+
+import random
+import typing
+
+import gpu_workloads
+from workload_text import log_uniform, output_extent, padded, strided, tensor, workload
+
+BLOCK = 16  # channels of a block, where activations are blocked: nChw16c
+EPSILON = "0.00001"
+
+
+class Workload(typing.NamedTuple):
+    name: str
+    text: str
+    spec: str
+    operands: str  # the type of what is multiplied: f32, bf16, i8 or u8
+    contraction: bool
+
+
+def specification(family, **numbers):
+    return f"{family}:{','.join(f'{key}={value}' for key, value in numbers.items())}"
+
+
+def sum_type(operands):
+    return "i32" if operands in ("i8", "u8") else "f32"
+
+
+def factor(operands, read):
+    """A factor of a sum of products, widened to the type of the sum."""
+    return read if operands == sum_type(operands) else f"{sum_type(operands)}({read})"
+
+
+def gemm(name, m, n, k, a="f32", b=None):
+    """A [M,K] times constant B [K,N]: f32 or bf16 to f32, bytes to i32."""
+    b = b or a
+    product = f"{factor(a, 'a[i,k]')} * {factor(b, 'b[k,j]')}"
+    text = workload(name, [tensor("a", a, (m, k)), tensor("b", b, (k, n), const=True)], tensor("c", sum_type(a), (m, n)),
+                    [f"c[i,j] = sum[k:{k}]({product})"])
+    return Workload(name, text, specification("gemm", m=m, n=n, k=k, a=a, b=b, transposed=0, bias=0), a, True)
+
+
+def linear(name, m, n, k):
+    """x [M,K] times the transpose of constant weights [N,K], and a bias: how models write it."""
+    text = workload(name, [tensor("x", "f32", (m, k)), tensor("w", "f32", (n, k), const=True), tensor("b", "f32", (n,), const=True)],
+                    tensor("y", "f32", (m, n)), [
+        f"a[n,k]: f32[{m},{n}] = sum[c:{k}](x[n,c] * w[k,c])",
+        "y[n,k] = a[n,k] + b[k]"])
+    return Workload(name, text, specification("gemm", m=m, n=n, k=k, a="f32", b="f32", transposed=1, bias=1), "f32", True)
+
+
+def bmm(name, batch, m, n, k):
+    """A product for each of a batch; neither operand is constant."""
+    text = workload(name, [tensor("a", "f32", (batch, m, k)), tensor("b", "f32", (batch, k, n))], tensor("c", "f32", (batch, m, n)),
+                    [f"c[g,i,j] = sum[k:{k}](a[g,i,k] * b[g,k,j])"])
+    return Workload(name, text, specification("bmm", batch=batch, m=m, n=n, k=k), "f32", True)
+
+
+class Channels(typing.NamedTuple):
+    """The channels of an image: its axes, in their order among the others, and a channel's number."""
+    axes: dict
+    number: str
+
+
+def image(layout, shape, letters):
+    """Images of shape n, h, w and c in a layout; `letters` name the channels' axes."""
+    n, h, w, c = shape
+    if layout == "nhwc":
+        return Channels({"n": n, "i": h, "j": w, letters[0]: c}, letters[0])
+    if layout == "nchw":
+        return Channels({"n": n, letters[0]: c, "i": h, "j": w}, letters[0])
+    block, lane = letters
+    return Channels({"n": n, block: c // BLOCK, "i": h, "j": w, lane: BLOCK}, f"{block}*{BLOCK}+{lane}")
+
+
+def at(name, axes, **indices):
+    """A read or a definition, at indices that are the axes where nothing else is said."""
+    return f"{name}[{','.join(indices.get(axis, axis) for axis in axes)}]"
+
+
+def positions(kernel, stride, dilation):
+    """Rows and columns that are read: a kernel's tap for each output."""
+    taps = {"i": "r", "j": "s"} if kernel > 1 else {}
+    return {axis: strided(axis, stride) + (f"+{strided(taps[axis], dilation)}" if taps else "") for axis in "ij"}
+
+
+EPILOGUES = {"bias": "{a} + {b}", "bias_relu": "max({a} + {b}, 0.0)", "bias_add_relu": "max({a} + {b} + {z}, 0.0)"}
+
+
+def conv(name, shape, k, kernel, stride=1, dilation=1, groups=1, epilogue="bias_relu", layout="nhwc", x="f32", w=None):
+    """A convolution of images of shape n, h, w and c, padded so that a stride of one keeps their size, with constant weights. `layout` is
+    nhwc, nchw, or blocked, where images of few channels are read as nchw. Bytes are summed to i32, with no epilogue."""
+    n, height, width, c = shape
+    w, total = w or x, sum_type(x)
+    epilogue = epilogue if total == "f32" else "none"
+    depthwise, each, pad = groups > 1 and groups == c == k, c // groups, dilation * (kernel // 2)
+    source = "nchw" if layout == "blocked" and c < BLOCK else layout
+    inner = image(source, shape, "de" if source == "blocked" else "c")
+    reach = (kernel - 1) * dilation + 1
+    stages, read_from = [], "x"
+    out_h, out_w = (output_extent(extent, pad, stride, reach) for extent in (height, width))
+    if kernel > 1:
+        stage, out_h, out_w = padded(inner.axes, pad, stride, reach, x, "0.0" if total == "f32" else "0", axis_by_axis=True)
+        stages, read_from = [stage], "p"
+    outer = image(layout, (n, out_h, out_w, k), ("de" if layout == "blocked" else "c") if depthwise else ("lm" if layout == "blocked" else "k"))
+
+    reads = positions(kernel, stride, dilation)
+    reductions = [f"r:{kernel}", f"s:{kernel}"] if kernel > 1 else []
+    if depthwise:
+        extents, weight = [c], [outer.number]
+    else:
+        channels = {axis: extent for axis, extent in inner.axes.items() if axis not in "nij"}
+        if groups > 1:
+            channels, reads[inner.number] = {"c": each}, f"({outer.number}//{k // groups})*{each}+c"
+        axes = [f"{axis}:{extent}" for axis, extent in channels.items()]
+        reductions = reductions + axes if source == "nhwc" else axes[:1] + reductions + axes[1:]
+        extents, weight = [k, each], [outer.number, "c" if groups > 1 else inner.number]
+    if kernel > 1:
+        extents, weight = extents + [kernel, kernel], weight + ["r", "s"]
+    product = f"{factor(x, at(read_from, inner.axes, **reads))} * {factor(w, f'w[{chr(44).join(weight)}]')}"
+    summed = f"sum[{', '.join(reductions)}]({product})" if reductions else product
+
+    inputs = [tensor("x", x, inner.axes), tensor("w", w, extents, const=True)]
+    if epilogue == "none":
+        stages.append(f"{at('y', outer.axes)} = {summed}")
+    else:
+        a, z, b = at("a", outer.axes), at("z", outer.axes), f"b[{outer.number}]"
+        inputs += [tensor("b", "f32", (k,), const=True)] + ([tensor("z", "f32", outer.axes)] if "add" in epilogue else [])
+        stages += [f"{tensor(a, 'f32', outer.axes)} = {summed}", f"{at('y', outer.axes)} = {EPILOGUES[epilogue].format(a=a, b=b, z=z)}"]
+    spec = specification("conv", n=n, h=height, w=width, c=c, k=k, kernel=kernel, stride=stride, dilation=dilation, pad=pad, groups=groups,
+                         x=x, weights=w, layout=layout, epilogue=epilogue)
+    return Workload(name, workload(name, inputs, tensor("y", total, outer.axes), stages), spec, x, True)
+
+
+def max_pool(name, shape, kernel, stride):
+    n, h, w, c = shape
+    stage, out_h, out_w = padded({"n": n, "i": h, "j": w, "c": c}, kernel // 2, stride, kernel, "f32", "-inf", axis_by_axis=True)
+    reads = positions(kernel, stride, 1)
+    text = workload(name, [tensor("x", "f32", shape)], tensor("y", "f32", (n, out_h, out_w, c)), [
+        stage, f"y[n,i,j,c] = max[r:{kernel}, s:{kernel}](p[n,{reads['i']},{reads['j']},c])"])
+    return Workload(name, text, specification("max_pool", n=n, h=h, w=w, c=c, kernel=kernel, stride=stride, pad=kernel // 2), "f32", False)
+
+
+def average_all(name, shape):
+    """The average of each channel of an image."""
+    n, h, w, c = shape
+    text = workload(name, [tensor("x", "f32", shape)], tensor("y", "f32", (n, c)), [
+        f"a[n,c]: f32[{n},{c}] = sum[i:{h}, j:{w}](x[n,i,j,c])", f"y[n,c] = a[n,c] / {h * w}.0"])
+    return Workload(name, text, specification("average_all", n=n, h=h, w=w, c=c), "f32", False)
+
+
+def rows(family, name, m, n, text):
+    return Workload(name, text, specification(family, m=m, n=n), "f32", False)
+
+
+def softmax(name, m, n):
+    return rows("softmax", name, m, n, gpu_workloads.softmax(name, m, n, "f32"))
+
+
+def transpose(name, m, n):
+    return rows("transpose", name, m, n, gpu_workloads.transpose(name, m, n, "f32"))
+
+
+def chain(name, m, n):
+    return rows("chain", name, m, n, gpu_workloads.chain(name, m, n))
+
+
+def layernorm(name, m, n):
+    """Scale and shift are constant, as a library has them."""
+    text = workload(name, [tensor("x", "f32", (m, n)), tensor("g", "f32", (n,), const=True), tensor("b", "f32", (n,), const=True)],
+                    tensor("y", "f32", (m, n)), [
+        f"s[i]: f32[{m}] = sum[j:{n}](x[i,j])",
+        f"d[i,j]: f32[{m},{n}] = x[i,j] - s[i] / {n}.0",
+        f"v[i]: f32[{m}] = sum[j:{n}](d[i,j] * d[i,j])",
+        f"y[i,j] = d[i,j] * rsqrt(v[i] / {n}.0 + {EPSILON}) * g[j] + b[j]"])
+    return rows("layernorm", name, m, n, text)
+
+
+def gelu(name, m, n):
+    text = workload(name, [tensor("x", "f32", (m, n))], tensor("y", "f32", (m, n)), [
+        f"t[i,j]: f32[{m},{n}] = tanh(0.7978846 * (x[i,j] + 0.044715 * x[i,j] * x[i,j] * x[i,j]))",
+        "y[i,j] = 0.5 * x[i,j] * (1.0 + t[i,j])"])
+    return rows("gelu", name, m, n, text)
+
+
+def named(workloads):
+    """name -> workload."""
+    return {one.name: one for one in workloads}
+
+
+GEMMS = ((512, 512, 512), (1024, 1024, 1024), (2048, 2048, 2048), (128, 768, 3072), (128, 3072, 768), (1, 4096, 4096), (16, 4096, 4096),
+         (3136, 64, 576))
+CONVOLUTIONS = {  # image, channels out, kernel, and more
+    "conv_{}c3_h224_k64_7x7_s2": ((1, 224, 224, 3), 64, 7, {"stride": 2}),
+    "conv_{}c64_h56_k64_3x3": ((1, 56, 56, 64), 64, 3, {}),
+    "conv_{}c128_h28_k128_3x3": ((1, 28, 28, 128), 128, 3, {}),
+    "conv_{}c256_h14_k256_3x3": ((1, 14, 14, 256), 256, 3, {}),
+    "conv_{}c512_h7_k512_3x3": ((1, 7, 7, 512), 512, 3, {}),
+    "conv_{}c64_h56_k256_1x1": ((1, 56, 56, 64), 256, 1, {}),
+    "conv_{}c256_h56_k64_1x1": ((1, 56, 56, 256), 64, 1, {}),
+    "dwconv_{}c144_h56_k144_3x3": ((1, 56, 56, 144), 144, 3, {"groups": 144}),
+}
+
+
+def gemms(prefix, *types, shapes=GEMMS):
+    return [gemm(f"{prefix}_{m}x{n}x{k}", m, n, k, *types) for m, n, k in shapes]
+
+
+def convolutions(kind, patterns, **options):
+    return [conv(name.format(kind), shape, k, kernel, **more, **options)
+            for name, (shape, k, kernel, more) in CONVOLUTIONS.items() if name.format("") in patterns or not patterns]
+
+
+def f32():
+    return named([
+        *gemms("gemm"),
+        *convolutions("", ()),
+        softmax("softmax_512x1024", 512, 1024),
+        softmax("softmax_4x50257", 4, 50257),
+        layernorm("layernorm_512x1024", 512, 1024),
+        layernorm("layernorm_197x768", 197, 768),
+        transpose("transpose_4096x1024", 4096, 1024),
+        gelu("gelu_1024x4096", 1024, 4096),
+    ])
+
+
+DENSE = ("conv_c64_h56_k64_3x3", "conv_c128_h28_k128_3x3", "conv_c256_h14_k256_3x3", "conv_c64_h56_k256_1x1", "conv_c256_h56_k64_1x1")
+
+
+def bf16():
+    return named(gemms("gemm_bf16", "bf16") + convolutions("bf16_", DENSE, x="bf16"))
+
+
+def i8():
+    """Activations u8, as after ReLU, and i8."""
+    return named(gemms("gemm_u8", "u8", "i8") + gemms("gemm_i8", "i8", "i8", shapes=GEMMS[1:7:2]) + convolutions("u8_", DENSE, x="u8", w="i8"))
+
+
+def blocked():
+    """The f32 convolutions over activations in blocks of sixteen channels."""
+    return named(convolutions("blocked_", (), layout="blocked"))
+
+
+SETS = {"f32": f32, "bf16": bf16, "i8": i8, "blocked": blocked}
+
+RESNET50 = (  # of examples/resnet50_b1_f32.te: name, extent and channels of the image, channels out, kernel, stride, epilogue
+    ("conv1_7x7_s2_3_64", 224, 3, 64, 7, 2, "bias_relu"),
+    ("conv2_1x1_64_64", 56, 64, 64, 1, 1, "bias_relu"),
+    ("conv2_3x3_64_64", 56, 64, 64, 3, 1, "bias_relu"),
+    ("conv2_1x1_64_256_add", 56, 64, 256, 1, 1, "bias_add_relu"),
+    ("conv2_1x1_64_256", 56, 64, 256, 1, 1, "bias"),
+    ("conv2_1x1_256_64", 56, 256, 64, 1, 1, "bias_relu"),
+    ("conv3_1x1_256_128", 56, 256, 128, 1, 1, "bias_relu"),
+    ("conv3_3x3_s2_128_128", 56, 128, 128, 3, 2, "bias_relu"),
+    ("conv3_3x3_128_128", 28, 128, 128, 3, 1, "bias_relu"),
+    ("conv3_1x1_128_512_add", 28, 128, 512, 1, 1, "bias_add_relu"),
+    ("conv3_1x1_s2_256_512", 56, 256, 512, 1, 2, "bias"),
+    ("conv3_1x1_512_128", 28, 512, 128, 1, 1, "bias_relu"),
+    ("conv4_1x1_512_256", 28, 512, 256, 1, 1, "bias_relu"),
+    ("conv4_3x3_s2_256_256", 28, 256, 256, 3, 2, "bias_relu"),
+    ("conv4_3x3_256_256", 14, 256, 256, 3, 1, "bias_relu"),
+    ("conv4_1x1_256_1024_add", 14, 256, 1024, 1, 1, "bias_add_relu"),
+    ("conv4_1x1_s2_512_1024", 28, 512, 1024, 1, 2, "bias"),
+    ("conv4_1x1_1024_256", 14, 1024, 256, 1, 1, "bias_relu"),
+    ("conv5_1x1_1024_512", 14, 1024, 512, 1, 1, "bias_relu"),
+    ("conv5_3x3_s2_512_512", 14, 512, 512, 3, 2, "bias_relu"),
+    ("conv5_3x3_512_512", 7, 512, 512, 3, 1, "bias_relu"),
+    ("conv5_1x1_512_2048_add", 7, 512, 2048, 1, 1, "bias_add_relu"),
+    ("conv5_1x1_s2_1024_2048", 14, 1024, 2048, 1, 2, "bias"),
+    ("conv5_1x1_2048_512", 7, 2048, 512, 1, 1, "bias_relu"),
+)
+
+
+def resnet50():
+    """The layers of examples/resnet50_b1_f32.te, which deploy/quickstart.sh compares."""
+    return named([max_pool("pool1_max_3x3_s2", (1, 112, 112, 64), 3, 2), average_all("pool5_avg_7x7", (1, 7, 7, 2048)),
+                  linear("fc_2048_1000", 1, 1000, 2048),
+                  *(conv(name, (1, h, h, c), k, kernel, stride, epilogue=epilogue) for name, h, c, k, kernel, stride, epilogue in RESNET50)])
+
+
+MOST_PRODUCTS = 1 << 29  # of a drawn contraction: a few milliseconds
+
+
+def drawn_shape(source):
+    """Rows, columns and depth of a product: odd, one row, tiny, very wide, or a batch of eight."""
+    kind = source.choice(("odd", "odd", "row", "tiny", "wide", "eight"))
+    if kind == "tiny":
+        return tuple(source.randint(1, 48) for _ in range(3))
+    n, k = log_uniform(source, 33, 4000) | 1, log_uniform(source, 33, 4000) | 1
+    if kind == "wide":
+        n, k = log_uniform(source, 8_000, 60_000), log_uniform(source, 16, 600)
+    m = {"row": 1, "eight": 8, "wide": source.randint(1, 64)}.get(kind) or source.randint(2, 1200)
+    return min(m, max(1, MOST_PRODUCTS // (n * k))), n, k
+
+
+def drawn_gemm(source, tag, a="f32", b=None):
+    m, n, k = drawn_shape(source)
+    kind = "" if a == "f32" else f"{a}_"
+    return gemm(f"gemm_{kind}{tag}_{m}x{n}x{k}", m, n, k, a, b)
+
+
+def drawn_bytes_gemm(source, tag):
+    return drawn_gemm(source, tag, source.choice(("u8", "i8")), "i8")
+
+
+def drawn_bmm(source, tag):
+    batch, m, n, k = source.randint(2, 24), log_uniform(source, 4, 300), log_uniform(source, 4, 300), source.choice((32, 64, 80, 128))
+    return bmm(f"bmm_{tag}_{batch}x{m}x{n}x{k}", batch, m, n, k)
+
+
+def drawn_image(source):
+    """Images and a kernel: batch one or eight, any odd size."""
+    return source.choice((1, 1, 1, 8)), log_uniform(source, 7, 120), log_uniform(source, 7, 120), source.choice((1, 3, 3, 5))
+
+
+def drawn_conv(source, tag, x="f32", w=None, groups=1):
+    n, height, width, kernel = drawn_image(source)
+    stride, dilation = source.choice((1, 1, 2)), source.choice((1, 1, 2)) if kernel > 1 else 1
+    each, out = (log_uniform(source, 3, 300), log_uniform(source, 8, 300)) if groups == 1 else (source.choice((4, 8, 16)),) * 2
+    c, k = each * groups, out * groups
+    if n * height * width * each * k * kernel**2 // stride**2 > MOST_PRODUCTS:
+        n, height, width = 1, min(height, 28), min(width, 28)
+    kind = "" if x == "f32" else f"{x}_"
+    name = f"conv_{kind}{tag}_n{n}_{height}x{width}_c{c}_k{k}_{kernel}x{kernel}_s{stride}_d{dilation}_g{groups}"
+    return conv(name, (n, height, width, c), k, kernel, stride, dilation, groups, x=x, w=w)
+
+
+def drawn_grouped_conv(source, tag):
+    return drawn_conv(source, tag, groups=source.choice((4, 8, 32)))
+
+
+def drawn_dwconv(source, tag):
+    n, height, width, _ = drawn_image(source)
+    c, kernel, stride, dilation = log_uniform(source, 16, 500), source.choice((3, 3, 5)), source.choice((1, 1, 2)), source.choice((1, 1, 2))
+    name = f"dwconv_{tag}_n{n}_{height}x{width}_c{c}_{kernel}x{kernel}_s{stride}_d{dilation}"
+    return conv(name, (n, height, width, c), c, kernel, stride, dilation, groups=c)
+
+
+def drawn_narrow_conv(source, tag):
+    return drawn_conv(source, tag, *source.choice((("bf16",), ("u8", "i8"), ("i8", "i8"))))
+
+
+def drawn_rows(source, tag, families):
+    """At most four million elements, in rows of any length."""
+    family = source.choice(families)
+    n = log_uniform(source, 8, 60_000)
+    m = max(2, log_uniform(source, 1 << 10, 1 << 22) // n)
+    return family(f"{family.__name__}_{tag}_{m}x{n}", m, n)
+
+
+DRAWN = (
+    drawn_gemm,
+    drawn_conv,
+    lambda source, tag: drawn_rows(source, tag, (softmax, layernorm)),
+    drawn_gemm,
+    drawn_dwconv,
+    lambda source, tag: drawn_gemm(source, tag, "bf16"),
+    drawn_bmm,
+    lambda source, tag: drawn_rows(source, tag, (transpose, gelu, chain)),
+    drawn_conv,
+    drawn_bytes_gemm,
+    drawn_grouped_conv,
+    drawn_narrow_conv,
+)
+
+
+def drawn(count, seed):
+    """`count` workloads of other shapes than the suites', in turn of each family of DRAWN."""
+    source = random.Random(seed)
+    return named(DRAWN[index % len(DRAWN)](source, f"r{index}") for index in range(count))
+
+
+if __name__ == "__main__":
+    print("# The f32 suite of cpu_vs_libraries.sh, as cpu_workloads.py prints it: products with a constant second operand, convolutions with bias")
+    print("# and ReLU over NHWC, then rows.\n")
+    print("\n".join(one.text for one in f32().values()), end="")
