@@ -1,101 +1,214 @@
-"""Tunes the f32 suite and compares it with the libraries; see cpu_vs_libraries.sh.
+"""Tunes the CPU's suites and workloads drawn at random, and compares them with the libraries; see cpu_vs_libraries.sh.
 
-Ends with the figures as `name: value` lines. A ratio is the best library's time over ours: above 1, ours is faster.
+Every table is tuned, compiled, checked against each library's results on the same random data, and timed in turn with them. A ratio is the
+best library's time over ours: above 1, ours is faster. Ends with the figures as `name: value` lines.
 """
 
 import argparse
-import math
+import json
 import pathlib
-import re
+import sys
+import tempfile
+import typing
 
+import cpu_newest
+import cpu_shares
+import cpu_workloads
 import harness
+import tuned_workloads
+from tuned_workloads import geometric_mean
 
-SUITE = harness.ROOT / "tests/perf/suite_cpu_f32.te"
-LIBRARIES = ("onednn", "openblas", "loops")
-CONTRACTIONS = re.compile(r"gemm_|conv_|dwconv_")
+LIBRARIES = ("onednn", "openblas", "loops")  # Debian's, and what a programmer gets without
+NEWEST = {"suites": tuple(cpu_workloads.SETS), "all": (*cpu_workloads.SETS, "random"), "none": ()}
+MOST_TRIALS = 256
+# Between results, relative to an element or to the root mean square of all. Reassociated f32 sums of a few thousand products differ by less;
+# PyTorch rounds results of bf16 to bf16; integers are the same.
+LARGEST_DIFFERENCE = {"f32": 1e-3, "bf16": 2**-7, "i8": 0, "u8": 0}
 
 
-def parse_arguments():
+def set_names(text):
+    names = (*cpu_workloads.SETS, "random")
+    chosen = names if text == "all" else text.split(",")
+    if unknown := [name for name in chosen if name not in names]:
+        raise argparse.ArgumentTypeError(f"`{unknown[0]}` is no set; expected all, or some of {','.join(names)}")
+    return tuple(name for name in names if name in chosen)
+
+
+def trial_count(text):
+    if not text.isdigit() or int(text) > MOST_TRIALS:
+        raise argparse.ArgumentTypeError(f"`{text}` is no number of trials; expected 0 (default schedules) to {MOST_TRIALS}")
+    return int(text)
+
+
+def default_programs():
+    """bin/ of an unpacked archive, where this is in one."""
+    return harness.ROOT / "bin" if (harness.ROOT / "bin/mycc").exists() else harness.ROOT / "build/release/bin"
+
+
+def parse_arguments(words=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--build", type=pathlib.Path, default=harness.ROOT / "build/release", help="where the programs are")
-    parser.add_argument("--work", type=pathlib.Path, help="folder of log and artifacts; BUILD/cpu_vs_libraries if not given")
-    parser.add_argument("--trials", type=int, default=128, help="trials for each workload")
+    parser.add_argument("--bin", type=pathlib.Path, help="the folder of mycc, mycc-tune, peers_cpu, time_artifact and cpu_peaks")
+    parser.add_argument("--build", type=pathlib.Path, help="a build's folder: its bin/, and cpu_vs_libraries/ in it for --work")
+    parser.add_argument("--work", type=pathlib.Path, help="folder of the log, the artifacts and results.json; build/cpu_vs_libraries if not given")
+    parser.add_argument("--target", default="host", help="what is tuned for, as mycc-tune takes it")
+    parser.add_argument("--set", type=set_names, default="all", metavar="NAME[,NAME...]",
+                        help=f"some of {', '.join(cpu_workloads.SETS)}, random; all if not given")
+    parser.add_argument("--random", type=int, default=24, metavar="N", help="workloads in the set `random`; 0: none")
+    parser.add_argument("--seed", type=int, default=1, help="of the set `random`")
+    parser.add_argument("--trials", type=trial_count, default=128, help="trials for each workload, at most %d" % MOST_TRIALS)
     parser.add_argument("--reuse-log", action="store_true", help="keep the log of an earlier run and tune nothing")
+    parser.add_argument("--resume", action="store_true", help="keep the log of an earlier run and tune what it did not finish")
     parser.add_argument("--only", default="", help="only workloads whose names match this regular expression")
+    parser.add_argument("--newest", choices=NEWEST, default="suites",
+                        help="the sets that PyTorch's libraries are timed on too, `none` where it is not to be installed")
     parser.add_argument("--rounds", type=int, default=5, help="how often the programs take turns")
     parser.add_argument("--seconds", type=float, default=0.4, help="measuring time of each turn")
-    arguments = parser.parse_args()
-    arguments.work = arguments.work or arguments.build / "cpu_vs_libraries"
+    arguments = parser.parse_args(words)
+    arguments.bin = arguments.bin or (arguments.build / "bin" if arguments.build else default_programs())
+    arguments.work = arguments.work or (arguments.build or harness.ROOT / "build") / "cpu_vs_libraries"
     return arguments
 
 
-def tune(arguments, paths):
-    """Tunes each workload into the log, which starts empty; returns the log's path."""
-    log = arguments.work / "tuning.db"
-    if arguments.reuse_log:
-        if not log.exists():
-            raise harness.BenchmarkError(f"--reuse-log: there is no {log}")
-        return log
-    for old in (log, log.with_name("tuning.db-wal"), log.with_name("tuning.db-shm")):
-        old.unlink(missing_ok=True)
-    for path in paths.values():
-        harness.run([arguments.build / "bin/mycc-tune", "tune", path, "--log", log, "--target", "host",
-                     "--trials", arguments.trials])
-    return log
+class Row(typing.NamedTuple):
+    set: str
+    workload: cpu_workloads.Workload
+    ours: float  # milliseconds, as the other times
+    best: str  # of Debian's libraries
+    library: float
+    newest: float | None
+    share: cpu_shares.Share
+
+    @property
+    def ratio(self):
+        return self.library / self.ours
+
+    @property
+    def newest_ratio(self):
+        return self.newest and self.newest / self.ours
 
 
-def compile_artifacts(arguments, paths, log):
-    """Compiles each workload with the log; returns name -> library."""
-    libraries = {}
-    for name, path in paths.items():
-        harness.run([arguments.build / "bin/mycc", "compile", path, "--target", "host", "--tuning-log", log,
-                     "-o", arguments.work / name])
-        libraries[name] = arguments.work / name / f"{name}.so"
-    return libraries
+def fastest(name, peers, limit):
+    """Who is fastest of programs' lines, and its time; (None, None) where nobody is. Refuses results that are not ours."""
+    lines = {who: number for peer in peers for who, number in peer.items()}
+    times = {who: number for who, number in lines.items() if f"{who}.difference" in lines}
+    for who in times:
+        if not lines[f"{who}.difference"] <= limit:
+            raise harness.BenchmarkError(f"{name}: our result differs from {who}'s by {lines[f'{who}.difference']:.3g} of its size; "
+                                         f"expected at most {limit:.3g}")
+    best = min(times, key=times.get, default=None)
+    return best, times.get(best)
 
 
-def compare(arguments, libraries):
-    """Times ours and the libraries in turn; returns (name, ours, best library's name, its time) for each workload."""
-    binaries = arguments.build / "bin"
-    results = []
-    for done, (name, library) in enumerate(libraries.items()):
-        harness.progress(done, len(libraries), name)
-        commands = [[binaries / "time_artifact", library, name, arguments.seconds]]
-        commands += [[binaries / "peers_cpu", peer, name, arguments.seconds] for peer in LIBRARIES]
-        ours, *peers = harness.take_turns(commands, arguments.rounds)
-        times = {who: milliseconds for peer in peers for who, milliseconds in peer.items()}
-        best = min(times, key=times.get)
-        results.append((name, ours["ours"], best, times[best]))
-    harness.progress(len(libraries), len(libraries), "done")
-    return results
+class Comparison:
+    """Runs our artifacts and the libraries' programs in turn."""
+
+    def __init__(self, arguments, peaks, python):
+        self.arguments, self.peaks, self.python = arguments, peaks, python
+
+    def row(self, which, workload, path, library):
+        with tempfile.TemporaryDirectory(dir=self.arguments.work) as data:
+            ours, *peers = self.take_turns(which, workload, library, data)
+        limit = LARGEST_DIFFERENCE[workload.operands]
+        best, milliseconds = fastest(workload.name, peers[:len(LIBRARIES)], limit)
+        if best is None:
+            raise harness.BenchmarkError(f"{workload.name}: none of {', '.join(LIBRARIES)} computes it on this CPU")
+        _, newest = fastest(workload.name, peers[len(LIBRARIES):], limit)
+        share = self.peaks.share(workload, tuned_workloads.task_of(self.arguments, path), ours["ours"])
+        return Row(which, workload, ours["ours"], best, milliseconds, newest, share)
+
+    def take_turns(self, which, workload, library, data):
+        programs, seconds = self.arguments.bin, self.arguments.seconds
+        harness.run([programs / "time_artifact", "--save", data, library, workload.name])
+        commands = [[programs / "time_artifact", library, workload.name, seconds]]
+        commands += [[programs / "peers_cpu", peer, workload.spec, data, seconds] for peer in LIBRARIES]
+        if self.python and which in NEWEST[self.arguments.newest]:
+            commands.append([self.python, "-B", pathlib.Path(__file__).with_name("cpu_newest_peer.py"), workload.spec, data, seconds])
+        return harness.take_turns(commands, self.arguments.rounds)
+
+    def rows(self, which, workloads, paths, libraries, failures):
+        rows = []
+        for done, (name, library) in enumerate(libraries.items()):
+            harness.progress(done, len(libraries), name)
+            try:
+                rows.append(self.row(which, workloads[name], paths[name], library))
+            except harness.BenchmarkError as error:
+                failures[name] = str(error)
+                print(f"{name}: {error}", flush=True)
+        harness.progress(len(libraries), len(libraries), "compared")
+        return rows
 
 
-def geometric_mean(values):
-    return math.exp(sum(map(math.log, values)) / len(values)) if values else math.nan
+def number(value, digits):
+    return "-" if value is None else f"{value:.{digits}f}"
 
 
-def report(results):
-    rows = [[name, f"{ours:.3f}", best, f"{peer:.3f}", f"{peer / ours:.2f}"] for name, ours, best, peer in results]
-    harness.print_table(["workload", "ours ms", "best library", "its ms", "ratio"], rows)
-    ratios = {name: peer / ours for name, ours, _, peer in results}
-    contractions = [ratio for name, ratio in ratios.items() if CONTRACTIONS.match(name)]
-    others = [ratio for name, ratio in ratios.items() if not CONTRACTIONS.match(name)]
-    print()
-    print(f"geomean_f32_contractions: {geometric_mean(contractions):.3f}")
-    print(f"geomean_f32_rows: {geometric_mean(others):.3f}")
-    print(f"min_f32: {min(ratios.values()):.3f}")
+def print_rows(which, rows):
+    print(f"\n{which}")
+    harness.print_table(["workload", "ours ms", "best library", "its ms", "ratio", "newest ms", "ratio", "of peak"],
+                        [[row.workload.name, number(row.ours, 4), row.best, number(row.library, 4), number(row.ratio, 2), number(row.newest, 4),
+                          number(row.newest_ratio, 2), str(row.share)] for row in rows])
+    sys.stdout.flush()
+
+
+def figures(rows):
+    """The last lines of a run, name -> value, of one table's rows or of all suites'."""
+
+    def mean(type_names, contraction=None, ratio=lambda row: row.ratio):
+        chosen = [ratio(row) for row in rows if row.workload.operands in type_names and contraction in (None, row.workload.contraction)]
+        return geometric_mean([value for value in chosen if value is not None])
+
+    f32 = [row.ratio for row in rows if row.workload.operands == "f32"]
+    return {"geomean_f32_contractions": mean(["f32"], True), "min_f32": min(f32, default=float("nan")), "geomean_f32_rows": mean(["f32"], False),
+            "geomean_bf16": mean(["bf16"]), "geomean_i8": mean(["i8", "u8"]),
+            "geomean_f32_vs_newest": mean(["f32"], True, lambda row: row.newest_ratio)}
+
+
+def all_figures(rows):
+    """The suites', the blocked table's and the random one's."""
+    result = figures([row for row in rows if row.set not in ("blocked", "random")])
+    result["geomean_f32_blocked"] = figures([row for row in rows if row.set == "blocked"])["geomean_f32_contractions"]
+    drawn = figures([row for row in rows if row.set == "random"])
+    del drawn["geomean_f32_vs_newest"]
+    return result | {f"random_{name}": value for name, value in drawn.items()}
+
+
+def write_results(arguments, peaks, rows, failures):
+    described = [{"set": row.set, "name": row.workload.name, "spec": row.workload.spec, "ours": row.ours, "best": row.best, "library": row.library,
+                  "newest": row.newest, "share": row.share.value, "peak": row.share.peak} for row in rows]
+    (arguments.work / "results.json").write_text(json.dumps({"peaks": peaks.figures, "rows": described, "failures": failures}, indent=1))
+
+
+def chosen_sets(arguments):
+    """set -> name -> workload, those that --only leaves."""
+    sets = {which: cpu_workloads.SETS[which]() for which in arguments.set if which != "random"}
+    if "random" in arguments.set and arguments.random > 0:
+        sets["random"] = cpu_workloads.drawn(arguments.random, arguments.seed)
+    workloads = {name: one for chosen in sets.values() for name, one in chosen.items()}
+    paths = tuned_workloads.write_workloads(arguments, {name: one.text for name, one in workloads.items()})
+    return {which: {name: one for name, one in chosen.items() if name in paths} for which, chosen in sets.items()}, paths
 
 
 def body():
     arguments = parse_arguments()
-    paths = harness.split_workloads(SUITE, arguments.work)
-    paths = {name: path for name, path in paths.items() if re.search(arguments.only, name)}
-    if not paths:
-        raise harness.BenchmarkError(f"--only {arguments.only}: no workload of {SUITE} matches")
-    log = tune(arguments, paths)
-    libraries = compile_artifacts(arguments, paths, log)
+    sets, paths = chosen_sets(arguments)
+    python = cpu_newest.find_python() if set(sets) & set(NEWEST[arguments.newest]) else None
+    tuner = tuned_workloads.Tuner(arguments)
     harness.pin()
-    report(compare(arguments, libraries))
+    peaks = cpu_shares.measure(arguments.bin, harness.THREADS, 0.2)
+    print(f"peaks of {harness.THREADS} cores: {peaks}", flush=True)
+    comparison, rows, failures = Comparison(arguments, peaks, python), [], {}
+    for which, workloads in sets.items():
+        libraries, refused = tuned_workloads.tune_and_compile(tuner, {name: paths[name] for name in workloads})
+        failures |= refused
+        table = comparison.rows(which, workloads, paths, libraries, failures)
+        print_rows(which, table)
+        rows += table
+        write_results(arguments, peaks, rows, failures)
+    print()
+    for name, value in all_figures(rows).items():
+        print(f"{name}: {value:.3f}")
+    tuned_workloads.refuse_failures(failures, len(paths))
 
 
-harness.main(body)
+if __name__ == "__main__":
+    harness.main(body)

@@ -1,8 +1,14 @@
 #!/usr/bin/env bash
-# Ours against oneDNN, OpenBLAS and plain loops on the f32 suite: builds, tunes each workload with at most 128 trials into a fresh log,
-# times everything in turn on two cores, and ends with three figures. Options: see cpu_vs_libraries.py --help.
+# Ours against oneDNN, OpenBLAS, plain loops and PyTorch's newer libraries: builds, tunes the suites (f32, bf16, i8, f32 over blocked activations)
+# and workloads drawn at random with at most 128 trials each into a fresh log, checks and times everything in turn on two cores, and ends with
+# the figures. Options: see cpu_vs_libraries.py --help; `--set f32`, `--set random --random 50 --seed 3`, `--only REGEX` are parts of it.
+#
+# Builds the programs first, unless `--bin FOLDER` or `--build FOLDER` says where they are, or this is in an archive made with `deploy/archive.sh
+# --benchmarks`. PyTorch is the one that `python3` imports, or is installed into build/newest_venv; without it there is no column of it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-cmake --preset release >/dev/null
-cmake --build --preset release --target mycc mycc-tune peers_cpu time_artifact
+if [[ -e CMakePresets.json && " $* " != *" --bin"* && " $* " != *" --build"* ]]; then
+  cmake --preset release >/dev/null
+  cmake --build --preset release --target mycc mycc-tune peers_cpu time_artifact cpu_peaks
+fi
 exec python3 -B tests/perf/cpu_vs_libraries.py "$@"

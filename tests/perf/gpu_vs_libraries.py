@@ -11,12 +11,12 @@ import os
 import pathlib
 import re
 import statistics
-import time
 import typing
 
 import gpu_results
 import gpu_workloads
 import harness
+import tuned_workloads
 
 MEMORY_BOUND = re.compile(r"(softmax|layernorm|rmsnorm|sum|logsumexp|argmax|transpose|chain|gelu)_")
 CONTRACTION = re.compile(r"(gemm|gemv|bmm|conv)_")
@@ -55,64 +55,7 @@ def parse_arguments():
 def write_workloads(arguments):
     """Writes each workload to a file of its own; returns name -> path."""
     texts = gpu_workloads.drawn(arguments.random, arguments.seed) if arguments.random else gpu_workloads.SETS[arguments.set]()
-    texts = {name: text for name, text in texts.items() if re.search(arguments.only, name)}
-    if not texts:
-        raise harness.BenchmarkError(f"--only {arguments.only}: no workload matches")
-    arguments.work.mkdir(parents=True, exist_ok=True)
-    paths = {name: arguments.work / f"{name}.te" for name in texts}
-    for name, path in paths.items():
-        path.write_text(texts[name])
-    return paths
-
-
-class Tuner:
-    """The log of a folder, and how long each workload took to tune into it."""
-
-    def __init__(self, arguments):
-        self.arguments, self.log = arguments, arguments.work / "tuning.db"
-        self.seconds_file = arguments.work / "tune_seconds.json"
-        if arguments.reuse_log and not self.log.exists():
-            raise harness.BenchmarkError(f"--reuse-log: there is no {self.log}")
-        if not (arguments.reuse_log or arguments.resume):
-            for old in (self.log, self.log.with_name("tuning.db-wal"), self.log.with_name("tuning.db-shm"), self.seconds_file):
-                old.unlink(missing_ok=True)
-        self.seconds = json.loads(self.seconds_file.read_text()) if self.seconds_file.exists() else {}
-
-    def tune(self, name, path):
-        """What mycc-tune prints goes to NAME.tune.txt."""
-        if self.arguments.reuse_log or self.arguments.trials == 0 or name in self.seconds:
-            return
-        command = [self.arguments.bin / "mycc-tune", "tune", path, "--log", self.log, "--target", self.arguments.target,
-                   "--trials", self.arguments.trials, "--cache", "cold"]
-        begin = time.monotonic()
-        output = harness.run(command, capture_output=True).stdout
-        self.seconds[name] = round(time.monotonic() - begin, 2)
-        (self.arguments.work / f"{name}.tune.txt").write_text(output)
-        self.seconds_file.write_text(json.dumps(self.seconds, indent=1))
-        print(f"tuned {name} in {self.seconds[name]:.1f} s", flush=True)
-
-    def compile(self, name, path):
-        """The path of the workload's library."""
-        log = ["--tuning-log", self.log] if self.log.exists() else []
-        folder = self.arguments.work / name
-        harness.run([self.arguments.bin / "mycc", "compile", path, "--target", self.arguments.target, *log, "-o", folder],
-                    capture_output=True)
-        return folder / f"{name}.so"
-
-
-def tune_and_compile(arguments, paths):
-    """name -> library, and name -> what went wrong. One workload's failure is not the others'."""
-    tuner, libraries, failures = Tuner(arguments), {}, {}
-    for done, (name, path) in enumerate(paths.items()):
-        harness.progress(done, len(paths), name)
-        try:
-            tuner.tune(name, path)
-            libraries[name] = tuner.compile(name, path)
-        except harness.BenchmarkError as error:
-            failures[name] = str(error)
-            print(f"{name}: {error}", flush=True)
-    harness.progress(len(paths), len(paths), "tuned and compiled")
-    return libraries, failures, tuner.seconds
+    return tuned_workloads.write_workloads(arguments, texts)
 
 
 class Work(typing.NamedTuple):
@@ -123,7 +66,7 @@ class Work(typing.NamedTuple):
 
 def work_of(arguments, path):
     """What a workload moves and multiplies."""
-    (task,) = json.loads(harness.run([arguments.bin / "mycc", "tasks", "--json", path], capture_output=True).stdout)
+    task = tuned_workloads.task_of(arguments, path)
     operands = "tf32" if "tf32(" in task["workload"] else FIRST_INPUT.search(task["workload"])[1]
     return Work(task["bytes"], task["flops"] if CONTRACTION.match(task["name"]) else 0, operands)
 
@@ -189,10 +132,6 @@ def compare(arguments, paths, libraries, failures, seconds):
     return rows
 
 
-def geometric_mean(values):
-    return math.exp(statistics.fmean(map(math.log, values))) if values else math.nan
-
-
 def cell(row, key, digits):
     return f"{row[key]:.{digits}f}" if row.get(key) is not None else "-"
 
@@ -205,8 +144,8 @@ def report(rows):
     ratios = {row["name"]: row["ratio"] for row in rows}
     tuning = [row["tune_seconds"] for row in rows if row["tune_seconds"] is not None]
     print()
-    print(f"geomean: {geometric_mean(list(ratios.values())):.3f}")
-    print(f"geomean_memory_bound: {geometric_mean([ratio for name, ratio in ratios.items() if MEMORY_BOUND.match(name)]):.3f}")
+    print(f"geomean: {tuned_workloads.geometric_mean(list(ratios.values())):.3f}")
+    print(f"geomean_memory_bound: {tuned_workloads.geometric_mean([ratio for name, ratio in ratios.items() if MEMORY_BOUND.match(name)]):.3f}")
     print(f"min: {min(ratios.values(), default=math.nan):.3f}")
     print(f"tune_seconds_median: {statistics.median(tuning) if tuning else math.nan:.1f}")
 
@@ -214,13 +153,11 @@ def report(rows):
 def body():
     arguments = parse_arguments()
     paths = write_workloads(arguments)
-    libraries, failures, seconds = tune_and_compile(arguments, paths)
-    rows = [] if arguments.tune_only else compare(arguments, paths, libraries, failures, seconds)
+    tuner = tuned_workloads.Tuner(arguments, "--cache", "cold")
+    libraries, failures = tuned_workloads.tune_and_compile(tuner, paths)
     if not arguments.tune_only:
-        report(rows)
-    if failures:
-        details = "; ".join(f"{name}: {reason}" for name, reason in failures.items())
-        raise harness.BenchmarkError(f"{len(failures)} of {len(paths)} workloads have no figures above: {details}")
+        report(compare(arguments, paths, libraries, failures, tuner.seconds))
+    tuned_workloads.refuse_failures(failures, len(paths))
 
 
 if __name__ == "__main__":

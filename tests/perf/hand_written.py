@@ -40,8 +40,7 @@ def body():
     for _ in range(arguments.rounds):
         for name, library in libraries.items():
             # The peak right before each kernel: what counts is their ratio on the clock of the moment.
-            output = harness.run([binaries / "fma_peak"], capture_output=True).stdout
-            peak = float(output.split("fma_peak_gflops_1t:")[1].split()[0])
+            peak = harness.figures([binaries / "cpu_peaks", "f32"])["f32_gops"]
             ours = harness.measurements([binaries / "time_artifact", library, name, arguments.seconds])["ours"]
             rates[name].append(FLOPS[name] / ours / 1e6)
             ratios[name].append(rates[name][-1] / peak)

@@ -4,5 +4,5 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 cmake --preset release >/dev/null
-cmake --build --preset release --target mycc fma_peak time_artifact
+cmake --build --preset release --target mycc cpu_peaks time_artifact
 exec python3 -B tests/perf/hand_written.py "$@"

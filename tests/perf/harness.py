@@ -70,6 +70,18 @@ def measurements(command):
     return {who: float(number) for _, who, number in (line.split() for line in output.splitlines())}
 
 
+def figures(command):
+    """The `NAME: VALUE` lines that a program prints, as name -> number, or the text where it is none."""
+    result = {}
+    for line in run(command, capture_output=True).stdout.splitlines():
+        name, _, value = line.partition(": ")
+        try:
+            result[name] = float(value)
+        except ValueError:
+            result[name] = value
+    return result
+
+
 def take_turns(commands, rounds):
     """Runs the commands one after the other, `rounds` times over. Returns one {who: median} for each command."""
     samples = [collections.defaultdict(list) for _ in commands]
