@@ -24,10 +24,15 @@ def make_environment(folder):
     return python
 
 
+def candidates(folder=ENVIRONMENT):
+    """Pythons that may have PyTorch."""
+    return [sys.executable] + [python for python in (folder / "bin/python3",) if python.exists()]
+
+
 def find_python(folder=ENVIRONMENT):
     """A Python that imports PyTorch; None, and the reason in words, where there is none and it cannot be installed."""
-    for python in (sys.executable, folder / "bin/python3"):
-        if has_torch(python) if python == sys.executable or python.exists() else False:
+    for python in candidates(folder):
+        if has_torch(python):
             return python
     try:
         return make_environment(folder)

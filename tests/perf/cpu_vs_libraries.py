@@ -190,10 +190,10 @@ def chosen_sets(arguments):
 
 def body():
     arguments = parse_arguments()
+    harness.pin()  # before tuning, which is for as many threads as there are cores
     sets, paths = chosen_sets(arguments)
     python = cpu_newest.find_python() if set(sets) & set(NEWEST[arguments.newest]) else None
     tuner = tuned_workloads.Tuner(arguments)
-    harness.pin()
     peaks = cpu_shares.measure(arguments.bin, harness.THREADS, 0.2)
     print(f"peaks of {harness.THREADS} cores: {peaks}", flush=True)
     comparison, rows, failures = Comparison(arguments, peaks, python), [], {}

@@ -1,0 +1,95 @@
+"""What cpu_vs_libraries.py makes of measurements: who is best, refused results, shares of peaks, the last figures."""
+
+import argparse
+import math
+import unittest
+
+import cpu_shares
+import cpu_vs_libraries
+import cpu_workloads
+import harness
+
+PEAKS = {"f32_gops": 200.0, "f32_isa": "avx512", "bf16_gops": 3000.0, "bf16_isa": "amx", "i8_gops": 6000.0, "i8_isa": "amx",
+         "read_gbs_1024": 400.0, "read_gbs_1048576": 100.0, "copy_gbs_1024": 200.0, "copy_gbs_1048576": 50.0}
+
+
+def row(which, workload, ratio, newest=None):
+    return cpu_vs_libraries.Row(which, workload, 2.0, "onednn", 2.0 * ratio, newest, cpu_shares.Share(0.5, "avx512"))
+
+
+class FastestTest(unittest.TestCase):
+    def test_is_the_least_time_of_all_programs(self):
+        peers = [{"onednn": 3.0, "onednn.difference": 1e-6}, {"openblas.gemm": 4.0, "openblas.gemm.difference": 0.0, "openblas.gemv": 2.0,
+                                                              "openblas.gemv.difference": 1e-7}, {}]
+        self.assertEqual(cpu_vs_libraries.fastest("w", peers, 1e-3), ("openblas.gemv", 2.0))
+        self.assertEqual(cpu_vs_libraries.fastest("w", [{}, {}], 1e-3), (None, None))
+
+    def test_another_result_is_refused_whoever_has_it(self):
+        for wrong in (2e-3, math.inf, math.nan):
+            peers = [{"onednn": 3.0, "onednn.difference": wrong}, {"loops": 1.0, "loops.difference": 0.0}]
+            with self.assertRaisesRegex(harness.BenchmarkError, "w: our result differs from onednn's"):
+                cpu_vs_libraries.fastest("w", peers, 1e-3)
+
+
+class SharesTest(unittest.TestCase):
+    def setUp(self):
+        self.peaks = cpu_shares.Peaks(PEAKS)
+
+    def test_curve_lies_between_what_was_measured(self):
+        curve = self.peaks.curves["read"]
+        for size, rate in ((1, 400), (1024, 400), (32768, 250), (1048576, 100), (1 << 30, 100)):
+            self.assertAlmostEqual(curve.at(size), rate)
+
+    def test_products_are_held_against_arithmetic(self):
+        gemm = cpu_workloads.gemm("gemm", 100, 100, 100)
+        share = self.peaks.share(gemm, {"flops": 2e6, "bytes": 120_000}, 0.0125)
+        self.assertAlmostEqual(share.value, 0.8)
+        self.assertEqual(str(share), "80 % avx512")
+        self.assertEqual(self.peaks.share(cpu_workloads.gemm("g", 9, 9, 9, "u8", "i8"), {"flops": 6e6, "bytes": 1}, 0.002), (0.5, "amx"))
+
+    def test_one_row_is_held_against_memory(self):
+        gemv = cpu_workloads.gemm("gemm", 1, 512, 512)
+        self.assertEqual(self.peaks.share(gemv, {"flops": 2 * 512**2, "bytes": 1 << 20}, 0.01 * 1.048576), (1.0, "read"))
+
+    def test_rows_are_read_and_written(self):
+        share = self.peaks.share(cpu_workloads.gelu("gelu", 256, 512), {"flops": 1e12, "bytes": 1 << 20}, 0.04 * 1.048576)
+        self.assertEqual((round(share.value, 6), share.peak), (0.5, "copy"))
+
+
+class FiguresTest(unittest.TestCase):
+    def test_each_table_has_its_own(self):
+        gemm, narrow = cpu_workloads.gemm("a", 8, 8, 8), cpu_workloads.gemm("b", 8, 8, 8, "bf16")
+        bytes_product, softmax = cpu_workloads.gemm("c", 8, 8, 8, "u8", "i8"), cpu_workloads.softmax("d", 8, 8)
+        rows = [row("f32", gemm, 2.0, newest=1.0), row("f32", gemm, 0.5), row("f32", softmax, 3.0, newest=9.0), row("bf16", narrow, 4.0, newest=9.0),
+                row("i8", bytes_product, 5.0), row("blocked", gemm, 0.1), row("random", gemm, 0.25), row("random", softmax, 0.125)]
+        figures = cpu_vs_libraries.all_figures(rows)
+        self.assertEqual(list(figures), [
+            "geomean_f32_contractions", "min_f32", "geomean_f32_rows", "geomean_bf16", "geomean_i8", "geomean_f32_vs_newest", "geomean_f32_blocked",
+            "random_geomean_f32_contractions", "random_min_f32", "random_geomean_f32_rows", "random_geomean_bf16", "random_geomean_i8"])
+        for name, value in zip(figures, (1.0, 0.5, 3.0, 4.0, 5.0, 0.5, 0.1, 0.25, 0.125, 0.125)):
+            self.assertAlmostEqual(figures[name], value)
+        self.assertTrue(math.isnan(figures["random_geomean_bf16"]))
+
+
+class ArgumentsTest(unittest.TestCase):
+    def test_sets_are_chosen_by_name(self):
+        self.assertEqual(cpu_vs_libraries.set_names("all"), ("f32", "bf16", "i8", "blocked", "random"))
+        self.assertEqual(cpu_vs_libraries.set_names("random,f32"), ("f32", "random"))
+        with self.assertRaisesRegex(argparse.ArgumentTypeError, "`f64` is no set; expected all, or some of f32,"):
+            cpu_vs_libraries.set_names("f32,f64")
+
+    def test_trials_are_at_most_256(self):
+        self.assertEqual(cpu_vs_libraries.trial_count("256"), 256)
+        for text in ("257", "-1", "many"):
+            with self.assertRaisesRegex(argparse.ArgumentTypeError, "expected 0 .* to 256"):
+                cpu_vs_libraries.trial_count(text)
+
+    def test_programs_are_of_a_folder_or_of_a_build(self):
+        build = cpu_vs_libraries.parse_arguments(["--build", "there"])
+        self.assertEqual((str(build.bin), str(build.work)), ("there/bin", "there/cpu_vs_libraries"))
+        folder = cpu_vs_libraries.parse_arguments(["--bin", "here"])
+        self.assertEqual((str(folder.bin), folder.work), ("here", harness.ROOT / "build/cpu_vs_libraries"))
+
+
+if __name__ == "__main__":
+    unittest.main()
