@@ -3,10 +3,11 @@
 #
 #   component programs   bin/mycc, bin/mycc-tune, lib/, documentation
 #   component tests      tests/: what carries the label `gpu`, to be run by ctest on a host with a device
+#   component benchmarks tests/perf/ and the programs it needs: comparisons with libraries, Debian's oneDNN and OpenBLAS among them
 set(MYCC_NVRTC_FOLDER "" CACHE PATH "A folder with libnvrtc.so.13 and libnvrtc-builtins.so.13.*, which then travel in the archive")
 
 # glibc is the host's: the loader, which has to fit it, is named in the programs by an absolute path.
-set(not_packed "^(libc|libm|libdl|libpthread|librt|ld-linux-x86-64)\\.so")
+set(not_packed "^(libc|libm|libmvec|libdl|libpthread|librt|ld-linux-x86-64)\\.so")
 
 # The libraries in lib/ say nothing of where theirs are. A program's DT_RPATH holds for them too, and for what is opened at run time; its
 # younger form, DT_RUNPATH, would not.
@@ -31,20 +32,37 @@ if(MYCC_NVRTC_FOLDER)
   install(FILES ${nvrtc} DESTINATION lib COMPONENT programs)
 endif()
 
-# The terms of the packed libraries, which are Debian's, each package found by its library's name; and of those that are in the programs.
-install(CODE [[
-  file(GLOB libraries RELATIVE ${CMAKE_INSTALL_PREFIX}/lib ${CMAKE_INSTALL_PREFIX}/lib/*.so*)
-  list(TRANSFORM libraries PREPEND */lib/x86_64-linux-gnu/ OUTPUT_VARIABLE patterns)
-  execute_process(COMMAND dpkg-query --search ${patterns} OUTPUT_VARIABLE owners ERROR_QUIET)
-  string(REGEX MATCHALL "(^|\n)[^:\n]+" packages "${owners}")
-  list(TRANSFORM packages STRIP)
-  list(APPEND packages llvm-19-dev liblld-19-dev libcli11-dev libspdlog-dev nlohmann-json3-dev libdlpack-dev)
-  list(REMOVE_DUPLICATES packages)
-  file(MAKE_DIRECTORY ${CMAKE_INSTALL_PREFIX}/licenses)
-  foreach(package IN LISTS packages)
-    file(COPY_FILE /usr/share/doc/${package}/copyright ${CMAKE_INSTALL_PREFIX}/licenses/${package})
-  endforeach()
-]] COMPONENT programs)
+# The terms of a component's packed libraries, which are Debian's, each package found by its library's name; and of further packages, which are
+# in the programs or whose libraries lie elsewhere.
+function(mycc_install_terms component)
+  install(CODE "set(more ${ARGN})" COMPONENT ${component})
+  install(CODE [[
+    file(GLOB libraries RELATIVE ${CMAKE_INSTALL_PREFIX}/lib ${CMAKE_INSTALL_PREFIX}/lib/*.so*)
+    list(TRANSFORM libraries PREPEND */lib/x86_64-linux-gnu/ OUTPUT_VARIABLE patterns)
+    execute_process(COMMAND dpkg-query --search ${patterns} OUTPUT_VARIABLE owners ERROR_QUIET)
+    string(REGEX MATCHALL "(^|\n)[^:\n]+" packages "${owners}")
+    list(TRANSFORM packages STRIP)
+    list(APPEND packages ${more})
+    list(REMOVE_DUPLICATES packages)
+    file(MAKE_DIRECTORY ${CMAKE_INSTALL_PREFIX}/licenses)
+    foreach(package IN LISTS packages)
+      file(COPY_FILE /usr/share/doc/${package}/copyright ${CMAKE_INSTALL_PREFIX}/licenses/${package})
+    endforeach()
+  ]] COMPONENT ${component})
+endfunction()
+mycc_install_terms(programs llvm-19-dev liblld-19-dev libcli11-dev libspdlog-dev nlohmann-json3-dev libdlpack-dev)
+
+# The benchmarks: what runs them lies in tests/perf, as in the sources, and the programs beside mycc.
+get_property(benchmark_programs GLOBAL PROPERTY MYCC_BENCHMARK_PROGRAMS)
+if(benchmark_programs)
+  mycc_relocatable(${benchmark_programs})
+  install(TARGETS ${benchmark_programs} RUNTIME_DEPENDENCY_SET benchmark_programs DESTINATION bin COMPONENT benchmarks)
+  install(RUNTIME_DEPENDENCY_SET benchmark_programs PRE_EXCLUDE_REGEXES ${not_packed} DESTINATION lib COMPONENT benchmarks)
+  file(GLOB benchmark_scripts ${CMAKE_SOURCE_DIR}/tests/perf/*.py ${CMAKE_SOURCE_DIR}/tests/perf/*.sh)
+  list(FILTER benchmark_scripts EXCLUDE REGEX "_test\\.py$|hand_written")
+  install(FILES ${benchmark_scripts} DESTINATION tests/perf COMPONENT benchmarks)
+  mycc_install_terms(benchmarks libopenblas0-openmp)
+endif()
 
 # The tests of devices: each program lies beside a file that ctest reads.
 get_property(gpu_programs GLOBAL PROPERTY MYCC_GPU_PROGRAMS)

@@ -2,9 +2,10 @@
 # Builds the relocatable archive: bin/mycc and bin/mycc-tune with the libraries that they need, to be unpacked and run on any x86-64 Linux
 # with glibc 2.36 or newer. Prints its path and size; refuses one of 100 MB or more.
 #
-#   deploy/archive.sh [--preset release] [--tests] [--nvrtc FOLDER] [--output FOLDER]
+#   deploy/archive.sh [--preset release] [--tests] [--benchmarks] [--nvrtc FOLDER] [--output FOLDER]
 #     --preset P       which build is packed; release if not given
 #     --tests          with the tests that carry the label gpu: `ctest --test-dir mycc-*/tests` runs them where a device is
+#     --benchmarks     with the comparisons with libraries, oneDNN and OpenBLAS: `bash mycc-*/tests/perf/cpu_vs_libraries.sh`
 #     --nvrtc FOLDER   with CUDA's run-time compiler, for hosts without its toolkit; FOLDER has libnvrtc.so.13
 #     --output FOLDER  where the archive goes; build/PRESET/archive if not given
 set -euo pipefail
@@ -18,13 +19,14 @@ nvrtc=
 output=
 
 usage() {
-  sed -n '2,9s/^# \{0,1\}//p' "deploy/archive.sh" >&2
+  sed -n '2,10s/^# \{0,1\}//p' "deploy/archive.sh" >&2
   exit 2
 }
 
 while [[ $# -gt 0 ]]; do
   case $1 in
-    --tests) components='programs;tests' targets+=(gpu_tests); shift; continue ;;
+    --tests) components+=';tests' targets+=(gpu_tests); shift; continue ;;
+    --benchmarks) components+=';benchmarks' targets+=(peers_cpu time_artifact cpu_peaks); shift; continue ;;
     --preset | --nvrtc | --output) [[ $# -ge 2 ]] || usage ;;
     *) usage ;;
   esac

@@ -18,7 +18,7 @@ WORKLOAD = """workload scale(x: f32[64,80], w: const f32[80]) -> (y: f32[64,80])
 }
 """
 # The loader and glibc's libraries, as Debian 12 and its successors name them; linux-vdso is the kernel's.
-GLIBC = re.compile(r"(ld-linux-x86-64\.so\.2|lib(c|m|dl|rt|pthread)\.so\.\d+|linux-vdso\.so\.1)$")
+GLIBC = re.compile(r"(ld-linux-x86-64\.so\.2|lib(c|m|mvec|dl|rt|pthread)\.so\.\d+|linux-vdso\.so\.1)$")
 
 
 def is_elf(path):
@@ -31,7 +31,7 @@ class ArchiveTest(unittest.TestCase):
     def setUpClass(cls):
         cls.temporary = tempfile.TemporaryDirectory()
         folder = pathlib.Path(cls.temporary.name)
-        subprocess.run([CPACK, "--config", CONFIG, "-G", "TGZ", "-B", folder / "packed", "-D", "CPACK_COMPONENTS_ALL=programs;tests"],
+        subprocess.run([CPACK, "--config", CONFIG, "-G", "TGZ", "-B", folder / "packed", "-D", "CPACK_COMPONENTS_ALL=programs;tests;benchmarks"],
                        check=True, stdout=subprocess.DEVNULL)
         (archive,) = (folder / "packed").glob("*.tar.gz")
         with tarfile.open(archive) as tar:
@@ -52,8 +52,8 @@ class ArchiveTest(unittest.TestCase):
     def test_holds_programs_libraries_and_words(self):
         self.assertEqual(sorted(path.name for path in self.root.iterdir()),
                          ["LICENSE", "README.md", "bin", "docs", "examples", "lib", "licenses", "tests"])
-        self.assertEqual(sorted(path.name for path in (self.root / "bin").iterdir()), ["mycc", "mycc-tune"])
-        for package in ("libgrpc29", "libstdc++6", "libxgboost0"):
+        self.assertEqual(sorted(path.name for path in (self.root / "bin").iterdir()), ["cpu_peaks", "mycc", "mycc-tune", "peers_cpu", "time_artifact"])
+        for package in ("libgrpc29", "libstdc++6", "libxgboost0", "libdnnl2", "libopenblas0-openmp"):
             self.assertIn("opyright", (self.root / "licenses" / package).read_text())
 
     def test_only_glibc_is_the_hosts(self):
@@ -99,6 +99,15 @@ class ArchiveTest(unittest.TestCase):
         self.assertEqual((compiled.returncode, compiled.stderr), (0, ""))
         ran = self.run_program("mycc", "bench", "out/scale.so")
         self.assertEqual((ran.returncode, ran.stderr), (0, ""))
+
+
+    def test_compares_with_libraries(self):
+        result = subprocess.run(["bash", self.root / "tests/perf/cpu_vs_libraries.sh", "--set", "f32", "--only", "gemm_16x4096|softmax_4x", "--trials", "0",
+                                 "--newest", "none", "--rounds", "1", "--seconds", "0.001", "--work", self.work / "compared"],
+                                capture_output=True, text=True, cwd=self.work, env={"PATH": os.environ["PATH"]}, check=False, timeout=120)
+        self.assertEqual((result.returncode, result.stderr), (0, ""), result.stdout)
+        self.assertRegex(result.stdout, r"gemm_16x4096x4096 .* (onednn|openblas\.gemm) ")
+        self.assertRegex(result.stdout, r"geomean_f32_contractions: \d")
 
 
 if __name__ == "__main__":

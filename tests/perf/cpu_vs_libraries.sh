@@ -6,9 +6,9 @@
 # Builds the programs first, unless `--bin FOLDER` or `--build FOLDER` says where they are, or this is in an archive made with `deploy/archive.sh
 # --benchmarks`. PyTorch is the one that `python3` imports, or is installed into build/newest_venv; without it there is no column of it.
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-if [[ -e CMakePresets.json && " $* " != *" --bin"* && " $* " != *" --build"* ]]; then
-  cmake --preset release >/dev/null
-  cmake --build --preset release --target mycc mycc-tune peers_cpu time_artifact cpu_peaks
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+if [[ -e $root/CMakePresets.json && " $* " != *" --bin"* && " $* " != *" --build"* ]]; then
+  (cd "$root" && cmake --preset release >/dev/null &&
+    cmake --build --preset release --target mycc mycc-tune peers_cpu time_artifact cpu_peaks)
 fi
-exec python3 -B tests/perf/cpu_vs_libraries.py "$@"
+exec python3 -B "$root/tests/perf/cpu_vs_libraries.py" "$@"

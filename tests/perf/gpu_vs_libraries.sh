@@ -6,8 +6,8 @@
 # Builds the programs first, unless `--bin FOLDER` says where they are: on a host with no compiler, the bin/ of an unpacked archive.
 # Python is `python3` with PyTorch.
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")"
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 if [[ " $* " != *" --bin"* ]]; then
-  (cd ../.. && cmake --preset release >/dev/null && cmake --build --preset release --target mycc mycc-tune)
+  (cd "$root" && cmake --preset release >/dev/null && cmake --build --preset release --target mycc mycc-tune)
 fi
-exec python3 -B gpu_vs_libraries.py "$@"
+exec python3 -B "$root/tests/perf/gpu_vs_libraries.py" "$@"
