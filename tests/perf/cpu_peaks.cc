@@ -33,7 +33,7 @@ using Clock = std::chrono::steady_clock;
 
 // Instructions of up to six cycles' latency, two a cycle, need twelve chains in flight.
 constexpr int kChains = 12;
-constexpr int kSteps = 100'000;
+constexpr int kSteps = 100'000, kTileSteps = 10'000;
 
 // Defines a function that steps independent chains of one instruction, in registers.
 #define MYCC_CHAINS(Name, isa, Vector, first, next)                                \
@@ -72,7 +72,7 @@ struct TileConfig {
     _tile_zero(3);                                       \
     _tile_zero(4);                                       \
     _tile_zero(5);                                       \
-    for (int step = 0; step < kSteps / 10; ++step) {     \
+    for (int step = 0; step < kTileSteps; ++step) {      \
       multiply(0, 4, 5);                                 \
       multiply(1, 4, 5);                                 \
       multiply(2, 4, 5);                                 \
@@ -104,7 +104,7 @@ struct Kernel {
 
 // A type's kernels with the best last.
 std::vector<Kernel> Kernels() {
-  constexpr double kCalls = 1.0 * kChains * kSteps, kTiles = 4.0 * (kSteps / 10);
+  constexpr double kCalls = 1.0 * kChains * kSteps, kTiles = 4.0 * kTileSteps;
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
   const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw");
   return {{"f32", "avx2", avx2, 16 * kCalls, FmaAvx2},
@@ -241,7 +241,8 @@ void PrintMemory(const std::vector<int>& cores, double seconds) {
     for (size_t i = 0; i < cores.size(); ++i) parts.emplace_back(bytes / cores.size());
     const auto rate = [&](void (Part::*pass)() const) {
       const double passes = CallsPerSecond(cores, seconds, [&](size_t thread) { (parts[thread].*pass)(); });
-      return passes * parts[0].Repeats() * static_cast<double>(bytes / cores.size()) / 1e9;
+      return passes * parts[0].Repeats() * static_cast<double>(bytes) / static_cast<double>(cores.size()) /
+             1e9;
     };
     std::printf("read_gbs_%zu: %.1f\n", bytes, rate(&Part::Read));
     std::printf("copy_gbs_%zu: %.1f\n", bytes, std::max(rate(&Part::Copy), rate(&Part::Stream)));

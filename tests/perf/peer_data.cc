@@ -34,13 +34,14 @@ double PeerData::DifferenceOf(int index, const T* result, size_t count) const {
   Read(index, ours.data(), count * sizeof(T));
   double squares = 0;
   for (size_t i = 0; i < count; ++i) squares += static_cast<double>(result[i]) * result[i];
-  const double size =
-      std::max(std::sqrt(squares / static_cast<double>(count)), std::numeric_limits<double>::min());
+  constexpr double kTiny = std::numeric_limits<double>::min();  // results may be zero
+  const double size = std::max(std::sqrt(squares / static_cast<double>(count)), kTiny);
   double largest = 0;
   for (size_t i = 0; i < count; ++i) {
     const double theirs = result[i];
     const double apart = std::abs(theirs - ours[i]) / std::max(size, std::abs(theirs));
-    largest = std::max(largest, std::isnan(apart) ? std::numeric_limits<double>::infinity() : apart);
+    if (std::isnan(apart)) return HUGE_VAL;
+    largest = std::max(largest, apart);
   }
   return largest;
 }

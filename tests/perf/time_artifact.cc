@@ -118,7 +118,7 @@ absl::Status Compare(const std::string& a_path, const std::string& b_path, const
     largest = std::max(largest, std::abs(a[i]));
     const double apart = std::abs(a[i] - b[i]);
     // A NaN on one side is as far apart as can be.
-    difference = std::max(difference, std::isnan(apart) ? std::numeric_limits<double>::infinity() : apart);
+    difference = std::max(difference, std::isnan(apart) ? HUGE_VAL : apart);
   }
   std::printf("%s difference %.3g\n", function.c_str(), difference / largest);
   return absl::OkStatus();
