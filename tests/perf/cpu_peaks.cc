@@ -61,6 +61,7 @@ struct TileConfig {
   uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64};
   uint8_t rows[16] = {16, 16, 16, 16, 16, 16};
 };
+static_assert(sizeof(TileConfig) == 64);
 
 #define MYCC_TILES(Name, isa, multiply)                  \
   __attribute__((target("amx-tile," isa))) void Name() { \

@@ -1,9 +1,16 @@
 """What cpu_vs_libraries.py makes of measurements: who is best, refused results, shares of peaks, the last figures."""
 
 import argparse
+import contextlib
+import io
 import math
+import pathlib
+import sys
+import tempfile
 import unittest
+from unittest import mock
 
+import cpu_newest
 import cpu_shares
 import cpu_vs_libraries
 import cpu_workloads
@@ -69,6 +76,31 @@ class FiguresTest(unittest.TestCase):
         for name, value in zip(figures, (1.0, 0.5, 3.0, 4.0, 5.0, 0.5, 0.1, 0.25, 0.125, 0.125)):
             self.assertAlmostEqual(figures[name], value)
         self.assertTrue(math.isnan(figures["random_geomean_bf16"]))
+
+
+class NewestTest(unittest.TestCase):
+    def find(self, folder, has_torch, make_environment=None):
+        said = io.StringIO()
+        with mock.patch.object(cpu_newest, "has_torch", has_torch), mock.patch.object(cpu_newest, "make_environment", make_environment), \
+                contextlib.redirect_stdout(said):
+            return cpu_newest.find_python(folder), said.getvalue()
+
+    def test_a_pytorch_that_is_there_is_taken(self):
+        self.assertEqual(self.find(pathlib.Path("/no/such/folder"), lambda python: True), (sys.executable, ""))
+
+    def test_an_earlier_environment_is_taken(self):
+        with tempfile.TemporaryDirectory() as folder:
+            python = pathlib.Path(folder) / "bin/python3"
+            python.parent.mkdir()
+            python.touch()
+            self.assertEqual(self.find(pathlib.Path(folder), lambda one: one == python), (python, ""))
+
+    def test_what_cannot_be_installed_is_said_and_left_out(self):
+        def fail(folder):
+            raise harness.BenchmarkError("`pip install` failed with status 1: ERROR: one\nERROR: no network")
+
+        self.assertEqual(self.find(pathlib.Path("/no/such/folder"), lambda python: False, fail),
+                         (None, "no column of the newest libraries: ERROR: no network\n"))
 
 
 class ArgumentsTest(unittest.TestCase):

@@ -9,12 +9,12 @@
 
 namespace mycc {
 
-// Calls `f` three times to warm up, then at least 7 times and until `budget_seconds` are spent, at most 200
+// Calls `f` three times to warm up, then at least 7 times and until `budget_seconds` are spent, at most 2000
 // times. Returns the median in milliseconds.
 template <typename F>
 double MedianMilliseconds(F&& f, double budget_seconds) {
   constexpr int kWarmUps = 3;
-  constexpr size_t kFewest = 7, kMost = 200;
+  constexpr size_t kFewest = 7, kMost = 2000;
   using Clock = std::chrono::steady_clock;
   using Milliseconds = std::chrono::duration<double, std::milli>;
   for (int i = 0; i < kWarmUps; ++i) f();
