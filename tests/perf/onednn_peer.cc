@@ -1,5 +1,6 @@
 // oneDNN's way of computing each workload. Weights in the layout the library likes best (format any),
 // activations as the workload has them, work and weight reordering done before the timing.
+#include <algorithm>
 #include <dnnl.hpp>
 #include <string>
 #include <unordered_map>

@@ -1,7 +1,9 @@
 #include "tests/perf/peer_workloads.h"
 
+#include <algorithm>
 #include <charconv>
 #include <map>
+#include <utility>
 
 namespace mycc {
 namespace {
