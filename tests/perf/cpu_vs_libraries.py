@@ -21,6 +21,7 @@ from tuned_workloads import geometric_mean
 LIBRARIES = ("onednn", "openblas", "loops")  # Debian's, and what a programmer gets without
 NEWEST = {"suites": tuple(cpu_workloads.SETS), "all": (*cpu_workloads.SETS, "random"), "none": ()}
 MOST_TRIALS = 256
+MOST_ROUNDS = 3  # times as many as asked for, of a row that something disturbs
 # Between results, relative to an element or to the root mean square of all. Reassociated f32 sums of a few thousand products differ by less;
 # PyTorch rounds results of bf16 to bf16; integers are the same.
 LARGEST_DIFFERENCE = {"f32": 1e-3, "bf16": 2**-7, "i8": 0, "u8": 0}
@@ -61,7 +62,7 @@ def parse_arguments(words=None):
     parser.add_argument("--only", default="", help="only workloads whose names match this regular expression")
     parser.add_argument("--newest", choices=NEWEST, default="suites",
                         help="the sets that PyTorch's libraries are timed on too, `none` where it is not to be installed")
-    parser.add_argument("--rounds", type=int, default=5, help="how often the programs take turns")
+    parser.add_argument("--rounds", type=int, default=5, help="how often the programs take turns, up to three times as often where something disturbs them")
     parser.add_argument("--seconds", type=float, default=0.4, help="measuring time of each turn")
     arguments = parser.parse_args(words)
     arguments.bin = arguments.bin or (arguments.build / "bin" if arguments.build else default_programs())
@@ -123,7 +124,8 @@ class Comparison:
         commands += [[programs / "peers_cpu", peer, workload.spec, data, seconds] for peer in LIBRARIES]
         if self.python and which in NEWEST[self.arguments.newest]:
             commands.append([self.python, "-B", pathlib.Path(__file__).with_name("cpu_newest_peer.py"), workload.spec, data, seconds])
-        return harness.take_turns(commands, self.arguments.rounds)
+        rounds = self.arguments.rounds
+        return harness.take_turns(commands, rounds, MOST_ROUNDS * rounds, lambda who: not who.endswith(".difference"))
 
     def rows(self, which, workloads, paths, libraries, failures):
         rows = []

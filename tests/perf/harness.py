@@ -82,13 +82,25 @@ def figures(command):
     return result
 
 
-def take_turns(commands, rounds):
-    """Runs the commands one after the other, `rounds` times over. Returns one {who: median} for each command."""
-    samples = [collections.defaultdict(list) for _ in commands]
-    for _ in range(rounds):
+DISTURBED = 1.25  # a median this far above the least number: something else had the cores for much of the time
+
+
+def disturbed(samples):
+    """Whether the numbers of the best of a command's ways say that it was not alone, for any command."""
+    best = [min(sample.values(), key=statistics.median) for sample in samples if sample]
+    return any(statistics.median(numbers) > DISTURBED * min(numbers) for numbers in best)
+
+
+def take_turns(commands, rounds, most_rounds=0, of_interest=lambda who: True):
+    """Runs the commands one after the other, `rounds` times over, and on to `most_rounds` while the times of those `of_interest` look disturbed.
+    Returns one {who: median} for each command."""
+    samples, done = [collections.defaultdict(list) for _ in commands], 0
+    while done < rounds or (done < most_rounds and disturbed([{who: numbers for who, numbers in sample.items() if of_interest(who)}
+                                                              for sample in samples])):
         for command, sample in zip(commands, samples):
             for who, number in measurements(command).items():
                 sample[who].append(number)
+        done += 1
     return [{who: statistics.median(numbers) for who, numbers in sample.items()} for sample in samples]
 
 

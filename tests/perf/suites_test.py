@@ -133,6 +133,19 @@ class HarnessTest(unittest.TestCase):
         say = lambda *numbers: [sys.executable, "-c", f"for n in {numbers}: print('w', f'way{{n}}', n)"]
         self.assertEqual(harness.take_turns([say(1), say(2, 3)], 3), [{"way1": 1.0}, {"way2": 2.0, "way3": 3.0}])
 
+    def test_disturbed_turns_are_repeated(self):
+        """A program whose first and third call of five were disturbed, beside one whose noise is of no interest."""
+        with tempfile.TemporaryDirectory() as folder:
+            calls = pathlib.Path(folder) / "calls"
+            program = [sys.executable, "-c", f"calls = open({str(calls)!r}, 'a+'); calls.write('.'); calls.seek(0); n = len(calls.read())\n"
+                       "print('w', 'ours', [9, 1, 9, 1.1, 1][min(n, 5) - 1]); print('w', 'ours.difference', n)"]
+            of_interest = lambda who: "difference" not in who
+            self.assertEqual(harness.take_turns([program], 3, 9, of_interest), [{"ours": 1.1, "ours.difference": 3}])
+            self.assertEqual(calls.read_text(), "." * 5)
+            self.assertEqual(harness.take_turns([program], 3, 9, of_interest)[0]["ours"], 1)
+            self.assertEqual(calls.read_text(), "." * 8)
+            self.assertEqual(harness.take_turns([[sys.executable, "-c", "pass"]], 1, 3), [{}])
+
     def test_figures_are_numbers_or_words(self):
         say = [sys.executable, "-c", "print('a: 1.5'); print('b: avx2')"]
         self.assertEqual(harness.figures(say), {"a": 1.5, "b": "avx2"})
