@@ -174,10 +174,8 @@ bool PrintArithmetic(std::string_view type, const std::vector<int>& cores, doubl
     if (kernel.type != type || !kernel.supported) continue;
     const double rate =
         CallsPerSecond(cores, seconds, [&](size_t) { kernel.run(); }) * kernel.operations / 1e9;
-    if (rate > best) {
-      best = rate;
-      isa = kernel.isa;
-    }
+    if (rate > 0.98 * best) isa = kernel.isa;  // of equals, the later one
+    best = std::max(best, rate);
   }
   if (isa == nullptr) return false;
   std::printf("%s_gops: %.1f\n%s_isa: %s\n", type.data(), best, type.data(), isa);
