@@ -1,5 +1,8 @@
 #include "tests/llvm/jit.h"
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -14,6 +17,14 @@ extern "C" int omp_get_max_threads();
 
 namespace mycc {
 namespace {
+
+// As an artifact does when it is loaded (runtime/artifact/cpu.c).
+absl::Status AskForTileRegisters(const Target& target) {
+  constexpr int kRequestPermission = 0x1023, kTileData = 18;
+  if (!FeaturesOf(target).amx_tile || syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0)
+    return absl::OkStatus();
+  return absl::InternalError("Linux gives this process no tile registers");
+}
 
 using Body = void (*)(void* const*, uint8_t*, uint8_t*);
 
@@ -73,6 +84,7 @@ absl::StatusOr<std::unique_ptr<JitKernel>> JitKernel::Compile(const LoweredFunct
                                                               const Target& target) {
   MYCC_ASSIGN_OR_RETURN(const std::string object,
                         EmitModule({EmitUnit{"k", lowered}}, target, EmitKind::kObject));
+  MYCC_RETURN_IF_ERROR(AskForTileRegisters(target));
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
   auto impl = std::make_unique<Impl>();
