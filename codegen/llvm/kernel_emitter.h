@@ -7,6 +7,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -17,6 +18,7 @@
 #include "codegen/ir/function.h"
 #include "codegen/llvm/kernel_layout.h"
 #include "codegen/llvm/lane_products.h"
+#include "codegen/llvm/loop_facts.h"
 #include "codegen/llvm/numbers.h"
 #include "codegen/llvm/tile_grid.h"
 
@@ -143,12 +145,16 @@ class LlvmKernelEmitter {
   // Vector loops (kernel_vector.cc).
   void EmitVectorLoop(const For& loop);
   void EmitLaneReduction(const For& loop, const Store& store, int width);
-  template <typename ChunkFn>
+  using ChunkFn = std::function<void(llvm::Value* first, int count, int active)>;
   void Chunks(const For& loop, int width, bool unroll, const ChunkFn& chunk);
-  template <typename BodyFn>
-  void InLanes(const For& loop, llvm::Value* first, int count, int active, const BodyFn& body);
+  void InLanes(const For& loop, llvm::Value* first, int count, int active, const std::function<void()>& body);
   int WidthOf(const For& loop) const;
   llvm::Value* ReduceLanes(Op op, DType dtype, llvm::Value* vector);
+
+  // Tiles that are read across (kernel_transpose.cc). False where the loop has none.
+  bool EmitTransposed(const For& loop);
+  std::vector<llvm::Value*> LoadTurned(const ExprNode& load, const CrossReads& cross, int64_t u0,
+                                       int64_t rows, llvm::Value* first, int count, int active);
 
   // Mma statements (kernel_mma.cc). A column is a vector of a tile's width or less.
   struct MmaColumn {
@@ -234,6 +240,7 @@ class LlvmKernelEmitter {
   std::optional<Lanes> lanes_;
   // Values of expressions where they are known to be computed: one level for each arm of a branch around.
   std::vector<Memo> memo_;
+  Memo turned_;                                   // what loads of a tile that is read across give here
   std::unordered_map<const void*, Linear> flat_;  // of loads and stores, by node
   std::unordered_map<const ExprNode*, bool> escapes_;
   std::vector<Expr> keep_;  // expressions made here, so that nodes in the caches above stay alive

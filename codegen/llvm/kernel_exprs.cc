@@ -82,7 +82,11 @@ Value* LlvmKernelEmitter::EmitNode(const Expr& expr) {
     case Op::kVar:
       if (Varies(expr)) return LaneIndex(expr, b_.getInt64Ty());
       return vars_.at(expr->var.get()).value;
-    case Op::kLoad: return LoadAccess(AccessOf(expr->buffer, expr->args, expr.get()));
+    case Op::kLoad: {
+      const auto turned = turned_.find(expr.get());
+      if (turned != turned_.end()) return turned->second;
+      return LoadAccess(AccessOf(expr->buffer, expr->args, expr.get()));
+    }
     case Op::kSelect: return EmitSelect(expr);
     default: break;
   }

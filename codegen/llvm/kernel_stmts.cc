@@ -106,6 +106,7 @@ void LlvmKernelEmitter::EmitFor(const For& loop) {
 }
 
 void LlvmKernelEmitter::EmitUnrolled(const For& loop) {
+  if (!lanes_ && EmitTransposed(loop)) return;
   for (int64_t v = 0; v < *ConstExtent(loop); ++v) {
     With(loop.var.get(), b_.getInt64(v), [&] { Statement(loop.body); });
   }

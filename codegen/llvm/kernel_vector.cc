@@ -59,7 +59,6 @@ int LlvmKernelEmitter::WidthOf(const For& loop) const {
 
 // Calls chunk(first, count, active) for the loop's iterations in vectors of `width`: all of one width, then
 // the rest, in one masked vector where the machine has masks and in narrower vectors where it has not.
-template <typename ChunkFn>
 void LlvmKernelEmitter::Chunks(const For& loop, int width, bool unroll, const ChunkFn& chunk) {
   const int64_t extent = *ConstExtent(loop);
   const int64_t full = extent / width;
@@ -86,8 +85,8 @@ void LlvmKernelEmitter::Chunks(const For& loop, int width, bool unroll, const Ch
   }
 }
 
-template <typename BodyFn>
-void LlvmKernelEmitter::InLanes(const For& loop, Value* first, int count, int active, const BodyFn& body) {
+void LlvmKernelEmitter::InLanes(const For& loop, Value* first, int count, int active,
+                                const std::function<void()>& body) {
   memo_.assign(1, {});
   if (count == 1) return With(loop.var.get(), first, body);
   Value* mask = nullptr;

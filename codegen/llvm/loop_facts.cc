@@ -156,4 +156,44 @@ bool IndexesAccumulator(const For& loop) {
   return indexes;
 }
 
+namespace {
+
+bool IsCrossRead(const ExprNode& load, const VarNode* unrolled, const VarNode* lane) {
+  for (size_t d = 0; d < load.args.size(); ++d) {
+    const auto range = RangeOf(load.args[d]);
+    if (!range || range->min < 0 || range->max >= load.buffer->shape[d] || HasLoad(load.args[d]))
+      return false;
+  }
+  Expr index = IntConst(0);
+  for (size_t d = 0; d < load.args.size(); ++d)
+    index = index + load.args[d] * load.buffer->stride(static_cast<int>(d));
+  const Linear flat = ToLinear(index);
+  const bool linear = std::all_of(flat.terms.begin(), flat.terms.end(), [&](const auto& term) {
+    return term.first->op == Op::kVar || (!UsesVar(term.first, unrolled) && !UsesVar(term.first, lane));
+  });
+  const int64_t stride = flat.CoefficientOf(lane);
+  return linear && flat.CoefficientOf(unrolled) == 1 && stride != 0 && stride != 1;
+}
+
+}  // namespace
+
+std::optional<CrossReads> CrossReadsOf(const For& loop) {
+  const For* lanes = DynAs<For>(loop.body);
+  if (loop.loop_kind != LoopKind::kUnroll || lanes == nullptr || lanes->loop_kind != LoopKind::kVector ||
+      !ConstExtent(loop) || !ConstExtent(*lanes)) {
+    return std::nullopt;
+  }
+  const Store* store = DynAs<Store>(lanes->body);
+  if (store == nullptr || LaneReductionOf(*lanes) != nullptr || !CanWiden(*lanes)) return std::nullopt;
+  CrossReads cross{loop.var.get(), lanes, {}};
+  bool apart = true;
+  Visit(store->value, [&](const ExprNode& e) {
+    if (e.op != Op::kLoad) return;
+    apart &= e.buffer != store->buffer;
+    if (IsCrossRead(e, cross.unrolled, lanes->var.get())) cross.loads.push_back(&e);
+  });
+  if (!apart || cross.loads.empty()) return std::nullopt;
+  return cross;
+}
+
 }  // namespace mycc

@@ -1,6 +1,7 @@
 // What the back end asks about a loop before it chooses how to emit it.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "codegen/ir/stmt.h"
@@ -22,5 +23,14 @@ std::vector<const Mma*> ProductsOfOneAccumulator(const Stmt& stmt);
 
 // True when the loop's variable chooses an element of a register tile.
 bool IndexesAccumulator(const For& loop);
+
+// An unrolled loop around nothing but a vector loop of one store, with loads that are contiguous along the
+// unrolled loop and strided along the lanes, from tensors that the store leaves alone.
+struct CrossReads {
+  const VarNode* unrolled;
+  const For* lanes;
+  std::vector<const ExprNode*> loads;  // those
+};
+std::optional<CrossReads> CrossReadsOf(const For& loop);
 
 }  // namespace mycc

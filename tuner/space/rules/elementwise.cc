@@ -6,7 +6,7 @@
 // or, where some read is strided along the output's last axis and contiguous along another one, c:
 //
 //   parallel outer, c.0, last.0:
-//     tile of c.1 x last.1, optionally staged through a local copy
+//     tile of c.1 x last.1, in squares that are turned in registers, or staged through a local copy
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -16,7 +16,7 @@
 namespace mycc {
 namespace {
 
-enum TransposeHow : int64_t { kVectorStores = 0, kVectorLoads = 1, kStaged = 2 };
+enum TransposeHow : int64_t { kVectorStores = 0, kVectorLoads = 1, kStaged = 2, kTurned = 3 };
 
 // The read that decides a transpose: contiguous along axis `axis`, strided along the last one. -1: none.
 struct StridedRead {
@@ -60,9 +60,35 @@ void EmitRows(const Plan& plan, const Values& v, TraceBuilder* b) {
   if (outer.empty()) b->Bind(absl::StrCat(last, ".0"), "parallel");
 }
 
-void EmitTiles(const Plan& plan, const Values& v, TraceBuilder* b) {
+// Rows of a tile that is turned: more of them than registers go through memory.
+constexpr int64_t kMaxSquare = 32;
+
+std::string Inner(const std::string& loop, int i) { return absl::StrCat(loop, ".", i); }
+
+// Squares that the back end loads along c, turns in registers, and stores along the last axis.
+void EmitTurned(const Plan& plan, const Values& v, TraceBuilder* b) {
   const std::string c = plan.loops[plan.strided.axis], last = plan.loops.back();
-  const auto part = [](const std::string& loop, int i) { return absl::StrCat(loop, ".", i); };
+  const int64_t square = std::min<int64_t>(plan.lanes, kMaxSquare);
+  b->Split(c, {CeilDiv(v.at("tile_c"), square), square});
+  b->Split(last, {CeilDiv(v.at("tile_n"), square), square});
+  std::vector<std::string> order;
+  for (const std::string& loop : plan.loops) {
+    if (loop != c && loop != last) order.push_back(loop);
+  }
+  const bool along_n = v.at("first") == 1;
+  const std::string &outer = along_n ? last : c, &inner = along_n ? c : last;
+  order.insert(order.end(), {Inner(outer, 0), Inner(inner, 0)});
+  if (v.at("par")) b->BindAll(order, "parallel");
+  order.insert(order.end(), {Inner(outer, 1), Inner(inner, 1), Inner(c, 2), Inner(last, 2)});
+  b->Reorder(order);
+  b->Bind(Inner(c, 2), "unroll");
+  b->Bind(Inner(last, 2), "vector");
+}
+
+void EmitTiles(const Plan& plan, const Values& v, TraceBuilder* b) {
+  if (v.at("how") == kTurned) return EmitTurned(plan, v, b);
+  const std::string c = plan.loops[plan.strided.axis], last = plan.loops.back();
+  const auto part = Inner;
   b->Split(c, {v.at("tile_c")});
   b->Split(last, {v.at("tile_n")});
   std::vector<std::string> order;
@@ -115,11 +141,12 @@ Part ElementwiseRule(const Anatomy& anatomy, const Group& group, const Target& t
   part.Decide("par", target.threads > 1 ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0}, parallel,
               false);
   if (plan.strided.axis >= 0) {
-    part.Decide("how", {kVectorStores, kVectorLoads, kStaged}, kStaged, false);
-    // A staged tile fills half of L1: long runs on both sides, and no line is fetched twice.
-    const std::vector<int64_t> cs = {8, 16, 32, 64}, ns = {8, 16, 32, 64, 128};
+    part.Decide("how", {kVectorStores, kVectorLoads, kStaged, kTurned}, kTurned, false);
+    part.Decide("first", {0, 1}, 0, false);
+    // Both sides' runs stay in L2 until their lines are full.
+    const std::vector<int64_t> cs = {8, 16, 32, 64, 128, 256}, ns = {8, 16, 32, 64, 128, 256, 1024};
     const int64_t tile_c = LargestAtMost(cs, plan.extents[plan.strided.axis]);
-    const int64_t fit = target.l1d_bytes / 2 / (tile_c * std::max(DTypeBytes(stage.output->dtype), 1));
+    const int64_t fit = target.l2_bytes / 16 / (tile_c * std::max(DTypeBytes(stage.output->dtype), 1));
     part.Decide("tile_c", cs, tile_c);
     part.Decide("tile_n", ns, LargestAtMost(ns, std::min(fit, plan.extents.back())));
     part.emit = [plan](const Values& v, TraceBuilder* b) { EmitTiles(plan, v, b); };
