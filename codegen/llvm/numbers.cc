@@ -155,7 +155,7 @@ llvm::Value* Numbers::Unary(Op op, DType dtype, llvm::Value* a) const {
 }
 
 llvm::Value* Numbers::FloatUnary(Op op, DType dtype, llvm::Value* a) const {
-  if (IsTranscendental(op)) return EmitMath(b_, op, a, nullptr);
+  if (IsTranscendental(op)) return EmitMath(b_, features_, op, a, nullptr);
   switch (op) {
     case Op::kNeg: return b_.CreateFNeg(a);
     case Op::kAbs: return b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a);
@@ -202,7 +202,7 @@ llvm::Value* Numbers::FloatBinary(Op op, DType dtype, llvm::Value* a, llvm::Valu
     // number.
     case Op::kMin: return b_.CreateBinaryIntrinsic(llvm::Intrinsic::minimum, a, b);
     case Op::kMax: return b_.CreateBinaryIntrinsic(llvm::Intrinsic::maximum, a, b);
-    case Op::kPow: return EmitMath(b_, op, a, b);
+    case Op::kPow: return EmitMath(b_, features_, op, a, b);
     default: break;
   }
   MYCC_CHECK(false) << "no " << OpName(op) << " of " << DTypeName(dtype);

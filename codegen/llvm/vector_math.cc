@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "llvm/IR/Intrinsics.h"
+#include "llvm/IR/IntrinsicsX86.h"
 #include "llvm/IR/Module.h"
 
 namespace mycc {
@@ -14,14 +15,18 @@ using llvm::Value;
 
 constexpr double kLog2E = 1.4426950408889634;
 // ln 2 in two floats; the first has few bits, so that a small integer times it is exact.
-constexpr double kLn2High = 0.693359375, kLn2Low = -2.12194440e-4;
+constexpr double kLn2 = 0.69314718055994531, kLn2High = 0.693359375, kLn2Low = -2.12194440e-4;
 // 1.5 * 2^23: adding it leaves the nearest integer in a float's low bits.
 constexpr double kMagic = 12582912.0;
+constexpr int kExponentBias = 127;
+// e^r on +-ln 2 / 2, from r^2 on.
+constexpr double kExpTail[] = {0.4999999343, 0.1666652039, 0.04166839089, 0.008368745581, 0.001381453517};
 
 // Floats; `T` is the type of the argument, scalar or vector.
 class FloatMath {
  public:
-  FloatMath(Builder& builder, llvm::Type* type) : b_(builder), type_(type) {
+  FloatMath(Builder& builder, const CpuFeatures& features, llvm::Type* type)
+      : b_(builder), features_(features), type_(type) {
     const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(type);
     lanes_ = vector ? static_cast<int>(vector->getNumElements()) : 1;
     int_type_ = Wide(b_.getInt32Ty());
@@ -31,11 +36,16 @@ class FloatMath {
     // Beyond these the result is infinite or zero; NaN passes both selects.
     Value* clamped = b_.CreateSelect(b_.CreateFCmpOGT(x, F(89)), F(89), x);
     clamped = b_.CreateSelect(b_.CreateFCmpOLT(clamped, F(-104)), F(-104), clamped);
-    const Reduced reduced = ReduceExp(clamped);
+    // The integer's low bits hold n and twice the bias, for the two factors of a power of two.
+    const Integer n = Nearest(clamped, F(kLog2E), 2 * kExponentBias);
+    Value* r = Fma(n.value, F(-kLn2High), clamped);
+    r = Fma(n.value, F(-kLn2Low), r);
+    Value* power = Polynomial(r, {1, 1, kExpTail[0], kExpTail[1], kExpTail[2], kExpTail[3], kExpTail[4]});
+    if (Value* scaled = Scale(power, n.value)) return scaled;
     // In two factors, so that results close to infinity and subnormal ones are rounded once.
-    Value* half = b_.CreateAShr(reduced.n, 1);
-    Value* scaled = b_.CreateFMul(b_.CreateFAdd(reduced.exp_minus_one, F(1)), PowerOfTwo(half));
-    return b_.CreateFMul(scaled, PowerOfTwo(b_.CreateSub(reduced.n, half)));
+    Value* half = b_.CreateLShr(n.bits, 1);
+    Value* scaled = b_.CreateFMul(power, AsFloat(b_.CreateShl(half, 23)));
+    return b_.CreateFMul(scaled, AsFloat(b_.CreateShl(b_.CreateSub(n.bits, half), 23)));
   }
 
   Value* Log(Value* x) const {
@@ -62,11 +72,10 @@ class FloatMath {
 
   // (e^2x - 1) / (e^2x - 1 + 2): exact to the last bits for small x as well.
   Value* Tanh(Value* x) const {
-    Value* twice = b_.CreateFMul(Abs(x), F(2));
-    twice = b_.CreateSelect(b_.CreateFCmpOGT(twice, F(20)), F(20), twice);
-    const Reduced reduced = ReduceExp(twice);
-    Value* scale = PowerOfTwo(reduced.n);
-    Value* grown = Fma(scale, reduced.exp_minus_one, b_.CreateFSub(scale, F(1)));
+    Value* bounded = Abs(x);
+    bounded = b_.CreateSelect(b_.CreateFCmpOGT(bounded, F(10)), F(10), bounded);
+    const Reduced reduced = ReduceExp(bounded, 2);
+    Value* grown = Fma(reduced.scale, reduced.exp_minus_one, b_.CreateFSub(reduced.scale, F(1)));
     return CopySign(b_.CreateFDiv(grown, b_.CreateFAdd(grown, F(2))), x);
   }
 
@@ -79,9 +88,8 @@ class FloatMath {
     Value* bounded = b_.CreateSelect(b_.CreateFCmpOGT(magnitude, F(4)), F(4), magnitude);
     Value* q = Polynomial(bounded, {0.00016780624, -1.12948179, -0.633413911, -0.108206317, 0.0250717364,
                                     -0.00415296806, 0.000430733053, -2.07730318e-05});
-    const Reduced reduced = ReduceExp(q);
-    Value* scale = PowerOfTwo(reduced.n);
-    Value* erfc = Fma(scale, reduced.exp_minus_one, scale);
+    const Reduced reduced = ReduceExp(q, 1);
+    Value* erfc = Fma(reduced.scale, reduced.exp_minus_one, reduced.scale);
     Value* large = CopySign(b_.CreateFSub(F(1), erfc), x);
     return b_.CreateSelect(b_.CreateFCmpOLT(magnitude, F(0.9)), small, large);
   }
@@ -139,9 +147,14 @@ class FloatMath {
   static constexpr double kInf = std::numeric_limits<double>::infinity();
   static constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-  // x = n * ln 2 + r.
+  // A float's nearest integer.
+  struct Integer {
+    Value* value;  // float
+    Value* bits;   // i32: the integer and what was asked for are in the low bits
+  };
+  // factor * x = n * ln 2 + r with |r| <= ln 2 / 2.
   struct Reduced {
-    Value* n;              // i32
+    Value* scale;          // 2^n
     Value* exp_minus_one;  // e^r - 1
   };
 
@@ -170,15 +183,40 @@ class FloatMath {
     return sum;
   }
 
-  Value* PowerOfTwo(Value* n) const { return AsFloat(b_.CreateShl(b_.CreateAdd(n, I(127)), 23)); }
+  // The integer nearest to x * y, |x * y| < 2^21.
+  Integer Nearest(Value* x, Value* y, int added) const {
+    Value* shifted = Fma(x, y, F(kMagic + added));
+    return {b_.CreateFSub(shifted, F(kMagic + added)), AsInt(shifted)};
+  }
 
-  Reduced ReduceExp(Value* x) const {
-    Value* shifted = Fma(x, F(kLog2E), F(kMagic));
-    Value* n = b_.CreateFSub(shifted, F(kMagic));
-    Value* r = Fma(n, F(-kLn2High), x);
-    r = Fma(n, F(-kLn2Low), r);
-    Value* q = Polynomial(r, {0.5, 0.166665122, 0.0416661873, 0.00836959854, 0.00139517197});
-    return {b_.CreateSub(AsInt(shifted), AsInt(F(kMagic))), Fma(b_.CreateFMul(r, r), q, r)};
+  // REQUIRES: -80 < factor * x < 80. With n that small, n times the error of a float's ln 2 does not show.
+  Reduced ReduceExp(Value* x, int factor) const {
+    const double f = factor;
+    const Integer n = Nearest(x, F(f * kLog2E), kExponentBias);
+    Value* r = Fma(n.value, F(-kLn2 / f), x);
+    const double f2 = f * f;
+    Value* q = Polynomial(r, {f2 * kExpTail[0], f2 * f * kExpTail[1], f2 * f2 * kExpTail[2],
+                              f2 * f2 * f * kExpTail[3], f2 * f2 * f2 * kExpTail[4]});
+    Value* linear = factor == 1 ? r : b_.CreateFMul(r, F(f));
+    return {AsFloat(b_.CreateShl(n.bits, 23)), Fma(b_.CreateFMul(r, r), q, linear)};
+  }
+
+  // x * 2^n in one instruction, null where the target has none.
+  Value* Scale(Value* x, Value* n) const {
+    if (!features_.avx512f || !features_.avx512vl) return nullptr;
+    const auto call = [&](llvm::Intrinsic::ID id, llvm::Type* mask, bool rounds) {
+      llvm::SmallVector<Value*, 5> args = {x, n, llvm::Constant::getNullValue(type_),
+                                           llvm::Constant::getAllOnesValue(mask)};
+      constexpr int kCurrentRounding = 4;
+      if (rounds) args.push_back(b_.getInt32(kCurrentRounding));
+      return b_.CreateIntrinsic(id, {}, args);
+    };
+    switch (lanes_) {
+      case 16: return call(llvm::Intrinsic::x86_avx512_mask_scalef_ps_512, b_.getInt16Ty(), true);
+      case 8: return call(llvm::Intrinsic::x86_avx512_mask_scalef_ps_256, b_.getInt8Ty(), false);
+      case 4: return call(llvm::Intrinsic::x86_avx512_mask_scalef_ps_128, b_.getInt8Ty(), false);
+      default: return nullptr;
+    }
   }
 
   // log2 of a float that is not negative, in double: 2^k * m, m in [2/3, 4/3), by the series of atanh((m - 1)
@@ -221,6 +259,7 @@ class FloatMath {
   Value* LibmBeyond(double limit, Value* x, Value* result, const char* function) const;
 
   Builder& b_;
+  const CpuFeatures& features_;
   llvm::Type* type_;
   llvm::Type* int_type_;
   int lanes_;
@@ -284,12 +323,12 @@ const char* LibmName(Op op) {
 
 }  // namespace
 
-Value* EmitMath(Builder& builder, Op op, Value* x, Value* y) {
+Value* EmitMath(Builder& builder, const CpuFeatures& features, Op op, Value* x, Value* y) {
   if (x->getType()->getScalarType()->isDoubleTy()) {
     if (y) return ByLane(builder, LibmName(op), {x, y});
     return ByLane(builder, LibmName(op), {x});
   }
-  const FloatMath math(builder, x->getType());
+  const FloatMath math(builder, features, x->getType());
   switch (op) {
     case Op::kExp: return math.Exp(x);
     case Op::kLog: return math.Log(x);
