@@ -136,4 +136,44 @@ BoxCopy MakeBoxCopy(const std::string& name, const std::vector<DimRegion>& box,
   return copy;
 }
 
+namespace {
+
+// Along one dimension the iteration writes one run of elements without holes: the inner loops' steps, from
+// the shortest, each begin no further than the shorter ones reach; and a run of the whole extent starts at
+// its start.
+bool WritesOneRun(const Expr& index, const std::unordered_set<const VarNode*>& inner, bool whole) {
+  std::vector<std::pair<int64_t, int64_t>> steps;  // and how often
+  bool moves = false;
+  for (const auto& [atom, coefficient] : ToLinear(index).terms) {
+    if (atom->op == Op::kVar && atom->var->extent == 1) continue;
+    const bool varies = UsesAnyOf(atom, inner);
+    if (varies && atom->op != Op::kVar) return false;
+    if (varies) steps.emplace_back(coefficient, atom->var->extent);
+    moves |= !varies;
+  }
+  std::sort(steps.begin(), steps.end());
+  int64_t reach = 0;
+  for (const auto& [step, count] : steps) {
+    if (step < 1 || step > reach + 1) return false;
+    reach += step * (count - 1);
+  }
+  return !(whole && moves);
+}
+
+}  // namespace
+
+absl::Status CheckFills(const Block& writer, const std::unordered_set<const VarNode*>& inner) {
+  bool fills = true;
+  for (const IterVar& iter : writer.iters)
+    fills &= !(IsGuard(writer, iter) && UsesAnyOf(iter.binding, inner));
+  const Access write = WriteOf(writer);
+  const std::vector<DimRegion> box = CoveringBox({write}, inner, writer.out->shape);
+  for (size_t d = 0; d < write.size(); ++d) fills &= WritesOneRun(write[d], inner, box[d].whole);
+  if (fills) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(writer.name, " does not fill one box of ",
+                                                    writer.out->name,
+                                                    " in an iteration: a split inside the loop overshoots, "
+                                                    "or the loops inside are fused or not the innermost"));
+}
+
 }  // namespace mycc

@@ -41,6 +41,10 @@ absl::Status CheckCanMove(const Function& function, const Path& block, const Pat
 // OK when the loop's last iteration carries out the block: a split that does not divide leaves nothing of it.
 absl::Status CheckLastIterationRuns(const For& loop, const Block& block);
 
+// OK when the writer, while the inner loops run, fills the box that CoveringBox gives of it: what the boxes
+// say of those who read there.
+absl::Status CheckFills(const Block& writer, const std::unordered_set<const VarNode*>& inner);
+
 // What a loop of block `from` is called in a copy of its nest for block `to`: t2.a0.1 becomes t2.w.a0.1. A
 // loop that is not called after the block keeps its whole name behind the new one.
 std::string RenamedLoop(const std::string& loop, const std::string& from, const std::string& to);

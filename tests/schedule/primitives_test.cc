@@ -74,6 +74,11 @@ TEST(PrimitivesTest, ReverseComputeAt) {
   Check("reverse_compute_at", kGemmEpilogue, "split(t3.a0, [4])\nreverse_compute_at(t4, t3.a0.0)\n");
 }
 
+TEST(PrimitivesTest, Merge) {
+  Check("merge", kSoftmax,
+        "rfactor(t3.r0, 4)\nsplit(t2.a1, [4])\nmerge(t2.a0, t3.rf.a0)\nmerge(t2.a1.0, t3.rf.r0)\n");
+}
+
 TEST(PrimitivesTest, CacheReadAndPack) {
   Check("cache_read_pack", kGemm,
         "split(t2.a0, [4])\nsplit(t2.a1, [8])\nreorder([t2.a0.0, t2.a1.0, t2.r0, t2.a0.1, t2.a1.1])\n"

@@ -121,7 +121,9 @@ class Stepper {
       case 10: return Step{"compute_at", {Arg(Pick(blocks_)), Arg(Pick(loops_))}};
       case 11:
         return Step{Below(2) ? "reverse_compute_at" : "compute_at", {Arg(Pick(blocks_)), Arg(Pick(loops_))}};
-      case 12: return Step{Below(2) ? "inline" : "reverse_inline", {Arg(Pick(blocks_))}};
+      case 12:
+        if (Below(3) == 0) return Step{"merge", {Arg(Pick(loops_)), Arg(Pick(loops_))}};
+        return Step{Below(2) ? "inline" : "reverse_inline", {Arg(Pick(blocks_))}};
       case 13: return Step{"cache_write", {Arg(Pick(blocks_)), Arg(Pick(loops_))}};
       case 14:
         return Step{"cache_read",

@@ -36,6 +36,7 @@ void TraceBuilder::ComputeAt(const std::string& block, const std::string& loop) 
   Add("compute_at", {{block}, {loop}});
 }
 void TraceBuilder::ReverseInline(const std::string& block) { Add("reverse_inline", {{block}}); }
+void TraceBuilder::Merge(const std::string& loop, const std::string& next) { Add("merge", {{loop}, {next}}); }
 void TraceBuilder::CacheRead(const std::string& buffer, const std::string& block, const std::string& loop,
                              const std::string& scope) {
   Add("cache_read", {{buffer}, {block}, {loop}, {scope}});

@@ -31,6 +31,7 @@ class TraceBuilder {
   void Inline(const std::string& block);
   void ComputeAt(const std::string& block, const std::string& loop);
   void ReverseInline(const std::string& block);
+  void Merge(const std::string& loop, const std::string& next);
   void CacheRead(const std::string& buffer, const std::string& block, const std::string& loop,
                  const std::string& scope);
   void CacheWrite(const std::string& block, const std::string& loop);

@@ -12,6 +12,7 @@ constexpr PrimitiveInfo kPrimitives[] = {
     {"inline", "n", "inline(block)", Inline},
     {"compute_at", "nn", "compute_at(block, loop)", ComputeAt},
     {"reverse_compute_at", "nn", "reverse_compute_at(block, loop)", ReverseComputeAt},
+    {"merge", "nn", "merge(loop, the loop after it)", Merge},
     {"reverse_inline", "n", "reverse_inline(block)", ReverseInline},
     {"cache_read", "nnnn", "cache_read(buffer, block|all, loop|root, local|packed|shared)", CacheRead},
     {"cache_write", "nn", "cache_write(block, loop)", CacheWrite},

@@ -7,8 +7,9 @@
 //     ... the elementwise stages between, on a row that stays in the cache ...
 //     output row
 //
-// All stages of the group are computed under the row loop of the last one. Cheap elementwise stages are
-// inlined before a rule sees them.
+// All stages of the group are computed under the row loop of the last one, for one row or for several that
+// overlap: adding up the lanes of one takes as long as adding up a short row. A reduction of nothing but an
+// elementwise stage shares its loop. Cheap elementwise stages are inlined before a rule sees them.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -24,6 +25,7 @@ struct Member {
   bool arg = false;
   int64_t row_length = 1;  // extent of the axis along the row
   std::string along;       // loop of that axis: t.r0 or t.a1; empty for a stage of rows alone
+  int fed_by = -1;  // member whose elements, in their order, are all that the reduction reads of the group
 };
 
 struct Plan {
@@ -31,6 +33,13 @@ struct Plan {
   std::vector<std::string> row_loops;
   int lanes;
 };
+
+// Where a member of this name has the loops of its rows.
+std::vector<std::string> RowLoops(const std::string& name, size_t rank) {
+  std::vector<std::string> loops;
+  for (size_t a = 0; a < rank; ++a) loops.push_back(absl::StrCat(name, ".a", a));
+  return loops;
+}
 
 // Number of partial results for a row of this length, from the decided count of vectors; 0: none, the row is
 // too short.
@@ -60,30 +69,69 @@ void EmitAlong(const Member& m, int64_t unroll, int lanes, TraceBuilder* b) {
   b->Bind(absl::StrCat(m.along, ".1"), "unroll");
 }
 
+// The loop under which everything is computed: the anchor's rows, or blocks of them.
+std::string EmitRowLoop(const Plan& plan, int64_t rows, TraceBuilder* b) {
+  const std::string row = b->Fuse(plan.row_loops);
+  if (rows == 1) return row;
+  b->Split(row, {rows});
+  return absl::StrCat(row, ".0");
+}
+
+// Loops over the rows of a block become code for each row, whose partial results are in registers then. Those
+// of the output stand inside its loop along the row: what all rows read there is read once.
+void UnrollRows(const Plan& plan, const Member& m, bool has_partials, TraceBuilder* b) {
+  const bool anchor = m.name == plan.members.back().name;
+  const std::string rows = anchor ? absl::StrCat(plan.row_loops[0], ".1") : absl::StrCat(m.name, ".a0");
+  if (anchor && !m.reduction && !m.along.empty()) b->Reorder({absl::StrCat(m.along, ".0"), rows});
+  b->Bind(rows, "unroll");
+  if (has_partials) b->Bind(absl::StrCat(m.name, ".rf.a0"), "unroll");
+}
+
+// The reduction's partial results grow as the elements are computed: one loop for both.
+void EmitMerged(const Plan& plan, const Member& m, TraceBuilder* b) {
+  const Member& source = plan.members[m.fed_by];
+  const size_t rank = plan.row_loops.size();
+  const std::string partial = absl::StrCat(m.name, ".rf");
+  const std::vector<std::string> rows = RowLoops(source.name, rank), others = RowLoops(partial, rank);
+  for (size_t a = 0; a < rank; ++a) b->Merge(rows[a], others[a]);
+  b->Merge(absl::StrCat(source.along, ".0"), absl::StrCat(partial, m.along.substr(m.name.size())));
+}
+
 void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   const auto partials = [&](const Member& m) {
     return m.reduction ? Partials(m, v.at("vectors"), plan.lanes) : 0;
+  };
+  const auto merged = [&](const Member& m) {
+    return v.at("merge") == 1 && m.fed_by >= 0 && partials(m) == v.at("vectors") * plan.lanes;
   };
   for (const Member& m : plan.members) {
     if (partials(m) > 0) b->RFactor(m.along, partials(m));
   }
   // The anchor's row loops become one; everything else moves under it, last first.
   const Member& anchor = plan.members.back();
-  std::string row;
   if (!plan.row_loops.empty()) {
-    row = b->Fuse(plan.row_loops);
+    const std::string row = EmitRowLoop(plan, v.at("rows"), b);
     for (auto m = plan.members.rbegin(); m != plan.members.rend(); ++m) {
       if (m->name != anchor.name) b->ComputeAt(m->name, row);
       if (partials(*m) > 0) b->ComputeAt(absl::StrCat(m->name, ".rf"), row);
     }
     if (v.at("par")) b->Bind(row, "parallel");
   }
+  std::vector<int64_t> unroll(plan.members.size(), v.at("unroll"));
   for (const Member& m : plan.members) {
+    if (merged(m)) unroll[m.fed_by] = v.at("vectors");
+  }
+  for (size_t i = 0; i < plan.members.size(); ++i) {
+    const Member& m = plan.members[i];
+    if (m.reduction && merged(m)) EmitMerged(plan, m, b);
     if (m.reduction) {
       EmitReduction(m, partials(m), plan.lanes, b);
     } else {
-      EmitAlong(m, v.at("unroll"), plan.lanes, b);
+      EmitAlong(m, unroll[i], plan.lanes, b);
     }
+  }
+  for (const Member& m : plan.members) {
+    if (v.at("rows") > 1) UnrollRows(plan, m, partials(m) > 0 && !merged(m), b);
   }
 }
 
@@ -105,6 +153,41 @@ Member Describe(const Anatomy& anatomy, int s, size_t row_rank) {
   return m;
 }
 
+// The member that feeds reduction `s` alone: another one's elements would have to be computed before the loop
+// that the two share.
+int FedBy(const Anatomy& anatomy, const Group& group, int s, size_t row_rank) {
+  const Stage& stage = anatomy.stage(s);
+  int only = -1;
+  for (int producer : anatomy.info(s).producers) {
+    const auto member = std::find(group.members.begin(), group.members.end(), producer);
+    if (member == group.members.end()) continue;
+    if (only >= 0 || anatomy.stage(producer).reduce != ReduceOp::kNone) return -1;
+    only = static_cast<int>(member - group.members.begin());
+  }
+  if (only < 0 || stage.reduce_axes.size() != 1) return -1;
+  const Stage& source = anatomy.stage(group.members[only]);
+  if (source.axes.size() != row_rank + 1) return -1;
+  for (const ExprNode* load : LoadsOf(stage.value)) {
+    if (load->buffer != source.output) continue;
+    for (size_t d = 0; d <= row_rank; ++d) {
+      const Var& axis = d < row_rank ? stage.axes[d] : stage.reduce_axes[0];
+      if (load->args[d]->op != Op::kVar || load->args[d]->var != axis) return -1;
+    }
+  }
+  return only;
+}
+
+// Blocks of rows that fill a quarter of L1 with what is read and written.
+std::vector<int64_t> RowBlocks(const Plan& plan, int64_t rows, int64_t row_bytes, const Target& target) {
+  std::vector<int64_t> blocks = {1};
+  if (plan.row_loops.size() != 1) return blocks;
+  for (int64_t block : {2, 4, 8}) {
+    if (block <= rows / std::max(target.threads, 1) && block * row_bytes <= target.l1d_bytes / 2)
+      blocks.push_back(block);
+  }
+  return blocks;
+}
+
 }  // namespace
 
 Part RowRule(const Anatomy& anatomy, const Group& group, const Target& target) {
@@ -112,8 +195,15 @@ Part RowRule(const Anatomy& anatomy, const Group& group, const Target& target) {
   const size_t row_rank = RowRank(anatomy, group);
   Plan plan;
   plan.lanes = VectorBytes(target) / std::max(DTypeBytes(anchor.value->dtype), 1);
-  for (int s : group.members) plan.members.push_back(Describe(anatomy, s, row_rank));
-  int64_t rows = 1;
+  int64_t rows = 1, row_length = 1;
+  bool can_merge = false;
+  for (int s : group.members) {
+    plan.members.push_back(Describe(anatomy, s, row_rank));
+    Member& m = plan.members.back();
+    if (m.reduction && !m.arg) m.fed_by = FedBy(anatomy, group, s, row_rank);
+    can_merge |= m.fed_by >= 0;
+    row_length = std::max(row_length, m.row_length);
+  }
   for (size_t a = 0; a < row_rank; ++a) {
     plan.row_loops.push_back(anatomy.Loop(group.anchor, static_cast<int>(a)));
     rows *= anchor.axes[a]->extent;
@@ -126,6 +216,10 @@ Part RowRule(const Anatomy& anatomy, const Group& group, const Target& target) {
               can_parallel && PaysForThreads(anatomy, group, target), false);
   part.Decide("vectors", {1, 2, 4, 8}, 4);
   part.Decide("unroll", {1, 2, 4}, 2);
+  part.Decide("merge", can_merge ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0}, 1, false);
+  const int64_t row_bytes = row_length * std::max(DTypeBytes(anchor.value->dtype), 1);
+  const std::vector<int64_t> blocks = RowBlocks(plan, rows, row_bytes, target);
+  part.Decide("rows", blocks, 1);
   part.emit = [plan](const Values& v, TraceBuilder* b) { Emit(plan, v, b); };
   return part;
 }

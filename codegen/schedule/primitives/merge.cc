@@ -1,0 +1,116 @@
+// merge(l, m): two neighbouring loops become one, so that the second works on what the first has just
+// written.
+//
+//   for l in 8: for j in 4: P: t1[l*4 + j] = ..           for l in 8:
+//   for m in 8: for j in 4: C: t2 += t1[m*4 + j]     ->     for j in 4: P: t1[l*4 + j] = ..
+//                                                           for j in 4: C: t2 += t1[l*4 + j]
+//
+// What an iteration of m reads of the tensors that l writes must be written by the same iteration of l.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "codegen/expr/affine.h"
+#include "codegen/schedule/moves.h"
+#include "codegen/schedule/primitives/primitives.h"
+
+namespace mycc {
+namespace {
+
+absl::Status CheckNeighbours(const Path& first, const Path& second) {
+  const std::string names = absl::StrCat("loops ", first.loop().var->name, " and ", second.loop().var->name);
+  const auto fail = [&](const char* why) {
+    return absl::FailedPreconditionError(absl::StrCat(names, " ", why));
+  };
+  if (first.nodes.size() != second.nodes.size() || first.nodes.size() < 2 ||
+      first.nodes[first.nodes.size() - 2] != second.nodes[second.nodes.size() - 2]) {
+    return fail("do not stand side by side");
+  }
+  const std::vector<Stmt> parts = Children(first.nodes[first.nodes.size() - 2]);
+  const auto at = std::find(parts.begin(), parts.end(), first.target());
+  if (at == parts.end() || at + 1 == parts.end() || *(at + 1) != second.target())
+    return fail("do not follow each other");
+  for (const Path* path : {&first, &second}) {
+    if (path->loop().loop_kind != LoopKind::kSerial || !path->loop().marks.instruction.empty())
+      return fail("are not both plain serial loops");
+  }
+  if (first.loop().var->extent != second.loop().var->extent) return fail("have different extents");
+  return absl::OkStatus();
+}
+
+bool Contains(const DimRegion& written, const DimRegion& read) {
+  if (written.whole) return true;
+  const Linear ahead = ToLinear(read.base - written.base);
+  return !read.whole && ahead.terms.empty() && ahead.constant >= 0 &&
+         ahead.constant + read.extent <= written.extent;
+}
+
+// What blocks under `readers` (a body over the first loop's variable) read of the writer's tensor is in the
+// box that one iteration fills.
+absl::Status CheckReads(const Function& function, const Block& writer, const For& first,
+                        const Stmt& readers) {
+  MYCC_RETURN_IF_ERROR(CheckOnlyWriter(function, writer));
+  if (CarriesReduction(writer, first)) {
+    return absl::FailedPreconditionError(absl::StrCat("loop ", first.var->name, " carries the reduction of ",
+                                                      writer.name, ", which is not finished before its end"));
+  }
+  for (const IterVar& iter : writer.iters) {
+    if (IsGuard(writer, iter) && UsesVar(iter.binding, first.var.get())) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(writer.name, " does not run in every iteration of loop ", first.var->name));
+    }
+  }
+  const auto inner = LoopVarsUnder(first.body), inner_readers = LoopVarsUnder(readers);
+  MYCC_RETURN_IF_ERROR(CheckFills(writer, inner));
+  const std::vector<int64_t>& shape = writer.out->shape;
+  const std::vector<DimRegion> written = CoveringBox({WriteOf(writer)}, inner, shape);
+  for (const Access& access : ReadsUnder(readers, writer.out)) {
+    const std::vector<DimRegion> read = CoveringBox({access}, inner_readers, shape);
+    for (size_t d = 0; d < shape.size(); ++d) {
+      if (Contains(written[d], read[d])) continue;
+      return absl::FailedPreconditionError(absl::StrCat("dimension ", d, " of ", writer.out->name,
+                                                        " is read in an iteration that has not written it"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+bool Touches(const Block& block, const Buffer& buffer) {
+  return buffer && (block.out == buffer || block.arg_value == buffer || Reads(block, buffer));
+}
+
+absl::Status CheckDependences(const Function& function, const For& first, const Stmt& second_body) {
+  for (const Block* before : BlocksUnder(first.body)) {
+    bool read = false;
+    for (const Block* after : BlocksUnder(second_body)) {
+      const bool overwrites = Touches(*before, after->out) || Touches(*before, after->arg_value);
+      if (overwrites || Touches(*after, before->arg_value)) {
+        return absl::FailedPreconditionError(absl::StrCat(after->name, " and ", before->name,
+                                                          " share more than what the one reads of the "
+                                                          "other's result"));
+      }
+      read |= Reads(*after, before->out);
+    }
+    if (read) MYCC_RETURN_IF_ERROR(CheckReads(function, *before, first, second_body));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Function> Merge(const Function& function, const Target&, const StepArgs& args) {
+  MYCC_ASSIGN_OR_RETURN(const Path first_path, FindLoop(function, args.Name(0)));
+  MYCC_ASSIGN_OR_RETURN(const Path second_path, FindLoop(function, args.Name(1)));
+  MYCC_RETURN_IF_ERROR(CheckNeighbours(first_path, second_path));
+  const For &first = first_path.loop(), &second = second_path.loop();
+  const Stmt renamed = SubstituteVars(second.body, {{second.var.get(), VarRef(first.var)}});
+  MYCC_RETURN_IF_ERROR(CheckDependences(function, first, renamed));
+
+  Function result = WithBody(function, ReplaceAt(second_path, nullptr));
+  MYCC_ASSIGN_OR_RETURN(const Path merged, FindLoop(result, args.Name(0)));
+  result.body = ReplaceAt(merged, std::make_shared<For>(first.var, first.extent, first.loop_kind,
+                                                        MakeSeq({first.body, renamed}), first.marks));
+  return result;
+}
+
+}  // namespace mycc
