@@ -80,6 +80,18 @@ const Case kCases[] = {
   c[j] = sum[i:300](x[i,j])
   m[j] = max[i:300](x[i,j])
   a[] = sum[i:300, j:37](x[i,j]) })"},
+    {"argmin_of_products", R"(workload w(x: i32[5,37,4]) -> (y: i32[5,4]) {
+  y[i,k] = argmin[j:37](x[i,j,k] % 7) })"},
+    {"long_sum", "workload w(x: f32[8200,2]) -> (y: f32[]) { y[] = sum[j:8200, k:2](x[j,k]) }"},
+    {"long_sums", "workload w(x: f32[3,9001]) -> (y: f32[3]) { y[i] = sum[j:9001](x[i,j]) }"},
+    {"long_argmax",
+     "workload w(x: f32[1,9001]) -> (y: i32[1]) { y[i] = argmax[j:9001](floor(x[i,j] * 9.0)) }"},
+    {"long_softmax", R"(workload w(x: f32[1,8192]) -> (y: f32[1,8192]) {
+  h[i]: f32[1] = max[j:8192](x[i,j])
+  e[i,j]: f32[1,8192] = exp(x[i,j] - h[i])
+  s[i]: f32[1] = sum[j:8192](e[i,j])
+  y[i,j] = e[i,j] / s[i] })"},
+    {"long_bf16", R"(workload w(x: bf16[2,8300]) -> (y: f32[2]) { y[i] = max[j:8300](f32(x[i,j])) })"},
     {"gather", R"(workload w(t: f32[50,37], i: i32[11]) -> (y: f32[11,37]) {
   y[a,b] = t[clamp(i[a], 0, 49), b] })"},
 };

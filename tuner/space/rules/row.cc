@@ -10,7 +10,15 @@
 // All stages of the group are computed under the row loop of the last one, for one row or for several that
 // overlap: adding up the lanes of one takes as long as adding up a short row. A reduction of nothing but an
 // elementwise stage shares its loop. Cheap elementwise stages are inlined before a rule sees them.
+//
+// Where rows are fewer than threads, each stage is spread over the threads along the row instead:
+//
+//   parallel rows, runs: partial[run] = reduce(run of the row), in lanes
+//   result = reduce(partial)
+//
+// An argmax is a maximum, and the first place where it is; across rows, it is taken in each lane.
 #include <algorithm>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "tuner/space/part.h"
@@ -19,19 +27,27 @@
 namespace mycc {
 namespace {
 
+// Shorter rows are done before another thread has begun.
+constexpr int64_t kFewestToSpread = 8192;
+
 struct Member {
   std::string name;
   bool reduction = false;
-  bool arg = false;
-  int64_t row_length = 1;  // extent of the axis along the row
-  std::string along;       // loop of that axis: t.r0 or t.a1; empty for a stage of rows alone
-  int fed_by = -1;  // member whose elements, in their order, are all that the reduction reads of the group
+  bool scalar = false;              // an argmax that stays one
+  int64_t row_length = 1;           // extent of the axis along the row
+  std::vector<std::string> reduce;  // loops of a reduction, that along the row the last
+  bool direct = false;              // elementwise, with the rows' axes and the one along them alone
+  std::string along;                // loop of that axis: t.r0 or t.a1; empty for a stage of rows alone
+  std::string fed_by;  // member whose elements, in order, are all that the reduction reads of the group
 };
 
 struct Plan {
   std::vector<Member> members;  // in order, the anchor last
   std::vector<std::string> row_loops;
+  std::vector<std::string> split_args;  // stages that become a member's best value and its place
   int lanes;
+  int threads;
+  bool across = false;  // nothing but an argmax over an axis across which neighbours lie
 };
 
 // Where a member of this name has the loops of its rows.
@@ -44,7 +60,7 @@ std::vector<std::string> RowLoops(const std::string& name, size_t rank) {
 // Number of partial results for a row of this length, from the decided count of vectors; 0: none, the row is
 // too short.
 int64_t Partials(const Member& m, int64_t vectors, int lanes) {
-  if (m.arg) return 0;
+  if (m.scalar) return 0;
   int64_t partials = vectors * lanes;
   while (partials > m.row_length) partials /= 2;
   return partials >= 4 ? partials : 0;
@@ -89,7 +105,8 @@ void UnrollRows(const Plan& plan, const Member& m, bool has_partials, TraceBuild
 
 // The reduction's partial results grow as the elements are computed: one loop for both.
 void EmitMerged(const Plan& plan, const Member& m, TraceBuilder* b) {
-  const Member& source = plan.members[m.fed_by];
+  const Member& source = *std::find_if(plan.members.begin(), plan.members.end(),
+                                       [&](const Member& other) { return other.name == m.fed_by; });
   const size_t rank = plan.row_loops.size();
   const std::string partial = absl::StrCat(m.name, ".rf");
   const std::vector<std::string> rows = RowLoops(source.name, rank), others = RowLoops(partial, rank);
@@ -97,12 +114,63 @@ void EmitMerged(const Plan& plan, const Member& m, TraceBuilder* b) {
   b->Merge(absl::StrCat(source.along, ".0"), absl::StrCat(partial, m.along.substr(m.name.size())));
 }
 
+// A reduction in as many runs as there are threads.
+void EmitRuns(const Plan& plan, const Member& m, int64_t vectors, TraceBuilder* b) {
+  const int64_t step = vectors * plan.lanes;
+  const int64_t length = RoundUp(CeilDiv(m.row_length, plan.threads), step);
+  if (m.scalar || length >= m.row_length) return;
+  b->RFactorRuns(m.along, length);
+  const std::string partial = absl::StrCat(m.name, ".rf");
+  const auto of_partial = [&](const std::string& loop) {
+    return absl::StrCat(partial, loop.substr(m.name.size()));
+  };
+  std::vector<std::string> order = RowLoops(partial, plan.row_loops.size());
+  order.push_back(absl::StrCat(partial, ".v"));
+  const std::vector<std::string> shared = order;
+  for (const std::string& loop : m.reduce) order.push_back(of_partial(loop));
+  b->Reorder(order);
+  b->BindAll(shared, "parallel");
+  b->Split(of_partial(m.along), {step});
+  b->Bind(absl::StrCat(of_partial(m.along), ".1"), "vector");
+}
+
+// Every stage over all threads.
+void EmitSpread(const Plan& plan, const Values& v, TraceBuilder* b) {
+  for (const Member& m : plan.members) {
+    if (m.reduction) {
+      EmitRuns(plan, m, v.at("vectors"), b);
+      continue;
+    }
+    EmitAlong(m, v.at("unroll"), plan.lanes, b);
+    std::vector<std::string> loops = RowLoops(m.name, plan.row_loops.size());
+    if (!m.along.empty()) loops.push_back(absl::StrCat(m.along, ".0"));
+    if (m.direct) b->BindAll(loops, "parallel");
+  }
+}
+
+// An argmax over rows, in each lane for one of the columns.
+void EmitAcross(const Plan& plan, const Member& m, bool parallel, TraceBuilder* b) {
+  std::vector<std::string> order(plan.row_loops.begin(), plan.row_loops.end() - 1);
+  const std::string& columns = plan.row_loops.back();
+  b->Split(columns, {plan.lanes});
+  order.push_back(absl::StrCat(columns, ".0"));
+  const std::vector<std::string> blocks = order;
+  order.insert(order.end(), m.reduce.begin(), m.reduce.end());
+  order.push_back(absl::StrCat(columns, ".1"));
+  b->Reorder(order);
+  if (parallel) b->BindAll(blocks, "parallel");
+  b->Bind(absl::StrCat(columns, ".1"), "vector");
+}
+
 void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
+  for (const std::string& stage : plan.split_args) b->SplitArg(stage);
+  if (v.at("spread")) return EmitSpread(plan, v, b);
+  if (plan.across) return EmitAcross(plan, plan.members.back(), v.at("par") != 0, b);
   const auto partials = [&](const Member& m) {
     return m.reduction ? Partials(m, v.at("vectors"), plan.lanes) : 0;
   };
   const auto merged = [&](const Member& m) {
-    return v.at("merge") == 1 && m.fed_by >= 0 && partials(m) == v.at("vectors") * plan.lanes;
+    return v.at("merge") == 1 && !m.fed_by.empty() && partials(m) == v.at("vectors") * plan.lanes;
   };
   for (const Member& m : plan.members) {
     if (partials(m) > 0) b->RFactor(m.along, partials(m));
@@ -117,17 +185,16 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
     }
     if (v.at("par")) b->Bind(row, "parallel");
   }
-  std::vector<int64_t> unroll(plan.members.size(), v.at("unroll"));
+  std::set<std::string> feeding;
   for (const Member& m : plan.members) {
-    if (merged(m)) unroll[m.fed_by] = v.at("vectors");
+    if (merged(m)) feeding.insert(m.fed_by);
   }
-  for (size_t i = 0; i < plan.members.size(); ++i) {
-    const Member& m = plan.members[i];
+  for (const Member& m : plan.members) {
     if (m.reduction && merged(m)) EmitMerged(plan, m, b);
     if (m.reduction) {
       EmitReduction(m, partials(m), plan.lanes, b);
     } else {
-      EmitAlong(m, unroll[i], plan.lanes, b);
+      EmitAlong(m, v.at(feeding.count(m.name) ? "vectors" : "unroll"), plan.lanes, b);
     }
   }
   for (const Member& m : plan.members) {
@@ -140,41 +207,73 @@ Member Describe(const Anatomy& anatomy, int s, size_t row_rank) {
   Member m;
   m.name = anatomy.name(s);
   m.reduction = stage.reduce != ReduceOp::kNone;
-  m.arg = stage.reduce == ReduceOp::kArgMax || stage.reduce == ReduceOp::kArgMin;
   if (m.reduction) {
     const int last = static_cast<int>(stage.reduce_axes.size()) - 1;
-    m.along = anatomy.ReduceLoop(s, last);
+    for (int r = 0; r <= last; ++r) m.reduce.push_back(anatomy.ReduceLoop(s, r));
+    m.along = m.reduce.back();
     m.row_length = stage.reduce_axes[last]->extent;
   } else if (stage.axes.size() > row_rank) {
     const int last = static_cast<int>(stage.axes.size()) - 1;
     m.along = anatomy.Loop(s, last);
     m.row_length = stage.axes[last]->extent;
+    m.direct = stage.axes.size() == row_rank + 1;
   }
   return m;
 }
 
+bool IsArg(const Stage& stage) {
+  return stage.reduce == ReduceOp::kArgMax || stage.reduce == ReduceOp::kArgMin;
+}
+
+bool AllContiguous(const Stage& stage, const Var& axis) {
+  const std::vector<const ExprNode*> loads = LoadsOf(stage.value);
+  return std::all_of(loads.begin(), loads.end(),
+                     [&](const ExprNode* load) { return StrideOf(*load, axis) == 1; });
+}
+
 // The member that feeds reduction `s` alone: another one's elements would have to be computed before the loop
 // that the two share.
-int FedBy(const Anatomy& anatomy, const Group& group, int s, size_t row_rank) {
+std::string FedBy(const Anatomy& anatomy, const Group& group, int s, size_t row_rank) {
   const Stage& stage = anatomy.stage(s);
   int only = -1;
   for (int producer : anatomy.info(s).producers) {
-    const auto member = std::find(group.members.begin(), group.members.end(), producer);
-    if (member == group.members.end()) continue;
-    if (only >= 0 || anatomy.stage(producer).reduce != ReduceOp::kNone) return -1;
-    only = static_cast<int>(member - group.members.begin());
+    if (!std::count(group.members.begin(), group.members.end(), producer)) continue;
+    if (only >= 0 || anatomy.stage(producer).reduce != ReduceOp::kNone) return "";
+    only = producer;
   }
-  if (only < 0 || stage.reduce_axes.size() != 1) return -1;
-  const Stage& source = anatomy.stage(group.members[only]);
-  if (source.axes.size() != row_rank + 1) return -1;
+  if (only < 0 || stage.reduce_axes.size() != 1) return "";
+  const Stage& source = anatomy.stage(only);
+  if (source.axes.size() != row_rank + 1) return "";
   for (const ExprNode* load : LoadsOf(stage.value)) {
     if (load->buffer != source.output) continue;
     for (size_t d = 0; d <= row_rank; ++d) {
       const Var& axis = d < row_rank ? stage.axes[d] : stage.reduce_axes[0];
-      if (load->args[d]->op != Op::kVar || load->args[d]->var != axis) return -1;
+      if (load->args[d]->op != Op::kVar || load->args[d]->var != axis) return "";
     }
   }
-  return only;
+  return anatomy.name(only);
+}
+
+// The members of the group; an argmax along a row long enough for lanes is two of them.
+void AddMember(const Anatomy& anatomy, const Group& group, int s, size_t row_rank, Plan* plan) {
+  constexpr int64_t kFewest = 8;
+  const Stage& stage = anatomy.stage(s);
+  Member m = Describe(anatomy, s, row_rank);
+  if (IsArg(stage) && m.row_length >= kFewest && AllContiguous(stage, stage.reduce_axes.back())) {
+    Member best = m;
+    best.name = absl::StrCat(m.name, ".best");
+    for (std::string& loop : best.reduce) loop = absl::StrCat(best.name, loop.substr(m.name.size()));
+    best.along = best.reduce.back();
+    plan->split_args.push_back(m.name);
+    plan->members.push_back(best);
+  } else if (IsArg(stage)) {
+    m.scalar = true;
+    plan->across =
+        group.members.size() == 1 && !stage.axes.empty() && AllContiguous(stage, stage.axes.back());
+  } else if (m.reduction) {
+    m.fed_by = FedBy(anatomy, group, s, row_rank);
+  }
+  plan->members.push_back(m);
 }
 
 // Blocks of rows that fill a quarter of L1 with what is read and written.
@@ -197,11 +296,10 @@ Part RowRule(const Anatomy& anatomy, const Group& group, const Target& target) {
   plan.lanes = VectorBytes(target) / std::max(DTypeBytes(anchor.value->dtype), 1);
   int64_t rows = 1, row_length = 1;
   bool can_merge = false;
-  for (int s : group.members) {
-    plan.members.push_back(Describe(anatomy, s, row_rank));
-    Member& m = plan.members.back();
-    if (m.reduction && !m.arg) m.fed_by = FedBy(anatomy, group, s, row_rank);
-    can_merge |= m.fed_by >= 0;
+  plan.threads = std::max(target.threads, 1);
+  for (int s : group.members) AddMember(anatomy, group, s, row_rank, &plan);
+  for (const Member& m : plan.members) {
+    can_merge |= !m.fed_by.empty();
     row_length = std::max(row_length, m.row_length);
   }
   for (size_t a = 0; a < row_rank; ++a) {
@@ -211,9 +309,13 @@ Part RowRule(const Anatomy& anatomy, const Group& group, const Target& target) {
   Part part;
   part.prefix = absl::StrCat(anatomy.name(group.anchor), ".");
   part.rule = "row";
+  const bool pays = PaysForThreads(anatomy, group, target);
   const bool can_parallel = target.threads > 1 && rows > 1;
   part.Decide("par", can_parallel ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0},
-              can_parallel && PaysForThreads(anatomy, group, target), false);
+              can_parallel && pays, false);
+  const bool can_spread = target.threads > 1 && rows < 2 * target.threads && row_length >= kFewestToSpread;
+  part.Decide("spread", can_spread ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0},
+              can_spread && pays && rows < target.threads, false);
   part.Decide("vectors", {1, 2, 4, 8}, 4);
   part.Decide("unroll", {1, 2, 4}, 2);
   part.Decide("merge", can_merge ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0}, 1, false);

@@ -1,6 +1,7 @@
 #include "tuner/space/rules/tiles.h"
 
 #include <algorithm>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 
@@ -32,15 +33,22 @@ int64_t LargestAtMost(const std::vector<int64_t>& ascending, int64_t bound) {
 }
 
 bool PaysForThreads(const Anatomy& anatomy, const Group& group, const Target& target) {
-  constexpr double kFewestOps = 1 << 17;
-  double ops = 0;
+  constexpr double kFewestOps = 1 << 17, kBytesOfAnOp = 4;
+  double ops = 0, bytes = 0;
+  std::set<const BufferNode*> counted;
   for (int s : group.members) {
     const Stage& stage = anatomy.stage(s);
     double iterations = static_cast<double>(stage.output->num_elements());
     for (const Var& axis : stage.reduce_axes) iterations *= static_cast<double>(axis->extent);
     ops += iterations * (1 + anatomy.info(s).ops_per_element);
+    const auto count = [&](const Buffer& buffer) {
+      const double most = iterations * DTypeBytes(buffer->dtype);  // of a table, what is looked up
+      if (counted.insert(buffer.get()).second) bytes += std::min(static_cast<double>(buffer->bytes()), most);
+    };
+    count(stage.output);
+    for (const ExprNode* load : LoadsOf(stage.value)) count(load->buffer);
   }
-  return target.threads > 1 && ops >= kFewestOps;
+  return target.threads > 1 && std::max(ops, bytes / kBytesOfAnOp) >= kFewestOps;
 }
 
 void EmitPlainStage(const Anatomy& anatomy, int stage, int lanes, bool parallel, TraceBuilder* b) {

@@ -16,8 +16,8 @@ int64_t RoundUp(int64_t a, int64_t multiple);
 std::vector<int64_t> TileCounts(int64_t tiles);
 int64_t LargestAtMost(const std::vector<int64_t>& ascending, int64_t bound);
 
-// Whether the group's stages do enough that the default schedule wakes the other threads, which costs a few
-// microseconds: thousands of vector operations.
+// Whether the group's stages do or move enough that the default schedule wakes the other threads, which costs
+// a few microseconds: thousands of vector operations, half a megabyte.
 bool PaysForThreads(const Anatomy& anatomy, const Group& group, const Target& target);
 
 // Vectors along the last axis where its reads are contiguous or broadcast there, and parallel over the others
