@@ -49,13 +49,13 @@ bool CollectUses(const Stmt& body, BufferUses* uses) {
   return possible;
 }
 
-// In dimension d all accesses are coefficient * var + rest, with one coefficient that is not zero and one
-// rest that stands still.
-bool SeparatesLanes(const BufferUse& use, size_t d, const VarNode* var,
-                    const std::unordered_set<const VarNode*>& inner) {
+// All of the indices are coefficient * var + rest, with one coefficient that is not zero and one rest that
+// stands still.
+bool SeparateLanes(const std::vector<Expr>& indices, const VarNode* var,
+                   const std::unordered_set<const VarNode*>& inner) {
   std::optional<LinearInVar> first;
-  for (const std::vector<Expr>& indices : use.accesses) {
-    const auto linear = SplitLinear(indices[d], var);
+  for (const Expr& index : indices) {
+    const auto linear = SplitLinear(index, var);
     if (!linear || linear->coefficient == 0 || UsesAnyOf(linear->rest, inner) || HasLoad(linear->rest))
       return false;
     if (!first) {
@@ -69,6 +69,24 @@ bool SeparatesLanes(const BufferUse& use, size_t d, const VarNode* var,
   return true;
 }
 
+Expr FlatIndex(const BufferNode& buffer, const std::vector<Expr>& indices) {
+  Expr flat = IntConst(0);
+  for (size_t d = 0; d < indices.size(); ++d) flat = flat + indices[d] * buffer.stride(static_cast<int>(d));
+  return flat;
+}
+
+// In one dimension, or in memory: lanes may run across the ends of rows.
+bool SeparatesLanes(const BufferNode& buffer, const BufferUse& use, const VarNode* var,
+                    const std::unordered_set<const VarNode*>& inner) {
+  std::vector<Expr> indices(use.accesses.size());
+  for (size_t d = 0; d < use.accesses.front().size(); ++d) {
+    for (size_t i = 0; i < indices.size(); ++i) indices[i] = use.accesses[i][d];
+    if (SeparateLanes(indices, var, inner)) return true;
+  }
+  for (size_t i = 0; i < indices.size(); ++i) indices[i] = Simplify(FlatIndex(buffer, use.accesses[i]));
+  return SeparateLanes(indices, var, inner);
+}
+
 }  // namespace
 
 bool CanWiden(const For& loop) {
@@ -77,11 +95,7 @@ bool CanWiden(const For& loop) {
   const auto inner = LoopVarsUnder(loop.body);
   return std::all_of(uses.begin(), uses.end(), [&](const auto& entry) {
     const BufferUse& use = entry.second;
-    if (!use.written || use.own) return true;
-    for (size_t d = 0; d < use.accesses.front().size(); ++d) {
-      if (SeparatesLanes(use, d, loop.var.get(), inner)) return true;
-    }
-    return false;
+    return !use.written || use.own || SeparatesLanes(*entry.first, use, loop.var.get(), inner);
   });
 }
 
@@ -164,10 +178,7 @@ bool IsCrossRead(const ExprNode& load, const VarNode* unrolled, const VarNode* l
     if (!range || range->min < 0 || range->max >= load.buffer->shape[d] || HasLoad(load.args[d]))
       return false;
   }
-  Expr index = IntConst(0);
-  for (size_t d = 0; d < load.args.size(); ++d)
-    index = index + load.args[d] * load.buffer->stride(static_cast<int>(d));
-  const Linear flat = ToLinear(index);
+  const Linear flat = ToLinear(FlatIndex(*load.buffer, load.args));
   const bool linear = std::all_of(flat.terms.begin(), flat.terms.end(), [&](const auto& term) {
     return term.first->op == Op::kVar || (!UsesVar(term.first, unrolled) && !UsesVar(term.first, lane));
   });

@@ -9,8 +9,8 @@
 namespace mycc {
 
 // Whether the iterations of a vector loop may run side by side, one in each lane: no iteration touches what
-// another one writes. Every buffer written in the loop is indexed, in one dimension and by all accesses
-// alike, by the loop's variable and nothing that changes inside the loop.
+// another one writes. Every buffer written in the loop is indexed, in one dimension or as memory and by all
+// accesses alike, by the loop's variable and nothing that changes inside the loop.
 bool CanWiden(const For& loop);
 
 // The store of a loop that is nothing but one reduction into one element, s = s (op) value; null for other

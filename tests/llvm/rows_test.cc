@@ -80,6 +80,12 @@ const Case kCases[] = {
   c[j] = sum[i:300](x[i,j])
   m[j] = max[i:300](x[i,j])
   a[] = sum[i:300, j:37](x[i,j]) })"},
+    {"narrow_columns_4", "workload w(x: f32[3001,4]) -> (y: f32[4]) { y[j] = sum[i:3001](x[i,j]) }"},
+    {"narrow_columns_3", "workload w(x: f32[3001,3]) -> (y: f32[3]) { y[j] = max[i:3001](x[i,j]) }"},
+    {"narrow_columns_32", "workload w(x: i32[2000,32]) -> (y: i32[32]) { y[j] = sum[i:2000](x[i,j] * 7) }"},
+    {"narrow_columns_24", "workload w(x: f64[2000,24]) -> (y: f64[24]) { y[j] = sum[i:2000](abs(x[i,j])) }"},
+    {"narrow_columns_bf16", R"(workload w(x: bf16[2001,12], z: f32[2001,12]) -> (y: f32[12]) {
+  y[j] = sum[i:2001](f32(x[i,j]) * z[i,j]) })"},
     {"argmin_of_products", R"(workload w(x: i32[5,37,4]) -> (y: i32[5,4]) {
   y[i,k] = argmin[j:37](x[i,j,k] % 7) })"},
     {"long_sum", "workload w(x: f32[8200,2]) -> (y: f32[]) { y[] = sum[j:8200, k:2](x[j,k]) }"},

@@ -92,6 +92,9 @@ Rule ElementwiseRule;  // no reduction: chains, transposes, gathers
 // instruction worth it, the most promising first.
 std::vector<Part> ContractionParts(const Anatomy& anatomy, const Group& group, const Target& target);
 
+// Few columns of many rows, on a CPU; nullopt for others.
+std::optional<Part> ColumnsPart(const Anatomy& anatomy, const Group& group, const Target& target);
+
 // By tensor cores; nullopt where the types, the target or the operands do not allow it.
 std::optional<Part> WarpSpecializedPart(const Anatomy& anatomy, const Group& group, const Target& target);
 std::optional<Part> MultistagePart(const Anatomy& anatomy, const Group& group, const Target& target);

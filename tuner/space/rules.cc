@@ -294,6 +294,9 @@ std::vector<Part> MakeParts(const Anatomy& anatomy, const Group& group, StageCla
   if (target.kind == TargetKind::kCuda && c == StageClass::kRow) return GpuRowParts(anatomy, group, target);
   if (target.kind == TargetKind::kCpu && c == StageClass::kContraction)
     return ContractionParts(anatomy, group, target);
+  if (target.kind == TargetKind::kCpu && c == StageClass::kTile) {
+    if (std::optional<Part> part = ColumnsPart(anatomy, group, target)) parts.push_back(*part);
+  }
   if (parts.empty()) parts.push_back(MakePart(anatomy, group, c, target));
   return parts;
 }

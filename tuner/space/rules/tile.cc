@@ -34,6 +34,18 @@ struct Plan {
   std::vector<ConstOperand> repack;
 };
 
+// Long reductions that read every element once: whole lines of as many columns as there are registers, since
+// there is nothing for neighbouring outputs to share.
+bool IsStream(const Stage& stage, int64_t terms) {
+  constexpr int64_t kMostTermsOfWindow = 64;
+  const std::vector<const ExprNode*> loads = LoadsOf(stage.value);
+  return terms > kMostTermsOfWindow && std::all_of(loads.begin(), loads.end(), [&](const ExprNode* load) {
+           return std::all_of(stage.axes.begin(), stage.axes.end(), [&](const Var& axis) {
+             return axis->extent == 1 || StrideOf(*load, axis).value_or(0) != 0;
+           });
+         });
+}
+
 // Const operands that the lanes read with a stride: their lane dimension goes innermost ahead of time.
 std::vector<ConstOperand> FindRepacks(const Anatomy& anatomy, const Stage& stage) {
   std::vector<ConstOperand> result;
@@ -144,8 +156,9 @@ Part TileRule(const Anatomy& anatomy, const Group& group, const Target& target) 
     if (mr <= plan.m_extent) mrs.push_back(mr);
   }
   const int registers = VectorRegisters(target);
-  part.Decide("nv", nvs, vectors >= 2 ? 2 : 1);
-  part.Decide("mr", mrs, LargestAtMost(mrs, registers == 32 ? 7 : 4));
+  const bool stream = IsStream(stage, window);
+  part.Decide("nv", nvs, LargestAtMost(nvs, stream ? 8 : 2));
+  part.Decide("mr", mrs, stream ? 1 : LargestAtMost(mrs, registers == 32 ? 7 : 4));
   std::vector<int64_t> unrolled = {kNone};
   if (!plan.reduce.empty() && stage.reduce_axes.back()->extent <= kMaxWindow) unrolled.push_back(kInnermost);
   if (plan.reduce.size() > 1 && window <= kMaxWindow) unrolled.push_back(kAll);
