@@ -186,6 +186,10 @@ Value* LlvmKernelEmitter::LoadScattered(const Access& access) {
     return Annotate(*access.place, b_.CreateMaskedGather(type, LanePointers(access), llvm::Align(align),
                                                          lanes_->mask, llvm::Constant::getNullValue(type)));
   }
+  if (access.stride == -1 && !lanes_->mask) {
+    Value* last = ByteOffset(access.pointer, (1 - lanes_->count) * static_cast<int64_t>(align));
+    return b_.CreateVectorReverse(LoadRaw(*access.place, type, last, align));
+  }
   Value* gathered = llvm::Constant::getNullValue(type);
   for (int lane = 0; lane < lanes_->active; ++lane) {
     Value* element =

@@ -80,6 +80,10 @@ const Case kCases[] = {
   c[j] = sum[i:300](x[i,j])
   m[j] = max[i:300](x[i,j])
   a[] = sum[i:300, j:37](x[i,j]) })"},
+    {"sum_of_all", "workload w(x: f32[130,150]) -> (y: f32[]) { y[] = sum[i:130, j:150](x[i,j]) }"},
+    {"reversed", R"(workload w(x: f32[5,77], z: u8[5,77]) -> (y: f32[5,77], u: u8[5,77]) {
+  y[i,j] = x[i,76-j]
+  u[i,j] = z[i,76-j] })"},
     {"narrow_columns_4", "workload w(x: f32[3001,4]) -> (y: f32[4]) { y[j] = sum[i:3001](x[i,j]) }"},
     {"narrow_columns_3", "workload w(x: f32[3001,3]) -> (y: f32[3]) { y[j] = max[i:3001](x[i,j]) }"},
     {"narrow_columns_32", "workload w(x: i32[2000,32]) -> (y: i32[32]) { y[j] = sum[i:2000](x[i,j] * 7) }"},

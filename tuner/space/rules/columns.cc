@@ -73,9 +73,9 @@ std::optional<Part> ColumnsPart(const Anatomy& anatomy, const Group& group, cons
   const int64_t vectors = plan.rows_of_vectors * columns / plan.lanes, most = VectorRegisters(target) - 4;
   std::vector<int64_t> blocks;
   for (int64_t count : {1, 2, 4, 8, 16}) {
-    const int64_t rows = plan.rows_of_vectors * count * plan.threads;
-    if (count * vectors <= most && rows * kFewestBlocks <= stage.reduce_axes[0]->extent)
-      blocks.push_back(count);
+    const int64_t rows = plan.rows_of_vectors * count;
+    const bool enough = rows * plan.threads * kFewestBlocks <= stage.reduce_axes[0]->extent;
+    if (rows > 1 && count * vectors <= most && enough) blocks.push_back(count);
   }
   if (blocks.empty()) return std::nullopt;
   Part part;

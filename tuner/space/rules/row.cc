@@ -34,6 +34,7 @@ struct Member {
   std::string name;
   bool reduction = false;
   bool scalar = false;              // an argmax that stays one
+  int64_t cut_length = 1;           // of the outermost of its loops
   int64_t row_length = 1;           // extent of the axis along the row
   std::vector<std::string> reduce;  // loops of a reduction, that along the row the last
   bool direct = false;              // elementwise, with the rows' axes and the one along them alone
@@ -114,12 +115,12 @@ void EmitMerged(const Plan& plan, const Member& m, TraceBuilder* b) {
   b->Merge(absl::StrCat(source.along, ".0"), absl::StrCat(partial, m.along.substr(m.name.size())));
 }
 
-// A reduction in as many runs as there are threads.
+// A reduction in as many runs as there are threads: of the outermost of its loops, or of vectors.
 void EmitRuns(const Plan& plan, const Member& m, int64_t vectors, TraceBuilder* b) {
   const int64_t step = vectors * plan.lanes;
-  const int64_t length = RoundUp(CeilDiv(m.row_length, plan.threads), step);
-  if (m.scalar || length >= m.row_length) return;
-  b->RFactorRuns(m.along, length);
+  const int64_t length = RoundUp(CeilDiv(m.cut_length, plan.threads), m.reduce.size() == 1 ? step : 1);
+  if (m.scalar || length < 2 || length >= m.cut_length) return;
+  b->RFactorRuns(m.reduce.front(), length);
   const std::string partial = absl::StrCat(m.name, ".rf");
   const auto of_partial = [&](const std::string& loop) {
     return absl::StrCat(partial, loop.substr(m.name.size()));
@@ -212,6 +213,7 @@ Member Describe(const Anatomy& anatomy, int s, size_t row_rank) {
     for (int r = 0; r <= last; ++r) m.reduce.push_back(anatomy.ReduceLoop(s, r));
     m.along = m.reduce.back();
     m.row_length = stage.reduce_axes[last]->extent;
+    m.cut_length = stage.reduce_axes[0]->extent;
   } else if (stage.axes.size() > row_rank) {
     const int last = static_cast<int>(stage.axes.size()) - 1;
     m.along = anatomy.Loop(s, last);
@@ -294,13 +296,14 @@ Part RowRule(const Anatomy& anatomy, const Group& group, const Target& target) {
   const size_t row_rank = RowRank(anatomy, group);
   Plan plan;
   plan.lanes = VectorBytes(target) / std::max(DTypeBytes(anchor.value->dtype), 1);
-  int64_t rows = 1, row_length = 1;
+  int64_t rows = 1, row_length = 1, terms = 1;
   bool can_merge = false;
   plan.threads = std::max(target.threads, 1);
   for (int s : group.members) AddMember(anatomy, group, s, row_rank, &plan);
   for (const Member& m : plan.members) {
     can_merge |= !m.fed_by.empty();
     row_length = std::max(row_length, m.row_length);
+    terms = std::max(terms, m.reduce.size() > 1 ? m.cut_length * m.row_length : m.row_length);
   }
   for (size_t a = 0; a < row_rank; ++a) {
     plan.row_loops.push_back(anatomy.Loop(group.anchor, static_cast<int>(a)));
@@ -313,7 +316,7 @@ Part RowRule(const Anatomy& anatomy, const Group& group, const Target& target) {
   const bool can_parallel = target.threads > 1 && rows > 1;
   part.Decide("par", can_parallel ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0},
               can_parallel && pays, false);
-  const bool can_spread = target.threads > 1 && rows < 2 * target.threads && row_length >= kFewestToSpread;
+  const bool can_spread = target.threads > 1 && rows < 2 * target.threads && terms >= kFewestToSpread;
   part.Decide("spread", can_spread ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0},
               can_spread && pays && rows < target.threads, false);
   part.Decide("vectors", {1, 2, 4, 8}, 4);
