@@ -278,7 +278,7 @@ void AddMember(const Anatomy& anatomy, const Group& group, int s, size_t row_ran
   plan->members.push_back(m);
 }
 
-// Blocks of rows that fill a quarter of L1 with what is read and written.
+// Blocks of rows of which one tensor fills half of L1 at most.
 std::vector<int64_t> RowBlocks(const Plan& plan, int64_t rows, int64_t row_bytes, const Target& target) {
   std::vector<int64_t> blocks = {1};
   if (plan.row_loops.size() != 1) return blocks;
