@@ -23,8 +23,8 @@ Stage WithoutEmptyReduction(const Stage& stage) {
       stage.output, stage.axes, ReduceOp::kNone, {}, ReduceIdentity(stage.reduce, stage.output->dtype)};
 }
 
-// One stage as a block under its own serial loops. `running_best`, for argmax/argmin, is the buffer the
-// caller allocates.
+}  // namespace
+
 Stmt BuildStage(const Stage& stage, Buffer running_best) {
   auto block = std::make_shared<Block>();
   block->name = stage.output->name;
@@ -49,8 +49,6 @@ Stmt BuildStage(const Stage& stage, Buffer running_best) {
   }
   return nest;
 }
-
-}  // namespace
 
 Function BuildNaive(const Workload& workload) {
   Function function;

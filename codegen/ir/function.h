@@ -27,6 +27,9 @@ struct Function {
 // order; intermediate tensors allocated around the body. Blocks are named after the stage's tensor (t3),
 // loops after block and axis (t3.a0, t3.r1). REQUIRES: `workload` is canonical (see workload/canonical.h).
 Function BuildNaive(const Workload& workload);
+// One stage of it: its block under its own serial loops. `running_best`, for argmax/argmin, is the buffer the
+// caller allocates.
+Stmt BuildStage(const Stage& stage, Buffer running_best);
 
 // Pseudocode: one line a statement, two spaces a level. Deterministic; the form of goldens and of `mycc
 // explain`.

@@ -51,6 +51,7 @@ void TraceBuilder::RFactor(const std::string& loop, int64_t factor) { Add("rfact
 void TraceBuilder::RFactorRuns(const std::string& loop, int64_t length) {
   Add("rfactor_runs", {{loop}, {length}});
 }
+void TraceBuilder::Winograd(const std::string& block, int64_t m) { Add("winograd", {{block}, {m}}); }
 void TraceBuilder::SplitArg(const std::string& block) { Add("split_arg", {{block}}); }
 void TraceBuilder::Elect(const std::string& loop, int64_t group) { Add("elect", {{loop}, {group}}); }
 void TraceBuilder::Layout(const std::string& buffer, int64_t row_pad, int64_t swizzle_bytes) {

@@ -39,6 +39,7 @@ class TraceBuilder {
   void RFactor(const std::string& loop, int64_t factor);
   void RFactorRuns(const std::string& loop, int64_t length);
   void SplitArg(const std::string& block);
+  void Winograd(const std::string& block, int64_t m);
   void Elect(const std::string& loop, int64_t group);
   void Layout(const std::string& buffer, int64_t row_pad, int64_t swizzle_bytes);
   void SetScope(const std::string& buffer, const std::string& scope);
@@ -91,6 +92,8 @@ Rule ElementwiseRule;  // no reduction: chains, transposes, gathers
 // GEMM, batched, convolution on a CPU: register tiles, packing, split k, fused epilogue. A part for each
 // instruction worth it, the most promising first.
 std::vector<Part> ContractionParts(const Anatomy& anatomy, const Group& group, const Target& target);
+// A convolution by Winograd, the largest tiles first; none where that is not possible or cannot pay.
+std::vector<Part> WinogradParts(const Anatomy& anatomy, const Group& group, const Target& target);
 
 // Few columns of many rows, on a CPU; nullopt for others.
 std::optional<Part> ColumnsPart(const Anatomy& anatomy, const Group& group, const Target& target);

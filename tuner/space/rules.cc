@@ -298,6 +298,9 @@ std::vector<Part> MakeParts(const Anatomy& anatomy, const Group& group, StageCla
     if (std::optional<Part> part = ColumnsPart(anatomy, group, target)) parts.push_back(*part);
   }
   if (parts.empty()) parts.push_back(MakePart(anatomy, group, c, target));
+  if (target.kind == TargetKind::kCpu && c == StageClass::kContraction) {
+    for (Part& part : WinogradParts(anatomy, group, target)) parts.push_back(std::move(part));
+  }
   return parts;
 }
 

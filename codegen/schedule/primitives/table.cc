@@ -32,6 +32,7 @@ constexpr PrimitiveInfo kPrimitives[] = {
     {"pack", "nN", "pack(buffer, [components d, d/a, d%b, d/a%b])", Pack},
     {"rfactor", "ni", "rfactor(loop, factor)", RFactor},
     {"rfactor_runs", "ni", "rfactor_runs(loop, length)", RFactorRuns},
+    {"winograd", "ni", "winograd(block, rows and columns of an output tile: 2 or 4)", Winograd},
     {"split_arg", "n", "split_arg(block)", SplitArg},
     {"elect", "ni", "elect(loop, group)", Elect},
     {"tensorize", "nn", "tensorize(loop, instruction)", Tensorize},

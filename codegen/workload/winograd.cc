@@ -1,0 +1,348 @@
+#include "codegen/workload/winograd.h"
+
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "codegen/expr/affine.h"
+
+namespace mycc {
+namespace {
+
+constexpr int kWindow = 3;
+
+// The points besides 0 and infinity, each with both signs. 1 alone for F(2). For F(4) the customary 1 and 2
+// lose four times as much as these; all their products are exact.
+constexpr double kWinogradPoints[] = {0.75, 1.5};
+
+// Rows of coefficients.
+using Matrix = std::vector<std::vector<double>>;
+struct Matrices {
+  Matrix input, filter, output;  // B^T, G, A^T
+};
+
+std::vector<double> PointsOf(int m) {
+  if (m == 2) return {0, 1, -1};
+  std::vector<double> points = {0};
+  for (const double p : kWinogradPoints) points.insert(points.end(), {p, -p});
+  return points;
+}
+
+// The coefficients, the constant first, of the product of (x - point) over all points but number `without`.
+std::vector<double> ProductOf(const std::vector<double>& points, size_t without) {
+  std::vector<double> product = {1};
+  for (size_t l = 0; l < points.size(); ++l) {
+    if (l == without) continue;
+    product.push_back(0);
+    for (size_t d = product.size(); d-- > 0;)
+      product[d] = (d > 0 ? product[d - 1] : 0) - points[l] * product[d];
+  }
+  return product;
+}
+
+Matrices MatricesOf(int m) {
+  const std::vector<double> points = PointsOf(m);
+  const size_t n = points.size() + 1;
+  Matrices result{Matrix(n), Matrix(n, std::vector<double>(kWindow)), Matrix(m, std::vector<double>(n))};
+  for (size_t k = 0; k < n; ++k) {
+    result.input[k] = ProductOf(points, k);
+    result.input[k].resize(n);
+    if (k == n - 1) continue;
+    double scale = 1;
+    for (size_t l = 0; l < points.size(); ++l) scale *= l == k ? 1 : points[k] - points[l];
+    double power = 1;
+    for (int d = 0; d < std::max(m, kWindow); ++d, power *= points[k]) {
+      if (d < kWindow) result.filter[k][d] = power / scale;
+      if (d < m) result.output[d][k] = power;
+    }
+  }
+  result.filter[n - 1][kWindow - 1] = 1;
+  result.output[m - 1][n - 1] = 1;
+  return result;
+}
+
+Expr Scaled(double factor, const Expr& term) {
+  return factor == 1 ? term : MakeBinary(Op::kMul, FloatConst(factor, term->dtype), term);
+}
+
+// sum + factor * term; a null sum is 0.
+Expr Plus(const Expr& sum, double factor, const Expr& term) {
+  if (factor == 0) return sum;
+  if (sum == nullptr) return Scaled(factor, term);
+  return factor == -1 ? MakeBinary(Op::kSub, sum, term) : MakeBinary(Op::kAdd, sum, Scaled(factor, term));
+}
+
+// Rows of B^T and G for points of both signs differ in the sign of their odd coefficients alone: written so
+// that both rows share their even and their odd part.
+Expr EvenAndOdd(const std::vector<double>& coefficients, const std::vector<Expr>& terms) {
+  Expr even, odd;
+  double lead = 0;
+  for (size_t i = terms.size(); i-- > 0;) {
+    if (i % 2 == 0) {
+      even = Plus(even, coefficients[i], terms[i]);
+    } else if (coefficients[i] != 0) {
+      if (lead == 0) lead = coefficients[i];
+      odd = Plus(odd, coefficients[i] / lead, terms[i]);
+    }
+  }
+  return odd == nullptr ? even : Plus(even, lead, odd);
+}
+
+// Columns of A^T for points of both signs are equal but for a sign: written so that all rows share the sums
+// and differences of such pairs.
+Expr PairsOfPoints(const std::vector<double>& coefficients, const std::vector<Expr>& terms) {
+  Expr sum = Plus(nullptr, coefficients[0], terms[0]);
+  for (size_t k = 1; k + 1 < terms.size(); k += 2) {
+    const double sign = coefficients[k] == coefficients[k + 1] ? 1 : -1;
+    sum = Plus(sum, coefficients[k], Plus(terms[k], sign, terms[k + 1]));
+  }
+  return Plus(sum, coefficients.back(), terms.back());
+}
+
+// Row number `row` of matrix * terms.
+template <typename RowFn>
+Expr RowOf(const Matrix& matrix, const Expr& row, const std::vector<Expr>& terms, const RowFn& make_row) {
+  Expr result = make_row(matrix.back(), terms);
+  for (size_t i = matrix.size() - 1; i-- > 0;) {
+    result = MakeSelect(MakeBinary(Op::kEq, row, IntConst(static_cast<int64_t>(i))),
+                        make_row(matrix[i], terms), result);
+  }
+  return result;
+}
+
+absl::Status Refused(const Stage& stage, const std::string& why) {
+  return absl::FailedPreconditionError(
+      absl::StrCat(stage.output->name, " is not a convolution for Winograd: ", why));
+}
+
+// How often an operand's index uses the axis: 0, or 1 when it stands alone in one dimension; 2: otherwise.
+int PlainUses(const ExprNode& load, const Var& axis) {
+  int uses = 0;
+  for (const Expr& index : load.args) {
+    if (UsesVar(index, axis.get())) uses = index->op == Op::kVar && uses == 0 ? 1 : 2;
+  }
+  return uses;
+}
+
+// The dimension of the image that the window's axis moves along with stride and dilation 1; -1: none.
+int SlidDim(const ExprNode& image, const Var& axis, const Var& window) {
+  int dim = -1;
+  for (int d = 0; d < static_cast<int>(image.args.size()); ++d) {
+    const Expr& index = image.args[d];
+    if (!UsesVar(index, axis.get()) && !UsesVar(index, window.get())) continue;
+    const auto along = SplitLinear(index, axis.get());
+    if (dim >= 0 || !along || along->coefficient != 1) return -1;
+    const auto across = SplitLinear(along->rest, window.get());
+    if (!across || across->coefficient != 1 || !IsConstInt(across->rest)) return -1;
+    dim = d;
+  }
+  return dim;
+}
+
+// The shape with this factor as the image.
+absl::StatusOr<WinogradShape> ShapeWithImage(const Stage& stage, bool image_first) {
+  const ExprNode &image = *stage.value->args[image_first ? 0 : 1],
+                 &filter = *stage.value->args[image_first ? 1 : 0];
+  WinogradShape shape{{}, -1, -1, -1, -1, -1, -1, image_first};
+  const auto& sums = stage.reduce_axes;
+  std::vector<int> windows;
+  for (int r = 0; r < static_cast<int>(sums.size()); ++r) {
+    if (PlainUses(filter, sums[r]) != 1) return Refused(stage, "a sum is not over one of the filter's axes");
+    if (PlainUses(image, sums[r]) == 1) {
+      if (shape.channels >= 0) return Refused(stage, "it sums over several axes of channels");
+      shape.channels = r;
+    } else {
+      windows.push_back(r);
+    }
+  }
+  if (shape.channels < 0 || windows.size() != 2 || sums[windows[0]]->extent != kWindow ||
+      sums[windows[1]]->extent != kWindow)
+    return Refused(stage, "the sum is not over channels and a window of 3 x 3");
+  shape.window_rows = windows[0], shape.window_columns = windows[1];
+  for (int a = 0; a < static_cast<int>(stage.axes.size()); ++a) {
+    const Var& axis = stage.axes[a];
+    const int in_image = PlainUses(image, axis), in_filter = PlainUses(filter, axis);
+    if (in_image == 0 && in_filter == 1 && shape.filters < 0) {
+      shape.filters = a;
+    } else if (in_filter == 0 && (in_image == 1 || (in_image == 0 && axis->extent == 1))) {
+      shape.batch.push_back(a);
+    } else if (in_filter == 0 && SlidDim(image, axis, sums[shape.window_rows]) >= 0 && shape.rows < 0) {
+      shape.rows = a;
+    } else if (in_filter == 0 && SlidDim(image, axis, sums[shape.window_columns]) >= 0 && shape.columns < 0) {
+      shape.columns = a;
+    } else {
+      return Refused(stage, absl::StrCat("axis ", axis->name,
+                                         " numbers neither images, filters, nor places of a window that "
+                                         "moves by 1"));
+    }
+  }
+  if (shape.rows < 0 || shape.columns < 0 || shape.filters < 0)
+    return Refused(stage, "it has not rows, columns and filters");
+  return shape;
+}
+
+int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// Makes the stages one by one.
+class Rewriting {
+ public:
+  Rewriting(const Stage& conv, const WinogradShape& shape, int m)
+      : conv_(conv), shape_(shape), m_(m), n_(m + kWindow - 1), matrices_(MatricesOf(m)) {
+    for (const int axis : shape.batch) tiles_ *= conv.axes[axis]->extent;
+    tile_rows_ = CeilDiv(conv.axes[shape.rows]->extent, m);
+    tile_columns_ = CeilDiv(conv.axes[shape.columns]->extent, m);
+    tiles_ *= tile_rows_ * tile_columns_;
+  }
+
+  std::vector<Stage> Run() {
+    const int64_t c = conv_.reduce_axes[shape_.channels]->extent, k = conv_.axes[shape_.filters]->extent;
+    const Buffer g = Add(kWinogradFilterRows, {n_, kWindow, c, k}, [&](const auto& at) {
+      return Row(matrices_.filter, at[0], kWindow, EvenAndOdd,
+                 [&](const Expr& r) { return Filter(r, at[1], at[2], at[3]); });
+    });
+    const Buffer u = Transformed(kWinogradFilter, g, matrices_.filter);
+    const Buffer d = Add(kWinogradWindow, {n_, n_, tiles_, c},
+                         [&](const auto& at) { return Window(at[0], at[1], at[2], at[3]); });
+    const Buffer e = Add(kWinogradWindowRows, {n_, n_, tiles_, c}, [&](const auto& at) {
+      return Row(matrices_.input, at[0], n_, EvenAndOdd, [&](const Expr& a) {
+        return Load(d, {a, at[1], at[2], at[3]});
+      });
+    });
+    const Buffer v = Transformed(kWinogradInput, e, matrices_.input);
+    const Buffer product = AddProduct(u, v, c, k);
+    const Buffer z = Add(kWinogradRows, {m_, n_, tiles_, k}, [&](const auto& at) {
+      return Row(matrices_.output, at[0], n_, PairsOfPoints, [&](const Expr& xi) {
+        return Load(product, {xi, at[1], at[2], at[3]});
+      });
+    });
+    AddOutput(z);
+    return std::move(stages_);
+  }
+
+ private:
+  template <typename TermFn, typename RowFn>
+  static Expr Row(const Matrix& matrix, const Expr& row, int64_t terms, const RowFn& make_row,
+                  const TermFn& term) {
+    std::vector<Expr> all;
+    for (int64_t i = 0; i < terms; ++i) all.push_back(term(IntConst(i)));
+    return RowOf(matrix, row, all, make_row);
+  }
+
+  // A stage of the convolution's type over axes a0, a1, ..
+  template <typename ValueFn>
+  Buffer Add(const char* suffix, std::vector<int64_t> extents, const ValueFn& value) {
+    Stage stage;
+    std::vector<Expr> at;
+    for (size_t d = 0; d < extents.size(); ++d) {
+      stage.axes.push_back(MakeVar(absl::StrCat("a", d), extents[d]));
+      at.push_back(VarRef(stage.axes.back()));
+    }
+    stage.output =
+        MakeBuffer(absl::StrCat(conv_.output->name, suffix), conv_.output->dtype, std::move(extents));
+    stage.value = value(at);
+    stages_.push_back(std::move(stage));
+    return stages_.back().output;
+  }
+
+  // The second half of a transform, along the columns of what the first half made of the rows.
+  Buffer Transformed(const char* suffix, const Buffer& half, const Matrix& matrix) {
+    return Add(suffix, {n_, n_, half->shape[2], half->shape[3]}, [&](const auto& at) {
+      return Row(matrix, at[1], half->shape[1], EvenAndOdd, [&](const Expr& b) {
+        return Load(half, {at[0], b, at[2], at[3]});
+      });
+    });
+  }
+
+  Buffer AddProduct(const Buffer& u, const Buffer& v, int64_t c, int64_t k) {
+    const Var sum = MakeVar("r0", c);
+    const Buffer product = Add(kWinogradProduct, {n_, n_, tiles_, k}, [&](const auto& at) {
+      return MakeBinary(Op::kMul, Load(v, {at[0], at[1], at[2], VarRef(sum)}),
+                        Load(u, {at[0], at[1], VarRef(sum), at[3]}));
+    });
+    stages_.back().reduce = ReduceOp::kSum;
+    stages_.back().reduce_axes = {sum};
+    return product;
+  }
+
+  void AddOutput(const Buffer& z) {
+    const Expr row = VarRef(conv_.axes[shape_.rows]), column = VarRef(conv_.axes[shape_.columns]);
+    Expr tile = IntConst(0);
+    for (const int axis : shape_.batch) tile = tile * conv_.axes[axis]->extent + VarRef(conv_.axes[axis]);
+    tile = (tile * tile_rows_ + FloorDiv(row, m_)) * tile_columns_ + FloorDiv(column, m_);
+    Stage stage = conv_;
+    stage.reduce = ReduceOp::kNone;
+    stage.reduce_axes.clear();
+    stage.value = Row(matrices_.output, Simplify(Mod(column, m_)), n_, PairsOfPoints, [&](const Expr& nu) {
+      return Load(z, {Simplify(Mod(row, m_)), nu, Simplify(tile), VarRef(conv_.axes[shape_.filters])});
+    });
+    stages_.push_back(std::move(stage));
+  }
+
+  Expr Filter(const Expr& r, const Expr& s, const Expr& c, const Expr& k) const {
+    const Expr& filter = conv_.value->args[shape_.image_first ? 1 : 0];
+    return Substitute(filter, {{conv_.reduce_axes[shape_.window_rows].get(), r},
+                               {conv_.reduce_axes[shape_.window_columns].get(), s},
+                               {conv_.reduce_axes[shape_.channels].get(), c},
+                               {conv_.axes[shape_.filters].get(), k}});
+  }
+
+  // Element (a, b) of an input tile; what no output needs is 0.
+  Expr Window(const Expr& a, const Expr& b, const Expr& tile, const Expr& c) const {
+    const Expr& image = conv_.value->args[shape_.image_first ? 0 : 1];
+    const Expr row = Simplify(Mod(FloorDiv(tile, tile_columns_), tile_rows_) * m_ + a),
+               column = Simplify(Mod(tile, tile_columns_) * m_ + b);
+    VarMap map = {{conv_.reduce_axes[shape_.window_rows].get(), IntConst(0)},
+                  {conv_.reduce_axes[shape_.window_columns].get(), IntConst(0)},
+                  {conv_.reduce_axes[shape_.channels].get(), c},
+                  {conv_.axes[shape_.rows].get(), row},
+                  {conv_.axes[shape_.columns].get(), column}};
+    Expr images = FloorDiv(tile, tile_rows_ * tile_columns_);
+    for (auto axis = shape_.batch.rbegin(); axis != shape_.batch.rend(); ++axis) {
+      const Var& var = conv_.axes[*axis];
+      map[var.get()] = Simplify(Mod(images, var->extent));
+      images = FloorDiv(images, var->extent);
+    }
+    std::vector<Expr> index;
+    for (const Expr& i : image->args) index.push_back(Simplify(Substitute(i, map)));
+    const auto needed = [](const Expr& i, const Var& axis) {
+      return MakeBinary(Op::kLt, i, IntConst(axis->extent + kWindow - 1));
+    };
+    const Expr inside = Simplify(MakeBinary(Op::kAnd, needed(row, conv_.axes[shape_.rows]),
+                                            needed(column, conv_.axes[shape_.columns])));
+    const Expr load = Load(image->buffer, index);
+    return IsConstInt(inside, 1) ? load : MakeSelect(inside, load, FloatConst(0, load->dtype));
+  }
+
+  const Stage& conv_;
+  const WinogradShape& shape_;
+  const int64_t m_, n_;
+  const Matrices matrices_;
+  int64_t tile_rows_ = 1, tile_columns_ = 1, tiles_ = 1;
+  std::vector<Stage> stages_;
+};
+
+}  // namespace
+
+absl::StatusOr<WinogradShape> WinogradShapeOf(const Stage& stage) {
+  if (stage.reduce != ReduceOp::kSum) return Refused(stage, "it is no sum");
+  const DType dtype = stage.value->dtype;
+  if (dtype != DType::kF32 && dtype != DType::kF64) return Refused(stage, "its type is not f32 or f64");
+  if (stage.value->op != Op::kMul || stage.value->args[0]->op != Op::kLoad ||
+      stage.value->args[1]->op != Op::kLoad)
+    return Refused(stage, "it does not sum products of two tensors' elements");
+  absl::StatusOr<WinogradShape> shape = ShapeWithImage(stage, true);
+  if (shape.ok()) return shape;
+  const absl::StatusOr<WinogradShape> other = ShapeWithImage(stage, false);
+  return other.ok() ? other : shape;
+}
+
+const Buffer& FilterOf(const Stage& stage, const WinogradShape& shape) {
+  return stage.value->args[shape.image_first ? 1 : 0]->buffer;
+}
+
+std::vector<Stage> WinogradStages(const Stage& stage, const WinogradShape& shape, int m) {
+  return Rewriting(stage, shape, m).Run();
+}
+
+}  // namespace mycc

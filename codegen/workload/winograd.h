@@ -1,0 +1,54 @@
+// Winograd's minimal filtering F(m x m, 3 x 3): a convolution of a 3 x 3 window as fewer multiplications, in
+// stages. For tiles of m x m outputs, n = m + 2:
+//
+//   u = G w G^T        of each filter     [n, n, c, k]
+//   v = B^T d B        of each input tile [n, n, tile, c]
+//   M = sum over c of v * u               n * n products of matrices: m * m * 9 / (n * n) fewer
+//   y = A^T M A        of each output tile
+//
+// The matrices are Cook's and Toom's for the points 0, +-p (and +-q), infinity, which are chosen for their
+// error: see kWinogradPoints. Numbers that the direct sum gives without error (sums of small integers) may
+// get one, and an infinity or NaN in the input reaches all outputs of the tiles that read it, as NaN.
+//
+// Errors, as a share of the largest output and in units of f32's roundoff, for inputs and weights drawn
+// evenly from [-1, 1) and c channels: F(2) stays below 8 + 2 sqrt(c), F(4) below 30 + 6 sqrt(c)
+// (tests/workload/winograd_test.cc), where ToleranceOf allows 20 + 24 sqrt(c).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "codegen/workload/workload.h"
+
+namespace mycc {
+
+// The names of the stages: the convolution's own and one of these.
+inline constexpr char kWinogradFilterRows[] = ".g";  // G w
+inline constexpr char kWinogradFilter[] = ".u";      // u
+inline constexpr char kWinogradWindow[] = ".d";      // input tiles, zero beyond what outputs need
+inline constexpr char kWinogradWindowRows[] = ".e";  // B^T d
+inline constexpr char kWinogradInput[] = ".v";       // v
+inline constexpr char kWinogradProduct[] = ".m";     // M
+inline constexpr char kWinogradRows[] = ".z";        // A^T M
+
+// A convolution's parts: which of the stage's axes are what, and where they stand in the operands.
+struct WinogradShape {
+  std::vector<int> batch;                     // axes that number images
+  int rows, columns, filters;                 // axes
+  int window_rows, window_columns, channels;  // reduction axes
+  bool image_first;                           // the image is the left factor
+};
+
+// FailedPrecondition, saying what is not, unless `stage` is a sum over a 3 x 3 window and channels of
+// image[.., i + r, j + s, .., c] * filter[k, c, r, s] in f32 or f64, each operand's dimensions in any order.
+absl::StatusOr<WinogradShape> WinogradShapeOf(const Stage& stage);
+
+// The tensor of its filters.
+const Buffer& FilterOf(const Stage& stage, const WinogradShape& shape);
+
+// The stages in the place of `stage`, in order; the last one computes its tensor. REQUIRES: `shape` is the
+// stage's; m is 2 or 4.
+std::vector<Stage> WinogradStages(const Stage& stage, const WinogradShape& shape, int m);
+
+}  // namespace mycc

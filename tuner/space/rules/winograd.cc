@@ -1,0 +1,238 @@
+// Convolutions of 3 x 3 windows as Winograd's F(m x m, 3 x 3) on a CPU:
+//
+//   filters u, in panels of nr                      (ahead of time where they are const)
+//   parallel tiles, channel vectors:                v = B^T d B: unrolled, in registers
+//   the product by the contraction rule, n * n matrices at once
+//   parallel tiles, filter vectors:                 y = epilogue(A^T M A)
+//
+// or, so that v and M of some rows of tiles stay in L2, all three in one parallel loop over such blocks.
+// After Lavin and Gray (2016).
+#include "codegen/workload/winograd.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tuner/space/part.h"
+#include "tuner/space/rules/tiles.h"
+
+namespace mycc {
+namespace {
+
+// How the stage that pads the image is provided.
+enum PadHow : int64_t { kAtRoot = 0, kInlined = 1 };
+
+constexpr char kProduct[] = "m.";  // before the names of the product's decisions
+
+struct Plan {
+  const Anatomy anatomy;  // of the workload as it stands
+  Group group;
+  WinogradShape shape;
+  int64_t m;
+  int lanes;
+  std::string t;                  // the convolution
+  std::vector<int> pads, others;  // stages before it: of the image, of the filters
+  std::vector<int> epilogue;
+  int64_t tile_columns = 1, tile_rows = 1;
+  Part product;
+
+  const Stage& conv() const { return anatomy.stage(group.anchor); }
+  int last() const { return epilogue.empty() ? group.anchor : epilogue.back(); }
+  std::string OutLoop(int axis) const { return anatomy.Loop(last(), axis); }
+};
+
+std::string Inner(const std::string& loop, int i) { return absl::StrCat(loop, ".", i); }
+
+// A transform of tiles, second half `to`, first half `half`, and where there is one the copy `window` that
+// it begins with: for each element along the axes `outer` and each vector along the last axis, straight code.
+void EmitTransform(const std::string& to, const std::vector<std::string>& before, int outer, int64_t lanes,
+                   bool parallel, TraceBuilder* b) {
+  const auto axis = [](const std::string& block, int a) { return absl::StrCat(block, ".a", a); };
+  const std::string vectors = axis(to, 3), each = axis(to, outer);
+  b->Split(vectors, {lanes});
+  b->Reorder({each, Inner(vectors, 0), axis(to, 0), axis(to, 1), Inner(vectors, 1)});
+  if (parallel) b->BindAll({each, Inner(vectors, 0)}, "parallel");
+  for (const std::string& block : before) {
+    b->ComputeAt(block, Inner(vectors, 0));
+    b->BindAll({axis(block, 0), axis(block, 1)}, "unroll");
+    b->Bind(axis(block, 3), "vector");
+  }
+  b->BindAll({axis(to, 0), axis(to, 1)}, "unroll");
+  b->Bind(Inner(vectors, 1), "vector");
+}
+
+// The nest over output tiles; where there are blocks, the loop of one.
+std::string EmitOutput(const Plan& plan, int64_t block, bool parallel, TraceBuilder* b) {
+  std::vector<int> stages = {plan.group.anchor};
+  stages.insert(stages.end(), plan.epilogue.begin(), plan.epilogue.end());
+  for (size_t s = 0; s + 1 < stages.size(); ++s) b->Inline(plan.anatomy.name(stages[s]));
+  const std::string rows = plan.OutLoop(plan.shape.rows), columns = plan.OutLoop(plan.shape.columns),
+                    filters = plan.OutLoop(plan.shape.filters);
+  std::vector<std::string> order, inner;
+  for (const int axis : plan.shape.batch) order.push_back(plan.OutLoop(axis));
+  order.push_back(Inner(rows, 0));
+  if (block > 0) {
+    b->Split(rows, {block, plan.m});
+    inner = {Inner(rows, 1)};
+  } else {
+    b->Split(rows, {plan.m});
+  }
+  b->Split(columns, {plan.m});
+  b->Split(filters, {plan.lanes});
+  inner.insert(inner.end(), {Inner(columns, 0), Inner(filters, 0)});
+  const std::string tile_row = Inner(rows, block > 0 ? 2 : 1), tile_column = Inner(columns, 1),
+                    vector = Inner(filters, 1);
+  std::vector<std::string> all = order;
+  all.insert(all.end(), inner.begin(), inner.end());
+  all.insert(all.end(), {tile_row, tile_column, vector});
+  b->Reorder(all);
+  if (block == 0) order.insert(order.end(), inner.begin(), inner.end());
+  if (parallel) b->BindAll(order, "parallel");
+  const std::string z = plan.t + kWinogradRows;
+  b->ComputeAt(z, Inner(filters, 0));
+  b->BindAll({z + ".a0", z + ".a1", tile_row, tile_column}, "unroll");
+  b->BindAll({z + ".a3", vector}, "vector");
+  return order.back();
+}
+
+Values ProductValues(const Values& v, bool in_block) {
+  Values values;
+  for (const auto& [name, value] : v) {
+    if (name.rfind(kProduct, 0) == 0) values[name.substr(sizeof kProduct - 1)] = value;
+  }
+  values["pack_b"] = 0;  // u has its panels already
+  if (in_block) values["par"] = 0;
+  return values;
+}
+
+void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
+  const std::string& t = plan.t;
+  const int64_t block = v.at("block");
+  const bool parallel = v.at("par") != 0;
+  b->Winograd(t, plan.m);
+  for (auto pad = plan.pads.rbegin(); pad != plan.pads.rend(); ++pad) {
+    if (v.at("pad") == kInlined) {
+      b->Inline(plan.anatomy.name(*pad));
+    } else {
+      EmitPlainStage(plan.anatomy, *pad, plan.lanes, parallel, b);
+    }
+  }
+  for (const int other : plan.others) EmitPlainStage(plan.anatomy, other, plan.lanes, parallel, b);
+  const std::string u = t + kWinogradFilter, product = t + kWinogradProduct, input = t + kWinogradInput;
+  EmitTransform(u, {t + kWinogradFilterRows}, 2, plan.lanes, parallel, b);
+  const int64_t nr = v.at(absl::StrCat(kProduct, "nv")) * plan.lanes;
+  b->Pack(u, {"0", "1", absl::StrCat("3/", nr), "2", absl::StrCat("3%", nr)});
+  const std::string block_loop = EmitOutput(plan, block, parallel, b);
+  if (block > 0) {
+    b->ComputeAt(product, block_loop);
+    b->ComputeAt(input, block_loop);
+  }
+  EmitTransform(input, {t + kWinogradWindowRows, t + kWinogradWindow}, 2, plan.lanes, parallel && block == 0,
+                b);
+  plan.product.emit(ProductValues(v, block > 0), b);
+}
+
+// The stages in the place of the convolution, for the contraction rule.
+Anatomy WithStages(const Anatomy& anatomy, int conv, const WinogradShape& shape, int64_t m) {
+  Workload workload = anatomy.workload();
+  const std::vector<Stage> stages = WinogradStages(workload.stages[conv], shape, static_cast<int>(m));
+  workload.stages.erase(workload.stages.begin() + conv);
+  workload.stages.insert(workload.stages.begin() + conv, stages.begin(), stages.end());
+  return Anatomy(workload);
+}
+
+// Multiplications of the direct sum for each that is left, whole tiles counted.
+double Saved(const Stage& conv, const WinogradShape& shape, int64_t m) {
+  const int64_t rows = conv.axes[shape.rows]->extent, columns = conv.axes[shape.columns]->extent, n = m + 2;
+  return static_cast<double>(9 * rows * columns) /
+         static_cast<double>(CeilDiv(rows, m) * CeilDiv(columns, m) * n * n);
+}
+
+// Vectors run along channels and filters, and there are enough of both for the product to outweigh the
+// transforms.
+bool MayPay(const Stage& conv, const WinogradShape& shape, int64_t m, int lanes) {
+  constexpr double kFewestSaved = 1.3;
+  const Var &channels = conv.reduce_axes[shape.channels], &filters = conv.axes[shape.filters];
+  const Expr& image = conv.value->args[shape.image_first ? 0 : 1];
+  return conv.value->dtype == DType::kF32 && channels->extent >= lanes && filters->extent >= lanes &&
+         shape.filters == static_cast<int>(conv.axes.size()) - 1 && StrideOf(*image, channels) == 1 &&
+         Saved(conv, shape, m) >= kFewestSaved;
+}
+
+int64_t DefaultOf(const Part& part, const std::string& decision) {
+  for (size_t d = 0; d < part.decisions.size(); ++d) {
+    if (part.decisions[d].name == decision) return part.defaults[d];
+  }
+  return 0;
+}
+
+// Rows of tiles whose v and M fit into half of L2, or all of them at the root where they fit there with all
+// threads' caches.
+int64_t BestRows(const Plan& plan, const Target& target) {
+  const Stage& conv = plan.conv();
+  const int64_t n = plan.m + 2, bytes = n * n * plan.tile_columns * DTypeBytes(conv.value->dtype) *
+                                        (conv.axes[plan.shape.filters]->extent +
+                                         conv.reduce_axes[plan.shape.channels]->extent);
+  int64_t all = plan.tile_rows;
+  for (const int axis : plan.shape.batch) all *= conv.axes[axis]->extent;
+  if (bytes * all <= target.l2_bytes * std::max(target.threads, 1)) return 0;
+  const int64_t fewest = CeilDiv(DefaultOf(plan.product, "mr"), plan.tile_columns);
+  return std::clamp<int64_t>(target.l2_bytes / 2 / bytes, fewest, plan.tile_rows);
+}
+
+Part MakePart(const Plan& plan, const Target& target) {
+  Part part;
+  part.prefix = absl::StrCat(plan.t, ".");
+  part.rule = absl::StrCat("winograd", plan.m);
+  const bool pays = PaysForThreads(plan.anatomy, plan.group, target);
+  part.Decide("par", target.threads > 1 ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0}, pays, false);
+  std::vector<int64_t> blocks = {0};
+  for (int64_t rows = 1; rows <= plan.tile_rows; rows = rows < 4 ? rows + 1 : rows * 3 / 2)
+    blocks.push_back(rows);
+  part.Decide("block", blocks, BestRows(plan, target), false);
+  part.Decide("pad",
+              plan.pads.empty() ? std::vector<int64_t>{kAtRoot} : std::vector<int64_t>{kAtRoot, kInlined},
+              kInlined, false);
+  for (size_t d = 0; d < plan.product.decisions.size(); ++d) {
+    const Decision& decision = plan.product.decisions[d];
+    part.Decide(kProduct + decision.name, decision.choices, plan.product.defaults[d], decision.ordered);
+  }
+  part.legal = [plan](const Values& v) {
+    const int64_t block = v.at("block");
+    const Values product = ProductValues(v, block > 0);
+    if (block > 0 && product.at("mr") > block * plan.tile_columns) return false;
+    return plan.product.legal(product);
+  };
+  part.emit = [plan](const Values& v, TraceBuilder* b) { Emit(plan, v, b); };
+  return part;
+}
+
+}  // namespace
+
+std::vector<Part> WinogradParts(const Anatomy& anatomy, const Group& group, const Target& target) {
+  const Stage& conv = anatomy.stage(group.anchor);
+  const absl::StatusOr<WinogradShape> shape = WinogradShapeOf(conv);
+  std::vector<Part> parts;
+  if (!shape.ok()) return parts;
+  const Buffer& filter = FilterOf(conv, *shape);
+  for (const int64_t m : {4, 2}) {
+    const int lanes = VectorBytes(target) / DTypeBytes(conv.value->dtype);
+    if (!MayPay(conv, *shape, m, lanes)) continue;
+    Plan plan{anatomy, group, *shape, m, lanes, anatomy.name(group.anchor), {}, {}, {}, 1, 1, {}};
+    for (const int s : group.members) {
+      if (s > group.anchor) plan.epilogue.push_back(s);
+      if (s < group.anchor) (anatomy.stage(s).output == filter ? plan.others : plan.pads).push_back(s);
+    }
+    plan.tile_rows = CeilDiv(conv.axes[shape->rows]->extent, m);
+    plan.tile_columns = CeilDiv(conv.axes[shape->columns]->extent, m);
+    const Anatomy stages = WithStages(anatomy, group.anchor, *shape, m);
+    for (int s = 0; s < stages.num_stages(); ++s) {
+      if (stages.name(s) == plan.t + kWinogradProduct)
+        plan.product = ContractionParts(stages, Group{s, {s}}, target).front();
+    }
+    parts.push_back(MakePart(plan, target));
+  }
+  return parts;
+}
+
+}  // namespace mycc
