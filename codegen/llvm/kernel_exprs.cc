@@ -137,6 +137,8 @@ Value* LlvmKernelEmitter::EmitSelect(const Expr& expr) {
   Value* condition = Emit(expr->args[0]);
   const Expr& then = expr->args[1];
   const Expr& otherwise = expr->args[2];
+  if (const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(condition))
+    return Emit(constant->isZero() ? otherwise : then);
   const bool escapes = MayEscape(then) || MayEscape(otherwise);
   if (!IsVector(condition)) {
     if (escapes || !IsCheap(then) || !IsCheap(otherwise)) return EmitBranches(expr, condition);
@@ -163,9 +165,6 @@ Value* LlvmKernelEmitter::EmitSelect(const Expr& expr) {
 }
 
 Value* LlvmKernelEmitter::EmitBranches(const Expr& expr, Value* condition) {
-  if (const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(condition)) {
-    return Emit(constant->isZero() ? expr->args[2] : expr->args[1]);
-  }
   // Both arms have one type: wide if either is.
   const bool wide = Varies(expr->args[1]) || Varies(expr->args[2]);
   Value* values[2];

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <unordered_set>
 
 #include "codegen/passes/copy_stmt.h"
 #include "codegen/passes/passes.h"
@@ -7,9 +8,21 @@
 namespace mycc {
 namespace {
 
-double CountNodes(const Expr& expr) {
+using VarSet = std::unordered_set<const VarNode*>;
+
+// Over variables of unrolled loops alone: in each copy of the code it is a constant, and one arm is left.
+bool IsDecided(const Expr& expr, const VarSet& unrolled) {
+  if (expr->op == Op::kLoad) return false;
+  if (expr->op == Op::kVar) return unrolled.count(expr->var.get()) > 0;
+  return std::all_of(expr->args.begin(), expr->args.end(),
+                     [&](const Expr& arg) { return IsDecided(arg, unrolled); });
+}
+
+double CountNodes(const Expr& expr, const VarSet& unrolled) {
+  if (expr->op == Op::kSelect && IsDecided(expr->args[0], unrolled))
+    return std::max(CountNodes(expr->args[1], unrolled), CountNodes(expr->args[2], unrolled));
   double nodes = 1;
-  for (const Expr& arg : expr->args) nodes += CountNodes(arg);
+  for (const Expr& arg : expr->args) nodes += CountNodes(arg, unrolled);
   return nodes;
 }
 
@@ -17,9 +30,11 @@ double VectorsIn(double elements, int element_bytes, const Target& target) {
   return std::max(1.0, elements * element_bytes / VectorBytes(target));
 }
 
-double Estimate(const Stmt& stmt, const Target& target) {
+// `unrolled` grows on the way down; a variable has one loop.
+double Estimate(const Stmt& stmt, const Target& target, VarSet* unrolled) {
   if (const For* loop = DynAs<For>(stmt)) {
-    const double body = Estimate(loop->body, target);
+    if (loop->loop_kind == LoopKind::kUnroll) unrolled->insert(loop->var.get());
+    const double body = Estimate(loop->body, target, unrolled);
     const double extent = static_cast<double>(loop->var->extent);
     if (loop->loop_kind == LoopKind::kUnroll) return body * extent;
     // Long vector loops stay loops around a few vectors.
@@ -27,9 +42,13 @@ double Estimate(const Stmt& stmt, const Target& target) {
     return body + 4;
   }
   if (const Store* store = DynAs<Store>(stmt)) {
-    double nodes = CountNodes(store->value);
-    for (const Expr& index : store->indices) nodes += CountNodes(index);
+    double nodes = CountNodes(store->value, *unrolled);
+    for (const Expr& index : store->indices) nodes += CountNodes(index, *unrolled);
     return nodes;
+  }
+  if (const If* branch = DynAs<If>(stmt); branch != nullptr && IsDecided(branch->condition, *unrolled)) {
+    const double then = Estimate(branch->then, target, unrolled);
+    return branch->otherwise ? std::max(then, Estimate(branch->otherwise, target, unrolled)) : then;
   }
   const Mma* mma = DynAs<Mma>(stmt);
   if (mma != nullptr && target.kind == TargetKind::kCuda) {
@@ -49,12 +68,15 @@ double Estimate(const Stmt& stmt, const Target& target) {
     return static_cast<double>(mma->m * mma->k) * (vectors + 1) + static_cast<double>(mma->m) * vectors * 2;
   }
   double sum = 0;
-  for (const Stmt& child : Children(stmt)) sum += Estimate(child, target);
+  for (const Stmt& child : Children(stmt)) sum += Estimate(child, target, unrolled);
   return sum;
 }
 
 }  // namespace
 
-double EstimateInstructions(const Stmt& body, const Target& target) { return Estimate(body, target); }
+double EstimateInstructions(const Stmt& body, const Target& target) {
+  VarSet unrolled;
+  return Estimate(body, target, &unrolled);
+}
 
 }  // namespace mycc

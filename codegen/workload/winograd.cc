@@ -1,6 +1,7 @@
 #include "codegen/workload/winograd.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -335,6 +336,11 @@ absl::StatusOr<WinogradShape> WinogradShapeOf(const Stage& stage) {
   if (shape.ok()) return shape;
   const absl::StatusOr<WinogradShape> other = ShapeWithImage(stage, false);
   return other.ok() ? other : shape;
+}
+
+double WinogradError(int m, int64_t channels) {
+  const double walk = std::sqrt(static_cast<double>(channels));
+  return m == 2 ? 8 + 2 * walk : 28 + 8 * walk;
 }
 
 const Buffer& FilterOf(const Stage& stage, const WinogradShape& shape) {

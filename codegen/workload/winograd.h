@@ -10,9 +10,8 @@
 // error: see kWinogradPoints. Numbers that the direct sum gives without error (sums of small integers) may
 // get one, and an infinity or NaN in the input reaches all outputs of the tiles that read it, as NaN.
 //
-// Errors, as a share of the largest output and in units of f32's roundoff, for inputs and weights drawn
-// evenly from [-1, 1) and c channels: F(2) stays below 8 + 2 sqrt(c), F(4) below 30 + 6 sqrt(c)
-// (tests/workload/winograd_test.cc), where ToleranceOf allows 20 + 24 sqrt(c).
+// In f32, for inputs and weights drawn evenly from [-1, 1), F(2) errs by a few roundoffs of the largest
+// output and F(4) by some dozens: below WinogradError, which is below what ToleranceOf allows.
 #pragma once
 
 #include <cstdint>
@@ -46,6 +45,9 @@ absl::StatusOr<WinogradShape> WinogradShapeOf(const Stage& stage);
 
 // The tensor of its filters.
 const Buffer& FilterOf(const Stage& stage, const WinogradShape& shape);
+
+// What the error of F(m x m) stays below over so many channels: units of roundoff of the largest output.
+double WinogradError(int m, int64_t channels);
 
 // The stages in the place of `stage`, in order; the last one computes its tensor. REQUIRES: `shape` is the
 // stage's; m is 2 or 4.

@@ -91,6 +91,7 @@ class Stepper {
 
   Step RandomStep() {
     static const std::vector<int64_t> kFactors = {1, 2, 3, 4, 5, 6, 7, 8, 8, 16, 16, 32};
+    static const std::vector<int64_t> kTiles = {2, 4};
     static const std::vector<std::string> kKinds = {"vector", "parallel", "unroll", "serial"};
     static const std::vector<StepArg::Names> kLayouts = {
         {"1", "0"}, {"0/2", "1", "0%2"}, {"1/8", "0", "1%8"}, {"0/3", "0%3"}};
@@ -133,6 +134,7 @@ class Stepper {
       default:
         if (Below(2)) return Step{"tensorize", {Arg(Pick(loops_)), Arg("fma.f32")}};
         if (Below(3) == 0) return Step{"split_axis", {Arg(Pick(loops_)), StepArg{Pick(kFactors)}}};
+        if (Below(4) == 0) return Step{"winograd", {Arg(Pick(blocks_)), StepArg{Pick(kTiles)}}};
         return Step{"rfactor", {Arg(Pick(loops_)), StepArg{Pick(kFactors)}}};
     }
   }

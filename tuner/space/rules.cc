@@ -292,15 +292,14 @@ std::vector<Part> MakeParts(const Anatomy& anatomy, const Group& group, StageCla
       parts.push_back(MakeGpuPart(anatomy, group, StageClass::kTile, target));
   }
   if (target.kind == TargetKind::kCuda && c == StageClass::kRow) return GpuRowParts(anatomy, group, target);
-  if (target.kind == TargetKind::kCpu && c == StageClass::kContraction)
-    return ContractionParts(anatomy, group, target);
   if (target.kind == TargetKind::kCpu && c == StageClass::kTile) {
     if (std::optional<Part> part = ColumnsPart(anatomy, group, target)) parts.push_back(*part);
   }
-  if (parts.empty()) parts.push_back(MakePart(anatomy, group, c, target));
   if (target.kind == TargetKind::kCpu && c == StageClass::kContraction) {
+    parts = ContractionParts(anatomy, group, target);
     for (Part& part : WinogradParts(anatomy, group, target)) parts.push_back(std::move(part));
   }
+  if (parts.empty()) parts.push_back(MakePart(anatomy, group, c, target));
   return parts;
 }
 

@@ -189,18 +189,22 @@ Part MakePart(const Plan& plan, const Target& target) {
   std::vector<int64_t> blocks = {0};
   for (int64_t rows = 1; rows <= plan.tile_rows; rows = rows < 4 ? rows + 1 : rows * 3 / 2)
     blocks.push_back(rows);
-  part.Decide("block", blocks, BestRows(plan, target), false);
+  const int64_t best_block = BestRows(plan, target);
+  part.Decide("block", blocks, best_block, false);
   part.Decide("pad",
               plan.pads.empty() ? std::vector<int64_t>{kAtRoot} : std::vector<int64_t>{kAtRoot, kInlined},
               kInlined, false);
   for (size_t d = 0; d < plan.product.decisions.size(); ++d) {
     const Decision& decision = plan.product.decisions[d];
-    part.Decide(kProduct + decision.name, decision.choices, plan.product.defaults[d], decision.ordered);
+    const int64_t preferred = best_block > 0 && decision.name == "pack_a" ? 0 : plan.product.defaults[d];
+    part.Decide(kProduct + decision.name, decision.choices, preferred, decision.ordered);
   }
   part.legal = [plan](const Values& v) {
     const int64_t block = v.at("block");
     const Values product = ProductValues(v, block > 0);
     if (block > 0 && product.at("mr") > block * plan.tile_columns) return false;
+    // Panels copy whole blocks, of which the last one would not be whole.
+    if (block > 0 && plan.tile_rows % block != 0 && product.at("pack_a") != 0) return false;
     return plan.product.legal(product);
   };
   part.emit = [plan](const Values& v, TraceBuilder* b) { Emit(plan, v, b); };
