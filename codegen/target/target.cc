@@ -101,8 +101,14 @@ absl::Status SetCpuKey(const std::string& key, const std::string& value, Target*
   if (key == "l1d") return ParseSize(key, value, &target->l1d_bytes);
   if (key == "l2") return ParseSize(key, value, &target->l2_bytes);
   if (key == "threads") return ParseCount(key, value, &target->threads);
-  return Malformed(
-      absl::StrCat("unknown key \"", key, "\" of a cpu target; expected mcpu, features, l1d, l2 or threads"));
+  if (key == "sums") {
+    target->direct_sums = value == "direct";
+    return target->direct_sums || value == "any"
+               ? absl::OkStatus()
+               : Malformed(absl::StrCat("sums=", value, "; expected direct or any"));
+  }
+  return Malformed(absl::StrCat("unknown key \"", key,
+                                "\" of a cpu target; expected mcpu, features, l1d, l2, threads or sums"));
 }
 
 absl::Status SetCudaKey(const std::string& key, const std::string& value, Target* target) {
@@ -153,6 +159,10 @@ absl::Status ParseKeys(const std::vector<std::string>& words, size_t first, bool
 }
 
 bool IsCompatibleCpu(const Target& code, const Target& machine, std::string* why) {
+  if (machine.direct_sums && !code.direct_sums) {
+    *why = "code with sums of any kind, and the target is sums=direct";
+    return false;
+  }
   const auto needed = ResolveFeatures(code.mcpu, code.features),
              present = ResolveFeatures(machine.mcpu, machine.features);
   if (!needed.ok() || !present.ok()) {
@@ -227,7 +237,8 @@ std::string PrintTarget(const Target& target) {
     const std::string features =
         target.features.empty() ? "" : absl::StrCat(" features=", absl::StrJoin(target.features, ","));
     return absl::StrCat("v1 cpu mcpu=", target.mcpu, features, " l1d=", PrintSize(target.l1d_bytes),
-                        " l2=", PrintSize(target.l2_bytes), " threads=", target.threads);
+                        " l2=", PrintSize(target.l2_bytes), " threads=", target.threads,
+                        target.direct_sums ? " sums=direct" : "");
   }
   return absl::StrCat("v1 cuda arch=", target.arch, " model=\"", target.model, "\" sms=", target.sms,
                       " smem=", target.smem_bytes, " l2=", PrintSize(target.l2_bytes));

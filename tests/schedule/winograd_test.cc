@@ -147,6 +147,8 @@ TEST(WinogradTest, Refusals) {
   EXPECT_THAT(ScheduledText(conv, "split(t4.a1, [2])\nwinograd(t4, 2)"),
               HasSubstr("t4 has been scheduled already"));
   EXPECT_THAT(ScheduledText(conv, "winograd(t9, 2)"), HasSubstr("there is no block t9"));
+  EXPECT_THAT(ScheduledText(conv, "winograd(t4, 2)", *ParseTarget("haswell sums=direct")),
+              HasSubstr("the target is sums=direct"));
 }
 
 }  // namespace

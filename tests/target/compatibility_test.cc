@@ -40,6 +40,13 @@ TEST(Compatibility, CachesAndThreadsAreAssumptionsNotLimits) {
   EXPECT_EQ(WhyNot("h100 l2=100M", "h100"), "");
 }
 
+TEST(Compatibility, DirectSumsAreAskedForByTheMachine) {
+  EXPECT_EQ(WhyNot("znver3 sums=direct", "znver3"), "");
+  EXPECT_EQ(WhyNot("znver3 sums=direct", "znver3 sums=direct"), "");
+  EXPECT_EQ(WhyNot("znver3", "znver3 sums=direct"),
+            "code with sums of any kind, and the target is sums=direct");
+}
+
 TEST(Compatibility, CudaArchitectures) {
   EXPECT_EQ(WhyNot("a100 smem=99K sms=80", "rtx3090"), "");
   EXPECT_EQ(WhyNot("rtx3090", "a100"), "code for sm_86 does not run on sm_80");

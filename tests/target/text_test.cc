@@ -104,7 +104,7 @@ TEST(TargetText, RefusalsSayWhatAndWhatWasExpected) {
       {"cpu mcpu=znver3 l1d=32K threads=2", "target: no l2; expected mcpu, l1d, l2, threads"},
       {"cuda arch=sm_80", "target: no model; expected arch, model, sms, smem, l2"},
       {"znver3 l3=1M",
-       "target: unknown key \"l3\" of a cpu target; expected mcpu, features, l1d, l2 or threads"},
+       "target: unknown key \"l3\" of a cpu target; expected mcpu, features, l1d, l2, threads or sums"},
       {"h200 mcpu=znver3",
        "target: unknown key \"mcpu\" of a cuda target; expected arch, model, sms, smem or l2"},
       {"znver3 l2=0", "target: l2=0; expected a size such as 48K, 2M or 232448"},

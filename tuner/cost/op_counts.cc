@@ -9,8 +9,24 @@ namespace {
 // of its own.
 bool IsFloatProduct(const Expr& expr) { return expr->op == Op::kMul && IsFloat(expr->dtype); }
 
+// Of an axis that one row of a table is chosen by: schedules unroll it, and one arm is left.
+bool ChoosesRow(const Expr& condition) {
+  return condition->op == Op::kEq && condition->args[0]->dtype == DType::kI64 &&
+         (IsConstInt(condition->args[0]) || IsConstInt(condition->args[1]));
+}
+
+double ArithmeticIn(const Expr& expr) {
+  double sum = IsFloat(expr->dtype) && !expr->args.empty() && expr->op != Op::kLoad ? 1 : 0;
+  for (const Expr& arg : expr->args) sum += ArithmeticIn(arg);
+  return sum;
+}
+
 void Count(const Expr& expr, OpCounts* ops) {
   if (expr->op == Op::kLoad || expr->op == Op::kConst || expr->op == Op::kVar) return;
+  if (expr->op == Op::kSelect && ChoosesRow(expr->args[0])) {
+    const bool first = ArithmeticIn(expr->args[1]) >= ArithmeticIn(expr->args[2]);
+    return Count(expr->args[first ? 1 : 2], ops);
+  }
   if (expr->dtype == DType::kI64 && expr->op != Op::kCast) ops->integer += 1;
   switch (expr->op) {
     case Op::kAdd:

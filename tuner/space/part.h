@@ -92,7 +92,8 @@ Rule ElementwiseRule;  // no reduction: chains, transposes, gathers
 // GEMM, batched, convolution on a CPU: register tiles, packing, split k, fused epilogue. A part for each
 // instruction worth it, the most promising first.
 std::vector<Part> ContractionParts(const Anatomy& anatomy, const Group& group, const Target& target);
-// A convolution by Winograd, the largest tiles first; none where that is not possible or cannot pay.
+// A convolution by Winograd on a CPU, the largest tiles first; none where that is not possible, cannot pay or
+// is not wanted.
 std::vector<Part> WinogradParts(const Anatomy& anatomy, const Group& group, const Target& target);
 
 // Few columns of many rows, on a CPU; nullopt for others.

@@ -3,15 +3,12 @@
 // tensor from tiles of m x m outputs; the others are called after it. What is made of a const filter alone is
 // computed ahead of time.
 //
-//   for i, j, k: for r, s, c:                for xi, nu, c, k: B.u: B.u[xi, nu, c, k] = .. w ..
-//     B: t2[i, j, k] +=                  ->  for xi, nu, t, c: B.v: B.v[xi, nu, t, c] = .. x ..
-//       x[i + r, j + s, c] * w[k, c, r, s]   for xi, nu, t, k: for c:
-//                                              B.m: B.m[xi, nu, t, k] += B.v[xi, nu, t, c] * B.u[xi, nu, c,
-//                                              k]
-//                                            for i, j, k: B: t2[i, j, k] = .. B.m[.., i//m*J + j//m, k] ..
+//   for i, j, k: for r, s, c:                  for xi, nu, c, k: B.u: B.u[xi, nu, c, k] = .. w ..
+//     B: t2[i, j, k] += x[i + r, j + s, c]     for xi, nu, t, c: B.v: B.v[xi, nu, t, c] = .. x ..
+//                       * w[k, c, r, s]    ->  for xi, nu, t, k: for c: B.m:
+//                                                B.m[xi, nu, t, k] += B.v[xi, nu, t, c] * B.u[xi, nu, c, k]
+//                                              for i, j, k: B: t2[i, j, k] = .. B.m[.., i//m*J + j//m, k] ..
 #include "codegen/workload/winograd.h"
-
-#include <algorithm>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -40,15 +37,25 @@ absl::Status CheckNamesAreFree(const Function& function, const std::vector<Tenso
   return absl::OkStatus();
 }
 
-bool IsConstParam(const Function& function, const Buffer& buffer) {
-  return std::any_of(function.params.begin(), function.params.end(), [&](const Param& param) {
-    return param.buffer == buffer && param.kind == ParamKind::kConst;
+// A const input, or computed from such alone.
+bool IsKnownAhead(const Function& function, const Buffer& buffer) {
+  for (const Param& param : function.params) {
+    if (param.buffer == buffer) return param.kind == ParamKind::kConst;
+  }
+  const Block* writer = WriterOf(function, buffer);
+  bool known = writer != nullptr;
+  Visit(known ? writer->value : IntConst(0), [&](const ExprNode& e) {
+    if (e.op == Op::kLoad) known = known && IsKnownAhead(function, e.buffer);
   });
+  return known;
 }
 
 }  // namespace
 
-absl::StatusOr<Function> Winograd(const Function& function, const Target&, const StepArgs& args) {
+absl::StatusOr<Function> Winograd(const Function& function, const Target& target, const StepArgs& args) {
+  if (target.direct_sums)
+    return absl::FailedPreconditionError(
+        "the target is sums=direct: what is summed is added up as it stands");
   MYCC_ASSIGN_OR_RETURN(const Path path, FindBlock(function, args.Name(0)));
   const Block& block = path.block();
   MYCC_RETURN_IF_ERROR(CheckNaive(path));
@@ -68,7 +75,7 @@ absl::StatusOr<Function> Winograd(const Function& function, const Target&, const
   std::vector<Stmt> nests;
   for (const TensorStage& stage : stages) nests.push_back(BuildStage(stage, nullptr));
   Function result = WithBody(function, ReplaceAt(nest, MakeSeq(std::move(nests))));
-  const bool known_ahead = IsConstParam(function, FilterOf(conv, shape));
+  const bool known_ahead = IsKnownAhead(function, FilterOf(conv, shape));
   for (auto stage = stages.rbegin() + 1; stage != stages.rend(); ++stage) {
     Buffer made = stage->output;
     if (known_ahead && absl::EndsWith(made->name, kWinogradFilter)) {

@@ -100,7 +100,7 @@ Values ProductValues(const Values& v, bool in_block) {
   for (const auto& [name, value] : v) {
     if (name.rfind(kProduct, 0) == 0) values[name.substr(sizeof kProduct - 1)] = value;
   }
-  values["pack_b"] = 0;  // u has its panels already
+  values["pack_b"] = 0;  // u has its panels already; no decision of ours
   if (in_block) values["par"] = 0;
   return values;
 }
@@ -150,11 +150,12 @@ double Saved(const Stage& conv, const WinogradShape& shape, int64_t m) {
 
 // Vectors run along channels and filters, and there are enough of both for the product to outweigh the
 // transforms.
-bool MayPay(const Stage& conv, const WinogradShape& shape, int64_t m, int lanes) {
+bool MayPay(const Stage& conv, const WinogradShape& shape, int64_t m) {
   constexpr double kFewestSaved = 1.3;
+  constexpr int64_t kFewest = 32;
   const Var &channels = conv.reduce_axes[shape.channels], &filters = conv.axes[shape.filters];
   const Expr& image = conv.value->args[shape.image_first ? 0 : 1];
-  return conv.value->dtype == DType::kF32 && channels->extent >= lanes && filters->extent >= lanes &&
+  return conv.value->dtype == DType::kF32 && channels->extent >= kFewest && filters->extent >= kFewest &&
          shape.filters == static_cast<int>(conv.axes.size()) - 1 && StrideOf(*image, channels) == 1 &&
          Saved(conv, shape, m) >= kFewestSaved;
 }
@@ -166,18 +167,29 @@ int64_t DefaultOf(const Part& part, const std::string& decision) {
   return 0;
 }
 
-// Rows of tiles whose v and M fit into half of L2, or all of them at the root where they fit there with all
-// threads' caches.
+// Rows of tiles whose v and M fit into half of L2; 0, all at the root, where that moves less: v and M pass by
+// twice, instead of the filters once for each block.
 int64_t BestRows(const Plan& plan, const Target& target) {
   const Stage& conv = plan.conv();
-  const int64_t n = plan.m + 2, bytes = n * n * plan.tile_columns * DTypeBytes(conv.value->dtype) *
-                                        (conv.axes[plan.shape.filters]->extent +
-                                         conv.reduce_axes[plan.shape.channels]->extent);
-  int64_t all = plan.tile_rows;
-  for (const int axis : plan.shape.batch) all *= conv.axes[axis]->extent;
-  if (bytes * all <= target.l2_bytes * std::max(target.threads, 1)) return 0;
+  const int64_t channels = conv.reduce_axes[plan.shape.channels]->extent,
+                filters = conv.axes[plan.shape.filters]->extent,
+                elements = (plan.m + 2) * (plan.m + 2) * DTypeBytes(conv.value->dtype),
+                u = elements * channels * filters, row = elements * plan.tile_columns * (channels + filters);
+  int64_t images = 1;
+  for (const int axis : plan.shape.batch) images *= conv.axes[axis]->extent;
+  if (row * plan.tile_rows * images <= target.l2_bytes * target.threads) return 0;
   const int64_t fewest = CeilDiv(DefaultOf(plan.product, "mr"), plan.tile_columns);
-  return std::clamp<int64_t>(target.l2_bytes / 2 / bytes, fewest, plan.tile_rows);
+  const int64_t rows = std::clamp<int64_t>(target.l2_bytes / 2 / row, fewest, plan.tile_rows);
+  const bool stays = u <= target.l2_bytes / 2;
+  const int64_t blocks = CeilDiv(plan.tile_rows, rows) * images;
+  return stays || blocks * u < 2 * row * plan.tile_rows * images ? rows : 0;
+}
+
+// Tiles overlap, so what is inlined is computed several times: conditions of padding may be, functions not.
+bool PadsAreCheap(const Plan& plan) {
+  constexpr double kMostOps = 12;
+  return std::all_of(plan.pads.begin(), plan.pads.end(),
+                     [&](int pad) { return plan.anatomy.info(pad).ops_per_element <= kMostOps; });
 }
 
 Part MakePart(const Plan& plan, const Target& target) {
@@ -193,9 +205,10 @@ Part MakePart(const Plan& plan, const Target& target) {
   part.Decide("block", blocks, best_block, false);
   part.Decide("pad",
               plan.pads.empty() ? std::vector<int64_t>{kAtRoot} : std::vector<int64_t>{kAtRoot, kInlined},
-              kInlined, false);
+              PadsAreCheap(plan) ? kInlined : kAtRoot, false);
   for (size_t d = 0; d < plan.product.decisions.size(); ++d) {
     const Decision& decision = plan.product.decisions[d];
+    if (decision.name == "pack_b") continue;
     const int64_t preferred = best_block > 0 && decision.name == "pack_a" ? 0 : plan.product.defaults[d];
     part.Decide(kProduct + decision.name, decision.choices, preferred, decision.ordered);
   }
@@ -217,11 +230,11 @@ std::vector<Part> WinogradParts(const Anatomy& anatomy, const Group& group, cons
   const Stage& conv = anatomy.stage(group.anchor);
   const absl::StatusOr<WinogradShape> shape = WinogradShapeOf(conv);
   std::vector<Part> parts;
-  if (!shape.ok()) return parts;
+  if (!shape.ok() || target.direct_sums) return parts;
   const Buffer& filter = FilterOf(conv, *shape);
   for (const int64_t m : {4, 2}) {
     const int lanes = VectorBytes(target) / DTypeBytes(conv.value->dtype);
-    if (!MayPay(conv, *shape, m, lanes)) continue;
+    if (!MayPay(conv, *shape, m)) continue;
     Plan plan{anatomy, group, *shape, m, lanes, anatomy.name(group.anchor), {}, {}, {}, 1, 1, {}};
     for (const int s : group.members) {
       if (s > group.anchor) plan.epilogue.push_back(s);
