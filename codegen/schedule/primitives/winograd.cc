@@ -73,6 +73,7 @@ absl::StatusOr<Function> Winograd(const Function& function, const Target& target
   while (nest.nodes.size() > 1 && nest.nodes[nest.nodes.size() - 2]->kind == StmtKind::kFor)
     nest.nodes.pop_back();
   std::vector<Stmt> nests;
+  nests.reserve(stages.size());
   for (const TensorStage& stage : stages) nests.push_back(BuildStage(stage, nullptr));
   Function result = WithBody(function, ReplaceAt(nest, MakeSeq(std::move(nests))));
   const bool known_ahead = IsKnownAhead(function, FilterOf(conv, shape));
