@@ -43,12 +43,12 @@ struct Plan {
 
 std::string Inner(const std::string& loop, int i) { return absl::StrCat(loop, ".", i); }
 
-// A transform of tiles, second half `to`, first half `half`, and where there is one the copy `window` that
-// it begins with: for each element along the axes `outer` and each vector along the last axis, straight code.
-void EmitTransform(const std::string& to, const std::vector<std::string>& before, int outer, int64_t lanes,
+// The second half `to` of a transform, and before it the stages that it alone reads: for each index along
+// dimension 2 and each vector along the last one, straight code.
+void EmitTransform(const std::string& to, const std::vector<std::string>& before, int64_t lanes,
                    bool parallel, TraceBuilder* b) {
   const auto axis = [](const std::string& block, int a) { return absl::StrCat(block, ".a", a); };
-  const std::string vectors = axis(to, 3), each = axis(to, outer);
+  const std::string vectors = axis(to, 3), each = axis(to, 2);
   b->Split(vectors, {lanes});
   b->Reorder({each, Inner(vectors, 0), axis(to, 0), axis(to, 1), Inner(vectors, 1)});
   if (parallel) b->BindAll({each, Inner(vectors, 0)}, "parallel");
@@ -119,7 +119,7 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   }
   for (const int other : plan.others) EmitPlainStage(plan.anatomy, other, plan.lanes, parallel, b);
   const std::string u = t + kWinogradFilter, product = t + kWinogradProduct, input = t + kWinogradInput;
-  EmitTransform(u, {t + kWinogradFilterRows}, 2, plan.lanes, parallel, b);
+  EmitTransform(u, {t + kWinogradFilterRows}, plan.lanes, parallel, b);
   const int64_t nr = v.at(absl::StrCat(kProduct, "nv")) * plan.lanes;
   b->Pack(u, {"0", "1", absl::StrCat("3/", nr), "2", absl::StrCat("3%", nr)});
   const std::string block_loop = EmitOutput(plan, block, parallel, b);
@@ -127,8 +127,7 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
     b->ComputeAt(product, block_loop);
     b->ComputeAt(input, block_loop);
   }
-  EmitTransform(input, {t + kWinogradWindowRows, t + kWinogradWindow}, 2, plan.lanes, parallel && block == 0,
-                b);
+  EmitTransform(input, {t + kWinogradWindowRows, t + kWinogradWindow}, plan.lanes, parallel && block == 0, b);
   plan.product.emit(ProductValues(v, block > 0), b);
 }
 
