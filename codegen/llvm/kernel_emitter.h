@@ -114,6 +114,7 @@ class LlvmKernelEmitter {
   llvm::Value* LoadAccess(const Access& access);
   llvm::Value* LoadContiguous(const Access& access);
   llvm::Value* LoadUniform(const Access& access);
+  llvm::Value* LoadStrided(const Access& access);
   llvm::Value* LoadScattered(const Access& access);
   void StoreAccess(const Access& access, llvm::Value* value);
   void StoreContiguous(const Access& access, llvm::Value* value);

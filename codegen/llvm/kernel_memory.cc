@@ -9,6 +9,9 @@ namespace {
 
 using llvm::Value;
 
+// Elements between lanes up to which vectors and shuffles are cheaper than an element at a time.
+constexpr int64_t kMostStride = 4;
+
 Expr FlatIndex(const BufferNode& buffer, const std::vector<Expr>& indices) {
   Expr flat = IntConst(0);
   for (size_t d = 0; d < indices.size(); ++d) flat = flat + indices[d] * buffer.stride(static_cast<int>(d));
@@ -178,10 +181,33 @@ Value* LlvmKernelEmitter::LoadContiguous(const Access& access) {
                                              llvm::Constant::getNullValue(type)));
 }
 
+// Lanes a few elements apart: the vectors that cover them, and what the lanes want of these. The last vector
+// ends with the last lane's element, so that nothing is read but what lies between two lanes.
+Value* LlvmKernelEmitter::LoadStrided(const Access& access) {
+  llvm::Type* type = numbers_.MemoryType(access.dtype, lanes_->count);
+  const int align = DTypeBytes(access.dtype), count = lanes_->count;
+  const auto stride = static_cast<int>(*access.stride);
+  const int span = stride * (lanes_->active - 1) + 1;
+  Value* result = llvm::PoisonValue::get(type);
+  for (int begin = 0, lane = 0; lane < lanes_->active; begin += count) {
+    begin = std::min(begin, span - count);
+    Value* part = LoadRaw(*access.place, type, ByteOffset(access.pointer, begin * align), align);
+    llvm::SmallVector<int, 32> from(count, llvm::PoisonMaskElem);
+    for (int before = 0; before < lane; ++before) from[before] = before;
+    for (; lane < lanes_->active && lane * stride < begin + count; ++lane)
+      from[lane] = count + lane * stride - begin;
+    result = b_.CreateShuffleVector(result, part, from);
+  }
+  return result;
+}
+
 Value* LlvmKernelEmitter::LoadScattered(const Access& access) {
   llvm::Type* type = numbers_.MemoryType(access.dtype, lanes_->count);
   const int align = DTypeBytes(access.dtype);
   const bool masked = lanes_->mask && !lanes_->mask_is_prefix && !access.in_bounds;
+  if (!masked && access.stride && *access.stride > 1 && *access.stride <= kMostStride && align >= 4 &&
+      lanes_->active >= 4)
+    return LoadStrided(access);
   if (masked) {
     return Annotate(*access.place, b_.CreateMaskedGather(type, LanePointers(access), llvm::Align(align),
                                                          lanes_->mask, llvm::Constant::getNullValue(type)));

@@ -1,4 +1,5 @@
 // Workloads of every class, naive and as reference kernels, against the language's reference semantics.
+#include "absl/strings/str_cat.h"
 #include "codegen/library/reference_kernel.h"
 #include "gtest/gtest.h"
 #include "tests/llvm/compiled.h"
@@ -129,6 +130,24 @@ TEST_P(WorkloadsTest, ReferenceKernel) {
     const absl::Status status =
         CheckCompiledFunction(canonical, ReferenceFunction(canonical), target, GetParam().tolerance);
     EXPECT_TRUE(status.ok()) << status.message();
+  }
+}
+
+// Strides with vectors and shuffles, one too far for them; the last lane reads the tensor's last element.
+TEST(LanesTest, ReadEveryFewElements) {
+  const struct {
+    int64_t n, stride;
+  } kCases[] = {{40, 2}, {23, 2}, {5, 2}, {16, 3}, {37, 3}, {21, 4}, {64, 4}, {19, 5}};
+  for (const auto& [n, stride] : kCases) {
+    const std::string text = absl::StrCat(
+        "workload w(x: f32[", (n - 1) * stride + 3, "], d: f64[", (n - 1) * stride + 1, "]) -> (y: f32[", n,
+        "], z: f64[", n, "]) {\n y[i] = sum[r:3](x[", stride, "*i+r])\n z[i] = d[", stride, "*i] + 1.0\n}");
+    for (const Target& target : RunnableTargets()) {
+      const absl::Status status =
+          CheckCompiled(CanonicalWorkload(text),
+                        "reorder([t2.r0, t2.a0])\nbind(t2.a0, vector)\nbind(t3.a0, vector)\n", target, 1e-6);
+      EXPECT_TRUE(status.ok()) << text << status.message();
+    }
   }
 }
 

@@ -60,6 +60,8 @@ constexpr Case kCases[] = {
      R"(workload g(a: i32[9,12], b: const i32[12,20]) -> (c: i32[9,20]) { c[i,j] = sum[k:12](a[i,k] * b[k,j]) })"},
     {"max_pool", "tile",
      R"(workload pool(x: f32[1,9,9,12]) -> (y: f32[1,4,4,12]) { y[n,i,j,c] = max[r:3, s:3](x[n,i*2+r,j*2+s,c]) })"},
+    {"max_pool_nchw", "tile",
+     R"(workload pool(x: f32[1,3,9,37]) -> (y: f32[1,3,4,18]) { y[n,c,i,j] = max[r:3, s:3](x[n,c,i*2+r,j*2+s]) })"},
     {"global_average_pool", "tile",
      R"(workload pool(x: f32[1,7,7,20]) -> (y: f32[1,20]) {
           s[n,c]: f32[1,20] = sum[i:7, j:7](x[n,i,j,c])

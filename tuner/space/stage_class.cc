@@ -8,10 +8,14 @@
 namespace mycc {
 namespace {
 
-// Contiguous along `lane`, or, on a CPU, a const input that can be packed to be.
+// Contiguous along `lane`, or, on a CPU, so few elements apart that vectors and shuffles have the lanes, or a
+// const input that can be packed to be contiguous.
 bool ContiguousAlong(const Anatomy& anatomy, const ExprNode& load, const Var& lane, const Target& target) {
-  if (StrideOf(load, lane) == 1) return true;
+  constexpr int64_t kFewApart = 4;
+  const std::optional<int64_t> stride = StrideOf(load, lane);
+  if (stride == 1) return true;
   if (target.kind == TargetKind::kCuda) return false;
+  if (stride && *stride > 1 && *stride <= kFewApart) return true;
   const Operand operand{load.buffer, load.args, false, -1};
   return operand.PlainDim(lane) >= 0 &&
          std::any_of(anatomy.workload().inputs.begin(), anatomy.workload().inputs.end(),
