@@ -53,9 +53,31 @@ constexpr Case kCases[] = {
           p[n,i,j,c]: f32[1,9,9,20] = select(1 <= i && i < 8 && 1 <= j && j < 8, x[n,i-1,j-1,c], 0.0)
           a[n,i,j,c]: f32[1,7,7,20] = sum[r:3, s:3](p[n,i+r,j+s,c] * w[c,r,s])
           y[n,i,j,c] = max(a[n,i,j,c] + b[c], 0.0) })"},
-    {"grouped", "tile",
+    {"conv_nchw_strided", "crosswise",
+     R"(workload conv(x: f32[2,6,9,12], w: const f32[20,6,3,3], b: f32[20]) -> (y: f32[2,20,4,5]) {
+          a[n,k,i,j]: f32[2,20,4,5] = sum[c:6, r:3, s:3](x[n,c,i*2+r,j*2+s] * w[k,c,r,s])
+          y[n,k,i,j] = max(a[n,k,i,j] + b[k], 0.0) })"},
+    {"conv_nchw_few_columns", "crosswise",
+     R"(workload conv(x: f32[2,6,6,6], w: const f32[24,6,3,3]) -> (y: f32[2,24,4,4]) {
+          y[n,k,i,j] = sum[c:6, r:3, s:3](x[n,c,i+r,j+s] * w[k,c,r,s]) })"},
+    {"grouped", "contraction",
      R"(workload conv(x: f32[1,6,6,8], w: const f32[16,4,3,3]) -> (y: f32[1,4,4,16]) {
           y[n,i,j,k] = sum[c:4, r:3, s:3](x[n,i+r,j+s,(k//8)*4+c] * w[k,c,r,s]) })"},
+    {"grouped_padded_bias", "contraction",
+     R"(workload conv(x: f32[1,5,5,6], w: const f32[24,2,3,3], b: f32[24]) -> (y: f32[1,5,5,24]) {
+          p[n,i,j,c]: f32[1,7,7,6] = select(1 <= i && i < 6 && 1 <= j && j < 6, x[n,i-1,j-1,c], 0.0)
+          a[n,i,j,k]: f32[1,5,5,24] = sum[c:2, r:3, s:3](p[n,i+r,j+s,(k//8)*2+c] * w[k,c,r,s])
+          y[n,i,j,k] = max(a[n,i,j,k] + b[k], 0.0) })"},
+    {"grouped_few_columns", "tile",
+     R"(workload conv(x: f32[1,6,6,16], w: const f32[16,4,3,3]) -> (y: f32[1,4,4,16]) {
+          y[n,i,j,k] = sum[c:4, r:3, s:3](x[n,i+r,j+s,(k//4)*4+c] * w[k,c,r,s]) })"},
+    {"grouped_nchw", "contraction",
+     R"(workload conv(x: f32[1,8,6,19], w: const f32[24,2,3,3], b: f32[24]) -> (y: f32[1,24,4,17]) {
+          a[n,k,i,j]: f32[1,24,4,17] = sum[c:2, r:3, s:3](x[n,(k//6)*2+c,i+r,j+s] * w[k,c,r,s])
+          y[n,k,i,j] = max(a[n,k,i,j] + b[k], 0.0) })"},
+    {"grouped_nchw_strided", "crosswise",
+     R"(workload conv(x: f32[1,4,7,9], w: const f32[20,2,3,3]) -> (y: f32[1,20,3,4]) {
+          y[n,k,i,j] = sum[c:2, r:3, s:3](x[n,(k//10)*2+c,i*2+r,j*2+s] * w[k,c,r,s]) })"},
     {"gemm_int", "tile",
      R"(workload g(a: i32[9,12], b: const i32[12,20]) -> (c: i32[9,20]) { c[i,j] = sum[k:12](a[i,k] * b[k,j]) })"},
     {"max_pool", "tile",
@@ -108,9 +130,9 @@ class RulesTest : public ::testing::TestWithParam<Case> {};
 TEST_P(RulesTest, PointsMeanWhatTheWorkloadMeans) {
   const Workload workload = CanonicalWorkload(GetParam().workload);
   const std::vector<Sketch> sketches = GenerateSketches(workload, TestTarget());
-  const Sketch& sketch = sketches.front();
-  EXPECT_EQ(sketch.name, GetParam().sketch);
-  EXPECT_GE(CheckPoints(workload, sketch, TestTarget(), 1e-5), sketch.space.size() >= 12 ? 8 : 1);
+  EXPECT_EQ(sketches.front().name, GetParam().sketch);
+  for (const Sketch& sketch : sketches)
+    EXPECT_GE(CheckPoints(workload, sketch, TestTarget(), 1e-5), sketch.space.size() >= 12 ? 8 : 1);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, RulesTest, ::testing::ValuesIn(kCases),

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 
 #include "codegen/schedule/instructions.h"
 #include "tuner/cost/block_cost.h"
@@ -93,6 +95,20 @@ double VectorsPerTile(const NestBlock& nest, const Machine& machine) {
   return vectors;
 }
 
+// The share of the tiles' runs that is executed: of a vector with some lanes inside the domain all of it, or,
+// where there are no masks, a narrower one for each power of two.
+double ExecutedShare(const NestBlock& nest, const Machine& machine) {
+  if (nest.lane_useful >= 1) return nest.useful;
+  const auto width = static_cast<int64_t>(machine.vector_bytes / nest.elem_bytes());
+  const auto elements = static_cast<int64_t>(std::lround(nest.lane_useful * nest.lane_covered));
+  const bool has_masks = machine.registers > 16;
+  const int64_t rest = elements % width;
+  const double partial =
+      has_masks ? static_cast<double>(rest > 0) : std::popcount(static_cast<uint64_t>(rest));
+  const double vectors = static_cast<double>(elements / width) + partial;
+  return nest.useful * std::max(1.0, vectors * static_cast<double>(width) / static_cast<double>(elements));
+}
+
 // Cycles a reduction takes because every step waits for the one before: the tile's accumulators work in
 // parallel, its reduction steps do not.
 double LatencyCycles(const NestBlock& nest, const Machine& machine) {
@@ -143,7 +159,8 @@ void CountRegisters(const NestBlock& nest, const Machine& machine, BlockCost* co
 }  // namespace
 
 void AddCoreCost(const NestBlock& nest, const Machine& machine, BlockCost* cost) {
-  const double runs = nest.Product(0, nest.tile_begin) * nest.useful;
+  const double executed = ExecutedShare(nest, machine);
+  const double runs = nest.Product(0, nest.tile_begin) * executed;
   const double vectors = VectorsPerTile(nest, machine);
   const Instruction& instruction = InstructionOf(nest);
   const bool product = !nest.instruction.empty();
@@ -160,7 +177,7 @@ void AddCoreCost(const NestBlock& nest, const Machine& machine, BlockCost* cost)
   for (const NestAccess& access : nest.accesses) {
     if (access.buffer->scope == Scope::kAccumulator) continue;
     const double per_tile = AccessesPerTile(nest, access, machine);
-    const double total = TileRuns(nest, access) * nest.useful * per_tile;
+    const double total = TileRuns(nest, access) * executed * per_tile;
     if (access.write) {
       cost->stores += total / machine.row.stores_per_cycle;
       tile_stores += per_tile;

@@ -121,8 +121,10 @@ void SetUseful(const std::vector<std::pair<IndexForm, double>>& domains, const I
     if (outermost == scope.num_loops()) continue;
     const double share = std::min(1.0, extent / std::min(covered, form.distinct));
     by_loop[outermost] = std::min(by_loop[outermost], share);
-    if (nest->lane >= 0 && form.per_step[nest->lane] != 0)
-      nest->lane_useful = std::min(nest->lane_useful, share);
+    if (nest->lane >= 0 && form.per_step[nest->lane] != 0 && share < nest->lane_useful) {
+      nest->lane_useful = share;
+      nest->lane_covered = extent / share;
+    }
   }
   for (const double share : by_loop) nest->useful *= share;
 }

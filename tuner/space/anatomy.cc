@@ -121,6 +121,13 @@ bool IsAtOwnAxes(const ExprNode& load, const Stage& stage) {
 
 }  // namespace
 
+Contraction Crosswise(const Contraction& contraction) {
+  Contraction result = contraction;
+  std::swap(result.scalar, result.vector);
+  std::swap(result.rows, result.cols);
+  return result;
+}
+
 bool HasCast(const Contraction& contraction) {
   const Operand &a = contraction.scalar, &b = contraction.vector;
   return a.is_cast || b.is_cast || a.is_tf32 || b.is_tf32;
@@ -135,6 +142,17 @@ int Operand::PlainDim(const Var& var) const {
   for (size_t d = 0; d < index.size(); ++d) {
     if (!UsesVar(index[d], var.get())) continue;
     if (found >= 0 || index[d]->op != Op::kVar) return -1;
+    found = static_cast<int>(d);
+  }
+  return found;
+}
+
+int Operand::UnitDim(const Var& var) const {
+  int found = -1;
+  for (size_t d = 0; d < index.size(); ++d) {
+    if (!UsesVar(index[d], var.get())) continue;
+    const auto linear = SplitLinear(index[d], var.get());
+    if (found >= 0 || !linear || linear->coefficient != 1) return -1;
     found = static_cast<int>(d);
   }
   return found;

@@ -23,6 +23,9 @@ struct Operand {
   bool Uses(const Var& var) const;
   // The dimension indexed by exactly this variable; -1 where it stands in a larger expression or nowhere.
   int PlainDim(const Var& var) const;
+  // The dimension that alone depends on the variable, and moves with it element by element: of w[k.0*8 + k.1,
+  // c], with k.1, dimension 0. -1: none.
+  int UnitDim(const Var& var) const;
 };
 
 // An axis along which groups of `extent` elements lie: one operand knows of the group alone, the other of the
@@ -53,6 +56,8 @@ struct StageInfo {
   double ops_per_element = 0;  // arithmetic on values in one evaluation, transcendental functions counted ten
   std::optional<Contraction> contraction;
 };
+// The other way round: lanes along the last of the rows, the other operand broadcast.
+Contraction Crosswise(const Contraction& contraction);
 // Whether a contraction's operands are multiplied in another type than they are stored in, or rounded first.
 bool HasCast(const Contraction& contraction);
 

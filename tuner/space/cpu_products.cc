@@ -21,18 +21,27 @@ std::optional<int64_t> StrideOf(const Operand& operand, const Var& var) {
   return StrideOf(load, var);
 }
 
-// The lanes are contiguous in the vector operand, or it can be packed so that they are.
+// The lanes are contiguous in the vector operand, or it can be packed so that they are: ahead of time, or where
+// enough rows read the panels that packing makes.
 bool HasLanes(const Contraction& c, const Stage& stage, bool must_pack) {
-  if (stage.axes.back()->extent < 4) return false;
-  if (!must_pack && StrideOf(c.vector, stage.axes.back()) == 1) return true;
-  return c.vector.PlainDim(stage.axes.back()) >= 0 &&
-         (c.vector.is_const || RowsOf(c, stage) >= kRowsForPanels);
+  if (c.cols.empty()) return false;
+  const Var& lane = stage.axes[c.cols.back()];
+  if (lane->extent < 4) return false;
+  if (!must_pack && StrideOf(c.vector, lane) == 1) return true;
+  if (c.vector.is_const && c.vector.UnitDim(lane) >= 0) return true;
+  return c.vector.PlainDim(lane) >= 0 && RowsOf(c, stage) >= kRowsForPanels;
+}
+
+// Groups of few columns leave most lanes empty: lanes across groups are better, by the tile rule.
+bool LanesPay(const Contraction& c, const Stage& stage, const Target& target) {
+  const int64_t lanes = VectorBytes(target) / DTypeBytes(stage.value->dtype);
+  return !c.groups || stage.axes[c.cols.back()]->extent * 2 > lanes;
 }
 
 // Groups lie along one axis: the longest of those along which the scalar operand is contiguous, or, where
 // there is none, can be packed to be.
 std::optional<CpuProduct> InGroups(const Contraction& c, const Stage& stage, const Instruction& instruction) {
-  CpuProduct product{instruction};
+  CpuProduct product{c, instruction};
   int64_t longest = 0;
   for (const bool packed : {false, true}) {
     if (packed && (c.rows.empty() || c.scalar.PlainDim(stage.axes[c.rows.back()]) < 0)) break;
@@ -52,16 +61,13 @@ std::optional<CpuProduct> InGroups(const Contraction& c, const Stage& stage, con
   return product;
 }
 
-}  // namespace
-
-std::vector<CpuProduct> CpuProductsOf(const Contraction& c, const Stage& stage, const Target& target) {
+std::vector<CpuProduct> ProductsOfWay(const Contraction& c, const Stage& stage, const Target& target) {
   std::vector<CpuProduct> products;
-  if (c.scalar.is_tf32 || c.vector.is_tf32) return products;
   for (const Instruction& instruction :
        CpuInstructionsFor(c.scalar.buffer->dtype, c.vector.buffer->dtype, stage.output->dtype, target)) {
-    if (!HasLanes(c, stage, /*must_pack=*/instruction.group > 1)) continue;
+    if (!HasLanes(c, stage, /*must_pack=*/instruction.group > 1) || !LanesPay(c, stage, target)) continue;
     if (instruction.group == 1) {
-      products.push_back({instruction});
+      products.push_back({c, instruction});
     } else if (const auto product = InGroups(c, stage, instruction)) {
       products.push_back(*product);
     }
@@ -70,6 +76,17 @@ std::vector<CpuProduct> CpuProductsOf(const Contraction& c, const Stage& stage, 
   const bool few = !products.empty() && products[0].instruction.kind == InstructionClass::kTile &&
                    RowsOf(c, stage) < products[0].instruction.m;
   if (products.size() > 1) products.resize(few ? 2 : 1);
+  return products;
+}
+
+}  // namespace
+
+std::vector<CpuProduct> CpuProductsOf(const Contraction& c, const Stage& stage, const Target& target) {
+  if (c.OfOneTensor() || c.scalar.is_tf32 || c.vector.is_tf32) return {};
+  std::vector<CpuProduct> products = ProductsOfWay(c, stage, target);
+  const Contraction crosswise = Crosswise(c);
+  if (!crosswise.vector.is_const) return products;
+  for (CpuProduct& product : ProductsOfWay(crosswise, stage, target)) products.push_back(std::move(product));
   return products;
 }
 

@@ -11,6 +11,9 @@
 namespace mycc {
 
 struct CpuProduct {
+  // With lanes along the output's last axis, or the other way round (Crosswise), where the output is transposed
+  // on its way out of the registers.
+  Contraction way;
   Instruction instruction;
   // The reduction axis along which groups of the instruction lie; -1 where it takes single elements.
   int depth_axis = -1;
@@ -18,7 +21,7 @@ struct CpuProduct {
   bool packs_scalar = false;
 };
 
-// The ways worth a search, the most promising first; empty where no instruction serves.
+// The products worth a search, of each way the most promising first; empty where no instruction serves.
 std::vector<CpuProduct> CpuProductsOf(const Contraction& contraction, const Stage& stage,
                                       const Target& target);
 

@@ -90,7 +90,7 @@ Rule RowRule;          // reductions along the contiguous axis and around them: 
 Rule ElementwiseRule;  // no reduction: chains, transposes, gathers
 
 // GEMM, batched, convolution on a CPU: register tiles, packing, split k, fused epilogue. A part for each
-// instruction worth it, the most promising first.
+// instruction worth it, with lanes along the output's last axis, or crosswise; the most promising first.
 std::vector<Part> ContractionParts(const Anatomy& anatomy, const Group& group, const Target& target);
 // A convolution by Winograd on a CPU, the largest tiles first; none where that is not possible, cannot pay or
 // is not wanted.

@@ -254,15 +254,14 @@ Part MakeGpuPart(const Anatomy& anatomy, const Group& group, StageClass c, const
   }
 }
 
+// On a CPU, of all classes but contractions, which have two ways.
 Part MakePart(const Anatomy& anatomy, const Group& group, StageClass c, const Target& target) {
   if (target.kind == TargetKind::kCuda) return MakeGpuPart(anatomy, group, c, target);
   switch (c) {
-    case StageClass::kContraction: return ContractionParts(anatomy, group, target).front();
     case StageClass::kTile: return TileRule(anatomy, group, target);
     case StageClass::kRow: return RowRule(anatomy, group, target);
-    case StageClass::kElementwise: break;
+    default: return ElementwiseRule(anatomy, group, target);
   }
-  return ElementwiseRule(anatomy, group, target);
 }
 
 int64_t DefaultOf(const Part& part, const std::string& decision) {

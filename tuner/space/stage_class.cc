@@ -60,9 +60,7 @@ int64_t ExtentOf(const Stage& stage, const std::vector<int>& axes) {
 // On a CPU, an instruction multiplies these types, on lanes that can be loaded; on a GPU, there are rows and
 // columns enough.
 bool IsForContractionRule(const Contraction& c, const Stage& stage, const Target& target) {
-  if (target.kind == TargetKind::kCpu) {
-    return !c.groups && !c.OfOneTensor() && !CpuProductsOf(c, stage, target).empty();
-  }
+  if (target.kind == TargetKind::kCpu) return !CpuProductsOf(c, stage, target).empty();
   if (IsGathered(c.scalar) || IsGathered(c.vector)) return false;
   if (c.OfOneTensor() && !CanBeOfOneTensor(c, stage, target)) return false;
   // Tensor cores multiply windows faster than most else reads them, also for few channels.

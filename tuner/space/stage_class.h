@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "codegen/target/target.h"
 #include "tuner/space/anatomy.h"

@@ -8,9 +8,11 @@
 //         r, s, k.1: acc += a[mr] * b[nr]     (one Mma statement; k.1 in groups where lanes add up several)
 //         y = epilogue(acc)
 //
-// The lane axis is the output's last; const operands are packed into panels ahead of time, others into local
-// panels where that pays. After BLIS (Van Zee and van de Geijn, 2015) and the batch-reduce GEMM of Georganas
-// et al. (2020).
+// The lane axis is the output's last; or, crosswise, the other operand's last, such as the channels of NCHW:
+// the output is then transposed on its way out of the registers. Of a grouped convolution the groups are
+// outer loops, and the product is each group's. Const operands are packed into panels ahead of time, others
+// into local panels where that pays. After BLIS (Van Zee and van de Geijn, 2015) and the batch-reduce GEMM of
+// Georganas et al. (2020).
 #include <algorithm>
 #include <utility>
 
@@ -20,6 +22,7 @@
 #include "tuner/space/part.h"
 #include "tuner/space/rules/contraction_tiles.h"
 #include "tuner/space/rules/tiles.h"
+#include "tuner/space/stage_class.h"
 
 namespace mycc {
 namespace {
@@ -41,20 +44,21 @@ struct Plan {
   std::vector<int> k_order;        // reduction axes, outermost first; the last one is split
   bool rows_fusable = false;
   std::vector<int> prologue, epilogue;
-  std::optional<CpuProduct> product;
+  CpuProduct product;
 
-  int64_t KGroup() const { return product ? product->instruction.group : 1; }
-  bool InTiles() const { return product && product->instruction.kind == InstructionClass::kTile; }
+  int64_t KGroup() const { return product.instruction.group; }
+  bool InTiles() const { return product.instruction.kind == InstructionClass::kTile; }
   // Elements of the depth that lie together in a's panels.
-  int64_t PanelDepth() const { return InTiles() ? product->instruction.k : KGroup(); }
-  bool MustPackA() const { return product && product->packs_scalar; }
+  int64_t PanelDepth() const { return InTiles() ? product.instruction.k : KGroup(); }
+  bool MustPackA() const { return product.packs_scalar; }
   bool Fits(int64_t mr, int64_t nv) const {
     return InTiles() ? FitsTileRegisters(mr, nv) : FitsRegisters(mr, nv, target);
   }
 
-  const Stage& stage() const { return anatomy.stage(group.anchor); }
+  const Stage& stage() const { return anatomy.product(group.anchor); }
   int64_t Extent(int axis) const { return stage().axes[axis]->extent; }
-  int64_t N() const { return stage().axes.back()->extent; }
+  const Var& Lane() const { return stage().axes[c.cols.back()]; }
+  int64_t N() const { return Lane()->extent; }
   int64_t K() const { return stage().reduce_axes[k_order.back()]->extent; }
   int64_t M(bool fused) const {
     int64_t m = 1;
@@ -62,10 +66,14 @@ struct Plan {
       m *= Extent(c.rows[i]);
     return m;
   }
+  // The vector operand's dimension that the lanes run along, where it can be put last; -1: it cannot.
+  int LaneDim() const { return c.vector.is_const ? c.vector.UnitDim(Lane()) : c.vector.PlainDim(Lane()); }
   bool LaneContiguous() const {
-    const int dim = c.vector.PlainDim(stage().axes.back());
+    const int dim = LaneDim();
     return dim >= 0 && dim == c.vector.buffer->rank() - 1;
   }
+  // The output is written with a stride: its last axis is one of the rows.
+  bool IsCrosswise() const { return !c.rows.empty() && (c.cols.empty() || c.rows.back() > c.cols.back()); }
 };
 
 bool Adjacent(const std::vector<int>& axes) {
@@ -85,23 +93,17 @@ bool RowsFollowEachOther(const Operand& a, const Stage& stage, const std::vector
   return true;
 }
 
-Plan MakePlan(const Anatomy& anatomy, const Group& group, const Target& target,
-              const std::optional<CpuProduct>& product) {
-  const Stage& stage = anatomy.stage(group.anchor);
-  Plan plan{anatomy, group,
-            target,  *anatomy.info(group.anchor).contraction,
-            0,       anatomy.name(group.anchor),
-            "",      {},
-            {},      {},
-            false,   {},
-            {},      product};
-  const int lane = static_cast<int>(stage.axes.size()) - 1;
+Plan MakePlan(const Anatomy& anatomy, const Group& group, const Target& target, const CpuProduct& product) {
+  const Stage& stage = anatomy.product(group.anchor);
+  const Contraction& c = product.way;
+  Plan plan{anatomy, group, target, c, 0, anatomy.name(group.anchor), "", {}, {}, {}, false, {}, {}, product};
   plan.lanes = VectorBytes(target) / DTypeBytes(stage.value->dtype);
-  plan.n = anatomy.Loop(group.anchor, lane);
-  for (int a : plan.c.rows) plan.rows.push_back(anatomy.Loop(group.anchor, a));
-  for (int a : plan.c.batch) plan.outer.push_back(anatomy.Loop(group.anchor, a));
+  const auto loop = [&](int axis) { return absl::StrCat(plan.t, ".", stage.axes[axis]->name); };
+  plan.n = loop(c.cols.back());
+  for (int a : plan.c.rows) plan.rows.push_back(loop(a));
+  for (int a : plan.c.batch) plan.outer.push_back(loop(a));
   for (int a : plan.c.cols) {
-    if (a != lane) plan.outer.push_back(anatomy.Loop(group.anchor, a));
+    if (a != c.cols.back()) plan.outer.push_back(loop(a));
   }
   // The rows of a tile register are equally far apart.
   plan.rows_fusable = plan.rows.size() > 1 && Adjacent(plan.c.rows) &&
@@ -109,9 +111,9 @@ Plan MakePlan(const Anatomy& anatomy, const Group& group, const Target& target,
   for (int k = 0; k < static_cast<int>(stage.reduce_axes.size()); ++k) plan.k_order.push_back(k);
   std::stable_sort(plan.k_order.begin(), plan.k_order.end(),
                    [&](int a, int b) { return stage.reduce_axes[a]->extent < stage.reduce_axes[b]->extent; });
-  if (product && product->depth_axis >= 0)
-    std::rotate(std::find(plan.k_order.begin(), plan.k_order.end(), product->depth_axis),
-                std::find(plan.k_order.begin(), plan.k_order.end(), product->depth_axis) + 1,
+  if (product.depth_axis >= 0)
+    std::rotate(std::find(plan.k_order.begin(), plan.k_order.end(), product.depth_axis),
+                std::find(plan.k_order.begin(), plan.k_order.end(), product.depth_axis) + 1,
                 plan.k_order.end());
   for (int member : group.members) {
     if (member < group.anchor) plan.prologue.push_back(member);
@@ -119,6 +121,9 @@ Plan MakePlan(const Anatomy& anatomy, const Group& group, const Target& target,
   }
   return plan;
 }
+
+// The panel's dimension goes last as it is.
+constexpr int64_t kWhole = 0;
 
 // Of panels with `panel` rows or columns, in which `depth` elements of the innermost reduction lie together.
 std::vector<std::string> PanelLayout(const Operand& operand, const std::vector<int>& k_order,
@@ -138,8 +143,10 @@ std::vector<std::string> PanelLayout(const Operand& operand, const std::vector<i
   for (size_t d = 0; d < operand.index.size(); ++d) {
     if (static_cast<int>(d) != panel_dim && !reduces[d]) layout.push_back(absl::StrCat(d));
   }
-  layout.push_back(panel == 1 ? absl::StrCat(panel_dim) : absl::StrCat(panel_dim, "/", panel));
+  if (panel != kWhole)
+    layout.push_back(panel == 1 ? absl::StrCat(panel_dim) : absl::StrCat(panel_dim, "/", panel));
   layout.insert(layout.end(), tail.begin(), tail.end());
+  if (panel == kWhole) layout.push_back(absl::StrCat(panel_dim));
   if (panel > 1) layout.push_back(absl::StrCat(panel_dim, "%", panel));
   if (depth_dim >= 0) layout.push_back(absl::StrCat(depth_dim, "%", depth));
   return layout;
@@ -179,6 +186,8 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   const std::string& t = plan.t;
   const int64_t mr = v.at("mr"), nr = v.at("nv") * plan.lanes;
   const bool has_rows = !plan.rows.empty();
+  if (plan.c.groups)
+    b->SplitAxis(plan.anatomy.Loop(plan.group.anchor, plan.c.groups->axis), plan.c.groups->extent);
   // Loops and their tiles.
   std::vector<std::string> outer = plan.outer;
   std::string m;
@@ -237,9 +246,11 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
       b->ComputeAt(name, v.at("par") == kBothBlocks ? blocks.back() : blocks.front());
     EmitPlainStage(plan.anatomy, p, plan.lanes, v.at("pad") == kAtRoot && v.at("par") != kNone, b);
   }
-  const int lane_dim = plan.c.vector.PlainDim(plan.stage().axes.back());
+  const int lane_dim = plan.LaneDim();
   if (plan.c.vector.is_const ? lane_dim >= 0 : v.at("pack_b") != 0) {
-    EmitPanels(plan, plan.c.vector, lane_dim, nr, plan.KGroup(), block_loop, b);
+    // No panel holds the end of one group and the start of the next.
+    const bool fits = !plan.c.groups || plan.N() % nr == 0;
+    EmitPanels(plan, plan.c.vector, lane_dim, fits ? nr : kWhole, plan.KGroup(), block_loop, b);
   }
   if (has_rows && v.at("pack_a")) {
     EmitPanels(plan, plan.c.scalar, plan.c.scalar.PlainDim(plan.stage().axes[plan.c.rows.back()]), mr,
@@ -247,26 +258,15 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   }
 
   const std::string n_tile = part(plan.n, 2), m_tile = has_rows ? part(m, 2) : "";
-  if (!plan.product && nr > plan.lanes) b->Split(n_tile, {plan.lanes});
   b->CacheWrite(t, tiles.back());
   if (!k_unrolled.empty()) b->Bind(k_unrolled, "unroll");
   const auto suffix = [&](const std::string& loop) { return loop.substr(t.size()); };
-  if (plan.product) {
-    b->Tensorize(k_inner, plan.product->instruction.name);
-    if (v.at("ahead_a") != 0 || v.at("ahead_b") != 0 || v.at("ahead_c") != 0)
-      b->Prefetch(k_inner, v.at("ahead_a"), v.at("ahead_b"), v.at("ahead_c") != 0);
-  } else {
-    if (has_rows) b->Bind(m_tile, "unroll");
-    if (nr > plan.lanes) b->Bind(part(n_tile, 0), "unroll");
-    b->Bind(nr > plan.lanes ? part(n_tile, 1) : n_tile, "vector");
-  }
+  b->Tensorize(k_inner, plan.product.instruction.name);
+  if (v.at("ahead_a") != 0 || v.at("ahead_b") != 0 || v.at("ahead_c") != 0)
+    b->Prefetch(k_inner, v.at("ahead_a"), v.at("ahead_b"), v.at("ahead_c") != 0);
   const std::string rows_suffix = has_rows ? suffix(m_tile) : "";
   const auto tile_copy = [&](const std::string& block) {
-    if (plan.product || nr == plan.lanes)
-      return EmitTileCopy(block, rows_suffix, suffix(n_tile), nr, plan.lanes, b);
-    b->Bind(absl::StrCat(block, suffix(n_tile), ".0"), "unroll");
-    b->Bind(absl::StrCat(block, suffix(n_tile), ".1"), "vector");
-    if (has_rows) b->Bind(block + rows_suffix, "unroll");
+    EmitTileCopy(block, rows_suffix, suffix(n_tile), nr, plan.lanes, b);
   };
   // The epilogue as one stage, on the accumulators.
   for (size_t i = 0; i + 1 < plan.epilogue.size(); ++i) b->Inline(plan.anatomy.name(plan.epilogue[i]));
@@ -283,7 +283,7 @@ bool Legal(const Plan& plan, const Values& v) {
   if (!plan.Fits(mr, nv)) return false;
   // The last rows may leave less than one tile register empty.
   const int64_t most_rows =
-      plan.InTiles() ? RoundUp(m, plan.product->instruction.m) : std::max<int64_t>(m, 1);
+      plan.InTiles() ? RoundUp(m, plan.product.instruction.m) : std::max<int64_t>(m, 1);
   if (mr > most_rows || (nv > 1 && (nv - 1) * plan.lanes >= n)) return false;
   if (v.at("mt") > 1 && v.at("mt") > CeilDiv(m, mr)) return false;
   if (v.at("nt") > 1 && v.at("nt") > CeilDiv(n, nv * plan.lanes)) return false;
@@ -294,13 +294,19 @@ bool Legal(const Plan& plan, const Values& v) {
   return true;
 }
 
+// A fused row index costs divisions: worth it where there is no window, or a row of it is too short for a
+// tile.
+bool FusesRows(const Plan& plan) {
+  return plan.rows_fusable && (plan.prologue.empty() || plan.M(false) < 12);
+}
+
 void DecideTiles(const Plan& plan, Part* part) {
-  const bool fuse_default = plan.rows_fusable && (plan.prologue.empty() || plan.M(false) < 12);
+  const bool fuse_default = FusesRows(plan);
   part->Decide("fuse", plan.rows_fusable ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0}, fuse_default,
                false);
   const int64_t m = plan.M(fuse_default), n = plan.N();
   const TileChoice tile = plan.InTiles() ? BestTileRegisters(m, n) : BestTile(m, n, plan.lanes, plan.target);
-  const int64_t step = plan.InTiles() ? plan.product->instruction.m : 1;
+  const int64_t step = plan.InTiles() ? plan.product.instruction.m : 1;
   std::vector<int64_t> mrs, nvs;
   for (int64_t mr = step; mr <= std::max(kMostRowsInTile, 3 * step); mr += step) {
     if (plan.Fits(mr, 1) && mr < std::max(plan.M(true), plan.M(false)) + step) mrs.push_back(mr);
@@ -317,14 +323,15 @@ void DecideTiles(const Plan& plan, Part* part) {
   // A long reduction is split so that a panel of b stays in L1; for the rows of one or two tiles b passes by
   // once whatever its order, and tile registers take longer to load and store their sums than that saves.
   const int64_t whole = 512 * plan.KGroup();
-  const int64_t kc = k <= whole || plan.InTiles() || plan.k_order.size() > 1 || m_tiles <= 2 ? k : whole / 2;
+  const bool is_split = k > whole && plan.k_order.size() == 1 && m_tiles > 2 && !plan.IsCrosswise() && !plan.InTiles();
+  const int64_t kc = is_split ? whole / 2 : k;
   std::vector<int64_t> kcs = {k};
   for (int64_t c : {64, 128, 192, 256, 384, 512, 768, 1024}) {
-    if (c < k) kcs.push_back(c);
+    if (c < k && !plan.IsCrosswise()) kcs.push_back(c);
   }
   part->Decide("kc", kcs, kc);
   if (plan.InTiles()) {
-    const int64_t groups = plan.product->instruction.k / plan.KGroup();  // of one instruction
+    const int64_t groups = plan.product.instruction.k / plan.KGroup();  // of one instruction
     part->Decide("ku", {groups}, groups);
   } else {
     part->Decide("ku", {1, 2, 4}, k % 2 == 0 && plan.KGroup() == 1 ? 2 : 1);
@@ -352,17 +359,29 @@ bool PanelsOfAPay(const Plan& plan, int row_dim) {
   return row_bytes % 2048 == 0 && plan.N() >= 128 && plan.M(false) > 1;
 }
 
-}  // namespace
-
-namespace {
+// What the default tile takes for the whole product, and for writing it with a stride.
+double CyclesOf(const Plan& plan) {
+  constexpr double kCyclesAStridedElement = 1.25;
+  double planes = 1;
+  for (const Var& axis : plan.stage().axes) planes *= static_cast<double>(axis->extent);
+  double depth = 1;
+  for (const Var& axis : plan.stage().reduce_axes) depth *= static_cast<double>(axis->extent);
+  const bool fused = FusesRows(plan);
+  const int64_t m = plan.M(fused), n = plan.N();
+  planes /= static_cast<double>(std::max<int64_t>(m, 1) * n);
+  const double store = plan.IsCrosswise() ? kCyclesAStridedElement * static_cast<double>(m * n) : 0;
+  const double step =
+      StepCycles(BestTile(m, n, plan.lanes, plan.target), m, n, plan.lanes, plan.target);  // of single elements
+  const Instruction& instruction = plan.product.instruction;
+  return planes * (depth * step * 2 * instruction.cycles / (instruction.m * instruction.k) + store);
+}
 
 Part PartFor(const Plan& plan) {
   const Anatomy& anatomy = plan.anatomy;
-  const Group& group = plan.group;
   const Target& target = plan.target;
   Part part;
   part.prefix = absl::StrCat(plan.t, ".");
-  part.rule = plan.InTiles() ? "contraction_tiles" : "contraction";
+  part.rule = absl::StrCat(plan.IsCrosswise() ? "crosswise" : "contraction", plan.InTiles() ? "_tiles" : "");
   DecideTiles(plan, &part);
   const bool rows = !plan.rows.empty();
   part.Decide("block_order", rows ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0}, 0, false);
@@ -371,7 +390,7 @@ Part PartFor(const Plan& plan) {
   const bool one_thread = target.threads == 1;
   part.Decide(
       "par", one_thread ? std::vector<int64_t>{kNone} : std::vector<int64_t>{kNone, kOuterBlock, kBothBlocks},
-      PaysForThreads(anatomy, group, target) ? kBothBlocks : kNone, false);
+      PaysForThreads(anatomy, plan.group, target) ? kBothBlocks : kNone, false);
   part.Decide("pad",
               plan.prologue.empty() ? std::vector<int64_t>{kAtRoot} : std::vector<int64_t>{kAtRoot, kAtBlock},
               kAtRoot, false);
@@ -381,7 +400,7 @@ Part PartFor(const Plan& plan) {
               : row_dim >= 0   ? std::vector<int64_t>{0, 1}
                                : std::vector<int64_t>{0},
               row_dim >= 0 && PanelsOfAPay(plan, row_dim), false);
-  const bool may_pack_b = !plan.c.vector.is_const && plan.c.vector.PlainDim(plan.stage().axes.back()) >= 0;
+  const bool may_pack_b = !plan.c.vector.is_const && plan.LaneDim() >= 0;
   const bool must_pack_b = may_pack_b && (plan.KGroup() > 1 || !plan.LaneContiguous());
   part.Decide("pack_b",
               must_pack_b  ? std::vector<int64_t>{1}
@@ -400,13 +419,17 @@ Part PartFor(const Plan& plan) {
 }  // namespace
 
 std::vector<Part> ContractionParts(const Anatomy& anatomy, const Group& group, const Target& target) {
-  const std::vector<CpuProduct> products =
-      CpuProductsOf(*anatomy.info(group.anchor).contraction, anatomy.product(group.anchor), target);
-  std::vector<Part> parts;
-  parts.reserve(products.size());
-  for (const CpuProduct& product : products)
-    parts.push_back(PartFor(MakePlan(anatomy, group, target, product)));
-  return parts;
+  std::vector<std::pair<double, Part>> parts;
+  for (const CpuProduct& product :
+       CpuProductsOf(*anatomy.info(group.anchor).contraction, anatomy.product(group.anchor), target)) {
+    const Plan plan = MakePlan(anatomy, group, target, product);
+    parts.emplace_back(CyclesOf(plan), PartFor(plan));
+  }
+  std::stable_sort(parts.begin(), parts.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<Part> result;
+  for (auto& [cycles, part] : parts) result.push_back(std::move(part));
+  return result;
 }
 
 }  // namespace mycc

@@ -22,8 +22,15 @@ double TileCycles(const MachineRow& machine, int64_t vector_bytes, int64_t r, in
          kOverhead;
 }
 
-// Cycles for one step of k over all tiles of m x n, the narrower ones at the edges included.
-double StepCycles(const Target& target, int64_t mr, int64_t nv, int64_t m, int64_t n, int64_t lanes) {
+}  // namespace
+
+bool FitsRegisters(int64_t mr, int64_t nv, const Target& target) {
+  return mr * nv + nv + 1 <= VectorRegisters(target) ||
+         (mr == 1 && 2 * nv + 1 <= 2 * VectorRegisters(target) && nv <= VectorRegisters(target) - 4);
+}
+
+double StepCycles(const TileChoice& tile, int64_t m, int64_t n, int64_t lanes, const Target& target) {
+  const auto [mr, nv] = tile;
   const MachineRow& machine = MachineOf(target);
   const int64_t vectors = CeilDiv(n, lanes), m_rest = m % mr, v_rest = vectors % nv;
   double cycles = 0;
@@ -35,13 +42,6 @@ double StepCycles(const Target& target, int64_t mr, int64_t nv, int64_t m, int64
     }
   }
   return cycles;
-}
-
-}  // namespace
-
-bool FitsRegisters(int64_t mr, int64_t nv, const Target& target) {
-  return mr * nv + nv + 1 <= VectorRegisters(target) ||
-         (mr == 1 && 2 * nv + 1 <= 2 * VectorRegisters(target) && nv <= VectorRegisters(target) - 4);
 }
 
 bool FitsTileRegisters(int64_t mr, int64_t nv) {
@@ -62,7 +62,7 @@ TileChoice BestTile(int64_t m, int64_t n, int64_t lanes, const Target& target) {
     if (nv > 1 && (nv - 1) * lanes >= n) continue;
     for (int64_t mr = 1; mr <= std::min(kMostRowsInTile, std::max<int64_t>(m, 1)); ++mr) {
       if (!FitsRegisters(mr, nv, target)) continue;
-      const double cycles = StepCycles(target, mr, nv, m, n, lanes);
+      const double cycles = StepCycles({mr, nv}, m, n, lanes, target);
       if (cycles < best_cycles) {
         best = {mr, nv};
         best_cycles = cycles;

@@ -23,6 +23,8 @@ bool FitsTileRegisters(int64_t mr, int64_t nv);
 struct TileChoice {
   int64_t mr, nv;  // rows, vectors
 };
+// Cycles for one step of k over all tiles of m x n elements, the narrower ones at the edges included.
+double StepCycles(const TileChoice& tile, int64_t m, int64_t n, int64_t lanes, const Target& target);
 // For a product of m x n elements, `lanes` of them in a vector.
 TileChoice BestTile(int64_t m, int64_t n, int64_t lanes, const Target& target);
 
