@@ -77,6 +77,9 @@ class LlvmKernelEmitter {
     bool mask_is_prefix;  // the mask is just `active`
   };
 
+  // Elements between lanes up to which vectors and shuffles are cheaper than an element at a time.
+  static constexpr int64_t kMostStride = 4;
+
   // An access: byte pointer of lane 0's element, and how far the next lane's is, in elements; no stride where
   // lanes are scattered.
   struct Access {
@@ -93,6 +96,7 @@ class LlvmKernelEmitter {
   llvm::Value* EmitNode(const Expr& expr);
   llvm::Value* EmitWide(const Expr& expr);  // broadcast if need be
   llvm::Value* EmitSelect(const Expr& expr);
+  llvm::Value* EmitPadded(const Expr& expr, llvm::Value* condition);
   llvm::Value* EmitBranches(const Expr& expr, llvm::Value* condition);
   llvm::Value* EmitOperation(const Expr& expr);
   llvm::Value* EmitCompare(const Expr& expr);
@@ -163,6 +167,7 @@ class LlvmKernelEmitter {
     int lanes;
     int active;
   };
+  llvm::Value* Opaque(llvm::Value* pointer);
   void EmitMma(const Mma& mma);
   std::vector<MmaColumn> ColumnsOf(const Mma& mma, int least_lanes);
   llvm::Value* LoadColumn(const Access& access, llvm::Type* type, const MmaColumn& column, int64_t element,

@@ -1,6 +1,8 @@
 #include <algorithm>
 
 #include "codegen/llvm/kernel_emitter.h"
+#include "codegen/schedule/tree.h"
+#include "llvm/IR/Module.h"
 
 namespace mycc {
 namespace {
@@ -141,6 +143,7 @@ Value* LlvmKernelEmitter::EmitSelect(const Expr& expr) {
     return Emit(constant->isZero() ? otherwise : then);
   const bool escapes = MayEscape(then) || MayEscape(otherwise);
   if (!IsVector(condition)) {
+    if (Value* padded = escapes ? EmitPadded(expr, condition) : nullptr) return padded;
     if (escapes || !IsCheap(then) || !IsCheap(otherwise)) return EmitBranches(expr, condition);
     const auto [x, y] = EmitOperands(then, otherwise);
     return b_.CreateSelect(condition, x, y);
@@ -162,6 +165,29 @@ Value* LlvmKernelEmitter::EmitSelect(const Expr& expr) {
   Value* x = under(condition, then);
   Value* y = under(b_.CreateNot(condition), otherwise);
   return b_.CreateSelect(condition, x, y);
+}
+
+// select(inside, x[i-1], 0.0), as a window reads its padding: a load from the tensor or from a place full of
+// zeros, without a branch. Null where the select is not of that form.
+Value* LlvmKernelEmitter::EmitPadded(const Expr& expr, Value* condition) {
+  const Expr &load = expr->args[1], &pad = expr->args[2];
+  const bool masked = lanes_ && lanes_->mask && !lanes_->mask_is_prefix;
+  if (llvm::isa<llvm::Constant>(condition) || masked || load->op != Op::kLoad || pad->op != Op::kConst ||
+      std::any_of(load->args.begin(), load->args.end(), HasLoad))
+    return nullptr;
+  auto* element = llvm::dyn_cast<llvm::Constant>(
+      numbers_.ToMemory(pad->dtype, numbers_.Constant(pad->dtype, pad->value)));
+  if (element == nullptr) return nullptr;
+  Access access = AccessOf(load->buffer, load->args, load.get());
+  const int64_t stride = access.stride.value_or(kMostStride + 1);
+  if (stride < 0 || stride > kMostStride || access.place->on_stack) return nullptr;
+  const auto elements = static_cast<unsigned>(lanes_ ? lanes_->count * std::max<int64_t>(stride, 1) : 1);
+  llvm::Constant* filled = llvm::ConstantVector::getSplat(llvm::ElementCount::getFixed(elements), element);
+  auto* place = new llvm::GlobalVariable(kernel_.module, filled->getType(), /*isConstant=*/true,
+                                         llvm::GlobalValue::PrivateLinkage, filled, "mycc_pad");
+  place->setUnnamedAddr(llvm::GlobalValue::UnnamedAddr::Global);
+  access.pointer = b_.CreateSelect(condition, access.pointer, place);
+  return LoadAccess(access);
 }
 
 Value* LlvmKernelEmitter::EmitBranches(const Expr& expr, Value* condition) {

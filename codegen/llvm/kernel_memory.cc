@@ -9,9 +9,6 @@ namespace {
 
 using llvm::Value;
 
-// Elements between lanes up to which vectors and shuffles are cheaper than an element at a time.
-constexpr int64_t kMostStride = 4;
-
 Expr FlatIndex(const BufferNode& buffer, const std::vector<Expr>& indices) {
   Expr flat = IntConst(0);
   for (size_t d = 0; d < indices.size(); ++d) flat = flat + indices[d] * buffer.stride(static_cast<int>(d));

@@ -3,10 +3,23 @@
 
 #include "codegen/llvm/kernel_emitter.h"
 #include "codegen/llvm/loop_facts.h"
+#include "llvm/IR/InlineAsm.h"
 
 namespace mycc {
 
 using llvm::Value;
+
+namespace {
+
+// The rows of a read some of the same elements, at different steps.
+bool IsWindow(const Mma& mma) {
+  constexpr int64_t kFarApart = 32;  // rows that no window joins
+  const int64_t row_stride = std::abs(mma.a.row_stride);
+  return mma.group == 1 && row_stride < kFarApart &&
+         row_stride * (mma.m - 1) >= std::max<int64_t>(std::abs(mma.a.col_stride), 1);
+}
+
+}  // namespace
 
 // acc(i, :) += a(i, k) * b(k, :): for each group of k the columns of b are loaded once, each group of a(i, k)
 // is broadcast once, and every pair makes one multiply-add into a register of acc.
@@ -62,6 +75,14 @@ void LlvmKernelEmitter::StoreColumn(const Access& access, const MmaColumn& colum
     value = b_.CreateSelect(mask, value, LoadRaw(*access.place, value->getType(), pointer, size));
   }
   StoreRaw(*access.place, value, pointer, size);
+}
+
+// A pointer of which LLVM does not know that it is the same. The rows of a window read the same elements at
+// different steps; values kept for the next row that wants them would crowd the accumulators out of the
+// registers, when loading them again is free.
+Value* LlvmKernelEmitter::Opaque(Value* pointer) {
+  llvm::FunctionType* type = llvm::FunctionType::get(b_.getPtrTy(), {b_.getPtrTy()}, /*isVarArg=*/false);
+  return b_.CreateCall(llvm::InlineAsm::get(type, "", "=r,0", /*hasSideEffects=*/false), {pointer});
 }
 
 // The first `valid` elements of a group of a, zeros after them.
@@ -136,10 +157,11 @@ void LlvmKernelEmitter::FetchAhead(const Access& access, int64_t rows, int64_t r
 void LlvmKernelEmitter::EmitMma(const Mma& mma) {
   if (region_ && region_->tiles) return EmitTileProducts(mma);
   const Access acc = AccessOf(mma.acc.buffer, mma.acc.indices, &mma.acc);
-  const Access a = AccessOf(mma.a.buffer, mma.a.indices, &mma.a);
+  Access a = AccessOf(mma.a.buffer, mma.a.indices, &mma.a);
   const Access b = AccessOf(mma.b.buffer, mma.b.indices, &mma.b);
   const LaneProducts products(b_, numbers_, mma.instruction, a.dtype, b.dtype, acc.dtype);
   const std::vector<MmaColumn> columns = ColumnsOf(mma, products.least_lanes());
+  const bool is_window = IsWindow(mma);
 
   // Rows of a tile register are more than vector registers have room for: as many at a time as they do.
   const auto width = static_cast<int64_t>(columns.size());
@@ -149,6 +171,7 @@ void LlvmKernelEmitter::EmitMma(const Mma& mma) {
     const int64_t end = std::min(first + rows, mma.m);
     Sums sums = LoadSums(mma, acc, columns, first, end);
     for (int64_t k = 0; k < mma.k; k += mma.group) {
+      if (is_window) a.pointer = Opaque(a.pointer);
       const int valid = static_cast<int>(std::min(mma.group, mma.k - k));
       std::vector<Value*> row;
       for (size_t j = 0; j < columns.size(); ++j) {

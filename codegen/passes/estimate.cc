@@ -10,6 +10,9 @@ namespace {
 
 using VarSet = std::unordered_set<const VarNode*>;
 
+// On a CPU most of an index folds into the address, or is the same in the neighbouring copies.
+constexpr double kCpuLoadNodes = 3;
+
 // Over variables of unrolled loops alone: in each copy of the code it is a constant, and one arm is left.
 bool IsDecided(const Expr& expr, const VarSet& unrolled) {
   if (expr->op == Op::kLoad) return false;
@@ -18,11 +21,13 @@ bool IsDecided(const Expr& expr, const VarSet& unrolled) {
                      [&](const Expr& arg) { return IsDecided(arg, unrolled); });
 }
 
-double CountNodes(const Expr& expr, const VarSet& unrolled) {
-  if (expr->op == Op::kSelect && IsDecided(expr->args[0], unrolled))
-    return std::max(CountNodes(expr->args[1], unrolled), CountNodes(expr->args[2], unrolled));
+double CountNodes(const Expr& expr, const VarSet& unrolled, const Target& target) {
+  if (expr->op == Op::kLoad && target.kind == TargetKind::kCpu) return kCpuLoadNodes;
+  if (expr->op == Op::kSelect && IsDecided(expr->args[0], unrolled)) {
+    return std::max(CountNodes(expr->args[1], unrolled, target), CountNodes(expr->args[2], unrolled, target));
+  }
   double nodes = 1;
-  for (const Expr& arg : expr->args) nodes += CountNodes(arg, unrolled);
+  for (const Expr& arg : expr->args) nodes += CountNodes(arg, unrolled, target);
   return nodes;
 }
 
@@ -42,8 +47,9 @@ double Estimate(const Stmt& stmt, const Target& target, VarSet* unrolled) {
     return body + 4;
   }
   if (const Store* store = DynAs<Store>(stmt)) {
-    double nodes = CountNodes(store->value, *unrolled);
-    for (const Expr& index : store->indices) nodes += CountNodes(index, *unrolled);
+    double nodes = CountNodes(store->value, *unrolled, target);
+    if (target.kind == TargetKind::kCpu) return nodes + kCpuLoadNodes;
+    for (const Expr& index : store->indices) nodes += CountNodes(index, *unrolled, target);
     return nodes;
   }
   if (const If* branch = DynAs<If>(stmt); branch != nullptr && IsDecided(branch->condition, *unrolled)) {

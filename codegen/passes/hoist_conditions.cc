@@ -2,6 +2,7 @@
 //
 //   for j: if i < 3: A(j)                     if i < 3: for j: A(j)
 //   for j: t[j] = select(k == 0, 0, u[j])     if k == 0: for j: t[j] = 0   else: for j: t[j] = u[j]
+//   for j: t[j] += select(k < 9, u[j], 0)     if k < 9: for j: t[j] += u[j]   else: for j: t[j] += 0
 //
 // Never out of a parallel, block or thread loop: nested ones stay adjacent, and threads meet where they all
 // are.
@@ -52,17 +53,34 @@ Stmt HoistIf(const For& loop, const If& branch) {
   return std::make_shared<If>(condition, WithBody(loop, rest));
 }
 
+// The select whose condition may move out of the loop: the value, or, where that is a step of a reduction,
+// one in it that guards a load (a window's padding).
+Expr SelectOf(const Expr& value, const VarNode* var) {
+  const auto can_move = [&](const ExprNode& e) {
+    return e.op == Op::kSelect && !SplitByLoop(e.args[0], var).invariant.empty();
+  };
+  if (value->op == Op::kSelect) return can_move(*value) ? value : nullptr;
+  if (!IsBinary(value->op) || value->args[0]->op != Op::kLoad) return nullptr;
+  Expr found;
+  Rewrite(value->args[1], [&](const Expr& e) -> Expr {
+    if (!found && can_move(*e) && HasLoad(e->args[1])) found = e;
+    return nullptr;
+  });
+  return found;
+}
+
 Stmt HoistSelect(const For& loop, const Store& store) {
-  const Expr& value = store.value;
-  if (value->op != Op::kSelect) return nullptr;
-  Hoisted split = SplitByLoop(value->args[0], loop.var.get());
-  if (split.invariant.empty()) return nullptr;
-  Expr then = value->args[1];
-  if (!split.variant.empty()) then = MakeSelect(JoinConjunction(split.variant), then, value->args[2]);
-  const Stmt then_loop = WithBody(loop, std::make_shared<Store>(store.buffer, store.indices, then));
-  const Stmt else_loop = WithBody(loop, std::make_shared<Store>(store.buffer, store.indices, value->args[2]));
-  return std::make_shared<If>(JoinConjunction(split.invariant), then_loop,
-                              CopyWithSuffix(else_loop, ".else"));
+  const Expr select = SelectOf(store.value, loop.var.get());
+  if (!select) return nullptr;
+  Hoisted split = SplitByLoop(select->args[0], loop.var.get());
+  Expr then = select->args[1];
+  if (!split.variant.empty()) then = MakeSelect(JoinConjunction(split.variant), then, select->args[2]);
+  const auto with = [&](const Expr& arm) {
+    const Expr value = Rewrite(store.value, [&](const Expr& e) { return e == select ? arm : nullptr; });
+    return WithBody(loop, std::make_shared<Store>(store.buffer, store.indices, value));
+  };
+  return std::make_shared<If>(JoinConjunction(split.invariant), with(then),
+                              CopyWithSuffix(with(select->args[2]), ".else"));
 }
 
 // Parallel and block loops stay adjacent; a GPU's threads stay together.

@@ -27,7 +27,7 @@ constexpr int64_t kMinBudget = 96;
 constexpr int64_t kMaxSingles = 4;
 // Conditions of selects cut loops around few statements alone: a mask or a branch in there is cheap beside a
 // copied micro-kernel.
-constexpr int64_t kMaxSelectLeaves = 2;
+constexpr int64_t kMaxSelectLeaves = 3;
 
 struct Piece {
   int64_t begin, end;
@@ -40,25 +40,35 @@ void CollectSelectConditions(const Expr& expr, std::vector<Expr>* conditions) {
   for (const Expr& arg : expr->args) CollectSelectConditions(arg, conditions);
 }
 
+struct Condition {
+  Expr expr;
+  bool of_select;
+};
+
 // The conditions inside `body` by which a loop around it may be cut.
-std::vector<Expr> ConditionsIn(const Stmt& body, bool selects) {
-  std::vector<Expr> conditions;
+std::vector<Condition> ConditionsIn(const Stmt& body, bool selects) {
+  std::vector<Expr> of_branches, of_selects;
   VisitStmts(body, [&](const Stmt& stmt) {
-    if (const If* branch = DynAs<If>(stmt)) SplitConjunction(branch->condition, &conditions);
+    if (const If* branch = DynAs<If>(stmt)) SplitConjunction(branch->condition, &of_branches);
     if (const Store* store = DynAs<Store>(stmt); store != nullptr && selects)
-      CollectSelectConditions(store->value, &conditions);
+      CollectSelectConditions(store->value, &of_selects);
     return true;
   });
+  std::vector<Condition> conditions;
+  for (Expr& condition : of_branches) conditions.push_back({std::move(condition), false});
+  for (Expr& condition : of_selects) conditions.push_back({std::move(condition), true});
   return conditions;
 }
 
-std::vector<Piece> PiecesOf(const ConditionRange& range, int64_t extent) {
+// The border of a window, where selects are uncertain, is one piece: their conditions stay in it, and shrink
+// no loop.
+std::vector<Piece> PiecesOf(const ConditionRange& range, int64_t extent, bool of_select) {
   std::vector<Piece> pieces;
   const auto add = [&](int64_t begin, int64_t end) {
     if (begin < end) pieces.push_back({begin, end});
   };
   const auto add_between = [&](int64_t begin, int64_t end) {
-    if (end - begin > kMaxSingles) return add(begin, end);
+    if (of_select || end - begin > kMaxSingles) return add(begin, end);
     for (int64_t v = begin; v < end; ++v) add(v, v + 1);
   };
   add(0, range.possible_begin);
@@ -107,10 +117,10 @@ class Partitioner {
     if (!extent) return VisitChildren(stmt);
     const auto inner = LoopVarsUnder(loop.body);
     const bool selects = loop.loop_kind == LoopKind::kSerial && CountLeaves(loop.body) <= kMaxSelectLeaves;
-    for (const Expr& condition : ConditionsIn(loop.body, selects)) {
+    for (const auto& [condition, of_select] : ConditionsIn(loop.body, selects)) {
       const auto range = RangeOfCondition(condition, loop.var.get(), *extent, inner);
       if (!range || !range->decides(*extent)) continue;
-      const std::vector<Piece> pieces = PiecesOf(*range, *extent);
+      const std::vector<Piece> pieces = PiecesOf(*range, *extent, of_select);
       if (pieces.size() == 1) continue;
       if (Stmt cut = CutFor(loop, pieces, *range)) return cut;
     }
@@ -181,10 +191,10 @@ class Partitioner {
     const auto inner = LoopVarsUnder(body);
     const bool selects = CountLeaves(body) <= kMaxSelectLeaves;
     for (size_t i = 0; i < vars.size(); ++i) {
-      for (const Expr& condition : ConditionsIn(body, selects)) {
+      for (const auto& [condition, of_select] : ConditionsIn(body, selects)) {
         const auto range = RangeOfCondition(condition, vars[i].get(), vars[i]->extent, inner);
         if (!range || !range->uses_inner || !range->decides(vars[i]->extent)) continue;
-        const std::vector<Piece> pieces = PiecesOf(*range, vars[i]->extent);
+        const std::vector<Piece> pieces = PiecesOf(*range, vars[i]->extent, of_select);
         if (pieces.size() == 1) continue;
         if (Stmt cut = ChoosePart(vars, i, body, pieces)) return cut;
       }

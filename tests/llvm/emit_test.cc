@@ -87,6 +87,22 @@ TEST(EmitTest, Avx512MicroKernelStaysInRegisters) { ExpectInRegisters(Avx512Targ
 
 TEST(EmitTest, WideTilesOfFewRowsStayInRegisters) { ExpectInRegisters(Avx512Target(), 6, 64, 16, "zmm"); }
 
+// Rows of a stem read the same elements at different steps, which are all unrolled: no register keeps them.
+TEST(EmitTest, UnrolledWindowsStayInRegisters) {
+  const std::string assembly = Emit(
+      R"(workload stem(x: f32[45,45,3], w: const f32[7,7,3,32]) -> (y: f32[20,20,32]) {
+  y[i,j,k] = sum[r:7, s:7, c:3](x[2*i+r,2*j+s,c] * w[r,s,c,k])
+})",
+      "split(t2.a1, [10])\nreorder([t2.a0, t2.a1.0, t2.r0, t2.r1, t2.r2, t2.a1.1, t2.a2])\n"
+      "cache_write(t2, t2.a1.0)\nbind(t2.r1, unroll)\ntensorize(t2.r2, fma.f32)\n"
+      "bind(t2.i.a1.1, unroll)\nbind(t2.i.a2, vector)\nbind(t2.w.a1.1, unroll)\nbind(t2.w.a2, vector)\n",
+      Avx512Target(), EmitKind::kAssembly);
+  const std::vector<std::string> loop = HottestLoop(assembly);
+  const std::string text = absl::StrJoin(loop, "\n");
+  EXPECT_EQ(Count(loop, "vfmadd", "zmm"), 7 * 3 * 10 * 2) << text;
+  EXPECT_EQ(Count(loop, "rsp"), 0) << "spills:\n" << text;
+}
+
 TEST(EmitTest, EmitsForMachinesThatAreNotThisOne) {
   for (const char* mcpu : {"x86-64", "haswell", "znver3", "skylake-avx512", "sapphirerapids"}) {
     const auto target = ParseTarget(absl::StrCat("v1 cpu mcpu=", mcpu, " l1d=32K l2=1M threads=4"));

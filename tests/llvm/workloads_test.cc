@@ -151,6 +151,36 @@ TEST(LanesTest, ReadEveryFewElements) {
   }
 }
 
+// A window that reads its padding without branches: zeros, the lowest value, another constant; whole vectors
+// and tails, contiguous, a few elements apart and of one element.
+TEST(LanesTest, ReadPadding) {
+  const char* const kWindows[] = {
+      "y[i,c] = sum[r:3](select(1 <= i+r && i+r < 8, x[i+r-1,c], 0.0) * w[r])",
+      "y[i,c] = max[r:3](select(1 <= i+r && i+r < 8, x[i+r-1,c], -inf))",
+      "y[i,c] = sum[r:3](select(1 <= i+r && i+r < 8, x[i+r-1,c//19*3], 0.5) * w[r])",
+  };
+  for (const char* window : kWindows) {
+    const std::string text =
+        absl::StrCat("workload w(x: f32[7,19], w: f32[3]) -> (y: f32[7,19]) {\n", window, "\n}");
+    const Workload canonical = CanonicalWorkload(text);
+    const std::string stage = canonical.stages.back().output->name;
+    const std::string steps = absl::StrCat("reorder([", stage, ".a0, ", stage, ".r0, ", stage, ".a1])\nbind(",
+                                           stage, ".a1, vector)\n");
+    for (const Target& target : RunnableTargets()) {
+      const absl::Status status = CheckCompiled(canonical, steps, target, 1e-6);
+      EXPECT_TRUE(status.ok()) << text << status.message();
+    }
+  }
+  for (const Target& target : RunnableTargets()) {
+    const absl::Status status =
+        CheckCompiled(CanonicalWorkload(R"(workload w(x: f32[7,40]) -> (y: f32[7,20]) {
+  y[i,j] = max[r:3](select(1 <= i+r && i+r < 8, x[i+r-1,2*j+1], -inf))
+})"),
+                      "reorder([t1.a0, t1.r0, t1.a1])\nbind(t1.a1, vector)\n", target, 0);
+    EXPECT_TRUE(status.ok()) << status.message();
+  }
+}
+
 TEST(LanesTest, ReadNothingBeforeATile) {
   const Workload canonical = CanonicalWorkload(R"(workload w(x: f32[23]) -> (y: f32[23]) {
   y[i] = sum[r:5](select(0 <= i - r, x[i-r], 0.0))

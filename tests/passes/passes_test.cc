@@ -145,6 +145,24 @@ TEST(PassesTest, HoistConditionsOutOfTheLoopsTheyIgnore) {
         "t2.a1.1])\ncache_write(t2, t2.a1.0)\n");
 }
 
+// Padding that is inlined into its window: tiles of the border have a copy of their own, one for both rows at
+// an edge, in which the row's condition is asked once for all of its elements.
+constexpr char kWindow[] = R"(workload w(x: f32[9,9,8], w: f32[5,5,8]) -> (y: f32[9,9,8]) {
+  y[i,j,c] = sum[r:5, s:5](select(2 <= i+r && i+r < 11 && 2 <= j+s && j+s < 11, x[i+r-2,j+s-2,c], 0.0) * w[r,s,c])
+})";
+constexpr char kTiledWindow[] =
+    "split(t2.a1, [3])\nreorder([t2.a0, t2.a1.0, t2.r0, t2.r1, t2.a1.1, t2.a2])\nbind(t2.a0, parallel)\n"
+    "bind(t2.a1.0, parallel)\ncache_write(t2, t2.a1.0)\nbind(t2.r1, unroll)\nbind(t2.a1.1, unroll)\n"
+    "bind(t2.a2, vector)\n";
+
+TEST(PassesTest, PartitionLoopsKeepsTheBorderOfAWindowApart) {
+  Check("partition_window", "simplify", kWindow, kTiledWindow);
+}
+
+TEST(PassesTest, HoistConditionsOfPaddingInAReduction) {
+  Check("hoist_padding", "hoist_conditions", kWindow, kTiledWindow);
+}
+
 TEST(PassesTest, SplitReductionsKeepsLanesApart) {
   Check("split_reductions", "split_reductions", kRowSum, "split(t1.r0, [16])\nbind(t1.r0.1, vector)\n");
 }

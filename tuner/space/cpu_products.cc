@@ -32,10 +32,13 @@ bool HasLanes(const Contraction& c, const Stage& stage, bool must_pack) {
   return c.vector.PlainDim(lane) >= 0 && RowsOf(c, stage) >= kRowsForPanels;
 }
 
-// Groups of few columns leave most lanes empty: lanes across groups are better, by the tile rule.
+// Groups of few columns leave most lanes empty, and a window that slides along the lanes for one row alone
+// (depthwise convolution of NCHW) loads its vectors once for each multiply-add: the tile rule does better.
 bool LanesPay(const Contraction& c, const Stage& stage, const Target& target) {
   const int64_t lanes = VectorBytes(target) / DTypeBytes(stage.value->dtype);
-  return !c.groups || stage.axes[c.cols.back()]->extent * 2 > lanes;
+  const Var& lane = stage.axes[c.cols.back()];
+  if (c.groups && lane->extent * 2 <= lanes) return false;
+  return RowsOf(c, stage) > 1 || c.vector.UnitDim(lane) < 0 || c.vector.PlainDim(lane) >= 0;
 }
 
 // Groups lie along one axis: the longest of those along which the scalar operand is contiguous, or, where

@@ -42,6 +42,8 @@ struct Plan {
   std::vector<std::string> rows;   // loops of the row axes
   std::vector<std::string> outer;  // batch and further column loops
   std::vector<int> k_order;        // reduction axes, outermost first; the last one is split
+  // Another order: by the broadcast operand's addresses, a window's inner loops unrolled.
+  std::vector<int> window_order;
   bool rows_fusable = false;
   std::vector<int> prologue, epilogue;
   CpuProduct product;
@@ -93,10 +95,36 @@ bool RowsFollowEachOther(const Operand& a, const Stage& stage, const std::vector
   return true;
 }
 
+// Steps of a reduction that are worth their code when unrolled; along fewer than so many terms a loop of its
+// own is mostly overhead.
+constexpr int64_t kMostWindowSteps = 32, kFewChannels = 16;
+
+// The reduction axes by how far the operand moves along them, the farthest outermost.
+std::vector<int> WindowOrder(const Operand& operand, const Stage& stage) {
+  const ExprNode load{Op::kLoad, operand.buffer->dtype, operand.index, {}, nullptr, operand.buffer};
+  std::vector<int> order;
+  for (int k = 0; k < static_cast<int>(stage.reduce_axes.size()); ++k) order.push_back(k);
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+    return StrideOf(load, stage.reduce_axes[a]).value_or(0) >
+           StrideOf(load, stage.reduce_axes[b]).value_or(0);
+  });
+  return order;
+}
+
+// The loops around the innermost one that are unrolled with it, as a number.
+size_t UnrolledOf(const std::vector<int>& order, const Stage& stage) {
+  int64_t steps = 1;
+  for (size_t inner = 0; inner < order.size(); ++inner) {
+    steps *= stage.reduce_axes[order[order.size() - 1 - inner]]->extent;
+    if (steps > kMostWindowSteps) return inner == 0 ? 0 : inner - 1;
+  }
+  return order.size() - 1;
+}
+
 Plan MakePlan(const Anatomy& anatomy, const Group& group, const Target& target, const CpuProduct& product) {
   const Stage& stage = anatomy.product(group.anchor);
   const Contraction& c = product.way;
-  Plan plan{anatomy, group, target, c, 0, anatomy.name(group.anchor), "", {}, {}, {}, false, {}, {}, product};
+  Plan plan{anatomy, group, target, c, 0, anatomy.name(group.anchor), "", {}, {}, {}, {}, false, {}, {}, product};
   plan.lanes = VectorBytes(target) / DTypeBytes(stage.value->dtype);
   const auto loop = [&](int axis) { return absl::StrCat(plan.t, ".", stage.axes[axis]->name); };
   plan.n = loop(c.cols.back());
@@ -115,6 +143,7 @@ Plan MakePlan(const Anatomy& anatomy, const Group& group, const Target& target, 
     std::rotate(std::find(plan.k_order.begin(), plan.k_order.end(), product.depth_axis),
                 std::find(plan.k_order.begin(), plan.k_order.end(), product.depth_axis) + 1,
                 plan.k_order.end());
+  plan.window_order = WindowOrder(c.scalar, stage);
   for (int member : group.members) {
     if (member < group.anchor) plan.prologue.push_back(member);
     if (member > group.anchor) plan.epilogue.push_back(member);
@@ -182,7 +211,9 @@ void EmitTileCopy(const std::string& block, const std::string& row_suffix, const
   if (!row_suffix.empty()) b->Bind(block + row_suffix, "unroll");
 }
 
-void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
+void Emit(Plan plan, const Values& v, TraceBuilder* b) {
+  const bool is_window = v.at("window") != 0;
+  if (is_window) plan.k_order = plan.window_order;
   const std::string& t = plan.t;
   const int64_t mr = v.at("mr"), nr = v.at("nv") * plan.lanes;
   const bool has_rows = !plan.rows.empty();
@@ -200,16 +231,16 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   const auto part = [](const std::string& loop, int i) { return absl::StrCat(loop, ".", i); };
   std::string k_inner = plan.anatomy.ReduceLoop(plan.group.anchor, plan.k_order.back()), k_outer, k_unrolled,
               k_group;
-  if (v.at("kc") < plan.K()) {
+  if (!is_window && v.at("kc") < plan.K()) {
     b->Split(k_inner, {v.at("kc")});
     k_outer = part(k_inner, 0);
     k_inner = part(k_inner, 1);
   }
   std::vector<int64_t> steps;
-  if (v.at("ku") > 1) steps.push_back(v.at("ku"));
+  if (!is_window && v.at("ku") > 1) steps.push_back(v.at("ku"));
   if (plan.KGroup() > 1) steps.push_back(plan.KGroup());
   if (!steps.empty()) b->Split(k_inner, steps);
-  if (v.at("ku") > 1) k_unrolled = part(k_inner, 1);
+  if (!is_window && v.at("ku") > 1) k_unrolled = part(k_inner, 1);
   if (plan.KGroup() > 1) k_group = part(k_inner, static_cast<int>(steps.size()));
   if (!steps.empty()) k_inner = part(k_inner, 0);
   // Order: blocks, tiles, reduction, register tile.
@@ -260,6 +291,9 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   const std::string n_tile = part(plan.n, 2), m_tile = has_rows ? part(m, 2) : "";
   b->CacheWrite(t, tiles.back());
   if (!k_unrolled.empty()) b->Bind(k_unrolled, "unroll");
+  const size_t unrolled = is_window ? UnrolledOf(plan.k_order, plan.stage()) : 0;
+  for (size_t i = 1; i <= unrolled; ++i)
+    b->Bind(plan.anatomy.ReduceLoop(plan.group.anchor, plan.k_order[plan.k_order.size() - 1 - i]), "unroll");
   const auto suffix = [&](const std::string& loop) { return loop.substr(t.size()); };
   b->Tensorize(k_inner, plan.product.instruction.name);
   if (v.at("ahead_a") != 0 || v.at("ahead_b") != 0 || v.at("ahead_c") != 0)
@@ -288,6 +322,7 @@ bool Legal(const Plan& plan, const Values& v) {
   if (v.at("mt") > 1 && v.at("mt") > CeilDiv(m, mr)) return false;
   if (v.at("nt") > 1 && v.at("nt") > CeilDiv(n, nv * plan.lanes)) return false;
   if (v.at("ku") > 1 && v.at("ku") * plan.KGroup() > v.at("kc")) return false;
+  if (v.at("window") && (v.at("kc") < plan.K() || v.at("ku") > 1)) return false;
   if (fused && v.at("pad") == kAtBlock) return false;
   if (fused && v.at("pack_a")) return false;
   // A fused row index stands in every address: worth it only where one row is too short for its tile.
@@ -330,11 +365,15 @@ void DecideTiles(const Plan& plan, Part* part) {
     if (c < k && !plan.IsCrosswise()) kcs.push_back(c);
   }
   part->Decide("kc", kcs, kc);
+  const bool has_window =
+      plan.KGroup() == 1 && plan.k_order.size() > 1 && UnrolledOf(plan.window_order, plan.stage()) > 0;
+  const bool is_window = has_window && k < kFewChannels;
+  part->Decide("window", has_window ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0}, is_window, false);
   if (plan.InTiles()) {
     const int64_t groups = plan.product.instruction.k / plan.KGroup();  // of one instruction
     part->Decide("ku", {groups}, groups);
   } else {
-    part->Decide("ku", {1, 2, 4}, k % 2 == 0 && plan.KGroup() == 1 ? 2 : 1);
+    part->Decide("ku", {1, 2, 4}, k % 2 == 0 && plan.KGroup() == 1 && !is_window ? 2 : 1);
   }
   // Blocks: a's rows within half of L2, all of b's panels unless that leaves threads without work.
   const int64_t bytes = DTypeBytes(plan.c.vector.buffer->dtype),

@@ -62,6 +62,18 @@ std::vector<ConstOperand> FindRepacks(const Anatomy& anatomy, const Stage& stage
   return result;
 }
 
+// The conditions of these stages (a window's padding) are the same for all lanes: inlined they cost a copy of
+// the code for the border, and save a pass over the input.
+bool IsUniformAlongLanes(const Anatomy& anatomy, const std::vector<int>& stages) {
+  return std::all_of(stages.begin(), stages.end(), [&](int s) {
+    bool uniform = true;
+    Visit(anatomy.stage(s).value, [&](const ExprNode& e) {
+      uniform &= e.op != Op::kSelect || !UsesVar(e.args[0], anatomy.stage(s).axes.back().get());
+    });
+    return uniform;
+  });
+}
+
 void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   const int64_t lanes = v.at("lanes"), nv = v.at("nv"), mr = plan.m.empty() ? 1 : v.at("mr");
   const auto part = [](const std::string& loop, int i) { return absl::StrCat(loop, ".", i); };
@@ -162,8 +174,11 @@ Part TileRule(const Anatomy& anatomy, const Group& group, const Target& target) 
   std::vector<int64_t> unrolled = {kNone};
   if (!plan.reduce.empty() && stage.reduce_axes.back()->extent <= kMaxWindow) unrolled.push_back(kInnermost);
   if (plan.reduce.size() > 1 && window <= kMaxWindow) unrolled.push_back(kAll);
-  part.Decide("window", unrolled, unrolled.back(), false);
-  part.Decide("pad", plan.pads.empty() ? std::vector<int64_t>{0} : std::vector<int64_t>{0, 1}, 0, false);
+  const bool inlined = !plan.pads.empty() && IsUniformAlongLanes(anatomy, plan.pad_stages);
+  const int64_t innermost = unrolled[std::min<size_t>(1, unrolled.size() - 1)];
+  part.Decide("window", unrolled, inlined ? innermost : unrolled.back(), false);
+  part.Decide("pad", plan.pads.empty() ? std::vector<int64_t>{0} : std::vector<int64_t>{0, 1}, inlined,
+              false);
   const Anatomy copy = anatomy;
   part.legal = [registers](const Values& v) { return v.at("nv") * v.at("mr") <= registers - 2; };
   part.emit = [plan, copy](const Values& v, TraceBuilder* b) {
