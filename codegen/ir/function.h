@@ -23,6 +23,10 @@ struct Function {
   Stmt body;
 };
 
+// One stage as a block under its own serial loops. `running_best`, for argmax and argmin, is the buffer that
+// the caller allocates.
+Stmt BuildStage(const Stage& stage, Buffer running_best);
+
 // The naive loop nest: every stage of the canonical workload as one block under its own serial loops, in
 // order; intermediate tensors allocated around the body. Blocks are named after the stage's tensor (t3),
 // loops after block and axis (t3.a0, t3.r1). REQUIRES: `workload` is canonical (see workload/canonical.h).

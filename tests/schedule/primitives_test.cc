@@ -132,6 +132,16 @@ TEST(PrimitivesTest, SplitAxisOfAWriteBack) {
   Check("split_axis_write_back", kGrouped, "cache_write(t3, t3.a0)\nsplit_axis(t3.w.a1, 6)\n");
 }
 
+// Two phases along one axis, three along the other, whose first tap is the last phase's.
+TEST(PrimitivesTest, Phases) {
+  Check("phases", R"(workload w(x: f32[3,4], w: f32[4,6]) -> (y: f32[6,12]) {
+  y[i,j] = sum[r:4, s:6](
+    select(r <= i+1 && (i+1-r) % 2 == 0 && i+1-r < 6 && s <= j+2 && (j+2-s) % 3 == 0 && j+2-s < 12,
+           x[(i+1-r)//2,(j+2-s)//3], 0.0) * w[r,s])
+})",
+        "phases(t2)\nsplit_axis(t2.a0, 2)\nsplit_axis(t2.a1, 3)\n");
+}
+
 TEST(PrimitivesTest, PadGroups) {
   Check("pad_groups", kGrouped,
         "cache_read(t0, t3, root, packed)\npad_groups(t0.r, 1, 3, 4)\n"

@@ -36,6 +36,7 @@ constexpr Refusal kRefusals[] = {
     {"split(t3.a1, [6])\nsplit_axis(t3.a1.1, 3)", "loop t3.a1.1 is not that of one axis of t3"},
     {"bind(t3.a0, parallel)\nsplit_axis(t3.a0, 13)", "the loop is parallel; only serial loops are split"},
     {"split_axis(t3.a1, 6)\nrfactor(t3.r0, 2)", "t3 has been scheduled already"},
+    {"phases(t3)", "t3 is not a sum of select((i + p - r) % f == 0"},
     {"cache_read(t1, t3, root, packed)\npad_groups(t1.r, 1, 4, 8)", "groups of 4; expected a divisor of 18"},
     {"cache_read(t1, t3, root, packed)\npad_groups(t1.r, 1, 6, 6)", "expected more than 6 and at most 96"},
     {"reorder([t3.a0, t3.a0])", "loop t3.a0 is named twice"},

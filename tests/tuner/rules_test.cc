@@ -48,6 +48,12 @@ constexpr Case kCases[] = {
     {"conv_dilated", "contraction",
      R"(workload conv(x: f32[1,11,11,4], w: const f32[9,4,3,3]) -> (y: f32[1,7,7,9]) {
           y[n,i,j,k] = sum[c:4, r:3, s:3](x[n,i+r*2,j+s*2,c] * w[k,c,r,s]) })"},
+    {"conv_transposed", "contraction",
+     R"(workload conv(x: f32[1,4,5,6], w: const f32[6,20,4,4], b: f32[20]) -> (y: f32[1,8,10,20]) {
+          a[n,i,j,k]: f32[1,8,10,20] = sum[c:6, r:4, s:4](
+            select(r <= i+1 && (i+1-r) % 2 == 0 && i+1-r < 8 && s <= j+1 && (j+1-s) % 2 == 0 && j+1-s < 10,
+                   x[n,(i+1-r)//2,(j+1-s)//2,c], 0.0) * w[c,k,r,s])
+          y[n,i,j,k] = max(a[n,i,j,k] + b[k], 0.0) })"},
     {"depthwise", "tile",
      R"(workload conv(x: f32[1,7,7,20], w: const f32[20,3,3], b: const f32[20]) -> (y: f32[1,7,7,20]) {
           p[n,i,j,c]: f32[1,9,9,20] = select(1 <= i && i < 8 && 1 <= j && j < 8, x[n,i-1,j-1,c], 0.0)

@@ -91,13 +91,34 @@ std::optional<GroupedAxis> FindGroups(const Stage& stage) {
   return std::nullopt;
 }
 
-std::optional<Contraction> FindContraction(const Anatomy& anatomy, const Stage& stage) {
+// The axes whose place in each group chooses the taps, and whose group the place of the input.
+std::vector<GroupedAxis> FindPhasedAxes(const Stage& stage) {
+  std::vector<GroupedAxis> phases;
+  for (int a = 0; a < static_cast<int>(stage.axes.size()); ++a) {
+    for (const int64_t extent : DivisorsOf(stage.value, stage.axes[a])) {
+      bool has_place = false;
+      Visit(stage.value, [&](const ExprNode& e) {
+        int64_t modulus = 0;
+        has_place |= e.op == Op::kMod && e.args[0]->op == Op::kVar && e.args[0]->var == stage.axes[a] &&
+                     IsConstInt(e.args[1], &modulus) && modulus == extent;
+      });
+      if (!has_place) continue;
+      phases.push_back({a, extent});
+      break;
+    }
+  }
+  return phases;
+}
+
+std::optional<Contraction> FindContraction(const Anatomy& anatomy, const Stage& stage, bool has_phases) {
   const Expr &x = stage.value->args[0], &y = stage.value->args[1];
-  Contraction result{{}, MakeOperand(anatomy, x), MakeOperand(anatomy, y), {}, {}, {}};
+  Contraction result{{}, {}, MakeOperand(anatomy, x), MakeOperand(anatomy, y), {}, {}, {}};
   result.scalar.is_first = true;
   size_t last = stage.axes.size() - 1;
-  while (last > 0 && stage.axes[last]->extent == 1 && !result.scalar.Uses(stage.axes[last]) &&
-         !result.vector.Uses(stage.axes[last]))
+  const auto in_both = [&](const Var& axis) { return result.scalar.Uses(axis) && result.vector.Uses(axis); };
+  while (last > 0 && ((stage.axes[last]->extent == 1 && !result.scalar.Uses(stage.axes[last]) &&
+                       !result.vector.Uses(stage.axes[last])) ||
+                      (has_phases && in_both(stage.axes[last]))))
     --last;
   const Var& lane = stage.axes[last];
   if (result.scalar.Uses(lane)) std::swap(result.scalar, result.vector);
@@ -171,10 +192,14 @@ Anatomy::Anatomy(const Workload& canonical)
       infos_[producer].readers.push_back(s);
     }
     if (!IsProduct(stage(s))) continue;
-    const std::optional<GroupedAxis> groups = FindGroups(stage(s));
+    const std::vector<GroupedAxis> phases = FindPhasedAxes(stage(s));
+    for (auto axis = phases.rbegin(); axis != phases.rend(); ++axis)
+      products_[s] = WithSplitAxis(products_[s], *axis);
+    const std::optional<GroupedAxis> groups = phases.empty() ? FindGroups(stage(s)) : std::nullopt;
     if (groups) products_[s] = WithSplitAxis(stage(s), *groups);
-    info.contraction = FindContraction(*this, product(s));
+    info.contraction = FindContraction(*this, product(s), !phases.empty());
     if (info.contraction) info.contraction->groups = groups;
+    if (info.contraction) info.contraction->phases = phases;
     if (!info.contraction) products_[s] = stage(s);
   }
 }

@@ -40,6 +40,7 @@ struct GroupedAxis {
 // vectors, those of the scalar operand are broadcast.
 struct Contraction {
   std::optional<GroupedAxis> groups;  // grouped convolution: y[k] of x[k//KG*CG + c] and w[k,c]
+  std::vector<GroupedAxis> phases;    // transposed convolution: y[i] of x[i//2 - r] and w[r*2 + i%2]
   Operand scalar, vector;
   // Axes of Anatomy::product.
   std::vector<int> rows;   // of the scalar operand alone
@@ -68,7 +69,7 @@ class Anatomy {
   const Workload& workload() const { return workload_; }
   const Stage& stage(int s) const { return workload_.stages[s]; }
   // The stage as its contraction sees it: a grouped axis is two, the group and the place in it, as split_axis
-  // makes and calls them. The output's dimensions are those of stage(s).
+  // makes and calls them, and so is one with phases. The output's dimensions are those of stage(s).
   const Stage& product(int s) const { return products_[s]; }
   const StageInfo& info(int s) const { return infos_[s]; }
   int num_stages() const { return static_cast<int>(infos_.size()); }

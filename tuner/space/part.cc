@@ -31,6 +31,7 @@ void TraceBuilder::Bind(const std::string& loop, const std::string& kind) { Add(
 void TraceBuilder::BindAll(const std::vector<std::string>& loops, const std::string& kind) {
   for (const std::string& loop : loops) Bind(loop, kind);
 }
+void TraceBuilder::Phases(const std::string& block) { Add("phases", {{block}}); }
 void TraceBuilder::Inline(const std::string& block) { Add("inline", {{block}}); }
 void TraceBuilder::ComputeAt(const std::string& block, const std::string& loop) {
   Add("compute_at", {{block}, {loop}});

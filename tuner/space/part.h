@@ -28,6 +28,7 @@ class TraceBuilder {
   std::string Fuse(const std::vector<std::string>& loops);  // the fused loop's name; a single loop is itself
   void Bind(const std::string& loop, const std::string& kind);
   void BindAll(const std::vector<std::string>& loops, const std::string& kind);
+  void Phases(const std::string& block);
   void Inline(const std::string& block);
   void ComputeAt(const std::string& block, const std::string& loop);
   void ReverseInline(const std::string& block);

@@ -1,5 +1,6 @@
 // Which rule makes the part of which stages, and how the parts become one sketch.
 //
+//   0. on a CPU, transposed convolutions become convolutions of each phase
 //   1. cheap elementwise stages are inlined into their readers
 //   2. reductions become anchors: contractions and tiles take the elementwise stages that feed them alone
 //      (padding) and follow them alone (epilogue); row reductions take everything that lives on the same rows
@@ -9,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "codegen/schedule/phases.h"
 #include "codegen/schedule/schedule.h"
 #include "tuner/space/part.h"
 #include "tuner/space/stage_class.h"
@@ -67,6 +69,29 @@ class CheapStages {
   std::vector<StageClass> class_;
   std::vector<bool> inlined_;
 };
+
+// Transposed convolutions of a workload as the steps `phases` make them.
+struct Phased {
+  Workload workload;
+  std::vector<std::string> blocks;  // that the step was taken for
+};
+
+Phased WithPhases(const Workload& workload, const Target& target) {
+  Phased result{workload, {}};
+  if (target.kind != TargetKind::kCpu) return result;
+  result.workload.stages.clear();
+  for (const Stage& stage : workload.stages) {
+    const std::optional<Phases> phases = FindPhases(stage);
+    if (!phases) {
+      result.workload.stages.push_back(stage);
+      continue;
+    }
+    result.workload.stages.push_back(phases->input);
+    result.workload.stages.push_back(phases->sum);
+    result.blocks.push_back(stage.output->name);
+  }
+  return result;
+}
 
 // The workload with these stages substituted into their readers; the other stages keep their tensors.
 Workload WithoutStages(const Workload& workload, const std::vector<int>& stages) {
@@ -326,7 +351,8 @@ std::vector<std::vector<Part>> Combinations(const std::vector<std::vector<Part>>
   return all;
 }
 
-Sketch Joined(const std::vector<std::string>& inlined, const std::vector<Part>& parts) {
+Sketch Joined(const std::vector<std::string>& phased, const std::vector<std::string>& inlined,
+              const std::vector<Part>& parts) {
   Sketch sketch;
   std::string& name = sketch.name;
   for (const Part& part : parts) {
@@ -348,9 +374,10 @@ Sketch Joined(const std::vector<std::string>& inlined, const std::vector<Part>& 
       return !part.legal || part.legal(values);
     });
   };
-  sketch.instantiate = [name = sketch.name, parts, decisions,
+  sketch.instantiate = [name = sketch.name, parts, decisions, phased,
                         inlined](const Choice& choice) -> absl::StatusOr<Trace> {
     TraceBuilder builder;
+    for (const std::string& stage : phased) builder.Phases(stage);
     for (const std::string& stage : inlined) builder.Inline(stage);
     size_t at = 0;
     for (const Part& part : parts) part.emit(ValuesOf(part, decisions, choice, &at), &builder);
@@ -389,18 +416,19 @@ bool HasEmptyLoops(const Workload& workload) {
 
 std::vector<Sketch> GenerateSketches(const Workload& canonical, const Target& target) {
   if (HasEmptyLoops(canonical)) return {NaiveSketch()};
-  const Anatomy whole(canonical);
+  const Phased phased = WithPhases(canonical, target);
+  const Anatomy whole(phased.workload);
   const std::vector<int> cheap = CheapStages(whole, target).Find();
   std::vector<std::string> inlined;
   inlined.reserve(cheap.size());
   for (int s : cheap) inlined.push_back(whole.name(s));
-  const Anatomy anatomy(WithoutStages(canonical, cheap));
+  const Anatomy anatomy(WithoutStages(phased.workload, cheap));
   const Grouping grouping(anatomy, target);
   std::vector<std::vector<Part>> choices;
   for (const auto& [group, c] : grouping.groups()) choices.push_back(MakeParts(anatomy, group, c, target));
   std::vector<Sketch> sketches;
   for (const std::vector<Part>& parts : Combinations(choices)) {
-    Sketch sketch = Joined(inlined, parts);
+    Sketch sketch = Joined(phased.blocks, inlined, parts);
     const absl::StatusOr<Trace> trace = sketch.instantiate(sketch.default_choice);
     if (trace.ok() && Replay(canonical, target, *trace).ok()) sketches.push_back(std::move(sketch));
   }

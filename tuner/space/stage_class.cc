@@ -61,7 +61,7 @@ int64_t ExtentOf(const Stage& stage, const std::vector<int>& axes) {
 // columns enough.
 bool IsForContractionRule(const Contraction& c, const Stage& stage, const Target& target) {
   if (target.kind == TargetKind::kCpu) return !CpuProductsOf(c, stage, target).empty();
-  if (IsGathered(c.scalar) || IsGathered(c.vector)) return false;
+  if (!c.phases.empty() || IsGathered(c.scalar) || IsGathered(c.vector)) return false;
   if (c.OfOneTensor() && !CanBeOfOneTensor(c, stage, target)) return false;
   // Tensor cores multiply windows faster than most else reads them, also for few channels.
   constexpr int64_t kFewestOfWindow = 4;

@@ -29,6 +29,7 @@ constexpr PrimitiveInfo kPrimitives[] = {
     {"alternate", "ni", "alternate(persistent loop, groups of warps)", Alternate},
     {"pad", "nii", "pad(block, dimension, extent)", Pad},
     {"pad_groups", "niii", "pad_groups(block, dimension, group, extent)", PadGroups},
+    {"phases", "n", "phases(block)", PhasesOfBlock},
     {"pack", "nN", "pack(buffer, [components d, d/a, d%b, d/a%b])", Pack},
     {"rfactor", "ni", "rfactor(loop, factor)", RFactor},
     {"rfactor_runs", "ni", "rfactor_runs(loop, length)", RFactorRuns},

@@ -219,6 +219,8 @@ void Emit(Plan plan, const Values& v, TraceBuilder* b) {
   const bool has_rows = !plan.rows.empty();
   if (plan.c.groups)
     b->SplitAxis(plan.anatomy.Loop(plan.group.anchor, plan.c.groups->axis), plan.c.groups->extent);
+  for (const GroupedAxis& phased : plan.c.phases)
+    b->SplitAxis(plan.anatomy.Loop(plan.group.anchor, phased.axis), phased.extent);
   // Loops and their tiles.
   std::vector<std::string> outer = plan.outer;
   std::string m;

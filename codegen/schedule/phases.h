@@ -1,0 +1,28 @@
+// A transposed convolution as ordinary ones: the outputs of one phase (i % 2) meet every second tap, and no
+// zeros between. Pure.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "codegen/workload/workload.h"
+
+namespace mycc {
+
+// y[i] = sum[r](select((i + p - r) % f == 0 && .., x[(i + p - r) // f], 0.0) * w[r]) becomes, along each
+// dimension of that form,
+//
+//   x.in[u] = select(.., x[u + first], 0.0)
+//   y[i] = sum[r: taps / f](x.in[i // f - r + (i % f + p) // f - first] * w[f * r + (i % f + p) % f])
+//
+// The products by zero that are left out are 0 for every finite weight.
+struct Phases {
+  Stage input;            // x.in: the input with the edge that the taps reach, called like the sum with ".in"
+  Stage sum;              // the same output and axes, shorter reductions
+  std::vector<int> axes;  // of the sum that have phases
+  std::vector<int64_t> strides;  // f of each
+};
+// nullopt where the stage is not of that form, or where a stride divides not both the axis and the taps.
+std::optional<Phases> FindPhases(const Stage& stage);
+
+}  // namespace mycc

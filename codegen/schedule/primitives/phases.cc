@@ -1,0 +1,46 @@
+// phases(B): a transposed convolution meets the taps of its phase alone (codegen/schedule/phases.h).
+//
+//   for i: for r in 4:                                          for u: B.in: t1.in[u] = select(.., x[u-1],
+//   0.0)
+//     B: y[i] += select((i + 1 - r) % 2 == 0 && ..,       ->    for i: for r in 2:
+//                       x[(i + 1 - r) // 2], 0.0) * w[r]          B: y[i] += t1.in[i//2 - r + (i%2 + 1)//2 +
+//                       1] *
+//                                                                            w[r*2 + (i%2 + 1)%2]
+#include "codegen/schedule/phases.h"
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "codegen/schedule/moves.h"
+#include "codegen/schedule/primitives/primitives.h"
+
+namespace mycc {
+namespace {
+
+struct Stage StageOf(const Block& block) {
+  struct Stage stage {
+    block.out, {}, block.reduce, {}, block.value
+  };
+  for (const IterVar& iter : block.iters) (iter.reduce ? stage.reduce_axes : stage.axes).push_back(iter.var);
+  return stage;
+}
+
+}  // namespace
+
+absl::StatusOr<Function> PhasesOfBlock(const Function& function, const Target&, const StepArgs& args) {
+  MYCC_ASSIGN_OR_RETURN(const Path path, FindBlock(function, args.Name(0)));
+  const Block& block = path.block();
+  MYCC_RETURN_IF_ERROR(CheckNaive(path));
+  const std::optional<Phases> phases =
+      WritesAtItsAxes(block) && block.init ? FindPhases(StageOf(block)) : std::nullopt;
+  if (!phases) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        block.name, " is not a sum of select((i + p - r) % f == 0 && .., x[(i + p - r) // f], 0) * w[r] ",
+        "whose axis and taps f divides"));
+  }
+  Path nest = path;
+  nest.nodes.resize(path.nodes.size() - NestOf(path).size());
+  const Stmt both = MakeSeq({BuildStage(phases->input, nullptr), BuildStage(phases->sum, nullptr)});
+  return WithBody(function, ReplaceAt(nest, std::make_shared<Alloc>(phases->input.output, both)));
+}
+
+}  // namespace mycc
