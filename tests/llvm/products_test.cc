@@ -21,8 +21,13 @@ using testing::HasSubstr;
 constexpr double kTolerance = 1e-4;
 
 constexpr const char* kTargets[] = {
-    "mcpu=haswell",     "mcpu=alderlake", "mcpu=skylake-avx512",
-    "mcpu=cascadelake", "mcpu=znver4",    "mcpu=sapphirerapids features=+amx-bf16,+amx-int8",
+    "mcpu=haswell",
+    "mcpu=znver2",
+    "mcpu=alderlake",
+    "mcpu=skylake-avx512",
+    "mcpu=cascadelake",
+    "mcpu=znver4",
+    "mcpu=sapphirerapids features=+amx-bf16,+amx-int8",
 };
 
 Target TargetOf(const std::string& cpu) {

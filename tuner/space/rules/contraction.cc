@@ -18,8 +18,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/schedule/instructions.h"
-#include "tuner/space/cpu_products.h"
 #include "tuner/space/part.h"
+#include "tuner/space/rules/contraction_plan.h"
 #include "tuner/space/rules/contraction_tiles.h"
 #include "tuner/space/rules/tiles.h"
 #include "tuner/space/stage_class.h"
@@ -27,129 +27,11 @@
 namespace mycc {
 namespace {
 
+using Plan = ContractionPlan;
+
 // How a padded (or otherwise computed) operand is provided.
 enum PrologueAt : int64_t { kAtRoot = 0, kAtBlock = 1 };
 enum ParallelOver : int64_t { kNone = 0, kOuterBlock = 1, kBothBlocks = 2 };
-
-// The rule's view of one group; everything that emission needs besides the decided values.
-struct Plan {
-  const Anatomy anatomy;
-  Group group;
-  Target target;
-  Contraction c;
-  int lanes;
-  std::string t, n;                // block, lane loop
-  std::vector<std::string> rows;   // loops of the row axes
-  std::vector<std::string> outer;  // batch and further column loops
-  std::vector<int> k_order;        // reduction axes, outermost first; the last one is split
-  // Another order: by the broadcast operand's addresses, a window's inner loops unrolled.
-  std::vector<int> window_order;
-  bool rows_fusable = false;
-  std::vector<int> prologue, epilogue;
-  CpuProduct product;
-
-  int64_t KGroup() const { return product.instruction.group; }
-  bool InTiles() const { return product.instruction.kind == InstructionClass::kTile; }
-  // Elements of the depth that lie together in a's panels.
-  int64_t PanelDepth() const { return InTiles() ? product.instruction.k : KGroup(); }
-  bool MustPackA() const { return product.packs_scalar; }
-  bool Fits(int64_t mr, int64_t nv) const {
-    return InTiles() ? FitsTileRegisters(mr, nv) : FitsRegisters(mr, nv, target);
-  }
-
-  const Stage& stage() const { return anatomy.product(group.anchor); }
-  int64_t Extent(int axis) const { return stage().axes[axis]->extent; }
-  const Var& Lane() const { return stage().axes[c.cols.back()]; }
-  int64_t N() const { return Lane()->extent; }
-  int64_t K() const { return stage().reduce_axes[k_order.back()]->extent; }
-  int64_t M(bool fused) const {
-    int64_t m = 1;
-    for (size_t i = fused || c.rows.empty() ? 0 : c.rows.size() - 1; i < c.rows.size(); ++i)
-      m *= Extent(c.rows[i]);
-    return m;
-  }
-  // The vector operand's dimension that the lanes run along, where it can be put last; -1: it cannot.
-  int LaneDim() const { return c.vector.is_const ? c.vector.UnitDim(Lane()) : c.vector.PlainDim(Lane()); }
-  bool LaneContiguous() const {
-    const int dim = LaneDim();
-    return dim >= 0 && dim == c.vector.buffer->rank() - 1;
-  }
-  // The output is written with a stride: its last axis is one of the rows.
-  bool IsCrosswise() const { return !c.rows.empty() && (c.cols.empty() || c.rows.back() > c.cols.back()); }
-};
-
-bool Adjacent(const std::vector<int>& axes) {
-  for (size_t i = 1; i < axes.size(); ++i) {
-    if (axes[i] != axes[i - 1] + 1) return false;
-  }
-  return true;
-}
-
-// The rows' addresses in a are equally far apart over the ends of the inner ones too.
-bool RowsFollowEachOther(const Operand& a, const Stage& stage, const std::vector<int>& rows) {
-  const ExprNode load{Op::kLoad, a.buffer->dtype, a.index, {}, nullptr, a.buffer};
-  for (size_t i = 1; i < rows.size(); ++i) {
-    const auto outer = StrideOf(load, stage.axes[rows[i - 1]]), inner = StrideOf(load, stage.axes[rows[i]]);
-    if (!outer || !inner || *outer != *inner * stage.axes[rows[i]]->extent) return false;
-  }
-  return true;
-}
-
-// Steps of a reduction that are worth their code when unrolled; along fewer than so many terms a loop of its
-// own is mostly overhead.
-constexpr int64_t kMostWindowSteps = 32, kFewChannels = 16;
-
-// The reduction axes by how far the operand moves along them, the farthest outermost.
-std::vector<int> WindowOrder(const Operand& operand, const Stage& stage) {
-  const ExprNode load{Op::kLoad, operand.buffer->dtype, operand.index, {}, nullptr, operand.buffer};
-  std::vector<int> order;
-  for (int k = 0; k < static_cast<int>(stage.reduce_axes.size()); ++k) order.push_back(k);
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-    return StrideOf(load, stage.reduce_axes[a]).value_or(0) >
-           StrideOf(load, stage.reduce_axes[b]).value_or(0);
-  });
-  return order;
-}
-
-// The loops around the innermost one that are unrolled with it, as a number.
-size_t UnrolledOf(const std::vector<int>& order, const Stage& stage) {
-  int64_t steps = 1;
-  for (size_t inner = 0; inner < order.size(); ++inner) {
-    steps *= stage.reduce_axes[order[order.size() - 1 - inner]]->extent;
-    if (steps > kMostWindowSteps) return inner == 0 ? 0 : inner - 1;
-  }
-  return order.size() - 1;
-}
-
-Plan MakePlan(const Anatomy& anatomy, const Group& group, const Target& target, const CpuProduct& product) {
-  const Stage& stage = anatomy.product(group.anchor);
-  const Contraction& c = product.way;
-  Plan plan{anatomy, group, target, c, 0, anatomy.name(group.anchor), "", {}, {}, {}, {}, false, {}, {}, product};
-  plan.lanes = VectorBytes(target) / DTypeBytes(stage.value->dtype);
-  const auto loop = [&](int axis) { return absl::StrCat(plan.t, ".", stage.axes[axis]->name); };
-  plan.n = loop(c.cols.back());
-  for (int a : plan.c.rows) plan.rows.push_back(loop(a));
-  for (int a : plan.c.batch) plan.outer.push_back(loop(a));
-  for (int a : plan.c.cols) {
-    if (a != c.cols.back()) plan.outer.push_back(loop(a));
-  }
-  // The rows of a tile register are equally far apart.
-  plan.rows_fusable = plan.rows.size() > 1 && Adjacent(plan.c.rows) &&
-                      (!plan.InTiles() || RowsFollowEachOther(plan.c.scalar, stage, plan.c.rows));
-  for (int k = 0; k < static_cast<int>(stage.reduce_axes.size()); ++k) plan.k_order.push_back(k);
-  std::stable_sort(plan.k_order.begin(), plan.k_order.end(),
-                   [&](int a, int b) { return stage.reduce_axes[a]->extent < stage.reduce_axes[b]->extent; });
-  if (product.depth_axis >= 0)
-    std::rotate(std::find(plan.k_order.begin(), plan.k_order.end(), product.depth_axis),
-                std::find(plan.k_order.begin(), plan.k_order.end(), product.depth_axis) + 1,
-                plan.k_order.end());
-  plan.window_order = WindowOrder(c.scalar, stage);
-  for (int member : group.members) {
-    if (member < group.anchor) plan.prologue.push_back(member);
-    if (member > group.anchor) plan.epilogue.push_back(member);
-  }
-  return plan;
-}
 
 // The panel's dimension goes last as it is.
 constexpr int64_t kWhole = 0;
@@ -318,8 +200,7 @@ bool Legal(const Plan& plan, const Values& v) {
   const int64_t m = plan.M(fused), n = plan.N();
   if (!plan.Fits(mr, nv)) return false;
   // The last rows may leave less than one tile register empty.
-  const int64_t most_rows =
-      plan.InTiles() ? RoundUp(m, plan.product.instruction.m) : std::max<int64_t>(m, 1);
+  const int64_t most_rows = plan.InTiles() ? RoundUp(m, plan.product.instruction.m) : std::max<int64_t>(m, 1);
   if (mr > most_rows || (nv > 1 && (nv - 1) * plan.lanes >= n)) return false;
   if (v.at("mt") > 1 && v.at("mt") > CeilDiv(m, mr)) return false;
   if (v.at("nt") > 1 && v.at("nt") > CeilDiv(n, nv * plan.lanes)) return false;
@@ -336,6 +217,9 @@ bool Legal(const Plan& plan, const Values& v) {
 bool FusesRows(const Plan& plan) {
   return plan.rows_fusable && (plan.prologue.empty() || plan.M(false) < 12);
 }
+
+// Along fewer terms than so many a loop of its own is mostly overhead.
+constexpr int64_t kFewChannels = 16;
 
 void DecideTiles(const Plan& plan, Part* part) {
   const bool fuse_default = FusesRows(plan);
@@ -360,7 +244,8 @@ void DecideTiles(const Plan& plan, Part* part) {
   // A long reduction is split so that a panel of b stays in L1; for the rows of one or two tiles b passes by
   // once whatever its order, and tile registers take longer to load and store their sums than that saves.
   const int64_t whole = 512 * plan.KGroup();
-  const bool is_split = k > whole && plan.k_order.size() == 1 && m_tiles > 2 && !plan.IsCrosswise() && !plan.InTiles();
+  const bool is_split =
+      k > whole && plan.k_order.size() == 1 && m_tiles > 2 && !plan.IsCrosswise() && !plan.InTiles();
   const int64_t kc = is_split ? whole / 2 : k;
   std::vector<int64_t> kcs = {k};
   for (int64_t c : {64, 128, 192, 256, 384, 512, 768, 1024}) {
@@ -411,8 +296,8 @@ double CyclesOf(const Plan& plan) {
   const int64_t m = plan.M(fused), n = plan.N();
   planes /= static_cast<double>(std::max<int64_t>(m, 1) * n);
   const double store = plan.IsCrosswise() ? kCyclesAStridedElement * static_cast<double>(m * n) : 0;
-  const double step =
-      StepCycles(BestTile(m, n, plan.lanes, plan.target), m, n, plan.lanes, plan.target);  // of single elements
+  const double step = StepCycles(BestTile(m, n, plan.lanes, plan.target), m, n, plan.lanes,
+                                 plan.target);  // of single elements
   const Instruction& instruction = plan.product.instruction;
   return planes * (depth * step * 2 * instruction.cycles / (instruction.m * instruction.k) + store);
 }
@@ -463,7 +348,7 @@ std::vector<Part> ContractionParts(const Anatomy& anatomy, const Group& group, c
   std::vector<std::pair<double, Part>> parts;
   for (const CpuProduct& product :
        CpuProductsOf(*anatomy.info(group.anchor).contraction, anatomy.product(group.anchor), target)) {
-    const Plan plan = MakePlan(anatomy, group, target, product);
+    const Plan plan = MakeContractionPlan(anatomy, group, target, product);
     parts.emplace_back(CyclesOf(plan), PartFor(plan));
   }
   std::stable_sort(parts.begin(), parts.end(),

@@ -1,0 +1,163 @@
+#include "tuner/space/grouping.h"
+
+#include <algorithm>
+#include <set>
+
+namespace mycc {
+namespace {
+
+class Grouping {
+ public:
+  Grouping(const Anatomy& anatomy, const Target& target) : anatomy_(anatomy) {
+    taken_.resize(anatomy.num_stages(), false);
+    for (int s = 0; s < anatomy.num_stages(); ++s) class_.push_back(Classify(anatomy, s, target));
+    for (int s = 0; s < anatomy.num_stages(); ++s) {
+      if (!taken_[s] && (class_[s] == StageClass::kContraction || class_[s] == StageClass::kTile))
+        TakeTiled(s);
+    }
+    for (int s = 0; s < anatomy.num_stages(); ++s) {
+      if (!taken_[s] && class_[s] == StageClass::kRow) TakeRows(s);
+    }
+    for (int s = 0; s < anatomy.num_stages(); ++s) {
+      if (!taken_[s]) Take(Group{s, {s}}, StageClass::kElementwise);
+    }
+    std::sort(parts_.begin(), parts_.end(),
+              [](const auto& a, const auto& b) { return a.first.anchor < b.first.anchor; });
+  }
+
+  const std::vector<std::pair<Group, StageClass>>& groups() const { return parts_; }
+
+ private:
+  bool OnlyFeeds(int s, int reader) const {
+    const StageInfo& info = anatomy_.info(s);
+    return !info.is_output && info.readers.size() == 1 && info.readers[0] == reader;
+  }
+
+  // Computed without any row reduction: padding, casts and the like.
+  bool IsPlain(int s) const {
+    if (class_[s] != StageClass::kElementwise) return false;
+    const std::vector<int>& producers = anatomy_.info(s).producers;
+    return std::all_of(producers.begin(), producers.end(),
+                       [&](int p) { return class_[p] != StageClass::kRow; });
+  }
+
+  void TakeTiled(int anchor) {
+    Group group{anchor, {anchor}};
+    for (int producer : anatomy_.info(anchor).producers) {
+      if (!taken_[producer] && IsPlain(producer) && OnlyFeeds(producer, anchor))
+        group.members.push_back(producer);
+    }
+    const std::vector<int> epilogue = EpilogueOf(anchor);
+    group.members.insert(group.members.end(), epilogue.begin(), epilogue.end());
+    std::sort(group.members.begin(), group.members.end());
+    Take(group, class_[anchor]);
+  }
+
+  // Elementwise stages after the anchor that end in one stage which alone is read, or put out, by others.
+  std::vector<int> EpilogueOf(int anchor) const {
+    std::vector<int> grown = {anchor};
+    size_t closed = 1;
+    for (int s = anchor + 1; s < anatomy_.num_stages(); ++s) {
+      if (!CanFollow(s, grown, anchor)) continue;
+      grown.push_back(s);
+      if (IsClosed(grown)) closed = grown.size();
+    }
+    return {grown.begin() + 1, grown.begin() + static_cast<int64_t>(closed)};
+  }
+
+  // Reads some of `grown` at its own axes, and else only what is computed before the anchor.
+  bool CanFollow(int s, const std::vector<int>& grown, int anchor) const {
+    if (taken_[s] || class_[s] != StageClass::kElementwise) return false;
+    bool follows = false;
+    for (int producer : anatomy_.info(s).producers) {
+      if (std::count(grown.begin(), grown.end(), producer) > 0) {
+        if (!anatomy_.ReadsElementwise(s, producer)) return false;
+        follows = true;
+      } else if (producer > anchor) {
+        return false;
+      }
+    }
+    return follows;
+  }
+
+  // Nobody outside reads any but the last.
+  bool IsClosed(const std::vector<int>& stages) const {
+    return std::all_of(stages.begin(), stages.end() - 1, [&](int s) {
+      const StageInfo& info = anatomy_.info(s);
+      return !info.is_output && std::all_of(info.readers.begin(), info.readers.end(), [&](int reader) {
+        return std::count(stages.begin(), stages.end(), reader) > 0;
+      });
+    });
+  }
+
+  // Grows from a row reduction over the stages on the same rows; falls back to the reduction alone.
+  void TakeRows(int seed) {
+    const std::vector<Var>& rows = anatomy_.stage(seed).axes;
+    std::set<int> members = {seed};
+    for (bool grown = true; grown;) {
+      grown = false;
+      for (int s = 0; s < anatomy_.num_stages(); ++s) {
+        if (taken_[s] || members.count(s) || !SameRows(s, rows) || !Touches(s, members)) continue;
+        members.insert(s);
+        grown = true;
+      }
+    }
+    const int anchor = *members.rbegin();
+    bool closed = !rows.empty();
+    for (int s : members) {
+      if (s == anchor) continue;
+      closed &= !anatomy_.info(s).is_output && !anatomy_.info(s).readers.empty();
+      for (int reader : anatomy_.info(s).readers) closed &= members.count(reader) > 0;
+    }
+    if (!closed) {
+      Take(Group{seed, {seed}}, StageClass::kRow);
+      return;
+    }
+    Take(Group{anchor, {members.begin(), members.end()}}, StageClass::kRow);
+  }
+
+  // The stage's leading axes run over the rows, and it reads the group's tensors at them.
+  bool SameRows(int s, const std::vector<Var>& rows) const {
+    const Stage& stage = anatomy_.stage(s);
+    if (class_[s] != StageClass::kRow && class_[s] != StageClass::kElementwise) return false;
+    if (stage.axes.size() < rows.size() ||
+        (class_[s] == StageClass::kRow && stage.axes.size() != rows.size()))
+      return false;
+    for (size_t a = 0; a < rows.size(); ++a) {
+      if (stage.axes[a]->extent != rows[a]->extent) return false;
+    }
+    for (const ExprNode* load : LoadsOf(stage.value)) {
+      if (anatomy_.ProducerOf(load->buffer.get()) < 0) continue;
+      for (size_t a = 0; a < rows.size(); ++a) {
+        if (a >= load->args.size() || load->args[a]->op != Op::kVar || load->args[a]->var != stage.axes[a])
+          return false;
+      }
+    }
+    return true;
+  }
+
+  bool Touches(int s, const std::set<int>& members) const {
+    const auto in = [&](int other) { return members.count(other) > 0; };
+    const StageInfo& info = anatomy_.info(s);
+    return std::any_of(info.readers.begin(), info.readers.end(), in) ||
+           std::any_of(info.producers.begin(), info.producers.end(), in);
+  }
+
+  void Take(const Group& group, StageClass c) {
+    for (int s : group.members) taken_[s] = true;
+    parts_.emplace_back(group, c);
+  }
+
+  const Anatomy& anatomy_;
+  std::vector<StageClass> class_;
+  std::vector<bool> taken_;
+  std::vector<std::pair<Group, StageClass>> parts_;
+};
+
+}  // namespace
+
+std::vector<std::pair<Group, StageClass>> GroupStages(const Anatomy& anatomy, const Target& target) {
+  return Grouping(anatomy, target).groups();
+}
+
+}  // namespace mycc

@@ -1,0 +1,21 @@
+// Which stages one rule schedules together.
+//
+//   1. reductions become anchors: contractions and tiles take the elementwise stages that feed them alone
+//      (padding) and follow them alone (epilogue); row reductions take everything that lives on the same rows
+//   2. every stage that is left is an elementwise anchor
+//
+// Pure.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "tuner/space/part.h"
+#include "tuner/space/stage_class.h"
+
+namespace mycc {
+
+// Every stage is in one group; in the order of their anchors.
+std::vector<std::pair<Group, StageClass>> GroupStages(const Anatomy& anatomy, const Target& target);
+
+}  // namespace mycc

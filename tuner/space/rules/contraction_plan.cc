@@ -1,0 +1,84 @@
+#include "tuner/space/rules/contraction_plan.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace mycc {
+namespace {
+
+bool Adjacent(const std::vector<int>& axes) {
+  for (size_t i = 1; i < axes.size(); ++i) {
+    if (axes[i] != axes[i - 1] + 1) return false;
+  }
+  return true;
+}
+
+// The rows' addresses in a are equally far apart over the ends of the inner ones too.
+bool RowsFollowEachOther(const Operand& a, const Stage& stage, const std::vector<int>& rows) {
+  const ExprNode load{Op::kLoad, a.buffer->dtype, a.index, {}, nullptr, a.buffer};
+  for (size_t i = 1; i < rows.size(); ++i) {
+    const auto outer = StrideOf(load, stage.axes[rows[i - 1]]), inner = StrideOf(load, stage.axes[rows[i]]);
+    if (!outer || !inner || *outer != *inner * stage.axes[rows[i]]->extent) return false;
+  }
+  return true;
+}
+
+constexpr int64_t kMostWindowSteps = 32;  // of a reduction, that are worth their code when unrolled
+
+// The reduction axes by how far the operand moves along them, the farthest outermost.
+std::vector<int> WindowOrder(const Operand& operand, const Stage& stage) {
+  const ExprNode load{Op::kLoad, operand.buffer->dtype, operand.index, {}, nullptr, operand.buffer};
+  std::vector<int> order;
+  for (int k = 0; k < static_cast<int>(stage.reduce_axes.size()); ++k) order.push_back(k);
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+    return StrideOf(load, stage.reduce_axes[a]).value_or(0) >
+           StrideOf(load, stage.reduce_axes[b]).value_or(0);
+  });
+  return order;
+}
+
+}  // namespace
+
+size_t UnrolledOf(const std::vector<int>& order, const Stage& stage) {
+  int64_t steps = 1;
+  for (size_t inner = 0; inner < order.size(); ++inner) {
+    steps *= stage.reduce_axes[order[order.size() - 1 - inner]]->extent;
+    if (steps > kMostWindowSteps) return inner == 0 ? 0 : inner - 1;
+  }
+  return order.size() - 1;
+}
+
+ContractionPlan MakeContractionPlan(const Anatomy& anatomy, const Group& group, const Target& target,
+                                    const CpuProduct& product) {
+  const Stage& stage = anatomy.product(group.anchor);
+  const Contraction& c = product.way;
+  ContractionPlan plan{anatomy, group, target, c,  0,      anatomy.name(group.anchor), "", {}, {}, {},
+                       {},      false, {},     {}, product};
+  plan.lanes = VectorBytes(target) / DTypeBytes(stage.value->dtype);
+  const auto loop = [&](int axis) { return absl::StrCat(plan.t, ".", stage.axes[axis]->name); };
+  plan.n = loop(c.cols.back());
+  for (int a : plan.c.rows) plan.rows.push_back(loop(a));
+  for (int a : plan.c.batch) plan.outer.push_back(loop(a));
+  for (int a : plan.c.cols) {
+    if (a != c.cols.back()) plan.outer.push_back(loop(a));
+  }
+  // The rows of a tile register are equally far apart, those of panels one axis.
+  plan.rows_fusable = plan.rows.size() > 1 && Adjacent(plan.c.rows) && !plan.MustPackA() &&
+                      (!plan.InTiles() || RowsFollowEachOther(plan.c.scalar, stage, plan.c.rows));
+  for (int k = 0; k < static_cast<int>(stage.reduce_axes.size()); ++k) plan.k_order.push_back(k);
+  std::stable_sort(plan.k_order.begin(), plan.k_order.end(),
+                   [&](int a, int b) { return stage.reduce_axes[a]->extent < stage.reduce_axes[b]->extent; });
+  if (product.depth_axis >= 0)
+    std::rotate(std::find(plan.k_order.begin(), plan.k_order.end(), product.depth_axis),
+                std::find(plan.k_order.begin(), plan.k_order.end(), product.depth_axis) + 1,
+                plan.k_order.end());
+  plan.window_order = WindowOrder(c.scalar, stage);
+  for (int member : group.members) {
+    if (member < group.anchor) plan.prologue.push_back(member);
+    if (member > group.anchor) plan.epilogue.push_back(member);
+  }
+  return plan;
+}
+
+}  // namespace mycc

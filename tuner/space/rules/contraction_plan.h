@@ -1,0 +1,67 @@
+// The contraction rule's view of one group of stages and one way to multiply them; what its files share.
+// Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tuner/space/cpu_products.h"
+#include "tuner/space/part.h"
+#include "tuner/space/rules/contraction_tiles.h"
+
+namespace mycc {
+
+// Everything that emission needs besides the decided values.
+struct ContractionPlan {
+  const Anatomy anatomy;
+  Group group;
+  Target target;
+  Contraction c;
+  int lanes;
+  std::string t, n;                // block, lane loop
+  std::vector<std::string> rows;   // loops of the row axes
+  std::vector<std::string> outer;  // batch and further column loops
+  std::vector<int> k_order;        // reduction axes, outermost first; the last one is split
+  // Another order: by the broadcast operand's addresses, a window's inner loops unrolled.
+  std::vector<int> window_order;
+  bool rows_fusable = false;
+  std::vector<int> prologue, epilogue;
+  CpuProduct product;
+
+  int64_t KGroup() const { return product.instruction.group; }
+  bool InTiles() const { return product.instruction.kind == InstructionClass::kTile; }
+  // Elements of the depth that lie together in a's panels.
+  int64_t PanelDepth() const { return InTiles() ? product.instruction.k : KGroup(); }
+  bool MustPackA() const { return product.packs_scalar; }
+  bool Fits(int64_t mr, int64_t nv) const {
+    return InTiles() ? FitsTileRegisters(mr, nv) : FitsRegisters(mr, nv, target);
+  }
+
+  const Stage& stage() const { return anatomy.product(group.anchor); }
+  int64_t Extent(int axis) const { return stage().axes[axis]->extent; }
+  const Var& Lane() const { return stage().axes[c.cols.back()]; }
+  int64_t N() const { return Lane()->extent; }
+  int64_t K() const { return stage().reduce_axes[k_order.back()]->extent; }
+  int64_t M(bool fused) const {
+    int64_t m = 1;
+    for (size_t i = fused || c.rows.empty() ? 0 : c.rows.size() - 1; i < c.rows.size(); ++i)
+      m *= Extent(c.rows[i]);
+    return m;
+  }
+  // The vector operand's dimension that the lanes run along, where it can be put last; -1: it cannot.
+  int LaneDim() const { return c.vector.is_const ? c.vector.UnitDim(Lane()) : c.vector.PlainDim(Lane()); }
+  bool LaneContiguous() const {
+    const int dim = LaneDim();
+    return dim >= 0 && dim == c.vector.buffer->rank() - 1;
+  }
+  // The output is written with a stride: its last axis is one of the rows.
+  bool IsCrosswise() const { return !c.rows.empty() && (c.cols.empty() || c.rows.back() > c.cols.back()); }
+};
+
+ContractionPlan MakeContractionPlan(const Anatomy& anatomy, const Group& group, const Target& target,
+                                    const CpuProduct& product);
+
+// Of reduction axes in this order: the loops around the innermost one that are unrolled with it, as a number.
+size_t UnrolledOf(const std::vector<int>& order, const Stage& stage);
+
+}  // namespace mycc
