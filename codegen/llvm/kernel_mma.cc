@@ -93,7 +93,7 @@ Value* LlvmKernelEmitter::LoadGroup(const LaneProducts& products, const Access& 
   llvm::Type* type = products.StoredType(a.dtype);
   if (valid == products.group()) return LoadRaw(*a.place, type, pointer, size);
   Value* group = llvm::ConstantInt::get(type, 0);
-  for (int i = 0; i < valid; ++i) {
+  for (int64_t i = 0; i < valid; ++i) {
     Value* one = LoadRaw(*a.place, numbers_.MemoryType(a.dtype), ByteOffset(pointer, i * size), size);
     Value* bits = b_.CreateZExt(b_.CreateBitCast(one, b_.getIntNTy(8 * size)), type);
     group = b_.CreateOr(group, b_.CreateShl(bits, 8 * size * i));
@@ -121,7 +121,7 @@ void LlvmKernelEmitter::EmitCompensatedRegion(const Stmt& stmt, const Mma& mma) 
   const Access acc = AccessOf(mma.acc.buffer, mma.acc.indices, &mma.acc);
   const LaneProducts products(b_, numbers_, mma.instruction, DType::kI8, DType::kI8, acc.dtype);
   const std::vector<MmaColumn> columns = ColumnsOf(mma, products.least_lanes());
-  region_.emplace();
+  region_.emplace(ProductRegion{.tiles = false});
   for (const MmaColumn& column : columns) {
     llvm::Type* type = numbers_.RegisterType(acc.dtype, column.lanes);
     const Builder::InsertPointGuard guard(b_);

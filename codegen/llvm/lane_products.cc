@@ -19,7 +19,7 @@ llvm::Intrinsic::ID ForLanes(int lanes, llvm::Intrinsic::ID of4, llvm::Intrinsic
 }
 
 llvm::Constant* InAllBytes(uint32_t byte, const Value* like) {
-  return llvm::ConstantInt::get(like->getType(), byte * 0x01010101u);
+  return llvm::ConstantInt::get(like->getType(), uint64_t{byte} * 0x01010101u);
 }
 
 }  // namespace

@@ -39,6 +39,7 @@ std::vector<Expr> First(const PerfectNest& nest, const std::vector<Expr>& indice
   VarMap zero;
   for (const For* loop : nest.loops) zero[loop->var.get()] = IntConst(0);
   std::vector<Expr> first;
+  first.reserve(indices.size());
   for (const Expr& index : indices) first.push_back(Simplify(Substitute(index, zero)));
   return first;
 }

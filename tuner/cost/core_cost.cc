@@ -102,10 +102,10 @@ double ExecutedShare(const NestBlock& nest, const Machine& machine) {
   const auto width = static_cast<int64_t>(machine.vector_bytes / nest.elem_bytes());
   const auto elements = static_cast<int64_t>(std::lround(nest.lane_useful * nest.lane_covered));
   const bool has_masks = machine.registers > 16;
-  const int64_t rest = elements % width;
+  const int64_t whole = elements / width, rest = elements % width;
   const double partial =
       has_masks ? static_cast<double>(rest > 0) : std::popcount(static_cast<uint64_t>(rest));
-  const double vectors = static_cast<double>(elements / width) + partial;
+  const double vectors = static_cast<double>(whole) + partial;
   return nest.useful * std::max(1.0, vectors * static_cast<double>(width) / static_cast<double>(elements));
 }
 

@@ -354,6 +354,7 @@ std::vector<Part> ContractionParts(const Anatomy& anatomy, const Group& group, c
   std::stable_sort(parts.begin(), parts.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<Part> result;
+  result.reserve(parts.size());
   for (auto& [cycles, part] : parts) result.push_back(std::move(part));
   return result;
 }

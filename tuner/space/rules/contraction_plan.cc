@@ -30,6 +30,7 @@ constexpr int64_t kMostWindowSteps = 32;  // of a reduction, that are worth thei
 std::vector<int> WindowOrder(const Operand& operand, const Stage& stage) {
   const ExprNode load{Op::kLoad, operand.buffer->dtype, operand.index, {}, nullptr, operand.buffer};
   std::vector<int> order;
+  order.reserve(stage.reduce_axes.size());
   for (int k = 0; k < static_cast<int>(stage.reduce_axes.size()); ++k) order.push_back(k);
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
     return StrideOf(load, stage.reduce_axes[a]).value_or(0) >

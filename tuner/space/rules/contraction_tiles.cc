@@ -14,10 +14,11 @@ namespace {
 // Cycles for one step of k in a tile of r rows and v vectors: bound by multiply-adds, by loads, or by the
 // latency of one multiply-add, which each accumulator waits for. Loads, and a panel of b that comes from L2,
 // hide behind the multiply-adds, but not wholly.
-double TileCycles(const MachineRow& machine, int64_t vector_bytes, int64_t r, int64_t v) {
+double TileCycles(const MachineRow& machine, int64_t vector_bytes, int64_t rows, int64_t vectors) {
   constexpr double kOverhead = 0.1, kShown = 0.15;
+  const auto r = static_cast<double>(rows), v = static_cast<double>(vectors);
   const double loads = v / machine.loads_per_cycle + r / machine.broadcasts_per_cycle;
-  const double from_l2 = static_cast<double>(v * vector_bytes) / machine.l2_bytes_per_cycle;
+  const double from_l2 = v * static_cast<double>(vector_bytes) / machine.l2_bytes_per_cycle;
   return std::max({r * v / machine.fma_per_cycle, loads, machine.fma_latency}) + kShown * (loads + from_l2) +
          kOverhead;
 }
@@ -25,8 +26,8 @@ double TileCycles(const MachineRow& machine, int64_t vector_bytes, int64_t r, in
 }  // namespace
 
 bool FitsRegisters(int64_t mr, int64_t nv, const Target& target) {
-  return mr * nv + nv + 1 <= VectorRegisters(target) ||
-         (mr == 1 && 2 * nv + 1 <= 2 * VectorRegisters(target) && nv <= VectorRegisters(target) - 4);
+  const int64_t registers = VectorRegisters(target);
+  return mr * nv + nv + 1 <= registers || (mr == 1 && 2 * nv + 1 <= 2 * registers && nv <= registers - 4);
 }
 
 double StepCycles(const TileChoice& tile, int64_t m, int64_t n, int64_t lanes, const Target& target) {
@@ -37,7 +38,7 @@ double StepCycles(const TileChoice& tile, int64_t m, int64_t n, int64_t lanes, c
   for (const auto& [rows, row_tiles] : {std::pair{mr, m / mr}, {m_rest, int64_t{m_rest > 0}}}) {
     for (const auto& [columns, column_tiles] : {std::pair{nv, vectors / nv}, {v_rest, int64_t{v_rest > 0}}}) {
       if (row_tiles && column_tiles)
-        cycles += static_cast<double>(row_tiles) * column_tiles *
+        cycles += static_cast<double>(row_tiles * column_tiles) *
                   TileCycles(machine, VectorBytes(target), rows, columns);
     }
   }
@@ -77,7 +78,8 @@ TileChoice BestTile(int64_t m, int64_t n, int64_t lanes, const Target& target) {
 BlockChoice BestBlock(const BlockProblem& p, const Target& target) {
   constexpr double kShown = 0.3;
   const Machine machine(target);
-  const double lanes = machine.vector_bytes / p.bytes;
+  const auto bytes = static_cast<double>(p.bytes);
+  const double lanes = machine.vector_bytes / bytes;
   const auto cycles_a_byte = [&](double size) {
     if (size <= machine.l2_bytes) return 1 / machine.row.l2_bytes_per_cycle;
     return 1 / (size <= machine.l3_bytes ? machine.row.l3_bytes_per_cycle : machine.row.dram_bytes_per_cycle);
@@ -91,10 +93,11 @@ BlockChoice BestBlock(const BlockProblem& p, const Target& target) {
     for (int64_t nt : TileCounts(n_tiles)) {
       if (mt > p.max_mt && mt > 1) continue;
       const int64_t blocks = CeilDiv(p.other * CeilDiv(m_tiles, mt) * CeilDiv(n_tiles, nt), target.threads);
-      const double rows = std::min(mt * p.mr, p.m), columns = std::min(nt * p.nr, p.n);
+      const auto rows = static_cast<double>(std::min(mt * p.mr, p.m)),
+                 columns = static_cast<double>(std::min(nt * p.nr, p.n));
       const double multiply_adds = rows * columns / (lanes * machine.row.fma_per_cycle);
-      const double brought = p.bytes * (rows * a_cycles + columns * b_cycles);
-      const double cycles = blocks * (multiply_adds + kShown * brought);
+      const double brought = bytes * (rows * a_cycles + columns * b_cycles);
+      const double cycles = static_cast<double>(blocks) * (multiply_adds + kShown * brought);
       if (cycles < best_cycles) {
         best = {mt, nt};
         best_cycles = cycles;
