@@ -63,11 +63,17 @@ def run(command, **options):
         raise BenchmarkError(f"`{' '.join(command)}` failed with status {error.returncode}{detail}") from None
 
 
+REMARKS = set()  # of the programs, each said once however often they run
+
+
 def measurements(command):
     """The `WORKLOAD WHO NUMBER` lines that a measuring program prints, as who -> number."""
     environment = dict(os.environ, OMP_NUM_THREADS=str(THREADS))
-    output = run(command, capture_output=True, env=environment).stdout
-    return {who: float(number) for _, who, number in (line.split() for line in output.splitlines())}
+    result = run(command, capture_output=True, env=environment)
+    for remark in set(result.stderr.splitlines()) - REMARKS:
+        REMARKS.add(remark)
+        print(remark, file=sys.stderr)
+    return {who: float(number) for _, who, number in (line.split() for line in result.stdout.splitlines())}
 
 
 def figures(command):

@@ -1,6 +1,7 @@
 // oneDNN's way of computing each workload. Weights in the layout the library likes best (format any),
 // activations as the workload has them, work and weight reordering done before the timing.
 #include <algorithm>
+#include <cstdio>
 #include <dnnl.hpp>
 #include <string>
 #include <unordered_map>
@@ -263,7 +264,9 @@ void TimeOneDnn(const PeerWorkload& workload, const PeerData& data, double budge
   try {
     TimeKind(workload, data, budget_seconds);
   } catch (const dnnl::error& error) {
-    if (error.status != dnnl_unimplemented) throw;  // bf16, for one, needs more than AVX2
+    // bf16, for one, needs more than AVX2: the other libraries are compared with, and the reader is told.
+    if (error.status != dnnl_unimplemented) throw;
+    std::fprintf(stderr, "onednn has no primitive for %s on this processor\n", workload.spec.c_str());
   }
 }
 

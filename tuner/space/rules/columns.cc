@@ -81,9 +81,7 @@ std::optional<Part> ColumnsPart(const Anatomy& anatomy, const Group& group, cons
   Part part;
   part.prefix = absl::StrCat(plan.t, ".");
   part.rule = "columns";
-  const bool can_parallel = target.threads > 1;
-  part.Decide("par", can_parallel ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0},
-              can_parallel && PaysForThreads(anatomy, group, target), false);
+  DecideThreads(anatomy, group, target, /*can=*/true, &part);
   part.Decide("blocks", blocks, LargestAtMost(blocks, std::max<int64_t>(1, most / 2 / vectors)));
   part.emit = [plan](const Values& v, TraceBuilder* b) { Emit(plan, v, b); };
   return part;

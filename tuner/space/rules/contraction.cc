@@ -207,9 +207,7 @@ bool Legal(const Plan& plan, const Values& v) {
   if (v.at("ku") > 1 && v.at("ku") * plan.KGroup() > v.at("kc")) return false;
   if (v.at("window") && (v.at("kc") < plan.K() || v.at("ku") > 1)) return false;
   if (fused && v.at("pad") == kAtBlock) return false;
-  if (fused && v.at("pack_a")) return false;
-  // A fused row index stands in every address: worth it only where one row is too short for its tile.
-  return true;
+  return !(fused && v.at("pack_a"));
 }
 
 // A fused row index costs divisions: worth it where there is no window, or a row of it is too short for a

@@ -137,9 +137,7 @@ Part ElementwiseRule(const Anatomy& anatomy, const Group& group, const Target& t
   }
   plan.flat = IsFlat(stage);
   plan.strided = FindStridedRead(stage);
-  const bool parallel = PaysForThreads(anatomy, group, target);
-  part.Decide("par", target.threads > 1 ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0}, parallel,
-              false);
+  DecideThreads(anatomy, group, target, /*can=*/true, &part);
   if (plan.strided.axis >= 0) {
     part.Decide("how", {kVectorStores, kVectorLoads, kStaged, kTurned}, kTurned, false);
     part.Decide("first", {0, 1}, 0, false);

@@ -313,9 +313,7 @@ Part RowRule(const Anatomy& anatomy, const Group& group, const Target& target) {
   part.prefix = absl::StrCat(anatomy.name(group.anchor), ".");
   part.rule = "row";
   const bool pays = PaysForThreads(anatomy, group, target);
-  const bool can_parallel = target.threads > 1 && rows > 1;
-  part.Decide("par", can_parallel ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0},
-              can_parallel && pays, false);
+  DecideThreads(anatomy, group, target, /*can=*/rows > 1, &part);
   const bool can_spread = target.threads > 1 && rows < 2 * target.threads && terms >= kFewestToSpread;
   part.Decide("spread", can_spread ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0},
               can_spread && pays && rows < target.threads, false);

@@ -153,9 +153,7 @@ Part TileRule(const Anatomy& anatomy, const Group& group, const Target& target) 
   Part part;
   part.prefix = absl::StrCat(plan.t, ".");
   part.rule = "tile";
-  const bool can_parallel = target.threads > 1;
-  part.Decide("par", can_parallel ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0},
-              can_parallel && PaysForThreads(anatomy, group, target), false);
+  DecideThreads(anatomy, group, target, /*can=*/true, &part);
   std::vector<int64_t> lanes = {plan.lanes};
   if (plan.n_extent < plan.lanes) lanes = {plan.n_extent};
   part.Decide("lanes", lanes, lanes[0]);

@@ -51,6 +51,12 @@ bool PaysForThreads(const Anatomy& anatomy, const Group& group, const Target& ta
   return target.threads > 1 && std::max(ops, bytes / kBytesOfAnOp) >= kFewestOps;
 }
 
+void DecideThreads(const Anatomy& anatomy, const Group& group, const Target& target, bool can, Part* part) {
+  can &= target.threads > 1;
+  part->Decide("par", can ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0},
+               can && PaysForThreads(anatomy, group, target), /*ordered=*/false);
+}
+
 void EmitPlainStage(const Anatomy& anatomy, int stage, int lanes, bool parallel, TraceBuilder* b) {
   const Stage& s = anatomy.stage(stage);
   if (s.axes.empty()) return;

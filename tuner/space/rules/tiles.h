@@ -20,6 +20,10 @@ int64_t LargestAtMost(const std::vector<int64_t>& ascending, int64_t bound);
 // a few microseconds: thousands of vector operations, half a megabyte.
 bool PaysForThreads(const Anatomy& anatomy, const Group& group, const Target& target);
 
+// The decision `par`: whether the threads share the group's outer loops, `can` says whether they could; by
+// default where that pays.
+void DecideThreads(const Anatomy& anatomy, const Group& group, const Target& target, bool can, Part* part);
+
 // Vectors along the last axis where its reads are contiguous or broadcast there, and parallel over the others
 // when asked: for stages that only feed a neighbour, such as a convolution's padding. The loops are those of
 // the naive nest or of compute_at.
