@@ -359,6 +359,12 @@ Expr FromLinear(const Linear& linear) {
 
 Expr Simplify(const Expr& expr) { return Rewrite(expr, SimplifyNode); }
 
+Expr FlatIndex(const BufferNode& buffer, const std::vector<Expr>& indices) {
+  Expr flat = IntConst(0);
+  for (size_t d = 0; d < indices.size(); ++d) flat = flat + indices[d] * buffer.stride(static_cast<int>(d));
+  return flat;
+}
+
 std::optional<LinearInVar> SplitLinear(const Expr& expr, const VarNode* var) {
   Linear linear = ToLinear(expr);
   LinearInVar result{0, nullptr};

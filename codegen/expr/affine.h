@@ -36,6 +36,9 @@ Expr FromLinear(const Linear& linear);
 // left as it is.
 Expr Simplify(const Expr& expr);
 
+// The element that the indices name, counted from the buffer's first.
+Expr FlatIndex(const BufferNode& buffer, const std::vector<Expr>& indices);
+
 // When the only variable dependence on `var` is linear: expr == coefficient * var + rest, rest free of var.
 // nullopt otherwise (var under a division, or in a data-dependent index).
 struct LinearInVar {

@@ -9,12 +9,6 @@ namespace {
 
 using llvm::Value;
 
-Expr FlatIndex(const BufferNode& buffer, const std::vector<Expr>& indices) {
-  Expr flat = IntConst(0);
-  for (size_t d = 0; d < indices.size(); ++d) flat = flat + indices[d] * buffer.stride(static_cast<int>(d));
-  return flat;
-}
-
 bool InBounds(const BufferNode& buffer, const std::vector<Expr>& indices) {
   for (size_t d = 0; d < indices.size(); ++d) {
     const auto range = RangeOf(indices[d]);

@@ -69,12 +69,6 @@ bool SeparateLanes(const std::vector<Expr>& indices, const VarNode* var,
   return true;
 }
 
-Expr FlatIndex(const BufferNode& buffer, const std::vector<Expr>& indices) {
-  Expr flat = IntConst(0);
-  for (size_t d = 0; d < indices.size(); ++d) flat = flat + indices[d] * buffer.stride(static_cast<int>(d));
-  return flat;
-}
-
 // In one dimension, or in memory: lanes may run across the ends of rows.
 bool SeparatesLanes(const BufferNode& buffer, const BufferUse& use, const VarNode* var,
                     const std::unordered_set<const VarNode*>& inner) {

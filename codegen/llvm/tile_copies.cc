@@ -28,12 +28,6 @@ std::optional<PerfectNest> PerfectNestOf(const Stmt& stmt) {
   return nest.store ? std::optional<PerfectNest>(nest) : std::nullopt;
 }
 
-Expr FlatIndex(const BufferNode& buffer, const std::vector<Expr>& indices) {
-  Expr flat = IntConst(0);
-  for (size_t d = 0; d < indices.size(); ++d) flat = flat + indices[d] * buffer.stride(static_cast<int>(d));
-  return flat;
-}
-
 // The nest's element (0, 0).
 std::vector<Expr> First(const PerfectNest& nest, const std::vector<Expr>& indices) {
   VarMap zero;

@@ -40,12 +40,6 @@ struct Dim {
   bool is_reduction() const { return acc == 0; }
 };
 
-Expr FlatIndex(const BufferNode& buffer, const std::vector<Expr>& indices) {
-  Expr flat = IntConst(0);
-  for (size_t d = 0; d < indices.size(); ++d) flat = flat + indices[d] * buffer.stride(static_cast<int>(d));
-  return flat;
-}
-
 Stride StrideOf(const Expr& flat, const VarNode* var) {
   const auto linear = SplitLinear(flat, var);
   return linear ? Stride(linear->coefficient) : std::nullopt;
