@@ -202,7 +202,9 @@ class LlvmKernelEmitter {
   void LoadSumTiles(const Mma& mma, const TileView& view);
   void EmitTileRegion(const Stmt& stmt, const Mma& mma, const Stmt& begin, const TileView& destination);
   void EmitTileProducts(const Mma& mma);
-  llvm::Value* TileConfiguration(const std::array<uint8_t, 64>& bytes);
+  llvm::Value* TileConfiguration(const TileGrid::Bytes& bytes);
+  llvm::CallInst* LoadTileConfiguration(const TileGrid::Bytes& configuration);
+  void ConfigureTiles();
   // The end of the function.
   void Return();
 
@@ -229,13 +231,19 @@ class LlvmKernelEmitter {
   Numbers numbers_;
   llvm::BasicBlock* entry_;  // allocations and pointers of buffers
   bool in_region_ = false;
-  int depth_ = 0;  // of loops around
+  int depth_ = 0;    // of loops around
+  double runs_ = 1;  // iterations of them, where known
   std::optional<ProductRegion> region_;
   std::deque<TileView> tile_views_;  // made here, as the keys of flat_
-  // Where this function's tile configuration has to be loaded: at its entry and after parallel regions; only
-  // if it `uses_tiles_`.
-  std::vector<llvm::Instruction*> after_regions_;
-  bool uses_tiles_ = false;
+  // A region of tile registers, and the instructions around it that load its configuration and the
+  // function's.
+  struct TileUse {
+    TileGrid::Bytes configuration;
+    double runs;
+    llvm::CallInst *before, *after;
+  };
+  std::vector<TileUse> tile_uses_;
+  std::vector<llvm::Instruction*> after_regions_;  // calls that leave no configuration
 
   struct Variable {
     llvm::Value* value;

@@ -99,8 +99,11 @@ void LlvmKernelEmitter::EmitFor(const For& loop) {
   }
   Value* end = extent ? b_.getInt64(*extent) : Emit(loop.extent);
   EmitLoop(b_, b_.getInt64(0), end, 1, extent.has_value(), [&](Value* v) {
+    const double runs = runs_;
     ++depth_;
+    runs_ *= static_cast<double>(extent.value_or(1));
     With(loop.var.get(), v, [&] { Statement(loop.body); });
+    runs_ = runs;
     --depth_;
   });
 }

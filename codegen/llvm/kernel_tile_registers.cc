@@ -6,9 +6,12 @@
 //   for i in 32: for j in 32: y[.., ..] = acc[i, j]
 //
 // Registers are named by number: which sum is where is the emitter's choice, so nothing spills. Every
-// function loads the configuration of whole tiles once, at its entry; a region with rows or columns left over
-// loads its own and, at its end, that of whole tiles again. What is left of the depth is computed in vectors
-// (kernel_mma.cc), from the same operands.
+// function loads one configuration once, at its entry: the one that its regions have most use for, since
+// another one costs hundreds of cycles. A region of other rows or columns loads its own and, at its end, the
+// function's again. What is left of the depth is computed in vectors (kernel_mma.cc), from the same operands.
+#include <algorithm>
+#include <map>
+
 #include "codegen/llvm/kernel_emitter.h"
 #include "codegen/llvm/kernel_flow.h"
 #include "codegen/llvm/loop_facts.h"
@@ -138,10 +141,8 @@ void LlvmKernelEmitter::FetchSums(const Mma& mma, const TileView& destination) {
 // `begin`: a statement of BeginsTiles; null where the accumulator holds the sums so far.
 void LlvmKernelEmitter::EmitTileRegion(const Stmt& stmt, const Mma& mma, const Stmt& begin,
                                        const TileView& destination) {
-  const TileGrid grid{mma.m, mma.n};
-  uses_tiles_ = true;
-  if (!grid.is_full())
-    b_.CreateIntrinsic(intrinsic::x86_ldtilecfg, {}, {TileConfiguration(grid.Configuration())});
+  TileUse use{TileGrid{mma.m, mma.n}.Configuration(), runs_, nullptr, nullptr};
+  use.before = LoadTileConfiguration(use.configuration);
   if (begin) {
     BeginTiles(begin, mma);
   } else {
@@ -155,8 +156,8 @@ void LlvmKernelEmitter::EmitTileRegion(const Stmt& stmt, const Mma& mma, const S
   EachSumTile(mma, destination, [&](Value* tile, Value* pointer, Value* stride) {
     b_.CreateIntrinsic(intrinsic::x86_tilestored64, {}, {tile, pointer, stride});
   });
-  if (!grid.is_full())
-    b_.CreateIntrinsic(intrinsic::x86_ldtilecfg, {}, {TileConfiguration(TileGrid::WholeConfiguration())});
+  use.after = LoadTileConfiguration(use.configuration);
+  tile_uses_.push_back(use);
 }
 
 void LlvmKernelEmitter::EmitTileProducts(const Mma& mma) {
@@ -172,10 +173,15 @@ void LlvmKernelEmitter::EmitTileProducts(const Mma& mma) {
   const intrinsic::ID product = ProductOf(a.dtype, b.dtype);
   FetchAhead(a, mma.m, mma.a.row_stride, mma.a_ahead);
   FetchAhead(b, (mma.k + mma.group - 1) / mma.group, mma.b.row_stride, mma.b_ahead);
-  for (int i = 0; i < grid.rows(); ++i) {
+  const auto load_a = [&](int i) {
     load(grid.A(i), a, i * TileGrid::kRows * mma.a.row_stride, mma.a.row_stride);
-    for (int j = 0; j < grid.columns(); ++j) {
-      if (i == 0) load(grid.B(j), b, j * TileGrid::kRows * mma.group, mma.b.row_stride);
+  };
+  const auto load_b = [&](int j) { load(grid.B(j), b, j * TileGrid::kRows * mma.group, mma.b.row_stride); };
+  for (int passing = 0; passing < grid.passing(); ++passing) {
+    grid.keeps_a() ? load_b(passing) : load_a(passing);
+    for (int kept = 0; kept < grid.kept(); ++kept) {
+      if (passing == 0) grid.keeps_a() ? load_a(kept) : load_b(kept);
+      const int i = grid.keeps_a() ? kept : passing, j = grid.keeps_a() ? passing : kept;
       b_.CreateIntrinsic(product, {},
                          {b_.getInt8(grid.Sum(i, j)), b_.getInt8(grid.A(i)), b_.getInt8(grid.B(j))});
     }
@@ -183,7 +189,7 @@ void LlvmKernelEmitter::EmitTileProducts(const Mma& mma) {
 }
 
 // A constant in memory, one for each configuration of the module.
-Value* LlvmKernelEmitter::TileConfiguration(const std::array<uint8_t, 64>& bytes) {
+Value* LlvmKernelEmitter::TileConfiguration(const TileGrid::Bytes& bytes) {
   llvm::Constant* value = llvm::ConstantDataArray::get(b_.getContext(), bytes);
   for (llvm::GlobalVariable& global : kernel_.module.globals()) {
     if (global.hasInitializer() && global.getInitializer() == value) return &global;
@@ -194,18 +200,40 @@ Value* LlvmKernelEmitter::TileConfiguration(const std::array<uint8_t, 64>& bytes
   return global;
 }
 
+llvm::CallInst* LlvmKernelEmitter::LoadTileConfiguration(const TileGrid::Bytes& configuration) {
+  return b_.CreateIntrinsic(intrinsic::x86_ldtilecfg, {}, {TileConfiguration(configuration)});
+}
+
+// The configuration that is in use for most regions that run, for the whole function; those that it suits
+// load none of their own.
+void LlvmKernelEmitter::ConfigureTiles() {
+  std::map<TileGrid::Bytes, double> runs;
+  for (const TileUse& use : tile_uses_) runs[use.configuration] += use.runs;
+  const TileGrid::Bytes& most = std::max_element(runs.begin(), runs.end(), [](const auto& a, const auto& b) {
+                                  return a.second < b.second;
+                                })->first;
+  for (const TileUse& use : tile_uses_) {
+    if (use.configuration == most) {
+      use.before->eraseFromParent();
+      use.after->eraseFromParent();
+    } else {
+      use.after->setArgOperand(0, TileConfiguration(most));
+    }
+  }
+  const Builder::InsertPointGuard guard(b_);
+  b_.SetInsertPoint(entry_->getTerminator());
+  LoadTileConfiguration(most);
+  for (llvm::Instruction* call : after_regions_) {
+    b_.SetInsertPoint(call->getNextNode());
+    LoadTileConfiguration(most);
+  }
+}
+
 // Parallel regions run on this thread too, and release its tiles.
 void LlvmKernelEmitter::Return() {
-  if (uses_tiles_) {
-    Value* whole = TileConfiguration(TileGrid::WholeConfiguration());
+  if (!tile_uses_.empty()) {
+    ConfigureTiles();
     b_.CreateIntrinsic(intrinsic::x86_tilerelease, {}, {});
-    const Builder::InsertPointGuard guard(b_);
-    b_.SetInsertPoint(entry_->getTerminator());
-    b_.CreateIntrinsic(intrinsic::x86_ldtilecfg, {}, {whole});
-    for (llvm::Instruction* call : after_regions_) {
-      b_.SetInsertPoint(call->getNextNode());
-      b_.CreateIntrinsic(intrinsic::x86_ldtilecfg, {}, {whole});
-    }
   }
   b_.CreateRetVoid();
 }

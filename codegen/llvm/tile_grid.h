@@ -1,5 +1,6 @@
 // Which of AMX's eight tile registers holds what while one accumulator of m x n sums is computed: a grid of
-// 16 x 16 sums at most each, a tile of a for each of its rows and one of b for each of its columns.
+// 16 x 16 sums at most each. The tiles of the operand that has fewer, of a for each row of the grid and of b
+// for each column, stay while those of the other one pass by, through the registers that are left.
 // Thread rule: a value.
 #pragma once
 
@@ -21,20 +22,27 @@ struct TileGrid {
   int64_t RowsOf(int i) const { return std::min(kRows, m - i * kRows); }
   int64_t ColumnsOf(int j) const { return std::min(kRows, n - j * kRows); }
 
-  bool fits() const { return rows() * columns() + rows() + columns() <= kRegisters; }
-  bool is_full() const { return m % kRows == 0 && n % kRows == 0; }
+  // A tile that passes by is loaded while the one before is in use, and the last one may have fewer rows or
+  // columns than the others.
+  bool fits() const { return rows() * columns() + kept() + std::min(2, passing()) <= kRegisters; }
+  bool keeps_a() const { return rows() < columns(); }
+  int kept() const { return std::min(rows(), columns()); }
+  int passing() const { return std::max(rows(), columns()); }
   int Sum(int i, int j) const { return i * columns() + j; }
-  int A(int i) const { return rows() * columns() + i; }
-  int B(int j) const { return rows() * columns() + rows() + j; }
+  int A(int i) const { return keeps_a() ? Kept(i) : Passing(i); }
+  int B(int j) const { return keeps_a() ? Passing(j) : Kept(j); }
 
-  // The operand of ldtilecfg: palette 1; bytes of a row and rows of each register. REQUIRES: fits().
-  std::array<uint8_t, 64> Configuration() const {
-    std::array<uint8_t, 64> bytes = {};
+  // The operand of ldtilecfg: palette 1; bytes of a row and rows of each register, whole tiles where none is
+  // used. REQUIRES: fits().
+  using Bytes = std::array<uint8_t, 64>;
+  Bytes Configuration() const {
+    Bytes bytes = {};
     bytes[0] = 1;
     const auto set = [&](int tile, int64_t tile_rows, int64_t row_bytes) {
       bytes[16 + 2 * tile] = static_cast<uint8_t>(row_bytes);
       bytes[48 + tile] = static_cast<uint8_t>(tile_rows);
     };
+    for (int tile = 0; tile < kRegisters; ++tile) set(tile, kRows, 64);
     for (int i = 0; i < rows(); ++i) {
       set(A(i), RowsOf(i), 64);
       for (int j = 0; j < columns(); ++j) set(Sum(i, j), RowsOf(i), 4 * ColumnsOf(j));
@@ -42,12 +50,14 @@ struct TileGrid {
     for (int j = 0; j < columns(); ++j) set(B(j), kRows, 4 * ColumnsOf(j));
     return bytes;
   }
-  // Of whole tiles, whatever the grid.
-  static std::array<uint8_t, 64> WholeConfiguration() {
-    std::array<uint8_t, 64> bytes = {};
-    bytes[0] = 1;
-    for (int tile = 0; tile < kRegisters; ++tile) bytes[16 + 2 * tile] = 64, bytes[48 + tile] = 16;
-    return bytes;
+
+ private:
+  int Kept(int tile) const { return rows() * columns() + tile; }
+  // In turns, but for the last one.
+  int Passing(int tile) const {
+    const int first = rows() * columns() + kept(), free = kRegisters - first;
+    if (passing() <= free) return first + tile;
+    return tile + 1 == passing() ? kRegisters - 1 : first + tile % (free - 1);
   }
 };
 

@@ -4,12 +4,14 @@
 //   for i in 4: for j in 13: acc[i, j]  ->   for i in 4: for j in 13: acc[i, j]
 //
 // A tail of 13 columns on 8 lanes keeps 16: rows start at a vector's boundary, so that registers and not
-// memory hold them.
+// memory hold them. Loops that write what nobody reads end before it, as those that set 64 rows of sums to
+// zero where products are added to 56.
 #include <algorithm>
 #include <unordered_map>
 #include <vector>
 
 #include "codegen/expr/affine.h"
+#include "codegen/passes/copy_stmt.h"
 #include "codegen/passes/passes.h"
 
 namespace mycc {
@@ -24,9 +26,12 @@ int64_t PaddedToLanes(int64_t extent, int64_t lanes) {
   return power;
 }
 
+enum class Uses : uint8_t { kAll, kReads };
+
+// How much of each local buffer is used.
 class Fitter {
  public:
-  explicit Fitter(const Stmt& body) {
+  Fitter(const Stmt& body, Uses uses) {
     VisitStmts(body, [&](const Stmt& stmt) {
       if (const Alloc* alloc = DynAs<Alloc>(stmt))
         used_[alloc->buffer.get()].assign(alloc->buffer->rank(), 0);
@@ -38,11 +43,18 @@ class Fitter {
           if (e.op == Op::kLoad) Touch(*e.buffer, e.args);
         });
       });
-      if (const Store* store = DynAs<Store>(stmt)) Touch(*store->buffer, store->indices);
+      if (const Store* store = DynAs<Store>(stmt); store && uses == Uses::kAll)
+        Touch(*store->buffer, store->indices);
       if (const Combine* combine = DynAs<Combine>(stmt)) Touch(*combine->buffer, combine->indices);
       for (const TileView* view : ViewsOf(stmt)) TouchWhole(*view->buffer);
       return true;
     });
+  }
+
+  // Extents; null where the buffer is not a local one.
+  const std::vector<int64_t>* Used(const BufferNode& buffer) const {
+    const auto it = used_.find(&buffer);
+    return it == used_.end() ? nullptr : &it->second;
   }
 
   std::vector<int64_t> Fitted(const BufferNode& buffer, const Target& target) const {
@@ -81,10 +93,46 @@ class Fitter {
 // Larger buffers are shared by several statements and laid out by the schedule; a tile is ours to lay out.
 constexpr int64_t kMaxTileBytes = 16 * 1024;
 
+// Iterations of a loop before those that write only rows that are not read; the end of a row is written with
+// its vector. The one statement in the loop is the store.
+int64_t NeededIterations(const For& loop, const Store& store, const std::vector<int64_t>& read) {
+  int64_t needed = *ConstExtent(loop);
+  for (size_t d = 0; d + 1 < read.size(); ++d) {
+    const auto linear = SplitLinear(store.indices[d], loop.var.get());
+    const auto rest = linear && linear->rest ? RangeOf(linear->rest) : std::nullopt;
+    if (!rest || linear->coefficient <= 0) continue;
+    needed = std::min(needed, (read[d] - rest->min + linear->coefficient - 1) / linear->coefficient);
+  }
+  return std::max<int64_t>(needed, 0);
+}
+
+const Store* OnlyStoreIn(const For& nest) {
+  const StmtNode* inner = nest.body.get();
+  while (inner->kind == StmtKind::kFor) inner = static_cast<const For*>(inner)->body.get();
+  return inner->kind == StmtKind::kStore ? static_cast<const Store*>(inner) : nullptr;
+}
+
+Stmt WithoutUnreadWrites(const Stmt& body) {
+  const Fitter reads(body, Uses::kReads);
+  return RewriteStmts(body, [&](const Stmt& stmt) -> Stmt {
+    const For* loop = DynAs<For>(stmt);
+    const Store* store = loop && ConstExtent(*loop) ? OnlyStoreIn(*loop) : nullptr;
+    const std::vector<int64_t>* read = store ? reads.Used(*store->buffer) : nullptr;
+    if (read == nullptr) return nullptr;
+    const int64_t needed = NeededIterations(*loop, *store, *read);
+    if (needed == *ConstExtent(*loop)) return nullptr;
+    const Var var = MakeVar(loop->var->name, needed);
+    const VarMap shorter = {{loop->var.get(), VarRef(var)}};
+    Stmt fewer = MapAllExprs(loop->body, [&](const Expr& expr) { return Substitute(expr, shorter); });
+    return std::make_shared<For>(var, IntConst(needed), loop->loop_kind, std::move(fewer), loop->marks);
+  });
+}
+
 }  // namespace
 
-Stmt FitLocals(const Stmt& body, const Target& target) {
-  const Fitter fitter(body);
+Stmt FitLocals(const Stmt& all, const Target& target) {
+  const Stmt body = WithoutUnreadWrites(all);
+  const Fitter fitter(body, Uses::kAll);
   const auto keep = [](const std::vector<Expr>& indices) { return indices; };
   return RewriteStmts(body, [&](const Stmt& stmt) -> Stmt {
     const Alloc* alloc = DynAs<Alloc>(stmt);

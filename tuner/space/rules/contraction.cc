@@ -31,6 +31,11 @@ using Plan = ContractionPlan;
 
 // How a padded (or otherwise computed) operand is provided.
 enum PrologueAt : int64_t { kAtRoot = 0, kAtBlock = 1 };
+// Of the loops over blocks; the columns' also around the image rows, whose products then share b's panel.
+enum BlockOrder : int64_t { kRowsOutside = 0, kColumnsOutside = 1, kColumnsOutermost = 2 };
+// Of a window's reduction: all channels of a tap together, or all taps of a few channels, which read most of
+// a again.
+enum DepthOrder : int64_t { kTapsFirst = 0, kChannelsFirst = 1 };
 enum ParallelOver : int64_t { kNone = 0, kOuterBlock = 1, kBothBlocks = 2 };
 
 // The panel's dimension goes last as it is.
@@ -104,11 +109,11 @@ void Emit(Plan plan, const Values& v, TraceBuilder* b) {
   for (const GroupedAxis& phased : plan.c.phases)
     b->SplitAxis(plan.anatomy.Loop(plan.group.anchor, phased.axis), phased.extent);
   // Loops and their tiles.
-  std::vector<std::string> outer = plan.outer;
+  std::vector<std::string> outer_rows;
   std::string m;
   if (has_rows) {
     m = v.at("fuse") ? b->Fuse(plan.rows) : plan.rows.back();
-    if (!v.at("fuse")) outer.insert(outer.end(), plan.rows.begin(), plan.rows.end() - 1);
+    if (!v.at("fuse")) outer_rows.assign(plan.rows.begin(), plan.rows.end() - 1);
     b->Split(m, {v.at("mt"), mr});
   }
   b->Split(plan.n, {v.at("nt"), nr});
@@ -129,18 +134,25 @@ void Emit(Plan plan, const Values& v, TraceBuilder* b) {
   if (!steps.empty()) k_inner = part(k_inner, 0);
   // Order: blocks, tiles, reduction, register tile.
   std::vector<std::string> blocks = {part(plan.n, 0)}, tiles = {part(plan.n, 1)};
+  std::vector<std::string> outer = plan.outer;
+  if (v.at("block_order") == kColumnsOutermost) {
+    blocks.insert(blocks.end(), outer_rows.begin(), outer_rows.end());
+  } else {
+    outer.insert(outer.end(), outer_rows.begin(), outer_rows.end());
+  }
   if (has_rows) {
-    blocks.insert(v.at("block_order") ? blocks.end() : blocks.begin(), part(m, 0));
+    blocks.insert(v.at("block_order") == kRowsOutside ? blocks.begin() : blocks.end(), part(m, 0));
     tiles.insert(v.at("tile_order") ? tiles.end() : tiles.begin(), part(m, 1));
   }
   std::vector<std::string> order = outer;
   order.insert(order.end(), blocks.begin(), blocks.end());
   if (!k_outer.empty()) order.push_back(k_outer);
   order.insert(order.end(), tiles.begin(), tiles.end());
-  for (size_t i = 0; i + 1 < plan.k_order.size(); ++i) {
-    order.push_back(plan.anatomy.ReduceLoop(plan.group.anchor, plan.k_order[i]));
-  }
-  order.push_back(k_inner);
+  std::vector<std::string> depth;
+  for (size_t i = 0; i + 1 < plan.k_order.size(); ++i)
+    depth.push_back(plan.anatomy.ReduceLoop(plan.group.anchor, plan.k_order[i]));
+  depth.insert(v.at("depth_order") == kChannelsFirst ? depth.begin() : depth.end(), k_inner);
+  order.insert(order.end(), depth.begin(), depth.end());
   if (!k_unrolled.empty()) order.push_back(k_unrolled);
   if (has_rows) order.push_back(part(m, 2));
   order.push_back(part(plan.n, 2));
@@ -149,7 +161,7 @@ void Emit(Plan plan, const Values& v, TraceBuilder* b) {
   // Parallel loops: a prefix of the nest.
   std::vector<std::string> parallel = outer;
   if (v.at("par") != kNone) parallel.push_back(blocks[0]);
-  if (v.at("par") == kBothBlocks && blocks.size() > 1) parallel.push_back(blocks[1]);
+  if (v.at("par") == kBothBlocks) parallel.insert(parallel.end(), blocks.begin() + 1, blocks.end());
   if (v.at("par") == kNone) parallel.clear();
   b->BindAll(parallel, "parallel");
   // Where local copies are made: inside all parallel loops and all blocks.
@@ -179,9 +191,9 @@ void Emit(Plan plan, const Values& v, TraceBuilder* b) {
   for (size_t i = 1; i <= unrolled; ++i)
     b->Bind(plan.anatomy.ReduceLoop(plan.group.anchor, plan.k_order[plan.k_order.size() - 1 - i]), "unroll");
   const auto suffix = [&](const std::string& loop) { return loop.substr(t.size()); };
-  b->Tensorize(k_inner, plan.product.instruction.name);
+  b->Tensorize(depth.back(), plan.product.instruction.name);
   if (v.at("ahead_a") != 0 || v.at("ahead_b") != 0 || v.at("ahead_c") != 0)
-    b->Prefetch(k_inner, v.at("ahead_a"), v.at("ahead_b"), v.at("ahead_c") != 0);
+    b->Prefetch(depth.back(), v.at("ahead_a"), v.at("ahead_b"), v.at("ahead_c") != 0);
   const std::string rows_suffix = has_rows ? suffix(m_tile) : "";
   const auto tile_copy = [&](const std::string& block) {
     EmitTileCopy(block, rows_suffix, suffix(n_tile), nr, plan.lanes, b);
@@ -206,7 +218,8 @@ bool Legal(const Plan& plan, const Values& v) {
   if (v.at("nt") > 1 && v.at("nt") > CeilDiv(n, nv * plan.lanes)) return false;
   if (v.at("ku") > 1 && v.at("ku") * plan.KGroup() > v.at("kc")) return false;
   if (v.at("window") && (v.at("kc") < plan.K() || v.at("ku") > 1)) return false;
-  if (fused && v.at("pad") == kAtBlock) return false;
+  if (fused && (v.at("pad") == kAtBlock || v.at("block_order") == kColumnsOutermost)) return false;
+  if (v.at("depth_order") == kChannelsFirst && v.at("kc") < plan.K()) return false;
   return !(fused && v.at("pack_a"));
 }
 
@@ -227,7 +240,7 @@ void DecideTiles(const Plan& plan, Part* part) {
   const TileChoice tile = plan.InTiles() ? BestTileRegisters(m, n) : BestTile(m, n, plan.lanes, plan.target);
   const int64_t step = plan.InTiles() ? plan.product.instruction.m : 1;
   std::vector<int64_t> mrs, nvs;
-  for (int64_t mr = step; mr <= std::max(kMostRowsInTile, 3 * step); mr += step) {
+  for (int64_t mr = step; mr <= std::max(kMostRowsInTile, kMostTiles * step); mr += step) {
     if (plan.Fits(mr, 1) && mr < std::max(plan.M(true), plan.M(false)) + step) mrs.push_back(mr);
   }
   for (int64_t nv : kVectorsInTile) {
@@ -308,7 +321,15 @@ Part PartFor(const Plan& plan) {
   part.rule = absl::StrCat(plan.IsCrosswise() ? "crosswise" : "contraction", plan.InTiles() ? "_tiles" : "");
   DecideTiles(plan, &part);
   const bool rows = !plan.rows.empty();
-  part.Decide("block_order", rows ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0}, 0, false);
+  std::vector<int64_t> block_orders = {kRowsOutside};
+  if (rows) block_orders.push_back(kColumnsOutside);
+  if (plan.rows.size() > 1) block_orders.push_back(kColumnsOutermost);
+  part.Decide("block_order", block_orders, kRowsOutside, false);
+  const int64_t step = plan.product.instruction.k;
+  const bool may_step = plan.InTiles() && plan.k_order.size() > 1 && plan.K() > step && plan.K() % step == 0;
+  part.Decide("depth_order",
+              may_step ? std::vector<int64_t>{kTapsFirst, kChannelsFirst} : std::vector<int64_t>{kTapsFirst},
+              kTapsFirst, false);
   // Panels of b stay in L1 while the rows pass by.
   part.Decide("tile_order", rows ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0}, rows, false);
   const bool one_thread = target.threads == 1;

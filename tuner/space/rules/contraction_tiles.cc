@@ -47,7 +47,7 @@ double StepCycles(const TileChoice& tile, int64_t m, int64_t n, int64_t lanes, c
 
 bool FitsTileRegisters(int64_t mr, int64_t nv) {
   const int64_t rows = CeilDiv(mr, 16);
-  return rows * nv + rows + nv <= 8;
+  return rows * nv + std::min(rows, nv) + std::min<int64_t>(std::max(rows, nv), 2) <= 8;
 }
 
 TileChoice BestTileRegisters(int64_t m, int64_t n) {
