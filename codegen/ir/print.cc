@@ -24,7 +24,10 @@ std::string Element(const Buffer& buffer, const std::vector<Expr>& indices) {
 }
 
 std::string ViewText(const TileView& view) {
-  return absl::StrCat(Element(view.buffer, view.indices), "<", view.row_stride, ",", view.col_stride, ">");
+  const std::string blocks =
+      view.block_rows ? absl::StrCat(view.block_stride, " after ", view.block_rows, ",") : "";
+  return absl::StrCat(Element(view.buffer, view.indices), "<", blocks, view.row_stride, ",", view.col_stride,
+                      ">");
 }
 
 std::string WarpsText(const WarpGrid& warps) {

@@ -189,7 +189,9 @@ struct BufferReplacement {
   TileView InView(const TileView& view) const {
     if (view.buffer != from) return view;
     MYCC_CHECK(!reindex) << "cannot reindex a tile view of " << from->name;
-    return TileView{to, view.indices, view.row_stride, view.col_stride};
+    TileView moved = view;
+    moved.buffer = to;
+    return moved;
   }
 
   Stmt InBlock(const Stmt& stmt) const {

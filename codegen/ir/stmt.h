@@ -236,6 +236,15 @@ struct TileView {
   std::vector<Expr> indices;  // of element (0, 0)
   int64_t row_stride = 0;
   int64_t col_stride = 0;
+  // Rows in blocks that begin `block_stride` apart, such as pixels of several rows of an image; 0: all rows
+  // are equally far apart.
+  int64_t block_rows = 0;
+  int64_t block_stride = 0;
+
+  // Elements from row 0 to row i.
+  int64_t Row(int64_t i) const {
+    return block_rows == 0 ? i * row_stride : i / block_rows * block_stride + i % block_rows * row_stride;
+  }
 };
 
 // acc(i, j) += sum over k of a(i, k) * b(k, j), for i < m, j < n, k < k: one or several hardware instructions

@@ -358,7 +358,7 @@ class Verifier {
       Access(view.buffer, view.indices);
     }
     if (!status_.ok()) return;
-    const int64_t corner = (rows - 1) * view.row_stride + (cols - 1) * view.col_stride + beyond;
+    const int64_t corner = view.Row(rows - 1) + (cols - 1) * view.col_stride + beyond;
     Expr first = IntConst(0);
     for (int d = 0; d < view.buffer->rank(); ++d) first = first + view.indices[d] * view.buffer->stride(d);
     if (guards_.ProvablyEscapes(Simplify(first + corner), view.buffer->num_elements())) {

@@ -178,7 +178,7 @@ class LlvmKernelEmitter {
   using Sums = std::vector<std::vector<llvm::Value*>>;  // by row and column
   Sums LoadSums(const Mma& mma, const Access& acc, const std::vector<MmaColumn>& columns, int64_t first,
                 int64_t end);
-  void FetchAhead(const Access& access, int64_t rows, int64_t row_stride, int64_t ahead);
+  void FetchAhead(const Access& access, const TileView& view, int64_t rows, int64_t ahead);
   void StoreSums(const Mma& mma, const Access& acc, const std::vector<MmaColumn>& columns, int64_t first,
                  const Sums& sums);
 

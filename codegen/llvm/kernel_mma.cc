@@ -143,11 +143,11 @@ void LlvmKernelEmitter::EmitCompensatedRegion(const Stmt& stmt, const Mma& mma) 
 }
 
 // Rows of an operand that are wanted `ahead` elements further on; 0: they are not fetched.
-void LlvmKernelEmitter::FetchAhead(const Access& access, int64_t rows, int64_t row_stride, int64_t ahead) {
+void LlvmKernelEmitter::FetchAhead(const Access& access, const TileView& view, int64_t rows, int64_t ahead) {
   if (ahead == 0) return;
   const int64_t size = DTypeBytes(access.dtype);
   for (int64_t row = 0; row < rows; ++row) {
-    Value* pointer = ByteOffset(access.pointer, (row * row_stride + ahead) * size);
+    Value* pointer = ByteOffset(access.pointer, (view.Row(row) + ahead) * size);
     constexpr int kRead = 0, kToL1 = 3, kData = 1;
     b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {pointer->getType()},
                        {pointer, b_.getInt32(kRead), b_.getInt32(kToL1), b_.getInt32(kData)});
@@ -183,7 +183,7 @@ void LlvmKernelEmitter::EmitMma(const Mma& mma) {
         b_.CreateStore(products.Compensation(row.back(), compensation), region_->compensation[j]);
       }
       for (int64_t i = first; i < end; ++i) {
-        Value* group = LoadGroup(products, a, i * mma.a.row_stride + k / mma.group * mma.a.col_stride, valid);
+        Value* group = LoadGroup(products, a, mma.a.Row(i) + k / mma.group * mma.a.col_stride, valid);
         for (size_t j = 0; j < columns.size(); ++j) {
           Value*& sum = sums[i - first][j];
           sum = products.MultiplyAdd(products.Broadcast(group, columns[j].lanes), row[j], sum);

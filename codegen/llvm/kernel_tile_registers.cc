@@ -34,6 +34,8 @@ intrinsic::ID ProductOf(DType a, DType b) {
   return b == DType::kI8 ? intrinsic::x86_tdpbusd : intrinsic::x86_tdpbuud;
 }
 
+TileGrid GridOf(const Mma& mma) { return {mma.m, mma.n, mma.a.block_rows}; }
+
 bool Touches(const Stmt& root, const BufferNode& buffer) {
   bool touches = false;
   VisitStmts(root, [&](const Stmt& stmt) {
@@ -48,7 +50,7 @@ bool Touches(const Stmt& root, const BufferNode& buffer) {
 // Whole depths of tiles that fit the registers, a's along its memory.
 bool IsForTileRegisters(const std::vector<const Mma*>& products) {
   return std::all_of(products.begin(), products.end(), [](const Mma* mma) {
-    return mma->instruction.starts_with("amx.") && TileGrid{mma->m, mma->n}.fits() &&
+    return mma->instruction.starts_with("amx.") && GridOf(*mma).fits() &&
            mma->k * DTypeBytes(mma->a.buffer->dtype) == kDepthBytes && mma->a.col_stride == mma->group &&
            mma->b.col_stride == mma->group;
   });
@@ -92,12 +94,12 @@ bool LlvmKernelEmitter::BeginsTiles(const Stmt& stmt, const Mma& mma) {
 // Visits the sums' tiles: register, pointer and bytes from row to row in `view`.
 template <typename Visit>
 void LlvmKernelEmitter::EachSumTile(const Mma& mma, const TileView& view, const Visit& visit) {
-  const TileGrid grid{mma.m, mma.n};
+  const TileGrid grid = GridOf(mma);
   const Access access = AccessOf(view.buffer, view.indices, &view);
   const int64_t size = DTypeBytes(access.dtype);
   for (int i = 0; i < grid.rows(); ++i) {
     for (int j = 0; j < grid.columns(); ++j) {
-      const int64_t element = TileGrid::kRows * (i * view.row_stride + j);
+      const int64_t element = grid.FirstRow(i) * view.row_stride + j * TileGrid::kRows;
       visit(b_.getInt8(grid.Sum(i, j)), ByteOffset(access.pointer, element * size),
             b_.getInt64(view.row_stride * size));
     }
@@ -119,7 +121,7 @@ void LlvmKernelEmitter::BeginTiles(const Stmt& stmt, const Mma& mma) {
   }
   if (const std::optional<TileView> view = LoadsSums(stmt, mma))
     return LoadSumTiles(mma, tile_views_.emplace_back(*view));
-  const TileGrid grid{mma.m, mma.n};
+  const TileGrid grid = GridOf(mma);
   for (int tile = 0; tile < grid.rows() * grid.columns(); ++tile)
     b_.CreateIntrinsic(intrinsic::x86_tilezero, {}, {b_.getInt8(tile)});
 }
@@ -141,7 +143,7 @@ void LlvmKernelEmitter::FetchSums(const Mma& mma, const TileView& destination) {
 // `begin`: a statement of BeginsTiles; null where the accumulator holds the sums so far.
 void LlvmKernelEmitter::EmitTileRegion(const Stmt& stmt, const Mma& mma, const Stmt& begin,
                                        const TileView& destination) {
-  TileUse use{TileGrid{mma.m, mma.n}.Configuration(), runs_, nullptr, nullptr};
+  TileUse use{GridOf(mma).Configuration(), runs_, nullptr, nullptr};
   use.before = LoadTileConfiguration(use.configuration);
   if (begin) {
     BeginTiles(begin, mma);
@@ -161,7 +163,7 @@ void LlvmKernelEmitter::EmitTileRegion(const Stmt& stmt, const Mma& mma, const S
 }
 
 void LlvmKernelEmitter::EmitTileProducts(const Mma& mma) {
-  const TileGrid grid{mma.m, mma.n};
+  const TileGrid grid = GridOf(mma);
   const Access a = AccessOf(mma.a.buffer, mma.a.indices, &mma.a);
   const Access b = AccessOf(mma.b.buffer, mma.b.indices, &mma.b);
   const auto load = [&](int tile, const Access& access, int64_t element, int64_t row_stride) {
@@ -171,11 +173,9 @@ void LlvmKernelEmitter::EmitTileProducts(const Mma& mma) {
         {b_.getInt8(tile), ByteOffset(access.pointer, element * size), b_.getInt64(row_stride * size)});
   };
   const intrinsic::ID product = ProductOf(a.dtype, b.dtype);
-  FetchAhead(a, mma.m, mma.a.row_stride, mma.a_ahead);
-  FetchAhead(b, (mma.k + mma.group - 1) / mma.group, mma.b.row_stride, mma.b_ahead);
-  const auto load_a = [&](int i) {
-    load(grid.A(i), a, i * TileGrid::kRows * mma.a.row_stride, mma.a.row_stride);
-  };
+  FetchAhead(a, mma.a, mma.m, mma.a_ahead);
+  FetchAhead(b, mma.b, (mma.k + mma.group - 1) / mma.group, mma.b_ahead);
+  const auto load_a = [&](int i) { load(grid.A(i), a, mma.a.Row(grid.FirstRow(i)), mma.a.row_stride); };
   const auto load_b = [&](int j) { load(grid.B(j), b, j * TileGrid::kRows * mma.group, mma.b.row_stride); };
   for (int passing = 0; passing < grid.passing(); ++passing) {
     grid.keeps_a() ? load_b(passing) : load_a(passing);

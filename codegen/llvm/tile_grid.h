@@ -15,15 +15,16 @@ struct TileGrid {
   static constexpr int kRegisters = 8;
 
   int64_t m, n;
+  int64_t block_rows = 0;  // of a: a tile holds rows of one block; 0: there is one
 
-  int rows() const { return static_cast<int>((m + kRows - 1) / kRows); }
-  int columns() const { return static_cast<int>((n + kRows - 1) / kRows); }
-  // Rows of the i-th tile of a, columns of the j-th one of b.
-  int64_t RowsOf(int i) const { return std::min(kRows, m - i * kRows); }
+  int rows() const { return static_cast<int>(m / Block() * TilesInBlock()); }
+  int columns() const { return static_cast<int>(Tiles(n)); }
+  // Rows of the i-th tile of a, the first of them, columns of the j-th one of b.
+  int64_t RowsOf(int i) const { return std::min(kRows, Block() - i % TilesInBlock() * kRows); }
+  int64_t FirstRow(int i) const { return i / TilesInBlock() * Block() + i % TilesInBlock() * kRows; }
   int64_t ColumnsOf(int j) const { return std::min(kRows, n - j * kRows); }
 
-  // A tile that passes by is loaded while the one before is in use, and the last one may have fewer rows or
-  // columns than the others.
+  // A tile that passes by is loaded while the one before is in use, and may be smaller than that.
   bool fits() const { return rows() * columns() + kept() + std::min(2, passing()) <= kRegisters; }
   bool keeps_a() const { return rows() < columns(); }
   int kept() const { return std::min(rows(), columns()); }
@@ -52,12 +53,19 @@ struct TileGrid {
   }
 
  private:
+  static int64_t Tiles(int64_t extent) { return (extent + kRows - 1) / kRows; }
+  int64_t Block() const { return block_rows == 0 ? m : block_rows; }
+  int64_t TilesInBlock() const { return Tiles(Block()); }
+
   int Kept(int tile) const { return rows() * columns() + tile; }
-  // In turns, but for the last one.
+  // In turns; smaller ones, where there are two sizes, through a register of their own.
   int Passing(int tile) const {
     const int first = rows() * columns() + kept(), free = kRegisters - first;
     if (passing() <= free) return first + tile;
-    return tile + 1 == passing() ? kRegisters - 1 : first + tile % (free - 1);
+    const auto size = [&](int t) { return keeps_a() ? ColumnsOf(t) : RowsOf(t); };
+    const bool two_sizes = size(0) != size(passing() - 1);
+    if (!two_sizes) return first + tile % free;
+    return size(tile) < size(0) ? kRegisters - 1 : first + tile % (free - 1);
   }
 };
 

@@ -82,9 +82,10 @@ class Nest {
         m = &dim;
       }
     }
+    if (m && instruction_.kind == InstructionClass::kTile) blocks_ = FindBlocks(*m);
     std::vector<const Dim*> reductions, others;
     for (const Dim& dim : dims_) {
-      if (&dim != lanes_ && &dim != m && &dim != k && &dim != group_)
+      if (&dim != lanes_ && &dim != m && &dim != k && &dim != group_ && &dim != blocks_)
         (dim.is_reduction() ? reductions : others).push_back(&dim);
     }
     Stmt stmt = AlongDepth(m, k, others);
@@ -144,6 +145,16 @@ class Nest {
                            [](const Dim& dim) { return dim.acc != 0 && dim.x == 0 && dim.y != 0; });
   }
 
+  // The loop over blocks of rows: another one of a, whose sums follow those of the rows. Tiles of several
+  // blocks share those of b.
+  const Dim* FindBlocks(const Dim& rows) const {
+    for (const Dim& dim : dims_) {
+      if (&dim != &rows && &dim != lanes_ && dim.acc == rows.extent * rows.acc && A(dim) && B(dim) == 0)
+        return &dim;
+    }
+    return nullptr;
+  }
+
   Stride A(const Dim& dim) const { return swapped_ ? dim.y : dim.x; }
   Stride B(const Dim& dim) const { return swapped_ ? dim.x : dim.y; }
 
@@ -184,7 +195,7 @@ class Nest {
 
   Stmt MakeMma(const Dim* m, const Dim* k, const Expr& k_begin, int64_t depth) const {
     VarMap first;
-    for (const Dim* dim : {m, lanes_, group_}) {
+    for (const Dim* dim : {m, lanes_, group_, blocks_}) {
       if (dim) first[dim->loop->var.get()] = IntConst(0);
     }
     if (k) first[k->loop->var.get()] = k_begin;
@@ -194,9 +205,14 @@ class Nest {
       return view;
     };
     auto mma = std::make_shared<Mma>(
-        instruction_.name, m ? m->extent : 1, lanes_ ? lanes_->extent : 1, depth * GroupExtent(),
-        view(acc_, m ? m->acc : 0, 1), view(swapped_ ? y_ : x_, m ? *A(*m) : 0, k ? *A(*k) : 0),
+        instruction_.name, (m ? m->extent : 1) * (blocks_ ? blocks_->extent : 1), lanes_ ? lanes_->extent : 1,
+        depth * GroupExtent(), view(acc_, m ? m->acc : 0, 1),
+        view(swapped_ ? y_ : x_, m ? *A(*m) : 0, k ? *A(*k) : 0),
         view(swapped_ ? x_ : y_, k ? *B(*k) : 0, instruction_.group), WarpGrid{}, instruction_.group);
+    if (blocks_) {
+      mma->a.block_rows = m->extent;
+      mma->a.block_stride = *A(*blocks_);
+    }
     const LoopMarks& marks = dims_.front().loop->marks;
     mma->a_ahead = marks.rows_ahead * A(dims_.front()).value_or(0);
     mma->b_ahead = marks.lanes_ahead * B(dims_.front()).value_or(0);
@@ -209,6 +225,7 @@ class Nest {
   Expr acc_, x_, y_, acc_flat_, x_flat_, y_flat_;
   const Dim* lanes_ = nullptr;
   const Dim* group_ = nullptr;
+  const Dim* blocks_ = nullptr;
   bool swapped_ = false;  // b is x
 };
 

@@ -244,6 +244,13 @@ TEST(VerifyTest, TilesLieInTheirBuffers) {
   ExpectBroken(std::make_shared<Mma>("m", 2, 2, 2, ok, at_end, at_end),
                "the 2x2 view of x reaches past its end");
   ExpectBroken(std::make_shared<Mma>("m", 0, 2, 2, ok, at_end, at_end), "an empty tile");
+  // The second of two blocks of rows begins beyond the end.
+  TileView blocks = at_end;
+  blocks.block_rows = 1;
+  blocks.block_stride = 2;
+  ExpectSound(std::make_shared<Mma>("m", 1, 2, 1, ok, blocks, at_end));
+  ExpectBroken(std::make_shared<Mma>("m", 2, 2, 1, ok, blocks, at_end),
+               "the 2x1 view of x reaches past its end");
 }
 
 TEST(VerifyTest, CopiesStoreElements) {

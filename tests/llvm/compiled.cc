@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "base/status.h"
 #include "codegen/ir/interpreter.h"
+#include "codegen/llvm/emit.h"
 #include "codegen/schedule/schedule.h"
 #include "codegen/workload/reference.h"
 #include "tests/llvm/jit.h"
@@ -59,11 +60,13 @@ absl::Status CheckCompiledFunction(const Workload& canonical, const Function& fu
     return absl::InternalError(
         absl::StrCat(status.message(), "\n", PrintTarget(target), "\n", PrintLowered(lowered)));
   };
-  if (interpret) {
+  if (interpret || !IsRunnable(target)) {
     const auto interpreted = RunFunction(WholeFunction(lowered), inputs, 3);
     MYCC_RETURN_IF_ERROR(explained(interpreted.status()));
     MYCC_RETURN_IF_ERROR(explained(CheckClose(*interpreted, expected, tolerance, "lowered IR")));
   }
+  if (!IsRunnable(target))
+    return explained(EmitModule({EmitUnit{"k", lowered}}, target, EmitKind::kObject).status());
   MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<JitKernel> kernel, JitKernel::Compile(lowered, target));
   return explained(CheckClose(kernel->Run(inputs), expected, tolerance, "compiled code"));
 }

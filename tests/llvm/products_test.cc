@@ -83,16 +83,18 @@ TEST_P(ProductsTest, ComputeTheSum) {
   }
 }
 
+// Images of 7 rows.
+std::string Convolution(const Types& types, int width, int channels) {
+  const std::string shape = absl::StrCat("[1,7,", width, ",20]");
+  return absl::StrCat("workload w(x: ", types.a, "[1,9,", width + 2, ",", channels, "], w: const ", types.b,
+                      "[20,", channels, ",3,3], b: const ", types.sum, "[20]) -> (y: ", types.sum, shape,
+                      ") {\n  a[n,i,j,k]: ", types.sum, shape, " = sum[r:3, s:3, c:", channels, "](",
+                      types.sum, "(x[n,i+r,j+s,c]) * ", types.sum,
+                      "(w[k,c,r,s]))\n  y[n,i,j,k] = max(a[n,i,j,k] + b[k], ", types.sum, "(0))\n}");
+}
+
 TEST_P(ProductsTest, Convolve) {
-  const Target target = TargetOf(GetParam());
-  for (const Types& types : kTypes) {
-    CheckPointsOf(
-        absl::StrCat("workload w(x: ", types.a, "[1,9,9,36], w: const ", types.b, "[20,36,3,3], b: const ",
-                     types.sum, "[20]) -> (y: ", types.sum, "[1,7,7,20]) {\n  a[n,i,j,k]: ", types.sum,
-                     "[1,7,7,20] = sum[r:3, s:3, c:36](", types.sum, "(x[n,i+r,j+s,c]) * ", types.sum,
-                     "(w[k,c,r,s]))\n  y[n,i,j,k] = max(a[n,i,j,k] + b[k], ", types.sum, "(0))\n}"),
-        target, 2, 7);
-  }
+  for (const Types& types : kTypes) CheckPointsOf(Convolution(types, 7, 36), TargetOf(GetParam()), 2, 7);
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, ProductsTest, testing::ValuesIn(kTargets));
@@ -108,6 +110,36 @@ std::string Assembly(const std::string& text, const std::string& cpu) {
   const auto lowered = Lower(schedule->function(), target);
   EXPECT_TRUE(lowered.ok()) << lowered.status();
   return *EmitModule({EmitUnit{"k", *lowered}}, target, EmitKind::kAssembly);
+}
+
+// A decision's number in the sketch; none has another name.
+size_t DecisionNamed(const Sketch& sketch, const std::string& name) {
+  for (size_t d = 0; d < sketch.space.decisions.size(); ++d) {
+    if (sketch.space.decisions[d].name.ends_with(absl::StrCat(".", name))) return d;
+  }
+  ADD_FAILURE() << "no decision is called " << name;
+  return 0;
+}
+
+// The last lines of 7 leave a tile of fewer.
+TEST(ProductInstructionsTest, TileRegistersHoldSeveralLinesOfAnImage) {
+  const Target target = TargetOf(kTargets[std::size(kTargets) - 1]);
+  for (const int width : {7, 16, 21}) {
+    const Workload canonical = CanonicalWorkload(Convolution({"bf16", "bf16", "f32"}, width, 40));
+    const Sketch sketch = GenerateSketches(canonical, target).front();
+    Choice choice = sketch.default_choice;
+    const size_t lines = DecisionNamed(sketch, "lines"), columns = DecisionNamed(sketch, "nv");
+    choice[columns] = 0;  // one
+    int legal = 0;
+    for (size_t i = 0; i < sketch.space.decisions[lines].choices.size(); ++i) {
+      choice[lines] = static_cast<int>(i);
+      if (!sketch.space.Legal(choice)) continue;
+      ++legal;
+      const absl::Status status = CheckSketchPoint(canonical, target, sketch, choice, kTolerance);
+      EXPECT_TRUE(status.ok()) << width << " wide\n" << status.message();
+    }
+    EXPECT_EQ(legal, width > 16 ? 2 : 3) << width;
+  }
 }
 
 TEST(ProductInstructionsTest, TheTargetsBestIsTaken) {

@@ -13,7 +13,7 @@ int64_t BytesIn(const TileGrid::Bytes& configuration, int tile) { return configu
 // What one accumulator needs of its registers: sums that nothing else uses, and operands' tiles of their size
 // that no tile in use at the same time shares.
 void Check(const TileGrid& grid) {
-  SCOPED_TRACE(testing::Message() << grid.m << "x" << grid.n);
+  SCOPED_TRACE(testing::Message() << grid.m << "x" << grid.n << " in blocks of " << grid.block_rows);
   const TileGrid::Bytes configuration = grid.Configuration();
   std::set<int> sums, kept, passing;
   for (int i = 0; i < grid.rows(); ++i) {
@@ -53,6 +53,26 @@ TEST(TileGridTest, EveryGridThatFitsHasItsRegisters) {
   EXPECT_GT(fitting, 16 * 16 * 8);
   EXPECT_TRUE((TileGrid{80, 16}.fits() && TileGrid{32, 32}.fits() && TileGrid{16, 80}.fits()));
   EXPECT_FALSE((TileGrid{48, 32}.fits() || TileGrid{96, 16}.fits()));
+}
+
+TEST(TileGridTest, BlocksOfRowsBeginATileEach) {
+  int fitting = 0;
+  for (int64_t block = 1; block <= 40; ++block) {
+    for (int64_t blocks = 1; blocks <= 5; ++blocks) {
+      for (int64_t n = 1; n <= 48; ++n) {
+        const TileGrid grid{block * blocks, n, block};
+        if (!grid.fits()) continue;
+        ++fitting;
+        Check(grid);
+      }
+    }
+  }
+  EXPECT_GT(fitting, 16 * 16 * 4);
+  const TileGrid grid{56, 16, 28};
+  EXPECT_EQ(grid.rows(), 4);
+  EXPECT_EQ(grid.FirstRow(1), 16);
+  EXPECT_EQ(grid.RowsOf(1), 12);
+  EXPECT_EQ(grid.FirstRow(2), 28);
 }
 
 // Then one configuration serves all of them.

@@ -33,9 +33,6 @@ using Plan = ContractionPlan;
 enum PrologueAt : int64_t { kAtRoot = 0, kAtBlock = 1 };
 // Of the loops over blocks; the columns' also around the image rows, whose products then share b's panel.
 enum BlockOrder : int64_t { kRowsOutside = 0, kColumnsOutside = 1, kColumnsOutermost = 2 };
-// Of a window's reduction: all channels of a tap together, or all taps of a few channels, which read most of
-// a again.
-enum DepthOrder : int64_t { kTapsFirst = 0, kChannelsFirst = 1 };
 enum ParallelOver : int64_t { kNone = 0, kOuterBlock = 1, kBothBlocks = 2 };
 
 // The panel's dimension goes last as it is.
@@ -85,8 +82,8 @@ void EmitPanels(const Plan& plan, const Operand& operand, int panel_dim, int64_t
 }
 
 // A nest over the tile: rows unrolled, columns in vectors.
-void EmitTileCopy(const std::string& block, const std::string& row_suffix, const std::string& col_suffix,
-                  int64_t nr, int64_t lanes, TraceBuilder* b) {
+void EmitTileCopy(const std::string& block, const std::vector<std::string>& row_suffixes,
+                  const std::string& col_suffix, int64_t nr, int64_t lanes, TraceBuilder* b) {
   const std::string cols = block + col_suffix;
   std::string vector = cols;
   if (nr > lanes) {
@@ -95,7 +92,7 @@ void EmitTileCopy(const std::string& block, const std::string& row_suffix, const
     vector = absl::StrCat(cols, ".1");
   }
   b->Bind(vector, "vector");
-  if (!row_suffix.empty()) b->Bind(block + row_suffix, "unroll");
+  for (const std::string& suffix : row_suffixes) b->Bind(block + suffix, "unroll");
 }
 
 void Emit(Plan plan, const Values& v, TraceBuilder* b) {
@@ -110,14 +107,19 @@ void Emit(Plan plan, const Values& v, TraceBuilder* b) {
     b->SplitAxis(plan.anatomy.Loop(plan.group.anchor, phased.axis), phased.extent);
   // Loops and their tiles.
   std::vector<std::string> outer_rows;
-  std::string m;
+  const auto part = [](const std::string& loop, int i) { return absl::StrCat(loop, ".", i); };
+  std::string m, lines;
   if (has_rows) {
     m = v.at("fuse") ? b->Fuse(plan.rows) : plan.rows.back();
     if (!v.at("fuse")) outer_rows.assign(plan.rows.begin(), plan.rows.end() - 1);
     b->Split(m, {v.at("mt"), mr});
   }
+  if (v.at("lines") > 1) {
+    b->Split(outer_rows.back(), {v.at("lines")});
+    lines = part(outer_rows.back(), 1);
+    outer_rows.back() = part(outer_rows.back(), 0);
+  }
   b->Split(plan.n, {v.at("nt"), nr});
-  const auto part = [](const std::string& loop, int i) { return absl::StrCat(loop, ".", i); };
   std::string k_inner = plan.anatomy.ReduceLoop(plan.group.anchor, plan.k_order.back()), k_outer, k_unrolled,
               k_group;
   if (!is_window && v.at("kc") < plan.K()) {
@@ -148,12 +150,11 @@ void Emit(Plan plan, const Values& v, TraceBuilder* b) {
   order.insert(order.end(), blocks.begin(), blocks.end());
   if (!k_outer.empty()) order.push_back(k_outer);
   order.insert(order.end(), tiles.begin(), tiles.end());
-  std::vector<std::string> depth;
   for (size_t i = 0; i + 1 < plan.k_order.size(); ++i)
-    depth.push_back(plan.anatomy.ReduceLoop(plan.group.anchor, plan.k_order[i]));
-  depth.insert(v.at("depth_order") == kChannelsFirst ? depth.begin() : depth.end(), k_inner);
-  order.insert(order.end(), depth.begin(), depth.end());
+    order.push_back(plan.anatomy.ReduceLoop(plan.group.anchor, plan.k_order[i]));
+  order.push_back(k_inner);
   if (!k_unrolled.empty()) order.push_back(k_unrolled);
+  if (!lines.empty()) order.push_back(lines);
   if (has_rows) order.push_back(part(m, 2));
   order.push_back(part(plan.n, 2));
   if (!k_group.empty()) order.push_back(k_group);
@@ -191,12 +192,14 @@ void Emit(Plan plan, const Values& v, TraceBuilder* b) {
   for (size_t i = 1; i <= unrolled; ++i)
     b->Bind(plan.anatomy.ReduceLoop(plan.group.anchor, plan.k_order[plan.k_order.size() - 1 - i]), "unroll");
   const auto suffix = [&](const std::string& loop) { return loop.substr(t.size()); };
-  b->Tensorize(depth.back(), plan.product.instruction.name);
+  b->Tensorize(k_inner, plan.product.instruction.name);
   if (v.at("ahead_a") != 0 || v.at("ahead_b") != 0 || v.at("ahead_c") != 0)
-    b->Prefetch(depth.back(), v.at("ahead_a"), v.at("ahead_b"), v.at("ahead_c") != 0);
-  const std::string rows_suffix = has_rows ? suffix(m_tile) : "";
+    b->Prefetch(k_inner, v.at("ahead_a"), v.at("ahead_b"), v.at("ahead_c") != 0);
+  std::vector<std::string> row_suffixes;
+  if (!lines.empty()) row_suffixes.push_back(suffix(lines));
+  if (has_rows) row_suffixes.push_back(suffix(m_tile));
   const auto tile_copy = [&](const std::string& block) {
-    EmitTileCopy(block, rows_suffix, suffix(n_tile), nr, plan.lanes, b);
+    EmitTileCopy(block, row_suffixes, suffix(n_tile), nr, plan.lanes, b);
   };
   // The epilogue as one stage, on the accumulators.
   for (size_t i = 0; i + 1 < plan.epilogue.size(); ++i) b->Inline(plan.anatomy.name(plan.epilogue[i]));
@@ -210,7 +213,9 @@ bool Legal(const Plan& plan, const Values& v) {
   const bool fused = v.at("fuse");
   const int64_t mr = v.at("mr"), nv = v.at("nv");
   const int64_t m = plan.M(fused), n = plan.N();
-  if (!plan.Fits(mr, nv)) return false;
+  const int64_t lines = v.at("lines");
+  if (!plan.Fits(plan.RowsInTile(lines, mr), nv)) return false;
+  if (lines > 1 && (fused || v.at("pack_a") || mr < m)) return false;
   // The last rows may leave less than one tile register empty.
   const int64_t most_rows = plan.InTiles() ? RoundUp(m, plan.product.instruction.m) : std::max<int64_t>(m, 1);
   if (mr > most_rows || (nv > 1 && (nv - 1) * plan.lanes >= n)) return false;
@@ -219,7 +224,6 @@ bool Legal(const Plan& plan, const Values& v) {
   if (v.at("ku") > 1 && v.at("ku") * plan.KGroup() > v.at("kc")) return false;
   if (v.at("window") && (v.at("kc") < plan.K() || v.at("ku") > 1)) return false;
   if (fused && (v.at("pad") == kAtBlock || v.at("block_order") == kColumnsOutermost)) return false;
-  if (v.at("depth_order") == kChannelsFirst && v.at("kc") < plan.K()) return false;
   return !(fused && v.at("pack_a"));
 }
 
@@ -232,12 +236,33 @@ bool FusesRows(const Plan& plan) {
 // Along fewer terms than so many a loop of its own is mostly overhead.
 constexpr int64_t kFewChannels = 16;
 
+// Rows of an image whose pixels share a tile: a short one leaves most of it empty, or passes all of b by for
+// few products.
+std::vector<int64_t> LinesInTile(const Plan& plan) {
+  std::vector<int64_t> lines = {1};
+  if (plan.rows.size() < 2 || plan.IsCrosswise() || plan.MustPackA()) return lines;
+  for (const int64_t more : {2, 4}) {
+    if (more <= plan.Extent(plan.c.rows.end()[-2]) && plan.Fits(plan.RowsInTile(more, plan.M(false)), 1))
+      lines.push_back(more);
+  }
+  return lines;
+}
+
+// A panel of weights then comes once for the whole image, which is read again for every panel.
+bool PrefersColumnsOutermost(const Plan& plan) {
+  return plan.InTiles() && plan.IsWindow() && plan.rows.size() > 1 &&
+         plan.c.vector.buffer->bytes() > plan.c.scalar.buffer->bytes();
+}
+
 void DecideTiles(const Plan& plan, Part* part) {
   const bool fuse_default = FusesRows(plan);
   part->Decide("fuse", plan.rows_fusable ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0}, fuse_default,
                false);
   const int64_t m = plan.M(fuse_default), n = plan.N();
-  const TileChoice tile = plan.InTiles() ? BestTileRegisters(m, n) : BestTile(m, n, plan.lanes, plan.target);
+  const std::vector<int64_t> lines = LinesInTile(plan);
+  const TileChoice tile = !plan.InTiles()   ? BestTile(m, n, plan.lanes, plan.target)
+                          : plan.IsWindow() ? BestWindowRegisters(m, n, lines.back())
+                                            : BestTileRegisters(m, n);
   const int64_t step = plan.InTiles() ? plan.product.instruction.m : 1;
   std::vector<int64_t> mrs, nvs;
   for (int64_t mr = step; mr <= std::max(kMostRowsInTile, kMostTiles * step); mr += step) {
@@ -246,6 +271,7 @@ void DecideTiles(const Plan& plan, Part* part) {
   for (int64_t nv : kVectorsInTile) {
     if (plan.Fits(step, nv) && (nv == 1 || (nv - 1) * plan.lanes < n)) nvs.push_back(nv);
   }
+  part->Decide("lines", lines, tile.lines);
   part->Decide("mr", mrs, tile.mr);
   part->Decide("nv", nvs, tile.nv);
   const int64_t nr = tile.nv * plan.lanes, k = plan.K();
@@ -284,7 +310,7 @@ void DecideTiles(const Plan& plan, Part* part) {
   const BlockChoice block =
       plan.InTiles() ? BestTileBlock(problem, plan.target) : BestBlock(problem, plan.target);
   part->Decide("mt", TileCounts(m_tiles), block.mt);
-  part->Decide("nt", TileCounts(n_tiles), block.nt);
+  part->Decide("nt", TileCounts(n_tiles), PrefersColumnsOutermost(plan) ? 1 : block.nt);
 }
 
 // Const panels are free. Others pay where the rows of a tile would fall into one set of L1, a power of two
@@ -324,12 +350,8 @@ Part PartFor(const Plan& plan) {
   std::vector<int64_t> block_orders = {kRowsOutside};
   if (rows) block_orders.push_back(kColumnsOutside);
   if (plan.rows.size() > 1) block_orders.push_back(kColumnsOutermost);
-  part.Decide("block_order", block_orders, kRowsOutside, false);
-  const int64_t step = plan.product.instruction.k;
-  const bool may_step = plan.InTiles() && plan.k_order.size() > 1 && plan.K() > step && plan.K() % step == 0;
-  part.Decide("depth_order",
-              may_step ? std::vector<int64_t>{kTapsFirst, kChannelsFirst} : std::vector<int64_t>{kTapsFirst},
-              kTapsFirst, false);
+  part.Decide("block_order", block_orders, PrefersColumnsOutermost(plan) ? kColumnsOutermost : kRowsOutside,
+              false);
   // Panels of b stay in L1 while the rows pass by.
   part.Decide("tile_order", rows ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0}, rows, false);
   const bool one_thread = target.threads == 1;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "tuner/space/rules/tiles.h"
 
 namespace mycc {
 namespace {
@@ -48,6 +49,11 @@ size_t UnrolledOf(const std::vector<int>& order, const Stage& stage) {
     if (steps > kMostWindowSteps) return inner == 0 ? 0 : inner - 1;
   }
   return order.size() - 1;
+}
+
+int64_t ContractionPlan::RowsInTile(int64_t lines, int64_t mr) const {
+  if (lines == 1 || !InTiles()) return lines * mr;
+  return lines * RoundUp(std::min(mr, M(false)), product.instruction.m);
 }
 
 ContractionPlan MakeContractionPlan(const Anatomy& anatomy, const Group& group, const Target& target,

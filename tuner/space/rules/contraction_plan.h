@@ -30,9 +30,12 @@ struct ContractionPlan {
 
   int64_t KGroup() const { return product.instruction.group; }
   bool InTiles() const { return product.instruction.kind == InstructionClass::kTile; }
+  bool IsWindow() const { return k_order.size() > 1; }
   // Elements of the depth that lie together in a's panels.
   int64_t PanelDepth() const { return InTiles() ? product.instruction.k : KGroup(); }
   bool MustPackA() const { return product.packs_scalar; }
+  // Of sums, over some lines of an image with `mr` pixels each: a line begins a tile register.
+  int64_t RowsInTile(int64_t lines, int64_t mr) const;
   bool Fits(int64_t mr, int64_t nv) const {
     return InTiles() ? FitsTileRegisters(mr, nv) : FitsRegisters(mr, nv, target);
   }

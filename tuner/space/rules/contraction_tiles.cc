@@ -31,7 +31,7 @@ bool FitsRegisters(int64_t mr, int64_t nv, const Target& target) {
 }
 
 double StepCycles(const TileChoice& tile, int64_t m, int64_t n, int64_t lanes, const Target& target) {
-  const auto [mr, nv] = tile;
+  const int64_t mr = tile.mr, nv = tile.nv;
   const MachineRow& machine = MachineOf(target);
   const int64_t vectors = CeilDiv(n, lanes), m_rest = m % mr, v_rest = vectors % nv;
   double cycles = 0;
@@ -54,6 +54,13 @@ TileChoice BestTileRegisters(int64_t m, int64_t n) {
   if (m <= 16) return {16, std::min<int64_t>(CeilDiv(n, 16), 3)};
   if (n <= 16) return {std::min<int64_t>(RoundUp(m, 16), 48), 1};
   return {32, 2};
+}
+
+TileChoice BestWindowRegisters(int64_t m, int64_t n, int64_t most_lines) {
+  const int64_t tiles = CeilDiv(m, 16);
+  if (tiles > 2 || most_lines < 2) return {16 * std::min<int64_t>(tiles, 4), 1};
+  if (tiles == 2) return {32, 1, 2};
+  return n > 16 ? TileChoice{16, 2, 2} : TileChoice{16, 1, std::min<int64_t>(most_lines, 4)};
 }
 
 TileChoice BestTile(int64_t m, int64_t n, int64_t lanes, const Target& target) {
@@ -107,25 +114,37 @@ BlockChoice BestBlock(const BlockProblem& p, const Target& target) {
   return best;
 }
 
-// The busiest thread's cycles: products, and next to them what comes from L2 (a's rows for every panel of b)
-// and from beyond it (each block's rows and panels).
+// Of one block: its rows of a stay in L1 while b's panels pass by, or come again for every panel.
+double BytesFromL2(double a_bytes, double b_bytes, double panels, double l1_bytes) {
+  if (a_bytes > l1_bytes / 3) return a_bytes * std::ceil(panels) + b_bytes;
+  return a_bytes + (b_bytes > l1_bytes * 2 / 3 ? b_bytes : 0);
+}
+
+// The busiest thread's cycles: products, and next to them what comes from L2 and from beyond it (each block's
+// rows and panels).
 BlockChoice BestTileBlock(const BlockProblem& p, const Target& target) {
   constexpr double kShown = 0.5, kBytesPerCycle = 1024;  // of both operands' products, in bytes of depth
   const Machine machine(target);
   const int64_t m_tiles = CeilDiv(p.m, p.mr), n_tiles = CeilDiv(p.n, p.nr);
   const double row_bytes = static_cast<double>(p.k * p.bytes);
+  const bool b_stays =
+      static_cast<double>(p.n) * row_bytes <= machine.l2_bytes / 2;  // in L2, from rows to rows
   BlockChoice best{1, 1};
   double best_cycles = std::numeric_limits<double>::infinity();
   for (const int64_t mt : TileCounts(m_tiles)) {
     if (mt > 1 && static_cast<double>(mt * p.mr) * row_bytes > machine.l2_bytes / 3) continue;
     for (const int64_t nt : TileCounts(n_tiles)) {
+      const auto n_blocks = static_cast<double>(CeilDiv(n_tiles, nt));
       const int64_t blocks = CeilDiv(p.other * CeilDiv(m_tiles, mt) * CeilDiv(n_tiles, nt), target.threads);
       const auto rows = static_cast<double>(std::min(mt * p.mr, p.m)),
                  columns = static_cast<double>(std::min(nt * p.nr, p.n));
       const double products = rows * columns * row_bytes / kBytesPerCycle;
       const double from_l2 =
-          rows * row_bytes * std::ceil(columns / static_cast<double>(p.nr)) / machine.row.l2_bytes_per_cycle;
-      const double from_l3 = (rows + columns) * row_bytes / machine.row.l3_bytes_per_cycle;
+          BytesFromL2(rows * row_bytes, columns * row_bytes, columns / static_cast<double>(p.nr),
+                      static_cast<double>(target.l1d_bytes)) /
+          machine.row.l2_bytes_per_cycle;
+      const double from_l3 =
+          (rows / n_blocks + (b_stays ? 0 : columns)) * row_bytes / machine.row.l3_bytes_per_cycle;
       const double cycles = static_cast<double>(blocks) * (products + kShown * (from_l2 + from_l3));
       if (cycles < best_cycles) {
         best = {mt, nt};

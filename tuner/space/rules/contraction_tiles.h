@@ -22,7 +22,8 @@ bool FitsRegisters(int64_t mr, int64_t nv, const Target& target);
 bool FitsTileRegisters(int64_t mr, int64_t nv);
 
 struct TileChoice {
-  int64_t mr, nv;  // rows, vectors
+  int64_t mr, nv;     // rows, vectors
+  int64_t lines = 1;  // of an image, with `mr` pixels each
 };
 // Cycles for one step of k over all tiles of m x n elements, the narrower ones at the edges included.
 double StepCycles(const TileChoice& tile, int64_t m, int64_t n, int64_t lanes, const Target& target);
@@ -31,6 +32,9 @@ TileChoice BestTile(int64_t m, int64_t n, int64_t lanes, const Target& target);
 
 // In tile registers: two by two of them where there are rows and columns for it.
 TileChoice BestTileRegisters(int64_t m, int64_t n);
+// Of a window over `m` pixels of a line, which come from L1 for all taps but the first while the weights come
+// from L2: four by one, of up to `most_lines` lines.
+TileChoice BestWindowRegisters(int64_t m, int64_t n, int64_t most_lines);
 
 // What blocks are chosen by: m rows and n columns in tiles, in `other` independent products of depth k.
 struct BlockProblem {
