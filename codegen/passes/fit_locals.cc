@@ -91,7 +91,7 @@ class Fitter {
 };
 
 // Larger buffers are shared by several statements and laid out by the schedule; a tile is ours to lay out.
-constexpr int64_t kMaxTileBytes = 16 * 1024;
+constexpr int64_t kMaxTileBytes = int64_t{16} * 1024;
 
 // Iterations of a loop before those that write only rows that are not read; the end of a row is written with
 // its vector. The one statement in the loop is the store.
