@@ -172,7 +172,7 @@ void Emit(Plan plan, const Values& v, TraceBuilder* b) {
     const std::string name = plan.anatomy.name(p);
     if (v.at("pad") == kAtBlock)
       b->ComputeAt(name, v.at("par") == kBothBlocks ? blocks.back() : blocks.front());
-    EmitPlainStage(plan.anatomy, p, plan.lanes, v.at("pad") == kAtRoot && v.at("par") != kNone, b);
+    EmitPlainStage(plan.anatomy, p, plan.target, v.at("pad") == kAtRoot && v.at("par") != kNone, b);
   }
   const int lane_dim = plan.LaneDim();
   if (plan.c.vector.is_const ? lane_dim >= 0 : v.at("pack_b") != 0) {

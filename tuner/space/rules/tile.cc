@@ -179,9 +179,9 @@ Part TileRule(const Anatomy& anatomy, const Group& group, const Target& target) 
               false);
   const Anatomy copy = anatomy;
   part.legal = [registers](const Values& v) { return v.at("nv") * v.at("mr") <= registers - 2; };
-  part.emit = [plan, copy](const Values& v, TraceBuilder* b) {
+  part.emit = [plan, copy, target](const Values& v, TraceBuilder* b) {
     if (v.at("pad") == 0) {
-      for (int s : plan.pad_stages) EmitPlainStage(copy, s, plan.lanes, v.at("par") != 0, b);
+      for (int s : plan.pad_stages) EmitPlainStage(copy, s, target, v.at("par") != 0, b);
     }
     Emit(plan, v, b);
   };

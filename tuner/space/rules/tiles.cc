@@ -57,18 +57,25 @@ void DecideThreads(const Anatomy& anatomy, const Group& group, const Target& tar
                can && PaysForThreads(anatomy, group, target), /*ordered=*/false);
 }
 
-void EmitPlainStage(const Anatomy& anatomy, int stage, int lanes, bool parallel, TraceBuilder* b) {
+void EmitPlainStage(const Anatomy& anatomy, int stage, const Target& target, bool parallel, TraceBuilder* b) {
   const Stage& s = anatomy.stage(stage);
   if (s.axes.empty()) return;
   const int last = static_cast<int>(s.axes.size()) - 1;
-  for (int a = 0; parallel && a < last; ++a) b->Bind(anatomy.Loop(stage, a), "parallel");
+  // No more loops than there are threads for: the iterations of several are taken apart by divisions.
+  int64_t iterations = 1;
+  for (int a = 0; parallel && a < last && iterations < 8 * target.threads; ++a) {
+    b->Bind(anatomy.Loop(stage, a), "parallel");
+    iterations *= s.axes[a]->extent;
+  }
   const Var& lane = s.axes.back();
+  int bytes = DTypeBytes(s.output->dtype);
   for (const ExprNode* load : LoadsOf(s.value)) {
     const auto stride = StrideOf(*load, lane);
     if (!stride || (*stride != 0 && *stride != 1)) return;
+    bytes = std::max(bytes, DTypeBytes(load->dtype));
   }
   const std::string loop = anatomy.Loop(stage, last);
-  b->Split(loop, {lanes});
+  b->Split(loop, {VectorBytes(target) / bytes});
   b->Bind(absl::StrCat(loop, ".1"), "vector");
 }
 

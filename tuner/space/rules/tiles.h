@@ -24,9 +24,9 @@ bool PaysForThreads(const Anatomy& anatomy, const Group& group, const Target& ta
 // default where that pays.
 void DecideThreads(const Anatomy& anatomy, const Group& group, const Target& target, bool can, Part* part);
 
-// Vectors along the last axis where its reads are contiguous or broadcast there, and parallel over the others
-// when asked: for stages that only feed a neighbour, such as a convolution's padding. The loops are those of
+// Vectors along the last axis where its reads are contiguous or broadcast there, and parallel over as many of
+// the others as give the threads work when asked: for stages that only feed a neighbour, such as a convolution's padding. The loops are those of
 // the naive nest or of compute_at.
-void EmitPlainStage(const Anatomy& anatomy, int stage, int lanes, bool parallel, TraceBuilder* b);
+void EmitPlainStage(const Anatomy& anatomy, int stage, const Target& target, bool parallel, TraceBuilder* b);
 
 }  // namespace mycc

@@ -105,7 +105,7 @@ Values ProductValues(const Values& v, bool in_block) {
   return values;
 }
 
-void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
+void Emit(const Plan& plan, const Target& target, const Values& v, TraceBuilder* b) {
   const std::string& t = plan.t;
   const int64_t block = v.at("block");
   const bool parallel = v.at("par") != 0;
@@ -114,10 +114,10 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
     if (v.at("pad") == kInlined) {
       b->Inline(plan.anatomy.name(*pad));
     } else {
-      EmitPlainStage(plan.anatomy, *pad, plan.lanes, parallel, b);
+      EmitPlainStage(plan.anatomy, *pad, target, parallel, b);
     }
   }
-  for (const int other : plan.others) EmitPlainStage(plan.anatomy, other, plan.lanes, parallel, b);
+  for (const int other : plan.others) EmitPlainStage(plan.anatomy, other, target, parallel, b);
   const std::string u = t + kWinogradFilter, product = t + kWinogradProduct, input = t + kWinogradInput;
   EmitTransform(u, {t + kWinogradFilterRows}, plan.lanes, parallel, b);
   const int64_t nr = v.at(absl::StrCat(kProduct, "nv")) * plan.lanes;
@@ -219,7 +219,7 @@ Part MakePart(const Plan& plan, const Target& target) {
     if (block > 0 && plan.tile_rows % block != 0 && product.at("pack_a") != 0) return false;
     return plan.product.legal(product);
   };
-  part.emit = [plan](const Values& v, TraceBuilder* b) { Emit(plan, v, b); };
+  part.emit = [plan, target](const Values& v, TraceBuilder* b) { Emit(plan, target, v, b); };
   return part;
 }
 
