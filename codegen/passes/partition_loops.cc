@@ -122,7 +122,7 @@ class Partitioner {
       if (!range || !range->decides(*extent)) continue;
       const std::vector<Piece> pieces = PiecesOf(*range, *extent, of_select);
       if (pieces.size() == 1) continue;
-      if (Stmt cut = CutFor(loop, pieces, *range)) return cut;
+      if (Stmt cut = CutFor(loop, pieces, *range, of_select && CountLeaves(loop.body) == 1)) return cut;
     }
     return VisitChildren(stmt);
   }
@@ -133,8 +133,9 @@ class Partitioner {
 
   // The loop as a sequence of its pieces; null when the cut is not worth its copies. A condition on this loop
   // alone (an if around a part of the body) is worth cutting when only one piece remains, or when lanes would
-  // be masked.
-  Stmt CutFor(const For& loop, const std::vector<Piece>& pieces, const ConditionRange& range) {
+  // be masked, or when it is a border's in a copy, whose interior then knows of no condition.
+  Stmt CutFor(const For& loop, const std::vector<Piece>& pieces, const ConditionRange& range,
+              bool is_border) {
     std::vector<Part> parts;
     int64_t leaves = 0;
     for (const Piece& piece : pieces) {
@@ -145,7 +146,7 @@ class Partitioner {
     }
     const int64_t growth = leaves - CountLeaves(loop.body);
     if (parts.size() > 1) {
-      if (!range.uses_inner && loop.loop_kind != LoopKind::kVector) return nullptr;
+      if (!range.uses_inner && !is_border && loop.loop_kind != LoopKind::kVector) return nullptr;
       if (growth > budget_) return nullptr;
     }
     budget_ -= std::max<int64_t>(growth, 0);

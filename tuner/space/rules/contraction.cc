@@ -376,7 +376,8 @@ Part PartFor(const Plan& plan) {
               must_pack_b, false);
   // Tile registers wait for their operands; vectors are loaded far enough ahead by the core itself.
   part.Decide("ahead_a", plan.InTiles() ? std::vector<int64_t>{0, 1, 2, 4} : std::vector<int64_t>{0}, 0);
-  part.Decide("ahead_b", plan.InTiles() ? std::vector<int64_t>{0, 2, 8} : std::vector<int64_t>{0}, 0);
+  part.Decide("ahead_b", plan.InTiles() ? std::vector<int64_t>{0, 2, 8} : std::vector<int64_t>{0},
+              plan.InTiles() && plan.IsWindow() ? 2 : 0);
   part.Decide("ahead_c", plan.InTiles() ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0}, 0, false);
   part.legal = [plan](const Values& v) { return Legal(plan, v); };
   part.emit = [plan](const Values& v, TraceBuilder* b) { Emit(plan, v, b); };
