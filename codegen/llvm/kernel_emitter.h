@@ -182,15 +182,7 @@ class LlvmKernelEmitter {
   void StoreSums(const Mma& mma, const Access& acc, const std::vector<MmaColumn>& columns, int64_t first,
                  const Sums& sums);
 
-  // What stands still around the products of one accumulator: the loops over its depth are a region, at whose
-  // ends tile registers are loaded and stored (kernel_tile_registers.cc), and sums compensated
-  // (kernel_mma.cc).
-  struct ProductRegion {
-    bool tiles = false;                      // the accumulator is in tile registers
-    std::vector<llvm::Value*> compensation;  // of each column, on the stack; see LaneProducts
-  };
   bool EmitProductRegion(const Stmt& stmt);
-  void EmitCompensatedRegion(const Stmt& stmt, const Mma& mma);
 
   void EmitSequence(const Seq& seq);
   size_t EmitTileSequence(const Seq& seq, size_t s);
@@ -231,9 +223,9 @@ class LlvmKernelEmitter {
   Numbers numbers_;
   llvm::BasicBlock* entry_;  // allocations and pointers of buffers
   bool in_region_ = false;
-  int depth_ = 0;    // of loops around
-  double runs_ = 1;  // iterations of them, where known
-  std::optional<ProductRegion> region_;
+  int depth_ = 0;          // of loops around
+  double runs_ = 1;        // iterations of them, where known
+  bool in_tiles_ = false;  // inside a region whose sums are in tile registers
   std::deque<TileView> tile_views_;  // made here, as the keys of flat_
   // A region of tile registers, and the instructions around it that load its configuration and the
   // function's.

@@ -103,43 +103,12 @@ Value* LlvmKernelEmitter::LoadGroup(const LaneProducts& products, const Access& 
 
 // True when the statement was one region of products.
 bool LlvmKernelEmitter::EmitProductRegion(const Stmt& stmt) {
-  if (region_ || (stmt->kind != StmtKind::kFor && stmt->kind != StmtKind::kMma)) return false;
+  if (in_tiles_ || (stmt->kind != StmtKind::kFor && stmt->kind != StmtKind::kMma)) return false;
   const std::vector<const Mma*> products = ProductsOfOneAccumulator(stmt);
   if (products.empty()) return false;
-  const Mma& mma = *products.front();
-  if (IsForTileRegisters(products)) {
-    EmitTileRegion(stmt, mma, /*begin=*/nullptr, mma.acc);
-    return true;
-  }
-  const LaneProducts lanes(b_, numbers_, mma.instruction, mma.a.buffer->dtype, mma.b.buffer->dtype,
-                           mma.acc.buffer->dtype);
-  if (lanes.compensates()) EmitCompensatedRegion(stmt, mma);
-  return lanes.compensates();
-}
-
-void LlvmKernelEmitter::EmitCompensatedRegion(const Stmt& stmt, const Mma& mma) {
-  const Access acc = AccessOf(mma.acc.buffer, mma.acc.indices, &mma.acc);
-  const LaneProducts products(b_, numbers_, mma.instruction, DType::kI8, DType::kI8, acc.dtype);
-  const std::vector<MmaColumn> columns = ColumnsOf(mma, products.least_lanes());
-  region_.emplace(ProductRegion{.tiles = false});
-  for (const MmaColumn& column : columns) {
-    llvm::Type* type = numbers_.RegisterType(acc.dtype, column.lanes);
-    const Builder::InsertPointGuard guard(b_);
-    b_.SetInsertPoint(entry_, entry_->begin());
-    region_->compensation.push_back(b_.CreateAlloca(type));
-  }
-  for (size_t j = 0; j < columns.size(); ++j) {
-    llvm::Type* type = numbers_.RegisterType(acc.dtype, columns[j].lanes);
-    b_.CreateStore(llvm::Constant::getNullValue(type), region_->compensation[j]);
-  }
-  Statement(stmt);
-  Sums sums = LoadSums(mma, acc, columns, 0, mma.m);
-  for (std::vector<Value*>& row : sums) {
-    for (size_t j = 0; j < columns.size(); ++j)
-      row[j] = b_.CreateSub(row[j], b_.CreateLoad(row[j]->getType(), region_->compensation[j]));
-  }
-  StoreSums(mma, acc, columns, 0, sums);
-  region_.reset();
+  if (!IsForTileRegisters(products)) return false;
+  EmitTileRegion(stmt, *products.front(), /*begin=*/nullptr, products.front()->acc);
+  return true;
 }
 
 // Rows of an operand that are wanted `ahead` elements further on; 0: they are not fetched.
@@ -155,7 +124,7 @@ void LlvmKernelEmitter::FetchAhead(const Access& access, const TileView& view, i
 }
 
 void LlvmKernelEmitter::EmitMma(const Mma& mma) {
-  if (region_ && region_->tiles) return EmitTileProducts(mma);
+  if (in_tiles_) return EmitTileProducts(mma);
   const Access acc = AccessOf(mma.acc.buffer, mma.acc.indices, &mma.acc);
   Access a = AccessOf(mma.a.buffer, mma.a.indices, &mma.a);
   const Access b = AccessOf(mma.b.buffer, mma.b.indices, &mma.b);
@@ -178,9 +147,6 @@ void LlvmKernelEmitter::EmitMma(const Mma& mma) {
         Value* stored = LoadColumn(b, products.StoredType(b.dtype, columns[j].lanes), columns[j],
                                    k / mma.group * mma.b.row_stride, mma.group);
         row.push_back(products.Row(stored, valid));
-        if (!region_ || first > 0) continue;
-        Value* compensation = b_.CreateLoad(sums[0][j]->getType(), region_->compensation[j]);
-        b_.CreateStore(products.Compensation(row.back(), compensation), region_->compensation[j]);
       }
       for (int64_t i = first; i < end; ++i) {
         Value* group = LoadGroup(products, a, mma.a.Row(i) + k / mma.group * mma.a.col_stride, valid);

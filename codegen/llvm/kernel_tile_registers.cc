@@ -67,7 +67,7 @@ void LlvmKernelEmitter::EmitSequence(const Seq& seq) {
 
 // How many statements, from s on, were one region and what begins and ends it; 0 for none.
 size_t LlvmKernelEmitter::EmitTileSequence(const Seq& seq, size_t s) {
-  if (region_ || s + 1 >= seq.stmts.size() || seq.stmts[s + 1]->kind == StmtKind::kSeq) return 0;
+  if (in_tiles_ || s + 1 >= seq.stmts.size() || seq.stmts[s + 1]->kind == StmtKind::kSeq) return 0;
   const std::vector<const Mma*> products = ProductsOfOneAccumulator(seq.stmts[s + 1]);
   if (products.empty() || !IsForTileRegisters(products)) return 0;
   const Mma& mma = *products[0];
@@ -151,9 +151,9 @@ void LlvmKernelEmitter::EmitTileRegion(const Stmt& stmt, const Mma& mma, const S
     LoadSumTiles(mma, mma.acc);
   }
   if (mma.fetches_sums) FetchSums(mma, destination);
-  region_.emplace(ProductRegion{.tiles = true});
+  in_tiles_ = true;
   Statement(stmt);
-  region_.reset();
+  in_tiles_ = false;
   memo_.assign(1, {});
   EachSumTile(mma, destination, [&](Value* tile, Value* pointer, Value* stride) {
     b_.CreateIntrinsic(intrinsic::x86_tilestored64, {}, {tile, pointer, stride});

@@ -18,10 +18,6 @@ llvm::Intrinsic::ID ForLanes(int lanes, llvm::Intrinsic::ID of4, llvm::Intrinsic
   return lanes == 4 ? of4 : lanes == 8 ? of8 : of16;
 }
 
-llvm::Constant* InAllBytes(uint32_t byte, const Value* like) {
-  return llvm::ConstantInt::get(like->getType(), uint64_t{byte} * 0x01010101u);
-}
-
 }  // namespace
 
 LaneProducts::LaneProducts(Builder& builder, const Numbers& numbers, const std::string& instruction, DType a,
@@ -30,7 +26,7 @@ LaneProducts::LaneProducts(Builder& builder, const Numbers& numbers, const std::
   if (instruction == "dot.bf16" || instruction == "amx.bf16") {
     kind_ = Kind::kBf16Dot, group_ = 2;
   } else if (instruction == "dot.i8" || instruction == "amx.i8") {
-    kind_ = Kind::kInt8Dot, group_ = 4;
+    kind_ = a == b ? Kind::kInt8Quads : Kind::kInt8Dot, group_ = 4;
   } else if (instruction == "madd.i8") {
     kind_ = Kind::kInt8Pairs, group_ = 2;
   } else {
@@ -54,10 +50,9 @@ Value* LaneProducts::Broadcast(Value* stored, int lanes) const {
     case Kind::kBf16Dot:
       return b_.CreateBitCast(b_.CreateVectorSplat(lanes, stored),
                               llvm::FixedVectorType::get(b_.getBFloatTy(), 2 * lanes));
-    case Kind::kInt8Dot: break;
+    case Kind::kInt8Dot:
+    case Kind::kInt8Quads: break;
   }
-  // Elements beyond the end of the depth meet zeros, whatever they are.
-  if (compensates()) stored = b_.CreateXor(stored, b_.getInt32(0x80808080u));
   return b_.CreateVectorSplat(lanes, stored);
 }
 
@@ -68,7 +63,7 @@ Value* LaneProducts::Row(Value* stored, int valid) const {
     stored = b_.CreateAnd(stored, llvm::ConstantInt::get(stored->getType(), kept));
   }
   if (kind_ == Kind::kInt8Pairs) return Pairs(b_type_, stored);
-  if (kind_ == Kind::kInt8Dot) return stored;
+  if (kind_ == Kind::kInt8Dot || kind_ == Kind::kInt8Quads) return stored;
   return b_.CreateBitCast(stored, llvm::FixedVectorType::get(b_.getBFloatTy(), 2 * LanesOf(stored)));
 }
 
@@ -91,28 +86,30 @@ Value* LaneProducts::MultiplyAdd(Value* broadcast, Value* row, Value* sum) const
                  intrinsic::x86_avx512bf16_dpbf16ps_512),
         {}, {sum, broadcast, row});
   }
-  if (kind_ == Kind::kInt8Pairs) {
-    Value* products =
-        b_.CreateIntrinsic(ForLanes(lanes, intrinsic::x86_sse2_pmadd_wd, intrinsic::x86_avx2_pmadd_wd,
-                                    intrinsic::x86_avx512_pmaddw_d_512),
-                           {}, {broadcast, row});
-    return b_.CreateAdd(sum, products);
-  }
-  if (b_type_ == DType::kI8) return Int8Dot(sum, broadcast, row);
-  if (a_type_ == DType::kI8) return Int8Dot(sum, row, broadcast);
-  // u8 by u8: a * (b - 128), and twice 64 * a.
-  Value* flipped = b_.CreateXor(row, InAllBytes(0x80, row));
-  Value* halves = InAllBytes(64, row);
-  sum = Int8Dot(sum, broadcast, flipped);
-  return Int8Dot(Int8Dot(sum, broadcast, halves), broadcast, halves);
+  if (kind_ == Kind::kInt8Pairs) return b_.CreateAdd(sum, SumsOfTwo(broadcast, row));
+  if (kind_ == Kind::kInt8Quads) return QuadsOfOneSign(sum, broadcast, row);
+  return b_type_ == DType::kI8 ? Int8Dot(sum, broadcast, row) : Int8Dot(sum, row, broadcast);
 }
 
-bool LaneProducts::compensates() const {
-  return kind_ == Kind::kInt8Dot && a_type_ == DType::kI8 && b_type_ == DType::kI8;
+// vpmaddwd: of pairs of 16 bits, whose products and their sum no widened bytes make overflow.
+Value* LaneProducts::SumsOfTwo(Value* a, Value* b) const {
+  namespace intrinsic = llvm::Intrinsic;
+  const int lanes = LanesOf(a) / 2;
+  return b_.CreateIntrinsic(ForLanes(lanes, intrinsic::x86_sse2_pmadd_wd, intrinsic::x86_avx2_pmadd_wd,
+                                     intrinsic::x86_avx512_pmaddw_d_512),
+                            {}, {a, b});
 }
 
-Value* LaneProducts::Compensation(Value* row, Value* compensation) const {
-  return Int8Dot(compensation, InAllBytes(0x80, row), row);
+// Two i8, or two u8, which no instruction takes: their even and their odd elements, widened where they are.
+Value* LaneProducts::QuadsOfOneSign(Value* sum, Value* a, Value* b) const {
+  llvm::Type* pairs = llvm::FixedVectorType::get(b_.getInt16Ty(), 2 * LanesOf(sum));
+  const auto widened = [&](Value* quads, bool odd) {
+    Value* high = b_.CreateBitCast(quads, pairs);
+    if (!odd) high = b_.CreateShl(high, 8);
+    return a_type_ == DType::kU8 ? b_.CreateLShr(high, 8) : b_.CreateAShr(high, 8);
+  };
+  for (const bool odd : {false, true}) sum = b_.CreateAdd(sum, SumsOfTwo(widened(a, odd), widened(b, odd)));
+  return sum;
 }
 
 // vpdpbusd: sums of four products, which do not saturate.

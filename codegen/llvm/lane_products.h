@@ -29,16 +29,12 @@ class LaneProducts {
   // The type of a group of a, or of `lanes` groups of b, in memory.
   llvm::Type* StoredType(DType dtype, int lanes = 1) const;
 
-  // The hardware multiplies u8 by i8: of two i8 the first has 128 added to each element, so that every sum is
-  // too large by 128 times the sum of b's elements. Those are summed up beside, once for all rows.
-  bool compensates() const;
-  // compensation + 128 * sum of the row's elements in each lane.
-  llvm::Value* Compensation(llvm::Value* row, llvm::Value* compensation) const;
-
  private:
-  enum class Kind { kFma, kBf16Dot, kInt8Dot, kInt8Pairs };
+  enum class Kind { kFma, kBf16Dot, kInt8Dot, kInt8Quads, kInt8Pairs };
 
   llvm::Value* Int8Dot(llvm::Value* sum, llvm::Value* unsigned_bytes, llvm::Value* signed_bytes) const;
+  llvm::Value* QuadsOfOneSign(llvm::Value* sum, llvm::Value* a, llvm::Value* b) const;
+  llvm::Value* SumsOfTwo(llvm::Value* a, llvm::Value* b) const;
   llvm::Value* Pairs(DType dtype, llvm::Value* stored) const;
 
   Builder& b_;

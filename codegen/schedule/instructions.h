@@ -32,6 +32,9 @@ struct Instruction {
   // ordinary additions. 0: they have as many.
   int partial_depth = 0;
 
+  // Of bytes, multiplies u8 by i8; two of a sign cost it more (unlike_signs.h).
+  bool unlike_signs = false;
+
   bool is_cpu() const { return kind == InstructionClass::kVector || kind == InstructionClass::kTile; }
 };
 

@@ -16,6 +16,7 @@ namespace mycc {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 // Sums of bf16 products in f32, in another order.
 constexpr double kTolerance = 1e-4;
@@ -97,6 +98,23 @@ TEST_P(ProductsTest, Convolve) {
   for (const Types& types : kTypes) CheckPointsOf(Convolution(types, 7, 36), TargetOf(GetParam()), 2, 7);
 }
 
+// Integers whose products and their sums are the largest: of 16 bits they would saturate.
+TEST_P(ProductsTest, AreExactAtTheExtremes) {
+  const Target target = TargetOf(GetParam());
+  const auto extremes = [](const std::string& type, const std::string& of, const std::string& index) {
+    const bool is_signed = type == "i8";
+    return absl::StrCat(type, "(select(", of, "[", index, "] < ", type,
+                        is_signed ? "(0), -128, 127))" : "(2), 0, 255))");
+  };
+  for (const auto& [a, b] : {std::pair{"i8", "i8"}, {"u8", "u8"}, {"i8", "u8"}, {"u8", "i8"}}) {
+    CheckPointsOf(
+        absl::StrCat("workload w(a: ", a, "[19,70], b: const ", b, "[33,70]) -> (c: i32[19,33]) {\n",
+                     "  x[i,k]: ", a, "[19,70] = ", extremes(a, "a", "i,k"), "\n  y[j,k]: ", b, "[33,70] = ",
+                     extremes(b, "b", "j,k"), "\n  c[i,j] = sum[k:70](i32(x[i,k]) * i32(y[j,k]))\n}"),
+        target, 2, 3);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Targets, ProductsTest, testing::ValuesIn(kTargets));
 
 std::string Assembly(const std::string& text, const std::string& cpu) {
@@ -142,6 +160,18 @@ TEST(ProductInstructionsTest, TileRegistersHoldSeveralLinesOfAnImage) {
   }
 }
 
+// Each has panels of its own, under names of their own.
+TEST(ProductSketchesTest, TwoProductsShareAWeight) {
+  const std::string text =
+      R"(workload w(a: f32[20,40], b: f32[30,40], w: const f32[50,40]) -> (c: f32[20,50], d: f32[30,50]) {
+  c[i,j] = sum[k:40](a[i,k] * w[j,k])
+  d[i,j] = sum[k:40](b[i,k] * w[j,k])
+})";
+  const Target target = TargetOf("mcpu=haswell");
+  EXPECT_EQ(GenerateSketches(CanonicalWorkload(text), target).front().name, "contraction+contraction");
+  CheckPointsOf(text, target, 2, 1);
+}
+
 TEST(ProductInstructionsTest, TheTargetsBestIsTaken) {
   const auto gemm = [](const Types& types) { return Gemm(types, 64, 64, 128, "i,k", "k,j", "const "); };
   const std::string amx = "mcpu=sapphirerapids features=+amx-bf16,+amx-int8";
@@ -156,6 +186,9 @@ TEST(ProductInstructionsTest, TheTargetsBestIsTaken) {
   EXPECT_THAT(Assembly(gemm({"u8", "i8", "i32"}), "mcpu=haswell"), HasSubstr("vpmaddwd"));
   EXPECT_THAT(Assembly(gemm({"bf16", "bf16", "f32"}), "mcpu=haswell"), HasSubstr("vfmadd"));
   EXPECT_THAT(Assembly(gemm({"f16", "f16", "f32"}), "mcpu=haswell"), HasSubstr("vcvtph2ps"));
+  // The sum of the weights is known ahead, and the sign is changed once.
+  EXPECT_THAT(Assembly(gemm({"u8", "u8", "i32"}), "mcpu=cascadelake"), HasSubstr("vpdpbusd"));
+  EXPECT_THAT(Assembly(gemm({"i8", "i8", "i32"}), "mcpu=cascadelake"), Not(HasSubstr("vpmaddwd")));
   // One row is no tile.
   EXPECT_THAT(Assembly(Gemm({"bf16", "bf16", "f32"}, 1, 64, 128, "i,k", "k,j", "const "), amx),
               HasSubstr("vdpbf16ps"));

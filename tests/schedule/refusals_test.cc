@@ -37,6 +37,7 @@ constexpr Refusal kRefusals[] = {
     {"bind(t3.a0, parallel)\nsplit_axis(t3.a0, 13)", "the loop is parallel; only serial loops are split"},
     {"split_axis(t3.a1, 6)\nrfactor(t3.r0, 2)", "t3 has been scheduled already"},
     {"phases(t3)", "t3 is not a sum of select((i + p - r) % f == 0"},
+    {"unlike_signs(t3, t0)", "t3 is not a sum of i32(a[..]) * i32(b[..]) of bytes"},
     {"cache_read(t1, t3, root, packed)\npad_groups(t1.r, 1, 4, 8)", "groups of 4; expected a divisor of 18"},
     {"cache_read(t1, t3, root, packed)\npad_groups(t1.r, 1, 6, 6)", "expected more than 6 and at most 96"},
     {"reorder([t3.a0, t3.a0])", "loop t3.a0 is named twice"},
@@ -124,6 +125,22 @@ constexpr Refusal kMoreRefusals[] = {
     {"cache_write(t3, t3.a0)\nreverse_inline(t4)", "t4 does not have the shape of t3"},
 };
 INSTANTIATE_TEST_SUITE_P(All, MoreRefusalTest, ::testing::ValuesIn(kMoreRefusals));
+
+// Bytes: of both signs, and of one tensor.
+TEST(RefusalTest, UnlikeSigns) {
+  constexpr char kBytes[] = R"(workload g(a: u8[5,9], b: i8[7,9]) -> (c: i32[5,7], d: i32[5,5]) {
+  c[i,j] = sum[k:9](i32(a[i,k]) * i32(b[j,k]))
+  d[i,j] = sum[k:9](i32(a[i,k]) * i32(a[j,k]))
+})";
+  EXPECT_THAT(ScheduledText(kBytes, "unlike_signs(t2, t0)"), HasSubstr("t2 multiplies u8 by i8 already"));
+  EXPECT_THAT(ScheduledText(kBytes, "unlike_signs(t3, t0)"), HasSubstr("t3 multiplies a tensor by itself"));
+  constexpr char kLike[] = R"(workload g(a: i8[5,9], b: i8[7,9]) -> (c: i32[5,7]) {
+  c[i,j] = sum[k:9](i32(a[i,k]) * i32(b[j,k]))
+})";
+  EXPECT_THAT(ScheduledText(kLike, "unlike_signs(t2, t2)"), HasSubstr("t2 does not multiply t2"));
+  EXPECT_THAT(ScheduledText(kLike, "split(t2.a0, [2])\nunlike_signs(t2, t0)"),
+              HasSubstr("t2 has been scheduled already"));
+}
 
 TEST(RefusalTest, ARefusedStepLeavesTheScheduleAsItWas) {
   Schedule schedule = Schedule::Create(CanonicalWorkload(kGemm), TestTarget());

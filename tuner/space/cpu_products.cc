@@ -21,8 +21,8 @@ std::optional<int64_t> StrideOf(const Operand& operand, const Var& var) {
   return StrideOf(load, var);
 }
 
-// The lanes are contiguous in the vector operand, or it can be packed so that they are: ahead of time, or where
-// enough rows read the panels that packing makes.
+// The lanes are contiguous in the vector operand, or it can be packed so that they are: ahead of time, or
+// where enough rows read the panels that packing makes.
 bool HasLanes(const Contraction& c, const Stage& stage, bool must_pack) {
   if (c.cols.empty()) return false;
   const Var& lane = stage.axes[c.cols.back()];
@@ -91,6 +91,15 @@ std::vector<CpuProduct> CpuProductsOf(const Contraction& c, const Stage& stage, 
   if (!crosswise.vector.is_const) return products;
   for (CpuProduct& product : ProductsOfWay(crosswise, stage, target)) products.push_back(std::move(product));
   return products;
+}
+
+Buffer SignToChange(const Contraction& c, const Stage& stage, const Target& target) {
+  if (c.scalar.buffer->dtype != c.vector.buffer->dtype) return nullptr;
+  const std::vector<CpuProduct> products = CpuProductsOf(c, stage, target);
+  const bool unlike = std::any_of(products.begin(), products.end(),
+                                  [](const CpuProduct& product) { return product.instruction.unlike_signs; });
+  if (!unlike) return nullptr;
+  return c.scalar.is_const && !c.vector.is_const ? c.vector.buffer : c.scalar.buffer;
 }
 
 }  // namespace mycc

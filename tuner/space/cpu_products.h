@@ -11,8 +11,8 @@
 namespace mycc {
 
 struct CpuProduct {
-  // With lanes along the output's last axis, or the other way round (Crosswise), where the output is transposed
-  // on its way out of the registers.
+  // With lanes along the output's last axis, or the other way round (Crosswise), where the output is
+  // transposed on its way out of the registers.
   Contraction way;
   Instruction instruction;
   // The reduction axis along which groups of the instruction lie; -1 where it takes single elements.
@@ -24,5 +24,10 @@ struct CpuProduct {
 // The products worth a search, of each way the most promising first; empty where no instruction serves.
 std::vector<CpuProduct> CpuProductsOf(const Contraction& contraction, const Stage& stage,
                                       const Target& target);
+
+// Of a product of two i8 or two u8 that is best carried out by an instruction for u8 times i8: the operand
+// whose sign to change (codegen/schedule/unlike_signs.h); null where there is none. What that changes in the
+// sums depends on the other operand, and is known ahead where that is const.
+Buffer SignToChange(const Contraction& contraction, const Stage& stage, const Target& target);
 
 }  // namespace mycc

@@ -32,15 +32,22 @@ void TraceBuilder::BindAll(const std::vector<std::string>& loops, const std::str
   for (const std::string& loop : loops) Bind(loop, kind);
 }
 void TraceBuilder::Phases(const std::string& block) { Add("phases", {{block}}); }
+void TraceBuilder::UnlikeSigns(const std::string& block, const std::string& buffer) {
+  Add("unlike_signs", {{block}, {buffer}});
+}
 void TraceBuilder::Inline(const std::string& block) { Add("inline", {{block}}); }
 void TraceBuilder::ComputeAt(const std::string& block, const std::string& loop) {
   Add("compute_at", {{block}, {loop}});
 }
 void TraceBuilder::ReverseInline(const std::string& block) { Add("reverse_inline", {{block}}); }
 void TraceBuilder::Merge(const std::string& loop, const std::string& next) { Add("merge", {{loop}, {next}}); }
-void TraceBuilder::CacheRead(const std::string& buffer, const std::string& block, const std::string& loop,
-                             const std::string& scope) {
+std::string TraceBuilder::CacheRead(const std::string& buffer, const std::string& block,
+                                    const std::string& loop, const std::string& scope) {
+  const auto copies = std::count_if(steps.begin(), steps.end(), [&](const Step& step) {
+    return step.primitive == "cache_read" && std::get<std::string>(step.args[0].value) == buffer;
+  });
   Add("cache_read", {{buffer}, {block}, {loop}, {scope}});
+  return copies == 0 ? absl::StrCat(buffer, ".r") : absl::StrCat(buffer, ".r", copies + 1);
 }
 void TraceBuilder::CacheWrite(const std::string& block, const std::string& loop) {
   Add("cache_write", {{block}, {loop}});

@@ -29,12 +29,14 @@ class TraceBuilder {
   void Bind(const std::string& loop, const std::string& kind);
   void BindAll(const std::vector<std::string>& loops, const std::string& kind);
   void Phases(const std::string& block);
+  void UnlikeSigns(const std::string& block, const std::string& buffer);
   void Inline(const std::string& block);
   void ComputeAt(const std::string& block, const std::string& loop);
   void ReverseInline(const std::string& block);
   void Merge(const std::string& loop, const std::string& next);
-  void CacheRead(const std::string& buffer, const std::string& block, const std::string& loop,
-                 const std::string& scope);
+  // The copy's name: that of a second copy of a buffer has a number.
+  std::string CacheRead(const std::string& buffer, const std::string& block, const std::string& loop,
+                        const std::string& scope);
   void CacheWrite(const std::string& block, const std::string& loop);
   void Pack(const std::string& buffer, std::vector<std::string> components);
   void RFactor(const std::string& loop, int64_t factor);

@@ -1,16 +1,16 @@
 // Which rule makes the part of which stages, and how the parts become one sketch.
 //
-//   0. on a CPU, transposed convolutions become convolutions of each phase
+//   0. on a CPU, some stages become others (rewrites.h)
 //   1. cheap elementwise stages are inlined into their readers
 //   2. the stages that are left form groups (grouping.h), each of which one rule schedules
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "codegen/schedule/phases.h"
 #include "codegen/schedule/schedule.h"
 #include "tuner/space/grouping.h"
 #include "tuner/space/part.h"
+#include "tuner/space/rewrites.h"
 #include "tuner/space/stage_class.h"
 
 namespace mycc {
@@ -67,29 +67,6 @@ class CheapStages {
   std::vector<StageClass> class_;
   std::vector<bool> inlined_;
 };
-
-// Transposed convolutions of a workload as the steps `phases` make them.
-struct Phased {
-  Workload workload;
-  std::vector<std::string> blocks;  // that the step was taken for
-};
-
-Phased WithPhases(const Workload& workload, const Target& target) {
-  Phased result{workload, {}};
-  if (target.kind != TargetKind::kCpu) return result;
-  result.workload.stages.clear();
-  for (const Stage& stage : workload.stages) {
-    const std::optional<Phases> phases = FindPhases(stage);
-    if (!phases) {
-      result.workload.stages.push_back(stage);
-      continue;
-    }
-    result.workload.stages.push_back(phases->input);
-    result.workload.stages.push_back(phases->sum);
-    result.blocks.push_back(stage.output->name);
-  }
-  return result;
-}
 
 // The workload with these stages substituted into their readers; the other stages keep their tensors.
 Workload WithoutStages(const Workload& workload, const std::vector<int>& stages) {
@@ -176,6 +153,31 @@ std::vector<Part> MakeParts(const Anatomy& anatomy, const Group& group, StageCla
   return parts;
 }
 
+// Made of const inputs alone: computed once, when they are packed.
+bool IsKnownAhead(const Anatomy& anatomy, int s) {
+  if (anatomy.info(s).is_output) return false;
+  const std::vector<Argument>& inputs = anatomy.workload().inputs;
+  const std::vector<const ExprNode*> loads = LoadsOf(anatomy.stage(s).value);
+  return std::all_of(loads.begin(), loads.end(), [&](const ExprNode* load) {
+    const int producer = anatomy.ProducerOf(load->buffer.get());
+    if (producer >= 0) return IsKnownAhead(anatomy, producer);
+    return std::any_of(inputs.begin(), inputs.end(),
+                       [&](const Argument& input) { return input.tensor == load->buffer && input.is_const; });
+  });
+}
+
+// Nobody waits for it, so there is nothing to decide.
+Part AheadPart(const Anatomy& anatomy, const Group& group, const Target& target) {
+  Part part;
+  part.rule = "ahead";
+  part.emit = [anatomy, group, shares = target.threads > 1](const Values&, TraceBuilder* b) {
+    for (const int s : group.members) {
+      if (shares && !anatomy.stage(s).axes.empty()) b->Bind(anatomy.Loop(s, 0), "parallel");
+    }
+  };
+  return part;
+}
+
 Values ValuesOf(const Part& part, const std::vector<Decision>& decisions, const Choice& choice, size_t* at) {
   Values values;
   for (const Decision& decision : part.decisions) {
@@ -200,7 +202,7 @@ std::vector<std::vector<Part>> Combinations(const std::vector<std::vector<Part>>
   return all;
 }
 
-Sketch Joined(const std::vector<std::string>& phased, const std::vector<std::string>& inlined,
+Sketch Joined(const std::vector<Step>& rewrites, const std::vector<std::string>& inlined,
               const std::vector<Part>& parts) {
   Sketch sketch;
   std::string& name = sketch.name;
@@ -223,10 +225,10 @@ Sketch Joined(const std::vector<std::string>& phased, const std::vector<std::str
       return !part.legal || part.legal(values);
     });
   };
-  sketch.instantiate = [name = sketch.name, parts, decisions, phased,
+  sketch.instantiate = [name = sketch.name, parts, decisions, rewrites,
                         inlined](const Choice& choice) -> absl::StatusOr<Trace> {
     TraceBuilder builder;
-    for (const std::string& stage : phased) builder.Phases(stage);
+    builder.steps = rewrites;
     for (const std::string& stage : inlined) builder.Inline(stage);
     size_t at = 0;
     for (const Part& part : parts) part.emit(ValuesOf(part, decisions, choice, &at), &builder);
@@ -265,19 +267,22 @@ bool HasEmptyLoops(const Workload& workload) {
 
 std::vector<Sketch> GenerateSketches(const Workload& canonical, const Target& target) {
   if (HasEmptyLoops(canonical)) return {NaiveSketch()};
-  const Phased phased = WithPhases(canonical, target);
-  const Anatomy whole(phased.workload);
+  const Rewritten rewritten = RewriteForCpu(canonical, target);
+  const Anatomy whole(rewritten.workload);
   const std::vector<int> cheap = CheapStages(whole, target).Find();
   std::vector<std::string> inlined;
   inlined.reserve(cheap.size());
   for (int s : cheap) inlined.push_back(whole.name(s));
-  const Anatomy anatomy(WithoutStages(phased.workload, cheap));
+  const Anatomy anatomy(WithoutStages(rewritten.workload, cheap));
   std::vector<std::vector<Part>> choices;
-  for (const auto& [group, c] : GroupStages(anatomy, target))
-    choices.push_back(MakeParts(anatomy, group, c, target));
+  for (const auto& [group, c] : GroupStages(anatomy, target)) {
+    const bool ahead = target.kind == TargetKind::kCpu && IsKnownAhead(anatomy, group.anchor);
+    choices.push_back(ahead ? std::vector<Part>{AheadPart(anatomy, group, target)}
+                            : MakeParts(anatomy, group, c, target));
+  }
   std::vector<Sketch> sketches;
   for (const std::vector<Part>& parts : Combinations(choices)) {
-    Sketch sketch = Joined(phased.blocks, inlined, parts);
+    Sketch sketch = Joined(rewritten.steps, inlined, parts);
     const absl::StatusOr<Trace> trace = sketch.instantiate(sketch.default_choice);
     if (trace.ok() && Replay(canonical, target, *trace).ok()) sketches.push_back(std::move(sketch));
   }

@@ -12,19 +12,9 @@
 #include "base/status.h"
 #include "codegen/schedule/moves.h"
 #include "codegen/schedule/primitives/primitives.h"
+#include "codegen/schedule/stages.h"
 
 namespace mycc {
-namespace {
-
-struct Stage StageOf(const Block& block) {
-  struct Stage stage {
-    block.out, {}, block.reduce, {}, block.value
-  };
-  for (const IterVar& iter : block.iters) (iter.reduce ? stage.reduce_axes : stage.axes).push_back(iter.var);
-  return stage;
-}
-
-}  // namespace
 
 absl::StatusOr<Function> PhasesOfBlock(const Function& function, const Target&, const StepArgs& args) {
   MYCC_ASSIGN_OR_RETURN(const Path path, FindBlock(function, args.Name(0)));
@@ -37,10 +27,7 @@ absl::StatusOr<Function> PhasesOfBlock(const Function& function, const Target&, 
         block.name, " is not a sum of select((i + p - r) % f == 0 && .., x[(i + p - r) // f], 0) * w[r] ",
         "whose axis and taps f divides"));
   }
-  Path nest = path;
-  nest.nodes.resize(path.nodes.size() - NestOf(path).size());
-  const Stmt both = MakeSeq({BuildStage(phases->input, nullptr), BuildStage(phases->sum, nullptr)});
-  return WithBody(function, ReplaceAt(nest, std::make_shared<Alloc>(phases->input.output, both)));
+  return ReplaceByStages(function, path, {phases->input, phases->sum});
 }
 
 }  // namespace mycc

@@ -30,6 +30,7 @@ constexpr PrimitiveInfo kPrimitives[] = {
     {"pad", "nii", "pad(block, dimension, extent)", Pad},
     {"pad_groups", "niii", "pad_groups(block, dimension, group, extent)", PadGroups},
     {"phases", "n", "phases(block)", PhasesOfBlock},
+    {"unlike_signs", "nn", "unlike_signs(block, buffer whose sign is changed)", UnlikeSigns},
     {"pack", "nN", "pack(buffer, [components d, d/a, d%b, d/a%b])", Pack},
     {"rfactor", "ni", "rfactor(loop, factor)", RFactor},
     {"rfactor_runs", "ni", "rfactor_runs(loop, length)", RFactorRuns},

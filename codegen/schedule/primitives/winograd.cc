@@ -15,27 +15,10 @@
 #include "base/status.h"
 #include "codegen/schedule/moves.h"
 #include "codegen/schedule/primitives/primitives.h"
+#include "codegen/schedule/stages.h"
 
 namespace mycc {
 namespace {
-
-using TensorStage = struct Stage;  // of a workload; the primitive of that name hides it
-
-TensorStage StageOf(const Block& block) {
-  TensorStage stage{block.out, {}, block.reduce, {}, block.value};
-  for (const IterVar& iter : block.iters) (iter.reduce ? stage.reduce_axes : stage.axes).push_back(iter.var);
-  return stage;
-}
-
-// The stages' names must be free: a second function of the same name has a suffix already.
-absl::Status CheckNamesAreFree(const Function& function, const std::vector<TensorStage>& stages) {
-  for (size_t s = 0; s + 1 < stages.size(); ++s) {
-    const std::string& name = stages[s].output->name;
-    if (FreshName(function, name) != name)
-      return absl::FailedPreconditionError(absl::StrCat("the name ", name, " is taken"));
-  }
-  return absl::OkStatus();
-}
 
 // A const input, or computed from such alone.
 bool IsKnownAhead(const Function& function, const Buffer& buffer) {
@@ -57,33 +40,20 @@ absl::StatusOr<Function> Winograd(const Function& function, const Target& target
     return absl::FailedPreconditionError(
         "the target is sums=direct: what is summed is added up as it stands");
   MYCC_ASSIGN_OR_RETURN(const Path path, FindBlock(function, args.Name(0)));
-  const Block& block = path.block();
   MYCC_RETURN_IF_ERROR(CheckNaive(path));
-  MYCC_RETURN_IF_ERROR(CheckOnlyWriter(function, block));
   const int64_t m = args.Int(1);
   if (m != 2 && m != 4)
     return absl::FailedPreconditionError(absl::StrCat("tiles of ", m, " x ", m, "; expected 2 or 4"));
-  const TensorStage conv = StageOf(block);
+  const struct Stage conv = StageOf(path.block());
   MYCC_ASSIGN_OR_RETURN(const WinogradShape shape, WinogradShapeOf(conv));
-  const std::vector<TensorStage> stages = WinogradStages(conv, shape, static_cast<int>(m));
-  MYCC_RETURN_IF_ERROR(CheckNamesAreFree(function, stages));
-
-  // The whole nest is replaced, with its loops.
-  Path nest = path;
-  while (nest.nodes.size() > 1 && nest.nodes[nest.nodes.size() - 2]->kind == StmtKind::kFor)
-    nest.nodes.pop_back();
-  std::vector<Stmt> nests;
-  nests.reserve(stages.size());
-  for (const TensorStage& stage : stages) nests.push_back(BuildStage(stage, nullptr));
-  Function result = WithBody(function, ReplaceAt(nest, MakeSeq(std::move(nests))));
-  const bool known_ahead = IsKnownAhead(function, FilterOf(conv, shape));
-  for (auto stage = stages.rbegin() + 1; stage != stages.rend(); ++stage) {
-    Buffer made = stage->output;
-    if (known_ahead && absl::EndsWith(made->name, kWinogradFilter)) {
-      made = MakeBuffer(made->name, made->dtype, made->shape, Scope::kPacked);
-      result.body = ReplaceBuffer(result.body, stage->output, made);
-    }
-    result.body = std::make_shared<Alloc>(made, std::move(result.body));
+  const std::vector<struct Stage> stages = WinogradStages(conv, shape, static_cast<int>(m));
+  MYCC_ASSIGN_OR_RETURN(Function result, ReplaceByStages(function, path, stages));
+  if (!IsKnownAhead(function, FilterOf(conv, shape))) return result;
+  for (const struct Stage& stage : stages) {
+    const Buffer& made = stage.output;
+    if (!absl::EndsWith(made->name, kWinogradFilter)) continue;
+    const Buffer packed = MakeBuffer(made->name, made->dtype, made->shape, Scope::kPacked);
+    result.body = ReplaceBuffer(result.body, made, packed);
   }
   return result;
 }

@@ -68,9 +68,8 @@ std::vector<std::string> PanelLayout(const Operand& operand, const std::vector<i
 // Copies an operand's block into panels: const ones ahead of time, others where `loop` starts an iteration.
 void EmitPanels(const Plan& plan, const Operand& operand, int panel_dim, int64_t panel, int64_t depth,
                 const std::string& loop, TraceBuilder* b) {
-  const std::string copy = absl::StrCat(operand.buffer->name, ".r");
-  b->CacheRead(operand.buffer->name, plan.t, operand.is_const ? "root" : loop,
-               operand.is_const ? "packed" : "local");
+  const std::string copy = b->CacheRead(operand.buffer->name, plan.t, operand.is_const ? "root" : loop,
+                                        operand.is_const ? "packed" : "local");
   b->Pack(copy, PanelLayout(operand, plan.k_order, plan.stage(), panel_dim, panel, depth));
   const int last = operand.buffer->rank() - 1;
   const bool along_depth = depth * DTypeBytes(operand.buffer->dtype) >= 16 &&
@@ -224,6 +223,8 @@ bool Legal(const Plan& plan, const Values& v) {
   if (v.at("ku") > 1 && v.at("ku") * plan.KGroup() > v.at("kc")) return false;
   if (v.at("window") && (v.at("kc") < plan.K() || v.at("ku") > 1)) return false;
   if (fused && (v.at("pad") == kAtBlock || v.at("block_order") == kColumnsOutermost)) return false;
+  // Panels copy whole boxes, of which a stage that is made for one fills what exists.
+  if (v.at("pad") == kAtBlock && v.at("pack_a") != 0) return false;
   return !(fused && v.at("pack_a"));
 }
 

@@ -104,8 +104,9 @@ void EmitTiles(const Plan& plan, const Values& v, TraceBuilder* b) {
     if (v.at("par") && loop != blocks.back()) b->Bind(loop, "parallel");
   }
   if (v.at("how") == kStaged) {
-    b->CacheRead(plan.strided.buffer->name, plan.t, blocks.back(), "local");
-    const std::string copy = absl::StrCat(plan.strided.buffer->name, ".r.a", plan.strided.buffer->rank() - 1);
+    const std::string copy =
+        absl::StrCat(b->CacheRead(plan.strided.buffer->name, plan.t, blocks.back(), "local"), ".a",
+                     plan.strided.buffer->rank() - 1);
     b->Split(copy, {plan.lanes});
     b->Bind(absl::StrCat(copy, ".1"), "vector");
   }

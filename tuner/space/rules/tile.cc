@@ -96,13 +96,13 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
     b->BindAll(blocks, "parallel");
   }
   for (const ConstOperand& operand : plan.repack) {
-    b->CacheRead(operand.buffer, plan.t, "root", "packed");
+    const std::string copy = b->CacheRead(operand.buffer, plan.t, "root", "packed");
     std::vector<std::string> layout;
     for (int d = 0; d < operand.rank; ++d) {
       if (d != operand.lane_dim) layout.push_back(absl::StrCat(d));
     }
     layout.push_back(absl::StrCat(operand.lane_dim));
-    b->Pack(absl::StrCat(operand.buffer, ".r"), layout);
+    b->Pack(copy, layout);
   }
   b->CacheWrite(plan.t, blocks.back());
   for (size_t i = v.at("window") == kAll ? 0 : plan.reduce.size() - 1;

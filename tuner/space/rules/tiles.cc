@@ -63,7 +63,8 @@ void EmitPlainStage(const Anatomy& anatomy, int stage, const Target& target, boo
   const int last = static_cast<int>(s.axes.size()) - 1;
   // No more loops than there are threads for: the iterations of several are taken apart by divisions.
   int64_t iterations = 1;
-  for (int a = 0; parallel && a < last && iterations < 8 * target.threads; ++a) {
+  const bool has_rows = s.output->num_elements() > s.axes[last]->extent;
+  for (int a = 0; parallel && has_rows && a < last && iterations < 8 * target.threads; ++a) {
     b->Bind(anatomy.Loop(stage, a), "parallel");
     iterations *= s.axes[a]->extent;
   }

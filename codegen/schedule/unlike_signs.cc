@@ -1,0 +1,104 @@
+#include "codegen/schedule/unlike_signs.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+
+namespace mycc {
+namespace {
+
+bool IsWidenedByte(const Expr& factor) {
+  if (factor->op != Op::kCast || factor->dtype != DType::kI32) return false;
+  const Expr& load = factor->args[0];
+  return load->op == Op::kLoad && (load->dtype == DType::kI8 || load->dtype == DType::kU8);
+}
+
+absl::Status CheckLikeSigns(const Stage& stage, const Buffer& changed) {
+  const Expr& value = stage.value;
+  const auto refused = [&](const std::string& why) {
+    return absl::FailedPreconditionError(absl::StrCat(stage.output->name, why));
+  };
+  if (stage.reduce != ReduceOp::kSum || value->op != Op::kMul || !IsWidenedByte(value->args[0]) ||
+      !IsWidenedByte(value->args[1]))
+    return refused(" is not a sum of i32(a[..]) * i32(b[..]) of bytes");
+  const Expr &a = value->args[0]->args[0], &b = value->args[1]->args[0];
+  if (a->dtype != b->dtype) return refused(" multiplies u8 by i8 already");
+  if (a->buffer == b->buffer) return refused(" multiplies a tensor by itself");
+  if (a->buffer != changed && b->buffer != changed)
+    return refused(absl::StrCat(" does not multiply ", changed->name));
+  return absl::OkStatus();
+}
+
+Stage StageOver(const std::string& name, DType dtype, const std::vector<Var>& axes) {
+  std::vector<int64_t> shape;
+  shape.reserve(axes.size());
+  for (const Var& axis : axes) shape.push_back(axis->extent);
+  return Stage{MakeBuffer(name, dtype, shape), axes, ReduceOp::kNone, {}, nullptr};
+}
+
+std::vector<Expr> At(const std::vector<Var>& axes) {
+  std::vector<Expr> index;
+  index.reserve(axes.size());
+  for (const Var& axis : axes) index.push_back(VarRef(axis));
+  return index;
+}
+
+Stage ChangedSign(const std::string& name, const Buffer& from) {
+  std::vector<Var> axes;
+  for (int d = 0; d < from->rank(); ++d) axes.push_back(MakeVar(absl::StrCat("a", d), from->shape[d]));
+  const bool is_signed = from->dtype == DType::kI8;
+  Stage stage = StageOver(name, is_signed ? DType::kU8 : DType::kI8, axes);
+  const Expr half = IntConst(is_signed ? -128 : 128, from->dtype);
+  stage.value = MakeCast(stage.output->dtype, Load(from, At(axes)) + half);
+  return stage;
+}
+
+// Over those axes of the sum that the other factor has.
+Stage SumsOf(const std::string& name, const Stage& sum, const Expr& factor) {
+  std::vector<Var> axes;
+  for (const Var& axis : sum.axes) {
+    if (UsesVar(factor, axis.get())) axes.push_back(axis);
+  }
+  Stage stage = StageOver(name, DType::kI32, axes);
+  stage.reduce = ReduceOp::kSum;
+  stage.reduce_axes = sum.reduce_axes;
+  const bool is_signed = factor->args[0]->dtype == DType::kI8;
+  stage.value = factor * IntConst(is_signed ? -128 : 128, DType::kI32);
+  return stage;
+}
+
+// The stage over variables of its own.
+Stage WithFreshAxes(Stage stage) {
+  VarMap fresh;
+  for (std::vector<Var>* axes : {&stage.axes, &stage.reduce_axes}) {
+    const char* letter = axes == &stage.axes ? "a" : "r";
+    for (size_t d = 0; d < axes->size(); ++d) {
+      const Var var = MakeVar(absl::StrCat(letter, d), (*axes)[d]->extent);
+      fresh[(*axes)[d].get()] = VarRef(var);
+      (*axes)[d] = var;
+    }
+  }
+  stage.value = Substitute(stage.value, fresh);
+  return stage;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<Stage>> UnlikeSignStages(const Stage& stage, const Buffer& changed) {
+  MYCC_RETURN_IF_ERROR(CheckLikeSigns(stage, changed));
+  const std::string& name = stage.output->name;
+  const int which = stage.value->args[0]->args[0]->buffer == changed ? 0 : 1;
+  const Expr &factor = stage.value->args[which], &other = stage.value->args[1 - which];
+  const Stage sign = ChangedSign(name + kChangedSign, changed);
+  const Stage sums = SumsOf(name + kSignSums, stage, other);
+  Stage product = stage;
+  product.output = MakeBuffer(name + kUnlikeProduct, DType::kI32, stage.output->shape);
+  const Expr changed_factor = MakeCast(DType::kI32, Load(sign.output, factor->args[0]->args));
+  product.value = which == 0 ? changed_factor * other : other * changed_factor;
+  Stage result{stage.output, stage.axes, ReduceOp::kNone, {}, nullptr};
+  result.value = Load(product.output, At(stage.axes)) + Load(sums.output, At(sums.axes));
+  return std::vector<Stage>{sign, WithFreshAxes(sums), product, WithFreshAxes(result)};
+}
+
+}  // namespace mycc

@@ -1,0 +1,23 @@
+// What becomes of a workload's stages on a CPU before rules look at them: other stages that compute the same
+// tensors, and the steps of a trace that put them there. Pure.
+#pragma once
+
+#include <vector>
+
+#include "codegen/schedule/trace.h"
+#include "codegen/target/target.h"
+#include "codegen/workload/workload.h"
+
+namespace mycc {
+
+struct Rewritten {
+  Workload workload;
+  std::vector<Step> steps;
+};
+
+// Transposed convolutions become convolutions of each phase (codegen/schedule/phases.h), and sums of products
+// of two i8 or two u8 become sums of u8 times i8 where the instruction for them multiplies nothing else
+// (codegen/schedule/unlike_signs.h).
+Rewritten RewriteForCpu(const Workload& canonical, const Target& target);
+
+}  // namespace mycc
