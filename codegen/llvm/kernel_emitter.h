@@ -156,8 +156,15 @@ class LlvmKernelEmitter {
   int WidthOf(const For& loop) const;
   llvm::Value* ReduceLanes(Op op, DType dtype, llvm::Value* vector);
 
+  // Elements that are interleaved as they are stored (kernel_interleave.cc). False where the loop has none.
+  bool EmitInterleaved(const For& loop);
+
   // Tiles that are read across (kernel_transpose.cc). False where the loop has none.
   bool EmitTransposed(const For& loop);
+  bool EmitTurnedGroups(const For& loop);
+  std::vector<llvm::Value*> LoadTile(const Access& rows, int64_t stride_bytes, llvm::Type* unit, int count,
+                                     int active, int64_t columns);
+  void StoreUnits(const Access& access, llvm::Value* value, int active);
   std::vector<llvm::Value*> LoadTurned(const ExprNode& load, const CrossReads& cross, int64_t u0,
                                        int64_t rows, llvm::Value* first, int count, int active);
 

@@ -109,7 +109,7 @@ void LlvmKernelEmitter::EmitFor(const For& loop) {
 }
 
 void LlvmKernelEmitter::EmitUnrolled(const For& loop) {
-  if (!lanes_ && EmitTransposed(loop)) return;
+  if (!lanes_ && (EmitTurnedGroups(loop) || EmitInterleaved(loop) || EmitTransposed(loop))) return;
   for (int64_t v = 0; v < *ConstExtent(loop); ++v) {
     With(loop.var.get(), b_.getInt64(v), [&] { Statement(loop.body); });
   }

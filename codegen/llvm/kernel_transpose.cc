@@ -4,6 +4,11 @@
 //   unroll u in 16: vector v in 16:        load 16 vectors along u, one for each v
 //     y[u, v] = f(x[v, u])             ->  turn the tile in registers
 //                                          store 16 vectors along v
+//
+// The same of groups of elements that stay together, each as one element of their size:
+//
+//   unroll u in 16: unroll e in 2: vector v in 16:
+//     y[u, v, e] = x[v, 2*u + e]
 #include <bit>
 
 #include "codegen/llvm/kernel_emitter.h"
@@ -99,35 +104,82 @@ bool LlvmKernelEmitter::EmitTransposed(const For& loop) {
 std::vector<Value*> LlvmKernelEmitter::LoadTurned(const ExprNode& load, const CrossReads& cross, int64_t u0,
                                                   int64_t rows, Value* first, int count, int active) {
   memo_.assign(1, {});
-  const int size = DTypeBytes(load.dtype);
-  llvm::Type* type = numbers_.MemoryType(load.dtype, count);
-  llvm::SmallVector<llvm::Constant*, 64> bits;
-  for (int column = 0; column < count; ++column) bits.push_back(b_.getInt1(column < rows));
-  Value* pointer = nullptr;
-  const Place* place = nullptr;
+  Access rows_of_tile;
   With(cross.unrolled, b_.getInt64(u0), [&] {
-    With(cross.lanes->var.get(), first, [&] {
-      const Access access = AccessOf(load.buffer, load.args, &load);
-      pointer = access.pointer, place = access.place;
-    });
+    With(cross.lanes->var.get(), first, [&] { rows_of_tile = AccessOf(load.buffer, load.args, &load); });
   });
+  const int size = DTypeBytes(load.dtype);
   const int64_t stride = flat_.at(&load).CoefficientOf(cross.lanes->var.get()) * size;
-  std::vector<Value*> tile;
-  for (int lane = 0; lane < count; ++lane) {
-    Value* along = ByteOffset(pointer, lane * stride);
-    if (lane >= active) {
-      tile.push_back(llvm::PoisonValue::get(type));
-    } else if (rows == count) {
-      tile.push_back(LoadRaw(*place, type, along, size));
-    } else {
-      tile.push_back(Annotate(
-          *place, b_.CreateMaskedLoad(type, along, llvm::Align(size), llvm::ConstantVector::get(bits),
-                                      llvm::Constant::getNullValue(type))));
-    }
-  }
-  tile = TurnTile(b_, std::move(tile), size);
+  std::vector<Value*> tile =
+      LoadTile(rows_of_tile, stride, numbers_.MemoryType(load.dtype), count, active, rows);
   for (Value*& value : tile) value = numbers_.FromMemory(load.dtype, value);
   return tile;
+}
+
+// `count` rows, so far apart, the first `columns` units of each, as `count` columns of `active` units.
+std::vector<Value*> LlvmKernelEmitter::LoadTile(const Access& rows, int64_t stride_bytes, llvm::Type* unit,
+                                                int count, int active, int64_t columns) {
+  llvm::Type* type = llvm::FixedVectorType::get(unit, count);
+  llvm::SmallVector<llvm::Constant*, 64> bits;
+  for (int column = 0; column < count; ++column) bits.push_back(b_.getInt1(column < columns));
+  const int align = DTypeBytes(rows.dtype);
+  std::vector<Value*> tile;
+  for (int lane = 0; lane < count; ++lane) {
+    Value* along = ByteOffset(rows.pointer, lane * stride_bytes);
+    if (lane >= active) {
+      tile.push_back(llvm::PoisonValue::get(type));
+    } else if (columns == count) {
+      tile.push_back(LoadRaw(*rows.place, type, along, align));
+    } else {
+      tile.push_back(Annotate(
+          *rows.place, b_.CreateMaskedLoad(type, along, llvm::Align(align), llvm::ConstantVector::get(bits),
+                                           llvm::Constant::getNullValue(type))));
+    }
+  }
+  return TurnTile(b_, std::move(tile), static_cast<int>(unit->getPrimitiveSizeInBits()) / 8);
+}
+
+bool LlvmKernelEmitter::EmitTurnedGroups(const For& loop) {
+  const std::optional<TurnedGroups> turned = TurnedGroupsOf(loop);
+  if (!turned) return false;
+  const auto& [unrolled, inner, load] = *turned;
+  const int size = DTypeBytes(load->dtype), unit_bytes = size * inner.group;
+  llvm::Type* unit = b_.getIntNTy(8 * unit_bytes);
+  const int64_t extent = *ConstExtent(loop);
+  const auto access = [&](const Buffer& buffer, const std::vector<Expr>& indices, const void* key, int64_t u,
+                          Value* first) {
+    memo_.assign(1, {});
+    Access result;
+    With(unrolled, b_.getInt64(u), [&] {
+      With(inner.unrolled, b_.getInt64(0),
+           [&] { With(inner.lanes->var.get(), first, [&] { result = AccessOf(buffer, indices, key); }); });
+    });
+    return result;
+  };
+  const Store& store = *inner.store;
+  const int width = kernel_.vector_bytes / unit_bytes;
+  Chunks(*inner.lanes, width, /*unroll=*/true, [&](Value* first, int count, int active) {
+    for (int64_t u0 = 0; u0 < extent; u0 += count) {
+      const int64_t columns = std::min<int64_t>(count, extent - u0);
+      const Access rows = access(load->buffer, load->args, load, u0, first);
+      const int64_t stride = flat_.at(load).CoefficientOf(inner.lanes->var.get()) * size;
+      const std::vector<Value*> tile = LoadTile(rows, stride, unit, count, active, columns);
+      for (int64_t u = 0; u < columns; ++u)
+        StoreUnits(access(store.buffer, store.indices, &store, u0 + u, first), tile[u], active);
+    }
+  });
+  return true;
+}
+
+// The first `active` elements of the vector.
+void LlvmKernelEmitter::StoreUnits(const Access& access, Value* value, int active) {
+  const auto count = static_cast<int>(llvm::cast<llvm::FixedVectorType>(value->getType())->getNumElements());
+  const int align = DTypeBytes(access.dtype);
+  if (active == count) return StoreRaw(*access.place, value, access.pointer, align);
+  llvm::SmallVector<llvm::Constant*, 64> bits;
+  for (int unit = 0; unit < count; ++unit) bits.push_back(b_.getInt1(unit < active));
+  Annotate(*access.place,
+           b_.CreateMaskedStore(value, access.pointer, llvm::Align(align), llvm::ConstantVector::get(bits)));
 }
 
 }  // namespace mycc

@@ -166,39 +166,83 @@ bool IndexesAccumulator(const For& loop) {
 
 namespace {
 
-bool IsCrossRead(const ExprNode& load, const VarNode* unrolled, const VarNode* lane) {
-  for (size_t d = 0; d < load.args.size(); ++d) {
-    const auto range = RangeOf(load.args[d]);
-    if (!range || range->min < 0 || range->max >= load.buffer->shape[d] || HasLoad(load.args[d]))
-      return false;
+// Where an access to elements that exist is in memory, if that is linear in these variables; else nullopt.
+std::optional<Linear> PlaceBy(const BufferNode& buffer, const std::vector<Expr>& indices,
+                              const std::vector<const VarNode*>& vars) {
+  for (size_t d = 0; d < indices.size(); ++d) {
+    const auto range = RangeOf(indices[d]);
+    if (!range || range->min < 0 || range->max >= buffer.shape[d] || HasLoad(indices[d])) return std::nullopt;
   }
-  const Linear flat = ToLinear(FlatIndex(*load.buffer, load.args));
+  Linear flat = ToLinear(FlatIndex(buffer, indices));
   const bool linear = std::all_of(flat.terms.begin(), flat.terms.end(), [&](const auto& term) {
-    return term.first->op == Op::kVar || (!UsesVar(term.first, unrolled) && !UsesVar(term.first, lane));
+    return term.first->op == Op::kVar || std::none_of(vars.begin(), vars.end(), [&](const VarNode* var) {
+             return UsesVar(term.first, var);
+           });
   });
-  const int64_t stride = flat.CoefficientOf(lane);
-  return linear && flat.CoefficientOf(unrolled) == 1 && stride != 0 && stride != 1;
+  return linear ? std::optional(std::move(flat)) : std::nullopt;
+}
+
+bool IsCrossRead(const ExprNode& load, const VarNode* unrolled, const VarNode* lane) {
+  const std::optional<Linear> place = PlaceBy(*load.buffer, load.args, {unrolled, lane});
+  if (!place) return false;
+  const int64_t stride = place->CoefficientOf(lane);
+  return place->CoefficientOf(unrolled) == 1 && stride != 0 && stride != 1;
+}
+
+// The one store of an unrolled loop around a vector loop, whose lanes may run side by side and which reads
+// nothing of what it writes; null for other loops.
+const Store* StoreOfUnrolledLanes(const For& loop) {
+  const For* lanes = DynAs<For>(loop.body);
+  if (loop.loop_kind != LoopKind::kUnroll || lanes == nullptr || lanes->loop_kind != LoopKind::kVector ||
+      !ConstExtent(loop) || !ConstExtent(*lanes)) {
+    return nullptr;
+  }
+  const Store* store = DynAs<Store>(lanes->body);
+  if (store == nullptr || LaneReductionOf(*lanes) != nullptr || !CanWiden(*lanes)) return nullptr;
+  bool apart = true;
+  Visit(store->value, [&](const ExprNode& e) { apart &= e.op != Op::kLoad || e.buffer != store->buffer; });
+  return apart ? store : nullptr;
 }
 
 }  // namespace
 
 std::optional<CrossReads> CrossReadsOf(const For& loop) {
-  const For* lanes = DynAs<For>(loop.body);
-  if (loop.loop_kind != LoopKind::kUnroll || lanes == nullptr || lanes->loop_kind != LoopKind::kVector ||
-      !ConstExtent(loop) || !ConstExtent(*lanes)) {
-    return std::nullopt;
-  }
-  const Store* store = DynAs<Store>(lanes->body);
-  if (store == nullptr || LaneReductionOf(*lanes) != nullptr || !CanWiden(*lanes)) return std::nullopt;
-  CrossReads cross{loop.var.get(), lanes, {}};
-  bool apart = true;
+  const Store* store = StoreOfUnrolledLanes(loop);
+  if (store == nullptr) return std::nullopt;
+  CrossReads cross{loop.var.get(), DynAs<For>(loop.body), {}};
   Visit(store->value, [&](const ExprNode& e) {
-    if (e.op != Op::kLoad) return;
-    apart &= e.buffer != store->buffer;
-    if (IsCrossRead(e, cross.unrolled, lanes->var.get())) cross.loads.push_back(&e);
+    if (e.op == Op::kLoad && IsCrossRead(e, cross.unrolled, cross.lanes->var.get()))
+      cross.loads.push_back(&e);
   });
-  if (!apart || cross.loads.empty()) return std::nullopt;
-  return cross;
+  return cross.loads.empty() ? std::nullopt : std::optional(cross);
+}
+
+std::optional<InterleavedStore> InterleavedStoreOf(const For& loop) {
+  const Store* store = StoreOfUnrolledLanes(loop);
+  if (store == nullptr || store->buffer->scope == Scope::kAccumulator) return std::nullopt;
+  const For* lanes = DynAs<For>(loop.body);
+  const int64_t group = *ConstExtent(loop);
+  const auto place = PlaceBy(*store->buffer, store->indices, {loop.var.get(), lanes->var.get()});
+  const bool interleaves = (group == 2 || group == 4) && place && place->CoefficientOf(loop.var.get()) == 1 &&
+                           place->CoefficientOf(lanes->var.get()) == group;
+  if (!interleaves) return std::nullopt;
+  return InterleavedStore{loop.var.get(), lanes, store, static_cast<int>(group)};
+}
+
+std::optional<TurnedGroups> TurnedGroupsOf(const For& loop) {
+  const For* inner = DynAs<For>(loop.body);
+  if (loop.loop_kind != LoopKind::kUnroll || inner == nullptr || !ConstExtent(loop)) return std::nullopt;
+  const std::optional<InterleavedStore> groups = InterleavedStoreOf(*inner);
+  if (!groups || groups->store->value->op != Op::kLoad) return std::nullopt;
+  const ExprNode& load = *groups->store->value;
+  const Store& store = *groups->store;
+  const VarNode* u = loop.var.get();
+  const auto from = PlaceBy(*load.buffer, load.args, {u, groups->unrolled, groups->lanes->var.get()});
+  const auto to = PlaceBy(*store.buffer, store.indices, {u});
+  const bool turns = from && to && load.dtype == store.buffer->dtype && DTypeBytes(load.dtype) <= 2 &&
+                     from->CoefficientOf(u) == groups->group && from->CoefficientOf(groups->unrolled) == 1 &&
+                     from->CoefficientOf(groups->lanes->var.get()) != 0;
+  return turns ? std::optional(TurnedGroups{u, *groups, &load}) : std::nullopt;
 }
 
 }  // namespace mycc

@@ -33,4 +33,23 @@ struct CrossReads {
 };
 std::optional<CrossReads> CrossReadsOf(const For& loop);
 
+// An unrolled loop around nothing but a vector loop of one store, to elements that are contiguous along the
+// unrolled loop and as far apart along the lanes as that one is long: y[v, e].
+struct InterleavedStore {
+  const VarNode* unrolled;  // e
+  const For* lanes;         // v
+  const Store* store;
+  int group;  // the unrolled loop's extent
+};
+std::optional<InterleavedStore> InterleavedStoreOf(const For& loop);
+
+// Around such a loop another unrolled one, along which the elements that are stored lie as they do along it:
+// y[u, v, e] = x[v, group * u + e].
+struct TurnedGroups {
+  const VarNode* unrolled;  // u
+  InterleavedStore inner;
+  const ExprNode* load;
+};
+std::optional<TurnedGroups> TurnedGroupsOf(const For& loop);
+
 }  // namespace mycc

@@ -98,6 +98,15 @@ TEST_P(ProductsTest, Convolve) {
   for (const Types& types : kTypes) CheckPointsOf(Convolution(types, 7, 36), TargetOf(GetParam()), 2, 7);
 }
 
+// Panels of what no one knows ahead: whole vectors and turned tiles, and what is left over of both.
+TEST_P(ProductsTest, PackAtRunTime) {
+  const Target target = TargetOf(GetParam());
+  for (const Types& types : kTypes) {
+    for (const char* order : {"k,j", "j,k"})
+      CheckPointsOf(Gemm(types, 21, 83, 141, "i,k", order, /*constant=*/""), target, 2, 5);
+  }
+}
+
 // Integers whose products and their sums are the largest: of 16 bits they would saturate.
 TEST_P(ProductsTest, AreExactAtTheExtremes) {
   const Target target = TargetOf(GetParam());
@@ -189,6 +198,14 @@ TEST(ProductInstructionsTest, TheTargetsBestIsTaken) {
   // The sum of the weights is known ahead, and the sign is changed once.
   EXPECT_THAT(Assembly(gemm({"u8", "u8", "i32"}), "mcpu=cascadelake"), HasSubstr("vpdpbusd"));
   EXPECT_THAT(Assembly(gemm({"i8", "i8", "i32"}), "mcpu=cascadelake"), Not(HasSubstr("vpmaddwd")));
+  // Panels at run time are not made byte by byte.
+  for (const char* order : {"k,j", "j,k"}) {
+    const std::string assembly =
+        Assembly(Gemm({"u8", "i8", "i32"}, 64, 64, 128, "i,k", order, ""), "mcpu=znver4");
+    EXPECT_THAT(assembly, HasSubstr("vpunpck"));
+    EXPECT_THAT(assembly, Not(HasSubstr("vpextrb")));
+    EXPECT_THAT(assembly, Not(HasSubstr("\tmovb")));
+  }
   // One row is no tile.
   EXPECT_THAT(Assembly(Gemm({"bf16", "bf16", "f32"}, 1, 64, 128, "i,k", "k,j", "const "), amx),
               HasSubstr("vdpbf16ps"));

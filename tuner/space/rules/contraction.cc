@@ -21,6 +21,7 @@
 #include "tuner/space/part.h"
 #include "tuner/space/rules/contraction_plan.h"
 #include "tuner/space/rules/contraction_tiles.h"
+#include "tuner/space/rules/panels.h"
 #include "tuner/space/rules/tiles.h"
 #include "tuner/space/stage_class.h"
 
@@ -34,51 +35,6 @@ enum PrologueAt : int64_t { kAtRoot = 0, kAtBlock = 1 };
 // Of the loops over blocks; the columns' also around the image rows, whose products then share b's panel.
 enum BlockOrder : int64_t { kRowsOutside = 0, kColumnsOutside = 1, kColumnsOutermost = 2 };
 enum ParallelOver : int64_t { kNone = 0, kOuterBlock = 1, kBothBlocks = 2 };
-
-// The panel's dimension goes last as it is.
-constexpr int64_t kWhole = 0;
-
-// Of panels with `panel` rows or columns, in which `depth` elements of the innermost reduction lie together.
-std::vector<std::string> PanelLayout(const Operand& operand, const std::vector<int>& k_order,
-                                     const Stage& stage, int panel_dim, int64_t panel, int64_t depth) {
-  std::vector<std::string> layout;
-  std::vector<bool> reduces(operand.index.size(), false);
-  std::vector<std::string> tail;
-  int depth_dim = -1;
-  for (int k : k_order) {
-    const int dim = operand.PlainDim(stage.reduce_axes[k]);
-    if (dim < 0 || dim == panel_dim) continue;
-    reduces[dim] = true;
-    const bool grouped = depth > 1 && k == k_order.back();
-    if (grouped) depth_dim = dim;
-    tail.push_back(grouped ? absl::StrCat(dim, "/", depth) : absl::StrCat(dim));
-  }
-  for (size_t d = 0; d < operand.index.size(); ++d) {
-    if (static_cast<int>(d) != panel_dim && !reduces[d]) layout.push_back(absl::StrCat(d));
-  }
-  if (panel != kWhole)
-    layout.push_back(panel == 1 ? absl::StrCat(panel_dim) : absl::StrCat(panel_dim, "/", panel));
-  layout.insert(layout.end(), tail.begin(), tail.end());
-  if (panel == kWhole) layout.push_back(absl::StrCat(panel_dim));
-  if (panel > 1) layout.push_back(absl::StrCat(panel_dim, "%", panel));
-  if (depth_dim >= 0) layout.push_back(absl::StrCat(depth_dim, "%", depth));
-  return layout;
-}
-
-// Copies an operand's block into panels: const ones ahead of time, others where `loop` starts an iteration.
-void EmitPanels(const Plan& plan, const Operand& operand, int panel_dim, int64_t panel, int64_t depth,
-                const std::string& loop, TraceBuilder* b) {
-  const std::string copy = b->CacheRead(operand.buffer->name, plan.t, operand.is_const ? "root" : loop,
-                                        operand.is_const ? "packed" : "local");
-  b->Pack(copy, PanelLayout(operand, plan.k_order, plan.stage(), panel_dim, panel, depth));
-  const int last = operand.buffer->rank() - 1;
-  const bool along_depth = depth * DTypeBytes(operand.buffer->dtype) >= 16 &&
-                           operand.PlainDim(plan.stage().reduce_axes[plan.k_order.back()]) == last;
-  if (panel_dim != last && !along_depth) return;
-  const std::string contiguous = absl::StrCat(copy, ".a", last);
-  b->Split(contiguous, {along_depth ? depth : plan.lanes});
-  b->Bind(absl::StrCat(contiguous, ".1"), "vector");
-}
 
 // A nest over the tile: rows unrolled, columns in vectors.
 void EmitTileCopy(const std::string& block, const std::vector<std::string>& row_suffixes,
@@ -177,11 +133,11 @@ void Emit(Plan plan, const Values& v, TraceBuilder* b) {
   if (plan.c.vector.is_const ? lane_dim >= 0 : v.at("pack_b") != 0) {
     // No panel holds the end of one group and the start of the next.
     const bool fits = !plan.c.groups || plan.N() % nr == 0;
-    EmitPanels(plan, plan.c.vector, lane_dim, fits ? nr : kWhole, plan.KGroup(), block_loop, b);
+    EmitPanels(plan, {plan.c.vector, lane_dim, fits ? nr : kWholePanel, plan.KGroup()}, block_loop, b);
   }
   if (has_rows && v.at("pack_a")) {
-    EmitPanels(plan, plan.c.scalar, plan.c.scalar.PlainDim(plan.stage().axes[plan.c.rows.back()]), mr,
-               plan.PanelDepth(), block_loop, b);
+    const int row_dim = plan.c.scalar.PlainDim(plan.stage().axes[plan.c.rows.back()]);
+    EmitPanels(plan, {plan.c.scalar, row_dim, mr, plan.PanelDepth()}, block_loop, b);
   }
 
   const std::string n_tile = part(plan.n, 2), m_tile = has_rows ? part(m, 2) : "";

@@ -1,0 +1,54 @@
+// Elements that are interleaved as they are stored: an unrolled loop around a vector loop whose stores are
+// contiguous along the unrolled one.
+//
+//   unroll e in 2: vector v in 16:         load a vector along v for each e
+//     y[v, e] = f(x[e, v])            ->   interleave them in registers
+//                                          store 32 elements
+#include "codegen/llvm/kernel_emitter.h"
+#include "codegen/llvm/loop_facts.h"
+
+namespace mycc {
+namespace {
+
+using llvm::Value;
+
+// a0 b0 a1 b1 ..
+Value* Zip(Builder& b, Value* even, Value* odd) {
+  const auto lanes = static_cast<int>(llvm::cast<llvm::FixedVectorType>(even->getType())->getNumElements());
+  llvm::SmallVector<int, 128> mask;
+  for (int lane = 0; lane < lanes; ++lane) mask.append({lane, lanes + lane});
+  return b.CreateShuffleVector(even, odd, mask);
+}
+
+// Of two or four vectors; four by halves, each of which is what unpacking instructions do.
+Value* Interleave(Builder& b, const std::vector<Value*>& vectors) {
+  if (vectors.size() == 2) return Zip(b, vectors[0], vectors[1]);
+  return Zip(b, Zip(b, vectors[0], vectors[2]), Zip(b, vectors[1], vectors[3]));
+}
+
+}  // namespace
+
+bool LlvmKernelEmitter::EmitInterleaved(const For& loop) {
+  const std::optional<InterleavedStore> interleaved = InterleavedStoreOf(loop);
+  if (!interleaved) return false;
+  const For& lanes = *interleaved->lanes;
+  const Store& store = *interleaved->store;
+  Chunks(lanes, WidthOf(lanes), /*unroll=*/false, [&](Value* first, int count, int active) {
+    std::vector<Value*> vectors;
+    Access access;
+    for (int e = 0; e < interleaved->group; ++e) {
+      With(loop.var.get(), b_.getInt64(e), [&] {
+        InLanes(lanes, first, count, active, [&] {
+          Value* value = numbers_.ToMemory(store.buffer->dtype, Emit(store.value));
+          if (!value->getType()->isVectorTy()) value = b_.CreateVectorSplat(count, value);
+          vectors.push_back(value);
+          if (e == 0) access = AccessOf(store.buffer, store.indices, &store);
+        });
+      });
+    }
+    StoreUnits(access, Interleave(b_, vectors), active * interleaved->group);
+  });
+  return true;
+}
+
+}  // namespace mycc

@@ -1,0 +1,25 @@
+// Copies of a contraction's operands in panels: what one register tile reads lies together.
+#pragma once
+
+#include <string>
+
+#include "tuner/space/rules/contraction_plan.h"
+
+namespace mycc {
+
+// The panel's dimension goes last as it is.
+inline constexpr int64_t kWholePanel = 0;
+
+// Panels with `size` rows or columns of the operand, along dimension `dim`, in which groups of `depth`
+// elements of the innermost reduction lie together.
+struct Panels {
+  const Operand& operand;
+  int dim;
+  int64_t size;
+  int64_t depth;
+};
+
+// Of const operands they are made ahead of time, of others where `loop` starts an iteration.
+void EmitPanels(const ContractionPlan& plan, const Panels& panels, const std::string& loop, TraceBuilder* b);
+
+}  // namespace mycc
