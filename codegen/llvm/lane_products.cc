@@ -18,6 +18,13 @@ llvm::Intrinsic::ID ForLanes(int lanes, llvm::Intrinsic::ID of4, llvm::Intrinsic
   return lanes == 4 ? of4 : lanes == 8 ? of8 : of16;
 }
 
+Value* HalfOf(Builder& b, Value* vector, int half) {
+  const int lanes = LanesOf(vector) / 2;
+  llvm::SmallVector<int, 16> mask;
+  for (int lane = 0; lane < lanes; ++lane) mask.push_back(half * lanes + lane);
+  return b.CreateShuffleVector(vector, mask);
+}
+
 }  // namespace
 
 LaneProducts::LaneProducts(Builder& builder, const Numbers& numbers, const std::string& instruction, DType a,
@@ -91,10 +98,16 @@ Value* LaneProducts::MultiplyAdd(Value* broadcast, Value* row, Value* sum) const
   return b_type_ == DType::kI8 ? Int8Dot(sum, broadcast, row) : Int8Dot(sum, row, broadcast);
 }
 
-// vpmaddwd: of pairs of 16 bits, whose products and their sum no widened bytes make overflow.
+// vpmaddwd: of pairs of 16 bits, whose products and their sum no widened bytes make overflow. AVX alone has
+// it of 16 bytes.
 Value* LaneProducts::SumsOfTwo(Value* a, Value* b) const {
   namespace intrinsic = llvm::Intrinsic;
   const int lanes = LanesOf(a) / 2;
+  if (lanes == 8 && !numbers_.features().avx2) {
+    Value* low = SumsOfTwo(HalfOf(b_, a, 0), HalfOf(b_, b, 0));
+    Value* high = SumsOfTwo(HalfOf(b_, a, 1), HalfOf(b_, b, 1));
+    return b_.CreateShuffleVector(low, high, llvm::ArrayRef({0, 1, 2, 3, 4, 5, 6, 7}));
+  }
   return b_.CreateIntrinsic(ForLanes(lanes, intrinsic::x86_sse2_pmadd_wd, intrinsic::x86_avx2_pmadd_wd,
                                      intrinsic::x86_avx512_pmaddw_d_512),
                             {}, {a, b});

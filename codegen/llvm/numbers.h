@@ -18,6 +18,8 @@ class Numbers {
  public:
   Numbers(Builder& builder, const CpuFeatures& features) : b_(builder), features_(features) {}
 
+  const CpuFeatures& features() const { return features_; }
+
   // `lanes` of 1 is a scalar.
   llvm::Type* RegisterType(DType dtype, int lanes = 1) const;
   llvm::Type* MemoryType(DType dtype, int lanes = 1) const;

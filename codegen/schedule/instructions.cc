@@ -14,8 +14,9 @@ struct Row {
 
 bool IsCpu(const Target& target) { return target.kind == TargetKind::kCpu; }
 bool HasFma(const Target& target) { return IsCpu(target) && FeaturesOf(target).fma; }
-bool HasF16c(const Target& target) { return HasFma(target) && FeaturesOf(target).f16c; }
-bool HasAvx2(const Target& target) { return HasFma(target) && FeaturesOf(target).avx2; }
+bool HasF16c(const Target& target) { return IsCpu(target) && FeaturesOf(target).f16c; }
+bool HasF16cAndFma(const Target& target) { return HasF16c(target) && FeaturesOf(target).fma; }
+bool HasAvx2AndFma(const Target& target) { return HasFma(target) && FeaturesOf(target).avx2; }
 bool HasBf16Dot(const Target& target) {
   return IsCpu(target) && FeaturesOf(target).avx512bf16 && FeaturesOf(target).avx512vl;
 }
@@ -50,13 +51,18 @@ const Row kRows[] = {
     {{"dot.bf16", DType::kBF16, DType::kF32, 1, 2, 1, kVector, 2}, HasBf16Dot},
     {{"dot.i8", DType::kI8, DType::kI32, 1, 4, 0.5, kVector, 4, false, 0, /*unlike_signs=*/true}, HasVnni},
     // Pairs widened to 16 bits, whose products' sums do not saturate.
-    {{"madd.i8", DType::kI8, DType::kI32, 1, 2, 1, kVector, 2}, HasAvx2},
+    {{"madd.i8", DType::kI8, DType::kI32, 1, 2, 1, kVector, 2}, IsCpu},
     // One vector of products for each broadcast of a(m, k): two a cycle on every core with FMA.
     {{"fma.f32", DType::kF32, DType::kF32, 1, 1, 0.5}, HasFma},
     {{"fma.f64", DType::kF64, DType::kF64, 1, 1, 0.5}, HasFma},
     // The same after widening both factors.
-    {{"fma.bf16", DType::kBF16, DType::kF32, 1, 1, 0.5}, HasAvx2},
-    {{"fma.f16", DType::kF16, DType::kF32, 1, 1, 0.5}, HasF16c},
+    {{"fma.bf16", DType::kBF16, DType::kF32, 1, 1, 0.5}, HasAvx2AndFma},
+    {{"fma.f16", DType::kF16, DType::kF32, 1, 1, 0.5}, HasF16cAndFma},
+    // A multiplication and an addition, on every x86-64.
+    {{"muladd.f32", DType::kF32, DType::kF32, 1, 1, 1}, IsCpu},
+    {{"muladd.f64", DType::kF64, DType::kF64, 1, 1, 1}, IsCpu},
+    {{"muladd.bf16", DType::kBF16, DType::kF32, 1, 1, 1}, IsCpu},
+    {{"muladd.f16", DType::kF16, DType::kF32, 1, 1, 1}, HasF16c},
     // A warpgroup's 64 rows, 8 to 256 columns; both operands in shared memory.
     {{"wgmma.bf16", DType::kBF16, DType::kF32, 64, 16, 4, kWarpgroup}, HasWgmma},
     {{"wgmma.f16", DType::kF16, DType::kF32, 64, 16, 4, kWarpgroup}, HasWgmma},

@@ -72,6 +72,7 @@ CpuFeatures FeaturesOf(const Target& target) {
   const auto resolved = ResolveFeatures(target.mcpu, target.features);
   const CpuFeatureSet set = resolved.ok() ? *resolved : 0;
   const auto has = [set](CpuFeature feature) { return (set & Bit(feature)) != 0; };
+  facts.avx = has(CpuFeature::kAvx);
   facts.avx2 = has(CpuFeature::kAvx2);
   facts.fma = has(CpuFeature::kFma);
   facts.f16c = has(CpuFeature::kF16c);
@@ -90,7 +91,7 @@ CpuFeatures FeaturesOf(const Target& target) {
 
 int VectorBytes(const Target& target) {
   const CpuFeatures features = FeaturesOf(target);
-  return features.avx512f ? 64 : features.avx2 ? 32 : 16;
+  return features.avx512f ? 64 : features.avx ? 32 : 16;
 }
 
 int VectorRegisters(const Target& target) { return FeaturesOf(target).avx512f ? 32 : 16; }

@@ -46,13 +46,13 @@ Target DetectHostTarget();
 
 // Facts derived from a CPU target.
 struct CpuFeatures {
-  bool avx2 = false, fma = false, f16c = false;
+  bool avx = false, avx2 = false, fma = false, f16c = false;
   bool avx512f = false, avx512bw = false, avx512vl = false, avx512vnni = false, avx512bf16 = false,
        avx512fp16 = false;
   bool avxvnni = false, amx_tile = false, amx_bf16 = false, amx_int8 = false;
 };
 CpuFeatures FeaturesOf(const Target& target);
-int VectorBytes(const Target& target);      // 64 with AVX-512, 32 with AVX2, else 16
+int VectorBytes(const Target& target);      // 64 with AVX-512, 32 with AVX, else 16
 int VectorRegisters(const Target& target);  // 32 with AVX-512, else 16
 
 // 90 for sm_90a; 0 for a CPU target.

@@ -22,13 +22,11 @@ using testing::Not;
 constexpr double kTolerance = 1e-4;
 
 constexpr const char* kTargets[] = {
-    "mcpu=haswell",
-    "mcpu=znver2",
-    "mcpu=alderlake",
-    "mcpu=skylake-avx512",
-    "mcpu=cascadelake",
-    "mcpu=znver4",
-    "mcpu=sapphirerapids features=+amx-bf16,+amx-int8",
+    "mcpu=x86-64",         "mcpu=x86-64-v2",
+    "mcpu=ivybridge",      "mcpu=haswell",
+    "mcpu=znver2",         "mcpu=alderlake",
+    "mcpu=skylake-avx512", "mcpu=cascadelake",
+    "mcpu=znver4",         "mcpu=sapphirerapids features=+amx-bf16,+amx-int8",
 };
 
 Target TargetOf(const std::string& cpu) {
@@ -38,8 +36,9 @@ Target TargetOf(const std::string& cpu) {
 struct Types {
   const char *a, *b, *sum;
 };
-constexpr Types kTypes[] = {{"bf16", "bf16", "f32"}, {"f16", "f16", "f32"}, {"i8", "i8", "i32"},
-                            {"u8", "i8", "i32"},     {"i8", "u8", "i32"},   {"u8", "u8", "i32"}};
+constexpr Types kTypes[] = {{"f32", "f32", "f32"}, {"f64", "f64", "f64"}, {"bf16", "bf16", "f32"},
+                            {"f16", "f16", "f32"}, {"i8", "i8", "i32"},   {"u8", "i8", "i32"},
+                            {"i8", "u8", "i32"},   {"u8", "u8", "i32"}};
 
 std::string Gemm(const Types& t, int m, int n, int k, const char* a_index, const char* b_index,
                  const char* constant) {
@@ -195,6 +194,10 @@ TEST(ProductInstructionsTest, TheTargetsBestIsTaken) {
   EXPECT_THAT(Assembly(gemm({"u8", "i8", "i32"}), "mcpu=haswell"), HasSubstr("vpmaddwd"));
   EXPECT_THAT(Assembly(gemm({"bf16", "bf16", "f32"}), "mcpu=haswell"), HasSubstr("vfmadd"));
   EXPECT_THAT(Assembly(gemm({"f16", "f16", "f32"}), "mcpu=haswell"), HasSubstr("vcvtph2ps"));
+  EXPECT_THAT(Assembly(gemm({"f32", "f32", "f32"}), "mcpu=x86-64"), HasSubstr("\tmulps"));
+  EXPECT_THAT(Assembly(gemm({"u8", "i8", "i32"}), "mcpu=x86-64"), HasSubstr("\tpmaddwd"));
+  EXPECT_THAT(Assembly(gemm({"f32", "f32", "f32"}), "mcpu=ivybridge"), HasSubstr("vmulps\t%ymm"));
+  EXPECT_THAT(Assembly(gemm({"f16", "f16", "f32"}), "mcpu=ivybridge"), HasSubstr("vcvtph2ps"));
   // The sum of the weights is known ahead, and the sign is changed once.
   EXPECT_THAT(Assembly(gemm({"u8", "u8", "i32"}), "mcpu=cascadelake"), HasSubstr("vpdpbusd"));
   EXPECT_THAT(Assembly(gemm({"i8", "i8", "i32"}), "mcpu=cascadelake"), Not(HasSubstr("vpmaddwd")));

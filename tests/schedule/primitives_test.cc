@@ -172,7 +172,7 @@ TEST(PrimitivesTest, Tensorize) {
         "tensorize(t2.r0, fma.f32)\n");
 }
 
-// 13 is three groups of four and one element; madd.i8 is AVX2's.
+// 13 is six groups of two and one element.
 TEST(PrimitivesTest, GroupsOfTheDepthLieTogether) {
   Check("tensorize_groups",
         R"(workload g(a: i8[6,13], b: const u8[13,20]) -> (c: i32[6,20]) {

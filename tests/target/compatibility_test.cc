@@ -73,7 +73,8 @@ TEST(VectorFacts, FollowTheInstructionSet) {
   EXPECT_EQ(VectorBytes(Parse("znver3")), 32);
   EXPECT_EQ(VectorRegisters(Parse("znver3")), 16);
   EXPECT_EQ(VectorBytes(Parse("sapphirerapids features=-avx512f")), 32);
-  EXPECT_EQ(VectorBytes(Parse("haswell features=-avx2")), 16);
+  EXPECT_EQ(VectorBytes(Parse("haswell features=-avx2")), 32);
+  EXPECT_EQ(VectorBytes(Parse("haswell features=-avx")), 16);
 }
 
 TEST(VectorFacts, FeaturesOfATarget) {

@@ -26,7 +26,9 @@ double TileCycles(const MachineRow& machine, int64_t vector_bytes, int64_t rows,
 }  // namespace
 
 bool FitsRegisters(int64_t mr, int64_t nv, const Target& target) {
-  const int64_t registers = VectorRegisters(target);
+  // Without FMA a product has a register of its own before it is added, and SSE2 overwrites a factor by it.
+  const CpuFeatures features = FeaturesOf(target);
+  const int64_t registers = VectorRegisters(target) - (features.fma ? 0 : features.avx ? 1 : 2);
   return mr * nv + nv + 1 <= registers || (mr == 1 && 2 * nv + 1 <= 2 * registers && nv <= registers - 4);
 }
 
