@@ -230,9 +230,9 @@ class LlvmKernelEmitter {
   Numbers numbers_;
   llvm::BasicBlock* entry_;  // allocations and pointers of buffers
   bool in_region_ = false;
-  int depth_ = 0;          // of loops around
-  double runs_ = 1;        // iterations of them, where known
-  bool in_tiles_ = false;  // inside a region whose sums are in tile registers
+  int depth_ = 0;                    // of loops around
+  double runs_ = 1;                  // iterations of them, where known
+  bool in_tiles_ = false;            // inside a region whose sums are in tile registers
   std::deque<TileView> tile_views_;  // made here, as the keys of flat_
   // A region of tile registers, and the instructions around it that load its configuration and the
   // function's.

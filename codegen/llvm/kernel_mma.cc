@@ -85,13 +85,15 @@ Value* LlvmKernelEmitter::Opaque(Value* pointer) {
   return b_.CreateCall(llvm::InlineAsm::get(type, "", "=r,0", /*hasSideEffects=*/false), {pointer});
 }
 
-// The first `valid` elements of a group of a, zeros after them.
+// The first `valid` elements of a group of a; after them zeros or, of integers, whatever is there: b has
+// zeros there (LaneProducts::Row).
 Value* LlvmKernelEmitter::LoadGroup(const LaneProducts& products, const Access& a, int64_t element,
                                     int valid) {
   const int size = DTypeBytes(a.dtype);
   Value* pointer = ByteOffset(a.pointer, element * size);
   llvm::Type* type = products.StoredType(a.dtype);
-  if (valid == products.group()) return LoadRaw(*a.place, type, pointer, size);
+  const bool whole = valid == products.group() || (a.place->over_read && !IsFloat(a.dtype));
+  if (whole) return LoadRaw(*a.place, type, pointer, size);
   Value* group = llvm::ConstantInt::get(type, 0);
   for (int64_t i = 0; i < valid; ++i) {
     Value* one = LoadRaw(*a.place, numbers_.MemoryType(a.dtype), ByteOffset(pointer, i * size), size);

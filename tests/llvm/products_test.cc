@@ -97,6 +97,26 @@ TEST_P(ProductsTest, Convolve) {
   for (const Types& types : kTypes) CheckPointsOf(Convolution(types, 7, 36), TargetOf(GetParam()), 2, 7);
 }
 
+// Groups that a pixel does not fill, with and without a padded image that may be read beyond its end.
+TEST_P(ProductsTest, ConvolveFewChannels) {
+  const Target target = TargetOf(GetParam());
+  for (const Types& types : kTypes) {
+    const std::string a = types.a, zero = absl::StrCat(a, "(0)");
+    for (const int channels : {3, 5}) {
+      const std::string pad =
+          absl::StrCat("  p[i,j,c]: ", a, "[10,9,", channels,
+                       "] = select(1 <= i && i < 9 && 1 <= j && j < 8, x[i-1,j-1,c], ", zero, ")\n");
+      const std::string sum = absl::StrCat("  y[i,j,k] = sum[r:3, s:3, c:", channels, "](", types.sum,
+                                           "(p[i+r,j+s,c]) * ", types.sum, "(w[k,r,s,c]))\n}");
+      const std::string result = absl::StrCat(", w: const ", types.b, "[20,3,3,", channels,
+                                              "]) -> (y: ", types.sum, "[8,7,20]) {\n");
+      CheckPointsOf(absl::StrCat("workload w(x: ", a, "[8,7,", channels, "]", result, pad, sum), target, 1,
+                    3);
+      CheckPointsOf(absl::StrCat("workload w(p: ", a, "[10,9,", channels, "]", result, sum), target, 1, 4);
+    }
+  }
+}
+
 // Panels of what no one knows ahead: whole vectors and turned tiles, and what is left over of both.
 TEST_P(ProductsTest, PackAtRunTime) {
   const Target target = TargetOf(GetParam());

@@ -10,6 +10,9 @@ namespace {
 // a row is one of 16.
 constexpr int64_t kRowsForPanels = 4, kRowsForTiles = 8;
 
+// Elements that make a group worth its instruction: of four, three (the colours of an image).
+constexpr int kFewestInGroup = 3;
+
 int64_t RowsOf(const Contraction& c, const Stage& stage) {
   int64_t rows = 1;
   for (const int axis : c.rows) rows *= stage.axes[axis]->extent;
@@ -59,7 +62,7 @@ std::optional<CpuProduct> InGroups(const Contraction& c, const Stage& stage, con
     if (longest > 0) break;
   }
   const bool tiles = instruction.kind == InstructionClass::kTile;
-  const int64_t fewest = tiles ? instruction.k : instruction.group;
+  const int64_t fewest = tiles ? instruction.k : std::min(instruction.group, kFewestInGroup);
   if (longest < fewest || (tiles && RowsOf(c, stage) < kRowsForTiles)) return std::nullopt;
   return product;
 }
