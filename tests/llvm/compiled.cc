@@ -27,7 +27,7 @@ Target Avx512Target() { return MustParse("v1 cpu mcpu=sapphirerapids l1d=48K l2=
 
 std::vector<Target> RunnableTargets() {
   std::vector<Target> runnable;
-  for (const char* mcpu : {"x86-64", "haswell", "skylake-avx512", "znver4"}) {
+  for (const char* mcpu : {"x86-64", "ivybridge", "haswell", "skylake-avx512", "znver4"}) {
     const Target target = MustParse(absl::StrCat("v1 cpu mcpu=", mcpu, " l1d=32K l2=512K threads=2"));
     if (IsRunnable(target)) runnable.push_back(target);
   }

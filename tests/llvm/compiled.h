@@ -11,7 +11,7 @@
 
 namespace mycc {
 
-// Targets that this machine can run, narrow to wide: SSE2 alone, AVX2 with FMA, AVX-512, and Zen 4's.
+// Targets that this machine can run, narrow to wide: SSE2 alone, AVX, AVX2 with FMA, AVX-512, and Zen 4's.
 std::vector<Target> RunnableTargets();
 bool IsRunnable(const Target& target);  // by its instructions; caches do not matter
 Target AvxTarget();                     // AVX2, whatever the tests run on
