@@ -145,27 +145,22 @@ int SlidDim(const ExprNode& image, const Var& axis, const Var& window) {
 absl::StatusOr<WinogradShape> ShapeWithImage(const Stage& stage, bool image_first) {
   const ExprNode &image = *stage.value->args[image_first ? 0 : 1],
                  &filter = *stage.value->args[image_first ? 1 : 0];
-  WinogradShape shape{{}, -1, -1, -1, -1, -1, -1, image_first};
+  WinogradShape shape{{}, -1, -1, {}, -1, -1, {}, image_first};
   const auto& sums = stage.reduce_axes;
   std::vector<int> windows;
   for (int r = 0; r < static_cast<int>(sums.size()); ++r) {
-    if (PlainUses(filter, sums[r]) != 1) return Refused(stage, "a sum is not over one of the filter's axes");
-    if (PlainUses(image, sums[r]) == 1) {
-      if (shape.channels >= 0) return Refused(stage, "it sums over several axes of channels");
-      shape.channels = r;
-    } else {
-      windows.push_back(r);
-    }
+    if (PlainUses(filter, sums[r]) == 0) return Refused(stage, "a sum is not over the filter's axes");
+    (PlainUses(image, sums[r]) == 1 ? shape.channels : windows).push_back(r);
   }
-  if (shape.channels < 0 || windows.size() != 2 || sums[windows[0]]->extent != kWindow ||
+  if (shape.channels.empty() || windows.size() != 2 || sums[windows[0]]->extent != kWindow ||
       sums[windows[1]]->extent != kWindow)
     return Refused(stage, "the sum is not over channels and a window of 3 x 3");
   shape.window_rows = windows[0], shape.window_columns = windows[1];
   for (int a = 0; a < static_cast<int>(stage.axes.size()); ++a) {
     const Var& axis = stage.axes[a];
     const int in_image = PlainUses(image, axis), in_filter = PlainUses(filter, axis);
-    if (in_image == 0 && in_filter == 1 && shape.filters < 0) {
-      shape.filters = a;
+    if (in_image == 0 && in_filter > 0) {
+      shape.filters.push_back(a);
     } else if (in_filter == 0 && (in_image == 1 || (in_image == 0 && axis->extent == 1))) {
       shape.batch.push_back(a);
     } else if (in_filter == 0 && SlidDim(image, axis, sums[shape.window_rows]) >= 0 && shape.rows < 0) {
@@ -178,26 +173,57 @@ absl::StatusOr<WinogradShape> ShapeWithImage(const Stage& stage, bool image_firs
                                          "moves by 1"));
     }
   }
-  if (shape.rows < 0 || shape.columns < 0 || shape.filters < 0)
+  if (shape.rows < 0 || shape.columns < 0 || shape.filters.empty())
     return Refused(stage, "it has not rows, columns and filters");
   return shape;
 }
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
+std::vector<Var> Chosen(const std::vector<Var>& axes, const std::vector<int>& which) {
+  std::vector<Var> chosen;
+  for (const int axis : which) chosen.push_back(axes[axis]);
+  return chosen;
+}
+
+int64_t Elements(const std::vector<Var>& axes) {
+  int64_t elements = 1;
+  for (const Var& axis : axes) elements *= axis->extent;
+  return elements;
+}
+
+// One number for a place along several axes, the last one running fastest, and back.
+Expr Flattened(const std::vector<Var>& axes) {
+  Expr number = IntConst(0);
+  for (const Var& axis : axes) number = number * axis->extent + VarRef(axis);
+  return Simplify(number);
+}
+void Unflatten(Expr number, const std::vector<Var>& axes, VarMap* places) {
+  for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
+    (*places)[axis->get()] = Simplify(Mod(number, (*axis)->extent));
+    number = FloorDiv(number, (*axis)->extent);
+  }
+}
+
 // Makes the stages one by one.
 class Rewriting {
  public:
   Rewriting(const Stage& conv, const WinogradShape& shape, int m)
-      : conv_(conv), shape_(shape), m_(m), n_(m + kWindow - 1), matrices_(MatricesOf(m)) {
-    for (const int axis : shape.batch) tiles_ *= conv.axes[axis]->extent;
+      : conv_(conv),
+        shape_(shape),
+        images_(Chosen(conv.axes, shape.batch)),
+        filters_(Chosen(conv.axes, shape.filters)),
+        channels_(Chosen(conv.reduce_axes, shape.channels)),
+        m_(m),
+        n_(m + kWindow - 1),
+        matrices_(MatricesOf(m)) {
     tile_rows_ = CeilDiv(conv.axes[shape.rows]->extent, m);
     tile_columns_ = CeilDiv(conv.axes[shape.columns]->extent, m);
-    tiles_ *= tile_rows_ * tile_columns_;
+    tiles_ = Elements(images_) * tile_rows_ * tile_columns_;
   }
 
   std::vector<Stage> Run() {
-    const int64_t c = conv_.reduce_axes[shape_.channels]->extent, k = conv_.axes[shape_.filters]->extent;
+    const int64_t c = Elements(channels_), k = Elements(filters_);
     const Buffer g = Add(kWinogradFilterRows, {n_, kWindow, c, k}, [&](const auto& at) {
       return Row(matrices_.filter, at[0], kWindow, EvenAndOdd,
                  [&](const Expr& r) { return Filter(r, at[1], at[2], at[3]); });
@@ -268,42 +294,36 @@ class Rewriting {
 
   void AddOutput(const Buffer& z) {
     const Expr row = VarRef(conv_.axes[shape_.rows]), column = VarRef(conv_.axes[shape_.columns]);
-    Expr tile = IntConst(0);
-    for (const int axis : shape_.batch) tile = tile * conv_.axes[axis]->extent + VarRef(conv_.axes[axis]);
-    tile = (tile * tile_rows_ + FloorDiv(row, m_)) * tile_columns_ + FloorDiv(column, m_);
+    const Expr tile =
+        (Flattened(images_) * tile_rows_ + FloorDiv(row, m_)) * tile_columns_ + FloorDiv(column, m_);
     Stage stage = conv_;
     stage.reduce = ReduceOp::kNone;
     stage.reduce_axes.clear();
     stage.value = Row(matrices_.output, Simplify(Mod(column, m_)), n_, PairsOfPoints, [&](const Expr& nu) {
-      return Load(z, {Simplify(Mod(row, m_)), nu, Simplify(tile), VarRef(conv_.axes[shape_.filters])});
+      return Load(z, {Simplify(Mod(row, m_)), nu, Simplify(tile), Flattened(filters_)});
     });
     stages_.push_back(std::move(stage));
   }
 
   Expr Filter(const Expr& r, const Expr& s, const Expr& c, const Expr& k) const {
-    const Expr& filter = conv_.value->args[shape_.image_first ? 1 : 0];
-    return Substitute(filter, {{conv_.reduce_axes[shape_.window_rows].get(), r},
-                               {conv_.reduce_axes[shape_.window_columns].get(), s},
-                               {conv_.reduce_axes[shape_.channels].get(), c},
-                               {conv_.axes[shape_.filters].get(), k}});
+    VarMap map = {{conv_.reduce_axes[shape_.window_rows].get(), r},
+                  {conv_.reduce_axes[shape_.window_columns].get(), s}};
+    Unflatten(c, channels_, &map);
+    Unflatten(k, filters_, &map);
+    return Simplify(Substitute(conv_.value->args[shape_.image_first ? 1 : 0], map));
   }
 
   // Element (a, b) of an input tile; what no output needs is 0.
   Expr Window(const Expr& a, const Expr& b, const Expr& tile, const Expr& c) const {
-    const Expr& image = conv_.value->args[shape_.image_first ? 0 : 1];
+    const Expr& image = ImageOf(conv_, shape_);
     const Expr row = Simplify(Mod(FloorDiv(tile, tile_columns_), tile_rows_) * m_ + a),
                column = Simplify(Mod(tile, tile_columns_) * m_ + b);
     VarMap map = {{conv_.reduce_axes[shape_.window_rows].get(), IntConst(0)},
                   {conv_.reduce_axes[shape_.window_columns].get(), IntConst(0)},
-                  {conv_.reduce_axes[shape_.channels].get(), c},
                   {conv_.axes[shape_.rows].get(), row},
                   {conv_.axes[shape_.columns].get(), column}};
-    Expr images = FloorDiv(tile, tile_rows_ * tile_columns_);
-    for (auto axis = shape_.batch.rbegin(); axis != shape_.batch.rend(); ++axis) {
-      const Var& var = conv_.axes[*axis];
-      map[var.get()] = Simplify(Mod(images, var->extent));
-      images = FloorDiv(images, var->extent);
-    }
+    Unflatten(c, channels_, &map);
+    Unflatten(FloorDiv(tile, tile_rows_ * tile_columns_), images_, &map);
     std::vector<Expr> index;
     for (const Expr& i : image->args) index.push_back(Simplify(Substitute(i, map)));
     const auto needed = [](const Expr& i, const Var& axis) {
@@ -317,6 +337,7 @@ class Rewriting {
 
   const Stage& conv_;
   const WinogradShape& shape_;
+  const std::vector<Var> images_, filters_, channels_;
   const int64_t m_, n_;
   const Matrices matrices_;
   int64_t tile_rows_ = 1, tile_columns_ = 1, tiles_ = 1;
@@ -341,6 +362,15 @@ absl::StatusOr<WinogradShape> WinogradShapeOf(const Stage& stage) {
 double WinogradError(int m, int64_t channels) {
   const double walk = std::sqrt(static_cast<double>(channels));
   return m == 2 ? 8 + 2 * walk : 28 + 8 * walk;
+}
+
+int64_t WinogradShape::Filters(const Stage& stage) const { return Elements(Chosen(stage.axes, filters)); }
+int64_t WinogradShape::Channels(const Stage& stage) const {
+  return Elements(Chosen(stage.reduce_axes, channels));
+}
+
+const Expr& ImageOf(const Stage& stage, const WinogradShape& shape) {
+  return stage.value->args[shape.image_first ? 0 : 1];
 }
 
 const Buffer& FilterOf(const Stage& stage, const WinogradShape& shape) {

@@ -31,19 +31,26 @@ inline constexpr char kWinogradInput[] = ".v";       // v
 inline constexpr char kWinogradProduct[] = ".m";     // M
 inline constexpr char kWinogradRows[] = ".z";        // A^T M
 
-// A convolution's parts: which of the stage's axes are what, and where they stand in the operands.
+// A convolution's parts: which of the stage's axes are what, and where they stand in the operands. Filters
+// and channels may have several axes, the outermost first: blocks, and the places in them.
 struct WinogradShape {
-  std::vector<int> batch;                     // axes that number images
-  int rows, columns, filters;                 // axes
-  int window_rows, window_columns, channels;  // reduction axes
-  bool image_first;                           // the image is the left factor
+  std::vector<int> batch;           // axes that number images
+  int rows, columns;                // axes
+  std::vector<int> filters;         // axes
+  int window_rows, window_columns;  // reduction axes
+  std::vector<int> channels;        // the other reduction axes
+  bool image_first;                 // the image is the left factor
+
+  int64_t Filters(const Stage& stage) const;  // how many there are
+  int64_t Channels(const Stage& stage) const;
 };
 
 // FailedPrecondition, saying what is not, unless `stage` is a sum over a 3 x 3 window and channels of
 // image[.., i + r, j + s, .., c] * filter[k, c, r, s] in f32 or f64, each operand's dimensions in any order.
 absl::StatusOr<WinogradShape> WinogradShapeOf(const Stage& stage);
 
-// The tensor of its filters.
+// The factor that is the image, and the tensor of the filters.
+const Expr& ImageOf(const Stage& stage, const WinogradShape& shape);
 const Buffer& FilterOf(const Stage& stage, const WinogradShape& shape);
 
 // What the error of F(m x m) stays below over so many channels: units of roundoff of the largest output.

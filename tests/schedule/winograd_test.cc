@@ -64,6 +64,11 @@ TEST(WinogradTest, OtherLayouts) {
         "  y[n,k,i,j] = sum[c:3, r:3, s:3](x[n,c,i+r,j+s] * w[k,c,r,s]) }",
         "workload c(x: f32[7,6,3], w: f32[3,3,3,4]) -> (y: f32[5,4,4]) {\n"
         "  y[i,j,k] = sum[c:3, r:3, s:3](w[r,s,c,k] * x[i+r,j+s,c]) }",
+        // Channels and filters in blocks, of weights and of activations; blocks of several sizes.
+        "workload c(x: f32[1,2,6,7,3], w: f32[4,2,3,3,3,5]) -> (y: f32[1,4,4,5,5]) {\n"
+        "  y[n,l,i,j,k] = sum[d:2, r:3, s:3, c:3](x[n,d,i+r,j+s,c] * w[l,d,r,s,c,k]) }",
+        "workload c(x: f32[2,6,7,4], w: f32[6,8,3,3]) -> (y: f32[3,4,5,2]) {\n"
+        "  y[l,i,j,m] = sum[d:2, r:3, s:3, e:4](x[d,i+r,j+s,e] * w[l*2+m,d*4+e,r,s]) }",
         // Two axes of images; rows and columns exchanged; an offset.
         "workload c(x: f64[2,2,9,8,3], w: f64[4,3,3,3]) -> (y: f64[2,2,5,6,4]) {\n"
         "  y[n,l,j,i,k] = sum[c:3, r:3, s:3](x[n,l,i+r,j+s+1,c] * w[k,c,r,s]) }"}) {

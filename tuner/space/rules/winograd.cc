@@ -1,5 +1,6 @@
 // Convolutions of 3 x 3 windows as Winograd's F(m x m, 3 x 3) on a CPU:
 //
+//   the image with its channels last                (where they are not: NCHW)
 //   filters u, in panels of nr                      (ahead of time where they are const)
 //   parallel tiles, channel vectors:                v = B^T d B: unrolled, in registers
 //   the product by the contraction rule, n * n matrices at once
@@ -29,9 +30,11 @@ struct Plan {
   Group group;
   WinogradShape shape;
   int64_t m;
-  int lanes;
-  std::string t;                  // the convolution
-  std::vector<int> pads, others;  // stages before it: of the image, of the filters
+  int lanes;                            // of the product
+  int64_t channel_lanes, filter_lanes;  // of the transforms, along the axes that lie together
+  bool is_turned = false;               // columns lie together in the image, not channels
+  std::string t;                        // the convolution
+  std::vector<int> pads, others;        // stages before it: of the image, of the filters
   std::vector<int> epilogue;
   int64_t tile_columns = 1, tile_rows = 1;
   Part product;
@@ -67,7 +70,7 @@ std::string EmitOutput(const Plan& plan, int64_t block, bool parallel, TraceBuil
   stages.insert(stages.end(), plan.epilogue.begin(), plan.epilogue.end());
   for (size_t s = 0; s + 1 < stages.size(); ++s) b->Inline(plan.anatomy.name(stages[s]));
   const std::string rows = plan.OutLoop(plan.shape.rows), columns = plan.OutLoop(plan.shape.columns),
-                    filters = plan.OutLoop(plan.shape.filters);
+                    filters = plan.OutLoop(plan.shape.filters.back());
   std::vector<std::string> order, inner;
   for (const int axis : plan.shape.batch) order.push_back(plan.OutLoop(axis));
   order.push_back(Inner(rows, 0));
@@ -78,8 +81,11 @@ std::string EmitOutput(const Plan& plan, int64_t block, bool parallel, TraceBuil
     b->Split(rows, {plan.m});
   }
   b->Split(columns, {plan.m});
-  b->Split(filters, {plan.lanes});
-  inner.insert(inner.end(), {Inner(columns, 0), Inner(filters, 0)});
+  b->Split(filters, {plan.filter_lanes});
+  inner.push_back(Inner(columns, 0));
+  for (size_t f = 0; f + 1 < plan.shape.filters.size(); ++f)
+    inner.push_back(plan.OutLoop(plan.shape.filters[f]));
+  inner.push_back(Inner(filters, 0));
   const std::string tile_row = Inner(rows, block > 0 ? 2 : 1), tile_column = Inner(columns, 1),
                     vector = Inner(filters, 1);
   std::vector<std::string> all = order;
@@ -105,11 +111,61 @@ Values ProductValues(const Values& v, bool in_block) {
   return values;
 }
 
+// What the convolution reads of the image as it comes: the one stage that pads it, or its own factor.
+const ExprNode& SourceOf(const Plan& plan) {
+  if (plan.pads.empty()) return *ImageOf(plan.conv(), plan.shape);
+  return *LoadsOf(plan.anatomy.stage(plan.pads.front()).value).front();
+}
+
+// The dimension of SourceOf that the channels run along; -1: none alone.
+int ChannelDim(const Plan& plan) {
+  const auto along = [](const ExprNode& load, const Var& axis) {
+    int found = -1;
+    for (int d = 0; d < static_cast<int>(load.args.size()); ++d) {
+      if (load.args[d]->op == Op::kVar && load.args[d]->var == axis) found = d;
+    }
+    return found;
+  };
+  const int dim =
+      along(*ImageOf(plan.conv(), plan.shape), plan.conv().reduce_axes[plan.shape.channels.back()]);
+  if (plan.pads.empty() || dim < 0) return dim;
+  return along(SourceOf(plan), plan.anatomy.stage(plan.pads.front()).axes[dim]);
+}
+
+// A copy of the image with its channels last, in squares that are turned in registers.
+void EmitTurnedImage(const Plan& plan, bool parallel, TraceBuilder* b) {
+  const Buffer& image = SourceOf(plan).buffer;
+  const int channels = ChannelDim(plan), last = image->rank() - 1;
+  b->CacheRead(image->name,
+               plan.pads.empty() ? plan.t + kWinogradWindow : plan.anatomy.name(plan.pads.front()), "root",
+               "local");
+  const std::string copy = absl::StrCat(image->name, ".r");
+  std::vector<std::string> layout, order;
+  for (int d = 0; d <= last; ++d) {
+    if (d == channels) continue;
+    layout.push_back(absl::StrCat(d));
+    if (d != last) order.push_back(absl::StrCat(copy, ".a", d));
+  }
+  layout.push_back(absl::StrCat(channels));
+  b->Pack(copy, layout);
+  const std::string across = absl::StrCat(copy, ".a", channels), along = absl::StrCat(copy, ".a", last);
+  b->Split(across, {plan.channel_lanes});
+  b->Split(along, {plan.channel_lanes});
+  order.insert(order.end(), {Inner(across, 0), Inner(along, 0)});
+  const std::vector<std::string> squares = order;
+  order.insert(order.end(), {Inner(along, 1), Inner(across, 1)});
+  b->Reorder(order);
+  if (parallel) b->BindAll(squares, "parallel");
+  b->Bind(Inner(along, 1), "unroll");
+  b->Bind(Inner(across, 1), "vector");
+}
+
 void Emit(const Plan& plan, const Target& target, const Values& v, TraceBuilder* b) {
   const std::string& t = plan.t;
   const int64_t block = v.at("block");
   const bool parallel = v.at("par") != 0;
   b->Winograd(t, plan.m);
+  if (plan.is_turned) EmitTurnedImage(plan, parallel, b);
   for (auto pad = plan.pads.rbegin(); pad != plan.pads.rend(); ++pad) {
     if (v.at("pad") == kInlined) {
       b->Inline(plan.anatomy.name(*pad));
@@ -127,7 +183,8 @@ void Emit(const Plan& plan, const Target& target, const Values& v, TraceBuilder*
     b->ComputeAt(product, block_loop);
     b->ComputeAt(input, block_loop);
   }
-  EmitTransform(input, {t + kWinogradWindowRows, t + kWinogradWindow}, plan.lanes, parallel && block == 0, b);
+  EmitTransform(input, {t + kWinogradWindowRows, t + kWinogradWindow}, plan.channel_lanes,
+                parallel && block == 0, b);
   plan.product.emit(ProductValues(v, block > 0), b);
 }
 
@@ -147,16 +204,37 @@ double Saved(const Stage& conv, const WinogradShape& shape, int64_t m) {
          static_cast<double>(CeilDiv(rows, m) * CeilDiv(columns, m) * n * n);
 }
 
-// Vectors run along channels and filters, and there are enough of both for the product to outweigh the
-// transforms.
+// There are enough channels and filters for the product to outweigh the transforms.
 bool MayPay(const Stage& conv, const WinogradShape& shape, int64_t m) {
   constexpr double kFewestSaved = 1.3;
   constexpr int64_t kFewest = 32;
-  const Var &channels = conv.reduce_axes[shape.channels], &filters = conv.axes[shape.filters];
-  const Expr& image = conv.value->args[shape.image_first ? 0 : 1];
-  return conv.value->dtype == DType::kF32 && channels->extent >= kFewest && filters->extent >= kFewest &&
-         shape.filters == static_cast<int>(conv.axes.size()) - 1 && StrideOf(*image, channels) == 1 &&
-         Saved(conv, shape, m) >= kFewestSaved;
+  return conv.value->dtype == DType::kF32 && shape.Channels(conv) >= kFewest &&
+         shape.Filters(conv) >= kFewest && Saved(conv, shape, m) >= kFewestSaved;
+}
+
+// Vectors along the last of these axes; where there are others, such that none reaches past its end. 0: not.
+int64_t LanesAlong(const std::vector<int>& which, const std::vector<Var>& axes, int64_t lanes) {
+  const int64_t extent = axes[which.back()]->extent;
+  if (which.size() == 1) return lanes;
+  return extent >= lanes ? (extent % lanes == 0 ? lanes : 0) : extent;
+}
+
+// Channels lie together in the image, and filters in the output; or columns do in both, and the image is
+// copied.
+bool FindLanes(Plan* plan) {
+  const Stage& conv = plan->conv();
+  const WinogradShape& shape = plan->shape;
+  const ExprNode& image = *ImageOf(conv, shape);
+  const int last = static_cast<int>(conv.axes.size()) - 1;
+  plan->channel_lanes = LanesAlong(shape.channels, conv.reduce_axes, plan->lanes);
+  plan->filter_lanes = LanesAlong(shape.filters, conv.axes, plan->lanes);
+  if (shape.filters.back() == last && StrideOf(image, conv.reduce_axes[shape.channels.back()]) == 1)
+    return plan->channel_lanes > 1 && plan->filter_lanes > 1;
+  plan->is_turned = true;
+  return shape.columns == last && shape.filters.size() == 1 && shape.channels.size() == 1 &&
+         StrideOf(image, conv.axes[last]) == 1 && plan->pads.size() <= 1 &&
+         (plan->pads.empty() || LoadsOf(plan->anatomy.stage(plan->pads.front()).value).size() == 1) &&
+         ChannelDim(*plan) >= 0;
 }
 
 int64_t DefaultOf(const Part& part, const std::string& decision) {
@@ -170,8 +248,7 @@ int64_t DefaultOf(const Part& part, const std::string& decision) {
 // twice, instead of the filters once for each block.
 int64_t BestRows(const Plan& plan, const Target& target) {
   const Stage& conv = plan.conv();
-  const int64_t channels = conv.reduce_axes[plan.shape.channels]->extent,
-                filters = conv.axes[plan.shape.filters]->extent,
+  const int64_t channels = plan.shape.Channels(conv), filters = plan.shape.Filters(conv),
                 elements = (plan.m + 2) * (plan.m + 2) * DTypeBytes(conv.value->dtype),
                 u = elements * channels * filters, row = elements * plan.tile_columns * (channels + filters);
   int64_t images = 1;
@@ -202,9 +279,10 @@ Part MakePart(const Plan& plan, const Target& target) {
     blocks.push_back(rows);
   const int64_t best_block = BestRows(plan, target);
   part.Decide("block", blocks, best_block, false);
-  part.Decide("pad",
-              plan.pads.empty() ? std::vector<int64_t>{kAtRoot} : std::vector<int64_t>{kAtRoot, kInlined},
-              PadsAreCheap(plan) ? kInlined : kAtRoot, false);
+  std::vector<int64_t> pads = {kAtRoot, kInlined};
+  if (plan.pads.empty()) pads = {kAtRoot};
+  if (plan.is_turned) pads = {kInlined};
+  part.Decide("pad", pads, plan.is_turned || PadsAreCheap(plan) ? kInlined : kAtRoot, false);
   for (size_t d = 0; d < plan.product.decisions.size(); ++d) {
     const Decision& decision = plan.product.decisions[d];
     if (decision.name == "pack_b") continue;
@@ -234,11 +312,17 @@ std::vector<Part> WinogradParts(const Anatomy& anatomy, const Group& group, cons
   for (const int64_t m : {4, 2}) {
     const int lanes = VectorBytes(target) / DTypeBytes(conv.value->dtype);
     if (!MayPay(conv, *shape, m)) continue;
-    Plan plan{anatomy, group, *shape, m, lanes, anatomy.name(group.anchor), {}, {}, {}, 1, 1, {}};
+    Plan plan{.anatomy = anatomy,
+              .group = group,
+              .shape = *shape,
+              .m = m,
+              .lanes = lanes,
+              .t = anatomy.name(group.anchor)};
     for (const int s : group.members) {
       if (s > group.anchor) plan.epilogue.push_back(s);
       if (s < group.anchor) (anatomy.stage(s).output == filter ? plan.others : plan.pads).push_back(s);
     }
+    if (!FindLanes(&plan)) continue;
     plan.tile_rows = CeilDiv(conv.axes[shape->rows]->extent, m);
     plan.tile_columns = CeilDiv(conv.axes[shape->columns]->extent, m);
     const Anatomy stages = WithStages(anatomy, group.anchor, *shape, m);
