@@ -54,7 +54,7 @@ def parse_arguments(words=None):
     parser.add_argument("--target", default="host", help="what is tuned for, as mycc-tune takes it")
     parser.add_argument("--set", type=set_names, default="all", metavar="NAME[,NAME...]",
                         help=f"some of {', '.join(cpu_workloads.SETS)}, random; all if not given")
-    parser.add_argument("--random", type=int, default=24, metavar="N", help="workloads in the set `random`; 0: none")
+    parser.add_argument("--random", type=int, default=28, metavar="N", help="workloads in the set `random`; 0: none")
     parser.add_argument("--seed", type=int, default=1, help="of the set `random`")
     parser.add_argument("--trials", type=trial_count, default=128, help="trials for each workload, at most %d" % MOST_TRIALS)
     parser.add_argument("--reuse-log", action="store_true", help="keep the log of an earlier run and tune nothing")

@@ -341,6 +341,24 @@ def drawn_dwconv(source, tag):
     return conv(name, (n, height, width, c), c, kernel, stride, dilation, groups=c)
 
 
+def drawn_stem(source, tag):
+    """The first layer of a network: few channels of a large image."""
+    c, k, (kernel, stride) = source.choice((1, 3, 3, 4)), 16 * source.randint(1, 6), source.choice(((3, 2), (7, 2), (3, 1)))
+    height, width, layout = source.randint(32, 240), source.randint(32, 240), source.choice(("nhwc", "nhwc", "nchw", "blocked"))
+    name = f"stem_{layout}_{tag}_{height}x{width}_c{c}_k{k}_{kernel}x{kernel}_s{stride}"
+    return conv(name, (1, height, width, c), k, kernel, stride, layout=layout)
+
+
+def drawn_layout_conv(source, tag):
+    """Channels before the places of an image, or in blocks."""
+    layout, (n, height, width, kernel), stride = source.choice(("nchw", "blocked")), drawn_image(source), source.choice((1, 1, 2))
+    c, k = (BLOCK * log_uniform(source, 1, 20) for _ in "ck")
+    if n * height * width * c * k * kernel**2 // stride**2 > MOST_PRODUCTS:
+        n, height, width = 1, min(height, 28), min(width, 28)
+    name = f"conv_{layout}_{tag}_n{n}_{height}x{width}_c{c}_k{k}_{kernel}x{kernel}_s{stride}"
+    return conv(name, (n, height, width, c), k, kernel, stride, layout=layout)
+
+
 def drawn_narrow_conv(source, tag):
     return drawn_conv(source, tag, *source.choice((("bf16",), ("u8", "i8"), ("i8", "i8"))))
 
@@ -366,6 +384,8 @@ DRAWN = (
     drawn_bytes_gemm,
     drawn_grouped_conv,
     drawn_narrow_conv,
+    drawn_stem,
+    drawn_layout_conv,
 )
 
 
