@@ -66,6 +66,8 @@ TileChoice BestWindowRegisters(int64_t m, int64_t n, int64_t most_lines) {
 }
 
 TileChoice BestTile(int64_t m, int64_t n, int64_t lanes, const Target& target) {
+  // Of equals, the tile of fewer rows: the last one is less unlike the others.
+  constexpr double kLess = 1 - 1e-9;
   TileChoice best{1, 1};
   double best_cycles = std::numeric_limits<double>::infinity();
   for (int64_t nv : kVectorsInTile) {
@@ -73,7 +75,7 @@ TileChoice BestTile(int64_t m, int64_t n, int64_t lanes, const Target& target) {
     for (int64_t mr = 1; mr <= std::min(kMostRowsInTile, std::max<int64_t>(m, 1)); ++mr) {
       if (!FitsRegisters(mr, nv, target)) continue;
       const double cycles = StepCycles({mr, nv}, m, n, lanes, target);
-      if (cycles < best_cycles) {
+      if (cycles < best_cycles * kLess) {
         best = {mr, nv};
         best_cycles = cycles;
       }
