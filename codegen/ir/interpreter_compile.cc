@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <unordered_map>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/ir/block_guards.h"
 #include "codegen/ir/interpreter_program.h"
 
 namespace mycc::interpreter {
@@ -269,24 +271,43 @@ class Compiler {
           .imm = static_cast<int64_t>(combine.reduce)});
   }
 
-  // The bindings, then the instance, which is jumped over as soon as a binding is outside its domain.
+  // Jumps taken when those bindings of the block that keep terms out of its sum, or the others, are outside
+  // their domains.
+  std::vector<int64_t> UnlessInside(const Block& block, const std::vector<int>& bindings, bool of_terms) {
+    std::vector<int64_t> jumps;
+    for (size_t i = 0; i < bindings.size(); ++i) {
+      const IterVar& iter = block.iters[i];
+      if (GuardsTerms(block, iter) != of_terms) continue;
+      if (iter.binding->op == Op::kVar && iter.binding->var->extent <= iter.var->extent) continue;
+      const int extent = ConstantRegister(iter.var->extent);
+      jumps.push_back(Emit({.code = Code::kJumpIfOutside, .a = bindings[i], .b = extent}));
+    }
+    return jumps;
+  }
+
+  // The bindings, then the instance, which is jumped over where a binding is outside its domain.
   void BlockStatement(const Block& block) {
-    std::vector<int64_t> exits;
     std::vector<int> bindings, reduce;
     for (const IterVar& iter : block.iters) {
       bindings.push_back(Expression(*iter.binding));
       if (iter.reduce) reduce.push_back(bindings.back());
-      if (iter.binding->op == Op::kVar && iter.binding->var->extent <= iter.var->extent) continue;
-      const int extent = ConstantRegister(iter.var->extent);
-      exits.push_back(Emit({.code = Code::kJumpIfOutside, .a = bindings.back(), .b = extent}));
     }
+    const std::vector<int64_t> exits = UnlessInside(block, bindings, /*of_terms=*/false);
     for (size_t i = 0; i < bindings.size(); ++i) variables_[block.iters[i].var.get()] = bindings[i];
+    std::vector<int64_t> skips;
     if (block.reduce == ReduceOp::kArgMax || block.reduce == ReduceOp::kArgMin) {
+      skips = UnlessInside(block, bindings, /*of_terms=*/true);
       ArgReduction(block, reduce);
     } else {
-      PlainInstance(block, reduce);
+      const bool initialises = block.reduce != ReduceOp::kNone && block.init;
+      const std::vector<int> loops = initialises ? LoopsOfReduction(block) : std::vector<int>();
+      if (!loops.empty()) Initialisation(block, loops);
+      skips = UnlessInside(block, bindings, /*of_terms=*/true);
+      if (initialises && loops.empty()) Initialisation(block, reduce);
+      PlainInstance(block);
     }
     for (const IterVar& iter : block.iters) variables_.erase(iter.var.get());
+    Land(skips);
     Land(exits);
   }
 
@@ -298,18 +319,38 @@ class Compiler {
     return jumps;
   }
 
-  void PlainInstance(const Block& block, const std::vector<int>& reduce) {
+  // The loops that carry the reduction, all of which start together whatever terms are left out; none where
+  // one of them carries an axis too.
+  std::vector<int> LoopsOfReduction(const Block& block) const {
+    std::set<const VarNode*> loops, of_axes;
+    for (const IterVar& iter : block.iters) {
+      if (!iter.reduce && IsGuard(block, iter)) continue;
+      Visit(iter.binding, [&](const ExprNode& e) {
+        if (e.op == Op::kVar) (iter.reduce ? loops : of_axes).insert(e.var.get());
+      });
+    }
+    std::vector<int> registers;
+    for (const VarNode* loop : loops) {
+      if (of_axes.contains(loop)) return {};
+      registers.push_back(variables_.at(loop));
+    }
+    return registers;
+  }
+
+  void Initialisation(const Block& block, const std::vector<int>& zeros) {
+    const std::vector<int64_t> later = UnlessFirst(zeros);
+    const int identity = NewRegister(ReduceIdentity(block.reduce, block.out->dtype)->value);
+    const int memory = MemoryOf(block.out, /*write=*/true);
+    Emit({.code = Code::kStore, .a = memory, .b = List(Expressions(block.indices)), .c = identity});
+    Land(later);
+  }
+
+  void PlainInstance(const Block& block) {
     const int memory = MemoryOf(block.out, /*write=*/true);
     const int indices = List(Expressions(block.indices));
     if (block.reduce == ReduceOp::kNone) {
       Emit({.code = Code::kStore, .a = memory, .b = indices, .c = Expression(*block.value)});
       return;
-    }
-    if (block.init) {
-      const std::vector<int64_t> later = UnlessFirst(reduce);
-      const int identity = NewRegister(ReduceIdentity(block.reduce, block.out->dtype)->value);
-      Emit({.code = Code::kStore, .a = memory, .b = indices, .c = identity});
-      Land(later);
     }
     const int value = Expression(*block.value);
     Emit({.code = Code::kReduce,

@@ -187,8 +187,8 @@ struct IterVar {
 // An instance whose binding lies outside the iteration domain is not executed: that is how splits that do not
 // divide, and regions that reach past an edge, stay correct, and where lowering gets its guards from. A
 // reduction with init == true stores the identity into out[indices] before the instance in which all
-// reduction variables are 0, which comes first in every loop order; with init == false the accumulator was
-// filled by another block. argmax/argmin: `value` is compared, the position is that of the single reduce
+// reduction variables are 0, executed or not, first in every loop order; with init == false another block
+// filled the accumulator. argmax/argmin: `value` is compared, the position is that of the single reduce
 // variable, lowest first; the running best value lives in `arg_value`, a buffer like `out` with value's type.
 struct Block : StmtNode {
   Block() : StmtNode(StmtKind::kBlock) {}

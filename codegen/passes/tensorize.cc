@@ -229,8 +229,28 @@ class Nest {
   bool swapped_ = false;  // b is x
 };
 
+// The nest without a condition around what it holds; where none of its loops changes the condition, that goes
+// around the whole nest. nullptr: there is none, or some loop changes it.
+Stmt ConditionOutside(const For& nest) {
+  const For* loop = &nest;
+  std::vector<const For*> loops = {loop};
+  while ((loop = DynAs<For>(loop->body)) != nullptr) loops.push_back(loop);
+  const If* branch = DynAs<If>(loops.back()->body);
+  if (branch == nullptr || branch->otherwise != nullptr) return nullptr;
+  for (const For* changed : loops) {
+    if (UsesVar(branch->condition, changed->var.get())) return nullptr;
+  }
+  Stmt body = branch->then;
+  for (auto l = loops.rbegin(); l != loops.rend(); ++l)
+    body = std::make_shared<For>((*l)->var, (*l)->extent, (*l)->loop_kind, std::move(body), (*l)->marks);
+  return std::make_shared<If>(branch->condition, std::move(body));
+}
+
 // A guard may have cut the nest into several: each of them by itself. What no instruction does stays a loop.
 Stmt Tensorized(const Stmt& stmt, const Instruction& instruction) {
+  if (const If* branch = DynAs<If>(stmt)) {
+    return std::make_shared<If>(branch->condition, Tensorized(branch->then, instruction), branch->otherwise);
+  }
   if (const Seq* seq = DynAs<Seq>(stmt)) {
     std::vector<Stmt> parts;
     for (const Stmt& part : seq->stmts) parts.push_back(Tensorized(part, instruction));
@@ -239,6 +259,7 @@ Stmt Tensorized(const Stmt& stmt, const Instruction& instruction) {
   const For* loop = DynAs<For>(stmt);
   if (loop == nullptr) return stmt;
   if (auto nest = Nest::Match(*loop, instruction)) return nest->ToMma();
+  if (const Stmt outside = ConditionOutside(*loop)) return Tensorized(outside, instruction);
   return std::make_shared<For>(loop->var, loop->extent, loop->loop_kind, Tensorized(loop->body, instruction));
 }
 

@@ -7,16 +7,10 @@
 
 #include "absl/status/status.h"
 #include "codegen/schedule/region.h"
+#include "codegen/ir/block_guards.h"
 #include "codegen/schedule/tree.h"
 
 namespace mycc {
-
-// A spatial iteration variable that names no element of the output: its domain guards the instance, and a
-// value may read it.
-bool IsGuard(const Block& block, const IterVar& iter);
-
-// A guard that follows a reduction loop keeps terms out of a sum, not elements out of the tensor.
-bool GuardsTerms(const Block& block, const IterVar& iter);
 
 // A loop may run along reduction variables of a block, along its axes, or (fused) along both.
 bool CarriesReduction(const Block& block, const For& loop);

@@ -1,5 +1,6 @@
 // Contractions of every pair of types by every CPU's instructions: sizes that leave rows, columns and depth
 // over, operands in either order of their dimensions, constant or not.
+#include <algorithm>
 #include <random>
 
 #include "absl/strings/str_cat.h"
@@ -140,6 +141,54 @@ TEST_P(ProductsTest, AreExactAtTheExtremes) {
                      "  x[i,k]: ", a, "[19,70] = ", extremes(a, "a", "i,k"), "\n  y[j,k]: ", b, "[33,70] = ",
                      extremes(b, "b", "j,k"), "\n  c[i,j] = sum[k:70](i32(x[i,k]) * i32(y[j,k]))\n}"),
         target, 2, 3);
+  }
+}
+
+// Legal points of the sketch's space in which the contraction leaves out each of the zeros that it may; how
+// many.
+int CheckSkippingPoints(const Workload& canonical, const Target& target, const Sketch& sketch) {
+  const auto& decisions = sketch.space.decisions;
+  const auto skip = std::find_if(decisions.begin(), decisions.end(),
+                                 [](const Decision& decision) { return decision.name.ends_with(".skip"); });
+  if (skip == decisions.end()) return 0;
+  int checked = 0;
+  std::mt19937 random(3);
+  for (size_t s = 1; s < skip->choices.size(); ++s) {
+    Choice choice = sketch.default_choice;
+    for (int tries = 0; tries < 1000; ++tries) {
+      choice[skip - decisions.begin()] = static_cast<int>(s);
+      if (sketch.space.Legal(choice)) {
+        const absl::Status status = CheckSketchPoint(canonical, target, sketch, choice, kTolerance);
+        EXPECT_TRUE(status.ok()) << PrintTarget(target) << "\n" << status.message();
+        ++checked;
+        break;
+      }
+      for (size_t d = 0; d < choice.size(); ++d)
+        choice[d] = static_cast<int>(random() % decisions[d].choices.size());
+    }
+  }
+  return checked;
+}
+
+// Uneven padding, more columns than a register tile has, a stride along them.
+TEST_P(ProductsTest, ConvolveWithoutZeros) {
+  const Target target = TargetOf(GetParam());
+  for (const Types& types : {Types{"f32", "f32", "f32"}, kTypes[0], kTypes[2], kTypes[3]}) {
+    const bool is_float = std::string(types.sum) == "f32";
+    const auto widened = [&](const char* type, const std::string& read) {
+      return std::string(type) == types.sum ? read : absl::StrCat(types.sum, "(", read, ")");
+    };
+    const std::string text =
+        absl::StrCat("workload w(x: ", types.a, "[1,5,19,12], w: const ", types.b,
+                     "[20,12,3,4]) -> (y: ", types.sum, "[1,5,11,20]) {\n  p[n,i,j,c]: ", types.a,
+                     "[1,7,24,12] = select(1 <= i && i < 6 && 2 <= j && j < 21, x[n,i-1,j-2,c], ",
+                     is_float ? "0.0" : "0", ")\n  y[n,i,j,k] = sum[r:3, s:4, c:12](",
+                     widened(types.a, "p[n,i+r,j*2+s,c]"), " * ", widened(types.b, "w[k,c,r,s]"), ")\n}");
+    const Workload canonical = CanonicalWorkload(text);
+    int checked = 0;
+    for (const Sketch& sketch : GenerateSketches(canonical, target))
+      checked += CheckSkippingPoints(canonical, target, sketch);
+    EXPECT_GE(checked, 1) << PrintTarget(target) << "\n" << text;
   }
 }
 

@@ -139,6 +139,16 @@ TEST(PassesTest, TensorizeUnrollsRowsThatAreNotEquallyFarApart) {
         "tensorize(t2.r0, fma.f32)\n");
 }
 
+// More taps beyond the border than partitioning makes cases of.
+TEST(PassesTest, TensorizeLeavesAConditionOutsideThatItsLoopsIgnore) {
+  Check("tensorize_condition", "tensorize",
+        "workload w(x: f32[20,4], w: f32[11,4,8]) -> (y: f32[20,8]) {\n"
+        "  p[i,c]: f32[30,4] = select(5 <= i && i < 25, x[i-5,c], 0.0)\n"
+        "  y[i,k] = sum[r:11, c:4](p[i+r,c] * w[r,c,k])\n}",
+        "skip_zeros(t3, t2, 0)\nreorder([t3.a0, t3.r0, t3.r1, t3.a1])\ncache_write(t3, t3.a0)\n"
+        "tensorize(t3.r1, fma.f32)\n");
+}
+
 TEST(PassesTest, HoistConditionsOutOfTheLoopsTheyIgnore) {
   Check("hoist_conditions", "hoist_conditions", kGemm,
         "split(t2.r0, [5])\nsplit(t2.a1, [8])\nreorder([t2.r0.0, t2.a0, t2.a1.0, t2.r0.1, "

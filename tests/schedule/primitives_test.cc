@@ -159,6 +159,14 @@ TEST(PrimitivesTest, UnlikeSignsOfUnsigned) {
         "unlike_signs(t2, t1)\n");
 }
 
+TEST(PrimitivesTest, SkipZerosOfOneDimension) { Check("skip_zeros", kConv, "skip_zeros(t4, t3, 1)\n"); }
+
+TEST(PrimitivesTest, SkipAllZerosAndReadTheImageAsItIs) {
+  Check("skip_zeros_inline", kConv,
+        "skip_zeros(t4, t3, 1)\nskip_zeros(t4, t3, 2)\ninline(t3)\nsplit(t4.a2, [3])\n"
+        "reorder([t4.a0, t4.a1, t4.a2.0, t4.r1, t4.r2, t4.r0, t4.a2.1, t4.a3])\ncache_write(t4, t4.a2.0)\n");
+}
+
 TEST(PrimitivesTest, PadGroups) {
   Check("pad_groups", kGrouped,
         "cache_read(t0, t3, root, packed)\npad_groups(t0.r, 1, 3, 4)\n"

@@ -135,6 +135,8 @@ class Stepper {
         if (Below(2)) return Step{"tensorize", {Arg(Pick(loops_)), Arg("fma.f32")}};
         if (Below(3) == 0) return Step{"split_axis", {Arg(Pick(loops_)), StepArg{Pick(kFactors)}}};
         if (Below(4) == 0) return Step{"winograd", {Arg(Pick(blocks_)), StepArg{Pick(kTiles)}}};
+        if (Below(2))
+          return Step{"skip_zeros", {Arg(Pick(blocks_)), Arg(Pick(buffers_)), StepArg{int64_t{Below(4)}}}};
         return Step{"rfactor", {Arg(Pick(loops_)), StepArg{Pick(kFactors)}}};
     }
   }

@@ -38,6 +38,10 @@ constexpr Case kCases[] = {
           p[n,i,j,c]: f32[1,11,10,6] = select(1 <= i && i < 10 && 1 <= j && j < 9, x[n,i-1,j-1,c], 0.0)
           a[n,i,j,k]: f32[1,9,8,20] = sum[c:6, r:3, s:3](p[n,i+r,j+s,c] * w[k,c,r,s])
           y[n,i,j,k] = max(a[n,i,j,k] + b[k], 0.0) })"},
+    {"conv_without_a_corner", "contraction",
+     R"(workload conv(x: f32[1,5,8,6], w: const f32[20,6,3,3]) -> (y: f32[1,5,8,20]) {
+          p[n,i,j,c]: f32[1,7,10,6] = select(1 <= i && i < 6 && 1 <= j && j < 9 && i + j < 13, x[n,i-1,j-1,c], 0.0)
+          y[n,i,j,k] = sum[c:6, r:3, s:3](p[n,i+r,j+s,c] * w[k,c,r,s]) })"},
     {"conv_strided_residual", "contraction",
      R"(workload conv(x: f32[1,9,9,6], w: const f32[10,6,3,3], q: f32[1,4,4,10]) -> (y: f32[1,4,4,10]) {
           a[n,i,j,k]: f32[1,4,4,10] = sum[c:6, r:3, s:3](x[n,i*2+r,j*2+s,c] * w[k,c,r,s])

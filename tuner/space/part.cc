@@ -35,6 +35,9 @@ void TraceBuilder::Phases(const std::string& block) { Add("phases", {{block}}); 
 void TraceBuilder::UnlikeSigns(const std::string& block, const std::string& buffer) {
   Add("unlike_signs", {{block}, {buffer}});
 }
+void TraceBuilder::SkipZeros(const std::string& block, const std::string& buffer, int64_t dim) {
+  Add("skip_zeros", {{block}, {buffer}, {dim}});
+}
 void TraceBuilder::Inline(const std::string& block) { Add("inline", {{block}}); }
 void TraceBuilder::ComputeAt(const std::string& block, const std::string& loop) {
   Add("compute_at", {{block}, {loop}});

@@ -30,6 +30,7 @@ class TraceBuilder {
   void BindAll(const std::vector<std::string>& loops, const std::string& kind);
   void Phases(const std::string& block);
   void UnlikeSigns(const std::string& block, const std::string& buffer);
+  void SkipZeros(const std::string& block, const std::string& buffer, int64_t dim);
   void Inline(const std::string& block);
   void ComputeAt(const std::string& block, const std::string& loop);
   void ReverseInline(const std::string& block);

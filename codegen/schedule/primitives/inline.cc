@@ -1,4 +1,5 @@
-// inline(B): a block that is no reduction disappears into its readers.
+// inline(B): a block that is no reduction disappears into its readers, and selects that their guards decide
+// with it.
 //
 //   for i: B: t1[i] = f(i)
 //   for i: C: t2[i] = g(t1[i + 1])      ->      for i: C: t2[i] = g(f(i + 1))
@@ -6,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "codegen/ir/guards.h"
 #include "codegen/schedule/moves.h"
 #include "codegen/schedule/primitives/primitives.h"
 
@@ -18,6 +20,32 @@ Expr ValueAt(const Block& block, const std::vector<Expr>& index) {
   VarMap map;
   for (size_t d = 0; d < block.indices.size(); ++d) map[block.indices[d]->var.get()] = index[d];
   return Substitute(block.value, map);
+}
+
+// The guards of a block leave no other place where the comparison could be false.
+bool IsImplied(const Guards& guards, const VarMap& bindings, const Expr& comparison) {
+  if (comparison->op == Op::kAnd) {
+    return std::all_of(comparison->args.begin(), comparison->args.end(),
+                       [&](const Expr& part) { return IsImplied(guards, bindings, part); });
+  }
+  if (comparison->op != Op::kLt && comparison->op != Op::kLe) return false;
+  const Expr &a = comparison->args[0], &b = comparison->args[1];
+  if (a->dtype != DType::kI64) return false;
+  const Expr at_least_zero = Simplify(Substitute(b - a - (comparison->op == Op::kLt ? 1 : 0), bindings));
+  const std::optional<Interval> range = RangeOf(at_least_zero);
+  return range && guards.ProvablyInside(at_least_zero, range->max + 1);
+}
+
+// The block's value, where its guards hold.
+Expr DecidedValue(const Block& block) {
+  Guards guards;
+  for (const IterVar& iter : block.iters) {
+    if (IsGuard(block, iter)) guards.AssumeWithin(iter.binding, IntConst(iter.var->extent));
+  }
+  const VarMap bindings = BindingsOf(block);
+  return Rewrite(block.value, [&](const Expr& e) -> Expr {
+    return e->op == Op::kSelect && IsImplied(guards, bindings, e->args[0]) ? e->args[1] : nullptr;
+  });
 }
 
 // Every buffer that the value reads exists where `reader` stands.
@@ -92,6 +120,7 @@ absl::StatusOr<Function> Inline(const Function& function, const Target&, const S
     reader->value = Rewrite(reader->value, [&](const Expr& e) -> Expr {
       return e->op == Op::kLoad && e->buffer == block.out ? ValueAt(block, e->args) : nullptr;
     });
+    reader->value = DecidedValue(*reader);
     return reader;
   });
   return result;

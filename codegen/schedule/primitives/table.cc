@@ -31,6 +31,7 @@ constexpr PrimitiveInfo kPrimitives[] = {
     {"pad_groups", "niii", "pad_groups(block, dimension, group, extent)", PadGroups},
     {"phases", "n", "phases(block)", PhasesOfBlock},
     {"unlike_signs", "nn", "unlike_signs(block, buffer whose sign is changed)", UnlikeSigns},
+    {"skip_zeros", "nni", "skip_zeros(block, padded buffer, dimension)", SkipZeros},
     {"pack", "nN", "pack(buffer, [components d, d/a, d%b, d/a%b])", Pack},
     {"rfactor", "ni", "rfactor(loop, factor)", RFactor},
     {"rfactor_runs", "ni", "rfactor_runs(loop, length)", RFactorRuns},

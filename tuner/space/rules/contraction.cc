@@ -50,12 +50,24 @@ void EmitTileCopy(const std::string& block, const std::vector<std::string>& row_
   for (const std::string& suffix : row_suffixes) b->Bind(block + suffix, "unroll");
 }
 
+// Where all zeros are skipped, there is no padded image.
+void EmitSkippedZeros(int64_t skip, Plan* plan, TraceBuilder* b) {
+  if (skip == kSkipNone) return;
+  const std::string image = plan->anatomy.name(plan->prologue.front());
+  for (const int dim : plan->padding.outer) b->SkipZeros(plan->t, image, dim);
+  if (skip != kSkipAll) return;
+  for (const int dim : plan->padding.rows) b->SkipZeros(plan->t, image, dim);
+  b->Inline(image);
+  plan->prologue.clear();
+}
+
 void Emit(Plan plan, const Values& v, TraceBuilder* b) {
   const bool is_window = v.at("window") != 0;
   if (is_window) plan.k_order = plan.window_order;
   const std::string& t = plan.t;
   const int64_t mr = v.at("mr"), nr = v.at("nv") * plan.lanes;
   const bool has_rows = !plan.rows.empty();
+  EmitSkippedZeros(v.at("skip"), &plan, b);
   if (plan.c.groups)
     b->SplitAxis(plan.anatomy.Loop(plan.group.anchor, plan.c.groups->axis), plan.c.groups->extent);
   for (const GroupedAxis& phased : plan.c.phases)
@@ -181,13 +193,19 @@ bool Legal(const Plan& plan, const Values& v) {
   if (fused && (v.at("pad") == kAtBlock || v.at("block_order") == kColumnsOutermost)) return false;
   // Panels copy whole boxes, of which a stage that is made for one fills what exists.
   if (v.at("pad") == kAtBlock && v.at("pack_a") != 0) return false;
+  const int64_t skip = v.at("skip");
+  if (skip != kSkipNone &&
+      (fused || lines > 1 || !plan.padding.Fits(skip, CeilDiv(m, mr), n % (nv * plan.lanes) != 0)))
+    return false;
+  if (skip == kSkipAll && (v.at("pad") == kAtBlock || v.at("pack_a"))) return false;
   return !(fused && v.at("pack_a"));
 }
 
 // A fused row index costs divisions: worth it where there is no window, or a row of it is too short for a
-// tile.
+// tile, unless that is where many zeros are.
 bool FusesRows(const Plan& plan) {
-  return plan.rows_fusable && (plan.prologue.empty() || plan.M(false) < 12);
+  if (!plan.rows_fusable || plan.prologue.empty()) return plan.rows_fusable;
+  return plan.M(false) < 12 && plan.padding.Preferred(/*tiles=*/1, /*has_tail=*/false) != kSkipAll;
 }
 
 // Along fewer terms than so many a loop of its own is mostly overhead.
@@ -249,12 +267,16 @@ void DecideTiles(const Plan& plan, Part* part) {
   const bool has_window =
       plan.KGroup() == 1 && plan.k_order.size() > 1 && UnrolledOf(plan.window_order, plan.stage()) > 0;
   const bool is_window = has_window && k < kFewChannels;
+  const int64_t skip =
+      fuse_default || tile.lines > 1 ? int64_t{kSkipNone} : plan.padding.Preferred(m_tiles, n % nr != 0);
+  part->Decide("skip", plan.padding.Choices(), skip, false);
   part->Decide("window", has_window ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0}, is_window, false);
   if (plan.InTiles()) {
     const int64_t groups = plan.product.instruction.k / plan.KGroup();  // of one instruction
     part->Decide("ku", {groups}, groups);
   } else {
-    part->Decide("ku", {1, 2, 4}, k % 2 == 0 && plan.KGroup() == 1 && !is_window ? 2 : 1);
+    // Several kernels of one tile's sums spill them where there is more in each.
+    part->Decide("ku", {1, 2, 4}, k % 2 == 0 && plan.KGroup() == 1 && !is_window && skip != kSkipAll ? 2 : 1);
   }
   // Blocks: a's rows within half of L2, all of b's panels unless that leaves threads without work.
   const int64_t bytes = DTypeBytes(plan.c.vector.buffer->dtype),

@@ -40,6 +40,17 @@ std::vector<int> WindowOrder(const Operand& operand, const Stage& stage) {
   return order;
 }
 
+void FindPaddingOf(ContractionPlan* plan) {
+  if (plan->prologue.size() != 1 || plan->c.scalar.producer != plan->prologue.front()) return;
+  const StageInfo& info = plan->anatomy.info(plan->prologue.front());
+  if (info.is_output || info.readers.size() != 1 || plan->MustPackA()) return;
+  const int tile_row = plan->c.rows.empty() ? -1 : plan->c.rows.back();
+  plan->padding = FindPadding(plan->stage(), plan->c.scalar, plan->anatomy.stage(plan->prologue.front()),
+                              tile_row, plan->c.cols.back(), plan->lanes);
+  // The rows of tile registers are as many for every tap.
+  if (plan->InTiles()) plan->padding.is_whole = false;
+}
+
 }  // namespace
 
 size_t UnrolledOf(const std::vector<int>& order, const Stage& stage) {
@@ -60,8 +71,8 @@ ContractionPlan MakeContractionPlan(const Anatomy& anatomy, const Group& group, 
                                     const CpuProduct& product) {
   const Stage& stage = anatomy.product(group.anchor);
   const Contraction& c = product.way;
-  ContractionPlan plan{anatomy, group, target, c,  0,      anatomy.name(group.anchor), "", {}, {}, {},
-                       {},      false, {},     {}, product};
+  ContractionPlan plan{anatomy, group, target, c,       0, anatomy.name(group.anchor), "", {}, {}, {}, {},
+                       false,   {},    {},     product, {}};
   plan.lanes = VectorBytes(target) / DTypeBytes(stage.value->dtype);
   const auto loop = [&](int axis) { return absl::StrCat(plan.t, ".", stage.axes[axis]->name); };
   plan.n = loop(c.cols.back());
@@ -85,6 +96,7 @@ ContractionPlan MakeContractionPlan(const Anatomy& anatomy, const Group& group, 
     if (member < group.anchor) plan.prologue.push_back(member);
     if (member > group.anchor) plan.epilogue.push_back(member);
   }
+  FindPaddingOf(&plan);
   return plan;
 }
 

@@ -7,6 +7,7 @@
 
 #include "tuner/space/cpu_products.h"
 #include "tuner/space/part.h"
+#include "tuner/space/rules/contraction_padding.h"
 #include "tuner/space/rules/contraction_tiles.h"
 
 namespace mycc {
@@ -27,6 +28,7 @@ struct ContractionPlan {
   bool rows_fusable = false;
   std::vector<int> prologue, epilogue;
   CpuProduct product;
+  ContractionPadding padding;  // of the scalar operand, by the only stage of the prologue
 
   int64_t KGroup() const { return product.instruction.group; }
   bool InTiles() const { return product.instruction.kind == InstructionClass::kTile; }
