@@ -94,6 +94,19 @@ std::string Convolution(const Types& types, int width, int channels) {
                       "(w[k,c,r,s]))\n  y[n,i,j,k] = max(a[n,i,j,k] + b[k], ", types.sum, "(0))\n}");
 }
 
+// Few rows and columns, whose depth is cut into parts.
+TEST_P(ProductsTest, AddUpPartsOfTheDepth) {
+  const Target target = TargetOf(GetParam());
+  uint32_t seed = 1;
+  for (const Types& types : kTypes) {
+    for (const auto& [m, n, k] : {std::tuple{16, 16, 1000}, {5, 9, 771}}) {
+      CheckPointsOf(Gemm(types, m, n, k, "i,k", seed % 2 ? "k,j" : "j,k", seed % 3 ? "const " : ""), target,
+                    3, seed);
+      ++seed;
+    }
+  }
+}
+
 TEST_P(ProductsTest, Convolve) {
   for (const Types& types : kTypes) CheckPointsOf(Convolution(types, 7, 36), TargetOf(GetParam()), 2, 7);
 }

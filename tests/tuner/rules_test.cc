@@ -1,5 +1,7 @@
 // Every rule on every kind of workload: the default and random points of the space replay, verify, and mean
 // what the workload means.
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "tests/schedule/testing.h"
 #include "tests/tuner/points.h"
@@ -134,6 +136,78 @@ constexpr Case kCases[] = {
           p[i,j]: f32[6,10] = e[i,j] / s[i]
           y[i,d] = sum[j:10](p[i,j] * v[j,d]) })"},
 };
+
+// Few rows and columns: threads share the depth.
+constexpr Case kDeepCases[] = {
+    {"gemm", "contraction",
+     R"(workload g(a: f32[5,261], b: const f32[261,7]) -> (c: f32[5,7]) { c[i,j] = sum[k:261](a[i,k] * b[k,j]) })"},
+    {"gemm_bias_relu", "contraction",
+     R"(workload g(a: f32[3,200], b: f32[200,20], z: f32[20]) -> (y: f32[3,20]) {
+          c[i,j]: f32[3,20] = sum[k:200](a[i,k] * b[k,j])
+          d[i,j]: f32[3,20] = c[i,j] + z[j]
+          y[i,j] = max(d[i,j], 0.0) })"},
+    {"gemm_residual", "contraction",
+     R"(workload g(a: f32[3,200], b: const f32[5,200], z: f32[3,5]) -> (y: f32[3,5]) {
+          c[i,j]: f32[3,5] = sum[k:200](a[i,k] * b[j,k])
+          y[i,j] = c[i,j] + z[i,j] })"},
+    {"one_row", "contraction",
+     R"(workload g(a: f64[515], b: f64[515,8]) -> (c: f64[8]) { c[j] = sum[k:515](a[k] * b[k,j]) })"},
+    {"gradient_of_weights", "contraction",
+     R"(workload g(x: f32[3,19,20,5], d: f32[3,17,18,6]) -> (w: f32[3,3,5,6]) {
+          w[r,s,c,k] = sum[n:3, i:17, j:18](x[n,i+r,j+s,c] * d[n,i,j,k]) })"},
+    {"crosswise", "crosswise",
+     R"(workload conv(x: f32[1,140,2,3], w: const f32[20,140,2,2], b: f32[20]) -> (y: f32[1,20,1,2]) {
+          a[n,k,i,j]: f32[1,20,1,2] = sum[c:140, r:2, s:2](x[n,c,i+r,j+s] * w[k,c,r,s])
+          y[n,k,i,j] = max(a[n,k,i,j] + b[k], 0.0) })"},
+    {"grouped", "contraction",
+     R"(workload conv(x: f32[1,2,3,280], w: const f32[24,140,2,2]) -> (y: f32[1,1,2,24]) {
+          y[n,i,j,k] = sum[c:140, r:2, s:2](x[n,i+r,j+s,(k//12)*140+c] * w[k,c,r,s]) })"},
+    {"padded", "contraction",
+     R"(workload conv(x: f32[1,3,3,130], w: const f32[9,130,3,3]) -> (y: f32[1,1,1,9]) {
+          p[n,i,j,c]: f32[1,5,5,130] = select(1 <= i && i < 4 && 1 <= j && j < 4, x[n,i-1,j-1,c], 0.0)
+          y[n,i,j,k] = sum[c:130, r:3, s:3](p[n,i*3+r,j*3+s,c] * w[k,c,r,s]) })"},
+};
+
+class DeepTest : public ::testing::TestWithParam<Case> {};
+
+TEST_P(DeepTest, PartsOfTheDepthAddUp) {
+  const Workload workload = CanonicalWorkload(GetParam().workload);
+  const Sketch sketch = GenerateSketches(workload, TestTarget()).front();
+  EXPECT_EQ(sketch.name, GetParam().sketch);
+  std::string split;
+  for (const Decision& decision : sketch.space.decisions) {
+    if (absl::EndsWith(decision.name, ".split")) split = decision.name;
+  }
+  EXPECT_EQ(CheckPoints(workload, sketch, TestTarget(), 1e-4, 12, split), 12);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, DeepTest, ::testing::ValuesIn(kDeepCases),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+// What the default decides of the depth.
+int64_t DefaultSplit(const std::string& text, const Target& target) {
+  const Sketch sketch = GenerateSketches(CanonicalWorkload(text), target).front();
+  for (const Decision& decision : sketch.space.decisions) {
+    if (absl::EndsWith(decision.name, ".split"))
+      return sketch.space.Value(sketch.default_choice, decision.name);
+  }
+  return 0;
+}
+
+TEST(DepthTest, TheDefaultCutsItWhereThreadsWouldIdle) {
+  const auto gemm = [](int m, int n, int k) {
+    return absl::StrCat("workload g(a: f32[", m, ",", k, "], b: const f32[", k, ",", n, "]) -> (c: f32[", m,
+                        ",", n, "]) { c[i,j] = sum[k:", k, "](a[i,k] * b[k,j]) }");
+  };
+  const Target target = TestTarget();
+  const Target eight = *ParseTarget("v1 cpu mcpu=znver4 l1d=32K l2=1M threads=8");
+  const Target one = *ParseTarget("v1 cpu mcpu=znver4 l1d=32K l2=1M threads=1");
+  EXPECT_EQ(DefaultSplit(gemm(4, 16, 65536), target), 2);
+  EXPECT_EQ(DefaultSplit(gemm(16, 16, 65536), eight), 8);
+  EXPECT_EQ(DefaultSplit(gemm(16, 16, 65536), one), 1);
+  EXPECT_EQ(DefaultSplit(gemm(16, 16, 64), target), 1);     // too little work
+  EXPECT_EQ(DefaultSplit(gemm(512, 512, 512), target), 1);  // blocks enough
+}
 
 class RulesTest : public ::testing::TestWithParam<Case> {};
 

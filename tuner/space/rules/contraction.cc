@@ -12,13 +12,14 @@
 // the output is then transposed on its way out of the registers. Of a grouped convolution the groups are
 // outer loops, and the product is each group's. Const operands are packed into panels ahead of time, others
 // into local panels where that pays. After BLIS (Van Zee and van de Geijn, 2015) and the batch-reduce GEMM of
-// Georganas et al. (2020).
+// Georganas et al. (2020). Where rows and columns are few, threads share the depth (contraction_depth.h).
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "codegen/schedule/instructions.h"
 #include "tuner/space/part.h"
+#include "tuner/space/rules/contraction_depth.h"
 #include "tuner/space/rules/contraction_plan.h"
 #include "tuner/space/rules/contraction_tiles.h"
 #include "tuner/space/rules/panels.h"
@@ -61,17 +62,18 @@ void EmitSkippedZeros(int64_t skip, Plan* plan, TraceBuilder* b) {
   plan->prologue.clear();
 }
 
-void Emit(Plan plan, const Values& v, TraceBuilder* b) {
+DepthSteps StepsOf(const Plan& plan, const Values& v) { return {v.at("kc"), v.at("ku") * plan.KGroup()}; }
+
+// The nest that multiplies, and its copies of operands.
+void EmitNest(Plan plan, const Values& v, TraceBuilder* b) {
   const bool is_window = v.at("window") != 0;
   if (is_window) plan.k_order = plan.window_order;
   const std::string& t = plan.t;
   const int64_t mr = v.at("mr"), nr = v.at("nv") * plan.lanes;
   const bool has_rows = !plan.rows.empty();
   EmitSkippedZeros(v.at("skip"), &plan, b);
-  if (plan.c.groups)
-    b->SplitAxis(plan.anatomy.Loop(plan.group.anchor, plan.c.groups->axis), plan.c.groups->extent);
-  for (const GroupedAxis& phased : plan.c.phases)
-    b->SplitAxis(plan.anatomy.Loop(plan.group.anchor, phased.axis), phased.extent);
+  if (plan.c.groups) b->SplitAxis(plan.Loop(plan.c.groups->axis), plan.c.groups->extent);
+  for (const GroupedAxis& phased : plan.c.phases) b->SplitAxis(plan.Loop(phased.axis), phased.extent);
   // Loops and their tiles.
   std::vector<std::string> outer_rows;
   const auto part = [](const std::string& loop, int i) { return absl::StrCat(loop, ".", i); };
@@ -87,9 +89,8 @@ void Emit(Plan plan, const Values& v, TraceBuilder* b) {
     outer_rows.back() = part(outer_rows.back(), 0);
   }
   b->Split(plan.n, {v.at("nt"), nr});
-  std::string k_inner = plan.anatomy.ReduceLoop(plan.group.anchor, plan.k_order.back()), k_outer, k_unrolled,
-              k_group;
-  if (!is_window && v.at("kc") < plan.K()) {
+  std::string k_inner = plan.ReduceLoop(plan.k_order.back()), k_outer, k_unrolled, k_group;
+  if (!is_window && v.at("kc") < plan.k_extent) {
     b->Split(k_inner, {v.at("kc")});
     k_outer = part(k_inner, 0);
     k_inner = part(k_inner, 1);
@@ -117,8 +118,9 @@ void Emit(Plan plan, const Values& v, TraceBuilder* b) {
   order.insert(order.end(), blocks.begin(), blocks.end());
   if (!k_outer.empty()) order.push_back(k_outer);
   order.insert(order.end(), tiles.begin(), tiles.end());
-  for (size_t i = 0; i + 1 < plan.k_order.size(); ++i)
-    order.push_back(plan.anatomy.ReduceLoop(plan.group.anchor, plan.k_order[i]));
+  for (size_t i = 0; i + 1 < plan.k_order.size(); ++i) {
+    order.push_back(plan.ReduceLoop(plan.k_order[i]));
+  }
   order.push_back(k_inner);
   if (!k_unrolled.empty()) order.push_back(k_unrolled);
   if (!lines.empty()) order.push_back(lines);
@@ -157,7 +159,7 @@ void Emit(Plan plan, const Values& v, TraceBuilder* b) {
   if (!k_unrolled.empty()) b->Bind(k_unrolled, "unroll");
   const size_t unrolled = is_window ? UnrolledOf(plan.k_order, plan.stage()) : 0;
   for (size_t i = 1; i <= unrolled; ++i)
-    b->Bind(plan.anatomy.ReduceLoop(plan.group.anchor, plan.k_order[plan.k_order.size() - 1 - i]), "unroll");
+    b->Bind(plan.ReduceLoop(plan.k_order[plan.k_order.size() - 1 - i]), "unroll");
   const auto suffix = [&](const std::string& loop) { return loop.substr(t.size()); };
   b->Tensorize(k_inner, plan.product.instruction.name);
   if (v.at("ahead_a") != 0 || v.at("ahead_b") != 0 || v.at("ahead_c") != 0)
@@ -168,12 +170,17 @@ void Emit(Plan plan, const Values& v, TraceBuilder* b) {
   const auto tile_copy = [&](const std::string& block) {
     EmitTileCopy(block, row_suffixes, suffix(n_tile), nr, plan.lanes, b);
   };
-  // The epilogue as one stage, on the accumulators.
-  for (size_t i = 0; i + 1 < plan.epilogue.size(); ++i) b->Inline(plan.anatomy.name(plan.epilogue[i]));
-  if (!plan.epilogue.empty()) b->ReverseInline(plan.anatomy.name(plan.epilogue.back()));
+  EmitEpilogue(plan, b);
   tile_copy(absl::StrCat(t, ".i"));
   tile_copy(absl::StrCat(t, ".w"));
   if (!plan.epilogue.empty() && !k_outer.empty()) tile_copy(plan.anatomy.name(plan.epilogue.back()));
+}
+
+void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
+  const int64_t split = v.at("split");
+  if (split == 1) return EmitNest(plan, v, b);
+  EmitNest(EmitSplit(plan, split, StepsOf(plan, v), b), v, b);
+  EmitSumOfParts(plan, split, b);
 }
 
 bool Legal(const Plan& plan, const Values& v) {
@@ -189,13 +196,15 @@ bool Legal(const Plan& plan, const Values& v) {
   if (v.at("mt") > 1 && v.at("mt") > CeilDiv(m, mr)) return false;
   if (v.at("nt") > 1 && v.at("nt") > CeilDiv(n, nv * plan.lanes)) return false;
   if (v.at("ku") > 1 && v.at("ku") * plan.KGroup() > v.at("kc")) return false;
-  if (v.at("window") && (v.at("kc") < plan.K() || v.at("ku") > 1)) return false;
+  if (v.at("window") && (v.at("kc") < plan.k_extent || v.at("ku") > 1)) return false;
+  if (v.at("split") > 1 && (v.at("par") == kNone || !FitsSplit(plan, v.at("split"), StepsOf(plan, v))))
+    return false;
   if (fused && (v.at("pad") == kAtBlock || v.at("block_order") == kColumnsOutermost)) return false;
   // Panels copy whole boxes, of which a stage that is made for one fills what exists.
   if (v.at("pad") == kAtBlock && v.at("pack_a") != 0) return false;
   const int64_t skip = v.at("skip");
-  if (skip != kSkipNone &&
-      (fused || lines > 1 || !plan.padding.Fits(skip, CeilDiv(m, mr), n % (nv * plan.lanes) != 0)))
+  if (skip != kSkipNone && (fused || lines > 1 || v.at("split") > 1 ||
+                            !plan.padding.Fits(skip, CeilDiv(m, mr), n % (nv * plan.lanes) != 0)))
     return false;
   if (skip == kSkipAll && (v.at("pad") == kAtBlock || v.at("pack_a"))) return false;
   return !(fused && v.at("pack_a"));
@@ -249,7 +258,7 @@ void DecideTiles(const Plan& plan, Part* part) {
   part->Decide("lines", lines, tile.lines);
   part->Decide("mr", mrs, tile.mr);
   part->Decide("nv", nvs, tile.nv);
-  const int64_t nr = tile.nv * plan.lanes, k = plan.K();
+  const int64_t nr = tile.nv * plan.lanes, k = plan.k_extent;
   int64_t depth = k;
   for (int r : plan.k_order) depth *= r == plan.k_order.back() ? 1 : plan.stage().reduce_axes[r]->extent;
   const int64_t n_tiles = CeilDiv(n, nr), m_tiles = CeilDiv(m, tile.mr);
@@ -278,18 +287,29 @@ void DecideTiles(const Plan& plan, Part* part) {
     // Several kernels of one tile's sums spill them where there is more in each.
     part->Decide("ku", {1, 2, 4}, k % 2 == 0 && plan.KGroup() == 1 && !is_window && skip != kSkipAll ? 2 : 1);
   }
+  const DepthSteps steps{kc, part->defaults.back() * plan.KGroup()};
   // Blocks: a's rows within half of L2, all of b's panels unless that leaves threads without work.
-  const int64_t bytes = DTypeBytes(plan.c.vector.buffer->dtype),
-                slice = std::max<int64_t>(depth / CeilDiv(k, kc), 1);
+  const int64_t bytes = DTypeBytes(plan.c.vector.buffer->dtype);
   int64_t other = 1;
   for (int a : plan.c.batch) other *= plan.Extent(a);
   for (size_t i = 0; !fuse_default && i + 1 < plan.c.rows.size(); ++i) other *= plan.Extent(plan.c.rows[i]);
-  const int64_t fit = std::max<int64_t>(plan.target.l2_bytes / 2 / (slice * tile.mr * bytes), 1);
-  const BlockProblem problem{m, n, depth, other, tile.mr, nr, bytes, fit};
-  const BlockChoice block =
-      plan.InTiles() ? BestTileBlock(problem, plan.target) : BestBlock(problem, plan.target);
+  const auto block_of = [&](int64_t split) {
+    const int64_t slice = std::max<int64_t>(depth / std::max(CeilDiv(k, kc), split), 1),
+                  fit = std::max<int64_t>(plan.target.l2_bytes / 2 / (slice * tile.mr * bytes), 1);
+    const BlockProblem problem{m, n, depth, other * split, tile.mr, nr, bytes, fit};
+    return plan.InTiles() ? BestTileBlock(problem, plan.target) : BestBlock(problem, plan.target);
+  };
+  const std::vector<int64_t> splits = DepthSplits(plan, other * m_tiles * n_tiles);
+  const bool pays = PaysForThreads(plan.anatomy, plan.group, plan.target);
+  const int64_t split =
+      pays && skip == kSkipNone
+          ? BestSplit(plan, splits, steps,
+                      [&](int64_t parts) { return block_of(parts).cycles / static_cast<double>(parts); })
+          : 1;
+  const BlockChoice block = block_of(split);
   part->Decide("mt", TileCounts(m_tiles), block.mt);
   part->Decide("nt", TileCounts(n_tiles), PrefersColumnsOutermost(plan) ? 1 : block.nt);
+  part->Decide("split", splits, split);
 }
 
 // Const panels are free. Others pay where the rows of a tile would fall into one set of L1, a power of two

@@ -53,6 +53,25 @@ void FindPaddingOf(ContractionPlan* plan) {
 
 }  // namespace
 
+void ContractionPlan::NameLoops(const std::string& block) {
+  const auto loop = [&](int axis) { return absl::StrCat(block, ".", stage().axes[axis]->name); };
+  t = block;
+  n = loop(c.cols.back());
+  rows.clear();
+  outer.clear();
+  for (int a : c.rows) rows.push_back(loop(a));
+  for (int a : c.batch) outer.push_back(loop(a));
+  for (int a : c.cols) {
+    if (a != c.cols.back()) outer.push_back(loop(a));
+  }
+}
+
+void EmitEpilogue(const ContractionPlan& plan, TraceBuilder* b) {
+  if (plan.epilogue.empty()) return;
+  for (size_t i = 0; i + 1 < plan.epilogue.size(); ++i) b->Inline(plan.anatomy.name(plan.epilogue[i]));
+  b->ReverseInline(plan.anatomy.name(plan.epilogue.back()));
+}
+
 size_t UnrolledOf(const std::vector<int>& order, const Stage& stage) {
   int64_t steps = 1;
   for (size_t inner = 0; inner < order.size(); ++inner) {
@@ -71,16 +90,10 @@ ContractionPlan MakeContractionPlan(const Anatomy& anatomy, const Group& group, 
                                     const CpuProduct& product) {
   const Stage& stage = anatomy.product(group.anchor);
   const Contraction& c = product.way;
-  ContractionPlan plan{anatomy, group, target, c,       0, anatomy.name(group.anchor), "", {}, {}, {}, {},
-                       false,   {},    {},     product, {}};
+  ContractionPlan plan{anatomy, group, target, c};
+  plan.product = product;
   plan.lanes = VectorBytes(target) / DTypeBytes(stage.value->dtype);
-  const auto loop = [&](int axis) { return absl::StrCat(plan.t, ".", stage.axes[axis]->name); };
-  plan.n = loop(c.cols.back());
-  for (int a : plan.c.rows) plan.rows.push_back(loop(a));
-  for (int a : plan.c.batch) plan.outer.push_back(loop(a));
-  for (int a : plan.c.cols) {
-    if (a != c.cols.back()) plan.outer.push_back(loop(a));
-  }
+  plan.NameLoops(anatomy.name(group.anchor));
   // The rows of a tile register are equally far apart, those of panels one axis.
   plan.rows_fusable = plan.rows.size() > 1 && Adjacent(plan.c.rows) && !plan.MustPackA() &&
                       (!plan.InTiles() || RowsFollowEachOther(plan.c.scalar, stage, plan.c.rows));
@@ -91,6 +104,7 @@ ContractionPlan MakeContractionPlan(const Anatomy& anatomy, const Group& group, 
     std::rotate(std::find(plan.k_order.begin(), plan.k_order.end(), product.depth_axis),
                 std::find(plan.k_order.begin(), plan.k_order.end(), product.depth_axis) + 1,
                 plan.k_order.end());
+  plan.k_extent = stage.reduce_axes[plan.k_order.back()]->extent;
   plan.window_order = WindowOrder(c.scalar, stage);
   for (int member : group.members) {
     if (member < group.anchor) plan.prologue.push_back(member);

@@ -19,12 +19,13 @@ struct ContractionPlan {
   Target target;
   Contraction c;
   int lanes;
-  std::string t, n;                // block, lane loop
+  std::string t, n;                // block that multiplies, its lane loop
   std::vector<std::string> rows;   // loops of the row axes
   std::vector<std::string> outer;  // batch and further column loops
   std::vector<int> k_order;        // reduction axes, outermost first; the last one is split
   // Another order: by the broadcast operand's addresses, a window's inner loops unrolled.
   std::vector<int> window_order;
+  int64_t k_extent = 0;  // of the innermost reduction loop: its axis', or a part of it
   bool rows_fusable = false;
   std::vector<int> prologue, epilogue;
   CpuProduct product;
@@ -46,7 +47,8 @@ struct ContractionPlan {
   int64_t Extent(int axis) const { return stage().axes[axis]->extent; }
   const Var& Lane() const { return stage().axes[c.cols.back()]; }
   int64_t N() const { return Lane()->extent; }
-  int64_t K() const { return stage().reduce_axes[k_order.back()]->extent; }
+  std::string Loop(int axis) const { return LoopOf(anatomy.Loop(group.anchor, axis)); }
+  std::string ReduceLoop(int axis) const { return LoopOf(anatomy.ReduceLoop(group.anchor, axis)); }
   int64_t M(bool fused) const {
     int64_t m = 1;
     for (size_t i = fused || c.rows.empty() ? 0 : c.rows.size() - 1; i < c.rows.size(); ++i)
@@ -61,10 +63,20 @@ struct ContractionPlan {
   }
   // The output is written with a stride: its last axis is one of the rows.
   bool IsCrosswise() const { return !c.rows.empty() && (c.cols.empty() || c.rows.back() > c.cols.back()); }
+
+  // The block that multiplies, and its loops: the stage's, or that of its parts (contraction_depth.h).
+  void NameLoops(const std::string& block);
+
+ private:
+  // What the stage's loop is called in the block that multiplies.
+  std::string LoopOf(const std::string& loop) const { return t + loop.substr(loop.rfind('.')); }
 };
 
 ContractionPlan MakeContractionPlan(const Anatomy& anatomy, const Group& group, const Target& target,
                                     const CpuProduct& product);
+
+// The epilogue as one stage, on the accumulators of the block that it follows.
+void EmitEpilogue(const ContractionPlan& plan, TraceBuilder* b);
 
 // Of reduction axes in this order: the loops around the innermost one that are unrolled with it, as a number.
 size_t UnrolledOf(const std::vector<int>& order, const Stage& stage);

@@ -98,8 +98,7 @@ BlockChoice BestBlock(const BlockProblem& p, const Target& target) {
   const double a_cycles = cycles_a_byte(static_cast<double>(p.m * p.k * p.bytes));
   const double b_cycles = cycles_a_byte(static_cast<double>(p.n * p.k * p.bytes));
   const int64_t m_tiles = CeilDiv(p.m, p.mr), n_tiles = CeilDiv(p.n, p.nr);
-  BlockChoice best{1, 1};
-  double best_cycles = std::numeric_limits<double>::infinity();
+  BlockChoice best{1, 1, std::numeric_limits<double>::infinity()};
   for (int64_t mt : TileCounts(m_tiles)) {
     for (int64_t nt : TileCounts(n_tiles)) {
       if (mt > p.max_mt && mt > 1) continue;
@@ -108,11 +107,8 @@ BlockChoice BestBlock(const BlockProblem& p, const Target& target) {
                  columns = static_cast<double>(std::min(nt * p.nr, p.n));
       const double multiply_adds = rows * columns / (lanes * machine.row.fma_per_cycle);
       const double brought = bytes * (rows * a_cycles + columns * b_cycles);
-      const double cycles = static_cast<double>(blocks) * (multiply_adds + kShown * brought);
-      if (cycles < best_cycles) {
-        best = {mt, nt};
-        best_cycles = cycles;
-      }
+      const double cycles = static_cast<double>(blocks * p.k) * (multiply_adds + kShown * brought);
+      if (cycles < best.cycles) best = {mt, nt, cycles};
     }
   }
   return best;
@@ -133,8 +129,7 @@ BlockChoice BestTileBlock(const BlockProblem& p, const Target& target) {
   const double row_bytes = static_cast<double>(p.k * p.bytes);
   const bool b_stays =
       static_cast<double>(p.n) * row_bytes <= machine.l2_bytes / 2;  // in L2, from rows to rows
-  BlockChoice best{1, 1};
-  double best_cycles = std::numeric_limits<double>::infinity();
+  BlockChoice best{1, 1, std::numeric_limits<double>::infinity()};
   for (const int64_t mt : TileCounts(m_tiles)) {
     if (mt > 1 && static_cast<double>(mt * p.mr) * row_bytes > machine.l2_bytes / 3) continue;
     for (const int64_t nt : TileCounts(n_tiles)) {
@@ -150,10 +145,7 @@ BlockChoice BestTileBlock(const BlockProblem& p, const Target& target) {
       const double from_l3 =
           (rows / n_blocks + (b_stays ? 0 : columns)) * row_bytes / machine.row.l3_bytes_per_cycle;
       const double cycles = static_cast<double>(blocks) * (products + kShown * (from_l2 + from_l3));
-      if (cycles < best_cycles) {
-        best = {mt, nt};
-        best_cycles = cycles;
-      }
+      if (cycles < best.cycles) best = {mt, nt, cycles};
     }
   }
   return best;

@@ -43,9 +43,10 @@ struct BlockProblem {
   int64_t bytes;   // of an element
   int64_t max_mt;  // more rows would leave L2
 };
-// Tiles in a block, along rows and columns.
+// Tiles in a block, along rows and columns; and what the busiest thread takes for its blocks.
 struct BlockChoice {
   int64_t mt, nt;
+  double cycles;
 };
 BlockChoice BestBlock(const BlockProblem& problem, const Target& target);
 // In tile registers, which are fed from L2: a's rows stay there while b's panels pass by.

@@ -102,7 +102,8 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   const AxisTile depth_tile = plan.DepthTile(v);
   EmitOperands(t, plan.anatomy.name(t.stage), b);
   const int64_t part_depth = PartDepth(plan.Depth(v), v.at("split"), depth_tile.back());
-  const std::string name = split ? EmitParts(plan.anatomy, t, part_depth, b) : plan.anatomy.name(t.stage);
+  const std::string name =
+      split ? EmitParts(plan.anatomy, t.stage, t.depth.back(), part_depth, b) : plan.anatomy.name(t.stage);
   EmitGroups(plan.anatomy, t.stage, name, b);
   std::vector<std::string> grid;
   if (split) grid.push_back(absl::StrCat(name, ".v"));

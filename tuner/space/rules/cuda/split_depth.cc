@@ -7,31 +7,12 @@
 
 namespace mycc {
 
-int64_t PartDepth(int64_t depth, int64_t split, int64_t bk) {
-  return CeilDiv(CeilDiv(depth, split), bk) * bk;
-}
-
-int64_t PartsOf(int64_t depth, int64_t split, int64_t bk) {
-  return CeilDiv(depth, PartDepth(depth, split, bk));
-}
-
 std::vector<int64_t> SplitsOf(int64_t depth, int64_t step, int64_t tiles, const Target& target) {
   std::vector<int64_t> splits = {1};
   for (const int64_t split : {2, 3, 4, 6, 8, 16}) {
     if (depth >= 4 * split * step && tiles * (split - 1) < int64_t{2} * target.sms) splits.push_back(split);
   }
   return splits;
-}
-
-std::string EmitParts(const Anatomy& anatomy, const TensorContraction& t, int64_t part_depth,
-                      TraceBuilder* b) {
-  const std::string& name = anatomy.name(t.stage);
-  b->RFactorRuns(anatomy.ReduceLoop(t.stage, t.depth.back()), part_depth);
-  const std::string parts = absl::StrCat(name, ".rf");
-  std::vector<std::string> layout = {absl::StrCat(anatomy.stage(t.stage).axes.size())};
-  for (size_t d = 0; d < anatomy.stage(t.stage).axes.size(); ++d) layout.push_back(absl::StrCat(d));
-  b->Pack(parts, layout);
-  return parts;
 }
 
 void EmitSumOfParts(const Anatomy& anatomy, const TensorContraction& t, TraceBuilder* b) {

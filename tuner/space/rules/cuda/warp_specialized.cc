@@ -34,9 +34,9 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   const bool swap = v.at("swap") != 0;
   const int64_t bm = v.at("bm"), bn = v.at("bn");
   EmitOperands(t, plan.anatomy.name(t.stage), b);
-  const std::string name =
-      split ? EmitParts(plan.anatomy, t, PartDepth(plan.Depth(v), v.at("split"), plan.bk(v)), b)
-            : plan.anatomy.name(t.stage);
+  const std::string name = split ? EmitParts(plan.anatomy, t.stage, t.depth.back(),
+                                             PartDepth(plan.Depth(v), v.at("split"), plan.bk(v)), b)
+                                 : plan.anatomy.name(t.stage);
   EmitGroups(plan.anatomy, t.stage, name, b);
   const TiledLoops rows = SplitAxes(plan.stage(), name, swap ? t.cols : t.rows,
                                     BestAxisTile(plan.Rows(swap), bm), b),
