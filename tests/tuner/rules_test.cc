@@ -29,8 +29,27 @@ constexpr Case kCases[] = {
           y[i,j] = d[i,j] * 0.5 * (1.0 + erf(d[i,j] * 0.70710678)) })"},
     {"gemm_one_row", "contraction",
      R"(workload g(a: f32[1,64], b: const f32[64,50]) -> (c: f32[1,50]) { c[i,j] = sum[k:64](a[i,k] * b[k,j]) })"},
-    {"gemv_contiguous_along_k", "row",
+    {"gemv_contiguous_along_k", "dot",
+     R"(workload g(a: f32[70], b: f32[33,70]) -> (c: f32[33]) { c[j] = sum[k:70](a[k] * b[j,k]) })"},
+    {"gemv_short", "row",
      R"(workload g(a: f32[50], b: f32[33,50]) -> (c: f32[33]) { c[j] = sum[k:50](a[k] * b[j,k]) })"},
+    {"dots_bias_relu", "dot",
+     R"(workload g(a: f32[5,70], b: f32[11,70], z: f32[11]) -> (y: f32[5,11]) {
+          c[i,j]: f32[5,11] = sum[k:70](a[i,k] * b[j,k])
+          d[i,j]: f32[5,11] = c[i,j] + z[j]
+          y[i,j] = max(d[i,j], 0.0) })"},
+    {"dots_of_batches", "dot",
+     R"(workload g(a: bf16[3,5,70], b: bf16[3,9,70]) -> (y: f32[3,5,9]) {
+          y[n,i,j] = sum[k:70](f32(a[n,i,k]) * f32(b[n,j,k])) })"},
+    {"dots_of_few_columns", "dot",
+     R"(workload g(a: f32[21,130], b: const f32[3,130]) -> (y: f32[21,3]) { y[i,j] = sum[k:130](a[i,k] * b[j,k]) })"},
+    {"dots_of_a_cast", "dot",
+     R"(workload g(x: i8[7,100], b: i8[6,2,100]) -> (y: i32[7,6]) {
+          y[i,j] = sum[r:2, k:100](i32(x[i,k]) * i32(b[j,r,k])) })"},
+    {"row_sum_of_products", "row",
+     R"(workload norm(x: f32[6,80], g: f32[80], m: f32[6]) -> (s: f32[6]) {
+          d[i,j]: f32[6,80] = exp(x[i,j] - m[i])
+          s[i] = sum[j:80](d[i,j] * g[j]) })"},
     {"gemm_f64", "contraction",
      R"(workload g(a: f64[9,12], b: const f64[12,20]) -> (c: f64[9,20]) { c[i,j] = sum[k:12](a[i,k] * b[k,j]) })"},
     {"batched", "contraction",

@@ -87,6 +87,19 @@ std::vector<CpuProduct> ProductsOfWay(const Contraction& c, const Stage& stage, 
 
 }  // namespace
 
+bool LiesAlongDepth(const Contraction& c, const Stage& stage) {
+  constexpr int64_t kFewest = 64;
+  const Var& depth = stage.reduce_axes.back();
+  return !c.OfOneTensor() && !c.groups && c.phases.empty() && !c.cols.empty() && depth->extent >= kFewest &&
+         !c.scalar.is_tf32 && !c.vector.is_tf32 && StrideOf(c.scalar, depth) == 1 &&
+         StrideOf(c.vector, depth) == 1;
+}
+
+bool HasFewRowsForPanels(const Contraction& c, const Stage& stage) {
+  constexpr int64_t kMost = 16;
+  return RowsOf(c, stage) <= kMost;
+}
+
 std::vector<CpuProduct> CpuProductsOf(const Contraction& c, const Stage& stage, const Target& target) {
   if (c.OfOneTensor() || c.scalar.is_tf32 || c.vector.is_tf32) return {};
   std::vector<CpuProduct> products = ProductsOfWay(c, stage, target);

@@ -29,5 +29,9 @@ std::vector<CpuProduct> CpuProductsOf(const Contraction& contraction, const Stag
 // whose sign to change (codegen/schedule/unlike_signs.h); null where there is none. What that changes in the
 // sums depends on the other operand, and is known ahead where that is const.
 Buffer SignToChange(const Contraction& contraction, const Stage& stage, const Target& target);
+// Lanes can run along the depth: it is long, and both operands lie along it.
+bool LiesAlongDepth(const Contraction& contraction, const Stage& stage);
+// And so few rows read a panel of the other operand that it is not worth making.
+bool HasFewRowsForPanels(const Contraction& contraction, const Stage& stage);
 
 }  // namespace mycc

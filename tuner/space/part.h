@@ -96,6 +96,9 @@ Rule ElementwiseRule;  // no reduction: chains, transposes, gathers
 // GEMM, batched, convolution on a CPU: register tiles, packing, split k, fused epilogue. A part for each
 // instruction worth it, with lanes along the output's last axis, or crosswise; the most promising first.
 std::vector<Part> ContractionParts(const Anatomy& anatomy, const Group& group, const Target& target);
+// A product on a CPU with lanes along the depth; nullopt where the operands do not both lie along it, or are
+// packed ahead of time.
+std::optional<Part> DotPart(const Anatomy& anatomy, const Group& group, const Target& target);
 // A convolution by Winograd on a CPU, the largest tiles first; none where that is not possible, cannot pay or
 // is not wanted.
 std::vector<Part> WinogradParts(const Anatomy& anatomy, const Group& group, const Target& target);

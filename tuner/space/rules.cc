@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/schedule/schedule.h"
+#include "tuner/space/cpu_products.h"
 #include "tuner/space/grouping.h"
 #include "tuner/space/part.h"
 #include "tuner/space/rewrites.h"
@@ -129,6 +130,20 @@ bool IsShallow(const Stage& stage) {
                      [](const Var& axis) { return axis->extent < kFewest; });
 }
 
+// With lanes along an axis of the output, where there are such; along the depth, where no panels are made
+// ahead of time; by Winograd's transforms.
+std::vector<Part> CpuContractionParts(const Anatomy& anatomy, const Group& group, const Target& target) {
+  std::vector<Part> parts = ContractionParts(anatomy, group, target);
+  for (Part& part : WinogradParts(anatomy, group, target)) parts.push_back(std::move(part));
+  const Contraction& c = *anatomy.info(group.anchor).contraction;
+  if (!parts.empty() && c.vector.is_const) return parts;
+  if (std::optional<Part> dot = DotPart(anatomy, group, target)) {
+    const bool first = HasFewRowsForPanels(c, anatomy.product(group.anchor));
+    parts.insert(first ? parts.begin() : parts.end(), *std::move(dot));
+  }
+  return parts;
+}
+
 // Alternatives for a group, the most promising first.
 std::vector<Part> MakeParts(const Anatomy& anatomy, const Group& group, StageClass c, const Target& target) {
   std::vector<Part> parts;
@@ -146,8 +161,7 @@ std::vector<Part> MakeParts(const Anatomy& anatomy, const Group& group, StageCla
     if (std::optional<Part> part = ColumnsPart(anatomy, group, target)) parts.push_back(*part);
   }
   if (target.kind == TargetKind::kCpu && c == StageClass::kContraction) {
-    parts = ContractionParts(anatomy, group, target);
-    for (Part& part : WinogradParts(anatomy, group, target)) parts.push_back(std::move(part));
+    parts = CpuContractionParts(anatomy, group, target);
   }
   if (parts.empty()) parts.push_back(MakePart(anatomy, group, c, target));
   return parts;

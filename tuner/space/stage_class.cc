@@ -57,10 +57,16 @@ int64_t ExtentOf(const Stage& stage, const std::vector<int>& axes) {
   return product;
 }
 
+// Lanes can run along the depth, and what is multiplied is there before: a norm's rows are summed up as they
+// are computed.
+bool IsDot(const Contraction& c, const Stage& stage) {
+  return LiesAlongDepth(c, stage) && (!c.rows.empty() || c.vector.producer < 0);
+}
+
 // On a CPU, an instruction multiplies these types, on lanes that can be loaded; on a GPU, there are rows and
 // columns enough.
 bool IsForContractionRule(const Contraction& c, const Stage& stage, const Target& target) {
-  if (target.kind == TargetKind::kCpu) return !CpuProductsOf(c, stage, target).empty();
+  if (target.kind == TargetKind::kCpu) return !CpuProductsOf(c, stage, target).empty() || IsDot(c, stage);
   if (!c.phases.empty() || IsGathered(c.scalar) || IsGathered(c.vector)) return false;
   if (c.OfOneTensor() && !CanBeOfOneTensor(c, stage, target)) return false;
   // Tensor cores multiply windows faster than most else reads them, also for few channels.

@@ -170,7 +170,7 @@ void EmitNest(Plan plan, const Values& v, TraceBuilder* b) {
   const auto tile_copy = [&](const std::string& block) {
     EmitTileCopy(block, row_suffixes, suffix(n_tile), nr, plan.lanes, b);
   };
-  EmitEpilogue(plan, b);
+  EmitEpilogue(plan.anatomy, plan.epilogue, b);
   tile_copy(absl::StrCat(t, ".i"));
   tile_copy(absl::StrCat(t, ".w"));
   if (!plan.epilogue.empty() && !k_outer.empty()) tile_copy(plan.anatomy.name(plan.epilogue.back()));

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "tuner/space/machine.h"
 #include "tuner/space/rules/depth_parts.h"
+#include "tuner/space/rules/tiles.h"
 
 namespace mycc {
 namespace {
@@ -111,7 +112,7 @@ void EmitSumOfParts(const ContractionPlan& plan, int64_t split, TraceBuilder* b)
   b->Reorder(order);
   if (SumsInParallel(plan, split)) b->BindAll(loops, "parallel");
   b->CacheWrite(plan.t, vectors);
-  EmitEpilogue(plan, b);
+  EmitEpilogue(plan.anatomy, plan.epilogue, b);
   for (const char* suffix : {"", ".i", ".w"})
     b->Bind(absl::StrCat(plan.t, suffix, lane.substr(plan.t.size())), "vector");
 }

@@ -66,12 +66,6 @@ void ContractionPlan::NameLoops(const std::string& block) {
   }
 }
 
-void EmitEpilogue(const ContractionPlan& plan, TraceBuilder* b) {
-  if (plan.epilogue.empty()) return;
-  for (size_t i = 0; i + 1 < plan.epilogue.size(); ++i) b->Inline(plan.anatomy.name(plan.epilogue[i]));
-  b->ReverseInline(plan.anatomy.name(plan.epilogue.back()));
-}
-
 size_t UnrolledOf(const std::vector<int>& order, const Stage& stage) {
   int64_t steps = 1;
   for (size_t inner = 0; inner < order.size(); ++inner) {

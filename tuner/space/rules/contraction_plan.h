@@ -75,9 +75,6 @@ struct ContractionPlan {
 ContractionPlan MakeContractionPlan(const Anatomy& anatomy, const Group& group, const Target& target,
                                     const CpuProduct& product);
 
-// The epilogue as one stage, on the accumulators of the block that it follows.
-void EmitEpilogue(const ContractionPlan& plan, TraceBuilder* b);
-
 // Of reduction axes in this order: the loops around the innermost one that are unrolled with it, as a number.
 size_t UnrolledOf(const std::vector<int>& order, const Stage& stage);
 

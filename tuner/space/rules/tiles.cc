@@ -57,6 +57,11 @@ void DecideThreads(const Anatomy& anatomy, const Group& group, const Target& tar
                can && PaysForThreads(anatomy, group, target), /*ordered=*/false);
 }
 
+void EmitEpilogue(const Anatomy& anatomy, const std::vector<int>& stages, TraceBuilder* b) {
+  for (size_t i = 0; i + 1 < stages.size(); ++i) b->Inline(anatomy.name(stages[i]));
+  if (!stages.empty()) b->ReverseInline(anatomy.name(stages.back()));
+}
+
 void EmitPlainStage(const Anatomy& anatomy, int stage, const Target& target, bool parallel, TraceBuilder* b) {
   const Stage& s = anatomy.stage(stage);
   if (s.axes.empty()) return;

@@ -29,4 +29,7 @@ void DecideThreads(const Anatomy& anatomy, const Group& group, const Target& tar
 // the naive nest or of compute_at.
 void EmitPlainStage(const Anatomy& anatomy, int stage, const Target& target, bool parallel, TraceBuilder* b);
 
+// An epilogue's stages as one, on the accumulators of the block that they follow.
+void EmitEpilogue(const Anatomy& anatomy, const std::vector<int>& stages, TraceBuilder* b);
+
 }  // namespace mycc

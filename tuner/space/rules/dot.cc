@@ -1,0 +1,157 @@
+// Products whose operands both lie along the depth, x[i,k] * w[j,k], and are not packed ahead of time: lanes
+// run along the depth, and are added up at the end.
+//
+//   parallel outer axes, n.0, m.0:
+//     k: unrolled m.1, n.1: partial[m.1, n.1, lanes] += a[m.1, k, lanes] * b[n.1, k, lanes]
+//     unrolled m.1, n.1: acc[m.1, n.1] = sum of lanes of partial
+//     y = epilogue(acc)
+//
+// Every element is read as it lies, in as many streams as the tile has rows and columns, and each read serves
+// the whole tile: a matrix of weights passes by once for a few rows, at memory's speed.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "tuner/space/cpu_products.h"
+#include "tuner/space/part.h"
+#include "tuner/space/rules/tiles.h"
+
+namespace mycc {
+namespace {
+
+constexpr int64_t kRowsInTile[] = {1, 2, 3, 4, 6, 8}, kColumnsInTile[] = {1, 2, 3, 4, 6, 8};
+
+struct Plan {
+  const Anatomy anatomy;
+  int stage;
+  std::string t, m, n;             // m empty: there is one row
+  std::vector<std::string> outer;  // the other axes
+  std::vector<int> prologue, epilogue;
+  Target target;
+  int lanes, registers;
+  int64_t rows = 1, columns = 1;
+};
+
+// Sums, and a vector of each row and column.
+bool FitsRegisters(const Plan& plan, const Values& v) {
+  const int64_t mr = v.at("mr"), nr = v.at("nr");
+  return mr * nr * v.at("vectors") + mr + nr <= plan.registers;
+}
+
+// The nest of partial sums, moved to the loop that goes over the tiles.
+void EmitPartial(const Plan& plan, int64_t vectors, TraceBuilder* b) {
+  const auto partial = [&](const std::string& loop) {
+    return absl::StrCat(plan.t, ".rf", loop.substr(plan.t.size()));
+  };
+  std::vector<std::string> order, tile;
+  for (const std::string& loop : plan.outer) order.push_back(partial(loop));
+  const int reductions = static_cast<int>(plan.anatomy.stage(plan.stage).reduce_axes.size());
+  for (int r = 0; r < reductions; ++r) order.push_back(partial(plan.anatomy.ReduceLoop(plan.stage, r)));
+  if (!plan.m.empty()) tile.push_back(partial(plan.m));
+  tile.push_back(partial(plan.n));
+  std::string lane = partial(absl::StrCat(plan.t, ".v"));
+  if (vectors > 1) {
+    b->Split(lane, {plan.lanes});
+    tile.push_back(absl::StrCat(lane, ".0"));
+    absl::StrAppend(&lane, ".1");
+  }
+  order.insert(order.end(), tile.begin(), tile.end());
+  order.push_back(lane);
+  b->Reorder(order);
+  b->BindAll(tile, "unroll");
+  b->Bind(lane, "vector");
+}
+
+void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
+  const auto part = [](const std::string& loop, int i) { return absl::StrCat(loop, ".", i); };
+  const int last = static_cast<int>(plan.anatomy.stage(plan.stage).reduce_axes.size()) - 1;
+  for (int s : plan.prologue) EmitPlainStage(plan.anatomy, s, plan.target, v.at("par") != 0, b);
+  b->RFactor(plan.anatomy.ReduceLoop(plan.stage, last), v.at("vectors") * plan.lanes);
+  b->Split(plan.n, {v.at("nr")});
+  std::vector<std::string> blocks = plan.outer, tile = {part(plan.n, 1)};
+  blocks.push_back(part(plan.n, 0));
+  if (!plan.m.empty()) {
+    b->Split(plan.m, {v.at("mr")});
+    blocks.push_back(part(plan.m, 0));
+    tile.insert(tile.begin(), part(plan.m, 1));
+  }
+  std::vector<std::string> order = blocks;
+  order.insert(order.end(), tile.begin(), tile.end());
+  order.push_back(absl::StrCat(plan.t, ".v"));
+  b->Reorder(order);
+  if (v.at("par")) b->BindAll(blocks, "parallel");
+  b->ComputeAt(absl::StrCat(plan.t, ".rf"), blocks.back());
+  EmitPartial(plan, v.at("vectors"), b);
+  b->CacheWrite(plan.t, blocks.back());
+  EmitEpilogue(plan.anatomy, plan.epilogue, b);
+  b->Bind(order.back(), "vector");
+  for (const char* suffix : {"", ".i", ".w"}) {
+    for (const std::string& loop : tile)
+      b->Bind(absl::StrCat(plan.t, suffix, loop.substr(plan.t.size())), "unroll");
+  }
+}
+
+Plan MakePlan(const Anatomy& anatomy, const Group& group, const Target& target) {
+  const Stage& stage = anatomy.stage(group.anchor);
+  const Contraction& c = *anatomy.info(group.anchor).contraction;
+  Plan plan{anatomy, group.anchor, anatomy.name(group.anchor)};
+  for (int s : group.members) {
+    if (s != group.anchor) (s < group.anchor ? plan.prologue : plan.epilogue).push_back(s);
+  }
+  plan.target = target;
+  plan.lanes = VectorBytes(target) / DTypeBytes(stage.value->dtype);
+  plan.registers = VectorRegisters(target);
+  const auto add = [&](const std::vector<int>& axes, std::string* tiled, int64_t* extent) {
+    for (int a : axes) {
+      if (tiled == nullptr || a != axes.back()) plan.outer.push_back(anatomy.Loop(group.anchor, a));
+    }
+    if (tiled == nullptr || axes.empty()) return;
+    *tiled = anatomy.Loop(group.anchor, axes.back());
+    *extent = stage.axes[axes.back()]->extent;
+  };
+  add(c.batch, nullptr, nullptr);
+  add(c.rows, &plan.m, &plan.rows);
+  add(c.cols, &plan.n, &plan.columns);
+  return plan;
+}
+
+// A square of sums, as far as there are rows; where these are so few that sums would wait for each other,
+// several vectors. A single row uses what it reads once: then one stream is fetched ahead better than several
+// that share pages, unless the row is widened for each.
+Values DefaultTile(const Plan& plan, bool widened, int64_t column_bytes) {
+  const int64_t fewest = widened ? 2048 : 4 * 4096;
+  if (plan.rows == 1 && column_bytes < fewest) return {{"mr", 1}, {"nr", 1}, {"vectors", 4}};
+  const int64_t mr = plan.registers == 32 ? 4 : 2;
+  return {{"mr", mr}, {"nr", 4}, {"vectors", std::min(mr, plan.rows) >= 2 ? 1 : 2}};
+}
+
+}  // namespace
+
+std::optional<Part> DotPart(const Anatomy& anatomy, const Group& group, const Target& target) {
+  const std::optional<Contraction>& c = anatomy.info(group.anchor).contraction;
+  if (!c || !LiesAlongDepth(*c, anatomy.stage(group.anchor))) return std::nullopt;
+  const Plan plan = MakePlan(anatomy, group, target);
+  const int64_t depth = anatomy.stage(group.anchor).reduce_axes.back()->extent;
+  Values tile = DefaultTile(plan, HasCast(*c), depth * DTypeBytes(c->vector.buffer->dtype));
+  std::vector<int64_t> mrs, nrs, vectors;
+  for (int64_t mr : kRowsInTile) {
+    if (mr <= plan.rows) mrs.push_back(mr);
+  }
+  for (int64_t nr : kColumnsInTile) {
+    if (nr <= plan.columns) nrs.push_back(nr);
+  }
+  for (int64_t count : {1, 2, 4}) {
+    if (count * plan.lanes <= depth) vectors.push_back(count);
+  }
+  Part part;
+  part.prefix = absl::StrCat(plan.t, ".");
+  part.rule = "dot";
+  DecideThreads(anatomy, group, target, /*can=*/true, &part);
+  part.Decide("mr", mrs, LargestAtMost(mrs, tile["mr"]));
+  part.Decide("nr", nrs, LargestAtMost(nrs, tile["nr"]));
+  part.Decide("vectors", vectors, LargestAtMost(vectors, tile["vectors"]));
+  part.legal = [plan](const Values& v) { return FitsRegisters(plan, v); };
+  part.emit = [plan](const Values& v, TraceBuilder* b) { Emit(plan, v, b); };
+  return part;
+}
+
+}  // namespace mycc
