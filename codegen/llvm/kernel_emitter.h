@@ -109,6 +109,7 @@ class LlvmKernelEmitter {
   llvm::Value* IndexDivision(const Expr& expr, llvm::Value* a);
   llvm::Value* LaneIndex(const Expr& expr, llvm::Type* element);  // a vector of i32 or i64
   bool IsNarrow(const Expr& expr);                                // fits i32 with all its parts
+  bool FitsI32(const Expr& expr);
   int DepthOf(const Expr& expr);
   bool MayEscape(const Expr& expr);  // holds a load that is not provably in bounds
 

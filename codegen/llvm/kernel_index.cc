@@ -65,8 +65,17 @@ bool LlvmKernelEmitter::IsNarrow(const Expr& expr) {
   const auto range = RangeOf(expr);
   if (!range || range->min < -kNarrowLimit || range->max > kNarrowLimit) return false;
   if (expr->op == Op::kLoad || expr->op == Op::kCast) return true;
-  return std::all_of(expr->args.begin(), expr->args.end(),
-                     [&](const Expr& arg) { return arg->dtype != DType::kI64 || IsNarrow(arg); });
+  const bool compared = expr->op == Op::kMin || expr->op == Op::kMax;
+  return std::all_of(expr->args.begin(), expr->args.end(), [&](const Expr& arg) {
+    return arg->dtype != DType::kI64 || (compared ? FitsI32(arg) : IsNarrow(arg));
+  });
+}
+
+// Of what is only compared any number of 32 bits will do: an index that is read, before it is clamped.
+bool LlvmKernelEmitter::FitsI32(const Expr& expr) {
+  if (expr->op == Op::kCast && expr->args[0]->dtype == DType::kI32) return true;
+  if (expr->op != Op::kMin && expr->op != Op::kMax) return IsNarrow(expr);
+  return FitsI32(expr->args[0]) && FitsI32(expr->args[1]);
 }
 
 Value* LlvmKernelEmitter::LaneIndex(const Expr& expr, llvm::Type* element) {

@@ -103,6 +103,20 @@ TEST(EmitTest, UnrolledWindowsStayInRegisters) {
   EXPECT_EQ(Count(loop, "rsp"), 0) << "spills:\n" << text;
 }
 
+// An index that is read may be any number before it is clamped; none of them needs more than its 32 bits.
+TEST(EmitTest, IndicesThatAreClampedStayIn32Bits) {
+  const std::string gather =
+      "workload gemm(x: f32[1000], i: i32[70]) -> (y: f32[70]) {\n"
+      "  s[j]: i32[70] = i[j] * 1000000007\n"
+      "  y[j] = x[clamp(s[j], 0, 999)]\n}";
+  const std::string steps = "split(t3.a0, [16])\nbind(t3.a0.1, vector)\n";
+  const std::string assembly = Emit(gather, steps, Avx512Target(), EmitKind::kAssembly);
+  EXPECT_EQ(assembly.find("vpminsq"), std::string::npos) << assembly;
+  EXPECT_NE(assembly.find("vpmaxsd"), std::string::npos) << assembly;
+  for (const Target& target : RunnableTargets())
+    EXPECT_TRUE(CheckCompiled(CanonicalWorkload(gather), steps, target, 0).ok()) << PrintTarget(target);
+}
+
 TEST(EmitTest, EmitsForMachinesThatAreNotThisOne) {
   for (const char* mcpu : {"x86-64", "haswell", "znver3", "skylake-avx512", "sapphirerapids"}) {
     const auto target = ParseTarget(absl::StrCat("v1 cpu mcpu=", mcpu, " l1d=32K l2=1M threads=4"));
