@@ -287,10 +287,12 @@ MOST_PRODUCTS = 1 << 29  # of a drawn contraction: a few milliseconds
 
 
 def drawn_shape(source):
-    """Rows, columns and depth of a product: odd, one row, tiny, very wide, or a batch of eight."""
-    kind = source.choice(("odd", "odd", "row", "tiny", "wide", "eight"))
+    """Rows, columns and depth of a product: odd, one row, tiny, very wide, very deep, or a batch of eight."""
+    kind = source.choice(("odd", "odd", "row", "tiny", "wide", "deep", "eight"))
     if kind == "tiny":
         return tuple(source.randint(1, 48) for _ in range(3))
+    if kind == "deep":
+        return source.randint(1, 64), source.randint(4, 64), log_uniform(source, 4_000, 100_000)
     n, k = log_uniform(source, 33, 4000) | 1, log_uniform(source, 33, 4000) | 1
     if kind == "wide":
         n, k = log_uniform(source, 8_000, 60_000), log_uniform(source, 16, 600)
