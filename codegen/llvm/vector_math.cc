@@ -4,6 +4,7 @@
 #include <initializer_list>
 
 #include "base/check.h"
+#include "codegen/llvm/vector_math_pieces.h"
 #include "llvm/IR/Intrinsics.h"
 #include "llvm/IR/IntrinsicsX86.h"
 #include "llvm/IR/Module.h"
@@ -328,6 +329,7 @@ Value* EmitMath(Builder& builder, const CpuFeatures& features, Op op, Value* x, 
     if (y) return ByLane(builder, LibmName(op), {x, y});
     return ByLane(builder, LibmName(op), {x});
   }
+  if (HasPieces(features, op, x->getType())) return EmitByPieces(builder, op, x);
   const FloatMath math(builder, features, x->getType());
   switch (op) {
     case Op::kExp: return math.Exp(x);

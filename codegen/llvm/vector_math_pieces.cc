@@ -1,0 +1,146 @@
+#include "codegen/llvm/vector_math_pieces.h"
+
+#include <iterator>
+
+#include "llvm/IR/IntrinsicsX86.h"
+
+namespace mycc {
+namespace {
+
+using llvm::Value;
+
+constexpr int kPieces = 16;
+using Row = float[kPieces];
+
+// Fitted for this file to the least relative error, the coefficients rounded to float one after the other,
+// from the constant up. Each row holds one coefficient of all pieces. Of half octaves, by the last four bits
+// of exponent and leading bit of the mantissa; 0 to 2^-4 * 1.5 is one.
+constexpr float kTanhCenters[][kPieces] = {
+    {2.5, 3.5, 5, 7, 10, 14, 0, 0.109375, 0.15625, 0.21875, 0.3125, 0.4375, 0.625, 0.875, 1.25, 1.75},
+};
+constexpr float kTanh[][kPieces] = {
+    {0.986614287, 0.998177886, 0.999909222, 0.999998331, 1, 1, 0, 0.108940929, 0.154990733, 0.215326339,
+     0.302709728, 0.411570042, 0.554599702, 0.703905582, 0.848283648, 0.941375554},
+    {0.0265922491, 0.00364088453, 0.00018183238, 3.32911895e-06, -6.41791731e-09, 0, 1, 0.988131881,
+     0.975977898, 0.95363456, 0.908366621, 0.830610037, 0.692419112, 0.5045169, 0.280414879, 0.113812},
+    {-0.0262358598, -0.00363384234, -0.000181846277, -3.2351038e-06, -2.4316348e-08, 0, 7.45113979e-08,
+     -0.107627541, -0.151281863, -0.20533815, -0.274969459, -0.341829836, -0.384002656, -0.355123073,
+     -0.237872258, -0.1071444},
+    {0.0170185622, 0.00241286424, 0.000118911237, 2.17585034e-06, 1.56664068e-08, 0, -0.333340436,
+     -0.317634404, -0.301873058, -0.273593277, -0.21933569, -0.136150226, -0.0178193431, 0.0818110928,
+     0.108318672, 0.062931098},
+    {-0.0080529172, -0.00120081252, -5.94330377e-05, -1.34681693e-06, 0, 0, 0.000200649592, 0, 0.10903094,
+     0.123309523, 0.15733844, 0.164160892, 0.136702046, 0.0604111031, -0.0125616798, -0.0233287718},
+    {0.00288417679, 0.000486763922, 2.84191337e-05, 5.26669737e-07, 0, 0, 0.131441206, 0, 0, 0, 0, 0,
+     -0.0554127954, -0.058977548, -0.0196014978, 0.00344519992},
+    {-0.000694267219, -0.00015026897, -9.43712894e-06, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.0149183925, 0},
+};
+// Around multiples of 1/4.
+constexpr float kErf[][kPieces] = {
+    {0, 0.276326388, 0.520499885, 0.711155653, 0.842700779, 0.92290014, 0.966105163, 0.986671686, 0.995322287,
+     0.998537302, 0.999593019, 0.999899387, 0.999977887, 0.999995708, 0.999999285, 0.999999881},
+    {1.12837923, 1.06001425, 0.87878263, 0.642931104, 0.415107489, 0.236521125, 0.118930288, 0.0527747273,
+     0.0206669867, 0.00714231934, 0.00217828457, 0.000586223148, 0.000139253025, 2.91890574e-05,
+     5.39942857e-06, 8.81430083e-07},
+    {-1.47056608e-05, -0.264999002, -0.439388394, -0.482204497, -0.41510123, -0.29565981, -0.178406045,
+     -0.0923600793, -0.0413452014, -0.0160792824, -0.00543893175, -0.00161373394, -0.000407160231,
+     -9.99321055e-05, -2.35079315e-05, -2.83080612e-06},
+    {-0.375545591, -0.309197575, -0.146480411, 0.0267741289, 0.138371021, 0.167533964, 0.138752207,
+     0.0902672932, 0.0482229702, 0.0217245333, 0.00843150821, 0.0028021317, 0.00079789036, 0.000198571652,
+     4.35923394e-05, 8.26078031e-06},
+    {-0.00732014887, 0.126092881, 0.182125643, 0.150661871, 0.0688556731, -0.00529104751, -0.0436196998,
+     -0.0477782227, -0.0337203033, -0.0185497478, -0.00898320135, -0.0032278765, -0.00167511031, 0, 0, 0},
+    {0.141333446, 0.081125468, 0.00833303388, -0.0520880148, -0.0690579116, -0.0470042415, -0.0149381813, 0,
+     0.0130323926, 0.0106476638, 0, 0, 0, 0, 0, 0},
+};
+
+class Pieces {
+ public:
+  explicit Pieces(Builder& builder)
+      : b_(builder), type_(llvm::FixedVectorType::get(b_.getFloatTy(), kPieces)) {}
+
+  Value* Tanh(Value* magnitude) const {
+    constexpr uint32_t kLeast = 0x3d800000;  // 2^-4
+    constexpr int kHalfOctave = 22;
+    Value* bounded = AtMost(magnitude, 10);
+    Value* bits = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umax, AsInt(bounded), Int(kLeast));
+    Value* piece = b_.CreateLShr(bits, kHalfOctave);
+    return Polynomial(kTanh, piece, b_.CreateFSub(bounded, Coefficient(kTanhCenters[0], piece)));
+  }
+
+  Value* Erf(Value* magnitude) const {
+    // 1.5 * 2^21: adding it leaves the nearest multiple of 1/4 in a float's low bits.
+    constexpr double kMagic = 3145728.0;
+    // Within the last piece, which ends at 3.875, and beyond which nothing but rounding is left.
+    Value* bounded = AtMost(magnitude, 3.874);
+    Value* shifted = b_.CreateFAdd(bounded, Float(kMagic));
+    Value* center = b_.CreateFSub(shifted, Float(kMagic));
+    return Polynomial(kErf, AsInt(shifted), b_.CreateFSub(bounded, center));
+  }
+
+ private:
+  llvm::Constant* Float(double value) const { return llvm::ConstantFP::get(type_, value); }
+  llvm::Constant* Int(uint32_t value) const {
+    return llvm::ConstantVector::getSplat(llvm::ElementCount::getFixed(kPieces), b_.getInt32(value));
+  }
+  Value* AsInt(Value* f) const { return b_.CreateBitCast(f, Int(0)->getType()); }
+  // NaN stays.
+  Value* AtMost(Value* x, double bound) const {
+    return b_.CreateSelect(b_.CreateFCmpOGT(x, Float(bound)), Float(bound), x);
+  }
+
+  // Of the last four bits of `piece`.
+  Value* Coefficient(const Row& row, Value* piece) const {
+    Value* table = llvm::ConstantDataVector::get(b_.getContext(), llvm::ArrayRef<float>(row));
+    return b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_permvar_sf_512, {}, {table, piece});
+  }
+
+  template <size_t kRows>
+  Value* Polynomial(const Row (&rows)[kRows], Value* piece, Value* x) const {
+    Value* sum = Coefficient(rows[kRows - 1], piece);
+    for (size_t r = kRows - 1; r-- > 0;) {
+      sum = b_.CreateIntrinsic(llvm::Intrinsic::fmuladd, {type_}, {sum, x, Coefficient(rows[r], piece)});
+    }
+    return sum;
+  }
+
+  Builder& b_;
+  llvm::Type* type_;
+};
+
+// In the first lanes of a vector of kPieces.
+Value* Widened(Builder& b, Value* x) {
+  const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(x->getType());
+  if (vector == nullptr) return b.CreateVectorSplat(kPieces, x);
+  const unsigned lanes = vector->getNumElements();
+  if (lanes == kPieces) return x;
+  llvm::SmallVector<int, kPieces> from;
+  for (unsigned lane = 0; lane < kPieces; ++lane) from.push_back(static_cast<int>(lane % lanes));
+  return b.CreateShuffleVector(x, from);
+}
+
+Value* Narrowed(Builder& b, Value* wide, llvm::Type* type) {
+  const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(type);
+  if (vector == nullptr) return b.CreateExtractElement(wide, uint64_t{0});
+  if (wide->getType() == type) return wide;
+  llvm::SmallVector<int, kPieces> first(vector->getNumElements());
+  for (size_t lane = 0; lane < first.size(); ++lane) first[lane] = static_cast<int>(lane);
+  return b.CreateShuffleVector(wide, first);
+}
+
+}  // namespace
+
+bool HasPieces(const CpuFeatures& features, Op op, llvm::Type* type) {
+  const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(type);
+  return features.avx512f && (op == Op::kTanh || op == Op::kErf) &&
+         (vector == nullptr || vector->getNumElements() <= kPieces);
+}
+
+Value* EmitByPieces(Builder& b, Op op, Value* x) {
+  const Pieces pieces(b);
+  Value* magnitude = Widened(b, b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x));
+  Value* result = op == Op::kTanh ? pieces.Tanh(magnitude) : pieces.Erf(magnitude);
+  return b.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, Narrowed(b, result, x->getType()), x);
+}
+
+}  // namespace mycc
