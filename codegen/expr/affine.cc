@@ -359,6 +359,25 @@ Expr FromLinear(const Linear& linear) {
 
 Expr Simplify(const Expr& expr) { return Rewrite(expr, SimplifyNode); }
 
+int64_t DivisorOf(const Expr& expr) {
+  const auto of = [&](int arg) { return DivisorOf(expr->args[arg]); };
+  int64_t divisor = 0;
+  switch (expr->op) {
+    case Op::kConst: return std::abs(expr->value.i);
+    case Op::kNeg: return of(0);
+    case Op::kMul: return of(0) * of(1);
+    case Op::kAdd:
+    case Op::kSub:
+    case Op::kMin:
+    case Op::kMax:
+    case Op::kMod: return std::gcd(of(0), of(1));
+    case Op::kSelect: return std::gcd(of(1), of(2));
+    case Op::kFloorDiv:
+      return IsConstInt(expr->args[1], &divisor) && divisor > 0 && of(0) % divisor == 0 ? of(0) / divisor : 1;
+    default: return 1;
+  }
+}
+
 Expr FlatIndex(const BufferNode& buffer, const std::vector<Expr>& indices) {
   Expr flat = IntConst(0);
   for (size_t d = 0; d < indices.size(); ++d) flat = flat + indices[d] * buffer.stride(static_cast<int>(d));

@@ -36,6 +36,9 @@ Expr FromLinear(const Linear& linear);
 // left as it is.
 Expr Simplify(const Expr& expr);
 
+// A positive number that divides every value of an i64 expression; 0 of the constant 0, which all divide.
+int64_t DivisorOf(const Expr& expr);
+
 // The element that the indices name, counted from the buffer's first.
 Expr FlatIndex(const BufferNode& buffer, const std::vector<Expr>& indices);
 

@@ -40,6 +40,8 @@ std::string MarksText(const LoopMarks& marks) {
   if (marks.rows_ahead != 0 || marks.lanes_ahead != 0)
     absl::StrAppend(&text, " fetching ", marks.rows_ahead, " and ", marks.lanes_ahead, " ahead");
   if (marks.fetches_sums) absl::StrAppend(&text, " fetching sums");
+  if (marks.fetches_next) absl::StrAppend(&text, " fetching for the next iteration around");
+  if (marks.bypasses_caches) absl::StrAppend(&text, " past the caches");
   const LoopPipeline& pipeline = marks.pipeline;
   if (pipeline.kind == PipelineKind::kThreads) absl::StrAppend(&text, " pipelined in ", pipeline.stages);
   if (pipeline.kind == PipelineKind::kBulk) absl::StrAppend(&text, " pipelined in bulk in ", pipeline.stages);

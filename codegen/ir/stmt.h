@@ -108,6 +108,10 @@ struct LoopMarks {
   // Of a CPU's: iterations of this loop by which the rows' operand and the lanes' are fetched ahead; 0: not.
   int64_t rows_ahead = 0, lanes_ahead = 0;
   bool fetches_sums = false;  // of tile registers: see Mma
+  // Whole vectors stored to the function's outputs under this loop go to memory, past a CPU's caches.
+  bool bypasses_caches = false;
+  // Of a CPU: what this loop reads of inputs is fetched for the next iteration of the loop around, too.
+  bool fetches_next = false;
   LoopPipeline pipeline;
   // Of a kBlock loop: so many thread blocks run all its iterations, one after the other; 0: one block each.
   int64_t persistent_blocks = 0;

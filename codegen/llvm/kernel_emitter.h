@@ -89,6 +89,7 @@ class LlvmKernelEmitter {
     std::optional<int64_t> stride;     // 0: the same element in all lanes
     llvm::Value* scattered = nullptr;  // element offsets from `pointer`, one for each lane
     bool in_bounds = false;            // provably, whatever the conditions around
+    bool bypasses = false;             // whole vectors are stored past the caches
   };
 
   // Expressions (kernel_exprs.cc).
@@ -137,11 +138,13 @@ class LlvmKernelEmitter {
     }
     return instruction;
   }
+  void StorePastCaches(const Place& place, llvm::Value* value, llvm::Value* pointer);
   llvm::Value* ByteOffset(llvm::Value* pointer, int64_t bytes);
 
   // Statements (kernel_stmts.cc).
   void Statement(const Stmt& stmt);
   void EmitFor(const For& loop);
+  void EmitIterations(const For& loop);
   void EmitUnrolled(const For& loop);
   void EmitIf(const If& branch);
   void EmitMaskedIf(const If& branch, llvm::Value* condition);
@@ -159,6 +162,18 @@ class LlvmKernelEmitter {
 
   // Elements that are interleaved as they are stored (kernel_interleave.cc). False where the loop has none.
   bool EmitInterleaved(const For& loop);
+
+  // Reads ahead (kernel_fetch.cc).
+  void Fetch(llvm::Value* pointer);
+  void EmitFetching(const For& loop);
+  int64_t NextIteration(const Linear& index) const;
+  void FetchNext(const Expr& value);
+
+  // Stores past the caches (kernel_bypass.cc).
+  void EmitBypassing(const For& loop);
+  std::vector<Buffer> OutputsOf(const Stmt& body) const;
+  bool Bypasses(const Buffer& buffer, const Linear& index) const;
+  void EmitStoreFence();
 
   // Tiles that are read across (kernel_transpose.cc). False where the loop has none.
   bool EmitTransposed(const For& loop);
@@ -252,6 +267,9 @@ class LlvmKernelEmitter {
   std::unordered_map<const VarNode*, Variable> vars_;
   std::unordered_map<const BufferNode*, Place> places_;
   std::optional<Lanes> lanes_;
+  // Loops inside the one that fetches for the next iteration of the loop around it, itself included.
+  std::optional<std::unordered_set<const VarNode*>> fetching_;
+  std::unordered_set<const BufferNode*> bypassing_;  // begin at cache lines, and are stored past the caches
   // Values of expressions where they are known to be computed: one level for each arm of a branch around.
   std::vector<Memo> memo_;
   Memo turned_;                                   // what loads of a tile that is read across give here

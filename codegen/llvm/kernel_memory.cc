@@ -87,6 +87,7 @@ LlvmKernelEmitter::Access LlvmKernelEmitter::AccessOf(const Buffer& buffer, cons
     access.pointer = b_.CreateGEP(b_.getInt8Ty(), access.pointer, bytes);
   }
   access.pointer = ByteOffset(access.pointer, constant * size * scale);
+  access.bypasses = scattered.empty() && Bypasses(buffer, flat);
   if (lanes_) access.stride = lane_stride * scale + (place.lanes > 0 ? 1 : 0);
   if (scattered.empty()) return access;
 
@@ -116,6 +117,13 @@ Value* LlvmKernelEmitter::LoadRaw(const Place& place, llvm::Type* type, Value* p
 
 void LlvmKernelEmitter::StoreRaw(const Place& place, Value* value, Value* pointer, int align) {
   Annotate(place, b_.CreateAlignedStore(value, pointer, llvm::Align(align)));
+}
+
+void LlvmKernelEmitter::StorePastCaches(const Place& place, Value* value, Value* pointer) {
+  const uint64_t bytes = value->getType()->getPrimitiveSizeInBits().getFixedValue() / 8;
+  llvm::StoreInst* store = Annotate(place, b_.CreateAlignedStore(value, pointer, llvm::Align(bytes)));
+  store->setMetadata(llvm::LLVMContext::MD_nontemporal,
+                     llvm::MDNode::get(b_.getContext(), llvm::ConstantAsMetadata::get(b_.getInt32(1))));
 }
 
 Value* LlvmKernelEmitter::LanePointer(const Access& access, int lane) {
@@ -228,6 +236,7 @@ void LlvmKernelEmitter::StoreAccess(const Access& access, Value* value) {
 void LlvmKernelEmitter::StoreContiguous(const Access& access, Value* value) {
   const Place& place = *access.place;
   const int align = DTypeBytes(access.dtype);
+  if (!lanes_->mask && access.bypasses) return StorePastCaches(place, value, access.pointer);
   if (!lanes_->mask) return StoreRaw(place, value, access.pointer, align);
   if (place.on_stack && (lanes_->mask_is_prefix || access.in_bounds)) {
     // Nobody else sees the stack, and masked stores would keep register tiles in memory.

@@ -118,10 +118,7 @@ void LlvmKernelEmitter::FetchAhead(const Access& access, const TileView& view, i
   if (ahead == 0) return;
   const int64_t size = DTypeBytes(access.dtype);
   for (int64_t row = 0; row < rows; ++row) {
-    Value* pointer = ByteOffset(access.pointer, (view.Row(row) + ahead) * size);
-    constexpr int kRead = 0, kToL1 = 3, kData = 1;
-    b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {pointer->getType()},
-                       {pointer, b_.getInt32(kRead), b_.getInt32(kToL1), b_.getInt32(kData)});
+    Fetch(ByteOffset(access.pointer, (view.Row(row) + ahead) * size));
   }
 }
 

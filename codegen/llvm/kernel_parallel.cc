@@ -118,6 +118,7 @@ void LlvmKernelEmitter::EmitRegion(const std::vector<const For*>& loops, int64_t
 
   LlvmKernelEmitter inner(kernel_, region, Arguments{received[0], received[1], received[2], thread});
   inner.in_region_ = true;
+  inner.bypassing_ = bypassing_;
   for (const auto& [var, variable] : vars_) {
     if (llvm::isa<llvm::Constant>(variable.value)) inner.vars_[var] = Variable{variable.value, 0};
   }
@@ -157,6 +158,7 @@ void LlvmKernelEmitter::EmitShare(const std::vector<const For*>& loops, int64_t 
     Statement(body);
     --depth_;
   });
+  EmitStoreFence();
   Return();
 }
 

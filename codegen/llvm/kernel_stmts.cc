@@ -88,6 +88,12 @@ void LlvmKernelEmitter::Statement(const Stmt& stmt) {
 }
 
 void LlvmKernelEmitter::EmitFor(const For& loop) {
+  if (loop.marks.bypasses_caches && bypassing_.empty()) return EmitBypassing(loop);
+  if (loop.marks.fetches_next && !fetching_) return EmitFetching(loop);
+  EmitIterations(loop);
+}
+
+void LlvmKernelEmitter::EmitIterations(const For& loop) {
   const auto extent = ConstExtent(loop);
   if (extent == 0) return;
   if (extent == 1) return With(loop.var.get(), b_.getInt64(0), [&] { Statement(loop.body); });
@@ -168,6 +174,7 @@ void LlvmKernelEmitter::EmitAlloc(const Alloc& alloc) {
 
 void LlvmKernelEmitter::EmitStore(const Store& store) {
   Value* value = Emit(store.value);
+  if (fetching_ && lanes_) FetchNext(store.value);
   StoreAccess(AccessOf(store.buffer, store.indices, &store), value);
 }
 

@@ -61,8 +61,10 @@ Stmt Unfuse(const For& loop, const std::set<int64_t>& cuts) {
   }
   Stmt nest = MapAllExprs(SubstituteVars(loop.body, {{loop.var.get(), value}}), Simplify);
   for (size_t i = vars.size(); i-- > 0;) {
+    LoopMarks marks = i + 1 == vars.size() ? loop.marks : LoopMarks{};
+    marks.bypasses_caches = i == 0 && loop.marks.bypasses_caches;  // of all that the loop stores
     nest = std::make_shared<For>(vars[i], IntConst(vars[i]->extent), loop.loop_kind, std::move(nest),
-                                 i + 1 == vars.size() ? loop.marks : LoopMarks{});
+                                 std::move(marks));
   }
   return nest;
 }

@@ -71,11 +71,13 @@ TEST(AffineTest, RandomExpressionsKeepTheirMeaning) {
     const Expr less = MakeBinary(Op::kLt, e, build(2));
     const Expr decided = Simplify(less);
     const auto range = RangeOf(e);
+    const int64_t divisor = DivisorOf(e);
     for (int sample = 0; sample < 20; ++sample) {
       Values values;
       for (const Var& v : vars) values.vars[v.get()] = pick(static_cast<int>(v->extent));
       const int64_t expected = Evaluate(e, values).i;
       ASSERT_EQ(Evaluate(simple, values).i, expected) << PrintExpr(e) << " -> " << PrintExpr(simple);
+      ASSERT_TRUE(divisor == 0 ? expected == 0 : expected % divisor == 0) << divisor << ": " << PrintExpr(e);
       ASSERT_EQ(Evaluate(decided, values).i, Evaluate(less, values).i) << PrintExpr(less);
       if (range) {
         ASSERT_LE(range->min, expected) << PrintExpr(e);

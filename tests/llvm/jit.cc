@@ -28,13 +28,13 @@ absl::Status AskForTileRegisters(const Target& target) {
 
 using Body = void (*)(void* const*, uint8_t*, uint8_t*);
 
-// Memory as callers have it: tensors start at odd multiples of their element, surrounded by bytes that must
-// survive.
+// Memory as callers have it, surrounded by bytes that must survive.
 class TensorMemory {
  public:
-  TensorMemory(int64_t bytes, int element) : bytes_(bytes), memory_(static_cast<size_t>(bytes) + 256, 0xa5) {
+  TensorMemory(int64_t bytes, int past_line)
+      : bytes_(bytes), memory_(static_cast<size_t>(bytes) + 256, 0xa5) {
     auto address = reinterpret_cast<uintptr_t>(memory_.data());
-    offset_ = static_cast<int64_t>((64 - address % 64) % 64 + 64 + static_cast<uintptr_t>(element));
+    offset_ = static_cast<int64_t>((64 - address % 64) % 64 + 64 + static_cast<uintptr_t>(past_line));
   }
   uint8_t* data() { return memory_.data() + offset_; }
   bool Intact() const {
@@ -112,7 +112,7 @@ absl::StatusOr<std::unique_ptr<JitKernel>> JitKernel::Compile(const LoweredFunct
   return std::unique_ptr<JitKernel>(new JitKernel(std::move(impl)));
 }
 
-void JitKernel::Bind(const std::vector<NDArray>& inputs) {
+void JitKernel::Bind(const std::vector<NDArray>& inputs, Placement placement) {
   Impl& impl = *impl_;
   const auto& params = impl.lowered.kernel.params;
   impl.tensors.clear();
@@ -120,7 +120,7 @@ void JitKernel::Bind(const std::vector<NDArray>& inputs) {
   std::vector<void*> pack_arguments, pack_targets;
   for (size_t i = 0; i < params.size(); ++i) {
     const BufferNode& tensor = *params[i].buffer;
-    impl.tensors.emplace_back(tensor.bytes(), DTypeBytes(tensor.dtype));
+    impl.tensors.emplace_back(tensor.bytes(), placement == Placement::kOdd ? DTypeBytes(tensor.dtype) : 0);
     if (i < inputs.size())
       std::copy_n(inputs[i].bytes.begin(), inputs[i].bytes.size(), impl.tensors.back().data());
     impl.packed.emplace_back();
@@ -157,9 +157,9 @@ std::vector<NDArray> JitKernel::Outputs() const {
   return outputs;
 }
 
-std::vector<NDArray> JitKernel::Run(const std::vector<NDArray>& inputs) const {
+std::vector<NDArray> JitKernel::Run(const std::vector<NDArray>& inputs, Placement placement) const {
   auto* self = const_cast<JitKernel*>(this);
-  self->Bind(inputs);
+  self->Bind(inputs, placement);
   Call();
   return Outputs();
 }

@@ -12,6 +12,9 @@
 
 namespace mycc {
 
+// Where the tensors of a call begin: at an odd multiple of their element, or at a cache line.
+enum class Placement { kOdd, kLine };
+
 class JitKernel {
  public:
   static absl::StatusOr<std::unique_ptr<JitKernel>> Compile(const LoweredFunction& lowered,
@@ -19,10 +22,10 @@ class JitKernel {
   ~JitKernel();
 
   // Inputs in declared order (const ones are packed by the kernel's own packer); outputs start poisoned.
-  std::vector<NDArray> Run(const std::vector<NDArray>& inputs) const;
+  std::vector<NDArray> Run(const std::vector<NDArray>& inputs, Placement placement = Placement::kOdd) const;
 
   // For timing: the tensors of a body are bound once, then it is called again and again.
-  void Bind(const std::vector<NDArray>& inputs);
+  void Bind(const std::vector<NDArray>& inputs, Placement placement = Placement::kOdd);
   void Call() const;
   std::vector<NDArray> Outputs() const;
 

@@ -191,6 +191,10 @@ TEST(PrimitivesTest, GroupsOfTheDepthLieTogether) {
         "tensorize(t2.r0.0, madd.i8)\nprefetch(t2.r0.0, 2, 4, 0)\n");
 }
 
+TEST(PrimitivesTest, StoresPastTheCachesAndReadsAhead) {
+  Check("bypass_and_fetch_next", kGemm, "fetch_next(t2.r0)\nbypass(t2.a0)\nbind(t2.a0, parallel)\n");
+}
+
 TEST(PrimitivesTest, FusedRowsTakeAnAccumulatorOfTheirTile) {
   Check("fused_rows", kConv,
         "fuse([t4.a0, t4.a1, t4.a2])\nsplit(t4.a0+a1+a2, [2, 6])\nsplit(t4.a3, [8])\n"

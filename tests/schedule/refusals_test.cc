@@ -102,6 +102,8 @@ constexpr Refusal kRefusals[] = {
     {"tensorize(t3.r0, mma.bf17)",
      "there is no instruction mma.bf17; there are amx.bf16, amx.i8, dot.bf16, dot.i8, madd.i8, fma.f32, "
      "fma.f64"},
+    {"fetch_next(t3.a0)", "the loop stands inside no other"},
+    {"bypass(t3.a0)", "no block under t3.a0 writes an output of the workload"},
     {"prefetch(t3.r0, 1, 0, 0)", "the loop belongs to no instruction of a CPU; tensorize it first"},
     {"cache_write(t3, t3.a0)\ntensorize(t3.a1, fma.f64)",
      "fma.f64 multiplies f64 into f64; t3 multiplies f32 by f32 into f32"},

@@ -79,6 +79,9 @@ void TraceBuilder::Prefetch(const std::string& loop, int64_t rows, int64_t lanes
   Add("prefetch", {{loop}, {rows}, {lanes}, {int64_t{sums}}});
 }
 
+void TraceBuilder::FetchNext(const std::string& loop) { Add("fetch_next", {{loop}}); }
+void TraceBuilder::Bypass(const std::string& loop) { Add("bypass", {{loop}}); }
+
 void TraceBuilder::TensorizeTile(const std::string& loop, const std::string& instruction, int64_t row_warps,
                                  int64_t column_warps) {
   Add("tensorize_tile", {{loop}, {instruction}, {row_warps}, {column_warps}});

@@ -49,6 +49,8 @@ class TraceBuilder {
   void SetScope(const std::string& buffer, const std::string& scope);
   void Tensorize(const std::string& loop, const std::string& instruction);
   void Prefetch(const std::string& loop, int64_t rows, int64_t lanes, bool sums);
+  void FetchNext(const std::string& loop);
+  void Bypass(const std::string& loop);
   void TensorizeTile(const std::string& loop, const std::string& instruction, int64_t row_warps,
                      int64_t column_warps);
   void Stage(const std::string& block, const std::string& buffer, const std::string& loop,

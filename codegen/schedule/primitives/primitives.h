@@ -66,6 +66,8 @@ Primitive SplitArg;          // split_arg(block)
 Primitive Elect;             // elect(loop, group)
 Primitive Tensorize;         // tensorize(loop, instruction)
 Primitive Prefetch;          // prefetch(tensorized loop, iterations for rows, for lanes, sums)
+Primitive FetchNext;         // fetch_next(loop)
+Primitive Bypass;            // bypass(loop)
 Primitive TensorizeTile;     // tensorize_tile(loop, instruction, row warps, column warps)
 
 }  // namespace mycc

@@ -40,6 +40,8 @@ constexpr PrimitiveInfo kPrimitives[] = {
     {"elect", "ni", "elect(loop, group)", Elect},
     {"tensorize", "nn", "tensorize(loop, instruction)", Tensorize},
     {"prefetch", "niii", "prefetch(tensorized loop, iterations for rows, for lanes, sums 0|1)", Prefetch},
+    {"fetch_next", "n", "fetch_next(loop inside another)", FetchNext},
+    {"bypass", "n", "bypass(loop around stores of outputs)", Bypass},
     {"tensorize_tile", "nnii", "tensorize_tile(loop, instruction, warps along rows, along columns)",
      TensorizeTile},
 };

@@ -1,0 +1,82 @@
+// Stores past the caches, as a loop's mark asks for them. They need addresses at whole vectors: of tensors
+// that is known in each call alone, so that the loop is there twice,
+//
+//   if (every output begins at a cache line) { loop, with such stores; fence } else { loop }
+//
+// and within a tensor it has to follow from the index.
+#include <algorithm>
+#include <numeric>
+
+#include "codegen/llvm/kernel_emitter.h"
+#include "codegen/llvm/kernel_flow.h"
+#include "llvm/IR/IntrinsicsX86.h"
+
+namespace mycc {
+namespace {
+
+using llvm::Value;
+
+constexpr uint64_t kLine = 64;
+constexpr int64_t kLeastVector = 16;
+
+}  // namespace
+
+// Tensors that a loop writes and never reads.
+std::vector<Buffer> LlvmKernelEmitter::OutputsOf(const Stmt& body) const {
+  std::vector<Buffer> outputs;
+  std::unordered_set<const BufferNode*> read;
+  VisitStmts(body, [&](const Stmt& stmt) {
+    ForEachExpr(stmt, [&](const Expr& expr) {
+      Visit(expr, [&](const ExprNode& e) {
+        if (e.op == Op::kLoad) read.insert(e.buffer.get());
+      });
+    });
+    if (const Store* store = DynAs<Store>(stmt)) {
+      const auto origin = kernel_.layout.origins.find(store->buffer.get());
+      const bool tensor =
+          origin != kernel_.layout.origins.end() && origin->second.kind == BufferOrigin::kTensor;
+      if (tensor && std::find(outputs.begin(), outputs.end(), store->buffer) == outputs.end())
+        outputs.push_back(store->buffer);
+    }
+    return true;
+  });
+  std::erase_if(outputs, [&](const Buffer& buffer) { return read.count(buffer.get()) > 0; });
+  return outputs;
+}
+
+void LlvmKernelEmitter::EmitBypassing(const For& loop) {
+  const std::vector<Buffer> outputs = OutputsOf(loop.body);
+  if (outputs.empty()) return EmitIterations(loop);
+  Value* bits = b_.getInt64(0);
+  for (const Buffer& buffer : outputs)
+    bits = b_.CreateOr(bits, b_.CreatePtrToInt(PlaceOf(buffer).pointer, b_.getInt64Ty()));
+  Value* at_lines = b_.CreateICmpEQ(b_.CreateAnd(bits, b_.getInt64(kLine - 1)), b_.getInt64(0));
+  EmitBranch(
+      b_, at_lines,
+      [&] {
+        for (const Buffer& buffer : outputs) bypassing_.insert(buffer.get());
+        EmitIterations(loop);
+        EmitStoreFence();
+        bypassing_.clear();
+      },
+      [&] { EmitIterations(loop); });
+}
+
+// Stores past the caches are not ordered: they come before what other threads are told next.
+void LlvmKernelEmitter::EmitStoreFence() {
+  if (!bypassing_.empty()) b_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
+}
+
+bool LlvmKernelEmitter::Bypasses(const Buffer& buffer, const Linear& index) const {
+  if (!bypassing_.count(buffer.get()) || !lanes_ || lanes_->count * DTypeBytes(buffer->dtype) < kLeastVector)
+    return false;
+  // Lane 0 of a vector is a multiple of the lanes.
+  int64_t divisor = std::gcd(index.constant, lanes_->count);
+  for (const auto& [atom, coefficient] : index.terms) {
+    if (atom->op == Op::kVar && atom->var.get() == lanes_->var) continue;
+    divisor = std::gcd(divisor, coefficient * DivisorOf(atom));
+  }
+  return divisor == lanes_->count;
+}
+
+}  // namespace mycc

@@ -1,0 +1,38 @@
+// bypass(l): what is stored to outputs under loop l goes to memory past the caches, in whole vectors; for
+// outputs so large that none of it would still be in a cache when somebody reads it. Such a store reads no
+// line first.
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "codegen/schedule/primitives/primitives.h"
+#include "codegen/schedule/tree.h"
+
+namespace mycc {
+namespace {
+
+bool WritesOutput(const Function& function, const Block& block) {
+  for (const Param& param : function.params) {
+    if (param.kind == ParamKind::kOutput && param.buffer == block.out) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+absl::StatusOr<Function> Bypass(const Function& function, const Target& target, const StepArgs& args) {
+  MYCC_ASSIGN_OR_RETURN(const Path path, FindLoop(function, args.Name(0)));
+  if (target.kind == TargetKind::kCuda)
+    return absl::FailedPreconditionError("past the caches is for CPUs; a GPU's stores are the compiler's");
+  const For& loop = path.loop();
+  bool writes = false;
+  for (const Block* block : BlocksUnder(path.target())) writes |= WritesOutput(function, *block);
+  if (!writes) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("no block under ", loop.var->name, " writes an output of the workload"));
+  }
+  LoopMarks marks = loop.marks;
+  marks.bypasses_caches = true;
+  return WithBody(function, ReplaceAt(path, std::make_shared<For>(loop.var, loop.extent, loop.loop_kind,
+                                                                  loop.body, std::move(marks))));
+}
+
+}  // namespace mycc
