@@ -59,6 +59,14 @@ const Case kCases[] = {
   e[i,j]: f64[6,50] = exp(x[i,j] - h[i])
   s[i]: f64[6] = sum[j:50](e[i,j])
   y[i,j] = e[i,j] / s[i] })"},
+    {"softmax_past_caches", R"(workload w(x: f32[29,64]) -> (y: f32[29,64]) {
+  h[i]: f32[29] = max[j:64](x[i,j])
+  e[i,j]: f32[29,64] = exp(x[i,j] - h[i])
+  s[i]: f32[29] = sum[j:64](e[i,j])
+  y[i,j] = e[i,j] / s[i] })"},
+    {"transpose_past_caches", "workload w(x: f32[48,37]) -> (y: f32[37,48]) { y[i,j] = x[j,i] }"},
+    {"gelu_past_caches", R"(workload w(x: f32[37,48]) -> (y: f32[37,48]) {
+  y[i,j] = 0.5 * x[i,j] * (1.0 + erf(x[i,j] * 0.70710678)) })"},
     {"log_sum_exp", R"(workload w(x: f32[13,327]) -> (y: f32[13]) {
   h[i]: f32[13] = max[j:327](x[i,j])
   s[i]: f32[13] = sum[j:327](exp(x[i,j] - h[i]))
@@ -111,7 +119,8 @@ class RowsTest : public testing::TestWithParam<Case> {};
 TEST_P(RowsTest, PointsComputeTheReference) {
   const Workload canonical = CanonicalWorkload(GetParam().text);
   std::mt19937 random(1);
-  for (const Target& target : RunnableTargets()) {
+  for (Target target : RunnableTargets()) {
+    target.l2_bytes = 2048;  // less than many outputs have
     for (const Sketch& sketch : GenerateSketches(canonical, target)) {
       EXPECT_NE(sketch.name, "naive");
       for (int n = 0; n < RandomSeeds(8); ++n) {
@@ -129,6 +138,29 @@ TEST_P(RowsTest, PointsComputeTheReference) {
       }
     }
   }
+}
+
+// How many choices a decision of the first sketch has.
+size_t Choices(const char* text, const std::string& decision) {
+  Target target = Avx512Target();
+  target.l2_bytes = 2048;
+  for (const Decision& d : GenerateSketches(CanonicalWorkload(text), target)[0].space.decisions) {
+    if (d.name == decision) return d.choices.size();
+  }
+  return 0;
+}
+
+TEST(MemoryDecisionsTest, AreOfferedWhereTheyMeanSomething) {
+  EXPECT_EQ(Choices("workload w(x: f32[37,48]) -> (y: f32[37,48]) { y[i,j] = exp(x[i,j]) }", "t1.bypass"), 2);
+  EXPECT_EQ(Choices("workload w(x: f32[37,51]) -> (y: f32[37,51]) { y[i,j] = exp(x[i,j]) }", "t1.bypass"), 1);
+  EXPECT_EQ(Choices("workload w(x: f32[4,48]) -> (y: f32[4,48]) { y[i,j] = exp(x[i,j]) }", "t1.bypass"), 1);
+  EXPECT_EQ(Choices(R"(workload w(x: f32[19,96]) -> (y: f32[19,96]) {
+  s[i]: f32[19] = sum[j:96](x[i,j])
+  v[i]: f32[19] = sum[j:96]((x[i,j] - s[i]) * (x[i,j] - s[i]))
+  y[i,j] = (x[i,j] - s[i]) * rsqrt(v[i]) })",
+                    "t3.ahead"),
+            4);
+  EXPECT_EQ(Choices("workload w(x: f32[19,96]) -> (y: f32[19]) { y[i] = sum[j:96](x[i,j]) }", "t1.ahead"), 1);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, RowsTest, testing::ValuesIn(kCases),

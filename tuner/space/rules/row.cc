@@ -39,6 +39,8 @@ struct Member {
   std::vector<std::string> reduce;  // loops of a reduction, that along the row the last
   bool direct = false;              // elementwise, with the rows' axes and the one along them alone
   std::string along;                // loop of that axis: t.r0 or t.a1; empty for a stage of rows alone
+  bool reads_rows = false;          // of tensors that no member computes
+  double ops = 0;                   // for each element
   std::string fed_by;  // member whose elements, in order, are all that the reduction reads of the group
 };
 
@@ -48,7 +50,8 @@ struct Plan {
   std::vector<std::string> split_args;  // stages that become a member's best value and its place
   int lanes;
   int threads;
-  bool across = false;  // nothing but an argmax over an axis across which neighbours lie
+  std::vector<size_t> passes;  // members that read rows from memory, in order
+  bool across = false;         // nothing but an argmax over an axis across which neighbours lie
 };
 
 // Where a member of this name has the loops of its rows.
@@ -135,6 +138,13 @@ void EmitRuns(const Plan& plan, const Member& m, int64_t vectors, TraceBuilder* 
   b->Bind(absl::StrCat(of_partial(m.along), ".1"), "vector");
 }
 
+// While this pass over a row runs, the next row comes into the cache. A reduction that has no loop of its own
+// for that, for it is short or shares another's, fetches nothing.
+void EmitFetch(const Member& m, bool has_own_loop, TraceBuilder* b) {
+  if (!m.reduction) return b->FetchNext(absl::StrCat(m.along, ".0"));
+  if (has_own_loop) b->FetchNext(absl::StrCat(m.name, ".rf", m.along.substr(m.name.size())));
+}
+
 // Every stage over all threads.
 void EmitSpread(const Plan& plan, const Values& v, TraceBuilder* b) {
   for (const Member& m : plan.members) {
@@ -184,6 +194,7 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
       if (m->name != anchor.name) b->ComputeAt(m->name, row);
       if (partials(*m) > 0) b->ComputeAt(absl::StrCat(m->name, ".rf"), row);
     }
+    if (v.at("bypass")) b->Bypass(row);
     if (v.at("par")) b->Bind(row, "parallel");
   }
   std::set<std::string> feeding;
@@ -197,6 +208,10 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
     } else {
       EmitAlong(m, v.at(feeding.count(m.name) ? "vectors" : "unroll"), plan.lanes, b);
     }
+  }
+  if (const int64_t pass = v.at("ahead"); pass > 0) {
+    const Member& m = plan.members[plan.passes[pass - 1]];
+    EmitFetch(m, partials(m) > 0 && !merged(m), b);
   }
   for (const Member& m : plan.members) {
     if (v.at("rows") > 1) UnrollRows(plan, m, partials(m) > 0 && !merged(m), b);
@@ -220,6 +235,7 @@ Member Describe(const Anatomy& anatomy, int s, size_t row_rank) {
     m.row_length = stage.axes[last]->extent;
     m.direct = stage.axes.size() == row_rank + 1;
   }
+  m.ops = anatomy.info(s).ops_per_element;
   return m;
 }
 
@@ -256,6 +272,19 @@ std::string FedBy(const Anatomy& anatomy, const Group& group, int s, size_t row_
   return anatomy.name(only);
 }
 
+// Whether the stage reads, along the row, what the loop over rows moves and no member of the group computes.
+bool ReadsRows(const Anatomy& anatomy, const Group& group, const Stage& stage, size_t row_rank) {
+  const bool reduces = stage.reduce != ReduceOp::kNone;
+  if (row_rank == 0 || (!reduces && stage.axes.size() <= row_rank)) return false;
+  const Var& along = reduces ? stage.reduce_axes.back() : stage.axes.back();
+  const std::vector<const ExprNode*> loads = LoadsOf(stage.value);
+  return std::any_of(loads.begin(), loads.end(), [&](const ExprNode* load) {
+    const bool own = std::any_of(group.members.begin(), group.members.end(),
+                                 [&](int s) { return anatomy.stage(s).output == load->buffer; });
+    return !own && StrideOf(*load, along) == 1 && StrideOf(*load, stage.axes[row_rank - 1]).value_or(0) != 0;
+  });
+}
+
 // The members of the group; an argmax along a row long enough for lanes is two of them.
 void AddMember(const Anatomy& anatomy, const Group& group, int s, size_t row_rank, Plan* plan) {
   constexpr int64_t kFewest = 8;
@@ -275,7 +304,30 @@ void AddMember(const Anatomy& anatomy, const Group& group, int s, size_t row_ran
   } else if (m.reduction) {
     m.fed_by = FedBy(anatomy, group, s, row_rank);
   }
+  m.reads_rows = ReadsRows(anatomy, group, stage, row_rank);
   plan->members.push_back(m);
+}
+
+// The decision `ahead`: during which of the passes over a row the next one is fetched, 0: none. By default
+// during the one that computes most, for rows that come from beyond the first cache; the first pass waits for
+// memory itself, and the output's own stores occupy the last.
+void DecideAhead(Plan* plan, int64_t rows, int64_t row_bytes, const Target& target, Part* part) {
+  for (size_t i = 0; i < plan->members.size(); ++i) {
+    const Member& m = plan->members[i];
+    if (m.reads_rows && !m.scalar) plan->passes.push_back(i);
+  }
+  std::vector<int64_t> choices = {0};
+  const std::vector<size_t>& passes = plan->passes;
+  if (passes.size() < 2 || rows < 2 || row_bytes > target.l1d_bytes / 4)
+    return part->Decide("ahead", choices, 0);
+  size_t most = 1;
+  for (size_t p = 0; p < passes.size(); ++p) {
+    choices.push_back(static_cast<int64_t>(p) + 1);
+    const bool last = passes[p] + 1 == plan->members.size();
+    if (p > 1 && !last && plan->members[passes[p]].ops > plan->members[passes[most]].ops) most = p;
+  }
+  const bool far = rows * row_bytes / plan->threads > target.l1d_bytes;
+  part->Decide("ahead", choices, far ? static_cast<int64_t>(most) + 1 : 0, /*ordered=*/false);
 }
 
 // Blocks of rows of which one tensor fills half of L1 at most.
@@ -323,6 +375,8 @@ Part RowRule(const Anatomy& anatomy, const Group& group, const Target& target) {
   const int64_t row_bytes = row_length * std::max(DTypeBytes(anchor.value->dtype), 1);
   const std::vector<int64_t> blocks = RowBlocks(plan, rows, row_bytes, target);
   part.Decide("rows", blocks, 1);
+  DecideAhead(&plan, rows, row_bytes, target, &part);
+  DecideBypass(anatomy, group.anchor, target, &part);
   part.emit = [plan](const Values& v, TraceBuilder* b) { Emit(plan, v, b); };
   return part;
 }

@@ -62,6 +62,16 @@ void EmitEpilogue(const Anatomy& anatomy, const std::vector<int>& stages, TraceB
   if (!stages.empty()) b->ReverseInline(anatomy.name(stages.back()));
 }
 
+void DecideBypass(const Anatomy& anatomy, int stage, const Target& target, Part* part) {
+  constexpr int64_t kLine = 64;
+  const StageInfo& info = anatomy.info(stage);
+  const BufferNode& output = *anatomy.stage(stage).output;
+  const bool fits = output.bytes() / std::max(target.threads, 1) <= target.l2_bytes;
+  const bool in_lines = output.rank() > 0 && output.shape.back() * DTypeBytes(output.dtype) % kLine == 0;
+  const bool can = info.is_output && info.readers.empty() && in_lines && !fits;
+  part->Decide("bypass", can ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0}, 0, /*ordered=*/false);
+}
+
 void EmitPlainStage(const Anatomy& anatomy, int stage, const Target& target, bool parallel, TraceBuilder* b) {
   const Stage& s = anatomy.stage(stage);
   if (s.axes.empty()) return;

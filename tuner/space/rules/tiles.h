@@ -24,6 +24,11 @@ bool PaysForThreads(const Anatomy& anatomy, const Group& group, const Target& ta
 // default where that pays.
 void DecideThreads(const Anatomy& anatomy, const Group& group, const Target& target, bool can, Part* part);
 
+// The decision `bypass`: whether the stage's tensor is stored past the caches, where no other stage reads it
+// and a thread's share does not fit. Not by default: memory may be slower than a cache that all threads
+// share.
+void DecideBypass(const Anatomy& anatomy, int stage, const Target& target, Part* part);
+
 // Vectors along the last axis where its reads are contiguous or broadcast there, and parallel over as many of
 // the others as give the threads work when asked: for stages that only feed a neighbour, such as a convolution's padding. The loops are those of
 // the naive nest or of compute_at.
