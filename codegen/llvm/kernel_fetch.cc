@@ -43,8 +43,8 @@ int64_t LlvmKernelEmitter::NextIteration(const Linear& index) const {
   return least;
 }
 
-// Of the callers' inputs, each vector once, however often the value reads it. What was packed or computed here
-// is in a cache.
+// Of the callers' inputs, each vector once, however often the value reads it. What was packed or computed
+// here is in a cache.
 void LlvmKernelEmitter::FetchNext(const Expr& value) {
   std::vector<const ExprNode*> fetched;
   Visit(value, [&](const ExprNode& load) {
