@@ -3,6 +3,7 @@
 
 #include "codegen/llvm/kernel_emitter.h"
 #include "codegen/llvm/loop_facts.h"
+#include "codegen/schedule/instructions.h"
 #include "llvm/IR/InlineAsm.h"
 
 namespace mycc {
@@ -134,7 +135,8 @@ void LlvmKernelEmitter::EmitMma(const Mma& mma) {
   // Rows of a tile register are more than vector registers have room for: as many at a time as they do.
   const auto width = static_cast<int64_t>(columns.size());
   const int64_t most = std::max<int64_t>((kernel_.registers - width - 1) / width, 1);
-  const int64_t rows = mma.instruction.starts_with("amx.") ? std::min(most, mma.m) : mma.m;
+  const bool in_tiles = InstructionNamed(mma.instruction)->kind == InstructionClass::kTile;
+  const int64_t rows = in_tiles ? std::min(most, mma.m) : mma.m;
   for (int64_t first = 0; first < mma.m; first += rows) {
     const int64_t end = std::min(first + rows, mma.m);
     Sums sums = LoadSums(mma, acc, columns, first, end);

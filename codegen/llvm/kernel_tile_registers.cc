@@ -16,6 +16,7 @@
 #include "codegen/llvm/kernel_flow.h"
 #include "codegen/llvm/loop_facts.h"
 #include "codegen/llvm/tile_copies.h"
+#include "codegen/schedule/instructions.h"
 #include "llvm/IR/IntrinsicsX86.h"
 #include "llvm/IR/Module.h"
 
@@ -50,7 +51,7 @@ bool Touches(const Stmt& root, const BufferNode& buffer) {
 // Whole depths of tiles that fit the registers, a's along its memory.
 bool IsForTileRegisters(const std::vector<const Mma*>& products) {
   return std::all_of(products.begin(), products.end(), [](const Mma* mma) {
-    return mma->instruction.starts_with("amx.") && GridOf(*mma).fits() &&
+    return InstructionNamed(mma->instruction)->kind == InstructionClass::kTile && GridOf(*mma).fits() &&
            mma->k * DTypeBytes(mma->a.buffer->dtype) == kDepthBytes && mma->a.col_stride == mma->group &&
            mma->b.col_stride == mma->group;
   });

@@ -41,12 +41,12 @@ std::vector<int> WindowOrder(const Operand& operand, const Stage& stage) {
 }
 
 void FindPaddingOf(ContractionPlan* plan) {
-  if (plan->prologue.size() != 1 || plan->c.scalar.producer != plan->prologue.front()) return;
+  if (plan->prologue.size() != 1 || plan->way().scalar.producer != plan->prologue.front()) return;
   const StageInfo& info = plan->anatomy.info(plan->prologue.front());
   if (info.is_output || info.readers.size() != 1 || plan->MustPackA()) return;
-  const int tile_row = plan->c.rows.empty() ? -1 : plan->c.rows.back();
-  plan->padding = FindPadding(plan->stage(), plan->c.scalar, plan->anatomy.stage(plan->prologue.front()),
-                              tile_row, plan->c.cols.back(), plan->lanes);
+  const int tile_row = plan->way().rows.empty() ? -1 : plan->way().rows.back();
+  plan->padding = FindPadding(plan->stage(), plan->way().scalar, plan->anatomy.stage(plan->prologue.front()),
+                              tile_row, plan->way().cols.back(), plan->lanes);
   // The rows of tile registers are as many for every tap.
   if (plan->InTiles()) plan->padding.is_whole = false;
 }
@@ -56,13 +56,13 @@ void FindPaddingOf(ContractionPlan* plan) {
 void ContractionPlan::NameLoops(const std::string& block) {
   const auto loop = [&](int axis) { return absl::StrCat(block, ".", stage().axes[axis]->name); };
   t = block;
-  n = loop(c.cols.back());
+  n = loop(way().cols.back());
   rows.clear();
   outer.clear();
-  for (int a : c.rows) rows.push_back(loop(a));
-  for (int a : c.batch) outer.push_back(loop(a));
-  for (int a : c.cols) {
-    if (a != c.cols.back()) outer.push_back(loop(a));
+  for (int a : way().rows) rows.push_back(loop(a));
+  for (int a : way().batch) outer.push_back(loop(a));
+  for (int a : way().cols) {
+    if (a != way().cols.back()) outer.push_back(loop(a));
   }
 }
 
@@ -83,14 +83,13 @@ int64_t ContractionPlan::RowsInTile(int64_t lines, int64_t mr) const {
 ContractionPlan MakeContractionPlan(const Anatomy& anatomy, const Group& group, const Target& target,
                                     const CpuProduct& product) {
   const Stage& stage = anatomy.product(group.anchor);
-  const Contraction& c = product.way;
-  ContractionPlan plan{anatomy, group, target, c};
+  ContractionPlan plan{anatomy, group, target};
   plan.product = product;
   plan.lanes = VectorBytes(target) / DTypeBytes(stage.value->dtype);
   plan.NameLoops(anatomy.name(group.anchor));
   // The rows of a tile register are equally far apart, those of panels one axis.
-  plan.rows_fusable = plan.rows.size() > 1 && Adjacent(plan.c.rows) && !plan.MustPackA() &&
-                      (!plan.InTiles() || RowsFollowEachOther(plan.c.scalar, stage, plan.c.rows));
+  plan.rows_fusable = plan.rows.size() > 1 && Adjacent(plan.way().rows) && !plan.MustPackA() &&
+                      (!plan.InTiles() || RowsFollowEachOther(plan.way().scalar, stage, plan.way().rows));
   for (int k = 0; k < static_cast<int>(stage.reduce_axes.size()); ++k) plan.k_order.push_back(k);
   std::stable_sort(plan.k_order.begin(), plan.k_order.end(),
                    [&](int a, int b) { return stage.reduce_axes[a]->extent < stage.reduce_axes[b]->extent; });
@@ -99,7 +98,7 @@ ContractionPlan MakeContractionPlan(const Anatomy& anatomy, const Group& group, 
                 std::find(plan.k_order.begin(), plan.k_order.end(), product.depth_axis) + 1,
                 plan.k_order.end());
   plan.k_extent = stage.reduce_axes[plan.k_order.back()]->extent;
-  plan.window_order = WindowOrder(c.scalar, stage);
+  plan.window_order = WindowOrder(product.way.scalar, stage);
   for (int member : group.members) {
     if (member < group.anchor) plan.prologue.push_back(member);
     if (member > group.anchor) plan.epilogue.push_back(member);

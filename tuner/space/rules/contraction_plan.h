@@ -17,7 +17,6 @@ struct ContractionPlan {
   const Anatomy anatomy;
   Group group;
   Target target;
-  Contraction c;
   int lanes;
   std::string t, n;                // block that multiplies, its lane loop
   std::vector<std::string> rows;   // loops of the row axes
@@ -31,6 +30,7 @@ struct ContractionPlan {
   CpuProduct product;
   ContractionPadding padding;  // of the scalar operand, by the only stage of the prologue
 
+  const Contraction& way() const { return product.way; }
   int64_t KGroup() const { return product.instruction.group; }
   bool InTiles() const { return product.instruction.kind == InstructionClass::kTile; }
   bool IsWindow() const { return k_order.size() > 1; }
@@ -45,24 +45,28 @@ struct ContractionPlan {
 
   const Stage& stage() const { return anatomy.product(group.anchor); }
   int64_t Extent(int axis) const { return stage().axes[axis]->extent; }
-  const Var& Lane() const { return stage().axes[c.cols.back()]; }
+  const Var& Lane() const { return stage().axes[way().cols.back()]; }
   int64_t N() const { return Lane()->extent; }
   std::string Loop(int axis) const { return LoopOf(anatomy.Loop(group.anchor, axis)); }
   std::string ReduceLoop(int axis) const { return LoopOf(anatomy.ReduceLoop(group.anchor, axis)); }
   int64_t M(bool fused) const {
     int64_t m = 1;
-    for (size_t i = fused || c.rows.empty() ? 0 : c.rows.size() - 1; i < c.rows.size(); ++i)
-      m *= Extent(c.rows[i]);
+    for (size_t i = fused || way().rows.empty() ? 0 : way().rows.size() - 1; i < way().rows.size(); ++i)
+      m *= Extent(way().rows[i]);
     return m;
   }
   // The vector operand's dimension that the lanes run along, where it can be put last; -1: it cannot.
-  int LaneDim() const { return c.vector.is_const ? c.vector.UnitDim(Lane()) : c.vector.PlainDim(Lane()); }
+  int LaneDim() const {
+    return way().vector.is_const ? way().vector.UnitDim(Lane()) : way().vector.PlainDim(Lane());
+  }
   bool LaneContiguous() const {
     const int dim = LaneDim();
-    return dim >= 0 && dim == c.vector.buffer->rank() - 1;
+    return dim >= 0 && dim == way().vector.buffer->rank() - 1;
   }
   // The output is written with a stride: its last axis is one of the rows.
-  bool IsCrosswise() const { return !c.rows.empty() && (c.cols.empty() || c.rows.back() > c.cols.back()); }
+  bool IsCrosswise() const {
+    return !way().rows.empty() && (way().cols.empty() || way().rows.back() > way().cols.back());
+  }
 
   // The block that multiplies, and its loops: the stage's, or that of its parts (contraction_depth.h).
   void NameLoops(const std::string& block);
