@@ -8,6 +8,10 @@ import sys
 import tempfile
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "perf"))  # where the sources are; an archive has all in one folder
+import gpu_workloads  # noqa: E402
+import harness  # noqa: E402
+
 try:
     import torch
 except ImportError:
@@ -16,12 +20,9 @@ if torch is None or not torch.cuda.is_available():
     print("skipped: this Python has no PyTorch, or it sees no NVIDIA GPU")
     sys.exit(77)
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "perf"))  # where the sources are; an archive has all in one folder
 import gpu_artifact  # noqa: E402
 import gpu_peers  # noqa: E402
 import gpu_results  # noqa: E402
-import gpu_workloads  # noqa: E402
-import harness  # noqa: E402
 
 BIN = None
 BUILDERS = 8

@@ -186,7 +186,8 @@ int CheckSkippingPoints(const Workload& canonical, const Target& target, const S
 // Uneven padding, more columns than a register tile has, a stride along them.
 TEST_P(ProductsTest, ConvolveWithoutZeros) {
   const Target target = TargetOf(GetParam());
-  for (const Types& types : {Types{"f32", "f32", "f32"}, kTypes[0], kTypes[2], kTypes[3]}) {
+  for (const Types& types : {Types{"f32", "f32", "f32"}, Types{"bf16", "bf16", "f32"},
+                             Types{"u8", "i8", "i32"}, Types{"i8", "u8", "i32"}}) {
     const bool is_float = std::string(types.sum) == "f32";
     const auto widened = [&](const char* type, const std::string& read) {
       return std::string(type) == types.sum ? read : absl::StrCat(types.sum, "(", read, ")");

@@ -48,7 +48,7 @@ bool Legal(const Plan& plan, const Values& v) {
     return false;
   if (fused && (v.at("pad") == kAtBlock || v.at("block_order") == kColumnsOutermost)) return false;
   // Panels copy whole boxes, of which a stage that is made for one fills what exists.
-  if (v.at("pad") == kAtBlock && v.at("pack_a") != 0) return false;
+  if (v.at("pad") == kAtBlock && (v.at("pack_a") != 0 || v.at("pack_b") != 0)) return false;
   const int64_t skip = v.at("skip");
   if (skip != kSkipNone && (fused || lines > 1 || v.at("split") > 1 ||
                             !plan.padding.Fits(skip, CeilDiv(m, mr), n % (nv * plan.lanes) != 0)))
