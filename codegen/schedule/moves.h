@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "codegen/schedule/region.h"
 #include "codegen/ir/block_guards.h"
+#include "codegen/schedule/region.h"
 #include "codegen/schedule/tree.h"
 
 namespace mycc {

@@ -30,8 +30,8 @@ void DecideThreads(const Anatomy& anatomy, const Group& group, const Target& tar
 void DecideBypass(const Anatomy& anatomy, int stage, const Target& target, Part* part);
 
 // Vectors along the last axis where its reads are contiguous or broadcast there, and parallel over as many of
-// the others as give the threads work when asked: for stages that only feed a neighbour, such as a convolution's padding. The loops are those of
-// the naive nest or of compute_at.
+// the others as give the threads work when asked: for stages that only feed a neighbour, such as a
+// convolution's padding. The loops are those of the naive nest or of compute_at.
 void EmitPlainStage(const Anatomy& anatomy, int stage, const Target& target, bool parallel, TraceBuilder* b);
 
 // An epilogue's stages as one, on the accumulators of the block that they follow.
