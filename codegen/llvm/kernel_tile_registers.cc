@@ -6,9 +6,9 @@
 //   for i in 32: for j in 32: y[.., ..] = acc[i, j]
 //
 // Registers are named by number: which sum is where is the emitter's choice, so nothing spills. Every
-// function loads one configuration once, at its entry: the one that its regions have most use for, since
-// another one costs hundreds of cycles. A region of other rows or columns loads its own and, at its end, the
-// function's again. What is left of the depth is computed in vectors (kernel_mma.cc), from the same operands.
+// function loads one configuration once, at its entry: the one that its regions have most use for. A region
+// of other rows or columns loads its own and, at its end, the function's again. What is left of the depth is
+// computed in vectors (kernel_mma.cc), from the same operands.
 #include <algorithm>
 #include <map>
 

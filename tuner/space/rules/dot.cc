@@ -7,7 +7,7 @@
 //     y = epilogue(acc)
 //
 // Every element is read as it lies, in as many streams as the tile has rows and columns, and each read serves
-// the whole tile: a matrix of weights passes by once for a few rows, at memory's speed.
+// the whole tile: a matrix of weights passes by once for a few rows.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
