@@ -378,6 +378,12 @@ int64_t DivisorOf(const Expr& expr) {
   }
 }
 
+Expr MarginOf(const Expr& comparison) {
+  if (comparison->op != Op::kLt && comparison->op != Op::kLe) return nullptr;
+  const Expr &a = comparison->args[0], &b = comparison->args[1];
+  return a->dtype == DType::kI64 ? b - a - (comparison->op == Op::kLt ? 1 : 0) : nullptr;
+}
+
 Expr FlatIndex(const BufferNode& buffer, const std::vector<Expr>& indices) {
   Expr flat = IntConst(0);
   for (size_t d = 0; d < indices.size(); ++d) flat = flat + indices[d] * buffer.stride(static_cast<int>(d));

@@ -39,6 +39,9 @@ Expr Simplify(const Expr& expr);
 // A positive number that divides every value of an i64 expression; 0 of the constant 0, which all divide.
 int64_t DivisorOf(const Expr& expr);
 
+// Of a comparison a < b or a <= b of i64, what is at least 0 where it holds; null of anything else.
+Expr MarginOf(const Expr& comparison);
+
 // The element that the indices name, counted from the buffer's first.
 Expr FlatIndex(const BufferNode& buffer, const std::vector<Expr>& indices);
 

@@ -389,12 +389,7 @@ class Compiler {
   }
 
   View ViewOf(const TileView& view, bool write) {
-    return View{MemoryOf(view.buffer, write),
-                List(Expressions(view.indices)),
-                view.row_stride,
-                view.col_stride,
-                view.block_rows,
-                view.block_stride};
+    return View{MemoryOf(view.buffer, write), List(Expressions(view.indices)), view};
   }
 
   void MmaStatement(const Mma& mma) {

@@ -81,7 +81,7 @@ int64_t Machine::Flat(const Memory& memory, int list) const {
 }
 
 int64_t Machine::InView(const Memory& memory, const View& view, int64_t base, int64_t p, int64_t q) {
-  const int64_t flat = base + view.Row(p) + q * view.col_stride;
+  const int64_t flat = base + view.tile.Row(p) + q * view.tile.col_stride;
   return flat >= 0 && flat < memory.size() ? flat : -1;
 }
 

@@ -71,13 +71,8 @@ struct Loop {
 
 struct View {
   int memory;
-  int indices;  // list
-  int64_t row_stride, col_stride;
-  int64_t block_rows, block_stride;  // see TileView
-
-  int64_t Row(int64_t i) const {
-    return block_rows == 0 ? i * row_stride : i / block_rows * block_stride + i % block_rows * row_stride;
-  }
+  int indices;    // list
+  TileView tile;  // of whose element (0, 0) the indices are
 };
 
 struct Tile {

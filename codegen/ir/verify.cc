@@ -359,8 +359,7 @@ class Verifier {
     }
     if (!status_.ok()) return;
     const int64_t corner = view.Row(rows - 1) + (cols - 1) * view.col_stride + beyond;
-    Expr first = IntConst(0);
-    for (int d = 0; d < view.buffer->rank(); ++d) first = first + view.indices[d] * view.buffer->stride(d);
+    const Expr first = FlatIndex(*view.buffer, view.indices);
     if (guards_.ProvablyEscapes(Simplify(first + corner), view.buffer->num_elements())) {
       Fail("the ", rows, "x", cols, " view of ", view.buffer->name, " reaches past its end");
     }

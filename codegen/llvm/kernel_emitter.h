@@ -129,6 +129,11 @@ class LlvmKernelEmitter {
   llvm::Value* LanePointers(const Access& access);
   llvm::Value* LoadRaw(const Place& place, llvm::Type* type, llvm::Value* pointer, int align);
   void StoreRaw(const Place& place, llvm::Value* value, llvm::Value* pointer, int align);
+  // Vectors of which the first `active` elements alone are in memory; those loaded beyond them are zero.
+  llvm::Constant* FirstLanes(int active, int count);
+  llvm::Value* LoadFirst(const Place& place, llvm::FixedVectorType* type, llvm::Value* pointer, int align,
+                         int active);
+  void StoreFirst(const Place& place, llvm::Value* value, llvm::Value* pointer, int align, int active);
   // Says which buffer the access is to, so that LLVM may move it across accesses to others.
   template <typename Instruction>
   Instruction* Annotate(const Place& place, Instruction* instruction) const {
@@ -164,7 +169,7 @@ class LlvmKernelEmitter {
   bool EmitInterleaved(const For& loop);
 
   // Reads ahead (kernel_fetch.cc).
-  void Fetch(llvm::Value* pointer);
+  void Fetch(llvm::Value* pointer, bool to_write = false);
   void EmitFetching(const For& loop);
   int64_t NextIteration(const Linear& index) const;
   void FetchNext(const Expr& value);
@@ -180,7 +185,6 @@ class LlvmKernelEmitter {
   bool EmitTurnedGroups(const For& loop);
   std::vector<llvm::Value*> LoadTile(const Access& rows, int64_t stride_bytes, llvm::Type* unit, int count,
                                      int active, int64_t columns);
-  void StoreUnits(const Access& access, llvm::Value* value, int active);
   std::vector<llvm::Value*> LoadTurned(const ExprNode& load, const CrossReads& cross, int64_t u0,
                                        int64_t rows, llvm::Value* first, int count, int active);
 

@@ -17,10 +17,10 @@ bool IsSameRead(const ExprNode& a, const ExprNode& b) {
 
 }  // namespace
 
-void LlvmKernelEmitter::Fetch(Value* pointer) {
-  constexpr int kRead = 0, kToL1 = 3, kData = 1;
+void LlvmKernelEmitter::Fetch(Value* pointer, bool to_write) {
+  constexpr int kToL1 = 3, kData = 1;
   b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {pointer->getType()},
-                     {pointer, b_.getInt32(kRead), b_.getInt32(kToL1), b_.getInt32(kData)});
+                     {pointer, b_.getInt32(to_write), b_.getInt32(kToL1), b_.getInt32(kData)});
 }
 
 void LlvmKernelEmitter::EmitFetching(const For& loop) {

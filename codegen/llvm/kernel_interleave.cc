@@ -46,7 +46,8 @@ bool LlvmKernelEmitter::EmitInterleaved(const For& loop) {
         });
       });
     }
-    StoreUnits(access, Interleave(b_, vectors), active * interleaved->group);
+    StoreFirst(*access.place, Interleave(b_, vectors), access.pointer, DTypeBytes(access.dtype),
+               active * interleaved->group);
   });
   return true;
 }

@@ -119,6 +119,26 @@ void LlvmKernelEmitter::StoreRaw(const Place& place, Value* value, Value* pointe
   Annotate(place, b_.CreateAlignedStore(value, pointer, llvm::Align(align)));
 }
 
+llvm::Constant* LlvmKernelEmitter::FirstLanes(int active, int count) {
+  llvm::SmallVector<llvm::Constant*, 64> bits;
+  for (int lane = 0; lane < count; ++lane) bits.push_back(b_.getInt1(lane < active));
+  return llvm::ConstantVector::get(bits);
+}
+
+Value* LlvmKernelEmitter::LoadFirst(const Place& place, llvm::FixedVectorType* type, Value* pointer,
+                                    int align, int active) {
+  const int count = static_cast<int>(type->getNumElements());
+  if (active == count) return LoadRaw(place, type, pointer, align);
+  return Annotate(place, b_.CreateMaskedLoad(type, pointer, llvm::Align(align), FirstLanes(active, count),
+                                             llvm::Constant::getNullValue(type)));
+}
+
+void LlvmKernelEmitter::StoreFirst(const Place& place, Value* value, Value* pointer, int align, int active) {
+  const auto count = static_cast<int>(llvm::cast<llvm::FixedVectorType>(value->getType())->getNumElements());
+  if (active == count) return StoreRaw(place, value, pointer, align);
+  Annotate(place, b_.CreateMaskedStore(value, pointer, llvm::Align(align), FirstLanes(active, count)));
+}
+
 void LlvmKernelEmitter::StorePastCaches(const Place& place, Value* value, Value* pointer) {
   const uint64_t bytes = value->getType()->getPrimitiveSizeInBits().getFixedValue() / 8;
   llvm::StoreInst* store = Annotate(place, b_.CreateAlignedStore(value, pointer, llvm::Align(bytes)));

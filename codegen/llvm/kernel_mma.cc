@@ -54,26 +54,17 @@ Value* LlvmKernelEmitter::LoadColumn(const Access& access, llvm::Type* type, con
   Value* pointer = ByteOffset(access.pointer, (element + column.first * group) * size);
   if (column.active == column.lanes || access.place->over_read)
     return LoadRaw(*access.place, type, pointer, size);
-  llvm::SmallVector<llvm::Constant*, 16> bits;
-  for (int lane = 0; lane < column.lanes; ++lane) bits.push_back(b_.getInt1(lane < column.active));
-  return Annotate(*access.place,
-                  b_.CreateMaskedLoad(type, pointer, llvm::Align(size), llvm::ConstantVector::get(bits),
-                                      llvm::Constant::getNullValue(type)));
+  return LoadFirst(*access.place, llvm::cast<llvm::FixedVectorType>(type), pointer, size, column.active);
 }
 
 void LlvmKernelEmitter::StoreColumn(const Access& access, const MmaColumn& column, int64_t element,
                                     Value* value, bool keeps_rest) {
   const int size = DTypeBytes(access.dtype);
   Value* pointer = ByteOffset(access.pointer, (element + column.first) * size);
-  if (column.active < column.lanes && (keeps_rest || !access.place->on_stack)) {
-    llvm::SmallVector<llvm::Constant*, 16> bits;
-    for (int lane = 0; lane < column.lanes; ++lane) bits.push_back(b_.getInt1(lane < column.active));
-    llvm::Constant* mask = llvm::ConstantVector::get(bits);
-    if (!access.place->on_stack) {
-      Annotate(*access.place, b_.CreateMaskedStore(value, pointer, llvm::Align(size), mask));
-      return;
-    }
-    value = b_.CreateSelect(mask, value, LoadRaw(*access.place, value->getType(), pointer, size));
+  if (!access.place->on_stack) return StoreFirst(*access.place, value, pointer, size, column.active);
+  if (column.active < column.lanes && keeps_rest) {
+    value = b_.CreateSelect(FirstLanes(column.active, column.lanes), value,
+                            LoadRaw(*access.place, value->getType(), pointer, size));
   }
   StoreRaw(*access.place, value, pointer, size);
 }

@@ -132,12 +132,8 @@ void LlvmKernelEmitter::FetchSums(const Mma& mma, const TileView& destination) {
   const Access access = AccessOf(destination.buffer, destination.indices, &destination);
   const int64_t size = DTypeBytes(access.dtype);
   for (int64_t row = 0; row < mma.m; ++row) {
-    for (int64_t column = 0; column < mma.n; column += TileGrid::kRows) {
-      Value* pointer = ByteOffset(access.pointer, (row * destination.row_stride + column) * size);
-      constexpr int kWrite = 1, kToL1 = 3, kData = 1;
-      b_.CreateIntrinsic(intrinsic::prefetch, {pointer->getType()},
-                         {pointer, b_.getInt32(kWrite), b_.getInt32(kToL1), b_.getInt32(kData)});
-    }
+    for (int64_t column = 0; column < mma.n; column += TileGrid::kRows)
+      Fetch(ByteOffset(access.pointer, (row * destination.row_stride + column) * size), /*to_write=*/true);
   }
 }
 

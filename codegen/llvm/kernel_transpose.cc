@@ -119,21 +119,15 @@ std::vector<Value*> LlvmKernelEmitter::LoadTurned(const ExprNode& load, const Cr
 // `count` rows, so far apart, the first `columns` units of each, as `count` columns of `active` units.
 std::vector<Value*> LlvmKernelEmitter::LoadTile(const Access& rows, int64_t stride_bytes, llvm::Type* unit,
                                                 int count, int active, int64_t columns) {
-  llvm::Type* type = llvm::FixedVectorType::get(unit, count);
-  llvm::SmallVector<llvm::Constant*, 64> bits;
-  for (int column = 0; column < count; ++column) bits.push_back(b_.getInt1(column < columns));
+  auto* type = llvm::FixedVectorType::get(unit, count);
   const int align = DTypeBytes(rows.dtype);
   std::vector<Value*> tile;
   for (int lane = 0; lane < count; ++lane) {
     Value* along = ByteOffset(rows.pointer, lane * stride_bytes);
     if (lane >= active) {
       tile.push_back(llvm::PoisonValue::get(type));
-    } else if (columns == count) {
-      tile.push_back(LoadRaw(*rows.place, type, along, align));
     } else {
-      tile.push_back(Annotate(
-          *rows.place, b_.CreateMaskedLoad(type, along, llvm::Align(align), llvm::ConstantVector::get(bits),
-                                           llvm::Constant::getNullValue(type))));
+      tile.push_back(LoadFirst(*rows.place, type, along, align, static_cast<int>(columns)));
     }
   }
   return TurnTile(b_, std::move(tile), static_cast<int>(unit->getPrimitiveSizeInBits()) / 8);
@@ -164,22 +158,13 @@ bool LlvmKernelEmitter::EmitTurnedGroups(const For& loop) {
       const Access rows = access(load->buffer, load->args, load, u0, first);
       const int64_t stride = flat_.at(load).CoefficientOf(inner.lanes->var.get()) * size;
       const std::vector<Value*> tile = LoadTile(rows, stride, unit, count, active, columns);
-      for (int64_t u = 0; u < columns; ++u)
-        StoreUnits(access(store.buffer, store.indices, &store, u0 + u, first), tile[u], active);
+      for (int64_t u = 0; u < columns; ++u) {
+        const Access turned = access(store.buffer, store.indices, &store, u0 + u, first);
+        StoreFirst(*turned.place, tile[u], turned.pointer, DTypeBytes(turned.dtype), active);
+      }
     }
   });
   return true;
-}
-
-// The first `active` elements of the vector.
-void LlvmKernelEmitter::StoreUnits(const Access& access, Value* value, int active) {
-  const auto count = static_cast<int>(llvm::cast<llvm::FixedVectorType>(value->getType())->getNumElements());
-  const int align = DTypeBytes(access.dtype);
-  if (active == count) return StoreRaw(*access.place, value, access.pointer, align);
-  llvm::SmallVector<llvm::Constant*, 64> bits;
-  for (int unit = 0; unit < count; ++unit) bits.push_back(b_.getInt1(unit < active));
-  Annotate(*access.place,
-           b_.CreateMaskedStore(value, access.pointer, llvm::Align(align), llvm::ConstantVector::get(bits)));
 }
 
 }  // namespace mycc

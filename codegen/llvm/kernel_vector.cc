@@ -89,12 +89,7 @@ void LlvmKernelEmitter::InLanes(const For& loop, Value* first, int count, int ac
                                 const std::function<void()>& body) {
   memo_.assign(1, {});
   if (count == 1) return With(loop.var.get(), first, body);
-  Value* mask = nullptr;
-  if (active < count) {
-    llvm::SmallVector<llvm::Constant*, 64> bits;
-    for (int lane = 0; lane < count; ++lane) bits.push_back(b_.getInt1(lane < active));
-    mask = llvm::ConstantVector::get(bits);
-  }
+  Value* mask = active < count ? FirstLanes(active, count) : nullptr;
   lanes_ = Lanes{loop.var.get(), first, count, active, mask, mask != nullptr};
   body();
   lanes_.reset();

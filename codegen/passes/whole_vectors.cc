@@ -28,12 +28,9 @@ struct LaneCondition {
 
 // nullopt when no lane decides for the others.
 std::optional<LaneCondition> DecideForAll(const Expr& condition, const Var& lane) {
-  if (condition->op != Op::kLt && condition->op != Op::kLe) return std::nullopt;
-  const Expr &a = condition->args[0], &b = condition->args[1];
-  if (a->dtype != DType::kI64) return std::nullopt;
-  // True where margin >= 0.
-  const Expr margin = Simplify(b - a - (condition->op == Op::kLt ? 1 : 0));
-  const auto split = SplitLinear(margin, lane.get());
+  const Expr margin = MarginOf(condition);
+  if (margin == nullptr) return std::nullopt;
+  const auto split = SplitLinear(Simplify(margin), lane.get());
   if (!split || split->coefficient == 0) return std::nullopt;
   const int64_t lanes = lane->extent;
   const int64_t least = split->coefficient > 0 ? 0 : lanes - 1;

@@ -7,10 +7,8 @@ namespace {
 
 // A comparison as what must be at least 0.
 std::optional<Linear> AtLeastZero(const Expr& condition) {
-  if (condition->op != Op::kLt && condition->op != Op::kLe) return std::nullopt;
-  const Expr &a = condition->args[0], &b = condition->args[1];
-  if (a->dtype != DType::kI64) return std::nullopt;
-  return ToLinear(b - a - (condition->op == Op::kLt ? 1 : 0));
+  const Expr margin = MarginOf(condition);
+  return margin ? std::optional<Linear>(ToLinear(margin)) : std::nullopt;
 }
 
 // Leaves those places along the axis where the condition may hold, as far as comparisons of the axis with

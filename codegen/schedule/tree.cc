@@ -112,6 +112,12 @@ Function WithBody(const Function& function, Stmt body) {
   return Function{function.name, function.params, std::move(body)};
 }
 
+Function WithMarks(const Function& function, const Path& path, LoopMarks marks) {
+  const For& loop = path.loop();
+  return WithBody(function, ReplaceAt(path, std::make_shared<For>(loop.var, loop.extent, loop.loop_kind,
+                                                                  loop.body, std::move(marks))));
+}
+
 std::vector<const Block*> BlocksUnder(const Stmt& stmt) {
   std::vector<const Block*> blocks;
   VisitStmts(stmt, [&](const Stmt& s) {

@@ -29,6 +29,8 @@ absl::StatusOr<Path> FindAlloc(const Function& function, const Buffer& buffer);
 // sequences left empty.
 Stmt ReplaceAt(const Path& path, Stmt replacement);
 Function WithBody(const Function& function, Stmt body);
+// The path's loop with these marks.
+Function WithMarks(const Function& function, const Path& path, LoopMarks marks);
 
 // The blocks under a statement, in execution order.
 std::vector<const Block*> BlocksUnder(const Stmt& stmt);

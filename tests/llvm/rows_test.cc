@@ -144,7 +144,8 @@ TEST_P(RowsTest, PointsComputeTheReference) {
 size_t Choices(const char* text, const std::string& decision) {
   Target target = Avx512Target();
   target.l2_bytes = 2048;
-  for (const Decision& d : GenerateSketches(CanonicalWorkload(text), target)[0].space.decisions) {
+  const std::vector<Sketch> sketches = GenerateSketches(CanonicalWorkload(text), target);
+  for (const Decision& d : sketches.at(0).space.decisions) {
     if (d.name == decision) return d.choices.size();
   }
   return 0;

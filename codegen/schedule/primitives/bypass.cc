@@ -31,8 +31,7 @@ absl::StatusOr<Function> Bypass(const Function& function, const Target& target, 
   }
   LoopMarks marks = loop.marks;
   marks.bypasses_caches = true;
-  return WithBody(function, ReplaceAt(path, std::make_shared<For>(loop.var, loop.extent, loop.loop_kind,
-                                                                  loop.body, std::move(marks))));
+  return WithMarks(function, path, std::move(marks));
 }
 
 }  // namespace mycc

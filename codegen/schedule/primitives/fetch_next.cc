@@ -15,8 +15,7 @@ absl::StatusOr<Function> FetchNext(const Function& function, const Target& targe
   const For& loop = path.loop();
   LoopMarks marks = loop.marks;
   marks.fetches_next = true;
-  return WithBody(function, ReplaceAt(path, std::make_shared<For>(loop.var, loop.extent, loop.loop_kind,
-                                                                  loop.body, std::move(marks))));
+  return WithMarks(function, path, std::move(marks));
 }
 
 }  // namespace mycc

@@ -28,10 +28,9 @@ bool IsImplied(const Guards& guards, const VarMap& bindings, const Expr& compari
     return std::all_of(comparison->args.begin(), comparison->args.end(),
                        [&](const Expr& part) { return IsImplied(guards, bindings, part); });
   }
-  if (comparison->op != Op::kLt && comparison->op != Op::kLe) return false;
-  const Expr &a = comparison->args[0], &b = comparison->args[1];
-  if (a->dtype != DType::kI64) return false;
-  const Expr at_least_zero = Simplify(Substitute(b - a - (comparison->op == Op::kLt ? 1 : 0), bindings));
+  const Expr margin = MarginOf(comparison);
+  if (margin == nullptr) return false;
+  const Expr at_least_zero = Simplify(Substitute(margin, bindings));
   const std::optional<Interval> range = RangeOf(at_least_zero);
   return range && guards.ProvablyInside(at_least_zero, range->max + 1);
 }

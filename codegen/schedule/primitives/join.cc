@@ -75,8 +75,7 @@ absl::StatusOr<Function> Join(const Function& function, const Target& target, co
   MYCC_RETURN_IF_ERROR(CheckInside(loop));
   LoopMarks marks = loop.marks;
   marks.joined_blocks = blocks;
-  return WithBody(function, ReplaceAt(path, std::make_shared<For>(loop.var, loop.extent, loop.loop_kind,
-                                                                  loop.body, std::move(marks))));
+  return WithMarks(function, path, std::move(marks));
 }
 
 }  // namespace mycc

@@ -58,10 +58,6 @@ absl::Status CheckBlockLoop(const For& loop) {
                    "; only block loops are carried out by other numbers of blocks"));
 }
 
-Stmt Marked(const For& loop, LoopMarks marks) {
-  return std::make_shared<For>(loop.var, loop.extent, loop.loop_kind, loop.body, std::move(marks));
-}
-
 }  // namespace
 
 absl::StatusOr<Function> PipelineLoop(const Function& function, const Target& target, const StepArgs& args) {
@@ -86,7 +82,7 @@ absl::StatusOr<Function> PipelineLoop(const Function& function, const Target& ta
   if (!HasStagedCopies(loop))
     return absl::FailedPreconditionError(
         "nothing is copied into shared memory in the loop; stage its operands first");
-  return WithBody(function, ReplaceAt(path, Marked(loop, std::move(marks))));
+  return WithMarks(function, path, std::move(marks));
 }
 
 absl::StatusOr<Function> Persist(const Function& function, const Target&, const StepArgs& args) {
@@ -99,7 +95,7 @@ absl::StatusOr<Function> Persist(const Function& function, const Target&, const 
   }
   LoopMarks marks = loop.marks;
   marks.persistent_blocks = args.Int(1);
-  return WithBody(function, ReplaceAt(path, Marked(loop, std::move(marks))));
+  return WithMarks(function, path, std::move(marks));
 }
 
 absl::StatusOr<Function> Stream(const Function& function, const Target&, const StepArgs& args) {
@@ -115,7 +111,7 @@ absl::StatusOr<Function> Stream(const Function& function, const Target&, const S
   LoopMarks marks = loop.marks;
   marks.persistent_blocks = blocks;
   marks.stream = {groups, members};
-  return WithBody(function, ReplaceAt(path, Marked(loop, std::move(marks))));
+  return WithMarks(function, path, std::move(marks));
 }
 
 absl::StatusOr<Function> Reside(const Function& function, const Target&, const StepArgs& args) {
@@ -131,7 +127,7 @@ absl::StatusOr<Function> Reside(const Function& function, const Target&, const S
   }
   LoopMarks marks = loop.marks;
   marks.resident_blocks = args.Int(1);
-  return WithBody(function, ReplaceAt(path, Marked(loop, std::move(marks))));
+  return WithMarks(function, path, std::move(marks));
 }
 
 absl::StatusOr<Function> Cluster(const Function& function, const Target& target, const StepArgs& args) {
@@ -150,7 +146,7 @@ absl::StatusOr<Function> Cluster(const Function& function, const Target& target,
   }
   LoopMarks marks = loop.marks;
   marks.cluster = true;
-  return WithBody(function, ReplaceAt(path, Marked(loop, std::move(marks))));
+  return WithMarks(function, path, std::move(marks));
 }
 
 absl::StatusOr<Function> Alternate(const Function& function, const Target&, const StepArgs& args) {
@@ -162,7 +158,7 @@ absl::StatusOr<Function> Alternate(const Function& function, const Target&, cons
     return absl::FailedPreconditionError(absl::StrCat(args.Int(1), " groups; expected 1 to ", kMaxGroups));
   LoopMarks marks = loop.marks;
   marks.alternating = static_cast<int>(args.Int(1));
-  return WithBody(function, ReplaceAt(path, Marked(loop, std::move(marks))));
+  return WithMarks(function, path, std::move(marks));
 }
 
 }  // namespace mycc

@@ -27,8 +27,7 @@ absl::StatusOr<Function> Prefetch(const Function& function, const Target&, const
     if (ahead < 0 || ahead > kFarthest)
       return absl::FailedPreconditionError(absl::StrCat(ahead, " iterations; expected 0 to ", kFarthest));
   }
-  return WithBody(function, ReplaceAt(path, std::make_shared<For>(loop.var, loop.extent, loop.loop_kind,
-                                                                  loop.body, std::move(marks))));
+  return WithMarks(function, path, std::move(marks));
 }
 
 }  // namespace mycc

@@ -115,12 +115,6 @@ const For& InnermostLoop(const Path& path) {
   return *loop;
 }
 
-Function WithMarks(const Function& function, const Path& path, LoopMarks marks) {
-  const For& loop = path.loop();
-  return WithBody(function, ReplaceAt(path, std::make_shared<For>(loop.var, loop.extent, loop.loop_kind,
-                                                                  loop.body, std::move(marks))));
-}
-
 absl::Status CheckWarps(int64_t rows, int64_t columns, const Instruction& row) {
   const int64_t warps = rows * columns * (row.kind == InstructionClass::kWarpgroup ? 4 : 1);
   if (rows < 1 || columns < 1 || warps > 32) {

@@ -65,7 +65,7 @@ bool FitsSplit(const ContractionPlan& plan, int64_t split, const DepthSteps& ste
   const int axis = CutAxis(plan);
   const int64_t extent = plan.stage().reduce_axes[axis]->extent, length = PartLength(plan, split, steps);
   const bool cuts_blocks = axis == plan.k_order.back() && steps.kc < extent;
-  return length > 1 && (extent + length - 1) / length == split && (!cuts_blocks || steps.kc < length);
+  return length > 1 && CeilDiv(extent, length) == split && (!cuts_blocks || steps.kc < length);
 }
 
 int64_t BestSplit(const ContractionPlan& plan, const std::vector<int64_t>& splits, const DepthSteps& steps,
