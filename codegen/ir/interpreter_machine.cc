@@ -172,37 +172,62 @@ Machine::State Machine::ReadView(Agent& agent, const View& view, int64_t base, i
   return fault ? FailAccess(agent, memory, flat, fault) : State::kRunning;
 }
 
-Machine::State Machine::MmaElement(Agent& agent, const Tile& tile, const int64_t* bases, int64_t i,
-                                   int64_t j) {
-  const auto dtype_of = [&](int v) { return memories_[tile.views[v].memory].buffer().dtype; };
-  const DType dtype = dtype_of(0);
-  Scalar sum;
-  if (ReadView(agent, tile.views[0], bases[0], i, j, &sum) == State::kFailed) return State::kFailed;
-  for (int64_t k = 0; k < tile.k; ++k) {
-    Scalar a, b;
-    const int64_t group = k / tile.group, place = k % tile.group;
-    if (ReadView(agent, tile.views[1], bases[1] + place, i, group, &a) == State::kFailed ||
-        ReadView(agent, tile.views[2], bases[2] + place, group, j, &b) == State::kFailed)
-      return State::kFailed;
-    Scalar factors[] = {ConvertScalar(dtype, dtype_of(1), a), ConvertScalar(dtype, dtype_of(2), b)};
-    for (Scalar& factor : factors) {
-      if (tile.tf32) factor = EvaluateOp(Op::kTF32, dtype, dtype, &factor);
+// The elements of an operand as numbers of the sums' type: for each row of the first operand or column of the
+// second, its elements along the depth.
+Machine::State Machine::ReadFactors(Agent& agent, const Tile& tile, int operand, int64_t base, DType dtype,
+                                    std::vector<Scalar>* factors) {
+  const View& view = tile.views[operand];
+  const DType stored = memories_[view.memory].buffer().dtype;
+  const bool by_rows = operand == 1;
+  const int64_t lines = by_rows ? tile.m : tile.n;
+  factors->clear();
+  for (int64_t line = 0; line < lines; ++line) {
+    for (int64_t k = 0; k < tile.k; ++k) {
+      const int64_t group = k / tile.group, place = k % tile.group;
+      Scalar value;
+      const State state =
+          ReadView(agent, view, base + place, by_rows ? line : group, by_rows ? group : line, &value);
+      if (state == State::kFailed) return state;
+      value = ConvertScalar(dtype, stored, value);
+      if (tile.tf32) value = EvaluateOp(Op::kTF32, dtype, dtype, &value);
+      factors->push_back(value);
     }
-    const Scalar terms[] = {sum, EvaluateOp(Op::kMul, dtype, dtype, factors)};
-    sum = EvaluateOp(Op::kAdd, dtype, dtype, terms);
   }
-  Memory& memory = memories_[tile.views[0].memory];
-  const int64_t flat = InView(memory, tile.views[0], bases[0], i, j);
-  const char* fault = memory.Write(flat, agent, sum);
-  return fault ? FailAccess(agent, memory, flat, fault) : State::kRunning;
+  return State::kRunning;
 }
+
+namespace {
+
+// sum += a * b, each operation rounded to the type.
+void AddProduct(DType dtype, const Scalar& a, const Scalar& b, Scalar* sum) {
+  if (dtype == DType::kF32) {
+    sum->f = static_cast<float>(sum->f + static_cast<float>(a.f * b.f));
+    return;
+  }
+  const Scalar factors[] = {a, b};
+  const Scalar terms[] = {*sum, EvaluateOp(Op::kMul, dtype, dtype, factors)};
+  *sum = EvaluateOp(Op::kAdd, dtype, dtype, terms);
+}
+
+}  // namespace
 
 Machine::State Machine::Mma(Agent& agent, const Tile& tile) {
   int64_t bases[3] = {};
   if (Bases(agent, tile, 3, bases) == State::kFailed) return State::kFailed;
+  Memory& memory = memories_[tile.views[0].memory];
+  const DType dtype = memory.buffer().dtype;
+  for (const int operand : {1, 2}) {
+    if (ReadFactors(agent, tile, operand, bases[operand], dtype, &factors_[operand - 1]) == State::kFailed)
+      return State::kFailed;
+  }
   for (int64_t i = 0; i < tile.m; ++i) {
     for (int64_t j = 0; j < tile.n; ++j) {
-      if (MmaElement(agent, tile, bases, i, j) == State::kFailed) return State::kFailed;
+      Scalar sum;
+      if (ReadView(agent, tile.views[0], bases[0], i, j, &sum) == State::kFailed) return State::kFailed;
+      for (int64_t k = 0; k < tile.k; ++k)
+        AddProduct(dtype, factors_[0][i * tile.k + k], factors_[1][j * tile.k + k], &sum);
+      const int64_t flat = InView(memory, tile.views[0], bases[0], i, j);
+      if (const char* fault = memory.Write(flat, agent, sum)) return FailAccess(agent, memory, flat, fault);
     }
   }
   return State::kRunning;

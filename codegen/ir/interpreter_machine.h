@@ -82,7 +82,8 @@ class Machine {
   State Reduce(Agent& agent, const Instr& instr);
   State ArgReduce(Agent& agent, const Instr& instr);
   State Mma(Agent& agent, const Tile& tile);
-  State MmaElement(Agent& agent, const Tile& tile, const int64_t* bases, int64_t i, int64_t j);
+  State ReadFactors(Agent& agent, const Tile& tile, int operand, int64_t base, DType dtype,
+                    std::vector<Scalar>* factors);
   // The positions of the views' first elements.
   State Bases(const Agent& agent, const Tile& tile, int views, int64_t* bases);
   State ReadView(Agent& agent, const View& view, int64_t base, int64_t p, int64_t q, Scalar* value);
@@ -121,6 +122,7 @@ class Machine {
   std::vector<Agent> agents_;
   std::vector<Accessor*> accessors_;  // of agents_
   std::vector<Barrier> barriers_;
+  std::vector<Scalar> factors_[2];  // of the tile product that runs
   uint32_t last_iteration_ = 0;
 };
 
