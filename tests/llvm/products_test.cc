@@ -4,6 +4,7 @@
 #include <random>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/substitute.h"
 #include "codegen/llvm/emit.h"
 #include "codegen/workload/canonical.h"
 #include "codegen/workload/parse.h"
@@ -157,19 +158,21 @@ TEST_P(ProductsTest, AreExactAtTheExtremes) {
   }
 }
 
-// Legal points of the sketch's space in which the contraction leaves out each of the zeros that it may; how
-// many.
-int CheckSkippingPoints(const Workload& canonical, const Target& target, const Sketch& sketch) {
+// A legal point of the sketch's space for each choice but the first of the contraction's decision of that
+// name; how many.
+int CheckPointsWithEach(const std::string& name, const Workload& canonical, const Target& target,
+                        const Sketch& sketch) {
   const auto& decisions = sketch.space.decisions;
-  const auto skip = std::find_if(decisions.begin(), decisions.end(),
-                                 [](const Decision& decision) { return decision.name.ends_with(".skip"); });
-  if (skip == decisions.end()) return 0;
+  const auto decided = std::find_if(decisions.begin(), decisions.end(), [&](const Decision& decision) {
+    return decision.name.ends_with(absl::StrCat(".", name));
+  });
+  if (decided == decisions.end()) return 0;
   int checked = 0;
   std::mt19937 random(3);
-  for (size_t s = 1; s < skip->choices.size(); ++s) {
+  for (size_t s = 1; s < decided->choices.size(); ++s) {
     Choice choice = sketch.default_choice;
     for (int tries = 0; tries < 1000; ++tries) {
-      choice[skip - decisions.begin()] = static_cast<int>(s);
+      choice[decided - decisions.begin()] = static_cast<int>(s);
       if (sketch.space.Legal(choice)) {
         const absl::Status status = CheckSketchPoint(canonical, target, sketch, choice, kTolerance);
         EXPECT_TRUE(status.ok()) << PrintTarget(target) << "\n" << status.message();
@@ -201,8 +204,31 @@ TEST_P(ProductsTest, ConvolveWithoutZeros) {
     const Workload canonical = CanonicalWorkload(text);
     int checked = 0;
     for (const Sketch& sketch : GenerateSketches(canonical, target))
-      checked += CheckSkippingPoints(canonical, target, sketch);
+      checked += CheckPointsWithEach("skip", canonical, target, sketch);
     EXPECT_GE(checked, 1) << PrintTarget(target) << "\n" << text;
+  }
+}
+
+// Of several images, of lines and of columns; the last bands have less.
+TEST_P(ProductsTest, ConvolveInBands) {
+  const Target target = TargetOf(GetParam());
+  for (const Types& types :
+       {Types{"f32", "f32", "f32"}, Types{"bf16", "bf16", "f32"}, Types{"i8", "i8", "i32"}}) {
+    for (const auto& [height, channels, columns] : {std::tuple{7, 12, 36}, {3, 36, 70}}) {
+      const std::string text = absl::Substitute(
+          R"(workload w(x: $0[3,$2,5,$3], w: const $0[$4,3,3,$3]) -> (y: $1[3,$2,5,$4]) {
+  p[n,i,j,c]: $0[3,$5,7,$3] = select(1 <= i && i < $6 && 1 <= j && j < 6, x[n,i-1,j-1,c], $0(0))
+  y[n,i,j,k] = sum[r:3, s:3, c:$3]($7p[n,i+r,j+s,c]$8 * $7w[k,r,s,c]$8)
+})",
+          types.a, types.sum, height, channels, columns, height + 2, height + 1,
+          std::string(types.a) == types.sum ? "" : absl::StrCat(types.sum, "("),
+          std::string(types.a) == types.sum ? "" : ")");
+      const Workload canonical = CanonicalWorkload(text);
+      int checked = 0;
+      for (const Sketch& sketch : GenerateSketches(canonical, target))
+        checked += CheckPointsWithEach("bands", canonical, target, sketch);
+      EXPECT_GE(checked, 2) << PrintTarget(target) << "\n" << text;
+    }
   }
 }
 

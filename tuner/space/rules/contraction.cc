@@ -19,6 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/schedule/instructions.h"
 #include "tuner/space/part.h"
+#include "tuner/space/rules/contraction_bands.h"
 #include "tuner/space/rules/contraction_nest.h"
 #include "tuner/space/rules/contraction_plan.h"
 #include "tuner/space/rules/contraction_tiles.h"
@@ -29,6 +30,13 @@ namespace mycc {
 namespace {
 
 using Plan = ContractionPlan;
+
+bool BandsAreLegal(const Plan& plan, const Values& v) {
+  if (v.at("bands") == 0) return true;
+  if (v.at("fuse") || v.at("split") > 1 || v.at("pack_a") || v.at("pack_b")) return false;
+  return v.at("skip") == kSkipNone && v.at("pad") == kAtRoot && v.at("par") != kBothBlocks &&
+         TilesInBand(BandTiles(plan, v), v.at("bands")) > 0;
+}
 
 bool Legal(const Plan& plan, const Values& v) {
   const bool fused = v.at("fuse");
@@ -49,6 +57,7 @@ bool Legal(const Plan& plan, const Values& v) {
   if (fused && (v.at("pad") == kAtBlock || v.at("block_order") == kColumnsOutermost)) return false;
   // Panels copy whole boxes, of which a stage that is made for one fills what exists.
   if (v.at("pad") == kAtBlock && (v.at("pack_a") != 0 || v.at("pack_b") != 0)) return false;
+  if (!BandsAreLegal(plan, v)) return false;
   const int64_t skip = v.at("skip");
   if (skip != kSkipNone && (fused || lines > 1 || v.at("split") > 1 ||
                             !plan.padding.Fits(skip, CeilDiv(m, mr), n % (nv * plan.lanes) != 0)))
@@ -96,6 +105,7 @@ struct Preferred {
   TileChoice tile{1, 1};
   int64_t m_tiles = 1, n_tiles = 1;
   int64_t skip = kSkipNone;
+  int64_t split = 1, bands = 0;
   DepthSteps steps{1, 1};
 };
 
@@ -160,29 +170,42 @@ int64_t ProductsBeside(const Plan& plan, bool fused) {
 }
 
 // Blocks: a's rows within half of L2, all of b's panels unless that leaves threads without work.
-void DecideBlocks(const Plan& plan, const Preferred& best, Part* part) {
-  const TileChoice& tile = best.tile;
+void DecideBlocks(const Plan& plan, Preferred* best, Part* part) {
+  const TileChoice& tile = best->tile;
   int64_t depth = 1;
   for (const Var& axis : plan.stage().reduce_axes) depth *= axis->extent;
-  const int64_t bytes = DTypeBytes(plan.way().vector.buffer->dtype), other = ProductsBeside(plan, best.fuse);
+  const int64_t bytes = DTypeBytes(plan.way().vector.buffer->dtype), other = ProductsBeside(plan, best->fuse);
   const auto block_of = [&](int64_t split) {
-    const int64_t parts = std::max(CeilDiv(plan.k_extent, best.steps.kc), split),
+    const int64_t parts = std::max(CeilDiv(plan.k_extent, best->steps.kc), split),
                   slice = std::max<int64_t>(depth / parts, 1),
                   fit = std::max<int64_t>(plan.target.l2_bytes / 2 / (slice * tile.mr * bytes), 1);
-    const BlockProblem problem{plan.M(best.fuse),    plan.N(), depth, other * split, tile.mr,
+    const BlockProblem problem{plan.M(best->fuse),   plan.N(), depth, other * split, tile.mr,
                                tile.nv * plan.lanes, bytes,    fit};
     return plan.InTiles() ? BestTileBlock(problem, plan.target) : BestBlock(problem, plan.target);
   };
-  const std::vector<int64_t> splits = DepthSplits(plan, other * best.m_tiles * best.n_tiles);
+  const std::vector<int64_t> splits = DepthSplits(plan, other * best->m_tiles * best->n_tiles);
   int64_t split = 1;
-  if (best.skip == kSkipNone && PaysForThreads(plan.anatomy, plan.group, plan.target)) {
-    split = BestSplit(plan, splits, best.steps,
+  if (best->skip == kSkipNone && PaysForThreads(plan.anatomy, plan.group, plan.target)) {
+    split = BestSplit(plan, splits, best->steps,
                       [&](int64_t parts) { return block_of(parts).cycles / static_cast<double>(parts); });
   }
   const BlockChoice block = block_of(split);
-  part->Decide("mt", TileCounts(best.m_tiles), block.mt);
-  part->Decide("nt", TileCounts(best.n_tiles), PrefersColumnsOutermost(plan) ? 1 : block.nt);
+  part->Decide("mt", TileCounts(best->m_tiles), block.mt);
+  part->Decide("nt", TileCounts(best->n_tiles), PrefersColumnsOutermost(plan) ? 1 : block.nt);
   part->Decide("split", splits, split);
+  best->split = split;
+}
+
+// Worth it where multiplying takes little longer than the copy does.
+void DecideBands(const Plan& plan, Preferred* best, Part* part) {
+  const std::vector<int64_t> choices = BandChoices(plan);
+  const bool may = choices.size() > 1 && !best->fuse && best->split == 1 && best->skip == kSkipNone;
+  if (may && plan.InTiles() && PaysForThreads(plan.anatomy, plan.group, plan.target)) {
+    const int64_t lines = plan.Extent(plan.way().rows.end()[-2]);
+    best->bands =
+        BestBands(plan, PrefersColumnsOutermost(plan) ? best->n_tiles : CeilDiv(lines, best->tile.lines));
+  }
+  part->Decide("bands", choices, best->bands);
 }
 
 // Const panels are free. Others pay where the rows of a tile would fall into one set of L1, a power of two
@@ -213,7 +236,7 @@ double CyclesOf(const Plan& plan) {
 }
 
 // The order of the nest, and who shares it.
-void DecideOrder(const Plan& plan, Part* part) {
+void DecideOrder(const Plan& plan, const Preferred& best, Part* part) {
   const bool rows = !plan.rows.empty();
   std::vector<int64_t> block_orders = {kRowsOutside};
   if (rows) block_orders.push_back(kColumnsOutside);
@@ -223,7 +246,10 @@ void DecideOrder(const Plan& plan, Part* part) {
   // Panels of b stay in L1 while the rows pass by.
   part->Decide("tile_order", MayBe(rows), rows, false);
   part->Decide("par", MayBe(plan.target.threads > 1, {kNone, kOuterBlock, kBothBlocks}),
-               PaysForThreads(plan.anatomy, plan.group, plan.target) ? kBothBlocks : kNone, false);
+               !PaysForThreads(plan.anatomy, plan.group, plan.target) ? kNone
+               : best.bands > 0                                       ? kOuterBlock
+                                                                      : kBothBlocks,
+               false);
 }
 
 void DecideOperands(const Plan& plan, Part* part) {
@@ -248,8 +274,9 @@ Part PartFor(const Plan& plan) {
   Preferred best;
   DecideTile(plan, &best, &part);
   DecideDepth(plan, &best, &part);
-  DecideBlocks(plan, best, &part);
-  DecideOrder(plan, &part);
+  DecideBlocks(plan, &best, &part);
+  DecideBands(plan, &best, &part);
+  DecideOrder(plan, best, &part);
   DecideOperands(plan, &part);
   part.legal = [plan](const Values& v) { return Legal(plan, v); };
   part.emit = [plan](const Values& v, TraceBuilder* b) { EmitContraction(plan, v, b); };

@@ -1,6 +1,7 @@
 #include "tuner/space/rules/contraction_nest.h"
 
 #include "absl/strings/str_cat.h"
+#include "tuner/space/rules/contraction_bands.h"
 #include "tuner/space/rules/panels.h"
 #include "tuner/space/rules/tiles.h"
 
@@ -21,6 +22,8 @@ class Nest {
         v_(v),
         b_(b),
         is_window_(v.at("window") != 0),
+        columns_outermost_(v.at("block_order") == kColumnsOutermost),
+        in_band_(v.at("bands") > 0 ? TilesInBand(BandTiles(plan_, v), v.at("bands")) : 0),
         mr_(v.at("mr")),
         nr_(v.at("nv") * plan_.lanes) {
     if (is_window_) plan_.k_order = plan_.window_order;
@@ -65,13 +68,33 @@ class Nest {
       if (!v_.at("fuse")) outer_rows_.assign(plan_.rows.begin(), plan_.rows.end() - 1);
       b_->Split(m_, {v_.at("mt"), mr_});
     }
-    if (v_.at("lines") > 1) {
-      std::string& row = outer_rows_.back();
-      b_->Split(row, {v_.at("lines")});
-      lines_ = PartOf(row, 1);
-      row = PartOf(row, 0);
-    }
-    b_->Split(plan_.n, {v_.at("nt"), nr_});
+    SplitLines();
+    SplitColumns();
+  }
+
+  // The image's lines: bands of them, and those that share a register tile.
+  void SplitLines() {
+    const int64_t lines = v_.at("lines");
+    std::vector<int64_t> parts;
+    if (in_band_ > 0 && !columns_outermost_) parts.push_back(in_band_);
+    if (lines > 1) parts.push_back(lines);
+    if (parts.empty()) return;
+    const std::string row = outer_rows_.back();
+    b_->Split(row, parts);
+    outer_rows_.pop_back();
+    for (size_t i = 0; i < (lines > 1 ? parts.size() : parts.size() + 1); ++i)
+      outer_rows_.push_back(PartOf(row, static_cast<int>(i)));
+    if (lines > 1) lines_ = PartOf(row, static_cast<int>(parts.size()));
+  }
+
+  void SplitColumns() {
+    std::vector<int64_t> parts = {v_.at("nt"), nr_};
+    if (in_band_ > 0 && columns_outermost_) parts.insert(parts.begin(), in_band_);
+    b_->Split(plan_.n, parts);
+    const int lane = static_cast<int>(parts.size());
+    n_lane_ = PartOf(plan_.n, lane);
+    tiles_ = {PartOf(plan_.n, lane - 1)};
+    blocks_ = {PartOf(plan_.n, lane - 2)};
   }
 
   void SplitDepth() {
@@ -95,9 +118,13 @@ class Nest {
   // Blocks, register tiles, reduction, one tile.
   void Reorder() {
     outer_ = plan_.outer;
-    blocks_ = {PartOf(plan_.n, 0)};
-    tiles_ = {PartOf(plan_.n, 1)};
-    Append(outer_rows_, v_.at("block_order") == kColumnsOutermost ? &blocks_ : &outer_);
+    if (in_band_ > 0) {
+      outer_.insert(outer_.end(), outer_rows_.begin(), outer_rows_.end() - 1);
+      outer_rows_ = {outer_rows_.back()};
+      if (columns_outermost_) outer_.push_back(PartOf(plan_.n, 0));
+      bands_ = outer_;
+    }
+    Append(outer_rows_, columns_outermost_ ? &blocks_ : &outer_);
     if (has_rows()) {
       blocks_.insert(v_.at("block_order") == kRowsOutside ? blocks_.begin() : blocks_.end(), PartOf(m_, 0));
       tiles_.insert(v_.at("tile_order") ? tiles_.end() : tiles_.begin(), PartOf(m_, 1));
@@ -107,8 +134,7 @@ class Nest {
     order.push_back(k_outer_);
     Append(tiles_, &order);
     for (size_t i = 0; i + 1 < plan_.k_order.size(); ++i) order.push_back(plan_.ReduceLoop(plan_.k_order[i]));
-    Append({k_inner_, k_unrolled_, lines_, has_rows() ? PartOf(m_, 2) : "", PartOf(plan_.n, 2), k_group_},
-           &order);
+    Append({k_inner_, k_unrolled_, lines_, has_rows() ? PartOf(m_, 2) : "", n_lane_, k_group_}, &order);
     std::erase(order, "");
     b_->Reorder(order);
   }
@@ -116,6 +142,7 @@ class Nest {
   // A prefix of the nest.
   void BindParallel() {
     if (v_.at("par") == kNone) return;
+    if (!bands_.empty()) return b_->BindAll(bands_, "parallel");
     std::vector<std::string> parallel = outer_;
     parallel.insert(parallel.end(), blocks_.begin(),
                     v_.at("par") == kBothBlocks ? blocks_.end() : blocks_.begin() + 1);
@@ -123,13 +150,15 @@ class Nest {
   }
 
   void EmitPrologue() {
-    const bool at_block = v_.at("pad") == kAtBlock;
+    std::string loop;  // that a copy is made at
+    if (!bands_.empty()) {
+      loop = bands_.back();
+    } else if (v_.at("pad") == kAtBlock) {
+      loop = v_.at("par") == kBothBlocks ? blocks_.back() : blocks_.front();
+    }
     for (const int stage : plan_.prologue) {
-      if (at_block) {
-        b_->ComputeAt(plan_.anatomy.name(stage),
-                      v_.at("par") == kBothBlocks ? blocks_.back() : blocks_.front());
-      }
-      EmitPlainStage(plan_.anatomy, stage, plan_.target, !at_block && v_.at("par") != kNone, b_);
+      if (!loop.empty()) b_->ComputeAt(plan_.anatomy.name(stage), loop);
+      EmitPlainStage(plan_.anatomy, stage, plan_.target, loop.empty() && v_.at("par") != kNone, b_);
     }
   }
 
@@ -167,7 +196,7 @@ class Nest {
   // A block over the tile's sums: rows unrolled, columns in vectors.
   void EmitTileCopy(const std::string& block) {
     const auto loop = [&](const std::string& of_tile) { return block + of_tile.substr(plan_.t.size()); };
-    std::string vector = loop(PartOf(plan_.n, 2));
+    std::string vector = loop(n_lane_);
     if (nr_ > plan_.lanes) {
       b_->Split(vector, {plan_.lanes});
       b_->Bind(PartOf(vector, 0), "unroll");
@@ -181,10 +210,11 @@ class Nest {
   ContractionPlan plan_;
   const Values& v_;
   TraceBuilder* b_;
-  const bool is_window_;
+  const bool is_window_, columns_outermost_;
+  const int64_t in_band_;  // tiles of lines or blocks of columns; 0: no bands
   const int64_t mr_, nr_;
-  std::string m_, lines_, k_outer_, k_inner_, k_unrolled_, k_group_;
-  std::vector<std::string> outer_rows_, outer_, blocks_, tiles_;
+  std::string m_, lines_, n_lane_, k_outer_, k_inner_, k_unrolled_, k_group_;
+  std::vector<std::string> outer_rows_, outer_, bands_, blocks_, tiles_;
 };
 
 }  // namespace
