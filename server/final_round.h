@@ -26,8 +26,11 @@ struct FinalRound {
 };
 
 // Of records in the order of their ranks, those that may be the best: not far behind it, or within its
-// interval. At most four, and of equal binaries one.
-std::vector<v1::Record> Finalists(const std::vector<StoredRecord>& ranked);
+// interval. At most four, and of equal binaries one. The rules' own default is one more: it was timed once,
+// early, and on a machine that others share perhaps while that was at a fraction of its speed; nothing that
+// cannot beat it beside it should be the best. `by_default` may be any of the records, or none.
+std::vector<v1::Record> Finalists(const std::vector<StoredRecord>& ranked,
+                                  const std::optional<StoredRecord>& by_default = std::nullopt);
 
 // The round of a job's task, over all that the log holds for it. None: there is nothing to decide, or the job
 // has held it already, or those that it would be between have met in an earlier one.

@@ -91,6 +91,14 @@ TEST(FinalistsTest, EarlierRoundsCountByTheirRank) {
       ElementsAre("0", "1"));
 }
 
+TEST(FinalistsTest, TheDefaultIsOneMoreHoweverSlowItsTurnWas) {
+  const std::vector<StoredRecord> ranked = {Candidate("0", Timed(1.00)), Candidate("1", Timed(1.01))};
+  EXPECT_THAT(TracesOf(Finalists(ranked, Candidate("d", Timed(3.2)))), ElementsAre("0", "1", "d"));
+  EXPECT_THAT(TracesOf(Finalists(ranked, ranked[1])), ElementsAre("0", "1"));
+  EXPECT_THAT(TracesOf(Finalists(ranked, Candidate("d", Timed(3.2), "code 0"))), ElementsAre("0", "1"));
+  EXPECT_THAT(TracesOf(Finalists(ranked, Candidate("d", Timed(40)))), ElementsAre("0", "1")) << "hopeless";
+}
+
 FinalRound RoundOfThree() {
   FinalRound round{FinalRoundName(JobId(1), 0, 77), 0, {}};
   for (const auto& [trace, seconds] : {std::pair("0", 1.00), std::pair("1", 1.01), std::pair("2", 1.02)})
@@ -148,15 +156,19 @@ class FinalsTest : public ::testing::Test {
  protected:
   static constexpr int kTrials = 8;
 
-  // What the trials are told: the n-th candidate takes n permille longer than the first.
-  void MeasureTrials(const std::string& job) {
+  // What the trials are told: the n-th candidate takes n permille longer than the first, the default; that
+  // may have been timed at another moment.
+  void MeasureTrials(const std::string& job, double of_default = 1) {
     FakeWorker worker(&server_, "early");
-    for (int i = 0; server_.Progress(job).trials() < kTrials; ++i) {
-      for (const v1::Assignment& assignment : worker.Lease(1)) {
+    for (int i = 0; server_.Progress(job).trials() < kTrials;) {
+      const std::vector<v1::Assignment> leased = worker.Lease(1);
+      ASSERT_THAT(leased, SizeIs(1));
+      for (const v1::Assignment& assignment : leased) {
         ASSERT_THAT(assignment.rivals(), IsEmpty());
-        v1::MeasureResult result = Timed(1 + 0.001 * i);
+        v1::MeasureResult result = Timed(i == 0 ? of_default : 1 + 0.001 * i);
         result.mutable_timing()->set_protocol(assignment.protocol());
         ASSERT_TRUE(worker.Report(assignment, result).ok());
+        ++i;
       }
     }
     v1::LeaveRequest leave;
@@ -225,6 +237,23 @@ TEST_F(FinalsTest, DecideByTimesTakenInTurn) {
   }
   EXPECT_THAT(server_.RecordsOf(job_), SizeIs(kTrials)) << "nothing is lost";
   EXPECT_THAT(server_.RecordsOf(job_, /*finals=*/true), SizeIs(4));
+}
+
+TEST_F(FinalsTest, TheDefaultThatWasTimedInASlowPhaseMayWin) {
+  FakeWorker worker(&server_, "w");
+  ASSERT_TRUE(worker.ReportAll(LeaseRound(&worker), LastWins()).ok());
+  const std::string job = server_.Submit(MakeSpec({kOtherWorkload}, kTrials), "another");
+  MeasureTrials(job, /*of_default=*/3.0);
+  const std::vector<v1::Assignment> leased = worker.Lease(4);
+  ASSERT_THAT(leased, SizeIs(1));
+  ASSERT_THAT(leased[0].rivals(), SizeIs(4)) << "four lead, and the default";
+  ASSERT_TRUE(worker.ReportAll(leased[0], {Timed(1.1), Timed(1.2), Timed(1.3), Timed(1.4), Timed(1.0)}).ok());
+  EXPECT_EQ(server_.Progress(job).tasks(0).best_seconds(), 1.0);
+  std::vector<std::string> defaults;
+  for (const StoredRecord& stored : server_.RecordsOf(job, /*finals=*/true)) {
+    if (stored.record.result().timing().seconds() == 1.0) defaults.push_back(stored.record.trace());
+  }
+  EXPECT_THAT(defaults, ElementsAre(leased[0].rivals(3)));
 }
 
 TEST_F(FinalsTest, NothingIsDecidedAgain) {
