@@ -117,6 +117,14 @@ absl::Status Refused(const Stage& stage, const std::string& why) {
       absl::StrCat(stage.output->name, " is not a convolution for Winograd: ", why));
 }
 
+// The tensor's element that a factor is, itself or widened to the sum's type; null: it is something else.
+const Expr* ElementOf(const Expr& factor) {
+  if (factor->op == Op::kLoad) return &factor;
+  const bool is_widened =
+      factor->op == Op::kCast && factor->args[0]->op == Op::kLoad && IsNarrowFloat(factor->args[0]->dtype);
+  return is_widened ? &factor->args[0] : nullptr;
+}
+
 // How often an operand's index uses the axis: 0, or 1 when it stands alone in one dimension; 2: otherwise.
 int PlainUses(const ExprNode& load, const Var& axis) {
   int uses = 0;
@@ -143,8 +151,8 @@ int SlidDim(const ExprNode& image, const Var& axis, const Var& window) {
 
 // The shape with this factor as the image.
 absl::StatusOr<WinogradShape> ShapeWithImage(const Stage& stage, bool image_first) {
-  const ExprNode &image = *stage.value->args[image_first ? 0 : 1],
-                 &filter = *stage.value->args[image_first ? 1 : 0];
+  const ExprNode &image = **ElementOf(stage.value->args[image_first ? 0 : 1]),
+                 &filter = **ElementOf(stage.value->args[image_first ? 1 : 0]);
   WinogradShape shape{{}, -1, -1, {}, -1, -1, {}, image_first};
   const auto& sums = stage.reduce_axes;
   std::vector<int> windows;
@@ -331,8 +339,8 @@ class Rewriting {
     };
     const Expr inside = Simplify(MakeBinary(Op::kAnd, needed(row, conv_.axes[shape_.rows]),
                                             needed(column, conv_.axes[shape_.columns])));
-    const Expr load = Load(image->buffer, index);
-    return IsConstInt(inside, 1) ? load : MakeSelect(inside, load, FloatConst(0, load->dtype));
+    const Expr element = MakeCast(conv_.value->dtype, Load(image->buffer, index));
+    return IsConstInt(inside, 1) ? element : MakeSelect(inside, element, FloatConst(0, element->dtype));
   }
 
   const Stage& conv_;
@@ -350,8 +358,8 @@ absl::StatusOr<WinogradShape> WinogradShapeOf(const Stage& stage) {
   if (stage.reduce != ReduceOp::kSum) return Refused(stage, "it is no sum");
   const DType dtype = stage.value->dtype;
   if (dtype != DType::kF32 && dtype != DType::kF64) return Refused(stage, "its type is not f32 or f64");
-  if (stage.value->op != Op::kMul || stage.value->args[0]->op != Op::kLoad ||
-      stage.value->args[1]->op != Op::kLoad)
+  if (stage.value->op != Op::kMul || ElementOf(stage.value->args[0]) == nullptr ||
+      ElementOf(stage.value->args[1]) == nullptr)
     return Refused(stage, "it does not sum products of two tensors' elements");
   absl::StatusOr<WinogradShape> shape = ShapeWithImage(stage, true);
   if (shape.ok()) return shape;
@@ -370,11 +378,11 @@ int64_t WinogradShape::Channels(const Stage& stage) const {
 }
 
 const Expr& ImageOf(const Stage& stage, const WinogradShape& shape) {
-  return stage.value->args[shape.image_first ? 0 : 1];
+  return *ElementOf(stage.value->args[shape.image_first ? 0 : 1]);
 }
 
 const Buffer& FilterOf(const Stage& stage, const WinogradShape& shape) {
-  return stage.value->args[shape.image_first ? 1 : 0]->buffer;
+  return (*ElementOf(stage.value->args[shape.image_first ? 1 : 0]))->buffer;
 }
 
 std::vector<Stage> WinogradStages(const Stage& stage, const WinogradShape& shape, int m) {

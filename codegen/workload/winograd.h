@@ -10,6 +10,8 @@
 // error: see kWinogradPoints. Numbers that the direct sum gives without error (sums of small integers) may
 // get one, and an infinity or NaN in the input reaches all outputs of the tiles that read it, as NaN.
 //
+// Operands of fewer bits are widened first, and everything is computed in the sum's type.
+//
 // In f32, for inputs and weights drawn evenly from [-1, 1), F(2) errs by a few roundoffs of the largest
 // output and F(4) by some dozens: below WinogradError, which is below what ToleranceOf allows.
 #pragma once
@@ -46,10 +48,11 @@ struct WinogradShape {
 };
 
 // FailedPrecondition, saying what is not, unless `stage` is a sum over a 3 x 3 window and channels of
-// image[.., i + r, j + s, .., c] * filter[k, c, r, s] in f32 or f64, each operand's dimensions in any order.
+// image[.., i + r, j + s, .., c] * filter[k, c, r, s] in f32 or f64, each operand's dimensions in any order
+// and its elements of that type or widened to it.
 absl::StatusOr<WinogradShape> WinogradShapeOf(const Stage& stage);
 
-// The factor that is the image, and the tensor of the filters.
+// The element of the image, and the tensor of the filters.
 const Expr& ImageOf(const Stage& stage, const WinogradShape& shape);
 const Buffer& FilterOf(const Stage& stage, const WinogradShape& shape);
 

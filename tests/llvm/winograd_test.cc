@@ -43,6 +43,16 @@ const char* const kWorkloads[] = {
   a[n,k,i,j]: f32[2,41,5,19] = sum[c:37, r:3, s:3](p[n,c,i+r,j+s] * w[k,c,r,s])
   y[n,k,i,j] = max(a[n,k,i,j] + b[k], 0.0)
 })",
+    // bf16 and f16, which are widened: an image as it comes, and one that is turned.
+    R"(workload c(x: bf16[1,9,10,35], w: const bf16[41,35,3,3], b: const f32[41]) -> (y: f32[1,9,10,41]) {
+  p[n,i,j,c]: bf16[1,11,12,35] = select(1 <= i && i < 10 && 1 <= j && j < 11, x[n,i-1,j-1,c], 0.0)
+  a[n,i,j,k]: f32[1,9,10,41] = sum[r:3, s:3, c:35](f32(p[n,i+r,j+s,c]) * f32(w[k,c,r,s]))
+  y[n,i,j,k] = max(a[n,i,j,k] + b[k], 0.0)
+})",
+    R"(workload c(x: f16[2,37,5,19], w: const f16[41,37,3,3]) -> (y: f32[2,41,5,19]) {
+  p[n,c,i,j]: f16[2,37,7,21] = select(1 <= i && i < 6 && 1 <= j && j < 20, x[n,c,i-1,j-1], 0.0)
+  y[n,k,i,j] = sum[c:37, r:3, s:3](f32(p[n,c,i+r,j+s]) * f32(w[k,c,r,s]))
+})",
     // NCHW without padding.
     R"(workload c(x: f32[32,6,8], w: f32[32,32,3,3]) -> (y: f32[32,4,6]) {
   y[k,i,j] = sum[c:32, r:3, s:3](w[k,c,r,s] * x[c,i+r,j+s])
@@ -73,6 +83,21 @@ TEST(WinogradTest, PointsOfTheRulesSpaces) {
       EXPECT_EQ(sketches, 2) << mcpu << "\n" << text;
     }
   }
+}
+
+// Tile registers multiply more in a cycle than is saved.
+TEST(WinogradTest, NotInsteadOfTileRegisters) {
+  const Target target = *ParseTarget("v1 cpu mcpu=sapphirerapids features=+amx-bf16 l1d=48K l2=2M threads=2");
+  int winograd = 0;
+  for (const char* text : kWorkloads) {
+    const bool in_tiles = absl::StrContains(text, "bf16");
+    for (const Sketch& sketch : GenerateSketches(CanonicalWorkload(text), target)) {
+      const bool is_winograd = absl::StartsWith(sketch.name, "winograd");
+      EXPECT_FALSE(is_winograd && in_tiles) << text;
+      winograd += is_winograd ? 1 : 0;
+    }
+  }
+  EXPECT_GT(winograd, 0);
 }
 
 TEST(WinogradTest, NotWhereTheTargetAsksForDirectSums) {

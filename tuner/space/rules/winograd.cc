@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "tuner/space/cpu_products.h"
 #include "tuner/space/part.h"
 #include "tuner/space/rules/tiles.h"
 
@@ -204,12 +205,23 @@ double Saved(const Stage& conv, const WinogradShape& shape, int64_t m) {
          static_cast<double>(CeilDiv(rows, m) * CeilDiv(columns, m) * n * n);
 }
 
+// How much more of the direct sum the best instruction for its operands' types does in a cycle than one of
+// f32, which is what the transforms make of them.
+double Lead(const Anatomy& anatomy, const Group& group, const Target& target) {
+  constexpr double kOfSingle = 2;  // products in a cycle, in each lane
+  const std::vector<CpuProduct> products =
+      CpuProductsOf(*anatomy.info(group.anchor).contraction, anatomy.product(group.anchor), target);
+  if (products.empty()) return 1;
+  const Instruction& best = products.front().instruction;
+  return best.m * best.k / best.cycles / kOfSingle;
+}
+
 // There are enough channels and filters for the product to outweigh the transforms.
-bool MayPay(const Stage& conv, const WinogradShape& shape, int64_t m) {
+bool MayPay(const Stage& conv, const WinogradShape& shape, int64_t m, double lead) {
   constexpr double kFewestSaved = 1.3;
   constexpr int64_t kFewest = 32;
   return conv.value->dtype == DType::kF32 && shape.Channels(conv) >= kFewest &&
-         shape.Filters(conv) >= kFewest && Saved(conv, shape, m) >= kFewestSaved;
+         shape.Filters(conv) >= kFewest && Saved(conv, shape, m) >= kFewestSaved * std::max(lead, 1.0);
 }
 
 // Vectors along the last of these axes; where there are others, such that none reaches past its end. 0: not.
@@ -309,9 +321,10 @@ std::vector<Part> WinogradParts(const Anatomy& anatomy, const Group& group, cons
   std::vector<Part> parts;
   if (!shape.ok() || target.direct_sums) return parts;
   const Buffer& filter = FilterOf(conv, *shape);
+  const double lead = Lead(anatomy, group, target);
   for (const int64_t m : {4, 2}) {
     const int lanes = VectorBytes(target) / DTypeBytes(conv.value->dtype);
-    if (!MayPay(conv, *shape, m)) continue;
+    if (!MayPay(conv, *shape, m, lead)) continue;
     Plan plan{.anatomy = anatomy,
               .group = group,
               .shape = *shape,
