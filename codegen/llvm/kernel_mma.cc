@@ -128,6 +128,7 @@ void LlvmKernelEmitter::EmitMma(const Mma& mma) {
   const int64_t most = std::max<int64_t>((kernel_.registers - width - 1) / width, 1);
   const bool in_tiles = InstructionNamed(mma.instruction)->kind == InstructionClass::kTile;
   const int64_t rows = in_tiles ? std::min(most, mma.m) : mma.m;
+  FetchAhead(a, mma.a, mma.m, mma.a_ahead);
   for (int64_t first = 0; first < mma.m; first += rows) {
     const int64_t end = std::min(first + rows, mma.m);
     Sums sums = LoadSums(mma, acc, columns, first, end);
@@ -135,10 +136,13 @@ void LlvmKernelEmitter::EmitMma(const Mma& mma) {
       if (is_window) a.pointer = Opaque(a.pointer);
       const int valid = static_cast<int>(std::min(mma.group, mma.k - k));
       std::vector<Value*> row;
-      for (size_t j = 0; j < columns.size(); ++j) {
-        Value* stored = LoadColumn(b, products.StoredType(b.dtype, columns[j].lanes), columns[j],
-                                   k / mma.group * mma.b.row_stride, mma.group);
+      for (const MmaColumn& column : columns) {
+        const int64_t element = k / mma.group * mma.b.row_stride;
+        Value* stored = LoadColumn(b, products.StoredType(b.dtype, column.lanes), column, element, mma.group);
         row.push_back(products.Row(stored, valid));
+        if (mma.b_ahead == 0 || first > 0) continue;
+        const int64_t ahead = element + column.first * mma.group + mma.b_ahead;
+        Fetch(ByteOffset(b.pointer, ahead * DTypeBytes(b.dtype)));
       }
       for (int64_t i = first; i < end; ++i) {
         Value* group = LoadGroup(products, a, mma.a.Row(i) + k / mma.group * mma.a.col_stride, valid);

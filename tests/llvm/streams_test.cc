@@ -49,6 +49,12 @@ const Case kCases[] = {
      "compute_at(t2, t3.a0)\nsplit(t3.a1, [2, 16])\nfetch_next(t3.a1.0)\nbind(t3.a1.2, vector)\n"
      "bind(t3.a1.1, unroll)\nbind(t3.a0, parallel)\n",
      0, 2},
+    // Four rows of a and two vectors of b, in two steps of an unrolled loop.
+    {"products_ahead", R"(workload w(a: f32[4,64], b: f32[64,32]) -> (c: f32[4,32]) {
+  c[i,j] = sum[k:64](a[i,k] * b[k,j]) })",
+     "split(t2.a0, [4])\nreorder([t2.a0.0, t2.r0, t2.a0.1, t2.a1])\ncache_write(t2, t2.a0.0)\n"
+     "tensorize(t2.r0, muladd.f32)\nprefetch(t2.r0, 16, 4, 0)\n",
+     0, 12},
 };
 
 int Count(const std::string& assembly, const std::string& instruction) {
