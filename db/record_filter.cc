@@ -2,7 +2,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/sha256.h"
 
 namespace mycc {
 
@@ -23,7 +22,6 @@ FilterSql ToSql(const RecordFilter& filter) {
   if (!filter.shape_erased_hash.empty()) add("w.shape_erased_hash = ", filter.shape_erased_hash);
   if (!filter.workload_name.empty()) add("w.name = ", filter.workload_name);
   if (!filter.target.empty()) add("t.text = ", filter.target);
-  if (!filter.trace.empty()) add("r.trace_hash = ", Sha256Hex(filter.trace));
   if (!filter.job.empty()) add("r.job = ", filter.job);
   if (!filter.worker.empty()) add("r.worker = ", filter.worker);
   if (filter.protocol != v1::TIMING_PROTOCOL_UNSPECIFIED) add("r.protocol = ", int64_t{filter.protocol});

@@ -16,7 +16,6 @@ struct RecordFilter {
   std::string shape_erased_hash;
   std::string workload_name;
   std::string target;
-  std::string trace;
   std::string job;
   std::string worker;
   std::vector<v1::MeasureStatus> statuses;

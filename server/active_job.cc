@@ -42,8 +42,10 @@ void ActiveJob::Finish(uint32_t task, uint32_t generation, uint32_t index, const
   ++state.outcomes[result.status()];
   const double seconds = result.timing().seconds();
   if (ok && (state.best_seconds == 0 || seconds < state.best_seconds)) state.best_seconds = seconds;
-  if (ok && is_default && (state.first_seconds == 0 || seconds < state.first_seconds))
+  if (ok && is_default && (state.first_seconds == 0 || seconds < state.first_seconds)) {
     state.first_seconds = seconds;
+    state.default_trial = TrialName({id_, task, generation, index});
+  }
 
   v1::DeviceWork& device = devices_[{result.device().worker(), result.device().device()}];
   device.set_worker(result.device().worker());

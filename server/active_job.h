@@ -45,6 +45,9 @@ class ActiveJob {
   // The latest one of a task that was searched.
   uint32_t last_generation(uint32_t task) const;
 
+  // The fastest one of a default schedule; empty: none yet.
+  const std::string& default_trial(uint32_t task) const { return tasks_[task].default_trial; }
+
   // What the log knew of a task that is not searched.
   void SetKnownBest(uint32_t task, double seconds) { tasks_[task].best_seconds = seconds; }
   // A task's final round is over, and has a winner.
@@ -67,8 +70,9 @@ class ActiveJob {
   struct TaskState {
     int64_t trials = 0;
     double best_seconds = 0;
-    double first_seconds = 0;  // the fastest default schedule
-    uint32_t finalists = 0;    // of the final round that was held
+    double first_seconds = 0;   // the fastest default schedule
+    std::string default_trial;  // its trial
+    uint32_t finalists = 0;     // of the final round that was held
     std::map<v1::MeasureStatus, int64_t> outcomes;
   };
 

@@ -9,7 +9,6 @@
 #include "base/status.h"
 #include "db/record_check.h"
 #include "proto/names.h"
-#include "tuner/space/space.h"
 
 namespace mycc {
 namespace {
@@ -17,7 +16,7 @@ namespace {
 constexpr size_t kMostFinalists = 4;
 // A single timing is off by this much at most, in either direction, unless its interval says otherwise.
 constexpr double kBehind = 1.05;
-// And the default's by this much, in the phases of a shared machine.
+// And the default's by this much, where it was taken in a slow phase of a shared machine.
 constexpr double kDefaultBehind = 4;
 constexpr int kMostLeaders = 32;  // of the log, among which finalists are looked for
 
@@ -32,31 +31,19 @@ double RankedHigh(const v1::Timing& timing) {
 
 const v1::Timing& TimingOf(const v1::Record& record) { return record.result().timing(); }
 
-// What the log holds of the schedule that the rules give without a search.
-absl::StatusOr<std::optional<StoredRecord>> DefaultOf(const TuningLog& log, const PlannedTask& planned) {
-  const std::vector<Sketch> sketches = GenerateSketches(planned.workload, planned.target);
-  if (sketches.empty()) return std::optional<StoredRecord>();
-  MYCC_ASSIGN_OR_RETURN(const Trace trace, sketches[0].instantiate(sketches[0].default_choice));
-  RecordFilter filter;
-  filter.workload_hash = planned.key.workload_hash;
-  filter.target = planned.key.target;
-  filter.trace = PrintTrace(trace);
-  filter.statuses = {v1::MEASURE_STATUS_OK};
-  filter.protocol = planned.protocol;
-  filter.only_current = true;
-  filter.newest_first = true;
-  filter.limit = 1;
-  MYCC_ASSIGN_OR_RETURN(const std::vector<StoredRecord> found, log.List(filter));
-  if (found.empty() || !IsVerifiedOk(found[0].record)) return std::optional<StoredRecord>();
-  const std::optional<Override>& word = found[0].override_by;
-  if (word && word->kind == OverrideKind::kBan) return std::optional<StoredRecord>();
-  return std::optional<StoredRecord>(found[0]);
+// The record of a trial, where it may still be the best.
+absl::StatusOr<std::optional<v1::Record>> RivalOf(const TuningLog& log, const std::string& trial) {
+  if (trial.empty()) return std::optional<v1::Record>();
+  MYCC_ASSIGN_OR_RETURN(StoredRecord stored, log.Find(trial));
+  const bool is_banned = stored.override_by && stored.override_by->kind == OverrideKind::kBan;
+  if (stored.superseded || is_banned || !IsVerifiedOk(stored.record)) return std::optional<v1::Record>();
+  return std::optional<v1::Record>(std::move(stored.record));
 }
 
 }  // namespace
 
 std::vector<v1::Record> Finalists(const std::vector<StoredRecord>& ranked,
-                                  const std::optional<StoredRecord>& by_default) {
+                                  const std::optional<v1::Record>& by_default) {
   std::vector<v1::Record> finalists;
   std::set<std::string> binaries;
   const auto take = [&](const v1::Record& record) {
@@ -75,17 +62,17 @@ std::vector<v1::Record> Finalists(const std::vector<StoredRecord>& ranked,
     take(record);
   }
   if (!by_default || finalists.empty()) return finalists;
-  const v1::Record& record = by_default->record;
-  const bool is_there =
-      std::any_of(finalists.begin(), finalists.end(),
-                  [&record](const v1::Record& finalist) { return finalist.trace() == record.trace(); });
-  if (!is_there && RankSeconds(TimingOf(record)) <= kDefaultBehind * RankSeconds(TimingOf(finalists[0])))
-    take(record);
+  const bool is_there = std::any_of(
+      finalists.begin(), finalists.end(),
+      [&by_default](const v1::Record& finalist) { return finalist.trace() == by_default->trace(); });
+  const double limit = kDefaultBehind * RankSeconds(TimingOf(finalists[0]));
+  if (!is_there && RankSeconds(TimingOf(*by_default)) <= limit) take(*by_default);
   return finalists;
 }
 
 absl::StatusOr<std::optional<FinalRound>> PlanFinalRound(const TuningLog& log, const std::string& job,
-                                                         uint32_t task, const PlannedTask& planned) {
+                                                         uint32_t task, const PlannedTask& planned,
+                                                         const std::string& default_trial) {
   MYCC_ASSIGN_OR_RETURN(
       std::vector<StoredRecord> leaders,
       log.TopK({planned.key.workload_hash, planned.key.target}, planned.protocol, kMostLeaders));
@@ -97,7 +84,7 @@ absl::StatusOr<std::optional<FinalRound>> PlanFinalRound(const TuningLog& log, c
   std::erase_if(leaders, [&planned](const StoredRecord& leader) {
     return TimingOf(leader.record).protocol() != planned.protocol;
   });
-  MYCC_ASSIGN_OR_RETURN(const std::optional<StoredRecord> by_default, DefaultOf(log, planned));
+  MYCC_ASSIGN_OR_RETURN(const std::optional<v1::Record> by_default, RivalOf(log, default_trial));
   FinalRound round{FinalRoundName(job, task, log.now()), task, Finalists(leaders, by_default)};
   if (round.finalists.size() < 2) return std::optional<FinalRound>();
   const std::string& decided_by = TimingOf(round.finalists[0]).final_round();

@@ -1,6 +1,6 @@
 // The final round of a task: its leading candidates, whose first times lie too close together to tell which
-// is the fastest, are timed again by one worker in turn, so that neither a lucky sample nor a drift of the
-// device between the first trial and the last decides.
+// is the fastest, and the default schedule are timed again by one worker in turn, so that neither a lucky
+// sample nor a drift of the device between the first trial and the last decides.
 //
 //   log: the leaders --Plan--> one assignment --> worker: A B C A B C ... --Records--> log: the same, ranked
 //
@@ -26,16 +26,18 @@ struct FinalRound {
 };
 
 // Of records in the order of their ranks, those that may be the best: not far behind it, or within its
-// interval. At most four, and of equal binaries one. The rules' own default is one more: it was timed once,
-// early, and on a machine that others share perhaps while that was at a fraction of its speed; nothing that
-// cannot beat it beside it should be the best. `by_default` may be any of the records, or none.
+// interval. At most four, and of equal binaries one. The default schedule is one more, among them or not,
+// unless it took more than four times as long: it was timed once, early, and on a machine that others share
+// perhaps while that was at a fraction of its speed.
 std::vector<v1::Record> Finalists(const std::vector<StoredRecord>& ranked,
-                                  const std::optional<StoredRecord>& by_default = std::nullopt);
+                                  const std::optional<v1::Record>& by_default = std::nullopt);
 
 // The round of a job's task, over all that the log holds for it. None: there is nothing to decide, or the job
-// has held it already, or those that it would be between have met in an earlier one.
+// has held it already, or those that it would be between have met in an earlier one. `default_trial` is the
+// job's fastest trial of a default schedule; empty: it had none.
 absl::StatusOr<std::optional<FinalRound>> PlanFinalRound(const TuningLog& log, const std::string& job,
-                                                         uint32_t task, const PlannedTask& planned);
+                                                         uint32_t task, const PlannedTask& planned,
+                                                         const std::string& default_trial);
 
 // The records of a round that was held: `results` has the first finalist's, then its rivals'. The winner
 // ranks just before where the best ranked until now, the others as far behind it as their times are.

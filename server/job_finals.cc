@@ -15,7 +15,8 @@ std::vector<QueuedTrial> JobFinals::Plan() {
   for (uint32_t task = 0; task < job_->plan().tasks.size(); ++task) {
     if (job_->stored_tasks()[task].reused()) continue;
     const PlannedTask& planned = job_->plan().tasks[task];
-    const absl::StatusOr<std::optional<FinalRound>> found = PlanFinalRound(*log_, job_->id(), task, planned);
+    const absl::StatusOr<std::optional<FinalRound>> found =
+        PlanFinalRound(*log_, job_->id(), task, planned, job_->default_trial(task));
     if (!found.ok()) Fail(task, std::string(found.status().message()));
     if (!found.ok() || !found->has_value()) continue;
     const FinalRound& round = **found;

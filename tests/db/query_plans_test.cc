@@ -28,11 +28,6 @@ TEST(QueryPlansTest, LookUpsScanNothing) {
   finals.target = kTarget;
   finals.only_final = true;
   ASSERT_TRUE((*reader)->List(finals).ok());
-  RecordFilter of_trace;
-  of_trace.workload_hash = WorkloadHashOf(64);
-  of_trace.target = kTarget;
-  of_trace.trace = MakeRecord({}).trace();
-  EXPECT_FALSE((*reader)->List(of_trace)->empty());
   auto plans = (*reader)->database()->QueryPlans();
   ASSERT_TRUE(plans.ok()) << plans.status();
   int ranked = 0;
@@ -40,9 +35,6 @@ TEST(QueryPlansTest, LookUpsScanNothing) {
     if (absl::StrContains(plan, "PRAGMA") || absl::StrContains(plan, "max(id)")) continue;
     EXPECT_FALSE(absl::StrContains(plan, ": SCAN") || absl::StrContains(plan, "; SCAN")) << plan;
     if (absl::StrContains(plan, "kind = 1")) {
-      EXPECT_THAT(plan, HasSubstr("USING INDEX records_by_trace (key=? AND trace_hash=?)"));
-    }
-    if (absl::StrContains(plan, "r.trace_hash = ?")) {
       EXPECT_THAT(plan, HasSubstr("USING INDEX records_by_trace (key=? AND trace_hash=?)"));
     }
     if (absl::StrContains(plan, "rank_seconds IS NOT NULL")) {

@@ -91,12 +91,14 @@ TEST(FinalistsTest, EarlierRoundsCountByTheirRank) {
       ElementsAre("0", "1"));
 }
 
-TEST(FinalistsTest, TheDefaultIsOneMoreHoweverSlowItsTurnWas) {
+TEST(FinalistsTest, TheDefaultIsOneMoreUnlessItIsFarBehind) {
   const std::vector<StoredRecord> ranked = {Candidate("0", Timed(1.00)), Candidate("1", Timed(1.01))};
-  EXPECT_THAT(TracesOf(Finalists(ranked, Candidate("d", Timed(3.2)))), ElementsAre("0", "1", "d"));
-  EXPECT_THAT(TracesOf(Finalists(ranked, ranked[1])), ElementsAre("0", "1"));
-  EXPECT_THAT(TracesOf(Finalists(ranked, Candidate("d", Timed(3.2), "code 0"))), ElementsAre("0", "1"));
-  EXPECT_THAT(TracesOf(Finalists(ranked, Candidate("d", Timed(40)))), ElementsAre("0", "1")) << "hopeless";
+  EXPECT_THAT(TracesOf(Finalists(ranked, Candidate("d", Timed(3.2)).record)), ElementsAre("0", "1", "d"));
+  EXPECT_THAT(TracesOf(Finalists(ranked, ranked[1].record)), ElementsAre("0", "1"));
+  EXPECT_THAT(TracesOf(Finalists(ranked, Candidate("d", Timed(3.2), "code 0").record)),
+              ElementsAre("0", "1"));
+  EXPECT_THAT(TracesOf(Finalists(ranked, Candidate("d", Timed(40)).record)), ElementsAre("0", "1"))
+      << "hopeless";
 }
 
 FinalRound RoundOfThree() {
@@ -254,6 +256,29 @@ TEST_F(FinalsTest, TheDefaultThatWasTimedInASlowPhaseMayWin) {
     if (stored.record.result().timing().seconds() == 1.0) defaults.push_back(stored.record.trace());
   }
   EXPECT_THAT(defaults, ElementsAre(leased[0].rivals(3)));
+}
+
+TEST_F(FinalsTest, ABannedDefaultIsNotTimedAgain) {
+  FakeWorker worker(&server_, "w");
+  ASSERT_TRUE(worker.ReportAll(LeaseRound(&worker), LastWins()).ok());
+  const std::string job = server_.Submit(MakeSpec({kOtherWorkload}, kTrials), "another");
+  {
+    FakeWorker early(&server_, "early");
+    const std::vector<v1::Assignment> first = early.Lease(1);
+    ASSERT_THAT(first, SizeIs(1));
+    v1::MeasureResult slow = Timed(3.0);
+    slow.mutable_timing()->set_protocol(first[0].protocol());
+    ASSERT_TRUE(early.Report(first[0], slow).ok());
+    const int64_t record = server_.RecordsOf(job).at(0).id;
+    ASSERT_TRUE(server_.log().SetOverride(record, OverrideKind::kBan, "crashes on Sundays").ok());
+    v1::LeaveRequest leave;
+    leave.set_session(early.session);
+    ASSERT_TRUE(server_->workers().Leave(leave).ok());
+  }
+  MeasureTrials(job, /*of_default=*/1.0);
+  const std::vector<v1::Assignment> leased = worker.Lease(4);
+  ASSERT_THAT(leased, SizeIs(1));
+  EXPECT_THAT(leased[0].rivals(), SizeIs(3)) << "four lead";
 }
 
 TEST_F(FinalsTest, NothingIsDecidedAgain) {

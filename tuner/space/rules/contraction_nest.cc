@@ -75,15 +75,15 @@ class Nest {
   // The image's lines: bands of them, and those that share a register tile.
   void SplitLines() {
     const int64_t lines = v_.at("lines");
+    const bool in_bands = in_band_ > 0 && !columns_outermost_;
     std::vector<int64_t> parts;
-    if (in_band_ > 0 && !columns_outermost_) parts.push_back(in_band_);
+    if (in_bands) parts.push_back(in_band_);
     if (lines > 1) parts.push_back(lines);
     if (parts.empty()) return;
     const std::string row = outer_rows_.back();
     b_->Split(row, parts);
-    outer_rows_.pop_back();
-    for (size_t i = 0; i < (lines > 1 ? parts.size() : parts.size() + 1); ++i)
-      outer_rows_.push_back(PartOf(row, static_cast<int>(i)));
+    outer_rows_.back() = PartOf(row, 0);
+    if (in_bands) outer_rows_.push_back(PartOf(row, 1));
     if (lines > 1) lines_ = PartOf(row, static_cast<int>(parts.size()));
   }
 
