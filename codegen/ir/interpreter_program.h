@@ -71,8 +71,8 @@ struct Loop {
 
 struct View {
   int memory;
-  int indices;    // list
-  TileView tile;  // of whose element (0, 0) the indices are
+  int indices;    // list: of element (0, 0)
+  TileView tile;  // as the statement has it, for its strides
 };
 
 struct Tile {

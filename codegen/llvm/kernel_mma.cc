@@ -61,8 +61,10 @@ void LlvmKernelEmitter::StoreColumn(const Access& access, const MmaColumn& colum
                                     Value* value, bool keeps_rest) {
   const int size = DTypeBytes(access.dtype);
   Value* pointer = ByteOffset(access.pointer, (element + column.first) * size);
-  if (!access.place->on_stack) return StoreFirst(*access.place, value, pointer, size, column.active);
-  if (column.active < column.lanes && keeps_rest) {
+  const bool is_partial = column.active < column.lanes;
+  if (is_partial && !access.place->on_stack)
+    return StoreFirst(*access.place, value, pointer, size, column.active);
+  if (is_partial && keeps_rest) {
     value = b_.CreateSelect(FirstLanes(column.active, column.lanes), value,
                             LoadRaw(*access.place, value->getType(), pointer, size));
   }

@@ -360,7 +360,9 @@ absl::StatusOr<WinogradShape> WinogradShapeOf(const Stage& stage) {
   if (dtype != DType::kF32 && dtype != DType::kF64) return Refused(stage, "its type is not f32 or f64");
   if (stage.value->op != Op::kMul || ElementOf(stage.value->args[0]) == nullptr ||
       ElementOf(stage.value->args[1]) == nullptr)
-    return Refused(stage, "it does not sum products of two tensors' elements");
+    return Refused(stage,
+                   "it does not sum products of two tensors' elements, as they are or widened from "
+                   "fewer than 32 bits");
   absl::StatusOr<WinogradShape> shape = ShapeWithImage(stage, true);
   if (shape.ok()) return shape;
   const absl::StatusOr<WinogradShape> other = ShapeWithImage(stage, false);

@@ -33,6 +33,10 @@ const Case kCases[] = {
      "t3.a1.1])\nbind(t3.a0.0, "
      "parallel)\n"
      "bind(t3.a1.0, parallel)\nbind(t3.a1.1, vector)\n"},
+    // The ninth column is one lane.
+    {"sums_that_threads_share",
+     "split(t3.a0, [2, 2])\nreorder([t3.a0.0, t3.a0.1, t3.r0, t3.a0.2, t3.a1])\ncache_write(t3, t3.a0.0)\n"
+     "bind(t3.a0.1, parallel)\ntensorize(t3.r0, fma.f32)\n"},
     {"inside_a_serial_loop", "split(t3.a0, [4])\nbind(t3.a0.1, parallel)\nbind(t2.a1, parallel)\n"},
 };
 

@@ -158,29 +158,46 @@ TEST_P(ProductsTest, AreExactAtTheExtremes) {
   }
 }
 
-// A legal point of the sketch's space for each choice but the first of the contraction's decision of that
-// name; how many.
-int CheckPointsWithEach(const std::string& name, const Workload& canonical, const Target& target,
-                        const Sketch& sketch) {
+// Values of decisions of the contraction.
+using Pins = std::vector<std::pair<std::string, int64_t>>;
+
+// The first decision of that name; null: there is none.
+const Decision* DecisionOf(const Sketch& sketch, const std::string& name) {
   const auto& decisions = sketch.space.decisions;
-  const auto decided = std::find_if(decisions.begin(), decisions.end(), [&](const Decision& decision) {
+  const auto found = std::find_if(decisions.begin(), decisions.end(), [&](const Decision& decision) {
     return decision.name.ends_with(absl::StrCat(".", name));
   });
-  if (decided == decisions.end()) return 0;
+  return found == decisions.end() ? nullptr : &*found;
+}
+
+// Sets what is pinned; false where a decision has not that choice.
+bool Pin(const Pins& pins, const Sketch& sketch, Choice* choice) {
+  for (const auto& [name, value] : pins) {
+    const Decision* decision = DecisionOf(sketch, name);
+    if (decision == nullptr) return false;
+    const auto found = std::find(decision->choices.begin(), decision->choices.end(), value);
+    if (found == decision->choices.end()) return false;
+    (*choice)[decision - sketch.space.decisions.data()] = static_cast<int>(found - decision->choices.begin());
+  }
+  return true;
+}
+
+// How many sketches of the workload have legal points with what is pinned. One of each is checked.
+int CheckPointsWith(const Pins& pins, const std::string& text, const Target& target) {
+  const Workload canonical = CanonicalWorkload(text);
   int checked = 0;
-  std::mt19937 random(3);
-  for (size_t s = 1; s < decided->choices.size(); ++s) {
+  for (const Sketch& sketch : GenerateSketches(canonical, target)) {
+    std::mt19937 random(3);
     Choice choice = sketch.default_choice;
-    for (int tries = 0; tries < 1000; ++tries) {
-      choice[decided - decisions.begin()] = static_cast<int>(s);
+    for (int tries = 0; tries < 2000 && Pin(pins, sketch, &choice); ++tries) {
       if (sketch.space.Legal(choice)) {
         const absl::Status status = CheckSketchPoint(canonical, target, sketch, choice, kTolerance);
-        EXPECT_TRUE(status.ok()) << PrintTarget(target) << "\n" << status.message();
+        EXPECT_TRUE(status.ok()) << PrintTarget(target) << "\n" << text << "\n" << status.message();
         ++checked;
         break;
       }
       for (size_t d = 0; d < choice.size(); ++d)
-        choice[d] = static_cast<int>(random() % decisions[d].choices.size());
+        choice[d] = static_cast<int>(random() % sketch.space.decisions[d].choices.size());
     }
   }
   return checked;
@@ -201,34 +218,46 @@ TEST_P(ProductsTest, ConvolveWithoutZeros) {
                      "[1,7,24,12] = select(1 <= i && i < 6 && 2 <= j && j < 21, x[n,i-1,j-2,c], ",
                      is_float ? "0.0" : "0", ")\n  y[n,i,j,k] = sum[r:3, s:4, c:12](",
                      widened(types.a, "p[n,i+r,j*2+s,c]"), " * ", widened(types.b, "w[k,c,r,s]"), ")\n}");
-    const Workload canonical = CanonicalWorkload(text);
-    int checked = 0;
-    for (const Sketch& sketch : GenerateSketches(canonical, target))
-      checked += CheckPointsWithEach("skip", canonical, target, sketch);
-    EXPECT_GE(checked, 1) << PrintTarget(target) << "\n" << text;
+    EXPECT_GE(CheckPointsWith({{"skip", 1}}, text, target) + CheckPointsWith({{"skip", 2}}, text, target), 1)
+        << PrintTarget(target) << "\n"
+        << text;
   }
 }
 
-// Of several images, of lines and of columns; the last bands have less.
+// Images of 5 pixels a line with a border.
+std::string PaddedConvolution(const Types& types, int images, int height, int channels, int columns,
+                              const char* constant) {
+  const bool is_widened = std::string(types.a) != types.sum;
+  return absl::Substitute(
+      R"(workload w(x: $0[$9,$2,5,$3], w: $8$0[$4,3,3,$3]) -> (y: $1[$9,$2,5,$4]) {
+  p[n,i,j,c]: $0[$9,$5,7,$3] = select(1 <= i && i < $5 - 1 && 1 <= j && j < 6, x[n,i-1,j-1,c], $0(0))
+  y[n,i,j,k] = sum[r:3, s:3, c:$3]($6p[n,i+r,j+s,c]$7 * $6w[k,r,s,c]$7)
+})",
+      types.a, types.sum, height, channels, columns, height + 2,
+      is_widened ? absl::StrCat(types.sum, "(") : "", is_widened ? ")" : "", constant, images);
+}
+
+// Of lines, one or two in a tile, and of columns; the last band is smaller than the others, or there are
+// fewer bands than were asked for.
 TEST_P(ProductsTest, ConvolveInBands) {
   const Target target = TargetOf(GetParam());
   for (const Types& types :
        {Types{"f32", "f32", "f32"}, Types{"bf16", "bf16", "f32"}, Types{"i8", "i8", "i32"}}) {
-    for (const auto& [height, channels, columns] : {std::tuple{7, 12, 36}, {3, 36, 70}}) {
-      const std::string text = absl::Substitute(
-          R"(workload w(x: $0[3,$2,5,$3], w: const $0[$4,3,3,$3]) -> (y: $1[3,$2,5,$4]) {
-  p[n,i,j,c]: $0[3,$5,7,$3] = select(1 <= i && i < $6 && 1 <= j && j < 6, x[n,i-1,j-1,c], $0(0))
-  y[n,i,j,k] = sum[r:3, s:3, c:$3]($7p[n,i+r,j+s,c]$8 * $7w[k,r,s,c]$8)
-})",
-          types.a, types.sum, height, channels, columns, height + 2, height + 1,
-          std::string(types.a) == types.sum ? "" : absl::StrCat(types.sum, "("),
-          std::string(types.a) == types.sum ? "" : ")");
-      const Workload canonical = CanonicalWorkload(text);
-      int checked = 0;
-      for (const Sketch& sketch : GenerateSketches(canonical, target))
-        checked += CheckPointsWithEach("bands", canonical, target, sketch);
-      EXPECT_GE(checked, 2) << PrintTarget(target) << "\n" << text;
-    }
+    const std::string lines = PaddedConvolution(types, 3, 5, 12, 36, "const "),
+                      columns = PaddedConvolution(types, 1, 3, 12, 150, "const ");
+    for (const int64_t bands : {1, 2, 4})
+      EXPECT_GE(CheckPointsWith({{"bands", bands}}, lines, target), 1) << lines;
+    EXPECT_GE(CheckPointsWith({{"bands", 2}, {"block_order", 2}, {"nv", 1}, {"nt", 2}}, columns, target), 1)
+        << columns;
+  }
+}
+
+TEST(ProductInstructionsTest, BandsOfTilesWithSeveralLines) {
+  const std::string text = PaddedConvolution({"bf16", "bf16", "f32"}, 1, 9, 40, 36, "const ");
+  for (const int threads : {1, 2}) {
+    const Target target = *ParseTarget(
+        absl::StrCat("v1 cpu mcpu=sapphirerapids features=+amx-bf16 l1d=48K l2=2M threads=", threads));
+    EXPECT_GE(CheckPointsWith({{"bands", 2}, {"lines", 2}}, text, target), 1) << threads;
   }
 }
 

@@ -141,7 +141,10 @@ TEST(WinogradTest, Refusals) {
        "it is no sum"},
       {"(x: f32[1,9,9,4], w: f32[5,4,3,3]) -> (y: f32[1,7,7,5]) {\n"
        "  y[n,i,j,k] = sum[c:4, r:3, s:3](tf32(x[n,i+r,j+s,c]) * tf32(w[k,c,r,s])) }",
-       "it does not sum products of two tensors' elements"}};
+       "it does not sum products of two tensors' elements"},
+      {"(x: f32[1,9,9,4], w: f32[5,4,3,3]) -> (y: f64[1,7,7,5]) {\n"
+       "  y[n,i,j,k] = sum[c:4, r:3, s:3](f64(x[n,i+r,j+s,c]) * f64(w[k,c,r,s])) }",
+       "as they are or widened from fewer than 32 bits"}};
   for (const Refusal& refusal : refusals) {
     const std::string workload = absl::StrCat("workload c", refusal.workload);
     EXPECT_THAT(ScheduledText(workload, "winograd(t2, 2)"), HasSubstr(refusal.message)) << workload;

@@ -2,6 +2,7 @@
 // what the workload means.
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/substitute.h"
 #include "gtest/gtest.h"
 #include "tests/schedule/testing.h"
 #include "tests/tuner/points.h"
@@ -203,14 +204,18 @@ TEST_P(DeepTest, PartsOfTheDepthAddUp) {
 INSTANTIATE_TEST_SUITE_P(All, DeepTest, ::testing::ValuesIn(kDeepCases),
                          [](const auto& info) { return std::string(info.param.name); });
 
-// What the default decides of the depth.
-int64_t DefaultSplit(const std::string& text, const Target& target) {
+// What the default decides; 0 where there is nothing to decide.
+int64_t DefaultOf(const std::string& name, const std::string& text, const Target& target) {
   const Sketch sketch = GenerateSketches(CanonicalWorkload(text), target).front();
+  EXPECT_TRUE(sketch.space.Legal(sketch.default_choice)) << text;
   for (const Decision& decision : sketch.space.decisions) {
-    if (absl::EndsWith(decision.name, ".split"))
+    if (absl::EndsWith(decision.name, absl::StrCat(".", name)))
       return sketch.space.Value(sketch.default_choice, decision.name);
   }
   return 0;
+}
+int64_t DefaultSplit(const std::string& text, const Target& target) {
+  return DefaultOf("split", text, target);
 }
 
 TEST(DepthTest, TheDefaultCutsItWhereThreadsWouldIdle) {
@@ -226,6 +231,35 @@ TEST(DepthTest, TheDefaultCutsItWhereThreadsWouldIdle) {
   EXPECT_EQ(DefaultSplit(gemm(16, 16, 65536), one), 1);
   EXPECT_EQ(DefaultSplit(gemm(16, 16, 64), target), 1);     // too little work
   EXPECT_EQ(DefaultSplit(gemm(512, 512, 512), target), 1);  // blocks enough
+}
+
+// 3 x 3 windows over images of 56 lines, or lines and channels as given.
+int64_t DefaultBands(int images, int lines, int channels, const char* constant, int threads) {
+  const int padded = lines + 2;
+  return DefaultOf(
+      "bands",
+      absl::Substitute(R"(workload c(x: bf16[$0,$1,$1,$2], w: $4bf16[$2,3,3,$2]) -> (y: f32[$0,$1,$1,$2]) {
+  p[n,i,j,c]: bf16[$0,$3,$3,$2] = select(1 <= i && i < $3 - 1 && 1 <= j && j < $3 - 1, x[n,i-1,j-1,c], 0.0)
+  y[n,i,j,k] = sum[r:3, s:3, c:$2](f32(p[n,i+r,j+s,c]) * f32(w[k,r,s,c])) })",
+                       images, lines, channels, padded, constant),
+      *ParseTarget(
+          absl::StrCat("v1 cpu mcpu=sapphirerapids features=+amx-bf16 l1d=48K l2=2M threads=", threads)));
+}
+
+TEST(BandsTest, TheDefaultGivesEveryThreadOneWhereTilesMultiply) {
+  EXPECT_EQ(DefaultBands(1, 56, 64, "const ", 1), 0);
+  EXPECT_EQ(DefaultBands(1, 56, 64, "const ", 2), 2);
+  EXPECT_EQ(DefaultBands(1, 56, 64, "const ", 8), 8);
+  EXPECT_EQ(DefaultBands(1, 14, 256, "const ", 2), 2);   // of columns: each copies the whole image
+  EXPECT_EQ(DefaultBands(1, 14, 256, "const ", 16), 0);  // which then takes longer than it saves
+  EXPECT_EQ(DefaultBands(8, 56, 64, "const ", 8), 1);    // an image for each
+  EXPECT_EQ(DefaultBands(1, 56, 64, "", 8), 0);          // panels of weights are made at run time
+  EXPECT_EQ(
+      DefaultOf("bands", R"(workload c(x: f32[1,56,56,64], w: const f32[64,3,3,64]) -> (y: f32[1,56,56,64]) {
+  p[n,i,j,c]: f32[1,58,58,64] = select(1 <= i && i < 57 && 1 <= j && j < 57, x[n,i-1,j-1,c], 0.0)
+  y[n,i,j,k] = sum[r:3, s:3, c:64](p[n,i+r,j+s,c] * w[k,r,s,c]) })",
+                TestTarget()),
+      0);
 }
 
 class RulesTest : public ::testing::TestWithParam<Case> {};

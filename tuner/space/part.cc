@@ -121,6 +121,13 @@ void Part::Decide(const std::string& name, std::vector<int64_t> choices, int64_t
   defaults.push_back(preferred);
 }
 
+int64_t Part::Default(const std::string& decision) const {
+  for (size_t d = 0; d < decisions.size(); ++d) {
+    if (decisions[d].name == decision) return defaults[d];
+  }
+  return 0;
+}
+
 size_t RowRank(const Anatomy& anatomy, const Group& group) {
   size_t rank = anatomy.stage(group.anchor).axes.size();
   for (int s : group.members) {

@@ -82,6 +82,8 @@ struct Part {
 
   // A decision with one choice is left out of the space but not out of the values.
   void Decide(const std::string& name, std::vector<int64_t> choices, int64_t preferred, bool ordered = true);
+  // 0 when it decides nothing of that name.
+  int64_t Default(const std::string& decision) const;
 };
 
 // The rules, one file each in rules/ and, for GPUs, rules/cuda/. Each makes the part for a group: `anchor` is

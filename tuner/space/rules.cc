@@ -116,13 +116,6 @@ Part MakePart(const Anatomy& anatomy, const Group& group, StageClass c, const Ta
   }
 }
 
-int64_t DefaultOf(const Part& part, const std::string& decision) {
-  for (size_t d = 0; d < part.decisions.size(); ++d) {
-    if (part.decisions[d].name == decision) return part.defaults[d];
-  }
-  return 0;
-}
-
 // Every sum along an axis is shorter than the rows that the copy engine fetches best.
 bool IsShallow(const Stage& stage) {
   constexpr int64_t kFewest = 64;
@@ -150,7 +143,7 @@ std::vector<Part> MakeParts(const Anatomy& anatomy, const Group& group, StageCla
   if (target.kind == TargetKind::kCuda && c == StageClass::kContraction) {
     if (std::optional<Part> part = WarpSpecializedPart(anatomy, group, target)) parts.push_back(*part);
     // What the copy engine can fetch as it is, in whole rows, has no use for threads that copy.
-    if (parts.empty() || DefaultOf(parts.front(), "repack") != 0 || IsShallow(anatomy.stage(group.anchor))) {
+    if (parts.empty() || parts.front().Default("repack") != 0 || IsShallow(anatomy.stage(group.anchor))) {
       if (std::optional<Part> part = MultistagePart(anatomy, group, target)) parts.push_back(*part);
     }
     if (OtherClass(anatomy, group.anchor, target) == StageClass::kTile)

@@ -1,7 +1,7 @@
 // Contractions on a CPU: GEMM, batched GEMM, and convolution as a batch-reduce of small GEMMs without an
 // im2col buffer.
 //
-//   parallel outer axes, m.0, n.0:            (blocks; either order)
+//   parallel outer axes, m.0, n.0:            (blocks; either order; or bands, each with a padded copy)
 //     k.0:                                    (split k: partial sums in the output)
 //       n.1, m.1:                             (register tiles; either order)
 //         acc[mr, nr] = 0
@@ -31,11 +31,14 @@ namespace {
 
 using Plan = ContractionPlan;
 
+// With bands, they are what threads share, if anything.
 bool BandsAreLegal(const Plan& plan, const Values& v) {
-  if (v.at("bands") == 0) return true;
+  const int64_t bands = v.at("bands");
+  if (bands == 0) return true;
   if (v.at("fuse") || v.at("split") > 1 || v.at("pack_a") || v.at("pack_b")) return false;
-  return v.at("skip") == kSkipNone && v.at("pad") == kAtRoot && v.at("par") != kBothBlocks &&
-         TilesInBand(BandTiles(plan, v), v.at("bands")) > 0;
+  if (v.at("skip") != kSkipNone || v.at("pad") != kAtRoot || v.at("par") == kOuterBlock) return false;
+  const int64_t tiles = BandTiles(plan, v);
+  return bands <= tiles && BandsDiffer(plan, tiles, bands);
 }
 
 bool Legal(const Plan& plan, const Values& v) {
@@ -105,7 +108,7 @@ struct Preferred {
   TileChoice tile{1, 1};
   int64_t m_tiles = 1, n_tiles = 1;
   int64_t skip = kSkipNone;
-  int64_t split = 1, bands = 0;
+  int64_t split = 1;
   DepthSteps steps{1, 1};
 };
 
@@ -196,16 +199,18 @@ void DecideBlocks(const Plan& plan, Preferred* best, Part* part) {
   best->split = split;
 }
 
-// Worth it where multiplying takes little longer than the copy does.
-void DecideBands(const Plan& plan, Preferred* best, Part* part) {
+void DecideBands(const Plan& plan, const Preferred& best, Part* part) {
   const std::vector<int64_t> choices = BandChoices(plan);
-  const bool may = choices.size() > 1 && !best->fuse && best->split == 1 && best->skip == kSkipNone;
-  if (may && plan.InTiles() && PaysForThreads(plan.anatomy, plan.group, plan.target)) {
+  // Vectors multiply for so long that the copy does not matter.
+  const bool may = choices.size() > 1 && plan.InTiles() && !best.fuse && best.split == 1 &&
+                   best.skip == kSkipNone && PaysForThreads(plan.anatomy, plan.group, plan.target);
+  int64_t bands = 0;
+  if (may) {
+    const bool of_columns = PrefersColumnsOutermost(plan);
     const int64_t lines = plan.Extent(plan.way().rows.end()[-2]);
-    best->bands =
-        BestBands(plan, PrefersColumnsOutermost(plan) ? best->n_tiles : CeilDiv(lines, best->tile.lines));
+    bands = BestBands(plan, of_columns, of_columns ? best.n_tiles : CeilDiv(lines, best.tile.lines));
   }
-  part->Decide("bands", choices, best->bands);
+  part->Decide("bands", choices, bands);
 }
 
 // Const panels are free. Others pay where the rows of a tile would fall into one set of L1, a power of two
@@ -236,7 +241,7 @@ double CyclesOf(const Plan& plan) {
 }
 
 // The order of the nest, and who shares it.
-void DecideOrder(const Plan& plan, const Preferred& best, Part* part) {
+void DecideOrder(const Plan& plan, Part* part) {
   const bool rows = !plan.rows.empty();
   std::vector<int64_t> block_orders = {kRowsOutside};
   if (rows) block_orders.push_back(kColumnsOutside);
@@ -246,10 +251,7 @@ void DecideOrder(const Plan& plan, const Preferred& best, Part* part) {
   // Panels of b stay in L1 while the rows pass by.
   part->Decide("tile_order", MayBe(rows), rows, false);
   part->Decide("par", MayBe(plan.target.threads > 1, {kNone, kOuterBlock, kBothBlocks}),
-               !PaysForThreads(plan.anatomy, plan.group, plan.target) ? kNone
-               : best.bands > 0                                       ? kOuterBlock
-                                                                      : kBothBlocks,
-               false);
+               PaysForThreads(plan.anatomy, plan.group, plan.target) ? kBothBlocks : kNone, false);
 }
 
 void DecideOperands(const Plan& plan, Part* part) {
@@ -259,8 +261,8 @@ void DecideOperands(const Plan& plan, Part* part) {
   part->Decide("pack_a", plan.MustPackA() ? std::vector<int64_t>{1} : MayBe(row_dim >= 0),
                row_dim >= 0 && PanelsOfAPay(plan, row_dim), false);
   const bool may_pack_b = !way.vector.is_const && plan.LaneDim() >= 0;
-  const bool must_pack_b = may_pack_b && (plan.KGroup() > 1 || !plan.LaneContiguous());
-  part->Decide("pack_b", must_pack_b ? std::vector<int64_t>{1} : MayBe(may_pack_b), must_pack_b, false);
+  part->Decide("pack_b", plan.MustPackB() ? std::vector<int64_t>{1} : MayBe(may_pack_b), plan.MustPackB(),
+               false);
   // Tile registers wait for their operands; vectors are loaded far enough ahead by the core itself.
   part->Decide("ahead_a", MayBe(plan.InTiles(), {0, 1, 2, 4}), 0);
   part->Decide("ahead_b", MayBe(plan.InTiles(), {0, 2, 8}), plan.InTiles() && plan.IsWindow() ? 2 : 0);
@@ -275,8 +277,8 @@ Part PartFor(const Plan& plan) {
   DecideTile(plan, &best, &part);
   DecideDepth(plan, &best, &part);
   DecideBlocks(plan, &best, &part);
-  DecideBands(plan, &best, &part);
-  DecideOrder(plan, best, &part);
+  DecideBands(plan, best, &part);
+  DecideOrder(plan, &part);
   DecideOperands(plan, &part);
   part.legal = [plan](const Values& v) { return Legal(plan, v); };
   part.emit = [plan](const Values& v, TraceBuilder* b) { EmitContraction(plan, v, b); };

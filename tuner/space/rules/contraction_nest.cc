@@ -23,7 +23,7 @@ class Nest {
         b_(b),
         is_window_(v.at("window") != 0),
         columns_outermost_(v.at("block_order") == kColumnsOutermost),
-        in_band_(v.at("bands") > 0 ? TilesInBand(BandTiles(plan_, v), v.at("bands")) : 0),
+        in_band_(v.at("bands") > 0 ? CeilDiv(BandTiles(plan_, v), v.at("bands")) : 0),
         mr_(v.at("mr")),
         nr_(v.at("nv") * plan_.lanes) {
     if (is_window_) plan_.k_order = plan_.window_order;

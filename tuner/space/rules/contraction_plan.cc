@@ -41,9 +41,7 @@ std::vector<int> WindowOrder(const Operand& operand, const Stage& stage) {
 }
 
 void FindPaddingOf(ContractionPlan* plan) {
-  if (plan->prologue.size() != 1 || plan->way().scalar.producer != plan->prologue.front()) return;
-  const StageInfo& info = plan->anatomy.info(plan->prologue.front());
-  if (info.is_output || info.readers.size() != 1 || plan->MustPackA()) return;
+  if (!plan->PadsScalarAlone()) return;
   const int tile_row = plan->way().rows.empty() ? -1 : plan->way().rows.back();
   plan->padding = FindPadding(plan->stage(), plan->way().scalar, plan->anatomy.stage(plan->prologue.front()),
                               tile_row, plan->way().cols.back(), plan->lanes);
@@ -64,6 +62,12 @@ void ContractionPlan::NameLoops(const std::string& block) {
   for (int a : way().cols) {
     if (a != way().cols.back()) outer.push_back(loop(a));
   }
+}
+
+bool ContractionPlan::PadsScalarAlone() const {
+  if (prologue.size() != 1 || way().scalar.producer != prologue.front() || MustPackA()) return false;
+  const StageInfo& info = anatomy.info(prologue.front());
+  return !info.is_output && info.readers.size() == 1;
 }
 
 size_t UnrolledOf(const std::vector<int>& order, const Stage& stage) {

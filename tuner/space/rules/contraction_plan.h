@@ -37,6 +37,12 @@ struct ContractionPlan {
   // Elements of the depth that lie together in a's panels.
   int64_t PanelDepth() const { return InTiles() ? product.instruction.k : KGroup(); }
   bool MustPackA() const { return product.packs_scalar; }
+  // Known at run time alone, and not as the instruction takes it.
+  bool MustPackB() const {
+    return !way().vector.is_const && LaneDim() >= 0 && (KGroup() > 1 || !LaneContiguous());
+  }
+  // One stage makes the scalar operand, for this product alone, which reads it where it is made.
+  bool PadsScalarAlone() const;
   // Of sums, over some lines of an image with `mr` pixels each: a line begins a tile register.
   int64_t RowsInTile(int64_t lines, int64_t mr) const;
   bool Fits(int64_t mr, int64_t nv) const {

@@ -249,13 +249,6 @@ bool FindLanes(Plan* plan) {
          ChannelDim(*plan) >= 0;
 }
 
-int64_t DefaultOf(const Part& part, const std::string& decision) {
-  for (size_t d = 0; d < part.decisions.size(); ++d) {
-    if (part.decisions[d].name == decision) return part.defaults[d];
-  }
-  return 0;
-}
-
 // Rows of tiles whose v and M fit into half of L2; 0, all at the root, where that moves less: v and M pass by
 // twice, instead of the filters once for each block.
 int64_t BestRows(const Plan& plan, const Target& target) {
@@ -266,7 +259,7 @@ int64_t BestRows(const Plan& plan, const Target& target) {
   int64_t images = 1;
   for (const int axis : plan.shape.batch) images *= conv.axes[axis]->extent;
   if (row * plan.tile_rows * images <= target.l2_bytes * target.threads) return 0;
-  const int64_t fewest = CeilDiv(DefaultOf(plan.product, "mr"), plan.tile_columns);
+  const int64_t fewest = CeilDiv(plan.product.Default("mr"), plan.tile_columns);
   const int64_t rows = std::clamp<int64_t>(target.l2_bytes / 2 / row, fewest, plan.tile_rows);
   const bool stays = u <= target.l2_bytes / 2;
   const int64_t blocks = CeilDiv(plan.tile_rows, rows) * images;
