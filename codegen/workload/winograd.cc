@@ -190,6 +190,7 @@ int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 std::vector<Var> Chosen(const std::vector<Var>& axes, const std::vector<int>& which) {
   std::vector<Var> chosen;
+  chosen.reserve(which.size());
   for (const int axis : which) chosen.push_back(axes[axis]);
   return chosen;
 }

@@ -74,7 +74,8 @@ int64_t BestBands(const ContractionPlan& plan, bool of_columns, int64_t tiles) {
     const double all = images * static_cast<double>(CeilDiv(tiles, in_band));
     const double share = of_columns ? 1 : static_cast<double>(in_band) / static_cast<double>(tiles);
     const double bytes = share * image_bytes;
-    const double copy = (bytes > plan.target.l2_bytes / 2 ? kFarther : 1) * bytes / kCopied;
+    const double copy =
+        (2 * bytes > static_cast<double>(plan.target.l2_bytes) ? kFarther : 1) * bytes / kCopied;
     const double cycles = std::ceil(all / threads) * (static_cast<double>(in_band) * tile + copy);
     if (cycles >= best_cycles) continue;
     best = bands;
