@@ -230,23 +230,29 @@ absl::StatusOr<std::vector<std::string>> Database::QueryPlans() {
   return plans;
 }
 
+// SQLite's savepoints nest under one name.
 absl::StatusOr<Transaction> Transaction::Begin(Database* database) {
-  MYCC_CHECK(sqlite3_get_autocommit(database->connection_)) << "transactions do not nest";
-  MYCC_RETURN_IF_ERROR(database->Run("BEGIN IMMEDIATE"));
-  return Transaction(database);
+  const bool is_part = sqlite3_get_autocommit(database->connection_) == 0;
+  MYCC_RETURN_IF_ERROR(database->Run(is_part ? "SAVEPOINT part" : "BEGIN IMMEDIATE"));
+  return Transaction(database, is_part);
 }
 
 absl::Status Transaction::Commit() {
-  MYCC_RETURN_IF_ERROR(database_->Run("COMMIT"));
-  database_->write_trouble_ = absl::OkStatus();
+  MYCC_RETURN_IF_ERROR(database_->Run(is_part_ ? "RELEASE part" : "COMMIT"));
+  if (!is_part_) database_->write_trouble_ = absl::OkStatus();
   database_ = nullptr;
   return absl::OkStatus();
 }
 
+bool Transaction::is_open() const {
+  return database_ != nullptr && sqlite3_get_autocommit(database_->connection_) == 0;
+}
+
 Transaction::~Transaction() {
   // Some errors roll back by themselves; then there is nothing left to end.
-  if (database_ == nullptr || sqlite3_get_autocommit(database_->connection_)) return;
-  database_->Run("ROLLBACK").IgnoreError();
+  if (!is_open()) return;
+  if (is_part_) database_->Run("ROLLBACK TO part").IgnoreError();
+  database_->Run(is_part_ ? "RELEASE part" : "ROLLBACK").IgnoreError();
 }
 
 }  // namespace mycc

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -118,21 +119,27 @@ class Database {
   std::unordered_map<std::string, std::vector<sqlite3_stmt*>> idle_statements_;
 };
 
-// BEGIN IMMEDIATE ... COMMIT; rolls back when it ends without Commit(). Transactions do not nest.
+// BEGIN IMMEDIATE ... COMMIT; rolls back when it ends without Commit(). A transaction that begins within
+// another is a part of it: undone alone when it is not committed, and durable when the outermost is.
 class Transaction {
  public:
   static absl::StatusOr<Transaction> Begin(Database* database);
-  Transaction(Transaction&& other) noexcept : database_(other.database_) { other.database_ = nullptr; }
+  Transaction(Transaction&& other) noexcept
+      : database_(std::exchange(other.database_, nullptr)), is_part_(other.is_part_) {}
   Transaction& operator=(Transaction&&) = delete;
   ~Transaction();
 
-  // After an OK Commit, what was written survives a crash of the machine.
+  // After an OK Commit of the outermost transaction, what was written survives a crash of the machine.
   absl::Status Commit();
 
+  // False when SQLite has rolled back by itself, as it does where the disk is full.
+  bool is_open() const;
+
  private:
-  explicit Transaction(Database* database) : database_(database) {}
+  Transaction(Database* database, bool is_part) : database_(database), is_part_(is_part) {}
 
   Database* database_;
+  const bool is_part_;
 };
 
 }  // namespace mycc

@@ -215,6 +215,21 @@ absl::StatusOr<LogFile> LogFile::Open(const std::string& path, OpenMode mode) {
   return LogFile(std::move(lock), std::move(database));
 }
 
+LogFile::FileId LogFile::IdOf(const std::string& path) {
+  struct stat info;
+  if (stat(path.c_str(), &info) != 0) return {};
+  return {static_cast<uint64_t>(info.st_dev), static_cast<uint64_t>(info.st_ino)};
+}
+
+absl::Status LogFile::CheckInPlace() const {
+  const std::string& path = database_->path();
+  const FileId now = IdOf(path);
+  if (now == id_) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(path, now == FileId() ? ": was deleted or moved" : ": was replaced by another file",
+                   " while it was open; expected the log to stay where it is, start again with it"));
+}
+
 absl::Status LogFile::Close() {
   if (database_ == nullptr) return absl::OkStatus();
   if (!database_->read_only()) {

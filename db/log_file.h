@@ -6,6 +6,7 @@
 // cannot be written. Thread rule: thread-compatible.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -36,14 +37,25 @@ class LogFile {
 
   Database* database() const { return database_.get(); }
 
+  // FailedPrecondition when another file, or none, stands at the path by now.
+  absl::Status CheckInPlace() const;
+
   absl::Status Close();
 
  private:
+  // What the system knows a file by, whatever its path.
+  struct FileId {
+    uint64_t device = 0, inode = 0;
+    bool operator==(const FileId&) const = default;
+  };
+  static FileId IdOf(const std::string& path);
+
   LogFile(std::optional<FileLock> lock, std::unique_ptr<Database> database)
-      : lock_(std::move(lock)), database_(std::move(database)) {}
+      : lock_(std::move(lock)), database_(std::move(database)), id_(IdOf(database_->path())) {}
 
   std::optional<FileLock> lock_;  // outlives the connection
   std::unique_ptr<Database> database_;
+  FileId id_;  // when it was opened
 };
 
 }  // namespace mycc

@@ -157,7 +157,15 @@ CREATE INDEX records_by_rank ON records (key, protocol, timer_version DESC, coal
 CREATE INDEX records_of_final_rounds ON records (key) WHERE rank_seconds IS NOT NULL;
 )sql";
 
-constexpr const char* kMigrations[] = {kLog, kJobs, kFinalRounds};
+// A job is found by what its client submitted, which several jobs may share; one that has ended keeps the
+// progress that people are shown (tuning.proto).
+constexpr char kSubmissions[] = R"sql(
+ALTER TABLE jobs ADD COLUMN submission TEXT NOT NULL DEFAULT '';
+ALTER TABLE jobs ADD COLUMN summary BLOB NOT NULL DEFAULT x'';
+CREATE INDEX jobs_by_submission ON jobs (submission, created) WHERE submission != '';
+)sql";
+
+constexpr const char* kMigrations[] = {kLog, kJobs, kFinalRounds, kSubmissions};
 
 }  // namespace
 

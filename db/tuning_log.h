@@ -73,6 +73,10 @@ class TuningLog {
   // Everything, at one moment, as a new self-contained file. AlreadyExists when there is a file.
   absl::Status Backup(const std::string& path) const;
 
+  // FailedPrecondition when the file that is open no longer stands at its path: it was deleted, moved or
+  // replaced, and what is written to it would be lost.
+  absl::Status CheckInPlace() const { return file_.CheckInPlace(); }
+
   // Why nothing can be written now, where there is no space for it.
   absl::Status WriteTrouble() const;
 

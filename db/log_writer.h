@@ -1,0 +1,66 @@
+// The one thread that changes a tuning log while it is served. Changes that are added while a commit is under
+// way are committed together by the next one, so that many small changes cost one wait for the disk.
+//
+//   any thread --Add(write, done)--> queue --> writer thread: BEGIN; write; write; ... COMMIT
+//                       done(status) <--deliver--'
+//
+// Each change has its own answer. A change that fails is undone alone; a group whose commit fails is undone
+// whole, and each of its changes is answered with the reason. Then the caller still has what it wanted to
+// write, and may add it again. Thread rule: thread-safe. While a LogWriter lives, nobody else uses its log;
+// others read through a TuningLog of their own, opened with OpenMode::kRead.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/mutex.h"
+#include "db/tuning_log.h"
+
+namespace mycc {
+
+// Changes the log, and returns what came of it. Its transactions become parts of the group's.
+using LogWrite = std::function<absl::Status()>;
+// Hears, once, that the change survives a crash, or why it was not made.
+using LogWriteDone = std::function<void(const absl::Status&)>;
+// Has a change made, now or later, and then `done` called, in the order of the calls.
+using WriteExecutor = std::function<void(LogWrite write, LogWriteDone done)>;
+
+class LogWriter {
+ public:
+  // Calls a function on the thread that waits for answers.
+  using Deliver = std::function<void(std::function<void()>)>;
+
+  // `log` is open for writing and outlives the writer.
+  LogWriter(TuningLog* log, Deliver deliver);
+  // Makes every change that was added, delivers the answers, and ends.
+  ~LogWriter();
+  LogWriter(const LogWriter&) = delete;
+  LogWriter& operator=(const LogWriter&) = delete;
+
+  // `write` runs on the writer's thread, `done` where `deliver` takes it.
+  void Add(LogWrite write, LogWriteDone done);
+
+ private:
+  struct Change {
+    LogWrite write;
+    LogWriteDone done;
+    absl::Status status;
+  };
+
+  void RunWriter();
+  void CommitGroup(std::vector<Change>* group);
+  absl::Status MakeChanges(std::vector<Change>* group);
+
+  TuningLog* const log_;
+  const Deliver deliver_;
+  Mutex mutex_;
+  CondVar changed_;
+  std::deque<Change> queue_ ABSL_GUARDED_BY(mutex_);
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread writer_;
+};
+
+}  // namespace mycc
