@@ -23,11 +23,11 @@ std::set<std::string> TargetsOf(const v1::JobProgress& progress) {
 }  // namespace
 
 Coordinator::Coordinator(CoordinatorOptions options, TuningLog* log, const TimeSource* time,
-                         SearchExecutor executor)
+                         const WriteExecutor& write, SearchExecutor executor)
     : log_(log),
       queue_(options.dispatch.lease_seconds),
-      board_(options.jobs, log, &queue_, time, std::move(executor)),
-      dispatcher_(options.dispatch, log, &queue_, &board_, time) {}
+      board_(options.jobs, log, &queue_, time, write, std::move(executor)),
+      dispatcher_(options.dispatch, log, &queue_, &board_, time, write) {}
 
 void Coordinator::Tick() {
   dispatcher_.Tick();

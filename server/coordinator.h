@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "db/log_writer.h"
 #include "db/tuning_log.h"
 #include "proto/tuning.pb.h"
 #include "server/dispatcher.h"
@@ -23,8 +24,10 @@ struct CoordinatorOptions {
 
 class Coordinator {
  public:
-  // `log` is open for serving, and outlives the coordinator, as `time` does.
-  Coordinator(CoordinatorOptions options, TuningLog* log, const TimeSource* time, SearchExecutor executor);
+  // `log` is open for serving, and outlives the coordinator, as `time` does. `write` changes the log and
+  // answers here; what it was given may be called for as long as the coordinator lives.
+  Coordinator(CoordinatorOptions options, TuningLog* log, const TimeSource* time, const WriteExecutor& write,
+              SearchExecutor executor);
   Coordinator(const Coordinator&) = delete;
   Coordinator& operator=(const Coordinator&) = delete;
 

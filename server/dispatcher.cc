@@ -62,8 +62,15 @@ v1::MeasureResult Mended(v1::MeasureResult result) {
 }  // namespace
 
 Dispatcher::Dispatcher(DispatcherOptions options, TuningLog* log, LeaseQueue* queue, JobBoard* board,
-                       const TimeSource* time)
-    : options_(options), log_(log), store_(log), baselines_(log), queue_(queue), board_(board), time_(time) {}
+                       const TimeSource* time, WriteExecutor write)
+    : options_(options),
+      log_(log),
+      store_(log),
+      baselines_(log),
+      queue_(queue),
+      board_(board),
+      time_(time),
+      write_(std::move(write)) {}
 
 absl::StatusOr<WorkerTable::Session*> Dispatcher::Hear(const std::string& session) {
   MYCC_ASSIGN_OR_RETURN(WorkerTable::Session* const found, workers_.Hear(session, time_->Seconds()));

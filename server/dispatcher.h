@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "db/baseline_store.h"
 #include "db/job_store.h"
+#include "db/log_writer.h"
 #include "db/tuning_log.h"
 #include "proto/tuning.pb.h"
 #include "proto/worker.pb.h"
@@ -35,7 +36,7 @@ struct DispatcherOptions {
 class Dispatcher {
  public:
   Dispatcher(DispatcherOptions options, TuningLog* log, LeaseQueue* queue, JobBoard* board,
-             const TimeSource* time);
+             const TimeSource* time, WriteExecutor write);
 
   // In all of these, NotFound: the session is unknown.
   absl::StatusOr<v1::RegisterResponse> Register(const v1::RegisterRequest& request);
@@ -89,6 +90,7 @@ class Dispatcher {
   LeaseQueue* const queue_;
   JobBoard* const board_;
   const TimeSource* const time_;
+  const WriteExecutor write_;
   WorkerTable workers_;
 };
 

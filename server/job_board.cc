@@ -43,13 +43,14 @@ std::string RandomSubmission() {
 }  // namespace
 
 JobBoard::JobBoard(JobBoardOptions options, TuningLog* log, LeaseQueue* queue, const TimeSource* time,
-                   SearchExecutor executor)
+                   WriteExecutor write, SearchExecutor executor)
     : options_(options),
       log_(log),
       store_(log),
       models_(log),
       queue_(queue),
       time_(time),
+      write_(std::move(write)),
       executor_(std::move(executor)) {}
 
 absl::Status JobBoard::Start() {

@@ -20,6 +20,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "db/job_store.h"
+#include "db/log_writer.h"
 #include "db/model_store.h"
 #include "db/tuning_log.h"
 #include "proto/names.h"
@@ -49,7 +50,7 @@ struct JobBoardOptions {
 class JobBoard {
  public:
   JobBoard(JobBoardOptions options, TuningLog* log, LeaseQueue* queue, const TimeSource* time,
-           SearchExecutor executor);
+           WriteExecutor write, SearchExecutor executor);
 
   absl::Status Start();
 
@@ -132,6 +133,7 @@ class JobBoard {
   ModelStore models_;
   LeaseQueue* const queue_;
   const TimeSource* const time_;
+  const WriteExecutor write_;
   const SearchExecutor executor_;
   std::map<std::string, std::unique_ptr<Entry>> running_;
   std::deque<std::string> waiting_;  // jobs for their turn

@@ -23,12 +23,14 @@ std::chrono::steady_clock::time_point In(double seconds) {
 ServerLoop::ServerLoop(ServerLoopOptions options, TuningLog* log, const TimeSource* time)
     : options_(std::move(options)),
       time_(time),
-      coordinator_(options_.coordinator, log, time,
-                   [this](std::function<void()> work, std::function<void()> done) {
-                     const MutexLock lock(&mutex_);
-                     searches_.push_back({std::move(work), std::move(done)});
-                     searches_changed_.NotifyOne();
-                   }) {}
+      coordinator_(
+          options_.coordinator, log, time,
+          [this](const LogWrite& write, LogWriteDone done) { Write(write, std::move(done)); },
+          [this](std::function<void()> work, std::function<void()> done) {
+            const MutexLock lock(&mutex_);
+            searches_.push_back({std::move(work), std::move(done)});
+            searches_changed_.NotifyOne();
+          }) {}
 
 ServerLoop::~ServerLoop() { Stop(); }
 
@@ -62,6 +64,13 @@ void ServerLoop::Post(std::function<void()> event, std::function<void()> refuse)
   refuse();
 }
 
+void ServerLoop::Write(const LogWrite& write, LogWriteDone done) {
+  const absl::Status status = write();
+  const MutexLock lock(&mutex_);
+  mailbox_.push_back([done = std::move(done), status] { done(status); });
+  changed_.NotifyOne();
+}
+
 template <typename Response>
 void ServerLoop::PostCall(Reply<Response> reply, std::function<absl::StatusOr<Response>()> handler) {
   Post([reply, handler = std::move(handler)] { reply(handler()); }, [reply] { reply(Stopping()); });
@@ -70,21 +79,20 @@ void ServerLoop::PostCall(Reply<Response> reply, std::function<absl::StatusOr<Re
 void ServerLoop::RunLoop() {
   while (true) {
     std::deque<std::function<void()>> events;
-    bool stopping = false;
     {
       const MutexLock lock(&mutex_);
       const auto tick = In(options_.tick_seconds);
       while (mailbox_.empty() && !stopping_ && changed_.WaitUntil(&mutex_, tick)) {
       }
       events.swap(mailbox_);
-      stopping = stopping_;
     }
     for (const std::function<void()>& event : events) event();
     AnswerReports();
     coordinator_.Tick();
     AnswerLeases();
     AnswerWatches();
-    if (stopping) break;
+    const MutexLock lock(&mutex_);
+    if (stopping_ && mailbox_.empty()) break;  // what was written is answered first
   }
   RefuseWaiting();
 }

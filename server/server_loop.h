@@ -81,6 +81,8 @@ class ServerLoop {
   // A call that is answered at once by `handler`.
   template <typename Response>
   void PostCall(Reply<Response> reply, std::function<absl::StatusOr<Response>()> handler);
+  // Changes the log at once, and answers in the loop's next turn.
+  void Write(const LogWrite& write, LogWriteDone done);
   void RunLoop();
   void RunSearches();
   void AnswerReports();

@@ -58,16 +58,28 @@ void FakeServer::Open() {
   ASSERT_TRUE(log.ok()) << log.status();
   log_ = *std::move(log);
   coordinator_ = std::make_unique<Coordinator>(
-      options_, log_.get(), &time_, [](const std::function<void()>& work, const std::function<void()>& done) {
+      options_, log_.get(), &time_,
+      [this](LogWrite write, LogWriteDone done) { writes_.emplace_back(std::move(write), std::move(done)); },
+      [](const std::function<void()>& work, const std::function<void()>& done) {
         work();
         done();
       });
   const absl::Status started = coordinator_->Start();
   ASSERT_TRUE(started.ok()) << started;
+  Commit();
+}
+
+void FakeServer::Commit() {
+  while (!writes_.empty()) {
+    const auto [write, done] = std::move(writes_.front());
+    writes_.pop_front();
+    done(write());
+  }
 }
 
 void FakeServer::Restart() {
   coordinator_.reset();
+  writes_.clear();
   log_.reset();
   Open();
 }
@@ -78,6 +90,7 @@ std::string FakeServer::Submit(const v1::JobSpec& spec, const std::string& submi
   request.set_submission(submission);
   const absl::StatusOr<v1::JobProgress> progress = coordinator_->Submit(request);
   EXPECT_TRUE(progress.ok()) << progress.status();
+  Commit();
   return progress.ok() ? progress->job() : "";
 }
 
@@ -123,6 +136,7 @@ v1::RegisterResponse FakeWorker::Register(const std::vector<v1::LeaseId>& held) 
   *request.mutable_host() = host;
   const absl::StatusOr<v1::RegisterResponse> response = (*server_)->workers().Register(request);
   EXPECT_TRUE(response.ok()) << response.status();
+  server_->Commit();
   session = response->session();
   return *response;
 }
@@ -133,6 +147,7 @@ std::vector<v1::Assignment> FakeWorker::Lease(uint32_t count) {
   request.set_device("cpu");
   request.set_max_trials(count);
   const absl::StatusOr<v1::LeaseResponse> response = (*server_)->workers().Lease(request);
+  server_->Commit();
   EXPECT_TRUE(response.ok()) << response.status();
   if (!response.ok()) return {};
   instructions = response->instructions();
@@ -154,6 +169,7 @@ absl::Status FakeWorker::ReportAll(const v1::Assignment& assignment,
   *report.mutable_result() = results[0];
   for (size_t i = 1; i < results.size(); ++i) *report.add_rivals() = results[i];
   const absl::StatusOr<v1::ReportResponse> response = (*server_)->workers().Report({request})[0];
+  server_->Commit();
   if (!response.ok()) return response.status();
   for (const v1::LeaseId& lease : response->ignored()) ignored.push_back(lease.trial());
   return absl::OkStatus();

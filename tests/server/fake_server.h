@@ -2,12 +2,15 @@
 // answer without measuring.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/temporary_folder.h"
+#include "db/log_writer.h"
 #include "db/tuning_log.h"
 #include "gtest/gtest.h"
 #include "proto/tuning.pb.h"
@@ -68,7 +71,10 @@ class FakeServer {
   void Wait(double seconds) {
     time_.Advance(seconds);
     coordinator_->Tick();
+    Commit();
   }
+  // Makes the changes that were added to the log, in order, until none is left.
+  void Commit();
 
   std::string Submit(const v1::JobSpec& spec, const std::string& submission = "");
   v1::JobProgress Progress(const std::string& job);
@@ -84,6 +90,7 @@ class FakeServer {
   FakeTime time_;
   const CoordinatorOptions options_;
   std::unique_ptr<TuningLog> log_;
+  std::deque<std::pair<LogWrite, LogWriteDone>> writes_;
   std::unique_ptr<Coordinator> coordinator_;
 };
 
