@@ -46,7 +46,7 @@ absl::StatusOr<std::unique_ptr<EmbeddedServer>> EmbeddedServer::Start(const std:
   ServingOptions serving;
   serving.log = log;
   serving.listen.address = absl::StrCat("unix:", embedded->folder_.path(), "/server");
-  serving.coordinator.jobs.resume_all = false;
+  serving.coordinator.jobs.admission.resume_all = false;
   MYCC_ASSIGN_OR_RETURN(embedded->serving_, Serving::Start(serving));
   embedded->address_.address = embedded->serving_->address();
   LocalWorkerOptions worker;

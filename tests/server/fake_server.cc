@@ -46,7 +46,7 @@ std::vector<v1::MeasureResult> FakeResults(const v1::Assignment& assignment) {
 
 CoordinatorOptions FakeServer::DefaultOptions() {
   CoordinatorOptions options;
-  options.jobs.generation_size = 4;
+  options.jobs.admission.generation_size = 4;
   options.dispatch.lease_seconds = 10;
   return options;
 }

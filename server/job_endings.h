@@ -1,0 +1,70 @@
+// How jobs end: what workers hold may still come, then the final rounds are held, what the search learned is
+// kept, and the job's state is written. Thread rule: as job_rounds.h.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "db/job_store.h"
+#include "db/log_writer.h"
+#include "db/model_store.h"
+#include "db/tuning_log.h"
+#include "proto/records.pb.h"
+#include "server/lease_queue.h"
+#include "server/running_job.h"
+#include "server/time_source.h"
+#include "tuner/scheduler/task_scheduler.h"
+
+namespace mycc {
+
+struct JobEndingOptions {
+  double ending_seconds = 5;   // for leased trials to be reported when a job ends before them
+  double finals_seconds = 60;  // for a worker to take a final round, or the next one
+};
+
+class JobEndings {
+ public:
+  // The job's end is in the log; the job is not looked at again.
+  using OnEnded = std::function<void(const std::string& job)>;
+
+  // All must outlive it.
+  JobEndings(JobEndingOptions options, TuningLog* log, JobStore* store, ModelStore* models, LeaseQueue* queue,
+             const TimeSource* time, WriteExecutor write, SearchExecutor executor, AdvanceJob advance,
+             OnEnded on_ended);
+
+  // The job is to end in this state, unless it ends already: nothing more of it is leased.
+  void End(RunningJob* job, JobState state, const std::string& message);
+  void EndAsSearched(RunningJob* job, StopReason reason);
+  // Does what the ending asks for next; the job may be gone afterwards. REQUIRES: job->ending.
+  void Advance(RunningJob* job);
+
+  // A final round was measured, as JobFinals::Finish takes it.
+  absl::Status FinishRound(RunningJob* job, const std::string& round,
+                           const std::vector<v1::MeasureResult>& results);
+  // It cannot be held.
+  void GiveUpRound(RunningJob* job, const std::string& round, const std::string& why);
+  // Gives up those that no worker takes.
+  void WatchFinals(RunningJob* job);
+
+ private:
+  // The trials are over: the final rounds begin, where the job has come to its end.
+  void BeginFinals(RunningJob* job);
+  // What the search learned goes into the log first.
+  void SaveModels(RunningJob* job);
+  void Finalize(RunningJob* job);
+
+  const JobEndingOptions options_;
+  TuningLog* const log_;
+  JobStore* const store_;
+  ModelStore* const models_;
+  LeaseQueue* const queue_;
+  const TimeSource* const time_;
+  const WriteExecutor write_;
+  const SearchExecutor executor_;
+  const AdvanceJob advance_;
+  const OnEnded on_ended_;
+};
+
+}  // namespace mycc

@@ -1,0 +1,61 @@
+// A job that runs, with all of it that is not in the log: its search, what it waits for, how it ends. The
+// parts of the job board (job_admission.h, job_rounds.h, job_endings.h) share it. Thread rule:
+// thread-compatible, but for `search`, which belongs to the search thread while `searching`.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "db/schema.h"
+#include "server/active_job.h"
+#include "server/job_finals.h"
+#include "server/job_search.h"
+
+namespace mycc {
+
+struct Ending {
+  JobState state;
+  std::string message;
+  double by;
+};
+
+struct RunningJob {
+  RunningJob(std::unique_ptr<ActiveJob> taken_up, double elapsed_seconds, double now)
+      : active(std::move(taken_up)), elapsed_before(elapsed_seconds), started(now) {}
+
+  const std::string& id() const { return active->id(); }
+  double Elapsed(double now) const { return elapsed_before + now - started; }
+  // People have something new to see.
+  void Touch() { ++revision; }
+
+  const std::unique_ptr<ActiveJob> active;
+  std::unique_ptr<JobSearch> search;             // with the search thread while `searching`
+  std::map<std::string, std::string> model_ids;  // that the search starts from, by kind
+  bool searching = false;
+  bool searched_out = false;  // there is no next round
+  bool models_saved = false;
+  std::optional<SearchRound> unsaved;  // proposed, and not yet in the log
+  std::optional<Ending> ending;
+  std::unique_ptr<JobFinals> finals;  // once the trials are over
+  double finals_by = 0;               // when they are given up, unless a worker is at one
+  const double elapsed_before;        // in earlier runs of the server
+  const double started;
+  uint64_t revision = 1;
+};
+
+// By id.
+using RunningJobs = std::map<std::string, std::unique_ptr<RunningJob>>;
+
+// Does whatever the job's state asks for next; the job may be gone afterwards.
+using AdvanceJob = std::function<void(RunningJob*)>;
+
+// Runs `work`, elsewhere or at once, and then `done` on the board's thread. Works run one after the other, in
+// order.
+using SearchExecutor = std::function<void(std::function<void()> work, std::function<void()> done)>;
+
+}  // namespace mycc
