@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "db/message_json.h"
+#include "db/record_check.h"
 #include "proto/names.h"
 
 namespace mycc {
@@ -50,6 +51,7 @@ std::string Remarks(const StoredRecord& stored) {
   const v1::MeasureResult& result = stored.record.result();
   if (result.status() == v1::MEASURE_STATUS_OK && !result.verification().passed())
     remarks.push_back("not verified");
+  if (IsVerifiedOk(stored.record) && !IsServable(stored.record)) remarks.push_back("not proven");
   return absl::StrJoin(remarks, ", ");
 }
 
@@ -89,12 +91,20 @@ void AddTiming(const v1::Timing& timing, Fields* fields) {
                                        FormatSeconds(timing.run_seconds())));
 }
 
+// "64 launches left the same bits, 32 of them under strain".
+std::string Launches(const v1::Verification& check) {
+  if (check.launches() == 0) return "";
+  return absl::StrFormat("%d launches left the same bits, %d of them under strain", check.launches(),
+                         check.strained_launches());
+}
+
 void AddVerification(const v1::Verification& check, Fields* fields) {
   fields->Add(
       "verification",
       absl::StrFormat("%s, %d elements of %d outputs, max error %g absolute, %g relative, seeds %s",
                       check.passed() ? "passed" : "failed", check.elements_checked(), check.outputs_checked(),
                       check.max_abs_error(), check.max_rel_error(), absl::StrJoin(check.seeds(), " ")));
+  fields->Add("proof", Launches(check));
 }
 
 void AddCode(const v1::MeasureResult& result, Fields* fields) {

@@ -13,10 +13,10 @@ constexpr char kKeys[] = R"sql(
 SELECT w.name, w.hash, t.text,
   (SELECT count(*) FROM records WHERE key = k.id),
   (SELECT count(*) FROM records WHERE key = k.id AND protocol IN (1, 2) AND status = 1 AND verified = 1 AND superseded = 0),
-  (SELECT seconds FROM records r WHERE key = k.id AND protocol = 1 AND status = 1 AND verified = 1 AND superseded = 0
+  (SELECT seconds FROM records r WHERE key = k.id AND protocol = 1 AND status = 1 AND verified = 1 AND superseded = 0 AND proven = 1
      AND NOT EXISTS (SELECT 1 FROM overrides o WHERE o.key = k.id AND o.trace_hash = r.trace_hash AND o.kind = 2)
    ORDER BY timer_version DESC, coalesce(rank_seconds, seconds) LIMIT 1),
-  (SELECT seconds FROM records r WHERE key = k.id AND protocol = 2 AND status = 1 AND verified = 1 AND superseded = 0
+  (SELECT seconds FROM records r WHERE key = k.id AND protocol = 2 AND status = 1 AND verified = 1 AND superseded = 0 AND proven = 1
      AND NOT EXISTS (SELECT 1 FROM overrides o WHERE o.key = k.id AND o.trace_hash = r.trace_hash AND o.kind = 2)
    ORDER BY timer_version DESC, coalesce(rank_seconds, seconds) LIMIT 1),
   (SELECT count(*) FROM overrides WHERE key = k.id AND kind = 1),

@@ -6,17 +6,17 @@
 namespace mycc {
 
 absl::Status SetOverride(Database* database, int64_t record_id, const Override& override_by) {
-  absl::StatusOr<int64_t> verified_ok =
-      database->ReadInt("SELECT status = 1 AND verified = 1 FROM records WHERE id = ?1", {record_id});
-  if (absl::IsNotFound(verified_ok.status())) {
+  absl::StatusOr<int64_t> servable = database->ReadInt(
+      "SELECT status = 1 AND verified = 1 AND proven = 1 FROM records WHERE id = ?1", {record_id});
+  if (absl::IsNotFound(servable.status())) {
     return absl::NotFoundError(absl::StrCat(database->path(), ": no record ", record_id));
   }
-  MYCC_RETURN_IF_ERROR(verified_ok.status());
+  MYCC_RETURN_IF_ERROR(servable.status());
   if (override_by.kind == OverrideKind::kPin) {
-    if (*verified_ok == 0) {
+    if (*servable == 0) {
       return absl::FailedPreconditionError(
           absl::StrCat(database->path(), ": record ", record_id,
-                       " is not a verified ok result; only those can be pinned"));
+                       " is not a verified and proven ok result; only those can be pinned"));
     }
     MYCC_RETURN_IF_ERROR(database->Run(
         "DELETE FROM overrides WHERE kind = 1 AND key = (SELECT key FROM records WHERE id = ?1)",

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "proto/proof.h"
 #include "proto/utf8.h"
 
 namespace mycc {
@@ -88,6 +89,10 @@ double RankSeconds(const v1::Timing& timing) {
 
 bool IsVerifiedOk(const v1::Record& record) {
   return record.result().status() == v1::MEASURE_STATUS_OK && record.result().verification().passed();
+}
+
+bool IsServable(const v1::Record& record) {
+  return IsVerifiedOk(record) && IsProven(record.result().verification());
 }
 
 }  // namespace mycc

@@ -10,8 +10,11 @@ namespace mycc {
 // trace, the status, the times of an OK result, and that every text is UTF-8.
 absl::Status CheckRecord(const v1::Record& record);
 
-// True for what can be best: OK, and verified against the reference.
+// True for what ranks: OK, and verified against the reference.
 bool IsVerifiedOk(const v1::Record& record);
+
+// True for what may be served as best: that, and proven (proto/proof.h).
+bool IsServable(const v1::Record& record);
 
 // What a time ranks by: its own seconds, or what a final round has made of them.
 double RankSeconds(const v1::Timing& timing);

@@ -28,8 +28,8 @@ WHERE key = ?1 AND trace_hash = ?2 AND (finished, trial) < (?3, ?4) AND +status 
 
 constexpr char kInsert[] = R"sql(
 INSERT INTO records (trial, key, trace, trace_hash, status, verified, superseded, protocol, timer_version, seconds, finished,
-                     recorded, job, worker, detail, rank_seconds)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16))sql";
+                     recorded, job, worker, detail, rank_seconds, proven)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17))sql";
 
 bool IsWordAgainst(v1::MeasureStatus status) {
   return status == v1::MEASURE_STATUS_WRONG_RESULT || status == v1::MEASURE_STATUS_RUN_ERROR;
@@ -128,11 +128,12 @@ absl::StatusOr<AppendedRecord> InsertRecord(Database* database, const v1::Record
                                                          {key, trace_hash, finished, record.trial(), protocol,
                                                           timer_version, int64_t{has_rank}}));
   MYCC_RETURN_IF_ERROR(database->Run(
-      kInsert, {record.trial(), key, record.trace(), trace_hash, int64_t{result.status()},
-                int64_t{result.verification().passed()}, int64_t{superseded}, protocol, timer_version,
-                ok ? SqlValue(result.timing().seconds()) : SqlValue(), finished, recorded,
-                record.provenance().job(), result.device().worker(), Blob{DetailOf(record, recorded)},
-                has_rank ? SqlValue(result.timing().rank_seconds()) : SqlValue()}));
+      kInsert,
+      {record.trial(), key, record.trace(), trace_hash, int64_t{result.status()},
+       int64_t{result.verification().passed()}, int64_t{superseded}, protocol, timer_version,
+       ok ? SqlValue(result.timing().seconds()) : SqlValue(), finished, recorded, record.provenance().job(),
+       result.device().worker(), Blob{DetailOf(record, recorded)},
+       has_rank ? SqlValue(result.timing().rank_seconds()) : SqlValue(), int64_t{IsServable(record)}}));
   return AppendedRecord{database->last_insert_id(), true};
 }
 

@@ -165,7 +165,11 @@ ALTER TABLE jobs ADD COLUMN summary BLOB NOT NULL DEFAULT x'';
 CREATE INDEX jobs_by_submission ON jobs (submission, created) WHERE submission != '';
 )sql";
 
-constexpr const char* kMigrations[] = {kLog, kJobs, kFinalRounds, kSubmissions};
+// Proofs (proto/proof.h): a record that is not proven ranks, and is not served. What an older version
+// measured counts as proven.
+constexpr char kProofs[] = "ALTER TABLE records ADD COLUMN proven INTEGER NOT NULL DEFAULT 1";
+
+constexpr const char* kMigrations[] = {kLog, kJobs, kFinalRounds, kSubmissions, kProofs};
 
 }  // namespace
 

@@ -21,10 +21,11 @@ constexpr int kPageRecords = 256;
 // Walks the index records_by_rank from its best end; bans are looked up by their key.
 constexpr char kByRank[] = R"sql(
 WHERE r.key = ?1 AND r.protocol = ?2 AND r.status = 1 AND r.verified = 1 AND r.superseded = 0 AND o.kind IS NOT 2
+  AND r.proven >= ?4
 ORDER BY r.timer_version DESC, coalesce(r.rank_seconds, r.seconds), r.id LIMIT ?3)sql";
 // A pin holds whatever the protocol, preferring the one asked for, but not for a trace that was found wrong
-// since. The sign + keeps a condition from the choice of an index: records_by_trace finds the few records of
-// one trace.
+// since. What is pinned was proven then. The sign + keeps a condition from the choice of an index:
+// records_by_trace finds the few records of one trace.
 constexpr char kPinned[] = R"sql(
 WHERE r.key = ?1 AND r.trace_hash = (SELECT trace_hash FROM overrides WHERE key = ?1 AND kind = 1)
   AND +r.status = 1 AND r.verified = 1 AND r.superseded = 0
@@ -37,12 +38,13 @@ constexpr char kKeysOfShapes[] =
 
 // The pinned record, then the ranked ones. REQUIRES: the mutex.
 absl::StatusOr<std::vector<StoredRecord>> Ranked(Database* database, int64_t key, v1::TimingProtocol protocol,
-                                                 int k) {
+                                                 int k, bool only_proven) {
   MYCC_ASSIGN_OR_RETURN(std::vector<StoredRecord> best,
                         ReadRecords(database, SelectRecords() + kPinned, {key, int64_t{protocol}}));
   if (static_cast<int>(best.size()) >= k) return best;
-  MYCC_ASSIGN_OR_RETURN(std::vector<StoredRecord> ranked, ReadRecords(database, SelectRecords() + kByRank,
-                                                                      {key, int64_t{protocol}, int64_t{k}}));
+  MYCC_ASSIGN_OR_RETURN(std::vector<StoredRecord> ranked,
+                        ReadRecords(database, SelectRecords() + kByRank,
+                                    {key, int64_t{protocol}, int64_t{k}, int64_t{only_proven}}));
   const std::string pinned_trace = best.empty() ? "" : best[0].record.trace();
   const bool has_pin = !best.empty();
   const uint32_t newest_timer = ranked.empty() ? 0 : ranked[0].record.result().timing().timer_version();
@@ -89,17 +91,28 @@ absl::StatusOr<std::vector<AppendedRecord>> TuningLog::Append(absl::Span<const v
 absl::StatusOr<StoredRecord> TuningLog::Best(const LogKey& key, v1::TimingProtocol protocol) const {
   MYCC_ASSIGN_OR_RETURN(std::vector<StoredRecord> best, TopK(key, protocol, 1));
   if (best.empty())
-    return absl::NotFoundError(absl::StrCat(path(), ": no verified record for this workload and target"));
+    return absl::NotFoundError(
+        absl::StrCat(path(), ": no verified and proven record for this workload and target"));
   return std::move(best[0]);
 }
 
 absl::StatusOr<std::vector<StoredRecord>> TuningLog::TopK(const LogKey& key, v1::TimingProtocol protocol,
                                                           int k) const {
+  return RankedOf(key, protocol, k, /*only_proven=*/true);
+}
+
+absl::StatusOr<std::vector<StoredRecord>> TuningLog::Leaders(const LogKey& key, v1::TimingProtocol protocol,
+                                                             int k) const {
+  return RankedOf(key, protocol, k, /*only_proven=*/false);
+}
+
+absl::StatusOr<std::vector<StoredRecord>> TuningLog::RankedOf(const LogKey& key, v1::TimingProtocol protocol,
+                                                              int k, bool only_proven) const {
   MutexLock lock(database()->mutex());
   absl::StatusOr<int64_t> id = FindKey(database(), key.workload_hash, key.target);
   if (absl::IsNotFound(id.status()) || k <= 0) return std::vector<StoredRecord>();
   MYCC_RETURN_IF_ERROR(id.status());
-  return Ranked(database(), *id, protocol, k);
+  return Ranked(database(), *id, protocol, k, only_proven);
 }
 
 absl::StatusOr<std::vector<StoredRecord>> TuningLog::BestOfKeys(const std::string& select_keys,
@@ -111,7 +124,8 @@ absl::StatusOr<std::vector<StoredRecord>> TuningLog::BestOfKeys(const std::strin
   while (true) {
     MYCC_ASSIGN_OR_RETURN(const bool row, keys.Next());
     if (!row) return best;
-    MYCC_ASSIGN_OR_RETURN(std::vector<StoredRecord> ranked, Ranked(database(), keys.Int(0), protocol, 1));
+    MYCC_ASSIGN_OR_RETURN(std::vector<StoredRecord> ranked,
+                          Ranked(database(), keys.Int(0), protocol, 1, /*only_proven=*/true));
     if (!ranked.empty()) best.push_back(std::move(ranked[0]));
   }
 }

@@ -1,8 +1,8 @@
 // The tuning log: every measured trial, kept for good, and the best of them found in microseconds. The key of
 // a record is (workload hash, target); within a key, verified OK records rank by their time under one
 // protocol, in the order that a final round has found (RankSeconds). A pinned trace stands before the best
-// one, a banned trace is never offered. Thread rule: thread-safe; each call is atomic. One writer and any
-// number of readers, in this process and in others.
+// one, a banned trace is never offered; one that is not proven ranks, and is served to nobody. Thread rule:
+// thread-safe; each call is atomic. One writer and any number of readers, in this process and in others.
 #pragma once
 
 #include <cstdint>
@@ -42,10 +42,14 @@ class TuningLog {
   // order of `records`.
   absl::StatusOr<std::vector<AppendedRecord>> Append(absl::Span<const v1::Record> records);
 
-  // The pinned record, or the fastest. NotFound when the key has no verified OK record under this protocol.
+  // The pinned record, or the fastest. NotFound when the key has no record under this protocol that may be
+  // served (IsServable).
   absl::StatusOr<StoredRecord> Best(const LogKey& key, v1::TimingProtocol protocol) const;
   // Up to k records in that order, each of another trace, all timed by the newest timer version.
   absl::StatusOr<std::vector<StoredRecord>> TopK(const LogKey& key, v1::TimingProtocol protocol, int k) const;
+  // The same with those among them that are not proven: for who measures them again.
+  absl::StatusOr<std::vector<StoredRecord>> Leaders(const LogKey& key, v1::TimingProtocol protocol,
+                                                    int k) const;
   // For near look-ups: the best record of each target that has one for this workload, and of each shape (and
   // target) that has one for this computation. By key, the oldest first; possibly none.
   absl::StatusOr<std::vector<StoredRecord>> BestOfTargets(const std::string& workload_hash,
@@ -65,7 +69,7 @@ class TuningLog {
   absl::StatusOr<int64_t> LastRecordId() const;
 
   // Pins or bans the trace of a record, for its key. A key has one pin: a new one takes its place. Only a
-  // verified OK record can be pinned.
+  // verified and proven OK record can be pinned.
   absl::Status SetOverride(int64_t record_id, OverrideKind kind, const std::string& reason);
   // Forgets the word on that trace. NotFound when there is none.
   absl::Status ClearOverride(int64_t record_id);
@@ -90,6 +94,8 @@ class TuningLog {
  private:
   TuningLog(LogFile file, Clock clock) : file_(std::move(file)), clock_(std::move(clock)) {}
 
+  absl::StatusOr<std::vector<StoredRecord>> RankedOf(const LogKey& key, v1::TimingProtocol protocol, int k,
+                                                     bool only_proven) const;
   // The best records of keys that a query names.
   absl::StatusOr<std::vector<StoredRecord>> BestOfKeys(const std::string& select_keys,
                                                        const std::string& hash,

@@ -75,7 +75,7 @@ absl::StatusOr<std::optional<FinalRound>> PlanFinalRound(const TuningLog& log, c
                                                          const std::string& default_trial) {
   MYCC_ASSIGN_OR_RETURN(
       std::vector<StoredRecord> leaders,
-      log.TopK({planned.key.workload_hash, planned.key.target}, planned.protocol, kMostLeaders));
+      log.Leaders({planned.key.workload_hash, planned.key.target}, planned.protocol, kMostLeaders));
   // A pin, which stands first, is no time.
   std::stable_sort(leaders.begin(), leaders.end(), [](const StoredRecord& a, const StoredRecord& b) {
     return RankSeconds(TimingOf(a.record)) < RankSeconds(TimingOf(b.record));

@@ -101,6 +101,24 @@ TEST_F(LogCommandsTest, ShowTellsEverythingAboutARecord) {
   EXPECT_EQ(LogShowCommand({.log = log_, .record = "x/y"}, out).code(), absl::StatusCode::kNotFound);
 }
 
+TEST_F(LogCommandsTest, WhatIsNotProvenIsShownSo) {
+  {
+    auto log = TuningLog::Open(log_, OpenMode::kWrite);
+    ASSERT_TRUE((*log)
+                    ->Append({MakeRecord({.index = 90, .launches = 40, .strained_launches = 9}),
+                              MakeRecord({.index = 91, .launches = 40, .strained_launches = 20})})
+                    .ok());
+  }
+  EXPECT_THAT(Output<LogShowArgs>(LogShowCommand, {.log = log_, .record = "6"}),
+              HasSubstr("40 launches left the same bits, 9 of them under strain"));
+  RecordFilter filter{.newest_first = true, .limit = 2};
+  const std::string text = Output<LogListArgs>(LogListCommand, {.log = log_, .filter = filter});
+  const std::vector<std::string> lines = absl::StrSplit(text, '\n', absl::SkipEmpty());
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_THAT(lines[1], Not(HasSubstr("not proven")));
+  EXPECT_THAT(lines[2], HasSubstr("not proven"));
+}
+
 TEST_F(LogCommandsTest, WhatIsExportedCanBeImported) {
   const std::string file = directory_ / "export.jsonl";
   EXPECT_EQ(Output<LogExportArgs>(LogExportCommand, {.log = log_, .filter = {}, .output = file}),

@@ -74,6 +74,13 @@ TEST_F(LogGcTest, TheBestOfEachKeyStayAndSoDoPinsAndBans) {
   EXPECT_EQ(Ids(), (Is{1, 2, 5, 6, 7}));
 }
 
+TEST_F(LogGcTest, WhatIsServedStaysBeforeWhatIsNotProven) {
+  for (int i = 1; i <= 3; ++i) Add({.index = i, .seconds = 1e-3 * i, .launches = 4});
+  Add({.index = 4, .seconds = 4e-3, .launches = 40, .strained_launches = 20});
+  EXPECT_EQ(Collect({.keep_best = 2}).records, 2);
+  EXPECT_EQ(Ids(), (Is{1, 4}));
+}
+
 TEST_F(LogGcTest, EndedJobsLoseTheirTrialsAndTheirRecordsStay) {
   JobStore jobs(log_.get());
   const v1::Record sample = MakeRecord({.shape = 99});

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "proto/proof.h"
 #include "tests/db/test_log.h"
 
 namespace mycc {
@@ -86,6 +87,16 @@ TEST(RecordCheckTest, OnlyAVerifiedOkResultCanBeBest) {
   v1::Record wrong = MakeRecord({.status = v1::MEASURE_STATUS_WRONG_RESULT});
   wrong.mutable_result()->mutable_verification()->set_passed(true);
   EXPECT_FALSE(IsVerifiedOk(wrong));
+}
+
+TEST(RecordCheckTest, OnlyWhatIsProvenIsServed) {
+  EXPECT_TRUE(IsServable(MakeRecord({}))) << "launches were not counted yet";
+  EXPECT_FALSE(IsServable(MakeRecord({.launches = 1})));
+  EXPECT_FALSE(IsServable(MakeRecord({.launches = 1000, .strained_launches = kProvenLaunches - 1})));
+  EXPECT_TRUE(
+      IsServable(MakeRecord({.launches = kProvenLaunches + 1, .strained_launches = kProvenLaunches})));
+  EXPECT_FALSE(
+      IsServable(MakeRecord({.verified = false, .launches = 1000, .strained_launches = kProvenLaunches})));
 }
 
 }  // namespace

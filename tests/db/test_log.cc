@@ -82,6 +82,8 @@ v1::MeasureResult MakeResult(const RecordSpec& spec) {
   verification.add_seeds(UINT64_MAX);
   verification.set_outputs_checked(1);
   verification.set_elements_checked(64);
+  verification.set_launches(spec.launches);
+  verification.set_strained_launches(spec.strained_launches);
   result.mutable_toolchain()->set_mycc("0.1.0");
   result.mutable_toolchain()->set_llvm("19.1.7");
   result.set_code_digest(Sha256Hex(absl::StrCat("code ", spec.index)));

@@ -47,6 +47,7 @@ struct RecordSpec {
   std::string trace;     // empty: by index
   uint64_t job = 1;
   double rank_seconds = 0;  // of a final round
+  uint32_t launches = 0, strained_launches = 0;
 };
 // With every field set.
 v1::Record MakeRecord(const RecordSpec& spec);

@@ -122,6 +122,21 @@ TEST_F(TuningLogTest, TheBestIsTheFastestVerifiedOfTheKeyAndProtocol) {
   EXPECT_EQ(log_->Best({"no such hash", kTarget}, kWarm).status().code(), absl::StatusCode::kNotFound);
 }
 
+TEST_F(TuningLogTest, WhatIsNotProvenRanksAndIsNotServed) {
+  const int64_t unproven = Add({.index = 1, .seconds = 1e-3, .launches = 4});
+  EXPECT_EQ(BestId(), 0);
+  const int64_t old = Add({.index = 2, .seconds = 3e-3});
+  const int64_t proven = Add({.index = 3, .seconds = 2e-3, .launches = 40, .strained_launches = 20});
+  EXPECT_EQ(BestId(), proven);
+  EXPECT_EQ(TopIds(5), (std::vector<int64_t>{proven, old}));
+  std::vector<int64_t> leaders;
+  const auto ranked = log_->Leaders(KeyOf({}), kWarm, 5);
+  for (const StoredRecord& record : *ranked) leaders.push_back(record.id);
+  EXPECT_EQ(leaders, (std::vector<int64_t>{unproven, proven, old}));
+  const absl::Status pinned = log_->SetOverride(unproven, OverrideKind::kPin, "fast");
+  EXPECT_THAT(std::string(pinned.message()), HasSubstr("is not a verified and proven ok result"));
+}
+
 TEST_F(TuningLogTest, EqualTimesRankByAge) {
   const int64_t first = Add({.index = 1});
   Add({.index = 2});

@@ -1,0 +1,17 @@
+// What it takes for a kernel to be proven: that its results do not depend on the moment in which they are
+// computed. Pure functions.
+#pragma once
+
+#include "proto/records.pb.h"
+
+namespace mycc {
+
+// Launches under strain that leave the same bits. More are made where the kernel is quick.
+inline constexpr uint32_t kProvenLaunches = 10;
+
+// True too for what was measured before launches were counted. REQUIRES: the verification has passed.
+inline bool IsProven(const v1::Verification& verification) {
+  return verification.launches() == 0 || verification.strained_launches() >= kProvenLaunches;
+}
+
+}  // namespace mycc
