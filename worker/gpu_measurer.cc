@@ -21,18 +21,11 @@ constexpr double kWorthless = 100;
 constexpr double kLeastSeconds = 0.3;  // for a first call
 // Candidates that are timed in turn have all but the same times: the budget of each, relative to one alone.
 constexpr double kTurnsShare = 2;
-constexpr size_t kRememberedCases = 256;
+constexpr size_t kMostReferences = 512, kMostCases = 8;  // cases: of a reference
 constexpr double kSecondsBetweenWords = 10;
 
 double SecondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-std::string CaseName(const v1::Assignment& assignment) {
-  return absl::StrCat(assignment.seed(), " ", assignment.target(), "\n", assignment.workload());
-}
-std::string ReferenceName(const v1::Assignment& assignment) {
-  return absl::StrCat(assignment.target(), "\n", assignment.workload());
 }
 
 }  // namespace
@@ -56,6 +49,8 @@ GpuMeasurer::GpuMeasurer(const Gpu& gpu, const v1::Toolchain& toolchain, BuildPo
       options_(options),
       scratch_(std::move(scratch)),
       log_(std::move(log)),
+      references_(scratch_.path(), kMostReferences,
+                  [builders](BuildWork work) { builders->Start(std::move(work), /*first=*/true); }),
       book_(toolchain),
       device_(gpu.info) {}
 
@@ -84,11 +79,8 @@ GpuMeasurer::~GpuMeasurer() {
     stopping_ = true;
     changed_.NotifyAll();
   }
+  references_.Stop();
   if (thread_.joinable()) thread_.join();
-  // Builders may still be at references, whose results come here.
-  const MutexLock lock(&mutex_);
-  const auto is_open = [](const auto& reference) { return !reference.second; };
-  while (std::any_of(references_.begin(), references_.end(), is_open)) changed_.Wait(&mutex_);
 }
 
 v1::BuildRequest GpuMeasurer::RequestOf(const v1::Assignment& assignment) const {
@@ -104,7 +96,6 @@ void GpuMeasurer::Measure(const std::vector<v1::Assignment>& assignments, const 
   Batch batch{is_revoked, done};
   for (const v1::Assignment& assignment : assignments) {
     if (is_revoked(assignment.lease())) continue;
-    StartReference(assignment);
     {
       const MutexLock lock(&mutex_);
       ++batch.open;
@@ -118,7 +109,9 @@ void GpuMeasurer::Measure(const std::vector<v1::Assignment>& assignments, const 
 
 void GpuMeasurer::StartBuilds(const v1::Assignment& assignment, Batch* batch) {
   const std::vector<std::string> traces = TracesOf(assignment);
-  const auto built = std::make_shared<Built>(Built{batch, assignment, {}, traces.size()});
+  // A workload's first candidate has its reference built, before all else.
+  const auto built = std::make_shared<Built>(
+      Built{batch, assignment, references_.Take(RequestOf(assignment)), {}, traces.size()});
   built->outcomes.resize(traces.size());
   for (size_t i = 0; i < traces.size(); ++i) {
     v1::BuildRequest request = RequestOf(assignment);
@@ -134,37 +127,6 @@ void GpuMeasurer::StartBuilds(const v1::Assignment& assignment, Batch* batch) {
                         changed_.NotifyAll();
                       }});
   }
-}
-
-// A workload's first candidate has its reference built, before all else.
-void GpuMeasurer::StartReference(const v1::Assignment& assignment) {
-  const std::string name = ReferenceName(assignment);
-  {
-    const MutexLock lock(&mutex_);
-    if (!references_.emplace(name, std::nullopt).second) return;
-  }
-  const auto is_wanted = [this] {
-    const MutexLock lock(&mutex_);
-    return !stopping_;
-  };
-  builders_->Start({RequestOf(assignment), is_wanted,
-                    [this, name](std::optional<BuildOutcome> outcome) {
-                      const MutexLock lock(&mutex_);
-                      references_[name] = outcome ? *std::move(outcome)
-                                                  : BuildOutcome{{v1::MEASURE_STATUS_WORKER_LOST, "stopped"}};
-                      changed_.NotifyAll();
-                    }},
-                   /*first=*/true);
-}
-
-BuildOutcome GpuMeasurer::AwaitReference(const v1::Assignment& assignment) {
-  const std::string name = ReferenceName(assignment);
-  const MutexLock lock(&mutex_);
-  while (!references_[name]) changed_.Wait(&mutex_);
-  const BuildOutcome outcome = *references_[name];
-  // What was lost may work next time.
-  if (IsInfrastructureFailure(outcome.ending.status)) references_.erase(name);
-  return outcome;
 }
 
 void GpuMeasurer::RunDevice() {
@@ -194,19 +156,18 @@ void GpuMeasurer::RunDevice() {
 
 void GpuMeasurer::Take(const Built& built) {
   if (built.is_wanted && !built.batch->is_revoked(built.assignment.lease()))
-    built.batch->done(built.assignment, MeasureBuilt(built.assignment, built.outcomes));
+    built.batch->done(built.assignment, MeasureBuilt(built));
   std::error_code ignored;
   for (const BuildOutcome& outcome : built.outcomes) {
     if (!outcome.built.library().empty()) std::filesystem::remove(outcome.built.library(), ignored);
   }
 }
 
-std::vector<v1::MeasureResult> GpuMeasurer::MeasureBuilt(const v1::Assignment& assignment,
-                                                         const std::vector<BuildOutcome>& builds) {
+std::vector<v1::MeasureResult> GpuMeasurer::MeasureBuilt(const Built& built) {
   std::vector<v1::MeasureResult> results =
-      book_.Make(assignment, builds, [&](const auto& libraries, v1::MeasureResult* failure) {
+      book_.Make(built.assignment, built.outcomes, [&](const auto& libraries, v1::MeasureResult* failure) {
         const auto start = Clock::now();
-        auto response = Run(assignment, libraries, failure);
+        auto response = Run(built, libraries, failure);
         share_.busy_seconds += SecondsSince(start);
         return response;
       });
@@ -215,11 +176,12 @@ std::vector<v1::MeasureResult> GpuMeasurer::MeasureBuilt(const v1::Assignment& a
   return results;
 }
 
-std::optional<v1::RunnerResponse> GpuMeasurer::Run(const v1::Assignment& assignment,
+std::optional<v1::RunnerResponse> GpuMeasurer::Run(const Built& built,
                                                    const std::vector<std::string>& libraries,
                                                    v1::MeasureResult* failure) {
+  const v1::Assignment& assignment = built.assignment;
   const HostLock alone(HostLock::Mode::kTiming, gpu_.uuid);
-  const absl::StatusOr<v1::GpuCase> test = PreparedCase(assignment);
+  const absl::StatusOr<v1::GpuCase> test = PreparedCase(built);
   if (!test.ok()) {
     FailWithout(test.status(), failure);
     return std::nullopt;
@@ -256,24 +218,26 @@ std::optional<v1::RunnerResponse> GpuMeasurer::Run(const v1::Assignment& assignm
   return *std::move(response);
 }
 
-absl::StatusOr<v1::GpuCase> GpuMeasurer::PreparedCase(const v1::Assignment& assignment) {
-  const std::string name = CaseName(assignment);
-  if (const auto known = cases_.find(name); known != cases_.end()) return known->second;
-  if (cases_.size() >= kRememberedCases) cases_.clear();
-  absl::StatusOr<v1::GpuCase> prepared = PrepareCase(assignment);
+absl::StatusOr<v1::GpuCase> GpuMeasurer::PreparedCase(const Built& built) {
+  PreparedCases& cases = built.reference->cases;
+  const uint64_t seed = built.assignment.seed();
+  if (const auto known = cases.find(seed); known != cases.end()) return known->second;
+  if (cases.size() >= kMostCases) cases.clear();
+  absl::StatusOr<v1::GpuCase> prepared = PrepareCase(built);
   // What was lost may work next time; what failed will fail again.
   const bool lost = absl::IsUnavailable(prepared.status()) || absl::IsNotFound(prepared.status());
-  if (!lost) cases_.emplace(name, prepared);
+  if (!lost) cases.emplace(seed, prepared);
   return prepared;
 }
 
-absl::StatusOr<v1::GpuCase> GpuMeasurer::PrepareCase(const v1::Assignment& assignment) {
+absl::StatusOr<v1::GpuCase> GpuMeasurer::PrepareCase(const Built& built) {
+  const v1::Assignment& assignment = built.assignment;
   MYCC_ASSIGN_OR_RETURN(const Workload workload, ParseWorkload(assignment.workload(), "workload"));
   v1::RunnerRequest request;
   v1::PrepareRequest& prepare = *request.mutable_prepare();
   prepare.set_workload(assignment.workload());
   prepare.set_seed(assignment.seed());
-  const BuildOutcome reference = AwaitReference(assignment);
+  const BuildOutcome reference = references_.Await(built.reference);
   if (IsInfrastructureFailure(reference.ending.status)) return ErrorOf(reference.ending);
   // A reference that cannot be built, or would take too long, is done without.
   if (reference.ok() && CountFlops(workload) <= options_.max_reference_flops)

@@ -9,7 +9,6 @@
 
 #include <chrono>
 #include <deque>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,6 +21,7 @@
 #include "worker/gpu_device.h"
 #include "worker/gpu_runners.h"
 #include "worker/measure.h"
+#include "worker/references.h"
 #include "worker/result_book.h"
 #include "worker/scratch.h"
 
@@ -59,6 +59,7 @@ class GpuMeasurer {
   struct Built {
     Batch* batch;
     v1::Assignment assignment;
+    std::shared_ptr<Reference> reference;
     std::vector<BuildOutcome> outcomes;
     size_t open = 0;
     bool is_wanted = true;  // by the time that they were built
@@ -69,19 +70,15 @@ class GpuMeasurer {
   absl::Status Start();
   v1::BuildRequest RequestOf(const v1::Assignment& assignment) const;
   void StartBuilds(const v1::Assignment& assignment, Batch* batch);
-  void StartReference(const v1::Assignment& assignment);
-  BuildOutcome AwaitReference(const v1::Assignment& assignment);
 
   // On the device's thread.
   void RunDevice();
   void Take(const Built& built);
-  std::vector<v1::MeasureResult> MeasureBuilt(const v1::Assignment& assignment,
-                                              const std::vector<BuildOutcome>& builds);
-  std::optional<v1::RunnerResponse> Run(const v1::Assignment& assignment,
-                                        const std::vector<std::string>& libraries,
+  std::vector<v1::MeasureResult> MeasureBuilt(const Built& built);
+  std::optional<v1::RunnerResponse> Run(const Built& built, const std::vector<std::string>& libraries,
                                         v1::MeasureResult* failure);
-  absl::StatusOr<v1::GpuCase> PreparedCase(const v1::Assignment& assignment);
-  absl::StatusOr<v1::GpuCase> PrepareCase(const v1::Assignment& assignment);
+  absl::StatusOr<v1::GpuCase> PreparedCase(const Built& built);
+  absl::StatusOr<v1::GpuCase> PrepareCase(const Built& built);
   void NoteIdle(bool last) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Gpu gpu_;
@@ -90,11 +87,11 @@ class GpuMeasurer {
   const ScratchFolder scratch_;
   const std::function<void(const std::string&)> log_;
 
+  References references_;
+
   Mutex mutex_;
   CondVar changed_;
   std::deque<Built> line_ ABSL_GUARDED_BY(mutex_);
-  // By the workload's text; none while it is being built.
-  std::map<std::string, std::optional<BuildOutcome>> references_ ABSL_GUARDED_BY(mutex_);
   size_t open_ ABSL_GUARDED_BY(mutex_) = 0;               // candidates of all batches
   Clock::time_point work_began_ ABSL_GUARDED_BY(mutex_);  // when the first of them came
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
@@ -104,8 +101,7 @@ class GpuMeasurer {
   ResultBook book_;
   BaselineHistory baselines_;
   v1::DeviceInfo device_;  // as the last run left it
-  std::map<std::string, absl::StatusOr<v1::GpuCase>> cases_;
-  struct Share {  // of the time in which there was something to do
+  struct Share {           // of the time in which there was something to do
     double busy_seconds = 0, wall_seconds = 0;
     int candidates = 0;
     bool is_working = false;  // since work_began_

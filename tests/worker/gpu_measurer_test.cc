@@ -10,8 +10,10 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "base/temporary_folder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/names.h"
 #include "tests/worker/misbehaving.h"
 #include "worker/child.h"
 #include "worker/gpu_runner.h"
@@ -269,6 +271,24 @@ TEST_F(GpuMeasurerTest, SeveralBatchesAtOnce) {
   EXPECT_EQ(done.count("good MEASURE_STATUS_OK"), 6u);
   EXPECT_EQ(done.count("wrong MEASURE_STATUS_WRONG_RESULT"), 3u);
   EXPECT_EQ(done.count("fault MEASURE_STATUS_RUN_ERROR"), 3u);
+}
+
+// Two candidates wait for a reference whose builder is killed by somebody else.
+TEST_F(GpuMeasurerTest, ReferenceWhoseBuilderIsKilledIsBuiltAgain) {
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  BuildPool unlucky(2, BuildLimits());  // whose builders hand on the environment that they begin with
+  ASSERT_EQ(setenv(kUnluckyBuild, (folder.path() + "/met").c_str(), 1), 0);
+  auto measurer = GpuMeasurer::Create(*gpu_, &unlucky, GpuMeasurerOptions(), nullptr);
+  ASSERT_TRUE(measurer.ok()) << measurer.status();
+  std::vector<std::string> statuses;
+  (*measurer)->Measure(
+      {AssignmentOf("good"), AssignmentOf("slow")}, [](const v1::LeaseId&) { return false; },
+      [&statuses](const v1::Assignment&, const std::vector<v1::MeasureResult>& results) {
+        statuses.push_back(absl::StrCat(StatusName(results[0].status()), results[0].error()));
+      });
+  ASSERT_EQ(unsetenv(kUnluckyBuild), 0);
+  EXPECT_TRUE(std::filesystem::exists(folder.path() + "/met"));
+  EXPECT_EQ(statuses, (std::vector<std::string>{"ok", "ok"}));
 }
 
 int NumChildren() {

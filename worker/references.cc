@@ -1,0 +1,89 @@
+#include "worker/references.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "proto/names.h"
+
+namespace mycc {
+
+Reference::~Reference() {
+  std::error_code ignored;
+  std::filesystem::remove_all(request_.directory(), ignored);
+}
+
+References::References(std::string folder, size_t most, StartBuild start)
+    : folder_(std::move(folder)), most_(most), start_(std::move(start)) {}
+
+References::~References() {
+  Stop();
+  const MutexLock lock(&mutex_);
+  while (building_ > 0) changed_.Wait(&mutex_);
+}
+
+void References::Stop() {
+  const MutexLock lock(&mutex_);
+  stopping_ = true;
+  changed_.NotifyAll();
+}
+
+bool References::IsStopping() {
+  const MutexLock lock(&mutex_);
+  return stopping_;
+}
+
+std::shared_ptr<Reference> References::Take(const v1::BuildRequest& request) {
+  const MutexLock lock(&mutex_);
+  const auto known = std::find_if(kept_.begin(), kept_.end(), [&request](const auto& kept) {
+    return kept->request_.target() == request.target() && kept->request_.workload() == request.workload();
+  });
+  if (known != kept_.end()) {
+    kept_.splice(kept_.begin(), kept_, known);
+    return kept_.front();
+  }
+  v1::BuildRequest own = request;
+  own.set_directory(absl::StrCat(folder_, "/reference-", folders_++));
+  const auto reference = std::make_shared<Reference>(std::move(own));
+  kept_.push_front(reference);
+  ForgetOld();
+  Begin(reference);
+  return reference;
+}
+
+void References::ForgetOld() {
+  for (auto oldest = kept_.end(); kept_.size() > most_ && oldest != kept_.begin();) {
+    --oldest;
+    // Whoever copies it does so from here, so that nobody else's hold can begin now.
+    if (oldest->use_count() == 1) oldest = kept_.erase(oldest);
+  }
+}
+
+void References::Begin(const std::shared_ptr<Reference>& reference) {
+  reference->state_ = Reference::State::kBuilding;
+  ++building_;
+  std::error_code error;  // a folder that cannot be made is the build's error
+  std::filesystem::create_directories(reference->request_.directory(), error);
+  start_({reference->request_, [this] { return !IsStopping(); },
+          [this, reference](std::optional<BuildOutcome> outcome) {
+            const MutexLock lock(&mutex_);
+            reference->outcome_ =
+                outcome ? *std::move(outcome) : BuildOutcome{{v1::MEASURE_STATUS_WORKER_LOST, "stopped"}};
+            const bool lost = IsInfrastructureFailure(reference->outcome_.ending.status);
+            reference->state_ = lost ? Reference::State::kLost : Reference::State::kBuilt;
+            --building_;
+            changed_.NotifyAll();
+          }});
+}
+
+BuildOutcome References::Await(const std::shared_ptr<Reference>& reference) {
+  const MutexLock lock(&mutex_);
+  for (bool has_begun = false;; has_begun = true) {
+    while (reference->state_ == Reference::State::kBuilding) changed_.Wait(&mutex_);
+    if (reference->state_ == Reference::State::kBuilt || has_begun || stopping_) return reference->outcome_;
+    Begin(reference);
+  }
+}
+
+}  // namespace mycc
