@@ -13,7 +13,7 @@ namespace mycc {
 namespace {
 
 constexpr char kSelectJobs[] =
-    "SELECT id, state, owner, spec, scheduler_state, message, created, updated FROM jobs ";
+    "SELECT id, state, owner, spec, scheduler_state, message, created, updated, submission FROM jobs ";
 constexpr char kSelectTasks[] = R"sql(
 SELECT a.task, w.text, w.hash, w.shape_erased_hash, a.name, t.text, a.spec, a.search_state, a.done, a.outcome
 FROM tasks a JOIN keys k ON k.id = a.key JOIN workloads w ON w.id = k.workload JOIN targets t ON t.id = k.target
@@ -42,6 +42,7 @@ Job ReadJob(const Query& row) {
   job.message = row.Text(5);
   job.created_unix_micros = row.Int(6);
   job.updated_unix_micros = row.Int(7);
+  job.submission = row.Text(8);
   return job;
 }
 
@@ -61,6 +62,14 @@ absl::Status ExpectChanged(const Database& database, const std::string& what) {
   return database.changes() > 0 ? absl::OkStatus() : absl::NotFoundError(absl::StrCat("no ", what));
 }
 
+absl::Status ExpectState(Database* database, const std::string& id, JobState state,
+                         const std::string& otherwise) {
+  MYCC_ASSIGN_OR_RETURN(const std::vector<Job> jobs, ReadJobs(database, "WHERE id = ?1", {id}));
+  if (jobs.empty()) return absl::NotFoundError(absl::StrCat("no job ", id));
+  if (jobs[0].state == state) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("job ", id, " ", otherwise));
+}
+
 }  // namespace
 
 absl::Status JobStore::CreateJob(const Job& job, absl::Span<const Task> tasks) {
@@ -75,9 +84,10 @@ absl::Status JobStore::CreateJob(const Job& job, absl::Span<const Task> tasks) {
   }
   const int64_t now = log_->now();
   MYCC_RETURN_IF_ERROR(database_->Run(
-      "INSERT INTO jobs (id, state, owner, spec, scheduler_state, message, created, updated)"
-      " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7)",
-      {job.id, Number(job.state), job.owner, Blob{job.spec}, Blob{job.scheduler_state}, job.message, now}));
+      "INSERT INTO jobs (id, state, owner, spec, scheduler_state, message, created, updated, submission)"
+      " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, ?8)",
+      {job.id, Number(job.state), job.owner, Blob{job.spec}, Blob{job.scheduler_state}, job.message, now,
+       job.submission}));
   for (size_t index = 0; index < tasks.size(); ++index) {
     const Task& task = tasks[index];
     MYCC_ASSIGN_OR_RETURN(const int64_t key, EnsureKey(database_, task.key));
@@ -104,18 +114,42 @@ absl::StatusOr<std::vector<Job>> JobStore::ListJobs(absl::Span<const JobState> s
   return ReadJobs(database_, where + "ORDER BY created, id", {});
 }
 
+absl::StatusOr<std::vector<Job>> JobStore::JobsOf(const std::string& submission) const {
+  MutexLock lock(database_->mutex());
+  return ReadJobs(database_, "WHERE submission = ?1 AND submission != '' ORDER BY created DESC, id DESC",
+                  {submission});
+}
+
 absl::Status JobStore::SetJobState(const std::string& id, JobState state, const std::string& message) {
   MutexLock lock(database_->mutex());
   MYCC_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_));
+  MYCC_RETURN_IF_ERROR(ExpectState(database_, id, JobState::kRunning, "has ended before"));
   MYCC_RETURN_IF_ERROR(database_->Run("UPDATE jobs SET state = ?2, message = ?3, updated = ?4 WHERE id = ?1",
                                       {id, Number(state), message, log_->now()}));
-  MYCC_RETURN_IF_ERROR(ExpectChanged(*database_, "job " + id));
   if (Ends(state)) {
     MYCC_RETURN_IF_ERROR(database_->Run(
         "UPDATE trials SET state = 4 WHERE state IN (1, 2) AND task IN (SELECT id FROM tasks WHERE job = ?1)",
         {id}));
   }
   return transaction.Commit();
+}
+
+absl::Status JobStore::ReopenJob(const std::string& id) {
+  MutexLock lock(database_->mutex());
+  MYCC_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_));
+  MYCC_RETURN_IF_ERROR(ExpectState(database_, id, JobState::kCancelled, "is not cancelled"));
+  MYCC_RETURN_IF_ERROR(database_->Run("UPDATE jobs SET state = 1, message = '', updated = ?2 WHERE id = ?1",
+                                      {id, log_->now()}));
+  MYCC_RETURN_IF_ERROR(database_->Run("UPDATE tasks SET done = 0, outcome = '' WHERE job = ?1", {id}));
+  MYCC_RETURN_IF_ERROR(database_->Run(
+      "UPDATE trials SET state = 1 WHERE state = 4 AND task IN (SELECT id FROM tasks WHERE job = ?1)", {id}));
+  return transaction.Commit();
+}
+
+absl::Status JobStore::SetJobSpec(const std::string& id, const std::string& spec) {
+  MutexLock lock(database_->mutex());
+  MYCC_RETURN_IF_ERROR(database_->Run("UPDATE jobs SET spec = ?2 WHERE id = ?1", {id, Blob{spec}}));
+  return ExpectChanged(*database_, "job " + id);
 }
 
 absl::StatusOr<std::vector<Task>> JobStore::LoadTasks(const std::string& job) const {

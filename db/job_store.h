@@ -32,7 +32,8 @@ struct Job {
   std::string owner;
   std::string spec;
   std::string scheduler_state;
-  std::string message;  // why it is in this state, for people
+  std::string message;     // why it is in this state, for people
+  std::string submission;  // what asked for it, as JobsOf knows it; empty: nothing can ask for it again
   int64_t created_unix_micros = 0;
   int64_t updated_unix_micros = 0;
 };
@@ -108,8 +109,15 @@ class JobStore {
   absl::StatusOr<Job> GetJob(const std::string& id) const;
   // The oldest first; all states when none is given.
   absl::StatusOr<std::vector<Job>> ListJobs(absl::Span<const JobState> states = {}) const;
-  // The states kDone, kCancelled and kFailed end a job: its open trials are dropped.
+  // The jobs of one submission, the newest first.
+  absl::StatusOr<std::vector<Job>> JobsOf(const std::string& submission) const;
+  // The states kDone, kCancelled and kFailed end a job: its open trials are dropped. FailedPrecondition when
+  // it has ended before.
   absl::Status SetJobState(const std::string& id, JobState state, const std::string& message);
+  // A cancelled job runs again: the trials that were dropped with it are queued. FailedPrecondition when it
+  // is not cancelled.
+  absl::Status ReopenJob(const std::string& id);
+  absl::Status SetJobSpec(const std::string& id, const std::string& spec);
   absl::StatusOr<std::vector<Task>> LoadTasks(const std::string& job) const;
   absl::Status FinishTask(const std::string& job, uint32_t task, const std::string& outcome);
 

@@ -29,7 +29,7 @@ constexpr StatusWord kStatusWords[] = {
 };
 
 constexpr char kJobPrefix = 'j';
-constexpr size_t kJobDigits = 16;
+constexpr size_t kJobDigits = 32, kOldJobDigits = 16;
 
 // Digits only, without a leading zero: one number has one name.
 bool ParseNumber(const std::string& text, uint32_t* number) {
@@ -75,10 +75,14 @@ bool IsInfrastructureFailure(v1::MeasureStatus status) {
   return status == v1::MEASURE_STATUS_DEVICE_LOST || status == v1::MEASURE_STATUS_WORKER_LOST;
 }
 
-std::string JobId(uint64_t random_bits) { return absl::StrFormat("%c%016x", kJobPrefix, random_bits); }
+std::string JobId(uint64_t high_bits, uint64_t low_bits) {
+  return absl::StrFormat("%c%016x%016x", kJobPrefix, high_bits, low_bits);
+}
+
+std::string JobId(uint64_t bits) { return absl::StrFormat("%c%016x", kJobPrefix, bits); }
 
 bool IsJobId(const std::string& text) {
-  return text.size() == 1 + kJobDigits && text[0] == kJobPrefix &&
+  return (text.size() == 1 + kJobDigits || text.size() == 1 + kOldJobDigits) && text[0] == kJobPrefix &&
          text.find_first_not_of("0123456789abcdef", 1) == std::string::npos;
 }
 

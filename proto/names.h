@@ -23,8 +23,10 @@ absl::StatusOr<v1::TimingProtocol> ParseProtocolName(const std::string& name);
 // to the queue.
 bool IsInfrastructureFailure(v1::MeasureStatus status);
 
-// A job's id, from 64 random bits: "j" and 16 hexadecimal digits. Unique over all logs, so that logs merge.
-std::string JobId(uint64_t random_bits);
+// A job's id, from 128 random bits: "j" and 32 hexadecimal digits. Unique over all logs, so that logs merge.
+std::string JobId(uint64_t high_bits, uint64_t low_bits);
+// With 16 digits, as older builds made them, from the hash of what was submitted.
+std::string JobId(uint64_t bits);
 bool IsJobId(const std::string& text);
 
 // A trial's name, "JOB/TASK/GENERATION/INDEX": where the candidate stands in its job's search. One trial is

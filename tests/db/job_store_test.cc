@@ -116,6 +116,51 @@ TEST_F(JobStoreTest, JobsAreListedByAgeAndState) {
   EXPECT_EQ(jobs_->GetJob(JobId(2)).status().code(), absl::StatusCode::kNotFound);
 }
 
+TEST_F(JobStoreTest, ASubmissionHasItsJobsTheNewestFirst) {
+  for (const int job : {1, 2, 3}) {
+    ASSERT_TRUE(jobs_->CreateJob({.id = JobId(0, job), .submission = job == 2 ? "theirs" : "mine"}, {}).ok());
+  }
+  ASSERT_TRUE(jobs_->CreateJob({.id = JobId(4)}, {}).ok()) << "of an older build, or of nobody";
+  Open();
+  const auto mine = jobs_->JobsOf("mine");
+  ASSERT_TRUE(mine.ok()) << mine.status();
+  ASSERT_EQ(mine->size(), 2u);
+  EXPECT_EQ((*mine)[0].id, JobId(0, 3));
+  EXPECT_EQ((*mine)[1].id, JobId(0, 1));
+  EXPECT_EQ((*mine)[1].submission, "mine");
+  EXPECT_EQ(jobs_->JobsOf("")->size(), 0u);
+}
+
+TEST_F(JobStoreTest, AJobEndsOnce) {
+  MakeJob();
+  ASSERT_TRUE(jobs_->SetJobState(job_, JobState::kCancelled, "cancelled").ok());
+  const absl::Status again = jobs_->SetJobState(job_, JobState::kDone, "all trials are measured");
+  EXPECT_EQ(again.code(), absl::StatusCode::kFailedPrecondition) << again;
+  EXPECT_EQ(jobs_->GetJob(job_)->state, JobState::kCancelled);
+  EXPECT_EQ(jobs_->GetJob(job_)->message, "cancelled");
+}
+
+TEST_F(JobStoreTest, ACancelledJobIsTakenUpAgainWithItsTrials) {
+  MakeJob();
+  ASSERT_TRUE(AddGeneration(0, 0, 3).ok());
+  ASSERT_TRUE(Finish(Name(0, 0, 0), Lease(Name(0, 0, 0))).ok());
+  const uint32_t attempt = Lease(Name(0, 0, 1));
+  EXPECT_EQ(jobs_->ReopenJob(job_).code(), absl::StatusCode::kFailedPrecondition) << "it runs";
+  ASSERT_TRUE(jobs_->SetJobState(job_, JobState::kCancelled, "cancelled").ok());
+  Open();
+  ASSERT_TRUE(jobs_->ReopenJob(job_).ok());
+  EXPECT_EQ(jobs_->GetJob(job_)->state, JobState::kRunning);
+  EXPECT_EQ(jobs_->GetJob(job_)->message, "");
+  const auto trials = jobs_->LoadTrials(job_, 0);
+  EXPECT_EQ((*trials)[0].state, TrialState::kFinished);
+  EXPECT_EQ((*trials)[1].state, TrialState::kQueued);
+  EXPECT_EQ((*trials)[1].attempt, attempt) << "the next lease fences it off";
+  EXPECT_EQ((*trials)[2].state, TrialState::kQueued);
+  ASSERT_TRUE(jobs_->SetJobState(job_, JobState::kDone, "").ok());
+  EXPECT_EQ(jobs_->ReopenJob(job_).code(), absl::StatusCode::kFailedPrecondition) << "it is done";
+  EXPECT_EQ(jobs_->ReopenJob(JobId(77)).code(), absl::StatusCode::kNotFound);
+}
+
 TEST_F(JobStoreTest, AGenerationAndTheStatesThatGoWithItAreOne) {
   MakeJob();
   Generation generation{

@@ -57,6 +57,10 @@ TEST(NamesTest, TrialNamesRoundTrip) {
   ASSERT_TRUE(ParseTrialName(TrialName(id)).ok());
   EXPECT_EQ(*ParseTrialName(TrialName(id)), id);
   EXPECT_EQ(JobId(7), "j0000000000000007");
+  const TrialId newer{JobId(0xfeedfacecafef00d, 7), 0, 1, 2};
+  EXPECT_EQ(TrialName(newer), "jfeedfacecafef00d0000000000000007/0/1/2");
+  ASSERT_TRUE(ParseTrialName(TrialName(newer)).ok());
+  EXPECT_EQ(*ParseTrialName(TrialName(newer)), newer);
 }
 
 TEST(NamesTest, RepeatedMeasurementsAndFinalRoundsAreNoTrials) {
@@ -74,10 +78,10 @@ TEST(NamesTest, RepeatedMeasurementsAndFinalRoundsAreNoTrials) {
 
 TEST(NamesTest, MalformedTrialNamesAreRefused) {
   const std::string job = JobId(1);
-  for (const std::string& name :
-       {std::string(), job, job + "/1/2", job + "/1/2/3/4", job + "/01/2/3", job + "/-1/2/3",
-        job + "/1/2/4294967296", job + "/1//3", job + "/ 1/2/3", std::string("x/1/2/3"),
-        "J" + job.substr(1) + "/1/2/3", RemeasuredTrialName(job + "/1/2/3", 5)}) {
+  for (const std::string& name : {std::string(), job, job + "/1/2", job + "/1/2/3/4", job + "/01/2/3",
+                                  job + "/-1/2/3", job + "/1/2/4294967296", job + "/1//3", job + "/ 1/2/3",
+                                  std::string("x/1/2/3"), "J" + job.substr(1) + "/1/2/3", job + "0/1/2/3",
+                                  JobId(1, 2) + "0/1/2/3", RemeasuredTrialName(job + "/1/2/3", 5)}) {
     EXPECT_FALSE(ParseTrialName(name).ok()) << name;
   }
 }
