@@ -29,9 +29,15 @@ Coordinator::Coordinator(CoordinatorOptions options, TuningLog* log, const TimeS
       board_(options.jobs, log, &queue_, time, write, std::move(executor)),
       dispatcher_(options.dispatch, log, &queue_, &board_, time, write) {}
 
+absl::Status Coordinator::Start() {
+  MYCC_RETURN_IF_ERROR(dispatcher_.Start());
+  return board_.Start();
+}
+
 void Coordinator::Tick() {
   dispatcher_.Tick();
   board_.Tick();
+  dispatcher_.Serve();
 }
 
 // A job that stands still says why.

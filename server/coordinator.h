@@ -1,5 +1,5 @@
-// The server without its network: jobs, workers and the queue between them. Everything answers at once;
-// waiting is the loop's business (server_loop.h). Thread rule: thread-compatible.
+// The server without its network: jobs, workers and the queue between them. Nothing here blocks; what waits
+// is looked at in each Tick. Thread rule: thread-compatible.
 #pragma once
 
 #include <string>
@@ -32,7 +32,7 @@ class Coordinator {
   Coordinator& operator=(const Coordinator&) = delete;
 
   // Takes up what an earlier server left.
-  absl::Status Start() { return board_.Start(); }
+  absl::Status Start();
   void Tick();
 
   Dispatcher& workers() { return dispatcher_; }
@@ -43,8 +43,6 @@ class Coordinator {
   absl::StatusOr<std::vector<v1::JobProgress>> ListJobs(uint32_t limit) { return board_.List(limit); }
   absl::StatusOr<v1::BestResponse> Best(const v1::BestRequest& request) const;
 
-  // Trials wait: a Lease that found nothing may find something now.
-  bool has_waiting_trials() const { return queue_.waiting() > 0; }
   uint64_t RevisionOf(const std::string& job) const { return board_.RevisionOf(job); }
 
  private:

@@ -57,10 +57,10 @@ void JobBoard::OnFinished(const TrialId& trial, const v1::MeasureResult& result)
   Advance(found);
 }
 
-absl::Status JobBoard::FinishRound(const std::string& job, const std::string& round,
-                                   const std::vector<v1::MeasureResult>& results) {
+void JobBoard::FinishRound(const std::string& job, const std::string& round,
+                           const std::vector<v1::MeasureResult>& results, const LogWriteDone& done) {
   RunningJob* const found = Find(job);
-  return found == nullptr ? absl::OkStatus() : endings_.FinishRound(found, round, results);
+  done(found == nullptr ? absl::OkStatus() : endings_.FinishRound(found, round, results));
 }
 
 void JobBoard::GiveUpRound(const std::string& job, const std::string& round, const std::string& why) {

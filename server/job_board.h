@@ -61,10 +61,10 @@ class JobBoard {
   // A trial's result is in the log.
   void OnFinished(const TrialId& trial, const v1::MeasureResult& result);
 
-  // A final round was measured: the candidate's result, and its rivals'. An error is the log's: the round is
-  // still open, and the same report may go better later.
-  absl::Status FinishRound(const std::string& job, const std::string& round,
-                           const std::vector<v1::MeasureResult>& results);
+  // A final round was measured: the candidate's result, and its rivals'. `done` hears OK when they are in the
+  // log. An error is the log's: the round is still open, and the same report may go better later.
+  void FinishRound(const std::string& job, const std::string& round,
+                   const std::vector<v1::MeasureResult>& results, const LogWriteDone& done);
   // It cannot be held.
   void GiveUpRound(const std::string& job, const std::string& round, const std::string& why);
 

@@ -47,7 +47,7 @@ void JobEndings::EndAsSearched(RunningJob* job, StopReason reason) {
 }
 
 void JobEndings::Advance(RunningJob* job) {
-  const bool settled = queue_->LeasedOf(job->id()).empty() || time_->Seconds() >= job->ending->by;
+  const bool settled = queue_->leased_of(job->id()) == 0 || time_->Seconds() >= job->ending->by;
   if (job->finals == nullptr && settled) BeginFinals(job);
   if (job->finals == nullptr || job->finals->is_open()) return;
   if (job->models_saved || job->search == nullptr) {
@@ -85,7 +85,7 @@ void JobEndings::GiveUpRound(RunningJob* job, const std::string& round, const st
 
 void JobEndings::WatchFinals(RunningJob* job) {
   const double now = time_->Seconds();
-  if (!queue_->LeasedOf(job->id()).empty()) job->finals_by = now + options_.finals_seconds;
+  if (queue_->leased_of(job->id()) > 0) job->finals_by = now + options_.finals_seconds;
   if (now < job->finals_by) return;
   job->finals->GiveUpAll(absl::StrCat("no worker took it in ", options_.finals_seconds, " s"));
   job->Touch();

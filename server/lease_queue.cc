@@ -12,6 +12,18 @@ constexpr double kFindAgainSeconds = 5;
 
 }  // namespace
 
+int64_t LeaseQueue::CountOf(const Index& index, const std::string& key) {
+  const auto found = index.find(key);
+  return found == index.end() ? 0 : static_cast<int64_t>(found->second.size());
+}
+
+void LeaseQueue::Forget(Index* index, const std::string& key, const std::string& name) {
+  const auto found = index->find(key);
+  if (found == index->end()) return;
+  found->second.erase(name);
+  if (found->second.empty()) index->erase(found);
+}
+
 void LeaseQueue::Add(QueuedTrial trial, bool first) {
   std::deque<QueuedTrial>& line = lines_[{trial.job, trial.target}];
   if (first) {
@@ -20,21 +32,40 @@ void LeaseQueue::Add(QueuedTrial trial, bool first) {
     line.push_back(std::move(trial));
   }
   ++waiting_;
+  ++additions_;
+}
+
+Grant* LeaseQueue::Insert(Grant grant) {
+  const std::string name = grant.trial.name;
+  by_holder_[grant.holder].insert(name);
+  by_job_[grant.trial.job].insert(name);
+  return &(leased_[name] = std::move(grant));
+}
+
+void LeaseQueue::Hold(Grant* grant, double expires) {
+  StopClock(grant, LeaseState::kHeld);
+  grant->expires = expires;
+  by_expiry_.insert({expires, grant->trial.name});
+}
+
+void LeaseQueue::StopClock(Grant* grant, LeaseState state) {
+  if (grant->state == LeaseState::kHeld) by_expiry_.erase({grant->expires, grant->trial.name});
+  grant->state = state;
 }
 
 void LeaseQueue::Adopt(QueuedTrial trial, const std::string& holder, double now) {
   MYCC_CHECK(trial.attempt > 0) << trial.name << " was never granted";
-  const std::string name = trial.name;
-  leased_[name] = Grant{std::move(trial), holder, now + kFindAgainSeconds + lease_seconds_};
+  Hold(Insert({std::move(trial), holder}), now + kFindAgainSeconds + lease_seconds_);
 }
 
-std::vector<Grant> LeaseQueue::Lease(const std::string& holder, int count, double now, const Fits& fits) {
+std::vector<Grant> LeaseQueue::Lease(const std::string& holder, int count, const Fits& fits) {
   std::vector<Grant> grants;
   int64_t held = 0;
-  for (const auto& [name, grant] : leased_) {
-    if (grant.holder != holder) continue;
-    if (grant.trial.losses > 0) return grants;
-    ++held;
+  if (const auto names = by_holder_.find(holder); names != by_holder_.end()) {
+    for (const std::string& name : names->second) {
+      if (leased_.at(name).trial.losses > 0) return grants;
+    }
+    held = static_cast<int64_t>(names->second.size());
   }
   // One pass over the lines takes at most one trial of each; passes repeat until nothing was taken.
   bool taken = true;
@@ -49,13 +80,12 @@ std::vector<Grant> LeaseQueue::Lease(const std::string& holder, int count, doubl
       if (!fits(line->first.first, line->first.second)) continue;
       const bool suspect = line->second.front().losses > 0;
       if (suspect && held + static_cast<int64_t>(grants.size()) > 0) continue;
-      Grant grant{std::move(line->second.front()), holder, now + lease_seconds_};
+      Grant grant{std::move(line->second.front()), holder};
       line->second.pop_front();
       if (line->second.empty()) lines_.erase(line);
       --waiting_;
       ++grant.trial.attempt;
-      leased_[grant.trial.name] = grant;
-      grants.push_back(std::move(grant));
+      grants.push_back(*Insert(std::move(grant)));
       if (suspect) return grants;
       taken = true;
     }
@@ -63,31 +93,70 @@ std::vector<Grant> LeaseQueue::Lease(const std::string& holder, int count, doubl
   return grants;
 }
 
-void LeaseQueue::Renew(const std::string& holder, double now) {
-  for (auto& [name, grant] : leased_) {
-    if (grant.holder == holder) grant.expires = now + lease_seconds_;
+bool LeaseQueue::Confirm(const std::string& name, uint32_t attempt, double now) {
+  Grant* const grant = FindLease(name, attempt);
+  if (grant == nullptr) return false;
+  Hold(grant, now + lease_seconds_);
+  return true;
+}
+
+void LeaseQueue::TakeBack(const std::string& name, uint32_t attempt) {
+  std::optional<Grant> taken = Take(name, attempt);
+  if (!taken) return;
+  --taken->trial.attempt;
+  Add(std::move(taken->trial), /*first=*/true);
+}
+
+void LeaseQueue::RenewAll(const std::string& holder, double now) {
+  const auto names = by_holder_.find(holder);
+  if (names == by_holder_.end()) return;
+  for (const std::string& name : names->second) {
+    Grant& grant = leased_.at(name);
+    if (grant.state == LeaseState::kHeld) Hold(&grant, now + lease_seconds_);
   }
 }
 
 bool LeaseQueue::Rebind(const std::string& name, uint32_t attempt, const std::string& holder, double now) {
-  const auto found = leased_.find(name);
-  if (found == leased_.end() || found->second.trial.attempt != attempt) return false;
-  found->second.holder = holder;
-  found->second.expires = now + lease_seconds_;
+  Grant* const grant = FindLease(name, attempt);
+  if (grant == nullptr || grant->state != LeaseState::kHeld) return false;
+  Forget(&by_holder_, grant->holder, name);
+  by_holder_[holder].insert(name);
+  grant->holder = holder;
+  Hold(grant, now + lease_seconds_);
   return true;
 }
 
 std::optional<Grant> LeaseQueue::Take(const std::string& name, uint32_t attempt) {
-  const auto found = leased_.find(name);
-  if (found == leased_.end() || found->second.trial.attempt != attempt) return std::nullopt;
-  Grant grant = std::move(found->second);
-  leased_.erase(found);
+  Grant* const found = FindLease(name, attempt);
+  if (found == nullptr) return std::nullopt;
+  StopClock(found, LeaseState::kSettling);
+  Forget(&by_holder_, found->holder, name);
+  Forget(&by_job_, found->trial.job, name);
+  Grant grant = std::move(*found);
+  leased_.erase(name);
   return grant;
+}
+
+Grant* LeaseQueue::FindLease(const std::string& name, uint32_t attempt) {
+  const auto found = leased_.find(name);
+  return found == leased_.end() || found->second.trial.attempt != attempt ? nullptr : &found->second;
 }
 
 const Grant* LeaseQueue::Find(const std::string& name, uint32_t attempt) const {
   const auto found = leased_.find(name);
   return found == leased_.end() || found->second.trial.attempt != attempt ? nullptr : &found->second;
+}
+
+bool LeaseQueue::Settle(const std::string& name, uint32_t attempt) {
+  Grant* const grant = FindLease(name, attempt);
+  if (grant == nullptr || grant->state != LeaseState::kHeld) return false;
+  StopClock(grant, LeaseState::kSettling);
+  return true;
+}
+
+void LeaseQueue::Unsettle(const std::string& name, uint32_t attempt, double now) {
+  Grant* const grant = FindLease(name, attempt);
+  if (grant != nullptr && grant->state == LeaseState::kSettling) Hold(grant, now + lease_seconds_);
 }
 
 bool LeaseQueue::Finish(const std::string& name, uint32_t attempt) { return Take(name, attempt).has_value(); }
@@ -100,34 +169,28 @@ bool LeaseQueue::Return(const std::string& name, uint32_t attempt, bool blamed) 
   return true;
 }
 
-void LeaseQueue::TakeBack(const Grant& grant) {
-  std::optional<Grant> taken = Take(grant.trial.name, grant.trial.attempt);
-  MYCC_CHECK(taken) << grant.trial.name << " is not leased";
-  --taken->trial.attempt;
-  Add(std::move(taken->trial), /*first=*/true);
-}
-
-std::vector<Grant> LeaseQueue::Matching(const std::function<bool(const Grant&)>& matches) const {
+// What happens must not depend on a hash table: `names` is sorted.
+std::vector<Grant> LeaseQueue::HeldAmong(const Names& names) const {
   std::vector<Grant> grants;
-  for (const auto& [name, grant] : leased_) {
-    if (matches(grant)) grants.push_back(grant);
+  for (const std::string& name : names) {
+    const Grant& grant = leased_.at(name);
+    if (grant.state == LeaseState::kHeld) grants.push_back(grant);
   }
-  // What happens must not depend on a hash table.
-  std::sort(grants.begin(), grants.end(),
-            [](const Grant& a, const Grant& b) { return a.trial.name < b.trial.name; });
   return grants;
 }
 
 std::vector<Grant> LeaseQueue::HeldBy(const std::string& holder) const {
-  return Matching([&holder](const Grant& grant) { return grant.holder == holder; });
+  const auto names = by_holder_.find(holder);
+  return names == by_holder_.end() ? std::vector<Grant>() : HeldAmong(names->second);
 }
 
 std::vector<Grant> LeaseQueue::Overdue(double now) const {
-  return Matching([now](const Grant& grant) { return grant.expires <= now; });
-}
-
-std::vector<Grant> LeaseQueue::LeasedOf(const std::string& job) const {
-  return Matching([&job](const Grant& grant) { return grant.trial.job == job; });
+  Names names;
+  for (const auto& [expires, name] : by_expiry_) {
+    if (expires > now) break;
+    names.insert(name);
+  }
+  return HeldAmong(names);
 }
 
 void LeaseQueue::DropWaiting(const std::string& job) {
@@ -140,19 +203,16 @@ void LeaseQueue::DropWaiting(const std::string& job) {
 
 void LeaseQueue::DropJob(const std::string& job) {
   DropWaiting(job);
-  for (const Grant& grant : LeasedOf(job)) leased_.erase(grant.trial.name);
+  const auto names = by_job_.find(job);
+  if (names == by_job_.end()) return;
+  for (const std::string& name : Names(names->second)) Take(name, leased_.at(name).trial.attempt);
 }
 
 int64_t LeaseQueue::waiting(const std::string& job) const {
   int64_t trials = 0;
-  for (const auto& [line, waiting] : lines_)
-    trials += line.first == job ? static_cast<int64_t>(waiting.size()) : 0;
+  for (auto line = lines_.lower_bound({job, ""}); line != lines_.end() && line->first.first == job; ++line)
+    trials += static_cast<int64_t>(line->second.size());
   return trials;
-}
-
-int64_t LeaseQueue::leased_by(const std::string& holder) const {
-  return std::count_if(leased_.begin(), leased_.end(),
-                       [&holder](const auto& entry) { return entry.second.holder == holder; });
 }
 
 }  // namespace mycc

@@ -87,9 +87,7 @@ void ServerLoop::RunLoop() {
       events.swap(mailbox_);
     }
     for (const std::function<void()>& event : events) event();
-    AnswerReports();
     coordinator_.Tick();
-    AnswerLeases();
     AnswerWatches();
     const MutexLock lock(&mutex_);
     if (stopping_ && mailbox_.empty()) break;  // what was written is answered first
@@ -116,36 +114,6 @@ void ServerLoop::RunSearches() {
   }
 }
 
-void ServerLoop::AnswerReports() {
-  if (reports_.empty()) return;
-  std::vector<v1::ReportRequest> requests;
-  for (auto& [request, reply] : reports_) requests.push_back(std::move(request));
-  std::vector<absl::StatusOr<v1::ReportResponse>> answers = coordinator_.workers().Report(requests);
-  for (size_t i = 0; i < answers.size(); ++i) reports_[i].second(std::move(answers[i]));
-  reports_.clear();
-}
-
-bool ServerLoop::AnswerLease(const Waiting<v1::LeaseRequest, v1::LeaseResponse>& waiting, double now) {
-  // Trials are not given to who hung up.
-  if (!waiting.alive()) {
-    waiting.reply(absl::CancelledError("the worker hung up"));
-    return true;
-  }
-  if (!coordinator_.has_waiting_trials() && now < waiting.until) return false;
-  absl::StatusOr<v1::LeaseResponse> response = coordinator_.workers().Lease(waiting.request);
-  const v1::Instructions* instructions = response.ok() ? &response->instructions() : nullptr;
-  const bool says_something =
-      instructions == nullptr || response->assignments_size() > 0 || instructions->revoked_size() > 0;
-  if (!says_something && now < waiting.until) return false;
-  waiting.reply(std::move(response));
-  return true;
-}
-
-void ServerLoop::AnswerLeases() {
-  const double now = time_->Seconds();
-  leases_.remove_if([this, now](const auto& waiting) { return AnswerLease(waiting, now); });
-}
-
 void ServerLoop::AnswerWatches() {
   const double now = time_->Seconds();
   watches_.remove_if([this, now](const auto& waiting) {
@@ -164,48 +132,35 @@ void ServerLoop::AnswerWatches() {
 }
 
 void ServerLoop::RefuseWaiting() {
-  for (const auto& waiting : leases_) waiting.reply(Stopping());
+  coordinator_.workers().RefuseWaiting(Stopping());
   for (const auto& waiting : watches_) waiting.reply(Stopping());
-  leases_.clear();
   watches_.clear();
 }
 
 void ServerLoop::Register(v1::RegisterRequest request, Reply<v1::RegisterResponse> reply) {
-  PostCall<v1::RegisterResponse>(std::move(reply),
-                                 [this, request] { return coordinator_.workers().Register(request); });
+  Post([this, request = std::move(request), reply] { coordinator_.workers().Register(request, reply); },
+       [reply] { reply(Stopping()); });
 }
 
 void ServerLoop::Lease(v1::LeaseRequest request, IsAlive alive, Reply<v1::LeaseResponse> reply) {
-  Post(
-      [=, this] {
-        // At once, also when there is nothing: an unknown session must not wait for the answer that it is
-        // one.
-        absl::StatusOr<v1::LeaseResponse> response = coordinator_.workers().Lease(request);
-        const bool waits =
-            response.ok() && response->assignments().empty() && response->instructions().revoked().empty();
-        if (!waits || request.wait_seconds() <= 0) {
-          reply(std::move(response));
-          return;
-        }
-        leases_.push_back({request, alive, reply,
-                           time_->Seconds() + std::min(request.wait_seconds(), options_.max_wait_seconds)});
-      },
-      [reply] { reply(Stopping()); });
+  Post([this, request = std::move(request), alive = std::move(alive),
+        reply] { coordinator_.workers().Lease(request, alive, reply); },
+       [reply] { reply(Stopping()); });
 }
 
 void ServerLoop::Report(v1::ReportRequest request, Reply<v1::ReportResponse> reply) {
-  Post([this, request = std::move(request), reply] { reports_.emplace_back(request, reply); },
+  Post([this, request = std::move(request), reply] { coordinator_.workers().Report(request, reply); },
        [reply] { reply(Stopping()); });
 }
 
 void ServerLoop::Heartbeat(v1::HeartbeatRequest request, Reply<v1::HeartbeatResponse> reply) {
-  PostCall<v1::HeartbeatResponse>(std::move(reply),
-                                  [this, request] { return coordinator_.workers().Heartbeat(request); });
+  Post([this, request = std::move(request), reply] { coordinator_.workers().Heartbeat(request, reply); },
+       [reply] { reply(Stopping()); });
 }
 
 void ServerLoop::Leave(v1::LeaveRequest request, Reply<v1::LeaveResponse> reply) {
-  PostCall<v1::LeaveResponse>(std::move(reply),
-                              [this, request] { return coordinator_.workers().Leave(request); });
+  Post([this, request = std::move(request), reply] { coordinator_.workers().Leave(request, reply); },
+       [reply] { reply(Stopping()); });
 }
 
 void ServerLoop::SubmitJob(v1::SubmitJobRequest request, Reply<v1::SubmitJobResponse> reply) {

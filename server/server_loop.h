@@ -23,13 +23,9 @@
 #include "proto/tuning.pb.h"
 #include "proto/worker.pb.h"
 #include "server/coordinator.h"
+#include "server/reply.h"
 
 namespace mycc {
-
-template <typename Response>
-using Reply = std::function<void(absl::StatusOr<Response>)>;
-// Whether anybody still waits for a reply.
-using IsAlive = std::function<bool()>;
 
 struct ServerLoopOptions {
   CoordinatorOptions coordinator;
@@ -85,10 +81,7 @@ class ServerLoop {
   void Write(const LogWrite& write, LogWriteDone done);
   void RunLoop();
   void RunSearches();
-  void AnswerReports();
-  void AnswerLeases();
   void AnswerWatches();
-  bool AnswerLease(const Waiting<v1::LeaseRequest, v1::LeaseResponse>& waiting, double now);
   void RefuseWaiting();
 
   const ServerLoopOptions options_;
@@ -96,8 +89,6 @@ class ServerLoop {
 
   // The loop thread's own.
   Coordinator coordinator_;
-  std::vector<std::pair<v1::ReportRequest, Reply<v1::ReportResponse>>> reports_;
-  std::list<Waiting<v1::LeaseRequest, v1::LeaseResponse>> leases_;
   std::list<Waiting<v1::WatchJobRequest, v1::WatchJobResponse>> watches_;
 
   Mutex mutex_;

@@ -23,6 +23,11 @@ std::string NewSessionId(uint64_t count) {
 
 }  // namespace
 
+absl::Status UnknownSession(const std::string& session) {
+  return absl::NotFoundError(
+      absl::StrCat("unknown session ", session, "; expected the worker to register again"));
+}
+
 absl::StatusOr<WorkerTable::Session*> WorkerTable::Register(
     const v1::RegisterRequest& request, double now, std::optional<Session>* replaced,
     const std::function<double(const v1::DeviceOffer&)>& usual) {
@@ -56,9 +61,7 @@ absl::StatusOr<WorkerTable::Session*> WorkerTable::Register(
 
 absl::StatusOr<WorkerTable::Session*> WorkerTable::Hear(const std::string& session, double now) {
   Session* found = Find(session);
-  if (found == nullptr)
-    return absl::NotFoundError(
-        absl::StrCat("unknown session ", session, "; expected the worker to register again"));
+  if (found == nullptr) return UnknownSession(session);
   found->last_heard = now;
   return found;
 }

@@ -17,6 +17,9 @@
 
 namespace mycc {
 
+// NotFound, in words: the worker registers again.
+absl::Status UnknownSession(const std::string& session);
+
 class WorkerTable {
  public:
   struct Device {

@@ -76,9 +76,7 @@ TEST(CoordinatorTest, AnyMessageRenewsLeases) {
   ASSERT_EQ(first.Lease(4).size(), 4u);
   for (int i = 0; i < 5; ++i) {
     server.Wait(8);
-    v1::HeartbeatRequest beat;
-    beat.set_session(first.session);
-    EXPECT_TRUE(server->workers().Heartbeat(beat).ok());
+    EXPECT_TRUE(Beat(&server, first.session).ok());
     EXPECT_THAT(second.Lease(4), IsEmpty());
   }
 }
@@ -196,11 +194,9 @@ TEST(CoordinatorTest, WorkerThatLeavesReturnsItsTrialsUnblamed) {
   FakeWorker leaver(&server, "leaver"), other(&server, "other");
   server.Submit(MakeSpec({kTestWorkload}, 4));
   ASSERT_EQ(leaver.Lease(3).size(), 3u);
-  v1::LeaveRequest leave;
-  leave.set_session(leaver.session);
-  EXPECT_TRUE(server->workers().Leave(leave).ok());
+  EXPECT_TRUE(Leave(&server, leaver.session).ok());
   EXPECT_EQ(other.Lease(4).size(), 4u) << "not as suspects";
-  EXPECT_TRUE(absl::IsNotFound(server->workers().Leave(leave).status()));
+  EXPECT_TRUE(absl::IsNotFound(Leave(&server, leaver.session)));
 }
 
 TEST(CoordinatorTest, WorkerStartedAgainLosesWhatItHeld) {
@@ -259,9 +255,10 @@ TEST(CoordinatorTest, WorkerThatEndsWithEveryAttemptIsEvidenceInTheEnd) {
 
 TEST(CoordinatorTest, UnknownSessionIsToldToRegister) {
   FakeServer server;
-  v1::LeaseRequest lease;
-  lease.set_session("s-of-before");
-  EXPECT_TRUE(absl::IsNotFound(server->workers().Lease(lease).status()));
+  FakeWorker worker(&server, "w");
+  worker.session = "s-of-before";
+  EXPECT_TRUE(absl::IsNotFound(Beat(&server, worker.session)));
+  EXPECT_TRUE(absl::IsNotFound(worker.TryLease(1).status()));
 }
 
 TEST(CoordinatorTest, DeviceThatLosesEverythingIsDrained) {

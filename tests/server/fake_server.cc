@@ -121,6 +121,22 @@ std::map<std::string, std::string> FakeServer::TracesOf(const std::string& job) 
   return traces;
 }
 
+absl::Status Beat(FakeServer* server, const std::string& session) {
+  v1::HeartbeatRequest request;
+  request.set_session(session);
+  return AnswerOf<v1::HeartbeatResponse>(
+             server, [&](const auto& reply) { (*server)->workers().Heartbeat(request, reply); })
+      .status();
+}
+
+absl::Status Leave(FakeServer* server, const std::string& session) {
+  v1::LeaveRequest request;
+  request.set_session(session);
+  return AnswerOf<v1::LeaveResponse>(server,
+                                     [&](const auto& reply) { (*server)->workers().Leave(request, reply); })
+      .status();
+}
+
 FakeWorker::FakeWorker(FakeServer* server, std::string name, std::string target)
     : server_(server), name_(std::move(name)), target_(std::move(target)) {
   Register();
@@ -134,20 +150,26 @@ v1::RegisterResponse FakeWorker::Register(const std::vector<v1::LeaseId>& held) 
   device.set_target(target_);
   for (const v1::LeaseId& lease : held) *request.add_held() = lease;
   *request.mutable_host() = host;
-  const absl::StatusOr<v1::RegisterResponse> response = (*server_)->workers().Register(request);
+  const auto response = AnswerOf<v1::RegisterResponse>(
+      server_, [&](const auto& reply) { (*server_)->workers().Register(request, reply); });
   EXPECT_TRUE(response.ok()) << response.status();
-  server_->Commit();
   session = response->session();
   return *response;
 }
 
-std::vector<v1::Assignment> FakeWorker::Lease(uint32_t count) {
+absl::StatusOr<v1::LeaseResponse> FakeWorker::TryLease(uint32_t count) {
   v1::LeaseRequest request;
   request.set_session(session);
   request.set_device("cpu");
   request.set_max_trials(count);
-  const absl::StatusOr<v1::LeaseResponse> response = (*server_)->workers().Lease(request);
-  server_->Commit();
+  return AnswerOf<v1::LeaseResponse>(server_, [&](const auto& reply) {
+    (*server_)->workers().Lease(
+        request, [] { return true; }, reply);
+  });
+}
+
+std::vector<v1::Assignment> FakeWorker::Lease(uint32_t count) {
+  const absl::StatusOr<v1::LeaseResponse> response = TryLease(count);
   EXPECT_TRUE(response.ok()) << response.status();
   if (!response.ok()) return {};
   instructions = response->instructions();
@@ -168,8 +190,8 @@ absl::Status FakeWorker::ReportAll(const v1::Assignment& assignment,
   *report.mutable_lease() = assignment.lease();
   *report.mutable_result() = results[0];
   for (size_t i = 1; i < results.size(); ++i) *report.add_rivals() = results[i];
-  const absl::StatusOr<v1::ReportResponse> response = (*server_)->workers().Report({request})[0];
-  server_->Commit();
+  const auto response = AnswerOf<v1::ReportResponse>(
+      server_, [&](const auto& reply) { (*server_)->workers().Report(request, reply); });
   if (!response.ok()) return response.status();
   for (const v1::LeaseId& lease : response->ignored()) ignored.push_back(lease.trial());
   return absl::OkStatus();

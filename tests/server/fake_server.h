@@ -3,6 +3,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -94,12 +95,25 @@ class FakeServer {
   std::unique_ptr<Coordinator> coordinator_;
 };
 
+// The answer to a call that `start` makes, once the log has what it adds; Unknown when there is none yet.
+template <typename Response>
+absl::StatusOr<Response> AnswerOf(FakeServer* server,
+                                  const std::function<void(const Reply<Response>&)>& start) {
+  auto answer = std::make_shared<absl::StatusOr<Response>>(absl::UnknownError("no answer yet"));
+  start([answer](absl::StatusOr<Response> given) { *answer = std::move(given); });
+  server->Commit();
+  return *answer;
+}
+absl::Status Beat(FakeServer* server, const std::string& session);
+absl::Status Leave(FakeServer* server, const std::string& session);
+
 class FakeWorker {
  public:
   FakeWorker(FakeServer* server, std::string name, std::string target = kTestTarget);
 
   v1::RegisterResponse Register(const std::vector<v1::LeaseId>& held = {});
   std::vector<v1::Assignment> Lease(uint32_t count);
+  absl::StatusOr<v1::LeaseResponse> TryLease(uint32_t count);
   // The candidate's result; its rivals', where there are some, are made up. OK when the server acknowledged;
   // what it ignored is in `ignored`.
   absl::Status Report(const v1::Assignment& assignment, const v1::MeasureResult& result);

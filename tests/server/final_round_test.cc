@@ -173,9 +173,7 @@ class FinalsTest : public ::testing::Test {
         ++i;
       }
     }
-    v1::LeaveRequest leave;
-    leave.set_session(worker.session);
-    ASSERT_TRUE(server_->workers().Leave(leave).ok());
+    ASSERT_TRUE(Leave(&server_, worker.session).ok());
   }
   std::string JobInItsFinal() {
     const std::string job = server_.Submit(MakeSpec({kTestWorkload}, kTrials), "the one");
@@ -271,9 +269,7 @@ TEST_F(FinalsTest, ABannedDefaultIsNotTimedAgain) {
     ASSERT_TRUE(early.Report(first[0], slow).ok());
     const int64_t record = server_.RecordsOf(job).at(0).id;
     ASSERT_TRUE(server_.log().SetOverride(record, OverrideKind::kBan, "crashes on Sundays").ok());
-    v1::LeaveRequest leave;
-    leave.set_session(early.session);
-    ASSERT_TRUE(server_->workers().Leave(leave).ok());
+    ASSERT_TRUE(Leave(&server_, early.session).ok());
   }
   MeasureTrials(job, /*of_default=*/1.0);
   const std::vector<v1::Assignment> leased = worker.Lease(4);
@@ -406,9 +402,7 @@ TEST_F(FinalsTest, SlowRoundIsWaitedFor) {
   const v1::Assignment round = LeaseRound(&worker);
   for (int i = 0; i < 30; ++i) {
     server_.Wait(5);
-    v1::HeartbeatRequest beat;
-    beat.set_session(worker.session);
-    ASSERT_TRUE(server_->workers().Heartbeat(beat).ok());
+    ASSERT_TRUE(Beat(&server_, worker.session).ok());
   }
   ASSERT_TRUE(worker.ReportAll(round, LastWins()).ok());
   EXPECT_THAT(worker.ignored, IsEmpty());

@@ -19,6 +19,14 @@ QueuedTrial Trial(const std::string& name, const std::string& job = "a") {
 
 bool Any(const std::string&, const std::string&) { return true; }
 
+// Grants that are in the log at once.
+std::vector<Grant> Lease(LeaseQueue& queue, const std::string& holder, int count, double now,
+                         const LeaseQueue::Fits& fits) {
+  const std::vector<Grant> grants = queue.Lease(holder, count, fits);
+  for (const Grant& grant : grants) EXPECT_TRUE(queue.Confirm(grant.trial.name, grant.trial.attempt, now));
+  return grants;
+}
+
 // What a server does with leases that ran out, or with those of a worker that is lost.
 int Return(LeaseQueue& queue, const std::vector<Grant>& grants, bool blamed) {
   for (const Grant& grant : grants) EXPECT_TRUE(queue.Return(grant.trial.name, grant.trial.attempt, blamed));
@@ -36,8 +44,8 @@ TEST(LeaseQueueTest, OldestFirstAndJobsTakeTurns) {
   LeaseQueue queue(kLease);
   for (const char* name : {"a1", "a2", "a3"}) queue.Add(Trial(name, "a"));
   for (const char* name : {"b1", "b2"}) queue.Add(Trial(name, "b"));
-  EXPECT_THAT(Names(queue.Lease("w", 3, 0, Any)), ElementsAre("a1", "b1", "a2"));
-  EXPECT_THAT(Names(queue.Lease("v", 3, 0, Any)), ElementsAre("b2", "a3"));
+  EXPECT_THAT(Names(Lease(queue, "w", 3, 0, Any)), ElementsAre("a1", "b1", "a2"));
+  EXPECT_THAT(Names(Lease(queue, "v", 3, 0, Any)), ElementsAre("b2", "a3"));
   EXPECT_EQ(queue.waiting(), 0);
   EXPECT_EQ(queue.leased(), 5);
   EXPECT_EQ(queue.leased_by("w"), 3);
@@ -48,7 +56,7 @@ TEST(LeaseQueueTest, OnlyJobsThatFit) {
   queue.Add(Trial("a1", "a"));
   queue.Add(Trial("b1", "b"));
   const auto is_b = [](const std::string& job, const std::string&) { return job == "b"; };
-  EXPECT_THAT(Names(queue.Lease("w", 8, 0, is_b)), ElementsAre("b1"));
+  EXPECT_THAT(Names(Lease(queue, "w", 8, 0, is_b)), ElementsAre("b1"));
   EXPECT_EQ(queue.waiting("a"), 1);
 }
 
@@ -60,10 +68,10 @@ TEST(LeaseQueueTest, TargetsOfOneJobDoNotWaitForEachOther) {
     queue.Add(trial);
   }
   const auto is_gpu = [](const std::string&, const std::string& target) { return target == "gpu"; };
-  EXPECT_THAT(Names(queue.Lease("w", 8, 0, is_gpu)), ElementsAre("g1"));
+  EXPECT_THAT(Names(Lease(queue, "w", 8, 0, is_gpu)), ElementsAre("g1"));
   EXPECT_EQ(queue.waiting("a"), 2);
   EXPECT_EQ(Expire(queue, kLease), 1);
-  EXPECT_THAT(Names(queue.Lease("v", 8, kLease, Any)), ElementsAre("g1")) << "a suspect comes alone";
+  EXPECT_THAT(Names(Lease(queue, "v", 8, kLease, Any)), ElementsAre("g1")) << "a suspect comes alone";
   EXPECT_EQ(queue.waiting("a"), 2);
   queue.DropWaiting("a");
   EXPECT_EQ(queue.waiting(), 0);
@@ -73,10 +81,10 @@ TEST(LeaseQueueTest, TargetsOfOneJobDoNotWaitForEachOther) {
 TEST(LeaseQueueTest, LeaseExpiresAndTrialIsRequeued) {
   LeaseQueue queue(kLease);
   queue.Add(Trial("t"));
-  ASSERT_EQ(queue.Lease("w", 1, 0, Any).size(), 1u);
+  ASSERT_EQ(Lease(queue, "w", 1, 0, Any).size(), 1u);
   EXPECT_TRUE(queue.Overdue(kLease - 0.1).empty());
   EXPECT_EQ(Expire(queue, kLease), 1);
-  const auto again = queue.Lease("v", 1, kLease, Any);
+  const auto again = Lease(queue, "v", 1, kLease, Any);
   ASSERT_EQ(again.size(), 1u);
   EXPECT_EQ(again[0].trial.attempt, 2u);
 }
@@ -85,9 +93,9 @@ TEST(LeaseQueueTest, RenewedLeaseLasts) {
   LeaseQueue queue(kLease);
   queue.Add(Trial("t"));
   queue.Add(Trial("u"));
-  queue.Lease("w", 1, 0, Any);
-  queue.Lease("v", 1, 0, Any);
-  queue.Renew("w", 8);
+  Lease(queue, "w", 1, 0, Any);
+  Lease(queue, "v", 1, 0, Any);
+  queue.RenewAll("w", 8);
   const auto overdue = queue.Overdue(12);
   ASSERT_EQ(overdue.size(), 1u);
   EXPECT_EQ(overdue[0].holder, "v");
@@ -96,10 +104,10 @@ TEST(LeaseQueueTest, RenewedLeaseLasts) {
 TEST(LeaseQueueTest, LateReportIsRefused) {
   LeaseQueue queue(kLease);
   queue.Add(Trial("t"));
-  queue.Lease("w", 1, 0, Any);
+  Lease(queue, "w", 1, 0, Any);
   Expire(queue, kLease);
   EXPECT_FALSE(queue.Finish("t", 1)) << "it waits again";
-  queue.Lease("v", 1, kLease, Any);
+  Lease(queue, "v", 1, kLease, Any);
   EXPECT_FALSE(queue.Finish("t", 1)) << "another worker holds it";
   EXPECT_TRUE(queue.Finish("t", 2));
   EXPECT_FALSE(queue.Finish("t", 2)) << "a repeated report";
@@ -109,16 +117,16 @@ TEST(LeaseQueueTest, LateReportIsRefused) {
 TEST(LeaseQueueTest, SuspectComesAlone) {
   LeaseQueue queue(kLease);
   for (const char* name : {"a", "b", "c"}) queue.Add(Trial(name));
-  queue.Lease("w1", 3, 0, Any);
+  Lease(queue, "w1", 3, 0, Any);
   EXPECT_EQ(Return(queue, queue.HeldBy("w1"), /*blamed=*/true), 3);
 
   // Each suspect comes alone, also when more is asked for, and nothing comes on top of it: the next loss
   // points at one trial.
-  const auto first = queue.Lease("w2", 3, 0, Any);
+  const auto first = Lease(queue, "w2", 3, 0, Any);
   ASSERT_EQ(first.size(), 1u);
-  EXPECT_TRUE(queue.Lease("w2", 3, 0, Any).empty());
+  EXPECT_TRUE(Lease(queue, "w2", 3, 0, Any).empty());
   EXPECT_EQ(Return(queue, queue.HeldBy("w2"), true), 1);
-  const auto second = queue.Lease("w3", 3, 0, Any);
+  const auto second = Lease(queue, "w3", 3, 0, Any);
   ASSERT_EQ(second.size(), 1u);
   EXPECT_EQ(second[0].trial.name, first[0].trial.name);
   EXPECT_EQ(second[0].trial.losses, 2u);
@@ -127,10 +135,49 @@ TEST(LeaseQueueTest, SuspectComesAlone) {
 TEST(LeaseQueueTest, TakenBackGrantWasNeverMade) {
   LeaseQueue queue(kLease);
   queue.Add(Trial("a"));
-  queue.TakeBack(queue.Lease("w", 1, 0, Any)[0]);
-  const auto again = queue.Lease("w", 1, 0, Any);
+  const Grant grant = queue.Lease("w", 1, Any).at(0);
+  queue.TakeBack(grant.trial.name, grant.trial.attempt);
+  const auto again = Lease(queue, "w", 1, 0, Any);
   ASSERT_EQ(again.size(), 1u);
   EXPECT_EQ(again[0].trial.attempt, 1u);
+}
+
+TEST(LeaseQueueTest, LeaseRunsFromWhenItIsInTheLog) {
+  LeaseQueue queue(kLease);
+  queue.Add(Trial("t"));
+  ASSERT_EQ(queue.Lease("w", 1, Any).size(), 1u);
+  EXPECT_TRUE(queue.Overdue(100).empty());
+  EXPECT_TRUE(queue.HeldBy("w").empty()) << "nobody has heard of it";
+  EXPECT_EQ(queue.leased_by("w"), 1);
+  EXPECT_TRUE(queue.Confirm("t", 1, 100));
+  EXPECT_TRUE(queue.Overdue(109).empty());
+  EXPECT_EQ(queue.Overdue(110).size(), 1u);
+}
+
+TEST(LeaseQueueTest, EndOnItsWayIntoTheLogIsDecided) {
+  LeaseQueue queue(kLease);
+  queue.Add(Trial("t"));
+  Lease(queue, "w", 1, 0, Any);
+  EXPECT_TRUE(queue.Settle("t", 1));
+  EXPECT_FALSE(queue.Settle("t", 1)) << "once";
+  EXPECT_TRUE(queue.Overdue(100).empty());
+  EXPECT_FALSE(queue.Rebind("t", 1, "v", 0));
+  queue.Unsettle("t", 1, 100);
+  EXPECT_EQ(queue.Overdue(110).size(), 1u) << "it is held as before";
+}
+
+TEST(LeaseQueueTest, NothingIsLeftOfADroppedJob) {
+  LeaseQueue queue(kLease);
+  for (const char* name : {"a1", "a2"}) queue.Add(Trial(name, "a"));
+  queue.Add(Trial("b1", "b"));
+  const Grant granting = queue.Lease("w", 1, Any).at(0);
+  Lease(queue, "w", 1, 0, Any);
+  queue.DropJob("a");
+  EXPECT_FALSE(queue.Confirm(granting.trial.name, granting.trial.attempt, 0));
+  queue.TakeBack(granting.trial.name, granting.trial.attempt);
+  EXPECT_EQ(queue.waiting("a"), 0);
+  EXPECT_EQ(queue.waiting() + queue.leased(), 1);
+  EXPECT_EQ(queue.leased_of("a"), 0);
 }
 
 TEST(LeaseQueueTest, SuspectIsNotAddedToOthers) {
@@ -139,16 +186,16 @@ TEST(LeaseQueueTest, SuspectIsNotAddedToOthers) {
   suspect.losses = 1;
   queue.Add(Trial("t", "a"));
   queue.Add(suspect);
-  EXPECT_THAT(Names(queue.Lease("w", 4, 0, Any)), ElementsAre("t"));
-  EXPECT_TRUE(queue.Lease("w", 4, 0, Any).empty());
-  EXPECT_THAT(Names(queue.Lease("v", 4, 0, Any)), ElementsAre("s"));
+  EXPECT_THAT(Names(Lease(queue, "w", 4, 0, Any)), ElementsAre("t"));
+  EXPECT_TRUE(Lease(queue, "w", 4, 0, Any).empty());
+  EXPECT_THAT(Names(Lease(queue, "v", 4, 0, Any)), ElementsAre("s"));
 }
 
 TEST(LeaseQueueTest, ReturnWithoutBlameCountsNoLoss) {
   LeaseQueue queue(kLease);
   queue.Add(Trial("t"));
   for (uint32_t attempt = 1; attempt < 10; ++attempt) {
-    ASSERT_EQ(queue.Lease("w", 1, 0, Any).size(), 1u);
+    ASSERT_EQ(Lease(queue, "w", 1, 0, Any).size(), 1u);
     ASSERT_NE(queue.Find("t", attempt), nullptr);
     EXPECT_EQ(queue.Find("t", attempt)->trial.losses, 0u);
     ASSERT_TRUE(queue.Return("t", attempt, /*blamed=*/false));
@@ -171,10 +218,10 @@ TEST(LeaseQueueTest, AdoptedLeaseKeepsItsAttempt) {
 TEST(LeaseQueueTest, DroppedJobKeepsItsLeases) {
   LeaseQueue queue(kLease);
   for (const char* name : {"a1", "a2", "a3"}) queue.Add(Trial(name, "a"));
-  queue.Lease("w", 1, 0, Any);
+  Lease(queue, "w", 1, 0, Any);
   queue.DropWaiting("a");
   EXPECT_EQ(queue.waiting(), 0);
-  ASSERT_EQ(queue.LeasedOf("a").size(), 1u);
+  ASSERT_EQ(queue.leased_of("a"), 1);
   EXPECT_TRUE(queue.Finish("a1", 1));
 }
 
@@ -193,9 +240,9 @@ TEST(LeaseQueueTest, RandomHistoriesFinishEveryTrialOnce) {
       const std::string worker = "w" + std::to_string(random() % 4);
       switch (random() % 5) {
         case 0:
-          for (const Grant& grant : queue.Lease(worker, 1 + random() % 5, now, Any)) seen.push_back(grant);
+          for (const Grant& grant : Lease(queue, worker, 1 + random() % 5, now, Any)) seen.push_back(grant);
           break;
-        case 1: queue.Renew(worker, now); break;
+        case 1: queue.RenewAll(worker, now); break;
         case 2: Expire(queue, now); break;
         case 3:
           if (random() % 10 == 0) Return(queue, queue.HeldBy(worker), random() % 2 == 0);

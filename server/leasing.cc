@@ -1,0 +1,146 @@
+#include "server/leasing.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "server/assignment.h"
+
+namespace mycc {
+namespace {
+
+constexpr double kLookSeconds = 0.1;
+
+absl::Status HungUp() { return absl::CancelledError("the worker hung up"); }
+
+}  // namespace
+
+Leasing::Leasing(LeasingOptions options, JobStore* store, LeaseQueue* queue, JobBoard* board,
+                 WorkerTable* workers, Losses* losses, const TimeSource* time, WriteExecutor write)
+    : options_(options),
+      store_(store),
+      queue_(queue),
+      board_(board),
+      workers_(workers),
+      losses_(losses),
+      time_(time),
+      write_(std::move(write)) {}
+
+void Leasing::Lease(const v1::LeaseRequest& request, IsAlive alive, Reply<v1::LeaseResponse> reply) {
+  const double wait = std::clamp(request.wait_seconds(), 0.0, options_.max_wait_seconds);
+  Call call{request, std::move(alive), std::move(reply), time_->Seconds() + wait};
+  if (!Answer(call)) waiting_.push_back(std::move(call));
+}
+
+void Leasing::Serve() {
+  const double now = time_->Seconds();
+  if (waiting_.empty() || (queue_->additions() == additions_seen_ && now < look_at_)) return;
+  additions_seen_ = queue_->additions();
+  look_at_ = now + kLookSeconds;
+  waiting_.remove_if([this](const Call& call) { return Answer(call); });
+}
+
+void Leasing::RefuseWaiting(const absl::Status& status) {
+  for (const Call& call : waiting_) call.reply(status);
+  waiting_.clear();
+}
+
+bool Leasing::Answer(const Call& call) {
+  WorkerTable::Session* const session = workers_->Find(call.request.session());
+  if (session == nullptr) {
+    call.reply(UnknownSession(call.request.session()));
+    return true;
+  }
+  if (!call.alive()) {
+    call.reply(HungUp());
+    return true;
+  }
+  if (!session->devices.contains(call.request.device())) {
+    call.reply(absl::InvalidArgumentError(
+        absl::StrCat("worker ", session->worker, " has no device ", call.request.device())));
+    return true;
+  }
+  auto granting = std::make_shared<Granting>();
+  if (queue_->waiting() > 0) granting->grants = Grants(session, call.request);
+  if (granting->grants.empty() && session->revoked.empty() && time_->Seconds() < call.until) return false;
+  granting->call = call;
+  Write(granting);
+  return true;
+}
+
+std::vector<Grant> Leasing::Grants(WorkerTable::Session* session, const v1::LeaseRequest& request) {
+  WorkerTable::Device& device = session->devices.at(request.device());
+  std::string why;
+  const auto fits = [&](const std::string& job, const std::string& code) {
+    const absl::StatusOr<Target> parsed = ParseTarget(code);
+    return board_->Leasable(job) != nullptr && parsed.ok() && IsMeasurableOn(*parsed, device.target, &why);
+  };
+  const int wanted = static_cast<int>(std::min(request.max_trials(), options_.max_trials));
+  return queue_->Lease(session->id, workers_->Allowance(&device, wanted, time_->Seconds()), fits);
+}
+
+void Leasing::Write(const std::shared_ptr<Granting>& granting) {
+  const std::string& worker = workers_->Find(granting->call.request.session())->worker;
+  granting->open = 1;  // this function's, so that the last one is not over too early
+  for (const Grant& grant : granting->grants) {
+    ++granting->open;
+    if (grant.trial.is_round()) {
+      OnWritten(granting, grant, absl::OkStatus());  // the log knows nothing of it
+      continue;
+    }
+    write_(
+        [store = store_, name = grant.trial.name, attempt = grant.trial.attempt, worker]() -> absl::Status {
+          MYCC_ASSIGN_OR_RETURN(const std::vector<uint32_t> attempts, store->LeaseTrials({name}, worker));
+          if (attempts[0] == attempt) return absl::OkStatus();
+          return absl::InternalError(absl::StrCat("trial ", name, " was leased as attempt ", attempts[0],
+                                                  "; expected attempt ", attempt));
+        },
+        [this, granting, grant](const absl::Status& status) { OnWritten(granting, grant, status); });
+  }
+  if (--granting->open == 0) Deliver(*granting);
+}
+
+void Leasing::OnWritten(const std::shared_ptr<Granting>& granting, const Grant& grant,
+                        const absl::Status& status) {
+  if (!status.ok()) {
+    granting->refusal = status;
+    granting->refused.push_back(grant);
+  } else if (queue_->Confirm(grant.trial.name, grant.trial.attempt, time_->Seconds())) {
+    granting->written.push_back(grant);
+  }
+  if (--granting->open == 0) Deliver(*granting);
+}
+
+void Leasing::Deliver(const Granting& granting) {
+  const Call& call = granting.call;
+  // Each goes back to the head of its line: in this order they stand there as before.
+  for (auto grant = granting.refused.rbegin(); grant != granting.refused.rend(); ++grant)
+    queue_->TakeBack(grant->trial.name, grant->trial.attempt);
+  WorkerTable::Session* const session = workers_->Find(call.request.session());
+  if (session == nullptr || !call.alive()) {
+    // Nobody hears of these.
+    for (auto grant = granting.written.rbegin(); grant != granting.written.rend(); ++grant)
+      losses_->ReturnUntouched(*grant);
+    call.reply(session == nullptr ? UnknownSession(call.request.session()) : HungUp());
+    return;
+  }
+  if (granting.written.empty() && !granting.refusal.ok()) {
+    call.reply(granting.refusal);
+    return;
+  }
+  v1::LeaseResponse response;
+  for (const Grant& grant : granting.written) {
+    const ActiveJob* const job = board_->Leasable(grant.trial.job);
+    if (job == nullptr) {
+      losses_->ReturnUntouched(grant);  // its job has ended meanwhile
+    } else {
+      *response.add_assignments() = AssignmentOf(grant, *job);
+    }
+  }
+  *response.mutable_instructions() = workers_->TakeInstructions(session);
+  call.reply(std::move(response));
+}
+
+}  // namespace mycc

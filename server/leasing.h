@@ -1,0 +1,77 @@
+// Hands out trials. A Lease call waits here until there is something for its device; a grant is decided in
+// memory at once, and the worker hears of it when it is in the log. When it cannot be written, or the caller
+// has gone meanwhile, the trials go back. Thread rule: thread-compatible. Nothing here blocks.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "db/job_store.h"
+#include "db/log_writer.h"
+#include "proto/worker.pb.h"
+#include "server/job_board.h"
+#include "server/lease_queue.h"
+#include "server/losses.h"
+#include "server/reply.h"
+#include "server/time_source.h"
+#include "server/worker_table.h"
+
+namespace mycc {
+
+struct LeasingOptions {
+  uint32_t max_trials = 256;     // a call
+  double max_wait_seconds = 60;  // of a call
+};
+
+class Leasing {
+ public:
+  Leasing(LeasingOptions options, JobStore* store, LeaseQueue* queue, JobBoard* board, WorkerTable* workers,
+          Losses* losses, const TimeSource* time, WriteExecutor write);
+
+  // REQUIRES: the session was heard now.
+  void Lease(const v1::LeaseRequest& request, IsAlive alive, Reply<v1::LeaseResponse> reply);
+  // Looks again for those that wait.
+  void Serve();
+  // Answers those that wait.
+  void RefuseWaiting(const absl::Status& status);
+
+ private:
+  struct Call {
+    v1::LeaseRequest request;
+    IsAlive alive;
+    Reply<v1::LeaseResponse> reply;
+    double until;
+  };
+  // Grants of one call on their way into the log.
+  struct Granting {
+    Call call;
+    std::vector<Grant> grants, written, refused;
+    size_t open = 0;       // not yet written, nor refused
+    absl::Status refusal;  // of the refused ones
+  };
+
+  // True when the call needs no waiting any more.
+  bool Answer(const Call& call);
+  std::vector<Grant> Grants(WorkerTable::Session* session, const v1::LeaseRequest& request);
+  void Write(const std::shared_ptr<Granting>& granting);
+  void OnWritten(const std::shared_ptr<Granting>& granting, const Grant& grant, const absl::Status& status);
+  void Deliver(const Granting& granting);
+
+  const LeasingOptions options_;
+  JobStore* const store_;
+  LeaseQueue* const queue_;
+  JobBoard* const board_;
+  WorkerTable* const workers_;
+  Losses* const losses_;
+  const TimeSource* const time_;
+  const WriteExecutor write_;
+  std::list<Call> waiting_;
+  uint64_t additions_seen_ = 0;  // of the queue, when those that wait were last looked at
+  double look_at_ = 0;           // then they are looked at in any case
+};
+
+}  // namespace mycc
