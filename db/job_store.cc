@@ -24,6 +24,11 @@ constexpr char kInsertTask[] =
 constexpr char kInsertTrial[] = R"sql(
 INSERT INTO trials (task, generation, position, trace, provenance, state, attempt, lost, worker, leased, created)
 VALUES (?1, ?2, ?3, ?4, ?5, 1, 0, 0, '', 0, ?6))sql";
+constexpr char kInsertGeneration[] =
+    "INSERT INTO generations (task, generation, round, elapsed_seconds, state) VALUES (?1, ?2, ?3, ?4, ?5)";
+constexpr char kSelectGenerations[] = R"sql(
+SELECT a.task, g.generation, g.round, g.elapsed_seconds, g.state
+FROM tasks a JOIN generations g ON g.task = a.id WHERE a.job = ?1 ORDER BY g.round)sql";
 
 int64_t Number(JobState state) { return static_cast<int64_t>(state); }
 int64_t Number(TrialState state) { return static_cast<int64_t>(state); }
@@ -120,6 +125,26 @@ absl::StatusOr<std::vector<Job>> JobStore::JobsOf(const std::string& submission)
                   {submission});
 }
 
+absl::StatusOr<std::vector<JobSummary>> JobStore::ListSummaries(uint32_t limit) const {
+  MutexLock lock(database_->mutex());
+  MYCC_ASSIGN_OR_RETURN(
+      Query row, database_->Prepare("SELECT id, state, message, summary FROM jobs ORDER BY created DESC, id"
+                                    " DESC LIMIT ?1",
+                                    {limit > 0 ? int64_t{limit} : int64_t{-1}}));
+  std::vector<JobSummary> jobs;
+  while (true) {
+    MYCC_ASSIGN_OR_RETURN(const bool found, row.Next());
+    if (!found) return jobs;
+    jobs.push_back({row.Text(0), static_cast<JobState>(row.Int(1)), row.Text(2), row.Text(3)});
+  }
+}
+
+absl::Status JobStore::SetSummary(const std::string& id, const std::string& summary) {
+  MutexLock lock(database_->mutex());
+  MYCC_RETURN_IF_ERROR(database_->Run("UPDATE jobs SET summary = ?2 WHERE id = ?1", {id, Blob{summary}}));
+  return ExpectChanged(*database_, "job " + id);
+}
+
 absl::Status JobStore::SetJobState(const std::string& id, JobState state, const std::string& message) {
   MutexLock lock(database_->mutex());
   MYCC_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_));
@@ -196,13 +221,26 @@ absl::Status JobStore::AddGeneration(const Generation& generation) {
         kInsertTrial, {task, number, static_cast<int64_t>(index), generation.trials[index].trace,
                        Blob{provenance.SerializeAsString()}, now}));
   }
-  MYCC_RETURN_IF_ERROR(database_->Run("UPDATE tasks SET search_state = ?2 WHERE id = ?1",
-                                      {task, Blob{generation.search_state}}));
-  if (generation.scheduler_state.has_value()) {
-    MYCC_RETURN_IF_ERROR(database_->Run("UPDATE jobs SET scheduler_state = ?2, updated = ?3 WHERE id = ?1",
-                                        {generation.job, Blob{*generation.scheduler_state}, now}));
-  }
+  MYCC_RETURN_IF_ERROR(database_->Run(
+      kInsertGeneration,
+      {task, number, int64_t{generation.round}, generation.elapsed_seconds, Blob{generation.state}}));
   return transaction.Commit();
+}
+
+absl::StatusOr<std::vector<Generation>> JobStore::LoadGenerations(const std::string& job) const {
+  MutexLock lock(database_->mutex());
+  MYCC_ASSIGN_OR_RETURN(Query row, database_->Prepare(kSelectGenerations, {job}));
+  std::vector<Generation> generations;
+  while (true) {
+    MYCC_ASSIGN_OR_RETURN(const bool found, row.Next());
+    if (!found) return generations;
+    generations.push_back({.job = job,
+                           .task = static_cast<uint32_t>(row.Int(0)),
+                           .generation = static_cast<uint32_t>(row.Int(1)),
+                           .round = static_cast<uint32_t>(row.Int(2)),
+                           .elapsed_seconds = row.Real(3),
+                           .state = row.Text(4)});
+  }
 }
 
 absl::StatusOr<std::vector<Trial>> JobStore::LoadTrials(const std::string& job, uint32_t task,

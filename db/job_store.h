@@ -25,15 +25,15 @@
 
 namespace mycc {
 
-// `spec` and the states are the server's own bytes.
+// `spec`, `summary` and the states are the server's own bytes.
 struct Job {
   std::string id;
   JobState state = JobState::kRunning;
   std::string owner;
   std::string spec;
-  std::string scheduler_state;
-  std::string message;     // why it is in this state, for people
-  std::string submission;  // what asked for it, as JobsOf knows it; empty: nothing can ask for it again
+  std::string scheduler_state;  // of the rounds that an older build wrote; empty in newer jobs
+  std::string message;          // why it is in this state, for people
+  std::string submission;       // what asked for it, as JobsOf knows it; empty: nothing can ask for it again
   int64_t created_unix_micros = 0;
   int64_t updated_unix_micros = 0;
 };
@@ -43,7 +43,7 @@ struct Task {
   uint32_t index = 0;
   KeyText key;
   std::string spec;
-  std::string search_state;
+  std::string search_state;  // of the generations that an older build wrote; empty in newer jobs
   bool done = false;
   std::string outcome;  // of a task that is done, for people
 };
@@ -53,14 +53,23 @@ struct NewTrial {
   v1::Provenance provenance;  // job, task, generation and index are set by the store
 };
 
-// One generation of a task's candidates, and the states that go with it.
+// One generation of a task's candidates, which is one round of its job.
 struct Generation {
   std::string job;
   uint32_t task = 0;
   uint32_t generation = 0;
+  uint32_t round = 0;            // of the job, counted from 0
+  double elapsed_seconds = 0;    // of the job, when the round was proposed
+  std::string state;             // what the search says about it
   std::vector<NewTrial> trials;  // in candidate order
-  std::string search_state;
-  std::optional<std::string> scheduler_state;  // of the job; kept as it is when absent
+};
+
+// What is shown of a job in a list.
+struct JobSummary {
+  std::string id;
+  JobState state = JobState::kRunning;
+  std::string message;
+  std::string summary;  // written when it ended; empty where it has not, or ended under an older build
 };
 
 struct Trial {
@@ -118,11 +127,18 @@ class JobStore {
   // is not cancelled.
   absl::Status ReopenJob(const std::string& id);
   absl::Status SetJobSpec(const std::string& id, const std::string& spec);
+  // The newest first; all when `limit` is 0.
+  absl::StatusOr<std::vector<JobSummary>> ListSummaries(uint32_t limit) const;
+  // What is shown of a job that has ended.
+  absl::Status SetSummary(const std::string& id, const std::string& summary);
   absl::StatusOr<std::vector<Task>> LoadTasks(const std::string& job) const;
   absl::Status FinishTask(const std::string& job, uint32_t task, const std::string& outcome);
 
   // Queues a generation. AlreadyExists when the task has that generation.
   absl::Status AddGeneration(const Generation& generation);
+  // The job's generations in the order of its rounds, without their trials and without those that an older
+  // build wrote.
+  absl::StatusOr<std::vector<Generation>> LoadGenerations(const std::string& job) const;
   // A task's trials in candidate order, from a generation on, with the results of those that are finished.
   absl::StatusOr<std::vector<Trial>> LoadTrials(const std::string& job, uint32_t task,
                                                 uint32_t from_generation = 0) const;

@@ -5,6 +5,13 @@
 #include "base/status.h"
 
 namespace mycc {
+namespace {
+
+constexpr char kSelectOld[] = R"sql(
+SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY kind ORDER BY created DESC, rowid DESC) AS place
+                FROM models) WHERE place > ?1)sql";
+
+}  // namespace
 
 absl::StatusOr<std::string> ModelStore::Save(const std::string& kind, const std::string& info,
                                              const std::string& bytes) {
@@ -37,17 +44,23 @@ absl::StatusOr<StoredModel> ModelStore::LoadNewest(const std::string& kind) cons
   return LoadWhere("WHERE kind = ?1 ORDER BY created DESC, rowid DESC LIMIT 1", kind);
 }
 
-absl::StatusOr<std::vector<StoredModel>> ModelStore::List() const {
+absl::Status ModelStore::KeepNewest(int count, const std::set<std::string>& needed) {
   MutexLock lock(database_->mutex());
-  MYCC_ASSIGN_OR_RETURN(
-      Query row,
-      database_->Prepare("SELECT id, kind, info, created FROM models ORDER BY created DESC, rowid DESC"));
-  std::vector<StoredModel> models;
-  while (true) {
-    MYCC_ASSIGN_OR_RETURN(const bool found, row.Next());
-    if (!found) return models;
-    models.push_back({row.Text(0), row.Text(1), row.Text(2), row.Int(3), ""});
+  MYCC_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_));
+  std::vector<std::string> old;
+  {
+    MYCC_ASSIGN_OR_RETURN(Query row, database_->Prepare(kSelectOld, {int64_t{count}}));
+    while (true) {
+      MYCC_ASSIGN_OR_RETURN(const bool found, row.Next());
+      if (!found) break;
+      old.push_back(row.Text(0));
+    }
   }
+  for (const std::string& id : old) {
+    if (needed.contains(id)) continue;
+    MYCC_RETURN_IF_ERROR(database_->Run("DELETE FROM models WHERE id = ?1", {id}));
+  }
+  return transaction.Commit();
 }
 
 }  // namespace mycc

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -32,8 +33,8 @@ class ModelStore {
   // NotFound when there is none.
   absl::StatusOr<StoredModel> Load(const std::string& id) const;
   absl::StatusOr<StoredModel> LoadNewest(const std::string& kind) const;
-  // Without their bytes, the newest first.
-  absl::StatusOr<std::vector<StoredModel>> List() const;
+  // Forgets all but the newest `count` of each kind and those whose ids are `needed`.
+  absl::Status KeepNewest(int count, const std::set<std::string>& needed);
 
  private:
   absl::StatusOr<StoredModel> LoadWhere(const std::string& where, const std::string& value) const;

@@ -169,7 +169,21 @@ CREATE INDEX jobs_by_submission ON jobs (submission, created) WHERE submission !
 // measured counts as proven.
 constexpr char kProofs[] = "ALTER TABLE records ADD COLUMN proven INTEGER NOT NULL DEFAULT 1";
 
-constexpr const char* kMigrations[] = {kLog, kJobs, kFinalRounds, kSubmissions, kProofs};
+// What a job's search says about a generation, in a row of its own: older jobs have it for all generations
+// together, in tasks.search_state, and the order of their rounds in jobs.scheduler_state.
+constexpr char kGenerations[] = R"sql(
+CREATE TABLE generations (
+  task INTEGER NOT NULL REFERENCES tasks ON DELETE CASCADE,
+  generation INTEGER NOT NULL,
+  round INTEGER NOT NULL,
+  elapsed_seconds REAL NOT NULL,
+  state BLOB NOT NULL,
+  PRIMARY KEY (task, generation)
+) WITHOUT ROWID;
+CREATE INDEX jobs_by_age ON jobs (created, id);
+)sql";
+
+constexpr const char* kMigrations[] = {kLog, kJobs, kFinalRounds, kSubmissions, kProofs, kGenerations};
 
 }  // namespace
 

@@ -17,27 +17,27 @@ ActiveJob::ActiveJob(std::string id, v1::StoredJob stored, JobPlan plan, std::ve
       created_unix_micros_(created_unix_micros),
       tasks_(plan_.tasks.size()) {}
 
-void ActiveJob::AddRound(uint32_t task, uint32_t generation, const v1::SearchState::Generation& state) {
-  OpenRound& round =
-      rounds_.emplace_back(OpenRound{task, generation, static_cast<size_t>(state.candidates_size()), {}});
+void ActiveJob::AddRound(uint32_t task, const v1::SearchState::Generation& state) {
+  if (!rounds_.empty()) open_before_latest_ += rounds_.back().open;
+  tasks_[task].rounds.push_back(rounds_.size());
+  Round& round = rounds_.emplace_back(Round{state.candidates_size(), {}});
   for (const v1::SearchState::Candidate& candidate : state.candidates()) {
     round.is_default.push_back(static_cast<Origin>(candidate.origin()) == Origin::kDefault);
   }
-  open_trials_ += state.candidates_size();
+  open_trials_ += round.open;
 }
 
 void ActiveJob::Finish(uint32_t task, uint32_t generation, uint32_t index, const v1::MeasureResult& result) {
-  const auto round = std::find_if(rounds_.begin(), rounds_.end(), [&](const OpenRound& open) {
-    return open.task == task && open.generation == generation;
-  });
-  const bool is_default =
-      round != rounds_.end() && index < round->is_default.size() && round->is_default[index];
-  if (round != rounds_.end()) --round->open;
+  TaskState& state = tasks_[task];
+  const size_t number = state.rounds[generation];
+  Round& round = rounds_[number];
+  const bool is_default = round.is_default[index];
+  --round.open;
   --open_trials_;
+  if (number + 1 < rounds_.size()) --open_before_latest_;
 
   // Only what was verified has a time.
   const bool ok = result.status() == v1::MEASURE_STATUS_OK && result.verification().passed();
-  TaskState& state = tasks_[task];
   ++state.trials;
   ++state.outcomes[result.status()];
   const double seconds = result.timing().seconds();
@@ -69,28 +69,6 @@ std::map<uint32_t, std::vector<Outcome>> ActiveJob::TakeUntold() {
   for (auto& [task, outcome] : untold_) outcomes[task].push_back(std::move(outcome));
   untold_.clear();
   return outcomes;
-}
-
-bool ActiveJob::ready_for_round() const {
-  for (size_t i = 0; i + 1 < rounds_.size(); ++i) {
-    if (rounds_[i].open > 0) return false;
-  }
-  return true;
-}
-
-uint32_t ActiveJob::last_generation(uint32_t task) const {
-  uint32_t last = 0;
-  for (const OpenRound& round : rounds_) {
-    if (round.task == task) last = std::max(last, round.generation);
-  }
-  return last;
-}
-
-v1::SchedulerState ActiveJob::scheduler_state(double elapsed_seconds) const {
-  v1::SchedulerState state;
-  for (const OpenRound& round : rounds_) state.add_round_tasks(round.task);
-  state.set_elapsed_seconds(elapsed_seconds);
-  return state;
 }
 
 std::string ActiveJob::TaskOutcome(uint32_t task) const {

@@ -2,6 +2,7 @@
 // alone: no clock, no log, no queue. Thread rule: thread-compatible.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -29,8 +30,8 @@ class ActiveJob {
   const JobPlan& plan() const { return plan_; }
   const std::vector<v1::StoredTask>& stored_tasks() const { return stored_tasks_; }
 
-  // A round whose trials are about to be measured; `state` has an entry for each.
-  void AddRound(uint32_t task, uint32_t generation, const v1::SearchState::Generation& state);
+  // The task's next generation, whose trials are about to be measured; `state` has an entry for each.
+  void AddRound(uint32_t task, const v1::SearchState::Generation& state);
   // A trial's final result; the search has not been told yet.
   void Finish(uint32_t task, uint32_t generation, uint32_t index, const v1::MeasureResult& result);
   // What was finished since the last call, by task.
@@ -38,12 +39,14 @@ class ActiveJob {
 
   int64_t open_trials() const { return open_trials_; }
   // Every trial of the rounds before the latest is finished: the search can say what comes next.
-  bool ready_for_round() const;
+  bool ready_for_round() const { return open_before_latest_ == 0; }
+  uint32_t num_rounds() const { return static_cast<uint32_t>(rounds_.size()); }
   double best_seconds(uint32_t task) const { return tasks_[task].best_seconds; }  // 0: none yet
-  v1::SchedulerState scheduler_state(double elapsed_seconds) const;
 
-  // The latest one of a task that was searched.
-  uint32_t last_generation(uint32_t task) const;
+  // The latest one of a task that was searched; 0 when it has none yet.
+  uint32_t last_generation(uint32_t task) const {
+    return static_cast<uint32_t>(std::max<size_t>(tasks_[task].rounds.size(), 1) - 1);
+  }
 
   // The fastest one of a default schedule; empty: none yet.
   const std::string& default_trial(uint32_t task) const { return tasks_[task].default_trial; }
@@ -61,13 +64,12 @@ class ActiveJob {
   v1::JobProgress Progress(bool with_tasks) const;
 
  private:
-  struct OpenRound {
-    uint32_t task = 0;
-    uint32_t generation = 0;
-    size_t open = 0;
+  struct Round {
+    int64_t open = 0;              // trials
     std::vector<bool> is_default;  // the candidates that are a sketch's own guess
   };
   struct TaskState {
+    std::vector<size_t> rounds;  // of its generations, as indices of the job's
     int64_t trials = 0;
     double best_seconds = 0;
     double first_seconds = 0;   // the fastest default schedule
@@ -81,11 +83,12 @@ class ActiveJob {
   const JobPlan plan_;
   const std::vector<v1::StoredTask> stored_tasks_;
   const int64_t created_unix_micros_;
-  std::vector<OpenRound> rounds_;
+  std::vector<Round> rounds_;
   std::vector<TaskState> tasks_;
   std::map<std::pair<std::string, std::string>, v1::DeviceWork> devices_;  // by worker and device
   std::vector<std::pair<uint32_t, Outcome>> untold_;
   int64_t open_trials_ = 0;
+  int64_t open_before_latest_ = 0;  // of them, those of the rounds before the latest
 };
 
 }  // namespace mycc

@@ -1,6 +1,7 @@
 #include "server/job_endings.h"
 
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -8,6 +9,9 @@
 
 namespace mycc {
 namespace {
+
+// Of each kind: the next jobs start from the newest one, the others are for whoever looks back.
+constexpr int kModelsKept = 3;
 
 std::string WordsOf(StopReason reason) {
   switch (reason) {
@@ -17,6 +21,25 @@ std::string WordsOf(StopReason reason) {
     case StopReason::kExhausted: return "the spaces hold nothing new";
   }
   return "";
+}
+
+// Jobs that have not ended may score with theirs once more, after a restart.
+absl::StatusOr<std::set<std::string>> ModelsInUse(const JobStore& store) {
+  constexpr JobState kUnfinished[] = {JobState::kRunning};
+  MYCC_ASSIGN_OR_RETURN(const std::vector<Job> jobs, store.ListJobs(kUnfinished));
+  std::set<std::string> ids;
+  for (const Job& job : jobs) {
+    v1::StoredJob stored;
+    if (stored.ParseFromString(job.spec)) ids.insert(stored.models().begin(), stored.models().end());
+  }
+  return ids;
+}
+
+absl::Status KeepModels(const JobStore& store, const ModelBytes& models, const std::string& info,
+                        ModelStore* to) {
+  for (const auto& [kind, bytes] : models) MYCC_RETURN_IF_ERROR(to->Save(kind, info, bytes).status());
+  MYCC_ASSIGN_OR_RETURN(const std::set<std::string> in_use, ModelsInUse(store));
+  return to->KeepNewest(kModelsKept, in_use);
 }
 
 }  // namespace
@@ -99,8 +122,7 @@ void JobEndings::SaveModels(RunningJob* job) {
               job->searching = false;
               job->models_saved = true;
               // The next job starts from less when this fails, and that is all.
-              for (const auto& [kind, bytes] : *models)
-                (void)models_->Save(kind, absl::StrCat("after job ", job->id()), bytes);
+              (void)KeepModels(*store_, *models, absl::StrCat("after job ", job->id()), models_);
               advance_(job);
             });
 }

@@ -96,7 +96,14 @@ void JobRounds::Save(RunningJob* job) {
   const SearchRound& round = *job->unsaved;
   ActiveJob& active = *job->active;
   const PlannedTask& planned = active.plan().tasks[round.task];
-  Generation generation{.job = job->id(), .task = round.task, .generation = round.generation};
+  const v1::SearchState::Generation state = StateOf(round);
+  Generation generation{.job = job->id(),
+                        .task = round.task,
+                        .generation = round.generation,
+                        .round = active.num_rounds(),
+                        .elapsed_seconds = job->Elapsed(time_->Seconds()),
+                        .state = state.SerializeAsString(),
+                        .trials = {}};
   for (const Candidate& candidate : round.candidates) {
     NewTrial& trial = generation.trials.emplace_back();
     trial.trace = candidate.trace;
@@ -106,14 +113,9 @@ void JobRounds::Save(RunningJob* job) {
     trial.provenance.set_seed(active.stored().spec().seed());
     trial.provenance.set_model(job->model_ids[ModelKind(planned.target)]);
   }
-  const v1::SearchState state = job->search->StateOf(round.task);
-  generation.search_state = state.SerializeAsString();
-  v1::SchedulerState scheduler = active.scheduler_state(job->Elapsed(time_->Seconds()));
-  scheduler.add_round_tasks(round.task);
-  generation.scheduler_state = scheduler.SerializeAsString();
   if (!store_->AddGeneration(generation).ok()) return;  // Tick tries again
 
-  active.AddRound(round.task, round.generation, state.generations(static_cast<int>(round.generation)));
+  active.AddRound(round.task, state);
   for (const Candidate& candidate : round.candidates) {
     const TrialId id{job->id(), round.task, round.generation, candidate.index};
     queue_->Add({.name = TrialName(id),

@@ -41,6 +41,16 @@ SearchConfig StrategyOf(const v1::StoredJob& job, uint32_t task) {
 
 }  // namespace
 
+v1::SearchState::Generation StateOf(const SearchRound& round) {
+  v1::SearchState::Generation generation;
+  for (const Candidate& proposed : round.candidates) {
+    v1::SearchState::Candidate& candidate = *generation.add_candidates();
+    if (proposed.predicted_seconds) candidate.set_predicted_seconds(*proposed.predicted_seconds);
+    candidate.set_origin(static_cast<uint32_t>(proposed.origin));
+  }
+  return generation;
+}
+
 absl::StatusOr<std::unique_ptr<JobSearch>> JobSearch::Create(const v1::StoredJob& job,
                                                              const std::vector<PlannedTask>& tasks,
                                                              const std::vector<v1::StoredTask>& stored,
@@ -132,21 +142,6 @@ ModelBytes JobSearch::Models() {
     if (absl::StatusOr<std::string> bytes = learner.Save(); bytes.ok()) models[kind] = *std::move(bytes);
   }
   return models;
-}
-
-v1::SearchState JobSearch::StateOf(uint32_t task) const {
-  v1::SearchState state;
-  const Ledger& ledger = campaign_->search(index_of_[task]).ledger();
-  for (int number = 0; number < ledger.generations(); ++number) {
-    v1::SearchState::Generation& generation = *state.add_generations();
-    for (const Ledger::Entry& entry : ledger.generation(number)) {
-      v1::SearchState::Candidate& candidate = *generation.add_candidates();
-      if (entry.candidate.predicted_seconds)
-        candidate.set_predicted_seconds(*entry.candidate.predicted_seconds);
-      candidate.set_origin(static_cast<uint32_t>(entry.candidate.origin));
-    }
-  }
-  return state;
 }
 
 }  // namespace mycc

@@ -26,6 +26,9 @@ struct SearchRound {
   std::vector<Candidate> candidates;
 };
 
+// The bytes that JobSearch::Restore takes back.
+v1::SearchState::Generation StateOf(const SearchRound& round);
+
 // Learners' bytes by ModelKind.
 using ModelBytes = std::map<std::string, std::string>;
 
@@ -47,8 +50,6 @@ class JobSearch {
                        const v1::SearchState::Generation& recorded);
 
   std::optional<StopReason> stop_reason() const { return campaign_->stop_reason(); }
-  // The bytes that Restore takes back, for all generations of a task so far.
-  v1::SearchState StateOf(uint32_t task) const;
   // What this job and those before it taught, for the next one; without what nothing was learned about.
   ModelBytes Models();
 

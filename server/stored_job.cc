@@ -17,7 +17,7 @@ absl::Status Damaged(const std::string& job, const std::string& what) {
 struct LoadedTasks {
   JobPlan plan;
   std::vector<v1::StoredTask> stored;
-  std::vector<v1::SearchState> states;
+  std::vector<v1::SearchState> old_states;  // of the generations that an older build wrote
 };
 
 absl::StatusOr<LoadedTasks> LoadTasks(const JobStore& store, const std::string& job,
@@ -39,57 +39,90 @@ absl::StatusOr<LoadedTasks> LoadTasks(const JobStore& store, const std::string& 
     planned.count = stored.count();
     loaded.plan.tasks.push_back(std::move(planned));
     loaded.stored.push_back(std::move(stored));
-    loaded.states.push_back(std::move(state));
+    loaded.old_states.push_back(std::move(state));
   }
   return loaded;
+}
+
+struct LoadedRounds {
+  std::vector<StoredRound> rounds;  // in their order, without traces yet
+  double elapsed_seconds = 0;
+};
+
+absl::StatusOr<LoadedRounds> LoadRounds(const JobStore& store, const Job& job,
+                                        const std::vector<v1::SearchState>& old_states) {
+  LoadedRounds loaded;
+  std::vector<uint32_t> generations(old_states.size(), 0);
+  const auto add = [&](uint32_t task) -> StoredRound& {
+    return loaded.rounds.emplace_back(StoredRound{.task = task, .generation = generations[task]++});
+  };
+  v1::SchedulerState scheduler;
+  if (!scheduler.ParseFromString(job.scheduler_state)) return Damaged(job.id, "its list of rounds");
+  loaded.elapsed_seconds = scheduler.elapsed_seconds();
+  for (const uint32_t task : scheduler.round_tasks()) {
+    if (task >= old_states.size()) return Damaged(job.id, "its list of rounds");
+    StoredRound& round = add(task);
+    const v1::SearchState& state = old_states[task];
+    if (static_cast<int>(round.generation) < state.generations_size())
+      round.state = state.generations(static_cast<int>(round.generation));
+  }
+  MYCC_ASSIGN_OR_RETURN(const std::vector<Generation> stored, store.LoadGenerations(job.id));
+  for (const Generation& generation : stored) {
+    if (generation.task >= old_states.size() || generation.round != loaded.rounds.size())
+      return Damaged(job.id, "its list of rounds");
+    StoredRound& round = add(generation.task);
+    if (round.generation != generation.generation || !round.state.ParseFromString(generation.state))
+      return Damaged(job.id, absl::StrCat("the state of task ", generation.task));
+    loaded.elapsed_seconds = generation.elapsed_seconds;
+  }
+  return loaded;
+}
+
+// Moves the trials of each round from those of its task, which are in the order of generations.
+absl::Status AddTrials(std::vector<std::vector<Trial>> trials, StoredJobState* state) {
+  std::vector<size_t> next_trial(trials.size(), 0);
+  for (StoredRound& round : state->rounds) {
+    std::vector<Trial>& of_task = trials[round.task];
+    size_t& at = next_trial[round.task];
+    const size_t first = at;
+    for (; at < of_task.size() && of_task[at].generation == round.generation; ++at) {
+      if (of_task[at].index != at - first) break;
+      round.traces.push_back(of_task[at].trace);
+    }
+    if (round.state.candidates_size() != static_cast<int>(at - first))
+      return Damaged(state->job->id(), absl::StrCat("the state of task ", round.task));
+    state->job->AddRound(round.task, round.state);
+    for (size_t i = first; i < at; ++i) {
+      Trial& trial = of_task[i];
+      if (trial.result) {
+        state->job->Finish(round.task, round.generation, trial.index, *trial.result);
+      } else if (trial.state != TrialState::kDropped) {
+        state->open.push_back(std::move(trial));
+      }
+    }
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
 
 absl::StatusOr<StoredJobState> LoadJob(const TuningLog& log, const JobStore& store, const Job& job) {
   v1::StoredJob stored;
-  v1::SchedulerState scheduler;
-  if (!stored.ParseFromString(job.spec) || !scheduler.ParseFromString(job.scheduler_state))
-    return Damaged(job.id, "its spec");
+  if (!stored.ParseFromString(job.spec)) return Damaged(job.id, "its spec");
   MYCC_ASSIGN_OR_RETURN(LoadedTasks tasks, LoadTasks(store, job.id, stored.spec()));
+  MYCC_ASSIGN_OR_RETURN(LoadedRounds rounds, LoadRounds(store, job, tasks.old_states));
   std::vector<std::vector<Trial>> trials;
   for (uint32_t task = 0; task < tasks.stored.size(); ++task) {
     MYCC_ASSIGN_OR_RETURN(std::vector<Trial> of_task, store.LoadTrials(job.id, task));
     trials.push_back(std::move(of_task));
   }
   StoredJobState state;
-  state.elapsed_seconds = scheduler.elapsed_seconds();
+  state.elapsed_seconds = rounds.elapsed_seconds;
+  state.rounds = std::move(rounds.rounds);
   state.job = std::make_unique<ActiveJob>(job.id, std::move(stored), std::move(tasks.plan), tasks.stored,
                                           job.created_unix_micros);
-
-  std::vector<size_t> next_trial(trials.size(), 0);
-  std::vector<uint32_t> generations(trials.size(), 0);
-  for (const uint32_t task : scheduler.round_tasks()) {
-    if (task >= trials.size()) return Damaged(job.id, "its list of rounds");
-    const uint32_t generation = generations[task]++;
-    StoredRound round;
-    round.task = task;
-    if (static_cast<int>(generation) < tasks.states[task].generations_size()) {
-      round.state = tasks.states[task].generations(static_cast<int>(generation));
-    }
-    std::vector<Trial> members;
-    size_t& at = next_trial[task];
-    while (at < trials[task].size() && trials[task][at].generation == generation)
-      members.push_back(std::move(trials[task][at++]));
-    for (const Trial& trial : members) round.traces.push_back(trial.trace);
-    if (round.state.candidates_size() != static_cast<int>(members.size()))
-      return Damaged(job.id, absl::StrCat("the state of task ", task));
-    state.job->AddRound(task, generation, round.state);
-    for (Trial& trial : members) {
-      if (trial.result) {
-        state.job->Finish(task, generation, trial.index, *trial.result);
-      } else if (trial.state != TrialState::kDropped) {
-        state.open.push_back(std::move(trial));
-      }
-    }
-    state.rounds.push_back(std::move(round));
-  }
-  for (uint32_t task = 0; task < trials.size(); ++task) {
+  MYCC_RETURN_IF_ERROR(AddTrials(std::move(trials), &state));
+  for (uint32_t task = 0; task < tasks.stored.size(); ++task) {
     const PlannedTask& planned = state.job->plan().tasks[task];
     if (!tasks.stored[task].reused()) {
       MYCC_ASSIGN_OR_RETURN(const std::vector<v1::Record> final, FinalRecordsOf(log, job.id, task, planned));

@@ -16,6 +16,7 @@ namespace mycc {
 // One recorded round, for JobSearch::Restore.
 struct StoredRound {
   uint32_t task = 0;
+  uint32_t generation = 0;
   std::vector<std::string> traces;
   v1::SearchState::Generation state;
 };

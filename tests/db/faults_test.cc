@@ -120,8 +120,8 @@ void ServeJob(const std::string& path, const std::string& job, int generations, 
       MYCC_CHECK(answers.ok() && (*answers)[0].ok()) << answers.status();
       say(static_cast<int>(trial.generation) * size + static_cast<int>(trial.index));
     }
-    Generation next{.job = job, .search_state = absl::StrCat("after ", trials->size())};
-    next.generation = static_cast<uint32_t>(trials->size()) / size;
+    Generation next{.job = job, .state = absl::StrCat("after ", trials->size())};
+    next.generation = next.round = static_cast<uint32_t>(trials->size()) / size;
     if (static_cast<int>(next.generation) == generations) break;
     for (int i = 0; i < size; ++i)
       next.trials.push_back({absl::StrCat("v1\nsplit(", next.generation, ", ", i, ")\n"), {}});
@@ -159,7 +159,7 @@ TEST(FaultsTest, AServerThatIsKilledAgainAndAgainFinishesTheSameSearch) {
     EXPECT_EQ(trial.attempt, 1u) << trial.name;
     EXPECT_TRUE(trial.result.has_value());
   }
-  EXPECT_EQ((*jobs.LoadTasks(job))[0].search_state, absl::StrCat("after ", (kGenerations - 1) * kSize));
+  EXPECT_EQ(jobs.LoadGenerations(job)->back().state, absl::StrCat("after ", (kGenerations - 1) * kSize));
 }
 
 TEST(FaultsTest, AWriteAheadLogCutAnywhereIsAPrefixOfWhatWasWritten) {

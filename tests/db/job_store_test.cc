@@ -42,8 +42,13 @@ class JobStoreTest : public testing::Test {
   }
 
   absl::Status AddGeneration(uint32_t task, uint32_t number, int size, const std::string& state = "state") {
-    Generation generation{
-        .job = job_, .task = task, .generation = number, .trials = {}, .search_state = state};
+    Generation generation{.job = job_,
+                          .task = task,
+                          .generation = number,
+                          .round = rounds_++,
+                          .elapsed_seconds = 2.5,
+                          .state = state,
+                          .trials = {}};
     for (int i = 0; i < size; ++i) {
       v1::Provenance provenance;
       provenance.set_strategy("random");
@@ -71,6 +76,7 @@ class JobStoreTest : public testing::Test {
 
   TempDir directory_;
   int64_t now_ = 1000;
+  uint32_t rounds_ = 0;
   const std::string job_ = JobId(9);
   std::unique_ptr<TuningLog> log_;
   std::unique_ptr<JobStore> jobs_;
@@ -161,21 +167,41 @@ TEST_F(JobStoreTest, ACancelledJobIsTakenUpAgainWithItsTrials) {
   EXPECT_EQ(jobs_->ReopenJob(JobId(77)).code(), absl::StatusCode::kNotFound);
 }
 
-TEST_F(JobStoreTest, AGenerationAndTheStatesThatGoWithItAreOne) {
+TEST_F(JobStoreTest, AGenerationAndItsStateAreOne) {
   MakeJob();
-  Generation generation{
-      .job = job_, .task = 1, .generation = 0, .trials = {{"v1 a", {}}}, .search_state = "search"};
-  generation.scheduler_state = std::string("sched\0uler", 10);
-  ASSERT_TRUE(jobs_->AddGeneration(generation).ok());
-  Open();
-  EXPECT_EQ((*jobs_->LoadTasks(job_))[1].search_state, "search");
-  EXPECT_EQ((*jobs_->LoadTasks(job_))[0].search_state, "");
-  EXPECT_EQ(jobs_->GetJob(job_)->scheduler_state, std::string("sched\0uler", 10));
-  ASSERT_TRUE(AddGeneration(1, 1, 2, "later").ok());
-  EXPECT_EQ(jobs_->GetJob(job_)->scheduler_state, std::string("sched\0uler", 10));  // not given: kept
+  const std::string state("st\0ate", 6);
+  ASSERT_TRUE(AddGeneration(1, 0, 2, state).ok());
+  ASSERT_TRUE(AddGeneration(0, 0, 1, "other").ok());
+  ASSERT_TRUE(AddGeneration(1, 1, 1, "later").ok());
   EXPECT_EQ(AddGeneration(1, 1, 2, "again").code(), absl::StatusCode::kAlreadyExists);
-  EXPECT_EQ((*jobs_->LoadTasks(job_))[1].search_state, "later");
   EXPECT_EQ(AddGeneration(7, 0, 1).code(), absl::StatusCode::kNotFound);
+  Open();
+  auto rounds = jobs_->LoadGenerations(job_);
+  ASSERT_TRUE(rounds.ok()) << rounds.status();
+  ASSERT_EQ(rounds->size(), 3u);
+  EXPECT_EQ((*rounds)[0].state, state);
+  EXPECT_EQ((*rounds)[0].elapsed_seconds, 2.5);
+  EXPECT_EQ((*rounds)[1].task, 0u);
+  EXPECT_EQ((*rounds)[2].task, 1u);
+  EXPECT_EQ((*rounds)[2].generation, 1u);
+  EXPECT_EQ((*rounds)[2].round, 2u);
+  EXPECT_EQ(jobs_->LoadGenerations(JobId(2))->size(), 0u);
+}
+
+TEST_F(JobStoreTest, JobsAreListedByTheirSummariesNewestFirst) {
+  MakeJob();
+  for (int id = 1; id <= 3; ++id) ASSERT_TRUE(jobs_->CreateJob({.id = JobId(id)}, {}).ok());
+  ASSERT_TRUE(jobs_->SetJobState(JobId(2), JobState::kDone, "well").ok());
+  ASSERT_TRUE(jobs_->SetSummary(JobId(2), std::string("su\0m", 4)).ok());
+  EXPECT_EQ(jobs_->SetSummary(JobId(7), "").code(), absl::StatusCode::kNotFound);
+  auto newest = jobs_->ListSummaries(2);
+  ASSERT_EQ(newest->size(), 2u);
+  EXPECT_EQ((*newest)[0].id, JobId(3));
+  EXPECT_EQ((*newest)[0].summary, "");
+  EXPECT_EQ((*newest)[1].state, JobState::kDone);
+  EXPECT_EQ((*newest)[1].message, "well");
+  EXPECT_EQ((*newest)[1].summary, std::string("su\0m", 4));
+  EXPECT_EQ(jobs_->ListSummaries(0)->size(), 4u);
 }
 
 TEST_F(JobStoreTest, TrialsComeBackInCandidateOrderWithTheirResults) {
@@ -381,9 +407,10 @@ TEST_F(JobStoreTest, LeasingAndFinishingScanNoTrials) {
   Lease(Name(0, 0, 1));
   ASSERT_TRUE(jobs_->RequeueTrial({.trial = Name(0, 0, 1), .attempt = 1}).ok());
   ASSERT_TRUE(jobs_->SetJobState(job_, JobState::kDone, "").ok());
+  ASSERT_EQ(jobs_->ListSummaries(1)->size(), 1u);
   auto plans = log_->database()->QueryPlans();
   for (const std::string& plan : *plans) {
-    for (const char* table : {"trials", " i", " r", "records"}) {
+    for (const char* table : {"trials", " i", " r", "records", "g"}) {
       EXPECT_FALSE(absl::StrContains(plan, absl::StrCat("SCAN ", table, ";"))) << plan;
     }
   }

@@ -47,10 +47,21 @@ TEST_F(ModelStoreTest, TheNewestOfAKindIsFound) {
   now_ = 5;
   ASSERT_TRUE(models.Save("score", "", "four").ok());
   EXPECT_EQ(models.LoadNewest("score")->bytes, "four");
-  auto all = models.List();
-  ASSERT_EQ(all->size(), 4u);
-  EXPECT_EQ((*all)[0].kind, "score");
-  EXPECT_EQ((*all)[0].bytes, "");
+}
+
+TEST_F(ModelStoreTest, OnlyTheNewestOfEachKindAndThoseThatAreNeededAreKept) {
+  ModelStore models(log_.get());
+  std::vector<std::string> ids;
+  for (const char* bytes : {"one", "two", "three", "four"}) ids.push_back(*models.Save("score", "", bytes));
+  const std::string other = *models.Save("failure", "", "five");
+  ASSERT_TRUE(models.KeepNewest(2, {ids[0], "unknown"}).ok());
+  Open();
+  const auto is_kept = [this](const std::string& id) { return ModelStore(log_.get()).Load(id).ok(); };
+  EXPECT_TRUE(is_kept(ids[0]));
+  EXPECT_FALSE(is_kept(ids[1]));
+  EXPECT_TRUE(is_kept(ids[2]));
+  EXPECT_TRUE(is_kept(ids[3]));
+  EXPECT_TRUE(is_kept(other));
 }
 
 TEST_F(ModelStoreTest, ADamagedModelIsNotLoaded) {

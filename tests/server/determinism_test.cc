@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "db/job_store.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/coordinator.h"
@@ -107,6 +108,47 @@ TEST_P(DeterminismTest, WorkersMayDieToo) {
   }
   EXPECT_EQ(server.Progress(job).state(), v1::JOB_STATE_DONE);
   EXPECT_EQ(server.TracesOf(job), expected);
+}
+
+// Moves what the log says of a job's generations to where builds before version 6 of the log kept it.
+void WriteAsOlderBuild(TuningLog* log, const std::string& job) {
+  const auto generations = JobStore(log).LoadGenerations(job);
+  ASSERT_TRUE(generations.ok()) << generations.status();
+  std::map<int64_t, v1::SearchState> states;
+  v1::SchedulerState scheduler;
+  for (const Generation& generation : *generations) {
+    ASSERT_TRUE(states[generation.task].add_generations()->ParseFromString(generation.state));
+    scheduler.add_round_tasks(generation.task);
+    scheduler.set_elapsed_seconds(generation.elapsed_seconds);
+  }
+  Database* database = log->database();
+  for (const auto& [task, state] : states) {
+    ASSERT_TRUE(database
+                    ->Run("UPDATE tasks SET search_state = ?3 WHERE job = ?1 AND task = ?2",
+                          {job, task, Blob{state.SerializeAsString()}})
+                    .ok());
+  }
+  ASSERT_TRUE(database
+                  ->Run("UPDATE jobs SET scheduler_state = ?2 WHERE id = ?1",
+                        {job, Blob{scheduler.SerializeAsString()}})
+                  .ok());
+  ASSERT_TRUE(database->Run("DELETE FROM generations").ok());
+}
+
+TEST_P(DeterminismTest, AJobOfAnOlderBuildContinuesTheSameSearch) {
+  FakeServer server;
+  const std::string job = server.Submit(Spec(), "same");
+  for (int life = 0; life < 2; ++life) {
+    FakeWorker worker(&server, "w");
+    for (const v1::Assignment& assignment : worker.Lease(7)) EXPECT_TRUE(worker.Report(assignment).ok());
+    server.Wait(1);
+    if (life == 0) WriteAsOlderBuild(&server.log(), job);
+    server.Restart();
+  }
+  FakeWorker worker(&server, "w");
+  worker.Work();
+  EXPECT_EQ(server.Progress(job).state(), v1::JOB_STATE_DONE);
+  EXPECT_EQ(server.TracesOf(job), Undisturbed());
 }
 
 INSTANTIATE_TEST_SUITE_P(Strategies, DeterminismTest, ::testing::Values("random", "evolutionary"));
