@@ -26,6 +26,7 @@ constexpr StatusWord kStatusWords[] = {
     {v1::MEASURE_STATUS_OUT_OF_MEMORY, "out_of_memory"},
     {v1::MEASURE_STATUS_DEVICE_LOST, "device_lost"},
     {v1::MEASURE_STATUS_WORKER_LOST, "worker_lost"},
+    {v1::MEASURE_STATUS_WORKER_UNFIT, "worker_unfit"},
 };
 
 constexpr char kJobPrefix = 'j';
@@ -72,7 +73,8 @@ absl::StatusOr<v1::TimingProtocol> ParseProtocolName(const std::string& name) {
 }
 
 bool IsInfrastructureFailure(v1::MeasureStatus status) {
-  return status == v1::MEASURE_STATUS_DEVICE_LOST || status == v1::MEASURE_STATUS_WORKER_LOST;
+  return status == v1::MEASURE_STATUS_DEVICE_LOST || status == v1::MEASURE_STATUS_WORKER_LOST ||
+         status == v1::MEASURE_STATUS_WORKER_UNFIT;
 }
 
 std::string JobId(uint64_t high_bits, uint64_t low_bits) {

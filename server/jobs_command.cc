@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "base/status.h"
 #include "command/table.h"
 #include "db/log_report.h"
@@ -45,16 +46,20 @@ absl::Status DevicesCommand(const JobOptions& options, std::ostream& out) {
   MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<TuningClient> client, TuningClient::Connect(options.server));
   MYCC_ASSIGN_OR_RETURN(const std::vector<v1::DeviceStatus> devices, client->ListDevices());
   std::vector<std::vector<std::string>> rows = {
-      {"worker", "device", "state", "leases", "trials", "baseline", "silent", "target", ""}};
+      {"worker", "device", "state", "leases", "trials", "refused", "baseline", "silent", "target", ""}};
   for (const v1::DeviceStatus& device : devices) {
     if (options.json) out << MessageToJson(device).dump() << "\n";
     const std::string baseline =
         device.baseline_ratio() > 0 ? absl::StrFormat("%.2fx", device.baseline_ratio()) : "-";
+    std::vector<std::string> notes;
+    for (const std::string& note : {device.reason(), device.trouble()})
+      if (!note.empty()) notes.push_back(note);
     rows.push_back({device.worker(), device.device(), device.state(), absl::StrCat(device.leases()),
-                    absl::StrCat(device.trials()), baseline,
-                    absl::StrFormat("%.0f s", device.silent_seconds()), device.target(), device.reason()});
+                    absl::StrCat(device.trials()), absl::StrCat(device.refused()), baseline,
+                    absl::StrFormat("%.0f s", device.silent_seconds()), device.target(),
+                    absl::StrJoin(notes, "; ")});
   }
-  if (!options.json) out << FormatTable(rows, {3, 4, 5, 6});
+  if (!options.json) out << FormatTable(rows, {3, 4, 5, 6, 7});
   return absl::OkStatus();
 }
 

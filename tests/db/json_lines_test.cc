@@ -43,7 +43,7 @@ class JsonLinesTest : public testing::Test {
   std::unique_ptr<TuningLog> FullLog() {
     auto log = NewLog();
     std::vector<v1::Record> records;
-    for (int status = v1::MEASURE_STATUS_OK; status <= v1::MEASURE_STATUS_WORKER_LOST; ++status) {
+    for (int status = v1::MEASURE_STATUS_OK; status <= v1::MEASURE_STATUS_WORKER_UNFIT; ++status) {
       records.push_back(MakeRecord({.index = status, .status = static_cast<v1::MeasureStatus>(status)}));
     }
     v1::Verification& odd = *records[5].mutable_result()->mutable_verification();

@@ -34,7 +34,7 @@ void ExpectResult(const json& result) {
 TEST(T4Test, EveryOutcomeHasItsWordAndLostDevicesAreLeftOut) {
   TempDir directory;
   auto log = TuningLog::Open(directory / "tuning.db", OpenMode::kCreate);
-  for (int status = v1::MEASURE_STATUS_OK; status <= v1::MEASURE_STATUS_WORKER_LOST; ++status) {
+  for (int status = v1::MEASURE_STATUS_OK; status <= v1::MEASURE_STATUS_WORKER_UNFIT; ++status) {
     v1::Record record =
         MakeRecord({.index = status, .status = static_cast<v1::MeasureStatus>(status), .seconds = 2e-3});
     record.mutable_result()->mutable_verification()->set_max_abs_error(1.0 / 0.0);

@@ -52,7 +52,7 @@ class TuningLogTest : public testing::Test {
 };
 
 TEST_F(TuningLogTest, KeepsEveryFieldOfARecord) {
-  for (int status = v1::MEASURE_STATUS_OK; status <= v1::MEASURE_STATUS_WORKER_LOST; ++status) {
+  for (int status = v1::MEASURE_STATUS_OK; status <= v1::MEASURE_STATUS_WORKER_UNFIT; ++status) {
     v1::Record record = MakeRecord({.index = status, .status = static_cast<v1::MeasureStatus>(status)});
     record.mutable_result()->mutable_verification()->set_max_abs_error(
         std::numeric_limits<double>::quiet_NaN());

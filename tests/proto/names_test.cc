@@ -9,7 +9,7 @@ namespace {
 
 TEST(NamesTest, EveryStatusHasItsOwnWordAndPinnedNumber) {
   std::set<std::string> words;
-  for (int number = v1::MEASURE_STATUS_OK; number <= v1::MEASURE_STATUS_WORKER_LOST; ++number) {
+  for (int number = v1::MEASURE_STATUS_OK; number <= v1::MEASURE_STATUS_WORKER_UNFIT; ++number) {
     const auto status = static_cast<v1::MeasureStatus>(number);
     const std::string word = StatusName(status);
     EXPECT_TRUE(words.insert(word).second) << word;
@@ -26,6 +26,7 @@ TEST(NamesTest, EveryStatusHasItsOwnWordAndPinnedNumber) {
   EXPECT_EQ(v1::MEASURE_STATUS_OUT_OF_MEMORY, 7);
   EXPECT_EQ(v1::MEASURE_STATUS_DEVICE_LOST, 8);
   EXPECT_EQ(v1::MEASURE_STATUS_WORKER_LOST, 9);
+  EXPECT_EQ(v1::MEASURE_STATUS_WORKER_UNFIT, 10);
   EXPECT_EQ(v1::TIMING_PROTOCOL_WARM, 1);
   EXPECT_EQ(v1::TIMING_PROTOCOL_COLD, 2);
 }
@@ -47,6 +48,7 @@ TEST(NamesTest, UnknownWordsAreRefusedWithTheKnownOnes) {
 TEST(NamesTest, OnlyLostDevicesAndWorkersAreInfrastructure) {
   EXPECT_TRUE(IsInfrastructureFailure(v1::MEASURE_STATUS_DEVICE_LOST));
   EXPECT_TRUE(IsInfrastructureFailure(v1::MEASURE_STATUS_WORKER_LOST));
+  EXPECT_TRUE(IsInfrastructureFailure(v1::MEASURE_STATUS_WORKER_UNFIT));
   EXPECT_FALSE(IsInfrastructureFailure(v1::MEASURE_STATUS_RUN_ERROR));
   EXPECT_FALSE(IsInfrastructureFailure(v1::MEASURE_STATUS_OK));
 }
