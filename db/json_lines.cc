@@ -2,6 +2,7 @@
 
 #include <istream>
 #include <ostream>
+#include <unordered_map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -32,12 +33,13 @@ class Importer {
   absl::Status AddRecord(const v1::Record& record) {
     MYCC_ASSIGN_OR_RETURN(const AppendedRecord appended, InsertRecord(log_->database(), record, log_->now()));
     ++(appended.is_new ? counts_.added : counts_.known);
+    counts_.namesakes += appended.has_namesakes;
+    ids_[record.trial()] = appended.id;
     return absl::OkStatus();
   }
 
   absl::Status AddOverride(const std::string& trial, const Override& override_by) {
-    absl::StatusOr<int64_t> id =
-        log_->database()->ReadInt("SELECT id FROM records WHERE trial = ?1", {trial});
+    const absl::StatusOr<int64_t> id = IdOf(trial);
     if (absl::IsNotFound(id.status())) {
       return absl::InvalidArgumentError(
           absl::StrCat("no record of trial \"", trial, "\" stands before its pin or ban"));
@@ -56,8 +58,16 @@ class Importer {
  private:
   Importer(TuningLog* log, Transaction transaction) : log_(log), transaction_(std::move(transaction)) {}
 
+  // A name means the record that came under it; the log may know that by another name, and others by this.
+  absl::StatusOr<int64_t> IdOf(const std::string& trial) const {
+    const auto came = ids_.find(trial);
+    if (came != ids_.end()) return came->second;
+    return log_->database()->ReadInt("SELECT id FROM records WHERE trial = ?1", {trial});
+  }
+
   TuningLog* log_;
   Transaction transaction_;
+  std::unordered_map<std::string, int64_t> ids_;  // by the names of what came
   TransferCounts counts_;
 };
 

@@ -28,6 +28,7 @@ namespace mycc {
 struct TransferCounts {
   int64_t added = 0;
   int64_t known = 0;      // records that the log held already
+  int64_t namesakes = 0;  // of those added: results whose trial's name other results had (namesake.h)
   int64_t overrides = 0;  // pins and bans that took effect
 };
 

@@ -35,8 +35,13 @@ absl::StatusOr<int64_t> Export(const TuningLog& log, const LogExportArgs& args, 
 
 void WriteCounts(const std::string& from, const std::string& to, const TransferCounts& counts,
                  std::ostream& out) {
-  out << absl::StrFormat("%s: %d records added to %s, %d known already, %d pins and bans taken over\n", from,
+  out << absl::StrFormat("%s: %d records added to %s, %d known already, %d pins and bans taken over", from,
                          counts.added, to, counts.known, counts.overrides);
+  if (counts.namesakes > 0) {
+    out << absl::StrFormat("; %d of those added have the name of another result, and are kept beside it",
+                           counts.namesakes);
+  }
+  out << "\n";
 }
 
 // A key, and the protocol under which its records rank.

@@ -29,7 +29,7 @@ DELETE FROM records WHERE recorded < ?1 AND (status != 1 OR verified = 0 OR supe
 constexpr char kDeleteBeyondBest[] = R"sql(
 DELETE FROM records WHERE id IN (
   SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY key, protocol, timer_version
-                                        ORDER BY proven DESC, coalesce(rank_seconds, seconds), id) AS place
+                                        ORDER BY proven DESC, coalesce(rank_seconds, seconds), recorded, trial) AS place
                   FROM records WHERE status = 1 AND verified = 1 AND superseded = 0) WHERE place > ?1))sql";
 constexpr char kDeleteKeys[] = R"sql(
 DELETE FROM keys WHERE NOT EXISTS (SELECT 1 FROM records WHERE records.key = keys.id)

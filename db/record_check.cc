@@ -62,6 +62,16 @@ absl::Status CheckTiming(const v1::Timing& timing) {
   return absl::OkStatus();
 }
 
+// A stamp from far ahead would be the log's clock ever after; one beyond this could not be followed by
+// others.
+constexpr int64_t kLatestStamp = 7258118400000000;  // the year 2200
+
+absl::Status CheckStamp(int64_t recorded) {
+  if (recorded >= 0 && recorded < kLatestStamp) return absl::OkStatus();
+  return Bad("recorded_unix_micros",
+             absl::StrCat("is ", recorded, "; expected microseconds since 1970, before the year 2200"));
+}
+
 }  // namespace
 
 absl::Status CheckRecord(const v1::Record& record) {
@@ -76,6 +86,7 @@ absl::Status CheckRecord(const v1::Record& record) {
     if (field.value.empty()) return Bad(field.name, "is empty");
   }
   MYCC_RETURN_IF_ERROR(CheckTexts(record, ""));
+  MYCC_RETURN_IF_ERROR(CheckStamp(record.recorded_unix_micros()));
   const v1::MeasureStatus status = record.result().status();
   if (status == v1::MEASURE_STATUS_UNSPECIFIED || !v1::MeasureStatus_IsValid(status)) {
     return Bad("result.status", absl::StrCat("is ", static_cast<int>(status), "; expected a known status"));

@@ -7,7 +7,7 @@
 namespace mycc {
 
 // InvalidArgument naming the field, what is wrong with it and what was expected. Checked are the key, the
-// trace, the status, the times of an OK result, and that every text is UTF-8.
+// trace, the stamp, the status, the times of an OK result, and that every text is UTF-8.
 absl::Status CheckRecord(const v1::Record& record);
 
 // True for what ranks: OK, and verified against the reference.

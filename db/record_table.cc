@@ -5,35 +5,21 @@
 #include "absl/strings/str_cat.h"
 #include "base/sha256.h"
 #include "base/status.h"
+#include "db/namesake.h"
+#include "db/precedence.h"
 #include "db/record_check.h"
 
 namespace mycc {
 namespace {
 
-// Rows that are verified OK (status 1), wrong (6) or crashed (4) speak for their trace. The sign + keeps a
-// condition from the choice of an index: records_by_trace finds the few records of one trace.
-constexpr char kHasNewerWord[] = R"sql(
-SELECT EXISTS (SELECT 1 FROM records
-  WHERE key = ?1 AND trace_hash = ?2 AND
-    CASE WHEN +status IN (4, 6) THEN (finished, trial) > (?3, ?4)
-         ELSE +status = 1 AND verified = 1 AND protocol = ?5 AND timer_version = ?6
-              AND (rank_seconds IS NOT NULL, finished, trial) > (?7, ?3, ?4) END))sql";
-constexpr char kSupersedeByOk[] = R"sql(
-UPDATE records SET superseded = 1
-WHERE key = ?1 AND trace_hash = ?2 AND (rank_seconds IS NOT NULL, finished, trial) < (?7, ?3, ?4)
-  AND +status = 1 AND verified = 1 AND protocol = ?5 AND timer_version = ?6)sql";
-constexpr char kSupersedeByFailure[] = R"sql(
-UPDATE records SET superseded = 1
-WHERE key = ?1 AND trace_hash = ?2 AND (finished, trial) < (?3, ?4) AND +status = 1 AND verified = 1)sql";
+// A log's clock is never behind a stamp that it gave or took in.
+constexpr char kTakeStamp[] = "UPDATE clock SET stamp = max(stamp + 1, ?1) RETURNING stamp";
+constexpr char kHearStamp[] = "UPDATE clock SET stamp = max(stamp, ?1) RETURNING ?1";
 
 constexpr char kInsert[] = R"sql(
 INSERT INTO records (trial, key, trace, trace_hash, status, verified, superseded, protocol, timer_version, seconds, finished,
                      recorded, job, worker, detail, rank_seconds, proven)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17))sql";
-
-bool IsWordAgainst(v1::MeasureStatus status) {
-  return status == v1::MEASURE_STATUS_WRONG_RESULT || status == v1::MEASURE_STATUS_RUN_ERROR;
-}
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16))sql";
 
 absl::StatusOr<int64_t> EnsureWorkload(Database* database, const KeyText& key) {
   MYCC_ASSIGN_OR_RETURN(Query found,
@@ -60,19 +46,6 @@ absl::StatusOr<int64_t> EnsureTarget(Database* database, const std::string& text
 KeyText KeyOf(const v1::Record& record) {
   return {record.workload(), record.workload_hash(), record.shape_erased_hash(), record.workload_name(),
           record.target()};
-}
-
-// Where the new record stands among the others of its trace; true when a newer one has superseded it already.
-absl::StatusOr<bool> Supersede(Database* database, const v1::Record& record,
-                               const std::vector<SqlValue>& place) {
-  if (IsWordAgainst(record.result().status())) {
-    MYCC_RETURN_IF_ERROR(database->Run(kSupersedeByFailure, {place.begin(), place.begin() + 4}));
-    return false;
-  }
-  if (!IsVerifiedOk(record)) return false;
-  MYCC_RETURN_IF_ERROR(database->Run(kSupersedeByOk, place));
-  MYCC_ASSIGN_OR_RETURN(const int64_t superseded, database->ReadInt(kHasNewerWord, place));
-  return superseded != 0;
 }
 
 // The message that `detail` holds: what no column or other table holds.
@@ -109,32 +82,29 @@ absl::StatusOr<int64_t> FindKey(Database* database, const std::string& workload_
 absl::StatusOr<AppendedRecord> InsertRecord(Database* database, const v1::Record& record,
                                             int64_t now_unix_micros) {
   MYCC_RETURN_IF_ERROR(CheckRecord(record));
-  absl::StatusOr<int64_t> known =
-      database->ReadInt("SELECT id FROM records WHERE trial = ?1", {record.trial()});
-  if (known.ok()) return AppendedRecord{*known, false};
-  if (!absl::IsNotFound(known.status())) return known.status();
+  MYCC_ASSIGN_OR_RETURN(const PlaceOfRecord place, FindPlace(database, record));
+  if (place.known_id != 0) return AppendedRecord{.id = place.known_id};
 
   MYCC_ASSIGN_OR_RETURN(const int64_t key, EnsureKey(database, KeyOf(record)));
+  const int64_t given = record.recorded_unix_micros();
+  MYCC_ASSIGN_OR_RETURN(const int64_t recorded, database->ReadInt(given == 0 ? kTakeStamp : kHearStamp,
+                                                                  {given == 0 ? now_unix_micros : given}));
   const v1::MeasureResult& result = record.result();
-  const int64_t recorded =
-      record.recorded_unix_micros() != 0 ? record.recorded_unix_micros() : now_unix_micros;
   const int64_t finished = result.finished_unix_micros() != 0 ? result.finished_unix_micros() : recorded;
   const std::string trace_hash = Sha256Hex(record.trace());
-  const int64_t protocol = result.timing().protocol();
-  const int64_t timer_version = result.timing().timer_version();
   const bool ok = result.status() == v1::MEASURE_STATUS_OK;
   const bool has_rank = ok && result.timing().rank_seconds() > 0;
-  MYCC_ASSIGN_OR_RETURN(const bool superseded, Supersede(database, record,
-                                                         {key, trace_hash, finished, record.trial(), protocol,
-                                                          timer_version, int64_t{has_rank}}));
   MYCC_RETURN_IF_ERROR(database->Run(
       kInsert,
-      {record.trial(), key, record.trace(), trace_hash, int64_t{result.status()},
-       int64_t{result.verification().passed()}, int64_t{superseded}, protocol, timer_version,
-       ok ? SqlValue(result.timing().seconds()) : SqlValue(), finished, recorded, record.provenance().job(),
-       result.device().worker(), Blob{DetailOf(record, recorded)},
-       has_rank ? SqlValue(result.timing().rank_seconds()) : SqlValue(), int64_t{IsServable(record)}}));
-  return AppendedRecord{database->last_insert_id(), true};
+      {place.trial, key, record.trace(), trace_hash, int64_t{result.status()},
+       int64_t{result.verification().passed()}, int64_t{result.timing().protocol()},
+       int64_t{result.timing().timer_version()}, ok ? SqlValue(result.timing().seconds()) : SqlValue(),
+       finished, recorded, record.provenance().job(), result.device().worker(),
+       Blob{DetailOf(record, recorded)}, has_rank ? SqlValue(result.timing().rank_seconds()) : SqlValue(),
+       int64_t{IsServable(record)}}));
+  const AppendedRecord appended{database->last_insert_id(), true, place.has_namesakes};
+  MYCC_RETURN_IF_ERROR(Supersede(database, key, trace_hash));
+  return appended;
 }
 
 const std::string& SelectRecords() {

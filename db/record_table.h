@@ -1,12 +1,10 @@
 // Rows of the log's tables <-> records. For the classes of db/ that own a transaction; others use
 // tuning_log.h. Thread rule: thread-compatible; the caller holds the database's mutex.
 //
-// The newest result of a trace speaks for it: a verified OK record is superseded by a newer verified OK
-// record of the same trace under the same protocol and timer, and by a newer wrong result or crash of the
-// same trace under any. So a trace measured twice ranks once, with its latest time, and one that was found
-// wrong no longer ranks. A time with a rank of its own, from a final round, is not superseded by one without,
-// which was taken at another moment: it stands until the next round. The outcome does not depend on the order
-// of insertion.
+// `recorded` is the stamp of the log's own clock, a hybrid logical clock (Kulkarni et al., "Logical Physical
+// Clocks", 2014): the time of day, but later than every stamp that the log gave or took in before. It travels
+// with the record into other logs, and orders the results of a trace (precedence.h). When a worker finished
+// is information.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +45,8 @@ struct KeyText {
 
 struct AppendedRecord {
   int64_t id = 0;
-  bool is_new = false;  // false: the log already held this trial, and keeps what it held
+  bool is_new = false;         // false: the log held this very result already
+  bool has_namesakes = false;  // new, and the log holds other results of this trial's name (namesake.h)
 };
 
 // The id of a key, made if the log has none. FailedPrecondition when the hash stands for another workload.
@@ -56,7 +55,7 @@ absl::StatusOr<int64_t> EnsureKey(Database* database, const KeyText& key);
 absl::StatusOr<int64_t> FindKey(Database* database, const std::string& workload_hash,
                                 const std::string& target);
 
-// REQUIRES: a transaction.
+// Stamps a record that has no stamp yet (`recorded` is 0), no earlier than `now`. REQUIRES: a transaction.
 absl::StatusOr<AppendedRecord> InsertRecord(Database* database, const v1::Record& record,
                                             int64_t now_unix_micros);
 

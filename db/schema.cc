@@ -8,7 +8,7 @@ namespace {
 
 // The log. A record's columns are what queries filter and rank by; `detail` is the Record message without
 // workload, target and trace. Times are micros since 1970. A record is superseded when a newer result of the
-// same trace speaks for it (record_table.h).
+// same trace speaks for it (precedence.h).
 constexpr char kLog[] = R"sql(
 CREATE TABLE workloads (
   id INTEGER PRIMARY KEY,
@@ -183,7 +183,32 @@ CREATE TABLE generations (
 CREATE INDEX jobs_by_age ON jobs (created, id);
 )sql";
 
-constexpr const char* kMigrations[] = {kLog, kJobs, kFinalRounds, kSubmissions, kProofs, kGenerations};
+// `recorded` becomes the stamp that says which result of a trace is the newest (precedence.h), and decides
+// between equal times; until here that was the worker's clock.
+constexpr char kStamps[] = R"sql(
+CREATE TABLE clock (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  stamp INTEGER NOT NULL
+);
+INSERT INTO clock (id, stamp) SELECT 1, coalesce(max(recorded), 0) FROM records;
+UPDATE records SET superseded = 0 WHERE superseded != 0;
+UPDATE records AS old SET superseded = 1
+WHERE +old.status = 1 AND old.verified = 1
+  AND EXISTS (SELECT 1 FROM records AS new
+    WHERE new.key = old.key AND new.trace_hash = old.trace_hash AND
+      CASE WHEN +new.status IN (4, 6) THEN (new.recorded, new.trial) > (old.recorded, old.trial)
+           ELSE +new.status = 1 AND new.verified = 1
+                AND new.protocol = old.protocol AND new.timer_version = old.timer_version
+                AND (new.proven, new.rank_seconds IS NOT NULL, new.recorded, new.trial)
+                    > (old.proven, old.rank_seconds IS NOT NULL, old.recorded, old.trial) END);
+DROP INDEX records_by_rank;
+CREATE INDEX records_by_rank
+  ON records (key, protocol, timer_version DESC, coalesce(rank_seconds, seconds), recorded, trial)
+  WHERE status = 1 AND verified = 1 AND superseded = 0;
+)sql";
+
+constexpr const char* kMigrations[] = {kLog,    kJobs,        kFinalRounds, kSubmissions,
+                                       kProofs, kGenerations, kStamps};
 
 }  // namespace
 

@@ -22,14 +22,14 @@ constexpr int kPageRecords = 256;
 constexpr char kByRank[] = R"sql(
 WHERE r.key = ?1 AND r.protocol = ?2 AND r.status = 1 AND r.verified = 1 AND r.superseded = 0 AND o.kind IS NOT 2
   AND r.proven >= ?4
-ORDER BY r.timer_version DESC, coalesce(r.rank_seconds, r.seconds), r.id LIMIT ?3)sql";
+ORDER BY r.timer_version DESC, coalesce(r.rank_seconds, r.seconds), r.recorded, r.trial LIMIT ?3)sql";
 // A pin holds whatever the protocol, preferring the one asked for, but not for a trace that was found wrong
 // since. What is pinned was proven then. The sign + keeps a condition from the choice of an index:
 // records_by_trace finds the few records of one trace.
 constexpr char kPinned[] = R"sql(
 WHERE r.key = ?1 AND r.trace_hash = (SELECT trace_hash FROM overrides WHERE key = ?1 AND kind = 1)
   AND +r.status = 1 AND r.verified = 1 AND r.superseded = 0
-ORDER BY r.protocol = ?2 DESC, r.timer_version DESC, r.finished DESC LIMIT 1)sql";
+ORDER BY r.protocol = ?2 DESC, r.timer_version DESC, r.recorded DESC, r.trial LIMIT 1)sql";
 constexpr char kKeysOfWorkload[] =
     "SELECT k.id FROM workloads w JOIN keys k ON k.workload = w.id WHERE w.hash = ?1 ORDER BY k.id";
 constexpr char kKeysOfShapes[] =

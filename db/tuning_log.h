@@ -38,8 +38,8 @@ class TuningLog {
   const std::string& path() const { return file_.database()->path(); }
 
   // Keeps records in one transaction: after OK, all of them survive a crash; after an error, none was kept. A
-  // trial that the log already holds is not kept twice, whatever is reported for it now. Results are in the
-  // order of `records`.
+  // result that the log already holds is not kept twice; another one under its trial's name is kept beside it
+  // (namesake.h). Results are in the order of `records`.
   absl::StatusOr<std::vector<AppendedRecord>> Append(absl::Span<const v1::Record> records);
 
   // The pinned record, or the fastest. NotFound when the key has no record under this protocol that may be

@@ -108,6 +108,12 @@ std::string RemeasuredTrialName(const std::string& trial, int64_t unix_micros) {
   return absl::StrCat(trial.substr(0, trial.find('@')), "@", unix_micros);
 }
 
+std::string NamesakeName(const std::string& trial, const std::string& content_digest) {
+  return absl::StrCat(trial, "#", content_digest);
+}
+
+std::string PlainTrialName(const std::string& name) { return name.substr(0, name.rfind('#')); }
+
 std::string FinalRoundName(const std::string& job, uint32_t task, int64_t unix_micros) {
   return absl::StrCat(job, "/", task, "/final@", unix_micros);
 }

@@ -46,6 +46,11 @@ absl::StatusOr<TrialId> ParseTrialName(const std::string& name);
 // time; `trial` may be such a name itself.
 std::string RemeasuredTrialName(const std::string& trial, int64_t unix_micros);
 
+// The name of a result that another result of the same trial's name keeps from its own, "TRIAL#DIGEST": made
+// from the 16 hexadecimal digits of its content (db/namesake.h). PlainTrialName: TRIAL, of any name.
+std::string NamesakeName(const std::string& trial, const std::string& content_digest);
+std::string PlainTrialName(const std::string& name);
+
 // The name of a final round of a job's task, "JOB/TASK/final@MICROS": no trial's. IsFinalRoundOf: of any
 // time.
 std::string FinalRoundName(const std::string& job, uint32_t task, int64_t unix_micros);

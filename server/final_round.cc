@@ -108,7 +108,6 @@ absl::StatusOr<std::vector<v1::Record>> RecordsOf(const FinalRound& round,
   for (size_t i = 0; i < results.size(); ++i) {
     if (IsInfrastructureFailure(results[i].status())) continue;
     v1::Record record = round.finalists[i];
-    const int64_t measured_before = record.result().finished_unix_micros();
     record.set_trial(RemeasuredTrialName(record.trial(), now_unix_micros));
     record.set_created_unix_micros(now_unix_micros);
     record.set_recorded_unix_micros(0);
@@ -116,8 +115,6 @@ absl::StatusOr<std::vector<v1::Record>> RecordsOf(const FinalRound& round,
     const double rank = RankSeconds(TimingOf(record));
     v1::MeasureResult& result = *record.mutable_result();
     result = results[i];
-    // Clocks of hosts differ, and this is the newer result.
-    result.set_finished_unix_micros(std::max(result.finished_unix_micros(), measured_before + 1));
     *result.mutable_device() = results[0].device();
     if (IsVerifiedOk(record)) {
       best_rank = std::min(best_rank, rank);

@@ -167,6 +167,19 @@ TEST_F(LogCommandsTest, MergeJoinsLogsAndTouchesNoneOfThem) {
   EXPECT_FALSE(std::filesystem::exists(directory_ / "fresh.db"));
 }
 
+TEST_F(LogCommandsTest, MergeSaysHowManyNamesCameTwice) {
+  const std::string other = directory_ / "other.db";
+  {
+    auto log = TuningLog::Open(other, OpenMode::kCreate);
+    ASSERT_TRUE(
+        (*log)->Append({MakeRecord({.index = 0}), MakeRecord({.index = 1, .trace = "v1 elsewhere"})}).ok());
+  }
+  EXPECT_THAT(
+      Output<LogMergeArgs>(LogMergeCommand, {.log = log_, .inputs = {other}}),
+      HasSubstr(other + ": 1 records added to " + log_ + ", 1 known already, 0 pins and bans taken over; " +
+                "1 of those added have the name of another result, and are kept beside it\n"));
+}
+
 TEST_F(LogCommandsTest, VerifyMeasuresTheBestRecordsAgain) {
   std::vector<std::string> measured;
   const std::string text = Verify(
@@ -175,7 +188,6 @@ TEST_F(LogCommandsTest, VerifyMeasuresTheBestRecordsAgain) {
         v1::MeasureResult result = record.result();
         result.mutable_timing()->set_seconds(1.5e-3);
         result.set_code_digest("new digest");
-        result.set_finished_unix_micros(result.finished_unix_micros() + 1);
         return result;
       },
       absl::StatusCode::kOk);
@@ -201,7 +213,6 @@ TEST_F(LogCommandsTest, VerifyGoesOnUntilTheBestIsARecordOfNow) {
         const bool was_best = record.trial() == MakeRecord({.index = 0}).trial();
         result.mutable_timing()->set_seconds(was_best ? 1 : result.timing().seconds());
         result.set_code_digest("new digest");
-        result.set_finished_unix_micros(result.finished_unix_micros() + 1);
         return result;
       },
       absl::StatusCode::kOk);
@@ -228,7 +239,6 @@ TEST_F(LogCommandsTest, VerifyKeepsTheOrderOfAFinalRound) {
           result.mutable_timing()->clear_final_round();
           result.mutable_timing()->set_seconds(3e-3);
           if (!digest.empty()) result.set_code_digest(digest);
-          result.set_finished_unix_micros(result.finished_unix_micros() + 1);
           return result;
         },
         absl::StatusCode::kOk);
@@ -244,6 +254,30 @@ TEST_F(LogCommandsTest, VerifyKeepsTheOrderOfAFinalRound) {
   verify("new digest");
   EXPECT_EQ(best().result().code_digest(), "new digest");
   EXPECT_EQ(best().result().timing().seconds(), 3e-3);
+}
+
+// A worker's clock that was 400 days ahead decides nothing.
+TEST_F(LogCommandsTest, VerifySpeaksAgainstARecordWhoseWorkersClockWasAhead) {
+  constexpr int64_t kAhead = int64_t{400} * 86400 * 1000000;
+  {
+    auto log = TuningLog::Open(log_, OpenMode::kWrite);
+    ASSERT_TRUE(
+        (*log)
+            ->Append({MakeRecord({.index = 20, .seconds = 1e-5, .finished = SystemUnixMicros() + kAhead})})
+            .ok());
+  }
+  const std::string text = Verify(
+      [&](const v1::Record& record) -> absl::StatusOr<v1::MeasureResult> {
+        if (record.result().timing().seconds() != 1e-5) return record.result();
+        return MakeResult({.status = v1::MEASURE_STATUS_WRONG_RESULT, .finished = SystemUnixMicros()});
+      },
+      absl::StatusCode::kOk);
+  EXPECT_THAT(text, HasSubstr("record 6 of add_one: wrong_result: line 1"));
+  EXPECT_THAT(text, HasSubstr("2 of 2 best records confirmed"));
+  auto log = TuningLog::Open(log_, OpenMode::kRead);
+  EXPECT_TRUE((*log)->Get(6)->superseded);
+  EXPECT_EQ((*log)->Best(KeyOf({}), v1::TIMING_PROTOCOL_WARM)->record.trace(),
+            MakeRecord({.index = 0}).trace());
 }
 
 TEST_F(LogCommandsTest, VerifyLeavesRecordsOfOtherMachinesAlone) {
@@ -275,7 +309,6 @@ TEST_F(LogCommandsTest, VerifyTakesAWrongRecordOutOfTheRanking) {
       [&](const v1::Record& record) -> absl::StatusOr<v1::MeasureResult> {
         if (record.workload_hash() == WorkloadHashOf(65)) return absl::UnavailableError("no worker");
         v1::MeasureResult result = MakeResult({.status = v1::MEASURE_STATUS_WRONG_RESULT});
-        result.set_finished_unix_micros(record.result().finished_unix_micros() + 1);
         return result;
       },
       absl::StatusCode::kFailedPrecondition);

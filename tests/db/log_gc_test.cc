@@ -47,7 +47,7 @@ TEST_F(LogGcTest, ByDefaultNoRecordIsForgotten) {
 TEST_F(LogGcTest, OldFailuresAndSupersededResultsAreForgottenWhenAsked) {
   Add({.index = 1, .trace = "v1 a"});
   Add({.index = 2, .status = v1::MEASURE_STATUS_BUILD_ERROR});
-  Add({.index = 3, .finished = kNow, .trace = "v1 a"});  // supersedes 1
+  Add({.index = 3, .recorded = kNow, .trace = "v1 a"});  // supersedes 1
   Add({.index = 4, .verified = false});
   EXPECT_EQ(Collect({.failures_after_seconds = 100000 * kDay}).records, 0);
   EXPECT_EQ(Collect({.failures_after_seconds = kDay, .dry_run = true}).records, 3);
@@ -57,11 +57,11 @@ TEST_F(LogGcTest, OldFailuresAndSupersededResultsAreForgottenWhenAsked) {
 }
 
 TEST_F(LogGcTest, AWrongResultStaysWhileItSpeaksAgainstATime) {
-  Add({.index = 1, .finished = 1, .trace = "v1 a"});
-  Add({.index = 2, .status = v1::MEASURE_STATUS_WRONG_RESULT, .finished = 2, .trace = "v1 a"});
+  Add({.index = 1, .recorded = 1, .trace = "v1 a"});
+  Add({.index = 2, .status = v1::MEASURE_STATUS_WRONG_RESULT, .recorded = 2, .trace = "v1 a"});
   Collect({.failures_after_seconds = kDay});
   EXPECT_EQ(Ids(), (Is{2}));
-  Add({.index = 1, .finished = 1, .trace = "v1 a"});  // merged again from elsewhere
+  Add({.index = 1, .recorded = 1, .trace = "v1 a"});  // merged again from elsewhere
   EXPECT_FALSE(log_->Best(KeyOf({}), v1::TIMING_PROTOCOL_WARM).ok());
 }
 

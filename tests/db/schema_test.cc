@@ -12,21 +12,22 @@
 namespace mycc {
 namespace {
 
-// A log as version 1 left it: records, overrides, no jobs.
-std::string MakeVersion1(const TempDir& directory) {
-  const std::string path = directory / "v1.db";
+// A log as an older version left it; data/ says what it holds.
+std::string MakeOldLog(const TempDir& directory, const std::string& version) {
+  const std::string path = directory / (version + ".db");
   WriteBytes(path, "");
   auto database = Database::Open(path, Database::Access::kReadWrite);
   EXPECT_TRUE(database.ok()) << database.status();
   const std::string source = std::getenv("MYCC_SOURCE_DIR") == nullptr ? "." : std::getenv("MYCC_SOURCE_DIR");
-  const absl::Status loaded = (*database)->Execute(ReadBytes(source + "/tests/db/data/log_v1.sql"));
+  const absl::Status loaded =
+      (*database)->Execute(ReadBytes(source + "/tests/db/data/log_" + version + ".sql"));
   EXPECT_TRUE(loaded.ok()) << loaded;
   return path;
 }
 
 TEST(SchemaTest, AnOlderLogIsBroughtUpToDateWithAllItHolds) {
   TempDir directory;
-  const std::string path = MakeVersion1(directory);
+  const std::string path = MakeOldLog(directory, "v1");
   const absl::Status read_only = LogFile::Open(path, OpenMode::kRead).status();
   EXPECT_EQ(read_only.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(read_only.message()), testing::HasSubstr("is a log of the older version 1"));
@@ -55,9 +56,33 @@ TEST(SchemaTest, AnOlderLogIsBroughtUpToDateWithAllItHolds) {
   EXPECT_TRUE(LogFile::Open(path, OpenMode::kRead).ok());
 }
 
+// In version 3 a worker's clock decided which result of a trace was the newest.
+TEST(SchemaTest, AnOlderLogsResultsSpeakInTheOrderInWhichTheyWereRecorded) {
+  TempDir directory;
+  auto log = TuningLog::Open(MakeOldLog(directory, "v3"), OpenMode::kWrite);
+  ASSERT_TRUE(log.ok()) << log.status();
+  std::vector<int64_t> superseded, ranked;
+  const auto records = (*log)->List({}), top = (*log)->TopK(KeyOf({}), v1::TIMING_PROTOCOL_WARM, 9);
+  ASSERT_TRUE(records.ok() && top.ok());
+  for (const StoredRecord& stored : *records) {
+    if (stored.superseded) superseded.push_back(stored.id);
+  }
+  for (const StoredRecord& stored : *top) ranked.push_back(stored.id);
+  EXPECT_EQ(superseded, (std::vector<int64_t>{1, 3, 5, 7}));  // it was 4, 5 and 7
+  EXPECT_EQ(ranked, (std::vector<int64_t>{6, 4}));            // it was 1, 3 and 6
+  EXPECT_EQ((*log)->Best(KeyOf({}), v1::TIMING_PROTOCOL_COLD)->id, 9);
+  EXPECT_EQ(JobStore(log->get()).GetJob(JobId(1))->message, "all trials are measured");
+
+  v1::Record next = MakeRecord({.index = 50, .shape = 65});
+  next.set_recorded_unix_micros(0);
+  auto early = TuningLog::Open((*log)->path(), OpenMode::kWrite, [] { return int64_t{1}; });
+  ASSERT_TRUE((*early)->Append({next}).ok());
+  EXPECT_EQ((*early)->Get(10)->record.recorded_unix_micros(), 1700000000000091) << "after the latest stamp";
+}
+
 TEST(SchemaTest, AMigrationThatFailsLeavesTheFileAsItWas) {
   TempDir directory;
-  const std::string path = MakeVersion1(directory);
+  const std::string path = MakeOldLog(directory, "v1");
   const std::string before = ReadBytes(path);
   {
     auto database = Database::Open(path, Database::Access::kReadWrite);
@@ -76,7 +101,7 @@ TEST(SchemaTest, ANewLogEqualsAMigratedOne) {
     return *database->ReadText(
         "SELECT group_concat(sql, ';') FROM (SELECT sql FROM sqlite_schema ORDER BY name)");
   };
-  auto migrated = TuningLog::Open(MakeVersion1(directory), OpenMode::kWrite);
+  auto migrated = TuningLog::Open(MakeOldLog(directory, "v1"), OpenMode::kWrite);
   auto made = TuningLog::Open(directory / "new.db", OpenMode::kCreate);
   ASSERT_TRUE(migrated.ok() && made.ok());
   EXPECT_EQ(tables((*migrated)->database()), tables((*made)->database()));

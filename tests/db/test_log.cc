@@ -122,7 +122,7 @@ v1::Record MakeRecord(const RecordSpec& spec) {
   provenance.set_strategy("evolutionary");
   provenance.set_seed(UINT64_MAX);
   record.set_created_unix_micros(1699999999000000);
-  record.set_recorded_unix_micros(1700000002000000 + spec.index);
+  record.set_recorded_unix_micros(spec.recorded != 0 ? spec.recorded : 1700000002000000 + spec.index);
   record.set_attempt(1);
   return record;
 }

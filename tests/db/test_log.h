@@ -43,7 +43,8 @@ struct RecordSpec {
   v1::TimingProtocol protocol = v1::TIMING_PROTOCOL_WARM;
   uint32_t timer_version = 1;
   bool verified = true;
-  int64_t finished = 0;  // 0: by index
+  int64_t recorded = 0;  // the log's stamp; 0: by index
+  int64_t finished = 0;  // by the worker's clock; 0: by index
   std::string trace;     // empty: by index
   uint64_t job = 1;
   double rank_seconds = 0;  // of a final round

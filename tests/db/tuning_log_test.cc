@@ -9,6 +9,7 @@
 #include <limits>
 #include <random>
 
+#include "db/namesake.h"
 #include "proto/names.h"
 #include "tests/db/test_log.h"
 
@@ -65,18 +66,33 @@ TEST_F(TuningLogTest, KeepsEveryFieldOfARecord) {
   }
 }
 
-TEST_F(TuningLogTest, ATrialReportedTwiceIsOneRecord) {
+TEST_F(TuningLogTest, AResultGivenTwiceIsOneRecord) {
   const v1::Record record = MakeRecord({.index = 1, .seconds = 2e-3});
-  v1::Record again = MakeRecord({.index = 1, .seconds = 1e-3});
-  auto appended = log_->Append({record, again, record});
+  v1::Record unstamped = record;
+  unstamped.set_recorded_unix_micros(0);
+  auto appended = log_->Append({record, record});
   ASSERT_TRUE(appended.ok()) << appended.status();
   EXPECT_TRUE((*appended)[0].is_new);
   EXPECT_FALSE((*appended)[1].is_new);
-  EXPECT_EQ((*appended)[0].id, (*appended)[2].id);
-  appended = log_->Append({again});
-  EXPECT_FALSE((*appended)[0].is_new);
+  EXPECT_EQ((*appended)[0].id, (*appended)[1].id);
+  EXPECT_FALSE((*log_->Append({unstamped}))[0].is_new) << "when a log took it in is not what it says";
   EXPECT_EQ(log_->List({})->size(), 1u);
-  EXPECT_EQ(log_->Get((*appended)[0].id)->record.result().timing().seconds(), 2e-3);  // the first word stands
+}
+
+TEST_F(TuningLogTest, AnotherResultUnderATrialsNameIsKeptBesideIt) {
+  const v1::Record record = MakeRecord({.index = 1, .seconds = 2e-3});
+  const v1::Record other = MakeRecord({.index = 1, .seconds = 1e-3});
+  auto appended = log_->Append({record, other, record, other});
+  ASSERT_TRUE(appended.ok()) << appended.status();
+  EXPECT_FALSE((*appended)[0].has_namesakes);
+  EXPECT_TRUE((*appended)[1].is_new && (*appended)[1].has_namesakes);
+  EXPECT_FALSE((*appended)[2].is_new || (*appended)[3].is_new);
+  EXPECT_EQ(log_->List({})->size(), 2u);
+  EXPECT_EQ(log_->Find(record.trial())->id +
+                log_->Find(NamesakeName(record.trial(),
+                                        ContentDigest(log_->Find(record.trial())->id == 1 ? other : record)))
+                    ->id,
+            3);
 }
 
 TEST_F(TuningLogTest, ABatchIsKeptWholeOrNotAtAll) {
@@ -90,12 +106,79 @@ TEST_F(TuningLogTest, ABatchIsKeptWholeOrNotAtAll) {
   EXPECT_EQ(*log_->LastRecordId(), 0);
 }
 
-TEST_F(TuningLogTest, TheLogStampsWhatHasNoTime) {
-  v1::Record record = MakeRecord({});
-  record.set_recorded_unix_micros(0);
-  auto log = TuningLog::Open(directory_ / "clocked.db", OpenMode::kCreate, [] { return int64_t{123456789}; });
-  ASSERT_TRUE((*log)->Append({record}).ok());
-  EXPECT_EQ((*log)->Get(1)->record.recorded_unix_micros(), 123456789);
+class StampTest : public TuningLogTest {
+ protected:
+  void SetUp() override {
+    log_ = *TuningLog::Open(directory_ / "clocked.db", OpenMode::kCreate, [this] { return now_; });
+  }
+  // What the log stamps, in the order of the records.
+  std::vector<int64_t> StampsOf(std::vector<v1::Record> records) {
+    std::vector<int64_t> stamps;
+    auto appended = log_->Append(records);
+    EXPECT_TRUE(appended.ok()) << appended.status();
+    for (const AppendedRecord& one : *appended)
+      stamps.push_back(log_->Get(one.id)->record.recorded_unix_micros());
+    return stamps;
+  }
+  static v1::Record Unstamped(const RecordSpec& spec) {
+    v1::Record record = MakeRecord(spec);
+    record.set_recorded_unix_micros(0);
+    return record;
+  }
+
+  int64_t now_ = 1000;
+};
+
+TEST_F(StampTest, IsTheTimeOfDayAndAlwaysGrows) {
+  using Stamps = std::vector<int64_t>;
+  EXPECT_EQ(StampsOf({Unstamped({.index = 1}), Unstamped({.index = 2})}), (Stamps{1000, 1001}));
+  now_ = 500;  // the host's clock was set back
+  EXPECT_EQ(StampsOf({Unstamped({.index = 3})}), (Stamps{1002}));
+  now_ = 2000;
+  EXPECT_EQ(StampsOf({Unstamped({.index = 4})}), (Stamps{2000}));
+  EXPECT_EQ(StampsOf({MakeRecord({.index = 5, .recorded = 9000})}), (Stamps{9000})) << "of another log";
+  EXPECT_EQ(StampsOf({MakeRecord({.index = 6, .recorded = 8000})}), (Stamps{8000})) << "stamps travel";
+  EXPECT_EQ(StampsOf({Unstamped({.index = 7})}), (Stamps{9001})) << "later than what the log has seen";
+  ASSERT_TRUE(log_->database()->Run("DELETE FROM records").ok());
+  EXPECT_EQ(StampsOf({Unstamped({.index = 8})}), (Stamps{9002})) << "also than what it has forgotten";
+}
+
+TEST_F(StampTest, AStampThatNoClockCouldFollowIsRefused) {
+  for (const int64_t stamp : {int64_t{-1}, INT64_MAX, int64_t{7258118400000000}}) {
+    const absl::Status status = log_->Append({MakeRecord({.recorded = stamp})}).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(status.message()), HasSubstr("before the year 2200"));
+  }
+}
+
+// Every pair of clocks: the later word is the one that was committed later.
+TEST_F(StampTest, NoWorkersClockDecides) {
+  constexpr int64_t kDays400 = int64_t{400} * 86400 * 1000000;
+  int index = 0;
+  for (const int64_t first : {-kDays400, int64_t{0}, kDays400}) {
+    for (const int64_t second : {-kDays400, int64_t{0}, kDays400}) {
+      const std::string trace = "v1 of clocks " + std::to_string(index);
+      const int64_t noon = 2 * kDays400;
+      const auto add = [&](v1::MeasureStatus status, double seconds, int64_t clock) {
+        const v1::Record record = Unstamped({.index = ++index,
+                                             .status = status,
+                                             .seconds = seconds,
+                                             .finished = noon + clock,
+                                             .trace = trace});
+        return log_->Append({record}).value()[0].id;
+      };
+      const int64_t lucky = add(v1::MEASURE_STATUS_OK, 1e-6, first);
+      EXPECT_EQ(BestId(), lucky);
+      const int64_t again = add(v1::MEASURE_STATUS_OK, 2e-6, second);
+      EXPECT_EQ(BestId(), again);
+      EXPECT_TRUE(log_->Get(lucky)->superseded);
+      add(v1::MEASURE_STATUS_WRONG_RESULT, 0, second);
+      EXPECT_EQ(BestId(), 0) << "clocks off by " << first << " and " << second;
+      add(v1::MEASURE_STATUS_OK, 3e-6, first);
+      add(v1::MEASURE_STATUS_RUN_ERROR, 0, second);
+      EXPECT_EQ(BestId(), 0) << "a crash speaks as well";
+    }
+  }
 }
 
 TEST_F(TuningLogTest, AHashStandsForOneWorkload) {
@@ -161,33 +244,33 @@ TEST_F(TuningLogTest, TopKIsInOrderAndNoLongerThanAsked) {
 }
 
 TEST_F(TuningLogTest, TheNewestResultSpeaksForItsTrace) {
-  const int64_t lucky = Add({.index = 1, .seconds = 1e-3, .finished = 100, .trace = "v1 a"});
-  const int64_t other = Add({.index = 2, .seconds = 2e-3, .finished = 110, .trace = "v1 b"});
+  const int64_t lucky = Add({.index = 1, .seconds = 1e-3, .recorded = 100, .trace = "v1 a"});
+  const int64_t other = Add({.index = 2, .seconds = 2e-3, .recorded = 110, .trace = "v1 b"});
   EXPECT_EQ(BestId(), lucky);
-  const int64_t repeated = Add({.index = 3, .seconds = 3e-3, .finished = 120, .trace = "v1 a"});
+  const int64_t repeated = Add({.index = 3, .seconds = 3e-3, .recorded = 120, .trace = "v1 a"});
   EXPECT_EQ(BestId(), other);
   EXPECT_EQ(TopIds(9), (std::vector<int64_t>{other, repeated}));
   EXPECT_TRUE(log_->Get(lucky)->superseded);
   // An older measurement that comes in late changes nothing.
-  const int64_t late = Add({.index = 4, .seconds = 1e-4, .finished = 90, .trace = "v1 a"});
+  const int64_t late = Add({.index = 4, .seconds = 1e-4, .recorded = 90, .trace = "v1 a"});
   EXPECT_EQ(BestId(), other);
   EXPECT_TRUE(log_->Get(late)->superseded);
   // Under another protocol the trace speaks for itself.
   const int64_t cold =
-      Add({.index = 5, .seconds = 5e-3, .protocol = kCold, .finished = 130, .trace = "v1 b"});
+      Add({.index = 5, .seconds = 5e-3, .protocol = kCold, .recorded = 130, .trace = "v1 b"});
   EXPECT_EQ(BestId(kCold), cold);
   EXPECT_EQ(BestId(), other);
 }
 
 TEST_F(TuningLogTest, AFinalRoundDecidesBesideSingleTimings) {
-  const int64_t lucky = Add({.index = 1, .seconds = 1.00e-3, .finished = 100, .trace = "v1 lucky"});
-  Add({.index = 2, .seconds = 1.02e-3, .finished = 101, .trace = "v1 steady"});
-  const int64_t third = Add({.index = 3, .seconds = 1.03e-3, .finished = 102, .trace = "v1 third"});
+  const int64_t lucky = Add({.index = 1, .seconds = 1.00e-3, .recorded = 100, .trace = "v1 lucky"});
+  Add({.index = 2, .seconds = 1.02e-3, .recorded = 101, .trace = "v1 steady"});
+  const int64_t third = Add({.index = 3, .seconds = 1.03e-3, .recorded = 102, .trace = "v1 third"});
   // The device was slower then, and the order is another one.
   const int64_t loser =
-      Add({.index = 4, .seconds = 1.22e-3, .finished = 110, .trace = "v1 lucky", .rank_seconds = 1.017e-3});
+      Add({.index = 4, .seconds = 1.22e-3, .recorded = 110, .trace = "v1 lucky", .rank_seconds = 1.017e-3});
   const int64_t winner =
-      Add({.index = 5, .seconds = 1.20e-3, .finished = 110, .trace = "v1 steady", .rank_seconds = 1.000e-3});
+      Add({.index = 5, .seconds = 1.20e-3, .recorded = 110, .trace = "v1 steady", .rank_seconds = 1.000e-3});
   EXPECT_EQ(TopIds(9), (std::vector<int64_t>{winner, loser, third}));
   EXPECT_EQ(log_->Get(winner)->record.result().timing().seconds(), 1.20e-3) << "what was measured is kept";
   EXPECT_TRUE(log_->Get(lucky)->superseded);
@@ -195,14 +278,24 @@ TEST_F(TuningLogTest, AFinalRoundDecidesBesideSingleTimings) {
 
   // A time of another moment, taken alone, does not move it, whatever it says; a later round does, and so
   // does what speaks against it.
-  Add({.index = 6, .seconds = 2.00e-3, .finished = 120, .trace = "v1 steady"});
-  Add({.index = 7, .seconds = 0.50e-3, .finished = 121, .trace = "v1 lucky"});
+  Add({.index = 6, .seconds = 2.00e-3, .recorded = 120, .trace = "v1 steady"});
+  Add({.index = 7, .seconds = 0.50e-3, .recorded = 121, .trace = "v1 lucky"});
   EXPECT_EQ(TopIds(9), (std::vector<int64_t>{winner, loser, third}));
   const int64_t later =
-      Add({.index = 8, .seconds = 0.90e-3, .finished = 130, .trace = "v1 steady", .rank_seconds = 1.020e-3});
+      Add({.index = 8, .seconds = 0.90e-3, .recorded = 130, .trace = "v1 steady", .rank_seconds = 1.020e-3});
   EXPECT_EQ(TopIds(9), (std::vector<int64_t>{loser, later, third}));
-  Add({.index = 9, .status = v1::MEASURE_STATUS_WRONG_RESULT, .finished = 140, .trace = "v1 lucky"});
+  Add({.index = 9, .status = v1::MEASURE_STATUS_WRONG_RESULT, .recorded = 140, .trace = "v1 lucky"});
   EXPECT_EQ(TopIds(9), (std::vector<int64_t>{later, third}));
+}
+
+TEST_F(TuningLogTest, ATimeThatIsNotProvenDoesNotTakeThePlaceOfOneThatIs) {
+  const int64_t proven =
+      Add({.index = 1, .recorded = 100, .trace = "v1 a", .launches = 40, .strained_launches = 20});
+  Add({.index = 2, .recorded = 110, .trace = "v1 a", .launches = 4});
+  EXPECT_EQ(BestId(), proven);
+  const int64_t again =
+      Add({.index = 3, .recorded = 120, .trace = "v1 a", .launches = 40, .strained_launches = 20});
+  EXPECT_EQ(TopIds(5), (std::vector<int64_t>{again}));
 }
 
 TEST_F(TuningLogTest, OnlyWhatAFinalRoundRankedIsListed) {
@@ -216,15 +309,15 @@ TEST_F(TuningLogTest, OnlyWhatAFinalRoundRankedIsListed) {
 }
 
 TEST_F(TuningLogTest, ATraceFoundWrongIsNoLongerOffered) {
-  Add({.index = 1, .seconds = 1e-3, .finished = 100, .trace = "v1 a"});
-  Add({.index = 2, .seconds = 1e-3, .protocol = kCold, .finished = 100, .trace = "v1 a"});
-  const int64_t other = Add({.index = 3, .seconds = 2e-3, .finished = 100, .trace = "v1 b"});
+  Add({.index = 1, .seconds = 1e-3, .recorded = 100, .trace = "v1 a"});
+  Add({.index = 2, .seconds = 1e-3, .protocol = kCold, .recorded = 100, .trace = "v1 a"});
+  const int64_t other = Add({.index = 3, .seconds = 2e-3, .recorded = 100, .trace = "v1 b"});
   // A timeout says nothing for good.
-  Add({.index = 4, .status = v1::MEASURE_STATUS_RUN_TIMEOUT, .finished = 110, .trace = "v1 b"});
-  Add({.index = 5, .status = v1::MEASURE_STATUS_WRONG_RESULT, .finished = 120, .trace = "v1 a"});
+  Add({.index = 4, .status = v1::MEASURE_STATUS_RUN_TIMEOUT, .recorded = 110, .trace = "v1 b"});
+  Add({.index = 5, .status = v1::MEASURE_STATUS_WRONG_RESULT, .recorded = 120, .trace = "v1 a"});
   EXPECT_EQ(BestId(), other);
   EXPECT_EQ(BestId(kCold), 0);
-  const int64_t mended = Add({.index = 6, .seconds = 1e-3, .finished = 130, .trace = "v1 a"});
+  const int64_t mended = Add({.index = 6, .seconds = 1e-3, .recorded = 130, .trace = "v1 a"});
   EXPECT_EQ(BestId(), mended);
 }
 
@@ -238,7 +331,7 @@ TEST_F(TuningLogTest, WhatIsBestDoesNotDependOnTheOrderOfArrival) {
                                   .status = statuses[random() % 5],
                                   .seconds = 1e-3 + 1e-5 * i,
                                   .protocol = random() % 2 ? kWarm : kCold,
-                                  .finished = static_cast<int64_t>(1 + random() % 20),
+                                  .recorded = static_cast<int64_t>(1 + random() % 20),
                                   .trace = "v1 " + std::to_string(random() % 8),
                                   .rank_seconds = random() % 4 == 0 ? 1e-3 + 2e-6 * i : 0}));
   }

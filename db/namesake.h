@@ -1,0 +1,31 @@
+// Different results under one trial's name. Such logs exist: job ids were once made from what was submitted,
+// so that one command on two hosts gave its trials the same names. Merged into one log, all of them are kept:
+// the one whose content has the smallest digest under the name itself, the others under names that end with
+// their digest (proto/names.h). So a record's name follows from what the log holds, and not from the order in
+// which it came, and merging again finds every record known. For record_table. Thread rule:
+// thread-compatible; the caller holds the database's mutex.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "db/database.h"
+#include "proto/records.pb.h"
+
+namespace mycc {
+
+// 16 hexadecimal digits of the SHA-256 of what a record says, whatever its name is and whenever a log took it
+// in.
+std::string ContentDigest(const v1::Record& record);
+
+struct PlaceOfRecord {
+  int64_t known_id = 0;        // of the record that the log holds already; 0: it holds none of this content
+  std::string trial;           // else: the name to keep it under
+  bool has_namesakes = false;  // the log holds other contents of the name
+};
+// Makes room where the new record's is the smallest digest: then another record is renamed. REQUIRES: a
+// transaction.
+absl::StatusOr<PlaceOfRecord> FindPlace(Database* database, const v1::Record& record);
+
+}  // namespace mycc
