@@ -23,15 +23,17 @@ std::set<std::string> TargetsOf(const v1::JobProgress& progress) {
 }  // namespace
 
 Coordinator::Coordinator(CoordinatorOptions options, TuningLog* log, const TimeSource* time,
-                         const WriteExecutor& write, SearchExecutor executor)
+                         const WriteExecutor& write, const SearchExecutor& executor)
     : log_(log),
       queue_(options.dispatch.lease_seconds),
-      board_(options.jobs, log, &queue_, time, write, std::move(executor)),
+      board_(std::move(options.jobs), log, &queue_, time, write, executor,
+             {[this](const std::string& job) { dispatcher_.Revoke(job); },
+              [this](const std::string& job) { dispatcher_.ReturnUnclaimed(job); }}),
       dispatcher_(options.dispatch, log, &queue_, &board_, time, write) {}
 
 absl::Status Coordinator::Start() {
   MYCC_RETURN_IF_ERROR(dispatcher_.Start());
-  return board_.Start();
+  return jobs().Start();
 }
 
 void Coordinator::Tick() {
@@ -40,7 +42,6 @@ void Coordinator::Tick() {
   dispatcher_.Serve();
 }
 
-// A job that stands still says why.
 v1::JobProgress Coordinator::Explained(v1::JobProgress progress) const {
   if (progress.state() == v1::JOB_STATE_RUNNING) {
     progress.set_trouble(std::string(log_->WriteTrouble().message()));
@@ -58,13 +59,14 @@ v1::JobProgress Coordinator::Explained(v1::JobProgress progress) const {
   return progress;
 }
 
-absl::StatusOr<v1::JobProgress> Coordinator::Submit(const v1::SubmitJobRequest& request) {
-  MYCC_ASSIGN_OR_RETURN(v1::JobProgress progress, board_.Submit(request));
-  return Explained(std::move(progress));
+void Coordinator::Submit(const v1::SubmitJobRequest& request, const JobReply& reply) {
+  jobs().Submit(request, [this, reply](absl::StatusOr<v1::JobProgress> progress) {
+    reply(progress.ok() ? Explained(*std::move(progress)) : std::move(progress));
+  });
 }
 
-absl::StatusOr<v1::JobProgress> Coordinator::Progress(const std::string& job) {
-  MYCC_ASSIGN_OR_RETURN(v1::JobProgress progress, board_.Progress(job));
+absl::StatusOr<v1::JobProgress> Coordinator::Progress(const std::string& job) const {
+  MYCC_ASSIGN_OR_RETURN(v1::JobProgress progress, board_.admission().Progress(job));
   return Explained(std::move(progress));
 }
 

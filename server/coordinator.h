@@ -27,7 +27,7 @@ class Coordinator {
   // `log` is open for serving, and outlives the coordinator, as `time` does. `write` changes the log and
   // answers here; what it was given may be called for as long as the coordinator lives.
   Coordinator(CoordinatorOptions options, TuningLog* log, const TimeSource* time, const WriteExecutor& write,
-              SearchExecutor executor);
+              const SearchExecutor& executor);
   Coordinator(const Coordinator&) = delete;
   Coordinator& operator=(const Coordinator&) = delete;
 
@@ -37,10 +37,11 @@ class Coordinator {
 
   Dispatcher& workers() { return dispatcher_; }
 
-  absl::StatusOr<v1::JobProgress> Submit(const v1::SubmitJobRequest& request);
-  absl::StatusOr<v1::JobProgress> Progress(const std::string& job);
-  absl::StatusOr<v1::JobProgress> Cancel(const std::string& job) { return board_.Cancel(job); }
-  absl::StatusOr<std::vector<v1::JobProgress>> ListJobs(uint32_t limit) { return board_.List(limit); }
+  JobAdmission& jobs() { return board_.admission(); }
+
+  // As JobAdmission has them; a job that stands still says why.
+  void Submit(const v1::SubmitJobRequest& request, const JobReply& reply);
+  absl::StatusOr<v1::JobProgress> Progress(const std::string& job) const;
   absl::StatusOr<v1::BestResponse> Best(const v1::BestRequest& request) const;
 
   uint64_t RevisionOf(const std::string& job) const { return board_.RevisionOf(job); }

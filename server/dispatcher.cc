@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "base/status.h"
 #include "server/assignment.h"
 
@@ -130,6 +131,21 @@ void Dispatcher::Leave(const v1::LeaveRequest& request, const Reply<v1::LeaveRes
   SaveBaselines(**session);
   workers_.Remove((*session)->id);
   reply(v1::LeaveResponse());
+}
+
+void Dispatcher::Revoke(const std::string& job) {
+  for (const Grant& grant : queue_->HeldOf(job)) {
+    WorkerTable::Session* const holder = workers_.Find(grant.holder);
+    if (holder != nullptr) holder->revoked.push_back(LeaseOf(grant));
+  }
+  queue_->DropJob(job);
+}
+
+void Dispatcher::ReturnUnclaimed(const std::string& job) {
+  for (const Grant& grant : LastFirst(queue_->HeldOf(job))) {
+    const std::string worker(absl::StripPrefix(grant.holder, kAdoptedHolder));
+    if (!options_.workers_return || workers_.Knows(worker)) losses_.ReturnOrLose(grant, worker, "");
+  }
 }
 
 void Dispatcher::Tick() {

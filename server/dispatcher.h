@@ -37,6 +37,8 @@ struct DispatcherOptions {
   double lease_seconds = 20;
   LossOptions losses;
   LeasingOptions leasing;
+  // Whether workers of before find this server again, with what they hold.
+  bool workers_return = true;
 };
 
 class Dispatcher {
@@ -56,6 +58,11 @@ class Dispatcher {
   void Report(const v1::ReportRequest& request, Reply<v1::ReportResponse> reply);
   void Heartbeat(const v1::HeartbeatRequest& request, const Reply<v1::HeartbeatResponse>& reply);
   void Leave(const v1::LeaveRequest& request, const Reply<v1::LeaveResponse>& reply);
+
+  // Takes all that is leased of a job from its holders, who are told with their next answers.
+  void Revoke(const std::string& job);
+  // Adopted leases of workers that have registered without naming them go back to the queue.
+  void ReturnUnclaimed(const std::string& job);
 
   std::vector<v1::DeviceStatus> Devices() const;
   bool AnyFits(const Target& code) const { return workers_.AnyFits(code); }

@@ -47,6 +47,7 @@ absl::StatusOr<std::unique_ptr<EmbeddedServer>> EmbeddedServer::Start(const std:
   serving.log = log;
   serving.listen.address = absl::StrCat("unix:", embedded->folder_.path(), "/server");
   serving.coordinator.jobs.admission.resume_all = false;
+  serving.coordinator.dispatch.workers_return = false;  // the socket is a new one
   MYCC_ASSIGN_OR_RETURN(embedded->serving_, Serving::Start(serving));
   embedded->address_.address = embedded->serving_->address();
   LocalWorkerOptions worker;

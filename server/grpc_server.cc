@@ -137,6 +137,11 @@ class TuningServiceImpl final : public v1::TuningService::CallbackService {
     return Answer<v1::CancelJobResponse>(*doorman_, context, response,
                                          [&](auto reply) { loop_->CancelJob(*request, reply); });
   }
+  grpc::ServerUnaryReactor* LeaveJob(grpc::CallbackServerContext* context, const v1::LeaveJobRequest* request,
+                                     v1::LeaveJobResponse* response) override {
+    return Answer<v1::LeaveJobResponse>(*doorman_, context, response,
+                                        [&](auto reply) { loop_->LeaveJob(*request, reply); });
+  }
   grpc::ServerUnaryReactor* ListDevices(grpc::CallbackServerContext* context,
                                         const v1::ListDevicesRequest* request,
                                         v1::ListDevicesResponse* response) override {

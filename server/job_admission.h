@@ -1,9 +1,19 @@
-// The jobs as clients know them: taken in, queued for their turn, taken up again after a restart, cancelled,
-// shown. Thread rule: thread-compatible.
+// The jobs as clients know them: taken in, queued for their turn, taken up again after a restart, waited for,
+// cancelled. What is answered is in the log.
+//
+//   Submit -> the submission's newest job that has not failed:  running    -> joined
+//                                                               done       -> shown
+//                                                               cancelled  -> taken up again
+//                                                               none       -> made
+//
+// Thread rule: thread-compatible. Nothing here blocks: a reply comes now or in a later turn.
 #pragma once
 
 #include <cstdint>
-#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,14 +24,19 @@
 #include "db/model_store.h"
 #include "db/tuning_log.h"
 #include "proto/tuning.pb.h"
-#include "server/job_endings.h"
-#include "server/job_plan.h"
+#include "server/job_listing.h"
 #include "server/job_rounds.h"
-#include "server/lease_queue.h"
+#include "server/job_waiters.h"
+#include "server/new_job.h"
+#include "server/reply.h"
 #include "server/running_job.h"
 #include "server/time_source.h"
 
 namespace mycc {
+
+using JobReply = Reply<v1::JobProgress>;
+
+std::string RandomJobId();
 
 struct JobAdmissionOptions {
   int generation_size = 16;
@@ -30,44 +45,95 @@ struct JobAdmissionOptions {
   // Whether Start takes up every unfinished job of the log; otherwise one is taken up when it is submitted
   // again.
   bool resume_all = true;
+  double retry_seconds = 1;    // for a job that could not be read
+  double waiter_seconds = 30;  // of silence, then a client does not wait any more
+  // After a restart, for the clients to be heard again: until then, nobody is the last one to leave.
+  double hear_again_seconds = 5;
+  std::function<std::string()> new_job_id = RandomJobId;
+};
+
+// What admission leaves to others.
+struct JobAdmissionHooks {
+  // A job is taken up: these of its trials go to the lease queue.
+  std::function<void(const ActiveJob& job, const std::vector<Trial>& open)> queue_trials;
+  // A running job was cancelled: it is not among the running ones any more.
+  std::function<void(std::unique_ptr<RunningJob>)> discard;
 };
 
 class JobAdmission {
  public:
-  // All must outlive it. It adds to `running`.
+  // All must outlive it. It adds to `running`, and takes what is cancelled from there.
   JobAdmission(JobAdmissionOptions options, TuningLog* log, JobStore* store, ModelStore* models,
-               LeaseQueue* queue, const TimeSource* time, WriteExecutor write, RunningJobs* running,
-               JobRounds* rounds, JobEndings* endings, AdvanceJob advance);
+               const TimeSource* time, WriteExecutor write, RunningJobs* running, JobRounds* rounds,
+               JobAdmissionHooks hooks);
 
   absl::Status Start();
-  // As JobBoard has them.
-  absl::StatusOr<v1::JobProgress> Submit(const v1::SubmitJobRequest& request);
-  absl::StatusOr<v1::JobProgress> Cancel(const std::string& job);
-  absl::StatusOr<v1::JobProgress> Progress(const std::string& job);
-  absl::StatusOr<std::vector<v1::JobProgress>> List(uint32_t limit);
 
-  // Begins jobs that wait, as far as there is room.
-  void StartWaiting();
+  void Submit(const v1::SubmitJobRequest& request, const JobReply& reply);
+  // NotFound when there is no such job. One that has ended stays as it is.
+  void Cancel(const v1::CancelJobRequest& request, const JobReply& reply);
+  void Leave(const v1::LeaveJobRequest& request, const JobReply& reply);
+  // The client waits for the job, and will for `seconds` before it is to be heard again.
+  absl::Status Hear(const std::string& job, const std::string& client, double seconds);
+
+  absl::StatusOr<v1::JobProgress> Progress(const std::string& job) const { return listing_.Progress(job); }
+  absl::StatusOr<std::vector<v1::JobProgress>> List(uint32_t limit) const { return listing_.List(limit); }
+
+  // The job's end is in the log.
+  void OnEnded(const std::string& job);
+  // Begins jobs that wait, as far as there is room; answers those that left.
+  void Tick();
+  // Answers whoever would have to wait.
+  void RefuseWaiting(const absl::Status& status);
 
  private:
-  absl::Status Create(const std::string& id, const JobPlan& plan, const std::string& submission);
-  absl::Status Resume(const Job& job);
-  bool IsWaiting(const std::string& job) const;
-  v1::JobProgress ProgressOf(const RunningJob& job, bool with_tasks) const;
-  v1::JobProgress ProgressOfEnded(const Job& job, const ActiveJob& active, bool with_tasks) const;
+  struct Submission {
+    JobRequest request;
+    std::string digest, client;
+  };
+  struct Leaving {
+    std::string job;
+    JobReply reply;
+  };
+
+  void Admit(const std::shared_ptr<const Submission>& submission, const JobReply& reply);
+  absl::StatusOr<std::optional<Job>> FindJob(const Submission& submission) const;
+  void Create(const std::shared_ptr<const Submission>& submission, const JobReply& reply);
+  void Join(const Job& job, const Submission& submission, const JobReply& reply);
+  void Reopen(const Job& job, const std::shared_ptr<const Submission>& submission, const JobReply& reply);
+  // The end of a submission: the client waits for the job from now on, and sees it.
+  void Answer(const std::string& job, const Submission& submission, const JobReply& reply);
+
+  void EndCancelled(const std::string& job, const std::string& why, const JobReply& reply);
+  void SettleLeaving();
+  bool IsAbandoned(const std::string& job) const;
+
+  void Enqueue(const std::string& job);
+  void StartWaiting();
+  absl::Status TakeUp(const std::string& job);
+  // It cannot be taken up: now, or at all.
+  void KeepTrouble(const std::string& job, const absl::Status& why);
+
+  // Makes a change of what `key` names, a job or a submission. Whoever asks for that meanwhile, by Defer,
+  // goes on when it is made, or could not be.
+  void Change(const std::string& key, LogWrite write, LogWriteDone done);
+  bool Defer(const std::string& key, std::function<void()> call);
 
   const JobAdmissionOptions options_;
   TuningLog* const log_;
   JobStore* const store_;
   ModelStore* const models_;
-  LeaseQueue* const queue_;
   const TimeSource* const time_;
   const WriteExecutor write_;
   RunningJobs* const running_;
   JobRounds* const rounds_;
-  JobEndings* const endings_;
-  const AdvanceJob advance_;
-  std::deque<std::string> waiting_;  // jobs for their turn
+  const JobAdmissionHooks hooks_;
+  JobQueue queue_;
+  JobWaiters waiters_;
+  const JobListing listing_;
+  std::map<std::string, std::vector<std::function<void()>>> changing_;  // what is deferred, by key
+  std::vector<Leaving> leaving_;
+  double all_heard_at_ = 0;  // from then on, those that wait are known
 };
 
 }  // namespace mycc

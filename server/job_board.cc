@@ -2,24 +2,58 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 namespace mycc {
 
 JobBoard::JobBoard(JobBoardOptions options, TuningLog* log, LeaseQueue* queue, const TimeSource* time,
-                   const WriteExecutor& write, const SearchExecutor& executor)
+                   const WriteExecutor& write, const SearchExecutor& executor, JobBoardHooks hooks)
     : store_(log),
       models_(log),
+      queue_(queue),
       time_(time),
+      hooks_(std::move(hooks)),
       endings_(
           options.endings, log, &store_, &models_, queue, time, write, executor,
-          [this](RunningJob* job) { Advance(job); },
-          [this](const std::string& id) {
-            running_.erase(id);
-            admission_.StartWaiting();
-          }),
+          [this](RunningJob* job) { Advance(job); }, [this](RunningJob* job) { Remove(job); }),
       rounds_(&store_, &models_, queue, time, write, executor, &endings_,
               [this](RunningJob* job) { Advance(job); }),
-      admission_(options.admission, log, &store_, &models_, queue, time, write, &running_, &rounds_,
-                 &endings_, [this](RunningJob* job) { Advance(job); }) {}
+      admission_(std::move(options.admission), log, &store_, &models_, time, write, &running_, &rounds_,
+                 {[this](const ActiveJob& job, const std::vector<Trial>& open) { QueueTrials(job, open); },
+                  [this](std::unique_ptr<RunningJob> job) { Discard(std::move(job)); }}) {}
+
+void JobBoard::QueueTrials(const ActiveJob& job, const std::vector<Trial>& open) {
+  for (const Trial& trial : open) {
+    QueuedTrial queued{.name = trial.name,
+                       .job = job.id(),
+                       .target = job.plan().tasks[trial.task].key.target,
+                       .task = trial.task,
+                       .attempt = trial.attempt,
+                       .losses = trial.lost_attempts,
+                       .trace = trial.trace};
+    if (trial.state == TrialState::kLeased) {
+      queue_->Adopt(std::move(queued), absl::StrCat(kAdoptedHolder, trial.worker), time_->Seconds());
+    } else {
+      queue_->Add(std::move(queued));
+    }
+  }
+  hooks_.on_adopted(job.id());
+}
+
+void JobBoard::Discard(std::unique_ptr<RunningJob> job) {
+  RunningJob* const kept = discarded_.emplace_back(std::move(job)).get();
+  kept->ending = JobEnding{.state = JobState::kCancelled, .message = "", .by = 0, .in_log = true};
+  hooks_.revoke(kept->id());
+  Advance(kept);
+}
+
+void JobBoard::Remove(RunningJob* job) {
+  if (std::erase_if(discarded_, [job](const auto& kept) { return kept.get() == job; }) > 0) return;
+  const std::string id = job->id();
+  hooks_.revoke(id);
+  running_.erase(id);
+  admission_.OnEnded(id);
+}
 
 void JobBoard::Advance(RunningJob* job) {
   if (job->searching) return;
@@ -68,7 +102,7 @@ void JobBoard::GiveUpRound(const std::string& job, const std::string& round, con
 }
 
 void JobBoard::Tick() {
-  admission_.StartWaiting();
+  admission_.Tick();
   std::vector<std::string> ids;  // jobs may go while they are advanced
   for (const auto& [id, job] : running_) ids.push_back(id);
   for (const std::string& id : ids) {

@@ -9,6 +9,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -34,24 +36,23 @@ struct JobBoardOptions {
   JobEndingOptions endings;
 };
 
+// What becomes of the leases of a job is for those to say who know the workers.
+struct JobBoardHooks {
+  // The job has ended: nothing of it is leased any more, and its workers should hear of it.
+  std::function<void(const std::string& job)> revoke;
+  // Leases from before a restart were adopted.
+  std::function<void(const std::string& job)> on_adopted;
+};
+
 class JobBoard {
  public:
   JobBoard(JobBoardOptions options, TuningLog* log, LeaseQueue* queue, const TimeSource* time,
-           const WriteExecutor& write, const SearchExecutor& executor);
+           const WriteExecutor& write, const SearchExecutor& executor, JobBoardHooks hooks);
   JobBoard(const JobBoard&) = delete;
   JobBoard& operator=(const JobBoard&) = delete;
 
-  absl::Status Start() { return admission_.Start(); }
-
-  // Progress of the job that does what is asked: a new one, the same submission's running or waiting one, or
-  // the one that has done it.
-  absl::StatusOr<v1::JobProgress> Submit(const v1::SubmitJobRequest& request) {
-    return admission_.Submit(request);
-  }
-  absl::StatusOr<v1::JobProgress> Cancel(const std::string& job) { return admission_.Cancel(job); }
-  absl::StatusOr<v1::JobProgress> Progress(const std::string& job) { return admission_.Progress(job); }
-  // The newest first, without tasks.
-  absl::StatusOr<std::vector<v1::JobProgress>> List(uint32_t limit) { return admission_.List(limit); }
+  JobAdmission& admission() { return admission_; }
+  const JobAdmission& admission() const { return admission_; }
   // Grows with every change of the job; 0 for one that does not run.
   uint64_t RevisionOf(const std::string& job) const;
 
@@ -75,12 +76,19 @@ class JobBoard {
   // Does whatever the job's state asks for next; the job may be gone afterwards.
   void Advance(RunningJob* job);
   void TickJob(RunningJob* job);
+  void QueueTrials(const ActiveJob& job, const std::vector<Trial>& open);
+  void Discard(std::unique_ptr<RunningJob> job);
+  void Remove(RunningJob* job);
   RunningJob* Find(const std::string& job) const;
 
   JobStore store_;
   ModelStore models_;
+  LeaseQueue* const queue_;
   const TimeSource* const time_;
+  const JobBoardHooks hooks_;
   RunningJobs running_;
+  // Cancelled while their search was at work, which they outlive. One of the same id may run again.
+  std::vector<std::unique_ptr<RunningJob>> discarded_;
   JobEndings endings_;
   JobRounds rounds_;
   JobAdmission admission_;

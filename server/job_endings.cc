@@ -60,7 +60,7 @@ JobEndings::JobEndings(JobEndingOptions options, TuningLog* log, JobStore* store
 
 void JobEndings::End(RunningJob* job, JobState state, const std::string& message) {
   if (job->ending) return;
-  job->ending = Ending{state, message, time_->Seconds() + options_.ending_seconds};
+  job->ending = JobEnding{state, message, time_->Seconds() + options_.ending_seconds};
   queue_->DropWaiting(job->id());
   job->Touch();
 }
@@ -70,6 +70,10 @@ void JobEndings::EndAsSearched(RunningJob* job, StopReason reason) {
 }
 
 void JobEndings::Advance(RunningJob* job) {
+  if (job->ending->in_log) {
+    if (job->models_saved || job->search == nullptr) return on_ended_(job);
+    return SaveModels(job);
+  }
   const bool settled = queue_->leased_of(job->id()) == 0 || time_->Seconds() >= job->ending->by;
   if (job->finals == nullptr && settled) BeginFinals(job);
   if (job->finals == nullptr || job->finals->is_open()) return;
@@ -137,8 +141,7 @@ void JobEndings::Finalize(RunningJob* job) {
   if (const std::string failures = job->finals->Failures(); !failures.empty())
     absl::StrAppend(&message, "; ", failures);
   if (!store_->SetJobState(id, job->ending->state, message).ok()) return;  // Tick tries again
-  queue_->DropJob(id);
-  on_ended_(id);
+  on_ended_(job);
 }
 
 }  // namespace mycc

@@ -27,7 +27,7 @@ struct JobEndingOptions {
 class JobEndings {
  public:
   // The job's end is in the log; the job is not looked at again.
-  using OnEnded = std::function<void(const std::string& job)>;
+  using OnEnded = std::function<void(RunningJob*)>;
 
   // All must outlive it.
   JobEndings(JobEndingOptions options, TuningLog* log, JobStore* store, ModelStore* models, LeaseQueue* queue,

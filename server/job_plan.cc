@@ -97,7 +97,7 @@ std::string ModelKind(const Target& target) {
   return target.kind == TargetKind::kCpu ? "cost-cpu" : "cost-cuda";
 }
 
-std::string JobIdOf(const std::string& submission, int n) {
+std::string OldJobIdOf(const std::string& submission, int n) {
   uint64_t bits = 0;
   const bool parsed = absl::SimpleHexAtoi(Sha256Hex(absl::StrCat(submission, "#", n)).substr(0, 16), &bits);
   return parsed ? JobId(bits) : "";

@@ -36,7 +36,7 @@ v1::TimingProtocol ProtocolFor(const Target& target, v1::TimingProtocol asked);
 // What a cost model predicts for: targets of one kind share what they teach.
 std::string ModelKind(const Target& target);
 
-// The id of the n-th job that was made for a submission: the same words, the same id.
-std::string JobIdOf(const std::string& submission, int n);
+// The id that older builds gave to the n-th job of a submission, counted from 1.
+std::string OldJobIdOf(const std::string& submission, int n);
 
 }  // namespace mycc

@@ -184,6 +184,11 @@ std::vector<Grant> LeaseQueue::HeldBy(const std::string& holder) const {
   return names == by_holder_.end() ? std::vector<Grant>() : HeldAmong(names->second);
 }
 
+std::vector<Grant> LeaseQueue::HeldOf(const std::string& job) const {
+  const auto names = by_job_.find(job);
+  return names == by_job_.end() ? std::vector<Grant>() : HeldAmong(names->second);
+}
+
 std::vector<Grant> LeaseQueue::Overdue(double now) const {
   Names names;
   for (const auto& [expires, name] : by_expiry_) {

@@ -98,6 +98,7 @@ class LeaseQueue {
 
   // Held leases, in the order of names, which is the order of the search.
   std::vector<Grant> HeldBy(const std::string& holder) const;
+  std::vector<Grant> HeldOf(const std::string& job) const;
   std::vector<Grant> Overdue(double now) const;
 
   // Forgets the waiting trials of a job; leased ones may still finish.

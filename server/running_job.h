@@ -18,10 +18,11 @@
 
 namespace mycc {
 
-struct Ending {
+struct JobEnding {
   JobState state;
   std::string message;
   double by;
+  bool in_log = false;  // cancelled, without waiting for anything
 };
 
 struct RunningJob {
@@ -40,7 +41,7 @@ struct RunningJob {
   bool searched_out = false;  // there is no next round
   bool models_saved = false;
   std::optional<SearchRound> unsaved;  // proposed, and not yet in the log
-  std::optional<Ending> ending;
+  std::optional<JobEnding> ending;
   std::unique_ptr<JobFinals> finals;  // once the trials are over
   double finals_by = 0;               // when they are given up, unless a worker is at one
   const double elapsed_before;        // in earlier runs of the server

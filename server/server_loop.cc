@@ -18,6 +18,17 @@ std::chrono::steady_clock::time_point In(double seconds) {
                                                 std::chrono::duration<double>(seconds));
 }
 
+// The answer to a call that answers with a job's progress.
+template <typename Response>
+JobReply WithProgress(const Reply<Response>& reply) {
+  return [reply](absl::StatusOr<v1::JobProgress> progress) {
+    if (!progress.ok()) return reply(progress.status());
+    Response response;
+    *response.mutable_progress() = *std::move(progress);
+    reply(std::move(response));
+  };
+}
+
 }  // namespace
 
 ServerLoop::ServerLoop(ServerLoopOptions options, TuningLog* log, const TimeSource* time)
@@ -132,6 +143,7 @@ void ServerLoop::AnswerWatches() {
 }
 
 void ServerLoop::RefuseWaiting() {
+  coordinator_.jobs().RefuseWaiting(Stopping());
   coordinator_.workers().RefuseWaiting(Stopping());
   for (const auto& waiting : watches_) waiting.reply(Stopping());
   watches_.clear();
@@ -164,18 +176,14 @@ void ServerLoop::Leave(v1::LeaveRequest request, Reply<v1::LeaveResponse> reply)
 }
 
 void ServerLoop::SubmitJob(v1::SubmitJobRequest request, Reply<v1::SubmitJobResponse> reply) {
-  PostCall<v1::SubmitJobResponse>(
-      std::move(reply), [this, request]() -> absl::StatusOr<v1::SubmitJobResponse> {
-        v1::SubmitJobResponse response;
-        MYCC_ASSIGN_OR_RETURN(*response.mutable_progress(), coordinator_.Submit(request));
-        return response;
-      });
+  Post([this, request, reply] { coordinator_.Submit(request, WithProgress(reply)); },
+       [reply] { reply(Stopping()); });
 }
 
 void ServerLoop::ListJobs(v1::ListJobsRequest request, Reply<v1::ListJobsResponse> reply) {
   PostCall<v1::ListJobsResponse>(std::move(reply), [this, request]() -> absl::StatusOr<v1::ListJobsResponse> {
     v1::ListJobsResponse response;
-    MYCC_ASSIGN_OR_RETURN(const std::vector<v1::JobProgress> jobs, coordinator_.ListJobs(request.limit()));
+    MYCC_ASSIGN_OR_RETURN(const std::vector<v1::JobProgress> jobs, coordinator_.jobs().List(request.limit()));
     for (const v1::JobProgress& job : jobs) *response.add_jobs() = job;
     return response;
   });
@@ -184,7 +192,9 @@ void ServerLoop::ListJobs(v1::ListJobsRequest request, Reply<v1::ListJobsRespons
 void ServerLoop::WatchJob(v1::WatchJobRequest request, IsAlive alive, Reply<v1::WatchJobResponse> reply) {
   Post(
       [=, this] {
-        double wait = std::min(request.wait_seconds(), options_.max_wait_seconds);
+        double wait = std::clamp(request.wait_seconds(), 0.0, options_.max_wait_seconds);
+        const absl::Status heard = coordinator_.jobs().Hear(request.job(), request.client(), wait);
+        if (!heard.ok()) return reply(heard);
         if (coordinator_.RevisionOf(request.job()) == 0) {
           // It has ended, and there is nothing to wait for; or it waits for its turn, which is looked at now
           // and then.
@@ -198,12 +208,13 @@ void ServerLoop::WatchJob(v1::WatchJobRequest request, IsAlive alive, Reply<v1::
 }
 
 void ServerLoop::CancelJob(v1::CancelJobRequest request, Reply<v1::CancelJobResponse> reply) {
-  PostCall<v1::CancelJobResponse>(
-      std::move(reply), [this, request]() -> absl::StatusOr<v1::CancelJobResponse> {
-        v1::CancelJobResponse response;
-        MYCC_ASSIGN_OR_RETURN(*response.mutable_progress(), coordinator_.Cancel(request.job()));
-        return response;
-      });
+  Post([this, request, reply] { coordinator_.jobs().Cancel(request, WithProgress(reply)); },
+       [reply] { reply(Stopping()); });
+}
+
+void ServerLoop::LeaveJob(v1::LeaveJobRequest request, Reply<v1::LeaveJobResponse> reply) {
+  Post([this, request, reply] { coordinator_.jobs().Leave(request, WithProgress(reply)); },
+       [reply] { reply(Stopping()); });
 }
 
 void ServerLoop::ListDevices(v1::ListDevicesRequest, Reply<v1::ListDevicesResponse> reply) {

@@ -57,6 +57,7 @@ class ServerLoop {
   void ListJobs(v1::ListJobsRequest request, Reply<v1::ListJobsResponse> reply);
   void WatchJob(v1::WatchJobRequest request, IsAlive alive, Reply<v1::WatchJobResponse> reply);
   void CancelJob(v1::CancelJobRequest request, Reply<v1::CancelJobResponse> reply);
+  void LeaveJob(v1::LeaveJobRequest request, Reply<v1::LeaveJobResponse> reply);
   void ListDevices(v1::ListDevicesRequest request, Reply<v1::ListDevicesResponse> reply);
   void Best(v1::BestRequest request, Reply<v1::BestResponse> reply);
 

@@ -71,6 +71,11 @@ WorkerTable::Session* WorkerTable::Find(const std::string& session) {
   return found == sessions_.end() ? nullptr : &found->second;
 }
 
+bool WorkerTable::Knows(const std::string& worker) const {
+  return std::any_of(sessions_.begin(), sessions_.end(),
+                     [&worker](const auto& known) { return known.second.worker == worker; });
+}
+
 std::vector<WorkerTable::Session> WorkerTable::RemoveSilent(double now, double seconds) {
   std::vector<Session> removed;
   for (auto it = sessions_.begin(); it != sessions_.end();) {

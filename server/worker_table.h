@@ -51,6 +51,8 @@ class WorkerTable {
   // NotFound when the session is unknown. It was heard now.
   absl::StatusOr<Session*> Hear(const std::string& session, double now);
   Session* Find(const std::string& session);
+  // Whether a worker of this name is registered.
+  bool Knows(const std::string& worker) const;
   void Remove(const std::string& session) { sessions_.erase(session); }
   // The sessions that were silent for longer than `seconds`, forgotten.
   std::vector<Session> RemoveSilent(double now, double seconds);

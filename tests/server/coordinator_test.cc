@@ -398,34 +398,6 @@ TEST(CoordinatorTest, JobsShareTheWorkers) {
   EXPECT_EQ(server.Progress(b).state(), v1::JOB_STATE_DONE);
 }
 
-TEST(CoordinatorTest, CancelKeepsWhatWasMeasured) {
-  FakeServer server;
-  FakeWorker worker(&server, "w");
-  const std::string job = server.Submit(MakeSpec({kTestWorkload}, 100));
-  for (const v1::Assignment& assignment : worker.Lease(3)) EXPECT_TRUE(worker.Report(assignment).ok());
-  const v1::Assignment in_hand = worker.Lease(1).at(0);
-  ASSERT_TRUE(server->Cancel(job).ok());
-  EXPECT_THAT(worker.Lease(4), IsEmpty());
-  EXPECT_EQ(server.Progress(job).state(), v1::JOB_STATE_RUNNING) << "what is in hand may still come";
-  EXPECT_TRUE(worker.Report(in_hand).ok());
-  server.Wait(0.1);
-  EXPECT_EQ(server.Progress(job).state(), v1::JOB_STATE_CANCELLED);
-  EXPECT_EQ(server.RecordsOf(job).size(), 4u);
-  EXPECT_TRUE(absl::IsNotFound(server->Cancel("j0000000000000000").status()));
-}
-
-TEST(CoordinatorTest, ResultAfterTheEndIsKept) {
-  FakeServer server;
-  FakeWorker worker(&server, "w");
-  const std::string job = server.Submit(MakeSpec({kTestWorkload}, 100));
-  const v1::Assignment in_hand = worker.Lease(1).at(0);
-  ASSERT_TRUE(server->Cancel(job).ok());
-  server.Wait(6);
-  EXPECT_EQ(server.Progress(job).state(), v1::JOB_STATE_CANCELLED);
-  EXPECT_TRUE(worker.Report(in_hand).ok());
-  EXPECT_EQ(server.RecordsOf(job).size(), 1u);
-}
-
 TEST(CoordinatorTest, BudgetEndsTheJob) {
   FakeServer server;
   FakeWorker worker(&server, "w");
@@ -440,29 +412,6 @@ TEST(CoordinatorTest, BudgetEndsTheJob) {
   EXPECT_EQ(worker.Work(), 0) << "nothing but a final round";
   EXPECT_EQ(server.Progress(job).state(), v1::JOB_STATE_DONE);
   EXPECT_EQ(server.Progress(job).message(), "the time budget is spent");
-}
-
-TEST(CoordinatorTest, SubmittedAgainIsTheSameJob) {
-  FakeServer server;
-  FakeWorker worker(&server, "w");
-  const v1::JobSpec spec = MakeSpec({kTestWorkload}, 4);
-  const std::string job = server.Submit(spec, "mine");
-  EXPECT_EQ(server.Submit(spec, "mine"), job);
-  EXPECT_NE(server.Submit(spec, "other"), job);
-  worker.Work();
-  EXPECT_EQ(server.Submit(spec, "mine"), job) << "it has done what is asked";
-  v1::JobSpec fresh = spec;
-  fresh.set_fresh(true);
-  EXPECT_NE(server.Submit(fresh, "mine"), job);
-}
-
-TEST(CoordinatorTest, CancelledJobGivesWayToANewOne) {
-  FakeServer server;
-  const v1::JobSpec spec = MakeSpec({kTestWorkload}, 4);
-  const std::string job = server.Submit(spec, "mine");
-  ASSERT_TRUE(server->Cancel(job).ok());
-  server.Wait(6);
-  EXPECT_NE(server.Submit(spec, "mine"), job);
 }
 
 TEST(CoordinatorTest, LogThatHoldsEnoughIsReused) {
@@ -488,7 +437,9 @@ TEST(CoordinatorTest, MisuseIsRefusedInWords) {
     v1::SubmitJobRequest request;
     *request.mutable_spec() = MakeSpec({kTestWorkload}, 4);
     spoil(request.mutable_spec());
-    const absl::Status status = server->Submit(request).status();
+    const absl::Status status = AnswerOf<v1::JobProgress>(&server, [&](const JobReply& reply) {
+                                  server->Submit(request, reply);
+                                }).status();
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
     return std::string(status.message());
   };

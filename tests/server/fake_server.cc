@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "base/sha256.h"
+#include "proto/names.h"
 
 namespace mycc {
 
@@ -47,6 +48,8 @@ std::vector<v1::MeasureResult> FakeResults(const v1::Assignment& assignment) {
 CoordinatorOptions FakeServer::DefaultOptions() {
   CoordinatorOptions options;
   options.jobs.admission.generation_size = 4;
+  // The same for every server, and none twice in one log.
+  options.jobs.admission.new_job_id = [made = std::make_shared<uint64_t>(0)] { return JobId(0, ++*made); };
   options.dispatch.lease_seconds = 10;
   return options;
 }
@@ -84,14 +87,32 @@ void FakeServer::Restart() {
   Open();
 }
 
-std::string FakeServer::Submit(const v1::JobSpec& spec, const std::string& submission) {
+std::string FakeServer::Submit(const v1::JobSpec& spec, const std::string& submission,
+                               const std::string& client) {
   v1::SubmitJobRequest request;
   *request.mutable_spec() = spec;
   request.set_submission(submission);
-  const absl::StatusOr<v1::JobProgress> progress = coordinator_->Submit(request);
+  request.set_client(client);
+  const auto progress =
+      AnswerOf<v1::JobProgress>(this, [&](const JobReply& reply) { coordinator_->Submit(request, reply); });
   EXPECT_TRUE(progress.ok()) << progress.status();
-  Commit();
   return progress.ok() ? progress->job() : "";
+}
+
+absl::StatusOr<v1::JobProgress> FakeServer::Cancel(const std::string& job, const std::string& by) {
+  v1::CancelJobRequest request;
+  request.set_job(job);
+  request.set_by(by);
+  return AnswerOf<v1::JobProgress>(
+      this, [&](const JobReply& reply) { coordinator_->jobs().Cancel(request, reply); });
+}
+
+absl::StatusOr<v1::JobProgress> FakeServer::Leave(const std::string& job, const std::string& client) {
+  v1::LeaveJobRequest request;
+  request.set_job(job);
+  request.set_client(client);
+  return AnswerOf<v1::JobProgress>(
+      this, [&](const JobReply& reply) { coordinator_->jobs().Leave(request, reply); });
 }
 
 v1::JobProgress FakeServer::Progress(const std::string& job) {

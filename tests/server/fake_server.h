@@ -77,7 +77,10 @@ class FakeServer {
   // Makes the changes that were added to the log, in order, until none is left.
   void Commit();
 
-  std::string Submit(const v1::JobSpec& spec, const std::string& submission = "");
+  std::string Submit(const v1::JobSpec& spec, const std::string& submission = "",
+                     const std::string& client = "");
+  absl::StatusOr<v1::JobProgress> Cancel(const std::string& job, const std::string& by = "");
+  absl::StatusOr<v1::JobProgress> Leave(const std::string& job, const std::string& client);
   v1::JobProgress Progress(const std::string& job);
   // Trial -> trace of the job's records; fails the test when a trial has two.
   std::map<std::string, std::string> TracesOf(const std::string& job);

@@ -426,8 +426,9 @@ TEST_F(FinalsTest, SlowRoundIsWaitedFor) {
 TEST_F(FinalsTest, CancelLeavesTheSingleTimingsAtOnce) {
   FakeWorker worker(&server_, "w");
   const v1::Assignment round = LeaseRound(&worker);
-  ASSERT_TRUE(server_->Cancel(job_).ok());
-  ExpectSingleTimingsStand("cancelled");
+  ASSERT_TRUE(server_.Cancel(job_).ok());
+  EXPECT_EQ(server_.Progress(job_).state(), v1::JOB_STATE_CANCELLED);
+  EXPECT_EQ(Best().result().timing().seconds(), 1.0);
   EXPECT_TRUE(worker.ReportAll(round, LastWins()).ok());
   EXPECT_THAT(worker.ignored, ElementsAre(round.lease().trial()));
 }

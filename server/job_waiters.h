@@ -1,0 +1,27 @@
+// Who waits for which job. A client that goes says so; one that falls silent stops counting after a while.
+// After a restart of the server each comes back with its next call. Thread rule: thread-compatible. Time is
+// an argument.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace mycc {
+
+class JobWaiters {
+ public:
+  // The client waits for the job until then, unless it is heard again.
+  void Hear(const std::string& job, const std::string& client, double until, double now);
+  void Leave(const std::string& job, const std::string& client);
+  // Nobody waits for it any more: it has ended.
+  void Forget(const std::string& job) { jobs_.erase(job); }
+
+  uint32_t Count(const std::string& job, double now) const;
+
+ private:
+  using Clients = std::map<std::string, double>;  // until when each counts
+  std::map<std::string, Clients> jobs_;
+};
+
+}  // namespace mycc
