@@ -207,8 +207,17 @@ CREATE INDEX records_by_rank
   WHERE status = 1 AND verified = 1 AND superseded = 0;
 )sql";
 
+// By this a server that is started again knows the tickets of its leases (server/lease_tickets.h).
+constexpr char kServerKey[] = R"sql(
+CREATE TABLE server_key (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  bytes BLOB NOT NULL
+);
+INSERT INTO server_key (id, bytes) VALUES (1, randomblob(32));
+)sql";
+
 constexpr const char* kMigrations[] = {kLog,    kJobs,        kFinalRounds, kSubmissions,
-                                       kProofs, kGenerations, kStamps};
+                                       kProofs, kGenerations, kStamps,      kServerKey};
 
 }  // namespace
 

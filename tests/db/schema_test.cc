@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "db/job_store.h"
+#include "db/server_key.h"
 #include "proto/names.h"
 #include "tests/db/test_log.h"
 
@@ -54,6 +55,23 @@ TEST(SchemaTest, AnOlderLogIsBroughtUpToDateWithAllItHolds) {
   EXPECT_TRUE(jobs.CreateJob({.id = JobId(1)}, {}).ok());
   ASSERT_TRUE((*log)->Close().ok());
   EXPECT_TRUE(LogFile::Open(path, OpenMode::kRead).ok());
+}
+
+TEST(SchemaTest, EachLogHasAKeyOfItsOwn) {
+  TempDir directory;
+  std::string key;
+  {
+    auto log = TuningLog::Open(MakeOldLog(directory, "v1"), OpenMode::kWrite);
+    ASSERT_TRUE(log.ok()) << log.status();
+    key = *ReadServerKey(**log);
+    EXPECT_EQ(key.size(), 32u);
+  }
+  auto again = TuningLog::Open(directory / "v1.db", OpenMode::kWrite);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(*ReadServerKey(**again), key);
+  auto other = TuningLog::Open(directory / "other.db", OpenMode::kWrite);
+  ASSERT_TRUE(other.ok()) << other.status();
+  EXPECT_NE(*ReadServerKey(**other), key);
 }
 
 // In version 3 a worker's clock decided which result of a trace was the newest.
