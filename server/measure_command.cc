@@ -36,6 +36,9 @@ void PrintResult(const v1::MeasureResult& result, std::ostream& out) {
         << absl::StrFormat("%.3g absolute, %.3g relative", verification.max_abs_error(),
                            verification.max_rel_error())
         << "\n";
+    if (verification.launches() > 0)
+      out << verification.launches() << " launches left the same bits, " << verification.strained_launches()
+          << " of them under strain\n";
   }
   out << "build " << FormatSeconds(timing.build_seconds()) << ", run " << FormatSeconds(timing.run_seconds())
       << "\n";

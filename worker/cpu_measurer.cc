@@ -10,6 +10,7 @@
 #include "codegen/target/target.h"
 #include "codegen/workload/parse.h"
 #include "proto/names.h"
+#include "proto/proof.h"
 #include "worker/device.h"
 #include "worker/host_lock.h"
 
@@ -19,6 +20,7 @@ namespace {
 // A candidate this many times slower than the best has shown what it is worth.
 constexpr double kWorthless = 200;
 constexpr double kStartSeconds = 4;  // loading, copying and verifying, also on a busy host
+constexpr double kStrained = 10;     // times slower than alone at most, on a processor for each thread
 // Candidates that are timed in turn have all but the same times: the budget of each, relative to one alone.
 constexpr double kTurnsShare = 2;
 
@@ -86,9 +88,12 @@ void CpuMeasurer::Measure(const std::vector<v1::Assignment>& assignments, const 
 
 std::vector<v1::MeasureResult> CpuMeasurer::MeasureBuilt(const v1::Assignment& assignment,
                                                          const std::vector<BuildOutcome>& builds) {
-  std::vector<v1::MeasureResult> results = book_.Make(
-      assignment, builds,
-      [&](const auto& libraries, v1::MeasureResult* failure) { return Run(assignment, libraries, failure); });
+  const Lane lane{
+      [&](const auto& libraries, v1::MeasureResult* failure) { return Run(assignment, libraries, failure); },
+      [&](const std::string& library, double seconds, v1::MeasureResult* failure) {
+        return Prove(assignment, library, seconds, failure);
+      }};
+  std::vector<v1::MeasureResult> results = book_.Make(assignment, builds, lane);
   for (v1::MeasureResult& result : results) {
     *result.mutable_device() = device_;
     result.mutable_device()->set_clock_mhz(CpuClockMhz());  // as the run left it
@@ -138,6 +143,33 @@ std::optional<v1::RunnerResponse> CpuMeasurer::Run(const v1::Assignment& assignm
   return *std::move(response);
 }
 
+std::optional<v1::RunnerResponse> CpuMeasurer::Prove(const v1::Assignment& assignment,
+                                                     const std::string& library, double seconds,
+                                                     v1::MeasureResult* failure) {
+  const absl::StatusOr<std::string> folder = PreparedCase(assignment);
+  if (!folder.ok()) {
+    FailWithout(folder.status(), failure);
+    return std::nullopt;
+  }
+  const int threads = ThreadsOf(assignment.target());
+  v1::RunnerRequest request;
+  v1::ProveRequest& prove = *request.mutable_prove();
+  prove.set_workload(assignment.workload());
+  prove.set_library(library);
+  prove.set_case_directory(*folder);
+  prove.set_threads(threads);
+  prove.set_seconds(seconds);
+  prove.set_budget_seconds(options_.proof_seconds);
+  const double limit =
+      kStartSeconds + options_.proof_seconds + kProvenLaunches * kStrained * threads * seconds;
+  Ending ending;
+  const HostLock alone(HostLock::Mode::kTiming);
+  absl::StatusOr<v1::RunnerResponse> response = CallRunner(request, threads, limit, &ending);
+  if (response.ok()) return *std::move(response);
+  Fail(ending.status, ending.error, failure);
+  return std::nullopt;
+}
+
 absl::StatusOr<v1::RunnerResponse> CpuMeasurer::CallRunner(const v1::RunnerRequest& request, int threads,
                                                            double wall_seconds, Ending* ending) {
   if (runner_ == nullptr || runner_threads_ != threads) {
@@ -152,7 +184,7 @@ absl::StatusOr<v1::RunnerResponse> CpuMeasurer::CallRunner(const v1::RunnerReque
   v1::NurseryRequest call;
   call.set_payload(request.SerializeAsString());
   call.set_wall_seconds(wall_seconds);
-  call.set_cpu_seconds((threads + 1) * wall_seconds);
+  call.set_cpu_seconds((threads + 2) * wall_seconds);  // a neighbour's among them
   call.set_address_space_bytes(options_.run_address_space_bytes);
   const absl::StatusOr<v1::NurseryReply> reply = runner_->Call(call);
   if (!reply.ok()) {

@@ -25,6 +25,7 @@ struct CpuMeasurerOptions {
   double prepare_seconds = 120;  // for a workload's inputs and reference
   double timing_seconds = 0.1;
   double cold_timing_seconds = 0.3;
+  double proof_seconds = 0.05;        // for launches beyond those that a proof takes
   double max_reference_flops = 3e10;  // above, expected values are sampled
   int64_t run_address_space_bytes = int64_t{32} << 30;
   int64_t max_case_bytes = int64_t{2} << 30;
@@ -45,6 +46,8 @@ class CpuMeasurer {
   std::optional<v1::RunnerResponse> Run(const v1::Assignment& assignment,
                                         const std::vector<std::string>& libraries,
                                         v1::MeasureResult* failure);
+  std::optional<v1::RunnerResponse> Prove(const v1::Assignment& assignment, const std::string& library,
+                                          double seconds, v1::MeasureResult* failure);
   // The folder of the workload's test case for the seed, made where there is none yet.
   absl::StatusOr<std::string> PreparedCase(const v1::Assignment& assignment);
   absl::Status PrepareCase(const v1::Assignment& assignment, const std::string& folder);

@@ -19,7 +19,9 @@ absl::StatusOr<std::unique_ptr<GpuContext>> GpuContext::Open(const std::string& 
   MYCC_ASSIGN_OR_RETURN(const CudaDeviceInfo info, DescribeCudaDevice(0));
   MYCC_ASSIGN_OR_RETURN(std::unique_ptr<CudaSession> session, CudaSession::Open(0));
   MYCC_ASSIGN_OR_RETURN(CudaStream stream, session->CreateStream());
-  std::unique_ptr<GpuContext> device(new GpuContext(std::move(session), std::move(stream)));
+  MYCC_ASSIGN_OR_RETURN(CudaStream beside, session->CreateStream());
+  std::unique_ptr<GpuContext> device(
+      new GpuContext(std::move(session), std::move(stream), std::move(beside)));
   device->multiprocessors_ = info.sms;
   device->l2_bytes_ = info.l2_bytes;
   MYCC_CUDA(device->driver_, ModuleLoadData, &device->module_, kernels.data());
@@ -67,12 +69,18 @@ absl::Status GpuContext::WaitAtMost(double seconds) {
 
 absl::Status GpuContext::LaunchWith(const char* kernel, int64_t elements, void** arguments) {
   if (elements == 0) return absl::OkStatus();
-  CuFunction function = nullptr;
-  MYCC_CUDA(driver_, ModuleGetFunction, &function, module_, kernel);
   const int64_t blocks = std::min<int64_t>((elements + kThreads - 1) / kThreads,
                                            int64_t{kBlocksAMultiprocessor} * multiprocessors_);
-  MYCC_CUDA(driver_, LaunchKernel, function, static_cast<unsigned>(blocks), 1, 1, kThreads, 1, 1, 0, stream(),
-            arguments, nullptr);
+  return LaunchOn(stream(), kernel, blocks, kThreads, /*shared_bytes=*/0, arguments);
+}
+
+absl::Status GpuContext::LaunchOn(CuStream stream, const char* kernel, int64_t blocks, int threads,
+                                  int shared_bytes, void** arguments) {
+  CuFunction function = nullptr;
+  MYCC_CUDA(driver_, ModuleGetFunction, &function, module_, kernel);
+  MYCC_CUDA(driver_, LaunchKernel, function, static_cast<unsigned>(blocks), 1, 1,
+            static_cast<unsigned>(threads), 1, 1, static_cast<unsigned>(shared_bytes), stream, arguments,
+            nullptr);
   return absl::OkStatus();
 }
 

@@ -1,5 +1,6 @@
-// A GPU as its runner sees it: a context, one stream on which everything happens in order, memory, and the
-// measuring kernels. Thread rule: belongs to the thread that opened it, for which its context is current.
+// A GPU as its runner sees it: a context, one stream on which everything happens in order but what a
+// neighbour does on another, memory, and the measuring kernels. Thread rule: belongs to the thread that
+// opened it, for which its context is current.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +22,7 @@ class GpuContext {
 
   CuStream stream() const { return stream_.handle(); }
   int64_t l2_bytes() const { return l2_bytes_; }
+  int multiprocessors() const { return multiprocessors_; }
 
   absl::StatusOr<CudaBuffer> Allocate(int64_t bytes) { return session_->Allocate(bytes); }
   // In bytes, of the whole device.
@@ -43,6 +45,16 @@ class GpuContext {
     return LaunchWith(kernel, elements, addresses);
   }
 
+  // A measuring kernel on the neighbour's stream, in a grid of its own.
+  template <typename... Arguments>
+  absl::Status LaunchBeside(const char* kernel, int blocks, int threads, int shared_bytes,
+                            Arguments... arguments) {
+    void* addresses[] = {&arguments...};
+    return LaunchOn(beside_.handle(), kernel, blocks, threads, shared_bytes, addresses);
+  }
+  // Waits for the neighbour.
+  absl::Status WaitBeside() { return beside_.Synchronize(); }
+
   absl::StatusOr<CudaEvent> MakeEvent() { return session_->CreateEvent(); }
   // Notes the time of the stream's present end, also within a capture.
   absl::Status Record(const CudaEvent& event) { return stream_.Record(event); }
@@ -54,13 +66,18 @@ class GpuContext {
   absl::Status Launch(const CudaGraph& graph) { return stream_.Launch(graph); }
 
  private:
-  GpuContext(std::unique_ptr<CudaSession> session, CudaStream stream)
-      : session_(std::move(session)), driver_(session_->driver()), stream_(std::move(stream)) {}
+  GpuContext(std::unique_ptr<CudaSession> session, CudaStream stream, CudaStream beside)
+      : session_(std::move(session)),
+        driver_(session_->driver()),
+        stream_(std::move(stream)),
+        beside_(std::move(beside)) {}
   absl::Status LaunchWith(const char* kernel, int64_t elements, void** arguments);
+  absl::Status LaunchOn(CuStream stream, const char* kernel, int64_t blocks, int threads, int shared_bytes,
+                        void** arguments);
 
   const std::unique_ptr<CudaSession> session_;
   const CudaDriver* const driver_;
-  CudaStream stream_;
+  CudaStream stream_, beside_;
   CuModule module_ = nullptr;
   int multiprocessors_ = 1;
   int64_t l2_bytes_ = 0;

@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "codegen/workload/parse.h"
 #include "proto/names.h"
+#include "proto/proof.h"
 #include "worker/child.h"
 #include "worker/device.h"
 #include "worker/host_lock.h"
@@ -19,6 +20,7 @@ namespace {
 // A candidate this many times slower than the best has shown what it is worth.
 constexpr double kWorthless = 100;
 constexpr double kLeastSeconds = 0.3;  // for a first call
+constexpr double kStrained = 10;       // times slower than alone at most, beside a neighbour
 // Candidates that are timed in turn have all but the same times: the budget of each, relative to one alone.
 constexpr double kTurnsShare = 2;
 constexpr size_t kMostReferences = 512, kMostCases = 8;  // cases: of a reference
@@ -164,13 +166,12 @@ void GpuMeasurer::Take(const Built& built) {
 }
 
 std::vector<v1::MeasureResult> GpuMeasurer::MeasureBuilt(const Built& built) {
-  std::vector<v1::MeasureResult> results =
-      book_.Make(built.assignment, built.outcomes, [&](const auto& libraries, v1::MeasureResult* failure) {
-        const auto start = Clock::now();
-        auto response = Run(built, libraries, failure);
-        share_.busy_seconds += SecondsSince(start);
-        return response;
-      });
+  const Lane lane{
+      [&](const auto& libraries, v1::MeasureResult* failure) { return Run(built, libraries, failure); },
+      [&](const std::string& library, double seconds, v1::MeasureResult* failure) {
+        return Prove(built, library, seconds, failure);
+      }};
+  std::vector<v1::MeasureResult> results = book_.Make(built.assignment, built.outcomes, lane);
   share_.candidates += static_cast<int>(results.size());
   for (v1::MeasureResult& result : results) *result.mutable_device() = device_;
   return results;
@@ -201,9 +202,36 @@ std::optional<v1::RunnerResponse> GpuMeasurer::Run(const Built& built,
   run.set_first_call_seconds(best > 0
                                  ? std::min(options_.first_call_seconds, kLeastSeconds + kWorthless * best)
                                  : options_.first_call_seconds);
+  std::optional<v1::RunnerResponse> response = Call(request, candidates * options_.run_seconds, failure);
+  if (response) baselines_.Add(response->timing().baseline_seconds());
+  return response;
+}
+
+std::optional<v1::RunnerResponse> GpuMeasurer::Prove(const Built& built, const std::string& library,
+                                                     double seconds, v1::MeasureResult* failure) {
+  const HostLock alone(HostLock::Mode::kTiming, gpu_.uuid);
+  const absl::StatusOr<v1::GpuCase> test = PreparedCase(built);
+  if (!test.ok()) {
+    FailWithout(test.status(), failure);
+    return std::nullopt;
+  }
+  v1::RunnerRequest request;
+  v1::ProveRequest& prove = *request.mutable_prove();
+  prove.set_workload(built.assignment.workload());
+  prove.set_library(library);
+  *prove.mutable_gpu_case() = *test;
+  prove.set_seconds(seconds);
+  prove.set_budget_seconds(options_.proof_seconds);
+  prove.set_first_call_seconds(std::min(options_.first_call_seconds, kLeastSeconds + kWorthless * seconds));
+  return Call(request, options_.run_seconds + kProvenLaunches * kStrained * seconds, failure);
+}
+
+std::optional<v1::RunnerResponse> GpuMeasurer::Call(const v1::RunnerRequest& request, double seconds,
+                                                    v1::MeasureResult* failure) {
+  const auto start = Clock::now();
   Ending ending;
-  absl::StatusOr<v1::RunnerResponse> response =
-      runners_->Call(request, candidates * options_.run_seconds, &ending);
+  absl::StatusOr<v1::RunnerResponse> response = runners_->Call(request, seconds, &ending);
+  share_.busy_seconds += SecondsSince(start);
   if (!response.ok()) {
     Fail(ending.status, ending.error, failure);
     return std::nullopt;
@@ -214,7 +242,6 @@ std::optional<v1::RunnerResponse> GpuMeasurer::Run(const Built& built,
     now.MergeFrom(response->device());
     device_ = now;
   }
-  baselines_.Add(response->timing().baseline_seconds());
   return *std::move(response);
 }
 

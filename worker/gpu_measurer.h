@@ -32,6 +32,7 @@ struct GpuMeasurerOptions {
   double prepare_seconds = 60;    // for a workload's inputs and reference
   double first_call_seconds = 2;  // a kernel that takes longer hangs, as far as anybody cares
   double timing_seconds = 0.05;
+  double proof_seconds = 0.03;        // for launches beyond those that a proof takes
   double max_reference_flops = 4e12;  // above, expected values are sampled
 };
 
@@ -77,6 +78,11 @@ class GpuMeasurer {
   std::vector<v1::MeasureResult> MeasureBuilt(const Built& built);
   std::optional<v1::RunnerResponse> Run(const Built& built, const std::vector<std::string>& libraries,
                                         v1::MeasureResult* failure);
+  // Has a runner answer, and notes what it says of the device.
+  std::optional<v1::RunnerResponse> Call(const v1::RunnerRequest& request, double seconds,
+                                         v1::MeasureResult* failure);
+  std::optional<v1::RunnerResponse> Prove(const Built& built, const std::string& library, double seconds,
+                                          v1::MeasureResult* failure);
   absl::StatusOr<v1::GpuCase> PreparedCase(const Built& built);
   absl::StatusOr<v1::GpuCase> PrepareCase(const Built& built);
   void NoteIdle(bool last) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <deque>
 #include <memory>
 #include <string>
 #include <utility>
@@ -16,13 +15,17 @@
 #include "codegen/workload/parse.h"
 #include "codegen/workload/sampled_values.h"
 #include "proto/measure.pb.h"
+#include "proto/proof.h"
 #include "worker/framing.h"
 #include "worker/gpu_call.h"
 #include "worker/gpu_case.h"
+#include "worker/gpu_cases.h"
 #include "worker/gpu_context.h"
+#include "worker/gpu_neighbour.h"
 #include "worker/gpu_timer.h"
 #include "worker/limits.h"
 #include "worker/nvml.h"
+#include "worker/repetition.h"
 #include "worker/undisturbed.h"
 
 namespace mycc {
@@ -37,6 +40,10 @@ constexpr double kCheckSeconds = 1, kSampleSeconds = 10;
 constexpr int kTimingAttempts = 2;
 // A first call this much slower than the best kernel is not worth a second one.
 constexpr double kWorthless = 20, kWorthlessSeconds = 0.02;
+// Launches of every candidate beside the timed ones: what fits into a share of the time that timing may take.
+// Each writes over the outputs and reads them, too; one under strain takes turns with a neighbour.
+constexpr double kRepeatShare = 0.02, kRepeatedSlowdown = 2, kStrainedSlowdown = 4;
+constexpr int kMostRepeats = 8;
 // Cases that are kept in device memory, and what may be lost of it to candidates that do not give it back: as
 // shares of what was free at the start.
 constexpr double kCaseShare = 0.4, kLeakShare = 0.3;
@@ -62,6 +69,8 @@ class GpuRunner {
     std::unique_ptr<GpuRunner> runner(
         new GpuRunner(std::move(device), std::move(timer), GpuHealth(request.uuid())));
     MYCC_ASSIGN_OR_RETURN(runner->free_at_start_, runner->device_->FreeMemory());
+    const double most = kCaseShare * static_cast<double>(runner->free_at_start_);
+    runner->cases_ = std::make_unique<GpuCases>(runner->device_.get(), static_cast<int64_t>(most));
     return runner;
   }
 
@@ -69,8 +78,9 @@ class GpuRunner {
   v1::RunnerResponse Answer(const v1::RunnerRequest& request) {
     v1::RunnerResponse response;
     response.set_status(v1::MEASURE_STATUS_OK);
-    const absl::Status done =
-        request.has_prepare() ? Prepare(request.prepare(), &response) : Run(request.run(), &response);
+    const absl::Status done = request.has_prepare() ? Prepare(request.prepare(), &response)
+                              : request.has_prove() ? Prove(request.prove(), &response)
+                                                    : Run(request.run(), &response);
     if (!done.ok()) {
       response.set_status(StatusOf(done));
       response.set_error(std::string(done.message()));
@@ -84,10 +94,7 @@ class GpuRunner {
     }
     calls_.clear();
     // What a kernel did to its outputs it may have done to the inputs and the expected values too.
-    if (absl::IsDataLoss(done) && !cases_.empty()) {
-      const absl::StatusOr<bool> whole = cases_.front().made->Restore();
-      if (!whole.ok() || !*whole) cases_.pop_front();
-    }
+    if (absl::IsDataLoss(done)) cases_->MendLast();
     const absl::Status healthy = device_->Wait();
     response.set_spent(!healthy.ok() || HasLeaked());
     if (absl::IsUnavailable(healthy)) {
@@ -101,43 +108,10 @@ class GpuRunner {
   GpuRunner(std::unique_ptr<GpuContext> device, std::unique_ptr<GpuTimer> timer, GpuHealth health)
       : device_(std::move(device)), timer_(std::move(timer)), health_(std::move(health)) {}
 
-  // A case by its workload's text and its description; the one used last stands first.
-  struct KeptCase {
-    std::string name;
-    std::unique_ptr<GpuCase> made;
-  };
-
-  absl::StatusOr<GpuCase*> CaseOf(const std::string& workload_text, const v1::GpuCase& description) {
-    const std::string name = absl::StrCat(workload_text, "\n", description.SerializeAsString());
-    const auto found = std::find_if(cases_.begin(), cases_.end(),
-                                    [&name](const KeptCase& kept) { return kept.name == name; });
-    if (found != cases_.end()) {
-      std::rotate(cases_.begin(), found, found + 1);
-      return cases_.front().made.get();
-    }
-    MYCC_ASSIGN_OR_RETURN(const Workload workload, ParseWorkload(workload_text, "workload"));
-    absl::StatusOr<std::unique_ptr<GpuCase>> made = GpuCase::Make(device_.get(), workload, description);
-    if (absl::IsResourceExhausted(made.status()) && !cases_.empty()) {
-      cases_.clear();
-      made = GpuCase::Make(device_.get(), workload, description);
-    }
-    MYCC_RETURN_IF_ERROR(made.status());
-    cases_.push_front({name, *std::move(made)});
-    while (cases_.size() > 1 && CaseBytes() > kCaseShare * static_cast<double>(free_at_start_))
-      cases_.pop_back();
-    return cases_.front().made.get();
-  }
-
-  double CaseBytes() const {
-    double bytes = 0;
-    for (const KeptCase& kept : cases_) bytes += static_cast<double>(kept.made->bytes());
-    return bytes;
-  }
-
   bool HasLeaked() {
     const absl::StatusOr<int64_t> free = device_->FreeMemory();
     if (!free.ok()) return true;
-    const double lost = static_cast<double>(free_at_start_ - *free) - CaseBytes();
+    const double lost = static_cast<double>(free_at_start_ - *free - cases_->bytes());
     return lost > kLeakShare * static_cast<double>(free_at_start_);
   }
 
@@ -147,8 +121,8 @@ class GpuRunner {
     description.set_seed(request.seed());
     if (!request.library().empty()) {
       description.set_reference(request.library());
-      MYCC_ASSIGN_OR_RETURN(GpuCase* const made, CaseOf(request.workload(), description));
-      return CheckReference(workload, request.seed(), made);
+      MYCC_ASSIGN_OR_RETURN(GpuTest* const test, cases_->Find(request.workload(), description));
+      return CheckReference(workload, request.seed(), test->made.get());
     }
     // A case with nothing expected yet draws the inputs.
     for (size_t i = 0; i < workload.outputs.size(); ++i) description.add_sampled();
@@ -185,28 +159,69 @@ class GpuRunner {
 
   absl::Status Run(const v1::RunRequest& request, v1::RunnerResponse* response) {
     if (!request.rivals().empty()) return RunInTurn(request, response);
-    MYCC_ASSIGN_OR_RETURN(GpuCase* const test, CaseOf(request.workload(), request.gpu_case()));
-    MYCC_ASSIGN_OR_RETURN(const double first, Try(request, request.library(), test, response));
+    MYCC_ASSIGN_OR_RETURN(GpuTest* const test, cases_->Find(request.workload(), request.gpu_case()));
+    MYCC_ASSIGN_OR_RETURN(const double first,
+                          Try(request.library(), request.first_call_seconds(), test->made.get(), response));
     const double best = request.best_seconds();
     if (best > 0 && first > kWorthlessSeconds && first > kWorthless * best) {
       *response->mutable_timing() = OneSample(request.protocol(), first);
       return absl::OkStatus();
     }
+    MYCC_RETURN_IF_ERROR(test->repetition->Begin());
     MYCC_ASSIGN_OR_RETURN(std::vector<v1::Timing> timings, Time(request, {calls_[0].get()}));
+    const int more = LaunchesWithin(kRepeatShare * request.budget_seconds(),
+                                    kRepeatedSlowdown * timings[0].seconds(), 1, kMostRepeats);
+    for (int i = 0; i < more; ++i) MYCC_RETURN_IF_ERROR(test->repetition->Launch(calls_[0].get()));
     *response->mutable_timing() = std::move(timings[0]);
-    return TryAgain(calls_[0].get(), test, response);
+    return CheckRepetition(test, more * request.first_call_seconds(), response);
+  }
+
+  // Launches a candidate beside a busy neighbour; what it leaves must be what it left alone.
+  absl::Status Prove(const v1::ProveRequest& request, v1::RunnerResponse* response) {
+    MYCC_ASSIGN_OR_RETURN(GpuTest* const test, cases_->Find(request.workload(), request.gpu_case()));
+    MYCC_RETURN_IF_ERROR(
+        Try(request.library(), request.first_call_seconds(), test->made.get(), response).status());
+    MYCC_RETURN_IF_ERROR(test->repetition->Begin());
+    const int launches = LaunchesWithin(request.budget_seconds(), kStrainedSlowdown * request.seconds(),
+                                        kProvenLaunches, GpuRepetition::kMostLaunches);
+    GpuNeighbour neighbour(device_.get(), timer_->flushed());
+    for (int i = 0; i < launches; ++i) {
+      MYCC_RETURN_IF_ERROR(neighbour.Disturb(i, request.seconds()));
+      MYCC_RETURN_IF_ERROR(test->repetition->Launch(calls_[0].get()));
+    }
+    const absl::Status same = CheckRepetition(test, launches * request.first_call_seconds(), response);
+    if (absl::IsDeadlineExceeded(same)) return same;  // what hangs may keep the neighbour waiting
+    MYCC_RETURN_IF_ERROR(neighbour.Wait());
+    if (!same.ok())
+      return absl::Status(same.code(), absl::StrCat("beside a busy neighbour, ", same.message()));
+    response->mutable_verification()->set_strained_launches(static_cast<uint32_t>(launches));
+    return absl::OkStatus();
+  }
+
+  // The launches on the stream, each against the first, and the last against what is expected.
+  absl::Status CheckRepetition(GpuTest* test, double limit_seconds, v1::RunnerResponse* response) {
+    absl::Status same = test->repetition->Check(limit_seconds);
+    if (same.ok()) same = test->made->Verify(response->mutable_verification());
+    response->mutable_verification()->set_launches(test->repetition->launches());
+    if (!same.ok()) {
+      response->clear_timing();
+      response->mutable_verification()->set_passed(false);
+    }
+    return same;
   }
 
   // What is wrong costs itself alone; whatever else fails ends the round, since it may be anybody's doing.
   absl::Status RunInTurn(const v1::RunRequest& request, v1::RunnerResponse* response) {
-    MYCC_ASSIGN_OR_RETURN(GpuCase* const test, CaseOf(request.workload(), request.gpu_case()));
+    MYCC_ASSIGN_OR_RETURN(GpuTest* const kept, cases_->Find(request.workload(), request.gpu_case()));
+    GpuCase* const test = kept->made.get();
     std::vector<std::string> libraries = {request.library()};
     libraries.insert(libraries.end(), request.rivals().begin(), request.rivals().end());
     std::vector<v1::RunnerResponse> responses(libraries.size());
     std::vector<GpuCall*> candidates;
     std::vector<v1::RunnerResponse*> responses_of_candidates;
     for (size_t i = 0; i < libraries.size(); ++i) {
-      const absl::Status tried = Try(request, libraries[i], test, &responses[i]).status();
+      const absl::Status tried =
+          Try(libraries[i], request.first_call_seconds(), test, &responses[i]).status();
       MYCC_RETURN_IF_ERROR(Judge(tried, test, &responses[i]));
       if (!tried.ok()) continue;
       candidates.push_back(calls_.back().get());
@@ -236,15 +251,15 @@ class GpuRunner {
   }
 
   // Loads a candidate, calls it once and verifies what that left; the seconds of the call.
-  absl::StatusOr<double> Try(const v1::RunRequest& request, const std::string& library, GpuCase* test,
+  absl::StatusOr<double> Try(const std::string& library, double limit_seconds, GpuCase* test,
                              v1::RunnerResponse* response) {
     MYCC_ASSIGN_OR_RETURN(std::unique_ptr<GpuCall> call,
                           GpuCall::Load(device_.get(), library, test->workload(), test->Arguments()));
     calls_.push_back(std::move(call));
     MYCC_RETURN_IF_ERROR(test->PoisonOutputs());
-    MYCC_ASSIGN_OR_RETURN(const double first,
-                          timer_->TimeOnce(calls_.back().get(), request.first_call_seconds()));
+    MYCC_ASSIGN_OR_RETURN(const double first, timer_->TimeOnce(calls_.back().get(), limit_seconds));
     MYCC_RETURN_IF_ERROR(test->Verify(response->mutable_verification()));
+    response->mutable_verification()->set_launches(1);
     return first;
   }
 
@@ -254,6 +269,7 @@ class GpuRunner {
     MYCC_RETURN_IF_ERROR(call->Enqueue());
     const absl::Status again = test->Verify(response->mutable_verification());
     if (!again.ok()) response->clear_timing();
+    response->mutable_verification()->set_launches(1);
     return again;
   }
 
@@ -282,7 +298,7 @@ class GpuRunner {
   const std::unique_ptr<GpuTimer> timer_;
   const GpuHealth health_;
   int64_t free_at_start_ = 0;
-  std::deque<KeptCase> cases_;
+  std::unique_ptr<GpuCases> cases_;
   std::vector<std::unique_ptr<GpuCall>> calls_;  // of the request being answered
 };
 

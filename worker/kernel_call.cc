@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 #include <new>
 #include <utility>
 
@@ -14,7 +13,8 @@ namespace mycc {
 namespace {
 
 constexpr std::align_val_t kAlignment{64};
-constexpr uint8_t kBandByte = 0xa5, kPoisonByte = 0xaa;
+constexpr uint8_t kBandByte = 0xa5, kPoisonByte = 0xaa,
+                  kNanByte = 0xff;  // every float of such bytes is a NaN
 
 }  // namespace
 
@@ -65,13 +65,15 @@ absl::StatusOr<std::unique_ptr<KernelCall>> KernelCall::Load(const std::string& 
 
 void KernelCall::PoisonOutputs() {
   for (size_t i = 0; i < outputs_.size(); ++i) {
-    const DType dtype = output_tensors_[i]->dtype;
-    std::memset(outputs_[i].data(), kPoisonByte, static_cast<size_t>(outputs_[i].size()));
-    if (!IsFloat(dtype)) continue;
-    for (int64_t at = 0; at < outputs_[i].size(); at += DTypeBytes(dtype)) {
-      StoreScalar(dtype, outputs_[i].data() + at, Scalar{.f = std::numeric_limits<double>::quiet_NaN()});
-    }
+    const int byte = IsFloat(output_tensors_[i]->dtype) ? kNanByte : kPoisonByte;
+    std::memset(outputs_[i].data(), byte, static_cast<size_t>(outputs_[i].size()));
   }
+}
+
+std::vector<Repetition::Output> KernelCall::outputs() const {
+  std::vector<Repetition::Output> outputs;
+  for (size_t i = 0; i < outputs_.size(); ++i) outputs.push_back({output_tensors_[i], outputs_[i].data()});
+  return outputs;
 }
 
 absl::Status KernelCall::CheckUntouched(const std::vector<const uint8_t*>& inputs) {

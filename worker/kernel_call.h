@@ -12,6 +12,7 @@
 #include "codegen/runtime/arguments.h"
 #include "codegen/runtime/library.h"
 #include "codegen/workload/workload.h"
+#include "worker/repetition.h"
 
 namespace mycc {
 
@@ -47,6 +48,7 @@ class KernelCall {
   void CallUnchecked() { entry_(arguments_.call_args().data(), arguments_.size(), nullptr); }
 
   const uint8_t* output(int index) const { return outputs_[index].data(); }
+  std::vector<Repetition::Output> outputs() const;
   // DataLoss when a byte outside the outputs was written: an input, or what lies beside an output.
   absl::Status CheckUntouched(const std::vector<const uint8_t*>& inputs);
 

@@ -157,6 +157,13 @@ extern "C" __global__ void mycc_check_bytes(const u8* memory, i64 count, int byt
   }
 }
 
+// Do two tensors hold the same bits?
+extern "C" __global__ void mycc_differ(const void* one, const void* other, i64 count, int bytes, Findings* findings) {
+  for (i64 i = FirstElement(); i < count; i += ElementStep()) {
+    if (LoadBits(bytes, one, i) != LoadBits(bytes, other, i)) NoteWrong(findings, i);
+  }
+}
+
 // A number that stands for the bytes, added to `sum`.
 extern "C" __global__ void mycc_digest(const u8* memory, i64 count, u64* sum) {
   u64 own = 0;
@@ -208,6 +215,17 @@ extern "C" __global__ void mycc_compare(const void* expected, const void* got, c
   }
   if (abs_error > 0) atomicMax(&findings->max_abs_error, BitsOf(abs_error));
   if (rel_error > 0) atomicMax(&findings->max_rel_error, BitsOf(rel_error));
+}
+
+// A neighbour that takes a kernel's multiprocessors and its L2: each thread reads and writes scattered words, one
+// after the other. What they hold is nobody's concern.
+extern "C" __global__ void mycc_neighbour(u32* memory, i64 words, int rounds) {
+  u32 at = (u32)FirstElement() * 2654435761u, sum = 0;
+  for (int round = 0; round < rounds; ++round) {
+    at = at * 1664525u + 1013904223u;
+    sum += memory[at % words];
+    memory[(at >> 7) % words] = sum;
+  }
 }
 
 // The baseline: multiply-adds in registers, then a copy. A slower clock shows in the first half, a neighbour

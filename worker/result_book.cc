@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/names.h"
+#include "proto/proof.h"
 #include "proto/reproduction.h"
 #include "proto/utf8.h"
 
@@ -35,6 +36,26 @@ v1::MeasureStatus StatusWithout(const absl::Status& reference) {
   }
 }
 
+// Whether a candidate is as fast as the best of its workload so far, and may be served in its place.
+bool Leads(const v1::Assignment& assignment, const v1::MeasureResult& result) {
+  const double best = assignment.best_seconds();
+  return result.status() == v1::MEASURE_STATUS_OK && (best == 0 || result.timing().seconds() <= best);
+}
+
+// Proves a candidate, or makes its result a failure.
+void Prove(const Lane& lane, const std::string& library, v1::MeasureResult* result) {
+  v1::MeasureResult failure;
+  const std::optional<v1::RunnerResponse> proof = lane.prove(library, result->timing().seconds(), &failure);
+  if (proof) TakeResponse(*proof, &failure);
+  if (failure.status() == v1::MEASURE_STATUS_OK) {
+    *result->mutable_verification() = failure.verification();
+    return;
+  }
+  result->clear_timing();
+  result->clear_verification();
+  result->MergeFrom(failure);
+}
+
 }  // namespace
 
 std::vector<std::string> TracesOf(const v1::Assignment& assignment) {
@@ -44,19 +65,20 @@ std::vector<std::string> TracesOf(const v1::Assignment& assignment) {
 }
 
 std::vector<v1::MeasureResult> ResultBook::Make(const v1::Assignment& assignment,
-                                                const std::vector<BuildOutcome>& builds,
-                                                const RunLibraries& run) {
-  if (assignment.rivals().empty()) return {MakeOne(assignment, builds[0], run)};
-  return MakeRound(assignment, builds, run);
+                                                const std::vector<BuildOutcome>& builds, const Lane& lane) {
+  if (assignment.rivals().empty()) return {MakeOne(assignment, builds[0], lane)};
+  return MakeRound(assignment, builds, lane);
 }
 
 v1::MeasureResult ResultBook::MakeOne(const v1::Assignment& assignment, const BuildOutcome& build,
-                                      const RunLibraries& run) {
+                                      const Lane& lane) {
   v1::MeasureResult result;
   result.set_started_unix_micros(UnixMicros());
   const std::string known_as = absl::StrCat(build.built.code_digest(), " ", assignment.protocol());
   const auto known = build.built.code_digest().empty() ? by_digest_.end() : by_digest_.find(known_as);
-  if (known != by_digest_.end()) {
+  const bool is_known = known != by_digest_.end() &&
+                        (!Leads(assignment, known->second) || IsProven(known->second.verification()));
+  if (is_known) {
     result = known->second;
     result.set_started_unix_micros(UnixMicros());
     result.mutable_timing()->set_run_seconds(0);
@@ -64,7 +86,8 @@ v1::MeasureResult ResultBook::MakeOne(const v1::Assignment& assignment, const Bu
     Fail(build.ending.status, build.ending.error, &result);
   } else {
     const auto start = std::chrono::steady_clock::now();
-    if (const auto response = run({build.built.library()}, &result)) TakeResponse(*response, &result);
+    if (const auto response = lane.run({build.built.library()}, &result)) TakeResponse(*response, &result);
+    if (Leads(assignment, result)) Prove(lane, build.built.library(), &result);
     result.mutable_timing()->set_run_seconds(SecondsSince(start));
     if (!IsInfrastructureFailure(result.status())) {
       if (by_digest_.size() >= kRememberedDigests) by_digest_.clear();
@@ -77,7 +100,7 @@ v1::MeasureResult ResultBook::MakeOne(const v1::Assignment& assignment, const Bu
 
 std::vector<v1::MeasureResult> ResultBook::MakeRound(const v1::Assignment& assignment,
                                                      const std::vector<BuildOutcome>& builds,
-                                                     const RunLibraries& run) {
+                                                     const Lane& lane) {
   std::vector<v1::MeasureResult> results(builds.size());
   std::vector<std::string> libraries;
   std::vector<v1::MeasureResult*> runners;  // the results of what is run
@@ -93,7 +116,7 @@ std::vector<v1::MeasureResult> ResultBook::MakeRound(const v1::Assignment& assig
   const auto start = std::chrono::steady_clock::now();
   v1::MeasureResult failure;
   const std::optional<v1::RunnerResponse> response =
-      libraries.empty() ? v1::RunnerResponse() : run(libraries, &failure);
+      libraries.empty() ? v1::RunnerResponse() : lane.run(libraries, &failure);
   const bool held = response && response->rivals_size() + 1 == static_cast<int>(libraries.size());
   if (!libraries.empty() && !held) {
     if (response) TakeResponse(*response, &failure);
@@ -102,6 +125,7 @@ std::vector<v1::MeasureResult> ResultBook::MakeRound(const v1::Assignment& assig
   }
   for (size_t i = 0; i < runners.size(); ++i) {
     TakeResponse(i == 0 ? *response : response->rivals(static_cast<int>(i) - 1), runners[i]);
+    if (runners[i]->status() == v1::MEASURE_STATUS_OK) Prove(lane, libraries[i], runners[i]);
     runners[i]->mutable_timing()->set_run_seconds(SecondsSince(start) / static_cast<double>(runners.size()));
   }
   v1::Assignment own = assignment;  // of each candidate by itself, to reproduce it

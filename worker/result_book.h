@@ -24,6 +24,15 @@ std::vector<std::string> TracesOf(const v1::Assignment& assignment);
 using RunLibraries = std::function<std::optional<v1::RunnerResponse>(
     const std::vector<std::string>& libraries, v1::MeasureResult* failure)>;
 
+// Has a verified and timed library proven: launched under strain, `seconds` each. None as above.
+using ProveLibrary = std::function<std::optional<v1::RunnerResponse>(
+    const std::string& library, double seconds, v1::MeasureResult* failure)>;
+
+struct Lane {
+  RunLibraries run;
+  ProveLibrary prove;
+};
+
 class ResultBook {
  public:
   explicit ResultBook(v1::Toolchain toolchain) : toolchain_(std::move(toolchain)) {}
@@ -31,15 +40,15 @@ class ResultBook {
   // The results of an assignment whose traces were built. The device is left to the caller. Of one candidate:
   // known from an equal binary (which is not timed twice), that of its failed build, or of its run. Of a
   // final round: each candidate's own, which are timed whatever is known of them; a round that failed as a
-  // whole, which is no candidate's alone, has one result that says so.
+  // whole, which is no candidate's alone, has one result that says so. Whoever may be the best now is proven:
+  // a candidate that is as fast as the best of its workload, and all of a final round.
   std::vector<v1::MeasureResult> Make(const v1::Assignment& assignment,
-                                      const std::vector<BuildOutcome>& builds, const RunLibraries& run);
+                                      const std::vector<BuildOutcome>& builds, const Lane& lane);
 
  private:
-  v1::MeasureResult MakeOne(const v1::Assignment& assignment, const BuildOutcome& build,
-                            const RunLibraries& run);
+  v1::MeasureResult MakeOne(const v1::Assignment& assignment, const BuildOutcome& build, const Lane& lane);
   std::vector<v1::MeasureResult> MakeRound(const v1::Assignment& assignment,
-                                           const std::vector<BuildOutcome>& builds, const RunLibraries& run);
+                                           const std::vector<BuildOutcome>& builds, const Lane& lane);
   // What is said of every result.
   void Describe(const v1::Assignment& assignment, const BuildOutcome& build, v1::MeasureResult* result) const;
 

@@ -12,8 +12,11 @@
 #include "codegen/workload/arg_reduction.h"
 #include "codegen/workload/compare.h"
 #include "codegen/workload/parse.h"
+#include "proto/proof.h"
 #include "worker/baseline.h"
 #include "worker/kernel_call.h"
+#include "worker/repetition.h"
+#include "worker/strain.h"
 #include "worker/test_case.h"
 #include "worker/timer.h"
 #include "worker/turns.h"
@@ -26,6 +29,10 @@ constexpr int kTimingAttempts = 4;
 // A first call this much slower than the best kernel is not worth a second one. First calls are slow for
 // other reasons too, hence the margin.
 constexpr double kWorthless = 20, kWorthlessSeconds = 0.02;
+// Launches of every candidate beside the timed ones: what fits into a share of the time that timing may take.
+constexpr double kRepeatShare = 0.02;
+constexpr int kMostRepeats = 8;
+constexpr uint32_t kMostProofLaunches = 64;
 
 double Now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -103,8 +110,14 @@ Contender Try(const std::string& library, const Workload& workload, const TestCa
   const absl::Status verified = Verify(workload, test, **call, contender.response.mutable_verification());
   contender.response.set_status(verified.ok() ? v1::MEASURE_STATUS_OK : v1::MEASURE_STATUS_WRONG_RESULT);
   contender.response.set_error(std::string(verified.message()));
+  contender.response.mutable_verification()->set_launches(1);
   contender.call = *std::move(call);
   return contender;
+}
+
+v1::RunnerResponse FailureOf(const absl::Status& repeated) {
+  return Failure(absl::IsDataLoss(repeated) ? v1::MEASURE_STATUS_WRONG_RESULT : StatusOf(repeated),
+                 std::string(repeated.message()));
 }
 
 // Times the candidates beside the baseline, several of them in turn.
@@ -131,6 +144,39 @@ std::vector<v1::Timing> Time(const v1::RunRequest& request, const std::vector<Ke
   return *timings;  // neither can fail on a CPU
 }
 
+absl::Status LaunchAgain(KernelCall* call, Repetition* repetition) {
+  call->PoisonOutputs();
+  MYCC_RETURN_IF_ERROR(call->Call());
+  return repetition->Check();
+}
+
+// Times candidates that have been called once, and sees that the last timed launch, and some more, left what
+// the first one did.
+void TimeAndRepeat(const v1::RunRequest& request, const std::vector<Contender*>& contenders) {
+  std::vector<KernelCall*> calls;
+  std::vector<Repetition> repetitions;
+  for (Contender* const contender : contenders) {
+    calls.push_back(contender->call.get());
+    repetitions.emplace_back(contender->call->outputs());
+    contender->call->PoisonOutputs();
+  }
+  std::vector<v1::Timing> timings = Time(request, calls);
+  const double budget = kRepeatShare * request.budget_seconds() / static_cast<double>(contenders.size());
+  for (size_t i = 0; i < contenders.size(); ++i) {
+    const int more = LaunchesWithin(budget, timings[i].seconds(), 0, kMostRepeats);
+    absl::Status same = repetitions[i].Check();
+    for (int j = 0; j < more && same.ok(); ++j)
+      same = LaunchAgain(contenders[i]->call.get(), &repetitions[i]);
+    v1::RunnerResponse& response = contenders[i]->response;
+    if (same.ok()) {
+      *response.mutable_timing() = std::move(timings[i]);
+      response.mutable_verification()->set_launches(repetitions[i].launches());
+    } else {
+      response = FailureOf(same);
+    }
+  }
+}
+
 v1::RunnerResponse Run(const v1::RunRequest& request) {
   const absl::StatusOr<Workload> workload = ParseWorkload(request.workload(), "workload");
   if (!workload.ok()) return Failure(v1::MEASURE_STATUS_RUN_ERROR, std::string(workload.status().message()));
@@ -140,32 +186,57 @@ v1::RunnerResponse Run(const v1::RunRequest& request) {
   contenders.push_back(Try(request.library(), *workload, *test));
   for (const std::string& rival : request.rivals()) contenders.push_back(Try(rival, *workload, *test));
 
-  std::vector<KernelCall*> calls;
-  for (const Contender& contender : contenders) {
-    if (contender.ok()) calls.push_back(contender.call.get());
+  std::vector<Contender*> sound;
+  for (Contender& contender : contenders) {
+    if (contender.ok()) sound.push_back(&contender);
   }
   const double first = contenders[0].first_call_seconds;
   const bool worthless = request.rivals().empty() && request.best_seconds() > 0 &&
                          first > kWorthlessSeconds && first > kWorthless * request.best_seconds();
-  std::vector<v1::Timing> timings;
-  if (worthless) {
-    timings = {OneSample(request.protocol(), first)};
-  } else if (!calls.empty()) {
-    timings = Time(request, calls);
-  }
-  auto timing = timings.begin();
-  for (Contender& contender : contenders) {
-    if (contender.ok()) *contender.response.mutable_timing() = std::move(*timing++);
+  if (worthless && contenders[0].ok()) {
+    *contenders[0].response.mutable_timing() = OneSample(request.protocol(), first);
+  } else if (!sound.empty()) {
+    TimeAndRepeat(request, sound);
   }
   v1::RunnerResponse response = std::move(contenders[0].response);
   for (size_t i = 1; i < contenders.size(); ++i) *response.add_rivals() = std::move(contenders[i].response);
   return response;
 }
 
+v1::RunnerResponse Prove(const v1::ProveRequest& request) {
+  const absl::StatusOr<Workload> workload = ParseWorkload(request.workload(), "workload");
+  if (!workload.ok()) return Failure(v1::MEASURE_STATUS_RUN_ERROR, std::string(workload.status().message()));
+  const absl::StatusOr<TestCase> test = TestCase::Open(*workload, request.case_directory());
+  if (!test.ok()) return Failure(v1::MEASURE_STATUS_RUN_ERROR, std::string(test.status().message()));
+  Contender contender = Try(request.library(), *workload, *test);
+  if (!contender.ok()) return std::move(contender.response);
+  Repetition repetition(contender.call->outputs());
+  const BusyNeighbour neighbour;
+  const double end = Now() + request.budget_seconds();
+  uint32_t strained = 0;
+  for (; strained < kProvenLaunches || (strained < kMostProofLaunches && Now() < end); ++strained) {
+    const int team = StrainedTeam(static_cast<int>(strained), request.threads());
+    SetTeam(team);
+    const absl::Status same = LaunchAgain(contender.call.get(), &repetition);
+    if (same.ok()) continue;
+    return FailureOf(absl::Status(
+        same.code(),
+        absl::StrCat("on a team of ", team, " threads beside a busy neighbour, ", same.message())));
+  }
+  v1::Verification& verification = *contender.response.mutable_verification();
+  verification.Clear();
+  const absl::Status again = Verify(*workload, *test, *contender.call, &verification);
+  if (!again.ok()) return FailureOf(again);
+  verification.set_launches(repetition.launches());
+  verification.set_strained_launches(strained);
+  return std::move(contender.response);
+}
+
 }  // namespace
 
 v1::RunnerResponse HandleRunnerRequest(const v1::RunnerRequest& request) {
-  return request.has_prepare() ? Prepare(request.prepare()) : Run(request.run());
+  if (request.has_prepare()) return Prepare(request.prepare());
+  return request.has_prove() ? Prove(request.prove()) : Run(request.run());
 }
 
 }  // namespace mycc

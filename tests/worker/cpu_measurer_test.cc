@@ -1,10 +1,18 @@
 // Real kernels on this machine's CPU, through builder and runner processes of their own.
 #include "worker/cpu_measurer.h"
 
+#include "base/status.h"
+#include "codegen/ir/stmt.h"
+#include "codegen/library/compile.h"
 #include "codegen/target/target.h"
+#include "codegen/workload/parse.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/proof.h"
+#include "worker/builder.h"
+#include "worker/child.h"
 #include "worker/internal_commands.h"
+#include "worker/nursery_main.h"
 
 namespace mycc {
 namespace {
@@ -17,12 +25,18 @@ constexpr char kPlain[] = "v1\n", kBlocked[] = "v1\nsplit(t1.a0, [640])\n",
                kVectors[] = "v1\nsplit(t1.a0, [8])\nbind(t1.a0.1, vector)\n",
                kNone[] = "v1\nsplit(t9.a0, [2])\n";
 
+// A trace of these words is the naive schedule whose sums all threads add to at once.
+constexpr char kRacy[] = "racy";
+constexpr char kSums[] =
+    "workload sums(x: f32[64,4000]) -> (y: f32[64]) {\n  y[i] = sum[k:4000](x[i,k])\n}\n";
+
 class CpuMeasurerTest : public ::testing::Test {
  protected:
-  std::vector<v1::MeasureResult> Measure(const std::vector<std::string>& traces,
-                                         v1::TimingProtocol protocol) {
+  std::vector<v1::MeasureResult> Measure(const std::vector<std::string>& traces, v1::TimingProtocol protocol,
+                                         double best_seconds = 0, const std::string& workload = kDoubling) {
     v1::Assignment assignment;
-    assignment.set_workload(kDoubling);
+    assignment.set_workload(workload);
+    assignment.set_best_seconds(best_seconds);
     assignment.set_target(PrintTarget(DetectHostTarget()));
     assignment.set_trace(traces[0]);
     assignment.mutable_rivals()->Add(traces.begin() + 1, traces.end());
@@ -73,10 +87,87 @@ TEST_F(CpuMeasurerTest, WhoCannotBeBuiltIsOutAlone) {
   EXPECT_EQ(results[1].timing().samples_seconds_size(), results[2].timing().samples_seconds_size());
 }
 
+TEST_F(CpuMeasurerTest, WhoMayBeTheBestIsProven) {
+  const v1::MeasureResult first = Measure({kPlain}, v1::TIMING_PROTOCOL_WARM)[0];
+  ASSERT_EQ(first.status(), v1::MEASURE_STATUS_OK) << first.error();
+  EXPECT_GE(first.verification().strained_launches(), kProvenLaunches);
+  EXPECT_EQ(first.verification().launches(), first.verification().strained_launches() + 1);
+  EXPECT_TRUE(first.verification().passed());
+  EXPECT_EQ(first.verification().elements_checked(), 64000u);
+  EXPECT_EQ(first.verification().seeds_size(), 1);
+
+  const v1::MeasureResult behind = Measure({kBlocked}, v1::TIMING_PROTOCOL_WARM, /*best_seconds=*/1e-9)[0];
+  ASSERT_EQ(behind.status(), v1::MEASURE_STATUS_OK) << behind.error();
+  EXPECT_GE(behind.verification().launches(), 2u);
+  EXPECT_EQ(behind.verification().strained_launches(), 0u);
+  EXPECT_FALSE(IsProven(behind.verification()));
+}
+
+// What is known of an equal binary says nothing about what was not asked then.
+TEST_F(CpuMeasurerTest, WhatWasBehindIsMeasuredAgainWhereItLeads) {
+  EXPECT_FALSE(
+      IsProven(Measure({kPlain}, v1::TIMING_PROTOCOL_WARM, /*best_seconds=*/1e-9)[0].verification()));
+  EXPECT_TRUE(IsProven(Measure({kPlain}, v1::TIMING_PROTOCOL_WARM)[0].verification()));
+  const v1::MeasureResult known = Measure({kPlain}, v1::TIMING_PROTOCOL_WARM)[0];
+  EXPECT_TRUE(IsProven(known.verification()));
+  EXPECT_EQ(known.timing().run_seconds(), 0) << "an equal binary is not run again";
+}
+
+TEST_F(CpuMeasurerTest, AllOfAFinalRoundAreProven) {
+  for (const v1::MeasureResult& result :
+       Measure({kPlain, kBlocked}, v1::TIMING_PROTOCOL_WARM, /*best_seconds=*/1e-9)) {
+    ASSERT_EQ(result.status(), v1::MEASURE_STATUS_OK) << result.error();
+    EXPECT_TRUE(IsProven(result.verification()));
+  }
+}
+
+TEST_F(CpuMeasurerTest, SumsThatThreadsRaceForAreWrong) {
+  const v1::MeasureResult result = Measure({kRacy}, v1::TIMING_PROTOCOL_WARM, 0, kSums)[0];
+  EXPECT_EQ(result.status(), v1::MEASURE_STATUS_WRONG_RESULT);
+  EXPECT_EQ(result.timing().seconds(), 0);
+  EXPECT_NE(result.reproduction(), "");
+  EXPECT_FALSE(result.verification().passed());
+}
+
+// The naive schedule with every loop of its sums carried out in parallel.
+absl::StatusOr<KernelSpec> RacyKernel(const v1::BuildRequest& request, const Target& target) {
+  MYCC_ASSIGN_OR_RETURN(const Workload workload, ParseWorkload(request.workload(), "test"));
+  MYCC_ASSIGN_OR_RETURN(const Trace trace, ParseTrace(kPlain));
+  MYCC_ASSIGN_OR_RETURN(KernelSpec kernel, CompileKernel(workload, target, trace));
+  kernel.lowered.kernel.body = RewriteStmts(kernel.lowered.kernel.body, [](const Stmt& stmt) -> Stmt {
+    const For* loop = DynAs<For>(stmt);
+    if (loop == nullptr || loop->var->extent != 4000) return nullptr;
+    return std::make_shared<For>(loop->var, loop->extent, LoopKind::kParallel, loop->body);
+  });
+  kernel.lowered.parallel = true;
+  return kernel;
+}
+
+absl::StatusOr<v1::BuildResponse> BuildRacy(const v1::BuildRequest& request) {
+  MYCC_ASSIGN_OR_RETURN(const Target target, ParseTarget(request.target()));
+  MYCC_ASSIGN_OR_RETURN(KernelSpec kernel, RacyKernel(request, target));
+  LibrarySpec library{.module = "trial", .target = target, .kernels = {}};
+  library.kernels.push_back(std::move(kernel));
+  v1::BuildResponse response;
+  response.set_code_digest("racy");
+  response.set_library(request.directory() + "/racy.so");
+  MYCC_RETURN_IF_ERROR(BuildSharedObject(library, response.library()).status());
+  return response;
+}
+
+std::string AnswerBuild(const std::string& payload) {
+  v1::BuildRequest request;
+  (void)request.ParseFromString(payload);
+  if (request.trace() != kRacy) return HandleBuildRequest(request).SerializeAsString();
+  return BuildRacy(request)->SerializeAsString();
+}
+
 }  // namespace
 }  // namespace mycc
 
 int main(int argc, char** argv) {
+  const std::string command = argc > 2 ? argv[1] : "";
+  if (command == mycc::kBuildCommand) return mycc::NurseryMain(mycc::AnswerBuild);
   if (const std::optional<int> code = mycc::RunInternalCommand(argc, argv)) return *code;
   testing::InitGoogleMock(&argc, argv);
   return RUN_ALL_TESTS();

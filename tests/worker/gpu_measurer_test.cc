@@ -14,6 +14,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/names.h"
+#include "proto/proof.h"
 #include "tests/worker/misbehaving.h"
 #include "worker/child.h"
 #include "worker/gpu_runner.h"
@@ -199,7 +200,35 @@ TEST_F(GpuMeasurerTest, WritesToItsInput) {
 }
 
 TEST_F(GpuMeasurerTest, RightOnceAndWrongThen) {
-  ExpectFailure("flaky", v1::MEASURE_STATUS_WRONG_RESULT, "output y: element 0 is 5");
+  ExpectFailure("flaky", v1::MEASURE_STATUS_WRONG_RESULT,
+                "launch 2 left other bits than launch 1 in 1 of 64000 elements of output y, the first of "
+                "them element 0");
+}
+
+// Within every tolerance, and seldom.
+TEST_F(GpuMeasurerTest, OneBitInEveryThirteenthLaunchIsWrong) {
+  ExpectFailure("restless", v1::MEASURE_STATUS_WRONG_RESULT, "in 1 of 64000 elements of output y");
+}
+
+TEST_F(GpuMeasurerTest, WhoMayBeTheBestIsProven) {
+  v1::Assignment assignment = AssignmentOf("slow");
+  const std::string name = absl::StrCat("workload doubling", seed_);
+  assignment.set_workload(name + std::string(kDoubling).substr(strlen("workload doubling")));
+  assignment.set_best_seconds(1e-9);
+  const v1::MeasureResult behind = Measure(assignment);
+  ASSERT_EQ(behind.status(), v1::MEASURE_STATUS_OK) << behind.error();
+  EXPECT_GE(behind.verification().launches(), 2u);
+  EXPECT_FALSE(IsProven(behind.verification()));
+  assignment.clear_best_seconds();
+  const v1::MeasureResult leading = Measure(assignment);
+  ASSERT_EQ(leading.status(), v1::MEASURE_STATUS_OK) << leading.error();
+  EXPECT_TRUE(IsProven(leading.verification()));
+  EXPECT_TRUE(leading.verification().passed());
+  EXPECT_GE(leading.verification().strained_launches(), kProvenLaunches);
+  EXPECT_EQ(leading.verification().launches(), leading.verification().strained_launches() + 1);
+  EXPECT_GT(leading.timing().seconds(), 0);
+  for (const v1::MeasureResult& result : MeasureInTurn({"slow", "good"}, v1::TIMING_PROTOCOL_COLD))
+    EXPECT_TRUE(IsProven(result.verification())) << result.error();
 }
 
 TEST_F(GpuMeasurerTest, Faults) {
@@ -229,6 +258,8 @@ TEST_F(GpuMeasurerTest, SpillsAreNotMeasured) {
 
 TEST_F(GpuMeasurerTest, WhatOnlyADriverDoes) {
   if (!IsFake()) GTEST_SKIP() << "a device does not crash its driver at will";
+  ExpectFailure("shy", v1::MEASURE_STATUS_WRONG_RESULT,
+                "beside a busy neighbour, launch 2 left other bits than launch 1 in 1 of 64000 elements");
   ExpectFailure("crash", v1::MEASURE_STATUS_RUN_ERROR, "the run died of SIGSEGV");
   ExpectFailure("killed", v1::MEASURE_STATUS_WORKER_LOST, "killed by somebody else");
   ExpectFailure("gone", v1::MEASURE_STATUS_DEVICE_LOST, "CUDA_ERROR_ECC_UNCORRECTABLE");

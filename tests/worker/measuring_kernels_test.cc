@@ -55,6 +55,20 @@ TEST(MeasuringKernelsTest, DrawsWhatRandomInputsDraws) {
   }
 }
 
+TEST(MeasuringKernelsTest, OneBitIsADifference) {
+  for (const int bytes : {1, 2, 4, 8}) {
+    std::vector<uint8_t> one(static_cast<size_t>(100 * bytes), 0x7f), other = one;
+    Findings findings = kNothing;
+    host_kernels::mycc_differ(one.data(), other.data(), 100, bytes, &findings);
+    EXPECT_EQ(findings.wrong, 0u);
+    other[static_cast<size_t>(42 * bytes)] ^= 1;
+    other[static_cast<size_t>(99 * bytes + bytes - 1)] ^= 0x80;
+    host_kernels::mycc_differ(one.data(), other.data(), 100, bytes, &findings);
+    EXPECT_EQ(findings.wrong, 2u);
+    EXPECT_EQ(findings.first_wrong, 42u);
+  }
+}
+
 TEST(MeasuringKernelsTest, HalvesRoundToNearestEven) {
   std::mt19937_64 random(1);
   for (int i = 0; i < 200000; ++i) {

@@ -31,6 +31,10 @@ const std::map<std::string, std::string>& Bodies() {
       {"fault", "y[i] = x[i] * 2.0f; *(volatile float*)16 = 1.0f;"},
       {"hang", "while (*(volatile float*)x != 12345.0f) y[i] += 1.0f;"},
       {"flaky", "y[i] = x[i] * 2.0f; if (i == 0 && ++calls > 1) y[0] = 5.0f;"},
+      {"restless",
+       "y[i] = x[i] * 2.0f; if (i == 0 && ++calls % 13 == 0) y[0] = __uint_as_float(__float_as_uint(y[0]) ^ "
+       "1u);"},
+      {"shy", ""},
       {"crash", ""},
       {"killed", ""},
       {"gone", ""}};

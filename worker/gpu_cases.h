@@ -1,0 +1,45 @@
+// The cases that a GPU's runner keeps in device memory, with the repetitions of their outputs: those used
+// last, in a share of the memory. Thread rule: the device's thread.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "worker/gpu_case.h"
+#include "worker/gpu_context.h"
+#include "worker/gpu_repetition.h"
+
+namespace mycc {
+
+struct GpuTest {
+  std::unique_ptr<GpuCase> made;
+  std::unique_ptr<GpuRepetition> repetition;
+};
+
+class GpuCases {
+ public:
+  GpuCases(GpuContext* device, int64_t most_bytes) : device_(device), most_bytes_(most_bytes) {}
+
+  // Made where it is not kept. It stays until the next call.
+  absl::StatusOr<GpuTest*> Find(const std::string& workload_text, const v1::GpuCase& description);
+  // Undoes what a kernel may have done to the case that was used last, or forgets it.
+  void MendLast();
+
+  int64_t bytes() const;
+
+ private:
+  // By the workload's text and the description; the one used last stands first.
+  struct Kept {
+    std::string name;
+    GpuTest test;
+  };
+  absl::StatusOr<GpuTest> Make(const std::string& workload_text, const v1::GpuCase& description) const;
+
+  GpuContext* const device_;
+  const int64_t most_bytes_;
+  std::deque<Kept> kept_;
+};
+
+}  // namespace mycc

@@ -1,0 +1,46 @@
+// Whether a kernel leaves the same bits whenever it is launched: what the first launch left is kept, and what
+// each later one leaves in poisoned outputs is compared with it bit by bit. The words are those of CPUs and
+// GPUs alike; the class is a CPU's. Thread rule: thread-compatible.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "codegen/expr/buffer.h"
+
+namespace mycc {
+
+// What a launch left in an output, against the first launch.
+struct Difference {
+  uint64_t elements = 0;
+  uint64_t first = 0;  // the place of the first of them
+};
+// DataLoss where there is one: "launch 17 left other bits than launch 1 in 3 of 4096 elements of output y,
+// the first of them element 812". Launches count from 1.
+absl::Status SameBits(const Difference& difference, uint32_t launch, const Buffer& output);
+
+// How many launches of `seconds` each fit into a budget, between `fewest` and `most`.
+int LaunchesWithin(double budget_seconds, double seconds, int fewest, int most);
+
+class Repetition {
+ public:
+  struct Output {
+    Buffer tensor;
+    const uint8_t* data;  // where every launch leaves it; of the first one now
+  };
+  explicit Repetition(std::vector<Output> outputs);
+
+  // Compares what one more launch has left; SameBits's error.
+  absl::Status Check();
+
+  uint32_t launches() const { return launches_; }
+
+ private:
+  const std::vector<Output> outputs_;
+  std::vector<std::vector<uint8_t>> first_;
+  uint32_t launches_ = 1;
+};
+
+}  // namespace mycc
