@@ -69,7 +69,7 @@ TEST(SchemaTest, EachLogHasAKeyOfItsOwn) {
   auto again = TuningLog::Open(directory / "v1.db", OpenMode::kWrite);
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(*ReadServerKey(**again), key);
-  auto other = TuningLog::Open(directory / "other.db", OpenMode::kWrite);
+  auto other = TuningLog::Open(directory / "other.db", OpenMode::kServe);
   ASSERT_TRUE(other.ok()) << other.status();
   EXPECT_NE(*ReadServerKey(**other), key);
 }
