@@ -61,14 +61,16 @@ void ActiveJob::Finish(uint32_t task, uint32_t generation, uint32_t index, const
   } else if (!IsInfrastructureFailure(result.status())) {
     outcome.failure = StatusName(result.status());
   }
-  untold_.emplace_back(task, std::move(outcome));
+  outcomes_.emplace_back(task, std::move(outcome));
 }
 
-std::map<uint32_t, std::vector<Outcome>> ActiveJob::TakeUntold() {
-  std::map<uint32_t, std::vector<Outcome>> outcomes;
-  for (auto& [task, outcome] : untold_) outcomes[task].push_back(std::move(outcome));
-  untold_.clear();
-  return outcomes;
+TaskOutcomes ActiveJob::TakeUntold() {
+  TaskOutcomes untold;
+  for (; told_ < outcomes_.size(); ++told_) {
+    const auto& [task, outcome] = outcomes_[told_];
+    untold[task].push_back(outcome);
+  }
+  return untold;
 }
 
 std::string ActiveJob::TaskOutcome(uint32_t task) const {

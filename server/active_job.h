@@ -35,7 +35,9 @@ class ActiveJob {
   // A trial's final result; the search has not been told yet.
   void Finish(uint32_t task, uint32_t generation, uint32_t index, const v1::MeasureResult& result);
   // What was finished since the last call, by task.
-  std::map<uint32_t, std::vector<Outcome>> TakeUntold();
+  TaskOutcomes TakeUntold();
+  // A search that begins anew has been told nothing yet.
+  void ForgetTold() { told_ = 0; }
 
   int64_t open_trials() const { return open_trials_; }
   // Every trial of the rounds before the latest is finished: the search can say what comes next.
@@ -86,7 +88,8 @@ class ActiveJob {
   std::vector<Round> rounds_;
   std::vector<TaskState> tasks_;
   std::map<std::pair<std::string, std::string>, v1::DeviceWork> devices_;  // by worker and device
-  std::vector<std::pair<uint32_t, Outcome>> untold_;
+  std::vector<std::pair<uint32_t, Outcome>> outcomes_;  // with their tasks, as they were finished
+  size_t told_ = 0;                                     // of them, to the search
   int64_t open_trials_ = 0;
   int64_t open_before_latest_ = 0;  // of them, those of the rounds before the latest
 };

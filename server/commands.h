@@ -20,6 +20,7 @@ struct ServeOptions {
   std::string log = "tuning.db";
   ListenOptions listen;
   double lease_seconds = 20;
+  double search_memory_gib = 4;  // of each job's search
 };
 // Until SIGINT or SIGTERM.
 absl::Status ServeCommand(const ServeOptions& options, std::ostream& out);

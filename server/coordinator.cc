@@ -23,13 +23,13 @@ std::set<std::string> TargetsOf(const v1::JobProgress& progress) {
 }  // namespace
 
 Coordinator::Coordinator(CoordinatorOptions options, TuningLog* log, const TimeSource* time,
-                         const WriteExecutor& write, const SearchExecutor& executor)
+                         const Executors& executors)
     : log_(log),
       queue_(options.dispatch.lease_seconds),
-      board_(std::move(options.jobs), log, &queue_, time, write, executor,
+      board_(std::move(options.jobs), log, &queue_, time, executors,
              {[this](const std::string& job) { dispatcher_.Revoke(job); },
               [this](const std::string& job) { dispatcher_.ReturnUnclaimed(job); }}),
-      dispatcher_(options.dispatch, log, &queue_, &board_, time, write) {}
+      dispatcher_(options.dispatch, log, &queue_, &board_, time, executors.write) {}
 
 absl::Status Coordinator::Start() {
   MYCC_RETURN_IF_ERROR(dispatcher_.Start());

@@ -7,10 +7,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "db/log_writer.h"
 #include "db/tuning_log.h"
 #include "proto/tuning.pb.h"
 #include "server/dispatcher.h"
+#include "server/executors.h"
 #include "server/job_board.h"
 #include "server/lease_queue.h"
 #include "server/time_source.h"
@@ -24,10 +24,9 @@ struct CoordinatorOptions {
 
 class Coordinator {
  public:
-  // `log` is open for serving, and outlives the coordinator, as `time` does. `write` changes the log and
-  // answers here; what it was given may be called for as long as the coordinator lives.
-  Coordinator(CoordinatorOptions options, TuningLog* log, const TimeSource* time, const WriteExecutor& write,
-              const SearchExecutor& executor);
+  // `log` is open for serving, and outlives the coordinator, as `time` does. What executors were given may be
+  // called for as long as the coordinator lives.
+  Coordinator(CoordinatorOptions options, TuningLog* log, const TimeSource* time, const Executors& executors);
   Coordinator(const Coordinator&) = delete;
   Coordinator& operator=(const Coordinator&) = delete;
 

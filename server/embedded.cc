@@ -20,6 +20,9 @@ absl::StatusOr<std::unique_ptr<Serving>> Serving::Start(const ServingOptions& op
   MYCC_ASSIGN_OR_RETURN(serving->log_, TuningLog::Open(options.log, OpenMode::kServe));
   ServerLoopOptions loop;
   loop.coordinator = options.coordinator;
+  loop.start_search = [search = options.search](const SearchStart& start) {
+    return SearchProcess::Start(search, start);
+  };
   // A worker on this host may be timing something.
   loop.around_search = [](const std::function<void()>& search) {
     const HostLock quiet(HostLock::Mode::kWorking);

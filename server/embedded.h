@@ -15,6 +15,7 @@
 #include "db/tuning_log.h"
 #include "server/grpc_server.h"
 #include "server/local_worker.h"
+#include "server/search_process.h"
 #include "server/server_loop.h"
 
 namespace mycc {
@@ -23,6 +24,7 @@ struct ServingOptions {
   std::string log;
   ListenOptions listen;
   CoordinatorOptions coordinator;
+  SearchProcessOptions search;
 };
 
 // Stops when destroyed, and leaves the log as one file.

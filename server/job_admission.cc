@@ -287,11 +287,7 @@ absl::Status JobAdmission::TakeUp(const std::string& id) {
   auto begun = std::make_unique<RunningJob>(std::move(loaded.job), loaded.elapsed_seconds, time_->Seconds());
   RunningJob* const running = ((*running_)[id] = std::move(begun)).get();
   hooks_.queue_trials(*running->active, loaded.open);
-  rounds_->BuildSearch(running, [rounds = std::move(loaded.rounds)](JobSearch* search) {
-    for (const StoredRound& round : rounds)
-      MYCC_RETURN_IF_ERROR(search->Restore(round.task, round.traces, round.state));
-    return absl::OkStatus();
-  });
+  rounds_->BuildSearch(running, std::move(loaded.rounds));
   return absl::OkStatus();
 }
 

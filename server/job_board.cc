@@ -7,18 +7,19 @@
 namespace mycc {
 
 JobBoard::JobBoard(JobBoardOptions options, TuningLog* log, LeaseQueue* queue, const TimeSource* time,
-                   const WriteExecutor& write, const SearchExecutor& executor, JobBoardHooks hooks)
+                   const Executors& executors, JobBoardHooks hooks)
     : store_(log),
       models_(log),
       queue_(queue),
       time_(time),
       hooks_(std::move(hooks)),
+      search_(executors.search),
       endings_(
-          options.endings, log, &store_, &models_, queue, time, write, executor,
+          options.endings, log, &store_, &models_, queue, time, executors,
           [this](RunningJob* job) { Advance(job); }, [this](RunningJob* job) { Remove(job); }),
-      rounds_(&store_, &models_, queue, time, write, executor, &endings_,
-              [this](RunningJob* job) { Advance(job); }),
-      admission_(std::move(options.admission), log, &store_, &models_, time, write, &running_, &rounds_,
+      rounds_(&store_, queue, time, executors, &endings_, [this](RunningJob* job) { Advance(job); }),
+      admission_(std::move(options.admission), log, &store_, &models_, time, executors.write, &running_,
+                 &rounds_,
                  {[this](const ActiveJob& job, const std::vector<Trial>& open) { QueueTrials(job, open); },
                   [this](std::unique_ptr<RunningJob> job) { Discard(std::move(job)); }}) {}
 
@@ -48,6 +49,7 @@ void JobBoard::Discard(std::unique_ptr<RunningJob> job) {
 }
 
 void JobBoard::Remove(RunningJob* job) {
+  EndSearch(std::move(job->search), search_);
   if (std::erase_if(discarded_, [job](const auto& kept) { return kept.get() == job; }) > 0) return;
   const std::string id = job->id();
   hooks_.revoke(id);
@@ -58,7 +60,7 @@ void JobBoard::Remove(RunningJob* job) {
 void JobBoard::Advance(RunningJob* job) {
   if (job->searching) return;
   if (!job->ending && job->searched_out && job->active->open_trials() == 0)
-    endings_.EndAsSearched(job, *job->search->stop_reason());
+    endings_.EndAsSearched(job, *job->searched_out);
   if (job->ending) {
     endings_.Advance(job);
   } else if (!job->searched_out && !job->unsaved && job->active->ready_for_round()) {

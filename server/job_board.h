@@ -17,11 +17,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "db/job_store.h"
-#include "db/log_writer.h"
 #include "db/model_store.h"
 #include "db/tuning_log.h"
 #include "proto/names.h"
 #include "proto/tuning.pb.h"
+#include "server/executors.h"
 #include "server/job_admission.h"
 #include "server/job_endings.h"
 #include "server/job_rounds.h"
@@ -47,7 +47,7 @@ struct JobBoardHooks {
 class JobBoard {
  public:
   JobBoard(JobBoardOptions options, TuningLog* log, LeaseQueue* queue, const TimeSource* time,
-           const WriteExecutor& write, const SearchExecutor& executor, JobBoardHooks hooks);
+           const Executors& executors, JobBoardHooks hooks);
   JobBoard(const JobBoard&) = delete;
   JobBoard& operator=(const JobBoard&) = delete;
 
@@ -86,6 +86,7 @@ class JobBoard {
   LeaseQueue* const queue_;
   const TimeSource* const time_;
   const JobBoardHooks hooks_;
+  const SearchExecutor search_;
   RunningJobs running_;
   // Cancelled while their search was at work, which they outlive. One of the same id may run again.
   std::vector<std::unique_ptr<RunningJob>> discarded_;

@@ -45,16 +45,15 @@ absl::Status KeepModels(const JobStore& store, const ModelBytes& models, const s
 }  // namespace
 
 JobEndings::JobEndings(JobEndingOptions options, TuningLog* log, JobStore* store, ModelStore* models,
-                       LeaseQueue* queue, const TimeSource* time, WriteExecutor write,
-                       SearchExecutor executor, AdvanceJob advance, OnEnded on_ended)
+                       LeaseQueue* queue, const TimeSource* time, Executors executors, AdvanceJob advance,
+                       OnEnded on_ended)
     : options_(options),
       log_(log),
       store_(store),
       models_(models),
       queue_(queue),
       time_(time),
-      write_(std::move(write)),
-      executor_(std::move(executor)),
+      executors_(std::move(executors)),
       advance_(std::move(advance)),
       on_ended_(std::move(on_ended)) {}
 
@@ -119,16 +118,17 @@ void JobEndings::WatchFinals(RunningJob* job) {
 }
 
 void JobEndings::SaveModels(RunningJob* job) {
-  auto models = std::make_shared<ModelBytes>();
+  auto models = std::make_shared<absl::StatusOr<ModelBytes>>(absl::UnknownError(""));
   job->searching = true;
-  executor_([models, search = job->search.get()] { *models = search->Models(); },
-            [this, job, models] {
-              job->searching = false;
-              job->models_saved = true;
-              // The next job starts from less when this fails, and that is all.
-              (void)KeepModels(*store_, *models, absl::StrCat("after job ", job->id()), models_);
-              advance_(job);
-            });
+  executors_.search([models, search = job->search.get()] { *models = search->Models(); },
+                    [this, job, models] {
+                      job->searching = false;
+                      job->models_saved = true;
+                      // The next job starts from less when this fails, and that is all.
+                      if (models->ok())
+                        (void)KeepModels(*store_, **models, absl::StrCat("after job ", job->id()), models_);
+                      advance_(job);
+                    });
 }
 
 void JobEndings::Finalize(RunningJob* job) {

@@ -8,10 +8,10 @@
 
 #include "absl/status/status.h"
 #include "db/job_store.h"
-#include "db/log_writer.h"
 #include "db/model_store.h"
 #include "db/tuning_log.h"
 #include "proto/records.pb.h"
+#include "server/executors.h"
 #include "server/lease_queue.h"
 #include "server/running_job.h"
 #include "server/time_source.h"
@@ -31,8 +31,7 @@ class JobEndings {
 
   // All must outlive it.
   JobEndings(JobEndingOptions options, TuningLog* log, JobStore* store, ModelStore* models, LeaseQueue* queue,
-             const TimeSource* time, WriteExecutor write, SearchExecutor executor, AdvanceJob advance,
-             OnEnded on_ended);
+             const TimeSource* time, Executors executors, AdvanceJob advance, OnEnded on_ended);
 
   // The job is to end in this state, unless it ends already: nothing more of it is leased.
   void End(RunningJob* job, JobState state, const std::string& message);
@@ -61,8 +60,7 @@ class JobEndings {
   ModelStore* const models_;
   LeaseQueue* const queue_;
   const TimeSource* const time_;
-  const WriteExecutor write_;
-  const SearchExecutor executor_;
+  const Executors executors_;
   const AdvanceJob advance_;
   const OnEnded on_ended_;
 };

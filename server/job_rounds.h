@@ -1,16 +1,17 @@
-// The rounds of the jobs that run: a job's search is built and asked for rounds on the search thread; a round
-// goes into the log, and then its trials into the lease queue. Thread rule: thread-compatible. Search work
-// runs through the executor, and only its `done` part comes back here.
+// The rounds of the jobs that run: a job's search is built and asked for rounds on a search thread; a round
+// goes into the log, and then its trials into the lease queue. A search that crashes is built once more from
+// what the log holds; when it crashes again before its next round, its job has failed. Thread rule:
+// thread-compatible.
 #pragma once
 
-#include <functional>
-#include <optional>
+#include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "db/job_store.h"
-#include "db/log_writer.h"
-#include "db/model_store.h"
+#include "proto/search.pb.h"
+#include "server/executors.h"
 #include "server/job_endings.h"
 #include "server/lease_queue.h"
 #include "server/running_job.h"
@@ -21,24 +22,26 @@ namespace mycc {
 class JobRounds {
  public:
   // All must outlive it.
-  JobRounds(JobStore* store, ModelStore* models, LeaseQueue* queue, const TimeSource* time,
-            WriteExecutor write, SearchExecutor executor, JobEndings* endings, AdvanceJob advance);
+  JobRounds(JobStore* store, LeaseQueue* queue, const TimeSource* time, Executors executors,
+            JobEndings* endings, AdvanceJob advance);
 
-  // First the search itself is built, brought to where it was by `restore`; then rounds are asked for.
-  void BuildSearch(RunningJob* job, std::function<absl::Status(JobSearch*)> restore);
+  // First the search itself is built, with the rounds that it has proposed before; then rounds are asked for.
+  void BuildSearch(RunningJob* job, std::vector<v1::SearchRound> rounds);
   void Ask(RunningJob* job);
   // Writes the round that is unsaved. It stays unsaved where the log cannot be written now.
   void Save(RunningJob* job);
 
  private:
-  void OnRound(RunningJob* job, absl::StatusOr<std::optional<SearchRound>> round);
+  void BuildNow(RunningJob* job, SearchStart start);
+  void OnStep(RunningJob* job, absl::StatusOr<SearchStep> step);
+  // The job fails, or its search is built again.
+  void OnTrouble(RunningJob* job, const absl::Status& trouble);
+  void Rebuild(RunningJob* job);
 
   JobStore* const store_;
-  ModelStore* const models_;
   LeaseQueue* const queue_;
   const TimeSource* const time_;
-  const WriteExecutor write_;
-  const SearchExecutor executor_;
+  const Executors executors_;
   JobEndings* const endings_;
   const AdvanceJob advance_;
 };

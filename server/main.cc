@@ -11,6 +11,7 @@
 #include "server/commands.h"
 #include "server/interrupt.h"
 #include "server/log_cli.h"
+#include "server/search_command.h"
 #include "worker/internal_commands.h"
 
 namespace mycc {
@@ -56,6 +57,10 @@ void AddServe(CLI::App* app, Command* command) {
   sub->add_option("--lease-seconds", options->lease_seconds,
                   "how long a worker may be silent before its trials go to others")
       ->check(CLI::Range(0.5, 3600.0))
+      ->capture_default_str();
+  sub->add_option("--search-memory", options->search_memory_gib,
+                  "memory that the search of one job may take, in GiB; a job whose search needs more fails")
+      ->check(CLI::Range(0.25, 1024.0))
       ->capture_default_str();
   sub->callback([=] { *command = [=] { return ServeCommand(*options, std::cout); }; });
 }
@@ -177,5 +182,6 @@ int Main(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   if (const std::optional<int> child = mycc::RunInternalCommand(argc, argv)) return *child;
+  if (const std::optional<int> search = mycc::RunSearchCommand(argc, argv)) return *search;
   return mycc::Main(argc, argv);
 }

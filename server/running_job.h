@@ -1,6 +1,6 @@
 // A job that runs, with all of it that is not in the log: its search, what it waits for, how it ends. The
 // parts of the job board (job_admission.h, job_rounds.h, job_endings.h) share it. Thread rule:
-// thread-compatible, but for `search`, which belongs to the search thread while `searching`.
+// thread-compatible, but for `search`, which belongs to a search thread while `searching`.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,7 @@
 
 #include "db/schema.h"
 #include "server/active_job.h"
+#include "server/executors.h"
 #include "server/job_finals.h"
 #include "server/job_search.h"
 
@@ -35,12 +36,13 @@ struct RunningJob {
   void Touch() { ++revision; }
 
   const std::unique_ptr<ActiveJob> active;
-  std::unique_ptr<JobSearch> search;             // with the search thread while `searching`
+  std::unique_ptr<JobSearch> search;             // with a search thread while `searching`
   std::map<std::string, std::string> model_ids;  // that the search starts from, by kind
   bool searching = false;
-  bool searched_out = false;  // there is no next round
+  std::optional<StopReason> searched_out;  // why there is no next round
+  int crashes = 0;                         // of the search, since its last round
   bool models_saved = false;
-  std::optional<SearchRound> unsaved;  // proposed, and not yet in the log
+  std::optional<v1::SearchRound> unsaved;  // proposed, and not yet in the log
   std::optional<JobEnding> ending;
   std::unique_ptr<JobFinals> finals;  // once the trials are over
   double finals_by = 0;               // when they are given up, unless a worker is at one
@@ -55,8 +57,10 @@ using RunningJobs = std::map<std::string, std::unique_ptr<RunningJob>>;
 // Does whatever the job's state asks for next; the job may be gone afterwards.
 using AdvanceJob = std::function<void(RunningJob*)>;
 
-// Runs `work`, elsewhere or at once, and then `done` on the board's thread. Works run one after the other, in
-// order.
-using SearchExecutor = std::function<void(std::function<void()> work, std::function<void()> done)>;
+// Ends a search where searches run: the end of a process may take its time.
+inline void EndSearch(std::unique_ptr<JobSearch> search, const SearchExecutor& executor) {
+  if (search == nullptr) return;
+  executor([doomed = std::shared_ptr<JobSearch>(std::move(search))]() mutable { doomed.reset(); }, [] {});
+}
 
 }  // namespace mycc

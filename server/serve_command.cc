@@ -13,6 +13,7 @@ absl::Status ServeCommand(const ServeOptions& options, std::ostream& out) {
   serving.log = options.log;
   serving.listen = options.listen;
   serving.coordinator.dispatch.lease_seconds = options.lease_seconds;
+  serving.search.memory_bytes = static_cast<int64_t>(options.search_memory_gib * (int64_t{1} << 30));
   MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<Serving> server, Serving::Start(serving));
   out << "serving " << options.log << " on " << server->address() << std::endl;
   std::promise<void> interrupted;

@@ -33,21 +33,39 @@ JobReply WithProgress(const Reply<Response>& reply) {
 
 ServerLoop::ServerLoop(ServerLoopOptions options, TuningLog* log, const TimeSource* time)
     : options_(std::move(options)),
+      log_(log),
       time_(time),
-      coordinator_(
-          options_.coordinator, log, time,
-          [this](const LogWrite& write, LogWriteDone done) { Write(write, std::move(done)); },
-          [this](std::function<void()> work, std::function<void()> done) {
-            const MutexLock lock(&mutex_);
-            searches_.push_back({std::move(work), std::move(done)});
-            searches_changed_.NotifyOne();
-          }) {}
+      coordinator_(options_.coordinator, log, time, MakeExecutors()) {}
+
+Executors ServerLoop::MakeExecutors() {
+  Executors executors;
+  executors.write = [this](const LogWrite& write, LogWriteDone done) { Write(write, std::move(done)); };
+  executors.read = [this](LogRead read, std::function<void()> done) {
+    ++unanswered_;
+    readers_->Add(std::move(read), [this, done = std::move(done)] {
+      --unanswered_;
+      done();
+    });
+  };
+  executors.search = [this](std::function<void()> work, std::function<void()> done) {
+    const MutexLock lock(&mutex_);
+    searches_.push_back({std::move(work), std::move(done)});
+    searches_changed_.NotifyOne();
+  };
+  executors.start_search = options_.start_search;
+  return executors;
+}
 
 ServerLoop::~ServerLoop() { Stop(); }
 
 absl::Status ServerLoop::Start() {
+  MYCC_ASSIGN_OR_RETURN(readers_,
+                        LogReaders::Open(log_->path(), options_.reader_threads,
+                                         [this](std::function<void()> done) { Deliver(std::move(done)); }));
   MYCC_RETURN_IF_ERROR(coordinator_.Start());
-  search_ = std::thread([this] { RunSearches(); });
+  const unsigned cpus = std::max(1u, std::thread::hardware_concurrency());
+  const size_t searches = options_.search_threads > 0 ? options_.search_threads : cpus;
+  while (search_threads_.size() < searches) search_threads_.emplace_back([this] { RunSearches(); });
   loop_ = std::thread([this] { RunLoop(); });
   return absl::OkStatus();
 }
@@ -59,8 +77,10 @@ void ServerLoop::Stop() {
     changed_.NotifyAll();
     searches_changed_.NotifyAll();
   }
-  if (search_.joinable()) search_.join();
+  for (std::thread& thread : search_threads_) thread.join();
+  search_threads_.clear();
   if (loop_.joinable()) loop_.join();
+  readers_.reset();
 }
 
 void ServerLoop::Post(std::function<void()> event, std::function<void()> refuse) {
@@ -76,9 +96,17 @@ void ServerLoop::Post(std::function<void()> event, std::function<void()> refuse)
 }
 
 void ServerLoop::Write(const LogWrite& write, LogWriteDone done) {
+  ++unanswered_;
   const absl::Status status = write();
+  Deliver([this, done = std::move(done), status] {
+    --unanswered_;
+    done(status);
+  });
+}
+
+void ServerLoop::Deliver(std::function<void()> event) {
   const MutexLock lock(&mutex_);
-  mailbox_.push_back([done = std::move(done), status] { done(status); });
+  mailbox_.push_back(std::move(event));
   changed_.NotifyOne();
 }
 
@@ -88,20 +116,21 @@ void ServerLoop::PostCall(Reply<Response> reply, std::function<absl::StatusOr<Re
 }
 
 void ServerLoop::RunLoop() {
-  while (true) {
+  for (bool stopping = false; !stopping || unanswered_ > 0;) {
     std::deque<std::function<void()>> events;
     {
       const MutexLock lock(&mutex_);
       const auto tick = In(options_.tick_seconds);
       while (mailbox_.empty() && !stopping_ && changed_.WaitUntil(&mutex_, tick)) {
       }
+      while (stopping_ && mailbox_.empty() && unanswered_ > 0) changed_.Wait(&mutex_);
       events.swap(mailbox_);
+      stopping = stopping_;
     }
     for (const std::function<void()>& event : events) event();
+    if (stopping) continue;  // what was begun is answered, and nothing is begun any more
     coordinator_.Tick();
     AnswerWatches();
-    const MutexLock lock(&mutex_);
-    if (stopping_ && mailbox_.empty()) break;  // what was written is answered first
   }
   RefuseWaiting();
 }

@@ -1,11 +1,11 @@
 // The server's one thread of decisions. Calls from many threads become events; what arrives together is
-// committed together; calls that wait (Lease, Watch) are kept here until there is something to say. Search
-// work has a thread of its own, so that workers are answered while it thinks.
+// committed together; calls that wait (Lease, Watch) are kept here until there is something to say. Reading
+// the log and searching have threads of their own, so that workers are answered meanwhile.
 //
-//   gRPC threads --post--> mailbox --> loop thread: events, one commit for all reports, Tick,
-//                             ^                     those that wait --> replies
-//                             |          '--work--> search thread --.
-//                             '--------------- done ----------------'
+//   gRPC threads --post--> mailbox --> loop thread: events, Tick, those that wait --> replies
+//                             ^          |--read--> log readers ----.
+//                             |          '--work--> search threads --|
+//                             '---------------- done ----------------'
 //
 // Thread rule: thread-safe. A reply is called once, on the loop's thread; it must not block.
 #pragma once
@@ -13,6 +13,7 @@
 #include <deque>
 #include <functional>
 #include <list>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -20,17 +21,24 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
+#include "db/log_readers.h"
 #include "proto/tuning.pb.h"
 #include "proto/worker.pb.h"
 #include "server/coordinator.h"
+#include "server/executors.h"
+#include "server/local_search.h"
 #include "server/reply.h"
 
 namespace mycc {
 
 struct ServerLoopOptions {
   CoordinatorOptions coordinator;
+  // Begins a job's search: by itself in this process.
+  StartSearch start_search = LocalSearch::Start;
   // Surrounds search work: keeps it quiet while a worker on the same host times something. May be null.
   std::function<void(const std::function<void()>&)> around_search;
+  int search_threads = 0;  // jobs that search at once; 0: one a CPU
+  int reader_threads = 4;
   double max_wait_seconds = 60;  // of a call
   double tick_seconds = 0.1;
 };
@@ -82,14 +90,19 @@ class ServerLoop {
   void Write(const LogWrite& write, LogWriteDone done);
   void RunLoop();
   void RunSearches();
+  // Runs `event` in a later turn, also while the loop is stopping.
+  void Deliver(std::function<void()> event);
+  Executors MakeExecutors();
   void AnswerWatches();
   void RefuseWaiting();
 
   const ServerLoopOptions options_;
+  TuningLog* const log_;
   const TimeSource* const time_;
 
   // The loop thread's own.
   Coordinator coordinator_;
+  int64_t unanswered_ = 0;  // reads and writes of the log whose answers are to come
   std::list<Waiting<v1::WatchJobRequest, v1::WatchJobResponse>> watches_;
 
   Mutex mutex_;
@@ -99,7 +112,9 @@ class ServerLoop {
   CondVar searches_changed_;
   std::deque<SearchWork> searches_ ABSL_GUARDED_BY(mutex_);
 
-  std::thread loop_, search_;
+  std::unique_ptr<LogReaders> readers_;
+  std::thread loop_;
+  std::vector<std::thread> search_threads_;
 };
 
 }  // namespace mycc

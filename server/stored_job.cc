@@ -45,7 +45,7 @@ absl::StatusOr<LoadedTasks> LoadTasks(const JobStore& store, const std::string& 
 }
 
 struct LoadedRounds {
-  std::vector<StoredRound> rounds;  // in their order, without traces yet
+  std::vector<v1::SearchRound> rounds;  // in their order, without traces yet
   double elapsed_seconds = 0;
 };
 
@@ -53,25 +53,29 @@ absl::StatusOr<LoadedRounds> LoadRounds(const JobStore& store, const Job& job,
                                         const std::vector<v1::SearchState>& old_states) {
   LoadedRounds loaded;
   std::vector<uint32_t> generations(old_states.size(), 0);
-  const auto add = [&](uint32_t task) -> StoredRound& {
-    return loaded.rounds.emplace_back(StoredRound{.task = task, .generation = generations[task]++});
+  const auto add = [&](uint32_t task) -> v1::SearchRound& {
+    v1::SearchRound& round = loaded.rounds.emplace_back();
+    round.set_task(task);
+    round.set_generation(generations[task]++);
+    return round;
   };
   v1::SchedulerState scheduler;
   if (!scheduler.ParseFromString(job.scheduler_state)) return Damaged(job.id, "its list of rounds");
   loaded.elapsed_seconds = scheduler.elapsed_seconds();
   for (const uint32_t task : scheduler.round_tasks()) {
     if (task >= old_states.size()) return Damaged(job.id, "its list of rounds");
-    StoredRound& round = add(task);
+    v1::SearchRound& round = add(task);
     const v1::SearchState& state = old_states[task];
-    if (static_cast<int>(round.generation) < state.generations_size())
-      round.state = state.generations(static_cast<int>(round.generation));
+    const int generation = static_cast<int>(round.generation());
+    if (generation < state.generations_size()) *round.mutable_state() = state.generations(generation);
   }
   MYCC_ASSIGN_OR_RETURN(const std::vector<Generation> stored, store.LoadGenerations(job.id));
   for (const Generation& generation : stored) {
     if (generation.task >= old_states.size() || generation.round != loaded.rounds.size())
       return Damaged(job.id, "its list of rounds");
-    StoredRound& round = add(generation.task);
-    if (round.generation != generation.generation || !round.state.ParseFromString(generation.state))
+    v1::SearchRound& round = add(generation.task);
+    if (round.generation() != generation.generation ||
+        !round.mutable_state()->ParseFromString(generation.state))
       return Damaged(job.id, absl::StrCat("the state of task ", generation.task));
     loaded.elapsed_seconds = generation.elapsed_seconds;
   }
@@ -81,21 +85,21 @@ absl::StatusOr<LoadedRounds> LoadRounds(const JobStore& store, const Job& job,
 // Moves the trials of each round from those of its task, which are in the order of generations.
 absl::Status AddTrials(std::vector<std::vector<Trial>> trials, StoredJobState* state) {
   std::vector<size_t> next_trial(trials.size(), 0);
-  for (StoredRound& round : state->rounds) {
-    std::vector<Trial>& of_task = trials[round.task];
-    size_t& at = next_trial[round.task];
+  for (v1::SearchRound& round : state->rounds) {
+    std::vector<Trial>& of_task = trials[round.task()];
+    size_t& at = next_trial[round.task()];
     const size_t first = at;
-    for (; at < of_task.size() && of_task[at].generation == round.generation; ++at) {
+    for (; at < of_task.size() && of_task[at].generation == round.generation(); ++at) {
       if (of_task[at].index != at - first) break;
-      round.traces.push_back(of_task[at].trace);
+      round.add_traces(of_task[at].trace);
     }
-    if (round.state.candidates_size() != static_cast<int>(at - first))
-      return Damaged(state->job->id(), absl::StrCat("the state of task ", round.task));
-    state->job->AddRound(round.task, round.state);
+    if (round.state().candidates_size() != static_cast<int>(at - first))
+      return Damaged(state->job->id(), absl::StrCat("the state of task ", round.task()));
+    state->job->AddRound(round.task(), round.state());
     for (size_t i = first; i < at; ++i) {
       Trial& trial = of_task[i];
       if (trial.result) {
-        state->job->Finish(round.task, round.generation, trial.index, *trial.result);
+        state->job->Finish(round.task(), round.generation(), trial.index, *trial.result);
       } else if (trial.state != TrialState::kDropped) {
         state->open.push_back(std::move(trial));
       }

@@ -13,17 +13,9 @@
 
 namespace mycc {
 
-// One recorded round, for JobSearch::Restore.
-struct StoredRound {
-  uint32_t task = 0;
-  uint32_t generation = 0;
-  std::vector<std::string> traces;
-  v1::SearchState::Generation state;
-};
-
 struct StoredJobState {
   std::unique_ptr<ActiveJob> job;  // with all rounds, and the results that are known
-  std::vector<StoredRound> rounds;
+  std::vector<v1::SearchRound> rounds;
   std::vector<Trial> open;  // queued or leased, in order
   double elapsed_seconds = 0;
 };

@@ -2,10 +2,12 @@
 
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -16,6 +18,8 @@
 
 namespace mycc {
 namespace {
+
+constexpr off_t kOutputBytes = 4096;
 
 // Its own name wins over an inherited one.
 std::vector<std::string> MergeEnvironment(const std::vector<std::string>& added) {
@@ -30,9 +34,9 @@ std::vector<std::string> MergeEnvironment(const std::vector<std::string>& added)
   return merged;
 }
 
-// Spawns `argv` with `channel` as its descriptor 3, and no others of ours.
+// Spawns `argv` with `channel` as its descriptor 3, and no others of ours. It prints to `output`.
 absl::StatusOr<pid_t> Spawn(const std::vector<std::string>& argv, const std::vector<std::string>& environment,
-                            int channel) {
+                            int channel, int output) {
   std::vector<char*> arguments, variables;
   for (const std::string& argument : argv) arguments.push_back(const_cast<char*>(argument.c_str()));
   for (const std::string& variable : environment) variables.push_back(const_cast<char*>(variable.c_str()));
@@ -43,7 +47,8 @@ absl::StatusOr<pid_t> Spawn(const std::vector<std::string>& argv, const std::vec
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, channel, 3);
   posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, 2, 1);
+  posix_spawn_file_actions_adddup2(&actions, output, 1);
+  posix_spawn_file_actions_adddup2(&actions, output, 2);
   posix_spawn_file_actions_addclosefrom_np(&actions, 4);
 
   posix_spawnattr_t attributes;
@@ -68,15 +73,26 @@ absl::StatusOr<pid_t> Spawn(const std::vector<std::string>& argv, const std::vec
 
 }  // namespace
 
+Child::~Child() {
+  Kill();
+  if (output_ >= 0) close(output_);
+}
+
 absl::Status Child::Start() {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
     return absl::ErrnoToStatus(errno, "making a socket pair");
   const absl::Cleanup close_child_end = [&ends] { close(ends[1]); };
   channel_ = ends[0];
+  if (command_.keeps_output) {
+    if (output_ >= 0) close(output_);
+    output_ = memfd_create("output", MFD_CLOEXEC);
+    if (output_ < 0) return absl::ErrnoToStatus(errno, "making a file for what the process prints");
+  }
   std::vector<std::string> argv = {"mycc-tune", command_.command, absl::StrCat(getpid())};
   argv.insert(argv.end(), command_.arguments.begin(), command_.arguments.end());
-  const absl::StatusOr<pid_t> pid = Spawn(argv, MergeEnvironment(command_.environment), ends[1]);
+  const absl::StatusOr<pid_t> pid =
+      Spawn(argv, MergeEnvironment(command_.environment), ends[1], command_.keeps_output ? output_ : 2);
   if (!pid.ok()) {
     Kill();
     return pid.status();
@@ -95,6 +111,14 @@ void Child::Kill() {
     }
   }
   pid_ = 0;
+}
+
+std::string Child::Output() const {
+  const off_t size = output_ < 0 ? 0 : lseek(output_, 0, SEEK_END);
+  std::string end(kOutputBytes, '\0');
+  const ssize_t got = pread(output_, end.data(), end.size(), std::max<off_t>(0, size - kOutputBytes));
+  end.resize(static_cast<size_t>(std::max<ssize_t>(0, got)));
+  return end;
 }
 
 std::optional<int> Child::Reap(double seconds) {

@@ -24,12 +24,13 @@ struct ChildCommand {
   std::string command;                   // a hidden command of this program
   std::vector<std::string> arguments;    // after the number of this process, which comes first
   std::vector<std::string> environment;  // added to this process' own ("NAME=value")
+  bool keeps_output = false;             // what it prints is for Output(), in place of this process' own
 };
 
 class Child {
  public:
   explicit Child(ChildCommand command) : command_(std::move(command)) {}
-  ~Child() { Kill(); }
+  ~Child();
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
@@ -41,16 +42,21 @@ class Child {
   // The wait status of a child that ends by itself within `seconds`; nullopt when it does not.
   std::optional<int> Reap(double seconds);
 
-  absl::Status Write(const std::string& message) { return WriteMessage(channel_, message); }
+  absl::Status Write(const std::string& message, Deadline deadline = kNoDeadline) {
+    return WriteMessage(channel_, message, deadline);
+  }
   absl::StatusOr<std::string> Read(Deadline deadline) { return ReadMessage(channel_, deadline); }
 
   const ChildCommand& command() const { return command_; }
   pid_t pid() const { return pid_; }  // 0: not running
+  // The end of what was printed since the last Start, also by a child that has ended.
+  std::string Output() const;
 
  private:
   const ChildCommand command_;
   pid_t pid_ = 0;
   int channel_ = -1;
+  int output_ = -1;  // a file in memory
 };
 
 }  // namespace mycc

@@ -52,7 +52,7 @@ int PollMilliseconds(Deadline deadline) {
   return left <= 0 ? 0 : left > INT_MAX ? INT_MAX : static_cast<int>(left);
 }
 
-absl::Status WriteMessage(int fd, const std::string& message) {
+absl::Status WriteMessage(int fd, const std::string& message, Deadline deadline) {
   if (message.size() > kMaxMessageBytes) {
     return absl::InvalidArgumentError(
         absl::StrCat("a message of ", message.size(), " bytes; at most ", kMaxMessageBytes, " are sent"));
@@ -61,8 +61,11 @@ absl::Status WriteMessage(int fd, const std::string& message) {
   std::string framed(reinterpret_cast<const char*>(&size), sizeof(size));
   framed += message;
   for (size_t sent = 0; sent < framed.size();) {
-    const ssize_t got = send(fd, framed.data() + sent, framed.size() - sent, MSG_NOSIGNAL);
-    if (got < 0 && errno == EINTR) continue;
+    pollfd ready{fd, POLLOUT, 0};
+    if (poll(&ready, 1, PollMilliseconds(deadline)) == 0)
+      return absl::DeadlineExceededError("the other end does not listen");
+    const ssize_t got = send(fd, framed.data() + sent, framed.size() - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (got < 0 && errno == EPIPE) return absl::UnavailableError("the other end was closed");
     if (got < 0) return absl::ErrnoToStatus(errno, "writing a message");
     sent += static_cast<size_t>(got);

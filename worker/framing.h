@@ -17,8 +17,8 @@ Deadline After(double seconds);
 int PollMilliseconds(Deadline deadline);
 
 // Unavailable when the other end is closed, InvalidArgument when the message is too long for the other side
-// to accept.
-absl::Status WriteMessage(int fd, const std::string& message);
+// to accept, DeadlineExceeded.
+absl::Status WriteMessage(int fd, const std::string& message, Deadline deadline = kNoDeadline);
 // Unavailable when the other end was closed, DeadlineExceeded, DataLoss for what is not a message.
 absl::StatusOr<std::string> ReadMessage(int fd, Deadline deadline = kNoDeadline);
 

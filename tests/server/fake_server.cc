@@ -54,35 +54,49 @@ CoordinatorOptions FakeServer::DefaultOptions() {
   return options;
 }
 
-FakeServer::FakeServer(CoordinatorOptions options) : options_(options) { Open(); }
+FakeServer::FakeServer(CoordinatorOptions options, StartSearch start_search)
+    : options_(std::move(options)), start_search_(std::move(start_search)) {
+  Open();
+}
 
 void FakeServer::Open() {
   auto log = TuningLog::Open(folder_.Path("test.db"), OpenMode::kServe);
   ASSERT_TRUE(log.ok()) << log.status();
   log_ = *std::move(log);
-  coordinator_ = std::make_unique<Coordinator>(
-      options_, log_.get(), &time_,
-      [this](LogWrite write, LogWriteDone done) { writes_.emplace_back(std::move(write), std::move(done)); },
-      [](const std::function<void()>& work, const std::function<void()>& done) {
-        work();
-        done();
-      });
+  Executors executors;
+  executors.write = [this](LogWrite write, LogWriteDone done) {
+    works_.emplace_back([write = std::move(write), done = std::move(done)] { done(write()); });
+  };
+  executors.read = [this](LogRead read, std::function<void()> done) {
+    works_.emplace_back([this, read = std::move(read), done = std::move(done)] {
+      read(log_.get());
+      done();
+    });
+  };
+  executors.search = [this](std::function<void()> work, std::function<void()> done) {
+    works_.emplace_back([work = std::move(work), done = std::move(done)] {
+      work();
+      done();
+    });
+  };
+  executors.start_search = start_search_;
+  coordinator_ = std::make_unique<Coordinator>(options_, log_.get(), &time_, executors);
   const absl::Status started = coordinator_->Start();
   ASSERT_TRUE(started.ok()) << started;
   Commit();
 }
 
 void FakeServer::Commit() {
-  while (!writes_.empty()) {
-    const auto [write, done] = std::move(writes_.front());
-    writes_.pop_front();
-    done(write());
+  while (!works_.empty()) {
+    const std::function<void()> work = std::move(works_.front());
+    works_.pop_front();
+    work();
   }
 }
 
 void FakeServer::Restart() {
   coordinator_.reset();
-  writes_.clear();
+  works_.clear();
   log_.reset();
   Open();
 }

@@ -17,6 +17,7 @@
 #include "proto/tuning.pb.h"
 #include "proto/worker.pb.h"
 #include "server/coordinator.h"
+#include "server/local_search.h"
 #include "server/time_source.h"
 
 namespace mycc {
@@ -60,7 +61,8 @@ std::vector<v1::MeasureResult> FakeResults(const v1::Assignment& assignment);
 // A server without loop and network, its log, and the way to kill and restart it.
 class FakeServer {
  public:
-  explicit FakeServer(CoordinatorOptions options = DefaultOptions());
+  explicit FakeServer(CoordinatorOptions options = DefaultOptions(),
+                      StartSearch start_search = LocalSearch::Start);
   static CoordinatorOptions DefaultOptions();
 
   Coordinator& operator*() { return *coordinator_; }
@@ -74,7 +76,7 @@ class FakeServer {
     coordinator_->Tick();
     Commit();
   }
-  // Makes the changes that were added to the log, in order, until none is left.
+  // Does what waits for the log or a search, in order, until nothing is left.
   void Commit();
 
   std::string Submit(const v1::JobSpec& spec, const std::string& submission = "",
@@ -93,8 +95,9 @@ class FakeServer {
   TestFolder folder_;
   FakeTime time_;
   const CoordinatorOptions options_;
+  const StartSearch start_search_;
   std::unique_ptr<TuningLog> log_;
-  std::deque<std::pair<LogWrite, LogWriteDone>> writes_;
+  std::deque<std::function<void()>> works_;
   std::unique_ptr<Coordinator> coordinator_;
 };
 

@@ -1,4 +1,4 @@
-#include "server/job_search.h"
+#include "server/local_search.h"
 
 #include <limits>
 #include <utility>
@@ -41,21 +41,18 @@ SearchConfig StrategyOf(const v1::StoredJob& job, uint32_t task) {
 
 }  // namespace
 
-v1::SearchState::Generation StateOf(const SearchRound& round) {
-  v1::SearchState::Generation generation;
-  for (const Candidate& proposed : round.candidates) {
-    v1::SearchState::Candidate& candidate = *generation.add_candidates();
-    if (proposed.predicted_seconds) candidate.set_predicted_seconds(*proposed.predicted_seconds);
-    candidate.set_origin(static_cast<uint32_t>(proposed.origin));
-  }
-  return generation;
+absl::StatusOr<std::unique_ptr<JobSearch>> LocalSearch::Start(const SearchStart& start) {
+  MYCC_ASSIGN_OR_RETURN(std::unique_ptr<LocalSearch> search,
+                        Create(*start.job, *start.tasks, *start.stored_tasks, start.models));
+  for (const v1::SearchRound& round : start.rounds) MYCC_RETURN_IF_ERROR(search->Restore(round));
+  return std::unique_ptr<JobSearch>(std::move(search));
 }
 
-absl::StatusOr<std::unique_ptr<JobSearch>> JobSearch::Create(const v1::StoredJob& job,
-                                                             const std::vector<PlannedTask>& tasks,
-                                                             const std::vector<v1::StoredTask>& stored,
-                                                             const ModelBytes& models) {
-  std::unique_ptr<JobSearch> search(new JobSearch());
+absl::StatusOr<std::unique_ptr<LocalSearch>> LocalSearch::Create(const v1::StoredJob& job,
+                                                                 const std::vector<PlannedTask>& tasks,
+                                                                 const std::vector<v1::StoredTask>& stored,
+                                                                 const ModelBytes& models) {
+  std::unique_ptr<LocalSearch> search(new LocalSearch());
   // A model that this build cannot read is done without.
   for (const auto& [kind, bytes] : models) (void)search->learners_[kind].Load(bytes);
   search->index_of_.resize(tasks.size(), -1);
@@ -81,7 +78,7 @@ absl::StatusOr<std::unique_ptr<JobSearch>> JobSearch::Create(const v1::StoredJob
   }
   if (campaign_tasks.empty())
     return absl::FailedPreconditionError("the log already holds what the job asks for");
-  JobSearch* const self = search.get();  // the campaign is its own
+  LocalSearch* const self = search.get();  // the campaign is its own
   search->campaign_ =
       std::make_unique<Campaign>(SchedulerOf(job.spec()), std::move(campaign_tasks),
                                  [self](int task, const std::vector<Ledger::Entry>& generation) {
@@ -90,33 +87,38 @@ absl::StatusOr<std::unique_ptr<JobSearch>> JobSearch::Create(const v1::StoredJob
   return search;
 }
 
-absl::StatusOr<std::optional<SearchRound>> JobSearch::Next(double elapsed_seconds) {
-  MYCC_ASSIGN_OR_RETURN(std::optional<Round> round, campaign_->Next(elapsed_seconds));
-  if (!round) return std::optional<SearchRound>();
-  SearchRound next;
-  next.task = tasks_[round->task];
-  next.generation = round->candidates.front().generation;
-  next.candidates = std::move(round->candidates);
-  return std::optional<SearchRound>(std::move(next));
+absl::StatusOr<SearchStep> LocalSearch::Next(const TaskOutcomes& outcomes, double elapsed_seconds) {
+  for (const auto& [task, of_task] : outcomes)
+    MYCC_RETURN_IF_ERROR(campaign_->Tell(index_of_[task], of_task));
+  MYCC_ASSIGN_OR_RETURN(const std::optional<Round> round, campaign_->Next(elapsed_seconds));
+  if (!round) return SearchStep{std::nullopt, campaign_->stop_reason()};
+  v1::SearchRound next;
+  next.set_task(tasks_[round->task]);
+  next.set_generation(round->candidates.front().generation);
+  for (const Candidate& proposed : round->candidates) {
+    next.add_traces(proposed.trace);
+    v1::SearchState::Candidate& candidate = *next.mutable_state()->add_candidates();
+    if (proposed.predicted_seconds) candidate.set_predicted_seconds(*proposed.predicted_seconds);
+    candidate.set_origin(static_cast<uint32_t>(proposed.origin));
+  }
+  return SearchStep{std::move(next), std::nullopt};
 }
 
-absl::Status JobSearch::Tell(uint32_t task, const std::vector<Outcome>& outcomes) {
-  return campaign_->Tell(index_of_[task], outcomes);
-}
-
-absl::Status JobSearch::Restore(uint32_t task, const std::vector<std::string>& traces,
-                                const v1::SearchState::Generation& recorded) {
+absl::Status LocalSearch::Restore(const v1::SearchRound& recorded) {
+  const uint32_t task = recorded.task();
+  if (task >= index_of_.size() || index_of_[task] < 0)
+    return absl::FailedPreconditionError(absl::StrCat("the job does not search task ", task));
   const SearchStrategy& search = campaign_->search(index_of_[task]);
   const auto stale = [&](const std::string& why) {
     return absl::FailedPreconditionError(absl::StrCat(
         "this build searches other spaces than the one that began the job (task ", task, ", generation ",
         search.ledger().generations(), ": ", why, "); tune again, the measured results stay in the log"));
   };
-  if (recorded.candidates_size() != static_cast<int>(traces.size())) return stale("its state is incomplete");
+  if (recorded.state().candidates_size() != recorded.traces_size()) return stale("its state is incomplete");
   Round round;
   round.task = index_of_[task];
-  for (size_t i = 0; i < traces.size(); ++i) {
-    const absl::StatusOr<Trace> trace = ParseTrace(traces[i]);
+  for (int i = 0; i < recorded.traces_size(); ++i) {
+    const absl::StatusOr<Trace> trace = ParseTrace(recorded.traces(i));
     if (!trace.ok()) return stale(std::string(trace.status().message()));
     const std::optional<Point> point = PointOf(*trace, search.sketches());
     if (!point) return stale("no sketch has its decisions");
@@ -124,8 +126,8 @@ absl::Status JobSearch::Restore(uint32_t task, const std::vector<std::string>& t
     candidate.generation = static_cast<uint32_t>(search.ledger().generations());
     candidate.index = static_cast<uint32_t>(i);
     candidate.point = *point;
-    candidate.trace = traces[i];
-    const v1::SearchState::Candidate& state = recorded.candidates(static_cast<int>(i));
+    candidate.trace = recorded.traces(i);
+    const v1::SearchState::Candidate& state = recorded.state().candidates(i);
     if (state.has_predicted_seconds()) candidate.predicted_seconds = state.predicted_seconds();
     candidate.origin = static_cast<Origin>(state.origin());
     round.candidates.push_back(std::move(candidate));
@@ -134,7 +136,7 @@ absl::Status JobSearch::Restore(uint32_t task, const std::vector<std::string>& t
   return restored.ok() ? restored : stale(std::string(restored.message()));
 }
 
-ModelBytes JobSearch::Models() {
+absl::StatusOr<ModelBytes> LocalSearch::Models() {
   ModelBytes models;
   for (auto& [kind, learner] : learners_) {
     if (learner.num_samples() == 0) continue;

@@ -1,0 +1,60 @@
+// Threads that read a tuning log beside its writer, each through a connection of its own, so that no look-up,
+// however long, keeps the thread that decides or the writer waiting. A read sees what was committed before it
+// began. Thread rule: thread-safe.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/mutex.h"
+#include "db/tuning_log.h"
+
+namespace mycc {
+
+// Reads the log, which is open for reading.
+using LogRead = std::function<void(TuningLog* log)>;
+// Has a read done, now or later, and then calls `done`. Reads may end in another order than that of the
+// calls.
+using ReadExecutor = std::function<void(LogRead read, std::function<void()> done)>;
+
+class LogReaders {
+ public:
+  // Calls a function on the thread that waits for answers.
+  using Deliver = std::function<void(std::function<void()>)>;
+
+  // The log's file must have a writer already, which outlives the readers.
+  static absl::StatusOr<std::unique_ptr<LogReaders>> Open(const std::string& path, int threads,
+                                                          Deliver deliver);
+  // Does every read that was added, delivers the answers, and ends.
+  ~LogReaders();
+  LogReaders(const LogReaders&) = delete;
+  LogReaders& operator=(const LogReaders&) = delete;
+
+  // `read` runs on a reader's thread, `done` where `deliver` takes it.
+  void Add(LogRead read, std::function<void()> done);
+
+ private:
+  struct Request {
+    LogRead read;
+    std::function<void()> done;
+  };
+
+  explicit LogReaders(Deliver deliver) : deliver_(std::move(deliver)) {}
+  void RunReader(TuningLog* log);
+
+  const Deliver deliver_;
+  std::vector<std::unique_ptr<TuningLog>> logs_;
+  Mutex mutex_;
+  CondVar changed_;
+  std::deque<Request> queue_ ABSL_GUARDED_BY(mutex_);
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace mycc

@@ -1,0 +1,46 @@
+// A job's search in this process: the tuner's campaign with a strategy and a scorer for each task. Thread
+// rule: thread-compatible.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/job_search.h"
+#include "tuner/cost/learner.h"
+#include "tuner/cost/schedule_scorer.h"
+#include "tuner/scheduler/campaign.h"
+
+namespace mycc {
+
+class LocalSearch final : public JobSearch {
+ public:
+  // As StartSearch has it.
+  static absl::StatusOr<std::unique_ptr<JobSearch>> Start(const SearchStart& start);
+  // The same in parts: a search without its rounds, and one recorded round after the other.
+  static absl::StatusOr<std::unique_ptr<LocalSearch>> Create(const v1::StoredJob& job,
+                                                             const std::vector<PlannedTask>& tasks,
+                                                             const std::vector<v1::StoredTask>& stored,
+                                                             const ModelBytes& models);
+  absl::Status Restore(const v1::SearchRound& recorded);
+
+  absl::StatusOr<SearchStep> Next(const TaskOutcomes& outcomes, double elapsed_seconds) override;
+  absl::StatusOr<ModelBytes> Models() override;
+
+ private:
+  LocalSearch() = default;
+
+  // The campaign's, as indices of the job's: without those that the log already satisfies.
+  std::vector<uint32_t> tasks_;
+  std::vector<int> index_of_;                // the other way; -1: not searched
+  std::map<std::string, Learner> learners_;  // by kind of model
+  // Of the campaign's tasks.
+  std::vector<Learner*> learner_of_;
+  std::vector<std::unique_ptr<ScheduleScorer>> scorers_;
+  std::unique_ptr<Campaign> campaign_;
+};
+
+}  // namespace mycc

@@ -1,0 +1,139 @@
+#include "server/search_process.h"
+
+#include <sys/wait.h>
+
+#include <csignal>
+#include <cstring>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "base/status.h"
+#include "server/search_command.h"
+#include "worker/limits.h"
+
+namespace mycc {
+namespace {
+
+constexpr double kEndSeconds = 5;  // for a process that closed its end to be gone
+
+std::string Gibibytes(int64_t bytes) {
+  return absl::StrCat(static_cast<double>(bytes) / static_cast<double>(int64_t{1} << 30), " GiB");
+}
+
+// The last line that the process printed: what a failed check or an allocator says before it aborts.
+std::string LastLine(const std::string& output) {
+  const std::vector<std::string> lines = absl::StrSplit(absl::StripTrailingAsciiWhitespace(output), '\n');
+  return lines.back();
+}
+
+}  // namespace
+
+SearchProcess::SearchProcess(const SearchProcessOptions& options)
+    : options_(options),
+      child_({.command = kSearchCommand,
+              .arguments = {absl::StrCat(options.memory_bytes)},
+              .environment = {},
+              .keeps_output = true}) {}
+
+absl::StatusOr<std::unique_ptr<JobSearch>> SearchProcess::Start(const SearchProcessOptions& options,
+                                                                const SearchStart& start) {
+  std::unique_ptr<SearchProcess> search(new SearchProcess(options));
+  MYCC_RETURN_IF_ERROR(search->child_.Start());
+  MYCC_RETURN_IF_ERROR(search->Begin(start));
+  return std::unique_ptr<JobSearch>(std::move(search));
+}
+
+absl::Status SearchProcess::Begin(const SearchStart& start) {
+  v1::SearchRequest request;
+  *request.mutable_create()->mutable_job() = *start.job;
+  // Each task says its own.
+  request.mutable_create()->mutable_job()->mutable_spec()->clear_tasks();
+  request.mutable_create()->mutable_models()->insert(start.models.begin(), start.models.end());
+  MYCC_RETURN_IF_ERROR(Call(request).status());
+  for (size_t i = 0; i < start.tasks->size(); ++i) {
+    const KeyText& key = (*start.tasks)[i].key;
+    v1::SearchTask& task = *request.mutable_task();
+    task.set_workload(key.workload);
+    task.set_workload_hash(key.workload_hash);
+    task.set_shape_erased_hash(key.shape_erased_hash);
+    task.set_target(key.target);
+    *task.mutable_stored() = (*start.stored_tasks)[i];
+    MYCC_RETURN_IF_ERROR(Call(request).status());
+  }
+  for (const v1::SearchRound& round : start.rounds) {
+    *request.mutable_restore() = round;
+    MYCC_RETURN_IF_ERROR(Call(request).status());
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<SearchStep> SearchProcess::Next(const TaskOutcomes& outcomes, double elapsed_seconds) {
+  v1::SearchRequest request;
+  v1::SearchRequest::Next& next = *request.mutable_next();
+  next.set_elapsed_seconds(elapsed_seconds);
+  for (const auto& [task, of_task] : outcomes) {
+    for (const Outcome& outcome : of_task) {
+      v1::SearchOutcome& told = *next.add_outcomes();
+      told.set_task(task);
+      told.set_generation(outcome.generation);
+      told.set_index(outcome.index);
+      if (outcome.seconds) told.set_seconds(*outcome.seconds);
+      told.set_failure(outcome.failure);
+    }
+  }
+  MYCC_ASSIGN_OR_RETURN(v1::SearchReply reply, Call(request));
+  if (reply.has_round()) return SearchStep{std::move(*reply.mutable_round()), std::nullopt};
+  return SearchStep{std::nullopt, static_cast<StopReason>(reply.stop_reason())};
+}
+
+absl::StatusOr<ModelBytes> SearchProcess::Models() {
+  v1::SearchRequest request;
+  request.mutable_models();
+  MYCC_ASSIGN_OR_RETURN(const v1::SearchReply reply, Call(request));
+  return ModelBytes(reply.models().begin(), reply.models().end());
+}
+
+absl::StatusOr<v1::SearchReply> SearchProcess::Call(const v1::SearchRequest& request) {
+  const int64_t memory_kills = MemoryKills();
+  const Deadline deadline = After(options_.answer_seconds);
+  absl::Status lost = child_.pid() == 0 ? absl::UnavailableError("it has ended")
+                                        : child_.Write(request.SerializeAsString(), deadline);
+  if (absl::IsInvalidArgument(lost)) return lost;  // too long to be sent
+  if (lost.ok()) {
+    const absl::StatusOr<std::string> answer = child_.Read(deadline);
+    v1::SearchReply reply;
+    if (answer.ok() && reply.ParseFromString(*answer)) {
+      if (reply.code() == 0) return reply;
+      return absl::Status(static_cast<absl::StatusCode>(reply.code()), reply.message());
+    }
+    lost = answer.ok() ? absl::DataLossError("its answer does not parse") : answer.status();
+  }
+  return Crashed(lost, memory_kills);
+}
+
+absl::Status SearchProcess::Crashed(const absl::Status& lost, int64_t memory_kills_before) {
+  std::string how = std::string(lost.message());
+  if (absl::IsDeadlineExceeded(lost)) {
+    how = absl::StrCat("it did not answer within ", options_.answer_seconds, " s");
+  } else if (const std::optional<int> status = child_.Reap(kEndSeconds)) {
+    const std::string said = LastLine(child_.Output());
+    if (WIFEXITED(*status) && WEXITSTATUS(*status) == kExitOutOfMemory) {
+      how = absl::StrCat("it ran out of its ", Gibibytes(options_.memory_bytes), " of memory");
+    } else if (WIFEXITED(*status)) {
+      how = absl::StrCat("exit status ", WEXITSTATUS(*status), said.empty() ? "" : ": ", said);
+    } else if (WTERMSIG(*status) == SIGKILL && MemoryKills() > memory_kills_before) {
+      how = "it was killed by the system, which had run out of memory";
+    } else {
+      how = absl::StrCat("signal ", WTERMSIG(*status), " (", strsignal(WTERMSIG(*status)), ")",
+                         said.empty() ? "" : ": ", said);
+    }
+  }
+  child_.Kill();
+  return absl::AbortedError(absl::StrCat("the search crashed: ", how));
+}
+
+}  // namespace mycc

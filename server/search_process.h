@@ -1,0 +1,48 @@
+// A job's search in a process of its own: what goes wrong there, a failed check, a signal, memory that runs
+// out, a loop without end, costs that job its search and nobody else anything.
+//
+//   server: SearchProcess --request--> child: this program's hidden command (search_command.h)
+//                         <---reply---
+//
+// Thread rule: thread-compatible; the thread that starts one outlives it, since the child dies with that
+// thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "proto/search.pb.h"
+#include "server/job_search.h"
+#include "worker/child.h"
+
+namespace mycc {
+
+struct SearchProcessOptions {
+  int64_t memory_bytes = int64_t{4} << 30;  // of address space, beyond what the program takes by itself
+  double answer_seconds = 600;              // for any one request
+};
+
+class SearchProcess final : public JobSearch {
+ public:
+  // As StartSearch has it.
+  static absl::StatusOr<std::unique_ptr<JobSearch>> Start(const SearchProcessOptions& options,
+                                                          const SearchStart& start);
+
+  absl::StatusOr<SearchStep> Next(const TaskOutcomes& outcomes, double elapsed_seconds) override;
+  absl::StatusOr<ModelBytes> Models() override;
+
+ private:
+  explicit SearchProcess(const SearchProcessOptions& options);
+  absl::Status Begin(const SearchStart& start);
+  absl::StatusOr<v1::SearchReply> Call(const v1::SearchRequest& request);
+  // Ends what is left of the child, and says what became of it.
+  absl::Status Crashed(const absl::Status& lost, int64_t memory_kills_before);
+
+  const SearchProcessOptions options_;
+  Child child_;
+};
+
+}  // namespace mycc

@@ -1,0 +1,249 @@
+// A job's search in a process of its own: the same as in this one, and what happens when it crashes. The
+// crashes are planted in this program alone, which is also the search's.
+#include "server/search_process.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <functional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "server/local_search.h"
+#include "server/search_command.h"
+#include "tests/server/fake_server.h"
+
+namespace mycc {
+namespace {
+
+using ::testing::HasSubstr;
+
+// How a search's process goes wrong, and when it is asked for which round: "signal 3".
+constexpr char kPlant[] = "MYCC_TEST_PLANT";
+
+[[noreturn]] void Hang() {
+  for (volatile int spins = 0;;) spins = spins + 1;
+}
+
+void GoWrong(const std::string& how) {
+  MYCC_CHECK(how != "check") << "a planted one";
+  if (how == "signal") raise(SIGSEGV);
+  if (how == "kill") raise(SIGKILL);
+  if (how == "hang") Hang();
+  if (how == "exit") std::_Exit(3);
+  while (how == "memory") new std::vector<char>(size_t{64} << 20, 'x');
+}
+
+v1::SearchReply AnswerOrGoWrong(SearchAnswerer* answerer, const v1::SearchRequest& request) {
+  static int rounds = 0;
+  std::istringstream plant(std::getenv(kPlant) == nullptr ? "" : std::getenv(kPlant));
+  std::string how;
+  int round = 0;
+  if (request.has_next() && ++rounds > 0 && plant >> how >> round && rounds == round) GoWrong(how);
+  return answerer->Answer(request);
+}
+
+// A job of two tasks, as its search begins with it.
+struct TestJob {
+  explicit TestJob(const std::string& strategy) {
+    v1::JobSpec spec = MakeSpec({kTestWorkload, kOtherWorkload}, 24, 7);
+    spec.set_strategy(strategy);
+    const JobPlan plan = PlanJob(spec).value();
+    tasks = plan.tasks;
+    *stored.mutable_spec() = plan.spec;
+    stored.set_generation_size(4);
+    for (const PlannedTask& task : tasks) stored_tasks.emplace_back().set_count(task.count);
+  }
+  SearchStart Start() const {
+    return {.job = &stored, .tasks = &tasks, .stored_tasks = &stored_tasks, .models = {}, .rounds = rounds};
+  }
+  // Asks for a round and keeps it, with what its candidates come to.
+  bool Step(JobSearch* search) {
+    const auto step = search->Next(untold, 1);
+    EXPECT_TRUE(step.ok()) << step.status();
+    untold.clear();
+    if (!step.ok() || !step->round) return false;
+    const v1::SearchRound& round = rounds.emplace_back(*step->round);
+    for (int i = 0; i < round.traces_size(); ++i) {
+      v1::Assignment assignment;
+      assignment.set_trace(round.traces(i));
+      Outcome& outcome = untold[round.task()].emplace_back();
+      outcome.generation = round.generation();
+      outcome.index = static_cast<uint32_t>(i);
+      if (i % 3 != 2) outcome.seconds = FakeResult(assignment).timing().seconds();
+      if (i % 3 == 2) outcome.failure = "build_error";
+      told[round.task()].push_back(outcome);
+    }
+    return true;
+  }
+
+  v1::StoredJob stored;
+  std::vector<PlannedTask> tasks;
+  std::vector<v1::StoredTask> stored_tasks;
+  std::vector<v1::SearchRound> rounds;
+  TaskOutcomes untold, told;
+};
+
+absl::StatusOr<std::unique_ptr<JobSearch>> StartProcess(const TestJob& job,
+                                                        const SearchProcessOptions& options = {}) {
+  return SearchProcess::Start(options, job.Start());
+}
+
+std::vector<std::string> Bytes(const std::vector<v1::SearchRound>& rounds) {
+  std::vector<std::string> bytes;
+  for (const v1::SearchRound& round : rounds) bytes.push_back(round.SerializeAsString());
+  return bytes;
+}
+
+class SearchProcessTest : public ::testing::Test {
+ protected:
+  void TearDown() override { unsetenv(kPlant); }
+};
+
+TEST_F(SearchProcessTest, TheSameRoundsAndModelsAsInThisProcess) {
+  for (const char* strategy : {"random", "evolutionary"}) {
+    TestJob here(strategy), there(strategy);
+    const auto local = LocalSearch::Start(here.Start());
+    ASSERT_TRUE(local.ok()) << local.status();
+    while (here.Step(local->get())) {
+    }
+    EXPECT_EQ((*local)->Next({}, 1)->stop_reason, StopReason::kTrials);
+    auto process = StartProcess(there);
+    ASSERT_TRUE(process.ok()) << process.status();
+    for (int i = 0; i < 5; ++i) ASSERT_TRUE(there.Step(process->get()));
+    // Another process goes on where the first one was ended.
+    there.untold = there.told;
+    process = StartProcess(there);
+    ASSERT_TRUE(process.ok()) << process.status();
+    while (there.Step(process->get())) {
+    }
+    EXPECT_EQ((*process)->Next({}, 1)->stop_reason, StopReason::kTrials);
+    EXPECT_EQ(Bytes(here.rounds), Bytes(there.rounds)) << strategy;
+    EXPECT_EQ((*local)->Models().value(), (*process)->Models().value()) << strategy;
+  }
+}
+
+TEST_F(SearchProcessTest, WhatIsRefusedIsNoCrash) {
+  TestJob job("random");
+  auto process = StartProcess(job);
+  ASSERT_TRUE(job.Step(process->get()));
+  job.rounds[0].set_traces(0, "v1\nnonsense\n");
+  const absl::Status refused = StartProcess(job).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("this build searches other spaces"));
+}
+
+struct Planted {
+  const char* how;
+  const char* words;
+  double answer_seconds = 60;
+};
+void PrintTo(const Planted& planted, std::ostream* out) { *out << planted.how; }
+
+class PlantedCrashTest : public SearchProcessTest, public ::testing::WithParamInterface<Planted> {};
+
+TEST_P(PlantedCrashTest, IsAnErrorOfOneSearch) {
+  TestJob job("random");
+  const SearchProcessOptions options{.memory_bytes = int64_t{1} << 30,
+                                     .answer_seconds = GetParam().answer_seconds};
+  setenv(kPlant, absl::StrCat(GetParam().how, " 1").c_str(), 1);
+  const auto process = StartProcess(job, options);
+  ASSERT_TRUE(process.ok()) << process.status();
+  for (int i = 0; i < 2; ++i) {  // also whoever asks again is told
+    const absl::Status crashed = (*process)->Next({}, 1).status();
+    EXPECT_EQ(crashed.code(), absl::StatusCode::kAborted);
+    EXPECT_THAT(std::string(crashed.message()), HasSubstr(i == 0 ? GetParam().words : "it has ended"));
+  }
+  unsetenv(kPlant);
+  auto next = StartProcess(job);
+  ASSERT_TRUE(next.ok()) << next.status();
+  EXPECT_TRUE(job.Step(next->get()));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Ways, PlantedCrashTest,
+    ::testing::Values(Planted{"check", "the search crashed: signal 6 (Aborted): "},
+                      Planted{"check", "does not hold: a planted one"},
+                      Planted{"signal", "the search crashed: signal 11 (Segmentation fault)"},
+                      Planted{"kill", "the search crashed: signal 9 (Killed)"},
+                      Planted{"hang", "the search crashed: it did not answer within 0.5 s", 0.5},
+                      Planted{"exit", "the search crashed: exit status 3"}
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+                      ,
+                      Planted{"memory", "the search crashed: it ran out of its 1 GiB of memory"}
+#endif
+                      ));
+
+// A server whose searches run in processes, each with what `plant` says of it, given how many began before.
+class CrashingServer {
+ public:
+  explicit CrashingServer(std::function<std::string(const SearchStart&, int)> plant)
+      : server(FakeServer::DefaultOptions(), [this, plant = std::move(plant)](const SearchStart& start) {
+          setenv(kPlant, plant(start, starts++).c_str(), 1);
+          auto search = SearchProcess::Start({}, start);
+          unsetenv(kPlant);
+          return search;
+        }) {}
+
+  int starts = 0;
+  FakeServer server;
+};
+
+v1::JobSpec EvolutionarySpec(uint64_t seed) {
+  v1::JobSpec spec = MakeSpec({kTestWorkload}, 24, seed);
+  spec.set_strategy("evolutionary");
+  return spec;
+}
+
+TEST(CrashingSearchTest, IsBuiltOnceMoreAndGoesOnAsIfNothingHadHappened) {
+  FakeServer undisturbed;
+  const std::string expected = undisturbed.Submit(EvolutionarySpec(7), "same");
+  FakeWorker(&undisturbed, "w").Work();
+
+  CrashingServer crashing(
+      [](const SearchStart&, int before) { return before % 2 == 0 ? "kill 2" : "kill 4"; });
+  FakeServer& server = crashing.server;
+  const std::string job = server.Submit(EvolutionarySpec(7), "same");
+  FakeWorker(&server, "w").Work();
+  EXPECT_EQ(server.Progress(job).state(), v1::JOB_STATE_DONE) << server.Progress(job).message();
+  EXPECT_GT(crashing.starts, 2);
+  const auto traces = [](FakeServer* of, const std::string& id) {
+    std::vector<std::string> found;
+    for (const auto& [trial, trace] : of->TracesOf(id)) found.push_back(trial.substr(id.size()) + trace);
+    return found;
+  };
+  EXPECT_EQ(traces(&server, job), traces(&undisturbed, expected));
+}
+
+TEST(CrashingSearchTest, ThatCrashesAgainEndsItsJobAloneAndForGood) {
+  CrashingServer crashing(
+      [](const SearchStart& start, int) { return start.job->spec().seed() == 1 ? "check 1" : ""; });
+  FakeServer& server = crashing.server;
+  const std::string bad = server.Submit(EvolutionarySpec(1), "bad");
+  const std::string good = server.Submit(EvolutionarySpec(2), "good");
+  EXPECT_EQ(crashing.starts, 3);
+  server.Restart();
+  FakeWorker(&server, "w").Work();
+  EXPECT_EQ(server.Progress(good).state(), v1::JOB_STATE_DONE);
+  EXPECT_EQ(server.TracesOf(good).size(), 24u);
+  EXPECT_EQ(server.Progress(bad).state(), v1::JOB_STATE_FAILED);
+  EXPECT_THAT(server.Progress(bad).message(), HasSubstr("the search crashed: signal 6 (Aborted)"));
+  EXPECT_THAT(server.Progress(bad).message(), HasSubstr("a planted one"));
+  EXPECT_EQ(crashing.starts, 4) << "a restart does not walk into it again";
+}
+
+}  // namespace
+}  // namespace mycc
+
+int main(int argc, char** argv) {
+  mycc::SearchAnswerer answerer;
+  const auto answer = [&answerer](const auto& request) { return mycc::AnswerOrGoWrong(&answerer, request); };
+  if (const std::optional<int> code = mycc::RunSearchCommand(argc, argv, answer)) return *code;
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}
