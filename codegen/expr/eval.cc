@@ -126,7 +126,9 @@ Scalar EvaluateOp(Op op, DType dtype, DType operand_dtype, const Scalar* args) {
   }
   const Scalar& second = IsBinary(op) ? args[1] : args[0];
   if (IsFloat(dtype)) {
-    result.f = RoundFloat(dtype, FloatOp(op, args[0].f, second.f));
+    const double value = FloatOp(op, args[0].f, second.f);
+    // 8-bit floats are computed in f32, and what overflows there is infinite.
+    result.f = RoundFloat(dtype, IsFloat8(dtype) ? RoundFloat(DType::kF32, value) : value);
   } else {
     result.i = WrapInt(dtype, IntOp(op, args[0].i, second.i));
   }

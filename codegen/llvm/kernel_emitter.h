@@ -100,6 +100,7 @@ class LlvmKernelEmitter {
   llvm::Value* EmitPadded(const Expr& expr, llvm::Value* condition);
   llvm::Value* EmitBranches(const Expr& expr, llvm::Value* condition);
   llvm::Value* EmitOperation(const Expr& expr);
+  llvm::Value* EmitQuotient(const Expr& expr);
   llvm::Value* EmitCompare(const Expr& expr);
   std::pair<llvm::Value*, llvm::Value*> EmitOperands(const Expr& a, const Expr& b);
   llvm::Value* Splat(llvm::Value* value, int lanes);
@@ -163,6 +164,7 @@ class LlvmKernelEmitter {
   void Chunks(const For& loop, int width, bool unroll, const ChunkFn& chunk);
   void InLanes(const For& loop, llvm::Value* first, int count, int active, const std::function<void()>& body);
   int WidthOf(const For& loop) const;
+  llvm::Value* Combined(Op op, DType dtype, llvm::Value* a, llvm::Value* b);
   llvm::Value* ReduceLanes(Op op, DType dtype, llvm::Value* vector);
 
   // Elements that are interleaved as they are stored (kernel_interleave.cc). False where the loop has none.

@@ -55,11 +55,11 @@ LlvmKernelEmitter::LlvmKernelEmitter(KernelContext& kernel, llvm::Function* func
       numbers_(b_, kernel.features),
       entry_(&function->getEntryBlock()),
       memo_(1) {
-  // No reassoc: sums are reassociated where reductions are laid out, and (x + big) - big keeps its meaning.
+  // A product and the sum that it is added to may be rounded once. No reassoc: sums are reassociated where
+  // reductions are laid out, and (x + big) - big keeps its meaning. No arcp: a reciprocal of a subnormal
+  // number is infinite, and LLVM refines estimates without looking at zero and infinity.
   llvm::FastMathFlags flags;
   flags.setAllowContract();
-  flags.setNoSignedZeros();
-  flags.setAllowReciprocal();
   b_.setFastMathFlags(flags);
   llvm::BasicBlock* body = llvm::BasicBlock::Create(b_.getContext(), "body", function_);
   b_.SetInsertPoint(entry_);

@@ -147,19 +147,26 @@ void LlvmKernelEmitter::EmitLaneReduction(const For& loop, const Store& store, i
       } else if (count > 1) {
         value = ReduceLanes(op, dtype, value);
       }
-      b_.CreateStore(numbers_.Binary(op, dtype, b_.CreateLoad(value->getType(), partial), value), partial);
+      b_.CreateStore(Combined(op, dtype, b_.CreateLoad(value->getType(), partial), value), partial);
     });
   });
   Value* total = b_.CreateLoad(numbers_.RegisterType(dtype), rest);
   Value* wide = nullptr;
   for (llvm::AllocaInst* partial : partials) {
     Value* value = b_.CreateLoad(vector_type, partial);
-    wide = wide ? numbers_.Binary(op, dtype, wide, value) : value;
+    wide = wide ? Combined(op, dtype, wide, value) : value;
   }
-  if (wide) total = numbers_.Binary(op, dtype, total, width == 1 ? wide : ReduceLanes(op, dtype, wide));
+  if (wide) total = Combined(op, dtype, total, width == 1 ? wide : ReduceLanes(op, dtype, wide));
   memo_.assign(1, {});
   Value* running = Emit(store.value->args[0]);
-  StoreAccess(AccessOf(store.buffer, store.indices, &store), numbers_.Binary(op, dtype, running, total));
+  StoreAccess(AccessOf(store.buffer, store.indices, &store), Combined(op, dtype, running, total));
+}
+
+// Of a reduction the sign of a zero is not defined: what it begins with need not be added.
+Value* LlvmKernelEmitter::Combined(Op op, DType dtype, Value* a, Value* b) {
+  const Builder::FastMathFlagGuard guard(b_);
+  b_.getFastMathFlags().setNoSignedZeros();
+  return numbers_.Binary(op, dtype, a, b);
 }
 
 Value* LlvmKernelEmitter::ReduceLanes(Op op, DType dtype, Value* vector) {
@@ -171,8 +178,7 @@ Value* LlvmKernelEmitter::ReduceLanes(Op op, DType dtype, Value* vector) {
       low.push_back(static_cast<int>(lane));
       high.push_back(static_cast<int>(lane + count));
     }
-    vector =
-        numbers_.Binary(op, dtype, b_.CreateShuffleVector(vector, low), b_.CreateShuffleVector(vector, high));
+    vector = Combined(op, dtype, b_.CreateShuffleVector(vector, low), b_.CreateShuffleVector(vector, high));
   }
   return b_.CreateExtractElement(vector, uint64_t{0});
 }

@@ -3,6 +3,8 @@
 #include "base/check.h"
 #include "codegen/llvm/vector_math.h"
 #include "llvm/IR/Intrinsics.h"
+#include "llvm/IR/IntrinsicsX86.h"
+#include "llvm/IR/MDBuilder.h"
 
 namespace mycc {
 namespace {
@@ -160,10 +162,7 @@ llvm::Value* Numbers::FloatUnary(Op op, DType dtype, llvm::Value* a) const {
     case Op::kNeg: return b_.CreateFNeg(a);
     case Op::kAbs: return b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a);
     case Op::kSqrt: return b_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, a);
-    case Op::kRsqrt: {
-      llvm::Value* root = b_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, a);
-      return b_.CreateFDiv(llvm::ConstantFP::get(a->getType(), 1), root);
-    }
+    case Op::kRsqrt: return Rsqrt(a);
     case Op::kFloor: return b_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, a);
     case Op::kCeil: return b_.CreateUnaryIntrinsic(llvm::Intrinsic::ceil, a);
     case Op::kRound: return b_.CreateUnaryIntrinsic(llvm::Intrinsic::roundeven, a);
@@ -198,15 +197,95 @@ llvm::Value* Numbers::FloatBinary(Op op, DType dtype, llvm::Value* a, llvm::Valu
     case Op::kSub: return b_.CreateFSub(a, b);
     case Op::kMul: return b_.CreateFMul(a, b);
     case Op::kDiv: return b_.CreateFDiv(a, b);
-    // NaN propagates. With nsz this is a maximum and a blend on x86, a single maximum where one operand is a
-    // number.
-    case Op::kMin: return b_.CreateBinaryIntrinsic(llvm::Intrinsic::minimum, a, b);
-    case Op::kMax: return b_.CreateBinaryIntrinsic(llvm::Intrinsic::maximum, a, b);
+    case Op::kMin: return Extremum(llvm::Intrinsic::minimum, a, b);
+    case Op::kMax: return Extremum(llvm::Intrinsic::maximum, a, b);
     case Op::kPow: return EmitMath(b_, features_, op, a, b);
     default: break;
   }
   MYCC_CHECK(false) << "no " << OpName(op) << " of " << DTypeName(dtype);
   return nullptr;
+}
+
+// NaN propagates. Since it does not matter which of two zeros comes out, this is a maximum and a blend on
+// x86, and a single maximum where one operand is a number.
+llvm::Value* Numbers::Extremum(llvm::Intrinsic::ID id, llvm::Value* a, llvm::Value* b) const {
+  const Builder::FastMathFlagGuard guard(b_);
+  b_.getFastMathFlags().setNoSignedZeros();
+  return b_.CreateBinaryIntrinsic(id, a, b);
+}
+
+// 1 / sqrt(a) in two correctly rounded steps, or, where vectors have an estimate of 14 bits for all numbers,
+// subnormal ones among them, that estimate and one step of Newton's. Zero and infinity make a NaN of the
+// step; of these the estimate is exact.
+llvm::Value* Numbers::Rsqrt(llvm::Value* a) const {
+  llvm::Constant* one = llvm::ConstantFP::get(a->getType(), 1);
+  llvm::Value* estimate = RsqrtEstimate(a);
+  if (estimate == nullptr) return b_.CreateFDiv(one, b_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, a));
+  llvm::Constant* half = llvm::ConstantFP::get(a->getType(), 0.5);
+  const auto fma = [&](llvm::Value* x, llvm::Value* y, llvm::Value* z) {
+    return b_.CreateIntrinsic(llvm::Intrinsic::fma, {a->getType()}, {x, y, z});
+  };
+  llvm::Value* rest = fma(b_.CreateFNeg(b_.CreateFMul(a, estimate)), estimate, one);
+  llvm::Value* refined = fma(b_.CreateFMul(estimate, half), rest, estimate);
+  return b_.CreateSelect(b_.CreateFCmpUNO(rest, rest), estimate, refined);
+}
+
+// Null where the target has none.
+llvm::Value* Numbers::RsqrtEstimate(llvm::Value* a) const {
+  const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(a->getType());
+  if (!features_.avx512f || !features_.avx512vl || vector == nullptr ||
+      !vector->getElementType()->isFloatTy())
+    return nullptr;
+  const auto call = [&](llvm::Intrinsic::ID id, llvm::Type* mask) {
+    return b_.CreateIntrinsic(
+        id, {}, {a, llvm::Constant::getNullValue(a->getType()), llvm::Constant::getAllOnesValue(mask)});
+  };
+  switch (vector->getNumElements()) {
+    case 16: return call(llvm::Intrinsic::x86_avx512_rsqrt14_ps_512, b_.getInt16Ty());
+    case 8: return call(llvm::Intrinsic::x86_avx512_rsqrt14_ps_256, b_.getInt8Ty());
+    case 4: return call(llvm::Intrinsic::x86_avx512_rsqrt14_ps_128, b_.getInt8Ty());
+    default: return nullptr;
+  }
+}
+
+// a * (1 / divisor), or the division where that reciprocal is not a normal number: in a branch that is hardly
+// ever taken, so that nothing waits for the decision.
+llvm::Value* Numbers::DivideByScalar(DType dtype, llvm::Value* a, llvm::Value* divisor) const {
+  const auto lanes = llvm::cast<llvm::FixedVectorType>(a->getType())->getElementCount();
+  const auto number = [&](double value) { return llvm::ConstantFP::get(divisor->getType(), value); };
+  llvm::Value* magnitude = b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, divisor);
+  llvm::Value* is_near = b_.CreateAnd(b_.CreateFCmpOGE(magnitude, number(0x1p-126)),
+                                      b_.CreateFCmpOLE(magnitude, number(0x1p126)));
+  llvm::Value* reciprocal = b_.CreateVectorSplat(lanes, b_.CreateFDiv(number(1), divisor));
+  if (llvm::isa<llvm::Constant>(is_near)) {
+    const bool multiplies = llvm::cast<llvm::Constant>(is_near)->isOneValue();
+    return Round(dtype, multiplies ? b_.CreateFMul(a, reciprocal)
+                                   : b_.CreateFDiv(a, b_.CreateVectorSplat(lanes, divisor)));
+  }
+  llvm::Function* parent = b_.GetInsertBlock()->getParent();
+  const auto block = [&](const char* name) {
+    return llvm::BasicBlock::Create(b_.getContext(), name, parent);
+  };
+  llvm::BasicBlock *near = block("near"), *far = block("far"), *divided = block("divided");
+  b_.CreateCondBr(is_near, near, far, llvm::MDBuilder(b_.getContext()).createLikelyBranchWeights());
+  b_.SetInsertPoint(near);
+  llvm::Value* product = b_.CreateFMul(a, reciprocal);
+  b_.CreateBr(divided);
+  b_.SetInsertPoint(far);
+  llvm::Value* quotient = b_.CreateFDiv(a, b_.CreateVectorSplat(lanes, divisor));
+  b_.CreateBr(divided);
+  b_.SetInsertPoint(divided);
+  llvm::PHINode* result = b_.CreatePHI(a->getType(), 2);
+  result->addIncoming(product, near);
+  result->addIncoming(quotient, far);
+  return Round(dtype, result);
+}
+
+// a / sqrt(b) without a division, where an estimate makes that quick. Special values are those of the two
+// steps: no root's reciprocal overflows or is subnormal. Null where there is no estimate.
+llvm::Value* Numbers::DivideByRoot(llvm::Value* a, llvm::Value* b) const {
+  if (RsqrtEstimate(b) == nullptr) return nullptr;
+  return b_.CreateFMul(a, Rsqrt(b));
 }
 
 llvm::Value* Numbers::BoolBinary(Op op, llvm::Value* a, llvm::Value* b) const {

@@ -9,6 +9,7 @@
 #include "codegen/target/target.h"
 #include "llvm/Analysis/TargetFolder.h"
 #include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/Intrinsics.h"
 
 namespace mycc {
 
@@ -29,6 +30,11 @@ class Numbers {
 
   llvm::Value* Unary(Op op, DType dtype, llvm::Value* a) const;
   llvm::Value* Binary(Op op, DType dtype, llvm::Value* a, llvm::Value* b) const;
+  // The lanes of `a` divided by one number, within 1.5 units in the last place: the division itself stands
+  // apart from them, so that it leaves the loops in which the divisor does not change.
+  // REQUIRES: `dtype` is a float of at most 32 bits.
+  llvm::Value* DivideByScalar(DType dtype, llvm::Value* a, llvm::Value* divisor) const;
+  llvm::Value* DivideByRoot(llvm::Value* a, llvm::Value* b) const;
   llvm::Value* Compare(Op op, DType operand, llvm::Value* a, llvm::Value* b) const;
   llvm::Value* Cast(DType to, DType from, llvm::Value* value) const;
 
@@ -51,6 +57,9 @@ class Numbers {
   llvm::Value* FloatToInt(DType to, llvm::Value* f) const;
 
   llvm::Value* FloatUnary(Op op, DType dtype, llvm::Value* a) const;
+  llvm::Value* Rsqrt(llvm::Value* a) const;
+  llvm::Value* RsqrtEstimate(llvm::Value* a) const;
+  llvm::Value* Extremum(llvm::Intrinsic::ID id, llvm::Value* a, llvm::Value* b) const;
   llvm::Value* FloatBinary(Op op, DType dtype, llvm::Value* a, llvm::Value* b) const;
   llvm::Value* IntBinary(Op op, DType dtype, llvm::Value* a, llvm::Value* b) const;
   llvm::Value* BoolBinary(Op op, llvm::Value* a, llvm::Value* b) const;

@@ -1,10 +1,8 @@
 // Elementary functions on floats and vectors of floats, as straight-line code without calls (f64: libm, lane
 // by lane).
 //
-// Largest errors in units in the last place, checked against libm by tests/llvm/vector_math_test.cc: exp 1
-// (1.2 where the target has no FMA), log 1, tanh 3 (1.5 under AVX-512, by vector_math_pieces.h), erf 3 (2.5),
-// sin and cos 2 (libm beyond 1e6), pow 2.
-// Infinities, NaN, zeros and subnormals come out as C's functions return them.
+// As exact as expr/accuracy.h says; infinities, NaN, zeros and subnormals come out as C's functions return
+// them. tests/llvm/functions_test.cc checks both. sin and cos of more than 1e6 are libm's.
 #pragma once
 
 #include "codegen/llvm/numbers.h"

@@ -1,4 +1,4 @@
-// 8-bit floats in emitted code, on the host, and in lowered code are the reference's, bit by bit; and the
+// Conversions in emitted code, on the host, and in lowered code are the reference's, bit by bit; and the
 // code compiles with the instructions of each architecture.
 #include "codegen/cuda/emit.h"
 #include "codegen/cuda/nvrtc.h"
@@ -7,18 +7,18 @@
 #include "tests/cuda/emitted.h"
 #include "tests/cuda/host_run.h"
 #include "tests/passes/lowered_function.h"
-#include "tests/workload/float8_cases.h"
+#include "tests/workload/conversion_cases.h"
 
 namespace mycc {
 namespace {
 
-TEST(Float8Test, EmittedCodeGivesTheReferencesBits) {
-  const std::vector<Float8Case> cases = Float8Cases();
+TEST(ConversionsTest, EmittedCodeGivesTheReferencesBits) {
+  const std::vector<ConversionCase> cases = ConversionCases();
   std::vector<HostUnit> units;
-  for (const Float8Case& c : cases) {
+  for (const ConversionCase& c : cases) {
     HostUnit unit;
     absl::StatusOr<LoweredFunction> lowered =
-        LowerForGpu(c.canonical, Float8Steps(c.canonical, "block", "thread"), Sm90a());
+        LowerForGpu(c.canonical, ConversionSteps(c.canonical, "block", "thread"), Sm90a());
     ASSERT_TRUE(lowered.ok()) << lowered.status();
     const auto interpreted = RunFunction(WholeFunction(*lowered), c.inputs, 3);
     ASSERT_TRUE(interpreted.ok()) << interpreted.status();

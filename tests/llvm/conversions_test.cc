@@ -1,18 +1,18 @@
-// 8-bit floats in compiled code, scalar and vector, are the reference's, bit by bit.
+// Conversions in compiled code, scalar and vector, are the reference's, bit by bit.
 #include "codegen/schedule/schedule.h"
 #include "gtest/gtest.h"
 #include "tests/llvm/compiled.h"
 #include "tests/llvm/jit.h"
-#include "tests/workload/float8_cases.h"
+#include "tests/workload/conversion_cases.h"
 
 namespace mycc {
 namespace {
 
-TEST(Float8Test, CompiledCodeGivesTheReferencesBits) {
-  for (const Float8Case& c : Float8Cases()) {
+TEST(ConversionsTest, CompiledCodeGivesTheReferencesBits) {
+  for (const ConversionCase& c : ConversionCases()) {
     for (const Target& target : RunnableTargets()) {
       for (const char* lanes : {"", "vector"}) {
-        const std::string steps = Float8Steps(c.canonical, "", lanes);
+        const std::string steps = ConversionSteps(c.canonical, "", lanes);
         const absl::StatusOr<LoweredFunction> lowered = LowerTrace(c.canonical, steps, target);
         ASSERT_TRUE(lowered.ok()) << lowered.status();
         const auto kernel = JitKernel::Compile(*lowered, target);

@@ -1,7 +1,9 @@
-#include "tests/workload/float8_cases.h"
+#include "tests/workload/conversion_cases.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
@@ -12,26 +14,41 @@
 namespace mycc {
 namespace {
 
-constexpr DType kTypes[] = {DType::kF8E4M3, DType::kF8E5M2};
+constexpr DType kFloat8[] = {DType::kF8E4M3, DType::kF8E5M2};
+const std::vector<DType> kTypes = {DType::kF64,    DType::kF32,    DType::kF16, DType::kBF16,
+                                   DType::kI64,    DType::kI32,    DType::kI8,  DType::kU8,
+                                   DType::kF8E4M3, DType::kF8E5M2, DType::kBool};
 
-std::vector<double> NumbersAroundFloat8() {
-  constexpr double kInf = std::numeric_limits<double>::infinity();
-  std::vector<double> numbers = {0.0,      464,    464.5, 480,     61439,       61440,     65536,
-                                 1e30,     3.4e38, 1e-40, 0x1p-10, 0x1p-17,     0x1.8p-10, 0x1.8p-17,
-                                 0x1p-149, kInf,   1e300, 1e-300,  std::nan("")};
-  for (const DType type : kTypes) {
-    double below = 0;
-    for (int bits = 1; bits < 0x80; ++bits) {
-      const double value = Float8BitsToFloat(type, static_cast<uint8_t>(bits));
-      if (!std::isfinite(value)) break;
-      const double middle = (below + value) / 2;
-      for (const double at : {value, middle}) {
-        numbers.insert(numbers.end(),
-                       {at, at * (1 + 0x1p-23), at * (1 - 0x1p-23), at * (1 + 0x1p-50), at * (1 - 0x1p-50)});
-      }
-      below = value;
+// Positive numbers of a type of 8 or 16 bits, every `step`-th one, what is in the middle between two, and
+// what is right beside both.
+void AddNumbersAround(DType type, int step, std::vector<double>* numbers) {
+  double below = 0;
+  const auto number = [type](int bits) {
+    const uint16_t stored = static_cast<uint16_t>(bits);
+    return LoadScalar(type, &stored).f;
+  };
+  for (int bits = 1; std::isfinite(number(bits)); ++bits) {
+    const double value = number(bits), middle = (below + value) / 2;
+    below = value;
+    if (bits % step != 0 && std::isfinite(number(bits + 1))) continue;
+    for (const double at : {value, middle}) {
+      numbers->insert(numbers->end(),
+                      {at, at * (1 + 0x1p-23), at * (1 - 0x1p-23), at * (1 + 0x1p-50), at * (1 - 0x1p-50)});
     }
   }
+}
+
+// The ends of the integers, what 8 and 16 bits leave between their numbers, and what is beyond either.
+std::vector<double> NumbersAtEdges() {
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  std::vector<double> numbers = {
+      0.0,        464,        464.5,   480,    61439,  61440,   65504,   65519.99,    65520,     65536,
+      1e30,       3.4e38,     3.39e38, 1e-40,  1e-45,  0x1p-10, 0x1p-17, 0x1.8p-10,   0x1.8p-17, 0x1p-149,
+      0x1.8p-149, 0x1p-150,   kInf,    1e300,  1e-300, 0.5,     0.99999, 1.5,         126.5,     127,
+      127.5,      128,        128.5,   129,    254.5,  255,     255.5,   256,         32767.5,   0x1p31,
+      0x1p31 - 1, 0x1p31 + 1, 0x1p32,  0x1p53, 0x1p62, 0x1p63,  0x1p64,  std::nan("")};
+  for (const DType type : kFloat8) AddNumbersAround(type, 1, &numbers);
+  for (const DType type : {DType::kF16, DType::kBF16}) AddNumbersAround(type, 37, &numbers);
   const size_t count = numbers.size();
   for (size_t i = 0; i < count; ++i) numbers.push_back(-numbers[i]);
   return numbers;
@@ -56,13 +73,22 @@ NDArray Integers(DType dtype, int64_t count) {
   NDArray array = NDArray::Zeros(dtype, {count});
   for (int64_t i = 0; i < count; ++i)
     array.Set(i, {0, WrapInt(dtype, (i - count / 2) * (i % 3 == 0 ? 1 : 97))});
+  // Both ends, and what floats of 24 and of 53 bits round.
+  int64_t at = 0;
+  for (const int64_t edge : {int64_t{0}, int64_t{1} << 24, int64_t{1} << 31, int64_t{1} << 53, INT64_MAX}) {
+    for (const int64_t beside : {-1, 0, 1}) {
+      const int64_t value = static_cast<int64_t>(static_cast<uint64_t>(edge) + static_cast<uint64_t>(beside));
+      array.Set(at++, {0, WrapInt(dtype, value)});
+      array.Set(at++, {0, WrapInt(dtype, static_cast<int64_t>(-static_cast<uint64_t>(value)))});
+    }
+  }
   return array;
 }
 
-Float8Case CaseOf(const std::string& text, std::vector<NDArray> inputs) {
+ConversionCase CaseOf(const std::string& text, std::vector<NDArray> inputs) {
   const absl::StatusOr<Workload> workload = ParseWorkload(text, "test");
   MYCC_CHECK(workload.ok()) << std::string(workload.status().message());
-  Float8Case result{Canonicalize(*workload), std::move(inputs), {}};
+  ConversionCase result{Canonicalize(*workload), std::move(inputs), {}};
   absl::StatusOr<std::vector<NDArray>> expected = RunReference(result.canonical, result.inputs);
   MYCC_CHECK(expected.ok()) << std::string(expected.status().message());
   result.expected = *std::move(expected);
@@ -70,7 +96,7 @@ Float8Case CaseOf(const std::string& text, std::vector<NDArray> inputs) {
 }
 
 // y0, y1, ..: the input x cast to each type.
-Float8Case CastsOf(const NDArray& x, const std::vector<DType>& to) {
+ConversionCase CastsOf(const NDArray& x, const std::vector<DType>& to) {
   const std::string shape = absl::StrCat("[", x.num_elements(), "]");
   std::string outputs, stages;
   for (size_t i = 0; i < to.size(); ++i) {
@@ -83,7 +109,7 @@ Float8Case CastsOf(const NDArray& x, const std::vector<DType>& to) {
 }
 
 // Every pair of numbers.
-Float8Case ArithmeticOf(DType type) {
+ConversionCase ArithmeticOf(DType type) {
   const std::string t = DTypeName(type), in = t + "[256]", out = t + "[256,256]";
   return CaseOf(absl::StrCat("workload pairs(x: ", in, ", y: ", in, ") -> (a: ", out, ", s: ", out,
                              ", m: ", out, ", n: ", in, ", p: ", in, ", c: ", in, ") {\n",
@@ -94,27 +120,26 @@ Float8Case ArithmeticOf(DType type) {
 
 }  // namespace
 
-std::vector<Float8Case> Float8Cases() {
-  const std::vector<double> numbers = NumbersAroundFloat8();
-  const std::vector<DType> narrow = {DType::kF8E4M3, DType::kF8E5M2};
-  std::vector<Float8Case> cases;
-  cases.push_back(
-      CastsOf(AllOf(DType::kF8E4M3), {DType::kF64, DType::kF32, DType::kF16, DType::kBF16, DType::kF8E5M2,
-                                      DType::kI64, DType::kI32, DType::kI8, DType::kU8, DType::kBool}));
-  cases.push_back(
-      CastsOf(AllOf(DType::kF8E5M2), {DType::kF64, DType::kF32, DType::kF16, DType::kBF16, DType::kF8E4M3,
-                                      DType::kI64, DType::kI32, DType::kI8, DType::kU8, DType::kBool}));
-  cases.push_back(CastsOf(AllOf(DType::kF16), narrow));
-  cases.push_back(CastsOf(AllOf(DType::kBF16), narrow));
-  cases.push_back(CastsOf(Holding(DType::kF32, numbers), narrow));
-  cases.push_back(CastsOf(Holding(DType::kF64, numbers), narrow));
-  for (const DType type : {DType::kI64, DType::kI32, DType::kI8, DType::kU8})
-    cases.push_back(CastsOf(Integers(type, 2000), narrow));
-  for (const DType type : kTypes) cases.push_back(ArithmeticOf(type));
+std::vector<ConversionCase> ConversionCases() {
+  const std::vector<double> numbers = NumbersAtEdges();
+  std::vector<ConversionCase> cases;
+  for (const DType type : kTypes) {
+    std::vector<DType> others;
+    std::copy_if(kTypes.begin(), kTypes.end(), std::back_inserter(others),
+                 [&](DType to) { return to != type; });
+    if (IsInt(type)) {
+      cases.push_back(CastsOf(Integers(type, 2000), others));
+    } else if (DTypeBytes(type) <= 2 && type != DType::kBool) {
+      cases.push_back(CastsOf(AllOf(type), others));
+    } else if (type != DType::kBool) {
+      cases.push_back(CastsOf(Holding(type, numbers), others));
+    }
+  }
+  for (const DType type : kFloat8) cases.push_back(ArithmeticOf(type));
   return cases;
 }
 
-std::string Float8Steps(const Workload& canonical, const std::string& outer, const std::string& inner) {
+std::string ConversionSteps(const Workload& canonical, const std::string& outer, const std::string& inner) {
   std::string steps;
   for (const Stage& stage : canonical.stages) {
     const std::string loop = absl::StrCat(stage.output->name, ".", stage.axes.back()->name);

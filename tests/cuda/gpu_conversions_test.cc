@@ -1,4 +1,4 @@
-// 8-bit floats on this machine's GPU, by its instructions, are the reference's, bit by bit.
+// Conversions on this machine's GPU, by its instructions, are the reference's, bit by bit.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -9,19 +9,19 @@
 #include "codegen/library/compile.h"
 #include "codegen/runtime/arguments.h"
 #include "codegen/runtime/cuda_target.h"
-#include "tests/workload/float8_cases.h"
+#include "tests/workload/conversion_cases.h"
 
 namespace mycc {
 namespace {
 
-TEST(GpuFloat8Test, ConversionsAndArithmeticGiveTheReferencesBits) {
+TEST(GpuConversionsTest, ConversionsAndArithmeticGiveTheReferencesBits) {
   const Target target = DetectCudaTarget(0).value();
   const TemporaryFolder folder = TemporaryFolder::Create().value();
-  LibrarySpec spec{"float8", target, {}};
-  const std::vector<Float8Case> cases = Float8Cases();
+  LibrarySpec spec{"conversions", target, {}};
+  const std::vector<ConversionCase> cases = ConversionCases();
   for (size_t i = 0; i < cases.size(); ++i) {
     const absl::StatusOr<Trace> trace =
-        ParseTrace(absl::StrCat("v1\n", Float8Steps(cases[i].canonical, "block", "thread")));
+        ParseTrace(absl::StrCat("v1\n", ConversionSteps(cases[i].canonical, "block", "thread")));
     ASSERT_TRUE(trace.ok()) << trace.status();
     Workload workload = cases[i].canonical;
     workload.name = absl::StrCat("case", i);
@@ -29,7 +29,7 @@ TEST(GpuFloat8Test, ConversionsAndArithmeticGiveTheReferencesBits) {
     ASSERT_TRUE(kernel.ok()) << kernel.status();
     spec.kernels.push_back(*std::move(kernel));
   }
-  const std::string path = folder.path() + "/float8.so";
+  const std::string path = folder.path() + "/conversions.so";
   const absl::StatusOr<BuildReport> built = BuildSharedObject(spec, path);
   ASSERT_TRUE(built.ok()) << built.status();
   const absl::StatusOr<std::unique_ptr<Library>> library = Library::Open(path);

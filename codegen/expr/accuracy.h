@@ -1,0 +1,27 @@
+// How far each operation on floats may be from the exact result: the table "Accuracy" of docs/language.md,
+// which every back end keeps and tests hold it to. Thread rule: pure functions.
+#pragma once
+
+#include "codegen/expr/expr.h"
+
+namespace mycc {
+
+// The largest error in units in the last place of the result's type; 0.5 is correct rounding. Zeros,
+// infinities and NaN are exact whatever stands here.
+struct Accuracy {
+  double cpu;
+  double cuda;
+
+  double any() const { return cpu > cuda ? cpu : cuda; }
+};
+
+// REQUIRES: `op` computes a float of type `dtype`.
+Accuracy AccuracyOf(Op op, DType dtype);
+
+// The bits of a float type's mantissa that are stored.
+int MantissaBits(DType dtype);
+// The distance from a number of this magnitude to the next one of the type, as if the exponent had no upper
+// end.
+double UnitInLastPlace(DType dtype, double magnitude);
+
+}  // namespace mycc
