@@ -4,6 +4,9 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <utility>
+
+#include "tuner/search/pair_order.h"
 
 namespace mycc {
 namespace {
@@ -35,7 +38,8 @@ OrderMetrics EvaluateOrder(const std::vector<Predicted>& rows) {
   std::map<std::string, Rows> groups;
   for (const Predicted& row : rows) groups[row.group].push_back(&row);
   OrderMetrics metrics;
-  double pairs = 0, right = 0, recall = 0, squares = 0;
+  PairOrder order;
+  double recall = 0, squares = 0;
   int compared = 0;
   for (const auto& [name, group] : groups) {
     if (group.size() < 2) continue;
@@ -45,19 +49,17 @@ OrderMetrics EvaluateOrder(const std::vector<Predicted>& rows) {
     double error = 0;
     for (const Predicted* row : group)
       error += (row->predicted - row->measured) / static_cast<double>(group.size());
-    for (size_t i = 0; i < group.size(); ++i) {
-      squares += std::pow(group[i]->predicted - group[i]->measured - error, 2);
-      for (size_t j = i + 1; j < group.size(); ++j) {
-        const double measured = group[i]->measured - group[j]->measured,
-                     predicted = group[i]->predicted - group[j]->predicted;
-        if (measured == 0) continue;
-        pairs += 1;
-        right += predicted == 0 ? 0.5 : (measured < 0) == (predicted < 0) ? 1 : 0;
-      }
+    std::vector<std::pair<double, double>> pairs;
+    for (const Predicted* row : group) {
+      squares += std::pow(row->predicted - row->measured - error, 2);
+      pairs.emplace_back(row->predicted, row->measured);
     }
+    const PairOrder in_group = CountPairs(pairs);
+    order.right += in_group.right;
+    order.pairs += in_group.pairs;
   }
   if (compared == 0) return metrics;
-  metrics.pairwise_accuracy = pairs > 0 ? right / pairs : 0.5;
+  metrics.pairwise_accuracy = order.pairs > 0 ? order.right / order.pairs : 0.5;
   metrics.recall_at_k = recall / compared;
   metrics.rmse = std::sqrt(squares / metrics.rows);
   return metrics;

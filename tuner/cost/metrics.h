@@ -19,7 +19,8 @@ struct OrderMetrics {
   double rmse = 0;               // of log seconds, each group's mean error taken away
 };
 
-// k: the fastest tenth of each group, at least one. Zeros without a group of two rows.
+// k: the fastest tenth of each group, at least one. Zeros without a group of two rows. O(n log n). REQUIRES:
+// finite numbers.
 OrderMetrics EvaluateOrder(const std::vector<Predicted>& rows);
 
 }  // namespace mycc
