@@ -79,11 +79,11 @@ absl::StatusOr<std::unique_ptr<LocalSearch>> LocalSearch::Create(const v1::Store
   if (campaign_tasks.empty())
     return absl::FailedPreconditionError("the log already holds what the job asks for");
   LocalSearch* const self = search.get();  // the campaign is its own
-  search->campaign_ =
-      std::make_unique<Campaign>(SchedulerOf(job.spec()), std::move(campaign_tasks),
-                                 [self](int task, const std::vector<Ledger::Entry>& generation) {
-                                   self->learner_of_[task]->Add(self->scorers_[task]->SamplesOf(generation));
-                                 });
+  search->campaign_ = std::make_unique<Campaign>(
+      SchedulerOf(job.spec()), std::move(campaign_tasks),
+      [self](int task, const std::vector<Ledger::Entry>& generation) {
+        return self->learner_of_[task]->Add(self->scorers_[task]->SamplesOf(generation));
+      });
   return search;
 }
 
@@ -92,11 +92,13 @@ absl::StatusOr<SearchStep> LocalSearch::Next(const TaskOutcomes& outcomes, doubl
     MYCC_RETURN_IF_ERROR(campaign_->Tell(index_of_[task], of_task));
   MYCC_ASSIGN_OR_RETURN(const std::optional<Round> round, campaign_->Next(elapsed_seconds));
   if (!round) return SearchStep{std::nullopt, campaign_->stop_reason()};
+  OnProposed(*round);
   v1::SearchRound next;
   next.set_task(tasks_[round->task]);
   next.set_generation(round->candidates.front().generation);
   for (const Candidate& proposed : round->candidates) {
     next.add_traces(proposed.trace);
+    if (proposed.model) next.mutable_state()->set_model(*proposed.model);
     v1::SearchState::Candidate& candidate = *next.mutable_state()->add_candidates();
     if (proposed.predicted_seconds) candidate.set_predicted_seconds(*proposed.predicted_seconds);
     candidate.set_origin(static_cast<uint32_t>(proposed.origin));
@@ -129,11 +131,19 @@ absl::Status LocalSearch::Restore(const v1::SearchRound& recorded) {
     candidate.trace = recorded.traces(i);
     const v1::SearchState::Candidate& state = recorded.state().candidates(i);
     if (state.has_predicted_seconds()) candidate.predicted_seconds = state.predicted_seconds();
+    if (recorded.state().has_model()) candidate.model = recorded.state().model();
     candidate.origin = static_cast<Origin>(state.origin());
     round.candidates.push_back(std::move(candidate));
   }
   const absl::Status restored = campaign_->Restore(round);
-  return restored.ok() ? restored : stale(std::string(restored.message()));
+  if (!restored.ok()) return stale(std::string(restored.message()));
+  OnProposed(round);
+  return absl::OkStatus();
+}
+
+void LocalSearch::OnProposed(const Round& round) {
+  if (const std::optional<uint64_t> model = round.candidates.front().model)
+    learner_of_[round.task]->Proposed(*model);
 }
 
 absl::StatusOr<ModelBytes> LocalSearch::Models() {

@@ -32,6 +32,8 @@ class LocalSearch final : public JobSearch {
 
  private:
   LocalSearch() = default;
+  // A round was proposed, now or before a restart: its model is where growth counts from.
+  void OnProposed(const Round& round);
 
   // The campaign's, as indices of the job's: without those that the log already satisfies.
   std::vector<uint32_t> tasks_;

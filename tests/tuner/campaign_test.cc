@@ -51,6 +51,7 @@ Journal RunCampaign(uint64_t seed, const std::vector<Round>& restored = {}) {
       run.learned.push_back(
           absl::StrCat(task, " ", entry.candidate.trace, " ", entry.outcome->seconds.value_or(-1)));
     }
+    return absl::OkStatus();
   });
   Rng rng(seed);
   std::vector<std::pair<int, Candidate>> in_flight;

@@ -1,6 +1,7 @@
 #include "tuner/search/strategy.h"
 
 #include <algorithm>
+#include <cmath>
 #include <deque>
 #include <set>
 
@@ -88,6 +89,56 @@ TEST(StrategyTest, OutcomesChangeTheNextButOneGeneration) {
     third.push_back(*search->Ask());
   }
   EXPECT_NE(third[0], third[1]);
+}
+
+// The surface with all differences made small.
+constexpr double kFlat = 0.2;
+Outcome MeasureFlatSurface(const Candidate& candidate) {
+  Outcome outcome = MeasureSurface(candidate);
+  if (outcome.ok()) outcome.seconds = 1e-3 * std::pow(*outcome.seconds / 1e-3, kFlat);
+  return outcome;
+}
+
+// Knows the flat surface, but for a factor that it learns once it is told.
+class CalibratedScorer : public SurfaceScorer {
+ public:
+  explicit CalibratedScorer(double factor) : SurfaceScorer(kFlat, 0.1), factor_(factor) {}
+
+  std::vector<absl::StatusOr<Prediction>> Score(const std::vector<const Trace*>& traces) override {
+    auto predictions = SurfaceScorer::Score(traces);
+    for (auto& prediction : predictions) {
+      prediction->model = calibrated ? 1 : 0;
+      if (!calibrated) prediction->seconds *= factor_;
+    }
+    return predictions;
+  }
+  bool calibrated = false;
+
+ private:
+  const double factor_;
+};
+
+// A model of the right order that is wrong by a factor is as good as one that is right: a correction that is
+// learned on the way makes no difference.
+TEST(StrategyTest, AFactorThatIsLearnedOnTheWayChangesNothing) {
+  std::vector<std::vector<std::string>> runs;
+  for (const double factor : {1.0, 2.0, 0.5}) {
+    CalibratedScorer scorer(factor);
+    auto search = Make(Config("evolutionary", 4), {ContractionLikeSketch()}, &scorer);
+    std::vector<std::string>& traces = runs.emplace_back();
+    std::vector<Candidate> measuring;
+    for (int g = 0; g < 10; ++g) {
+      scorer.calibrated = g >= 2;
+      const std::vector<Candidate> asked = *search->Ask();
+      EXPECT_TRUE(search->FollowedPredictions()) << "factor " << factor << ", generation " << g;
+      for (const Candidate& candidate : measuring)
+        ASSERT_TRUE(search->Tell({MeasureFlatSurface(candidate)}).ok());
+      for (const Candidate& candidate : asked) traces.push_back(candidate.trace);
+      measuring = asked;
+    }
+  }
+  EXPECT_EQ(runs[1], runs[0]);
+  EXPECT_EQ(runs[2], runs[0]);
 }
 
 // A crash at every generation: what was recorded is restored, half of the last generation's outcomes are lost
@@ -253,7 +304,8 @@ TEST(StrategyTest, TellRefusesStrangersAndContradictions) {
   EXPECT_TRUE(search->Tell({{0, 0, 1e-3, ""}}).ok());
   EXPECT_TRUE(search->Tell({{0, 0, 1e-3, ""}}).ok());
   EXPECT_THAT(std::string(search->Tell({{0, 0, 2e-3, ""}}).message()), HasSubstr("another one is known"));
-  EXPECT_THAT(std::string(search->Tell({{0, 1, 0.0, ""}}).message()), HasSubstr("expected a positive time"));
+  EXPECT_THAT(std::string(search->Tell({{0, 1, 0.0, ""}}).message()),
+              HasSubstr("expected a positive, finite time"));
   EXPECT_THAT(std::string(search->Tell({{0, 2, 1e-3, ""}}).message()), HasSubstr("never proposed"));
 }
 

@@ -5,34 +5,13 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tuner/cost/learner.h"
+#include "tests/tuner/samples.h"
 #include "tuner/search/rng.h"
 
 namespace mycc {
 namespace {
 
 using ::testing::HasSubstr;
-
-// Candidates whose true time is the analytic one times a function of three features out of ten; each task has
-// a factor of its own.
-std::vector<Sample> MakeSamples(int groups, int per_group, uint64_t seed, size_t width = 10) {
-  Rng rng(seed);
-  std::vector<Sample> samples;
-  for (int g = 0; g < groups; ++g) {
-    const double task = 0.5 + rng.Unit();
-    for (int i = 0; i < per_group; ++i) {
-      Sample sample;
-      for (size_t f = 0; f < width; ++f) sample.features.push_back(static_cast<float>(rng.Unit()));
-      const auto& x = sample.features;
-      sample.analytic_seconds = 1e-3 * (1 + rng.Unit());
-      const double truth = std::exp(1.5 * x[0] - (x[1] > 0.5 ? 0.8 : 0) + x[0] * x[2] + 0.02 * rng.Unit());
-      sample.seconds = sample.analytic_seconds * task * truth;
-      sample.group = "task" + std::to_string(g);
-      samples.push_back(std::move(sample));
-    }
-  }
-  return samples;
-}
 
 std::vector<const Sample*> Pointers(const std::vector<Sample>& samples) {
   std::vector<const Sample*> pointers;
@@ -91,6 +70,16 @@ TEST(XgboostModelTest, TheSameSamplesGiveTheSameBytes) {
   ASSERT_TRUE(b.Train(Pointers(MakeSamples(2, 40, 7))).ok());  // what it learned before leaves no trace
   ASSERT_TRUE(b.Train(Pointers(samples)).ok());
   EXPECT_EQ(*a.Save(), *b.Save());
+}
+
+// One generation of a search is enough to begin with.
+TEST(XgboostModelTest, SixteenSamplesCorrectAFactor) {
+  std::vector<Sample> samples = MakeSamples(1, 16, 1);
+  for (Sample& sample : samples) sample.seconds = 2 * sample.analytic_seconds;
+  XgboostModel model;
+  ASSERT_TRUE(model.Train(Pointers(samples)).ok());
+  for (const Correction& correction : Predict(model, samples, "task0"))
+    EXPECT_NEAR(correction.factor, 2, 1e-6);
 }
 
 TEST(XgboostModelTest, FewSamplesCorrectNothing) {
@@ -170,42 +159,18 @@ TEST(XgboostModelTest, ErrorsAreStatuses) {
   EXPECT_EQ(model.Train(Pointers(samples)).code(), absl::StatusCode::kInvalidArgument);
   samples = MakeSamples(4, 20, 1);
   samples[5].analytic_seconds = std::numeric_limits<double>::quiet_NaN();
-  const absl::Status status = model.Train(Pointers(samples));
+  absl::Status status = model.Train(Pointers(samples));
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("expected to take nan s; expected positive, finite"));
+  samples = MakeSamples(4, 20, 1);
+  samples[5].features[0] = std::numeric_limits<float>::infinity();
+  status = model.Train(Pointers(samples));
   EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
   EXPECT_THAT(std::string(status.message()), HasSubstr("xgboost: "));
   EXPECT_THAT(std::string(status.message()), ::testing::Not(HasSubstr("Stack trace")));
   ASSERT_TRUE(model.Train(Pointers(MakeSamples(4, 60, 1))).ok());
   const Features narrow(3, 0.0f);
   EXPECT_EQ(model.Predict({&narrow}, "task0").status().code(), absl::StatusCode::kInvalidArgument);
-}
-
-TEST(LearnerTest, TheModelDependsOnTheOrderOfSamplesAlone) {
-  const std::vector<Sample> samples = MakeSamples(3, 64, 1, FunctionFeatureSlots().size());
-  Learner often, once;
-  for (size_t i = 0; i < samples.size(); i += 8) {
-    const std::vector<Sample> generation(samples.begin() + i, samples.begin() + i + 8);
-    often.Add(generation);
-    ASSERT_TRUE(often.Update().ok());
-    once.Add(generation);
-  }
-  ASSERT_TRUE(once.Update().ok());
-  EXPECT_EQ(*often.model().Save(), *once.model().Save());
-  EXPECT_GT(once.model().metrics().samples, 150);
-}
-
-TEST(LearnerTest, SavedSamplesTeachTheNextJob) {
-  const std::vector<Sample> samples = MakeSamples(3, 64, 1, FunctionFeatureSlots().size());
-  Learner first, second, damaged;
-  first.Add(samples);
-  const std::string bytes = *first.Save();
-  ASSERT_TRUE(second.Load(bytes).ok());
-  EXPECT_EQ(second.num_samples(), 192);
-  EXPECT_EQ(*second.model().Save(), *first.model().Save());
-  second.Add(MakeSamples(1, 64, 9, FunctionFeatureSlots().size()));
-  ASSERT_TRUE(second.Update().ok());
-  EXPECT_EQ(second.model().metrics().samples, 256);
-  EXPECT_EQ(damaged.Load(bytes.substr(0, bytes.size() / 2)).code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(damaged.num_samples(), 0);
 }
 
 }  // namespace

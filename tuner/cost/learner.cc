@@ -32,31 +32,74 @@ Sample GetSample(uint32_t width, ByteReader* in) {
 
 }  // namespace
 
-void Learner::Add(std::vector<Sample> samples) {
-  for (Sample& sample : samples) samples_.push_back(std::move(sample));
-  if (5 * samples_.size() >= 6 * due_) due_ = samples_.size();
-}
-
-absl::Status Learner::Update() {
-  if (trained_ == due_) return absl::OkStatus();
-  std::vector<const Sample*> samples;
-  for (size_t i = 0; i < due_; ++i) samples.push_back(&samples_[i]);
-  MYCC_RETURN_IF_ERROR(model_.Train(samples));
-  trained_ = due_;
+absl::Status Learner::Add(const std::vector<Sample>& samples) {
+  for (const Sample& sample : samples) {
+    MYCC_ASSIGN_OR_RETURN(const std::vector<Correction> corrections,
+                          earlier_model_.Predict({&sample.features}, sample.group));
+    own_.push_back(sample);
+    own_.back().analytic_seconds *= corrections[0].factor;
+    own_analytic_seconds_.push_back(sample.analytic_seconds);
+  }
+  updated_for_.reset();
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> Learner::Save() {
-  due_ = samples_.size();
-  MYCC_RETURN_IF_ERROR(Update());
-  const size_t first = samples_.size() > kMaxSamples ? samples_.size() - kMaxSamples : 0;
-  const size_t width = samples_.empty() ? 0 : samples_[0].features.size();
+void Learner::Proposed(uint64_t version) {
+  proposed_by_ = version;
+  updated_for_.reset();
+}
+
+uint64_t Learner::VersionDue(const std::string& group) const {
+  const auto grown = [](size_t now, size_t then) { return now > then && 5 * now >= 6 * then; };
+  const auto of_group = [&](size_t count) {
+    return static_cast<size_t>(std::count_if(own_.begin(), own_.begin() + static_cast<std::ptrdiff_t>(count),
+                                             [&](const Sample& sample) { return sample.group == group; }));
+  };
+  const size_t then = std::min<size_t>(proposed_by_, own_.size());
+  return grown(own_.size(), then) || grown(of_group(own_.size()), of_group(then)) ? own_.size() : then;
+}
+
+absl::Status Learner::Update(const std::string& group) {
+  if (updated_for_ == group) return absl::OkStatus();
+  if (const uint64_t due = VersionDue(group); due != version_) {
+    std::vector<const Sample*> samples;
+    for (size_t i = 0; i < due; ++i) samples.push_back(&own_[i]);
+    MYCC_RETURN_IF_ERROR(own_model_.Train(samples));
+    version_ = due;
+  }
+  updated_for_ = group;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<Correction>> Learner::Predict(const std::vector<const Features*>& rows,
+                                                         const std::string& group) const {
+  MYCC_ASSIGN_OR_RETURN(std::vector<Correction> corrections, earlier_model_.Predict(rows, group));
+  MYCC_ASSIGN_OR_RETURN(const std::vector<Correction> own, own_model_.Predict(rows, group));
+  for (size_t i = 0; i < rows.size(); ++i) {
+    corrections[i].factor *= own[i].factor;
+    corrections[i].failure_probability =
+        std::max(corrections[i].failure_probability, own[i].failure_probability);
+  }
+  return corrections;
+}
+
+absl::StatusOr<std::string> Learner::Save() const {
+  std::vector<Sample> own = own_;
+  for (size_t i = 0; i < own.size(); ++i) own[i].analytic_seconds = own_analytic_seconds_[i];
+  std::vector<const Sample*> samples;
+  for (const std::vector<Sample>* part : {&earlier_, &std::as_const(own)}) {
+    for (const Sample& sample : *part) samples.push_back(&sample);
+  }
+  XgboostModel trained(config_);
+  MYCC_RETURN_IF_ERROR(trained.Train(samples));
+  const size_t first = samples.size() > kMaxSamples ? samples.size() - kMaxSamples : 0;
+  const size_t width = samples.empty() ? 0 : samples[0]->features.size();
   ByteWriter body;
   body.Put<int32_t>(kFeatureVersion);
   body.Put(static_cast<uint32_t>(width));
-  body.Put<uint64_t>(samples_.size() - first);
-  for (size_t i = first; i < samples_.size(); ++i) PutSample(samples_[i], &body);
-  MYCC_ASSIGN_OR_RETURN(const std::string model, model_.Save());
+  body.Put<uint64_t>(samples.size() - first);
+  for (size_t i = first; i < samples.size(); ++i) PutSample(*samples[i], &body);
+  MYCC_ASSIGN_OR_RETURN(const std::string model, trained.Save());
   body.PutString(model);
   return Seal(kFormat, body.Take());
 }
@@ -76,9 +119,9 @@ absl::Status Learner::Load(const std::string& bytes) {
   for (uint64_t i = 0; i < count && body.ok(); ++i) samples.push_back(GetSample(width, &body));
   const std::string model = body.GetString();
   if (!body.done()) return absl::InvalidArgumentError("the cost model's bytes end too early or too late");
-  MYCC_RETURN_IF_ERROR(model_.Load(model));
-  samples_ = std::move(samples);
-  due_ = trained_ = samples_.size();
+  MYCC_RETURN_IF_ERROR(earlier_model_.Load(model));
+  earlier_ = std::move(samples);
+  updated_for_.reset();
   return absl::OkStatus();
 }
 

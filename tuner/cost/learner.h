@@ -1,8 +1,15 @@
-// The cost model of a job while it runs: samples of earlier jobs, samples of this one, and the model trained
-// on both whenever there are a fifth more. What it is depends on the order in which samples were added and on
-// nothing else, so that a job that is resumed ends up with the same model. Thread rule: thread-compatible.
+// The cost model of a job while it runs, in two storeys: what earlier jobs taught corrects the analytic time
+// and stays as it was loaded; what this job's own samples teach corrects the rest. So the job's samples
+// count, and training costs what the job has measured, however much was loaded.
+//
+// A model's version is the number of the job's samples that it was trained on, in the order in which they
+// were added. Which version predicts next follows from the loaded bytes, those samples, and the version that
+// made the latest proposals: a job that is resumed with the three goes on with the same model. Thread rule:
+// thread-compatible.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,29 +22,46 @@ namespace mycc {
 
 class Learner {
  public:
-  explicit Learner(const ModelConfig& config = {}) : model_(config) {}
+  explicit Learner(const ModelConfig& config = {})
+      : config_(config), earlier_model_(config), own_model_(config) {}
 
   // Bytes of Save(). InvalidArgument for others' bytes, other versions and damage; the learner stays as it
-  // was.
+  // was. REQUIRES: no samples yet.
   absl::Status Load(const std::string& bytes);
-  // Samples and model; the latest samples alone where there are more than fit.
-  absl::StatusOr<std::string> Save();
+  // All samples, and a model that is trained on them from scratch; the latest samples alone where there are
+  // more than fit.
+  absl::StatusOr<std::string> Save() const;
 
-  // The samples of one generation. Trains no model yet.
-  void Add(std::vector<Sample> samples);
+  // The samples of one generation of this job. Trains no model yet.
+  absl::Status Add(const std::vector<Sample>& samples);
+  // The latest proposals were made by the model of this version: growth counts from there.
+  void Proposed(uint64_t version);
 
-  // Brings the model up to date with the samples that count by now; cheap when it is. To be called before
-  // predictions.
-  absl::Status Update();
-  // The model as of the last Update. The address never changes.
-  const XgboostModel& model() const { return model_; }
-  int num_samples() const { return static_cast<int>(samples_.size()); }
+  // Brings the model up to date for predictions of `group`: it is trained anew when the job's samples of this
+  // group, or of all, are a fifth more than the latest proposals' model had. Cheap when it is up to date.
+  absl::Status Update(const std::string& group);
+  // One correction of the analytic time for each row, as of the last Update.
+  absl::StatusOr<std::vector<Correction>> Predict(const std::vector<const Features*>& rows,
+                                                  const std::string& group) const;
+  uint64_t version() const { return version_; }  // as of the last Update; 0: before any training
+
+  // Of the training on the job's own samples.
+  const ModelMetrics& metrics() const { return own_model_.metrics(); }
+  int num_samples() const { return static_cast<int>(earlier_.size() + own_.size()); }
 
  private:
-  XgboostModel model_;
-  std::vector<Sample> samples_;
-  size_t due_ = 0;      // the model is to be of this many of the samples,
-  size_t trained_ = 0;  // and is of this many
+  uint64_t VersionDue(const std::string& group) const;
+
+  const ModelConfig config_;
+  std::vector<Sample> earlier_;
+  XgboostModel earlier_model_;
+  // The job's samples. Their analytic time is corrected by the earlier model; beside them the plain one.
+  std::vector<Sample> own_;
+  std::vector<double> own_analytic_seconds_;
+  XgboostModel own_model_;
+  uint64_t version_ = 0;
+  uint64_t proposed_by_ = 0;
+  std::optional<std::string> updated_for_;  // the group of the last Update, while nothing has changed since
 };
 
 }  // namespace mycc

@@ -46,14 +46,15 @@ std::vector<absl::StatusOr<Prediction>> ScheduleScorer::Score(const std::vector<
   if (learner_ == nullptr || rows.empty()) return predictions;
   std::vector<const Features*> pointers;
   for (const Features& row : features) pointers.push_back(&row);
-  const absl::Status updated = learner_->Update();
+  const absl::Status updated = learner_->Update(group_);
   MYCC_CHECK(updated.ok()) << updated;
-  const auto corrections = learner_->model().Predict(pointers, group_);
+  const auto corrections = learner_->Predict(pointers, group_);
   MYCC_CHECK(corrections.ok()) << corrections.status();
   for (size_t r = 0; r < rows.size(); ++r) {
     Prediction& prediction = *predictions[rows[r]];
     prediction.seconds *= (*corrections)[r].factor;
     prediction.failure_probability = (*corrections)[r].failure_probability;
+    prediction.model = learner_->version();
   }
   return predictions;
 }

@@ -89,6 +89,11 @@ absl::Status FillCorrection(const std::vector<const Sample*>& samples, Matrix* m
   }
   std::vector<float> labels, weights;
   for (const Sample* sample : samples) {
+    if (!std::isfinite(LogRatio(*sample))) {
+      return absl::InvalidArgumentError(absl::StrCat("cost model: a sample of ", *sample->seconds,
+                                                     " s, expected to take ", sample->analytic_seconds,
+                                                     " s; expected positive, finite times"));
+    }
     labels.push_back(static_cast<float>(LogRatio(*sample) - offsets.at(sample->group)));
     weights.push_back(static_cast<float>(std::max(0.05, best.at(sample->group) / *sample->seconds)));
   }

@@ -22,7 +22,7 @@ namespace mycc {
 
 struct ModelConfig {
   uint64_t seed = 0;
-  int min_samples = 24;  // successful ones, below which every correction is 1
+  int min_samples = 12;  // successful ones, below which every correction is 1
   int min_failures = 6;  // below which no failure is predicted
   int max_rounds = 200;
   int patience = 15;  // rounds without improvement on the held-out tasks

@@ -65,7 +65,9 @@ absl::StatusOr<std::optional<Round>> Campaign::Next(double elapsed_seconds) {
   }
   for (; learned_rounds_ < VisibleRounds(); ++learned_rounds_) {
     const RoundRef& round = rounds_[learned_rounds_];
-    if (learn_) learn_(round.task, tasks_[round.task].search->ledger().generation(round.generation));
+    if (!learn_) continue;
+    MYCC_RETURN_IF_ERROR(
+        learn_(round.task, tasks_[round.task].search->ledger().generation(round.generation)));
   }
   const std::vector<int> visible = VisibleGenerations(VisibleRounds());
   while (true) {

@@ -4,47 +4,13 @@
 #include <cmath>
 #include <limits>
 
+#include "tuner/search/trust.h"
+
 namespace mycc {
 namespace {
 
 using Points = std::vector<std::pair<Point, Origin>>;
 using Entries = std::vector<const Ledger::Entry*>;
-
-// True unless the predictions ordered too few of all pairs of measured candidates right. Chance is 0.5; among
-// candidates that were chosen because they were predicted to be good, an honest model is above it, if not by
-// much.
-bool PredictionsLead(const Entries& measured) {
-  constexpr size_t kEnough = 8;
-  constexpr double kChance = 0.53;
-  double right = 0, pairs = 0;
-  Entries predicted;
-  for (const Ledger::Entry* entry : measured) {
-    if (entry->candidate.predicted_seconds) predicted.push_back(entry);
-  }
-  if (predicted.size() < kEnough) return true;
-  for (size_t i = 0; i < predicted.size(); ++i) {
-    for (size_t j = i + 1; j < predicted.size(); ++j) {  // i is faster than j
-      const double a = *predicted[i]->candidate.predicted_seconds,
-                   b = *predicted[j]->candidate.predicted_seconds;
-      right += a < b ? 1 : a == b ? 0.5 : 0;
-      pairs += 1;
-    }
-  }
-  return right >= kChance * pairs;
-}
-
-// The factor that takes measured seconds to the predictions' units: the geometric mean of predicted /
-// measured.
-double PredictionScale(const Entries& measured) {
-  double sum = 0;
-  int count = 0;
-  for (const Ledger::Entry* entry : measured) {
-    if (!entry->candidate.predicted_seconds) continue;
-    sum += std::log(*entry->candidate.predicted_seconds / *entry->outcome->seconds);
-    ++count;
-  }
-  return count == 0 ? 1 : std::exp(sum / count);
-}
 
 // Without predictions: a point is about as good as the nearest measured one, a little worse for each place
 // between them.
@@ -109,6 +75,7 @@ EvolutionarySearch::Shares EvolutionarySearch::SharesOf(int generation, int visi
 std::vector<Proposal> EvolutionarySearch::Propose(int generation, int visible) {
   const Entries measured = ledger().Fastest(visible);
   const bool believe = scorer_ != nullptr && PredictionsLead(measured);
+  followed_predictions_ = believe;
   const Pool::Context context{sketches_,
                               ledger(),
                               scorer_,
@@ -186,8 +153,9 @@ void EvolutionarySearch::Evolve(int visible, const Pool::Context& context, Rng* 
   constexpr double kCrossover = 0.3, kImmigrants = 0.1;
   const Sampler sampler(sketches_);
   const Entries measured = ledger().Fastest(visible);
-  const double scale = context.believe ? PredictionScale(measured) : 1;
   const size_t parents = std::min<size_t>(measured.size(), config_.population / 4);
+  const Entries fastest(measured.begin(), measured.begin() + static_cast<std::ptrdiff_t>(parents));
+  const double scale = context.believe ? PredictionScale(fastest, scorer_) : 1;
   for (size_t i = 0; i < parents; ++i)
     pool->AddMeasured(measured[i]->candidate, *measured[i]->outcome->seconds * scale);
 

@@ -1,6 +1,7 @@
 #include "tuner/search/ledger.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
@@ -65,9 +66,9 @@ absl::Status Ledger::Tell(const Outcome& outcome) {
   if (outcome.generation >= generations_.size() || outcome.index >= generations_[outcome.generation].size()) {
     return absl::InvalidArgumentError(absl::StrCat("outcome of ", name, ": it was never proposed"));
   }
-  if (outcome.ok() && !(*outcome.seconds > 0)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("outcome of ", name, ": ", *outcome.seconds, " seconds; expected a positive time"));
+  if (outcome.ok() && !(std::isfinite(*outcome.seconds) && *outcome.seconds > 0)) {
+    return absl::InvalidArgumentError(absl::StrCat("outcome of ", name, ": ", *outcome.seconds,
+                                                   " seconds; expected a positive, finite time"));
   }
   std::optional<Outcome>& known = generations_[outcome.generation][outcome.index].outcome;
   if (known && *known != outcome) {

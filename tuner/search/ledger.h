@@ -24,6 +24,7 @@ struct Candidate {
   Point point;
   std::string trace;  // canonical text
   std::optional<double> predicted_seconds;
+  std::optional<uint64_t> model;  // the version that predicted it; absent where nobody kept it
   Origin origin = Origin::kRandom;
 
   bool operator==(const Candidate&) const = default;

@@ -11,7 +11,10 @@ bool Picks::Take(const Member& member) {
   candidate.point = member.point;
   candidate.trace = member.trace;
   candidate.origin = member.origin;
-  if (member.prediction) candidate.predicted_seconds = member.prediction->seconds;
+  if (member.prediction) {
+    candidate.predicted_seconds = member.prediction->seconds;
+    candidate.model = member.prediction->model;
+  }
   proposals_.push_back({std::move(candidate), member.steps_key});
   return true;
 }

@@ -31,6 +31,9 @@ struct Prediction {
   double seconds = 0;              // the analytic estimate, corrected by what was learned
   double analytic_seconds = 0;     // without the correction
   double failure_probability = 0;  // that building, running or verifying it fails
+  // The version of the model that said so. Predictions of two versions do not compare: a correction that was
+  // learned between them moves all of them.
+  uint64_t model = 0;
 };
 
 // Predicts traces: replay, features and model behind one seam. Deterministic between two changes of its
@@ -39,7 +42,7 @@ class Scorer {
  public:
   virtual ~Scorer() = default;
   // One answer for each trace, in order; an error (with its reason) where the candidate must not be proposed:
-  // the trace does not replay, or a limit of the target is exceeded.
+  // the trace does not replay, or a limit of the target is exceeded. All answers of a call are of one model.
   virtual std::vector<absl::StatusOr<Prediction>> Score(const std::vector<const Trace*>& traces) = 0;
 };
 
@@ -68,6 +71,8 @@ class SearchStrategy {
   bool Ready() const;
   // True once the space held too little new for a whole generation. Outcomes may still be told.
   bool Exhausted() const { return exhausted_; }
+  // True when the last Ask ranked points by what the scorer predicts.
+  bool FollowedPredictions() const { return followed_predictions_; }
 
   // The next generation: at most `generation_size` candidates, none of which does the same steps as an
   // earlier one. Empty when the space is exhausted. FailedPrecondition, naming what is missing, when not
@@ -83,9 +88,9 @@ class SearchStrategy {
   absl::Status Tell(const std::vector<Outcome>& outcomes);
 
   // Takes a whole generation from a record of an earlier run in place of asking for it. Generations come in
-  // order, with the trace and the predicted seconds that Ask gave; `point` is read from the trace's
-  // decisions. InvalidArgument when the generation is not the next one, when an index is missing or a trace
-  // is not of these sketches.
+  // order, with the trace, the predicted seconds and the model that Ask gave; `point` is read from the
+  // trace's decisions. InvalidArgument when the generation is not the next one, when an index is missing or a
+  // trace is not of these sketches.
   absl::Status Restore(const std::vector<Candidate>& generation);
 
   const Ledger& ledger() const { return ledger_; }
@@ -104,6 +109,7 @@ class SearchStrategy {
 
   const SearchConfig config_;
   const std::vector<Sketch> sketches_;
+  bool followed_predictions_ = false;
 
  private:
   Ledger ledger_;

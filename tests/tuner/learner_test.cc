@@ -1,0 +1,141 @@
+#include "tuner/cost/learner.h"
+
+#include "gtest/gtest.h"
+#include "tests/tuner/samples.h"
+
+namespace mycc {
+namespace {
+
+// As wide as what is loaded has to be.
+std::vector<Sample> WideSamples(int groups, int per_group, uint64_t seed) {
+  return MakeSamples(groups, per_group, seed, FunctionFeatureSlots().size());
+}
+
+std::vector<Sample> InGroup(const std::string& group, std::vector<Sample> samples) {
+  for (Sample& sample : samples) sample.group = group;
+  return samples;
+}
+
+// A generation of a search.
+std::vector<Sample> Generation(const std::string& group, uint64_t seed) {
+  return InGroup(group, MakeSamples(1, 16, seed));
+}
+
+std::string SavedSamples(const std::vector<Sample>& samples) {
+  Learner learner;
+  EXPECT_TRUE(learner.Add(samples).ok());
+  return learner.Save().value();
+}
+
+uint64_t VersionFor(Learner* learner, const std::string& group) {
+  EXPECT_TRUE(learner->Update(group).ok());
+  return learner->version();
+}
+
+std::vector<double> Factors(const Learner& learner, const std::vector<Sample>& samples,
+                            const std::string& group) {
+  std::vector<const Features*> rows;
+  for (const Sample& sample : samples) rows.push_back(&sample.features);
+  const std::vector<Correction> corrections = learner.Predict(rows, group).value();
+  std::vector<double> factors;
+  for (const Correction& correction : corrections) factors.push_back(correction.factor);
+  return factors;
+}
+
+TEST(LearnerTest, ItsOwnSamplesCountWhateverWasLoaded) {
+  Learner learner;
+  ASSERT_TRUE(learner.Load(SavedSamples(WideSamples(8, 30, 1))).ok());
+  EXPECT_EQ(VersionFor(&learner, "new"), 0u);
+  std::vector<Sample> samples = InGroup("new", WideSamples(1, 32, 5));
+  for (Sample& sample : samples) sample.seconds = *sample.seconds * 20;
+  const std::vector<Sample> unseen(samples.begin() + 16, samples.end());
+  samples.resize(16);
+  ASSERT_TRUE(learner.Add(samples).ok());
+  EXPECT_EQ(VersionFor(&learner, "new"), 16u);
+  EXPECT_EQ(learner.metrics().samples, 16);
+  double error = 0;
+  const std::vector<double> factors = Factors(learner, unseen, "new");
+  for (size_t i = 0; i < unseen.size(); ++i)
+    error += std::log(factors[i] * unseen[i].analytic_seconds / *unseen[i].seconds) / 16;
+  EXPECT_NEAR(std::exp(error), 1, 0.25);
+}
+
+TEST(LearnerTest, AFifthMoreTrainsAnew) {
+  Learner learner;
+  for (uint64_t g = 0; g < 6; ++g) ASSERT_TRUE(learner.Add(Generation("a", g)).ok());
+  EXPECT_EQ(VersionFor(&learner, "a"), 96u);
+  learner.Proposed(96);
+  ASSERT_TRUE(learner.Add(Generation("a", 7)).ok());
+  EXPECT_EQ(VersionFor(&learner, "a"), 96u) << "a sixth more";
+  ASSERT_TRUE(learner.Add(Generation("a", 8)).ok());
+  EXPECT_EQ(VersionFor(&learner, "a"), 128u);
+}
+
+TEST(LearnerTest, ATasksSamplesCountInAJobOfManyTasks) {
+  Learner learner;
+  for (uint64_t g = 0; g < 20; ++g) ASSERT_TRUE(learner.Add(Generation("many", g)).ok());
+  ASSERT_TRUE(learner.Add(Generation("a", 30)).ok());
+  EXPECT_EQ(VersionFor(&learner, "a"), 336u);
+  learner.Proposed(336);
+  ASSERT_TRUE(learner.Add(Generation("a", 31)).ok());
+  EXPECT_EQ(VersionFor(&learner, "many"), 336u);
+  EXPECT_EQ(VersionFor(&learner, "a"), 352u);
+}
+
+// An Ask that proposes nothing may train a model too; it leaves no trace.
+TEST(LearnerTest, ResumedLearnersGoOnWithTheSameModel) {
+  const std::string loaded = SavedSamples(WideSamples(2, 16, 1));
+  const std::vector<Sample> asked = WideSamples(1, 40, 77);
+  const char* const tasks[] = {"a", "b", "a", "a", "b", "b", "a", "b"};
+  const auto generation = [&](uint64_t round) { return InGroup(tasks[round], WideSamples(1, 16, round)); };
+  Learner learner;
+  ASSERT_TRUE(learner.Load(loaded).ok());
+  std::vector<uint64_t> versions;
+  for (uint64_t round = 0; round < std::size(tasks); ++round) {
+    ASSERT_TRUE(learner.Update("b").ok());
+    ASSERT_TRUE(learner.Update(tasks[round]).ok());
+    versions.push_back(learner.version());
+
+    Learner resumed;
+    ASSERT_TRUE(resumed.Load(loaded).ok());
+    for (uint64_t g = 0; g < round; ++g) {
+      resumed.Proposed(versions[g]);
+      ASSERT_TRUE(resumed.Add(generation(g)).ok());
+    }
+    ASSERT_TRUE(resumed.Update(tasks[round]).ok());
+    EXPECT_EQ(resumed.version(), learner.version()) << "round " << round;
+    EXPECT_EQ(Factors(resumed, asked, "a"), Factors(learner, asked, "a")) << "round " << round;
+
+    learner.Proposed(learner.version());
+    ASSERT_TRUE(learner.Add(generation(round)).ok());
+  }
+  EXPECT_GE(versions.back(), 96u);
+}
+
+// Such a version can only come from a damaged log, or one whose model is gone.
+TEST(LearnerTest, AVersionOfMoreSamplesThanThereAreCountsAsAll) {
+  Learner learner;
+  ASSERT_TRUE(learner.Add(Generation("a", 1)).ok());
+  learner.Proposed(1000);
+  EXPECT_EQ(VersionFor(&learner, "a"), 16u);
+}
+
+TEST(LearnerTest, SavedSamplesTeachTheNextJob) {
+  Learner first, second, damaged;
+  ASSERT_TRUE(first.Add(WideSamples(3, 16, 1)).ok());
+  const std::string bytes = *first.Save();
+  ASSERT_TRUE(second.Load(bytes).ok());
+  EXPECT_EQ(second.num_samples(), 48);
+  EXPECT_EQ(*second.Save(), bytes);
+  ASSERT_TRUE(second.Add(WideSamples(1, 16, 9)).ok());
+  EXPECT_EQ(second.num_samples(), 64);
+  // What a job saves does not depend on how it was taught: its own samples are saved as they were measured.
+  std::vector<Sample> all = WideSamples(3, 16, 1);
+  for (const Sample& sample : WideSamples(1, 16, 9)) all.push_back(sample);
+  EXPECT_EQ(*second.Save(), SavedSamples(all));
+  EXPECT_EQ(damaged.Load(bytes.substr(0, bytes.size() / 2)).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(damaged.num_samples(), 0);
+}
+
+}  // namespace
+}  // namespace mycc

@@ -1,0 +1,20 @@
+// Whether a model's predictions are worth following, and what they are worth in seconds. Pure functions.
+#pragma once
+
+#include <vector>
+
+#include "tuner/search/strategy.h"
+
+namespace mycc {
+
+// True unless predictions put too few pairs of measured candidates in the right order. Chance is a half;
+// among candidates that were chosen because they were predicted to be good, an honest model is above it, if
+// not by much. A prediction was made before its candidate was measured, and compares with those of the same
+// model alone.
+bool PredictionsLead(const std::vector<const Ledger::Entry*>& measured);
+
+// The factor that takes measured seconds to the units of what `scorer` predicts now: the geometric mean of
+// predicted / measured. 1 where nothing was measured.
+double PredictionScale(const std::vector<const Ledger::Entry*>& measured, Scorer* scorer);
+
+}  // namespace mycc
