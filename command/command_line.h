@@ -12,8 +12,8 @@ class App;
 
 namespace mycc {
 
-// `app` knows the subcommands and what they set; `run` does what they asked for. Returns the exit status: 0,
-// 1 (failed) or 2 (misused).
+// `app` knows the subcommands and what they set; `run` does what they asked for. Returns the exit status,
+// as ExitStatus has it.
 int RunCommandLine(CLI::App* app, int argc, char** argv, const std::function<absl::Status()>& run);
 
 }  // namespace mycc

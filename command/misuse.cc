@@ -5,7 +5,7 @@
 namespace mycc {
 namespace {
 
-constexpr char kMisuse[] = "mycc/misuse";
+constexpr char kMisuse[] = "mycc/misuse", kInterrupted[] = "mycc/interrupted";
 
 }  // namespace
 
@@ -15,8 +15,15 @@ absl::Status Misuse(const std::string& message) {
   return status;
 }
 
+absl::Status Interrupted(const std::string& message) {
+  absl::Status status = absl::CancelledError(message);
+  status.SetPayload(kInterrupted, absl::Cord());
+  return status;
+}
+
 int ExitStatus(const absl::Status& status) {
   if (status.ok()) return 0;
+  if (status.GetPayload(kInterrupted)) return kInterruptedExitStatus;
   return status.GetPayload(kMisuse) ? 2 : 1;
 }
 

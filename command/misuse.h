@@ -1,5 +1,5 @@
-// A command that was called wrongly ends with status 2, one that failed with status 1; this tells the two
-// apart. Pure.
+// A command that was called wrongly ends with status 2, one that was interrupted with 130, as a shell has it,
+// and one that failed with status 1; this tells them apart. Pure.
 #pragma once
 
 #include <string>
@@ -11,7 +11,11 @@ namespace mycc {
 // InvalidArgument, marked as the caller's mistake in the command line itself.
 absl::Status Misuse(const std::string& message);
 
-// 0, 1 (failed) or 2 (misused).
+// Cancelled, by the user's own interrupt of the command.
+absl::Status Interrupted(const std::string& message);
+inline constexpr int kInterruptedExitStatus = 130;
+
+// 0, 1 (failed), 2 (misused) or 130 (interrupted).
 int ExitStatus(const absl::Status& status);
 
 }  // namespace mycc

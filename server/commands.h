@@ -39,8 +39,10 @@ struct TuneOptions {
   std::string cache;  // "warm" or "cold"; empty: the usual one of the target
   std::string strategy = "evolutionary";
   bool fresh = false;
+  bool detach = false;  // from the server, which goes on without this command
   bool json = false;
 };
+// An interrupt leaves the job, which the same command continues; another one ends the process at once.
 absl::Status TuneCommand(const TuneOptions& options, std::ostream& out);
 
 struct JobOptions {

@@ -65,9 +65,11 @@ absl::StatusOr<std::unique_ptr<EmbeddedServer>> EmbeddedServer::Start(const std:
   return embedded;
 }
 
-EmbeddedServer::~EmbeddedServer() {
+void EmbeddedServer::StopWorker() {
   if (worker_ != nullptr) worker_->Stop();
   if (worker_thread_.joinable()) worker_thread_.join();
 }
+
+EmbeddedServer::~EmbeddedServer() { StopWorker(); }
 
 }  // namespace mycc

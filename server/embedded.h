@@ -51,6 +51,8 @@ class EmbeddedServer {
   ~EmbeddedServer();
 
   const ServerAddress& address() const { return address_; }
+  // What is being measured is finished and reported, the rest goes back; the server still answers.
+  void StopWorker();
 
  private:
   explicit EmbeddedServer(TemporaryFolder folder) : folder_(std::move(folder)) {}

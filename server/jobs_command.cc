@@ -1,4 +1,7 @@
 
+#include <pwd.h>
+#include <unistd.h>
+
 #include <cmath>
 #include <ostream>
 
@@ -14,30 +17,46 @@
 #include "server/tuning_client.h"
 
 namespace mycc {
+namespace {
+
+// Who cancels, for those whose job it was.
+std::string UserAtHost() {
+  char host[256] = "";
+  gethostname(host, sizeof(host) - 1);
+  const passwd* const user = getpwuid(getuid());
+  return absl::StrCat(user != nullptr ? std::string(user->pw_name) : absl::StrCat("user ", getuid()), "@",
+                      host);
+}
+
+}  // namespace
+
 absl::Status JobsCommand(const JobOptions& options, std::ostream& out) {
   MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<TuningClient> client, TuningClient::Connect(options.server));
   MYCC_ASSIGN_OR_RETURN(const std::vector<v1::JobProgress> jobs, client->ListJobs(options.limit));
   std::vector<std::vector<std::string>> rows = {
-      {"job", "name", "state", "done", "trials", "created (UTC)", ""}};
+      {"job", "name", "state", "done", "trials", "waiting", "created (UTC)", ""}};
   for (const v1::JobProgress& job : jobs) {
     if (options.json) out << ProgressJson(job) << "\n";
     rows.push_back({job.job(), job.name(), JobStateName(job.state()),
                     absl::StrFormat("%.0f %%", 100 * DoneShare(job)), absl::StrCat(job.trials()),
+                    job.waiters() > 0 ? absl::StrCat(job.waiters()) : "-",
                     FormatUnixMicros(job.created_unix_micros()), job.message()});
   }
-  if (!options.json) out << FormatTable(rows, {3, 4});
+  if (!options.json) out << FormatTable(rows, {3, 4, 5});
   return absl::OkStatus();
 }
 
 absl::Status CancelCommand(const JobOptions& options, std::ostream& out) {
   MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<TuningClient> client, TuningClient::Connect(options.server));
-  MYCC_ASSIGN_OR_RETURN(const v1::JobProgress progress, client->Cancel(options.job));
+  MYCC_ASSIGN_OR_RETURN(const v1::JobProgress progress, client->Cancel(options.job, UserAtHost()));
   if (options.json) {
     out << ProgressJson(progress) << "\n";
-  } else if (progress.state() == v1::JOB_STATE_RUNNING || progress.state() == v1::JOB_STATE_CANCELLED) {
-    out << "job " << progress.job() << " is cancelled; its " << progress.trials() << " results are kept\n";
+  } else if (progress.state() == v1::JOB_STATE_CANCELLED) {
+    out << "job " << progress.job() << " is " << progress.message() << "; its " << progress.trials()
+        << " results are kept\n";
   } else {
-    out << "job " << progress.job() << " had ended: " << JobStateName(progress.state()) << "\n";
+    out << "job " << progress.job() << " had ended: " << JobStateName(progress.state()) << ", "
+        << progress.message() << "\n";
   }
   return absl::OkStatus();
 }

@@ -102,6 +102,8 @@ void AddTune(CLI::App* app, Command* command) {
       ->check(CLI::IsMember({"evolutionary", "random", "grid"}))
       ->capture_default_str();
   sub->add_flag("--fresh", options->fresh, "tune although the log already holds what is asked for");
+  sub->add_flag("--detach", options->detach, "submit to the server, and do not wait for the end")
+      ->needs(sub->get_option("--server"));
   sub->add_flag("--json", options->json, "print JSON lines");
   sub->callback([=] {
     options->server = Named(*server);

@@ -1,18 +1,17 @@
 #include <unistd.h>
 
-#include <atomic>
-#include <chrono>
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <ostream>
 #include <set>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
+#include "base/random_word.h"
 #include "base/sha256.h"
 #include "base/status.h"
 #include "codegen/target/target.h"
@@ -22,7 +21,8 @@
 #include "db/log_report.h"
 #include "proto/names.h"
 #include "server/commands.h"
-#include "server/interrupt.h"
+#include "server/embedded.h"
+#include "server/job_follower.h"
 #include "server/progress_view.h"
 #include "server/tuning_client.h"
 
@@ -30,8 +30,6 @@ namespace mycc {
 namespace {
 
 constexpr uint32_t kDefaultTrials = 128;
-constexpr double kRedrawSeconds = 0.5;
-constexpr auto kRetryPause = std::chrono::seconds(1);
 
 std::string FileStem(const std::string& path) {
   const std::string name = path.substr(path.rfind('/') + 1);
@@ -88,87 +86,152 @@ absl::StatusOr<v1::JobSpec> SpecOf(const TuneOptions& options) {
   return spec;
 }
 
-// The same command is the same submission: it finds the job that was interrupted, or the one that has done
-// it.
+// The same command is the same submission, with --fresh or without: it joins the job that others wait for,
+// continues the one that was interrupted, or finds the one that has done it.
 std::string SubmissionOf(v1::JobSpec spec) {
-  const bool fresh = spec.fresh();
   spec.clear_fresh();
-  const std::string words = Sha256Hex(spec.SerializeAsString());
-  return fresh ? absl::StrCat(words, " fresh ", getpid(), " ",
-                              std::chrono::system_clock::now().time_since_epoch().count())
-               : words;
+  return Sha256Hex(spec.SerializeAsString());
 }
 
-// Whether a log has been in trouble for so long, with nothing measured meanwhile, that it is no passing one.
-class TroubleWatch {
- public:
-  bool IsStuck(const v1::JobProgress& progress) {
-    const auto now = std::chrono::steady_clock::now();
-    if (progress.trouble().empty() || progress.trials() != trials_) {
-      trials_ = progress.trials();
-      since_ = now;
+// "3 others wait", "1 other waits".
+std::string OthersWait(uint32_t others) {
+  return others == 1 ? "1 other waits" : absl::StrCat(others, " others wait");
+}
+
+// Without a server only this host measures.
+absl::StatusOr<std::unique_ptr<EmbeddedServer>> StartServer(const v1::JobSpec& spec, const std::string& log) {
+  std::set<std::string> devices;
+  for (const std::string& target : TargetsOf(spec)) {
+    const absl::StatusOr<std::string> device = DeviceFor(target);
+    if (!device.ok()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(device.status().message(), "; expected --server with a worker that can"));
     }
-    return now - since_ > kPatience;
+    devices.insert(*device);
   }
+  return EmbeddedServer::Start(log, {devices.begin(), devices.end()});
+}
+
+// A command that tunes, from its submission on.
+class Tuning {
+ public:
+  Tuning(const TuneOptions& options, const v1::JobSpec& spec, const InterruptCount& interrupts,
+         std::ostream& out)
+      : options_(options),
+        spec_(spec),
+        interrupts_(interrupts),
+        view_(ProgressView::StyleFor(STDOUT_FILENO, options.json), &out) {}
+
+  absl::Status Run();
 
  private:
-  static constexpr auto kPatience = std::chrono::seconds(5);
-  int64_t trials_ = -1;
-  std::chrono::steady_clock::time_point since_;
+  absl::Status Connect();
+  absl::StatusOr<v1::JobProgress> Submit();
+  void SayWhatBegins(const v1::JobProgress& progress);
+  absl::Status Detach(const v1::JobProgress& progress);
+  // After an interrupt.
+  absl::Status Leave(const v1::JobProgress& seen);
+  // How the job continues that was given up here.
+  std::string HowToContinue(const v1::JobProgress& progress) const;
+  std::string At() const { return absl::StrCat(" --server ", address_.address); }
+
+  const TuneOptions& options_;
+  const v1::JobSpec& spec_;
+  const InterruptCount& interrupts_;
+  ProgressView view_;
+  const std::string client_id_ = RandomWord();
+  std::unique_ptr<EmbeddedServer> embedded_;
+  ServerAddress address_;
+  std::unique_ptr<TuningClient> client_;
 };
 
-// Follows the job to its end; an interrupt cancels it, with the best so far kept. A server of this command's
-// own is given up when it cannot write; another's is waited for.
-absl::StatusOr<v1::JobProgress> Follow(TuningClient* client, bool own_server, v1::JobProgress progress,
-                                       ProgressView* view) {
-  const std::string job = progress.job();
-  std::atomic<int> interrupts = 0;
-  const InterruptWatch watch([&interrupts](int nth) {
-    if (nth > 1) std::_Exit(1);
-    interrupts = nth;
-  });
-  bool cancelled = false;
-  std::string trouble;
-  TroubleWatch log_trouble;
-  while (!HasEnded(progress)) {
-    view->Update(progress);
-    if (own_server && log_trouble.IsStuck(progress)) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat(progress.trouble(), "; the same command continues job ", job));
-    }
-    if (interrupts > 0 && !cancelled) {
-      view->Say("stopping; the best so far is kept");
-      cancelled = client->Cancel(job).ok();
-    }
-    absl::StatusOr<v1::JobProgress> next = client->Watch(job, progress.revision(), kRedrawSeconds);
-    if (next.ok()) {
-      progress = *std::move(next);
-      trouble.clear();
-      continue;
-    }
-    // The server may be away for a moment, and the job goes on without this client in any case.
-    if (!absl::IsUnavailable(next.status()) && !absl::IsDeadlineExceeded(next.status())) return next.status();
-    if (interrupts > 0) return next.status();
-    if (trouble.empty()) view->Say(absl::StrCat(next.status().message(), "; trying again"));
-    trouble = std::string(next.status().message());
-    std::this_thread::sleep_for(kRetryPause);
-  }
-  return progress;
+absl::Status Tuning::Run() {
+  MYCC_RETURN_IF_ERROR(Connect());
+  MYCC_ASSIGN_OR_RETURN(v1::JobProgress progress, Submit());
+  SayWhatBegins(progress);
+  if (options_.detach && !HasEnded(progress)) return Detach(progress);
+  const FollowOptions follow = {.client = client_id_, .own_server = embedded_ != nullptr};
+  MYCC_ASSIGN_OR_RETURN(progress, FollowJob(client_.get(), follow, interrupts_, std::move(progress), &view_));
+  if (!HasEnded(progress)) return Leave(progress);
+  view_.Finish(progress);
+  return Verdict(progress);
 }
 
-absl::Status Verdict(const v1::JobProgress& progress, bool interrupted_is_fine) {
-  if (progress.state() == v1::JOB_STATE_FAILED)
-    return absl::FailedPreconditionError(
-        absl::StrCat("job ", progress.job(), " failed: ", progress.message()));
-  if (progress.state() == v1::JOB_STATE_CANCELLED && !interrupted_is_fine) {
-    return absl::CancelledError(absl::StrCat("job ", progress.job(), " was cancelled"));
+absl::Status Tuning::Connect() {
+  if (options_.server) {
+    address_ = *options_.server;
+  } else {
+    MYCC_ASSIGN_OR_RETURN(embedded_, StartServer(spec_, options_.log));
+    address_ = embedded_->address();
   }
-  for (const v1::TaskProgress& task : progress.tasks()) {
-    const bool fruitless = task.best_seconds() == 0 && task.trials() > 0;
-    if (fruitless)
-      return absl::FailedPreconditionError(absl::StrCat(task.workload_name(), ": ", task.message()));
-  }
+  MYCC_ASSIGN_OR_RETURN(client_, TuningClient::Connect(address_));
   return absl::OkStatus();
+}
+
+absl::StatusOr<v1::JobProgress> Tuning::Submit() {
+  v1::SubmitJobRequest request;
+  *request.mutable_spec() = spec_;
+  request.set_submission(SubmissionOf(spec_));
+  if (!options_.detach) request.set_client(client_id_);
+  return client_->Submit(request);
+}
+
+void Tuning::SayWhatBegins(const v1::JobProgress& progress) {
+  const std::string where = options_.server ? absl::StrCat("the log of ", address_.address) : options_.log;
+  const std::string job = absl::StrCat("job ", progress.job());
+  if (progress.state() == v1::JOB_STATE_DONE) {
+    view_.Say(absl::StrCat("nothing to tune: ", where, " already holds what was asked for (", job, " of ",
+                           FormatUnixMicros(progress.created_unix_micros()), "); --fresh tunes again"));
+    return;
+  }
+  const uint32_t others = progress.waiters() - std::min(progress.waiters(), options_.detach ? 0u : 1u);
+  const std::string begins = others > 0
+                                 ? absl::StrCat("joining ", job, ", which ", OthersWait(others), " for")
+                             : progress.trials() > 0 ? absl::StrCat("continuing ", job)
+                                                     : absl::StrCat("started ", job);
+  view_.Say(absl::StrCat(begins, ": ", progress.tasks_size(), " tasks for ",
+                         absl::StrJoin(TargetsOf(spec_), " and "), ", results go to ", where));
+}
+
+absl::Status Tuning::Detach(const v1::JobProgress& progress) {
+  view_.Say(
+      absl::StrCat("mycc-tune watch ", progress.job(), At(), " follows it, and mycc-tune cancel ends it"));
+  if (options_.json) view_.Finish(progress);
+  return absl::OkStatus();
+}
+
+absl::Status Tuning::Leave(const v1::JobProgress& seen) {
+  absl::StatusOr<v1::JobProgress> left = absl::UnknownError("");
+  if (embedded_ != nullptr) {
+    view_.Say("stopping when what is being measured is finished; another interrupt stops at once");
+    embedded_->StopWorker();
+    left = client_->Watch(seen.job(), 0, 0);
+  } else {
+    left = client_->Leave(seen.job(), client_id_);
+  }
+  if (!left.ok()) {
+    view_.Finish(seen);
+    return Interrupted(absl::StrCat("interrupted; job ", seen.job(),
+                                    " goes on, since its server was not told: ", left.status().message()));
+  }
+  view_.Finish(*left);
+  const bool ended_by_itself = left->state() == v1::JOB_STATE_DONE || left->state() == v1::JOB_STATE_FAILED;
+  return ended_by_itself ? Verdict(*left) : Interrupted(HowToContinue(*left));
+}
+
+std::string Tuning::HowToContinue(const v1::JobProgress& progress) const {
+  const std::string job = absl::StrCat("interrupted; job ", progress.job());
+  const std::string kept = absl::StrCat(progress.trials(), " results are kept, and the same command");
+  if (embedded_ != nullptr) return absl::StrCat(job, " can go on: its ", kept, " continues it");
+  // What was cancelled is not what --fresh asks for.
+  if (HasEnded(progress)) {
+    return absl::StrCat(job, " is cancelled, since nobody else waits for it; its ", kept,
+                        spec_.fresh() ? " without --fresh" : "", " continues it");
+  }
+  if (progress.waiters() > 0)
+    return absl::StrCat(job, " goes on: ", OthersWait(progress.waiters()), " for it");
+  return absl::StrCat(job, " goes on, as somebody submitted it with --detach; mycc-tune cancel ",
+                      progress.job(), At(), " ends it");
 }
 
 }  // namespace
@@ -190,59 +253,21 @@ absl::StatusOr<double> ParseBudget(const std::string& text) {
 }
 
 absl::Status TuneCommand(const TuneOptions& options, std::ostream& out) {
+  const InterruptCount interrupts;  // to the end, so that a second one is heard while this one stops
   MYCC_ASSIGN_OR_RETURN(const v1::JobSpec spec, SpecOf(options));
-  std::unique_ptr<EmbeddedServer> embedded;
-  ServerAddress address;
-  if (options.server) {
-    address = *options.server;
-  } else {
-    // Without a server only this host measures.
-    std::set<std::string> devices;
-    for (const std::string& target : TargetsOf(spec)) {
-      const absl::StatusOr<std::string> device = DeviceFor(target);
-      if (!device.ok()) {
-        return absl::FailedPreconditionError(
-            absl::StrCat(device.status().message(), "; expected --server with a worker that can"));
-      }
-      devices.insert(*device);
-    }
-    MYCC_ASSIGN_OR_RETURN(embedded, EmbeddedServer::Start(options.log, {devices.begin(), devices.end()}));
-    address = embedded->address();
-  }
-  MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<TuningClient> client, TuningClient::Connect(address));
-  v1::SubmitJobRequest request;
-  *request.mutable_spec() = spec;
-  request.set_submission(SubmissionOf(spec));
-  MYCC_ASSIGN_OR_RETURN(v1::JobProgress progress, client->Submit(request));
-
-  ProgressView view(ProgressView::StyleFor(STDOUT_FILENO, options.json), &out);
-  const std::string where = options.server ? absl::StrCat("the log of ", address.address) : options.log;
-  if (progress.state() == v1::JOB_STATE_DONE) {
-    view.Say(absl::StrCat("nothing to tune: ", where, " already holds what was asked for (job ",
-                          progress.job(), " of ", FormatUnixMicros(progress.created_unix_micros()),
-                          "); --fresh tunes again"));
-  } else {
-    const std::string verb = progress.trials() > 0 ? "continuing" : "started";
-    view.Say(absl::StrCat(verb, " job ", progress.job(), ": ", progress.tasks_size(), " tasks for ",
-                          absl::StrJoin(TargetsOf(spec), " and "), ", results go to ", where));
-    MYCC_ASSIGN_OR_RETURN(progress, Follow(client.get(), !options.server, std::move(progress), &view));
-  }
-  view.Finish(progress);
-  return Verdict(progress, /*interrupted_is_fine=*/true);
+  return Tuning(options, spec, interrupts, out).Run();
 }
 
 absl::Status WatchCommand(const JobOptions& options, std::ostream& out) {
+  const InterruptCount interrupts;
   MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<TuningClient> client, TuningClient::Connect(options.server));
   ProgressView view(ProgressView::StyleFor(STDOUT_FILENO, options.json), &out);
   MYCC_ASSIGN_OR_RETURN(v1::JobProgress progress, client->Watch(options.job, 0, 0));
-  // Watching changes nothing: an interrupt ends the watching alone.
-  const InterruptWatch watch([](int) { std::_Exit(0); });
-  while (!HasEnded(progress)) {
-    view.Update(progress);
-    MYCC_ASSIGN_OR_RETURN(progress, client->Watch(options.job, progress.revision(), kRedrawSeconds));
-  }
+  MYCC_ASSIGN_OR_RETURN(progress, FollowJob(client.get(), {}, interrupts, std::move(progress), &view));
   view.Finish(progress);
-  return Verdict(progress, /*interrupted_is_fine=*/false);
+  // Watching changes nothing: an interrupt ends the watching alone.
+  if (!HasEnded(progress)) return Interrupted(absl::StrCat("interrupted; job ", options.job, " goes on"));
+  return Verdict(progress);
 }
 
 }  // namespace mycc

@@ -61,19 +61,30 @@ absl::StatusOr<std::vector<v1::JobProgress>> TuningClient::ListJobs(uint32_t lim
 }
 
 absl::StatusOr<v1::JobProgress> TuningClient::Watch(const std::string& job, uint64_t seen_revision,
-                                                    double wait_seconds) {
+                                                    double wait_seconds, const std::string& client) {
   v1::WatchJobRequest request;
   request.set_job(job);
   request.set_seen_revision(seen_revision);
   request.set_wait_seconds(wait_seconds);
+  request.set_client(client);
   MYCC_ASSIGN_OR_RETURN(v1::WatchJobResponse response,
                         impl_->Call(&v1::TuningService::Stub::WatchJob, request, wait_seconds));
   return std::move(*response.mutable_progress());
 }
 
-absl::StatusOr<v1::JobProgress> TuningClient::Cancel(const std::string& job) {
+absl::StatusOr<v1::JobProgress> TuningClient::Leave(const std::string& job, const std::string& client) {
+  v1::LeaveJobRequest request;
+  request.set_job(job);
+  request.set_client(client);
+  MYCC_ASSIGN_OR_RETURN(v1::LeaveJobResponse response,
+                        impl_->Call(&v1::TuningService::Stub::LeaveJob, request));
+  return std::move(*response.mutable_progress());
+}
+
+absl::StatusOr<v1::JobProgress> TuningClient::Cancel(const std::string& job, const std::string& by) {
   v1::CancelJobRequest request;
   request.set_job(job);
+  request.set_by(by);
   MYCC_ASSIGN_OR_RETURN(v1::CancelJobResponse response,
                         impl_->Call(&v1::TuningService::Stub::CancelJob, request));
   return std::move(*response.mutable_progress());

@@ -18,9 +18,13 @@ class TuningClient {
 
   absl::StatusOr<v1::JobProgress> Submit(const v1::SubmitJobRequest& request);
   absl::StatusOr<std::vector<v1::JobProgress>> ListJobs(uint32_t limit);
-  // Waits until the job's revision is another than `seen_revision`, or the time is over.
-  absl::StatusOr<v1::JobProgress> Watch(const std::string& job, uint64_t seen_revision, double wait_seconds);
-  absl::StatusOr<v1::JobProgress> Cancel(const std::string& job);
+  // Waits until the job's revision is another than `seen_revision`, or the time is over. `client` waits for
+  // the job itself; empty: an onlooker.
+  absl::StatusOr<v1::JobProgress> Watch(const std::string& job, uint64_t seen_revision, double wait_seconds,
+                                        const std::string& client = "");
+  // Of a job that had ended, how it ended. `by`: for people.
+  absl::StatusOr<v1::JobProgress> Cancel(const std::string& job, const std::string& by = "");
+  absl::StatusOr<v1::JobProgress> Leave(const std::string& job, const std::string& client);
   absl::StatusOr<std::vector<v1::DeviceStatus>> ListDevices();
   absl::StatusOr<v1::BestResponse> Best(const v1::BestRequest& request);
 

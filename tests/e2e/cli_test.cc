@@ -4,6 +4,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/e2e/log_of_others.h"
 #include "tests/e2e/mycc_tune.h"
 #include "tests/server/fake_server.h"
 
@@ -86,7 +87,7 @@ TEST_F(CliTest, FullDiskEndsATuneAndLosesNothing) {
   EXPECT_THAT(full.output, HasSubstr("a limit on space or file size is reached"));
   const size_t id = full.output.find("the same command continues job j");
   ASSERT_NE(id, std::string::npos) << full.output;
-  const std::string job = full.output.substr(full.output.find("job j", id), 21);
+  const std::string job = JobIn(full.output.substr(id));
   const Ran more = RunInBash(tune);
   EXPECT_EQ(more.exit_status, 0) << more.output;
   EXPECT_THAT(more.output, AllOf(HasSubstr(job), HasSubstr("100 %  200 trials")));
@@ -168,13 +169,118 @@ TEST_F(CliTest, WhatIsNoTraceIsRefused) {
               folder_.Path("trace") + ": ");
 }
 
-TEST_F(CliTest, InterruptedTuneKeepsTheBestSoFar) {
+TEST_F(CliTest, InterruptedTuneIsContinuedByTheSameCommand) {
+  const std::string output = folder_.Path("output");
+  const std::vector<std::string> tune = {"tune", gemm_, "--log", log_, "--trials", "40"};
+  Background first(tune, output);
+  ASSERT_TRUE(WaitForText(output, "started job j", 60));
+  ASSERT_TRUE(WaitForTrials(log_, kFinishedInLog, 1, 120));
+  first.Interrupt();
+  EXPECT_EQ(first.Wait(), 130);
+  const std::string said = ReadAll(output);
+  EXPECT_THAT(said, AllOf(HasSubstr("speed-up"), HasSubstr("mycc-tune: interrupted; job j"),
+                          HasSubstr(" results are kept, and the same command continues it")));
+  EXPECT_EQ(RunMyccTune({"best", gemm_, "--log", log_}).exit_status, 0) << "the best so far is kept";
+  EXPECT_LT(TrialsInLog(log_, kFinishedInLog), 40) << "it was over before the interrupt";
+  EXPECT_EQ(TrialsInLog(log_, kLeasedInLog), 0) << "what was not measured went back";
+
+  const Ran second = RunMyccTune(tune);
+  EXPECT_EQ(second.exit_status, 0) << second.output;
+  EXPECT_THAT(second.output,
+              AllOf(HasSubstr("continuing job " + JobIn(said)), HasSubstr("100 %  40 trials")));
+}
+
+TEST_F(CliTest, SecondInterruptEndsATuneAtOnce) {
   const std::string output = folder_.Path("output");
   Background tune({"tune", gemm_, "--log", log_, "--budget", "10m"}, output);
-  ASSERT_TRUE(WaitForText(output, " ok)", 120));
-  EXPECT_EQ(tune.Terminate(), 0);
-  EXPECT_TRUE(WaitForText(output, "the best so far is kept", 1));
-  EXPECT_EQ(RunMyccTune({"best", gemm_, "--log", log_}).exit_status, 0);
+  ASSERT_TRUE(WaitForText(output, "started job j", 60));
+  tune.Interrupt();
+  ASSERT_TRUE(WaitForText(output, "another interrupt stops at once", 60));
+  tune.Interrupt();
+  EXPECT_EQ(tune.Wait(), 130);
+  EXPECT_THAT(RunMyccTune({"tune", gemm_, "--log", log_, "--trials", "4"}).exit_status, 0)
+      << "the log is nobody's";
+}
+
+// Two users, one command: the second joins the first's job. One goes, the job goes on; both go, it is
+// cancelled; the same command continues it.
+TEST_F(CliTest, CommandsShareAJobUntilTheLastOneGoes) {
+  const std::string output = folder_.Path("output"), address = "unix:" + folder_.Path("socket");
+  Background server({"serve", "--log", log_, "--listen", address}, output);
+  ASSERT_TRUE(WaitForText(output, "serving", 60));
+  const std::vector<std::string> tune = {"tune", gemm_, "--server", address, "--trials", "30"};
+  const std::string ann_said = folder_.Path("ann"), bob_said = folder_.Path("bob");
+  Background ann(tune, ann_said);
+  ASSERT_TRUE(WaitForText(ann_said, "started job j", 60));
+  const std::string job = JobIn(ReadAll(ann_said));
+  Background bob(tune, bob_said);
+  ASSERT_TRUE(WaitForText(bob_said, "joining job " + job + ", which 1 other waits for: ", 60));
+  EXPECT_THAT(RunMyccTune({"jobs", "--server", address, "--json"}).output, HasSubstr("\"waiters\":2"));
+
+  ann.Interrupt();
+  EXPECT_EQ(ann.Wait(), 130);
+  EXPECT_THAT(ReadAll(ann_said), HasSubstr("interrupted; job " + job + " goes on: 1 other waits for it"));
+  EXPECT_THAT(RunMyccTune({"jobs", "--server", address}).output, HasSubstr(" running "));
+  bob.Interrupt();
+  EXPECT_EQ(bob.Wait(), 130);
+  EXPECT_THAT(ReadAll(bob_said),
+              HasSubstr("job " + job + " is cancelled, since nobody else waits for it; its "));
+  EXPECT_THAT(RunMyccTune({"jobs", "--server", address}).output,
+              HasSubstr("cancelled: the last command that waited for it was interrupted"));
+
+  Background worker({"worker", "--server", address, "--name", "w", "--builders", "2"}, output);
+  const Ran again = RunMyccTune(tune);
+  EXPECT_EQ(again.exit_status, 0) << again.output;
+  EXPECT_THAT(again.output, AllOf(HasSubstr(" job " + job), HasSubstr("100 %  30 trials")));
+  EXPECT_EQ(worker.Terminate(), 0);
+  EXPECT_EQ(server.Terminate(), 0);
+}
+
+// Whoever cancels, cancels for all; and a command that dies without a word cancels nothing.
+TEST_F(CliTest, CancelledByOthersIsAFailureThatSaysWho) {
+  const std::string output = folder_.Path("output"), address = "unix:" + folder_.Path("socket");
+  Background server({"serve", "--log", log_, "--listen", address}, output);
+  ASSERT_TRUE(WaitForText(output, "serving", 60));
+  const std::vector<std::string> tune = {"tune", gemm_, "--server", address, "--trials", "30"};
+  const std::string ann_said = folder_.Path("ann"), bob_said = folder_.Path("bob"),
+                    eve_said = folder_.Path("eve");
+  Background ann(tune, ann_said);
+  ASSERT_TRUE(WaitForText(ann_said, "started job j", 60));
+  const std::string job = JobIn(ReadAll(ann_said));
+  Background bob(tune, bob_said), eve({"watch", job, "--server", address}, eve_said);
+  ASSERT_TRUE(WaitForText(bob_said, "joining", 60));
+  ASSERT_TRUE(WaitForText(eve_said, "waiting for a worker", 60));
+  ann.Kill9();
+  EXPECT_THAT(RunMyccTune({"jobs", "--server", address}).output, HasSubstr(" running "));
+  const Ran cancel = RunMyccTune({"cancel", job, "--server", address});
+  EXPECT_EQ(cancel.exit_status, 0) << cancel.output;
+  EXPECT_THAT(cancel.output, HasSubstr("job " + job + " is cancelled by "));
+  EXPECT_EQ(bob.Wait(), 1);
+  EXPECT_THAT(ReadAll(bob_said), HasSubstr("mycc-tune: job " + job + " was cancelled by "));
+  EXPECT_EQ(eve.Wait(), 1);
+  EXPECT_EQ(server.Terminate(), 0);
+}
+
+TEST_F(CliTest, DetachedJobIsNobodysToInterrupt) {
+  const std::string output = folder_.Path("output"), address = "unix:" + folder_.Path("socket");
+  ExpectError(RunMyccTune({"tune", gemm_, "--log", log_, "--detach"}), 2, "--server");
+  Background server({"serve", "--log", log_, "--listen", address}, output);
+  ASSERT_TRUE(WaitForText(output, "serving", 60));
+  const Ran detached = RunMyccTune({"tune", gemm_, "--server", address, "--trials", "30", "--detach"});
+  EXPECT_EQ(detached.exit_status, 0) << detached.output;
+  const std::string job = JobIn(detached.output), said = folder_.Path("said");
+  EXPECT_THAT(detached.output, HasSubstr("mycc-tune watch " + job + " --server " + address));
+  Background tune({"tune", gemm_, "--server", address, "--trials", "30"}, said);
+  ASSERT_TRUE(WaitForText(said, "started job " + job, 60));
+  tune.Interrupt();
+  EXPECT_EQ(tune.Wait(), 130);
+  EXPECT_THAT(ReadAll(said), HasSubstr("job " + job + " goes on, as somebody submitted it with --detach"));
+  Background watch({"watch", job, "--server", address}, folder_.Path("watch"));
+  ASSERT_TRUE(WaitForText(folder_.Path("watch"), "waiting for a worker", 60));
+  watch.Interrupt();
+  EXPECT_EQ(watch.Wait(), 130);
+  EXPECT_THAT(RunMyccTune({"jobs", "--server", address}).output, HasSubstr(" running "));
+  EXPECT_EQ(server.Terminate(), 0);
 }
 
 TEST_F(CliTest, ServedLogIsNotServedTwice) {

@@ -12,6 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/tuning_client.h"
+#include "tests/e2e/log_of_others.h"
 #include "tests/e2e/mycc_tune.h"
 #include "tests/server/fake_server.h"
 
@@ -37,11 +38,14 @@ class KillTest : public ::testing::Test {
     const auto client = TuningClient::Connect({.address = address_});
     return client.ok() ? (*client)->Watch(job, 0, 0) : client.status();
   }
-  // Submits, also to a server that is still starting.
   std::string Submit() {
     v1::SubmitJobRequest request;
     *request.mutable_spec() = Spec();
     request.set_submission("the one");
+    return Submit(request);
+  }
+  // Also to a server that is still starting.
+  std::string Submit(const v1::SubmitJobRequest& request) {
     for (int attempt = 0; attempt < 100; ++attempt) {
       const auto client = TuningClient::Connect({.address = address_});
       const auto progress = (*client)->Submit(request);
@@ -130,8 +134,59 @@ TEST_F(KillTest, TuneItselfDiesAndContinues) {
   const Ran third = RunMyccTune(tune);
   EXPECT_EQ(third.exit_status, 0) << third.output;
   EXPECT_THAT(third.output, ::testing::HasSubstr("nothing to tune")) << third.output;
-  const std::string begin = second.output.substr(second.output.find("job j") + 4);
-  ExpectWhole(begin.substr(0, 17));
+  ExpectWhole(JobIn(second.output));
+}
+
+// What the worker inside `tune` held when it was killed is given out again at once, and not when its leases
+// run out, 25 s later.
+TEST_F(KillTest, TuneThatDiedHasItsNextResultAtOnce) {
+  const std::string file = folder_.Path("gemm.te"), output = folder_.Path("output"),
+                    log = folder_.Path("tuning.db");
+  std::ofstream(file) << kTestWorkload;
+  const std::vector<std::string> tune = {"tune", file, "--log", log, "--trials", "200"};
+  {
+    Background first(tune, output);
+    ASSERT_TRUE(WaitForTrials(log, kLeasedInLog, 1, 60));
+    first.Kill9();
+  }
+  ASSERT_GT(TrialsInLog(log, kLeasedInLog), 0) << "it held nothing when it died";
+  const int64_t before = TrialsInLog(log, kFinishedInLog);
+  const auto start = std::chrono::steady_clock::now();
+  Background second(tune, output);
+  ASSERT_TRUE(WaitForTrials(log, kFinishedInLog, before + 1, 60));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+}
+
+// The job's state is in the log when the cancellation is answered.
+TEST_F(KillTest, CancelledJobStaysCancelledWheneverTheServerDies) {
+  const std::string output = folder_.Path("output"), log = folder_.Path("tuning.db");
+  auto server = std::make_unique<Background>(ServeArguments(), output);
+  const Background worker(WorkerArguments("w"), output);
+  for (const int milliseconds : {0, 30, 100, 300, 600, 1000}) {
+    v1::SubmitJobRequest request;
+    *request.mutable_spec() = Spec();
+    request.mutable_spec()->set_seed(static_cast<uint64_t>(milliseconds));
+    request.mutable_spec()->set_fresh(true);
+    const std::string job = Submit(request);
+    ASSERT_TRUE(WaitForTrials(log, kLeasedInLog, 1, 60));
+    const auto client = TuningClient::Connect({.address = address_});
+    const auto cancelled = (*client)->Cancel(job);
+    ASSERT_TRUE(cancelled.ok()) << cancelled.status();
+    EXPECT_EQ(cancelled->state(), v1::JOB_STATE_CANCELLED);
+    std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+    server->Kill9();
+    server = std::make_unique<Background>(ServeArguments(), output);
+    auto progress = Watch(job);
+    for (int i = 0; i < 100 && !progress.ok(); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      progress = Watch(job);
+    }
+    ASSERT_TRUE(progress.ok()) << progress.status();
+    EXPECT_EQ(progress->state(), v1::JOB_STATE_CANCELLED) << "killed after " << milliseconds << " ms";
+    EXPECT_EQ(TrialsInLog(log, kQueuedInLog, job), 0);
+    EXPECT_EQ(TrialsInLog(log, kLeasedInLog, job), 0);
+  }
+  EXPECT_EQ(server->Terminate(), 0);
 }
 
 }  // namespace

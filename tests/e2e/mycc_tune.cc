@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
+#include <regex>
 #include <sstream>
 #include <thread>
 
@@ -90,18 +91,30 @@ void Background::Kill9() {
   Wait();
 }
 
+void Background::Interrupt() { kill(pid_, SIGINT); }
+
 int Background::Terminate() {
   kill(pid_, SIGTERM);
   return Wait();
 }
 
+std::string ReadAll(const std::string& file) {
+  std::ifstream in(file);
+  std::stringstream content;
+  content << in.rdbuf();
+  return content.str();
+}
+
+std::string JobIn(const std::string& printed) {
+  static const std::regex kJob("job (j[0-9a-f]+)");
+  std::smatch found;
+  return std::regex_search(printed, found, kJob) ? found[1].str() : "";
+}
+
 bool WaitForText(const std::string& file, const std::string& text, double seconds) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
   while (std::chrono::steady_clock::now() < end) {
-    std::ifstream in(file);
-    std::stringstream content;
-    content << in.rdbuf();
-    if (content.str().find(text) != std::string::npos) return true;
+    if (ReadAll(file).find(text) != std::string::npos) return true;
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   return false;

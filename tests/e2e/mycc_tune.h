@@ -30,13 +30,20 @@ class Background {
   void Kill9();
   // SIGTERM, and the exit status.
   int Terminate();
+  // SIGINT, as Ctrl-C sends it.
+  void Interrupt();
+  // The exit status, or 128 + the signal that ended it.
+  int Wait();
   pid_t pid() const { return pid_; }
 
  private:
-  int Wait();
   pid_t pid_ = 0;
 };
 
+// What was printed so far.
+std::string ReadAll(const std::string& file);
+// The first job's id that is named in what was printed, after "job "; empty: none is.
+std::string JobIn(const std::string& printed);
 // Waits until the file holds `text`; false after `seconds`.
 bool WaitForText(const std::string& file, const std::string& text, double seconds);
 

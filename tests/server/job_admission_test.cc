@@ -8,6 +8,7 @@
 #include "proto/job_state.pb.h"
 #include "proto/names.h"
 #include "server/job_plan.h"
+#include "server/local_search.h"
 #include "tests/server/fake_server.h"
 
 namespace mycc {
@@ -214,12 +215,16 @@ TEST(CancelTest, TakenUpAgainWhileTheOldSearchIsAtWork) {
   FakeTime time;
   const auto log = TuningLog::Open(folder.Path("test.db"), OpenMode::kServe);
   ASSERT_TRUE(log.ok()) << log.status();
-  Coordinator server(
-      FakeServer::DefaultOptions(), log->get(), &time,
-      [](const LogWrite& write, const LogWriteDone& done) { done(write()); },
-      [&searches](std::function<void()> work, std::function<void()> done) {
-        searches.push_back([work = std::move(work), done = std::move(done)] { work(), done(); });
-      });
+  Executors executors;
+  executors.write = [](const LogWrite& write, const LogWriteDone& done) { done(write()); };
+  executors.read = [&log](const LogRead& read, const std::function<void()>& done) {
+    read(log->get()), done();
+  };
+  executors.search = [&searches](std::function<void()> work, std::function<void()> done) {
+    searches.push_back([work = std::move(work), done = std::move(done)] { work(), done(); });
+  };
+  executors.start_search = LocalSearch::Start;
+  Coordinator server(FakeServer::DefaultOptions(), log->get(), &time, executors);
   ASSERT_TRUE(server.Start().ok());
   v1::SubmitJobRequest request;
   *request.mutable_spec() = MakeSpec({kTestWorkload}, 8);

@@ -1,0 +1,41 @@
+// Follows a job on behalf of a command, to the job's end or to the user's interrupt. Thread rule:
+// thread-compatible; it blocks.
+#pragma once
+
+#include <atomic>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "proto/tuning.pb.h"
+#include "server/interrupt.h"
+#include "server/progress_view.h"
+#include "server/tuning_client.h"
+
+namespace mycc {
+
+// Counts interrupts from now on. The second one ends the process at once.
+class InterruptCount {
+ public:
+  InterruptCount();
+  bool any() const { return count_ > 0; }
+
+ private:
+  std::atomic<int> count_ = 0;
+  const InterruptWatch watch_;
+};
+
+struct FollowOptions {
+  std::string client;       // that waits for the job; empty: an onlooker
+  bool own_server = false;  // given up when it cannot write; another's is waited for
+};
+
+// The last progress that was seen: of the job's end, or of the moment of the interrupt.
+absl::StatusOr<v1::JobProgress> FollowJob(TuningClient* client, const FollowOptions& options,
+                                          const InterruptCount& interrupts, v1::JobProgress progress,
+                                          ProgressView* view);
+
+// What a job that has ended means for those who wait for it: OK when it is done, and found something for each
+// of its tasks.
+absl::Status Verdict(const v1::JobProgress& progress);
+
+}  // namespace mycc
