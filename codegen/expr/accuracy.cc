@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/check.h"
 
@@ -62,6 +63,18 @@ int MantissaBits(DType dtype) {
     case DType::kBF16: return 7;
     case DType::kF8E4M3: return 3;
     case DType::kF8E5M2: return 2;
+    default: MYCC_CHECK(false) << DTypeName(dtype) << " is no float"; return 0;
+  }
+}
+
+double LargestNumber(DType dtype) {
+  switch (dtype) {
+    case DType::kF64: return std::numeric_limits<double>::max();
+    case DType::kF32: return std::numeric_limits<float>::max();
+    case DType::kF16: return 65504;
+    case DType::kBF16: return 0x1.fep127;
+    case DType::kF8E4M3: return 448;
+    case DType::kF8E5M2: return 57344;
     default: MYCC_CHECK(false) << DTypeName(dtype) << " is no float"; return 0;
   }
 }

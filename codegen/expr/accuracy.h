@@ -18,6 +18,7 @@ struct Accuracy {
 // REQUIRES: `op` computes a float of type `dtype`.
 Accuracy AccuracyOf(Op op, DType dtype);
 
+double LargestNumber(DType dtype);  // that is finite
 // The bits of a float type's mantissa that are stored.
 int MantissaBits(DType dtype);
 // The distance from a number of this magnitude to the next one of the type, as if the exponent had no upper

@@ -6,9 +6,7 @@
 #include <unordered_set>
 
 namespace mycc {
-namespace {
 
-// The ends and random places in turn, so that any first part of them is spread well.
 std::vector<int64_t> PickPlaces(int64_t elements, int64_t count, uint64_t seed) {
   std::vector<int64_t> places;
   std::unordered_set<int64_t> seen;
@@ -23,8 +21,6 @@ std::vector<int64_t> PickPlaces(int64_t elements, int64_t count, uint64_t seed) 
   }
   return places;
 }
-
-}  // namespace
 
 Expected SampledValues::expected() const {
   return {dtype, reinterpret_cast<const uint8_t*>(values.data()), places,

@@ -19,6 +19,10 @@ struct SampledValues {
   Expected expected() const;
 };
 
+// At most `count` distinct places of so many elements: the ends and random ones in turn, so that any first
+// part of them is spread well.
+std::vector<int64_t> PickPlaces(int64_t elements, int64_t count, uint64_t seed);
+
 // At most `count` places of output number `output`: the two ends, where tails go wrong, and random ones.
 // Those for which `seconds` do not suffice are left out, but never all: a place of a long chain of stages can
 // cost much.

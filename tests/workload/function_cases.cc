@@ -89,11 +89,7 @@ long double Exact(Op op, long double a, long double b) {
 
 std::vector<double> SpecialValues(DType dtype) {
   const double least = SmallestNormal(dtype), unit = UnitInLastPlace(dtype, 0);
-  const double largest = dtype == DType::kF64 ? std::numeric_limits<double>::max()
-                         : IsFloat8(dtype)    ? RoundFloat(dtype, 1e30)
-                         : dtype == DType::kF16
-                             ? 65504
-                             : RoundFloat(dtype, dtype == DType::kF32 ? 0x1.fffffep127 : 0x1.fep127);
+  const double largest = LargestNumber(dtype);
   std::vector<double> values = {0,
                                 kInf,
                                 std::nan(""),

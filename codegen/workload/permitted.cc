@@ -1,0 +1,318 @@
+#include "codegen/workload/permitted.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <unordered_map>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/check.h"
+#include "codegen/expr/accuracy.h"
+#include "codegen/expr/eval.h"
+#include "codegen/workload/sampled_values.h"
+
+namespace mycc {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+// f32(x) of an 8-bit float or of bf16, which tensor instructions take as they are.
+bool IsWidened(const Expr& expr, DType from) { return expr->op == Op::kCast && expr->args[0]->dtype == from; }
+
+// The sum of terms in any order, each partial sum rounded.
+class SumSet {
+ public:
+  SumSet(const Stage& stage, int64_t terms) : dtype_(stage.value->dtype), terms_(static_cast<double>(terms)) {
+    const Expr& value = stage.value;
+    if (value->op != Op::kMul) return;
+    flushes_ = IsWidened(value->args[0], DType::kBF16);
+    const auto is_float8 = [](const Expr& factor) {
+      return factor->op == Op::kCast && IsFloat8(factor->args[0]->dtype);
+    };
+    if (is_float8(value->args[0]) && is_float8(value->args[1])) share_ = 0x1p-9;
+  }
+
+  void Add(const ValueSet& term) {
+    nan_ = nan_ || term.nan;
+    if (!term.has_numbers()) {
+      numbers_ = false;
+      return;
+    }
+    if (term.high == kInf) may_rise_ = true, must_rise_ = must_rise_ || term.low == kInf;
+    if (term.low == -kInf) may_fall_ = true, must_fall_ = must_fall_ || term.high == -kInf;
+    low_ += term.low, high_ += term.high;
+    magnitude_ += std::max(std::isinf(term.low) ? 0 : std::abs(term.low),
+                           std::isinf(term.high) ? 0 : std::abs(term.high));
+  }
+
+  ValueSet Result() const {
+    if (!numbers_) return ValueSet::Floats(kInf, -kInf, true);
+    const double roundoff = std::ldexp(1.0, -MantissaBits(dtype_) - 1);
+    double error = terms_ > 1 ? (share_ + roundoff * (16 + 8 * std::sqrt(terms_))) * magnitude_ : 0;
+    if (flushes_) error += terms_ * SmallestNormal(DType::kF32);
+    if (magnitude_ + error >= LargestNumber(dtype_)) return ValueSet::Anything(dtype_);
+    const bool nan = nan_ || (may_rise_ && may_fall_);
+    if (must_rise_ && must_fall_) return ValueSet::Floats(kInf, -kInf, true);
+    ValueSet result = ValueSet::Floats(may_fall_ ? -kInf : RoundFloat(dtype_, low_ - error),
+                                       may_rise_ ? kInf : RoundFloat(dtype_, high_ + error), nan);
+    if (must_rise_) result.low = kInf;
+    if (must_fall_) result.high = -kInf;
+    // The sign of a zero is not defined.
+    if (result.low == 0) result.low = -0.0;
+    if (result.high == 0) result.high = 0.0;
+    return result;
+  }
+
+ private:
+  const DType dtype_;
+  const double terms_;
+  bool flushes_ = false;
+  double share_ = 0;
+  bool nan_ = false, numbers_ = true;
+  bool may_rise_ = false, must_rise_ = false, may_fall_ = false, must_fall_ = false;
+  double low_ = 0, high_ = 0, magnitude_ = 0;
+};
+
+// Where no partial product may leave the normal numbers, as exact as a sum; anything elsewhere.
+ValueSet ProductOf(DType dtype, const std::vector<ValueSet>& factors) {
+  ValueSet product = ValueSet::Floats(1, 1);
+  double rises = 0, falls = 0;
+  for (const ValueSet& factor : factors) {
+    if (factor.nan || !factor.has_numbers()) return factor.has_numbers() ? ValueSet::Anything(dtype) : factor;
+    const double most = std::max(std::abs(factor.low), std::abs(factor.high));
+    const double least =
+        factor.low <= 0 && factor.high >= 0 ? 0 : std::min(std::abs(factor.low), std::abs(factor.high));
+    rises += std::max(0.0, std::log2(most));
+    falls += std::min(0.0, std::log2(least));
+    product = PermittedProduct(DType::kF64, product, factor);
+  }
+  if (rises >= std::log2(LargestNumber(dtype)) || falls <= std::log2(SmallestNormal(dtype)))
+    return ValueSet::Anything(dtype);
+  const double roundoff = std::ldexp(1.0, -MantissaBits(dtype)), terms = static_cast<double>(factors.size());
+  const double error = terms * roundoff * std::max(std::abs(product.low), std::abs(product.high));
+  return ValueSet::Floats(RoundFloat(dtype, product.low - error), RoundFloat(dtype, product.high + error));
+}
+
+// The index of the first of the best: all that may be it, with those between. A NaN is better than any
+// number.
+ValueSet BestOf(ReduceOp op, DType dtype, std::vector<ValueSet> values) {
+  const auto low = [&](const ValueSet& v) { return IsFloat(dtype) ? v.low : static_cast<double>(v.least); };
+  const auto high = [&](const ValueSet& v) { return IsFloat(dtype) ? v.high : static_cast<double>(v.most); };
+  const bool smallest = op == ReduceOp::kArgMin;
+  double bound = -kInf;  // the best is at least this, negated for the smallest
+  bool must_nan = false;
+  for (const ValueSet& v : values) {
+    const bool only_nan = IsFloat(dtype) && !v.has_numbers();
+    must_nan = must_nan || only_nan;
+    if (!only_nan) bound = std::max(bound, smallest ? -high(v) : low(v));
+  }
+  int64_t first = -1, last = 0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const ValueSet& v = values[i];
+    const bool may_nan = IsFloat(dtype) && v.nan, only_nan = IsFloat(dtype) && !v.has_numbers();
+    const bool may_win = may_nan || (!must_nan && !only_nan && (smallest ? -low(v) : high(v)) >= bound);
+    if (!may_win) continue;
+    if (first < 0) first = static_cast<int64_t>(i);
+    last = static_cast<int64_t>(i);
+    if (only_nan) break;  // the first NaN wins whatever comes later
+  }
+  // Equal numbers: the first, which exact ones are.
+  const bool exact = std::all_of(values.begin(), values.end(), [&](const ValueSet& v) {
+    return !IsFloat(dtype) ? v.least == v.most : v.nan ? !v.has_numbers() : v.low == v.high;
+  });
+  return ValueSet::Integers(std::max<int64_t>(first, 0), exact ? std::max<int64_t>(first, 0) : last);
+}
+
+}  // namespace
+
+struct PermittedReference::Impl {
+  using Point = std::unordered_map<const VarNode*, int64_t>;
+
+  Impl(const Workload& w, const std::vector<NDArray>& i) : workload(w), inputs(i) {
+    MYCC_CHECK(inputs.size() == workload.inputs.size()) << inputs.size() << " inputs of " << workload.name;
+    for (size_t k = 0; k < inputs.size(); ++k) arrays[workload.inputs[k].tensor.get()] = &inputs[k];
+    for (const Stage& stage : workload.stages) stages[stage.output.get()] = &stage;
+  }
+
+  ValueSet Element(const BufferNode& tensor, int64_t flat) {
+    if (const auto array = arrays.find(&tensor); array != arrays.end())
+      return ValueSet::Only(tensor.dtype, array->second->Get(flat));
+    auto& known = elements[&tensor];
+    if (const auto found = known.find(flat); found != known.end()) return found->second;
+    const ValueSet value = Compute(*stages.at(&tensor), flat);
+    elements[&tensor].emplace(flat, value);
+    return value;
+  }
+
+  ValueSet Compute(const Stage& stage, int64_t flat) {
+    Point point;
+    for (size_t k = stage.axes.size(); k-- > 0;) {
+      point[stage.axes[k].get()] = flat % stage.axes[k]->extent;
+      flat /= stage.axes[k]->extent;
+    }
+    if (stage.reduce != ReduceOp::kNone) return Reduced(stage, &point);
+    // A product that another stage adds need not have been rounded.
+    return stage.value->op == Op::kMul && IsFloat(stage.value->dtype) && !IsOutput(stage.output)
+               ? Term(stage.value, point)
+               : Evaluate(stage.value, point);
+  }
+
+  bool IsOutput(const Buffer& tensor) const {
+    return std::find(workload.outputs.begin(), workload.outputs.end(), tensor) != workload.outputs.end();
+  }
+
+  ValueSet Reduced(const Stage& stage, Point* point) {
+    const DType dtype = stage.value->dtype;
+    int64_t points = 1;
+    for (const Var& axis : stage.reduce_axes) points *= axis->extent;
+    const bool is_float = IsFloat(dtype), is_sum = stage.reduce == ReduceOp::kSum && is_float;
+    const bool keeps = stage.reduce == ReduceOp::kArgMax || stage.reduce == ReduceOp::kArgMin ||
+                       (stage.reduce == ReduceOp::kProd && is_float);
+    SumSet sum(stage, points);
+    std::vector<ValueSet> kept;
+    ValueSet running;
+    if (!keeps) running = ValueSet::Only(dtype, ReduceIdentity(stage.reduce, dtype)->value);
+    for (int64_t at = 0; at < points; ++at) {
+      int64_t rest = at;
+      for (size_t k = stage.reduce_axes.size(); k-- > 0;) {
+        (*point)[stage.reduce_axes[k].get()] = rest % stage.reduce_axes[k]->extent;
+        rest /= stage.reduce_axes[k]->extent;
+      }
+      const ValueSet value = is_sum ? Term(stage.value, *point) : Evaluate(stage.value, *point);
+      if (is_sum) {
+        sum.Add(value);
+      } else if (keeps) {
+        kept.push_back(value);
+      } else {
+        const ValueSet args[] = {running, value};
+        running = PermittedOf(CombinerOf(stage.reduce), dtype, dtype, args);
+      }
+    }
+    if (is_sum && MayBeWinograd(stage)) return ValueSet::Floats(-LargestNumber(dtype), LargestNumber(dtype));
+    if (is_sum) return sum.Result();
+    if (stage.reduce == ReduceOp::kProd && is_float) return ProductOf(dtype, kept);
+    return keeps ? BestOf(stage.reduce, dtype, std::move(kept)) : running;
+  }
+
+  static Op CombinerOf(ReduceOp op) {
+    switch (op) {
+      case ReduceOp::kSum: return Op::kAdd;
+      case ReduceOp::kProd: return Op::kMul;
+      case ReduceOp::kMax: return Op::kMax;
+      default: return Op::kMin;
+    }
+  }
+
+  // What is added: a product may be added before it is rounded, one by a padding zero may be left out, and a
+  // subnormal bf16 may count as zero.
+  ValueSet Term(const Expr& expr, const Point& point) {
+    if (expr->op != Op::kMul || !IsFloat(expr->dtype)) return Evaluate(expr, point);
+    const ValueSet a = Evaluate(expr->args[0], point), b = Evaluate(expr->args[1], point);
+    ValueSet product = PermittedProduct(expr->dtype, a, b);
+    const ValueSet zero = ValueSet::Floats(-0.0, 0.0);
+    if (a.is_padding || b.is_padding) product = Hull(product, zero);
+    const auto flushed = [&](const Expr& factor, const ValueSet& value, const ValueSet& other) {
+      const bool subnormal =
+          value.has_numbers() && value.low != 0 && std::abs(value.low) < SmallestNormal(DType::kBF16);
+      if (IsWidened(factor, DType::kBF16) && subnormal)
+        product = Hull(product, PermittedProduct(expr->dtype, zero, other));
+    };
+    flushed(expr->args[0], a, b);
+    flushed(expr->args[1], b, a);
+    return product;
+  }
+
+  ValueSet Evaluate(const Expr& expr, const Point& point) {
+    switch (expr->op) {
+      case Op::kConst: return ValueSet::Only(expr->dtype, expr->value);
+      case Op::kVar: return ValueSet::Integers(point.at(expr->var.get()), point.at(expr->var.get()));
+      case Op::kLoad: return Loaded(expr, point);
+      case Op::kSelect: return Selected(expr, point);
+      case Op::kAdd:
+      case Op::kSub: {
+        if (!IsFloat(expr->dtype)) break;
+        const ValueSet args[] = {Term(expr->args[0], point), Term(expr->args[1], point)};
+        return PermittedOf(expr->op, expr->dtype, expr->dtype, args);
+      }
+      default: break;
+    }
+    ValueSet args[2];
+    for (size_t i = 0; i < expr->args.size(); ++i) args[i] = Evaluate(expr->args[i], point);
+    const ValueSet result = PermittedOf(expr->op, expr->dtype, expr->args[0]->dtype, args);
+    if (expr->op != Op::kDiv || expr->args[1]->op != Op::kSqrt || expr->dtype != DType::kF32) return result;
+    // a / sqrt(b) as a * rsqrt(b).
+    const ValueSet square = Evaluate(expr->args[1]->args[0], point);
+    args[1] = PermittedOf(Op::kRsqrt, expr->dtype, expr->dtype, &square);
+    return Hull(result, PermittedOf(Op::kMul, expr->dtype, expr->dtype, args));
+  }
+
+  ValueSet Loaded(const Expr& load, const Point& point) {
+    int64_t flat = 0;
+    for (int d = 0; d < load->buffer->rank(); ++d) {
+      const ValueSet index = Evaluate(load->args[d], point);
+      // Of several places, or of one that the arm not taken would read, nothing is known.
+      if (index.least != index.most || index.least < 0 || index.most >= load->buffer->shape[d])
+        return ValueSet::Anything(load->dtype);
+      flat = flat * load->buffer->shape[d] + index.least;
+    }
+    return Element(*load->buffer, flat);
+  }
+
+  ValueSet Selected(const Expr& select, const Point& point) {
+    const ValueSet condition = Evaluate(select->args[0], point);
+    const auto arm = [&](int i) {
+      ValueSet value = Evaluate(select->args[i], point);
+      value.is_padding = select->args[i]->op == Op::kConst && IsFloat(select->dtype) && value.low == 0;
+      return value;
+    };
+    if (condition.least == 1) return arm(1);
+    if (condition.most == 0) return arm(2);
+    return Hull(arm(1), arm(2));
+  }
+
+  const Workload workload;
+  const std::vector<NDArray> inputs;
+  std::unordered_map<const BufferNode*, const NDArray*> arrays;
+  std::unordered_map<const BufferNode*, const Stage*> stages;
+  std::unordered_map<const BufferNode*, std::unordered_map<int64_t, ValueSet>> elements;
+};
+
+PermittedReference::PermittedReference(const Workload& workload, const std::vector<NDArray>& inputs)
+    : impl_(std::make_unique<Impl>(workload, inputs)) {}
+PermittedReference::~PermittedReference() = default;
+
+ValueSet PermittedReference::Output(int output, int64_t flat) {
+  return impl_->Element(*impl_->workload.outputs[output], flat);
+}
+
+PermittedValues PermitOutput(const Workload& workload, PermittedReference* reference, int output,
+                             int64_t count, double seconds, uint64_t seed) {
+  using Clock = std::chrono::steady_clock;
+  const auto end = Clock::now() + std::chrono::duration<double>(seconds);
+  const Buffer& tensor = workload.outputs[output];
+  PermittedValues permitted{tensor->dtype, {}, {}};
+  for (const int64_t place : PickPlaces(tensor->num_elements(), count, seed)) {
+    if (!permitted.places.empty() && Clock::now() >= end) break;
+    permitted.places.push_back(place);
+    permitted.sets.push_back(reference->Output(output, place));
+  }
+  return permitted;
+}
+
+std::string FirstForbidden(const PermittedValues& permitted, const uint8_t* got) {
+  for (size_t i = 0; i < permitted.places.size(); ++i) {
+    const int64_t place = permitted.places[i];
+    const uint8_t* stored = got + place * DTypeBytes(permitted.dtype);
+    Scalar value = LoadScalar(permitted.dtype, stored);
+    if (permitted.dtype == DType::kBool) value.i = *stored;  // true is 1 and nothing else
+    if (permitted.sets[i].Contains(permitted.dtype, value)) continue;
+    return absl::StrCat("element ", place, " is ",
+                        IsFloat(permitted.dtype) ? absl::StrFormat("%.9g", value.f) : absl::StrCat(value.i),
+                        ", expected ", Describe(permitted.dtype, permitted.sets[i]),
+                        ", on inputs with special values");
+  }
+  return "";
+}
+
+}  // namespace mycc

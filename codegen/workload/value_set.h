@@ -1,0 +1,48 @@
+// The results that the language permits an operation to have, given those of its operands: what rounding,
+// fused products and the stated errors (expr/accuracy.h) leave open, and what they do not. Of two sets the
+// smaller is not always found: a set may hold more than is permitted, never less.
+//
+// Thread rule: a value, and pure functions.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "codegen/expr/expr.h"
+
+namespace mycc {
+
+// Floats: all of a type's numbers from `low` to `high`, where -0 is less than +0, and perhaps NaN; none where
+// low > high. Integers and bool: all from `least` to `most`.
+struct ValueSet {
+  double low = std::numeric_limits<double>::infinity();
+  double high = -std::numeric_limits<double>::infinity();
+  bool nan = false;
+  int64_t least = 0, most = 0;
+  // The zero of a select's arm: a sum may leave out what is multiplied by it.
+  bool is_padding = false;
+
+  static ValueSet Only(DType dtype, Scalar value);
+  static ValueSet Floats(double low, double high, bool nan = false);
+  static ValueSet Integers(int64_t least, int64_t most);
+  static ValueSet Anything(DType dtype);
+
+  bool has_numbers() const;  // floats other than NaN
+  bool has_zero() const;     // of either sign
+  bool Contains(DType dtype, Scalar value) const;
+};
+
+ValueSet Hull(const ValueSet& a, const ValueSet& b);
+// "1.5", "2 to 2.0000002", "nan", "-inf to inf or nan".
+std::string Describe(DType dtype, const ValueSet& set);
+
+// The operations of expr/eval.h (not kLoad, kVar, kSelect).
+ValueSet PermittedOf(Op op, DType dtype, DType operand_dtype, const ValueSet* args);
+// A product of floats that may be added before it is rounded.
+ValueSet PermittedProduct(DType dtype, const ValueSet& a, const ValueSet& b);
+
+// A float in the order of a ValueSet.
+bool IsLess(double a, double b);
+
+}  // namespace mycc

@@ -1,0 +1,118 @@
+// On inputs with special values the reference is permitted, and kernels that forget about them are not.
+#include "codegen/workload/permitted.h"
+
+#include <cmath>
+
+#include "codegen/workload/canonical.h"
+#include "codegen/workload/parse.h"
+#include "gtest/gtest.h"
+
+namespace mycc {
+namespace {
+
+Workload Parsed(const std::string& text) {
+  const absl::StatusOr<Workload> workload = ParseWorkload(text, "test");
+  EXPECT_TRUE(workload.ok()) << workload.status();
+  return Canonicalize(*workload);
+}
+
+// What is wrong, by the first workload's rules, about what the second one computes of the same inputs.
+std::string Forbidden(const std::string& meant, const std::string& computed) {
+  const Workload workload = Parsed(meant);
+  const std::vector<NDArray> inputs = SpecialInputs(workload, 5);
+  const auto outputs = RunReference(Parsed(computed), inputs);
+  EXPECT_TRUE(outputs.ok()) << outputs.status();
+  PermittedReference reference(workload, inputs);
+  const PermittedValues permitted = PermitOutput(workload, &reference, 0, 512, 10, 1);
+  return FirstForbidden(permitted, (*outputs)[0].bytes.data());
+}
+
+std::string Elementwise(const std::string& type, const std::string& value) {
+  return "workload w(x: " + type + "[3000], s: " + type + "[3000]) -> (y: " + type +
+         "[3000]) { y[i] = " + value + " + 0.0 * s[i] }";
+}
+
+const char* const kSound[] = {
+    "workload w(x: f32[64,64]) -> (y: f32[64,64]) { y[i,j] = 0.5 * x[i,j] * (1.0 + erf(x[i,j] * 0.70710678)) "
+    "}",
+    "workload w(x: f16[64,64]) -> (y: f16[64,64]) { y[i,j] = x[i,j] / (1.0 + exp(-x[i,j])) }",
+    "workload w(x: bf16[64,64], z: bf16[64,64]) -> (y: bf16[64,64]) { y[i,j] = pow(abs(x[i,j]), z[i,j]) }",
+    "workload w(x: f8e5m2[64,64]) -> (y: f8e5m2[64,64]) { y[i,j] = tanh(sin(x[i,j]) * cos(x[i,j])) }",
+    R"(workload w(x: f32[200,96]) -> (y: f32[200,96]) {
+  h[i]: f32[200] = max[j:96](x[i,j])
+  e[i,j]: f32[200,96] = exp(x[i,j] - h[i])
+  s[i]: f32[200] = sum[j:96](e[i,j])
+  y[i,j] = e[i,j] / s[i] })",
+    R"(workload w(x: f32[200,96]) -> (y: f32[200,96]) {
+  v[i]: f32[200] = sum[j:96](x[i,j] * x[i,j])
+  y[i,j] = x[i,j] * min(1000000.0, rsqrt(v[i])) })",
+    R"(workload w(x: f32[190,101], g: f32[101], b: f32[101]) -> (y: f32[190,101]) {
+  s[i]: f32[190] = sum[j:101](x[i,j])
+  d[i,j]: f32[190,101] = x[i,j] - s[i] / 101.0
+  v[i]: f32[190] = sum[j:101](d[i,j] * d[i,j])
+  y[i,j] = d[i,j] * rsqrt(v[i] / 101.0 + 0.00001) * g[j] + b[j] })",
+    "workload w(a: f32[40,50], b: f32[50,60]) -> (y: f32[40,60]) { y[i,j] = sum[k:50](a[i,k] * b[k,j]) }",
+    "workload w(a: u8[40,50], b: i8[50,60]) -> (y: i32[40,60]) { y[i,j] = sum[k:50](i32(a[i,k]) * "
+    "i32(b[k,j])) }",
+    "workload w(x: f32[50,40]) -> (y: i32[50]) { y[i] = argmax[j:40](x[i,j]) }",
+    "workload w(x: f32[50,40]) -> (y: f32[50]) { y[i] = prod[j:40](x[i,j] + 1.0) }",
+    "workload w(x: f32[3000]) -> (y: i8[3000]) { y[i] = select(x[i] < 0.0, i8(x[i]), i8(x[i] * 2.0)) }",
+    "workload w(t: f32[50,30], i: i32[11]) -> (y: f32[11,30]) { y[a,b] = t[clamp(i[a], 0, 49), b] }",
+    R"(workload w(x: f32[1,8,10,10], w: f32[8,8,3,3]) -> (y: f32[1,8,10,10]) {
+  p[n,c,i,j]: f32[1,8,12,12] = select(1 <= i && i < 11 && 1 <= j && j < 11, x[n,c,i-1,j-1], 0.0)
+  y[n,k,i,j] = sum[c:8, r:3, s:3](p[n,c,i+r,j+s] * w[k,c,r,s]) })",
+};
+
+TEST(PermittedTest, TheReferenceIsPermitted) {
+  for (const char* text : kSound) EXPECT_EQ(Forbidden(text, text), "") << text;
+}
+
+TEST(PermittedTest, AnEstimateWithoutAnEyeToZeroAndInfinityIsNot) {
+  for (const char* type : {"f32", "f16", "bf16"}) {
+    const std::string meant = Elementwise(type, "rsqrt(x[i])");
+    EXPECT_EQ(Forbidden(meant, meant), "");
+    EXPECT_NE(
+        Forbidden(meant, Elementwise(type, "rsqrt(x[i]) * (1.5 - 0.5 * x[i] * rsqrt(x[i]) * rsqrt(x[i]))")),
+        "");
+  }
+}
+
+TEST(PermittedTest, AReciprocalThatOverflowsIsNot) {
+  EXPECT_NE(Forbidden(Elementwise("f32", "x[i] / x[i]"), Elementwise("f32", "x[i] * (1.0 / x[i])")), "");
+}
+
+TEST(PermittedTest, SubnormalNumbersFlushedToZeroAreNot) {
+  const std::string flushed = "select(abs(x[i]) < 1.1754944e-38, 0.0, x[i])";
+  EXPECT_NE(Forbidden(Elementwise("f32", "1.0 / x[i]"), Elementwise("f32", "1.0 / " + flushed)), "");
+  EXPECT_NE(Forbidden(Elementwise("f32", "log(abs(x[i]))"), Elementwise("f32", "log(abs(" + flushed + "))")),
+            "");
+}
+
+TEST(PermittedTest, AMaximumThatLosesNanIsNot) {
+  EXPECT_NE(
+      Forbidden(Elementwise("f32", "max(x[i], 0.0)"), Elementwise("f32", "select(0.0 < x[i], x[i], 0.0)")),
+      "");
+}
+
+// A norm of rows whose guard sees NaN in place of infinity.
+TEST(PermittedTest, ARowOfZerosThatBecomesNanIsNot) {
+  const std::string head = R"(workload w(x: f32[200,96]) -> (y: f32[200,96]) {
+  v[i]: f32[200] = sum[j:96](x[i,j] * x[i,j])
+  y[i,j] = x[i,j] * min(1000000.0, )";
+  EXPECT_NE(Forbidden(head + "rsqrt(v[i])) }",
+                      head + "rsqrt(v[i]) * (1.5 - 0.5 * v[i] * rsqrt(v[i]) * rsqrt(v[i]))) }"),
+            "");
+}
+
+TEST(PermittedTest, SpecialInputsLeaveMostSumsAlone) {
+  const Workload product = Parsed(kSound[7]);
+  const std::vector<NDArray> inputs = SpecialInputs(product, 5);
+  const std::vector<NDArray> outputs = RunReference(product, inputs).value();
+  int64_t finite = 0;
+  for (int64_t i = 0; i < outputs[0].num_elements(); ++i) finite += std::isfinite(outputs[0].Get(i).f);
+  EXPECT_GT(finite, outputs[0].num_elements() / 2);
+  EXPECT_LT(finite, outputs[0].num_elements());
+}
+
+}  // namespace
+}  // namespace mycc
