@@ -55,12 +55,16 @@ absl::StatusOr<std::unique_ptr<KernelCall>> KernelCall::Load(const std::string& 
   MYCC_ASSIGN_OR_RETURN(const Library::Entry entry, library->Symbol(function.name));
   MYCC_ASSIGN_OR_RETURN(Arguments arguments, Arguments::Create(library.get(), function.name));
   std::unique_ptr<KernelCall> call(new KernelCall(std::move(library), std::move(arguments), entry, workload));
+  MYCC_RETURN_IF_ERROR(call->SetInputs(inputs));
+  return call;
+}
+
+absl::Status KernelCall::SetInputs(const std::vector<const uint8_t*>& inputs) {
   for (size_t i = 0; i < inputs.size(); ++i) {
-    HostTensor& tensor = call->arguments_.tensor(static_cast<int>(i));
+    HostTensor& tensor = arguments_.tensor(static_cast<int>(i));
     std::memcpy(tensor.data(), inputs[i], static_cast<size_t>(tensor.bytes()));
   }
-  MYCC_RETURN_IF_ERROR(call->arguments_.Pack());
-  return call;
+  return arguments_.Pack();
 }
 
 void KernelCall::PoisonOutputs() {

@@ -41,6 +41,9 @@ class KernelCall {
                                                           const Workload& workload,
                                                           const std::vector<const uint8_t*>& inputs);
 
+  // Other inputs in their place.
+  absl::Status SetInputs(const std::vector<const uint8_t*>& inputs);
+
   // Fills the outputs with what no kernel computes: NaNs, and bytes of 0xaa.
   void PoisonOutputs();
   absl::Status Call() { return arguments_.Call(); }

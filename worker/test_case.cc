@@ -24,9 +24,13 @@ namespace {
 // none. The time bounds what a place of a long chain of stages may cost.
 constexpr int64_t kCheckedPlaces = 64, kSampledPlaces = 4096;
 constexpr double kCheckSeconds = 1, kSampleSeconds = 10;
+// Of the outputs on inputs with special values.
+constexpr int64_t kPermittedPlaces = 256;
+constexpr double kPermitSeconds = 0.5;
 
 std::string InfoPath(const std::string& directory) { return directory + "/info"; }
 std::string InputsPath(const std::string& directory) { return directory + "/inputs"; }
+std::string SpecialPath(const std::string& directory) { return directory + "/special"; }
 std::string ExpectedPath(const std::string& directory) { return directory + "/expected"; }
 
 std::vector<const uint8_t*> Pointers(const std::vector<NDArray>& arrays) {
@@ -57,6 +61,55 @@ absl::StatusOr<std::string> RunReferenceKernel(const Workload& workload, const s
     outputs.append(reinterpret_cast<const char*>(call->output(static_cast<int>(i))), tensor->bytes());
   }
   return outputs;
+}
+
+std::string BytesOf(const std::vector<NDArray>& arrays) {
+  std::string bytes;
+  for (const NDArray& array : arrays)
+    bytes.append(reinterpret_cast<const char*>(array.bytes.data()), array.bytes.size());
+  return bytes;
+}
+
+void Permit(const Workload& workload, const std::vector<NDArray>& special, uint64_t seed,
+            v1::TestCaseInfo* info) {
+  PermittedReference reference(workload, special);
+  const double seconds = kPermitSeconds / static_cast<double>(workload.outputs.size());
+  for (size_t i = 0; i < workload.outputs.size(); ++i) {
+    const PermittedValues values =
+        PermitOutput(workload, &reference, static_cast<int>(i), kPermittedPlaces, seconds, seed);
+    v1::PermittedOutput& output = *info->add_permitted();
+    output.mutable_places()->Add(values.places.begin(), values.places.end());
+    for (const ValueSet& set : values.sets) {
+      output.add_low(set.low);
+      output.add_high(set.high);
+      output.add_nan(set.nan);
+      output.add_least(set.least);
+      output.add_most(set.most);
+    }
+  }
+}
+
+PermittedValues PermittedOf(DType dtype, const v1::PermittedOutput& output) {
+  PermittedValues values{dtype, {output.places().begin(), output.places().end()}, {}};
+  for (int i = 0; i < output.places_size(); ++i) {
+    ValueSet set = ValueSet::Floats(output.low(i), output.high(i), output.nan(i));
+    set.least = output.least(i);
+    set.most = output.most(i);
+    values.sets.push_back(set);
+  }
+  return values;
+}
+
+// Where each input begins in the file; nothing when the file is not as long as they are.
+std::vector<const uint8_t*> Parts(const Workload& workload, const MappedFile& file) {
+  std::vector<const uint8_t*> parts;
+  int64_t at = 0;
+  for (const Argument& argument : workload.inputs) {
+    parts.push_back(file.data() + at);
+    at += argument.tensor->bytes();
+  }
+  if (at != file.size()) parts.clear();
+  return parts;
 }
 
 }  // namespace
@@ -98,10 +151,10 @@ absl::Status TestCase::Make(const Workload& workload, uint64_t seed, const std::
       info.add_sampled()->mutable_flat()->Add(sampled.places.begin(), sampled.places.end());
     }
   }
-  std::string input_bytes;
-  for (const NDArray& array : inputs)
-    input_bytes.append(reinterpret_cast<const char*>(array.bytes.data()), array.bytes.size());
-  MYCC_RETURN_IF_ERROR(WriteFileAtomically(InputsPath(directory), input_bytes));
+  MYCC_RETURN_IF_ERROR(WriteFileAtomically(InputsPath(directory), BytesOf(inputs)));
+  const std::vector<NDArray> special = SpecialInputs(workload, seed);
+  Permit(workload, special, seed, &info);
+  MYCC_RETURN_IF_ERROR(WriteFileAtomically(SpecialPath(directory), BytesOf(special)));
   MYCC_RETURN_IF_ERROR(WriteFileAtomically(ExpectedPath(directory), expected));
   return WriteFileAtomically(InfoPath(directory), info.SerializeAsString());
 }
@@ -112,16 +165,17 @@ absl::StatusOr<TestCase> TestCase::Open(const Workload& workload, const std::str
   if (!info.ParseFromString(info_bytes))
     return absl::DataLossError(absl::StrCat(InfoPath(directory), " is damaged"));
   MYCC_ASSIGN_OR_RETURN(MappedFile inputs, MappedFile::Open(InputsPath(directory)));
+  MYCC_ASSIGN_OR_RETURN(MappedFile special, MappedFile::Open(SpecialPath(directory)));
   MYCC_ASSIGN_OR_RETURN(MappedFile expected, MappedFile::Open(ExpectedPath(directory)));
-  TestCase test(std::move(inputs), std::move(expected));
+  TestCase test(std::move(inputs), std::move(special), std::move(expected));
   test.seed_ = info.seed();
+  test.input_data_ = Parts(workload, test.inputs_);
+  test.special_data_ = Parts(workload, test.special_);
+  const size_t parts = workload.inputs.size();
+  const bool complete = test.input_data_.size() == parts && test.special_data_.size() == parts &&
+                        info.permitted_size() == static_cast<int>(workload.outputs.size());
+  if (!complete) return absl::DataLossError(absl::StrCat(directory, " holds another workload's case"));
   int64_t at = 0;
-  for (const Argument& argument : workload.inputs) {
-    test.input_data_.push_back(test.inputs_.data() + at);
-    at += argument.tensor->bytes();
-  }
-  const bool complete = at == test.inputs_.size();
-  at = 0;
   for (size_t i = 0; i < workload.outputs.size(); ++i) {
     const Buffer& tensor = workload.outputs[i];
     Expected part{tensor->dtype, test.expected_file_.data() + at, {}, tensor->num_elements()};
@@ -132,8 +186,9 @@ absl::StatusOr<TestCase> TestCase::Open(const Workload& workload, const std::str
     }
     at += part.count * DTypeBytes(tensor->dtype);
     test.expected_.push_back(std::move(part));
+    test.permitted_.push_back(PermittedOf(tensor->dtype, info.permitted(static_cast<int>(i))));
   }
-  if (!complete || at != test.expected_file_.size()) {
+  if (at != test.expected_file_.size()) {
     return absl::DataLossError(absl::StrCat(directory, " holds another workload's case"));
   }
   return test;

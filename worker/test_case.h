@@ -1,6 +1,7 @@
 // A workload's random inputs and expected outputs, made once and kept as files, so that every candidate's
 // process maps them in place of computing them. A case is a folder: `info`, `inputs` and `expected` (tensors
-// in storage form, one after the other).
+// in storage form, one after the other), and `special`: inputs with special values, for which `info` has what
+// the language permits at some places.
 //
 // Expected values come from the reference kernel, a naive schedule compiled with wider accumulation, which is
 // itself checked against the language's semantics at sampled places; without one, from those semantics, at
@@ -14,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "codegen/workload/compare.h"
+#include "codegen/workload/permitted.h"
 #include "codegen/workload/workload.h"
 
 namespace mycc {
@@ -46,15 +48,18 @@ class TestCase {
   uint64_t seed() const { return seed_; }
   const std::vector<const uint8_t*>& inputs() const { return input_data_; }
   const std::vector<Expected>& expected() const { return expected_; }  // for each output
+  const std::vector<const uint8_t*>& special_inputs() const { return special_data_; }
+  const std::vector<PermittedValues>& permitted() const { return permitted_; }  // of these, for each output
 
  private:
-  TestCase(MappedFile inputs, MappedFile expected)
-      : inputs_(std::move(inputs)), expected_file_(std::move(expected)) {}
+  TestCase(MappedFile inputs, MappedFile special, MappedFile expected)
+      : inputs_(std::move(inputs)), special_(std::move(special)), expected_file_(std::move(expected)) {}
 
   uint64_t seed_ = 0;
-  MappedFile inputs_, expected_file_;
-  std::vector<const uint8_t*> input_data_;
+  MappedFile inputs_, special_, expected_file_;
+  std::vector<const uint8_t*> input_data_, special_data_;
   std::vector<Expected> expected_;
+  std::vector<PermittedValues> permitted_;
 };
 
 }  // namespace mycc

@@ -10,6 +10,7 @@
 #include "codegen/runtime/cuda_target.h"
 #include "codegen/runtime/library.h"
 #include "codegen/workload/arg_reduction.h"
+#include "codegen/workload/permitted.h"
 #include "codegen/workload/sampled_values.h"
 #include "codegen/workload/tolerance.h"
 
@@ -19,7 +20,7 @@ namespace {
 constexpr uint64_t kSeed = 20;
 // Of each output, at most.
 constexpr int64_t kElements = 256;
-constexpr double kSeconds = 5;
+constexpr double kSeconds = 5, kSpecialSeconds = 0.5;
 
 // The text of the first element that differs, or nothing.
 std::string FirstDifference(const Workload& workload, const std::vector<NDArray>& inputs,
@@ -36,6 +37,34 @@ std::string FirstDifference(const Workload& workload, const std::vector<NDArray>
     if (!comparison.passed) return absl::StrCat(workload.outputs[o]->name, ": ", comparison.first_mismatch);
   }
   return "";
+}
+
+// The same of the outputs on inputs with special values.
+std::string FirstForbiddenOutput(const Workload& workload, const std::vector<NDArray>& inputs,
+                                 Arguments* arguments) {
+  PermittedReference reference(workload, inputs);
+  for (size_t o = 0; o < workload.outputs.size(); ++o) {
+    const PermittedValues permitted =
+        PermitOutput(workload, &reference, static_cast<int>(o), kElements, kSpecialSeconds, kSeed);
+    const std::string forbidden =
+        FirstForbidden(permitted, arguments->tensor(static_cast<int>(workload.inputs.size() + o)).data());
+    if (!forbidden.empty()) return absl::StrCat(workload.outputs[o]->name, ": ", forbidden);
+  }
+  return "";
+}
+
+// Calls on these inputs; outputs begin as what no kernel computes.
+absl::Status CallOn(const std::vector<NDArray>& inputs, Arguments* arguments) {
+  for (int i = 0; i < arguments->size(); ++i) {
+    HostTensor& tensor = arguments->tensor(i);
+    if (i < static_cast<int>(inputs.size())) {
+      std::memcpy(tensor.data(), inputs[i].bytes.data(), tensor.bytes());
+    } else {
+      std::memset(tensor.data(), 0xff, tensor.bytes());
+    }
+  }
+  MYCC_RETURN_IF_ERROR(arguments->Pack());
+  return arguments->Call();
 }
 
 // The number of a device of this machine that runs the target's code: of a GPU, or 0 for the CPU.
@@ -60,18 +89,12 @@ absl::StatusOr<std::string> RunAndCompare(const KernelSpec& kernel, const Target
   MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<Library> library, Library::Open(path, device));
   MYCC_ASSIGN_OR_RETURN(Arguments arguments, Arguments::Create(library.get(), kernel.workload.name));
   const std::vector<NDArray> inputs = RandomInputs(kernel.workload, kSeed);
-  for (int i = 0; i < arguments.size(); ++i) {
-    HostTensor& tensor = arguments.tensor(i);
-    // Outputs begin as what no kernel computes.
-    if (i < static_cast<int>(inputs.size())) {
-      std::memcpy(tensor.data(), inputs[i].bytes.data(), tensor.bytes());
-    } else {
-      std::memset(tensor.data(), 0xff, tensor.bytes());
-    }
-  }
-  MYCC_RETURN_IF_ERROR(arguments.Pack());
-  MYCC_RETURN_IF_ERROR(arguments.Call());
-  return FirstDifference(kernel.workload, inputs, &arguments);
+  MYCC_RETURN_IF_ERROR(CallOn(inputs, &arguments));
+  const std::string difference = FirstDifference(kernel.workload, inputs, &arguments);
+  if (!difference.empty()) return difference;
+  const std::vector<NDArray> special = SpecialInputs(kernel.workload, kSeed);
+  MYCC_RETURN_IF_ERROR(CallOn(special, &arguments));
+  return FirstForbiddenOutput(kernel.workload, special, &arguments);
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ struct SpotCheck {
 };
 
 // Runs the kernel on random inputs and compares elements spread over each output with the reference
-// semantics, within the tolerance that a worker allows.
+// semantics, within the tolerance that a worker allows; then on inputs with special values, as a worker does.
 SpotCheck CheckOnRandomInputs(const KernelSpec& kernel, const Target& target);
 
 }  // namespace mycc

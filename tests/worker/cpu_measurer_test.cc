@@ -30,6 +30,13 @@ constexpr char kRacy[] = "racy";
 constexpr char kSums[] =
     "workload sums(x: f32[64,4000]) -> (y: f32[64]) {\n  y[i] = sum[k:4000](x[i,k])\n}\n";
 
+// A trace of these words is the kernel of kRefined, whose estimate forgets about zero and infinity.
+constexpr char kEstimate[] = "estimate";
+constexpr char kRoot[] = "workload root(x: f32[64000]) -> (y: f32[64000]) {\n  y[i] = rsqrt(x[i])\n}\n";
+constexpr char kRefined[] =
+    "workload root(x: f32[64000]) -> (y: f32[64000]) {\n"
+    "  y[i] = rsqrt(x[i]) * (1.5 - 0.5 * x[i] * rsqrt(x[i]) * rsqrt(x[i]))\n}\n";
+
 class CpuMeasurerTest : public ::testing::Test {
  protected:
   std::vector<v1::MeasureResult> Measure(const std::vector<std::string>& traces, v1::TimingProtocol protocol,
@@ -121,6 +128,14 @@ TEST_F(CpuMeasurerTest, AllOfAFinalRoundAreProven) {
   }
 }
 
+TEST_F(CpuMeasurerTest, WhatIsWrongOfSpecialValuesAloneIsWrong) {
+  EXPECT_EQ(Measure({kPlain}, v1::TIMING_PROTOCOL_WARM, 0, kRoot)[0].status(), v1::MEASURE_STATUS_OK);
+  const v1::MeasureResult result = Measure({kEstimate}, v1::TIMING_PROTOCOL_WARM, 0, kRoot)[0];
+  EXPECT_EQ(result.status(), v1::MEASURE_STATUS_WRONG_RESULT);
+  EXPECT_THAT(result.error(), HasSubstr("on inputs with special values"));
+  EXPECT_FALSE(result.verification().passed());
+}
+
 TEST_F(CpuMeasurerTest, SumsThatThreadsRaceForAreWrong) {
   const v1::MeasureResult result = Measure({kRacy}, v1::TIMING_PROTOCOL_WARM, 0, kSums)[0];
   EXPECT_EQ(result.status(), v1::MEASURE_STATUS_WRONG_RESULT);
@@ -143,14 +158,20 @@ absl::StatusOr<KernelSpec> RacyKernel(const v1::BuildRequest& request, const Tar
   return kernel;
 }
 
-absl::StatusOr<v1::BuildResponse> BuildRacy(const v1::BuildRequest& request) {
+absl::StatusOr<KernelSpec> EstimatingKernel(const Target& target) {
+  MYCC_ASSIGN_OR_RETURN(const Workload workload, ParseWorkload(kRefined, "workload"));
+  return CompileKernel(workload, target, {});
+}
+
+absl::StatusOr<v1::BuildResponse> BuildFaulty(const v1::BuildRequest& request) {
   MYCC_ASSIGN_OR_RETURN(const Target target, ParseTarget(request.target()));
-  MYCC_ASSIGN_OR_RETURN(KernelSpec kernel, RacyKernel(request, target));
+  MYCC_ASSIGN_OR_RETURN(KernelSpec kernel,
+                        request.trace() == kRacy ? RacyKernel(request, target) : EstimatingKernel(target));
   LibrarySpec library{.module = "trial", .target = target, .kernels = {}};
   library.kernels.push_back(std::move(kernel));
   v1::BuildResponse response;
-  response.set_code_digest("racy");
-  response.set_library(request.directory() + "/racy.so");
+  response.set_code_digest(request.trace());
+  response.set_library(request.directory() + "/" + request.trace() + ".so");
   MYCC_RETURN_IF_ERROR(BuildSharedObject(library, response.library()).status());
   return response;
 }
@@ -158,8 +179,9 @@ absl::StatusOr<v1::BuildResponse> BuildRacy(const v1::BuildRequest& request) {
 std::string AnswerBuild(const std::string& payload) {
   v1::BuildRequest request;
   (void)request.ParseFromString(payload);
-  if (request.trace() != kRacy) return HandleBuildRequest(request).SerializeAsString();
-  return BuildRacy(request)->SerializeAsString();
+  const bool is_faulty = request.trace() == kRacy || request.trace() == kEstimate;
+  return is_faulty ? BuildFaulty(request)->SerializeAsString()
+                   : HandleBuildRequest(request).SerializeAsString();
 }
 
 }  // namespace
