@@ -23,9 +23,10 @@ double ScaleOf(const Expected& expected) {
   return scale;
 }
 
-std::string Number(double value) { return absl::StrFormat("%.9g", value); }
-
 }  // namespace
+
+// A NaN has no sign that means anything.
+std::string PrintNumber(double value) { return std::isnan(value) ? "nan" : absl::StrFormat("%.9g", value); }
 
 std::string DescribeMismatch(DType dtype, int64_t place, const void* want, const void* have, double allowed) {
   const Scalar expected = LoadScalar(dtype, want), got = LoadScalar(dtype, have);
@@ -33,9 +34,9 @@ std::string DescribeMismatch(DType dtype, int64_t place, const void* want, const
   if (dtype == DType::kBool)
     return absl::StrCat(where, *static_cast<const uint8_t*>(have), ", expected ", expected.i);
   if (!IsFloat(dtype)) return absl::StrCat(where, got.i, ", expected ", expected.i);
-  const std::string text = absl::StrCat(where, Number(got.f), ", expected ", Number(expected.f));
+  const std::string text = absl::StrCat(where, PrintNumber(got.f), ", expected ", PrintNumber(expected.f));
   const bool finite = std::isfinite(expected.f) && std::isfinite(got.f);
-  return finite ? absl::StrCat(text, " within ", Number(allowed)) : text;
+  return finite ? absl::StrCat(text, " within ", PrintNumber(allowed)) : text;
 }
 
 Comparison Compare(const Expected& expected, const uint8_t* got, const Tolerance& tolerance,

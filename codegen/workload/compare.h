@@ -36,6 +36,9 @@ struct Comparison {
 Comparison Compare(const Expected& expected, const uint8_t* got, const Tolerance& tolerance,
                    const Excuse& excuse = nullptr);
 
+// A value in an error: nine digits, and "nan" whatever its sign.
+std::string PrintNumber(double value);
+
 // The words for one element; `allowed` is the error that a float may have.
 std::string DescribeMismatch(DType dtype, int64_t place, const void* want, const void* have, double allowed);
 

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "codegen/expr/accuracy.h"
 #include "codegen/expr/eval.h"
+#include "codegen/workload/compare.h"
 #include "codegen/workload/sampled_values.h"
 
 namespace mycc {
@@ -307,10 +308,9 @@ std::string FirstForbidden(const PermittedValues& permitted, const uint8_t* got)
     Scalar value = LoadScalar(permitted.dtype, stored);
     if (permitted.dtype == DType::kBool) value.i = *stored;  // true is 1 and nothing else
     if (permitted.sets[i].Contains(permitted.dtype, value)) continue;
-    return absl::StrCat("element ", place, " is ",
-                        IsFloat(permitted.dtype) ? absl::StrFormat("%.9g", value.f) : absl::StrCat(value.i),
-                        ", expected ", Describe(permitted.dtype, permitted.sets[i]),
-                        ", on inputs with special values");
+    return absl::StrCat(
+        "element ", place, " is ", IsFloat(permitted.dtype) ? PrintNumber(value.f) : absl::StrCat(value.i),
+        ", expected ", Describe(permitted.dtype, permitted.sets[i]), ", on inputs with special values");
   }
   return "";
 }
