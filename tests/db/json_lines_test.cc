@@ -61,7 +61,7 @@ class JsonLinesTest : public testing::Test {
     records.push_back(sparse);
     EXPECT_TRUE(log->Append(records).ok());
     EXPECT_TRUE(log->SetOverride(1, OverrideKind::kPin, "a \"quoted\"\nreason").ok());
-    EXPECT_TRUE(log->SetOverride(11, OverrideKind::kBan, "").ok());
+    EXPECT_TRUE(log->SetOverride(12, OverrideKind::kBan, "").ok());
     return log;
   }
 
@@ -75,7 +75,7 @@ TEST_F(JsonLinesTest, AnExportImportedIsTheSameLog) {
   auto copy = NewLog();
   auto counts = Import(text, copy.get());
   ASSERT_TRUE(counts.ok()) << counts.status();
-  EXPECT_EQ(counts->added, 12);
+  EXPECT_EQ(counts->added, 13);
   EXPECT_EQ(counts->overrides, 2);
   EXPECT_EQ(Export(*copy), text);
   auto before = log->List({});
@@ -95,7 +95,7 @@ TEST_F(JsonLinesTest, ImportingTwiceAddsNothing) {
   auto counts = Import(text + text, log.get());  // joined files are a file
   ASSERT_TRUE(counts.ok()) << counts.status();
   EXPECT_EQ(counts->added, 0);
-  EXPECT_EQ(counts->known, 24);
+  EXPECT_EQ(counts->known, 26);
   EXPECT_EQ(counts->overrides, 0);
   EXPECT_EQ(Export(*log), text);
 }

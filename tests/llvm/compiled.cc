@@ -35,6 +35,8 @@ std::vector<Target> RunnableTargets() {
 }
 
 bool IsRunnable(const Target& target) {
+  // LLVM uses SSE4a for AMD's processors, which no other has.
+  if (target.mcpu.rfind("znver", 0) == 0 && !__builtin_cpu_supports("sse4a")) return false;
   static const Target host = DetectHostTarget();
   Target same_caches = target;
   same_caches.l1d_bytes = host.l1d_bytes;
