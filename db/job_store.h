@@ -64,7 +64,7 @@ struct Generation {
   std::vector<NewTrial> trials;  // in candidate order
 };
 
-// What is shown of a job in a list.
+// The line of a job in a list.
 struct JobSummary {
   std::string id;
   JobState state = JobState::kRunning;
@@ -129,7 +129,7 @@ class JobStore {
   absl::Status SetJobSpec(const std::string& id, const std::string& spec);
   // The newest first; all when `limit` is 0.
   absl::StatusOr<std::vector<JobSummary>> ListSummaries(uint32_t limit) const;
-  // What is shown of a job that has ended.
+  // The progress of a job that has ended.
   absl::Status SetSummary(const std::string& id, const std::string& summary);
   absl::StatusOr<std::vector<Task>> LoadTasks(const std::string& job) const;
   absl::Status FinishTask(const std::string& job, uint32_t task, const std::string& outcome);

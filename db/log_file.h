@@ -43,7 +43,7 @@ class LogFile {
   absl::Status Close();
 
  private:
-  // What the system knows a file by, whatever its path.
+  // The system's name of a file, whatever its path.
   struct FileId {
     uint64_t device = 0, inode = 0;
     bool operator==(const FileId&) const = default;

@@ -9,7 +9,8 @@
 // round, is not superseded by one without, which was taken at another moment: it stands until the next round.
 // One that is proven is not superseded by one that is not, which could not be served in its place.
 //
-// What is superseded is a function of the records that the log holds, not of the order in which they came.
+// Which records are superseded is a function of the records that the log holds, not of the order in which
+// they came.
 #pragma once
 
 #include <cstdint>

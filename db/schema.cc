@@ -169,7 +169,7 @@ CREATE INDEX jobs_by_submission ON jobs (submission, created) WHERE submission !
 // measured counts as proven.
 constexpr char kProofs[] = "ALTER TABLE records ADD COLUMN proven INTEGER NOT NULL DEFAULT 1";
 
-// What a job's search says about a generation, in a row of its own: older jobs have it for all generations
+// The search's state of a generation, in a row of its own: older jobs have it for all generations
 // together, in tasks.search_state, and the order of their rounds in jobs.scheduler_state.
 constexpr char kGenerations[] = R"sql(
 CREATE TABLE generations (

@@ -1,4 +1,4 @@
-// What a worker is told of a grant. Pure functions.
+// The assignment that a worker gets for a grant. Pure functions.
 #pragma once
 
 #include "proto/worker.pb.h"

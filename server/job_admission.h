@@ -52,7 +52,7 @@ struct JobAdmissionOptions {
   std::function<std::string()> new_job_id = RandomJobId;
 };
 
-// What admission leaves to others.
+// The parts that admission leaves to others.
 struct JobAdmissionHooks {
   // A job is taken up: these of its trials go to the lease queue.
   std::function<void(const ActiveJob& job, const std::vector<Trial>& open)> queue_trials;

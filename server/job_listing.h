@@ -1,5 +1,5 @@
-// What people are shown of jobs: those that run, that wait for their turn, and that have ended; also of one
-// that the log holds damaged, with the reason. Thread rule: thread-compatible.
+// The jobs as people are shown them: those that run, that wait for their turn, and that have ended; also of
+// one that the log holds damaged, with the reason. Thread rule: thread-compatible.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// Who waits for which job. A client that goes says so; one that falls silent stops counting after a while.
-// After a restart of the server each comes back with its next call. Thread rule: thread-compatible. Time is
-// an argument.
+// The clients that wait for each job. A client that goes says so; one that falls silent stops counting after
+// a while. After a restart of the server each comes back with its next call. Thread rule: thread-compatible.
+// Time is an argument.
 #pragma once
 
 #include <cstdint>

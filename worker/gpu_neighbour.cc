@@ -18,7 +18,7 @@ constexpr Company kCompanies[] = {
     {4, 32, 32 * 1024},      // shared memory
     {8, 128, 0},
 };
-// Of the kernel's own time.
+// Shares of the kernel's own time.
 constexpr double kLengths[] = {0.3, 1, 0.6, 1.7};
 
 constexpr double kRoundSeconds = 1e-6;  // about: two accesses to memory, one after the other

@@ -162,7 +162,7 @@ void LlvmKernelEmitter::EmitLaneReduction(const For& loop, const Store& store, i
   StoreAccess(AccessOf(store.buffer, store.indices, &store), Combined(op, dtype, running, total));
 }
 
-// Of a reduction the sign of a zero is not defined: what it begins with need not be added.
+// The sign of a zero that a reduction gives is not defined: what it begins with need not be added.
 Value* LlvmKernelEmitter::Combined(Op op, DType dtype, Value* a, Value* b) {
   const Builder::FastMathFlagGuard guard(b_);
   b_.getFastMathFlags().setNoSignedZeros();

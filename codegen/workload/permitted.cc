@@ -205,8 +205,8 @@ struct PermittedReference::Impl {
     }
   }
 
-  // What is added: a product may be added before it is rounded, one by a padding zero may be left out, and a
-  // subnormal bf16 may count as zero.
+  // The terms of a sum: a product may be added before it is rounded, one by a padding zero may be left out,
+  // and a subnormal bf16 may count as zero.
   ValueSet Term(const Expr& expr, const Point& point) {
     if (expr->op != Op::kMul || !IsFloat(expr->dtype)) return Evaluate(expr, point);
     const ValueSet a = Evaluate(expr->args[0], point), b = Evaluate(expr->args[1], point);

@@ -1,6 +1,6 @@
-// What the language permits an output to hold on given inputs, element by element, special values and all:
-// the judge of kernels on inputs with infinities, NaN and numbers that overflow, where one expected value and
-// a tolerance would not do. docs/language.md, "Accuracy", says what is permitted.
+// The values that the language permits an output to hold on given inputs, element by element, special values
+// and all: the judge of kernels on inputs with infinities, NaN and numbers that overflow, where one expected
+// value and a tolerance would not do. docs/language.md, "Accuracy", says what is permitted.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ class PermittedReference {
  public:
   PermittedReference(const Workload& workload, const std::vector<NDArray>& inputs);
   ~PermittedReference();
-  // Of element `flat` (row-major) of output number `output`.
+  // The set of element `flat` (row-major) of output number `output`.
   ValueSet Output(int output, int64_t flat);
 
  private:

@@ -13,9 +13,9 @@
 namespace mycc {
 namespace {
 
-// One output in so many sees a special value of an input that it is a sum over.
+// One output in this many sees a special value of an input that it is a sum over.
 constexpr int64_t kOutputsPerSpecial = 4;
-// Of so many rows one is zero and one is small.
+// One row in this many is zero, and one is small.
 constexpr uint64_t kRowKinds = 16;
 constexpr int64_t kShortestRow = 8;
 

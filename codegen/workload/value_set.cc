@@ -23,8 +23,8 @@ double Exact(Op op, double a, double b = 0) {
   return EvaluateOp(op, DType::kF64, DType::kF64, args).f;
 }
 
-// What may come out where `exact` is the result without error: the errors of one operation reach no other
-// sign than the result's.
+// The results that may come out where `exact` is the result without error: the errors of one operation reach
+// no other sign than the result's.
 double LowestOf(Op op, DType dtype, double exact) {
   if (exact == 0 || std::isinf(exact)) return RoundFloat(dtype, exact);
   constexpr double kOwnRounding = 0.5, kTie = 0x1p-20;
@@ -36,7 +36,7 @@ double LowestOf(Op op, DType dtype, double exact) {
 }
 double HighestOf(Op op, DType dtype, double exact) { return -LowestOf(op, dtype, -exact); }
 
-// Of a function that does not fall, or does not rise.
+// For a function that does not fall, or does not rise.
 ValueSet Monotone(Op op, DType dtype, const ValueSet& x, bool falls) {
   ValueSet result;
   result.nan = x.nan;
@@ -167,7 +167,7 @@ ValueSet Quotient(DType dtype, const ValueSet& a, const ValueSet& b) {
   return result;
 }
 
-// Of two zeros either one.
+// Either of the two zeros.
 ValueSet Extremum(Op op, const ValueSet& a, const ValueSet& b) {
   ValueSet result;
   if (a.has_numbers() && b.has_numbers()) {

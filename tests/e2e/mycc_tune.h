@@ -40,7 +40,7 @@ class Background {
   pid_t pid_ = 0;
 };
 
-// What was printed so far.
+// The output so far.
 std::string ReadAll(const std::string& file);
 // The first job's id that is named in what was printed, after "job "; empty: none is.
 std::string JobIn(const std::string& printed);
