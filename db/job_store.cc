@@ -280,6 +280,7 @@ absl::StatusOr<std::vector<uint32_t>> JobStore::LeaseTrials(absl::Span<const std
 absl::StatusOr<AppendedRecord> JobStore::Finish(const FinishedTrial& report) {
   MYCC_ASSIGN_OR_RETURN(const TrialRow row, FindTrial(database_, report.trial));
   if (row.trial.state == TrialState::kFinished) return AppendedRecord{row.trial.record_id, false};
+  if (!row.trial.damage.empty()) return absl::DataLossError(row.trial.damage);
   if (row.trial.attempt != report.attempt || report.attempt == 0) {
     return absl::FailedPreconditionError(absl::StrCat("attempt ", report.attempt, " of trial ", report.trial,
                                                       " was given up; its current attempt is ",
@@ -308,6 +309,13 @@ absl::StatusOr<std::vector<absl::StatusOr<AppendedRecord>>> JobStore::FinishTria
   }
   MYCC_RETURN_IF_ERROR(transaction.Commit());
   return answers;
+}
+
+absl::Status JobStore::MendTrial(const std::string& name) {
+  MutexLock lock(database_->mutex());
+  MYCC_ASSIGN_OR_RETURN(const TrialRow row, FindTrial(database_, name));
+  return database_->Run("UPDATE trials SET provenance = ?2 WHERE id = ?1",
+                        {row.id, Blob{row.trial.provenance.SerializeAsString()}});
 }
 
 absl::StatusOr<uint32_t> JobStore::RequeueTrial(const LostAttempt& lost) {

@@ -87,6 +87,7 @@ struct Trial {
   int64_t created_unix_micros = 0;
   int64_t record_id = 0;  // of a finished trial
   std::optional<v1::MeasureResult> result;
+  std::string damage;  // why the row cannot be read as a whole; empty: it can
 };
 
 // What a worker reports for an attempt.
@@ -153,6 +154,8 @@ class JobStore {
   // result that cannot be kept. The outer status is the database's: then nothing was recorded.
   absl::StatusOr<std::vector<absl::StatusOr<AppendedRecord>>> FinishTrials(
       absl::Span<const FinishedTrial> reports);
+  // Makes a damaged row sound: what cannot be read of it is lost. Until then its trial cannot be finished.
+  absl::Status MendTrial(const std::string& name);
   // Puts a leased trial back into the queue and returns how many of its attempts were lost so far.
   // FailedPrecondition when the attempt does not hold the trial.
   absl::StatusOr<uint32_t> RequeueTrial(const LostAttempt& lost);

@@ -14,7 +14,18 @@ SELECT i.id, i.task, a.job, a.task, i.generation, i.position, i.trace, i.provena
        i.leased, i.created, i.record, r.detail
 FROM trials i JOIN tasks a ON a.id = i.task LEFT JOIN records r ON r.id = i.record )sql";
 
-absl::StatusOr<TrialRow> ReadTrial(const Database& database, const Query& row) {
+// What a trial's own columns say of where it came from.
+v1::Provenance KnownProvenance(const std::string& job, const Trial& trial) {
+  v1::Provenance provenance;
+  provenance.set_job(job);
+  provenance.set_task(trial.task);
+  provenance.set_generation(trial.generation);
+  provenance.set_index(trial.index);
+  return provenance;
+}
+
+// A damaged row is read as far as it goes, so that it costs nobody but itself.
+TrialRow ReadTrial(const Database& database, const Query& row) {
   TrialRow out;
   out.id = row.Int(0);
   out.task_id = row.Int(1);
@@ -30,16 +41,23 @@ absl::StatusOr<TrialRow> ReadTrial(const Database& database, const Query& row) {
   trial.worker = row.Text(11);
   trial.leased_unix_micros = row.Int(12);
   trial.created_unix_micros = row.Int(13);
-  bool sound = trial.provenance.ParseFromString(row.Text(7));
-  if (!row.IsNull(14)) {
-    trial.record_id = row.Int(14);
-    v1::Record detail;
-    sound = sound && detail.ParseFromString(row.Text(15));
-    trial.result = std::move(*detail.mutable_result());
+  const std::string damage =
+      absl::StrCat(database.path(), ": trial ", trial.name, " is damaged; restore the log from a backup");
+  if (!trial.provenance.ParseFromString(row.Text(7))) {
+    trial.damage = damage;
+    trial.provenance = KnownProvenance(row.Text(2), trial);
   }
-  if (sound) return out;
-  return absl::DataLossError(
-      absl::StrCat(database.path(), ": trial ", trial.name, " is damaged; restore the log from a backup"));
+  if (row.IsNull(14)) return out;
+  trial.record_id = row.Int(14);
+  v1::Record detail;
+  if (detail.ParseFromString(row.Text(15))) {
+    trial.result = std::move(*detail.mutable_result());
+  } else {
+    trial.damage = damage;
+    trial.result.emplace().set_status(v1::MEASURE_STATUS_WORKER_LOST);
+    trial.result->set_error(damage);
+  }
+  return out;
 }
 
 }  // namespace
@@ -74,7 +92,7 @@ absl::StatusOr<std::vector<Trial>> ReadTrials(Database* database, int64_t task_i
   while (true) {
     MYCC_ASSIGN_OR_RETURN(const bool row, query.Next());
     if (!row) return trials;
-    MYCC_ASSIGN_OR_RETURN(TrialRow trial, ReadTrial(*database, query));
+    TrialRow trial = ReadTrial(*database, query);
     trials.push_back(std::move(trial.trial));
   }
 }

@@ -1,7 +1,6 @@
 #include "server/assignment.h"
 
 #include "absl/status/statusor.h"
-#include "proto/names.h"
 
 namespace mycc {
 namespace {
@@ -9,14 +8,14 @@ namespace {
 // Generations that share their random inputs: fresh enough, and the reference is not computed for every one.
 constexpr uint32_t kGenerationsASeed = 8;
 
+}  // namespace
+
 uint64_t InputSeed(uint64_t job_seed, const TrialId& id) {
   uint64_t mixed = job_seed + 0x9e3779b97f4a7c15u * (id.task + 1) +
                    0xbf58476d1ce4e5b9u * (id.generation / kGenerationsASeed);
   mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9u;
   return mixed ^ (mixed >> 31);
 }
-
-}  // namespace
 
 v1::LeaseId LeaseOf(const Grant& grant) {
   v1::LeaseId lease;

@@ -1,12 +1,17 @@
 // The assignment that a worker gets for a grant. Pure functions.
 #pragma once
 
+#include <cstdint>
+
+#include "proto/names.h"
 #include "proto/worker.pb.h"
 #include "server/active_job.h"
 #include "server/lease_queue.h"
 
 namespace mycc {
 
+// Of the random inputs that a trial is verified on.
+uint64_t InputSeed(uint64_t job_seed, const TrialId& id);
 v1::LeaseId LeaseOf(const Grant& grant);
 v1::Assignment AssignmentOf(const Grant& grant, const ActiveJob& job);
 

@@ -45,6 +45,7 @@ void Coordinator::Tick() {
 v1::JobProgress Coordinator::Explained(v1::JobProgress progress) const {
   if (progress.state() == v1::JOB_STATE_RUNNING) {
     progress.set_trouble(std::string(log_->WriteTrouble().message()));
+    if (progress.trouble().empty()) progress.set_trouble(dispatcher_.TroubleOf(progress.job()));
   }
   if (progress.state() != v1::JOB_STATE_RUNNING || !progress.message().empty()) return progress;
   std::vector<std::string> waiting_for;

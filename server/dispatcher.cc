@@ -6,6 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/status.h"
+#include "db/server_key.h"
+#include "proto/utf8.h"
 #include "server/assignment.h"
 
 namespace mycc {
@@ -37,17 +39,23 @@ std::string DeviceKey(const std::string& host, const std::string& device, const 
 
 Dispatcher::Dispatcher(DispatcherOptions options, TuningLog* log, LeaseQueue* queue, JobBoard* board,
                        const TimeSource* time, const WriteExecutor& write)
-    : options_(options),
+    : options_(std::move(options)),
+      log_(log),
       store_(log),
       baselines_(log),
       queue_(queue),
+      board_(board),
       time_(time),
       write_(write),
-      losses_(options.losses, &store_, queue, board, write),
-      leasing_(options.leasing, &store_, queue, board, &workers_, &losses_, time, write),
-      reports_(&store_, queue, board, &workers_, &losses_, time, write) {}
+      tickets_(""),
+      workers_(options_.lease_seconds),
+      losses_(options_.losses, &store_, queue, board, time, write),
+      leasing_(options_.leasing, &store_, queue, board, &workers_, &losses_, &tickets_, time, write),
+      reports_(&store_, queue, board, &workers_, &losses_, &tickets_, time, write, options_.log) {}
 
 absl::Status Dispatcher::Start() {
+  MYCC_ASSIGN_OR_RETURN(std::string key, ReadServerKey(*log_));
+  tickets_ = LeaseTickets(std::move(key));
   MYCC_ASSIGN_OR_RETURN(const std::vector<Baseline> known, baselines_.List());
   for (const Baseline& baseline : known) {
     if (baseline.kernel == kBaselineKernel)
@@ -56,9 +64,20 @@ absl::Status Dispatcher::Start() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<WorkerTable::Session*> Dispatcher::Hear(const std::string& session) {
-  MYCC_ASSIGN_OR_RETURN(WorkerTable::Session* const found, workers_.Hear(session, time_->Seconds()));
-  queue_->RenewAll(session, time_->Seconds());
+absl::StatusOr<WorkerTable::Session*> Dispatcher::Hear(const std::string& session, const Leases& held) {
+  const double now = time_->Seconds();
+  MYCC_ASSIGN_OR_RETURN(WorkerTable::Session* const found, workers_.Hear(session, now));
+  if (!found->names_what_it_holds) {
+    queue_->RenewAll(session, now);
+    return found;
+  }
+  found->revoked.clear();
+  for (const v1::LeaseId& lease : held) {
+    const Grant* const grant = queue_->Find(lease.trial(), lease.attempt());
+    const bool is_wanted = grant != nullptr && board_->Leasable(grant->trial.job) != nullptr;
+    const bool is_its_own = queue_->Renew(lease.trial(), lease.attempt(), session, now);
+    if (!is_wanted || !is_its_own) found->revoked.push_back(lease);
+  }
   return found;
 }
 
@@ -68,34 +87,54 @@ void Dispatcher::Register(const v1::RegisterRequest& request, const Reply<v1::Re
 
 absl::StatusOr<v1::RegisterResponse> Dispatcher::RegisterNow(const v1::RegisterRequest& request) {
   std::optional<WorkerTable::Session> replaced;
-  const double now = time_->Seconds();
-  MYCC_ASSIGN_OR_RETURN(WorkerTable::Session* const session,
-                        workers_.Register(request, now, &replaced, [this](const v1::DeviceOffer& offer) {
-                          return UsualBaseline(offer);
-                        }));
+  MYCC_ASSIGN_OR_RETURN(
+      WorkerTable::Session* const session,
+      workers_.Register(request, time_->Seconds(), &replaced,
+                        [this](const v1::DeviceOffer& offer) { return UsualBaseline(offer); }));
   v1::RegisterResponse response;
   response.set_session(session->id);
   response.set_lease_seconds(options_.lease_seconds);
   response.set_heartbeat_seconds(options_.lease_seconds / kHeartbeatsALease);
-  for (const v1::LeaseId& held : request.held()) {
-    if (!queue_->Rebind(held.trial(), held.attempt(), session->id, now)) *response.add_lost() = held;
-  }
-  LoseAllOf(request.worker(), request.host(), replaced);
+  Claim(session, request.held(), replaced, response.mutable_lost());
+  LoseAllOf(*session, replaced);
   return response;
 }
 
-void Dispatcher::LoseAllOf(const std::string& worker, const v1::HostState& host,
+void Dispatcher::Claim(WorkerTable::Session* session, const Leases& held,
+                       const std::optional<WorkerTable::Session>& replaced, Leases* lost) {
+  for (const v1::LeaseId& lease : held) {
+    const Grant* const grant = queue_->Find(lease.trial(), lease.attempt());
+    // A worker that knows no tickets is known by its session.
+    const bool was_its_own =
+        replaced && !replaced->names_what_it_holds && grant != nullptr && grant->holder == replaced->id;
+    const bool is_genuine = tickets_.IsGenuine(lease);
+    const bool may_claim = is_genuine || was_its_own;
+    if (may_claim && queue_->Rebind(lease.trial(), lease.attempt(), session->id, time_->Seconds())) continue;
+    *lost->Add() = lease;
+    if (!is_genuine && !lease.ticket().empty())
+      reports_.CountRefusal(session, absl::StrCat("a wrong ticket for a lease of ", lease.trial()));
+  }
+}
+
+void Dispatcher::LoseAllOf(const WorkerTable::Session& session,
                            const std::optional<WorkerTable::Session>& replaced) {
-  for (const Grant& grant : LastFirst(queue_->HeldBy(absl::StrCat(kAdoptedHolder, worker))))
-    losses_.ReturnOrLose(grant, worker, "");
+  FailedTry failed{session.worker, "", absl::StrCat("worker ", session.worker, " was started again")};
+  losses_.HandBack(queue_->HeldBy(absl::StrCat(kAdoptedHolder, session.worker)), failed);
   if (!replaced) return;
-  const std::string accident = AccidentBetween(replaced->host, host);
-  for (const Grant& grant : LastFirst(queue_->HeldBy(replaced->id)))
-    losses_.ReturnOrLose(grant, worker, accident);
+  const bool is_same_process = !session.instance.empty() && session.instance == replaced->instance;
+  const std::string accident = is_same_process ? "" : AccidentBetween(replaced->host, session.host);
+  absl::StrAppend(&failed.what, accident);
+  // A candidate runs in a process of its own, so a worker that dies on a healthy host was killed by somebody
+  // else.
+  if (accident.empty()) {
+    losses_.HandBack(queue_->HeldBy(replaced->id), failed);
+  } else {
+    losses_.LoseAll(queue_->HeldBy(replaced->id), failed);
+  }
 }
 
 void Dispatcher::Lease(const v1::LeaseRequest& request, IsAlive alive, Reply<v1::LeaseResponse> reply) {
-  if (const absl::Status heard = Hear(request.session()).status(); !heard.ok()) {
+  if (const absl::Status heard = Hear(request.session(), request.held()).status(); !heard.ok()) {
     reply(heard);
   } else {
     leasing_.Lease(request, std::move(alive), std::move(reply));
@@ -103,7 +142,7 @@ void Dispatcher::Lease(const v1::LeaseRequest& request, IsAlive alive, Reply<v1:
 }
 
 void Dispatcher::Report(const v1::ReportRequest& request, Reply<v1::ReportResponse> reply) {
-  if (const absl::Status heard = Hear(request.session()).status(); !heard.ok()) {
+  if (const absl::Status heard = Hear(request.session(), request.held()).status(); !heard.ok()) {
     reply(heard);
   } else {
     reports_.Report(request, std::move(reply));
@@ -111,10 +150,15 @@ void Dispatcher::Report(const v1::ReportRequest& request, Reply<v1::ReportRespon
 }
 
 void Dispatcher::Heartbeat(const v1::HeartbeatRequest& request, const Reply<v1::HeartbeatResponse>& reply) {
-  const absl::StatusOr<WorkerTable::Session*> session = Hear(request.session());
+  const absl::StatusOr<WorkerTable::Session*> session = Hear(request.session(), request.held());
   if (!session.ok()) {
     reply(session.status());
     return;
+  }
+  for (auto& [name, device] : (*session)->devices) device.trouble.clear();
+  for (const v1::DeviceTrouble& trouble : request.troubles()) {
+    const auto device = (*session)->devices.find(trouble.device());
+    if (device != (*session)->devices.end()) device->second.trouble = ToUtf8(trouble.text());
   }
   v1::HeartbeatResponse response;
   *response.mutable_instructions() = workers_.TakeInstructions(*session);
@@ -122,12 +166,12 @@ void Dispatcher::Heartbeat(const v1::HeartbeatRequest& request, const Reply<v1::
 }
 
 void Dispatcher::Leave(const v1::LeaveRequest& request, const Reply<v1::LeaveResponse>& reply) {
-  const absl::StatusOr<WorkerTable::Session*> session = Hear(request.session());
+  const absl::StatusOr<WorkerTable::Session*> session = Hear(request.session(), {});
   if (!session.ok()) {
     reply(session.status());
     return;
   }
-  for (const Grant& grant : LastFirst(queue_->HeldBy((*session)->id))) losses_.ReturnUntouched(grant);
+  for (const Grant& grant : LastFirst(queue_->HeldBy((*session)->id))) losses_.Return(grant);
   SaveBaselines(**session);
   workers_.Remove((*session)->id);
   reply(v1::LeaveResponse());
@@ -144,26 +188,35 @@ void Dispatcher::Revoke(const std::string& job) {
 void Dispatcher::ReturnUnclaimed(const std::string& job) {
   for (const Grant& grant : LastFirst(queue_->HeldOf(job))) {
     const std::string worker(absl::StripPrefix(grant.holder, kAdoptedHolder));
-    if (!options_.workers_return || workers_.Knows(worker)) losses_.ReturnOrLose(grant, worker, "");
+    if (options_.workers_return && !workers_.Knows(worker)) continue;
+    losses_.HandBack({grant}, {worker, "", absl::StrCat("worker ", worker, " was started again")});
   }
 }
 
 void Dispatcher::Tick() {
   const double now = time_->Seconds();
-  losses_.Retry(now);
-  for (const Grant& grant : LastFirst(queue_->Overdue(now))) {
-    WorkerTable::Session* const holder = workers_.Find(grant.holder);
-    if (holder == nullptr) {
-      losses_.ReturnUntouched(grant);  // the worker did not come back after a restart of the server, which
-                                       // says nothing about the candidate
-      continue;
-    }
-    losses_.Lose(grant, v1::MEASURE_STATUS_WORKER_LOST,
-                 absl::StrCat("the lease of worker ", holder->worker, " ran out"));
-    holder->revoked.push_back(LeaseOf(grant));
-  }
+  losses_.Retry();
+  for (const Grant& grant : LastFirst(queue_->Overdue(now))) EndOverdue(grant);
   for (const WorkerTable::Session& gone : workers_.RemoveSilent(now, kSilentLeases * options_.lease_seconds))
     SaveBaselines(gone);
+}
+
+void Dispatcher::EndOverdue(const Grant& grant) {
+  WorkerTable::Session* const holder = workers_.Find(grant.holder);
+  if (holder == nullptr) {
+    // The worker did not come back after a restart of the server, which says nothing about the candidate.
+    losses_.Return(grant);
+  } else if (holder->last_heard > grant.renewed) {
+    losses_.HandBack({grant}, {holder->worker, "",
+                               absl::StrCat("worker ", holder->worker, " never said that it has the lease")});
+  } else {
+    // Silent for a lease: it is lost, with all that it holds.
+    const std::vector<Grant> held = queue_->HeldBy(holder->id);
+    if (!holder->names_what_it_holds)
+      for (const Grant& lost : held) holder->revoked.push_back(LeaseOf(lost));
+    losses_.LoseAll(held,
+                    {holder->worker, "", absl::StrCat("the lease of worker ", holder->worker, " ran out")});
+  }
 }
 
 std::vector<v1::DeviceStatus> Dispatcher::Devices() const {
@@ -184,7 +237,7 @@ void Dispatcher::SaveBaselines(const WorkerTable::Session& session) {
     baseline.kernel = kBaselineKernel;
     baseline.protocol = v1::TIMING_PROTOCOL_WARM;
     baseline.device_model = device.offer.info().model();
-    baseline.seconds = device.baseline.usual_seconds();
+    baseline.seconds = device.health.baseline().usual_seconds();
     baseline.measured_unix_micros = time_->UnixMicros();
     if (baseline.seconds <= 0 || baseline.worker.empty()) continue;
     usual_[DeviceKey(baseline.worker, baseline.device, baseline.device_model)] = baseline;

@@ -4,11 +4,11 @@
 //   Lease -> leasing.h      Report -> reports.h      leases that end otherwise -> losses.h
 //
 // What is decided is in the log before it is answered: a grant before the worker hears of it, a result before
-// it is acknowledged. A report counts when its attempt is the trial's current one; afterwards the worker may
-// forget it. Thread rule: thread-compatible. Nothing here blocks: a reply comes now or in a later turn.
+// it is acknowledged. A worker's message names what it holds, and that alone is renewed: the rest comes back
+// after one lease. Thread rule: thread-compatible. Nothing here blocks: a reply comes now or in a later turn.
 #pragma once
 
-#include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -24,6 +24,7 @@
 #include "proto/worker.pb.h"
 #include "server/job_board.h"
 #include "server/lease_queue.h"
+#include "server/lease_tickets.h"
 #include "server/leasing.h"
 #include "server/losses.h"
 #include "server/reply.h"
@@ -39,6 +40,7 @@ struct DispatcherOptions {
   LeasingOptions leasing;
   // Whether workers of before find this server again, with what they hold.
   bool workers_return = true;
+  std::function<void(const std::string&)> log;  // a line for people; may be null
 };
 
 class Dispatcher {
@@ -48,7 +50,7 @@ class Dispatcher {
   Dispatcher(const Dispatcher&) = delete;
   Dispatcher& operator=(const Dispatcher&) = delete;
 
-  // Reads what the log knows of devices. REQUIRES: called first.
+  // Reads what the log knows: its key, and devices. REQUIRES: called first.
   absl::Status Start();
 
   // In all of these, NotFound: the session is unknown.
@@ -66,6 +68,8 @@ class Dispatcher {
 
   std::vector<v1::DeviceStatus> Devices() const;
   bool AnyFits(const Target& code) const { return workers_.AnyFits(code); }
+  // Why a result of the job cannot be kept, in words; empty: all could be.
+  std::string TroubleOf(const std::string& job) const { return reports_.TroubleOf(job); }
   // Ends the leases that ran out, forgets the workers that went silent, writes what could not be written.
   void Tick();
   // Gives what waits in the queue to the calls that wait for it.
@@ -74,21 +78,31 @@ class Dispatcher {
   void RefuseWaiting(const absl::Status& status) { leasing_.RefuseWaiting(status); }
 
  private:
-  absl::StatusOr<WorkerTable::Session*> Hear(const std::string& session);
+  using Leases = google::protobuf::RepeatedPtrField<v1::LeaseId>;
+
+  // Hears a message that names what its worker holds: that is renewed, and what is not its own is revoked.
+  absl::StatusOr<WorkerTable::Session*> Hear(const std::string& session, const Leases& held);
   absl::StatusOr<v1::RegisterResponse> RegisterNow(const v1::RegisterRequest& request);
+  // Gives the session what it shows tickets for; what it does not is added to `lost`.
+  void Claim(WorkerTable::Session* session, const Leases& held,
+             const std::optional<WorkerTable::Session>& replaced, Leases* lost);
   // What the worker held under its name and does not know of any more died with its process.
-  void LoseAllOf(const std::string& worker, const v1::HostState& host,
-                 const std::optional<WorkerTable::Session>& replaced);
+  void LoseAllOf(const WorkerTable::Session& session, const std::optional<WorkerTable::Session>& replaced);
+  // A lease ran out.
+  void EndOverdue(const Grant& grant);
   double UsualBaseline(const v1::DeviceOffer& offer) const;
   void SaveBaselines(const WorkerTable::Session& session);
 
   const DispatcherOptions options_;
+  TuningLog* const log_;
   JobStore store_;
   BaselineStore baselines_;
   LeaseQueue* const queue_;
+  JobBoard* const board_;
   const TimeSource* const time_;
   const WriteExecutor write_;
   std::map<std::string, Baseline> usual_;  // of each device
+  LeaseTickets tickets_;                   // with the log's key, once there is one
   WorkerTable workers_;
   Losses losses_;
   Leasing leasing_;

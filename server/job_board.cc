@@ -93,6 +93,11 @@ void JobBoard::OnFinished(const TrialId& trial, const v1::MeasureResult& result)
   Advance(found);
 }
 
+const ActiveJob* JobBoard::ActiveOf(const std::string& job) const {
+  const RunningJob* const found = Find(job);
+  return found == nullptr ? nullptr : found->active.get();
+}
+
 void JobBoard::FinishRound(const std::string& job, const std::string& round,
                            const std::vector<v1::MeasureResult>& results, const LogWriteDone& done) {
   RunningJob* const found = Find(job);

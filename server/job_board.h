@@ -59,6 +59,8 @@ class JobBoard {
   // The job whose trials, or final rounds, may be leased; null otherwise.
   const ActiveJob* Leasable(const std::string& job) const;
   bool IsRunning(const std::string& job) const { return running_.contains(job); }
+  // The job while it runs, and while it ends; null otherwise.
+  const ActiveJob* ActiveOf(const std::string& job) const;
   // A trial's result is in the log.
   void OnFinished(const TrialId& trial, const v1::MeasureResult& result);
 

@@ -9,6 +9,7 @@ namespace mycc {
 namespace {
 
 constexpr double kFindAgainSeconds = 5;
+constexpr double kElsewhereSeconds = 60;  // then it may go anywhere: nobody else has taken it
 
 }  // namespace
 
@@ -25,12 +26,11 @@ void LeaseQueue::Forget(Index* index, const std::string& key, const std::string&
 }
 
 void LeaseQueue::Add(QueuedTrial trial, bool first) {
-  std::deque<QueuedTrial>& line = lines_[{trial.job, trial.target}];
-  if (first) {
-    line.push_front(std::move(trial));
-  } else {
-    line.push_back(std::move(trial));
-  }
+  LineOfTrials& line = lines_[{trial.job, trial.target}];
+  const bool is_apart = trial.is_suspect() || !trial.failed_tries.empty();
+  std::deque<QueuedTrial>& place = is_apart ? line.apart : line.ordinary;
+  place.insert(first ? place.begin() : place.end(), std::move(trial));
+  apart_ += is_apart ? 1 : 0;
   ++waiting_;
   ++additions_;
 }
@@ -42,10 +42,11 @@ Grant* LeaseQueue::Insert(Grant grant) {
   return &(leased_[name] = std::move(grant));
 }
 
-void LeaseQueue::Hold(Grant* grant, double expires) {
+void LeaseQueue::Hold(Grant* grant, double now, double seconds) {
   StopClock(grant, LeaseState::kHeld);
-  grant->expires = expires;
-  by_expiry_.insert({expires, grant->trial.name});
+  grant->renewed = now;
+  grant->expires = now + seconds;
+  by_expiry_.insert({grant->expires, grant->trial.name});
 }
 
 void LeaseQueue::StopClock(Grant* grant, LeaseState state) {
@@ -55,40 +56,71 @@ void LeaseQueue::StopClock(Grant* grant, LeaseState state) {
 
 void LeaseQueue::Adopt(QueuedTrial trial, const std::string& holder, double now) {
   MYCC_CHECK(trial.attempt > 0) << trial.name << " was never granted";
-  Hold(Insert({std::move(trial), holder}), now + kFindAgainSeconds + lease_seconds_);
+  Hold(Insert({.trial = std::move(trial), .holder = holder}), now, kFindAgainSeconds + lease_seconds_);
 }
 
-std::vector<Grant> LeaseQueue::Lease(const std::string& holder, int count, const Fits& fits) {
-  std::vector<Grant> grants;
-  int64_t held = 0;
-  if (const auto names = by_holder_.find(holder); names != by_holder_.end()) {
-    for (const std::string& name : names->second) {
-      if (leased_.at(name).trial.losses > 0) return grants;
-    }
-    held = static_cast<int64_t>(names->second.size());
+bool LeaseQueue::HoldsSuspect(const std::string& holder) const {
+  const auto names = by_holder_.find(holder);
+  return names != by_holder_.end() &&
+         std::any_of(names->second.begin(), names->second.end(),
+                     [this](const std::string& name) { return leased_.at(name).trial.is_suspect(); });
+}
+
+bool LeaseQueue::ForLinesInTurn(const Asker& asker, const std::function<bool(LineOfTrials*)>& take) {
+  Line at = last_line_;
+  for (size_t turns = lines_.size(); turns > 0; --turns) {
+    auto line = lines_.upper_bound(at);
+    if (line == lines_.end()) line = lines_.begin();
+    at = line->first;
+    if (!asker.fits(at.first, at.second) || !take(&line->second)) continue;
+    last_line_ = at;
+    if (line->second.empty()) lines_.erase(line);
+    return true;
   }
-  // One pass over the lines takes at most one trial of each; passes repeat until nothing was taken.
-  bool taken = true;
-  while (taken && static_cast<int>(grants.size()) < count && !lines_.empty()) {
-    taken = false;
-    const size_t lines = lines_.size();
-    for (size_t turn = 0; turn < lines && static_cast<int>(grants.size()) < count && !lines_.empty();
-         ++turn) {
-      auto line = lines_.upper_bound(last_line_);
-      if (line == lines_.end()) line = lines_.begin();
-      last_line_ = line->first;
-      if (!fits(line->first.first, line->first.second)) continue;
-      const bool suspect = line->second.front().losses > 0;
-      if (suspect && held + static_cast<int64_t>(grants.size()) > 0) continue;
-      Grant grant{std::move(line->second.front()), holder};
-      line->second.pop_front();
-      if (line->second.empty()) lines_.erase(line);
-      --waiting_;
-      ++grant.trial.attempt;
-      grants.push_back(*Insert(std::move(grant)));
-      if (suspect) return grants;
-      taken = true;
-    }
+  return false;
+}
+
+std::optional<QueuedTrial> LeaseQueue::TakeApart(const Asker& asker, bool suspects, LineOfTrials* line) {
+  const auto found = std::find_if(line->apart.begin(), line->apart.end(), [&](const QueuedTrial& trial) {
+    return trial.is_suspect() == suspects && (asker.may_try == nullptr || asker.may_try(trial));
+  });
+  if (found == line->apart.end()) return std::nullopt;
+  std::optional<QueuedTrial> trial = std::move(*found);
+  line->apart.erase(found);
+  --apart_;
+  --waiting_;
+  return trial;
+}
+
+std::optional<QueuedTrial> LeaseQueue::TakeOrdinary(const Asker& asker, LineOfTrials* line) {
+  std::optional<QueuedTrial> trial = TakeApart(asker, /*suspects=*/false, line);
+  if (trial || line->ordinary.empty()) return trial;
+  trial = std::move(line->ordinary.front());
+  line->ordinary.pop_front();
+  --waiting_;
+  return trial;
+}
+
+Grant* LeaseQueue::GrantTo(const Asker& asker, QueuedTrial trial) {
+  ++trial.attempt;
+  return Insert({.trial = std::move(trial), .holder = asker.holder, .device = asker.device});
+}
+
+std::vector<Grant> LeaseQueue::Lease(const Asker& asker, int count) {
+  std::vector<Grant> grants;
+  const auto take_suspect = [&](LineOfTrials* line) {
+    std::optional<QueuedTrial> trial = TakeApart(asker, /*suspects=*/true, line);
+    if (trial) grants.push_back(*GrantTo(asker, *std::move(trial)));
+    return trial.has_value();
+  };
+  const auto take_ordinary = [&](LineOfTrials* line) {
+    std::optional<QueuedTrial> trial = TakeOrdinary(asker, line);
+    if (trial) grants.push_back(*GrantTo(asker, *std::move(trial)));
+    return trial.has_value();
+  };
+  if (count > 0 && apart_ > 0 && !HoldsSuspect(asker.holder) && ForLinesInTurn(asker, take_suspect))
+    return grants;
+  while (static_cast<int>(grants.size()) < count && ForLinesInTurn(asker, take_ordinary)) {
   }
   return grants;
 }
@@ -96,7 +128,7 @@ std::vector<Grant> LeaseQueue::Lease(const std::string& holder, int count, const
 bool LeaseQueue::Confirm(const std::string& name, uint32_t attempt, double now) {
   Grant* const grant = FindLease(name, attempt);
   if (grant == nullptr) return false;
-  Hold(grant, now + lease_seconds_);
+  Hold(grant, now, lease_seconds_);
   return true;
 }
 
@@ -107,12 +139,19 @@ void LeaseQueue::TakeBack(const std::string& name, uint32_t attempt) {
   Add(std::move(taken->trial), /*first=*/true);
 }
 
+bool LeaseQueue::Renew(const std::string& name, uint32_t attempt, const std::string& holder, double now) {
+  Grant* const grant = FindLease(name, attempt);
+  if (grant == nullptr || grant->holder != holder) return false;
+  if (grant->state == LeaseState::kHeld) Hold(grant, now, lease_seconds_);
+  return true;
+}
+
 void LeaseQueue::RenewAll(const std::string& holder, double now) {
   const auto names = by_holder_.find(holder);
   if (names == by_holder_.end()) return;
   for (const std::string& name : names->second) {
     Grant& grant = leased_.at(name);
-    if (grant.state == LeaseState::kHeld) Hold(&grant, now + lease_seconds_);
+    if (grant.state == LeaseState::kHeld) Hold(&grant, now, lease_seconds_);
   }
 }
 
@@ -122,7 +161,7 @@ bool LeaseQueue::Rebind(const std::string& name, uint32_t attempt, const std::st
   Forget(&by_holder_, grant->holder, name);
   by_holder_[holder].insert(name);
   grant->holder = holder;
-  Hold(grant, now + lease_seconds_);
+  Hold(grant, now, lease_seconds_);
   return true;
 }
 
@@ -156,7 +195,7 @@ bool LeaseQueue::Settle(const std::string& name, uint32_t attempt) {
 
 void LeaseQueue::Unsettle(const std::string& name, uint32_t attempt, double now) {
   Grant* const grant = FindLease(name, attempt);
-  if (grant != nullptr && grant->state == LeaseState::kSettling) Hold(grant, now + lease_seconds_);
+  if (grant != nullptr && grant->state == LeaseState::kSettling) Hold(grant, now, lease_seconds_);
 }
 
 bool LeaseQueue::Finish(const std::string& name, uint32_t attempt) { return Take(name, attempt).has_value(); }
@@ -167,6 +206,15 @@ bool LeaseQueue::Return(const std::string& name, uint32_t attempt, bool blamed) 
   if (blamed) ++grant->trial.losses;
   Add(std::move(grant->trial), /*first=*/true);  // its generation is older than what waits
   return true;
+}
+
+bool LeaseQueue::ReturnElsewhere(const std::string& name, uint32_t attempt, bool blamed, FailedTry failed,
+                                 double now) {
+  Grant* const grant = FindLease(name, attempt);
+  if (grant == nullptr) return false;
+  grant->trial.failed_tries.push_back(std::move(failed));
+  grant->trial.elsewhere_until = now + kElsewhereSeconds;
+  return Return(name, attempt, blamed);
 }
 
 // What happens must not depend on a hash table: `names` is sorted.
@@ -201,7 +249,8 @@ std::vector<Grant> LeaseQueue::Overdue(double now) const {
 void LeaseQueue::DropWaiting(const std::string& job) {
   std::erase_if(lines_, [&](const auto& line) {
     if (line.first.first != job) return false;
-    waiting_ -= static_cast<int64_t>(line.second.size());
+    waiting_ -= line.second.size();
+    apart_ -= static_cast<int64_t>(line.second.apart.size());
     return true;
   });
 }
@@ -216,7 +265,7 @@ void LeaseQueue::DropJob(const std::string& job) {
 int64_t LeaseQueue::waiting(const std::string& job) const {
   int64_t trials = 0;
   for (auto line = lines_.lower_bound({job, ""}); line != lines_.end() && line->first.first == job; ++line)
-    trials += static_cast<int64_t>(line->second.size());
+    trials += line->second.size();
   return trials;
 }
 

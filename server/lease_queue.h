@@ -11,9 +11,11 @@
 // settling, and neither runs out nor is renewed. Leases are found by trial, by holder and by the time at
 // which they run out, so that a message costs what it names and a tick costs what is overdue.
 //
-// Blame. When a worker dies, every trial it held is a suspect, and the innocent are many. A suspect is leased
-// alone from then on, so that the next loss points at one trial, and no innocent trial is blamed twice.
-// Thread rule: thread-compatible. Time is an argument; nothing here blocks.
+// Blame. When a worker dies, every trial it held is a suspect, and the innocent are many. From then on a
+// suspect comes alone, and a worker has one suspect at most: when it dies again, that one is blamed. Its
+// other lanes and devices work on meanwhile. Suspects wait in a place of their own, and so do trials that
+// should rather be tried elsewhere: they hold up nothing that stands behind them. Thread rule:
+// thread-compatible. Time is an argument; nothing here blocks.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +31,13 @@
 
 namespace mycc {
 
+// An attempt that ended on a worker and says little about the candidate.
+struct FailedTry {
+  std::string worker, device;
+  std::string what;         // in words
+  bool is_doubted = false;  // the candidate failed, and the device is not believed
+};
+
 struct QueuedTrial {
   std::string name;
   std::string job;
@@ -38,8 +47,12 @@ struct QueuedTrial {
   uint32_t losses = 0;   // attempts that ended without a word on the candidate, blamed on it
   std::string trace;
   std::vector<std::string> rivals;  // not empty: no trial but a final round, of which the log knows nothing
+  // It should not go where it failed while there are other workers, and until then.
+  std::vector<FailedTry> failed_tries;
+  double elsewhere_until = 0;
 
   bool is_round() const { return !rivals.empty(); }
+  bool is_suspect() const { return losses > 0; }
 };
 
 // The holder of a lease from before the server started, until its worker registers again: this, and the
@@ -55,8 +68,18 @@ enum class LeaseState {
 struct Grant {
   QueuedTrial trial;
   std::string holder;
+  std::string device;  // of the holder; empty for one that was adopted
   LeaseState state = LeaseState::kGranting;
-  double expires = 0;  // of a held one
+  double renewed = 0, expires = 0;  // of a held one
+};
+
+// A device that asks for trials.
+struct Asker {
+  std::string holder, device;
+  // Whether the device can measure what is in a line.
+  std::function<bool(const std::string& job, const std::string& target)> fits;
+  // Whether a trial that failed elsewhere, or is a suspect, may come here. Null: any may.
+  std::function<bool(const QueuedTrial&)> may_try;
 };
 
 class LeaseQueue {
@@ -69,17 +92,17 @@ class LeaseQueue {
   // has yet to find again: the lease is as much longer.
   void Adopt(QueuedTrial trial, const std::string& holder, double now);
 
-  // Grants up to `count` trials of the lines that `fits` admits, which take turns; in a line the oldest
-  // first. A suspect comes alone, and only to a holder without leases; a holder of a suspect gets nothing
-  // more.
-  using Fits = std::function<bool(const std::string& job, const std::string& target)>;
-  std::vector<Grant> Lease(const std::string& holder, int count, const Fits& fits);
+  // Grants up to `count` trials of the lines that fit, which take turns; in a line the oldest first. A
+  // suspect comes first, alone, and only to a holder that has none.
+  std::vector<Grant> Lease(const Asker& asker, int count);
   // The grant is in the log: the lease begins now. False when it was dropped meanwhile.
   bool Confirm(const std::string& name, uint32_t attempt, double now);
   // As if the grant had not been made. Nothing when it was dropped meanwhile.
   void TakeBack(const std::string& name, uint32_t attempt);
 
-  // All leases of the holder last until now + lease_seconds.
+  // The lease lasts until now + lease_seconds. False when it is not the holder's.
+  bool Renew(const std::string& name, uint32_t attempt, const std::string& holder, double now);
+  // Likewise all of the holder's.
   void RenewAll(const std::string& holder, double now);
   // The lease now belongs to another holder (a worker that registered again). False when this attempt no
   // longer stands.
@@ -95,6 +118,8 @@ class LeaseQueue {
   bool Finish(const std::string& name, uint32_t attempt);
   // Ends a lease without a result: the trial waits again, at the head. `blamed` counts a loss.
   bool Return(const std::string& name, uint32_t attempt, bool blamed);
+  // Likewise, to be tried elsewhere first.
+  bool ReturnElsewhere(const std::string& name, uint32_t attempt, bool blamed, FailedTry failed, double now);
 
   // Held leases, in the order of names, which is the order of the search.
   std::vector<Grant> HeldBy(const std::string& holder) const;
@@ -116,24 +141,41 @@ class LeaseQueue {
   uint64_t additions() const { return additions_; }
 
  private:
+  // The trials of one job and target.
+  struct LineOfTrials {
+    std::deque<QueuedTrial> ordinary;
+    std::deque<QueuedTrial> apart;  // suspects, and trials that failed somewhere
+
+    bool empty() const { return ordinary.empty() && apart.empty(); }
+    int64_t size() const { return static_cast<int64_t>(ordinary.size() + apart.size()); }
+  };
+  using Line = std::pair<std::string, std::string>;  // job, target
+  using Lines = std::map<Line, LineOfTrials>;
   using Names = std::set<std::string>;
   using Index = std::unordered_map<std::string, Names>;
 
   static int64_t CountOf(const Index& index, const std::string& key);
   static void Forget(Index* index, const std::string& key, const std::string& name);
   Grant* FindLease(const std::string& name, uint32_t attempt);
+  bool HoldsSuspect(const std::string& holder) const;
+  // Calls `take` with the line whose turn it is, and the ones after it, until it returns true or each had its
+  // turn. The line that was taken from has had its turn.
+  bool ForLinesInTurn(const Asker& asker, const std::function<bool(LineOfTrials*)>& take);
+  std::optional<QueuedTrial> TakeApart(const Asker& asker, bool suspects, LineOfTrials* line);
+  std::optional<QueuedTrial> TakeOrdinary(const Asker& asker, LineOfTrials* line);
+  Grant* GrantTo(const Asker& asker, QueuedTrial trial);
   Grant* Insert(Grant grant);
-  // From its old state, into one in which it runs out at `expires`, or into one in which it does not.
-  void Hold(Grant* grant, double expires);
+  // From its old state, into one in which it runs out in `seconds`, or into one in which it does not.
+  void Hold(Grant* grant, double now, double seconds);
   void StopClock(Grant* grant, LeaseState state);
   std::optional<Grant> Take(const std::string& name, uint32_t attempt);
   std::vector<Grant> HeldAmong(const Names& names) const;
 
   const double lease_seconds_;
-  using Line = std::pair<std::string, std::string>;  // job, target
-  std::map<Line, std::deque<QueuedTrial>> lines_;    // without empty ones
-  Line last_line_;                                   // that was served
+  Lines lines_;     // without empty ones
+  Line last_line_;  // that was served
   int64_t waiting_ = 0;
+  int64_t apart_ = 0;  // of those
   uint64_t additions_ = 0;
   std::unordered_map<std::string, Grant> leased_;  // by trial
   Index by_holder_, by_job_;

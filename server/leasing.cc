@@ -1,6 +1,8 @@
 #include "server/leasing.h"
 
 #include <algorithm>
+#include <map>
+#include <string>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -18,13 +20,15 @@ absl::Status HungUp() { return absl::CancelledError("the worker hung up"); }
 }  // namespace
 
 Leasing::Leasing(LeasingOptions options, JobStore* store, LeaseQueue* queue, JobBoard* board,
-                 WorkerTable* workers, Losses* losses, const TimeSource* time, WriteExecutor write)
+                 WorkerTable* workers, Losses* losses, const LeaseTickets* tickets, const TimeSource* time,
+                 WriteExecutor write)
     : options_(options),
       store_(store),
       queue_(queue),
       board_(board),
       workers_(workers),
       losses_(losses),
+      tickets_(tickets),
       time_(time),
       write_(std::move(write)) {}
 
@@ -72,13 +76,31 @@ bool Leasing::Answer(const Call& call) {
 
 std::vector<Grant> Leasing::Grants(WorkerTable::Session* session, const v1::LeaseRequest& request) {
   WorkerTable::Device& device = session->devices.at(request.device());
-  std::string why;
-  const auto fits = [&](const std::string& job, const std::string& code) {
+  std::map<std::pair<std::string, std::string>, bool> known;  // a line is asked for again for each trial
+  Asker asker{.holder = session->id, .device = request.device()};
+  asker.fits = [&](const std::string& job, const std::string& code) {
+    const auto [found, is_new] = known.try_emplace({job, code}, false);
+    if (!is_new) return found->second;
+    std::string why;
     const absl::StatusOr<Target> parsed = ParseTarget(code);
-    return board_->Leasable(job) != nullptr && parsed.ok() && IsMeasurableOn(*parsed, device.target, &why);
+    return found->second = board_->Leasable(job) != nullptr && parsed.ok() &&
+                           IsMeasurableOn(*parsed, device.target, &why);
   };
+  asker.may_try = [&](const QueuedTrial& trial) { return MayTry(session->worker, trial); };
   const int wanted = static_cast<int>(std::min(request.max_trials(), options_.max_trials));
-  return queue_->Lease(session->id, workers_->Allowance(&device, wanted, time_->Seconds()), fits);
+  return queue_->Lease(asker, device.health.Allowance(wanted, time_->Seconds()));
+}
+
+// Where it failed it is not tried again while somebody else can.
+bool Leasing::MayTry(const std::string& worker, const QueuedTrial& trial) const {
+  const double now = time_->Seconds();
+  std::vector<std::string> failed_on;
+  for (const FailedTry& failed : trial.failed_tries) failed_on.push_back(failed.worker);
+  if (now >= trial.elsewhere_until ||
+      std::find(failed_on.begin(), failed_on.end(), worker) == failed_on.end())
+    return true;
+  const absl::StatusOr<Target> code = ParseTarget(trial.target);
+  return !code.ok() || !workers_->HasElsewhere(*code, failed_on, now);
 }
 
 void Leasing::Write(const std::shared_ptr<Granting>& granting) {
@@ -122,7 +144,7 @@ void Leasing::Deliver(const Granting& granting) {
   if (session == nullptr || !call.alive()) {
     // Nobody hears of these.
     for (auto grant = granting.written.rbegin(); grant != granting.written.rend(); ++grant)
-      losses_->ReturnUntouched(*grant);
+      losses_->Return(*grant);
     call.reply(session == nullptr ? UnknownSession(call.request.session()) : HungUp());
     return;
   }
@@ -134,9 +156,11 @@ void Leasing::Deliver(const Granting& granting) {
   for (const Grant& grant : granting.written) {
     const ActiveJob* const job = board_->Leasable(grant.trial.job);
     if (job == nullptr) {
-      losses_->ReturnUntouched(grant);  // its job has ended meanwhile
+      losses_->Return(grant);  // its job has ended meanwhile
     } else {
-      *response.add_assignments() = AssignmentOf(grant, *job);
+      v1::Assignment& assignment = *response.add_assignments();
+      assignment = AssignmentOf(grant, *job);
+      assignment.mutable_lease()->set_ticket(tickets_->TicketOf(grant.trial.name, grant.trial.attempt));
     }
   }
   *response.mutable_instructions() = workers_->TakeInstructions(session);

@@ -15,6 +15,7 @@
 #include "proto/worker.pb.h"
 #include "server/job_board.h"
 #include "server/lease_queue.h"
+#include "server/lease_tickets.h"
 #include "server/losses.h"
 #include "server/reply.h"
 #include "server/time_source.h"
@@ -30,7 +31,7 @@ struct LeasingOptions {
 class Leasing {
  public:
   Leasing(LeasingOptions options, JobStore* store, LeaseQueue* queue, JobBoard* board, WorkerTable* workers,
-          Losses* losses, const TimeSource* time, WriteExecutor write);
+          Losses* losses, const LeaseTickets* tickets, const TimeSource* time, WriteExecutor write);
 
   // REQUIRES: the session was heard now.
   void Lease(const v1::LeaseRequest& request, IsAlive alive, Reply<v1::LeaseResponse> reply);
@@ -57,6 +58,7 @@ class Leasing {
   // True when the call needs no waiting any more.
   bool Answer(const Call& call);
   std::vector<Grant> Grants(WorkerTable::Session* session, const v1::LeaseRequest& request);
+  bool MayTry(const std::string& worker, const QueuedTrial& trial) const;
   void Write(const std::shared_ptr<Granting>& granting);
   void OnWritten(const std::shared_ptr<Granting>& granting, const Grant& grant, const absl::Status& status);
   void Deliver(const Granting& granting);
@@ -67,6 +69,7 @@ class Leasing {
   JobBoard* const board_;
   WorkerTable* const workers_;
   Losses* const losses_;
+  const LeaseTickets* const tickets_;
   const TimeSource* const time_;
   const WriteExecutor write_;
   std::list<Call> waiting_;

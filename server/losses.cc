@@ -1,8 +1,9 @@
 #include "server/losses.h"
 
+#include <algorithm>
 #include <memory>
-#include <utility>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "proto/names.h"
@@ -27,34 +28,58 @@ absl::StatusOr<std::string> EvidenceOf(const JobStore& store, const Grant& grant
   return all;
 }
 
-}  // namespace
-
-void Losses::ReturnUntouched(const Grant& grant) { End({.grant = grant}); }
-
-void Losses::Lose(const Grant& grant, v1::MeasureStatus status, const std::string& evidence) {
-  End({.grant = grant, .status = status, .evidence = evidence});
+// Each goes back to the head of its line: in this order they stand there as before.
+std::vector<Grant> LastFirst(std::vector<Grant> grants) {
+  std::reverse(grants.begin(), grants.end());
+  return grants;
 }
 
-// A candidate runs in a process of its own, so a worker that dies on a healthy host was killed by somebody
-// else.
-void Losses::ReturnOrLose(const Grant& grant, const std::string& worker, const std::string& accident) {
-  if (accident.empty() && grant.trial.attempt < options_.max_attempts) {
-    ReturnUntouched(grant);
-  } else {
-    Lose(grant, v1::MEASURE_STATUS_WORKER_LOST,
-         absl::StrCat("worker ", worker, " was started again", accident));
+}  // namespace
+
+void Losses::Return(const Grant& grant) { End({.grant = grant}); }
+
+void Losses::ReturnElsewhere(const Grant& grant, FailedTry failed) {
+  const bool too_often = grant.trial.attempt >= options_.max_attempts;
+  End({.grant = grant,
+       .status = too_often ? v1::MEASURE_STATUS_WORKER_LOST : v1::MEASURE_STATUS_UNSPECIFIED,
+       .failed = std::move(failed)});
+}
+
+void Losses::Lose(const Grant& grant, v1::MeasureStatus status, FailedTry failed) {
+  End({.grant = grant, .status = status, .failed = std::move(failed)});
+}
+
+void Losses::LoseAll(const std::vector<Grant>& grants, const FailedTry& failed) {
+  const bool has_suspect =
+      std::any_of(grants.begin(), grants.end(), [](const Grant& grant) { return grant.trial.is_suspect(); });
+  for (const Grant& grant : LastFirst(grants)) {
+    if (has_suspect && !grant.trial.is_suspect()) {
+      Return(grant);
+    } else {
+      Lose(grant, v1::MEASURE_STATUS_WORKER_LOST, failed);
+    }
   }
 }
 
-void Losses::Retry(double now) {
+void Losses::HandBack(const std::vector<Grant>& grants, const FailedTry& failed) {
+  for (const Grant& grant : LastFirst(grants)) {
+    if (grant.trial.attempt < options_.max_attempts) {
+      Return(grant);
+    } else {
+      Lose(grant, v1::MEASURE_STATUS_WORKER_LOST, failed);
+    }
+  }
+}
+
+void Losses::Retry() {
+  const double now = time_->Seconds();
   if (unwritten_.empty() || now < retry_at_) return;
   retry_at_ = now + kRetrySeconds;
   for (const auto& [trial, ending] : std::exchange(unwritten_, {})) Write(ending);
 }
 
 bool Losses::IsLast(const Ending& ending) const {
-  return ending.status != v1::MEASURE_STATUS_UNSPECIFIED &&
-         ending.grant.trial.losses + 1 >= options_.max_losses;
+  return ending.is_blamed() && ending.grant.trial.losses + 1 >= options_.max_losses;
 }
 
 void Losses::End(Ending ending) {
@@ -63,11 +88,21 @@ void Losses::End(Ending ending) {
   if (!trial.is_round()) {
     Write(ending);
   } else if (!IsLast(ending)) {
-    queue_->Return(trial.name, trial.attempt, ending.status != v1::MEASURE_STATUS_UNSPECIFIED);
+    Requeue(ending);
   } else {
-    const absl::StatusOr<std::string> evidence = EvidenceOf(*store_, ending.grant, ending.evidence);
+    // Nothing of a round is in the log, and nothing is read for it.
+    const absl::StatusOr<std::string> evidence = EvidenceOf(*store_, ending.grant, ending.failed->what);
     queue_->Finish(trial.name, trial.attempt);
-    board_->GiveUpRound(trial.job, trial.name, *evidence);  // nothing was read for it
+    board_->GiveUpRound(trial.job, trial.name, *evidence);
+  }
+}
+
+void Losses::Requeue(const Ending& ending) {
+  const QueuedTrial& trial = ending.grant.trial;
+  if (ending.failed) {
+    queue_->ReturnElsewhere(trial.name, trial.attempt, ending.is_blamed(), *ending.failed, time_->Seconds());
+  } else {
+    queue_->Return(trial.name, trial.attempt, ending.is_blamed());
   }
 }
 
@@ -85,9 +120,9 @@ bool Losses::Stands(const Ending& ending, const absl::Status& status) {
   if (absl::IsFailedPrecondition(status) || absl::IsNotFound(status)) {
     // The log holds no such attempt any more: the trial's job has ended there.
     queue_->Finish(ending.grant.trial.name, ending.grant.trial.attempt);
-    return false;
+  } else {
+    unwritten_.insert_or_assign(ending.grant.trial.name, ending);
   }
-  unwritten_[ending.grant.trial.name] = ending;
   return false;
 }
 
@@ -95,12 +130,10 @@ void Losses::WriteReturn(const Ending& ending) {
   const LostAttempt lost{.trial = ending.grant.trial.name,
                          .attempt = ending.grant.trial.attempt,
                          .status = ending.status,
-                         .evidence = ending.evidence};
+                         .evidence = ending.failed ? ending.failed->what : ""};
   write_([store = store_, lost] { return store->RequeueTrial(lost).status(); },
          [this, ending](const absl::Status& status) {
-           if (!Stands(ending, status)) return;
-           queue_->Return(ending.grant.trial.name, ending.grant.trial.attempt,
-                          ending.status != v1::MEASURE_STATUS_UNSPECIFIED);
+           if (Stands(ending, status)) Requeue(ending);
          });
 }
 
@@ -117,7 +150,7 @@ void Losses::WriteQuarantine(const Ending& ending) {
   }
   write_(
       [store = store_, ending, finished]() -> absl::Status {
-        MYCC_ASSIGN_OR_RETURN(std::string evidence, EvidenceOf(*store, ending.grant, ending.evidence));
+        MYCC_ASSIGN_OR_RETURN(std::string evidence, EvidenceOf(*store, ending.grant, ending.failed->what));
         finished->result.set_error(std::move(evidence));
         MYCC_ASSIGN_OR_RETURN(const auto recorded, store->FinishTrials({finished.get(), 1}));
         return recorded[0].status();

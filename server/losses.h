@@ -5,13 +5,18 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "absl/status/status.h"
 #include "db/job_store.h"
 #include "db/log_writer.h"
 #include "proto/worker.pb.h"
 #include "server/job_board.h"
 #include "server/lease_queue.h"
+#include "server/time_source.h"
 
 namespace mycc {
 
@@ -22,26 +27,39 @@ struct LossOptions {
 
 class Losses {
  public:
-  Losses(LossOptions options, JobStore* store, LeaseQueue* queue, JobBoard* board, WriteExecutor write)
-      : options_(options), store_(store), queue_(queue), board_(board), write_(std::move(write)) {}
+  Losses(LossOptions options, JobStore* store, LeaseQueue* queue, JobBoard* board, const TimeSource* time,
+         WriteExecutor write)
+      : options_(options),
+        store_(store),
+        queue_(queue),
+        board_(board),
+        time_(time),
+        write_(std::move(write)) {}
 
   // In all of these, nothing happens to a lease that is not held.
-  // It says nothing about the candidate.
-  void ReturnUntouched(const Grant& grant);
-  // The candidate is blamed for it.
-  void Lose(const Grant& grant, v1::MeasureStatus status, const std::string& evidence);
-  // The worker was started again; `accident` says what happened to its host, empty where nothing is known of.
-  void ReturnOrLose(const Grant& grant, const std::string& worker, const std::string& accident);
+  // The worker gave it back, or nobody has it.
+  void Return(const Grant& grant);
+  // The worker cannot measure it, which says nothing about the candidate: others try first.
+  void ReturnElsewhere(const Grant& grant, FailedTry failed);
+  // The worker or its device was lost with it, and the candidate is blamed.
+  void Lose(const Grant& grant, v1::MeasureStatus status, FailedTry failed);
+  // A worker was lost with all of these. Where a suspect is among them, that one is blamed alone.
+  void LoseAll(const std::vector<Grant>& grants, const FailedTry& failed);
+  // A worker does not have these any more, for a reason that is hardly theirs: they are blamed only when that
+  // has happened too often.
+  void HandBack(const std::vector<Grant>& grants, const FailedTry& failed);
 
   // Writes again what could not be written.
-  void Retry(double now);
+  void Retry();
 
  private:
   // How a lease ends, until that is in the log.
   struct Ending {
     Grant grant;
     v1::MeasureStatus status = v1::MEASURE_STATUS_UNSPECIFIED;  // unspecified: nobody is blamed
-    std::string evidence;
+    std::optional<FailedTry> failed;
+
+    bool is_blamed() const { return status != v1::MEASURE_STATUS_UNSPECIFIED; }
   };
 
   void End(Ending ending);
@@ -50,6 +68,7 @@ class Losses {
   // The trial ends without a word on the candidate: what took the workers is not known, and no later
   // measurement of it is spoken against.
   void WriteQuarantine(const Ending& ending);
+  void Requeue(const Ending& ending);
   bool IsLast(const Ending& ending) const;
   // What was added to the log for this ending came to `status`; true when the ending stands.
   bool Stands(const Ending& ending, const absl::Status& status);
@@ -58,6 +77,7 @@ class Losses {
   JobStore* const store_;
   LeaseQueue* const queue_;
   JobBoard* const board_;
+  const TimeSource* const time_;
   const WriteExecutor write_;
   std::map<std::string, Ending> unwritten_;  // by trial
   double retry_at_ = 0;

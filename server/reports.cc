@@ -1,34 +1,60 @@
 #include "server/reports.h"
 
-#include <utility>
+#include <algorithm>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "proto/names.h"
+#include "proto/reproduction.h"
 #include "proto/utf8.h"
+#include "server/assignment.h"
+#include "server/ceilings.h"
+#include "server/late_result.h"
 
 namespace mycc {
 namespace {
 
-// A worker's words are kept as text, whatever they are; how its times rank is not its to say.
-v1::MeasureResult Mended(v1::MeasureResult result) {
+// Trials are comparable that are of one job and for one target.
+std::string LineOf(const QueuedTrial& trial) { return absl::StrCat(trial.job, "\n", trial.target); }
+
+// The device is the one that leased the trial, or the one that the worker names where that is not known any
+// more. It has no name where the worker has not registered it.
+Expectation SourceOf(const WorkerTable::Session& session, const std::string& leased_by,
+                     const v1::MeasureResult& result) {
+  const auto found = session.devices.find(leased_by.empty() ? result.device().device() : leased_by);
+  return {.worker = session.worker,
+          .offer = found == session.devices.end() ? v1::DeviceOffer() : found->second.offer};
+}
+
+// A worker's words are kept as text, whatever they are. How its times rank, whose they are and how they are
+// reproduced is not its to say.
+v1::MeasureResult Mended(v1::MeasureResult result, const Expectation& source) {
   if (result.has_timing()) {
     result.mutable_timing()->clear_final_round();
     result.mutable_timing()->clear_rank_seconds();
   }
   result.set_error(ToUtf8(result.error()));
-  result.set_reproduction(ToUtf8(result.reproduction()));
+  result.clear_reproduction();
+  result.mutable_device()->set_worker(ToUtf8(source.worker));
+  result.mutable_device()->set_device(ToUtf8(source.offer.device()));
   return result;
 }
 
-// What is kept in the place of a result that cannot be.
-v1::MeasureResult Unfit(const std::string& worker, const absl::Status& why) {
-  v1::MeasureResult unfit;
-  unfit.set_status(v1::MEASURE_STATUS_RUN_ERROR);
-  unfit.set_error(absl::StrCat("the result of worker ", worker, " was refused: ", why.message()));
-  unfit.mutable_device()->set_worker(ToUtf8(worker));
-  return unfit;
+// The results of a report, as they are kept.
+std::vector<v1::MeasureResult> ResultsOf(const v1::Report& report, const Expectation& source,
+                                         v1::Assignment assignment) {
+  const std::vector<std::string> rivals(assignment.rivals().begin(), assignment.rivals().end());
+  assignment.clear_rivals();  // each is reproduced by itself
+  std::vector<v1::MeasureResult> results = {Mended(report.result(), source)};
+  for (const v1::MeasureResult& rival : report.rivals()) results.push_back(Mended(rival, source));
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (results[i].status() == v1::MEASURE_STATUS_OK) continue;
+    if (i > 0 && i <= rivals.size()) assignment.set_trace(rivals[i - 1]);
+    results[i].set_reproduction(ReproductionOf(assignment));
+  }
+  return results;
 }
 
 absl::Status Finish(JobStore* store, const FinishedTrial& finished) {
@@ -36,136 +62,300 @@ absl::Status Finish(JobStore* store, const FinishedTrial& finished) {
   return recorded[0].status();
 }
 
+// What is kept of the result of a trial whose row in the log is damaged.
+v1::MeasureResult Unreadable(const v1::MeasureResult& result, const absl::Status& why) {
+  v1::MeasureResult unreadable;
+  unreadable.set_status(v1::MEASURE_STATUS_WORKER_LOST);
+  unreadable.mutable_timing()->set_protocol(result.timing().protocol());
+  unreadable.set_error(absl::StrCat("its result is not kept: ", why.message()));
+  *unreadable.mutable_device() = result.device();
+  return unreadable;
+}
+
+std::string WordsOf(const v1::MeasureResult& result) {
+  return absl::StrCat(StatusName(result.status()), ": ", ToUtf8(result.error()));
+}
+
 }  // namespace
 
 void Reports::Report(const v1::ReportRequest& request, Reply<v1::ReportResponse> reply) {
+  const WorkerTable::Session* const session = workers_->Find(request.session());
   auto call = std::make_shared<Call>();
-  call->session = request.session();
-  call->worker = workers_->Find(request.session())->worker;
+  call->session = session->id;
+  call->knows_answers = session->names_what_it_holds;
   call->reply = std::move(reply);
   call->open = 1 + request.reports_size();  // one is this function's, so that the last is not over too early
-  for (const v1::Report& report : request.reports()) Take(call, report);
+  for (const v1::Report& report : request.reports()) {
+    const v1::LeaseId& lease = report.lease();
+    const bool is_genuine = tickets_->IsGenuine(lease);
+    if (!is_genuine && !lease.ticket().empty()) {
+      CountRefusal(workers_->Find(call->session),
+                   absl::StrCat("a report with a wrong ticket for ", lease.trial()));
+      Answer(call, lease, v1::ReportAnswer::REFUSED, "its ticket is not the lease's");
+    } else {
+      Take(call, report, is_genuine);
+    }
+  }
   Close(call);
 }
 
-void Reports::Take(const CallPtr& call, const v1::Report& report) {
+void Reports::CountRefusal(WorkerTable::Session* session, const std::string& what) {
+  const int64_t count = ++session->refused;
+  const bool is_news = (count & (count - 1)) == 0;  // the first, second, fourth, eighth, ...
+  if (log_ && is_news)
+    log_(absl::StrCat("worker ", session->worker, ": refused ", what, " (", count, " in all)"));
+}
+
+void Reports::Take(const CallPtr& call, const v1::Report& report, bool is_genuine) {
   const v1::LeaseId& lease = report.lease();
   const Grant* const grant = queue_->Find(lease.trial(), lease.attempt());
-  const bool is_loss = IsInfrastructureFailure(report.result().status());
-  if (grant == nullptr) {
-    // One of a job that has ended meanwhile counts as well: the log decides by its attempt, and keeps a
-    // result that was paid for.
-    const absl::StatusOr<TrialId> id = ParseTrialName(lease.trial());
-    if (id.ok() && !board_->IsRunning(id->job) && !is_loss) {
-      TakeResult(call, report);
-    } else {
-      Ignored(call, lease);
-    }
+  if (grant != nullptr && grant->holder != call->session && !is_genuine) {
+    CountRefusal(workers_->Find(call->session),
+                 absl::StrCat("a report of another worker's lease of ", lease.trial()));
+    Answer(call, lease, v1::ReportAnswer::REFUSED, "the lease is another worker's");
   } else if (being_written_.contains(lease.trial())) {
-    NotNow(call, absl::UnavailableError("this result was reported before and is on its way into the log"));
-  } else if (grant->state != LeaseState::kHeld) {
-    Ignored(call, lease);  // its lease has run out, and the log is still to hear of it
-  } else if (is_loss) {
-    TakeLoss(call, report, *grant);
-  } else if (grant->trial.is_round()) {
-    TakeRound(call, report, *grant);
+    Answer(call, lease, v1::ReportAnswer::NOT_NOW, "it was reported before and is on its way into the log");
+  } else if (grant != nullptr && grant->state == LeaseState::kHeld) {
+    TakeHeld(call, report, *grant);
+  } else if (grant == nullptr && is_genuine && !IsInfrastructureFailure(report.result().status())) {
+    TakeLate(call, report);
   } else {
-    TakeResult(call, report);
+    Answer(call, lease, v1::ReportAnswer::IGNORED, "the lease had ended");
   }
 }
 
-void Reports::TakeLoss(const CallPtr& call, const v1::Report& report, const Grant& grant) {
-  Judge(call->session, report.result());
-  losses_->Lose(grant, report.result().status(),
-                absl::StrCat("worker ", call->worker, ": ", ToUtf8(report.result().error())));
-  Kept(call);
+void Reports::TakeHeld(const CallPtr& call, const v1::Report& report, const Grant& grant) {
+  WorkerTable::Session* const session = workers_->Find(call->session);
+  const ActiveJob* const job = board_->ActiveOf(grant.trial.job);
+  if (job == nullptr) {
+    Answer(call, report.lease(), v1::ReportAnswer::NOT_NOW, "its job is being taken up");
+    return;
+  }
+  const PlannedTask& task = job->plan().tasks[grant.trial.task];
+  Expectation expected = SourceOf(*session, grant.device, report.result());
+  expected.protocol = task.protocol;
+  expected.least_seconds = LeastSeconds(task.workload, task.target);
+  absl::Status possible = CheckResult(report.result(), expected);
+  for (const v1::MeasureResult& rival : report.rivals()) possible.Update(CheckResult(rival, expected));
+  const Held held{call, report, grant, session, *job, expected};
+  if (!possible.ok()) {
+    TakeImpossible(held, possible);
+  } else if (IsInfrastructureFailure(report.result().status())) {
+    TakeLoss(held);
+  } else if (grant.trial.is_round()) {
+    TakeRound(held);
+  } else if (IsDoubted(held)) {
+    TakeDoubted(held);
+  } else {
+    TakeResult(held);
+  }
 }
 
-void Reports::TakeRound(const CallPtr& call, const v1::Report& report, const Grant& grant) {
-  std::vector<v1::MeasureResult> results = {Mended(report.result())};
-  for (const v1::MeasureResult& rival : report.rivals()) results.push_back(Mended(rival));
-  const v1::LeaseId lease = report.lease();
-  const std::string job = grant.trial.job;
-  queue_->Settle(lease.trial(), lease.attempt());
-  being_written_.insert(lease.trial());
-  board_->FinishRound(job, lease.trial(), results,
-                      [this, call, lease, result = results[0]](const absl::Status& status) {
-                        being_written_.erase(lease.trial());
-                        if (!status.ok()) {
-                          HoldAgain(call, lease, status);
-                          return;
-                        }
-                        queue_->Finish(lease.trial(), lease.attempt());
-                        Judge(call->session, result);
-                        Kept(call);
-                      });
+void Reports::TakeImpossible(const Held& held, const absl::Status& why) {
+  const v1::LeaseId lease = held.report.lease();
+  const std::string reason(why.message()), words = absl::StrCat("its result was refused: ", reason);
+  CountRefusal(held.session, absl::StrCat("a result of ", lease.trial(), ": ", reason));
+  workers_->JudgeLoss(held.session, held.device(), words, time_->Seconds());
+  const QueuedTrial& trial = held.grant.trial;
+  if (trial.is_round() &&
+      !workers_->HasElsewhere(held.task().target, {held.session->worker}, time_->Seconds())) {
+    const std::string job = trial.job, round = trial.name;
+    queue_->Finish(round, trial.attempt);
+    board_->GiveUpRound(job, round, words);  // the single timings stand
+  } else {
+    losses_->ReturnElsewhere(held.grant, {held.session->worker, held.device(),
+                                          absl::StrCat("worker ", held.session->worker, ": ", words)});
+  }
+  Answer(held.call, lease, v1::ReportAnswer::REFUSED, reason);
 }
 
-void Reports::TakeResult(const CallPtr& call, const v1::Report& report) {
-  auto finished = std::make_shared<FinishedTrial>();
-  *finished = {report.lease().trial(), report.lease().attempt(), Mended(report.result())};
-  queue_->Settle(finished->trial, finished->attempt);
-  being_written_.insert(finished->trial);
-  Keep(call, finished);
+void Reports::TakeLoss(const Held& held) {
+  const v1::MeasureResult& result = held.report.result();
+  const std::string error = ToUtf8(result.error());
+  workers_->JudgeLoss(held.session, held.device(), error, time_->Seconds());
+  FailedTry failed{held.session->worker, held.device(),
+                   absl::StrCat("worker ", held.session->worker, ": ", error)};
+  if (result.status() == v1::MEASURE_STATUS_WORKER_UNFIT) {
+    losses_->ReturnElsewhere(held.grant, std::move(failed));
+  } else {
+    losses_->Lose(held.grant, result.status(), std::move(failed));
+  }
+  Answer(held.call, held.report.lease(), v1::ReportAnswer::KEPT);
 }
 
-void Reports::Keep(const CallPtr& call, const std::shared_ptr<FinishedTrial>& finished) {
-  write_(
-      [store = store_, worker = call->worker, finished] {
-        const absl::Status status = Finish(store, *finished);
-        if (!absl::IsInvalidArgument(status)) return status;
-        // A result that cannot be kept still ends the trial, with the reason in its place.
-        finished->result = Unfit(worker, status);
-        return Finish(store, *finished);
-      },
-      [this, call, finished](const absl::Status& status) {
-        being_written_.erase(finished->trial);
-        v1::LeaseId lease;
-        lease.set_trial(finished->trial);
-        lease.set_attempt(finished->attempt);
-        if (status.ok()) {
-          OnKept(call, *finished);
-        } else if (absl::IsFailedPrecondition(status) || absl::IsNotFound(status)) {
-          queue_->Finish(finished->trial, finished->attempt);
-          Ignored(call, lease);
-        } else {
-          HoldAgain(call, lease, status);
-        }
-      });
+bool Reports::IsDoubted(const Held& held) const {
+  if (held.report.result().status() == v1::MEASURE_STATUS_OK) return false;
+  const std::vector<FailedTry>& tries = held.grant.trial.failed_tries;
+  const bool was_doubted =
+      std::any_of(tries.begin(), tries.end(), [](const FailedTry& failed) { return failed.is_doubted; });
+  if (was_doubted || held.session->devices.at(held.device()).health.is_believed()) return false;
+  return workers_->HasElsewhere(held.task().target, {held.session->worker}, time_->Seconds());
 }
 
-void Reports::OnKept(const CallPtr& call, const FinishedTrial& finished) {
-  Judge(call->session, finished.result);
+void Reports::TakeDoubted(const Held& held) {
+  const v1::MeasureResult& result = held.report.result();
+  workers_->Judge(held.session, held.device(), {LineOf(held.grant.trial), held.task().target}, result,
+                  time_->Seconds());
+  losses_->ReturnElsewhere(held.grant,
+                           {held.session->worker, held.device(), WordsOf(result), /*is_doubted=*/true});
+  Answer(held.call, held.report.lease(), v1::ReportAnswer::IGNORED,
+         "it is tried on another worker first: nothing has succeeded here lately");
+}
+
+Reports::PendingPtr Reports::PendingOf(const Held& held) const {
+  auto pending = std::make_shared<Pending>();
+  pending->call = held.call;
+  pending->lease = held.report.lease();
+  pending->finished.trial = held.grant.trial.name;
+  pending->finished.attempt = held.grant.trial.attempt;
+  pending->worker = held.session->worker;
+  pending->device = held.device();
+  pending->line = LineOf(held.grant.trial);
+  pending->code = held.task().target;
+  pending->failed_tries = held.grant.trial.failed_tries;
+  return pending;
+}
+
+void Reports::TakeRound(const Held& held) {
+  const std::vector<v1::MeasureResult> results =
+      ResultsOf(held.report, held.expected, AssignmentOf(held.grant, held.job));
+  const PendingPtr pending = PendingOf(held);
+  pending->finished.result = results[0];
+  const std::string job = held.job.id();
+  queue_->Settle(pending->finished.trial, pending->finished.attempt);
+  being_written_.insert(pending->finished.trial);
+  board_->FinishRound(job, pending->finished.trial, results, [this, pending](const absl::Status& status) {
+    being_written_.erase(pending->finished.trial);
+    if (!status.ok()) {
+      HoldAgain(pending->call, pending->lease, status);
+      return;
+    }
+    queue_->Finish(pending->finished.trial, pending->finished.attempt);
+    Judge(*pending);
+    Answer(pending->call, pending->lease, v1::ReportAnswer::KEPT);
+  });
+}
+
+void Reports::TakeResult(const Held& held) {
+  const PendingPtr pending = PendingOf(held);
+  pending->finished.result = ResultsOf(held.report, held.expected, AssignmentOf(held.grant, held.job))[0];
+  queue_->Settle(pending->finished.trial, pending->finished.attempt);
+  Keep(pending, [store = store_, pending] {
+    const absl::Status status = Finish(store, pending->finished);
+    if (!absl::IsDataLoss(status) || !store->MendTrial(pending->finished.trial).ok()) return status;
+    // Its row was damaged, and with it perhaps what was measured: the trial ends, and no other with it.
+    pending->finished.result = Unreadable(pending->finished.result, status);
+    return Finish(store, pending->finished);
+  });
+}
+
+void Reports::TakeLate(const CallPtr& call, const v1::Report& report) {
+  const v1::LeaseId& lease = report.lease();
+  const absl::StatusOr<TrialId> id = ParseTrialName(lease.trial());
+  if (!id.ok() || board_->IsRunning(id->job)) {
+    Answer(call, lease, v1::ReportAnswer::IGNORED, "the lease had ended");
+    return;
+  }
+  const Expectation source = SourceOf(*workers_->Find(call->session), "", report.result());
+  auto pending = std::make_shared<Pending>();
+  pending->call = call;
+  pending->lease = lease;
+  pending->finished = {lease.trial(), lease.attempt(), Mended(report.result(), source)};
+  Keep(pending,
+       [store = store_, pending, source] { return KeepLateResult(store, pending->finished, source); });
+}
+
+void Reports::Keep(const PendingPtr& pending, LogWrite write) {
+  being_written_.insert(pending->finished.trial);
+  write_(std::move(write), [this, pending](const absl::Status& status) { OnWritten(pending, status); });
+}
+
+void Reports::OnWritten(const PendingPtr& pending, const absl::Status& status) {
+  const FinishedTrial& finished = pending->finished;
+  being_written_.erase(finished.trial);
+  if (status.ok()) {
+    OnKept(*pending);
+  } else if (absl::IsFailedPrecondition(status) || absl::IsNotFound(status)) {
+    queue_->Finish(finished.trial, finished.attempt);
+    Answer(pending->call, pending->lease, v1::ReportAnswer::IGNORED, "the lease had ended");
+  } else if (absl::IsInvalidArgument(status)) {
+    OnUnfit(*pending, status);
+  } else {
+    HoldAgain(pending->call, pending->lease, status);
+  }
+}
+
+void Reports::OnKept(const Pending& pending) {
+  const FinishedTrial& finished = pending.finished;
+  troubles_.erase(finished.trial);
+  Judge(pending);
   const absl::StatusOr<TrialId> id = ParseTrialName(finished.trial);
   // Otherwise its job has ended.
   if (queue_->Finish(finished.trial, finished.attempt) && id.ok()) board_->OnFinished(*id, finished.result);
-  Kept(call);
+  Answer(pending.call, pending.lease, v1::ReportAnswer::KEPT);
 }
 
-void Reports::Judge(const std::string& session, const v1::MeasureResult& result) {
-  WorkerTable::Session* const found = workers_->Find(session);
-  if (found != nullptr) workers_->Judge(found, result.device().device(), result, time_->Seconds());
+// The log does not take such a result.
+void Reports::OnUnfit(const Pending& pending, const absl::Status& why) {
+  const FinishedTrial& finished = pending.finished;
+  queue_->Unsettle(finished.trial, finished.attempt, time_->Seconds());
+  if (WorkerTable::Session* const session = workers_->Find(pending.call->session); session != nullptr)
+    CountRefusal(session, absl::StrCat("a result of ", finished.trial, ": ", why.message()));
+  if (const Grant* const grant = queue_->Find(finished.trial, finished.attempt); grant != nullptr) {
+    losses_->ReturnElsewhere(
+        *grant, {pending.worker, pending.device,
+                 absl::StrCat("worker ", pending.worker, ": its result was refused: ", why.message())});
+  }
+  Answer(pending.call, pending.lease, v1::ReportAnswer::REFUSED, std::string(why.message()));
 }
 
-void Reports::Ignored(const CallPtr& call, const v1::LeaseId& lease) {
-  *call->response.add_ignored() = lease;
-  Close(call);
+void Reports::Judge(const Pending& pending) {
+  const double now = time_->Seconds();
+  const v1::MeasureResult& result = pending.finished.result;
+  WorkerTable::Session* const session = workers_->Find(pending.call->session);
+  if (session != nullptr && !pending.device.empty())
+    workers_->Judge(session, pending.device, {pending.line, pending.code}, result, now);
+  const bool failed_too = result.status() != v1::MEASURE_STATUS_OK;
+  for (const FailedTry& earlier : pending.failed_tries) {
+    if (!earlier.is_doubted) continue;
+    workers_->JudgeAgain(earlier.worker, earlier.device, failed_too,
+                         absl::StrCat("what fails here succeeds on worker ", pending.worker, ": trial ",
+                                      pending.finished.trial, ": ", earlier.what),
+                         now);
+  }
 }
 
-void Reports::NotNow(const CallPtr& call, const absl::Status& why) {
-  call->failed = why;
+void Reports::Answer(const CallPtr& call, const v1::LeaseId& lease, v1::ReportAnswer::Kind kind,
+                     const std::string& reason) {
+  v1::ReportAnswer& answer = *call->response.add_answers();
+  *answer.mutable_lease() = lease;
+  answer.set_kind(kind);
+  answer.set_reason(ToUtf8(reason));
+  if (kind == v1::ReportAnswer::IGNORED || kind == v1::ReportAnswer::REFUSED)
+    *call->response.add_ignored() = lease;
+  if (kind == v1::ReportAnswer::NOT_NOW) call->not_now = reason;
   Close(call);
 }
 
 void Reports::HoldAgain(const CallPtr& call, const v1::LeaseId& lease, const absl::Status& why) {
   queue_->Unsettle(lease.trial(), lease.attempt(), time_->Seconds());
-  NotNow(call, why);
+  std::erase_if(troubles_, [this](const auto& trouble) {
+    return !board_->IsRunning(trouble.first.substr(0, trouble.first.find('/')));
+  });
+  troubles_[lease.trial()] = std::string(why.message());
+  Answer(call, lease, v1::ReportAnswer::NOT_NOW, std::string(why.message()));
+}
+
+std::string Reports::TroubleOf(const std::string& job) const {
+  const auto first = troubles_.lower_bound(job + "/");
+  return first != troubles_.end() && absl::StartsWith(first->first, job + "/") ? first->second : "";
 }
 
 void Reports::Close(const CallPtr& call) {
   if (--call->open > 0) return;
-  if (!call->failed.ok()) {
-    call->reply(call->failed);
+  if (!call->not_now.empty() && !call->knows_answers) {
+    // An older worker forgets what is answered at all, and tries again when the server is not available.
+    call->reply(absl::UnavailableError(call->not_now));
     return;
   }
   WorkerTable::Session* const session = workers_->Find(call->session);

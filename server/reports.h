@@ -1,23 +1,30 @@
-// Takes in what workers report. A report counts under a current lease, is judged at once, and ends its trial
-// when its result is in the log; a report is answered when each of its results is. One that cannot be written
-// leaves its lease as it was, and the worker reports again. Thread rule: thread-compatible. Nothing here
-// blocks.
+// Takes in what workers report. A report counts when its worker shows the lease's ticket, or has the lease,
+// and the lease stands; it is judged at once, and ends its trial when its result is in the log. Each report
+// of a request has an answer of its own, and the request is answered when all have theirs. What cannot be
+// written now leaves its lease as it was, and the worker reports again. Thread rule: thread-compatible.
+// Nothing here blocks.
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "db/job_store.h"
 #include "db/log_writer.h"
 #include "proto/worker.pb.h"
+#include "server/active_job.h"
 #include "server/job_board.h"
 #include "server/lease_queue.h"
+#include "server/lease_tickets.h"
 #include "server/losses.h"
 #include "server/reply.h"
+#include "server/result_check.h"
 #include "server/time_source.h"
 #include "server/worker_table.h"
 
@@ -25,43 +32,84 @@ namespace mycc {
 
 class Reports {
  public:
+  // `log` hears a line, for people, of what was refused; it may be null.
   Reports(JobStore* store, LeaseQueue* queue, JobBoard* board, WorkerTable* workers, Losses* losses,
-          const TimeSource* time, WriteExecutor write)
+          const LeaseTickets* tickets, const TimeSource* time, WriteExecutor write,
+          std::function<void(const std::string&)> log)
       : store_(store),
         queue_(queue),
         board_(board),
         workers_(workers),
         losses_(losses),
+        tickets_(tickets),
         time_(time),
-        write_(std::move(write)) {}
+        write_(std::move(write)),
+        log_(std::move(log)) {}
 
   // REQUIRES: the session was heard now.
   void Report(const v1::ReportRequest& request, Reply<v1::ReportResponse> reply);
+  // Counts what a worker said that cannot be, or is not its to say.
+  void CountRefusal(WorkerTable::Session* session, const std::string& what);
+  // Why a result of the job cannot be kept, in words; empty: all could be.
+  std::string TroubleOf(const std::string& job) const;
 
  private:
   // A request, some of whose results are on their way into the log.
   struct Call {
-    std::string session, worker;
+    std::string session;
+    bool knows_answers = false;  // the worker does
     Reply<v1::ReportResponse> reply;
     v1::ReportResponse response;
-    size_t open = 0;      // not yet answered
-    absl::Status failed;  // of one that could not be written
+    size_t open = 0;  // not yet answered
+    std::string not_now;
   };
   using CallPtr = std::shared_ptr<Call>;
+  // A report under a lease that stands.
+  struct Held {
+    const CallPtr& call;
+    const v1::Report& report;
+    const Grant& grant;
+    WorkerTable::Session* session;
+    const ActiveJob& job;
+    const Expectation& expected;
 
-  void Take(const CallPtr& call, const v1::Report& report);
-  void TakeLoss(const CallPtr& call, const v1::Report& report, const Grant& grant);
-  void TakeRound(const CallPtr& call, const v1::Report& report, const Grant& grant);
-  void TakeResult(const CallPtr& call, const v1::Report& report);
-  // Ends the trial when the result is in the log.
-  void Keep(const CallPtr& call, const std::shared_ptr<FinishedTrial>& finished);
-  void OnKept(const CallPtr& call, const FinishedTrial& finished);
-  void Judge(const std::string& session, const v1::MeasureResult& result);
+    const PlannedTask& task() const { return job.plan().tasks[grant.trial.task]; }
+    const std::string& device() const { return expected.offer.device(); }
+  };
+  // A result on its way into the log.
+  struct Pending {
+    CallPtr call;
+    v1::LeaseId lease;
+    FinishedTrial finished;
+    // Of a trial whose job runs: where it ran, what it is comparable with, and where it failed before.
+    std::string worker, device, line;
+    Target code;
+    std::vector<FailedTry> failed_tries;
+  };
+  using PendingPtr = std::shared_ptr<Pending>;
+
+  void Take(const CallPtr& call, const v1::Report& report, bool is_genuine);
+  void TakeHeld(const CallPtr& call, const v1::Report& report, const Grant& grant);
+  void TakeImpossible(const Held& held, const absl::Status& why);
+  void TakeLoss(const Held& held);
+  void TakeRound(const Held& held);
+  // A failure that is not believed: it is tried elsewhere.
+  void TakeDoubted(const Held& held);
+  void TakeResult(const Held& held);
+  // One of a job that has ended: the log keeps a result that was paid for.
+  void TakeLate(const CallPtr& call, const v1::Report& report);
+  bool IsDoubted(const Held& held) const;
+
+  PendingPtr PendingOf(const Held& held) const;
+  void Keep(const PendingPtr& pending, LogWrite write);
+  void OnWritten(const PendingPtr& pending, const absl::Status& status);
+  void OnKept(const Pending& pending);
+  void OnUnfit(const Pending& pending, const absl::Status& why);
+  void Judge(const Pending& pending);
 
   // The answer to one report.
-  void Kept(const CallPtr& call) { Close(call); }
-  void Ignored(const CallPtr& call, const v1::LeaseId& lease);
-  void NotNow(const CallPtr& call, const absl::Status& why);
+  void Answer(const CallPtr& call, const v1::LeaseId& lease, v1::ReportAnswer::Kind kind,
+              const std::string& reason = "");
   // Its result could not be written: it is held as before.
   void HoldAgain(const CallPtr& call, const v1::LeaseId& lease, const absl::Status& why);
   void Close(const CallPtr& call);
@@ -71,9 +119,12 @@ class Reports {
   JobBoard* const board_;
   WorkerTable* const workers_;
   Losses* const losses_;
+  const LeaseTickets* const tickets_;
   const TimeSource* const time_;
   const WriteExecutor write_;
-  std::set<std::string> being_written_;  // trials
+  const std::function<void(const std::string&)> log_;
+  std::set<std::string> being_written_;          // trials
+  std::map<std::string, std::string> troubles_;  // why a trial's result was not kept, by trial
 };
 
 }  // namespace mycc

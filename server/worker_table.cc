@@ -7,18 +7,17 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status.h"
-#include "proto/names.h"
+#include "proto/timer_version.h"
 
 namespace mycc {
 namespace {
 
-constexpr int kLostInARow = 3;
-constexpr double kRetrySeconds = 30;
+constexpr int kManyFailures = 8;  // in a row: worth a word, where there is nobody to compare with
 
 // Unguessable, and different in every run of the server: a session of an earlier run is unknown.
 std::string NewSessionId(uint64_t count) {
   std::random_device random;
-  return absl::StrFormat("s%d-%08x%08x", count, random(), random());
+  return absl::StrFormat("s%d-%08x%08x%08x%08x", count, random(), random(), random(), random());
 }
 
 }  // namespace
@@ -26,6 +25,19 @@ std::string NewSessionId(uint64_t count) {
 absl::Status UnknownSession(const std::string& session) {
   return absl::NotFoundError(
       absl::StrCat("unknown session ", session, "; expected the worker to register again"));
+}
+
+std::string WorkerTable::Occupied(const Session& earlier, const v1::RegisterRequest& request,
+                                  double now) const {
+  const double silent = now - earlier.last_heard;
+  const bool is_same = earlier.instance == request.instance();
+  const bool has_ended = !earlier.instance.empty() && earlier.instance == request.replaces();
+  if (is_same || has_ended || silent > lease_seconds_) return "";
+  const std::string& host = earlier.devices.begin()->second.offer.info().host();
+  return absl::StrFormat(
+      "the name %s belongs to a worker%s that was heard %.1f s ago; expected another --name, or that the "
+      "other is silent for %g s",
+      request.worker(), host.empty() ? "" : " on " + host, silent, lease_seconds_);
 }
 
 absl::StatusOr<WorkerTable::Session*> WorkerTable::Register(
@@ -40,21 +52,30 @@ absl::StatusOr<WorkerTable::Session*> WorkerTable::Register(
   Session session;
   session.id = NewSessionId(++registered_);
   session.worker = request.worker();
+  session.instance = request.instance();
+  session.names_what_it_holds = request.names_what_it_holds();
   session.toolchain = request.toolchain();
   session.host = request.host();
   session.last_heard = now;
   for (const v1::DeviceOffer& offer : request.devices()) {
     MYCC_ASSIGN_OR_RETURN(Target target, ParseTarget(offer.target()));
+    if (offer.timer_version() > kTimerVersion) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("device ", offer.device(), " of worker ", request.worker(), " times by version ",
+                       offer.timer_version(), " of the rules; expected at most ", kTimerVersion,
+                       ": the server is older, and is to be updated first"));
+    }
     session.devices[offer.device()] =
-        Device{offer, std::move(target), BaselineWatch(usual ? usual(offer) : 0)};
+        Device{offer, std::move(target), DeviceHealth(usual ? usual(offer) : 0), ""};
   }
-  const auto earlier = std::find_if(sessions_.begin(), sessions_.end(), [&session](const auto& known) {
-    return known.second.worker == session.worker;
-  });
-  if (earlier != sessions_.end()) {
-    *replaced = std::move(earlier->second);
-    sessions_.erase(earlier);
+  if (Session* const earlier = FindWorker(session.worker); earlier != nullptr) {
+    const std::string occupied = Occupied(*earlier, request, now);
+    if (!occupied.empty()) return absl::AlreadyExistsError(occupied);
+    *replaced = *earlier;
+    Remove(earlier->id);
   }
+  by_name_[session.worker] = session.id;
+  by_last_heard_.insert({now, session.id});
   const std::string id = session.id;
   return &(sessions_[id] = std::move(session));
 }
@@ -62,6 +83,8 @@ absl::StatusOr<WorkerTable::Session*> WorkerTable::Register(
 absl::StatusOr<WorkerTable::Session*> WorkerTable::Hear(const std::string& session, double now) {
   Session* found = Find(session);
   if (found == nullptr) return UnknownSession(session);
+  by_last_heard_.erase({found->last_heard, session});
+  by_last_heard_.insert({now, session});
   found->last_heard = now;
   return found;
 }
@@ -71,61 +94,84 @@ WorkerTable::Session* WorkerTable::Find(const std::string& session) {
   return found == sessions_.end() ? nullptr : &found->second;
 }
 
-bool WorkerTable::Knows(const std::string& worker) const {
-  return std::any_of(sessions_.begin(), sessions_.end(),
-                     [&worker](const auto& known) { return known.second.worker == worker; });
+WorkerTable::Session* WorkerTable::FindWorker(const std::string& name) {
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? nullptr : &sessions_.at(found->second);
+}
+
+void WorkerTable::Remove(const std::string& session) {
+  const auto found = sessions_.find(session);
+  if (found == sessions_.end()) return;
+  by_name_.erase(found->second.worker);
+  by_last_heard_.erase({found->second.last_heard, session});
+  sessions_.erase(found);
 }
 
 std::vector<WorkerTable::Session> WorkerTable::RemoveSilent(double now, double seconds) {
   std::vector<Session> removed;
-  for (auto it = sessions_.begin(); it != sessions_.end();) {
-    if (now - it->second.last_heard <= seconds) {
-      ++it;
-      continue;
-    }
-    removed.push_back(std::move(it->second));
-    it = sessions_.erase(it);
+  while (!by_last_heard_.empty() && now - by_last_heard_.begin()->first > seconds) {
+    const std::string session = by_last_heard_.begin()->second;
+    removed.push_back(sessions_.at(session));
+    Remove(session);
   }
   return removed;
 }
 
-bool WorkerTable::HasHealthyRival(const Device& device) const {
+bool WorkerTable::HasHealthyRival(const Device& device, double now) const {
   std::string why;
   for (const auto& [id, session] : sessions_) {
+    if (now - session.last_heard > lease_seconds_) continue;
     for (const auto& [name, other] : session.devices) {
-      const bool healthy = &other != &device && other.drain.empty() && !other.baseline.failing();
+      const bool healthy = &other != &device && other.health.drain().empty() && !other.health.is_slow();
       if (healthy && IsCompatible(device.target, other.target, &why)) return true;
     }
   }
   return false;
 }
 
-void WorkerTable::Judge(Session* session, const std::string& device_name, const v1::MeasureResult& result,
-                        double now) {
-  const auto found = session->devices.find(device_name);
-  if (found == session->devices.end()) return;
-  Device& device = found->second;
-  ++device.trials;
-  const double baseline = result.timing().baseline_seconds();
-  if (baseline > 0) device.baseline.Add(baseline);
-  device.lost_in_a_row = IsInfrastructureFailure(result.status()) ? device.lost_in_a_row + 1 : 0;
-
-  std::string reason;
-  if (device.lost_in_a_row >= kLostInARow) {
-    reason = absl::StrCat("its last ", device.lost_in_a_row, " trials were lost: ", result.error());
-  } else if (device.baseline.failing() && HasHealthyRival(device)) {
-    reason =
-        absl::StrFormat("its baseline kernel takes %.1f times as long as usual", device.baseline.ratio());
+bool WorkerTable::HasElsewhere(const Target& code, const std::vector<std::string>& except, double now) const {
+  std::string why;
+  for (const auto& [id, session] : sessions_) {
+    if (now - session.last_heard > lease_seconds_) continue;
+    if (std::find(except.begin(), except.end(), session.worker) != except.end()) continue;
+    for (const auto& [name, device] : session.devices) {
+      const bool works = device.health.drain().empty() && device.trouble.empty();
+      if (works && IsMeasurableOn(code, device.target, &why)) return true;
+    }
   }
-  if (!reason.empty()) device.retry_at = now + kRetrySeconds;
-  device.drain = std::move(reason);
+  return false;
 }
 
-int WorkerTable::Allowance(Device* device, int wanted, double now) {
-  if (device->drain.empty()) return wanted;
-  if (now < device->retry_at) return 0;
-  device->retry_at = now + kRetrySeconds;
-  return std::min(wanted, 1);
+void WorkerTable::Judge(Session* session, const std::string& device_name, const Ended& ended,
+                        const v1::MeasureResult& result, double now) {
+  const auto found = session->devices.find(device_name);
+  if (found == session->devices.end()) return;
+  DeviceHealth& health = found->second.health;
+  const bool ok = result.status() == v1::MEASURE_STATUS_OK;
+  const FailureWatch::Source source{session->worker, device_name};
+  health.OnResult(result, HasHealthyRival(found->second, now), now);
+  failures_.Add(ended.line, source, ok);
+  const std::string verdict = ok ? "" : failures_.Verdict(ended.line, source);
+  if (!verdict.empty() && HasElsewhere(ended.code, {session->worker}, now))
+    health.OnOutlier(absl::StrCat(verdict, "; the last: ", health.last_failure()), now);
+}
+
+void WorkerTable::JudgeLoss(Session* session, const std::string& device, const std::string& error,
+                            double now) {
+  const auto found = session->devices.find(device);
+  if (found != session->devices.end()) found->second.health.OnLoss(error, now);
+}
+
+void WorkerTable::JudgeAgain(const std::string& worker, const std::string& device, bool confirmed,
+                             const std::string& evidence, double now) {
+  Session* const session = FindWorker(worker);
+  if (session == nullptr || !session->devices.contains(device)) return;
+  DeviceHealth& health = session->devices.at(device).health;
+  if (confirmed) {
+    health.OnConfirmed();
+  } else {
+    health.OnRefuted(evidence, now);
+  }
 }
 
 v1::Instructions WorkerTable::TakeInstructions(Session* session) {
@@ -133,9 +179,19 @@ v1::Instructions WorkerTable::TakeInstructions(Session* session) {
   for (v1::LeaseId& lease : session->revoked) *instructions.add_revoked() = std::move(lease);
   session->revoked.clear();
   for (const auto& [name, device] : session->devices) {
-    if (!device.drain.empty()) instructions.set_drain(absl::StrCat(name, ": ", device.drain));
+    if (!device.health.drain().empty())
+      instructions.set_drain(absl::StrCat(name, ": ", device.health.drain()));
   }
   return instructions;
+}
+
+std::string WorkerTable::TroubleOf(const Device& device, double now) const {
+  if (!device.trouble.empty()) return device.trouble;
+  const int failures = device.health.failures_in_a_row();
+  if (failures < kManyFailures || HasHealthyRival(device, now)) return "";
+  return absl::StrCat(
+      "its last ", failures,
+      " trials failed, and there is no other worker to compare it with: ", device.health.last_failure());
 }
 
 std::vector<v1::DeviceStatus> WorkerTable::Status(
@@ -151,10 +207,12 @@ std::vector<v1::DeviceStatus> WorkerTable::Status(
       *row.mutable_toolchain() = session.toolchain;
       const int64_t held = leases(id);
       row.set_leases(static_cast<uint32_t>(held));
-      row.set_state(!device.drain.empty() ? "draining" : held > 0 ? "busy" : "idle");
-      row.set_reason(device.drain);
-      row.set_trials(device.trials);
-      row.set_baseline_ratio(device.baseline.ratio());
+      row.set_state(!device.health.drain().empty() ? "draining" : held > 0 ? "busy" : "idle");
+      row.set_reason(device.health.drain());
+      row.set_trouble(TroubleOf(device, now));
+      row.set_trials(device.health.trials());
+      row.set_refused(session.refused);
+      row.set_baseline_ratio(device.health.baseline().ratio());
       row.set_silent_seconds(now - session.last_heard);
     }
   }

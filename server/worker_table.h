@@ -1,19 +1,24 @@
-// The workers that are registered: what they offer, when they were last heard, how healthy their devices are,
-// and what they should be told. Thread rule: thread-compatible. Time is an argument.
+// The workers that are registered: what they offer, when they were last heard, how their devices do, and what
+// they should be told. One process at a time has a worker's name. Thread rule: thread-compatible. Time is an
+// argument.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "codegen/target/target.h"
 #include "proto/tuning.pb.h"
 #include "proto/worker.pb.h"
-#include "server/baseline_watch.h"
+#include "server/device_health.h"
+#include "server/failure_watch.h"
 
 namespace mycc {
 
@@ -25,26 +30,33 @@ class WorkerTable {
   struct Device {
     v1::DeviceOffer offer;
     Target target;
-    BaselineWatch baseline;
-    int64_t trials = 0;
-    int lost_in_a_row = 0;  // results that speak of a lost device or worker
-    std::string drain;      // why it gets no more work; empty: it does
-    // A drained device gets one trial now and then, which shows whether it has recovered.
-    double retry_at = 0;
+    DeviceHealth health;
+    std::string trouble;  // as the worker says: why it stands still although it has work
   };
   struct Session {
     std::string id;
     std::string worker;
+    std::string instance;  // its process; empty for a worker that does not say
+    bool names_what_it_holds = false;
     v1::Toolchain toolchain;
     v1::HostState host;  // when it registered
     std::map<std::string, Device> devices;
     std::vector<v1::LeaseId> revoked;  // to be told with the next answer
     double last_heard = 0;
+    int64_t refused = 0;  // reports, results and held leases
+  };
+  // A trial that ended: which ones it is comparable with, and what it ran for.
+  struct Ended {
+    std::string line;
+    const Target& code;
   };
 
-  // InvalidArgument when a target does not parse, or there is no device. Takes the place of the worker's
-  // earlier session, which is moved into `replaced`. `usual` knows the usual baseline of a device; it may be
-  // null.
+  // A session that is silent for longer than `lease_seconds` gives its name away.
+  explicit WorkerTable(double lease_seconds) : lease_seconds_(lease_seconds) {}
+
+  // InvalidArgument when a target does not parse, or there is no device; AlreadyExists when another process
+  // has the name. Takes the place of the worker's earlier session, which is moved into `replaced`. `usual`
+  // knows the usual baseline of a device; it may be null.
   absl::StatusOr<Session*> Register(const v1::RegisterRequest& request, double now,
                                     std::optional<Session>* replaced,
                                     const std::function<double(const v1::DeviceOffer&)>& usual);
@@ -52,16 +64,21 @@ class WorkerTable {
   absl::StatusOr<Session*> Hear(const std::string& session, double now);
   Session* Find(const std::string& session);
   // Whether a worker of this name is registered.
-  bool Knows(const std::string& worker) const;
-  void Remove(const std::string& session) { sessions_.erase(session); }
+  bool Knows(const std::string& worker) const { return by_name_.contains(worker); }
+  void Remove(const std::string& session);
   // The sessions that were silent for longer than `seconds`, forgotten.
   std::vector<Session> RemoveSilent(double now, double seconds);
 
-  // Judges a device by a result of it. A device is drained for its baseline only when another healthy one can
-  // run its target: a slow device is better than none.
-  void Judge(Session* session, const std::string& device, const v1::MeasureResult& result, double now);
-  // Whether the device may lease now, and how much of `wanted`.
-  int Allowance(Device* device, int wanted, double now);
+  // A trial's result on a device, which may be drained for it, or get work again.
+  void Judge(Session* session, const std::string& device, const Ended& ended, const v1::MeasureResult& result,
+             double now);
+  // What it reported of a trial says nothing about the candidate.
+  void JudgeLoss(Session* session, const std::string& device, const std::string& error, double now);
+  // A failure was tried elsewhere: it failed there too, or did not, of which `evidence` speaks.
+  void JudgeAgain(const std::string& worker, const std::string& device, bool confirmed,
+                  const std::string& evidence, double now);
+  // A healthy device of another worker, whose name is not among `except`, can measure `code` now.
+  bool HasElsewhere(const Target& code, const std::vector<std::string>& except, double now) const;
 
   // What to tell the worker; each revocation once.
   v1::Instructions TakeInstructions(Session* session);
@@ -72,9 +89,17 @@ class WorkerTable {
   bool AnyFits(const Target& code) const;
 
  private:
-  bool HasHealthyRival(const Device& device) const;
+  // Why the name is not free for the process that asks for it; empty: it is.
+  std::string Occupied(const Session& earlier, const v1::RegisterRequest& request, double now) const;
+  Session* FindWorker(const std::string& name);
+  bool HasHealthyRival(const Device& device, double now) const;
+  std::string TroubleOf(const Device& device, double now) const;
 
+  const double lease_seconds_;
   std::map<std::string, Session> sessions_;
+  std::map<std::string, std::string> by_name_;              // sessions
+  std::set<std::pair<double, std::string>> by_last_heard_;  // likewise
+  FailureWatch failures_;
   uint64_t registered_ = 0;
 };
 

@@ -7,11 +7,9 @@
 
 #include "absl/status/statusor.h"
 #include "proto/records.pb.h"
+#include "proto/timer_version.h"  // of the rules below
 
 namespace mycc {
-
-// Of the rules below; times of different versions do not compare.
-inline constexpr uint32_t kTimerVersion = 1;
 
 struct TimingPlan {
   v1::TimingProtocol protocol = v1::TIMING_PROTOCOL_WARM;

@@ -69,14 +69,14 @@ TEST(CoordinatorTest, SmallSpaceEndsTheJobBeforeItsTrials) {
   EXPECT_EQ(server.Progress(job).message(), "the spaces hold nothing new");
 }
 
-TEST(CoordinatorTest, AnyMessageRenewsLeases) {
+TEST(CoordinatorTest, MessagesRenewWhatTheyName) {
   FakeServer server;
   FakeWorker first(&server, "first"), second(&server, "second");
   server.Submit(MakeSpec({kTestWorkload}, 4));
   ASSERT_EQ(first.Lease(4).size(), 4u);
   for (int i = 0; i < 5; ++i) {
     server.Wait(8);
-    EXPECT_TRUE(Beat(&server, first.session).ok());
+    EXPECT_TRUE(first.Beat().ok());
     EXPECT_THAT(second.Lease(4), IsEmpty());
   }
 }
@@ -151,20 +151,6 @@ TEST(CoordinatorTest, PoisonCandidateIsQuarantinedWithItsEvidence) {
   EXPECT_EQ(quarantined, 1) << "the innocent trials that died with it were measured";
 }
 
-TEST(CoordinatorTest, UnfitResultEndsTheTrialWithTheReason) {
-  FakeServer server;
-  FakeWorker worker(&server, "w");
-  const std::string job = server.Submit(MakeSpec({kTestWorkload}, 1));
-  const v1::Assignment held = worker.Lease(1).at(0);
-  v1::MeasureResult result = FakeResult(held);
-  result.mutable_timing()->set_seconds(-1);
-  EXPECT_TRUE(worker.Report(held, result).ok());
-  ASSERT_EQ(server.RecordsOf(job).size(), 1u);
-  EXPECT_EQ(server.RecordsOf(job)[0].record.result().status(), v1::MEASURE_STATUS_RUN_ERROR);
-  EXPECT_THAT(server.RecordsOf(job)[0].record.result().error(), HasSubstr("was refused"));
-  EXPECT_EQ(server.Progress(job).state(), v1::JOB_STATE_DONE);
-}
-
 TEST(CoordinatorTest, WorkerDoesNotSayWhatItsTimesRankBy) {
   FakeServer server;
   FakeWorker worker(&server, "w");
@@ -194,9 +180,9 @@ TEST(CoordinatorTest, WorkerThatLeavesReturnsItsTrialsUnblamed) {
   FakeWorker leaver(&server, "leaver"), other(&server, "other");
   server.Submit(MakeSpec({kTestWorkload}, 4));
   ASSERT_EQ(leaver.Lease(3).size(), 3u);
-  EXPECT_TRUE(Leave(&server, leaver.session).ok());
+  EXPECT_TRUE(leaver.Leave().ok());
   EXPECT_EQ(other.Lease(4).size(), 4u) << "not as suspects";
-  EXPECT_TRUE(absl::IsNotFound(Leave(&server, leaver.session)));
+  EXPECT_TRUE(absl::IsNotFound(leaver.Leave()));
 }
 
 TEST(CoordinatorTest, WorkerStartedAgainLosesWhatItHeld) {
@@ -257,7 +243,7 @@ TEST(CoordinatorTest, UnknownSessionIsToldToRegister) {
   FakeServer server;
   FakeWorker worker(&server, "w");
   worker.session = "s-of-before";
-  EXPECT_TRUE(absl::IsNotFound(Beat(&server, worker.session)));
+  EXPECT_TRUE(absl::IsNotFound(worker.Beat()));
   EXPECT_TRUE(absl::IsNotFound(worker.TryLease(1).status()));
 }
 

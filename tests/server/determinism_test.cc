@@ -69,9 +69,7 @@ TEST_P(DeterminismTest, ServerRestartResumesTheSameSearch) {
         server.Restart();
         ++restarts;
         // The worker keeps what it holds, and says so when it is asked to register again.
-        std::vector<v1::LeaseId> leases;
-        for (const v1::Assignment& assignment : held) leases.push_back(assignment.lease());
-        const v1::RegisterResponse registered = worker.Register(leases);
+        const v1::RegisterResponse registered = worker.RegisterAgain();
         for (const v1::LeaseId& lost : registered.lost()) {
           EXPECT_THAT(lost.trial(), HasSubstr("/final@")) << "a final round is begun anew";
           std::erase_if(held, [&lost](const auto& one) { return one.lease().trial() == lost.trial(); });

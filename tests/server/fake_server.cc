@@ -65,7 +65,10 @@ void FakeServer::Open() {
   log_ = *std::move(log);
   Executors executors;
   executors.write = [this](LogWrite write, LogWriteDone done) {
-    works_.emplace_back([write = std::move(write), done = std::move(done)] { done(write()); });
+    (hold_writes_ ? held_writes_ : works_)
+        .emplace_back([this, write = std::move(write), done = std::move(done)] {
+          done(write_error_.ok() ? write() : write_error_);
+        });
   };
   executors.read = [this](LogRead read, std::function<void()> done) {
     works_.emplace_back([this, read = std::move(read), done = std::move(done)] {
@@ -94,9 +97,17 @@ void FakeServer::Commit() {
   }
 }
 
+void FakeServer::HoldWrites(bool hold) {
+  hold_writes_ = hold;
+  if (hold) return;
+  works_.insert(works_.end(), held_writes_.begin(), held_writes_.end());
+  held_writes_.clear();
+}
+
 void FakeServer::Restart() {
   coordinator_.reset();
   works_.clear();
+  held_writes_.clear();
   log_.reset();
   Open();
 }
@@ -156,46 +167,66 @@ std::map<std::string, std::string> FakeServer::TracesOf(const std::string& job) 
   return traces;
 }
 
-absl::Status Beat(FakeServer* server, const std::string& session) {
-  v1::HeartbeatRequest request;
-  request.set_session(session);
-  return AnswerOf<v1::HeartbeatResponse>(
-             server, [&](const auto& reply) { (*server)->workers().Heartbeat(request, reply); })
-      .status();
-}
-
-absl::Status Leave(FakeServer* server, const std::string& session) {
-  v1::LeaveRequest request;
-  request.set_session(session);
-  return AnswerOf<v1::LeaveResponse>(server,
-                                     [&](const auto& reply) { (*server)->workers().Leave(request, reply); })
-      .status();
-}
-
-FakeWorker::FakeWorker(FakeServer* server, std::string name, std::string target)
-    : server_(server), name_(std::move(name)), target_(std::move(target)) {
+FakeWorker::FakeWorker(FakeServer* server, std::string name, std::string target, Version version)
+    : server_(server), name_(std::move(name)), version_(version) {
+  v1::DeviceOffer& device = devices.emplace_back();
+  device.set_device("cpu");
+  device.set_target(std::move(target));
   Register();
 }
 
-v1::RegisterResponse FakeWorker::Register(const std::vector<v1::LeaseId>& held) {
+v1::RegisterRequest FakeWorker::Registration() const {
   v1::RegisterRequest request;
   request.set_worker(name_);
-  v1::DeviceOffer& device = *request.add_devices();
-  device.set_device("cpu");
-  device.set_target(target_);
-  for (const v1::LeaseId& lease : held) *request.add_held() = lease;
+  for (const v1::DeviceOffer& device : devices) *request.add_devices() = device;
+  for (const auto& [key, lease] : held) *request.add_held() = lease;
   *request.mutable_host() = host;
-  const auto response = AnswerOf<v1::RegisterResponse>(
+  if (version_ == Version::kBefore) return request;
+  request.set_instance(instance_);
+  request.set_replaces(replaces_);
+  request.set_names_what_it_holds(true);
+  return request;
+}
+
+absl::StatusOr<v1::RegisterResponse> FakeWorker::TryRegister(const v1::RegisterRequest& request) {
+  return AnswerOf<v1::RegisterResponse>(
       server_, [&](const auto& reply) { (*server_)->workers().Register(request, reply); });
+}
+
+v1::RegisterResponse FakeWorker::Register() {
+  std::string& latest = server_->processes_[name_];
+  replaces_ = latest;
+  instance_ = latest = name_ + "'" + latest;
+  held.clear();
+  return RegisterAgain();
+}
+
+v1::RegisterResponse FakeWorker::RegisterAgain() {
+  const absl::StatusOr<v1::RegisterResponse> response = TryRegister(Registration());
   EXPECT_TRUE(response.ok()) << response.status();
+  if (!response.ok()) return {};
   session = response->session();
+  for (const v1::LeaseId& lost : response->lost()) held.erase({lost.trial(), lost.attempt()});
   return *response;
 }
 
-absl::StatusOr<v1::LeaseResponse> FakeWorker::TryLease(uint32_t count) {
-  v1::LeaseRequest request;
+template <typename Request>
+Request FakeWorker::Named() const {
+  Request request;
   request.set_session(session);
-  request.set_device("cpu");
+  if (version_ == Version::kBefore) return request;
+  for (const auto& [key, lease] : held) *request.add_held() = lease;
+  return request;
+}
+
+void FakeWorker::Obey(const v1::Instructions& told) {
+  instructions = told;
+  for (const v1::LeaseId& lease : told.revoked()) held.erase({lease.trial(), lease.attempt()});
+}
+
+absl::StatusOr<v1::LeaseResponse> FakeWorker::TryLease(uint32_t count, const std::string& device) {
+  auto request = Named<v1::LeaseRequest>();
+  request.set_device(device);
   request.set_max_trials(count);
   return AnswerOf<v1::LeaseResponse>(server_, [&](const auto& reply) {
     (*server_)->workers().Lease(
@@ -203,12 +234,32 @@ absl::StatusOr<v1::LeaseResponse> FakeWorker::TryLease(uint32_t count) {
   });
 }
 
-std::vector<v1::Assignment> FakeWorker::Lease(uint32_t count) {
-  const absl::StatusOr<v1::LeaseResponse> response = TryLease(count);
+std::vector<v1::Assignment> FakeWorker::Lease(uint32_t count, const std::string& device) {
+  const absl::StatusOr<v1::LeaseResponse> response = TryLease(count, device);
   EXPECT_TRUE(response.ok()) << response.status();
   if (!response.ok()) return {};
-  instructions = response->instructions();
+  Obey(response->instructions());
+  for (const v1::Assignment& assignment : response->assignments()) {
+    const v1::LeaseId& lease = assignment.lease();
+    held[{lease.trial(), lease.attempt()}] = lease;
+  }
   return {response->assignments().begin(), response->assignments().end()};
+}
+
+absl::Status FakeWorker::Beat() {
+  const auto response = AnswerOf<v1::HeartbeatResponse>(server_, [this](const auto& reply) {
+    (*server_)->workers().Heartbeat(Named<v1::HeartbeatRequest>(), reply);
+  });
+  if (response.ok()) Obey(response->instructions());
+  return response.status();
+}
+
+absl::Status FakeWorker::Leave() {
+  v1::LeaveRequest request;
+  request.set_session(session);
+  return AnswerOf<v1::LeaveResponse>(server_,
+                                     [&](const auto& reply) { (*server_)->workers().Leave(request, reply); })
+      .status();
 }
 
 absl::Status FakeWorker::Report(const v1::Assignment& assignment, const v1::MeasureResult& result) {
@@ -219,8 +270,7 @@ absl::Status FakeWorker::Report(const v1::Assignment& assignment, const v1::Meas
 
 absl::Status FakeWorker::ReportAll(const v1::Assignment& assignment,
                                    const std::vector<v1::MeasureResult>& results) {
-  v1::ReportRequest request;
-  request.set_session(session);
+  auto request = Named<v1::ReportRequest>();
   v1::Report& report = *request.add_reports();
   *report.mutable_lease() = assignment.lease();
   *report.mutable_result() = results[0];
@@ -228,6 +278,11 @@ absl::Status FakeWorker::ReportAll(const v1::Assignment& assignment,
   const auto response = AnswerOf<v1::ReportResponse>(
       server_, [&](const auto& reply) { (*server_)->workers().Report(request, reply); });
   if (!response.ok()) return response.status();
+  Obey(response->instructions());
+  EXPECT_EQ(response->answers_size(), 1);
+  answer = response->answers(0);
+  if (answer.kind() != v1::ReportAnswer::NOT_NOW)
+    held.erase({assignment.lease().trial(), assignment.lease().attempt()});
   for (const v1::LeaseId& lease : response->ignored()) ignored.push_back(lease.trial());
   return absl::OkStatus();
 }

@@ -78,6 +78,10 @@ class FakeServer {
   }
   // Does what waits for the log or a search, in order, until nothing is left.
   void Commit();
+  // From now on changes of the log fail with this, or work again.
+  void FailWrites(const absl::Status& error) { write_error_ = error; }
+  // From now on changes of the log wait, or do not.
+  void HoldWrites(bool hold);
 
   std::string Submit(const v1::JobSpec& spec, const std::string& submission = "",
                      const std::string& client = "");
@@ -97,8 +101,13 @@ class FakeServer {
   const CoordinatorOptions options_;
   const StartSearch start_search_;
   std::unique_ptr<TuningLog> log_;
-  std::deque<std::function<void()>> works_;
+  std::deque<std::function<void()>> works_, held_writes_;
+  absl::Status write_error_;
+  bool hold_writes_ = false;
   std::unique_ptr<Coordinator> coordinator_;
+
+  friend class FakeWorker;
+  std::map<std::string, std::string> processes_;  // the latest of each worker's name
 };
 
 // The answer to a call that `start` makes, once the log has what it adds; Unknown when there is none yet.
@@ -110,18 +119,27 @@ absl::StatusOr<Response> AnswerOf(FakeServer* server,
   server->Commit();
   return *answer;
 }
-absl::Status Beat(FakeServer* server, const std::string& session);
-absl::Status Leave(FakeServer* server, const std::string& session);
 
 class FakeWorker {
  public:
-  FakeWorker(FakeServer* server, std::string name, std::string target = kTestTarget);
+  // A worker of the version before this one says neither what it holds nor which process it is.
+  enum class Version { kThis, kBefore };
+  FakeWorker(FakeServer* server, std::string name, std::string target = kTestTarget,
+             Version version = Version::kThis);
 
-  v1::RegisterResponse Register(const std::vector<v1::LeaseId>& held = {});
-  std::vector<v1::Assignment> Lease(uint32_t count);
-  absl::StatusOr<v1::LeaseResponse> TryLease(uint32_t count);
-  // The candidate's result; its rivals', where there are some, are made up. OK when the server acknowledged;
-  // what it ignored is in `ignored`.
+  // As a new process, which knows that the one before it has ended.
+  v1::RegisterResponse Register();
+  // As the same process, with what it holds.
+  v1::RegisterResponse RegisterAgain();
+  absl::StatusOr<v1::RegisterResponse> TryRegister(const v1::RegisterRequest& request);
+  v1::RegisterRequest Registration() const;
+
+  std::vector<v1::Assignment> Lease(uint32_t count, const std::string& device = "cpu");
+  absl::StatusOr<v1::LeaseResponse> TryLease(uint32_t count, const std::string& device = "cpu");
+  absl::Status Beat();
+  absl::Status Leave();
+  // The candidate's result; its rivals', where there are some, are made up. OK when the server has answered;
+  // what it ignored or refused is in `ignored`, and the answer is in `answer`.
   absl::Status Report(const v1::Assignment& assignment, const v1::MeasureResult& result);
   absl::Status ReportAll(const v1::Assignment& assignment, const std::vector<v1::MeasureResult>& results);
   absl::Status Report(const v1::Assignment& assignment) { return Report(assignment, FakeResult(assignment)); }
@@ -129,14 +147,24 @@ class FakeWorker {
   // rounds.
   int Work(uint32_t batch = 3);
 
+  using LeaseKey = std::pair<std::string, uint32_t>;  // trial, attempt
+  std::map<LeaseKey, v1::LeaseId> held;               // leased and not answered for
+  std::vector<v1::DeviceOffer> devices;
   std::vector<std::string> ignored;
+  v1::ReportAnswer answer;
   v1::Instructions instructions;
   std::string session;
   v1::HostState host;
 
  private:
+  void Obey(const v1::Instructions& told);
+  template <typename Request>
+  Request Named() const;  // of this session, with what it holds
+
   FakeServer* const server_;
-  const std::string name_, target_;
+  const std::string name_;
+  const Version version_;
+  std::string instance_, replaces_;
 };
 
 }  // namespace mycc

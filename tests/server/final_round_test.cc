@@ -167,7 +167,7 @@ class FinalsTest : public ::testing::Test {
         ++i;
       }
     }
-    ASSERT_TRUE(Leave(&server_, worker.session).ok());
+    ASSERT_TRUE(worker.Leave().ok());
   }
   std::string JobInItsFinal() {
     const std::string job = server_.Submit(MakeSpec({kTestWorkload}, kTrials), "the one");
@@ -283,7 +283,7 @@ TEST_F(FinalsTest, ABannedDefaultIsNotTimedAgain) {
     ASSERT_TRUE(early.Report(first[0], slow).ok());
     const int64_t record = server_.RecordsOf(job).at(0).id;
     ASSERT_TRUE(server_.log().SetOverride(record, OverrideKind::kBan, "crashes on Sundays").ok());
-    ASSERT_TRUE(Leave(&server_, early.session).ok());
+    ASSERT_TRUE(early.Leave().ok());
   }
   MeasureTrials(job, /*of_default=*/1.0);
   const std::vector<v1::Assignment> leased = worker.Lease(4);
@@ -401,7 +401,7 @@ TEST_F(FinalsTest, ResultsThatCannotBeKeptLeaveTheSingleTimings) {
   std::vector<v1::MeasureResult> results = LastWins();
   results[2].mutable_timing()->set_seconds(-1);
   ASSERT_TRUE(worker.ReportAll(LeaseRound(&worker), results).ok());
-  ExpectSingleTimingsStand("record field result.timing.");
+  ExpectSingleTimingsStand("its result was refused: it took -1 s");
 }
 
 TEST_F(FinalsTest, WithoutAWorkerTheSingleTimingsStandAfterAWhile) {
@@ -416,7 +416,7 @@ TEST_F(FinalsTest, SlowRoundIsWaitedFor) {
   const v1::Assignment round = LeaseRound(&worker);
   for (int i = 0; i < 30; ++i) {
     server_.Wait(5);
-    ASSERT_TRUE(Beat(&server_, worker.session).ok());
+    ASSERT_TRUE(worker.Beat().ok());
   }
   ASSERT_TRUE(worker.ReportAll(round, LastWins()).ok());
   EXPECT_THAT(worker.ignored, IsEmpty());
@@ -438,7 +438,7 @@ TEST_F(FinalsTest, ServerRestartInTheRoundBeginsItAnew) {
   const v1::Assignment before = LeaseRound(&worker);
   server_.Restart();
   EXPECT_EQ(server_.Progress(job_).state(), v1::JOB_STATE_RUNNING);
-  EXPECT_THAT(worker.Register({before.lease()}).lost(), SizeIs(1));
+  EXPECT_THAT(worker.RegisterAgain().lost(), SizeIs(1));
   ASSERT_TRUE(worker.ReportAll(before, LastWins()).ok());
   EXPECT_THAT(worker.ignored, ElementsAre(before.lease().trial()));
   const v1::Assignment again = LeaseRound(&worker);

@@ -17,12 +17,13 @@ QueuedTrial Trial(const std::string& name, const std::string& job = "a") {
   return {.name = name, .job = job};
 }
 
+using Fits = std::function<bool(const std::string& job, const std::string& target)>;
 bool Any(const std::string&, const std::string&) { return true; }
 
 // Grants that are in the log at once.
 std::vector<Grant> Lease(LeaseQueue& queue, const std::string& holder, int count, double now,
-                         const LeaseQueue::Fits& fits) {
-  const std::vector<Grant> grants = queue.Lease(holder, count, fits);
+                         const Fits& fits) {
+  const std::vector<Grant> grants = queue.Lease({.holder = holder, .fits = fits}, count);
   for (const Grant& grant : grants) EXPECT_TRUE(queue.Confirm(grant.trial.name, grant.trial.attempt, now));
   return grants;
 }
@@ -135,7 +136,7 @@ TEST(LeaseQueueTest, SuspectComesAlone) {
 TEST(LeaseQueueTest, TakenBackGrantWasNeverMade) {
   LeaseQueue queue(kLease);
   queue.Add(Trial("a"));
-  const Grant grant = queue.Lease("w", 1, Any).at(0);
+  const Grant grant = queue.Lease({.holder = "w", .fits = Any}, 1).at(0);
   queue.TakeBack(grant.trial.name, grant.trial.attempt);
   const auto again = Lease(queue, "w", 1, 0, Any);
   ASSERT_EQ(again.size(), 1u);
@@ -145,7 +146,7 @@ TEST(LeaseQueueTest, TakenBackGrantWasNeverMade) {
 TEST(LeaseQueueTest, LeaseRunsFromWhenItIsInTheLog) {
   LeaseQueue queue(kLease);
   queue.Add(Trial("t"));
-  ASSERT_EQ(queue.Lease("w", 1, Any).size(), 1u);
+  ASSERT_EQ(queue.Lease({.holder = "w", .fits = Any}, 1).size(), 1u);
   EXPECT_TRUE(queue.Overdue(100).empty());
   EXPECT_TRUE(queue.HeldBy("w").empty()) << "nobody has heard of it";
   EXPECT_EQ(queue.leased_by("w"), 1);
@@ -170,7 +171,7 @@ TEST(LeaseQueueTest, NothingIsLeftOfADroppedJob) {
   LeaseQueue queue(kLease);
   for (const char* name : {"a1", "a2"}) queue.Add(Trial(name, "a"));
   queue.Add(Trial("b1", "b"));
-  const Grant granting = queue.Lease("w", 1, Any).at(0);
+  const Grant granting = queue.Lease({.holder = "w", .fits = Any}, 1).at(0);
   Lease(queue, "w", 1, 0, Any);
   queue.DropJob("a");
   EXPECT_FALSE(queue.Confirm(granting.trial.name, granting.trial.attempt, 0));
@@ -180,15 +181,58 @@ TEST(LeaseQueueTest, NothingIsLeftOfADroppedJob) {
   EXPECT_EQ(queue.leased_of("a"), 0);
 }
 
-TEST(LeaseQueueTest, SuspectIsNotAddedToOthers) {
+TEST(LeaseQueueTest, SuspectsHoldUpNothing) {
+  LeaseQueue queue(kLease);
+  for (const char* name : {"s1", "s2", "s3"}) {
+    QueuedTrial suspect = Trial(name);
+    suspect.losses = 1;
+    queue.Add(suspect);
+  }
+  for (const char* name : {"t1", "t2", "t3"}) queue.Add(Trial(name));
+  EXPECT_THAT(Names(Lease(queue, "w", 2, 0, Any)), ElementsAre("s1")) << "first, and alone";
+  EXPECT_THAT(Names(Lease(queue, "w", 2, 0, Any)), ElementsAre("t1", "t2")) << "another lane works on";
+  EXPECT_THAT(Names(Lease(queue, "v", 2, 0, Any)), ElementsAre("s2"));
+  EXPECT_TRUE(queue.Finish("s1", 1));
+  EXPECT_THAT(Names(Lease(queue, "w", 2, 0, Any)), ElementsAre("s3")) << "although it holds others";
+  EXPECT_THAT(Names(Lease(queue, "v", 2, 0, Any)), ElementsAre("t3"));
+  EXPECT_EQ(queue.waiting(), 0);
+}
+
+TEST(LeaseQueueTest, SuspectsOfOneLineAreNotPassedOver) {
   LeaseQueue queue(kLease);
   QueuedTrial suspect = Trial("s", "b");
   suspect.losses = 1;
-  queue.Add(Trial("t", "a"));
+  for (const char* name : {"a1", "a2", "a3", "a4"}) queue.Add(Trial(name, "a"));
+  for (const char* name : {"b1", "b2", "b3", "b4"}) queue.Add(Trial(name, "b"));
+  EXPECT_THAT(Names(Lease(queue, "w", 2, 0, Any)), ElementsAre("a1", "b1"));
   queue.Add(suspect);
-  EXPECT_THAT(Names(Lease(queue, "w", 4, 0, Any)), ElementsAre("t"));
-  EXPECT_TRUE(Lease(queue, "w", 4, 0, Any).empty());
-  EXPECT_THAT(Names(Lease(queue, "v", 4, 0, Any)), ElementsAre("s"));
+  EXPECT_THAT(Names(Lease(queue, "w", 2, 0, Any)), ElementsAre("s"));
+}
+
+TEST(LeaseQueueTest, TrialThatFailedSomewhereHoldsUpNothing) {
+  LeaseQueue queue(kLease);
+  for (const char* name : {"t1", "t2", "t3"}) queue.Add(Trial(name));
+  ASSERT_EQ(Lease(queue, "w", 1, 0, Any).size(), 1u);
+  EXPECT_TRUE(queue.ReturnElsewhere("t1", 1, /*blamed=*/false, {"w", "cpu", "no space"}, 0));
+  const auto ask = [&queue](const std::string& worker) {
+    Asker asker{.holder = worker, .fits = Any};
+    asker.may_try = [&worker](const QueuedTrial& trial) { return trial.failed_tries[0].worker != worker; };
+    return Names(queue.Lease(asker, 2));
+  };
+  EXPECT_THAT(ask("w"), ElementsAre("t2", "t3"));
+  EXPECT_THAT(ask("w"), ::testing::IsEmpty());
+  EXPECT_THAT(ask("v"), ElementsAre("t1"));
+}
+
+TEST(LeaseQueueTest, OnlyTheHolderRenews) {
+  LeaseQueue queue(kLease);
+  for (const char* name : {"t", "u"}) queue.Add(Trial(name));
+  Lease(queue, "w", 2, 0, Any);
+  EXPECT_TRUE(queue.Renew("t", 1, "w", 8));
+  EXPECT_FALSE(queue.Renew("t", 1, "v", 8));
+  EXPECT_FALSE(queue.Renew("t", 2, "w", 8));
+  EXPECT_FALSE(queue.Renew("unknown", 1, "w", 8));
+  EXPECT_THAT(Names(queue.Overdue(10)), ElementsAre("u")) << "what was not named";
 }
 
 TEST(LeaseQueueTest, ReturnWithoutBlameCountsNoLoss) {

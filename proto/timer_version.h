@@ -1,0 +1,12 @@
+// The version of the rules by which workers time candidates (worker/timer.h). Times of different versions do
+// not compare, and the newest version's rank alone: so a server refuses times of versions that it does not
+// know.
+#pragma once
+
+#include <cstdint>
+
+namespace mycc {
+
+inline constexpr uint32_t kTimerVersion = 1;
+
+}  // namespace mycc

@@ -1,0 +1,13 @@
+// What no device can be faster than. Pure functions.
+#pragma once
+
+#include "codegen/target/target.h"
+#include "codegen/workload/workload.h"
+
+namespace mycc {
+
+// A time that one call of the workload cannot undercut, by bounds that are generous: what it must compute and
+// write, at rates above those of any device of the target's kind that can be bought.
+double LeastSeconds(const Workload& workload, const Target& target);
+
+}  // namespace mycc

@@ -1,0 +1,48 @@
+// Do trials fail on a device that succeed on others? The latest outcomes of each device are compared with
+// those of the other workers' devices on comparable trials, whatever the failures were called. Without other
+// workers the worker's own other devices are what it is compared with. Pure bookkeeping. Thread rule:
+// thread-compatible.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <tuple>
+
+namespace mycc {
+
+class FailureWatch {
+ public:
+  struct Source {
+    std::string worker, device;
+
+    bool operator<(const Source& other) const {
+      return std::tie(worker, device) < std::tie(other.worker, other.device);
+    }
+  };
+
+  // `line` names comparable trials: those of one job for one target.
+  void Add(const std::string& line, const Source& source, bool ok);
+  // Why the source stands out on the line, in words; empty: it does not.
+  std::string Verdict(const std::string& line, const Source& source) const;
+
+ private:
+  struct Counts {
+    int64_t trials = 0, failures = 0;
+  };
+  struct Line {
+    std::map<Source, std::deque<bool>> outcomes;  // the latest ones, of which each says whether it was OK
+    uint64_t used = 0;
+  };
+  static Counts CountsOf(const std::deque<bool>& outcomes);
+
+  std::map<std::string, Line> lines_;
+  uint64_t uses_ = 0;
+};
+
+// The probability that at least `failures` of `trials` draws fail, when `all_failures` of `all_trials` fail
+// and which ones do is chance (Fisher's exact test, one-sided).
+double ChanceOf(int64_t failures, int64_t trials, int64_t all_failures, int64_t all_trials);
+
+}  // namespace mycc
