@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "command/misuse.h"
+#include "proto/utf8.h"
 
 namespace mycc {
 namespace {
@@ -22,10 +23,20 @@ std::string UnknownCommand(const CLI::App& app, int argc, char** argv) {
   return absl::StrCat("unknown command `", argv[1], "`; expected one of ", absl::StrJoin(names, ", "));
 }
 
+// The command that was being called: "mycc-tune log list".
+std::string CalledCommand(const CLI::App& app) {
+  std::string called = app.get_name();
+  for (const CLI::App* at = &app; !at->get_subcommands().empty();) {
+    at = at->get_subcommands().back();
+    absl::StrAppend(&called, " ", at->get_name());
+  }
+  return called;
+}
+
 // Errors are one line, whatever they quote.
 int Report(const std::string& program, const absl::Status& status) {
   if (status.ok()) return 0;
-  std::string message(status.message());
+  std::string message = Printable(std::string(status.message()));
   while (!message.empty() && message.back() == '\n') message.pop_back();
   std::replace(message.begin(), message.end(), '\n', ' ');
   std::cerr << program << ": " << message << "\n";
@@ -41,8 +52,8 @@ int RunCommandLine(CLI::App* app, int argc, char** argv, const std::function<abs
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app->exit(error);  // --help
     const std::string unknown = UnknownCommand(*app, argc, argv);
-    return Report(program, Misuse(absl::StrCat(unknown.empty() ? error.what() : unknown, "; see ", program,
-                                               " --help")));
+    return Report(program, Misuse(absl::StrCat(unknown.empty() ? error.what() : unknown, "; see ",
+                                               CalledCommand(*app), " --help")));
   }
   const absl::Status status = run();
   std::cout.flush();

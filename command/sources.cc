@@ -12,11 +12,11 @@
 namespace mycc {
 
 absl::StatusOr<std::vector<Workload>> ReadWorkloads(const std::string& file) {
-  MYCC_ASSIGN_OR_RETURN(const std::string text, ReadFile(file));
   if (absl::EndsWith(file, ".onnx")) {
     return absl::UnimplementedError(
         absl::StrCat("`", file, "`: ONNX models are not yet supported; expected workloads (.te)"));
   }
+  MYCC_ASSIGN_OR_RETURN(const std::string text, ReadText(file, kMostSourceBytes));
   return ParseWorkloads(text, file);
 }
 

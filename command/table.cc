@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "proto/utf8.h"
 
 namespace mycc {
 namespace {
@@ -13,7 +14,8 @@ std::string FormatRow(const std::vector<std::string>& row, const std::vector<siz
   for (size_t i = 0; i < row.size(); ++i) {
     const std::string padding(widths[i] - std::min(widths[i], row[i].size()), ' ');
     const bool to_right = std::find(right.begin(), right.end(), static_cast<int>(i)) != right.end();
-    absl::StrAppend(&line, i > 0 ? "  " : "", to_right ? padding + row[i] : row[i] + padding);
+    const std::string cell = Printable(row[i]);
+    absl::StrAppend(&line, i > 0 ? "  " : "", to_right ? padding + cell : cell + padding);
   }
   line.erase(line.find_last_not_of(' ') + 1);
   return line + "\n";

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/file.h"
 #include "base/sha256.h"
 #include "base/status.h"
 #include "db/message_json.h"
@@ -122,6 +123,21 @@ absl::Status ImportLine(const std::string& line, bool first, Importer* importer)
   return absl::InvalidArgumentError(absl::StrCat("unknown key \"", key, "\"; expected record, pin or ban"));
 }
 
+// As std::getline, but reads one byte more of a line than it may have, and no further.
+bool ReadLine(std::istream& in, std::string* line) {
+  char piece[1 << 14];
+  line->clear();
+  while (in.good() && line->size() <= kMostLineBytes) {
+    in.getline(piece, sizeof(piece));
+    const auto got = static_cast<size_t>(in.gcount());
+    const bool is_end = in.good();  // and the newline is counted
+    line->append(piece, is_end ? got - 1 : got);
+    if (is_end || in.eof() || in.bad()) return is_end || got > 0;
+    in.clear();  // the piece is full
+  }
+  return !line->empty();
+}
+
 // Errors of the line get its place; those of the database keep theirs.
 absl::Status AtLine(const absl::Status& status, const std::string& origin, int64_t line) {
   if (!absl::IsInvalidArgument(status) && !absl::IsFailedPrecondition(status)) return status;
@@ -156,11 +172,13 @@ absl::StatusOr<TransferCounts> ImportJsonLines(std::istream& in, const std::stri
   std::string line;
   int64_t number = 0;
   bool empty = true;
-  while (std::getline(in, line)) {
+  while (ReadLine(in, &line)) {
     ++number;
+    if (number == 1) DropByteOrderMark(&line);
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
     if (line.size() > kMostLineBytes) {
-      return AtLine(absl::InvalidArgumentError("the line is too long"), origin, number);
+      return AtLine(absl::InvalidArgumentError("the line is too long; expected at most 64 MiB"), origin,
+                    number);
     }
     MYCC_RETURN_IF_ERROR(AtLine(ImportLine(line, empty, &importer), origin, number));
     empty = false;

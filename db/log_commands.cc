@@ -11,11 +11,12 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/os_error.h"
+#include "base/output_file.h"
 #include "base/status.h"
 #include "db/json_lines.h"
 #include "db/log_report.h"
 #include "db/log_stats.h"
-#include "db/new_file.h"
 #include "db/t4.h"
 #include "db/tuning_log.h"
 #include "proto/names.h"
@@ -42,6 +43,32 @@ void WriteCounts(const std::string& from, const std::string& to, const TransferC
                            counts.namesakes);
   }
   out << "\n";
+}
+
+absl::Status ImportFiles(const LogImportArgs& args, TuningLog* log, std::ostream& out) {
+  for (const std::string& input : args.inputs) {
+    std::ifstream in(input, std::ios::binary);
+    if (!in) return OsError("read", input);
+    MYCC_ASSIGN_OR_RETURN(const TransferCounts counts, ImportJsonLines(in, input, log));
+    WriteCounts(input, args.log, counts, out);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MergeLogs(const std::vector<std::unique_ptr<TuningLog>>& inputs, TuningLog* log,
+                       std::ostream& out) {
+  for (const std::unique_ptr<TuningLog>& input : inputs) {
+    MYCC_ASSIGN_OR_RETURN(const TransferCounts counts, MergeLog(*input, log));
+    WriteCounts(input->path(), log->path(), counts, out);
+  }
+  return absl::OkStatus();
+}
+
+// What failed leaves no log behind that it has made.
+absl::Status CloseAfter(const absl::Status& done, TuningLog* log) {
+  if (done.ok()) return log->Close();
+  log->Abandon();
+  return done;
 }
 
 // A key, and the protocol under which its records rank.
@@ -156,9 +183,10 @@ absl::Status LogExportCommand(const LogExportArgs& args, std::ostream& out) {
         absl::StrCat("unknown export format \"", args.format, "\"; expected jsonl or t4"));
   }
   MYCC_ASSIGN_OR_RETURN(const auto log, TuningLog::Open(args.log, OpenMode::kRead));
-  if (args.output.empty() || args.output == "-") return Export(*log, args, out).status();
-  MYCC_ASSIGN_OR_RETURN(NewFile file, NewFile::Begin(args.output));
-  absl::StatusOr<int64_t> count = Export(*log, args, file.stream());
+  if (args.output.empty() || IsStandardOutput(args.output)) return Export(*log, args, out).status();
+  MYCC_ASSIGN_OR_RETURN(OutputFile file, OutputFile::Open(args.output));
+  const absl::StatusOr<int64_t> count = Export(*log, args, file.stream());
+  MYCC_RETURN_IF_ERROR(file.CloseDurably());  // says why nothing could be written, where that is what failed
   MYCC_RETURN_IF_ERROR(count.status());
   MYCC_RETURN_IF_ERROR(file.Commit());
   out << args.output << ": " << *count << " records of " << args.log << "\n";
@@ -167,13 +195,7 @@ absl::Status LogExportCommand(const LogExportArgs& args, std::ostream& out) {
 
 absl::Status LogImportCommand(const LogImportArgs& args, std::ostream& out) {
   MYCC_ASSIGN_OR_RETURN(const auto log, TuningLog::Open(args.log, OpenMode::kCreate));
-  for (const std::string& input : args.inputs) {
-    std::ifstream in(input, std::ios::binary);
-    if (!in) return absl::NotFoundError(absl::StrCat(input, ": cannot be read"));
-    MYCC_ASSIGN_OR_RETURN(const TransferCounts counts, ImportJsonLines(in, input, log.get()));
-    WriteCounts(input, args.log, counts, out);
-  }
-  return log->Close();
+  return CloseAfter(ImportFiles(args, log.get(), out), log.get());
 }
 
 absl::Status LogMergeCommand(const LogMergeArgs& args, std::ostream& out) {
@@ -182,17 +204,16 @@ absl::Status LogMergeCommand(const LogMergeArgs& args, std::ostream& out) {
     MYCC_ASSIGN_OR_RETURN(inputs.emplace_back(), TuningLog::Open(input, OpenMode::kRead));
   }
   MYCC_ASSIGN_OR_RETURN(const auto log, TuningLog::Open(args.log, OpenMode::kCreate));
-  for (const std::unique_ptr<TuningLog>& input : inputs) {
-    MYCC_ASSIGN_OR_RETURN(const TransferCounts counts, MergeLog(*input, log.get()));
-    WriteCounts(input->path(), args.log, counts, out);
-  }
+  const absl::Status merged = MergeLogs(inputs, log.get(), out);
   inputs.clear();
-  return log->Close();
+  return CloseAfter(merged, log.get());
 }
 
 absl::Status LogVerifyCommand(const LogVerifyArgs& args, const Remeasure& remeasure, std::ostream& out) {
   MYCC_ASSIGN_OR_RETURN(const auto log, TuningLog::Open(args.log, OpenMode::kWrite));
   MYCC_ASSIGN_OR_RETURN(const std::vector<Ranking> rankings, RankingsOf(*log, args.filter));
+  if (rankings.empty())
+    return absl::NotFoundError(absl::StrCat(args.log, ": holds no ok record of what was asked for"));
   std::map<Verdict, int> verdicts;
   for (const Ranking& ranking : rankings) {
     MYCC_ASSIGN_OR_RETURN(const Verdict verdict, VerifyRanking(ranking, remeasure, log.get(), out));

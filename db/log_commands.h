@@ -40,13 +40,13 @@ struct LogExportArgs {
   std::string log;
   RecordFilter filter;
   std::string format = "jsonl";  // or "t4"
-  // A file, written whole or not at all; "-" or empty: `out` gets the data and nothing else.
+  // A file (base/output_file.h); the standard output or empty: `out` gets the data and nothing else.
   std::string output;
 };
 absl::Status LogExportCommand(const LogExportArgs& args, std::ostream& out);
 
 struct LogImportArgs {
-  std::string log;                  // made if there is none
+  std::string log;                  // made if there is none, and kept if something was added
   std::vector<std::string> inputs;  // JSON lines
 };
 absl::Status LogImportCommand(const LogImportArgs& args, std::ostream& out);
@@ -66,6 +66,7 @@ struct LogVerifyArgs {
 // Measures the best record of each key and protocol again and keeps the results, which then speak for their
 // traces: a stale record becomes fresh, a wrong one is no longer offered, and the next best takes its turn.
 // FailedPrecondition at the end when some were not confirmed; what is for other machines is left alone.
+// NotFound when there is nothing to measure.
 absl::Status LogVerifyCommand(const LogVerifyArgs& args, const Remeasure& remeasure, std::ostream& out);
 
 struct LogOverrideArgs {

@@ -189,7 +189,7 @@ absl::StatusOr<LogFile> LogFile::Open(const std::string& path, OpenMode mode) {
           absl::StrCat(path, ": is a log of the older version ", version,
                        "; run mycc-tune log gc on it once to bring it to version ", SchemaVersion()));
     }
-    return LogFile(std::nullopt, std::move(database));
+    return LogFile(std::nullopt, std::move(database), /*was_made=*/false);
   }
 
   bool is_sound = true;
@@ -212,7 +212,7 @@ absl::StatusOr<LogFile> LogFile::Open(const std::string& path, OpenMode mode) {
       unlink(path.c_str());  // nothing was there; leave nothing
     return ExplainDamage(path, prepared);
   }
-  return LogFile(std::move(lock), std::move(database));
+  return LogFile(std::move(lock), std::move(database), kind == FileKind::kMissing);
 }
 
 LogFile::FileId LogFile::IdOf(const std::string& path) {
@@ -241,6 +241,15 @@ absl::Status LogFile::Close() {
   database_.reset();
   lock_.reset();
   return closed;
+}
+
+void LogFile::Abandon() {
+  if (database_ == nullptr) return;
+  const std::string path = database_->path();
+  const absl::StatusOr<int64_t> is_unused =
+      database_->ReadInt("SELECT NOT EXISTS (SELECT 1 FROM records) AND NOT EXISTS (SELECT 1 FROM jobs)");
+  const bool is_ours = was_made_ && is_unused.ok() && *is_unused != 0 && CheckInPlace().ok();
+  if (Close().ok() && is_ours && !FileExists(path + "-wal")) unlink(path.c_str());
 }
 
 LogFile::~LogFile() { Close().IgnoreError(); }

@@ -41,6 +41,8 @@ class LogFile {
   absl::Status CheckInPlace() const;
 
   absl::Status Close();
+  // Closes, and removes a file that Open has made and that holds neither records nor jobs.
+  void Abandon();
 
  private:
   // The system's name of a file, whatever its path.
@@ -50,12 +52,16 @@ class LogFile {
   };
   static FileId IdOf(const std::string& path);
 
-  LogFile(std::optional<FileLock> lock, std::unique_ptr<Database> database)
-      : lock_(std::move(lock)), database_(std::move(database)), id_(IdOf(database_->path())) {}
+  LogFile(std::optional<FileLock> lock, std::unique_ptr<Database> database, bool was_made)
+      : lock_(std::move(lock)),
+        database_(std::move(database)),
+        id_(IdOf(database_->path())),
+        was_made_(was_made) {}
 
   std::optional<FileLock> lock_;  // outlives the connection
   std::unique_ptr<Database> database_;
-  FileId id_;  // when it was opened
+  FileId id_;      // when it was opened
+  bool was_made_;  // by Open
 };
 
 }  // namespace mycc

@@ -11,6 +11,8 @@
 #include "db/message_json.h"
 #include "db/record_check.h"
 #include "proto/names.h"
+#include "proto/precision.h"
+#include "proto/utf8.h"
 
 namespace mycc {
 namespace {
@@ -28,7 +30,8 @@ void WriteColumns(const std::vector<std::vector<std::string>>& rows, std::ostrea
   }
   for (const std::vector<std::string>& row : rows) {
     for (size_t i = 0; i < row.size(); ++i) {
-      out << row[i] << (i + 1 < row.size() ? std::string(widths[i] - row[i].size() + 2, ' ') : "\n");
+      out << Printable(row[i])
+          << (i + 1 < row.size() ? std::string(widths[i] - row[i].size() + 2, ' ') : "\n");
     }
   }
 }
@@ -37,8 +40,8 @@ std::string TimeOrDash(double seconds) { return seconds > 0 ? FormatSeconds(seco
 
 // "+-0.8 %": half the confidence interval, relative to the time.
 std::string FormatSpread(const v1::Timing& timing) {
-  const double half = (timing.ci_high_seconds() - timing.ci_low_seconds()) / 2;
-  return timing.seconds() > 0 && half > 0 ? absl::StrFormat("+-%.1f %%", 100 * half / timing.seconds()) : "";
+  const double width = RelativeWidth(timing);
+  return width > 0 ? absl::StrFormat("+-%.1f %%%s", 50 * width, width > kWideInterval ? " (wide)" : "") : "";
 }
 
 std::string Remarks(const StoredRecord& stored) {
@@ -162,7 +165,7 @@ void AddOverride(const StoredRecord& stored, Fields* fields) {
 
 void WriteBlock(const char* title, const std::string& text, std::ostream& out) {
   if (text.empty()) return;
-  out << title << ":\n" << text << (text.back() == '\n' ? "" : "\n");
+  out << title << ":\n" << Printable(text) << (text.back() == '\n' ? "" : "\n");
 }
 
 }  // namespace
@@ -245,7 +248,7 @@ void WriteStatsJson(const std::string& path, const LogStats& stats, std::ostream
 
 void WriteRecordTable(absl::Span<const StoredRecord> records, std::ostream& out) {
   std::vector<std::vector<std::string>> rows = {
-      {"ID", "RECORDED", "STATUS", "TIME", "", "CACHES", "WORKLOAD", "TARGET", "REMARKS"}};
+      {"ID", "RECORDED", "STATUS", "TIME", "", "RANKS BY", "CACHES", "WORKLOAD", "TARGET", "REMARKS"}};
   for (const StoredRecord& stored : records) {
     const v1::Record& record = stored.record;
     const v1::Timing& timing = record.result().timing();
@@ -253,7 +256,7 @@ void WriteRecordTable(absl::Span<const StoredRecord> records, std::ostream& out)
     rows.push_back(
         {absl::StrCat(stored.id), FormatUnixMicros(record.recorded_unix_micros()),
          StatusName(record.result().status()), timed ? FormatSeconds(timing.seconds()) : "-",
-         timed ? FormatSpread(timing) : "",
+         timed ? FormatSpread(timing) : "", timed ? FormatSeconds(RankSeconds(timing)) : "-",
          timing.protocol() == v1::TIMING_PROTOCOL_UNSPECIFIED ? "-" : ProtocolName(timing.protocol()),
          NameOf(record.workload_name(), record.workload_hash()), record.target(), Remarks(stored)});
   }

@@ -17,6 +17,7 @@ std::string FormatUnixMicros(int64_t unix_micros);
 void WriteStatsText(const std::string& path, const LogStats& stats, std::ostream& out);
 void WriteStatsJson(const std::string& path, const LogStats& stats, std::ostream& out);  // one object
 
+// TIME is what was measured, RANKS BY what compares with the others: after a final round the two differ.
 void WriteRecordTable(absl::Span<const StoredRecord> records, std::ostream& out);
 // Everything about a record: what it is, how it was measured, and the texts to paste: trace, reproduction.
 void WriteRecordText(const StoredRecord& record, std::ostream& out);

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/output_file.h"
 #include "base/status.h"
-#include "db/new_file.h"
 #include "db/override_table.h"
 #include "proto/utf8.h"
 

@@ -86,6 +86,8 @@ class TuningLog {
 
   // Leaves one self-contained file. Afterwards the log may only be destroyed.
   absl::Status Close() { return file_.Close(); }
+  // The same, but leaves no file where Open has made one and nothing was put into it: for what has failed.
+  void Abandon() { file_.Abandon(); }
 
   // For the other classes of db/ that keep their tables in the same file.
   Database* database() const { return file_.database(); }

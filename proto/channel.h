@@ -10,6 +10,7 @@
 namespace grpc {
 class Channel;
 class ClientContext;
+class Status;
 }  // namespace grpc
 
 namespace mycc {
@@ -24,7 +25,8 @@ struct ServerAddress {
 
 // "host:port", "[v6]:port" or "unix:/path"; InvalidArgument otherwise.
 absl::Status CheckAddress(const std::string& address);
-// A Unix socket, or a loopback address: nobody from outside this host gets there.
+// A Unix socket, `localhost`, or a loopback address in numbers: nobody from outside this host gets there. Any
+// other name is whatever its resolver says, also one that begins with "127.".
 bool IsLocal(const std::string& address);
 
 // A line to a server and what every call on it needs.
@@ -38,12 +40,18 @@ class ServerChannel {
   const std::string& address() const { return address_; }
   // Sets the deadline and the token.
   void Prepare(grpc::ClientContext* context, double seconds) const;
+  // What became of a call. Unavailable, for a server that was not reached, says why in words of ours, and
+  // what was expected where it is --tls-ca.
+  absl::Status StatusOf(const grpc::Status& status) const;
 
  private:
-  ServerChannel(std::string address, std::shared_ptr<grpc::Channel> channel, std::string token)
-      : address_(std::move(address)), channel_(std::move(channel)), token_(std::move(token)) {}
+  ServerChannel(const ServerAddress& address, std::shared_ptr<grpc::Channel> channel, std::string token)
+      : address_(address.address),
+        tls_ca_file_(address.tls_ca_file),
+        channel_(std::move(channel)),
+        token_(std::move(token)) {}
 
-  std::string address_;
+  std::string address_, tls_ca_file_;
   std::shared_ptr<grpc::Channel> channel_;
   std::string token_;
 };

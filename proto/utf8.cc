@@ -1,6 +1,9 @@
 #include "proto/utf8.h"
 
+#include <algorithm>
 #include <cstdint>
+
+#include "absl/strings/str_format.h"
 
 namespace mycc {
 namespace {
@@ -32,6 +35,13 @@ int CharacterAt(const std::string& bytes, size_t at) {
   return count != 0 && at + count <= bytes.size() && IsCharacter(data, count) ? count : 0;
 }
 
+// Of the two sets: below U+0020 and from U+007F to U+009F. REQUIRES: a character at `at`.
+bool IsControl(const std::string& bytes, size_t at) {
+  const auto first = static_cast<unsigned char>(bytes[at]);
+  if (first == 0xc2) return static_cast<unsigned char>(bytes[at + 1]) < 0xa0;
+  return (first < 0x20 && first != '\n' && first != '\t') || first == 0x7f;
+}
+
 }  // namespace
 
 bool IsUtf8(const std::string& bytes) {
@@ -41,6 +51,24 @@ bool IsUtf8(const std::string& bytes) {
     at += count;
   }
   return true;
+}
+
+std::string Printable(const std::string& bytes) {
+  std::string text;
+  for (size_t at = 0; at < bytes.size();) {
+    const int count = CharacterAt(bytes, at);
+    if (count == 0 || IsControl(bytes, at)) {
+      const int hidden = std::max(count, 1);
+      for (int i = 0; i < hidden; ++i)
+        absl::StrAppendFormat(&text, "\\x%02x",
+                              static_cast<unsigned char>(bytes[at + static_cast<size_t>(i)]));
+      at += static_cast<size_t>(hidden);
+    } else {
+      text.append(bytes, at, static_cast<size_t>(count));
+      at += static_cast<size_t>(count);
+    }
+  }
+  return text;
 }
 
 std::string ToUtf8(const std::string& bytes) {

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "proto/names.h"
+#include "proto/precision.h"
 
 namespace mycc {
 
@@ -41,7 +42,10 @@ void ActiveJob::Finish(uint32_t task, uint32_t generation, uint32_t index, const
   ++state.trials;
   ++state.outcomes[result.status()];
   const double seconds = result.timing().seconds();
-  if (ok && (state.best_seconds == 0 || seconds < state.best_seconds)) state.best_seconds = seconds;
+  if (ok && (state.best_seconds == 0 || seconds < state.best_seconds)) {
+    state.best_seconds = seconds;
+    state.best_width = RelativeWidth(result.timing());
+  }
   if (ok && is_default && (state.first_seconds == 0 || seconds < state.first_seconds)) {
     state.first_seconds = seconds;
     state.default_trial = TrialName({id_, task, generation, index});
@@ -104,9 +108,13 @@ v1::JobProgress ActiveJob::Progress(bool with_tasks) const {
     task.set_count(plan_.tasks[i].count);
     task.set_trials(state.trials);
     task.set_reused(stored_tasks_[i].reused());
-    task.set_best_seconds(state.best_seconds);
-    task.set_first_seconds(state.first_seconds);
-    task.set_finalists(state.finalists);
+    const bool has_final = state.final.finalists > 0;
+    task.set_best_seconds(has_final ? state.final.best_seconds : state.best_seconds);
+    task.set_best_width(has_final ? state.final.best_width : state.best_width);
+    task.set_best_alone_seconds(state.best_seconds);
+    task.set_first_seconds(state.final.default_failed ? 0 : state.first_seconds);
+    task.set_default_final_seconds(state.final.default_seconds);
+    task.set_finalists(state.final.finalists);
     task.set_message(TaskOutcome(static_cast<uint32_t>(i)));
     for (const auto& [status, count] : state.outcomes) {
       v1::StatusCount& outcome = *task.add_outcomes();

@@ -20,6 +20,15 @@
 
 namespace mycc {
 
+// What a final round has found: times that were taken in turn and compare with each other.
+struct FinalTimes {
+  double best_seconds = 0;     // the winner's
+  double best_width = 0;       // of its interval, relative
+  double default_seconds = 0;  // the default schedule's; 0: it was not in the round, or did not pass
+  bool default_failed = false;
+  uint32_t finalists = 0;  // that passed; 0: none was held
+};
+
 class ActiveJob {
  public:
   ActiveJob(std::string id, v1::StoredJob stored, JobPlan plan, std::vector<v1::StoredTask> tasks,
@@ -43,7 +52,7 @@ class ActiveJob {
   // Every trial of the rounds before the latest is finished: the search can say what comes next.
   bool ready_for_round() const { return open_before_latest_ == 0; }
   uint32_t num_rounds() const { return static_cast<uint32_t>(rounds_.size()); }
-  double best_seconds(uint32_t task) const { return tasks_[task].best_seconds; }  // 0: none yet
+  double best_seconds(uint32_t task) const { return tasks_[task].best_seconds; }  // by itself; 0: none yet
 
   // The latest one of a task that was searched; 0 when it has none yet.
   uint32_t last_generation(uint32_t task) const {
@@ -56,10 +65,7 @@ class ActiveJob {
   // What the log knew of a task that is not searched.
   void SetKnownBest(uint32_t task, double seconds) { tasks_[task].best_seconds = seconds; }
   // A task's final round is over, and has a winner.
-  void SetFinal(uint32_t task, double seconds, uint32_t finalists) {
-    tasks_[task].best_seconds = seconds;
-    tasks_[task].finalists = finalists;
-  }
+  void SetFinal(uint32_t task, const FinalTimes& times) { tasks_[task].final = times; }
   // What there is to say of a task at the job's end; empty when it simply went well.
   std::string TaskOutcome(uint32_t task) const;
   // Without state, message and times, which are the server's.
@@ -73,10 +79,11 @@ class ActiveJob {
   struct TaskState {
     std::vector<size_t> rounds;  // of its generations, as indices of the job's
     int64_t trials = 0;
-    double best_seconds = 0;
-    double first_seconds = 0;   // the fastest default schedule
+    double best_seconds = 0;    // the fastest that was timed by itself
+    double best_width = 0;      // of its interval
+    double first_seconds = 0;   // the fastest default schedule, by itself
     std::string default_trial;  // its trial
-    uint32_t finalists = 0;     // of the final round that was held
+    FinalTimes final;           // of the round that was held
     std::map<v1::MeasureStatus, int64_t> outcomes;
   };
 

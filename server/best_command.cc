@@ -5,12 +5,13 @@
 #include "base/status.h"
 #include "codegen/workload/canonical.h"
 #include "command/misuse.h"
+#include "command/protocols.h"
 #include "command/sources.h"
 #include "db/log_report.h"
 #include "db/tuning_log.h"
 #include "proto/names.h"
+#include "proto/utf8.h"
 #include "server/commands.h"
-#include "server/job_plan.h"
 #include "server/tuning_client.h"
 
 namespace mycc {
@@ -44,7 +45,7 @@ absl::StatusOr<Lookup> OpenLookup(const BestOptions& options) {
 absl::Status BestCommand(const BestOptions& options, std::ostream& out) {
   MYCC_ASSIGN_OR_RETURN(const std::vector<Workload> workloads, ReadWorkloads(options.file));
   MYCC_ASSIGN_OR_RETURN(const Target target, ReadTarget(options.target));
-  MYCC_ASSIGN_OR_RETURN(const v1::TimingProtocol protocol, ReadProtocol(options.cache));
+  MYCC_ASSIGN_OR_RETURN(const v1::TimingProtocol asked, ReadProtocol(options.cache));
   MYCC_ASSIGN_OR_RETURN(const Lookup look_up, OpenLookup(options));
   std::vector<std::string> missing;
   std::vector<StoredRecord> found;
@@ -52,9 +53,13 @@ absl::Status BestCommand(const BestOptions& options, std::ostream& out) {
     v1::BestRequest request;
     request.set_workload_hash(WorkloadHash(workload));
     request.set_target(PrintTarget(target));
-    request.set_protocol(ProtocolFor(target, protocol));
     request.set_top(options.top);
-    MYCC_ASSIGN_OR_RETURN(const std::vector<StoredRecord> records, look_up(request));
+    std::vector<StoredRecord> records;
+    for (const v1::TimingProtocol protocol : ProtocolsOf(target, asked)) {
+      request.set_protocol(protocol);
+      MYCC_ASSIGN_OR_RETURN(records, look_up(request));
+      if (!records.empty()) break;
+    }
     if (records.empty()) missing.push_back(workload.name);
     found.insert(found.end(), records.begin(), records.end());
   }
@@ -63,7 +68,7 @@ absl::Status BestCommand(const BestOptions& options, std::ostream& out) {
   } else {
     WriteRecordTable(found, out);
     // With one record for each workload, what is wanted is often its trace.
-    if (found.size() == 1) out << "\n" << found[0].record.trace();
+    if (found.size() == 1) out << "\n" << Printable(found[0].record.trace());
     for (const std::string& name : missing)
       out << name << ": no verified record for " << PrintTarget(target) << "\n";
   }

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "base/status.h"
 #include "codegen/target/target.h"
+#include "command/protocols.h"
 
 namespace mycc {
 namespace {

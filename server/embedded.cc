@@ -30,7 +30,13 @@ absl::StatusOr<std::unique_ptr<Serving>> Serving::Start(const ServingOptions& op
   };
   serving->loop_ = std::make_unique<ServerLoop>(loop, serving->log_.get(), &SystemTime());
   MYCC_RETURN_IF_ERROR(serving->loop_->Start());
-  MYCC_ASSIGN_OR_RETURN(serving->grpc_, GrpcServer::Start(options.listen, serving->loop_.get()));
+  absl::StatusOr<std::unique_ptr<GrpcServer>> grpc = GrpcServer::Start(options.listen, serving->loop_.get());
+  if (!grpc.ok()) {
+    serving->loop_.reset();
+    serving->log_->Abandon();
+    return grpc.status();
+  }
+  serving->grpc_ = *std::move(grpc);
   return serving;
 }
 

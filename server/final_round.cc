@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "db/record_check.h"
 #include "proto/names.h"
+#include "proto/precision.h"
 
 namespace mycc {
 namespace {
@@ -30,6 +31,11 @@ double RankedHigh(const v1::Timing& timing) {
 }
 
 const v1::Timing& TimingOf(const v1::Record& record) { return record.result().timing(); }
+
+bool AreSameCode(const v1::Record& a, const v1::Record& b) {
+  return a.trace() == b.trace() ||
+         (!a.result().code_digest().empty() && a.result().code_digest() == b.result().code_digest());
+}
 
 // The record of a trial, where it may still be the best.
 absl::StatusOr<std::optional<v1::Record>> RivalOf(const TuningLog& log, const std::string& trial) {
@@ -85,7 +91,7 @@ absl::StatusOr<std::optional<FinalRound>> PlanFinalRound(const TuningLog& log, c
     return TimingOf(leader.record).protocol() != planned.protocol;
   });
   MYCC_ASSIGN_OR_RETURN(const std::optional<v1::Record> by_default, RivalOf(log, default_trial));
-  FinalRound round{FinalRoundName(job, task, log.now()), task, Finalists(leaders, by_default)};
+  FinalRound round{FinalRoundName(job, task, log.now()), task, Finalists(leaders, by_default), by_default};
   if (round.finalists.size() < 2) return std::optional<FinalRound>();
   const std::string& decided_by = TimingOf(round.finalists[0]).final_round();
   const bool has_met =
@@ -143,13 +149,40 @@ absl::StatusOr<std::vector<v1::Record>> FinalRecordsOf(const TuningLog& log, con
   for (const StoredRecord& one : stored) {
     if (IsFinalRoundOf(job, task, TimingOf(one.record).final_round())) records.push_back(one.record);
   }
+  // A job that was interrupted within a round may have held another, and logs of two hosts were merged.
+  const auto latest =
+      std::max_element(records.begin(), records.end(), [](const v1::Record& a, const v1::Record& b) {
+        return a.recorded_unix_micros() < b.recorded_unix_micros();
+      });
+  if (latest == records.end()) return records;
+  const std::string round = TimingOf(*latest).final_round();
+  std::erase_if(records,
+                [&round](const v1::Record& record) { return TimingOf(record).final_round() != round; });
   return records;
 }
 
-double BestSecondsOf(const std::vector<v1::Record>& passed) {
-  double best = HUGE_VAL;
-  for (const v1::Record& record : passed) best = std::min(best, TimingOf(record).seconds());
-  return best;
+FinalTimes FinalTimesOf(const std::vector<v1::Record>& records, const std::optional<v1::Record>& by_default) {
+  FinalTimes times;
+  for (const v1::Record& record : records) {
+    const bool passed = IsVerifiedOk(record), is_default = by_default && AreSameCode(record, *by_default);
+    const double seconds = TimingOf(record).seconds();
+    if (is_default && passed) times.default_seconds = seconds;
+    if (is_default && !passed) times.default_failed = true;
+    if (!passed) continue;
+    ++times.finalists;
+    if (times.best_seconds > 0 && times.best_seconds <= seconds) continue;
+    times.best_seconds = seconds;
+    times.best_width = RelativeWidth(TimingOf(record));
+  }
+  return times;
+}
+
+absl::StatusOr<std::optional<v1::Record>> RecordOfTrial(const TuningLog& log, const std::string& trial) {
+  if (trial.empty()) return std::optional<v1::Record>();
+  absl::StatusOr<StoredRecord> stored = log.Find(trial);
+  if (absl::IsNotFound(stored.status())) return std::optional<v1::Record>();
+  MYCC_RETURN_IF_ERROR(stored.status());
+  return std::optional<v1::Record>(std::move(stored->record));
 }
 
 }  // namespace mycc

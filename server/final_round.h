@@ -15,6 +15,7 @@
 
 #include "absl/status/statusor.h"
 #include "db/tuning_log.h"
+#include "server/active_job.h"
 #include "server/job_plan.h"
 
 namespace mycc {
@@ -22,7 +23,8 @@ namespace mycc {
 struct FinalRound {
   std::string name;
   uint32_t task = 0;
-  std::vector<v1::Record> finalists;  // the best first
+  std::vector<v1::Record> finalists;     // the best first
+  std::optional<v1::Record> by_default;  // the job's default schedule, also where it is no finalist
 };
 
 // Of records in the order of their ranks, those that may be the best: not far behind it, or within its
@@ -49,7 +51,10 @@ absl::StatusOr<std::vector<v1::Record>> RecordsOf(const FinalRound& round,
 // What the log holds of the round that a job has held for a task: the finalists that passed it.
 absl::StatusOr<std::vector<v1::Record>> FinalRecordsOf(const TuningLog& log, const std::string& job,
                                                        uint32_t task, const PlannedTask& planned);
-// The winner's. REQUIRES: one has passed.
-double BestSecondsOf(const std::vector<v1::Record>& passed);
+// What a round's records say of its winner and of the default schedule, whose record is that of an earlier
+// trial. No finalists when none has passed.
+FinalTimes FinalTimesOf(const std::vector<v1::Record>& records, const std::optional<v1::Record>& by_default);
+// None for no trial's name, and for a trial without a record.
+absl::StatusOr<std::optional<v1::Record>> RecordOfTrial(const TuningLog& log, const std::string& trial);
 
 }  // namespace mycc

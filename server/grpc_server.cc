@@ -1,16 +1,12 @@
 #include "server/grpc_server.h"
 
-#include <grpc/support/log.h>
-
 #include <chrono>
-#include <cstdlib>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
-#include "base/mutex.h"
 #include "base/status.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/health_check_service_interface.h"
@@ -18,6 +14,8 @@
 #include "grpcpp/server.h"
 #include "grpcpp/server_builder.h"
 #include "grpcpp/server_context.h"
+#include "proto/certificates.h"
+#include "proto/grpc_log.h"
 #include "proto/grpc_status.h"
 #include "proto/tuning.grpc.pb.h"
 #include "proto/worker.grpc.pb.h"
@@ -165,8 +163,10 @@ absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> CredentialsOf(const Lis
   }
   if (options.tls_cert_file.empty()) return grpc::InsecureServerCredentials();
   grpc::SslServerCredentialsOptions::PemKeyCertPair pair;
-  MYCC_ASSIGN_OR_RETURN(pair.cert_chain, ReadFile(options.tls_cert_file));
-  MYCC_ASSIGN_OR_RETURN(pair.private_key, ReadFile(options.tls_key_file));
+  MYCC_ASSIGN_OR_RETURN(pair.cert_chain, ReadFile(options.tls_cert_file, kMostSecretBytes));
+  MYCC_ASSIGN_OR_RETURN(pair.private_key, ReadFile(options.tls_key_file, kMostSecretBytes));
+  MYCC_RETURN_IF_ERROR(CheckCertificates(pair.cert_chain, options.tls_cert_file));
+  MYCC_RETURN_IF_ERROR(CheckKey(pair.private_key, options.tls_key_file, pair.cert_chain));
   grpc::SslServerCredentialsOptions tls;
   tls.pem_key_cert_pairs.push_back(std::move(pair));
   return grpc::SslServerCredentials(tls);
@@ -181,31 +181,14 @@ absl::Status CheckProtection(const ListenOptions& options) {
                    "workers; expected --tls-cert, --tls-key and --token-file, or --insecure-allow-remote"));
 }
 
-// gRPC says why it cannot listen in its log alone. The log's first error is kept here in place of being
-// printed.
-Mutex first_error_mutex;
-std::string first_error ABSL_GUARDED_BY(first_error_mutex);
-
-void KeepFirstError(gpr_log_func_args* args) {
-  const MutexLock lock(&first_error_mutex);
-  if (args->severity == GPR_LOG_SEVERITY_ERROR && first_error.empty()) first_error = args->message;
-}
-
-void ExpectErrors() {
-  // Whoever asks gRPC to be heard hears it as it speaks.
-  if (std::getenv("GRPC_VERBOSITY") == nullptr) gpr_set_log_function(KeepFirstError);
-  const MutexLock lock(&first_error_mutex);
-  first_error.clear();
-}
-
 // "Address already in use": the system's words in an error of gRPC, or all of it where there are none.
-std::string FirstError() {
-  const MutexLock lock(&first_error_mutex);
+std::string WhyNot() {
+  const std::string error = FirstGrpcError();
   constexpr char kSystemWords[] = "os_error:\"";
-  const size_t at = first_error.find(kSystemWords);
-  if (at == std::string::npos) return first_error.empty() ? "gRPC does not say why" : first_error;
+  const size_t at = error.find(kSystemWords);
+  if (at == std::string::npos) return error.empty() ? "gRPC does not say why" : error;
   const size_t begin = at + sizeof(kSystemWords) - 1;
-  return first_error.substr(begin, first_error.find('"', begin) - begin);
+  return error.substr(begin, error.find('"', begin) - begin);
 }
 
 }  // namespace
@@ -238,7 +221,7 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const ListenOption
   if (!options.token_file.empty()) {
     MYCC_ASSIGN_OR_RETURN(token, ReadToken(options.token_file));
   }
-  ExpectErrors();
+  KeepGrpcErrors();
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   auto impl = std::make_unique<Impl>(loop, token);
@@ -253,7 +236,7 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const ListenOption
   impl->server = builder.BuildAndStart();
   const bool is_unix = absl::StartsWith(options.address, "unix:");
   if (impl->server == nullptr || port == 0) {
-    return absl::UnavailableError(absl::StrCat("cannot listen on ", options.address, ": ", FirstError()));
+    return absl::UnavailableError(absl::StrCat("cannot listen on ", options.address, ": ", WhyNot()));
   }
   impl->address = is_unix ? options.address
                           : absl::StrCat(options.address.substr(0, options.address.rfind(':')), ":", port);

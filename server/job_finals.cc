@@ -48,11 +48,8 @@ absl::Status JobFinals::Finish(const std::string& round, const std::vector<v1::M
     return absl::OkStatus();
   }
   MYCC_RETURN_IF_ERROR(appended);
-  std::vector<v1::Record> passed = *records;
-  std::erase_if(passed, [](const v1::Record& record) { return !IsVerifiedOk(record); });
-  const uint32_t task = found->second.task;
+  job_->SetFinal(found->second.task, FinalTimesOf(*records, found->second.by_default));
   open_.erase(found);
-  if (!passed.empty()) job_->SetFinal(task, BestSecondsOf(passed), static_cast<uint32_t>(passed.size()));
   return absl::OkStatus();
 }
 

@@ -10,6 +10,7 @@
 #include "codegen/workload/canonical.h"
 #include "codegen/workload/parse.h"
 #include "codegen/workload/print.h"
+#include "command/protocols.h"
 #include "proto/names.h"
 #include "tuner/search/strategy.h"
 
@@ -53,11 +54,6 @@ absl::StatusOr<PlannedTask> PlanTask(const v1::TaskSpec& spec, int index, const 
 }
 
 }  // namespace
-
-v1::TimingProtocol ProtocolFor(const Target& target, v1::TimingProtocol asked) {
-  if (asked != v1::TIMING_PROTOCOL_UNSPECIFIED) return asked;
-  return target.kind == TargetKind::kCuda ? v1::TIMING_PROTOCOL_COLD : v1::TIMING_PROTOCOL_WARM;
-}
 
 absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& spec) {
   MYCC_RETURN_IF_ERROR(CheckLimits(spec));

@@ -29,10 +29,6 @@ struct JobPlan {
 // InvalidArgument names what is wrong and what was expected.
 absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& spec);
 
-// The protocol that was asked for, or the usual one of the target: cold caches on a GPU, where a kernel's
-// data seldom fit into them, warm ones on a CPU.
-v1::TimingProtocol ProtocolFor(const Target& target, v1::TimingProtocol asked);
-
 // What a cost model predicts for: targets of one kind share what they teach.
 std::string ModelKind(const Target& target);
 

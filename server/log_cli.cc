@@ -7,7 +7,11 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "codegen/target/target.h"
 #include "command/misuse.h"
+#include "command/numbers.h"
+#include "command/sources.h"
 #include "db/log_commands.h"
 #include "proto/names.h"
 #include "server/local_worker.h"
@@ -16,6 +20,7 @@ namespace mycc {
 namespace {
 
 constexpr double kSecondsADay = 86400;
+constexpr double kMostDays = 36500;
 
 // A subcommand whose arguments are `Args`, which live as long as the command.
 template <typename Args>
@@ -49,6 +54,10 @@ absl::Status ReadWords(const FilterWords& words, RecordFilter* filter) {
     if (!status.ok()) return Misuse(absl::StrCat("--status: ", status.status().message()));
     filter->statuses.push_back(*status);
   }
+  if (!filter->target.empty()) {
+    MYCC_ASSIGN_OR_RETURN(const Target target, ReadTarget(filter->target));
+    filter->target = PrintTarget(target);
+  }
   if (words.cache.empty()) return absl::OkStatus();
   const absl::StatusOr<v1::TimingProtocol> protocol = ParseProtocolName(words.cache);
   if (!protocol.ok()) return Misuse(absl::StrCat("--cache: ", protocol.status().message()));
@@ -60,7 +69,8 @@ std::shared_ptr<FilterWords> AddFilter(CLI::App* app, RecordFilter* filter) {
   auto words = std::make_shared<FilterWords>();
   app->add_option("--workload", filter->workload_name, "of workloads with this name");
   app->add_option("--hash", filter->workload_hash, "of the workload with this hash, or the beginning of one");
-  app->add_option("--target", filter->target, "of this target, as canonical text");
+  app->add_option("--target", filter->target,
+                  "of this target: host, cuda:0, a preset's name, or `v1 cpu mcpu=...`");
   app->add_option("--job", filter->job, "of this job");
   app->add_option("--worker", filter->worker, "measured by this worker");
   app->add_option("--status", words->statuses, "with this status (ok, build_error, ...); repeatable");
@@ -103,7 +113,7 @@ void AddReaders(CLI::App* log, Command* command) {
 
   const auto list = AddSub<LogListArgs>(log, "list", "records, one line each");
   const auto words = AddFilter(list.app, &list.args->filter);
-  list.app->add_option("--limit", list.args->filter.limit, "at most this many")->check(CLI::PositiveNumber);
+  list.app->add_option("--limit", list.args->filter.limit, "at most this many")->check(NotPositive);
   list.app->add_flag("--newest", list.args->filter.newest_first, "the newest first");
   list.app->add_flag("--current", list.args->filter.only_current,
                      "without those that newer results supersede");
@@ -124,8 +134,7 @@ void AddMovers(CLI::App* log, Command* command) {
   exported.app->add_option("--format", exported.args->format, "jsonl or t4")
       ->check(CLI::IsMember({"jsonl", "t4"}))
       ->capture_default_str();
-  exported.app->add_option("-o,--output", exported.args->output,
-                           "the file; the standard output if not given");
+  exported.app->add_option("-o,--output", exported.args->output, "the file; - or none: the standard output");
   DoesFiltered<LogExportArgs>(exported, words, command,
                               [](const LogExportArgs& args) { return LogExportCommand(args, std::cout); });
 
@@ -172,11 +181,16 @@ void AddMenders(CLI::App* log, Command* command) {
   auto days = std::make_shared<double>(30);
   auto failures = std::make_shared<double>(-1);
   gc.app->add_option("--jobs-after-days", *days, "the search state of jobs that ended this long ago")
+      ->check(CLI::Range(0.0, kMostDays))
       ->capture_default_str();
-  gc.app->add_option("--failures-after-days", *failures,
-                     "failures and superseded results older than this; never if not given");
-  gc.app->add_option("--keep-best", gc.args->policy.keep_best,
-                     "only so many records of each workload and target; all if not given");
+  gc.app
+      ->add_option("--failures-after-days", *failures,
+                   "failures and superseded results older than this; never if not given")
+      ->check(CLI::Range(0.0, kMostDays));
+  gc.app
+      ->add_option("--keep-best", gc.args->policy.keep_best,
+                   "only so many records of each workload and target; all if not given")
+      ->check(NotWhole);
   gc.app->add_flag("--dry-run", gc.args->policy.dry_run, "only count");
   gc.app->callback([command, args = gc.args, days, failures] {
     args->policy.ended_jobs_after_seconds = static_cast<int64_t>(*days * kSecondsADay);

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "command/command_line.h"
+#include "command/numbers.h"
 #include "server/commands.h"
 #include "server/interrupt.h"
 #include "server/log_cli.h"
@@ -68,6 +69,7 @@ void AddServe(CLI::App* app, Command* command) {
 void AddWorker(CLI::App* app, Command* command) {
   auto options = std::make_shared<LocalWorkerOptions>();
   CLI::App* sub = app->add_subcommand("worker", "measure candidates for a server");
+  options->server.address.clear();  // a worker is told for whom it works
   AddServerAddress(sub, &options->server);
   sub->get_option("--server")->required();
   sub->add_option("--device", options->devices, "what to measure on: cpu, cuda:0; may be given again")
@@ -96,7 +98,7 @@ void AddTune(CLI::App* app, Command* command) {
                   "candidates to measure for each workload and target; 128 if no budget is given either")
       ->check(CLI::Range(1, 1 << 24));
   sub->add_option("--budget", options->budget, "time for everything: 90s, 8m, 1h30m");
-  sub->add_option("--seed", options->seed, "of the search");
+  sub->add_option("--seed", options->seed, "of the search")->check(NotWhole);
   sub->add_option("--cache", options->cache, "time with warm or cold caches; cold on a GPU if not given");
   sub->add_option("--strategy", options->strategy, "evolutionary, random or grid")
       ->check(CLI::IsMember({"evolutionary", "random", "grid"}))
@@ -118,7 +120,9 @@ void AddJobCommand(CLI::App* app, Command* command, const std::string& name, con
   CLI::App* sub = app->add_subcommand(name, what);
   if (needs_job) sub->add_option("JOB", options->job, "the job's id")->required();
   if (name == "jobs")
-    sub->add_option("--limit", options->limit, "the newest so many; 0 for all")->capture_default_str();
+    sub->add_option("--limit", options->limit, "the newest so many; 0 for all")
+        ->check(NotWhole)
+        ->capture_default_str();
   AddServerAddress(sub, &options->server);
   sub->add_flag("--json", options->json, "print JSON lines");
   sub->callback([=] { *command = [=] { return work(*options, std::cout); }; });
@@ -153,7 +157,7 @@ void AddMeasure(CLI::App* app, Command* command) {
   sub->add_option("--target", options->target, "host, cuda:0, a preset's name, or `v1 cpu mcpu=...`")
       ->capture_default_str();
   sub->add_option("--cache", options->cache, "time with warm or cold caches; cold on a GPU if not given");
-  sub->add_option("--seed", options->seed, "of the random inputs")->capture_default_str();
+  sub->add_option("--seed", options->seed, "of the random inputs")->check(NotWhole)->capture_default_str();
   sub->add_flag("--json", options->json, "print JSON");
   sub->callback([=] { *command = [=] { return MeasureCommand(*options, std::cout); }; });
 }

@@ -8,10 +8,12 @@
 #include "codegen/schedule/trace.h"
 #include "codegen/workload/print.h"
 #include "command/misuse.h"
+#include "command/protocols.h"
 #include "command/sources.h"
 #include "db/log_report.h"
 #include "db/message_json.h"
 #include "proto/names.h"
+#include "proto/precision.h"
 #include "server/commands.h"
 #include "server/job_plan.h"
 #include "server/local_worker.h"
@@ -27,6 +29,7 @@ void PrintResult(const v1::MeasureResult& result, std::ostream& out) {
         << FormatSeconds(timing.ci_high_seconds()) << ", " << timing.samples_seconds_size() << " samples, "
         << ProtocolName(timing.protocol()) << "), " << absl::StrFormat("%.3f", timing.relative_to_baseline())
         << " of the baseline";
+    if (RelativeWidth(timing) > kWideInterval) out << "  wide interval: repeat it on a quiet machine";
   }
   out << "\n";
   if (result.has_verification()) {
@@ -53,7 +56,7 @@ absl::Status MeasureCommand(const MeasureOptions& options, std::ostream& out) {
         absl::StrCat(options.file, " holds ", workloads.size(), " workloads; expected one"));
   }
   MYCC_ASSIGN_OR_RETURN(const Target target, ReadTarget(options.target));
-  MYCC_ASSIGN_OR_RETURN(const std::string trace, ReadFile(options.trace));
+  MYCC_ASSIGN_OR_RETURN(const std::string trace, ReadText(options.trace, kMostSourceBytes));
   if (const absl::Status parsed = ParseTrace(trace).status(); !parsed.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(options.trace, ": ", parsed.message()));
   }

@@ -18,6 +18,8 @@
 #include "db/log_report.h"
 #include "db/message_json.h"
 #include "proto/names.h"
+#include "proto/precision.h"
+#include "proto/utf8.h"
 
 namespace mycc {
 namespace {
@@ -48,10 +50,34 @@ std::string OutcomesText(const v1::JobProgress& progress) {
 std::string BestText(const v1::JobProgress& progress) {
   const WeightedSeconds seconds = WeightedSecondsOf(progress);
   if (seconds.best == 0) return "";
-  const std::string ratio = absl::StrFormat("%.2fx", seconds.first / seconds.best);
+  const std::string ratio = absl::StrFormat("%.2fx", seconds.by_default / seconds.best);
   const std::string missing = seconds.missing > 0 ? absl::StrCat(", ", seconds.missing, " to come") : "";
-  return absl::StrCat("  weighted ", FormatSeconds(seconds.first), " -> ", FormatSeconds(seconds.best), " (",
-                      ratio, missing, ")");
+  return absl::StrCat("  weighted ", FormatSeconds(seconds.by_default), " -> ", FormatSeconds(seconds.best),
+                      " (", ratio, missing, ")");
+}
+
+// A part of a line, with what separates it from the one before.
+struct Part {
+  std::string text;
+  int worth;  // where there is little space, the least is left out first
+};
+constexpr int kIndispensable = 3;
+
+std::vector<Part> PartsOf(const v1::JobProgress& progress) {
+  std::vector<Part> parts = {
+      {absl::StrFormat("%d %%  %d trials", static_cast<int>(100 * DoneShare(progress)), progress.trials()),
+       kIndispensable},
+      {OutcomesText(progress), 0},
+      {BestText(progress), 1}};
+  if (!HasEnded(progress)) parts.push_back({"  eta " + EtaText(progress), 2});
+  for (const std::string& words : {progress.message(), progress.trouble()}) {
+    if (!words.empty()) parts.push_back({"  " + Printable(words), kIndispensable});
+  }
+  return parts;
+}
+
+std::string Join(const std::vector<Part>& parts) {
+  return absl::StrJoin(parts, "", [](std::string* out, const Part& part) { out->append(part.text); });
 }
 
 int TerminalWidth(int fd) {
@@ -82,34 +108,42 @@ std::string EtaText(const v1::JobProgress& progress) {
   return std::isinf(left) ? "?" : Duration(left);
 }
 
+ComparedSeconds ComparedSecondsOf(const v1::TaskProgress& task) {
+  if (task.default_final_seconds() > 0) return {task.default_final_seconds(), task.best_seconds()};
+  // A server of before says nothing of how the best was timed.
+  const double alone = task.best_alone_seconds() > 0 ? task.best_alone_seconds() : task.best_seconds();
+  return {task.first_seconds(), alone};
+}
+
 WeightedSeconds WeightedSecondsOf(const v1::JobProgress& progress) {
   WeightedSeconds sum;
   for (const v1::TaskProgress& task : progress.tasks()) {
+    const ComparedSeconds seconds = ComparedSecondsOf(task);
     if (task.best_seconds() == 0) {
       ++sum.missing;
-    } else if (task.first_seconds() > 0) {
-      sum.first += static_cast<double>(task.count()) * task.first_seconds();
-      sum.best += static_cast<double>(task.count()) * task.best_seconds();
+    } else if (seconds.by_default > 0) {
+      sum.by_default += static_cast<double>(task.count()) * seconds.by_default;
+      sum.best += static_cast<double>(task.count()) * seconds.best;
     }
   }
   return sum;
 }
 
-std::string ProgressLine(const v1::JobProgress& progress) {
-  std::string line = absl::StrFormat("%d %%  %d trials%s%s", static_cast<int>(100 * DoneShare(progress)),
-                                     progress.trials(), OutcomesText(progress), BestText(progress));
-  if (!HasEnded(progress)) absl::StrAppend(&line, "  eta ", EtaText(progress));
-  if (!progress.message().empty()) absl::StrAppend(&line, "  ", progress.message());
-  if (!progress.trouble().empty()) absl::StrAppend(&line, "  ", progress.trouble());
-  return line;
-}
+std::string ProgressLine(const v1::JobProgress& progress) { return Join(PartsOf(progress)); }
 
 std::string ProgressBar(const v1::JobProgress& progress, int width) {
   const int filled = static_cast<int>(std::lround(kBarCells * DoneShare(progress)));
-  std::string line = absl::StrCat("[", std::string(filled, '#'), std::string(kBarCells - filled, '.'), "] ",
-                                  ProgressLine(progress));
-  if (static_cast<int>(line.size()) > width) line.resize(static_cast<size_t>(std::max(width, 0)));
-  return line;
+  const std::string bar =
+      absl::StrCat("[", std::string(filled, '#'), std::string(kBarCells - filled, '.'), "] ");
+  const auto most = static_cast<size_t>(std::max(width, 0));
+  std::vector<Part> parts = PartsOf(progress);
+  for (int worth = 0; worth < kIndispensable && bar.size() + Join(parts).size() > most; ++worth)
+    std::erase_if(parts, [worth](const Part& part) { return part.worth == worth; });
+  std::string line = bar + Join(parts);
+  if (line.size() <= most) return line;
+  constexpr char kMore[] = "...";
+  line.resize(most > sizeof(kMore) ? most - (sizeof(kMore) - 1) : 0);
+  return line.empty() ? "" : ToUtf8(line) + kMore;
 }
 
 // "gemm"; "gemm for cuda" where the job's tasks have several targets.
@@ -136,23 +170,35 @@ std::string DeviceLines(const v1::JobProgress& progress) {
   return lines;
 }
 
+// How the times were taken, where all went well; else what there is to say.
+std::string Remark(const v1::TaskProgress& task) {
+  if (!task.message().empty()) return task.message();
+  std::vector<std::string> words;
+  const bool has_default = task.first_seconds() > 0, has_final = task.finalists() > 0;
+  if (has_final) words.push_back(absl::StrCat("best of ", task.finalists(), " in the final round"));
+  if (has_final && has_default && task.default_final_seconds() == 0)
+    words.push_back("the speed-up is of single timings");
+  if (!has_final && task.best_seconds() > 0 && !task.reused()) words.push_back("single timings");
+  if (task.best_width() > kWideInterval)
+    words.push_back(absl::StrFormat("known to +-%.0f %% only", 50 * task.best_width()));
+  return absl::StrJoin(words, ", ");
+}
+
 std::string SummaryTable(const v1::JobProgress& progress) {
   std::vector<std::vector<std::string>> rows = {
       {"workload", "count", "trials", "default", "best", "speed-up", ""}};
+  const auto time = [](double seconds) { return seconds > 0 ? FormatSeconds(seconds) : "-"; };
   for (const v1::TaskProgress& task : progress.tasks()) {
-    const bool both = task.first_seconds() > 0 && task.best_seconds() > 0;
+    const ComparedSeconds seconds = ComparedSecondsOf(task);
+    const bool both = seconds.by_default > 0 && seconds.best > 0;
     rows.push_back({TaskName(progress, task), absl::StrCat(task.count()), absl::StrCat(task.trials()),
-                    task.first_seconds() > 0 ? FormatSeconds(task.first_seconds()) : "-",
-                    task.best_seconds() > 0 ? FormatSeconds(task.best_seconds()) : "-",
-                    both ? absl::StrFormat("%.2fx", task.first_seconds() / task.best_seconds()) : "-",
-                    task.finalists() > 0 && task.message().empty()
-                        ? absl::StrCat("best of ", task.finalists(), " in the final round")
-                        : task.message()});
+                    time(seconds.by_default), time(task.best_seconds()),
+                    both ? absl::StrFormat("%.2fx", seconds.by_default / seconds.best) : "-", Remark(task)});
   }
-  const WeightedSeconds seconds = WeightedSecondsOf(progress);
-  if (seconds.best > 0 && progress.tasks_size() > 1) {
-    rows.push_back({"weighted sum", "", absl::StrCat(progress.trials()), FormatSeconds(seconds.first),
-                    FormatSeconds(seconds.best), absl::StrFormat("%.2fx", seconds.first / seconds.best), ""});
+  const WeightedSeconds sum = WeightedSecondsOf(progress);
+  if (sum.best > 0 && progress.tasks_size() > 1) {
+    rows.push_back({"weighted sum", "", absl::StrCat(progress.trials()), FormatSeconds(sum.by_default),
+                    FormatSeconds(sum.best), absl::StrFormat("%.2fx", sum.by_default / sum.best), ""});
   }
   return absl::StrCat(FormatTable(rows, {1, 2, 3, 4, 5}), DeviceLines(progress));
 }

@@ -13,17 +13,21 @@ namespace mycc {
 double DoneShare(const v1::JobProgress& progress);
 // "3m 12s"; "?" where it cannot be told.
 std::string EtaText(const v1::JobProgress& progress);
-// Sum over the tasks of count * seconds, with the default schedules and with the best ones, of tasks that
-// have both.
+// Two times that were taken in the same way, and so compare: both in a final round, or each by itself.
+struct ComparedSeconds {
+  double by_default = 0, best = 0;  // 0: not known
+};
+ComparedSeconds ComparedSecondsOf(const v1::TaskProgress& task);
+// Sum over the tasks of count * seconds, of tasks that have both.
 struct WeightedSeconds {
-  double first = 0, best = 0;
+  double by_default = 0, best = 0;
   int missing = 0;  // tasks without a valid schedule yet
 };
 WeightedSeconds WeightedSecondsOf(const v1::JobProgress& progress);
 
 // "43 %  512 trials (480 ok, 32 build_error)  weighted 12.300 ms -> 5.100 ms (2.41x)  eta 4m 48s"
 std::string ProgressLine(const v1::JobProgress& progress);
-// The same behind a bar, no wider than `width`.
+// The same behind a bar, no wider than `width`: what matters least is left out, and what is cut ends in dots.
 std::string ProgressBar(const v1::JobProgress& progress, int width);
 // A row for each task, and the weighted sum.
 std::string SummaryTable(const v1::JobProgress& progress);

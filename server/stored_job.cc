@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/workload/parse.h"
+#include "command/protocols.h"
 #include "server/final_round.h"
 
 namespace mycc {
@@ -130,8 +131,9 @@ absl::StatusOr<StoredJobState> LoadJob(const TuningLog& log, const JobStore& sto
     const PlannedTask& planned = state.job->plan().tasks[task];
     if (!tasks.stored[task].reused()) {
       MYCC_ASSIGN_OR_RETURN(const std::vector<v1::Record> final, FinalRecordsOf(log, job.id, task, planned));
-      if (!final.empty())
-        state.job->SetFinal(task, BestSecondsOf(final), static_cast<uint32_t>(final.size()));
+      MYCC_ASSIGN_OR_RETURN(const std::optional<v1::Record> by_default,
+                            RecordOfTrial(log, state.job->default_trial(task)));
+      state.job->SetFinal(task, FinalTimesOf(final, by_default));
       continue;
     }
     const absl::StatusOr<StoredRecord> best =

@@ -6,7 +6,6 @@
 #include "base/status.h"
 #include "grpcpp/channel.h"
 #include "grpcpp/client_context.h"
-#include "proto/grpc_status.h"
 #include "proto/tuning.grpc.pb.h"
 
 namespace mycc {
@@ -27,7 +26,7 @@ struct TuningClient::Impl {
     grpc::ClientContext context;
     channel.Prepare(&context, wait_seconds + kCallSeconds);
     Response response;
-    const absl::Status status = FromGrpc(((*stub).*method)(&context, request, &response));
+    const absl::Status status = channel.StatusOf(((*stub).*method)(&context, request, &response));
     if (status.ok()) return response;
     if (!absl::IsUnavailable(status)) return status;
     return absl::UnavailableError(

@@ -7,7 +7,6 @@
 #include "base/status.h"
 #include "grpcpp/channel.h"
 #include "grpcpp/client_context.h"
-#include "proto/grpc_status.h"
 #include "proto/worker.grpc.pb.h"
 
 namespace mycc {
@@ -42,7 +41,7 @@ class GrpcLink final : public ServerLink {
       waiting_.insert(&context);
     }
     v1::LeaseResponse response;
-    const absl::Status status = FromGrpc(stub_->Lease(&context, request, &response));
+    const absl::Status status = channel_.StatusOf(stub_->Lease(&context, request, &response));
     const MutexLock lock(&mutex_);
     waiting_.erase(&context);
     if (!status.ok()) return status;
@@ -63,7 +62,7 @@ class GrpcLink final : public ServerLink {
     grpc::ClientContext context;
     channel_.Prepare(&context, kCallSeconds);
     Response response;
-    MYCC_RETURN_IF_ERROR(FromGrpc(((*stub_).*method)(&context, request, &response)));
+    MYCC_RETURN_IF_ERROR(channel_.StatusOf(((*stub_).*method)(&context, request, &response)));
     return response;
   }
 

@@ -15,6 +15,8 @@
 #include "codegen/mycc/samples.h"
 #include "command/misuse.h"
 #include "command/table.h"
+#include "db/log_report.h"
+#include "proto/precision.h"
 
 namespace mycc {
 namespace {
@@ -118,15 +120,17 @@ absl::StatusOr<Result> BenchFunction(Library* library, const std::string& functi
 
 std::string ResultsTable(const std::vector<Result>& results) {
   std::vector<std::vector<std::string>> rows = {
-      {"function", "median ms", "95 % interval", "GFLOP/s", "GB/s", "expected ms", "samples"}};
+      {"function", "median", "95 % interval", "GFLOP/s", "GB/s", "expected", "samples", ""}};
   for (const Result& result : results) {
-    rows.push_back({result.function, absl::StrFormat("%.4f", result.seconds.median * 1e3),
-                    absl::StrFormat("%.4f..%.4f", result.seconds.low * 1e3, result.seconds.high * 1e3),
-                    absl::StrFormat("%.2f", result.gflops), absl::StrFormat("%.2f", result.gbytes_per_second),
-                    result.expected_seconds ? absl::StrFormat("%.4f", *result.expected_seconds * 1e3) : "-",
-                    absl::StrCat(result.samples)});
+    const bool is_wide = result.seconds.relative_width() > kWideInterval;
+    rows.push_back(
+        {result.function, FormatSeconds(result.seconds.median),
+         absl::StrCat(FormatSeconds(result.seconds.low), " .. ", FormatSeconds(result.seconds.high)),
+         absl::StrFormat("%.2f", result.gflops), absl::StrFormat("%.2f", result.gbytes_per_second),
+         result.expected_seconds ? FormatSeconds(*result.expected_seconds) : "-",
+         absl::StrCat(result.samples), is_wide ? "wide interval" : ""});
   }
-  return FormatTable(rows, {1, 2, 3, 4, 5});
+  return FormatTable(rows, {1, 2, 3, 4, 5, 6});
 }
 
 std::string ResultsJson(const std::vector<Result>& results, const BenchOptions& options) {

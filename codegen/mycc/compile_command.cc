@@ -4,13 +4,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "base/status.h"
 #include "codegen/library/library.h"
 #include "codegen/mycc/commands.h"
 #include "command/misuse.h"
 #include "command/table.h"
+#include "db/log_report.h"
 
 namespace mycc {
 namespace {
@@ -34,17 +34,13 @@ absl::Status CheckModule(const std::string& module) {
   return Misuse(absl::StrCat("--name: `", module, "` is no C identifier; expected letters, digits and _"));
 }
 
-std::string Milliseconds(const std::optional<double>& seconds) {
-  return seconds ? absl::StrFormat("%.4f", *seconds * 1e3) : "-";
-}
-
 std::string ReasonTable(const std::vector<Found>& found) {
-  std::vector<std::vector<std::string>> rows = {{"function", "reason", "record", "expected ms", "why"}};
+  std::vector<std::vector<std::string>> rows = {{"function", "reason", "record", "expected", "why"}};
   for (const Found& row : found) {
     const KernelSpec& kernel = row.kernel;
     rows.push_back({kernel.workload.name, ReasonName(kernel.reason),
-                    kernel.record ? absl::StrCat(*kernel.record) : "-", Milliseconds(kernel.expected_seconds),
-                    row.why});
+                    kernel.record ? absl::StrCat(*kernel.record) : "-",
+                    kernel.expected_seconds ? FormatSeconds(*kernel.expected_seconds) : "-", row.why});
   }
   return FormatTable(rows, {2, 3});
 }

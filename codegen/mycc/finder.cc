@@ -14,21 +14,13 @@
 #include "codegen/mycc/spot_check.h"
 #include "codegen/passes/debug.h"
 #include "codegen/workload/canonical.h"
+#include "proto/precision.h"
 
 namespace mycc {
 namespace {
 
-// Warm times are what calls in a loop see; a log that was tuned with cold caches alone still serves.
-constexpr v1::TimingProtocol kProtocols[] = {v1::TIMING_PROTOCOL_WARM, v1::TIMING_PROTOCOL_COLD};
-
-absl::StatusOr<std::optional<StoredRecord>> BestRecord(const TuningLog& log, const LogKey& key) {
-  for (v1::TimingProtocol protocol : kProtocols) {
-    absl::StatusOr<StoredRecord> best = log.Best(key, protocol);
-    if (best.ok()) return *std::move(best);
-    if (!absl::IsNotFound(best.status())) return best.status();
-  }
-  return std::nullopt;
-}
+// One record is nearly always enough; so many are tried before none of a key's is taken to replay.
+constexpr int kMostTried = 64;
 
 absl::StatusOr<KernelSpec> CompileRecord(const Workload& workload, const Target& target,
                                          const v1::Record& record) {
@@ -44,6 +36,23 @@ void PrintCandidate(const Workload& workload, const std::string& line, const Tra
   std::fprintf(stderr, "%s: candidate: %s\n", workload.name.c_str(), line.c_str());
   if (GetPassDebug().level >= kDebugSteps) std::fputs(PrintTrace(trace).c_str(), stderr);
 }
+
+// The records before the one that serves, and what spoke against them.
+class Refusals {
+ public:
+  void Add(int64_t record, const absl::Status& status) {
+    if (count_++ == 0)
+      first_ = absl::StrCat("record ", record, " no longer replays: ", std::string(status.message()));
+  }
+  bool empty() const { return count_ == 0; }
+  std::string Text() const {
+    return count_ > 1 ? absl::StrCat(first_, ", and ", count_ - 1, " more do not") : first_;
+  }
+
+ private:
+  std::string first_;
+  int count_ = 0;
+};
 
 std::string RuleName(const Trace& trace) {
   return trace.sketch.empty() ? "naive nest" : absl::StrCat("default of rule `", trace.sketch, "`");
@@ -64,37 +73,57 @@ std::string Headline(const Found& found) {
 }
 
 absl::StatusOr<std::optional<Found>> ScheduleFinder::FindOwn(Query* query) const {
-  MYCC_ASSIGN_OR_RETURN(const std::optional<StoredRecord> best,
-                        BestRecord(*log_, {query->hash, PrintTarget(target_)}));
-  if (!best) return std::nullopt;
-  const v1::MeasureResult& result = best->record.result();
+  const LogKey key{query->hash, PrintTarget(target_)};
+  Refusals refusals;
+  for (const v1::TimingProtocol protocol : protocols_) {
+    size_t tried = 0;
+    for (const int most : {1, kMostTried}) {
+      MYCC_ASSIGN_OR_RETURN(const std::vector<StoredRecord> best, log_->TopK(key, protocol, most));
+      for (; tried < best.size(); ++tried) {
+        absl::StatusOr<Found> found = Use(*query, best[tried]);
+        if (!found.ok()) {
+          refusals.Add(best[tried].id, found.status());
+          continue;
+        }
+        if (!refusals.empty()) absl::StrAppend(&found->why, "; the next best, as ", refusals.Text());
+        return *std::move(found);
+      }
+      if (static_cast<int>(best.size()) < most) break;
+    }
+  }
+  if (!refusals.empty()) query->why_not = refusals.Text();
+  return std::nullopt;
+}
+
+absl::StatusOr<Found> ScheduleFinder::Use(const Query& query, const StoredRecord& best) const {
+  const v1::MeasureResult& result = best.record.result();
   if (GetPassDebug().level >= kDebugCandidates)
     std::fprintf(stderr, "%s: candidate: record %lld, its own, measured %.6f ms\n",
-                 query->workload.name.c_str(), static_cast<long long>(best->id),
+                 query.workload.name.c_str(), static_cast<long long>(best.id),
                  result.timing().seconds() * 1e3);
-  absl::StatusOr<KernelSpec> kernel = CompileRecord(query->workload, target_, best->record);
-  if (!kernel.ok()) {
-    query->why_not =
-        absl::StrCat("record ", best->id, " no longer replays: ", std::string(kernel.status().message()));
-    return std::nullopt;
-  }
-  kernel->record = best->id;
-  kernel->expected_seconds = result.timing().seconds();
-  MYCC_ASSIGN_OR_RETURN(const std::string digest, CodeDigestOf(*kernel, target_));
+  MYCC_ASSIGN_OR_RETURN(KernelSpec kernel, CompileRecord(query.workload, target_, best.record));
+  MYCC_ASSIGN_OR_RETURN(const std::string digest, CodeDigestOf(kernel, target_));
+  kernel.record = best.id;
+  kernel.expected_seconds = result.timing().seconds();
+  const double width = RelativeWidth(result.timing());
+  const std::string known =
+      width > kWideInterval ? absl::StrFormat("; its time is known to +-%.0f %% only", 50 * width) : "";
   if (digest == result.code_digest()) {
-    kernel->reason = Reason::kHit;
-    return Found{*std::move(kernel), best->override_by ? absl::StrCat("pinned: ", best->override_by->reason)
-                                                       : "same workload, target and code"};
+    kernel.reason = Reason::kHit;
+    return Found{std::move(kernel),
+                 absl::StrCat(best.override_by ? absl::StrCat("pinned: ", best.override_by->reason)
+                                               : "same workload, target and code",
+                              known)};
   }
-  kernel->reason = Reason::kStale;
-  return Found{*std::move(kernel),
+  kernel.reason = Reason::kStale;
+  return Found{std::move(kernel),
                absl::StrCat("code digest ", Short(digest), " differs from ", Short(result.code_digest()),
-                            " that was measured; unverified until `mycc-tune log verify`")};
+                            " that was measured; unverified until `mycc-tune log verify`", known)};
 }
 
 absl::StatusOr<std::optional<Found>> ScheduleFinder::FindNear(Query* query) const {
   MYCC_ASSIGN_OR_RETURN(Neighbourhood neighbourhood,
-                        FindNeighbours(*log_, kProtocols, query->canonical, target_));
+                        FindNeighbours(*log_, protocols_, query->canonical, target_));
   if (query->why_not.empty()) query->why_not = neighbourhood.why_none;
   if (neighbourhood.neighbours.empty()) return std::nullopt;
   const double default_seconds = DefaultSchedules(query->canonical, target_)[0].seconds;

@@ -20,7 +20,7 @@ absl::Status In(const std::string& where, const absl::Status& status) {
 }
 
 absl::StatusOr<Found> CompileTrace(const std::string& file, const Workload& workload, const Target& target) {
-  MYCC_ASSIGN_OR_RETURN(const std::string text, ReadFile(file));
+  MYCC_ASSIGN_OR_RETURN(const std::string text, ReadText(file, kMostSourceBytes));
   absl::StatusOr<Trace> trace = ParseTrace(text);
   if (!trace.ok()) return In(file, trace.status());
   absl::StatusOr<KernelSpec> kernel = CompileKernel(workload, target, *trace);

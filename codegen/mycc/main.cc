@@ -10,6 +10,7 @@
 #include "codegen/mycc/commands.h"
 #include "codegen/mycc/debug_variables.h"
 #include "command/command_line.h"
+#include "command/numbers.h"
 
 namespace mycc {
 namespace {
@@ -63,7 +64,8 @@ void AddTasks(CLI::App* app, Command* command) {
   auto options = std::make_shared<TasksOptions>();
   CLI::App* sub = app->add_subcommand("tasks", "list the distinct workloads with their counts and sizes");
   sub->add_option("FILE", options->file, "workloads (.te)")->required();
-  sub->add_option("-o,--output", options->output, "also write them to this .te file");
+  sub->add_option("-o,--output", options->output,
+                  "also write them to this .te file; - for the standard output, and nothing else");
   sub->add_flag("--json", options->json, "print JSON");
   sub->callback([=] { *command = [=] { return TasksCommand(*options, std::cout); }; });
 }
@@ -78,7 +80,7 @@ void AddRun(CLI::App* app, Command* command) {
       ->capture_default_str();
   sub->add_option("--input", options->inputs, "NAME=FILE.npy, repeatable; other inputs are random");
   sub->add_option("--output-dir", options->output_dir, "write each output to NAME.npy here");
-  sub->add_option("--seed", options->seed, "of the random inputs")->capture_default_str();
+  sub->add_option("--seed", options->seed, "of the random inputs")->check(NotWhole)->capture_default_str();
   sub->callback([=] { *command = [=] { return RunCommand(*options, std::cout); }; });
 }
 
@@ -98,7 +100,7 @@ void AddBench(CLI::App* app, Command* command) {
       ->check(CLI::Range(1e-3, 3600.0))
       ->capture_default_str();
   sub->add_flag("--cold", options->cold, "take the arguments out of all caches before each call");
-  sub->add_option("--seed", options->seed, "of the random inputs")->capture_default_str();
+  sub->add_option("--seed", options->seed, "of the random inputs")->check(NotWhole)->capture_default_str();
   sub->add_flag("--json", options->json, "print JSON");
   sub->callback([=] { *command = [=] { return BenchCommand(*options, std::cout); }; });
 }

@@ -1,11 +1,14 @@
 #include "codegen/mycc/npy.h"
 
 #include <algorithm>
+#include <fstream>
+#include <istream>
 #include <optional>
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/os_error.h"
 #include "base/status.h"
 
 namespace mycc {
@@ -15,6 +18,7 @@ constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr size_t kAlignment = 64;  // of the data within the file
 
 constexpr size_t kMostDigits = 12;  // of an extent
+constexpr int64_t kMostHeaderBytes = 1 << 20;
 
 size_t CountDigits(std::string_view text) {
   return std::min(text.find_first_not_of("0123456789"), text.size());
@@ -107,6 +111,43 @@ int64_t ElementBytes(const std::string& descr) {
   return CountDigits(digits) == digits.size() && digits.size() < kMostDigits ? NumberOf(digits) : 0;
 }
 
+absl::Status Refuse(const std::string& path, const std::string& why) {
+  return absl::InvalidArgumentError(absl::StrCat("`", path, "`: ", why));
+}
+
+// Up to `bytes`. In pieces: what a header promises need not be there.
+std::string ReadBytes(std::istream& in, int64_t bytes) {
+  constexpr int64_t kPiece = 1 << 20;
+  std::string read;
+  while (in && static_cast<int64_t>(read.size()) < bytes) {
+    const size_t before = read.size();
+    const int64_t piece = std::min(kPiece, bytes - static_cast<int64_t>(before));
+    read.resize(before + static_cast<size_t>(piece));
+    in.read(read.data() + before, piece);
+    read.resize(before + static_cast<size_t>(in.gcount()));
+  }
+  return read;
+}
+
+// The header's text, of whichever version of the format.
+absl::StatusOr<std::string> ReadHeader(std::istream& in, const std::string& path) {
+  const std::string magic = ReadBytes(in, 8);
+  if (magic.size() < 8 || magic.substr(0, kMagic.size()) != kMagic)
+    return Refuse(path, "no .npy file; expected an array saved by numpy.save");
+  const int version = static_cast<uint8_t>(magic[6]);
+  if (version < 1 || version > 3)
+    return Refuse(path, absl::StrCat("version ", version, " of the .npy format; expected 1 to 3"));
+  const size_t digits = version == 1 ? 2 : 4;
+  const std::string size = ReadBytes(in, static_cast<int64_t>(digits));
+  int64_t length = 0;
+  for (size_t i = size.size(); i-- > 0;) length = length << 8 | static_cast<uint8_t>(size[i]);
+  if (length > kMostHeaderBytes) return Refuse(path, "its header is too long; expected at most 1 MiB");
+  std::string header = ReadBytes(in, length);
+  if (size.size() < digits || static_cast<int64_t>(header.size()) < length)
+    return Refuse(path, "the file ends within its header");
+  return header;
+}
+
 }  // namespace
 
 std::vector<std::string> NpyDescrs(DType dtype) {
@@ -126,46 +167,33 @@ std::vector<std::string> NpyDescrs(DType dtype) {
   return {};
 }
 
-absl::StatusOr<NpyArray> ParseNpy(const std::string& file, const std::string& path) {
-  const auto refuse = [&](const std::string& why) {
-    return absl::InvalidArgumentError(absl::StrCat("`", path, "`: ", why));
-  };
-  if (file.size() < 10 || file.substr(0, kMagic.size()) != kMagic)
-    return refuse("no .npy file; expected an array saved by numpy.save");
-  const int version = static_cast<uint8_t>(file[6]);
-  if (version < 1 || version > 3)
-    return refuse(absl::StrCat("version ", version, " of the .npy format; expected 1 to 3"));
-  const size_t start = version == 1 ? 10 : 12;
-  if (file.size() < start) return refuse("the file ends within its header");
-  size_t length = 0;
-  for (size_t i = start; i-- > 8;) length = length << 8 | static_cast<uint8_t>(file[i]);
-  if (file.size() - start < length) return refuse("the file ends within its header");
-
+absl::StatusOr<NpyArray> ParseNpy(std::istream& in, const std::string& path, const NpyJudge& judge) {
+  MYCC_ASSIGN_OR_RETURN(const std::string header, ReadHeader(in, path));
   NpyArray array;
   bool fortran_order = false;
-  if (!HeaderReader(std::string_view(file).substr(start, length))
-           .Read(&array.descr, &fortran_order, &array.shape)) {
-    return refuse("malformed header; expected the keys descr, fortran_order and shape");
-  }
+  if (!HeaderReader(header).Read(&array.descr, &fortran_order, &array.shape))
+    return Refuse(path, "malformed header; expected the keys descr, fortran_order and shape");
   if (!array.descr.empty() && array.descr[0] == '>')
-    return refuse(absl::StrCat("big-endian numbers (", array.descr, "); expected little-endian ones"));
+    return Refuse(path, absl::StrCat("big-endian numbers (", array.descr, "); expected little-endian ones"));
   if (fortran_order && array.shape.size() > 1)
-    return refuse("columns first (fortran_order); expected rows first, see numpy.ascontiguousarray");
+    return Refuse(path, "columns first (fortran_order); expected rows first, see numpy.ascontiguousarray");
+  if (judge != nullptr) MYCC_RETURN_IF_ERROR(judge(array));
   int64_t bytes = ElementBytes(array.descr);
-  const auto available = static_cast<int64_t>(file.size() - start - length);
   if (std::find(array.shape.begin(), array.shape.end(), 0) != array.shape.end()) bytes = 0;
-  for (int64_t extent : array.shape) {
-    if (bytes != 0 && bytes > available / extent) return refuse("the file ends before its data does");
-    bytes *= extent;
+  for (const int64_t extent : array.shape) {
+    if (__builtin_mul_overflow(bytes, extent, &bytes))
+      return Refuse(path, "the file ends before its data does");
   }
-  if (bytes > available) return refuse("the file ends before its data does");
-  array.bytes = file.substr(start + length, bytes);
+  array.bytes = ReadBytes(in, bytes);
+  if (static_cast<int64_t>(array.bytes.size()) < bytes)
+    return Refuse(path, "the file ends before its data does");
   return array;
 }
 
-absl::StatusOr<NpyArray> ReadNpy(const std::string& path) {
-  MYCC_ASSIGN_OR_RETURN(const std::string file, ReadFile(path));
-  return ParseNpy(file, path);
+absl::StatusOr<NpyArray> ReadNpy(const std::string& path, const NpyJudge& judge) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return OsError("open", path);
+  return ParseNpy(in, path, judge);
 }
 
 std::string PrintNpy(const NpyArray& array) {

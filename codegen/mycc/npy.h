@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <iosfwd>
 #include <string>
 #include <vector>
 
@@ -22,10 +24,13 @@ struct NpyArray {
 // floats; their bits travel as "<u2" and "|u1".
 std::vector<std::string> NpyDescrs(DType dtype);
 
+// Says whether an array will do, before its bytes are read: they may be many, or never end.
+using NpyJudge = std::function<absl::Status(const NpyArray& without_bytes)>;
+
 // Errors name the file and what was expected: another format, a newer version, big-endian numbers, columns
-// first, a file that ends early.
-absl::StatusOr<NpyArray> ParseNpy(const std::string& file, const std::string& path);
-absl::StatusOr<NpyArray> ReadNpy(const std::string& path);
+// first, a file that ends early. The judge's errors are passed on.
+absl::StatusOr<NpyArray> ParseNpy(std::istream& in, const std::string& path, const NpyJudge& judge = nullptr);
+absl::StatusOr<NpyArray> ReadNpy(const std::string& path, const NpyJudge& judge = nullptr);
 
 std::string PrintNpy(const NpyArray& array);
 absl::Status WriteNpy(const std::string& path, const NpyArray& array);

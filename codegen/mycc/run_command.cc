@@ -36,14 +36,15 @@ absl::StatusOr<std::string> ChooseFunction(const Library& library, const std::st
 }
 
 absl::Status LoadInput(const std::string& path, const ArtifactArg& arg, HostTensor* tensor) {
-  MYCC_ASSIGN_OR_RETURN(const NpyArray array, ReadNpy(path));
-  const std::vector<std::string> descrs = NpyDescrs(tensor->dtype());
-  if (std::find(descrs.begin(), descrs.end(), array.descr) == descrs.end() ||
-      array.shape != tensor->shape()) {
+  const NpyJudge judge = [&](const NpyArray& array) {
+    const std::vector<std::string> descrs = NpyDescrs(tensor->dtype());
+    const bool is_type = std::find(descrs.begin(), descrs.end(), array.descr) != descrs.end();
+    if (is_type && array.shape == tensor->shape()) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat(
         "`", path, "` holds ", array.descr, " [", absl::StrJoin(array.shape, ","), "]; argument `", arg.name,
         "` expects ", descrs[0], " (", arg.dtype, ") [", absl::StrJoin(tensor->shape(), ","), "]"));
-  }
+  };
+  MYCC_ASSIGN_OR_RETURN(const NpyArray array, ReadNpy(path, judge));
   std::memcpy(tensor->data(), array.bytes.data(), array.bytes.size());
   return absl::OkStatus();
 }

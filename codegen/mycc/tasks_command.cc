@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/file.h"
+#include "base/output_file.h"
 #include "base/status.h"
 #include "codegen/mycc/commands.h"
 #include "codegen/workload/canonical.h"
@@ -77,6 +78,10 @@ std::string TasksTable(const std::vector<Task>& tasks) {
 absl::Status TasksCommand(const TasksOptions& options, std::ostream& out) {
   MYCC_ASSIGN_OR_RETURN(const std::vector<Workload> workloads, ReadWorkloads(options.file));
   const std::vector<Task> tasks = DistinctTasks(workloads);
+  if (IsStandardOutput(options.output)) {
+    out << TasksText(tasks);
+    return absl::OkStatus();
+  }
   if (!options.output.empty()) MYCC_RETURN_IF_ERROR(WriteFileAtomically(options.output, TasksText(tasks)));
   out << (options.json ? TasksJson(tasks) : TasksTable(tasks));
   return absl::OkStatus();

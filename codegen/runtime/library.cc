@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "codegen/runtime/elf_file.h"
 
 namespace mycc {
 namespace {
@@ -84,6 +85,8 @@ struct Library::Impl {
   absl::Status Fail() const { return absl::InvalidArgumentError(last_error()); }
 
   absl::Status Load(const std::string& path) {
+    if (const absl::Status whole = CheckElfIsWhole(path); !whole.ok())
+      return NoArtifact(path, std::string(whole.message()));
     // A name without a slash would be looked for in the system's folders.
     handle = dlopen(std::filesystem::absolute(path).c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) return NoArtifact(path, dlerror());

@@ -100,6 +100,24 @@ TEST_F(FileTest, FilesThatBelongTogetherStayTogether) {
   EXPECT_EQ(NumFiles(), 2);
 }
 
+TEST_F(FileTest, NoMoreIsReadThanAFileMayHold) {
+  ASSERT_TRUE(WriteFileAtomically(path_, "1234567").ok());
+  EXPECT_EQ(ReadFile(path_, 7).value(), "1234567");
+  const absl::Status more = ReadFile(path_, 6).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(more));
+  EXPECT_THAT(std::string(more.message()), HasSubstr(path_ + "` is too large; expected at most 6 bytes"));
+  EXPECT_TRUE(absl::IsInvalidArgument(ReadFile("/dev/zero", 1 << 20).status()));
+  std::filesystem::resize_file(path_, uint64_t{3} << 30);  // a hole, which takes no space
+  EXPECT_THAT(std::string(ReadFile(path_, kMostSourceBytes).status().message()), HasSubstr("at most 64 MiB"));
+  EXPECT_EQ(ReadBeginning(path_, 8).value(), std::string("1234567\0", 8));
+  EXPECT_EQ(ReadBeginning("/dev/zero", 3).value(), std::string(3, '\0'));
+}
+
+TEST_F(FileTest, ATextMayBeginWithAByteOrderMark) {
+  ASSERT_TRUE(WriteFileAtomically(path_, "\xef\xbb\xbftext \xef\xbb\xbf").ok());
+  EXPECT_EQ(ReadText(path_, 100).value(), "text \xef\xbb\xbf");
+}
+
 TEST(TemporaryFolderTest, GoesWithEverythingInIt) {
   std::string path;
   {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -202,6 +203,33 @@ TEST_F(JsonLinesTest, RefusesAFileThatIsNoExport) {
               HasSubstr("in.jsonl:1: expected {\"mycc_tuning_log\":1} first"));
   EXPECT_TRUE(Import(kHeader, log.get()).ok());
   EXPECT_TRUE(Import("{\"mycc_tuning_log\":1}\r\n", log.get()).ok());
+}
+
+TEST_F(JsonLinesTest, AByteOrderMarkMayStandFirst) {
+  auto log = FullLog();
+  auto copy = NewLog();
+  const auto counts = Import("\xef\xbb\xbf" + Export(*log), copy.get());
+  ASSERT_TRUE(counts.ok()) << counts.status();
+  EXPECT_EQ(Export(*copy), Export(*log));
+}
+
+TEST_F(JsonLinesTest, ALineWithoutEndIsRefusedByItsLength) {
+  auto log = NewLog();
+  std::ifstream endless("/dev/zero", std::ios::binary);
+  const absl::Status status = ImportJsonLines(endless, "/dev/zero", log.get()).status();
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("/dev/zero:1: the line is too long; expected at most 64 MiB"));
+}
+
+// Around the size of the pieces in which lines are read.
+TEST_F(JsonLinesTest, LinesOfAnyLengthAreReadWhole) {
+  for (const size_t spaces : {0, 1, 16380, 16381, 16382, 16383, 16384, 32766, 32767, 100000}) {
+    auto log = NewLog();
+    const std::string padding(spaces, ' ');
+    EXPECT_TRUE(Import(padding + kHeader, log.get()).ok()) << spaces;
+    const absl::Status second = Import(absl::StrCat(kHeader, padding, "x"), log.get()).status();
+    EXPECT_EQ(std::string(second.message()).rfind("in.jsonl:2: ", 0), 0u) << spaces << ": " << second;
+  }
 }
 
 TEST_F(JsonLinesTest, AnyBytesAreImportedOrRefused) {

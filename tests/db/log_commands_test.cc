@@ -72,7 +72,7 @@ TEST_F(LogCommandsTest, ListShowsALineForEachRecord) {
   const std::vector<std::string> lines = absl::StrSplit(text, '\n', absl::SkipEmpty());
   ASSERT_EQ(lines.size(), 6u);
   EXPECT_THAT(lines[0], HasSubstr("ID  RECORDED"));
-  EXPECT_THAT(lines[1], HasSubstr("1   2023-11-14 22:13:22Z  ok         1.000 ms  +-1.0 %  warm"));
+  EXPECT_THAT(lines[1], HasSubstr("1   2023-11-14 22:13:22Z  ok         1.000 ms  +-1.0 %  1.000 ms  warm"));
   EXPECT_THAT(lines[4], HasSubstr("run_error  -"));
   RecordFilter filter{.statuses = {v1::MEASURE_STATUS_OK}, .newest_first = true, .limit = 2};
   std::istringstream rows(Output<LogListArgs>(LogListCommand, {.log = log_, .filter = filter, .json = true}));
@@ -132,6 +132,40 @@ TEST_F(LogCommandsTest, WhatIsExportedCanBeImported) {
                 .size(),
             5u);
   EXPECT_EQ(Snapshot(directory_.path()).size(), 3u);
+}
+
+TEST_F(LogCommandsTest, AnExportGoesWhereItWasAsked) {
+  std::filesystem::create_directory(directory_ / "elsewhere");
+  std::filesystem::create_symlink("elsewhere/export.jsonl", directory_ / "link");
+  Output<LogExportArgs>(LogExportCommand, {.log = log_, .filter = {}, .output = directory_ / "link"});
+  const std::string data = Output<LogExportArgs>(LogExportCommand, {.log = log_, .filter = {}});
+  EXPECT_EQ(ReadBytes(directory_ / "elsewhere/export.jsonl"), data);
+  EXPECT_TRUE(std::filesystem::is_symlink(directory_ / "link"));
+  for (const char* output : {"-", "/dev/stdout"})
+    EXPECT_EQ(Output<LogExportArgs>(LogExportCommand, {.log = log_, .filter = {}, .output = output}), data);
+  EXPECT_EQ(Output<LogExportArgs>(LogExportCommand, {.log = log_, .filter = {}, .output = "/dev/null"}),
+            "/dev/null: 5 records of " + log_ + "\n");
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+  std::ostringstream out;
+  const absl::Status full = LogExportCommand({.log = log_, .filter = {}, .output = "/dev/full"}, out);
+  EXPECT_THAT(std::string(full.message()), HasSubstr("No space left on device"));
+}
+
+TEST_F(LogCommandsTest, AnImportThatFailsLeavesNoLogThatItHasMade) {
+  const std::string file = directory_ / "export.jsonl", fresh = directory_ / "fresh.db";
+  Output<LogExportArgs>(LogExportCommand, {.log = log_, .filter = {}, .output = file});
+  WriteBytes(directory_ / "bad.jsonl", "not a line\n");
+  std::ostringstream out;
+  for (const std::string& input : {directory_ / "bad.jsonl", directory_ / "none.jsonl", directory_.path()}) {
+    EXPECT_FALSE(LogImportCommand({.log = fresh, .inputs = {input}}, out).ok());
+    EXPECT_FALSE(std::filesystem::exists(fresh)) << input;
+  }
+  // What the first file has brought stays, and so does a log that was there.
+  EXPECT_FALSE(LogImportCommand({.log = fresh, .inputs = {file, directory_ / "bad.jsonl"}}, out).ok());
+  EXPECT_EQ(TuningLog::Open(fresh, OpenMode::kRead).value()->List({})->size(), 5u);
+  const std::string empty = MakeLog(directory_, "empty.db", 0);
+  EXPECT_FALSE(LogImportCommand({.log = empty, .inputs = {directory_ / "bad.jsonl"}}, out).ok());
+  EXPECT_TRUE(std::filesystem::exists(empty));
 }
 
 TEST_F(LogCommandsTest, AnExportThatFailsLeavesNothing) {
@@ -290,6 +324,15 @@ TEST_F(LogCommandsTest, VerifyLeavesRecordsOfOtherMachinesAlone) {
       absl::StatusCode::kOk);
   EXPECT_THAT(text, HasSubstr("record 5 of add_one: not measured: cannot run it"));
   EXPECT_THAT(text, HasSubstr("1 of 1 best records confirmed, and 1 for other machines"));
+}
+
+TEST_F(LogCommandsTest, VerifyOfNothingFails) {
+  std::ostringstream out;
+  const absl::Status status =
+      LogVerifyCommand({.log = log_, .filter = {.workload_name = "nosuch"}}, nullptr, out);
+  EXPECT_TRUE(absl::IsNotFound(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("holds no ok record of what was asked for"));
+  EXPECT_EQ(out.str(), "");
 }
 
 TEST_F(LogCommandsTest, VerifyDoesNotConfirmWhatCannotBeBuilt) {

@@ -1,6 +1,7 @@
 // The mycc-tune command as a user meets it: what it prints, and its exit status.
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -44,6 +45,54 @@ TEST_F(CliTest, MisuseEndsWithTwo) {
   ExpectError(RunMyccTune({"log", "ban", "1", "--log", log_}), 2, "expected --reason");
   EXPECT_EQ(RunMyccTune({"--help"}).exit_status, 0);
   EXPECT_FALSE(std::filesystem::exists(log_)) << "nothing was begun";
+}
+
+TEST_F(CliTest, NumbersAreChecked) {
+  ExpectError(RunMyccTune({"tune", gemm_, "--log", log_, "--seed", "-1"}), 2,
+              "--seed: `-1`; expected a whole number, 0 or more; see mycc-tune tune --help");
+  ExpectError(RunMyccTune({"log", "list", "--log", log_, "--limit", "0"}), 2,
+              "--limit: `0`; expected a whole number, 1 or more; see mycc-tune log list --help");
+  ExpectError(RunMyccTune({"log", "gc", "--log", log_, "--keep-best", "-2"}), 2, "expected a whole number");
+  ExpectError(RunMyccTune({"jobs", "--limit", "-1"}), 2, "expected a whole number");
+  EXPECT_FALSE(std::filesystem::exists(log_)) << "nothing was begun";
+}
+
+TEST_F(CliTest, WhatALogIsAskedForMustMakeSense) {
+  std::ofstream(folder_.Path("empty.jsonl")) << "{\"mycc_tuning_log\":1}\n";
+  ASSERT_EQ(RunMyccTune({"log", "import", folder_.Path("empty.jsonl"), "--log", log_}).exit_status, 0);
+  ExpectError(RunMyccTune({"log", "list", "--log", log_, "--target", "nonsense"}), 2, "--target: ");
+  EXPECT_EQ(RunMyccTune({"log", "list", "--log", log_, "--target", "haswell"}).exit_status, 0);
+  ExpectError(RunMyccTune({"log", "verify", "--log", log_, "--workload", "nosuch"}), 1,
+              "holds no ok record of what was asked for");
+}
+
+TEST_F(CliTest, AServerThatCannotListenLeavesNoLog) {
+  const std::string output = folder_.Path("output");
+  Background server({"serve", "--log", log_, "--listen", "127.0.0.1:0"}, output);
+  ASSERT_TRUE(WaitForText(output, "serving", 60));
+  std::stringstream text;
+  text << std::ifstream(output).rdbuf();
+  const std::string said = text.str(),
+                    address = said.substr(said.rfind("127."), said.find('\n') - said.rfind("127."));
+  const std::string other = folder_.Path("other.db");
+  ExpectError(RunMyccTune({"serve", "--log", other, "--listen", address}), 1, "Address already in use");
+  for (const char* end : {"", "-wal", "-lock"}) EXPECT_FALSE(std::filesystem::exists(other + end)) << end;
+  EXPECT_EQ(server.Terminate(), 0);
+}
+
+TEST_F(CliTest, AWorkerMustBeToldItsServer) {
+  ExpectError(RunMyccTune({"worker"}), 2, "--server is required; see mycc-tune worker --help");
+  EXPECT_THAT(RunMyccTune({"worker", "--help"}).output, Not(HasSubstr("50917")));
+  EXPECT_THAT(RunMyccTune({"jobs", "--help"}).output, HasSubstr("50917"));
+}
+
+TEST_F(CliTest, BestFindsWhatCompileFindsWhicheverCachesWereTimed) {
+  ASSERT_EQ(RunMyccTune({"tune", gemm_, "--log", log_, "--trials", "2", "--cache", "cold"}).exit_status, 0);
+  const Ran best = RunMyccTune({"best", gemm_, "--log", log_});
+  EXPECT_EQ(best.exit_status, 0) << best.output;
+  EXPECT_THAT(best.output, HasSubstr("  cold  "));
+  ExpectError(RunMyccTune({"best", gemm_, "--log", log_, "--cache", "warm", "--json"}), 1,
+              "no verified record");
 }
 
 TEST_F(CliTest, BadFilesAreOneLineAndStayAsTheyAre) {

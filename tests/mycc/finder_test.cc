@@ -50,7 +50,7 @@ class FinderTest : public ::testing::Test {
 
   // The record of a verified run of `trace`; the code digest is this build's unless given.
   int64_t Record(const Workload& workload, const Target& target, const Trace& trace, double seconds,
-                 const std::string& digest = "") {
+                 const std::string& digest = "", v1::TimingProtocol protocol = v1::TIMING_PROTOCOL_WARM) {
     v1::Record record;
     record.set_trial(absl::StrCat("j0123456789abcdef/0/0/", ++trials_));
     record.set_workload(CanonicalText(workload));
@@ -61,7 +61,7 @@ class FinderTest : public ::testing::Test {
     v1::MeasureResult* result = record.mutable_result();
     result->set_status(v1::MEASURE_STATUS_OK);
     result->mutable_verification()->set_passed(true);
-    result->mutable_timing()->set_protocol(v1::TIMING_PROTOCOL_WARM);
+    result->mutable_timing()->set_protocol(protocol);
     result->mutable_timing()->set_timer_version(1);
     result->mutable_timing()->set_seconds(seconds);
     result->set_code_digest(digest.empty() ? Digest(workload, target, trace) : digest);
@@ -163,6 +163,34 @@ TEST_F(FinderTest, RecordThatNoLongerReplaysMisses) {
   const Found found = Find(gemm);
   EXPECT_EQ(found.kernel.reason, Reason::kMiss);
   EXPECT_THAT(found.why, HasSubstr(absl::StrCat("record ", id, " no longer replays: ")));
+}
+
+TEST_F(FinderTest, RecordThatNoLongerReplaysLeavesItsPlaceToTheNextBest) {
+  const Workload gemm = Gemm(64, 64, 64);
+  const int64_t second = Record(gemm, target_, DefaultSchedules(Canonicalize(gemm), target_)[0].trace, 2e-3);
+  Record(gemm, target_, {}, 3e-3);
+  int64_t fastest = 0;
+  for (int i = 0; i < 3; ++i) {
+    Trace trace;
+    trace.steps.push_back({"split", {StepArg{absl::StrCat("nowhere", i)}, StepArg{StepArg::Ints{2, 8}}}});
+    const int64_t id = Record(gemm, target_, trace, 1e-4 * (3 - i), "0123456789abcdef");
+    fastest = id;
+  }
+  const Found found = Find(gemm);
+  EXPECT_EQ(found.kernel.reason, Reason::kHit);
+  EXPECT_EQ(found.kernel.record, second);
+  EXPECT_EQ(found.kernel.expected_seconds, 2e-3);
+  EXPECT_THAT(found.why, HasSubstr(absl::StrCat("same workload, target and code; the next best, as record ",
+                                                fastest, " no longer replays: ")));
+  EXPECT_THAT(found.why, HasSubstr(", and 2 more do not"));
+}
+
+TEST_F(FinderTest, ALogOfTheOtherProtocolAloneServes) {
+  const Workload gemm = Gemm(16, 16, 16);
+  const int64_t cold = Record(gemm, target_, {}, 1e-3, "", v1::TIMING_PROTOCOL_COLD);
+  EXPECT_EQ(Find(gemm).kernel.record, cold);
+  const int64_t warm = Record(gemm, target_, DefaultSchedules(Canonicalize(gemm), target_)[0].trace, 2e-3);
+  EXPECT_EQ(Find(gemm).kernel.record, warm) << "the usual one of a CPU";
 }
 
 TEST_F(FinderTest, NearestShapeIsRefittedAndChecked) {

@@ -145,7 +145,69 @@ class MyccTest(unittest.TestCase):
         trace.write_text("v1\nfrobnicate(t0.a0)\n")
         self.fails(1, f"{trace}: 2:1", "compile", self.te, "--trace", trace, "-o", self.folder)
 
+    def test_files_without_end_are_refused_at_once(self):
+        # Little memory: nobody reads more than what such a file may hold.
+        limit = lambda: resource.setrlimit(resource.RLIMIT_DATA, (1 << 29, 1 << 29))
+        huge = self.folder / "huge.te"
+        with huge.open("w") as file:
+            file.truncate(3 << 30)
+        for file in ("/dev/zero", huge):
+            message = f"`{file}` is too large; expected at most 64 MiB"
+            self.fails(1, message, "compile", file, "-o", self.folder, preexec_fn=limit)
+            self.fails(1, message, "tasks", file, preexec_fn=limit)
+        library = self.compiled()
+        self.fails(1, "`/dev/zero`: no .npy file", "run", library, "--function", "total", "--input", "v=/dev/zero", preexec_fn=limit)
+        self.te.write_text("workload total(v: f32[6]) -> (s: f32[]) {\n  s[] = sum[i:6](v[i])\n}\n")
+        self.fails(1, "`/dev/zero` is too large", "compile", self.te, "--trace", "/dev/zero", "-o", self.folder, preexec_fn=limit)
+        write_npy(self.folder / "v.npy", "<f4", (1 << 30, 7), b"")
+        self.fails(1, "holds <f4 [1073741824,7]; argument `v` expects", "run", library, "--function", "total", "--input",
+                   f"v={self.folder / 'v.npy'}", preexec_fn=limit)
+
+    def test_library_that_is_cut_short(self):
+        whole = self.compiled().read_bytes()
+        cut = self.folder / "cut.so"
+        for share in (0.1, 0.3, 0.5, 0.7):
+            cut.write_bytes(whole[:int(share * len(whole))])
+            self.fails(1, "is no library compiled by mycc: the file is cut short", "run", cut)
+
+    def test_byte_order_mark(self):
+        self.te.write_bytes(b"\xef\xbb\xbf" + TWO.encode())
+        self.succeeds("tasks", self.te)
+
+    def test_a_misused_command_names_its_own_help(self):
+        self.fails(2, "; see mycc compile --help", "compile", self.te, "--frobnicate")
+        self.fails(2, "; see mycc run --help", "run")
+        self.fails(2, "; see mycc --help", "compose")
+
+    def test_seeds_are_whole_numbers(self):
+        for command in ("run", "bench"):
+            self.fails(2, "--seed: `-1`; expected a whole number, 0 or more", command, "x.so", "--seed", "-1")
+
     # Folders and disks.
+
+    def test_tasks_go_where_they_were_asked(self):
+        link = self.folder / "link.te"
+        link.symlink_to("target.te")
+        self.succeeds("tasks", self.te, "-o", link)
+        text = (self.folder / "target.te").read_text()
+        self.assertTrue(link.is_symlink() and text.startswith("# count 5\nworkload scale"))
+        for output in ("-", "/dev/stdout"):
+            self.assertEqual(self.succeeds("tasks", self.te, "-o", output), text)
+        self.succeeds("tasks", self.te, "-o", "/dev/null")
+        self.assertTrue(pathlib.Path("/dev/null").is_char_device())
+        fifo = self.folder / "fifo"
+        os.mkfifo(fifo)
+        reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+        self.succeeds("tasks", self.te, "-o", fifo)
+        self.assertEqual(os.read(reader, 1 << 16).decode(), text)
+        os.close(reader)
+
+    def test_a_library_behind_a_link_is_replaced_there(self):
+        (self.folder / "out").mkdir()
+        (self.folder / "out/two_layers.so").symlink_to(self.folder / "installed.so")
+        self.compiled()
+        self.assertTrue((self.folder / "out/two_layers.so").is_symlink())
+        self.succeeds("run", self.folder / "installed.so", "--function", "total")
 
     def test_output_folder_is_a_file(self):
         self.fails(1, "two-layers.te", "compile", self.te, "-o", self.te)

@@ -5,6 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <istream>
+#include <streambuf>
+
 #include "base/file.h"
 #include "base/temporary_folder.h"
 
@@ -107,6 +110,42 @@ TEST_F(NpyTest, OtherFiles) {
   ExpectRefused(ReadNpy(Path()), "version 9");
   ASSERT_TRUE(WriteFileAtomically(Path(), std::string("\x93NUMPY\x01\x00\xff\x00{", 11)).ok());
   ExpectRefused(ReadNpy(Path()), "ends within its header");
+}
+
+// A file that ends, or not, is not read for an array that nobody wants.
+TEST_F(NpyTest, TheBytesAreReadOnlyOfWhatWillDo) {
+  class Endless final : public std::streambuf {
+   public:
+    explicit Endless(std::string beginning) : text_(std::move(beginning)) {
+      setg(text_.data(), text_.data(), text_.data() + text_.size());
+    }
+    bool asked_for_more() const { return asked_; }
+
+   protected:
+    int_type underflow() override {
+      asked_ = true;
+      return traits_type::eof();
+    }
+
+   private:
+    std::string text_;
+    bool asked_ = false;
+  };
+  Endless bytes(PrintNpy({"<f4", {1 << 20, 1 << 20}, ""}));
+  std::istream in(&bytes);
+  const auto refused = ParseNpy(in, "a.npy", [](const NpyArray& array) {
+    EXPECT_EQ(array.shape, (std::vector<int64_t>{1 << 20, 1 << 20}));
+    return absl::InvalidArgumentError("another shape");
+  });
+  EXPECT_EQ(refused.status().message(), "another shape");
+  EXPECT_FALSE(bytes.asked_for_more());
+  const auto early = ParseNpy(in, "a.npy");
+  EXPECT_THAT(std::string(early.status().message()), HasSubstr("no .npy file"));
+}
+
+TEST_F(NpyTest, AHeaderWithoutEnd) {
+  ASSERT_TRUE(WriteFileAtomically(Path(), std::string("\x93NUMPY\x02\x00\xff\xff\xff\xff{", 13)).ok());
+  ExpectRefused(ReadNpy(Path()), "header is too long");
 }
 
 TEST_F(NpyTest, MissingFile) { EXPECT_TRUE(absl::IsNotFound(ReadNpy(Path()).status())); }

@@ -32,6 +32,14 @@ TEST(Utf8Test, ReplacesOnlyTheBadBytes) {
   EXPECT_EQ(ToUtf8("\xe2\x82"), std::string(kReplacement) + kReplacement);
 }
 
+TEST(Utf8Test, WhatATerminalObeysIsShown) {
+  EXPECT_EQ(Printable("two\n\tlines \xc3\xa9"), "two\n\tlines \xc3\xa9");
+  EXPECT_EQ(Printable("\x1b[2J\r\x7f\x07"), "\\x1b[2J\\x0d\\x7f\\x07");
+  EXPECT_EQ(Printable("\xc2\x9b\xc2\xa0"), "\\xc2\\x9b\xc2\xa0")
+      << "a control character of two bytes, and none";
+  EXPECT_EQ(Printable("a\xff\x9b"), "a\\xff\\x9b");
+}
+
 TEST(Utf8Test, AnyBytesBecomeText) {
   std::mt19937 random(1);
   for (int round = 0; round < 2000; ++round) {
@@ -40,6 +48,7 @@ TEST(Utf8Test, AnyBytesBecomeText) {
     const std::string text = ToUtf8(bytes);
     EXPECT_TRUE(IsUtf8(text));
     EXPECT_EQ(IsUtf8(bytes), text == bytes);
+    EXPECT_EQ(Printable(Printable(bytes)), Printable(bytes));
   }
 }
 

@@ -158,5 +158,21 @@ TEST(CpuNeedsTest, ThisMachineHasWhatItsTargetNeeds) {
   EXPECT_FALSE(needs->empty());
 }
 
+// The loader would map what is missing, and the process would end with SIGBUS.
+TEST_F(LibraryTest, AFileThatIsCutShortIsNoLibrary) {
+  Built(Spec("m", {"f"}));
+  const std::string path = folder_->path() + "/m.so", cut = folder_->path() + "/cut.so";
+  const std::string whole = ReadFile(path).value();
+  for (size_t bytes = 1; bytes < whole.size() / 2; bytes += whole.size() / 37) {
+    ASSERT_TRUE(WriteFileAtomically(cut, whole.substr(0, bytes)).ok());
+    const absl::Status status = Library::Open(cut, 0).status();
+    EXPECT_TRUE(absl::IsFailedPrecondition(status)) << bytes << " bytes: " << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("is no library compiled by mycc"));
+  }
+  ASSERT_TRUE(WriteFileAtomically(cut, whole.substr(0, whole.size() / 2)).ok());
+  EXPECT_THAT(std::string(Library::Open(cut, 0).status().message()),
+              HasSubstr("the file is cut short: it has "));
+}
+
 }  // namespace
 }  // namespace mycc

@@ -140,6 +140,40 @@ TEST(RecordsOfTest, WhoFailsIsOutAndDoesNotSetTheMeasure) {
   EXPECT_NEAR((*records)[1].result().timing().rank_seconds(), 1.01, 1e-12);
 }
 
+TEST(FinalTimesTest, AreOfOneMoment) {
+  FinalRound round = RoundOfThree();
+  const std::optional<v1::Record> by_default = round.finalists[2];
+  const auto records = RecordsOf(round, {Timed(1.12), Timed(1.10, 0.08), Timed(1.21)}, 1000);
+  const FinalTimes times = FinalTimesOf(*records, by_default);
+  EXPECT_EQ(times.best_seconds, 1.10);
+  EXPECT_NEAR(times.best_width, 0.16, 1e-9);
+  EXPECT_EQ(times.default_seconds, 1.21);
+  EXPECT_EQ(times.finalists, 3u);
+  EXPECT_EQ(FinalTimesOf(*records, std::nullopt).default_seconds, 0);
+  EXPECT_EQ(FinalTimesOf(*records, Candidate("far behind", Timed(9)).record).default_seconds, 0);
+  EXPECT_EQ(FinalTimesOf({}, by_default).finalists, 0u);
+}
+
+TEST(FinalTimesTest, AnEqualBinaryStandsForTheDefault) {
+  FinalRound round = RoundOfThree();
+  std::vector<v1::MeasureResult> results = {Timed(1.12), Timed(1.10), Timed(1.21)};
+  results[1].set_code_digest("the same");
+  const auto records = RecordsOf(round, results, 1000);
+  EXPECT_EQ(FinalTimesOf(*records, Candidate("d", Timed(1.3), "the same").record).default_seconds, 1.10);
+}
+
+TEST(FinalTimesTest, ADefaultThatIsFoundWrongHasNoTime) {
+  FinalRound round = RoundOfThree();
+  v1::MeasureResult wrong = Timed(0.5);
+  wrong.set_status(v1::MEASURE_STATUS_WRONG_RESULT);
+  wrong.mutable_verification()->set_passed(false);
+  const FinalTimes times =
+      FinalTimesOf(*RecordsOf(round, {Timed(1.1), Timed(1.2), wrong}, 1000), round.finalists[2]);
+  EXPECT_TRUE(times.default_failed);
+  EXPECT_EQ(times.default_seconds, 0);
+  EXPECT_EQ(times.finalists, 2u);
+}
+
 TEST(RecordsOfTest, OneResultIsNoRound) {
   const absl::Status status = RecordsOf(RoundOfThree(), {Timed(1)}, 1000).status();
   EXPECT_TRUE(absl::IsInvalidArgument(status));
@@ -227,6 +261,9 @@ TEST_F(FinalsTest, DecideByTimesTakenInTurn) {
     EXPECT_EQ(progress.trials(), kTrials) << "the round is no trial";
     EXPECT_EQ(progress.tasks(0).finalists(), 4u);
     EXPECT_EQ(progress.tasks(0).best_seconds(), 2.0);
+    EXPECT_EQ(progress.tasks(0).default_final_seconds(), 2.2) << "the first candidate is the default";
+    EXPECT_EQ(progress.tasks(0).best_alone_seconds(), 1.0);
+    EXPECT_EQ(progress.tasks(0).first_seconds(), 1.0);
     EXPECT_EQ(Best().trace(), round.rivals(2));
     EXPECT_EQ(Best().result().timing().seconds(), 2.0);
   }

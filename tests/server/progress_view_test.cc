@@ -8,6 +8,8 @@
 namespace mycc {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::SizeIs;
@@ -65,15 +67,50 @@ TEST(ProgressViewTest, BeforeTheFirstTrialNothingIsInvented) {
 
 TEST(ProgressViewTest, BarFitsItsTerminal) {
   EXPECT_THAT(ProgressBar(Half(), 200), HasSubstr("[############............] 50 %"));
-  EXPECT_THAT(ProgressBar(Half(), 30), SizeIs(30));
+  EXPECT_THAT(ProgressBar(Half(), 110),
+              EndsWith("50 %  64 trials  weighted 12.000 ms -> 3.000 ms (4.00x, 1 to come)  eta 1m 00s"));
+  EXPECT_THAT(ProgressBar(Half(), 60), EndsWith("] 50 %  64 trials  eta 1m 00s"));
+  EXPECT_THAT(ProgressBar(Half(), 45), EndsWith("] 50 %  64 trials"));
+  v1::JobProgress ending = Half();
+  ending.set_message("all trials are measured; 0 of 2 final rounds are over");
+  EXPECT_THAT(ProgressBar(ending, 79),
+              AllOf(EndsWith("64 trials  all trials are measured; 0 of 2 ..."), SizeIs(79)));
+  EXPECT_THAT(ProgressBar(Half(), 30), AllOf(SizeIs(30), EndsWith("...")));
   EXPECT_THAT(ProgressBar(Half(), 0), SizeIs(0));
 }
 
 TEST(ProgressViewTest, TableSaysHowTheBestWasFound) {
   v1::JobProgress progress = Half();
   EXPECT_THAT(SummaryTable(progress), Not(HasSubstr("final round")));
+  EXPECT_THAT(SummaryTable(progress), HasSubstr("4.00x  single timings\n"));
   progress.mutable_tasks(0)->set_finalists(3);
-  EXPECT_THAT(SummaryTable(progress), HasSubstr("4.00x  best of 3 in the final round"));
+  progress.mutable_tasks(0)->set_default_final_seconds(4.5e-3);
+  EXPECT_THAT(SummaryTable(progress),
+              HasSubstr("4.500 ms  1.000 ms     4.50x  best of 3 in the final round\n"));
+  progress.mutable_tasks(0)->set_best_width(0.12);
+  EXPECT_THAT(SummaryTable(progress), HasSubstr("in the final round, known to +-6 % only\n"));
+}
+
+// The default was timed early, the final round at a slow moment: what is compared is of one moment.
+TEST(ProgressViewTest, TimesOfDifferentMomentsAreNotCompared) {
+  v1::JobProgress progress = Half();
+  v1::TaskProgress& task = *progress.mutable_tasks(0);
+  task.set_first_seconds(1.587e-3);
+  task.set_best_alone_seconds(1.5e-3);
+  task.set_best_seconds(2.363e-3);
+  task.set_finalists(2);
+  task.set_default_final_seconds(2.363e-3);
+  EXPECT_THAT(SummaryTable(progress),
+              HasSubstr("2.363 ms  2.363 ms     1.00x  best of 2 in the final round\n"));
+  EXPECT_THAT(ProgressLine(progress), HasSubstr("weighted 7.089 ms -> 7.089 ms (1.00x"));
+  // It was far behind, and not in the round.
+  task.set_first_seconds(9e-3);
+  task.set_default_final_seconds(0);
+  EXPECT_THAT(
+      SummaryTable(progress),
+      HasSubstr(
+          "9.000 ms  2.363 ms     6.00x  best of 2 in the final round, the speed-up is of single timings"));
+  EXPECT_THAT(ProgressLine(progress), HasSubstr("weighted 27.000 ms -> 4.500 ms (6.00x"));
 }
 
 TEST(ProgressViewTest, TasksAreToldApartByTheirTargets) {

@@ -1,0 +1,53 @@
+// A file as a command's -o names it. A regular file, or one that is not there yet, is written beside its name
+// and takes it when it is complete: a reader, a full disk or a crash meets the old file or the new one. A
+// symbolic link is followed and stays. What is no regular file is written to as it stands: a device, a FIFO,
+// or a descriptor of this process, such as /dev/stdout. Thread rule: thread-compatible.
+#pragma once
+
+#include <memory>
+#include <ostream>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace mycc {
+
+class DescriptorBuffer;  // a std::streambuf over a file descriptor
+
+class OutputFile {
+ public:
+  // Errors as those of file.h. A new file's mode is rwxr-xr-x where it is executable, else rw-r--r-- (less
+  // the umask).
+  static absl::StatusOr<OutputFile> Open(const std::string& path, bool executable = false);
+  OutputFile(OutputFile&& other) noexcept;
+  OutputFile& operator=(OutputFile&&) = delete;
+  ~OutputFile();  // leaves nothing beside the name, unless committed
+
+  std::ostream& stream() { return *stream_; }
+
+  // Everything that was written has left this process; nothing more can be written. ResourceExhausted when
+  // there is no space.
+  absl::Status Close();
+  // The same, and the disk has it.
+  absl::Status CloseDurably();
+  // Closes it where that was not done. Then it stands under its name.
+  absl::Status Commit();
+
+ private:
+  OutputFile(std::string path, std::string partial, std::string target, int descriptor);
+
+  std::string path_;     // as it was named, for errors
+  std::string partial_;  // beside `target_`; empty: written to as it stands, or committed
+  std::string target_;   // where links lead to
+  std::unique_ptr<DescriptorBuffer> buffer_;
+  std::unique_ptr<std::ostream> stream_;
+};
+
+// Whether a path means this process's standard output: "-", "/dev/stdout", "/proc/self/fd/1".
+bool IsStandardOutput(const std::string& path);
+
+// Waits until the disk has a file's contents.
+absl::Status SyncFile(const std::string& path);
+
+}  // namespace mycc

@@ -1,0 +1,15 @@
+// What must be known of a shared library before it is loaded: the loader maps a file and touches its pages,
+// and one that ends early kills the process with SIGBUS. Re-entrant.
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace mycc {
+
+// OK when everything that the loader maps lies within the file, and for what is no 64-bit ELF file at all: of
+// those the loader says so itself. FailedPrecondition for a file that is cut short.
+absl::Status CheckElfIsWhole(const std::string& path);
+
+}  // namespace mycc

@@ -1,0 +1,17 @@
+// What files in PEM must hold before they are given to gRPC, which does not say what is wrong with them. Pure
+// functions. Errors are InvalidArgument, and name the file and what was expected.
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace mycc {
+
+// At least one certificate, and none that is malformed. `path` is where they were read from.
+absl::Status CheckCertificates(const std::string& pem, const std::string& path);
+
+// A private key, without a password, for the first of the certificates.
+absl::Status CheckKey(const std::string& pem, const std::string& path, const std::string& certificates);
+
+}  // namespace mycc
