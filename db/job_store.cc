@@ -13,11 +13,13 @@ namespace mycc {
 namespace {
 
 constexpr char kSelectJobs[] =
-    "SELECT id, state, owner, spec, scheduler_state, message, created, updated, submission FROM jobs ";
+    "SELECT id, state, owner, spec, scheduler_state, message, created, updated, submission, summary FROM "
+    "jobs ";
 constexpr char kSelectTasks[] = R"sql(
 SELECT a.task, w.text, w.hash, w.shape_erased_hash, a.name, t.text, a.spec, a.search_state, a.done, a.outcome
 FROM tasks a JOIN keys k ON k.id = a.key JOIN workloads w ON w.id = k.workload JOIN targets t ON t.id = k.target
 WHERE a.job = ?1 ORDER BY a.task)sql";
+constexpr char kHasTasks[] = "SELECT EXISTS (SELECT 1 FROM tasks WHERE job = ?1)";
 constexpr char kInsertTask[] =
     "INSERT INTO tasks (job, task, key, name, spec, search_state, done, outcome) VALUES (?1, ?2, ?3, ?4, ?5, "
     "?6, ?7, ?8)";
@@ -48,6 +50,7 @@ Job ReadJob(const Query& row) {
   job.created_unix_micros = row.Int(6);
   job.updated_unix_micros = row.Int(7);
   job.submission = row.Text(8);
+  job.summary = row.Text(9);
   return job;
 }
 
@@ -75,6 +78,17 @@ absl::Status ExpectState(Database* database, const std::string& id, JobState sta
   return absl::FailedPreconditionError(absl::StrCat("job ", id, " ", otherwise));
 }
 
+absl::Status InsertTasks(Database* database, const std::string& job, absl::Span<const Task> tasks) {
+  for (size_t index = 0; index < tasks.size(); ++index) {
+    const Task& task = tasks[index];
+    MYCC_ASSIGN_OR_RETURN(const int64_t key, EnsureKey(database, task.key));
+    MYCC_RETURN_IF_ERROR(database->Run(
+        kInsertTask, {job, static_cast<int64_t>(index), key, task.key.workload_name, Blob{task.spec},
+                      Blob{task.search_state}, int64_t{task.done}, task.outcome}));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status JobStore::CreateJob(const Job& job, absl::Span<const Task> tasks) {
@@ -93,14 +107,27 @@ absl::Status JobStore::CreateJob(const Job& job, absl::Span<const Task> tasks) {
       " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, ?8)",
       {job.id, Number(job.state), job.owner, Blob{job.spec}, Blob{job.scheduler_state}, job.message, now,
        job.submission}));
-  for (size_t index = 0; index < tasks.size(); ++index) {
-    const Task& task = tasks[index];
-    MYCC_ASSIGN_OR_RETURN(const int64_t key, EnsureKey(database_, task.key));
-    MYCC_RETURN_IF_ERROR(database_->Run(
-        kInsertTask, {job.id, static_cast<int64_t>(index), key, task.key.workload_name, Blob{task.spec},
-                      Blob{task.search_state}, int64_t{task.done}, task.outcome}));
-  }
+  MYCC_RETURN_IF_ERROR(InsertTasks(database_, job.id, tasks));
   return transaction.Commit();
+}
+
+absl::Status JobStore::AddTasks(const std::string& job, const std::string& spec,
+                                absl::Span<const Task> tasks) {
+  MutexLock lock(database_->mutex());
+  MYCC_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_));
+  MYCC_ASSIGN_OR_RETURN(const int64_t has_tasks, database_->ReadInt(kHasTasks, {job}));
+  if (has_tasks != 0)
+    return absl::FailedPreconditionError(absl::StrCat("job ", job, " has its tasks already"));
+  MYCC_RETURN_IF_ERROR(database_->Run("UPDATE jobs SET spec = ?2 WHERE id = ?1", {job, Blob{spec}}));
+  MYCC_RETURN_IF_ERROR(ExpectChanged(*database_, "job " + job));
+  MYCC_RETURN_IF_ERROR(InsertTasks(database_, job, tasks));
+  return transaction.Commit();
+}
+
+absl::StatusOr<bool> JobStore::HasTasks(const std::string& job) const {
+  MutexLock lock(database_->mutex());
+  MYCC_ASSIGN_OR_RETURN(const int64_t has_tasks, database_->ReadInt(kHasTasks, {job}));
+  return has_tasks != 0;
 }
 
 absl::StatusOr<Job> JobStore::GetJob(const std::string& id) const {
@@ -201,6 +228,10 @@ absl::Status JobStore::AddGeneration(const Generation& generation) {
   MutexLock lock(database_->mutex());
   MYCC_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_));
   MYCC_ASSIGN_OR_RETURN(const int64_t task, FindTask(database_, generation.job, generation.task));
+  MYCC_ASSIGN_OR_RETURN(const int64_t state,
+                        database_->ReadInt("SELECT state FROM jobs WHERE id = ?1", {generation.job}));
+  if (Ends(static_cast<JobState>(state)))
+    return absl::FailedPreconditionError(absl::StrCat("job ", generation.job, " has ended"));
   const int64_t number = generation.generation;
   MYCC_ASSIGN_OR_RETURN(
       const int64_t known,

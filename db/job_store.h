@@ -34,6 +34,7 @@ struct Job {
   std::string scheduler_state;  // of the rounds that an older build wrote; empty in newer jobs
   std::string message;          // why it is in this state, for people
   std::string submission;       // what asked for it, as JobsOf knows it; empty: nothing can ask for it again
+  std::string summary;          // as JobSummary's
   int64_t created_unix_micros = 0;
   int64_t updated_unix_micros = 0;
 };
@@ -132,10 +133,15 @@ class JobStore {
   absl::StatusOr<std::vector<JobSummary>> ListSummaries(uint32_t limit) const;
   // The progress of a job that has ended.
   absl::Status SetSummary(const std::string& id, const std::string& summary);
+  // Tasks of a job that was made without, and the spec that goes with them. FailedPrecondition when it has
+  // some.
+  absl::Status AddTasks(const std::string& job, const std::string& spec, absl::Span<const Task> tasks);
+  absl::StatusOr<bool> HasTasks(const std::string& job) const;
   absl::StatusOr<std::vector<Task>> LoadTasks(const std::string& job) const;
   absl::Status FinishTask(const std::string& job, uint32_t task, const std::string& outcome);
 
-  // Queues a generation. AlreadyExists when the task has that generation.
+  // Queues a generation. AlreadyExists when the task has that generation, FailedPrecondition when the job has
+  // ended.
   absl::Status AddGeneration(const Generation& generation);
   // The job's generations in the order of its rounds, without their trials and without those that an older
   // build wrote.

@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "absl/strings/cord.h"
 #include "base/status.h"
 #include "db/database.h"
 
@@ -13,7 +14,17 @@ namespace {
 // The longest group: what is added meanwhile waits for all of it.
 constexpr size_t kMostChanges = 512;
 
+// What marks a status as one of a log that is gone.
+constexpr char kGone[] = "mycc/log-gone";
+
+absl::Status Gone(absl::Status status) {
+  status.SetPayload(kGone, absl::Cord());
+  return status;
+}
+
 }  // namespace
+
+bool IsLogGone(const absl::Status& status) { return status.GetPayload(kGone).has_value(); }
 
 LogWriter::LogWriter(TuningLog* log, Deliver deliver)
     : log_(log), deliver_(std::move(deliver)), writer_([this] { RunWriter(); }) {}
@@ -61,7 +72,7 @@ void LogWriter::CommitGroup(std::vector<Change>* group) {
 }
 
 absl::Status LogWriter::MakeChanges(std::vector<Change>* group) {
-  MYCC_RETURN_IF_ERROR(log_->CheckInPlace());
+  if (const absl::Status in_place = log_->CheckInPlace(); !in_place.ok()) return Gone(in_place);
   MYCC_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(log_->database()));
   for (Change& change : *group) {
     change.status = change.write();

@@ -28,6 +28,10 @@ using LogWriteDone = std::function<void(const absl::Status&)>;
 // Has a change made, now or later, and then `done` called, in the order of the calls.
 using WriteExecutor = std::function<void(LogWrite write, LogWriteDone done)>;
 
+// Whether a change was not made because the log no longer stands in its place (TuningLog::CheckInPlace): then
+// none will be.
+bool IsLogGone(const absl::Status& status);
+
 class LogWriter {
  public:
   // Calls a function on the thread that waits for answers.

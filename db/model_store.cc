@@ -7,6 +7,8 @@
 namespace mycc {
 namespace {
 
+constexpr char kSelectNewest[] =
+    "SELECT id FROM models WHERE kind = ?1 ORDER BY created DESC, rowid DESC LIMIT 1";
 constexpr char kSelectOld[] = R"sql(
 SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY kind ORDER BY created DESC, rowid DESC) AS place
                 FROM models) WHERE place > ?1)sql";
@@ -24,24 +26,21 @@ absl::StatusOr<std::string> ModelStore::Save(const std::string& kind, const std:
   return id;
 }
 
-absl::StatusOr<StoredModel> ModelStore::LoadWhere(const std::string& where, const std::string& value) const {
+absl::StatusOr<StoredModel> ModelStore::Load(const std::string& id) const {
   MutexLock lock(database_->mutex());
   MYCC_ASSIGN_OR_RETURN(
-      Query row, database_->Prepare("SELECT id, kind, info, created, bytes FROM models " + where, {value}));
+      Query row, database_->Prepare("SELECT id, kind, info, created, bytes FROM models WHERE id = ?1", {id}));
   MYCC_ASSIGN_OR_RETURN(const bool found, row.Next());
-  if (!found) return absl::NotFoundError(absl::StrCat("no model ", value));
+  if (!found) return absl::NotFoundError(absl::StrCat("no model ", id));
   StoredModel model{row.Text(0), row.Text(1), row.Text(2), row.Int(3), row.Text(4)};
   if (Sha256Hex(model.bytes) == model.id) return model;
   return absl::DataLossError(
       absl::StrCat(database_->path(), ": model ", model.id, " is damaged; restore the log from a backup"));
 }
 
-absl::StatusOr<StoredModel> ModelStore::Load(const std::string& id) const {
-  return LoadWhere("WHERE id = ?1", id);
-}
-
-absl::StatusOr<StoredModel> ModelStore::LoadNewest(const std::string& kind) const {
-  return LoadWhere("WHERE kind = ?1 ORDER BY created DESC, rowid DESC LIMIT 1", kind);
+absl::StatusOr<std::string> ModelStore::NewestId(const std::string& kind) const {
+  MutexLock lock(database_->mutex());
+  return database_->ReadText(kSelectNewest, {kind});
 }
 
 absl::Status ModelStore::KeepNewest(int count, const std::set<std::string>& needed) {

@@ -32,13 +32,11 @@ class ModelStore {
                                    const std::string& bytes);
   // NotFound when there is none.
   absl::StatusOr<StoredModel> Load(const std::string& id) const;
-  absl::StatusOr<StoredModel> LoadNewest(const std::string& kind) const;
+  absl::StatusOr<std::string> NewestId(const std::string& kind) const;
   // Forgets all but the newest `count` of each kind and those whose ids are `needed`.
   absl::Status KeepNewest(int count, const std::set<std::string>& needed);
 
  private:
-  absl::StatusOr<StoredModel> LoadWhere(const std::string& where, const std::string& value) const;
-
   TuningLog* const log_;
   Database* const database_;
 };

@@ -8,9 +8,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/output_file.h"
 #include "base/status.h"
 #include "db/override_table.h"
+#include "proto/names.h"
 #include "proto/utf8.h"
 
 namespace mycc {
@@ -35,6 +37,24 @@ constexpr char kKeysOfWorkload[] =
 constexpr char kKeysOfShapes[] =
     "SELECT k.id FROM workloads w JOIN keys k ON k.workload = w.id WHERE w.shape_erased_hash = ?1 ORDER BY "
     "k.id";
+
+constexpr char kWorkloadsOfShapes[] = R"sql(
+SELECT w.hash, w.text FROM workloads w JOIN keys k ON k.workload = w.id JOIN targets t ON t.id = k.target
+WHERE w.shape_erased_hash = ?1 AND t.text = ?2 ORDER BY k.id)sql";
+
+// Those whose result says nothing of the candidate are not counted.
+std::string CountTraces() {
+  std::vector<int> silent;
+  for (int status = v1::MeasureStatus_MIN; status <= v1::MeasureStatus_MAX; ++status) {
+    if (v1::MeasureStatus_IsValid(status) && IsInfrastructureFailure(static_cast<v1::MeasureStatus>(status)))
+      silent.push_back(status);
+  }
+  return absl::StrCat(
+      "SELECT count(*) FROM (SELECT DISTINCT trace_hash FROM records WHERE key = ?1 AND protocol = ?2 AND "
+      "status"
+      " NOT IN (",
+      absl::StrJoin(silent, ", "), ") LIMIT ?3)");
+}
 
 // The pinned record, then the ranked ones. REQUIRES: the mutex.
 absl::StatusOr<std::vector<StoredRecord>> Ranked(Database* database, int64_t key, v1::TimingProtocol protocol,
@@ -138,6 +158,27 @@ absl::StatusOr<std::vector<StoredRecord>> TuningLog::BestOfTargets(const std::st
 absl::StatusOr<std::vector<StoredRecord>> TuningLog::BestOfShapes(const std::string& shape_erased_hash,
                                                                   v1::TimingProtocol protocol) const {
   return BestOfKeys(kKeysOfShapes, shape_erased_hash, protocol);
+}
+
+absl::StatusOr<std::vector<KnownWorkload>> TuningLog::WorkloadsOfShapes(const std::string& shape_erased_hash,
+                                                                        const std::string& target) const {
+  MutexLock lock(database()->mutex());
+  MYCC_ASSIGN_OR_RETURN(Query row, database()->Prepare(kWorkloadsOfShapes, {shape_erased_hash, target}));
+  std::vector<KnownWorkload> workloads;
+  while (true) {
+    MYCC_ASSIGN_OR_RETURN(const bool found, row.Next());
+    if (!found) return workloads;
+    workloads.push_back({row.Text(0), row.Text(1)});
+  }
+}
+
+absl::StatusOr<int64_t> TuningLog::CountMeasured(const LogKey& key, v1::TimingProtocol protocol,
+                                                 int64_t limit) const {
+  MutexLock lock(database()->mutex());
+  const absl::StatusOr<int64_t> id = FindKey(database(), key.workload_hash, key.target);
+  if (absl::IsNotFound(id.status())) return 0;
+  MYCC_RETURN_IF_ERROR(id.status());
+  return database()->ReadInt(CountTraces(), {*id, int64_t{protocol}, limit});
 }
 
 absl::StatusOr<StoredRecord> TuningLog::Get(int64_t id) const {

@@ -30,6 +30,11 @@ struct LogKey {
   std::string target;
 };
 
+struct KnownWorkload {
+  std::string hash;
+  std::string text;
+};
+
 class TuningLog {
  public:
   static absl::StatusOr<std::unique_ptr<TuningLog>> Open(const std::string& path, OpenMode mode,
@@ -56,6 +61,13 @@ class TuningLog {
                                                           v1::TimingProtocol protocol) const;
   absl::StatusOr<std::vector<StoredRecord>> BestOfShapes(const std::string& shape_erased_hash,
                                                          v1::TimingProtocol protocol) const;
+
+  // The workloads of one computation, in whatever shape, that the log has a record of for the target; the
+  // oldest first.
+  absl::StatusOr<std::vector<KnownWorkload>> WorkloadsOfShapes(const std::string& shape_erased_hash,
+                                                               const std::string& target) const;
+  // Distinct candidates that were measured, whatever came of them; counted up to `limit`.
+  absl::StatusOr<int64_t> CountMeasured(const LogKey& key, v1::TimingProtocol protocol, int64_t limit) const;
 
   absl::StatusOr<StoredRecord> Get(int64_t id) const;
   absl::StatusOr<StoredRecord> Find(const std::string& trial) const;

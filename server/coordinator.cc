@@ -21,16 +21,46 @@ std::set<std::string> TargetsOf(const v1::JobProgress& progress) {
   return targets;
 }
 
+absl::StatusOr<v1::BestResponse> ReadBest(const v1::BestRequest& request, const TuningLog& log) {
+  MYCC_ASSIGN_OR_RETURN(const Target target, ParseTarget(request.target()));
+  const LogKey key{request.workload_hash(), PrintTarget(target)};
+  const v1::TimingProtocol protocol = ProtocolFor(target, request.protocol());
+  const int top = static_cast<int>(std::clamp(request.top(), 1u, kMostBest));
+  MYCC_ASSIGN_OR_RETURN(const std::vector<StoredRecord> records, log.TopK(key, protocol, top));
+  v1::BestResponse response;
+  for (const StoredRecord& record : records) {
+    *response.add_records() = record.record;
+    response.add_ids(record.id);
+  }
+  return response;
+}
+
 }  // namespace
 
 Coordinator::Coordinator(CoordinatorOptions options, TuningLog* log, const TimeSource* time,
                          const Executors& executors)
-    : log_(log),
+    : read_(executors.read),
       queue_(options.dispatch.lease_seconds),
-      board_(std::move(options.jobs), log, &queue_, time, executors,
+      board_(std::move(options.jobs), log, &queue_, time, Watched(executors),
              {[this](const std::string& job) { dispatcher_.Revoke(job); },
               [this](const std::string& job) { dispatcher_.ReturnUnclaimed(job); }}),
-      dispatcher_(options.dispatch, log, &queue_, &board_, time, executors.write) {}
+      dispatcher_(options.dispatch, log, &queue_, &board_, time, Watched(executors).write) {}
+
+Executors Coordinator::Watched(Executors executors) {
+  executors.write = [this, write = std::move(executors.write)](LogWrite change, LogWriteDone done) {
+    write(std::move(change), [this, done = std::move(done)](const absl::Status& status) {
+      OnWritten(status);
+      done(status);
+    });
+  };
+  return executors;
+}
+
+void Coordinator::OnWritten(const absl::Status& status) {
+  if (status.ok()) trouble_.clear();
+  if (IsPassing(status)) trouble_ = std::string(status.message());
+  if (IsLogGone(status)) board_.OnLogGone(status);
+}
 
 absl::Status Coordinator::Start() {
   MYCC_RETURN_IF_ERROR(dispatcher_.Start());
@@ -45,8 +75,7 @@ void Coordinator::Tick() {
 
 v1::JobProgress Coordinator::Explained(v1::JobProgress progress) const {
   if (progress.state() == v1::JOB_STATE_RUNNING) {
-    progress.set_trouble(std::string(log_->WriteTrouble().message()));
-    if (progress.trouble().empty()) progress.set_trouble(dispatcher_.TroubleOf(progress.job()));
+    progress.set_trouble(trouble_.empty() ? dispatcher_.TroubleOf(progress.job()) : trouble_);
   }
   if (progress.state() != v1::JOB_STATE_RUNNING || !progress.message().empty()) return progress;
   std::vector<std::string> waiting_for;
@@ -61,29 +90,24 @@ v1::JobProgress Coordinator::Explained(v1::JobProgress progress) const {
   return progress;
 }
 
-void Coordinator::Submit(const v1::SubmitJobRequest& request, const JobReply& reply) {
-  jobs().Submit(request, [this, reply](absl::StatusOr<v1::JobProgress> progress) {
+JobReply Coordinator::Explaining(const JobReply& reply) const {
+  return [this, reply](absl::StatusOr<v1::JobProgress> progress) {
     reply(progress.ok() ? Explained(*std::move(progress)) : std::move(progress));
-  });
+  };
 }
 
-absl::StatusOr<v1::JobProgress> Coordinator::Progress(const std::string& job) const {
-  MYCC_ASSIGN_OR_RETURN(v1::JobProgress progress, board_.admission().Progress(job));
-  return Explained(std::move(progress));
+void Coordinator::Submit(const v1::SubmitJobRequest& request, const JobReply& reply) {
+  jobs().Submit(request, Explaining(reply));
 }
 
-absl::StatusOr<v1::BestResponse> Coordinator::Best(const v1::BestRequest& request) const {
-  MYCC_ASSIGN_OR_RETURN(const Target target, ParseTarget(request.target()));
-  const LogKey key{request.workload_hash(), PrintTarget(target)};
-  const v1::TimingProtocol protocol = ProtocolFor(target, request.protocol());
-  const int top = static_cast<int>(std::clamp(request.top(), 1u, kMostBest));
-  MYCC_ASSIGN_OR_RETURN(const std::vector<StoredRecord> records, log_->TopK(key, protocol, top));
-  v1::BestResponse response;
-  for (const StoredRecord& record : records) {
-    *response.add_records() = record.record;
-    response.add_ids(record.id);
-  }
-  return response;
+void Coordinator::Show(const std::string& job, const JobReply& reply) const {
+  board_.admission().listing().Show(job, Explaining(reply));
+}
+
+void Coordinator::Best(const v1::BestRequest& request, const Reply<v1::BestResponse>& reply) const {
+  ReadLog(
+      read_, [request](TuningLog* log) { return ReadBest(request, *log); },
+      [reply](absl::StatusOr<v1::BestResponse> best) { reply(std::move(best)); });
 }
 
 }  // namespace mycc

@@ -38,17 +38,22 @@ class Coordinator {
 
   JobAdmission& jobs() { return board_.admission(); }
 
-  // As JobAdmission has them; a job that stands still says why.
+  // As JobAdmission and JobListing have them; a job that stands still says why.
   void Submit(const v1::SubmitJobRequest& request, const JobReply& reply);
-  absl::StatusOr<v1::JobProgress> Progress(const std::string& job) const;
-  absl::StatusOr<v1::BestResponse> Best(const v1::BestRequest& request) const;
+  void Show(const std::string& job, const JobReply& reply) const;
+  void Best(const v1::BestRequest& request, const Reply<v1::BestResponse>& reply) const;
 
   uint64_t RevisionOf(const std::string& job) const { return board_.RevisionOf(job); }
 
  private:
+  // The same executors, so that what becomes of every write is known here.
+  Executors Watched(Executors executors);
+  void OnWritten(const absl::Status& status);
+  JobReply Explaining(const JobReply& reply) const;
   v1::JobProgress Explained(v1::JobProgress progress) const;
 
-  TuningLog* const log_;
+  const ReadExecutor read_;
+  std::string trouble_;  // why the log cannot be written now; empty: it can
   LeaseQueue queue_;
   JobBoard board_;
   Dispatcher dispatcher_;

@@ -1,10 +1,15 @@
 // Where the server's slow work is done: beside the thread that decides, which is told when it is done. In a
-// test that is at once, or when the test says so. Thread rule: called on the thread that decides, and what is
-// called back is called there too.
+// test that is when the test says so. Thread rule: called on the thread that decides, and what is called back
+// is called there too.
 #pragma once
 
 #include <functional>
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <utility>
 
+#include "absl/status/status.h"
 #include "db/log_readers.h"
 #include "db/log_writer.h"
 #include "server/job_search.h"
@@ -15,11 +20,26 @@ namespace mycc {
 // of different jobs may run side by side.
 using SearchExecutor = std::function<void(std::function<void()> work, std::function<void()> done)>;
 
+// Errors that the same may get over later: the log is busy, full, or cannot be read or written now.
+inline bool IsPassing(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsResourceExhausted(status) ||
+         absl::IsPermissionDenied(status) || absl::IsInternal(status);
+}
+
 struct Executors {
   WriteExecutor write;
   ReadExecutor read;
   SearchExecutor search;
   StartSearch start_search;  // within search work
 };
+
+// Has `look` read the log, and calls `done` with what it returned.
+template <typename Look, typename Done>
+void ReadLog(const ReadExecutor& read, Look look, Done done) {
+  using Found = std::invoke_result_t<Look, TuningLog*>;
+  auto found = std::make_shared<std::optional<Found>>();
+  read([found, look = std::move(look)](TuningLog* log) { found->emplace(look(log)); },
+       [found, done = std::move(done)] { done(*std::move(*found)); });
+}
 
 }  // namespace mycc

@@ -3,50 +3,58 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
-#include <string>
-#include <vector>
 
 #include "base/status.h"
 #include "codegen/workload/parse.h"
-#include "proto/names.h"
 
 namespace mycc {
 namespace {
 
 constexpr int kOwn = 4, kOfOtherTargets = 2, kOfOtherShapes = 3;
 
-// How far another shape's work is from ours, as a ratio.
-double Distance(const v1::Record& record, double flops) {
-  const absl::StatusOr<Workload> workload = ParseWorkload(record.workload(), "the log");
-  if (!workload.ok()) return HUGE_VAL;
-  return std::abs(std::log((CountFlops(*workload) + 1) / (flops + 1)));
-}
-
-// Distinct candidates that were measured, whatever came of them.
-absl::StatusOr<size_t> CountMeasured(const TuningLog& log, const PlannedTask& task,
-                                     v1::TimingProtocol protocol) {
-  RecordFilter filter;
-  filter.workload_hash = task.key.workload_hash;
-  filter.target = task.key.target;
-  filter.protocol = protocol;
-  std::set<std::string> traces;
-  MYCC_RETURN_IF_ERROR(log.ForEach(filter, [&traces](const StoredRecord& stored) {
-    if (!IsInfrastructureFailure(stored.record.result().status())) traces.insert(stored.record.trace());
-    return absl::OkStatus();
-  }));
-  return traces.size();
-}
-
 }  // namespace
 
-absl::StatusOr<v1::StoredTask> RecallTask(const TuningLog& log, const PlannedTask& task,
-                                          v1::TimingProtocol protocol, uint32_t trials, bool fresh) {
+absl::StatusOr<const std::vector<History::Shape>*> History::ShapesOf(const Family& family) {
+  const auto [known, is_new] = shapes_.try_emplace(family);
+  if (!is_new) return &known->second;
+  MYCC_ASSIGN_OR_RETURN(const std::vector<KnownWorkload> workloads,
+                        log_->WorkloadsOfShapes(family.first, family.second));
+  for (const KnownWorkload& workload : workloads) {
+    const absl::StatusOr<Workload> parsed = ParseWorkload(workload.text, "the log");
+    if (parsed.ok()) known->second.push_back({workload.hash, CountFlops(*parsed)});
+  }
+  return &known->second;
+}
+
+absl::StatusOr<std::vector<StoredRecord>> History::NearestShapes(const PlannedTask& task, int count) {
+  MYCC_ASSIGN_OR_RETURN(const std::vector<Shape>* shapes,
+                        ShapesOf({task.key.shape_erased_hash, task.key.target}));
+  const double flops = CountFlops(task.workload);
+  // How far a shape's work is from ours, as a ratio.
+  std::vector<std::pair<double, const Shape*>> by_distance;
+  for (const Shape& shape : *shapes) {
+    if (shape.workload_hash == task.key.workload_hash) continue;
+    by_distance.emplace_back(std::abs(std::log((shape.flops + 1) / (flops + 1))), &shape);
+  }
+  std::stable_sort(by_distance.begin(), by_distance.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<StoredRecord> nearest;
+  for (const auto& [distance, shape] : by_distance) {
+    if (static_cast<int>(nearest.size()) == count) break;
+    MYCC_ASSIGN_OR_RETURN(std::vector<StoredRecord> best,
+                          log_->TopK({shape->workload_hash, task.key.target}, task.protocol, 1));
+    if (!best.empty()) nearest.push_back(std::move(best[0]));
+  }
+  return nearest;
+}
+
+absl::StatusOr<v1::StoredTask> History::Recall(const PlannedTask& task, uint32_t trials, bool fresh) {
   v1::StoredTask stored;
   stored.set_count(task.count);
   const LogKey key{task.key.workload_hash, task.key.target};
-  MYCC_ASSIGN_OR_RETURN(const std::vector<StoredRecord> own, log.TopK(key, protocol, kOwn));
+  MYCC_ASSIGN_OR_RETURN(const std::vector<StoredRecord> own, log_->TopK(key, task.protocol, kOwn));
   if (trials > 0 && !fresh && !own.empty()) {
-    MYCC_ASSIGN_OR_RETURN(const size_t measured, CountMeasured(log, task, protocol));
+    MYCC_ASSIGN_OR_RETURN(const int64_t measured, log_->CountMeasured(key, task.protocol, trials));
     stored.set_reused(measured >= trials);
   }
   std::set<std::string> known;
@@ -56,22 +64,13 @@ absl::StatusOr<v1::StoredTask> RecallTask(const TuningLog& log, const PlannedTas
   for (const StoredRecord& record : own) add(record);
 
   MYCC_ASSIGN_OR_RETURN(std::vector<StoredRecord> targets,
-                        log.BestOfTargets(task.key.workload_hash, protocol));
+                        log_->BestOfTargets(task.key.workload_hash, task.protocol));
   std::erase_if(targets,
                 [&](const StoredRecord& record) { return record.record.target() == task.key.target; });
   for (size_t i = 0; i < targets.size() && i < kOfOtherTargets; ++i) add(targets[i]);
 
-  MYCC_ASSIGN_OR_RETURN(std::vector<StoredRecord> shapes,
-                        log.BestOfShapes(task.key.shape_erased_hash, protocol));
-  std::erase_if(shapes, [&](const StoredRecord& record) {
-    return record.record.target() != task.key.target ||
-           record.record.workload_hash() == task.key.workload_hash;
-  });
-  const double flops = CountFlops(task.workload);
-  std::stable_sort(shapes.begin(), shapes.end(), [flops](const StoredRecord& a, const StoredRecord& b) {
-    return Distance(a.record, flops) < Distance(b.record, flops);
-  });
-  for (size_t i = 0; i < shapes.size() && i < kOfOtherShapes; ++i) add(shapes[i]);
+  MYCC_ASSIGN_OR_RETURN(const std::vector<StoredRecord> shapes, NearestShapes(task, kOfOtherShapes));
+  for (const StoredRecord& record : shapes) add(record);
   return stored;
 }
 

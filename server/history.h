@@ -1,6 +1,12 @@
 // What the log already knows when a job begins: frozen into the job, so that its search does not change when
-// the log grows.
+// the log grows. Thread rule: thread-compatible.
 #pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "db/tuning_log.h"
@@ -9,10 +15,31 @@
 
 namespace mycc {
 
-// The traces to begin with, best first: of this workload, of it on other targets, of the same computation at
-// other shapes. `reused` where the log holds as many measured candidates as `trials` asks for (0: time is the
-// limit, which no log satisfies), unless `fresh`.
-absl::StatusOr<v1::StoredTask> RecallTask(const TuningLog& log, const PlannedTask& task,
-                                          v1::TimingProtocol protocol, uint32_t trials, bool fresh);
+// One job's look back. What the tasks of a family share is read once.
+class History {
+ public:
+  // The log must outlive it.
+  explicit History(const TuningLog* log) : log_(log) {}
+
+  // The traces to begin with, best first: of this workload, of it on other targets, of the same computation
+  // at other shapes. `reused` where the log holds as many measured candidates as `trials` asks for (0: time
+  // is the limit, which no log satisfies), unless `fresh`.
+  absl::StatusOr<v1::StoredTask> Recall(const PlannedTask& task, uint32_t trials, bool fresh);
+
+ private:
+  struct Shape {
+    std::string workload_hash;
+    double flops = 0;
+  };
+  // A computation, whatever its shape, on a target.
+  using Family = std::pair<std::string, std::string>;
+
+  absl::StatusOr<const std::vector<Shape>*> ShapesOf(const Family& family);
+  // The best record of each of the nearest shapes that have one, by work.
+  absl::StatusOr<std::vector<StoredRecord>> NearestShapes(const PlannedTask& task, int count);
+
+  const TuningLog* const log_;
+  std::map<Family, std::vector<Shape>> shapes_;
+};
 
 }  // namespace mycc

@@ -29,12 +29,6 @@ std::string Printable(std::string name) {
   return name;
 }
 
-// Errors that the same call may get over later: the log is busy, full, or cannot be read or written now.
-bool IsPassing(const absl::Status& status) {
-  return absl::IsUnavailable(status) || absl::IsResourceExhausted(status) ||
-         absl::IsPermissionDenied(status) || absl::IsInternal(status);
-}
-
 // False too where the bytes are damaged, which is found when the job is taken up.
 bool IsFresh(const Job& job) {
   v1::StoredJob stored;
@@ -55,68 +49,87 @@ std::string WithDetached(const std::string& spec, bool detached) {
 
 std::string RandomJobId() { return absl::StrCat("j", RandomWord()); }
 
-JobAdmission::JobAdmission(JobAdmissionOptions options, TuningLog* log, JobStore* store, ModelStore* models,
-                           const TimeSource* time, WriteExecutor write, RunningJobs* running,
-                           JobRounds* rounds, JobAdmissionHooks hooks)
+JobAdmission::JobAdmission(JobAdmissionOptions options, JobStore* store, const TimeSource* time,
+                           Executors executors, RunningJobs* running, JobRounds* rounds,
+                           JobAdmissionHooks hooks)
     : options_(std::move(options)),
-      log_(log),
       store_(store),
-      models_(models),
       time_(time),
-      write_(std::move(write)),
+      executors_(std::move(executors)),
       running_(running),
-      rounds_(rounds),
       hooks_(std::move(hooks)),
-      listing_(log, store, running, &queue_, &waiters_, time) {}
+      changes_(executors_.write),
+      turns_({.max_running = options_.max_running, .retry_seconds = options_.retry_seconds}, store, time,
+             executors_, &changes_, running, rounds,
+             {hooks_.queue_trials, [this](const std::string& job) { OnEnded(job); }}),
+      listing_(store, running, &turns_, &waiters_, time, executors_) {}
 
 absl::Status JobAdmission::Start() {
   if (!options_.resume_all) return absl::OkStatus();
   constexpr JobState kUnfinished[] = {JobState::kRunning};
   MYCC_ASSIGN_OR_RETURN(const std::vector<Job> unfinished, store_->ListJobs(kUnfinished));
-  for (const Job& job : unfinished) queue_.waiting.push_back(job.id);
+  for (const Job& job : unfinished) turns_.Enqueue(job.id);
   if (!unfinished.empty()) all_heard_at_ = time_->Seconds() + options_.hear_again_seconds;
-  StartWaiting();
   return absl::OkStatus();
 }
 
 void JobAdmission::Submit(const v1::SubmitJobRequest& request, const JobReply& reply) {
-  absl::StatusOr<JobPlan> plan = PlanJob(request.spec());
-  if (!plan.ok()) return reply(plan.status());
   if (const absl::Status named = CheckClient(request.client()); !named.ok()) return reply(named);
   auto submission = std::make_shared<Submission>();
-  submission->request = {*std::move(plan), request.submission(), /*detached=*/request.client().empty()};
+  submission->request = {request.spec(), request.submission(), /*detached=*/request.client().empty()};
   submission->digest = DigestOf(request.submission());
   submission->client = request.client();
-  Admit(submission, reply);
+  // Reading thousands of workloads takes a while; the plan is made again when the job's turn comes.
+  ReadLog(
+      executors_.read, [submission](TuningLog*) { return PlanJob(submission->request.spec).status(); },
+      [this, submission, reply](const absl::Status& planned) {
+        if (!planned.ok()) return reply(planned);
+        Admit(submission, reply);
+      });
 }
 
 void JobAdmission::Admit(const std::shared_ptr<const Submission>& submission, const JobReply& reply) {
+  if (submission->digest.empty()) return Create(submission, reply);
+  if (changes_.Defer(submission->digest, [this, submission, reply] { Admit(submission, reply); })) return;
+  changes_.Hold(submission->digest);
+  ReadLog(
+      executors_.read, [submission](TuningLog* log) { return FindJob(*submission, log); },
+      [this, submission, reply](absl::StatusOr<std::optional<Job>> known) {
+        if (known.ok()) {
+          Decide(*known, submission, reply);
+        } else {
+          reply(known.status());
+        }
+        changes_.Release(submission->digest);
+      });
+}
+
+void JobAdmission::Decide(const std::optional<Job>& known,
+                          const std::shared_ptr<const Submission>& submission, const JobReply& reply) {
+  if (!known) return Create(submission, reply);
   const auto again = [this, submission, reply] { Admit(submission, reply); };
-  if (Defer(submission->digest, again)) return;
-  const absl::StatusOr<std::optional<Job>> known = FindJob(*submission);
-  if (!known.ok()) return reply(known.status());
-  if (!known->has_value()) return Create(submission, reply);
-  const Job& job = **known;
-  if (Defer(job.id, again)) return;
-  if (job.state == JobState::kRunning && !running_->contains(job.id)) {
-    Enqueue(job.id);
-    if (Defer(job.id, again)) return;  // it cannot be taken up, which is being written
-  }
-  switch (job.state) {
-    case JobState::kRunning: return Join(job, *submission, reply);
-    case JobState::kCancelled: return Reopen(job, submission, reply);
+  if (changes_.Defer(known->id, again)) return;
+  switch (known->state) {
+    case JobState::kRunning:
+      if (running_->contains(known->id) || turns_.Contains(known->id))
+        return Join(*known, *submission, reply);
+      turns_.Enqueue(known->id);
+      // Whether it can be continued is known then.
+      if (turns_.IsBeingTakenUp(known->id)) return turns_.AfterTakingUp(known->id, again);
+      return Join(*known, *submission, reply);
+    case JobState::kCancelled: return Reopen(*known, submission, reply);
     case JobState::kDone:
-    case JobState::kFailed: return reply(Progress(job.id));
+    case JobState::kFailed: return listing_.Show(known->id, reply);
   }
 }
 
-absl::StatusOr<std::optional<Job>> JobAdmission::FindJob(const Submission& submission) const {
-  if (submission.digest.empty()) return std::nullopt;
-  MYCC_ASSIGN_OR_RETURN(std::vector<Job> jobs, store_->JobsOf(submission.digest));
+absl::StatusOr<std::optional<Job>> JobAdmission::FindJob(const Submission& submission, TuningLog* log) {
+  const JobStore store(log);
+  MYCC_ASSIGN_OR_RETURN(std::vector<Job> jobs, store.JobsOf(submission.digest));
   // Those of older builds are older than all of these.
   std::vector<Job> old;
   for (int n = 1;; ++n) {
-    absl::StatusOr<Job> job = store_->GetJob(OldJobIdOf(submission.request.submission, n));
+    absl::StatusOr<Job> job = store.GetJob(OldJobIdOf(submission.request.submission, n));
     if (absl::IsNotFound(job.status())) break;
     MYCC_RETURN_IF_ERROR(job.status());
     old.push_back(*std::move(job));
@@ -124,7 +137,7 @@ absl::StatusOr<std::optional<Job>> JobAdmission::FindJob(const Submission& submi
   std::move(old.rbegin(), old.rend(), std::back_inserter(jobs));
 
   // What was asked for with --fresh is neither what is done nor a part of it.
-  const bool fresh = submission.request.plan.spec.fresh();
+  const bool fresh = submission.request.spec.fresh();
   for (Job& job : jobs) {
     const bool fits =
         fresh ? job.state == JobState::kRunning && IsFresh(job) : job.state != JobState::kFailed;
@@ -134,41 +147,41 @@ absl::StatusOr<std::optional<Job>> JobAdmission::FindJob(const Submission& submi
 }
 
 void JobAdmission::Create(const std::shared_ptr<const Submission>& submission, const JobReply& reply) {
-  if (static_cast<int>(queue_.waiting.size()) >= options_.max_waiting) {
+  if (static_cast<int>(turns_.num_waiting()) >= options_.max_waiting) {
     return reply(absl::ResourceExhaustedError(
-        absl::StrCat(queue_.waiting.size(), " jobs are waiting; expected fewer, try again later")));
+        absl::StrCat(turns_.num_waiting(), " jobs are waiting; expected fewer, try again later")));
   }
   const std::string id = options_.new_job_id();
-  absl::StatusOr<NewJob> made =
-      MakeJob(id, submission->request, static_cast<uint32_t>(options_.generation_size), *log_, *models_);
-  if (!made.ok()) return reply(made.status());
-  const bool is_done = made->job.state == JobState::kDone;
-  Change(
+  changes_.Change(
       submission->digest.empty() ? id : submission->digest,
-      [store = store_, made = *std::move(made)] { return store->CreateJob(made.job, made.tasks); },
-      [this, id, is_done, submission, reply](const absl::Status& status) {
+      [store = store_,
+       made = MakeJob(id, submission->request, static_cast<uint32_t>(options_.generation_size))] {
+        return store->CreateJob(made, {});
+      },
+      [this, id, submission, reply](const absl::Status& status) {
         if (!status.ok()) return reply(status);
-        if (!is_done) Enqueue(id);
+        turns_.Enqueue(id);
         Answer(id, *submission, reply);
       });
 }
 
 void JobAdmission::Join(const Job& job, const Submission& submission, const JobReply& reply) {
-  if (const JobTrouble* trouble = queue_.TroubleOf(job.id); trouble != nullptr) return reply(trouble->why);
+  if (const JobTrouble* trouble = turns_.TroubleOf(job.id); trouble != nullptr) return reply(trouble->why);
   if (!submission.request.detached || IsDetached(job)) return Answer(job.id, submission, reply);
-  Change(
+  changes_.Change(
       job.id,
       [store = store_, id = job.id, spec = WithDetached(job.spec, true)] {
         return store->SetJobSpec(id, spec);
       },
       [this, id = job.id, reply](const absl::Status& status) {
-        reply(status.ok() ? Progress(id) : absl::StatusOr<v1::JobProgress>(status));
+        if (!status.ok()) return reply(status);
+        listing_.Show(id, reply);
       });
 }
 
 void JobAdmission::Reopen(const Job& job, const std::shared_ptr<const Submission>& submission,
                           const JobReply& reply) {
-  Change(
+  changes_.Change(
       job.id,
       [store = store_, id = job.id, spec = WithDetached(job.spec, submission->request.detached)] {
         MYCC_RETURN_IF_ERROR(store->SetJobSpec(id, spec));
@@ -176,19 +189,20 @@ void JobAdmission::Reopen(const Job& job, const std::shared_ptr<const Submission
       },
       [this, id = job.id, submission, reply](const absl::Status& status) {
         if (!status.ok()) return reply(status);
-        Enqueue(id);
+        turns_.Enqueue(id);
         Answer(id, *submission, reply);
       });
 }
 
 void JobAdmission::Answer(const std::string& job, const Submission& submission, const JobReply& reply) {
   const absl::Status heard = Hear(job, submission.client, 0);
-  reply(heard.ok() ? Progress(job) : absl::StatusOr<v1::JobProgress>(heard));
+  if (!heard.ok()) return reply(heard);
+  listing_.Show(job, reply);
 }
 
 absl::Status JobAdmission::Hear(const std::string& job, const std::string& client, double seconds) {
   MYCC_RETURN_IF_ERROR(CheckClient(client));
-  if (client.empty() || (!running_->contains(job) && !queue_.Contains(job))) return absl::OkStatus();
+  if (client.empty() || (!running_->contains(job) && !turns_.Contains(job))) return absl::OkStatus();
   const double now = time_->Seconds();
   waiters_.Hear(job, client, now + seconds + options_.waiter_seconds, now);
   return absl::OkStatus();
@@ -201,8 +215,16 @@ void JobAdmission::Cancel(const v1::CancelJobRequest& request, const JobReply& r
 }
 
 void JobAdmission::EndCancelled(const std::string& job, const std::string& why, const JobReply& reply) {
-  Change(
-      job, [store = store_, job, why] { return store->SetJobState(job, JobState::kCancelled, why); },
+  std::string summary;
+  if (const auto found = running_->find(job); found != running_->end()) {
+    summary = SummaryOf(listing_.ProgressOf(*found->second, /*with_tasks=*/true), JobState::kCancelled, why);
+  }
+  changes_.Change(
+      job,
+      [store = store_, job, why, summary = std::move(summary)] {
+        MYCC_RETURN_IF_ERROR(store->SetJobState(job, JobState::kCancelled, why));
+        return summary.empty() ? absl::OkStatus() : store->SetSummary(job, summary);
+      },
       [this, job, reply](const absl::Status& status) {
         // One that has ended before is shown as it ended.
         if (!status.ok() && !absl::IsFailedPrecondition(status)) return reply(status);
@@ -210,15 +232,14 @@ void JobAdmission::EndCancelled(const std::string& job, const std::string& why, 
           if (auto running = running_->extract(job)) hooks_.discard(std::move(running.mapped()));
           OnEnded(job);
         }
-        reply(Progress(job));
+        listing_.Show(job, reply);
       });
 }
 
 void JobAdmission::OnEnded(const std::string& job) {
-  std::erase(queue_.waiting, job);
-  queue_.troubles.erase(job);
+  turns_.Forget(job);
   waiters_.Forget(job);
-  StartWaiting();
+  turns_.StartWaiting();
 }
 
 void JobAdmission::Leave(const v1::LeaveJobRequest& request, const JobReply& reply) {
@@ -228,99 +249,31 @@ void JobAdmission::Leave(const v1::LeaveJobRequest& request, const JobReply& rep
   SettleLeaving();
 }
 
-bool JobAdmission::IsAbandoned(const std::string& job) const {
-  if (waiters_.Count(job, time_->Seconds()) > 0) return false;
-  const absl::StatusOr<Job> known = store_->GetJob(job);
-  return known.ok() && known->state == JobState::kRunning && !IsDetached(*known);
-}
-
 void JobAdmission::SettleLeaving() {
   if (time_->Seconds() < all_heard_at_) return;
-  for (const Leaving& leaving : std::exchange(leaving_, {})) {
-    if (IsAbandoned(leaving.job)) {
-      EndCancelled(leaving.job, "cancelled: the last command that waited for it was interrupted",
-                   leaving.reply);
-    } else {
-      leaving.reply(Progress(leaving.job));
-    }
-  }
+  for (const Leaving& leaving : std::exchange(leaving_, {})) SettleLeaving(leaving);
+}
+
+// A job that nobody waits for any more is cancelled, unless it was meant to run alone.
+void JobAdmission::SettleLeaving(const Leaving& leaving) {
+  ReadLog(
+      executors_.read, [job = leaving.job](TuningLog* log) { return JobStore(log).GetJob(job); },
+      [this, leaving](const absl::StatusOr<Job>& job) {
+        const bool is_abandoned = waiters_.Count(leaving.job, time_->Seconds()) == 0 && job.ok() &&
+                                  job->state == JobState::kRunning && !IsDetached(*job);
+        if (!is_abandoned) return listing_.Show(leaving.job, leaving.reply);
+        EndCancelled(leaving.job, "cancelled: the last command that waited for it was interrupted",
+                     leaving.reply);
+      });
 }
 
 void JobAdmission::Tick() {
-  StartWaiting();
+  turns_.StartWaiting();
   SettleLeaving();
 }
 
 void JobAdmission::RefuseWaiting(const absl::Status& status) {
   for (const Leaving& leaving : std::exchange(leaving_, {})) leaving.reply(status);
-}
-
-void JobAdmission::Enqueue(const std::string& job) {
-  if (queue_.Contains(job) || queue_.TroubleOf(job) != nullptr) return;
-  queue_.waiting.push_back(job);
-  StartWaiting();
-}
-
-void JobAdmission::StartWaiting() {
-  std::vector<std::string> again;  // those that cannot be taken up now keep their turn, and hold up nobody
-  while (!queue_.waiting.empty() && static_cast<int>(running_->size()) < options_.max_running) {
-    const std::string id = queue_.waiting.front();
-    queue_.waiting.pop_front();  // first: a job that ends at once begins the next one
-    const JobTrouble* const trouble = queue_.TroubleOf(id);
-    if (trouble == nullptr || time_->Seconds() >= trouble->retry_at) {
-      const absl::Status begun = TakeUp(id);
-      if (begun.ok()) {
-        queue_.troubles.erase(id);
-        continue;
-      }
-      KeepTrouble(id, begun);
-    }
-    if (queue_.TroubleOf(id)->is_passing) again.push_back(id);
-  }
-  queue_.waiting.insert(queue_.waiting.begin(), again.begin(), again.end());
-}
-
-absl::Status JobAdmission::TakeUp(const std::string& id) {
-  MYCC_ASSIGN_OR_RETURN(const Job job, store_->GetJob(id));
-  if (job.state != JobState::kRunning) return absl::OkStatus();
-  MYCC_ASSIGN_OR_RETURN(StoredJobState loaded, LoadJob(*log_, *store_, job));
-  auto begun = std::make_unique<RunningJob>(std::move(loaded.job), loaded.elapsed_seconds, time_->Seconds());
-  RunningJob* const running = ((*running_)[id] = std::move(begun)).get();
-  hooks_.queue_trials(*running->active, loaded.open);
-  rounds_->BuildSearch(running, std::move(loaded.rounds));
-  return absl::OkStatus();
-}
-
-void JobAdmission::KeepTrouble(const std::string& job, const absl::Status& why) {
-  const bool is_passing = IsPassing(why);
-  queue_.troubles[job] = {why, is_passing, time_->Seconds() + options_.retry_seconds};
-  if (is_passing) return;
-  Change(
-      job,
-      [store = store_, job, why] {
-        return store->SetJobState(job, JobState::kFailed, std::string(why.message()));
-      },
-      [this, job](const absl::Status& status) {
-        // What cannot be written stays known here, and is found again by the next start.
-        if (status.ok() || absl::IsFailedPrecondition(status) || absl::IsNotFound(status)) OnEnded(job);
-      });
-}
-
-void JobAdmission::Change(const std::string& key, LogWrite write, LogWriteDone done) {
-  changing_.try_emplace(key);
-  write_(std::move(write), [this, key, done = std::move(done)](const absl::Status& status) {
-    done(status);
-    if (const auto deferred = changing_.extract(key)) {
-      for (const std::function<void()>& call : deferred.mapped()) call();
-    }
-  });
-}
-
-bool JobAdmission::Defer(const std::string& key, std::function<void()> call) {
-  const auto found = changing_.find(key);
-  if (found == changing_.end()) return false;
-  found->second.push_back(std::move(call));
-  return true;
 }
 
 }  // namespace mycc

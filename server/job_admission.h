@@ -9,9 +9,7 @@
 // Thread rule: thread-compatible. Nothing here blocks: a reply comes now or in a later turn.
 #pragma once
 
-#include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,12 +18,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "db/job_store.h"
-#include "db/log_writer.h"
-#include "db/model_store.h"
-#include "db/tuning_log.h"
 #include "proto/tuning.pb.h"
+#include "server/executors.h"
+#include "server/job_changes.h"
 #include "server/job_listing.h"
 #include "server/job_rounds.h"
+#include "server/job_turns.h"
 #include "server/job_waiters.h"
 #include "server/new_job.h"
 #include "server/reply.h"
@@ -33,8 +31,6 @@
 #include "server/time_source.h"
 
 namespace mycc {
-
-using JobReply = Reply<v1::JobProgress>;
 
 std::string RandomJobId();
 
@@ -63,10 +59,10 @@ struct JobAdmissionHooks {
 class JobAdmission {
  public:
   // All must outlive it. It adds to `running`, and takes what is cancelled from there.
-  JobAdmission(JobAdmissionOptions options, TuningLog* log, JobStore* store, ModelStore* models,
-               const TimeSource* time, WriteExecutor write, RunningJobs* running, JobRounds* rounds,
-               JobAdmissionHooks hooks);
+  JobAdmission(JobAdmissionOptions options, JobStore* store, const TimeSource* time, Executors executors,
+               RunningJobs* running, JobRounds* rounds, JobAdmissionHooks hooks);
 
+  // Reads which jobs are unfinished. REQUIRES: nothing is written yet.
   absl::Status Start();
 
   void Submit(const v1::SubmitJobRequest& request, const JobReply& reply);
@@ -76,8 +72,7 @@ class JobAdmission {
   // The client waits for the job, and will for `seconds` before it is to be heard again.
   absl::Status Hear(const std::string& job, const std::string& client, double seconds);
 
-  absl::StatusOr<v1::JobProgress> Progress(const std::string& job) const { return listing_.Progress(job); }
-  absl::StatusOr<std::vector<v1::JobProgress>> List(uint32_t limit) const { return listing_.List(limit); }
+  const JobListing& listing() const { return listing_; }
 
   // The job's end is in the log.
   void OnEnded(const std::string& job);
@@ -97,7 +92,10 @@ class JobAdmission {
   };
 
   void Admit(const std::shared_ptr<const Submission>& submission, const JobReply& reply);
-  absl::StatusOr<std::optional<Job>> FindJob(const Submission& submission) const;
+  static absl::StatusOr<std::optional<Job>> FindJob(const Submission& submission, TuningLog* log);
+  // What is asked for by a submission that has made a job, or none, as far as the log knows.
+  void Decide(const std::optional<Job>& known, const std::shared_ptr<const Submission>& submission,
+              const JobReply& reply);
   void Create(const std::shared_ptr<const Submission>& submission, const JobReply& reply);
   void Join(const Job& job, const Submission& submission, const JobReply& reply);
   void Reopen(const Job& job, const std::shared_ptr<const Submission>& submission, const JobReply& reply);
@@ -106,32 +104,18 @@ class JobAdmission {
 
   void EndCancelled(const std::string& job, const std::string& why, const JobReply& reply);
   void SettleLeaving();
-  bool IsAbandoned(const std::string& job) const;
-
-  void Enqueue(const std::string& job);
-  void StartWaiting();
-  absl::Status TakeUp(const std::string& job);
-  // It cannot be taken up: now, or at all.
-  void KeepTrouble(const std::string& job, const absl::Status& why);
-
-  // Makes a change of what `key` names, a job or a submission. Whoever asks for that meanwhile, by Defer,
-  // goes on when it is made, or could not be.
-  void Change(const std::string& key, LogWrite write, LogWriteDone done);
-  bool Defer(const std::string& key, std::function<void()> call);
+  void SettleLeaving(const Leaving& leaving);
 
   const JobAdmissionOptions options_;
-  TuningLog* const log_;
   JobStore* const store_;
-  ModelStore* const models_;
   const TimeSource* const time_;
-  const WriteExecutor write_;
+  const Executors executors_;
   RunningJobs* const running_;
-  JobRounds* const rounds_;
   const JobAdmissionHooks hooks_;
-  JobQueue queue_;
+  JobChanges changes_;
+  JobTurns turns_;
   JobWaiters waiters_;
   const JobListing listing_;
-  std::map<std::string, std::vector<std::function<void()>>> changing_;  // what is deferred, by key
   std::vector<Leaving> leaving_;
   double all_heard_at_ = 0;  // from then on, those that wait are known
 };

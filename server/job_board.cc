@@ -16,10 +16,11 @@ JobBoard::JobBoard(JobBoardOptions options, TuningLog* log, LeaseQueue* queue, c
       search_(executors.search),
       endings_(
           options.endings, log, &store_, &models_, queue, time, executors,
-          [this](RunningJob* job) { Advance(job); }, [this](RunningJob* job) { Remove(job); }),
+          [this](RunningJob* job) { Advance(job); },
+          [this](const RunningJob& job) { return admission_.listing().ProgressOf(job, /*with_tasks=*/true); },
+          [this](RunningJob* job) { Remove(job); }),
       rounds_(&store_, queue, time, executors, &endings_, [this](RunningJob* job) { Advance(job); }),
-      admission_(std::move(options.admission), log, &store_, &models_, time, executors.write, &running_,
-                 &rounds_,
+      admission_(std::move(options.admission), &store_, time, executors, &running_, &rounds_,
                  {[this](const ActiveJob& job, const std::vector<Trial>& open) { QueueTrials(job, open); },
                   [this](std::unique_ptr<RunningJob> job) { Discard(std::move(job)); }}) {}
 
@@ -58,7 +59,7 @@ void JobBoard::Remove(RunningJob* job) {
 }
 
 void JobBoard::Advance(RunningJob* job) {
-  if (job->searching) return;
+  if (job->under_way > 0) return;
   if (!job->ending && job->searched_out && job->active->open_trials() == 0)
     endings_.EndAsSearched(job, *job->searched_out);
   if (job->ending) {
@@ -101,11 +102,22 @@ const ActiveJob* JobBoard::ActiveOf(const std::string& job) const {
 void JobBoard::FinishRound(const std::string& job, const std::string& round,
                            const std::vector<v1::MeasureResult>& results, const LogWriteDone& done) {
   RunningJob* const found = Find(job);
-  done(found == nullptr ? absl::OkStatus() : endings_.FinishRound(found, round, results));
+  if (found == nullptr) return done(absl::OkStatus());
+  endings_.FinishRound(found, round, results, done);
 }
 
 void JobBoard::GiveUpRound(const std::string& job, const std::string& round, const std::string& why) {
   if (RunningJob* const found = Find(job); found != nullptr) endings_.GiveUpRound(found, round, why);
+}
+
+void JobBoard::OnLogGone(const absl::Status& why) {
+  for (const auto& [id, job] : running_) {
+    if (job->ending && job->ending->is_unwritable) continue;
+    job->ending = JobEnding{
+        .state = JobState::kFailed, .message = std::string(why.message()), .by = 0, .is_unwritable = true};
+    hooks_.revoke(id);
+    job->Touch();
+  }
 }
 
 void JobBoard::Tick() {
@@ -121,7 +133,8 @@ void JobBoard::TickJob(RunningJob* job) {
   const double budget = job->active->stored().spec().budget_seconds();
   if (budget > 0 && job->Elapsed(time_->Seconds()) >= budget) endings_.EndAsSearched(job, StopReason::kTime);
   if (job->finals != nullptr && job->finals->is_open()) endings_.WatchFinals(job);
-  if (job->unsaved && !job->searching && !job->ending) rounds_.Save(job);
+  const bool may_save = job->unsaved && job->under_way == 0 && !job->ending;
+  if (may_save && time_->Seconds() >= job->retry_at) rounds_.Save(job);
   Advance(job);
 }
 

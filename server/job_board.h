@@ -71,6 +71,8 @@ class JobBoard {
   // It cannot be held.
   void GiveUpRound(const std::string& job, const std::string& round, const std::string& why);
 
+  // The log is gone from its place: what runs has failed, and is shown so for as long as the server lives.
+  void OnLogGone(const absl::Status& why);
   // Ends what ran out of time, writes what could not be written before.
   void Tick();
 

@@ -6,12 +6,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "server/job_listing.h"
 
 namespace mycc {
 namespace {
 
 // Of each kind: the next jobs start from the newest one, the others are for whoever looks back.
 constexpr int kModelsKept = 3;
+constexpr double kRetrySeconds = 1;
 
 std::string WordsOf(StopReason reason) {
   switch (reason) {
@@ -35,8 +37,8 @@ absl::StatusOr<std::set<std::string>> ModelsInUse(const JobStore& store) {
   return ids;
 }
 
-absl::Status KeepModels(const JobStore& store, const ModelBytes& models, const std::string& info,
-                        ModelStore* to) {
+absl::Status SaveAll(const JobStore& store, const ModelBytes& models, const std::string& info,
+                     ModelStore* to) {
   for (const auto& [kind, bytes] : models) MYCC_RETURN_IF_ERROR(to->Save(kind, info, bytes).status());
   MYCC_ASSIGN_OR_RETURN(const std::set<std::string> in_use, ModelsInUse(store));
   return to->KeepNewest(kModelsKept, in_use);
@@ -46,7 +48,7 @@ absl::Status KeepModels(const JobStore& store, const ModelBytes& models, const s
 
 JobEndings::JobEndings(JobEndingOptions options, TuningLog* log, JobStore* store, ModelStore* models,
                        LeaseQueue* queue, const TimeSource* time, Executors executors, AdvanceJob advance,
-                       OnEnded on_ended)
+                       ShowJob show, OnEnded on_ended)
     : options_(options),
       log_(log),
       store_(store),
@@ -55,6 +57,7 @@ JobEndings::JobEndings(JobEndingOptions options, TuningLog* log, JobStore* store
       time_(time),
       executors_(std::move(executors)),
       advance_(std::move(advance)),
+      show_(std::move(show)),
       on_ended_(std::move(on_ended)) {}
 
 void JobEndings::End(RunningJob* job, JobState state, const std::string& message) {
@@ -69,37 +72,77 @@ void JobEndings::EndAsSearched(RunningJob* job, StopReason reason) {
 }
 
 void JobEndings::Advance(RunningJob* job) {
+  if (job->ending->is_unwritable) return;
   if (job->ending->in_log) {
     if (job->models_saved || job->search == nullptr) return on_ended_(job);
     return SaveModels(job);
   }
-  const bool settled = queue_->leased_of(job->id()) == 0 || time_->Seconds() >= job->ending->by;
-  if (job->finals == nullptr && settled) BeginFinals(job);
-  if (job->finals == nullptr || job->finals->is_open()) return;
-  if (job->models_saved || job->search == nullptr) {
-    Finalize(job);
-  } else {
+  const double now = time_->Seconds();
+  if (job->finals == nullptr) {
+    if (queue_->leased_of(job->id()) == 0 || now >= job->ending->by) PlanRounds(job);
+  } else if (job->finals->is_open()) {
+    return;
+  } else if (!job->models_saved && job->search != nullptr) {
     SaveModels(job);
+  } else if (now >= job->retry_at) {
+    Finalize(job);
   }
 }
 
-void JobEndings::BeginFinals(RunningJob* job) {
+void JobEndings::PlanRounds(RunningJob* job) {
   queue_->DropWaiting(job->id());  // trials that came back meanwhile
-  job->finals = std::make_unique<JobFinals>(log_, job->active.get());
-  if (job->ending->state != JobState::kDone) return;
-  for (QueuedTrial& round : job->finals->Plan()) queue_->Add(std::move(round));
+  if (job->ending->state != JobState::kDone) {
+    BeginFinals(job, {});
+    return advance_(job);
+  }
+  ++job->under_way;
+  ReadLog(
+      executors_.read,
+      [question = FinalsQuestionOf(*job->active)](TuningLog* log) { return PlanFinals(question, *log); },
+      [this, job](const FinalsPlan& plan) {
+        --job->under_way;
+        BeginFinals(job, plan);
+        advance_(job);
+      });
+}
+
+void JobEndings::BeginFinals(RunningJob* job, const FinalsPlan& plan) {
+  if (job->ending->in_log || job->ending->is_unwritable) return;  // meanwhile
+  job->finals = std::make_unique<JobFinals>(job->active.get(), plan);
+  for (QueuedTrial& round : QueuedRounds(*job->active, plan)) queue_->Add(std::move(round));
   job->finals_by = time_->Seconds() + options_.finals_seconds;
   job->Touch();
 }
 
-absl::Status JobEndings::FinishRound(RunningJob* job, const std::string& round,
-                                     const std::vector<v1::MeasureResult>& results) {
-  if (job->finals == nullptr) return absl::OkStatus();
-  MYCC_RETURN_IF_ERROR(job->finals->Finish(round, results));
-  job->finals_by = time_->Seconds() + options_.finals_seconds;
+void JobEndings::FinishRound(RunningJob* job, const std::string& round,
+                             const std::vector<v1::MeasureResult>& results, const LogWriteDone& done) {
+  if (job->finals == nullptr || !job->finals->is_open(round)) return done(absl::OkStatus());
+  std::vector<v1::Record> records = job->finals->Records(round, results, time_->UnixMicros());
+  if (records.empty()) {
+    job->Touch();
+    done(absl::OkStatus());
+    return advance_(job);
+  }
+  ++job->under_way;
+  executors_.write([log = log_, records] { return log->Append(records).status(); },
+                   [this, job, round, records, done](const absl::Status& status) {
+                     --job->under_way;
+                     OnRoundWritten(job, round, records, status, done);
+                     advance_(job);
+                   });
+}
+
+void JobEndings::OnRoundWritten(RunningJob* job, const std::string& round,
+                                const std::vector<v1::Record>& records, const absl::Status& status,
+                                const LogWriteDone& done) {
+  const bool is_refused = absl::IsInvalidArgument(status);
+  if (is_refused) job->finals->GiveUp(round, std::string(status.message()));
+  if (status.ok()) {
+    job->finals->Finish(round, records);
+    job->finals_by = time_->Seconds() + options_.finals_seconds;
+  }
   job->Touch();
-  advance_(job);
-  return absl::OkStatus();
+  done(is_refused ? absl::OkStatus() : status);
 }
 
 void JobEndings::GiveUpRound(RunningJob* job, const std::string& round, const std::string& why) {
@@ -119,29 +162,53 @@ void JobEndings::WatchFinals(RunningJob* job) {
 
 void JobEndings::SaveModels(RunningJob* job) {
   auto models = std::make_shared<absl::StatusOr<ModelBytes>>(absl::UnknownError(""));
-  job->searching = true;
+  ++job->under_way;
   executors_.search([models, search = job->search.get()] { *models = search->Models(); },
                     [this, job, models] {
-                      job->searching = false;
+                      --job->under_way;
                       job->models_saved = true;
-                      // The next job starts from less when this fails, and that is all.
-                      if (models->ok())
-                        (void)KeepModels(*store_, **models, absl::StrCat("after job ", job->id()), models_);
+                      if (models->ok()) KeepModels(job->id(), **std::move(models));
                       advance_(job);
                     });
 }
 
+void JobEndings::KeepModels(const std::string& job, ModelBytes models) {
+  // The next job starts from less when this fails, and that is all.
+  executors_.write([store = store_, to = models_, models = std::move(models),
+                    info = absl::StrCat("after job ", job)] { return SaveAll(*store, models, info, to); },
+                   [](const absl::Status&) {});
+}
+
 void JobEndings::Finalize(RunningJob* job) {
-  const std::string id = job->id();
-  for (uint32_t task = 0; task < job->active->plan().tasks.size(); ++task) {
-    // For people; the job's state is what counts.
-    (void)store_->FinishTask(id, task, job->active->TaskOutcome(task));
-  }
+  const JobState state = job->ending->state;
   std::string message = job->ending->message;
   if (const std::string failures = job->finals->Failures(); !failures.empty())
     absl::StrAppend(&message, "; ", failures);
-  if (!store_->SetJobState(id, job->ending->state, message).ok()) return;  // Tick tries again
-  on_ended_(job);
+  std::vector<std::string> outcomes;
+  for (uint32_t task = 0; task < job->active->plan().tasks.size(); ++task)
+    outcomes.push_back(job->active->TaskOutcome(task));
+  ++job->under_way;
+  executors_.write(
+      [store = store_, id = job->id(), state, message, outcomes = std::move(outcomes),
+       summary = SummaryOf(show_(*job), state, message)]() -> absl::Status {
+        for (uint32_t task = 0; task < outcomes.size(); ++task)
+          MYCC_RETURN_IF_ERROR(store->FinishTask(id, task, outcomes[task]));
+        MYCC_RETURN_IF_ERROR(store->SetJobState(id, state, message));
+        return store->SetSummary(id, summary);
+      },
+      [this, job](const absl::Status& status) {
+        --job->under_way;
+        OnFinalized(job, status);
+      });
+}
+
+void JobEndings::OnFinalized(RunningJob* job, const absl::Status& status) {
+  if (status.ok()) return on_ended_(job);
+  if (absl::IsFailedPrecondition(status)) {
+    job->ending->in_log = true;  // cancelled before that
+    return advance_(job);
+  }
+  job->retry_at = time_->Seconds() + kRetrySeconds;
 }
 
 }  // namespace mycc

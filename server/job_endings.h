@@ -11,7 +11,9 @@
 #include "db/model_store.h"
 #include "db/tuning_log.h"
 #include "proto/records.pb.h"
+#include "proto/tuning.pb.h"
 #include "server/executors.h"
+#include "server/job_finals.h"
 #include "server/lease_queue.h"
 #include "server/running_job.h"
 #include "server/time_source.h"
@@ -29,9 +31,12 @@ class JobEndings {
   // The job's end is in the log; the job is not looked at again.
   using OnEnded = std::function<void(RunningJob*)>;
 
-  // All must outlive it.
+  // What people are shown of a job.
+  using ShowJob = std::function<v1::JobProgress(const RunningJob&)>;
+
+  // All must outlive it; the log and its stores are used in writes alone.
   JobEndings(JobEndingOptions options, TuningLog* log, JobStore* store, ModelStore* models, LeaseQueue* queue,
-             const TimeSource* time, Executors executors, AdvanceJob advance, OnEnded on_ended);
+             const TimeSource* time, Executors executors, AdvanceJob advance, ShowJob show, OnEnded on_ended);
 
   // The job is to end in this state, unless it ends already: nothing more of it is leased.
   void End(RunningJob* job, JobState state, const std::string& message);
@@ -39,9 +44,9 @@ class JobEndings {
   // Does what the ending asks for next; the job may be gone afterwards. REQUIRES: job->ending.
   void Advance(RunningJob* job);
 
-  // A final round was measured, as JobFinals::Finish takes it.
-  absl::Status FinishRound(RunningJob* job, const std::string& round,
-                           const std::vector<v1::MeasureResult>& results);
+  // A final round was measured: `done` hears OK when its records are in the log, or it is no round at all.
+  void FinishRound(RunningJob* job, const std::string& round, const std::vector<v1::MeasureResult>& results,
+                   const LogWriteDone& done);
   // It cannot be held.
   void GiveUpRound(RunningJob* job, const std::string& round, const std::string& why);
   // Gives up those that no worker takes.
@@ -49,10 +54,15 @@ class JobEndings {
 
  private:
   // The trials are over: the final rounds begin, where the job has come to its end.
-  void BeginFinals(RunningJob* job);
+  void PlanRounds(RunningJob* job);
+  void BeginFinals(RunningJob* job, const FinalsPlan& plan);
+  void OnRoundWritten(RunningJob* job, const std::string& round, const std::vector<v1::Record>& records,
+                      const absl::Status& status, const LogWriteDone& done);
   // What the search learned goes into the log first.
   void SaveModels(RunningJob* job);
+  void KeepModels(const std::string& job, ModelBytes models);
   void Finalize(RunningJob* job);
+  void OnFinalized(RunningJob* job, const absl::Status& status);
 
   const JobEndingOptions options_;
   TuningLog* const log_;
@@ -62,6 +72,7 @@ class JobEndings {
   const TimeSource* const time_;
   const Executors executors_;
   const AdvanceJob advance_;
+  const ShowJob show_;
   const OnEnded on_ended_;
 };
 

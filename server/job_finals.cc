@@ -10,47 +10,61 @@
 
 namespace mycc {
 
-std::vector<QueuedTrial> JobFinals::Plan() {
+FinalsQuestion FinalsQuestionOf(const ActiveJob& job) {
+  FinalsQuestion question{.job = job.id(), .tasks = {}};
+  for (uint32_t task = 0; task < job.plan().tasks.size(); ++task) {
+    if (!job.stored_tasks()[task].reused())
+      question.tasks.push_back({task, &job.plan().tasks[task], job.default_trial(task)});
+  }
+  return question;
+}
+
+FinalsPlan PlanFinals(const FinalsQuestion& question, const TuningLog& log) {
+  FinalsPlan plan;
+  for (const FinalsQuestion::Searched& searched : question.tasks) {
+    absl::StatusOr<std::optional<FinalRound>> round =
+        PlanFinalRound(log, question.job, searched.task, *searched.planned, searched.default_trial);
+    if (!round.ok()) plan.failures.emplace_back(searched.task, std::string(round.status().message()));
+    if (round.ok() && round->has_value()) plan.rounds.push_back(**std::move(round));
+  }
+  return plan;
+}
+
+std::vector<QueuedTrial> QueuedRounds(const ActiveJob& job, const FinalsPlan& plan) {
   std::vector<QueuedTrial> rounds;
-  for (uint32_t task = 0; task < job_->plan().tasks.size(); ++task) {
-    if (job_->stored_tasks()[task].reused()) continue;
-    const PlannedTask& planned = job_->plan().tasks[task];
-    const absl::StatusOr<std::optional<FinalRound>> found =
-        PlanFinalRound(*log_, job_->id(), task, planned, job_->default_trial(task));
-    if (!found.ok()) Fail(task, std::string(found.status().message()));
-    if (!found.ok() || !found->has_value()) continue;
-    const FinalRound& round = **found;
+  for (const FinalRound& round : plan.rounds) {
     QueuedTrial& queued = rounds.emplace_back(QueuedTrial{.name = round.name,
-                                                          .job = job_->id(),
-                                                          .target = planned.key.target,
-                                                          .task = task,
+                                                          .job = job.id(),
+                                                          .target = job.plan().tasks[round.task].key.target,
+                                                          .task = round.task,
                                                           .trace = round.finalists[0].trace()});
     for (size_t i = 1; i < round.finalists.size(); ++i) queued.rivals.push_back(round.finalists[i].trace());
-    open_[round.name] = round;
   }
-  planned_ = open_.size();
   return rounds;
 }
 
-absl::Status JobFinals::Finish(const std::string& round, const std::vector<v1::MeasureResult>& results) {
+JobFinals::JobFinals(ActiveJob* job, const FinalsPlan& plan) : job_(job) {
+  for (const FinalRound& round : plan.rounds) open_[round.name] = round;
+  planned_ = open_.size();
+  for (const auto& [task, why] : plan.failures) Fail(task, why);
+}
+
+std::vector<v1::Record> JobFinals::Records(const std::string& round,
+                                           const std::vector<v1::MeasureResult>& results,
+                                           int64_t now_unix_micros) {
+  absl::StatusOr<std::vector<v1::Record>> records = RecordsOf(open_.at(round), results, now_unix_micros);
+  if (records.ok()) return *std::move(records);
+  const std::string& error = results[0].error();
+  GiveUp(round, error.empty() ? std::string(records.status().message())
+                              : absl::StrCat(StatusName(results[0].status()), ": ", error));
+  return {};
+}
+
+void JobFinals::Finish(const std::string& round, const std::vector<v1::Record>& records) {
   const auto found = open_.find(round);
-  if (found == open_.end()) return absl::OkStatus();
-  const absl::StatusOr<std::vector<v1::Record>> records = RecordsOf(found->second, results, log_->now());
-  if (!records.ok()) {
-    const std::string& error = results[0].error();
-    GiveUp(round, error.empty() ? std::string(records.status().message())
-                                : absl::StrCat(StatusName(results[0].status()), ": ", error));
-    return absl::OkStatus();
-  }
-  const absl::Status appended = log_->Append(*records).status();
-  if (absl::IsInvalidArgument(appended)) {
-    GiveUp(round, std::string(appended.message()));
-    return absl::OkStatus();
-  }
-  MYCC_RETURN_IF_ERROR(appended);
-  job_->SetFinal(found->second.task, FinalTimesOf(*records, found->second.by_default));
+  if (found == open_.end()) return;  // given up meanwhile
+  if (!records.empty()) job_->SetFinal(found->second.task, FinalTimesOf(records, found->second.by_default));
   open_.erase(found);
-  return absl::OkStatus();
 }
 
 void JobFinals::GiveUp(const std::string& round, const std::string& why) {

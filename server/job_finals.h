@@ -2,11 +2,13 @@
 // was not. Thread rule: thread-compatible.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "db/tuning_log.h"
 #include "server/active_job.h"
 #include "server/final_round.h"
@@ -14,18 +16,40 @@
 
 namespace mycc {
 
+// What a job's final rounds are planned from, besides the log.
+struct FinalsQuestion {
+  struct Searched {
+    uint32_t task = 0;
+    const PlannedTask* planned = nullptr;  // the job's
+    std::string default_trial;
+  };
+  std::string job;
+  std::vector<Searched> tasks;
+};
+FinalsQuestion FinalsQuestionOf(const ActiveJob& job);
+
+struct FinalsPlan {
+  std::vector<FinalRound> rounds;
+  std::vector<std::pair<uint32_t, std::string>> failures;  // tasks without a round, and why
+};
+FinalsPlan PlanFinals(const FinalsQuestion& question, const TuningLog& log);
+// What is to be measured, each by one worker.
+std::vector<QueuedTrial> QueuedRounds(const ActiveJob& job, const FinalsPlan& plan);
+
 class JobFinals {
  public:
-  // Both must outlive it.
-  JobFinals(TuningLog* log, ActiveJob* job) : log_(log), job_(job) {}
-
-  // What is to be measured, each by one worker.
-  std::vector<QueuedTrial> Plan();
+  // The job must outlive it.
+  JobFinals(ActiveJob* job, const FinalsPlan& plan);
 
   bool is_open() const { return !open_.empty(); }
-  // A round was measured, as RecordsOf takes it. An error is the log's, and the round still open: the same
-  // again may go better. What is no round is given up.
-  absl::Status Finish(const std::string& round, const std::vector<v1::MeasureResult>& results);
+  bool is_open(const std::string& round) const { return open_.contains(round); }
+
+  // The records of a round that was measured, as RecordsOf makes them; to be appended to the log, and then
+  // comes Finish. What is no round is given up: then there are none. REQUIRES: the round is open.
+  std::vector<v1::Record> Records(const std::string& round, const std::vector<v1::MeasureResult>& results,
+                                  int64_t now_unix_micros);
+  // They are in the log.
+  void Finish(const std::string& round, const std::vector<v1::Record>& records);
   // The single timings stand.
   void GiveUp(const std::string& round, const std::string& why);
   void GiveUpAll(const std::string& why);
@@ -37,7 +61,6 @@ class JobFinals {
  private:
   void Fail(uint32_t task, const std::string& why);
 
-  TuningLog* const log_;
   ActiveJob* const job_;
   std::map<std::string, FinalRound> open_;  // by name
   size_t planned_ = 0;

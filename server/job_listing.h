@@ -1,61 +1,61 @@
-// The jobs as people are shown them: those that run, that wait for their turn, and that have ended; also of
-// one that the log holds damaged, with the reason. Thread rule: thread-compatible.
+// What people are shown of jobs: those that run, that wait for their turn, and that have ended; also of one
+// that the log holds damaged, with the reason. A job that has ended left a summary in the log; one that ended
+// under an older build gets it when it is first shown. Thread rule: thread-compatible. Nothing here blocks.
 #pragma once
 
 #include <cstdint>
-#include <deque>
-#include <map>
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "db/job_store.h"
-#include "db/tuning_log.h"
 #include "proto/tuning.pb.h"
+#include "server/executors.h"
+#include "server/job_turns.h"
 #include "server/job_waiters.h"
+#include "server/reply.h"
 #include "server/running_job.h"
 #include "server/time_source.h"
 
 namespace mycc {
 
-// Why a job cannot be taken up.
-struct JobTrouble {
-  absl::Status why;
-  bool is_passing = false;  // else the job has failed, whether or not the log could be told
-  double retry_at = 0;
-};
+using JobReply = Reply<v1::JobProgress>;
 
-// The jobs that do not run yet.
-struct JobQueue {
-  bool Contains(const std::string& job) const;
-  const JobTrouble* TroubleOf(const std::string& job) const;  // null: none
-
-  std::deque<std::string> waiting;  // for their turn
-  std::map<std::string, JobTrouble> troubles;
-};
+// What a job that ends leaves in the log: what was shown of it last, as it ended.
+std::string SummaryOf(v1::JobProgress progress, JobState state, const std::string& message);
 
 class JobListing {
  public:
   // All must outlive it.
-  JobListing(const TuningLog* log, const JobStore* store, const RunningJobs* running, const JobQueue* queue,
-             const JobWaiters* waiters, const TimeSource* time);
+  JobListing(JobStore* store, const RunningJobs* running, const JobTurns* turns, const JobWaiters* waiters,
+             const TimeSource* time, Executors executors);
 
-  absl::StatusOr<v1::JobProgress> Progress(const std::string& job) const;
+  // NotFound when there is no such job.
+  void Show(const std::string& job, const JobReply& reply) const;
   // The newest first, without tasks; all when `limit` is 0.
-  absl::StatusOr<std::vector<v1::JobProgress>> List(uint32_t limit) const;
+  void List(uint32_t limit, const Reply<v1::ListJobsResponse>& reply) const;
+
+  v1::JobProgress ProgressOf(const RunningJob& job, bool with_tasks) const;
 
  private:
-  v1::JobProgress ProgressOfRunning(const RunningJob& job, bool with_tasks) const;
-  v1::JobProgress ProgressOfStored(const Job& job, bool with_tasks) const;
-  void DescribeState(const Job& job, v1::JobProgress* progress) const;
+  // What the log says of a job.
+  struct Stored {
+    v1::JobProgress progress;  // of one that has not ended: without what only the server knows
+    bool has_ended = false;
+    std::string new_summary;  // to be kept; empty: none
+  };
+  static absl::StatusOr<Stored> Read(TuningLog* log, const std::string& id);
+  static Stored ReadRow(TuningLog* log, const JobSummary& row);
+  absl::StatusOr<v1::JobProgress> Shown(absl::StatusOr<Stored> stored) const;
+  void Describe(v1::JobProgress* progress) const;
+  void KeepSummary(const std::string& job, const std::string& summary) const;
 
-  const TuningLog* const log_;
-  const JobStore* const store_;
+  JobStore* const store_;
   const RunningJobs* const running_;
-  const JobQueue* const queue_;
+  const JobTurns* const turns_;
   const JobWaiters* const waiters_;
   const TimeSource* const time_;
+  const Executors executors_;
 };
 
 }  // namespace mycc

@@ -14,6 +14,7 @@ namespace mycc {
 namespace {
 
 constexpr int kMostCrashes = 1;  // between two rounds
+constexpr double kRetrySeconds = 1;
 
 // The rounds of a job as the log has them, of which there are to be `expected`.
 absl::StatusOr<std::vector<v1::SearchRound>> ReadRounds(TuningLog* log, const std::string& id,
@@ -67,14 +68,14 @@ void JobRounds::BuildSearch(RunningJob* job, std::vector<v1::SearchRound> rounds
     std::map<std::string, std::string> model_ids;
   };
   const ActiveJob& active = *job->active;
-  // A job outlives its search work: it is not removed while it is searching.
+  // A job outlives what is under way for it.
   auto read = std::make_shared<Read>(Read{.start = {.job = &active.stored(),
                                                     .tasks = &active.plan().tasks,
                                                     .stored_tasks = &active.stored_tasks(),
                                                     .models = {},
                                                     .rounds = std::move(rounds)},
                                           .model_ids = {}});
-  job->searching = true;
+  ++job->under_way;
   executors_.read(
       [read](TuningLog* log) {
         for (const std::string& id : read->start.job->models()) {
@@ -100,7 +101,7 @@ void JobRounds::BuildNow(RunningJob* job, SearchStart start) {
   executors_.search(
       [build, start_search = executors_.start_search] { build->search = start_search(build->start); },
       [this, job, build] {
-        job->searching = false;
+        --job->under_way;
         if (build->search.ok()) {
           job->search = *std::move(build->search);
         } else {
@@ -117,13 +118,13 @@ void JobRounds::Ask(RunningJob* job) {
   };
   auto asked = std::make_shared<Asked>();
   asked->outcomes = job->active->TakeUntold();
-  job->searching = true;
+  ++job->under_way;
   executors_.search(
       [asked, search = job->search.get(), elapsed = job->Elapsed(time_->Seconds())] {
         asked->step = search->Next(asked->outcomes, elapsed);
       },
       [this, job, asked] {
-        job->searching = false;
+        --job->under_way;
         OnStep(job, std::move(asked->step));
         advance_(job);
       });
@@ -156,11 +157,11 @@ void JobRounds::OnTrouble(RunningJob* job, const absl::Status& trouble) {
 // Every round that was proposed is in the log: a search is asked for the next one afterwards.
 void JobRounds::Rebuild(RunningJob* job) {
   auto rounds = std::make_shared<absl::StatusOr<std::vector<v1::SearchRound>>>(absl::UnknownError(""));
-  job->searching = true;
+  ++job->under_way;
   executors_.read([rounds, id = job->id(), expected = job->active->num_rounds()](
                       TuningLog* log) { *rounds = ReadRounds(log, id, expected); },
                   [this, job, rounds] {
-                    job->searching = false;
+                    --job->under_way;
                     if (rounds->ok()) {
                       job->active->ForgetTold();
                       BuildSearch(job, **std::move(rounds));
@@ -172,9 +173,27 @@ void JobRounds::Rebuild(RunningJob* job) {
 }
 
 void JobRounds::Save(RunningJob* job) {
-  const v1::SearchRound& round = *job->unsaved;
   const double elapsed = job->Elapsed(time_->Seconds());
-  if (!store_->AddGeneration(GenerationOf(*job, round, elapsed)).ok()) return;  // Tick tries again
+  ++job->under_way;
+  executors_.write(
+      [store = store_, generation = GenerationOf(*job, *job->unsaved, elapsed)] {
+        return store->AddGeneration(generation);
+      },
+      [this, job](const absl::Status& status) {
+        --job->under_way;
+        OnSaved(job, status);
+        advance_(job);
+      });
+}
+
+void JobRounds::OnSaved(RunningJob* job, const absl::Status& status) {
+  if (job->ending) return;  // meanwhile
+  if (IsPassing(status)) {
+    job->retry_at = time_->Seconds() + kRetrySeconds;
+    return;
+  }
+  if (!status.ok()) return endings_->End(job, JobState::kFailed, std::string(status.message()));
+  const v1::SearchRound& round = *job->unsaved;
   job->active->AddRound(round.task(), round.state());
   for (int i = 0; i < round.traces_size(); ++i) {
     const TrialId id{job->id(), round.task(), round.generation(), static_cast<uint32_t>(i)};

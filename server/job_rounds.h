@@ -28,12 +28,13 @@ class JobRounds {
   // First the search itself is built, with the rounds that it has proposed before; then rounds are asked for.
   void BuildSearch(RunningJob* job, std::vector<v1::SearchRound> rounds);
   void Ask(RunningJob* job);
-  // Writes the round that is unsaved. It stays unsaved where the log cannot be written now.
+  // Writes the round that is unsaved. It stays unsaved where the log cannot be written now, until retry_at.
   void Save(RunningJob* job);
 
  private:
   void BuildNow(RunningJob* job, SearchStart start);
   void OnStep(RunningJob* job, absl::StatusOr<SearchStep> step);
+  void OnSaved(RunningJob* job, const absl::Status& status);
   // The job fails, or its search is built again.
   void OnTrouble(RunningJob* job, const absl::Status& trouble);
   void Rebuild(RunningJob* job);

@@ -3,26 +3,27 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/sha256.h"
 #include "base/status.h"
+#include "db/model_store.h"
 #include "proto/job_state.pb.h"
 #include "server/history.h"
 
 namespace mycc {
 namespace {
 
-v1::StoredJob StoredJobOf(const JobRequest& request, uint32_t generation_size, const ModelStore& models) {
-  v1::StoredJob stored;
-  *stored.mutable_spec() = request.plan.spec;
-  stored.set_submission(request.submission);
-  stored.set_generation_size(generation_size);
-  stored.set_detached(request.detached);
+// The newest model of each kind that the plan's targets ask for.
+absl::Status NameModels(const JobPlan& plan, TuningLog* log, v1::StoredJob* stored) {
   std::set<std::string> kinds;
-  for (const PlannedTask& planned : request.plan.tasks) kinds.insert(ModelKind(planned.target));
+  for (const PlannedTask& planned : plan.tasks) kinds.insert(ModelKind(planned.target));
+  stored->clear_models();
   for (const std::string& kind : kinds) {
-    if (const auto model = models.LoadNewest(kind); model.ok()) stored.add_models(model->id);
+    const absl::StatusOr<std::string> id = ModelStore(log).NewestId(kind);
+    if (id.ok()) stored->add_models(*id);
+    if (!id.ok() && !absl::IsNotFound(id.status())) return id.status();
   }
-  return stored;
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -31,28 +32,40 @@ std::string DigestOf(const std::string& submission) {
   return submission.empty() ? "" : Sha256Hex(submission);
 }
 
-absl::StatusOr<NewJob> MakeJob(const std::string& id, const JobRequest& request, uint32_t generation_size,
-                               const TuningLog& log, const ModelStore& models) {
-  NewJob made;
-  const v1::JobSpec& spec = request.plan.spec;
-  bool all_reused = true;
-  for (const PlannedTask& planned : request.plan.tasks) {
+Job MakeJob(const std::string& id, const JobRequest& request, uint32_t generation_size) {
+  v1::StoredJob stored;
+  *stored.mutable_spec() = request.spec;
+  stored.set_submission(request.submission);
+  stored.set_generation_size(generation_size);
+  stored.set_detached(request.detached);
+  Job job;
+  job.id = id;
+  job.owner = request.spec.name();
+  job.spec = stored.SerializeAsString();
+  job.submission = DigestOf(request.submission);
+  return job;
+}
+
+absl::StatusOr<PreparedJob> PrepareJob(const Job& job, TuningLog* log) {
+  v1::StoredJob stored;
+  if (!stored.ParseFromString(job.spec))
+    return absl::DataLossError(absl::StrCat("job ", job.id, ": its spec is damaged"));
+  MYCC_ASSIGN_OR_RETURN(JobPlan plan, PlanJob(stored.spec()));
+  History history(log);
+  PreparedJob prepared;
+  prepared.is_done = true;
+  for (const PlannedTask& planned : plan.tasks) {
     MYCC_ASSIGN_OR_RETURN(const v1::StoredTask recalled,
-                          RecallTask(log, planned, planned.protocol, spec.trials(), spec.fresh()));
-    all_reused &= recalled.reused();
-    Task& task = made.tasks.emplace_back();
+                          history.Recall(planned, plan.spec.trials(), plan.spec.fresh()));
+    prepared.is_done &= recalled.reused();
+    Task& task = prepared.tasks.emplace_back();
     task.key = planned.key;
     task.spec = recalled.SerializeAsString();
   }
-  made.job.id = id;
-  made.job.owner = spec.name();
-  made.job.spec = StoredJobOf(request, generation_size, models).SerializeAsString();
-  made.job.submission = DigestOf(request.submission);
-  if (all_reused) {
-    made.job.state = JobState::kDone;
-    made.job.message = "the log already held what was asked for";
-  }
-  return made;
+  MYCC_RETURN_IF_ERROR(NameModels(plan, log, &stored));
+  *stored.mutable_spec() = std::move(plan.spec);
+  prepared.spec = stored.SerializeAsString();
+  return prepared;
 }
 
 }  // namespace mycc

@@ -1,33 +1,38 @@
-// A job as it is first written: what was asked for, and what the log knew then. Reads the log, changes
-// nothing.
+// A job as it is first written, and what is added before it runs: what the log knew then. Pure functions but
+// for what they read of the log.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "db/job_store.h"
-#include "db/model_store.h"
 #include "db/tuning_log.h"
+#include "proto/tuning.pb.h"
 #include "server/job_plan.h"
 
 namespace mycc {
 
 struct JobRequest {
-  JobPlan plan;
+  v1::JobSpec spec;        // of which PlanJob makes a plan
   std::string submission;  // the client's words; empty: no other request is meant to find the job
   bool detached = false;   // nobody waits for it
-};
-
-struct NewJob {
-  Job job;  // done already, where the log holds all that is asked for
-  std::vector<Task> tasks;
 };
 
 // What JobsOf knows the submission by; empty for none.
 std::string DigestOf(const std::string& submission);
 
-absl::StatusOr<NewJob> MakeJob(const std::string& id, const JobRequest& request, uint32_t generation_size,
-                               const TuningLog& log, const ModelStore& models);
+// Without tasks.
+Job MakeJob(const std::string& id, const JobRequest& request, uint32_t generation_size);
+
+struct PreparedJob {
+  std::string spec;  // in place of the job's
+  std::vector<Task> tasks;
+  bool is_done = false;  // the log holds all that is asked for
+};
+
+// The tasks of a job that has none yet. DataLoss when its bytes are damaged.
+absl::StatusOr<PreparedJob> PrepareJob(const Job& job, TuningLog* log);
 
 }  // namespace mycc

@@ -1,6 +1,6 @@
 // A job that runs, with all of it that is not in the log: its search, what it waits for, how it ends. The
 // parts of the job board (job_admission.h, job_rounds.h, job_endings.h) share it. Thread rule:
-// thread-compatible, but for `search`, which belongs to a search thread while `searching`.
+// thread-compatible, but for `search`, which belongs to a search thread while something is `under_way`.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,8 @@ struct JobEnding {
   JobState state;
   std::string message;
   double by;
-  bool in_log = false;  // cancelled, without waiting for anything
+  bool in_log = false;         // cancelled, without waiting for anything
+  bool is_unwritable = false;  // the log is gone: it stays here as it ended
 };
 
 struct RunningJob {
@@ -36,9 +37,12 @@ struct RunningJob {
   void Touch() { ++revision; }
 
   const std::unique_ptr<ActiveJob> active;
-  std::unique_ptr<JobSearch> search;             // with a search thread while `searching`
+  std::unique_ptr<JobSearch> search;             // with a search thread while `under_way`
   std::map<std::string, std::string> model_ids;  // that the search starts from, by kind
-  bool searching = false;
+  // Works and writes beside the thread that decides, whose ends are to come: until then the job is neither
+  // advanced nor removed.
+  int under_way = 0;
+  double retry_at = 0;                     // then the log is written to again, which it could not be before
   std::optional<StopReason> searched_out;  // why there is no next round
   int crashes = 0;                         // of the search, since its last round
   bool models_saved = false;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <tuple>
 #include <utility>
 
 #include "base/status.h"
@@ -10,6 +11,9 @@ namespace mycc {
 namespace {
 
 constexpr double kTurnSeconds = 2;
+// Between two answers to one who watches: a job of thousands of tasks has much to show.
+constexpr double kWatchPauseSeconds = 0.1;
+constexpr double kLongestStepSeconds = 0.25;
 
 absl::Status Stopping() { return absl::UnavailableError("the server is stopping"); }
 
@@ -35,11 +39,19 @@ ServerLoop::ServerLoop(ServerLoopOptions options, TuningLog* log, const TimeSour
     : options_(std::move(options)),
       log_(log),
       time_(time),
-      coordinator_(options_.coordinator, log, time, MakeExecutors()) {}
+      heard_time_(time, kLongestStepSeconds),
+      coordinator_(options_.coordinator, log, &heard_time_, MakeExecutors()) {}
 
+// Called on the loop's thread, and before there is one.
 Executors ServerLoop::MakeExecutors() {
   Executors executors;
-  executors.write = [this](const LogWrite& write, LogWriteDone done) { Write(write, std::move(done)); };
+  executors.write = [this](LogWrite write, LogWriteDone done) {
+    ++unanswered_;
+    writer_->Add(std::move(write), [this, done = std::move(done)](const absl::Status& status) {
+      --unanswered_;
+      done(status);
+    });
+  };
   executors.read = [this](LogRead read, std::function<void()> done) {
     ++unanswered_;
     readers_->Add(std::move(read), [this, done = std::move(done)] {
@@ -48,9 +60,7 @@ Executors ServerLoop::MakeExecutors() {
     });
   };
   executors.search = [this](std::function<void()> work, std::function<void()> done) {
-    const MutexLock lock(&mutex_);
-    searches_.push_back({std::move(work), std::move(done)});
-    searches_changed_.NotifyOne();
+    searches_->Add(std::move(work), std::move(done));
   };
   executors.start_search = options_.start_search;
   return executors;
@@ -59,13 +69,12 @@ Executors ServerLoop::MakeExecutors() {
 ServerLoop::~ServerLoop() { Stop(); }
 
 absl::Status ServerLoop::Start() {
-  MYCC_ASSIGN_OR_RETURN(readers_,
-                        LogReaders::Open(log_->path(), options_.reader_threads,
-                                         [this](std::function<void()> done) { Deliver(std::move(done)); }));
+  const auto deliver = [this](std::function<void()> event) { Deliver(std::move(event)); };
+  writer_ = std::make_unique<LogWriter>(log_, deliver);
+  MYCC_ASSIGN_OR_RETURN(readers_, LogReaders::Open(log_->path(), options_.reader_threads, deliver));
+  searches_ = std::make_unique<SearchThreads>(SearchThreads::Options{
+      .threads = options_.search_threads, .around = options_.around_search, .deliver = deliver});
   MYCC_RETURN_IF_ERROR(coordinator_.Start());
-  const unsigned cpus = std::max(1u, std::thread::hardware_concurrency());
-  const size_t searches = options_.search_threads > 0 ? options_.search_threads : cpus;
-  while (search_threads_.size() < searches) search_threads_.emplace_back([this] { RunSearches(); });
   loop_ = std::thread([this] { RunLoop(); });
   return absl::OkStatus();
 }
@@ -75,12 +84,11 @@ void ServerLoop::Stop() {
     const MutexLock lock(&mutex_);
     stopping_ = true;
     changed_.NotifyAll();
-    searches_changed_.NotifyAll();
   }
-  for (std::thread& thread : search_threads_) thread.join();
-  search_threads_.clear();
+  if (searches_ != nullptr) searches_->Stop();
   if (loop_.joinable()) loop_.join();
   readers_.reset();
+  writer_.reset();
 }
 
 void ServerLoop::Post(std::function<void()> event, std::function<void()> refuse) {
@@ -95,15 +103,6 @@ void ServerLoop::Post(std::function<void()> event, std::function<void()> refuse)
   refuse();
 }
 
-void ServerLoop::Write(const LogWrite& write, LogWriteDone done) {
-  ++unanswered_;
-  const absl::Status status = write();
-  Deliver([this, done = std::move(done), status] {
-    --unanswered_;
-    done(status);
-  });
-}
-
 void ServerLoop::Deliver(std::function<void()> event) {
   const MutexLock lock(&mutex_);
   mailbox_.push_back(std::move(event));
@@ -115,58 +114,48 @@ void ServerLoop::PostCall(Reply<Response> reply, std::function<absl::StatusOr<Re
   Post([reply, handler = std::move(handler)] { reply(handler()); }, [reply] { reply(Stopping()); });
 }
 
+std::pair<std::deque<std::function<void()>>, bool> ServerLoop::TakeEvents() {
+  const MutexLock lock(&mutex_);
+  const auto tick = In(options_.tick_seconds);
+  while (mailbox_.empty() && !stopping_ && changed_.WaitUntil(&mutex_, tick)) {
+  }
+  while (stopping_ && mailbox_.empty() && unanswered_ > 0) changed_.Wait(&mutex_);
+  return {std::exchange(mailbox_, {}), stopping_};
+}
+
 void ServerLoop::RunLoop() {
   for (bool stopping = false; !stopping || unanswered_ > 0;) {
     std::deque<std::function<void()>> events;
-    {
-      const MutexLock lock(&mutex_);
-      const auto tick = In(options_.tick_seconds);
-      while (mailbox_.empty() && !stopping_ && changed_.WaitUntil(&mutex_, tick)) {
-      }
-      while (stopping_ && mailbox_.empty() && unanswered_ > 0) changed_.Wait(&mutex_);
-      events.swap(mailbox_);
-      stopping = stopping_;
-    }
-    for (const std::function<void()>& event : events) event();
+    std::tie(events, stopping) = TakeEvents();
+    const double begun = time_->Seconds();
+    heard_time_.Turn();
+    for (std::function<void()>& event : events) std::exchange(event, nullptr)();
     if (stopping) continue;  // what was begun is answered, and nothing is begun any more
     coordinator_.Tick();
     AnswerWatches();
+    CountTurn(time_->Seconds() - begun);
   }
   RefuseWaiting();
 }
 
-void ServerLoop::RunSearches() {
-  while (true) {
-    SearchWork search;
-    {
-      const MutexLock lock(&mutex_);
-      while (searches_.empty() && !stopping_) searches_changed_.Wait(&mutex_);
-      if (stopping_) return;  // what was not begun is in the log, and begins again with the next server
-      search = std::move(searches_.front());
-      searches_.pop_front();
-    }
-    if (options_.around_search) {
-      options_.around_search(search.work);
-    } else {
-      search.work();
-    }
-    Post(std::move(search.done), [] {});
-  }
+void ServerLoop::CountTurn(double seconds) {
+  const MutexLock lock(&mutex_);
+  ++stats_.turns;
+  stats_.longest_turn_seconds = std::max(stats_.longest_turn_seconds, seconds);
+}
+
+LoopStats ServerLoop::stats() const {
+  const MutexLock lock(&mutex_);
+  return stats_;
 }
 
 void ServerLoop::AnswerWatches() {
-  const double now = time_->Seconds();
-  watches_.remove_if([this, now](const auto& waiting) {
-    const bool unchanged = coordinator_.RevisionOf(waiting.request.job()) == waiting.request.seen_revision();
-    if (unchanged && now < waiting.until && waiting.alive()) return false;
-    absl::StatusOr<v1::JobProgress> progress = coordinator_.Progress(waiting.request.job());
-    if (!progress.ok()) {
-      waiting.reply(progress.status());
-      return true;
-    }
-    v1::WatchJobResponse response;
-    *response.mutable_progress() = *std::move(progress);
-    waiting.reply(std::move(response));
+  const double now = heard_time_.Seconds();
+  watches_.remove_if([this, now](const Watch& watch) {
+    const uint64_t revision = coordinator_.RevisionOf(watch.request.job());
+    const bool has_news = revision != watch.request.seen_revision() && (now >= watch.from || revision == 0);
+    if (!has_news && now < watch.until && watch.alive()) return false;
+    coordinator_.Show(watch.request.job(), WithProgress(watch.reply));
     return true;
   });
 }
@@ -174,7 +163,7 @@ void ServerLoop::AnswerWatches() {
 void ServerLoop::RefuseWaiting() {
   coordinator_.jobs().RefuseWaiting(Stopping());
   coordinator_.workers().RefuseWaiting(Stopping());
-  for (const auto& waiting : watches_) waiting.reply(Stopping());
+  for (const Watch& watch : watches_) watch.reply(Stopping());
   watches_.clear();
 }
 
@@ -210,30 +199,33 @@ void ServerLoop::SubmitJob(v1::SubmitJobRequest request, Reply<v1::SubmitJobResp
 }
 
 void ServerLoop::ListJobs(v1::ListJobsRequest request, Reply<v1::ListJobsResponse> reply) {
-  PostCall<v1::ListJobsResponse>(std::move(reply), [this, request]() -> absl::StatusOr<v1::ListJobsResponse> {
-    v1::ListJobsResponse response;
-    MYCC_ASSIGN_OR_RETURN(const std::vector<v1::JobProgress> jobs, coordinator_.jobs().List(request.limit()));
-    for (const v1::JobProgress& job : jobs) *response.add_jobs() = job;
-    return response;
-  });
+  Post([this, request, reply] { coordinator_.jobs().listing().List(request.limit(), reply); },
+       [reply] { reply(Stopping()); });
 }
 
 void ServerLoop::WatchJob(v1::WatchJobRequest request, IsAlive alive, Reply<v1::WatchJobResponse> reply) {
   Post(
       [=, this] {
-        double wait = std::clamp(request.wait_seconds(), 0.0, options_.max_wait_seconds);
+        const double wait = std::clamp(request.wait_seconds(), 0.0, options_.max_wait_seconds);
         const absl::Status heard = coordinator_.jobs().Hear(request.job(), request.client(), wait);
         if (!heard.ok()) return reply(heard);
-        if (coordinator_.RevisionOf(request.job()) == 0) {
-          // It has ended, and there is nothing to wait for; or it waits for its turn, which is looked at now
-          // and then.
-          const absl::StatusOr<v1::JobProgress> progress = coordinator_.Progress(request.job());
-          const bool has_turn_to_come = progress.ok() && progress->state() == v1::JOB_STATE_WAITING;
-          wait = has_turn_to_come ? std::min(wait, kTurnSeconds) : 0;
-        }
-        watches_.push_back({request, alive, reply, time_->Seconds() + wait});
+        if (coordinator_.RevisionOf(request.job()) == 0) return WatchStored(request, alive, wait, reply);
+        const double now = heard_time_.Seconds();
+        watches_.push_back({request, alive, reply, now + kWatchPauseSeconds, now + wait});
       },
       [reply] { reply(Stopping()); });
+}
+
+void ServerLoop::WatchStored(const v1::WatchJobRequest& request, const IsAlive& alive, double wait,
+                             const Reply<v1::WatchJobResponse>& reply) {
+  coordinator_.Show(
+      request.job(), [this, request, alive, wait, reply](absl::StatusOr<v1::JobProgress> progress) {
+        const bool has_turn_to_come = progress.ok() && progress->state() == v1::JOB_STATE_WAITING;
+        if (!has_turn_to_come || wait == 0) return WithProgress(reply)(std::move(progress));
+        // It is looked at now and then.
+        const double now = heard_time_.Seconds();
+        watches_.push_back({request, alive, reply, now, now + std::min(wait, kTurnSeconds)});
+      });
 }
 
 void ServerLoop::CancelJob(v1::CancelJobRequest request, Reply<v1::CancelJobResponse> reply) {
@@ -255,7 +247,7 @@ void ServerLoop::ListDevices(v1::ListDevicesRequest, Reply<v1::ListDevicesRespon
 }
 
 void ServerLoop::Best(v1::BestRequest request, Reply<v1::BestResponse> reply) {
-  PostCall<v1::BestResponse>(std::move(reply), [this, request] { return coordinator_.Best(request); });
+  Post([this, request, reply] { coordinator_.Best(request, reply); }, [reply] { reply(Stopping()); });
 }
 
 }  // namespace mycc

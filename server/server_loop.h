@@ -1,11 +1,12 @@
-// The server's one thread of decisions. Calls from many threads become events; what arrives together is
-// committed together; calls that wait (Lease, Watch) are kept here until there is something to say. Reading
-// the log and searching have threads of their own, so that workers are answered meanwhile.
+// The server's one thread of decisions. Calls from many threads become events, and so do the answers of what
+// is done beside it: changes of the log, which are committed in groups, reads of it, and searches. The loop
+// itself waits for none of them. Calls that wait (Lease, Watch) are kept until there is something to say.
 //
 //   gRPC threads --post--> mailbox --> loop thread: events, Tick, those that wait --> replies
-//                             ^          |--read--> log readers ----.
-//                             |          '--work--> search threads --|
-//                             '---------------- done ----------------'
+//                             ^          |--write--> log writer -----.
+//                             |          |--read---> log readers ----|
+//                             |          '--work---> search threads -|
+//                             '--------------- done -----------------'
 //
 // Thread rule: thread-safe. A reply is called once, on the loop's thread; it must not block.
 #pragma once
@@ -16,18 +17,21 @@
 #include <memory>
 #include <string>
 #include <thread>
-#include <vector>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
 #include "db/log_readers.h"
+#include "db/log_writer.h"
 #include "proto/tuning.pb.h"
 #include "proto/worker.pb.h"
 #include "server/coordinator.h"
 #include "server/executors.h"
+#include "server/heard_time.h"
 #include "server/local_search.h"
 #include "server/reply.h"
+#include "server/search_threads.h"
 
 namespace mycc {
 
@@ -43,6 +47,12 @@ struct ServerLoopOptions {
   double tick_seconds = 0.1;
 };
 
+// How long the loop was deaf.
+struct LoopStats {
+  int64_t turns = 0;
+  double longest_turn_seconds = 0;
+};
+
 class ServerLoop {
  public:
   ServerLoop(ServerLoopOptions options, TuningLog* log, const TimeSource* time);
@@ -54,6 +64,8 @@ class ServerLoop {
   absl::Status Start();
   // Answers what waits with Unavailable, and everything from now on. What was acknowledged is in the log.
   void Stop();
+
+  LoopStats stats() const;
 
   void Register(v1::RegisterRequest request, Reply<v1::RegisterResponse> reply);
   void Lease(v1::LeaseRequest request, IsAlive alive, Reply<v1::LeaseResponse> reply);
@@ -70,15 +82,11 @@ class ServerLoop {
   void Best(v1::BestRequest request, Reply<v1::BestResponse> reply);
 
  private:
-  template <typename Request, typename Response>
-  struct Waiting {
-    Request request;
+  struct Watch {
+    v1::WatchJobRequest request;
     IsAlive alive;
-    Reply<Response> reply;
-    double until;
-  };
-  struct SearchWork {
-    std::function<void()> work, done;
+    Reply<v1::WatchJobResponse> reply;
+    double from, until;  // when it is answered: with what has changed, or in any case
   };
 
   // Runs `event` on the loop's thread; `refuse` in its place when the loop has stopped.
@@ -86,13 +94,16 @@ class ServerLoop {
   // A call that is answered at once by `handler`.
   template <typename Response>
   void PostCall(Reply<Response> reply, std::function<absl::StatusOr<Response>()> handler);
-  // Changes the log at once, and answers in the loop's next turn.
-  void Write(const LogWrite& write, LogWriteDone done);
-  void RunLoop();
-  void RunSearches();
   // Runs `event` in a later turn, also while the loop is stopping.
   void Deliver(std::function<void()> event);
   Executors MakeExecutors();
+  void RunLoop();
+  // What arrived, and whether the loop is to stop.
+  std::pair<std::deque<std::function<void()>>, bool> TakeEvents();
+  void CountTurn(double seconds);
+  // Ended or not begun: there is no change to wait for.
+  void WatchStored(const v1::WatchJobRequest& request, const IsAlive& alive, double wait,
+                   const Reply<v1::WatchJobResponse>& reply);
   void AnswerWatches();
   void RefuseWaiting();
 
@@ -101,20 +112,21 @@ class ServerLoop {
   const TimeSource* const time_;
 
   // The loop thread's own.
+  HeardTime heard_time_;
   Coordinator coordinator_;
   int64_t unanswered_ = 0;  // reads and writes of the log whose answers are to come
-  std::list<Waiting<v1::WatchJobRequest, v1::WatchJobResponse>> watches_;
+  std::list<Watch> watches_;
 
-  Mutex mutex_;
+  mutable Mutex mutex_;
   CondVar changed_;
   std::deque<std::function<void()>> mailbox_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  CondVar searches_changed_;
-  std::deque<SearchWork> searches_ ABSL_GUARDED_BY(mutex_);
+  LoopStats stats_ ABSL_GUARDED_BY(mutex_);
 
+  std::unique_ptr<LogWriter> writer_;
   std::unique_ptr<LogReaders> readers_;
+  std::unique_ptr<SearchThreads> searches_;
   std::thread loop_;
-  std::vector<std::thread> search_threads_;
 };
 
 }  // namespace mycc

@@ -120,7 +120,7 @@ TEST_F(LogGcTest, OldModelsAndUnusedKeysGo) {
   const GcCounts counts = Collect({.failures_after_seconds = kDay});
   EXPECT_EQ(counts.models, 2);
   EXPECT_EQ(counts.keys, 1);
-  EXPECT_EQ(models.LoadNewest("score")->bytes, "three");
+  EXPECT_EQ(models.Load(*models.NewestId("score"))->bytes, "three");
   EXPECT_EQ(*log_->database()->ReadInt("SELECT count(*) FROM workloads"), 0);
 }
 

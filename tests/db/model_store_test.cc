@@ -39,14 +39,14 @@ TEST_F(ModelStoreTest, AModelIsKnownByItsBytes) {
 
 TEST_F(ModelStoreTest, TheNewestOfAKindIsFound) {
   ModelStore models(log_.get());
-  EXPECT_EQ(models.LoadNewest("score").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(models.NewestId("score").status().code(), absl::StatusCode::kNotFound);
   ASSERT_TRUE(models.Save("score", "", "one").ok());
   ASSERT_TRUE(models.Save("score", "", "two").ok());  // at the same instant
   ASSERT_TRUE(models.Save("failure", "", "three").ok());
-  EXPECT_EQ(models.LoadNewest("score")->bytes, "two");
+  EXPECT_EQ(models.Load(*models.NewestId("score"))->bytes, "two");
   now_ = 5;
   ASSERT_TRUE(models.Save("score", "", "four").ok());
-  EXPECT_EQ(models.LoadNewest("score")->bytes, "four");
+  EXPECT_EQ(models.Load(*models.NewestId("score"))->bytes, "four");
 }
 
 TEST_F(ModelStoreTest, OnlyTheNewestOfEachKindAndThoseThatAreNeededAreKept) {

@@ -436,7 +436,7 @@ TEST(CoordinatorTest, MisuseIsRefusedInWords) {
               HasSubstr("neither trials nor a budget"));
   EXPECT_THAT(refusal([](v1::JobSpec* spec) { spec->mutable_tasks(0)->set_workload("workload ("); }),
               HasSubstr("workload 1:1:"));
-  EXPECT_TRUE(absl::IsNotFound(server->Progress("j0123456789abcdef").status()));
+  EXPECT_TRUE(absl::IsNotFound(server.TryProgress("j0123456789abcdef").status()));
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ FakeServer::FakeServer(CoordinatorOptions options, StartSearch start_search)
   Open();
 }
 
-void FakeServer::Open() {
+void FakeServer::Open(const std::function<void(Coordinator&)>& before) {
   auto log = TuningLog::Open(folder_.Path("test.db"), OpenMode::kServe);
   ASSERT_TRUE(log.ok()) << log.status();
   log_ = *std::move(log);
@@ -86,6 +86,7 @@ void FakeServer::Open() {
   coordinator_ = std::make_unique<Coordinator>(options_, log_.get(), &time_, executors);
   const absl::Status started = coordinator_->Start();
   ASSERT_TRUE(started.ok()) << started;
+  if (before != nullptr) before(*coordinator_);
   Commit();
 }
 
@@ -104,12 +105,12 @@ void FakeServer::HoldWrites(bool hold) {
   held_writes_.clear();
 }
 
-void FakeServer::Restart() {
+void FakeServer::Restart(const std::function<void(Coordinator&)>& before) {
   coordinator_.reset();
   works_.clear();
   held_writes_.clear();
   log_.reset();
-  Open();
+  Open(before);
 }
 
 std::string FakeServer::Submit(const v1::JobSpec& spec, const std::string& submission,
@@ -141,9 +142,20 @@ absl::StatusOr<v1::JobProgress> FakeServer::Leave(const std::string& job, const 
 }
 
 v1::JobProgress FakeServer::Progress(const std::string& job) {
-  absl::StatusOr<v1::JobProgress> progress = coordinator_->Progress(job);
+  absl::StatusOr<v1::JobProgress> progress = TryProgress(job);
   EXPECT_TRUE(progress.ok()) << progress.status();
   return progress.ok() ? *std::move(progress) : v1::JobProgress();
+}
+
+absl::StatusOr<v1::JobProgress> FakeServer::TryProgress(const std::string& job) {
+  return AnswerOf<v1::JobProgress>(this, [&](const JobReply& reply) { coordinator_->Show(job, reply); });
+}
+
+std::vector<v1::JobProgress> FakeServer::List(uint32_t limit) {
+  const auto jobs = AnswerOf<v1::ListJobsResponse>(
+      this, [&](const auto& reply) { coordinator_->jobs().listing().List(limit, reply); });
+  EXPECT_TRUE(jobs.ok()) << jobs.status();
+  return {jobs->jobs().begin(), jobs->jobs().end()};
 }
 
 std::vector<StoredRecord> FakeServer::RecordsOf(const std::string& job, bool finals) {

@@ -70,7 +70,8 @@ class FakeServer {
   TuningLog& log() { return *log_; }
   FakeTime& time() { return time_; }
   // As kill -9 and a new start: nothing is said to anybody, and what was not in the log is gone.
-  void Restart();
+  // `before` is called when it has started, and before anything that takes time is done.
+  void Restart(const std::function<void(Coordinator&)>& before = nullptr);
   void Wait(double seconds) {
     time_.Advance(seconds);
     coordinator_->Tick();
@@ -88,13 +89,15 @@ class FakeServer {
   absl::StatusOr<v1::JobProgress> Cancel(const std::string& job, const std::string& by = "");
   absl::StatusOr<v1::JobProgress> Leave(const std::string& job, const std::string& client);
   v1::JobProgress Progress(const std::string& job);
+  absl::StatusOr<v1::JobProgress> TryProgress(const std::string& job);
+  std::vector<v1::JobProgress> List(uint32_t limit = 0);
   // Trial -> trace of the job's records; fails the test when a trial has two.
   std::map<std::string, std::string> TracesOf(const std::string& job);
   // Of the job's trials, or of what final rounds measured of them again.
   std::vector<StoredRecord> RecordsOf(const std::string& job, bool finals = false);
 
  private:
-  void Open();
+  void Open(const std::function<void(Coordinator&)>& before = nullptr);
 
   TestFolder folder_;
   FakeTime time_;

@@ -223,7 +223,8 @@ class FinalsTest : public ::testing::Test {
     v1::BestRequest request;
     request.set_workload_hash(server_.RecordsOf(job_)[0].record.workload_hash());
     request.set_target(kTestTarget);
-    const auto best = server_->Best(request);
+    const auto best =
+        AnswerOf<v1::BestResponse>(&server_, [&](const auto& reply) { server_->Best(request, reply); });
     EXPECT_TRUE(best.ok() && best->records_size() == 1);
     return best->records(0);
   }

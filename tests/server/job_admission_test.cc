@@ -64,7 +64,7 @@ TEST(SubmitTest, ASecondRequestBeforeTheFirstIsInTheLogIsTheSameJob) {
   ASSERT_TRUE(first.progress->ok());
   ASSERT_TRUE(second.progress->ok());
   EXPECT_EQ((*first.progress)->job(), (*second.progress)->job());
-  EXPECT_THAT(*server->jobs().List(0), SizeIs(1));
+  EXPECT_THAT(server.List(), SizeIs(1));
 }
 
 TEST(SubmitTest, FreshIsANewJobUntilOneThatIsFreshIsUnfinished) {
@@ -245,7 +245,9 @@ TEST(CancelTest, TakenUpAgainWhileTheOldSearchIsAtWork) {
     const std::function<void()> search = searches[i];  // which may add others
     search();
   }
-  EXPECT_EQ(server.Progress(cancel.job())->state(), v1::JOB_STATE_RUNNING);
+  const Answered shown;
+  server.Show(cancel.job(), shown.reply());
+  EXPECT_EQ((*shown.progress)->state(), v1::JOB_STATE_RUNNING);
   EXPECT_EQ(*(*log)->database()->ReadInt("SELECT count(*) FROM trials"), 8) << "two rounds, each once";
 }
 
@@ -263,13 +265,12 @@ TEST(DamagedJobTest, IsListedWithItsReasonAndHoldsUpNobody) {
   EXPECT_EQ(worker.Work(), 4);
   EXPECT_EQ(server.Progress(sound).state(), v1::JOB_STATE_DONE);
 
-  const auto jobs = server->jobs().List(0);
-  ASSERT_TRUE(jobs.ok()) << jobs.status();
-  ASSERT_THAT(*jobs, SizeIs(2));
-  EXPECT_EQ((*jobs)[1].job(), damaged);
-  EXPECT_EQ((*jobs)[1].name(), "test");
-  EXPECT_EQ((*jobs)[1].state(), v1::JOB_STATE_FAILED);
-  EXPECT_THAT((*jobs)[1].message(), HasSubstr("its spec is damaged"));
+  const std::vector<v1::JobProgress> jobs = server.List();
+  ASSERT_THAT(jobs, SizeIs(2));
+  EXPECT_EQ(jobs[1].job(), damaged);
+  EXPECT_EQ(jobs[1].name(), "test");
+  EXPECT_EQ(jobs[1].state(), v1::JOB_STATE_FAILED);
+  EXPECT_THAT(jobs[1].message(), HasSubstr("its spec is damaged"));
   EXPECT_EQ(server.Progress(damaged).state(), v1::JOB_STATE_FAILED) << "what `watch` shows";
   EXPECT_EQ(server.Cancel(damaged)->state(), v1::JOB_STATE_FAILED) << "it had ended";
   EXPECT_NE(server.Submit(spec, "mine"), damaged);
@@ -311,7 +312,7 @@ TEST(WaitersTest, TheLastOneToLeaveCancelsTheJob) {
   EXPECT_EQ(server.Submit(spec, "mine", "bob"), job);
   EXPECT_EQ(server.Progress(job).waiters(), 2u);
   EXPECT_EQ(server.Submit(spec, "mine", "bob"), job) << "asked again after a lost answer";
-  EXPECT_EQ((*server->jobs().List(0))[0].waiters(), 2u);
+  EXPECT_EQ(server.List()[0].waiters(), 2u);
 
   auto left = server.Leave(job, "ann");
   ASSERT_TRUE(left.ok()) << left.status();

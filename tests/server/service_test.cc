@@ -184,7 +184,9 @@ class ServiceTest : public ::testing::TestWithParam<bool> {
   size_t CountRecords(const std::string& job) {
     RecordFilter filter;
     filter.job = job;
-    const auto records = log_->List(filter);
+    const auto log = TuningLog::Open(folder_.Path("test.db"), OpenMode::kRead);  // the other is the server's
+    EXPECT_TRUE(log.ok()) << log.status();
+    const auto records = (*log)->List(filter);
     EXPECT_TRUE(records.ok());
     return static_cast<size_t>(std::count_if(records->begin(), records->end(), [](const auto& stored) {
       return stored.record.result().timing().final_round().empty();

@@ -1,0 +1,36 @@
+// Time as the server hears it. While its loop does not turn, because its process was stopped, its machine
+// overloaded, or a turn took long, nobody can be heard, and this clock hardly moves: no lease runs out and no
+// worker falls silent for what the server did not do. Thread rule: thread-compatible.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "server/time_source.h"
+
+namespace mycc {
+
+class HeardTime final : public TimeSource {
+ public:
+  // `time` outlives it. However long a turn was, it counts for at most `longest_step` seconds.
+  HeardTime(const TimeSource* time, double longest_step)
+      : time_(time), longest_step_(longest_step), last_(time->Seconds()), now_(last_) {}
+
+  // The loop listens again. Between two calls the clock stands.
+  void Turn() {
+    const double real = time_->Seconds();
+    now_ += std::clamp(real - last_, 0.0, longest_step_);
+    last_ = real;
+  }
+
+  double Seconds() const override { return now_; }
+  int64_t UnixMicros() const override { return time_->UnixMicros(); }
+
+ private:
+  const TimeSource* const time_;
+  const double longest_step_;
+  double last_;  // of `time_`
+  double now_;
+};
+
+}  // namespace mycc

@@ -1,0 +1,37 @@
+// Changes of jobs, one after the other: whoever would change or read what is being changed waits until that
+// is done. Thread rule: thread-compatible.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "db/log_writer.h"
+
+namespace mycc {
+
+class JobChanges {
+ public:
+  explicit JobChanges(WriteExecutor write) : write_(std::move(write)) {}
+
+  // What `key` names, a job or a submission, is being looked at or changed, until as many calls of Release.
+  void Hold(const std::string& key) { ++held_[key].holders; }
+  void Release(const std::string& key);
+  // Makes a change of what `key` names.
+  void Change(const std::string& key, LogWrite write, LogWriteDone done);
+  // Whether `key` is held: then `call` comes when it is not.
+  bool Defer(const std::string& key, std::function<void()> call);
+
+ private:
+  struct Held {
+    int holders = 0;
+    std::vector<std::function<void()>> deferred;
+  };
+
+  const WriteExecutor write_;
+  std::map<std::string, Held> held_;  // by key
+};
+
+}  // namespace mycc

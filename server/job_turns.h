@@ -1,0 +1,111 @@
+// The jobs that are not running yet: they wait for their turn, and are taken up. For a new job, that begins
+// with looking up what the log knows of its workloads; for one that ran before, with reading it back. Both
+// happen beside the thread that decides. A job that cannot be taken up now keeps its turn, and holds up
+// nobody.
+//
+//   Enqueue -> waiting -> looked up --(new)--> prepared: its tasks are written -> looked up
+//                            '--(has tasks)--> running
+//
+// Thread rule: thread-compatible. Nothing here blocks.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "db/job_store.h"
+#include "server/executors.h"
+#include "server/job_changes.h"
+#include "server/job_rounds.h"
+#include "server/new_job.h"
+#include "server/running_job.h"
+#include "server/stored_job.h"
+#include "server/time_source.h"
+
+namespace mycc {
+
+// Why a job cannot be taken up.
+struct JobTrouble {
+  absl::Status why;
+  bool is_passing = false;  // else the job has failed, whether or not the log could be told
+  double retry_at = 0;
+};
+
+struct JobTurnsOptions {
+  int max_running = 32;      // jobs, those that are being taken up among them
+  double retry_seconds = 1;  // for a job that could not be read
+};
+
+// What is left to others.
+struct JobTurnsHooks {
+  // A job is taken up: these of its trials go to the lease queue.
+  std::function<void(const ActiveJob& job, const std::vector<Trial>& open)> queue_trials;
+  // The job's end is in the log: it had nothing to search, or cannot be taken up.
+  std::function<void(const std::string& job)> on_ended;
+};
+
+class JobTurns {
+ public:
+  // All must outlive it. It adds to `running`.
+  JobTurns(JobTurnsOptions options, JobStore* store, const TimeSource* time, Executors executors,
+           JobChanges* changes, RunningJobs* running, JobRounds* rounds, JobTurnsHooks hooks);
+
+  // A job that neither runs nor waits yet; its turn comes.
+  void Enqueue(const std::string& job);
+  // The job has ended, or runs no more.
+  void Forget(const std::string& job);
+  // Takes up those that wait, as far as there is room.
+  void StartWaiting();
+
+  bool Contains(const std::string& job) const;  // it waits or is being taken up
+  bool IsBeingTakenUp(const std::string& job) const { return taking_up_.contains(job); }
+  // Calls when the job runs, or cannot be taken up. REQUIRES: it is being taken up.
+  void AfterTakingUp(const std::string& job, std::function<void()> call);
+  const JobTrouble* TroubleOf(const std::string& job) const;  // null: none
+  size_t num_waiting() const { return waiting_.size(); }
+
+ private:
+  // What the log has of a job whose turn has come.
+  struct Found {
+    bool is_over = false;                 // it has ended meanwhile
+    std::optional<PreparedJob> prepared;  // it has no tasks yet, and these are they
+    std::optional<StoredJobState> loaded;
+  };
+  static absl::StatusOr<Found> LookUp(TuningLog* log, const std::string& id);
+
+  // One time that a job is taken up: another one after it was cancelled and submitted again.
+  struct TakingUp {
+    uint64_t number = 0;
+    std::vector<std::function<void()>> afterwards;
+  };
+  bool IsOn(const std::string& id, uint64_t number) const;
+  // From here on, until `Took`.
+  void TakeUp(const std::string& id, uint64_t number);
+  void OnFound(const std::string& id, uint64_t number, absl::StatusOr<Found> found);
+  void WritePrepared(const std::string& id, uint64_t number, PreparedJob prepared);
+  void Run(const std::string& id, StoredJobState loaded);
+  void Took(const std::string& id);
+  // It cannot be taken up: now, or at all.
+  void KeepTrouble(const std::string& id, const absl::Status& why);
+
+  const JobTurnsOptions options_;
+  JobStore* const store_;
+  const TimeSource* const time_;
+  const Executors executors_;
+  JobChanges* const changes_;
+  RunningJobs* const running_;
+  JobRounds* const rounds_;
+  const JobTurnsHooks hooks_;
+  std::deque<std::string> waiting_;  // in order of turns
+  std::map<std::string, TakingUp> taking_up_;
+  uint64_t taken_up_ = 0;  // times so far
+  std::map<std::string, JobTrouble> troubles_;
+};
+
+}  // namespace mycc

@@ -1,0 +1,27 @@
+#include "server/heard_time.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/server/fake_server.h"
+
+namespace mycc {
+namespace {
+
+TEST(HeardTimeTest, GoesWithTheLoopAndStandsWhileItIsDeaf) {
+  FakeTime time;
+  HeardTime heard(&time, 0.25);
+  const double begun = heard.Seconds();
+  for (int turn = 0; turn < 10; ++turn) {
+    time.Advance(0.1);
+    EXPECT_NEAR(heard.Seconds(), begun + 0.1 * turn, 1e-9) << "within a turn it stands";
+    heard.Turn();
+  }
+  EXPECT_NEAR(heard.Seconds(), begun + 1, 1e-9);
+  time.Advance(3600);
+  heard.Turn();
+  EXPECT_NEAR(heard.Seconds(), begun + 1.25, 1e-9) << "an hour without a turn is nobody's silence";
+  EXPECT_EQ(heard.UnixMicros(), time.UnixMicros());
+}
+
+}  // namespace
+}  // namespace mycc
