@@ -192,4 +192,13 @@ absl::StatusOr<std::vector<Launch>> LaunchesOf(const Stmt& body, const std::vect
   return launches;
 }
 
+absl::StatusOr<LoweredFunction> WithMeets(const LoweredFunction& lowered) {
+  LoweredFunction met = lowered;
+  for (Stmt* const body : {&met.kernel.body, &met.pack.body}) {
+    MYCC_ASSIGN_OR_RETURN(const std::vector<Launch> launches, LaunchesOf(*body, {}, /*overlap=*/false));
+    for (const Launch& launch : launches) *body = WithMeetsBefore(*body, launch.meets_before);
+  }
+  return met;
+}
+
 }  // namespace mycc

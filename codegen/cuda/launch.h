@@ -8,9 +8,10 @@
 
 #include "absl/status/statusor.h"
 #include "codegen/cuda/program.h"
+#include "codegen/ir/threads.h"
+#include "codegen/passes/lower.h"
 #include "codegen/passes/passes.h"
 #include "codegen/passes/thread_registers.h"
-#include "codegen/passes/threads.h"
 
 namespace mycc {
 
@@ -43,6 +44,10 @@ struct Launch {
 // one before it ends. Errors: FailedPrecondition for a nest that a GPU's grid and blocks cannot carry out.
 absl::StatusOr<std::vector<Launch>> LaunchesOf(const Stmt& body, const std::vector<LaunchBuffer>& buffers,
                                                bool overlap);
+
+// The function with a Meet before each statement that emitted code has its threads wait before, to be
+// interpreted so (Meetings::kWhereSaid). Errors as of LaunchesOf.
+absl::StatusOr<LoweredFunction> WithMeets(const LoweredFunction& lowered);
 
 // What combining across warps takes of shared memory, behind the planned buffers; 0 bytes where warps are
 // enough. Then what joined blocks send each other: the partial results of two rounds.

@@ -4,7 +4,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "codegen/passes/threads.h"
+#include "codegen/ir/threads.h"
 
 namespace mycc {
 namespace {
@@ -190,6 +190,12 @@ std::unordered_set<const StmtNode*> MeetingPoints(const Stmt& launch, const Shar
   Touched touched;
   planner.Walk(launch, &touched);
   return planner.Take();
+}
+
+Stmt WithMeetsBefore(const Stmt& root, const std::unordered_set<const StmtNode*>& statements) {
+  const Stmt inside =
+      MapChildren(root, [&statements](const Stmt& child) { return WithMeetsBefore(child, statements); });
+  return statements.count(root.get()) != 0 ? MakeSeq({std::make_shared<Meet>(), inside}) : inside;
 }
 
 }  // namespace mycc

@@ -18,4 +18,7 @@ StoreTargets TargetsOf(const Stmt& stmt, const std::function<bool(const BufferNo
 // what is inside is one thread's own business.
 std::unordered_set<const StmtNode*> MeetingPoints(const Stmt& launch, const SharedPlan& shared);
 
+// The code with a Meet before each of these statements.
+Stmt WithMeetsBefore(const Stmt& root, const std::unordered_set<const StmtNode*>& statements);
+
 }  // namespace mycc

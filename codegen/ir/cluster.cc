@@ -82,9 +82,9 @@ class Expansion {
         for (int64_t to = 0; to < blocks_; ++to)
           to_all.push_back(std::make_shared<Arrive>(Barrier(arrive->barrier, to)));
       } else if (const Signal* signal = DynAs<Signal>(stmt)) {
-        return std::make_shared<Arrive>(Flag(signal->index));
+        return MakeSeq({std::make_shared<Meet>(), std::make_shared<Arrive>(Flag(signal->index))});
       } else if (const Await* await = DynAs<Await>(stmt)) {
-        return std::make_shared<Wait>(Flag(await->index), IntConst(0));
+        return MakeSeq({std::make_shared<Wait>(Flag(await->index), IntConst(0)), std::make_shared<Meet>()});
       } else if (const Wait* wait = DynAs<Wait>(stmt)) {
         return std::make_shared<Wait>(Barrier(wait->barrier, block), wait->phase);
       }

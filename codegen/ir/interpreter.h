@@ -1,5 +1,8 @@
 // The oracle: runs scheduled or lowered IR, slowly, exactly as stmt.h defines it.
 //
+// Threads of a block that touch an element which another one writes, without having met in between, are an
+// error too: in lowered code, for what is not in registers. Where they meet is what `Meetings` says.
+//
 // Memory starts poisoned: reading an element that was never written is an error, and so is an output left
 // unwritten. Indices are checked. Iterations of parallel, block and thread loops run in an order drawn from
 // `seed`; of a parallel or block loop (the outermost, where they nest) touching an element that another
@@ -22,10 +25,19 @@
 
 namespace mycc {
 
+enum class Meetings {
+  kAfterThreadLoops,  // as the IR has it
+  // At Meet statements, and where threads wait for a group or for another block, begin a bulk copy out of
+  // shared memory, or tell another role that they are done: as emitted code has it (codegen/cuda/launch.h,
+  // WithMeets).
+  kWhereSaid,
+};
+
 // Inputs (const ones as declared, not packed) in declared order; returns the outputs. Errors: InvalidArgument
 // for inputs that do not match the parameters, FailedPrecondition naming element, statement and loop
 // variables for everything above.
 absl::StatusOr<std::vector<NDArray>> RunFunction(const Function& function, const std::vector<NDArray>& inputs,
-                                                 uint64_t seed = 0);
+                                                 uint64_t seed = 0,
+                                                 Meetings meetings = Meetings::kAfterThreadLoops);
 
 }  // namespace mycc

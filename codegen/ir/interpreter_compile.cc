@@ -6,13 +6,29 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/ir/block_guards.h"
 #include "codegen/ir/interpreter_program.h"
+#include "codegen/ir/threads.h"
 
 namespace mycc::interpreter {
 namespace {
 
+constexpr int64_t kWarp = 32;
+
+bool HasThreadLoops(const Stmt& root) {
+  bool has = false;
+  VisitStmts(root, [&](const Stmt& stmt) {
+    has |= IsThreadLoop(stmt);
+    return !has;
+  });
+  return has;
+}
+
 class Compiler {
  public:
+  explicit Compiler(Meetings meetings) : meets_where_said_(meetings == Meetings::kWhereSaid) {}
+
   absl::StatusOr<Program> Run(const Function& function) {
+    // A schedule says which loops are the threads', not yet what is in registers.
+    program_.has_threads = HasThreadLoops(function.body) && !Contains(function.body, StmtKind::kBlock);
     for (const Param& param : function.params) AddMemory(param.buffer, param.kind != ParamKind::kOutput);
     Statement(function.body);
     Emit({.code = Code::kEnd});
@@ -58,7 +74,8 @@ class Compiler {
   }
 
   int AddMemory(const Buffer& buffer, bool read_only) {
-    program_.memories.push_back(MemorySlot{buffer, read_only});
+    const bool is_outside = loops_in_scope_.empty() && !group_;
+    program_.memories.push_back(MemorySlot{buffer, read_only, is_outside || buffer->scope == Scope::kShared});
     return memories_[buffer.get()] = static_cast<int>(program_.memories.size()) - 1;
   }
   int MemoryOf(const Buffer& buffer, bool write) {
@@ -82,7 +99,11 @@ class Compiler {
       case Op::kLoad: {
         const int indices = List(Expressions(expr.args));
         const int dst = NewRegister();
-        Emit({.code = Code::kLoad, .dst = dst, .a = MemoryOf(expr.buffer, /*write=*/false), .b = indices});
+        Emit({.code = Code::kLoad,
+              .dst = dst,
+              .a = MemoryOf(expr.buffer, /*write=*/false),
+              .b = indices,
+              .c = in_shared_store_ ? 1 : 0});
         return dst;
       }
       case Op::kSelect: return Select(expr);
@@ -142,6 +163,25 @@ class Compiler {
     const int outer_site = site_;
     program_.sites.push_back(Site{stmt, loops_in_scope_});
     site_ = static_cast<int>(program_.sites.size()) - 1;
+    if (IsLaunch(stmt)) {
+      const int64_t warps = (ThreadsUnder(stmt) + kWarp - 1) / kWarp;
+      Emit({.code = Code::kLaunch, .imm = warps * kWarp});
+      in_launch_ = true;
+      LaunchedStatement(stmt);
+      in_launch_ = false;
+    } else {
+      LaunchedStatement(stmt);
+    }
+    site_ = outer_site;
+  }
+
+  // Each statement at the root that is not only there to hold others.
+  bool IsLaunch(const Stmt& stmt) const {
+    return program_.has_threads && meets_where_said_ && !in_launch_ && stmt->kind != StmtKind::kSeq &&
+           stmt->kind != StmtKind::kAlloc;
+  }
+
+  void LaunchedStatement(const Stmt& stmt) {
     switch (stmt->kind) {
       case StmtKind::kSeq:
         for (const Stmt& part : As<Seq>(stmt).stmts) Statement(part);
@@ -158,6 +198,7 @@ class Compiler {
       case StmtKind::kRoles: RolesStatement(As<Roles>(stmt)); break;
       case StmtKind::kArrive: {
         const int group = GroupOf("arrive");
+        if (!role_multiplies_) EmitMeet();
         Emit({.code = Code::kArrive, .a = Expression(*As<Arrive>(stmt).barrier), .imm = group});
         break;
       }
@@ -167,12 +208,19 @@ class Compiler {
         break;
       }
       case StmtKind::kCommitGroup: Emit({.code = Code::kCommitGroup}); break;
-      case StmtKind::kWaitGroup: Emit({.code = Code::kWaitGroup, .imm = As<WaitGroup>(stmt).pending}); break;
+      case StmtKind::kWaitGroup:
+        Emit({.code = Code::kWaitGroup, .imm = As<WaitGroup>(stmt).pending});
+        EmitMeet();
+        break;
       case StmtKind::kFence: Emit({.code = Code::kFence}); break;
+      case StmtKind::kMeet: EmitMeet(); break;
       case StmtKind::kSignal:
       case StmtKind::kAwait: Fail("a flag between thread blocks that do not run side by side"); break;
     }
-    site_ = outer_site;
+  }
+
+  void EmitMeet() {
+    if (meets_where_said_) Emit({.code = Code::kMeet});
   }
 
   int GroupOf(const char* what) {
@@ -201,7 +249,12 @@ class Compiler {
              loop.loop_kind == LoopKind::kParallel || loop.loop_kind == LoopKind::kBlock ||
                  (loop.loop_kind == LoopKind::kThread && !CarriesReduction(loop)),
              loops_in_scope_.empty() && !group_ &&
-                 (loop.loop_kind == LoopKind::kBlock || loop.loop_kind == LoopKind::kThread)});
+                 (loop.loop_kind == LoopKind::kBlock || loop.loop_kind == LoopKind::kThread),
+             loop.loop_kind == LoopKind::kBlock});
+    const bool of_threads = loop.loop_kind == LoopKind::kThread, is_nest = of_threads && !in_nest_;
+    if (of_threads) program_.loops.back().threads = ThreadsUnder(loop.body);
+    program_.loops.back().is_nest = is_nest;
+    in_nest_ = in_nest_ || of_threads;
     if (group_ && loop.loop_kind == LoopKind::kParallel) Fail("a parallel loop inside roles");
     const int64_t enter = Emit({.code = Code::kLoopEnter, .a = index});
     const int64_t body = Here();
@@ -213,6 +266,7 @@ class Compiler {
     variables_.erase(loop.var.get());
     Emit({.code = Code::kLoopNext, .a = index, .imm = body});
     Land(enter);
+    if (is_nest) in_nest_ = false;
   }
 
   void IfStatement(const If& branch) {
@@ -247,6 +301,7 @@ class Compiler {
 
   void StoreStatement(const Store& store) {
     const int memory = MemoryOf(store.buffer, /*write=*/true);
+    in_shared_store_ = program_.memories[memory].is_shared;
     const int indices = List(Expressions(store.indices));
     if (copy_) {
       Emit({.code = Code::kCopyStore,
@@ -254,9 +309,10 @@ class Compiler {
             .b = indices,
             .c = CopiedValue(store.value),
             .imm = *copy_});
-      return;
+    } else {
+      Emit({.code = Code::kStore, .a = memory, .b = indices, .c = Expression(*store.value)});
     }
-    Emit({.code = Code::kStore, .a = memory, .b = indices, .c = Expression(*store.value)});
+    in_shared_store_ = false;
   }
 
   void CombineStatement(const Combine& combine) {
@@ -411,8 +467,11 @@ class Compiler {
       signal.group = GroupOf("signal");
       signal.barrier = Expression(*copy.barrier);
     }
+    signal.by_threads = copy.engine == CopyEngine::kThreads;
     program_.concurrent = true;
     program_.copies.push_back(signal);
+    // One thread issues it, for all that have filled the tile.
+    if (copy.engine == CopyEngine::kBulk && !copy.barrier) EmitMeet();
     copy_ = static_cast<int>(program_.copies.size()) - 1;
     Statement(copy.body);
     copy_.reset();
@@ -452,7 +511,9 @@ class Compiler {
     Emit({.code = Code::kRoles, .a = *group_});
     const int64_t past_roles = Emit({.code = Code::kJump});
     for (const Roles::Role& role : roles.roles) {
-      program_.groups[*group_].roles.push_back(RoleGroup::Role{role.name, Here()});
+      const int64_t threads = IsForOneThread(role.body) ? 1 : RoleThreads(role.body);
+      program_.groups[*group_].roles.push_back(RoleGroup::Role{role.name, Here(), threads});
+      role_multiplies_ = Contains(role.body, StmtKind::kMma);
       Statement(role.body);
       Emit({.code = Code::kEnd});
     }
@@ -468,11 +529,17 @@ class Compiler {
   std::optional<int> group_;  // of the roles around
   std::optional<int> copy_;   // the copy around
   int site_ = -1;
+  const bool meets_where_said_;
+  bool in_launch_ = false, in_nest_ = false;
+  bool in_shared_store_ = false;  // one thread of those that do the same carries it out, loads and all
+  bool role_multiplies_ = false;  // on tensor cores: its warpgroups arrive each for itself
 };
 
 }  // namespace
 
-absl::StatusOr<Program> Compile(const Function& function) { return Compiler().Run(function); }
+absl::StatusOr<Program> Compile(const Function& function, Meetings meetings) {
+  return Compiler(meetings).Run(function);
+}
 
 std::string DescribeSite(const Program& program, int64_t pc, const std::vector<Scalar>& registers) {
   if (program.site_of[pc] < 0) return "the function";

@@ -23,7 +23,8 @@ Machine::Machine(const Program& program, uint64_t seed)
     : program_(program), random_(seed), registers_(program.registers), loops_(program.loops.size()) {
   const int components = program.concurrent ? 2 * program.num_agents + program.num_barriers : 0;
   memories_.reserve(program.memories.size());
-  for (const MemorySlot& slot : program.memories) memories_.emplace_back(slot.buffer, components);
+  for (const MemorySlot& slot : program.memories)
+    memories_.emplace_back(slot.buffer, components, program.has_threads && slot.is_shared);
   agents_.resize(program.num_agents);
   for (int i = 0; i < program.num_agents; ++i) {
     agents_[i].agent = i;
@@ -89,7 +90,8 @@ Machine::State Machine::Load(Agent& agent, const Instr& instr) {
   Memory& memory = memories_[instr.a];
   const int64_t flat = Flat(memory, instr.b);
   if (flat < 0) return FailRange(agent, memory, instr.b);
-  const char* fault = memory.Read(flat, agent, &registers_[instr.dst]);
+  const Threads threads = instr.c != 0 ? Threads::kFirst : Threads::kAll;
+  const char* fault = memory.Read(flat, agent, threads, &registers_[instr.dst]);
   return fault ? FailAccess(agent, memory, flat, fault) : State::kRunning;
 }
 
@@ -97,7 +99,7 @@ Machine::State Machine::Store(Agent& agent, int slot, int list, Scalar value) {
   Memory& memory = memories_[slot];
   const int64_t flat = Flat(memory, list);
   if (flat < 0) return FailRange(agent, memory, list);
-  const char* fault = memory.Write(flat, agent, value);
+  const char* fault = memory.Write(flat, agent, Threads::kFirst, value);
   return fault ? FailAccess(agent, memory, flat, fault) : State::kRunning;
 }
 
@@ -106,7 +108,7 @@ Machine::State Machine::Reduce(Agent& agent, const Instr& instr) {
   const int64_t flat = Flat(memory, instr.b);
   if (flat < 0) return FailRange(agent, memory, instr.b);
   Scalar accumulator;
-  const char* fault = memory.Read(flat, agent, &accumulator);
+  const char* fault = memory.Read(flat, agent, Threads::kTogether, &accumulator);
   if (!fault) {
     const ReduceOp op = static_cast<ReduceOp>(instr.imm);
     if (op == ReduceOp::kSum && instr.dtype == DType::kF32) {
@@ -114,7 +116,7 @@ Machine::State Machine::Reduce(Agent& agent, const Instr& instr) {
     } else {
       accumulator = EvaluateReduce(op, instr.dtype, accumulator, registers_[instr.c]);
     }
-    fault = memory.Write(flat, agent, accumulator);
+    fault = memory.Write(flat, agent, Threads::kTogether, accumulator);
   }
   return fault ? FailAccess(agent, memory, flat, fault) : State::kRunning;
 }
@@ -141,14 +143,17 @@ Machine::State Machine::ArgReduce(Agent& agent, const Instr& instr) {
   const int64_t flat = Flat(positions, instr.b);
   if (flat < 0) return FailRange(agent, positions, instr.b);
   Scalar position, best;
-  if (const char* fault = positions.Read(flat, agent, &position))
+  if (const char* fault = positions.Read(flat, agent, Threads::kFirst, &position))
     return FailAccess(agent, positions, flat, fault);
-  if (const char* fault = values.Read(flat, agent, &best)) return FailAccess(agent, values, flat, fault);
+  if (const char* fault = values.Read(flat, agent, Threads::kFirst, &best))
+    return FailAccess(agent, values, flat, fault);
   const Scalar at = registers_[program_.operands[instr.b + positions.rank()]], value = registers_[instr.c];
   if (!IsBetter(static_cast<ReduceOp>(instr.imm), instr.dtype, value, at.i, best, position.i))
     return State::kRunning;
-  if (const char* fault = positions.Write(flat, agent, at)) return FailAccess(agent, positions, flat, fault);
-  if (const char* fault = values.Write(flat, agent, value)) return FailAccess(agent, values, flat, fault);
+  if (const char* fault = positions.Write(flat, agent, Threads::kFirst, at))
+    return FailAccess(agent, positions, flat, fault);
+  if (const char* fault = values.Write(flat, agent, Threads::kFirst, value))
+    return FailAccess(agent, values, flat, fault);
   return State::kRunning;
 }
 
@@ -168,7 +173,7 @@ Machine::State Machine::ReadView(Agent& agent, const View& view, int64_t base, i
   if (flat < 0)
     return Fail(agent, absl::StrCat("element ", p, ",", q, " of the view of ", memory.buffer().name,
                                     " is out of range"));
-  const char* fault = memory.Read(flat, agent, value);
+  const char* fault = memory.Read(flat, agent, Threads::kAll, value);
   return fault ? FailAccess(agent, memory, flat, fault) : State::kRunning;
 }
 
@@ -227,7 +232,8 @@ Machine::State Machine::Mma(Agent& agent, const Tile& tile) {
       for (int64_t k = 0; k < tile.k; ++k)
         AddProduct(dtype, factors_[0][i * tile.k + k], factors_[1][j * tile.k + k], &sum);
       const int64_t flat = InView(memory, tile.views[0], bases[0], i, j);
-      if (const char* fault = memory.Write(flat, agent, sum)) return FailAccess(agent, memory, flat, fault);
+      if (const char* fault = memory.Write(flat, agent, Threads::kTogether, sum))
+        return FailAccess(agent, memory, flat, fault);
     }
   }
   return State::kRunning;
@@ -237,6 +243,14 @@ void Machine::BeginIteration(Agent& agent, const Loop& loop, LoopState& state) {
   registers_[loop.variable].i = loop.any_order ? state.order[state.position] : state.position;
   // Of nested parallel loops, the outermost one's iterations are told apart.
   if (loop.parallel && state.outermost) agent.iteration = ++last_iteration_;
+  if (loop.is_grid && agent.interval != 0) Meet(agent);
+  if (loop.threads == 0) return;
+  agent.thread = state.thread + registers_[loop.variable].i * loop.threads;
+  agent.alike = loop.threads;
+}
+
+void Machine::Meet(Agent& agent) {
+  if (program_.has_threads) agent.interval = ++last_interval_;
 }
 
 Machine::State Machine::EnterLoop(Agent& agent, const Instr& instr) {
@@ -260,6 +274,10 @@ Machine::State Machine::EnterLoop(Agent& agent, const Instr& instr) {
     state.outermost = loop.parallel && agent.iteration == 0;
     if (state.outermost) agent.first_iteration = last_iteration_ + 1;
   }
+  state.thread = agent.thread;
+  state.alike = agent.alike;
+  state.interval = agent.interval;
+  if (loop.is_nest && agent.interval == 0) Meet(agent);
   BeginIteration(agent, loop, state);
   ++agent.pc;
   return State::kRunning;
@@ -276,6 +294,11 @@ void Machine::NextIteration(Agent& agent, const Instr& instr) {
   if (loop.parallel && state.outermost) {
     agent.iteration = 0;
     agent.first_iteration = std::numeric_limits<uint32_t>::max();
+  }
+  if (loop.threads != 0) {
+    agent.thread = state.thread;
+    agent.alike = state.alike;
+    if (state.interval == 0) agent.interval = 0;
   }
   // What a launch wrote is there for whatever follows.
   if (loop.is_launch && program_.concurrent) agent.fences.push_back(agent.clock[agent.agent]);

@@ -53,6 +53,9 @@ class Machine {
     int64_t extent = 0;
     std::vector<int64_t> order;  // of a parallel loop
     bool outermost = false;      // of parallel loops
+    // Of a thread loop: who carries it out, and since when.
+    int64_t thread = 0, alike = 1;
+    uint32_t interval = 0;
   };
 
   struct Barrier {
@@ -79,6 +82,8 @@ class Machine {
 
   State Load(Agent& agent, const Instr& instr);
   State Store(Agent& agent, int slot, int list, Scalar value);
+  // The agent's threads have met; elsewhere than in lowered code with threads, nobody tells.
+  void Meet(Agent& agent);
   State Reduce(Agent& agent, const Instr& instr);
   State ArgReduce(Agent& agent, const Instr& instr);
   State Mma(Agent& agent, const Tile& tile);
@@ -123,7 +128,7 @@ class Machine {
   std::vector<Accessor*> accessors_;  // of agents_
   std::vector<Barrier> barriers_;
   std::vector<Scalar> factors_[2];  // of the tile product that runs
-  uint32_t last_iteration_ = 0;
+  uint32_t last_iteration_ = 0, last_interval_ = 0;
 };
 
 }  // namespace mycc::interpreter

@@ -1,6 +1,7 @@
 #include "codegen/ir/interpreter_memory.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 namespace mycc::interpreter {
@@ -13,6 +14,8 @@ constexpr const char* kUnorderedWrite =
     "races with a write of another role or of an asynchronous copy: no barrier or group orders them";
 constexpr const char* kUnorderedRead =
     "races with a read of another role or of an asynchronous copy: no barrier or group orders them";
+constexpr const char* kThreadWrite = "was written by another thread of the block: they have not met since";
+constexpr const char* kThreadRead = "was read by another thread of the block: they have not met since";
 constexpr const char* kUnfenced = "is copied asynchronously without a fence after the ordinary write to it";
 
 }  // namespace
@@ -28,12 +31,13 @@ bool Covers(const VectorClock& clock, const VectorClock& other) {
   return true;
 }
 
-Memory::Memory(Buffer buffer, int components)
+Memory::Memory(Buffer buffer, int components, bool tells_threads)
     : buffer_(std::move(buffer)),
       rank_(buffer_->rank()),
       shape_(buffer_->shape.data()),
       components_(components) {
   elements_.resize(buffer_->num_elements());
+  if (tells_threads) threaded_.resize(elements_.size());
   if (components_ == 0) return;
   last_writes_.resize(elements_.size());
   last_reads_.resize(elements_.size() * components_);
@@ -62,6 +66,37 @@ const char* Memory::CheckReadsBefore(int64_t flat, const Accessor& accessor) con
   return nullptr;
 }
 
+const char* Memory::ReadByThread(int64_t flat, const Accessor& accessor, Threads threads) {
+  if (threaded_.empty() || accessor.interval == 0 || threads == Threads::kTogether) return nullptr;
+  const bool one = threads == Threads::kFirst || (threads == Threads::kAll && accessor.alike == 1);
+  const int64_t thread = one ? accessor.thread : kSeveral;
+  auto& [written, read] = threaded_[flat];
+  if (written.interval == accessor.interval && (written.thread != thread || thread == kSeveral))
+    return kThreadWrite;
+  read = {accessor.interval, read.interval == accessor.interval && read.thread != thread ? kSeveral : thread};
+  return nullptr;
+}
+
+// Threads that write the same value do not disturb each other.
+const char* Memory::WriteByThread(int64_t flat, const Accessor& accessor, Threads threads, Scalar value) {
+  if (threaded_.empty() || accessor.interval == 0 || threads == Threads::kTogether) return nullptr;
+  const int64_t thread = threads == Threads::kSome ? kSeveral : accessor.thread;
+  auto& [written, read] = threaded_[flat];
+  const auto by_others = [&](const Touched& touched) {
+    return touched.interval == accessor.interval && (touched.thread != thread || thread == kSeveral);
+  };
+  if (by_others(read)) return kThreadRead;
+  if (!by_others(written)) {
+    written = {accessor.interval, thread};
+    return nullptr;
+  }
+  if (std::bit_cast<uint64_t>(value.f) != std::bit_cast<uint64_t>(elements_[flat].value.f) ||
+      value.i != elements_[flat].value.i)
+    return kThreadWrite;
+  written.thread = kSeveral;
+  return nullptr;
+}
+
 const char* Memory::ReadElement(int64_t flat, const Accessor& accessor, Scalar* value) {
   Element& element = elements_[flat];
   if (element.scope != scope_) return kUnwritten;
@@ -85,7 +120,8 @@ const char* Memory::WriteElement(int64_t flat, const Accessor& accessor, Scalar 
   return nullptr;
 }
 
-const char* Memory::Read(int64_t flat, const Accessor& accessor, Scalar* value) {
+const char* Memory::Read(int64_t flat, const Accessor& accessor, Threads threads, Scalar* value) {
+  if (const char* fault = ReadByThread(flat, accessor, threads)) return fault;
   if (components_ != 0) {
     if (const char* fault = CheckWriteBefore(flat, accessor)) return fault;
     last_reads_[flat * components_ + accessor.agent] = accessor.clock[accessor.agent];
@@ -93,7 +129,8 @@ const char* Memory::Read(int64_t flat, const Accessor& accessor, Scalar* value) 
   return ReadElement(flat, accessor, value);
 }
 
-const char* Memory::Write(int64_t flat, const Accessor& accessor, Scalar value) {
+const char* Memory::Write(int64_t flat, const Accessor& accessor, Threads threads, Scalar value) {
+  if (const char* fault = WriteByThread(flat, accessor, threads, value)) return fault;
   if (components_ != 0) {
     if (const char* fault = CheckWriteBefore(flat, accessor)) return fault;
     if (const char* fault = CheckReadsBefore(flat, accessor)) return fault;
@@ -105,6 +142,7 @@ const char* Memory::Write(int64_t flat, const Accessor& accessor, Scalar value) 
 
 const char* Memory::CopyFrom(int64_t flat, const Accessor& accessor, const Completion& completion,
                              Scalar* value) {
+  if (const char* fault = ReadByThread(flat, accessor, completion.threads)) return fault;
   if (const char* fault = CheckWriteBefore(flat, accessor)) return fault;
   const LastWrite& last = last_writes_[flat];
   if (last.fence != kNeedsNoFence) {
@@ -118,6 +156,7 @@ const char* Memory::CopyFrom(int64_t flat, const Accessor& accessor, const Compl
 
 const char* Memory::CopyInto(int64_t flat, const Accessor& accessor, const Completion& completion,
                              Scalar value) {
+  if (const char* fault = WriteByThread(flat, accessor, completion.threads, value)) return fault;
   if (const char* fault = CheckWriteBefore(flat, accessor)) return fault;
   if (const char* fault = CheckReadsBefore(flat, accessor)) return fault;
   last_writes_[flat] = LastWrite{completion.channel, completion.time, kNeedsNoFence};

@@ -1,6 +1,6 @@
 // What the interpreter knows of each element of memory besides its value: whether it was written, by which
-// iteration of a parallel loop it was touched, and, in functions with roles or asynchronous copies, which
-// accesses are ordered before which.
+// iteration of a parallel loop it was touched, by which threads of a block since they last met, and, in
+// functions with roles or asynchronous copies, which accesses are ordered before which.
 //
 // Order is kept with vector clocks: a clock has one component for each agent (the function, each role) and
 // one for each channel on which asynchronous copies complete (each barrier, each agent's groups). An access
@@ -30,19 +30,34 @@ struct Accessor {
   // never used twice.
   uint32_t iteration = 0;
   uint32_t first_iteration = std::numeric_limits<uint32_t>::max();
+  // The time since the threads of the block, or of the role, met: a number that is never used twice; 0 where
+  // nobody tells them apart.
+  uint32_t interval = 0;
+  // The threads that carry out this code, all alike: `alike` in a row from `thread` on.
+  int64_t thread = 0, alike = 1;
+};
+
+// Which of the threads that carry out the code make an access.
+enum class Threads {
+  kFirst,     // one speaks for all
+  kAll,       // each for itself
+  kSome,      // any one of them, who knows which
+  kTogether,  // they have met for it
 };
 
 // When an asynchronous copy is complete: for those whose clock has reached `time` of `channel`.
 struct Completion {
   int channel;
   uint32_t time;
+  Threads threads;                       // that carry it out
   const std::vector<Accessor*>* agents;  // all there are: their fences count
 };
 
 class Memory {
  public:
-  // `components` of vector clocks; 0 for functions without roles and asynchronous copies.
-  Memory(Buffer buffer, int components);
+  // `components` of vector clocks; 0 for functions without roles and asynchronous copies. `tells_threads`:
+  // they share it, and are told apart.
+  Memory(Buffer buffer, int components, bool tells_threads);
 
   const BufferNode& buffer() const { return *buffer_; }
   int64_t size() const { return static_cast<int64_t>(elements_.size()); }
@@ -58,14 +73,23 @@ class Memory {
 
   // Ordinary accesses. They return what is wrong ("is read before it is written"), or nullptr when all is
   // well.
-  const char* Read(int64_t flat, const Accessor& accessor, Scalar* value);
-  const char* Write(int64_t flat, const Accessor& accessor, Scalar value);
+  const char* Read(int64_t flat, const Accessor& accessor, Threads threads, Scalar* value);
+  const char* Write(int64_t flat, const Accessor& accessor, Threads threads, Scalar value);
 
   // The two ends of an asynchronous copy that `accessor` issues.
   const char* CopyFrom(int64_t flat, const Accessor& accessor, const Completion& completion, Scalar* value);
   const char* CopyInto(int64_t flat, const Accessor& accessor, const Completion& completion, Scalar value);
 
  private:
+  // Who touched an element in an interval: a thread's number, or kSeveral.
+  struct Touched {
+    uint32_t interval = 0;
+    int64_t thread = 0;
+  };
+  struct Threaded {
+    Touched written, read;
+  };
+  static constexpr int64_t kSeveral = -1;
   struct Element {
     Scalar value;
     uint32_t scope = 0;  // which Begin it was last written under
@@ -86,6 +110,9 @@ class Memory {
   // Whether what was done to the element before is ordered before the accessor now.
   const char* CheckWriteBefore(int64_t flat, const Accessor& accessor) const;
   const char* CheckReadsBefore(int64_t flat, const Accessor& accessor) const;
+  // What other threads of the block have done to the element since they last met.
+  const char* ReadByThread(int64_t flat, const Accessor& accessor, Threads threads);
+  const char* WriteByThread(int64_t flat, const Accessor& accessor, Threads threads, Scalar value);
   // The accesses themselves, with the checks that need no clocks.
   const char* ReadElement(int64_t flat, const Accessor& accessor, Scalar* value);
   const char* WriteElement(int64_t flat, const Accessor& accessor, Scalar value);
@@ -97,6 +124,7 @@ class Memory {
   uint32_t scope_ = 0;
   uint32_t first_iteration_ = 0;
   std::vector<Element> elements_;
+  std::vector<Threaded> threaded_;      // by element; empty where threads are not told apart
   std::vector<LastWrite> last_writes_;  // by element; empty without components
   std::vector<uint32_t> last_reads_;    // by element and component
 };

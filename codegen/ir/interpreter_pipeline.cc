@@ -19,6 +19,12 @@ Machine::State Machine::Synchronise(Agent& agent, const Instr& instr) {
     case Code::kWait: state = Wait(agent, instr); break;
     case Code::kCommitGroup: ++agent.committed_groups; break;
     case Code::kWaitGroup: WaitGroup(agent, instr.imm); break;
+    case Code::kMeet: Meet(agent); return state;
+    case Code::kLaunch:
+      Meet(agent);
+      agent.thread = 0;
+      agent.alike = instr.imm;
+      return state;
     case Code::kFence:
       if (program_.concurrent) agent.fences.push_back(agent.clock[agent.agent]);
       break;
@@ -63,6 +69,10 @@ void Machine::Fork(Agent& parent, const RoleGroup& group) {
     role.iteration = parent.iteration;
     role.first_iteration = parent.first_iteration;
     role.barrier = -1;
+    role.thread = 0;
+    role.alike = group.roles[i].threads;
+    role.interval = 0;
+    if (parent.interval != 0) Meet(role);
   }
   ++parent.clock[parent.agent];
   for (size_t b = 0; b < group.barrier_counts.size(); ++b) {
@@ -149,7 +159,8 @@ Machine::State Machine::Wait(Agent& agent, const Instr& instr) {
 }
 
 Machine::State Machine::Signal(Agent& agent, const CopySignal& copy, Completion* completion) {
-  *completion = {GroupChannel(agent), agent.committed_groups + 1, &accessors_};
+  const Threads threads = copy.by_threads ? Threads::kSome : Threads::kFirst;
+  *completion = {GroupChannel(agent), agent.committed_groups + 1, threads, &accessors_};
   if (copy.barrier < 0) {
     agent.last_copy_group = completion->time;
     return State::kRunning;
@@ -162,7 +173,7 @@ Machine::State Machine::Signal(Agent& agent, const CopySignal& copy, Completion*
                 absl::StrCat("signals phase ", barrier->phase(), " of barrier ", registers_[copy.barrier].i,
                              " without having waited for the end of phase ", barrier->phase() - 1));
   }
-  *completion = {BarrierChannel(*barrier), barrier->completed + 1, &accessors_};
+  *completion = {BarrierChannel(*barrier), barrier->completed + 1, threads, &accessors_};
   Join(&barrier->open, agent.clock);
   barrier->open[completion->channel] = barrier->last_copy = completion->time;
   return State::kRunning;

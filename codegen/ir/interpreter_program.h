@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "codegen/ir/function.h"
+#include "codegen/ir/interpreter.h"
 
 namespace mycc::interpreter {
 
@@ -26,7 +27,7 @@ enum class Code : uint8_t {
   kAddF32,
   kMulF32,
   kMove,           // dst = a
-  kLoad,           // dst = memory a [list b]
+  kLoad,           // dst = memory a [list b]; c: by one thread of those that do the same
   kJump,           // to imm
   kJumpIfZero,     // to imm when a == 0
   kJumpIfNonZero,  // to imm when a != 0
@@ -47,7 +48,9 @@ enum class Code : uint8_t {
   kCommitGroup,
   kWaitGroup,  // until at most imm are open
   kFence,
-  kEnd,  // of the function, or of a role
+  kMeet,    // the agent's threads
+  kLaunch,  // a launch of imm threads begins
+  kEnd,     // of the function, or of a role
 };
 
 struct Instr {
@@ -67,6 +70,10 @@ struct Loop {
   bool parallel;   // iterations are told apart
   bool any_order;  // they run in a random order
   bool is_launch;  // no other loop is around these thread blocks or threads
+  bool is_grid;    // its iterations are thread blocks
+  // Of a thread loop: how many threads carry out each iteration; 0: it is none.
+  int64_t threads = 0;
+  bool is_nest = false;  // no other thread loop is around
 };
 
 struct View {
@@ -84,14 +91,16 @@ struct Tile {
 
 // What an asynchronous copy signals: a barrier, or (without one) the agent's open group.
 struct CopySignal {
-  int barrier = -1;  // register
-  int group = -1;    // of roles
+  int barrier = -1;         // register
+  int group = -1;           // of roles
+  bool by_threads = false;  // all of them carry it out, in place of one
 };
 
 struct RoleGroup {
   struct Role {
     std::string name;
     int64_t entry;
+    int64_t threads;
   };
   std::vector<Role> roles;
   std::vector<int> barrier_counts;
@@ -101,6 +110,7 @@ struct RoleGroup {
 struct MemorySlot {
   Buffer buffer;
   bool read_only;  // an input
+  bool is_shared;  // by the threads of a block: in memory, not in one thread's registers
 };
 
 // Where an instruction came from: for error messages alone.
@@ -121,13 +131,14 @@ struct Program {
   std::vector<RoleGroup> groups;
   std::vector<MemorySlot> memories;  // parameters first, in order
   int num_barriers = 0;
-  int num_agents = 1;       // the function itself and the most roles of any group
-  bool concurrent = false;  // has roles or asynchronous copies
+  int num_agents = 1;        // the function itself and the most roles of any group
+  bool concurrent = false;   // has roles or asynchronous copies
+  bool has_threads = false;  // lowered code with thread loops
 };
 
-// FailedPrecondition when a variable or buffer is used outside its scope, an input is written, or roles are
-// nested.
-absl::StatusOr<Program> Compile(const Function& function);
+// `meetings` as of RunFunction. FailedPrecondition when a variable or buffer is used outside its scope, an
+// input is written, or roles are nested.
+absl::StatusOr<Program> Compile(const Function& function, Meetings meetings);
 
 // "block t2 at t2.a0=3, t2.r0=7"
 std::string DescribeSite(const Program& program, int64_t pc, const std::vector<Scalar>& registers);

@@ -135,6 +135,7 @@ class Printer {
       case StmtKind::kWaitGroup:
         return Line(depth, "wait group until ", As<WaitGroup>(stmt).pending, " pending");
       case StmtKind::kFence: return Line(depth, "fence");
+      case StmtKind::kMeet: return Line(depth, "meet");
       case StmtKind::kSignal:
         return Line(depth, "signal ", Element(As<Signal>(stmt).flags, {As<Signal>(stmt).index}));
       case StmtKind::kAwait:

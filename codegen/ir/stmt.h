@@ -39,6 +39,7 @@ enum class StmtKind : uint8_t {
   kCommitGroup,
   kWaitGroup,
   kFence,
+  kMeet,
   // Between thread blocks.
   kSignal,
   kAwait,
@@ -349,6 +350,13 @@ struct WaitGroup : StmtNode {
 // written without it is a race.
 struct Fence : StmtNode {
   Fence() : StmtNode(StmtKind::kFence) {}
+};
+// The threads that carry out this code, a block's or a role's, wait for each other: what each has read and
+// written before comes before what any of them does after. Thread loops meet at their ends by themselves;
+// code in which they do not has these in their place (codegen/cuda/launch.h), and is checked as such
+// (Meetings, interpreter.h).
+struct Meet : StmtNode {
+  Meet() : StmtNode(StmtKind::kMeet) {}
 };
 // Flags between the roles of different thread blocks: elements of an i32 tensor in memory, which an earlier
 // launch sets to 0. Signal raises flags[index], once; Await waits until it is raised, and then sees all that

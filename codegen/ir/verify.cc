@@ -83,7 +83,8 @@ class Verifier {
       case StmtKind::kSignal: CheckFlag(As<Signal>(stmt).flags, As<Signal>(stmt).index); break;
       case StmtKind::kAwait: CheckFlag(As<Await>(stmt).flags, As<Await>(stmt).index); break;
       case StmtKind::kCommitGroup:
-      case StmtKind::kFence: break;
+      case StmtKind::kFence:
+      case StmtKind::kMeet: break;
     }
     current_ = outer;
   }

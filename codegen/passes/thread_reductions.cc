@@ -21,7 +21,7 @@
 #include "codegen/expr/affine.h"
 #include "codegen/passes/copy_stmt.h"
 #include "codegen/passes/passes.h"
-#include "codegen/passes/threads.h"
+#include "codegen/ir/threads.h"
 #include "codegen/schedule/tree.h"
 
 namespace mycc {

@@ -8,7 +8,7 @@
 #include "base/status.h"
 #include "codegen/expr/affine.h"
 #include "codegen/expr/print.h"
-#include "codegen/passes/threads.h"
+#include "codegen/ir/threads.h"
 
 namespace mycc {
 namespace {

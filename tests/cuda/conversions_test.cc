@@ -20,7 +20,7 @@ TEST(ConversionsTest, EmittedCodeGivesTheReferencesBits) {
     absl::StatusOr<LoweredFunction> lowered =
         LowerForGpu(c.canonical, ConversionSteps(c.canonical, "block", "thread"), Sm90a());
     ASSERT_TRUE(lowered.ok()) << lowered.status();
-    const auto interpreted = RunFunction(WholeFunction(*lowered), c.inputs, 3);
+    const auto interpreted = InterpretAsEmitted(*lowered, c.inputs, 3);
     ASSERT_TRUE(interpreted.ok()) << interpreted.status();
     EXPECT_EQ(DifferenceInBits(*interpreted, c.expected), "") << PrintLowered(*lowered);
     unit.lowered = *std::move(lowered);

@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "base/status.h"
 #include "codegen/cuda/emit.h"
+#include "codegen/cuda/launch.h"
 #include "codegen/cuda/nvrtc.h"
 #include "codegen/ir/interpreter.h"
 #include "codegen/schedule/schedule.h"
@@ -39,7 +40,7 @@ absl::StatusOr<Emitted> Prepare(const ScheduledCase& gpu_case, size_t at, double
   MYCC_ASSIGN_OR_RETURN(unit.program, EmitCuda(unit.lowered, Sm90a(), absl::StrCat("k", at)));
   Emitted emitted{at, RandomInputs(gpu_case.canonical, 11), {}};
   MYCC_ASSIGN_OR_RETURN(emitted.expected, RunReference(gpu_case.canonical, emitted.inputs));
-  const auto interpreted = RunFunction(WholeFunction(unit.lowered), emitted.inputs, 3);
+  const auto interpreted = InterpretAsEmitted(unit.lowered, emitted.inputs, 3);
   const std::string text = PrintLowered(unit.lowered);
   MYCC_RETURN_IF_ERROR(Explained(interpreted.status(), text));
   MYCC_RETURN_IF_ERROR(
@@ -83,6 +84,17 @@ absl::StatusOr<CudaProgram> EmitChecked(const ScheduledCase& gpu_case, const std
     }
   }
   return program;
+}
+
+absl::StatusOr<std::vector<NDArray>> InterpretAsEmitted(const LoweredFunction& lowered,
+                                                        const std::vector<NDArray>& inputs, uint64_t seed) {
+  MYCC_ASSIGN_OR_RETURN(const LoweredFunction met, WithMeets(lowered));
+  return RunFunction(WholeFunction(met), inputs, seed, Meetings::kWhereSaid);
+}
+
+absl::Status CheckAsEmitted(const Workload& canonical, const LoweredFunction& lowered, double tolerance) {
+  MYCC_ASSIGN_OR_RETURN(const LoweredFunction met, WithMeets(lowered));
+  return CheckFunction(canonical, WholeFunction(met), tolerance, Meetings::kWhereSaid);
 }
 
 std::vector<absl::Status> CheckOnHost(const std::vector<ScheduledCase>& cases, double tolerance) {

@@ -9,6 +9,7 @@
 #include "codegen/cuda/program.h"
 #include "codegen/passes/lower.h"
 #include "codegen/target/target.h"
+#include "codegen/workload/reference.h"
 #include "codegen/workload/workload.h"
 
 namespace mycc {
@@ -32,6 +33,12 @@ absl::StatusOr<ScheduledCase> CaseOf(const std::string& workload, const std::str
 // Lowers and emits for the targets; all compile, and nothing spills. The program for the last.
 absl::StatusOr<CudaProgram> EmitChecked(const ScheduledCase& gpu_case,
                                         const std::vector<Target>& targets = {Sm80(), Sm90a()});
+
+// Runs the lowered code in the interpreter, its threads meeting where those of emitted code do.
+absl::StatusOr<std::vector<NDArray>> InterpretAsEmitted(const LoweredFunction& lowered,
+                                                        const std::vector<NDArray>& inputs, uint64_t seed);
+// That it computes what the workload means.
+absl::Status CheckAsEmitted(const Workload& canonical, const LoweredFunction& lowered, double tolerance);
 
 // The lowered code in the interpreter, and the emitted code on the host, compute what the reference computes,
 // with the tolerance relative to 1 + its magnitude. One status for each case; FailedPrecondition where the

@@ -265,7 +265,7 @@ void CheckPoint(const Workload& workload, const Sketch& sketch, const Choice& ch
   ASSERT_TRUE(schedule.ok()) << schedule.status() << "\n" << text;
   const absl::StatusOr<LoweredFunction> lowered = Lower(schedule->function(), target);
   ASSERT_TRUE(lowered.ok()) << lowered.status() << "\n" << text << PrintFunction(schedule->function());
-  const absl::Status status = CheckFunction(workload, WholeFunction(*lowered), 2e-2);
+  const absl::Status status = CheckAsEmitted(workload, *lowered, 2e-2);
   ASSERT_TRUE(status.ok()) << status << "\n" << text << PrintLowered(*lowered);
   const absl::StatusOr<CudaProgram> program = EmitCuda(*lowered, target, "k");
   ASSERT_TRUE(program.ok()) << program.status() << "\n" << text << PrintLowered(*lowered);
@@ -453,7 +453,7 @@ TEST(GroupedRules, NeighboursAreNotRead) {
         ASSERT_TRUE(schedule.ok()) << schedule.status();
         const absl::StatusOr<LoweredFunction> lowered = Lower(schedule->function(), target);
         ASSERT_TRUE(lowered.ok()) << lowered.status() << PrintTrace(*trace);
-        const absl::StatusOr<std::vector<NDArray>> actual = RunFunction(WholeFunction(*lowered), inputs, 0);
+        const absl::StatusOr<std::vector<NDArray>> actual = InterpretAsEmitted(*lowered, inputs, 0);
         ASSERT_TRUE(actual.ok()) << actual.status();
         for (int64_t i = 0; i < (*expected)[0].num_elements(); ++i) {
           const bool is_finite = std::isfinite((*expected)[0].Get(i).f);

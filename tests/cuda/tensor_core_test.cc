@@ -51,7 +51,7 @@ void CheckMeaning(const std::string& workload, const std::string& steps, const T
   const absl::StatusOr<LoweredFunction> lowered = LowerForGpu(canonical, steps, target);
   ASSERT_TRUE(lowered.ok()) << lowered.status().message();
   if (std::getenv("MYCC_SHOW") != nullptr) std::printf("%s\n", PrintLowered(*lowered).c_str());
-  const absl::Status status = CheckFunction(canonical, WholeFunction(*lowered), tolerance);
+  const absl::Status status = CheckAsEmitted(canonical, *lowered, tolerance);
   EXPECT_TRUE(status.ok()) << status.message() << "\n" << PrintLowered(*lowered);
 }
 

@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status.h"
-#include "codegen/ir/interpreter.h"
 #include "codegen/ir/verify.h"
 #include "codegen/workload/canonical.h"
 #include "codegen/workload/parse.h"
@@ -80,11 +79,12 @@ absl::Status CheckClose(const std::vector<NDArray>& actual, const std::vector<ND
   return absl::OkStatus();
 }
 
-absl::Status CheckFunction(const Workload& canonical, const Function& function, double tolerance) {
+absl::Status CheckFunction(const Workload& canonical, const Function& function, double tolerance,
+                           Meetings meetings) {
   const std::vector<NDArray> inputs = RandomInputs(canonical, 7);
   MYCC_ASSIGN_OR_RETURN(const std::vector<NDArray> expected, RunReference(canonical, inputs));
   for (uint64_t seed = 0; seed < 2; ++seed) {
-    MYCC_ASSIGN_OR_RETURN(const std::vector<NDArray> actual, RunFunction(function, inputs, seed));
+    MYCC_ASSIGN_OR_RETURN(const std::vector<NDArray> actual, RunFunction(function, inputs, seed, meetings));
     MYCC_RETURN_IF_ERROR(CheckClose(actual, expected, tolerance, "the function"));
   }
   return absl::OkStatus();

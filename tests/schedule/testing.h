@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "codegen/ir/interpreter.h"
 #include "codegen/schedule/schedule.h"
 #include "codegen/workload/reference.h"
 
@@ -33,7 +34,8 @@ absl::Status CheckPermitted(const Workload& canonical, const std::vector<NDArray
 // inputs, under several orders of parallel iterations, as CheckClose compares.
 absl::Status CheckTrace(const std::string& workload, const std::string& steps, double tolerance = 1e-5,
                         const Target& target = TestTarget());
-absl::Status CheckFunction(const Workload& canonical, const Function& function, double tolerance = 1e-5);
+absl::Status CheckFunction(const Workload& canonical, const Function& function, double tolerance = 1e-5,
+                           Meetings meetings = Meetings::kAfterThreadLoops);
 
 // The function after the steps, as text; the error's text when a step is refused.
 std::string ScheduledText(const std::string& workload, const std::string& steps,

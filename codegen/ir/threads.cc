@@ -1,4 +1,4 @@
-#include "codegen/passes/threads.h"
+#include "codegen/ir/threads.h"
 
 #include <algorithm>
 

@@ -1,0 +1,170 @@
+// Threads of a block, by hand: what they hand each other after they have met is right, and without it an
+// error in every order.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "codegen/ir/interpreter.h"
+#include "tests/ir/nest.h"
+
+namespace mycc {
+namespace {
+
+using testing::AnyOf;
+using testing::HasSubstr;
+
+constexpr int64_t kThreads = 8;
+constexpr uint64_t kSeeds = 10;
+const Buffer kX = MakeBuffer("x", DType::kF32, {kThreads});
+const Buffer kY = MakeBuffer("y", DType::kF32, {kThreads});
+const Buffer kTile = MakeBuffer("tile", DType::kF32, {kThreads}, Scope::kShared);
+const Buffer kSpare = MakeBuffer("spare", DType::kF32, {kThreads}, Scope::kShared);
+
+Stmt MeetNow() { return std::make_shared<Meet>(); }
+
+// thread t: body(t)
+template <typename Body>
+Stmt EachThread(const char* name, const Body& body) {
+  const Var t = MakeVar(name, kThreads);
+  return Loop(t, body(VarRef(t)), LoopKind::kThread);
+}
+Stmt Move(const char* name, const Buffer& to, const Buffer& from, int64_t turned) {
+  return EachThread(name, [&](const Expr& t) {
+    const Expr at = turned == 0 ? t : Mod(t + turned, kThreads);
+    return Put(to, {t}, Load(from, {at}));
+  });
+}
+
+NDArray Iota() {
+  NDArray array = NDArray::Zeros(DType::kF32, {kThreads});
+  for (int64_t i = 0; i < kThreads; ++i) array.Set(i, Scalar{static_cast<double>(i), 0});
+  return array;
+}
+
+absl::StatusOr<std::vector<NDArray>> RunOn(const Stmt& body, uint64_t seed, Meetings meetings) {
+  const Var block = MakeVar("block", 1);
+  const Stmt launch = Loop(block, InScope(kTile, InScope(kSpare, body)), LoopKind::kBlock);
+  return RunFunction(MakeFunction({kX}, {kY}, launch), {Iota()}, seed, meetings);
+}
+
+void ExpectPasses(const Stmt& body, Meetings meetings) {
+  for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+    const auto result = RunOn(body, seed, meetings);
+    ASSERT_TRUE(result.ok()) << result.status();
+  }
+}
+
+void ExpectFails(const Stmt& body, Meetings meetings, const testing::Matcher<std::string>& message) {
+  for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+    const auto result = RunOn(body, seed, meetings);
+    ASSERT_FALSE(result.ok()) << "seed " << seed;
+    EXPECT_THAT(std::string(result.status().message()), message) << "seed " << seed;
+  }
+}
+
+const auto kHaveNotMet = HasSubstr("another thread of the block: they have not met since");
+
+TEST(ThreadsTest, MeetWhereTheirLoopsEnd) {
+  const Stmt body = MakeSeq({Move("a", kTile, kX, 0), Move("b", kY, kTile, 1)});
+  ExpectPasses(body, Meetings::kAfterThreadLoops);
+  ExpectFails(body, Meetings::kWhereSaid, kHaveNotMet);
+  ExpectPasses(MakeSeq({Move("a", kTile, kX, 0), MeetNow(), Move("b", kY, kTile, 1)}), Meetings::kWhereSaid);
+}
+
+TEST(ThreadsTest, WhatIsTheirOwnTheyNeedNotMeetFor) {
+  const Stmt body = MakeSeq({Move("a", kTile, kX, 1), Move("b", kY, kTile, 0)});
+  ExpectPasses(body, Meetings::kWhereSaid);
+}
+
+// Within one loop nobody meets.
+TEST(ThreadsTest, MayNotReadWhatOthersWriteInTheSameLoop) {
+  const Stmt body = EachThread("t", [&](const Expr& t) {
+    return MakeSeq({Put(kTile, {t}, Load(kX, {t})), Put(kY, {t}, Load(kTile, {Mod(t + 1, kThreads)}))});
+  });
+  ExpectFails(body, Meetings::kAfterThreadLoops,
+              AnyOf(kHaveNotMet, HasSubstr("tile[1] is read before it is written"),
+                    HasSubstr("is read before it is written")));
+}
+
+TEST(ThreadsTest, MayNotWriteWhatOthersStillRead) {
+  const Stmt fill = MakeSeq({Move("a", kTile, kX, 0), MeetNow()});
+  const auto body = [&](const Stmt& between) {
+    return MakeSeq({fill, Move("b", kY, kTile, 1), between, Move("c", kTile, kX, 0)});
+  };
+  ExpectPasses(body(MeetNow()), Meetings::kWhereSaid);
+  ExpectFails(body(nullptr), Meetings::kWhereSaid, kHaveNotMet);
+}
+
+TEST(ThreadsTest, MayWriteTheSameValueAndNoOther) {
+  const auto body = [&](bool same) {
+    return MakeSeq(
+        {EachThread(
+             "t",
+             [&](const Expr& t) { return Put(kTile, {IntConst(0)}, Load(kX, {same ? IntConst(3) : t})); }),
+         MeetNow(),
+         EachThread("u", [&](const Expr& t) { return Put(kY, {t}, Load(kTile, {IntConst(0)})); })});
+  };
+  ExpectPasses(body(true), Meetings::kWhereSaid);
+  ExpectFails(body(false), Meetings::kWhereSaid, kHaveNotMet);
+}
+
+// Outside of thread loops one thread stores for all.
+TEST(ThreadsTest, WhatOneStoresForAllTheOthersDoNotHaveYet) {
+  const auto body = [&](const Stmt& between) {
+    return MakeSeq(
+        {Put(kTile, {IntConst(0)}, Load(kX, {IntConst(5)})), between,
+         EachThread("t", [&](const Expr& t) { return Put(kY, {t}, Load(kTile, {IntConst(0)})); })});
+  };
+  ExpectPasses(body(nullptr), Meetings::kAfterThreadLoops);
+  ExpectPasses(body(MeetNow()), Meetings::kWhereSaid);
+  ExpectFails(body(nullptr), Meetings::kWhereSaid, kHaveNotMet);
+  // Unless it reads it itself.
+  const Stmt alone =
+      MakeSeq({Put(kTile, {IntConst(0)}, Load(kX, {IntConst(5)})),
+               Put(kSpare, {IntConst(0)}, Load(kTile, {IntConst(0)})), MeetNow(),
+               EachThread("t", [&](const Expr& t) { return Put(kY, {t}, Load(kSpare, {IntConst(0)})); })});
+  ExpectPasses(alone, Meetings::kWhereSaid);
+}
+
+// Nests number the threads: rows of 4 do the same until a loop further in tells them apart.
+TEST(ThreadsTest, AreNumberedByTheirNests) {
+  const Var row = MakeVar("row", 2), lane = MakeVar("lane", 4);
+  const auto nest = [&](const Buffer& to, const Expr& value) {
+    return Loop(row, Loop(lane, Put(to, {VarRef(row) * 4 + VarRef(lane)}, value), LoopKind::kThread),
+                LoopKind::kThread);
+  };
+  const Expr flat = VarRef(row) * 4 + VarRef(lane);
+  ExpectPasses(MakeSeq({Move("a", kTile, kX, 0), nest(kY, Load(kTile, {flat}))}), Meetings::kWhereSaid);
+  const Stmt by_rows =
+      MakeSeq({Loop(row, Put(kTile, {VarRef(row)}, Load(kX, {VarRef(row)})), LoopKind::kThread),
+               nest(kY, Load(kTile, {VarRef(row)}))});
+  ExpectFails(by_rows, Meetings::kWhereSaid, kHaveNotMet);
+}
+
+TEST(ThreadsTest, CopyTogetherAndMeetForTheGroup) {
+  const Var i = MakeVar("i", kThreads);
+  const Stmt copy = std::make_shared<Copy>(
+      Loop(i, Put(kTile, {VarRef(i)}, Load(kX, {VarRef(i)})), LoopKind::kThread), CopyEngine::kThreads);
+  const Stmt commit = std::make_shared<CommitGroup>(), wait = std::make_shared<WaitGroup>(0);
+  ExpectPasses(MakeSeq({copy, commit, wait, Move("b", kY, kTile, 1)}), Meetings::kWhereSaid);
+  // A tile that some threads still read is not to be copied into.
+  const auto again = [&](const Stmt& between) {
+    const Var j = MakeVar("j", kThreads);
+    const Stmt copy_again = std::make_shared<Copy>(
+        Loop(j, Put(kTile, {VarRef(j)}, Load(kX, {VarRef(j)})), LoopKind::kThread), CopyEngine::kThreads);
+    return MakeSeq({copy, commit, wait, Move("b", kY, kTile, 1), between, copy_again, commit, wait});
+  };
+  ExpectPasses(again(MeetNow()), Meetings::kWhereSaid);
+  ExpectFails(again(nullptr), Meetings::kWhereSaid, kHaveNotMet);
+}
+
+TEST(ThreadsTest, OfDifferentBlocksDoNotMeet) {
+  const Buffer y = MakeBuffer("y", DType::kF32, {2, kThreads});
+  const Var block = MakeVar("block", 2), t = MakeVar("t", kThreads);
+  const Stmt body =
+      Loop(block, Loop(t, Put(y, {VarRef(block), VarRef(t)}, Load(kX, {VarRef(t)})), LoopKind::kThread),
+           LoopKind::kBlock);
+  EXPECT_TRUE(RunFunction(MakeFunction({kX}, {y}, body), {Iota()}, 0, Meetings::kWhereSaid).ok());
+}
+
+}  // namespace
+}  // namespace mycc
