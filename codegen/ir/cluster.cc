@@ -57,6 +57,16 @@ class Expansion {
   // A flag is a barrier for one arrival, after those of the blocks.
   Expr Flag(const Expr& index) const { return index + blocks_ * barriers_; }
 
+  // Raises a flag, which must be down.
+  static Stmt Raise(const Signal& signal) {
+    const Expr flag = Load(signal.flags, {signal.index});
+    const Stmt store = std::make_shared<Store>(signal.flags, std::vector<Expr>{signal.index},
+                                               IntConst(1, signal.flags->dtype));
+    return MakeSeq(
+        {std::make_shared<Meet>(), std::make_shared<Let>(MakeVar("flag", 1), MakeCast(DType::kI64, flag),
+                                                         MakeSeq({std::make_shared<Meet>(), store}))});
+  }
+
   // The tiles of `block` in place of those of `from`.
   Stmt WithTiles(Stmt stmt, int64_t from, int64_t block) const {
     for (const std::vector<Buffer>& own : tiles_) {
@@ -82,7 +92,7 @@ class Expansion {
         for (int64_t to = 0; to < blocks_; ++to)
           to_all.push_back(std::make_shared<Arrive>(Barrier(arrive->barrier, to)));
       } else if (const Signal* signal = DynAs<Signal>(stmt)) {
-        return MakeSeq({std::make_shared<Meet>(), std::make_shared<Arrive>(Flag(signal->index))});
+        return MakeSeq({Raise(*signal), std::make_shared<Arrive>(Flag(signal->index))});
       } else if (const Await* await = DynAs<Await>(stmt)) {
         return MakeSeq({std::make_shared<Wait>(Flag(await->index), IntConst(0)), std::make_shared<Meet>()});
       } else if (const Wait* wait = DynAs<Wait>(stmt)) {

@@ -1,13 +1,14 @@
 // The oracle: runs scheduled or lowered IR, slowly, exactly as stmt.h defines it.
 //
-// Threads of a block that touch an element which another one writes, without having met in between, are an
-// error too: in lowered code, for what is not in registers. Where they meet is what `Meetings` says.
-//
 // Memory starts poisoned: reading an element that was never written is an error, and so is an output left
 // unwritten. Indices are checked. Iterations of parallel, block and thread loops run in an order drawn from
-// `seed`; of a parallel or block loop (the outermost, where they nest) touching an element that another
-// iteration writes is an error. argmax and argmin take the lowest position of the best value in any loop
-// order; NaN is better than any number.
+// `seed`; of parallel or block loops (the outermost, and those right inside it) touching an element that
+// another iteration writes is an error. argmax and argmin take the lowest position of the best value in any
+// loop order; NaN is better than any number.
+//
+// Threads of a block, in lowered code, must have met (Meetings) between their accesses to an element of
+// memory that one of them writes: what is not ordered so is reported in every order. An element in registers
+// that several threads of a nest write must be left with one value by all of them, since each has its own.
 //
 // Roles run as coroutines, interleaved by `seed`. Accesses of different roles, and of asynchronous copies, to
 // one element must be ordered by barriers or groups (and by a fence before a copy from ordinarily written

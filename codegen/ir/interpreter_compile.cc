@@ -75,7 +75,8 @@ class Compiler {
 
   int AddMemory(const Buffer& buffer, bool read_only) {
     const bool is_outside = loops_in_scope_.empty() && !group_;
-    program_.memories.push_back(MemorySlot{buffer, read_only, is_outside || buffer->scope == Scope::kShared});
+    const bool is_shared = is_outside || buffer->scope == Scope::kShared;
+    program_.memories.push_back(MemorySlot{buffer, read_only, is_shared, !is_shared && !in_nest_});
     return memories_[buffer.get()] = static_cast<int>(program_.memories.size()) - 1;
   }
   int MemoryOf(const Buffer& buffer, bool write) {
@@ -255,6 +256,10 @@ class Compiler {
     if (of_threads) program_.loops.back().threads = ThreadsUnder(loop.body);
     program_.loops.back().is_nest = is_nest;
     in_nest_ = in_nest_ || of_threads;
+    if (program_.loops.back().parallel) {
+      program_.loops.back().is_direct = direct_ == &loop;
+      direct_ = loop.body.get();
+    }
     if (group_ && loop.loop_kind == LoopKind::kParallel) Fail("a parallel loop inside roles");
     const int64_t enter = Emit({.code = Code::kLoopEnter, .a = index});
     const int64_t body = Here();
@@ -294,6 +299,7 @@ class Compiler {
   void AllocStatement(const Alloc& alloc) {
     if (memories_.contains(alloc.buffer.get()))
       Fail(absl::StrCat("buffer ", alloc.buffer->name, " is allocated inside itself"));
+    if (direct_ == &alloc) direct_ = alloc.body.get();
     Emit({.code = Code::kAlloc, .a = AddMemory(alloc.buffer, /*read_only=*/false)});
     Statement(alloc.body);
     memories_.erase(alloc.buffer.get());
@@ -531,8 +537,9 @@ class Compiler {
   int site_ = -1;
   const bool meets_where_said_;
   bool in_launch_ = false, in_nest_ = false;
-  bool in_shared_store_ = false;  // one thread of those that do the same carries it out, loads and all
-  bool role_multiplies_ = false;  // on tensor cores: its warpgroups arrive each for itself
+  const StmtNode* direct_ = nullptr;  // what stands right inside a parallel loop, but for allocations
+  bool in_shared_store_ = false;      // one thread of those that do the same carries it out, loads and all
+  bool role_multiplies_ = false;      // on tensor cores: its warpgroups arrive each for itself
 };
 
 }  // namespace

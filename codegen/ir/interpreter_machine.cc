@@ -25,6 +25,10 @@ Machine::Machine(const Program& program, uint64_t seed)
   memories_.reserve(program.memories.size());
   for (const MemorySlot& slot : program.memories)
     memories_.emplace_back(slot.buffer, components, program.has_threads && slot.is_shared);
+  spread_.resize(memories_.size());
+  for (size_t i = 0; program.has_threads && i < memories_.size(); ++i) {
+    if (program.memories[i].is_spread) spread_[i].resize(memories_[i].size());
+  }
   agents_.resize(program.num_agents);
   for (int i = 0; i < program.num_agents; ++i) {
     agents_[i].agent = i;
@@ -99,8 +103,47 @@ Machine::State Machine::Store(Agent& agent, int slot, int list, Scalar value) {
   Memory& memory = memories_[slot];
   const int64_t flat = Flat(memory, list);
   if (flat < 0) return FailRange(agent, memory, list);
+  if (agent.nest != 0 && !spread_[slot].empty() && NoteSpread(agent, slot, flat) == State::kFailed)
+    return State::kFailed;
   const char* fault = memory.Write(flat, agent, Threads::kFirst, value);
   return fault ? FailAccess(agent, memory, flat, fault) : State::kRunning;
+}
+
+namespace {
+
+constexpr const char* kDisagree = "is left with other values by other threads, in registers of their own";
+
+bool IsSame(DType dtype, const Scalar& a, const Scalar& b) {
+  return IsFloat(dtype) ? a.f == b.f || (std::isnan(a.f) && std::isnan(b.f)) : a.i == b.i;
+}
+
+}  // namespace
+
+// The next thread to write an element finds what the one before it has left there.
+Machine::State Machine::NoteSpread(Agent& agent, int slot, int64_t flat) {
+  const Memory& memory = memories_[slot];
+  Spread& spread = spread_[slot][flat];
+  if (spread.nest != agent.nest) {
+    spread = {agent.nest, agent.thread};
+    written_in_nest_.emplace_back(slot, flat);
+  }
+  if (spread.thread == agent.thread) return State::kRunning;
+  if (spread.is_left && !IsSame(memory.buffer().dtype, spread.left, memory.Value(flat)))
+    return FailAccess(agent, memory, flat, kDisagree);
+  spread = {agent.nest, agent.thread, true, memory.Value(flat)};
+  return State::kRunning;
+}
+
+Machine::State Machine::EndNest(Agent& agent) {
+  for (const auto& [slot, flat] : written_in_nest_) {
+    const Memory& memory = memories_[slot];
+    const Spread& spread = spread_[slot][flat];
+    if (spread.is_left && !IsSame(memory.buffer().dtype, spread.left, memory.Value(flat)))
+      return FailAccess(agent, memory, flat, kDisagree);
+  }
+  written_in_nest_.clear();
+  agent.nest = 0;
+  return State::kRunning;
 }
 
 Machine::State Machine::Reduce(Agent& agent, const Instr& instr) {
@@ -241,8 +284,8 @@ Machine::State Machine::Mma(Agent& agent, const Tile& tile) {
 
 void Machine::BeginIteration(Agent& agent, const Loop& loop, LoopState& state) {
   registers_[loop.variable].i = loop.any_order ? state.order[state.position] : state.position;
-  // Of nested parallel loops, the outermost one's iterations are told apart.
-  if (loop.parallel && state.outermost) agent.iteration = ++last_iteration_;
+  // Of nested parallel loops, the outermost one's iterations are told apart, and those right inside it.
+  if (loop.parallel && (state.outermost || loop.is_direct)) agent.iteration = ++last_iteration_;
   if (loop.is_grid && agent.interval != 0) Meet(agent);
   if (loop.threads == 0) return;
   agent.thread = state.thread + registers_[loop.variable].i * loop.threads;
@@ -278,19 +321,21 @@ Machine::State Machine::EnterLoop(Agent& agent, const Instr& instr) {
   state.alike = agent.alike;
   state.interval = agent.interval;
   if (loop.is_nest && agent.interval == 0) Meet(agent);
+  if (loop.is_nest && program_.has_threads) agent.nest = ++last_nest_;
   BeginIteration(agent, loop, state);
   ++agent.pc;
   return State::kRunning;
 }
 
-void Machine::NextIteration(Agent& agent, const Instr& instr) {
+Machine::State Machine::NextIteration(Agent& agent, const Instr& instr) {
   const Loop& loop = program_.loops[instr.a];
   LoopState& state = loops_[instr.a];
   if (++state.position < state.extent) {
     BeginIteration(agent, loop, state);
     agent.pc = instr.imm;
-    return;
+    return State::kRunning;
   }
+  if (loop.is_nest && agent.nest != 0 && EndNest(agent) == State::kFailed) return State::kFailed;
   if (loop.parallel && state.outermost) {
     agent.iteration = 0;
     agent.first_iteration = std::numeric_limits<uint32_t>::max();
@@ -303,6 +348,7 @@ void Machine::NextIteration(Agent& agent, const Instr& instr) {
   // What a launch wrote is there for whatever follows.
   if (loop.is_launch && program_.concurrent) agent.fences.push_back(agent.clock[agent.agent]);
   ++agent.pc;
+  return State::kRunning;
 }
 
 Machine::State Machine::Execute(Agent& agent) {
@@ -355,7 +401,7 @@ Machine::State Machine::Execute(Agent& agent) {
         agent.pc = instr.imm;
         continue;
       case Code::kLoopEnter: state = EnterLoop(agent, instr); continue;
-      case Code::kLoopNext: NextIteration(agent, instr); continue;
+      case Code::kLoopNext: state = NextIteration(agent, instr); continue;
       case Code::kAlloc: memories_[instr.a].Begin(agent); break;
       case Code::kStore: state = Store(agent, instr.a, instr.b, r[instr.c]); break;
       case Code::kReduce: state = Reduce(agent, instr); break;

@@ -46,6 +46,7 @@ class Machine {
     int64_t phase = 0;
     uint32_t committed_groups = 0;
     uint32_t last_copy_group = 0;  // the number of the group of its last asynchronous copy
+    uint32_t nest = 0;             // of thread loops, in which it is; 0: in none
   };
 
   struct LoopState {
@@ -82,6 +83,9 @@ class Machine {
 
   State Load(Agent& agent, const Instr& instr);
   State Store(Agent& agent, int slot, int list, Scalar value);
+  // What several threads of a nest leave in registers, each in its own.
+  State NoteSpread(Agent& agent, int slot, int64_t flat);
+  State EndNest(Agent& agent);
   // The agent's threads have met; elsewhere than in lowered code with threads, nobody tells.
   void Meet(Agent& agent);
   State Reduce(Agent& agent, const Instr& instr);
@@ -95,7 +99,7 @@ class Machine {
 
   // These set the agent's instruction counter.
   State EnterLoop(Agent& agent, const Instr& instr);
-  void NextIteration(Agent& agent, const Instr& instr);
+  State NextIteration(Agent& agent, const Instr& instr);
   void BeginIteration(Agent& agent, const Loop& loop, LoopState& state);
 
   // Roles and what they synchronise with: interpreter_pipeline.cc.
@@ -128,7 +132,15 @@ class Machine {
   std::vector<Accessor*> accessors_;  // of agents_
   std::vector<Barrier> barriers_;
   std::vector<Scalar> factors_[2];  // of the tile product that runs
-  uint32_t last_iteration_ = 0, last_interval_ = 0;
+  uint32_t last_iteration_ = 0, last_interval_ = 0, last_nest_ = 0;
+  struct Spread {       // an element in registers
+    uint32_t nest = 0;  // in which it was last written
+    int64_t thread = 0;
+    bool is_left = false;  // by another thread before, with this value
+    Scalar left;
+  };
+  std::vector<std::vector<Spread>> spread_;               // by slot and element
+  std::vector<std::pair<int, int64_t>> written_in_nest_;  // slots and elements
 };
 
 }  // namespace mycc::interpreter

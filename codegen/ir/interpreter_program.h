@@ -74,6 +74,8 @@ struct Loop {
   // Of a thread loop: how many threads carry out each iteration; 0: it is none.
   int64_t threads = 0;
   bool is_nest = false;  // no other thread loop is around
+  // A parallel loop right inside another one: iterations of both are told apart.
+  bool is_direct = false;
 };
 
 struct View {
@@ -111,6 +113,7 @@ struct MemorySlot {
   Buffer buffer;
   bool read_only;  // an input
   bool is_shared;  // by the threads of a block: in memory, not in one thread's registers
+  bool is_spread;  // over the registers of the block's threads, or in each one's
 };
 
 // Where an instruction came from: for error messages alone.
