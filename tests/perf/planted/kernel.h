@@ -1,0 +1,41 @@
+// The kernels that faults are planted in: each rule of the spaces that a search walks in, on workloads that
+// the interpreter runs in a moment. Thread rule: values; functions are re-entrant.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "codegen/ir/interpreter.h"
+#include "codegen/passes/lower.h"
+#include "codegen/target/target.h"
+#include "codegen/workload/reference.h"
+#include "codegen/workload/workload.h"
+
+namespace mycc::planted {
+
+struct Kernel {
+  std::string name;
+  Workload workload;  // canonical
+  Target target;
+  LoweredFunction code;  // of a GPU's: with a Meet wherever its threads wait for each other
+  std::vector<NDArray> inputs, expected;
+  // Each Meet stands between what some threads write and others read: left out, that is a race.
+  bool meets_matter = false;
+
+  bool on_gpu() const { return target.kind == TargetKind::kCuda; }
+};
+
+// What a kernel is made from: the default point of a rule's sketch, or a trace.
+struct Recipe {
+  const char* name;
+  const char* target;
+  const char* workload;
+  const char* sketch;  // a part of the rule's name; empty where there is a trace
+  const char* trace;   // steps
+  bool meets_matter = false;
+};
+const std::vector<Recipe>& Recipes();
+absl::StatusOr<Kernel> Make(const Recipe& recipe);
+
+}  // namespace mycc::planted
