@@ -56,6 +56,7 @@ absl::StatusOr<std::unique_ptr<LocalSearch>> LocalSearch::Create(const v1::Store
   // A model that this build cannot read is done without.
   for (const auto& [kind, bytes] : models) (void)search->learners_[kind].Load(bytes);
   search->index_of_.resize(tasks.size(), -1);
+  const auto memo = std::make_shared<AppraisalMemo>();
   std::vector<CampaignTask> campaign_tasks;
   for (uint32_t task = 0; task < tasks.size(); ++task) {
     if (stored[task].reused()) continue;
@@ -63,7 +64,7 @@ absl::StatusOr<std::unique_ptr<LocalSearch>> LocalSearch::Create(const v1::Store
     Learner* const learner = &search->learners_[ModelKind(planned.target)];
     search->learner_of_.push_back(learner);
     search->scorers_.push_back(std::make_unique<ScheduleScorer>(planned.workload, planned.target,
-                                                                planned.key.workload_hash, learner));
+                                                                planned.key.workload_hash, learner, memo));
     CampaignTask entry;
     entry.info.weight = static_cast<double>(planned.count);
     entry.info.flops = CountFlops(planned.workload);

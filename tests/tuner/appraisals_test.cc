@@ -1,0 +1,42 @@
+#include "tuner/cost/appraisals.h"
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "tests/tuner/schedules.h"
+
+namespace mycc {
+namespace {
+
+TEST(AppraisalMemoTest, KeepsTheLatestAndNoMoreThanItsCapacity) {
+  AppraisalMemo memo(8);
+  for (int i = 0; i < 100; ++i) {
+    memo.Put(absl::StrCat(i), Appraisal{{}, 1.0 + i});
+    EXPECT_LE(memo.size(), 8u);
+    for (int latest = std::max(0, i - 3); latest <= i; ++latest) {
+      const absl::StatusOr<Appraisal>* known = memo.Find(absl::StrCat(latest));
+      ASSERT_NE(known, nullptr) << latest << " after " << i;
+      EXPECT_EQ((*known)->analytic_seconds, 1.0 + latest);
+    }
+  }
+  EXPECT_EQ(memo.Find("0"), nullptr);
+}
+
+TEST(AppraisalMemoTest, RefusalsAreKeptToo) {
+  AppraisalMemo memo;
+  memo.Put("a", absl::ResourceExhaustedError("17 accumulators"));
+  EXPECT_EQ(memo.Find("a")->status().message(), "17 accumulators");
+}
+
+TEST(AppraiseTest, ReplaysOrSaysWhyNot) {
+  const Workload gemm = Canonicalize(*ParseWorkload(GemmText(256, 256, 256), "test"));
+  const Trace good = *ParseTrace("v1\n" + TiledGemmSteps(6, 16, 4, 4, false, true));
+  const auto appraisal = Appraise(gemm, Avx2Target(), good);
+  ASSERT_TRUE(appraisal.ok()) << appraisal.status();
+  EXPECT_EQ(appraisal->features.size(), FunctionFeatureSlots().size());
+  EXPECT_GT(appraisal->analytic_seconds, 0);
+  const Trace wrong = *ParseTrace("v1\nsplit(t9.a0, [4])\n");
+  EXPECT_EQ(Appraise(gemm, Avx2Target(), wrong).status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+}  // namespace
+}  // namespace mycc
