@@ -47,9 +47,15 @@ function(mycc_library)
 endfunction()
 
 # mycc_test(NAME expr_test SRCS expr_test.cc DEPS codegen_expr LABELS fast): one GoogleTest program, one ctest entry; with
-# SHARDS N, N entries that run beside each other, each a part of its tests.
+# SHARDS N, N entries that run beside each other, each a part of its tests. TOLD_CPUS: it depends on what processor is detected, and runs once
+# more under each name in MYCC_TOLD_CPUS (tests/target/told_host.h), with the label `told`.
+set(MYCC_TOLD_CPUS haswell skylake-avx512 sapphirerapids znver3 znver5)
 function(mycc_test)
-  cmake_parse_arguments(ARG "RUN_SERIAL" "NAME;TIMEOUT;SHARDS" "SRCS;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "RUN_SERIAL;TOLD_CPUS" "NAME;TIMEOUT;SHARDS" "SRCS;DEPS;LABELS" ${ARGN})
+  if(ARG_TOLD_CPUS)
+    list(APPEND ARG_SRCS ${CMAKE_SOURCE_DIR}/tests/target/told_host_main.cc)
+    list(APPEND ARG_DEPS told_host)
+  endif()
   if(NOT ARG_LABELS)
     set(ARG_LABELS fast)
   endif()
@@ -77,6 +83,14 @@ function(mycc_test)
     set_tests_properties(${entry} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} RUN_SERIAL ${ARG_RUN_SERIAL}
       ENVIRONMENT "${environment}${part}")
   endforeach()
+  if(ARG_TOLD_CPUS)
+    foreach(cpu ${MYCC_TOLD_CPUS})
+      add_test(NAME ${ARG_NAME}_on_${cpu} COMMAND ${ARG_NAME} --cpu=${cpu} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+      set_tests_properties(${ARG_NAME}_on_${cpu} PROPERTIES LABELS "${ARG_LABELS};told" TIMEOUT ${ARG_TIMEOUT} RUN_SERIAL ${ARG_RUN_SERIAL}
+        ENVIRONMENT "${environment}")
+    endforeach()
+    add_dependencies(told_tests ${ARG_NAME})
+  endif()
   foreach(label ${ARG_LABELS})
     add_dependencies(${label}_tests ${ARG_NAME})
   endforeach()
@@ -108,6 +122,6 @@ set_tests_properties(${name} PROPERTIES LABELS gpu TIMEOUT ${timeout} RUN_SERIAL
 endfunction()
 
 # The tests with a label: what the presets `asan`, `tsan` and `fuzz` build in place of everything.
-foreach(label fast slow threads e2e perf gpu fuzz)
+foreach(label fast told slow threads e2e perf gpu fuzz)
   add_custom_target(${label}_tests)
 endforeach()

@@ -57,10 +57,6 @@ constexpr MyccCpuNeed kRows[] = {
     {"avxvnniint16", 7, 1, kEdx, 10, kAvxState},
     {"sahf", kExtended, 0, kEcx, 0, 0},
     {"lzcnt", kExtended, 0, kEcx, 5, 0},
-    {"sse4a", kExtended, 0, kEcx, 6, 0},
-    {"xop", kExtended, 0, kEcx, 11, kAvxState},
-    {"fma4", kExtended, 0, kEcx, 16, kAvxState},
-    {"tbm", kExtended, 0, kEcx, 21, 0},
 };
 
 }  // namespace

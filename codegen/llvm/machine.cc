@@ -31,6 +31,9 @@ namespace mycc {
 namespace {
 
 constexpr char kTriple[] = "x86_64-unknown-linux-gnu";
+// Sets that only some of AMD's processors have and no target's features name. Without them, code for such a
+// processor runs wherever IsCompatible says that it does.
+constexpr char kNeverUsed[] = "-sse4a,-xop,-fma4,-tbm";
 
 void InitializeX86() {
   static std::once_flag once;
@@ -59,6 +62,12 @@ absl::Status CheckNames(const llvm::Target& registered, const Target& target) {
   return absl::OkStatus();
 }
 
+std::string FeaturesOfCode(const Target& target) {
+  std::vector<std::string> features = target.features;
+  features.push_back(kNeverUsed);
+  return absl::StrJoin(features, ",");
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeMachine(const Target& target) {
@@ -69,8 +78,8 @@ absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeMachine(const Target& t
   if (absl::Status status = CheckNames(*registered, target); !status.ok()) return status;
   llvm::TargetOptions options;
   std::unique_ptr<llvm::TargetMachine> machine(registered->createTargetMachine(
-      kTriple, target.mcpu, absl::StrJoin(target.features, ","), options, llvm::Reloc::PIC_,
-      llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
+      kTriple, target.mcpu, FeaturesOfCode(target), options,
+      llvm::Reloc::PIC_, llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
   if (!machine) return absl::InternalError("LLVM makes no machine for x86-64");
   return machine;
 }

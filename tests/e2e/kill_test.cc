@@ -31,7 +31,7 @@ class KillTest : public ::testing::Test {
   }
   v1::JobSpec Spec() const {
     v1::JobSpec spec = MakeSpec({kTestWorkload}, kTrials);
-    spec.set_target("host");
+    spec.set_target("v1 cpu mcpu=x86-64 l1d=32K l2=1M threads=1");
     return spec;
   }
   absl::StatusOr<v1::JobProgress> Watch(const std::string& job) {

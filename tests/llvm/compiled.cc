@@ -10,6 +10,7 @@
 #include "tests/llvm/jit.h"
 #include "tests/passes/lowered_function.h"
 #include "tests/schedule/testing.h"
+#include "tests/target/told_host.h"
 
 namespace mycc {
 namespace {
@@ -34,16 +35,7 @@ std::vector<Target> RunnableTargets() {
   return runnable;
 }
 
-bool IsRunnable(const Target& target) {
-  // LLVM uses SSE4a for AMD's processors, which no other has.
-  if (target.mcpu.rfind("znver", 0) == 0 && !__builtin_cpu_supports("sse4a")) return false;
-  static const Target host = DetectHostTarget();
-  Target same_caches = target;
-  same_caches.l1d_bytes = host.l1d_bytes;
-  same_caches.l2_bytes = host.l2_bytes;
-  std::string why;
-  return IsCompatible(same_caches, host, &why);
-}
+bool IsRunnable(const Target& target) { return RunsHere(target); }
 
 absl::StatusOr<LoweredFunction> LowerTrace(const Workload& canonical, const std::string& steps,
                                            const Target& target) {

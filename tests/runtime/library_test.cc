@@ -40,7 +40,8 @@ class LibraryTest : public ::testing::Test {
     return Library::Open(folder_->path() + "/" + spec.module + ".so").value();
   }
 
-  const Target target_ = DetectHostTarget();
+  // Runs on every x86-64 processor.
+  const Target target_ = ParseTarget("v1 cpu mcpu=x86-64 l1d=32K l2=1M threads=2").value();
   absl::StatusOr<TemporaryFolder> folder_ = TemporaryFolder::Create();
 };
 
@@ -152,10 +153,10 @@ TEST(CpuNeedsTest, FollowsTheFeatures) {
               AllOf(Contains("avx2"), Not(Contains("avx512f")), Not(Contains("avx512vl"))));
 }
 
-TEST(CpuNeedsTest, ThisMachineHasWhatItsTargetNeeds) {
+// On any processor: everything that detection names can be asked for when a library is loaded.
+TEST(CpuNeedsTest, WhatIsDetectedCanBeChecked) {
   const auto needs = CpuNeeds(DetectHostTarget());
-  ASSERT_TRUE(needs.ok()) << needs.status();
-  EXPECT_FALSE(needs->empty());
+  EXPECT_TRUE(needs.ok()) << needs.status();
 }
 
 // The loader would map what is missing, and the process would end with SIGBUS.

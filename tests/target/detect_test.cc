@@ -2,52 +2,40 @@
 
 #include <gtest/gtest.h>
 
-#include <map>
-#include <utility>
-
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/TargetParser/Host.h"
+#include "tests/target/told_cpus.h"
 
 namespace mycc {
 namespace {
 
-class FakeCpuid : public CpuidSource {
+// A processor that can be changed a little.
+class Processor : public FakeCpuid {
  public:
-  using Leaves = std::map<std::pair<uint32_t, uint32_t>, CpuidRegisters>;
-  FakeCpuid(Leaves leaves, uint64_t xcr0) : leaves_(std::move(leaves)), xcr0_(xcr0) {}
+  using FakeCpuid::FakeCpuid;
 
-  CpuidRegisters Read(uint32_t leaf, uint32_t subleaf) const override {
-    const auto it = leaves_.find({leaf, subleaf});
-    return it == leaves_.end() ? CpuidRegisters() : it->second;
-  }
-  uint64_t ReadXcr0() const override { return xcr0_; }
-
-  FakeCpuid With(uint32_t leaf, uint32_t subleaf, CpuidRegisters registers) const {
-    FakeCpuid changed = *this;
+  Processor With(uint32_t leaf, uint32_t subleaf, CpuidRegisters registers) const {
+    Processor changed = *this;
     changed.leaves_[{leaf, subleaf}] = registers;
     return changed;
   }
-  FakeCpuid WithXcr0(uint64_t xcr0) const {
-    FakeCpuid changed = *this;
+  Processor WithXcr0(uint64_t xcr0) const {
+    Processor changed = *this;
     changed.xcr0_ = xcr0;
     return changed;
   }
   // The same machine with another family, model and stepping word.
-  FakeCpuid WithIdentity(uint32_t eax) const {
+  Processor WithIdentity(uint32_t eax) const {
     CpuidRegisters one = Read(1, 0);
     one.eax = eax;
     return With(1, 0, one);
   }
-
- private:
-  Leaves leaves_;
-  uint64_t xcr0_;
 };
 
 // As read on a virtual machine on a Zen 3 server.
-FakeCpuid Zen3() {
-  return FakeCpuid({{{0x0, 0}, {0x0000000d, 0x68747541, 0x444d4163, 0x69746e65}},
+Processor Zen3() {
+  return Processor({{{0x0, 0}, {0x0000000d, 0x68747541, 0x444d4163, 0x69746e65}},
                     {{0x1, 0}, {0x00a00f11, 0x01020800, 0xfffa3203, 0x178bfbff}},
                     {{0x7, 0}, {0x00000000, 0x219c07ab, 0x00400684, 0x00000010}},
                     {{0x80000001, 0}, {0x00a00f11, 0x40000000, 0x004003f3, 0x2fd3fbff}},
@@ -59,8 +47,8 @@ FakeCpuid Zen3() {
 }
 
 // As read on a virtual machine on an Emerald Rapids server.
-FakeCpuid EmeraldRapids() {
-  return FakeCpuid({{{0x0, 0}, {0x00000020, 0x756e6547, 0x6c65746e, 0x49656e69}},
+Processor EmeraldRapids() {
+  return Processor({{{0x0, 0}, {0x00000020, 0x756e6547, 0x6c65746e, 0x49656e69}},
                     {{0x1, 0}, {0x000c06f2, 0x08100800, 0xfffa3203, 0x1f8bfbff}},
                     {{0x4, 0}, {0x3c000121, 0x02c0003f, 0x0000003f, 0x00000000}},
                     {{0x4, 1}, {0x3c000122, 0x01c0003f, 0x0000003f, 0x00000000}},
@@ -124,7 +112,7 @@ TEST(Detect, NamesByFamilyAndModel) {
 }
 
 TEST(Detect, OneIntelModelIsThreeGenerations) {
-  const FakeCpuid machine = EmeraldRapids().WithIdentity(0x00050657);
+  const Processor machine = EmeraldRapids().WithIdentity(0x00050657);
   EXPECT_EQ(DetectCpuName(machine), "cooperlake");
   EXPECT_EQ(DetectCpuName(machine.With(7, 1, {})), "cascadelake");
   CpuidRegisters seven = machine.Read(7, 0);
@@ -136,12 +124,34 @@ TEST(Detect, UnknownProcessorsAreALevel) {
   EXPECT_EQ(DetectCpuName(EmeraldRapids().WithIdentity(0x000f06f0)), "x86-64-v4");
   EXPECT_EQ(DetectCpuName(EmeraldRapids().WithIdentity(0x000f06f0).WithXcr0(7)), "x86-64-v3");
   EXPECT_EQ(DetectCpuName(EmeraldRapids().WithIdentity(0x000f06f0).WithXcr0(0)), "x86-64-v2");
-  const Target nothing = DetectTarget(FakeCpuid({}, 0), 0);
+  const Target nothing = DetectTarget(Processor({}, 0), 0);
   EXPECT_EQ(PrintTarget(nothing), "v1 cpu mcpu=x86-64 l1d=32K l2=512K threads=1");
+}
+
+// What the tests tell the detector is what such a processor is.
+TEST(Detect, ToldProcessors) {
+  const char* const expected[] = {
+      "v1 cpu mcpu=haswell l1d=32K l2=256K threads=2",
+      "v1 cpu mcpu=skylake-avx512 l1d=32K l2=1M threads=2",
+      "v1 cpu mcpu=sapphirerapids features=+amx-bf16,+amx-int8 l1d=48K l2=2M threads=2",
+      "v1 cpu mcpu=znver3 l1d=32K l2=512K threads=2",
+      "v1 cpu mcpu=znver5 l1d=48K l2=1M threads=2",
+  };
+  const std::vector<std::string> names = ToldCpuNames();
+  ASSERT_EQ(names.size(), std::size(expected));
+  for (size_t i = 0; i < names.size(); ++i)
+    EXPECT_EQ(PrintTarget(DetectTarget(*CpuidOf(names[i]), 2)), expected[i]);
+  EXPECT_FALSE(CpuidOf("z80").has_value());
 }
 
 TEST(Detect, AgreesWithLlvmAboutThisMachine) {
   const Target host = DetectHostTarget();
+  // Two names of one set of features are the same processor to us: LLVM 19 takes Emerald Rapids for Sapphire
+  // Rapids.
+  const auto llvms = FeaturesImpliedBy(llvm::sys::getHostCPUName().str());
+  if (llvms.has_value() && host.mcpu.rfind("x86-64", 0) != 0) {
+    EXPECT_EQ(FeaturesImpliedBy(host.mcpu), llvms) << host.mcpu << ", " << llvm::sys::getHostCPUName().str();
+  }
   const auto features = llvm::sys::getHostCPUFeatures();
   const CpuFeatures ours = FeaturesOf(host);
   EXPECT_EQ(ours.avx2, features.lookup("avx2"));

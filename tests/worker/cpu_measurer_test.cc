@@ -4,7 +4,6 @@
 #include "base/status.h"
 #include "codegen/ir/stmt.h"
 #include "codegen/library/compile.h"
-#include "codegen/target/target.h"
 #include "codegen/workload/parse.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -44,7 +43,7 @@ class CpuMeasurerTest : public ::testing::Test {
     v1::Assignment assignment;
     assignment.set_workload(workload);
     assignment.set_best_seconds(best_seconds);
-    assignment.set_target(PrintTarget(DetectHostTarget()));
+    assignment.set_target("v1 cpu mcpu=x86-64 l1d=32K l2=1M threads=2");
     assignment.set_trace(traces[0]);
     assignment.mutable_rivals()->Add(traces.begin() + 1, traces.end());
     assignment.set_protocol(protocol);

@@ -1,0 +1,14 @@
+// The machine that the program runs on: its processor's own words, and the threads it may use. Thread rule:
+// pure functions.
+#pragma once
+
+#include "codegen/target/detect.h"
+
+namespace mycc {
+
+const CpuidSource& ThisProcessor();
+
+// What the process may run on at a time: its affinity, less what its control group withholds.
+int UsableThreads();
+
+}  // namespace mycc
