@@ -42,7 +42,8 @@ std::optional<KernelEmitter::ThreadCopy> KernelEmitter::TakeApart(const Copy& co
     parts.condition = parts.load->args[0];
     parts.load = parts.load->args[1];
   }
-  std::stable_partition(parts.loops.begin(), parts.loops.end() - 1,
+  const auto lanes = parts.loops.end() - (parts.loops.back()->loop_kind != LoopKind::kUnroll ? 1 : 0);
+  std::stable_partition(parts.loops.begin(), lanes,
                         [](const For* loop) { return loop->loop_kind != LoopKind::kThread; });
   const For& last = *parts.loops.back();
   const int64_t element = DTypeBytes(parts.store->buffer->dtype);
@@ -68,6 +69,21 @@ void KernelEmitter::EmitCopy(const Copy& copy) {
   pending_stores_.push_back({conditions_, *parts, kept->second});
 }
 
+// at / stride % steps, of chunk number at = thread + step * team; steps 0: the last quotient. What moves with
+// the step alone is a constant where the step is unrolled, so it is kept apart where that is possible.
+std::string KernelEmitter::PartOfChunk(const std::string& step, const std::string& at, int64_t stride,
+                                       int64_t steps) {
+  const auto of = [](const std::string& number, int64_t divisor, int64_t modulus) {
+    const std::string quotient = divisor == 1 ? number : absl::StrCat(number, " / ", divisor);
+    return modulus == 0 ? quotient : absl::StrCat(quotient, " % ", modulus);
+  };
+  if (stride % team_ == 0) return of(step, stride / team_, steps);
+  if (steps != 0 && team_ % (stride * steps) == 0) return of(Thread(), stride, steps);
+  if (steps == 0 && team_ % stride == 0)
+    return absl::StrCat("(", of(Thread(), stride, 0), " + ", step, " * ", team_ / stride, ")");
+  return of(at, stride, steps);
+}
+
 // `emit` gets the names of the chunk's number and of the condition for it to be inside of the tensor.
 void KernelEmitter::EachChunk(const ThreadCopy& copy, int64_t count, const std::string& first,
                               const std::function<void(const std::string&, const std::string&)>& emit) {
@@ -83,8 +99,7 @@ void KernelEmitter::EachChunk(const ThreadCopy& copy, int64_t count, const std::
     const For& loop = *copy.loops[l];
     const bool last = l + 1 == copy.loops.size();
     const int64_t steps = last ? loop.var->extent / copy.chunk : loop.var->extent;
-    std::string value = stride == 1 ? at : absl::StrCat(at, " / ", stride);
-    if (l > 0) value = absl::StrCat(value, " % ", steps);
+    std::string value = PartOfChunk(step, at, stride, l > 0 ? steps : 0);
     if (last && copy.chunk > 1)
       value = absl::StrCat(l > 0 ? value : absl::StrCat("(", value, ")"), " * ", copy.chunk);
     vars_[loop.var.get()] = Name(loop.var->name);
@@ -99,13 +114,10 @@ void KernelEmitter::EachChunk(const ThreadCopy& copy, int64_t count, const std::
 
 void KernelEmitter::EmitAsyncCopy(const ThreadCopy& copy) {
   const int64_t bytes = copy.chunk * DTypeBytes(copy.store->buffer->dtype);
-  // A pointer outside of the tensor is never followed, but must not be made up either.
   EachChunk(copy, copy.steps, "", [&](const std::string&, const std::string& inside) {
     Line(prelude_.Use("cp_async"), "<", bytes, ">(", prelude_.Use("shared_address"), "(&",
-         Element(copy.store->buffer, copy.store->indices), "), ",
-         copy.condition ? absl::StrCat("(", inside, ") ? ") : "", "&",
-         Element(copy.load->buffer, copy.load->args),
-         copy.condition ? absl::StrCat(" : ", PlaceOf(copy.load->buffer).name) : "", ", ", inside, ");");
+         Element(copy.store->buffer, copy.store->indices), "), ", PlaceOf(copy.load->buffer).name, ", ",
+         Index(FromLinear(Flat(PlaceOf(copy.load->buffer), copy.load->args))).text, ", ", inside, ");");
   });
 }
 

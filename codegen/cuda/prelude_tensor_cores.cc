@@ -12,9 +12,11 @@ __device__ __forceinline__ unsigned shared_address(const void* at) {
 }
 )"},
       {"cp_async", "", R"(
-// Copies kBytes to shared memory asynchronously; zeros where there is nothing to copy.
-template <int kBytes>
-__device__ __forceinline__ void cp_async(unsigned to, const void* from, bool inside) {
+// Copies kBytes to shared memory asynchronously, from element `at` of a tensor; zeros where there is nothing to copy:
+// an address outside of the tensor is computed as a number, and never followed.
+template <int kBytes, typename T>
+__device__ __forceinline__ void cp_async(unsigned to, const T* tensor, long long at, bool inside) {
+  const unsigned long long from = reinterpret_cast<unsigned long long>(tensor) + at * sizeof(T);
   if (kBytes == 16) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(inside ? 16 : 0) : "memory");
   } else {

@@ -33,12 +33,12 @@ bool IsBox(const Expr& condition) {
          std::abs(at_least_zero->terms.front().second) == 1;
 }
 
+}  // namespace
+
 bool IsZero(const Expr& value) {
   if (value->op != Op::kConst) return false;
   return IsFloat(value->dtype) ? value->value.f == 0 : value->value.i == 0;
 }
-
-}  // namespace
 
 std::optional<Interval> ElementsAlong(const Expr& value, const Var& axis) {
   if (value->op != Op::kSelect || !IsZero(value->args[2])) return std::nullopt;

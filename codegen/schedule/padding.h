@@ -11,6 +11,9 @@ namespace mycc {
 // value is no such select, or its condition says nothing of the axis.
 std::optional<Interval> ElementsAlong(const Expr& value, const Var& axis);
 
+// The constant 0 of any type.
+bool IsZero(const Expr& value);
+
 // Whether the value is an element within bounds of single axes, and 0 elsewhere: nothing else is to be said
 // of where it is which.
 bool IsElementInBox(const Expr& value);

@@ -8,10 +8,10 @@ static void HostRequire(bool holds) {
 }
 
 template <int kBytes>
-static void HostCopyAsync(unsigned to, const void* from, bool inside) {
-  HostRequire(to % kBytes == 0 && (uintptr_t)from % kBytes == 0);
+static void HostCopyAsync(unsigned to, unsigned long long from, bool inside) {
+  HostRequire(to % kBytes == 0 && (!inside || from % kBytes == 0));
   if (inside) {
-    memcpy(shared + to, from, kBytes);
+    memcpy(shared + to, (const void*)from, kBytes);
   } else {
     memset(shared + to, 0, kBytes);
   }

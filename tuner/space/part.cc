@@ -109,6 +109,7 @@ void TraceBuilder::Persist(const std::string& loop, int64_t blocks) { Add("persi
 void TraceBuilder::Reside(const std::string& loop, int64_t blocks) { Add("reside", {{loop}, {blocks}}); }
 void TraceBuilder::Join(const std::string& loop, int64_t blocks) { Add("join", {{loop}, {blocks}}); }
 void TraceBuilder::Cluster(const std::string& loop) { Add("cluster", {{loop}}); }
+void TraceBuilder::PadDomain(const std::string& block) { Add("pad_domain", {{block}}); }
 void TraceBuilder::Alternate(const std::string& loop, int64_t groups) {
   Add("alternate", {{loop}, {groups}});
 }

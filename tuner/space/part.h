@@ -64,6 +64,7 @@ class TraceBuilder {
   void Cluster(const std::string& loop);
   void Pad(const std::string& block, int64_t dim, int64_t extent);
   void PadGroups(const std::string& block, int64_t dim, int64_t group, int64_t extent);
+  void PadDomain(const std::string& block);
   void Alternate(const std::string& loop, int64_t groups);
 
   std::vector<Step> steps;

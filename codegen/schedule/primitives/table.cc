@@ -29,6 +29,7 @@ constexpr PrimitiveInfo kPrimitives[] = {
     {"alternate", "ni", "alternate(persistent loop, groups of warps)", Alternate},
     {"pad", "nii", "pad(block, dimension, extent)", Pad},
     {"pad_groups", "niii", "pad_groups(block, dimension, group, extent)", PadGroups},
+    {"pad_domain", "n", "pad_domain(block)", PadDomain},
     {"phases", "n", "phases(block)", PhasesOfBlock},
     {"unlike_signs", "nn", "unlike_signs(block, buffer whose sign is changed)", UnlikeSigns},
     {"skip_zeros", "nni", "skip_zeros(block, padded buffer, dimension)", SkipZeros},

@@ -1,0 +1,132 @@
+// pad_domain(B): block B, which adds products of tiles in shared memory to an accumulator, runs over whole
+// tiles, beyond the edges of the tensor too: nothing is asked where products are added.
+//
+//   for i.0 in 2: for k.0 in 3:                  for i.0 in 2: for k.0 in 3:
+//     t0.r[i,k] = inside ? t0[..] : 0              t0.r[i,k] = inside ? t0[..] : 0
+//     for i.1 in 8: for k.1 in 4:           ->     for i.1 in 8: for k.1 in 4:
+//       B: acc[i.1] += t0.r[..] * ..                 B: acc[i.1] += t0.r[..] * ..
+//          i in 13, k in 10                             i in 16, k in 12
+//
+// Sums beyond the edge are left in the accumulator: its write-back (cache_write) stays in the tensor. Terms
+// beyond the end of a sum must be products of zeros, which both tiles hold there.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "codegen/expr/affine.h"
+#include "codegen/schedule/moves.h"
+#include "codegen/schedule/padding.h"
+#include "codegen/schedule/primitives/primitives.h"
+
+namespace mycc {
+namespace {
+
+// A factor of the product: what it reads, at which place over loop variables, and who fills the tile.
+struct TileRead {
+  Buffer tile;
+  std::vector<Expr> place;
+  const Block* writer;
+};
+
+std::unordered_set<const VarNode*> LoopVarsOn(const Path& path) {
+  std::unordered_set<const VarNode*> vars;
+  for (const For* loop : LoopsOn(path)) vars.insert(loop->var.get());
+  return vars;
+}
+
+absl::Status Refuse(const Block& block, const std::string& why) {
+  return absl::FailedPreconditionError(absl::StrCat(block.name, " cannot run over whole tiles: ", why));
+}
+
+// Whether the writer stores every element of the tile whenever the loops around both it and the reader come
+// to it. Guards over its own loops (of fused loops that were split unevenly) leave no element out.
+bool FillsTile(const Block& writer, const std::unordered_set<const VarNode*>& around) {
+  if (writer.reduce != ReduceOp::kNone) return false;
+  for (const IterVar& iter : writer.iters) {
+    if (IsGuard(writer, iter) && UsesAnyOf(iter.binding, around)) return false;
+  }
+  std::vector<const VarNode*> named;
+  for (size_t d = 0; d < writer.indices.size(); ++d) {
+    const Expr& index = writer.indices[d];
+    if (index->op != Op::kVar || index->var->extent != writer.out->shape[d]) return false;
+    if (std::find(named.begin(), named.end(), index->var.get()) != named.end()) return false;
+    named.push_back(index->var.get());
+  }
+  return true;
+}
+
+absl::StatusOr<TileRead> ReadOf(const Function& function, const Path& path, const Expr& factor) {
+  const Block& block = path.block();
+  const Expr& load = factor->op == Op::kCast || factor->op == Op::kTF32 ? factor->args[0] : factor;
+  if (load->op != Op::kLoad || load->buffer->scope != Scope::kShared)
+    return Refuse(block, "a factor of its product is no element of a tile in shared memory");
+  const Buffer& tile = load->buffer;
+  TileRead read{tile, {}, WriterOf(function, tile)};
+  if (read.writer == nullptr || !FillsTile(*read.writer, LoopVarsOn(path)))
+    return Refuse(block, absl::StrCat("elements of ", tile->name, " are left unwritten"));
+  const VarMap bindings = BindingsOf(block);
+  for (int d = 0; d < tile->rank(); ++d) {
+    read.place.push_back(Simplify(Substitute(load->args[d], bindings)));
+    const std::optional<Interval> range = RangeOf(read.place.back());
+    if (!range || range->min < 0 || range->max >= tile->shape[d])
+      return Refuse(block, absl::StrCat("beyond the edges it would read outside of ", tile->name));
+  }
+  return read;
+}
+
+// Whether `condition` implies value < extent.
+bool Implies(const Expr& condition, const Expr& value, int64_t extent) {
+  if (condition->op == Op::kAnd) {
+    return std::any_of(condition->args.begin(), condition->args.end(),
+                       [&](const Expr& part) { return Implies(part, value, extent); });
+  }
+  const Expr margin = MarginOf(condition);
+  if (margin == nullptr) return false;
+  const std::optional<Interval> left = RangeOf(Simplify(IntConst(extent - 1) - value - margin));
+  return left && left->min >= 0;
+}
+
+// Whether the tile holds zero at the place that is read wherever value >= extent.
+bool IsZeroBeyond(const TileRead& read, const Expr& value, int64_t extent) {
+  const Expr& stored = read.writer->value;
+  if (stored->op != Op::kSelect || !IsZero(stored->args[2])) return false;
+  VarMap place;
+  for (size_t d = 0; d < read.place.size(); ++d) place[read.writer->indices[d]->var.get()] = read.place[d];
+  return Implies(Simplify(Substitute(stored->args[0], place)), value, extent);
+}
+
+}  // namespace
+
+absl::StatusOr<Function> PadDomain(const Function& function, const Target&, const StepArgs& args) {
+  MYCC_ASSIGN_OR_RETURN(const Path path, FindBlock(function, args.Name(0)));
+  const Block& block = path.block();
+  if (block.out->scope != Scope::kAccumulator || block.reduce != ReduceOp::kSum ||
+      block.value->op != Op::kMul)
+    return Refuse(block, "it adds no products to an accumulator");
+  std::vector<TileRead> reads;
+  for (const Expr& factor : block.value->args) {
+    MYCC_ASSIGN_OR_RETURN(TileRead read, ReadOf(function, path, factor));
+    reads.push_back(std::move(read));
+  }
+  auto padded = std::make_shared<Block>(block);
+  VarMap wider;
+  for (IterVar& iter : padded->iters) {
+    const std::optional<Interval> range = RangeOf(iter.binding);
+    if (!range || range->min < 0) return Refuse(block, absl::StrCat(iter.var->name, " has no bounds"));
+    const int64_t extent = iter.var->extent;
+    if (range->max < extent) continue;
+    const bool of_terms = iter.reduce || GuardsTerms(block, iter);
+    for (const TileRead& read : reads) {
+      if (of_terms && !IsZeroBeyond(read, iter.binding, extent))
+        return Refuse(block, absl::StrCat(read.tile->name, " is not known to be zero where ", iter.var->name,
+                                          " >= ", extent));
+    }
+    const Var whole = MakeVar(iter.var->name, range->max + 1);
+    wider[iter.var.get()] = VarRef(whole);
+    iter.var = whole;
+  }
+  padded->value = Substitute(block.value, wider);
+  return WithBody(function, ReplaceAt(path, padded));
+}
+
+}  // namespace mycc

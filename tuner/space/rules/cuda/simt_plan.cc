@@ -1,0 +1,121 @@
+#include "tuner/space/rules/cuda/simt_plan.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "codegen/schedule/tree.h"
+#include "tuner/space/rules/tiles.h"
+
+namespace mycc {
+namespace {
+
+SharedTile DescribeTile(const Anatomy& anatomy, const Group& group, const Operand& operand, const Var& side,
+                        const Var& depth) {
+  SharedTile tile{operand.buffer->name};
+  tile.computed = std::count(group.members.begin(), group.members.end(), operand.producer) > 0;
+  tile.name = tile.computed ? tile.buffer : absl::StrCat(tile.buffer, ".s");
+  tile.rank = operand.buffer->rank();
+  if (tile.computed) {
+    const Stage& stage = anatomy.stage(operand.producer);
+    tile.along_depth = operand.PlainDim(depth) == tile.rank - 1;
+    tile.lanes = LanesOf(stage, stage.axes.back());
+    return tile;
+  }
+  tile.has_side = operand.Uses(side);
+  tile.has_depth = operand.Uses(depth);
+  const Expr load = Load(operand.buffer, operand.index);
+  tile.along_depth = tile.has_depth && (!tile.has_side || StrideOf(*load, depth) == 1);
+  tile.lanes = std::min(AlignedLanes(*operand.buffer, operand.index, tile.along_depth ? depth : side),
+                        kAccessBytes / std::max(DTypeBytes(operand.buffer->dtype), 1));
+  return tile;
+}
+
+bool IsStaged(const SharedTile& tile) { return !tile.computed && tile.has_side && tile.has_depth; }
+
+}  // namespace
+
+SimtTiling::SimtTiling(const SimtPlan& plan, const Values& v)
+    : vector(std::min(std::max<int64_t>(kAccessBytes / plan.bytes, 1), v.at("thread_n"))),
+      halves(v.at("thread_n") / vector),
+      warps_m(v.at("tile_m") / (kWarpRows * v.at("thread_m"))),
+      warps_n(v.at("tile_n") / (kWarpColumns * v.at("thread_n"))) {}
+
+bool SimtPlan::HasWholeTiles() const { return IsStaged(a) && IsStaged(b); }
+
+// A copy that runs ahead moves at least 4 bytes.
+bool SimtPlan::CanPipeline() const { return HasWholeTiles() && bytes >= 4 && outer_reduce.empty(); }
+
+int64_t SimtPlan::CopyLanes(const SharedTile& tile, const Values& v) const {
+  if (v.at("stages") == 1) return tile.lanes;
+  const int64_t elements = v.at(&tile == &a ? "tile_m" : "tile_n") * v.at("tile_k");
+  int64_t lanes = tile.lanes;
+  while (lanes > 1 && elements % (lanes * SimtTiling(*this, v).threads()) != 0) lanes /= 2;
+  return lanes;
+}
+
+int64_t SimtPlan::RunLength(const Values& v) const {
+  return RoundUp(CeilDiv(depth, v.at("runs")), v.at("tile_k"));
+}
+
+bool SimtPlan::Legal(const Values& v) const {
+  const SimtTiling tiling(*this, v);
+  const int64_t tile_m = v.at("tile_m"), tile_n = v.at("tile_n"), threads = tiling.threads();
+  if (tile_m != tiling.warps_m * SimtTiling::kWarpRows * v.at("thread_m") ||
+      tile_n != tiling.warps_n * SimtTiling::kWarpColumns * v.at("thread_n"))
+    return false;
+  if (threads > 512 || threads < kWarp) return false;
+  // Half of the tile would be idle.
+  if (tile_m / 2 >= std::max<int64_t>(rows, 16) || tile_n / 2 >= std::max<int64_t>(columns, 32)) return false;
+  if (v.at("stages") > 1) {
+    // What runs ahead is whole vectors of all threads.
+    if (tile_m * v.at("tile_k") % (CopyLanes(a, v) * threads) != 0) return false;
+    if (tile_n * v.at("tile_k") % (CopyLanes(b, v) * threads) != 0) return false;
+  }
+  if (v.at("resident") > 0 && v.at("stages") == 1) return false;
+  const int64_t accumulators = v.at("thread_m") * v.at("thread_n") * bytes / 4;
+  if (accumulators > 128 || accumulators * threads > 32768) return false;
+  return v.at("runs") == 1 ||
+         (RunLength(v) >= 2 * v.at("tile_k") && CeilDiv(depth, RunLength(v)) == v.at("runs"));
+}
+
+SimtPlan MakeSimtPlan(const Anatomy& anatomy, const Group& group) {
+  const Stage& stage = anatomy.product(group.anchor);
+  const Contraction& c = *anatomy.info(group.anchor).contraction;
+  SimtPlan plan;
+  plan.t = anatomy.name(group.anchor);
+  plan.bytes = DTypeBytes(stage.value->dtype);
+  int m = c.rows.front(), k = 0;
+  const int n = c.cols.back();
+  for (int a : c.rows) m = stage.axes[a]->extent >= stage.axes[m]->extent ? a : m;
+  for (int r = 0; r < static_cast<int>(stage.reduce_axes.size()); ++r)
+    k = stage.reduce_axes[r]->extent >= stage.reduce_axes[k]->extent ? r : k;
+  for (int a = 0; a < static_cast<int>(stage.axes.size()); ++a) {
+    if (a == m || a == n) continue;
+    plan.others.push_back(stage.axes[a]->name);
+    plan.count *= stage.axes[a]->extent;
+  }
+  for (const Var& axis : anatomy.stage(group.anchor).axes) plan.axes.push_back(axis->name);
+  if (c.groups) {
+    plan.grouped = plan.axes[c.groups->axis];
+    plan.group = c.groups->extent;
+  }
+  for (int r = 0; r < static_cast<int>(stage.reduce_axes.size()); ++r) {
+    if (r != k) plan.outer_reduce.push_back(stage.reduce_axes[r]->name);
+  }
+  plan.m = stage.axes[m]->name;
+  plan.n = stage.axes[n]->name;
+  plan.k = stage.reduce_axes[k]->name;
+  plan.rows = stage.axes[m]->extent;
+  plan.columns = stage.axes[n]->extent;
+  plan.depth = stage.reduce_axes[k]->extent;
+  plan.a = DescribeTile(anatomy, group, c.scalar, stage.axes[m], stage.reduce_axes[k]);
+  plan.b = DescribeTile(anatomy, group, c.vector, stage.axes[n], stage.reduce_axes[k]);
+  // The second tile of one tensor has a number (see stage).
+  if (c.OfOneTensor()) absl::StrAppend(&(c.scalar.is_first ? plan.b : plan.a).name, "2");
+  for (int s : group.members) {
+    if (s > group.anchor) plan.epilogue.push_back(anatomy.name(s));
+  }
+  return plan;
+}
+
+}  // namespace mycc

@@ -1,0 +1,58 @@
+// What the rule for products on ordinary cores knows of one: its axes, the tiles of its operands in shared
+// memory, how a point tiles it, and which points are legal. Pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tuner/space/rules/cuda/gpu.h"
+
+namespace mycc {
+
+// An operand's tile in shared memory, with the depth as its first dimension.
+struct SharedTile {
+  std::string buffer;                      // that is read: a tensor, or what a stage of the group computes
+  std::string name;                        // of the tile
+  bool computed = false;                   // by that stage, tile by tile: padding
+  int rank = 0;                            // of a computed one
+  bool along_depth = false;                // the depth is contiguous in memory
+  bool has_side = true, has_depth = true;  // it varies with the side's axis, with the depth
+  int64_t lanes = 1;                       // elements of a global access, at most
+};
+
+struct SimtPlan {
+  std::string t;
+  std::string grouped;  // the axis to be split by `group`, where groups lie along one (anatomy.h)
+  int64_t group = 1;
+  std::vector<std::string> axes, others, outer_reduce;  // what follows "t." in the names of loops
+  std::string m, n, k;
+  int64_t rows = 1, columns = 1, depth = 1, count = 1;  // extents; count: of the other axes together
+  int64_t bytes = 4;                                    // of what is multiplied
+  SharedTile a, b;                                      // of rows, of columns
+  std::vector<std::string> epilogue;
+
+  // Both tiles are zero where they reach beyond the edges, so that sums run over whole tiles.
+  bool HasWholeTiles() const;
+  // Copies can run ahead.
+  bool CanPipeline() const;
+  // Elements that a thread copies at once, so that all threads have as many accesses where copies run ahead.
+  int64_t CopyLanes(const SharedTile& tile, const Values& v) const;
+  int64_t RunLength(const Values& v) const;  // of the depth, for one of v.runs
+  bool Legal(const Values& v) const;
+};
+
+SimtPlan MakeSimtPlan(const Anatomy& anatomy, const Group& group);
+
+// How the values of a point tile the problem: a warp is 4 x 8 threads; a thread's columns are `halves`
+// vectors, each of which stands beside those of its neighbours.
+struct SimtTiling {
+  static constexpr int64_t kWarpRows = 4, kWarpColumns = 8;
+  SimtTiling(const SimtPlan& plan, const Values& v);
+
+  int64_t threads() const { return warps_m * warps_n * kWarp; }
+
+  int64_t vector, halves, warps_m, warps_n;
+};
+
+}  // namespace mycc
