@@ -47,8 +47,12 @@ std::optional<KernelEmitter::ThreadCopy> KernelEmitter::TakeApart(const Copy& co
                         [](const For* loop) { return loop->loop_kind != LoopKind::kThread; });
   const For& last = *parts.loops.back();
   const int64_t element = DTypeBytes(parts.store->buffer->dtype);
-  const int64_t both = ChunkOf(last, parts.store, parts.load, parts.condition),
-                from = ChunkOf(last, nullptr, parts.load, parts.condition);
+  // A schedule that shares out a copy among threads says how much each moves at once.
+  const bool by_element = last.loop_kind != LoopKind::kVector &&
+                          std::any_of(parts.loops.begin(), parts.loops.end(),
+                                      [](const For* loop) { return loop->loop_kind == LoopKind::kThread; });
+  const int64_t both = by_element ? 1 : ChunkOf(last, parts.store, parts.load, parts.condition),
+                from = by_element ? 1 : ChunkOf(last, nullptr, parts.load, parts.condition);
   parts.in_registers = both * element < 4 || (both * element < 16 && from * element == 16);
   parts.chunk = parts.in_registers ? from : both;
   int64_t total = 1;

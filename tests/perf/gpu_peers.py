@@ -66,6 +66,7 @@ class Family(typing.NamedTuple):
 
 FAMILIES = {
     "gemm": Family(plain(gpu_products.product)),
+    "gemm_kn": Family(plain(gpu_products.product_kn)),
     "gemm_tf32": Family(plain(gpu_products.product), context=gpu_products.tf32_allowed, rounding="tf32"),
     "gemm_e4m3": Family(plain(gpu_products.scaled_product)),
     "gemm_i8": Family(plain(gpu_products.integer_product)),

@@ -34,10 +34,11 @@ def parse_arguments():
     parser.add_argument("--reuse-log", action="store_true", help="keep the log of an earlier run and tune nothing")
     parser.add_argument("--resume", action="store_true", help="keep the log of an earlier run and tune what it did not finish")
     parser.add_argument("--only", default="", help="only workloads whose names match this regular expression")
-    which = parser.add_mutually_exclusive_group()
-    which.add_argument("--set", choices=gpu_workloads.SETS, default="suite",
-                       help="the suite, or types: 8-bit floats, i8, tf32, f16, grouped and NCHW convolutions, rows to one number")
-    which.add_argument("--random", type=int, default=0, metavar="N", help="N workloads of other shapes in place of a set")
+    parser.add_argument("--set", choices=gpu_workloads.SETS, default="suite",
+                        help="the suite; types: 8-bit floats, i8, tf32, f16, grouped and NCHW convolutions, rows to one number; f32_products: "
+                             "products of f32, even and odd")
+    parser.add_argument("--random", type=int, default=0, metavar="N",
+                        help="N workloads of other shapes in place of the set: products, convolutions and rows; or products of f32")
     parser.add_argument("--seed", type=int, default=1, help="of --random's shapes and of all inputs")
     parser.add_argument("--peers", choices=PEERS,
                         help="eager: PyTorch's operators; compile: its autotuner; both if not given, eager with --random")
@@ -54,7 +55,8 @@ def parse_arguments():
 
 def write_workloads(arguments):
     """Writes each workload to a file of its own; returns name -> path."""
-    texts = gpu_workloads.drawn(arguments.random, arguments.seed) if arguments.random else gpu_workloads.SETS[arguments.set]()
+    chosen = gpu_workloads.SETS[arguments.set]
+    texts = chosen.drawn(arguments.random, arguments.seed) if arguments.random else chosen.fixed()
     return tuned_workloads.write_workloads(arguments, texts)
 
 
@@ -145,9 +147,11 @@ def report(rows):
     tuning = [row["tune_seconds"] for row in rows if row["tune_seconds"] is not None]
     print()
     print(f"geomean: {tuned_workloads.geometric_mean(list(ratios.values())):.3f}")
-    print(f"geomean_memory_bound: {tuned_workloads.geometric_mean([ratio for name, ratio in ratios.items() if MEMORY_BOUND.match(name)]):.3f}")
+    if memory_bound := [ratio for name, ratio in ratios.items() if MEMORY_BOUND.match(name)]:
+        print(f"geomean_memory_bound: {tuned_workloads.geometric_mean(memory_bound):.3f}")
     print(f"min: {min(ratios.values(), default=math.nan):.3f}")
     print(f"tune_seconds_median: {statistics.median(tuning) if tuning else math.nan:.1f}")
+    print(f"tune_seconds_max: {max(tuning, default=math.nan):.1f}")
 
 
 def body():

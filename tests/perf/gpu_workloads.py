@@ -9,6 +9,7 @@ A workload's name begins with its family, by which gpu_peers.py finds the comput
 """
 
 import random
+import typing
 
 from workload_text import log_uniform, named, padded, strided, workload
 
@@ -27,6 +28,11 @@ def gemm(name, m, n, k, dtype="bf16"):
     else:
         stages = [f"s[i,j]: f32[{m},{n}] = sum[k:{k}](f32(a[i,k]) * f32(b[j,k]))", f"c[i,j] = {dtype}(s[i,j])"]
     return workload(name, [f"a: {dtype}[{m},{k}]", f"b: {dtype}[{n},{k}]"], f"c: {dtype}[{m},{n}]", stages)
+
+
+def gemm_kn(name, m, n, k):
+    """A product of f32 whose B is stored [K,N]."""
+    return workload(name, [f"a: f32[{m},{k}]", f"b: f32[{k},{n}]"], f"c: f32[{m},{n}]", [f"c[i,j] = sum[k:{k}](a[i,k] * b[k,j])"])
 
 
 def gemm_tf32(name, m, n, k):
@@ -208,7 +214,18 @@ def types():
     ])
 
 
-SETS = {"suite": suite, "types": types}
+def f32_products():
+    """Products of f32 without tensor cores, name -> text: even ones, and each extent odd in turn."""
+    return named([
+        gemm("gemm_f32_1024", 1024, 1024, 1024, "f32"),
+        gemm("gemm_f32_4096", 4096, 4096, 4096, "f32"),
+        gemm("gemm_f32_511x1024x2048", 511, 1024, 2048, "f32"),
+        gemm("gemm_f32_512x1023x2048", 512, 1023, 2048, "f32"),
+        gemm("gemm_f32_512x1024x2045", 512, 1024, 2045, "f32"),
+        gemm("gemm_f32_700x701x703", 700, 701, 703, "f32"),
+        gemm_kn("gemm_kn_f32_512x1023x2048", 512, 1023, 2048),
+        gemm_kn("gemm_kn_f32_700x701x703", 700, 701, 703),
+    ])
 
 
 def drawn_gemm(source, name):
@@ -241,6 +258,27 @@ def drawn(count, seed):
     source = random.Random(seed)
     families = (drawn_gemm, drawn_conv, drawn_rows)
     return named(families[index % len(families)](source, f"r{index}") for index in range(count))
+
+
+def drawn_f32_products(count, seed):
+    """`count` products of f32 with extents of 33 to 3000, name -> text: drawn evenly and by their logarithms in turn, B stored either way."""
+    source = random.Random(seed)
+
+    def drawn_one(index):
+        m, n, k = (source.randint(33, 3000) if index % 2 == 0 else log_uniform(source, 33, 3000) for _ in range(3))
+        if source.random() < 0.5:
+            return gemm_kn(f"gemm_kn_f32_r{index}_{m}x{n}x{k}", m, n, k)
+        return gemm(f"gemm_f32_r{index}_{m}x{n}x{k}", m, n, k, "f32")
+
+    return named(drawn_one(index) for index in range(count))
+
+
+class Set(typing.NamedTuple):
+    fixed: typing.Callable  # makes its workloads, name -> text
+    drawn: typing.Callable  # makes others of other shapes, of a count and a seed
+
+
+SETS = {"suite": Set(suite, drawn), "types": Set(types, drawn), "f32_products": Set(f32_products, drawn_f32_products)}
 
 
 if __name__ == "__main__":

@@ -70,6 +70,7 @@ CASES = [
     (gpu_workloads.gemm("gemm_bf16", 5, 7, 9), lambda a, b: a @ b.T),
     (gpu_workloads.gemm("gemm_f16", 1, 8, 33, "f16"), lambda a, b: a @ b.T),
     (gpu_workloads.gemm("gemm_f32", 6, 4, 10, "f32"), lambda a, b: a @ b.T),
+    (gpu_workloads.gemm_kn("gemm_kn_f32", 6, 5, 9), lambda a, b: a @ b),
     (gpu_workloads.gemm_tf32("gemm_tf32", 6, 4, 10), lambda a, b: tf32(a) @ tf32(b).T),
     (gpu_workloads.gemm_e4m3("gemm_e4m3", 6, 5, 18), lambda a, b, p, q: a @ b.T * p * q),
     (gpu_workloads.gemm_i8("gemm_i8", 6, 5, 18), lambda a, b: a @ b.T),
@@ -173,6 +174,18 @@ class GpuWorkloadsTest(unittest.TestCase):
         self.assertFalse(types.keys() & suite.keys())
         self.assertFalse(set(types.values()) & set(suite.values()))
 
+    def test_f32_products_have_odd_extents_and_repeat(self):
+        fixed, drawn = gpu_workloads.f32_products(), gpu_workloads.drawn_f32_products(20, seed=1)
+        self.assertEqual(drawn, gpu_workloads.drawn_f32_products(20, seed=1))
+        self.assertNotEqual(list(drawn), list(gpu_workloads.drawn_f32_products(20, seed=2)))
+        for name, text in (fixed | drawn).items():
+            self.assertRegex(name, "^gemm_(kn_)?f32_")
+            self.assertNotRegex(text, "f16|tf32")
+        shapes = [tuple(map(int, name.split("_")[-1].split("x"))) for name in drawn]
+        self.assertTrue(all(33 <= extent <= 3000 for shape in shapes for extent in shape), shapes)
+        self.assertTrue(all(any(shape[axis] % 4 for shape in shapes) for axis in range(3)), shapes)
+        self.assertTrue(any("kn" in name for name in drawn) and any("kn" not in name for name in drawn))
+
     def test_work_is_counted_by_what_is_multiplied(self):
         arguments = argparse.Namespace(bin=pathlib.Path(MYCC).parent, work=pathlib.Path(self.folder.name), only="", random=0, set="types")
         works = {name: gpu_vs_libraries.work_of(arguments, path) for name, path in gpu_vs_libraries.write_workloads(arguments).items()}
@@ -211,6 +224,9 @@ class CompileTest(unittest.TestCase):
 
     def test_suite_and_other_shapes_compile(self):
         self.expect_compiles([*gpu_workloads.suite().values(), *gpu_workloads.drawn(12, seed=3).values()], quietly=True)
+
+    def test_f32_products_compile(self):
+        self.expect_compiles([*gpu_workloads.f32_products().values(), *gpu_workloads.drawn_f32_products(4, seed=3).values()], quietly=True)
 
     def test_types_compile(self):
         """Of a grouped convolution's default, ptxas notes that it waits where we do not."""

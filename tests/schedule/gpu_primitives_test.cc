@@ -1,5 +1,6 @@
 // What primitives do for GPUs: blocks, threads, shared memory and its layout. A golden of what they make, the
 // interpreter's word that the meaning is unchanged, and what they refuse.
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/golden/golden.h"
@@ -120,6 +121,71 @@ TEST(GpuPrimitivesTest, OneOfAGroup) {
   Check("gpu_elect", kSum,
         "split(t1.a0, [4])\nbind(t1.a0.0, block)\ncache_write(t1, t1.a0.0)\nelect(t1.w.a0.1, 8)\n"
         "bind(t1.w.a0.1, thread)\nbind(t1.w.a0.1.e, thread)\n");
+}
+
+// Tiles of 8 x 8 x 4 that reach beyond 13 rows, 18 columns and a depth of 10.
+constexpr char kUneven[] =
+    "split(t2.a0, [8])\nsplit(t2.a1, [8])\nsplit(t2.r0, [4])\n"
+    "reorder([t2.a0.0, t2.a1.0, t2.r0.0, t2.a0.1, t2.a1.1, t2.r0.1])\n"
+    "bind(t2.a0.0, block)\nbind(t2.a1.0, block)\n";
+constexpr char kStaged[] = "stage(t2, t0, t2.r0.0, shared)\nstage(t2, t1, t2.r0.0, shared)\n";
+
+TEST(GpuPrimitivesTest, SumsOverWholeTiles) {
+  Check("gpu_pad_domain", kGemm,
+        absl::StrCat(kUneven, kStaged, "cache_write(t2, t2.a1.0)\npad_domain(t2)\n"));
+}
+
+// Runs of 6 of the depth, the last of which has 4: what guards its terms goes, too.
+TEST(GpuPrimitivesTest, RunsOverWholeTiles) {
+  Check("gpu_pad_domain_runs", kGemm,
+        "rfactor_runs(t2.r0, 6)\nsplit(t2.rf.a0, [8])\nsplit(t2.rf.a1, [8])\nsplit(t2.rf.r0, [3])\n"
+        "reorder([t2.rf.a0.0, t2.rf.a1.0, t2.rf.v, t2.rf.r0.0, t2.rf.a0.1, t2.rf.a1.1, t2.rf.r0.1])\n"
+        "stage(t2.rf, t0, t2.rf.r0.0, shared)\nstage(t2.rf, t1, t2.rf.r0.0, shared)\n"
+        "cache_write(t2.rf, t2.rf.v)\npad_domain(t2.rf)\n");
+}
+
+// A copy that is shared out unevenly among threads fills its tile all the same.
+TEST(GpuPrimitivesTest, WholeTilesOfUnevenCopies) {
+  const absl::Status status =
+      CheckTrace(kGemm,
+                 absl::StrCat(kUneven, kStaged,
+                              "fuse([t0.s.a0.1, t0.s.r0.1])\nsplit(t0.s.a0.1+s.r0.1, [5])\n"
+                              "bind(t0.s.a0.1+s.r0.1.1, thread)\n"
+                              "cache_write(t2, t2.a1.0)\npad_domain(t2)\n"),
+                 1e-5, TestGpu());
+  EXPECT_TRUE(status.ok()) << status.message();
+}
+
+TEST(GpuPrimitivesTest, WhatCannotRunOverWholeTiles) {
+  const auto text = [](const char* workload, const std::string& steps) {
+    return ScheduledText(workload, steps, TestGpu());
+  };
+  EXPECT_THAT(text(kGemm, absl::StrCat(kUneven, kStaged, "pad_domain(t2)")),
+              HasSubstr("it adds no products to an accumulator"));
+  EXPECT_THAT(text(kGemm, absl::StrCat(kUneven, "stage(t2, t0, t2.r0.0, shared)\n",
+                                       "cache_write(t2, t2.a1.0)\npad_domain(t2)")),
+              HasSubstr("a factor of its product is no element of a tile in shared memory"));
+  // The box of all 13 rows, where the loops make 16.
+  EXPECT_THAT(text(kGemm,
+                   "split(t2.a0, [16])\nreorder([t2.a0.0, t2.r0, t2.a0.1, t2.a1])\nbind(t2.a0.0, block)\n"
+                   "cache_read(t0, t2, t2.r0, shared)\ncache_read(t1, t2, t2.r0, shared)\n"
+                   "cache_write(t2, t2.a0.0)\npad_domain(t2)"),
+              HasSubstr("beyond the edges it would read outside of t0.r"));
+  // What lies beyond a window is an element, not a zero.
+  EXPECT_THAT(text(kStencil,
+                   "split(t2.a0, [32])\nsplit(t2.r0, [2])\nreorder([t2.a0.0, t2.r0.0, t2.a0.1, t2.r0.1])\n"
+                   "bind(t2.a0.0, block)\ncache_read(t0, t2, t2.r0.0, shared)\n"
+                   "stage(t2, t1, t2.r0.0, shared)\ncache_write(t2, t2.a0.0)\npad_domain(t2)"),
+              HasSubstr("t0.r is not known to be zero where r0 >= 3"));
+  // Rows that are padded tile by tile are computed as far as the tensor goes.
+  EXPECT_THAT(text(R"(workload w(x: f32[9,10], b: f32[10,18]) -> (c: f32[13,18]) {
+  a[i,k]: f32[13,10] = select(2 <= i && i < 11, x[i-2,k], 0.0)
+  c[i,j] = sum[k:10](a[i,k] * b[k,j])
+})",
+                   "split(t3.a0, [8])\nreorder([t3.a0.0, t3.r0, t3.a0.1, t3.a1])\nbind(t3.a0.0, block)\n"
+                   "compute_at(t2, t3.r0)\nset_scope(t2, shared)\nstage(t3, t1, t3.r0, shared)\n"
+                   "cache_write(t3, t3.a0.0)\npad_domain(t3)"),
+              HasSubstr("elements of t2 are left unwritten"));
 }
 
 struct Refusal {

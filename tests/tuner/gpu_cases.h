@@ -152,6 +152,14 @@ inline constexpr GpuCase kGpuCases[] = {
     {"max_of_columns", "columns", R"(workload r(x: i32[70,5]) -> (y: i32[5]) { y[j] = max[i:70](x[i,j]) })"},
     {"gemm", "simt",
      R"(workload g(a: f32[33,40], b: f32[70,40]) -> (c: f32[33,70]) { c[i,j] = sum[k:40](a[i,k] * b[j,k]) })"},
+    {"gemm_odd", "simt",
+     R"(workload g(a: f32[35,43], b: f32[71,43]) -> (c: f32[35,71]) { c[i,j] = sum[k:43](a[i,k] * b[j,k]) })"},
+    {"gemm_kn_odd", "simt",
+     R"(workload g(a: f32[67,45], b: f32[45,67], d: f32[67]) -> (y: f32[67,67]) {
+          c[i,j]: f32[67,67] = sum[k:45](a[i,k] * b[k,j])
+          y[i,j] = max(c[i,j] + d[j], 0.0) })"},
+    {"gemm_km_odd", "simt",
+     R"(workload g(a: f32[150,37], b: f32[150,34]) -> (c: f32[37,34]) { c[i,j] = sum[k:150](a[k,i] * b[k,j]) })"},
     {"gemm_kn_bias_relu", "simt",
      R"(workload g(a: f32[64,32], b: f32[32,64], d: f32[64]) -> (y: f32[64,64]) {
           c[i,j]: f32[64,64] = sum[k:32](a[i,k] * b[k,j])

@@ -91,11 +91,19 @@ void EmitWork(const SimtPlan& plan, const Values& v, const std::string& work, bo
     ShareTile(tile->computed ? ComputeTile(*tile, step, b) : StageTile(*tile, plan, side, work, step, b),
               plan.CopyLanes(*tile, v), tiling.threads(), b);
   }
-  b->Split(rows, {SimtTiling::kWarpRows, v.at("thread_m")});
-  b->Split(columns, {tiling.warps_n, SimtTiling::kWarpColumns, tiling.vector});
-  const std::vector<std::string> threads = {SubLoop(rows, 0), SubLoop(columns, 1), SubLoop(rows, 1),
-                                            SubLoop(columns, 2)},
-                                 inner = {SubLoop(rows, 2), SubLoop(columns, 0), SubLoop(columns, 3)};
+  std::vector<std::string> threads, inner;
+  if (v.at("quads") == 0) {
+    b->Split(rows, {SimtTiling::kWarpRows, v.at("thread_m")});
+    b->Split(columns, {tiling.warps_n, SimtTiling::kWarpColumns, tiling.vector});
+    threads = {SubLoop(rows, 0), SubLoop(columns, 1), SubLoop(rows, 1), SubLoop(columns, 2)};
+    inner = {SubLoop(rows, 2), SubLoop(columns, 0), SubLoop(columns, 3)};
+  } else {
+    b->Split(rows, {2, 2, v.at("thread_m")});
+    b->Split(columns, {tiling.warps_n, 4, 2, tiling.vector});
+    threads = {SubLoop(rows, 0),    SubLoop(columns, 1), SubLoop(rows, 1),
+               SubLoop(columns, 2), SubLoop(rows, 2),    SubLoop(columns, 3)};
+    inner = {SubLoop(rows, 3), SubLoop(columns, 0), SubLoop(columns, 4)};
+  }
   order = threads;
   order.push_back(terms);
   order.insert(order.end(), inner.begin(), inner.end());
@@ -139,6 +147,7 @@ void Emit(const SimtPlan& plan, const Values& v, TraceBuilder* b) {
   FuseEpilogue(plan, b);
   b->Bind(SubLoop(flat, 0), "block");
   b->Bind(SubLoop(flat, 1), "thread");
+  b->Bind(absl::StrCat(plan.t, ".v"), "unroll");
 }
 
 // Turns of blocks on the SMs, each as long as its tile and what surrounds it.
@@ -149,6 +158,12 @@ double TileCost(const SimtPlan& plan, int64_t tile_m, int64_t tile_n, const Targ
   const double sms = std::max(target.sms, 1), turns = std::max(std::ceil(blocks / sms), blocks / sms);
   return turns * static_cast<double>(tile_m * tile_n) *
          (1 + kOverhead / static_cast<double>(tile_m) + kOverhead / static_cast<double>(tile_n));
+}
+
+// The sizes of which no tile's half would be idle.
+std::vector<int64_t> TilesFor(int64_t extent, int64_t least, std::vector<int64_t> sizes) {
+  while (sizes.back() / 2 >= std::max(extent, least)) sizes.pop_back();
+  return sizes;
 }
 
 // Into how many runs the depth may be cut: while each is long, and tiles of a coarse grid leave SMs idle.
@@ -184,8 +199,8 @@ mycc::Part GpuSimtRule(const Anatomy& anatomy, const Group& group, const Target&
   const int64_t blocks = plan.count * CeilDiv(plan.rows, tile_m) * CeilDiv(plan.columns, tile_n);
   const int64_t wanted = std::max(target.sms, 1) / std::max<int64_t>(blocks, 1);
   const int64_t runs = LargestAtMost(RunCounts(plan, target), std::max<int64_t>(wanted, 1));
-  part.Decide("tile_m", {16, 32, 64, 96, 128}, tile_m);
-  part.Decide("tile_n", {32, 64, 96, 128, 256}, tile_n);
+  part.Decide("tile_m", TilesFor(plan.rows, 16, {16, 32, 64, 96, 128}), tile_m);
+  part.Decide("tile_n", TilesFor(plan.columns, 32, {32, 64, 96, 128, 256}), tile_n);
   part.Decide("thread_m", {4, 8, 16}, thread_m);
   part.Decide("thread_n", {4, 8, 16}, thread_n);
   const bool pipelined = plan.CanPipeline();
@@ -193,10 +208,14 @@ mycc::Part GpuSimtRule(const Anatomy& anatomy, const Group& group, const Target&
   part.Decide("tile_k", plan.depth >= 16 ? std::vector<int64_t>{8, 16, 32} : std::vector<int64_t>{tile_k},
               pipelined ? 8 : tile_k);
   part.Decide("runs", RunCounts(plan, target), runs);
-  part.Decide("stages", pipelined ? std::vector<int64_t>{1, 2, 3, 4} : std::vector<int64_t>{1},
+  part.Decide("stages", pipelined ? std::vector<int64_t>{2, 3, 4} : std::vector<int64_t>{1},
               pipelined ? 3 : 1);
   // What is copied ahead takes registers, and left alone the assembler takes many.
   part.Decide("resident", pipelined ? std::vector<int64_t>{0, 2} : std::vector<int64_t>{0}, 0);
+  const auto turned = [](const SharedTile& tile) { return tile.along_depth && tile.lanes == 4; };
+  const bool wide = pipelined && (turned(plan.a) || turned(plan.b));
+  part.Decide("copy", wide ? std::vector<int64_t>{1, 4} : std::vector<int64_t>{4}, 4);
+  part.Decide("quads", {0, 1}, 1);
   part.legal = [plan](const Values& v) { return plan.Legal(v); };
   MakeDefaultsLegal(&part);
   part.emit = [plan](const Values& v, TraceBuilder* b) { Emit(plan, v, b); };

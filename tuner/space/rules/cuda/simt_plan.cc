@@ -48,7 +48,7 @@ bool SimtPlan::CanPipeline() const { return HasWholeTiles() && bytes >= 4 && out
 int64_t SimtPlan::CopyLanes(const SharedTile& tile, const Values& v) const {
   if (v.at("stages") == 1) return tile.lanes;
   const int64_t elements = v.at(&tile == &a ? "tile_m" : "tile_n") * v.at("tile_k");
-  int64_t lanes = tile.lanes;
+  int64_t lanes = tile.along_depth ? std::min(tile.lanes, v.at("copy")) : tile.lanes;
   while (lanes > 1 && elements % (lanes * SimtTiling(*this, v).threads()) != 0) lanes /= 2;
   return lanes;
 }
@@ -64,12 +64,14 @@ bool SimtPlan::Legal(const Values& v) const {
       tile_n != tiling.warps_n * SimtTiling::kWarpColumns * v.at("thread_n"))
     return false;
   if (threads > 512 || threads < kWarp) return false;
-  // Half of the tile would be idle.
-  if (tile_m / 2 >= std::max<int64_t>(rows, 16) || tile_n / 2 >= std::max<int64_t>(columns, 32)) return false;
   if (v.at("stages") > 1) {
     // What runs ahead is whole vectors of all threads.
     if (tile_m * v.at("tile_k") % (CopyLanes(a, v) * threads) != 0) return false;
     if (tile_n * v.at("tile_k") % (CopyLanes(b, v) * threads) != 0) return false;
+  }
+  for (const SharedTile* tile : {&a, &b}) {
+    const int64_t moved = v.at(tile == &a ? "tile_m" : "tile_n") * v.at("tile_k") / threads;
+    if (v.at("stages") > 1 && tile->along_depth && CopyLanes(*tile, v) == 4 && moved > 8) return false;
   }
   if (v.at("resident") > 0 && v.at("stages") == 1) return false;
   const int64_t accumulators = v.at("thread_m") * v.at("thread_n") * bytes / 4;
