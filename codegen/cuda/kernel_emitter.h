@@ -161,6 +161,7 @@ class KernelEmitter {
                  const std::function<void(const std::string&, const std::string&)>& emit);
   void EmitAsyncCopy(const ThreadCopy& copy);
   void EmitCopyByRegisters(const ThreadCopy& copy);
+  std::string Offset(const ThreadCopy& copy);
   std::string ChunkType(const ThreadCopy& copy);
   void LoadRegisters(const ThreadCopy& copy, const std::string& moved, int64_t count,
                      const std::string& first);

@@ -121,8 +121,13 @@ void KernelEmitter::EmitAsyncCopy(const ThreadCopy& copy) {
   EachChunk(copy, copy.steps, "", [&](const std::string&, const std::string& inside) {
     Line(prelude_.Use("cp_async"), "<", bytes, ">(", prelude_.Use("shared_address"), "(&",
          Element(copy.store->buffer, copy.store->indices), "), ", PlaceOf(copy.load->buffer).name, ", ",
-         Index(FromLinear(Flat(PlaceOf(copy.load->buffer), copy.load->args))).text, ", ", inside, ");");
+         Offset(copy), ", ", inside, ");");
   });
+}
+
+// Of a chunk's first element in the tensor that it is copied from.
+std::string KernelEmitter::Offset(const ThreadCopy& copy) {
+  return Index(FromLinear(Flat(PlaceOf(copy.load->buffer), copy.load->args))).text;
 }
 
 std::string KernelEmitter::ChunkType(const ThreadCopy& copy) {
@@ -133,10 +138,8 @@ std::string KernelEmitter::ChunkType(const ThreadCopy& copy) {
 void KernelEmitter::LoadRegisters(const ThreadCopy& copy, const std::string& moved, int64_t count,
                                   const std::string& first) {
   EachChunk(copy, count, first, [&](const std::string& i, const std::string& inside) {
-    const std::string load = absl::StrCat(prelude_.Use("load_vec"), "<", copy.chunk, ">(&",
-                                          Element(copy.load->buffer, copy.load->args), ")");
-    Line(moved, "[", i, "] = ",
-         copy.condition ? absl::StrCat("(", inside, ") ? ", load, " : ", ChunkType(copy), "()") : load, ";");
+    Line(moved, "[", i, "] = ", prelude_.Use("load_ahead"), "<", copy.chunk, ">(",
+         PlaceOf(copy.load->buffer).name, ", ", Offset(copy), ", ", inside, ");");
   });
 }
 

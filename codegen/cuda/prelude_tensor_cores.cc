@@ -25,6 +25,23 @@ __device__ __forceinline__ void cp_async(unsigned to, const T* tensor, long long
   }
 }
 )"},
+      {"load_ahead", "Vec", R"(
+// kCount elements from element `at` of a tensor, or zeros. The compiler neither moves the load down to where its value
+// is used, as it would with an ordinary one, nor branches around it.
+template <int kCount, typename T>
+__device__ __forceinline__ Vec<T, kCount> load_ahead(const T* tensor, long long at, bool inside) {
+  Vec<T, kCount> value = {};
+  if constexpr (sizeof(value) == 16) {
+    const unsigned long long from = reinterpret_cast<unsigned long long>(tensor) + at * sizeof(T);
+    uint4& words = reinterpret_cast<uint4&>(value);
+    asm volatile("{\n.reg .pred inside;\nsetp.ne.s32 inside, %5, 0;\n@inside ld.global.v4.b32 {%0, %1, %2, %3}, [%4];\n}"
+                 : "+r"(words.x), "+r"(words.y), "+r"(words.z), "+r"(words.w) : "l"(from), "r"(int(inside)));
+  } else if (inside) {
+    value = *reinterpret_cast<const Vec<T, kCount>*>(tensor + at);
+  }
+  return value;
+}
+)"},
       {"cp_async_commit", "", R"(
 __device__ __forceinline__ void cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 )"},

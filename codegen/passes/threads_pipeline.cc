@@ -1,5 +1,7 @@
 // Pipelines by all threads (cp.async), for Ampere and where the copy engine cannot: the copies of the first
 // s - 1 iterations come before the loop, and each iteration issues those of the one s - 1 later.
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "codegen/expr/affine.h"
 #include "codegen/passes/copy_stmt.h"
@@ -27,12 +29,8 @@ class ThreadsPipeline {
       if (ahead < total) result.push_back(Copies(IntConst(ahead), absl::StrCat(".ahead", ahead)));
       result.push_back(std::make_shared<CommitGroup>());
     }
-    const Expr next = VarRef(step) + (stages_ - 1);
     std::vector<Stmt> body = {std::make_shared<WaitGroup>(stages_ - 2)};
-    if (total >= stages_) {
-      Stmt copies = Copies(next, ".next");
-      body.push_back(std::make_shared<If>(Simplify(MakeBinary(Op::kLt, next, IntConst(total))), copies));
-    }
+    if (total >= stages_) body.push_back(CopiesAhead(VarRef(step) + (stages_ - 1), total));
     body.push_back(std::make_shared<CommitGroup>());
     for (const Stmt& work : parts_.work)
       body.push_back(rings_.In(SubstituteSimplified(work, At(VarRef(step))), Mod(VarRef(step), stages_)));
@@ -42,6 +40,29 @@ class ThreadsPipeline {
   }
 
  private:
+  // The copies of a later iteration, where there is one. Beside ordinary arithmetic they stand in one piece
+  // of straight code with it, so that the compiler can mix the two: zeros are copied into a slot that nobody
+  // reads again. Tensor cores are told what to do in an order that is kept anyway.
+  Stmt CopiesAhead(const Expr& number, int64_t total) const {
+    const Expr exists = Simplify(MakeBinary(Op::kLt, number, IntConst(total)));
+    const Stmt copies = Copies(number, ".next");
+    const bool on_tensor_cores = std::any_of(parts_.work.begin(), parts_.work.end(),
+                                             [](const Stmt& work) { return Contains(work, StmtKind::kMma); });
+    if (on_tensor_cores) return std::make_shared<If>(exists, copies);
+    return RewriteStmts(copies, [&](const Stmt& stmt) -> Stmt {
+      const Store* store = DynAs<Store>(stmt);
+      return store == nullptr ? nullptr : ZeroUnless(exists, *store);
+    });
+  }
+
+  static Stmt ZeroUnless(const Expr& condition, const Store& store) {
+    const bool selects = store.value->op == Op::kSelect;
+    const Expr& element = selects ? store.value->args[1] : store.value;
+    const Expr zero = IsFloat(element->dtype) ? FloatConst(0, element->dtype) : IntConst(0, element->dtype);
+    const Expr all = selects ? MakeBinary(Op::kAnd, condition, store.value->args[0]) : condition;
+    return std::make_shared<Store>(store.buffer, store.indices, MakeSelect(all, element, zero));
+  }
+
   VarMap At(const Expr& number) const { return ValuesAt(nest_, number); }
 
   Stmt Copies(const Expr& number, const std::string& suffix) const {

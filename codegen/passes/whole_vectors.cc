@@ -102,12 +102,14 @@ class VectorLoop {
     return std::make_shared<For>(loop_.var, loop_.extent, loop_.loop_kind, SimplifyStmts(body), loop_.marks);
   }
 
-  // Some access to memory goes along the lanes.
+  // Some access to memory goes along the lanes, in pairs of elements at least.
   bool MovesMemory() const {
     bool moves = false;
     const auto check = [&](const BufferNode& buffer, const std::vector<Expr>& indices) {
       if (buffer.scope == Scope::kLocal || buffer.scope == Scope::kAccumulator || indices.empty()) return;
-      moves |= UsesVar(indices.back(), loop_.var.get());
+      if (!UsesVar(indices.back(), loop_.var.get())) return;
+      const auto flat = SplitLinear(Simplify(FlatIndex(buffer, indices)), loop_.var.get());
+      moves |= flat && flat->coefficient == 1 && DivisorOf(flat->rest) % 2 == 0;
     };
     VisitStmts(loop_.body, [&](const Stmt& stmt) {
       if (const Store* store = DynAs<Store>(stmt)) check(*store->buffer, store->indices);

@@ -61,6 +61,9 @@ std::string WithoutTensorCores(const std::string& source) {
        {R"(asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(from), "n"(kBytes), "r"(inside ? kBytes : 0)
                  : "memory");)",
         "HostCopyAsync<kBytes>(to, from, inside);"},
+       {R"(asm volatile("{\n.reg .pred inside;\nsetp.ne.s32 inside, %5, 0;\n@inside ld.global.v4.b32 {%0, %1, %2, %3}, [%4];\n}"
+                 : "+r"(words.x), "+r"(words.y), "+r"(words.z), "+r"(words.w) : "l"(from), "r"(int(inside)));)",
+        "if (inside) HostLoad16(&words, from);"},
        {R"(asm volatile("cp.async.commit_group;" ::: "memory");)", ""},
        {R"(asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");)", ""}});
 }

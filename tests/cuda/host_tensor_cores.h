@@ -17,6 +17,11 @@ static void HostCopyAsync(unsigned to, unsigned long long from, bool inside) {
   }
 }
 
+static void HostLoad16(void* to, unsigned long long from) {
+  HostRequire(from % 16 == 0);
+  memcpy(to, (const void*)from, 16);
+}
+
 // What the threads of a block bring to an instruction of their warps.
 static unsigned host_brought[1024][6];
 static void MeetWarpOnHost() { host.ballot(~0u, true); }

@@ -111,7 +111,7 @@ absl::StatusOr<Function> PadDomain(const Function& function, const Target&, cons
   auto padded = std::make_shared<Block>(block);
   VarMap wider;
   for (IterVar& iter : padded->iters) {
-    const std::optional<Interval> range = RangeOf(iter.binding);
+    const std::optional<Interval> range = RangeOf(Simplify(iter.binding));
     if (!range || range->min < 0) return Refuse(block, absl::StrCat(iter.var->name, " has no bounds"));
     const int64_t extent = iter.var->extent;
     if (range->max < extent) continue;

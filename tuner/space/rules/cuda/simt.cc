@@ -20,39 +20,40 @@
 namespace mycc {
 namespace {
 
-// The tile's loops, the one that is contiguous in memory last.
-std::vector<std::string> StageTile(const SharedTile& tile, const SimtPlan& plan, const std::string& side,
-                                   const std::string& work, const std::string& at, TraceBuilder* b) {
-  b->Stage(work, tile.buffer, at, "shared");
-  const std::string along_side = absl::StrCat(tile.name, ".", side, ".1"),
-                    along_depth = absl::StrCat(tile.name, ".", plan.k, ".1");
-  if (!tile.has_depth) return {along_side};
-  if (!tile.has_side) return {along_depth};
-  b->Pack(tile.name, {"1", "0"});
-  if (tile.along_depth) {
-    b->Layout(tile.name, 4, 0);
-    return {along_side, along_depth};
-  }
-  b->Reorder({along_depth, along_side});
-  return {along_depth, along_side};
-}
+constexpr int64_t kPad = 4;  // elements that set rows apart in banks, where a tile is turned over on its way
 
 // A stage that pads, computed tile by tile.
-std::vector<std::string> ComputeTile(const SharedTile& tile, const std::string& at, TraceBuilder* b) {
+void ComputeTile(const SharedTile& tile, const std::string& at, TraceBuilder* b) {
   b->ComputeAt(tile.name, at);
   b->SetScope(tile.name, "shared");
-  if (tile.along_depth && tile.rank > 1) {
-    std::vector<std::string> layout = {absl::StrCat(tile.rank - 1)};
-    for (int d = 0; d + 1 < tile.rank; ++d) layout.push_back(absl::StrCat(d));
-    b->Pack(tile.name, layout);
-    b->Layout(tile.name, 4, 0);
-  }
-  std::vector<std::string> loops;
-  for (int d = 0; d < tile.rank; ++d) loops.push_back(absl::StrCat(tile.name, ".a", d));
-  return loops;
+  if (!tile.along_depth || tile.rank == 1) return;
+  std::vector<std::string> layout = {absl::StrCat(tile.rank - 1)};
+  for (int d = 0; d + 1 < tile.rank; ++d) layout.push_back(absl::StrCat(d));
+  b->Pack(tile.name, layout);
+  b->Layout(tile.name, kPad, 0);
 }
 
-void ShareTile(std::vector<std::string> loops, int64_t lanes, int64_t threads, TraceBuilder* b) {
+// The loops of a tile's copy in the order in which the threads share them out: what is contiguous where it is
+// read comes last.
+std::vector<std::string> CopyLoops(const SharedTile& tile, const std::string& side, const std::string& depth,
+                                   TraceBuilder* b) {
+  std::vector<std::string> loops;
+  if (tile.computed) {
+    for (int d = 0; d < tile.rank; ++d) loops.push_back(absl::StrCat(tile.name, ".a", d));
+    return loops;
+  }
+  if (!tile.has_depth) return {side};
+  if (!tile.has_side) return {depth};
+  b->Pack(tile.name, {"1", "0"});
+  if (tile.along_depth) {
+    b->Layout(tile.name, kPad, 0);
+    return {side, depth};
+  }
+  b->Reorder({depth, side});
+  return {depth, side};
+}
+
+void ShareCopy(std::vector<std::string> loops, int64_t lanes, int64_t threads, TraceBuilder* b) {
   b->Split(loops.back(), {lanes});
   const std::string lane = SubLoop(loops.back(), 1);
   loops.back() = SubLoop(loops.back(), 0);
@@ -64,6 +65,54 @@ void ShareTile(std::vector<std::string> loops, int64_t lanes, int64_t threads, T
   b->Bind(lane, "vector");
 }
 
+struct WorkLoops {
+  std::string rows, columns, terms;  // of one step
+};
+void EmitTiles(const SimtPlan& plan, const Values& v, const std::string& work, const std::string& step,
+               const WorkLoops& loops, TraceBuilder* b) {
+  for (const SharedTile* tile : {&plan.a, &plan.b}) {
+    const auto own = [&](const std::string& loop) {
+      return absl::StrCat(tile->name, loop.substr(work.size()));
+    };
+    if (tile->computed) {
+      ComputeTile(*tile, step, b);
+    } else {
+      b->Stage(work, tile->buffer, step, "shared");
+    }
+    const std::string& side = tile == &plan.a ? loops.rows : loops.columns;
+    ShareCopy(CopyLoops(*tile, own(side), own(loops.terms), b), plan.CopyLanes(*tile, v),
+              SimtTiling(plan, v).threads(), b);
+  }
+}
+
+// The loops of one tile, among threads and in each of them.
+struct TileLoops {
+  std::vector<std::string> threads, inner;  // those of a vector last
+};
+// A warp's 4 x 8 threads are 2 x 4 quads of 2 x 2: shared memory serves a vector for each of them in half the
+// time where neighbours, or neighbours' neighbours, read the same one.
+TileLoops SplitTile(const SimtTiling& tiling, const Values& v, const std::string& rows,
+                    const std::string& columns, TraceBuilder* b) {
+  b->Split(rows, {2, 2, v.at("thread_m")});
+  b->Split(columns, {tiling.warps_n, 4, 2, tiling.vector});
+  return {{SubLoop(rows, 0), SubLoop(columns, 1), SubLoop(rows, 1), SubLoop(columns, 2), SubLoop(rows, 2),
+           SubLoop(columns, 3)},
+          {SubLoop(rows, 3), SubLoop(columns, 0), SubLoop(columns, 4)}};
+}
+
+void BindTile(const std::string& work, const TileLoops& loops, bool stores_vectors, TraceBuilder* b) {
+  for (const std::string suffix : {"", ".i", ".w"}) {
+    const auto named = [&](const std::string& l) {
+      return absl::StrCat(work, suffix, l.substr(work.size()));
+    };
+    for (const std::string& l : loops.threads) b->Bind(named(l), "thread");
+    for (const std::string& l : loops.inner) {
+      const bool vector = l == loops.inner.back() && (suffix != ".w" || stores_vectors);
+      b->Bind(named(l), vector ? "vector" : "unroll");
+    }
+  }
+}
+
 // The loops of one tile; `work` is t, or its partial sums with the loop `.v` over runs.
 void EmitWork(const SimtPlan& plan, const Values& v, const std::string& work, bool has_runs,
               TraceBuilder* b) {
@@ -72,8 +121,16 @@ void EmitWork(const SimtPlan& plan, const Values& v, const std::string& work, bo
   const std::string m = loop(plan.m), n = loop(plan.n), k = loop(plan.k);
   if (!plan.grouped.empty()) b->SplitAxis(loop(plan.grouped), plan.group);
   b->Split(m, {v.at("tile_m")});
-  b->Split(n, {v.at("tile_n")});
   b->Split(k, {v.at("tile_k")});
+  const std::string step = SubLoop(k, 0), rows = SubLoop(m, 1), terms = SubLoop(k, 1);
+  std::vector<std::string> columns = {SubLoop(n, 1)};
+  if (plan.columns_apart) {
+    b->Split(n, {v.at("tile_n") / (SimtTiling::kWarpColumns * tiling.vector), tiling.vector,
+                 SimtTiling::kWarpColumns});
+    columns = {SubLoop(n, 1), SubLoop(n, 3), SubLoop(n, 2)};
+  } else {
+    b->Split(n, {v.at("tile_n")});
+  }
   std::vector<std::string> blocks;
   for (const std::string& axis : plan.others) blocks.push_back(loop(axis));
   blocks.push_back(SubLoop(m, 0));
@@ -81,45 +138,24 @@ void EmitWork(const SimtPlan& plan, const Values& v, const std::string& work, bo
   if (has_runs) blocks.push_back(loop("v"));
   std::vector<std::string> order = blocks;
   for (const std::string& axis : plan.outer_reduce) order.push_back(loop(axis));
-  const std::string step = SubLoop(k, 0), rows = SubLoop(m, 1), columns = SubLoop(n, 1),
-                    terms = SubLoop(k, 1);
-  order.insert(order.end(), {step, rows, columns, terms});
+  order.insert(order.end(), {step, rows});
+  order.insert(order.end(), columns.begin(), columns.end());
+  order.push_back(terms);
   b->Reorder(order);
   b->BindAll(blocks, "block");
-  for (const SharedTile* tile : {&plan.a, &plan.b}) {
-    const std::string& side = tile == &plan.a ? plan.m : plan.n;
-    ShareTile(tile->computed ? ComputeTile(*tile, step, b) : StageTile(*tile, plan, side, work, step, b),
-              plan.CopyLanes(*tile, v), tiling.threads(), b);
-  }
-  std::vector<std::string> threads, inner;
-  if (v.at("quads") == 0) {
-    b->Split(rows, {SimtTiling::kWarpRows, v.at("thread_m")});
-    b->Split(columns, {tiling.warps_n, SimtTiling::kWarpColumns, tiling.vector});
-    threads = {SubLoop(rows, 0), SubLoop(columns, 1), SubLoop(rows, 1), SubLoop(columns, 2)};
-    inner = {SubLoop(rows, 2), SubLoop(columns, 0), SubLoop(columns, 3)};
-  } else {
-    b->Split(rows, {2, 2, v.at("thread_m")});
-    b->Split(columns, {tiling.warps_n, 4, 2, tiling.vector});
-    threads = {SubLoop(rows, 0),    SubLoop(columns, 1), SubLoop(rows, 1),
-               SubLoop(columns, 2), SubLoop(rows, 2),    SubLoop(columns, 3)};
-    inner = {SubLoop(rows, 3), SubLoop(columns, 0), SubLoop(columns, 4)};
-  }
-  order = threads;
+  const std::string places = b->Fuse(columns);
+  EmitTiles(plan, v, work, step, {rows, places, terms}, b);
+  const TileLoops loops = SplitTile(tiling, v, rows, places, b);
+  order = loops.threads;
   order.push_back(terms);
-  order.insert(order.end(), inner.begin(), inner.end());
+  order.insert(order.end(), loops.inner.begin(), loops.inner.end());
   b->Reorder(order);
   b->CacheWrite(work, blocks.back());
   if (plan.HasWholeTiles()) b->PadDomain(work);
   if (v.at("stages") > 1) b->Pipeline(step, "threads", v.at("stages"));
   if (v.at("resident") > 0) b->Reside(blocks.back(), v.at("resident"));
   b->Bind(terms, "unroll");
-  for (const char* suffix : {"", ".i", ".w"}) {
-    const auto named = [&](const std::string& l) {
-      return absl::StrCat(work, suffix, l.substr(work.size()));
-    };
-    for (const std::string& l : threads) b->Bind(named(l), "thread");
-    for (const std::string& l : inner) b->Bind(named(l), l == inner.back() ? "vector" : "unroll");
-  }
+  BindTile(work, loops, !plan.columns_apart, b);
 }
 
 void FuseEpilogue(const SimtPlan& plan, TraceBuilder* b) {
@@ -215,7 +251,6 @@ mycc::Part GpuSimtRule(const Anatomy& anatomy, const Group& group, const Target&
   const auto turned = [](const SharedTile& tile) { return tile.along_depth && tile.lanes == 4; };
   const bool wide = pipelined && (turned(plan.a) || turned(plan.b));
   part.Decide("copy", wide ? std::vector<int64_t>{1, 4} : std::vector<int64_t>{4}, 4);
-  part.Decide("quads", {0, 1}, 1);
   part.legal = [plan](const Values& v) { return plan.Legal(v); };
   MakeDefaultsLegal(&part);
   part.emit = [plan](const Values& v, TraceBuilder* b) { Emit(plan, v, b); };

@@ -46,10 +46,11 @@ bool SimtPlan::HasWholeTiles() const { return IsStaged(a) && IsStaged(b); }
 bool SimtPlan::CanPipeline() const { return HasWholeTiles() && bytes >= 4 && outer_reduce.empty(); }
 
 int64_t SimtPlan::CopyLanes(const SharedTile& tile, const Values& v) const {
-  if (v.at("stages") == 1) return tile.lanes;
   const int64_t elements = v.at(&tile == &a ? "tile_m" : "tile_n") * v.at("tile_k");
+  if (columns_apart && &tile == &b && !tile.along_depth) return 1;
   int64_t lanes = tile.along_depth ? std::min(tile.lanes, v.at("copy")) : tile.lanes;
-  while (lanes > 1 && elements % (lanes * SimtTiling(*this, v).threads()) != 0) lanes /= 2;
+  while (v.at("stages") > 1 && lanes > 1 && elements % (lanes * SimtTiling(*this, v).threads()) != 0)
+    lanes /= 2;
   return lanes;
 }
 
@@ -114,6 +115,7 @@ SimtPlan MakeSimtPlan(const Anatomy& anatomy, const Group& group) {
   plan.b = DescribeTile(anatomy, group, c.vector, stage.axes[n], stage.reduce_axes[k]);
   // The second tile of one tensor has a number (see stage).
   if (c.OfOneTensor()) absl::StrAppend(&(c.scalar.is_first ? plan.b : plan.a).name, "2");
+  plan.columns_apart = plan.HasWholeTiles() && plan.bytes == 4 && plan.columns % 4 != 0;
   for (int s : group.members) {
     if (s > group.anchor) plan.epilogue.push_back(anatomy.name(s));
   }

@@ -31,6 +31,7 @@ struct SimtPlan {
   int64_t bytes = 4;                                    // of what is multiplied
   SharedTile a, b;                                      // of rows, of columns
   std::vector<std::string> epilogue;
+  bool columns_apart = false;  // neighbouring threads have neighbouring columns, not vectors of them
 
   // Both tiles are zero where they reach beyond the edges, so that sums run over whole tiles.
   bool HasWholeTiles() const;
