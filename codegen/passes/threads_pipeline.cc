@@ -1,6 +1,8 @@
 // Pipelines by all threads (cp.async), for Ampere and where the copy engine cannot: the copies of the first
 // s - 1 iterations come before the loop, and each iteration issues those of the one s - 1 later.
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "codegen/expr/affine.h"
@@ -29,26 +31,69 @@ class ThreadsPipeline {
       if (ahead < total) result.push_back(Copies(IntConst(ahead), absl::StrCat(".ahead", ahead)));
       result.push_back(std::make_shared<CommitGroup>());
     }
+    const auto now = [&](const Stmt& work) {
+      return rings_.In(SubstituteSimplified(work, At(VarRef(step))), Mod(VarRef(step), stages_));
+    };
+    const Peeled work = PeelWork();
     std::vector<Stmt> body = {std::make_shared<WaitGroup>(stages_ - 2)};
+    if (work.first) body.push_back(now(work.first));
     if (total >= stages_) body.push_back(CopiesAhead(VarRef(step) + (stages_ - 1), total));
     body.push_back(std::make_shared<CommitGroup>());
-    for (const Stmt& work : parts_.work)
-      body.push_back(rings_.In(SubstituteSimplified(work, At(VarRef(step))), Mod(VarRef(step), stages_)));
+    for (const Stmt& rest : work.rest) body.push_back(now(rest));
     result.push_back(std::make_shared<For>(step, IntConst(total), LoopKind::kSerial, MakeSeq(body)));
     result.push_back(std::make_shared<WaitGroup>(0));
     return rings_.Around(MakeSeq(result));
   }
 
  private:
+  // Ordinary arithmetic whose first term comes before the copies of the step: what is read for it from shared
+  // memory is on its way while they are issued.
+  struct Peeled {
+    Stmt first;  // null where nothing is peeled
+    std::vector<Stmt> rest;
+  };
+  Peeled PeelWork() const {
+    if (parts_.work.size() == 1 && !OnTensorCores()) {
+      if (const auto parts = PeelTerm(parts_.work.front()))
+        return {CopyWithSuffix(parts->first, ".first"), {parts->second}};
+    }
+    return {nullptr, parts_.work};
+  }
+
+  // The first iteration of the loop inside a nest of thread loops, and the others; nullopt where it is not
+  // unrolled.
+  static std::optional<std::pair<Stmt, Stmt>> PeelTerm(const Stmt& nest) {
+    const For* loop = DynAs<For>(nest);
+    if (loop == nullptr) return std::nullopt;
+    const auto with = [&](Stmt body) {
+      return std::make_shared<For>(loop->var, loop->extent, loop->loop_kind, std::move(body), loop->marks);
+    };
+    if (loop->loop_kind == LoopKind::kThread) {
+      const auto parts = PeelTerm(loop->body);
+      if (!parts) return std::nullopt;
+      return std::pair<Stmt, Stmt>(with(parts->first), with(parts->second));
+    }
+    const std::optional<int64_t> extent = ConstExtent(*loop);
+    if (loop->loop_kind != LoopKind::kUnroll || !extent || *extent < 2) return std::nullopt;
+    const Var others = MakeVar(loop->var->name, *extent - 1);
+    const Stmt rest = SubstituteSimplified(loop->body, {{loop->var.get(), VarRef(others) + 1}});
+    return std::pair<Stmt, Stmt>(
+        SubstituteSimplified(loop->body, {{loop->var.get(), IntConst(0)}}),
+        std::make_shared<For>(others, IntConst(*extent - 1), LoopKind::kUnroll, rest, loop->marks));
+  }
+
+  bool OnTensorCores() const {
+    return std::any_of(parts_.work.begin(), parts_.work.end(),
+                       [](const Stmt& work) { return Contains(work, StmtKind::kMma); });
+  }
+
   // The copies of a later iteration, where there is one. Beside ordinary arithmetic they stand in one piece
   // of straight code with it, so that the compiler can mix the two: zeros are copied into a slot that nobody
   // reads again. Tensor cores are told what to do in an order that is kept anyway.
   Stmt CopiesAhead(const Expr& number, int64_t total) const {
     const Expr exists = Simplify(MakeBinary(Op::kLt, number, IntConst(total)));
     const Stmt copies = Copies(number, ".next");
-    const bool on_tensor_cores = std::any_of(parts_.work.begin(), parts_.work.end(),
-                                             [](const Stmt& work) { return Contains(work, StmtKind::kMma); });
-    if (on_tensor_cores) return std::make_shared<If>(exists, copies);
+    if (OnTensorCores()) return std::make_shared<If>(exists, copies);
     return RewriteStmts(copies, [&](const Stmt& stmt) -> Stmt {
       const Store* store = DynAs<Store>(stmt);
       return store == nullptr ? nullptr : ZeroUnless(exists, *store);
