@@ -78,8 +78,8 @@ absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeMachine(const Target& t
   if (absl::Status status = CheckNames(*registered, target); !status.ok()) return status;
   llvm::TargetOptions options;
   std::unique_ptr<llvm::TargetMachine> machine(registered->createTargetMachine(
-      kTriple, target.mcpu, FeaturesOfCode(target), options,
-      llvm::Reloc::PIC_, llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
+      kTriple, target.mcpu, FeaturesOfCode(target), options, llvm::Reloc::PIC_, llvm::CodeModel::Small,
+      llvm::CodeGenOptLevel::Default));
   if (!machine) return absl::InternalError("LLVM makes no machine for x86-64");
   return machine;
 }

@@ -19,9 +19,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/expr/affine.h"
+#include "codegen/ir/threads.h"
 #include "codegen/passes/copy_stmt.h"
 #include "codegen/passes/passes.h"
-#include "codegen/ir/threads.h"
 #include "codegen/schedule/tree.h"
 
 namespace mycc {
