@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/workload/parse.h"
+#include "command/protocols.h"
 #include "proto/job_state.pb.h"
 #include "proto/names.h"
 #include "proto/reproduction.h"
