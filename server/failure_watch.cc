@@ -8,9 +8,9 @@
 namespace mycc {
 namespace {
 
-constexpr size_t kLatest = 32;      // outcomes of a device
-constexpr int64_t kFewest = 6;      // of a device, and of the others, before it is judged
-constexpr double kNoChance = 1e-4;  // it is judged with each of its failures, and so is everybody else
+constexpr size_t kLatestOutcomes = 32;  // outcomes of a device
+constexpr int64_t kFewest = 6;          // of a device, and of the others, before it is judged
+constexpr double kNoChance = 1e-4;      // it is judged with each of its failures, and so is everybody else
 constexpr size_t kMostLines = 256;
 
 double LogChoose(int64_t n, int64_t k) {
@@ -45,7 +45,7 @@ void FailureWatch::Add(const std::string& line, const Source& source, bool ok) {
   known.used = ++uses_;
   std::deque<bool>& outcomes = known.outcomes[source];
   outcomes.push_back(ok);
-  if (outcomes.size() > kLatest) outcomes.pop_front();
+  if (outcomes.size() > kLatestOutcomes) outcomes.pop_front();
 }
 
 std::string FailureWatch::Verdict(const std::string& line, const Source& source) const {

@@ -20,8 +20,8 @@ extern "C" {
 namespace mycc {
 namespace {
 
-constexpr int kChannel = 3;            // to the worker
-constexpr size_t kOutputBytes = 4096;  // of what the process printed, its end
+constexpr int kChannel = 3;                // to the worker
+constexpr size_t kKeptOutputBytes = 4096;  // of what the process printed, its end
 
 struct Pipe {
   int read_end = -1, write_end = -1;
@@ -88,7 +88,7 @@ void Watch(pid_t child, int pidfd, Deadline deadline, Pipe& answer, Pipe& output
     if (events < 0 && errno == EINTR) continue;
     if (ready[1].revents != 0 && !Drain(answer.read_end, payload)) answer.CloseRead();
     if (ready[2].revents != 0 && !Drain(output.read_end, printed)) output.CloseRead();
-    KeepEnd(printed, kOutputBytes);
+    KeepEnd(printed, kKeptOutputBytes);
     if (ready[0].revents != 0) break;
     if (events == 0) {
       reply->set_timed_out(true);
@@ -105,7 +105,7 @@ void Watch(pid_t child, int pidfd, Deadline deadline, Pipe& answer, Pipe& output
       if (!Drain(pipe->read_end, to)) break;
     }
   }
-  KeepEnd(printed, kOutputBytes);
+  KeepEnd(printed, kKeptOutputBytes);
 }
 
 v1::NurseryReply Answer(const std::function<std::string(const std::string&)>& handler,

@@ -10,8 +10,8 @@ namespace mycc {
 namespace {
 
 // They stand within a few hundredths of each other, so they have to be known better than that.
-constexpr double kNarrow = 0.002;  // half the interval's width over the median
-constexpr size_t kFewestTurns = 2, kEnoughTurns = 12, kMostTurns = 200, kCheckEvery = 4;
+constexpr double kNarrowInTurns = 0.002;  // half the interval's width over the median
+constexpr size_t kFewestTurns = 2, kEnoughTurns = 12, kMostTurns = 200, kCheckEveryTurns = 4;
 constexpr double kLongSeconds = 0.01;  // of a call, which has warmed up before its end
 
 double GeometricMean(const Turn& turn) {
@@ -22,7 +22,7 @@ double GeometricMean(const Turn& turn) {
 
 bool AreNarrow(const std::vector<v1::Timing>& timings) {
   return std::all_of(timings.begin(), timings.end(), [](const v1::Timing& timing) {
-    return (timing.ci_high_seconds() - timing.ci_low_seconds()) / 2 <= kNarrow * timing.seconds();
+    return (timing.ci_high_seconds() - timing.ci_low_seconds()) / 2 <= kNarrowInTurns * timing.seconds();
   });
 }
 
@@ -66,7 +66,7 @@ absl::StatusOr<std::vector<v1::Timing>> TimeTurns(
     turns.insert(turns.end(), more.begin(), more.end());
     if (turns.size() < next_check) continue;
     if (AreNarrow(TimingsOf(plan.protocol, turns))) break;
-    next_check = turns.size() + kCheckEvery;
+    next_check = turns.size() + kCheckEveryTurns;
   } while (turns.size() < kFewestTurns || (turns.size() < kMostTurns && now() - start < plan.budget_seconds));
   return TimingsOf(plan.protocol, turns);
 }

@@ -11,8 +11,6 @@ namespace {
 
 constexpr int64_t kWarp = 32;
 
-bool IsPowerOfTwo(int64_t value) { return value > 0 && (value & (value - 1)) == 0; }
-
 }  // namespace
 
 Code KernelEmitter::Combined(const Combine& combine, const std::string& a, const std::string& b) const {

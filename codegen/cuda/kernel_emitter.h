@@ -6,6 +6,7 @@
 // number. Thread rule: one owner.
 #pragma once
 
+#include <bit>
 #include <functional>
 #include <optional>
 #include <string>
@@ -24,6 +25,10 @@
 #include "codegen/schedule/instructions.h"
 
 namespace mycc {
+
+inline bool IsPowerOfTwo(int64_t value) {
+  return value > 0 && std::has_single_bit(static_cast<uint64_t>(value));
+}
 
 class KernelEmitter {
  public:

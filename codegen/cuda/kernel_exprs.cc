@@ -18,8 +18,6 @@ bool HasRange(const Expr& expr) {
          });
 }
 
-bool IsPowerOfTwo(int64_t value) { return value > 0 && (value & (value - 1)) == 0; }
-
 }  // namespace
 
 Code KernelEmitter::Value(const Expr& expr) {

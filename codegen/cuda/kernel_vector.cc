@@ -15,8 +15,6 @@ namespace {
 
 constexpr int64_t kMaxAccessBytes = 16;
 
-bool IsPowerOfTwo(int64_t value) { return value > 0 && (value & (value - 1)) == 0; }
-
 // Buffers that a statement writes, and how often.
 std::unordered_map<const BufferNode*, int> WritesUnder(const Stmt& root) {
   std::unordered_map<const BufferNode*, int> writes;

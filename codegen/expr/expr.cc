@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "codegen/expr/integers.h"
 
 namespace mycc {
 namespace {
@@ -28,12 +29,6 @@ const OpInfo& Info(Op op) { return kOps[static_cast<int>(op)]; }
 
 bool IsComparison(Op op) { return op == Op::kLt || op == Op::kLe || op == Op::kEq || op == Op::kNe; }
 
-int64_t FloorDivInt(int64_t a, int64_t b) {
-  if (b == 0) return 0;
-  const int64_t q = a / b;
-  return (a % b != 0 && (a < 0) != (b < 0)) ? q - 1 : q;
-}
-
 Expr Make(Op op, DType dtype, std::vector<Expr> args) {
   auto node = std::make_shared<ExprNode>();
   node->op = op;
@@ -48,14 +43,11 @@ Expr FoldIndex(Op op, const Expr& a, const Expr& b) {
   const bool cx = IsConstInt(a, &x), cy = IsConstInt(b, &y);
   if (cx && cy) {
     switch (op) {
-      case Op::kAdd:
-        return IntConst(static_cast<int64_t>(static_cast<uint64_t>(x) + static_cast<uint64_t>(y)));
-      case Op::kSub:
-        return IntConst(static_cast<int64_t>(static_cast<uint64_t>(x) - static_cast<uint64_t>(y)));
-      case Op::kMul:
-        return IntConst(static_cast<int64_t>(static_cast<uint64_t>(x) * static_cast<uint64_t>(y)));
+      case Op::kAdd: return IntConst(WrapAdd(x, y));
+      case Op::kSub: return IntConst(WrapSub(x, y));
+      case Op::kMul: return IntConst(WrapMul(x, y));
       case Op::kFloorDiv: return y == -1 ? nullptr : IntConst(FloorDivInt(x, y));
-      case Op::kMod: return y == -1 ? IntConst(0) : IntConst(y == 0 ? 0 : x - FloorDivInt(x, y) * y);
+      case Op::kMod: return IntConst(FloorModInt(x, y));
       case Op::kMin: return IntConst(std::min(x, y));
       case Op::kMax: return IntConst(std::max(x, y));
       case Op::kLt: return BoolConst(x < y);

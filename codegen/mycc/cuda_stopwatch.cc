@@ -13,11 +13,12 @@
 namespace mycc {
 namespace {
 
-constexpr double kSampleSeconds = 50e-6;  // of a warm sample, at least: far above the resolution of events
-constexpr double kGraphSeconds = 5e-3;    // of a graph, about
-constexpr int kMaxSamples = 32;           // of a graph
-constexpr int kMaxCalls = 256;            // of a graph
-constexpr int kFlushOfL2 = 2;             // written over before a cold call, in sizes of L2
+constexpr double kEventSampleSeconds =
+    50e-6;                              // of a warm sample, at least: far above the resolution of events
+constexpr double kGraphSeconds = 5e-3;  // of a graph, about
+constexpr int kMaxSamples = 32;         // of a graph
+constexpr int kMaxCalls = 256;          // of a graph
+constexpr int kFlushOfL2 = 2;           // written over before a cold call, in sizes of L2
 
 double Now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -93,7 +94,8 @@ absl::StatusOr<std::vector<double>> TimeOnCuda(Library* library, Arguments* argu
   MYCC_RETURN_IF_ERROR(stopwatch.Run(probe, 2, 1, &probes));
   const double once = std::max(probes.back(), 1e-6);
   const int calls =
-      options.cold ? 1 : std::clamp(static_cast<int>(std::ceil(kSampleSeconds / once)), 1, kMaxCalls / 4);
+      options.cold ? 1
+                   : std::clamp(static_cast<int>(std::ceil(kEventSampleSeconds / once)), 1, kMaxCalls / 4);
   const int most = std::min(kMaxSamples, kMaxCalls / calls);
   const int samples = std::clamp(static_cast<int>(kGraphSeconds / (once * calls)), 1, most);
 

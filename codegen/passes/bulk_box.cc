@@ -27,7 +27,7 @@ struct CopyNest {
   std::vector<Expr> conditions;  // all must hold for an element to be copied
 };
 
-absl::StatusOr<CopyNest> NestOf(const Stmt& body) {
+absl::StatusOr<CopyNest> CopyNestOf(const Stmt& body) {
   CopyNest nest;
   Stmt inner = body;
   while (const For* loop = DynAs<For>(inner)) {
@@ -161,7 +161,7 @@ absl::Status CheckConditions(const CopyNest& nest, const std::vector<Expr>& indi
 }  // namespace
 
 absl::StatusOr<BulkBox> BulkBoxOf(const Stmt& body) {
-  MYCC_ASSIGN_OR_RETURN(const CopyNest nest, NestOf(body));
+  MYCC_ASSIGN_OR_RETURN(const CopyNest nest, CopyNestOf(body));
   BulkBox box;
   box.to_shared = nest.store->buffer->scope == Scope::kShared;
   box.shared = box.to_shared ? nest.store->buffer : nest.load->buffer;

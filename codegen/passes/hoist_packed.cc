@@ -19,7 +19,7 @@ using BufferSet = std::unordered_set<const BufferNode*>;
 constexpr int64_t kSlack = 64;
 // A tensor that is not in scope `packed` is precomputed only when that does not inflate the weights by more
 // than this.
-constexpr int64_t kMaxGrowth = 4;
+constexpr int64_t kMostGrowth = 4;
 
 int64_t AlignUp(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
@@ -111,7 +111,7 @@ class Hoister {
       if (j != writer && uses_[j].writes.count(buffer)) return false;
     }
     return buffer->scope == Scope::kPacked ||
-           buffer->bytes() <= kMaxGrowth * function_.params[home].buffer->bytes();
+           buffer->bytes() <= kMostGrowth * function_.params[home].buffer->bytes();
   }
 
   void MarkHoisted() {

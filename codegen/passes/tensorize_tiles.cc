@@ -20,7 +20,7 @@
 namespace mycc {
 namespace {
 
-struct Dim {
+struct TileDim {
   const For* loop;
   int64_t extent;
   int64_t acc, x, y;  // elements that a step moves
@@ -80,7 +80,7 @@ class TileNest {
       const VarNode* var = l->var.get();
       const auto a = SplitLinear(acc, var), p = SplitLinear(x, var), q = SplitLinear(y, var);
       if (!a || !p || !q) return Refuse(name_, absl::StrCat("loop ", var->name, " does not step evenly"));
-      dims_.push_back(Dim{l, *ConstExtent(*l), a->coefficient, p->coefficient, q->coefficient});
+      dims_.push_back(TileDim{l, *ConstExtent(*l), a->coefficient, p->coefficient, q->coefficient});
     }
     return absl::OkStatus();
   }
@@ -96,13 +96,13 @@ class TileNest {
 
   // The dims of one kind, outermost (largest step of the accumulator, or of x) first, as one; nullopt when
   // they do not step as one.
-  std::optional<Merged> Merge(std::vector<const Dim*> dims) const {
-    std::stable_sort(dims.begin(), dims.end(), [](const Dim* a, const Dim* b) {
+  std::optional<Merged> Merge(std::vector<const TileDim*> dims) const {
+    std::stable_sort(dims.begin(), dims.end(), [](const TileDim* a, const TileDim* b) {
       return std::max(a->acc, a->x) > std::max(b->acc, b->x);
     });
     Merged merged;
     for (auto it = dims.rbegin(); it != dims.rend(); ++it) {
-      const Dim& dim = **it;
+      const TileDim& dim = **it;
       if (merged.extent == 1) {
         merged = Merged{dim.extent, dim.acc, dim.x, dim.y};
         continue;
@@ -116,8 +116,8 @@ class TileNest {
   }
 
   absl::StatusOr<Stmt> ToMma() const {
-    std::vector<const Dim*> along_x, along_y, depth;
-    for (const Dim& dim : dims_) {
+    std::vector<const TileDim*> along_x, along_y, depth;
+    for (const TileDim& dim : dims_) {
       if (dim.extent == 1) continue;
       if (dim.acc == 0) {
         depth.push_back(&dim);
@@ -128,7 +128,7 @@ class TileNest {
       }
     }
     // The columns are what is contiguous in the accumulator.
-    const auto contiguous = [](const Dim* dim) { return dim->acc == 1; };
+    const auto contiguous = [](const TileDim* dim) { return dim->acc == 1; };
     const bool columns_are_x = std::any_of(along_x.begin(), along_x.end(), contiguous);
     const auto rows = Merge(columns_are_x ? along_y : along_x),
                columns = Merge(columns_are_x ? along_x : along_y), steps = Merge(depth);
@@ -144,7 +144,7 @@ class TileNest {
 
   TileView View(const ExprNode& load, int64_t row_stride, int64_t col_stride) const {
     VarMap first;
-    for (const Dim& dim : dims_) first[dim.loop->var.get()] = IntConst(0);
+    for (const TileDim& dim : dims_) first[dim.loop->var.get()] = IntConst(0);
     TileView view{load.buffer, {}, row_stride, col_stride};
     for (const Expr& index : load.args) view.indices.push_back(Simplify(Substitute(index, first)));
     return view;
@@ -152,7 +152,7 @@ class TileNest {
 
   std::string name_, instruction_;
   WarpGrid warps_;
-  std::vector<Dim> dims_;
+  std::vector<TileDim> dims_;
   const ExprNode* acc_ = nullptr;
   const ExprNode* x_ = nullptr;
   const ExprNode* y_ = nullptr;

@@ -11,13 +11,13 @@
 
 namespace mycc {
 
-// A naive block as the stage that BuildNaive made it of. (`struct`: a primitive of that name hides it.)
-struct Stage StageOf(const Block& block);
+// A naive block as the stage that BuildNaive made it of.
+Stage StageOf(const Block& block);
 
 // The naive block `path` leads to, with its loops, gives way to these stages, of which the last one writes
 // its tensor; the tensors of the others are allocated at the root. FailedPrecondition where another block
 // writes that tensor too, or where a name is taken: a second function of the same name has a suffix already.
 absl::StatusOr<Function> ReplaceByStages(const Function& function, const Path& path,
-                                         const std::vector<struct Stage>& stages);
+                                         const std::vector<Stage>& stages);
 
 }  // namespace mycc

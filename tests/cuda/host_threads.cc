@@ -39,7 +39,7 @@ State state;
 
 int RankOfBlock() { return state.current / state.threads_of_block; }
 
-void Wait() { swapcontext(&state.threads[state.current], &state.scheduler); }
+void Pause() { swapcontext(&state.threads[state.current], &state.scheduler); }
 
 // The last of `count` arrivals completes the generation that is returned.
 unsigned ArriveAt(Barrier* barrier, int count) {
@@ -53,12 +53,12 @@ unsigned ArriveAt(Barrier* barrier, int count) {
 }
 
 // For the others of so many that arrive.
-void Arrive(Barrier* barrier, int count) {
+void MeetAt(Barrier* barrier, int count) {
   const unsigned generation = ArriveAt(barrier, count);
-  while (barrier->generation == generation) Wait();
+  while (barrier->generation == generation) Pause();
 }
 
-void MeetWarp(unsigned mask) { Arrive(&state.warps[{state.current / kWarp, mask}], std::popcount(mask)); }
+void MeetWarp(unsigned mask) { MeetAt(&state.warps[{state.current / kWarp, mask}], std::popcount(mask)); }
 
 void RunThread() {
   const int self = state.current;
@@ -118,7 +118,7 @@ HostThreads TheHostThreads() {
   host.block = [] { return state.first_block + RankOfBlock(); };
   host.rank = RankOfBlock;
   host.meet = [](int barrier, int threads) {
-    Arrive(&state.barriers[RankOfBlock()][barrier], threads == 0 ? state.threads_of_block : threads);
+    MeetAt(&state.barriers[RankOfBlock()][barrier], threads == 0 ? state.threads_of_block : threads);
   };
   host.exchange = [](unsigned mask, uint64_t value, int from) {
     const int warp = state.current / kWarp * kWarp;
@@ -141,9 +141,9 @@ HostThreads TheHostThreads() {
   };
   host.arrive_in_cluster = [] { state.awaited[state.current] = ArriveAt(&state.of_cluster, state.size); };
   host.wait_for_cluster = [] {
-    while (state.of_cluster.generation == state.awaited[state.current]) Wait();
+    while (state.of_cluster.generation == state.awaited[state.current]) Pause();
   };
-  host.wait = Wait;
+  host.wait = Pause;
   host.done = [] { state.progress = true; };
   return host;
 }

@@ -11,7 +11,7 @@ namespace {
 constexpr double kDivide = 8, kRoot = 3, kTranscendental = 8;
 constexpr double kSlowLanes = 16, kConvertLanes = 64, kIntegerLanes = 64;
 
-bool InRegisters(const BufferNode& buffer) {
+bool IsOfOneThread(const BufferNode& buffer) {
   return buffer.scope == Scope::kLocal || buffer.scope == Scope::kAccumulator;
 }
 
@@ -72,7 +72,7 @@ class Counter {
         return;
       case Op::kCast:
         // Registers hold narrow floats as wide ones.
-        if (e.args[0]->op != Op::kLoad || !InRegisters(*e.args[0]->buffer)) work_.convert += share;
+        if (e.args[0]->op != Op::kLoad || !IsOfOneThread(*e.args[0]->buffer)) work_.convert += share;
         return;
       case Op::kAdd:
       case Op::kSub: work_.simple += product && IsFloat(e.dtype) ? 0 : share; return;

@@ -10,14 +10,14 @@
 namespace mycc {
 namespace {
 
-constexpr double kCallSeconds = 2e-6, kLaunchSeconds = 1.2e-6;
-constexpr double kBaseRegisters = 26, kMostRegisters = 255, kRegisterFile = 65536;
+constexpr double kGpuCallSeconds = 2e-6, kLaunchSeconds = 1.2e-6;
+constexpr double kBaseRegisters = 26, kMostRegisters = 255;
 constexpr double kMostBlocksOfSm = 32, kMostThreads = 1024;
-constexpr double kIssuePerCycle = 4, kSharedWavefrontsPerCycle = 1;
+constexpr double kGpuIssuePerCycle = 4, kSharedWavefrontsPerCycle = 1;
 constexpr double kL1Bytes = 64 << 10;                        // that one block finds again
 constexpr double kSmallBytes = 32 << 10, kMissesOfL1 = 0.2;  // of small tensors that every block reads
 constexpr double kL2Share = 0.5;                             // of L2, before other data push lines out
-constexpr double kOverlap = 0.15;            // of what is not the bottleneck, this share shows
+constexpr double kGpuOverlap = 0.15;         // of what is not the bottleneck, this share shows
 constexpr double kMostInstructions = 40000;  // of one thread, unrolled
 constexpr double kSharedSeconds = 3e-8, kMeetingSeconds = 2e-8, kShuffleSeconds = 1.5e-8;
 // Of joined blocks: until all have begun, and until what they send each other has come.
@@ -250,7 +250,7 @@ Totals TotalsOf(const Part& part, const Launch& launch, const GpuMachine& machin
   totals.dram = dram.read / reach + dram.written / machine.row.dram_bytes_per_second;
   totals.l2 = cost->l2_bytes / machine.row.l2_bytes_per_second * (machine.sms / busy);
   totals.arithmetic = part.arithmetic.cycles / busy;
-  totals.issue = instructions / kIssuePerCycle / busy;
+  totals.issue = instructions / kGpuIssuePerCycle / busy;
   totals.shared = wavefronts / kSharedWavefrontsPerCycle / busy;
 
   const double cycles = machine.row.ghz * 1e9;
@@ -321,7 +321,7 @@ double LaunchSeconds(const Launch& launch, const GpuMachine& machine, std::map<c
   const double block = BlockSeconds(launch, machine);
   // The first blocks begin, and the last ones end, with nothing beside them.
   constexpr double kMostRamp = 1e-6;
-  const double throughput = largest + kOverlap * (all - largest) + std::min(0.5 * block, kMostRamp);
+  const double throughput = largest + kGpuOverlap * (all - largest) + std::min(0.5 * block, kMostRamp);
   const double seconds = std::max(throughput, std::ceil(launch.waves) * block);
   double weight = 0;
   for (const BlockCost* cost : costs) weight += cost->dram + cost->l2 + cost->arithmetic + cost->loads + 1;
@@ -340,7 +340,7 @@ absl::Status Exhausted(const std::string& what) { return absl::ResourceExhausted
 Cost EstimateGpuCost(const FunctionNest& nest, const GpuMachine& machine) {
   Cost total;
   total.blocks.resize(nest.blocks.size());
-  total.seconds = kCallSeconds;
+  total.seconds = kGpuCallSeconds;
   std::map<const BufferNode*, int> in_l2;
   const std::vector<Launch> launches = LaunchesOf(nest, machine);
   for (const Launch& launch : launches) {

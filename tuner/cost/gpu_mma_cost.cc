@@ -16,7 +16,7 @@ constexpr double kLatency = 9e-7;                               // of a tile fro
 constexpr double kStart = 1.2e-6;                               // of a block: barriers, the first tiles
 constexpr double kEpilogueBytesPerCycle = 40;                   // of one SM
 constexpr double kSumBytes = 4, kHandedOverBytesPerCycle = 40;  // sums through memory, of one SM
-constexpr double kRegistersBesideAccumulators = 56, kRegisterFile = 65536;
+constexpr double kRegistersBesideAccumulators = 56;
 
 // What one thread block multiplies in one step of its ring, and how often.
 struct Tile {

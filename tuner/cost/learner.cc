@@ -10,7 +10,7 @@
 namespace mycc {
 namespace {
 
-constexpr char kFormat[] = "mycc-learner-1";
+constexpr char kLearnerFormat[] = "mycc-learner-1";
 constexpr size_t kMaxSamples = 4000;  // kept for later jobs
 
 void PutSample(const Sample& sample, ByteWriter* out) {
@@ -101,11 +101,11 @@ absl::StatusOr<std::string> Learner::Save() const {
   for (size_t i = first; i < samples.size(); ++i) PutSample(*samples[i], &body);
   MYCC_ASSIGN_OR_RETURN(const std::string model, trained.Save());
   body.PutString(model);
-  return Seal(kFormat, body.Take());
+  return Seal(kLearnerFormat, body.Take());
 }
 
 absl::Status Learner::Load(const std::string& bytes) {
-  MYCC_ASSIGN_OR_RETURN(const std::string content, Unseal(kFormat, bytes));
+  MYCC_ASSIGN_OR_RETURN(const std::string content, Unseal(kLearnerFormat, bytes));
   ByteReader body(content);
   const int32_t version = body.Get<int32_t>();
   const uint32_t width = body.Get<uint32_t>();

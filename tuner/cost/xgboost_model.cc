@@ -14,7 +14,7 @@
 namespace mycc {
 namespace {
 
-constexpr char kFormat[] = "mycc-xgboost-1";
+constexpr char kModelFormat[] = "mycc-xgboost-1";
 
 // The C API's error is a message followed by a stack trace.
 absl::Status Check(int result, const char* what) {
@@ -326,11 +326,11 @@ absl::StatusOr<std::string> XgboostModel::Save() const {
     }
     body.PutString(bytes);
   }
-  return Seal(kFormat, body.Take());
+  return Seal(kModelFormat, body.Take());
 }
 
 absl::Status XgboostModel::Load(const std::string& bytes) {
-  MYCC_ASSIGN_OR_RETURN(const std::string content, Unseal(kFormat, bytes));
+  MYCC_ASSIGN_OR_RETURN(const std::string content, Unseal(kModelFormat, bytes));
   ByteReader body(content);
   const int32_t version = body.Get<int32_t>();
   if (version != kFeatureVersion) {

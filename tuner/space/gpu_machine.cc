@@ -7,7 +7,7 @@ namespace {
 
 // To add a family: a row. The first row whose arch begins the target's, and whose model stands in it, is
 // taken.
-constexpr GpuRow kRows[] = {
+constexpr GpuRow kGpuRows[] = {
     // arch   model   GHz    DRAM    L2     FMA  f64 threads latency
     {"sm_90", "H200", 1.85, 4.3e12, 6.0e12, 128, 64, 2048, 7e-7},
     {"sm_90", "", 1.70, 2.9e12, 5.5e12, 128, 64, 2048, 7e-7},
@@ -16,18 +16,18 @@ constexpr GpuRow kRows[] = {
     {"sm_86", "", 1.70, 0.85e12, 2.5e12, 128, 2, 1536, 6e-7},
     {"sm_80", "", 1.40, 1.4e12, 4.0e12, 64, 32, 2048, 6e-7},
 };
-constexpr GpuRow kUnknown = {"", "", 1.5, 1.0e12, 3.0e12, 64, 2, 1536, 7e-7};
+constexpr GpuRow kUnknownGpu = {"", "", 1.5, 1.0e12, 3.0e12, 64, 2, 1536, 7e-7};
 constexpr double kReservedSharedBytes = 1024;  // of each block, for the system
 
 }  // namespace
 
 const GpuRow& GpuRowOf(const Target& target) {
-  for (const GpuRow& row : kRows) {
+  for (const GpuRow& row : kGpuRows) {
     if (target.arch.compare(0, row.arch.size(), row.arch) == 0 &&
         target.model.find(row.model) != std::string::npos)
       return row;
   }
-  return kUnknown;
+  return kUnknownGpu;
 }
 
 GpuMachine::GpuMachine(const Target& target)

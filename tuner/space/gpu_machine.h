@@ -24,6 +24,8 @@ struct GpuRow {
 // The row of the target's arch and model; a cautious one where it is unknown.
 const GpuRow& GpuRowOf(const Target& target);
 
+inline constexpr double kRegisterFile = 65536;  // 32-bit registers of an SM
+
 // Limits and widths of one target, derived once.
 struct GpuMachine {
   explicit GpuMachine(const Target& target);

@@ -9,7 +9,7 @@ constexpr double kMiB = 1 << 20;
 
 // To add a family: a row. The first row whose name begins the target's mcpu is taken, so longer names come
 // first.
-constexpr MachineRow kRows[] = {
+constexpr MachineRow kCpuRows[] = {
     // family          GHz  FMA  lat  ld   bc   st   L2   L3   DRAM  L3         gather
     {"sapphirerapids", 3.0, 2.0, 4.0, 2.0, 2.0, 2.0, 40.0, 8.0, 4.0, 60 * kMiB, 1.0},
     {"emeraldrapids", 3.0, 2.0, 4.0, 2.0, 2.0, 2.0, 40.0, 8.0, 4.0, 160 * kMiB, 1.0},
@@ -27,15 +27,15 @@ constexpr MachineRow kRows[] = {
     {"znver3", 3.3, 2.0, 4.0, 2.0, 1.2, 1.0, 32.0, 24.0, 7.0, 32 * kMiB, 1.5},
     {"znver", 3.2, 2.0, 5.0, 2.0, 1.2, 1.0, 28.0, 14.0, 6.0, 16 * kMiB, 1.7},
 };
-constexpr MachineRow kUnknown = {"", 3.0, 2.0, 4.0, 2.0, 1.5, 1.0, 25.0, 10.0, 5.0, 8 * kMiB, 1.5};
+constexpr MachineRow kUnknownCpu = {"", 3.0, 2.0, 4.0, 2.0, 1.5, 1.0, 25.0, 10.0, 5.0, 8 * kMiB, 1.5};
 
 }  // namespace
 
 const MachineRow& MachineOf(const Target& target) {
-  for (const MachineRow& row : kRows) {
+  for (const MachineRow& row : kCpuRows) {
     if (target.mcpu.compare(0, row.family.size(), row.family) == 0) return row;
   }
-  return kUnknown;
+  return kUnknownCpu;
 }
 
 Machine::Machine(const Target& target)

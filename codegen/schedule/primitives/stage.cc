@@ -195,7 +195,7 @@ absl::StatusOr<Path> LoopAround(const Function& function, const std::string& nam
 
 }  // namespace
 
-absl::StatusOr<Function> Stage(const Function& function, const Target& target, const StepArgs& args) {
+absl::StatusOr<Function> StageBuffer(const Function& function, const Target& target, const StepArgs& args) {
   MYCC_ASSIGN_OR_RETURN(const Path block_path, FindBlock(function, args.Name(0)));
   MYCC_ASSIGN_OR_RETURN(const Buffer buffer, FindBuffer(function, args.Name(1)));
   MYCC_ASSIGN_OR_RETURN(const Path loop_path, LoopAround(function, args.Name(2), args.Name(0)));

@@ -18,7 +18,7 @@ constexpr PrimitiveInfo kPrimitives[] = {
     {"cache_write", "nn", "cache_write(block, loop)", CacheWrite},
     {"layout", "nii", "layout(buffer, row pad, swizzle)", Layout},
     {"set_scope", "nn", "set_scope(buffer, local|shared)", SetScope},
-    {"stage", "nnnn", "stage(block, buffer, loop, shared)", Stage},
+    {"stage", "nnnn", "stage(block, buffer, loop, shared)", StageBuffer},
     {"stage_write", "nnn", "stage_write(block, loop, shared)", StageWrite},
     {"pipeline", "nni", "pipeline(loop, threads|bulk, stages)", PipelineLoop},
     {"persist", "ni", "persist(block loop, thread blocks)", Persist},

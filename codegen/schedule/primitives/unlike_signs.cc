@@ -20,8 +20,7 @@ absl::StatusOr<Function> UnlikeSigns(const Function& function, const Target&, co
   MYCC_ASSIGN_OR_RETURN(const Path path, FindBlock(function, args.Name(0)));
   MYCC_ASSIGN_OR_RETURN(const Buffer changed, FindBuffer(function, args.Name(1)));
   MYCC_RETURN_IF_ERROR(CheckNaive(path));
-  MYCC_ASSIGN_OR_RETURN(const std::vector<struct Stage> stages,
-                        UnlikeSignStages(StageOf(path.block()), changed));
+  MYCC_ASSIGN_OR_RETURN(const std::vector<Stage> stages, UnlikeSignStages(StageOf(path.block()), changed));
   return ReplaceByStages(function, path, stages);
 }
 

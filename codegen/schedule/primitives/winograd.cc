@@ -44,12 +44,12 @@ absl::StatusOr<Function> Winograd(const Function& function, const Target& target
   const int64_t m = args.Int(1);
   if (m != 2 && m != 4)
     return absl::FailedPreconditionError(absl::StrCat("tiles of ", m, " x ", m, "; expected 2 or 4"));
-  const struct Stage conv = StageOf(path.block());
+  const Stage conv = StageOf(path.block());
   MYCC_ASSIGN_OR_RETURN(const WinogradShape shape, WinogradShapeOf(conv));
-  const std::vector<struct Stage> stages = WinogradStages(conv, shape, static_cast<int>(m));
+  const std::vector<Stage> stages = WinogradStages(conv, shape, static_cast<int>(m));
   MYCC_ASSIGN_OR_RETURN(Function result, ReplaceByStages(function, path, stages));
   if (!IsKnownAhead(function, FilterOf(conv, shape))) return result;
-  for (const struct Stage& stage : stages) {
+  for (const Stage& stage : stages) {
     const Buffer& made = stage.output;
     if (!absl::EndsWith(made->name, kWinogradFilter)) continue;
     const Buffer packed = MakeBuffer(made->name, made->dtype, made->shape, Scope::kPacked);

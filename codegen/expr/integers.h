@@ -1,0 +1,31 @@
+// Integer arithmetic as the language defines it: two's complement, without the overflow that C++ leaves
+// undefined; quotients are floored, and by zero they are 0. Pure.
+#pragma once
+
+#include <cstdint>
+
+namespace mycc {
+
+inline int64_t WrapAdd(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
+inline int64_t WrapSub(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
+}
+inline int64_t WrapMul(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+}
+
+inline int64_t FloorDivInt(int64_t a, int64_t b) {
+  if (b == 0) return 0;
+  if (b == -1) return WrapSub(0, a);
+  return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+inline int64_t FloorModInt(int64_t a, int64_t b) {
+  if (b == 0 || b == -1) return 0;
+  const int64_t remainder = a % b;
+  return remainder != 0 && (remainder < 0) != (b < 0) ? remainder + b : remainder;
+}
+
+}  // namespace mycc
