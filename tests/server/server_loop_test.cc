@@ -153,7 +153,7 @@ TEST_F(ServerLoopTest, ALogThatIsDeletedEndsWhatRunsWithThatReason) {
   request.set_session(session_);
   *request.add_reports()->mutable_lease() = leased->assignments(0).lease();
   *request.mutable_reports(0)->mutable_result() = FakeResult(leased->assignments(0));
-  Call<v1::ReportResponse>([&](auto reply) { loop_->Report(request, reply); }).get();
+  (void)Call<v1::ReportResponse>([&](auto reply) { loop_->Report(request, reply); }).get();
   uint64_t seen = 0;
   v1::JobProgress shown;
   while (shown.state() != v1::JOB_STATE_FAILED) {
