@@ -108,7 +108,7 @@ function(mycc_test)
   if(ARG_TOLD_CPUS)
     foreach(cpu ${MYCC_TOLD_CPUS})
       add_test(NAME ${ARG_NAME}_on_${cpu} COMMAND ${ARG_NAME} --cpu=${cpu} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-      set_tests_properties(${ARG_NAME}_on_${cpu} PROPERTIES LABELS "${ARG_LABELS};told" TIMEOUT ${ARG_TIMEOUT} RUN_SERIAL ${ARG_RUN_SERIAL}
+      set_tests_properties(${ARG_NAME}_on_${cpu} PROPERTIES LABELS told TIMEOUT ${ARG_TIMEOUT} RUN_SERIAL ${ARG_RUN_SERIAL}
         ENVIRONMENT "${environment}")
     endforeach()
     add_dependencies(told_tests ${ARG_NAME})
