@@ -22,7 +22,7 @@ SharedTile DescribeTile(const Anatomy& anatomy, const Group& group, const Operan
     return tile;
   }
   tile.has_side = operand.Uses(side);
-  tile.has_depth = operand.Uses(depth);
+  tile.has_depth = operand.Uses(depth) && depth->extent > 1;
   const Expr load = Load(operand.buffer, operand.index);
   tile.along_depth = tile.has_depth && (!tile.has_side || StrideOf(*load, depth) == 1);
   tile.lanes = std::min(AlignedLanes(*operand.buffer, operand.index, tile.along_depth ? depth : side),
@@ -42,8 +42,10 @@ SimtTiling::SimtTiling(const SimtPlan& plan, const Values& v)
 
 bool SimtPlan::HasWholeTiles() const { return IsStaged(a) && IsStaged(b); }
 
-// A copy that runs ahead moves at least 4 bytes.
-bool SimtPlan::CanPipeline() const { return HasWholeTiles() && bytes >= 4 && outer_reduce.empty(); }
+// A copy that runs ahead moves at least 4 bytes, and pays where there are several steps.
+bool SimtPlan::CanPipeline() const {
+  return HasWholeTiles() && bytes >= 4 && outer_reduce.empty() && depth >= 16;
+}
 
 int64_t SimtPlan::CopyLanes(const SharedTile& tile, const Values& v) const {
   const int64_t elements = v.at(&tile == &a ? "tile_m" : "tile_n") * v.at("tile_k");
