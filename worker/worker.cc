@@ -9,16 +9,16 @@
 namespace mycc {
 namespace {
 
-// Errors that the same call may get over: the server is away, busy, or out of disk.
-bool IsPassing(const absl::Status& status) {
+constexpr size_t kMostTold = 100;
+
+// Errors that no waiting mends: whoever the worker is, or says, is not what the server expects.
+bool IsRefusal(const absl::Status& status) {
   switch (status.code()) {
-    case absl::StatusCode::kUnavailable:
-    case absl::StatusCode::kDeadlineExceeded:
-    case absl::StatusCode::kResourceExhausted:
-    case absl::StatusCode::kAborted:
-    case absl::StatusCode::kInternal:
-    case absl::StatusCode::kUnknown:
-    case absl::StatusCode::kCancelled: return true;
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kPermissionDenied:
+    case absl::StatusCode::kUnauthenticated:
+    case absl::StatusCode::kUnimplemented:
+    case absl::StatusCode::kFailedPrecondition: return true;
     default: return false;
   }
 }
@@ -30,6 +30,10 @@ Worker::Worker(WorkerOptions options, ServerLink* link, std::vector<WorkerDevice
 
 void Worker::Log(const std::string& line) const {
   if (options_.log) options_.log(line);
+}
+
+void Worker::LogOnce(const std::string& line, Told* told) const {
+  if (told->size() < kMostTold && told->insert(line).second) Log(line);
 }
 
 void Worker::Stop() {
@@ -76,7 +80,7 @@ void Worker::ForgetSession(const std::string& session) {
 }
 
 void Worker::Obey(const v1::Instructions& instructions) {
-  for (const v1::LeaseId& lease : instructions.revoked()) revoked_.insert({lease.trial(), lease.attempt()});
+  holdings_.Revoke(instructions.revoked());
   if (instructions.drain() != drain_) {
     drain_ = instructions.drain();
     Log(drain_.empty() ? "the server gives work again"
@@ -86,15 +90,12 @@ void Worker::Obey(const v1::Instructions& instructions) {
 
 bool Worker::IsUnwanted(const v1::LeaseId& lease) {
   const MutexLock lock(&mutex_);
-  const LeaseKey key(lease.trial(), lease.attempt());
-  if (!stopping_ && !revoked_.contains(key)) return false;
-  // The server knows about what it revoked; what stops with the worker goes back when it leaves.
-  if (revoked_.erase(key) > 0) held_.erase(key);
-  return true;
+  return stopping_ || !holdings_.IsWanted(lease);
 }
 
 void Worker::RunLane(const WorkerDevice& device) {
   double retry = options_.first_retry_seconds;
+  Told told;
   while (true) {
     v1::LeaseRequest request;
     request.set_session(WaitForSession());
@@ -102,70 +103,79 @@ void Worker::RunLane(const WorkerDevice& device) {
     request.set_device(device.offer.device());
     request.set_max_trials(static_cast<uint32_t>(device.batch));
     request.set_wait_seconds(options_.poll_seconds);
+    {
+      const MutexLock lock(&mutex_);
+      holdings_.Name(request.mutable_held());
+    }
     const absl::StatusOr<v1::LeaseResponse> leased = link_->Lease(request);
     if (leased.ok()) {
       retry = options_.first_retry_seconds;
+      told.clear();
       MeasureBatch(device, *leased);
       continue;
     }
     if (absl::IsNotFound(leased.status())) ForgetSession(request.session());
     if (!Pause(retry)) break;
+    // The line thread tells of a server that is away.
+    if (IsRefusal(leased.status()))
+      LogOnce(absl::StrCat(device.offer.device(), ": no trials: ", leased.status().message()), &told);
     retry = LongerRetry(retry);
   }
-  const MutexLock lock(&mutex_);
-  --lanes_;
-  changed_.NotifyAll();
 }
 
 void Worker::MeasureBatch(const WorkerDevice& device, const v1::LeaseResponse& leased) {
   {
     const MutexLock lock(&mutex_);
+    for (const v1::Assignment& assignment : leased.assignments()) holdings_.Take(assignment.lease());
     Obey(leased.instructions());
-    for (const v1::Assignment& assignment : leased.assignments()) {
-      held_.insert({assignment.lease().trial(), assignment.lease().attempt()});
-    }
   }
   if (leased.assignments().empty()) return;
   const std::vector<v1::Assignment> assignments(leased.assignments().begin(), leased.assignments().end());
   device.measure(
       assignments, [this](const v1::LeaseId& lease) { return IsUnwanted(lease); },
       [this, &device](const v1::Assignment& assignment, std::vector<v1::MeasureResult> results) {
-        v1::Report report;
-        *report.mutable_lease() = assignment.lease();
-        for (v1::MeasureResult& result : results) {
-          result.mutable_device()->set_worker(options_.name);
-          *(report.has_result() ? report.add_rivals() : report.mutable_result()) = std::move(result);
-        }
-        const MutexLock lock(&mutex_);
-        outbox_.push_back(std::move(report));
-        flush_ |= device.reports_at_once;
-        if (flush_) changed_.NotifyAll();
+        Finish(device, assignment, std::move(results));
       });
   const MutexLock lock(&mutex_);
+  for (const v1::Assignment& assignment : assignments) holdings_.Drop(assignment.lease());
   flush_ = true;
   changed_.NotifyAll();
+}
+
+void Worker::Finish(const WorkerDevice& device, const v1::Assignment& assignment,
+                    std::vector<v1::MeasureResult> results) {
+  v1::Report report;
+  *report.mutable_lease() = assignment.lease();
+  for (v1::MeasureResult& result : results) {
+    result.mutable_device()->set_worker(options_.name);
+    *(report.has_result() ? report.add_rivals() : report.mutable_result()) = std::move(result);
+  }
+  const MutexLock lock(&mutex_);
+  holdings_.Finish(std::move(report));
+  flush_ |= device.reports_at_once;
+  if (flush_) changed_.NotifyAll();
 }
 
 absl::Status Worker::Register() {
   v1::RegisterRequest request;
   request.set_worker(options_.name);
+  request.set_instance(options_.instance);
+  request.set_replaces(options_.replaces);
+  request.set_names_what_it_holds(true);
   *request.mutable_toolchain() = options_.toolchain;
   request.mutable_host()->set_boot(BootName());
   request.mutable_host()->set_memory_kills(MemoryKills());
   for (const WorkerDevice& device : devices_) *request.add_devices() = device.offer;
   {
     const MutexLock lock(&mutex_);
-    for (const auto& [trial, attempt] : held_) {
-      v1::LeaseId& lease = *request.add_held();
-      lease.set_trial(trial);
-      lease.set_attempt(attempt);
-    }
+    holdings_.Name(request.mutable_held());
   }
   MYCC_ASSIGN_OR_RETURN(const v1::RegisterResponse response, link_->Register(request));
   const MutexLock lock(&mutex_);
   session_ = response.session();
+  was_registered_ = true;
   heartbeat_seconds_ = response.heartbeat_seconds();
-  for (const v1::LeaseId& lost : response.lost()) revoked_.insert({lost.trial(), lost.attempt()});
+  holdings_.Revoke(response.lost());
   changed_.NotifyAll();
   Log(absl::StrCat("registered as ", options_.name));
   return absl::OkStatus();
@@ -176,111 +186,137 @@ absl::Status Worker::SendReports(const std::string& session) {
   request.set_session(session);
   {
     const MutexLock lock(&mutex_);
-    flush_ = false;
-    for (const v1::Report& report : outbox_) *request.add_reports() = report;
+    holdings_.Name(request.mutable_held());
+    holdings_.AddReports(&request);
+    flush_ = static_cast<size_t>(request.reports_size()) < holdings_.num_results();
   }
   if (request.reports().empty()) return absl::OkStatus();
   const absl::StatusOr<v1::ReportResponse> response = link_->Report(request);
-  const MutexLock lock(&mutex_);
-  if (!response.ok() && (IsPassing(response.status()) || absl::IsNotFound(response.status()))) {
-    flush_ = true;  // again, once the server answers or this worker is registered again
-    return response.status();
+  std::vector<v1::ReportAnswer> refusals;
+  absl::Status status = response.status();
+  {
+    const MutexLock lock(&mutex_);
+    if (response.ok()) {
+      Obey(response->instructions());
+      status = holdings_.OnAnswers(request, *response, &refusals);
+    } else {
+      holdings_.OnFailure(request);
+    }
+    flush_ |= !status.ok();  // again, after a pause
   }
-  // Acknowledged, or refused for good: either way the server has spoken.
-  if (response.ok()) Obey(response->instructions());
-  if (!response.ok())
-    Log(absl::StrCat("the server refused ", request.reports_size(),
-                     " results: ", response.status().message()));
-  for (const v1::Report& report : request.reports()) {
-    const LeaseKey key(report.lease().trial(), report.lease().attempt());
-    held_.erase(key);
-    revoked_.erase(key);
-  }
-  outbox_.erase(outbox_.begin(), outbox_.begin() + request.reports_size());
-  return absl::OkStatus();
+  for (const v1::ReportAnswer& refusal : refusals)
+    LogOnce(absl::StrCat("the server refused a result: ", refusal.reason()), &refusals_);
+  return status;
 }
 
 absl::Status Worker::SendHeartbeat(const std::string& session) {
   v1::HeartbeatRequest request;
   request.set_session(session);
+  for (v1::DeviceTrouble& trouble : Troubles()) *request.add_troubles() = std::move(trouble);
+  {
+    const MutexLock lock(&mutex_);
+    holdings_.Name(request.mutable_held());
+  }
   MYCC_ASSIGN_OR_RETURN(const v1::HeartbeatResponse response, link_->Heartbeat(request));
   const MutexLock lock(&mutex_);
   Obey(response.instructions());
   return absl::OkStatus();
 }
 
-// One message to the server when one is due; returns what came of it.
-absl::Status Worker::KeepLine() {
-  std::string session;
-  bool flush = false;
-  {
-    const MutexLock lock(&mutex_);
-    if (session_.empty()) {
-      if (stopping_) return absl::OkStatus();
-    } else {
-      const Deadline beat = After(heartbeat_seconds_);
-      while (!flush_ && !stopping_ && !session_.empty() && changed_.WaitUntil(&mutex_, beat)) {
-      }
-      if (stopping_) return absl::OkStatus();
+std::vector<v1::DeviceTrouble> Worker::Troubles() {
+  std::vector<v1::DeviceTrouble> troubles;
+  for (const WorkerDevice& device : devices_) {
+    const std::string& name = device.offer.device();
+    const std::string text = device.trouble ? device.trouble() : "";
+    if (!text.empty()) {
+      v1::DeviceTrouble& trouble = troubles.emplace_back();
+      trouble.set_device(name);
+      trouble.set_text(text);
     }
-    session = session_;
-    flush = flush_;
+    std::string& told = troubles_[name];
+    if (text != told) Log(absl::StrCat(name, text.empty() ? " goes on" : " stands still: ", text));
+    told = text;
   }
-  if (session.empty()) return Register();
-  const absl::Status status = flush ? SendReports(session) : SendHeartbeat(session);
-  if (!absl::IsNotFound(status)) return status;
-  ForgetSession(session);
-  return absl::OkStatus();
+  return troubles;
 }
 
-absl::Status Worker::Run() {
-  std::vector<std::thread> lanes;
+absl::Status Worker::Send(bool reports) {
+  std::string session;
   {
     const MutexLock lock(&mutex_);
-    for (const WorkerDevice& device : devices_) lanes_ += device.lanes;
+    session = session_;
   }
-  for (const WorkerDevice& device : devices_) {
-    for (int i = 0; i < device.lanes; ++i) lanes.emplace_back([this, &device] { RunLane(device); });
-  }
+  if (session.empty()) return Register();
+  const absl::Status status = reports ? SendReports(session) : SendHeartbeat(session);
+  if (absl::IsNotFound(status)) ForgetSession(session);
+  return status;
+}
 
-  absl::Status refused;
+absl::Status Worker::KeepLine() {
+  bool reports = false;
+  {
+    const MutexLock lock(&mutex_);
+    while (!flush_ && !stopping_ && !session_.empty() && changed_.WaitUntil(&mutex_, next_beat_)) {
+    }
+    if (stopping_) return absl::OkStatus();
+    reports = flush_ && std::chrono::steady_clock::now() < next_beat_;
+  }
+  const absl::Status status = Send(reports);
+  if (!reports) {
+    const MutexLock lock(&mutex_);
+    next_beat_ = After(heartbeat_seconds_);
+  }
+  return status;
+}
+
+absl::Status Worker::KeepLineUntilStopped() {
   double retry = options_.first_retry_seconds;
+  Told told;
   while (true) {
     const absl::Status status = KeepLine();
     {
       const MutexLock lock(&mutex_);
-      if (stopping_) break;
+      if (stopping_) return absl::OkStatus();
+      if (!was_registered_ && IsRefusal(status)) return status;
     }
     if (status.ok()) {
       retry = options_.first_retry_seconds;
+      told.clear();
       continue;
     }
-    if (!IsPassing(status)) {
-      refused = status;
-      Stop();
-      break;
-    }
-    if (retry == options_.first_retry_seconds)
-      Log(absl::StrCat("the server does not answer: ", status.message()));
-    if (!Pause(retry)) break;
+    LogOnce(absl::StrCat("trying again: ", status.message()), &told);
+    if (!Pause(retry)) return absl::OkStatus();
     retry = LongerRetry(retry);
   }
+}
+
+absl::Status Worker::Run() {
+  std::vector<std::thread> lanes;
+  for (const WorkerDevice& device : devices_) {
+    for (int i = 0; i < device.lanes; ++i) lanes.emplace_back([this, &device] { RunLane(device); });
+  }
+  const absl::Status refused = KeepLineUntilStopped();
+  Stop();
   for (std::thread& lane : lanes) lane.join();
   Leave();
   return refused;
 }
 
 void Worker::Leave() {
-  std::string session;
-  {
-    const MutexLock lock(&mutex_);
-    session = session_;
-  }
-  if (session.empty()) return;
   const Deadline end = After(options_.leave_seconds);
-  while (!SendReports(session).ok() && std::chrono::steady_clock::now() < end) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  size_t waiting = 0;
+  std::string session;
+  const auto look = [&] {
+    const MutexLock lock(&mutex_);
+    waiting = holdings_.num_results();
+    session = session_;
+  };
+  for (look(); waiting > 0 && std::chrono::steady_clock::now() < end; look()) {
+    if (!Send(/*reports=*/true).ok())
+      std::this_thread::sleep_for(std::chrono::duration<double>(options_.first_retry_seconds));
   }
+  if (waiting > 0) Log(absl::StrCat(waiting, " results are lost: the server does not take them now"));
+  if (session.empty()) return;
   v1::LeaveRequest request;
   request.set_session(session);
   (void)link_->Leave(request);  // where it is not heard, the leases end by themselves

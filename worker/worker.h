@@ -1,24 +1,27 @@
-// The worker: registers, leases trials, has them measured, and reports each result until the server has it
-// for good.
+// The worker: registers, leases trials, has them measured, and reports each result until the server has
+// answered for it.
 //
-//   lane threads of a device:   Lease -> measure -> outbox
-//   line thread (Run's caller): Register, Report what is in the outbox, Heartbeat
+//   lane threads of a device:   Lease -> measure -> results that wait
+//   line thread (Run's caller): Register, Report what waits, Heartbeat
 //
-// A result stays in the outbox until the server acknowledged it, also over a restart of the server: the
-// worker then registers again, naming what it holds. Thread rule: Run is called once, the rest by any thread.
+// Each message names what the worker holds, which is renewed by that and no other way. A result waits until
+// its own report is answered, also over a restart of the server: the worker then registers again, naming what
+// it holds. No error of a call ends a worker that was registered once, nor costs a result. Thread rule: Run
+// is called once, the rest by any thread.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "base/mutex.h"
 #include "proto/worker.pb.h"
 #include "worker/framing.h"
+#include "worker/holdings.h"
 #include "worker/measure.h"
 #include "worker/server_link.h"
 
@@ -30,10 +33,14 @@ struct WorkerDevice {
   int batch = 1;                 // trials to lease at once
   int lanes = 1;                 // that lease and measure beside each other
   bool reports_at_once = false;  // else at the end of a batch, so as not to disturb a timing
+  // Why the device stands still although it has work, in words; empty: it does not. Null: it never does.
+  std::function<std::string()> trouble;
 };
 
 struct WorkerOptions {
   std::string name;
+  std::string instance;  // names this process: random
+  std::string replaces;  // the instance that had the name before, which has ended; empty: not known
   v1::Toolchain toolchain;
   double poll_seconds = 20;          // for one Lease call to wait
   double first_retry_seconds = 0.1;  // doubles up to the last
@@ -46,7 +53,7 @@ class Worker {
  public:
   Worker(WorkerOptions options, ServerLink* link, std::vector<WorkerDevice> devices);
 
-  // Works until Stop(). An error is one that trying again does not mend: the server refuses this worker.
+  // Works until Stop(). An error is the server's refusal of a worker that was never registered.
   absl::Status Run();
   // Waits until the server knows this worker; false when it does not within `seconds`.
   bool WaitUntilRegistered(double seconds);
@@ -54,10 +61,13 @@ class Worker {
   void Stop();
 
  private:
-  using LeaseKey = std::pair<std::string, uint32_t>;  // trial, attempt
+  // Reasons that were told to people since all was well: each is told once.
+  using Told = std::set<std::string>;
 
   void RunLane(const WorkerDevice& device);
   void MeasureBatch(const WorkerDevice& device, const v1::LeaseResponse& leased);
+  void Finish(const WorkerDevice& device, const v1::Assignment& assignment,
+              std::vector<v1::MeasureResult> results);
   bool IsUnwanted(const v1::LeaseId& lease);
   // The session, once there is one; empty when stopping.
   std::string WaitForSession();
@@ -70,25 +80,34 @@ class Worker {
   absl::Status Register();
   absl::Status SendReports(const std::string& session);
   absl::Status SendHeartbeat(const std::string& session);
+  // One message to the server: it registers where there is no session.
+  absl::Status Send(bool reports);
+  // The same when a message is due.
   absl::Status KeepLine();
+  // Keeps the line until the worker stops, or is refused.
+  absl::Status KeepLineUntilStopped();
   void Leave();
+  // What devices suffer from, told when it is news.
+  std::vector<v1::DeviceTrouble> Troubles();
   void Log(const std::string& line) const;
+  void LogOnce(const std::string& line, Told* told) const;
 
   const WorkerOptions options_;
   ServerLink* const link_;
   const std::vector<WorkerDevice> devices_;
+  std::map<std::string, std::string> troubles_;  // of devices, as they were last told; the line thread's
+  Told refusals_;                                // likewise
+  Deadline next_beat_{};                         // likewise: reports do not put it off
 
   Mutex mutex_;
   CondVar changed_;
   std::string session_ ABSL_GUARDED_BY(mutex_);
+  bool was_registered_ ABSL_GUARDED_BY(mutex_) = false;
   double heartbeat_seconds_ ABSL_GUARDED_BY(mutex_) = 5;
-  std::set<LeaseKey> held_ ABSL_GUARDED_BY(mutex_);  // leased and not yet acknowledged
-  std::set<LeaseKey> revoked_ ABSL_GUARDED_BY(mutex_);
-  std::vector<v1::Report> outbox_ ABSL_GUARDED_BY(mutex_);
+  Holdings holdings_ ABSL_GUARDED_BY(mutex_);
   std::string drain_ ABSL_GUARDED_BY(mutex_);
   bool flush_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  int lanes_ ABSL_GUARDED_BY(mutex_) = 0;  // running
 };
 
 }  // namespace mycc

@@ -1,110 +1,21 @@
 #include "worker/worker.h"
 
-#include <deque>
+#include <algorithm>
 #include <functional>
 #include <memory>
+#include <set>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/worker/fake_link.h"
 
 namespace mycc {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
-
-// A server of one worker: hands out what a test queues, and answers as the test says.
-class FakeServer final : public ServerLink {
- public:
-  absl::StatusOr<v1::RegisterResponse> Register(const v1::RegisterRequest& request) override {
-    const MutexLock lock(&mutex_);
-    registrations_.push_back(request);
-    if (!refuse_.ok()) return refuse_;
-    v1::RegisterResponse response;
-    session_ = "s" + std::to_string(registrations_.size());
-    response.set_session(session_);
-    response.set_lease_seconds(10);
-    response.set_heartbeat_seconds(60);
-    for (const v1::LeaseId& lease : request.held()) {
-      if (lease.trial() == lose_) *response.add_lost() = lease;
-    }
-    changed_.NotifyAll();
-    return response;
-  }
-  absl::StatusOr<v1::LeaseResponse> Lease(const v1::LeaseRequest& request) override {
-    const MutexLock lock(&mutex_);
-    while (queue_.empty() && !stopped_) changed_.Wait(&mutex_);
-    if (stopped_) return absl::CancelledError("stopping");
-    if (request.session() != session_) return absl::NotFoundError("unknown session");
-    v1::LeaseResponse response;
-    while (!queue_.empty() && response.assignments_size() < static_cast<int>(request.max_trials())) {
-      v1::Assignment& assignment = *response.add_assignments();
-      assignment.mutable_lease()->set_trial(queue_.front());
-      assignment.mutable_lease()->set_attempt(1);
-      queue_.pop_front();
-    }
-    for (const std::string& trial : revoke_) {
-      v1::LeaseId& lease = *response.mutable_instructions()->add_revoked();
-      lease.set_trial(trial);
-      lease.set_attempt(1);
-    }
-    return response;
-  }
-  absl::StatusOr<v1::ReportResponse> Report(const v1::ReportRequest& request) override {
-    const MutexLock lock(&mutex_);
-    ++report_calls_;
-    if (!report_errors_.empty()) {
-      const absl::Status error = report_errors_.front();
-      report_errors_.pop_front();
-      if (absl::IsNotFound(error)) session_.clear();
-      return error;
-    }
-    for (const v1::Report& report : request.reports()) committed_.push_back(report.lease().trial());
-    changed_.NotifyAll();
-    return v1::ReportResponse();
-  }
-  absl::StatusOr<v1::HeartbeatResponse> Heartbeat(const v1::HeartbeatRequest&) override {
-    return v1::HeartbeatResponse();
-  }
-  absl::StatusOr<v1::LeaveResponse> Leave(const v1::LeaveRequest&) override {
-    const MutexLock lock(&mutex_);
-    left_ = true;
-    return v1::LeaveResponse();
-  }
-  void StopWaiting() override {
-    const MutexLock lock(&mutex_);
-    stopped_ = true;
-    changed_.NotifyAll();
-  }
-
-  void Queue(std::vector<std::string> trials) {
-    const MutexLock lock(&mutex_);
-    queue_.insert(queue_.end(), trials.begin(), trials.end());
-    changed_.NotifyAll();
-  }
-  void WaitForCommitted(size_t count) {
-    const MutexLock lock(&mutex_);
-    while (committed_.size() < count) changed_.Wait(&mutex_);
-  }
-
-  // What tests set before the worker runs and read after it ended.
-  absl::Status refuse_;
-  std::deque<absl::Status> report_errors_;
-  std::vector<std::string> revoke_;
-  std::string lose_;
-  std::vector<v1::RegisterRequest> registrations_;
-  std::vector<std::string> committed_;
-  int report_calls_ = 0;
-  bool left_ = false;
-
- private:
-  Mutex mutex_;
-  CondVar changed_;
-  std::string session_;
-  std::deque<std::string> queue_;
-  bool stopped_ = false;
-};
 
 class WorkerTest : public ::testing::Test {
  protected:
@@ -113,7 +24,13 @@ class WorkerTest : public ::testing::Test {
   void Start() {
     WorkerOptions options;
     options.name = "tester";
+    options.instance = "this process";
+    options.replaces = "the one before";
     options.first_retry_seconds = options.last_retry_seconds = 0.001;
+    options.log = [this](const std::string& line) {
+      const MutexLock lock(&log_mutex_);
+      log_.push_back(line);
+    };
     WorkerDevice device;
     device.offer.set_device("cpu");
     device.batch = 2;
@@ -125,9 +42,11 @@ class WorkerTest : public ::testing::Test {
         if (on_measure_) on_measure_(assignment.lease().trial());
         v1::MeasureResult result;
         result.set_status(v1::MEASURE_STATUS_OK);
+        if (assignment.lease().trial() == damaged_) result.set_code_digest("\xff");
         done(assignment, {result});
       }
     };
+    device.trouble = [this] { return trouble_; };
     worker_ = std::make_unique<Worker>(options, &server_, std::vector<WorkerDevice>{device});
     thread_ = std::thread([this] { ended_ = worker_->Run(); });
   }
@@ -137,7 +56,17 @@ class WorkerTest : public ::testing::Test {
     thread_.join();
   }
 
-  FakeServer server_;
+  int TimesLogged(const std::string& part) {
+    const MutexLock lock(&log_mutex_);
+    return static_cast<int>(std::count_if(log_.begin(), log_.end(), [&part](const std::string& line) {
+      return line.find(part) != std::string::npos;
+    }));
+  }
+
+  FakeLink server_;
+  Mutex log_mutex_;
+  std::vector<std::string> log_;
+  std::string damaged_, trouble_;
   std::function<void(const std::string&)> on_measure_;
   std::vector<std::string> measured_;
   std::unique_ptr<Worker> worker_;
@@ -155,6 +84,9 @@ TEST_F(WorkerTest, MeasuresReportsAndLeaves) {
   EXPECT_TRUE(server_.left_);
   ASSERT_EQ(server_.registrations_.size(), 1u);
   EXPECT_EQ(server_.registrations_[0].worker(), "tester");
+  EXPECT_EQ(server_.registrations_[0].instance(), "this process");
+  EXPECT_EQ(server_.registrations_[0].replaces(), "the one before");
+  EXPECT_TRUE(server_.registrations_[0].names_what_it_holds());
 }
 
 TEST_F(WorkerTest, RegistrationCanBeWaitedFor) {
@@ -164,16 +96,19 @@ TEST_F(WorkerTest, RegistrationCanBeWaitedFor) {
   EXPECT_EQ(server_.registrations_.size(), 1u);
 }
 
-TEST_F(WorkerTest, ResultsAreHeldUntilAcknowledged) {
-  server_.report_errors_ = {absl::UnavailableError("away"), absl::DeadlineExceededError("slow"),
-                            absl::ResourceExhaustedError("no space")};
+TEST_F(WorkerTest, NoErrorOfACallCostsAResult) {
+  server_.report_errors_ = {
+      absl::UnavailableError("away"),           absl::DeadlineExceededError("slow"),
+      absl::ResourceExhaustedError("no space"), absl::PermissionDeniedError("read-only"),
+      absl::DataLossError("damaged"),           absl::InvalidArgumentError("odd"),
+      absl::FailedPreconditionError("busy")};
   server_.Queue({"a", "b"});
   Start();
   server_.WaitForCommitted(2);
   Finish();
   EXPECT_THAT(server_.committed_, ElementsAre("a", "b"));
   EXPECT_THAT(measured_, ElementsAre("a", "b")) << "measured once";
-  EXPECT_GE(server_.report_calls_, 4);
+  EXPECT_GE(server_.reported_.size(), 4u);
 }
 
 TEST_F(WorkerTest, RegistersAgainWithWhatItHolds) {
@@ -184,9 +119,9 @@ TEST_F(WorkerTest, RegistersAgainWithWhatItHolds) {
   Finish();
   EXPECT_THAT(server_.committed_, ElementsAre("a", "b"));
   ASSERT_EQ(server_.registrations_.size(), 2u);
-  std::vector<std::string> held;
-  for (const v1::LeaseId& lease : server_.registrations_[1].held()) held.push_back(lease.trial());
-  EXPECT_THAT(held, UnorderedElementsAre("a", "b"));
+  std::vector<std::string> tickets;
+  for (const v1::LeaseId& lease : server_.registrations_[1].held()) tickets.push_back(lease.ticket());
+  EXPECT_THAT(tickets, UnorderedElementsAre("ticket of a", "ticket of b"));
 }
 
 TEST_F(WorkerTest, RevokedTrialIsNotMeasured) {
@@ -210,21 +145,162 @@ TEST_F(WorkerTest, StopFinishesTheCandidateInHandAndReturnsTheRest) {
   EXPECT_TRUE(server_.left_);
 }
 
+TEST_F(WorkerTest, ALeaseThatItNeverHeardOfIsNotNamed) {
+  server_.lease_errors_ = {absl::UnavailableError("the line was cut")};
+  server_.heartbeat_seconds_ = 0.001;
+  on_measure_ = [this](const std::string& trial) {
+    if (trial == "c") server_.WaitForHeartbeats(2);
+  };
+  server_.Queue({"a", "b", "c"});  // the answer with the first two is lost
+  Start();
+  server_.WaitForCommitted(1);
+  Finish();
+  EXPECT_THAT(measured_, ElementsAre("c"));
+  EXPECT_TRUE(server_.WasNamed("c"));
+  EXPECT_FALSE(server_.WasNamed("a"));
+  EXPECT_FALSE(server_.WasNamed("b"));
+}
+
+TEST_F(WorkerTest, MessagesNameWhatIsHeldWithItsTicket) {
+  server_.heartbeat_seconds_ = 0.001;
+  on_measure_ = [this](const std::string&) { server_.WaitForHeartbeats(2); };
+  server_.Queue({"a"});
+  Start();
+  server_.WaitForCommitted(1);
+  server_.WaitForHeartbeats(2);
+  Finish();
+  std::set<std::string> tickets;
+  for (const v1::HeartbeatRequest& heartbeat : server_.heartbeats_) {
+    for (const v1::LeaseId& lease : heartbeat.held()) tickets.insert(lease.ticket());
+  }
+  EXPECT_THAT(tickets, ElementsAre("ticket of a"));
+  EXPECT_THAT(server_.heartbeats_.back().held(), IsEmpty()) << "it is over";
+}
+
+TEST_F(WorkerTest, WhatAHeartbeatRevokesIsDroppedAndNamedNoMore) {
+  server_.heartbeat_seconds_ = 0.001;
+  server_.revoke_later_ = {"b"};
+  on_measure_ = [this](const std::string&) { server_.WaitForHeartbeats(3); };
+  server_.Queue({"a", "b", "c"});
+  Start();
+  server_.WaitForCommitted(2);
+  server_.WaitForHeartbeats(2);
+  Finish();
+  EXPECT_THAT(measured_, ElementsAre("a", "c"));
+  EXPECT_THAT(server_.committed_, ElementsAre("a", "c"));
+  EXPECT_THAT(server_.heartbeats_.back().held(), IsEmpty());
+}
+
+TEST_F(WorkerTest, OnlyItsOwnAnswerEndsAReport) {
+  using Answer = v1::ReportAnswer;
+  server_.answers_["b"] = {Answer::NOT_NOW, Answer::UNSPECIFIED, Answer::NOT_NOW};
+  server_.Queue({"a", "b"});
+  Start();
+  server_.WaitForCommitted(2);
+  Finish();
+  EXPECT_THAT(server_.committed_, ElementsAre("a", "b"));
+  EXPECT_EQ(server_.TimesReported("a"), 1);
+  EXPECT_EQ(server_.TimesReported("b"), 4);
+  EXPECT_THAT(measured_, ElementsAre("a", "b")) << "measured once";
+}
+
+TEST_F(WorkerTest, RefusedAndIgnoredReportsAreOver) {
+  server_.answers_ = {{"a", {v1::ReportAnswer::REFUSED}},
+                      {"b", {v1::ReportAnswer::IGNORED}},
+                      {"c", {v1::ReportAnswer::REFUSED}}};
+  server_.Queue({"a", "b", "c", "d"});
+  Start();
+  server_.WaitForCommitted(1);
+  Finish();
+  EXPECT_THAT(server_.committed_, ElementsAre("d"));
+  for (const char* trial : {"a", "b", "c"}) EXPECT_EQ(server_.TimesReported(trial), 1) << trial;
+  EXPECT_EQ(TimesLogged("the server refused a result: the reason"), 1);
+}
+
+TEST_F(WorkerTest, ADamagedResultIsTheWorkersFailureAndCostsNoOther) {
+  damaged_ = "a";
+  server_.Queue({"a", "b"});
+  Start();
+  server_.WaitForCommitted(2);
+  Finish();
+  EXPECT_EQ(server_.results_["a"].status(), v1::MEASURE_STATUS_WORKER_UNFIT);
+  EXPECT_THAT(server_.results_["a"].error(), HasSubstr("not UTF-8"));
+  EXPECT_EQ(server_.results_["b"].status(), v1::MEASURE_STATUS_OK);
+}
+
+TEST_F(WorkerTest, AReportThatNoMessageCanCarryHoldsUpNoOther) {
+  server_.SetTooLarge("a");
+  server_.Queue({"a", "b", "c", "d"});
+  Start();
+  server_.WaitForCommitted(3);
+  worker_->Stop();
+  server_.SetTooLarge("");
+  Finish();
+  EXPECT_THAT(server_.committed_, UnorderedElementsAre("a", "b", "c", "d"));
+}
+
+TEST_F(WorkerTest, ATroubleIsToldOnce) {
+  const absl::Status full = absl::ResourceExhaustedError("no space left");
+  server_.report_errors_ = {full, full, absl::UnavailableError("away"), full, full};
+  server_.Queue({"a"});
+  Start();
+  server_.WaitForCommitted(1);
+  Finish();
+  EXPECT_EQ(TimesLogged("no space left"), 1);
+  EXPECT_EQ(TimesLogged("away"), 1);
+}
+
+TEST_F(WorkerTest, TroublesOfItsDevicesAreToldToTheServer) {
+  trouble_ = "somebody holds it";
+  server_.heartbeat_seconds_ = 0.001;
+  Start();
+  server_.WaitForHeartbeats(3);
+  Finish();
+  ASSERT_EQ(server_.heartbeats_[0].troubles_size(), 1);
+  EXPECT_EQ(server_.heartbeats_[0].troubles(0).device(), "cpu");
+  EXPECT_EQ(server_.heartbeats_[0].troubles(0).text(), "somebody holds it");
+  EXPECT_EQ(TimesLogged("cpu stands still: somebody holds it"), 1);
+}
+
 TEST_F(WorkerTest, RefusedWorkerEndsWithTheReason) {
-  server_.refuse_ = absl::PermissionDeniedError("the token is wrong");
+  server_.register_errors_ = {absl::PermissionDeniedError("the token is wrong")};
   Start();
   thread_.join();
   EXPECT_TRUE(absl::IsPermissionDenied(ended_)) << ended_;
   EXPECT_THAT(measured_, IsEmpty());
 }
 
-TEST_F(WorkerTest, ServerThatIsAwayIsTriedAgain) {
-  server_.report_errors_ = {absl::UnavailableError("away")};
+TEST_F(WorkerTest, OnceRegisteredItOutlivesEveryRefusal) {
+  server_.register_errors_ = {absl::OkStatus(), absl::PermissionDeniedError("the token was changed"),
+                              absl::InvalidArgumentError("the server is older")};
+  server_.report_errors_ = {absl::NotFoundError("unknown session: the server was restarted")};
   server_.Queue({"a"});
   Start();
   server_.WaitForCommitted(1);
   Finish();
   EXPECT_TRUE(ended_.ok()) << ended_;
+  EXPECT_EQ(server_.registrations_.size(), 4u);
+}
+
+TEST_F(WorkerTest, WaitsForANameThatAnotherHas) {
+  const absl::Status taken = absl::AlreadyExistsError("the name tester belongs to a worker on h1");
+  server_.register_errors_ = {taken, taken, taken};
+  server_.Queue({"a"});
+  Start();
+  server_.WaitForCommitted(1);
+  Finish();
+  EXPECT_TRUE(ended_.ok()) << ended_;
+  EXPECT_EQ(TimesLogged("the name tester belongs to a worker on h1"), 1);
+}
+
+TEST_F(WorkerTest, ServerThatIsRestartedWhileAWorkerGoesStillGetsItsResults) {
+  on_measure_ = [this](const std::string&) { worker_->Stop(); };
+  server_.report_errors_ = {absl::UnavailableError("away"), absl::NotFoundError("unknown session")};
+  server_.Queue({"a"});
+  Start();
+  thread_.join();
+  EXPECT_THAT(server_.committed_, ElementsAre("a"));
+  EXPECT_TRUE(server_.left_);
 }
 
 }  // namespace
