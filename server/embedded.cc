@@ -62,6 +62,7 @@ absl::StatusOr<std::unique_ptr<EmbeddedServer>> EmbeddedServer::Start(const std:
   LocalWorkerOptions worker;
   // Always the same name: what an embedded worker held when it was killed is given out again at once.
   worker.name = kEmbeddedWorker;
+  worker.is_alone = true;
   worker.devices = std::move(devices);
   worker.server = embedded->address_;
   MYCC_ASSIGN_OR_RETURN(embedded->worker_, LocalWorker::Create(worker));

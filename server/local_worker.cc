@@ -9,9 +9,11 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/target/target.h"
+#include "proto/timer_version.h"
 #include "worker/device.h"
 #include "worker/gpu_device.h"
 #include "worker/grpc_link.h"
+#include "worker/host_lock.h"
 
 namespace mycc {
 namespace {
@@ -47,11 +49,13 @@ absl::StatusOr<WorkerDevice> LocalWorker::AddCpu(int builders) {
   device.offer.set_device("cpu");
   device.offer.set_target(PrintTarget(DetectHostTarget()));
   *device.offer.mutable_info() = DescribeCpu();
+  device.offer.set_timer_version(kTimerVersion);
   device.batch = std::max(kLeastBatch, kBatchesABuilder * builders);
   device.measure = [measurer = cpu_.get()](const std::vector<v1::Assignment>& assignments,
                                            const IsRevoked& is_revoked, const OnMeasured& done) {
     measurer->Measure(assignments, is_revoked, done);
   };
+  device.trouble = [] { return StoppedHolderOf(kCpuLock); };
   return device;
 }
 
@@ -66,6 +70,7 @@ absl::StatusOr<WorkerDevice> LocalWorker::AddGpu(const std::string& name, const 
   device.offer.set_device(gpu.info.device());
   device.offer.set_target(PrintTarget(gpu.target));
   *device.offer.mutable_info() = gpu.info;
+  device.offer.set_timer_version(kTimerVersion);
   device.batch = std::max(kLeastBatch, builders);
   device.lanes = kGpuLanes;
   device.reports_at_once = true;
@@ -73,6 +78,7 @@ absl::StatusOr<WorkerDevice> LocalWorker::AddGpu(const std::string& name, const 
                                            const IsRevoked& is_revoked, const OnMeasured& done) {
     measurer->Measure(assignments, is_revoked, done);
   };
+  device.trouble = [uuid = gpu.uuid] { return StoppedHolderOf(uuid); };
   gpus_.push_back(std::move(made));
   return device;
 }
@@ -81,6 +87,13 @@ absl::StatusOr<std::unique_ptr<LocalWorker>> LocalWorker::Create(const LocalWork
   std::unique_ptr<LocalWorker> local(new LocalWorker());
   WorkerOptions worker;
   worker.name = options.name.empty() ? DefaultName() : options.name;
+  worker.instance = NewInstance();
+  if (!options.name.empty() && !options.is_alone) {
+    MYCC_ASSIGN_OR_RETURN(NameLock name, NameLock::Take(options.server.address, options.name));
+    worker.instance = name.instance();
+    worker.replaces = name.replaces();
+    local->name_.emplace(std::move(name));
+  }
   worker.toolchain = CpuToolchain();
   worker.log = options.log;
   std::vector<WorkerDevice> devices;

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "proto/channel.h"
 #include "worker/cpu_measurer.h"
 #include "worker/gpu_measurer.h"
+#include "worker/name_lock.h"
 #include "worker/server_link.h"
 #include "worker/worker.h"
 
@@ -21,14 +23,16 @@ struct LocalWorkerOptions {
   std::string name;                            // empty: after the host and the process
   std::vector<std::string> devices = {"cpu"};  // or "cuda:0"
   int builders = 0;                            // processes that build at once; 0: one a CPU
+  bool is_alone = false;                       // at its server, so that its name is nobody else's
   ServerAddress server;
   std::function<void(const std::string&)> log;
 };
 
 class LocalWorker {
  public:
-  // InvalidArgument for what is no device's name; NotFound or FailedPrecondition for a device that this host
-  // or this build does not have, saying what is missing.
+  // AlreadyExists when a live process on this host has the name; InvalidArgument for what is no device's
+  // name; NotFound or FailedPrecondition for a device that this host or this build does not have, saying what
+  // is missing.
   static absl::StatusOr<std::unique_ptr<LocalWorker>> Create(const LocalWorkerOptions& options);
 
   absl::Status Run() { return worker_->Run(); }
@@ -40,6 +44,7 @@ class LocalWorker {
   absl::StatusOr<WorkerDevice> AddCpu(int builders);
   absl::StatusOr<WorkerDevice> AddGpu(const std::string& name, const LocalWorkerOptions& options);
 
+  std::optional<NameLock> name_;
   std::unique_ptr<CpuMeasurer> cpu_;
   std::unique_ptr<BuildPool> gpu_builders_;  // shared by all GPUs
   std::vector<std::unique_ptr<GpuMeasurer>> gpus_;

@@ -8,12 +8,14 @@
 
 namespace mycc {
 
+inline constexpr char kCpuLock[] = "cpu";
+
 class HostLock {
  public:
   enum class Mode { kTiming /* alone */, kWorking /* shared with others that work */ };
-  // Waits until it is held. `device` is a file name's part: "cpu", or a GPU's UUID. Where the lock file
+  // Waits until it is held. `device` is a file name's part: kCpuLock, or a GPU's UUID. Where the lock file
   // cannot be made it holds nothing: fair numbers are then the user's business.
-  explicit HostLock(Mode mode, const std::string& device = "cpu");
+  explicit HostLock(Mode mode, const std::string& device = kCpuLock);
   ~HostLock();
   HostLock(const HostLock&) = delete;
   HostLock& operator=(const HostLock&) = delete;
@@ -21,5 +23,9 @@ class HostLock {
  private:
   int fd_;
 };
+
+// The process that holds the device's lock and is stopped, so that nothing is timed there, in words for
+// people; empty: there is none, or the system does not tell. Thread rule: re-entrant.
+std::string StoppedHolderOf(const std::string& device);
 
 }  // namespace mycc

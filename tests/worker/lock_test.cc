@@ -1,0 +1,128 @@
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+
+#include "absl/strings/str_cat.h"
+#include "base/temporary_folder.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "worker/host_lock.h"
+#include "worker/lock_file.h"
+#include "worker/name_lock.h"
+
+namespace mycc {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// Lock files of the test's own.
+class LockTest : public ::testing::Test {
+ protected:
+  LockTest() { setenv("XDG_RUNTIME_DIR", folder_->path().c_str(), 1); }
+  ~LockTest() override { unsetenv("XDG_RUNTIME_DIR"); }
+
+  const absl::StatusOr<TemporaryFolder> folder_ = TemporaryFolder::Create();
+};
+
+// A process that holds the lock of a device and is stopped.
+class StoppedHolder {
+ public:
+  explicit StoppedHolder(HostLock::Mode mode) : pid_(fork()) {
+    if (pid_ == 0) {
+      const HostLock lock(mode, "gpu-7");
+      raise(SIGSTOP);
+      _exit(0);
+    }
+    waitpid(pid_, nullptr, WUNTRACED);
+  }
+  ~StoppedHolder() { End(); }
+
+  void End() {
+    if (pid_ == 0) return;
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+    pid_ = 0;
+  }
+  pid_t pid() const { return pid_; }
+
+ private:
+  pid_t pid_;
+};
+
+TEST_F(LockTest, AStoppedProcessThatHoldsADevicesLockIsNamed) {
+  for (const HostLock::Mode mode : {HostLock::Mode::kTiming, HostLock::Mode::kWorking}) {
+    StoppedHolder holder(mode);
+    EXPECT_THAT(StoppedHolderOf("gpu-7"),
+                HasSubstr(absl::StrCat("gpu-7-", getuid(), ".lock is held by process ", holder.pid(), " (")));
+    EXPECT_THAT(StoppedHolderOf("gpu-7"),
+                HasSubstr("which is stopped; expected that it goes on (kill -CONT"));
+    EXPECT_EQ(StoppedHolderOf("gpu-8"), "");
+    holder.End();
+    EXPECT_EQ(StoppedHolderOf("gpu-7"), "");
+  }
+}
+
+TEST_F(LockTest, AHolderThatWorksIsNoTrouble) {
+  const HostLock lock(HostLock::Mode::kTiming, "gpu-7");
+  ASSERT_EQ(HoldersOf(LockPath("gpu-7")).size(), 1u);
+  EXPECT_EQ(HoldersOf(LockPath("gpu-7"))[0].pid, getpid());
+  EXPECT_EQ(StoppedHolderOf("gpu-7"), "");
+}
+
+TEST_F(LockTest, TheSystemsListIsReadAsFarAsItIsUnderstood) {
+  const std::string locks =
+      "1: FLOCK  ADVISORY  WRITE 71 fe:00:4711 0 EOF\n"
+      "1: -> FLOCK  ADVISORY  WRITE 72 fe:00:4711 0 EOF\n"
+      "2: POSIX  ADVISORY  WRITE 73 fe:00:4711 0 EOF\n"
+      "3: FLOCK  ADVISORY  READ 74 fe:00:4712 0 EOF\n"
+      "4: FLOCK  ADVISORY  READ 75 08:01:4711 0 EOF\n"
+      "5: FLOCK  ADVISORY  WRITE 0 fe:00:4711 0 EOF\n"
+      "nonsense\n\n";
+  EXPECT_THAT(PidsInLocks(locks, 4711), ElementsAre(71, 75));
+  EXPECT_THAT(PidsInLocks(locks, 1), IsEmpty());
+}
+
+TEST_F(LockTest, ANameIsOneProcessesAtATime) {
+  {
+    const absl::StatusOr<NameLock> first = NameLock::Take("farm:7070", "w1");
+    ASSERT_TRUE(first.ok()) << first.status();
+    const absl::Status second = NameLock::Take("farm:7070", "w1").status();
+    EXPECT_TRUE(absl::IsAlreadyExists(second)) << second;
+    EXPECT_THAT(std::string(second.message()),
+                HasSubstr(absl::StrCat("a worker w1 of farm:7070 runs on this host as process ", getpid())));
+    EXPECT_TRUE(NameLock::Take("farm:7070", "w2").ok());
+    EXPECT_TRUE(NameLock::Take("other:7070", "w1").ok());
+  }
+  EXPECT_TRUE(NameLock::Take("farm:7070", "w1").ok()) << "the first has gone";
+}
+
+TEST_F(LockTest, TheNextProcessOfANameKnowsWhichOneEnded) {
+  std::string first;
+  {
+    const absl::StatusOr<NameLock> lock = NameLock::Take("farm:7070", "w1");
+    ASSERT_TRUE(lock.ok()) << lock.status();
+    EXPECT_EQ(lock->replaces(), "");
+    first = lock->instance();
+    EXPECT_EQ(first.size(), 32u);
+  }
+  const absl::StatusOr<NameLock> next = NameLock::Take("farm:7070", "w1");
+  ASSERT_TRUE(next.ok()) << next.status();
+  EXPECT_EQ(next->replaces(), first);
+  EXPECT_NE(next->instance(), first);
+}
+
+TEST_F(LockTest, WithoutALockFileAWorkerWorksAllTheSame) {
+  setenv("XDG_RUNTIME_DIR", "/proc", 1);  // where nobody can make a file, root included
+  if (LockPath("x").rfind("/proc/", 0) != 0) GTEST_SKIP() << "/proc is known to take no files";
+  const absl::StatusOr<NameLock> lock = NameLock::Take("farm:7070", "w1");
+  ASSERT_TRUE(lock.ok()) << lock.status();
+  EXPECT_EQ(lock->replaces(), "");
+  EXPECT_EQ(lock->instance().size(), 32u);
+}
+
+}  // namespace
+}  // namespace mycc

@@ -1,0 +1,36 @@
+// A worker's name at a server, which one process of this user on this host has at a time. Its lock file holds
+// the instance of the process that had the name last, so that the next one can tell the server that this one
+// has ended (RegisterRequest.replaces). Thread rule: a value.
+#pragma once
+
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace mycc {
+
+// Names a process of a worker: 32 hexadecimal digits, random.
+std::string NewInstance();
+
+class NameLock {
+ public:
+  // AlreadyExists, with the process, when a live one has the name. Where the lock file cannot be made nothing
+  // is held, and nothing known: two processes of one name are then told apart by the server alone.
+  static absl::StatusOr<NameLock> Take(const std::string& server, const std::string& name);
+  NameLock(NameLock&& other) noexcept;
+  NameLock& operator=(NameLock&&) = delete;
+  ~NameLock();
+
+  const std::string& instance() const { return instance_; }
+  const std::string& replaces() const { return replaces_; }  // empty: unknown
+
+ private:
+  explicit NameLock(int fd) : fd_(fd), instance_(NewInstance()) {}
+  // The file's instance becomes what is replaced, and this one's the file's.
+  void Exchange();
+
+  int fd_;
+  std::string instance_, replaces_;
+};
+
+}  // namespace mycc
