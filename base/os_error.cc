@@ -18,7 +18,10 @@ absl::Status OsError(const std::string& doing, const std::string& path) {
     case EROFS: return absl::PermissionDeniedError(message);
     case ENOSPC:
     case EDQUOT:
-    case EFBIG: return absl::ResourceExhaustedError(message);
+    case EFBIG:
+    case ENOMEM:
+    case EMFILE:
+    case ENFILE: return absl::ResourceExhaustedError(message);
     default: return absl::FailedPreconditionError(message);
   }
 }

@@ -8,7 +8,7 @@
 namespace mycc {
 
 // "cannot open `x`: No such file or directory", after errno. NotFound, PermissionDenied, ResourceExhausted
-// (no space), or FailedPrecondition.
+// (no space, no memory, no descriptor), or FailedPrecondition.
 absl::Status OsError(const std::string& doing, const std::string& path);
 
 }  // namespace mycc

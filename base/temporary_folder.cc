@@ -1,13 +1,12 @@
 #include "base/temporary_folder.h"
 
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <filesystem>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/os_error.h"
 
 namespace mycc {
 
@@ -19,8 +18,7 @@ absl::StatusOr<TemporaryFolder> TemporaryFolder::Create() {
 absl::StatusOr<TemporaryFolder> TemporaryFolder::CreateIn(const std::string& place) {
   std::string path = absl::StrCat(place, "/mycc-XXXXXX");
   if (mkdtemp(path.data()) != nullptr) return TemporaryFolder(std::move(path));
-  return absl::FailedPreconditionError(
-      absl::StrCat("cannot make a folder for temporary files in `", place, "`: ", strerror(errno)));
+  return OsError("make a folder for temporary files in", place);
 }
 
 TemporaryFolder::TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::exchange(other.path_, "")) {}

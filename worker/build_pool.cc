@@ -25,7 +25,9 @@ BuildOutcome Build(Nursery& nursery, const v1::BuildRequest& request, const Buil
   if (!reply->answered() || !outcome.built.ParseFromString(reply->payload())) {
     outcome.ending = EndingOf(Phase::kBuild, *reply, limits.wall_seconds);
   } else if (!outcome.built.error().empty()) {
-    outcome.ending = {v1::MEASURE_STATUS_BUILD_ERROR, outcome.built.error()};
+    outcome.ending = {
+        outcome.built.unfit() ? v1::MEASURE_STATUS_WORKER_UNFIT : v1::MEASURE_STATUS_BUILD_ERROR,
+        outcome.built.error()};
   }
   return outcome;
 }

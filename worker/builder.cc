@@ -36,6 +36,17 @@ void Describe(const BuildReport& report, v1::CodeResources* resources) {
   resources->set_shared_bytes(static_cast<uint32_t>(report.shared_bytes));
 }
 
+// Whether an error of compiling and linking, as opposed to scheduling, is this host's: files that cannot be
+// written, no compiler.
+bool IsOfTheHost(const absl::Status& error) {
+  return absl::IsNotFound(error) || absl::IsPermissionDenied(error) || absl::IsResourceExhausted(error);
+}
+
+void Fail(const absl::Status& error, bool is_of_the_host, v1::BuildResponse* response) {
+  response->set_error(std::string(error.message()));
+  response->set_unfit(is_of_the_host);
+}
+
 // The library of a kernel, into `response`.
 absl::Status BuildLibraryOf(KernelSpec kernel, const Target& target, bool is_reference,
                             v1::BuildResponse* response) {
@@ -81,11 +92,16 @@ absl::StatusOr<v1::BuildResponse> Build(const v1::BuildRequest& request) {
   }
   if (!kernel.ok()) return kernel.status();
   v1::BuildResponse response;
-  MYCC_ASSIGN_OR_RETURN(*response.mutable_code_digest(), CodeDigestOf(*kernel, target));
+  const absl::StatusOr<std::string> digest = CodeDigestOf(*kernel, target);
+  if (!digest.ok()) {
+    Fail(digest.status(), IsOfTheHost(digest.status()), &response);
+    return response;
+  }
+  response.set_code_digest(*digest);
   response.set_library(absl::StrCat(request.directory(), "/", response.code_digest(), ".so"));
   const absl::Status built = BuildLibraryOf(*std::move(kernel), target, is_reference, &response);
   // The digest is known all the same.
-  if (!built.ok()) response.set_error(std::string(built.message()));
+  if (!built.ok()) Fail(built, IsOfTheHost(built), &response);
   return response;
 }
 
@@ -95,7 +111,7 @@ v1::BuildResponse HandleBuildRequest(const v1::BuildRequest& request) {
   absl::StatusOr<v1::BuildResponse> response = Build(request);
   if (response.ok()) return *std::move(response);
   v1::BuildResponse failure;
-  failure.set_error(std::string(response.status().message()));
+  Fail(response.status(), /*is_of_the_host=*/false, &failure);
   return failure;
 }
 

@@ -207,10 +207,11 @@ absl::StatusOr<std::string> CpuMeasurer::PreparedCase(const v1::Assignment& assi
   }
   std::error_code error;
   std::filesystem::create_directory(folder, error);
-  if (error) return absl::UnavailableError(absl::StrCat("making the folder ", folder, ": ", error.message()));
+  if (error)
+    return absl::FailedPreconditionError(absl::StrCat("making the folder ", folder, ": ", error.message()));
   const absl::Status prepared = PrepareCase(assignment, folder);
-  // What was lost may work next time; what failed will fail again.
-  if (!absl::IsUnavailable(prepared)) {
+  // What failed otherwise will fail again.
+  if (!IsPassingFailure(prepared)) {
     cases_[folder] = prepared;
     case_order_.push_back(folder);
     ForgetOldCases();
@@ -232,7 +233,7 @@ absl::Status CpuMeasurer::PrepareCase(const v1::Assignment& assignment, const st
     build.set_target(assignment.target());
     build.set_directory(reference_folder_);
     const BuildOutcome built = builders_.BuildAll({build})[0];
-    if (IsInfrastructureFailure(built.ending.status)) return absl::UnavailableError(built.ending.error);
+    if (IsInfrastructureFailure(built.ending.status)) return ErrorOf(built.ending);
     // A reference that cannot be built is done without.
     if (built.ok()) prepare.set_library(built.built.library());
   }
@@ -246,7 +247,7 @@ absl::Status CpuMeasurer::PrepareCase(const v1::Assignment& assignment, const st
     prepare.clear_library();  // one that crashes or takes too long is done without as well
   }
   if (response->status() == v1::MEASURE_STATUS_OK) return absl::OkStatus();
-  return absl::InternalError(response->error());
+  return ErrorOf({response->status(), response->error()});
 }
 
 void CpuMeasurer::ForgetOldCases() {

@@ -251,9 +251,8 @@ absl::StatusOr<v1::GpuCase> GpuMeasurer::PreparedCase(const Built& built) {
   if (const auto known = cases.find(seed); known != cases.end()) return known->second;
   if (cases.size() >= kMostCases) cases.clear();
   absl::StatusOr<v1::GpuCase> prepared = PrepareCase(built);
-  // What was lost may work next time; what failed will fail again.
-  const bool lost = absl::IsUnavailable(prepared.status()) || absl::IsNotFound(prepared.status());
-  if (!lost) cases.emplace(seed, prepared);
+  // What failed otherwise will fail again.
+  if (!IsPassingFailure(prepared.status())) cases.emplace(seed, prepared);
   return prepared;
 }
 

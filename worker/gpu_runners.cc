@@ -40,7 +40,7 @@ GpuRunners::Runner GpuRunners::Begin() const {
 
 absl::Status GpuRunners::AwaitReady(Runner* runner) const {
   if (runner->ready) return absl::OkStatus();
-  if (runner->child->pid() == 0) return absl::UnavailableError("its process cannot be started");
+  if (runner->child->pid() == 0) return absl::ResourceExhaustedError("its process cannot be started");
   MYCC_ASSIGN_OR_RETURN(const std::string bytes, runner->child->Read(After(kStartSeconds)));
   v1::RunnerResponse response;
   if (!response.ParseFromString(bytes)) return absl::DataLossError("its answer does not parse");
@@ -74,7 +74,9 @@ absl::StatusOr<v1::RunnerResponse> GpuRunners::Call(const v1::RunnerRequest& req
   if (const absl::Status ready = EnsureReady(); !ready.ok()) {
     current_ = {};
     spare_ = {};
-    *ending = {v1::MEASURE_STATUS_DEVICE_LOST, absl::StrCat("the device cannot be used: ", ready.message())};
+    const bool host_lacks = absl::IsResourceExhausted(ready);  // memory or descriptors for a process
+    *ending = {host_lacks ? v1::MEASURE_STATUS_WORKER_UNFIT : v1::MEASURE_STATUS_DEVICE_LOST,
+               absl::StrCat("the device cannot be used: ", ready.message())};
     return absl::UnavailableError(ending->error);
   }
   const int64_t memory_kills = MemoryKills();

@@ -19,7 +19,8 @@ class GpuRunners {
   GpuRunners(ChildCommand command, v1::StartRequest start);
 
   // Has the request answered within `seconds`. Otherwise `ending` says how the process ended: with the
-  // candidate's failure, or with DEVICE_LOST when no runner can be started.
+  // candidate's failure, with DEVICE_LOST when no runner can use the device, or with WORKER_UNFIT when the
+  // host lacks what a process needs.
   absl::StatusOr<v1::RunnerResponse> Call(const v1::RunnerRequest& request, double seconds, Ending* ending);
   // Starts both, so that they are ready when they are needed.
   void WarmUp();

@@ -18,7 +18,10 @@ Nursery::Nursery(std::string command, std::vector<std::string> environment)
     : child_({std::move(command), {}, std::move(environment)}) {}
 
 absl::StatusOr<v1::NurseryReply> Nursery::Call(const v1::NurseryRequest& request) {
-  if (child_.pid() == 0) MYCC_RETURN_IF_ERROR(child_.Start());
+  if (child_.pid() == 0) {
+    const absl::Status started = child_.Start();
+    if (!started.ok()) return absl::ResourceExhaustedError(started.message());
+  }
   const int64_t memory_kills = MemoryKills();
   const Deadline deadline =
       request.wall_seconds() > 0 ? After(request.wall_seconds() + kGraceSeconds) : kNoDeadline;

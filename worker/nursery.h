@@ -24,8 +24,8 @@ class Nursery {
   explicit Nursery(std::string command, std::vector<std::string> environment = {});
 
   // Starts the process where there is none (also after a loss) and has the request answered. Unavailable when
-  // the nursery itself was lost; ResourceExhausted when it was lost to the system's need for memory. Both say
-  // nothing about the request.
+  // the nursery itself was lost; ResourceExhausted when it was lost to the system's need for memory, or could
+  // not be started. Both say nothing about the request.
   absl::StatusOr<v1::NurseryReply> Call(const v1::NurseryRequest& request);
 
   pid_t pid() const { return child_.pid(); }  // 0: not running

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 
 #include "worker/framing.h"
 #include "worker/limits.h"
@@ -119,8 +120,8 @@ v1::NurseryReply Answer(const std::function<std::string(const std::string&)>& ha
   const pid_t child = answer.ok() && output.ok() ? fork() : -1;
   if (child == 0) RunChild(handler, nursery, request, answer, output);
   if (child < 0) {
-    reply.set_out_of_memory(true);  // the one thing that a healthy nursery can lack
-    reply.set_output("the process for the request could not be made");
+    reply.set_unmade(true);
+    reply.set_output(strerror(errno));
     return reply;
   }
   setpgid(child, child);  // here and in the child, so that it has happened before the group is killed

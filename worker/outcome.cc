@@ -27,6 +27,9 @@ Ending EndingOf(Phase phase, const v1::NurseryReply& reply, double wall_limit_se
   const bool build = phase == Phase::kBuild;
   const std::string who = build ? "the build" : "the run";
   const std::string output = reply.output();
+  if (reply.unmade())
+    return {v1::MEASURE_STATUS_WORKER_UNFIT,
+            WithOutput(absl::StrCat("no process can be made for ", who), output)};
   if (reply.timed_out() || reply.signal() == SIGXCPU) {
     return {build ? v1::MEASURE_STATUS_BUILD_TIMEOUT : v1::MEASURE_STATUS_RUN_TIMEOUT,
             WithOutput(absl::StrFormat("%s took longer than its limit of %g s", who, wall_limit_seconds),
@@ -50,7 +53,7 @@ Ending EndingOf(Phase phase, const v1::NurseryReply& reply, double wall_limit_se
 Ending EndingOf(Phase phase, const absl::Status& lost) {
   const std::string error =
       absl::StrCat(phase == Phase::kBuild ? "building" : "running", ": ", lost.message());
-  return {absl::IsResourceExhausted(lost) ? v1::MEASURE_STATUS_OUT_OF_MEMORY : v1::MEASURE_STATUS_WORKER_LOST,
+  return {absl::IsResourceExhausted(lost) ? v1::MEASURE_STATUS_WORKER_UNFIT : v1::MEASURE_STATUS_WORKER_LOST,
           ToUtf8(error)};
 }
 

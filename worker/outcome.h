@@ -12,13 +12,15 @@ namespace mycc {
 enum class Phase { kBuild, kRun };
 
 // For a child that ended without an answer: its limits, its own crash, the system's lack of memory, or
-// somebody else's kill, which is not the candidate's fault.
+// somebody else's kill, which is not the candidate's fault. A child that could not be made is the worker's
+// failure. One that the system killed to get memory is the candidate's, which may have taken it.
 struct Ending {
   v1::MeasureStatus status;
   std::string error;
 };
 Ending EndingOf(Phase phase, const v1::NurseryReply& reply, double wall_limit_seconds);
-// For a nursery that was lost itself.
+// For a nursery that was lost itself: to the host's lack of memory (ResourceExhausted), which is the worker's
+// failure, or to somebody else's kill.
 Ending EndingOf(Phase phase, const absl::Status& lost);
 
 }  // namespace mycc

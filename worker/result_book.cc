@@ -30,6 +30,7 @@ v1::MeasureStatus StatusWithout(const absl::Status& reference) {
   switch (reference.code()) {
     case absl::StatusCode::kNotFound: return v1::MEASURE_STATUS_DEVICE_LOST;
     case absl::StatusCode::kUnavailable: return v1::MEASURE_STATUS_WORKER_LOST;
+    case absl::StatusCode::kFailedPrecondition: return v1::MEASURE_STATUS_WORKER_UNFIT;
     case absl::StatusCode::kResourceExhausted: return v1::MEASURE_STATUS_OUT_OF_MEMORY;
     case absl::StatusCode::kDeadlineExceeded: return v1::MEASURE_STATUS_RUN_TIMEOUT;
     default: return v1::MEASURE_STATUS_RUN_ERROR;
@@ -172,8 +173,13 @@ absl::Status ErrorOf(const Ending& ending) {
     case v1::MEASURE_STATUS_RUN_TIMEOUT: return absl::DeadlineExceededError(ending.error);
     case v1::MEASURE_STATUS_DEVICE_LOST: return absl::NotFoundError(ending.error);
     case v1::MEASURE_STATUS_WORKER_LOST: return absl::UnavailableError(ending.error);
+    case v1::MEASURE_STATUS_WORKER_UNFIT: return absl::FailedPreconditionError(ending.error);
     default: return absl::AbortedError(ending.error);
   }
+}
+
+bool IsPassingFailure(const absl::Status& reference) {
+  return IsInfrastructureFailure(StatusWithout(reference));
 }
 
 void FailWithout(const absl::Status& reference, v1::MeasureResult* result) {

@@ -72,8 +72,10 @@ class BaselineHistory {
 void Fail(v1::MeasureStatus status, const std::string& error, v1::MeasureResult* result);
 
 // How the making of a reference ended: as a code, and as the failure of the candidates that then cannot be
-// verified. Unavailable or NotFound: what was lost, the process or the device, may be there next time.
+// verified. IsPassingFailure: what was lost or lacking, the process, the device or space, may be there next
+// time.
 absl::Status ErrorOf(const Ending& ending);
+bool IsPassingFailure(const absl::Status& reference);
 void FailWithout(const absl::Status& reference, v1::MeasureResult* result);
 
 // What the runner said of a candidate.

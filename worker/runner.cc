@@ -50,7 +50,9 @@ v1::RunnerResponse Prepare(const v1::PrepareRequest& request) {
   const absl::Status made =
       workload.ok() ? TestCase::Make(*workload, request.seed(), request.library(), request.directory())
                     : workload.status();
-  if (!made.ok()) return Failure(v1::MEASURE_STATUS_RUN_ERROR, std::string(made.message()));
+  if (!made.ok())
+    return Failure(absl::IsUnavailable(made) ? v1::MEASURE_STATUS_WORKER_UNFIT : v1::MEASURE_STATUS_RUN_ERROR,
+                   std::string(made.message()));
   v1::RunnerResponse response;
   response.set_status(v1::MEASURE_STATUS_OK);
   return response;

@@ -151,12 +151,13 @@ absl::Status TestCase::Make(const Workload& workload, uint64_t seed, const std::
       info.add_sampled()->mutable_flat()->Add(sampled.places.begin(), sampled.places.end());
     }
   }
-  MYCC_RETURN_IF_ERROR(WriteFileAtomically(InputsPath(directory), BytesOf(inputs)));
   const std::vector<NDArray> special = SpecialInputs(workload, seed);
   Permit(workload, special, seed, &info);
-  MYCC_RETURN_IF_ERROR(WriteFileAtomically(SpecialPath(directory), BytesOf(special)));
-  MYCC_RETURN_IF_ERROR(WriteFileAtomically(ExpectedPath(directory), expected));
-  return WriteFileAtomically(InfoPath(directory), info.SerializeAsString());
+  const absl::Status written = WriteFilesAtomically({{InputsPath(directory), BytesOf(inputs)},
+                                                     {SpecialPath(directory), BytesOf(special)},
+                                                     {ExpectedPath(directory), expected},
+                                                     {InfoPath(directory), info.SerializeAsString()}});
+  return written.ok() ? written : absl::UnavailableError(written.message());
 }
 
 absl::StatusOr<TestCase> TestCase::Open(const Workload& workload, const std::string& directory) {

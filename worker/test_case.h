@@ -39,8 +39,9 @@ class MappedFile {
 
 class TestCase {
  public:
-  // `reference_library` may be empty. The folder must exist; the case appears in it whole (`info` is written
-  // last). Internal when the reference kernel contradicts the language.
+  // `reference_library` may be empty. The folder must exist; the case appears in it whole (`info` comes
+  // last). Internal when the reference kernel contradicts the language; Unavailable when the case cannot be
+  // written.
   static absl::Status Make(const Workload& workload, uint64_t seed, const std::string& reference_library,
                            const std::string& directory);
   static absl::StatusOr<TestCase> Open(const Workload& workload, const std::string& directory);

@@ -1,5 +1,9 @@
 #include "codegen/library/link.h"
 
+#include <cerrno>
+#include <cstring>
+
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/mutex.h"
@@ -32,8 +36,12 @@ absl::Status RunLld(const std::vector<std::string>& args) {
   const lld::DriverDef drivers[] = {{lld::Gnu, &lld::elf::link}};
   const lld::Result result = lld::lldMain(argv, stream, stream, drivers);
   llvm::CrashRecoveryContext::Disable();  // lldMain leaves its signal handlers behind
-  if (result.retCode != 0) return absl::InternalError(absl::StrCat("lld: ", messages));
-  return absl::OkStatus();
+  if (result.retCode == 0) return absl::OkStatus();
+  const std::string error = absl::StrCat("lld: ", messages);
+  for (const int lack : {ENOSPC, EDQUOT, ENOMEM}) {
+    if (absl::StrContains(messages, strerror(lack))) return absl::ResourceExhaustedError(error);
+  }
+  return absl::InternalError(error);
 }
 
 }  // namespace

@@ -1,9 +1,10 @@
 /* Preloaded into mycc-tune by fault_test: what a candidate does in its own process goes wrong as
  * MYCC_TEST_FAULT says, "PHASE FAULT". The phase is `build`, met where a candidate's library is put in its
- * place, `run`, met where its kernel starts its threads, or `round`, met there by the second candidate of a
+ * place (there the fault may be `full`: the disk is), `run`, met where its kernel starts its threads, or `round`, met there by the second candidate of a
  * process. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,7 +46,13 @@ static int is_rival(const char* path) {
 
 int rename(const char* from, const char* to) {
   int (*real)(const char*, const char*) = (int (*)(const char*, const char*))dlsym(RTLD_NEXT, "rename");
-  if (is_candidate(to)) go_wrong(fault_of("build"));
+  if (is_candidate(to)) {
+    if (strcmp(fault_of("build"), "full") == 0) {
+      errno = ENOSPC;
+      return -1;
+    }
+    go_wrong(fault_of("build"));
+  }
   return real(from, to);
 }
 

@@ -81,6 +81,18 @@ INSTANTIATE_TEST_SUITE_P(
         Fault{"RunIsKilled", "run kill", "worker_lost", "the run was killed by somebody else"}),
     [](const auto& info) { return std::string(info.param.name); });
 
+TEST(UnfitWorkerTest, AFullDiskIsNoCandidatesFault) {
+  const TestFolder folder;
+  const std::string gemm = folder.Path("gemm.te"), trace = folder.Path("trace");
+  std::ofstream(gemm) << kTestWorkload;
+  std::ofstream(trace) << "v1\n";
+  const WithFault full("build full");
+  const Ran ran = RunMyccTune({"measure", gemm, "--trace", trace});
+  EXPECT_EQ(ran.exit_status, 1) << ran.output;
+  EXPECT_THAT(ran.output, StartsWith("worker_unfit"));
+  EXPECT_THAT(ran.output, HasSubstr("No space left on device"));
+}
+
 // What takes a final round down takes nothing else: the job ends with what its trials measured, and says so.
 TEST(FinalRoundFaultTest, LeavesTheSingleTimings) {
   if (UsableCpus() < 2) GTEST_SKIP() << "a kernel on one CPU starts no threads, where the faults are met";

@@ -12,6 +12,7 @@
 #include "worker/child.h"
 #include "worker/internal_commands.h"
 #include "worker/nursery_main.h"
+#include "worker/runner.h"
 
 namespace mycc {
 namespace {
@@ -141,6 +142,26 @@ TEST_F(CpuMeasurerTest, SumsThatThreadsRaceForAreWrong) {
   EXPECT_EQ(result.timing().seconds(), 0);
   EXPECT_NE(result.reproduction(), "");
   EXPECT_FALSE(result.verification().passed());
+}
+
+TEST_F(CpuMeasurerTest, WhatCannotBeWrittenIsTheWorkersFailure) {
+  v1::BuildRequest build;
+  build.set_workload(kDoubling);
+  build.set_target("v1 cpu mcpu=x86-64 l1d=32K l2=1M threads=2");
+  build.set_trace(kPlain);
+  build.set_directory("/nowhere");
+  EXPECT_THAT(HandleBuildRequest(build).error(), HasSubstr("`/nowhere/"));
+  EXPECT_TRUE(HandleBuildRequest(build).unfit());
+  build.set_trace(kNone);
+  EXPECT_NE(HandleBuildRequest(build).error(), "");
+  EXPECT_FALSE(HandleBuildRequest(build).unfit()) << "the candidate's own";
+
+  v1::RunnerRequest run;
+  run.mutable_prepare()->set_workload(kDoubling);
+  run.mutable_prepare()->set_directory("/nowhere");
+  const v1::RunnerResponse response = HandleRunnerRequest(run);
+  EXPECT_EQ(response.status(), v1::MEASURE_STATUS_WORKER_UNFIT);
+  EXPECT_THAT(response.error(), HasSubstr("`/nowhere/"));
 }
 
 // The naive schedule with every loop of its sums carried out in parallel.

@@ -41,8 +41,17 @@ TEST(OutcomeTest, MemoryHasItsOwnStatus) {
   EXPECT_EQ(EndingOf(Phase::kBuild, reply, 1).status, v1::MEASURE_STATUS_OUT_OF_MEMORY);
   EXPECT_EQ(EndingOf(Phase::kBuild, Signalled(SIGABRT, "LLVM ERROR: out of memory"), 1).status,
             v1::MEASURE_STATUS_OUT_OF_MEMORY);
+}
+
+TEST(OutcomeTest, WhatTheHostLacksIsTheWorkersFailure) {
+  v1::NurseryReply reply;
+  reply.set_unmade(true);
+  reply.set_output("Resource temporarily unavailable");
+  const Ending unmade = EndingOf(Phase::kBuild, reply, 1);
+  EXPECT_EQ(unmade.status, v1::MEASURE_STATUS_WORKER_UNFIT);
+  EXPECT_EQ(unmade.error, "no process can be made for the build: Resource temporarily unavailable");
   EXPECT_EQ(EndingOf(Phase::kRun, absl::ResourceExhaustedError("killed")).status,
-            v1::MEASURE_STATUS_OUT_OF_MEMORY);
+            v1::MEASURE_STATUS_WORKER_UNFIT);
 }
 
 TEST(OutcomeTest, StrangersKillIsNobodysFault) {
