@@ -78,11 +78,16 @@ v1::JobProgress Coordinator::Explained(v1::JobProgress progress) const {
     progress.set_trouble(trouble_.empty() ? dispatcher_.TroubleOf(progress.job()) : trouble_);
   }
   if (progress.state() != v1::JOB_STATE_RUNNING || !progress.message().empty()) return progress;
-  std::vector<std::string> waiting_for;
+  std::vector<std::string> waiting_for, standing;
   for (const std::string& text : TargetsOf(progress)) {
     const absl::StatusOr<Target> target = ParseTarget(text);
-    if (target.ok() && !dispatcher_.AnyFits(*target)) waiting_for.push_back(text);
+    if (!target.ok()) continue;
+    const std::string standstill = dispatcher_.StandstillOf(*target);
+    if (!dispatcher_.AnyFits(*target)) waiting_for.push_back(text);
+    if (!standstill.empty()) standing.push_back(standstill);
   }
+  if (!standing.empty())
+    progress.set_message(absl::StrCat("nothing is measured: ", absl::StrJoin(standing, "; ")));
   if (!waiting_for.empty()) {
     progress.set_message(
         absl::StrCat("waiting for a worker that can run ", absl::StrJoin(waiting_for, ", and for one for ")));

@@ -30,9 +30,10 @@ std::string AccidentBetween(const v1::HostState& before, const v1::HostState& no
   return "";
 }
 
-// Devices of one model on one host are one device, whatever the worker was called.
-std::string DeviceKey(const std::string& host, const std::string& device, const std::string& model) {
-  return absl::StrCat(host, "\n", device, "\n", model);
+// A device is its worker's, by the name under which that one registers and which nobody else has meanwhile:
+// the host that a worker says it runs on could be another's.
+std::string DeviceKey(const std::string& worker, const std::string& device, const std::string& model) {
+  return absl::StrCat(worker, "\n", device, "\n", model);
 }
 
 }  // namespace
@@ -48,7 +49,7 @@ Dispatcher::Dispatcher(DispatcherOptions options, TuningLog* log, LeaseQueue* qu
       time_(time),
       write_(write),
       tickets_(""),
-      workers_(options_.lease_seconds),
+      workers_(options_.lease_seconds, options_.log),
       losses_(options_.losses, &store_, queue, board, time, write),
       leasing_(options_.leasing, &store_, queue, board, &workers_, &losses_, &tickets_, time, write),
       reports_(&store_, queue, board, &workers_, &losses_, &tickets_, time, write, options_.log) {}
@@ -89,8 +90,9 @@ absl::StatusOr<v1::RegisterResponse> Dispatcher::RegisterNow(const v1::RegisterR
   std::optional<WorkerTable::Session> replaced;
   MYCC_ASSIGN_OR_RETURN(
       WorkerTable::Session* const session,
-      workers_.Register(request, time_->Seconds(), &replaced,
-                        [this](const v1::DeviceOffer& offer) { return UsualBaseline(offer); }));
+      workers_.Register(request, time_->Seconds(), &replaced, [this, &request](const v1::DeviceOffer& offer) {
+        return UsualBaseline(request.worker(), offer);
+      }));
   v1::RegisterResponse response;
   response.set_session(session->id);
   response.set_lease_seconds(options_.lease_seconds);
@@ -224,22 +226,22 @@ std::vector<v1::DeviceStatus> Dispatcher::Devices() const {
                          [this](const std::string& session) { return queue_->leased_by(session); });
 }
 
-double Dispatcher::UsualBaseline(const v1::DeviceOffer& offer) const {
-  const auto known = usual_.find(DeviceKey(offer.info().host(), offer.device(), offer.info().model()));
+double Dispatcher::UsualBaseline(const std::string& worker, const v1::DeviceOffer& offer) const {
+  const auto known = usual_.find(DeviceKey(worker, offer.device(), offer.info().model()));
   return known == usual_.end() ? 0 : known->second.seconds;
 }
 
 void Dispatcher::SaveBaselines(const WorkerTable::Session& session) {
   for (const auto& [name, device] : session.devices) {
     Baseline baseline;
-    baseline.worker = device.offer.info().host();
+    baseline.worker = session.worker;
     baseline.device = name;
     baseline.kernel = kBaselineKernel;
     baseline.protocol = v1::TIMING_PROTOCOL_WARM;
     baseline.device_model = device.offer.info().model();
     baseline.seconds = device.health.baseline().usual_seconds();
     baseline.measured_unix_micros = time_->UnixMicros();
-    if (baseline.seconds <= 0 || baseline.worker.empty()) continue;
+    if (baseline.seconds <= 0) continue;
     usual_[DeviceKey(baseline.worker, baseline.device, baseline.device_model)] = baseline;
     // Advice, not state: nobody waits for it.
     write_([store = &baselines_, baseline] { return store->Save(baseline); }, [](const absl::Status&) {});

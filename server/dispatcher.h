@@ -68,6 +68,7 @@ class Dispatcher {
 
   std::vector<v1::DeviceStatus> Devices() const;
   bool AnyFits(const Target& code) const { return workers_.AnyFits(code); }
+  std::string StandstillOf(const Target& code) const { return workers_.StandstillOf(code); }
   // Why a result of the job cannot be kept, in words; empty: all could be.
   std::string TroubleOf(const std::string& job) const { return reports_.TroubleOf(job); }
   // Ends the leases that ran out, forgets the workers that went silent, writes what could not be written.
@@ -90,7 +91,7 @@ class Dispatcher {
   void LoseAllOf(const WorkerTable::Session& session, const std::optional<WorkerTable::Session>& replaced);
   // A lease ran out.
   void EndOverdue(const Grant& grant);
-  double UsualBaseline(const v1::DeviceOffer& offer) const;
+  double UsualBaseline(const std::string& worker, const v1::DeviceOffer& offer) const;
   void SaveBaselines(const WorkerTable::Session& session);
 
   const DispatcherOptions options_;

@@ -2,6 +2,8 @@
 #include <future>
 #include <ostream>
 
+#include "absl/strings/str_cat.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "server/commands.h"
 #include "server/interrupt.h"
@@ -14,14 +16,20 @@ absl::Status ServeCommand(const ServeOptions& options, std::ostream& out) {
   serving.listen = options.listen;
   serving.coordinator.dispatch.lease_seconds = options.lease_seconds;
   serving.search.memory_bytes = static_cast<int64_t>(options.search_memory_gib * (int64_t{1} << 30));
+  Mutex mutex;  // of `out`
+  const auto say = [&mutex, &out](const std::string& line) {
+    const MutexLock lock(&mutex);
+    out << line << std::endl;
+  };
+  serving.coordinator.dispatch.log = say;
   MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<Serving> server, Serving::Start(serving));
-  out << "serving " << options.log << " on " << server->address() << std::endl;
+  say(absl::StrCat("serving ", options.log, " on ", server->address()));
   std::promise<void> interrupted;
   const InterruptWatch watch([&interrupted](int nth) {
     if (nth == 1) interrupted.set_value();
   });
   interrupted.get_future().wait();
-  out << "stopping; unfinished jobs continue with the next start" << std::endl;
+  say("stopping; unfinished jobs continue with the next start");
   return absl::OkStatus();
 }
 

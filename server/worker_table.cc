@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "base/status.h"
 #include "proto/timer_version.h"
 
@@ -66,7 +67,7 @@ absl::StatusOr<WorkerTable::Session*> WorkerTable::Register(
                        ": the server is older, and is to be updated first"));
     }
     session.devices[offer.device()] =
-        Device{offer, std::move(target), DeviceHealth(usual ? usual(offer) : 0), ""};
+        Device{offer, std::move(target), DeviceHealth(usual ? usual(offer) : 0), "", ""};
   }
   if (Session* const earlier = FindWorker(session.worker); earlier != nullptr) {
     const std::string occupied = Occupied(*earlier, request, now);
@@ -178,9 +179,14 @@ v1::Instructions WorkerTable::TakeInstructions(Session* session) {
   v1::Instructions instructions;
   for (v1::LeaseId& lease : session->revoked) *instructions.add_revoked() = std::move(lease);
   session->revoked.clear();
-  for (const auto& [name, device] : session->devices) {
-    if (!device.health.drain().empty())
-      instructions.set_drain(absl::StrCat(name, ": ", device.health.drain()));
+  for (auto& [name, device] : session->devices) {
+    const std::string& drain = device.health.drain();
+    if (!drain.empty()) instructions.set_drain(absl::StrCat(name, ": ", drain));
+    if (log_ && drain.empty() != device.told.empty()) {
+      log_(absl::StrCat("worker ", session->worker, ": ", name,
+                        drain.empty() ? " gets work again" : " is drained: ", drain));
+    }
+    device.told = drain;
   }
   return instructions;
 }
@@ -217,6 +223,20 @@ std::vector<v1::DeviceStatus> WorkerTable::Status(
     }
   }
   return rows;
+}
+
+std::string WorkerTable::StandstillOf(const Target& code) const {
+  std::vector<std::string> reasons;
+  std::string why;
+  for (const auto& [id, session] : sessions_) {
+    for (const auto& [name, device] : session.devices) {
+      if (!IsMeasurableOn(code, device.target, &why)) continue;
+      const std::string& reason = device.trouble.empty() ? device.health.drain() : device.trouble;
+      if (reason.empty()) return "";
+      reasons.push_back(absl::StrCat(name, " of worker ", session.worker, ": ", reason));
+    }
+  }
+  return absl::StrJoin(reasons, "; ");
 }
 
 bool WorkerTable::AnyFits(const Target& code) const {

@@ -32,6 +32,7 @@ class WorkerTable {
     Target target;
     DeviceHealth health;
     std::string trouble;  // as the worker says: why it stands still although it has work
+    std::string told;     // why it gets no work, as the worker knows
   };
   struct Session {
     std::string id;
@@ -51,8 +52,10 @@ class WorkerTable {
     const Target& code;
   };
 
-  // A session that is silent for longer than `lease_seconds` gives its name away.
-  explicit WorkerTable(double lease_seconds) : lease_seconds_(lease_seconds) {}
+  // A session that is silent for longer than `lease_seconds` gives its name away. `log` hears a line, for
+  // people, of a device that is drained or gets work again; it may be null.
+  explicit WorkerTable(double lease_seconds, std::function<void(const std::string&)> log = nullptr)
+      : lease_seconds_(lease_seconds), log_(std::move(log)) {}
 
   // InvalidArgument when a target does not parse, or there is no device; AlreadyExists when another process
   // has the name. Takes the place of the worker's earlier session, which is moved into `replaced`. `usual`
@@ -63,6 +66,8 @@ class WorkerTable {
   // NotFound when the session is unknown. It was heard now.
   absl::StatusOr<Session*> Hear(const std::string& session, double now);
   Session* Find(const std::string& session);
+  // Why none of the devices that can measure `code` does, in words; empty: one does, or there is none.
+  std::string StandstillOf(const Target& code) const;
   // Whether a worker of this name is registered.
   bool Knows(const std::string& worker) const { return by_name_.contains(worker); }
   void Remove(const std::string& session);
@@ -96,6 +101,7 @@ class WorkerTable {
   std::string TroubleOf(const Device& device, double now) const;
 
   const double lease_seconds_;
+  const std::function<void(const std::string&)> log_;
   std::map<std::string, Session> sessions_;
   std::map<std::string, std::string> by_name_;              // sessions
   std::set<std::pair<double, std::string>> by_last_heard_;  // likewise

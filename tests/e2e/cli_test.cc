@@ -332,6 +332,33 @@ TEST_F(CliTest, DetachedJobIsNobodysToInterrupt) {
   EXPECT_EQ(server.Terminate(), 0);
 }
 
+TEST_F(CliTest, ASecondWorkerOfANameIsToldSo) {
+  const std::string output = folder_.Path("output"), address = "unix:" + folder_.Path("socket");
+  Background worker({"worker", "--server", address, "--name", "w"}, output);  // its server comes later
+  ASSERT_TRUE(WaitForText(output, "trying again", 60));
+  ExpectError(RunMyccTune({"worker", "--server", address, "--name", "w"}), 1,
+              "a worker w of " + address + " runs on this host as process " + std::to_string(worker.pid()) +
+                  " (mycc-tune); expected another --name");
+}
+
+// Nothing is measured in vain, and nobody waits for what cannot come.
+TEST_F(CliTest, AServedLogThatIsDeletedEndsItsJobs) {
+  const std::string output = folder_.Path("output"), address = "unix:" + folder_.Path("socket");
+  Background server({"serve", "--log", log_, "--listen", address}, output);
+  ASSERT_TRUE(WaitForText(output, "serving", 60));
+  Background worker({"worker", "--server", address, "--name", "w", "--builders", "2"}, output);
+  const std::string said = folder_.Path("said");
+  Background tune({"tune", gemm_, "--server", address, "--trials", "5000"}, said);
+  ASSERT_TRUE(WaitForText(said, " ok)", 60));
+  std::filesystem::remove(log_);
+  EXPECT_EQ(tune.Wait(), 1);
+  EXPECT_THAT(ReadAll(said), AllOf(HasSubstr(" failed: "), HasSubstr(log_)));
+  const Ran next = RunMyccTune({"tune", gemm_, "--server", address, "--trials", "2", "--fresh"});
+  EXPECT_EQ(next.exit_status, 1) << next.output;
+  EXPECT_THAT(next.output, HasSubstr(log_));
+  EXPECT_FALSE(std::filesystem::exists(log_)) << "nothing is written in its place";
+}
+
 TEST_F(CliTest, ServedLogIsNotServedTwice) {
   const std::string output = folder_.Path("output");
   Background server({"serve", "--log", log_, "--listen", "unix:" + folder_.Path("socket")}, output);

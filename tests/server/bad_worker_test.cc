@@ -10,6 +10,7 @@
 namespace mycc {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -161,7 +162,10 @@ TEST(BadWorkerTest, UnfitWorkerSaysNothingOfCandidates) {
 }
 
 TEST(BadWorkerTest, UnfitWorkerThatIsAloneIsTriedNowAndThen) {
-  FakeServer server;
+  CoordinatorOptions options = FakeServer::DefaultOptions();
+  std::vector<std::string> log;
+  options.dispatch.log = [&log](const std::string& line) { log.push_back(line); };
+  FakeServer server(options);
   FakeWorker worker(&server, "w");
   const std::string job = server.Submit(MakeSpec({kTestWorkload}, 4));
   int tries = 0;
@@ -174,6 +178,8 @@ TEST(BadWorkerTest, UnfitWorkerThatIsAloneIsTriedNowAndThen) {
     }
   }
   EXPECT_LE(tries, 4 + 3);
+  EXPECT_THAT(server.Progress(job).message(), HasSubstr("nothing is measured: cpu of worker w: its last"));
+  EXPECT_THAT(log, ElementsAre(HasSubstr("worker w: cpu is drained: its last"))) << "once";
   EXPECT_THAT(server.RecordsOf(job), IsEmpty());
   server.Wait(31);
   worker.RegisterAgain();
@@ -210,9 +216,45 @@ TEST(BadWorkerTest, DeviceThatStandsStillSaysWhy) {
   };
   EXPECT_TRUE(send().ok());
   EXPECT_EQ(DeviceOf(&server, "w").trouble(), "waits for its lock, which pid 7 (sleep 9) holds");
+  const std::string job = server.Submit(MakeSpec({kTestWorkload}, 4));
+  EXPECT_EQ(server.Progress(job).message(),
+            "nothing is measured: cpu of worker w: waits for its lock, which pid 7 (sleep 9) holds");
+  FakeWorker other(&server, "other");
+  EXPECT_EQ(server.Progress(job).message(), "");
   beat.clear_troubles();
   EXPECT_TRUE(send().ok());
   EXPECT_EQ(DeviceOf(&server, "w").trouble(), "");
+}
+
+// Whatever host it says it runs on.
+TEST(BadWorkerTest, BaselinesOfOneWorkerAreNotAnothers) {
+  FakeServer server;
+  server.Submit(MakeSpec({kTestWorkload}, 64));
+  const auto begin = [&server](const std::string& name) {
+    FakeWorker worker(&server, name);
+    worker.devices[0].mutable_info()->set_host("h1");
+    worker.Register();
+    return worker;
+  };
+  const auto measure = [](FakeWorker* worker, int count, double baseline) {
+    for (int i = 0; i < count; ++i) {
+      const std::vector<v1::Assignment> held = worker->Lease(1);
+      if (held.empty()) return i;
+      v1::MeasureResult result = FakeResult(held[0]);
+      result.mutable_timing()->set_baseline_seconds(baseline);
+      EXPECT_TRUE(worker->Report(held[0], result).ok());
+    }
+    return count;
+  };
+  FakeWorker liar = begin("liar"), rival(&server, "rival");
+  EXPECT_EQ(measure(&liar, 12, 1e-5), 12);
+  EXPECT_TRUE(liar.Leave().ok());
+  FakeWorker honest = begin("honest");
+  EXPECT_EQ(measure(&honest, 12, 1e-3), 12);
+  EXPECT_EQ(honest.instructions.drain(), "");
+  liar.Register();
+  EXPECT_LT(measure(&liar, 12, 1e-3), 12) << "its own are remembered";
+  EXPECT_THAT(liar.instructions.drain(), HasSubstr("baseline"));
 }
 
 TEST(FailureWatchTest, ChanceIsFishers) {

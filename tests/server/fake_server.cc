@@ -8,6 +8,11 @@
 
 namespace mycc {
 
+TestFolder TestFolder::InMemory() {
+  absl::StatusOr<TemporaryFolder> folder = TemporaryFolder::CreateIn("/dev/shm");
+  return folder.ok() ? TestFolder(*std::move(folder)) : TestFolder();
+}
+
 v1::JobSpec MakeSpec(const std::vector<std::string>& workloads, uint32_t trials, uint64_t seed) {
   v1::JobSpec spec;
   spec.set_name("test");

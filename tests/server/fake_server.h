@@ -45,10 +45,16 @@ inline constexpr char kOtherWorkload[] =
 // A folder that goes with the test.
 class TestFolder {
  public:
+  TestFolder() : folder_(TemporaryFolder::Create().value()) {}
+  // In memory where the system has a place for that: no test waits there for a disk.
+  static TestFolder InMemory();
+
   std::string Path(const std::string& name) const { return folder_.path() + "/" + name; }
 
  private:
-  const TemporaryFolder folder_ = TemporaryFolder::Create().value();
+  explicit TestFolder(TemporaryFolder folder) : folder_(std::move(folder)) {}
+
+  const TemporaryFolder folder_;
 };
 
 v1::JobSpec MakeSpec(const std::vector<std::string>& workloads, uint32_t trials, uint64_t seed = 1);
@@ -99,7 +105,7 @@ class FakeServer {
  private:
   void Open(const std::function<void(Coordinator&)>& before = nullptr);
 
-  TestFolder folder_;
+  const TestFolder folder_ = TestFolder::InMemory();
   FakeTime time_;
   const CoordinatorOptions options_;
   const StartSearch start_search_;
