@@ -332,15 +332,6 @@ TEST_F(CliTest, DetachedJobIsNobodysToInterrupt) {
   EXPECT_EQ(server.Terminate(), 0);
 }
 
-TEST_F(CliTest, ASecondWorkerOfANameIsToldSo) {
-  const std::string output = folder_.Path("output"), address = "unix:" + folder_.Path("socket");
-  Background worker({"worker", "--server", address, "--name", "w"}, output);  // its server comes later
-  ASSERT_TRUE(WaitForText(output, "trying again", 60));
-  ExpectError(RunMyccTune({"worker", "--server", address, "--name", "w"}), 1,
-              "a worker w of " + address + " runs on this host as process " + std::to_string(worker.pid()) +
-                  " (mycc-tune); expected another --name");
-}
-
 // Nothing is measured in vain, and nobody waits for what cannot come.
 TEST_F(CliTest, AServedLogThatIsDeletedEndsItsJobs) {
   const std::string output = folder_.Path("output"), address = "unix:" + folder_.Path("socket");

@@ -1,5 +1,11 @@
 // Each way in which a candidate can fail, provoked in the real program: the record has its status, and the
-// record's line, pasted into bash, fails in the same way.
+// record's line, pasted into bash, fails in the same way. What keeps a worker from its work is told.
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -81,16 +87,58 @@ INSTANTIATE_TEST_SUITE_P(
         Fault{"RunIsKilled", "run kill", "worker_lost", "the run was killed by somebody else"}),
     [](const auto& info) { return std::string(info.param.name); });
 
-TEST(UnfitWorkerTest, AFullDiskIsNoCandidatesFault) {
-  const TestFolder folder;
-  const std::string gemm = folder.Path("gemm.te"), trace = folder.Path("trace");
-  std::ofstream(gemm) << kTestWorkload;
+class WorkerFaultTest : public ::testing::Test {
+ protected:
+  WorkerFaultTest() { std::ofstream(gemm_) << kTestWorkload; }
+
+  TestFolder folder_;
+  const std::string gemm_ = folder_.Path("gemm.te"), log_ = folder_.Path("tuning.db");
+};
+
+TEST_F(WorkerFaultTest, AFullDiskIsNoCandidatesFault) {
+  const std::string trace = folder_.Path("trace");
   std::ofstream(trace) << "v1\n";
   const WithFault full("build full");
-  const Ran ran = RunMyccTune({"measure", gemm, "--trace", trace});
+  const Ran ran = RunMyccTune({"measure", gemm_, "--trace", trace});
   EXPECT_EQ(ran.exit_status, 1) << ran.output;
   EXPECT_THAT(ran.output, StartsWith("worker_unfit"));
   EXPECT_THAT(ran.output, HasSubstr("No space left on device"));
+}
+
+TEST_F(WorkerFaultTest, ASecondWorkerOfANameIsToldSo) {
+  const std::string output = folder_.Path("output"), address = "unix:" + folder_.Path("socket");
+  Background worker({"worker", "--server", address, "--name", "w"}, output);  // its server comes later
+  ASSERT_TRUE(WaitForText(output, "trying again", 60));
+  const Ran second = RunMyccTune({"worker", "--server", address, "--name", "w"});
+  EXPECT_EQ(second.exit_status, 1);
+  EXPECT_THAT(second.output,
+              HasSubstr("a worker w of " + address + " runs on this host as process " +
+                        std::to_string(worker.pid()) + " (mycc-tune); expected another --name"));
+}
+
+// Nothing can be timed, and whoever waits is told why.
+TEST_F(WorkerFaultTest, AStoppedProcessThatHoldsTheDeviceIsNamed) {
+  setenv("XDG_RUNTIME_DIR", folder_.Path("").c_str(), 1);
+  const std::string lock = folder_.Path("mycc-tune-cpu-" + std::to_string(getuid()) + ".lock");
+  const pid_t holder = fork();
+  if (holder == 0) {
+    flock(open(lock.c_str(), O_RDWR | O_CREAT, 0600), LOCK_EX);
+    raise(SIGSTOP);
+    _exit(0);
+  }
+  waitpid(holder, nullptr, WUNTRACED);
+  const std::string output = folder_.Path("output"), address = "unix:" + folder_.Path("socket");
+  Background server({"serve", "--log", log_, "--listen", address, "--lease-seconds", "1"}, output);
+  ASSERT_TRUE(WaitForText(output, "serving", 60));
+  Background worker({"worker", "--server", address, "--name", "w", "--builders", "1"}, output);
+  const std::string said = folder_.Path("said");
+  Background tune({"tune", gemm_, "--server", address, "--trials", "2"}, said);
+  EXPECT_TRUE(WaitForText(said, "nothing is measured: cpu of worker w: its lock ", 60));
+  EXPECT_THAT(ReadAll(said), HasSubstr("is held by process " + std::to_string(holder)));
+  kill(holder, SIGCONT);
+  EXPECT_EQ(tune.Wait(), 0) << ReadAll(said);
+  waitpid(holder, nullptr, 0);
+  unsetenv("XDG_RUNTIME_DIR");
 }
 
 // What takes a final round down takes nothing else: the job ends with what its trials measured, and says so.

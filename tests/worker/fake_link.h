@@ -61,6 +61,7 @@ class FakeLink final : public ServerLink {
     const absl::Status error = Next(&report_errors_);
     if (absl::IsNotFound(error)) session_.clear();
     if (!error.ok()) return error;
+    if (request.session() != session_) return absl::NotFoundError("unknown session");
     // As gRPC does with what it cannot read.
     if (v1::ReportRequest read; !read.ParseFromString(request.SerializeAsString()))
       return absl::InternalError("the request does not parse");
