@@ -65,7 +65,7 @@ class ReasonsTest(unittest.TestCase):
 
     def test_hit_and_miss(self):
         rows, functions = self.compiled("both.te", self.log)
-        self.assertRegex(rows["gemm"], r"^gemm +hit +\d+ +\d+\.\d+ +same workload, target and code$")
+        self.assertRegex(rows["gemm"], r"^gemm +hit +\d+ +\d+\.\d+ us +same workload, target and code$")
         self.assertRegex(rows["other"], r"^other +miss +- +- +the log has no record of this computation, at any shape or target$")
         gemm, other = functions["m_gemm"], functions["m_other"]
         self.assertEqual(gemm["reason"], "hit")
