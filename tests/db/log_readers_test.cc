@@ -45,9 +45,9 @@ TEST_F(LogReadersTest, EveryReadIsAnsweredAlsoAtTheEnd) {
 }
 
 TEST_F(LogReadersTest, AReadThatTakesLongHoldsUpNeitherTheWriterNorOtherReads) {
-  const auto readers = Open(2);
   std::promise<void> begun, released, read_again;
   auto may_end = released.get_future();
+  const auto readers = Open(2);  // its threads end before the promises do
   readers->Add(
       [&](TuningLog* log) {
         MutexLock lock(log->database()->mutex());

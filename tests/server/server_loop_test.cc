@@ -6,6 +6,7 @@
 #include <memory>
 #include <thread>
 
+#include "absl/cleanup/cleanup.h"
 #include "db/job_store.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -31,7 +32,7 @@ bool IsAnswered(const auto& call) {
 
 class ServerLoopTest : public ::testing::Test {
  protected:
-  void SetUp() override { Start(ServerLoopOptions()); }
+  void SetUp() override { ASSERT_NO_FATAL_FAILURE(Start(ServerLoopOptions())); }
   ~ServerLoopTest() override { Stop(); }
 
   void Start(ServerLoopOptions options) {
@@ -45,10 +46,13 @@ class ServerLoopTest : public ::testing::Test {
     ASSERT_TRUE(loop_->Start().ok());
     v1::RegisterRequest request;
     request.set_worker("w");
+    request.set_names_what_it_holds(true);
     request.add_devices()->set_device("cpu");
     request.mutable_devices(0)->set_target(kTestTarget);
-    session_ =
-        Call<v1::RegisterResponse>([&](auto reply) { loop_->Register(request, reply); }).get()->session();
+    const auto registered =
+        Call<v1::RegisterResponse>([&](auto reply) { loop_->Register(request, reply); }).get();
+    ASSERT_TRUE(registered.ok()) << registered.status();
+    session_ = registered->session();
   }
   void Stop() {
     loop_.reset();
@@ -94,42 +98,64 @@ class ServerLoopTest : public ::testing::Test {
   std::string session_;
 };
 
-TEST_F(ServerLoopTest, ALogThatCannotBeWrittenNowHoldsUpOnlyWhatIsWritten) {
-  ASSERT_TRUE(Submit(MakeSpec({kTestWorkload}, 8)).get().ok());
+// A commit that takes as long as the test likes: the disk is slow, or somebody else writes.
+TEST_F(ServerLoopTest, ACommitThatTakesLongHoldsUpOnlyWhatItAcknowledges) {
+  const auto first = Submit(MakeSpec({kTestWorkload}, 8)).get();
+  ASSERT_TRUE(first.ok()) << first.status();
+  const auto held = Lease(1).get();
+  ASSERT_TRUE(held.ok()) << held.status();
+  ASSERT_EQ(held->assignments_size(), 1);
   auto other = Database::Open(path_, Database::Access::kReadWrite);
   ASSERT_TRUE(other.ok()) << other.status();
   ASSERT_TRUE((*other)->Execute("BEGIN IMMEDIATE").ok());
+
   const auto submitted = Submit(MakeSpec({kTestWorkload}, 8, 2));
+  v1::ReportRequest report;
+  report.set_session(session_);
+  *report.add_reports()->mutable_lease() = held->assignments(0).lease();
+  *report.mutable_reports(0)->mutable_result() = FakeResult(held->assignments(0));
+  const auto reported = Call<v1::ReportResponse>([&](auto reply) { loop_->Report(report, reply); });
   for (int i = 0; i < 100; ++i) EXPECT_TRUE(Beat().ok());
   const auto jobs = Call<v1::ListJobsResponse>([&](auto reply) { loop_->ListJobs({}, reply); }).get();
   ASSERT_TRUE(jobs.ok()) << jobs.status();
   EXPECT_EQ(jobs->jobs_size(), 1);
+  v1::BestRequest best;
+  best.set_target(kTestTarget);
+  EXPECT_TRUE(Call<v1::BestResponse>([&](auto reply) { loop_->Best(best, reply); }).get().ok());
+  EXPECT_TRUE(Watch(first->progress().job(), 0).get().ok());
   EXPECT_FALSE(IsAnswered(submitted)) << "it is not in the log";
+  EXPECT_FALSE(IsAnswered(reported)) << "it is not in the log";
+
   ASSERT_TRUE((*other)->Execute("COMMIT").ok());
   ASSERT_EQ(submitted.wait_for(kSoon), std::future_status::ready);
+  ASSERT_EQ(reported.wait_for(kSoon), std::future_status::ready);
 }
 
 TEST_F(ServerLoopTest, ASearchThatTakesLongHoldsUpNeitherOtherSearchesNorTheLoop) {
-  std::promise<void> begun, released;
-  const std::shared_future<void> may_end = released.get_future().share();
+  // Searches outlive the test's own variables.
+  struct Gate {
+    std::promise<void> reached, opened;
+    std::shared_future<void> is_open = opened.get_future().share();
+  };
+  const auto gate = std::make_shared<Gate>();
+  const absl::Cleanup open_gate = [gate] { gate->opened.set_value(); };
   ServerLoopOptions options;
   options.search_threads = 2;
-  options.start_search = [&](const SearchStart& start) {
+  options.start_search = [gate](const SearchStart& start) {
     if (start.job->spec().seed() == 1) {
-      begun.set_value();
-      may_end.wait();
+      gate->reached.set_value();
+      gate->is_open.wait();
     }
     return LocalSearch::Start(start);
   };
-  Start(options);
+  ASSERT_NO_FATAL_FAILURE(Start(options));
   ASSERT_TRUE(Submit(MakeSpec({kTestWorkload}, 8, 1)).get().ok());
-  begun.get_future().wait();
+  ASSERT_EQ(gate->reached.get_future().wait_for(kSoon), std::future_status::ready);
   ASSERT_TRUE(Submit(MakeSpec({kTestWorkload}, 8, 2)).get().ok());
   const auto leased = Lease(4).get();
   ASSERT_TRUE(leased.ok()) << leased.status();
   EXPECT_GT(leased->assignments_size(), 0);
   EXPECT_TRUE(Beat().ok());
-  released.set_value();
 }
 
 TEST_F(ServerLoopTest, ASubmissionIsAnsweredAndPreparedAfterwards) {
@@ -139,21 +165,28 @@ TEST_F(ServerLoopTest, ASubmissionIsAnsweredAndPreparedAfterwards) {
   EXPECT_NE(progress.job(), "");
   EXPECT_EQ(progress.trials_planned(), 16);
   EXPECT_TRUE(progress.state() == v1::JOB_STATE_WAITING || progress.state() == v1::JOB_STATE_RUNNING);
-  EXPECT_GT(Lease(4).get()->assignments_size(), 0);
+  const auto leased = Lease(4).get();
+  ASSERT_TRUE(leased.ok()) << leased.status();
+  EXPECT_GT(leased->assignments_size(), 0);
   const auto refused = Submit(MakeSpec({"workload nonsense"}, 8)).get();
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kInvalidArgument) << refused.status();
 }
 
 TEST_F(ServerLoopTest, ALogThatIsDeletedEndsWhatRunsWithThatReason) {
-  const std::string job = Submit(MakeSpec({kTestWorkload}, 100)).get()->progress().job();
+  const auto submitted = Submit(MakeSpec({kTestWorkload}, 100)).get();
+  ASSERT_TRUE(submitted.ok()) << submitted.status();
+  const std::string job = submitted->progress().job();
   const auto leased = Lease(2).get();
+  ASSERT_TRUE(leased.ok()) << leased.status();
   ASSERT_EQ(leased->assignments_size(), 2);
   std::filesystem::remove(path_);
   v1::ReportRequest request;
   request.set_session(session_);
   *request.add_reports()->mutable_lease() = leased->assignments(0).lease();
   *request.mutable_reports(0)->mutable_result() = FakeResult(leased->assignments(0));
-  (void)Call<v1::ReportResponse>([&](auto reply) { loop_->Report(request, reply); }).get();
+  const auto reported = Call<v1::ReportResponse>([&](auto reply) { loop_->Report(request, reply); }).get();
+  ASSERT_TRUE(reported.ok()) << reported.status();
+  EXPECT_EQ(reported->answers(0).kind(), v1::ReportAnswer::NOT_NOW) << "it is not kept";
   uint64_t seen = 0;
   v1::JobProgress shown;
   while (shown.state() != v1::JOB_STATE_FAILED) {
