@@ -7,9 +7,9 @@
 
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 
 namespace mycc {
@@ -22,12 +22,22 @@ absl::Status SystemError(const std::string& path) {
   return absl::Status(code, absl::StrCat(path, ": cannot lock the log: ", std::strerror(errno)));
 }
 
-std::string HolderOf(int descriptor) {
-  char text[32];
-  const ssize_t size = pread(descriptor, text, sizeof(text), 0);
-  const std::string pid(text, size > 0 ? static_cast<size_t>(size) : 0);
-  return pid.empty() ? "another process"
-                     : absl::StrCat("process ", std::string(absl::StripAsciiWhitespace(pid)));
+// What stands in the lock's file: who holds it, and since which start of the machine.
+struct Holder {
+  std::string pid, boot;
+};
+
+Holder HolderOf(const std::string& path) {
+  Holder holder;
+  std::ifstream(path) >> holder.pid >> holder.boot;
+  return holder;
+}
+
+// The kernel's random name for this start of the machine; empty where it has none.
+std::string BootId() {
+  std::string id;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> id;
+  return id;
 }
 
 // Whether `path` still names the file that `descriptor` holds: its last holder may have removed it between
@@ -49,18 +59,25 @@ absl::StatusOr<FileLock> FileLock::Acquire(const std::string& log_path) {
     if (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
       lock.path_.clear();  // not ours to remove
       if (errno != EWOULDBLOCK) return SystemError(path);
-      return absl::FailedPreconditionError(absl::StrCat(log_path, ": is served by ", HolderOf(descriptor),
+      const std::string pid = HolderOf(path).pid;
+      return absl::FailedPreconditionError(absl::StrCat(log_path, ": is served by ",
+                                                        pid.empty() ? "another process" : "process " + pid,
                                                         "; a log has one server at a time"));
     }
     if (!IsStillNamed(path, descriptor)) {
       lock.path_.clear();
       continue;
     }
-    const std::string pid = absl::StrCat(getpid(), "\n");
-    if (ftruncate(descriptor, 0) != 0 || pwrite(descriptor, pid.data(), pid.size(), 0) < 0)
+    const std::string holder = absl::StrCat(getpid(), " ", BootId(), "\n");
+    if (ftruncate(descriptor, 0) != 0 || pwrite(descriptor, holder.data(), holder.size(), 0) < 0)
       return SystemError(path);
     return lock;
   }
+}
+
+bool FileLock::IsOfThisBoot(const std::string& log_path) {
+  const std::string boot = BootId();
+  return !boot.empty() && HolderOf(log_path + "-lock").boot == boot;
 }
 
 FileLock::FileLock(FileLock&& other) noexcept

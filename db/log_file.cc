@@ -143,11 +143,19 @@ absl::Status CheckSound(Database* database) {
   return *verdict == "ok" ? absl::OkStatus() : Damaged(database->path(), *verdict);
 }
 
+// Its server was killed. It had found the whole file sound, and the end of a process damages no file, as the
+// end of the machine may: so a server that is started again need not read all of a large log first. What
+// becomes damaged meanwhile is found where it is read.
+bool WasServedUntilKilled(const std::string& path) {
+  return FileExists(path + "-wal") && FileLock::IsOfThisBoot(path);
+}
+
 // False when only a writer can tell: an interrupted write has to be undone first.
-absl::StatusOr<bool> CheckBeforeWriting(const std::string& path) {
+absl::StatusOr<bool> CheckBeforeWriting(const std::string& path, OpenMode mode) {
   absl::StatusOr<std::unique_ptr<Database>> reader = OpenToRead(path);
   if (absl::IsUnavailable(reader.status())) return false;
   MYCC_RETURN_IF_ERROR(reader.status());
+  if (mode == OpenMode::kServe && WasServedUntilKilled(path)) return true;
   MYCC_RETURN_IF_ERROR(CheckSound(reader->get()));
   return true;
 }
@@ -194,7 +202,7 @@ absl::StatusOr<LogFile> LogFile::Open(const std::string& path, OpenMode mode) {
 
   bool is_sound = true;
   if (kind == FileKind::kFile) {
-    MYCC_ASSIGN_OR_RETURN(is_sound, CheckBeforeWriting(path));
+    MYCC_ASSIGN_OR_RETURN(is_sound, CheckBeforeWriting(path, mode));
   }
   std::optional<FileLock> lock;
   if (mode == OpenMode::kServe) {

@@ -186,6 +186,34 @@ TEST(LogFileTest, WritersRefuseALogWithADamagedPage) {
   }
 }
 
+// Reading all of a large log takes seconds, which a server that was killed need not take again.
+TEST(LogFileTest, AKilledServersLogIsReadWholeOnlyAfterAStartOfTheMachine) {
+  TempDir directory;
+  const std::string path = MakeLog(directory, "tuning.db", 200);
+  TempDir copies;
+  const std::string copy = copies / "tuning.db";
+  {
+    auto log = TuningLog::Open(path, OpenMode::kServe);
+    ASSERT_TRUE(log.ok()) << log.status();
+    ASSERT_TRUE((*log)->Append({MakeRecord({.index = 1000})}).ok());
+    for (const char* end : {"", "-wal", "-lock"}) WriteBytes(copy + end, ReadBytes(path + end));
+  }
+  std::string damaged = ReadBytes(copy);
+  const size_t page = damaged.size() / 4096 / 2;
+  for (size_t i = 0; i < 64; ++i) damaged[page * 4096 + i] = static_cast<char>(0xa5 ^ i);
+  WriteBytes(copy, damaged);
+  const std::string lock = ReadBytes(copy + "-lock");
+
+  WriteBytes(copy + "-lock", absl::StrCat(getpid(), " 01234567-89ab-cdef-0123-456789abcdef\n"));
+  const absl::Status after_a_start = LogFile::Open(copy, OpenMode::kServe).status();
+  EXPECT_EQ(after_a_start.code(), absl::StatusCode::kDataLoss) << after_a_start;
+  WriteBytes(copy + "-lock", lock);
+  const absl::Status by_others = LogFile::Open(copy, OpenMode::kWrite).status();
+  EXPECT_EQ(by_others.code(), absl::StatusCode::kDataLoss) << by_others;
+  const absl::Status again = LogFile::Open(copy, OpenMode::kServe).status();
+  EXPECT_TRUE(again.ok()) << again;
+}
+
 TEST(LogFileTest, RefusesWithoutPermission) {
   TempDir directory;
   const std::string path = MakeLog(directory, "tuning.db", 3);
