@@ -78,7 +78,7 @@ struct Trial {
   uint32_t task = 0;
   uint32_t generation = 0;
   uint32_t index = 0;
-  std::string trace;
+  std::string trace;  // empty: it is lost, in a damaged row
   v1::Provenance provenance;
   TrialState state = TrialState::kQueued;
   uint32_t attempt = 0;  // of the last lease; 0 before the first

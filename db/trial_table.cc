@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/sha256.h"
 #include "base/status.h"
 #include "proto/names.h"
 
@@ -11,7 +12,7 @@ namespace {
 
 constexpr char kSelectTrials[] = R"sql(
 SELECT i.id, i.task, a.job, a.task, i.generation, i.position, i.trace, i.provenance, i.state, i.attempt, i.lost, i.worker,
-       i.leased, i.created, i.record, r.detail
+       i.leased, i.created, i.record, r.detail, r.trace, r.trace_hash
 FROM trials i JOIN tasks a ON a.id = i.task LEFT JOIN records r ON r.id = i.record )sql";
 
 // What a trial's own columns say of where it came from.
@@ -49,8 +50,12 @@ TrialRow ReadTrial(const Database& database, const Query& row) {
   }
   if (row.IsNull(14)) return out;
   trial.record_id = row.Int(14);
+  // The record has the trace once more, with its hash.
+  const std::string trace_hash = row.Text(17);
+  if (Sha256Hex(trial.trace) != trace_hash)
+    trial.trace = Sha256Hex(row.Text(16)) == trace_hash ? row.Text(16) : "";
   v1::Record detail;
-  if (detail.ParseFromString(row.Text(15))) {
+  if (!trial.trace.empty() && detail.ParseFromString(row.Text(15))) {
     trial.result = std::move(*detail.mutable_result());
   } else {
     trial.damage = damage;

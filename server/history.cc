@@ -12,6 +12,13 @@ namespace {
 
 constexpr int kOwn = 4, kOfOtherTargets = 2, kOfOtherShapes = 3;
 
+using Records = std::vector<StoredRecord>;
+
+// A damaged record teaches nothing, and the job begins without it.
+absl::StatusOr<Records> Readable(absl::StatusOr<Records> records) {
+  return absl::IsDataLoss(records.status()) ? Records() : std::move(records);
+}
+
 }  // namespace
 
 absl::StatusOr<const std::vector<History::Shape>*> History::ShapesOf(const Family& family) {
@@ -41,8 +48,8 @@ absl::StatusOr<std::vector<StoredRecord>> History::NearestShapes(const PlannedTa
   std::vector<StoredRecord> nearest;
   for (const auto& [distance, shape] : by_distance) {
     if (static_cast<int>(nearest.size()) == count) break;
-    MYCC_ASSIGN_OR_RETURN(std::vector<StoredRecord> best,
-                          log_->TopK({shape->workload_hash, task.key.target}, task.protocol, 1));
+    MYCC_ASSIGN_OR_RETURN(Records best,
+                          Readable(log_->TopK({shape->workload_hash, task.key.target}, task.protocol, 1)));
     if (!best.empty()) nearest.push_back(std::move(best[0]));
   }
   return nearest;
@@ -52,7 +59,7 @@ absl::StatusOr<v1::StoredTask> History::Recall(const PlannedTask& task, uint32_t
   v1::StoredTask stored;
   stored.set_count(task.count);
   const LogKey key{task.key.workload_hash, task.key.target};
-  MYCC_ASSIGN_OR_RETURN(const std::vector<StoredRecord> own, log_->TopK(key, task.protocol, kOwn));
+  MYCC_ASSIGN_OR_RETURN(const Records own, Readable(log_->TopK(key, task.protocol, kOwn)));
   if (trials > 0 && !fresh && !own.empty()) {
     MYCC_ASSIGN_OR_RETURN(const int64_t measured, log_->CountMeasured(key, task.protocol, trials));
     stored.set_reused(measured >= trials);
@@ -63,13 +70,13 @@ absl::StatusOr<v1::StoredTask> History::Recall(const PlannedTask& task, uint32_t
   };
   for (const StoredRecord& record : own) add(record);
 
-  MYCC_ASSIGN_OR_RETURN(std::vector<StoredRecord> targets,
-                        log_->BestOfTargets(task.key.workload_hash, task.protocol));
+  MYCC_ASSIGN_OR_RETURN(Records targets,
+                        Readable(log_->BestOfTargets(task.key.workload_hash, task.protocol)));
   std::erase_if(targets,
                 [&](const StoredRecord& record) { return record.record.target() == task.key.target; });
   for (size_t i = 0; i < targets.size() && i < kOfOtherTargets; ++i) add(targets[i]);
 
-  MYCC_ASSIGN_OR_RETURN(const std::vector<StoredRecord> shapes, NearestShapes(task, kOfOtherShapes));
+  MYCC_ASSIGN_OR_RETURN(const Records shapes, NearestShapes(task, kOfOtherShapes));
   for (const StoredRecord& record : shapes) add(record);
   return stored;
 }

@@ -130,8 +130,8 @@ void JobBoard::Tick() {
 }
 
 void JobBoard::TickJob(RunningJob* job) {
-  const double budget = job->active->stored().spec().budget_seconds();
-  if (budget > 0 && job->Elapsed(time_->Seconds()) >= budget) endings_.EndAsSearched(job, StopReason::kTime);
+  const double limit = SearchSeconds(job->active->stored().spec(), job->active->plan().tasks.size());
+  if (limit > 0 && job->Elapsed(time_->Seconds()) >= limit) endings_.EndAsSearched(job, StopReason::kTime);
   if (job->finals != nullptr && job->finals->is_open()) endings_.WatchFinals(job);
   const bool may_save = job->unsaved && job->under_way == 0 && !job->ending;
   if (may_save && time_->Seconds() >= job->retry_at) rounds_.Save(job);

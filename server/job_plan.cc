@@ -1,5 +1,6 @@
 #include "server/job_plan.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -19,6 +20,8 @@ namespace {
 
 constexpr int kMaxTasks = 10000;
 constexpr char kDefaultStrategy[] = "evolutionary";
+// What final rounds are given of a budget.
+constexpr double kFinalSecondsATask = 2, kMostFinalShare = 0.25;
 
 absl::Status Expected(const std::string& what, const std::string& expected) {
   return absl::InvalidArgumentError(absl::StrCat("job: ", what, "; expected ", expected));
@@ -87,6 +90,12 @@ absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& spec) {
     canonical.set_target(task.key.target);
   }
   return plan;
+}
+
+double SearchSeconds(const v1::JobSpec& spec, size_t tasks) {
+  const double finals =
+      std::min(kMostFinalShare * spec.budget_seconds(), kFinalSecondsATask * static_cast<double>(tasks));
+  return spec.budget_seconds() - finals;
 }
 
 std::string ModelKind(const Target& target) {

@@ -29,6 +29,9 @@ struct JobPlan {
 // InvalidArgument names what is wrong and what was expected.
 absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& spec);
 
+// How much of a job's budget its search may take; the rest is for the final rounds of its tasks. 0: no limit.
+double SearchSeconds(const v1::JobSpec& spec, size_t tasks);
+
 // What a cost model predicts for: targets of one kind share what they teach.
 std::string ModelKind(const Target& target);
 

@@ -7,7 +7,6 @@
 #include "base/status.h"
 #include "codegen/schedule/trace.h"
 #include "tuner/search/strategy.h"
-#include "tuner/space/refit.h"
 
 namespace mycc {
 namespace {
@@ -22,12 +21,12 @@ std::vector<Trace> ParseHistory(const v1::StoredTask& stored) {
   return history;
 }
 
-SchedulerConfig SchedulerOf(const v1::JobSpec& spec) {
+SchedulerConfig SchedulerOf(const v1::JobSpec& spec, size_t tasks) {
   constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max() / 2;
   SchedulerConfig config;
   config.max_trials = kNoLimit;
   config.max_trials_per_task = spec.trials() > 0 ? spec.trials() : kNoLimit;
-  config.max_seconds = spec.budget_seconds();
+  config.max_seconds = SearchSeconds(spec, tasks);
   return config;
 }
 
@@ -69,10 +68,11 @@ absl::StatusOr<std::unique_ptr<LocalSearch>> LocalSearch::Create(const v1::Store
     entry.info.weight = static_cast<double>(planned.count);
     entry.info.flops = CountFlops(planned.workload);
     entry.info.family = planned.key.shape_erased_hash;
-    MYCC_ASSIGN_OR_RETURN(
-        entry.search,
-        MakeSearchStrategy(StrategyOf(job, task), GenerateSketches(planned.workload, planned.target),
-                           ParseHistory(stored[task]), search->scorers_.back().get()));
+    entry.begin = [config = StrategyOf(job, task), planned, recalled = stored[task],
+                   scorer = search->scorers_.back().get()] {
+      return MakeSearchStrategy(config, GenerateSketches(planned.workload, planned.target),
+                                ParseHistory(recalled), scorer);
+    };
     search->index_of_[task] = static_cast<int>(campaign_tasks.size());
     search->tasks_.push_back(task);
     campaign_tasks.push_back(std::move(entry));
@@ -81,7 +81,7 @@ absl::StatusOr<std::unique_ptr<LocalSearch>> LocalSearch::Create(const v1::Store
     return absl::FailedPreconditionError("the log already holds what the job asks for");
   LocalSearch* const self = search.get();  // the campaign is its own
   search->campaign_ = std::make_unique<Campaign>(
-      SchedulerOf(job.spec()), std::move(campaign_tasks),
+      SchedulerOf(job.spec(), tasks.size()), std::move(campaign_tasks),
       [self](int task, const std::vector<Ledger::Entry>& generation) {
         return self->learner_of_[task]->Add(self->scorers_[task]->SamplesOf(generation));
       });
@@ -111,24 +111,19 @@ absl::Status LocalSearch::Restore(const v1::SearchRound& recorded) {
   const uint32_t task = recorded.task();
   if (task >= index_of_.size() || index_of_[task] < 0)
     return absl::FailedPreconditionError(absl::StrCat("the job does not search task ", task));
-  const SearchStrategy& search = campaign_->search(index_of_[task]);
+  const int generation = campaign_->num_rounds_of(index_of_[task]);
   const auto stale = [&](const std::string& why) {
     return absl::FailedPreconditionError(absl::StrCat(
         "this build searches other spaces than the one that began the job (task ", task, ", generation ",
-        search.ledger().generations(), ": ", why, "); tune again, the measured results stay in the log"));
+        generation, ": ", why, "); tune again, the measured results stay in the log"));
   };
   if (recorded.state().candidates_size() != recorded.traces_size()) return stale("its state is incomplete");
   Round round;
   round.task = index_of_[task];
   for (int i = 0; i < recorded.traces_size(); ++i) {
-    const absl::StatusOr<Trace> trace = ParseTrace(recorded.traces(i));
-    if (!trace.ok()) return stale(std::string(trace.status().message()));
-    const std::optional<Point> point = PointOf(*trace, search.sketches());
-    if (!point) return stale("no sketch has its decisions");
     Candidate candidate;
-    candidate.generation = static_cast<uint32_t>(search.ledger().generations());
+    candidate.generation = recorded.generation();
     candidate.index = static_cast<uint32_t>(i);
-    candidate.point = *point;
     candidate.trace = recorded.traces(i);
     const v1::SearchState::Candidate& state = recorded.state().candidates(i);
     if (state.has_predicted_seconds()) candidate.predicted_seconds = state.predicted_seconds();

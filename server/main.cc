@@ -97,7 +97,7 @@ void AddTune(CLI::App* app, Command* command) {
   sub->add_option("--trials", options->trials,
                   "candidates to measure for each workload and target; 128 if no budget is given either")
       ->check(CLI::Range(1, 1 << 24));
-  sub->add_option("--budget", options->budget, "time for everything: 90s, 8m, 1h30m");
+  sub->add_option("--budget", options->budget, "time for everything, final rounds included: 90s, 8m, 1h30m");
   sub->add_option("--seed", options->seed, "of the search")->check(NotWhole);
   sub->add_option("--cache", options->cache, "time with warm or cold caches; cold on a GPU if not given");
   sub->add_option("--strategy", options->strategy, "evolutionary, random or grid")

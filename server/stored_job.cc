@@ -1,11 +1,14 @@
 #include "server/stored_job.h"
 
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "codegen/schedule/trace.h"
 #include "codegen/workload/parse.h"
 #include "command/protocols.h"
+#include "proto/names.h"
 #include "server/final_round.h"
 
 namespace mycc {
@@ -83,29 +86,72 @@ absl::StatusOr<LoadedRounds> LoadRounds(const JobStore& store, const Job& job,
   return loaded;
 }
 
-// Moves the trials of each round from those of its task, which are in the order of generations.
-absl::Status AddTrials(std::vector<std::vector<Trial>> trials, StoredJobState* state) {
-  std::vector<size_t> next_trial(trials.size(), 0);
+// By generation and index.
+using TrialsOfTask = std::map<std::pair<uint32_t, uint32_t>, Trial>;
+
+absl::StatusOr<TrialsOfTask> LoadTrialsOf(const JobStore& store, const std::string& job, uint32_t task) {
+  MYCC_ASSIGN_OR_RETURN(std::vector<Trial> trials, store.LoadTrials(job, task));
+  TrialsOfTask found;
+  for (Trial& trial : trials) {
+    const std::pair<uint32_t, uint32_t> place(trial.generation, trial.index);
+    found.emplace(place, std::move(trial));
+  }
+  return found;
+}
+
+// Whether what the row says of a candidate makes sense: it is to be measured, or was.
+bool IsSound(const Trial& trial) {
+  if (trial.result || trial.state == TrialState::kDropped) return !trial.trace.empty();
+  const bool is_open = trial.state == TrialState::kQueued || trial.state == TrialState::kLeased;
+  return is_open && ParseTrace(trial.trace).ok();
+}
+
+// What becomes of a candidate whose row is damaged beyond that, or is not where it belongs.
+v1::MeasureResult LostResult(const TrialId& id) {
+  v1::MeasureResult result;
+  result.set_status(v1::MEASURE_STATUS_WORKER_LOST);
+  result.set_error(absl::StrCat("the log's row of trial ", TrialName(id), " is damaged"));
+  return result;
+}
+
+// Moves the trials of each round to it. A damaged row costs its own trial: nothing is known of it any more.
+void AddTrials(std::vector<TrialsOfTask> trials, StoredJobState* state) {
   for (v1::SearchRound& round : state->rounds) {
-    std::vector<Trial>& of_task = trials[round.task()];
-    size_t& at = next_trial[round.task()];
-    const size_t first = at;
-    for (; at < of_task.size() && of_task[at].generation == round.generation(); ++at) {
-      if (of_task[at].index != at - first) break;
-      round.add_traces(of_task[at].trace);
-    }
-    if (round.state().candidates_size() != static_cast<int>(at - first))
-      return Damaged(state->job->id(), absl::StrCat("the state of task ", round.task()));
     state->job->AddRound(round.task(), round.state());
-    for (size_t i = first; i < at; ++i) {
-      Trial& trial = of_task[i];
+    for (uint32_t index = 0; index < static_cast<uint32_t>(round.state().candidates_size()); ++index) {
+      const auto found = trials[round.task()].find({round.generation(), index});
+      if (found == trials[round.task()].end() || !IsSound(found->second)) {
+        round.add_traces("");
+        state->job->Finish(round.task(), round.generation(), index,
+                           LostResult({state->job->id(), round.task(), round.generation(), index}));
+        continue;
+      }
+      Trial& trial = found->second;
+      round.add_traces(trial.trace);
       if (trial.result) {
-        state->job->Finish(round.task(), round.generation(), trial.index, *trial.result);
+        state->job->Finish(round.task(), round.generation(), index, *trial.result);
       } else if (trial.state != TrialState::kDropped) {
         state->open.push_back(std::move(trial));
       }
     }
   }
+}
+
+// What the log knows of how fast a task is by now. A record that is damaged is done without.
+absl::Status AddTimes(const TuningLog& log, uint32_t task, ActiveJob* job) {
+  const PlannedTask& planned = job->plan().tasks[task];
+  if (job->stored_tasks()[task].reused()) {
+    const absl::StatusOr<StoredRecord> best =
+        log.Best({planned.key.workload_hash, planned.key.target}, planned.protocol);
+    if (best.ok()) job->SetKnownBest(task, best->record.result().timing().seconds());
+    return absl::OkStatus();
+  }
+  const absl::StatusOr<std::vector<v1::Record>> final = FinalRecordsOf(log, job->id(), task, planned);
+  const absl::StatusOr<std::optional<v1::Record>> by_default = RecordOfTrial(log, job->default_trial(task));
+  for (const absl::Status& status : {final.status(), by_default.status()}) {
+    if (!status.ok()) return absl::IsDataLoss(status) ? absl::OkStatus() : status;
+  }
+  job->SetFinal(task, FinalTimesOf(*final, *by_default));
   return absl::OkStatus();
 }
 
@@ -116,9 +162,9 @@ absl::StatusOr<StoredJobState> LoadJob(const TuningLog& log, const JobStore& sto
   if (!stored.ParseFromString(job.spec)) return Damaged(job.id, "its spec");
   MYCC_ASSIGN_OR_RETURN(LoadedTasks tasks, LoadTasks(store, job.id, stored.spec()));
   MYCC_ASSIGN_OR_RETURN(LoadedRounds rounds, LoadRounds(store, job, tasks.old_states));
-  std::vector<std::vector<Trial>> trials;
+  std::vector<TrialsOfTask> trials;
   for (uint32_t task = 0; task < tasks.stored.size(); ++task) {
-    MYCC_ASSIGN_OR_RETURN(std::vector<Trial> of_task, store.LoadTrials(job.id, task));
+    MYCC_ASSIGN_OR_RETURN(TrialsOfTask of_task, LoadTrialsOf(store, job.id, task));
     trials.push_back(std::move(of_task));
   }
   StoredJobState state;
@@ -126,20 +172,9 @@ absl::StatusOr<StoredJobState> LoadJob(const TuningLog& log, const JobStore& sto
   state.rounds = std::move(rounds.rounds);
   state.job = std::make_unique<ActiveJob>(job.id, std::move(stored), std::move(tasks.plan), tasks.stored,
                                           job.created_unix_micros);
-  MYCC_RETURN_IF_ERROR(AddTrials(std::move(trials), &state));
-  for (uint32_t task = 0; task < tasks.stored.size(); ++task) {
-    const PlannedTask& planned = state.job->plan().tasks[task];
-    if (!tasks.stored[task].reused()) {
-      MYCC_ASSIGN_OR_RETURN(const std::vector<v1::Record> final, FinalRecordsOf(log, job.id, task, planned));
-      MYCC_ASSIGN_OR_RETURN(const std::optional<v1::Record> by_default,
-                            RecordOfTrial(log, state.job->default_trial(task)));
-      state.job->SetFinal(task, FinalTimesOf(final, by_default));
-      continue;
-    }
-    const absl::StatusOr<StoredRecord> best =
-        log.Best({planned.key.workload_hash, planned.key.target}, planned.protocol);
-    if (best.ok()) state.job->SetKnownBest(task, best->record.result().timing().seconds());
-  }
+  AddTrials(std::move(trials), &state);
+  for (uint32_t task = 0; task < tasks.stored.size(); ++task)
+    MYCC_RETURN_IF_ERROR(AddTimes(log, task, state.job.get()));
   return state;
 }
 

@@ -10,6 +10,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 v1::MeasureResult Lost(const std::string& error = "killed") {
   v1::MeasureResult result;
@@ -384,6 +385,7 @@ TEST(CoordinatorTest, JobsShareTheWorkers) {
   EXPECT_EQ(server.Progress(b).state(), v1::JOB_STATE_DONE);
 }
 
+// It is for the final round too, which is given 2 s a task of it.
 TEST(CoordinatorTest, BudgetEndsTheJob) {
   FakeServer server;
   FakeWorker worker(&server, "w");
@@ -391,13 +393,18 @@ TEST(CoordinatorTest, BudgetEndsTheJob) {
   spec.set_budget_seconds(60);
   const std::string job = server.Submit(spec);
   for (const v1::Assignment& assignment : worker.Lease(3)) EXPECT_TRUE(worker.Report(assignment).ok());
-  server.Wait(59);
-  EXPECT_EQ(server.Progress(job).state(), v1::JOB_STATE_RUNNING);
-  server.Wait(2);
+  server.Wait(57.5);
+  EXPECT_THAT(server.Progress(job).message(), Not(HasSubstr("budget")));
+  server.Wait(1);
   worker.Register();
   EXPECT_EQ(worker.Work(), 0) << "nothing but a final round";
   EXPECT_EQ(server.Progress(job).state(), v1::JOB_STATE_DONE);
   EXPECT_EQ(server.Progress(job).message(), "the time budget is spent");
+  v1::JobSpec many = spec;
+  EXPECT_EQ(SearchSeconds(many, 1), 58);
+  EXPECT_EQ(SearchSeconds(many, 100), 45) << "a quarter of it at most";
+  many.set_budget_seconds(0);
+  EXPECT_EQ(SearchSeconds(many, 1), 0) << "no limit";
 }
 
 TEST(CoordinatorTest, LogThatHoldsEnoughIsReused) {

@@ -304,19 +304,41 @@ TEST(ReportsTest, DamagedRowFailsItsTrialAlone) {
   EXPECT_NE(server.Progress(job).state(), v1::JOB_STATE_FAILED);
 }
 
-TEST(ReportsTest, DamagedRowDoesNotEndItsJobAtARestart) {
-  FakeServer server;
-  FakeWorker worker(&server, "w");
-  const std::string job = server.Submit(MakeSpec({kTestWorkload}, 4));
-  ASSERT_TRUE(server.log()
-                  .database()
-                  ->Run("UPDATE trials SET provenance = ?1 WHERE position = 1", {Blob{"\xff\xff damaged"}})
-                  .ok());
-  server.Restart();
-  worker.RegisterAgain();
-  EXPECT_EQ(worker.Work(), 4);
-  EXPECT_EQ(server.Progress(job).state(), v1::JOB_STATE_DONE);
-  EXPECT_EQ(server.Progress(job).tasks(0).trials(), 4);
+// Whatever is damaged of it, and whether it was measured before: trial 1 was, and trial 6 was not.
+TEST(ReportsTest, DamagedRowCostsItsTrialAloneAtARestart) {
+  for (const char* damage : {
+           "UPDATE trials SET provenance = x'ffff' WHERE id IN (2, 7)",
+           "UPDATE trials SET trace = 'v1 damaged' WHERE id IN (2, 7)",
+           "UPDATE trials SET position = 1000 + position WHERE id IN (2, 7)",
+           "UPDATE trials SET generation = 1000 WHERE id IN (2, 7)",
+           "UPDATE trials SET state = 77 WHERE id IN (2, 7)",
+           "DELETE FROM trials WHERE id IN (2, 7)",
+           "UPDATE records SET detail = x'ffff' WHERE id = 2",
+           "UPDATE records SET trace = 'v1 damaged' WHERE id = 2",
+       }) {
+    SCOPED_TRACE(damage);
+    FakeServer server;
+    FakeWorker worker(&server, "w");
+    const std::string job = server.Submit(MakeSpec({kTestWorkload}, 16));
+    for (const v1::Assignment& assignment : worker.Lease(4)) ASSERT_TRUE(worker.Report(assignment).ok());
+    ASSERT_TRUE(server.log().database()->Execute(damage).ok());
+    server.Restart();
+    worker.RegisterAgain();
+    worker.Work();
+    const v1::JobProgress progress = server.Progress(job);
+    EXPECT_EQ(progress.state(), v1::JOB_STATE_DONE) << progress.message();
+    EXPECT_EQ(progress.tasks(0).trials(), 16);
+    int64_t sound = 0;
+    for (const v1::StatusCount& outcome : progress.tasks(0).outcomes())
+      sound += outcome.status() == v1::MEASURE_STATUS_OK ? outcome.count() : 0;
+    EXPECT_GE(sound, 14);
+    // Nor does it keep the next job from what it looks back at.
+    v1::JobSpec next = MakeSpec({kTestWorkload}, 4, /*seed=*/2);
+    next.set_fresh(true);
+    const std::string another = server.Submit(next);
+    worker.Work();
+    EXPECT_EQ(server.Progress(another).state(), v1::JOB_STATE_DONE) << server.Progress(another).message();
+  }
 }
 
 }  // namespace

@@ -20,8 +20,9 @@ std::vector<CampaignTask> Tasks(Scorer* scorer) {
     config.rounds = 1;
     // The last task has four points alone.
     Sketch sketch = i < 2 ? ContractionLikeSketch() : SketchOf("copy", {{"vector", {1, 2, 4, 8}}});
-    tasks.push_back(
-        {{weights[i], 1e9, "family"}, *MakeSearchStrategy(config, {sketch}, {}, i < 2 ? scorer : nullptr)});
+    tasks.push_back({{weights[i], 1e9, "family"}, [config, sketch, scorer = i < 2 ? scorer : nullptr] {
+                       return MakeSearchStrategy(config, {sketch}, {}, scorer);
+                     }});
   }
   return tasks;
 }
@@ -119,7 +120,9 @@ TEST(CampaignTest, ExhaustedTasksEndTheCampaign) {
   search.generation_size = 3;
   std::vector<CampaignTask> tasks;
   tasks.push_back(
-      {{}, *MakeSearchStrategy(search, {SketchOf("copy", {{"vector", {1, 2, 4, 8}}})}, {}, nullptr)});
+      {{}, [search] {
+         return MakeSearchStrategy(search, {SketchOf("copy", {{"vector", {1, 2, 4, 8}}})}, {}, nullptr);
+       }});
   Campaign campaign({}, std::move(tasks));
   int trials = 0;
   while (true) {
@@ -133,6 +136,32 @@ TEST(CampaignTest, ExhaustedTasksEndTheCampaign) {
   EXPECT_EQ(trials, 4);
   EXPECT_EQ(campaign.stop_reason(), StopReason::kExhausted);
   EXPECT_EQ(campaign.progress()[0].best_seconds.back(), 1e-4);
+}
+
+TEST(CampaignTest, ASearchBeginsWithItsFirstRound) {
+  SurfaceScorer scorer(1, 0.3);
+  std::vector<CampaignTask> tasks = Tasks(&scorer);
+  std::vector<int> begun;
+  for (int task = 0; task < 3; ++task) {
+    tasks[task].begin = [&begun, task, begin = tasks[task].begin] {
+      begun.push_back(task);
+      return begin();
+    };
+  }
+  Campaign campaign(Config(), std::move(tasks));
+  EXPECT_TRUE(begun.empty());
+  EXPECT_EQ(campaign.num_rounds_of(0), 0);
+  ASSERT_EQ((*campaign.Next(0))->task, 0);
+  EXPECT_EQ(begun, std::vector<int>({0}));
+  ASSERT_EQ((*campaign.Next(0))->task, 1);
+  EXPECT_EQ(begun, std::vector<int>({0, 1}));
+}
+
+TEST(CampaignTest, ASearchThatCannotBeginIsAnErrorOfItsFirstRound) {
+  std::vector<CampaignTask> tasks;
+  tasks.push_back({{}, [] { return MakeSearchStrategy({}, {}, {}, nullptr); }});
+  Campaign campaign({}, std::move(tasks));
+  EXPECT_EQ(campaign.Next(0).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 }  // namespace

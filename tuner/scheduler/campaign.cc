@@ -9,8 +9,23 @@
 namespace mycc {
 
 Campaign::Campaign(const SchedulerConfig& config, std::vector<CampaignTask> tasks, Learn learn)
-    : config_(config), tasks_(std::move(tasks)), learn_(std::move(learn)) {
-  MYCC_CHECK(!tasks_.empty()) << "a campaign without tasks";
+    : config_(config), learn_(std::move(learn)) {
+  MYCC_CHECK(!tasks.empty()) << "a campaign without tasks";
+  for (CampaignTask& task : tasks) tasks_.push_back({std::move(task), nullptr});
+}
+
+absl::StatusOr<SearchStrategy*> Campaign::Begun(int task) {
+  Task& begun = tasks_[task];
+  if (begun.search == nullptr) {
+    MYCC_ASSIGN_OR_RETURN(begun.search, begun.given.begin());
+    begun.given.begin = nullptr;  // with what it holds
+  }
+  return begun.search.get();
+}
+
+int Campaign::num_rounds_of(int task) const {
+  const Task& asked = tasks_[task];
+  return asked.search == nullptr ? 0 : asked.search->ledger().generations();
 }
 
 int Campaign::VisibleRounds() const { return std::max(0, num_rounds() - 1); }
@@ -33,9 +48,10 @@ std::vector<int> Campaign::VisibleGenerations(int rounds) const {
 }
 
 TaskProgress Campaign::ProgressOf(int task, int visible) const {
-  const SearchStrategy& search = *tasks_[task].search;
   TaskProgress progress;
-  progress.info = tasks_[task].info;
+  progress.info = tasks_[task].given.info;
+  if (tasks_[task].search == nullptr) return progress;
+  const SearchStrategy& search = *tasks_[task].search;
   progress.rounds = search.ledger().generations();
   progress.trials = search.ledger().num_candidates();
   progress.exhausted = search.Exhausted();
@@ -52,8 +68,7 @@ TaskProgress Campaign::ProgressOf(int task, int visible) const {
 
 std::vector<TaskProgress> Campaign::progress() const {
   std::vector<TaskProgress> progress;
-  for (int t = 0; t < num_tasks(); ++t)
-    progress.push_back(ProgressOf(t, tasks_[t].search->ledger().generations()));
+  for (int t = 0; t < num_tasks(); ++t) progress.push_back(ProgressOf(t, num_rounds_of(t)));
   return progress;
 }
 
@@ -83,11 +98,11 @@ absl::StatusOr<std::optional<Round>> Campaign::Next(double elapsed_seconds) {
     const int task = *choice.task;
     const int64_t limit =
         std::min(config_.max_trials - trials, config_.max_trials_per_task - progress[task].trials);
-    SearchStrategy& search = *tasks_[task].search;
+    MYCC_ASSIGN_OR_RETURN(SearchStrategy* const search, Begun(task));
     MYCC_ASSIGN_OR_RETURN(std::vector<Candidate> candidates,
-                          search.Ask(visible[task], static_cast<int>(std::min<int64_t>(limit, 1 << 30))));
+                          search->Ask(visible[task], static_cast<int>(std::min<int64_t>(limit, 1 << 30))));
     if (candidates.empty()) continue;  // this task is exhausted now, and the choice is another
-    rounds_.push_back({task, search.ledger().generations() - 1});
+    rounds_.push_back({task, search->ledger().generations() - 1});
     return std::optional<Round>(Round{task, std::move(candidates)});
   }
 }
@@ -97,7 +112,8 @@ absl::Status Campaign::Tell(int task, const std::vector<Outcome>& outcomes) {
     return absl::InvalidArgumentError(
         absl::StrCat("outcome of task ", task, ": expected 0 to ", num_tasks() - 1));
   }
-  return tasks_[task].search->Tell(outcomes);
+  MYCC_ASSIGN_OR_RETURN(SearchStrategy* const search, Begun(task));
+  return search->Tell(outcomes);
 }
 
 absl::Status Campaign::Restore(const Round& round) {
@@ -105,9 +121,9 @@ absl::Status Campaign::Restore(const Round& round) {
     return absl::InvalidArgumentError(absl::StrCat("restoring round ", num_rounds(), ": task ", round.task,
                                                    "; expected 0 to ", num_tasks() - 1));
   }
-  SearchStrategy& search = *tasks_[round.task].search;
-  MYCC_RETURN_IF_ERROR(search.Restore(round.candidates));
-  rounds_.push_back({round.task, search.ledger().generations() - 1});
+  MYCC_ASSIGN_OR_RETURN(SearchStrategy* const search, Begun(round.task));
+  MYCC_RETURN_IF_ERROR(search->Restore(round.candidates));
+  rounds_.push_back({round.task, search->ledger().generations() - 1});
   return absl::OkStatus();
 }
 

@@ -21,7 +21,9 @@ namespace mycc {
 
 struct CampaignTask {
   TaskInfo info;
-  std::unique_ptr<SearchStrategy> search;
+  // Makes the task's search, which takes a while: called once, for its first round. In a campaign of
+  // thousands of tasks the first round does not wait for all of them.
+  std::function<absl::StatusOr<std::unique_ptr<SearchStrategy>>()> begin;
 };
 
 struct Round {
@@ -54,15 +56,22 @@ class Campaign {
   std::optional<StopReason> stop_reason() const { return stop_reason_; }
   int num_rounds() const { return static_cast<int>(rounds_.size()); }
   int num_tasks() const { return static_cast<int>(tasks_.size()); }
-  const SearchStrategy& search(int task) const { return *tasks_[task].search; }
+  // Rounds of the task so far.
+  int num_rounds_of(int task) const;
   // Every task as it stands with all that was told, for reports; decisions are made on less.
   std::vector<TaskProgress> progress() const;
 
  private:
+  struct Task {
+    CampaignTask given;
+    std::unique_ptr<SearchStrategy> search;  // null before its first round
+  };
   struct RoundRef {
     int task;
     int generation;
   };
+
+  absl::StatusOr<SearchStrategy*> Begun(int task);
 
   int VisibleRounds() const;
   std::vector<int> VisibleGenerations(int rounds) const;
@@ -70,7 +79,7 @@ class Campaign {
   bool Complete(const RoundRef& round) const;
 
   const SchedulerConfig config_;
-  std::vector<CampaignTask> tasks_;
+  std::vector<Task> tasks_;
   const Learn learn_;
   std::vector<RoundRef> rounds_;
   int learned_rounds_ = 0;

@@ -94,6 +94,10 @@ absl::Status SearchStrategy::Restore(const std::vector<Candidate>& generation) {
     if (static_cast<int>(candidate.generation) != number || candidate.index != i) {
       return absl::InvalidArgumentError(absl::StrCat(where, "expected ", number, "/", i));
     }
+    if (candidate.trace.empty()) {
+      keys.push_back(absl::StrCat("lost ", number, "/", i));  // no trace's
+      continue;
+    }
     const absl::StatusOr<Trace> trace = ParseTrace(candidate.trace);
     if (!trace.ok()) return absl::InvalidArgumentError(absl::StrCat(where, trace.status().message()));
     const std::optional<Point> point = PointOf(*trace, sketches_);

@@ -89,8 +89,9 @@ class SearchStrategy {
 
   // Takes a whole generation from a record of an earlier run in place of asking for it. Generations come in
   // order, with the trace, the predicted seconds and the model that Ask gave; `point` is read from the
-  // trace's decisions. InvalidArgument when the generation is not the next one, when an index is missing or a
-  // trace is not of these sketches.
+  // trace's decisions. A candidate without a trace is lost: it has its place, and nothing is known of it.
+  // InvalidArgument when the generation is not the next one, when an index is missing or a trace is not of
+  // these sketches.
   absl::Status Restore(const std::vector<Candidate>& generation);
 
   const Ledger& ledger() const { return ledger_; }
