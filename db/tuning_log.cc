@@ -7,9 +7,11 @@
 #include <chrono>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/output_file.h"
+#include "base/sha256.h"
 #include "base/status.h"
 #include "db/override_table.h"
 #include "proto/names.h"
@@ -32,6 +34,20 @@ constexpr char kPinned[] = R"sql(
 WHERE r.key = ?1 AND r.trace_hash = (SELECT trace_hash FROM overrides WHERE key = ?1 AND kind = 1)
   AND +r.status = 1 AND r.verified = 1 AND r.superseded = 0
 ORDER BY r.protocol = ?2 DESC, r.timer_version DESC, r.recorded DESC, r.trial LIMIT 1)sql";
+// The times of a job that records of later or earlier final rounds have superseded since, the fastest first.
+// What ranks by a round keeps its place however much slower the moment of that round was.
+constexpr char kFasterBeside[] = R"sql(
+WHERE r.id IN (
+  SELECT old.id FROM records f JOIN records old ON old.key = f.key AND old.trace_hash = f.trace_hash
+  WHERE f.key = ?1 AND f.rank_seconds IS NOT NULL AND +f.status = 1 AND f.verified = 1 AND f.superseded = 0
+    AND f.proven = 1 AND +old.status = 1 AND old.verified = 1 AND +old.job = ?2 AND old.protocol = ?3
+    AND old.timer_version = ?4 AND old.seconds < ?5)
+  AND o.kind IS NOT 2
+ORDER BY r.seconds, r.id)sql";
+constexpr char kSpeaker[] = R"sql(
+WHERE r.key = ?1 AND r.trace_hash = ?2 AND +r.status = 1 AND r.verified = 1 AND r.superseded = 0
+  AND r.protocol = ?3 AND r.timer_version = ?4)sql";
+constexpr char kDefaultOrigin[] = "/default";  // Provenance.strategy ends with a candidate's origin
 constexpr char kKeysOfWorkload[] =
     "SELECT k.id FROM workloads w JOIN keys k ON k.workload = w.id WHERE w.hash = ?1 ORDER BY k.id";
 constexpr char kKeysOfShapes[] =
@@ -56,6 +72,33 @@ std::string CountTraces() {
       absl::StrJoin(silent, ", "), ") LIMIT ?3)");
 }
 
+// The default schedule, where the job that timed `best` by itself found it faster. REQUIRES: the mutex.
+absl::StatusOr<std::optional<StoredRecord>> FasterDefault(Database* database, int64_t key,
+                                                          const StoredRecord& best) {
+  const v1::Timing& timing = best.record.result().timing();
+  if (timing.rank_seconds() > 0) return std::nullopt;  // the round has compared them
+  MYCC_ASSIGN_OR_RETURN(std::vector<StoredRecord> faster,
+                        ReadRecords(database, SelectRecords() + kFasterBeside,
+                                    {key, best.record.provenance().job(), int64_t{timing.protocol()},
+                                     int64_t{timing.timer_version()}, timing.seconds()}));
+  for (StoredRecord& record : faster) {
+    if (absl::EndsWith(record.record.provenance().strategy(), kDefaultOrigin)) return std::move(record);
+  }
+  return std::nullopt;
+}
+
+// Puts it before the others.
+absl::Status PutFasterDefaultFirst(Database* database, int64_t key, std::vector<StoredRecord>* best) {
+  MYCC_ASSIGN_OR_RETURN(std::optional<StoredRecord> faster, FasterDefault(database, key, best->front()));
+  if (!faster) return absl::OkStatus();
+  const size_t size = best->size();
+  std::erase_if(
+      *best, [&faster](const StoredRecord& other) { return other.record.trace() == faster->record.trace(); });
+  best->insert(best->begin(), *std::move(faster));
+  best->resize(std::min(best->size(), size));
+  return absl::OkStatus();
+}
+
 // The pinned record, then the ranked ones. REQUIRES: the mutex.
 absl::StatusOr<std::vector<StoredRecord>> Ranked(Database* database, int64_t key, v1::TimingProtocol protocol,
                                                  int k, bool only_proven) {
@@ -73,6 +116,8 @@ absl::StatusOr<std::vector<StoredRecord>> Ranked(Database* database, int64_t key
       break;
     if (!has_pin || next.record.trace() != pinned_trace) best.push_back(std::move(next));
   }
+  if (only_proven && !has_pin && !best.empty())
+    MYCC_RETURN_IF_ERROR(PutFasterDefaultFirst(database, key, &best));
   return best;
 }
 
@@ -179,6 +224,18 @@ absl::StatusOr<int64_t> TuningLog::CountMeasured(const LogKey& key, v1::TimingPr
   if (absl::IsNotFound(id.status())) return 0;
   MYCC_RETURN_IF_ERROR(id.status());
   return database()->ReadInt(CountTraces(), {*id, int64_t{protocol}, limit});
+}
+
+absl::StatusOr<std::optional<StoredRecord>> TuningLog::SpeakerOf(const v1::Record& record) const {
+  MutexLock lock(database()->mutex());
+  MYCC_ASSIGN_OR_RETURN(const int64_t key, FindKey(database(), record.workload_hash(), record.target()));
+  const v1::Timing& timing = record.result().timing();
+  MYCC_ASSIGN_OR_RETURN(std::vector<StoredRecord> found,
+                        ReadRecords(database(), SelectRecords() + kSpeaker,
+                                    {key, Sha256Hex(record.trace()), int64_t{timing.protocol()},
+                                     int64_t{timing.timer_version()}}));
+  if (found.empty()) return std::nullopt;
+  return std::move(found[0]);
 }
 
 absl::StatusOr<StoredRecord> TuningLog::Get(int64_t id) const {

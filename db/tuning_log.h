@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,7 +51,9 @@ class TuningLog {
   // The pinned record, or the fastest. NotFound when the key has no record under this protocol that may be
   // served (IsServable).
   absl::StatusOr<StoredRecord> Best(const LogKey& key, v1::TimingProtocol protocol) const;
-  // Up to k records in that order, each of another trace, all timed by the newest timer version.
+  // Up to k records in that order, each of another trace, all timed by the newest timer version. Before one
+  // that ranks first by a time of its own stands the default schedule's, where the same job found that
+  // faster: it may rank behind by a final round of another, slower moment.
   absl::StatusOr<std::vector<StoredRecord>> TopK(const LogKey& key, v1::TimingProtocol protocol, int k) const;
   // The same with those among them that are not proven: for who measures them again.
   absl::StatusOr<std::vector<StoredRecord>> Leaders(const LogKey& key, v1::TimingProtocol protocol,
@@ -71,6 +74,9 @@ class TuningLog {
 
   absl::StatusOr<StoredRecord> Get(int64_t id) const;
   absl::StatusOr<StoredRecord> Find(const std::string& trial) const;
+  // The verified time that speaks for the trace of a record, under its protocol and timer: possibly its own.
+  // None: the trace has failed since.
+  absl::StatusOr<std::optional<StoredRecord>> SpeakerOf(const v1::Record& record) const;
   absl::StatusOr<std::vector<StoredRecord>> List(const RecordFilter& filter) const;
   // Calls `visit` for each record of the filter without holding more than a page of them, nor any lock
   // meanwhile. Stops at an error.

@@ -37,13 +37,16 @@ bool AreSameCode(const v1::Record& a, const v1::Record& b) {
          (!a.result().code_digest().empty() && a.result().code_digest() == b.result().code_digest());
 }
 
-// The record of a trial, where it may still be the best.
+// What speaks for the candidate of a trial, where that may still be the best: its record, or that of a round
+// which it was in before.
 absl::StatusOr<std::optional<v1::Record>> RivalOf(const TuningLog& log, const std::string& trial) {
   if (trial.empty()) return std::optional<v1::Record>();
-  MYCC_ASSIGN_OR_RETURN(StoredRecord stored, log.Find(trial));
-  const bool is_banned = stored.override_by && stored.override_by->kind == OverrideKind::kBan;
-  if (stored.superseded || is_banned || !IsVerifiedOk(stored.record)) return std::optional<v1::Record>();
-  return std::optional<v1::Record>(std::move(stored.record));
+  MYCC_ASSIGN_OR_RETURN(const StoredRecord stored, log.Find(trial));
+  if (!IsVerifiedOk(stored.record)) return std::optional<v1::Record>();
+  MYCC_ASSIGN_OR_RETURN(std::optional<StoredRecord> speaker, log.SpeakerOf(stored.record));
+  const bool is_banned = speaker && speaker->override_by && speaker->override_by->kind == OverrideKind::kBan;
+  if (!speaker || is_banned) return std::optional<v1::Record>();
+  return std::optional<v1::Record>(std::move(speaker->record));
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/temporary_folder.h"
@@ -44,6 +46,11 @@ class FinderTest : public ::testing::Test {
   // The record of a verified run of `trace`; the code digest is this build's unless given.
   int64_t Record(const Workload& workload, const Target& target, const Trace& trace, double seconds,
                  const std::string& digest = "", v1::TimingProtocol protocol = v1::TIMING_PROTOCOL_WARM) {
+    return log_->Append({RecordOf(workload, target, trace, seconds, digest, protocol)}).value()[0].id;
+  }
+  v1::Record RecordOf(const Workload& workload, const Target& target, const Trace& trace, double seconds,
+                      const std::string& digest = "",
+                      v1::TimingProtocol protocol = v1::TIMING_PROTOCOL_WARM) {
     v1::Record record;
     record.set_trial(absl::StrCat("j0123456789abcdef/0/0/", ++trials_));
     record.set_workload(CanonicalText(workload));
@@ -58,7 +65,7 @@ class FinderTest : public ::testing::Test {
     result->mutable_timing()->set_timer_version(1);
     result->mutable_timing()->set_seconds(seconds);
     result->set_code_digest(digest.empty() ? Digest(workload, target, trace) : digest);
-    return log_->Append({record}).value()[0].id;
+    return record;
   }
 
   static std::string Digest(const Workload& workload, const Target& target, const Trace& trace) {
@@ -137,6 +144,36 @@ TEST_F(FinderTest, PinnedRecordHitsBeforeAFasterOne) {
   const Found found = Find(gemm);
   EXPECT_EQ(found.kernel.record, slow);
   EXPECT_THAT(found.why, HasSubstr("it is what we trust"));
+}
+
+// The default ranks by a final round that was held in a slow moment. A later job times it alone, beside a
+// candidate that is slower, and is cancelled before a round of its own.
+TEST_F(FinderTest, WhatItsJobFoundSlowerThanTheDefaultIsNotServed) {
+  const Workload gemm = Gemm(64, 64, 64);
+  const Trace by_default = DefaultSchedules(Canonicalize(gemm), target_)[0].trace;
+  v1::Record ranked = RecordOf(gemm, target_, by_default, 3.3e-3);
+  ranked.mutable_result()->mutable_timing()->set_rank_seconds(3.3e-3);
+  ASSERT_TRUE(log_->Append({ranked}).ok());
+  std::vector<int64_t> ids;
+  for (const auto& [trace, seconds, origin] :
+       {std::tuple(by_default, 1.5e-3, "default"), std::tuple(Trace(), 2e-3, "mutation")}) {
+    v1::Record record = RecordOf(gemm, target_, trace, seconds);
+    record.mutable_provenance()->set_job("j00000000000000ff");
+    record.mutable_provenance()->set_strategy(absl::StrCat("evolutionary/", origin));
+    ids.push_back(log_->Append({record}).value()[0].id);
+  }
+  Found found = Find(gemm);
+  EXPECT_EQ(found.kernel.record, ids[0]);
+  EXPECT_EQ(found.kernel.expected_seconds, 1.5e-3);
+  const auto top = log_->TopK({WorkloadHash(gemm), PrintTarget(target_)}, v1::TIMING_PROTOCOL_WARM, 5);
+  ASSERT_EQ(top->size(), 2u) << "each trace once";
+  EXPECT_EQ((*top)[1].id, ids[1]);
+  // Found wrong since, it is not served either.
+  v1::Record wrong = RecordOf(gemm, target_, by_default, 1);
+  wrong.mutable_result()->set_status(v1::MEASURE_STATUS_WRONG_RESULT);
+  wrong.mutable_result()->clear_timing();
+  ASSERT_TRUE(log_->Append({wrong}).ok());
+  EXPECT_EQ(Find(gemm).kernel.record, ids[1]);
 }
 
 TEST_F(FinderTest, OtherCodeIsStale) {
