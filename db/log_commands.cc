@@ -260,6 +260,10 @@ absl::Status LogGcCommand(const LogGcArgs& args, std::ostream& out) {
   out << absl::StrFormat("%s: %d records, %d ended jobs, %d models and %d keys %s\n", args.log,
                          counts.records, counts.jobs, counts.models, counts.keys,
                          args.policy.dry_run ? "would be forgotten" : "forgotten");
+  if (counts.records_in_use > 0) {
+    out << absl::StrFormat("%d more records stay, which jobs need that are running or were cancelled\n",
+                           counts.records_in_use);
+  }
   return log->Close();
 }
 

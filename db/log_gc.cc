@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/status.h"
 
 namespace mycc {
@@ -13,7 +14,7 @@ constexpr int64_t kMicrosPerSecond = 1000000;
 
 constexpr char kDeleteJobs[] = "DELETE FROM jobs WHERE state != 1 AND updated < ?1";
 constexpr char kDeleteModels[] = R"sql(
-DELETE FROM models WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE state = 1)
+DELETE FROM models WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE state IN (1, 3))
   AND EXISTS (SELECT 1 FROM models newer WHERE newer.kind = models.kind
               AND (newer.created, newer.rowid) > (models.created, models.rowid)))sql";
 // Nothing else refers to a record.
@@ -26,11 +27,16 @@ constexpr char kDeleteFailures[] = R"sql(
 DELETE FROM records WHERE recorded < ?1 AND (status != 1 OR verified = 0 OR superseded = 1)
   AND NOT (status IN (4, 6) AND EXISTS (SELECT 1 FROM records r WHERE r.key = records.key
            AND r.trace_hash = records.trace_hash AND r.status = 1)))sql";
-constexpr char kDeleteBeyondBest[] = R"sql(
-DELETE FROM records WHERE id IN (
+constexpr char kBeyondBest[] = R"sql(
   SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY key, protocol, timer_version
                                         ORDER BY proven DESC, coalesce(rank_seconds, seconds), recorded, trial) AS place
-                  FROM records WHERE status = 1 AND verified = 1 AND superseded = 0) WHERE place > ?1))sql";
+                  FROM records WHERE status = 1 AND verified = 1 AND superseded = 0) WHERE place > ?1)sql";
+// Trials of jobs that are done or have failed, and that have a summary.
+constexpr char kForgetTrials[] = R"sql(
+UPDATE trials SET record = NULL
+WHERE task IN (SELECT t.id FROM tasks t JOIN jobs j ON j.id = t.job WHERE j.state IN (2, 4) AND j.summary != x'')
+  AND record IN )sql";
+constexpr char kIsInUse[] = " AND EXISTS (SELECT 1 FROM trials WHERE trials.record = records.id)";
 constexpr char kDeleteKeys[] = R"sql(
 DELETE FROM keys WHERE NOT EXISTS (SELECT 1 FROM records WHERE records.key = keys.id)
   AND NOT EXISTS (SELECT 1 FROM tasks WHERE tasks.key = keys.id))sql";
@@ -41,6 +47,17 @@ absl::Status Delete(Database* database, const std::string& sql, std::vector<SqlV
                     int64_t* count) {
   MYCC_RETURN_IF_ERROR(database->Run(sql, std::move(values)));
   *count += database->changes();
+  return absl::OkStatus();
+}
+
+absl::Status ForgetBeyondBest(Database* database, int64_t keep, GcCounts* counts) {
+  const std::string beyond = absl::StrCat("(", kBeyondBest, ")");
+  MYCC_RETURN_IF_ERROR(database->Run(kForgetTrials + beyond, {keep}));
+  MYCC_RETURN_IF_ERROR(Delete(database, absl::StrCat("DELETE FROM records WHERE id IN ", beyond, kIsFree),
+                              {keep}, &counts->records));
+  MYCC_ASSIGN_OR_RETURN(
+      counts->records_in_use,
+      database->ReadInt(absl::StrCat("SELECT count(*) FROM records WHERE id IN ", beyond, kIsInUse), {keep}));
   return absl::OkStatus();
 }
 
@@ -58,10 +75,7 @@ absl::StatusOr<GcCounts> CollectGarbage(TuningLog* log, const GcPolicy& policy) 
           Delete(database, kDeleteJobs, {before(policy.ended_jobs_after_seconds)}, &counts.jobs));
     }
     MYCC_RETURN_IF_ERROR(Delete(database, kDeleteModels, {}, &counts.models));
-    if (policy.keep_best > 0) {
-      MYCC_RETURN_IF_ERROR(
-          Delete(database, std::string(kDeleteBeyondBest) + kIsFree, {policy.keep_best}, &counts.records));
-    }
+    if (policy.keep_best > 0) MYCC_RETURN_IF_ERROR(ForgetBeyondBest(database, policy.keep_best, &counts));
     if (policy.failures_after_seconds != GcPolicy::kNever) {
       MYCC_RETURN_IF_ERROR(Delete(database, std::string(kDeleteFailures) + kIsFree,
                                   {before(policy.failures_after_seconds)}, &counts.records));

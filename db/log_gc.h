@@ -8,7 +8,8 @@
 
 namespace mycc {
 
-// Records that are pinned, banned or part of a job that is kept always stay.
+// Records that are pinned, banned, or results of a job that goes on or may always stay. A job that is done or
+// has failed is shown by its summary, and needs them no more.
 struct GcPolicy {
   static constexpr int64_t kNever = -1;
   // Jobs that ended this long ago lose their search state and trials; their records stay.
@@ -23,8 +24,9 @@ struct GcPolicy {
 struct GcCounts {
   int64_t jobs = 0;
   int64_t records = 0;
-  int64_t models = 0;  // all but the newest of each kind, while no job runs
-  int64_t keys = 0;    // without records and tasks
+  int64_t records_in_use = 0;  // beyond keep_best, and kept because a job needs them
+  int64_t models = 0;          // all but the newest of each kind, while no job runs or may go on
+  int64_t keys = 0;            // without records and tasks
 };
 
 // Forgets, in one transaction, and gives the space back to the file system where no other process has the log

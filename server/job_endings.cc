@@ -25,10 +25,10 @@ std::string WordsOf(StopReason reason) {
   return "";
 }
 
-// Jobs that have not ended may score with theirs once more, after a restart.
+// Jobs that run may score with theirs once more, after a restart, and cancelled ones when they go on.
 absl::StatusOr<std::set<std::string>> ModelsInUse(const JobStore& store) {
-  constexpr JobState kUnfinished[] = {JobState::kRunning};
-  MYCC_ASSIGN_OR_RETURN(const std::vector<Job> jobs, store.ListJobs(kUnfinished));
+  constexpr JobState kGoOn[] = {JobState::kRunning, JobState::kCancelled};
+  MYCC_ASSIGN_OR_RETURN(const std::vector<Job> jobs, store.ListJobs(kGoOn));
   std::set<std::string> ids;
   for (const Job& job : jobs) {
     v1::StoredJob stored;

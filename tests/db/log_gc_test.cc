@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "db/job_store.h"
 #include "db/model_store.h"
 #include "proto/names.h"
@@ -106,6 +107,40 @@ TEST_F(LogGcTest, EndedJobsLoseTheirTrialsAndTheirRecordsStay) {
   EXPECT_EQ(jobs.LoadTrials(JobId(2), 0)->size(), 2u);
 }
 
+TEST_F(LogGcTest, JobsThatAreShownByTheirSummaryLetGoOfTheirRecords) {
+  JobStore jobs(log_.get());
+  const v1::Record sample = MakeRecord({});
+  Task task;
+  task.key = {sample.workload(), sample.workload_hash(), sample.shape_erased_hash(), "w", kTarget};
+  constexpr JobState kStates[] = {JobState::kDone, JobState::kDone, JobState::kCancelled, JobState::kRunning};
+  for (uint64_t job = 0; job < std::size(kStates); ++job) {
+    const std::string id = JobId(job);
+    ASSERT_TRUE(jobs.CreateJob({.id = id}, {task}).ok());
+    const std::string a = absl::StrCat("v1 a", job), b = absl::StrCat("v1 b", job);
+    ASSERT_TRUE(jobs.AddGeneration({.job = id, .trials = {{a, {}}, {b, {}}}}).ok());
+    for (uint32_t i = 0; i < 2; ++i) {
+      const std::string name = TrialName({id, 0, 0, i});
+      ASSERT_TRUE(jobs.LeaseTrials({name}, "w").ok());
+      ASSERT_TRUE(
+          (*jobs.FinishTrials({{name, 1, MakeResult({.seconds = 1e-3 * (1 + 2 * job + i)})}}))[0].ok());
+    }
+    if (kStates[job] != JobState::kRunning) {
+      ASSERT_TRUE(jobs.SetJobState(id, kStates[job], "").ok());
+    }
+    if (job != 1) {
+      ASSERT_TRUE(jobs.SetSummary(id, "how it went").ok());
+    }
+  }
+  GcCounts counts = Collect({.keep_best = 1, .dry_run = true});
+  EXPECT_EQ(counts.records, 1);
+  EXPECT_EQ(Ids().size(), 8u);
+  counts = Collect({.keep_best = 1});
+  EXPECT_EQ(counts.records, 1) << "the second one of the job that is done";
+  EXPECT_EQ(counts.records_in_use, 6) << "of one that has no summary, a cancelled and a running one";
+  EXPECT_EQ(Ids(), (Is{1, 3, 4, 5, 6, 7, 8}));
+  EXPECT_EQ(jobs.LoadTrials(JobId(0), 0)->size(), 2u);
+}
+
 TEST_F(LogGcTest, OldModelsAndUnusedKeysGo) {
   ModelStore models(log_.get());
   for (const char* bytes : {"one", "two", "three"}) {
@@ -116,6 +151,9 @@ TEST_F(LogGcTest, OldModelsAndUnusedKeysGo) {
   JobStore jobs(log_.get());
   ASSERT_TRUE(jobs.CreateJob({.id = JobId(1)}, {}).ok());
   EXPECT_EQ(Collect({}).models, 0);  // the job may use them
+  ASSERT_TRUE(jobs.SetJobState(JobId(1), JobState::kCancelled, "").ok());
+  EXPECT_EQ(Collect({}).models, 0);  // and may go on
+  ASSERT_TRUE(jobs.ReopenJob(JobId(1)).ok());
   ASSERT_TRUE(jobs.SetJobState(JobId(1), JobState::kDone, "").ok());
   const GcCounts counts = Collect({.failures_after_seconds = kDay});
   EXPECT_EQ(counts.models, 2);

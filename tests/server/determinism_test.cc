@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "db/job_store.h"
+#include "db/model_store.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/coordinator.h"
@@ -147,6 +149,31 @@ TEST_P(DeterminismTest, AJobOfAnOlderBuildContinuesTheSameSearch) {
   worker.Work();
   EXPECT_EQ(server.Progress(job).state(), v1::JOB_STATE_DONE);
   EXPECT_EQ(server.TracesOf(job), Undisturbed());
+}
+
+// However many jobs have learned more meanwhile.
+TEST(CancelledJobTest, KeepsTheModelsThatItGoesOnWith) {
+  FakeServer server;
+  FakeWorker worker(&server, "w");
+  server.Submit(MakeSpec({kTestWorkload}, 8), "first");
+  worker.Work();
+  const v1::JobSpec spec = MakeSpec({kOtherWorkload}, 8);
+  const std::string job = server.Submit(spec, "mine");
+  v1::StoredJob stored;
+  ASSERT_TRUE(stored.ParseFromString(JobStore(&server.log()).GetJob(job)->spec));
+  ASSERT_EQ(stored.models_size(), 1);
+  ASSERT_TRUE(server.Cancel(job).ok());
+  for (uint64_t seed = 2; seed < 6; ++seed) {
+    v1::JobSpec next = MakeSpec({kTestWorkload}, 8, seed);
+    next.set_fresh(true);
+    server.Submit(next, absl::StrCat("next ", seed));
+    worker.Work();
+  }
+  EXPECT_EQ(*server.log().database()->ReadInt("SELECT count(*) FROM models"), 4) << "and the three newest";
+  EXPECT_TRUE(ModelStore(&server.log()).Load(stored.models(0)).ok());
+  EXPECT_EQ(server.Submit(spec, "mine"), job);
+  worker.Work();
+  EXPECT_EQ(server.Progress(job).state(), v1::JOB_STATE_DONE);
 }
 
 INSTANTIATE_TEST_SUITE_P(Strategies, DeterminismTest, ::testing::Values("random", "evolutionary"));
