@@ -327,6 +327,28 @@ TEST(RolesTest, ALatePhaseIsAnErrorNotAHang) {
               HasSubstr("waits for phase 0 of barrier 0, which has already completed phase 1"));
 }
 
+// Block 1 hands block 0 what block 0 stores.
+TEST(RolesTest, FlagsBetweenBlocksAreDownBeforeTheyAreRaised) {
+  const Buffer parts = MakeBuffer("parts", DType::kF32, {kWidth});
+  const Buffer flags = MakeBuffer("flags", DType::kI32, {1});
+  const auto blocks = [&](const Stmt& before, int times) {
+    const Var block = MakeVar("block", 2);
+    const auto only = [&](int64_t rank, Stmt body) {
+      return std::make_shared<If>(MakeBinary(Op::kEq, VarRef(block), IntConst(rank)), std::move(body));
+    };
+    const std::vector<Stmt> signals(times, std::make_shared<Signal>(flags, IntConst(0)));
+    const Stmt give = MakeSeq({Move(parts, kX), MakeSeq(signals)});
+    const Stmt take = MakeSeq({std::make_shared<Await>(flags, IntConst(0)), Move(kY, parts)});
+    const Stmt roles = RunRoles({{"all", MakeSeq({only(1, give), only(0, take)})}}, {});
+    return InScope(parts, InScope(flags, MakeSeq({before, Loop(block, roles, LoopKind::kBlock)})));
+  };
+  const auto set = [&](int64_t value) { return Put(flags, {IntConst(0)}, IntConst(value, DType::kI32)); };
+  ExpectCopies(blocks(set(0), 1));
+  ExpectFails(blocks(set(0), 2), HasSubstr("a value of 1 for a variable in a range of 1"));
+  ExpectFails(blocks(set(1), 1), HasSubstr("a value of 1 for a variable in a range of 1"));
+  ExpectFails(blocks(nullptr, 1), HasSubstr("flags[0] is read before it is written"));
+}
+
 TEST(RolesTest, MalformedPipelinesAreRefused) {
   const Stmt roles = RunRoles({{"a", FenceNow()}}, {1});
   ExpectFails(RunRoles({{"a", roles}}, {1}), HasSubstr("roles inside roles"));

@@ -236,6 +236,25 @@ TEST(InterpreterTest, ParallelIterationsHaveTheirOwnAllocs) {
   ExpectFailure(InScope(z, Loop(i, use, LoopKind::kParallel)), "z[0] was");
 }
 
+// Of parallel loops right inside each other, the inner one's iterations are told apart as the outer one's
+// are.
+TEST(InterpreterTest, IterationsOfNestedParallelLoopsMustNotMeet) {
+  const Var i = MakeVar("i", 2), j = MakeVar("j", kN / 2);
+  const Buffer z = MakeBuffer("z", DType::kF32, {2});
+  const Expr at = VarRef(i) * (kN / 2) + VarRef(j);
+  for (const LoopKind kind : {LoopKind::kParallel, LoopKind::kBlock}) {
+    const auto nest = [&](const Stmt& body) { return Loop(i, Loop(j, body, kind), kind); };
+    EXPECT_TRUE(RunOn(nest(Put(kY, {at}, Load(kX, {at})))).ok());
+    const Stmt of_the_outer = Put(z, {VarRef(i)}, F32(0));
+    for (uint64_t seed = 0; seed < 5; ++seed) {
+      ExpectFailure(InScope(z, nest(of_the_outer)), "was written by another iteration of the parallel loop",
+                    seed);
+      ExpectFailure(Loop(i, InScope(z, Loop(j, of_the_outer, kind)), kind),
+                    "was written by another iteration of the parallel loop", seed);
+    }
+  }
+}
+
 TEST(InterpreterTest, OneParallelLoopAfterAnotherMayReadWhatItWrote) {
   const Var i = MakeVar("i", kN), j = MakeVar("j", kN);
   const Buffer z = MakeBuffer("z", DType::kF32, {kN});

@@ -157,6 +157,24 @@ TEST(ThreadsTest, CopyTogetherAndMeetForTheGroup) {
   ExpectFails(again(nullptr), Meetings::kWhereSaid, kHaveNotMet);
 }
 
+// What is allocated around a nest is in the registers of each of its threads.
+TEST(ThreadsTest, AgreeOnWhatEachHasInRegisters) {
+  const Buffer own = MakeBuffer("own", DType::kF32, {1}, Scope::kLocal);
+  const auto body = [&](const auto& left) {
+    return InScope(
+        own,
+        MakeSeq({EachThread("t", [&](const Expr& t) { return left(t); }), MeetNow(),
+                 EachThread("u", [&](const Expr& t) { return Put(kY, {t}, Load(own, {IntConst(0)})); })}));
+  };
+  const auto put = [&](const Expr& at) { return Put(own, {IntConst(0)}, Load(kX, {at})); };
+  for (const Meetings meetings : {Meetings::kAfterThreadLoops, Meetings::kWhereSaid}) {
+    ExpectPasses(body([&](const Expr&) { return put(IntConst(3)); }), meetings);
+    // What it held before is its own affair.
+    ExpectPasses(body([&](const Expr& t) { return MakeSeq({put(t), put(IntConst(3))}); }), meetings);
+    ExpectFails(body(put), meetings, HasSubstr("own[0] is left with other values by other threads"));
+  }
+}
+
 TEST(ThreadsTest, OfDifferentBlocksDoNotMeet) {
   const Buffer y = MakeBuffer("y", DType::kF32, {2, kThreads});
   const Var block = MakeVar("block", 2), t = MakeVar("t", kThreads);
