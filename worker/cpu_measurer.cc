@@ -44,7 +44,12 @@ absl::StatusOr<std::unique_ptr<CpuMeasurer>> CpuMeasurer::Create(CpuMeasurerOpti
   MYCC_ASSIGN_OR_RETURN(ScratchFolder scratch, ScratchFolder::Create());
   absl::StatusOr<std::string> cache = CacheFolder("reference");
   // Without a cache, references live as long as the worker.
-  std::string reference_folder = cache.ok() ? *cache : scratch.path();
+  std::string reference_folder = cache.ok() ? *cache : absl::StrCat(scratch.path(), "/reference");
+  std::error_code error;
+  std::filesystem::create_directory(reference_folder, error);
+  if (error)
+    return absl::UnavailableError(
+        absl::StrCat("making the folder ", reference_folder, ": ", error.message()));
   return std::unique_ptr<CpuMeasurer>(
       new CpuMeasurer(options, std::move(scratch), std::move(reference_folder)));
 }
@@ -235,7 +240,11 @@ absl::Status CpuMeasurer::PrepareCase(const v1::Assignment& assignment, const st
     const BuildOutcome built = builders_.BuildAll({build})[0];
     if (IsInfrastructureFailure(built.ending.status)) return ErrorOf(built.ending);
     // A reference that cannot be built is done without.
-    if (built.ok()) prepare.set_library(built.built.library());
+    if (built.ok()) {
+      prepare.set_library(built.built.library());
+      MarkUsed(prepare.library());
+      TrimCache(reference_folder_, options_.max_cache_bytes);
+    }
   }
   Ending ending;
   const HostLock quiet_for_others(HostLock::Mode::kWorking);

@@ -29,6 +29,7 @@ struct CpuMeasurerOptions {
   double max_reference_flops = 3e10;  // above, expected values are sampled
   int64_t run_address_space_bytes = int64_t{32} << 30;
   int64_t max_case_bytes = int64_t{2} << 30;
+  int64_t max_cache_bytes = int64_t{256} << 20;  // of reference kernels, which outlive the worker
 };
 
 class CpuMeasurer {

@@ -4,10 +4,12 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 
@@ -67,6 +69,33 @@ absl::StatusOr<std::string> CacheFolder(const std::string& name) {
   std::filesystem::create_directories(path, error);
   if (error) return absl::UnavailableError(absl::StrCat("making the folder ", path, ": ", error.message()));
   return path;
+}
+
+void TrimCache(const std::string& folder, int64_t most_bytes) {
+  struct File {
+    std::filesystem::file_time_type used;
+    std::filesystem::path path;
+    int64_t bytes;
+  };
+  std::vector<File> files;
+  int64_t bytes = 0;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    std::error_code gone;  // others trim, too
+    const File file{entry.last_write_time(gone), entry.path(), static_cast<int64_t>(entry.file_size(gone))};
+    if (gone || !entry.is_regular_file(gone)) continue;
+    files.push_back(file);
+    bytes += file.bytes;
+  }
+  std::sort(files.begin(), files.end(), [](const File& a, const File& b) { return a.used < b.used; });
+  for (size_t i = 0; i + 1 < files.size() && bytes > most_bytes; ++i) {
+    if (std::filesystem::remove(files[i].path, error)) bytes -= files[i].bytes;
+  }
+}
+
+void MarkUsed(const std::string& path) {
+  std::error_code ignored;
+  std::filesystem::last_write_time(path, std::filesystem::file_time_type::clock::now(), ignored);
 }
 
 }  // namespace mycc

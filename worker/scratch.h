@@ -2,6 +2,7 @@
 // behind is removed by the next one. The cache outlives workers and holds only what can be made again.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -29,5 +30,10 @@ class ScratchFolder {
 
 // XDG_CACHE_HOME/mycc/NAME or ~/.cache/mycc/NAME, made where it is missing.
 absl::StatusOr<std::string> CacheFolder(const std::string& name);
+
+// Removes those of a cache's files that were written or used (MarkUsed) longest ago, until the rest have
+// `most_bytes` at most; the one used last stays. What cannot be removed stays, too.
+void TrimCache(const std::string& folder, int64_t most_bytes);
+void MarkUsed(const std::string& path);
 
 }  // namespace mycc

@@ -1,7 +1,11 @@
 // Real kernels on this machine's CPU, through builder and runner processes of their own.
 #include "worker/cpu_measurer.h"
 
+#include <cstdlib>
+#include <filesystem>
+
 #include "base/status.h"
+#include "base/temporary_folder.h"
 #include "codegen/ir/stmt.h"
 #include "codegen/library/compile.h"
 #include "codegen/workload/parse.h"
@@ -58,7 +62,7 @@ class CpuMeasurerTest : public ::testing::Test {
     return measured;
   }
 
-  const std::unique_ptr<CpuMeasurer> measurer_ = CpuMeasurer::Create({}).value();
+  std::unique_ptr<CpuMeasurer> measurer_ = CpuMeasurer::Create({}).value();
 };
 
 TEST_F(CpuMeasurerTest, FinalRoundTimesInTurnWhateverIsKnown) {
@@ -82,6 +86,35 @@ TEST_F(CpuMeasurerTest, FinalRoundTimesInTurnWhateverIsKnown) {
     }
     EXPECT_NE(results[0].code_digest(), results[2].code_digest());
   }
+}
+
+// The cache of references keeps those used last.
+TEST_F(CpuMeasurerTest, ReferencesUsedLongestAgoAreRemoved) {
+  const TemporaryFolder cache = TemporaryFolder::Create().value();
+  ASSERT_EQ(setenv("XDG_CACHE_HOME", cache.path().c_str(), 1), 0);
+  const std::string folder = cache.path() + "/mycc/reference";
+  const auto references = [&folder] {
+    const std::filesystem::directory_iterator files(folder);
+    return std::distance(begin(files), end(files));
+  };
+  const auto measure = [this](const std::string& workload) {
+    const v1::MeasureResult result = Measure({kPlain}, v1::TIMING_PROTOCOL_WARM, 1e-9, workload)[0];
+    EXPECT_EQ(result.status(), v1::MEASURE_STATUS_OK) << result.error();
+  };
+  CpuMeasurerOptions options;
+  options.max_cache_bytes = 1;
+  measurer_ = CpuMeasurer::Create(options).value();
+  measure(kDoubling);
+  EXPECT_EQ(references(), 1);
+  const std::string first = std::filesystem::directory_iterator(folder)->path();
+  measure(kRoot);
+  EXPECT_EQ(references(), 1);
+  EXPECT_FALSE(std::filesystem::exists(first));
+  // As many as there is room for.
+  measurer_ = CpuMeasurer::Create({}).value();
+  measure(kDoubling);
+  EXPECT_EQ(references(), 2);
+  ASSERT_EQ(unsetenv("XDG_CACHE_HOME"), 0);
 }
 
 TEST_F(CpuMeasurerTest, WhoCannotBeBuiltIsOutAlone) {

@@ -1,14 +1,18 @@
 // References among builds that end, fail and are lost, when the test says so.
 #include "worker/references.h"
 
+#include <chrono>
 #include <deque>
 #include <filesystem>
+#include <set>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "base/file.h"
 #include "base/temporary_folder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "worker/scratch.h"
 
 namespace mycc {
 namespace {
@@ -47,6 +51,32 @@ class Builds {
   std::deque<BuildWork> line_ ABSL_GUARDED_BY(mutex_);
   int begun_ ABSL_GUARDED_BY(mutex_) = 0;
 };
+
+TEST(CacheTest, WhatWasUsedLongestAgoGoesFirst) {
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  const auto now = std::filesystem::file_time_type::clock::now();
+  for (const char* name : {"a", "b", "c", "d"}) {
+    const std::string path = absl::StrCat(folder.path(), "/", name);
+    ASSERT_TRUE(WriteFileAtomically(path, std::string(100, 'x')).ok());
+    std::filesystem::last_write_time(path, now - std::chrono::hours(10 + name[0]));
+  }
+  const auto names = [&folder] {
+    std::set<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
+      names.insert(entry.path().filename());
+    return names;
+  };
+  TrimCache(folder.path(), 400);
+  EXPECT_EQ(names(), (std::set<std::string>{"a", "b", "c", "d"}));
+  MarkUsed(folder.path() + "/d");  // the oldest until then
+  TrimCache(folder.path(), 399);
+  EXPECT_EQ(names(), (std::set<std::string>{"a", "b", "d"}));
+  TrimCache(folder.path(), 200);
+  EXPECT_EQ(names(), (std::set<std::string>{"a", "d"}));
+  TrimCache(folder.path(), 0);
+  EXPECT_EQ(names(), (std::set<std::string>{"d"}));
+  TrimCache(folder.path() + "/none", 0);
+}
 
 class ReferencesTest : public ::testing::Test {
  protected:
