@@ -44,6 +44,19 @@ Stmt WithoutCopies(const Stmt& root, const StmtNode* at) {
 
 }  // namespace
 
+bool HasVariable(const Expr& expr) {
+  bool has = false;
+  Visit(expr, [&has](const ExprNode& node) { has |= node.op == Op::kVar; });
+  return has;
+}
+
+bool IsParam(const Kernel& kernel, const Buffer& buffer, bool output) {
+  const auto& params = kernel.code.kernel.params;
+  return std::any_of(params.begin(), params.end(), [&](const Param& param) {
+    return param.buffer == buffer && (param.kind == ParamKind::kOutput) == output;
+  });
+}
+
 const For* Place::LoopOf(const VarNode* var) const {
   for (const Stmt& stmt : around) {
     const For* loop = DynAs<For>(stmt);
@@ -67,6 +80,10 @@ std::vector<Place> PlacesOf(const Kernel& kernel, const std::function<bool(const
 
 std::vector<Place> PlacesOf(const Kernel& kernel, StmtKind kind) {
   return PlacesOf(kernel, [kind](const Place& place) { return place.stmt->kind == kind; });
+}
+
+std::vector<Place> Stores(const Kernel& kernel) {
+  return PlacesOf(kernel, [](const Place& place) { return place.stmt->kind == StmtKind::kStore; });
 }
 
 LoweredFunction With(const Kernel& kernel, const Stmt& at, const Stmt& by) {
@@ -97,6 +114,23 @@ Stmt LoopLike(const For& loop, int64_t extent) {
   const Var own = MakeVar(loop.var->name, std::max(extent, loop.var->extent));
   return std::make_shared<For>(own, IntConst(extent), loop.loop_kind,
                                SubstituteVars(loop.body, VarMap{{loop.var.get(), VarRef(own)}}), loop.marks);
+}
+
+Stmt StoreWith(const Store& store, const ExprNode* at, const Expr& by) {
+  const auto replaced = [&](const Expr& expr) {
+    return Rewrite(expr, [&](const Expr& e) -> Expr { return e.get() == at ? by : nullptr; });
+  };
+  std::vector<Expr> indices;
+  for (const Expr& index : store.indices) indices.push_back(replaced(index));
+  return std::make_shared<Store>(store.buffer, std::move(indices), replaced(store.value));
+}
+
+std::vector<const ExprNode*> NodesOf(const Expr& expr, const std::function<bool(const ExprNode&)>& wanted) {
+  std::vector<const ExprNode*> nodes;
+  Visit(expr, [&](const ExprNode& node) {
+    if (wanted(node) && std::find(nodes.begin(), nodes.end(), &node) == nodes.end()) nodes.push_back(&node);
+  });
+  return nodes;
 }
 
 namespace {

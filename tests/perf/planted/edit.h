@@ -22,6 +22,13 @@ struct Place {
 // Every statement of the kernel's and its packing code that `wanted` takes, once each, in order.
 std::vector<Place> PlacesOf(const Kernel& kernel, const std::function<bool(const Place&)>& wanted);
 std::vector<Place> PlacesOf(const Kernel& kernel, StmtKind kind);
+std::vector<Place> Stores(const Kernel& kernel);
+
+// Whether the buffer is an output of the kernel, or an input.
+bool IsParam(const Kernel& kernel, const Buffer& buffer, bool output);
+bool HasVariable(const Expr& expr);
+// The distinct nodes of an expression that are `wanted`.
+std::vector<const ExprNode*> NodesOf(const Expr& expr, const std::function<bool(const ExprNode&)>& wanted);
 
 // The kernel's code with another statement there; null: with none.
 LoweredFunction With(const Kernel& kernel, const Stmt& at, const Stmt& by);
@@ -30,6 +37,8 @@ Fault FaultAt(const Kernel& kernel, const Stmt& at, const Stmt& by);
 // Whether a run of the kernel comes to the statement while the condition holds.
 bool IsReached(const Kernel& kernel, const Stmt& at, const Expr& condition = BoolConst(true));
 
+// The store with an expression in its value or its indices replaced.
+Stmt StoreWith(const Store& store, const ExprNode* at, const Expr& by);
 // The loop with another extent, or another body; of its own variable.
 Stmt LoopLike(const For& loop, int64_t extent);
 

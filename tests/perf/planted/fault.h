@@ -25,7 +25,9 @@ struct FaultClass {
 const std::vector<FaultClass>& PipelineFaults();
 // Bounds, nests, reductions, iterations that run side by side, where threads meet.
 const std::vector<FaultClass>& LoopFaults();
-// Indices, guards, zeros, beginnings of sums, tiles and terms.
+// Indices, guards, what is never stored.
+const std::vector<FaultClass>& ElementFaults();
+// Beginnings of sums, terms, operands and tiles.
 const std::vector<FaultClass>& ValueFaults();
 
 }  // namespace mycc::planted

@@ -15,7 +15,7 @@ namespace {
 
 constexpr char kHaswell[] = "v1 cpu mcpu=haswell l1d=32K l2=512K threads=2";
 constexpr char kAvx512[] = "v1 cpu mcpu=znver4 l1d=32K l2=1M threads=2";
-constexpr char kTiles[] = "v1 cpu mcpu=sapphirerapids features=+amx-bf16,+amx-int8 l1d=48K l2=2M threads=2";
+constexpr char kAmx[] = "v1 cpu mcpu=sapphirerapids features=+amx-bf16,+amx-int8 l1d=48K l2=2M threads=2";
 constexpr char kHopper[] = "h200";
 constexpr char kAmpere[] = "a100";
 
@@ -127,6 +127,52 @@ tensorize_tile(t3.a0.1, mma.f16, 2, 2)
 pipeline(t3.r0.0, threads, 3)
 )";
 
+// Every thread copies, all meet, and each computes from what the others copied.
+constexpr char kTiles[] = R"(split(t2.a0, [8, 4])
+split(t2.a1, [8, 4])
+split(t2.r0, [16])
+reorder([t2.a0.0, t2.a1.0, t2.a0.1, t2.a1.1, t2.r0.0, t2.r0.1, t2.a0.2, t2.a1.2])
+bind(t2.a0.0, block)
+bind(t2.a1.0, block)
+cache_write(t2, t2.a1.0)
+reorder([t2.r0.0, t2.a0.1, t2.a1.1])
+bind(t2.a0.1, thread)
+bind(t2.a1.1, thread)
+bind(t2.i.a0.1, thread)
+bind(t2.i.a1.1, thread)
+bind(t2.w.a0.1, thread)
+bind(t2.w.a1.1, thread)
+bind(t2.w.a1.2, vector)
+bind(t2.r0.1, unroll)
+cache_read(t0, t2, t2.r0.0, shared)
+layout(t0.r, 4, 0)
+fuse([t0.r.a0, t0.r.a1])
+split(t0.r.a0+r.a1, [64, 4])
+bind(t0.r.a0+r.a1.1, thread)
+bind(t0.r.a0+r.a1.2, vector)
+cache_read(t1, t2, t2.r0.0, shared)
+fuse([t1.r.a0, t1.r.a1])
+split(t1.r.a0+r.a1, [64, 4])
+bind(t1.r.a0+r.a1.1, thread)
+bind(t1.r.a0+r.a1.2, vector)
+)";
+constexpr char kTurned[] = R"(split(t2.a0, [4, 8])
+split(t2.a1, [32])
+reorder([t2.a0.0, t2.a1.0, t2.a0.2, t2.a1.1, t2.a0.1])
+bind(t2.a0.0, block)
+bind(t2.a1.0, block)
+cache_read(t0, t2, t2.a1.0, shared)
+layout(t0.r, 1, 0)
+split(t0.r.a0, [8])
+reorder([t0.r.a0.1, t0.r.a1, t0.r.a0.0])
+bind(t0.r.a0.1, thread)
+bind(t0.r.a1, thread)
+bind(t0.r.a0.0, unroll)
+bind(t2.a0.2, thread)
+bind(t2.a1.1, thread)
+bind(t2.a0.1, unroll)
+)";
+
 constexpr char kProduct[] = R"(workload g(a: f32[37,70], b: f32[70,45], d: f32[45]) -> (c: f32[37,45]) {
   s[i,j]: f32[37,45] = sum[k:70](a[i,k] * b[k,j])
   c[i,j] = max(s[i,j] + d[j], 0.0)
@@ -160,6 +206,13 @@ constexpr char kSoftmax[] = R"(workload softmax(x: f32[7,150]) -> (y: f32[7,150]
   m[i]: f32[7] = max[j:150](x[i,j])
   e[i,j]: f32[7,150] = exp(x[i,j] - m[i])
   s[i]: f32[7] = sum[j:150](e[i,j])
+  y[i,j] = e[i,j] / s[i]
+})";
+// Rows that are too long for a stack.
+constexpr char kLongRows[] = R"(workload softmax(x: f32[3,9000]) -> (y: f32[3,9000]) {
+  m[i]: f32[3] = max[j:9000](x[i,j])
+  e[i,j]: f32[3,9000] = exp(x[i,j] - m[i])
+  s[i]: f32[3] = sum[j:9000](e[i,j])
   y[i,j] = e[i,j] / s[i]
 })";
 constexpr char kNorm[] = R"(workload norm(x: f32[5,203], g: f32[203], b: f32[203]) -> (y: f32[5,203]) {
@@ -205,6 +258,9 @@ constexpr char kOdd[] = R"(workload g(a: f16[37,61], b: f16[53,61], d: f16[53]) 
 constexpr char kPlain[] = R"(workload g(a: f32[70,90], b: f32[90,75]) -> (c: f32[70,75]) {
   c[i,j] = sum[k:90](a[i,k] * b[k,j])
 })";
+constexpr char kShallow[] = R"(workload g(a: f32[70,40], b: f32[40,64]) -> (c: f32[70,64]) {
+  c[i,j] = sum[k:40](a[i,k] * b[k,j])
+})";
 
 }  // namespace
 
@@ -213,13 +269,14 @@ const std::vector<Recipe>& Recipes() {
       {"product on AVX2", kHaswell, kProduct, "contraction", ""},
       {"product on AVX-512", kAvx512, kProduct, "contraction", ""},
       {"product with weights", kHaswell, kWeights, "contraction", ""},
-      {"product in tile registers", kTiles, kBf16, "contraction", ""},
+      {"product in tile registers", kAmx, kBf16, "contraction", ""},
       {"product of bytes", kAvx512, kBytes, "contraction", ""},
       {"convolution", kHaswell, kConvolution, "contraction", ""},
       {"convolution by Winograd", kHaswell, kSquares, "winograd", ""},
       {"depthwise convolution", kHaswell, kDepthwise, "", ""},
       {"matrix times vector", kHaswell, kVector, "", ""},
       {"softmax", kHaswell, kSoftmax, "", ""},
+      {"softmax of long rows", kHaswell, kLongRows, "", ""},
       {"norm", kAvx512, kNorm, "", ""},
       {"sums of columns", kHaswell, kColumns, "", ""},
       {"places of the best", kHaswell, kBest, "", ""},
@@ -227,6 +284,7 @@ const std::vector<Recipe>& Recipes() {
       {"gates", kAvx512, kGates, "", ""},
       {"transpose", kHaswell, kTranspose, "", ""},
       {"GPU product", kHopper, kPlain, "simt", "", true},
+      {"GPU product, tiles in shared memory", kHopper, kShallow, "", kTiles, true},
       {"GPU product, threads copy ahead", kAmpere, kShorter, "", kAhead, true},
       {"GPU product, a ring", kHopper, kHalves, "", kRing, true},
       {"GPU product, warps take turns", kHopper, kTall, "", kTurns, true},
@@ -243,6 +301,7 @@ const std::vector<Recipe>& Recipes() {
       {"GPU shift", kHopper, kShift, "elementwise", ""},
       {"GPU gates", kHopper, kGates, "elementwise", ""},
       {"GPU transpose", kHopper, kTranspose, "transpose", "", true},
+      {"GPU transpose, a tile in shared memory", kHopper, kTranspose, "", kTurned, true},
   };
   return recipes;
 }

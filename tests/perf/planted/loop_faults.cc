@@ -72,10 +72,11 @@ bool LastStepAdds(const Kernel& kernel, const For& loop) {
 // Sums lose their last step. Of a maximum that would often be nothing.
 std::vector<Fault> StepsOfSumsLeftOut(const Kernel& kernel) {
   std::vector<Fault> faults;
-  for (const Place& place : Loops(kernel, [](const Place&, const For&loop, int64_t extent) {
-         return extent == loop.var->extent && AddsUpUnder(loop.body, loop.var.get()) &&
-                !ChoosesElements(loop.body, loop.var.get());
-       })) {
+  const auto is_sum = [](const Place&, const For& loop, int64_t extent) {
+    return extent == loop.var->extent && AddsUpUnder(loop.body, loop.var.get()) &&
+           !ChoosesElements(loop.body, loop.var.get());
+  };
+  for (const Place& place : Loops(kernel, is_sum)) {
     const For& loop = As<For>(place.stmt);
     if (LastStepAdds(kernel, loop))
       faults.push_back(FaultAt(kernel, place.stmt, LoopLike(loop, loop.var->extent - 1)));
@@ -84,17 +85,12 @@ std::vector<Fault> StepsOfSumsLeftOut(const Kernel& kernel) {
 }
 
 // What chooses elements of an output in every iteration: each must be there.
-bool IsOutput(const Kernel& kernel, const Buffer& buffer) {
-  const auto& params = kernel.code.kernel.params;
-  return std::any_of(params.begin(), params.end(), [&](const Param& param) {
-    return param.buffer == buffer && param.kind == ParamKind::kOutput;
-  });
-}
 bool StoresOutputs(const Kernel& kernel, const For& loop) {
   bool stores = false;
   VisitStmts(loop.body, [&](const Stmt& stmt) {
     const Store* store = DynAs<Store>(stmt);
-    stores |= store != nullptr && IsOutput(kernel, store->buffer) && Mentions(store->indices, loop.var.get());
+    stores |= store != nullptr && IsParam(kernel, store->buffer, /*output=*/true) &&
+              Mentions(store->indices, loop.var.get());
     return !stores;
   });
   return stores;
@@ -111,7 +107,7 @@ bool LastIterationStores(const Kernel& kernel, const For& loop) {
   bool stores = false;
   VisitStmts(loop.body, [&](const Stmt& stmt) {
     const Store* store = DynAs<Store>(stmt);
-    if (store == nullptr || stores || !IsOutput(kernel, store->buffer) ||
+    if (store == nullptr || stores || !IsParam(kernel, store->buffer, /*output=*/true) ||
         !Mentions(store->indices, loop.var.get()))
       return !stores;
     const Var var = loop.var;
@@ -175,10 +171,11 @@ std::vector<Fault> BoundsExchanged(const Kernel& kernel) {
 std::vector<Fault> SumsInParallel(const Kernel& kernel) {
   std::vector<Fault> faults;
   if (kernel.on_gpu()) return faults;
-  for (const Place& place : Loops(kernel, [](const Place&p, const For&loop, int64_t) {
-         return loop.loop_kind != LoopKind::kParallel && !p.Within(StmtKind::kRoles) &&
-                AddsUpUnder(loop.body, loop.var.get()) && !ChoosesElements(loop.body, loop.var.get());
-       })) {
+  const auto is_sequential_sum = [](const Place& place, const For& loop, int64_t) {
+    return loop.loop_kind != LoopKind::kParallel && !place.Within(StmtKind::kRoles) &&
+           AddsUpUnder(loop.body, loop.var.get()) && !ChoosesElements(loop.body, loop.var.get());
+  };
+  for (const Place& place : Loops(kernel, is_sequential_sum)) {
     const For& loop = As<For>(place.stmt);
     if (IsReached(kernel, loop.body))
       faults.push_back(FaultAt(kernel, place.stmt,

@@ -157,7 +157,6 @@ std::vector<Fault> LeftOut(const Kernel& kernel, StmtKind kind) {
   return faults;
 }
 std::vector<Fault> FencesLeftOut(const Kernel& kernel) { return LeftOut(kernel, StmtKind::kFence); }
-std::vector<Fault> CopiesLeftOut(const Kernel& kernel) { return LeftOut(kernel, StmtKind::kCopy); }
 std::vector<Fault> SignalsLeftOut(const Kernel& kernel) { return LeftOut(kernel, StmtKind::kSignal); }
 std::vector<Fault> AwaitsLeftOut(const Kernel& kernel) { return LeftOut(kernel, StmtKind::kAwait); }
 
@@ -206,6 +205,9 @@ std::vector<Fault> CopiesWith(const Kernel& kernel,
       faults.push_back(FaultAt(kernel, place.stmt, by));
   }
   return faults;
+}
+std::vector<Fault> CopiesLeftOut(const Kernel& kernel) {
+  return CopiesWith(kernel, [](const Place&, const Copy&) { return nullptr; });
 }
 std::vector<Fault> CopiesThatSignalNothing(const Kernel& kernel) {
   return CopiesWith(kernel, [](const Place& place, const Copy& copy) {

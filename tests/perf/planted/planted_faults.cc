@@ -57,10 +57,10 @@ class Bench {
       return false;
     }
     const Counts before = all_;
-    for (const auto* classes : {&PipelineFaults(), &LoopFaults(), &ValueFaults()}) {
+    for (const auto* classes : {&PipelineFaults(), &LoopFaults(), &ElementFaults(), &ValueFaults()}) {
       for (const FaultClass& one : *classes) PlantClass(*kernel, one);
     }
-    std::printf("%-36s %4d planted, %4d caught\n", recipe.name, all_.planted - before.planted,
+    std::printf("%-40s %4d planted, %4d caught\n", recipe.name, all_.planted - before.planted,
                 all_.caught - before.caught);
     std::fflush(stdout);
     return true;
@@ -80,10 +80,11 @@ class Bench {
 
  private:
   void PlantClass(const Kernel& kernel, const FaultClass& one) {
+    Counts& of_class = by_class_[one.name];  // a class without a place is shown, too
     for (const Fault& fault : Spread(one.plant(kernel))) {
       if (number_++ % options_.every != 0) continue;
       const Verdict verdict = Judge(kernel, fault.code);
-      for (Counts* counts : {&all_, &by_class_[one.name]}) {
+      for (Counts* counts : {&all_, &of_class}) {
         ++counts->planted;
         if (!verdict.by.empty()) ++counts->caught, ++counts->by[verdict.by];
       }
