@@ -21,13 +21,14 @@ class GpuCall {
                                                        const Workload& workload,
                                                        const std::vector<CuAddress>& arguments);
 
+  // Packs the const inputs once more, after they have changed.
+  absl::Status Pack();
   // Puts the kernel on the device's stream, also within a capture.
   absl::Status Enqueue();
 
  private:
   GpuCall(GpuContext* device, std::unique_ptr<Library> library)
       : device_(device), library_(std::move(library)) {}
-  absl::Status Pack();
 
   GpuContext* const device_;
   std::unique_ptr<Library> library_;

@@ -28,6 +28,8 @@ class GpuCase {
   std::vector<CuAddress> Arguments() const;
   int64_t bytes() const { return bytes_; }
 
+  // Draws the inputs once more, after something else has taken their place.
+  absl::Status DrawInputs();
   // Fills the outputs with what no kernel computes: NaNs, and bytes of 0xaa.
   absl::Status PoisonOutputs();
   // Compares all outputs, and looks at what must not have changed: inputs, and what lies beside any tensor.
@@ -59,7 +61,6 @@ class GpuCase {
 
   GpuCase(GpuContext* device, const Workload& workload, uint64_t seed);
   absl::StatusOr<Tensor> MakeTensor(const Buffer& buffer);
-  absl::Status DrawInputs();
   absl::Status ExpectReference(const std::string& library);
   absl::Status ExpectSampled(const v1::GpuCase& description);
   absl::Status MeasureScales();

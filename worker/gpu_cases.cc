@@ -15,6 +15,7 @@ absl::StatusOr<GpuTest> GpuCases::Make(const std::string& workload_text,
   GpuTest test;
   MYCC_ASSIGN_OR_RETURN(test.made, GpuCase::Make(device_, workload, description));
   MYCC_ASSIGN_OR_RETURN(test.repetition, GpuRepetition::Make(device_, test.made.get()));
+  MYCC_ASSIGN_OR_RETURN(test.special, GpuSpecial::Make(device_, test.made.get(), description));
   return test;
 }
 
@@ -45,7 +46,7 @@ void GpuCases::MendLast() {
 
 int64_t GpuCases::bytes() const {
   int64_t bytes = 0;
-  for (const Kept& kept : kept_) bytes += kept.test.made->bytes() + kept.test.repetition->bytes();
+  for (const Kept& kept : kept_) bytes += kept.test.bytes();
   return bytes;
 }
 

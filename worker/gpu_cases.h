@@ -1,5 +1,5 @@
-// The cases that a GPU's runner keeps in device memory, with the repetitions of their outputs: those used
-// last, in a share of the memory. Thread rule: the device's thread.
+// The cases that a GPU's runner keeps in device memory, with the repetitions of their outputs and their
+// special values: those used last, in a share of the memory. Thread rule: the device's thread.
 #pragma once
 
 #include <deque>
@@ -10,12 +10,16 @@
 #include "worker/gpu_case.h"
 #include "worker/gpu_context.h"
 #include "worker/gpu_repetition.h"
+#include "worker/gpu_special.h"
 
 namespace mycc {
 
 struct GpuTest {
   std::unique_ptr<GpuCase> made;
   std::unique_ptr<GpuRepetition> repetition;
+  std::unique_ptr<GpuSpecial> special;
+
+  int64_t bytes() const { return made->bytes() + repetition->bytes() + special->bytes(); }
 };
 
 class GpuCases {

@@ -25,6 +25,7 @@
 #include "worker/gpu_timer.h"
 #include "worker/limits.h"
 #include "worker/nvml.h"
+#include "worker/permitted_output.h"
 #include "worker/repetition.h"
 #include "worker/undisturbed.h"
 
@@ -119,24 +120,38 @@ class GpuRunner {
     MYCC_ASSIGN_OR_RETURN(const Workload workload, ParseWorkload(request.workload(), "workload"));
     v1::GpuCase& description = *response->mutable_gpu_case();
     description.set_seed(request.seed());
-    if (!request.library().empty()) {
-      description.set_reference(request.library());
-      MYCC_ASSIGN_OR_RETURN(GpuTest* const test, cases_->Find(request.workload(), description));
-      return CheckReference(workload, request.seed(), test->made.get());
-    }
     // A case with nothing expected yet draws the inputs.
-    for (size_t i = 0; i < workload.outputs.size(); ++i) description.add_sampled();
-    MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<GpuCase> drawn,
-                          GpuCase::Make(device_.get(), workload, description));
-    MYCC_ASSIGN_OR_RETURN(const std::vector<NDArray> inputs, drawn->DownloadInputs());
-    SampledReference reference(workload, inputs);
-    for (int i = 0; i < description.sampled_size(); ++i) {
-      const SampledValues sampled =
-          SampleOutput(workload, &reference, i, kSampledPlaces, kSampleSeconds, request.seed());
-      description.mutable_sampled(i)->mutable_places()->Add(sampled.places.begin(), sampled.places.end());
-      description.mutable_sampled(i)->set_values(sampled.values);
+    v1::GpuCase nothing = description;
+    for (size_t i = 0; i < workload.outputs.size(); ++i) nothing.add_sampled();
+    MYCC_ASSIGN_OR_RETURN(GpuTest* const drawn, cases_->Find(request.workload(), nothing));
+    MYCC_RETURN_IF_ERROR(Permit(drawn, &description));
+    if (request.library().empty()) {
+      MYCC_ASSIGN_OR_RETURN(const std::vector<NDArray> inputs, drawn->made->DownloadInputs());
+      Sample(workload, inputs, &description);
+      return absl::OkStatus();
     }
+    description.set_reference(request.library());
+    MYCC_ASSIGN_OR_RETURN(GpuTest* const test, cases_->Find(request.workload(), description));
+    return CheckReference(workload, request.seed(), test->made.get());
+  }
+
+  static absl::Status Permit(GpuTest* drawn, v1::GpuCase* description) {
+    MYCC_RETURN_IF_ERROR(drawn->special->Draw());
+    MYCC_ASSIGN_OR_RETURN(const std::vector<NDArray> special, drawn->made->DownloadInputs());
+    MYCC_RETURN_IF_ERROR(drawn->made->DrawInputs());
+    *description->mutable_permitted() = PermitOutputs(drawn->made->workload(), special, description->seed());
     return absl::OkStatus();
+  }
+
+  static void Sample(const Workload& workload, const std::vector<NDArray>& inputs, v1::GpuCase* description) {
+    SampledReference reference(workload, inputs);
+    for (size_t i = 0; i < workload.outputs.size(); ++i) {
+      const SampledValues values = SampleOutput(workload, &reference, static_cast<int>(i), kSampledPlaces,
+                                                kSampleSeconds, description->seed());
+      v1::GpuCase::Sampled& sampled = *description->add_sampled();
+      sampled.mutable_places()->Add(values.places.begin(), values.places.end());
+      sampled.set_values(values.values);
+    }
   }
 
   // The reference kernel's outputs against the language's semantics.
@@ -161,7 +176,7 @@ class GpuRunner {
     if (!request.rivals().empty()) return RunInTurn(request, response);
     MYCC_ASSIGN_OR_RETURN(GpuTest* const test, cases_->Find(request.workload(), request.gpu_case()));
     MYCC_ASSIGN_OR_RETURN(const double first,
-                          Try(request.library(), request.first_call_seconds(), test->made.get(), response));
+                          Try(request.library(), request.first_call_seconds(), test, response));
     const double best = request.best_seconds();
     if (best > 0 && first > kWorthlessSeconds && first > kWorthless * best) {
       *response->mutable_timing() = OneSample(request.protocol(), first);
@@ -179,8 +194,7 @@ class GpuRunner {
   // Launches a candidate beside a busy neighbour; what it leaves must be what it left alone.
   absl::Status Prove(const v1::ProveRequest& request, v1::RunnerResponse* response) {
     MYCC_ASSIGN_OR_RETURN(GpuTest* const test, cases_->Find(request.workload(), request.gpu_case()));
-    MYCC_RETURN_IF_ERROR(
-        Try(request.library(), request.first_call_seconds(), test->made.get(), response).status());
+    MYCC_RETURN_IF_ERROR(Try(request.library(), request.first_call_seconds(), test, response).status());
     MYCC_RETURN_IF_ERROR(test->repetition->Begin());
     const int launches = LaunchesWithin(request.budget_seconds(), kStrainedSlowdown * request.seconds(),
                                         kProvenLaunches, GpuRepetition::kMostLaunches);
@@ -221,7 +235,7 @@ class GpuRunner {
     std::vector<v1::RunnerResponse*> responses_of_candidates;
     for (size_t i = 0; i < libraries.size(); ++i) {
       const absl::Status tried =
-          Try(libraries[i], request.first_call_seconds(), test, &responses[i]).status();
+          Try(libraries[i], request.first_call_seconds(), kept, &responses[i]).status();
       MYCC_RETURN_IF_ERROR(Judge(tried, test, &responses[i]));
       if (!tried.ok()) continue;
       candidates.push_back(calls_.back().get());
@@ -250,17 +264,44 @@ class GpuRunner {
     return whole ? absl::OkStatus() : tried;
   }
 
-  // Loads a candidate, calls it once and verifies what that left; the seconds of the call.
-  absl::StatusOr<double> Try(const std::string& library, double limit_seconds, GpuCase* test,
+  // Loads a candidate, calls it on special inputs and on ordinary ones, and verifies what each call left; the
+  // seconds of the second.
+  absl::StatusOr<double> Try(const std::string& library, double limit_seconds, GpuTest* test,
                              v1::RunnerResponse* response) {
-    MYCC_ASSIGN_OR_RETURN(std::unique_ptr<GpuCall> call,
-                          GpuCall::Load(device_.get(), library, test->workload(), test->Arguments()));
-    calls_.push_back(std::move(call));
-    MYCC_RETURN_IF_ERROR(test->PoisonOutputs());
-    MYCC_ASSIGN_OR_RETURN(const double first, timer_->TimeOnce(calls_.back().get(), limit_seconds));
-    MYCC_RETURN_IF_ERROR(test->Verify(response->mutable_verification()));
+    GpuCase* const made = test->made.get();
+    MYCC_ASSIGN_OR_RETURN(std::unique_ptr<GpuCall> loaded,
+                          GpuCall::Load(device_.get(), library, made->workload(), made->Arguments()));
+    calls_.push_back(std::move(loaded));
+    GpuCall* const call = calls_.back().get();
+    const absl::Status permitted = TrySpecial(call, limit_seconds, test);
+    if (!permitted.ok() && !absl::IsDataLoss(permitted)) return permitted;
+    MYCC_RETURN_IF_ERROR(made->PoisonOutputs());
+    MYCC_ASSIGN_OR_RETURN(const double seconds, timer_->TimeOnce(call, limit_seconds));
+    MYCC_RETURN_IF_ERROR(made->Verify(response->mutable_verification()));
     response->mutable_verification()->set_launches(1);
-    return first;
+    response->mutable_verification()->set_passed(permitted.ok());
+    MYCC_RETURN_IF_ERROR(permitted);
+    return seconds;
+  }
+
+  // Calls on inputs with special values, and puts the ordinary ones in their place. DataLoss when an output
+  // holds what the language does not permit.
+  absl::Status TrySpecial(GpuCall* call, double limit_seconds, GpuTest* test) {
+    const absl::Status called = CallOnSpecial(call, limit_seconds, test);
+    if (absl::IsDeadlineExceeded(called)) return called;  // the device does nothing more
+    const absl::Status permitted = called.ok() ? test->special->Check() : called;
+    const absl::Status drawn = test->made->DrawInputs();
+    if (!permitted.ok() && !absl::IsDataLoss(permitted)) return permitted;
+    MYCC_RETURN_IF_ERROR(drawn);
+    MYCC_RETURN_IF_ERROR(call->Pack());
+    return permitted;
+  }
+
+  absl::Status CallOnSpecial(GpuCall* call, double limit_seconds, GpuTest* test) {
+    MYCC_RETURN_IF_ERROR(test->special->Draw());
+    MYCC_RETURN_IF_ERROR(call->Pack());
+    MYCC_RETURN_IF_ERROR(test->made->PoisonOutputs());
+    return timer_->TimeOnce(call, limit_seconds).status();
   }
 
   // What is right once and wrong when it is repeated is wrong.

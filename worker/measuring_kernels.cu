@@ -95,21 +95,25 @@ static __device__ u64 Draw(u64 seed, u64 n) {
 }
 static __device__ double DrawFloat(u64 drawn) { return (double)(drawn >> 11) * PowerOfTwo(-52) - 1.0; }
 
-// An element in storage form, drawn as codegen/workload/reference.h's RandomInputs draws it.
-static __device__ u64 DrawnBits(int dtype, u64 drawn, i64 low, u64 range) {
+// A number of magnitude at most 1 in a float type's storage form.
+static __device__ u64 EncodeFloat(int dtype, double value) {
   switch (dtype) {
-    case kF64: return BitsOf(DrawFloat(drawn));
+    case kF64: return BitsOf(value);
     case kF32: {
       union { float f; u32 bits; } same;
-      same.f = (float)DrawFloat(drawn);
+      same.f = (float)value;
       return same.bits;
     }
-    case kF16: return EncodeSmall(DrawFloat(drawn), 16, 10);
-    case kBF16: return EncodeSmall(DrawFloat(drawn), 16, 7);
-    case kF8E4M3: return EncodeSmall(DrawFloat(drawn), 8, 3);
-    case kF8E5M2: return EncodeSmall(DrawFloat(drawn), 8, 2);
-    default: return (u64)(low + (i64)(drawn % range));
+    case kF16: return EncodeSmall(value, 16, 10);
+    case kBF16: return EncodeSmall(value, 16, 7);
+    case kF8E4M3: return EncodeSmall(value, 8, 3);
+    default: return EncodeSmall(value, 8, 2);
   }
+}
+
+// An element in storage form, drawn as codegen/workload/reference.h's RandomInputs draws it.
+static __device__ u64 DrawnBits(int dtype, u64 drawn, i64 low, u64 range) {
+  return IsFloatType(dtype) ? EncodeFloat(dtype, DrawFloat(drawn)) : (u64)(low + (i64)(drawn % range));
 }
 
 // Elements are taken by their bytes, as unsigned numbers.
@@ -139,6 +143,24 @@ extern "C" __global__ void mycc_draw(void* tensor, i64 count, int dtype, int byt
                                      u64 range) {
   for (i64 i = FirstElement(); i < count; i += ElementStep())
     StoreBits(bytes, tensor, i, DrawnBits(dtype, Draw(seed, first + i), low, range));
+}
+
+// Special values among what mycc_draw wrote, as SpecialDraw of codegen/workload/reference.h has them.
+extern "C" __global__ void mycc_sprinkle(void* tensor, i64 count, int dtype, int bytes, u64 seed, u64 one_in, i64 row,
+                                         double small, const u64* values, int num_values) {
+  for (i64 i = FirstElement(); i < count; i += ElementStep()) {
+    const u64 kind = row > 0 ? Draw(~seed ^ (u64)(i / row), 0) % 16 : 16;
+    const u64 drawn = Draw(seed ^ (u64)i, 0);
+    if (kind == 0) StoreBits(bytes, tensor, i, 0);
+    if (kind == 1) StoreBits(bytes, tensor, i, EncodeFloat(dtype, LoadFloat(dtype, tensor, i) * small));
+    if (kind > 1 && drawn % one_in == 0) StoreBits(bytes, tensor, i, values[(drawn >> 40) % num_values]);
+  }
+}
+
+// The elements at some places, one after the other.
+extern "C" __global__ void mycc_gather(void* to, const void* from, const i64* places, i64 count, int bytes) {
+  for (i64 i = FirstElement(); i < count; i += ElementStep())
+    StoreBits(bytes, to, i, LoadBits(bytes, from, places[i]));
 }
 
 // Does the tensor still hold what mycc_draw wrote?

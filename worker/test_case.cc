@@ -16,6 +16,7 @@
 #include "codegen/workload/tolerance.h"
 #include "proto/measure.pb.h"
 #include "worker/kernel_call.h"
+#include "worker/permitted_output.h"
 
 namespace mycc {
 namespace {
@@ -24,9 +25,6 @@ namespace {
 // none. The time bounds what a place of a long chain of stages may cost.
 constexpr int64_t kCheckedPlaces = 64, kSampledPlaces = 4096;
 constexpr double kCheckSeconds = 1, kSampleSeconds = 10;
-// Of the outputs on inputs with special values.
-constexpr int64_t kPermittedPlaces = 256;
-constexpr double kPermitSeconds = 0.5;
 
 std::string InfoPath(const std::string& directory) { return directory + "/info"; }
 std::string InputsPath(const std::string& directory) { return directory + "/inputs"; }
@@ -68,36 +66,6 @@ std::string BytesOf(const std::vector<NDArray>& arrays) {
   for (const NDArray& array : arrays)
     bytes.append(reinterpret_cast<const char*>(array.bytes.data()), array.bytes.size());
   return bytes;
-}
-
-void Permit(const Workload& workload, const std::vector<NDArray>& special, uint64_t seed,
-            v1::TestCaseInfo* info) {
-  PermittedReference reference(workload, special);
-  const double seconds = kPermitSeconds / static_cast<double>(workload.outputs.size());
-  for (size_t i = 0; i < workload.outputs.size(); ++i) {
-    const PermittedValues values =
-        PermitOutput(workload, &reference, static_cast<int>(i), kPermittedPlaces, seconds, seed);
-    v1::PermittedOutput& output = *info->add_permitted();
-    output.mutable_places()->Add(values.places.begin(), values.places.end());
-    for (const ValueSet& set : values.sets) {
-      output.add_low(set.low);
-      output.add_high(set.high);
-      output.add_nan(set.nan);
-      output.add_least(set.least);
-      output.add_most(set.most);
-    }
-  }
-}
-
-PermittedValues PermittedOf(DType dtype, const v1::PermittedOutput& output) {
-  PermittedValues values{dtype, {output.places().begin(), output.places().end()}, {}};
-  for (int i = 0; i < output.places_size(); ++i) {
-    ValueSet set = ValueSet::Floats(output.low(i), output.high(i), output.nan(i));
-    set.least = output.least(i);
-    set.most = output.most(i);
-    values.sets.push_back(set);
-  }
-  return values;
 }
 
 // Where each input begins in the file; nothing when the file is not as long as they are.
@@ -152,7 +120,7 @@ absl::Status TestCase::Make(const Workload& workload, uint64_t seed, const std::
     }
   }
   const std::vector<NDArray> special = SpecialInputs(workload, seed);
-  Permit(workload, special, seed, &info);
+  *info.mutable_permitted() = PermitOutputs(workload, special, seed);
   const absl::Status written = WriteFilesAtomically({{InputsPath(directory), BytesOf(inputs)},
                                                      {SpecialPath(directory), BytesOf(special)},
                                                      {ExpectedPath(directory), expected},
@@ -173,8 +141,9 @@ absl::StatusOr<TestCase> TestCase::Open(const Workload& workload, const std::str
   test.input_data_ = Parts(workload, test.inputs_);
   test.special_data_ = Parts(workload, test.special_);
   const size_t parts = workload.inputs.size();
+  test.permitted_ = PermittedOf(workload, info.permitted());
   const bool complete = test.input_data_.size() == parts && test.special_data_.size() == parts &&
-                        info.permitted_size() == static_cast<int>(workload.outputs.size());
+                        test.permitted_.size() == workload.outputs.size();
   if (!complete) return absl::DataLossError(absl::StrCat(directory, " holds another workload's case"));
   int64_t at = 0;
   for (size_t i = 0; i < workload.outputs.size(); ++i) {
@@ -187,7 +156,6 @@ absl::StatusOr<TestCase> TestCase::Open(const Workload& workload, const std::str
     }
     at += part.count * DTypeBytes(tensor->dtype);
     test.expected_.push_back(std::move(part));
-    test.permitted_.push_back(PermittedOf(tensor->dtype, info.permitted(static_cast<int>(i))));
   }
   if (at != test.expected_file_.size()) {
     return absl::DataLossError(absl::StrCat(directory, " holds another workload's case"));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstring>
 #include <unordered_map>
 
 #include "absl/strings/str_cat.h"
@@ -302,15 +303,23 @@ PermittedValues PermitOutput(const Workload& workload, PermittedReference* refer
 }
 
 std::string FirstForbidden(const PermittedValues& permitted, const uint8_t* got) {
+  const size_t bytes = static_cast<size_t>(DTypeBytes(permitted.dtype));
+  std::vector<uint8_t> elements(permitted.places.size() * bytes);
+  for (size_t i = 0; i < permitted.places.size(); ++i)
+    std::memcpy(&elements[i * bytes], got + static_cast<size_t>(permitted.places[i]) * bytes, bytes);
+  return FirstForbiddenOf(permitted, elements.data());
+}
+
+std::string FirstForbiddenOf(const PermittedValues& permitted, const uint8_t* elements) {
   for (size_t i = 0; i < permitted.places.size(); ++i) {
-    const int64_t place = permitted.places[i];
-    const uint8_t* stored = got + place * DTypeBytes(permitted.dtype);
+    const uint8_t* stored = elements + i * static_cast<size_t>(DTypeBytes(permitted.dtype));
     Scalar value = LoadScalar(permitted.dtype, stored);
     if (permitted.dtype == DType::kBool) value.i = *stored;  // true is 1 and nothing else
     if (permitted.sets[i].Contains(permitted.dtype, value)) continue;
-    return absl::StrCat(
-        "element ", place, " is ", IsFloat(permitted.dtype) ? PrintNumber(value.f) : absl::StrCat(value.i),
-        ", expected ", Describe(permitted.dtype, permitted.sets[i]), ", on inputs with special values");
+    return absl::StrCat("element ", permitted.places[i], " is ",
+                        IsFloat(permitted.dtype) ? PrintNumber(value.f) : absl::StrCat(value.i),
+                        ", expected ", Describe(permitted.dtype, permitted.sets[i]),
+                        ", on inputs with special values");
   }
   return "";
 }

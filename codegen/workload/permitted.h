@@ -38,5 +38,7 @@ PermittedValues PermitOutput(const Workload& workload, PermittedReference* refer
 // The first of `got`'s elements, a whole tensor in storage form, that is not permitted, in words; empty where
 // there is none.
 std::string FirstForbidden(const PermittedValues& permitted, const uint8_t* got);
+// The same of the elements at the places alone, one after the other.
+std::string FirstForbiddenOf(const PermittedValues& permitted, const uint8_t* elements);
 
 }  // namespace mycc

@@ -54,10 +54,26 @@ std::vector<InputDraw> DrawsOf(const Workload& workload);
 // within range. Deterministic by seed.
 std::vector<NDArray> RandomInputs(const Workload& workload, uint64_t seed);
 
-// The same with special values among them, so sparse that most sums see none: zeros, infinities, NaN, subnormal,
-// huge and tiny numbers, rows of zeros, and the ends of integers. Workloads that Winograd's transforms may
-// compute, which spread what is not finite, have finite ones of magnitude 1 at most.
+// The same with special values among them, so sparse that most sums see none: zeros, infinities, NaN,
+// subnormal, huge and tiny numbers, rows of zeros, and the ends of integers. Workloads that Winograd's
+// transforms may compute, which spread what is not finite, have finite ones of magnitude 1 at most.
 std::vector<NDArray> SpecialInputs(const Workload& workload, uint64_t seed);
 bool MayBeWinograd(const Stage& stage);
+
+// How special values come among a random input's, so that any device can draw them: Mixed(seed ^ i), a number
+// of SplitMix64's sequence, says for element i whether it becomes one of the values, and which; Mixed(~seed ^
+// r) of row r whether its elements become zero, or are multiplied by `small`.
+struct SpecialDraw {
+  static constexpr uint64_t kRowKinds = 16;  // one row in this many is zero, and one is small
+
+  DType dtype;
+  int64_t count;  // elements
+  uint64_t seed;
+  uint64_t one_in;  // elements becomes special
+  int64_t row;      // elements; 0: rows are left alone
+  double small;
+  std::vector<uint64_t> values;  // in storage form, in the low bytes; none: nothing becomes special
+};
+std::vector<SpecialDraw> SpecialDrawsOf(const Workload& workload, uint64_t seed);
 
 }  // namespace mycc

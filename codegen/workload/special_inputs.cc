@@ -2,6 +2,7 @@
 // subnormal, the largest number; and rows that are all zero, or so small that their squares are subnormal.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <map>
 
@@ -15,8 +16,6 @@ namespace {
 
 // One output in this many sees a special value of an input that it is a sum over.
 constexpr int64_t kOutputsPerSpecial = 4;
-// One row in this many is zero, and one is small.
-constexpr uint64_t kRowKinds = 16;
 constexpr int64_t kShortestRow = 8;
 
 uint64_t Mixed(uint64_t z) {
@@ -66,34 +65,40 @@ std::vector<double> SpecialFloats(DType dtype, bool tame) {
   return values;
 }
 
-struct SpecialDraw {
-  bool tame;
-  int64_t one_in, row;
-};
+uint64_t StoredBits(DType dtype, Scalar value) {
+  uint64_t bits = 0;
+  StoreScalar(dtype, &bits, value);
+  return bits;
+}
 
-void Sprinkle(const SpecialDraw& draw, uint64_t seed, NDArray* array) {
-  const DType dtype = array->dtype;
-  const int64_t count = array->num_elements();
-  if (!IsFloat(dtype)) {
-    if (dtype == DType::kBool) return;
-    const int64_t ends[] = {ReduceIdentity(ReduceOp::kMax, dtype)->value.i,
-                            ReduceIdentity(ReduceOp::kMin, dtype)->value.i, 0, WrapInt(dtype, -1)};
-    for (int64_t i = 0; i < count; ++i) {
-      const uint64_t drawn = Mixed(seed ^ static_cast<uint64_t>(i));
-      if (drawn % kOutputsPerSpecial == 0) array->Set(i, {0, ends[drawn >> 32 & 3]});
-    }
-    return;
+// What an element of the type may become.
+std::vector<uint64_t> SpecialValues(DType dtype, bool tame) {
+  std::vector<uint64_t> values;
+  if (IsFloat(dtype)) {
+    for (const double value : SpecialFloats(dtype, tame))
+      values.push_back(StoredBits(dtype, {RoundFloat(dtype, value), 0}));
+  } else if (dtype != DType::kBool) {
+    for (const int64_t value :
+         {ReduceIdentity(ReduceOp::kMax, dtype)->value.i, ReduceIdentity(ReduceOp::kMin, dtype)->value.i,
+          int64_t{0}, WrapInt(dtype, -1)})
+      values.push_back(StoredBits(dtype, {0, value}));
   }
-  const std::vector<double> values = SpecialFloats(dtype, draw.tame);
-  const double small = std::ldexp(1.0, std::ilogb(SmallestNormal(dtype)) * 5 / 9);
-  const bool has_rows = draw.row >= kShortestRow && count / draw.row > 1;
-  for (int64_t i = 0; i < count; ++i) {
-    const uint64_t row =
-        has_rows ? Mixed(~seed ^ static_cast<uint64_t>(i / draw.row)) % kRowKinds : kRowKinds;
-    if (row <= 1) array->Set(i, {row == 0 ? 0 : RoundFloat(dtype, array->Get(i).f * small), 0});
-    const uint64_t drawn = Mixed(seed ^ static_cast<uint64_t>(i));
-    if (row > 1 && drawn % static_cast<uint64_t>(draw.one_in) == 0)
-      array->Set(i, {RoundFloat(dtype, values[(drawn >> 40) % values.size()]), 0});
+  return values;
+}
+
+void Sprinkle(const SpecialDraw& draw, NDArray* array) {
+  if (draw.values.empty()) return;
+  const int bytes = DTypeBytes(draw.dtype);
+  for (int64_t i = 0; i < draw.count; ++i) {
+    const uint64_t kind =
+        draw.row > 0 ? Mixed(~draw.seed ^ static_cast<uint64_t>(i / draw.row)) % SpecialDraw::kRowKinds
+                     : SpecialDraw::kRowKinds;
+    const uint64_t drawn = Mixed(draw.seed ^ static_cast<uint64_t>(i));
+    if (kind <= 1) {
+      array->Set(i, {kind == 0 ? 0 : RoundFloat(draw.dtype, array->Get(i).f * draw.small), 0});
+    } else if (drawn % draw.one_in == 0) {
+      std::memcpy(&array->bytes[i * bytes], &draw.values[(drawn >> 40) % draw.values.size()], bytes);
+    }
   }
 }
 
@@ -101,20 +106,32 @@ void Sprinkle(const SpecialDraw& draw, uint64_t seed, NDArray* array) {
 
 bool MayBeWinograd(const Stage& stage) { return WinogradShapeOf(stage).ok(); }
 
-std::vector<NDArray> SpecialInputs(const Workload& workload, uint64_t seed) {
-  std::vector<NDArray> inputs = RandomInputs(workload, seed);
+std::vector<SpecialDraw> SpecialDrawsOf(const Workload& workload, uint64_t seed) {
   const std::map<const BufferNode*, Box> boxes = BoxesOf(workload);
   const bool tame = std::any_of(workload.stages.begin(), workload.stages.end(), MayBeWinograd);
-  for (size_t i = 0; i < inputs.size(); ++i) {
+  std::vector<SpecialDraw> draws;
+  for (size_t i = 0; i < workload.inputs.size(); ++i) {
     const BufferNode& tensor = *workload.inputs[i].tensor;
+    SpecialDraw draw{tensor.dtype, tensor.num_elements(), Mixed(seed + i), kOutputsPerSpecial, 0, 1, {}};
     const auto found = boxes.find(&tensor);
-    if (found == boxes.end()) continue;  // no output depends on it
-    const Box& box = found->second;
-    SpecialDraw draw{tame, kOutputsPerSpecial, 1};
-    for (const int64_t extent : box) draw.one_in *= extent;
-    for (size_t d = box.size(); d-- > 0 && box[d] == tensor.shape[d];) draw.row *= box[d];
-    Sprinkle(draw, Mixed(seed + i), &inputs[i]);
+    if (found != boxes.end()) draw.values = SpecialValues(tensor.dtype, tame);  // some output depends on it
+    if (found != boxes.end() && IsFloat(tensor.dtype)) {
+      const Box& box = found->second;
+      int64_t row = 1;
+      for (const int64_t extent : box) draw.one_in *= static_cast<uint64_t>(extent);
+      for (size_t d = box.size(); d-- > 0 && box[d] == tensor.shape[d];) row *= box[d];
+      if (row >= kShortestRow && draw.count / row > 1) draw.row = row;
+      draw.small = std::ldexp(1.0, std::ilogb(SmallestNormal(tensor.dtype)) * 5 / 9);
+    }
+    draws.push_back(std::move(draw));
   }
+  return draws;
+}
+
+std::vector<NDArray> SpecialInputs(const Workload& workload, uint64_t seed) {
+  std::vector<NDArray> inputs = RandomInputs(workload, seed);
+  const std::vector<SpecialDraw> draws = SpecialDrawsOf(workload, seed);
+  for (size_t i = 0; i < inputs.size(); ++i) Sprinkle(draws[i], &inputs[i]);
   return inputs;
 }
 

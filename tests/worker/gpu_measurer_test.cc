@@ -187,6 +187,22 @@ TEST_F(GpuMeasurerTest, WritesBesideItsOutput) {
   ExpectFailure("beside", v1::MEASURE_STATUS_WRONG_RESULT, "the kernel wrote beside its output y");
 }
 
+// Right on all numbers of [-1, 1]. The next candidate of the same case finds the ordinary inputs.
+TEST_F(GpuMeasurerTest, WrongWhereItsInputsAreSpecial) {
+  const v1::Assignment bad = AssignmentOf("finite");
+  const v1::MeasureResult result = Measure(bad);
+  EXPECT_EQ(result.status(), v1::MEASURE_STATUS_WRONG_RESULT);
+  EXPECT_THAT(result.error(), HasSubstr("output y: element "));
+  EXPECT_THAT(result.error(), HasSubstr(" is 0, expected "));
+  EXPECT_THAT(result.error(), HasSubstr(", on inputs with special values"));
+  EXPECT_FALSE(result.verification().passed());
+  EXPECT_EQ(result.timing().seconds(), 0);
+  v1::Assignment good = AssignmentOf("good");
+  good.set_seed(bad.seed());
+  const v1::MeasureResult next = Measure(good);
+  EXPECT_EQ(next.status(), v1::MEASURE_STATUS_OK) << next.error();
+}
+
 // The inputs of a case serve all its candidates, so the next one of the same case must find them whole.
 TEST_F(GpuMeasurerTest, WritesToItsInput) {
   v1::Assignment bad = AssignmentOf("input");

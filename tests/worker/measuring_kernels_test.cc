@@ -55,6 +55,54 @@ TEST(MeasuringKernelsTest, DrawsWhatRandomInputsDraws) {
   }
 }
 
+// Inputs of many rows of eight, whose elements some outputs read alone and others as rows.
+constexpr char kRows[] = R"(
+workload rows(a: f64[200,9], b: f32[200,9], c: f16[200,9], d: bf16[200,9], e: i64[200,9], f: i8[200,9],
+              g: bool[200,9], h: f8e4m3[200,9], i: f8e5m2[200,9], j: u8[200,9])
+    -> (y: f64[200], z: f64[200,9]) {
+  y[k] = sum[l:9](a[k,l] + f64(b[k,l]) + f64(c[k,l]) + f64(d[k,l]) + f64(h[k,l]) + f64(i[k,l]))
+  z[k,l] = f64(e[k,l]) + f64(f[k,l]) + f64(g[k,l]) + f64(j[k,l])
+})";
+
+TEST(MeasuringKernelsTest, SprinklesWhatSpecialInputsHas) {
+  for (const char* text : {kAllTypes, kRows}) {
+    const absl::StatusOr<Workload> workload = ParseWorkload(text, "test");
+    ASSERT_TRUE(workload.ok()) << workload.status();
+    constexpr uint64_t kSeed = 77;
+    std::vector<NDArray> sprinkled = RandomInputs(*workload, kSeed);
+    const std::vector<NDArray> expected = SpecialInputs(*workload, kSeed);
+    const std::vector<SpecialDraw> draws = SpecialDrawsOf(*workload, kSeed);
+    ASSERT_EQ(draws.size(), sprinkled.size());
+    for (size_t i = 0; i < draws.size(); ++i) {
+      const SpecialDraw& draw = draws[i];
+      const std::vector<unsigned long long> values(draw.values.begin(), draw.values.end());
+      const std::vector<uint8_t> before = sprinkled[i].bytes;
+      if (!values.empty()) {
+        host_kernels::mycc_sprinkle(sprinkled[i].bytes.data(), draw.count, static_cast<int>(draw.dtype),
+                                    DTypeBytes(draw.dtype), draw.seed, draw.one_in, draw.row, draw.small,
+                                    values.data(), static_cast<int>(values.size()));
+      }
+      EXPECT_EQ(sprinkled[i].bytes, expected[i].bytes) << workload->inputs[i].tensor->name;
+      const bool changes = draw.dtype != DType::kBool;
+      EXPECT_TRUE(text == kAllTypes || (sprinkled[i].bytes != before) == changes)
+          << workload->inputs[i].tensor->name;
+    }
+  }
+}
+
+TEST(MeasuringKernelsTest, GathersElements) {
+  const std::vector<long long> places = {7, 0, 3};
+  for (const int bytes : {1, 2, 4, 8}) {
+    std::vector<uint8_t> from(static_cast<size_t>(8 * bytes)), to(static_cast<size_t>(3 * bytes));
+    for (size_t i = 0; i < from.size(); ++i) from[i] = static_cast<uint8_t>(i);
+    host_kernels::mycc_gather(to.data(), from.data(), places.data(), 3, bytes);
+    for (size_t i = 0; i < to.size(); ++i) {
+      const size_t place = static_cast<size_t>(places[i / bytes]);
+      EXPECT_EQ(to[i], from[place * bytes + i % bytes]);
+    }
+  }
+}
+
 TEST(MeasuringKernelsTest, OneBitIsADifference) {
   for (const int bytes : {1, 2, 4, 8}) {
     std::vector<uint8_t> one(static_cast<size_t>(100 * bytes), 0x7f), other = one;

@@ -30,10 +30,12 @@ const std::map<std::string, std::string>& Bodies() {
       {"input", "y[i] = x[i] * 2.0f; if (i == 5) x[5] = 7.0f;"},
       {"fault", "y[i] = x[i] * 2.0f; *(volatile float*)16 = 1.0f;"},
       {"hang", "while (*(volatile float*)x != 12345.0f) y[i] += 1.0f;"},
-      {"flaky", "y[i] = x[i] * 2.0f; if (i == 0 && ++calls > 1) y[0] = 5.0f;"},
+      {"finite", "y[i] = isfinite(x[i] * 2.0f) ? x[i] * 2.0f : 0.0f;"},
+      {"flaky", "y[i] = x[i] * 2.0f; if (i == 0 && ++calls > 2) y[0] = 5.0f;"},
       {"restless",
-       "y[i] = x[i] * 2.0f; if (i == 0 && ++calls % 13 == 0) y[0] = __uint_as_float(__float_as_uint(y[0]) ^ "
-       "1u);"},
+       "y[i] = x[i] * 2.0f; if (i == 32000 && ++calls % 13 == 0) y[i] = "
+       "__uint_as_float(__float_as_uint(y[i]) "
+       "^ 1u);"},
       {"shy", ""},
       {"crash", ""},
       {"killed", ""},

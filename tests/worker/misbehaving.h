@@ -12,9 +12,9 @@ inline constexpr char kDoubling[] = R"(workload doubling(x: f32[64,1000]) -> (y:
 })";
 
 // As HandleBuildRequest, but a trace of one word ("good", "wrong", "forgetful", "beside", "input", "fault",
-// "hang", "flaky", "restless", and for a driver without a device "crash", "killed", "gone", "shy") is a
-// kernel of that name. The process that is to build a reference is killed where kUnluckyBuild names a file
-// that is not there yet, which it makes.
+// "hang", "finite", "flaky" from its third launch, "restless", and for a driver without a device "crash",
+// "killed", "gone", "shy") is a kernel of that name. The process that is to build a reference is killed where
+// kUnluckyBuild names a file that is not there yet, which it makes.
 inline constexpr char kUnluckyBuild[] = "MYCC_TEST_UNLUCKY_BUILD";  // in the environment
 v1::BuildResponse BuildMisbehaving(const v1::BuildRequest& request);
 

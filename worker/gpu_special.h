@@ -1,0 +1,48 @@
+// Special values among a case's inputs in device memory, and the judge of what a kernel makes of them. They
+// are drawn on the device, in place of the case's ordinary inputs, which are drawn again afterwards: no
+// tensor lies there twice. Made once for a case. Thread rule: the device's thread.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "codegen/workload/permitted.h"
+#include "proto/measure.pb.h"
+#include "worker/gpu_case.h"
+#include "worker/gpu_context.h"
+
+namespace mycc {
+
+class GpuSpecial {
+ public:
+  // `test` must outlive it. With nothing permitted it draws, and cannot check.
+  static absl::StatusOr<std::unique_ptr<GpuSpecial>> Make(GpuContext* device, GpuCase* test,
+                                                          const v1::GpuCase& description);
+
+  // Puts special values among the inputs; GpuCase::DrawInputs undoes it.
+  absl::Status Draw();
+  // DataLoss names the first element of an output that is not permitted.
+  absl::Status Check();
+
+  int64_t bytes() const { return bytes_; }
+
+ private:
+  // Places of an output that are looked at, and what a kernel left there.
+  struct Looked {
+    PermittedValues permitted;
+    CudaBuffer places, elements;
+  };
+
+  GpuSpecial(GpuContext* device, GpuCase* test, uint64_t seed);
+  absl::StatusOr<CudaBuffer> Keep(const void* from, size_t bytes);
+
+  GpuContext* const device_;
+  GpuCase* const test_;
+  const std::vector<SpecialDraw> draws_;
+  std::vector<CudaBuffer> values_;  // of each draw
+  std::vector<Looked> looked_;      // of each output
+  int64_t bytes_ = 0;
+};
+
+}  // namespace mycc
