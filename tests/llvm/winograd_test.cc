@@ -1,6 +1,7 @@
 // Convolutions by Winograd as the rules schedule them: compiled for AVX2 and AVX-512, they compute what the
 // reference computes.
 #include <random>
+#include <string>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -59,31 +60,40 @@ const char* const kWorkloads[] = {
 })",
 };
 
-TEST(WinogradTest, PointsOfTheRulesSpaces) {
-  for (const char* mcpu : {"haswell", "znver4", "sapphirerapids"}) {
-    const Target target = *ParseTarget(absl::StrCat("v1 cpu mcpu=", mcpu, " l1d=32K l2=512K threads=2"));
-    for (const char* text : kWorkloads) {
-      const Workload canonical = CanonicalWorkload(text);
-      int sketches = 0;
-      for (const Sketch& sketch : GenerateSketches(canonical, target)) {
-        if (!absl::StartsWith(sketch.name, "winograd")) continue;
-        ++sketches;
-        ASSERT_TRUE(sketch.space.Legal(sketch.default_choice)) << sketch.name;
-        std::mt19937 random(5);
-        for (int points = 0, tries = 0; points < RandomSeeds(3) && tries < 1000; ++tries) {
-          Choice choice = sketch.default_choice;
-          for (size_t d = 0; points > 0 && d < choice.size(); ++d)
-            choice[d] = static_cast<int>(random() % sketch.space.decisions[d].choices.size());
-          if (!sketch.space.Legal(choice)) continue;
-          ++points;
-          const absl::Status status = CheckSketchPoint(canonical, target, sketch, choice, kTolerance);
-          EXPECT_TRUE(status.ok()) << mcpu << "\n" << text << "\n" << status.message();
-        }
-      }
-      EXPECT_EQ(sketches, 2) << mcpu << "\n" << text;
-    }
+class WinogradPointsTest : public testing::TestWithParam<const char*> {};
+
+// Random points, after the default one.
+void CheckPointsOf(const Workload& canonical, const Target& target, const Sketch& sketch) {
+  ASSERT_TRUE(sketch.space.Legal(sketch.default_choice)) << sketch.name;
+  std::mt19937 random(5);
+  for (int points = 0, tries = 0; points < RandomSeeds(3) && tries < 1000; ++tries) {
+    Choice choice = sketch.default_choice;
+    for (size_t d = 0; points > 0 && d < choice.size(); ++d)
+      choice[d] = static_cast<int>(random() % sketch.space.decisions[d].choices.size());
+    if (!sketch.space.Legal(choice)) continue;
+    ++points;
+    const absl::Status status = CheckSketchPoint(canonical, target, sketch, choice, kTolerance);
+    EXPECT_TRUE(status.ok()) << PrintTarget(target) << "\n" << status.message();
   }
 }
+
+TEST_P(WinogradPointsTest, ComputeTheReference) {
+  const Target target = *ParseTarget(absl::StrCat("v1 cpu mcpu=", GetParam(), " l1d=32K l2=512K threads=2"));
+  for (const char* text : kWorkloads) {
+    SCOPED_TRACE(text);
+    const Workload canonical = CanonicalWorkload(text);
+    int sketches = 0;
+    for (const Sketch& sketch : GenerateSketches(canonical, target)) {
+      if (!absl::StartsWith(sketch.name, "winograd")) continue;
+      ++sketches;
+      CheckPointsOf(canonical, target, sketch);
+    }
+    EXPECT_EQ(sketches, 2);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cpus, WinogradPointsTest, testing::Values("haswell", "znver4", "sapphirerapids"),
+                         [](const auto& cpu) { return std::string(cpu.param); });
 
 // Tile registers multiply more in a cycle than is saved.
 TEST(WinogradTest, NotInsteadOfTileRegisters) {

@@ -26,10 +26,6 @@ Target TestGpu();  // an H200
 absl::Status CheckClose(const std::vector<NDArray>& actual, const std::vector<NDArray>& expected,
                         double tolerance, const std::string& who);
 
-// What `who` computed of these inputs is what the language permits, at some hundred places of each output.
-absl::Status CheckPermitted(const Workload& canonical, const std::vector<NDArray>& inputs,
-                            const std::vector<NDArray>& actual, const std::string& who);
-
 // Replays the trace, verifies the IR after every step, and runs the result against the reference on random
 // inputs, under several orders of parallel iterations, as CheckClose compares.
 absl::Status CheckTrace(const std::string& workload, const std::string& steps, double tolerance = 1e-5,
