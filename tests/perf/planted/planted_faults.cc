@@ -18,7 +18,7 @@ namespace mycc::planted {
 namespace {
 
 struct Options {
-  int every = 1;  // takes one fault of so many
+  int every = 1;  // plants one class of faults of so many in each kernel, another one in the next
   std::string only;
   bool verbose = false, show = false;
 };
@@ -80,9 +80,9 @@ class Bench {
 
  private:
   void PlantClass(const Kernel& kernel, const FaultClass& one) {
+    if (number_++ % options_.every != 0) return;
     Counts& of_class = by_class_[one.name];  // a class without a place is shown, too
     for (const Fault& fault : Spread(one.plant(kernel))) {
-      if (number_++ % options_.every != 0) continue;
       const Verdict verdict = Judge(kernel, fault.code);
       for (Counts* counts : {&all_, &of_class}) {
         ++counts->planted;
