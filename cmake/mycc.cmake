@@ -67,7 +67,7 @@ endfunction()
 
 # mycc_test(NAME expr_test SRCS expr_test.cc DEPS codegen_expr LABELS fast): one GoogleTest program, one ctest entry; with
 # SHARDS N, N entries that run beside each other, each a part of its tests. TOLD_CPUS: it depends on what processor is detected, and runs once
-# more under each name in MYCC_TOLD_CPUS (tests/target/told_host.h), with the label `told`.
+# more under each name in MYCC_TOLD_CPUS (tests/target/told_host.h), with the label `told`, on fewer random inputs.
 set(MYCC_TOLD_CPUS haswell skylake-avx512 sapphirerapids znver3 znver5)
 function(mycc_test)
   cmake_parse_arguments(ARG "RUN_SERIAL;TOLD_CPUS" "NAME;TIMEOUT;SHARDS" "SRCS;DEPS;LABELS" ${ARGN})
@@ -108,7 +108,7 @@ function(mycc_test)
     foreach(cpu ${MYCC_TOLD_CPUS})
       add_test(NAME ${ARG_NAME}_on_${cpu} COMMAND ${ARG_NAME} --cpu=${cpu} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
       set_tests_properties(${ARG_NAME}_on_${cpu} PROPERTIES LABELS told TIMEOUT ${ARG_TIMEOUT} RUN_SERIAL ${ARG_RUN_SERIAL}
-        ENVIRONMENT "${environment}")
+        ENVIRONMENT "${environment};MYCC_RANDOM_SEEDS=3")
     endforeach()
     add_dependencies(told_tests ${ARG_NAME})
   endif()
