@@ -161,7 +161,7 @@ class KernelEmitter {
     std::string moved;
   };
   std::optional<ThreadCopy> TakeApart(const Copy& copy);
-  std::string PartOfChunk(const std::string& step, const std::string& at, int64_t stride, int64_t steps);
+  std::optional<std::string> PartOfChunk(const std::string& step, int64_t stride, int64_t steps) const;
   void EachChunk(const ThreadCopy& copy, int64_t count, const std::string& first,
                  const std::function<void(const std::string&, const std::string&)>& emit);
   void EmitAsyncCopy(const ThreadCopy& copy);

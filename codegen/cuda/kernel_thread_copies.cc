@@ -16,6 +16,12 @@ namespace {
 constexpr int64_t kMostRegisters = 8;  // that a thread keeps through a step for one copy
 constexpr int64_t kLoads = 16;  // on their way before the first of them is stored, outside of such loops
 
+// number / stride % steps; with steps 0 the quotient alone.
+std::string Digit(const std::string& number, int64_t stride, int64_t steps) {
+  const std::string quotient = stride == 1 ? number : absl::StrCat(number, " / ", stride);
+  return steps == 0 ? quotient : absl::StrCat(quotient, " % ", steps);
+}
+
 int64_t RegistersOf(int64_t vectors, int64_t bytes) { return vectors * std::max<int64_t>(bytes / 4, 1); }
 
 // The loop over the steps of a pipeline by threads.
@@ -73,19 +79,17 @@ void KernelEmitter::EmitCopy(const Copy& copy) {
   pending_stores_.push_back({conditions_, *parts, kept->second});
 }
 
-// at / stride % steps, of chunk number at = thread + step * team; steps 0: the last quotient. What moves with
-// the step alone is a constant where the step is unrolled, so it is kept apart where that is possible.
-std::string KernelEmitter::PartOfChunk(const std::string& step, const std::string& at, int64_t stride,
-                                       int64_t steps) {
-  const auto of = [](const std::string& number, int64_t divisor, int64_t modulus) {
-    const std::string quotient = divisor == 1 ? number : absl::StrCat(number, " / ", divisor);
-    return modulus == 0 ? quotient : absl::StrCat(quotient, " % ", modulus);
-  };
-  if (stride % team_ == 0) return of(step, stride / team_, steps);
-  if (steps != 0 && team_ % (stride * steps) == 0) return of(Thread(), stride, steps);
+// A loop's value in chunk number thread + step * team: that number / stride % steps, or with steps 0 (the
+// outermost loop) the quotient alone. nullopt where the number's two parts have no quotients of their own.
+// Steps are unrolled, so that whatever moves with the step alone is a constant of the code.
+std::optional<std::string> KernelEmitter::PartOfChunk(const std::string& step, int64_t stride,
+                                                      int64_t steps) const {
+  if (steps == 1) return "0";
+  if (stride % team_ == 0) return Digit(step, stride / team_, steps);
+  if (steps != 0 && team_ % (stride * steps) == 0) return Digit(Thread(), stride, steps);
   if (steps == 0 && team_ % stride == 0)
-    return absl::StrCat("(", of(Thread(), stride, 0), " + ", step, " * ", team_ / stride, ")");
-  return of(at, stride, steps);
+    return absl::StrCat("(", Digit(Thread(), stride, 0), " + ", step, " * ", team_ / stride, ")");
+  return std::nullopt;
 }
 
 // `emit` gets the names of the chunk's number and of the condition for it to be inside of the tensor.
@@ -95,20 +99,27 @@ void KernelEmitter::EachChunk(const ThreadCopy& copy, int64_t count, const std::
   Line("#pragma unroll");
   Open("for (int ", i, " = 0; ", i, " < ", count, "; ++", i, ")");
   const std::string step = first.empty() ? i : absl::StrCat("(", first, " + ", i, ")");
-  Line("const int ", at, " = ", Thread(), " + ", step, " * ", team_, ";");
   const bool ragged = copy.steps * team_ > copy.chunks;
-  if (ragged) Open("if (", at, " < ", copy.chunks, ")");
+  bool numbered = ragged;
+  std::vector<std::string> values;  // of the loops, from the innermost
   int64_t stride = 1;
   for (size_t l = copy.loops.size(); l-- > 0;) {
-    const For& loop = *copy.loops[l];
     const bool last = l + 1 == copy.loops.size();
-    const int64_t steps = last ? loop.var->extent / copy.chunk : loop.var->extent;
-    std::string value = PartOfChunk(step, at, stride, l > 0 ? steps : 0);
+    const int64_t extent = copy.loops[l]->var->extent, steps = last ? extent / copy.chunk : extent;
+    const std::optional<std::string> part = PartOfChunk(step, stride, l > 0 ? steps : 0);
+    numbered |= !part.has_value();
+    std::string value = part ? *part : Digit(at, stride, l > 0 ? steps : 0);
     if (last && copy.chunk > 1)
       value = absl::StrCat(l > 0 ? value : absl::StrCat("(", value, ")"), " * ", copy.chunk);
-    vars_[loop.var.get()] = Name(loop.var->name);
-    Line("const int ", vars_[loop.var.get()], " = ", value, ";");
+    values.push_back(std::move(value));
     stride *= steps;
+  }
+  if (numbered) Line("const int ", at, " = ", Thread(), " + ", step, " * ", team_, ";");
+  if (ragged) Open("if (", at, " < ", copy.chunks, ")");
+  for (size_t l = copy.loops.size(); l-- > 0;) {
+    const Var& var = copy.loops[l]->var;
+    vars_[var.get()] = Name(var->name);
+    Line("const int ", vars_[var.get()], " = ", values[copy.loops.size() - 1 - l], ";");
   }
   emit(i, copy.condition ? Value(copy.condition).text : "true");
   for (const For* loop : copy.loops) vars_.erase(loop->var.get());
@@ -125,7 +136,7 @@ void KernelEmitter::EmitAsyncCopy(const ThreadCopy& copy) {
   });
 }
 
-// Of a chunk's first element in the tensor that it is copied from.
+// The place of a chunk's first element in the tensor that it is copied from, in elements.
 std::string KernelEmitter::Offset(const ThreadCopy& copy) {
   return Index(FromLinear(Flat(PlaceOf(copy.load->buffer), copy.load->args))).text;
 }

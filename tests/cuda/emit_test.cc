@@ -85,6 +85,34 @@ TEST(EmitCudaTest, TilesInSharedMemory) {
         "split(t1.r.a0+r.a1, [64, 4])\nbind(t1.r.a0+r.a1.1, thread)\nbind(t1.r.a0+r.a1.2, vector)\n");
 }
 
+// A product of odd sizes whose copies run ahead: vectors along the depth of `a` are turned over in registers,
+// rows of `b` come element by element, and only copies and the last store ask where the edges are.
+TEST(EmitCudaTest, CopiesOfOddSizesRunAhead) {
+  const std::string tiles =
+      "split(t2.a0, [16])\nsplit(t2.a1, [16])\nsplit(t2.r0, [8])\n"
+      "reorder([t2.a0.0, t2.a1.0, t2.r0.0, t2.a0.1, t2.a1.1, t2.r0.1])\n"
+      "bind(t2.a0.0, block)\nbind(t2.a1.0, block)\n";
+  const std::string turned =
+      "stage(t2, t0, t2.r0.0, shared)\npack(t0.s, [1, 0])\nlayout(t0.s, 4, 0)\nsplit(t0.s.r0.1, [4])\n"
+      "fuse([t0.s.a0.1, t0.s.r0.1.0])\nbind(t0.s.a0.1+s.r0.1.0, thread)\nbind(t0.s.r0.1.1, vector)\n";
+  const std::string single =
+      "stage(t2, t1, t2.r0.0, shared)\npack(t1.s, [1, 0])\nreorder([t1.s.r0.1, t1.s.a1.1])\n"
+      "fuse([t1.s.r0.1, t1.s.a1.1])\nsplit(t1.s.r0.1+s.a1.1, [32])\n"
+      "reorder([t1.s.r0.1+s.a1.1.1, t1.s.r0.1+s.a1.1.0])\n"
+      "bind(t1.s.r0.1+s.a1.1.1, thread)\nbind(t1.s.r0.1+s.a1.1.0, unroll)\n";
+  std::string work =
+      "split(t2.a0.1, [4])\nsplit(t2.a1.1, [2])\n"
+      "reorder([t2.a0.1.0, t2.a1.1.0, t2.r0.1, t2.a0.1.1, t2.a1.1.1])\ncache_write(t2, t2.a1.0)\n"
+      "pad_domain(t2)\npipeline(t2.r0.0, threads, 3)\nbind(t2.r0.1, unroll)\n";
+  for (const char* stage : {"t2", "t2.i", "t2.w"}) {
+    absl::StrAppend(&work, "bind(", stage, ".a0.1.0, thread)\nbind(", stage, ".a1.1.0, thread)\n", "bind(",
+                    stage, ".a0.1.1, unroll)\nbind(", stage, ".a1.1.1, unroll)\n");
+  }
+  Check("odd_product",
+        "workload g(a: f32[35,44], b: f32[44,37]) -> (c: f32[35,37]) { c[i,j] = sum[k:44](a[i,k] * b[k,j]) }",
+        absl::StrCat(tiles, turned, single, work));
+}
+
 // Stages of a softmax in one launch, `inner` being the splits of a row: steps, threads, lanes.
 std::string SoftmaxSteps(int rows, const std::string& inner, const std::string& of_blocks) {
   const std::string along =

@@ -67,6 +67,26 @@ TEST(CudaPassesTest, WholeVectors) {
         "split(t3.a1, [32, 4])\nbind(t3.a0, block)\nbind(t3.a1.1, thread)\nbind(t3.a1.2, vector)\n");
 }
 
+// Rows of odd length begin at any element: no two of a vector's are moved at once, so the loop stays one.
+TEST(CudaPassesTest, VectorsOfSingleElements) {
+  Check("cuda_single_elements", "workload e(x: f32[3,251]) -> (y: f32[3,251]) { y[i,j] = x[i,j] * 2.0 }",
+        "split(t1.a1, [32, 4])\nbind(t1.a0, block)\nbind(t1.a1.1, thread)\nbind(t1.a1.2, vector)\n");
+}
+
+// The first term of a step comes before the copies that run ahead, and these stand under no condition: beyond
+// the last step they copy zeros.
+TEST(CudaPassesTest, CopiesRunAheadBesideArithmetic) {
+  Check("cuda_threads_pipeline",
+        "workload g(a: f32[5,9], b: f32[9,7]) -> (c: f32[5,7]) { c[i,j] = sum[k:9](a[i,k] * b[k,j]) }",
+        "split(t2.a0, [4])\nsplit(t2.a1, [8])\nsplit(t2.r0, [2])\n"
+        "reorder([t2.a0.0, t2.a1.0, t2.r0.0, t2.a0.1, t2.a1.1, t2.r0.1])\n"
+        "bind(t2.a0.0, block)\nbind(t2.a1.0, block)\n"
+        "stage(t2, t0, t2.r0.0, shared)\nstage(t2, t1, t2.r0.0, shared)\n"
+        "cache_write(t2, t2.a1.0)\npad_domain(t2)\npipeline(t2.r0.0, threads, 3)\nbind(t2.r0.1, unroll)\n"
+        "bind(t2.a0.1, thread)\nbind(t2.a1.1, thread)\nbind(t2.i.a0.1, thread)\nbind(t2.i.a1.1, thread)\n"
+        "bind(t2.w.a0.1, thread)\nbind(t2.w.a1.1, thread)\n");
+}
+
 // Whose registers hold what: t1 is written by threads along one dimension and read along the other.
 TEST(CudaPassesTest, ThreadsThatDisagreeAreRefused) {
   const Workload canonical = CanonicalWorkload(R"(workload w(x: f32[8,32]) -> (y: f32[8,32]) {

@@ -3,13 +3,16 @@
 //   block others, m.0, n.0, run:
 //     alloc acc                                         in registers
 //     for k outside, k.0:
-//       a.s, b.s = tiles                                in shared memory, the depth first, zero beyond the
-//       edges thread m.1, n.2, m.2, n.3: unroll k.1: unroll m.3, n.1, n.4: acc += a.s[k, m] * b.s[k, n]
+//       a.s, b.s = tiles                                in shared memory, the depth first; zero beyond edges
+//       thread m.1, n.2, m.2, n.3: unroll k.1: unroll m.3, n.1, n.4: acc += a.s[k, m] * b.s[k, n]
 //     thread ..: unroll m.3, n.1: vector n.4: y = epilogue(acc)
 //
-// A warp is 4 x 8 threads, so that few words of shared memory serve all of it; a thread's columns are vectors
-// of 16 bytes, apart from each other. Where the tiles are too few for the GPU, the sum is cut into runs that
-// a second launch adds up.
+// Sums run over whole tiles, beyond the edges of odd sizes too: conditions stand in copies and in the last
+// store alone. A warp is 4 x 8 threads, so that few words of shared memory serve all of it; a thread's
+// columns are vectors of 16 bytes, apart from each other. Where rows of the result are no multiple of such
+// vectors, the columns of a tile are dealt out singly in shared memory: neighbouring threads then store
+// neighbouring elements. Where the tiles are too few for the GPU, the sum is cut into runs that a second
+// launch adds up.
 #include <algorithm>
 #include <limits>
 
@@ -68,6 +71,7 @@ void ShareCopy(std::vector<std::string> loops, int64_t lanes, int64_t threads, T
 struct WorkLoops {
   std::string rows, columns, terms;  // of one step
 };
+// The tiles of a step, each filled by all threads together.
 void EmitTiles(const SimtPlan& plan, const Values& v, const std::string& work, const std::string& step,
                const WorkLoops& loops, TraceBuilder* b) {
   for (const SharedTile* tile : {&plan.a, &plan.b}) {
@@ -196,7 +200,7 @@ double TileCost(const SimtPlan& plan, int64_t tile_m, int64_t tile_n, const Targ
          (1 + kOverhead / static_cast<double>(tile_m) + kOverhead / static_cast<double>(tile_n));
 }
 
-// The sizes of which no tile's half would be idle.
+// The sizes that leave no half of a tile idle.
 std::vector<int64_t> TilesFor(int64_t extent, int64_t least, std::vector<int64_t> sizes) {
   while (sizes.back() / 2 >= std::max(extent, least)) sizes.pop_back();
   return sizes;
@@ -248,9 +252,11 @@ mycc::Part GpuSimtRule(const Anatomy& anatomy, const Group& group, const Target&
               pipelined ? 3 : 1);
   // What is copied ahead takes registers, and left alone the assembler takes many.
   part.Decide("resident", pipelined ? std::vector<int64_t>{0, 2} : std::vector<int64_t>{0}, 0);
-  const auto turned = [](const SharedTile& tile) { return tile.along_depth && tile.lanes == 4; };
-  const bool wide = pipelined && (turned(plan.a) || turned(plan.b));
-  part.Decide("copy", wide ? std::vector<int64_t>{1, 4} : std::vector<int64_t>{4}, 4);
+  // Elements that are read at once along a contiguous depth, at most.
+  part.Decide(
+      "lanes_k",
+      plan.TurnsVectors() ? std::vector<int64_t>{1, kTurnedLanes} : std::vector<int64_t>{kTurnedLanes},
+      kTurnedLanes);
   part.legal = [plan](const Values& v) { return plan.Legal(v); };
   MakeDefaultsLegal(&part);
   part.emit = [plan](const Values& v, TraceBuilder* b) { Emit(plan, v, b); };

@@ -47,13 +47,32 @@ bool SimtPlan::CanPipeline() const {
   return HasWholeTiles() && bytes >= 4 && outer_reduce.empty() && depth >= 16;
 }
 
+bool SimtPlan::TurnsVectors() const {
+  const auto turned = [](const SharedTile& tile) { return tile.along_depth && tile.lanes >= kTurnedLanes; };
+  return CanPipeline() && (turned(a) || turned(b));
+}
+
+int64_t SimtPlan::TileElements(const SharedTile& tile, const Values& v) const {
+  return v.at(&tile == &a ? "tile_m" : "tile_n") * v.at("tile_k");
+}
+
 int64_t SimtPlan::CopyLanes(const SharedTile& tile, const Values& v) const {
-  const int64_t elements = v.at(&tile == &a ? "tile_m" : "tile_n") * v.at("tile_k");
   if (columns_apart && &tile == &b && !tile.along_depth) return 1;
-  int64_t lanes = tile.along_depth ? std::min(tile.lanes, v.at("copy")) : tile.lanes;
-  while (v.at("stages") > 1 && lanes > 1 && elements % (lanes * SimtTiling(*this, v).threads()) != 0)
-    lanes /= 2;
+  const int64_t elements = TileElements(tile, v), threads = SimtTiling(*this, v).threads();
+  int64_t lanes = tile.along_depth ? std::min(tile.lanes, v.at("lanes_k")) : tile.lanes;
+  while (v.at("stages") > 1 && lanes > 1 && elements % (lanes * threads) != 0) lanes /= 2;
   return lanes;
+}
+
+// Copies that run ahead are as many accesses of each thread. Vectors of 16 bytes that are turned over are in
+// registers through a step, which accumulators leave few of.
+bool SimtPlan::CanRunAhead(const SharedTile& tile, const Values& v) const {
+  constexpr int64_t kMostBytes = 32;
+  const int64_t lanes = CopyLanes(tile, v), threads = SimtTiling(*this, v).threads(),
+                elements = TileElements(tile, v);
+  if (elements % (lanes * threads) != 0) return false;
+  const bool in_registers = tile.along_depth && lanes * bytes == kAccessBytes;
+  return !in_registers || elements * bytes <= kMostBytes * threads;
 }
 
 int64_t SimtPlan::RunLength(const Values& v) const {
@@ -67,15 +86,7 @@ bool SimtPlan::Legal(const Values& v) const {
       tile_n != tiling.warps_n * SimtTiling::kWarpColumns * v.at("thread_n"))
     return false;
   if (threads > 512 || threads < kWarp) return false;
-  if (v.at("stages") > 1) {
-    // What runs ahead is whole vectors of all threads.
-    if (tile_m * v.at("tile_k") % (CopyLanes(a, v) * threads) != 0) return false;
-    if (tile_n * v.at("tile_k") % (CopyLanes(b, v) * threads) != 0) return false;
-  }
-  for (const SharedTile* tile : {&a, &b}) {
-    const int64_t moved = v.at(tile == &a ? "tile_m" : "tile_n") * v.at("tile_k") / threads;
-    if (v.at("stages") > 1 && tile->along_depth && CopyLanes(*tile, v) == 4 && moved > 8) return false;
-  }
+  if (v.at("stages") > 1 && !(CanRunAhead(a, v) && CanRunAhead(b, v))) return false;
   if (v.at("resident") > 0 && v.at("stages") == 1) return false;
   const int64_t accumulators = v.at("thread_m") * v.at("thread_n") * bytes / 4;
   if (accumulators > 128 || accumulators * threads > 32768) return false;

@@ -1,5 +1,6 @@
-// What the rule for products on ordinary cores knows of one: its axes, the tiles of its operands in shared
-// memory, how a point tiles it, and which points are legal. Pure.
+// What the rule for products on ordinary cores (simt.cc) knows of one: its axes, the tiles of its operands in
+// shared memory, how a point tiles it, and which points are legal. Extents, lengths and lanes are in
+// elements. Thread rule: pure functions.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,9 @@
 #include "tuner/space/rules/cuda/gpu.h"
 
 namespace mycc {
+
+// From how many elements on a vector along the depth is turned over in registers on its way into its tile.
+inline constexpr int64_t kTurnedLanes = 4;
 
 // An operand's tile in shared memory, with the depth as its first dimension.
 struct SharedTile {
@@ -22,7 +26,7 @@ struct SharedTile {
 };
 
 struct SimtPlan {
-  std::string t;
+  std::string t;        // the product's name
   std::string grouped;  // the axis to be split by `group`, where groups lie along one (anatomy.h)
   int64_t group = 1;
   std::vector<std::string> axes, others, outer_reduce;  // what follows "t." in the names of loops
@@ -37,10 +41,16 @@ struct SimtPlan {
   bool HasWholeTiles() const;
   // Copies can run ahead.
   bool CanPipeline() const;
+  // They can also wait in registers, so that vectors along a contiguous depth are turned over.
+  bool TurnsVectors() const;
   // Elements that a thread copies at once, so that all threads have as many accesses where copies run ahead.
   int64_t CopyLanes(const SharedTile& tile, const Values& v) const;
   int64_t RunLength(const Values& v) const;  // of the depth, for one of v.runs
   bool Legal(const Values& v) const;
+
+ private:
+  int64_t TileElements(const SharedTile& tile, const Values& v) const;
+  bool CanRunAhead(const SharedTile& tile, const Values& v) const;
 };
 
 SimtPlan MakeSimtPlan(const Anatomy& anatomy, const Group& group);
