@@ -206,9 +206,10 @@ std::vector<int64_t> TilesFor(int64_t extent, int64_t least, std::vector<int64_t
   return sizes;
 }
 
-// Into how many runs the depth may be cut: while each is long, and tiles of a coarse grid leave SMs idle.
+// Into how many runs the depth may be cut: while each is long, and a coarse grid's tiles are few turns of the
+// SMs, where the last turn leaves many of them idle.
 std::vector<int64_t> RunCounts(const SimtPlan& plan, const Target& target) {
-  constexpr int64_t kShortest = 64, kTile = 64;
+  constexpr int64_t kShortest = 64, kTile = 128;
   const int64_t tiles = plan.count * CeilDiv(plan.rows, kTile) * CeilDiv(plan.columns, kTile);
   std::vector<int64_t> counts = {1};
   for (const int64_t runs : {2, 3, 4, 6, 8, 12, 16, 24, 32}) {
