@@ -90,6 +90,9 @@ bool SimtPlan::Legal(const Values& v) const {
   if (v.at("resident") > 0 && v.at("stages") == 1) return false;
   const int64_t accumulators = v.at("thread_m") * v.at("thread_n") * bytes / 4;
   if (accumulators > 128 || accumulators * threads > 32768) return false;
+  // Steps are unrolled: with more multiplications in one, the assembler works for seconds and spills.
+  constexpr int64_t kMostOfStep = 2048;
+  if (v.at("thread_m") * v.at("thread_n") * v.at("tile_k") > kMostOfStep) return false;
   return v.at("runs") == 1 ||
          (RunLength(v) >= 2 * v.at("tile_k") && CeilDiv(depth, RunLength(v)) == v.at("runs"));
 }
