@@ -66,7 +66,8 @@ function(mycc_precompiled_headers TEST)
 endfunction()
 
 # mycc_test(NAME expr_test SRCS expr_test.cc DEPS codegen_expr LABELS fast): one GoogleTest program, one ctest entry; with
-# SHARDS N, N entries that run beside each other, each a part of its tests. TOLD_CPUS: it depends on what processor is detected, and runs once
+# SHARDS N, N entries that run beside each other, each a part of its tests; a sanitizer watches code that the parts share, and is given
+# one of them. TOLD_CPUS: it depends on what processor is detected, and runs once
 # more under each name in MYCC_TOLD_CPUS (tests/target/told_host.h), with the label `told`, on fewer random inputs.
 set(MYCC_TOLD_CPUS haswell skylake-avx512 sapphirerapids znver3 znver5)
 function(mycc_test)
@@ -92,7 +93,11 @@ function(mycc_test)
     mycc_precompiled_headers(${ARG_NAME})
   endif()
   set(environment "MYCC_SOURCE_DIR=${CMAKE_SOURCE_DIR};MYCC_BINARY_DIR=${CMAKE_BINARY_DIR};VIRTUAL_ENV=${CMAKE_SOURCE_DIR}/.venv")
-  foreach(shard RANGE 1 ${ARG_SHARDS})
+  set(last_shard ${ARG_SHARDS})
+  if(MYCC_SANITIZE)
+    set(last_shard 1)
+  endif()
+  foreach(shard RANGE 1 ${last_shard})
     set(entry ${ARG_NAME})
     set(part "")
     if(ARG_SHARDS GREATER 1)

@@ -65,7 +65,7 @@ TEST(RandomSchedulesTest, ComputeWhatTheReferenceComputes) {
   int compiled = 0, refused = 0;
   for (size_t w = 0; w < std::size(kWorkloads); ++w) {
     const Workload canonical = CanonicalWorkload(kWorkloads[w]);
-    for (int seed = 0; seed < RandomSeeds(15); ++seed) {
+    for (int seed = 0; seed < RandomSeeds(8); ++seed) {
       const Target& target = targets[(w + seed) % targets.size()];
       const absl::StatusOr<Schedule> schedule =
           RandomSchedule(canonical, target, seed * 31 + w, 4 + seed % 20);

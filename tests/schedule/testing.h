@@ -12,7 +12,8 @@
 
 namespace mycc {
 
-// How many seeds a random test runs: `usual`, or what the environment variable MYCC_RANDOM_SEEDS says.
+// How many seeds a random test runs: `usual`, a fifth of that under AddressSanitizer, or what the environment
+// variable MYCC_RANDOM_SEEDS says.
 int RandomSeeds(int usual);
 
 // The canonical form of a workload given as text; aborts on a malformed one.
