@@ -29,6 +29,8 @@ target_compile_options(mycc_options INTERFACE -Wall -Wextra -Wno-missing-field-i
   $<$<BOOL:${MYCC_WERROR}>:-Werror>
   # GCC 12 takes members of an absl::StatusOr for uninitialised that are not read then.
   $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>
+  # In a batch, GCC takes the file that it includes for a header.
+  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<BOOL:${MYCC_FROM_EMPTY}>>:-Wno-subobject-linkage>
   # GCC 12 sees overlapping copies in optimised std::string concatenation that are not there (its bug 105651).
   $<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:Release>>:-Wno-restrict>)
 target_include_directories(mycc_options INTERFACE ${CMAKE_SOURCE_DIR})

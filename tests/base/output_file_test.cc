@@ -42,12 +42,13 @@ TEST_F(OutputFileTest, ARegularFileIsReplacedWhenTheNewOneIsComplete) {
   ASSERT_TRUE(Write(Path("file"), "old").ok());
   absl::StatusOr<OutputFile> file = OutputFile::Open(Path("file"));
   ASSERT_TRUE(file.ok()) << file.status();
-  file->stream() << std::string(200000, 'n') << 7;
+  const std::string written(200000, 'n');
+  file->stream() << written;
   EXPECT_EQ(ReadFile(Path("file")).value(), "old");
   ASSERT_TRUE(file->Close().ok());
   EXPECT_EQ(ReadFile(Path("file")).value(), "old");
   ASSERT_TRUE(file->Commit().ok());
-  EXPECT_EQ(ReadFile(Path("file")).value(), std::string(200000, 'n') + "7");
+  EXPECT_EQ(ReadFile(Path("file")).value(), written);
   EXPECT_EQ(Names(), Are{"file"});
 }
 
