@@ -1,7 +1,7 @@
 /* Preloaded into mycc-tune by fault_test: what a candidate does in its own process goes wrong as
  * MYCC_TEST_FAULT says, "PHASE FAULT". The phase is `build`, met where a candidate's library is put in its
- * place (there the fault may be `full`: the disk is), `run`, met where its kernel starts its threads, or `round`, met there by the second candidate of a
- * process. */
+ * place (there the fault may be `full`: the disk is), `run`, met where its kernel starts its threads, or
+ * `round`, met there by the second candidate of a process. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
