@@ -17,7 +17,7 @@ namespace {
 constexpr size_t kMostFinalists = 4;
 // A single timing is off by this much at most, in either direction, unless its interval says otherwise.
 constexpr double kBehind = 1.05;
-// And the default's by this much, where it was taken in a slow phase of a shared machine.
+// The default's by this much: it is taken once, early, perhaps in a slow or fast phase of a shared machine.
 constexpr double kDefaultBehind = 4;
 constexpr int kMostLeaders = 32;  // of the log, among which finalists are looked for
 
@@ -55,6 +55,9 @@ std::vector<v1::Record> Finalists(const std::vector<StoredRecord>& ranked,
                                   const std::optional<v1::Record>& by_default) {
   std::vector<v1::Record> finalists;
   std::set<std::string> binaries;
+  const auto is_default = [&by_default](const v1::Record& record) {
+    return by_default && record.trace() == by_default->trace();
+  };
   const auto take = [&](const v1::Record& record) {
     const std::string& digest = record.result().code_digest();
     if (digest.empty() || binaries.insert(digest).second) finalists.push_back(record);
@@ -64,16 +67,16 @@ std::vector<v1::Record> Finalists(const std::vector<StoredRecord>& ranked,
     if (finalists.size() == kMostFinalists) break;
     if (!finalists.empty()) {
       const v1::Timing& best = TimingOf(finalists[0]);
-      const bool is_near = RankSeconds(TimingOf(record)) <= kBehind * RankSeconds(best) ||
+      // A default that leads alone may have been timed in a fast phase; it meets the one that is next.
+      const double behind = finalists.size() == 1 && is_default(finalists[0]) ? kDefaultBehind : kBehind;
+      const bool is_near = RankSeconds(TimingOf(record)) <= behind * RankSeconds(best) ||
                            RankedLow(TimingOf(record)) <= RankedHigh(best);
       if (!is_near) break;
     }
     take(record);
   }
   if (!by_default || finalists.empty()) return finalists;
-  const bool is_there = std::any_of(
-      finalists.begin(), finalists.end(),
-      [&by_default](const v1::Record& finalist) { return finalist.trace() == by_default->trace(); });
+  const bool is_there = std::any_of(finalists.begin(), finalists.end(), is_default);
   const double limit = kDefaultBehind * RankSeconds(TimingOf(finalists[0]));
   if (!is_there && RankSeconds(TimingOf(*by_default)) <= limit) take(*by_default);
   return finalists;

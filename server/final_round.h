@@ -27,10 +27,10 @@ struct FinalRound {
   std::optional<v1::Record> by_default;  // the job's default schedule, also where it is no finalist
 };
 
-// Of records in the order of their ranks, those that may be the best: not far behind it, or within its
-// interval. At most four, and of equal binaries one. The default schedule is one more, among them or not,
-// unless it took more than four times as long: it was timed once, early, and on a machine that others share
-// perhaps while that was at a fraction of its speed.
+// The records that may be the best, from all in the order of their ranks: not far behind the best, or within
+// its interval. At most four, and one of equal binaries. The default schedule is one more, among them or not,
+// unless it took more than four times as long; where it leads alone, the next one within that factor is its
+// rival. It was timed once, early, and a machine that others share may have been slower or faster then.
 std::vector<v1::Record> Finalists(const std::vector<StoredRecord>& ranked,
                                   const std::optional<v1::Record>& by_default = std::nullopt);
 

@@ -101,6 +101,16 @@ TEST(FinalistsTest, TheDefaultIsOneMoreUnlessItIsFarBehind) {
       << "hopeless";
 }
 
+TEST(FinalistsTest, ADefaultThatLeadsAloneMeetsTheNext) {
+  const std::vector<StoredRecord> ranked = {Candidate("d", Timed(1.00)), Candidate("1", Timed(1.40)),
+                                            Candidate("2", Timed(1.41))};
+  EXPECT_THAT(TracesOf(Finalists(ranked, ranked[0].record)), ElementsAre("d", "1"));
+  EXPECT_THAT(TracesOf(Finalists(ranked)), ElementsAre("d")) << "it is no default";
+  EXPECT_THAT(TracesOf(Finalists({ranked[0], Candidate("1", Timed(4.1))}, ranked[0].record)),
+              ElementsAre("d"))
+      << "hopeless";
+}
+
 FinalRound RoundOfThree() {
   FinalRound round{FinalRoundName(JobId(1), 0, 77), 0, {}};
   for (const auto& [trace, seconds] : {std::pair("0", 1.00), std::pair("1", 1.01), std::pair("2", 1.02)})
@@ -525,7 +535,7 @@ TEST(FinalsOfTwoTasksTest, ClearWinnerNeedsNoRound) {
   double seconds = 1;
   for (std::vector<v1::Assignment> leased; leased = worker.Lease(1), !leased.empty();) {
     EXPECT_THAT(leased[0].rivals(), IsEmpty());
-    ASSERT_TRUE(worker.Report(leased[0], Timed(seconds *= 2)).ok());
+    ASSERT_TRUE(worker.Report(leased[0], Timed(seconds *= 5)).ok());
   }
   EXPECT_EQ(server.Progress(job).state(), v1::JOB_STATE_DONE);
   EXPECT_EQ(server.Progress(job).message(), "all trials are measured");
