@@ -105,8 +105,8 @@ std::optional<int> DescriptorOf(const std::string& path) {
   return descriptor;
 }
 
-// Where a chain of symbolic links ends: at what is no link or not there, or at an open descriptor, which
-// looks like a link to what was opened.
+// The end of a chain of symbolic links: a path that is no link, or is not there, or an open descriptor, which
+// looks like a link to the file that was opened.
 absl::StatusOr<std::string> FollowLinks(const std::string& path) {
   std::string at = path;
   for (int i = 0; i < kMostLinks; ++i) {
@@ -166,7 +166,7 @@ absl::Status OutputFile::Close() {
 }
 
 absl::Status OutputFile::CloseDurably() {
-  // Where there is nothing to wait for, as in a FIFO, there is no fsync either.
+  // A FIFO or a device has nothing to wait for, and no fsync.
   if (!partial_.empty()) buffer_->Sync();
   return Close();
 }

@@ -1,5 +1,5 @@
-// What a command line asks of a number, for CLI11's check(): nothing where the word will do, or what was
-// expected. Pure functions.
+// Checks of numbers on a command line, for CLI11's check(): each returns nothing when the word will do, and
+// what was expected otherwise. Pure functions.
 #pragma once
 
 #include <string>

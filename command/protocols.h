@@ -12,7 +12,7 @@ namespace mycc {
 // data seldom fit into them, warm ones on a CPU.
 v1::TimingProtocol ProtocolFor(const Target& target, v1::TimingProtocol asked);
 
-// Where a schedule is looked for, the best place first: under the protocol that was asked for alone, or under
+// The protocols under which a schedule is looked for, the best first: the one that was asked for alone, or
 // the usual one and then the other, so that a log that was tuned with the other alone still serves.
 std::vector<v1::TimingProtocol> ProtocolsOf(const Target& target, v1::TimingProtocol asked);
 

@@ -22,7 +22,7 @@ absl::Status SystemError(const std::string& path) {
   return absl::Status(code, absl::StrCat(path, ": cannot lock the log: ", std::strerror(errno)));
 }
 
-// What stands in the lock's file: who holds it, and since which start of the machine.
+// The lock's file names its holder: the process, and the start of the machine on which it ran.
 struct Holder {
   std::string pid, boot;
 };

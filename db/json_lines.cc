@@ -123,7 +123,7 @@ absl::Status ImportLine(const std::string& line, bool first, Importer* importer)
   return absl::InvalidArgumentError(absl::StrCat("unknown key \"", key, "\"; expected record, pin or ban"));
 }
 
-// As std::getline, but reads one byte more of a line than it may have, and no further.
+// Like std::getline, but of a line that is too long it reads one byte more than a line may have, and stops.
 bool ReadLine(std::istream& in, std::string* line) {
   char piece[1 << 14];
   line->clear();

@@ -64,7 +64,7 @@ absl::Status MergeLogs(const std::vector<std::unique_ptr<TuningLog>>& inputs, Tu
   return absl::OkStatus();
 }
 
-// What failed leaves no log behind that it has made.
+// A command that failed leaves no log behind that it has made.
 absl::Status CloseAfter(const absl::Status& done, TuningLog* log) {
   if (done.ok()) return log->Close();
   log->Abandon();

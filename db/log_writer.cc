@@ -14,7 +14,7 @@ namespace {
 // The longest group: what is added meanwhile waits for all of it.
 constexpr size_t kMostChanges = 512;
 
-// What marks a status as one of a log that is gone.
+// This payload marks the error of a log that is gone.
 constexpr char kGone[] = "mycc/log-gone";
 
 absl::Status Gone(absl::Status status) {

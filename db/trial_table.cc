@@ -15,7 +15,7 @@ SELECT i.id, i.task, a.job, a.task, i.generation, i.position, i.trace, i.provena
        i.leased, i.created, i.record, r.detail, r.trace, r.trace_hash
 FROM trials i JOIN tasks a ON a.id = i.task LEFT JOIN records r ON r.id = i.record )sql";
 
-// What a trial's own columns say of where it came from.
+// The provenance that a trial's own columns give.
 v1::Provenance KnownProvenance(const std::string& job, const Trial& trial) {
   v1::Provenance provenance;
   provenance.set_job(job);

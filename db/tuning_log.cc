@@ -35,8 +35,8 @@ WHERE r.key = ?1 AND r.trace_hash = (SELECT trace_hash FROM overrides WHERE key 
   AND +r.status = 1 AND r.verified = 1 AND r.superseded = 0
 ORDER BY r.protocol = ?2 DESC, r.timer_version DESC, r.recorded DESC, r.trial LIMIT 1)sql";
 // The times of a job that records of later or earlier final rounds have superseded since, the fastest first.
-// What ranks by a round keeps its place however much slower the moment of that round was. CROSS JOIN makes
-// SQLite begin with the records of rounds, which are few.
+// A record that ranks by a round keeps its place however much slower the moment of that round was. CROSS JOIN
+// makes SQLite begin with the records of rounds, which are few.
 constexpr char kFasterBeside[] = R"sql(
 WHERE r.id IN (
   SELECT old.id FROM records f CROSS JOIN records old ON old.key = f.key AND old.trace_hash = f.trace_hash
@@ -59,7 +59,7 @@ constexpr char kWorkloadsOfShapes[] = R"sql(
 SELECT w.hash, w.text FROM workloads w JOIN keys k ON k.workload = w.id JOIN targets t ON t.id = k.target
 WHERE w.shape_erased_hash = ?1 AND t.text = ?2 ORDER BY k.id)sql";
 
-// Those whose result says nothing of the candidate are not counted.
+// Traces whose results say nothing of the candidate are not counted.
 std::string CountTraces() {
   std::vector<int> silent;
   for (int status = v1::MeasureStatus_MIN; status <= v1::MeasureStatus_MAX; ++status) {

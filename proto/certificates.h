@@ -1,4 +1,4 @@
-// What files in PEM must hold before they are given to gRPC, which does not say what is wrong with them. Pure
+// Checks of PEM files before they are given to gRPC, which does not say what is wrong with them. Pure
 // functions. Errors are InvalidArgument, and name the file and what was expected.
 #pragma once
 

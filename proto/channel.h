@@ -40,8 +40,8 @@ class ServerChannel {
   const std::string& address() const { return address_; }
   // Sets the deadline and the token.
   void Prepare(grpc::ClientContext* context, double seconds) const;
-  // What became of a call. Unavailable, for a server that was not reached, says why in words of ours, and
-  // what was expected where it is --tls-ca.
+  // The status of a call, in words of ours where the server was not reached: Unavailable says why, and what
+  // was expected where the reason is --tls-ca.
   absl::Status StatusOf(const grpc::Status& status) const;
 
  private:

@@ -1,5 +1,5 @@
-// What it takes for a kernel to be proven: that its results do not depend on the moment in which they are
-// computed. Pure functions.
+// A kernel is proven when its results do not depend on the moment in which they are computed; this file says
+// what it takes. Pure functions.
 #pragma once
 
 #include "proto/records.pb.h"
@@ -9,7 +9,7 @@ namespace mycc {
 // Launches under strain that leave the same bits. More are made where the kernel is quick.
 inline constexpr uint32_t kProvenLaunches = 10;
 
-// True too for what was measured before launches were counted. REQUIRES: the verification has passed.
+// True too of kernels measured before launches were counted. REQUIRES: the verification has passed.
 inline bool IsProven(const v1::Verification& verification) {
   return verification.launches() == 0 || verification.strained_launches() >= kProvenLaunches;
 }

@@ -35,7 +35,7 @@ int CharacterAt(const std::string& bytes, size_t at) {
   return count != 0 && at + count <= bytes.size() && IsCharacter(data, count) ? count : 0;
 }
 
-// Of the two sets: below U+0020 and from U+007F to U+009F. REQUIRES: a character at `at`.
+// A control character lies below U+0020 or from U+007F to U+009F. REQUIRES: a character at `at`.
 bool IsControl(const std::string& bytes, size_t at) {
   const auto first = static_cast<unsigned char>(bytes[at]);
   if (first == 0xc2) return static_cast<unsigned char>(bytes[at + 1]) < 0xa0;

@@ -12,8 +12,8 @@ bool IsUtf8(const std::string& bytes);
 // The same text with each byte that is part of no character replaced by U+FFFD.
 std::string ToUtf8(const std::string& bytes);
 
-// What a terminal may be given of a text that others wrote: the same, but a control character that is no
-// newline or tab is shown as "\\x1b", and a byte of no character likewise.
+// A text that others wrote, fit for a terminal: the same, but a control character that is no newline or tab
+// is shown as "\\x1b", and a byte of no character likewise.
 std::string Printable(const std::string& bytes);
 
 }  // namespace mycc

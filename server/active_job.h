@@ -20,7 +20,7 @@
 
 namespace mycc {
 
-// What a final round has found: times that were taken in turn and compare with each other.
+// The findings of a final round: times that were taken in turn and compare with each other.
 struct FinalTimes {
   double best_seconds = 0;     // the winner's
   double best_width = 0;       // of its interval, relative

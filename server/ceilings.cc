@@ -48,7 +48,7 @@ double LeastSeconds(const Workload& workload, const Target& target) {
     bytes_a_second = kCpuHertz * target.threads * kCpuBytes;
   }
   least = std::max(least, OutputBytes(workload) / bytes_a_second);
-  // What a condition leaves out need not be computed, nor what is multiplied by its zeros.
+  // A select's other arm need not be computed, and neither need products with its zeros.
   if (!HasSelect(workload)) least = std::max(least, CountFlops(workload) / (kAlgebra * flops_a_second));
   return least;
 }

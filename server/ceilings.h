@@ -1,4 +1,4 @@
-// What no device can be faster than. Pure functions.
+// Bounds that no device can be faster than. Pure functions.
 #pragma once
 
 #include "codegen/target/target.h"

@@ -38,7 +38,7 @@ class Coordinator {
 
   JobAdmission& jobs() { return board_.admission(); }
 
-  // As JobAdmission and JobListing have them; a job that stands still says why.
+  // The calls of JobAdmission and JobListing; a job that stands still also says why.
   void Submit(const v1::SubmitJobRequest& request, const JobReply& reply);
   void Show(const std::string& job, const JobReply& reply) const;
   void Best(const v1::BestRequest& request, const Reply<v1::BestResponse>& reply) const;

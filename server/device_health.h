@@ -22,7 +22,7 @@ class DeviceHealth {
   // A trial ended here, with a time or without. `has_rival`: another healthy device can run its target; one
   // that is slow, or fails, is better than none.
   void OnResult(const v1::MeasureResult& result, bool has_rival, double now);
-  // What it reported says nothing about the candidate: it was lost, is unfit, or its result cannot be.
+  // The report said nothing about the candidate: it was lost, is unfit, or its result cannot be.
   void OnLoss(const std::string& error, double now);
   // A trial that failed here was tried elsewhere, and failed there too, or did not.
   void OnConfirmed();

@@ -3,7 +3,7 @@
 //
 //   Lease -> leasing.h      Report -> reports.h      leases that end otherwise -> losses.h
 //
-// What is decided is in the log before it is answered: a grant before the worker hears of it, a result before
+// Every decision is in the log before it is answered: a grant before the worker hears of it, a result before
 // it is acknowledged. A worker's message names what it holds, and that alone is renewed: the rest comes back
 // after one lease. Thread rule: thread-compatible. Nothing here blocks: a reply comes now or in a later turn.
 #pragma once

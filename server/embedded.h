@@ -51,7 +51,7 @@ class EmbeddedServer {
   ~EmbeddedServer();
 
   const ServerAddress& address() const { return address_; }
-  // What is being measured is finished and reported, the rest goes back; the server still answers.
+  // Measurements under way are finished and reported, the rest goes back; the server still answers.
   void StopWorker();
 
  private:

@@ -1,6 +1,6 @@
-// Where the server's slow work is done: beside the thread that decides, which is told when it is done. In a
-// test that is when the test says so. Thread rule: called on the thread that decides, and what is called back
-// is called there too.
+// The server's slow work is done here, beside the thread that decides, which is told when it is done;
+// a test decides when that is. Thread rule: called on the thread that decides, and calls back there
+// too.
 #pragma once
 
 #include <functional>

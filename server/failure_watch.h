@@ -32,7 +32,7 @@ class FailureWatch {
     int64_t trials = 0, failures = 0;
   };
   struct Line {
-    std::map<Source, std::deque<bool>> outcomes;  // the latest ones, of which each says whether it was OK
+    std::map<Source, std::deque<bool>> outcomes;  // the latest, in order: whether each was OK
     uint64_t used = 0;
   };
   static Counts CountsOf(const std::deque<bool>& outcomes);

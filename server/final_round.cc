@@ -37,8 +37,8 @@ bool AreSameCode(const v1::Record& a, const v1::Record& b) {
          (!a.result().code_digest().empty() && a.result().code_digest() == b.result().code_digest());
 }
 
-// What speaks for the candidate of a trial, where that may still be the best: its record, or that of a round
-// which it was in before.
+// The record that speaks for a trial's candidate, when that may still be the best: its own, or that of a
+// round in which it was before.
 absl::StatusOr<std::optional<v1::Record>> RivalOf(const TuningLog& log, const std::string& trial) {
   if (trial.empty()) return std::optional<v1::Record>();
   MYCC_ASSIGN_OR_RETURN(const StoredRecord stored, log.Find(trial));

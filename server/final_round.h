@@ -51,8 +51,8 @@ absl::StatusOr<std::vector<v1::Record>> RecordsOf(const FinalRound& round,
 // What the log holds of the round that a job has held for a task: the finalists that passed it.
 absl::StatusOr<std::vector<v1::Record>> FinalRecordsOf(const TuningLog& log, const std::string& job,
                                                        uint32_t task, const PlannedTask& planned);
-// What a round's records say of its winner and of the default schedule, whose record is that of an earlier
-// trial. No finalists when none has passed.
+// The times of a round's winner and of the default schedule, whose record is that of an earlier trial. There
+// are no finalists when none has passed.
 FinalTimes FinalTimesOf(const std::vector<v1::Record>& records, const std::optional<v1::Record>& by_default);
 // None for no trial's name, and for a trial without a record.
 absl::StatusOr<std::optional<v1::Record>> RecordOfTrial(const TuningLog& log, const std::string& trial);

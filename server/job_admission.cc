@@ -126,7 +126,7 @@ void JobAdmission::Decide(const std::optional<Job>& known,
 absl::StatusOr<std::optional<Job>> JobAdmission::FindJob(const Submission& submission, TuningLog* log) {
   const JobStore store(log);
   MYCC_ASSIGN_OR_RETURN(std::vector<Job> jobs, store.JobsOf(submission.digest));
-  // Those of older builds are older than all of these.
+  // The jobs of older builds are older than all of these.
   std::vector<Job> old;
   for (int n = 1;; ++n) {
     absl::StatusOr<Job> job = store.GetJob(OldJobIdOf(submission.request.submission, n));
@@ -136,7 +136,7 @@ absl::StatusOr<std::optional<Job>> JobAdmission::FindJob(const Submission& submi
   }
   std::move(old.rbegin(), old.rend(), std::back_inserter(jobs));
 
-  // What was asked for with --fresh is neither what is done nor a part of it.
+  // A job that was asked for with --fresh is neither a finished one nor a part of one.
   const bool fresh = submission.request.spec.fresh();
   for (Job& job : jobs) {
     const bool fits =

@@ -93,7 +93,7 @@ class JobAdmission {
 
   void Admit(const std::shared_ptr<const Submission>& submission, const JobReply& reply);
   static absl::StatusOr<std::optional<Job>> FindJob(const Submission& submission, TuningLog* log);
-  // What is asked for by a submission that has made a job, or none, as far as the log knows.
+  // Does what a submission asks for; `known` is the job that it has made, as the log knows it, or none.
   void Decide(const std::optional<Job>& known, const std::shared_ptr<const Submission>& submission,
               const JobReply& reply);
   void Create(const std::shared_ptr<const Submission>& submission, const JobReply& reply);

@@ -36,7 +36,7 @@ struct JobBoardOptions {
   JobEndingOptions endings;
 };
 
-// What becomes of the leases of a job is for those to say who know the workers.
+// The owner of the workers says what becomes of a job's leases.
 struct JobBoardHooks {
   // The job has ended: nothing of it is leased any more, and its workers should hear of it.
   std::function<void(const std::string& job)> revoke;

@@ -16,10 +16,10 @@ class JobChanges {
  public:
   explicit JobChanges(WriteExecutor write) : write_(std::move(write)) {}
 
-  // What `key` names, a job or a submission, is being looked at or changed, until as many calls of Release.
+  // `key`, a job or a submission, is being looked at or changed, until Release was called as often as Hold.
   void Hold(const std::string& key) { ++held_[key].holders; }
   void Release(const std::string& key);
-  // Makes a change of what `key` names.
+  // Makes a change of the job or submission.
   void Change(const std::string& key, LogWrite write, LogWriteDone done);
   // Whether `key` is held: then `call` comes when it is not.
   bool Defer(const std::string& key, std::function<void()> call);

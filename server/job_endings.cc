@@ -11,7 +11,8 @@
 namespace mycc {
 namespace {
 
-// Of each kind: the next jobs start from the newest one, the others are for whoever looks back.
+// The models that are kept of each kind: the next jobs start from the newest one, people may look at the
+// others.
 constexpr int kModelsKept = 3;
 constexpr double kRetrySeconds = 1;
 

@@ -31,7 +31,7 @@ class JobEndings {
   // The job's end is in the log; the job is not looked at again.
   using OnEnded = std::function<void(RunningJob*)>;
 
-  // What people are shown of a job.
+  // The progress of a job as it is shown to people.
   using ShowJob = std::function<v1::JobProgress(const RunningJob&)>;
 
   // All must outlive it; the log and its stores are used in writes alone.
@@ -58,7 +58,7 @@ class JobEndings {
   void BeginFinals(RunningJob* job, const FinalsPlan& plan);
   void OnRoundWritten(RunningJob* job, const std::string& round, const std::vector<v1::Record>& records,
                       const absl::Status& status, const LogWriteDone& done);
-  // What the search learned goes into the log first.
+  // The models that the search has trained go into the log first.
   void SaveModels(RunningJob* job);
   void KeepModels(const std::string& job, ModelBytes models);
   void Finalize(RunningJob* job);

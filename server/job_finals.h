@@ -16,7 +16,7 @@
 
 namespace mycc {
 
-// What a job's final rounds are planned from, besides the log.
+// The facts, besides the log, that a job's final rounds are planned from.
 struct FinalsQuestion {
   struct Searched {
     uint32_t task = 0;
@@ -33,7 +33,7 @@ struct FinalsPlan {
   std::vector<std::pair<uint32_t, std::string>> failures;  // tasks without a round, and why
 };
 FinalsPlan PlanFinals(const FinalsQuestion& question, const TuningLog& log);
-// What is to be measured, each by one worker.
+// The rounds as work for the queue, each for one worker.
 std::vector<QueuedTrial> QueuedRounds(const ActiveJob& job, const FinalsPlan& plan);
 
 class JobFinals {

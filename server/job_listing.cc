@@ -170,7 +170,7 @@ v1::JobProgress JobListing::ProgressOf(const RunningJob& job, bool with_tasks) c
   return progress;
 }
 
-// What only the server knows of a job that the log takes for a running one.
+// Adds the facts that only the server knows of a job that the log takes for a running one.
 void JobListing::Describe(v1::JobProgress* progress) const {
   const std::string& id = progress->job();
   progress->set_waiters(waiters_->Count(id, time_->Seconds()));

@@ -1,5 +1,5 @@
-// What people are shown of jobs: those that run, that wait for their turn, and that have ended; also of one
-// that the log holds damaged, with the reason. A job that has ended left a summary in the log; one that ended
+// Jobs as people are shown them: those that run, that wait for their turn, and that have ended; also one that
+// the log holds damaged, with the reason. A job that has ended left a summary in the log; one that ended
 // under an older build gets it when it is first shown. Thread rule: thread-compatible. Nothing here blocks.
 #pragma once
 
@@ -21,7 +21,7 @@ namespace mycc {
 
 using JobReply = Reply<v1::JobProgress>;
 
-// What a job that ends leaves in the log: what was shown of it last, as it ended.
+// The summary that a job leaves in the log as it ends: the progress that was shown of it last.
 std::string SummaryOf(v1::JobProgress progress, JobState state, const std::string& message);
 
 class JobListing {
@@ -38,7 +38,7 @@ class JobListing {
   v1::JobProgress ProgressOf(const RunningJob& job, bool with_tasks) const;
 
  private:
-  // What the log says of a job.
+  // A job as the log has it.
   struct Stored {
     v1::JobProgress progress;  // of one that has not ended: without what only the server knows
     bool has_ended = false;

@@ -20,7 +20,7 @@ namespace {
 
 constexpr int kMaxTasks = 10000;
 constexpr char kDefaultStrategy[] = "evolutionary";
-// What final rounds are given of a budget.
+// The share of a budget that final rounds are given.
 constexpr double kFinalSecondsATask = 2, kMostFinalShare = 0.25;
 
 absl::Status Expected(const std::string& what, const std::string& expected) {

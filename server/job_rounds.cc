@@ -16,7 +16,7 @@ namespace {
 constexpr int kMostCrashes = 1;  // between two rounds
 constexpr double kRetrySeconds = 1;
 
-// The rounds of a job as the log has them, of which there are to be `expected`.
+// The rounds of a job as the log has them. DataLoss unless there are `expected` of them.
 absl::StatusOr<std::vector<v1::SearchRound>> ReadRounds(TuningLog* log, const std::string& id,
                                                         size_t expected) {
   const JobStore store(log);

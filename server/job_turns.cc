@@ -144,7 +144,7 @@ void JobTurns::KeepTrouble(const std::string& id, const absl::Status& why) {
           return store->SetJobState(id, JobState::kFailed, std::string(why.message()));
         },
         [this, id](const absl::Status& status) {
-          // What cannot be written stays known here, and is found again by the next start.
+          // A failure that cannot be written stays known here; the next start finds it again.
           if (status.ok() || absl::IsFailedPrecondition(status) || absl::IsNotFound(status))
             hooks_.on_ended(id);
         });

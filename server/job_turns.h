@@ -42,7 +42,7 @@ struct JobTurnsOptions {
   double retry_seconds = 1;  // for a job that could not be read
 };
 
-// What is left to others.
+// The parts that are left to others.
 struct JobTurnsHooks {
   // A job is taken up: these of its trials go to the lease queue.
   std::function<void(const ActiveJob& job, const std::vector<Trial>& open)> queue_trials;
@@ -71,7 +71,7 @@ class JobTurns {
   size_t num_waiting() const { return waiting_.size(); }
 
  private:
-  // What the log has of a job whose turn has come.
+  // A job whose turn has come, as the log has it.
   struct Found {
     bool is_over = false;                 // it has ended meanwhile
     std::optional<PreparedJob> prepared;  // it has no tasks yet, and these are they

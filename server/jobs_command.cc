@@ -19,7 +19,7 @@
 namespace mycc {
 namespace {
 
-// Who cancels, for those whose job it was.
+// The name of the person who cancels, for those whose job it was.
 std::string UserAtHost() {
   char host[256] = "";
   gethostname(host, sizeof(host) - 1);

@@ -217,7 +217,7 @@ bool LeaseQueue::ReturnElsewhere(const std::string& name, uint32_t attempt, bool
   return Return(name, attempt, blamed);
 }
 
-// What happens must not depend on a hash table: `names` is sorted.
+// `names` is sorted: the order of grants must not depend on a hash table.
 std::vector<Grant> LeaseQueue::HeldAmong(const Names& names) const {
   std::vector<Grant> grants;
   for (const std::string& name : names) {

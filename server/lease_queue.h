@@ -97,7 +97,7 @@ class LeaseQueue {
   std::vector<Grant> Lease(const Asker& asker, int count);
   // The grant is in the log: the lease begins now. False when it was dropped meanwhile.
   bool Confirm(const std::string& name, uint32_t attempt, double now);
-  // As if the grant had not been made. Nothing when it was dropped meanwhile.
+  // Undoes a grant. Nothing happens when it was dropped meanwhile.
   void TakeBack(const std::string& name, uint32_t attempt);
 
   // The lease lasts until now + lease_seconds. False when it is not the holder's.

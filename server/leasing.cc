@@ -91,7 +91,7 @@ std::vector<Grant> Leasing::Grants(WorkerTable::Session* session, const v1::Leas
   return queue_->Lease(asker, device.health.Allowance(wanted, time_->Seconds()));
 }
 
-// Where it failed it is not tried again while somebody else can.
+// A trial is not tried again on a worker where it failed, while somebody else can.
 bool Leasing::MayTry(const std::string& worker, const QueuedTrial& trial) const {
   const double now = time_->Seconds();
   std::vector<std::string> failed_on;

@@ -18,7 +18,7 @@ namespace mycc {
 
 class LocalSearch final : public JobSearch {
  public:
-  // As StartSearch has it.
+  // See StartSearch.
   static absl::StatusOr<std::unique_ptr<JobSearch>> Start(const SearchStart& start);
   // The same in parts: a search without its rounds, and one recorded round after the other.
   static absl::StatusOr<std::unique_ptr<LocalSearch>> Create(const v1::StoredJob& job,
@@ -39,7 +39,7 @@ class LocalSearch final : public JobSearch {
   std::vector<uint32_t> tasks_;
   std::vector<int> index_of_;                // the other way; -1: not searched
   std::map<std::string, Learner> learners_;  // by kind of model
-  // Of the campaign's tasks.
+  // One for each of the campaign's tasks.
   std::vector<Learner*> learner_of_;
   std::vector<std::unique_ptr<ScheduleScorer>> scorers_;
   std::unique_ptr<Campaign> campaign_;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kRetrySeconds = 1;
 
-// What is known of the workers that were lost with the trial, oldest first.
+// The evidence about the workers that were lost with the trial, the oldest first.
 absl::StatusOr<std::string> EvidenceOf(const JobStore& store, const Grant& grant, const std::string& last) {
   std::string all =
       absl::StrCat("quarantined: ", grant.trial.losses + 1, " workers were lost while they measured it");

@@ -70,7 +70,7 @@ class Losses {
   void WriteQuarantine(const Ending& ending);
   void Requeue(const Ending& ending);
   bool IsLast(const Ending& ending) const;
-  // What was added to the log for this ending came to `status`; true when the ending stands.
+  // The log answered the change for this ending with `status`. True when the ending stands.
   bool Stands(const Ending& ending, const absl::Status& status);
 
   const LossOptions options_;

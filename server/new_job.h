@@ -15,12 +15,12 @@
 namespace mycc {
 
 struct JobRequest {
-  v1::JobSpec spec;        // of which PlanJob makes a plan
+  v1::JobSpec spec;        // PlanJob makes a plan of it
   std::string submission;  // the client's words; empty: no other request is meant to find the job
   bool detached = false;   // nobody waits for it
 };
 
-// What JobsOf knows the submission by; empty for none.
+// The name by which JobsOf finds the submission; empty for none.
 std::string DigestOf(const std::string& submission);
 
 // Without tasks.

@@ -62,7 +62,7 @@ absl::Status Finish(JobStore* store, const FinishedTrial& finished) {
   return recorded[0].status();
 }
 
-// What is kept of the result of a trial whose row in the log is damaged.
+// The result that is kept for a trial whose row in the log is damaged.
 v1::MeasureResult Unreadable(const v1::MeasureResult& result, const absl::Status& why) {
   v1::MeasureResult unreadable;
   unreadable.set_status(v1::MEASURE_STATUS_WORKER_LOST);

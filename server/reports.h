@@ -81,7 +81,7 @@ class Reports {
     CallPtr call;
     v1::LeaseId lease;
     FinishedTrial finished;
-    // Of a trial whose job runs: where it ran, what it is comparable with, and where it failed before.
+    // For a trial whose job runs: where it ran, what it is comparable with, and where it failed before.
     std::string worker, device, line;
     Target code;
     std::vector<FailedTry> failed_tries;

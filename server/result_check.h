@@ -8,7 +8,7 @@
 
 namespace mycc {
 
-// What is known of the worker and the trial when a result is reported.
+// The facts about the worker and the trial when a result is reported.
 struct Expectation {
   std::string worker;
   v1::DeviceOffer offer;  // of the device that leased the trial; empty: the worker has no such device

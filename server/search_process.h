@@ -27,7 +27,7 @@ struct SearchProcessOptions {
 
 class SearchProcess final : public JobSearch {
  public:
-  // As StartSearch has it.
+  // See StartSearch.
   static absl::StatusOr<std::unique_ptr<JobSearch>> Start(const SearchProcessOptions& options,
                                                           const SearchStart& start);
 

@@ -1,5 +1,5 @@
-// Where the searches of jobs are waited for: each thread asks one search at a time, and the answers go back
-// to the thread that decides. Thread rule: thread-safe.
+// Threads that wait for the searches of jobs: each asks one search at a time, and the answers go back to the
+// thread that decides. Thread rule: thread-safe.
 #pragma once
 
 #include <deque>

@@ -98,7 +98,7 @@ class ServerLoop {
   void Deliver(std::function<void()> event);
   Executors MakeExecutors();
   void RunLoop();
-  // What arrived, and whether the loop is to stop.
+  // The events that arrived, and whether the loop is to stop.
   std::pair<std::deque<std::function<void()>>, bool> TakeEvents();
   void CountTurn(double seconds);
   // Ended or not begun: there is no change to wait for.

@@ -106,7 +106,7 @@ bool IsSound(const Trial& trial) {
   return is_open && ParseTrace(trial.trace).ok();
 }
 
-// What becomes of a candidate whose row is damaged beyond that, or is not where it belongs.
+// The result of a candidate whose row is damaged beyond that, or is not where it belongs.
 v1::MeasureResult LostResult(const TrialId& id) {
   v1::MeasureResult result;
   result.set_status(v1::MEASURE_STATUS_WORKER_LOST);
@@ -137,7 +137,7 @@ void AddTrials(std::vector<TrialsOfTask> trials, StoredJobState* state) {
   }
 }
 
-// What the log knows of how fast a task is by now. A record that is damaged is done without.
+// Adds the task's best times as the log has them now. A damaged record is done without.
 absl::Status AddTimes(const TuningLog& log, uint32_t task, ActiveJob* job) {
   const PlannedTask& planned = job->plan().tasks[task];
   if (job->stored_tasks()[task].reused()) {

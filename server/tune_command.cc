@@ -223,7 +223,7 @@ std::string Tuning::HowToContinue(const v1::JobProgress& progress) const {
   const std::string job = absl::StrCat("interrupted; job ", progress.job());
   const std::string kept = absl::StrCat(progress.trials(), " results are kept, and the same command");
   if (embedded_ != nullptr) return absl::StrCat(job, " can go on: its ", kept, " continues it");
-  // What was cancelled is not what --fresh asks for.
+  // --fresh asks for a new job, never for a cancelled one.
   if (HasEnded(progress)) {
     return absl::StrCat(job, " is cancelled, since nobody else waits for it; its ", kept,
                         spec_.fresh() ? " without --fresh" : "", " continues it");

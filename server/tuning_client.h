@@ -22,7 +22,7 @@ class TuningClient {
   // the job itself; empty: an onlooker.
   absl::StatusOr<v1::JobProgress> Watch(const std::string& job, uint64_t seen_revision, double wait_seconds,
                                         const std::string& client = "");
-  // Of a job that had ended, how it ended. `by`: for people.
+  // A job that had ended before says how it ended. `by` tells people who cancels.
   absl::StatusOr<v1::JobProgress> Cancel(const std::string& job, const std::string& by = "");
   absl::StatusOr<v1::JobProgress> Leave(const std::string& job, const std::string& client);
   absl::StatusOr<std::vector<v1::DeviceStatus>> ListDevices();

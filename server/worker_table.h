@@ -77,9 +77,9 @@ class WorkerTable {
   // A trial's result on a device, which may be drained for it, or get work again.
   void Judge(Session* session, const std::string& device, const Ended& ended, const v1::MeasureResult& result,
              double now);
-  // What it reported of a trial says nothing about the candidate.
+  // A report of a trial said nothing about the candidate.
   void JudgeLoss(Session* session, const std::string& device, const std::string& error, double now);
-  // A failure was tried elsewhere: it failed there too, or did not, of which `evidence` speaks.
+  // A failure was tried elsewhere: it failed there too (`confirmed`), or did not, as `evidence` says.
   void JudgeAgain(const std::string& worker, const std::string& device, bool confirmed,
                   const std::string& evidence, double now);
   // A healthy device of another worker, whose name is not among `except`, can measure `code` now.

@@ -215,7 +215,7 @@ absl::StatusOr<std::string> CpuMeasurer::PreparedCase(const v1::Assignment& assi
   if (error)
     return absl::FailedPreconditionError(absl::StrCat("making the folder ", folder, ": ", error.message()));
   const absl::Status prepared = PrepareCase(assignment, folder);
-  // What failed otherwise will fail again.
+  // Any other failure would come again.
   if (!IsPassingFailure(prepared)) {
     cases_[folder] = prepared;
     case_order_.push_back(folder);

@@ -251,7 +251,7 @@ absl::StatusOr<v1::GpuCase> GpuMeasurer::PreparedCase(const Built& built) {
   if (const auto known = cases.find(seed); known != cases.end()) return known->second;
   if (cases.size() >= kMostCases) cases.clear();
   absl::StatusOr<v1::GpuCase> prepared = PrepareCase(built);
-  // What failed otherwise will fail again.
+  // Any other failure would come again.
   if (!IsPassingFailure(prepared.status())) cases.emplace(seed, prepared);
   return prepared;
 }

@@ -1,4 +1,4 @@
-// What a GPU's kernel is put under while it is proven: beside it, on another stream, run blocks that take
+// The strain on a GPU's kernel while it is proven: beside it, on another stream, run blocks that take
 // multiprocessors, or a share of each, from it for a part of its time, and write over the L2. So its blocks
 // begin at other moments, in another number at once, and wait for memory at other places. Thread rule: the
 // device's thread.

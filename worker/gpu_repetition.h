@@ -21,7 +21,7 @@ class GpuRepetition {
   // `test` must outlive it.
   static absl::StatusOr<std::unique_ptr<GpuRepetition>> Make(GpuContext* device, GpuCase* test);
 
-  // What the outputs hold now is the first launch's.
+  // The outputs now hold the first launch's results.
   absl::Status Begin();
   // Puts one more launch on the stream: poisons the outputs, calls, compares. Does not wait.
   absl::Status Launch(GpuCall* call);

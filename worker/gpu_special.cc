@@ -31,7 +31,7 @@ absl::StatusOr<std::unique_ptr<GpuSpecial>> GpuSpecial::Make(GpuContext* device,
   return made;
 }
 
-// Device memory of so many bytes, with what lies at `from` unless it is null.
+// Device memory of `bytes` bytes, with the bytes at `from` unless it is null.
 absl::StatusOr<CudaBuffer> GpuSpecial::Keep(const void* from, size_t bytes) {
   if (bytes == 0) return CudaBuffer();
   MYCC_ASSIGN_OR_RETURN(CudaBuffer memory, device_->Allocate(static_cast<int64_t>(bytes)));

@@ -13,7 +13,7 @@ bool CanBeSent(const v1::Report& report) {
   return read.ParseFromString(report.SerializeAsString());
 }
 
-// What is reported in place of a result that cannot be sent: that is not the candidate's failure.
+// The report in place of a result that cannot be sent: that is not the candidate's failure.
 v1::Report Unsendable(const v1::Report& report) {
   v1::Report unfit;
   *unfit.mutable_lease() = report.lease();

@@ -1,4 +1,4 @@
-// What a worker holds: its leases, with the tickets that show them to be its own, and the results that the
+// A worker's holdings: its leases, with the tickets that show them to be its own, and the results that the
 // server has not answered for yet. Thread rule: thread-compatible.
 //
 //   Take --> to be measured --> Finish: a result waits --> its report is answered: forgotten

@@ -24,7 +24,7 @@ struct LockHolder {
   // "process 71 (mycc-tune), which is stopped".
   std::string Words() const;
 };
-// As far as the system tells: processes of other containers and users are not among them.
+// The holders that the system tells of; processes of other containers and users are not among them.
 std::vector<LockHolder> HoldersOf(const std::string& path);
 
 // The processes with a flock(2) lock on the inode, as /proc/locks has them. A process that waits holds none.

@@ -1,5 +1,5 @@
-// What the language permits a workload's outputs to be on the inputs with special values, as a message
-// between the process that finds it out and those that hold candidates to it. Thread rule: pure functions.
+// The values that the language permits in a workload's outputs on special inputs, as a message between the
+// process that finds them out and those that hold candidates to them. Thread rule: pure functions.
 #pragma once
 
 #include <vector>
@@ -12,7 +12,7 @@ namespace mycc {
 
 using PermittedOutputs = google::protobuf::RepeatedPtrField<v1::PermittedOutput>;
 
-// Of each output, at some hundred places of it, or as many as half a second suffices for.
+// The permitted values of each output, at some hundred places or as many as half a second suffices for.
 PermittedOutputs PermitOutputs(const Workload& workload, const std::vector<NDArray>& special, uint64_t seed);
 
 // For each output; none where the message is another workload's.

@@ -21,7 +21,7 @@
 
 namespace mycc {
 
-// What was prepared with a reference on a device, by the seed of the inputs.
+// Cases that were prepared with a reference on a device, by the seed of the inputs.
 using PreparedCases = std::map<uint64_t, absl::StatusOr<v1::GpuCase>>;
 
 class Reference {
@@ -54,9 +54,9 @@ class References {
   // The reference of the request's workload and target, whose build begins unless it has been begun. Whoever
   // holds it keeps it.
   std::shared_ptr<Reference> Take(const v1::BuildRequest& request);
-  // What its build has come to; WORKER_LOST when it was lost twice, or is not wanted any more.
+  // The outcome of its build; WORKER_LOST when it was lost twice, or is not wanted any more.
   BuildOutcome Await(const std::shared_ptr<Reference>& reference);
-  // What waits to be built is not wanted any more.
+  // Builds that wait are not wanted any more.
   void Stop();
 
  private:

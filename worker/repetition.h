@@ -12,7 +12,7 @@
 
 namespace mycc {
 
-// What a launch left in an output, against the first launch.
+// The difference of an output after a launch from the first launch's.
 struct Difference {
   uint64_t elements = 0;
   uint64_t first = 0;  // the place of the first of them

@@ -68,7 +68,7 @@ std::string BytesOf(const std::vector<NDArray>& arrays) {
   return bytes;
 }
 
-// Where each input begins in the file; nothing when the file is not as long as they are.
+// The place of each input in the file; nothing when the file is not as long as they are.
 std::vector<const uint8_t*> Parts(const Workload& workload, const MappedFile& file) {
   std::vector<const uint8_t*> parts;
   int64_t at = 0;

@@ -87,7 +87,7 @@ class Worker {
   // Keeps the line until the worker stops, or is refused.
   absl::Status KeepLineUntilStopped();
   void Leave();
-  // What devices suffer from, told when it is news.
+  // The troubles of the devices, when they are news.
   std::vector<v1::DeviceTrouble> Troubles();
   void Log(const std::string& line) const;
   void LogOnce(const std::string& line, Told* told) const;

@@ -13,8 +13,8 @@ constexpr double kCorrectlyRounded = 0.5;
 // The result of f32 rounded once more, to a type with 13 bits less or fewer still.
 constexpr double kNarrow = 0.51;
 
-// Of CUDA's functions: what its programming guide states relative to the rounded result, and the half unit of
-// that rounding.
+// CUDA's errors are those that its programming guide states relative to the rounded result, plus the half
+// unit of that rounding.
 Accuracy OfF32(Op op) {
   switch (op) {
     case Op::kDiv: return {1.5, 2.5};

@@ -247,7 +247,7 @@ Machine::State Machine::Mma(Agent& agent, const Tile& tile) {
 
 void Machine::BeginIteration(Agent& agent, const Loop& loop, LoopState& state) {
   registers_[loop.variable].i = loop.any_order ? state.order[state.position] : state.position;
-  // Of nested parallel loops, the outermost one's iterations are told apart, and those right inside it.
+  // Iterations are told apart in the outermost of nested parallel loops, and in those right inside it.
   if (loop.parallel && (state.outermost || loop.is_direct)) agent.iteration = ++last_iteration_;
   if (loop.is_grid && agent.interval != 0) Meet(agent);
   if (loop.threads == 0) return;

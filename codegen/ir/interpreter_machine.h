@@ -54,7 +54,7 @@ class Machine {
     int64_t extent = 0;
     std::vector<int64_t> order;  // of a parallel loop
     bool outermost = false;      // of parallel loops
-    // Of a thread loop: who carries it out, and since when.
+    // A thread loop's: the thread that carries it out, and the interval in which it began.
     int64_t thread = 0, alike = 1;
     uint32_t interval = 0;
   };
@@ -83,7 +83,7 @@ class Machine {
 
   State Load(Agent& agent, const Instr& instr);
   State Store(Agent& agent, int slot, int list, Scalar value);
-  // What several threads of a nest leave in registers, each in its own.
+  // Notes an element that several threads of a nest hold in registers, each in its own.
   State NoteSpread(Agent& agent, int slot, int64_t flat);
   State EndNest(Agent& agent);
   // The agent's threads have met; elsewhere than in lowered code with threads, nobody tells.

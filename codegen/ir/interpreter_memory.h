@@ -81,7 +81,7 @@ class Memory {
   const char* CopyInto(int64_t flat, const Accessor& accessor, const Completion& completion, Scalar value);
 
  private:
-  // Who touched an element in an interval: a thread's number, or kSeveral.
+  // The thread that touched an element in an interval: its number, or kSeveral.
   struct Touched {
     uint32_t interval = 0;
     int64_t thread = 0;
@@ -110,7 +110,7 @@ class Memory {
   // Whether what was done to the element before is ordered before the accessor now.
   const char* CheckWriteBefore(int64_t flat, const Accessor& accessor) const;
   const char* CheckReadsBefore(int64_t flat, const Accessor& accessor) const;
-  // What other threads of the block have done to the element since they last met.
+  // Check the access against those that other threads of the block have made since they last met.
   const char* ReadByThread(int64_t flat, const Accessor& accessor, Threads threads);
   const char* WriteByThread(int64_t flat, const Accessor& accessor, Threads threads, Scalar value);
   // The accesses themselves, with the checks that need no clocks.

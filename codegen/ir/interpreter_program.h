@@ -71,7 +71,7 @@ struct Loop {
   bool any_order;  // they run in a random order
   bool is_launch;  // no other loop is around these thread blocks or threads
   bool is_grid;    // its iterations are thread blocks
-  // Of a thread loop: how many threads carry out each iteration; 0: it is none.
+  // The number of threads that carry out each iteration of a thread loop; 0: it is none.
   int64_t threads = 0;
   bool is_nest = false;  // no other thread loop is around
   // A parallel loop right inside another one: iterations of both are told apart.

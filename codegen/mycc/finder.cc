@@ -19,7 +19,7 @@
 namespace mycc {
 namespace {
 
-// One record is nearly always enough; so many are tried before none of a key's is taken to replay.
+// The records of a key that are tried before none is taken to replay. The first one nearly always does.
 constexpr int kMostTried = 64;
 
 absl::StatusOr<KernelSpec> CompileRecord(const Workload& workload, const Target& target,

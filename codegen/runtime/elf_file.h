@@ -1,5 +1,5 @@
-// What must be known of a shared library before it is loaded: the loader maps a file and touches its pages,
-// and one that ends early kills the process with SIGBUS. Re-entrant.
+// A check of a shared library before it is loaded: the loader maps a file and touches its pages, and a file
+// that ends early kills the process with SIGBUS. Re-entrant.
 #pragma once
 
 #include <string>

@@ -8,7 +8,7 @@ namespace mycc {
 
 const CpuidSource& ThisProcessor();
 
-// What the process may run on at a time: its affinity, less what its control group withholds.
+// The processors that the process may run on at a time: its affinity, less its control group's limit.
 int UsableThreads();
 
 }  // namespace mycc

@@ -76,7 +76,7 @@ class SumSet {
   double low_ = 0, high_ = 0, magnitude_ = 0;
 };
 
-// Where no partial product may leave the normal numbers, as exact as a sum; anything elsewhere.
+// The product is as exact as a sum while no partial product can leave the normal numbers; anything otherwise.
 ValueSet ProductOf(DType dtype, const std::vector<ValueSet>& factors) {
   ValueSet product = ValueSet::Floats(1, 1);
   double rises = 0, falls = 0;
@@ -253,7 +253,7 @@ struct PermittedReference::Impl {
     int64_t flat = 0;
     for (int d = 0; d < load->buffer->rank(); ++d) {
       const ValueSet index = Evaluate(load->args[d], point);
-      // Of several places, or of one that the arm not taken would read, nothing is known.
+      // Nothing is known of several places, or of one that only the arm not taken would read.
       if (index.least != index.most || index.least < 0 || index.most >= load->buffer->shape[d])
         return ValueSet::Anything(load->dtype);
       flat = flat * load->buffer->shape[d] + index.least;

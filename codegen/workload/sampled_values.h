@@ -19,13 +19,13 @@ struct SampledValues {
   Expected expected() const;
 };
 
-// At most `count` distinct places of so many elements: the ends and random ones in turn, so that any first
-// part of them is spread well.
+// At most `count` distinct places among `elements`: the ends and random ones in turn, so that any first part
+// of them is spread well.
 std::vector<int64_t> PickPlaces(int64_t elements, int64_t count, uint64_t seed);
 
 // At most `count` places of output number `output`: the two ends, where tails go wrong, and random ones.
-// Those for which `seconds` do not suffice are left out, but never all: a place of a long chain of stages can
-// cost much.
+// `seconds` limit the work, since a place of a long chain of stages can cost much: the places that they do
+// not suffice for are left out, but never all.
 SampledValues SampleOutput(const Workload& workload, SampledReference* reference, int output, int64_t count,
                            double seconds, uint64_t seed);
 

@@ -71,7 +71,7 @@ uint64_t StoredBits(DType dtype, Scalar value) {
   return bits;
 }
 
-// What an element of the type may become.
+// The values that replace elements of the type; `tame` ones lead to no infinity.
 std::vector<uint64_t> SpecialValues(DType dtype, bool tame) {
   std::vector<uint64_t> values;
   if (IsFloat(dtype)) {

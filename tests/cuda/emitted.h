@@ -37,7 +37,7 @@ absl::StatusOr<CudaProgram> EmitChecked(const ScheduledCase& gpu_case,
 // Runs the lowered code in the interpreter, its threads meeting where those of emitted code do.
 absl::StatusOr<std::vector<NDArray>> InterpretAsEmitted(const LoweredFunction& lowered,
                                                         const std::vector<NDArray>& inputs, uint64_t seed);
-// That it computes what the workload means.
+// Checks that it computes the workload's values.
 absl::Status CheckAsEmitted(const Workload& canonical, const LoweredFunction& lowered, double tolerance);
 
 // The lowered code in the interpreter, and the emitted code on the host, compute what the reference computes,

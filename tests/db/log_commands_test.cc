@@ -160,7 +160,7 @@ TEST_F(LogCommandsTest, AnImportThatFailsLeavesNoLogThatItHasMade) {
     EXPECT_FALSE(LogImportCommand({.log = fresh, .inputs = {input}}, out).ok());
     EXPECT_FALSE(std::filesystem::exists(fresh)) << input;
   }
-  // What the first file has brought stays, and so does a log that was there.
+  // Records of the first file stay, and so does a log that was there.
   EXPECT_FALSE(LogImportCommand({.log = fresh, .inputs = {file, directory_ / "bad.jsonl"}}, out).ok());
   EXPECT_EQ(TuningLog::Open(fresh, OpenMode::kRead).value()->List({})->size(), 5u);
   const std::string empty = MakeLog(directory_, "empty.db", 0);

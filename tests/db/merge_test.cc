@@ -66,7 +66,7 @@ class MergeTest : public testing::Test {
   int logs_ = 0;
 };
 
-// What old versions left: the same command on two hosts made the same names for other results.
+// Logs of old versions: the same command on two hosts made the same names for other results.
 TEST_F(MergeTest, TwoHostsThatRanOneCommandMergeIntoAllRecordsOfBoth) {
   std::vector<v1::Record> here, there;
   for (int i = 0; i < 64; ++i) {

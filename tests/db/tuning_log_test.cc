@@ -111,7 +111,7 @@ class StampTest : public TuningLogTest {
   void SetUp() override {
     log_ = *TuningLog::Open(directory_ / "clocked.db", OpenMode::kCreate, [this] { return now_; });
   }
-  // What the log stamps, in the order of the records.
+  // The log's stamps, in the order of the records.
   std::vector<int64_t> StampsOf(std::vector<v1::Record> records) {
     std::vector<int64_t> stamps;
     auto appended = log_->Append(records);

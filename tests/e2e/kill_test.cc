@@ -137,8 +137,8 @@ TEST_F(KillTest, TuneItselfDiesAndContinues) {
   ExpectWhole(JobIn(second.output));
 }
 
-// What the worker inside `tune` held when it was killed is given out again at once, and not when its leases
-// run out, 25 s later.
+// The trials that the worker inside `tune` held when it was killed are given out again at once, and not when
+// its leases run out, 25 s later.
 TEST_F(KillTest, TuneThatDiedHasItsNextResultAtOnce) {
   const std::string file = folder_.Path("gemm.te"), output = folder_.Path("output"),
                     log = folder_.Path("tuning.db");

@@ -1,4 +1,4 @@
-// What is in a log that programs of a test are writing, read beside them.
+// Looks into a log while programs of a test are writing it.
 #pragma once
 
 #include <cstdint>

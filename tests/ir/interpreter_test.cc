@@ -236,8 +236,7 @@ TEST(InterpreterTest, ParallelIterationsHaveTheirOwnAllocs) {
   ExpectFailure(InScope(z, Loop(i, use, LoopKind::kParallel)), "z[0] was");
 }
 
-// Of parallel loops right inside each other, the inner one's iterations are told apart as the outer one's
-// are.
+// Iterations of a parallel loop right inside another one are told apart as those of the outer loop are.
 TEST(InterpreterTest, IterationsOfNestedParallelLoopsMustNotMeet) {
   const Var i = MakeVar("i", 2), j = MakeVar("j", kN / 2);
   const Buffer z = MakeBuffer("z", DType::kF32, {2});

@@ -157,7 +157,7 @@ TEST(ThreadsTest, CopyTogetherAndMeetForTheGroup) {
   ExpectFails(again(nullptr), Meetings::kWhereSaid, kHaveNotMet);
 }
 
-// What is allocated around a nest is in the registers of each of its threads.
+// A buffer that is allocated around a nest is in the registers of each of its threads.
 TEST(ThreadsTest, AgreeOnWhatEachHasInRegisters) {
   const Buffer own = MakeBuffer("own", DType::kF32, {1}, Scope::kLocal);
   const auto body = [&](const auto& left) {
@@ -169,7 +169,7 @@ TEST(ThreadsTest, AgreeOnWhatEachHasInRegisters) {
   const auto put = [&](const Expr& at) { return Put(own, {IntConst(0)}, Load(kX, {at})); };
   for (const Meetings meetings : {Meetings::kAfterThreadLoops, Meetings::kWhereSaid}) {
     ExpectPasses(body([&](const Expr&) { return put(IntConst(3)); }), meetings);
-    // What it held before is its own affair.
+    // Each thread may have held another value before.
     ExpectPasses(body([&](const Expr& t) { return MakeSeq({put(t), put(IntConst(3))}); }), meetings);
     ExpectFails(body(put), meetings, HasSubstr("own[0] is left with other values by other threads"));
   }

@@ -23,7 +23,7 @@ Target MustParse(const std::string& text) {
   return *target;
 }
 
-// What a workload's kernels are run on, and held to.
+// The inputs of a workload's kernels, and the results that they are held to.
 struct Judge {
   std::string workload;
   std::vector<NDArray> inputs, expected, special;

@@ -31,7 +31,7 @@ Workload Gemm(int m, int n, int k) {
   return ParseWorkload(text, "test").value();
 }
 
-// What runs on every x86-64 processor, so that look-up answers and checks the same on all of them.
+// Code for it runs on every x86-64 processor, so that look-up answers and checks the same on all of them.
 Target PlainTarget() { return ParseTarget("v1 cpu mcpu=x86-64 l1d=32K l2=1M threads=2").value(); }
 
 // A CPU with instructions that the plain one, and a Haswell, lack.

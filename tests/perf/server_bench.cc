@@ -308,7 +308,7 @@ void CopyImage(const std::string& path, const std::string& image) {
   }
 }
 
-// Measures a job until it has so many results, and copies the log as it is then.
+// Measures a job until it has kRestartTrials results, and copies the log as it is then.
 void TakeImage(const std::string& path, const std::string& image) {
   Server server(path);
   const std::string job = server.Submit(SpecOf(0, 4, 100000));

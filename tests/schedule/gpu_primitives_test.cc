@@ -135,7 +135,7 @@ TEST(GpuPrimitivesTest, SumsOverWholeTiles) {
         absl::StrCat(kUneven, kStaged, "cache_write(t2, t2.a1.0)\npad_domain(t2)\n"));
 }
 
-// Runs of 6 of the depth, the last of which has 4: what guards its terms goes, too.
+// The depth is cut into runs of 6, and the last one has 4: its terms' guard goes, too.
 TEST(GpuPrimitivesTest, RunsOverWholeTiles) {
   Check("gpu_pad_domain_runs", kGemm,
         "rfactor_runs(t2.r0, 6)\nsplit(t2.rf.a0, [8])\nsplit(t2.rf.a1, [8])\nsplit(t2.rf.r0, [3])\n"
@@ -171,7 +171,7 @@ TEST(GpuPrimitivesTest, WhatCannotRunOverWholeTiles) {
                    "cache_read(t0, t2, t2.r0, shared)\ncache_read(t1, t2, t2.r0, shared)\n"
                    "cache_write(t2, t2.a0.0)\npad_domain(t2)"),
               HasSubstr("beyond the edges it would read outside of t0.r"));
-  // What lies beyond a window is an element, not a zero.
+  // Elements beyond a window are elements, not zeros.
   EXPECT_THAT(text(kStencil,
                    "split(t2.a0, [32])\nsplit(t2.r0, [2])\nreorder([t2.a0.0, t2.r0.0, t2.a0.1, t2.r0.1])\n"
                    "bind(t2.a0.0, block)\ncache_read(t0, t2, t2.r0.0, shared)\n"

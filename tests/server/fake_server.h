@@ -136,9 +136,9 @@ class FakeWorker {
   FakeWorker(FakeServer* server, std::string name, std::string target = kTestTarget,
              Version version = Version::kThis);
 
-  // As a new process, which knows that the one before it has ended.
+  // Registers a new process, which knows that the one before it has ended.
   v1::RegisterResponse Register();
-  // As the same process, with what it holds.
+  // Registers the same process, with the leases that it holds.
   v1::RegisterResponse RegisterAgain();
   absl::StatusOr<v1::RegisterResponse> TryRegister(const v1::RegisterRequest& request);
   v1::RegisterRequest Registration() const;

@@ -30,7 +30,7 @@ int64_t LeasedInLog(FakeServer* server) {
   return *server->log().database()->ReadInt("SELECT count(*) FROM trials WHERE state = 2");
 }
 
-// What a submission's answer says, which is not waited for.
+// The answer to a submission that is not waited for.
 struct Answered {
   std::shared_ptr<absl::StatusOr<v1::JobProgress>> progress =
       std::make_shared<absl::StatusOr<v1::JobProgress>>(absl::UnknownError("no answer yet"));
@@ -425,7 +425,7 @@ TEST(WaitersTest, NamesOfThoseWhoCancelAreFitForTerminals) {
                                       }).status()));
 }
 
-// As in `tune`, whose worker is there before its job is taken up.
+// The worker of `tune` is there before its job is taken up.
 TEST(AdoptedLeasesTest, ThoseOfAWorkerThatIsBackAlreadyReturnAtOnce) {
   CoordinatorOptions options = FakeServer::DefaultOptions();
   options.jobs.admission.resume_all = false;

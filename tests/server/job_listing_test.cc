@@ -1,4 +1,4 @@
-// What is shown of jobs, and what a job is before and after it runs.
+// Jobs as they are shown while they run, and before and after that.
 #include "server/job_listing.h"
 
 #include "gmock/gmock.h"

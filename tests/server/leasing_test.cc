@@ -1,5 +1,5 @@
-// Who holds what: leases belong to those who name them, and whatever goes wrong on the way, a trial comes
-// back after one lease.
+// Leases belong to those who name them; and whatever goes wrong on the way, a trial comes back after one
+// lease.
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/server/fake_server.h"

@@ -1,4 +1,4 @@
-// What becomes of reports: each has an answer of its own, is its worker's to make, and can be.
+// Reports: each has an answer of its own, is its worker's to make, and can be true.
 #include <limits>
 
 #include "gmock/gmock.h"
@@ -95,7 +95,7 @@ TEST(ReportsTest, IgnoredReportEndsNothingThatStands) {
   FakeWorker worker(&server, "w"), other(&server, "other");
   const std::string job = server.Submit(MakeSpec({kTestWorkload}, 1));
   const v1::Assignment held = worker.Lease(1).at(0);
-  // The log has given the attempt up, of which the queue knows nothing.
+  // The log has given the attempt up, and the queue knows nothing of it.
   ASSERT_TRUE(JobStore(&server.log()).RequeueTrial({.trial = held.lease().trial(), .attempt = 1}).ok());
   ASSERT_TRUE(JobStore(&server.log()).LeaseTrials({held.lease().trial()}, "nobody").ok());
   ASSERT_TRUE(worker.Report(held).ok());

@@ -30,7 +30,7 @@ constexpr char kPlant[] = "MYCC_TEST_PLANT";
   for (volatile int spins = 0;;) spins = spins + 1;
 }
 
-// As it ends a program without a sanitizer's handler, which would exit in its place.
+// Ends the program by the signal; a sanitizer's handler would exit in its place.
 [[noreturn]] void Crash() {
   std::signal(SIGSEGV, SIG_DFL);
   std::raise(SIGSEGV);

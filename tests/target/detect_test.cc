@@ -128,7 +128,7 @@ TEST(Detect, UnknownProcessorsAreALevel) {
   EXPECT_EQ(PrintTarget(nothing), "v1 cpu mcpu=x86-64 l1d=32K l2=512K threads=1");
 }
 
-// What the tests tell the detector is what such a processor is.
+// The answers of the told processors are detected as these processors.
 TEST(Detect, ToldProcessors) {
   const char* const expected[] = {
       "v1 cpu mcpu=haswell l1d=32K l2=256K threads=2",

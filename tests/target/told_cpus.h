@@ -1,4 +1,4 @@
-// What processors answer to cpuid, for tests of detection and of what depends on it. Thread rule: pure
+// The answers of processors to cpuid, for tests of detection and of what depends on it. Thread rule: pure
 // functions.
 #pragma once
 

@@ -6,7 +6,7 @@
 namespace mycc {
 namespace {
 
-// As wide as what is loaded has to be.
+// The rows are as wide as those of loaded samples must be.
 std::vector<Sample> WideSamples(int groups, int per_group, uint64_t seed) {
   return MakeSamples(groups, per_group, seed, FunctionFeatureSlots().size());
 }
@@ -129,7 +129,7 @@ TEST(LearnerTest, SavedSamplesTeachTheNextJob) {
   EXPECT_EQ(*second.Save(), bytes);
   ASSERT_TRUE(second.Add(WideSamples(1, 16, 9)).ok());
   EXPECT_EQ(second.num_samples(), 64);
-  // What a job saves does not depend on how it was taught: its own samples are saved as they were measured.
+  // A job's bytes do not depend on how it was taught: its own samples are saved as they were measured.
   std::vector<Sample> all = WideSamples(3, 16, 1);
   for (const Sample& sample : WideSamples(1, 16, 9)) all.push_back(sample);
   EXPECT_EQ(*second.Save(), SavedSamples(all));

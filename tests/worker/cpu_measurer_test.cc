@@ -110,7 +110,7 @@ TEST_F(CpuMeasurerTest, ReferencesUsedLongestAgoAreRemoved) {
   measure(kRoot);
   EXPECT_EQ(references(), 1);
   EXPECT_FALSE(std::filesystem::exists(first));
-  // As many as there is room for.
+  // The usual cache keeps as many as there is room for.
   measurer_ = CpuMeasurer::Create({}).value();
   measure(kDoubling);
   EXPECT_EQ(references(), 2);
@@ -143,7 +143,7 @@ TEST_F(CpuMeasurerTest, WhoMayBeTheBestIsProven) {
   EXPECT_FALSE(IsProven(behind.verification()));
 }
 
-// What is known of an equal binary says nothing about what was not asked then.
+// The known result of an equal binary says nothing about what was not asked then.
 TEST_F(CpuMeasurerTest, WhatWasBehindIsMeasuredAgainWhereItLeads) {
   EXPECT_FALSE(
       IsProven(Measure({kPlain}, v1::TIMING_PROTOCOL_WARM, /*best_seconds=*/1e-9)[0].verification()));

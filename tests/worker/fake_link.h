@@ -62,7 +62,7 @@ class FakeLink final : public ServerLink {
     if (absl::IsNotFound(error)) session_.clear();
     if (!error.ok()) return error;
     if (request.session() != session_) return absl::NotFoundError("unknown session");
-    // As gRPC does with what it cannot read.
+    // gRPC does the same with a request that it cannot read.
     if (v1::ReportRequest read; !read.ParseFromString(request.SerializeAsString()))
       return absl::InternalError("the request does not parse");
     for (const v1::Report& report : request.reports()) {

@@ -73,7 +73,7 @@ absl::StatusOr<v1::BuildResponse> Build(const v1::BuildRequest& request, const s
   return response;
 }
 
-// As somebody else's kill would end it.
+// Ends the first build as somebody else's kill would.
 void MeetBadLuck() {
   const char* const met = std::getenv(kUnluckyBuild);
   if (met == nullptr) return;

@@ -41,7 +41,8 @@ double AnyNumber(DType dtype, uint64_t i, uint64_t sweep) {
   return std::isnan(value) ? std::nan("") : value;
 }
 
-// Where functions curve: exponents from -8 to 7, both signs, and mantissas spread evenly over the sweeps.
+// Numbers where functions curve: exponents from -8 to 7, both signs, and mantissas spread evenly over the
+// sweeps.
 double CurvedNumber(DType dtype, uint64_t i, uint64_t sweep, uint64_t sweeps) {
   const int exponent = static_cast<int>(i % 16) - 8;
   const double fraction =
@@ -219,7 +220,7 @@ FunctionJudge::FunctionJudge(const FunctionCase& function, std::vector<NDArray> 
 long double FunctionJudge::ExactResult(double a, double b) const {
   if (function_.op == Op::kTF32) return RoundToTF32(static_cast<float>(a));
   const long double exact = Exact(function_.op, a, b);
-  // What overflows f32, in which 8-bit floats are computed, is infinite.
+  // 8-bit floats are computed in f32: a result that overflows f32 is infinite.
   const bool overflows = IsFloat8(function_.dtype) && std::isinf(static_cast<float>(exact));
   return overflows ? std::copysign(kInf, exact) : exact;
 }

@@ -16,7 +16,8 @@ Workload Parsed(const std::string& text) {
   return Canonicalize(*workload);
 }
 
-// What is wrong, by the first workload's rules, about what the second one computes of the same inputs.
+// The first fault, by the first workload's rules, in the second one's outputs for the same inputs; empty:
+// none.
 std::string Forbidden(const std::string& meant, const std::string& computed) {
   const Workload workload = Parsed(meant);
   const std::vector<NDArray> inputs = SpecialInputs(workload, 5);

@@ -45,7 +45,7 @@ class Learner {
                                                   const std::string& group) const;
   uint64_t version() const { return version_; }  // as of the last Update; 0: before any training
 
-  // Of the training on the job's own samples.
+  // The metrics of the training on the job's own samples.
   const ModelMetrics& metrics() const { return own_model_.metrics(); }
   int num_samples() const { return static_cast<int>(earlier_.size() + own_.size()); }
 

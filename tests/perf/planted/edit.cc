@@ -23,7 +23,7 @@ Stmt Replaced(const Stmt& root, const StmtNode* at, const Stmt& by) {
   return MapChildren(root, [&](const Stmt& child) { return Replaced(child, at, by); });
 }
 
-// Where a probe stores in vain.
+// Probes store here, in vain.
 const Buffer& Trap() {
   static const Buffer& trap = *new Buffer(MakeBuffer("trap", DType::kI32, {1}));
   return trap;

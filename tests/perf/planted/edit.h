@@ -1,5 +1,5 @@
-// What classes of faults share: places in the code of a kernel, the code with something else at a place, and
-// probes. Pure functions.
+// Parts that the classes of faults share: places in the code of a kernel, the code with something else at a
+// place, and probes. Pure functions.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// Faults of which elements are read and stored: another one, none, or one that a guard should have kept out.
+// Faults of elements that are read and stored: another one, none, or one that a guard should have kept out.
 #include <algorithm>
 #include <optional>
 
@@ -9,7 +9,7 @@
 namespace mycc::planted {
 namespace {
 
-// Of a maximum one of many terms may be another, and nothing changes.
+// A maximum does not change when one of many terms is another one.
 bool IsExtremum(const Store& store) {
   const ReduceOp op = ReductionOf(store);
   return op == ReduceOp::kMax || op == ReduceOp::kMin;

@@ -1,5 +1,5 @@
-// Who notices a fault: the verifier, the interpreter (races, deadlocks, indices out of range, what is never
-// written), or whoever compares results with the reference as a worker does. Pure functions.
+// The judges of a fault: the verifier, the interpreter (races, deadlocks, indices out of range, elements that
+// are never written), and the comparison of results with the reference that a worker makes. Pure functions.
 #pragma once
 
 #include <string>

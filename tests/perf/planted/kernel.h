@@ -26,7 +26,7 @@ struct Kernel {
   bool on_gpu() const { return target.kind == TargetKind::kCuda; }
 };
 
-// What a kernel is made from: the default point of a rule's sketch, or a trace.
+// A kernel's origin: the default point of a rule's sketch, or a trace.
 struct Recipe {
   const char* name;
   const char* target;

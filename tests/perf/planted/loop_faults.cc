@@ -84,7 +84,7 @@ std::vector<Fault> StepsOfSumsLeftOut(const Kernel& kernel) {
   return faults;
 }
 
-// What chooses elements of an output in every iteration: each must be there.
+// Whether the loop chooses elements of an output: then each iteration must be there.
 bool StoresOutputs(const Kernel& kernel, const For& loop) {
   bool stores = false;
   VisitStmts(loop.body, [&](const Stmt& stmt) {
@@ -184,7 +184,7 @@ std::vector<Fault> SumsInParallel(const Kernel& kernel) {
   return faults;
 }
 
-// What was each iteration's own becomes one for all that run side by side.
+// A buffer that was each iteration's own becomes one for all that run side by side.
 std::vector<Fault> OwnBuffersShared(const Kernel& kernel) {
   std::vector<Fault> faults;
   for (const Place& place : PlacesOf(kernel, StmtKind::kFor)) {
@@ -215,7 +215,7 @@ std::vector<Fault> MeetsLeftOut(const Kernel& kernel) {
   if (!kernel.meets_matter) return faults;
   for (const Place& place : PlacesOf(kernel, StmtKind::kMeet)) {
     Fault fault = FaultAt(kernel, place.stmt, nullptr);
-    // What the threads meet for comes after it.
+    // The statement that the threads meet for comes after it.
     const Seq* seq = DynAs<Seq>(place.around.back());
     for (size_t i = 0; seq != nullptr && i + 1 < seq->stmts.size(); ++i) {
       if (seq->stmts[i] == place.stmt) fault.place = "before " + StmtName(seq->stmts[i + 1]);

@@ -237,7 +237,7 @@ std::vector<Expr> NextSlot(const Buffer& ring, std::vector<Expr> indices) {
   return indices;
 }
 
-// What is computed is read from the slot after the one that is full.
+// Tile products read the slot after the one that is full.
 std::vector<Fault> ReadsOfAnotherSlot(const Kernel& kernel) {
   std::vector<Fault> faults;
   for (const Place& place : PlacesOf(kernel, StmtKind::kMma)) {

@@ -18,12 +18,12 @@ namespace mycc::planted {
 namespace {
 
 struct Options {
-  int every = 1;  // plants one class of faults of so many in each kernel, another one in the next
+  int every = 1;  // plants each kernel with one class of faults in `every`, the next with others
   std::string only;
   bool verbose = false, show = false;
 };
 
-// Of one class in one kernel: places of the same kind teach little more.
+// The most faults of one class in one kernel: places of the same kind teach little more.
 constexpr size_t kMostOfAClass = 4;
 
 struct Counts {
@@ -31,7 +31,7 @@ struct Counts {
   std::map<std::string, int> by;
 };
 
-// At most so many of them, from all over the kernel.
+// At most kMostOfAClass of them, from all over the kernel.
 std::vector<Fault> Spread(std::vector<Fault> faults) {
   if (faults.size() <= kMostOfAClass) return faults;
   std::vector<Fault> some;

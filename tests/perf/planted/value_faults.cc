@@ -71,7 +71,7 @@ bool IsMaximumWithZero(const ExprNode& node) {
   return node.op == Op::kMax && IsFloat(node.dtype) && IsZero(node.args[1]);
 }
 
-// Of what is stored to an output: a term or a factor that is read from somewhere, or a maximum with zero.
+// A store to an output loses a term or a factor that is read from somewhere, or its maximum with zero.
 std::vector<Fault> TermsLost(const Kernel& kernel) {
   return ValuesWith(
       kernel,

@@ -1,6 +1,6 @@
-// What the rule for products on ordinary cores (simt.cc) knows of one: its axes, the tiles of its operands in
-// shared memory, how a point tiles it, and which points are legal. Extents, lengths and lanes are in
-// elements. Thread rule: pure functions.
+// A product as the rule for ordinary cores (simt.cc) sees it: its axes, the tiles of its operands in shared
+// memory, how a point tiles it, and which points are legal. Extents, lengths and lanes are in elements.
+// Thread rule: pure functions.
 #pragma once
 
 #include <cstdint>
@@ -55,8 +55,8 @@ struct SimtPlan {
 
 SimtPlan MakeSimtPlan(const Anatomy& anatomy, const Group& group);
 
-// How the values of a point tile the problem: a warp is 4 x 8 threads; a thread's columns are `halves`
-// vectors, each of which stands beside those of its neighbours.
+// The tiling of the problem by the values of a point: a warp is 4 x 8 threads; a thread's columns are
+// `halves` vectors, and each vector stands beside those of its neighbours.
 struct SimtTiling {
   static constexpr int64_t kWarpRows = 4, kWarpColumns = 8;
   SimtTiling(const SimtPlan& plan, const Values& v);
