@@ -11,6 +11,7 @@ namespace {
 constexpr size_t kLatestOutcomes = 32;  // outcomes of a device
 constexpr int64_t kFewest = 6;          // of a device, and of the others, before it is judged
 constexpr double kNoChance = 1e-4;      // it is judged with each of its failures, and so is everybody else
+constexpr int64_t kUsualShare = 10;     // failures are usual from one in ten on
 constexpr size_t kMostLines = 256;
 
 double LogChoose(int64_t n, int64_t k) {
@@ -48,19 +49,29 @@ void FailureWatch::Add(const std::string& line, const Source& source, bool ok) {
   if (outcomes.size() > kLatestOutcomes) outcomes.pop_front();
 }
 
-std::string FailureWatch::Verdict(const std::string& line, const Source& source) const {
-  const auto known = lines_.find(line);
-  if (known == lines_.end() || !known->second.outcomes.contains(source)) return "";
-  const Counts own = CountsOf(known->second.outcomes.at(source));
+FailureWatch::Counts FailureWatch::RestOf(const Line& line, const Source& source) {
   Counts others, siblings;
-  for (const auto& [other, outcomes] : known->second.outcomes) {
+  for (const auto& [other, outcomes] : line.outcomes) {
     if (other.worker == source.worker && other.device == source.device) continue;
     const Counts counts = CountsOf(outcomes);
     Counts& sum = other.worker == source.worker ? siblings : others;
     sum.trials += counts.trials;
     sum.failures += counts.failures;
   }
-  const Counts& rest = others.trials > 0 ? others : siblings;
+  return others.trials > 0 ? others : siblings;
+}
+
+bool FailureWatch::IsUsualElsewhere(const std::string& line, const Source& source) const {
+  const auto known = lines_.find(line);
+  if (known == lines_.end()) return false;
+  const Counts rest = RestOf(known->second, source);
+  return rest.trials >= kFewest && rest.failures * kUsualShare >= rest.trials;
+}
+
+std::string FailureWatch::Verdict(const std::string& line, const Source& source) const {
+  const auto known = lines_.find(line);
+  if (known == lines_.end() || !known->second.outcomes.contains(source)) return "";
+  const Counts own = CountsOf(known->second.outcomes.at(source)), rest = RestOf(known->second, source);
   if (own.trials < kFewest || rest.trials < kFewest) return "";
   if (ChanceOf(own.failures, own.trials, own.failures + rest.failures, own.trials + rest.trials) > kNoChance)
     return "";

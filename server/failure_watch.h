@@ -26,6 +26,9 @@ class FailureWatch {
   void Add(const std::string& line, const Source& source, bool ok);
   // Why the source stands out on the line, in words; empty: it does not.
   std::string Verdict(const std::string& line, const Source& source) const;
+  // Others fail at a tenth of the line's trials or more: a failure there is nothing that asks for a second
+  // opinion.
+  bool IsUsualElsewhere(const std::string& line, const Source& source) const;
 
  private:
   struct Counts {
@@ -36,6 +39,8 @@ class FailureWatch {
     uint64_t used = 0;
   };
   static Counts CountsOf(const std::deque<bool>& outcomes);
+  // Of the other workers' devices; of the worker's own other devices where there are none.
+  static Counts RestOf(const Line& line, const Source& source);
 
   std::map<std::string, Line> lines_;
   uint64_t uses_ = 0;

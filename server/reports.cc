@@ -188,7 +188,8 @@ bool Reports::IsDoubted(const Held& held) const {
   const std::vector<FailedTry>& tries = held.grant.trial.failed_tries;
   const bool was_doubted =
       std::any_of(tries.begin(), tries.end(), [](const FailedTry& failed) { return failed.is_doubted; });
-  if (was_doubted || held.session->devices.at(held.device()).health.is_believed()) return false;
+  if (was_doubted || workers_->IsBelieved(*held.session, held.device(), LineOf(held.grant.trial)))
+    return false;
   return workers_->HasElsewhere(held.task().target, {held.session->worker}, time_->Seconds());
 }
 
@@ -198,8 +199,7 @@ void Reports::TakeDoubted(const Held& held) {
                   time_->Seconds());
   losses_->ReturnElsewhere(held.grant,
                            {held.session->worker, held.device(), WordsOf(result), /*is_doubted=*/true});
-  Answer(held.call, held.report.lease(), v1::ReportAnswer::IGNORED,
-         "it is tried on another worker first: nothing has succeeded here lately");
+  Answer(held.call, held.report.lease(), v1::ReportAnswer::IGNORED, "it is tried on another worker first");
 }
 
 Reports::PendingPtr Reports::PendingOf(const Held& held) const {

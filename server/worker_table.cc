@@ -157,6 +157,13 @@ void WorkerTable::Judge(Session* session, const std::string& device_name, const 
     health.OnOutlier(absl::StrCat(verdict, "; the last: ", health.last_failure()), now);
 }
 
+bool WorkerTable::IsBelieved(const Session& session, const std::string& device,
+                             const std::string& line) const {
+  const auto found = session.devices.find(device);
+  return found != session.devices.end() && found->second.health.is_believed() &&
+         failures_.IsUsualElsewhere(line, {session.worker, device});
+}
+
 void WorkerTable::JudgeLoss(Session* session, const std::string& device, const std::string& error,
                             double now) {
   const auto found = session->devices.find(device);

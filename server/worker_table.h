@@ -82,6 +82,9 @@ class WorkerTable {
   // A failure was tried elsewhere: it failed there too (`confirmed`), or did not, as `evidence` says.
   void JudgeAgain(const std::string& worker, const std::string& device, bool confirmed,
                   const std::string& evidence, double now);
+  // The device's word that a trial of the line failed is taken without a second opinion: it has shown that it
+  // can measure, and such failures are usual elsewhere.
+  bool IsBelieved(const Session& session, const std::string& device, const std::string& line) const;
   // A healthy device of another worker, whose name is not among `except`, can measure `code` now.
   bool HasElsewhere(const Target& code, const std::vector<std::string>& except, double now) const;
 
