@@ -4,6 +4,16 @@
 #include "base/status.h"
 
 namespace mycc {
+namespace {
+
+// Whether an equal or newer word stands where a word on a record's trace would. Words of one microsecond have
+// an order of their own, in which a ban is newer than a pin.
+constexpr char kStandsAgainst[] = R"sql(
+SELECT count(*) FROM records r JOIN overrides o ON o.key = r.key
+WHERE r.id = ?1 AND (o.trace_hash = r.trace_hash OR (o.kind = 1 AND ?2 = 1))
+  AND (o.made, o.kind, o.trace_hash, o.reason) >= (?4, ?2, r.trace_hash, ?3))sql";
+
+}  // namespace
 
 absl::Status SetOverride(Database* database, int64_t record_id, const Override& override_by) {
   absl::StatusOr<int64_t> servable = database->ReadInt(
@@ -30,11 +40,10 @@ absl::Status SetOverride(Database* database, int64_t record_id, const Override& 
 
 absl::StatusOr<bool> MergeOverride(Database* database, int64_t record_id, const Override& override_by) {
   MYCC_ASSIGN_OR_RETURN(
-      const int64_t newest,
-      database->ReadInt("SELECT coalesce(max(o.made), -1) FROM records r JOIN overrides o ON o.key = r.key"
-                        " WHERE r.id = ?1 AND (o.trace_hash = r.trace_hash OR (o.kind = 1 AND ?2 = 1))",
-                        {record_id, static_cast<int64_t>(override_by.kind)}));
-  if (newest >= override_by.made_unix_micros) return false;
+      const int64_t stands,
+      database->ReadInt(kStandsAgainst, {record_id, static_cast<int64_t>(override_by.kind),
+                                         override_by.reason, override_by.made_unix_micros}));
+  if (stands != 0) return false;
   MYCC_RETURN_IF_ERROR(SetOverride(database, record_id, override_by));
   return true;
 }

@@ -24,7 +24,7 @@ using Logs = std::vector<std::unique_ptr<TuningLog>>;
 class MergeTest : public testing::Test {
  protected:
   std::unique_ptr<TuningLog> NewLog(const std::vector<v1::Record>& records = {}) {
-    auto log = TuningLog::Open(directory_ / absl::StrCat("log", ++logs_, ".db"), OpenMode::kCreate);
+    auto log = TuningLog::Open(directory_ / absl::StrCat("log", ++logs_, ".db"), OpenMode::kCreate, clock_);
     EXPECT_TRUE(log.ok()) << log.status();
     EXPECT_TRUE((*log)->Append(records).ok());
     return *std::move(log);
@@ -43,14 +43,15 @@ class MergeTest : public testing::Test {
   }
 
   // Everything about a log that is not the order in which records came: each record under its name, whether
-  // it is superseded, and the rankings.
+  // it is superseded, what people say of it, and the rankings.
   static std::string StateOf(const TuningLog& log) {
     std::map<std::string, std::string> records;
     const auto listed = log.List({});
     for (const StoredRecord& stored : *listed) {
       records[stored.record.trial()] =
           absl::StrCat(ContentDigest(stored.record), " stamped ", stored.record.recorded_unix_micros(),
-                       stored.superseded ? " superseded" : "");
+                       stored.superseded ? " superseded" : "",
+                       stored.override_by ? absl::StrCat(" by hand: ", stored.override_by->reason) : "");
     }
     std::string state;
     for (const auto& [trial, text] : records) absl::StrAppend(&state, trial, ": ", text, "\n");
@@ -64,6 +65,7 @@ class MergeTest : public testing::Test {
 
   TempDir directory_;
   int logs_ = 0;
+  Clock clock_ = SystemUnixMicros;
 };
 
 // Logs of old versions: the same command on two hosts made the same names for other results.
@@ -113,6 +115,28 @@ TEST_F(MergeTest, APinMeansTheRecordThatCameUnderItsName) {
     MoveByJson(*from, by_json.get());
     EXPECT_EQ(by_json->Best(KeyOf({}), kWarm)->record.trace(), other.trace());
   }
+}
+
+TEST_F(MergeTest, WordsOfOneMicrosecondHaveAnOrder) {
+  clock_ = [] { return int64_t{1700000000000000}; };
+  const std::vector<v1::Record> records = {MakeRecord({.index = 1, .trace = "v1 one"}),
+                                           MakeRecord({.index = 2, .trace = "v1 other"})};
+  const auto log_with = [&](int64_t id, OverrideKind kind, const std::string& reason) {
+    auto log = NewLog(records);
+    EXPECT_TRUE(log->SetOverride(id, kind, reason).ok());
+    return log;
+  };
+  const auto expect_no_order = [&](const TuningLog& one, const TuningLog& other) {
+    auto first = NewLog(records), second = NewLog(records);
+    for (const TuningLog* from : {&one, &other}) Merge(*from, first.get());
+    for (const TuningLog* from : {&other, &one}) Merge(*from, second.get());
+    EXPECT_EQ(StateOf(*first), StateOf(*second));
+  };
+  const auto pin = log_with(1, OverrideKind::kPin, "a"), other_pin = log_with(2, OverrideKind::kPin, "b"),
+             ban = log_with(1, OverrideKind::kBan, "c"), other_ban = log_with(1, OverrideKind::kBan, "d");
+  expect_no_order(*pin, *other_pin);
+  expect_no_order(*pin, *ban);
+  expect_no_order(*ban, *other_ban);
 }
 
 TEST_F(MergeTest, ANameThatOnlyLooksDerivedIsKept) {
