@@ -28,11 +28,11 @@ struct Kernel {
 
 // A kernel's origin: the default point of a rule's sketch, or a trace.
 struct Recipe {
-  const char* name;
-  const char* target;
-  const char* workload;
-  const char* sketch;  // a part of the rule's name; empty where there is a trace
-  const char* trace;   // steps
+  std::string name;
+  std::string target;
+  std::string workload;
+  std::string sketch;  // the beginning of a rule's name; empty: the first rule's, or the trace's
+  std::string trace;   // steps; empty: the rule's default
   bool meets_matter = false;
 };
 const std::vector<Recipe>& Recipes();

@@ -2,6 +2,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/substitute.h"
 #include "base/status.h"
 #include "codegen/cuda/launch.h"
 #include "codegen/schedule/schedule.h"
@@ -19,22 +20,35 @@ constexpr char kAmx[] = "v1 cpu mcpu=sapphirerapids features=+amx-bf16,+amx-int8
 constexpr char kHopper[] = "h200";
 constexpr char kAmpere[] = "a100";
 
-// A ring of 64 x 32 x 64 tiles for one warpgroup; 7 steps of depth, three blocks over 6 tiles.
-constexpr char kHalves[] = R"(workload g(a: f16[130,440], b: f16[56,440], d: f16[56]) -> (c: f16[130,56]) {
-  s[i,j]: f32[130,56] = sum[k:440](f32(a[i,k]) * f32(b[j,k]))
+// A product of halves with a bias, rows by rows.
+std::string HalfProduct(int m, int n, int k) {
+  return absl::Substitute(R"(workload g(a: f16[$0,$2], b: f16[$1,$2], d: f16[$1]) -> (c: f16[$0,$1]) {
+  s[i,j]: f32[$0,$1] = sum[k:$2](f32(a[i,k]) * f32(b[j,k]))
   c[i,j] = f16(max(s[i,j] + f32(d[j]), 0.0))
-})";
-constexpr char kTall[] = R"(workload g(a: f16[194,312], b: f16[40,312], d: f16[40]) -> (c: f16[194,40]) {
-  s[i,j]: f32[194,40] = sum[k:312](f32(a[i,k]) * f32(b[j,k]))
-  c[i,j] = f16(max(s[i,j] + f32(d[j]), 0.0))
-})";
-constexpr char kRing[] = R"(split(t3.a0, [64])
+})",
+                          m, n, k);
+}
+
+std::string Softmax(int rows, int columns) {
+  return absl::Substitute(R"(workload softmax(x: f32[$0,$1]) -> (y: f32[$0,$1]) {
+  m[i]: f32[$0] = max[j:$1](x[i,j])
+  e[i,j]: f32[$0,$1] = exp(x[i,j] - m[i])
+  s[i]: f32[$0] = sum[j:$1](e[i,j])
+  y[i,j] = e[i,j] / s[i]
+})",
+                          rows, columns);
+}
+
+// Tiles of 64 x 32 x 64 of a half product for one warpgroup, through a ring of three. `deal` says how blocks
+// share the tiles.
+std::string Ring(const std::string& deal) {
+  return absl::Substitute(R"(split(t3.a0, [64])
 split(t3.a1, [32])
 split(t3.r0, [64])
 reorder([t3.a0.0, t3.a1.0, t3.r0.0, t3.a0.1, t3.a1.1, t3.r0.1])
 fuse([t3.a0.0, t3.a1.0])
 bind(t3.a0.0+a1.0, block)
-persist(t3.a0.0+a1.0, 3)
+$0
 cache_write(t3, t3.a0.0+a1.0)
 reverse_inline(t4)
 stage(t3, t0, t3.r0.0, shared)
@@ -45,27 +59,9 @@ tensorize_tile(t3.a0.1, wgmma.f16, 1, 1)
 pipeline(t3.r0.0, bulk, 3)
 stage_write(t3.w, t3.a0.0+a1.0, shared)
 layout(t3.w.s, 0, 64)
-)";
-// Two groups of warps that take turns on the tiles.
-constexpr char kTurns[] = R"(split(t3.a0, [64])
-split(t3.a1, [32])
-split(t3.r0, [64])
-reorder([t3.a0.0, t3.a1.0, t3.r0.0, t3.a0.1, t3.a1.1, t3.r0.1])
-fuse([t3.a0.0, t3.a1.0])
-bind(t3.a0.0+a1.0, block)
-persist(t3.a0.0+a1.0, 2)
-alternate(t3.a0.0+a1.0, 2)
-cache_write(t3, t3.a0.0+a1.0)
-reverse_inline(t4)
-stage(t3, t0, t3.r0.0, shared)
-stage(t3, t1, t3.r0.0, shared)
-layout(t0.s, 0, 128)
-layout(t1.s, 0, 128)
-tensorize_tile(t3.a0.1, wgmma.f16, 1, 1)
-pipeline(t3.r0.0, bulk, 3)
-stage_write(t3.w, t3.a0.0+a1.0, shared)
-layout(t3.w.s, 0, 64)
-)";
+)",
+                          deal);
+}
 // Clusters of two blocks that want the same columns.
 constexpr char kCluster[] = R"(split(t3.a0, [2, 64])
 split(t3.a1, [32])
@@ -87,30 +83,7 @@ pipeline(t3.r0.0, bulk, 3)
 stage_write(t3.w, t3.a0.0+a1.0, shared)
 layout(t3.w.s, 0, 64)
 )";
-// Tiles that are left over, shared out by steps of the depth among five blocks.
-constexpr char kStreamed[] = R"(split(t3.a0, [64])
-split(t3.a1, [32])
-split(t3.r0, [64])
-reorder([t3.a0.0, t3.a1.0, t3.r0.0, t3.a0.1, t3.a1.1, t3.r0.1])
-fuse([t3.a0.0, t3.a1.0])
-bind(t3.a0.0+a1.0, block)
-stream(t3.a0.0+a1.0, 5, 1, 5)
-cache_write(t3, t3.a0.0+a1.0)
-reverse_inline(t4)
-stage(t3, t0, t3.r0.0, shared)
-stage(t3, t1, t3.r0.0, shared)
-layout(t0.s, 0, 128)
-layout(t1.s, 0, 128)
-tensorize_tile(t3.a0.1, wgmma.f16, 1, 1)
-pipeline(t3.r0.0, bulk, 3)
-stage_write(t3.w, t3.a0.0+a1.0, shared)
-layout(t3.w.s, 0, 64)
-)";
 // Every thread copies ahead.
-constexpr char kShorter[] = R"(workload g(a: f16[72,200], b: f16[40,200], d: f16[40]) -> (c: f16[72,40]) {
-  s[i,j]: f32[72,40] = sum[k:200](f32(a[i,k]) * f32(b[j,k]))
-  c[i,j] = f16(max(s[i,j] + f32(d[j]), 0.0))
-})";
 constexpr char kAhead[] = R"(split(t3.a0, [64])
 split(t3.a1, [32])
 split(t3.r0, [32])
@@ -202,19 +175,6 @@ constexpr char kSquares[] =
   p[n,i,j,c]: f32[1,8,9,32] = select(1 <= i && i < 7 && 1 <= j && j < 8, x[n,i-1,j-1,c], 0.0)
   y[n,i,j,k] = sum[r:3, s:3, c:32](p[n,i+r,j+s,c] * w[k,r,s,c])
 })";
-constexpr char kSoftmax[] = R"(workload softmax(x: f32[7,150]) -> (y: f32[7,150]) {
-  m[i]: f32[7] = max[j:150](x[i,j])
-  e[i,j]: f32[7,150] = exp(x[i,j] - m[i])
-  s[i]: f32[7] = sum[j:150](e[i,j])
-  y[i,j] = e[i,j] / s[i]
-})";
-// Rows that are too long for a stack.
-constexpr char kLongRows[] = R"(workload softmax(x: f32[3,9000]) -> (y: f32[3,9000]) {
-  m[i]: f32[3] = max[j:9000](x[i,j])
-  e[i,j]: f32[3,9000] = exp(x[i,j] - m[i])
-  s[i]: f32[3] = sum[j:9000](e[i,j])
-  y[i,j] = e[i,j] / s[i]
-})";
 constexpr char kNorm[] = R"(workload norm(x: f32[5,203], g: f32[203], b: f32[203]) -> (y: f32[5,203]) {
   m[i]: f32[5] = sum[j:203](x[i,j])
   d[i,j]: f32[5,203] = x[i,j] - m[i] / 203.0
@@ -251,10 +211,6 @@ constexpr char kImages[] =
   a[n,i,j,k]: f32[1,6,7,40] = sum[r:3, s:3, c:24](f32(p[n,i+r,j+s,c]) * f32(w[k,r,s,c]))
   y[n,i,j,k] = f16(max(a[n,i,j,k] + f32(b[k]), 0.0))
 })";
-constexpr char kOdd[] = R"(workload g(a: f16[37,61], b: f16[53,61], d: f16[53]) -> (c: f16[37,53]) {
-  s[i,j]: f32[37,53] = sum[k:61](f32(a[i,k]) * f32(b[j,k]))
-  c[i,j] = f16(max(s[i,j] + f32(d[j]), 0.0))
-})";
 constexpr char kPlain[] = R"(workload g(a: f32[70,90], b: f32[90,75]) -> (c: f32[70,75]) {
   c[i,j] = sum[k:90](a[i,k] * b[k,j])
 })";
@@ -275,8 +231,8 @@ const std::vector<Recipe>& Recipes() {
       {"convolution by Winograd", kHaswell, kSquares, "winograd", ""},
       {"depthwise convolution", kHaswell, kDepthwise, "", ""},
       {"matrix times vector", kHaswell, kVector, "", ""},
-      {"softmax", kHaswell, kSoftmax, "", ""},
-      {"softmax of long rows", kHaswell, kLongRows, "", ""},
+      {"softmax", kHaswell, Softmax(7, 150), "", ""},
+      {"softmax of rows too long for a stack", kHaswell, Softmax(3, 9000), "", ""},
       {"norm", kAvx512, kNorm, "", ""},
       {"sums of columns", kHaswell, kColumns, "", ""},
       {"places of the best", kHaswell, kBest, "", ""},
@@ -285,15 +241,17 @@ const std::vector<Recipe>& Recipes() {
       {"transpose", kHaswell, kTranspose, "", ""},
       {"GPU product", kHopper, kPlain, "simt", "", true},
       {"GPU product, tiles in shared memory", kHopper, kShallow, "", kTiles, true},
-      {"GPU product, threads copy ahead", kAmpere, kShorter, "", kAhead, true},
-      {"GPU product, a ring", kHopper, kHalves, "", kRing, true},
-      {"GPU product, warps take turns", kHopper, kTall, "", kTurns, true},
-      {"GPU product, a cluster", kHopper, kHalves, "", kCluster, true},
-      {"GPU product, shared out by steps", kHopper, kHalves, "", kStreamed, true},
-      {"GPU product, odd", kAmpere, kOdd, "", ""},
+      {"GPU product, threads copy ahead", kAmpere, HalfProduct(72, 40, 200), "", kAhead, true},
+      {"GPU product, a ring", kHopper, HalfProduct(130, 56, 440), "", Ring("persist(t3.a0.0+a1.0, 3)"), true},
+      {"GPU product, warps take turns", kHopper, HalfProduct(194, 40, 312), "",
+       Ring("persist(t3.a0.0+a1.0, 2)\nalternate(t3.a0.0+a1.0, 2)"), true},
+      {"GPU product, a cluster", kHopper, HalfProduct(130, 56, 440), "", kCluster, true},
+      {"GPU product, shared out by steps", kHopper, HalfProduct(130, 56, 440), "",
+       Ring("stream(t3.a0.0+a1.0, 5, 1, 5)"), true},
+      {"GPU product, odd", kAmpere, HalfProduct(37, 53, 61), "", ""},
       {"GPU product, deep", kAmpere, kDeep, "", ""},
       {"GPU convolution", kHopper, kImages, "", ""},
-      {"GPU softmax", kHopper, kSoftmax, "row", ""},
+      {"GPU softmax", kHopper, Softmax(7, 150), "row", ""},
       {"GPU norm", kHopper, kNorm, "row", ""},
       {"GPU sums of columns", kHopper, kColumns, "", "", true},
       {"GPU sum of all", kHopper, kWholeSum, "", "", true},
@@ -314,9 +272,9 @@ absl::StatusOr<Kernel> Make(const Recipe& recipe) {
   MYCC_ASSIGN_OR_RETURN(const Workload workload, ParseWorkload(recipe.workload, recipe.name));
   kernel.workload = Canonicalize(workload);
   Trace trace;
-  const std::string steps = recipe.trace, wanted = recipe.sketch;
-  if (!steps.empty()) {
-    MYCC_ASSIGN_OR_RETURN(trace, ParseTrace("v1\n" + steps));
+  const std::string& wanted = recipe.sketch;
+  if (!recipe.trace.empty()) {
+    MYCC_ASSIGN_OR_RETURN(trace, ParseTrace("v1\n" + recipe.trace));
   } else {
     const std::vector<Sketch> sketches = GenerateSketches(kernel.workload, kernel.target);
     const auto found = std::find_if(sketches.begin(), sketches.end(), [&wanted](const Sketch& sketch) {

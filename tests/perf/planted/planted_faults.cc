@@ -47,20 +47,20 @@ class Bench {
   bool Plant(const Recipe& recipe) {
     const absl::StatusOr<Kernel> kernel = Make(recipe);
     if (!kernel.ok()) {
-      std::fprintf(stderr, "%s: %s\n", recipe.name, std::string(kernel.status().message()).c_str());
+      std::fprintf(stderr, "%s: %s\n", recipe.name.c_str(), std::string(kernel.status().message()).c_str());
       return false;
     }
-    if (options_.show) std::printf("%s\n%s\n", recipe.name, PrintLowered(kernel->code).c_str());
+    if (options_.show) std::printf("%s\n%s\n", recipe.name.c_str(), PrintLowered(kernel->code).c_str());
     if (const Verdict sound = Judge(*kernel, kernel->code); !sound.by.empty()) {
-      std::fprintf(stderr, "%s: nothing is planted, and the %s says: %s\n", recipe.name, sound.by.c_str(),
-                   sound.what.c_str());
+      std::fprintf(stderr, "%s: nothing is planted, and the %s says: %s\n", recipe.name.c_str(),
+                   sound.by.c_str(), sound.what.c_str());
       return false;
     }
     const Counts before = all_;
     for (const auto* classes : {&PipelineFaults(), &LoopFaults(), &ElementFaults(), &ValueFaults()}) {
       for (const FaultClass& one : *classes) PlantClass(*kernel, one);
     }
-    std::printf("%-40s %4d planted, %4d caught\n", recipe.name, all_.planted - before.planted,
+    std::printf("%-40s %4d planted, %4d caught\n", recipe.name.c_str(), all_.planted - before.planted,
                 all_.caught - before.caught);
     std::fflush(stdout);
     return true;
