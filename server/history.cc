@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <set>
 
 #include "base/status.h"
@@ -19,38 +20,49 @@ absl::StatusOr<Records> Readable(absl::StatusOr<Records> records) {
   return absl::IsDataLoss(records.status()) ? Records() : std::move(records);
 }
 
+double WorkOf(const Workload& workload) { return std::log(CountFlops(workload) + 1); }
+
 }  // namespace
 
-absl::StatusOr<const std::vector<History::Shape>*> History::ShapesOf(const Family& family) {
+absl::StatusOr<std::vector<History::Shape>*> History::ShapesOf(const Family& family) {
   const auto [known, is_new] = shapes_.try_emplace(family);
-  if (!is_new) return &known->second;
+  std::vector<Shape>& shapes = known->second;
+  if (!is_new) return &shapes;
   MYCC_ASSIGN_OR_RETURN(const std::vector<KnownWorkload> workloads,
                         log_->WorkloadsOfShapes(family.first, family.second));
   for (const KnownWorkload& workload : workloads) {
     const absl::StatusOr<Workload> parsed = ParseWorkload(workload.text, "the log");
-    if (parsed.ok()) known->second.push_back({workload.hash, CountFlops(*parsed)});
+    if (parsed.ok()) shapes.push_back({workload.hash, WorkOf(*parsed)});
   }
-  return &known->second;
+  std::stable_sort(shapes.begin(), shapes.end(),
+                   [](const Shape& a, const Shape& b) { return a.work < b.work; });
+  return &shapes;
 }
 
-absl::StatusOr<std::vector<StoredRecord>> History::NearestShapes(const PlannedTask& task, int count) {
-  MYCC_ASSIGN_OR_RETURN(const std::vector<Shape>* shapes,
+absl::Status History::FindBest(const PlannedTask& task, Shape* shape) {
+  if (shape->is_known) return absl::OkStatus();
+  MYCC_ASSIGN_OR_RETURN(const Records best,
+                        Readable(log_->TopK({shape->workload_hash, task.key.target}, task.protocol, 1)));
+  shape->is_known = true;
+  if (!best.empty()) shape->best = best[0].record.trace();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<std::string>> History::NearestShapes(const PlannedTask& task, size_t count) {
+  MYCC_ASSIGN_OR_RETURN(std::vector<Shape>* const shapes,
                         ShapesOf({task.key.shape_erased_hash, task.key.target}));
-  const double flops = CountFlops(task.workload);
-  // How far a shape's work is from ours, as a ratio.
-  std::vector<std::pair<double, const Shape*>> by_distance;
-  for (const Shape& shape : *shapes) {
+  const double work = WorkOf(task.workload);
+  auto above = std::lower_bound(shapes->begin(), shapes->end(), work,
+                                [](const Shape& shape, double limit) { return shape.work < limit; });
+  auto below = std::make_reverse_iterator(above);
+  std::vector<std::string> nearest;
+  while (nearest.size() < count && (above != shapes->end() || below != shapes->rend())) {
+    const bool is_above =
+        below == shapes->rend() || (above != shapes->end() && above->work - work < work - below->work);
+    Shape& shape = is_above ? *above++ : *below++;
     if (shape.workload_hash == task.key.workload_hash) continue;
-    by_distance.emplace_back(std::abs(std::log((shape.flops + 1) / (flops + 1))), &shape);
-  }
-  std::stable_sort(by_distance.begin(), by_distance.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::vector<StoredRecord> nearest;
-  for (const auto& [distance, shape] : by_distance) {
-    if (static_cast<int>(nearest.size()) == count) break;
-    MYCC_ASSIGN_OR_RETURN(Records best,
-                          Readable(log_->TopK({shape->workload_hash, task.key.target}, task.protocol, 1)));
-    if (!best.empty()) nearest.push_back(std::move(best[0]));
+    MYCC_RETURN_IF_ERROR(FindBest(task, &shape));
+    if (shape.best) nearest.push_back(*shape.best);
   }
   return nearest;
 }
@@ -65,19 +77,19 @@ absl::StatusOr<v1::StoredTask> History::Recall(const PlannedTask& task, uint32_t
     stored.set_reused(measured >= trials);
   }
   std::set<std::string> known;
-  const auto add = [&stored, &known](const StoredRecord& record) {
-    if (known.insert(record.record.trace()).second) stored.add_history(record.record.trace());
+  const auto add = [&stored, &known](const std::string& trace) {
+    if (known.insert(trace).second) stored.add_history(trace);
   };
-  for (const StoredRecord& record : own) add(record);
+  for (const StoredRecord& record : own) add(record.record.trace());
 
   MYCC_ASSIGN_OR_RETURN(Records targets,
                         Readable(log_->BestOfTargets(task.key.workload_hash, task.protocol)));
   std::erase_if(targets,
                 [&](const StoredRecord& record) { return record.record.target() == task.key.target; });
-  for (size_t i = 0; i < targets.size() && i < kOfOtherTargets; ++i) add(targets[i]);
+  for (size_t i = 0; i < targets.size() && i < kOfOtherTargets; ++i) add(targets[i].record.trace());
 
-  MYCC_ASSIGN_OR_RETURN(const Records shapes, NearestShapes(task, kOfOtherShapes));
-  for (const StoredRecord& record : shapes) add(record);
+  MYCC_ASSIGN_OR_RETURN(const std::vector<std::string> shapes, NearestShapes(task, kOfOtherShapes));
+  for (const std::string& trace : shapes) add(trace);
   return stored;
 }
 

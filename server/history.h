@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,14 +30,20 @@ class History {
  private:
   struct Shape {
     std::string workload_hash;
-    double flops = 0;
+    double work = 0;                       // the logarithm of its operations
+    bool is_known = false;                 // whether the log was asked for its best
+    std::optional<std::string> best = {};  // its best record's trace
   };
   // A computation, whatever its shape, on a target.
   using Family = std::pair<std::string, std::string>;
 
-  absl::StatusOr<const std::vector<Shape>*> ShapesOf(const Family& family);
-  // The best record of each of the nearest shapes that have one, by work.
-  absl::StatusOr<std::vector<StoredRecord>> NearestShapes(const PlannedTask& task, int count);
+  // In the order of their work.
+  absl::StatusOr<std::vector<Shape>*> ShapesOf(const Family& family);
+  // The log is asked once for each shape, however many tasks a job has and however many shapes have no
+  // record.
+  absl::Status FindBest(const PlannedTask& task, Shape* shape);
+  // The best trace of each of the nearest shapes that have one, by work.
+  absl::StatusOr<std::vector<std::string>> NearestShapes(const PlannedTask& task, size_t count);
 
   const TuningLog* const log_;
   std::map<Family, std::vector<Shape>> shapes_;

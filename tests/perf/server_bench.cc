@@ -21,6 +21,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/temporary_folder.h"
@@ -380,8 +381,12 @@ int Main(int records, int tasks, int jobs) {
 
 int main(int argc, char** argv) {
   if (const std::optional<int> search = mycc::RunSearchCommand(argc, argv)) return *search;
-  const auto number = [&](int index, int otherwise) {
-    return argc > index ? std::atoi(argv[index]) : otherwise;
-  };
-  return mycc::Main(number(1, 300000), number(2, 2000), number(3, 10000));
+  std::vector<int> numbers = {300000, 2000, 10000};
+  for (int i = 1; i < argc; ++i) {
+    if (i <= 3 && absl::SimpleAtoi(argv[i], &numbers[i - 1]) && numbers[i - 1] >= 0) continue;
+    std::fprintf(stderr, "server_bench: `%s`; expected at most three numbers: RECORDS TASKS ENDED_JOBS\n",
+                 argv[i]);
+    return 2;
+  }
+  return mycc::Main(numbers[0], numbers[1], numbers[2]);
 }

@@ -1,0 +1,92 @@
+// What a job takes from the log when it begins.
+#include "server/history.h"
+
+#include "absl/strings/substitute.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/db/test_log.h"
+
+namespace mycc {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr char kOne[] = "v1 cpu mcpu=haswell l1d=32K l2=256K threads=2";
+constexpr char kOther[] = "v1 cpu mcpu=znver3 l1d=32K l2=512K threads=2";
+
+class HistoryTest : public ::testing::Test {
+ protected:
+  static PlannedTask Product(int rows, const std::string& target = kOne) {
+    v1::JobSpec spec;
+    spec.add_tasks()->set_workload(
+        absl::Substitute("workload g(x: f32[$0,8], w: f32[8,8]) -> (y: f32[$0,8]) {\n"
+                         "  y[i,j] = sum[k:8](x[i,k] * w[k,j])\n}\n",
+                         rows));
+    spec.set_target(target);
+    spec.set_trials(1);
+    return PlanJob(spec)->tasks[0];
+  }
+  void Add(const PlannedTask& task, const std::string& trace, RecordSpec spec = {}) {
+    spec.index = ++records_;
+    spec.trace = trace;
+    v1::Record record = MakeRecord(spec);
+    record.set_workload(task.key.workload);
+    record.set_workload_hash(task.key.workload_hash);
+    record.set_shape_erased_hash(task.key.shape_erased_hash);
+    record.set_target(task.key.target);
+    const auto added = log_->Append({record});
+    ASSERT_TRUE(added.ok()) << added.status();
+  }
+  static std::vector<std::string> Recall(History* history, const PlannedTask& task) {
+    const auto stored = history->Recall(task, 100, false);
+    EXPECT_TRUE(stored.ok()) << stored.status();
+    return {stored->history().begin(), stored->history().end()};
+  }
+
+  TempDir folder_;
+  std::unique_ptr<TuningLog> log_ = *TuningLog::Open(folder_ / "tuning.db", OpenMode::kCreate);
+  int records_ = 0;
+};
+
+TEST_F(HistoryTest, AnEmptyLogRecallsNothing) {
+  History history(log_.get());
+  EXPECT_THAT(Recall(&history, Product(64)), IsEmpty());
+}
+
+TEST_F(HistoryTest, OwnThenOtherTargetsThenTheNearestShapes) {
+  Add(Product(64), "v1 slower", {.seconds = 2e-3});
+  Add(Product(64), "v1 fast", {.seconds = 1e-3});
+  Add(Product(64, kOther), "v1 elsewhere");
+  for (const int rows : {16, 32, 60, 70, 200}) Add(Product(rows), absl::StrCat("v1 of ", rows));
+  Add(Product(65, kOther), "v1 of 65 elsewhere");
+  History history(log_.get());
+  EXPECT_THAT(Recall(&history, Product(64)),
+              ElementsAre("v1 fast", "v1 slower", "v1 elsewhere", "v1 of 60", "v1 of 70", "v1 of 32"));
+  EXPECT_THAT(Recall(&history, Product(1000)), ElementsAre("v1 of 200", "v1 of 70", "v1 fast"));
+  EXPECT_THAT(Recall(&history, Product(1)), ElementsAre("v1 of 16", "v1 of 32", "v1 of 60"));
+}
+
+TEST_F(HistoryTest, ShapesWithoutABestArePassedOver) {
+  Add(Product(63), "v1 wrong", {.status = v1::MEASURE_STATUS_WRONG_RESULT});
+  Add(Product(65), "v1 cold", {.protocol = v1::TIMING_PROTOCOL_COLD});
+  Add(Product(500), "v1 of 500");
+  History history(log_.get());
+  EXPECT_THAT(Recall(&history, Product(64)), ElementsAre("v1 of 500"));
+}
+
+// A job of thousands of tasks on a log of thousands of shapes: else each task would ask for all of them.
+TEST_F(HistoryTest, TheLogIsAskedOnceForAShape) {
+  Add(Product(32), "v1 of 32");
+  Add(Product(33), "v1 wrong", {.status = v1::MEASURE_STATUS_WRONG_RESULT});
+  History history(log_.get());
+  EXPECT_THAT(Recall(&history, Product(34)), ElementsAre("v1 of 32"));
+  Add(Product(33), "v1 right");
+  Add(Product(32), "v1 faster", {.seconds = 1e-4});
+  EXPECT_THAT(Recall(&history, Product(35)), ElementsAre("v1 of 32"));
+  History next(log_.get());
+  EXPECT_THAT(Recall(&next, Product(35)), ElementsAre("v1 right", "v1 faster"));
+}
+
+}  // namespace
+}  // namespace mycc
