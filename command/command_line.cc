@@ -14,7 +14,8 @@
 namespace mycc {
 namespace {
 
-// What is wrong with the first word when it is no command; the library would only ask for one.
+// The error of a first word that is no command, empty when it is one; the library would only ask for a
+// command.
 std::string UnknownCommand(const CLI::App& app, int argc, char** argv) {
   std::vector<std::string> names;
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))

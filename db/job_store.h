@@ -91,7 +91,7 @@ struct Trial {
   std::string damage;  // why the row cannot be read as a whole; empty: it can
 };
 
-// What a worker reports for an attempt.
+// A worker's report for an attempt.
 struct FinishedTrial {
   std::string trial;
   uint32_t attempt = 0;

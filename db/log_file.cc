@@ -144,8 +144,8 @@ absl::Status CheckSound(Database* database) {
 }
 
 // Its server was killed. It had found the whole file sound, and the end of a process damages no file, as the
-// end of the machine may: so a server that is started again need not read all of a large log first. What
-// becomes damaged meanwhile is found where it is read.
+// end of the machine may: so a server that is started again need not read all of a large log first. Later
+// damage is found when the damaged rows are read.
 bool WasServedUntilKilled(const std::string& path) {
   return FileExists(path + "-wal") && FileLock::IsOfThisBoot(path);
 }

@@ -1,4 +1,4 @@
-// What may be forgotten: a log is kept for good, but a person may say that some of it is not worth its space.
+// Forgets parts of a log: it is kept for good, but a person may say that some of it is not worth its space.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct GcPolicy {
   int64_t ended_jobs_after_seconds = int64_t{30} * 86400;
   // Failures, and results that newer ones have superseded, recorded this long ago.
   int64_t failures_after_seconds = kNever;
-  // Verified records beyond the first so many of each key, protocol and timer version; 0 keeps all.
+  // The number of the best verified records that stay of each key, protocol and timer version; 0: all.
   int64_t keep_best = 0;
   bool dry_run = false;  // only counts
 };

@@ -1,4 +1,4 @@
-// What a log holds, as text for people or as JSON for programs. Times are UTC.
+// A log's contents, as text for people or as JSON for programs. Times are UTC.
 #pragma once
 
 #include <iosfwd>

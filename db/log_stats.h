@@ -1,4 +1,4 @@
-// What a log holds, in numbers.
+// A log's contents in numbers.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What makes a record fit to be kept, and to be best. Pure functions.
+// The conditions for a record to be kept, and to be best. Pure functions.
 #pragma once
 
 #include "absl/status/status.h"
@@ -10,13 +10,13 @@ namespace mycc {
 // trace, the stamp, the status, the times of an OK result, and that every text is UTF-8.
 absl::Status CheckRecord(const v1::Record& record);
 
-// True for what ranks: OK, and verified against the reference.
+// True for a record that ranks: OK, and verified against the reference.
 bool IsVerifiedOk(const v1::Record& record);
 
-// True for what may be served as best: that, and proven (proto/proof.h).
+// True for a record that may be served as best: that, and proven (proto/proof.h).
 bool IsServable(const v1::Record& record);
 
-// What a time ranks by: its own seconds, or what a final round has made of them.
+// The seconds that a record ranks by: its own, or those that a final round has made of them.
 double RankSeconds(const v1::Timing& timing);
 
 }  // namespace mycc

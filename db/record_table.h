@@ -34,7 +34,7 @@ struct StoredRecord {
   std::optional<Override> override_by;
 };
 
-// What the records of one log entry share: the key's workload and target, as text.
+// The key's workload and target as text, which the records of one log entry share.
 struct KeyText {
   std::string workload;
   std::string workload_hash;

@@ -165,8 +165,8 @@ ALTER TABLE jobs ADD COLUMN summary BLOB NOT NULL DEFAULT x'';
 CREATE INDEX jobs_by_submission ON jobs (submission, created) WHERE submission != '';
 )sql";
 
-// Proofs (proto/proof.h): a record that is not proven ranks, and is not served. What an older version
-// measured counts as proven.
+// Proofs (proto/proof.h): a record that is not proven ranks, and is not served. Records of older versions
+// count as proven.
 constexpr char kProofs[] = "ALTER TABLE records ADD COLUMN proven INTEGER NOT NULL DEFAULT 1";
 
 // The search's state of a generation, in a row of its own: older jobs have it for all generations

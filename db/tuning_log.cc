@@ -28,8 +28,8 @@ WHERE r.key = ?1 AND r.protocol = ?2 AND r.status = 1 AND r.verified = 1 AND r.s
   AND r.proven >= ?4
 ORDER BY r.timer_version DESC, coalesce(r.rank_seconds, r.seconds), r.recorded, r.trial LIMIT ?3)sql";
 // A pin holds whatever the protocol, preferring the one asked for, but not for a trace that was found wrong
-// since. What is pinned was proven then. The sign + keeps a condition from the choice of an index:
-// records_by_trace finds the few records of one trace.
+// since. A pinned record was proven when it was pinned. The sign + keeps a condition from the choice of an
+// index: records_by_trace finds the few records of one trace.
 constexpr char kPinned[] = R"sql(
 WHERE r.key = ?1 AND r.trace_hash = (SELECT trace_hash FROM overrides WHERE key = ?1 AND kind = 1)
   AND +r.status = 1 AND r.verified = 1 AND r.superseded = 0

@@ -43,7 +43,7 @@ bool SplitHostPort(const std::string& address, std::string* host) {
 bool IsLoopback(const in_addr& address) { return ntohl(address.s_addr) >> 24 == 127; }
 
 // gRPC's words for a line that it could not open, in ours: "failed to connect to all addresses; last error:
-// UNAVAILABLE: ipv4:127.0.0.1:7070: Socket closed". What the server says of itself stays as it is.
+// UNAVAILABLE: ipv4:127.0.0.1:7070: Socket closed". The server's own words stay as they are.
 std::string WhyUnreachable(const std::string& words, const std::string& tls_ca_file) {
   const auto says = [&words](const char* part) { return absl::StrContains(words, part); };
   if (says("DNS resolution failed")) return "there is no host of that name";

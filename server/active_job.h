@@ -43,7 +43,7 @@ class ActiveJob {
   void AddRound(uint32_t task, const v1::SearchState::Generation& state);
   // A trial's final result; the search has not been told yet.
   void Finish(uint32_t task, uint32_t generation, uint32_t index, const v1::MeasureResult& result);
-  // What was finished since the last call, by task.
+  // The outcomes since the last call, by task.
   TaskOutcomes TakeUntold();
   // A search that begins anew has been told nothing yet.
   void ForgetTold() { told_ = 0; }
@@ -62,11 +62,11 @@ class ActiveJob {
   // The fastest one of a default schedule; empty: none yet.
   const std::string& default_trial(uint32_t task) const { return tasks_[task].default_trial; }
 
-  // What the log knew of a task that is not searched.
+  // The time that the log knew for a task that is not searched.
   void SetKnownBest(uint32_t task, double seconds) { tasks_[task].best_seconds = seconds; }
   // A task's final round is over, and has a winner.
   void SetFinal(uint32_t task, const FinalTimes& times) { tasks_[task].final = times; }
-  // What there is to say of a task at the job's end; empty when it simply went well.
+  // A remark about a task at the job's end; empty when it simply went well.
   std::string TaskOutcome(uint32_t task) const;
   // Without state, message and times, which are the server's.
   v1::JobProgress Progress(bool with_tasks) const;

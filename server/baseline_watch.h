@@ -17,7 +17,7 @@ class BaselineWatch {
   double ratio() const;
   // The latest ones are all far slower: it is no moment, it is the device.
   bool failing() const;
-  // What the device does when it is healthy; 0 while unknown.
+  // The device's time when it is healthy; 0 while unknown.
   double usual_seconds() const;
 
  private:

@@ -1,4 +1,4 @@
-// What each command of mycc-tune does, without its command line (main.cc, log_cli.cc). Results go to `out`;
+// The work of each command of mycc-tune, without its command line (main.cc, log_cli.cc). Results go to `out`;
 // an error is one line for main to print.
 #pragma once
 

@@ -24,8 +24,8 @@ struct CoordinatorOptions {
 
 class Coordinator {
  public:
-  // `log` is open for serving, and outlives the coordinator, as `time` does. What executors were given may be
-  // called for as long as the coordinator lives.
+  // `log` is open for serving, and outlives the coordinator, as `time` does. Functions that executors were
+  // given may be called for as long as the coordinator lives.
   Coordinator(CoordinatorOptions options, TuningLog* log, const TimeSource* time, const Executors& executors);
   Coordinator(const Coordinator&) = delete;
   Coordinator& operator=(const Coordinator&) = delete;

@@ -23,7 +23,7 @@ std::vector<Grant> LastFirst(std::vector<Grant> grants) {
   return grants;
 }
 
-// What happened to a worker's host that can have ended the worker, in words; empty: nothing that is known of.
+// The accident of a worker's host that can have ended the worker, in words; empty: none is known.
 std::string AccidentBetween(const v1::HostState& before, const v1::HostState& now) {
   if (before.boot() != now.boot()) return ", as was its host";
   if (before.memory_kills() != now.memory_kills()) return " after its host had run out of memory";

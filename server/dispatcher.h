@@ -87,7 +87,7 @@ class Dispatcher {
   // Gives the session what it shows tickets for; what it does not is added to `lost`.
   void Claim(WorkerTable::Session* session, const Leases& held,
              const std::optional<WorkerTable::Session>& replaced, Leases* lost);
-  // What the worker held under its name and does not know of any more died with its process.
+  // Leases that the worker held under its name, and does not know of any more, died with its process.
   void LoseAllOf(const WorkerTable::Session& session, const std::optional<WorkerTable::Session>& replaced);
   // A lease ran out.
   void EndOverdue(const Grant& grant);

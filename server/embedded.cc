@@ -43,7 +43,7 @@ absl::StatusOr<std::unique_ptr<Serving>> Serving::Start(const ServingOptions& op
 Serving::~Serving() {
   grpc_.reset();
   loop_.reset();
-  // What is not closed cleanly is recovered at the next start.
+  // The next start recovers a log that is not closed cleanly.
   if (log_ != nullptr) (void)log_->Close();
 }
 

@@ -48,7 +48,7 @@ absl::StatusOr<std::vector<v1::Record>> RecordsOf(const FinalRound& round,
                                                   const std::vector<v1::MeasureResult>& results,
                                                   int64_t now_unix_micros);
 
-// What the log holds of the round that a job has held for a task: the finalists that passed it.
+// The finalists that passed the round that a job has held for a task, as the log has them.
 absl::StatusOr<std::vector<v1::Record>> FinalRecordsOf(const TuningLog& log, const std::string& job,
                                                        uint32_t task, const PlannedTask& planned);
 // The times of a round's winner and of the default schedule, whose record is that of an earlier trial. There

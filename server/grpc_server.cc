@@ -25,7 +25,7 @@ namespace {
 
 constexpr auto kShutdownGrace = std::chrono::milliseconds(200);
 
-// Who may call: whoever shows the token, or anybody where there is none.
+// Lets in whoever shows the token, or anybody where there is none.
 class Doorman {
  public:
   explicit Doorman(const std::string& token) : expected_(token.empty() ? "" : TokenValue(token)) {}

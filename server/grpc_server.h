@@ -28,11 +28,11 @@ class GrpcServer {
   static absl::StatusOr<std::unique_ptr<GrpcServer>> Start(const ListenOptions& options, ServerLoop* loop);
   ~GrpcServer();
 
-  // What Start would refuse before it listens: a malformed or unprotected address, a file that cannot be
-  // read.
+  // The errors that Start would return before it listens: a malformed or unprotected address, a file that
+  // cannot be read.
   static absl::Status Check(const ListenOptions& options);
 
-  // Where it listens, with the port that was chosen.
+  // The address where it listens, with the port that was chosen.
   const std::string& address() const;
 
  private:

@@ -1,5 +1,5 @@
-// What the log already knows when a job begins: frozen into the job, so that its search does not change when
-// the log grows. Thread rule: thread-compatible.
+// The log's knowledge when a job begins: frozen into the job, so that its search does not change when the log
+// grows. Thread rule: thread-compatible.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace mycc {
 
-// One job's look back. What the tasks of a family share is read once.
+// One job's look back. Records that the tasks of a family share are read once.
 class History {
  public:
   // The log must outlive it.

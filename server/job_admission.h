@@ -1,5 +1,5 @@
 // The jobs as clients know them: taken in, queued for their turn, taken up again after a restart, waited for,
-// cancelled. What is answered is in the log.
+// cancelled. Every answer is in the log before it is given.
 //
 //   Submit -> the submission's newest job that has not failed:  running    -> joined
 //                                                               done       -> shown

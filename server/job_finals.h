@@ -45,7 +45,7 @@ class JobFinals {
   bool is_open(const std::string& round) const { return open_.contains(round); }
 
   // The records of a round that was measured, as RecordsOf makes them; to be appended to the log, and then
-  // comes Finish. What is no round is given up: then there are none. REQUIRES: the round is open.
+  // comes Finish. Results that are no round are given up: then there are none. REQUIRES: the round is open.
   std::vector<v1::Record> Records(const std::string& round, const std::vector<v1::MeasureResult>& results,
                                   int64_t now_unix_micros);
   // They are in the log.

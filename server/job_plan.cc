@@ -27,7 +27,7 @@ absl::Status Expected(const std::string& what, const std::string& expected) {
   return absl::InvalidArgumentError(absl::StrCat("job: ", what, "; expected ", expected));
 }
 
-// What can be checked without reading the workloads.
+// Checks all that can be checked without reading the workloads.
 absl::Status CheckLimits(const v1::JobSpec& spec) {
   if (spec.tasks().empty()) return Expected("no workload", "at least one");
   if (spec.tasks_size() > kMaxTasks)

@@ -32,7 +32,7 @@ absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& spec);
 // How much of a job's budget its search may take; the rest is for the final rounds of its tasks. 0: no limit.
 double SearchSeconds(const v1::JobSpec& spec, size_t tasks);
 
-// What a cost model predicts for: targets of one kind share what they teach.
+// The kind of targets that a cost model predicts for: those of one kind share what they teach.
 std::string ModelKind(const Target& target);
 
 // The id that older builds gave to the n-th job of a submission, counted from 1.

@@ -40,8 +40,8 @@ class JobSearch {
   // rounds before the latest were told. Aborted: the search is gone, and the message says how; it may be
   // begun again.
   virtual absl::StatusOr<SearchStep> Next(const TaskOutcomes& outcomes, double elapsed_seconds) = 0;
-  // What this job and those before it taught, for the next one; without what nothing was learned about.
-  // Aborted as above.
+  // The models that this job and those before it taught, for the next job; none of a kind that nothing was
+  // learned about. Aborted as above.
   virtual absl::StatusOr<ModelBytes> Models() = 0;
 };
 

@@ -46,7 +46,7 @@ struct QueuedTrial {
   uint32_t attempt = 0;  // the last one granted; 0: none yet
   uint32_t losses = 0;   // attempts that ended without a word on the candidate, blamed on it
   std::string trace;
-  std::vector<std::string> rivals;  // not empty: no trial but a final round, of which the log knows nothing
+  std::vector<std::string> rivals;  // not empty: a final round, no trial; the log does not know it
   // It should not go where it failed while there are other workers, and until then.
   std::vector<FailedTry> failed_tries;
   double elsewhere_until = 0;

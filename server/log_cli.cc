@@ -78,7 +78,7 @@ std::shared_ptr<FilterWords> AddFilter(CLI::App* app, RecordFilter* filter) {
   return words;
 }
 
-// As Does, once the filter's words are read.
+// Like Does, after the words of the filter are read.
 template <typename Args>
 void DoesFiltered(const Sub<Args>& sub, const std::shared_ptr<FilterWords>& words, Command* command,
                   std::function<absl::Status(const Args&)> work) {

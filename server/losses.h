@@ -43,7 +43,7 @@ class Losses {
   void ReturnElsewhere(const Grant& grant, FailedTry failed);
   // The worker or its device was lost with it, and the candidate is blamed.
   void Lose(const Grant& grant, v1::MeasureStatus status, FailedTry failed);
-  // A worker was lost with all of these. Where a suspect is among them, that one is blamed alone.
+  // A worker was lost with all of these. A suspect among them is blamed alone.
   void LoseAll(const std::vector<Grant>& grants, const FailedTry& failed);
   // A worker does not have these any more, for a reason that is hardly theirs: they are blamed only when that
   // has happened too often.

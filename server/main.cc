@@ -18,7 +18,7 @@
 namespace mycc {
 namespace {
 
-// What CLI11 asks of a word: nothing when it is an address, or what is wrong with it.
+// CLI11's check of an address: the error of a word that is none, or nothing.
 std::string AddressTrouble(const std::string& word) { return std::string(CheckAddress(word).message()); }
 
 void AddServerAddress(CLI::App* app, ServerAddress* server) {

@@ -28,8 +28,8 @@ class SearchThreads {
 
   // `work` runs on one of the threads, `done` where `deliver` takes it.
   void Add(std::function<void()> work, std::function<void()> done);
-  // Ends what has begun. What has not is forgotten, as is what is added from now on: it is in the log, and
-  // begins again with the next server.
+  // Ends the work that has begun. The rest is forgotten, as is what is added from now on: it is in the log,
+  // and begins again with the next server.
   void Stop();
 
  private:

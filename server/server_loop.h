@@ -62,7 +62,7 @@ class ServerLoop {
 
   // Takes up the log's jobs and begins to answer.
   absl::Status Start();
-  // Answers what waits with Unavailable, and everything from now on. What was acknowledged is in the log.
+  // Answers what waits with Unavailable, and everything from now on. Acknowledged changes are in the log.
   void Stop();
 
   LoopStats stats() const;

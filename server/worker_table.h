@@ -88,7 +88,7 @@ class WorkerTable {
   // A healthy device of another worker, whose name is not among `except`, can measure `code` now.
   bool HasElsewhere(const Target& code, const std::vector<std::string>& except, double now) const;
 
-  // What to tell the worker; each revocation once.
+  // The instructions for the worker; each revocation once.
   v1::Instructions TakeInstructions(Session* session);
 
   // `leases` counts what a session holds.

@@ -14,7 +14,7 @@
 
 namespace mycc {
 
-// What a build came to: a library, or how it failed.
+// The end of a build: a library, or how it failed.
 struct BuildOutcome {
   Ending ending = {v1::MEASURE_STATUS_OK, ""};
   v1::BuildResponse built;
@@ -41,7 +41,7 @@ struct BuildWork {
 class BuildPool {
  public:
   BuildPool(int builders, BuildLimits limits);
-  // What has not begun is not built: its `done` is called with nullopt.
+  // Work that has not begun is not built: its `done` is called with nullopt.
   ~BuildPool();
   BuildPool(const BuildPool&) = delete;
   BuildPool& operator=(const BuildPool&) = delete;

@@ -15,8 +15,8 @@
 namespace mycc {
 namespace {
 
-// What makes a GPU's kernel slow whatever else it does, in words; empty: nothing. Found before the device is
-// troubled with it.
+// The reason, in words, why a GPU's kernel is slow whatever else it does; empty: none. It is found before the
+// device is troubled with the kernel.
 std::string WhyHopeless(const BuildReport& report) {
   if (report.spill_bytes > 0)
     return absl::StrCat("not measured: a thread spills ", report.spill_bytes, " bytes of its ",
@@ -52,7 +52,7 @@ absl::Status BuildLibraryOf(KernelSpec kernel, const Target& target, bool is_ref
                             v1::BuildResponse* response) {
   std::error_code error;
   const bool on_gpu = target.kind == TargetKind::kCuda;
-  // What stands there is not built again, but for what the compiler says of a GPU's candidate.
+  // A library that is there is not built again, but for what the compiler says of a GPU's candidate.
   if (!std::filesystem::exists(response->library()) || (on_gpu && !is_reference)) {
     LibrarySpec library{.module = "trial", .target = target, .kernels = {}};
     library.kernels.push_back(std::move(kernel));

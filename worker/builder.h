@@ -1,4 +1,4 @@
-// What the builder's processes do: one candidate from text to a shared library. Runs in a nursery
+// The work of the builder's processes: one candidate from text to a shared library. Runs in a nursery
 // (worker/nursery.h), so a back end that crashes or never ends costs that candidate alone. Thread rule:
 // re-entrant.
 #pragma once

@@ -1,4 +1,4 @@
-// What this host's CPU says about itself, for records; what shapes code is its target (codegen/target).
+// This host's CPU as it describes itself, for records; what shapes code is its target (codegen/target).
 // Thread rule: functions are re-entrant.
 #pragma once
 
@@ -13,7 +13,7 @@ namespace mycc {
 v1::DeviceInfo DescribeHost();
 // Everything but the worker's name, with the clock as it is now.
 v1::DeviceInfo DescribeCpu();
-// As it is now, of the first core; 0 where the system does not say.
+// The first core's clock as it is now; 0 where the system does not say.
 double CpuClockMhz();
 // The compilers that this program has inside.
 v1::Toolchain CpuToolchain();

@@ -24,7 +24,7 @@ class GpuCase {
                                                        const v1::GpuCase& description);
 
   const Workload& workload() const { return workload_; }
-  // Of the inputs, then of the outputs.
+  // The addresses of the inputs, then those of the outputs.
   std::vector<CuAddress> Arguments() const;
   int64_t bytes() const { return bytes_; }
 
@@ -64,7 +64,7 @@ class GpuCase {
   absl::Status ExpectReference(const std::string& library);
   absl::Status ExpectSampled(const v1::GpuCase& description);
   absl::Status MeasureScales();
-  // Of everything that is expected.
+  // A digest of everything that is expected.
   absl::StatusOr<uint64_t> Digest();
   absl::StatusOr<std::vector<Findings>> Check();
   absl::StatusOr<std::string> Mismatch(int output, const Findings& findings);

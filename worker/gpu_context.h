@@ -59,7 +59,7 @@ class GpuContext {
   // Notes the time of the stream's present end, also within a capture.
   absl::Status Record(const CudaEvent& event) { return stream_.Record(event); }
 
-  // What `enqueue` puts on the stream, to be launched as often as wanted.
+  // A graph of what `enqueue` puts on the stream, to be launched as often as wanted.
   absl::StatusOr<CudaGraph> Capture(const std::function<absl::Status()>& enqueue) {
     return stream_.Capture(enqueue);
   }

@@ -1,4 +1,4 @@
-// What this host's GPUs say about themselves: a target for what shapes code, the rest for records. Thread
+// This host's GPUs as they describe themselves: a target for what shapes code, the rest for records. Thread
 // rule: functions are re-entrant.
 #pragma once
 

@@ -102,7 +102,7 @@ class GpuMeasurer {
   Clock::time_point work_began_ ABSL_GUARDED_BY(mutex_);  // when the first of them came
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 
-  // Of the device's thread alone.
+  // These are the device's thread's alone.
   std::unique_ptr<GpuRunners> runners_;
   ResultBook book_;
   BaselineHistory baselines_;

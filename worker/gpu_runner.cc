@@ -49,7 +49,7 @@ constexpr int kMostRepeats = 8;
 // shares of what was free at the start.
 constexpr double kCaseShare = 0.4, kLeakShare = 0.3;
 
-// What went wrong as a status of the candidate.
+// An error as a status of the candidate.
 v1::MeasureStatus StatusOf(const absl::Status& error) {
   switch (error.code()) {
     case absl::StatusCode::kDataLoss: return v1::MEASURE_STATUS_WRONG_RESULT;
@@ -94,7 +94,7 @@ class GpuRunner {
       return response;
     }
     calls_.clear();
-    // What a kernel did to its outputs it may have done to the inputs and the expected values too.
+    // A kernel that spoiled its outputs may have spoiled the inputs and the expected values too.
     if (absl::IsDataLoss(done)) cases_->MendLast();
     const absl::Status healthy = device_->Wait();
     response.set_spent(!healthy.ok() || HasLeaked());
@@ -224,7 +224,7 @@ class GpuRunner {
     return same;
   }
 
-  // What is wrong costs itself alone; whatever else fails ends the round, since it may be anybody's doing.
+  // A wrong candidate costs itself alone; any other failure ends the round, since it may be anybody's doing.
   absl::Status RunInTurn(const v1::RunRequest& request, v1::RunnerResponse* response) {
     MYCC_ASSIGN_OR_RETURN(GpuTest* const kept, cases_->Find(request.workload(), request.gpu_case()));
     GpuCase* const test = kept->made.get();
@@ -304,7 +304,7 @@ class GpuRunner {
     return timer_->TimeOnce(call, limit_seconds).status();
   }
 
-  // What is right once and wrong when it is repeated is wrong.
+  // A result that is right once and wrong when it is repeated is wrong.
   absl::Status TryAgain(GpuCall* call, GpuCase* test, v1::RunnerResponse* response) {
     MYCC_RETURN_IF_ERROR(test->PoisonOutputs());
     MYCC_RETURN_IF_ERROR(call->Enqueue());

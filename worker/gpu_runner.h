@@ -1,5 +1,5 @@
-// What a GPU's runner does: a process with a CUDA context of its own that prepares test cases, and verifies
-// and times candidates, many one after the other. What a candidate does to the context or the process ends
+// The work of a GPU's runner: a process with a CUDA context of its own that prepares test cases, and verifies
+// and times candidates, many one after the other. A candidate's damage to the context or the process ends
 // this process alone; the worker keeps a spare one (worker/gpu_runners.h). Thread rule: single-threaded.
 #pragma once
 

@@ -33,7 +33,7 @@ GpuRunners::Runner GpuRunners::Begin() const {
   Runner runner{std::make_unique<Child>(command_)};
   v1::RunnerRequest request;
   *request.mutable_start() = start_;
-  // What fails here is heard when the runner is waited for.
+  // A failure here is heard when the runner is waited for.
   if (runner.child->Start().ok()) (void)runner.child->Write(request.SerializeAsString());
   return runner;
 }

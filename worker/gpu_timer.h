@@ -37,10 +37,10 @@ class GpuTimer {
  private:
   explicit GpuTimer(GpuContext* device) : device_(device) {}
   absl::Status EnqueueSample(GpuCall* call, bool cold, int calls, int sample);
-  // What makes a sample of calls that take about `call_seconds`, and how long it takes.
+  // The number of calls of about `call_seconds` each in a sample, and the sample's seconds.
   int CallsOf(bool cold, double call_seconds) const;
   double SampleSeconds(bool cold, int calls, double call_seconds) const;
-  // What the samples of a graph took.
+  // The seconds that the samples of a graph took.
   absl::StatusOr<std::vector<double>> Replay(const CudaGraph& graph, int samples);
 
   GpuContext* const device_;

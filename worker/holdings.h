@@ -25,7 +25,7 @@ class Holdings {
 
   // A lease that was granted.
   void Take(const v1::LeaseId& lease);
-  // The server takes these back. What is not held is no matter.
+  // The server takes these back. Leases that are not held do not matter.
   void Revoke(const Leases& leases);
   // Whether the lease stands, as far as this worker knows.
   bool IsWanted(const v1::LeaseId& lease) const;
@@ -43,8 +43,8 @@ class Holdings {
   void AddReports(v1::ReportRequest* request) const;
   // The call with these reports failed, whatever its code.
   void OnFailure(const v1::ReportRequest& request);
-  // The server answered: what is kept, ignored or refused is forgotten. Unavailable, with a reason, when
-  // others have to be reported again. What was refused is added to `refusals`.
+  // The server answered: reports that are kept, ignored or refused are forgotten, and the refusals are added
+  // to `refusals`. Unavailable, with a reason, when others have to be reported again.
   absl::Status OnAnswers(const v1::ReportRequest& request, const v1::ReportResponse& response,
                          std::vector<v1::ReportAnswer>* refusals);
 

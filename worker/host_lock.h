@@ -13,8 +13,8 @@ inline constexpr char kCpuLock[] = "cpu";
 class HostLock {
  public:
   enum class Mode { kTiming /* alone */, kWorking /* shared with others that work */ };
-  // Waits until it is held. `device` is a file name's part: kCpuLock, or a GPU's UUID. Where the lock file
-  // cannot be made it holds nothing: fair numbers are then the user's business.
+  // Waits until it is held. `device` is a file name's part: kCpuLock, or a GPU's UUID. It holds nothing where
+  // the lock file cannot be made: fair numbers are then the user's business.
   explicit HostLock(Mode mode, const std::string& device = kCpuLock);
   ~HostLock();
   HostLock(const HostLock&) = delete;

@@ -1,4 +1,4 @@
-// What the hidden commands of mycc-tune (worker/child.h) do. Thread rule: called first in main, before any
+// The hidden commands of mycc-tune (worker/child.h). Thread rule: called first in main, before any
 // thread.
 #pragma once
 

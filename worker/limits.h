@@ -1,4 +1,4 @@
-// What a child process may use, and what the system says about memory that ran out.
+// The limits of a child process, and the system's word about memory that ran out.
 #pragma once
 
 #include <sys/types.h>

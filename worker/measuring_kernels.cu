@@ -11,7 +11,7 @@ typedef long long i64;
 
 enum { kF64, kF32, kF16, kBF16, kI64, kI32, kI8, kU8, kBool, kF8E4M3, kF8E5M2 };
 
-// What a check found; all zero but for first_wrong, which begins as the largest number.
+// A check's findings; all zero but for first_wrong, which begins as the largest number.
 struct Findings {
   u64 wrong;        // elements
   u64 first_wrong;  // the place of the first one
@@ -239,8 +239,8 @@ extern "C" __global__ void mycc_compare(const void* expected, const void* got, c
   if (rel_error > 0) atomicMax(&findings->max_rel_error, BitsOf(rel_error));
 }
 
-// A neighbour that takes a kernel's multiprocessors and its L2: each thread reads and writes scattered words, one
-// after the other. What they hold is nobody's concern.
+// A neighbour that takes a kernel's multiprocessors and its L2: each thread reads and writes scattered words,
+// one after the other. Their values are nobody's concern.
 extern "C" __global__ void mycc_neighbour(u32* memory, i64 words, int rounds) {
   u32 at = (u32)FirstElement() * 2654435761u, sum = 0;
   for (int round = 0; round < rounds; ++round) {

@@ -14,8 +14,8 @@ std::string NewInstance();
 
 class NameLock {
  public:
-  // AlreadyExists, with the process, when a live one has the name. Where the lock file cannot be made nothing
-  // is held, and nothing known: two processes of one name are then told apart by the server alone.
+  // AlreadyExists, with the process, when a live one has the name. Nothing is held, or known, where the lock
+  // file cannot be made: two processes of one name are then told apart by the server alone.
   static absl::StatusOr<NameLock> Take(const std::string& server, const std::string& name);
   NameLock(NameLock&& other) noexcept;
   NameLock& operator=(NameLock&&) = delete;

@@ -9,7 +9,7 @@
 namespace mycc {
 namespace {
 
-// What the nursery may need beyond a request's own limit, to kill, collect and answer.
+// The time that the nursery may need beyond a request's own limit, to kill, collect and answer.
 constexpr double kGraceSeconds = 10;
 
 }  // namespace

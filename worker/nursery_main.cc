@@ -97,7 +97,8 @@ void Watch(pid_t child, int pidfd, Deadline deadline, Pipe& answer, Pipe& output
       deadline = kNoDeadline;
     }
   }
-  // What the process wrote before it ended; others that hold the pipe's other end are not waited for.
+  // Reads all that the process wrote before it ended; other holders of the pipe's other end are not waited
+  // for.
   for (Pipe* pipe : {&answer, &output}) {
     std::string* to = pipe == &answer ? payload : printed;
     size_t before = to->size() + 1;

@@ -1,5 +1,5 @@
-// What the measurers of all kinds of devices share: how a result is filled in, what is remembered of earlier
-// ones, and what an undisturbed device does. Thread rule: thread-compatible.
+// Parts that the measurers of all kinds of devices share: how a result is filled in, what is remembered of
+// earlier ones, and what an undisturbed device does. Thread rule: thread-compatible.
 #pragma once
 
 #include <deque>
@@ -37,11 +37,11 @@ class ResultBook {
  public:
   explicit ResultBook(v1::Toolchain toolchain) : toolchain_(std::move(toolchain)) {}
 
-  // The results of an assignment whose traces were built. The device is left to the caller. Of one candidate:
-  // known from an equal binary (which is not timed twice), that of its failed build, or of its run. Of a
-  // final round: each candidate's own, which are timed whatever is known of them; a round that failed as a
-  // whole, which is no candidate's alone, has one result that says so. Whoever may be the best now is proven:
-  // a candidate that is as fast as the best of its workload, and all of a final round.
+  // The results of an assignment whose traces were built. The device is left to the caller. One candidate's
+  // result is known from an equal binary (which is not timed twice), or is that of its failed build, or of
+  // its run. The candidates of a final round are all timed, each for itself; a round that failed as a whole,
+  // which is no candidate's alone, has one result that says so. Whoever may be the best now is proven: a
+  // candidate that is as fast as the best of its workload, and all of a final round.
   std::vector<v1::MeasureResult> Make(const v1::Assignment& assignment,
                                       const std::vector<BuildOutcome>& builds, const Lane& lane);
 
@@ -49,7 +49,7 @@ class ResultBook {
   v1::MeasureResult MakeOne(const v1::Assignment& assignment, const BuildOutcome& build, const Lane& lane);
   std::vector<v1::MeasureResult> MakeRound(const v1::Assignment& assignment,
                                            const std::vector<BuildOutcome>& builds, const Lane& lane);
-  // What is said of every result.
+  // Fills in the parts that every result has.
   void Describe(const v1::Assignment& assignment, const BuildOutcome& build, v1::MeasureResult* result) const;
 
   const v1::Toolchain toolchain_;
@@ -78,7 +78,7 @@ absl::Status ErrorOf(const Ending& ending);
 bool IsPassingFailure(const absl::Status& reference);
 void FailWithout(const absl::Status& reference, v1::MeasureResult* result);
 
-// What the runner said of a candidate.
+// Takes over what the runner said of a candidate.
 void TakeResponse(const v1::RunnerResponse& response, v1::MeasureResult* result);
 
 }  // namespace mycc

@@ -32,7 +32,7 @@ class ScratchFolder {
 absl::StatusOr<std::string> CacheFolder(const std::string& name);
 
 // Removes those of a cache's files that were written or used (MarkUsed) longest ago, until the rest have
-// `most_bytes` at most; the one used last stays. What cannot be removed stays, too.
+// `most_bytes` at most; the one used last stays, and so does a file that cannot be removed.
 void TrimCache(const std::string& folder, int64_t most_bytes);
 void MarkUsed(const std::string& path);
 

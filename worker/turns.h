@@ -18,9 +18,9 @@ using Turn = std::vector<double>;
 // Which candidate the i-th of 2 * size samples of a turn is of.
 int CandidateAt(int i, int size);
 
-// A timing for each candidate. What a turn's moment was like is its samples' geometric mean; a candidate's
-// `seconds` is the median of its samples relative to those, at the median moment. So the order of the
-// candidates does not depend on what all of them met. REQUIRES: turns are not empty, and of one size.
+// A timing for each candidate. The geometric mean of a turn's samples says what its moment was like; a
+// candidate's `seconds` is the median of its samples relative to those, at the median moment. So the order of
+// the candidates does not depend on what all of them met. REQUIRES: turns are not empty, and of one size.
 std::vector<v1::Timing> TimingsOf(v1::TimingProtocol protocol, const std::vector<Turn>& turns);
 
 // Takes turns until the candidates are known well relative to each other, or plan.budget_seconds, for all
