@@ -53,7 +53,7 @@ absl::Status CheckBlock(const NestBlock& nest, const BlockCost& cost, const Mach
   return absl::OkStatus();
 }
 
-// What stands on one thread's stack at the same time, at most: tiles and small buffers.
+// The tiles and small buffers that stand on one thread's stack at the same time must fit into it.
 absl::Status CheckStack(const FunctionNest& nest, const Machine& machine) {
   double bytes = 0;
   for (const NestAlloc& alloc : nest.allocs) {

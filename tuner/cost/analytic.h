@@ -14,7 +14,7 @@
 
 namespace mycc {
 
-// What is of GPUs alone.
+// The part of a block's cost that only GPUs have.
 struct GpuBlockCost {
   double blocks = 0, threads = 0;  // of its launch: thread blocks, threads of each
   double waves = 0;                // turns of blocks on all SMs

@@ -5,10 +5,10 @@
 
 namespace mycc {
 
-// What the core does: instructions and their dependences, all operands in L1.
+// Adds the cost of the core: instructions and their dependences, all operands in L1.
 void AddCoreCost(const NestBlock& nest, const Machine& machine, BlockCost* cost);
 
-// What memory does. `resident_bytes`: what the whole function touches; a cache that holds all of it still
+// Adds the cost of memory. The whole function touches `resident_bytes`; a cache that holds all of them still
 // does when the kernel runs again.
 void AddMemoryCost(const NestBlock& nest, const Machine& machine, double resident_bytes, BlockCost* cost);
 

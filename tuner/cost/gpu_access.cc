@@ -9,12 +9,12 @@
 namespace mycc {
 namespace {
 
-// Where loops stand; all others at their starts.
+// The values of some loop variables; all others are at their starts.
 using Point = std::vector<std::pair<const VarNode*, int64_t>>;
 
 int64_t Floor(int64_t a, int64_t b) { return b == 0 ? 0 : a >= 0 ? a / b : -((-a + b - 1) / b); }
 
-// The value of an index at a point. What depends on data is scattered.
+// The value of an index at a point. Values that depend on data are scattered.
 int64_t ValueAt(const Expr& expr, const Point& point) {
   const auto arg = [&](int i) { return ValueAt(expr->args[i], point); };
   switch (expr->op) {
@@ -55,7 +55,7 @@ class Place {
       address_ = address_ + Substitute(indices[d], bindings) * StrideOf(*buffer, static_cast<int>(d));
     start_ = AddressAt({});
     for (size_t l = 0; l < moves_.size(); ++l) {
-      // Where a quotient stands still for a few iterations, the last one tells.
+      // A quotient may stand still for a few iterations; then the last one tells.
       for (const int64_t at : {int64_t{1}, static_cast<int64_t>(nest.loops[l].extent) - 1}) {
         if (!moves_[l] && nest.loops[l].extent > 1)
           moves_[l] = AddressAt({{nest.loops[l].loop->var.get(), at}}) != start_;

@@ -19,7 +19,7 @@ struct Work {
   double simple = 0, slow = 0, convert = 0, integer = 0;  // of each instance of a block
 };
 
-// Counts an expression's work. What does not move with the loops of one thread is done once before them.
+// Counts an expression's work. Work that does not move with the loops of one thread is done once before them.
 class Counter {
  public:
   explicit Counter(const NestBlock& nest) : bindings_(BindingsOf(*nest.block)) {

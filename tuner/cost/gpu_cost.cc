@@ -20,7 +20,7 @@ constexpr double kL2Share = 0.5;                             // of L2, before ot
 constexpr double kGpuOverlap = 0.15;         // of what is not the bottleneck, this share shows
 constexpr double kMostInstructions = 40000;  // of one thread, unrolled
 constexpr double kSharedSeconds = 3e-8, kMeetingSeconds = 2e-8, kShuffleSeconds = 1.5e-8;
-// Of joined blocks: until all have begun, and until what they send each other has come.
+// The time until all blocks of a cluster have begun, and until what they send each other has come.
 constexpr double kJoinSeconds = 5e-7, kSendSeconds = 5e-7;
 
 // One IR block of a launch, with all that is counted of it.
@@ -37,7 +37,7 @@ struct Launch {
   double resident = 1, waves = 1;
 
   double warps() const { return std::ceil(threads / kWarpThreads); }
-  // What tensor cores carry out; null for other launches.
+  // The part that tensor cores carry out; null for other launches.
   const Part* mma() const {
     for (const Part& part : parts) {
       if (part.nest->loops.size() > part.nest->tile_begin && IsOnTensorCores(*part.nest)) return &part;
@@ -138,8 +138,8 @@ struct DramTraffic {
   double read = 0, written = 0;
 };
 
-// What DRAM moves for a part: buffers that an earlier launch left in L2, or an earlier part of this one, come
-// from there.
+// The bytes that DRAM moves for a part: buffers that an earlier launch left in L2, or an earlier part of this
+// one, come from there.
 DramTraffic DramBytes(const NestBlock& nest, const Launch& launch, const GpuMachine& machine,
                       std::map<const BufferNode*, int>* in_l2) {
   DramTraffic traffic;

@@ -18,7 +18,7 @@ constexpr double kEpilogueBytesPerCycle = 40;                   // of one SM
 constexpr double kSumBytes = 4, kHandedOverBytesPerCycle = 40;  // sums through memory, of one SM
 constexpr double kRegistersBesideAccumulators = 56;
 
-// What one thread block multiplies in one step of its ring, and how often.
+// The product that one thread block computes in one step of its ring, and the number of steps.
 struct Tile {
   double elements = 1;  // of the accumulator
   double depth = 1;     // of one step
@@ -77,7 +77,7 @@ const NestLoop* PersistentLoop(const NestBlock& nest) {
   return nullptr;
 }
 
-// Of tiles, whole and in parts, that each of the blocks has.
+// The tiles that each of the blocks has, whole and in parts.
 double SharedRounds(double tiles, const NestLoop& loop) {
   const double workers = static_cast<double>(loop.loop->marks.persistent_blocks);
   const double whole = std::floor(tiles / workers);
@@ -141,7 +141,7 @@ double MmaLaunchSeconds(const NestBlock& nest, const GpuMachine& machine, double
   const NestLoop* persistent = PersistentLoop(nest);
   const double resident = persistent != nullptr ? 1 : std::max(1.0, std::min({by_registers, by_shared, 4.0}));
 
-  // Of one step. Few columns leave the tensor cores waiting for rows of a.
+  // The time of one step's product. Few columns leave the tensor cores waiting for rows of a.
   const double rows = tile.elements / tile.columns;
   const double multiply = std::max(arithmetic.cycles / (blocks * tile.steps),
                                    (rows + tile.columns * std::max(1.0, rows / 64)) * tile.operand_bytes /

@@ -34,9 +34,10 @@ double PagesAt(const NestBlock& nest, size_t level) {
   return pages;
 }
 
-// What one access brings in over the whole run, when everything inside of `level` stays. `touched[l]` is what
-// loops from l inwards touch. The loops next to `level` that do not move the access find it still there; the
-// first one that does shares lines between its iterations; loops further out share nothing.
+// The bytes or pages that one access brings in over the whole run, when everything inside of `level` stays.
+// Loops from l inwards touch `touched[l]` of them. The loops next to `level` that do not move the access find
+// it still there; the first one that does shares lines between its iterations; loops further out share
+// nothing.
 double BroughtIn(const NestBlock& nest, const NestAccess& access, const std::vector<double>& touched,
                  size_t level) {
   size_t outer = level;

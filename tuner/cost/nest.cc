@@ -22,7 +22,8 @@ struct Pending {
   std::vector<IndexForm> dims;
 };
 
-// What one dimension of an access does while some loops run: how many values, how far apart in bytes.
+// The cover of one dimension of an access by some loops: the number of values, and how far apart they are, in
+// bytes.
 struct DimCover {
   double values, apart;
 };
@@ -41,7 +42,7 @@ double Pieces(const std::vector<DimCover>& dims, double elem_bytes, double size)
       aligned = aligned && std::fmod(dims[d].apart, size) == 0;
     }
   }
-  // Where runs begin anywhere, they end in one more piece than they fill, on average.
+  // Runs that begin anywhere end in one more piece than they fill, on average.
   return pieces * (aligned ? std::ceil(span / size) : 1 + (span - elem_bytes) / size);
 }
 

@@ -59,7 +59,7 @@ struct NestBlock {
   int lane = -1;               // the loop whose iterations are vector lanes, or -1
   double useful = 1;           // share of the instances that are inside the iteration domains
   double lane_useful = 1;      // the same for the lane loop alone
-  double lane_covered = 1;     // elements along the lanes of which that is the share
+  double lane_covered = 1;     // elements along the lanes, the whole of that share
 
   double Product(size_t from, size_t to) const;  // of extents of loops [from, to)
   double instances() const { return Product(0, loops.size()); }

@@ -9,7 +9,7 @@ namespace {
 // of its own.
 bool IsFloatProduct(const Expr& expr) { return expr->op == Op::kMul && IsFloat(expr->dtype); }
 
-// Of an axis that one row of a table is chosen by: schedules unroll it, and one arm is left.
+// A condition that chooses one row of a table by an axis: schedules unroll the axis, and one arm is left.
 bool ChoosesRow(const Expr& condition) {
   return condition->op == Op::kEq && condition->args[0]->dtype == DType::kI64 &&
          (IsConstInt(condition->args[0]) || IsConstInt(condition->args[1]));

@@ -1,4 +1,4 @@
-// What one instance of a block computes. Pure function.
+// Counts the operations of one instance of a block. Pure function.
 #pragma once
 
 #include "tuner/cost/nest.h"

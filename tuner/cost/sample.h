@@ -18,7 +18,7 @@ struct Sample {
   bool operator==(const Sample&) const = default;
 };
 
-// What was learned about a candidate: seconds = analytic seconds * factor.
+// The lesson about a candidate: seconds = analytic seconds * factor.
 struct Correction {
   double factor = 1;
   double failure_probability = 0;

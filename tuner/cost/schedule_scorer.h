@@ -22,7 +22,7 @@ class ScheduleScorer : public Scorer {
 
   std::vector<absl::StatusOr<Prediction>> Score(const std::vector<const Trace*>& traces) override;
 
-  // What a generation teaches, once its outcomes are known. Candidates whose trace no longer replays teach
+  // The samples of a generation, once its outcomes are known. Candidates whose trace no longer replays teach
   // nothing.
   std::vector<Sample> SamplesOf(const std::vector<Ledger::Entry>& generation);
 

@@ -54,7 +54,7 @@ class XgboostModel {
 
   const ModelMetrics& metrics() const { return metrics_; }
 
-  // What was trained, as bytes. Load refuses others' bytes and other versions with InvalidArgument.
+  // The trained model, as bytes. Load refuses others' bytes and other versions with InvalidArgument.
   absl::StatusOr<std::string> Save() const;
   absl::Status Load(const std::string& bytes);
 

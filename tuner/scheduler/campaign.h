@@ -34,8 +34,8 @@ struct Round {
 };
 
 // Hears of every round's candidates with their outcomes once they may be seen, in order of rounds, before
-// anything depends on them: where a cost model takes its samples from. What it learns must be a function of
-// what it heard. Its error is Next's.
+// anything depends on them: a cost model takes its samples from here. Its lessons must be a function of what
+// it heard. Its error is Next's.
 using Learn = std::function<absl::Status(int task, const std::vector<Ledger::Entry>& generation)>;
 
 class Campaign {

@@ -1,4 +1,4 @@
-// What a search proposed and what came back: the only state a strategy has.
+// A search's proposals and their outcomes: the only state that a strategy has.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ struct Candidate {
   bool operator==(const Candidate&) const = default;
 };
 
-// What became of a candidate. Failures of the infrastructure are nobody's outcome: such a candidate is
-// measured again, and when it is given up at last, nothing is known of it.
+// A candidate's outcome. Failures of the infrastructure are nobody's outcome: such a candidate is measured
+// again, and when it is given up at last, nothing is known of it.
 struct Outcome {
   uint32_t generation = 0;
   uint32_t index = 0;

@@ -1,4 +1,4 @@
-// The generation under construction: picks from pools until it is full. What the strategies share.
+// The generation under construction, which the strategies share: picks from pools until it is full.
 #pragma once
 
 #include <string>

@@ -26,7 +26,7 @@
 
 namespace mycc {
 
-// What a cost model says about a candidate.
+// A cost model's word about a candidate.
 struct Prediction {
   double seconds = 0;              // the analytic estimate, corrected by what was learned
   double analytic_seconds = 0;     // without the correction
@@ -74,8 +74,8 @@ class SearchStrategy {
   // True when the last Ask ranked points by what the scorer predicts.
   bool FollowedPredictions() const { return followed_predictions_; }
 
-  // The next generation: at most `generation_size` candidates, none of which does the same steps as an
-  // earlier one. Empty when the space is exhausted. FailedPrecondition, naming what is missing, when not
+  // The next generation: at most `generation_size` candidates. Each does other steps than every earlier
+  // one. Empty when the space is exhausted. FailedPrecondition, naming what is missing, when not
   // Ready().
   absl::StatusOr<std::vector<Candidate>> Ask();
   // The same, seeing the outcomes of the first `visible` generations, and cut to the first `limit`

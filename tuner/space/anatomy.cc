@@ -51,7 +51,7 @@ bool IsProduct(const Stage& stage) {
          WithoutCast(stage.value->args[1])->op == Op::kLoad;
 }
 
-// The stage with groups of so many elements along an axis as an axis of their own.
+// The stage with groups of `groups.extent` elements along an axis as an axis of their own.
 Stage WithSplitAxis(const Stage& stage, const GroupedAxis& groups) {
   const Var& axis = stage.axes[groups.axis];
   const Var outer = MakeVar(absl::StrCat(axis->name, ".0"), axis->extent / groups.extent);
@@ -64,7 +64,7 @@ Stage WithSplitAxis(const Stage& stage, const GroupedAxis& groups) {
   return split;
 }
 
-// What the axis is divided by, where it is.
+// The numbers that the axis is divided by, where they cut it into whole groups.
 std::vector<int64_t> DivisorsOf(const Expr& expr, const Var& axis) {
   std::vector<int64_t> divisors;
   Visit(expr, [&](const ExprNode& e) {

@@ -1,5 +1,5 @@
-// What a rule needs to know of a workload: who reads what, which stages are contractions, which loops index
-// which operand. Thread rule: a value over the workload it was made from.
+// A workload as rules need to know it: who reads what, which stages are contractions, which loops index which
+// operand. Thread rule: a value over the workload it was made from.
 #pragma once
 
 #include <optional>

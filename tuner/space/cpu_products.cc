@@ -6,7 +6,7 @@
 namespace mycc {
 namespace {
 
-// Rows that pay for panels of the vector operand that are made at run time, and for tile registers, of which
+// The rows that pay for panels of the vector operand that are made at run time, and for tile registers, where
 // a row is one of 16.
 constexpr int64_t kRowsForPanels = 4, kRowsForTiles = 8;
 

@@ -25,9 +25,9 @@ struct CpuProduct {
 std::vector<CpuProduct> CpuProductsOf(const Contraction& contraction, const Stage& stage,
                                       const Target& target);
 
-// Of a product of two i8 or two u8 that is best carried out by an instruction for u8 times i8: the operand
-// whose sign to change (codegen/schedule/unlike_signs.h); null where there is none. What that changes in the
-// sums depends on the other operand, and is known ahead where that is const.
+// The operand whose sign to change, for a product of two i8 or two u8 that is best carried out by an
+// instruction for u8 times i8 (codegen/schedule/unlike_signs.h); null where there is none. The sums' change
+// depends on the other operand, and is known ahead when that one is const.
 Buffer SignToChange(const Contraction& contraction, const Stage& stage, const Target& target);
 // Lanes can run along the depth: it is long, and both operands lie along it.
 bool LiesAlongDepth(const Contraction& contraction, const Stage& stage);

@@ -1,4 +1,4 @@
-// What a GPU family can do each second: the constants of the rules' guesses and of the analytic model for
+// The rates of a GPU family each second: the constants of the rules' guesses and of the analytic model for
 // GPUs. Multiprocessors, shared memory and L2 come from the target; everything here only orders candidates,
 // so that round numbers serve. Pure functions.
 #pragma once

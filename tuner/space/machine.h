@@ -1,4 +1,4 @@
-// What a CPU family can do each cycle: the constants of the rules' guesses and of the analytic model. Cache
+// The rates of a CPU family each cycle: the constants of the rules' guesses and of the analytic model. Cache
 // sizes, vector width and registers come from the target; everything here only orders candidates, so that
 // round numbers serve. Pure functions.
 #pragma once

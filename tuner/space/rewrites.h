@@ -1,5 +1,5 @@
-// What becomes of a workload's stages on a CPU before rules look at them: other stages that compute the same
-// tensors, and the steps of a trace that put them there. Pure.
+// Rewrites of a workload's stages on a CPU before rules look at them: into other stages that compute the same
+// tensors, with the steps of a trace that put them there. Pure.
 #pragma once
 
 #include <vector>

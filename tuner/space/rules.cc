@@ -1,8 +1,8 @@
-// Which rule makes the part of which stages, and how the parts become one sketch.
+// Chooses the rule that makes the part of each group of stages, and joins the parts to one sketch.
 //
 //   0. on a CPU, some stages become others (rewrites.h)
 //   1. cheap elementwise stages are inlined into their readers
-//   2. the stages that are left form groups (grouping.h), each of which one rule schedules
+//   2. the stages that are left form groups (grouping.h), and one rule schedules each group
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -95,7 +95,7 @@ bool IsWindow(const Stage& stage) {
   return terms <= kMostTerms;
 }
 
-// Of all classes but rows, which have several ways.
+// The part of any class but rows, which have several ways.
 Part MakeGpuPart(const Anatomy& anatomy, const Group& group, StageClass c, const Target& target) {
   switch (c) {
     case StageClass::kContraction: return GpuSimtRule(anatomy, group, target);
@@ -142,7 +142,7 @@ std::vector<Part> MakeParts(const Anatomy& anatomy, const Group& group, StageCla
   std::vector<Part> parts;
   if (target.kind == TargetKind::kCuda && c == StageClass::kContraction) {
     if (std::optional<Part> part = WarpSpecializedPart(anatomy, group, target)) parts.push_back(*part);
-    // What the copy engine can fetch as it is, in whole rows, has no use for threads that copy.
+    // Operands that the copy engine can fetch as they are, in whole rows, have no use for threads that copy.
     if (parts.empty() || parts.front().Default("repack") != 0 || IsShallow(anatomy.stage(group.anchor))) {
       if (std::optional<Part> part = MultistagePart(anatomy, group, target)) parts.push_back(*part);
     }

@@ -12,8 +12,8 @@ namespace mycc {
 enum class StageClass { kContraction, kTile, kRow, kElementwise };
 
 StageClass Classify(const Anatomy& anatomy, int s, const Target& target);
-// What a contraction is on a GPU where its rows or columns are so few that tensor cores multiply mostly
-// nothing: another rule may be faster. nullopt where they are not.
+// The class of a contraction on a GPU when its rows or columns are so few that tensor cores multiply mostly
+// nothing: another rule may be faster. nullopt when they are not.
 std::optional<StageClass> OtherClass(const Anatomy& anatomy, int s, const Target& target);
 
 }  // namespace mycc

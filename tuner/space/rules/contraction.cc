@@ -9,10 +9,10 @@
 //         y = epilogue(acc)
 //
 // The lane axis is the output's last; or, crosswise, the other operand's last, such as the channels of NCHW:
-// the output is then transposed on its way out of the registers. Of a grouped convolution the groups are
+// the output is then transposed on its way out of the registers. A grouped convolution has its groups as
 // outer loops, and the product is each group's. Const operands are packed into panels ahead of time, others
 // into local panels where that pays. After BLIS (Van Zee and van de Geijn, 2015) and the batch-reduce GEMM of
-// Georganas et al. (2020). Where rows and columns are few, threads share the depth (contraction_depth.h).
+// Georganas et al. (2020). Threads share the depth of few rows and columns (contraction_depth.h).
 #include <algorithm>
 #include <utility>
 
@@ -58,7 +58,7 @@ bool Legal(const Plan& plan, const Values& v) {
   if (v.at("split") > 1 && (v.at("par") == kNone || !FitsSplit(plan, v.at("split"), StepsOf(plan, v))))
     return false;
   if (fused && (v.at("pad") == kAtBlock || v.at("block_order") == kColumnsOutermost)) return false;
-  // Panels copy whole boxes, of which a stage that is made for one fills what exists.
+  // Panels copy whole boxes; a stage that is made for one box fills the part of it that exists.
   if (v.at("pad") == kAtBlock && (v.at("pack_a") != 0 || v.at("pack_b") != 0)) return false;
   if (!BandsAreLegal(plan, v)) return false;
   const int64_t skip = v.at("skip");
@@ -76,7 +76,7 @@ bool FusesRows(const Plan& plan) {
   return plan.M(false) < 12 && plan.padding.Preferred(/*tiles=*/1, /*has_tail=*/false) != kSkipAll;
 }
 
-// Along fewer terms than so many a loop of its own is mostly overhead.
+// A loop of its own along fewer terms is mostly overhead.
 constexpr int64_t kFewChannels = 16;
 
 // Rows of an image whose pixels share a tile: a short one leaves most of it empty, or passes all of b by for
@@ -102,7 +102,7 @@ std::vector<int64_t> MayBe(bool possible, std::vector<int64_t> choices = {0, 1})
   return possible ? std::move(choices) : std::vector<int64_t>{0};
 }
 
-// What the default is so far.
+// The default so far.
 struct Preferred {
   bool fuse = false;
   TileChoice tile{1, 1};
@@ -223,7 +223,7 @@ bool PanelsOfAPay(const Plan& plan, int row_dim) {
   return row_bytes % 2048 == 0 && plan.N() >= 128 && plan.M(false) > 1;
 }
 
-// What the default tile takes for the whole product, and for writing it with a stride.
+// The cycles of the default tile for the whole product, and for writing it with a stride.
 double CyclesOf(const Plan& plan) {
   constexpr double kCyclesAStridedElement = 1.25;
   double planes = 1;

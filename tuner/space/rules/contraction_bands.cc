@@ -9,7 +9,7 @@
 namespace mycc {
 namespace {
 
-// Of a batch and of groups: beside each other, each with lines of its own.
+// The images of a batch and of groups: they lie beside each other, each with lines of its own.
 int64_t ImagesOf(const ContractionPlan& plan) {
   int64_t images = 1;
   for (const int a : plan.way().batch) images *= plan.Extent(a);

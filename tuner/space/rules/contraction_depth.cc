@@ -39,7 +39,7 @@ bool SumsInParallel(const ContractionPlan& plan, int64_t split) {
   return Outputs(plan) * split >= kFewestTerms;
 }
 
-// What other cores computed comes through the cache that all share.
+// Other cores' sums come through the cache that all share.
 double CyclesOfSum(const ContractionPlan& plan, int64_t split) {
   if (split == 1) return 0;
   const double bytes = static_cast<double>(Outputs(plan) * split * DTypeBytes(plan.stage().output->dtype));

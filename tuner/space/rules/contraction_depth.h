@@ -24,11 +24,11 @@ struct DepthSteps {
   int64_t kc, step;
 };
 
-// Numbers of parts that are worth a try where so many register tiles leave threads without work.
+// Numbers of parts that are worth a try where `tiles` register tiles leave threads without work.
 std::vector<int64_t> DepthSplits(const ContractionPlan& plan, int64_t tiles);
 // Whether there are that many parts, each with a whole block of the depth.
 bool FitsSplit(const ContractionPlan& plan, int64_t split, const DepthSteps& steps);
-// Of `splits`, the one that is done first when the products of a thread take `cycles(split)`.
+// The one of `splits` that is done first when the products of a thread take `cycles(split)`.
 int64_t BestSplit(const ContractionPlan& plan, const std::vector<int64_t>& splits, const DepthSteps& steps,
                   const std::function<double(int64_t)>& cycles);
 

@@ -44,7 +44,7 @@ class Nest {
  private:
   bool has_rows() const { return !plan_.rows.empty(); }
 
-  // Where all zeros are skipped, there is no padded image.
+  // A product that skips all zeros has no padded image.
   void SkipZeros() {
     if (v_.at("skip") == kSkipNone) return;
     const std::string image = plan_.anatomy.name(plan_.prologue.front());

@@ -9,7 +9,7 @@ namespace mycc {
 
 // How a padded (or otherwise computed) operand is provided.
 enum PrologueAt : int64_t { kAtRoot = 0, kAtBlock = 1 };
-// Of the loops over blocks; the columns' also around the image rows, whose products then share b's panel.
+// The loops over blocks; the columns' also around the image rows, whose products then share b's panel.
 enum BlockOrder : int64_t { kRowsOutside = 0, kColumnsOutside = 1, kColumnsOutermost = 2 };
 enum ParallelOver : int64_t { kNone = 0, kOuterBlock = 1, kBothBlocks = 2 };
 

@@ -9,7 +9,7 @@
 namespace mycc {
 namespace {
 
-// Places beyond the border on one side, each of which may be a case of its own.
+// The most places beyond the border on one side: each may be a case of its own.
 constexpr int64_t kMostBorder = 4;
 
 // How an index of the image moves.
@@ -36,7 +36,7 @@ Movement MovementOf(const Expr& index, const Stage& product, int tile_row, int l
   return result;
 }
 
-// Of all places and taps, the share whose index lies outside of the elements.
+// The share of all places and taps whose index lies outside of the elements.
 double ShareOutside(const Linear& index, const Interval& elements) {
   const int64_t most = elements.max * 2 + 4096;
   std::vector<double> places = {1};  // how often each index occurs
@@ -60,7 +60,8 @@ double ShareOutside(const Linear& index, const Interval& elements) {
   return outside / all;
 }
 
-// A copy in vectors along the last axis, of which few channels leave most lanes empty.
+// The time of a copy relative to the products'. It runs in vectors along the last axis, and few channels
+// leave most of their lanes empty.
 double CopyShare(const Stage& product, const Stage& pad, int64_t lanes) {
   constexpr double kCyclesAVector = 2;
   const int64_t last = pad.axes.back()->extent;

@@ -9,7 +9,7 @@
 
 namespace mycc {
 
-// What a contraction leaves out of its sum.
+// The zeros that a contraction leaves out of its sum.
 enum SkippedZeros : int64_t {
   kSkipNone = 0,
   kSkipOuter = 1,  // taps of places that loops outside of the register tile number: rows of the image
@@ -24,14 +24,14 @@ struct ContractionPadding {
   int64_t outer_cases = 1, row_cases = 1;  // inside, and each place or tap that reaches beyond the border
 
   std::vector<int64_t> Choices() const;
-  // Few enough kernels are made of the cases, where so many register tiles are beside each other and, with
+  // Few enough kernels are made of the cases, with `tiles` register tiles beside each other and, with
   // `has_tail`, a narrower one.
   bool Fits(int64_t skip, int64_t tiles, bool has_tail) const;
   int64_t Preferred(int64_t tiles, bool has_tail) const;
 };
 
-// Of a product over the operand, which stage `pad` computes and nothing else reads; `tile_row` (-1: none) and
-// `lane` are the axes inside of the register tile, of so many lanes.
+// The padding of a product over the operand, which stage `pad` computes and nothing else reads; `tile_row`
+// (-1: none) and `lane` are the axes inside of the register tile, which has `lanes` lanes.
 ContractionPadding FindPadding(const Stage& product, const Operand& image, const Stage& pad, int tile_row,
                                int lane, int64_t lanes);
 

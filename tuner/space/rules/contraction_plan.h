@@ -43,7 +43,7 @@ struct ContractionPlan {
   }
   // One stage makes the scalar operand, for this product alone, which reads it where it is made.
   bool PadsScalarAlone() const;
-  // Of sums, over some lines of an image with `mr` pixels each: a line begins a tile register.
+  // Rows of sums over some lines of an image, with `mr` pixels each: a line begins a tile register.
   int64_t RowsInTile(int64_t lines, int64_t mr) const;
   bool Fits(int64_t mr, int64_t nv) const {
     return InTiles() ? FitsTileRegisters(mr, nv) : FitsRegisters(mr, nv, target);
@@ -78,14 +78,14 @@ struct ContractionPlan {
   void NameLoops(const std::string& block);
 
  private:
-  // What the stage's loop is called in the block that multiplies.
+  // The name of the stage's loop in the block that multiplies.
   std::string LoopOf(const std::string& loop) const { return t + loop.substr(loop.rfind('.')); }
 };
 
 ContractionPlan MakeContractionPlan(const Anatomy& anatomy, const Group& group, const Target& target,
                                     const CpuProduct& product);
 
-// Of reduction axes in this order: the loops around the innermost one that are unrolled with it, as a number.
+// The number of loops around the innermost one that are unrolled with it, of reduction axes in this order.
 size_t UnrolledOf(const std::vector<int>& order, const Stage& stage);
 
 }  // namespace mycc

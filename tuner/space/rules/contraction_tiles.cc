@@ -66,7 +66,7 @@ TileChoice BestWindowRegisters(int64_t m, int64_t n, int64_t most_lines) {
 }
 
 TileChoice BestTile(int64_t m, int64_t n, int64_t lanes, const Target& target) {
-  // Of equals, the tile of fewer rows: the last one is less unlike the others.
+  // The tile of fewer rows wins among equals: its last one is less unlike the others.
   constexpr double kLess = 1 - 1e-9;
   TileChoice best{1, 1};
   double best_cycles = std::numeric_limits<double>::infinity();
@@ -114,7 +114,7 @@ BlockChoice BestBlock(const BlockProblem& p, const Target& target) {
   return best;
 }
 
-// Of one block: its rows of a stay in L1 while b's panels pass by, or come again for every panel.
+// The bytes of one block: its rows of a stay in L1 while b's panels pass by, or come again for every panel.
 double BytesFromL2(double a_bytes, double b_bytes, double panels, double l1_bytes) {
   if (a_bytes > l1_bytes / 3) return a_bytes * std::ceil(panels) + b_bytes;
   return a_bytes + (b_bytes > l1_bytes * 2 / 3 ? b_bytes : 0);

@@ -32,18 +32,18 @@ TileChoice BestTile(int64_t m, int64_t n, int64_t lanes, const Target& target);
 
 // In tile registers: two by two of them where there are rows and columns for it.
 TileChoice BestTileRegisters(int64_t m, int64_t n);
-// Of a window over `m` pixels of a line, which come from L1 for all taps but the first while the weights come
-// from L2: four by one, of up to `most_lines` lines.
+// For a window over `m` pixels of a line, which come from L1 for all taps but the first while the weights
+// come from L2: four by one, of up to `most_lines` lines.
 TileChoice BestWindowRegisters(int64_t m, int64_t n, int64_t most_lines);
 
-// What blocks are chosen by: m rows and n columns in tiles, in `other` independent products of depth k.
+// Blocks are chosen for these: m rows and n columns in tiles, in `other` independent products of depth k.
 struct BlockProblem {
   int64_t m, n, k, other;
   int64_t mr, nr;
   int64_t bytes;   // of an element
   int64_t max_mt;  // more rows would leave L2
 };
-// Tiles in a block, along rows and columns; and what the busiest thread takes for its blocks.
+// Tiles in a block, along rows and columns; and the cycles of the busiest thread for its blocks.
 struct BlockChoice {
   int64_t mt, nt;
   double cycles;

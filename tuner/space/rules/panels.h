@@ -19,7 +19,7 @@ struct Panels {
   int64_t depth;
 };
 
-// Of const operands they are made ahead of time, of others where `loop` starts an iteration.
+// Panels of const operands are made ahead of time, those of others where `loop` starts an iteration.
 void EmitPanels(const ContractionPlan& plan, const Panels& panels, const std::string& loop, TraceBuilder* b);
 
 }  // namespace mycc

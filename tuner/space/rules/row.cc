@@ -11,7 +11,7 @@
 // overlap: adding up the lanes of one takes as long as adding up a short row. A reduction of nothing but an
 // elementwise stage shares its loop. Cheap elementwise stages are inlined before a rule sees them.
 //
-// Where rows are fewer than threads, each stage is spread over the threads along the row instead:
+// Rows that are fewer than threads have each stage spread over the threads along the row instead:
 //
 //   parallel rows, runs: partial[run] = reduce(run of the row), in lanes
 //   result = reduce(partial)
@@ -54,7 +54,7 @@ struct Plan {
   bool across = false;         // nothing but an argmax over an axis across which neighbours lie
 };
 
-// Where a member of this name has the loops of its rows.
+// The loops over rows of a member of this name.
 std::vector<std::string> RowLoops(const std::string& name, size_t rank) {
   std::vector<std::string> loops;
   for (size_t a = 0; a < rank; ++a) loops.push_back(absl::StrCat(name, ".a", a));
@@ -97,8 +97,8 @@ std::string EmitRowLoop(const Plan& plan, int64_t rows, TraceBuilder* b) {
   return absl::StrCat(row, ".0");
 }
 
-// Loops over the rows of a block become code for each row, whose partial results are in registers then. Those
-// of the output stand inside its loop along the row: what all rows read there is read once.
+// Loops over the rows of a block become code for each row, whose partial results are in registers then. The
+// output's loops over rows stand inside its loop along the row: what all rows read there is read once.
 void UnrollRows(const Plan& plan, const Member& m, bool has_partials, TraceBuilder* b) {
   const bool anchor = m.name == plan.members.back().name;
   const std::string rows = anchor ? absl::StrCat(plan.row_loops[0], ".1") : absl::StrCat(m.name, ".a0");
@@ -330,7 +330,7 @@ void DecideAhead(Plan* plan, int64_t rows, int64_t row_bytes, const Target& targ
   part->Decide("ahead", choices, far ? static_cast<int64_t>(most) + 1 : 0, /*ordered=*/false);
 }
 
-// Blocks of rows of which one tensor fills half of L1 at most.
+// Blocks of rows that fill half of L1 with one tensor at most.
 std::vector<int64_t> RowBlocks(const Plan& plan, int64_t rows, int64_t row_bytes, const Target& target) {
   std::vector<int64_t> blocks = {1};
   if (plan.row_loops.size() != 1) return blocks;

@@ -112,7 +112,7 @@ Values ProductValues(const Values& v, bool in_block) {
   return values;
 }
 
-// What the convolution reads of the image as it comes: the one stage that pads it, or its own factor.
+// The read of the image as it comes to the convolution: the one stage that pads it, or its own factor.
 const ExprNode& SourceOf(const Plan& plan) {
   if (plan.pads.empty()) return *ImageOf(plan.conv(), plan.shape);
   return *LoadsOf(plan.anatomy.stage(plan.pads.front()).value).front();
@@ -298,7 +298,7 @@ Part MakePart(const Plan& plan, const Target& target) {
     const int64_t block = v.at("block");
     const Values product = ProductValues(v, block > 0);
     if (block > 0 && product.at("mr") > block * plan.tile_columns) return false;
-    // Panels copy whole blocks, of which the last one would not be whole.
+    // Panels copy whole blocks, and the last one would not be whole.
     if (block > 0 && plan.tile_rows % block != 0 && product.at("pack_a") != 0) return false;
     return plan.product.legal(product);
   };

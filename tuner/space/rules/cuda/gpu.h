@@ -1,5 +1,5 @@
-// What the rules for GPUs share: how wide memory is accessed, how many threads a kernel wants, and the flat
-// schedule of a stage that stands alone. Pure functions.
+// Parts that the rules for GPUs share: how wide memory is accessed, how many threads a kernel wants, and the
+// flat schedule of a stage that stands alone. Pure functions.
 #pragma once
 
 #include <cstdint>

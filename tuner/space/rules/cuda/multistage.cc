@@ -220,7 +220,7 @@ std::optional<Part> MultistagePart(const Anatomy& anatomy, const Group& group, c
   if (!Legal(plan, v)) return std::nullopt;
   const int64_t depth = row->k;
   std::vector<int64_t> bks = {depth, 2 * depth, 4 * depth};
-  // What arrives by single elements had better arrive all at once.
+  // Single elements had better arrive all at once.
   const bool by_element = std::min(forms->direct.a.vector_bytes, forms->direct.b.vector_bytes) < 4;
   if (by_element && (row->partial_depth == 0 || 8 * depth <= row->partial_depth)) bks.push_back(8 * depth);
   for (const int64_t bk : {bks[1], bks[2]}) {

@@ -22,7 +22,7 @@ const ExprNode* PaddedLoad(const Stage& stage) {
   return is_padding ? value->args[1].get() : nullptr;
 }
 
-// What the stage pads, if it is a stage of the group that does nothing else.
+// The load that the stage pads, if it is a stage of the group that does nothing else.
 const ExprNode* PaddingOf(const Anatomy& anatomy, const Group& group, int stage) {
   const bool member = std::count(group.members.begin(), group.members.end(), stage) > 0;
   return member ? PaddedLoad(anatomy.stage(stage)) : nullptr;

@@ -10,9 +10,9 @@
 //     ...
 //     y = h(e, ..)
 //
-// Where rows are long or few, a cluster of thread blocks may hold each of them: then its threads share the
-// row. Rows too long for registers are read again by each stage (keep 0). Very few long rows are cut into
-// runs, one for each thread block, and every stage is a launch of its own (see row_runs.cc).
+// Long or few rows may be held by clusters of thread blocks, one row by each: its threads then share the row.
+// Rows too long for registers are read again by each stage (keep 0). Very few long rows are cut into runs,
+// one for each thread block, and every stage is a launch of its own (see row_runs.cc).
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -75,14 +75,14 @@ bool IsOnePass(const RowPlan& plan, const Values& v) {
   return v.at("keep") != kReadAgain || KeepsOf(plan).size() == 1;
 }
 
-// A cluster has one row, of which each block holds a part that is worth its while.
+// A cluster has one row, and each of its blocks holds a part that is worth its while.
 bool IsLegalCluster(const RowPlan& plan, const Values& v) {
   if (ClusterOf(v) == 1) return true;
   return v.at("rows") == 1 && v.at("threads") % kWarp == 0 && IsOnePass(plan, v) &&
          ThreadsOfRow(v) * v.at("lanes") <= plan.length;
 }
 
-// Of one block.
+// A thread and its block have the registers.
 bool HaveRegisters(double of_thread, int64_t threads) {
   constexpr double kRegisterFile = 65536, kMostRegisters = 255;
   return of_thread <= kMostRegisters &&
@@ -197,8 +197,8 @@ std::vector<int64_t> ClustersFor(const RowPlan& plan, const Target& target) {
   return clusters;
 }
 
-// Threads of a block with which a cluster of so many holds a row, about those that are best for its part,
-// even if the compiler does not pack narrow types; 0 where it does not.
+// The threads of a block when `cluster` blocks hold a row: about those that are best for its part, even if
+// the compiler does not pack narrow types; 0 when they do not hold it.
 int64_t ThreadsThatHold(const RowPlan& plan, int64_t cluster) {
   constexpr double kOtherRegisters = 26;  // of what stands around a row
   Values v = {{"cluster", cluster}, {"keep", KeepsOf(plan).back()},

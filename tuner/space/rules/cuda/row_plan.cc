@@ -57,7 +57,7 @@ RowMember Describe(const Anatomy& anatomy, const Group& group, int s, size_t row
   return m;
 }
 
-// What split_arg makes of an argmax, for its value.
+// The value that split_arg takes out of an argmax.
 RowMember ValueOf(const RowMember& arg) {
   RowMember value = arg;
   value.is_arg = false;

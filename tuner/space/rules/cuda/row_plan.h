@@ -8,7 +8,7 @@
 
 namespace mycc {
 
-// What stays in registers between the stages on a row.
+// The tensors that stay in registers between the stages on a row.
 enum Keep : int64_t { kReadAgain = 0, kKeepInputs = 1, kKeepAll = 2 };
 
 struct RowMember {

@@ -9,10 +9,9 @@
 //
 // Sums run over whole tiles, beyond the edges of odd sizes too: conditions stand in copies and in the last
 // store alone. A warp is 4 x 8 threads, so that few words of shared memory serve all of it; a thread's
-// columns are vectors of 16 bytes, apart from each other. Where rows of the result are no multiple of such
-// vectors, the columns of a tile are dealt out singly in shared memory: neighbouring threads then store
-// neighbouring elements. Where the tiles are too few for the GPU, the sum is cut into runs that a second
-// launch adds up.
+// columns are vectors of 16 bytes, apart from each other. Rows of the result may be no multiple of such
+// vectors: then the columns of a tile are dealt out singly in shared memory, and neighbouring threads store
+// neighbouring elements. Too few tiles for the GPU have their sum cut into runs that a second launch adds up.
 #include <algorithm>
 #include <limits>
 
@@ -245,13 +244,13 @@ mycc::Part GpuSimtRule(const Anatomy& anatomy, const Group& group, const Target&
   part.Decide("thread_m", {4, 8, 16}, thread_m);
   part.Decide("thread_n", {4, 8, 16}, thread_n);
   const bool pipelined = plan.CanPipeline();
-  // What is copied ahead had better be short: it is kept in registers through a step.
+  // Tiles that are copied ahead had better be short: they are kept in registers through a step.
   part.Decide("tile_k", plan.depth >= 16 ? std::vector<int64_t>{8, 16, 32} : std::vector<int64_t>{tile_k},
               pipelined ? 8 : tile_k);
   part.Decide("runs", RunCounts(plan, target), runs);
   part.Decide("stages", pipelined ? std::vector<int64_t>{2, 3, 4} : std::vector<int64_t>{1},
               pipelined ? 3 : 1);
-  // What is copied ahead takes registers, and left alone the assembler takes many.
+  // Tiles that are copied ahead take registers, and left alone the assembler takes many.
   part.Decide("resident", pipelined ? std::vector<int64_t>{0, 2} : std::vector<int64_t>{0}, 0);
   // Elements that are read at once along a contiguous depth, at most.
   part.Decide(

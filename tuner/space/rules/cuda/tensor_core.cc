@@ -88,7 +88,7 @@ std::optional<Instruction> TensorInstruction(const TensorContraction& t, DType a
 
 namespace {
 
-// Where the sides' tiles lie in memory.
+// The places of the sides' tiles in memory.
 struct Loads {
   Expr a, b;
 };

@@ -87,7 +87,7 @@ struct TensorPlan {
   const Stage& stage() const { return anatomy.product(forms.direct.stage); }
   std::vector<int64_t> Rows(bool swap = false) const;
   std::vector<int64_t> Cols(bool swap = false) const;
-  // Of the axis that is tiled, and so split.
+  // The extent of the axis that is tiled, and so split.
   int64_t Depth(const Values& v) const { return stage().reduce_axes[t(v).depth.back()]->extent; }
   int64_t Tiles(int64_t bm, int64_t bn, bool swap = false) const;
 };

@@ -200,7 +200,7 @@ Part TransposePart(const Anatomy& anatomy, const Group& group, const Target&) {
   part.Decide("tile_n", {32, 64, 128}, bytes < 4 || whole ? 64 : 32);
   const std::vector<Decision> decisions = part.decisions;
   const std::vector<int64_t> defaults = part.defaults;
-  // What other ways of doing it decide stays at its default: no two points are the same schedule.
+  // Decisions of the other ways stay at their defaults: no two points are the same schedule.
   part.legal = [decisions, defaults](const Values& v) {
     const int64_t how = v.at("how");
     for (size_t d = 0; d < decisions.size(); ++d) {

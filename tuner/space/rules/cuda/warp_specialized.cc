@@ -11,8 +11,8 @@
 //
 // Two neighbours may be a cluster, and each fetch half of the operand that both need.
 //
-// Where there are few tiles, the depth is split (split_depth.h); what the copy engine cannot fetch is
-// repacked first (operand.h).
+// The depth of few tiles is split (split_depth.h); an operand that the copy engine cannot fetch is repacked
+// first (operand.h).
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -25,7 +25,7 @@ namespace {
 
 using Plan = WgmmaPlan;
 
-// As many thread blocks as there are SMs, or fewer where that makes the same number of rounds.
+// A thread block for each SM, or fewer where that makes the same number of rounds.
 int64_t PersistentBlocks(int64_t tiles, int64_t sms) { return CeilDiv(tiles, CeilDiv(tiles, sms)); }
 
 void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {

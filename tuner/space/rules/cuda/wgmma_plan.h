@@ -1,4 +1,4 @@
-// What the rule for wgmma knows of a contraction: sizes of tiles, what they take, and which points are legal.
+// A contraction as the rule for wgmma sees it: sizes of tiles, what they take, and which points are legal.
 // Pure.
 #pragma once
 
@@ -9,7 +9,8 @@
 
 namespace mycc {
 
-// Of decision "persist": thread blocks that share the tiles out by steps; 1: tile by tile; 0: one tile each.
+// A value of decision "persist": thread blocks share the tiles out by steps. 1: tile by tile; 0: one tile
+// each.
 inline constexpr int64_t kStream = 2;
 inline constexpr int64_t kPanelBytes = 128;  // of the widest swizzle: the depth of a tile
 
@@ -25,7 +26,7 @@ struct WgmmaPlan : TensorPlan {
   int64_t Sums(int64_t bm, int64_t bn) const {
     return bm / 64 * bn / 2 + (row.partial_depth == 0 ? 0 : bn > 128 ? bn / 4 : bn / 2);
   }
-  // Of an element that a tile of the matrix product is stored as.
+  // The bytes of an element as a tile of the matrix product is stored.
   int64_t StoredBytes(int64_t split) const {
     return DTypeBytes(split > 1 ? stage().output->dtype : forms.direct.output);
   }
@@ -34,7 +35,7 @@ struct WgmmaPlan : TensorPlan {
   // Iterations of the grid's loop, of clusters where there are such: group tails make more than there are
   // tiles.
   int64_t GridTiles(const Values& v) const;
-  // Of a tile's ring.
+  // The steps of a tile's ring.
   int64_t Steps(const Values& v) const;
   // How blocks share out the tiles beyond whole rounds; no groups where that does not pay.
   StreamGroups Groups(const Values& v) const;

@@ -118,8 +118,8 @@ bool IsSumOfAxes(const Expr& index) {
   return true;
 }
 
-// What the stage reads of its inputs: windows (indexed by several axes at once) and weights whose lanes are
-// strided but lie together.
+// Finds the inputs that the stage copies: windows (indexed by several axes at once) and weights whose lanes
+// are strided but lie together.
 void FindCopied(const Anatomy& anatomy, const Group& group, const Stage& stage, Plan* plan) {
   for (const ExprNode* load : LoadsOf(stage.value)) {
     const auto same = [&](const Copied& c) { return c.buffer == load->buffer->name; };
@@ -157,7 +157,7 @@ int64_t ThreadsAlong(int64_t vectors) {
   return best;
 }
 
-// As many threads across as leave the fewest of the warps idle.
+// The number of threads across that leaves the fewest of the warps idle.
 int64_t ThreadsAcross(int64_t along) {
   int64_t best = PowerAtLeast(CeilDiv(128, along));
   const auto idle = [&](int64_t across) { return RoundUp(along * across, kWarp) - along * across; };
