@@ -64,8 +64,8 @@ absl::StatusOr<std::string> KernelEmitter::Kernel(const std::string& name) {
                       ") {\n", text_, "}\n");
 }
 
-// What earlier launches write is read through pointers that exist only after the wait: no load can move up
-// before it. The next launch may take the SMs that are left: it waits in turn.
+// Tensors that earlier launches write are read through pointers that exist only after the wait: no load can
+// move up before it. The next launch may take the SMs that are left: it waits in turn.
 void KernelEmitter::MeetNeighbours() {
   if (launch_.after_launch) {
     Line(prelude_.Use("wait_for_launch"), "();");

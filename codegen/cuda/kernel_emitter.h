@@ -1,8 +1,8 @@
 // Emits one launch of a lowered function as one CUDA C++ kernel.
 //
 // One class, a file for each concern; statements are dispatched on their kind (kernel_stmts.cc), so that tile
-// statements and pipelines have emitters in files of their own. What they need of it is in the first part of
-// the class: lines of code, values and indices as text, the address of an element, the running thread's
+// statements and pipelines have emitters in files of their own. The first part of the class is what those
+// need of it: lines of code, values and indices as text, the address of an element, the running thread's
 // number. Thread rule: one owner.
 #pragma once
 
@@ -36,12 +36,12 @@ class KernelEmitter {
 
   // The kernel's text; FailedPrecondition when it holds a statement that has no emitter. May be called once.
   absl::StatusOr<std::string> Kernel(const std::string& name);
-  // Of the kernel: what its launch needs besides.
+  // The kernel's needs at a launch, besides its arguments. Known once Kernel has returned.
   const std::vector<CudaTensorMap>& maps() const { return maps_; }
   int64_t shared_bytes() const { return shared_bytes_; }
 
  private:
-  // What all emitters use.
+  // Parts that all emitters use.
 
   template <typename... Parts>
   void Line(const Parts&... parts) {
@@ -69,7 +69,7 @@ class KernelEmitter {
   Code Value(const Expr& expr);
   Code Index(const Expr& expr);
 
-  // Where a buffer is.
+  // A buffer's place in the kernel.
   struct Place {
     std::string name;              // of a pointer, or of an array in registers
     std::vector<int64_t> strides;  // of each dimension, in elements
@@ -77,7 +77,7 @@ class KernelEmitter {
     SharedLayout layout;
     int64_t aligned_bytes = 16;  // of the first element
     int64_t element_bytes = 0;
-    // Of a swizzled tile whose rows are longer than the swizzle.
+    // The panels of a swizzled tile whose rows are longer than the swizzle.
     int64_t panel_elements = 0, panel_rows = 0;
     bool in_registers = false;
     std::unordered_set<const VarNode*> threads_around;  // thread loops around its Alloc: each has its own
@@ -257,7 +257,7 @@ class KernelEmitter {
   std::unordered_map<const VarNode*, ThreadDigit> threads_;  // the thread loops around
   std::unordered_set<const VarNode*> unrolled_;              // loops that choose an element in registers
   RoleState* roles_ = nullptr;
-  // Of the step of a pipeline by threads.
+  // The current step of a pipeline by threads:
   std::unordered_map<const Copy*, std::string> kept_;  // registers of its copies, by name
   std::vector<PendingStore> pending_stores_;
   std::vector<std::string> conditions_;             // of the ifs around, in it

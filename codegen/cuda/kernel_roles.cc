@@ -33,8 +33,9 @@ int64_t WarpgroupsOf(const Stmt& root) {
   return groups;
 }
 
-// What each barrier counts: the warpgroups of a role arrive one by one; a thread that copies arrives at its
-// own block's barrier alone, where the bytes that come from the other blocks of a cluster are counted too.
+// The arrivals that each barrier counts: the warpgroups of a role arrive one by one; a thread that copies
+// arrives at its own block's barrier alone, where the bytes that come from the other blocks of a cluster are
+// counted too.
 std::vector<int64_t> ArrivalsOf(const Roles& roles) {
   std::vector<int64_t> arrivals(roles.barrier_counts.begin(), roles.barrier_counts.end());
   for (const Roles::Role& role : roles.roles) {
@@ -72,7 +73,7 @@ void KernelEmitter::EmitRoles(const Roles& roles) {
     const bool one = IsForOneThread(role.body);
     teams.push_back({&role, RoleThreads(role.body), one});
   }
-  // Those that compute come first.
+  // Teams that compute come first.
   std::stable_sort(teams.begin(), teams.end(),
                    [](const Team& a, const Team& b) { return a.one_thread < b.one_thread; });
   int64_t computing = 0;
@@ -169,7 +170,7 @@ void KernelEmitter::EmitCommitGroup() {
   Line("if (", thread_, " == 0) ", prelude_.Use("bulk_commit"), "();");
 }
 
-// What was copied is there for all threads.
+// The copied bytes are there for all threads.
 void KernelEmitter::EmitWaitGroup(const WaitGroup& wait) {
   if (roles_ != nullptr && roles_->bulk_stores) {
     Line("if (", thread_, " == 0) ", prelude_.Use("bulk_wait"), "<", wait.pending, ">();");
@@ -181,7 +182,7 @@ void KernelEmitter::EmitWaitGroup(const WaitGroup& wait) {
 
 void KernelEmitter::EmitFence() { Line(prelude_.Use("async_fence"), "();"); }
 
-// What the role's threads wrote before they meet is released, and acquired, by the one that speaks for them.
+// The thread that speaks for the role releases, and acquires, all that its threads wrote before they meet.
 void KernelEmitter::EmitSignal(const Signal& signal) {
   Sync();
   Line("if (", thread_, " == 0) ", prelude_.Use("flag_raise"), "(", FlagAddress(signal.flags, signal.index),

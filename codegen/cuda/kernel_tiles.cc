@@ -16,7 +16,7 @@ struct OperandTile {
   int64_t rows;           // of a panel
 
   int64_t panel_bytes() const { return rows * swizzle; }
-  // Where the part begins that is `depth` elements in, and `other` elements along the other dimension.
+  // The bytes before the part that is `depth` elements in, and `other` elements along the other dimension.
   int64_t Offset(int64_t depth, int64_t other) const {
     const int64_t along = (depth_contiguous ? depth : other) * element,
                   down = depth_contiguous ? other : depth;
@@ -88,8 +88,8 @@ std::string WgmmaFunction(const Instruction& row, const FragmentLayout& layout) 
                       partial ? ", \"n\"(kAdds)" : "", ");\n}\n");
 }
 
-// What one partial sum is of: 64 rows, and half of the columns where there are more than 128, so that partial
-// sums take few registers beside those that they are added to.
+// A partial sum has 64 rows, and half of the columns where there are more than 128, so that partial sums take
+// few registers beside those that they are added to.
 FragmentLayout PartLayout(const FragmentLayout& layout) {
   const int64_t columns = layout.columns > 128 ? layout.columns / 2 : layout.columns;
   return {64, columns, WarpGrid{1, 1}, /*warpgroups=*/true};
@@ -270,7 +270,7 @@ bool KernelEmitter::EmitOverlappedMma(const For& loop) {
   Close();
   Close();
   Line("wgmma_wait<0>();");
-  // Where the number of turns is not known, it may be none.
+  // An unknown number of turns may be none.
   is_constant ? OpenBlock() : Open("if (", extent, " > 0)");
   Line("const int ", before, " = ", extent, " - 1;");
   hand_back(before);

@@ -41,8 +41,8 @@ void CountLoads(const Stmt& root, int64_t times, std::unordered_map<const Buffer
 }
 
 // Tensors that pass by once, as far as counting tells: with room for the rests that tiles have at the edges.
-// Where about as much is written as read, who leaves the caches first is the same to the memory, and lines
-// that leave half read are a loss.
+// They must be much larger than what is written: otherwise it is the same to the memory who leaves the caches
+// first, and lines that leave half read are a loss.
 std::unordered_set<const BufferNode*> ReadOnce(const Launch& launch) {
   std::unordered_map<const BufferNode*, int64_t> loads;
   CountLoads(launch.body, launch.grid / launch.joined, &loads);

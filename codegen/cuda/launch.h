@@ -49,8 +49,8 @@ absl::StatusOr<std::vector<Launch>> LaunchesOf(const Stmt& body, const std::vect
 // interpreted so (Meetings::kWhereSaid). Errors as of LaunchesOf.
 absl::StatusOr<LoweredFunction> WithMeets(const LoweredFunction& lowered);
 
-// What combining across warps takes of shared memory, behind the planned buffers; 0 bytes where warps are
-// enough. Then what joined blocks send each other: the partial results of two rounds.
+// Shared memory behind the planned buffers: for combining across warps, 0 bytes where warps are enough; then
+// for the partial results of two rounds, which joined blocks send each other.
 int64_t ScratchBytes(const Launch& launch);
 int64_t ScratchOffset(const Launch& launch);
 int64_t ReceivedBytes(const Launch& launch);

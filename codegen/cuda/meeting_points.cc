@@ -79,9 +79,9 @@ class Planner {
     }
     if (IsThreadLoop(stmt) || Children(stmt).empty() || IsVector(stmt)) return Unit(stmt, before);
     if (stmt->kind == StmtKind::kFor) {
-      // What is there before the loop is waited for once, before it.
+      // Touches from before the loop are waited for once, before it.
       Meet(stmt, TouchedBy(stmt), before);
-      // What one iteration leaves, the next one meets.
+      // The touches of one iteration are met by the next.
       Walk(As<For>(stmt).body, before);
       Walk(As<For>(stmt).body, before);
     } else if (stmt->kind == StmtKind::kIf) {

@@ -1,5 +1,5 @@
-// Where the threads of a block must wait for each other: before a statement that touches what statements
-// before it, since the last such point, have left to other threads. Thread rule: pure functions.
+// The points at which the threads of a block must wait for each other: before a statement that touches what
+// statements before it, since the last such point, have left to other threads. Thread rule: pure functions.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace mycc {
 
-// What a statement that is nothing but stores, under conditions, stores to.
+// The targets of a statement that is nothing but stores, under conditions.
 enum class StoreTargets { kRegisters, kMemory, kBoth, kOther /* other statements too */ };
 StoreTargets TargetsOf(const Stmt& stmt, const std::function<bool(const BufferNode&)>& in_registers);
 

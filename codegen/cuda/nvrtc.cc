@@ -28,8 +28,8 @@ class Compilation {
   // `arch` as NVRTC has it: sm_90a, or compute_90a for PTX. `variant`: an option more.
   absl::Status Compile(const std::string& source, const std::string& arch, const char* variant = nullptr) {
     const std::string arch_option = absl::StrCat("-arch=", arch);
-    // The log of each compilation is read, and a cached one has none. Of what the source declares, a kernel
-    // may use a part (warning 177).
+    // The log of each compilation is read, and a cached one has none. A kernel may leave declarations of the
+    // source unused (warning 177).
     std::vector<const char*> options = {arch_option.c_str(), "-std=c++17",         "-default-device",
                                         "-no-cache",         "-diag-suppress=177", "--ptxas-options=-v"};
     if (variant != nullptr) options.push_back(variant);

@@ -34,7 +34,7 @@ std::vector<std::string> PythonFolders(const std::string& prefix) {
   return folders;
 }
 
-// Where it is looked for after the loader's own places.
+// The folders where it is looked for after the loader's own places.
 std::vector<std::string> Folders() {
   std::vector<std::string> folders;
   if (const char* home = std::getenv("CUDA_HOME"); home != nullptr && *home != '\0')

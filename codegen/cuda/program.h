@@ -1,5 +1,5 @@
-// What one function is on a GPU: CUDA C++ source, and the steps that a call of it takes. Written by the
-// emitter, compiled by NVRTC, carried by artifacts as constant tables. No IR types. Thread rule: values.
+// One function on a GPU: CUDA C++ source, and the steps that a call of it takes. Written by the emitter,
+// compiled by NVRTC, carried by artifacts as constant tables. No IR types. Thread rule: values.
 #pragma once
 
 #include <array>
@@ -56,7 +56,7 @@ struct CudaProgram {
   int64_t workspace_bytes = 0;
 };
 
-// What the compiler says of one kernel.
+// The compiler's word about one kernel.
 struct CudaKernelResources {
   std::string kernel;
   int64_t registers = 0;     // of a thread

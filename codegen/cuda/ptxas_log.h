@@ -1,4 +1,4 @@
-// What ptxas says of the kernels it made. Pure.
+// Reads ptxas's log about the kernels that it made. Pure.
 #pragma once
 
 #include <string>

@@ -39,7 +39,7 @@ Expr Simplify(const Expr& expr);
 // A positive number that divides every value of an i64 expression; 0 of the constant 0, which all divide.
 int64_t DivisorOf(const Expr& expr);
 
-// Of a comparison a < b or a <= b of i64, what is at least 0 where it holds; null of anything else.
+// The margin of a comparison a < b or a <= b of i64: at least 0 exactly when it holds. Null for all else.
 Expr MarginOf(const Expr& comparison);
 
 // The element that the indices name, counted from the buffer's first.

@@ -11,9 +11,9 @@
 
 namespace mycc {
 
-// Where a buffer lives. kPacked holds a const input in a layout chosen ahead of time; kAccumulator is a
-// register tile that must be addressed by constants after unrolling (zmm/ymm registers, AMX tiles,
-// tensor-core fragments).
+// The memory that a buffer lives in. kPacked holds a const input in a layout chosen ahead of time;
+// kAccumulator is a register tile that must be addressed by constants after unrolling (zmm/ymm registers, AMX
+// tiles, tensor-core fragments).
 enum class Scope : uint8_t { kGlobal, kPacked, kLocal, kShared, kFragment, kAccumulator };
 
 std::string ScopeName(Scope scope);  // "global"
@@ -24,8 +24,8 @@ bool ParseScope(const std::string& name, Scope* scope);
 // means.
 struct SharedLayout {
   int64_t row_pad = 0;  // elements between one row (of the last dimension) and the next
-  // 0, 32, 64 or 128: rows of so many bytes, whose 16-byte chunks are XORed with the row's number (128: row %
-  // 8, 64: row / 2 % 4, 32: row / 4 % 2).
+  // Bytes of a row: 0, 32, 64 or 128. A row's 16-byte chunks are XORed with its number (128: row % 8, 64: row
+  // / 2 % 4, 32: row / 4 % 2); 0: they are not.
   int swizzle_bytes = 0;
   // The first dimension numbers tiles of their own (the slots of a ring); rows are those of one tile. A
   // swizzled tile whose rows are longer than the swizzle is cut into panels that wide, one after the other.

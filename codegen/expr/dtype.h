@@ -33,7 +33,7 @@ struct Scalar {
 // beyond the largest become infinite, of 8-bit types the largest; infinity stays, in f8e4m3 as its largest
 // number.
 double RoundFloat(DType dtype, double value);
-// Of a float type: below it steps do not shrink with the numbers.
+// The smallest normal number of a float type: below it steps do not shrink with the numbers.
 double SmallestNormal(DType dtype);
 // Wraps an integer into the type's range (two's complement). bool: value != 0.
 int64_t WrapInt(DType dtype, int64_t value);
@@ -49,7 +49,7 @@ uint16_t FloatToHalfBits(float value);
 float HalfBitsToFloat(uint16_t bits);
 uint16_t FloatToBFloat16Bits(float value);
 float BFloat16BitsToFloat(uint16_t bits);
-// Of f8e4m3 or f8e5m2.
+// The type is f8e4m3 or f8e5m2.
 uint8_t FloatToFloat8Bits(DType dtype, float value);
 float Float8BitsToFloat(DType dtype, uint8_t bits);
 

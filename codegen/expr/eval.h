@@ -13,7 +13,7 @@
 
 namespace mycc {
 
-// Where an evaluation finds its variables and tensor elements.
+// An evaluation finds its variables and tensor elements here.
 class EvalContext {
  public:
   virtual ~EvalContext() = default;

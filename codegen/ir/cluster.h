@@ -1,6 +1,6 @@
-// What thread blocks that reach each other mean, those of a cluster and those with flags between them, in
-// terms of one program: for the interpreter, which so finds races and deadlocks between blocks as it does
-// between the roles of one. Pure.
+// Thread blocks that reach each other, those of a cluster and those with flags between them, in terms of one
+// program: for the interpreter, which so finds races and deadlocks between blocks as it does between the
+// roles of one. Pure.
 #pragma once
 
 #include "codegen/ir/stmt.h"

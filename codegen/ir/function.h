@@ -39,7 +39,7 @@ Stmt BuildStage(const Stage& stage, Buffer running_best);
 // explain`.
 std::string PrintFunction(const Function& function);
 std::string PrintStmt(const Stmt& stmt);
-// What error messages call a statement: "block t3", or its first line in quotes.
+// The name of a statement in error messages: "block t3", or its first line in quotes.
 std::string StmtName(const Stmt& stmt);
 
 }  // namespace mycc

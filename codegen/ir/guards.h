@@ -1,4 +1,4 @@
-// What is known of index variables at a place in the IR, and whether an index can leave its range there.
+// The facts about index variables at a place in the IR, and whether an index can leave its range there.
 // Thread rule: thread-compatible.
 #pragma once
 

@@ -381,8 +381,8 @@ class Compiler {
     return jumps;
   }
 
-  // The loops that carry the reduction, all of which start together whatever terms are left out; none where
-  // one of them carries an axis too.
+  // The loops that carry the reduction; they all start together, whatever terms are left out. None where one
+  // of them carries an axis too.
   std::vector<int> LoopsOfReduction(const Block& block) const {
     std::set<const VarNode*> loops, of_axes;
     for (const IterVar& iter : block.iters) {

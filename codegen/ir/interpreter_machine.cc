@@ -308,7 +308,7 @@ Machine::State Machine::NextIteration(Agent& agent, const Instr& instr) {
     agent.alike = state.alike;
     if (state.interval == 0) agent.interval = 0;
   }
-  // What a launch wrote is there for whatever follows.
+  // A launch's writes are there for whatever follows.
   if (loop.is_launch && program_.concurrent) agent.fences.push_back(agent.clock[agent.agent]);
   ++agent.pc;
   return State::kRunning;

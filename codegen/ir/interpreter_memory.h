@@ -1,4 +1,4 @@
-// What the interpreter knows of each element of memory besides its value: whether it was written, by which
+// The interpreter's memory, which knows of each element besides its value: whether it was written, by which
 // iteration of a parallel loop it was touched, by which threads of a block since they last met, and, in
 // functions with roles or asynchronous copies, which accesses are ordered before which.
 //
@@ -21,7 +21,7 @@ using VectorClock = std::vector<uint32_t>;
 void Join(VectorClock* clock, const VectorClock& other);
 bool Covers(const VectorClock& clock, const VectorClock& other);
 
-// Who accesses memory, as far as memory cares.
+// An agent, as far as memory cares.
 struct Accessor {
   int agent = 0;
   VectorClock clock;             // empty in functions without roles and asynchronous copies

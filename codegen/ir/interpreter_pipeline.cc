@@ -1,7 +1,7 @@
 // Roles, barriers, groups and asynchronous copies.
 //
 // A copy moves its data at once, but its two ends are stamped with the time at which it completes; whoever
-// touches them without having waited is told of a race, in every order of the roles. That is stricter than
+// touches them without having waited is told of a race, in every order of the roles. This is stricter than
 // completing late and comparing values.
 #include <algorithm>
 

@@ -91,7 +91,7 @@ struct Tile {
   bool tf32 = false;  // a and b are rounded
 };
 
-// What an asynchronous copy signals: a barrier, or (without one) the agent's open group.
+// The target of an asynchronous copy's signal: a barrier, or (without one) the agent's open group.
 struct CopySignal {
   int barrier = -1;         // register
   int group = -1;           // of roles
@@ -116,7 +116,7 @@ struct MemorySlot {
   bool is_spread;  // over the registers of the block's threads, or in each one's
 };
 
-// Where an instruction came from: for error messages alone.
+// An instruction's origin: for error messages alone.
 struct Site {
   Stmt stmt;
   std::vector<std::pair<std::string, int>> variables;  // name and register, outermost first

@@ -1,6 +1,6 @@
-// The pseudocode. What is usual is left out: a block's iteration variables where each is simply the loop of
-// its name (t3.a0 for a0 of block t3), a loop's range where it is its variable's. All else that a back end
-// could see is printed, so that equal text means equal code.
+// The pseudocode. It leaves out the usual: a block's iteration variables where each is simply the loop of its
+// name (t3.a0 for a0 of block t3), a loop's range where it is its variable's. All else that a back end could
+// see is printed, so that equal text means equal code.
 #include "codegen/expr/print.h"
 
 #include <string>
@@ -17,7 +17,7 @@ std::string TypeText(const BufferNode& buffer) {
   return absl::StrCat(DTypeName(buffer.dtype), "[", absl::StrJoin(buffer.shape, ","), "]");
 }
 
-// Of any number of indices: the verifier prints statements whose ranks do not agree.
+// Takes any number of indices: the verifier prints statements whose ranks do not agree.
 std::string Element(const Buffer& buffer, const std::vector<Expr>& indices) {
   return PrintExpr(
       Load(MakeBuffer(buffer->name, buffer->dtype, std::vector<int64_t>(indices.size())), indices));

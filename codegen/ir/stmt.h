@@ -92,41 +92,41 @@ struct WarpGrid {
   bool operator==(const WarpGrid&) const = default;
 };
 
-// How persistent blocks share out, by steps of the pipelined loop inside, those iterations that are left over
-// when all have as many (stream-K): in so many groups of so many blocks. No groups: whole iterations alone.
+// Persistent blocks share out iterations that are left over when all have as many, by steps of the pipelined
+// loop inside (stream-K), in `groups` groups of `members`. No groups: whole iterations alone.
 struct StreamGroups {
   int64_t groups = 0, members = 0;
 
   bool operator==(const StreamGroups&) const = default;
 };
 
-// What primitives say of a loop for lowering to carry out.
+// Marks that primitives leave on a loop for lowering to carry out.
 struct LoopMarks {
   // Non-empty when this loop and those inside it are to become one tile statement of that hardware
   // instruction (see schedule/instructions.h); set by the tensorize primitive.
   std::string instruction;
   WarpGrid warps;  // of tensor cores
-  // Of a CPU's: iterations of this loop by which the rows' operand and the lanes' are fetched ahead; 0: not.
+  // A CPU's: iterations of this loop by which the rows' operand and the lanes' are fetched ahead; 0: not.
   int64_t rows_ahead = 0, lanes_ahead = 0;
   bool fetches_sums = false;  // of tile registers: see Mma
   // Whole vectors stored to the function's outputs under this loop go to memory, past a CPU's caches.
   bool bypasses_caches = false;
-  // Of a CPU: what this loop reads of inputs is fetched for the next iteration of the loop around, too.
+  // A CPU's: the inputs that this loop reads are fetched for the next iteration of the loop around, too.
   bool fetches_next = false;
   LoopPipeline pipeline;
-  // Of a kBlock loop: so many thread blocks run all its iterations, one after the other; 0: one block each.
+  // A kBlock loop's: the thread blocks that run all its iterations, one after the other; 0: one block each.
   int64_t persistent_blocks = 0;
   StreamGroups stream;  // of such a loop
-  // Of a kBlock loop: thread blocks that are to share an SM, and its registers; 0: what the assembler
+  // A kBlock loop's: thread blocks that are to share an SM, and its registers; 0: as many as the assembler
   // chooses.
   int64_t resident_blocks = 0;
-  // Of a kBlock loop: so many thread blocks, a cluster, carry out each of its iterations together, and thread
+  // A kBlock loop's: the thread blocks, a cluster, that carry out each of its iterations together. Thread
   // loops inside number the threads of all of them; these reduce together, but hand on nothing in memory. 0:
   // one block each.
   int64_t joined_blocks = 0;
-  // Of a persistent loop: so many groups of the block's warps take turns on its iterations (ping-pong).
+  // A persistent loop's: the groups of the block's warps that take turns on its iterations (ping-pong).
   int alternating = 1;
-  // Of the outermost kBlock loop: its iterations are the thread blocks of one cluster, which run side by side
+  // The outermost kBlock loop's: its iterations are the thread blocks of one cluster, which run side by side
   // and send each other the tiles that all of them want.
   bool cluster = false;
 };
@@ -219,8 +219,8 @@ struct Store : StmtNode {
 };
 
 // buffer[indices] = combine(buffer[indices], value) in every iteration of the thread loops around, which meet
-// to do it: iterations that name one element all add to it, and all have the result. What a reduction that
-// thread loops carry becomes.
+// to do it: iterations that name one element all add to it, and all have the result. Reductions that thread
+// loops carry become this.
 struct Combine : StmtNode {
   Combine(ReduceOp reduce, Buffer buffer, std::vector<Expr> indices, Expr value)
       : StmtNode(StmtKind::kCombine),
@@ -277,13 +277,13 @@ struct Mma : StmtNode {
   TileView acc, a, b;
   WarpGrid warps;  // of tensor cores: who computes which part of the tile
   int64_t group;
-  // Of a CPU: elements from what is read of an operand to what is fetched into the cache meanwhile; 0: none.
+  // A CPU's: elements from the place where an operand is read to the one that is fetched meanwhile; 0: none.
   int64_t a_ahead = 0, b_ahead = 0;
   bool fetches_sums = false;  // the place of the sums is fetched for writing, before they are computed
 };
 
-// What carries out an asynchronous copy: each thread 4 to 16 bytes at a time (cp.async), or the copy engine a
-// whole box, issued by one thread (cp.async.bulk.tensor).
+// An asynchronous copy is carried out by each thread, 4 to 16 bytes at a time (cp.async), or by the copy
+// engine, a whole box that one thread issues (cp.async.bulk.tensor).
 enum class CopyEngine : uint8_t { kThreads, kBulk };
 
 // Carries out `body` asynchronously: a nest of loops around one store of a loaded element, or of

@@ -18,7 +18,7 @@ absl::StatusOr<KernelSpec> CompileKernel(const Workload& workload, const Target&
   spec.workload = workload;
   spec.trace = trace;
   MYCC_ASSIGN_OR_RETURN(spec.lowered, Lower(schedule.function(), target));
-  // What a GPU cannot carry out is refused here, where another schedule can still be chosen.
+  // Code that a GPU cannot carry out is refused here, where another schedule can still be chosen.
   if (target.kind == TargetKind::kCuda)
     MYCC_RETURN_IF_ERROR(EmitCuda(spec.lowered, target, workload.name).status());
   return spec;

@@ -1,5 +1,5 @@
-// The whole way down in one call: workload + trace -> lowered kernel. What mycc, the worker's builder and
-// tests share.
+// The whole way down in one call, for mycc, the worker's builder and tests alike: workload + trace -> lowered
+// kernel.
 #pragma once
 
 #include <string>

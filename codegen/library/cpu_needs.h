@@ -1,5 +1,5 @@
-// What a CPU must have to run code that LLVM generates for a target: the rows that the artifact checks before
-// its first call. Pure.
+// The needs of code that LLVM generates for a CPU: the rows that the artifact checks before its first call.
+// Pure.
 #pragma once
 
 #include <vector>

@@ -73,7 +73,7 @@ $FUNCTIONS
 #endif  /* MYCC_$MODULE_H_ */
 )";
 
-// What the header says of a device.
+// The header's words about a device.
 struct DeviceWords {
   const char* memory;
   const char* alignment;

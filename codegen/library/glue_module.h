@@ -1,6 +1,6 @@
-// What the tables of every library are written with: constants and the exported functions, as an object file
-// for the oldest x86-64, since its code runs before the machine is checked. The only header of this folder
-// that has LLVM types. Thread rule: thread-compatible.
+// Writes the tables of every library: constants and the exported functions, as an object file for the oldest
+// x86-64, since its code runs before the machine is checked. The only header of this folder that has LLVM
+// types. Thread rule: thread-compatible.
 #pragma once
 
 #include <string>
@@ -37,10 +37,10 @@ class GlueModule {
   // Defines the hidden variable `name`, by which the artifact runtime finds the tables.
   void Define(const std::string& name, llvm::Constant* value);
 
-  // A function that the kernels or the artifact runtime define. As an address it has no type of its own.
+  // A function that the kernels or the artifact runtime define. Its address has no type of its own.
   llvm::Function* Hidden(const std::string& name, llvm::FunctionType* type);
   llvm::FunctionType* BodyType();
-  // What every library exports beside its functions; `prepare` is a function of the runtime.
+  // Exports the functions that every library has beside its own; `prepare` is a function of the runtime.
   void ExportModule(const LibrarySpec& spec, const std::string& prepare, const std::string& json);
   // Each entry's symbol, as a jump to `target` with row i of the array `table` and the caller's arguments,
   // the stream being passed on or not.

@@ -34,7 +34,7 @@ struct LibrarySpec {
   std::vector<KernelSpec> kernels;
 };
 
-// What the compiler said of a library's kernels, all of them together. All zero for a CPU.
+// The compiler's report about a library's kernels, all of them together. All zero for a CPU.
 struct BuildReport {
   int64_t registers = 0;            // of a thread, the most
   int64_t spill_bytes = 0;          // of a thread, the most

@@ -24,7 +24,7 @@
 
 namespace mycc {
 
-// What the functions of one kernel share.
+// The context that the functions of one kernel share.
 struct KernelContext {
   llvm::Module& module;
   const KernelLayout& layout;
@@ -54,15 +54,15 @@ class LlvmKernelEmitter {
   void Body(const Stmt& stmt);
 
  private:
-  // Where a buffer is.
+  // A buffer's place in the kernel.
   struct Place {
     llvm::Value* pointer = nullptr;
     bool read_only = false;
     bool over_read = false;  // 64 bytes after its end may be read
     bool on_stack = false;   // this thread's alone
-    // Of a register tile: elements of its last dimension from here on are never read.
+    // A register tile's: elements of its last dimension from here on are never read.
     int64_t read_columns = 0;
-    // Of a buffer with an element for each lane (allocated inside a vector loop), else 0.
+    // The lanes of a buffer with an element for each (allocated inside a vector loop), else 0.
     int lanes = 0;
     int alias_group = -1;
   };
@@ -130,7 +130,7 @@ class LlvmKernelEmitter {
   llvm::Value* LanePointers(const Access& access);
   llvm::Value* LoadRaw(const Place& place, llvm::Type* type, llvm::Value* pointer, int align);
   void StoreRaw(const Place& place, llvm::Value* value, llvm::Value* pointer, int align);
-  // Vectors of which the first `active` elements alone are in memory; those loaded beyond them are zero.
+  // Vectors whose first `active` elements alone are in memory; those loaded beyond them are zero.
   llvm::Constant* FirstLanes(int active, int count);
   llvm::Value* LoadFirst(const Place& place, llvm::FixedVectorType* type, llvm::Value* pointer, int align,
                          int active);

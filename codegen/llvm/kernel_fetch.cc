@@ -1,5 +1,5 @@
-// What a loop reads now, fetched for the next iteration of the loop around it: the same vectors, so much
-// further on as that loop moves them.
+// Fetches the vectors that a loop reads now for the next iteration of the loop around it: as much further on
+// as that loop moves them.
 #include <algorithm>
 #include <cstdlib>
 
@@ -43,8 +43,8 @@ int64_t LlvmKernelEmitter::NextIteration(const Linear& index) const {
   return least;
 }
 
-// Of the callers' inputs, each vector once, however often the value reads it. What was packed or computed
-// here is in a cache.
+// Fetches from the callers' inputs, each vector once, however often the value reads it. Buffers that were
+// packed or computed here are in a cache.
 void LlvmKernelEmitter::FetchNext(const Expr& value) {
   std::vector<const ExprNode*> fetched;
   Visit(value, [&](const ExprNode& load) {

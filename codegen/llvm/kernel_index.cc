@@ -71,7 +71,8 @@ bool LlvmKernelEmitter::IsNarrow(const Expr& expr) {
   });
 }
 
-// Of what is only compared any number of 32 bits will do: an index that is read, before it is clamped.
+// Any number of 32 bits will do for a value that is only compared: an index that is read, before it is
+// clamped.
 bool LlvmKernelEmitter::FitsI32(const Expr& expr) {
   if (expr->op == Op::kCast && expr->args[0]->dtype == DType::kI32) return true;
   if (expr->op != Op::kMin && expr->op != Op::kMax) return IsNarrow(expr);

@@ -20,7 +20,7 @@ Value* Zip(Builder& b, Value* even, Value* odd) {
   return b.CreateShuffleVector(even, odd, mask);
 }
 
-// Of two or four vectors; four by halves, each of which is what unpacking instructions do.
+// Interleaves two or four vectors; four by halves, since unpacking instructions do each half.
 Value* Interleave(Builder& b, const std::vector<Value*>& vectors) {
   if (vectors.size() == 2) return Zip(b, vectors[0], vectors[1]);
   return Zip(b, Zip(b, vectors[0], vectors[2]), Zip(b, vectors[1], vectors[3]));

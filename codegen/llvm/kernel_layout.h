@@ -1,4 +1,4 @@
-// Where the buffers of a kernel come from, and which of them may share bytes. One for each emitted body.
+// The origins of a kernel's buffers, and which of them may share bytes. One for each emitted body.
 #pragma once
 
 #include <cstdint>

@@ -173,7 +173,7 @@ Value* LlvmKernelEmitter::LoadAccess(const Access& access) {
   return numbers_.FromMemory(access.dtype, stored);
 }
 
-// Where no lane may read the element, a zero is read instead.
+// A zero is read instead of an element that no lane may read.
 Value* LlvmKernelEmitter::LoadUniform(const Access& access) {
   Value* pointer = access.pointer;
   if (lanes_ && lanes_->mask && !lanes_->mask_is_prefix && !access.in_bounds) {
@@ -192,7 +192,7 @@ Value* LlvmKernelEmitter::LoadContiguous(const Access& access) {
   const int align = DTypeBytes(access.dtype);
   llvm::Type* type = numbers_.MemoryType(access.dtype, lanes_->count);
   const bool tail_readable = lanes_->active == lanes_->count || place.over_read;
-  // What a mask other than the tail's leaves out may lie anywhere, before the buffer too.
+  // Lanes that a mask other than the tail's leaves out may lie anywhere, before the buffer too.
   const bool whole =
       lanes_->mask == nullptr || (tail_readable && (lanes_->mask_is_prefix || access.in_bounds));
   if (whole) return LoadRaw(place, type, access.pointer, align);

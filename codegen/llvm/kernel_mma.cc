@@ -25,9 +25,9 @@ bool IsWindow(const Mma& mma) {
 // acc(i, :) += a(i, k) * b(k, :): for each group of k the columns of b are loaded once, each group of a(i, k)
 // is broadcast once, and every pair makes one multiply-add into a register of acc.
 
-// The statement's n in vectors: whole ones, then a narrower one for the rest. Where b may be read past its
-// end the rest takes one vector too wide, with masks one that is masked, otherwise a vector for each power of
-// two.
+// The statement's n in vectors: whole ones, then narrower ones for the rest. The rest takes one vector that
+// is too wide where b may be read past its end, one masked vector with masks, otherwise a vector for each
+// power of two.
 std::vector<LlvmKernelEmitter::MmaColumn> LlvmKernelEmitter::ColumnsOf(const Mma& mma, int least_lanes) {
   std::vector<MmaColumn> columns;
   const int width = kernel_.vector_bytes / DTypeBytes(mma.acc.buffer->dtype);
@@ -71,9 +71,9 @@ void LlvmKernelEmitter::StoreColumn(const Access& access, const MmaColumn& colum
   StoreRaw(*access.place, value, pointer, size);
 }
 
-// A pointer of which LLVM does not know that it is the same. The rows of a window read the same elements at
-// different steps; values kept for the next row that wants them would crowd the accumulators out of the
-// registers, when loading them again is free.
+// A pointer that LLVM does not know to be the same. The rows of a window read the same elements at different
+// steps; values kept for the next row that wants them would crowd the accumulators out of the registers, when
+// loading them again is free.
 Value* LlvmKernelEmitter::Opaque(Value* pointer) {
   llvm::FunctionType* type = llvm::FunctionType::get(b_.getPtrTy(), {b_.getPtrTy()}, /*isVarArg=*/false);
   return b_.CreateCall(llvm::InlineAsm::get(type, "", "=r,0", /*hasSideEffects=*/false), {pointer});
@@ -158,7 +158,7 @@ void LlvmKernelEmitter::EmitMma(const Mma& mma) {
   }
 }
 
-// Of rows [first, end), a vector for each column.
+// The sums of rows [first, end), a vector for each column.
 LlvmKernelEmitter::Sums LlvmKernelEmitter::LoadSums(const Mma& mma, const Access& acc,
                                                     const std::vector<MmaColumn>& columns, int64_t first,
                                                     int64_t end) {

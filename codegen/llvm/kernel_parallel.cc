@@ -59,7 +59,8 @@ void LlvmKernelEmitter::EmitParallel(const For& loop) {
 }
 
 // The loops become a function that each thread of a team calls; a thread runs one contiguous part of the
-// iterations. What the function uses of this one's variables and buffers is passed in a record on the stack.
+// iterations. Variables and buffers of this function that the new one uses are passed in a record on the
+// stack.
 void LlvmKernelEmitter::EmitRegion(const std::vector<const For*>& loops, int64_t trips, const Stmt& body) {
   llvm::LLVMContext& context = b_.getContext();
   const FreeNames names = NamesIn(body);

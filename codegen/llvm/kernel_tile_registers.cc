@@ -7,7 +7,7 @@
 //
 // Registers are named by number: which sum is where is the emitter's choice, so nothing spills. Every
 // function loads one configuration once, at its entry: the one that its regions have most use for. A region
-// of other rows or columns loads its own and, at its end, the function's again. What is left of the depth is
+// of other rows or columns loads its own and, at its end, the function's again. The rest of the depth is
 // computed in vectors (kernel_mma.cc), from the same operands.
 #include <algorithm>
 #include <map>
@@ -57,7 +57,7 @@ bool IsForTileRegisters(const std::vector<const Mma*>& products) {
   });
 }
 
-// What stands before and after a region of tile registers is done by them where they can.
+// Statements before and after a region of tile registers are done by them where they can.
 void LlvmKernelEmitter::EmitSequence(const Seq& seq) {
   for (size_t s = 0; s < seq.stmts.size();) {
     const size_t done = EmitTileSequence(seq, s);

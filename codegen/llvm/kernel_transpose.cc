@@ -100,7 +100,7 @@ bool LlvmKernelEmitter::EmitTransposed(const For& loop) {
   return true;
 }
 
-// What the load gives in `count` lanes, for each of `rows` iterations of the unrolled loop from u0 on.
+// The values of the load in `count` lanes, for each of `rows` iterations of the unrolled loop from u0 on.
 std::vector<Value*> LlvmKernelEmitter::LoadTurned(const ExprNode& load, const CrossReads& cross, int64_t u0,
                                                   int64_t rows, Value* first, int count, int active) {
   memo_.assign(1, {});

@@ -1,7 +1,7 @@
-// What one lane of a CPU's instruction does (schedule/instructions.h): multiplies a group of elements of a,
-// broadcast to all lanes, by its own group of elements of b, and adds the products to its sum. Every variant
-// is exact for integers, and rounds floats at most once for each product and sum.
-// Thread rule: one owner; emits at the builder's insertion point.
+// One lane of a CPU's instruction (schedule/instructions.h) multiplies a group of elements of a, broadcast to
+// all lanes, by its own group of elements of b, and adds the products to its sum. Every variant is exact for
+// integers, and rounds floats at most once for each product and sum. Thread rule: one owner; emits at the
+// builder's insertion point.
 #pragma once
 
 #include "codegen/llvm/numbers.h"

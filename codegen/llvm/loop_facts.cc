@@ -166,7 +166,7 @@ bool IndexesAccumulator(const For& loop) {
 
 namespace {
 
-// Where an access to elements that exist is in memory, if that is linear in these variables; else nullopt.
+// The place in memory of an access to elements that exist, if it is linear in these variables; else nullopt.
 std::optional<Linear> PlaceBy(const BufferNode& buffer, const std::vector<Expr>& indices,
                               const std::vector<const VarNode*>& vars) {
   for (size_t d = 0; d < indices.size(); ++d) {

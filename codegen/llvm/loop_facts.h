@@ -1,4 +1,4 @@
-// What the back end asks about a loop before it chooses how to emit it.
+// Facts about a loop that decide how the back end emits it.
 #pragma once
 
 #include <optional>

@@ -15,7 +15,7 @@ namespace mycc {
 // InvalidArgument for a CPU or feature that LLVM does not know.
 absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeMachine(const Target& target);
 
-// What every function of the module needs to be compiled for the target.
+// Gives a function of the module the attributes that it needs to be compiled for the target.
 void SetTargetAttributes(const llvm::TargetMachine& machine, const Target& target, llvm::Function* function);
 
 // A short pipeline: the code arrives unrolled and in vectors, so it needs registers, common subexpressions

@@ -6,7 +6,7 @@
 namespace mycc {
 namespace {
 
-// Where a type's numbers stand among a float's bits.
+// The place of a type's numbers among a float's bits.
 struct Float8Format {
   int dropped;             // bits of the mantissa
   uint32_t rebias;         // added to a float's exponent

@@ -13,8 +13,8 @@ constexpr int kPieces = 16;
 using Row = float[kPieces];
 
 // Fitted for this file to the least relative error, the coefficients rounded to float one after the other,
-// from the constant up. Each row holds one coefficient of all pieces. Of half octaves, by the last four bits
-// of exponent and leading bit of the mantissa; 0 to 2^-4 * 1.5 is one.
+// from the constant up. Each row holds one coefficient of all pieces. A piece is a half octave, found by the
+// last four bits of exponent and leading bit of the mantissa; 0 to 2^-4 * 1.5 is one.
 constexpr float kTanhCenters[][kPieces] = {
     {2.5, 3.5, 5, 7, 10, 14, 0, 0.109375, 0.15625, 0.21875, 0.3125, 0.4375, 0.625, 0.875, 1.25, 1.75},
 };
@@ -89,7 +89,7 @@ class Pieces {
     return b_.CreateSelect(b_.CreateFCmpOGT(x, Float(bound)), Float(bound), x);
   }
 
-  // Of the last four bits of `piece`.
+  // The coefficient that the last four bits of `piece` choose.
   Value* Coefficient(const Row& row, Value* piece) const {
     Value* table = llvm::ConstantDataVector::get(b_.getContext(), llvm::ArrayRef<float>(row));
     return b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_permvar_sf_512, {}, {table, piece});

@@ -45,7 +45,7 @@ std::string ReasonTable(const std::vector<Found>& found) {
   return FormatTable(rows, {2, 3});
 }
 
-// What the compiler said that makes kernels slow, a line each.
+// The compiler's remarks about slow kernels, a line each.
 std::string Notes(const BuildReport& report) {
   std::string notes;
   for (const std::string& line :

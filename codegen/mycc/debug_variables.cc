@@ -12,7 +12,7 @@
 namespace mycc {
 
 absl::StatusOr<PassDebug> ReadDebugVariables(const std::function<const char*(const char*)>& get) {
-  // What is set to nothing is as good as unset.
+  // A variable that is set to nothing is as good as unset.
   const auto value_of = [&](const char* name) {
     const char* value = get(name);
     return std::string(value == nullptr ? "" : value);

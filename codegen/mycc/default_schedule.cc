@@ -25,7 +25,7 @@ absl::StatusOr<ScoredTrace> Instantiate(const Sketch& sketch, const Choice& choi
   return scored;
 }
 
-// What can be lowered for the target whatever the workload.
+// A schedule that can be lowered for the target whatever the workload.
 Trace LastResort(const Workload& canonical, const Target& target) {
   if (target.kind == TargetKind::kCpu) return Trace{};
   const absl::StatusOr<Schedule> spread = SpreadOverThreads(Schedule::Create(canonical, target));

@@ -44,7 +44,7 @@ class ScheduleFinder {
   absl::StatusOr<Found> Find(const Workload& workload) const;
 
  private:
-  // What is known of the workload that is looked up, and why what was tried so far did not serve.
+  // The workload that is looked up, and why what was tried so far did not serve.
   struct Query {
     const Workload& workload;
     Workload canonical;

@@ -29,7 +29,7 @@ absl::StatusOr<Found> CompileTrace(const std::string& file, const Workload& work
   return Found{*std::move(kernel), absl::StrCat("given: ", file)};
 }
 
-// What MYCC_DEBUG asks for of a kernel whose schedule is chosen.
+// Prints what MYCC_DEBUG asks for about a kernel whose schedule is chosen.
 absl::Status PrintChosen(const Found& found, const Target& target) {
   const int level = GetPassDebug().level;
   const KernelSpec& kernel = found.kernel;

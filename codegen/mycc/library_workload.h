@@ -1,5 +1,5 @@
-// What a library says of itself beyond its interface: the workloads of its functions, and inputs that suit
-// them.
+// The words of a library about itself beyond its interface: the workloads of its functions, and inputs that
+// suit them.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What repeated timings say: the median and how well it is known. Pure.
+// The summary of repeated timings: the median and how well it is known. Pure.
 #pragma once
 
 #include <vector>

@@ -18,7 +18,7 @@ namespace mycc {
 namespace {
 
 constexpr uint64_t kSeed = 20;
-// Of each output, at most.
+// The most elements of each output that are checked.
 constexpr int64_t kElements = 256;
 constexpr double kSeconds = 5, kSpecialSeconds = 0.5;
 

@@ -186,7 +186,7 @@ class BulkPipeline {
     return grid;
   }
 
-  // The block's share of all steps. Who awaits another's sums has a higher number than that one.
+  // The block's share of all steps. A worker that awaits another's sums has a higher number than that one.
   absl::Status Stream(const For& block, const Var& number, size_t block_loops) {
     const int64_t workers = number->extent, tiles = block.var->extent, steps = ring_->extent;
     const auto [groups, members] = block.marks.stream;
@@ -228,7 +228,7 @@ class BulkPipeline {
     return status;
   }
 
-  // What follows the loop becomes that of who has a tile's first steps.
+  // The code after the loop becomes that of the worker with a tile's first steps.
   absl::StatusOr<Stmt> WithPartialSums(const Seq& seq, const StreamShares& shares, const Expr& worker,
                                        const StreamShares::Turn& turn) {
     const auto ring = LoopIn(seq);

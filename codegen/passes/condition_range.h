@@ -1,4 +1,4 @@
-// Where along one loop a condition holds: what partitioning decides by.
+// The part of a loop in which a condition holds: partitioning decides by it.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace mycc {
 
-// Of the loop's iterations [0, extent): the condition holds in [true_begin, true_end) whatever the inner
+// Iterations of a loop over [0, extent): the condition holds in [true_begin, true_end) whatever the inner
 // loops do, and in none outside [possible_begin, possible_end).
 struct ConditionRange {
   int64_t possible_begin, true_begin, true_end, possible_end;

@@ -1,4 +1,4 @@
-// What the passes share when they copy or count statements.
+// Parts that the passes share when they copy or count statements.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What the compiler prints about its work, to the standard error. Printing only: nothing here changes
+// Messages of the compiler about its work, to the standard error. Printing only: nothing here changes
 // generated code. A program's main sets it once, before other threads start; the library never reads the
 // environment.
 #pragma once
@@ -8,7 +8,7 @@
 
 namespace mycc {
 
-// What MYCC_DEBUG means; each level includes those below it.
+// The levels of MYCC_DEBUG; each includes those below it.
 enum DebugLevel {
   kDebugChosen = 1,      // the schedule of each kernel, why it was chosen, and the kernel's source
   kDebugCandidates = 2,  // every schedule that was looked at, a line each

@@ -1,4 +1,4 @@
-// What depends on const inputs alone is computed once, when the weights are packed.
+// Values that depend on const inputs alone are computed once, when the weights are packed.
 //
 //   alloc w.r packed                                   pack:   for ..: w.r[..] = w[..]
 //   for ..: w.r[..] = w[..]                      ->            for ..: b'[..] = b[..]

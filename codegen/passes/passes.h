@@ -82,7 +82,7 @@ struct StoragePlan {
 };
 StoragePlan PlanStorage(const Stmt& body, const Target& target);
 
-// Where the buffers of one launch are in its blocks' shared memory: those that are never live together share
+// The places of one launch's buffers in its blocks' shared memory: buffers that are never live together share
 // bytes.
 struct SharedBuffer {
   Buffer buffer;

@@ -1,4 +1,4 @@
-// What both pipelines are made from: the parts of a pipelined loop, and its tiles as rings. Pure; for
+// Parts that both pipelines are made from: those of a pipelined loop, and its tiles as rings. Pure; for
 // pipeline_loops.cc and its two files alone.
 #pragma once
 

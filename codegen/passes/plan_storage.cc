@@ -23,7 +23,7 @@ bool OnStack(const BufferNode& buffer) {
          buffer.bytes() <= kMaxStackBytes;
 }
 
-// Whether the buffer of an Alloc with so many loops around is placed.
+// Whether the buffer of an Alloc inside `loops` loops is placed.
 using Selector = std::function<bool(const BufferNode& buffer, size_t loops)>;
 
 int64_t AlignUp(int64_t bytes, int64_t alignment) { return (bytes + alignment - 1) / alignment * alignment; }
@@ -162,7 +162,7 @@ StoragePlan PlanStorage(const Stmt& body, const Target& target) {
 SharedPlan PlanShared(const Stmt& launch) {
   // The hardware's swizzles repeat every 1024 bytes, and are relative to addresses.
   constexpr int64_t kSwizzleAlignment = 1024, kAlignment = 16;
-  // What is copied asynchronously, and what roles do beside each other, lives longer than statements tell.
+  // Buffers of asynchronous copies, and of roles beside each other, live longer than statements tell.
   const bool asynchronous = Contains(launch, StmtKind::kCopy) || Contains(launch, StmtKind::kRoles);
   SharedPlan plan;
   std::vector<Live> live =

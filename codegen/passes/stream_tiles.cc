@@ -19,7 +19,7 @@ Stmt WithStore(const Stmt& nest, const Change& change) {
   });
 }
 
-// Where element (row, column) of an accumulator is in memory: as its fragments have it, so that what an
+// The place of element (row, column) of an accumulator in memory: as its fragments have it, so that what an
 // instruction of a warp loads or stores lies together. In the order of the tile it would touch a line for
 // each row of a fragment. Its shape is FragmentShape.
 std::vector<Expr> FragmentPlace(const Expr& row, const Expr& column) {

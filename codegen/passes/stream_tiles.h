@@ -15,7 +15,7 @@
 
 namespace mycc {
 
-// Who computes what. Tiles beyond whole rounds of all workers are dealt out first. A group has every
+// The shares of the workers. Tiles beyond whole rounds of all workers are dealt out first. A group has every
 // groups-th of them, and its members share the steps of these out in order: member m has those from Begin(m)
 // to Begin(m + 1), which are parts of one tile after the other. Then each worker has as many whole tiles as
 // all others. One of all these is a turn.
@@ -25,7 +25,7 @@ class StreamShares {
   // with a step for each member.
   StreamShares(int64_t tiles, int64_t steps, int64_t workers, const StreamGroups& groups);
 
-  // A turn's tile; its steps [from, to), of which there is one at least; the steps of all turns before.
+  // A turn's tile; its steps [from, to), at least one; the steps of all turns before.
   struct Turn {
     Expr tile, from, to, before;
   };
@@ -55,8 +55,8 @@ class StreamShares {
   int64_t parts_ = 0;             // turns that some member needs for its share of them
 };
 
-// The sums of tiles that several workers have. Who has a tile's first steps ends it: in its last turn but for
-// whole tiles. The others have those steps in their first turn, and leave their sums in memory.
+// The sums of tiles that several workers have. The worker with a tile's first steps ends it: in its last turn
+// but for whole tiles. The others have those steps in their first turn, and leave their sums in memory.
 class PartialSums {
  public:
   // `clears`: the nests that clear the accumulators of the products in `loop`. Refuses what is not such a

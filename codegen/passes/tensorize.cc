@@ -4,13 +4,13 @@
 //     for i in 6: for j in 16:              ->     mma fma.f32 6x16x4: acc += a[.., k.o*4] * b[k.o*4, ..]
 //       acc[i, j] = acc[i, j] + a[i, k] * b[k, j]
 //
-// Of the nest's loops, the one that is contiguous in the accumulator and in one operand becomes n, one that
-// strides through the accumulator and the other operand m, the innermost reduction loop k. The others stay
-// around the statement: reductions as loops, in their order, the rest unrolled, such as rows whose addresses
-// are not equally far apart (pixels of a fused image).
+// The loop of the nest that is contiguous in the accumulator and in one operand becomes n, one that strides
+// through the accumulator and the other operand m, the innermost reduction loop k. The others stay around the
+// statement: reductions as loops, in their order, the rest unrolled, such as rows whose addresses are not
+// equally far apart (pixels of a fused image).
 //
-// Instructions that multiply groups of the depth have one more loop, over a group's elements, of which a
-// guard may have left fewer.
+// Instructions that multiply groups of the depth have one more loop, over a group's elements; a guard may
+// have left fewer of them.
 #include <algorithm>
 #include <optional>
 #include <vector>
@@ -129,7 +129,7 @@ class Nest {
   }
 
   // Lanes run along the longest loop that is contiguous in the accumulator and in one operand, and stands
-  // still in the other. Where tails left no such loop, the statement is one column wide, and the operand that
+  // still in the other. When tails left no such loop, the statement is one column wide, and the operand that
   // changes with the rows is a.
   void ChooseLanes() {
     for (const Dim& dim : dims_) {
@@ -246,7 +246,7 @@ Stmt ConditionOutside(const For& nest) {
   return std::make_shared<If>(branch->condition, std::move(body));
 }
 
-// A guard may have cut the nest into several: each of them by itself. What no instruction does stays a loop.
+// A guard may have cut the nest into several: each of them by itself. Loops that no instruction does stay.
 Stmt Tensorized(const Stmt& stmt, const Instruction& instruction) {
   if (const If* branch = DynAs<If>(stmt)) {
     return std::make_shared<If>(branch->condition, Tensorized(branch->then, instruction), branch->otherwise);

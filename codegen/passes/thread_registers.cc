@@ -147,7 +147,7 @@ class Collector {
     std::string where = buffer.name + "[";
     for (size_t d = 0; d < indices.size(); ++d)
       absl::StrAppend(&where, d == 0 ? "" : ",", PrintExpr(indices[d]));
-    // Of those that have a buffer of their own.
+    // Threads that have a buffer of their own count.
     const auto [loops, alike] = around_.at(&buffer);
     const int64_t in_nest = nest_.size() > loops ? nest_[loops] : alike;
     found->second.push_back({indices, threads_, in_nest, is_write, where + "]"});
@@ -156,7 +156,7 @@ class Collector {
   ThreadMap threads_;          // around
   std::vector<int64_t> nest_;  // threads of each thread loop around
   int64_t alike_;              // threads that do the same here
-  // Of a buffer: thread loops around its Alloc, and the threads that share it.
+  // A buffer's thread loops around its Alloc, and the threads that share it.
   std::unordered_map<const BufferNode*, std::pair<size_t, int64_t>> around_;
   std::unordered_map<const BufferNode*, std::vector<RegisterAccess>> accesses_;
 };

@@ -28,7 +28,7 @@ struct Distribution {
 };
 using Distributions = std::unordered_map<const BufferNode*, Distribution>;
 
-// Where in its own array the thread finds what it accesses by `indices`.
+// The place in its own array of the element that the thread accesses by `indices`.
 std::vector<Expr> OwnIndices(const Distribution& distribution, const std::vector<Expr>& indices,
                              const std::unordered_map<const VarNode*, ThreadDigit>& threads);
 

@@ -5,7 +5,7 @@
 //     if i*4 + v < 250:               ->   else: vector v in 4:
 //       y[i*4 + v] = f(x[i*4 + v])           if i*4 + v < 250: y[i*4 + v] = f(x[i*4 + v])
 //
-// Where lanes always agree (i*4 + v < 248) the first of them decides.
+// Lanes that always agree (i*4 + v < 248) let the first of them decide.
 #include <algorithm>
 #include <optional>
 #include <unordered_map>
@@ -20,7 +20,7 @@
 namespace mycc {
 namespace {
 
-// A condition of which the lanes decide differently, as far as one lane decides for all.
+// A condition that lanes decide differently, as far as one lane decides for all.
 struct LaneCondition {
   Expr whole;   // true where it is true in all lanes
   bool agrees;  // where it is false it is false in all lanes

@@ -1,5 +1,5 @@
 // The tensors of one call of an artifact's function, in memory of our own: for programs that fill the inputs,
-// call, and read the outputs. Those of a GPU's function are copies of tensors in host memory. Thread rule:
+// call, and read the outputs. A GPU's function gets copies of tensors in host memory. Thread rule:
 // thread-compatible; with a GPU, for the thread that created them.
 #pragma once
 
@@ -48,7 +48,7 @@ class HostTensor {
 // A dense tensor in a GPU's memory, with its DLPack view: the view's address changes with it.
 class DeviceTensor {
  public:
-  // As `tensor`, with unspecified contents.
+  // A tensor like `tensor`, with unspecified contents.
   static absl::StatusOr<DeviceTensor> Create(CudaSession* session, HostTensor* tensor);
 
   const CudaBuffer& buffer() const { return buffer_; }
@@ -81,8 +81,8 @@ class Arguments {
   // Calls on the tensors as they are, and waits for the outputs.
   absl::Status Call();
 
-  // What the entry point takes, for timing loops: valid as long as this object is. On a GPU these are copies,
-  // as Pack() and the last Upload() left them; `session` is null on a CPU.
+  // The entry point's arguments, for timing loops: valid as long as this object is. On a GPU these are
+  // copies, as Pack() and the last Upload() left them; `session` is null on a CPU.
   std::vector<DLTensor*>& call_args() { return call_args_; }
   CudaSession* session() { return session_.get(); }
   absl::Status Upload();

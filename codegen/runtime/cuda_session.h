@@ -37,7 +37,7 @@ class CudaBuffer {
   int64_t bytes_ = 0;
 };
 
-// What was captured on a stream, ready to be launched.
+// Work that was captured on a stream, ready to be launched.
 class CudaGraph {
  public:
   CudaGraph(CudaGraph&& other) noexcept;
@@ -82,7 +82,7 @@ class CudaStream {
   absl::Status Record(const CudaEvent& event);
   // Sets all bytes of the buffer, without waiting.
   absl::Status Fill(const CudaBuffer& buffer, uint8_t value);
-  // What `enqueue` puts on this stream, as a graph. Its error ends the capture.
+  // A graph of what `enqueue` puts on this stream. Its error ends the capture.
   absl::StatusOr<CudaGraph> Capture(const std::function<absl::Status()>& enqueue);
   absl::Status Launch(const CudaGraph& graph);
 

@@ -25,7 +25,7 @@ bool HasVnni(const Target& target) {
   const CpuFeatures features = FeaturesOf(target);
   return features.avxvnni || (features.avx512vnni && features.avx512vl);
 }
-// What is left over of a tile's depth goes through the dot product of the same types.
+// The rest of a tile's depth goes through the dot product of the same types.
 bool HasAmxBf16(const Target& target) { return HasBf16Dot(target) && FeaturesOf(target).amx_bf16; }
 bool HasAmxInt8(const Target& target) { return HasVnni(target) && FeaturesOf(target).amx_int8; }
 bool HasMma(const Target& target) { return CudaArchOf(target) >= 80; }
@@ -36,13 +36,13 @@ bool HasWgmma(const Target& target) { return target.arch == "sm_90a" && target.k
 constexpr InstructionClass kVector = InstructionClass::kVector, kTile = InstructionClass::kTile,
                            kWarp = InstructionClass::kWarp, kWarpgroup = InstructionClass::kWarpgroup;
 
-// Of products of 8-bit floats tensor cores keep 14 bits of a sum, cut off at each step, less than a reduction
+// Tensor cores keep 14 bits of a sum of products of 8-bit floats, cut off at each step, less than a reduction
 // in f32 promises: over a depth of 4096 that costs percents of the result. Over this one it stays within 2^-9
 // of it, whatever the whole depth is (workload/tolerance.cc).
 constexpr int kFloat8Depth = 128;
 
 // To add an instruction: a row here, and its emission in the back end (llvm/kernel_products.cc,
-// llvm/kernel_tile_registers.cc, cuda/kernel_tiles.cc). Of the CPU's, faster ones come first.
+// llvm/kernel_tile_registers.cc, cuda/kernel_tiles.cc). Faster ones come first among the CPU's.
 const Row kRows[] = {
     // AMX: 16 rows of 64 bytes, and 16 columns.
     {{"amx.bf16", DType::kBF16, DType::kF32, 16, 32, 16, kTile, 2}, HasAmxBf16},

@@ -12,8 +12,8 @@
 
 namespace mycc {
 
-// Who carries out an instruction: one CPU thread on vector registers, or on tile registers (AMX); a warp on
-// fragments in registers (mma.sync), or a warpgroup on tiles in shared memory (wgmma).
+// An instruction is carried out by one CPU thread on vector registers, or on tile registers (AMX); by a warp
+// on fragments in registers (mma.sync), or by a warpgroup on tiles in shared memory (wgmma).
 enum class InstructionClass { kVector, kTile, kWarp, kWarpgroup };
 
 // acc(m, n) += sum over k of a(m, k) * b(k, n). Sizes are what one instruction does; a statement may hold
@@ -32,7 +32,7 @@ struct Instruction {
   // ordinary additions. 0: they have as many.
   int partial_depth = 0;
 
-  // Of bytes, multiplies u8 by i8; two of a sign cost it more (unlike_signs.h).
+  // The instruction multiplies u8 by i8; two bytes of one sign cost it more (unlike_signs.h).
   bool unlike_signs = false;
 
   bool is_cpu() const { return kind == InstructionClass::kVector || kind == InstructionClass::kTile; }

@@ -1,5 +1,5 @@
-// What the primitives that move or copy regions share: blocks in their naive form, loops over a box, and
-// buffers cut down to a box.
+// Parts that the primitives which move or copy regions share: blocks in their naive form, loops over a box,
+// and buffers cut down to a box.
 #pragma once
 
 #include <string>
@@ -39,8 +39,8 @@ absl::Status CheckLastIterationRuns(const For& loop, const Block& block);
 // say of those who read there.
 absl::Status CheckFills(const Block& writer, const std::unordered_set<const VarNode*>& inner);
 
-// What a loop of block `from` is called in a copy of its nest for block `to`: t2.a0.1 becomes t2.w.a0.1. A
-// loop that is not called after the block keeps its whole name behind the new one.
+// The name of a loop of block `from` in a copy of its nest for block `to`: t2.a0.1 becomes t2.w.a0.1. A loop
+// that is not called after the block keeps its whole name behind the new one.
 std::string RenamedLoop(const std::string& loop, const std::string& from, const std::string& to);
 
 // Element `index` of the whole buffer as an index into its box.

@@ -21,7 +21,7 @@ using Access = std::vector<Expr>;
 
 // Every read of `buffer` by blocks under `stmt`.
 std::vector<Access> ReadsUnder(const Stmt& stmt, const Buffer& buffer);
-// Where a block writes.
+// A block's write.
 Access WriteOf(const Block& block);
 
 // The smallest box that covers all accesses while `inner` variables run and the others stand still. A

@@ -14,9 +14,9 @@ namespace mycc {
 // A naive block as the stage that BuildNaive made it of.
 Stage StageOf(const Block& block);
 
-// The naive block `path` leads to, with its loops, gives way to these stages, of which the last one writes
-// its tensor; the tensors of the others are allocated at the root. FailedPrecondition where another block
-// writes that tensor too, or where a name is taken: a second function of the same name has a suffix already.
+// The naive block `path` leads to, with its loops, gives way to these stages. The last stage writes its
+// tensor; the tensors of the others are allocated at the root. FailedPrecondition when another block writes
+// that tensor too, or when a name is taken: a second function of the same name has a suffix already.
 absl::StatusOr<Function> ReplaceByStages(const Function& function, const Path& path,
                                          const std::vector<Stage>& stages);
 

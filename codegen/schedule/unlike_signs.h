@@ -21,7 +21,7 @@ inline constexpr char kUnlikeProduct[] = ".unlike";  // sums of products
 //   y.unlike[i,j] = sum[k](i32(y.sign[i,k]) * i32(b[k,j]))
 //   y[i,j] = y.unlike[i,j] + y.sums[j]
 //
-// Of u8, i8(a + 128) is a - 128, and the sums are of 128 * b. Exact: everything is modulo 2^32. A zero that
+// For u8, i8(a + 128) is a - 128, and the sums are of 128 * b. Exact: everything is modulo 2^32. A zero that
 // pads a becomes 128, as every other element that is 0.
 //
 // FailedPrecondition, saying what is not, unless the stage is such a sum, of two tensors of one type.

@@ -59,7 +59,7 @@ std::vector<std::string> AllCpuFeatureNames();
 CpuFeatureSet WithPrerequisites(CpuFeature feature);
 CpuFeatureSet WithoutDependents(CpuFeatureSet set, CpuFeature feature);
 
-// What LLVM takes `mcpu` to have (AMX left out); nullopt for a name that is not known here.
+// The features that LLVM takes `mcpu` to have (AMX left out); nullopt for a name that is not known here.
 std::optional<CpuFeatureSet> FeaturesImpliedBy(const std::string& mcpu);
 std::vector<std::string> AllCpuNames();
 

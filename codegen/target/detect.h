@@ -1,5 +1,5 @@
-// What machine this is, from the processor's own words. Reading them is injected, so that any processor can
-// be tested anywhere. Thread rule: pure functions.
+// Detects the machine from the processor's own words. Reading them is injected, so that any processor can be
+// tested anywhere. Thread rule: pure functions.
 #pragma once
 
 #include <cstdint>

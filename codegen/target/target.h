@@ -40,7 +40,7 @@ struct Target {
 absl::StatusOr<Target> ParseTarget(const std::string& text);
 std::string PrintTarget(const Target& target);
 
-// What this machine is: cpuid for the CPU (mcpu by LLVM's names, without LLVM), cache sizes, threads this
+// This machine: cpuid for the CPU (mcpu by LLVM's names, without LLVM), cache sizes, threads that this
 // process may use.
 Target DetectHostTarget();
 

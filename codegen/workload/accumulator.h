@@ -1,4 +1,4 @@
-// What a reduction keeps while it runs over the values of one output element, in index order. Thread rule:
+// The state of a reduction while it runs over the values of one output element, in index order. Thread rule:
 // one owner.
 #pragma once
 

@@ -21,7 +21,7 @@ Expr InnermostMinMax(const Expr& expr) {
   return expr->op == Op::kMin || expr->op == Op::kMax ? expr : nullptr;
 }
 
-// Whether 0 <= index < extent follows from the facts. Where plain ranges do not tell, each min and max is
+// Whether 0 <= index < extent follows from the facts. When plain ranges do not tell, each min and max is
 // looked at as the two cases it stands for (reflections at a border need that), `splits` deep.
 bool IsInside(const Expr& index, int64_t extent, const Facts& facts, int splits) {
   const auto [lower, upper] = RangeUnder(ToLinear(index), facts);

@@ -9,7 +9,7 @@
 
 namespace mycc {
 
-// What is wrong with a stage, and the read and dimension it is about (nullptr and -1 when it is about
+// An error in a stage, and the read and dimension it is about (nullptr and -1 when it is about
 // neither).
 struct StageProblem {
   std::string message;

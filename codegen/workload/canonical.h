@@ -15,7 +15,7 @@
 namespace mycc {
 
 Workload Canonicalize(const Workload& workload);
-// What t0, t1, ... of the canonical form are in `workload`.
+// The tensors of `workload` that are t0, t1, ... in the canonical form.
 std::vector<Buffer> OriginalTensors(const Workload& workload);
 // "v1 workload w(...) -> (...) {...}": the text that is hashed, stored and sent.
 std::string CanonicalText(const Workload& workload);

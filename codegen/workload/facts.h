@@ -1,4 +1,4 @@
-// What conditions say about index expressions, and the ranges that follow. Thread rule: values.
+// Facts that conditions state about index expressions, and the ranges that follow. Thread rule: values.
 #pragma once
 
 #include <optional>
@@ -10,10 +10,10 @@ namespace mycc {
 
 // Linear forms that are all >= 0.
 using Facts = std::vector<Linear>;
-// Alternatives, one of which holds; empty when none can.
+// Alternatives: one of them holds. Empty when none can.
 using FactCases = std::vector<Facts>;
 
-// What is known when `condition` is true (or, with `holds` false, is false), in addition to each of `known`.
+// The facts when `condition` is true (or, with `holds` false, is false), in addition to each of `known`.
 FactCases Assume(const Expr& condition, bool holds, const FactCases& known);
 
 // True when the facts are known to exclude one another.

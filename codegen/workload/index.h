@@ -1,4 +1,4 @@
-// What may stand in an index: quasi-affine arithmetic over axes, and one level of data. Thread rule: pure
+// The rules for an index: quasi-affine arithmetic over axes, and one level of data. Thread rule: pure
 // functions.
 #pragma once
 
@@ -13,8 +13,8 @@ namespace mycc {
 // (arithmetic in a narrower type, which may wrap).
 Expr WidenIndex(const Expr& index);
 
-// What is wrong with an i64 index, and what was expected: not quasi-affine, data within data, or arithmetic
-// that may leave 64 bits. "" when it is fine. Whether it is inside a tensor is bounds.h's question.
+// The error of an i64 index, and what was expected: not quasi-affine, data within data, or arithmetic that
+// may leave 64 bits. "" when it is fine. Whether it is inside a tensor is bounds.h's question.
 std::string IndexProblem(const Expr& index);
 
 // True for quasi-affine arithmetic that reads no tensor and stays far inside 64 bits: what conditions are

@@ -16,7 +16,7 @@ struct FunctionInfo {
 };
 const FunctionInfo* FindFunction(const std::string& name);
 
-// What operands `op` takes, in words, when `dtype` is not among them; "" when it is. For select: its arms.
+// The types that `op` takes, in words, when `dtype` is not among them; "" when it is. For select: its arms'.
 std::string ExpectedOperands(Op op, DType dtype);
 // The same for a reduction's operand.
 std::string ExpectedOperands(ReduceOp op, DType dtype);

@@ -39,7 +39,7 @@ class StageOrder {
   std::string DigestOf(Detail detail, const Stage& stage, const Expr& value) const;
 
   std::unordered_map<const BufferNode*, TensorKey> keys_;
-  // Of the stage being added: its axes, then its reduction axes.
+  // The axes of the stage being added, then its reduction axes.
   std::unordered_map<const VarNode*, int> axes_;
 };
 

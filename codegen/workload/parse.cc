@@ -49,12 +49,12 @@ class WorkloadParser {
   std::vector<Workload> workloads_;
   std::set<std::string> workload_names_;
 
-  // Of the workload being read.
+  // The workload being read:
   Workload workload_;
   std::set<std::string> tensor_names_;
   std::map<std::string, Buffer> unwritten_;  // outputs whose stage has not come yet
   std::unordered_set<const BufferNode*> readable_;
-  // Of the stage being read.
+  // The stage being read:
   ExprScope scope_;
   Stage stage_;
   std::unique_ptr<ExprParser> expressions_;

@@ -13,7 +13,7 @@
 
 namespace mycc {
 
-// What an expression may name.
+// The names that an expression may use.
 struct ExprScope {
   std::map<std::string, Buffer> tensors;
   std::map<std::string, Var> axes;
@@ -27,8 +27,8 @@ class ExprParser {
   // One expression. A literal that stands alone takes the type `wanted`, if it is of its class.
   absl::StatusOr<Expr> Parse(std::optional<DType> wanted);
 
-  // Where a read stands in the text: its name, then each of its indices. nullptr for a node that is no read
-  // of this parser's.
+  // The places of a read in the text: of its name, then of each of its indices. nullptr for a node that is no
+  // read of this parser's.
   const std::vector<Position>* PlacesOf(const ExprNode* load) const;
 
  private:

@@ -1,5 +1,5 @@
-// What the language says an output holds, at places drawn from it: the judge of kernels whose whole output
-// nothing else knows. Pure but for the time limit.
+// The values that the language gives an output at places drawn from it: the judge of kernels whose whole
+// output nothing else knows. Pure but for the time limit.
 #pragma once
 
 #include <cstdint>

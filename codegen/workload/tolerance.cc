@@ -37,7 +37,7 @@ double CoarsestIn(const Expr& expr) {
   return coarsest;
 }
 
-// What a value near a rounding boundary may be off, which goes either way in each implementation. An 8-bit
+// The distance that a value near a rounding boundary may be off, either way in each implementation. An 8-bit
 // float's step is its own bound: there is no room for several.
 double OffBy(double unit) { return unit >= UnitRoundoff(DType::kF8E4M3) ? 2 * unit : 4 * unit; }
 

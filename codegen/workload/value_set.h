@@ -1,6 +1,6 @@
 // The results that the language permits an operation to have, given those of its operands: what rounding,
-// fused products and the stated errors (expr/accuracy.h) leave open, and what they do not. Of two sets the
-// smaller is not always found: a set may hold more than is permitted, never less.
+// fused products and the stated errors (expr/accuracy.h) leave open, and what they do not. The smaller of two
+// sets is not always found: a set may hold more than is permitted, never less.
 //
 // Thread rule: a value, and pure functions.
 #pragma once

@@ -56,7 +56,7 @@ absl::StatusOr<WinogradShape> WinogradShapeOf(const Stage& stage);
 const Expr& ImageOf(const Stage& stage, const WinogradShape& shape);
 const Buffer& FilterOf(const Stage& stage, const WinogradShape& shape);
 
-// What the error of F(m x m) stays below over so many channels: units of roundoff of the largest output.
+// A bound of F(m x m)'s error over `channels` channels, in units of roundoff of the largest output.
 double WinogradError(int m, int64_t channels);
 
 // The stages in the place of `stage`, in order; the last one computes its tensor. REQUIRES: `shape` is the

@@ -1,4 +1,4 @@
-// What every artifact carries: the constant tables that describe one compiled module, and the entry points
+// Every artifact carries these: the constant tables that describe one compiled module, and the entry points
 // that check a call against them. The code generator writes the tables and one jump for each exported
 // function; everything here is linked in beside them, hidden, so that two artifacts never meet. Plain C over
 // libc for the oldest x86-64: it must run before it is known what the CPU can do. The tables of an artifact
@@ -39,7 +39,7 @@ struct MyccArg {
   const uint8_t* header;  // kMyccHeaderBytes, or NULL for a plain tensor
 };
 
-// What a caller sees of one exported function.
+// One exported function as a caller sees it.
 struct MyccSignature {
   const char* symbol;  // for messages
   const char* packer;  // the symbol that fills this function's packed buffers, or NULL

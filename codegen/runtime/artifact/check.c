@@ -45,7 +45,7 @@ static void PrintInts(char* text, const int64_t* values, int64_t count) {
   snprintf(text + used, kTextBytes - used, "]");
 }
 
-// What a caller who passes the const tensor itself has missed; the text ends a refusal.
+// The mistake of a caller who passes the const tensor itself; the text ends a refusal.
 static void PrintHint(char* text, const struct MyccSignature* signature, const struct MyccArg* arg) {
   text[0] = '\0';
   if (arg->header != NULL && !arg->is_output)

@@ -2,9 +2,9 @@
 // over libc; libcuda.so.1 is opened at the first call.
 //
 // A call works in the caller's current context where that is of the tensors' device, else in the device's
-// primary one, and does no more than enqueue on the caller's stream. What a call needs beside (code in the
-// context, a workspace, knowledge of packed buffers) is made at the first call or by MODULE_prepare, so that
-// later calls allocate nothing, wait for nothing, and can be captured into a CUDA graph.
+// primary one, and does no more than enqueue on the caller's stream. Its other needs (code in the context, a
+// workspace, knowledge of packed buffers) are met at the first call or by MODULE_prepare, so that later calls
+// allocate nothing, wait for nothing, and can be captured into a CUDA graph.
 //
 // Thread rule: the tables are constant; every function may be called from several threads at once.
 #pragma once
@@ -67,7 +67,7 @@ struct MyccCudaKernel {
   int64_t any_cluster;   // has clusters of more than 8 blocks, which a kernel must ask for
 };
 
-// What is known once the code is loaded: a handle for each image and kernel.
+// The handles of the loaded code, one for each image and kernel.
 struct MyccCudaHandles {
   CuLibrary* libraries;
   CuKernel* kernels;
@@ -169,7 +169,7 @@ void MyccCudaLeave(const struct MyccCudaScope* scope);
 // Is the code in the context? Loads it there, which nothing may be captured for.
 int MyccCudaIsLoaded(const struct MyccCudaScope* scope);
 int32_t MyccCudaLoad(const struct MyccCudaScope* scope);
-// What may not be done while any stream of the thread is captured may be done between these two.
+// Between these two, calls are allowed that are forbidden while any stream of the thread is captured.
 int MyccCudaRelax(const struct MyccCudaDriver* driver);
 void MyccCudaRestore(const struct MyccCudaDriver* driver, int mode);
 // The graph that calls on `stream` go into, with the number of its capture; NULL and 0 when they run at once.

@@ -1,7 +1,7 @@
 // A call on a GPU: check everything, then enqueue the function's steps.
 #include "codegen/runtime/artifact/cuda_artifact.h"
 
-// Where the parts of one call are.
+// The places of the parts of one call.
 struct Call {
   const struct MyccCudaScope* scope;
   CuStream stream;

@@ -1,5 +1,5 @@
-// What is used of CUDA's driver API: types, constants and the layout of what is passed by address, as
-// libcuda.so.1 has them since CUDA 12.0. Written out here so that nothing of CUDA is needed to build.
+// The part of CUDA's driver API that is used: types, constants and the layout of what is passed by address,
+// as libcuda.so.1 has them since CUDA 12.0. Written out here so that nothing of CUDA is needed to build.
 #pragma once
 
 #include <stdint.h>

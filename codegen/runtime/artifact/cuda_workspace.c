@@ -19,7 +19,7 @@ struct Workspace {
 static struct Workspace* workspaces;  // under the lock; entries stay
 
 // The driver says when the last graph that may use the workspace is gone, by a function that must be there
-// then: libc's, which outlives this artifact. That it also returns a number makes no difference to a caller
+// then: libc's, which outlives this artifact. It also returns a number, which makes no difference to a caller
 // that looks for none.
 static int32_t LendToGraph(const struct MyccCudaScope* scope, struct Workspace* workspace, CuGraph graph) {
   sem_t* gone = malloc(sizeof *gone);
@@ -124,8 +124,8 @@ int32_t MyccCudaSpareWorkspace(const struct MyccCudaScope* scope) {
   return workspace == NULL;
 }
 
-// Frees the workspaces of the calling thread's context: that context is alive. Those of others go with
-// theirs.
+// Frees the workspaces of the calling thread's context: that context is alive. Other contexts take their
+// workspaces with them.
 __attribute__((destructor)) static void FreeWorkspaces(void) {
   const struct MyccCudaDriver* driver = MyccCudaOpened();
   CuContext current = NULL;

@@ -7,7 +7,7 @@
 
 namespace mycc {
 
-// What artifacts for CPUs and for GPUs are linked from, as one relocatable object.
+// The relocatable objects, one each, that artifacts for CPUs and for GPUs are linked from.
 std::string_view CpuArtifactObject();
 std::string_view CudaArtifactObject();
 // Shared libraries without code, which stand for libc, libm, libgomp and the loader when an artifact is

@@ -1,5 +1,5 @@
-// elect(l, 32): inside each iteration of l stands a loop of 32, the first iteration of which does the work:
-// where a group of threads has an iteration of l, one of them does what is to be done once.
+// elect(l, 32): inside each iteration of l stands a loop of 32, and its first iteration does the work: when a
+// group of threads has an iteration of l, one of them does what is to be done once.
 //
 //   for l: B   ->   for l: for l.e in 32: B        (not executed where l.e >= 1)
 #include "absl/strings/str_cat.h"

@@ -14,8 +14,8 @@
 namespace mycc {
 namespace {
 
-// What element `index` of the block's tensor is: the block's value with the iteration variables that name the
-// element replaced.
+// Element `index` of the block's tensor: the block's value with the iteration variables that name the element
+// replaced.
 Expr ValueAt(const Block& block, const std::vector<Expr>& index) {
   VarMap map;
   for (size_t d = 0; d < block.indices.size(); ++d) map[block.indices[d]->var.get()] = index[d];

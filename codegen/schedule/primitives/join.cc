@@ -1,6 +1,7 @@
 // join(l, n): n thread blocks, a cluster, carry out each iteration of the block loop l together. Thread loops
 // inside number the threads of all of them, so that a row too long for the registers of one block stays in
-// those of several. What their threads reduce together they send each other. It needs Hopper's clusters.
+// those of several. The blocks send each other what their threads reduce together. It needs Hopper's
+// clusters.
 //
 //   block i in 16:                     block i in 16 by 4 blocks each:
 //     alloc m                            alloc m
@@ -23,7 +24,7 @@ namespace {
 
 constexpr int64_t kMostBlocks = 8;  // that every device of the architecture runs side by side
 
-// Of the grid that the loop is part of, no other loop says who carries out its iterations.
+// No other loop of the grid that the loop is part of says who carries out its iterations.
 absl::Status CheckGrid(const Path& path) {
   const Stmt& grid = *std::find_if(path.nodes.begin(), path.nodes.end(),
                                    [](const Stmt& stmt) { return stmt->kind == StmtKind::kFor; });

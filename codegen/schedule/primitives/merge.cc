@@ -5,7 +5,8 @@
 //   for m in 8: for j in 4: C: t2 += t1[m*4 + j]     ->     for j in 4: P: t1[l*4 + j] = ..
 //                                                           for j in 4: C: t2 += t1[l*4 + j]
 //
-// What an iteration of m reads of the tensors that l writes must be written by the same iteration of l.
+// The elements that an iteration of m reads of the tensors that l writes must be written by the same
+// iteration of l.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -45,8 +46,8 @@ bool Contains(const DimRegion& written, const DimRegion& read) {
          ahead.constant + read.extent <= written.extent;
 }
 
-// What blocks under `readers` (a body over the first loop's variable) read of the writer's tensor is in the
-// box that one iteration fills.
+// Reads of the writer's tensor by blocks under `readers` (a body over the first loop's variable) must lie in
+// the box that one iteration fills.
 absl::Status CheckReads(const Function& function, const Block& writer, const For& first,
                         const Stmt& readers) {
   MYCC_RETURN_IF_ERROR(CheckOnlyWriter(function, writer));

@@ -6,7 +6,7 @@
 //     ->
 //   for i in 5: for c in 4: B: t1[i, c] = c < 3 ? f(i, c) : 0
 //
-// pad_groups(B, d, group, extent): the same for each group of so many elements along the dimension, so that
+// pad_groups(B, d, group, extent): the same for each group of `group` elements along the dimension, so that
 // every group begins at a vector.
 //
 //   for c in 6: B: t1[c] = f(c)   ->   for c in 8: B: t1[c] = c % 4 < 3 ? f(c // 4 * 3 + c % 4) : 0
@@ -25,7 +25,7 @@ constexpr int64_t kMostGrowth = 16;  // times the old extent
 struct Growth {
   int64_t dim, group, extent;
 
-  // Where an element of the old tensor is in the new one, and the other way round.
+  // The place of an element of the old tensor in the new one, and the other way round.
   Expr Moved(const Expr& index) const { return FloorDiv(index, group) * extent + Mod(index, group); }
   Expr Source(const Expr& index) const { return FloorDiv(index, extent) * group + Mod(index, extent); }
 };

@@ -1,12 +1,12 @@
-// pipeline(l, kind, stages): the copies into shared memory that stand at the start of loop l run
-// ahead of the computing that reads them, through a ring of so many tiles. `threads`: every thread copies
-// (cp.async). `bulk`: a warp of its own issues bulk copies (TMA) and the others compute (warp
-// specialization); it needs Hopper's copy engine.
+// pipeline(l, kind, stages): the copies into shared memory that stand at the start of loop l run ahead of the
+// computing that reads them, through a ring of `stages` tiles. `threads`: every thread copies (cp.async).
+// `bulk`: a warp of its own issues bulk copies (TMA) and the others compute (warp specialization); it needs
+// Hopper's copy engine.
 //
 // persist(l, n): n thread blocks carry out all iterations of the block loop l, one after the other.
 //
-// stream(l, n, g, m): n thread blocks carry out the iterations of the block loop l. Those that are left over
-// when all have as many are shared out by steps of the pipelined loop inside, among g groups of m blocks
+// stream(l, n, g, m): n thread blocks carry out the iterations of the block loop l. Iterations that are left
+// over when all have as many are shared out by steps of the pipelined loop inside, among g groups of m blocks
 // (stream-K). Sums that one block begins and another ends go through memory.
 //
 // alternate(l, n): n groups of warps, each with a tile of its own, take turns on the iterations of the
@@ -20,7 +20,7 @@
 // needs Hopper's copy engine.
 //
 // All mark the loop. passes/pipeline_loops.cc carries them out, where it is known what is copied, but reside,
-// which becomes a bound of the kernel\'s launch.
+// which becomes a bound of the kernel's launch.
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/schedule/primitives/primitives.h"

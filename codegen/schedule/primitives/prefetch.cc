@@ -1,7 +1,8 @@
-// prefetch(l, rows, lanes, sums): the instruction that loop l belongs to fetches what it will want of the
-// operand with the rows, and of the one with the lanes, so many iterations of l later; 0: nothing. Past the
-// loop's end that is what lies after the operand's block: in panels, the beginning of the next one. With sums
-// 1, tile registers fetch the place of their sums for writing before l begins.
+// prefetch(l, rows, lanes, sums): the instruction that loop l belongs to fetches the elements that it will
+// want `rows` iterations of l later of the operand with the rows, and `lanes` iterations later of the one
+// with the lanes; 0: nothing. Past the loop's end come the elements after the operand's block: in panels, the
+// beginning of the next one. With sums 1, tile registers fetch the place of their sums for writing before l
+// begins.
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/schedule/instructions.h"

@@ -5,8 +5,8 @@
 //                                for l.2 in 8:
 //                                  B[i = l.0*32 + l.1*8 + l.2]     (not executed where i >= 100)
 //
-// Factors need not divide the extent. Where the overshoot is not caught by a block's own iteration domain,
-// the block gets a guard: an iteration variable of its own over the loop's extent.
+// Factors need not divide the extent. When the overshoot is not caught by a block's own iteration domain, the
+// block gets a guard: an iteration variable of its own over the loop's extent.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"

@@ -7,8 +7,8 @@
 //                                             t0.s: t0.s[i,k] = inside ? t0[f(l,i,k)] : 0
 //                                           for i: for j: for k: B: acc[i,j] += t0.s[i,k] * ..
 //
-// Where cache_read copies the box of the tensor, this copies what the iterations read: strided, dilated and
-// padded convolutions become matrices as they arrive. A block that reads the tensor at several places (a gram
+// cache_read copies the box of the tensor; this copies what the iterations read: strided, dilated and padded
+// convolutions become matrices as they arrive. A block that reads the tensor at several places (a gram
 // matrix) has its first one staged, from left to right; staged again, the next. Iterations that read outside
 // of the tensor, or lie outside of a reduction, read zero, so that the tile is complete and adds nothing to a
 // sum.
@@ -123,8 +123,8 @@ int64_t PaddedExtent(const Block* writer, size_t d, int64_t extent) {
   return of_group ? padded : 0;
 }
 
-// Of an iteration variable that runs along a group: what the tensor holds behind the group are zeros, up to
-// this extent. 0 where they are not.
+// The extent up to which the tensor holds zeros behind a group, for an iteration variable that runs along it;
+// 0 where there are none.
 int64_t ZerosUpTo(const Expr& index, const IterVar& iter, const Block* writer, size_t d) {
   const auto linear = SplitLinear(index, iter.var.get());
   if (!linear || linear->coefficient != 1) return 0;
@@ -133,7 +133,7 @@ int64_t ZerosUpTo(const Expr& index, const IterVar& iter, const Block* writer, s
   return begins_group ? padded : 0;
 }
 
-// What the tile holds at an iteration: the element, or zero.
+// The tile's value at an iteration: the element, or zero.
 Expr StagedValue(const Block& block, const Expr& operand, const VarMap& bindings, const Block* writer) {
   const bool padded = operand->op == Op::kSelect;
   const Expr load = Substitute(padded ? operand->args[1] : operand, bindings);

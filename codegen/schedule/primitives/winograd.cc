@@ -1,6 +1,6 @@
 // winograd(B, m): a convolution of 3 x 3 windows that move by 1 becomes Winograd's F(m x m, 3 x 3): the
 // stages of workload/winograd.h, each under its own naive loops. B keeps its name and computes the same
-// tensor from tiles of m x m outputs; the others are called after it. What is made of a const filter alone is
+// tensor from tiles of m x m outputs; the others are called after it. Stages of a const filter alone are
 // computed ahead of time.
 //
 //   for i, j, k: for r, s, c:                  for xi, nu, c, k: B.u: B.u[xi, nu, c, k] = .. w ..

@@ -1,5 +1,6 @@
-// What artifacts may use of libc. Only names and versions matter: an artifact is linked against this in place
-// of the host's libc, so that linking needs no development files and its demands on a host are known.
+// The part of libc that artifacts may use. Only names and versions matter: an artifact is linked against this
+// in place of the host's libc, so that linking needs no development files and its demands on a host are
+// known.
 void aligned_alloc(void) {}
 void calloc(void) {}
 void dlerror(void) {}

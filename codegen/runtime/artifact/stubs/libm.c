@@ -1,4 +1,4 @@
-// What artifacts may use of libm; see libc.c.
+// The part of libm that artifacts may use; see libc.c.
 void acos(void) {}
 void acosf(void) {}
 void acosh(void) {}

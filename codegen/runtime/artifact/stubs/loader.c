@@ -1,2 +1,2 @@
-// What artifacts may use of the dynamic loader; see libc.c.
+// The part of the dynamic loader that artifacts may use; see libc.c.
 void __tls_get_addr(void) {}
