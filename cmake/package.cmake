@@ -1,5 +1,5 @@
-# What `cpack` puts into the relocatable archive: the programs with every shared library that they need but glibc's, found from where they
-# are unpacked, so that they run on another distribution with nothing installed. Included last: it reads which targets there are.
+# The contents of the relocatable archive that `cpack` makes: the programs with every shared library that they need but glibc's, found from
+# where they are unpacked, so that they run on another distribution with nothing installed. Included last: it reads which targets there are.
 #
 #   component programs   bin/mycc, bin/mycc-tune, lib/, documentation
 #   component tests      tests/: what carries the label `gpu`, to be run by ctest on a host with a device

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the Debian 12 packages that the project is built, tested and benchmarked with: the one list of them. What is installed
-# already is left alone, and nothing is fetched when nothing is missing.
+# Installs the Debian 12 packages that the project is built, tested and benchmarked with: the one list of them. Installed packages are left
+# alone, and nothing is fetched when nothing is missing.
 set -euo pipefail
 
 packages=(

@@ -39,7 +39,7 @@ class FailureWatch {
     uint64_t used = 0;
   };
   static Counts CountsOf(const std::deque<bool>& outcomes);
-  // Of the other workers' devices; of the worker's own other devices where there are none.
+  // The counts of the other workers' devices; of the worker's own other devices where there are none.
   static Counts RestOf(const Line& line, const Source& source);
 
   std::map<std::string, Line> lines_;

@@ -1,5 +1,5 @@
-// What tests of emitted CUDA C++ share: workloads and traces by text, lowered, emitted, compiled by NVRTC,
-// and run on the host.
+// Parts that tests of emitted CUDA C++ share: workloads and traces by text, lowered, emitted, compiled by
+// NVRTC, and run on the host.
 #pragma once
 
 #include <string>

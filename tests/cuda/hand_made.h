@@ -11,14 +11,12 @@
 namespace mycc {
 
 // A library with the module name `hand`:
-//   add(x: f32[4099], y: f32[4099]) -> (z: f32[4099])                      z = x + y
-//   scale(x: f32[64,32], w: const f32[32]) -> (y: f32[64,32])               y = x * (w packed, twice),
-//   through the
-//                                                                          workspace, part of which is zeroed
+//   add(x: f32[4099], y: f32[4099]) -> (z: f32[4099])           z = x + y
+//   scale(x: f32[64,32], w: const f32[32]) -> (y: f32[64,32])   y = x * (w packed, twice), through the
+//                                                               workspace; a part of it is zeroed
 // and where the architecture has TMA and clusters
-//   flip(x: bf16[512,64]) -> (y: bf16[512,64])                             y = x, in boxes of 64x64 by TMA,
-//   by
-//                                                                          blocks in clusters of two
+//   flip(x: bf16[512,64]) -> (y: bf16[512,64])                  y = x, in boxes of 64x64 by TMA, by blocks in
+//                                                               clusters of two
 absl::StatusOr<SharedObject> HandMadeLibrary(const Target& target);
 
 // A target of the architecture that has what these programs need.

@@ -1,5 +1,5 @@
-// What a kernel's source calls when it runs on the CPU; see host_threads.h. Without standard headers, which
-// would take most of the time to compile a kernel.
+// The functions that a kernel's source calls when it runs on the CPU; see host_threads.h. Without standard
+// headers, which would take most of the time to compile a kernel.
 #pragma once
 
 #include <stdint.h>
@@ -13,7 +13,7 @@ struct HostThreads {
   int (*thread)();  // of the block
   int (*block)();   // of the grid
   int (*rank)();    // of the block, in its cluster
-  // Waits until so many threads (0: the block's) have come to the barrier.
+  // Waits until `threads` threads (0: the block's) have come to the barrier.
   void (*meet)(int barrier, int threads);
   // The value that lane `from` of the warp brings; of the lanes in `mask`, which all come.
   uint64_t (*exchange)(unsigned mask, uint64_t value, int from);

@@ -1,4 +1,4 @@
-// What CUDA C++ has and C++ has not, so that an emitted kernel compiles with the host's compiler and means
+// The part of CUDA C++ that C++ lacks, so that an emitted kernel compiles with the host's compiler and means
 // the same. Included by what host_run.cc writes, nowhere else; host_threads.cc carries the threads out.
 #include <math.h>
 #include <stdint.h>
@@ -26,7 +26,7 @@ static struct {
     operator int() const { return host.block(); }
   } x;
 } blockIdx;
-// Of a cluster's blocks, one after the other.
+// The shared memory of a cluster's blocks, one after the other.
 alignas(1024) unsigned char shared[mycc::kHostClusterBlocks * mycc::kHostSharedBytes];
 static inline unsigned char* SharedOfBlock() { return shared + host.rank() * mycc::kHostSharedBytes; }
 

@@ -43,7 +43,7 @@ std::pair<std::string, std::string> LdmatrixPtx(bool transposed) {
           absl::StrCat("HostLoadMatrices(to, from, ", transposed ? "true" : "false", ");")};
 }
 
-// Of Ampere's tensor cores.
+// The source with calls in place of the PTX of Ampere's tensor cores.
 std::string WithoutTensorCores(const std::string& source) {
   return absl::StrReplaceAll(
       source,
@@ -68,7 +68,7 @@ std::string WithoutTensorCores(const std::string& source) {
        {R"(asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");)", ""}});
 }
 
-// A pair to replace: a value of so many bits that is sent to another block.
+// A pair to replace: a value of `bits` bits that is sent to another block.
 std::pair<std::string, std::string> SendPtx(int bits, const std::string& type, char reg) {
   const std::string value = absl::StrCat("reinterpret_cast<const ", type, "&>(value)");
   return {absl::StrCat(R"(asm volatile(
@@ -81,7 +81,7 @@ std::pair<std::string, std::string> SendPtx(int bits, const std::string& type, c
           absl::StrCat("HostSend(place, barrier, ", value, ", block);")};
 }
 
-// Of clusters, and of Hopper's barriers in shared memory.
+// The source with calls in place of the PTX of clusters, and of Hopper's barriers in shared memory.
 std::string WithoutClusters(const std::string& source) {
   return absl::StrReplaceAll(
       source,

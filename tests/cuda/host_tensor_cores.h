@@ -1,4 +1,4 @@
-// What the instructions of Ampere's tensor cores do, in place of their PTX: copies to shared memory, at once;
+// The instructions of Ampere's tensor cores, in place of their PTX: copies to shared memory, at once;
 // fragments, as the PTX ISA lays them out; products of a warp. Included by host_cuda.h.
 
 static inline unsigned __cvta_generic_to_shared(const void* at) { return (const unsigned char*)at - shared; }
@@ -22,7 +22,7 @@ static void HostLoad16(void* to, unsigned long long from) {
   memcpy(to, (const void*)from, 16);
 }
 
-// What the threads of a block bring to an instruction of their warps.
+// The operands that the threads of a block bring to an instruction of their warps.
 static unsigned host_brought[1024][6];
 static void MeetWarpOnHost() { host.ballot(~0u, true); }
 
@@ -55,7 +55,7 @@ struct HostOfBF16 {
   static constexpr int kCount = 2;
   static float Get(unsigned bits, int i) { return __uint_as_float(bits >> 16 * i << 16); }
 };
-// What is below the tenth bit of the mantissa is not seen.
+// Bits below the tenth of the mantissa are not seen.
 struct HostOfTF32 {
   static constexpr int kCount = 1;
   static float Get(unsigned bits, int) { return __uint_as_float(bits & ~0x1fffu); }

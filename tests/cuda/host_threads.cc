@@ -52,7 +52,7 @@ unsigned ArriveAt(Barrier* barrier, int count) {
   return generation;
 }
 
-// For the others of so many that arrive.
+// Waits for the others of the `count` that arrive.
 void MeetAt(Barrier* barrier, int count) {
   const unsigned generation = ArriveAt(barrier, count);
   while (barrier->generation == generation) Pause();

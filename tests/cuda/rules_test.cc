@@ -1,6 +1,5 @@
-// What the rules for GPUs make of every kind of workload, as emitted code: points of each space run on the
-// host and compute what the reference computes; the defaults compile by NVRTC and keep everything in
-// registers.
+// The rules for GPUs on every kind of workload, as emitted code: points of each space run on the host and
+// compute what the reference computes; the defaults compile by NVRTC and keep everything in registers.
 #include <random>
 
 #include "absl/strings/match.h"

@@ -420,8 +420,8 @@ TEST(MultistageRule, OtherTypesOnHopper) {
               "multistage", Sm90a());
 }
 
-// Where channels of a group end within a tile, what follows is the next group's: it is not multiplied by
-// zero, since it may be infinite.
+// The channels of a group may end within a tile. The next group's follow them there: they are not multiplied
+// by zero, since they may be infinite.
 TEST(GroupedRules, NeighboursAreNotRead) {
   constexpr const char* kWorkloads[] = {
       R"(workload c(x: f16[1,6,5,39], w: f16[33,3,3,13]) -> (y: f32[1,4,3,33]) {
@@ -464,7 +464,8 @@ TEST(GroupedRules, NeighboursAreNotRead) {
   }
 }
 
-// What repeats one tensor, broadcasts or has axes of one element has a schedule, whatever its types.
+// A product that repeats one tensor, broadcasts or has axes of one element has a schedule, whatever its
+// types.
 TEST(TensorCoreRules, UnusualProductsAreNeverNaive) {
   constexpr const char* kWorkloads[] = {
       "workload g(a: f32[70,64]) -> (y: f32[70,70]) { y[i,j] = sum[k:64](a[i,k] * a[j,k]) }",

@@ -1,4 +1,4 @@
-// What is left after kill -9, after a disk that is full, and after a write-ahead log that was cut anywhere.
+// The log after kill -9, after a disk that is full, and after a write-ahead log that was cut anywhere.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -219,7 +219,7 @@ TEST(FaultsTest, AFullDiskLosesNothingThatWasKeptAndPasses) {
   EXPECT_EQ((*log)->List({})->size(), static_cast<size_t>(kept) + 1);
 }
 
-// As above, with writes that the operating system refuses.
+// The same with writes that the operating system refuses.
 TEST(FaultsTest, AFileThatMayNotGrowKeepsWhatItHas) {
   TempDir directory;
   const std::string path = directory / "tuning.db";

@@ -284,7 +284,7 @@ TEST_F(LogCommandsTest, VerifyKeepsTheOrderOfAFinalRound) {
   EXPECT_EQ(best().trace(), MakeRecord({.index = 10}).trace());
   EXPECT_EQ(best().result().timing().seconds(), 3e-3);
   EXPECT_EQ(best().result().timing().rank_seconds(), 0.8e-3);
-  // Of other code the round said nothing: all that rank before it are measured, until one of now is the best.
+  // The round said nothing of other code: all that rank before it are measured, until one of now is the best.
   verify("new digest");
   EXPECT_EQ(best().result().code_digest(), "new digest");
   EXPECT_EQ(best().result().timing().seconds(), 3e-3);

@@ -272,7 +272,7 @@ TEST(LogFileTest, ReadsALogInWalModeWithoutItsSideFilesAndLeavesNone) {
   EXPECT_EQ(Snapshot(directory.path()), before);
 }
 
-// As a reader leaves them that was the last to go.
+// A reader that was the last to go leaves the files like this.
 TEST(LogFileTest, ReadsALogWithAnEmptyWriteAheadLogWhereverItStands) {
   TempDir directory;
   const std::string path = MakeLog(directory, "tuning.db", 3);
@@ -320,7 +320,7 @@ TEST(LogFileTest, ExplainsALogThatWasNotClosedWhereItCannotBeRead) {
     EXPECT_THAT(std::string(status.message()), HasSubstr("was not closed cleanly"));
   }
   ASSERT_EQ(chmod(copies.path().c_str(), 0755), 0);
-  // Where it can be read, nothing is missing.
+  // Nothing is missing where it can be read.
   auto log = TuningLog::Open(copies / "tuning.db", OpenMode::kRead);
   ASSERT_TRUE(log.ok()) << log.status();
   EXPECT_TRUE((*log)->Best(KeyOf({}), v1::TIMING_PROTOCOL_WARM).ok());

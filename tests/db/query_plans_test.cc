@@ -1,4 +1,4 @@
-// That SQLite finds what it is asked for by the indexes made for it.
+// SQLite finds the rows that it is asked for by the indexes made for them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -36,7 +36,7 @@ TEST(SchemaTest, AnOlderLogIsBroughtUpToDateWithAllItHolds) {
   auto log = TuningLog::Open(path, OpenMode::kWrite);
   ASSERT_TRUE(log.ok()) << log.status();
   EXPECT_EQ(*ReadVersion((*log)->database()), SchemaVersion());
-  // What log_v1.sql was made from.
+  // The records that log_v1.sql was made from.
   const RecordSpec specs[] = {{.index = 0, .seconds = 3e-3},
                               {.index = 1, .seconds = 2e-3},
                               {.index = 2, .status = v1::MEASURE_STATUS_BUILD_ERROR},

@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-// What the published schema of T4 results 1.0.0 demands of a result.
+// Checks what the published schema of T4 results 1.0.0 demands of a result.
 void ExpectResult(const json& result) {
   ASSERT_TRUE(result.is_object());
   EXPECT_TRUE(result["timestamp"].is_string());

@@ -1,4 +1,4 @@
-// What the tests of db share: a folder of their own, records to log, and files compared byte by byte.
+// Parts that the tests of db share: a folder of their own, records to log, and files compared byte by byte.
 #pragma once
 
 #include <cstdint>

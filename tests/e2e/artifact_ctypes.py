@@ -76,7 +76,7 @@ class Library:
         for arg in args:
             code = OTHER_CODES.get(arg["dtype"])
             if arg["kind"] == "output":
-                # What was there before must not matter.
+                # Earlier values must not matter.
                 outputs.append(place(numpy.full(arg["shape"], 77, DTYPES[arg["dtype"]])))
                 tensors.append(tensor(outputs[-1], code))
                 continue

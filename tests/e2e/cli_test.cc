@@ -169,8 +169,7 @@ TEST_F(CliTest, TuneThenBestThenMeasure) {
   EXPECT_THAT(fewer.output, HasSubstr("\"reused\":true"));
 }
 
-// What a server and its worker decide in turn is what everything that reads the log goes by, also after a
-// move.
+// Everything that reads the log goes by what a server and its worker decide in turn, also after a move.
 TEST_F(CliTest, FinalRoundDecidesWhatIsBest) {
   const std::string output = folder_.Path("output"), address = "unix:" + folder_.Path("socket");
   Background server({"serve", "--log", log_, "--listen", address}, output);

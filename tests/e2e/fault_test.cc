@@ -1,5 +1,5 @@
 // Each way in which a candidate can fail, provoked in the real program: the record has its status, and the
-// record's line, pasted into bash, fails in the same way. What keeps a worker from its work is told.
+// record's line, pasted into bash, fails in the same way. A worker that is kept from its work says why.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/wait.h>
@@ -141,7 +141,8 @@ TEST_F(WorkerFaultTest, AStoppedProcessThatHoldsTheDeviceIsNamed) {
   unsetenv("XDG_RUNTIME_DIR");
 }
 
-// What takes a final round down takes nothing else: the job ends with what its trials measured, and says so.
+// A fault that takes a final round down takes nothing else: the job ends with its trials' results, and says
+// so.
 TEST(FinalRoundFaultTest, LeavesTheSingleTimings) {
   if (UsableCpus() < 2) GTEST_SKIP() << "a kernel on one CPU starts no threads, where the faults are met";
   const TestFolder folder;

@@ -67,7 +67,7 @@ class KillTest : public ::testing::Test {
     for (const StoredRecord& record : *records) {
       EXPECT_TRUE(trials.insert(record.record.trial()).second) << record.record.trial() << " twice";
       EXPECT_EQ(record.record.result().status(), v1::MEASURE_STATUS_OK) << record.record.result().error();
-      // What the final round adds is no trial.
+      // Records that the final round adds are no trials.
       if (!record.record.result().timing().final_round().empty()) trials.erase(record.record.trial());
     }
     const auto stored = JobStore(log->get()).LoadTrials(job, 0);

@@ -124,7 +124,7 @@ TEST(DType, EightBitFloatsOfTheTwoFormats) {
   EXPECT_EQ(value(DType::kF8E5M2, 0x7b), 57344);
 }
 
-// What is beyond the largest number becomes it; infinity stays where there is one.
+// Numbers beyond the largest become it; infinity stays where there is one.
 TEST(DType, RoundingToEightBitsIsNearestEvenByTable) {
   for (const DType dtype : kFloat8) {
     std::vector<double> values;

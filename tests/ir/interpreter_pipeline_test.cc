@@ -111,7 +111,7 @@ TEST(RingTest, RunsInEachIterationOfAParallelLoop) {
       MakeFunction({ring.x}, {ring.y}, Loop(block, InScope(own, MakeSeq({body, out})), LoopKind::kParallel)));
 }
 
-// What is out of order is named by the first rule that it breaks, which depends on the interleaving.
+// An access out of order is named by the first rule that it breaks, which depends on the interleaving.
 testing::Matcher<std::string> OutOfOrder() {
   return AnyOf(HasSubstr("races with"), HasSubstr("is read before it is written"),
                HasSubstr("without having waited for the end of phase"),
@@ -304,7 +304,7 @@ TEST(RolesTest, OrdinaryAccessesAreOrderedByBarriersAlone) {
                        {1, 1}),
               OutOfOrder());
   ExpectFails(RunRoles({{"a", write}, {"b", write}}, {}), HasSubstr("races with a write"));
-  // What comes before and after the roles is ordered.
+  // Statements before and after the roles are ordered.
   ExpectCopies(
       MakeSeq({write, RunRoles({{"a", Move(kTile, kStage)}, {"b", FenceNow()}}, {}), Move(kY, kTile)}));
 }

@@ -1,5 +1,5 @@
-// What tests of compiled code share: workloads and traces by text, lowered, compiled and run, against the
-// reference and the interpreter.
+// Parts that tests of compiled code share: workloads and traces by text, lowered, compiled and run, against
+// the reference and the interpreter.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// What EmitModule makes: objects for machines that are not this one, micro-kernels that live in registers,
-// the same bytes every time.
+// The objects that EmitModule makes: for machines that are not this one, micro-kernels that live in
+// registers, the same bytes every time.
 #include "codegen/llvm/emit.h"
 
 #include <algorithm>

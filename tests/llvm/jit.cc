@@ -18,7 +18,7 @@ extern "C" int omp_get_max_threads();
 namespace mycc {
 namespace {
 
-// As an artifact does when it is loaded (runtime/artifact/cpu.c).
+// Does what an artifact does when it is loaded (runtime/artifact/cpu.c).
 absl::Status AskForTileRegisters(const Target& target) {
   constexpr int kRequestPermission = 0x1023, kTileData = 18;
   if (!FeaturesOf(target).amx_tile || syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0)

@@ -12,7 +12,7 @@
 
 namespace mycc {
 
-// Where the tensors of a call begin: at an odd multiple of their element, or at a cache line.
+// The place where the tensors of a call begin: at an odd multiple of their element, or at a cache line.
 enum class Placement { kOdd, kLine };
 
 class JitKernel {

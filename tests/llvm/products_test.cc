@@ -237,8 +237,8 @@ std::string PaddedConvolution(const Types& types, int images, int height, int ch
       is_widened ? absl::StrCat(types.sum, "(") : "", is_widened ? ")" : "", constant, images);
 }
 
-// Of lines, one or two in a tile, and of columns; the last band is smaller than the others, or there are
-// fewer bands than were asked for.
+// Bands of lines, one or two in a tile, and of columns; the last band is smaller than the others, or there
+// are fewer bands than were asked for.
 TEST_P(ProductsTest, ConvolveInBands) {
   const Target target = TargetOf(GetParam());
   for (const Types& types :

@@ -1,5 +1,5 @@
-// What is no contraction: points of the rules' spaces for elementwise stages, transposes and rows, compiled,
-// against the reference.
+// Stages that are no contractions: points of the rules' spaces for elementwise stages, transposes and rows,
+// compiled, against the reference.
 #include <random>
 
 #include "absl/strings/str_cat.h"

@@ -10,7 +10,7 @@ namespace {
 int64_t RowsIn(const TileGrid::Bytes& configuration, int tile) { return configuration[48 + tile]; }
 int64_t BytesIn(const TileGrid::Bytes& configuration, int tile) { return configuration[16 + 2 * tile]; }
 
-// What one accumulator needs of its registers: sums that nothing else uses, and operands' tiles of their size
+// Checks the registers of one accumulator: sums that nothing else uses, and operands' tiles of their size
 // that no tile in use at the same time shares.
 void Check(const TileGrid& grid) {
   SCOPED_TRACE(testing::Message() << grid.m << "x" << grid.n << " in blocks of " << grid.block_rows);

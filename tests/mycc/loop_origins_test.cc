@@ -1,4 +1,4 @@
-// What `mycc explain` says of loops.
+// The words of `mycc explain` about loops.
 #include "codegen/mycc/loop_origins.h"
 
 #include <gtest/gtest.h>

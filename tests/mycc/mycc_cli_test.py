@@ -67,7 +67,7 @@ class MyccTest(unittest.TestCase):
         self.succeeds("compile", self.te, "-o", self.folder / "out")
         return self.folder / "out/two_layers.so"
 
-    # What is called wrongly.
+    # Wrong calls.
 
     def test_misuse(self):
         self.fails(2, "subcommand")
@@ -116,7 +116,7 @@ class MyccTest(unittest.TestCase):
                                          ("MYCC_TIME_PASSES", "yes", "MYCC_TIME_PASSES: `yes`; expected 0 or 1")):
             self.fails(2, message, "tasks", self.te, env={**os.environ, variable: value})
 
-    # What is not there, or not what it claims.
+    # Files that are not there, or are not what they claim to be.
 
     def test_missing_file(self):
         self.fails(1, "nowhere.te", "compile", self.folder / "nowhere.te")
@@ -236,7 +236,7 @@ class MyccTest(unittest.TestCase):
         self.assertEqual(result.returncode, 1)
         self.assertIn("mycc: cannot write", result.stderr)
 
-    # What it is for.
+    # The program's purpose.
 
     def test_compile_writes_a_library_and_says_why(self):
         table = self.succeeds("compile", self.te, "-o", self.folder / "new/out")

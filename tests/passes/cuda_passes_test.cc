@@ -87,7 +87,7 @@ TEST(CudaPassesTest, CopiesRunAheadBesideArithmetic) {
         "bind(t2.w.a0.1, thread)\nbind(t2.w.a1.1, thread)\n");
 }
 
-// Whose registers hold what: t1 is written by threads along one dimension and read along the other.
+// Threads along one dimension write t1 into their registers, and threads along the other read it.
 TEST(CudaPassesTest, ThreadsThatDisagreeAreRefused) {
   const Workload canonical = CanonicalWorkload(R"(workload w(x: f32[8,32]) -> (y: f32[8,32]) {
   e[i,j]: f32[8,32] = exp(x[i,j])

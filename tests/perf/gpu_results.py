@@ -2,8 +2,8 @@
 
 import harness
 
-# Of an element's size or the root mean square of all, whichever is larger: two roundings of the type, and sums in another order. Integers
-# are the same. Of tf32 are the factors, by results of f32: what we round, a library may cut off.
+# Shares of an element's size or the root mean square of all, whichever is larger: two roundings of the type, and sums in another order.
+# Integers are the same. tf32's share is for f32 results of tf32 factors: a library may cut off the factors that we round.
 LARGEST_DIFFERENCE = {"bf16": 2**-6, "f16": 2**-8, "f32": 1e-3, "tf32": 2**-7, "f8e4m3": 2**-2, "f8e5m2": 2**-1, "i32": 0, "i64": 0}
 # Between neighbours near zero, where a type's numbers lie no closer the smaller they are.
 SMALLEST_STEP = {"f16": 2**-24, "f8e4m3": 2**-9, "f8e5m2": 2**-16}

@@ -59,7 +59,7 @@ def tf32_product(a, b):
         return a @ b
 
 
-# What the library reaches is measured by: a product of square matrices of this extent and type, and how many scales it takes.
+# The products that measure what the library reaches: square matrices of this extent and type, the function, and its number of scales.
 PRODUCTS = {
     "16 bits": (8192, torch.bfloat16, torch.matmul, 0),
     "f32": (4096, torch.float32, torch.matmul, 0),

@@ -1,6 +1,6 @@
 // The tensors of a workload as files, FOLDER/0, FOLDER/1, ...: inputs in declared order and then our output,
-// dense, as time_artifact --save writes them. What a library computes is compared with that output. Errors
-// are exceptions, as the libraries' are. Thread rule: for one thread.
+// dense, as time_artifact --save writes them. A library's result is compared with that output. Errors are
+// exceptions, as the libraries' are. Thread rule: for one thread.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
-// What the libraries are asked to compute. A workload comes as one word, FAMILY:KEY=VALUE,..., as
-// cpu_workloads.py writes it beside the text that mycc compiles: one description, made from the same numbers.
-// Its tensors are files, so that all sides compute on the same data (peer_data.h).
+// Workloads for the libraries. A workload comes as one word, FAMILY:KEY=VALUE,..., as cpu_workloads.py writes
+// it beside the text that mycc compiles: one description, made from the same numbers. Its tensors are files,
+// so that all sides compute on the same data (peer_data.h).
 #pragma once
 
 #include <string>

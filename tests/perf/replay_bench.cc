@@ -1,4 +1,4 @@
-// What one candidate costs the search: replay of its trace, features and the analytic estimate, and what the
+// The search's cost of one candidate: replay of its trace, features and the analytic estimate, and what the
 // model costs beside them. Prints a table and ends with its figures as `name: value` lines; fails when a
 // contraction's replay with features takes more than 300 us.
 #include <benchmark/benchmark.h>

@@ -26,7 +26,7 @@ TEST(ReproductionTest, IsOneLine) {
             "--target $'v1 cpu mcpu=haswell' --cache cold --seed 7");
 }
 
-// What bash makes of the line, by a command that shows its words and the files among them.
+// bash's reading of the line, by a command that shows its words and the files among them.
 TEST(ReproductionTest, BashReadsItAsItWasMeant) {
   const v1::Assignment assignment = Example();
   const std::string script =

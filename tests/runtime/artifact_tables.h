@@ -15,7 +15,7 @@ namespace mycc {
 inline constexpr int kScale = 0;
 inline constexpr int kScalePack = 1;
 
-// What the bodies do beside nothing; called with the body's arguments.
+// Called with the arguments of a body, which does nothing else.
 extern std::function<void(void* const* tensors, uint8_t* shared, uint8_t* threads)> on_scale;
 
 // The one thing that the module needs of the CPU.

@@ -1,5 +1,5 @@
-// What is written out of the driver's API, against the header that CUDA has of it: checked where the header
-// is, when this is compiled.
+// Our declarations of the driver's API, against the header that CUDA has of it: checked where the header is,
+// when this is compiled.
 #include <cuda.h>
 #include <gtest/gtest.h>
 
@@ -50,7 +50,7 @@ static_assert(offsetof(CuLaunchConfig, num_attributes) == offsetof(CUlaunchConfi
 static_assert(sizeof(CuTensorMapBits) == sizeof(CUtensorMap) &&
               alignof(CuTensorMapBits) == alignof(CUtensorMap));
 
-// What passes through memory that the driver fills or reads.
+// Structures that pass through memory that the driver fills or reads.
 TEST(CudaAbi, AClusterIsWhereTheDriverLooksForIt) {
   CuLaunchAttribute ours = {};
   ours.id = kCudaLaunchCluster;

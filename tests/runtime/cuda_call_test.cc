@@ -134,7 +134,7 @@ TEST_F(CudaCallTest, MapsAreKeptForCallsWithTheSameTensors) {
     }
   }
   EXPECT_GE(fake_cuda::CountOf("cuTensorMapEncodeTiled"), kTensors + 1);
-  // Where two come to lie in one slot they take turns.
+  // Two maps that come to lie in one slot take turns.
   EXPECT_LT(fake_cuda::CountOf("cuTensorMapEncodeTiled"), kRounds * kTensors);
 }
 
@@ -410,7 +410,7 @@ TEST_F(CudaCallTest, UnloadingFreesTheWorkspacesOfTheCurrentContext) {
   library_ = dlopen(nullptr, RTLD_NOW);  // for TearDown
 }
 
-// As a program does that tries many libraries one after the other.
+// A program that tries many libraries unloads them one after the other.
 TEST_F(CudaCallTest, UnloadingBesideAGraphFreesItsWorkspaceToo) {
   fake_cuda::MakeCurrent(0, /*primary=*/true);
   const int64_t before = fake_cuda::AllocatedBytes();

@@ -24,8 +24,8 @@ Device& DeviceAt(int ordinal);
 // The function of this name ("cuMemAlloc_v2") returns an error from now on; "" for none.
 void Fail(const std::string& function);
 
-// What was enqueued since the last look, a line each: "launch k grid 2,1,1 block 32 shared 0 cluster 1 stream
-// 7 args 0x.. 0x..", "memset 0x.. 128 stream 7".
+// The work that was enqueued since the last look, a line each: "launch k grid 2,1,1 block 32 shared 0 cluster
+// 1 stream 7 args 0x.. 0x..", "memset 0x.. 128 stream 7".
 std::vector<std::string> TakeWork();
 // How often a function was called, since Reset().
 int CountOf(const std::string& function);
@@ -43,7 +43,7 @@ void DestroyGraph(int graph);
 
 void* Allocate(int64_t bytes);
 void Free(void* memory);
-// As if it had been freed, and other memory allocated at its address.
+// From now on the memory is freed, and other memory allocated at its address.
 void Renew(void* memory);
 int64_t AllocatedBytes();
 

@@ -326,7 +326,7 @@ CuResult cuEventElapsedTime(float* milliseconds, void*, void*) {
   return kCudaSuccess;
 }
 
-// What a table of the driver has beside, and no test of this one calls.
+// Functions that the driver's table has beside, and no test of this one calls.
 CuResult cuMemcpyDtoDAsync_v2(uintptr_t, uintptr_t, size_t, void*) { return kInvalidValue; }
 CuResult cuStreamQuery(void*) { return kInvalidValue; }
 CuResult cuModuleLoadData(void**, const void*) { return kInvalidValue; }

@@ -1,4 +1,4 @@
-// What the fake driver's two halves share: its state, and what every function of it does first.
+// Parts that the fake driver's two halves share: its state, and what every function of it does first.
 #pragma once
 
 #include <cstdint>

@@ -148,7 +148,7 @@ TEST(CpuNeedsTest, FollowsTheFeatures) {
               AllOf(Contains("avx2"), Contains("fma"), Contains("bmi2"), Not(Contains("avx512f"))));
   EXPECT_THAT(names("v1 cpu mcpu=skylake-avx512 l1d=32K l2=1M threads=2"),
               AllOf(Contains("avx512f"), Contains("avx512vl"), Not(Contains("avx512vnni"))));
-  // What is switched off takes what builds on it along.
+  // A feature that is switched off takes along those that build on it.
   EXPECT_THAT(names("v1 cpu mcpu=skylake-avx512 features=-avx512f l1d=32K l2=1M threads=2"),
               AllOf(Contains("avx2"), Not(Contains("avx512f")), Not(Contains("avx512vl"))));
 }

@@ -64,7 +64,7 @@ TEST(NarrowFloatsTest, NanStaysNan) {
 
 TEST(NarrowFloatsTest, EveryHalfWidensExactly) {
   for (int bits = 0; bits < 1 << 16; ++bits) {
-    // What lies above the 16 bits is not the callee's business.
+    // Bits above the 16 are not the callee's business.
     const float got = __extendhfsf2(_mm_cvtsi32_si128(bits | 0x5a5a0000)),
                 expected = HalfBitsToFloat(static_cast<uint16_t>(bits));
     if (std::isnan(expected)) {

@@ -1,4 +1,4 @@
-// What primitives do for GPUs: blocks, threads, shared memory and its layout. A golden of what they make, the
+// Primitives for GPUs: blocks, threads, shared memory and its layout. A golden of what they make, the
 // interpreter's word that the meaning is unchanged, and what they refuse.
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
@@ -42,7 +42,7 @@ TEST(GpuPrimitivesTest, BlocksThreadsAndSharedTiles) {
             "cache_read(t1, t2, t2.r0.0, shared)\nbind(t1.r.a0, thread)\nlayout(t1.r, 4, 0)\n");
 }
 
-// What primitives only mark: blocks on an SM, blocks of a cluster, blocks that go on, copies that run ahead.
+// Primitives that only mark: blocks on an SM, blocks of a cluster, blocks that go on, copies that run ahead.
 TEST(GpuPrimitivesTest, MarksOfBlocksAndPipelines) {
   Check("gpu_marks", kGemm,
         "split(t2.a0, [2, 8])\nsplit(t2.r0, [4])\nreorder([t2.a0.1, t2.a0.0, t2.r0.0, t2.a0.2, t2.a1, "

@@ -1,4 +1,4 @@
-// What schedule tests share: workloads by text, traces by text, and the interpreter as the oracle.
+// Parts that schedule tests share: workloads by text, traces by text, and the interpreter as the oracle.
 #pragma once
 
 #include <string>
@@ -22,8 +22,8 @@ Workload CanonicalWorkload(const std::string& text);
 Target TestTarget();
 Target TestGpu();  // an H200
 
-// What `who` computed is what was expected: integers exactly, floats within `tolerance` relative to 1 + the
-// expected magnitude (reassociated sums); NaN where it is expected.
+// Compares what `who` computed with what was expected: integers exactly, floats within `tolerance` relative
+// to 1 + the expected magnitude (reassociated sums); NaN where it is expected.
 absl::Status CheckClose(const std::vector<NDArray>& actual, const std::vector<NDArray>& expected,
                         double tolerance, const std::string& who);
 

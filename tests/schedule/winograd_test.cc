@@ -80,7 +80,7 @@ TEST(WinogradTest, OtherLayouts) {
   }
 }
 
-// What the header says of errors, and that the autotuner's tolerance allows it.
+// The header's bounds of the errors hold, and the autotuner's tolerance allows them.
 TEST(WinogradTest, ErrorsStayWithinTheirBounds) {
   for (const int64_t c : {1, 4, 16, 64, 256}) {
     const Workload canonical = CanonicalWorkload(Conv(1, 12, 12, c, 8, 0));

@@ -1,5 +1,5 @@
-// What tests of the server share: a clock that moves when told, a log in a folder of its own, workers that
-// answer without measuring.
+// Parts that tests of the server share: a clock that moves when told, a log in a folder of its own, workers
+// that answer without measuring.
 #pragma once
 
 #include <deque>
@@ -59,7 +59,7 @@ class TestFolder {
 
 v1::JobSpec MakeSpec(const std::vector<std::string>& workloads, uint32_t trials, uint64_t seed = 1);
 
-// What a trace "measures": the same always, different for each.
+// The "measurement" of a trace: the same always, different for each.
 v1::MeasureResult FakeResult(const v1::Assignment& assignment);
 // And its rivals', of a final round.
 std::vector<v1::MeasureResult> FakeResults(const v1::Assignment& assignment);
@@ -75,7 +75,7 @@ class FakeServer {
   Coordinator* operator->() { return coordinator_.get(); }
   TuningLog& log() { return *log_; }
   FakeTime& time() { return time_; }
-  // As kill -9 and a new start: nothing is said to anybody, and what was not in the log is gone.
+  // Ends like kill -9, and starts again: nothing is said to anybody, and what was not in the log is gone.
   // `before` is called when it has started, and before anything that takes time is done.
   void Restart(const std::function<void(Coordinator&)>& before = nullptr);
   void Wait(double seconds) {
@@ -99,7 +99,7 @@ class FakeServer {
   std::vector<v1::JobProgress> List(uint32_t limit = 0);
   // Trial -> trace of the job's records; fails the test when a trial has two.
   std::map<std::string, std::string> TracesOf(const std::string& job);
-  // Of the job's trials, or of what final rounds measured of them again.
+  // The records of the job's trials, or those that final rounds made of them.
   std::vector<StoredRecord> RecordsOf(const std::string& job, bool finals = false);
 
  private:

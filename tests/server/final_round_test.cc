@@ -195,8 +195,8 @@ class FinalsTest : public ::testing::Test {
  protected:
   static constexpr int kTrials = 8;
 
-  // What the trials are told: the n-th candidate takes n permille longer than the first, the default; that
-  // may have been timed at another moment.
+  // Measures the trials: the n-th candidate takes n permille longer than the first, the default; that one may
+  // have been timed at another moment.
   void MeasureTrials(const std::string& job, double of_default = 1) {
     FakeWorker worker(&server_, "early");
     for (int i = 0; server_.Progress(job).trials() < kTrials;) {
@@ -496,7 +496,7 @@ TEST_F(FinalsTest, ServerRestartInTheRoundBeginsItAnew) {
   EXPECT_EQ(Best().trace(), again.rivals(2));
 }
 
-// Of two tasks, one round is over when the server dies: the other is held, and the first is not held again.
+// One round of two tasks is over when the server dies: the other is held, and the first is not held again.
 TEST(FinalsOfTwoTasksTest, ServerRestartHoldsWhatWasNotHeld) {
   FakeServer server;
   FakeWorker worker(&server, "w");

@@ -1,4 +1,4 @@
-// What a job takes from the log when it begins.
+// The knowledge that a job takes from the log when it begins.
 #include "server/history.h"
 
 #include "absl/strings/substitute.h"

@@ -28,7 +28,7 @@ std::vector<Grant> Lease(LeaseQueue& queue, const std::string& holder, int count
   return grants;
 }
 
-// What a server does with leases that ran out, or with those of a worker that is lost.
+// Does what a server does with leases that ran out, or with those of a worker that is lost.
 int Return(LeaseQueue& queue, const std::vector<Grant>& grants, bool blamed) {
   for (const Grant& grant : grants) EXPECT_TRUE(queue.Return(grant.trial.name, grant.trial.attempt, blamed));
   return static_cast<int>(grants.size());

@@ -33,7 +33,7 @@ class Processor : public FakeCpuid {
   }
 };
 
-// As read on a virtual machine on a Zen 3 server.
+// Read on a virtual machine on a Zen 3 server.
 Processor Zen3() {
   return Processor({{{0x0, 0}, {0x0000000d, 0x68747541, 0x444d4163, 0x69746e65}},
                     {{0x1, 0}, {0x00a00f11, 0x01020800, 0xfffa3203, 0x178bfbff}},
@@ -46,7 +46,7 @@ Processor Zen3() {
                    0x7);
 }
 
-// As read on a virtual machine on an Emerald Rapids server.
+// Read on a virtual machine on an Emerald Rapids server.
 Processor EmeraldRapids() {
   return Processor({{{0x0, 0}, {0x00000020, 0x756e6547, 0x6c65746e, 0x49656e69}},
                     {{0x1, 0}, {0x000c06f2, 0x08100800, 0xfffa3203, 0x1f8bfbff}},

@@ -52,7 +52,7 @@ TEST(TargetText, FeaturesAreExactlyTheDifferenceFromTheProcessor) {
   EXPECT_EQ(Reprint("znver3 features=+avx2 threads=1"), "v1 cpu mcpu=znver3 l1d=32K l2=512K threads=1");
   EXPECT_EQ(Reprint("haswell features=+avx512bf16"),
             "v1 cpu mcpu=haswell features=+avx512bf16,+avx512bw,+avx512f l1d=32K l2=256K threads=4");
-  // What builds on a feature goes with it.
+  // Features that build on one go with it.
   EXPECT_EQ(Reprint("haswell features=-avx"),
             "v1 cpu mcpu=haswell features=-avx,-avx2,-f16c,-fma l1d=32K l2=256K threads=4");
 }

@@ -1,4 +1,4 @@
-// What a rule is told of a workload: which stages are contractions, and of which operands.
+// The view that a rule has of a workload: the stages that are contractions, and their operands.
 #include "tuner/space/anatomy.h"
 
 #include "gtest/gtest.h"

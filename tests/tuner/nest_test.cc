@@ -37,8 +37,8 @@ struct Touched {
   std::set<int64_t> elements, lines, pages;
 };
 
-// What `indices` touch while loops from `level` inwards run and the others stand at 0, inside the iteration
-// domains.
+// Collects the elements, lines and pages that `indices` touch while loops from `level` inwards run and the
+// others stand at 0, inside the iteration domains.
 class Walker : public EvalContext {
  public:
   Walker(const NestBlock& nest, const BufferNode& buffer, const std::vector<Expr>& indices)

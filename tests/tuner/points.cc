@@ -9,7 +9,7 @@
 namespace mycc {
 namespace {
 
-constexpr int kTries = 1200;  // of which few may be legal
+constexpr int kTries = 1200;  // few of the points may be legal
 
 void CheckPoint(const Workload& workload, const Sketch& sketch, const Choice& choice, const Target& target,
                 double tolerance) {

@@ -1,5 +1,5 @@
-// What tests of the rules do with a space: its default and random points replay, verify, and mean what the
-// workload means.
+// Checks that tests of the rules make of a space: its default and random points replay, verify, and mean what
+// the workload means.
 #pragma once
 
 #include <string>

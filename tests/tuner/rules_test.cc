@@ -204,7 +204,7 @@ TEST_P(DeepTest, PartsOfTheDepthAddUp) {
 INSTANTIATE_TEST_SUITE_P(All, DeepTest, ::testing::ValuesIn(kDeepCases),
                          [](const auto& info) { return std::string(info.param.name); });
 
-// What the default decides; 0 where there is nothing to decide.
+// The default's value of a decision; 0 where there is nothing to decide.
 int64_t DefaultOf(const std::string& name, const std::string& text, const Target& target) {
   const Sketch sketch = GenerateSketches(CanonicalWorkload(text), target).front();
   EXPECT_TRUE(sketch.space.Legal(sketch.default_choice)) << text;

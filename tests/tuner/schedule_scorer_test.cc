@@ -59,8 +59,8 @@ TEST(ScheduleScorerTest, LearnsFromTheSearchItServes) {
   EXPECT_GT(learner.metrics().corrected.pairwise_accuracy, learner.metrics().analytic.pairwise_accuracy);
 }
 
-// Measurements take twice the analytic time, give or take a little that nobody can know. As soon as one
-// generation may be seen its correction is in use, and the search follows it to the end.
+// Measurements take twice the analytic time, give or take a little that nobody can know. The correction is in
+// use as soon as one generation may be seen, and the search follows it to the end.
 TEST(ScheduleScorerTest, AFactorOfTwoIsLearnedFromTheFirstGenerationAndFollowed) {
   const Workload gemm = Gemm(384, 512, 512);
   const Target target = Avx2Target();

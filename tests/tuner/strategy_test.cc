@@ -193,8 +193,8 @@ TEST(StrategyTest, NothingIsProposedTwice) {
   }
 }
 
-// 3 * 4 points in one sketch, of which the constraint leaves 9, and 5 in another whose decision changes
-// nothing but its own record, so 1.
+// The constraint leaves 9 of the 3 * 4 points in one sketch. The other has 5 points, but its decision changes
+// nothing but its own record: 1.
 std::vector<Sketch> SmallSketches() {
   Sketch tile = SketchOf("tile", {{"a", {1, 2, 4}}, {"b", {1, 2, 4, 8}}},
                          [](const Choice& c) { return c[0] + c[1] < 4; });

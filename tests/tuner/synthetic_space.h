@@ -45,8 +45,8 @@ inline double NoiseOf(const std::string& trace, uint64_t salt) {
 }
 
 // mr, nr: a register tile that spills beyond 28 vectors; kc: a panel that wants to fit 48 KB; mc: one that
-// wants to fit 1 MB; order, unroll, parallel: switches with interactions. 9 * 6 * 10 * 8 * 6 * 4 * 3 =
-// 311,040 points, of which the constraint takes about half.
+// wants to fit 1 MB; order, unroll, parallel: switches with interactions. The constraint takes about half of
+// the 9 * 6 * 10 * 8 * 6 * 4 * 3 = 311,040 points.
 inline Sketch ContractionLikeSketch() {
   Sketch sketch = SketchOf("contraction", {{"mr", {1, 2, 4, 6, 8, 12, 14, 16, 24}},
                                            {"nr", {8, 16, 32, 48, 64, 96}},

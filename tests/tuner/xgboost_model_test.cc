@@ -91,7 +91,7 @@ TEST(XgboostModelTest, FewSamplesCorrectNothing) {
   ASSERT_TRUE(model.Train({}).ok());
 }
 
-// Where the analytic time is all there is to know, no rounds are taken.
+// No rounds are taken when the analytic time is all there is to know.
 TEST(XgboostModelTest, NoiseIsNotLearned) {
   std::vector<Sample> samples = MakeSamples(6, 30, 1);
   Rng rng(5);

@@ -299,7 +299,7 @@ CuResult cuLaunchKernelEx(const CuLaunchConfig*, void* function, void** params, 
   float *const x = At<float*>(params, 0), *const y = At<float*>(params, 1);
   return Enqueue((name == "slow" ? 1.02 : 1) * kKernelSeconds, [=] { RunCandidate(name, x, y); });
 }
-// What tables of the driver have beside, and nothing here calls.
+// Functions that tables of the driver have beside, and nothing here calls.
 CuResult cuTensorMapEncodeTiled() { return kInvalidValue; }
 CuResult cuCtxSynchronize() { return kInvalidValue; }
 CuResult cuMemcpyHtoD_v2(uintptr_t, const void*, size_t) { return kInvalidValue; }

@@ -1,4 +1,4 @@
-// What a GPU's candidates are built from and checked against, compiled by NVRTC; no GPU takes part.
+// The builds of a GPU's candidates, and the cases that they are checked against, by NVRTC; no GPU takes part.
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"

@@ -19,7 +19,7 @@
 namespace mycc {
 namespace {
 
-// What thread i of 64000 does.
+// The code of thread i of 64000, by the trace's word.
 const std::map<std::string, std::string>& Bodies() {
   static const auto* const bodies = new std::map<std::string, std::string>{
       {"good", "y[i] = x[i] * 2.0f;"},

@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 volatile char* leak_here = nullptr;
 volatile unsigned spins;
 
-// What the nursery of these tests does: the payload says.
+// The nursery of these tests does what the payload says.
 std::string Misbehave(const std::string& payload) {
   static int calls = 0;
   ++calls;

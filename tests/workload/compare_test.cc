@@ -55,7 +55,7 @@ TEST(CompareTest, FloatsWithinTheTolerance) {
   EXPECT_THAT(wrong.first_mismatch, HasSubstr("element 0 is 1.00199997, expected 1 within 0.001"));
 }
 
-// A softmax of 131072 numbers in f16: results of a hundred steps, none of which is a normal number.
+// A softmax of 131072 numbers in f16: results of a hundred steps, and none of them is a normal number.
 TEST(CompareTest, StepsOfSubnormalNumbersDoNotShrink) {
   constexpr double kStep = 0x1p-24;
   const Tolerance tolerance{.of_value = 0x1p-9, .of_scale = 0x1p-9};

@@ -1,5 +1,5 @@
 // Faults of lowered code: what each class is, and every place of a kernel where one of it can stand and
-// changes what the kernel does. That it does is part of a class's definition, by the shape of the code or by
+// changes what the kernel does. A class's definition makes sure of the change, by the shape of the code or by
 // a probe: a run of the kernel as it is that shows that the code in question is reached. Pure functions.
 #pragma once
 

@@ -69,7 +69,7 @@ bool LastStepAdds(const Kernel& kernel, const For& loop) {
   return adds;
 }
 
-// Sums lose their last step. Of a maximum that would often be nothing.
+// Sums lose their last step. Maxima would often not change.
 std::vector<Fault> StepsOfSumsLeftOut(const Kernel& kernel) {
   std::vector<Fault> faults;
   const auto is_sum = [](const Place&, const For& loop, int64_t extent) {
