@@ -160,7 +160,7 @@ class JobStore {
   // result that cannot be kept. The outer status is the database's: then nothing was recorded.
   absl::StatusOr<std::vector<absl::StatusOr<AppendedRecord>>> FinishTrials(
       absl::Span<const FinishedTrial> reports);
-  // Makes a damaged row sound: what cannot be read of it is lost. Until then its trial cannot be finished.
+  // Makes a damaged row sound: unreadable parts are lost. Until then its trial cannot be finished.
   absl::Status MendTrial(const std::string& name);
   // Puts a leased trial back into the queue and returns how many of its attempts were lost so far.
   // FailedPrecondition when the attempt does not hold the trial.

@@ -65,7 +65,7 @@ struct LogVerifyArgs {
 };
 // Measures the best record of each key and protocol again and keeps the results, which then speak for their
 // traces: a stale record becomes fresh, a wrong one is no longer offered, and the next best takes its turn.
-// FailedPrecondition at the end when some were not confirmed; what is for other machines is left alone.
+// FailedPrecondition at the end when some were not confirmed; records for other machines are left alone.
 // NotFound when there is nothing to measure.
 absl::Status LogVerifyCommand(const LogVerifyArgs& args, const Remeasure& remeasure, std::ostream& out);
 

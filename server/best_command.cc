@@ -67,7 +67,7 @@ absl::Status BestCommand(const BestOptions& options, std::ostream& out) {
     for (const StoredRecord& record : found) WriteRecordJson(record, out);
   } else {
     WriteRecordTable(found, out);
-    // With one record for each workload, what is wanted is often its trace.
+    // With one record for each workload, people often want its trace.
     if (found.size() == 1) out << "\n" << Printable(found[0].record.trace());
     for (const std::string& name : missing)
       out << name << ": no verified record for " << PrintTarget(target) << "\n";

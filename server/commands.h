@@ -25,7 +25,7 @@ struct ServeOptions {
 // Until SIGINT or SIGTERM.
 absl::Status ServeCommand(const ServeOptions& options, std::ostream& out);
 
-// Until SIGINT or SIGTERM: what is being timed is finished and reported, the rest goes back.
+// Until SIGINT or SIGTERM: measurements under way are finished and reported, the rest goes back.
 absl::Status WorkerCommand(LocalWorkerOptions options, std::ostream& out);
 
 struct TuneOptions {

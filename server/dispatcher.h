@@ -81,10 +81,10 @@ class Dispatcher {
  private:
   using Leases = google::protobuf::RepeatedPtrField<v1::LeaseId>;
 
-  // Hears a message that names what its worker holds: that is renewed, and what is not its own is revoked.
+  // Hears a message that names what its worker holds: its own leases are renewed, others are revoked.
   absl::StatusOr<WorkerTable::Session*> Hear(const std::string& session, const Leases& held);
   absl::StatusOr<v1::RegisterResponse> RegisterNow(const v1::RegisterRequest& request);
-  // Gives the session what it shows tickets for; what it does not is added to `lost`.
+  // Gives the session the leases that it shows tickets for; the others are added to `lost`.
   void Claim(WorkerTable::Session* session, const Leases& held,
              const std::optional<WorkerTable::Session>& replaced, Leases* lost);
   // Leases that the worker held under its name, and does not know of any more, died with its process.

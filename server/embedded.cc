@@ -60,7 +60,7 @@ absl::StatusOr<std::unique_ptr<EmbeddedServer>> EmbeddedServer::Start(const std:
   MYCC_ASSIGN_OR_RETURN(embedded->serving_, Serving::Start(serving));
   embedded->address_.address = embedded->serving_->address();
   LocalWorkerOptions worker;
-  // Always the same name: what an embedded worker held when it was killed is given out again at once.
+  // Always the same name: leases that an embedded worker held when it was killed are given out again at once.
   worker.name = kEmbeddedWorker;
   worker.is_alone = true;
   worker.devices = std::move(devices);

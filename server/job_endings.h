@@ -1,5 +1,5 @@
-// How jobs end: what workers hold may still come, then the final rounds are held, what the search learned is
-// kept, and the job's state is written. Thread rule: as job_rounds.h.
+// How jobs end: workers may still report what they hold, then the final rounds are held, the search's models
+// are kept, and the job's state is written. Thread rule: as job_rounds.h.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-// Keeps the result of a trial whose job has ended: what the job knew is read from the log. Thread rule: runs
-// where the log is changed.
+// Keeps the result of a trial whose job has ended: facts that the job knew are read from the log. Thread
+// rule: runs where the log is changed.
 #pragma once
 
 #include "absl/status/status.h"

@@ -130,7 +130,7 @@ void ServerLoop::RunLoop() {
     const double begun = time_->Seconds();
     heard_time_.Turn();
     for (std::function<void()>& event : events) std::exchange(event, nullptr)();
-    if (stopping) continue;  // what was begun is answered, and nothing is begun any more
+    if (stopping) continue;  // calls that were begun are answered, and none is begun any more
     coordinator_.Tick();
     AnswerWatches();
     CountTurn(time_->Seconds() - begun);

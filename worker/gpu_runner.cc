@@ -191,7 +191,7 @@ class GpuRunner {
     return CheckRepetition(test, more * request.first_call_seconds(), response);
   }
 
-  // Launches a candidate beside a busy neighbour; what it leaves must be what it left alone.
+  // Launches a candidate beside a busy neighbour; its outputs must be those that it left alone.
   absl::Status Prove(const v1::ProveRequest& request, v1::RunnerResponse* response) {
     MYCC_ASSIGN_OR_RETURN(GpuTest* const test, cases_->Find(request.workload(), request.gpu_case()));
     MYCC_RETURN_IF_ERROR(Try(request.library(), request.first_call_seconds(), test, response).status());

@@ -13,7 +13,7 @@ namespace mycc {
 namespace {
 
 constexpr int kMostSamples = 2 * GpuTimer::kMostInTurn, kFewestSamples = 4;  // of a graph
-constexpr double kGraphSeconds = 3e-3;        // about; what is left of a budget is known after each
+constexpr double kGraphSeconds = 3e-3;        // about; the rest of a budget is known after each
 constexpr double kWarmSampleSeconds = 50e-6;  // shorter warm samples are made of several calls
 constexpr int kMostCalls = 200;               // of a graph
 constexpr double kFlushBytesASecond = 2e12;   // about

@@ -17,7 +17,7 @@ template <typename Request, typename Response>
 std::function<std::string(const std::string&)> OverBytes(Response (*handler)(const Request&)) {
   return [handler](const std::string& payload) {
     Request request;
-    // The payload was written by this program a moment ago; what does not parse is answered as an empty
+    // The payload was written by this program a moment ago; one that does not parse is answered as an empty
     // request.
     (void)request.ParseFromString(payload);
     return handler(request).SerializeAsString();

@@ -1,6 +1,6 @@
-// Whether a kernel leaves the same bits whenever it is launched: what the first launch left is kept, and what
-// each later one leaves in poisoned outputs is compared with it bit by bit. The words are those of CPUs and
-// GPUs alike; the class is a CPU's. Thread rule: thread-compatible.
+// Whether a kernel leaves the same bits whenever it is launched: the first launch's outputs are kept, and
+// those that each later launch leaves in poisoned outputs are compared with them bit by bit. The words are
+// those of CPUs and GPUs alike; the class is a CPU's. Thread rule: thread-compatible.
 #pragma once
 
 #include <cstdint>

@@ -57,7 +57,7 @@ class Worker {
   absl::Status Run();
   // Waits until the server knows this worker; false when it does not within `seconds`.
   bool WaitUntilRegistered(double seconds);
-  // Drains: what is being timed is finished and reported, the rest goes back.
+  // Drains: measurements under way are finished and reported, the rest goes back.
   void Stop();
 
  private:

@@ -14,8 +14,8 @@ namespace mycc {
 enum class StoreTargets { kRegisters, kMemory, kBoth, kOther /* other statements too */ };
 StoreTargets TargetsOf(const Stmt& stmt, const std::function<bool(const BufferNode&)>& in_registers);
 
-// The statements of a launch that __syncthreads() stands before. Only statements outside of thread loops:
-// what is inside is one thread's own business.
+// The statements of a launch that __syncthreads() stands before. Only statements outside of thread loops: the
+// code inside is one thread's own business.
 std::unordered_set<const StmtNode*> MeetingPoints(const Stmt& launch, const SharedPlan& shared);
 
 // The code with a Meet before each of these statements.

@@ -7,14 +7,14 @@
 // loop order; NaN is better than any number.
 //
 // Threads of a block, in lowered code, must have met (Meetings) between their accesses to an element of
-// memory that one of them writes: what is not ordered so is reported in every order. An element in registers
-// that several threads of a nest write must be left with one value by all of them, since each has its own.
+// memory that one of them writes: other accesses are reported in every order. An element in registers that
+// several threads of a nest write must be left with one value by all of them, since each has its own.
 //
 // Roles run as coroutines, interleaved by `seed`. Accesses of different roles, and of asynchronous copies, to
 // one element must be ordered by barriers or groups (and by a fence before a copy from ordinarily written
-// memory): what is not is reported as a race in every interleaving, not in unlucky ones alone. Further
-// errors: a barrier nobody completes (a deadlock), an arrival or a copy that could belong to either of two
-// phases, a wait for a phase that is past, an asynchronous copy that nothing waits for.
+// memory): others are reported as races in every interleaving, not in unlucky ones alone. Further errors: a
+// barrier nobody completes (a deadlock), an arrival or a copy that could belong to either of two phases, a
+// wait for a phase that is past, an asynchronous copy that nothing waits for.
 #pragma once
 
 #include <cstdint>

@@ -57,7 +57,7 @@ Machine::State Machine::RunRoles(Agent& parent, const RoleGroup& group) {
   return JoinRoles(parent, group);
 }
 
-// Each role begins knowing all that its parent did; what the parent does later is new to them.
+// Each role begins knowing all that its parent did; the parent's later work is new to them.
 void Machine::Fork(Agent& parent, const RoleGroup& group) {
   for (size_t i = 0; i < group.roles.size(); ++i) {
     Agent& role = agents_[i + 1];

@@ -61,10 +61,10 @@ struct Seq : StmtNode {
 // How a loop's iterations are carried out. All kinds mean the same to the interpreter, except that iterations
 // of kParallel, kBlock and kThread loops must be independent (it may run them in any order).
 //
-// kBlock and kThread are of GPUs. An iteration of nested kBlock loops is a thread block; what is inside is
-// done by the block's threads together. Nested kThread loops number the threads, the innermost fastest, and
-// inside them the code is one thread's; they meet where the outermost of them ends: what was written before
-// is visible after. A kThread loop may carry a reduction into a tensor in registers: then all threads of the
+// kBlock and kThread are of GPUs. An iteration of nested kBlock loops is a thread block; the block's threads
+// carry out the code inside together. Nested kThread loops number the threads, the innermost fastest, and
+// inside them the code is one thread's; they meet where the outermost of them ends: earlier writes are
+// visible after. A kThread loop may carry a reduction into a tensor in registers: then all threads of the
 // loop get the result.
 enum class LoopKind : uint8_t { kSerial, kParallel, kVector, kUnroll, kBlock, kThread };
 std::string_view LoopKindName(LoopKind kind);  // "serial"

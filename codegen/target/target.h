@@ -23,7 +23,7 @@ struct Target {
   int64_t l1d_bytes = 0;
   int64_t l2_bytes = 0;
   int threads = 1;  // a tuning assumption, not a limit
-  // `sums=direct`: what a workload sums is added up as it stands, and never by a rewrite that needs fewer
+  // `sums=direct`: a workload's sums are added up as they stand, and never by a rewrite that needs fewer
   // multiplications and has larger errors (Winograd's).
   bool direct_sums = false;
   // CUDA.

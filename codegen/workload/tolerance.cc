@@ -29,7 +29,7 @@ double CoarsestIn(const Expr& expr) {
   double coarsest = IsFloat8(expr->dtype) ? 0 : UnitRoundoff(expr->dtype);
   Visit(expr, [&coarsest](const ExprNode& node) {
     if (node.op == Op::kTF32) coarsest = std::max(coarsest, 0x1p-11);
-    // Only what is computed rounds; what is loaded or constant has its value.
+    // Only computed values are rounded; loaded and constant ones are exact.
     if (IsFloat8(node.dtype) && OnlyChooses(node.op)) return;
     if (node.op != Op::kLoad && node.op != Op::kConst)
       coarsest = std::max(coarsest, UnitRoundoff(node.dtype));

@@ -322,7 +322,7 @@ class Rewriting {
     return Simplify(Substitute(conv_.value->args[shape_.image_first ? 1 : 0], map));
   }
 
-  // Element (a, b) of an input tile; what no output needs is 0.
+  // Element (a, b) of an input tile; 0 where no output needs it.
   Expr Window(const Expr& a, const Expr& b, const Expr& tile, const Expr& c) const {
     const Expr& image = ImageOf(conv_, shape_);
     const Expr row = Simplify(Mod(FloorDiv(tile, tile_columns_), tile_rows_) * m_ + a),

@@ -1,4 +1,4 @@
-// Whole files: what was written is read, failures name the file, and nothing half-written is left behind.
+// Whole files: written bytes are read back, failures name the file, and nothing half-written is left behind.
 #include "base/file.h"
 
 #include <gmock/gmock.h>

@@ -130,7 +130,7 @@ static inline void HostBarrierExpect(unsigned at, int bytes) {
   --HostBarrierAt(at)->missing;
   HostBarrierAt(at)->MayEnd();
 }
-// Every other block is slow to go on: what it has not read yet is not to be overwritten.
+// Every other block is slow to go on: bytes that it has not read yet must not be overwritten.
 static inline void HostBarrierWait(unsigned at, int parity) {
   while ((HostBarrierAt(at)->phase & 1) == parity) host.wait();
   for (int turn = host.rank() % 2 * 64; turn > 0; --turn) {

@@ -251,7 +251,7 @@ TEST_F(JsonLinesTest, AnyBytesAreImportedOrRefused) {
     }
     auto counts = Import(mangled, log.get());
     accepted += counts.ok();
-    if (counts.ok()) {  // what was accepted is fit to be exported and imported again
+    if (counts.ok()) {  // accepted lines can be exported and imported again
       auto copy = NewLog();
       const std::string exported = Export(*log);
       ASSERT_TRUE(Import(exported, copy.get()).ok()) << Import(exported, copy.get()).status();

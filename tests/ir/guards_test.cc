@@ -57,7 +57,7 @@ TEST(GuardsTest, NegationsAndConnectivesAreTakenApart) {
   EXPECT_TRUE(either.Mentions(kI.get()));
 }
 
-// Against all values of i and j: what is proved is true.
+// All values of i and j confirm each proof.
 TEST(GuardsTest, RandomProofsHold) {
   std::mt19937 random(7);
   const auto pick = [&](int64_t low, int64_t high) {

@@ -1,5 +1,5 @@
-// Threads of a block, by hand: what they hand each other after they have met is right, and without it an
-// error in every order.
+// Threads of a block, by hand: values that they hand each other after they have met are right, and without
+// the meeting an error in every order.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

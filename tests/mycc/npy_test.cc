@@ -1,4 +1,4 @@
-// .npy files: what is written is read back, files written by NumPy are read, and everything else is refused
+// .npy files: written arrays are read back, files written by NumPy are read, and everything else is refused
 // in words.
 #include "codegen/mycc/npy.h"
 

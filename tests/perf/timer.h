@@ -1,6 +1,6 @@
 // The one timer of the CPU benchmarks: libraries and our own artifacts are timed by the same loop. Warm
-// caches, the median of the repetitions, monotonic clock. One thread calls; what is timed may use its own
-// team.
+// caches, the median of the repetitions, monotonic clock. One thread calls; the timed function may use its
+// own team.
 #pragma once
 
 #include <algorithm>

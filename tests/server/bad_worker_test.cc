@@ -1,5 +1,5 @@
 // Workers that spoil what they take: they are told apart from bad candidates, drained with the evidence, and
-// what they failed at is tried elsewhere.
+// their failures are tried elsewhere.
 #include "codegen/workload/parse.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -30,7 +30,7 @@ v1::DeviceStatus DeviceOf(FakeServer* server, const std::string& worker) {
   return {};
 }
 
-// Both take turns until nothing is left to do; what the bad one does with a trial is given.
+// Both take turns until nothing is left to do; `spoil` gives the bad one's results.
 void WorkWith(FakeServer* server, FakeWorker* bad, FakeWorker* good,
               const std::function<v1::MeasureResult(const v1::Assignment&)>& spoil, uint32_t bad_takes = 4,
               uint32_t good_takes = 1) {

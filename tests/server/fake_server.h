@@ -75,8 +75,8 @@ class FakeServer {
   Coordinator* operator->() { return coordinator_.get(); }
   TuningLog& log() { return *log_; }
   FakeTime& time() { return time_; }
-  // Ends like kill -9, and starts again: nothing is said to anybody, and what was not in the log is gone.
-  // `before` is called when it has started, and before anything that takes time is done.
+  // Ends like kill -9, and starts again: nothing is said to anybody, and changes that were not in the log are
+  // gone. `before` is called when it has started, and before anything that takes time is done.
   void Restart(const std::function<void(Coordinator&)>& before = nullptr);
   void Wait(double seconds) {
     time_.Advance(seconds);
@@ -148,7 +148,7 @@ class FakeWorker {
   absl::Status Beat();
   absl::Status Leave();
   // The candidate's result; its rivals', where there are some, are made up. OK when the server has answered;
-  // what it ignored or refused is in `ignored`, and the answer is in `answer`.
+  // reports that it ignored or refused are in `ignored`, and the answer is in `answer`.
   absl::Status Report(const v1::Assignment& assignment, const v1::MeasureResult& result);
   absl::Status ReportAll(const v1::Assignment& assignment, const std::vector<v1::MeasureResult>& results);
   absl::Status Report(const v1::Assignment& assignment) { return Report(assignment, FakeResult(assignment)); }

@@ -91,7 +91,7 @@ TEST(ProgressViewTest, TableSaysHowTheBestWasFound) {
   EXPECT_THAT(SummaryTable(progress), HasSubstr("in the final round, known to +-6 % only\n"));
 }
 
-// The default was timed early, the final round at a slow moment: what is compared is of one moment.
+// The default was timed early, the final round at a slow moment: only times of one moment are compared.
 TEST(ProgressViewTest, TimesOfDifferentMomentsAreNotCompared) {
   v1::JobProgress progress = Half();
   v1::TaskProgress& task = *progress.mutable_tasks(0);

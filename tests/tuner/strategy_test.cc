@@ -141,8 +141,8 @@ TEST(StrategyTest, AFactorThatIsLearnedOnTheWayChangesNothing) {
   EXPECT_EQ(runs[2], runs[0]);
 }
 
-// A crash at every generation: what was recorded is restored, half of the last generation's outcomes are lost
-// and measured again.
+// A crash at every generation: recorded outcomes are restored, half of the last generation's are lost and
+// measured again.
 TEST(StrategyTest, RestoredSearchContinuesBitForBit) {
   SurfaceScorer scorer(1, 0.5);
   const auto whole =

@@ -40,7 +40,7 @@ struct Machine {
   double registers;  // vector registers
   double l1_bytes, l2_bytes, l3_bytes;
   double threads;
-  std::optional<GpuMachine> gpu;  // of a CUDA target; what stands above is then of no meaning
+  std::optional<GpuMachine> gpu;  // of a CUDA target; the members above then mean nothing
 };
 
 }  // namespace mycc

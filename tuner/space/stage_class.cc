@@ -57,8 +57,8 @@ int64_t ExtentOf(const Stage& stage, const std::vector<int>& axes) {
   return product;
 }
 
-// Lanes can run along the depth, and what is multiplied is there before: a norm's rows are summed up as they
-// are computed.
+// Lanes can run along the depth, and the factors are there before: a norm's rows are summed up as they are
+// computed.
 bool IsDot(const Contraction& c, const Stage& stage) {
   return LiesAlongDepth(c, stage) && (!c.rows.empty() || c.vector.producer < 0);
 }

@@ -60,7 +60,7 @@ enum {
   kCudaMapF32 = 7,
   kCudaMapF64 = 8,
   kCudaMapBF16 = 9,
-  kCudaMapPromote128 = 2,  // what is read through L2 comes in pieces of 128 bytes
+  kCudaMapPromote128 = 2,  // reads through L2 come in pieces of 128 bytes
 };
 
 // The thread's current streams when no handle is given: the default one, and the one of each thread.

@@ -1,6 +1,5 @@
-// bypass(l): what is stored to outputs under loop l goes to memory past the caches, in whole vectors; for
-// outputs so large that none of it would still be in a cache when somebody reads it. Such a store reads no
-// line first.
+// bypass(l): stores to outputs under loop l go to memory past the caches, in whole vectors; for outputs so
+// large that none of it would still be in a cache when somebody reads it. Such a store reads no line first.
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/schedule/primitives/primitives.h"

@@ -98,7 +98,8 @@ std::string EmitRowLoop(const Plan& plan, int64_t rows, TraceBuilder* b) {
 }
 
 // Loops over the rows of a block become code for each row, whose partial results are in registers then. The
-// output's loops over rows stand inside its loop along the row: what all rows read there is read once.
+// output's loops over rows stand inside its loop along the row: elements that all rows read there are read
+// once.
 void UnrollRows(const Plan& plan, const Member& m, bool has_partials, TraceBuilder* b) {
   const bool anchor = m.name == plan.members.back().name;
   const std::string rows = anchor ? absl::StrCat(plan.row_loops[0], ".1") : absl::StrCat(m.name, ".a0");

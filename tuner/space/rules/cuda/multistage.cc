@@ -67,8 +67,8 @@ int64_t SharedBytes(const Plan& plan, const Values& v) {
          (bytes(plan.t(v).a, plan.Rows(), v.at("bm")) + bytes(plan.t(v).b, plan.Cols(), v.at("bn")));
 }
 
-// Padding sets the rows of the tile's last dimension apart: what the instruction takes in one go must lie
-// within one.
+// Padding sets the rows of the tile's last dimension apart: elements that the instruction takes in one go
+// must lie within one row.
 bool PadsWholeRows(const Plan& plan, const Values& v, const TensorOperand& operand,
                    const std::vector<int64_t>& extents, int64_t size) {
   const int64_t element = DTypeBytes(plan.row.operand), bk = v.at("bk");

@@ -70,7 +70,7 @@ double KeptRegisters(const RowPlan& plan, const Values& v, int64_t least) {
 constexpr int64_t kMostCluster = 8;
 constexpr int64_t kTurn = 4;  // vectors that a thread fetches at once, of a row that is read again
 
-// Memory is read once: what is read again stays in registers.
+// Memory is read once: values that are read again stay in registers.
 bool IsOnePass(const RowPlan& plan, const Values& v) {
   return v.at("keep") != kReadAgain || KeepsOf(plan).size() == 1;
 }

@@ -35,8 +35,8 @@ void ComputeTile(const SharedTile& tile, const std::string& at, TraceBuilder* b)
   b->Layout(tile.name, kPad, 0);
 }
 
-// The loops of a tile's copy in the order in which the threads share them out: what is contiguous where it is
-// read comes last.
+// The loops of a tile's copy in the order in which the threads share them out: the loop over elements that
+// are contiguous in the tensor comes last.
 std::vector<std::string> CopyLoops(const SharedTile& tile, const std::string& side, const std::string& depth,
                                    TraceBuilder* b) {
   std::vector<std::string> loops;
