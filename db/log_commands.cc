@@ -7,10 +7,12 @@
 #include <set>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "base/os_error.h"
 #include "base/output_file.h"
 #include "base/status.h"
@@ -29,6 +31,25 @@ absl::StatusOr<StoredRecord> FindRecord(const TuningLog& log, const std::string&
   int64_t id = 0;
   return absl::SimpleAtoi(name, &id) ? log.Get(id) : log.Find(name);
 }
+
+// The damaged records that a command leaves out. It outlives the logs that it watches.
+class LeftOut {
+ public:
+  void Watch(TuningLog* log) {
+    log->OnDamage([this, path = log->path()](int64_t id, const absl::Status&) { ids_[path].insert(id); });
+  }
+  // `done`, or DataLoss for a command that has done all else.
+  absl::Status After(const absl::Status& done) const {
+    if (!done.ok() || ids_.empty()) return done;
+    std::vector<std::string> logs;
+    for (const auto& [path, ids] : ids_)
+      logs.push_back(absl::StrCat(path, ": damaged and left out: record ", absl::StrJoin(ids, ", ")));
+    return absl::DataLossError(absl::StrCat(absl::StrJoin(logs, "; "), "; restore the log from a backup"));
+  }
+
+ private:
+  std::map<std::string, std::set<int64_t>> ids_;
+};
 
 absl::StatusOr<int64_t> Export(const TuningLog& log, const LogExportArgs& args, std::ostream& out) {
   return args.format == "t4" ? ExportT4(log, args.filter, out) : ExportJsonLines(log, args.filter, out);
@@ -158,16 +179,18 @@ absl::Status LogStatsCommand(const LogStatsArgs& args, std::ostream& out) {
 }
 
 absl::Status LogListCommand(const LogListArgs& args, std::ostream& out) {
+  LeftOut left_out;
   MYCC_ASSIGN_OR_RETURN(const auto log, TuningLog::Open(args.log, OpenMode::kRead));
+  left_out.Watch(log.get());
   if (args.json) {
-    return log->ForEach(args.filter, [&](const StoredRecord& stored) {
+    return left_out.After(log->ForEach(args.filter, [&](const StoredRecord& stored) {
       WriteRecordJson(stored, out);
       return absl::OkStatus();
-    });
+    }));
   }
   MYCC_ASSIGN_OR_RETURN(const std::vector<StoredRecord> records, log->List(args.filter));
   WriteRecordTable(records, out);
-  return absl::OkStatus();
+  return left_out.After(absl::OkStatus());
 }
 
 absl::Status LogShowCommand(const LogShowArgs& args, std::ostream& out) {
@@ -182,15 +205,18 @@ absl::Status LogExportCommand(const LogExportArgs& args, std::ostream& out) {
     return absl::InvalidArgumentError(
         absl::StrCat("unknown export format \"", args.format, "\"; expected jsonl or t4"));
   }
+  LeftOut left_out;
   MYCC_ASSIGN_OR_RETURN(const auto log, TuningLog::Open(args.log, OpenMode::kRead));
-  if (args.output.empty() || IsStandardOutput(args.output)) return Export(*log, args, out).status();
+  left_out.Watch(log.get());
+  if (args.output.empty() || IsStandardOutput(args.output))
+    return left_out.After(Export(*log, args, out).status());
   MYCC_ASSIGN_OR_RETURN(OutputFile file, OutputFile::Open(args.output));
   const absl::StatusOr<int64_t> count = Export(*log, args, file.stream());
   MYCC_RETURN_IF_ERROR(file.CloseDurably());  // says why nothing could be written, where that is what failed
   MYCC_RETURN_IF_ERROR(count.status());
   MYCC_RETURN_IF_ERROR(file.Commit());
   out << args.output << ": " << *count << " records of " << args.log << "\n";
-  return absl::OkStatus();
+  return left_out.After(absl::OkStatus());
 }
 
 absl::Status LogImportCommand(const LogImportArgs& args, std::ostream& out) {
@@ -199,18 +225,22 @@ absl::Status LogImportCommand(const LogImportArgs& args, std::ostream& out) {
 }
 
 absl::Status LogMergeCommand(const LogMergeArgs& args, std::ostream& out) {
+  LeftOut left_out;
   std::vector<std::unique_ptr<TuningLog>> inputs;  // all are judged before the first one is merged
   for (const std::string& input : args.inputs) {
     MYCC_ASSIGN_OR_RETURN(inputs.emplace_back(), TuningLog::Open(input, OpenMode::kRead));
+    left_out.Watch(inputs.back().get());
   }
   MYCC_ASSIGN_OR_RETURN(const auto log, TuningLog::Open(args.log, OpenMode::kCreate));
   const absl::Status merged = MergeLogs(inputs, log.get(), out);
   inputs.clear();
-  return CloseAfter(merged, log.get());
+  return left_out.After(CloseAfter(merged, log.get()));
 }
 
 absl::Status LogVerifyCommand(const LogVerifyArgs& args, const Remeasure& remeasure, std::ostream& out) {
+  LeftOut left_out;
   MYCC_ASSIGN_OR_RETURN(const auto log, TuningLog::Open(args.log, OpenMode::kWrite));
+  left_out.Watch(log.get());
   MYCC_ASSIGN_OR_RETURN(const std::vector<Ranking> rankings, RankingsOf(*log, args.filter));
   if (rankings.empty())
     return absl::NotFoundError(absl::StrCat(args.log, ": holds no ok record of what was asked for"));
@@ -226,7 +256,7 @@ absl::Status LogVerifyCommand(const LogVerifyArgs& args, const Remeasure& remeas
   }
   out << "\n";
   MYCC_RETURN_IF_ERROR(log->Close());
-  if (refuted == 0) return absl::OkStatus();
+  if (refuted == 0) return left_out.After(absl::OkStatus());
   return absl::FailedPreconditionError(
       absl::StrCat(args.log, ": ", refuted, " of ", confirmed + refuted, " best records were not confirmed"));
 }

@@ -7,10 +7,16 @@
 namespace mycc {
 
 absl::StatusOr<std::unique_ptr<LogReaders>> LogReaders::Open(const std::string& path, int threads,
-                                                             Deliver deliver) {
-  std::unique_ptr<LogReaders> readers(new LogReaders(std::move(deliver)));
+                                                             const Deliver& deliver,
+                                                             const DamageListener& on_damage) {
+  std::unique_ptr<LogReaders> readers(new LogReaders(deliver));
   for (int i = 0; i < threads; ++i) {
     MYCC_ASSIGN_OR_RETURN(std::unique_ptr<TuningLog> log, TuningLog::Open(path, OpenMode::kRead));
+    if (on_damage) {
+      log->OnDamage([deliver, on_damage](int64_t id, const absl::Status& why) {
+        deliver([on_damage, id, why] { on_damage(id, why); });
+      });
+    }
     readers->logs_.push_back(std::move(log));
   }
   for (const std::unique_ptr<TuningLog>& log : readers->logs_)

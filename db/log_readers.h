@@ -29,8 +29,10 @@ class LogReaders {
   using Deliver = std::function<void(std::function<void()>)>;
 
   // The log's file must have a writer already, which outlives the readers.
+  // `on_damage` is called where `deliver` takes it.
   static absl::StatusOr<std::unique_ptr<LogReaders>> Open(const std::string& path, int threads,
-                                                          Deliver deliver);
+                                                          const Deliver& deliver,
+                                                          const DamageListener& on_damage = nullptr);
   // Does every read that was added, delivers the answers, and ends.
   ~LogReaders();
   LogReaders(const LogReaders&) = delete;

@@ -142,14 +142,20 @@ absl::StatusOr<StoredRecord> ReadRecord(const Database& database, const Query& r
 }
 
 absl::StatusOr<std::vector<StoredRecord>> ReadRecords(Database* database, const std::string& sql,
-                                                      std::vector<SqlValue> values) {
+                                                      std::vector<SqlValue> values, DamagedRecords* damaged) {
   MYCC_ASSIGN_OR_RETURN(Query query, database->Prepare(sql, std::move(values)));
   std::vector<StoredRecord> records;
   while (true) {
     MYCC_ASSIGN_OR_RETURN(const bool row, query.Next());
     if (!row) return records;
-    MYCC_ASSIGN_OR_RETURN(StoredRecord record, ReadRecord(*database, query));
-    records.push_back(std::move(record));
+    absl::StatusOr<StoredRecord> record = ReadRecord(*database, query);
+    if (record.ok()) {
+      records.push_back(*std::move(record));
+    } else if (damaged != nullptr && absl::IsDataLoss(record.status())) {
+      damaged->emplace(query.Int(0), record.status());
+    } else {
+      return record.status();
+    }
   }
 }
 

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -64,8 +65,11 @@ absl::StatusOr<AppendedRecord> InsertRecord(Database* database, const v1::Record
 const std::string& SelectRecords();
 // The row that a query over SelectRecords() stands at. DataLoss when its contents are damaged.
 absl::StatusOr<StoredRecord> ReadRecord(const Database& database, const Query& row);
-// All rows of such a query.
+// Rows that are damaged: by the record's id, why.
+using DamagedRecords = std::map<int64_t, absl::Status>;
+// All rows of such a query. Damaged ones are left out and added to `damaged`; without it they are an error.
 absl::StatusOr<std::vector<StoredRecord>> ReadRecords(Database* database, const std::string& sql,
-                                                      std::vector<SqlValue> values);
+                                                      std::vector<SqlValue> values,
+                                                      DamagedRecords* damaged = nullptr);
 
 }  // namespace mycc

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -73,53 +74,12 @@ std::string CountTraces() {
       absl::StrJoin(silent, ", "), ") LIMIT ?3)");
 }
 
-// The default schedule, where the job that timed `best` by itself found it faster. REQUIRES: the mutex.
-absl::StatusOr<std::optional<StoredRecord>> FasterDefault(Database* database, int64_t key,
-                                                          const StoredRecord& best) {
-  const v1::Timing& timing = best.record.result().timing();
-  if (timing.rank_seconds() > 0) return std::nullopt;  // the round has compared them
-  MYCC_ASSIGN_OR_RETURN(std::vector<StoredRecord> faster,
-                        ReadRecords(database, SelectRecords() + kFasterBeside,
-                                    {key, best.record.provenance().job(), int64_t{timing.protocol()},
-                                     int64_t{timing.timer_version()}, timing.seconds()}));
-  for (StoredRecord& record : faster) {
-    if (absl::EndsWith(record.record.provenance().strategy(), kDefaultOrigin)) return std::move(record);
-  }
-  return std::nullopt;
-}
-
-// Puts it before the others.
-absl::Status PutFasterDefaultFirst(Database* database, int64_t key, std::vector<StoredRecord>* best) {
-  MYCC_ASSIGN_OR_RETURN(std::optional<StoredRecord> faster, FasterDefault(database, key, best->front()));
-  if (!faster) return absl::OkStatus();
-  const size_t size = best->size();
-  std::erase_if(
-      *best, [&faster](const StoredRecord& other) { return other.record.trace() == faster->record.trace(); });
-  best->insert(best->begin(), *std::move(faster));
-  best->resize(std::min(best->size(), size));
-  return absl::OkStatus();
-}
-
-// The pinned record, then the ranked ones. REQUIRES: the mutex.
-absl::StatusOr<std::vector<StoredRecord>> Ranked(Database* database, int64_t key, v1::TimingProtocol protocol,
-                                                 int k, bool only_proven) {
-  MYCC_ASSIGN_OR_RETURN(std::vector<StoredRecord> best,
-                        ReadRecords(database, SelectRecords() + kPinned, {key, int64_t{protocol}}));
-  if (static_cast<int>(best.size()) >= k) return best;
-  MYCC_ASSIGN_OR_RETURN(std::vector<StoredRecord> ranked,
-                        ReadRecords(database, SelectRecords() + kByRank,
-                                    {key, int64_t{protocol}, int64_t{k}, int64_t{only_proven}}));
-  const std::string pinned_trace = best.empty() ? "" : best[0].record.trace();
-  const bool has_pin = !best.empty();
-  const uint32_t newest_timer = ranked.empty() ? 0 : ranked[0].record.result().timing().timer_version();
-  for (StoredRecord& next : ranked) {
-    if (next.record.result().timing().timer_version() != newest_timer || static_cast<int>(best.size()) == k)
-      break;
-    if (!has_pin || next.record.trace() != pinned_trace) best.push_back(std::move(next));
-  }
-  if (only_proven && !has_pin && !best.empty())
-    MYCC_RETURN_IF_ERROR(PutFasterDefaultFirst(database, key, &best));
-  return best;
+// The least and the greatest id of a page that is not empty.
+std::pair<int64_t, int64_t> IdsOf(const std::vector<StoredRecord>& records, const DamagedRecords& damaged) {
+  std::set<int64_t> ids;
+  for (const StoredRecord& record : records) ids.insert(record.id);
+  for (const auto& [id, why] : damaged) ids.insert(id);
+  return {*ids.begin(), *ids.rbegin()};
 }
 
 absl::Status CheckWritable(const Database& database) {
@@ -154,6 +114,75 @@ absl::StatusOr<std::vector<AppendedRecord>> TuningLog::Append(absl::Span<const v
   return appended;
 }
 
+absl::StatusOr<std::vector<StoredRecord>> TuningLog::Read(const std::string& where,
+                                                          std::vector<SqlValue> values,
+                                                          DamagedRecords* damaged) const {
+  MYCC_ASSIGN_OR_RETURN(
+      std::vector<StoredRecord> records,
+      ReadRecords(database(), SelectRecords() + where, std::move(values), on_damage_ ? damaged : nullptr));
+  for (const auto& [id, why] : *damaged) {
+    if (told_.insert(id).second) on_damage_(id, why);
+  }
+  return records;
+}
+
+absl::StatusOr<std::optional<StoredRecord>> TuningLog::FasterDefault(int64_t key,
+                                                                     const StoredRecord& best) const {
+  const v1::Timing& timing = best.record.result().timing();
+  if (timing.rank_seconds() > 0) return std::nullopt;  // the round has compared them
+  DamagedRecords damaged;
+  MYCC_ASSIGN_OR_RETURN(std::vector<StoredRecord> faster,
+                        Read(kFasterBeside,
+                             {key, best.record.provenance().job(), int64_t{timing.protocol()},
+                              int64_t{timing.timer_version()}, timing.seconds()},
+                             &damaged));
+  for (StoredRecord& record : faster) {
+    if (absl::EndsWith(record.record.provenance().strategy(), kDefaultOrigin)) return std::move(record);
+  }
+  return std::nullopt;
+}
+
+absl::Status TuningLog::PutFasterDefaultFirst(int64_t key, std::vector<StoredRecord>* best) const {
+  MYCC_ASSIGN_OR_RETURN(std::optional<StoredRecord> faster, FasterDefault(key, best->front()));
+  if (!faster) return absl::OkStatus();
+  const size_t size = best->size();
+  std::erase_if(
+      *best, [&faster](const StoredRecord& other) { return other.record.trace() == faster->record.trace(); });
+  best->insert(best->begin(), *std::move(faster));
+  best->resize(std::min(best->size(), size));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<StoredRecord>> TuningLog::ByRank(int64_t key, v1::TimingProtocol protocol, int k,
+                                                            bool only_proven) const {
+  DamagedRecords damaged;
+  while (true) {
+    const size_t passed_over = damaged.size();
+    const auto limit = static_cast<int64_t>(passed_over) + k;
+    MYCC_ASSIGN_OR_RETURN(std::vector<StoredRecord> ranked,
+                          Read(kByRank, {key, int64_t{protocol}, limit, int64_t{only_proven}}, &damaged));
+    if (damaged.size() == passed_over) return ranked;
+  }
+}
+
+absl::StatusOr<std::vector<StoredRecord>> TuningLog::Ranked(int64_t key, v1::TimingProtocol protocol, int k,
+                                                            bool only_proven) const {
+  DamagedRecords damaged;
+  MYCC_ASSIGN_OR_RETURN(std::vector<StoredRecord> best, Read(kPinned, {key, int64_t{protocol}}, &damaged));
+  if (static_cast<int>(best.size()) >= k) return best;
+  MYCC_ASSIGN_OR_RETURN(std::vector<StoredRecord> ranked, ByRank(key, protocol, k, only_proven));
+  const std::string pinned_trace = best.empty() ? "" : best[0].record.trace();
+  const bool has_pin = !best.empty();
+  const uint32_t newest_timer = ranked.empty() ? 0 : ranked[0].record.result().timing().timer_version();
+  for (StoredRecord& next : ranked) {
+    if (next.record.result().timing().timer_version() != newest_timer || static_cast<int>(best.size()) == k)
+      break;
+    if (!has_pin || next.record.trace() != pinned_trace) best.push_back(std::move(next));
+  }
+  if (only_proven && !has_pin && !best.empty()) MYCC_RETURN_IF_ERROR(PutFasterDefaultFirst(key, &best));
+  return best;
+}
+
 absl::StatusOr<StoredRecord> TuningLog::Best(const LogKey& key, v1::TimingProtocol protocol) const {
   MYCC_ASSIGN_OR_RETURN(std::vector<StoredRecord> best, TopK(key, protocol, 1));
   if (best.empty())
@@ -178,7 +207,7 @@ absl::StatusOr<std::vector<StoredRecord>> TuningLog::RankedOf(const LogKey& key,
   absl::StatusOr<int64_t> id = FindKey(database(), key.workload_hash, key.target);
   if (absl::IsNotFound(id.status()) || k <= 0) return std::vector<StoredRecord>();
   MYCC_RETURN_IF_ERROR(id.status());
-  return Ranked(database(), *id, protocol, k, only_proven);
+  return Ranked(*id, protocol, k, only_proven);
 }
 
 absl::StatusOr<std::vector<StoredRecord>> TuningLog::BestOfKeys(const std::string& select_keys,
@@ -191,7 +220,7 @@ absl::StatusOr<std::vector<StoredRecord>> TuningLog::BestOfKeys(const std::strin
     MYCC_ASSIGN_OR_RETURN(const bool row, keys.Next());
     if (!row) return best;
     MYCC_ASSIGN_OR_RETURN(std::vector<StoredRecord> ranked,
-                          Ranked(database(), keys.Int(0), protocol, 1, /*only_proven=*/true));
+                          Ranked(keys.Int(0), protocol, 1, /*only_proven=*/true));
     if (!ranked.empty()) best.push_back(std::move(ranked[0]));
   }
 }
@@ -231,10 +260,12 @@ absl::StatusOr<std::optional<StoredRecord>> TuningLog::SpeakerOf(const v1::Recor
   MutexLock lock(database()->mutex());
   MYCC_ASSIGN_OR_RETURN(const int64_t key, FindKey(database(), record.workload_hash(), record.target()));
   const v1::Timing& timing = record.result().timing();
-  MYCC_ASSIGN_OR_RETURN(std::vector<StoredRecord> found,
-                        ReadRecords(database(), SelectRecords() + kSpeaker,
-                                    {key, Sha256Hex(record.trace()), int64_t{timing.protocol()},
-                                     int64_t{timing.timer_version()}}));
+  DamagedRecords damaged;
+  MYCC_ASSIGN_OR_RETURN(
+      std::vector<StoredRecord> found,
+      Read(kSpeaker,
+           {key, Sha256Hex(record.trace()), int64_t{timing.protocol()}, int64_t{timing.timer_version()}},
+           &damaged));
   if (found.empty()) return std::nullopt;
   return std::move(found[0]);
 }
@@ -256,9 +287,15 @@ absl::StatusOr<StoredRecord> TuningLog::Find(const std::string& trial) const {
 }
 
 absl::StatusOr<std::vector<StoredRecord>> TuningLog::List(const RecordFilter& filter) const {
+  DamagedRecords damaged;
+  return ReadPage(filter, &damaged);
+}
+
+absl::StatusOr<std::vector<StoredRecord>> TuningLog::ReadPage(const RecordFilter& filter,
+                                                              DamagedRecords* damaged) const {
   FilterSql where = ToSql(filter);
   MutexLock lock(database()->mutex());
-  return ReadRecords(database(), SelectRecords() + where.sql, std::move(where.values));
+  return Read(where.sql, std::move(where.values), damaged);
 }
 
 absl::Status TuningLog::ForEach(const RecordFilter& filter,
@@ -267,15 +304,17 @@ absl::Status TuningLog::ForEach(const RecordFilter& filter,
   int64_t left = filter.limit > 0 ? filter.limit : INT64_MAX;
   while (left > 0) {
     page.limit = std::min<int64_t>(left, kPageRecords);
-    MYCC_ASSIGN_OR_RETURN(const std::vector<StoredRecord> records, List(page));
+    DamagedRecords damaged;
+    MYCC_ASSIGN_OR_RETURN(const std::vector<StoredRecord> records, ReadPage(page, &damaged));
     for (const StoredRecord& record : records) MYCC_RETURN_IF_ERROR(visit(record));
-    if (static_cast<int64_t>(records.size()) < page.limit) return absl::OkStatus();
+    if (static_cast<int64_t>(records.size() + damaged.size()) < page.limit) return absl::OkStatus();
     left -= page.limit;
+    const auto [first, last] = IdsOf(records, damaged);
     if (filter.newest_first) {
-      page.max_id = records.back().id - 1;
+      page.max_id = first - 1;
       if (page.max_id == 0) return absl::OkStatus();
     } else {
-      page.min_id = records.back().id + 1;
+      page.min_id = last + 1;
     }
   }
   return absl::OkStatus();

@@ -9,7 +9,9 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -36,10 +38,18 @@ struct KnownWorkload {
   std::string text;
 };
 
+// Hears why a record is passed over.
+using DamageListener = std::function<void(int64_t record_id, const absl::Status& why)>;
+
 class TuningLog {
  public:
   static absl::StatusOr<std::unique_ptr<TuningLog>> Open(const std::string& path, OpenMode mode,
                                                          Clock clock = SystemUnixMicros);
+
+  // From now on, rankings and lists pass over records whose rows are damaged, and the listener hears of each
+  // once, on the thread that met it; it must not call the log. Without a listener such a record is an error
+  // (DataLoss) of the call. REQUIRES: no call is under way.
+  void OnDamage(DamageListener listener) { on_damage_ = std::move(listener); }
 
   const std::string& path() const { return file_.database()->path(); }
 
@@ -114,6 +124,21 @@ class TuningLog {
  private:
   TuningLog(LogFile file, Clock clock) : file_(std::move(file)), clock_(std::move(clock)) {}
 
+  // One query's records, without those that are passed over: `damaged` counts them. REQUIRES: the mutex.
+  absl::StatusOr<std::vector<StoredRecord>> Read(const std::string& where, std::vector<SqlValue> values,
+                                                 DamagedRecords* damaged) const;
+  absl::StatusOr<std::vector<StoredRecord>> ReadPage(const RecordFilter& filter,
+                                                     DamagedRecords* damaged) const;
+  // The pinned record, then the ranked ones. REQUIRES: the mutex.
+  absl::StatusOr<std::vector<StoredRecord>> Ranked(int64_t key, v1::TimingProtocol protocol, int k,
+                                                   bool only_proven) const;
+  // The first records of a ranking. REQUIRES: the mutex.
+  absl::StatusOr<std::vector<StoredRecord>> ByRank(int64_t key, v1::TimingProtocol protocol, int k,
+                                                   bool only_proven) const;
+  // The default schedule, where the job that timed `best` by itself found it faster. REQUIRES: the mutex.
+  absl::StatusOr<std::optional<StoredRecord>> FasterDefault(int64_t key, const StoredRecord& best) const;
+  // Puts it before the others. REQUIRES: the mutex.
+  absl::Status PutFasterDefaultFirst(int64_t key, std::vector<StoredRecord>* best) const;
   absl::StatusOr<std::vector<StoredRecord>> RankedOf(const LogKey& key, v1::TimingProtocol protocol, int k,
                                                      bool only_proven) const;
   // The best records of keys that a query names.
@@ -123,6 +148,8 @@ class TuningLog {
 
   LogFile file_;
   const Clock clock_;
+  DamageListener on_damage_;
+  mutable std::set<int64_t> told_;  // the damaged records that the listener has heard of; under the mutex
 };
 
 }  // namespace mycc

@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <ostream>
+#include <iostream>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
@@ -23,6 +23,9 @@ absl::StatusOr<Lookup> OpenLookup(const BestOptions& options) {
   if (!options.server) {
     MYCC_ASSIGN_OR_RETURN(std::unique_ptr<TuningLog> opened, TuningLog::Open(options.log, OpenMode::kRead));
     std::shared_ptr<TuningLog> log = std::move(opened);
+    log->OnDamage([](int64_t, const absl::Status& why) {
+      std::cerr << "mycc-tune: " << why.message() << "; it is passed over\n";
+    });
     return Lookup([log](const v1::BestRequest& request) {
       return log->TopK({request.workload_hash(), request.target()}, request.protocol(),
                        static_cast<int>(request.top()));

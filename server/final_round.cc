@@ -41,9 +41,11 @@ bool AreSameCode(const v1::Record& a, const v1::Record& b) {
 // round in which it was before.
 absl::StatusOr<std::optional<v1::Record>> RivalOf(const TuningLog& log, const std::string& trial) {
   if (trial.empty()) return std::optional<v1::Record>();
-  MYCC_ASSIGN_OR_RETURN(const StoredRecord stored, log.Find(trial));
-  if (!IsVerifiedOk(stored.record)) return std::optional<v1::Record>();
-  MYCC_ASSIGN_OR_RETURN(std::optional<StoredRecord> speaker, log.SpeakerOf(stored.record));
+  const absl::StatusOr<StoredRecord> stored = log.Find(trial);
+  if (absl::IsDataLoss(stored.status())) return std::optional<v1::Record>();
+  MYCC_RETURN_IF_ERROR(stored.status());
+  if (!IsVerifiedOk(stored->record)) return std::optional<v1::Record>();
+  MYCC_ASSIGN_OR_RETURN(std::optional<StoredRecord> speaker, log.SpeakerOf(stored->record));
   const bool is_banned = speaker && speaker->override_by && speaker->override_by->kind == OverrideKind::kBan;
   if (!speaker || is_banned) return std::optional<v1::Record>();
   return std::optional<v1::Record>(std::move(speaker->record));
@@ -186,7 +188,8 @@ FinalTimes FinalTimesOf(const std::vector<v1::Record>& records, const std::optio
 absl::StatusOr<std::optional<v1::Record>> RecordOfTrial(const TuningLog& log, const std::string& trial) {
   if (trial.empty()) return std::optional<v1::Record>();
   absl::StatusOr<StoredRecord> stored = log.Find(trial);
-  if (absl::IsNotFound(stored.status())) return std::optional<v1::Record>();
+  if (absl::IsNotFound(stored.status()) || absl::IsDataLoss(stored.status()))
+    return std::optional<v1::Record>();
   MYCC_RETURN_IF_ERROR(stored.status());
   return std::optional<v1::Record>(std::move(stored->record));
 }

@@ -15,11 +15,6 @@ constexpr int kOwn = 4, kOfOtherTargets = 2, kOfOtherShapes = 3;
 
 using Records = std::vector<StoredRecord>;
 
-// A damaged record teaches nothing, and the job begins without it.
-absl::StatusOr<Records> Readable(absl::StatusOr<Records> records) {
-  return absl::IsDataLoss(records.status()) ? Records() : std::move(records);
-}
-
 double WorkOf(const Workload& workload) { return std::log(CountFlops(workload) + 1); }
 
 }  // namespace
@@ -42,7 +37,7 @@ absl::StatusOr<std::vector<History::Shape>*> History::ShapesOf(const Family& fam
 absl::Status History::FindBest(const PlannedTask& task, Shape* shape) {
   if (shape->is_known) return absl::OkStatus();
   MYCC_ASSIGN_OR_RETURN(const Records best,
-                        Readable(log_->TopK({shape->workload_hash, task.key.target}, task.protocol, 1)));
+                        log_->TopK({shape->workload_hash, task.key.target}, task.protocol, 1));
   shape->is_known = true;
   if (!best.empty()) shape->best = best[0].record.trace();
   return absl::OkStatus();
@@ -71,7 +66,7 @@ absl::StatusOr<v1::StoredTask> History::Recall(const PlannedTask& task, uint32_t
   v1::StoredTask stored;
   stored.set_count(task.count);
   const LogKey key{task.key.workload_hash, task.key.target};
-  MYCC_ASSIGN_OR_RETURN(const Records own, Readable(log_->TopK(key, task.protocol, kOwn)));
+  MYCC_ASSIGN_OR_RETURN(const Records own, log_->TopK(key, task.protocol, kOwn));
   if (trials > 0 && !fresh && !own.empty()) {
     MYCC_ASSIGN_OR_RETURN(const int64_t measured, log_->CountMeasured(key, task.protocol, trials));
     stored.set_reused(measured >= trials);
@@ -82,8 +77,7 @@ absl::StatusOr<v1::StoredTask> History::Recall(const PlannedTask& task, uint32_t
   };
   for (const StoredRecord& record : own) add(record.record.trace());
 
-  MYCC_ASSIGN_OR_RETURN(Records targets,
-                        Readable(log_->BestOfTargets(task.key.workload_hash, task.protocol)));
+  MYCC_ASSIGN_OR_RETURN(Records targets, log_->BestOfTargets(task.key.workload_hash, task.protocol));
   std::erase_if(targets,
                 [&](const StoredRecord& record) { return record.record.target() == task.key.target; });
   for (size_t i = 0; i < targets.size() && i < kOfOtherTargets; ++i) add(targets[i].record.trace());

@@ -71,7 +71,12 @@ ServerLoop::~ServerLoop() { Stop(); }
 absl::Status ServerLoop::Start() {
   const auto deliver = [this](std::function<void()> event) { Deliver(std::move(event)); };
   writer_ = std::make_unique<LogWriter>(log_, deliver);
-  MYCC_ASSIGN_OR_RETURN(readers_, LogReaders::Open(log_->path(), options_.reader_threads, deliver));
+  const DamageListener on_damage = [this](int64_t record, const absl::Status& why) { OnDamage(record, why); };
+  log_->OnDamage([deliver, on_damage](int64_t record, const absl::Status& why) {
+    deliver([on_damage, record, why] { on_damage(record, why); });
+  });
+  MYCC_ASSIGN_OR_RETURN(readers_,
+                        LogReaders::Open(log_->path(), options_.reader_threads, deliver, on_damage));
   searches_ = std::make_unique<SearchThreads>(SearchThreads::Options{
       .threads = options_.search_threads, .around = options_.around_search, .deliver = deliver});
   MYCC_RETURN_IF_ERROR(coordinator_.Start());
@@ -89,6 +94,12 @@ void ServerLoop::Stop() {
   if (loop_.joinable()) loop_.join();
   readers_.reset();
   writer_.reset();
+  log_->OnDamage(nullptr);
+}
+
+void ServerLoop::OnDamage(int64_t record, const absl::Status& why) {
+  const auto& say = options_.coordinator.dispatch.log;
+  if (say && damaged_records_.insert(record).second) say(absl::StrCat(why.message(), "; it is passed over"));
 }
 
 void ServerLoop::Post(std::function<void()> event, std::function<void()> refuse) {

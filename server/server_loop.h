@@ -97,6 +97,8 @@ class ServerLoop {
   // Runs `event` in a later turn, also while the loop is stopping.
   void Deliver(std::function<void()> event);
   Executors MakeExecutors();
+  // Says so once, whichever connection met it.
+  void OnDamage(int64_t record, const absl::Status& why);
   void RunLoop();
   // The events that arrived, and whether the loop is to stop.
   std::pair<std::deque<std::function<void()>>, bool> TakeEvents();
@@ -116,6 +118,7 @@ class ServerLoop {
   Coordinator coordinator_;
   int64_t unanswered_ = 0;  // reads and writes of the log whose answers are to come
   std::list<Watch> watches_;
+  std::set<int64_t> damaged_records_;
 
   mutable Mutex mutex_;
   CondVar changed_;

@@ -50,6 +50,9 @@ absl::StatusOr<Kernels> ResolveKernels(const KernelSource& source) {
   std::unique_ptr<TuningLog> log;
   if (!source.tuning_log.empty()) {
     MYCC_ASSIGN_OR_RETURN(log, TuningLog::Open(source.tuning_log, OpenMode::kRead));
+    log->OnDamage([](int64_t, const absl::Status& why) {
+      std::fprintf(stderr, "mycc: %s; it is passed over\n", std::string(why.message()).c_str());
+    });
   }
   MYCC_ASSIGN_OR_RETURN(const std::vector<Workload> workloads, ReadWorkloads(source.file));
   if (!source.trace.empty() && workloads.size() != 1) {

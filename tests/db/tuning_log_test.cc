@@ -495,13 +495,5 @@ TEST_F(TuningLogTest, ABackupIsACompleteLogOfItsOwn) {
   EXPECT_EQ((*backup)->Best(KeyOf({}), kWarm)->id, 3);
 }
 
-TEST_F(TuningLogTest, DamageInsideARecordIsNoticed) {
-  const int64_t id = Add({});
-  ASSERT_TRUE(log_->database()->Run("UPDATE records SET trace = 'v1 another' WHERE id = ?1", {id}).ok());
-  const absl::Status status = log_->Best(KeyOf({}), kWarm).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("record 1 is damaged"));
-}
-
 }  // namespace
 }  // namespace mycc
