@@ -34,6 +34,8 @@ class Serving {
   ~Serving();
 
   const std::string& address() const { return grpc_->address(); }
+  // Why the log has no space; OK where it has.
+  absl::Status WriteTrouble() const { return log_->WriteTrouble(); }
 
  private:
   Serving() = default;
@@ -51,6 +53,7 @@ class EmbeddedServer {
   ~EmbeddedServer();
 
   const ServerAddress& address() const { return address_; }
+  absl::Status WriteTrouble() const { return serving_->WriteTrouble(); }
   // Measurements under way are finished and reported, the rest goes back; the server still answers.
   void StopWorker();
 

@@ -15,19 +15,20 @@ constexpr double kRedrawSeconds = 0.5;
 constexpr auto kRetryPause = std::chrono::seconds(1);
 
 // Whether a log has been in trouble for so long, with nothing measured meanwhile, that it is no passing one.
+// A full disk rarely passes; another process may keep the log busy for a while.
 class TroubleWatch {
  public:
-  bool IsStuck(const v1::JobProgress& progress) {
+  bool IsStuck(const v1::JobProgress& progress, bool has_space) {
     const auto now = std::chrono::steady_clock::now();
     if (progress.trouble().empty() || progress.trials() != trials_) {
       trials_ = progress.trials();
       since_ = now;
     }
-    return now - since_ > kPatience;
+    return now - since_ > (has_space ? kPatience : kPatienceWithoutSpace);
   }
 
  private:
-  static constexpr auto kPatience = std::chrono::seconds(5);
+  static constexpr auto kPatience = std::chrono::seconds(60), kPatienceWithoutSpace = std::chrono::seconds(5);
   int64_t trials_ = -1;
   std::chrono::steady_clock::time_point since_;
 };
@@ -48,7 +49,7 @@ absl::StatusOr<v1::JobProgress> FollowJob(TuningClient* client, const FollowOpti
   TroubleWatch log_trouble;
   while (!HasEnded(progress) && !interrupts.any()) {
     view->Update(progress);
-    if (options.own_server && log_trouble.IsStuck(progress)) {
+    if (options.no_space && log_trouble.IsStuck(progress, options.no_space().ok())) {
       return absl::ResourceExhaustedError(
           absl::StrCat(progress.trouble(), "; the same command continues job ", job));
     }

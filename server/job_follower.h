@@ -3,8 +3,10 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "proto/tuning.pb.h"
 #include "server/interrupt.h"
@@ -25,8 +27,10 @@ class InterruptCount {
 };
 
 struct FollowOptions {
-  std::string client;       // that waits for the job; empty: an onlooker
-  bool own_server = false;  // given up when it cannot write; another's is waited for
+  std::string client;  // that waits for the job; empty: an onlooker
+  // For a server of this process, which is given up when it cannot write: why it has no space; OK where it
+  // has. Null: the server is another's, and is waited for.
+  std::function<absl::Status()> no_space;
 };
 
 // The last progress that was seen: of the job's end, or of the moment of the interrupt.

@@ -86,7 +86,7 @@ void JobListing::Show(const std::string& job, const JobReply& reply) const {
 void JobListing::List(uint32_t limit, const Reply<v1::ListJobsResponse>& reply) const {
   std::set<std::string> running;
   for (const auto& [id, job] : *running_) running.insert(id);
-  const auto read = [limit, running = std::move(running)](TuningLog* log) {
+  const auto read = [limit, running](TuningLog* log) {
     absl::StatusOr<std::vector<Stored>> jobs{std::vector<Stored>()};
     const absl::StatusOr<std::vector<JobSummary>> rows = JobStore(log).ListSummaries(limit);
     if (!rows.ok()) return absl::StatusOr<std::vector<Stored>>(rows.status());
@@ -101,12 +101,14 @@ void JobListing::List(uint32_t limit, const Reply<v1::ListJobsResponse>& reply) 
     }
     return jobs;
   };
-  ReadLog(executors_.read, read, [this, reply](absl::StatusOr<std::vector<Stored>> jobs) {
+  ReadLog(executors_.read, read, [this, limit, running, reply](absl::StatusOr<std::vector<Stored>> jobs) {
     if (!jobs.ok()) return reply(jobs.status());
     v1::ListJobsResponse response;
     for (Stored& job : *jobs) {
       const auto found = running_->find(job.progress.job());
       const bool runs = !job.has_ended && found != running_->end();
+      // One that has ended since was not read.
+      if (!runs && running.contains(job.progress.job())) return List(limit, reply);
       *response.add_jobs() = runs ? ProgressOf(*found->second, /*with_tasks=*/false) : *Shown(std::move(job));
     }
     reply(std::move(response));

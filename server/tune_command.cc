@@ -150,7 +150,8 @@ absl::Status Tuning::Run() {
   MYCC_ASSIGN_OR_RETURN(v1::JobProgress progress, Submit());
   SayWhatBegins(progress);
   if (options_.detach && !HasEnded(progress)) return Detach(progress);
-  const FollowOptions follow = {.client = client_id_, .own_server = embedded_ != nullptr};
+  FollowOptions follow = {.client = client_id_};
+  if (embedded_ != nullptr) follow.no_space = [this] { return embedded_->WriteTrouble(); };
   MYCC_ASSIGN_OR_RETURN(progress, FollowJob(client_.get(), follow, interrupts_, std::move(progress), &view_));
   if (!HasEnded(progress)) return Leave(progress);
   view_.Finish(progress);
@@ -189,7 +190,8 @@ void Tuning::SayWhatBegins(const v1::JobProgress& progress) {
                                  ? absl::StrCat("joining ", job, ", which ", OthersWait(others), " for")
                              : progress.trials() > 0 ? absl::StrCat("continuing ", job)
                                                      : absl::StrCat("started ", job);
-  view_.Say(absl::StrCat(begins, ": ", progress.tasks_size(), " tasks for ",
+  view_.Say(absl::StrCat(begins, ": ", spec_.tasks_size(),
+                         spec_.tasks_size() == 1 ? " workload for " : " workloads for ",
                          absl::StrJoin(TargetsOf(spec_), " and "), ", results go to ", where));
 }
 
