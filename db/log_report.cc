@@ -1,6 +1,7 @@
 #include "db/log_report.h"
 
 #include <algorithm>
+#include <cmath>
 #include <ostream>
 #include <vector>
 
@@ -41,6 +42,7 @@ std::string TimeOrDash(double seconds) { return seconds > 0 ? FormatSeconds(seco
 // "+-0.8 %": half the confidence interval, relative to the time.
 std::string FormatSpread(const v1::Timing& timing) {
   const double width = RelativeWidth(timing);
+  if (std::isinf(width)) return "(one sample)";
   return width > 0 ? absl::StrFormat("+-%.1f %%%s", 50 * width, width > kWideInterval ? " (wide)" : "") : "";
 }
 
@@ -75,8 +77,9 @@ class Fields {
 
 void AddTiming(const v1::Timing& timing, Fields* fields) {
   if (timing.seconds() > 0) {
+    const std::string spread = FormatSpread(timing);
     fields->Add("time",
-                absl::StrCat(FormatSeconds(timing.seconds()), " ", FormatSpread(timing), ", ",
+                absl::StrCat(FormatSeconds(timing.seconds()), spread.empty() ? "" : " ", spread, ", ",
                              ProtocolName(timing.protocol()), " caches, ", timing.samples_seconds_size(),
                              " samples, timer ", timing.timer_version()));
   }

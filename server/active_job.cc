@@ -45,9 +45,11 @@ void ActiveJob::Finish(uint32_t task, uint32_t generation, uint32_t index, const
   if (ok && (state.best_seconds == 0 || seconds < state.best_seconds)) {
     state.best_seconds = seconds;
     state.best_width = RelativeWidth(result.timing());
+    state.best_trial = TrialName({id_, task, generation, index});
   }
   if (ok && is_default && (state.first_seconds == 0 || seconds < state.first_seconds)) {
     state.first_seconds = seconds;
+    state.first_width = RelativeWidth(result.timing());
     state.default_trial = TrialName({id_, task, generation, index});
   }
 
@@ -114,7 +116,9 @@ v1::JobProgress ActiveJob::Progress(bool with_tasks) const {
     task.set_best_alone_seconds(state.best_seconds);
     task.set_first_seconds(state.final.default_failed ? 0 : state.first_seconds);
     task.set_default_final_seconds(state.final.default_seconds);
+    task.set_first_width(state.first_width);
     task.set_finalists(state.final.finalists);
+    task.set_is_earlier_round(state.final.is_earlier);
     task.set_message(TaskOutcome(static_cast<uint32_t>(i)));
     for (const auto& [status, count] : state.outcomes) {
       v1::StatusCount& outcome = *task.add_outcomes();

@@ -26,7 +26,8 @@ struct FinalTimes {
   double best_width = 0;       // of its interval, relative
   double default_seconds = 0;  // the default schedule's; 0: it was not in the round, or did not pass
   bool default_failed = false;
-  uint32_t finalists = 0;  // that passed; 0: none was held
+  uint32_t finalists = 0;   // that passed; 0: none was held
+  bool is_earlier = false;  // of another job's round, in which this job's finalists have met
 };
 
 class ActiveJob {
@@ -59,8 +60,14 @@ class ActiveJob {
     return static_cast<uint32_t>(std::max<size_t>(tasks_[task].rounds.size(), 1) - 1);
   }
 
-  // The fastest one of a default schedule; empty: none yet.
+  // The fastest one of a default schedule, and the fastest of all; empty: none yet.
   const std::string& default_trial(uint32_t task) const { return tasks_[task].default_trial; }
+  const std::string& best_trial(uint32_t task) const { return tasks_[task].best_trial; }
+  // The time of the best one as a share of the default's, both by themselves; 0: one of them has none.
+  double best_share(uint32_t task) const {
+    const TaskState& state = tasks_[task];
+    return state.first_seconds > 0 ? state.best_seconds / state.first_seconds : 0;
+  }
 
   // The time that the log knew for a task that is not searched.
   void SetKnownBest(uint32_t task, double seconds) { tasks_[task].best_seconds = seconds; }
@@ -81,7 +88,9 @@ class ActiveJob {
     int64_t trials = 0;
     double best_seconds = 0;    // the fastest that was timed by itself
     double best_width = 0;      // of its interval
+    std::string best_trial;     // its trial
     double first_seconds = 0;   // the fastest default schedule, by itself
+    double first_width = 0;     // of its interval
     std::string default_trial;  // its trial
     FinalTimes final;           // of the round that was held
     std::map<v1::MeasureStatus, int64_t> outcomes;

@@ -53,16 +53,18 @@ absl::StatusOr<std::optional<v1::Record>> RivalOf(const TuningLog& log, const st
 
 }  // namespace
 
-std::vector<v1::Record> Finalists(const std::vector<StoredRecord>& ranked,
-                                  const std::optional<v1::Record>& by_default) {
+std::vector<v1::Record> Finalists(const std::vector<StoredRecord>& ranked, const OwnRecords& own) {
   std::vector<v1::Record> finalists;
   std::set<std::string> binaries;
-  const auto is_default = [&by_default](const v1::Record& record) {
-    return by_default && record.trace() == by_default->trace();
+  const auto is_default = [&own](const v1::Record& record) {
+    return own.by_default && record.trace() == own.by_default->trace();
   };
   const auto take = [&](const v1::Record& record) {
+    const bool is_there =
+        std::any_of(finalists.begin(), finalists.end(),
+                    [&record](const v1::Record& finalist) { return finalist.trace() == record.trace(); });
     const std::string& digest = record.result().code_digest();
-    if (digest.empty() || binaries.insert(digest).second) finalists.push_back(record);
+    if (!is_there && (digest.empty() || binaries.insert(digest).second)) finalists.push_back(record);
   };
   for (const StoredRecord& stored : ranked) {
     const v1::Record& record = stored.record;
@@ -77,16 +79,16 @@ std::vector<v1::Record> Finalists(const std::vector<StoredRecord>& ranked,
     }
     take(record);
   }
-  if (!by_default || finalists.empty()) return finalists;
-  const bool is_there = std::any_of(finalists.begin(), finalists.end(), is_default);
-  const double limit = kDefaultBehind * RankSeconds(TimingOf(finalists[0]));
-  if (!is_there && RankSeconds(TimingOf(*by_default)) <= limit) take(*by_default);
+  if (!own.by_default || finalists.empty()) return finalists;
+  const double first = RankSeconds(TimingOf(finalists[0])),
+               by_default = RankSeconds(TimingOf(*own.by_default));
+  if (by_default <= kDefaultBehind * first) take(*own.by_default);
+  if (own.best && own.best_share > 0 && own.best_share * by_default <= kBehind * first) take(*own.best);
   return finalists;
 }
 
-absl::StatusOr<std::optional<FinalRound>> PlanFinalRound(const TuningLog& log, const std::string& job,
-                                                         uint32_t task, const PlannedTask& planned,
-                                                         const std::string& default_trial) {
+absl::StatusOr<FinalRoundPlan> PlanFinalRound(const TuningLog& log, const std::string& job, uint32_t task,
+                                              const PlannedTask& planned, const JobsOwn& own) {
   MYCC_ASSIGN_OR_RETURN(
       std::vector<StoredRecord> leaders,
       log.Leaders({planned.key.workload_hash, planned.key.target}, planned.protocol, kMostLeaders));
@@ -98,16 +100,26 @@ absl::StatusOr<std::optional<FinalRound>> PlanFinalRound(const TuningLog& log, c
   std::erase_if(leaders, [&planned](const StoredRecord& leader) {
     return TimingOf(leader.record).protocol() != planned.protocol;
   });
-  MYCC_ASSIGN_OR_RETURN(const std::optional<v1::Record> by_default, RivalOf(log, default_trial));
-  FinalRound round{FinalRoundName(job, task, log.now()), task, Finalists(leaders, by_default), by_default};
-  if (round.finalists.size() < 2) return std::optional<FinalRound>();
+  OwnRecords records{.best_share = own.best_share};
+  MYCC_ASSIGN_OR_RETURN(records.by_default, RivalOf(log, own.default_trial));
+  MYCC_ASSIGN_OR_RETURN(records.best, RivalOf(log, own.best_trial));
+  FinalRound round{FinalRoundName(job, task, log.now()), task, Finalists(leaders, records),
+                   records.by_default};
+  FinalRoundPlan plan;
+  if (round.finalists.size() < 2) return plan;
   const std::string& decided_by = TimingOf(round.finalists[0]).final_round();
+  if (IsFinalRoundOf(job, task, decided_by)) return plan;
   const bool has_met =
       std::all_of(round.finalists.begin(), round.finalists.end(), [&decided_by](const v1::Record& finalist) {
         return !decided_by.empty() && TimingOf(finalist).final_round() == decided_by;
       });
-  if (has_met || IsFinalRoundOf(job, task, decided_by)) return std::optional<FinalRound>();
-  return std::optional<FinalRound>(std::move(round));
+  if (has_met) {
+    plan.earlier = FinalTimesOf(round.finalists, round.by_default);
+    plan.earlier->is_earlier = true;
+  } else {
+    plan.round = std::move(round);
+  }
+  return plan;
 }
 
 absl::StatusOr<std::vector<v1::Record>> RecordsOf(const FinalRound& round,

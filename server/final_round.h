@@ -31,15 +31,29 @@ struct FinalRound {
 // its interval. At most four, and one of equal binaries. The default schedule is one more, among them or not,
 // unless it took more than four times as long; where it leads alone, the next one within that factor is its
 // rival. It was timed once, early, and a machine that others share may have been slower or faster then.
-std::vector<v1::Record> Finalists(const std::vector<StoredRecord>& ranked,
-                                  const std::optional<v1::Record>& by_default = std::nullopt);
+//
+// A job on a slow day ranks behind earlier ones, whatever it has found. So its best one is a finalist where
+// it would lead, were the job's default as fast as the log has it: `best` took `best_share` of the default's
+// time.
+struct OwnRecords {
+  std::optional<v1::Record> by_default, best;
+  double best_share = 0;  // 0: unknown
+};
+std::vector<v1::Record> Finalists(const std::vector<StoredRecord>& ranked, const OwnRecords& own = {});
 
-// The round of a job's task, over all that the log holds for it. None: there is nothing to decide, or the job
-// has held it already, or those that it would be between have met in an earlier one. `default_trial` is the
-// job's fastest trial of a default schedule; empty: it had none.
-absl::StatusOr<std::optional<FinalRound>> PlanFinalRound(const TuningLog& log, const std::string& job,
-                                                         uint32_t task, const PlannedTask& planned,
-                                                         const std::string& default_trial);
+// The trials of a job that its final round cannot do without, and how their times compare.
+struct JobsOwn {
+  std::string default_trial, best_trial;  // the fastest of a default schedule, and of all; empty: none
+  double best_share = 0;                  // as OwnRecords'
+};
+
+struct FinalRoundPlan {
+  std::optional<FinalRound> round;    // none: there is nothing to decide, or the job has held it
+  std::optional<FinalTimes> earlier;  // of the round of another job in which these finalists have met
+};
+// The round of a job's task, over all that the log holds for it.
+absl::StatusOr<FinalRoundPlan> PlanFinalRound(const TuningLog& log, const std::string& job, uint32_t task,
+                                              const PlannedTask& planned, const JobsOwn& own);
 
 // The records of a round that was held: `results` has the first finalist's, then its rivals'. The winner
 // ranks just before where the best ranked until now, the others as far behind it as their times are.

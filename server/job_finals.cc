@@ -14,7 +14,9 @@ FinalsQuestion FinalsQuestionOf(const ActiveJob& job) {
   FinalsQuestion question{.job = job.id(), .tasks = {}};
   for (uint32_t task = 0; task < job.plan().tasks.size(); ++task) {
     if (!job.stored_tasks()[task].reused())
-      question.tasks.push_back({task, &job.plan().tasks[task], job.default_trial(task)});
+      question.tasks.push_back({task,
+                                &job.plan().tasks[task],
+                                {job.default_trial(task), job.best_trial(task), job.best_share(task)}});
   }
   return question;
 }
@@ -22,10 +24,15 @@ FinalsQuestion FinalsQuestionOf(const ActiveJob& job) {
 FinalsPlan PlanFinals(const FinalsQuestion& question, const TuningLog& log) {
   FinalsPlan plan;
   for (const FinalsQuestion::Searched& searched : question.tasks) {
-    absl::StatusOr<std::optional<FinalRound>> round =
-        PlanFinalRound(log, question.job, searched.task, *searched.planned, searched.default_trial);
-    if (!round.ok()) plan.failures.emplace_back(searched.task, std::string(round.status().message()));
-    if (round.ok() && round->has_value()) plan.rounds.push_back(**std::move(round));
+    absl::StatusOr<FinalRoundPlan> planned =
+        PlanFinalRound(log, question.job, searched.task, *searched.planned, searched.own);
+    if (!planned.ok()) {
+      plan.failures.emplace_back(searched.task, std::string(planned.status().message()));
+    } else if (planned->round) {
+      plan.rounds.push_back(*std::move(planned->round));
+    } else if (planned->earlier) {
+      plan.earlier.emplace_back(searched.task, *planned->earlier);
+    }
   }
   return plan;
 }
@@ -46,6 +53,7 @@ std::vector<QueuedTrial> QueuedRounds(const ActiveJob& job, const FinalsPlan& pl
 JobFinals::JobFinals(ActiveJob* job, const FinalsPlan& plan) : job_(job) {
   for (const FinalRound& round : plan.rounds) open_[round.name] = round;
   planned_ = open_.size();
+  for (const auto& [task, times] : plan.earlier) job_->SetFinal(task, times);
   for (const auto& [task, why] : plan.failures) Fail(task, why);
 }
 

@@ -21,7 +21,7 @@ struct FinalsQuestion {
   struct Searched {
     uint32_t task = 0;
     const PlannedTask* planned = nullptr;  // the job's
-    std::string default_trial;
+    JobsOwn own;
   };
   std::string job;
   std::vector<Searched> tasks;
@@ -30,6 +30,7 @@ FinalsQuestion FinalsQuestionOf(const ActiveJob& job);
 
 struct FinalsPlan {
   std::vector<FinalRound> rounds;
+  std::vector<std::pair<uint32_t, FinalTimes>> earlier;    // tasks whose finalists have met before
   std::vector<std::pair<uint32_t, std::string>> failures;  // tasks without a round, and why
 };
 FinalsPlan PlanFinals(const FinalsQuestion& question, const TuningLog& log);

@@ -175,12 +175,17 @@ std::string Remark(const v1::TaskProgress& task) {
   if (!task.message().empty()) return task.message();
   std::vector<std::string> words;
   const bool has_default = task.first_seconds() > 0, has_final = task.finalists() > 0;
-  if (has_final) words.push_back(absl::StrCat("best of ", task.finalists(), " in the final round"));
+  if (has_final)
+    words.push_back(
+        absl::StrCat("best of ", task.finalists(),
+                     task.is_earlier_round() ? " in an earlier final round" : " in the final round"));
   if (has_final && has_default && task.default_final_seconds() == 0)
     words.push_back("the speed-up is of single timings");
   if (!has_final && task.best_seconds() > 0 && !task.reused()) words.push_back("single timings");
-  if (task.best_width() > kWideInterval)
-    words.push_back(absl::StrFormat("known to +-%.0f %% only", 50 * task.best_width()));
+  if (const std::string wide = WideText(task.best_width()); !wide.empty()) words.push_back(wide);
+  const bool is_of_singles = has_default && task.default_final_seconds() == 0;
+  if (const std::string wide = WideText(task.first_width()); is_of_singles && !wide.empty())
+    words.push_back("the default's time is " + wide);
   return absl::StrJoin(words, ", ");
 }
 

@@ -105,9 +105,8 @@ absl::StatusOr<Found> ScheduleFinder::Use(const Query& query, const StoredRecord
   MYCC_ASSIGN_OR_RETURN(const std::string digest, CodeDigestOf(kernel, target_));
   kernel.record = best.id;
   kernel.expected_seconds = result.timing().seconds();
-  const double width = RelativeWidth(result.timing());
-  const std::string known =
-      width > kWideInterval ? absl::StrFormat("; its time is known to +-%.0f %% only", 50 * width) : "";
+  const std::string wide = WideText(RelativeWidth(result.timing()));
+  const std::string known = wide.empty() ? "" : absl::StrCat("; its time is ", wide);
   if (digest == result.code_digest()) {
     kernel.reason = Reason::kHit;
     return Found{std::move(kernel),

@@ -93,22 +93,40 @@ TEST(FinalistsTest, EarlierRoundsCountByTheirRank) {
 
 TEST(FinalistsTest, TheDefaultIsOneMoreUnlessItIsFarBehind) {
   const std::vector<StoredRecord> ranked = {Candidate("0", Timed(1.00)), Candidate("1", Timed(1.01))};
-  EXPECT_THAT(TracesOf(Finalists(ranked, Candidate("d", Timed(3.2)).record)), ElementsAre("0", "1", "d"));
-  EXPECT_THAT(TracesOf(Finalists(ranked, ranked[1].record)), ElementsAre("0", "1"));
-  EXPECT_THAT(TracesOf(Finalists(ranked, Candidate("d", Timed(3.2), "code 0").record)),
+  EXPECT_THAT(TracesOf(Finalists(ranked, {.by_default = Candidate("d", Timed(3.2)).record})),
+              ElementsAre("0", "1", "d"));
+  EXPECT_THAT(TracesOf(Finalists(ranked, {.by_default = ranked[1].record})), ElementsAre("0", "1"));
+  EXPECT_THAT(TracesOf(Finalists(ranked, {.by_default = Candidate("d", Timed(3.2), "code 0").record})),
               ElementsAre("0", "1"));
-  EXPECT_THAT(TracesOf(Finalists(ranked, Candidate("d", Timed(40)).record)), ElementsAre("0", "1"))
+  EXPECT_THAT(TracesOf(Finalists(ranked, {.by_default = Candidate("d", Timed(40)).record})),
+              ElementsAre("0", "1"))
       << "hopeless";
 }
 
 TEST(FinalistsTest, ADefaultThatLeadsAloneMeetsTheNext) {
   const std::vector<StoredRecord> ranked = {Candidate("d", Timed(1.00)), Candidate("1", Timed(1.40)),
                                             Candidate("2", Timed(1.41))};
-  EXPECT_THAT(TracesOf(Finalists(ranked, ranked[0].record)), ElementsAre("d", "1"));
+  EXPECT_THAT(TracesOf(Finalists(ranked, {.by_default = ranked[0].record})), ElementsAre("d", "1"));
   EXPECT_THAT(TracesOf(Finalists(ranked)), ElementsAre("d")) << "it is no default";
-  EXPECT_THAT(TracesOf(Finalists({ranked[0], Candidate("1", Timed(4.1))}, ranked[0].record)),
+  EXPECT_THAT(TracesOf(Finalists({ranked[0], Candidate("1", Timed(4.1))}, {.by_default = ranked[0].record})),
               ElementsAre("d"))
       << "hopeless";
+}
+
+// The default ranks at 1.2, and took 2.4 in this job: its best one would rank at half of its own time.
+TEST(FinalistsTest, TheBestOfASlowDayIsComparedByItsShareOfTheDefault) {
+  const std::vector<StoredRecord> ranked = {Candidate("0", Timed(1.00)), Candidate("d", Timed(1.20))};
+  const v1::Record by_default = ranked[1].record;
+  const auto with_best = [&](double seconds) {
+    return TracesOf(Finalists(ranked, {.by_default = by_default,
+                                       .best = Candidate("b", Timed(seconds)).record,
+                                       .best_share = seconds / 2.4}));
+  };
+  EXPECT_THAT(with_best(1.9), ElementsAre("0", "d", "b"));
+  EXPECT_THAT(with_best(2.09), ElementsAre("0", "d", "b"));
+  EXPECT_THAT(with_best(2.2), ElementsAre("0", "d")) << "more than 5 % behind";
+  EXPECT_THAT(TracesOf(Finalists(ranked, {.by_default = by_default, .best = by_default, .best_share = 1})),
+              ElementsAre("0", "d"));
 }
 
 FinalRound RoundOfThree() {
@@ -351,12 +369,24 @@ TEST_F(FinalsTest, NothingIsDecidedAgain) {
     const std::string job = server_.Submit(spec, name);
     for (std::vector<v1::Assignment> leased; leased = worker.Lease(1), !leased.empty();) {
       rounds += !leased[0].rivals().empty();
-      const std::vector<v1::MeasureResult> slow(1 + static_cast<size_t>(leased[0].rivals_size()), Timed(3));
+      const bool is_round = !leased[0].rivals().empty();
+      const std::vector<v1::MeasureResult> slow(1 + static_cast<size_t>(leased[0].rivals_size()),
+                                                Timed(is_round ? 3 : 4));
       ASSERT_TRUE(worker.ReportAll(leased[0], slow).ok());
     }
     EXPECT_EQ(server_.Progress(job).state(), v1::JOB_STATE_DONE);
+    job_ = job;
   }
   EXPECT_EQ(rounds, 1);
+  for (const bool restarted : {false, true}) {
+    if (restarted) server_.Restart();
+    const v1::TaskProgress third = server_.Progress(job_).tasks(0);
+    EXPECT_TRUE(third.is_earlier_round());
+    EXPECT_EQ(third.finalists(), 5u);
+    EXPECT_EQ(third.best_seconds(), 3) << "as they met in the second job, not by itself";
+    EXPECT_EQ(third.default_final_seconds(), 3);
+    EXPECT_EQ(third.first_seconds(), 4);
+  }
 }
 
 TEST_F(FinalsTest, TheNextJobsChallengerMeetsThoseOfBefore) {

@@ -89,6 +89,18 @@ TEST(ProgressViewTest, TableSaysHowTheBestWasFound) {
               HasSubstr("4.500 ms  1.000 ms     4.50x  best of 3 in the final round\n"));
   progress.mutable_tasks(0)->set_best_width(0.12);
   EXPECT_THAT(SummaryTable(progress), HasSubstr("in the final round, known to +-6 % only\n"));
+  progress.mutable_tasks(0)->set_is_earlier_round(true);
+  EXPECT_THAT(SummaryTable(progress), HasSubstr("best of 3 in an earlier final round, known to"));
+}
+
+TEST(ProgressViewTest, TableSaysWhichTimesAreHardlyKnown) {
+  v1::JobProgress progress = Half();
+  progress.mutable_tasks(0)->set_first_width(HUGE_VAL);
+  EXPECT_THAT(SummaryTable(progress), HasSubstr("single timings, the default's time is of one sample\n"));
+  progress.mutable_tasks(0)->set_first_width(0.5);
+  progress.mutable_tasks(0)->set_best_width(HUGE_VAL);
+  EXPECT_THAT(SummaryTable(progress),
+              HasSubstr("single timings, of one sample, the default's time is known to +-25 % only\n"));
 }
 
 // The default was timed early, the final round at a slow moment: only times of one moment are compared.
