@@ -1,27 +1,23 @@
 #include "db/log_commands.h"
 
 #include <fstream>
-#include <map>
 #include <memory>
 #include <ostream>
-#include <set>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "base/os_error.h"
 #include "base/output_file.h"
 #include "base/status.h"
 #include "db/json_lines.h"
+#include "db/left_out.h"
 #include "db/log_report.h"
 #include "db/log_stats.h"
 #include "db/t4.h"
 #include "db/tuning_log.h"
-#include "proto/names.h"
 
 namespace mycc {
 namespace {
@@ -31,25 +27,6 @@ absl::StatusOr<StoredRecord> FindRecord(const TuningLog& log, const std::string&
   int64_t id = 0;
   return absl::SimpleAtoi(name, &id) ? log.Get(id) : log.Find(name);
 }
-
-// The damaged records that a command leaves out. It outlives the logs that it watches.
-class LeftOut {
- public:
-  void Watch(TuningLog* log) {
-    log->OnDamage([this, path = log->path()](int64_t id, const absl::Status&) { ids_[path].insert(id); });
-  }
-  // `done`, or DataLoss for a command that has done all else.
-  absl::Status After(const absl::Status& done) const {
-    if (!done.ok() || ids_.empty()) return done;
-    std::vector<std::string> logs;
-    for (const auto& [path, ids] : ids_)
-      logs.push_back(absl::StrCat(path, ": damaged and left out: record ", absl::StrJoin(ids, ", ")));
-    return absl::DataLossError(absl::StrCat(absl::StrJoin(logs, "; "), "; restore the log from a backup"));
-  }
-
- private:
-  std::map<std::string, std::set<int64_t>> ids_;
-};
 
 absl::StatusOr<int64_t> Export(const TuningLog& log, const LogExportArgs& args, std::ostream& out) {
   return args.format == "t4" ? ExportT4(log, args.filter, out) : ExportJsonLines(log, args.filter, out);
@@ -90,83 +67,6 @@ absl::Status CloseAfter(const absl::Status& done, TuningLog* log) {
   if (done.ok()) return log->Close();
   log->Abandon();
   return done;
-}
-
-// A key, and the protocol under which its records rank.
-using Ranking = std::tuple<std::string, std::string, v1::TimingProtocol>;
-
-// The rankings of the filter's records, in the order in which they came into the log.
-absl::StatusOr<std::vector<Ranking>> RankingsOf(const TuningLog& log, const RecordFilter& filter) {
-  std::set<Ranking> known;
-  std::vector<Ranking> rankings;
-  RecordFilter ok = filter;
-  ok.statuses = {v1::MEASURE_STATUS_OK};
-  MYCC_RETURN_IF_ERROR(log.ForEach(ok, [&](const StoredRecord& stored) {
-    const v1::Record& record = stored.record;
-    const Ranking ranking{record.workload_hash(), record.target(), record.result().timing().protocol()};
-    if (known.insert(ranking).second) rankings.push_back(ranking);
-    return absl::OkStatus();
-  }));
-  return rankings;
-}
-
-// "ok, 3.861 us (was 4.037 us), the same code" or "wrong_result: output y: element 3 is 1, expected 2".
-std::string Comparison(const v1::MeasureResult& before, const v1::MeasureResult& now) {
-  const std::string status = StatusName(now.status());
-  if (!now.error().empty()) return absl::StrCat(status, ": ", now.error());
-  if (now.status() != v1::MEASURE_STATUS_OK) return status;
-  return absl::StrCat(status, ", ", FormatSeconds(now.timing().seconds()), " (was ",
-                      FormatSeconds(before.timing().seconds()), "), ",
-                      now.code_digest() == before.code_digest() ? "the same code" : "other code than before");
-}
-
-// Keeps a record's new result, beside the old one; returns its id.
-absl::StatusOr<int64_t> KeepResult(const v1::Record& old, v1::MeasureResult result, TuningLog* log) {
-  v1::Record record = old;
-  record.set_trial(RemeasuredTrialName(old.trial(), log->now()));
-  record.set_created_unix_micros(log->now());
-  record.set_recorded_unix_micros(0);
-  record.set_attempt(1);
-  // A time of this moment does not compare with those of a final round, whose order stands for the same code.
-  const v1::Timing& before = old.result().timing();
-  if (before.rank_seconds() > 0 && result.status() == v1::MEASURE_STATUS_OK) {
-    const bool same_code = result.code_digest() == old.result().code_digest();
-    v1::Timing& now = *result.mutable_timing();
-    now.set_rank_seconds(same_code ? before.rank_seconds() : now.seconds());
-  }
-  *record.mutable_result() = std::move(result);
-  MYCC_ASSIGN_OR_RETURN(const std::vector<AppendedRecord> appended, log->Append({record}));
-  return appended[0].id;
-}
-
-enum class Verdict { kConfirmed, kNotConfirmed, kForAnotherMachine };
-
-// Measures the best record of a ranking again, and whichever is the best then, until a result of now is: what
-// was second may be stale as well.
-absl::StatusOr<Verdict> VerifyRanking(const Ranking& ranking, const Remeasure& remeasure, TuningLog* log,
-                                      std::ostream& out) {
-  const auto& [workload_hash, target, protocol] = ranking;
-  std::set<int64_t> tried, results;
-  while (true) {
-    const absl::StatusOr<StoredRecord> best = log->Best({workload_hash, target}, protocol);
-    if (absl::IsNotFound(best.status())) return Verdict::kNotConfirmed;
-    MYCC_RETURN_IF_ERROR(best.status());
-    if (results.contains(best->id)) return Verdict::kConfirmed;
-    // A failure that says nothing about the results of other builds leaves the record where it was.
-    if (!tried.insert(best->id).second) return Verdict::kNotConfirmed;
-    out << "record " << best->id << " of " << best->record.workload_name() << ": ";
-    absl::StatusOr<v1::MeasureResult> result = remeasure(best->record);
-    if (!result.ok() || IsInfrastructureFailure(result->status())) {
-      out << "not measured: " << (result.ok() ? result->error() : std::string(result.status().message()))
-          << std::endl;
-      return absl::IsFailedPrecondition(result.status()) ? Verdict::kForAnotherMachine
-                                                         : Verdict::kNotConfirmed;
-    }
-    const std::string comparison = Comparison(best->record.result(), *result);
-    MYCC_ASSIGN_OR_RETURN(const int64_t id, KeepResult(best->record, *std::move(result), log));
-    results.insert(id);
-    out << comparison << ", kept as record " << id << std::endl;
-  }
 }
 
 }  // namespace
@@ -235,30 +135,6 @@ absl::Status LogMergeCommand(const LogMergeArgs& args, std::ostream& out) {
   const absl::Status merged = MergeLogs(inputs, log.get(), out);
   inputs.clear();
   return left_out.After(CloseAfter(merged, log.get()));
-}
-
-absl::Status LogVerifyCommand(const LogVerifyArgs& args, const Remeasure& remeasure, std::ostream& out) {
-  LeftOut left_out;
-  MYCC_ASSIGN_OR_RETURN(const auto log, TuningLog::Open(args.log, OpenMode::kWrite));
-  left_out.Watch(log.get());
-  MYCC_ASSIGN_OR_RETURN(const std::vector<Ranking> rankings, RankingsOf(*log, args.filter));
-  if (rankings.empty())
-    return absl::NotFoundError(absl::StrCat(args.log, ": holds no ok record of what was asked for"));
-  std::map<Verdict, int> verdicts;
-  for (const Ranking& ranking : rankings) {
-    MYCC_ASSIGN_OR_RETURN(const Verdict verdict, VerifyRanking(ranking, remeasure, log.get(), out));
-    ++verdicts[verdict];
-  }
-  const int confirmed = verdicts[Verdict::kConfirmed], refuted = verdicts[Verdict::kNotConfirmed];
-  out << confirmed << " of " << confirmed + refuted << " best records confirmed";
-  if (const int others = verdicts[Verdict::kForAnotherMachine]; others > 0) {
-    out << ", and " << others << " for other machines";
-  }
-  out << "\n";
-  MYCC_RETURN_IF_ERROR(log->Close());
-  if (refuted == 0) return left_out.After(absl::OkStatus());
-  return absl::FailedPreconditionError(
-      absl::StrCat(args.log, ": ", refuted, " of ", confirmed + refuted, " best records were not confirmed"));
 }
 
 absl::Status LogOverrideCommand(const LogOverrideArgs& args, std::ostream& out) {

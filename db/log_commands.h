@@ -64,8 +64,9 @@ struct LogVerifyArgs {
   RecordFilter filter;  // which records' keys; empty: all
 };
 // Measures the best record of each key and protocol again and keeps the results, which then speak for their
-// traces: a stale record becomes fresh, a wrong one is no longer offered, and the next best takes its turn.
-// FailedPrecondition at the end when some were not confirmed; records for other machines are left alone.
+// traces: a stale record becomes fresh, a wrong one is no longer offered, and the next best takes its turn. A
+// crash is kept only where another kernel of the target has run here, since a broken machine crashes them
+// all. FailedPrecondition at the end when some were not confirmed; records for other machines are left alone.
 // NotFound when there is nothing to measure.
 absl::Status LogVerifyCommand(const LogVerifyArgs& args, const Remeasure& remeasure, std::ostream& out);
 

@@ -56,6 +56,7 @@ v1::MeasureStatus StatusOf(const absl::Status& error) {
     case absl::StatusCode::kResourceExhausted: return v1::MEASURE_STATUS_OUT_OF_MEMORY;
     case absl::StatusCode::kUnavailable: return v1::MEASURE_STATUS_DEVICE_LOST;
     case absl::StatusCode::kDeadlineExceeded: return v1::MEASURE_STATUS_RUN_TIMEOUT;
+    case absl::StatusCode::kFailedPrecondition: return v1::MEASURE_STATUS_WORKER_UNFIT;  // before any call
     default: return v1::MEASURE_STATUS_RUN_ERROR;
   }
 }

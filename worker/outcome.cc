@@ -21,6 +21,13 @@ std::string SignalName(int signal) {
   return name == nullptr ? absl::StrCat("signal ", signal) : absl::StrCat("SIG", name);
 }
 
+// libgomp says the first when it cannot start a team, and ends the process; the second is the system's word
+// for a limit on processes and threads, which std::thread and fork carry.
+bool LackedThreads(const std::string& output) {
+  return output.find("Thread creation failed") != std::string::npos ||
+         output.find("Resource temporarily unavailable") != std::string::npos;
+}
+
 }  // namespace
 
 Ending EndingOf(Phase phase, const v1::NurseryReply& reply, double wall_limit_seconds) {
@@ -44,6 +51,9 @@ Ending EndingOf(Phase phase, const v1::NurseryReply& reply, double wall_limit_se
   if (reply.signal() == SIGKILL) {
     return {v1::MEASURE_STATUS_WORKER_LOST, WithOutput(who + " was killed by somebody else", output)};
   }
+  if (LackedThreads(output))
+    return {v1::MEASURE_STATUS_WORKER_UNFIT,
+            WithOutput(absl::StrCat("this host gave ", who, " no threads"), output)};
   const std::string how = reply.signal() != 0 ? absl::StrCat("died of ", SignalName(reply.signal()))
                                               : absl::StrCat("exited with ", reply.exit_code());
   return {build ? v1::MEASURE_STATUS_BUILD_ERROR : v1::MEASURE_STATUS_RUN_ERROR,

@@ -12,8 +12,9 @@ namespace mycc {
 enum class Phase { kBuild, kRun };
 
 // For a child that ended without an answer: its limits, its own crash, the system's lack of memory, or
-// somebody else's kill, which is not the candidate's fault. A child that could not be made is the worker's
-// failure. One that the system killed to get memory is the candidate's, which may have taken it.
+// somebody else's kill, which is not the candidate's fault. A child that could not be made, or was
+// refused threads, is the worker's failure. One that the system killed to get memory is the candidate's,
+// which may have taken it.
 struct Ending {
   v1::MeasureStatus status;
   std::string error;

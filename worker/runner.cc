@@ -45,14 +45,20 @@ v1::RunnerResponse Failure(v1::MeasureStatus status, const std::string& error) {
   return response;
 }
 
+v1::MeasureStatus StatusOf(const absl::Status& error) {
+  switch (error.code()) {
+    case absl::StatusCode::kResourceExhausted: return v1::MEASURE_STATUS_OUT_OF_MEMORY;
+    case absl::StatusCode::kFailedPrecondition: return v1::MEASURE_STATUS_WORKER_UNFIT;  // before any call
+    default: return v1::MEASURE_STATUS_RUN_ERROR;
+  }
+}
+
 v1::RunnerResponse Prepare(const v1::PrepareRequest& request) {
   const absl::StatusOr<Workload> workload = ParseWorkload(request.workload(), "workload");
   const absl::Status made =
       workload.ok() ? TestCase::Make(*workload, request.seed(), request.library(), request.directory())
                     : workload.status();
-  if (!made.ok())
-    return Failure(absl::IsUnavailable(made) ? v1::MEASURE_STATUS_WORKER_UNFIT : v1::MEASURE_STATUS_RUN_ERROR,
-                   std::string(made.message()));
+  if (!made.ok()) return Failure(StatusOf(made), std::string(made.message()));
   v1::RunnerResponse response;
   response.set_status(v1::MEASURE_STATUS_OK);
   return response;
@@ -80,10 +86,6 @@ absl::Status Verify(const Workload& workload, const TestCase& test, KernelCall& 
   }
   verification->set_passed(status.ok());
   return status;
-}
-
-v1::MeasureStatus StatusOf(const absl::Status& error) {
-  return absl::IsResourceExhausted(error) ? v1::MEASURE_STATUS_OUT_OF_MEMORY : v1::MEASURE_STATUS_RUN_ERROR;
 }
 
 // A candidate that is loaded, and was called once.
@@ -206,7 +208,7 @@ v1::RunnerResponse Run(const v1::RunRequest& request) {
   const absl::StatusOr<Workload> workload = ParseWorkload(request.workload(), "workload");
   if (!workload.ok()) return Failure(v1::MEASURE_STATUS_RUN_ERROR, std::string(workload.status().message()));
   const absl::StatusOr<TestCase> test = TestCase::Open(*workload, request.case_directory());
-  if (!test.ok()) return Failure(v1::MEASURE_STATUS_RUN_ERROR, std::string(test.status().message()));
+  if (!test.ok()) return Failure(v1::MEASURE_STATUS_WORKER_UNFIT, std::string(test.status().message()));
   std::vector<Contender> contenders;
   contenders.push_back(Try(request.library(), *workload, *test));
   for (const std::string& rival : request.rivals()) contenders.push_back(Try(rival, *workload, *test));
@@ -232,7 +234,7 @@ v1::RunnerResponse Prove(const v1::ProveRequest& request) {
   const absl::StatusOr<Workload> workload = ParseWorkload(request.workload(), "workload");
   if (!workload.ok()) return Failure(v1::MEASURE_STATUS_RUN_ERROR, std::string(workload.status().message()));
   const absl::StatusOr<TestCase> test = TestCase::Open(*workload, request.case_directory());
-  if (!test.ok()) return Failure(v1::MEASURE_STATUS_RUN_ERROR, std::string(test.status().message()));
+  if (!test.ok()) return Failure(v1::MEASURE_STATUS_WORKER_UNFIT, std::string(test.status().message()));
   Contender contender = Try(request.library(), *workload, *test);
   if (!contender.ok()) return std::move(contender.response);
   Repetition repetition(contender.call->outputs());

@@ -125,7 +125,7 @@ absl::Status TestCase::Make(const Workload& workload, uint64_t seed, const std::
                                                      {SpecialPath(directory), BytesOf(special)},
                                                      {ExpectedPath(directory), expected},
                                                      {InfoPath(directory), info.SerializeAsString()}});
-  return written.ok() ? written : absl::UnavailableError(written.message());
+  return written.ok() ? written : absl::FailedPreconditionError(written.message());
 }
 
 absl::StatusOr<TestCase> TestCase::Open(const Workload& workload, const std::string& directory) {

@@ -40,8 +40,8 @@ class MappedFile {
 class TestCase {
  public:
   // `reference_library` may be empty. The folder must exist; the case appears in it whole (`info` comes
-  // last). Internal when the reference kernel contradicts the language; Unavailable when the case cannot be
-  // written.
+  // last). Internal when the reference kernel contradicts the language; FailedPrecondition when this host
+  // can neither load that kernel nor write the case.
   static absl::Status Make(const Workload& workload, uint64_t seed, const std::string& reference_library,
                            const std::string& directory);
   static absl::StatusOr<TestCase> Open(const Workload& workload, const std::string& directory);

@@ -1,5 +1,7 @@
 #include "worker/trial_library.h"
 
+#include <dlfcn.h>
+
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 
@@ -24,10 +26,26 @@ absl::Status CheckSignature(const ArtifactFunction& function, const Workload& wo
       absl::StrCat(function.name, " does not have the arguments of the workload ", workload.name));
 }
 
+// Why the system does not load the file, when nothing of it is run; empty: it does.
+std::string WhyNotLoaded(const std::string& path) {
+  void* const handle = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
+  if (handle == nullptr) return dlerror();
+  dlclose(handle);
+  return "";
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Library>> OpenTrial(const std::string& path, const Workload& workload) {
-  MYCC_ASSIGN_OR_RETURN(std::unique_ptr<Library> library, Library::Open(path));
+  absl::StatusOr<std::unique_ptr<Library>> opened = Library::Open(path);
+  if (!opened.ok()) {
+    const std::string refused = WhyNotLoaded(path);
+    if (refused.empty()) return absl::InternalError(opened.status().message());
+    return absl::FailedPreconditionError(
+        absl::StrCat("this host does not load what was just built: ", refused,
+                     "; expected TMPDIR and XDG_CACHE_HOME on file systems without `noexec`"));
+  }
+  std::unique_ptr<Library> library = *std::move(opened);
   if (library->functions().size() != 1)
     return absl::InternalError(absl::StrCat(path, " holds not one function"));
   MYCC_RETURN_IF_ERROR(CheckSignature(library->functions()[0], workload));

@@ -10,7 +10,8 @@
 
 namespace mycc {
 
-// Opens a library that holds one function, with the workload's arguments.
+// Opens a library that holds one function, with the workload's arguments. FailedPrecondition: this host
+// cannot load a library that was just built, which says nothing about the candidate in it.
 absl::StatusOr<std::unique_ptr<Library>> OpenTrial(const std::string& path, const Workload& workload);
 
 }  // namespace mycc

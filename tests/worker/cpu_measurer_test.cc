@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "base/file.h"
 #include "base/status.h"
 #include "base/temporary_folder.h"
 #include "codegen/ir/stmt.h"
@@ -195,6 +196,38 @@ TEST_F(CpuMeasurerTest, WhatCannotBeWrittenIsTheWorkersFailure) {
   const v1::RunnerResponse response = HandleRunnerRequest(run);
   EXPECT_EQ(response.status(), v1::MEASURE_STATUS_WORKER_UNFIT);
   EXPECT_THAT(response.error(), HasSubstr("`/nowhere/"));
+}
+
+TEST_F(CpuMeasurerTest, WhatCannotBeLoadedIsTheWorkersFailure) {
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  v1::RunnerRequest prepare;
+  prepare.mutable_prepare()->set_workload(kDoubling);
+  prepare.mutable_prepare()->set_directory(folder.path());
+  ASSERT_EQ(HandleRunnerRequest(prepare).status(), v1::MEASURE_STATUS_OK);
+  // As on a file system that is mounted noexec, the loader refuses it.
+  const std::string library = folder.path() + "/refused.so";
+  ASSERT_TRUE(WriteFileAtomically(library, "what the loader refuses").ok());
+
+  v1::RunnerRequest run, prove;
+  run.mutable_run()->set_workload(kDoubling);
+  run.mutable_run()->set_library(library);
+  run.mutable_run()->set_case_directory(folder.path());
+  prove.mutable_prove()->set_workload(kDoubling);
+  prove.mutable_prove()->set_library(library);
+  prove.mutable_prove()->set_case_directory(folder.path());
+  prepare.mutable_prepare()->set_library(library);
+  for (const v1::RunnerRequest& request : {run, prove, prepare}) {
+    const v1::RunnerResponse refused = HandleRunnerRequest(request);
+    EXPECT_EQ(refused.status(), v1::MEASURE_STATUS_WORKER_UNFIT);
+    EXPECT_THAT(refused.error(), HasSubstr("refused.so"));
+  }
+  run.mutable_run()->set_case_directory("/nowhere");
+  prove.mutable_prove()->set_case_directory("/nowhere");
+  for (const v1::RunnerRequest& request : {run, prove}) {
+    const v1::RunnerResponse missing = HandleRunnerRequest(request);
+    EXPECT_EQ(missing.status(), v1::MEASURE_STATUS_WORKER_UNFIT);
+    EXPECT_THAT(missing.error(), HasSubstr("/nowhere/"));
+  }
 }
 
 // The naive schedule with every loop of its sums carried out in parallel.

@@ -54,6 +54,20 @@ TEST(OutcomeTest, WhatTheHostLacksIsTheWorkersFailure) {
             v1::MEASURE_STATUS_WORKER_UNFIT);
 }
 
+TEST(OutcomeTest, ThreadsThatTheHostRefusesAreTheWorkersFailure) {
+  v1::NurseryReply reply;
+  reply.set_exit_code(1);
+  reply.set_output("\nlibgomp: Thread creation failed: Resource temporarily unavailable\n");
+  const Ending run = EndingOf(Phase::kRun, reply, 1);
+  EXPECT_EQ(run.status, v1::MEASURE_STATUS_WORKER_UNFIT);
+  EXPECT_EQ(run.error,
+            "this host gave the run no threads: libgomp: Thread creation failed: Resource temporarily "
+            "unavailable");
+  const std::string thrown = "  what():  Resource temporarily unavailable\n";
+  EXPECT_EQ(EndingOf(Phase::kRun, Signalled(SIGABRT, thrown), 1).status, v1::MEASURE_STATUS_WORKER_UNFIT);
+  EXPECT_EQ(EndingOf(Phase::kRun, Signalled(SIGABRT, "other words"), 1).status, v1::MEASURE_STATUS_RUN_ERROR);
+}
+
 TEST(OutcomeTest, StrangersKillIsNobodysFault) {
   EXPECT_EQ(EndingOf(Phase::kRun, Signalled(SIGKILL), 1).status, v1::MEASURE_STATUS_WORKER_LOST);
   EXPECT_EQ(EndingOf(Phase::kRun, absl::UnavailableError("gone")).status, v1::MEASURE_STATUS_WORKER_LOST);
