@@ -143,8 +143,8 @@ absl::Status LogOverrideCommand(const LogOverrideArgs& args, std::ostream& out) 
   }
   MYCC_ASSIGN_OR_RETURN(const auto log, TuningLog::Open(args.log, OpenMode::kWrite));
   MYCC_ASSIGN_OR_RETURN(const StoredRecord record, FindRecord(*log, args.record));
-  const absl::Status done =
-      args.clear ? log->ClearOverride(record.id) : log->SetOverride(record.id, args.kind, args.reason);
+  const absl::Status done = args.clear ? log->ClearOverride(record.id, args.kind)
+                                       : log->SetOverride(record.id, args.kind, args.reason);
   MYCC_RETURN_IF_ERROR(done);
   const char* what = args.clear                        ? "neither pinned nor banned"
                      : args.kind == OverrideKind::kPin ? "pinned"

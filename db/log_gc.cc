@@ -21,16 +21,25 @@ DELETE FROM models WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE state IN (1, 3))
 constexpr char kIsFree[] = R"sql(
   AND NOT EXISTS (SELECT 1 FROM trials WHERE trials.record = records.id)
   AND NOT EXISTS (SELECT 1 FROM overrides o WHERE o.key = records.key AND o.trace_hash = records.trace_hash))sql";
-// A failure that speaks against a verified time stays as long as the time does: forgetting it would bring the
-// time back to life if a log that holds the time is merged again.
+// A failure that speaks against a verified time stays, and so does the time: forgetting either would bring
+// the time back to life if a log that holds the time is merged again.
 constexpr char kDeleteFailures[] = R"sql(
 DELETE FROM records WHERE recorded < ?1 AND (status != 1 OR verified = 0 OR superseded = 1)
-  AND NOT (status IN (4, 6) AND EXISTS (SELECT 1 FROM records r WHERE r.key = records.key
-           AND r.trace_hash = records.trace_hash AND r.status = 1)))sql";
+  AND NOT (status IN (1, 4, 6) AND EXISTS (SELECT 1 FROM records r WHERE r.key = records.key
+           AND r.trace_hash = records.trace_hash AND (r.status = 1) != (records.status = 1)
+           AND r.status IN (1, 4, 6))))sql";
+// Records behind the best, and superseded times of traces that have none among the best, unless a failure
+// speaks against them.
 constexpr char kBeyondBest[] = R"sql(
-  SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY key, protocol, timer_version
-                                        ORDER BY proven DESC, coalesce(rank_seconds, seconds), recorded, trial) AS place
-                  FROM records WHERE status = 1 AND verified = 1 AND superseded = 0) WHERE place > ?1)sql";
+  WITH ranked AS MATERIALIZED (
+    SELECT id, key, trace_hash, row_number() OVER (
+      PARTITION BY key, protocol, timer_version
+      ORDER BY proven DESC, coalesce(rank_seconds, seconds), recorded, trial) AS place
+    FROM records WHERE status = 1 AND verified = 1 AND superseded = 0)
+  SELECT id FROM ranked WHERE place > ?1
+  UNION ALL SELECT id FROM records old WHERE status = 1 AND verified = 1 AND superseded = 1
+    AND NOT EXISTS (SELECT 1 FROM ranked r WHERE r.key = old.key AND r.trace_hash = old.trace_hash AND r.place <= ?1)
+    AND NOT EXISTS (SELECT 1 FROM records f WHERE f.key = old.key AND f.trace_hash = old.trace_hash AND f.status IN (4, 6)))sql";
 // Trials of jobs that are done or have failed, and that have a summary.
 constexpr char kForgetTrials[] = R"sql(
 UPDATE trials SET record = NULL

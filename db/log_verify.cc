@@ -1,4 +1,5 @@
 // `mycc-tune log verify`: what the best records say is measured again.
+#include <algorithm>
 #include <map>
 #include <ostream>
 #include <set>
@@ -14,12 +15,15 @@
 #include "db/log_report.h"
 #include "db/tuning_log.h"
 #include "proto/names.h"
+#include "proto/utf8.h"
 
 namespace mycc {
 namespace {
 
 // Crashes in a row, none of them among the results of a kernel that ran, that are enough of them.
 constexpr size_t kMostCrashes = 3;
+// As many as `mycc compile` tries before none is taken to replay.
+constexpr size_t kMostPassedOver = 64;
 
 // A key, and the protocol under which its records rank.
 using Ranking = std::tuple<std::string, std::string, v1::TimingProtocol>;
@@ -82,29 +86,38 @@ class Verifier {
   absl::StatusOr<Verdict> Verify(const Ranking& ranking) {
     const auto& [workload_hash, target, protocol] = ranking;
     const LogKey key{workload_hash, target};
-    std::set<int64_t> tried, results;
-    size_t crashes = 0;  // of this ranking, held back: their records stand where they stood
-    while (crashes < kMostCrashes) {
+    std::set<int64_t> results, passed_over;  // the latter stand in the ranking where they stood
+    size_t crashes = 0;                      // of this ranking, held back
+    while (crashes < kMostCrashes && passed_over.size() < kMostPassedOver) {
       MYCC_ASSIGN_OR_RETURN(const std::vector<StoredRecord> ranked,
-                            log_->TopK(key, protocol, static_cast<int>(crashes) + 1));
-      if (ranked.size() <= crashes) return Verdict::kNotConfirmed;
-      const StoredRecord& best = ranked[crashes];
+                            log_->TopK(key, protocol, static_cast<int>(passed_over.size()) + 1));
+      const auto next = std::find_if(ranked.begin(), ranked.end(), [&](const StoredRecord& record) {
+        return !passed_over.contains(record.id);
+      });
+      if (next == ranked.end()) return Verdict::kNotConfirmed;
+      const StoredRecord& best = *next;
       if (results.contains(best.id)) return Verdict::kConfirmed;
-      // A failure that says nothing about the results of other builds leaves the record where it was.
-      if (!tried.insert(best.id).second) return Verdict::kNotConfirmed;
       out_ << "record " << best.id << " of " << best.record.workload_name() << ": ";
       absl::StatusOr<v1::MeasureResult> result = remeasure_(best.record);
       if (!result.ok() || IsInfrastructureFailure(result->status())) {
-        out_ << "not measured: " << (result.ok() ? result->error() : std::string(result.status().message()))
+        out_ << "not measured: "
+             << Printable(result.ok() ? result->error() : std::string(result.status().message()))
              << std::endl;
         return absl::IsFailedPrecondition(result.status()) ? Verdict::kForAnotherMachine
                                                            : Verdict::kNotConfirmed;
       }
-      out_ << Comparison(best.record.result(), *result);
+      out_ << Printable(Comparison(best.record.result(), *result));
       if (result->status() == v1::MEASURE_STATUS_RUN_ERROR && !has_run_.contains(target)) {
         out_ << ", not kept before another kernel has run here" << std::endl;
         crashes_[target].push_back({best, *std::move(result)});
         ++crashes;
+        passed_over.insert(best.id);
+        continue;
+      }
+      if (!SpeaksOfItsRecord(result->status())) {
+        out_ << ", not kept: `mycc compile` passes over it here, and `log ban` takes it out of the ranking"
+             << std::endl;
+        passed_over.insert(best.id);
         continue;
       }
       MYCC_ASSIGN_OR_RETURN(const int64_t id, KeepResult(best.record, *result, log_));
@@ -132,6 +145,11 @@ class Verifier {
 
   static bool HasRun(v1::MeasureStatus status) {
     return status == v1::MEASURE_STATUS_OK || status == v1::MEASURE_STATUS_WRONG_RESULT;
+  }
+
+  // Other builds may do what this one cannot.
+  static bool SpeaksOfItsRecord(v1::MeasureStatus status) {
+    return HasRun(status) || status == v1::MEASURE_STATUS_RUN_ERROR;
   }
 
   // A kernel of the target has run here, and what crashed did so by its own fault.

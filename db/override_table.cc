@@ -48,13 +48,25 @@ absl::StatusOr<bool> MergeOverride(Database* database, int64_t record_id, const 
   return true;
 }
 
-absl::Status ClearOverride(Database* database, int64_t record_id) {
-  MYCC_RETURN_IF_ERROR(database->Run(
+absl::Status ClearOverride(Database* database, int64_t record_id, OverrideKind kind) {
+  MYCC_ASSIGN_OR_RETURN(
+      Query word, database->Prepare("SELECT o.kind, o.reason FROM records r JOIN overrides o ON o.key = r.key"
+                                    " AND o.trace_hash = r.trace_hash WHERE r.id = ?1",
+                                    {record_id}));
+  MYCC_ASSIGN_OR_RETURN(const bool found, word.Next());
+  const char* const asked = kind == OverrideKind::kPin ? "pinned" : "banned";
+  if (!found)
+    return absl::NotFoundError(absl::StrCat(database->path(), ": record ", record_id, " is not ", asked));
+  if (word.Int(0) != static_cast<int64_t>(kind)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(database->path(), ": record ", record_id, " is not ", asked, "; it is ",
+                     kind == OverrideKind::kPin ? "banned, which `log ban --clear` takes back: "
+                                                : "pinned, which `log pin --clear` takes back: ",
+                     word.Text(1)));
+  }
+  return database->Run(
       "DELETE FROM overrides WHERE (key, trace_hash) = (SELECT key, trace_hash FROM records WHERE id = ?1)",
-      {record_id}));
-  if (database->changes() > 0) return absl::OkStatus();
-  return absl::NotFoundError(
-      absl::StrCat(database->path(), ": record ", record_id, " is neither pinned nor banned"));
+      {record_id});
 }
 
 }  // namespace mycc

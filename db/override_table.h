@@ -21,7 +21,8 @@ absl::Status SetOverride(Database* database, int64_t record_id, const Override& 
 // Whatever the order in which logs are merged, the newest words stand. REQUIRES: a transaction.
 absl::StatusOr<bool> MergeOverride(Database* database, int64_t record_id, const Override& override_by);
 
-// NotFound when there is no word on that record's trace.
-absl::Status ClearOverride(Database* database, int64_t record_id);
+// Takes back the word on a record's trace. NotFound when there is none; FailedPrecondition, with its reason,
+// when it is of another kind.
+absl::Status ClearOverride(Database* database, int64_t record_id, OverrideKind kind);
 
 }  // namespace mycc

@@ -333,10 +333,10 @@ absl::Status TuningLog::SetOverride(int64_t record_id, OverrideKind kind, const 
   return transaction.Commit();
 }
 
-absl::Status TuningLog::ClearOverride(int64_t record_id) {
+absl::Status TuningLog::ClearOverride(int64_t record_id, OverrideKind kind) {
   MYCC_RETURN_IF_ERROR(CheckWritable(*database()));
   MutexLock lock(database()->mutex());
-  return mycc::ClearOverride(database(), record_id);
+  return mycc::ClearOverride(database(), record_id, kind);
 }
 
 absl::Status TuningLog::WriteTrouble() const {

@@ -99,8 +99,9 @@ class TuningLog {
   // Pins or bans the trace of a record, for its key. A key has one pin: a new one takes its place. Only a
   // verified and proven OK record can be pinned.
   absl::Status SetOverride(int64_t record_id, OverrideKind kind, const std::string& reason);
-  // Forgets the word on that trace. NotFound when there is none.
-  absl::Status ClearOverride(int64_t record_id);
+  // Takes back the word on that trace. NotFound when there is none, FailedPrecondition when it is of another
+  // kind.
+  absl::Status ClearOverride(int64_t record_id, OverrideKind kind);
 
   // Everything, at one moment, as a new self-contained file. AlreadyExists when there is a file.
   absl::Status Backup(const std::string& path) const;

@@ -157,7 +157,7 @@ void AddOverride(CLI::App* log, Command* command, OverrideKind kind, const std::
   sub.args->kind = kind;
   sub.app->add_option("RECORD", sub.args->record, "its id, or its trial's name")->required();
   auto* reason = sub.app->add_option("--reason", sub.args->reason, "why, for whoever reads it later");
-  sub.app->add_flag("--clear", sub.args->clear, "take it back")->excludes(reason);
+  sub.app->add_flag("--clear", sub.args->clear, absl::StrCat("take the ", name, " back"))->excludes(reason);
   sub.app->callback([command, name, args = sub.args] {
     *command = [name, args] {
       if (args->reason.empty() && !args->clear) {
@@ -189,8 +189,9 @@ void AddMenders(CLI::App* log, Command* command) {
       ->check(CLI::Range(0.0, kMostDays));
   gc.app
       ->add_option("--keep-best", gc.args->policy.keep_best,
-                   "only so many records of each workload and target; all if not given")
-      ->check(NotWhole);
+                   "this many records of each workload, target and protocol, with their earlier times; all "
+                   "if not given")
+      ->check(NotPositive);
   gc.app->add_flag("--dry-run", gc.args->policy.dry_run, "only count");
   gc.app->callback([command, args = gc.args, days, failures] {
     args->policy.ended_jobs_after_seconds = static_cast<int64_t>(*days * kSecondsADay);

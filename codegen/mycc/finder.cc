@@ -15,6 +15,7 @@
 #include "codegen/passes/debug.h"
 #include "codegen/workload/canonical.h"
 #include "proto/precision.h"
+#include "proto/utf8.h"
 
 namespace mycc {
 namespace {
@@ -34,7 +35,7 @@ std::string Short(const std::string& digest) { return digest.substr(0, 8); }
 void PrintCandidate(const Workload& workload, const std::string& line, const Trace& trace) {
   if (GetPassDebug().level < kDebugCandidates) return;
   std::fprintf(stderr, "%s: candidate: %s\n", workload.name.c_str(), line.c_str());
-  if (GetPassDebug().level >= kDebugSteps) std::fputs(PrintTrace(trace).c_str(), stderr);
+  if (GetPassDebug().level >= kDebugSteps) std::fputs(Printable(PrintTrace(trace)).c_str(), stderr);
 }
 
 // The records before the one that serves, and what spoke against them.
@@ -132,7 +133,7 @@ absl::StatusOr<std::optional<Found>> ScheduleFinder::FindNear(Query* query) cons
     const std::string refusal = absl::StrCat("record ", neighbour.record, " (", neighbour.difference, ") ",
                                              std::string(found.status().message()));
     if (GetPassDebug().level >= kDebugCandidates)
-      std::fprintf(stderr, "%s: refused: %s\n", query->workload.name.c_str(), refusal.c_str());
+      std::fprintf(stderr, "%s: refused: %s\n", query->workload.name.c_str(), Printable(refusal).c_str());
     // The nearest one's refusal is the one to tell.
     if (query->why_not.empty()) query->why_not = refusal;
   }

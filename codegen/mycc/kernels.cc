@@ -11,6 +11,7 @@
 #include "codegen/passes/debug.h"
 #include "command/misuse.h"
 #include "command/sources.h"
+#include "proto/utf8.h"
 
 namespace mycc {
 namespace {
@@ -34,7 +35,8 @@ absl::Status PrintChosen(const Found& found, const Target& target) {
   const int level = GetPassDebug().level;
   const KernelSpec& kernel = found.kernel;
   if (level >= kDebugChosen)
-    std::fprintf(stderr, "%s\n%s", Headline(found).c_str(), PrintTrace(kernel.trace).c_str());
+    std::fprintf(stderr, "%s\n%s", Printable(Headline(found)).c_str(),
+                 Printable(PrintTrace(kernel.trace)).c_str());
   if (level < kDebugCode) return absl::OkStatus();
   MYCC_ASSIGN_OR_RETURN(const std::string code,
                         EmitText(kernel, target, target.kind == TargetKind::kCuda ? "cuda" : "asm"));

@@ -221,7 +221,8 @@ TEST_F(LogCommandsTest, PinsAndBansNeedAReason) {
                           {.log = log_, .record = "1", .kind = OverrideKind::kBan, .reason = "hangs"});
   EXPECT_THAT(Output<LogShowArgs>(LogShowCommand, {.log = log_, .record = "1"}),
               HasSubstr("by record 1: hangs"));
-  EXPECT_EQ(Output<LogOverrideArgs>(LogOverrideCommand, {.log = log_, .record = "1", .clear = true}),
+  EXPECT_EQ(Output<LogOverrideArgs>(LogOverrideCommand,
+                                    {.log = log_, .record = "1", .kind = OverrideKind::kBan, .clear = true}),
             "record 1 of add_one is now neither pinned nor banned\n");
   EXPECT_THAT(Output<LogShowArgs>(LogShowCommand, {.log = log_, .record = "1"}), Not(HasSubstr("hangs")));
   EXPECT_EQ(LogOverrideCommand({.log = log_, .record = "4", .reason = "x"}, out).code(),

@@ -60,9 +60,11 @@ TEST_F(LogGcTest, OldFailuresAndSupersededResultsAreForgottenWhenAsked) {
 TEST_F(LogGcTest, AWrongResultStaysWhileItSpeaksAgainstATime) {
   Add({.index = 1, .recorded = 1, .trace = "v1 a"});
   Add({.index = 2, .status = v1::MEASURE_STATUS_WRONG_RESULT, .recorded = 2, .trace = "v1 a"});
-  Collect({.failures_after_seconds = kDay});
-  EXPECT_EQ(Ids(), (Is{2}));
-  Add({.index = 1, .recorded = 1, .trace = "v1 a"});  // merged again from elsewhere
+  for (const char* time : {"first", "second"}) {
+    Collect({.failures_after_seconds = kDay, .keep_best = 1});
+    EXPECT_EQ(Ids(), (Is{1, 2})) << time;
+  }
+  Add({.index = 3, .recorded = 1, .trace = "v1 a"});  // merged from elsewhere
   EXPECT_FALSE(log_->Best(KeyOf({}), v1::TIMING_PROTOCOL_WARM).ok());
 }
 
@@ -80,6 +82,18 @@ TEST_F(LogGcTest, WhatIsServedStaysBeforeWhatIsNotProven) {
   Add({.index = 4, .seconds = 4e-3, .launches = 40, .strained_launches = 20});
   EXPECT_EQ(Collect({.keep_best = 2}).records, 2);
   EXPECT_EQ(Ids(), (Is{1, 4}));
+}
+
+// Records 1 and 2 have met in a round, as 3 and 4; 5 has met nobody.
+TEST_F(LogGcTest, SupersededTimesGoUnlessTheirTraceIsAmongTheBest) {
+  Add({.index = 1, .seconds = 1e-3, .trace = "v1 a"});
+  Add({.index = 2, .seconds = 2e-3, .trace = "v1 b"});
+  Add({.index = 3, .seconds = 1.1e-3, .trace = "v1 a"});
+  Add({.index = 4, .seconds = 2.1e-3, .trace = "v1 b"});
+  Add({.index = 5, .seconds = 3e-3, .trace = "v1 c"});
+  ASSERT_TRUE(log_->Get(1)->superseded && log_->Get(2)->superseded);
+  EXPECT_EQ(Collect({.keep_best = 1}).records, 3);
+  EXPECT_EQ(Ids(), (Is{1, 3}));
 }
 
 TEST_F(LogGcTest, EndedJobsLoseTheirTrialsAndTheirRecordsStay) {

@@ -165,6 +165,22 @@ TEST_F(LogVerifyTest, DoesNotConfirmWhatCannotBeBuilt) {
   EXPECT_THAT(text, HasSubstr("0 of 2 best records confirmed"));
   auto log = TuningLog::Open(log_, OpenMode::kRead);
   EXPECT_EQ((*log)->Best(KeyOf({}), v1::TIMING_PROTOCOL_WARM)->id, 1) << "another build can";
+  EXPECT_EQ((*log)->List({})->size(), 5u) << "and a second verify would add nothing either";
+}
+
+TEST_F(LogVerifyTest, GoesOnBehindWhatCannotBeBuiltHere) {
+  const std::string text = Verify(
+      [&](const v1::Record& record) -> absl::StatusOr<v1::MeasureResult> {
+        if (record.trial() == MakeRecord({.index = 2}).trial()) return record.result();
+        return record.workload_hash() == WorkloadHashOf(65)
+                   ? record.result()
+                   : MakeResult({.status = v1::MEASURE_STATUS_BUILD_ERROR});
+      },
+      absl::StatusCode::kOk);
+  EXPECT_THAT(text, HasSubstr("record 1 of add_one: build_error: line 1\nline 2, not kept: `mycc compile` "
+                              "passes over it here, and `log ban` takes it out of the ranking\nrecord 2"));
+  EXPECT_THAT(text, HasSubstr("record 3 of add_one: ok, 3.000 ms (was 3.000 ms), the same code, kept"));
+  EXPECT_THAT(text, HasSubstr("2 of 2 best records confirmed"));
 }
 
 TEST_F(LogVerifyTest, TakesAWrongRecordOutOfTheRanking) {

@@ -369,9 +369,14 @@ TEST_F(TuningLogTest, APinStandsBeforeTheBestAndABanBehindAll) {
   EXPECT_EQ(TopIds(9), (std::vector<int64_t>{first, third}));
   ASSERT_TRUE(log_->SetOverride(first, OverrideKind::kBan, "").ok());
   EXPECT_EQ(BestId(), third);
-  ASSERT_TRUE(log_->ClearOverride(first).ok());
+  const absl::Status other_kind = log_->ClearOverride(second, OverrideKind::kPin);
+  EXPECT_EQ(other_kind.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(
+      std::string(other_kind.message()),
+      HasSubstr("is not pinned; it is banned, which `log ban --clear` takes back: hangs with 3 threads"));
+  ASSERT_TRUE(log_->ClearOverride(first, OverrideKind::kBan).ok());
   EXPECT_EQ(BestId(), first);
-  EXPECT_EQ(log_->ClearOverride(first).code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(log_->ClearOverride(first, OverrideKind::kBan).code(), absl::StatusCode::kNotFound);
 }
 
 TEST_F(TuningLogTest, ABanHoldsForEveryMeasurementOfTheTrace) {
@@ -478,7 +483,7 @@ TEST_F(TuningLogTest, AReaderCannotWrite) {
   EXPECT_EQ((*reader)->Append({MakeRecord({.index = 1})}).status().code(),
             absl::StatusCode::kFailedPrecondition);
   EXPECT_FALSE((*reader)->SetOverride(1, OverrideKind::kBan, "").ok());
-  EXPECT_FALSE((*reader)->ClearOverride(1).ok());
+  EXPECT_FALSE((*reader)->ClearOverride(1, OverrideKind::kPin).ok());
 }
 
 TEST_F(TuningLogTest, ABackupIsACompleteLogOfItsOwn) {
