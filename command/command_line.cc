@@ -48,6 +48,7 @@ int Report(const std::string& program, const absl::Status& status) {
 
 int RunCommandLine(CLI::App* app, int argc, char** argv, const std::function<absl::Status()>& run) {
   const std::string program = app->get_name();
+  app->set_version_flag("--version", absl::StrCat(program, " ", MYCC_VERSION));
   try {
     app->parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -78,7 +78,8 @@ absl::Status DevicesCommand(const JobOptions& options, std::ostream& out) {
                     absl::StrFormat("%.0f s", device.silent_seconds()), device.target(),
                     absl::StrJoin(notes, "; ")});
   }
-  if (!options.json) out << FormatTable(rows, {3, 4, 5, 6, 7});
+  if (options.json) return absl::OkStatus();
+  out << (devices.empty() ? "no worker is registered\n" : FormatTable(rows, {3, 4, 5, 6, 7}));
   return absl::OkStatus();
 }
 

@@ -88,7 +88,7 @@ int TerminalWidth(int fd) {
 }  // namespace
 
 double DoneShare(const v1::JobProgress& progress) {
-  if (HasEnded(progress)) return 1;
+  if (progress.state() == v1::JOB_STATE_DONE) return 1;
   const double by_time =
       progress.budget_seconds() > 0 ? progress.elapsed_seconds() / progress.budget_seconds() : 0;
   const double by_trials = progress.trials_planned() > 0 ? static_cast<double>(progress.trials()) /

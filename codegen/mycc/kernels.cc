@@ -65,6 +65,7 @@ absl::StatusOr<Kernels> ResolveKernels(const KernelSource& source) {
   for (const Workload& workload : workloads) {
     absl::StatusOr<Found> found =
         source.trace.empty() ? finder.Find(workload) : CompileTrace(source.trace, workload, kernels.target);
+    if (!found.ok() && !source.trace.empty()) return found.status();  // it names the trace's file
     if (!found.ok()) return In(absl::StrCat(source.file, ": workload ", workload.name), found.status());
     MYCC_RETURN_IF_ERROR(PrintChosen(*found, kernels.target));
     kernels.found.push_back(*std::move(found));

@@ -44,6 +44,7 @@ TEST_F(CliTest, MisuseEndsWithTwo) {
   ExpectError(RunMyccTune({"serve", "--log", log_, "--listen", "somewhere"}), 2, "is no address");
   ExpectError(RunMyccTune({"log", "ban", "1", "--log", log_}), 2, "expected --reason");
   EXPECT_EQ(RunMyccTune({"--help"}).exit_status, 0);
+  EXPECT_THAT(RunMyccTune({"--version"}).output, StartsWith("mycc-tune 0."));
   EXPECT_FALSE(std::filesystem::exists(log_)) << "nothing was begun";
 }
 

@@ -69,6 +69,9 @@ class MyccTest(unittest.TestCase):
 
     # Wrong calls.
 
+    def test_version(self):
+        self.assertRegex(self.succeeds("--version"), r"\Amycc \d+\.\d+\.\d+\n\Z")
+
     def test_misuse(self):
         self.fails(2, "subcommand")
         self.fails(2, "unknown command `compose`; expected one of compile, run, bench, explain, tasks", "compose", self.te)

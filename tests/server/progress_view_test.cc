@@ -56,6 +56,9 @@ TEST(ProgressViewTest, ShareAndEtaFollowTheTighterLimit) {
   EXPECT_EQ(EtaText(progress), "0s");
   progress.set_state(v1::JOB_STATE_DONE);
   EXPECT_DOUBLE_EQ(DoneShare(progress), 1);
+  progress.clear_budget_seconds();
+  progress.set_state(v1::JOB_STATE_CANCELLED);
+  EXPECT_DOUBLE_EQ(DoneShare(progress), 0.5) << "it was cancelled half-way";
 }
 
 TEST(ProgressViewTest, BeforeTheFirstTrialNothingIsInvented) {
