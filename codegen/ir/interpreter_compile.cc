@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <optional>
 #include <set>
-#include <unordered_map>
 
 #include "absl/strings/str_cat.h"
 #include "codegen/ir/block_guards.h"
+#include "codegen/ir/interpreter_assembler.h"
 #include "codegen/ir/interpreter_program.h"
 #include "codegen/ir/threads.h"
 
@@ -22,7 +22,7 @@ bool HasThreadLoops(const Stmt& root) {
   return has;
 }
 
-class Compiler {
+class Compiler : Assembler {
  public:
   explicit Compiler(Meetings meetings) : meets_where_said_(meetings == Meetings::kWhereSaid) {}
 
@@ -37,129 +37,6 @@ class Compiler {
   }
 
  private:
-  // Keeps the first error; compiling goes on with register, memory or list 0, and the program is never run.
-  int Fail(const std::string& what) {
-    if (status_.ok()) {
-      const std::string where = site_ < 0 ? "" : absl::StrCat(" in ", StmtName(program_.sites[site_].stmt));
-      status_ = absl::FailedPreconditionError(absl::StrCat("interpreter: ", what, where));
-    }
-    return 0;
-  }
-
-  int64_t Here() const { return static_cast<int64_t>(program_.code.size()); }
-  int64_t Emit(const Instr& instr) {
-    program_.code.push_back(instr);
-    program_.site_of.push_back(site_);
-    return Here() - 1;
-  }
-  // Makes a forward jump end here.
-  void Land(int64_t jump) { program_.code[jump].imm = Here(); }
-  void Land(const std::vector<int64_t>& jumps) {
-    for (const int64_t jump : jumps) Land(jump);
-  }
-
-  int NewRegister(Scalar initial = {}) {
-    program_.registers.push_back(initial);
-    return static_cast<int>(program_.registers.size()) - 1;
-  }
-  int ConstantRegister(int64_t value) {
-    Scalar scalar;
-    scalar.i = value;
-    return NewRegister(scalar);
-  }
-  int List(const std::vector<int>& registers) {
-    const int first = static_cast<int>(program_.operands.size());
-    program_.operands.insert(program_.operands.end(), registers.begin(), registers.end());
-    return first;
-  }
-
-  int AddMemory(const Buffer& buffer, bool read_only) {
-    const bool is_outside = loops_in_scope_.empty() && !group_;
-    const bool is_shared = is_outside || buffer->scope == Scope::kShared;
-    program_.memories.push_back(MemorySlot{buffer, read_only, is_shared, !is_shared && !in_nest_});
-    return memories_[buffer.get()] = static_cast<int>(program_.memories.size()) - 1;
-  }
-  int MemoryOf(const Buffer& buffer, bool write) {
-    const auto it = memories_.find(buffer.get());
-    if (it == memories_.end())
-      return Fail(absl::StrCat("buffer ", buffer->name, " is used outside its scope"));
-    if (write && program_.memories[it->second].read_only)
-      return Fail(absl::StrCat("input ", buffer->name, " is written"));
-    return it->second;
-  }
-
-  // Each returns the register that will hold the value.
-  int Expression(const ExprNode& expr) {
-    switch (expr.op) {
-      case Op::kConst: return NewRegister(expr.value);
-      case Op::kVar: {
-        const auto it = variables_.find(expr.var.get());
-        if (it != variables_.end()) return it->second;
-        return Fail(absl::StrCat("variable ", expr.var->name, " is used outside its loop"));
-      }
-      case Op::kLoad: {
-        const int indices = List(Expressions(expr.args));
-        const int dst = NewRegister();
-        Emit({.code = Code::kLoad,
-              .dst = dst,
-              .a = MemoryOf(expr.buffer, /*write=*/false),
-              .b = indices,
-              .c = in_shared_store_ ? 1 : 0});
-        return dst;
-      }
-      case Op::kSelect: return Select(expr);
-      default: return Operation(expr);
-    }
-  }
-  std::vector<int> Expressions(const std::vector<Expr>& exprs) {
-    std::vector<int> registers;
-    registers.reserve(exprs.size());
-    for (const Expr& expr : exprs) registers.push_back(Expression(*expr));
-    return registers;
-  }
-
-  // The arm not taken is jumped over, reads and all.
-  int Select(const ExprNode& expr) {
-    const int dst = NewRegister();
-    const int64_t to_else = Emit({.code = Code::kJumpIfZero, .a = Expression(*expr.args[0])});
-    Emit({.code = Code::kMove, .dst = dst, .a = Expression(*expr.args[1])});
-    const int64_t to_end = Emit({.code = Code::kJump});
-    Land(to_else);
-    Emit({.code = Code::kMove, .dst = dst, .a = Expression(*expr.args[2])});
-    Land(to_end);
-    return dst;
-  }
-
-  static Code CodeOf(const ExprNode& expr) {
-    if (expr.args[0]->dtype == DType::kI64) {
-      switch (expr.op) {
-        case Op::kAdd: return Code::kAddIndex;
-        case Op::kSub: return Code::kSubIndex;
-        case Op::kMul: return Code::kMulIndex;
-        case Op::kLt: return Code::kLessIndex;
-        case Op::kLe: return Code::kLessEqualIndex;
-        default: return Code::kEvaluate;
-      }
-    }
-    if (expr.dtype == DType::kF32 && expr.op == Op::kAdd) return Code::kAddF32;
-    if (expr.dtype == DType::kF32 && expr.op == Op::kMul) return Code::kMulF32;
-    return Code::kEvaluate;
-  }
-
-  int Operation(const ExprNode& expr) {
-    const int a = Expression(*expr.args[0]);
-    const int b = expr.args.size() > 1 ? Expression(*expr.args[1]) : a;
-    const int dst = NewRegister();
-    Emit({.code = CodeOf(expr),
-          .op = expr.op,
-          .dtype = expr.dtype,
-          .operand = expr.args[0]->dtype,
-          .dst = dst,
-          .a = a,
-          .b = b});
-    return dst;
-  }
-
   void Statement(const Stmt& stmt) {
     const int outer_site = site_;
     program_.sites.push_back(Site{stmt, loops_in_scope_});
@@ -297,12 +174,12 @@ class Compiler {
   }
 
   void AllocStatement(const Alloc& alloc) {
-    if (memories_.contains(alloc.buffer.get()))
+    if (HasMemory(alloc.buffer))
       Fail(absl::StrCat("buffer ", alloc.buffer->name, " is allocated inside itself"));
     if (direct_ == &alloc) direct_ = alloc.body.get();
     Emit({.code = Code::kAlloc, .a = AddMemory(alloc.buffer, /*read_only=*/false)});
     Statement(alloc.body);
-    memories_.erase(alloc.buffer.get());
+    EndMemory(alloc.buffer);
   }
 
   void StoreStatement(const Store& store) {
@@ -527,18 +404,10 @@ class Compiler {
     group_.reset();
   }
 
-  absl::Status status_;
-  Program program_;
-  std::unordered_map<const VarNode*, int> variables_;    // in scope, and their registers
-  std::unordered_map<const BufferNode*, int> memories_;  // in scope, and their slots
-  std::vector<std::pair<std::string, int>> loops_in_scope_;
-  std::optional<int> group_;  // of the roles around
-  std::optional<int> copy_;   // the copy around
-  int site_ = -1;
+  std::optional<int> copy_;  // the copy around
   const bool meets_where_said_;
-  bool in_launch_ = false, in_nest_ = false;
+  bool in_launch_ = false;
   const StmtNode* direct_ = nullptr;  // what stands right inside a parallel loop, but for allocations
-  bool in_shared_store_ = false;      // one thread of those that do the same carries it out, loads and all
   bool role_multiplies_ = false;      // on tensor cores: its warpgroups arrive each for itself
 };
 
