@@ -63,6 +63,7 @@ absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& spec) {
   JobPlan plan;
   plan.spec = spec;
   if (spec.strategy().empty()) plan.spec.set_strategy(kDefaultStrategy);
+  MYCC_RETURN_IF_ERROR(CheckStrategy(plan.spec.strategy()));
 
   std::map<std::pair<std::string, std::string>, size_t> known_keys;
   for (int i = 0; i < spec.tasks_size(); ++i) {
@@ -75,12 +76,6 @@ absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& spec) {
       plan.tasks[known->second].count += task.count;
     }
   }
-  // Only to hear now whether there is such a strategy.
-  SearchConfig search;
-  search.strategy = plan.spec.strategy();
-  MYCC_RETURN_IF_ERROR(
-      MakeSearchStrategy(search, GenerateSketches(plan.tasks[0].workload, plan.tasks[0].target), {}, nullptr)
-          .status());
   plan.spec.set_target(plan.tasks[0].key.target);
   plan.spec.clear_tasks();
   for (const PlannedTask& task : plan.tasks) {

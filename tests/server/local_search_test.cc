@@ -2,7 +2,10 @@
 #include "server/local_search.h"
 
 #include <cmath>
+#include <ctime>
+#include <functional>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/server/fake_server.h"
@@ -102,6 +105,30 @@ TEST_F(LocalSearchTest, OlderStatesResume) {
   EXPECT_FALSE(resumed[7].state().has_model());
   EXPECT_GT(resumed[8].state().model(), 20u);
   ExpectSame(Run(Start({}, log).get(), log), resumed);
+}
+
+// A server plans what anybody submits: spaces are made by the search alone, in a process of its own.
+TEST(JobPlanTest, PlanningMakesNoSpaces) {
+  std::string text = "workload w(x: f32[8,8]) -> (y: f32[8,8]) {\n  a0[i,j]: f32[8,8] = x[j,i]\n";
+  for (int s = 1; s <= 250; ++s)
+    absl::StrAppend(&text, "  a", s, "[i,j]: f32[8,8] = a", s - 1,
+                    "[(i * 3 + i // 2 + j) % 8, (j + i) % 8]\n");
+  text += "  y[i,j] = a250[i,j]\n}\n";
+  v1::JobSpec spec = MakeSpec({text}, 8);
+  spec.mutable_tasks(0)->set_target("a100");
+  const auto seconds = [](const std::function<void()>& work) {
+    const std::clock_t begun = std::clock();  // of this process alone
+    work();
+    return static_cast<double>(std::clock() - begun) / CLOCKS_PER_SEC;
+  };
+  absl::StatusOr<JobPlan> plan = absl::UnknownError("");
+  const double planning = seconds([&] { plan = PlanJob(spec); });
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  const double space = seconds([&] { GenerateSketches(plan->tasks[0].workload, plan->tasks[0].target); });
+  EXPECT_LT(planning, space / 2);
+  spec.set_strategy("annealing");
+  EXPECT_THAT(std::string(PlanJob(spec).status().message()),
+              ::testing::HasSubstr("unknown strategy \"annealing\"; expected evolutionary, random or grid"));
 }
 
 }  // namespace

@@ -275,5 +275,39 @@ TEST_P(RulesTest, PointsMeanWhatTheWorkloadMeans) {
 INSTANTIATE_TEST_SUITE_P(All, RulesTest, ::testing::ValuesIn(kCases),
                          [](const auto& info) { return std::string(info.param.name); });
 
+// A chain of stages, each of which reads the one before it more than once: inlined altogether the work would
+// double 16 times.
+std::string Doubling(const std::string& first, const std::string& next) {
+  std::string text = absl::StrCat("workload w(x: f32[8,8], z: f32[8,8]) -> (y: f32[8,8]) {\n", first, "\n");
+  for (int s = 1; s <= 16; ++s)
+    absl::StrAppend(&text, "  a", s, "[i,j]: f32[8,8] = ", absl::Substitute(next, absl::StrCat("a", s - 1)),
+                    "\n");
+  return text + "  y[i,j] = a16[i,j] + a16[j,i]\n}\n";
+}
+
+TEST(InliningTest, NoStageGrowsBeyondABound) {
+  constexpr char kCopy[] = "  a0[i,j]: f32[8,8] = x[i,j] + z[i,j]";
+  constexpr char kProduct[] = "  a0[i,j]: f32[8,8] = sum[k:8](x[i,k] * z[k,j])";
+  constexpr char kRow[] = "  r[i]: f32[8] = sum[k:8](x[i,k])\n  a0[i,j]: f32[8,8] = x[i,j] - r[i]";
+  constexpr char kGram[] = "  a0[i,j]: f32[8,8] = sum[k:8](x[i,k] * x[j,k])";
+  constexpr char kTransposed[] = "$0[i,j] * 0.5 + $0[j,i] * 0.5", kTwice[] = "$0[i,j] * ($0[i,j] - 0.5)";
+  constexpr char kMixed[] = "$0[(i * 3 + i // 2 + j) % 8, (j + i) % 8]";  // the indices grow, too
+  constexpr size_t kMostText = 200'000;
+  for (const char* first : {kCopy, kProduct, kRow, kGram}) {
+    for (const char* next : {kTransposed, kTwice, kMixed}) {
+      const Workload workload = CanonicalWorkload(Doubling(first, next));
+      for (const Target& target : {TestTarget(), *ParseTarget("a100")}) {
+        const Sketch sketch = GenerateSketches(workload, target).front();
+        const auto schedule = Replay(workload, target, sketch.instantiate(sketch.default_choice).value());
+        ASSERT_TRUE(schedule.ok()) << schedule.status();
+        EXPECT_LT(PrintFunction(schedule->function()).size(), kMostText) << sketch.name << first << next;
+      }
+    }
+    const Workload workload = CanonicalWorkload(Doubling(first, kTransposed));
+    EXPECT_GE(CheckPoints(workload, GenerateSketches(workload, TestTarget()).front(), TestTarget(), 1e-5, 2),
+              1);
+  }
+}
+
 }  // namespace
 }  // namespace mycc

@@ -12,6 +12,8 @@
 namespace mycc {
 namespace {
 
+constexpr char kEvolutionary[] = "evolutionary", kRandom[] = "random", kGrid[] = "grid";
+
 int DefaultLag(int generation) { return std::max(0, generation - 1); }
 
 // "12/3, 12/5": the first few candidates of the visible generations that lack an outcome.
@@ -123,6 +125,12 @@ void SearchStrategy::CountRefusal(const std::string& reason) {
   refusals_.emplace_back(reason, 1);
 }
 
+absl::Status CheckStrategy(const std::string& name) {
+  if (name == kEvolutionary || name == kRandom || name == kGrid) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("search: unknown strategy \"", name, "\"; expected evolutionary, random or grid"));
+}
+
 absl::StatusOr<std::unique_ptr<SearchStrategy>> MakeSearchStrategy(const SearchConfig& config,
                                                                    std::vector<Sketch> sketches,
                                                                    const std::vector<Trace>& history,
@@ -134,16 +142,14 @@ absl::StatusOr<std::unique_ptr<SearchStrategy>> MakeSearchStrategy(const SearchC
         "search: generation_size ", config.generation_size, ", population ", config.population, ", rounds ",
         config.rounds, ", epsilon ", config.epsilon, "; expected at least 1, 2, 0, and a share of 0 to 1"));
   }
+  MYCC_RETURN_IF_ERROR(CheckStrategy(config.strategy));
   std::unique_ptr<SearchStrategy> strategy;
-  if (config.strategy == "evolutionary") {
+  if (config.strategy == kEvolutionary) {
     strategy = std::make_unique<EvolutionarySearch>(config, std::move(sketches), history, scorer);
-  } else if (config.strategy == "random") {
+  } else if (config.strategy == kRandom) {
     strategy = std::make_unique<RandomSearch>(config, std::move(sketches), scorer);
-  } else if (config.strategy == "grid") {
-    strategy = std::make_unique<GridSearch>(config, std::move(sketches), scorer);
   } else {
-    return absl::InvalidArgumentError(absl::StrCat("search: unknown strategy \"", config.strategy,
-                                                   "\"; expected evolutionary, random or grid"));
+    strategy = std::make_unique<GridSearch>(config, std::move(sketches), scorer);
   }
   return strategy;
 }

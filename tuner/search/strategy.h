@@ -118,6 +118,9 @@ class SearchStrategy {
   std::vector<std::pair<std::string, int>> refusals_;
 };
 
+// InvalidArgument, with the strategies that there are, where there is none of this name.
+absl::Status CheckStrategy(const std::string& name);
+
 // `history`: traces that were good for this workload or a neighbour of it, best first; their decisions are
 // re-fitted to these sketches. `scorer` outlives the strategy; null means no predictions. InvalidArgument for
 // an unknown strategy or a senseless size.

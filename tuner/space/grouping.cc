@@ -1,7 +1,10 @@
 #include "tuner/space/grouping.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
+
+#include "tuner/space/cheap_stages.h"
 
 namespace mycc {
 namespace {
@@ -56,9 +59,12 @@ class Grouping {
   // Elementwise stages after the anchor that end in one stage which alone is read, or put out, by others.
   std::vector<int> EpilogueOf(int anchor) const {
     std::vector<int> grown = {anchor};
+    std::map<int, double> nodes = {{anchor, 1}};  // of what each becomes with those before it inside
     size_t closed = 1;
     for (int s = anchor + 1; s < anatomy_.num_stages(); ++s) {
       if (!CanFollow(s, grown, anchor)) continue;
+      nodes[s] = NodesWith(s, nodes);
+      if (nodes[s] > kMostInlinedNodes) continue;
       grown.push_back(s);
       if (IsClosed(grown)) closed = grown.size();
     }
@@ -78,6 +84,17 @@ class Grouping {
       }
     }
     return follows;
+  }
+
+  // Of the stage's expression with others in place of what it reads of them.
+  double NodesWith(int s, const std::map<int, double>& others) const {
+    double nodes = 0;
+    Visit(anatomy_.stage(s).value, [&](const ExprNode& node) {
+      const int producer = node.op == Op::kLoad ? anatomy_.ProducerOf(node.buffer.get()) : -1;
+      const auto other = others.find(producer);
+      nodes += other != others.end() ? other->second : 1;
+    });
+    return nodes;
   }
 
   // Nobody outside reads any but the last.
@@ -109,11 +126,22 @@ class Grouping {
       closed &= !anatomy_.info(s).is_output && !anatomy_.info(s).readers.empty();
       for (int reader : anatomy_.info(s).readers) closed &= members.count(reader) > 0;
     }
-    if (!closed) {
+    if (!closed || !StaySmall(members)) {
       Take(Group{seed, {seed}}, StageClass::kRow);
       return;
     }
     Take(Group{anchor, {members.begin(), members.end()}}, StageClass::kRow);
+  }
+
+  // Each of them, with the elementwise ones before it inside.
+  bool StaySmall(const std::set<int>& members) const {
+    std::map<int, double> nodes;
+    for (int s : members) {
+      const double own = NodesWith(s, nodes);
+      if (own > kMostInlinedNodes) return false;
+      if (class_[s] == StageClass::kElementwise) nodes[s] = own;
+    }
+    return true;
   }
 
   // The stage's leading axes run over the rows, and it reads the group's tensors at them.

@@ -1,13 +1,14 @@
 // Chooses the rule that makes the part of each group of stages, and joins the parts to one sketch.
 //
 //   0. on a CPU, some stages become others (rewrites.h)
-//   1. cheap elementwise stages are inlined into their readers
+//   1. cheap elementwise stages are inlined into their readers (cheap_stages.h)
 //   2. the stages that are left form groups (grouping.h), and one rule schedules each group
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/schedule/schedule.h"
+#include "tuner/space/cheap_stages.h"
 #include "tuner/space/cpu_products.h"
 #include "tuner/space/grouping.h"
 #include "tuner/space/part.h"
@@ -16,76 +17,6 @@
 
 namespace mycc {
 namespace {
-
-// Elementwise stages that go into their readers because that repeats little work, in order.
-class CheapStages {
- public:
-  CheapStages(const Anatomy& anatomy, const Target& target)
-      : anatomy_(anatomy), on_gpu_(target.kind == TargetKind::kCuda) {
-    for (int s = 0; s < anatomy.num_stages(); ++s) class_.push_back(Classify(anatomy, s, target));
-    inlined_.resize(anatomy.num_stages(), false);
-    for (int s = 0; s < anatomy.num_stages(); ++s) inlined_[s] = IsCheap(s);
-  }
-  std::vector<int> Find() const {
-    std::vector<int> stages;
-    for (int s = 0; s < anatomy_.num_stages(); ++s) {
-      if (inlined_[s]) stages.push_back(s);
-    }
-    return stages;
-  }
-
- private:
-  bool IsCheap(int s) const {
-    const StageInfo& info = anatomy_.info(s);
-    if (class_[s] != StageClass::kElementwise || info.is_output || info.readers.empty() || FollowsTiled(s))
-      return false;
-    const bool cheap = info.ops_per_element <= 4;
-    return std::all_of(info.readers.begin(), info.readers.end(), [&](int reader) {
-      if (class_[reader] == StageClass::kContraction || class_[reader] == StageClass::kTile) return false;
-      if (on_gpu_ && IsCheapForGpu(s, reader)) return true;
-      return cheap || (info.readers.size() == 1 && anatomy_.ReadsElementwise(reader, s));
-    });
-  }
-  // Arithmetic is cheaper than another pass over memory, and the same arithmetic of one thread is done once.
-  bool IsCheapForGpu(int s, int reader) const {
-    constexpr double kMostOps = 64;
-    return class_[reader] == StageClass::kElementwise && anatomy_.info(s).ops_per_element <= kMostOps &&
-           anatomy_.ReadsElementwise(reader, s);
-  }
-  // An epilogue of a contraction or tile: left for its rule.
-  bool FollowsTiled(int s) const {
-    return std::any_of(
-        anatomy_.info(s).producers.begin(), anatomy_.info(s).producers.end(), [&](int producer) {
-          if (class_[producer] == StageClass::kContraction || class_[producer] == StageClass::kTile)
-            return true;
-          return class_[producer] == StageClass::kElementwise && !inlined_[producer] &&
-                 FollowsTiled(producer);
-        });
-  }
-
-  const Anatomy& anatomy_;
-  const bool on_gpu_;
-  std::vector<StageClass> class_;
-  std::vector<bool> inlined_;
-};
-
-// The workload with these stages substituted into their readers; the other stages keep their tensors.
-Workload WithoutStages(const Workload& workload, const std::vector<int>& stages) {
-  Workload result = workload;
-  for (int s : stages) {
-    const Stage gone = result.stages[s];
-    for (Stage& stage : result.stages) {
-      stage.value = Rewrite(stage.value, [&](const Expr& e) -> Expr {
-        if (e->op != Op::kLoad || e->buffer != gone.output) return nullptr;
-        VarMap axes;
-        for (size_t a = 0; a < gone.axes.size(); ++a) axes[gone.axes[a].get()] = e->args[a];
-        return Substitute(gone.value, axes);
-      });
-    }
-  }
-  for (auto s = stages.rbegin(); s != stages.rend(); ++s) result.stages.erase(result.stages.begin() + *s);
-  return result;
-}
 
 // Few enough terms for one thread to have them all.
 bool IsWindow(const Stage& stage) {
@@ -160,17 +91,22 @@ std::vector<Part> MakeParts(const Anatomy& anatomy, const Group& group, StageCla
   return parts;
 }
 
-// Made of const inputs alone: computed once, when they are packed.
-bool IsKnownAhead(const Anatomy& anatomy, int s) {
-  if (anatomy.info(s).is_output) return false;
+// The stages made of const inputs alone: computed once, when these are packed.
+std::vector<bool> KnownAhead(const Anatomy& anatomy) {
   const std::vector<Argument>& inputs = anatomy.workload().inputs;
-  const std::vector<const ExprNode*> loads = LoadsOf(anatomy.stage(s).value);
-  return std::all_of(loads.begin(), loads.end(), [&](const ExprNode* load) {
-    const int producer = anatomy.ProducerOf(load->buffer.get());
-    if (producer >= 0) return IsKnownAhead(anatomy, producer);
-    return std::any_of(inputs.begin(), inputs.end(),
-                       [&](const Argument& input) { return input.tensor == load->buffer && input.is_const; });
-  });
+  std::vector<bool> known;
+  for (int s = 0; s < anatomy.num_stages(); ++s) {
+    const std::vector<const ExprNode*> loads = LoadsOf(anatomy.stage(s).value);
+    const bool is_known = std::all_of(loads.begin(), loads.end(), [&](const ExprNode* load) {
+      const int producer = anatomy.ProducerOf(load->buffer.get());
+      if (producer >= 0) return static_cast<bool>(known[producer]);
+      return std::any_of(inputs.begin(), inputs.end(), [&](const Argument& input) {
+        return input.tensor == load->buffer && input.is_const;
+      });
+    });
+    known.push_back(is_known && !anatomy.info(s).is_output);
+  }
+  return known;
 }
 
 // Nobody waits for it, so there is nothing to decide.
@@ -276,14 +212,15 @@ std::vector<Sketch> GenerateSketches(const Workload& canonical, const Target& ta
   if (HasEmptyLoops(canonical)) return {NaiveSketch()};
   const Rewritten rewritten = RewriteForCpu(canonical, target);
   const Anatomy whole(rewritten.workload);
-  const std::vector<int> cheap = CheapStages(whole, target).Find();
+  const std::vector<int> cheap = CheapStages(whole, target);
   std::vector<std::string> inlined;
   inlined.reserve(cheap.size());
   for (int s : cheap) inlined.push_back(whole.name(s));
   const Anatomy anatomy(WithoutStages(rewritten.workload, cheap));
+  const std::vector<bool> known_ahead = KnownAhead(anatomy);
   std::vector<std::vector<Part>> choices;
   for (const auto& [group, c] : GroupStages(anatomy, target)) {
-    const bool ahead = target.kind == TargetKind::kCpu && IsKnownAhead(anatomy, group.anchor);
+    const bool ahead = target.kind == TargetKind::kCpu && known_ahead[group.anchor];
     choices.push_back(ahead ? std::vector<Part>{AheadPart(anatomy, group, target)}
                             : MakeParts(anatomy, group, c, target));
   }
