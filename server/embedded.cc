@@ -11,6 +11,8 @@ namespace {
 
 constexpr char kEmbeddedWorker[] = "embedded";
 constexpr double kRegisterSeconds = 5;
+// The longest that a search keeps this host from timing.
+constexpr double kQuietSeconds = 10;
 
 }  // namespace
 
@@ -24,10 +26,7 @@ absl::StatusOr<std::unique_ptr<Serving>> Serving::Start(const ServingOptions& op
     return SearchProcess::Start(search, start);
   };
   // A worker on this host may be timing something.
-  loop.around_search = [](const std::function<void()>& search) {
-    const HostLock quiet(HostLock::Mode::kWorking);
-    search();
-  };
+  loop.around_search = [](const std::function<void()>& search) { WorkQuietly(search, kQuietSeconds); };
   serving->loop_ = std::make_unique<ServerLoop>(loop, serving->log_.get(), &SystemTime());
   MYCC_RETURN_IF_ERROR(serving->loop_->Start());
   absl::StatusOr<std::unique_ptr<GrpcServer>> grpc = GrpcServer::Start(options.listen, serving->loop_.get());

@@ -4,8 +4,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
+#include <optional>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "base/mutex.h"
 #include "worker/lock_file.h"
 
 namespace mycc {
@@ -18,6 +22,29 @@ HostLock::HostLock(Mode mode, const std::string& device) : fd_(OpenLockFile(Lock
 
 HostLock::~HostLock() {
   if (fd_ >= 0) close(fd_);
+}
+
+void WorkQuietly(const std::function<void()>& work, double most_seconds, const std::string& device) {
+  std::optional<HostLock> quiet(std::in_place, HostLock::Mode::kWorking, device);
+  const auto end =
+      std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                                             std::chrono::duration<double>(most_seconds));
+  Mutex mutex;
+  CondVar changed;
+  bool is_done = false;
+  std::thread watch([&] {
+    const MutexLock lock(&mutex);
+    while (!is_done && changed.WaitUntil(&mutex, end)) {
+    }
+    quiet.reset();
+  });
+  work();
+  {
+    const MutexLock lock(&mutex);
+    is_done = true;
+    changed.NotifyAll();
+  }
+  watch.join();
 }
 
 std::string StoppedHolderOf(const std::string& device) {

@@ -4,6 +4,7 @@
 // of them may wait.
 #pragma once
 
+#include <functional>
 #include <string>
 
 namespace mycc {
@@ -23,6 +24,12 @@ class HostLock {
  private:
   int fd_;
 };
+
+// Does `work` with the device's lock held shared, for the first `most_seconds` of it: work that does not end,
+// since it waits for a process that is stopped, must not keep others from timing for ever. Thread rule:
+// re-entrant.
+void WorkQuietly(const std::function<void()>& work, double most_seconds,
+                 const std::string& device = kCpuLock);
 
 // The process that holds the device's lock and is stopped, so that nothing is timed there, in words for
 // people; empty: there is none, or the system does not tell. Thread rule: re-entrant.

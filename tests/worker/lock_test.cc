@@ -1,8 +1,12 @@
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <future>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "base/temporary_folder.h"
@@ -122,6 +126,38 @@ TEST_F(LockTest, WithoutALockFileAWorkerWorksAllTheSame) {
   ASSERT_TRUE(lock.ok()) << lock.status();
   EXPECT_EQ(lock->replaces(), "");
   EXPECT_EQ(lock->instance().size(), 32u);
+}
+
+// As a search does whose process is stopped.
+TEST_F(LockTest, WorkThatDoesNotEndLetsOthersTime) {
+  std::promise<void> timed;
+  std::future<void> is_timed = timed.get_future();
+  std::thread timer;
+  std::future_status seen = std::future_status::timeout;
+  WorkQuietly(
+      [&] {
+        timer = std::thread([&timed] {
+          const HostLock alone(HostLock::Mode::kTiming, "gpu-7");
+          timed.set_value();
+        });
+        seen = is_timed.wait_for(std::chrono::seconds(10));
+      },
+      /*most_seconds=*/0.1, "gpu-7");
+  timer.join();
+  EXPECT_EQ(seen, std::future_status::ready) << "nothing was timed while the work went on";
+}
+
+TEST_F(LockTest, WorkKeepsOthersFromTimingUntilItIsDone) {
+  const auto can_time = [] {
+    const int fd = OpenLockFile(LockPath("gpu-7"));
+    const bool locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
+    close(fd);
+    return locked;
+  };
+  bool during = true;
+  WorkQuietly([&] { during = can_time(); }, /*most_seconds=*/600, "gpu-7");
+  EXPECT_FALSE(during);
+  EXPECT_TRUE(can_time());
 }
 
 }  // namespace
