@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/health_check_service_interface.h"
+#include "grpcpp/resource_quota.h"
 #include "grpcpp/security/server_credentials.h"
 #include "grpcpp/server.h"
 #include "grpcpp/server_builder.h"
@@ -23,6 +24,8 @@
 namespace mycc {
 namespace {
 
+// At once over one connection, of which a worker or a client has one and a few calls.
+constexpr int kMostCallsOfOne = 100;
 constexpr auto kShutdownGrace = std::chrono::milliseconds(200);
 
 // Lets in whoever shows the token, or anybody where there is none.
@@ -231,6 +234,9 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const ListenOption
   // A second server on one port is an error, not a rival.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  // A message is in memory before its token is looked at.
+  builder.SetResourceQuota(grpc::ResourceQuota("server").Resize(options.message_bytes));
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMostCallsOfOne);
   builder.RegisterService(&impl->workers);
   builder.RegisterService(&impl->tuning);
   impl->server = builder.BuildAndStart();

@@ -2,6 +2,7 @@
 // ask for TLS and a token. Thread rule: thread-compatible.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 
@@ -18,6 +19,9 @@ struct ListenOptions {
   std::string token_file;  // clients and workers must show the token in it
   // Anybody who can reach the address may submit jobs, which run code on the workers.
   bool insecure_allow_remote = false;
+  // Of all messages that are arriving, and of their connections: beyond it calls and connections are ended
+  // (ResourceExhausted, Unavailable), whoever's they are.
+  size_t message_bytes = size_t{256} << 20;
 };
 
 class GrpcServer {

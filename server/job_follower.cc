@@ -60,8 +60,11 @@ absl::StatusOr<v1::JobProgress> FollowJob(TuningClient* client, const FollowOpti
       trouble.clear();
       continue;
     }
-    // The server may be away for a moment, and the job goes on without this client in any case.
-    if (!absl::IsUnavailable(next.status()) && !absl::IsDeadlineExceeded(next.status())) return next.status();
+    // The server may be away for a moment, or have more messages than it takes at once; the job goes on
+    // without this client in any case.
+    if (!absl::IsUnavailable(next.status()) && !absl::IsDeadlineExceeded(next.status()) &&
+        !absl::IsResourceExhausted(next.status()))
+      return next.status();
     if (trouble.empty()) view->Say(absl::StrCat(next.status().message(), "; trying again"));
     trouble = std::string(next.status().message());
     std::this_thread::sleep_for(kRetryPause);

@@ -343,6 +343,32 @@ TEST_F(GrpcServerTest, TokenIsAskedFor) {
       << "in the clear";
 }
 
+// The token is looked at when the message is in memory.
+TEST_F(GrpcServerTest, LargeMessagesWithoutATokenDoNotFillTheMemory) {
+  constexpr int kCalls = 24, kMessageBytes = 8 << 20;
+  const std::string token = Write("token", "sesame\n");
+  const auto server = GrpcServer::Start(
+      {.address = "127.0.0.1:0", .token_file = token, .message_bytes = size_t{2 * kMessageBytes}},
+      loop_.get());
+  ASSERT_TRUE(server.ok()) << server.status();
+  v1::RegisterRequest request;
+  request.set_worker(std::string(kMessageBytes, 'w'));
+  std::vector<std::thread> strangers;
+  std::atomic<int> refused = 0, read = 0;
+  for (int i = 0; i < kCalls; ++i) {
+    strangers.emplace_back([&] {
+      const auto link = ConnectToServer({.address = (*server)->address()});
+      const absl::Status status = (*link)->Register(request).status();
+      refused += absl::IsResourceExhausted(status) || absl::IsUnavailable(status);
+      read += absl::IsUnauthenticated(status);
+    });
+  }
+  for (std::thread& stranger : strangers) stranger.join();
+  EXPECT_EQ(refused + read, kCalls);
+  EXPECT_GT(refused, 0) << "all messages were in memory at the same time";
+  EXPECT_TRUE(ListWith({.address = (*server)->address(), .token_file = token}).ok());
+}
+
 TEST_F(GrpcServerTest, ServerThatIsAwayIsNamed) {
   const absl::Status status = ListWith({.address = "127.0.0.1:1"});
   EXPECT_TRUE(absl::IsUnavailable(status));
