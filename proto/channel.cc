@@ -25,7 +25,8 @@ namespace mycc {
 namespace {
 
 constexpr char kUnixPrefix[] = "unix:";
-constexpr int kMaxBackoffMilliseconds = 2000;
+// A server that is started again is found within this time, and a fifth that gRPC adds at random.
+constexpr int kMaxBackoffMilliseconds = 500, kFirstBackoffMilliseconds = 100;
 
 // The host of "host:port" and whether the rest is a port.
 bool SplitHostPort(const std::string& address, std::string* host) {
@@ -56,6 +57,10 @@ std::string WhyUnreachable(const std::string& words, const std::string& tls_ca_f
   if (says("Socket closed") && tls_ca_file.empty())
     return "it closed the line at once; a server that speaks TLS expects --tls-ca";
   return words.substr(words.rfind(": ") + 2);
+}
+
+std::chrono::system_clock::time_point SystemTimeAfter(double seconds) {
+  return std::chrono::system_clock::now() + std::chrono::milliseconds(static_cast<int64_t>(seconds * 1e3));
 }
 
 }  // namespace
@@ -115,10 +120,14 @@ absl::StatusOr<ServerChannel> ServerChannel::Open(const ServerAddress& address) 
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kMaxBackoffMilliseconds);
-  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kMaxBackoffMilliseconds / 20);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstBackoffMilliseconds);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   KeepGrpcErrors();
   return ServerChannel(address, grpc::CreateCustomChannel(address.address, credentials, arguments), token);
+}
+
+void ServerChannel::WaitUntilOpen(double seconds) const {
+  (void)channel_->WaitForConnected(SystemTimeAfter(seconds));  // else the call that follows says why
 }
 
 absl::Status ServerChannel::StatusOf(const grpc::Status& status) const {
@@ -128,8 +137,7 @@ absl::Status ServerChannel::StatusOf(const grpc::Status& status) const {
 }
 
 void ServerChannel::Prepare(grpc::ClientContext* context, double seconds) const {
-  context->set_deadline(std::chrono::system_clock::now() +
-                        std::chrono::milliseconds(static_cast<int64_t>(seconds * 1e3)));
+  context->set_deadline(SystemTimeAfter(seconds));
   if (!token_.empty()) context->AddMetadata(kTokenHeader, TokenValue(token_));
 }
 

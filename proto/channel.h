@@ -38,6 +38,9 @@ class ServerChannel {
 
   const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
   const std::string& address() const { return address_; }
+  // Waits until the line is open, for `seconds` at most. Worth it before a call to a server that was away:
+  // while nobody waits or calls, gRPC looks at what it opens every 5 s alone.
+  void WaitUntilOpen(double seconds) const;
   // Sets the deadline and the token.
   void Prepare(grpc::ClientContext* context, double seconds) const;
   // The status of a call, in words of ours where the server was not reached: Unavailable says why, and what

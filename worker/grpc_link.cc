@@ -13,6 +13,7 @@ namespace mycc {
 namespace {
 
 constexpr double kCallSeconds = 20;
+constexpr double kOpenSeconds = 1;  // for the line, also to a server that is being started again
 
 class GrpcLink final : public ServerLink {
  public:
@@ -59,6 +60,7 @@ class GrpcLink final : public ServerLink {
   absl::StatusOr<Response> Call(grpc::Status (v1::WorkerService::Stub::*method)(grpc::ClientContext*,
                                                                                 const Request&, Response*),
                                 const Request& request) {
+    channel_.WaitUntilOpen(kOpenSeconds);
     grpc::ClientContext context;
     channel_.Prepare(&context, kCallSeconds);
     Response response;

@@ -114,7 +114,10 @@ void Worker::RunLane(const WorkerDevice& device) {
       MeasureBatch(device, *leased);
       continue;
     }
-    if (absl::IsNotFound(leased.status())) ForgetSession(request.session());
+    if (absl::IsNotFound(leased.status())) {
+      ForgetSession(request.session());
+      retry = options_.first_retry_seconds;
+    }
     if (!Pause(retry)) break;
     // The line thread tells of a server that is away.
     if (IsRefusal(leased.status()))
@@ -259,10 +262,11 @@ absl::Status Worker::KeepLine() {
     while (!flush_ && !stopping_ && !session_.empty() && changed_.WaitUntil(&mutex_, next_beat_)) {
     }
     if (stopping_) return absl::OkStatus();
-    reports = flush_ && std::chrono::steady_clock::now() < next_beat_;
+    reports = flush_ && (beat_failed_ || std::chrono::steady_clock::now() < next_beat_);
   }
   const absl::Status status = Send(reports);
-  if (!reports) {
+  beat_failed_ = !reports && !status.ok();
+  if (!reports && status.ok()) {
     const MutexLock lock(&mutex_);
     next_beat_ = After(heartbeat_seconds_);
   }
@@ -285,6 +289,8 @@ absl::Status Worker::KeepLineUntilStopped() {
       continue;
     }
     LogOnce(absl::StrCat("trying again: ", status.message()), &told);
+    // The server is there again, and is told at once who this is.
+    if (absl::IsNotFound(status)) retry = options_.first_retry_seconds;
     if (!Pause(retry)) return absl::OkStatus();
     retry = LongerRetry(retry);
   }

@@ -42,9 +42,9 @@ struct WorkerOptions {
   std::string instance;  // names this process: random
   std::string replaces;  // the instance that had the name before, which has ended; empty: not known
   v1::Toolchain toolchain;
-  double poll_seconds = 20;          // for one Lease call to wait
-  double first_retry_seconds = 0.1;  // doubles up to the last
-  double last_retry_seconds = 5;
+  double poll_seconds = 20;                     // for one Lease call to wait
+  double first_retry_seconds = 0.1;             // doubles up to the last
+  double last_retry_seconds = 0.5;              // soon after a restart the server has the results
   double leave_seconds = 10;                    // for the last reports, when the server does not answer
   std::function<void(const std::string&)> log;  // a line for people; may be null
 };
@@ -98,6 +98,7 @@ class Worker {
   std::map<std::string, std::string> troubles_;  // of devices, as they were last told; the line thread's
   Told refusals_;                                // likewise
   Deadline next_beat_{};                         // likewise: reports do not put it off
+  bool beat_failed_ = false;                     // likewise: the next one waits for a report, if there is one
 
   Mutex mutex_;
   CondVar changed_;

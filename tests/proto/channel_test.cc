@@ -3,7 +3,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "grpcpp/client_context.h"
+#include "grpcpp/security/server_credentials.h"
+#include "grpcpp/server.h"
+#include "grpcpp/server_builder.h"
 #include "grpcpp/support/status.h"
+#include "proto/worker.grpc.pb.h"
 
 namespace mycc {
 namespace {
@@ -50,6 +59,47 @@ TEST(ServerChannelTest, GrpcsWordsAreMadeOurs) {
   EXPECT_EQ(After("tuning.db: cannot run a statement: database is locked").message(),
             "tuning.db: cannot run a statement: database is locked")
       << "the server's own words";
+}
+
+// A server that has no method, but says so.
+class MuteServer {
+ public:
+  explicit MuteServer(int port) {
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort(absl::StrCat("127.0.0.1:", port), grpc::InsecureServerCredentials(), &port_);
+    builder.RegisterService(&service_);
+    server_ = builder.BuildAndStart();
+  }
+  int port() const { return port_; }
+
+ private:
+  v1::WorkerService::Service service_;
+  int port_ = 0;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+bool Answers(const ServerChannel& channel) {
+  channel.WaitUntilOpen(0.1);
+  grpc::ClientContext context;
+  channel.Prepare(&context, 5);
+  v1::HeartbeatResponse response;
+  return v1::WorkerService::NewStub(channel.channel())->Heartbeat(&context, {}, &response).error_code() ==
+         grpc::StatusCode::UNIMPLEMENTED;
+}
+
+TEST(ServerChannelTest, AServerThatIsStartedAgainIsFoundWithinASecond) {
+  std::optional<MuteServer> server(0);
+  const int port = server->port();
+  ServerAddress address;
+  address.address = absl::StrCat("127.0.0.1:", port);
+  const absl::StatusOr<ServerChannel> channel = ServerChannel::Open(address);
+  ASSERT_TRUE(channel.ok()) << channel.status();
+  ASSERT_TRUE(Answers(*channel));
+  server.reset();
+  for (int i = 0; i < 10; ++i) ASSERT_FALSE(Answers(*channel));  // gRPC's pauses have grown
+  server.emplace(port);
+  channel->WaitUntilOpen(1);
+  EXPECT_TRUE(Answers(*channel));
 }
 
 TEST(ServerChannelTest, FilesWithoutEndAreRefusedAtOnce) {

@@ -79,6 +79,8 @@ class FakeLink final : public ServerLink {
     named_.push_back({request.held().begin(), request.held().end()});
     heartbeats_.push_back(request);
     changed_.NotifyAll();
+    const absl::Status error = Next(&heartbeat_errors_);
+    if (!error.ok()) return error;
     v1::HeartbeatResponse response;
     for (const std::string& trial : revoke_later_)
       *response.mutable_instructions()->add_revoked() = LeaseOf(trial);
@@ -118,6 +120,9 @@ class FakeLink final : public ServerLink {
   void WaitForCommitted(size_t count) {
     WaitUntil([this, count] { return committed_.size() >= count; });
   }
+  void WaitForReports(size_t calls) {
+    WaitUntil([this, calls] { return reported_.size() >= calls; });
+  }
   void WaitForHeartbeats(size_t more) {
     size_t seen = 0;
     {
@@ -143,7 +148,8 @@ class FakeLink final : public ServerLink {
   }
 
   double heartbeat_seconds_ = 60;
-  std::deque<absl::Status> register_errors_, lease_errors_, report_errors_;  // of the first calls
+  // Of the first calls.
+  std::deque<absl::Status> register_errors_, lease_errors_, report_errors_, heartbeat_errors_;
   std::vector<std::string> revoke_, revoke_later_;  // with trials, and with heartbeats
   std::string lose_;
   std::map<std::string, std::deque<v1::ReportAnswer::Kind>> answers_;  // in place of KEPT

@@ -26,7 +26,8 @@ class WorkerTest : public ::testing::Test {
     options.name = "tester";
     options.instance = "this process";
     options.replaces = "the one before";
-    options.first_retry_seconds = options.last_retry_seconds = 0.001;
+    options.first_retry_seconds = 0.001;
+    options.last_retry_seconds = last_retry_seconds_;
     options.log = [this](const std::string& line) {
       const MutexLock lock(&log_mutex_);
       log_.push_back(line);
@@ -64,6 +65,7 @@ class WorkerTest : public ::testing::Test {
   }
 
   FakeLink server_;
+  double last_retry_seconds_ = 0.001;
   Mutex log_mutex_;
   std::vector<std::string> log_;
   std::string damaged_, trouble_;
@@ -122,6 +124,29 @@ TEST_F(WorkerTest, RegistersAgainWithWhatItHolds) {
   std::vector<std::string> tickets;
   for (const v1::LeaseId& lease : server_.registrations_[1].held()) tickets.push_back(lease.ticket());
   EXPECT_THAT(tickets, UnorderedElementsAre("ticket of a", "ticket of b"));
+}
+
+TEST_F(WorkerTest, AServerThatIsThereAgainIsToldAtOnceWhoThisIs) {
+  last_retry_seconds_ = 60;
+  server_.report_errors_.assign(10, absl::UnavailableError("away"));  // pauses of 1 ms to 512 ms
+  server_.report_errors_.push_back(absl::NotFoundError("unknown session: the server was restarted"));
+  server_.Queue({"a"});
+  Start();
+  server_.WaitForReports(11);
+  const Deadline next_pause = After(0.5);
+  server_.WaitForCommitted(1);
+  EXPECT_LT(std::chrono::steady_clock::now(), next_pause);
+}
+
+TEST_F(WorkerTest, AHeartbeatThatFailedIsTriedAgainAtOnceAndHoldsUpNoResult) {
+  server_.heartbeat_seconds_ = 0.5;
+  server_.heartbeat_errors_.assign(20, absl::UnavailableError("away"));
+  on_measure_ = [this](const std::string&) { server_.WaitForHeartbeats(4); };
+  server_.Queue({"a"});
+  const Deadline four_beats = After(4 * 0.5);
+  Start();
+  server_.WaitForCommitted(1);
+  EXPECT_LT(std::chrono::steady_clock::now(), four_beats);
 }
 
 TEST_F(WorkerTest, RevokedTrialIsNotMeasured) {
