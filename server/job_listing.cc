@@ -11,6 +11,9 @@
 namespace mycc {
 namespace {
 
+// A search that takes longer for a round is spoken of.
+constexpr int kLongAnswerSeconds = 30;
+
 v1::JobState WireState(JobState state) {
   switch (state) {
     case JobState::kRunning:  // in the log, and not here
@@ -161,6 +164,8 @@ v1::JobProgress JobListing::ProgressOf(const RunningJob& job, bool with_tasks) c
   progress.set_revision(job.revision);
   progress.set_elapsed_seconds(job.Elapsed(time_->Seconds()));
   progress.set_waiters(waiters_->Count(job.id(), time_->Seconds()));
+  if (job.asked_at && time_->Seconds() - *job.asked_at > kLongAnswerSeconds)
+    progress.set_message(absl::StrCat("its search has given no answer for ", kLongAnswerSeconds, " s"));
   if (!job.ending) return progress;
   progress.set_message(absl::StrCat("ending: ", job.ending->message));
   if (job.finals != nullptr && job.finals->is_open())

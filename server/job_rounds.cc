@@ -98,10 +98,12 @@ void JobRounds::BuildNow(RunningJob* job, SearchStart start) {
   };
   auto build = std::make_shared<Build>();
   build->start = std::move(start);
+  job->asked_at = time_->Seconds();
   executors_.search(
       [build, start_search = executors_.start_search] { build->search = start_search(build->start); },
       [this, job, build] {
         --job->under_way;
+        job->asked_at.reset();
         if (build->search.ok()) {
           job->search = *std::move(build->search);
         } else {
@@ -119,12 +121,14 @@ void JobRounds::Ask(RunningJob* job) {
   auto asked = std::make_shared<Asked>();
   asked->outcomes = job->active->TakeUntold();
   ++job->under_way;
+  job->asked_at = time_->Seconds();
   executors_.search(
       [asked, search = job->search.get(), elapsed = job->Elapsed(time_->Seconds())] {
         asked->step = search->Next(asked->outcomes, elapsed);
       },
       [this, job, asked] {
         --job->under_way;
+        job->asked_at.reset();
         OnStep(job, std::move(asked->step));
         advance_(job);
       });

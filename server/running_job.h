@@ -42,6 +42,7 @@ struct RunningJob {
   // Works and writes beside the thread that decides, whose ends are to come: until then the job is neither
   // advanced nor removed.
   int under_way = 0;
+  std::optional<double> asked_at;          // the search, which has not answered yet
   double retry_at = 0;                     // then the log is written to again, which it could not be before
   std::optional<StopReason> searched_out;  // why there is no next round
   int crashes = 0;                         // of the search, since its last round

@@ -1,6 +1,10 @@
 // Jobs as they are shown while they run, and before and after that.
 #include "server/job_listing.h"
 
+#include <functional>
+#include <memory>
+#include <utility>
+
 #include "gmock/gmock.h"
 #include "google/protobuf/util/message_differencer.h"
 #include "gtest/gtest.h"
@@ -106,6 +110,41 @@ TEST(JobPreparationTest, AJobThatIsCancelledBeforeItIsPreparedNeverRuns) {
   EXPECT_EQ(server.Progress(JobId(7)).state(), v1::JOB_STATE_CANCELLED);
   FakeWorker worker(&server, "w");
   EXPECT_EQ(worker.Work(), 0);
+}
+
+// A search that calls `during` in place of its first answer, and is that of this process otherwise.
+class SlowSearch final : public JobSearch {
+ public:
+  SlowSearch(std::unique_ptr<JobSearch> search, std::function<void()> during)
+      : search_(std::move(search)), during_(std::move(during)) {}
+  absl::StatusOr<SearchStep> Next(const TaskOutcomes& outcomes, double elapsed_seconds) override {
+    if (during_ != nullptr) std::exchange(during_, nullptr)();
+    return search_->Next(outcomes, elapsed_seconds);
+  }
+  absl::StatusOr<ModelBytes> Models() override { return search_->Models(); }
+
+ private:
+  const std::unique_ptr<JobSearch> search_;
+  std::function<void()> during_;
+};
+
+TEST(JobListingTest, ASearchThatStandsStillIsSpokenOf) {
+  FakeServer* running = nullptr;
+  std::vector<std::string> messages;
+  const auto look = [&] { messages.push_back(running->List()[0].message()); };
+  const auto during = [&] {
+    for (const double seconds : {10, 50}) {
+      running->time().Advance(seconds);
+      look();
+    }
+  };
+  FakeServer server(FakeServer::DefaultOptions(), [&](const SearchStart& start) {
+    return std::make_unique<SlowSearch>(LocalSearch::Start(start).value(), during);
+  });
+  running = &server;
+  server.Submit(MakeSpec({kTestWorkload}, 8));
+  look();
+  EXPECT_EQ(messages, (std::vector<std::string>{"", "its search has given no answer for 30 s", ""}));
 }
 
 TEST(ModelsTest, ThoseOfEndedJobsAreBounded) {
