@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <csignal>
 #include <iostream>
 #include <string>
 #include <vector>
@@ -57,6 +58,9 @@ int RunCommandLine(CLI::App* app, int argc, char** argv, const std::function<abs
     return Report(program, Misuse(absl::StrCat(unknown.empty() ? error.what() : unknown, "; see ",
                                                CalledCommand(*app), " --help")));
   }
+  // A write beyond the file size that the shell allows is an error like any other. Children begin with the
+  // signal's default: it ends one that builds too large a library.
+  std::signal(SIGXFSZ, SIG_IGN);
   const absl::Status status = run();
   std::cout.flush();
   if (status.ok() && !std::cout)

@@ -350,6 +350,11 @@ TEST_F(CliTest, AServedLogThatIsDeletedEndsItsJobs) {
   EXPECT_FALSE(std::filesystem::exists(log_)) << "nothing is written in its place";
 }
 
+TEST_F(CliTest, ALimitOnTheSizeOfFilesIsAnErrorLikeAFullDisk) {
+  const Ran ran = RunInBash("ulimit -f 64; mycc-tune tune " + gemm_ + " --log " + log_ + " --trials 16");
+  ExpectError(ran, 1, "a limit on space or file size is reached");
+}
+
 TEST_F(CliTest, ServedLogIsNotServedTwice) {
   const std::string output = folder_.Path("output");
   Background server({"serve", "--log", log_, "--listen", "unix:" + folder_.Path("socket")}, output);

@@ -221,7 +221,7 @@ class MyccTest(unittest.TestCase):
         out = self.folder / "out"
         # Files cannot grow beyond this; a full disk stops writing in the same way.
         limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
-        self.fails(1, "cannot", "compile", self.te, "-o", out, preexec_fn=limit, restore_signals=False)
+        self.fails(1, "cannot", "compile", self.te, "-o", out, preexec_fn=limit)
         self.assertEqual([path.name for path in out.glob("*") if path.stat().st_size > 1000 or "part" in path.name], [])
 
     def test_artifact_is_replaced_whole_or_stays(self):
@@ -230,7 +230,7 @@ class MyccTest(unittest.TestCase):
         self.te.write_text(TWO.replace("v[i])", "v[i] * 2.0)"))
         # Room for the header, not for the library.
         limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (12000, 12000))
-        self.fails(1, "cannot write", "compile", self.te, "-o", out, preexec_fn=limit, restore_signals=False)
+        self.fails(1, "cannot write", "compile", self.te, "-o", out, preexec_fn=limit)
         self.assertEqual({path.name: path.read_bytes() for path in out.iterdir()}, before)
 
     def test_full_standard_output(self):
