@@ -7,14 +7,17 @@
 namespace mycc {
 namespace {
 
-BuildOutcome Build(Nursery& nursery, const v1::BuildRequest& request, const BuildLimits& limits) {
+// Nullopt when it was not wanted any more before its turn came.
+std::optional<BuildOutcome> Build(Nursery& nursery, const BuildWork& work, const BuildLimits& limits) {
   v1::NurseryRequest call;
-  call.set_payload(request.SerializeAsString());
+  call.set_payload(work.request.SerializeAsString());
   call.set_wall_seconds(limits.wall_seconds);
   call.set_cpu_seconds(limits.wall_seconds);
   call.set_address_space_bytes(limits.address_space_bytes);
   call.set_file_bytes(limits.file_bytes);
-  const HostLock quiet_for_others(HostLock::Mode::kWorking);
+  const HostLock quiet_for_others(HostLock::Mode::kWorking, kCpuLock,
+                                  [&work] { return work.is_wanted != nullptr && !work.is_wanted(); });
+  if (quiet_for_others.gave_up()) return std::nullopt;
   const absl::StatusOr<v1::NurseryReply> reply = nursery.Call(call);
   BuildOutcome outcome;
   if (!reply.ok()) {
@@ -68,20 +71,25 @@ void BuildPool::RunBuilder() {
     }
     wanted = wanted && (work.is_wanted == nullptr || work.is_wanted());
     std::optional<BuildOutcome> outcome;
-    if (wanted) outcome = Build(nursery, work.request, limits_);
+    if (wanted) outcome = Build(nursery, work, limits_);
     work.done(std::move(outcome));
   }
 }
 
-std::vector<BuildOutcome> BuildPool::BuildAll(const std::vector<v1::BuildRequest>& requests) {
+std::vector<BuildOutcome> BuildPool::BuildAll(const std::vector<v1::BuildRequest>& requests,
+                                              const std::function<bool()>& is_wanted) {
   std::vector<BuildOutcome> outcomes(requests.size());
   Mutex mutex;
   CondVar built;
   size_t open = requests.size();
   for (size_t i = 0; i < requests.size(); ++i) {
-    Start({requests[i], nullptr, [&, i](std::optional<BuildOutcome> outcome) {
+    Start({requests[i], is_wanted, [&, i](std::optional<BuildOutcome> outcome) {
              const MutexLock lock(&mutex);
-             outcomes[i] = *std::move(outcome);  // wanted, and the pool is not going away under its caller
+             if (outcome) {
+               outcomes[i] = *std::move(outcome);
+             } else {
+               outcomes[i].ending = {v1::MEASURE_STATUS_WORKER_UNFIT, "the build was not wanted any more"};
+             }
              if (--open == 0) built.NotifyAll();
            }});
   }

@@ -32,7 +32,7 @@ struct BuildLimits {
 // One thing to build.
 struct BuildWork {
   v1::BuildRequest request;
-  // Asked when its turn comes; null: always wanted.
+  // Asked when its turn comes, and while it waits for the host's lock; null: always wanted.
   std::function<bool()> is_wanted;
   // Called on a builder's thread; nullopt when it was not wanted.
   std::function<void(std::optional<BuildOutcome>)> done;
@@ -48,8 +48,10 @@ class BuildPool {
 
   // Puts the work at the end of the line, or at its head.
   void Start(BuildWork work, bool first = false);
-  // Builds all and returns when the last is done; outcomes in the order of the requests.
-  std::vector<BuildOutcome> BuildAll(const std::vector<v1::BuildRequest>& requests);
+  // Builds all and returns when the last is done; outcomes in the order of the requests. Those that are not
+  // wanted when their turn comes are not built, and end as WORKER_UNFIT; null: all are wanted.
+  std::vector<BuildOutcome> BuildAll(const std::vector<v1::BuildRequest>& requests,
+                                     const std::function<bool()>& is_wanted = nullptr);
 
  private:
   void RunBuilder();

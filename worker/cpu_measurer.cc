@@ -78,12 +78,19 @@ void CpuMeasurer::Measure(const std::vector<v1::Assignment>& assignments, const 
     }
     wanted.push_back(assignment);
   }
-  const std::vector<BuildOutcome> builds = builders_.BuildAll(requests);
+  const std::vector<BuildOutcome> builds = builders_.BuildAll(requests, [&] {
+    return std::any_of(wanted.begin(), wanted.end(),
+                       [&](const v1::Assignment& assignment) { return !is_revoked(assignment.lease()); });
+  });
   auto next = builds.begin();
   for (const v1::Assignment& assignment : wanted) {
     const auto first = next;
     next += 1 + assignment.rivals_size();
-    if (!is_revoked(assignment.lease())) done(assignment, MeasureBuilt(assignment, {first, next}));
+    if (is_revoked(assignment.lease())) continue;
+    gives_up_ = [&is_revoked, &assignment] { return is_revoked(assignment.lease()); };
+    gave_up_ = false;
+    std::vector<v1::MeasureResult> results = MeasureBuilt(assignment, {first, next});
+    if (!gave_up_) done(assignment, std::move(results));
   }
   std::error_code ignored;
   for (const BuildOutcome& build : builds) {
@@ -138,7 +145,11 @@ std::optional<v1::RunnerResponse> CpuMeasurer::Run(const v1::Assignment& assignm
       best > 0 ? std::min(most, candidates * (kStartSeconds + kWorthless * best) + budget) : most;
 
   Ending ending;
-  const HostLock alone(HostLock::Mode::kTiming);
+  const HostLock alone(HostLock::Mode::kTiming, kCpuLock, gives_up_);
+  if (alone.gave_up()) {
+    FailWithout(GiveUp(), failure);
+    return std::nullopt;
+  }
   absl::StatusOr<v1::RunnerResponse> response = CallRunner(request, threads, limit, &ending);
   if (!response.ok()) {
     Fail(ending.status, ending.error, failure);
@@ -168,7 +179,11 @@ std::optional<v1::RunnerResponse> CpuMeasurer::Prove(const v1::Assignment& assig
   const double limit =
       kStartSeconds + options_.proof_seconds + kProvenLaunches * kStrained * threads * seconds;
   Ending ending;
-  const HostLock alone(HostLock::Mode::kTiming);
+  const HostLock alone(HostLock::Mode::kTiming, kCpuLock, gives_up_);
+  if (alone.gave_up()) {
+    FailWithout(GiveUp(), failure);
+    return std::nullopt;
+  }
   absl::StatusOr<v1::RunnerResponse> response = CallRunner(request, threads, limit, &ending);
   if (response.ok()) return *std::move(response);
   Fail(ending.status, ending.error, failure);
@@ -237,7 +252,8 @@ absl::Status CpuMeasurer::PrepareCase(const v1::Assignment& assignment, const st
     build.set_workload(assignment.workload());
     build.set_target(assignment.target());
     build.set_directory(reference_folder_);
-    const BuildOutcome built = builders_.BuildAll({build})[0];
+    const BuildOutcome built = builders_.BuildAll({build}, [this] { return !gives_up_(); })[0];
+    if (gives_up_()) return GiveUp();
     if (IsInfrastructureFailure(built.ending.status)) return ErrorOf(built.ending);
     // A reference that cannot be built is done without.
     if (built.ok()) {
@@ -247,7 +263,8 @@ absl::Status CpuMeasurer::PrepareCase(const v1::Assignment& assignment, const st
     }
   }
   Ending ending;
-  const HostLock quiet_for_others(HostLock::Mode::kWorking);
+  const HostLock quiet_for_others(HostLock::Mode::kWorking, kCpuLock, gives_up_);
+  if (quiet_for_others.gave_up()) return GiveUp();
   absl::StatusOr<v1::RunnerResponse> response = absl::UnknownError("");
   while (true) {
     response = CallRunner(request, ThreadsOf(assignment.target()), options_.prepare_seconds, &ending);
@@ -257,6 +274,11 @@ absl::Status CpuMeasurer::PrepareCase(const v1::Assignment& assignment, const st
   }
   if (response->status() == v1::MEASURE_STATUS_OK) return absl::OkStatus();
   return ErrorOf({response->status(), response->error()});
+}
+
+absl::Status CpuMeasurer::GiveUp() {
+  gave_up_ = true;
+  return ErrorOf({v1::MEASURE_STATUS_WORKER_UNFIT, "the trial was not wanted any more"});
 }
 
 void CpuMeasurer::ForgetOldCases() {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -52,6 +53,8 @@ class CpuMeasurer {
   // The folder of the workload's test case for the seed, made where there is none yet.
   absl::StatusOr<std::string> PreparedCase(const v1::Assignment& assignment);
   absl::Status PrepareCase(const v1::Assignment& assignment, const std::string& folder);
+  // Nobody wants the trial any more, which still waits for the host's lock: it has no result.
+  absl::Status GiveUp();
   void ForgetOldCases();
   // Fails with `ending` set when the process ended without an answer.
   absl::StatusOr<v1::RunnerResponse> CallRunner(const v1::RunnerRequest& request, int threads,
@@ -69,6 +72,8 @@ class CpuMeasurer {
   BaselineHistory baselines_;
   std::map<std::string, absl::Status> cases_;  // by folder
   std::deque<std::string> case_order_;         // the oldest first
+  std::function<bool()> gives_up_;             // whether the trial in hand is not wanted any more
+  bool gave_up_ = false;                       // on the trial in hand
 };
 
 }  // namespace mycc

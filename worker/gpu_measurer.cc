@@ -118,8 +118,7 @@ void GpuMeasurer::StartBuilds(const v1::Assignment& assignment, Batch* batch) {
   for (size_t i = 0; i < traces.size(); ++i) {
     v1::BuildRequest request = RequestOf(assignment);
     request.set_trace(traces[i]);
-    builders_->Start({std::move(request),
-                      [built] { return !built->batch->is_revoked(built->assignment.lease()); },
+    builders_->Start({std::move(request), [built] { return !built->IsUnwanted(); },
                       [this, built, i](std::optional<BuildOutcome> outcome) {
                         const MutexLock lock(&mutex_);
                         built->is_wanted = built->is_wanted && outcome.has_value();
@@ -157,8 +156,11 @@ void GpuMeasurer::RunDevice() {
 }
 
 void GpuMeasurer::Take(const Built& built) {
-  if (built.is_wanted && !built.batch->is_revoked(built.assignment.lease()))
-    built.batch->done(built.assignment, MeasureBuilt(built));
+  if (built.is_wanted && !built.IsUnwanted()) {
+    gave_up_ = false;
+    std::vector<v1::MeasureResult> results = MeasureBuilt(built);
+    if (!gave_up_) built.batch->done(built.assignment, std::move(results));
+  }
   std::error_code ignored;
   for (const BuildOutcome& outcome : built.outcomes) {
     if (!outcome.built.library().empty()) std::filesystem::remove(outcome.built.library(), ignored);
@@ -177,11 +179,18 @@ std::vector<v1::MeasureResult> GpuMeasurer::MeasureBuilt(const Built& built) {
   return results;
 }
 
+std::optional<v1::RunnerResponse> GpuMeasurer::GiveUp(v1::MeasureResult* failure) {
+  gave_up_ = true;
+  Fail(v1::MEASURE_STATUS_WORKER_UNFIT, "the trial was not wanted any more", failure);
+  return std::nullopt;
+}
+
 std::optional<v1::RunnerResponse> GpuMeasurer::Run(const Built& built,
                                                    const std::vector<std::string>& libraries,
                                                    v1::MeasureResult* failure) {
   const v1::Assignment& assignment = built.assignment;
-  const HostLock alone(HostLock::Mode::kTiming, gpu_.uuid);
+  const HostLock alone(HostLock::Mode::kTiming, gpu_.uuid, [&built] { return built.IsUnwanted(); });
+  if (alone.gave_up()) return GiveUp(failure);
   const absl::StatusOr<v1::GpuCase> test = PreparedCase(built);
   if (!test.ok()) {
     FailWithout(test.status(), failure);
@@ -209,7 +218,8 @@ std::optional<v1::RunnerResponse> GpuMeasurer::Run(const Built& built,
 
 std::optional<v1::RunnerResponse> GpuMeasurer::Prove(const Built& built, const std::string& library,
                                                      double seconds, v1::MeasureResult* failure) {
-  const HostLock alone(HostLock::Mode::kTiming, gpu_.uuid);
+  const HostLock alone(HostLock::Mode::kTiming, gpu_.uuid, [&built] { return built.IsUnwanted(); });
+  if (alone.gave_up()) return GiveUp(failure);
   const absl::StatusOr<v1::GpuCase> test = PreparedCase(built);
   if (!test.ok()) {
     FailWithout(test.status(), failure);

@@ -64,6 +64,8 @@ class GpuMeasurer {
     std::vector<BuildOutcome> outcomes;
     size_t open = 0;
     bool is_wanted = true;  // by the time that they were built
+
+    bool IsUnwanted() const { return batch->is_revoked(assignment.lease()); }
   };
 
   GpuMeasurer(const Gpu& gpu, const v1::Toolchain& toolchain, BuildPool* builders, GpuMeasurerOptions options,
@@ -83,6 +85,8 @@ class GpuMeasurer {
                                          v1::MeasureResult* failure);
   std::optional<v1::RunnerResponse> Prove(const Built& built, const std::string& library, double seconds,
                                           v1::MeasureResult* failure);
+  // Nobody wants the trial any more, which still waits for the device's lock: it has no result.
+  std::optional<v1::RunnerResponse> GiveUp(v1::MeasureResult* failure);
   absl::StatusOr<v1::GpuCase> PreparedCase(const Built& built);
   absl::StatusOr<v1::GpuCase> PrepareCase(const Built& built);
   void NoteIdle(bool last) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -106,6 +110,7 @@ class GpuMeasurer {
   std::unique_ptr<GpuRunners> runners_;
   ResultBook book_;
   BaselineHistory baselines_;
+  bool gave_up_ = false;   // on the trial in hand
   v1::DeviceInfo device_;  // as the last run left it
   struct Share {           // of the time in which there was something to do
     double busy_seconds = 0, wall_seconds = 0;

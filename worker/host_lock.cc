@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <thread>
 
@@ -14,9 +15,57 @@
 
 namespace mycc {
 
-HostLock::HostLock(Mode mode, const std::string& device) : fd_(OpenLockFile(LockPath(device))) {
+namespace {
+
+constexpr auto kAskEvery = std::chrono::milliseconds(50);
+
+// Waits until the file is locked, or cannot be.
+void Lock(int fd, int how) {
+  while (flock(fd, how) != 0 && errno == EINTR) {
+  }
+}
+
+// What a thread that waits for a lock shares with the one that may give up.
+struct Wait {
+  Mutex mutex;
+  CondVar changed;
+  bool is_over ABSL_GUARDED_BY(mutex) = false;
+  bool is_given_up ABSL_GUARDED_BY(mutex) = false;
+};
+
+// False when it was given up: then the descriptor is closed as soon as the lock is held. Nothing else ends a
+// wait for flock(2), so a thread of its own waits, which is left behind.
+bool LockUnless(const std::function<bool()>& gives_up, int fd, int how) {
+  const auto wait = std::make_shared<Wait>();
+  std::thread([wait, fd, how] {
+    Lock(fd, how);
+    const MutexLock lock(&wait->mutex);
+    wait->is_over = true;
+    wait->changed.NotifyAll();
+    if (wait->is_given_up) close(fd);
+  }).detach();
+  const MutexLock lock(&wait->mutex);
+  while (!wait->is_over) {
+    if (gives_up()) {
+      wait->is_given_up = true;
+      return false;
+    }
+    wait->changed.WaitUntil(&wait->mutex, std::chrono::steady_clock::now() + kAskEvery);
+  }
+  return true;
+}
+
+}  // namespace
+
+HostLock::HostLock(Mode mode, const std::string& device, const std::function<bool()>& gives_up)
+    : fd_(OpenLockFile(LockPath(device))) {
   if (fd_ < 0) return;
-  while (flock(fd_, mode == Mode::kTiming ? LOCK_EX : LOCK_SH) != 0 && errno == EINTR) {
+  const int how = mode == Mode::kTiming ? LOCK_EX : LOCK_SH;
+  if (gives_up == nullptr) {
+    Lock(fd_, how);
+  } else if (flock(fd_, how | LOCK_NB) != 0 && !LockUnless(gives_up, fd_, how)) {
+    fd_ = -1;
+    gave_up_ = true;
   }
 }
 

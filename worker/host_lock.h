@@ -14,15 +14,20 @@ inline constexpr char kCpuLock[] = "cpu";
 class HostLock {
  public:
   enum class Mode { kTiming /* alone */, kWorking /* shared with others that work */ };
-  // Waits until it is held. `device` is a file name's part: kCpuLock, or a GPU's UUID. It holds nothing where
-  // the lock file cannot be made: fair numbers are then the user's business.
-  explicit HostLock(Mode mode, const std::string& device = kCpuLock);
+  // Waits until it is held, or `gives_up`, which is asked now and then while it waits; null: never. `device`
+  // is a file name's part: kCpuLock, or a GPU's UUID. It holds nothing where the lock file cannot be made:
+  // fair numbers are then the user's business.
+  explicit HostLock(Mode mode, const std::string& device = kCpuLock,
+                    const std::function<bool()>& gives_up = nullptr);
   ~HostLock();
   HostLock(const HostLock&) = delete;
   HostLock& operator=(const HostLock&) = delete;
 
+  bool gave_up() const { return gave_up_; }
+
  private:
   int fd_;
+  bool gave_up_ = false;
 };
 
 // Does `work` with the device's lock held shared, for the first `most_seconds` of it: work that does not end,

@@ -1,6 +1,7 @@
 // Real kernels on this machine's CPU, through builder and runner processes of their own.
 #include "worker/cpu_measurer.h"
 
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 
@@ -15,6 +16,7 @@
 #include "proto/proof.h"
 #include "worker/builder.h"
 #include "worker/child.h"
+#include "worker/host_lock.h"
 #include "worker/internal_commands.h"
 #include "worker/nursery_main.h"
 #include "worker/runner.h"
@@ -87,6 +89,27 @@ TEST_F(CpuMeasurerTest, FinalRoundTimesInTurnWhateverIsKnown) {
     }
     EXPECT_NE(results[0].code_digest(), results[2].code_digest());
   }
+}
+
+// Whether it waits to build or to time.
+TEST_F(CpuMeasurerTest, ATrialThatNobodyWantsAnyMoreDoesNotWaitForTheHostsLock) {
+  const TemporaryFolder locks = TemporaryFolder::Create().value();
+  ASSERT_EQ(setenv("XDG_RUNTIME_DIR", locks.path().c_str(), 1), 0);
+  for (const HostLock::Mode mode : {HostLock::Mode::kTiming, HostLock::Mode::kWorking}) {
+    const HostLock held(mode);
+    v1::Assignment assignment;
+    assignment.set_workload(kDoubling);
+    assignment.set_target("v1 cpu mcpu=x86-64 l1d=32K l2=1M threads=2");
+    assignment.set_trace(kPlain);
+    assignment.set_protocol(v1::TIMING_PROTOCOL_WARM);
+    std::atomic<int> asked = 0;
+    measurer_->Measure(
+        {assignment}, [&asked](const v1::LeaseId&) { return ++asked > 12; },  // while it waits
+        [](const v1::Assignment&, const std::vector<v1::MeasureResult>&) { ADD_FAILURE() << "a result"; });
+    EXPECT_GT(asked, 12);
+  }
+  ASSERT_EQ(unsetenv("XDG_RUNTIME_DIR"), 0);
+  EXPECT_EQ(Measure({kPlain}, v1::TIMING_PROTOCOL_WARM)[0].status(), v1::MEASURE_STATUS_OK);
 }
 
 // The cache of references keeps those used last.

@@ -70,6 +70,18 @@ TEST_F(LockTest, AStoppedProcessThatHoldsADevicesLockIsNamed) {
   }
 }
 
+TEST_F(LockTest, AWaitForALockIsGivenUpOnRequest) {
+  StoppedHolder holder(HostLock::Mode::kTiming);
+  for (const HostLock::Mode mode : {HostLock::Mode::kTiming, HostLock::Mode::kWorking}) {
+    int asked = 0;
+    const HostLock lock(mode, "gpu-7", [&asked] { return ++asked == 2; });
+    EXPECT_TRUE(lock.gave_up());
+  }
+  holder.End();
+  const HostLock lock(HostLock::Mode::kTiming, "gpu-7", [] { return false; });
+  EXPECT_FALSE(lock.gave_up());
+}
+
 TEST_F(LockTest, AHolderThatWorksIsNoTrouble) {
   const HostLock lock(HostLock::Mode::kTiming, "gpu-7");
   ASSERT_EQ(HoldersOf(LockPath("gpu-7")).size(), 1u);
