@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -73,6 +74,13 @@ class JobAdmission {
   absl::Status Hear(const std::string& job, const std::string& client, double seconds);
 
   const JobListing& listing() const { return listing_; }
+  // Whether the job waits for its turn or is being taken up, or is changed now: what the log knows of it may
+  // have been read, and must stay true.
+  bool IsOnItsWay(const std::string& job) const { return turns_.Contains(job) || changes_.IsHeld(job); }
+  // Makes a change of a job that does not run. Meanwhile it is not taken up again.
+  void Change(const std::string& job, LogWrite write, LogWriteDone done) {
+    changes_.Change(job, std::move(write), std::move(done));
+  }
 
   // The job's end is in the log.
   void OnEnded(const std::string& job);

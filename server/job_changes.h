@@ -19,6 +19,7 @@ class JobChanges {
   // `key`, a job or a submission, is being looked at or changed, until Release was called as often as Hold.
   void Hold(const std::string& key) { ++held_[key].holders; }
   void Release(const std::string& key);
+  bool IsHeld(const std::string& key) const { return held_.contains(key); }
   // Makes a change of the job or submission.
   void Change(const std::string& key, LogWrite write, LogWriteDone done);
   // Whether `key` is held: then `call` comes when it is not.

@@ -117,7 +117,7 @@ void Reports::Take(const CallPtr& call, const v1::Report& report, bool is_genuin
     Answer(call, lease, v1::ReportAnswer::NOT_NOW, "it was reported before and is on its way into the log");
   } else if (grant != nullptr && grant->state == LeaseState::kHeld) {
     TakeHeld(call, report, *grant);
-  } else if (grant == nullptr && is_genuine && !IsInfrastructureFailure(report.result().status())) {
+  } else if (grant == nullptr && is_genuine) {
     TakeLate(call, report);
   } else {
     Answer(call, lease, v1::ReportAnswer::IGNORED, "the lease had ended");
@@ -252,7 +252,11 @@ void Reports::TakeResult(const Held& held) {
 void Reports::TakeLate(const CallPtr& call, const v1::Report& report) {
   const v1::LeaseId& lease = report.lease();
   const absl::StatusOr<TrialId> id = ParseTrialName(lease.trial());
-  if (!id.ok() || board_->IsRunning(id->job)) {
+  if (id.ok() && board_->admission().IsOnItsWay(id->job)) {
+    Answer(call, lease, v1::ReportAnswer::NOT_NOW, "its job is being taken up");
+    return;
+  }
+  if (!id.ok() || board_->IsRunning(id->job) || IsInfrastructureFailure(report.result().status())) {
     Answer(call, lease, v1::ReportAnswer::IGNORED, "the lease had ended");
     return;
   }
@@ -261,8 +265,10 @@ void Reports::TakeLate(const CallPtr& call, const v1::Report& report) {
   pending->call = call;
   pending->lease = lease;
   pending->finished = {lease.trial(), lease.attempt(), Mended(report.result(), source)};
-  Keep(pending,
-       [store = store_, pending, source] { return KeepLateResult(store, pending->finished, source); });
+  being_written_.insert(lease.trial());
+  board_->admission().Change(
+      id->job, [store = store_, pending, source] { return KeepLateResult(store, pending->finished, source); },
+      [this, pending](const absl::Status& status) { OnWritten(pending, status); });
 }
 
 void Reports::Keep(const PendingPtr& pending, LogWrite write) {

@@ -78,7 +78,11 @@ void FakeServer::Open(const std::function<void(Coordinator&)>& before) {
   executors.read = [this](LogRead read, std::function<void()> done) {
     works_.emplace_back([this, read = std::move(read), done = std::move(done)] {
       read(log_.get());
-      done();
+      if (hold_read_ends_) {
+        held_read_ends_.push_back(done);
+      } else {
+        done();
+      }
     });
   };
   executors.search = [this](std::function<void()> work, std::function<void()> done) {
@@ -110,10 +114,18 @@ void FakeServer::HoldWrites(bool hold) {
   held_writes_.clear();
 }
 
+void FakeServer::HoldReadEnds(bool hold) {
+  hold_read_ends_ = hold;
+  if (hold) return;
+  works_.insert(works_.end(), held_read_ends_.begin(), held_read_ends_.end());
+  held_read_ends_.clear();
+}
+
 void FakeServer::Restart(const std::function<void(Coordinator&)>& before) {
   coordinator_.reset();
   works_.clear();
   held_writes_.clear();
+  held_read_ends_.clear();
   log_.reset();
   Open(before);
 }

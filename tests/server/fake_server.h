@@ -89,6 +89,8 @@ class FakeServer {
   void FailWrites(const absl::Status& error) { write_error_ = error; }
   // From now on changes of the log wait, or do not.
   void HoldWrites(bool hold);
+  // From now on reads of the log are done, and their ends wait, or do not.
+  void HoldReadEnds(bool hold);
 
   std::string Submit(const v1::JobSpec& spec, const std::string& submission = "",
                      const std::string& client = "");
@@ -110,9 +112,9 @@ class FakeServer {
   const CoordinatorOptions options_;
   const StartSearch start_search_;
   std::unique_ptr<TuningLog> log_;
-  std::deque<std::function<void()>> works_, held_writes_;
+  std::deque<std::function<void()>> works_, held_writes_, held_read_ends_;
   absl::Status write_error_;
-  bool hold_writes_ = false;
+  bool hold_writes_ = false, hold_read_ends_ = false;
   std::unique_ptr<Coordinator> coordinator_;
 
   friend class FakeWorker;

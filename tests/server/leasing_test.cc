@@ -235,5 +235,80 @@ TEST(LeasingTest, ProcessThatIsKnownToHaveEndedGivesWayAtOnce) {
   EXPECT_THAT(worker.Lease(4), SizeIs(4)) << "with what the dead one held, which nobody is blamed for";
 }
 
+// Whether the job, whatever its workers do, comes to its end.
+void ExpectItEnds(FakeServer* server, FakeWorker* worker, const std::string& job) {
+  for (int turn = 0; turn < 10; ++turn) {
+    server->Wait(5);
+    EXPECT_TRUE(worker->Beat().ok());
+    worker->Work();
+  }
+  EXPECT_EQ(server->Progress(job).state(), v1::JOB_STATE_DONE);
+}
+
+TEST(TakenUpJobTest, ReportMeanwhileComesAgain) {
+  FakeServer server;
+  FakeWorker worker(&server, "w");
+  const std::string job = server.Submit(MakeSpec({kTestWorkload}, 8));
+  const v1::Assignment held = worker.Lease(1).at(0);
+  server.HoldReadEnds(true);
+  server.Restart();
+  worker.RegisterAgain();
+  ASSERT_TRUE(worker.Report(held).ok());
+  EXPECT_EQ(worker.answer.kind(), v1::ReportAnswer::NOT_NOW) << worker.answer.reason();
+  EXPECT_THAT(server.RecordsOf(job), IsEmpty()) << "or what was read of the job is not true any more";
+  server.HoldReadEnds(false);
+  server.Commit();
+  ASSERT_TRUE(worker.Report(held).ok());
+  EXPECT_EQ(worker.answer.kind(), v1::ReportAnswer::KEPT) << worker.answer.reason();
+  ExpectItEnds(&server, &worker, job);
+}
+
+// A job is cancelled, and continued: as far as `held_reads` of its reads and their ends, then a result of
+// before comes.
+TEST(TakenUpJobTest, LateReportOfACancelledOneThatContinuesComesAgain) {
+  for (int held_reads = 0; held_reads < 5; ++held_reads) {
+    SCOPED_TRACE(held_reads);
+    FakeServer server;
+    FakeWorker worker(&server, "w");
+    const std::string job = server.Submit(MakeSpec({kTestWorkload}, 8), "s");
+    const v1::Assignment held = worker.Lease(1).at(0);
+    ASSERT_TRUE(server.Cancel(job).ok());
+    v1::SubmitJobRequest again;
+    *again.mutable_spec() = MakeSpec({kTestWorkload}, 8);
+    again.set_submission("s");
+    server->Submit(again, [](const auto& progress) { EXPECT_TRUE(progress.ok()) << progress.status(); });
+    for (int read = 0; read < held_reads; ++read) {
+      server.HoldReadEnds(false);
+      server.HoldReadEnds(true);
+      server.Commit();
+    }
+    ASSERT_TRUE(worker.Report(held).ok());
+    server.HoldReadEnds(false);
+    server.Commit();
+    ExpectItEnds(&server, &worker, job);
+  }
+}
+
+// The result of a job that has ended is on its way into the log while the job is asked for again.
+TEST(TakenUpJobTest, IsReadWhenALateResultIsInTheLog) {
+  FakeServer server;
+  FakeWorker worker(&server, "w");
+  const std::string job = server.Submit(MakeSpec({kTestWorkload}, 8), "s");
+  const v1::Assignment held = worker.Lease(1).at(0);
+  ASSERT_TRUE(server.Cancel(job).ok());
+  server.HoldWrites(true);
+  ASSERT_FALSE(worker.Report(held).ok()) << "no answer yet";
+  v1::SubmitJobRequest again;
+  *again.mutable_spec() = MakeSpec({kTestWorkload}, 8);
+  again.set_submission("s");
+  server->Submit(again, [](const auto& progress) { EXPECT_TRUE(progress.ok()) << progress.status(); });
+  server.Commit();
+  server.HoldWrites(false);
+  server.Commit();
+  EXPECT_THAT(server.RecordsOf(job), SizeIs(1));
+  ExpectItEnds(&server, &worker, job);
+  EXPECT_THAT(server.RecordsOf(job), SizeIs(8));
+}
+
 }  // namespace
 }  // namespace mycc
