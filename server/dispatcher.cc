@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/status.h"
 #include "db/server_key.h"
+#include "proto/names.h"
 #include "proto/utf8.h"
 #include "server/assignment.h"
 
@@ -74,6 +76,7 @@ absl::StatusOr<WorkerTable::Session*> Dispatcher::Hear(const std::string& sessio
   }
   found->revoked.clear();
   for (const v1::LeaseId& lease : held) {
+    if (IsClaim(lease)) continue;
     const Grant* const grant = queue_->Find(lease.trial(), lease.attempt());
     const bool is_wanted = grant != nullptr && board_->Leasable(grant->trial.job) != nullptr;
     const bool is_its_own = queue_->Renew(lease.trial(), lease.attempt(), session, now);
@@ -104,7 +107,13 @@ absl::StatusOr<v1::RegisterResponse> Dispatcher::RegisterNow(const v1::RegisterR
 
 void Dispatcher::Claim(WorkerTable::Session* session, const Leases& held,
                        const std::optional<WorkerTable::Session>& replaced, Leases* lost) {
+  std::erase_if(claims_,
+                [this](const auto& of_job) { return !board_->admission().IsOnItsWay(of_job.first); });
   for (const v1::LeaseId& lease : held) {
+    if (IsClaim(lease)) {
+      claims_[ParseTrialName(lease.trial())->job][{lease.trial(), lease.attempt()}] = session->id;
+      continue;
+    }
     const Grant* const grant = queue_->Find(lease.trial(), lease.attempt());
     // A worker that knows no tickets is known by its session.
     const bool was_its_own =
@@ -116,6 +125,12 @@ void Dispatcher::Claim(WorkerTable::Session* session, const Leases& held,
     if (!is_genuine && !lease.ticket().empty())
       reports_.CountRefusal(session, absl::StrCat("a wrong ticket for a lease of ", lease.trial()));
   }
+}
+
+bool Dispatcher::IsClaim(const v1::LeaseId& lease) const {
+  const absl::StatusOr<TrialId> id = ParseTrialName(lease.trial());
+  return id.ok() && board_->ActiveOf(id->job) == nullptr && board_->admission().IsOnItsWay(id->job) &&
+         tickets_.IsGenuine(lease);
 }
 
 void Dispatcher::LoseAllOf(const WorkerTable::Session& session,
@@ -187,8 +202,16 @@ void Dispatcher::Revoke(const std::string& job) {
   queue_->DropJob(job);
 }
 
-void Dispatcher::ReturnUnclaimed(const std::string& job) {
+void Dispatcher::OnAdopted(const std::string& job) {
+  const auto claims = claims_.extract(job);
+  if (!claims.empty()) {
+    for (const auto& [lease, session] : claims.mapped()) {
+      if (workers_.Find(session) != nullptr)
+        queue_->Rebind(lease.first, lease.second, session, time_->Seconds());
+    }
+  }
   for (const Grant& grant : LastFirst(queue_->HeldOf(job))) {
+    if (!absl::StartsWith(grant.holder, kAdoptedHolder)) continue;
     const std::string worker(absl::StripPrefix(grant.holder, kAdoptedHolder));
     if (options_.workers_return && !workers_.Knows(worker)) continue;
     losses_.HandBack({grant}, {worker, "", absl::StrCat("worker ", worker, " was started again")});

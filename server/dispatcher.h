@@ -8,10 +8,12 @@
 // after one lease. Thread rule: thread-compatible. Nothing here blocks: a reply comes now or in a later turn.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -63,8 +65,9 @@ class Dispatcher {
 
   // Takes all that is leased of a job from its holders, who are told with their next answers.
   void Revoke(const std::string& job);
-  // Adopted leases of workers that have registered without naming them go back to the queue.
-  void ReturnUnclaimed(const std::string& job);
+  // The job's leases of before were adopted: workers that have returned already get what they claimed, and
+  // what they did not name goes back to the queue.
+  void OnAdopted(const std::string& job);
 
   std::vector<v1::DeviceStatus> Devices() const;
   bool AnyFits(const Target& code) const { return workers_.AnyFits(code); }
@@ -87,6 +90,8 @@ class Dispatcher {
   // Gives the session the leases that it shows tickets for; the others are added to `lost`.
   void Claim(WorkerTable::Session* session, const Leases& held,
              const std::optional<WorkerTable::Session>& replaced, Leases* lost);
+  // Whether the lease is one of a job that is being taken up: whether it stands is known then.
+  bool IsClaim(const v1::LeaseId& lease) const;
   // Leases that the worker held under its name, and does not know of any more, died with its process.
   void LoseAllOf(const WorkerTable::Session& session, const std::optional<WorkerTable::Session>& replaced);
   // A lease ran out.
@@ -103,7 +108,9 @@ class Dispatcher {
   const TimeSource* const time_;
   const WriteExecutor write_;
   std::map<std::string, Baseline> usual_;  // of each device
-  LeaseTickets tickets_;                   // with the log's key, once there is one
+  // The sessions that show tickets for leases of jobs that are being taken up, by job, trial and attempt.
+  std::map<std::string, std::map<std::pair<std::string, uint32_t>, std::string>> claims_;
+  LeaseTickets tickets_;  // with the log's key, once there is one
   WorkerTable workers_;
   Losses losses_;
   Leasing leasing_;

@@ -310,5 +310,32 @@ TEST(TakenUpJobTest, IsReadWhenALateResultIsInTheLog) {
   EXPECT_THAT(server.RecordsOf(job), SizeIs(8));
 }
 
+TEST(TakenUpJobTest, WorkerThatReturnsBeforeKeepsWhatItHolds) {
+  FakeServer server;
+  FakeWorker worker(&server, "w"), thief(&server, "thief");
+  const std::string job = server.Submit(MakeSpec({kTestWorkload}, 8));
+  const std::vector<v1::Assignment> held = worker.Lease(3);
+  ASSERT_THAT(held, SizeIs(3));
+  server.HoldReadEnds(true);
+  server.Restart();
+  EXPECT_THAT(worker.RegisterAgain().lost(), IsEmpty());
+  v1::RegisterRequest claim = thief.Registration();
+  *claim.add_held() = held[0].lease();
+  claim.mutable_held(0)->clear_ticket();
+  EXPECT_EQ(thief.TryRegister(claim)->lost_size(), 1);
+  ASSERT_TRUE(worker.Beat().ok());
+  EXPECT_THAT(worker.instructions.revoked(), IsEmpty());
+  server.HoldReadEnds(false);
+  server.Commit();
+  ASSERT_TRUE(worker.Beat().ok());
+  EXPECT_THAT(worker.instructions.revoked(), IsEmpty());
+  EXPECT_EQ(server->workers().Devices()[1].leases() + server->workers().Devices()[0].leases(), 3u);
+  for (const v1::Assignment& assignment : held) {
+    ASSERT_TRUE(worker.Report(assignment).ok());
+    EXPECT_EQ(worker.answer.kind(), v1::ReportAnswer::KEPT) << worker.answer.reason();
+  }
+  ExpectItEnds(&server, &worker, job);
+}
+
 }  // namespace
 }  // namespace mycc
