@@ -23,11 +23,11 @@ absl::StatusCode CodeOf(int code) {
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB: return absl::StatusCode::kDataLoss;
     case SQLITE_BUSY:
-    case SQLITE_LOCKED: return absl::StatusCode::kUnavailable;
+    case SQLITE_LOCKED:
+    case SQLITE_CANTOPEN: return absl::StatusCode::kUnavailable;
     case SQLITE_READONLY:
     case SQLITE_PERM:
     case SQLITE_AUTH: return absl::StatusCode::kPermissionDenied;
-    case SQLITE_CANTOPEN: return absl::StatusCode::kFailedPrecondition;
     case SQLITE_TOOBIG: return absl::StatusCode::kInvalidArgument;
     default: return absl::StatusCode::kInternal;
   }

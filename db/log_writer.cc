@@ -17,14 +17,14 @@ constexpr size_t kMostChanges = 512;
 // This payload marks the error of a log that is gone.
 constexpr char kGone[] = "mycc/log-gone";
 
-absl::Status Gone(absl::Status status) {
-  status.SetPayload(kGone, absl::Cord());
-  return status;
-}
-
 }  // namespace
 
 bool IsLogGone(const absl::Status& status) { return status.GetPayload(kGone).has_value(); }
+
+absl::Status AsLogGone(absl::Status status) {
+  status.SetPayload(kGone, absl::Cord());
+  return status;
+}
 
 LogWriter::LogWriter(TuningLog* log, Deliver deliver)
     : log_(log), deliver_(std::move(deliver)), writer_([this] { RunWriter(); }) {}
@@ -72,7 +72,7 @@ void LogWriter::CommitGroup(std::vector<Change>* group) {
 }
 
 absl::Status LogWriter::MakeChanges(std::vector<Change>* group) {
-  if (const absl::Status in_place = log_->CheckInPlace(); !in_place.ok()) return Gone(in_place);
+  if (const absl::Status in_place = log_->CheckInPlace(); !in_place.ok()) return AsLogGone(in_place);
   MYCC_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(log_->database()));
   for (Change& change : *group) {
     change.status = change.write();

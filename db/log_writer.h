@@ -31,6 +31,8 @@ using WriteExecutor = std::function<void(LogWrite write, LogWriteDone done)>;
 // Whether a change was not made because the log no longer stands in its place (TuningLog::CheckInPlace): then
 // none will be.
 bool IsLogGone(const absl::Status& status);
+// Marks an error as that.
+absl::Status AsLogGone(absl::Status status);
 
 class LogWriter {
  public:

@@ -59,6 +59,7 @@ Executors Coordinator::Watched(Executors executors) {
 void Coordinator::OnWritten(const absl::Status& status) {
   if (status.ok()) trouble_.clear();
   if (IsPassing(status)) trouble_ = std::string(status.message());
+  if (status.ok()) board_.OnLogThere();
   if (IsLogGone(status)) board_.OnLogGone(status);
 }
 

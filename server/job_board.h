@@ -73,6 +73,9 @@ class JobBoard {
 
   // The log is gone from its place: what runs has failed, and is shown so for as long as the server lives.
   void OnLogGone(const absl::Status& why);
+  // Why nothing was written the last time, where the log was gone.
+  const absl::Status& log_gone() const { return log_gone_; }
+  void OnLogThere() { log_gone_ = absl::OkStatus(); }
   // Ends what ran out of time, writes what could not be written before.
   void Tick();
 
@@ -92,6 +95,7 @@ class JobBoard {
   const JobBoardHooks hooks_;
   const SearchExecutor search_;
   RunningJobs running_;
+  absl::Status log_gone_;
   // Cancelled while their search was at work, which they outlive. One of the same id may run again.
   std::vector<std::unique_ptr<RunningJob>> discarded_;
   JobEndings endings_;

@@ -252,6 +252,10 @@ void Reports::TakeResult(const Held& held) {
 void Reports::TakeLate(const CallPtr& call, const v1::Report& report) {
   const v1::LeaseId& lease = report.lease();
   const absl::StatusOr<TrialId> id = ParseTrialName(lease.trial());
+  if (!board_->log_gone().ok()) {
+    Answer(call, lease, v1::ReportAnswer::NOT_NOW, std::string(board_->log_gone().message()));
+    return;
+  }
   if (id.ok() && board_->admission().IsOnItsWay(id->job)) {
     Answer(call, lease, v1::ReportAnswer::NOT_NOW, "its job is being taken up");
     return;
@@ -281,6 +285,8 @@ void Reports::OnWritten(const PendingPtr& pending, const absl::Status& status) {
   being_written_.erase(finished.trial);
   if (status.ok()) {
     OnKept(*pending);
+  } else if (IsLogGone(status)) {
+    HoldAgain(pending->call, pending->lease, status);
   } else if (absl::IsFailedPrecondition(status) || absl::IsNotFound(status)) {
     queue_->Finish(finished.trial, finished.attempt);
     Answer(pending->call, pending->lease, v1::ReportAnswer::IGNORED, "the lease had ended");

@@ -60,6 +60,20 @@ TEST(ReportsTest, WhatCannotBeWrittenIsNotAnswered) {
   }
 }
 
+TEST(ReportsTest, ResultsOutliveALogThatIsGone) {
+  FakeServer server;
+  FakeWorker worker(&server, "w");
+  const std::string job = server.Submit(MakeSpec({kTestWorkload}, 8));
+  const std::vector<v1::Assignment> held = worker.Lease(2);
+  server.FailWrites(AsLogGone(absl::FailedPreconditionError("the log is gone")));
+  for (const v1::Assignment& assignment : held) {
+    ASSERT_TRUE(worker.Report(assignment).ok());
+    EXPECT_EQ(worker.answer.kind(), v1::ReportAnswer::NOT_NOW);
+    EXPECT_EQ(worker.answer.reason(), "the log is gone");
+  }
+  EXPECT_EQ(server.Progress(job).state(), v1::JOB_STATE_FAILED);
+}
+
 TEST(ReportsTest, OlderWorkerIsToldToComeAgain) {
   FakeServer server;
   FakeWorker worker(&server, "w", kTestTarget, FakeWorker::Version::kBefore);
