@@ -82,6 +82,8 @@ class JobAdmission {
     changes_.Change(job, std::move(write), std::move(done));
   }
 
+  // The log is gone from its place: what does not run yet has failed.
+  void OnLogGone(const absl::Status& why) { turns_.OnLogGone(why); }
   // The job's end is in the log.
   void OnEnded(const std::string& job);
   // Begins jobs that wait, as far as there is room; answers those that left.

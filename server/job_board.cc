@@ -112,6 +112,7 @@ void JobBoard::GiveUpRound(const std::string& job, const std::string& round, con
 
 void JobBoard::OnLogGone(const absl::Status& why) {
   log_gone_ = why;
+  admission_.OnLogGone(why);
   for (const auto& [id, job] : running_) {
     if (job->ending && job->ending->is_unwritable) continue;
     job->ending = JobEnding{

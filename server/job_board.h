@@ -71,7 +71,8 @@ class JobBoard {
   // It cannot be held.
   void GiveUpRound(const std::string& job, const std::string& round, const std::string& why);
 
-  // The log is gone from its place: what runs has failed, and is shown so for as long as the server lives.
+  // The log is gone from its place: what runs or waits has failed, and is shown so for as long as the server
+  // lives.
   void OnLogGone(const absl::Status& why);
   // Why nothing was written the last time, where the log was gone.
   const absl::Status& log_gone() const { return log_gone_; }

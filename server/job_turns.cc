@@ -40,6 +40,13 @@ void JobTurns::Forget(const std::string& job) {
   Took(job);
 }
 
+void JobTurns::OnLogGone(const absl::Status& why) {
+  std::deque<std::string> ids = std::exchange(waiting_, {});
+  for (const auto& [id, taking_up] : taking_up_) ids.push_back(id);
+  for (const std::string& id : ids) troubles_[id] = {why, /*is_passing=*/false};
+  for (const std::string& id : ids) Took(id);
+}
+
 void JobTurns::AfterTakingUp(const std::string& job, std::function<void()> call) {
   taking_up_.at(job).afterwards.push_back(std::move(call));
 }
@@ -145,8 +152,8 @@ void JobTurns::KeepTrouble(const std::string& id, const absl::Status& why) {
         },
         [this, id](const absl::Status& status) {
           // A failure that cannot be written stays known here; the next start finds it again.
-          if (status.ok() || absl::IsFailedPrecondition(status) || absl::IsNotFound(status))
-            hooks_.on_ended(id);
+          const bool is_over = absl::IsFailedPrecondition(status) || absl::IsNotFound(status);
+          if (status.ok() || (is_over && !IsLogGone(status))) hooks_.on_ended(id);
         });
   }
   Took(id);

@@ -60,6 +60,8 @@ class JobTurns {
   void Enqueue(const std::string& job);
   // The job has ended, or runs no more.
   void Forget(const std::string& job);
+  // The log is gone from its place: what waits, or is being taken up, has failed.
+  void OnLogGone(const absl::Status& why);
   // Takes up those that wait, as far as there is room.
   void StartWaiting();
 

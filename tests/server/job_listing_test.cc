@@ -160,5 +160,39 @@ TEST(ModelsTest, ThoseOfEndedJobsAreBounded) {
   }
 }
 
+TEST(LogThatIsGoneTest, JobsThatWaitHaveFailedToo) {
+  CoordinatorOptions options = FakeServer::DefaultOptions();
+  options.jobs.admission.max_running = 1;
+  FakeServer server(options);
+  FakeWorker worker(&server, "w");
+  const std::string runs = server.Submit(MakeSpec({kTestWorkload}, 8));
+  const std::string waits = server.Submit(MakeSpec({kOtherWorkload}, 8));
+  const v1::Assignment held = worker.Lease(1).at(0);
+  server.FailWrites(AsLogGone(absl::FailedPreconditionError("the log is gone")));
+  ASSERT_TRUE(worker.Report(held).ok());
+  server.Wait(5);
+  for (const std::string& job : {runs, waits}) {
+    EXPECT_EQ(server.Progress(job).state(), v1::JOB_STATE_FAILED);
+    EXPECT_EQ(server.Progress(job).message(), "the log is gone");
+  }
+}
+
+TEST(LogThatIsGoneTest, IsTheReasonOfAJobWhoseTasksItDidNotTake) {
+  CoordinatorOptions options = FakeServer::DefaultOptions();
+  options.jobs.admission.max_running = 1;
+  FakeServer server(options);
+  FakeWorker worker(&server, "w");
+  const std::string first = server.Submit(MakeSpec({kTestWorkload}, 1));
+  const std::string next = server.Submit(MakeSpec({kOtherWorkload}, 8));
+  server.HoldReadEnds(true);
+  (void)server.Cancel(first);  // its turn comes, and what it finds is on its way
+  server.FailWrites(AsLogGone(absl::FailedPreconditionError("the log is gone")));
+  server.HoldReadEnds(false);
+  server.Commit();
+  server.Wait(5);
+  EXPECT_EQ(server.Progress(next).state(), v1::JOB_STATE_FAILED);
+  EXPECT_EQ(server.Progress(next).message(), "the log is gone");
+}
+
 }  // namespace
 }  // namespace mycc
