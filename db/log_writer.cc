@@ -75,7 +75,9 @@ absl::Status LogWriter::MakeChanges(std::vector<Change>* group) {
   if (const absl::Status in_place = log_->CheckInPlace(); !in_place.ok()) return AsLogGone(in_place);
   MYCC_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(log_->database()));
   for (Change& change : *group) {
+    MYCC_ASSIGN_OR_RETURN(Transaction own, Transaction::Begin(log_->database()));
     change.status = change.write();
+    if (change.status.ok() && own.is_open()) change.status = own.Commit();
     // A full disk, for one, makes SQLite roll back everything at once.
     if (!transaction.is_open()) {
       return change.status.ok() ? absl::UnavailableError("the log's transaction was rolled back")

@@ -87,6 +87,26 @@ TEST_F(LogWriterTest, AChangeThatFailsIsUndoneAlone) {
   EXPECT_EQ(CountRecords(path_), 2u);
 }
 
+TEST_F(LogWriterTest, AChangeThatFailsAfterItsTransactionIsUndoneAlone) {
+  std::vector<absl::Status> answers;
+  const auto keep = [&answers](const absl::Status& status) { answers.push_back(status); };
+  {
+    LogWriter writer(log_.get(), DeliverAtOnce);
+    writer.Add(Appends(log_.get(), 1), keep);
+    writer.Add(
+        [this] {
+          EXPECT_TRUE(Appends(log_.get(), 2)().ok());
+          return absl::InternalError("not as expected");
+        },
+        keep);
+    writer.Add(Appends(log_.get(), 3), keep);
+  }
+  ASSERT_EQ(answers.size(), 3u);
+  EXPECT_TRUE(answers[0].ok() && answers[2].ok());
+  EXPECT_EQ(answers[1], absl::InternalError("not as expected"));
+  EXPECT_EQ(CountRecords(path_), 2u);
+}
+
 TEST_F(LogWriterTest, AFullDiskKeepsNothingOfTheGroupAndPasses) {
   ASSERT_TRUE(log_->database()->Execute("PRAGMA max_page_count = 60").ok());
   int kept = 0, refused = 0;
