@@ -9,6 +9,7 @@
 #include "proto/names.h"
 #include "proto/reproduction.h"
 #include "server/assignment.h"
+#include "server/result_keeping.h"
 
 namespace mycc {
 namespace {
@@ -152,8 +153,7 @@ void Losses::WriteQuarantine(const Ending& ending) {
       [store = store_, ending, finished]() -> absl::Status {
         MYCC_ASSIGN_OR_RETURN(std::string evidence, EvidenceOf(*store, ending.grant, ending.failed->what));
         finished->result.set_error(std::move(evidence));
-        MYCC_ASSIGN_OR_RETURN(const auto recorded, store->FinishTrials({finished.get(), 1}));
-        return recorded[0].status();
+        return KeepResult(store, finished.get());
       },
       [this, ending, finished](const absl::Status& status) {
         if (!Stands(ending, status)) return;

@@ -11,7 +11,7 @@
 #include "proto/utf8.h"
 #include "server/assignment.h"
 #include "server/ceilings.h"
-#include "server/late_result.h"
+#include "server/result_keeping.h"
 
 namespace mycc {
 namespace {
@@ -55,21 +55,6 @@ std::vector<v1::MeasureResult> ResultsOf(const v1::Report& report, const Expecta
     results[i].set_reproduction(ReproductionOf(assignment));
   }
   return results;
-}
-
-absl::Status Finish(JobStore* store, const FinishedTrial& finished) {
-  MYCC_ASSIGN_OR_RETURN(const auto recorded, store->FinishTrials({&finished, 1}));
-  return recorded[0].status();
-}
-
-// The result that is kept for a trial whose row in the log is damaged.
-v1::MeasureResult Unreadable(const v1::MeasureResult& result, const absl::Status& why) {
-  v1::MeasureResult unreadable;
-  unreadable.set_status(v1::MEASURE_STATUS_WORKER_LOST);
-  unreadable.mutable_timing()->set_protocol(result.timing().protocol());
-  unreadable.set_error(absl::StrCat("its result is not kept: ", why.message()));
-  *unreadable.mutable_device() = result.device();
-  return unreadable;
 }
 
 std::string WordsOf(const v1::MeasureResult& result) {
@@ -240,13 +225,7 @@ void Reports::TakeResult(const Held& held) {
   const PendingPtr pending = PendingOf(held);
   pending->finished.result = ResultsOf(held.report, held.expected, AssignmentOf(held.grant, held.job))[0];
   queue_->Settle(pending->finished.trial, pending->finished.attempt);
-  Keep(pending, [store = store_, pending] {
-    const absl::Status status = Finish(store, pending->finished);
-    if (!absl::IsDataLoss(status) || !store->MendTrial(pending->finished.trial).ok()) return status;
-    // Its row was damaged, and with it perhaps what was measured: the trial ends, and no other with it.
-    pending->finished.result = Unreadable(pending->finished.result, status);
-    return Finish(store, pending->finished);
-  });
+  Keep(pending, [store = store_, pending] { return KeepResult(store, &pending->finished); });
 }
 
 void Reports::TakeLate(const CallPtr& call, const v1::Report& report) {
@@ -271,7 +250,8 @@ void Reports::TakeLate(const CallPtr& call, const v1::Report& report) {
   pending->finished = {lease.trial(), lease.attempt(), Mended(report.result(), source)};
   being_written_.insert(lease.trial());
   board_->admission().Change(
-      id->job, [store = store_, pending, source] { return KeepLateResult(store, pending->finished, source); },
+      id->job,
+      [store = store_, pending, source] { return KeepLateResult(store, &pending->finished, source); },
       [this, pending](const absl::Status& status) { OnWritten(pending, status); });
 }
 

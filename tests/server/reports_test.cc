@@ -3,6 +3,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/names.h"
 #include "tests/server/fake_server.h"
 
 namespace mycc {
@@ -316,6 +317,40 @@ TEST(ReportsTest, DamagedRowFailsItsTrialAlone) {
   }
   server.Restart();
   EXPECT_NE(server.Progress(job).state(), v1::JOB_STATE_FAILED);
+}
+
+TEST(ReportsTest, DamagedRowOfATrialThatIsGivenUpEndsIt) {
+  FakeServer server;
+  FakeWorker worker(&server, "w");
+  const std::string job = server.Submit(MakeSpec({kTestWorkload}, 4));
+  ASSERT_TRUE(
+      server.log().database()->Execute("UPDATE trials SET provenance = x'ff' WHERE position = 0").ok());
+  for (int turn = 0; turn < 200; ++turn) {
+    server.Wait(5);
+    EXPECT_TRUE(worker.Beat().ok());
+    for (const v1::Assignment& assignment : worker.Lease(1)) {
+      v1::MeasureResult result = FakeResult(assignment);
+      if (assignment.lease().trial() == TrialName({job, 0, 0, 0}))
+        result.set_status(v1::MEASURE_STATUS_DEVICE_LOST);
+      ASSERT_TRUE(worker.Report(assignment, result).ok());
+    }
+  }
+  EXPECT_EQ(server.Progress(job).state(), v1::JOB_STATE_DONE);
+  EXPECT_THAT(server.RecordsOf(job), SizeIs(4));
+}
+
+TEST(ReportsTest, DamagedRowOfAJobThatEndedIsNotReportedForEver) {
+  FakeServer server;
+  FakeWorker worker(&server, "w");
+  const std::string job = server.Submit(MakeSpec({kTestWorkload}, 4));
+  const v1::Assignment held = worker.Lease(1).at(0);
+  ASSERT_TRUE(
+      server.log().database()->Execute("UPDATE trials SET provenance = x'ff' WHERE position = 0").ok());
+  ASSERT_TRUE(server.Cancel(job).ok());
+  ASSERT_TRUE(worker.Report(held).ok());
+  EXPECT_EQ(worker.answer.kind(), v1::ReportAnswer::KEPT) << worker.answer.reason();
+  ASSERT_THAT(server.RecordsOf(job), SizeIs(1));
+  EXPECT_EQ(server.RecordsOf(job)[0].record.result().status(), v1::MEASURE_STATUS_WORKER_LOST);
 }
 
 // Whatever is damaged of it, and whether it was measured before: trial 1 was, and trial 6 was not.
