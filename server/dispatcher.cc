@@ -79,6 +79,7 @@ absl::StatusOr<WorkerTable::Session*> Dispatcher::Hear(const std::string& sessio
     if (IsClaim(lease)) continue;
     const Grant* const grant = queue_->Find(lease.trial(), lease.attempt());
     const bool is_wanted = grant != nullptr && board_->Leasable(grant->trial.job) != nullptr;
+    if (grant != nullptr && grant->holder == session && !StandstillOf(*found, *grant).empty()) continue;
     const bool is_its_own = queue_->Renew(lease.trial(), lease.attempt(), session, now);
     if (!is_wanted || !is_its_own) found->revoked.push_back(lease);
   }
@@ -226,11 +227,26 @@ void Dispatcher::Tick() {
     SaveBaselines(gone);
 }
 
+std::string Dispatcher::StandstillOf(const WorkerTable::Session& holder, const Grant& grant) const {
+  const auto device = holder.devices.find(grant.device);
+  if (device == holder.devices.end() || device->second.trouble.empty()) return "";
+  const absl::StatusOr<Target> code = ParseTarget(grant.trial.target);
+  const bool has_elsewhere = code.ok() && workers_.HasElsewhere(*code, {holder.worker}, time_->Seconds());
+  return has_elsewhere ? device->second.trouble : "";
+}
+
 void Dispatcher::EndOverdue(const Grant& grant) {
   WorkerTable::Session* const holder = workers_.Find(grant.holder);
   if (holder == nullptr) {
     // The worker did not come back after a restart of the server, which says nothing about the candidate.
     losses_.Return(grant);
+  } else if (time_->Seconds() >= grant.until) {
+    losses_.ReturnElsewhere(grant, {holder->worker, grant.device,
+                                    absl::StrCat("worker ", holder->worker,
+                                                 " named the lease for half an hour and reported nothing")});
+  } else if (const std::string standstill = StandstillOf(*holder, grant); !standstill.empty()) {
+    losses_.ReturnElsewhere(
+        grant, {holder->worker, grant.device, absl::StrCat("worker ", holder->worker, ": ", standstill)});
   } else if (holder->last_heard > grant.renewed) {
     losses_.HandBack({grant}, {holder->worker, "",
                                absl::StrCat("worker ", holder->worker, " never said that it has the lease")});

@@ -94,6 +94,9 @@ class Dispatcher {
   bool IsClaim(const v1::LeaseId& lease) const;
   // Leases that the worker held under its name, and does not know of any more, died with its process.
   void LoseAllOf(const WorkerTable::Session& session, const std::optional<WorkerTable::Session>& replaced);
+  // Why the lease is not renewed, although its holder names it: its device stands still and others can
+  // measure the trial; empty: it is.
+  std::string StandstillOf(const WorkerTable::Session& holder, const Grant& grant) const;
   // A lease ran out.
   void EndOverdue(const Grant& grant);
   double UsualBaseline(const std::string& worker, const v1::DeviceOffer& offer) const;

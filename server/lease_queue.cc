@@ -9,6 +9,8 @@ namespace mycc {
 namespace {
 
 constexpr double kFindAgainSeconds = 5;
+// A worker that is well reports a batch of trials long before; one that hangs still names what it holds.
+constexpr double kLongestSeconds = 1800;
 constexpr double kElsewhereSeconds = 60;  // then it may go anywhere: nobody else has taken it
 
 }  // namespace
@@ -45,8 +47,13 @@ Grant* LeaseQueue::Insert(Grant grant) {
 void LeaseQueue::Hold(Grant* grant, double now, double seconds) {
   StopClock(grant, LeaseState::kHeld);
   grant->renewed = now;
-  grant->expires = now + seconds;
+  grant->expires = std::min(now + seconds, grant->until);
   by_expiry_.insert({grant->expires, grant->trial.name});
+}
+
+void LeaseQueue::HoldAnew(Grant* grant, double now, double seconds) {
+  grant->until = now + kLongestSeconds;
+  Hold(grant, now, seconds);
 }
 
 void LeaseQueue::StopClock(Grant* grant, LeaseState state) {
@@ -56,7 +63,7 @@ void LeaseQueue::StopClock(Grant* grant, LeaseState state) {
 
 void LeaseQueue::Adopt(QueuedTrial trial, const std::string& holder, double now) {
   MYCC_CHECK(trial.attempt > 0) << trial.name << " was never granted";
-  Hold(Insert({.trial = std::move(trial), .holder = holder}), now, kFindAgainSeconds + lease_seconds_);
+  HoldAnew(Insert({.trial = std::move(trial), .holder = holder}), now, kFindAgainSeconds + lease_seconds_);
 }
 
 bool LeaseQueue::HoldsSuspect(const std::string& holder) const {
@@ -128,7 +135,7 @@ std::vector<Grant> LeaseQueue::Lease(const Asker& asker, int count) {
 bool LeaseQueue::Confirm(const std::string& name, uint32_t attempt, double now) {
   Grant* const grant = FindLease(name, attempt);
   if (grant == nullptr) return false;
-  Hold(grant, now, lease_seconds_);
+  HoldAnew(grant, now, lease_seconds_);
   return true;
 }
 
@@ -195,7 +202,7 @@ bool LeaseQueue::Settle(const std::string& name, uint32_t attempt) {
 
 void LeaseQueue::Unsettle(const std::string& name, uint32_t attempt, double now) {
   Grant* const grant = FindLease(name, attempt);
-  if (grant != nullptr && grant->state == LeaseState::kSettling) Hold(grant, now, lease_seconds_);
+  if (grant != nullptr && grant->state == LeaseState::kSettling) HoldAnew(grant, now, lease_seconds_);
 }
 
 bool LeaseQueue::Finish(const std::string& name, uint32_t attempt) { return Take(name, attempt).has_value(); }

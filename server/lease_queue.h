@@ -71,6 +71,7 @@ struct Grant {
   std::string device;  // of the holder; empty for one that was adopted
   LeaseState state = LeaseState::kGranting;
   double renewed = 0, expires = 0;  // of a held one
+  double until = 0;                 // then it runs out, whoever renews it
 };
 
 // A device that asks for trials.
@@ -100,7 +101,7 @@ class LeaseQueue {
   // Undoes a grant. Nothing happens when it was dropped meanwhile.
   void TakeBack(const std::string& name, uint32_t attempt);
 
-  // The lease lasts until now + lease_seconds. False when it is not the holder's.
+  // The lease lasts until now + lease_seconds, and half an hour in all. False when it is not the holder's.
   bool Renew(const std::string& name, uint32_t attempt, const std::string& holder, double now);
   // Likewise all of the holder's.
   void RenewAll(const std::string& holder, double now);
@@ -165,6 +166,8 @@ class LeaseQueue {
   std::optional<QueuedTrial> TakeOrdinary(const Asker& asker, LineOfTrials* line);
   Grant* GrantTo(const Asker& asker, QueuedTrial trial);
   Grant* Insert(Grant grant);
+  // Into the state in which it runs out, whoever renews it: its holder says something new of it.
+  void HoldAnew(Grant* grant, double now, double seconds);
   // From its old state, into one in which it runs out in `seconds`, or into one in which it does not.
   void Hold(Grant* grant, double now, double seconds);
   void StopClock(Grant* grant, LeaseState state);

@@ -228,6 +228,56 @@ TEST(BadWorkerTest, DeviceThatStandsStillSaysWhy) {
 }
 
 // Whatever host it says it runs on.
+TEST(BadWorkerTest, WorkerThatNeverReportsHoldsNothingForEver) {
+  FakeServer server;
+  FakeWorker stuck(&server, "stuck"), good(&server, "good");
+  const std::string job = server.Submit(MakeSpec({kTestWorkload}, 8));
+  const v1::Assignment held = stuck.Lease(1).at(0);
+  for (double waited = 0; waited < 1700; waited += 5) {
+    server.Wait(5);
+    EXPECT_TRUE(stuck.Beat().ok());
+    good.Work();
+  }
+  EXPECT_THAT(stuck.held, SizeIs(1)) << "a long batch is no fault";
+  for (double waited = 0; waited < 200; waited += 5) {
+    server.Wait(5);
+    EXPECT_TRUE(stuck.Beat().ok());
+    good.Work();
+  }
+  EXPECT_THAT(stuck.held, IsEmpty()) << "it was told";
+  EXPECT_EQ(server.Progress(job).state(), v1::JOB_STATE_DONE);
+  for (const StoredRecord& stored : server.RecordsOf(job)) {
+    EXPECT_EQ(stored.record.result().status(), v1::MEASURE_STATUS_OK);
+    EXPECT_EQ(stored.record.result().device().worker(), "good");
+  }
+}
+
+TEST(BadWorkerTest, DeviceThatStandsStillGivesUpWhatOthersCanMeasure) {
+  FakeServer server;
+  FakeWorker stuck(&server, "stuck");
+  const std::string job = server.Submit(MakeSpec({kTestWorkload}, 8));
+  ASSERT_THAT(stuck.Lease(2), SizeIs(2));
+  const auto beat = [&] {
+    v1::HeartbeatRequest request;
+    request.set_session(stuck.session);
+    for (const auto& [key, lease] : stuck.held) *request.add_held() = lease;
+    request.add_troubles()->set_device("cpu");
+    request.mutable_troubles(0)->set_text("waits for a lock");
+    server->workers().Heartbeat(request, [](const auto& response) { EXPECT_TRUE(response.ok()); });
+    server.Wait(3);
+  };
+  for (int beats = 0; beats < 10; ++beats) beat();
+  EXPECT_EQ(DeviceOf(&server, "stuck").leases(), 2u) << "nobody else can";
+  FakeWorker good(&server, "good");
+  for (int beats = 0; beats < 5; ++beats) {
+    beat();
+    EXPECT_TRUE(good.Beat().ok());
+    good.Work();
+  }
+  EXPECT_EQ(server.Progress(job).state(), v1::JOB_STATE_DONE);
+  EXPECT_EQ(StatusesOf(&server, job), (std::map<v1::MeasureStatus, int>{{v1::MEASURE_STATUS_OK, 8}}));
+}
+
 TEST(BadWorkerTest, BaselinesOfOneWorkerAreNotAnothers) {
   FakeServer server;
   server.Submit(MakeSpec({kTestWorkload}, 64));
