@@ -113,7 +113,7 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(const std::string& path
     if (system_error == 0) return database->Error(code, "cannot open");
     const auto status_code = system_error == EACCES || system_error == EPERM || system_error == EROFS
                                  ? absl::StatusCode::kPermissionDenied
-                                 : CodeOf(code);
+                                 : absl::StatusCode::kFailedPrecondition;  // it will not pass by itself
     return absl::Status(status_code, absl::StrCat(path, ": cannot open: ", std::strerror(system_error)));
   }
   sqlite3_busy_timeout(connection, kBusyTimeoutMillis);
