@@ -65,8 +65,9 @@ grpc::ServerUnaryReactor* Answer(const Doorman& doorman, grpc::CallbackServerCon
     return reactor;
   }
   start([reactor, response](absl::StatusOr<Response> answer) {
-    if (answer.ok()) *response = *std::move(answer);
-    reactor->Finish(ToGrpc(answer.status()));
+    const absl::Status status = answer.status();
+    if (status.ok()) *response = *std::move(answer);
+    reactor->Finish(ToGrpc(status));
   });
   return reactor;
 }

@@ -117,13 +117,15 @@ std::vector<Grant> LeaseQueue::Lease(const Asker& asker, int count) {
   std::vector<Grant> grants;
   const auto take_suspect = [&](LineOfTrials* line) {
     std::optional<QueuedTrial> trial = TakeApart(asker, /*suspects=*/true, line);
-    if (trial) grants.push_back(*GrantTo(asker, *std::move(trial)));
-    return trial.has_value();
+    if (!trial) return false;
+    grants.push_back(*GrantTo(asker, *std::move(trial)));
+    return true;
   };
   const auto take_ordinary = [&](LineOfTrials* line) {
     std::optional<QueuedTrial> trial = TakeOrdinary(asker, line);
-    if (trial) grants.push_back(*GrantTo(asker, *std::move(trial)));
-    return trial.has_value();
+    if (!trial) return false;
+    grants.push_back(*GrantTo(asker, *std::move(trial)));
+    return true;
   };
   if (count > 0 && apart_ > 0 && !HoldsSuspect(asker.holder) && ForLinesInTurn(asker, take_suspect))
     return grants;

@@ -263,11 +263,11 @@ void Reports::Keep(const PendingPtr& pending, LogWrite write) {
 void Reports::OnWritten(const PendingPtr& pending, const absl::Status& status) {
   const FinishedTrial& finished = pending->finished;
   being_written_.erase(finished.trial);
+  const bool has_ended =
+      !IsLogGone(status) && (absl::IsFailedPrecondition(status) || absl::IsNotFound(status));
   if (status.ok()) {
     OnKept(*pending);
-  } else if (IsLogGone(status)) {
-    HoldAgain(pending->call, pending->lease, status);
-  } else if (absl::IsFailedPrecondition(status) || absl::IsNotFound(status)) {
+  } else if (has_ended) {
     queue_->Finish(finished.trial, finished.attempt);
     Answer(pending->call, pending->lease, v1::ReportAnswer::IGNORED, "the lease had ended");
   } else if (absl::IsInvalidArgument(status)) {
