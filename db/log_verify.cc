@@ -22,7 +22,7 @@ namespace {
 
 // Crashes in a row, none of them among the results of a kernel that ran, that are enough of them.
 constexpr size_t kMostCrashes = 3;
-// As many as `mycc compile` tries before none is taken to replay.
+// `mycc compile` tries no more records before it takes none to replay.
 constexpr size_t kMostPassedOver = 64;
 
 // A key, and the protocol under which its records rank.
@@ -166,8 +166,8 @@ class Verifier {
   const Remeasure& remeasure_;
   TuningLog* const log_;
   std::ostream& out_;
-  std::set<std::string> has_run_;                      // targets of which a kernel has run
-  std::map<std::string, std::vector<Crash>> crashes_;  // by target, of which none has
+  std::set<std::string> has_run_;                      // targets with a kernel that has run here
+  std::map<std::string, std::vector<Crash>> crashes_;  // by target; only targets without such a kernel
 };
 
 }  // namespace

@@ -24,7 +24,7 @@
 namespace mycc {
 namespace {
 
-// At once over one connection, of which a worker or a client has one and a few calls.
+// Calls under way on one connection. A worker or a client has one connection and a few calls.
 constexpr int kMostCallsOfOne = 100;
 constexpr auto kShutdownGrace = std::chrono::milliseconds(200);
 

@@ -19,8 +19,8 @@ struct ListenOptions {
   std::string token_file;  // clients and workers must show the token in it
   // Anybody who can reach the address may submit jobs, which run code on the workers.
   bool insecure_allow_remote = false;
-  // Of all messages that are arriving, and of their connections: beyond it calls and connections are ended
-  // (ResourceExhausted, Unavailable), whoever's they are.
+  // The memory of all messages that are arriving, and of their connections. Beyond it the server ends calls
+  // (ResourceExhausted) and connections (Unavailable), whoever made them.
   size_t message_bytes = size_t{256} << 20;
 };
 

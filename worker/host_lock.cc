@@ -25,7 +25,7 @@ void Lock(int fd, int how) {
   }
 }
 
-// What a thread that waits for a lock shares with the one that may give up.
+// State shared by a thread that waits for a lock and the thread that may give up the wait.
 struct Wait {
   Mutex mutex;
   CondVar changed;

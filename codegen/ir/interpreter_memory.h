@@ -21,7 +21,7 @@ using VectorClock = std::vector<uint32_t>;
 void Join(VectorClock* clock, const VectorClock& other);
 bool Covers(const VectorClock& clock, const VectorClock& other);
 
-// An agent, as far as memory cares.
+// The part of an agent's state that orders its accesses to memory.
 struct Accessor {
   int agent = 0;
   VectorClock clock;             // empty in functions without roles and asynchronous copies

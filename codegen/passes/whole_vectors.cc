@@ -20,7 +20,7 @@
 namespace mycc {
 namespace {
 
-// A condition that lanes decide differently, as far as one lane decides for all.
+// A condition that differs from lane to lane, decided for all lanes by one of them.
 struct LaneCondition {
   Expr whole;   // true where it is true in all lanes
   bool agrees;  // where it is false it is false in all lanes

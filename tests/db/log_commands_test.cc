@@ -21,14 +21,6 @@ using testing::Not;
 
 class LogCommandsTest : public testing::Test {
  protected:
-  void SetUp() override {
-    log_ = MakeLog(directory_, "tuning.db", 3);
-    auto log = TuningLog::Open(log_, OpenMode::kWrite);
-    ASSERT_TRUE((*log)
-                    ->Append({MakeRecord({.index = 3, .status = v1::MEASURE_STATUS_RUN_ERROR}),
-                              MakeRecord({.index = 4, .shape = 65, .protocol = v1::TIMING_PROTOCOL_COLD})})
-                    .ok());
-  }
   template <typename Args>
   std::string Output(absl::Status (*command)(const Args&, std::ostream&), const Args& args) {
     std::ostringstream out;
@@ -38,7 +30,7 @@ class LogCommandsTest : public testing::Test {
   }
 
   TempDir directory_;
-  std::string log_;
+  const std::string log_ = MakeMixedLog(directory_, "tuning.db");
 };
 
 TEST_F(LogCommandsTest, StatsCountWhatTheLogHolds) {

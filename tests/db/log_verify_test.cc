@@ -15,14 +15,6 @@ using testing::HasSubstr;
 
 class LogVerifyTest : public testing::Test {
  protected:
-  void SetUp() override {
-    log_ = MakeLog(directory_, "tuning.db", 3);
-    auto log = TuningLog::Open(log_, OpenMode::kWrite);
-    ASSERT_TRUE((*log)
-                    ->Append({MakeRecord({.index = 3, .status = v1::MEASURE_STATUS_RUN_ERROR}),
-                              MakeRecord({.index = 4, .shape = 65, .protocol = v1::TIMING_PROTOCOL_COLD})})
-                    .ok());
-  }
   std::string Verify(const Remeasure& remeasure, absl::StatusCode expected) {
     std::ostringstream out;
     const absl::Status status = LogVerifyCommand({.log = log_, .filter = {}}, remeasure, out);
@@ -31,7 +23,7 @@ class LogVerifyTest : public testing::Test {
   }
 
   TempDir directory_;
-  std::string log_;
+  const std::string log_ = MakeMixedLog(directory_, "tuning.db");
 };
 
 TEST_F(LogVerifyTest, MeasuresTheBestRecordsAgain) {

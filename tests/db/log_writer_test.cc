@@ -35,6 +35,21 @@ class LogWriterTest : public testing::Test {
     ASSERT_TRUE(opened.ok()) << opened.status();
     log_ = *std::move(opened);
   }
+  // The changes before and after a change that fails stand; nothing of it does.
+  void ExpectUndoneAlone(LogWrite change, const absl::Status& error) {
+    std::vector<absl::Status> answers;
+    const auto keep = [&answers](const absl::Status& status) { answers.push_back(status); };
+    {
+      LogWriter writer(log_.get(), DeliverAtOnce);
+      writer.Add(Appends(log_.get(), 1), keep);
+      writer.Add(std::move(change), keep);
+      writer.Add(Appends(log_.get(), 3), keep);
+    }
+    ASSERT_EQ(answers.size(), 3u);
+    EXPECT_TRUE(answers[0].ok() && answers[2].ok());
+    EXPECT_EQ(answers[1], error);
+    EXPECT_EQ(CountRecords(path_), 2u);
+  }
 
   const TempDir directory_;
   const std::string path_ = directory_ / "tuning.db";
@@ -66,45 +81,23 @@ TEST_F(LogWriterTest, AnAnswerComesAfterTheCommit) {
 }
 
 TEST_F(LogWriterTest, AChangeThatFailsIsUndoneAlone) {
-  std::vector<absl::Status> answers;
-  const auto keep = [&answers](const absl::Status& status) { answers.push_back(status); };
-  {
-    LogWriter writer(log_.get(), DeliverAtOnce);
-    writer.Add(Appends(log_.get(), 1), keep);
-    writer.Add(
-        [this] {
-          auto transaction = Transaction::Begin(log_->database());
-          EXPECT_TRUE(transaction.ok());
-          EXPECT_TRUE(log_->Append({{MakeRecord({.index = 2})}}).ok());
-          return absl::InvalidArgumentError("not this one");
-        },
-        keep);
-    writer.Add(Appends(log_.get(), 3), keep);
-  }
-  ASSERT_EQ(answers.size(), 3u);
-  EXPECT_TRUE(answers[0].ok() && answers[2].ok());
-  EXPECT_EQ(answers[1], absl::InvalidArgumentError("not this one"));
-  EXPECT_EQ(CountRecords(path_), 2u);
+  ExpectUndoneAlone(
+      [this] {
+        auto transaction = Transaction::Begin(log_->database());
+        EXPECT_TRUE(transaction.ok());
+        EXPECT_TRUE(log_->Append({{MakeRecord({.index = 2})}}).ok());
+        return absl::InvalidArgumentError("not this one");
+      },
+      absl::InvalidArgumentError("not this one"));
 }
 
 TEST_F(LogWriterTest, AChangeThatFailsAfterItsTransactionIsUndoneAlone) {
-  std::vector<absl::Status> answers;
-  const auto keep = [&answers](const absl::Status& status) { answers.push_back(status); };
-  {
-    LogWriter writer(log_.get(), DeliverAtOnce);
-    writer.Add(Appends(log_.get(), 1), keep);
-    writer.Add(
-        [this] {
-          EXPECT_TRUE(Appends(log_.get(), 2)().ok());
-          return absl::InternalError("not as expected");
-        },
-        keep);
-    writer.Add(Appends(log_.get(), 3), keep);
-  }
-  ASSERT_EQ(answers.size(), 3u);
-  EXPECT_TRUE(answers[0].ok() && answers[2].ok());
-  EXPECT_EQ(answers[1], absl::InternalError("not as expected"));
-  EXPECT_EQ(CountRecords(path_), 2u);
+  ExpectUndoneAlone(
+      [this] {
+        EXPECT_TRUE(Appends(log_.get(), 2)().ok());
+        return absl::InternalError("not as expected");
+      },
+      absl::InternalError("not as expected"));
 }
 
 TEST_F(LogWriterTest, AFullDiskKeepsNothingOfTheGroupAndPasses) {

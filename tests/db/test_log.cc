@@ -141,6 +141,18 @@ std::string MakeLog(const TempDir& directory, const std::string& name, int count
   return path;
 }
 
+std::string MakeMixedLog(const TempDir& directory, const std::string& name) {
+  const std::string path = MakeLog(directory, name, 3);
+  auto log = TuningLog::Open(path, OpenMode::kWrite);
+  MYCC_CHECK(log.ok()) << log.status();
+  MYCC_CHECK((*log)
+                 ->Append({MakeRecord({.index = 3, .status = v1::MEASURE_STATUS_RUN_ERROR}),
+                           MakeRecord({.index = 4, .shape = 65, .protocol = v1::TIMING_PROTOCOL_COLD})})
+                 .ok());
+  MYCC_CHECK((*log)->Close().ok());
+  return path;
+}
+
 bool SameMessage(const google::protobuf::Message& a, const google::protobuf::Message& b) {
   google::protobuf::util::DefaultFieldComparator comparator;
   comparator.set_treat_nan_as_equal(true);

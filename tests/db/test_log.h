@@ -57,6 +57,8 @@ LogKey KeyOf(const RecordSpec& spec);
 
 // A new log in the folder with `count` records of increasing time, closed.
 std::string MakeLog(const TempDir& directory, const std::string& name, int count);
+// Three such records, a failure, and a record of another shape under the other protocol; closed.
+std::string MakeMixedLog(const TempDir& directory, const std::string& name);
 
 // Equal field by field; NaN equals NaN.
 bool SameMessage(const google::protobuf::Message& a, const google::protobuf::Message& b);

@@ -263,8 +263,8 @@ TEST(TakenUpJobTest, ReportMeanwhileComesAgain) {
   ExpectItEnds(&server, &worker, job);
 }
 
-// A job is cancelled, and continued: as far as `held_reads` of its reads and their ends, then a result of
-// before comes.
+// A job is cancelled and continued. After `held_reads` steps of its reads, a result arrives that was leased
+// before the cancellation.
 TEST(TakenUpJobTest, LateReportOfACancelledOneThatContinuesComesAgain) {
   for (int held_reads = 0; held_reads < 5; ++held_reads) {
     SCOPED_TRACE(held_reads);

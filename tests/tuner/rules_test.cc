@@ -275,8 +275,8 @@ TEST_P(RulesTest, PointsMeanWhatTheWorkloadMeans) {
 INSTANTIATE_TEST_SUITE_P(All, RulesTest, ::testing::ValuesIn(kCases),
                          [](const auto& info) { return std::string(info.param.name); });
 
-// A chain of stages, each of which reads the one before it more than once: inlined altogether the work would
-// double 16 times.
+// A chain of 16 stages. Each reads the one before it more than once, so inlining all of them would double the
+// work 16 times.
 std::string Doubling(const std::string& first, const std::string& next) {
   std::string text = absl::StrCat("workload w(x: f32[8,8], z: f32[8,8]) -> (y: f32[8,8]) {\n", first, "\n");
   for (int s = 1; s <= 16; ++s)

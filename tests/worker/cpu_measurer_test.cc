@@ -227,7 +227,7 @@ TEST_F(CpuMeasurerTest, WhatCannotBeLoadedIsTheWorkersFailure) {
   prepare.mutable_prepare()->set_workload(kDoubling);
   prepare.mutable_prepare()->set_directory(folder.path());
   ASSERT_EQ(HandleRunnerRequest(prepare).status(), v1::MEASURE_STATUS_OK);
-  // As on a file system that is mounted noexec, the loader refuses it.
+  // The loader refuses the file, as it does on a file system that is mounted noexec.
   const std::string library = folder.path() + "/refused.so";
   ASSERT_TRUE(WriteFileAtomically(library, "what the loader refuses").ok());
 

@@ -148,7 +148,7 @@ class FakeLink final : public ServerLink {
   }
 
   double heartbeat_seconds_ = 60;
-  // Of the first calls.
+  // The errors of the first calls, in order; later calls succeed.
   std::deque<absl::Status> register_errors_, lease_errors_, report_errors_, heartbeat_errors_;
   std::vector<std::string> revoke_, revoke_later_;  // with trials, and with heartbeats
   std::string lose_;

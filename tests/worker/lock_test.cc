@@ -140,7 +140,7 @@ TEST_F(LockTest, WithoutALockFileAWorkerWorksAllTheSame) {
   EXPECT_EQ(lock->instance().size(), 32u);
 }
 
-// As a search does whose process is stopped.
+// The work stands for a search whose process is stopped.
 TEST_F(LockTest, WorkThatDoesNotEndLetsOthersTime) {
   std::promise<void> timed;
   std::future<void> is_timed = timed.get_future();

@@ -9,8 +9,8 @@
 
 namespace mycc {
 
-// Nodes, indices among them, to which a stage's expression may grow by what is inlined into it: in a chain of
-// stages, each of which reads the one before it twice, the work doubles with every stage.
+// A stage's expression may grow to this many nodes by inlining, nodes of indices included. Without a limit,
+// the work of a chain doubles with every stage that reads the one before it twice.
 inline constexpr double kMostInlinedNodes = 1000;
 
 // The stages, in order.

@@ -86,7 +86,7 @@ class Grouping {
     return follows;
   }
 
-  // Of the stage's expression with others in place of what it reads of them.
+  // The nodes of the stage's expression when `others`, by stage, replace its reads of these stages.
   double NodesWith(int s, const std::map<int, double>& others) const {
     double nodes = 0;
     Visit(anatomy_.stage(s).value, [&](const ExprNode& node) {

@@ -20,8 +20,8 @@
 namespace mycc {
 namespace {
 
-// The guards that keep the reader from whole iterations of the loop, as far as they stand still inside the
-// loop: its own guards and, with `of_axes`, its own iteration variables.
+// The guards that keep the reader from whole iterations of the loop and do not change inside it: the reader's
+// own guards and, with `of_axes`, its own iteration variables.
 std::vector<IterVar> OuterGuards(const Block& reader, const std::unordered_set<const VarNode*>& inner,
                                  bool of_axes) {
   std::vector<IterVar> guards;
