@@ -1,7 +1,7 @@
 # The contents of the relocatable archive that `cpack` makes: the programs with every shared library that they need but glibc's, found from
 # where they are unpacked, so that they run on another distribution with nothing installed. Included last: it reads which targets there are.
 #
-#   component programs   bin/mycc, bin/mycc-tune, lib/, documentation
+#   component programs   bin/mycc, bin/mycc-tune, lib/, documentation, python/
 #   component tests      tests/: what carries the label `gpu`, to be run by ctest on a host with a device
 #   component benchmarks tests/perf/ and the programs it needs: comparisons with libraries, Debian's oneDNN and OpenBLAS among them
 set(MYCC_NVRTC_FOLDER "" CACHE PATH "A folder with libnvrtc.so.13 and libnvrtc-builtins.so.13.*, which then travel in the archive")
@@ -22,7 +22,8 @@ mycc_relocatable(mycc mycc-tune)
 install(TARGETS mycc mycc-tune RUNTIME_DEPENDENCY_SET programs DESTINATION bin COMPONENT programs)
 install(RUNTIME_DEPENDENCY_SET programs PRE_EXCLUDE_REGEXES ${not_packed} DESTINATION lib COMPONENT programs)
 install(FILES ${CMAKE_SOURCE_DIR}/deploy/archive/README.md ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION . COMPONENT programs)
-install(DIRECTORY ${CMAKE_SOURCE_DIR}/docs ${CMAKE_SOURCE_DIR}/examples DESTINATION . COMPONENT programs)
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/docs ${CMAKE_SOURCE_DIR}/examples ${CMAKE_SOURCE_DIR}/python DESTINATION . COMPONENT programs
+  PATTERN __pycache__ EXCLUDE)
 if(MYCC_NVRTC_FOLDER)
   file(GLOB nvrtc ${MYCC_NVRTC_FOLDER}/libnvrtc.so.13 ${MYCC_NVRTC_FOLDER}/libnvrtc-builtins.so.13.*)
   list(LENGTH nvrtc found)

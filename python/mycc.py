@@ -1,0 +1,116 @@
+"""Calls the functions of a library that mycc compiled, with NumPy's arrays, PyTorch's tensors, or other objects that speak DLPack.
+
+    import mycc
+    layers = mycc.Library("out/layers.so")
+    packed = layers.dense.pack(w, b)        # the inputs that the workload declares const, once
+    y = layers.dense(x, *packed)
+
+One file, which may be copied next to a program; it needs Python 3.9, and NumPy or PyTorch only where the caller uses them. It may be called
+from several threads at once, as the library itself.
+"""
+
+import ctypes
+import json
+import pathlib
+import sys
+
+DTYPES = {"f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16", "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2",
+          "i64": "int64", "i32": "int32", "i8": "int8", "u8": "uint8", "bool": "bool"}
+CPU = 1  # DLPack's number of this device type
+ALIGNMENT = 64  # of packed buffers
+
+dltensor_of = ctypes.pythonapi.PyCapsule_GetPointer
+dltensor_of.restype, dltensor_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+
+
+class Error(RuntimeError):
+    """The library refused a call; the text is its NAME_last_error()."""
+
+
+class Library:
+    """A compiled library. Each workload of its source file is an attribute, a Function."""
+
+    def __init__(self, path):
+        self.path = pathlib.Path(path).resolve()
+        self.handle = ctypes.CDLL(str(self.path))
+        self.last_error, description = self.symbol("last_error"), self.symbol("json")
+        self.last_error.restype = description.restype = ctypes.c_char_p
+        self.description = json.loads(description())  # what NAME.json holds
+        self.functions = {}
+        for row in self.description["functions"]:
+            name = row["name"].removeprefix(f"{self.path.stem}_")
+            self.functions[name] = Function(self, name, row["args"])
+
+    def symbol(self, name):
+        try:
+            return getattr(self.handle, f"{self.path.stem}_{name}")
+        except AttributeError as error:
+            raise Error(f"{self.path}: has no function {self.path.stem}_{name}; "
+                        "expected a library that mycc compiled, under the name that it was compiled with") from error
+
+    def __getattr__(self, name):
+        if name in self.__dict__.get("functions", {}):
+            return self.functions[name]
+        raise AttributeError(f"{self.path}: has no workload {name}; expected one of {', '.join(self.functions)}")
+
+
+class Function:
+    """One workload. `args` describes its arguments: inputs in declared order, then outputs."""
+
+    def __init__(self, library, name, args):
+        self.library, self.name, self.args = library, name, args
+        self.inputs = [arg for arg in args if arg["kind"] != "output"]
+        self.constants = [arg for arg in args if arg["kind"] == "const"]
+        self.outputs = [arg for arg in args if arg["kind"] == "output"]
+
+    def __call__(self, *inputs, out=None, stream=None):
+        """Calls the function with its inputs in declared order, const ones packed, and returns its output, or a tuple of several.
+
+        Outputs are made beside the first input, as NumPy's arrays or PyTorch's tensors, unless `out` names one or a tuple. On a GPU the
+        call is enqueued on `stream`: the number of a CUDA stream, such as torch.cuda.current_stream().cuda_stream; None is the default one.
+        """
+        if len(inputs) != len(self.inputs):
+            raise TypeError(f"{self.name}: {len(inputs)} inputs; expected {[arg['name'] for arg in self.inputs]}")
+        if out is None:
+            outputs = tuple(empty(inputs, arg["shape"], arg["dtype"]) for arg in self.outputs)
+        else:
+            outputs = out if isinstance(out, tuple) else (out,)
+        self.run(self.name, (*inputs, *outputs), stream)
+        return outputs[0] if len(outputs) == 1 else outputs
+
+    def pack(self, *constants, stream=None):
+        """The const inputs, in declared order, in the layout that this library reads: one buffer of bytes for each."""
+        if len(constants) != len(self.constants):
+            raise TypeError(f"{self.name}.pack: {len(constants)} inputs; expected {[arg['name'] for arg in self.constants]}")
+        buffers = [aligned(constants, arg["packed_bytes"]) for arg in self.constants]
+        self.run(f"{self.name}_pack", (*constants, *buffers), stream)
+        return buffers
+
+    def run(self, name, tensors, stream):
+        capsules = [capsule_of(tensor) for tensor in tensors]  # a capsule keeps its DLTensor alive
+        pointers = (ctypes.c_void_p * len(capsules))(*(dltensor_of(capsule, b"dltensor") for capsule in capsules))
+        if self.library.symbol(name)(pointers, ctypes.c_int32(len(capsules)), ctypes.c_void_p(stream)) != 0:
+            raise Error(self.library.last_error().decode())
+
+
+def capsule_of(tensor):
+    """A DLPack capsule. On a GPU, -1 says that nothing need be waited for: the caller names the stream."""
+    on_cpu = tensor.__dlpack_device__()[0] == CPU
+    return tensor.__dlpack__() if on_cpu else tensor.__dlpack__(stream=-1)
+
+
+def empty(examples, shape, dtype):
+    """A tensor like the first example: of the same package, on the same device."""
+    package = type(examples[0]).__module__.partition(".")[0] if examples else None
+    if package == "numpy":
+        return sys.modules[package].empty(shape, DTYPES[dtype])
+    if package == "torch":
+        torch = sys.modules[package]
+        return torch.empty(shape, dtype=getattr(torch, DTYPES[dtype]), device=examples[0].device)
+    raise TypeError(f"cannot make a tensor like {examples[:1]}; expected NumPy's or PyTorch's inputs, or `out`")
+
+
+def aligned(examples, count):
+    buffer = empty(examples, [count + ALIGNMENT - 1], "u8")
+    start = buffer.ctypes.data if hasattr(buffer, "ctypes") else buffer.data_ptr()
+    return buffer[-start % ALIGNMENT:][:count]
