@@ -12,7 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/status.h"
-#include "server/search_command.h"
+#include "server/search_child.h"
 #include "worker/limits.h"
 
 namespace mycc {

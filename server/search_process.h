@@ -1,7 +1,7 @@
 // A job's search in a process of its own: what goes wrong there, a failed check, a signal, memory that runs
 // out, a loop without end, costs that job its search and nobody else anything.
 //
-//   server: SearchProcess --request--> child: this program's hidden command (search_command.h)
+//   server: SearchProcess --request--> child: this program's hidden command (search_child.h)
 //                         <---reply---
 //
 // Thread rule: thread-compatible; the thread that starts one outlives it, since the child dies with that

@@ -13,7 +13,7 @@ import pathlib
 import re
 import sys
 
-FOLDERS = ("base", "codegen", "command", "db", "proto", "server", "tuner", "worker")
+FOLDERS = ("base", "codegen", "command", "db", "mycc", "mycc_tune", "proto", "server", "tuner", "worker")
 KEYWORDS = {"NAME", "SRCS", "DEPS", "PRIVATE_DEPS", "GRPC", "PUBLIC", "PRIVATE"}
 
 

@@ -7,8 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "codegen/artifact/library.h"
 #include "codegen/cuda/nvrtc.h"
-#include "codegen/library/compile.h"
+#include "codegen/driver/compile.h"
 #include "codegen/workload/parse.h"
 #include "worker/measuring_kernels.h"
 

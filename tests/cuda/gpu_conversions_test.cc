@@ -6,7 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/temporary_folder.h"
-#include "codegen/library/compile.h"
+#include "codegen/artifact/library.h"
+#include "codegen/driver/compile.h"
 #include "codegen/runtime/arguments.h"
 #include "codegen/runtime/cuda_target.h"
 #include "tests/workload/conversion_cases.h"

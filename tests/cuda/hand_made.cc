@@ -2,7 +2,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "codegen/library/compile.h"
+#include "codegen/artifact/library.h"
+#include "codegen/driver/compile.h"
 #include "codegen/workload/parse.h"
 
 namespace mycc {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "codegen/library/cuda_library.h"
+#include "codegen/artifact/cuda_library.h"
 #include "codegen/target/target.h"
 
 namespace mycc {

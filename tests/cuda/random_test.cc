@@ -4,8 +4,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "codegen/driver/reference_kernel.h"
 #include "codegen/ir/verify.h"
-#include "codegen/library/reference_kernel.h"
 #include "codegen/workload/canonical.h"
 #include "codegen/workload/print.h"
 #include "gtest/gtest.h"

@@ -13,9 +13,9 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/local_worker.h"
 #include "tests/e2e/mycc_tune.h"
 #include "tests/server/fake_server.h"
+#include "worker/local_worker.h"
 
 namespace mycc {
 namespace {

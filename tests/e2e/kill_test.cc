@@ -11,7 +11,7 @@
 #include "db/tuning_log.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/tuning_client.h"
+#include "mycc_tune/tuning_client.h"
 #include "tests/e2e/log_of_others.h"
 #include "tests/e2e/mycc_tune.h"
 #include "tests/server/fake_server.h"

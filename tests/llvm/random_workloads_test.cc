@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "codegen/driver/reference_kernel.h"
 #include "codegen/ir/verify.h"
-#include "codegen/library/reference_kernel.h"
 #include "codegen/llvm/emit.h"
 #include "codegen/workload/canonical.h"
 #include "codegen/workload/print.h"

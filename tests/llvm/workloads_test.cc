@@ -1,6 +1,6 @@
 // Workloads of every class, naive and as reference kernels, against the language's reference semantics.
 #include "absl/strings/str_cat.h"
-#include "codegen/library/reference_kernel.h"
+#include "codegen/driver/reference_kernel.h"
 #include "gtest/gtest.h"
 #include "tests/llvm/compiled.h"
 #include "tests/schedule/testing.h"

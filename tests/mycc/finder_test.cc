@@ -1,5 +1,5 @@
 // Look-up, reason by reason, against a log made for the test.
-#include "codegen/mycc/finder.h"
+#include "mycc/finder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,12 +9,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/temporary_folder.h"
-#include "codegen/library/compile.h"
+#include "codegen/driver/compile.h"
 #include "codegen/llvm/emit.h"
-#include "codegen/mycc/default_schedule.h"
-#include "codegen/mycc/spot_check.h"
 #include "codegen/workload/canonical.h"
 #include "codegen/workload/parse.h"
+#include "mycc/default_schedule.h"
+#include "mycc/spot_check.h"
 #include "tests/target/told_host.h"
 #include "tuner/space/space.h"
 

@@ -1,5 +1,5 @@
 // The words of `mycc explain` about loops.
-#include "codegen/mycc/loop_origins.h"
+#include "mycc/loop_origins.h"
 
 #include <gtest/gtest.h>
 

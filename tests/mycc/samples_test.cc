@@ -1,5 +1,5 @@
 // The median's interval: exact on small sets, and as often right as it claims on random ones.
-#include "codegen/mycc/samples.h"
+#include "mycc/samples.h"
 
 #include <gtest/gtest.h>
 

@@ -28,7 +28,7 @@
 #include "db/job_store.h"
 #include "proto/names.h"
 #include "server/job_listing.h"
-#include "server/search_command.h"
+#include "server/search_child.h"
 #include "server/search_process.h"
 #include "server/server_loop.h"
 
@@ -380,7 +380,7 @@ int Main(int records, int tasks, int jobs) {
 }  // namespace mycc
 
 int main(int argc, char** argv) {
-  if (const std::optional<int> search = mycc::RunSearchCommand(argc, argv)) return *search;
+  if (const std::optional<int> search = mycc::RunSearchChild(argc, argv)) return *search;
   std::vector<int> numbers = {300000, 2000, 10000};
   for (int i = 1; i < argc; ++i) {
     if (i <= 3 && absl::SimpleAtoi(argv[i], &numbers[i - 1]) && numbers[i - 1] >= 0) continue;

@@ -15,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "server/local_search.h"
-#include "server/search_command.h"
+#include "server/search_child.h"
 #include "tests/server/fake_server.h"
 
 namespace mycc {
@@ -250,7 +250,7 @@ TEST(CrashingSearchTest, ThatCrashesAgainEndsItsJobAloneAndForGood) {
 int main(int argc, char** argv) {
   mycc::SearchAnswerer answerer;
   const auto answer = [&answerer](const auto& request) { return mycc::AnswerOrGoWrong(&answerer, request); };
-  if (const std::optional<int> code = mycc::RunSearchCommand(argc, argv, answer)) return *code;
+  if (const std::optional<int> code = mycc::RunSearchChild(argc, argv, answer)) return *code;
   testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
 }

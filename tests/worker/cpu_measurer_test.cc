@@ -8,16 +8,17 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "base/temporary_folder.h"
+#include "codegen/artifact/library.h"
+#include "codegen/driver/compile.h"
 #include "codegen/ir/stmt.h"
-#include "codegen/library/compile.h"
 #include "codegen/workload/parse.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/proof.h"
 #include "worker/builder.h"
 #include "worker/child.h"
+#include "worker/child_main.h"
 #include "worker/host_lock.h"
-#include "worker/internal_commands.h"
 #include "worker/nursery_main.h"
 #include "worker/runner.h"
 
@@ -299,7 +300,7 @@ std::string AnswerBuild(const std::string& payload) {
 int main(int argc, char** argv) {
   const std::string command = argc > 2 ? argv[1] : "";
   if (command == mycc::kBuildCommand) return mycc::NurseryMain(mycc::AnswerBuild);
-  if (const std::optional<int> code = mycc::RunInternalCommand(argc, argv)) return *code;
+  if (const std::optional<int> code = mycc::RunWorkerChild(argc, argv)) return *code;
   testing::InitGoogleMock(&argc, argv);
   return RUN_ALL_TESTS();
 }

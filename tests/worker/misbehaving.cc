@@ -11,8 +11,9 @@
 #include "base/file.h"
 #include "base/sha256.h"
 #include "base/status.h"
-#include "codegen/library/compile.h"
-#include "codegen/library/cuda_library.h"
+#include "codegen/artifact/cuda_library.h"
+#include "codegen/artifact/library.h"
+#include "codegen/driver/compile.h"
 #include "codegen/workload/parse.h"
 #include "worker/builder.h"
 

@@ -1,0 +1,63 @@
+#include "codegen/driver/compile.h"
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "codegen/cuda/emit.h"
+#include "codegen/cuda/nvrtc.h"
+#include "codegen/driver/naive_gpu_schedule.h"
+#include "codegen/driver/reference_kernel.h"
+#include "codegen/llvm/emit.h"
+#include "codegen/schedule/schedule.h"
+#include "codegen/workload/canonical.h"
+
+namespace mycc {
+
+absl::StatusOr<KernelSpec> CompileKernel(const Workload& workload, const Target& target, const Trace& trace) {
+  MYCC_ASSIGN_OR_RETURN(const Schedule schedule, Replay(Canonicalize(workload), target, trace));
+  KernelSpec spec;
+  spec.workload = workload;
+  spec.trace = trace;
+  MYCC_ASSIGN_OR_RETURN(spec.lowered, Lower(schedule.function(), target));
+  // Code that a GPU cannot carry out is refused here, where another schedule can still be chosen.
+  if (target.kind == TargetKind::kCuda)
+    MYCC_RETURN_IF_ERROR(EmitCuda(spec.lowered, target, workload.name).status());
+  return spec;
+}
+
+absl::StatusOr<std::string> CodeDigestOf(const KernelSpec& kernel, const Target& target) {
+  if (target.kind == TargetKind::kCpu) return CodeDigest(kernel.lowered, target, LlvmToolchain());
+  MYCC_ASSIGN_OR_RETURN(const std::string toolchain, CudaToolchain());
+  MYCC_ASSIGN_OR_RETURN(const CudaProgram program, EmitCuda(kernel.lowered, target, "kernel"));
+  return CodeDigest(kernel.lowered, target, absl::StrCat(toolchain, "\n", program.source));
+}
+
+absl::StatusOr<std::string> EmitText(const KernelSpec& kernel, const Target& target,
+                                     const std::string& form) {
+  const bool cuda = target.kind == TargetKind::kCuda;
+  if (!cuda && (form == "llvm" || form == "asm")) {
+    return EmitModule({{kernel.workload.name, kernel.lowered}}, target,
+                      form == "llvm" ? EmitKind::kLlvmIr : EmitKind::kAssembly);
+  }
+  if (cuda && (form == "cuda" || form == "ptx")) {
+    MYCC_ASSIGN_OR_RETURN(const CudaProgram program, EmitCuda(kernel.lowered, target, kernel.workload.name));
+    if (form == "ptx") return CompileToPtx(program.source, target);
+    return program.source;
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "no `", form, "` for ", cuda ? "a GPU; expected cuda or ptx" : "a CPU; expected llvm or asm"));
+}
+
+absl::StatusOr<KernelSpec> CompileReference(const Workload& workload, const Target& target) {
+  KernelSpec spec;
+  spec.workload = workload;
+  Function function = ReferenceFunction(Canonicalize(workload));
+  if (target.kind == TargetKind::kCuda) {
+    const Workload widened = WidenReductions(Canonicalize(workload));
+    MYCC_ASSIGN_OR_RETURN(const Schedule spread, NaiveGpuSchedule(Schedule::Create(widened, target)));
+    function = spread.function();
+  }
+  MYCC_ASSIGN_OR_RETURN(spec.lowered, Lower(function, target));
+  return spec;
+}
+
+}  // namespace mycc

@@ -1,0 +1,137 @@
+#include "codegen/driver/reference_kernel.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "codegen/expr/affine.h"
+
+namespace mycc {
+namespace {
+
+// Blocks of fewer instances than this are not worth waking threads for.
+constexpr int64_t kMinParallelWork = int64_t{1} << 18;
+
+bool IsWidened(const Stage& stage) {
+  return (stage.reduce == ReduceOp::kSum || stage.reduce == ReduceOp::kProd) && IsFloat(stage.value->dtype) &&
+         stage.value->dtype != DType::kF64;
+}
+
+// Sums and products in f64; anything else is a value of its own type that is converted.
+Expr Widen(const Expr& expr) {
+  switch (expr->op) {
+    case Op::kAdd:
+    case Op::kSub:
+    case Op::kMul: return MakeBinary(expr->op, Widen(expr->args[0]), Widen(expr->args[1]));
+    case Op::kNeg: return MakeUnary(Op::kNeg, Widen(expr->args[0]));
+    case Op::kSelect: return MakeSelect(expr->args[0], Widen(expr->args[1]), Widen(expr->args[2]));
+    case Op::kConst: return FloatConst(expr->value.f, DType::kF64);
+    default: return MakeCast(DType::kF64, expr);
+  }
+}
+
+// How a loop's step moves through the tensors a block reads and writes: by one element or not at all
+// everywhere?
+bool IsContiguous(const Block& block, const VarNode* loop) {
+  bool contiguous = true;
+  VarMap bindings;
+  for (const IterVar& iter : block.iters) bindings[iter.var.get()] = iter.binding;
+  const auto check = [&](const BufferNode& buffer, const std::vector<Expr>& indices) {
+    Expr flat = IntConst(0);
+    for (size_t d = 0; d < indices.size(); ++d)
+      flat = flat + Substitute(indices[d], bindings) * buffer.stride(static_cast<int>(d));
+    const auto linear = SplitLinear(flat, loop);
+    contiguous = contiguous && linear && (linear->coefficient == 0 || linear->coefficient == 1);
+  };
+  check(*block.out, block.indices);
+  Visit(block.value, [&](const ExprNode& e) {
+    if (e.op == Op::kLoad) check(*e.buffer, e.args);
+  });
+  return contiguous;
+}
+
+const VarNode* LastLoop(const Block& block, bool reduce) {
+  const VarNode* last = nullptr;
+  for (const IterVar& iter : block.iters) {
+    if (iter.reduce == reduce && iter.binding->op == Op::kVar) last = iter.binding->var.get();
+  }
+  return last;
+}
+
+// The loop whose iterations become lanes: the last axis where it walks through memory, else the last
+// reduction axis if that does.
+const VarNode* ChooseLanes(const Block& block) {
+  const VarNode* axis = LastLoop(block, /*reduce=*/false);
+  if (axis != nullptr && IsContiguous(block, axis)) return axis;
+  const bool plain = block.reduce != ReduceOp::kNone && !block.arg_value;
+  const VarNode* reduction = plain ? LastLoop(block, /*reduce=*/true) : nullptr;
+  return reduction != nullptr && IsContiguous(block, reduction) ? reduction : axis;
+}
+
+Stmt WithKinds(const Stmt& stmt, const VarNode* lanes, const VarNode* threads) {
+  const For* loop = DynAs<For>(stmt);
+  if (loop == nullptr) return stmt;
+  LoopKind kind = LoopKind::kSerial;
+  if (loop->var.get() == lanes) kind = LoopKind::kVector;
+  if (loop->var.get() == threads) kind = LoopKind::kParallel;
+  return std::make_shared<For>(loop->var, loop->extent, kind, WithKinds(loop->body, lanes, threads));
+}
+
+Stmt ScheduleNest(const Stmt& nest) {
+  double work = 1;
+  Stmt inner = nest;
+  while (const For* loop = DynAs<For>(inner)) {
+    work *= static_cast<double>(loop->var->extent);
+    inner = loop->body;
+  }
+  const Block* block = DynAs<Block>(inner);
+  if (block == nullptr) return nest;
+  const VarNode* lanes = ChooseLanes(*block);
+  const VarNode* threads = nullptr;
+  for (const IterVar& iter : block->iters) {
+    const bool usable = !iter.reduce && iter.binding->op == Op::kVar && iter.binding->var.get() != lanes;
+    if (usable && threads == nullptr && iter.var->extent > 1 && work >= kMinParallelWork)
+      threads = iter.binding->var.get();
+  }
+  return WithKinds(nest, lanes, threads);
+}
+
+// The nests stand in one sequence under the intermediate tensors' Allocs.
+Stmt ScheduleAll(const Stmt& stmt) {
+  if (stmt->kind == StmtKind::kFor) return ScheduleNest(stmt);
+  return MapChildren(stmt, ScheduleAll);
+}
+
+}  // namespace
+
+Workload WidenReductions(const Workload& canonical) {
+  Workload widened = canonical;
+  widened.stages.clear();
+  for (const Stage& stage : canonical.stages) {
+    if (!IsWidened(stage)) {
+      widened.stages.push_back(stage);
+      continue;
+    }
+    Stage wide = stage;
+    wide.output = MakeBuffer(absl::StrCat(stage.output->name, ".wide"), DType::kF64, stage.output->shape);
+    wide.value = Widen(stage.value);
+    Stage rounded;
+    rounded.output = stage.output;
+    std::vector<Expr> indices;
+    for (const Var& axis : stage.axes) {
+      rounded.axes.push_back(MakeVar(axis->name, axis->extent));
+      indices.push_back(VarRef(rounded.axes.back()));
+    }
+    rounded.value = MakeCast(stage.output->dtype, Load(wide.output, indices));
+    widened.stages.push_back(std::move(wide));
+    widened.stages.push_back(std::move(rounded));
+  }
+  return widened;
+}
+
+Function ReferenceFunction(const Workload& canonical) {
+  Function function = BuildNaive(WidenReductions(canonical));
+  function.body = ScheduleAll(function.body);
+  return function;
+}
+
+}  // namespace mycc

@@ -1,0 +1,193 @@
+#include "mycc/finder.h"
+
+#include <cmath>
+#include <cstdio>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/status.h"
+#include "codegen/driver/compile.h"
+#include "codegen/passes/debug.h"
+#include "codegen/workload/canonical.h"
+#include "mycc/default_schedule.h"
+#include "mycc/neighbour.h"
+#include "mycc/spot_check.h"
+#include "proto/precision.h"
+#include "proto/utf8.h"
+
+namespace mycc {
+namespace {
+
+// The records of a key that are tried before none is taken to replay. The first one nearly always does.
+constexpr int kMostTried = 64;
+
+absl::StatusOr<KernelSpec> CompileRecord(const Workload& workload, const Target& target,
+                                         const v1::Record& record) {
+  MYCC_ASSIGN_OR_RETURN(const Trace trace, ParseTrace(record.trace()));
+  return CompileKernel(workload, target, trace);
+}
+
+std::string Short(const std::string& digest) { return digest.substr(0, 8); }
+
+// A schedule that was looked at, for MYCC_DEBUG.
+void PrintCandidate(const Workload& workload, const std::string& line, const Trace& trace) {
+  if (GetPassDebug().level < kDebugCandidates) return;
+  std::fprintf(stderr, "%s: candidate: %s\n", workload.name.c_str(), line.c_str());
+  if (GetPassDebug().level >= kDebugSteps) std::fputs(Printable(PrintTrace(trace)).c_str(), stderr);
+}
+
+// The records before the one that serves, and what spoke against them.
+class Refusals {
+ public:
+  void Add(int64_t record, const absl::Status& status) {
+    if (count_++ == 0)
+      first_ = absl::StrCat("record ", record, " no longer replays: ", std::string(status.message()));
+  }
+  bool empty() const { return count_ == 0; }
+  std::string Text() const {
+    return count_ > 1 ? absl::StrCat(first_, ", and ", count_ - 1, " more do not") : first_;
+  }
+
+ private:
+  std::string first_;
+  int count_ = 0;
+};
+
+std::string RuleName(const Trace& trace) {
+  return trace.sketch.empty() ? "naive nest" : absl::StrCat("default of rule `", trace.sketch, "`");
+}
+
+std::string Predicted(double seconds) {
+  return std::isinf(seconds) ? "not predicted" : absl::StrFormat("predicted %.6f ms", seconds * 1e3);
+}
+
+}  // namespace
+
+std::string Headline(const Found& found) {
+  const KernelSpec& kernel = found.kernel;
+  const std::string source = kernel.record                    ? absl::StrCat(", record ", *kernel.record)
+                             : kernel.reason == Reason::kMiss ? absl::StrCat(", ", RuleName(kernel.trace))
+                                                              : "";
+  return absl::StrCat(kernel.workload.name, ": ", ReasonName(kernel.reason), source, " (", found.why, ")");
+}
+
+absl::StatusOr<std::optional<Found>> ScheduleFinder::FindOwn(Query* query) const {
+  const LogKey key{query->hash, PrintTarget(target_)};
+  Refusals refusals;
+  for (const v1::TimingProtocol protocol : protocols_) {
+    size_t tried = 0;
+    for (const int most : {1, kMostTried}) {
+      MYCC_ASSIGN_OR_RETURN(const std::vector<StoredRecord> best, log_->TopK(key, protocol, most));
+      for (; tried < best.size(); ++tried) {
+        absl::StatusOr<Found> found = Use(*query, best[tried]);
+        if (!found.ok()) {
+          refusals.Add(best[tried].id, found.status());
+          continue;
+        }
+        if (!refusals.empty()) absl::StrAppend(&found->why, "; the next best, as ", refusals.Text());
+        return *std::move(found);
+      }
+      if (static_cast<int>(best.size()) < most) break;
+    }
+  }
+  if (!refusals.empty()) query->why_not = refusals.Text();
+  return std::nullopt;
+}
+
+absl::StatusOr<Found> ScheduleFinder::Use(const Query& query, const StoredRecord& best) const {
+  const v1::MeasureResult& result = best.record.result();
+  if (GetPassDebug().level >= kDebugCandidates)
+    std::fprintf(stderr, "%s: candidate: record %lld, its own, measured %.6f ms\n",
+                 query.workload.name.c_str(), static_cast<long long>(best.id),
+                 result.timing().seconds() * 1e3);
+  MYCC_ASSIGN_OR_RETURN(KernelSpec kernel, CompileRecord(query.workload, target_, best.record));
+  MYCC_ASSIGN_OR_RETURN(const std::string digest, CodeDigestOf(kernel, target_));
+  kernel.record = best.id;
+  kernel.expected_seconds = result.timing().seconds();
+  const std::string wide = WideText(RelativeWidth(result.timing()));
+  const std::string known = wide.empty() ? "" : absl::StrCat("; its time is ", wide);
+  if (digest == result.code_digest()) {
+    kernel.reason = Reason::kHit;
+    return Found{std::move(kernel),
+                 absl::StrCat(best.override_by ? absl::StrCat("pinned: ", best.override_by->reason)
+                                               : "same workload, target and code",
+                              known)};
+  }
+  kernel.reason = Reason::kStale;
+  return Found{std::move(kernel),
+               absl::StrCat("code digest ", Short(digest), " differs from ", Short(result.code_digest()),
+                            " that was measured; unverified until `mycc-tune log verify`", known)};
+}
+
+absl::StatusOr<std::optional<Found>> ScheduleFinder::FindNear(Query* query) const {
+  MYCC_ASSIGN_OR_RETURN(Neighbourhood neighbourhood,
+                        FindNeighbours(*log_, protocols_, query->canonical, target_));
+  if (query->why_not.empty()) query->why_not = neighbourhood.why_none;
+  if (neighbourhood.neighbours.empty()) return std::nullopt;
+  const double default_seconds = DefaultSchedules(query->canonical, target_)[0].seconds;
+  for (const Neighbour& neighbour : neighbourhood.neighbours) {
+    absl::StatusOr<Found> found = Adapt(*query, neighbour, default_seconds);
+    if (found.ok()) return *std::move(found);
+    const std::string refusal = absl::StrCat("record ", neighbour.record, " (", neighbour.difference, ") ",
+                                             std::string(found.status().message()));
+    if (GetPassDebug().level >= kDebugCandidates)
+      std::fprintf(stderr, "%s: refused: %s\n", query->workload.name.c_str(), Printable(refusal).c_str());
+    // The nearest one's refusal is the one to tell.
+    if (query->why_not.empty()) query->why_not = refusal;
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<Found> ScheduleFinder::Adapt(const Query& query, const Neighbour& neighbour,
+                                            double default_seconds) const {
+  const auto refuse = [](const std::string& why) { return absl::FailedPreconditionError(why); };
+  const absl::StatusOr<ScoredTrace> refitted = RefitSchedule(neighbour.trace, query.canonical, target_);
+  if (!refitted.ok()) return refuse(absl::StrCat("does not fit: ", std::string(refitted.status().message())));
+  PrintCandidate(query.workload,
+                 absl::StrCat("record ", neighbour.record, ", re-fitted, ", Predicted(refitted->seconds)),
+                 refitted->trace);
+  if (refitted->seconds >= default_seconds) return refuse("is predicted no faster than the default schedule");
+  absl::StatusOr<KernelSpec> kernel = CompileKernel(query.workload, target_, refitted->trace);
+  if (!kernel.ok())
+    return refuse(absl::StrCat("does not compile here: ", std::string(kernel.status().message())));
+  const SpotCheck check = CheckOnRandomInputs(*kernel, target_);
+  if (check.verdict == SpotCheck::kWrong)
+    return refuse(absl::StrCat("gives wrong results here: ", check.detail));
+  kernel->reason = Reason::kNear;
+  kernel->record = neighbour.record;
+  return Found{*std::move(kernel), absl::StrCat(neighbour.difference, "; ", check.detail)};
+}
+
+absl::StatusOr<Found> ScheduleFinder::Default(const Query& query) const {
+  std::string why = query.why_not;
+  absl::Status status;
+  for (const ScoredTrace& schedule : DefaultSchedules(query.canonical, target_)) {
+    PrintCandidate(query.workload, absl::StrCat(RuleName(schedule.trace), ", ", Predicted(schedule.seconds)),
+                   schedule.trace);
+    absl::StatusOr<KernelSpec> kernel = CompileKernel(query.workload, target_, schedule.trace);
+    if (kernel.ok()) {
+      kernel->reason = Reason::kMiss;
+      return Found{*std::move(kernel), why};
+    }
+    status = kernel.status();
+    absl::StrAppend(&why, "; the ", RuleName(schedule.trace),
+                    " does not lower: ", std::string(status.message()));
+  }
+  return status;
+}
+
+absl::StatusOr<Found> ScheduleFinder::Find(const Workload& workload) const {
+  Query query{workload, Canonicalize(workload), WorkloadHash(workload),
+              log_ == nullptr ? "no tuning log was named" : ""};
+  if (log_ != nullptr) {
+    MYCC_ASSIGN_OR_RETURN(std::optional<Found> own, FindOwn(&query));
+    if (own) return *std::move(own);
+    MYCC_ASSIGN_OR_RETURN(std::optional<Found> near, FindNear(&query));
+    if (near) return *std::move(near);
+  }
+  return Default(query);
+}
+
+}  // namespace mycc

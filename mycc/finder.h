@@ -1,0 +1,69 @@
+// Which schedule a workload gets, and why: the tuning log's, a neighbour's, or the default one.
+//
+//   hit    the log's best record for the same workload and target; this build makes the same code from it.
+//   One
+//          that no longer replays leaves its place to the next best
+//   stale  the same, but this build makes other code from it
+//   near   the decisions of another target's or another shape's record, re-fitted here; never one that should
+//          be slower than the default
+//   miss   the default schedule
+//
+// Thread rule: thread-compatible; the log is only read.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "codegen/driver/kernel_spec.h"
+#include "codegen/target/target.h"
+#include "codegen/workload/workload.h"
+#include "command/protocols.h"
+#include "db/tuning_log.h"
+#include "mycc/neighbour.h"
+
+namespace mycc {
+
+struct Found {
+  KernelSpec kernel;
+  std::string why;  // what matched, what differs, what was checked
+};
+// "conv: hit, record 12 (same workload, target and code)", "conv: miss, default of rule `contraction` (...)".
+std::string Headline(const Found& found);
+
+class ScheduleFinder {
+ public:
+  // `log` may be null: everything misses.
+  ScheduleFinder(const TuningLog* log, Target target)
+      : log_(log),
+        protocols_(ProtocolsOf(target, v1::TIMING_PROTOCOL_UNSPECIFIED)),
+        target_(std::move(target)) {}
+
+  // Errors are those of a damaged log, and of a workload whose default schedule cannot be compiled.
+  absl::StatusOr<Found> Find(const Workload& workload) const;
+
+ private:
+  // The workload that is looked up, and why what was tried so far did not serve.
+  struct Query {
+    const Workload& workload;
+    Workload canonical;
+    std::string hash;
+    std::string why_not;
+  };
+
+  // The best of the workload's own records that replays.
+  absl::StatusOr<std::optional<Found>> FindOwn(Query* query) const;
+  // The error is why it does not replay.
+  absl::StatusOr<Found> Use(const Query& query, const StoredRecord& best) const;
+  absl::StatusOr<std::optional<Found>> FindNear(Query* query) const;
+  // The error is what speaks against the neighbour.
+  absl::StatusOr<Found> Adapt(const Query& query, const Neighbour& neighbour, double default_seconds) const;
+  absl::StatusOr<Found> Default(const Query& query) const;
+
+  const TuningLog* const log_;
+  const std::vector<v1::TimingProtocol> protocols_;  // the first that has a record decides
+  const Target target_;
+};
+
+}  // namespace mycc

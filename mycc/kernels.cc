@@ -1,0 +1,76 @@
+#include "mycc/kernels.h"
+
+#include <cstdio>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "codegen/driver/compile.h"
+#include "codegen/passes/debug.h"
+#include "command/misuse.h"
+#include "command/sources.h"
+#include "proto/utf8.h"
+
+namespace mycc {
+namespace {
+
+absl::Status In(const std::string& where, const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat(where, ": ", std::string(status.message())));
+}
+
+absl::StatusOr<Found> CompileTrace(const std::string& file, const Workload& workload, const Target& target) {
+  MYCC_ASSIGN_OR_RETURN(const std::string text, ReadText(file, kMostSourceBytes));
+  absl::StatusOr<Trace> trace = ParseTrace(text);
+  if (!trace.ok()) return In(file, trace.status());
+  absl::StatusOr<KernelSpec> kernel = CompileKernel(workload, target, *trace);
+  if (!kernel.ok()) return In(file, kernel.status());
+  kernel->reason = Reason::kTrace;
+  return Found{*std::move(kernel), absl::StrCat("given: ", file)};
+}
+
+// Prints what MYCC_DEBUG asks for about a kernel whose schedule is chosen.
+absl::Status PrintChosen(const Found& found, const Target& target) {
+  const int level = GetPassDebug().level;
+  const KernelSpec& kernel = found.kernel;
+  if (level >= kDebugChosen)
+    std::fprintf(stderr, "%s\n%s", Printable(Headline(found)).c_str(),
+                 Printable(PrintTrace(kernel.trace)).c_str());
+  if (level < kDebugCode) return absl::OkStatus();
+  MYCC_ASSIGN_OR_RETURN(const std::string code,
+                        EmitText(kernel, target, target.kind == TargetKind::kCuda ? "cuda" : "asm"));
+  std::fputs(code.c_str(), stderr);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Kernels> ResolveKernels(const KernelSource& source) {
+  Kernels kernels;
+  MYCC_ASSIGN_OR_RETURN(kernels.target, ReadTarget(source.target));
+  std::unique_ptr<TuningLog> log;
+  if (!source.tuning_log.empty()) {
+    MYCC_ASSIGN_OR_RETURN(log, TuningLog::Open(source.tuning_log, OpenMode::kRead));
+    log->OnDamage([](int64_t, const absl::Status& why) {
+      std::fprintf(stderr, "mycc: %s; it is passed over\n", std::string(why.message()).c_str());
+    });
+  }
+  MYCC_ASSIGN_OR_RETURN(const std::vector<Workload> workloads, ReadWorkloads(source.file));
+  if (!source.trace.empty() && workloads.size() != 1) {
+    return Misuse(absl::StrCat("--trace: `", source.file, "` has ", workloads.size(),
+                               " workloads; a trace is for a file with one"));
+  }
+  const ScheduleFinder finder(log.get(), kernels.target);
+  for (const Workload& workload : workloads) {
+    absl::StatusOr<Found> found =
+        source.trace.empty() ? finder.Find(workload) : CompileTrace(source.trace, workload, kernels.target);
+    if (!found.ok() && !source.trace.empty()) return found.status();  // it names the trace's file
+    if (!found.ok()) return In(absl::StrCat(source.file, ": workload ", workload.name), found.status());
+    MYCC_RETURN_IF_ERROR(PrintChosen(*found, kernels.target));
+    kernels.found.push_back(*std::move(found));
+  }
+  return kernels;
+}
+
+}  // namespace mycc

@@ -1,0 +1,127 @@
+// mycc: a tensor compiler. Parses the command line; commands.h does the work.
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include "base/status.h"
+#include "command/command_line.h"
+#include "command/numbers.h"
+#include "mycc/commands.h"
+#include "mycc/debug_variables.h"
+
+namespace mycc {
+namespace {
+
+using Command = std::function<absl::Status()>;
+
+void AddSource(CLI::App* app, KernelSource* source) {
+  app->add_option("FILE", source->file, "workloads (.te)")->required();
+  app->add_option("--target", source->target,
+                  "what to compile for: host, cuda:0, a preset's name, or `v1 cpu mcpu=...`")
+      ->capture_default_str();
+  auto* log =
+      app->add_option("--tuning-log", source->tuning_log, "the log with the schedules that were measured");
+  app->add_option("--trace", source->trace, "a schedule for the only workload of FILE")->excludes(log);
+}
+
+// An option that has its name already and no function yet.
+void AddReserved(CLI::App* app, const std::string& name, const std::string& why) {
+  app->add_option_function<std::string>(name,
+                                        [=](const std::string&) { throw CLI::ValidationError(name, why); })
+      ->group("");
+}
+
+void AddCompile(CLI::App* app, Command* command) {
+  auto options = std::make_shared<CompileOptions>();
+  CLI::App* sub =
+      app->add_subcommand("compile", "compile workloads to NAME.so, NAME.h, NAME.json and dlpack.h");
+  AddSource(sub, &options->source);
+  sub->add_option("-o,--output-dir", options->output_dir, "where to write; made if missing")
+      ->capture_default_str();
+  sub->add_option("--name", options->module, "the module's name, a C identifier; after FILE if not given");
+  sub->add_flag("--strict", options->strict, "fail unless the log has a verified schedule for every kernel");
+  AddReserved(sub, "--tuning-server",
+              "the log of a running server is not yet asked over the network; expected --tuning-log with its "
+              "file, which may be read while it is served");
+  AddReserved(sub, "--shape", "extents that are chosen here are not yet supported; expected numbers in FILE");
+  sub->callback([=] { *command = [=] { return CompileCommand(*options, std::cout); }; });
+}
+
+void AddExplain(CLI::App* app, Command* command) {
+  auto options = std::make_shared<ExplainOptions>();
+  CLI::App* sub =
+      app->add_subcommand("explain", "print each kernel's loop nest, and which record or rule gave it");
+  AddSource(sub, &options->source);
+  sub->add_option("--emit", options->emit,
+                  "print lower code instead: ir; llvm or asm for a CPU; cuda or ptx for a GPU");
+  sub->callback([=] { *command = [=] { return ExplainCommand(*options, std::cout); }; });
+}
+
+void AddTasks(CLI::App* app, Command* command) {
+  auto options = std::make_shared<TasksOptions>();
+  CLI::App* sub = app->add_subcommand("tasks", "list the distinct workloads with their counts and sizes");
+  sub->add_option("FILE", options->file, "workloads (.te)")->required();
+  sub->add_option("-o,--output", options->output,
+                  "also write them to this .te file; - for the standard output, and nothing else");
+  sub->add_flag("--json", options->json, "print JSON");
+  sub->callback([=] { *command = [=] { return TasksCommand(*options, std::cout); }; });
+}
+
+void AddRun(CLI::App* app, Command* command) {
+  auto options = std::make_shared<RunOptions>();
+  CLI::App* sub = app->add_subcommand("run", "call a function of a compiled library");
+  sub->add_option("LIB", options->library, "a library that mycc compiled (.so)")->required();
+  sub->add_option("--function", options->function, "which function; not needed when there is one");
+  sub->add_option("--device", options->device, "number of the GPU, for a library that is compiled for one")
+      ->check(CLI::Range(0, 63))
+      ->capture_default_str();
+  sub->add_option("--input", options->inputs, "NAME=FILE.npy, repeatable; other inputs are random");
+  sub->add_option("--output-dir", options->output_dir, "write each output to NAME.npy here");
+  sub->add_option("--seed", options->seed, "of the random inputs")->check(NotWhole)->capture_default_str();
+  sub->callback([=] { *command = [=] { return RunCommand(*options, std::cout); }; });
+}
+
+void AddBench(CLI::App* app, Command* command) {
+  auto options = std::make_shared<BenchOptions>();
+  CLI::App* sub = app->add_subcommand("bench", "time the functions of a compiled library on random inputs");
+  sub->add_option("LIB", options->library, "a library that mycc compiled (.so)")->required();
+  sub->add_option("--function", options->function, "only this function");
+  sub->add_option("--device", options->device, "number of the GPU, for a library that is compiled for one")
+      ->check(CLI::Range(0, 63))
+      ->capture_default_str();
+  sub->add_option("--threads", options->threads, "OpenMP threads; as OpenMP decides if not given")
+      ->check(CLI::Range(1, 4096));
+  sub->add_option("--repeat", options->repeats, "samples; until the median is known to 1 % if not given")
+      ->check(CLI::Range(1, 1 << 20));
+  sub->add_option("--seconds", options->seconds, "time for each function, at most")
+      ->check(CLI::Range(1e-3, 3600.0))
+      ->capture_default_str();
+  sub->add_flag("--cold", options->cold, "take the arguments out of all caches before each call");
+  sub->add_option("--seed", options->seed, "of the random inputs")->check(NotWhole)->capture_default_str();
+  sub->add_flag("--json", options->json, "print JSON");
+  sub->callback([=] { *command = [=] { return BenchCommand(*options, std::cout); }; });
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app("mycc: compiles tensor computations to shared libraries", "mycc");
+  app.require_subcommand(1);
+  Command command;
+  AddCompile(&app, &command);
+  AddRun(&app, &command);
+  AddBench(&app, &command);
+  AddExplain(&app, &command);
+  AddTasks(&app, &command);
+  return RunCommandLine(&app, argc, argv, [&]() -> absl::Status {
+    MYCC_ASSIGN_OR_RETURN(const PassDebug debug, ReadDebugVariables(std::getenv));
+    SetPassDebug(debug);
+    return command();
+  });
+}
+
+}  // namespace
+}  // namespace mycc
+
+int main(int argc, char** argv) { return mycc::Main(argc, argv); }

@@ -1,0 +1,114 @@
+#include "mycc/neighbour.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status.h"
+#include "codegen/workload/canonical.h"
+#include "codegen/workload/parse.h"
+
+namespace mycc {
+namespace {
+
+constexpr size_t kMaxNeighbours = 4;
+
+// All extents of a workload in the order of its text: two workloads of one shape-erased hash have as many.
+std::vector<int64_t> Extents(const Workload& workload) {
+  std::vector<int64_t> extents;
+  for (const Argument& input : workload.inputs)
+    extents.insert(extents.end(), input.tensor->shape.begin(), input.tensor->shape.end());
+  for (const Stage& stage : workload.stages) {
+    for (const Var& axis : stage.axes) extents.push_back(axis->extent);
+    for (const Var& axis : stage.reduce_axes) extents.push_back(axis->extent);
+  }
+  return extents;
+}
+
+// The sum of the ratios' logarithms; nullopt for another computation after all.
+std::optional<double> Distance(const Workload& a, const Workload& b) {
+  const std::vector<int64_t> a_extents = Extents(a), b_extents = Extents(b);
+  if (a_extents.size() != b_extents.size()) return std::nullopt;
+  double distance = 0;
+  for (size_t i = 0; i < a_extents.size(); ++i)
+    distance += std::abs(std::log(std::max<double>(a_extents[i], 1) / std::max<double>(b_extents[i], 1)));
+  return distance;
+}
+
+std::string Shapes(const Workload& workload) {
+  return absl::StrJoin(workload.inputs, " ", [](std::string* out, const Argument& input) {
+    absl::StrAppend(out, "[", absl::StrJoin(input.tensor->shape, ","), "]");
+  });
+}
+
+class Collector {
+ public:
+  Collector(const Workload& canonical, const Target& target) : canonical_(canonical), target_(target) {}
+
+  void Add(const StoredRecord& stored) {
+    const v1::Record& record = stored.record;
+    const absl::StatusOr<Target> target = ParseTarget(record.target());
+    const absl::StatusOr<Workload> workload = ParseWorkload(record.workload(), "record");
+    absl::StatusOr<Trace> trace = ParseTrace(record.trace());
+    if (!target.ok() || !workload.ok() || !trace.ok())
+      return;  // of another version; it can still be exported
+    std::string missing;
+    if (!(*target == target_) && !IsCompatible(*target, target_, &missing)) {
+      incompatible_ = absl::StrCat("record ", stored.id, " is for `", record.target(), "`: ", missing);
+      return;
+    }
+    const std::optional<double> distance = Distance(*workload, canonical_);
+    if (!distance || (*distance == 0 && *target == target_)) return;
+    std::vector<std::string> differences;
+    differences.push_back(*distance == 0 ? "same workload"
+                                         : absl::StrCat("same computation at ", Shapes(*workload)));
+    if (!(*target == target_)) differences.push_back(absl::StrCat("tuned for `", record.target(), "`"));
+    found_.push_back({stored.id, *std::move(trace), absl::StrJoin(differences, ", "), *distance});
+  }
+
+  Neighbourhood Take() {
+    std::sort(found_.begin(), found_.end(), [](const Neighbour& a, const Neighbour& b) {
+      return std::make_pair(a.distance, a.record) < std::make_pair(b.distance, b.record);
+    });
+    // A record of the same workload is found by both questions.
+    found_.erase(std::unique(found_.begin(), found_.end(),
+                             [](const Neighbour& a, const Neighbour& b) { return a.record == b.record; }),
+                 found_.end());
+    if (found_.size() > kMaxNeighbours) found_.erase(found_.begin() + kMaxNeighbours, found_.end());
+    Neighbourhood neighbourhood{std::move(found_), ""};
+    if (neighbourhood.neighbours.empty()) {
+      neighbourhood.why_none = incompatible_.empty()
+                                   ? "the log has no record of this computation, at any shape or target"
+                                   : incompatible_;
+    }
+    return neighbourhood;
+  }
+
+ private:
+  const Workload& canonical_;
+  const Target& target_;
+  std::vector<Neighbour> found_;
+  std::string incompatible_;
+};
+
+}  // namespace
+
+absl::StatusOr<Neighbourhood> FindNeighbours(const TuningLog& log,
+                                             absl::Span<const v1::TimingProtocol> protocols,
+                                             const Workload& canonical, const Target& target) {
+  Collector collector(canonical, target);
+  for (v1::TimingProtocol protocol : protocols) {
+    MYCC_ASSIGN_OR_RETURN(const std::vector<StoredRecord> targets,
+                          log.BestOfTargets(WorkloadHash(canonical), protocol));
+    MYCC_ASSIGN_OR_RETURN(const std::vector<StoredRecord> shapes,
+                          log.BestOfShapes(ShapeErasedHash(canonical), protocol));
+    for (const StoredRecord& record : targets) collector.Add(record);
+    for (const StoredRecord& record : shapes) collector.Add(record);
+  }
+  return collector.Take();
+}
+
+}  // namespace mycc

@@ -1,0 +1,20 @@
+// Does a kernel compute its workload? Asked of schedules that no worker has verified, before they are used.
+#pragma once
+
+#include <string>
+
+#include "codegen/driver/kernel_spec.h"
+
+namespace mycc {
+
+struct SpotCheck {
+  enum Verdict { kRight, kWrong, kUnchecked /* this machine cannot run the target's code */ };
+  Verdict verdict;
+  std::string detail;  // in words
+};
+
+// Runs the kernel on random inputs and compares elements spread over each output with the reference
+// semantics, within the tolerance that a worker allows; then on inputs with special values, as a worker does.
+SpotCheck CheckOnRandomInputs(const KernelSpec& kernel, const Target& target);
+
+}  // namespace mycc

@@ -1,0 +1,87 @@
+// The work of each command of mycc-tune, without its command line (main.cc). Results go to `out`;
+// an error is one line for main to print.
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "mycc_tune/embedded.h"
+#include "proto/channel.h"
+#include "server/grpc_server.h"
+#include "worker/local_worker.h"
+
+namespace mycc {
+
+struct ServeOptions {
+  std::string log = "tuning.db";
+  ListenOptions listen;
+  double lease_seconds = 20;
+  double search_memory_gib = 4;  // of each job's search
+};
+// Until SIGINT or SIGTERM.
+absl::Status ServeCommand(const ServeOptions& options, std::ostream& out);
+
+// Until SIGINT or SIGTERM: measurements under way are finished and reported, the rest goes back.
+absl::Status WorkerCommand(LocalWorkerOptions options, std::ostream& out);
+
+struct TuneOptions {
+  std::vector<std::string> files;
+  std::optional<ServerAddress> server;  // none: one of its own
+  std::string log = "tuning.db";
+  std::vector<std::string> targets = {"host"};  // each workload is tuned for each
+  uint32_t trials = 0;                          // for each task; 0: as the budget allows
+  std::string budget;                           // "8m"
+  std::optional<uint64_t> seed;
+  std::string cache;  // "warm" or "cold"; empty: the usual one of the target
+  std::string strategy = "evolutionary";
+  bool fresh = false;
+  bool detach = false;  // from the server, which goes on without this command
+  bool json = false;
+};
+// An interrupt leaves the job, which the same command continues; another one ends the process at once.
+absl::Status TuneCommand(const TuneOptions& options, std::ostream& out);
+
+struct JobOptions {
+  ServerAddress server;
+  std::string job;
+  uint32_t limit = 20;
+  bool json = false;
+};
+absl::Status JobsCommand(const JobOptions& options, std::ostream& out);
+absl::Status WatchCommand(const JobOptions& options, std::ostream& out);
+absl::Status CancelCommand(const JobOptions& options, std::ostream& out);
+absl::Status DevicesCommand(const JobOptions& options, std::ostream& out);
+
+struct BestOptions {
+  std::string file;
+  std::optional<ServerAddress> server;
+  std::string log = "tuning.db";
+  std::string target = "host";
+  std::string cache;  // "warm" or "cold"; empty: the usual one of the target
+  uint32_t top = 1;
+  bool json = false;
+};
+absl::Status BestCommand(const BestOptions& options, std::ostream& out);
+
+struct MeasureOptions {
+  std::string file;
+  std::string trace;  // a file
+  std::string target = "host";
+  std::string cache;  // "warm" or "cold"; empty: the usual one of the target
+  uint64_t seed = 0;
+  bool json = false;
+};
+// One candidate, here: built, verified and timed as a worker would. FailedPrecondition when it is not OK.
+absl::Status MeasureCommand(const MeasureOptions& options, std::ostream& out);
+
+// The word of --cache; UNSPECIFIED for none. Misuse for another.
+absl::StatusOr<v1::TimingProtocol> ReadProtocol(const std::string& word);
+
+// A duration: "90s", "8m", "1h30m", or seconds as a plain number. Misuse otherwise.
+absl::StatusOr<double> ParseBudget(const std::string& text);
+
+}  // namespace mycc

@@ -1,0 +1,81 @@
+#include "mycc_tune/embedded.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "worker/host_lock.h"
+
+namespace mycc {
+namespace {
+
+constexpr char kEmbeddedWorker[] = "embedded";
+constexpr double kRegisterSeconds = 5;
+// The longest that a search keeps this host from timing.
+constexpr double kQuietSeconds = 10;
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Serving>> Serving::Start(const ServingOptions& options) {
+  MYCC_RETURN_IF_ERROR(GrpcServer::Check(options.listen));  // before a log is made for nothing
+  std::unique_ptr<Serving> serving(new Serving());
+  MYCC_ASSIGN_OR_RETURN(serving->log_, TuningLog::Open(options.log, OpenMode::kServe));
+  ServerLoopOptions loop;
+  loop.coordinator = options.coordinator;
+  loop.start_search = [search = options.search](const SearchStart& start) {
+    return SearchProcess::Start(search, start);
+  };
+  // A worker on this host may be timing something.
+  loop.around_search = [](const std::function<void()>& search) { WorkQuietly(search, kQuietSeconds); };
+  serving->loop_ = std::make_unique<ServerLoop>(loop, serving->log_.get(), &SystemTime());
+  MYCC_RETURN_IF_ERROR(serving->loop_->Start());
+  absl::StatusOr<std::unique_ptr<GrpcServer>> grpc = GrpcServer::Start(options.listen, serving->loop_.get());
+  if (!grpc.ok()) {
+    serving->loop_.reset();
+    serving->log_->Abandon();
+    return grpc.status();
+  }
+  serving->grpc_ = *std::move(grpc);
+  return serving;
+}
+
+Serving::~Serving() {
+  grpc_.reset();
+  loop_.reset();
+  // The next start recovers a log that is not closed cleanly.
+  if (log_ != nullptr) (void)log_->Close();
+}
+
+absl::StatusOr<std::unique_ptr<EmbeddedServer>> EmbeddedServer::Start(const std::string& log,
+                                                                      std::vector<std::string> devices) {
+  // Wherever TMPDIR is: the path of a socket must be short.
+  MYCC_ASSIGN_OR_RETURN(TemporaryFolder folder, TemporaryFolder::CreateIn("/tmp"));
+  std::unique_ptr<EmbeddedServer> embedded(new EmbeddedServer(std::move(folder)));
+  ServingOptions serving;
+  serving.log = log;
+  serving.listen.address = absl::StrCat("unix:", embedded->folder_.path(), "/server");
+  serving.coordinator.jobs.admission.resume_all = false;
+  serving.coordinator.dispatch.workers_return = false;  // the socket is a new one
+  MYCC_ASSIGN_OR_RETURN(embedded->serving_, Serving::Start(serving));
+  embedded->address_.address = embedded->serving_->address();
+  LocalWorkerOptions worker;
+  // Always the same name: leases that an embedded worker held when it was killed are given out again at once.
+  worker.name = kEmbeddedWorker;
+  worker.is_alone = true;
+  worker.devices = std::move(devices);
+  worker.server = embedded->address_;
+  MYCC_ASSIGN_OR_RETURN(embedded->worker_, LocalWorker::Create(worker));
+  embedded->worker_thread_ = std::thread([worker = embedded->worker_.get()] { (void)worker->Run(); });
+  // Nobody needs to be told that a job waits for the worker that is on its way.
+  (void)embedded->worker_->WaitUntilRegistered(kRegisterSeconds);
+  return embedded;
+}
+
+void EmbeddedServer::StopWorker() {
+  if (worker_ != nullptr) worker_->Stop();
+  if (worker_thread_.joinable()) worker_thread_.join();
+}
+
+EmbeddedServer::~EmbeddedServer() { StopWorker(); }
+
+}  // namespace mycc

@@ -1,0 +1,70 @@
+// A server with its log, ready to answer; and the same with a worker of this host on a private socket, which
+// is what `mycc-tune tune` uses when no server is named: the same code, with nothing to set up. Thread rule:
+// thread-compatible.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/temporary_folder.h"
+#include "db/tuning_log.h"
+#include "server/grpc_server.h"
+#include "server/search_process.h"
+#include "server/server_loop.h"
+#include "worker/local_worker.h"
+
+namespace mycc {
+
+struct ServingOptions {
+  std::string log;
+  ListenOptions listen;
+  CoordinatorOptions coordinator;
+  SearchProcessOptions search;
+};
+
+// Stops when destroyed, and leaves the log as one file.
+class Serving {
+ public:
+  static absl::StatusOr<std::unique_ptr<Serving>> Start(const ServingOptions& options);
+  ~Serving();
+
+  const std::string& address() const { return grpc_->address(); }
+  // Why the log has no space; OK where it has.
+  absl::Status WriteTrouble() const { return log_->WriteTrouble(); }
+
+ private:
+  Serving() = default;
+
+  std::unique_ptr<TuningLog> log_;
+  std::unique_ptr<ServerLoop> loop_;
+  std::unique_ptr<GrpcServer> grpc_;
+};
+
+class EmbeddedServer {
+ public:
+  // `devices`: of its worker. Takes up none of the log's jobs but those that are submitted again.
+  static absl::StatusOr<std::unique_ptr<EmbeddedServer>> Start(const std::string& log,
+                                                               std::vector<std::string> devices);
+  ~EmbeddedServer();
+
+  const ServerAddress& address() const { return address_; }
+  absl::Status WriteTrouble() const { return serving_->WriteTrouble(); }
+  // Measurements under way are finished and reported, the rest goes back; the server still answers.
+  void StopWorker();
+
+ private:
+  explicit EmbeddedServer(TemporaryFolder folder) : folder_(std::move(folder)) {}
+
+  const TemporaryFolder folder_;  // of the socket; nobody else may enter
+  ServerAddress address_;
+  std::unique_ptr<Serving> serving_;
+  std::unique_ptr<LocalWorker> worker_;
+  std::thread worker_thread_;
+};
+
+}  // namespace mycc

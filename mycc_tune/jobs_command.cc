@@ -1,0 +1,86 @@
+
+#include <pwd.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <ostream>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "base/status.h"
+#include "command/table.h"
+#include "command/times.h"
+#include "db/message_json.h"
+#include "mycc_tune/commands.h"
+#include "mycc_tune/progress_view.h"
+#include "mycc_tune/tuning_client.h"
+
+namespace mycc {
+namespace {
+
+// The name of the person who cancels, for those whose job it was.
+std::string UserAtHost() {
+  char host[256] = "";
+  gethostname(host, sizeof(host) - 1);
+  const passwd* const user = getpwuid(getuid());
+  return absl::StrCat(user != nullptr ? std::string(user->pw_name) : absl::StrCat("user ", getuid()), "@",
+                      host);
+}
+
+}  // namespace
+
+absl::Status JobsCommand(const JobOptions& options, std::ostream& out) {
+  MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<TuningClient> client, TuningClient::Connect(options.server));
+  MYCC_ASSIGN_OR_RETURN(const std::vector<v1::JobProgress> jobs, client->ListJobs(options.limit));
+  std::vector<std::vector<std::string>> rows = {
+      {"job", "name", "state", "done", "trials", "waiting", "created (UTC)", ""}};
+  for (const v1::JobProgress& job : jobs) {
+    if (options.json) out << ProgressJson(job) << "\n";
+    rows.push_back({job.job(), job.name(), JobStateName(job.state()),
+                    absl::StrFormat("%.0f %%", 100 * DoneShare(job)), absl::StrCat(job.trials()),
+                    job.waiters() > 0 ? absl::StrCat(job.waiters()) : "-",
+                    FormatUnixMicros(job.created_unix_micros()), job.message()});
+  }
+  if (!options.json) out << FormatTable(rows, {3, 4, 5});
+  return absl::OkStatus();
+}
+
+absl::Status CancelCommand(const JobOptions& options, std::ostream& out) {
+  MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<TuningClient> client, TuningClient::Connect(options.server));
+  MYCC_ASSIGN_OR_RETURN(const v1::JobProgress progress, client->Cancel(options.job, UserAtHost()));
+  if (options.json) {
+    out << ProgressJson(progress) << "\n";
+  } else if (progress.state() == v1::JOB_STATE_CANCELLED) {
+    out << "job " << progress.job() << " is " << progress.message() << "; its " << progress.trials()
+        << " results are kept\n";
+  } else {
+    out << "job " << progress.job() << " had ended: " << JobStateName(progress.state()) << ", "
+        << progress.message() << "\n";
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DevicesCommand(const JobOptions& options, std::ostream& out) {
+  MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<TuningClient> client, TuningClient::Connect(options.server));
+  MYCC_ASSIGN_OR_RETURN(const std::vector<v1::DeviceStatus> devices, client->ListDevices());
+  std::vector<std::vector<std::string>> rows = {
+      {"worker", "device", "state", "leases", "trials", "refused", "baseline", "silent", "target", ""}};
+  for (const v1::DeviceStatus& device : devices) {
+    if (options.json) out << MessageToJson(device).dump() << "\n";
+    const std::string baseline =
+        device.baseline_ratio() > 0 ? absl::StrFormat("%.2fx", device.baseline_ratio()) : "-";
+    std::vector<std::string> notes;
+    for (const std::string& note : {device.reason(), device.trouble()})
+      if (!note.empty()) notes.push_back(note);
+    rows.push_back({device.worker(), device.device(), device.state(), absl::StrCat(device.leases()),
+                    absl::StrCat(device.trials()), absl::StrCat(device.refused()), baseline,
+                    absl::StrFormat("%.0f s", device.silent_seconds()), device.target(),
+                    absl::StrJoin(notes, "; ")});
+  }
+  if (options.json) return absl::OkStatus();
+  out << (devices.empty() ? "no worker is registered\n" : FormatTable(rows, {3, 4, 5, 6, 7}));
+  return absl::OkStatus();
+}
+
+}  // namespace mycc

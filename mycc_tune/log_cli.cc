@@ -1,0 +1,213 @@
+#include "mycc_tune/log_cli.h"
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+#include <random>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "codegen/target/target.h"
+#include "command/misuse.h"
+#include "command/numbers.h"
+#include "command/sources.h"
+#include "mycc_tune/log_commands.h"
+#include "proto/names.h"
+#include "worker/local_worker.h"
+
+namespace mycc {
+namespace {
+
+constexpr double kSecondsADay = 86400;
+constexpr double kMostDays = 36500;
+
+// A subcommand whose arguments are `Args`, which live as long as the command.
+template <typename Args>
+struct Sub {
+  CLI::App* app;
+  std::shared_ptr<Args> args;
+};
+
+template <typename Args>
+Sub<Args> AddSub(CLI::App* log, const std::string& name, const std::string& what) {
+  Sub<Args> sub{log->add_subcommand(name, what), std::make_shared<Args>()};
+  sub.app->add_option("--log", sub.args->log, "the tuning log")->required();
+  return sub;
+}
+
+template <typename Args>
+void Does(const Sub<Args>& sub, Command* command, absl::Status (*work)(const Args&, std::ostream&)) {
+  sub.app->callback(
+      [command, work, args = sub.args] { *command = [work, args] { return work(*args, std::cout); }; });
+}
+
+// Statuses come as words; a word that is none is misuse.
+struct FilterWords {
+  std::vector<std::string> statuses;
+  std::string cache;
+};
+
+absl::Status ReadWords(const FilterWords& words, RecordFilter* filter) {
+  for (const std::string& word : words.statuses) {
+    const absl::StatusOr<v1::MeasureStatus> status = ParseStatusName(word);
+    if (!status.ok()) return Misuse(absl::StrCat("--status: ", status.status().message()));
+    filter->statuses.push_back(*status);
+  }
+  if (!filter->target.empty()) {
+    MYCC_ASSIGN_OR_RETURN(const Target target, ReadTarget(filter->target));
+    filter->target = PrintTarget(target);
+  }
+  if (words.cache.empty()) return absl::OkStatus();
+  const absl::StatusOr<v1::TimingProtocol> protocol = ParseProtocolName(words.cache);
+  if (!protocol.ok()) return Misuse(absl::StrCat("--cache: ", protocol.status().message()));
+  filter->protocol = *protocol;
+  return absl::OkStatus();
+}
+
+std::shared_ptr<FilterWords> AddFilter(CLI::App* app, RecordFilter* filter) {
+  auto words = std::make_shared<FilterWords>();
+  app->add_option("--workload", filter->workload_name, "of workloads with this name");
+  app->add_option("--hash", filter->workload_hash, "of the workload with this hash, or the beginning of one");
+  app->add_option("--target", filter->target,
+                  "of this target: host, cuda:0, a preset's name, or `v1 cpu mcpu=...`");
+  app->add_option("--job", filter->job, "of this job");
+  app->add_option("--worker", filter->worker, "measured by this worker");
+  app->add_option("--status", words->statuses, "with this status (ok, build_error, ...); repeatable");
+  app->add_option("--cache", words->cache, "timed with warm or cold caches");
+  return words;
+}
+
+// Like Does, after the words of the filter are read.
+template <typename Args>
+void DoesFiltered(const Sub<Args>& sub, const std::shared_ptr<FilterWords>& words, Command* command,
+                  std::function<absl::Status(const Args&)> work) {
+  sub.app->callback([command, work, words, args = sub.args] {
+    *command = [work, words, args] {
+      const absl::Status read = ReadWords(*words, &args->filter);
+      return read.ok() ? work(*args) : read;
+    };
+  });
+}
+
+// Measures records again on this host.
+absl::Status VerifyHere(const LogVerifyArgs& args) {
+  LocalMeasurer measurer;
+  std::random_device random;
+  const Remeasure remeasure = [&](const v1::Record& record) -> absl::StatusOr<v1::MeasureResult> {
+    v1::Assignment assignment;
+    assignment.set_workload(record.workload());
+    assignment.set_target(record.target());
+    assignment.set_trace(record.trace());
+    assignment.set_protocol(record.result().timing().protocol());
+    assignment.set_seed((uint64_t{random()} << 32) | random());  // other inputs than before
+    return measurer.Measure(assignment);
+  };
+  return LogVerifyCommand(args, remeasure, std::cout);
+}
+
+void AddReaders(CLI::App* log, Command* command) {
+  const auto stats = AddSub<LogStatsArgs>(log, "stats", "what the log holds, in numbers");
+  stats.app->add_flag("--json", stats.args->json, "print JSON");
+  Does(stats, command, LogStatsCommand);
+
+  const auto list = AddSub<LogListArgs>(log, "list", "records, one line each");
+  const auto words = AddFilter(list.app, &list.args->filter);
+  list.app->add_option("--limit", list.args->filter.limit, "at most this many")->check(NotPositive);
+  list.app->add_flag("--newest", list.args->filter.newest_first, "the newest first");
+  list.app->add_flag("--current", list.args->filter.only_current,
+                     "without those that newer results supersede");
+  list.app->add_flag("--json", list.args->json, "print JSON lines");
+  DoesFiltered<LogListArgs>(list, words, command,
+                            [](const LogListArgs& args) { return LogListCommand(args, std::cout); });
+
+  const auto show = AddSub<LogShowArgs>(log, "show", "everything about one record");
+  show.app->add_option("RECORD", show.args->record, "its id, or its trial's name")->required();
+  show.app->add_flag("--json", show.args->json, "print JSON");
+  Does(show, command, LogShowCommand);
+}
+
+void AddMovers(CLI::App* log, Command* command) {
+  const auto exported =
+      AddSub<LogExportArgs>(log, "export", "write records as JSON lines, or in the T4 format");
+  const auto words = AddFilter(exported.app, &exported.args->filter);
+  exported.app->add_option("--format", exported.args->format, "jsonl or t4")
+      ->check(CLI::IsMember({"jsonl", "t4"}))
+      ->capture_default_str();
+  exported.app->add_option("-o,--output", exported.args->output, "the file; - or none: the standard output");
+  DoesFiltered<LogExportArgs>(exported, words, command,
+                              [](const LogExportArgs& args) { return LogExportCommand(args, std::cout); });
+
+  const auto imported = AddSub<LogImportArgs>(log, "import", "add records from JSON lines");
+  imported.app->add_option("FILE", imported.args->inputs, "files that `log export` wrote")->required();
+  Does(imported, command, LogImportCommand);
+
+  const auto merged = AddSub<LogMergeArgs>(log, "merge", "add the records of other logs");
+  merged.app->add_option("LOG", merged.args->inputs, "other logs")->required();
+  Does(merged, command, LogMergeCommand);
+
+  const auto backup = AddSub<LogBackupArgs>(log, "backup", "copy the log, also while it is served");
+  backup.app->add_option("-o,--output", backup.args->output, "a new file")->required();
+  Does(backup, command, LogBackupCommand);
+}
+
+void AddOverride(CLI::App* log, Command* command, OverrideKind kind, const std::string& name,
+                 const std::string& what) {
+  const auto sub = AddSub<LogOverrideArgs>(log, name, what);
+  sub.args->kind = kind;
+  sub.app->add_option("RECORD", sub.args->record, "its id, or its trial's name")->required();
+  auto* reason = sub.app->add_option("--reason", sub.args->reason, "why, for whoever reads it later");
+  sub.app->add_flag("--clear", sub.args->clear, absl::StrCat("take the ", name, " back"))->excludes(reason);
+  sub.app->callback([command, name, args = sub.args] {
+    *command = [name, args] {
+      if (args->reason.empty() && !args->clear) {
+        return Misuse(absl::StrCat("log ", name, ": expected --reason, for whoever wonders about it later"));
+      }
+      return LogOverrideCommand(*args, std::cout);
+    };
+  });
+}
+
+void AddMenders(CLI::App* log, Command* command) {
+  const auto verify =
+      AddSub<LogVerifyArgs>(log, "verify", "measure the best record of each workload again, on this machine");
+  const auto words = AddFilter(verify.app, &verify.args->filter);
+  DoesFiltered<LogVerifyArgs>(verify, words, command, VerifyHere);
+
+  AddOverride(log, command, OverrideKind::kPin, "pin", "use this record's schedule, whatever is faster");
+  AddOverride(log, command, OverrideKind::kBan, "ban", "never use this record's schedule");
+
+  const auto gc = AddSub<LogGcArgs>(log, "gc", "forget what is not worth its space");
+  auto days = std::make_shared<double>(30);
+  auto failures = std::make_shared<double>(-1);
+  gc.app->add_option("--jobs-after-days", *days, "the search state of jobs that ended this long ago")
+      ->check(CLI::Range(0.0, kMostDays))
+      ->capture_default_str();
+  gc.app
+      ->add_option("--failures-after-days", *failures,
+                   "failures and superseded results older than this; never if not given")
+      ->check(CLI::Range(0.0, kMostDays));
+  gc.app
+      ->add_option("--keep-best", gc.args->policy.keep_best,
+                   "this many records of each workload, target and protocol, with their earlier times; all "
+                   "if not given")
+      ->check(NotPositive);
+  gc.app->add_flag("--dry-run", gc.args->policy.dry_run, "only count");
+  gc.app->callback([command, args = gc.args, days, failures] {
+    args->policy.ended_jobs_after_seconds = static_cast<int64_t>(*days * kSecondsADay);
+    if (*failures >= 0) args->policy.failures_after_seconds = static_cast<int64_t>(*failures * kSecondsADay);
+    *command = [args] { return LogGcCommand(*args, std::cout); };
+  });
+}
+
+}  // namespace
+
+void AddLogCommands(CLI::App* app, Command* command) {
+  CLI::App* log = app->add_subcommand("log", "show, move and mend a tuning log");
+  log->require_subcommand(1);
+  AddReaders(log, command);
+  AddMovers(log, command);
+  AddMenders(log, command);
+}
+
+}  // namespace mycc

@@ -1,0 +1,19 @@
+// The command line of `mycc-tune log ...`; mycc_tune/log_commands.h does the work.
+#pragma once
+
+#include <functional>
+
+#include "absl/status/status.h"
+
+namespace CLI {
+class App;
+}
+
+namespace mycc {
+
+using Command = std::function<absl::Status()>;
+
+// Adds `log` with its subcommands; the one that is called puts what is to be done into `command`.
+void AddLogCommands(CLI::App* app, Command* command);
+
+}  // namespace mycc

@@ -1,0 +1,193 @@
+// mycc-tune: the autotuner's server, workers and clients. Parses the command line; commands.h does the work.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "command/command_line.h"
+#include "command/numbers.h"
+#include "mycc_tune/commands.h"
+#include "mycc_tune/interrupt.h"
+#include "mycc_tune/log_cli.h"
+#include "server/search_child.h"
+#include "worker/child_main.h"
+
+namespace mycc {
+namespace {
+
+// CLI11's check of an address: the error of a word that is none, or nothing.
+std::string AddressTrouble(const std::string& word) { return std::string(CheckAddress(word).message()); }
+
+void AddServerAddress(CLI::App* app, ServerAddress* server) {
+  app->add_option("--server", server->address, "the server: HOST:PORT or unix:/PATH")
+      ->check(AddressTrouble)
+      ->capture_default_str();
+  app->add_option("--tls-ca", server->tls_ca_file,
+                  "certificates to trust (PEM), or `system`; without it the line is not encrypted");
+  app->add_option("--token-file", server->token_file, "a file with the token that the server asks for");
+}
+
+// The same where a server is optional: the callback tells whether it was named.
+std::shared_ptr<ServerAddress> AddOptionalServer(CLI::App* app) {
+  auto server = std::make_shared<ServerAddress>();
+  server->address.clear();
+  AddServerAddress(app, server.get());
+  return server;
+}
+std::optional<ServerAddress> Named(const ServerAddress& server) {
+  return server.address.empty() ? std::nullopt : std::make_optional(server);
+}
+
+void AddServe(CLI::App* app, Command* command) {
+  auto options = std::make_shared<ServeOptions>();
+  CLI::App* sub = app->add_subcommand("serve", "run the server: jobs, workers and the tuning log");
+  sub->add_option("--log", options->log, "the tuning log; made if there is none")->capture_default_str();
+  sub->add_option("--listen", options->listen.address, "HOST:PORT (port 0: any free one) or unix:/PATH")
+      ->check(AddressTrouble)
+      ->capture_default_str();
+  sub->add_option("--tls-cert", options->listen.tls_cert_file, "the server's certificate chain (PEM)");
+  sub->add_option("--tls-key", options->listen.tls_key_file, "its private key (PEM)");
+  sub->add_option("--token-file", options->listen.token_file,
+                  "a file with the token that clients and workers must show");
+  sub->add_flag(
+      "--insecure-allow-remote", options->listen.insecure_allow_remote,
+      "let other hosts in without TLS and token: whoever reaches the server runs code on the workers");
+  sub->add_option("--lease-seconds", options->lease_seconds,
+                  "how long a worker may be silent before its trials go to others")
+      ->check(CLI::Range(0.5, 3600.0))
+      ->capture_default_str();
+  sub->add_option("--search-memory", options->search_memory_gib,
+                  "memory that the search of one job may take, in GiB; a job whose search needs more fails")
+      ->check(CLI::Range(0.25, 1024.0))
+      ->capture_default_str();
+  sub->callback([=] { *command = [=] { return ServeCommand(*options, std::cout); }; });
+}
+
+void AddWorker(CLI::App* app, Command* command) {
+  auto options = std::make_shared<LocalWorkerOptions>();
+  CLI::App* sub = app->add_subcommand("worker", "measure candidates for a server");
+  options->server.address.clear();  // a worker is told for whom it works
+  AddServerAddress(sub, &options->server);
+  sub->get_option("--server")->required();
+  sub->add_option("--device", options->devices, "what to measure on: cpu, cuda:0; may be given again")
+      ->capture_default_str();
+  sub->add_option("--name", options->name, "the worker's name; after host and process if not given");
+  sub->add_option("--builders", options->builders, "processes that build at once; one a CPU if not given")
+      ->check(CLI::Range(1, 1024));
+  sub->callback([=] { *command = [=] { return WorkerCommand(*options, std::cout); }; });
+}
+
+void AddTune(CLI::App* app, Command* command) {
+  auto options = std::make_shared<TuneOptions>();
+  CLI::App* sub = app->add_subcommand("tune", "find the best schedules of workloads");
+  sub->add_option("FILE", options->files, "workloads (.te)")->required();
+  auto server = AddOptionalServer(sub);
+  auto* log = sub->add_option("--log", options->log, "the tuning log, when no server is named")
+                  ->capture_default_str();
+  log->excludes(sub->get_option("--server"));
+  sub->add_option("--target", options->targets,
+                  "what to tune for: host, cuda:0, a preset's name, or `v1 cpu mcpu=...`; several with a "
+                  "--target each")
+      ->take_all()
+      ->allow_extra_args(false)
+      ->capture_default_str();
+  sub->add_option("--trials", options->trials,
+                  "candidates to measure for each workload and target; 128 if no budget is given either")
+      ->check(CLI::Range(1, 1 << 24));
+  sub->add_option("--budget", options->budget, "time for everything, final rounds included: 90s, 8m, 1h30m");
+  sub->add_option("--seed", options->seed, "of the search")->check(NotWhole);
+  sub->add_option("--cache", options->cache, "time with warm or cold caches; cold on a GPU if not given");
+  sub->add_option("--strategy", options->strategy, "evolutionary, random or grid")
+      ->check(CLI::IsMember({"evolutionary", "random", "grid"}))
+      ->capture_default_str();
+  sub->add_flag("--fresh", options->fresh, "tune although the log already holds what is asked for");
+  sub->add_flag("--detach", options->detach, "submit to the server, and do not wait for the end")
+      ->needs(sub->get_option("--server"));
+  sub->add_flag("--json", options->json, "print JSON lines");
+  sub->callback([=] {
+    options->server = Named(*server);
+    *command = [=] { return TuneCommand(*options, std::cout); };
+  });
+}
+
+using JobCommand = absl::Status (*)(const JobOptions&, std::ostream&);
+void AddJobCommand(CLI::App* app, Command* command, const std::string& name, const std::string& what,
+                   bool needs_job, JobCommand work) {
+  auto options = std::make_shared<JobOptions>();
+  CLI::App* sub = app->add_subcommand(name, what);
+  if (needs_job) sub->add_option("JOB", options->job, "the job's id")->required();
+  if (name == "jobs")
+    sub->add_option("--limit", options->limit, "the newest so many; 0 for all")
+        ->check(NotWhole)
+        ->capture_default_str();
+  AddServerAddress(sub, &options->server);
+  sub->add_flag("--json", options->json, "print JSON lines");
+  sub->callback([=] { *command = [=] { return work(*options, std::cout); }; });
+}
+
+void AddBest(CLI::App* app, Command* command) {
+  auto options = std::make_shared<BestOptions>();
+  CLI::App* sub = app->add_subcommand("best", "show the best schedules that are known");
+  sub->add_option("FILE", options->file, "workloads (.te)")->required();
+  auto server = AddOptionalServer(sub);
+  auto* log = sub->add_option("--log", options->log, "the tuning log, when no server is named")
+                  ->capture_default_str();
+  log->excludes(sub->get_option("--server"));
+  sub->add_option("--target", options->target, "host, cuda:0, a preset's name, or `v1 cpu mcpu=...`")
+      ->capture_default_str();
+  sub->add_option("--cache", options->cache, "timed with warm or cold caches; cold on a GPU if not given");
+  sub->add_option("--top", options->top, "so many of each workload")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  sub->add_flag("--json", options->json, "print JSON lines");
+  sub->callback([=] {
+    options->server = Named(*server);
+    *command = [=] { return BestCommand(*options, std::cout); };
+  });
+}
+
+void AddMeasure(CLI::App* app, Command* command) {
+  auto options = std::make_shared<MeasureOptions>();
+  CLI::App* sub = app->add_subcommand("measure", "build, verify and time one schedule on this machine");
+  sub->add_option("FILE", options->file, "one workload (.te)")->required();
+  sub->add_option("--trace", options->trace, "a file with the schedule")->required();
+  sub->add_option("--target", options->target, "host, cuda:0, a preset's name, or `v1 cpu mcpu=...`")
+      ->capture_default_str();
+  sub->add_option("--cache", options->cache, "time with warm or cold caches; cold on a GPU if not given");
+  sub->add_option("--seed", options->seed, "of the random inputs")->check(NotWhole)->capture_default_str();
+  sub->add_flag("--json", options->json, "print JSON");
+  sub->callback([=] { *command = [=] { return MeasureCommand(*options, std::cout); }; });
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app("mycc-tune: finds the best schedules of tensor computations, and keeps them", "mycc-tune");
+  app.require_subcommand(1);
+  Command command;
+  AddTune(&app, &command);
+  AddServe(&app, &command);
+  AddWorker(&app, &command);
+  AddJobCommand(&app, &command, "jobs", "list a server's jobs", false, JobsCommand);
+  AddJobCommand(&app, &command, "watch", "follow a job to its end", true, WatchCommand);
+  AddJobCommand(&app, &command, "cancel", "end a job; its results are kept", true, CancelCommand);
+  AddJobCommand(&app, &command, "devices", "list a server's workers and their devices", false,
+                DevicesCommand);
+  AddBest(&app, &command);
+  AddMeasure(&app, &command);
+  AddLogCommands(&app, &command);
+  return RunCommandLine(&app, argc, argv, [&] {
+    BlockInterrupts();
+    return command();
+  });
+}
+
+}  // namespace
+}  // namespace mycc
+
+int main(int argc, char** argv) {
+  if (const std::optional<int> child = mycc::RunWorkerChild(argc, argv)) return *child;
+  if (const std::optional<int> search = mycc::RunSearchChild(argc, argv)) return *search;
+  return mycc::Main(argc, argv);
+}

@@ -1,0 +1,275 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <ostream>
+#include <set>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/time.h"
+#include "base/random_word.h"
+#include "base/sha256.h"
+#include "base/status.h"
+#include "codegen/target/target.h"
+#include "codegen/workload/print.h"
+#include "command/misuse.h"
+#include "command/sources.h"
+#include "command/times.h"
+#include "mycc_tune/commands.h"
+#include "mycc_tune/embedded.h"
+#include "mycc_tune/job_follower.h"
+#include "mycc_tune/progress_view.h"
+#include "mycc_tune/tuning_client.h"
+#include "proto/names.h"
+
+namespace mycc {
+namespace {
+
+constexpr uint32_t kDefaultTrials = 128;
+
+std::string FileStem(const std::string& path) {
+  const std::string name = path.substr(path.rfind('/') + 1);
+  return name.substr(0, name.rfind('.'));
+}
+
+// A task for each workload and target.
+absl::Status AddTasks(const TuneOptions& options, v1::JobSpec* spec) {
+  std::vector<std::string> targets;
+  for (const std::string& words : options.targets) {
+    MYCC_ASSIGN_OR_RETURN(const Target target, ReadTarget(words));
+    targets.push_back(PrintTarget(target));
+  }
+  spec->set_target(targets.front());
+  std::string name;
+  for (const std::string& file : options.files) {
+    MYCC_ASSIGN_OR_RETURN(const std::vector<Workload> workloads, ReadWorkloads(file));
+    for (const Workload& workload : workloads) {
+      for (const std::string& target : targets) {
+        v1::TaskSpec& task = *spec->add_tasks();
+        task.set_workload(PrintWorkload(workload));
+        task.set_count(workload.count);
+        if (target != spec->target()) task.set_target(target);
+      }
+    }
+    absl::StrAppend(&name, name.empty() ? "" : ", ", FileStem(file));
+  }
+  spec->set_name(name);
+  return absl::OkStatus();
+}
+
+std::set<std::string> TargetsOf(const v1::JobSpec& spec) {
+  std::set<std::string> targets;
+  for (const v1::TaskSpec& task : spec.tasks())
+    targets.insert(task.target().empty() ? spec.target() : task.target());
+  return targets;
+}
+
+absl::StatusOr<v1::JobSpec> SpecOf(const TuneOptions& options) {
+  v1::JobSpec spec;
+  MYCC_RETURN_IF_ERROR(AddTasks(options, &spec));
+  MYCC_ASSIGN_OR_RETURN(const v1::TimingProtocol protocol, ReadProtocol(options.cache));
+  spec.set_protocol(protocol);
+  spec.set_strategy(options.strategy);
+  spec.set_trials(options.trials);
+  if (!options.budget.empty()) {
+    MYCC_ASSIGN_OR_RETURN(const double budget, ParseBudget(options.budget));
+    spec.set_budget_seconds(budget);
+  } else if (options.trials == 0) {
+    spec.set_trials(kDefaultTrials);
+  }
+  spec.set_seed(options.seed.value_or(0));
+  spec.set_fresh(options.fresh);
+  return spec;
+}
+
+// The same command is the same submission, with --fresh or without: it joins the job that others wait for,
+// continues the one that was interrupted, or finds the one that has done it.
+std::string SubmissionOf(v1::JobSpec spec) {
+  spec.clear_fresh();
+  return Sha256Hex(spec.SerializeAsString());
+}
+
+// "3 others wait", "1 other waits".
+std::string OthersWait(uint32_t others) {
+  return others == 1 ? "1 other waits" : absl::StrCat(others, " others wait");
+}
+
+// Without a server only this host measures.
+absl::StatusOr<std::unique_ptr<EmbeddedServer>> StartServer(const v1::JobSpec& spec, const std::string& log) {
+  std::set<std::string> devices;
+  for (const std::string& target : TargetsOf(spec)) {
+    const absl::StatusOr<std::string> device = DeviceFor(target);
+    if (!device.ok()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(device.status().message(), "; expected --server with a worker that can"));
+    }
+    devices.insert(*device);
+  }
+  return EmbeddedServer::Start(log, {devices.begin(), devices.end()});
+}
+
+// A command that tunes, from its submission on.
+class Tuning {
+ public:
+  Tuning(const TuneOptions& options, const v1::JobSpec& spec, const InterruptCount& interrupts,
+         std::ostream& out)
+      : options_(options),
+        spec_(spec),
+        interrupts_(interrupts),
+        view_(ProgressView::StyleFor(STDOUT_FILENO, options.json), &out) {}
+
+  absl::Status Run();
+
+ private:
+  absl::Status Connect();
+  absl::StatusOr<v1::JobProgress> Submit();
+  void SayWhatBegins(const v1::JobProgress& progress);
+  absl::Status Detach(const v1::JobProgress& progress);
+  // After an interrupt.
+  absl::Status Leave(const v1::JobProgress& seen);
+  // How the job continues that was given up here.
+  std::string HowToContinue(const v1::JobProgress& progress) const;
+  std::string At() const { return absl::StrCat(" --server ", address_.address); }
+
+  const TuneOptions& options_;
+  const v1::JobSpec& spec_;
+  const InterruptCount& interrupts_;
+  ProgressView view_;
+  const std::string client_id_ = RandomWord();
+  std::unique_ptr<EmbeddedServer> embedded_;
+  ServerAddress address_;
+  std::unique_ptr<TuningClient> client_;
+};
+
+absl::Status Tuning::Run() {
+  MYCC_RETURN_IF_ERROR(Connect());
+  MYCC_ASSIGN_OR_RETURN(v1::JobProgress progress, Submit());
+  SayWhatBegins(progress);
+  if (options_.detach && !HasEnded(progress)) return Detach(progress);
+  FollowOptions follow = {.client = client_id_};
+  if (embedded_ != nullptr) follow.no_space = [this] { return embedded_->WriteTrouble(); };
+  MYCC_ASSIGN_OR_RETURN(progress, FollowJob(client_.get(), follow, interrupts_, std::move(progress), &view_));
+  if (!HasEnded(progress)) return Leave(progress);
+  view_.Finish(progress);
+  return Verdict(progress);
+}
+
+absl::Status Tuning::Connect() {
+  if (options_.server) {
+    address_ = *options_.server;
+  } else {
+    MYCC_ASSIGN_OR_RETURN(embedded_, StartServer(spec_, options_.log));
+    address_ = embedded_->address();
+  }
+  MYCC_ASSIGN_OR_RETURN(client_, TuningClient::Connect(address_));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::JobProgress> Tuning::Submit() {
+  v1::SubmitJobRequest request;
+  *request.mutable_spec() = spec_;
+  request.set_submission(SubmissionOf(spec_));
+  if (!options_.detach) request.set_client(client_id_);
+  return client_->Submit(request);
+}
+
+void Tuning::SayWhatBegins(const v1::JobProgress& progress) {
+  const std::string where = options_.server ? absl::StrCat("the log of ", address_.address) : options_.log;
+  const std::string job = absl::StrCat("job ", progress.job());
+  if (progress.state() == v1::JOB_STATE_DONE) {
+    view_.Say(absl::StrCat("nothing to tune: ", where, " already holds what was asked for (", job, " of ",
+                           FormatUnixMicros(progress.created_unix_micros()), "); --fresh tunes again"));
+    return;
+  }
+  const uint32_t others = progress.waiters() - std::min(progress.waiters(), options_.detach ? 0u : 1u);
+  const std::string begins = others > 0
+                                 ? absl::StrCat("joining ", job, ", which ", OthersWait(others), " for")
+                             : progress.trials() > 0 ? absl::StrCat("continuing ", job)
+                                                     : absl::StrCat("started ", job);
+  view_.Say(absl::StrCat(begins, ": ", spec_.tasks_size(),
+                         spec_.tasks_size() == 1 ? " workload for " : " workloads for ",
+                         absl::StrJoin(TargetsOf(spec_), " and "), ", results go to ", where));
+}
+
+absl::Status Tuning::Detach(const v1::JobProgress& progress) {
+  view_.Say(
+      absl::StrCat("mycc-tune watch ", progress.job(), At(), " follows it, and mycc-tune cancel ends it"));
+  if (options_.json) view_.Finish(progress);
+  return absl::OkStatus();
+}
+
+absl::Status Tuning::Leave(const v1::JobProgress& seen) {
+  absl::StatusOr<v1::JobProgress> left = absl::UnknownError("");
+  if (embedded_ != nullptr) {
+    view_.Say("stopping when what is being measured is finished; another interrupt stops at once");
+    embedded_->StopWorker();
+    left = client_->Watch(seen.job(), 0, 0);
+  } else {
+    left = client_->Leave(seen.job(), client_id_);
+  }
+  if (!left.ok()) {
+    view_.Finish(seen);
+    return Interrupted(absl::StrCat("interrupted; job ", seen.job(),
+                                    " goes on, since its server was not told: ", left.status().message()));
+  }
+  view_.Finish(*left);
+  const bool ended_by_itself = left->state() == v1::JOB_STATE_DONE || left->state() == v1::JOB_STATE_FAILED;
+  return ended_by_itself ? Verdict(*left) : Interrupted(HowToContinue(*left));
+}
+
+std::string Tuning::HowToContinue(const v1::JobProgress& progress) const {
+  const std::string job = absl::StrCat("interrupted; job ", progress.job());
+  const std::string kept = absl::StrCat(progress.trials(), " results are kept, and the same command");
+  if (embedded_ != nullptr) return absl::StrCat(job, " can go on: its ", kept, " continues it");
+  // --fresh asks for a new job, never for a cancelled one.
+  if (HasEnded(progress)) {
+    return absl::StrCat(job, " is cancelled, since nobody else waits for it; its ", kept,
+                        spec_.fresh() ? " without --fresh" : "", " continues it");
+  }
+  if (progress.waiters() > 0)
+    return absl::StrCat(job, " goes on: ", OthersWait(progress.waiters()), " for it");
+  return absl::StrCat(job, " goes on, as somebody submitted it with --detach; mycc-tune cancel ",
+                      progress.job(), At(), " ends it");
+}
+
+}  // namespace
+
+absl::StatusOr<v1::TimingProtocol> ReadProtocol(const std::string& word) {
+  if (word.empty()) return v1::TIMING_PROTOCOL_UNSPECIFIED;
+  absl::StatusOr<v1::TimingProtocol> protocol = ParseProtocolName(word);
+  if (!protocol.ok()) return Misuse(absl::StrCat("--cache: ", protocol.status().message()));
+  return protocol;
+}
+
+absl::StatusOr<double> ParseBudget(const std::string& text) {
+  double seconds = 0;
+  absl::Duration duration;
+  const bool parsed = absl::SimpleAtod(text, &seconds) || (absl::ParseDuration(text, &duration) &&
+                                                           (seconds = absl::ToDoubleSeconds(duration), true));
+  if (parsed && seconds > 0 && std::isfinite(seconds)) return seconds;
+  return Misuse(absl::StrCat("--budget: \"", text, "\" is no duration; expected 90s, 8m or 1h30m"));
+}
+
+absl::Status TuneCommand(const TuneOptions& options, std::ostream& out) {
+  const InterruptCount interrupts;  // to the end, so that a second one is heard while this one stops
+  MYCC_ASSIGN_OR_RETURN(const v1::JobSpec spec, SpecOf(options));
+  return Tuning(options, spec, interrupts, out).Run();
+}
+
+absl::Status WatchCommand(const JobOptions& options, std::ostream& out) {
+  const InterruptCount interrupts;
+  MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<TuningClient> client, TuningClient::Connect(options.server));
+  ProgressView view(ProgressView::StyleFor(STDOUT_FILENO, options.json), &out);
+  MYCC_ASSIGN_OR_RETURN(v1::JobProgress progress, client->Watch(options.job, 0, 0));
+  MYCC_ASSIGN_OR_RETURN(progress, FollowJob(client.get(), {}, interrupts, std::move(progress), &view));
+  view.Finish(progress);
+  // Watching changes nothing: an interrupt ends the watching alone.
+  if (!HasEnded(progress)) return Interrupted(absl::StrCat("interrupted; job ", options.job, " goes on"));
+  return Verdict(progress);
+}
+
+}  // namespace mycc

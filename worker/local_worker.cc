@@ -1,0 +1,154 @@
+#include "worker/local_worker.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "codegen/target/target.h"
+#include "proto/timer_version.h"
+#include "worker/device.h"
+#include "worker/gpu_device.h"
+#include "worker/grpc_link.h"
+#include "worker/host_lock.h"
+
+namespace mycc {
+namespace {
+
+// Enough to keep all builders busy, few enough that a death or a cancellation costs little.
+constexpr int kBatchesABuilder = 2;
+constexpr int kLeastBatch = 4;
+// One lane's candidates are built while another's are measured.
+constexpr int kGpuLanes = 2;
+
+std::string DefaultName() {
+  char host[256] = "worker";
+  gethostname(host, sizeof(host) - 1);
+  return absl::StrCat(host, "-", getpid());
+}
+
+int BuildersOf(const LocalWorkerOptions& options) {
+  return options.builders > 0 ? options.builders : UsableCpus();
+}
+
+}  // namespace
+
+int UsableCpus() {
+  cpu_set_t set;
+  return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+absl::StatusOr<WorkerDevice> LocalWorker::AddCpu(int builders) {
+  CpuMeasurerOptions measuring;
+  measuring.builders = builders;
+  MYCC_ASSIGN_OR_RETURN(cpu_, CpuMeasurer::Create(measuring));
+  WorkerDevice device;
+  device.offer.set_device("cpu");
+  device.offer.set_target(PrintTarget(DetectHostTarget()));
+  *device.offer.mutable_info() = DescribeCpu();
+  device.offer.set_timer_version(kTimerVersion);
+  device.batch = std::max(kLeastBatch, kBatchesABuilder * builders);
+  device.measure = [measurer = cpu_.get()](const std::vector<v1::Assignment>& assignments,
+                                           const IsRevoked& is_revoked, const OnMeasured& done) {
+    measurer->Measure(assignments, is_revoked, done);
+  };
+  device.trouble = [] { return StoppedHolderOf(kCpuLock); };
+  return device;
+}
+
+absl::StatusOr<WorkerDevice> LocalWorker::AddGpu(const std::string& name, const LocalWorkerOptions& options) {
+  MYCC_ASSIGN_OR_RETURN(const int ordinal, ParseGpuName(name));
+  MYCC_ASSIGN_OR_RETURN(const Gpu gpu, DescribeGpu(ordinal));
+  const int builders = BuildersOf(options);
+  if (gpu_builders_ == nullptr) gpu_builders_ = std::make_unique<BuildPool>(builders, BuildLimits());
+  MYCC_ASSIGN_OR_RETURN(std::unique_ptr<GpuMeasurer> made,
+                        GpuMeasurer::Create(gpu, gpu_builders_.get(), {}, options.log));
+  WorkerDevice device;
+  device.offer.set_device(gpu.info.device());
+  device.offer.set_target(PrintTarget(gpu.target));
+  *device.offer.mutable_info() = gpu.info;
+  device.offer.set_timer_version(kTimerVersion);
+  device.batch = std::max(kLeastBatch, builders);
+  device.lanes = kGpuLanes;
+  device.reports_at_once = true;
+  device.measure = [measurer = made.get()](const std::vector<v1::Assignment>& assignments,
+                                           const IsRevoked& is_revoked, const OnMeasured& done) {
+    measurer->Measure(assignments, is_revoked, done);
+  };
+  device.trouble = [uuid = gpu.uuid] { return StoppedHolderOf(uuid); };
+  gpus_.push_back(std::move(made));
+  return device;
+}
+
+absl::StatusOr<std::unique_ptr<LocalWorker>> LocalWorker::Create(const LocalWorkerOptions& options) {
+  std::unique_ptr<LocalWorker> local(new LocalWorker());
+  WorkerOptions worker;
+  worker.name = options.name.empty() ? DefaultName() : options.name;
+  worker.instance = NewInstance();
+  if (!options.name.empty() && !options.is_alone) {
+    MYCC_ASSIGN_OR_RETURN(NameLock name, NameLock::Take(options.server.address, options.name));
+    worker.instance = name.instance();
+    worker.replaces = name.replaces();
+    local->name_.emplace(std::move(name));
+  }
+  worker.toolchain = CpuToolchain();
+  worker.log = options.log;
+  std::vector<WorkerDevice> devices;
+  for (const std::string& name : options.devices) {
+    absl::StatusOr<WorkerDevice> device =
+        name == "cpu" ? local->AddCpu(BuildersOf(options)) : local->AddGpu(name, options);
+    MYCC_RETURN_IF_ERROR(device.status());
+    device->offer.mutable_info()->set_worker(worker.name);
+    devices.push_back(*std::move(device));
+  }
+  if (!local->gpus_.empty()) {
+    MYCC_ASSIGN_OR_RETURN(worker.toolchain, GpuToolchain());
+  }
+  MYCC_ASSIGN_OR_RETURN(local->link_, ConnectToServer(options.server));
+  local->worker_ = std::make_unique<Worker>(worker, local->link_.get(), std::move(devices));
+  return local;
+}
+
+absl::StatusOr<std::string> DeviceFor(const std::string& target_text) {
+  MYCC_ASSIGN_OR_RETURN(const Target target, ParseTarget(target_text));
+  std::string device = "cpu", why;
+  Target here;
+  if (target.kind == TargetKind::kCuda) {
+    const absl::StatusOr<Gpu> gpu = DescribeGpu(0);
+    if (gpu.ok()) here = gpu->target;
+    why = std::string(gpu.status().message());
+    device = "cuda:0";
+  } else {
+    here = DetectHostTarget();
+  }
+  if (why.empty() && IsMeasurableOn(target, here, &why)) return device;
+  return absl::FailedPreconditionError(absl::StrCat("this machine cannot run ", target_text, ": ", why));
+}
+
+absl::StatusOr<v1::MeasureResult> LocalMeasurer::Measure(const v1::Assignment& assignment) {
+  MYCC_ASSIGN_OR_RETURN(const std::string device, DeviceFor(assignment.target()));
+  v1::MeasureResult measured;
+  const IsRevoked never = [](const v1::LeaseId&) { return false; };
+  const OnMeasured keep = [&measured](const v1::Assignment&, std::vector<v1::MeasureResult> results) {
+    measured = std::move(results[0]);
+  };
+  if (device == "cpu") {
+    if (cpu_ == nullptr) {
+      MYCC_ASSIGN_OR_RETURN(cpu_, CpuMeasurer::Create({}));
+    }
+    cpu_->Measure({assignment}, never, keep);
+    return measured;
+  }
+  if (gpu_ == nullptr) {
+    MYCC_ASSIGN_OR_RETURN(const Gpu gpu, DescribeGpu(0));
+    gpu_builders_ = std::make_unique<BuildPool>(/*builders=*/2, BuildLimits());  // a candidate, its reference
+    MYCC_ASSIGN_OR_RETURN(gpu_, GpuMeasurer::Create(gpu, gpu_builders_.get(), {}, nullptr));
+  }
+  gpu_->Measure({assignment}, never, keep);
+  return measured;
+}
+
+}  // namespace mycc
