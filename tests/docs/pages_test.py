@@ -54,7 +54,7 @@ def missing_module(commands):
 def hurried(commands, port):
     """The same commands with few trials, and another port, since 7070 may be taken."""
     commands = re.sub(r"--trials \d+", "--trials 4", commands)
-    return re.sub(r"--budget \w+", "--budget 3s", commands).replace("7070", str(port))
+    return re.sub(r"--budget \w+", "--budget 10s", commands).replace("7070", str(port))
 
 
 def free_port():
@@ -109,7 +109,7 @@ class PageTest(unittest.TestCase):
             else:
                 print(f"left out, since this Python has no {module}:\n{step.commands}")
         # With the jobs of an interactive shell (-m), and this Python as python3.
-        script = "".join(f"{hurried(step.commands, port)}\necho '{END_OF_BLOCK}'\n" for step in taken)
+        script = "trap 'jobs -p | xargs -r kill' EXIT\n" + "".join(f"{hurried(step.commands, port)}\necho '{END_OF_BLOCK}'\n" for step in taken)
         path = f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"
         result = subprocess.run(["bash", "-em", "-c", script], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=self.folder,
                                 env={**os.environ, "PATH": path}, timeout=300, check=False)
