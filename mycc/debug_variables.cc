@@ -7,6 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "codegen/passes/lower.h"
 #include "command/misuse.h"
 
 namespace mycc {

@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "absl/status/statusor.h"
-#include "codegen/passes/debug.h"
+#include "codegen/ir/debug.h"
 
 namespace mycc {
 

@@ -9,9 +9,8 @@
 #include "absl/strings/str_format.h"
 #include "base/status.h"
 #include "codegen/driver/compile.h"
-#include "codegen/passes/debug.h"
+#include "codegen/ir/debug.h"
 #include "codegen/workload/canonical.h"
-#include "mycc/default_schedule.h"
 #include "mycc/neighbour.h"
 #include "mycc/spot_check.h"
 #include "proto/precision.h"
@@ -126,9 +125,8 @@ absl::StatusOr<std::optional<Found>> ScheduleFinder::FindNear(Query* query) cons
                         FindNeighbours(*log_, protocols_, query->canonical, target_));
   if (query->why_not.empty()) query->why_not = neighbourhood.why_none;
   if (neighbourhood.neighbours.empty()) return std::nullopt;
-  const double default_seconds = DefaultSchedules(query->canonical, target_)[0].seconds;
   for (const Neighbour& neighbour : neighbourhood.neighbours) {
-    absl::StatusOr<Found> found = Adapt(*query, neighbour, default_seconds);
+    absl::StatusOr<Found> found = Adapt(query, neighbour);
     if (found.ok()) return *std::move(found);
     const std::string refusal = absl::StrCat("record ", neighbour.record, " (", neighbour.difference, ") ",
                                              std::string(found.status().message()));
@@ -140,16 +138,18 @@ absl::StatusOr<std::optional<Found>> ScheduleFinder::FindNear(Query* query) cons
   return std::nullopt;
 }
 
-absl::StatusOr<Found> ScheduleFinder::Adapt(const Query& query, const Neighbour& neighbour,
-                                            double default_seconds) const {
+absl::StatusOr<Found> ScheduleFinder::Adapt(Query* query, const Neighbour& neighbour) const {
   const auto refuse = [](const std::string& why) { return absl::FailedPreconditionError(why); };
-  const absl::StatusOr<ScoredTrace> refitted = RefitSchedule(neighbour.trace, query.canonical, target_);
+  const UnmeasuredSchedules& unmeasured = UnmeasuredOf(query);
+  const absl::StatusOr<ScoredSchedule> refitted = unmeasured.Refit(neighbour.trace);
   if (!refitted.ok()) return refuse(absl::StrCat("does not fit: ", std::string(refitted.status().message())));
-  PrintCandidate(query.workload,
+  PrintCandidate(query->workload,
                  absl::StrCat("record ", neighbour.record, ", re-fitted, ", Predicted(refitted->seconds)),
                  refitted->trace);
-  if (refitted->seconds >= default_seconds) return refuse("is predicted no faster than the default schedule");
-  absl::StatusOr<KernelSpec> kernel = CompileKernel(query.workload, target_, refitted->trace);
+  if (refitted->seconds >= unmeasured.defaults()[0].seconds)
+    return refuse("is predicted no faster than the default schedule");
+  absl::StatusOr<KernelSpec> kernel =
+      CompileScheduled(query->workload, target_, refitted->trace, refitted->function);
   if (!kernel.ok())
     return refuse(absl::StrCat("does not compile here: ", std::string(kernel.status().message())));
   const SpotCheck check = CheckOnRandomInputs(*kernel, target_);
@@ -160,13 +160,19 @@ absl::StatusOr<Found> ScheduleFinder::Adapt(const Query& query, const Neighbour&
   return Found{*std::move(kernel), absl::StrCat(neighbour.difference, "; ", check.detail)};
 }
 
-absl::StatusOr<Found> ScheduleFinder::Default(const Query& query) const {
-  std::string why = query.why_not;
+const UnmeasuredSchedules& ScheduleFinder::UnmeasuredOf(Query* query) const {
+  if (!query->unmeasured) query->unmeasured.emplace(query->canonical, target_);
+  return *query->unmeasured;
+}
+
+absl::StatusOr<Found> ScheduleFinder::Default(Query* query) const {
+  std::string why = query->why_not;
   absl::Status status;
-  for (const ScoredTrace& schedule : DefaultSchedules(query.canonical, target_)) {
-    PrintCandidate(query.workload, absl::StrCat(RuleName(schedule.trace), ", ", Predicted(schedule.seconds)),
+  for (const ScoredSchedule& schedule : UnmeasuredOf(query).defaults()) {
+    PrintCandidate(query->workload, absl::StrCat(RuleName(schedule.trace), ", ", Predicted(schedule.seconds)),
                    schedule.trace);
-    absl::StatusOr<KernelSpec> kernel = CompileKernel(query.workload, target_, schedule.trace);
+    absl::StatusOr<KernelSpec> kernel =
+        CompileScheduled(query->workload, target_, schedule.trace, schedule.function);
     if (kernel.ok()) {
       kernel->reason = Reason::kMiss;
       return Found{*std::move(kernel), why};
@@ -180,14 +186,14 @@ absl::StatusOr<Found> ScheduleFinder::Default(const Query& query) const {
 
 absl::StatusOr<Found> ScheduleFinder::Find(const Workload& workload) const {
   Query query{workload, Canonicalize(workload), WorkloadHash(workload),
-              log_ == nullptr ? "no tuning log was named" : ""};
+              log_ == nullptr ? "no tuning log was named" : "", std::nullopt};
   if (log_ != nullptr) {
     MYCC_ASSIGN_OR_RETURN(std::optional<Found> own, FindOwn(&query));
     if (own) return *std::move(own);
     MYCC_ASSIGN_OR_RETURN(std::optional<Found> near, FindNear(&query));
     if (near) return *std::move(near);
   }
-  return Default(query);
+  return Default(&query);
 }
 
 }  // namespace mycc

@@ -1,8 +1,7 @@
 // Which schedule a workload gets, and why: the tuning log's, a neighbour's, or the default one.
 //
 //   hit    the log's best record for the same workload and target; this build makes the same code from it.
-//   One
-//          that no longer replays leaves its place to the next best
+//          One that no longer replays leaves its place to the next best
 //   stale  the same, but this build makes other code from it
 //   near   the decisions of another target's or another shape's record, re-fitted here; never one that should
 //          be slower than the default
@@ -22,6 +21,7 @@
 #include "command/protocols.h"
 #include "db/tuning_log.h"
 #include "mycc/neighbour.h"
+#include "mycc/unmeasured_schedules.h"
 
 namespace mycc {
 
@@ -50,7 +50,9 @@ class ScheduleFinder {
     Workload canonical;
     std::string hash;
     std::string why_not;
+    std::optional<UnmeasuredSchedules> unmeasured;  // made when first needed
   };
+  const UnmeasuredSchedules& UnmeasuredOf(Query* query) const;
 
   // The best of the workload's own records that replays.
   absl::StatusOr<std::optional<Found>> FindOwn(Query* query) const;
@@ -58,8 +60,8 @@ class ScheduleFinder {
   absl::StatusOr<Found> Use(const Query& query, const StoredRecord& best) const;
   absl::StatusOr<std::optional<Found>> FindNear(Query* query) const;
   // The error is what speaks against the neighbour.
-  absl::StatusOr<Found> Adapt(const Query& query, const Neighbour& neighbour, double default_seconds) const;
-  absl::StatusOr<Found> Default(const Query& query) const;
+  absl::StatusOr<Found> Adapt(Query* query, const Neighbour& neighbour) const;
+  absl::StatusOr<Found> Default(Query* query) const;
 
   const TuningLog* const log_;
   const std::vector<v1::TimingProtocol> protocols_;  // the first that has a record decides

@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "codegen/driver/compile.h"
-#include "codegen/passes/debug.h"
+#include "codegen/ir/debug.h"
 #include "command/misuse.h"
 #include "command/sources.h"
 #include "proto/utf8.h"

@@ -8,6 +8,7 @@
 #include "codegen/artifact/glue.h"
 #include "codegen/artifact/link.h"
 #include "codegen/cuda/nvrtc.h"
+#include "codegen/ir/debug.h"
 #include "codegen/runtime/artifact/embed.h"
 
 namespace mycc {
@@ -34,6 +35,11 @@ void AddToReport(const CudaUnit& unit, BuildReport* report) {
   report->log += unit.image.log;
 }
 
+absl::StatusOr<CudaImage> Compiled(const CudaProgram& program, const Target& target) {
+  const TimedStep timed("nvrtc", [&] { return program.symbol; });
+  return CompileCuda(program.source, target);
+}
+
 }  // namespace
 
 absl::StatusOr<SharedObject> LinkCudaPrograms(const LibrarySpec& spec, const std::vector<Entry>& entries,
@@ -41,7 +47,7 @@ absl::StatusOr<SharedObject> LinkCudaPrograms(const LibrarySpec& spec, const std
   SharedObject object;
   std::vector<CudaUnit> units;
   for (const CudaProgram& program : programs) {
-    MYCC_ASSIGN_OR_RETURN(CudaImage image, CompileCuda(program.source, spec.target));
+    MYCC_ASSIGN_OR_RETURN(CudaImage image, Compiled(program, spec.target));
     units.push_back({program, std::move(image)});
     AddToReport(units.back(), &object.report);
   }

@@ -31,11 +31,8 @@ absl::StatusOr<SharedObject> Build(const LibrarySpec& spec, const std::vector<En
   SharedObject object;
   if (spec.target.kind == TargetKind::kCuda) {
     std::vector<CudaProgram> programs;
-    for (const KernelSpec& kernel : spec.kernels) {
-      MYCC_ASSIGN_OR_RETURN(CudaProgram program,
-                            EmitCuda(kernel.lowered, spec.target, KernelSymbol(spec, kernel)));
-      programs.push_back(std::move(program));
-    }
+    for (const KernelSpec& kernel : spec.kernels)
+      programs.push_back(WithSymbol(kernel.program, KernelSymbol(spec, kernel)));
     return LinkCudaPrograms(spec, entries, programs);
   }
   MYCC_ASSIGN_OR_RETURN(object.bytes, CpuSharedObject(spec, entries));

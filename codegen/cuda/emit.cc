@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "codegen/cuda/kernel_emitter.h"
 #include "codegen/cuda/launch.h"
+#include "codegen/ir/debug.h"
 
 namespace mycc {
 namespace {
@@ -89,7 +90,9 @@ absl::StatusOr<std::vector<CudaStep>> EmitBody(const Stmt& body, const std::vect
 absl::StatusOr<CudaProgram> EmitCuda(const LoweredFunction& lowered, const Target& target,
                                      const std::string& symbol) {
   MYCC_CHECK(target.kind == TargetKind::kCuda) << "EmitCuda for " << PrintTarget(target);
+  const TimedStep timed("emit_cuda", [&] { return symbol; });
   CudaProgram program;
+  program.symbol = symbol;
   Prelude prelude;
   std::string kernels;
   MYCC_ASSIGN_OR_RETURN(program.call, EmitBody(lowered.kernel.body, BuffersOfCall(lowered), symbol, target,
@@ -98,6 +101,22 @@ absl::StatusOr<CudaProgram> EmitCuda(const LoweredFunction& lowered, const Targe
                                                absl::StrCat(symbol, "_pack"), target, &prelude, &kernels));
   program.source = prelude.Text() + kernels;
   program.workspace_bytes = lowered.workspace_shared_bytes;
+  return program;
+}
+
+CudaProgram WithSymbol(CudaProgram program, const std::string& symbol) {
+  for (std::vector<CudaStep>* const steps : {&program.call, &program.pack}) {
+    for (CudaStep& step : *steps) {
+      if (step.kernel.empty()) continue;
+      // The one place that names a kernel is its definition.
+      const std::string name = symbol + step.kernel.substr(program.symbol.size());
+      const size_t at = program.source.find(absl::StrCat(" ", step.kernel, "("));
+      MYCC_CHECK(at != std::string::npos) << step.kernel << " is not defined in\n" << program.source;
+      program.source.replace(at + 1, step.kernel.size(), name);
+      step.kernel = name;
+    }
+  }
+  program.symbol = symbol;
   return program;
 }
 

@@ -17,4 +17,7 @@ namespace mycc {
 absl::StatusOr<CudaProgram> EmitCuda(const LoweredFunction& lowered, const Target& target,
                                      const std::string& symbol);
 
+// The same program with its kernels called after another symbol. REQUIRES: a program of EmitCuda.
+CudaProgram WithSymbol(CudaProgram program, const std::string& symbol);
+
 }  // namespace mycc

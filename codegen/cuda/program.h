@@ -51,6 +51,7 @@ struct CudaStep {
 };
 
 struct CudaProgram {
+  std::string symbol;  // with which the kernels' names begin
   std::string source;
   std::vector<CudaStep> call, pack;
   int64_t workspace_bytes = 0;

@@ -12,23 +12,38 @@
 
 namespace mycc {
 
+namespace {
+
+// The name of a kernel's code until it has a place in a library.
+constexpr char kSymbol[] = "kernel";
+
+absl::Status LowerAndEmit(const Function& scheduled, const Target& target, KernelSpec* spec) {
+  MYCC_ASSIGN_OR_RETURN(spec->lowered, Lower(scheduled, target));
+  if (target.kind == TargetKind::kCpu) return absl::OkStatus();
+  MYCC_ASSIGN_OR_RETURN(spec->program, EmitCuda(spec->lowered, target, kSymbol));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 absl::StatusOr<KernelSpec> CompileKernel(const Workload& workload, const Target& target, const Trace& trace) {
   MYCC_ASSIGN_OR_RETURN(const Schedule schedule, Replay(Canonicalize(workload), target, trace));
+  return CompileScheduled(workload, target, trace, schedule.function());
+}
+
+absl::StatusOr<KernelSpec> CompileScheduled(const Workload& workload, const Target& target,
+                                            const Trace& trace, const Function& scheduled) {
   KernelSpec spec;
   spec.workload = workload;
   spec.trace = trace;
-  MYCC_ASSIGN_OR_RETURN(spec.lowered, Lower(schedule.function(), target));
-  // Code that a GPU cannot carry out is refused here, where another schedule can still be chosen.
-  if (target.kind == TargetKind::kCuda)
-    MYCC_RETURN_IF_ERROR(EmitCuda(spec.lowered, target, workload.name).status());
+  MYCC_RETURN_IF_ERROR(LowerAndEmit(scheduled, target, &spec));
   return spec;
 }
 
 absl::StatusOr<std::string> CodeDigestOf(const KernelSpec& kernel, const Target& target) {
   if (target.kind == TargetKind::kCpu) return CodeDigest(kernel.lowered, target, LlvmToolchain());
   MYCC_ASSIGN_OR_RETURN(const std::string toolchain, CudaToolchain());
-  MYCC_ASSIGN_OR_RETURN(const CudaProgram program, EmitCuda(kernel.lowered, target, "kernel"));
-  return CodeDigest(kernel.lowered, target, absl::StrCat(toolchain, "\n", program.source));
+  return CodeDigest(kernel.lowered, target, absl::StrCat(toolchain, "\n", kernel.program.source));
 }
 
 absl::StatusOr<std::string> EmitText(const KernelSpec& kernel, const Target& target,
@@ -39,7 +54,7 @@ absl::StatusOr<std::string> EmitText(const KernelSpec& kernel, const Target& tar
                       form == "llvm" ? EmitKind::kLlvmIr : EmitKind::kAssembly);
   }
   if (cuda && (form == "cuda" || form == "ptx")) {
-    MYCC_ASSIGN_OR_RETURN(const CudaProgram program, EmitCuda(kernel.lowered, target, kernel.workload.name));
+    const CudaProgram program = WithSymbol(kernel.program, kernel.workload.name);
     if (form == "ptx") return CompileToPtx(program.source, target);
     return program.source;
   }
@@ -56,7 +71,7 @@ absl::StatusOr<KernelSpec> CompileReference(const Workload& workload, const Targ
     MYCC_ASSIGN_OR_RETURN(const Schedule spread, NaiveGpuSchedule(Schedule::Create(widened, target)));
     function = spread.function();
   }
-  MYCC_ASSIGN_OR_RETURN(spec.lowered, Lower(function, target));
+  MYCC_RETURN_IF_ERROR(LowerAndEmit(function, target, &spec));
   return spec;
 }
 

@@ -13,8 +13,12 @@
 namespace mycc {
 
 // Replays the trace on the canonical form of `workload`, lowers it, and keeps the workload's own names in the
-// result. FailedPrecondition also for what the target's back end refuses.
+// result. A GPU's code is emitted here, where another schedule can still be chosen; a library's CPU code is
+// emitted as one module. FailedPrecondition also for what the target's back end refuses.
 absl::StatusOr<KernelSpec> CompileKernel(const Workload& workload, const Target& target, const Trace& trace);
+// The same where the trace was replayed already: `scheduled` is what it makes of the canonical workload.
+absl::StatusOr<KernelSpec> CompileScheduled(const Workload& workload, const Target& target,
+                                            const Trace& trace, const Function& scheduled);
 
 // The identity of a kernel's code, whatever its names: of the lowered code, for a GPU also of the source, and
 // of what turns it into machine code with its version. NotFound when that is a library which this machine

@@ -3,7 +3,9 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/status.h"
+#include "codegen/ir/debug.h"
 #include "codegen/llvm/kernel_emitter.h"
 #include "codegen/llvm/machine.h"
 #include "llvm/Config/llvm-config.h"
@@ -47,6 +49,11 @@ absl::StatusOr<std::string> Codegen(llvm::TargetMachine& machine, llvm::Module& 
   return std::string(bytes.begin(), bytes.end());
 }
 
+std::string SymbolsOf(const std::vector<EmitUnit>& units) {
+  return absl::StrJoin(units, " ",
+                       [](std::string* out, const EmitUnit& unit) { absl::StrAppend(out, unit.symbol); });
+}
+
 }  // namespace
 
 std::string LlvmToolchain() { return absl::StrCat("llvm-", LLVM_VERSION_STRING); }
@@ -55,6 +62,7 @@ absl::StatusOr<std::string> EmitModule(const std::vector<EmitUnit>& units, const
                                        EmitKind kind) {
   if (target.kind != TargetKind::kCpu)
     return absl::InvalidArgumentError("the LLVM back end compiles for CPUs");
+  const TimedStep timed("emit_llvm", [&] { return SymbolsOf(units); });
   MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<llvm::TargetMachine> machine, MakeMachine(target));
   llvm::LLVMContext context;
   context.setDiscardValueNames(kind == EmitKind::kObject);

@@ -1,7 +1,6 @@
 #include "codegen/passes/lower.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <type_traits>
 #include <utility>
@@ -9,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/sha256.h"
 #include "base/status.h"
+#include "codegen/ir/debug.h"
 #include "codegen/ir/verify.h"
-#include "codegen/passes/debug.h"
 #include "codegen/passes/passes.h"
 
 namespace mycc {
@@ -19,8 +18,6 @@ namespace {
 // More unrolled code than this helps nobody and costs seconds of compiling; a GPU's threads have more
 // registers to unroll into.
 constexpr double kMaxInstructions = 60000, kMaxGpuInstructions = 160000;
-
-PassDebug debug_options;
 
 // A pass in the form that the table has: not all need the target, few can refuse.
 template <auto kPass>
@@ -83,17 +80,20 @@ class Pipeline {
   Function Take() { return std::move(function_); }
 
   absl::Status Run(const Pass& pass, const Target& target) {
-    const auto start = std::chrono::steady_clock::now();
-    absl::StatusOr<Stmt> after = pass.run(function_.body, target);
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    absl::StatusOr<Stmt> after = Timed(pass, target);
     MYCC_RETURN_IF_ERROR(after.status());
     const bool changed = *after != function_.body;
     function_.body = *std::move(after);
-    Print(pass.name, changed, seconds.count());
+    Print(pass.name, changed);
     return changed ? Verify(pass.name) : absl::OkStatus();
   }
 
  private:
+  absl::StatusOr<Stmt> Timed(const Pass& pass, const Target& target) const {
+    const TimedStep step(pass.name);
+    return pass.run(function_.body, target);
+  }
+
   absl::Status Verify(const std::string& name) const {
     Function closed = function_;
     for (const Buffer& buffer : outside_) closed.body = std::make_shared<Alloc>(buffer, closed.body);
@@ -102,9 +102,8 @@ class Pipeline {
     return absl::InternalError(absl::StrCat("after ", name, " of ", function_.name, ": ", status.message()));
   }
 
-  void Print(const std::string& name, bool changed, double seconds) const {
-    if (debug_options.time) std::fprintf(stderr, "%-18s %8.3f ms\n", name.c_str(), seconds * 1e3);
-    if (debug_options.level < kDebugPasses && debug_options.print_after != name) return;
+  void Print(const std::string& name, bool changed) const {
+    if (GetPassDebug().level < kDebugPasses && GetPassDebug().print_after != name) return;
     std::fprintf(stderr, "// %s after %s%s\n%s", function_.name.c_str(), name.c_str(),
                  changed ? "" : " (unchanged)", changed ? PrintStmt(function_.body).c_str() : "");
   }
@@ -149,8 +148,6 @@ Stmt MoveToWorkspace(const Stmt& body, const Target& target, LoweredFunction* lo
 
 }  // namespace
 
-void SetPassDebug(const PassDebug& debug) { debug_options = debug; }
-const PassDebug& GetPassDebug() { return debug_options; }
 std::vector<std::string> PassNames() {
   std::vector<std::string> names;
   for (const Pass& pass : kCpuPasses) names.push_back(pass.name);

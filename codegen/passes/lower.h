@@ -52,6 +52,9 @@ struct LoweredFunction {
 // MYCC_TIME_PASSES) only prints.
 absl::StatusOr<LoweredFunction> Lower(const Function& scheduled, const Target& target);
 
+// The passes in the order in which they run.
+std::vector<std::string> PassNames();
+
 std::string PrintLowered(const LoweredFunction& lowered);
 
 // The identity of generated code: SHA-256 over PrintLowered, the target's text and the back end's version.

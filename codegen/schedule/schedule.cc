@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "codegen/ir/debug.h"
 #include "codegen/schedule/primitives/table.h"
 
 namespace mycc {
@@ -50,6 +51,7 @@ absl::Status Schedule::Apply(const Step& step) {
 }
 
 absl::StatusOr<Schedule> Replay(const Workload& canonical, const Target& target, const Trace& trace) {
+  const TimedStep timed("replay", [&] { return PrintSketch(trace); });
   Schedule schedule = Schedule::Create(canonical, target);
   for (size_t i = 0; i < trace.steps.size(); ++i) {
     const absl::Status status = schedule.Apply(trace.steps[i]);

@@ -144,13 +144,15 @@ std::string PrintStep(const Step& step) {
   return absl::StrCat(step.primitive, "(", absl::StrJoin(args, ", "), ")");
 }
 
+std::string PrintSketch(const Trace& trace) {
+  std::string text = trace.sketch;
+  for (const auto& [key, value] : trace.decisions) absl::StrAppend(&text, " ", key, "=", value);
+  return text;
+}
+
 std::string PrintTrace(const Trace& trace) {
   std::string text = "v1\n";
-  if (!trace.sketch.empty()) {
-    absl::StrAppend(&text, "sketch ", trace.sketch);
-    for (const auto& [key, value] : trace.decisions) absl::StrAppend(&text, " ", key, "=", value);
-    absl::StrAppend(&text, "\n");
-  }
+  if (!trace.sketch.empty()) absl::StrAppend(&text, "sketch ", PrintSketch(trace), "\n");
   for (const Step& step : trace.steps) absl::StrAppend(&text, PrintStep(step), "\n");
   return text;
 }

@@ -31,6 +31,9 @@ void Check(const std::string& name, const std::string& workload, const std::stri
   const absl::StatusOr<CudaProgram> program = EmitChecked(*gpu_case, targets);
   ASSERT_TRUE(program.ok()) << program.status().message();
   EXPECT_TRUE(MatchesGolden("cuda/" + name, program->source + Steps(program->call) + Steps(program->pack)));
+  const CudaProgram renamed = WithSymbol(*program, "library_w");
+  EXPECT_THAT(renamed.source, ::testing::Not(::testing::HasSubstr(" k_")));
+  EXPECT_EQ(WithSymbol(renamed, "k").source, program->source);
   const absl::Status status = CheckOnHost({*gpu_case}, 1e-5)[0];
   EXPECT_TRUE(status.ok()) << status.message();
 }

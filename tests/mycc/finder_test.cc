@@ -13,8 +13,8 @@
 #include "codegen/llvm/emit.h"
 #include "codegen/workload/canonical.h"
 #include "codegen/workload/parse.h"
-#include "mycc/default_schedule.h"
 #include "mycc/spot_check.h"
+#include "mycc/unmeasured_schedules.h"
 #include "tests/target/told_host.h"
 #include "tuner/space/space.h"
 
@@ -72,11 +72,16 @@ class FinderTest : public ::testing::Test {
     return CodeDigest(CompileKernel(workload, target, trace).value().lowered, target, LlvmToolchain());
   }
 
+  Trace DefaultTrace(const Workload& workload) const {
+    return UnmeasuredSchedules(Canonicalize(workload), target_).defaults()[0].trace;
+  }
+
   // The legal point of the first sketch that the analytic model likes best among a few: better than the
   // default.
   Trace Better(const Workload& workload) {
     const Workload canonical = Canonicalize(workload);
-    const ScoredTrace fallback = DefaultSchedules(canonical, target_)[0];
+    const UnmeasuredSchedules unmeasured(canonical, target_);
+    const ScoredSchedule& fallback = unmeasured.defaults()[0];
     const Sketch sketch = GenerateSketches(canonical, target_)[0];
     for (size_t d = 0; d < sketch.space.decisions.size(); ++d) {
       for (size_t c = 0; c < sketch.space.decisions[d].choices.size(); ++c) {
@@ -85,7 +90,7 @@ class FinderTest : public ::testing::Test {
         if (!sketch.space.Legal(choice)) continue;
         const auto trace = sketch.instantiate(choice);
         if (!trace.ok()) continue;
-        const auto scored = RefitSchedule(*trace, canonical, target_);
+        const auto scored = unmeasured.Refit(*trace);
         if (scored.ok() && scored->seconds < fallback.seconds) return scored->trace;
       }
     }
@@ -116,7 +121,7 @@ TEST_F(FinderTest, EmptyLogMisses) {
 TEST_F(FinderTest, SameKeyAndCodeHits) {
   const Workload gemm = Gemm(64, 64, 64);
   Record(gemm, target_, {}, 2e-3);
-  const int64_t best = Record(gemm, target_, DefaultSchedules(Canonicalize(gemm), target_)[0].trace, 1e-3);
+  const int64_t best = Record(gemm, target_, DefaultTrace(gemm), 1e-3);
   const Found found = Find(gemm);
   EXPECT_EQ(found.kernel.reason, Reason::kHit);
   EXPECT_EQ(found.kernel.record, best);
@@ -139,7 +144,7 @@ TEST_F(FinderTest, NamesDoNotMatter) {
 TEST_F(FinderTest, PinnedRecordHitsBeforeAFasterOne) {
   const Workload gemm = Gemm(64, 64, 64);
   const int64_t slow = Record(gemm, target_, {}, 2e-3);
-  Record(gemm, target_, DefaultSchedules(Canonicalize(gemm), target_)[0].trace, 1e-3);
+  Record(gemm, target_, DefaultTrace(gemm), 1e-3);
   ASSERT_TRUE(log_->SetOverride(slow, OverrideKind::kPin, "it is what we trust").ok());
   const Found found = Find(gemm);
   EXPECT_EQ(found.kernel.record, slow);
@@ -150,7 +155,7 @@ TEST_F(FinderTest, PinnedRecordHitsBeforeAFasterOne) {
 // candidate that is slower, and is cancelled before a round of its own.
 TEST_F(FinderTest, WhatItsJobFoundSlowerThanTheDefaultIsNotServed) {
   const Workload gemm = Gemm(64, 64, 64);
-  const Trace by_default = DefaultSchedules(Canonicalize(gemm), target_)[0].trace;
+  const Trace by_default = DefaultTrace(gemm);
   v1::Record ranked = RecordOf(gemm, target_, by_default, 3.3e-3);
   ranked.mutable_result()->mutable_timing()->set_rank_seconds(3.3e-3);
   ASSERT_TRUE(log_->Append({ranked}).ok());
@@ -197,7 +202,7 @@ TEST_F(FinderTest, RecordThatNoLongerReplaysMisses) {
 
 TEST_F(FinderTest, RecordThatNoLongerReplaysLeavesItsPlaceToTheNextBest) {
   const Workload gemm = Gemm(64, 64, 64);
-  const int64_t second = Record(gemm, target_, DefaultSchedules(Canonicalize(gemm), target_)[0].trace, 2e-3);
+  const int64_t second = Record(gemm, target_, DefaultTrace(gemm), 2e-3);
   Record(gemm, target_, {}, 3e-3);
   int64_t fastest = 0;
   for (int i = 0; i < 3; ++i) {
@@ -219,7 +224,7 @@ TEST_F(FinderTest, ALogOfTheOtherProtocolAloneServes) {
   const Workload gemm = Gemm(16, 16, 16);
   const int64_t cold = Record(gemm, target_, {}, 1e-3, "", v1::TIMING_PROTOCOL_COLD);
   EXPECT_EQ(Find(gemm).kernel.record, cold);
-  const int64_t warm = Record(gemm, target_, DefaultSchedules(Canonicalize(gemm), target_)[0].trace, 2e-3);
+  const int64_t warm = Record(gemm, target_, DefaultTrace(gemm), 2e-3);
   EXPECT_EQ(Find(gemm).kernel.record, warm) << "the usual one of a CPU";
 }
 
@@ -239,7 +244,7 @@ TEST_F(FinderTest, NearestShapeIsRefittedAndChecked) {
 
 TEST_F(FinderTest, NeighbourThatIsNoBetterThanTheDefaultMisses) {
   const Workload neighbour = Gemm(256, 256, 192);
-  Record(neighbour, target_, DefaultSchedules(Canonicalize(neighbour), target_)[0].trace, 1e-3);
+  Record(neighbour, target_, DefaultTrace(neighbour), 1e-3);
   const Found found = Find(Gemm(256, 256, 256));
   EXPECT_EQ(found.kernel.reason, Reason::kMiss);
   EXPECT_THAT(found.why, HasSubstr("is predicted no faster than the default schedule"));
@@ -307,7 +312,7 @@ TEST(SpotCheckTest, ForeignTargetStaysUnchecked) {
 
 TEST(SpotCheckTest, AGpusKernelIsCheckedWhereThereIsOne) {
   const Target gpu = ParseTarget("b200").value();
-  const Trace trace = DefaultSchedules(Canonicalize(Gemm(16, 16, 16)), gpu).back().trace;
+  const Trace trace = UnmeasuredSchedules(Canonicalize(Gemm(16, 16, 16)), gpu).defaults().back().trace;
   const SpotCheck check = CheckOnRandomInputs(CompileKernel(Gemm(16, 16, 16), gpu, trace).value(), gpu);
   if (check.verdict == SpotCheck::kRight) GTEST_SKIP() << "this machine has one";
   EXPECT_EQ(check.verdict, SpotCheck::kUnchecked) << check.detail;

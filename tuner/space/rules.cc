@@ -186,15 +186,13 @@ Sketch Joined(const std::vector<Step>& rewrites, const std::vector<std::string>&
 }
 
 // The naive nest as it is: what remains when no rule's schedule replays.
-Sketch NaiveSketch() {
+SketchWithDefault NaiveSketch(const Workload& canonical) {
+  Trace trace;
+  trace.sketch = "naive";
   Sketch sketch;
-  sketch.name = "naive";
-  sketch.instantiate = [](const Choice&) -> absl::StatusOr<Trace> {
-    Trace trace;
-    trace.sketch = "naive";
-    return trace;
-  };
-  return sketch;
+  sketch.name = trace.sketch;
+  sketch.instantiate = [trace](const Choice&) -> absl::StatusOr<Trace> { return trace; };
+  return {std::move(sketch), std::move(trace), BuildNaive(canonical)};
 }
 
 // Tensors without elements and sums of nothing: there are no tiles to choose.
@@ -208,8 +206,8 @@ bool HasEmptyLoops(const Workload& workload) {
 
 }  // namespace
 
-std::vector<Sketch> GenerateSketches(const Workload& canonical, const Target& target) {
-  if (HasEmptyLoops(canonical)) return {NaiveSketch()};
+std::vector<SketchWithDefault> GenerateSketchesWithDefaults(const Workload& canonical, const Target& target) {
+  if (HasEmptyLoops(canonical)) return {NaiveSketch(canonical)};
   const Rewritten rewritten = RewriteForCpu(canonical, target);
   const Anatomy whole(rewritten.workload);
   const std::vector<int> cheap = CheapStages(whole, target);
@@ -224,13 +222,22 @@ std::vector<Sketch> GenerateSketches(const Workload& canonical, const Target& ta
     choices.push_back(ahead ? std::vector<Part>{AheadPart(anatomy, group, target)}
                             : MakeParts(anatomy, group, c, target));
   }
-  std::vector<Sketch> sketches;
+  std::vector<SketchWithDefault> sketches;
   for (const std::vector<Part>& parts : Combinations(choices)) {
     Sketch sketch = Joined(rewritten.steps, inlined, parts);
-    const absl::StatusOr<Trace> trace = sketch.instantiate(sketch.default_choice);
-    if (trace.ok() && Replay(canonical, target, *trace).ok()) sketches.push_back(std::move(sketch));
+    absl::StatusOr<Trace> trace = sketch.instantiate(sketch.default_choice);
+    if (!trace.ok()) continue;
+    const absl::StatusOr<Schedule> schedule = Replay(canonical, target, *trace);
+    if (schedule.ok()) sketches.push_back({std::move(sketch), *std::move(trace), schedule->function()});
   }
-  if (sketches.empty()) sketches.push_back(NaiveSketch());
+  if (sketches.empty()) sketches.push_back(NaiveSketch(canonical));
+  return sketches;
+}
+
+std::vector<Sketch> GenerateSketches(const Workload& canonical, const Target& target) {
+  std::vector<Sketch> sketches;
+  for (SketchWithDefault& generated : GenerateSketchesWithDefaults(canonical, target))
+    sketches.push_back(std::move(generated.sketch));
   return sketches;
 }
 

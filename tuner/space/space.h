@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "codegen/ir/function.h"
 #include "codegen/schedule/trace.h"
 #include "codegen/target/target.h"
 #include "codegen/workload/workload.h"
@@ -46,7 +47,16 @@ struct Sketch {
 };
 
 // The sketches of a workload, most specific first; never empty for a valid workload. rules/ has one file a
-// block class. REQUIRES: canonical workload.
+// block class. REQUIRES: canonical workload, here and below.
 std::vector<Sketch> GenerateSketches(const Workload& canonical, const Target& target);
+
+// A sketch with the schedule of its default choice. A sketch is only generated where that one replays, so
+// that whoever needs the schedule need not replay it again.
+struct SketchWithDefault {
+  Sketch sketch;
+  Trace trace;
+  Function function;
+};
+std::vector<SketchWithDefault> GenerateSketchesWithDefaults(const Workload& canonical, const Target& target);
 
 }  // namespace mycc

@@ -1,0 +1,44 @@
+// Schedules that need no measuring: what a workload gets without a record, and what a neighbour's decisions
+// become here. Thread rule: a value; functions are pure.
+#pragma once
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "codegen/ir/function.h"
+#include "codegen/schedule/trace.h"
+#include "codegen/target/target.h"
+#include "codegen/workload/workload.h"
+#include "tuner/space/space.h"
+
+namespace mycc {
+
+// A trace, what it makes of the canonical workload, and the seconds that the analytic model expects of it.
+struct ScoredSchedule {
+  Trace trace;
+  Function function;
+  double seconds = 0;
+};
+
+class UnmeasuredSchedules {
+ public:
+  // Replays each sketch's default choice, once. REQUIRES: `canonical` is canonical.
+  UnmeasuredSchedules(const Workload& canonical, const Target& target);
+
+  // Each sketch's own guess, the one first that the analytic model expects to be fastest, and last the naive
+  // nest (for a GPU, bound to its blocks and threads), with infinite seconds: it can be lowered whatever the
+  // target.
+  const std::vector<ScoredSchedule>& defaults() const { return defaults_; }
+
+  // The legal point of the sketch that `neighbour` names, nearest to its decisions. NotFound when there is no
+  // such sketch here, and the refusal of a step that is not legal here.
+  absl::StatusOr<ScoredSchedule> Refit(const Trace& neighbour) const;
+
+ private:
+  Workload canonical_;
+  Target target_;
+  std::vector<Sketch> sketches_;
+  std::vector<ScoredSchedule> defaults_;
+};
+
+}  // namespace mycc
