@@ -1,5 +1,5 @@
-// MYCC_CHECK aborts with a message on a programmer error: a broken invariant of ours. User input must never
-// reach one; it gets a Status instead. Active in every build type.
+// MYCC_CHECK aborts with a message when an invariant of the program is broken, which is a programmer's error.
+// User input must never reach one; it gets a Status instead. Active in every build type.
 #pragma once
 
 #include <sstream>

@@ -1,4 +1,4 @@
-// Whole files: read in one piece, written whole or not at all.
+// Reads whole files, and writes a file so that it is complete or absent, never half written.
 #pragma once
 
 #include <cstdint>

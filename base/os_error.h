@@ -1,4 +1,4 @@
-// A failed system call on a file, as a status.
+// Turns errno after a failed system call on a file into an absl::Status that names the file.
 #pragma once
 
 #include <string>

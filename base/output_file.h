@@ -1,7 +1,7 @@
-// A file as a command's -o names it. A regular file, or one that is not there yet, is written beside its name
-// and takes it when it is complete: a reader, a full disk or a crash meets the old file or the new one. A
-// symbolic link is followed and stays. Anything else is written to as it stands: a device, a FIFO, or a
-// descriptor of this process, such as /dev/stdout. Thread rule: thread-compatible.
+// The file that a command's option -o names. A regular file, or a file that does not exist yet, is written
+// under a temporary name beside it and renamed when it is complete: a reader, a full disk or a crash meets
+// the old file or the new one. A symbolic link is followed and kept. Devices, FIFOs and descriptors of this
+// process (/dev/stdout) are written to directly. Thread rule: thread-compatible.
 #pragma once
 
 #include <memory>

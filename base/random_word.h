@@ -1,4 +1,4 @@
-// Names that nobody else makes, on this host or another. Thread rule: any thread.
+// Random names that are unique on all hosts (128 bits), for jobs and clients. Thread rule: any thread.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// A folder of one's own for files that nobody keeps. Thread rule: a value that moves; use from one thread.
+// A temporary folder that is removed with its object. Thread rule: a value that moves; for one thread.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// A program's main: parses the command line, runs the command that it names, and turns its status into one
-// line and an exit status.
+// The main function of both programs: parses the command line, runs the chosen command, prints its error as
+// one line, and returns the exit status.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-// A command that was called wrongly ends with status 2, one that was interrupted with 130, as a shell has it,
-// and one that failed with status 1; this tells them apart. Pure.
+// Marks the errors that determine the exit status of a program: 2 for a wrong command line, 130 for an
+// interrupt by the user as in shells, and 1 for every other failure. Pure.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// Checks of numbers on a command line, for CLI11's check(): each returns nothing when the word will do, and
-// what was expected otherwise. Pure functions.
+// Checks of numbers on a command line, for CLI11's check(). Each returns an empty text when the word is
+// valid, and otherwise what was expected. Pure functions.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Which timings of a target count. Pure functions.
+// The timing protocols (warm or cold caches) that count for a target. Pure functions.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// The files and words that every command takes: workloads and targets.
+// Reads the arguments that most commands take: a file of workloads, and a target's text.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Text in columns, as the commands print it. Pure.
+// Formats rows of text as a table with aligned columns. Pure.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Times as the commands print them. Pure.
+// Formats seconds and dates as the commands print them. Pure.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// How long each device's baseline kernels took when they were last found healthy: what later times of them
-// are compared with, to notice throttling or a neighbour, and to compare devices of one model. Thread rule:
-// thread-safe; each call is one transaction.
+// Stores how long the baseline kernel of each device took when the device was last healthy. Later times are
+// compared with it, to notice throttling or a busy neighbour, and to compare devices of one model. Thread
+// rule: thread-safe; each call is one transaction.
 #pragma once
 
 #include <cstdint>

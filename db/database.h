@@ -1,7 +1,7 @@
-// A connection to one SQLite file, its prepared statements and its transactions. With the rest of db/, the
-// only code that knows SQLite; what a tuning log is, and when a file may be opened as one, is log_file.h.
-// Thread rule: thread-compatible. Whoever shares a Database locks mutex() around each use, from Prepare to
-// the Query's end.
+// A connection to one SQLite file, with its prepared statements and transactions. Only db/ knows
+// SQLite. log_file.h says which file is a tuning log and when it may be opened. Thread rule:
+// thread-compatible. Threads that share a Database lock mutex() around each use, from Prepare to the
+// Query's end.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The right of one process to serve a log: a lock on "LOG-lock" that ends with the process, however it ends.
+// The lock file LOG-lock, by which one process at a time serves a log. It ends with that process.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// A log as JSON lines: what one log exports, another imports without loss. Each line is one object; the first
-// says what the file is:
+// Writes and reads a log as JSON lines. An export holds everything that another log needs to import it. Each
+// line is one object; the first gives the format's version:
 //
 //   {"mycc_tuning_log":1}
 //     The format's version; may appear again, so that files can be joined.

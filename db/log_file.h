@@ -1,9 +1,9 @@
-// When a file may be opened as a tuning log, and how it is left. Files that are not logs, are damaged, or are
-// newer than this build are refused with one line and never modified.
+// Opens and closes the file of a tuning log. Files that are not logs, are damaged, or are newer than this
+// build are refused with one line and never modified.
 //
-// While a writer has the log open it is in WAL mode, with LOG-wal and LOG-shm beside it. A clean close turns
-// it back into one self-contained file in rollback mode, which can be read anywhere, also in a directory that
-// cannot be written. Thread rule: thread-compatible.
+// While a writer has the log open, the file is in SQLite's WAL mode, with LOG-wal and LOG-shm beside it. A
+// clean close turns it back into one self-contained file in rollback mode, which can be read anywhere, also
+// in a directory that cannot be written. Thread rule: thread-compatible.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Forgets parts of a log: it is kept for good, but a person may say that some of it is not worth its space.
+// Removes records and search states that are not worth their space, for `mycc-tune log gc`.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Threads that read a tuning log beside its writer, each through a connection of its own, so that no look-up,
-// however long, keeps the thread that decides or the writer waiting. A read sees what was committed before it
+// Threads that read a tuning log beside its writer, each through its own connection. So a long look-up delays
+// neither the server's deciding thread nor the writer. A read sees everything that was committed before it
 // began. Thread rule: thread-safe.
 #pragma once
 

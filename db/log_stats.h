@@ -1,4 +1,4 @@
-// A log's contents in numbers.
+// Counts what a log contains, for `mycc-tune log stats`.
 #pragma once
 
 #include <cstdint>

@@ -1,13 +1,13 @@
 // The one thread that changes a tuning log while it is served. Changes that are added while a commit is under
-// way are committed together by the next one, so that many small changes cost one wait for the disk.
+// way are committed together by the next commit, so many small changes wait for the disk once.
 //
 //   any thread --Add(write, done)--> queue --> writer thread: BEGIN; write; write; ... COMMIT
 //                       done(status) <--deliver--'
 //
-// Each change has its own answer. A change that fails is undone alone; a group whose commit fails is undone
-// whole, and each of its changes is answered with the reason. Then the caller still has what it wanted to
-// write, and may add it again. Thread rule: thread-safe. While a LogWriter lives, nobody else uses its log;
-// others read through a TuningLog of their own, opened with OpenMode::kRead.
+// Each change gets its own answer. A change that fails is undone alone. When a commit fails, all changes of
+// the group are undone, and each is answered with the reason; the caller still has what it wanted to write,
+// and may add it again. Thread rule: thread-safe. While a LogWriter lives, no other code uses its log;
+// readers open a TuningLog of their own with OpenMode::kRead.
 #pragma once
 
 #include <deque>

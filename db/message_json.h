@@ -1,7 +1,7 @@
-// Any protobuf message as JSON and back, without loss and without surprises: keys are the fields' names,
-// enums are words (the value's name in lower case without its type's prefix: "wrong_result"), numbers are
-// numbers, and "inf", "-inf" and "nan" stand for what JSON has no number for. Fields at their defaults are
-// left out. Pure functions.
+// Converts any protobuf message to JSON and back without loss. Keys are the fields' names, enums are words
+// (the value's name in lower case without its type's prefix: "wrong_result"), numbers are numbers, and
+// "inf", "-inf" and "nan" stand for numbers that JSON lacks. Fields at their defaults are left out. Pure
+// functions.
 #pragma once
 
 #include <google/protobuf/message.h>

@@ -1,5 +1,5 @@
-// Learned cost models, kept in the log's file so that a new task starts from what all earlier ones taught. A
-// model's id is the hash of its bytes: a job that names it scores with exactly that model for as long as it
+// Stores learned cost models in the log's file, so that a new job starts from the samples of all earlier
+// ones. A model's id is the hash of its bytes: a job that names it uses exactly that model as long as it
 // runs. Thread rule: thread-safe; each call is one transaction.
 #pragma once
 

@@ -1,9 +1,9 @@
-// Different results under one trial's name. Such logs exist: job ids were once made from what was submitted,
-// so that one command on two hosts gave its trials the same names. Merged into one log, all of them are kept:
-// the one whose content has the smallest digest under the name itself, the others under names that end with
-// their digest (proto/names.h). So a record's name follows from what the log holds, and not from the order in
-// which it came, and merging again finds every record known. For record_table. Thread rule:
-// thread-compatible; the caller holds the database's mutex.
+// Keeps different results that have the same trial name. Such logs exist: older builds made job ids from the
+// submission, so one command on two hosts gave its trials the same names. When such logs are merged, the
+// result whose content has the smallest digest keeps the name, and the others get names that end with their
+// digest (proto/names.h). So a record's name follows from the log's content, not from the order of merging,
+// and merging again adds nothing. For record_table. Thread rule: thread-compatible; the caller holds the
+// database's mutex.
 #pragma once
 
 #include <cstdint>

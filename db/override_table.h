@@ -1,5 +1,5 @@
-// Pins and bans: a person's word on a trace of a key. For the classes of db/ that own a transaction; others
-// use tuning_log.h. Thread rule: thread-compatible; the caller holds the database's mutex.
+// The table of pins and bans, by which a user overrides ranks. For classes of db/ that own a transaction;
+// others use tuning_log.h. Thread rule: thread-compatible; the caller holds the database's mutex.
 #pragma once
 
 #include <cstdint>

@@ -1,16 +1,16 @@
-// Which of a trace's results speaks for it. For the classes of db/ that own a transaction. Thread rule:
-// thread-compatible; the caller holds the database's mutex.
+// Marks the results of a trace that a newer result supersedes. Used by the classes of db/ that own a
+// transaction. Thread rule: thread-compatible; the caller holds the database's mutex.
 //
-// The newest one does. Newer is what the log has stamped later (`recorded`), whatever a worker's clock said;
-// of equal stamps, which only logs of different servers can hold, the greater name. A verified OK record is
-// superseded by a newer verified OK record of the same trace under the same protocol and timer, and by a
-// newer wrong result or crash of the same trace under any. So a trace measured twice ranks once, with its
-// latest time, and one that was found wrong no longer ranks. A time with a rank of its own, from a final
-// round, is not superseded by one without, which was taken at another moment: it stands until the next round.
-// One that is proven is not superseded by one that is not, which could not be served in its place.
+// The newer result is the one with the later stamp of the log (`recorded`), whatever a worker's clock
+// said; equal stamps, which only merged logs hold, are ordered by the trial's name. A verified OK
+// record is superseded by a newer verified OK record of the same trace, protocol and timer, and by a
+// newer wrong result or crash of the same trace under any protocol. So a trace measured twice ranks
+// once, with its latest time, and a trace that was found wrong ranks no more. Two exceptions: a time
+// from a final round is superseded by a later round only, since single timings come from other
+// moments; and a proven record is not superseded by an unproven one, which could not be served.
 //
-// Which records are superseded is a function of the records that the log holds, not of the order in which
-// they came.
+// The superseded records are a function of the records in the log, not of the order in which they
+// came.
 #pragma once
 
 #include <cstdint>

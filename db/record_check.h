@@ -1,4 +1,4 @@
-// The conditions for a record to be kept, and to be best. Pure functions.
+// The conditions under which a record may be stored, and under which it may rank as the best. Pure functions.
 #pragma once
 
 #include "absl/status/status.h"

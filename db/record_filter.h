@@ -1,4 +1,4 @@
-// Which records of a log a question is about.
+// A filter over a log's records, such as `--workload` and `--status`, as SQL.
 #pragma once
 
 #include <cstdint>

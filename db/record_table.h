@@ -1,10 +1,10 @@
-// Rows of the log's tables <-> records. For the classes of db/ that own a transaction; others use
-// tuning_log.h. Thread rule: thread-compatible; the caller holds the database's mutex.
+// Converts between records and rows of the log's tables. Used by the classes of db/ that own a transaction;
+// others use tuning_log.h. Thread rule: thread-compatible; the caller holds the database's mutex.
 //
 // `recorded` is the stamp of the log's own clock, a hybrid logical clock (Kulkarni et al., "Logical Physical
-// Clocks", 2014): the time of day, but later than every stamp that the log gave or took in before. It travels
-// with the record into other logs, and orders the results of a trace (precedence.h). When a worker finished
-// is information.
+// Clocks", 2014): the time of day, but later than every stamp that the log gave or received before. It
+// travels with the record into other logs and orders the results of a trace (precedence.h). The time at which
+// a worker finished is kept for information only.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
-// The tables of a tuning log, as the list of migrations that make them. user_version counts the migrations a
-// file has had; a new log has them all. A migration, once released, never changes. A new field of
-// records.proto needs one too, if only an empty one, so that an older build, which would lose the field,
-// refuses the log.
+// The tables of a tuning log, as a list of SQL migrations. user_version counts the migrations that a file
+// has had; a new log gets all of them. A released migration never changes. A new field of records.proto
+// needs a migration too, an empty one at least, so that an older build, which would lose the field, refuses
+// the log.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// A secret of 32 random bytes that is made with the log: a server that is started again with it knows its own
-// marks. Thread rule: thread-safe.
+// A secret of 32 random bytes in the log, with which the server signs lease tickets. It lets a restarted
+// server recognize its own tickets. Thread rule: thread-safe.
 #pragma once
 
 #include <string>

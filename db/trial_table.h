@@ -1,5 +1,5 @@
-// Rows of the trials' table <-> Trial. For job_store.
-// Thread rule: thread-compatible; the caller holds the database's mutex.
+// Converts between trials and rows of the table of trials, for job_store. Thread rule: thread-compatible; the
+// caller holds the database's mutex.
 #pragma once
 
 #include <cstdint>

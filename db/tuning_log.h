@@ -1,8 +1,8 @@
-// The tuning log: every measured trial, kept for good, and the best of them found in microseconds. The key of
-// a record is (workload hash, target); within a key, verified OK records rank by their time under one
-// protocol, in the order that a final round has found (RankSeconds). A pinned trace stands before the best
-// one, a banned trace is never offered; one that is not proven ranks, and is served to nobody. Thread rule:
-// thread-safe; each call is atomic. One writer and any number of readers, in this process and in others.
+// The tuning log: it keeps every measured trial, and finds the best ones in microseconds. A record's key is
+// (workload hash, target). Within a key, verified OK records rank by their time under one protocol, or by the
+// order of a final round (RankSeconds). A pinned trace comes before the best one; a banned trace is never
+// served. A record that is not proven ranks but is not served. Thread rule: thread-safe; each call is atomic.
+// One writer and any number of readers, in this process and in others.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Checks of PEM files before they are given to gRPC, which does not say what is wrong with them. Pure
-// functions. Errors are InvalidArgument, and name the file and what was expected.
+// Checks PEM files before gRPC reads them, because gRPC's errors do not say what is wrong. Pure functions.
+// Errors are InvalidArgument, and name the file and what was expected.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// How a client or a worker reaches the server, and a server's address says who may reach it. Thread rule:
-// functions are re-entrant.
+// The client side of a connection to the server: addresses, TLS, token, and the words of its errors. It also
+// decides which addresses are local and need no TLS. Thread rule: functions are re-entrant.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// gRPC tells some of its errors to nobody but its own log, and prints that to the standard error. Here it is
-// kept for who can say what it means. Thread rule: functions are re-entrant.
+// Keeps the first error that gRPC prints to its own log, for a caller that can explain it. gRPC reports some
+// errors nowhere else. Thread rule: functions are re-entrant.
 #pragma once
 
 #include <string>

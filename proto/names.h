@@ -1,4 +1,4 @@
-// Everything about names lives here: the words for statuses and protocols, and the names of jobs and trials.
+// All names in one place: the words for statuses and protocols, and the format of names of jobs and trials.
 // Pure functions.
 #pragma once
 

@@ -1,4 +1,4 @@
-// How well a time is known. Pure functions.
+// How precisely a time is known: its confidence interval, and whether that is wide. Pure functions.
 #pragma once
 
 #include <cmath>

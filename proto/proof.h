@@ -1,5 +1,5 @@
-// A kernel is proven when its results do not depend on the moment in which they are computed; this file says
-// what it takes. Pure functions.
+// When a kernel counts as proven: enough launches under strain left the same bits, so its results do not
+// depend on timing. Pure functions.
 #pragma once
 
 #include "proto/records.pb.h"

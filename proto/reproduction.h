@@ -1,4 +1,4 @@
-// A failed trial as a line to paste into a shell. A pure function.
+// Makes the shell line that reproduces a failed trial. A pure function.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
-// The version of the rules by which workers time candidates (worker/timer.h). Times of different versions do
-// not compare, and the newest version's rank alone: so a server refuses times of versions that it does not
-// know.
+// The version of the rules by which workers time candidates (worker/timer.h). Times of different versions are
+// not comparable, and only times of the newest version rank. So a server refuses times of versions that it
+// does not know.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// UTF-8: what protobuf strings, JSON and terminals need, and what the output of a compiler or a kernel need
-// not be.
+// Makes bytes valid UTF-8 and printable. Protobuf strings, JSON and terminals need that; the output of a
+// compiler or a kernel may be neither.
 #pragma once
 
 #include <string>

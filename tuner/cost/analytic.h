@@ -1,7 +1,7 @@
-// The analytic time of scheduled IR; on a CPU (a GPU's is in gpu_cost.h): throughput of arithmetic, loads and
-// stores, latency of reductions, register pressure, traffic between cache levels by footprint, page misses,
-// threads. Its figures are rough; its order is what counts: it picks the default schedule, ranks candidates
-// before there are measurements, and is what the learned correction corrects. Pure functions.
+// Estimates the time of scheduled IR without measuring: on a CPU from arithmetic, loads and stores, latency
+// of reductions, register pressure, cache traffic, page misses and threads; gpu_cost.h has the GPU's. The
+// estimates need only be in the right order. They choose the default schedule, rank candidates before any
+// measurement, and are what the learned model corrects. Pure functions.
 #pragma once
 
 #include <vector>

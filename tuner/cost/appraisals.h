@@ -1,5 +1,5 @@
-// Replayed candidates, ready for prediction, and a memo of them. Thread rule: Appraise is pure, the memo
-// thread-compatible.
+// Replays a candidate's trace and computes its features and analytic time, with a memo of the latest results.
+// Thread rule: Appraise is pure, the memo thread-compatible.
 #pragma once
 
 #include <string>

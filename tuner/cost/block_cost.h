@@ -1,4 +1,4 @@
-// The parts of one block's cost, for analytic.cc. Pure functions.
+// The parts of a block's cost on a CPU, core and memory, which analytic.cc adds up. Pure functions.
 #pragma once
 
 #include "tuner/cost/analytic.h"

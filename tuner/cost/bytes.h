@@ -1,5 +1,5 @@
-// Numbers and strings in bytes, little endian: what models are stored in. Reading past the end fails once and
-// for all; thread rule: thread-compatible.
+// Writes and reads numbers and strings as little-endian bytes, the format of stored models. After a read past
+// the end, all further reads fail. Thread rule: thread-compatible.
 #pragma once
 
 #include <cstdint>

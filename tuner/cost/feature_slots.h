@@ -1,4 +1,4 @@
-// The tables behind features.h. A slot is computed from a view of what it is about.
+// The tables of feature slots behind features.h: each slot has a name and a function over a block or access.
 #pragma once
 
 #include <span>

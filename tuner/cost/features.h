@@ -1,6 +1,6 @@
-// The numbers that the learned model sees of a schedule. Every slot is a row of a table (feature_slots.cc):
-// its name, what it is, how it is computed. A block has one vector; a function has one of fixed width:
-// itself, the block that costs most, and the mean of the others by their cost. Pure functions.
+// The features of a schedule: the vector of numbers from which the learned model predicts. Each slot is a row
+// of a table (feature_slots.cc). A block has one vector; a function's has a fixed width: its own slots, its
+// most expensive block, and the weighted mean of its other blocks. Pure functions.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// How the threads of a warp touch memory in one access of a block: exact, by computing the addresses of the
-// first warp. Pure functions.
+// How the threads of a warp touch memory in one access: sectors, bank conflicts. It computes the addresses of
+// the first warp exactly. Pure functions.
 #pragma once
 
 #include <vector>

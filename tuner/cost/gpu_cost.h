@@ -1,6 +1,6 @@
-// The analytic time of scheduled IR on a GPU, behind analytic.h. Each statement at the root is a launch: it
-// is bound by DRAM, by L2, by shared memory, by arithmetic, by issuing instructions, or by the latencies that
-// one thread block meets one after the other, times the waves of blocks. Pure functions.
+// The analytic time of scheduled IR on a GPU, behind analytic.h. Each statement at the root is a launch. Its
+// bound is the largest of DRAM, L2, shared memory, arithmetic, instruction issue, and the latencies that one
+// thread block meets in sequence, times the waves of blocks. Pure functions.
 #pragma once
 
 #include "tuner/cost/analytic.h"

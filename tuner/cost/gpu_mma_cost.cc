@@ -1,6 +1,6 @@
-// Launches on tensor cores. A thread block has a tile; its time is that of the slowest of: multiplying,
-// feeding operands from L2 to shared memory, and waiting for what the ring has in flight. After tritonBLAS
-// and DeepGEMM's closed forms, with rounds of blocks that share an SM.
+// The analytic time of launches on tensor cores. Each thread block computes a tile. The tile's time is the
+// largest of multiplying, moving operands from L2 to shared memory, and waiting for the copies in flight.
+// After the closed forms of tritonBLAS and DeepGEMM, extended by waves of blocks that share an SM.
 #include <algorithm>
 #include <cmath>
 

@@ -1,6 +1,6 @@
-// How an index moves with the loops around it: enough algebra for footprints and strides, and several times
-// cheaper than exact simplification. Divisions keep fractional steps (f / 56 moves by 1/56 when f does),
-// remainders a bound on their values. Pure functions.
+// How an index changes with each loop around it, as needed for footprints and strides. It is several times
+// cheaper than exact simplification. A division keeps fractional steps (f / 56 moves by 1/56 when f moves by
+// 1), a remainder keeps a bound on its values. Pure functions.
 #pragma once
 
 #include <limits>

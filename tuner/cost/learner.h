@@ -1,11 +1,11 @@
-// The cost model of a job while it runs, in two storeys: what earlier jobs taught corrects the analytic time
-// and stays as it was loaded; what this job's own samples teach corrects the rest. So the job's samples
-// count, and training costs what the job has measured, however much was loaded.
+// The cost model of a running job. It has two stages: the model of earlier jobs corrects the analytic time
+// and stays as it was loaded; the job's own model corrects the remaining error and is trained on the job's
+// samples. So the job's samples count fully, and training costs the same however many samples were loaded.
 //
 // A model's version is the number of the job's samples that it was trained on, in the order in which they
-// were added. Which version predicts next follows from the loaded bytes, those samples, and the version that
-// made the latest proposals: a job that is resumed with the three goes on with the same model. Thread rule:
-// thread-compatible.
+// were added. The version that predicts next is a function of the loaded bytes, the samples, and the version
+// of the latest proposals. So a job that is resumed with these three continues with the same model. Thread
+// rule: thread-compatible.
 #pragma once
 
 #include <cstdint>

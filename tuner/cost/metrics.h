@@ -1,4 +1,4 @@
-// How well predictions order and hit measurements. Pure functions.
+// Measures the quality of predictions: the order of candidates, and the error. Pure functions.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// Scheduled IR as the cost model sees it: for every block the loops around it, what it computes, and how each
-// of its accesses moves through memory at every loop level. One walk; the features and the analytic model
+// The cost model's view of scheduled IR: for each block the loops around it, its operations, and how each of
+// its accesses moves through memory at each loop level. The IR is walked once; features and analytic model
 // read the same numbers. Thread rule: a value.
 #pragma once
 

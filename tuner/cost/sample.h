@@ -1,4 +1,4 @@
-// One measured candidate, as the learned model sees it.
+// A training sample of the cost model: the features of a candidate and its measured time.
 #pragma once
 
 #include <optional>

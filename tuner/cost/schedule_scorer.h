@@ -1,5 +1,5 @@
-// The scorer of a search: replays a trace on its workload, checks limits, computes features and the analytic
-// time, and has them corrected by what was learned. Thread rule: thread-compatible.
+// Predicts a search's candidates: replays a trace, checks the target's limits, computes features and analytic
+// time, and applies the learned correction. Thread rule: thread-compatible.
 #pragma once
 
 #include <memory>

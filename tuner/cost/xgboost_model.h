@@ -1,10 +1,10 @@
-// The learned part of the cost model: one booster that corrects the analytic time, one that predicts
-// failures. The only place that knows XGBoost.
+// The learned part of the cost model, in XGBoost: one booster corrects the analytic time, another predicts
+// the probability of failure. No other file uses XGBoost.
 //
-// The first learns log(measured / analytic) less its group's mean, since only the order within a task counts;
-// fast candidates weigh more. The number of rounds is chosen on held-out tasks, and is 0 where that does not
-// beat the analytic order. One thread and a fixed seed: the same samples in the same order give the same
-// model, bit for bit. Thread rule: thread-compatible.
+// The first booster learns log(measured / analytic) less the task's mean, since only the order within a task
+// counts. Fast candidates weigh more. The number of boosting rounds is chosen on held-out tasks; it is 0
+// where the correction does not beat the analytic order. One thread and a fixed seed: the same samples in the
+// same order give the same model, bit for bit. Thread rule: thread-compatible.
 #pragma once
 
 #include <cstdint>

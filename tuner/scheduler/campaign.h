@@ -1,7 +1,7 @@
-// A job's whole search: several tasks, each with its strategy, in rounds of one generation each.
+// The search of a whole job: a strategy for each task, in rounds that are one generation of one task each.
 //
-// Deterministic as a single strategy is: round r + 1 is a function of the rounds up to r - 1, whatever order
-// outcomes arrive in; only when it stops may depend on the time that is passed in. After a crash, Restore the
+// Deterministic, as a strategy is: round r + 1 is a function of the rounds up to r - 1, whatever order their
+// outcomes arrive in. Only the end may depend on the time that is passed in. After a crash, Restore the
 // recorded rounds in order, Tell the recorded outcomes, and go on. Thread rule: thread-compatible. No clock,
 // no thread, no I/O.
 #pragma once

@@ -1,5 +1,5 @@
-// Which task of a job gets the next generation: by the gain in weighted latency that one more round promises
-// (Ansor's gradient with its similarity term). Pure functions of values; the clock is an argument.
+// Chooses the task of a job that gets the next generation: the one with the largest expected gain in weighted
+// latency (Ansor's gradient with its similarity term). Pure functions of values; the time is an argument.
 #pragma once
 
 #include <cstdint>

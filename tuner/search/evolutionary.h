@@ -1,8 +1,8 @@
-// Evolutionary search, the default: a population of the sketches' defaults, the history, the best measured so
-// far and random points is mutated and crossed under the model's predictions; each generation takes the best
-// predicted ones that differ from each other, steps around the best measured ones (coordinate descent), and a
-// few points at random. Predictions that have ordered what was measured no better than chance are not
-// followed: then a point counts as good as the measured ones near it.
+// Evolutionary search, the default strategy. A population of the sketches' defaults, points from the log, the
+// best measured points and random points is mutated and crossed under the cost model's predictions. A
+// generation takes the best predicted points that differ from each other, neighbours of the best measured
+// points (coordinate descent), and some random points. When past predictions were no better than chance, the
+// search ignores them, and ranks a point by the measured points near it.
 #pragma once
 
 #include <utility>

@@ -1,4 +1,4 @@
-// Grid search: every legal point once, in a fixed order that spreads any prefix over the whole space.
+// Grid search: each legal point once, in a fixed order in which every prefix covers the whole space.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// A search's proposals and their outcomes: the only state that a strategy has.
+// The record of a search's candidates and their outcomes. It is a strategy's only state.
 #pragma once
 
 #include <cstdint>

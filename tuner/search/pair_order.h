@@ -1,4 +1,4 @@
-// How well one number orders what another one measures. Pure functions.
+// Counts the pairs of candidates that predictions put in the right order. Pure functions.
 #pragma once
 
 #include <utility>

@@ -1,4 +1,4 @@
-// The generation under construction, which the strategies share: picks from pools until it is full.
+// The generation under construction. Strategies take candidates into it from pools until it is full.
 #pragma once
 
 #include <string>

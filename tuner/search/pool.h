@@ -1,6 +1,6 @@
-// The points one generation is chosen from: instantiated, predicted, and unique by what their traces do.
-// Built anew for every generation, so that a generation depends on nothing but the ledger. Thread rule:
-// thread-compatible.
+// The points from which one generation is chosen: each with its trace and prediction, and unique by its
+// steps. A pool is built anew for every generation, so that a generation depends on the ledger alone. Thread
+// rule: thread-compatible.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-// Random search: the sketches' defaults, then points drawn at random. The baseline that other strategies are
-// held against.
+// Random search: the sketches' defaults, then points drawn at random. Other strategies are compared with
+// it.
 #pragma once
 
 #include <vector>

@@ -1,6 +1,6 @@
-// Random numbers that are the same on every machine and standard library, unlike std's distributions. A
-// value; seeded for each generation anew, so that a generation does not depend on how many numbers earlier
-// ones drew.
+// A random number generator with the same numbers on every machine and standard library, unlike std's
+// distributions. It is a value, seeded anew for each generation, so that a generation does not depend on how
+// many numbers earlier ones drew.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// Moves in the spaces of several sketches: draw, mutate, cross, step to neighbours, enumerate. Every point
-// returned is legal by its space's constraint. Pure apart from the generator passed in; the sketches must
-// outlive the sampler.
+// The moves of a search in the spaces of its sketches: draw, mutate, cross, list neighbours, enumerate. Every
+// returned point satisfies its space's constraint. Pure apart from the generator that is passed in; the
+// sketches must outlive the sampler.
 #pragma once
 
 #include <cstdint>

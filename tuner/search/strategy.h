@@ -1,14 +1,14 @@
-// Search strategies: Ask for a generation of candidates, Tell what became of them.
+// The interface of search strategies: Ask for a generation of candidates, Tell their measured outcomes.
 //
 //   sketches, history, seed --> Ask() --> candidates
-//     --> (somebody builds, runs and times them) --> outcomes --> Tell()
+//     --> (the caller has them built, run and timed) --> outcomes --> Tell()
 //
-// Deterministic: a generation is a function of the configuration, the sketches, the history, the candidates
-// of earlier generations and the outcomes of the generations it may see, taken in candidate order. The order
-// and the grouping in which outcomes arrive mean nothing, and everything a strategy knows can be rebuilt from
-// the candidates (Restore) and outcomes (Tell) that somebody kept. By default generation g + 1 sees the
-// generations up to g - 1, so that workers stay busy while g is measured. Thread rule: thread-compatible. No
-// clock, no thread, no I/O.
+// Deterministic: a generation is a function of the configuration, the sketches, the history, the
+// candidates of earlier generations, and the outcomes of the generations that it may see. The order and
+// grouping in which outcomes arrive do not matter. A strategy's state can be rebuilt from recorded
+// candidates (Restore) and outcomes (Tell). By default generation g + 1 sees the generations up to g - 1,
+// so that workers stay busy while g is measured. Thread rule: thread-compatible. No clock, no thread, no
+// I/O.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Whether a model's predictions are worth following, and what they are worth in seconds. Pure functions.
+// Decides whether a model's predictions are good enough to follow, and scales them. Pure functions.
 #pragma once
 
 #include <vector>

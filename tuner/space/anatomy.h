@@ -1,5 +1,5 @@
-// A workload as rules need to know it: who reads what, which stages are contractions, which loops index which
-// operand. Thread rule: a value over the workload it was made from.
+// The facts about a workload that rules need: readers and producers of each stage, which stages are
+// contractions, which loops index which operand. Thread rule: a value over the workload it was made from.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// Elementwise stages that go into their readers, because that repeats little work. Pure.
+// Finds the elementwise stages that are cheap enough to be inlined into their readers. Pure.
 #pragma once
 
 #include <vector>

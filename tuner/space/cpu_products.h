@@ -1,5 +1,5 @@
-// Which of a CPU target's instructions can carry out a contraction, and how its operands have to lie for it.
-// Pure functions.
+// Which instructions of a CPU target can compute a contraction, and which memory layout of its operands each
+// needs. Pure functions.
 #pragma once
 
 #include <vector>

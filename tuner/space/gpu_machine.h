@@ -1,6 +1,6 @@
-// The rates of a GPU family each second: the constants of the rules' guesses and of the analytic model for
-// GPUs. Multiprocessors, shared memory and L2 come from the target; everything here only orders candidates,
-// so that round numbers serve. Pure functions.
+// Throughputs per second of each GPU family: constants for the default choices of rules and for the analytic
+// model. Multiprocessors, shared memory and L2 size come from the target. The numbers are round, because they
+// only have to order candidates. Pure functions.
 #pragma once
 
 #include <string_view>

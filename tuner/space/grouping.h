@@ -1,7 +1,7 @@
-// Which stages one rule schedules together.
+// Divides the stages of a workload into groups that one rule each schedules.
 //
 //   1. reductions become anchors: contractions and tiles take the elementwise stages that feed them alone
-//      (padding) and follow them alone (epilogue); row reductions take everything that lives on the same rows
+//      (padding) and follow them alone (epilogue); row reductions take all stages on the same rows
 //   2. every stage that is left is an elementwise anchor
 //
 // Pure.

@@ -1,6 +1,6 @@
-// The rates of a CPU family each cycle: the constants of the rules' guesses and of the analytic model. Cache
-// sizes, vector width and registers come from the target; everything here only orders candidates, so that
-// round numbers serve. Pure functions.
+// Throughputs per cycle of each CPU family: constants for the default choices of rules and for the analytic
+// model. Cache sizes, vector width and registers come from the target. The numbers are round, because they
+// only have to order candidates. Pure functions.
 #pragma once
 
 #include <optional>

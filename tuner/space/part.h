@@ -1,5 +1,5 @@
-// The part of a sketch that one rule makes for one group of stages. A workload's sketch is the concatenation
-// of its groups' parts.
+// A part: one rule's contribution to a sketch, for one group of stages. The sketch of a workload joins the
+// parts of its groups. TraceBuilder writes the steps of a part.
 #pragma once
 
 #include <functional>

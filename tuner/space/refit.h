@@ -1,5 +1,5 @@
-// From a trace back to a point of the sketches: what lets a record warm-start a search, and a neighbour's
-// decisions serve another shape. Only the decisions that a trace names are read, never its steps. Pure
+// Finds the point of a sketch from a trace's decisions. So a record warm-starts a search, and a neighbour's
+// decisions are fitted to another shape. It reads the decisions of the trace, never its steps. Pure
 // functions.
 #pragma once
 

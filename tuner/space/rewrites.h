@@ -1,5 +1,5 @@
-// Rewrites of a workload's stages on a CPU before rules look at them: into other stages that compute the same
-// tensors, with the steps of a trace that put them there. Pure.
+// Rewrites a workload's stages on a CPU before rules see them: into other stages that compute the same
+// tensors, with the trace steps that do it. Pure.
 #pragma once
 
 #include <vector>

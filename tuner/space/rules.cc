@@ -1,4 +1,4 @@
-// Chooses the rule that makes the part of each group of stages, and joins the parts to one sketch.
+// Makes the sketches of a workload: chooses the rule for each group of stages, and joins the rules' parts.
 //
 //   0. on a CPU, some stages become others (rewrites.h)
 //   1. cheap elementwise stages are inlined into their readers (cheap_stages.h)

@@ -1,4 +1,4 @@
-// The space a search walks in: named decisions with their choices, and what turns a point into a trace.
+// The search space: named decisions with their choices, and a function that turns a point into a trace.
 // Thread rule: immutable once built; functions are pure.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Which class of computations a stage is of: what rule its group gets. Pure functions.
+// Classifies stages as contraction, tile, row or elementwise, which selects their rule. Pure functions.
 #pragma once
 
 #include <optional>

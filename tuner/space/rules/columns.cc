@@ -1,5 +1,5 @@
-// Sums and maxima of few columns over many rows of one tensor, on a CPU: neighbouring rows lie side by side
-// in the lanes, and threads share blocks of rows.
+// The CPU rule for sums and maxima over many rows of a tensor with few columns. Neighbouring rows lie side by
+// side in the vector lanes, and threads share blocks of rows.
 //
 //   parallel blocks of rows v.0:
 //     for steps: unrolled vectors over v.1 x columns:  t.rf[v, n] (op)= x[row, n]

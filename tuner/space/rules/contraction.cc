@@ -1,5 +1,5 @@
-// Contractions on a CPU: GEMM, batched GEMM, and convolution as a batch-reduce of small GEMMs without an
-// im2col buffer.
+// The CPU rule for contractions: GEMM, batched GEMM, and convolution as a batch-reduce of small GEMMs without
+// an im2col buffer.
 //
 //   parallel outer axes, m.0, n.0:            (blocks; either order; or bands, each with a padded copy)
 //     k.0:                                    (split k: partial sums in the output)
@@ -8,11 +8,12 @@
 //         r, s, k.1: acc += a[mr] * b[nr]     (one Mma statement; k.1 in groups where lanes add up several)
 //         y = epilogue(acc)
 //
-// The lane axis is the output's last; or, crosswise, the other operand's last, such as the channels of NCHW:
-// the output is then transposed on its way out of the registers. A grouped convolution has its groups as
-// outer loops, and the product is each group's. Const operands are packed into panels ahead of time, others
-// into local panels where that pays. After BLIS (Van Zee and van de Geijn, 2015) and the batch-reduce GEMM of
-// Georganas et al. (2020). Threads share the depth of few rows and columns (contraction_depth.h).
+// Vector lanes run along the output's last axis. In a crosswise schedule they run along the other operand's
+// last axis, such as the channels of NCHW, and the output is transposed when it leaves the registers. A
+// grouped convolution has its groups as outer loops. Const operands are packed into panels ahead of time,
+// others into local panels where that pays. Where rows and columns are too few for the threads, the threads
+// share the depth (contraction_depth.h). After BLIS (Van Zee and van de Geijn, 2015) and the batch-reduce
+// GEMM of Georganas et al. (2020).
 #include <algorithm>
 #include <utility>
 

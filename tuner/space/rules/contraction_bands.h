@@ -1,6 +1,6 @@
-// Bands: parts of a convolution, of the image's lines or, where columns are outermost, of the columns. A band
-// is one thread's, and so is a copy of the part of the padded image that it reads: what another thread wrote
-// would come from that one's caches, after all have waited for all of the copy. Pure.
+// Bands of a convolution: parts of the image's lines (or columns, where those are outermost), one for each
+// thread. Each thread makes its own copy of the padded image lines that it reads. With a shared copy, threads
+// would wait for each other, and read it from another core's caches. Pure.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The depth of a contraction shared among threads, where rows and columns are too few for them: each part has
-// its partial sums, and a nest of its own adds the parts up and carries out the epilogue.
+// Splits the depth of a contraction among threads, for outputs with too few rows and columns to share.
+// Each part has its own partial sums; a second loop nest adds them up and computes the epilogue.
 //
 //   parallel parts:
 //     partial[part, m, n] = sum over the part         (the contraction's nest)
@@ -7,8 +7,8 @@
 //     for parts: acc += partial[part, m, n]
 //     y = epilogue(acc)
 //
-// How many parts there are is the schedule's decision, not the running threads': sums are the same however
-// many of them there are. Pure.
+// The schedule fixes the number of parts, so the sums are the same for any number of running threads.
+// Pure.
 #pragma once
 
 #include <functional>

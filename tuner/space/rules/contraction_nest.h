@@ -1,5 +1,5 @@
-// The loops of a contraction on a CPU from the values that were decided: its blocks, register tiles and
-// copies of operands. Pure.
+// Writes the loops of a contraction on a CPU from the decided values: blocks, register tiles and copies of
+// operands. Pure.
 #pragma once
 
 #include "tuner/space/rules/contraction_depth.h"

@@ -1,5 +1,5 @@
-// Which zeros of a padded image a convolution need not multiply: whole taps of its window, where the loops of
-// the places are known to be at the border. Pure.
+// Finds multiplications by padding zeros that a convolution can skip: whole window taps, in loops where the
+// position at the border is known. Pure.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The contraction rule's view of one group of stages and one way to multiply them; what its files share.
+// One contraction group and one way to multiply it, in the form that the files of the contraction rule share.
 // Pure.
 #pragma once
 

@@ -1,5 +1,5 @@
-// The register tile and the blocks that a contraction's default schedule takes: the cheapest by a model of
-// one core, its caches and the busiest thread. Pure.
+// Chooses the default register tile and blocks of a contraction: the cheapest by a model of one core, its
+// caches and the busiest thread. Pure.
 #pragma once
 
 #include <cstdint>

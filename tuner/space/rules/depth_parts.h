@@ -1,5 +1,5 @@
-// A sum of products whose depth is cut into parts: partial sums that are independent of each other, which
-// threads or thread blocks share, and which are added up at the end, always in the same order. Pure.
+// Cuts the depth of a product's sum into parts with independent partial sums, for threads or thread blocks to
+// share. The parts are added up at the end, always in the same order. Pure.
 #pragma once
 
 #include <string>

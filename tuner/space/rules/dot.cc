@@ -1,13 +1,13 @@
-// Products whose operands both lie along the depth, x[i,k] * w[j,k], and are not packed ahead of time: lanes
-// run along the depth, and are added up at the end.
+// The CPU rule for products whose operands are both contiguous along the depth, x[i,k] * w[j,k], and not
+// packed ahead of time. Vector lanes run along the depth, and are added up at the end.
 //
 //   parallel outer axes, n.0, m.0:
 //     k: unrolled m.1, n.1: partial[m.1, n.1, lanes] += a[m.1, k, lanes] * b[n.1, k, lanes]
 //     unrolled m.1, n.1: acc[m.1, n.1] = sum of lanes of partial
 //     y = epilogue(acc)
 //
-// Every element is read as it lies, in as many streams as the tile has rows and columns, and each read serves
-// the whole tile: a matrix of weights passes by once for a few rows.
+// The operands are read in place, in one stream for each row and column of the tile. Each load serves the
+// whole tile, so a few rows read a matrix of weights once.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"

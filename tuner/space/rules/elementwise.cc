@@ -1,9 +1,10 @@
-// Stages without a reduction: elementwise chains, broadcasts, transposes, concatenations, gathers.
+// The CPU rule for stages without a reduction: elementwise chains, broadcasts, transposes, concatenations,
+// gathers.
 //
 //   parallel outer loops fused:
 //     last.0: unroll u: vector
 //
-// or, where some read is strided along the output's last axis and contiguous along another one, c:
+// or, where some input is strided along the output's last axis and contiguous along another one, c:
 //
 //   parallel outer, c.0, last.0:
 //     tile of c.1 x last.1, in squares that are turned in registers, or staged through a local copy

@@ -1,4 +1,4 @@
-// Copies of a contraction's operands in panels: what one register tile reads lies together.
+// Packs a contraction's operands into panels, where the elements that one register tile reads are adjacent.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// Reductions along the contiguous axis and what stands around them: softmax, layer and RMS norm, row sums and
-// maxima, argmax.
+// The CPU rule for reductions along the contiguous axis and the stages around them: softmax, layer and RMS
+// norm, row sums and maxima, argmax.
 //
 //   parallel rows:
 //     partial[v] (op)= f(row)        v: several vectors of independent partial results
@@ -7,16 +7,16 @@
 //     ... the elementwise stages between, on a row that stays in the cache ...
 //     output row
 //
-// All stages of the group are computed under the row loop of the last one, for one row or for several that
-// overlap: adding up the lanes of one takes as long as adding up a short row. A reduction of nothing but an
-// elementwise stage shares its loop. Cheap elementwise stages are inlined before a rule sees them.
+// All stages of the group are computed under the row loop of the last one, for one row or for several at
+// once: adding up the lanes of one row takes as long as adding up a short row. A reduction that reads only an
+// elementwise stage shares its loop. Cheap elementwise stages were inlined before.
 //
-// Rows that are fewer than threads have each stage spread over the threads along the row instead:
+// With fewer rows than threads, the threads share each row instead:
 //
 //   parallel rows, runs: partial[run] = reduce(run of the row), in lanes
 //   result = reduce(partial)
 //
-// An argmax is a maximum, and the first place where it is; across rows, it is taken in each lane.
+// An argmax is a maximum and the first position where it occurs; across rows, each lane computes its own.
 #include <algorithm>
 #include <set>
 

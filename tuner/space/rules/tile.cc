@@ -1,5 +1,6 @@
-// Reductions whose output's last axis is contiguous in the input, and that no contraction instruction covers:
-// pooling, depthwise and grouped convolution, column sums, products in types without a fast instruction.
+// The CPU rule for reductions whose input is contiguous along the output's last axis, and that no contraction
+// instruction covers: pooling, depthwise and grouped convolution, column sums, products in types without a
+// fast instruction.
 //
 //   parallel outer axes, m.0, n.0:
 //     acc[mr, nr] = identity

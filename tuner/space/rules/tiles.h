@@ -1,5 +1,5 @@
-// Tile sizes to choose from, and the plain schedule of a stage without decisions of its own: what several
-// rules share.
+// Helpers that several rules share: lists of tile sizes to choose from, decisions about threads and caches,
+// and the plain schedule of a stage without decisions.
 #pragma once
 
 #include <cstdint>

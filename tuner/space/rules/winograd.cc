@@ -1,4 +1,4 @@
-// Convolutions of 3 x 3 windows as Winograd's F(m x m, 3 x 3) on a CPU:
+// The CPU rule for convolutions of 3 x 3 windows by Winograd's F(m x m, 3 x 3):
 //
 //   the image with its channels last                (where they are not: NCHW)
 //   filters u, in panels of nr                      (ahead of time where they are const)
@@ -6,8 +6,8 @@
 //   the product by the contraction rule, n * n matrices at once
 //   parallel tiles, filter vectors:                 y = epilogue(A^T M A)
 //
-// or, so that v and M of some rows of tiles stay in L2, all three in one parallel loop over such blocks.
-// After Lavin and Gray (2016).
+// Alternatively one parallel loop over blocks of tile rows does all three, so that v and M stay in L2. After
+// Lavin and Gray (2016).
 #include "codegen/workload/winograd.h"
 
 #include <algorithm>

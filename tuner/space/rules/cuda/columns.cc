@@ -1,7 +1,7 @@
-// Reductions over many terms whose output's last axis is contiguous in what they read, on a GPU: column sums,
-// pooling over whole images, products of a row and a matrix. Lanes and threads lie along the contiguous axis;
-// where its columns are too few to fill the GPU, each is cut into stretches that are combined in a second
-// launch.
+// The GPU rule for reductions over many terms whose input is contiguous along the output's last axis: column
+// sums, pooling over whole images, products of a row and a matrix. Lanes and threads lie along the contiguous
+// axis. Where the columns are too few to fill the GPU, each column is cut into stretches, which a second
+// launch combines.
 //
 //   block outer, n.0, v.0; thread v.1, n.1: acc = identity; for r: lanes: acc (op)= f; t.rf[n, v] = acc
 //   block outer, n.0: thread n.1, thread v (they reduce together):  t (op)= t.rf[n, v]

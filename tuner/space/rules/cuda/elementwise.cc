@@ -1,9 +1,9 @@
-// Stages without a reduction, on a GPU: chains, broadcasts, casts, gathers, concatenations; and transposes,
-// where some read is strided along the output's last axis and contiguous along another one (transpose.cc).
+// The GPU rule for stages without a reduction: chains, broadcasts, casts, gathers, concatenations.
+// Transposes, whose input is contiguous along another axis than their output, are in transpose.cc.
 //
 //   block, thread: unroll u: vector
 //
-// over all axes as one: each thread has a few vectors of 16 bytes, a block's vectors lie side by side.
+// All axes are fused into one. Each thread has a few vectors of 16 bytes, and a block's vectors are adjacent.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"

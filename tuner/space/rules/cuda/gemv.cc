@@ -1,12 +1,12 @@
-// Products of a few rows and a matrix that is contiguous along the sum, on a GPU: bound by reading the
-// matrix.
+// The GPU rule for products of a few rows and a matrix that is contiguous along the sum. Reading the matrix
+// bounds its time.
 //
 //   block others, n.0:
 //     thread n.1, thread k (they reduce together): chunk: unroll k: unroll rows, n.2: vector k:
 //       t[rows, n] += a[rows, k] * b[n, k]
 //     thread n.1, one of the group: y = epilogue(t)
 //
-// A thread has several columns for each vector of the rows that it loads.
+// A thread computes several columns with each vector of the rows that it loads.
 #include "tuner/space/rules/cuda/gemv.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Products of a few rows and a matrix: for the row rule of GPUs.
+// Products of a few rows and a matrix: a part that the GPU's row rule uses.
 #pragma once
 
 #include "tuner/space/part.h"

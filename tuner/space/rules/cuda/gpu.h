@@ -1,5 +1,5 @@
-// Parts that the rules for GPUs share: how wide memory is accessed, how many threads a kernel wants, and the
-// flat schedule of a stage that stands alone. Pure functions.
+// Helpers that the GPU rules share: vector widths for memory, the number of threads that a kernel wants, and
+// the flat schedule of a stage that stands alone. Pure functions.
 #pragma once
 
 #include <cstdint>

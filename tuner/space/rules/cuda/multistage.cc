@@ -1,6 +1,7 @@
-// Contractions by mma.sync, whose threads copy ahead with cp.async: Ampere and Ada, and on Hopper what the
-// copy engine cannot fetch: rows that are not 16-byte aligned, images of few channels. Such operands may also
-// be repacked first (operand.h), and the depth split where there are few tiles (split_depth.h).
+// The GPU rule for contractions by mma.sync, with threads that copy ahead by cp.async. It serves Ampere and
+// Ada, and on Hopper the operands that the copy engine cannot fetch: rows that are not 16-byte aligned,
+// images of few channels. Such operands may also be repacked first (operand.h), and the depth split where
+// there are few tiles (split_depth.h).
 //
 //   block (tiles of rows, columns and batches, grouped for L2):
 //     for depth tiles: all threads copy the tiles of a later step; warps multiply fragments of this one's

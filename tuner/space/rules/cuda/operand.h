@@ -1,5 +1,5 @@
-// How an operand of a product on tensor cores arrives in shared memory: straight from its tensor, or from a
-// copy that is laid out for it. Pure.
+// How an operand of a tensor-core product reaches shared memory: directly from its tensor, or from a copy in
+// a suitable layout. Pure.
 #pragma once
 
 #include <optional>

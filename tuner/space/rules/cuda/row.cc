@@ -1,5 +1,5 @@
-// Reductions along the contiguous axis and what stands around them, on a GPU: softmax, layer and RMS norm,
-// row sums, maxima and their places. Memory is read once; a row stays in the registers of the threads that
+// The GPU rule for reductions along the contiguous axis and the stages around them: softmax, layer and RMS
+// norm, row sums, maxima and argmax. Memory is read once; a row stays in the registers of the threads that
 // share it:
 //
 //   block rows.0:
@@ -10,9 +10,9 @@
 //     ...
 //     y = h(e, ..)
 //
-// Long or few rows may be held by clusters of thread blocks, one row by each: its threads then share the row.
-// Rows too long for registers are read again by each stage (keep 0). Very few long rows are cut into runs,
-// one for each thread block, and every stage is a launch of its own (see row_runs.cc).
+// A cluster of thread blocks may share each row, where rows are long or few. Rows too long for registers are
+// read again by each stage (keep 0). A handful of very long rows is cut into runs, one for each thread block,
+// and every stage becomes a launch (row_runs.cc).
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"

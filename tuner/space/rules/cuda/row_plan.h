@@ -1,4 +1,4 @@
-// The stages on one row, for the row rules of GPUs.
+// The stages of one row group, in the form that the GPU's row rules share.
 #pragma once
 
 #include <string>

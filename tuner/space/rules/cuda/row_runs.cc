@@ -1,5 +1,5 @@
-// Few long rows on a GPU: each stage is a launch of its own, and a reduction has two. The first cuts the rows
-// into runs, one for each thread block; the second combines what they found.
+// The GPU rule for few long rows: each stage is a launch, and a reduction two. The first cuts the rows into
+// runs, one for each thread block; the second combines the runs' results.
 //
 //   block rows, run: thread t (they reduce together): chunk: unroll: vector:   B.rf (op)= f(x)
 //   block rows: thread run (they reduce together):                             B (op)= B.rf

@@ -1,4 +1,5 @@
-// Contractions on the ordinary cores of a GPU: f32, f64, integers, and what tensor cores do not take.
+// The GPU rule for contractions on ordinary cores: f32, f64, integers, and everything that tensor cores do
+// not multiply.
 //
 //   block others, m.0, n.0, run:
 //     alloc acc                                         in registers
@@ -7,11 +8,11 @@
 //       thread m.1, n.2, m.2, n.3: unroll k.1: unroll m.3, n.1, n.4: acc += a.s[k, m] * b.s[k, n]
 //     thread ..: unroll m.3, n.1: vector n.4: y = epilogue(acc)
 //
-// Sums run over whole tiles, beyond the edges of odd sizes too: conditions stand in copies and in the last
-// store alone. A warp is 4 x 8 threads, so that few words of shared memory serve all of it; a thread's
-// columns are vectors of 16 bytes, apart from each other. Rows of the result may be no multiple of such
-// vectors: then the columns of a tile are dealt out singly in shared memory, and neighbouring threads store
-// neighbouring elements. Too few tiles for the GPU have their sum cut into runs that a second launch adds up.
+// Sums run over whole tiles, also beyond the edges of odd sizes: only copies and the last store have
+// conditions. A warp is 4 x 8 threads, so that all of them need few words of shared memory. A thread's
+// columns are vectors of 16 bytes at equal distances. Where the result's rows are no multiple of such
+// vectors, a tile's columns are distributed singly instead, and neighbouring threads store neighbouring
+// elements. With too few tiles for the GPU, the sum is cut into runs that a second launch adds up.
 #include <algorithm>
 #include <limits>
 

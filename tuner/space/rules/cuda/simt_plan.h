@@ -1,5 +1,5 @@
-// A product as the rule for ordinary cores (simt.cc) sees it: its axes, the tiles of its operands in shared
-// memory, how a point tiles it, and which points are legal. Extents, lengths and lanes are in elements.
+// A product as simt.cc, the rule for ordinary cores, sees it: its axes, the tiles of its operands in shared
+// memory, the tiling of a point, and which points are legal. Extents, lengths and lanes are in elements.
 // Thread rule: pure functions.
 #pragma once
 

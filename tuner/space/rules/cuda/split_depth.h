@@ -1,5 +1,5 @@
-// A product whose depth is split (depth_parts.h) where there are few tiles: partial sums of its parts go to
-// memory, and a second launch adds them up, always in the same order, and carries out the epilogue. Pure.
+// Splits the depth of a GPU product (depth_parts.h) where there are few tiles: the parts' partial sums go to
+// memory, and a second launch adds them up in a fixed order and computes the epilogue. Pure.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Contractions on a GPU's tensor cores: what the rule knows of one, and the tiles it chooses from. Pure.
+// A contraction on tensor cores as the GPU rules see it: axes, operands, possible tile sizes. Pure.
 #pragma once
 
 #include <optional>

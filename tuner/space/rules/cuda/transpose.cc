@@ -1,17 +1,18 @@
-// Transposes and permutes on a GPU. Both sides of memory want whole sectors of 32 bytes:
+// The GPU rule for transposes and permutes. Loads and stores both want whole 32-byte sectors, so a tile is
+// turned on the way:
 //
 //   registers: each thread has a tile of both axes, in vectors of up to 16 bytes on either side
 //     block c.0, n.0: thread c.1, n.1:
 //       copy of the tile: unroll n: vector c      out[.., c, n]: unroll c.2: vector n.2
-//   shared: a block has a tile in shared memory, with rows padded apart, one element to a thread
+//   shared: a block has a tile in shared memory, with padded rows, one element for each thread
 //     block c.0, n.0:
 //       copy of the tile: thread n, c: unroll     out[.., c, n]: thread c, n: unroll
-//   gathered: the same, but whole vectors come and go, and a thread gathers its own from the tile's rows
+//   gathered: the same, but loads and stores are whole vectors, which a thread gathers from the tile's rows
 //     block c.0, n.0:
 //       copy: thread n.1, c.0: unroll: vector c   out[.., c, n]: thread c.2, n.1: unroll c.1: vector n.2
 //
-// where c is the axis that the read is contiguous along. The first and the last need rows that begin at
-// vectors; the second takes everything.
+// where c is the axis along which the input is contiguous. The first and the last need vector-aligned rows;
+// the second takes everything.
 #include "tuner/space/rules/cuda/transpose.h"
 
 #include <algorithm>

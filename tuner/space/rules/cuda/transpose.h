@@ -1,4 +1,4 @@
-// Stages that read across their rows: for the elementwise rule of GPUs.
+// Detects transposing stages and schedules them, for the GPU's elementwise rule.
 #pragma once
 
 #include "tuner/space/part.h"

@@ -1,17 +1,17 @@
-// Contractions by wgmma, fed by the copy engine (sm_90a): GEMM, batched GEMM, and convolution as implicit
-// GEMM, whose tiles are boxes of pixels.
+// The GPU rule for contractions by wgmma with the copy engine (sm_90a): GEMM, batched GEMM, and convolution
+// as implicit GEMM with boxes of pixels as tiles.
 //
 //   block (tiles of rows, columns and batches, grouped for L2; one each, or as many as the GPU has SMs):
 //     copy:    for depth tiles: tiles of a and b into the ring
 //     compute: for depth tiles: wgmma on bm x bn x bk
 //              epilogue on the accumulators; the tile leaves through shared memory
 //
-// Blocks that go on from tile to tile may share the tiles out by steps (stream-K), so that none waits while
-// others are at the last ones.
+// Persistent blocks may divide the tiles by steps of the depth (stream-K), so that no block waits while
+// others compute the last tiles.
 //
-// Two neighbours may be a cluster, and each fetch half of the operand that both need.
+// Two neighbouring blocks may form a cluster, and each fetch half of the operand that both need.
 //
-// The depth of few tiles is split (split_depth.h); an operand that the copy engine cannot fetch is repacked
+// With few tiles the depth is split (split_depth.h); an operand that the copy engine cannot fetch is repacked
 // first (operand.h).
 #include <algorithm>
 

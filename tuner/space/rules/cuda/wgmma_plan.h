@@ -1,5 +1,5 @@
-// A contraction as the rule for wgmma sees it: sizes of tiles, what they take, and which points are legal.
-// Pure.
+// A contraction as the wgmma rule sees it: tile sizes, their registers and shared memory, and which points
+// are legal. Pure.
 #pragma once
 
 #include <cstdint>

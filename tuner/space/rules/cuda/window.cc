@@ -1,5 +1,5 @@
-// Reductions over few terms whose output's last axis is contiguous in what they read, on a GPU: depthwise and
-// grouped convolution, pooling.
+// The GPU rule for reductions over few terms whose input is contiguous along the output's last axis:
+// depthwise and grouped convolution, pooling.
 //
 //   block p.0, n.0:                                     p: the other axes' tiles as one
 //     weights of the block's lanes in shared memory, the lanes side by side
@@ -9,7 +9,8 @@
 //       unrolled: reduction axes, h, m: lanes n.2: acc (op)= f(window, weights)
 //       y = epilogue(acc)
 //
-// Each thread has several outputs along the last three axes, so that what their windows share is read once.
+// Each thread computes several outputs along the last three axes, so that it reads the overlap of their
+// windows once.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
