@@ -1,5 +1,5 @@
-// The commands of mycc, one file each. Each prints its result to `out`; its error is one line, and misuse.h
-// says with which status the program ends.
+// The commands of mycc, one file each. A command prints its result to `out` and returns a one-line error;
+// misuse.h maps errors to exit statuses.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Times a function of a library on a GPU: by the device's own clock, around what a graph launches, so that
-// nothing of the host is in it.
+// Times a library's function on a GPU with the device's clock, around the launches of a CUDA graph, so that
+// no time of the host is included.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// The environment variables that make mycc print more about its work. They print, and change nothing else.
+// Reads the environment variables that make mycc print more. They never change generated code.
 #pragma once
 
 #include <functional>

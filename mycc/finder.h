@@ -1,10 +1,11 @@
-// Which schedule a workload gets, and why: the tuning log's, a neighbour's, or the default one.
+// Finds the schedule of a workload: a record of the tuning log, a neighbour's decisions, or the default
+// schedule. Says why.
 //
-//   hit    the log's best record for the same workload and target; this build makes the same code from it.
-//          One that no longer replays leaves its place to the next best
+//   hit    the log's best record for the same workload and target, from which this build makes the same code;
+//          a record that no longer replays leaves its place to the next best
 //   stale  the same, but this build makes other code from it
-//   near   the decisions of another target's or another shape's record, re-fitted here; never one that should
-//          be slower than the default
+//   near   the decisions of another target's or another shape's record, re-fitted here; never one that is
+//          expected to be slower than the default
 //   miss   the default schedule
 //
 // Thread rule: thread-compatible; the log is only read.

@@ -1,4 +1,4 @@
-// From a .te file to kernels, as `compile` and `explain` share it.
+// Compiles a .te file to kernels, the common part of `compile` and `explain`.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// The words of a library about itself beyond its interface: the workloads of its functions, and inputs that
-// suit them.
+// Reads the workloads of a compiled library's functions from its description, and makes random inputs for
+// them, for `run` and `bench`.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// A schedule for people: the loop nest as pseudocode, with where each name and each loop comes from. Pure.
+// Prints a schedule as pseudocode for `mycc explain`, with the step that made each loop. Pure.
 #pragma once
 
 #include <string>

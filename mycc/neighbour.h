@@ -1,5 +1,5 @@
-// The log's records that may help a workload which has none of its own: same computation, another target or
-// another shape.
+// Finds records that may help a workload without a record of its own: the same computation, for another
+// target or at another shape.
 #pragma once
 
 #include <cstdint>

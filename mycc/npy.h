@@ -1,4 +1,4 @@
-// NumPy's .npy files: what `mycc run` reads and writes.
+// Reads and writes NumPy's .npy files, the inputs and outputs of `mycc run`.
 #pragma once
 
 #include <cstdint>

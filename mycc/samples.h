@@ -1,4 +1,4 @@
-// The summary of repeated timings: the median and how well it is known. Pure.
+// Summarizes repeated timings: the median and its confidence interval. Pure.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// Does a kernel compute its workload? Asked of schedules that no worker has verified, before they are used.
+// Checks a kernel against its workload on this machine, for schedules that no worker has verified.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// The work of each command of mycc-tune, without its command line (main.cc). Results go to `out`;
-// an error is one line for main to print.
+// The commands of mycc-tune, without their command lines (main.cc). A command prints its results to `out` and
+// returns a one-line error.
 #pragma once
 
 #include <cstdint>

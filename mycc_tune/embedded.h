@@ -1,5 +1,5 @@
-// A server with its log, ready to answer; and the same with a worker of this host on a private socket, which
-// is what `mycc-tune tune` uses when no server is named: the same code, with nothing to set up. Thread rule:
+// A server with its log, ready to answer; and the same with a worker of this host on a private socket, for
+// `mycc-tune tune` without --server. Both run the code of the separate programs. Thread rule:
 // thread-compatible.
 #pragma once
 

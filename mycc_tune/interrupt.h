@@ -1,5 +1,5 @@
-// SIGINT and SIGTERM as calls on a thread, in place of handlers that may do nothing. Thread rule:
-// BlockInterrupts comes before any thread.
+// Delivers SIGINT and SIGTERM as calls on a thread, since a signal handler may do almost nothing. Thread
+// rule: BlockInterrupts is called before any thread starts.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-// Follows a job on behalf of a command, to the job's end or to the user's interrupt. Thread rule:
-// thread-compatible; it blocks.
+// Follows a job for a command until the job ends or the user interrupts. Thread rule: thread-compatible; it
+// blocks.
 #pragma once
 
 #include <atomic>

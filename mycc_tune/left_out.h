@@ -1,4 +1,4 @@
-// The damaged records that a command on logs leaves out. Thread rule: thread-compatible.
+// Collects the damaged records that a command leaves out, and reports them. Thread rule: thread-compatible.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The command line of `mycc-tune log ...`; mycc_tune/log_commands.h does the work.
+// Declares the command line of `mycc-tune log ...`; mycc_tune/log_commands.h does the work.
 #pragma once
 
 #include <functional>

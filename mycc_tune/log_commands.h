@@ -1,5 +1,5 @@
-// `mycc-tune log ...`, without its command line: each command opens the log, does its work, and says on `out`
-// what it did. Errors name the file and what was expected.
+// The commands of `mycc-tune log ...`, without their command lines: each opens the log, does its work, and
+// prints the result to `out`. Errors name the file and what was expected.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// A log's contents, as text for people or as JSON for programs. Times are UTC.
+// Prints a log's records as tables for people or JSON for programs. Dates are UTC.
 #pragma once
 
 #include <iosfwd>

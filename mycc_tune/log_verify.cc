@@ -1,4 +1,4 @@
-// `mycc-tune log verify`: what the best records say is measured again.
+// `mycc-tune log verify`: measures the best record of each key again.
 #include <algorithm>
 #include <map>
 #include <ostream>

@@ -1,5 +1,5 @@
-// How a job's progress looks: a bar on a terminal, lines in a pipe, JSON lines for programs. The texts are
-// pure functions of the progress. Thread rule: thread-compatible.
+// Prints a job's progress: a bar on a terminal, lines in a pipe, JSON lines for programs. The texts are pure
+// functions of the progress. Thread rule: thread-compatible.
 #pragma once
 
 #include <iosfwd>

@@ -1,4 +1,4 @@
-// A client of the server, over gRPC. Thread rule: thread-safe; calls block.
+// A client of the tuning service, over gRPC. Thread rule: thread-safe; calls block.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// A kernel that never changes, timed beside every candidate: it tells a slow candidate from a slow moment
-// (throttling, a neighbour), and compares devices of one model. Multiply-adds in registers on every thread.
+// The baseline kernel: multiply-adds on every thread, timed beside each candidate. It never changes, so its
+// time tells a slow candidate from a slow moment (throttling, a neighbour), and compares devices.
 #pragma once
 
 namespace mycc {

@@ -1,5 +1,5 @@
-// The work of the builder's processes: one candidate from text to a shared library. Runs in a nursery
-// (worker/nursery.h), so a back end that crashes or never ends costs that candidate alone. Thread rule:
+// Builds one candidate, from its text to a shared library, in a process of its own under a nursery
+// (worker/nursery.h). A back end that crashes or hangs costs that candidate alone. Thread rule:
 // re-entrant.
 #pragma once
 

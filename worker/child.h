@@ -1,6 +1,6 @@
-// A child process of the worker: this program again under one of its hidden commands, with a channel for
-// messages (worker/framing.h) at its descriptor 3. Thread rule: thread-compatible. Calls come from one thread
-// that outlives the child, since the child dies with the thread that spawned it.
+// A child process of the worker: this program again under a hidden command, with a message channel
+// (worker/framing.h) at descriptor 3. Thread rule: thread-compatible. Calls come from one thread that
+// outlives the child, because the child dies with the thread that spawned it.
 #pragma once
 
 #include <sys/types.h>

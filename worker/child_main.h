@@ -1,4 +1,4 @@
-// The main function of a worker's children, the other side of child.h. Thread rule: called first in main,
+// The main function of the worker's children, the other side of child.h. Thread rule: called first in main,
 // before any thread.
 #pragma once
 

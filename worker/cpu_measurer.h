@@ -1,5 +1,5 @@
-// Measures candidates on this host's CPU: builds a batch on all cores, then runs it one by one, alone. The
-// two alternate, since they share the cores. Thread rule: Measure is called by one thread, always the same.
+// Measures candidates on this host's CPU. It builds a batch on all cores, then runs the candidates one by
+// one, alone: building and running share the cores. Thread rule: Measure is called by one thread only.
 #pragma once
 
 #include <deque>

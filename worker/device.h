@@ -1,5 +1,5 @@
-// This host's CPU as it describes itself, for records; what shapes code is its target (codegen/target).
-// Thread rule: functions are re-entrant.
+// Describes this host's CPU for records: name, clock, kernel. The target (codegen/target) is separate. Thread
+// rule: functions are re-entrant.
 #pragma once
 
 #include <cstdint>

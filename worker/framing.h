@@ -1,5 +1,5 @@
-// Messages over a local stream socket: four bytes of length, then the bytes. Thread rule: one reader and one
-// writer an end.
+// Sends and receives messages over a local stream socket: four bytes of length, then the bytes. Thread rule:
+// each end has one reader and one writer.
 #pragma once
 
 #include <chrono>

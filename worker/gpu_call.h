@@ -1,4 +1,4 @@
-// A candidate's kernel with its arguments in device memory. Thread rule: the device's thread.
+// Calls a candidate's kernel with arguments in device memory. Thread rule: the device's thread.
 #pragma once
 
 #include <memory>

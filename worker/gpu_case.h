@@ -1,6 +1,6 @@
-// A workload's random inputs and expected outputs in device memory, which all its candidates share, and the
-// judge of what they leave there. Inputs are drawn on the device; expected values are computed there by the
-// reference kernel, or are given at sampled places. Thread rule: the device's thread.
+// A test case in device memory, which all candidates of a workload share: random inputs, drawn on the device,
+// and expected outputs, from the reference kernel or at sampled places. It also compares outputs with them.
+// Thread rule: the device's thread.
 #pragma once
 
 #include <memory>

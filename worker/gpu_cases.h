@@ -1,5 +1,5 @@
-// The cases that a GPU's runner keeps in device memory, with the repetitions of their outputs and their
-// special values: those used last, in a share of the memory. Thread rule: the device's thread.
+// A cache of the test cases that a GPU's runner keeps in device memory, with the state for repeated launches
+// and special values. The least recently used go first. Thread rule: the device's thread.
 #pragma once
 
 #include <deque>

@@ -1,6 +1,6 @@
-// A GPU as its runner sees it: a context, one stream on which everything happens in order but what a
-// neighbour does on another, memory, and the measuring kernels. Thread rule: belongs to the thread that
-// opened it, for which its context is current.
+// A GPU as its runner uses it: a CUDA context, a stream for all work in order, a second stream for the
+// neighbour's, memory, and the measuring kernels. Thread rule: belongs to the thread that opened it, for
+// which its context is current.
 #pragma once
 
 #include <cstdint>

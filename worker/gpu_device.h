@@ -1,5 +1,5 @@
-// This host's GPUs as they describe themselves: a target for what shapes code, the rest for records. Thread
-// rule: functions are re-entrant.
+// Lists this host's GPUs, each with its target and a description for records. Thread rule: functions are
+// re-entrant.
 #pragma once
 
 #include <string>

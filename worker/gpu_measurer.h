@@ -1,5 +1,5 @@
-// Measures candidates on one GPU. Builders work on all cores beside the device: what they have built waits in
-// a line for the device's own thread, which runs one candidate after the other.
+// Measures candidates on one GPU. Builders work on all cores while the device measures. Built candidates wait
+// in a line for the device's thread, which runs one after the other.
 //
 //   Measure --> BuildPool --built--> line --> device thread: a runner process verifies and times it --> done
 //

@@ -1,7 +1,7 @@
-// The strain on a GPU's kernel while it is proven: beside it, on another stream, run blocks that take
-// multiprocessors, or a share of each, from it for a part of its time, and write over the L2. So its blocks
-// begin at other moments, in another number at once, and wait for memory at other places. Thread rule: the
-// device's thread.
+// Strains a GPU kernel while it is proven. Blocks on a second stream occupy multiprocessors for
+// part of the kernel's time, and overwrite the L2. So the kernel's blocks start at other
+// moments, fewer run at once, and their loads take other times. Thread rule: the device's
+// thread.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// Whether a kernel leaves the same bits in device memory whenever it is launched: as Repetition
-// (repetition.h), with what the first launch left kept and compared on the device. Made once for a case,
-// which has the outputs. Thread rule: the device's thread.
+// Checks that a kernel leaves the same bits in device memory at every launch, like Repetition (repetition.h).
+// The first launch's outputs are kept and compared on the device. One object serves a test case. Thread rule:
+// the device's thread.
 #pragma once
 
 #include <cstdint>

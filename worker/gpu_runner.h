@@ -1,6 +1,6 @@
-// The work of a GPU's runner: a process with a CUDA context of its own that prepares test cases, and verifies
-// and times candidates, many one after the other. A candidate's damage to the context or the process ends
-// this process alone; the worker keeps a spare one (worker/gpu_runners.h). Thread rule: single-threaded.
+// The process that verifies and times candidates on a GPU, one after the other, in a CUDA context of its own.
+// A candidate that damages the context or the process costs this process alone; the worker keeps a spare one
+// (worker/gpu_runners.h). Thread rule: single-threaded.
 #pragma once
 
 namespace mycc {

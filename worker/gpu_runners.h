@@ -1,5 +1,5 @@
-// The runner processes of one GPU: one that answers, and a spare one with a warm context that takes its place
-// at once when a candidate has crashed it, hung it or broken its context. Thread rule: one thread, which
+// The runner processes of one GPU: the active one, and a spare one with a warm context. The spare takes over
+// when a candidate crashes or hangs the active one or breaks its context. Thread rule: one thread, which
 // outlives it.
 #pragma once
 

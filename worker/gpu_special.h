@@ -1,6 +1,6 @@
-// Special values among a case's inputs in device memory, and the judge of what a kernel makes of them. They
-// are drawn on the device, in place of the case's ordinary inputs, which are drawn again afterwards: no
-// tensor lies there twice. Made once for a case. Thread rule: the device's thread.
+// Verifies a kernel on inputs with special values, in device memory. The special inputs are drawn in place of
+// the case's ordinary ones, which are drawn again afterwards, so that no tensor is stored twice. One object
+// serves a test case. Thread rule: the device's thread.
 #pragma once
 
 #include <memory>

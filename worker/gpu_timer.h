@@ -1,6 +1,6 @@
-// Times a candidate on a GPU by graph replay: a graph holds several samples, each between two events of its
-// own, so that nothing of the host is in them. Cold: everything in L2 is written over before each. Thread
-// rule: the device's thread.
+// Times a candidate on a GPU by replaying CUDA graphs. A graph holds several samples, each between two
+// events, so that no time of the host is included. Cold samples overwrite the L2 before each. Thread rule:
+// the device's thread.
 #pragma once
 
 #include <memory>

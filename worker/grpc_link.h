@@ -1,4 +1,4 @@
-// The worker's line to its server over gRPC. Thread rule: thread-safe.
+// The worker's connection to its server over gRPC. Thread rule: thread-safe.
 #pragma once
 
 #include <memory>

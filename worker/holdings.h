@@ -1,5 +1,5 @@
-// A worker's holdings: its leases, with the tickets that show them to be its own, and the results that the
-// server has not answered for yet. Thread rule: thread-compatible.
+// The leases that a worker holds, with their tickets, and the results that the server has not answered yet.
+// Thread rule: thread-compatible.
 //
 //   Take --> to be measured --> Finish: a result waits --> its report is answered: forgotten
 //                |  revoked           |                         `-- not now, or no answer: it waits on

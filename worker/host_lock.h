@@ -1,7 +1,7 @@
-// One measurement at a time on a device of this host, whoever takes it: timing holds the device's lock alone,
-// and what would disturb it (on the CPU: building, searching) holds it shared. The lock ends with the process
-// that holds it. Between the processes of one user. Thread rule: a HostLock belongs to one thread; any number
-// of them may wait.
+// A lock on a device of this host, so that one measurement runs on it at a time. Timing holds it exclusively;
+// work that would disturb timing (on the CPU: building, searching) holds it shared. It works between the
+// processes of one user and ends with the process. Thread rule: a HostLock belongs to one thread; any number
+// of threads may wait.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-// A candidate's kernel with its arguments, called under suspicion: outputs are poisoned before a call, and
-// afterwards it shows whether the kernel wrote where it should not. Thread rule: thread-compatible.
+// Calls a candidate's kernel on a CPU and distrusts it: outputs are poisoned before a call, and writes
+// outside of them are detected afterwards. Thread rule: thread-compatible.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The limits of a child process, and the system's word about memory that ran out.
+// Sets the resource limits of a child process, and reads from the system whether memory ran out.
 #pragma once
 
 #include <sys/types.h>

@@ -1,5 +1,5 @@
-// A worker for this host's devices, put together: what `mycc-tune worker` is, and what `mycc-tune tune` has
-// inside. Thread rule: Run is called once, the rest by any thread.
+// A complete worker for this host's devices, for `mycc-tune worker` and inside `mycc-tune tune`. Thread rule:
+// Run is called once, the rest by any thread.
 #pragma once
 
 #include <functional>

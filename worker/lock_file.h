@@ -1,5 +1,5 @@
-// The files by which the mycc-tune processes of one user agree on a host: locked with flock(2), so that a
-// lock ends with the process that holds it. Thread rule: re-entrant.
+// Lock files by which the mycc-tune processes of one user on a host take turns. They are locked with
+// flock(2), so a lock ends with its process. Thread rule: re-entrant.
 #pragma once
 
 #include <sys/types.h>

@@ -1,4 +1,4 @@
-// The seam between a worker's bookkeeping and its devices: a function from assignments to results.
+// The interface between a worker's bookkeeping and its devices: a function from assignments to results.
 #pragma once
 
 #include <functional>

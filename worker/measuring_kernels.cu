@@ -1,7 +1,7 @@
-// The kernels that a GPU's runner measures with: inputs drawn on the device, outputs judged there, and the
-// baseline. Plain C++ but for the names that CUDA gives a thread's place in its grid; NVRTC compiles it, and
-// so does a host's compiler around definitions of those names. Types are numbered as codegen/expr/dtype.h has
-// them. Any grid covers any number of elements.
+// The kernels with which a GPU's runner measures: they draw inputs on the device, compare outputs there, and
+// are the baseline. The source is plain C++ but for CUDA's names of a thread's index; NVRTC compiles it, and
+// tests compile it for the host with definitions of those names. Type numbers are those of
+// codegen/expr/dtype.h. Any grid covers any number of elements.
 
 typedef unsigned char u8;
 typedef unsigned short u16;

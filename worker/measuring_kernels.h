@@ -1,5 +1,5 @@
-// The source of the kernels that a GPU's runner measures with: worker/measuring_kernels.cu as text, for
-// NVRTC. Thread rule: a constant.
+// The source text of worker/measuring_kernels.cu, for NVRTC, as a constant of this program. Thread rule: a
+// constant.
 #pragma once
 
 namespace mycc {

@@ -1,6 +1,6 @@
-// A worker's name at a server, which one process of this user on this host has at a time. Its lock file holds
-// the instance of the process that had the name last, so that the next one can tell the server that this one
-// has ended (RegisterRequest.replaces). Thread rule: a value.
+// The lock file of a worker's name, so that one process of this user on this host has the name at a time. It
+// holds the instance id of the process that had it last: the next process tells the server that this one has
+// ended (RegisterRequest.replaces). Thread rule: a value.
 #pragma once
 
 #include <string>

@@ -1,11 +1,11 @@
-// A nursery: a child process of the worker that answers each request in a process of its own.
+// A nursery: a child process of the worker that answers each request in a forked process of its own.
 //
 //   worker ---spawn---> nursery (one of this program's hidden commands) ---fork---> one request, under limits
 //
-// The worker holds gRPC and threads, so it must not fork; the nursery holds neither, so it may, and a fork
-// costs a millisecond where a new program costs fifty. A candidate can crash, hang, eat memory or scribble
-// over it: the next request begins in an untouched process. Thread rule: thread-compatible. Calls come from
-// one thread that outlives the nursery, since the nursery dies with the thread that spawned it.
+// The worker runs gRPC and threads, so it must not fork. The nursery runs neither, so it can, and a fork
+// costs a millisecond where a new program costs fifty. A candidate may crash, hang, exhaust or overwrite
+// memory: the next request starts in a clean process. Thread rule: thread-compatible. Calls come from one
+// thread that outlives the nursery, because the nursery dies with the thread that spawned it.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
-// The other side of a Nursery: the loop of its process. Single-threaded, so that forking is sound: it holds
-// no gRPC, no OpenMP team and no CUDA context, and what it loads for all requests alike (LLVM's tables,
-// shared pages) is paid for once.
+// The main loop of a nursery's process, the other side of nursery.h. It is single-threaded, without gRPC,
+// OpenMP team or CUDA context, so that it may fork. It loads everything that requests share (LLVM's tables,
+// shared pages) once.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-// How a GPU does, as NVML says it: clocks, temperature, power, what throttles it, who else uses it. Opened at
-// run time; where it is missing nothing is known. Thread rule: thread-compatible.
+// Reads a GPU's state through NVML: clocks, temperature, power, throttling, other users. NVML is opened at
+// run time; without it, nothing is known. Thread rule: thread-compatible.
 #pragma once
 
 #include <string>

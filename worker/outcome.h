@@ -1,4 +1,4 @@
-// How a child's end becomes a typed status. Pure functions.
+// Turns the end of a child process into a measure status. Pure functions.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// The values that the language permits in a workload's outputs on special inputs, as a message between the
-// process that finds them out and those that hold candidates to them. Thread rule: pure functions.
+// Encodes the values that the language permits in outputs on special inputs, as a message from the process
+// that computes them to those that check candidates. Thread rule: pure functions.
 #pragma once
 
 #include <vector>

@@ -1,12 +1,12 @@
-// The reference kernels that a GPU's candidates are compared with: one for each workload and target, built
-// when its first candidate comes, shared by all of them, and forgotten when others have been used since.
+// Builds and keeps the reference kernels that a GPU's candidates are compared with: one for each workload and
+// target, built for its first candidate, shared by all, and removed when others were used more recently.
 //
 //   Take --> building --> built: a library, or why there is none, for good
 //               ^  |
 //        Await -'  '----> lost: not the kernel's fault
 //
-// A build that is lost belongs to whoever waits next: it is begun again by that waiter, once, so that no
-// waiter depends on what another one does. Thread rule: thread-safe, but for a reference's cases.
+// When a build is lost, the next waiter begins it again, once, so that no waiter depends on another one.
+// Thread rule: thread-safe, but for a reference's cases.
 #pragma once
 
 #include <functional>

@@ -1,6 +1,6 @@
-// Whether a kernel leaves the same bits whenever it is launched: the first launch's outputs are kept, and
-// those that each later launch leaves in poisoned outputs are compared with them bit by bit. The words are
-// those of CPUs and GPUs alike; the class is a CPU's. Thread rule: thread-compatible.
+// Checks that a kernel leaves the same bits at every launch: it keeps the first launch's outputs, and
+// compares every later launch's bit by bit, after poisoning. Its error texts serve CPUs and GPUs; the class
+// is for CPUs. Thread rule: thread-compatible.
 #pragma once
 
 #include <cstdint>

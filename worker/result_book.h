@@ -1,5 +1,5 @@
-// Parts that the measurers of all kinds of devices share: how a result is filled in, what is remembered of
-// earlier ones, and what an undisturbed device does. Thread rule: thread-compatible.
+// Fills in results for the measurers of all kinds of devices, and remembers earlier results and the device's
+// usual baseline time. Thread rule: thread-compatible.
 #pragma once
 
 #include <deque>

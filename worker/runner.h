@@ -1,6 +1,6 @@
-// The work of the runner's processes: prepare a test case, or verify and time one candidate. Runs in a
-// nursery (worker/nursery.h): whatever the candidate does happens to this process alone. Thread rule: one
-// request a process.
+// The process that prepares a test case, or verifies and times one candidate, on a CPU. It runs under a
+// nursery (worker/nursery.h), so that a candidate's damage affects this process alone. Thread rule: one
+// request for each process.
 #pragma once
 
 #include "proto/measure.pb.h"

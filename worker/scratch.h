@@ -1,5 +1,5 @@
-// The worker's folders. Scratch space is private to the process and goes with it; what a killed worker left
-// behind is removed by the next one. The cache outlives workers and holds only what can be made again.
+// The worker's folders. Scratch space is private to the process and removed with it; leftovers of a killed
+// worker are removed by the next one. The cache outlives workers and holds only files that can be made again.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// A worker's line to its server. Thread rule: thread-safe; calls block.
+// The interface of a worker's connection to its server. Thread rule: thread-safe; calls block.
 #pragma once
 
 #include "absl/status/statusor.h"

@@ -1,6 +1,6 @@
-// The strain on a CPU's kernel while it is proven: teams of other sizes than the one that it was tuned for,
-// more threads than processors, and a neighbour that takes one processor after the other from them. Thread
-// rule: for one thread; the neighbour is a thread of its own.
+// Strains a CPU kernel while it is proven: teams of other sizes than it was tuned for, more threads than
+// processors, and a busy neighbour on one processor after the other. Thread rule: for one thread; the
+// neighbour is a thread of its own.
 #pragma once
 
 #include <atomic>

@@ -1,11 +1,11 @@
-// A workload's random inputs and expected outputs, made once and kept as files, so that every candidate's
-// process maps them in place of computing them. A case is a folder: `info`, `inputs` and `expected` (tensors
-// in storage form, one after the other), and `special`: inputs with special values, for which `info` has what
-// the language permits at some places.
+// A workload's random inputs and expected outputs, made once and kept as files, which every candidate's
+// process maps. A case is a folder with the files `info`, `inputs` and `expected` (tensors in storage form,
+// one after the other), and `special` (inputs with special values; `info` has the permitted outputs at some
+// places).
 //
-// Expected values come from the reference kernel, a naive schedule compiled with wider accumulation, which is
-// itself checked against the language's semantics at sampled places; without one, from those semantics, at
-// sampled places alone. Thread rule: a TestCase is immutable.
+// Expected values come from the reference kernel, a naive schedule with wider accumulation that is checked
+// against the language's semantics at sampled places. Without a reference kernel, they come from the
+// semantics themselves, at sampled places alone. Thread rule: a TestCase is immutable.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Fair times: warm up, repeat until the median is known well enough, and spend little on what has lost
-// already. Pure but for the clock and the calls that it is given. Thread rule: functions are re-entrant.
+// Times a call: warms up, repeats until the median is precise enough, and stops early for slow candidates.
+// Pure but for the clock and the calls that are passed in. Thread rule: functions are re-entrant.
 #pragma once
 
 #include <functional>

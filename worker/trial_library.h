@@ -1,4 +1,4 @@
-// The library that a candidate was built to. Thread rule: re-entrant.
+// Loads the library to which a candidate was built. Thread rule: re-entrant.
 #pragma once
 
 #include <memory>

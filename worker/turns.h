@@ -1,6 +1,6 @@
-// Times that compare: candidates that are nearly as fast as each other are timed in turn, A B C C B A, so
-// that a device that heats up, or a neighbour that comes and goes, touches all of them alike. Pure but for
-// the clock and the calls that it is given. Thread rule: functions are re-entrant.
+// Times several candidates in turn, A B C C B A, so that drift of the device or a passing neighbour affects
+// all of them alike, and their times can be compared. Pure but for the clock and the calls that are passed
+// in. Thread rule: functions are re-entrant.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-// Times that a slow moment of the device has not made: taken between two runs of the device's baseline
-// kernel, and again while something disturbs it. Thread rule: functions are re-entrant.
+// Times candidates between two runs of the baseline kernel, and repeats the timing while the baseline shows a
+// disturbance. Thread rule: functions are re-entrant.
 #pragma once
 
 #include <functional>

@@ -1,13 +1,13 @@
-// The worker: registers, leases trials, has them measured, and reports each result until the server has
-// answered for it.
+// The worker: it registers, leases trials, has them measured, and reports each result until the server has
+// answered.
 //
 //   lane threads of a device:   Lease -> measure -> results that wait
 //   line thread (Run's caller): Register, Report what waits, Heartbeat
 //
-// Each message names what the worker holds, which is renewed by that and no other way. A result waits until
-// its own report is answered, also over a restart of the server: the worker then registers again, naming what
-// it holds. No error of a call ends a worker that was registered once, nor costs a result. Thread rule: Run
-// is called once, the rest by any thread.
+// Each message lists the leases that the worker holds, and only this renews them. A result waits until its
+// own report is answered, also across a restart of the server: the worker then registers again with its
+// leases. Once registered, no error of a call ends a worker or costs a result. Thread rule: Run is called
+// once, the rest by any thread.
 #pragma once
 
 #include <functional>
