@@ -1,5 +1,5 @@
-// A job that runs: its rounds and what became of their trials, for the search and for people. Bookkeeping
-// alone: no clock, no log, no queue. Thread rule: thread-compatible.
+// The state of a running job: its rounds and the outcomes of their trials, for the search and for progress
+// reports. Bookkeeping alone: no clock, no log, no queue. Thread rule: thread-compatible.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The assignment that a worker gets for a grant. Pure functions.
+// Makes the message that tells a worker what to measure, from a granted lease. Pure functions.
 #pragma once
 
 #include <cstdint>

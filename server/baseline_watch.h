@@ -1,4 +1,4 @@
-// Is a device as fast as it usually is? Judged by the baseline kernel that the worker times beside each
+// Watches whether a device has become slow, by the baseline kernel that its worker times beside each
 // candidate. Pure bookkeeping. Thread rule: thread-compatible.
 #pragma once
 

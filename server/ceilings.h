@@ -1,4 +1,4 @@
-// Bounds that no device can be faster than. Pure functions.
+// Lower bounds of a workload's time on any device. A shorter time is refused. Pure functions.
 #pragma once
 
 #include "codegen/target/target.h"

@@ -1,5 +1,5 @@
-// The server without its network: jobs, workers and the queue between them. Nothing here blocks; what waits
-// is looked at in each Tick. Thread rule: thread-compatible.
+// The server without its network: jobs, workers and the lease queue between them. No call blocks; each Tick
+// looks at the calls that wait. Thread rule: thread-compatible.
 #pragma once
 
 #include <string>

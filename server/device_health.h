@@ -1,9 +1,9 @@
-// How a device does, by what its trials come to: whether it gets work, and whether its word on a candidate is
-// believed. Pure bookkeeping. Thread rule: thread-compatible. Time is an argument.
+// Judges a device by its trials' results: whether it gets work, and whether its failures count against
+// candidates. Pure bookkeeping. Thread rule: thread-compatible. Time is an argument.
 //
-// A candidate's failure is believed when the device has shown that it can measure (lately a trial succeeded
-// there, or one failed that failed elsewhere too) and others fail too now and then (server/failure_watch.h).
-// Otherwise another worker tries it, where there is one, and its result speaks for the device or against it.
+// A failure counts against the candidate when the device has shown that it can measure (a recent trial
+// succeeded there, or failed elsewhere too) and other devices fail now and then (server/failure_watch.h).
+// Otherwise another worker, if there is one, tries the candidate, and its result decides.
 #pragma once
 
 #include <cstdint>

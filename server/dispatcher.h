@@ -1,11 +1,11 @@
-// Between the workers and the queue: who gets which trial, whose results count, and what happens when a
-// worker goes silent.
+// Connects the workers with the queue: it registers workers, and handles their leases, reports and
+// heartbeats, and their silence.
 //
 //   Lease -> leasing.h      Report -> reports.h      leases that end otherwise -> losses.h
 //
-// Every decision is in the log before it is answered: a grant before the worker hears of it, a result before
-// it is acknowledged. A worker's message names what it holds, and that alone is renewed: the rest comes back
-// after one lease. Thread rule: thread-compatible. Nothing here blocks: a reply comes now or in a later turn.
+// Each decision is in the log before it is answered: a grant before the worker learns it, a result before it
+// is acknowledged. A worker's message renews the leases that it lists, and no others: those return after one
+// lease time. Thread rule: thread-compatible. No call blocks: a reply comes now or in a later turn.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// The server's slow work is done here, beside the thread that decides, which is told when it is done;
-// a test decides when that is. Thread rule: called on the thread that decides, and calls back there
-// too.
+// Interfaces to the threads beside the deciding thread, which do its slow work (log, search) and call back
+// when it is done. Tests decide when that is. Thread rule: called on the deciding thread, and calls back on
+// it.
 #pragma once
 
 #include <functional>

@@ -1,7 +1,7 @@
-// Do trials fail on a device that succeed on others? The latest outcomes of each device are compared with
-// those of the other workers' devices on comparable trials, whatever the failures were called. Without other
-// workers the worker's own other devices are what it is compared with. Pure bookkeeping. Thread rule:
-// thread-compatible.
+// Compares a device's failures with those of others: does it fail at trials that succeed elsewhere? It
+// compares the latest outcomes of each device with those of other workers' devices on comparable trials,
+// whatever the failure's status; without other workers, with the worker's own other devices. Pure
+// bookkeeping. Thread rule: thread-compatible.
 #pragma once
 
 #include <cstdint>

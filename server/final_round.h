@@ -1,12 +1,12 @@
-// The final round of a task: its leading candidates, whose first times lie too close together to tell which
-// is the fastest, and the default schedule are timed again by one worker in turn, so that neither a lucky
-// sample nor a drift of the device between the first trial and the last decides.
+// Plans the final round of a task, and turns its results into records. In a final round, one worker times the
+// task's leading candidates and the default schedule again, in turn, so that neither a lucky sample nor a
+// drift of the device decides which is the fastest.
 //
 //   log: the leaders --Plan--> one assignment --> worker: A B C A B C ... --Records--> log: the same, ranked
 //
-// Nothing of a round is kept before it is over: a server that starts again plans it anew, and one that cannot
-// be held leaves the single timings as they are. Pure functions but for what they read of the log. Thread
-// rule: thread-compatible.
+// Nothing of a round is kept before it is over. A restarted server plans it again; a round that cannot be
+// held leaves the single timings as they are. Pure functions but for reading the log. Thread rule:
+// thread-compatible.
 #pragma once
 
 #include <optional>

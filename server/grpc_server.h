@@ -1,5 +1,5 @@
-// The server's network: both services, health and reflection, over the loop. Addresses that others can reach
-// ask for TLS and a token. Thread rule: thread-compatible.
+// The server's network: both gRPC services, health and reflection, in front of the loop. Addresses that other
+// hosts can reach need TLS and a token. Thread rule: thread-compatible.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
-// Time as the server hears it. While its loop does not turn, because its process was stopped, its machine
-// overloaded, or a turn took long, nobody can be heard, and this clock hardly moves: no lease runs out and no
-// worker falls silent for what the server did not do. Thread rule: thread-compatible.
+// A clock that hardly moves while the server's loop stands still (its process was stopped, its machine
+// overloaded, or a turn was long). The server cannot hear workers then, so no lease runs out and no worker
+// counts as silent. Thread rule: thread-compatible.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// The log's knowledge when a job begins: frozen into the job, so that its search does not change when the log
-// grows. Thread rule: thread-compatible.
+// What the log knows of a job's workloads when the job begins. It is stored with the job, so that the job's
+// search does not change when the log grows. Thread rule: thread-compatible.
 #pragma once
 
 #include <cstdint>

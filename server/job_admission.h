@@ -1,12 +1,12 @@
-// The jobs as clients know them: taken in, queued for their turn, taken up again after a restart, waited for,
-// cancelled. Every answer is in the log before it is given.
+// Handles what clients ask of jobs: submit, wait, leave, cancel; and takes jobs up again after a restart.
+// Each answer is in the log before it is given.
 //
 //   Submit -> the submission's newest job that has not failed:  running    -> joined
 //                                                               done       -> shown
 //                                                               cancelled  -> taken up again
 //                                                               none       -> made
 //
-// Thread rule: thread-compatible. Nothing here blocks: a reply comes now or in a later turn.
+// Thread rule: thread-compatible. No call blocks: a reply comes now or in a later turn.
 #pragma once
 
 #include <functional>

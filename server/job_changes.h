@@ -1,5 +1,5 @@
-// Changes of jobs, one after the other: whoever would change or read what is being changed waits until that
-// is done. Thread rule: thread-compatible.
+// Runs the changes of each job one after the other: a change, or a read of what is being changed, waits until
+// the previous change is done. Thread rule: thread-compatible.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-// How jobs end: workers may still report what they hold, then the final rounds are held, the search's models
-// are kept, and the job's state is written. Thread rule: as job_rounds.h.
+// Ends jobs: workers report what they still hold, the final rounds are held, the search's models are stored,
+// and the job's final state is written. Thread rule: as job_rounds.h.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-// The final rounds of a job's tasks, when its trials are over: which are open, which were held, and why one
-// was not. Thread rule: thread-compatible.
+// The final rounds of one ending job: which are open, which were held, and why one was not. Thread rule:
+// thread-compatible.
 #pragma once
 
 #include <cstdint>

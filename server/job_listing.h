@@ -1,6 +1,6 @@
-// Jobs as people are shown them: those that run, that wait for their turn, and that have ended; also one that
-// the log holds damaged, with the reason. A job that has ended left a summary in the log; one that ended
-// under an older build gets it when it is first shown. Thread rule: thread-compatible. Nothing here blocks.
+// Lists jobs for `mycc-tune jobs`: running, waiting, ended, and damaged ones with the reason. An ended job
+// has a summary in the log; a job that ended under an older build gets one when it is first listed. Thread
+// rule: thread-compatible. No call blocks.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// From what a client asks for to what is tuned: a job's spec checked, in canonical form, with equal workloads
+// Turns a client's job request into the tasks to tune: checked, in canonical form, with equal workloads
 // merged. Pure functions.
 #pragma once
 

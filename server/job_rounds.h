@@ -1,6 +1,6 @@
-// The rounds of the jobs that run: a job's search is built and asked for rounds on a search thread; a round
-// goes into the log, and then its trials into the lease queue. A search that crashes is built once more from
-// what the log holds; when it crashes again before its next round, its job has failed. Thread rule:
+// Runs the searches of jobs. A search thread makes a job's search and asks it for rounds; a round is
+// written to the log, and then its trials go to the lease queue. A search that crashes is made again once
+// from the log. When it crashes again before its next round, its job fails. Thread rule:
 // thread-compatible.
 #pragma once
 

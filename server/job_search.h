@@ -1,6 +1,6 @@
-// A job's search, wherever it runs: in this process (local_search.h) or in one of its own (search_process.h).
-// Begun again with the same bytes, the same rounds and the same outcomes, it continues as if nothing had
-// happened. Thread rule: thread-compatible; calls take seconds.
+// The interface of a job's search, in this process (local_search.h) or in a process of its own
+// (search_process.h). With the same models, rounds and outcomes, a new search continues as the old one would
+// have. Thread rule: thread-compatible; calls take seconds.
 #pragma once
 
 #include <cstdint>

@@ -1,12 +1,12 @@
-// The jobs that are not running yet: they wait for their turn, and are taken up. For a new job, that begins
-// with looking up what the log knows of its workloads; for one that ran before, with reading it back. Both
-// happen beside the thread that decides. A job that cannot be taken up now keeps its turn, and holds up
-// nobody.
+// The jobs that wait for their turn. A new job's turn begins with looking up what the log knows of
+// its workloads; an unfinished job's turn begins with reading it back from the log. Both happen
+// beside the deciding thread. A job that cannot be taken up now keeps its turn and delays no other
+// job.
 //
 //   Enqueue -> waiting -> looked up --(new)--> prepared: its tasks are written -> looked up
 //                            '--(has tasks)--> running
 //
-// Thread rule: thread-compatible. Nothing here blocks.
+// Thread rule: thread-compatible. No call blocks.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// The clients that wait for each job. A client that goes says so; one that falls silent stops counting after
-// a while. After a restart of the server each comes back with its next call. Thread rule: thread-compatible.
-// Time is an argument.
+// Counts the clients that wait for each job. A client says when it leaves; a silent client stops counting
+// after a while. After a restart of the server, clients return with their next call. Thread rule:
+// thread-compatible. Time is an argument.
 #pragma once
 
 #include <cstdint>

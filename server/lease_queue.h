@@ -1,5 +1,6 @@
-// The trials that wait for a worker and those that workers hold. A grant raises the trial's attempt number,
-// and a report must carry the current one: that fences the reports of workers whose lease ended.
+// The queue of trials: those that wait for a worker, and those that workers have leased. A grant raises the
+// trial's attempt number, and only a report with the current number counts, which fences off workers whose
+// lease has ended.
 //
 //              Lease              Confirm            Settle
 //   waiting ----------> granting ---------> held -------------> settling ---.
@@ -7,15 +8,14 @@
 //      |                    |                 '---------------------'       v
 //      '--------------------'-------------------------- Return ----'      (gone)
 //
-// A grant or its end is decided here at once, and stands once it is in the log: until then it is granting, or
-// settling, and neither runs out nor is renewed. Leases are found by trial, by holder and by the time at
-// which they run out, so that a message costs what it names and a tick costs what is overdue.
+// A grant, or the end of a lease, is decided here at once, and final when it is in the log. Until then the
+// trial is granting or settling; its lease neither runs out nor is renewed. Leases are indexed by trial, by
+// holder and by expiry, so a message costs what it lists, and a tick costs what is overdue.
 //
-// Blame. When a worker dies, every trial it held is a suspect, and the innocent are many. From then on a
-// suspect comes alone, and a worker has one suspect at most: when it dies again, that one is blamed. Its
-// other lanes and devices work on meanwhile. Suspects wait in a place of their own, and so do trials that
-// should rather be tried elsewhere: they hold up nothing that stands behind them. Thread rule:
-// thread-compatible. Time is an argument; nothing here blocks.
+// Blame. When a worker dies, all trials that it held are suspects, most of them innocent. A suspect is leased
+// alone from then on, one to a worker: when that worker dies too, the suspect is blamed. The worker's other
+// lanes and devices go on meanwhile. Suspects, and trials that should be tried elsewhere, wait in lists of
+// their own and hold up no other trial. Thread rule: thread-compatible. Time is an argument; no call blocks.
 #pragma once
 
 #include <cstdint>

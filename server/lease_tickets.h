@@ -1,6 +1,6 @@
-// The marks by which the server knows its own leases: HMAC-SHA-256 (RFC 2104) of trial and attempt under a
-// key that is kept in the log (db/server_key.h). Nobody else can make one, and the server keeps none: after a
-// restart it knows them again. Pure functions of the key. Thread rule: a value.
+// Signs leases: a ticket is the HMAC-SHA-256 (RFC 2104) of trial and attempt under a key that is kept in the
+// log (db/server_key.h). So nobody else can make one, and the server recognizes its tickets after a restart
+// without storing them. Pure functions of the key. Thread rule: a value.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// Hands out trials. A Lease call waits here until there is something for its device; a grant is decided in
-// memory at once, and the worker hears of it when it is in the log. When it cannot be written, or the caller
-// has gone meanwhile, the trials go back. Thread rule: thread-compatible. Nothing here blocks.
+// Grants leases. A Lease call waits here until there is a trial for its device. A grant is decided in memory
+// at once, and answered when it is in the log. When it cannot be written, or the caller has gone, the trials
+// return to the queue. Thread rule: thread-compatible. No call blocks.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// A job's search in this process: the tuner's campaign with a strategy and a scorer for each task. Thread
+// A job's search in this process: the tuner's campaign, with a strategy and a scorer for each task. Thread
 // rule: thread-compatible.
 #pragma once
 

@@ -1,6 +1,6 @@
-// Leases that end without a result: the trial goes back to the queue, blamed or not, and one that took too
-// many workers is given up. The lease is settling until its end is in the log; what could not be written is
-// written again, and nothing is forgotten meanwhile. Thread rule: thread-compatible. Nothing here blocks.
+// Ends leases without a result: the trial returns to the queue, blamed or not, or is given up after too many
+// workers. The lease is settling until its end is in the log; a failed write is repeated, so that nothing is
+// lost. Thread rule: thread-compatible. No call blocks.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// A job as it is first written, and what is added before it runs: what the log knew then. Pure functions but
-// for what they read of the log.
+// Makes the log's rows of a new job: first as it was submitted, then with what the log knew of its workloads.
+// Pure functions but for reading the log.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// How an answer reaches the caller: later, and perhaps when the caller has gone.
+// The type of a reply: a function that is called later, perhaps after the caller has gone.
 #pragma once
 
 #include <functional>

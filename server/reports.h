@@ -1,8 +1,8 @@
-// Takes in what workers report. A report counts when its worker shows the lease's ticket, or has the lease,
-// and the lease stands; it is judged at once, and ends its trial when its result is in the log. Each report
-// of a request has an answer of its own, and the request is answered when all have theirs. A result that
-// cannot be written now leaves its lease as it was, and the worker reports again. Thread rule:
-// thread-compatible. Nothing here blocks.
+// Takes in workers' reports. A report counts while its lease stands, and when its worker shows the lease's
+// ticket or is its holder. It is judged at once, and ends its trial when the result is in the log. Each
+// report gets an answer of its own; the request is answered when all have theirs. A result that cannot be
+// written now leaves its lease as it was, and the worker reports it again. Thread rule: thread-compatible. No
+// call blocks.
 #pragma once
 
 #include <cstddef>

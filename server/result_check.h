@@ -1,4 +1,4 @@
-// Is a result one that its worker can have measured? Pure functions.
+// Checks that a worker can have measured a result. Pure functions.
 #pragma once
 
 #include <string>

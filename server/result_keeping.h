@@ -1,5 +1,5 @@
-// Writes results into the log, where the trial's row there is damaged or its job has ended too. Thread rule:
-// runs where the log is changed.
+// Writes results into the log, also when the trial's row is damaged or its job has ended. Thread rule: runs
+// on the thread that changes the log.
 #pragma once
 
 #include "absl/status/status.h"

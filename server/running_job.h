@@ -1,6 +1,6 @@
-// A job that runs, with all of it that is not in the log: its search, what it waits for, how it ends. The
-// parts of the job board (job_admission.h, job_rounds.h, job_endings.h) share it. Thread rule:
-// thread-compatible, but for `search`, which belongs to a search thread while something is `under_way`.
+// A running job with everything that is not in the log: its search, what it waits for, how it ends. The parts
+// of the job board (job_admission.h, job_rounds.h, job_endings.h) share it. Thread rule: thread-compatible,
+// but `search` belongs to a search thread while something is `under_way`.
 #pragma once
 
 #include <cstdint>

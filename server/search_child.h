@@ -1,4 +1,4 @@
-// The main function of the child that searches for a job, the other side of search_process.h. Thread rule:
+// The main function of the process that searches for a job, the other side of search_process.h. Thread rule:
 // called first in main, before any thread.
 #pragma once
 

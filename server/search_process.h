@@ -1,5 +1,5 @@
-// A job's search in a process of its own: what goes wrong there, a failed check, a signal, memory that runs
-// out, a loop without end, costs that job its search and nobody else anything.
+// Runs a job's search in a process of its own, so that a failed check, a signal, exhausted memory or an
+// endless loop there costs that job its search and affects nothing else.
 //
 //   server: SearchProcess --request--> child: this program's hidden command (search_child.h)
 //                         <---reply---

@@ -1,5 +1,5 @@
-// Threads that wait for the searches of jobs: each asks one search at a time, and the answers go back to the
-// thread that decides. Thread rule: thread-safe.
+// Threads that wait for the answers of searches, one search at a time each, and hand them to the deciding
+// thread. Thread rule: thread-safe.
 #pragma once
 
 #include <deque>

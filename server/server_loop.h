@@ -1,6 +1,6 @@
-// The server's one thread of decisions. Calls from many threads become events, and so do the answers of what
-// is done beside it: changes of the log, which are committed in groups, reads of it, and searches. The loop
-// itself waits for none of them. Calls that wait (Lease, Watch) are kept until there is something to say.
+// The event loop of the server's one deciding thread. Calls from many threads become events; so do the
+// answers of the work beside it: log changes, which are committed in groups, log reads, and searches. The
+// loop waits for none of these. Calls that wait (Lease, Watch) are kept until there is an answer.
 //
 //   gRPC threads --post--> mailbox --> loop thread: events, Tick, those that wait --> replies
 //                             ^          |--write--> log writer -----.

@@ -1,5 +1,5 @@
-// A job as the log keeps it, read back whole: for a server that starts again, and for progress of jobs that
-// have ended.
+// Reads a job back from the log, for a restarted server and for the progress of ended
+// jobs.
 #pragma once
 
 #include <memory>

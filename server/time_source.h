@@ -1,4 +1,4 @@
-// Time, as an argument: a lease that expires is a unit test without a sleep. Thread rule: thread-safe.
+// The time, passed in so that a test of an expiring lease needs no sleep. Thread rule: thread-safe.
 #pragma once
 
 #include <cstdint>

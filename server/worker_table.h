@@ -1,5 +1,5 @@
-// The workers that are registered: what they offer, when they were last heard, how their devices do, and what
-// they should be told. One process at a time has a worker's name. Thread rule: thread-compatible. Time is an
+// The registered workers: their devices, when they were last heard, the health of their devices, and messages
+// for them. A worker's name belongs to one process at a time. Thread rule: thread-compatible. Time is an
 // argument.
 #pragma once
 
