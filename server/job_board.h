@@ -1,11 +1,10 @@
 // All jobs of a server: taken in (job_admission.h), searched (job_rounds.h), and ended (job_endings.h).
-// Everything that a restart needs is in the log before it happens. Rounds' trials go to the lease
-// queue.
+// Everything that a restart needs is in the log before it happens. Rounds' trials go to the lease queue.
 //
 //   Submit -> search (on the search thread): next round -> log -> lease queue
 //   ... OnFinished -> search: next round ... -> end
 //
-// Thread rule: thread-compatible. Search work runs through the executor; its `done` part comes back
+// Thread rule: thread-compatible. Search work runs through the executor, and only its `done` part comes back
 // here.
 #pragma once
 

@@ -1,5 +1,5 @@
-// The needs of code that LLVM generates for a CPU: the rows that the artifact checks before its first call.
-// Pure.
+// Lists the instruction sets that LLVM's code for a CPU target may use, which the artifact checks before its
+// first call. Pure.
 #pragma once
 
 #include <vector>

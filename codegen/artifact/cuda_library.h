@@ -1,4 +1,4 @@
-// A library for a GPU from CUDA programs: compiled by NVRTC, embedded, linked.
+// Makes a library for a GPU from CUDA programs: NVRTC compiles them, and the code is embedded and linked.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// The two texts that go with a library: NAME.json for programs, NAME.h for C and its readers. Pure.
+// Writes the two texts beside a library: NAME.json for programs, and NAME.h for C and its readers. Pure.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// A library's exports, seen from outside: its functions with their arguments as a caller must pass them. The
-// tables inside the .so, the header and the list of exported symbols are all written from this. Pure.
+// The exports of a library: its functions and their arguments as a caller must pass them. The tables inside
+// the .so, the header and the list of exported symbols are all written from this. Pure.
 #pragma once
 
 #include <string>

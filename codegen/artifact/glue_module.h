@@ -1,6 +1,6 @@
-// Writes the tables of every library: constants and the exported functions, as an object file for the oldest
-// x86-64, since its code runs before the machine is checked. The only header of this folder that has LLVM
-// types. Thread rule: thread-compatible.
+// Writes a library's tables, constants and exported functions as an LLVM module for the oldest x86-64, since
+// this code runs before the machine is checked. The only header of this folder with LLVM types. Thread rule:
+// thread-compatible.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// A compiled library in the artifact ABI: NAME.so, NAME.h, NAME.json and dlpack.h from lowered kernels.
-// Linking is done by lld inside the process; no compiler or linker is needed on the host.
+// Writes a compiled library in the artifact ABI from lowered kernels: NAME.so, NAME.h, NAME.json and
+// dlpack.h. lld links inside the process, so the host needs no compiler and no linker.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Turns object files into a shared library with lld, inside the process.
+// Links object files to a shared library with lld, inside this process.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// lld can optimize at link time for every target that LLVM has, and asks for all of them by name. mycc links
-// x86 objects alone, so the others' initializers do nothing here, and their code stays out of the program.
+// Empty initializers for LLVM's targets other than x86. lld calls the initializers of all targets by name,
+// for link-time optimization. mycc links x86 objects alone, so the others stay out of the program.
 #define MYCC_TARGET_IS_X86 ~, OWN
 #define MYCC_SECOND(first, second, ...) second
 #define MYCC_CHOOSE(...) MYCC_SECOND(__VA_ARGS__)

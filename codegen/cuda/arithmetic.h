@@ -1,7 +1,7 @@
-// Arithmetic of the language's number types as CUDA C++, with the meaning that expr/eval.h defines.
+// Emits arithmetic of the language's number types as CUDA C++, with the semantics of expr/eval.h.
 //
-// In registers floats of 16 and 8 bits are floats that hold a representable value, i8 and u8 are ints within
-// their range; in memory they are the prelude's types. Thread rule: one owner.
+// In registers, floats of 16 and 8 bits are floats with a representable value, and i8 and u8 are ints within
+// their range. In memory they have the prelude's types. Thread rule: one owner.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// Lowered IR to CUDA C++: readable source without any #include, and the steps of a call and of packing.
-// Thread rule: functions are re-entrant.
+// The CUDA back end: emits lowered IR as readable CUDA C++ without any #include, and lists the steps of a
+// call and of packing. Thread rule: functions are re-entrant.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Copies by the copy engine (TMA): boxes, issued by one thread.
+// Emits bulk copies by the copy engine (TMA): boxes, each issued by one thread.
 #include <algorithm>
 
 #include "absl/strings/str_join.h"

@@ -1,9 +1,9 @@
 // Emits one launch of a lowered function as one CUDA C++ kernel.
 //
-// One class, a file for each concern; statements are dispatched on their kind (kernel_stmts.cc), so that tile
-// statements and pipelines have emitters in files of their own. The first part of the class is what those
-// need of it: lines of code, values and indices as text, the address of an element, the running thread's
-// number. Thread rule: one owner.
+// The class is implemented in a file for each concern. kernel_stmts.cc dispatches on a statement's kind; tile
+// statements and pipelines have files of their own. The first part of the class is what all files use: lines
+// of code, values and indices as text, the address of an element, the running thread's number. Thread rule:
+// one owner.
 #pragma once
 
 #include <bit>

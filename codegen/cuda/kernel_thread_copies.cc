@@ -1,5 +1,5 @@
-// Copies by all threads: 4 to 16 bytes at a time by cp.async; through registers where elements are too small
-// for that, or lie together where they come from but not where they go (a tile that is turned over).
+// Emits copies that all threads share: 4 to 16 bytes at a time by cp.async, or through registers where
+// elements are too small for that, or adjacent at the source but not at the destination (a transposed tile).
 //
 // In the loop of a pipeline, registers are loaded before the step's work and stored after it:
 //

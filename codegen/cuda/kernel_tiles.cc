@@ -1,4 +1,4 @@
-// Tensor cores: accumulators in the threads' registers, and Mma statements as wgmma or as mma.sync.
+// Emits tensor-core statements: accumulators in the threads' registers, and Mma as wgmma or mma.sync.
 #include <algorithm>
 
 #include "absl/strings/str_join.h"

@@ -1,5 +1,5 @@
-// Vector loops: lanes are scalar code, unrolled; loads and stores of consecutive elements become accesses of
-// up to 16 bytes.
+// Emits vector loops: each lane is scalar code, unrolled; loads and stores of consecutive elements become
+// accesses of up to 16 bytes.
 //
 //   vector v in 4: y[i*4 + v] = x[i*4 + v] * 2      const Vec<float, 4> x_v = load_vec<4>(&x[i * 4]);
 //                                              ->   Vec<float, 4> y_v;

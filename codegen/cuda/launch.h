@@ -1,4 +1,4 @@
-// One launch of a lowered function, taken apart: its grid, its threads, and where its buffers are. Thread
+// Analyses one launch of a lowered function: its grid, its threads, and the memory of its buffers. Thread
 // rule: a value; it points into the function, which must outlive it.
 #pragma once
 

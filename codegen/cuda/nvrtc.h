@@ -1,5 +1,5 @@
-// CUDA C++ to machine code by NVRTC. The library is opened at run time, so that this program builds and
-// starts without CUDA, and says what it looked for when it needs it. Thread rule: functions are re-entrant.
+// Compiles CUDA C++ to machine code by NVRTC, which is opened at run time: this program builds and starts
+// without CUDA, and says what it looked for when it needs it. Thread rule: functions are re-entrant.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// The functions of NVRTC that are used, found at run time. Declared here, so that its header is not needed.
-// Thread rule: constant once opened.
+// Finds and opens the NVRTC library, and declares the functions of it that mycc uses, so that its header is
+// not needed to build. Thread rule: constant once opened.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// The device functions that emitted kernels call: types, conversions and arithmetic that CUDA C++ has not
-// without headers. Only those that a program uses are printed. Thread rule: one owner.
+// The device functions that emitted kernels call: types, conversions and arithmetic that CUDA C++ lacks
+// without its headers. A program prints only those that it uses. Thread rule: one owner.
 #pragma once
 
 #include <map>

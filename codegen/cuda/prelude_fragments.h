@@ -1,4 +1,4 @@
-// The texts of the prelude, by subject. Constant data.
+// The source texts of the prelude's functions, by subject. Constant data.
 #pragma once
 
 #include <vector>

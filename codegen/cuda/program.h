@@ -1,5 +1,5 @@
-// One function on a GPU: CUDA C++ source, and the steps that a call of it takes. Written by the emitter,
-// compiled by NVRTC, carried by artifacts as constant tables. No IR types. Thread rule: values.
+// A compiled function for a GPU: its CUDA C++ source, and the steps (launches, copies) of a call. The emitter
+// writes it, NVRTC compiles it, and artifacts carry it as constant tables. No IR types. Thread rule: values.
 #pragma once
 
 #include <array>

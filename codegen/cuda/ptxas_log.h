@@ -1,4 +1,4 @@
-// Reads ptxas's log about the kernels that it made. Pure.
+// Parses ptxas's log: registers, spills and warnings of each kernel. Pure.
 #pragma once
 
 #include <string>

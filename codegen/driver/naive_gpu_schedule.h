@@ -1,4 +1,4 @@
-// The plainest schedule of a GPU: correct for every workload, and fast enough to check others against. Pure.
+// The simplest GPU schedule: correct for every workload, fast enough to check others against. Pure.
 #pragma once
 
 #include "absl/status/statusor.h"

@@ -1,5 +1,5 @@
-// The reference that candidates are checked against: the same computation with wider accumulators, in a fixed
-// simple schedule.
+// The reference kernel that candidates are compared with: the same computation with wider accumulators, in a
+// fixed simple schedule.
 #pragma once
 
 #include "codegen/ir/function.h"

@@ -1,5 +1,5 @@
-// How far each operation on floats may be from the exact result: the table "Accuracy" of docs/language.md,
-// which every back end keeps and tests hold it to. Thread rule: pure functions.
+// The largest error of each operation on floats: the table "Accuracy" of docs/language.md. Back ends keep to
+// it, and tests check them against it. Thread rule: pure functions.
 #pragma once
 
 #include "codegen/expr/expr.h"

@@ -1,5 +1,5 @@
-// Quasi-affine index arithmetic: ranges, canonical simplification, and coefficients. The only algebra the
-// compiler does on indices.
+// Quasi-affine index arithmetic: ranges, canonical simplification, and coefficients. The compiler's only
+// algebra on indices.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// A tensor in memory: what the language calls a tensor and the IR a buffer. Immutable; identity is the
+// A tensor in memory, which the language calls a tensor and the IR a buffer. Immutable; its identity is the
 // pointer.
 #pragma once
 

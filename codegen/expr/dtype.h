@@ -1,4 +1,4 @@
-// The number types of the language and of the IR, and what it means to round to one of them.
+// The number types of the language and the IR: names, sizes, and rounding to each type.
 #pragma once
 
 #include <cstdint>

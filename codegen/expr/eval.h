@@ -1,7 +1,7 @@
-// Reference semantics of scalar expressions: the meaning every back end is checked against.
+// Evaluates scalar expressions: the reference semantics that every back end is checked against.
 //
-// Each operation is computed in double (floats) or int64 (integers) and rounded to the node's type;
-// arithmetic of floats narrower than f64 rounds after every operation. NaN propagates through min and max.
+// Each operation is computed in double (floats) or int64 (integers) and rounded to the node's type.
+// Arithmetic of floats narrower than f64 rounds after every operation. NaN propagates through min and max.
 // Thread rule: const, free to share.
 #pragma once
 

@@ -1,9 +1,9 @@
-// Scalar expressions, shared by the tensor language (bodies of stages) and by the IR (indices, values,
+// Scalar expressions, of the tensor language (bodies of stages) and of the IR (indices, values,
 // conditions).
 //
-// Immutable nodes shared by pointer; equal pointers mean equal expressions, the converse needs
-// StructurallyEqual. Index arithmetic is i64 and quasi-affine: +, -, times a constant, floor division and
-// modulo by positive constants (see affine.h). Thread rule: immutable, so free to share.
+// Nodes are immutable and shared by pointer. Equal pointers mean equal expressions; for the converse there
+// is StructurallyEqual. Index arithmetic is i64 and quasi-affine: +, -, multiplication by a constant, floor
+// division and modulo by positive constants (see affine.h). Thread rule: immutable, so free to share.
 #pragma once
 
 #include <cstdint>

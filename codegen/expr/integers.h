@@ -1,5 +1,5 @@
-// Integer arithmetic as the language defines it: two's complement, without the overflow that C++ leaves
-// undefined; quotients are floored, and by zero they are 0. Pure.
+// Integer arithmetic of the language: two's complement without C++'s undefined overflow; quotients are
+// floored, and division by zero gives 0. Pure.
 #pragma once
 
 #include <cstdint>

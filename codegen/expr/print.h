@@ -1,5 +1,5 @@
-// Expressions as text, in the language's own syntax: `max(a[n,k] + b[k], 0.0)`. Floats print with the fewest
-// digits that read back as the same value in their type; inf and nan are words.
+// Prints expressions in the language's own syntax: `max(a[n,k] + b[k], 0.0)`. Floats have the fewest digits
+// that read back as the same value in their type; inf and nan are words.
 #pragma once
 
 #include <functional>

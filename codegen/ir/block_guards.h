@@ -1,4 +1,4 @@
-// Iteration variables of a block whose domains leave out some of its instances. Pure.
+// Finds the block iteration variables whose domains exclude some loop iterations. Pure.
 #pragma once
 
 #include "codegen/ir/stmt.h"

@@ -1,6 +1,6 @@
-// Thread blocks that reach each other, those of a cluster and those with flags between them, in terms of one
-// program: for the interpreter, which so finds races and deadlocks between blocks as it does between the
-// roles of one. Pure.
+// Turns thread blocks that communicate (in a cluster, or through flags) into one program, so that the
+// interpreter can find races and deadlocks between them, as it does between the roles of one block.
+// Pure.
 #pragma once
 
 #include "codegen/ir/stmt.h"

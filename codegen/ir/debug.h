@@ -1,5 +1,5 @@
-// Messages of the compiler about its work, to the standard error. Printing only: nothing here changes
-// generated code. A program's main sets it once, before other threads start; the library never reads the
+// The compiler's debug output, to the standard error. It never changes generated code. A
+// program's main function sets it once, before other threads start; the library never reads the
 // environment.
 #pragma once
 

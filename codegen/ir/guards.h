@@ -1,5 +1,5 @@
-// The facts about index variables at a place in the IR, and whether an index can leave its range there.
-// Thread rule: thread-compatible.
+// Tracks the facts about index variables at a place in the IR, and proves whether an index stays in range
+// there. Thread rule: thread-compatible.
 #pragma once
 
 #include <cstdint>

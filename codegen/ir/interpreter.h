@@ -1,4 +1,4 @@
-// The oracle: runs scheduled or lowered IR, slowly, exactly as stmt.h defines it.
+// The IR's reference interpreter. It runs scheduled or lowered IR, slowly, exactly as stmt.h defines it.
 //
 // Memory starts poisoned: reading an element that was never written is an error, and so is an output left
 // unwritten. Indices are checked. Iterations of parallel, block and thread loops run in an order drawn from
@@ -6,15 +6,15 @@
 // another iteration writes is an error. argmax and argmin take the lowest position of the best value in any
 // loop order; NaN is better than any number.
 //
-// Threads of a block, in lowered code, must have met (Meetings) between their accesses to an element of
-// memory that one of them writes: other accesses are reported in every order. An element in registers that
-// several threads of a nest write must be left with one value by all of them, since each has its own.
+// In lowered code, threads of a block must synchronize (Meetings) between accesses to an element of memory
+// that one of them writes; other accesses are errors in every order. An element in registers that several
+// threads of a nest write must get the same value from all of them, since each thread has its own.
 //
-// Roles run as coroutines, interleaved by `seed`. Accesses of different roles, and of asynchronous copies, to
-// one element must be ordered by barriers or groups (and by a fence before a copy from ordinarily written
-// memory): others are reported as races in every interleaving, not in unlucky ones alone. Further errors: a
-// barrier nobody completes (a deadlock), an arrival or a copy that could belong to either of two phases, a
-// wait for a phase that is past, an asynchronous copy that nothing waits for.
+// Roles run as coroutines, interleaved by `seed`. Barriers, groups or fences must order accesses of different
+// roles, and of asynchronous copies, to one element (a fence before a copy from ordinarily written memory).
+// Unordered accesses are reported as races in every interleaving, not only in unlucky ones. Further errors: a
+// barrier that nobody completes (a deadlock), an arrival or copy that could belong to two phases, a wait for
+// a past phase, an asynchronous copy that nothing waits for.
 #pragma once
 
 #include <cstdint>

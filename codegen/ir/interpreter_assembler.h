@@ -1,5 +1,5 @@
-// Writes the interpreter's code: registers, lists, memories, jumps, and the values of expressions. What
-// statements make of it is the compiler's (interpreter_compile.cc). Thread rule: thread-compatible.
+// Writes the interpreter's code: registers, lists, memories, jumps, expressions. interpreter_compile.cc, the
+// compiler of statements, calls it. Thread rule: thread-compatible.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Runs a compiled program: one instruction counter for the function and one for each role, over shared
-// registers and memory. Thread rule: thread-compatible; one Machine runs once.
+// Executes a compiled interpreter program: one instruction counter for the function and one for each role,
+// over shared registers and memory. Thread rule: thread-compatible; one Machine runs once.
 #pragma once
 
 #include <cstdint>

@@ -1,11 +1,11 @@
-// The interpreter's memory, which knows of each element besides its value: whether it was written, by which
-// iteration of a parallel loop it was touched, by which threads of a block since they last met, and, in
+// The interpreter's memory. Beside its value, each element records whether it was written, which iteration of
+// a parallel loop touched it, which threads of a block touched it since they last synchronized, and, in
 // functions with roles or asynchronous copies, which accesses are ordered before which.
 //
-// Order is kept with vector clocks: a clock has one component for each agent (the function, each role) and
+// The order is kept by vector clocks. A clock has one component for each agent (the function, each role) and
 // one for each channel on which asynchronous copies complete (each barrier, each agent's groups). An access
-// is stamped with its component's time; it is ordered before another agent's access when that agent's clock
-// has reached the stamp. So a missing wait is found in every interleaving, not in unlucky ones alone. Thread
+// is stamped with its component's time. It is ordered before another agent's access when that agent's clock
+// has reached the stamp. So a missing wait is found in every interleaving, not only in unlucky ones. Thread
 // rule: thread-compatible.
 #pragma once
 

@@ -1,8 +1,8 @@
-// Roles, barriers, groups and asynchronous copies.
+// The interpreter's roles, barriers, groups and asynchronous copies.
 //
-// A copy moves its data at once, but its two ends are stamped with the time at which it completes; whoever
-// touches them without having waited is told of a race, in every order of the roles. This is stricter than
-// completing late and comparing values.
+// A copy moves its data at once, but source and destination are stamped with the time at which it completes.
+// An access without a wait is a race in every order of the roles. This is stricter than completing late and
+// comparing values.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"

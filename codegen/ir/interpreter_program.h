@@ -1,7 +1,7 @@
-// The interpreter's own code: a function flattened to register instructions, so that running a statement a
-// million times walks no trees and looks nothing up. Every variable and every intermediate value has a
-// register of its own; roles are entry points into the same code. Thread rule: immutable once compiled. A
-// Program points into the Function it was compiled from, which must outlive it.
+// The interpreter's own code: a function flattened to register instructions, so that a statement that runs a
+// million times walks no trees and looks nothing up. Every variable and intermediate value has a register;
+// roles are entry points into the same code. Thread rule: immutable once compiled. A Program points into the
+// Function it was compiled from, which must outlive it.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Tensors in registers that the threads of a nest write: spread over them, or in each one's own.
+// Interprets register tensors that the threads of a nest write: distributed over them, or one in each.
 #include <cmath>
 
 #include "codegen/ir/interpreter_machine.h"

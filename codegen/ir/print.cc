@@ -1,6 +1,6 @@
-// The pseudocode. It leaves out the usual: a block's iteration variables where each is simply the loop of its
-// name (t3.a0 for a0 of block t3), a loop's range where it is its variable's. All else that a back end could
-// see is printed, so that equal text means equal code.
+// Prints IR as pseudocode. It omits the usual: a block's iteration variable that is simply the loop of its
+// name (t3.a0 for a0 of block t3), and a loop's range that is its variable's. Everything else that a back end
+// sees is printed, so equal texts mean equal code.
 #include "codegen/expr/print.h"
 
 #include <string>

@@ -1,10 +1,10 @@
-// The loop-and-tile IR: immutable statements shared by pointer, value semantics.
+// The loop-and-tile IR: immutable statements, shared by pointer, with value semantics.
 //
-// Two levels share the nodes. *Scheduled* IR is what primitives transform: loops around Blocks, each block an
+// Two levels share the nodes. Primitives transform *scheduled* IR: loops around Blocks, where a block is an
 // instance of "out[...] = value" or "out[...] (op)= value" over named iteration variables. *Lowered* IR has
-// no Blocks: loops, Stores and tile statements, ready for a back end. passes/lower.cc goes from one to the
-// other; the interpreter (interpreter.h) runs both and defines what everything means. Thread rule: immutable,
-// so free to share.
+// no Blocks: loops, Stores and tile statements, ready for a back end. passes/lower.cc goes from the first to
+// the second. The interpreter (interpreter.h) runs both and defines their meaning. Thread rule: immutable, so
+// free to share.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// How the threads of a GPU's block are numbered by the thread loops of lowered code. Thread rule: pure
+// The numbering of a GPU block's threads by the thread loops of lowered code. Thread rule: pure
 // functions.
 #pragma once
 

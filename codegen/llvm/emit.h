@@ -1,5 +1,5 @@
-// Lowered IR to x86-64 object code through LLVM. No LLVM type appears here, so that LLVM's headers stay in
-// this folder.
+// The CPU back end: emits lowered IR as x86-64 object code through LLVM. No LLVM type appears here, so that
+// LLVM's headers stay in this folder.
 //
 // Thread rule: functions are re-entrant; each call uses its own LLVMContext.
 #pragma once

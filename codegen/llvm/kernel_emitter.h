@@ -1,8 +1,8 @@
-// Emits the body of one kernel as one LLVM function; parallel regions become functions of their own, each
-// with its own emitter.
+// Emits the body of one kernel as one LLVM function. A parallel region becomes a function of its own, with
+// its own emitter.
 //
-// A vector loop is emitted by widening: inside it an expression that depends on the loop's variable is a
-// vector with one lane for each iteration, everything else stays scalar and is broadcast where the two meet.
+// A vector loop is emitted by widening: inside it, an expression that depends on the loop's variable is a
+// vector with one lane for each iteration. Everything else stays scalar, and is broadcast where the two meet.
 // Thread rule: one owner.
 #pragma once
 

@@ -1,5 +1,5 @@
-// Fetches the vectors that a loop reads now for the next iteration of the loop around it: as much further on
-// as that loop moves them.
+// Prefetches, for a loop marked by fetch_next, the vectors that it will read in the next iteration of the
+// enclosing loop.
 #include <algorithm>
 #include <cstdlib>
 

@@ -1,4 +1,4 @@
-// Loops and branches in LLVM IR.
+// Helpers that write loops and branches in LLVM IR.
 #pragma once
 
 #include "codegen/llvm/numbers.h"

@@ -1,5 +1,5 @@
-// Elements that are interleaved as they are stored: an unrolled loop around a vector loop whose stores are
-// contiguous along the unrolled one.
+// Emits stores that interleave elements: an unrolled loop around a vector loop, whose stores are contiguous
+// along the unrolled loop.
 //
 //   unroll e in 2: vector v in 16:         load a vector along v for each e
 //     y[v, e] = f(x[e, v])            ->   interleave them in registers

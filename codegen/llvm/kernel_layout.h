@@ -1,4 +1,4 @@
-// The origins of a kernel's buffers, and which of them may share bytes. One for each emitted body.
+// The origin of each buffer of a kernel, and which buffers may overlap. One object for each emitted body.
 #pragma once
 
 #include <cstdint>

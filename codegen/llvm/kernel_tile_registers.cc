@@ -1,14 +1,14 @@
-// AMX: sums stay in tile registers over the loops of a reduction.
+// Emits AMX products, whose sums stay in tile registers over the loops of a reduction.
 //
 //   for i in 32: for j in 32: acc[i, j] = 0          tilezero x 4
 //   for k in 8:                                 ->   for k in 8: 2 tiles of a, 2 of b, 4 products
 //     mma amx.bf16 32x32x32: acc += a * b            tilestored x 4: y
 //   for i in 32: for j in 32: y[.., ..] = acc[i, j]
 //
-// Registers are named by number: which sum is where is the emitter's choice, so nothing spills. Every
-// function loads one configuration once, at its entry: the one that its regions have most use for. A region
-// of other rows or columns loads its own and, at its end, the function's again. The rest of the depth is
-// computed in vectors (kernel_mma.cc), from the same operands.
+// The emitter numbers the registers itself, so nothing spills. Every function loads one tile configuration at
+// its entry, the one that most of its regions use. A region with other rows or columns loads its own, and at
+// its end the function's again. The rest of the depth is computed in vectors (kernel_mma.cc), from the same
+// operands.
 #include <algorithm>
 #include <map>
 

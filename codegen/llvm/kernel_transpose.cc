@@ -1,11 +1,11 @@
-// Tiles that are read across: an unrolled loop around a vector loop whose loads are contiguous along the
-// unrolled one.
+// Emits transposes of register tiles: an unrolled loop around a vector loop, whose loads are contiguous along
+// the unrolled loop.
 //
 //   unroll u in 16: vector v in 16:        load 16 vectors along u, one for each v
 //     y[u, v] = f(x[v, u])             ->  turn the tile in registers
 //                                          store 16 vectors along v
 //
-// The same of groups of elements that stay together, each as one element of their size:
+// The same for groups of adjacent elements, each moved as one element of the group's size:
 //
 //   unroll u in 16: unroll e in 2: vector v in 16:
 //     y[u, v, e] = x[v, 2*u + e]

@@ -1,6 +1,6 @@
-// One lane of a CPU's instruction (schedule/instructions.h) multiplies a group of elements of a, broadcast to
-// all lanes, by its own group of elements of b, and adds the products to its sum. Every variant is exact for
-// integers, and rounds floats at most once for each product and sum. Thread rule: one owner; emits at the
+// Emits the products of one CPU instruction (schedule/instructions.h) in each lane: a group of elements of a,
+// broadcast to all lanes, times the lane's own group of b, added to the lane's sum. Every variant is exact
+// for integers, and rounds floats at most once for each product and sum. Thread rule: one owner; emits at the
 // builder's insertion point.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Facts about a loop that decide how the back end emits it.
+// Analyses a loop for the choices of the back end: which idiom it is emitted as.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
-// LLVM's view of a target, and the passes that run on a module. The only files that know TargetMachine are
-// these and emit.cc.
+// LLVM's TargetMachine for a target, and the LLVM passes that run on a module. Only these files and emit.cc
+// use TargetMachine.
 #pragma once
 
 #include <memory>

@@ -1,7 +1,7 @@
-// Arithmetic of the language's number types on LLVM values, scalars and vectors alike, with the meaning that
-// expr/eval.h defines.
+// Emits arithmetic of the language's number types on LLVM values, scalars and vectors alike, with the
+// semantics of expr/eval.h.
 //
-// In registers floats of 16 and 8 bits are floats that hold a representable value, bool is i1; in memory they
+// In registers, floats of 16 and 8 bits are floats with a representable value, and bool is i1; in memory they
 // are i16 and i8. Thread rule: one owner; emits at the builder's insertion point.
 #pragma once
 

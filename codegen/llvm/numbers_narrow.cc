@@ -1,5 +1,5 @@
-// Floats of 16 and 8 bits: their bits from and to those of a float, in integer arithmetic, so that lanes
-// convert at once on every CPU.
+// Emits conversions between f32 and floats of 16 or 8 bits by integer arithmetic on their bits, so that all
+// lanes convert at once on every CPU.
 #include "codegen/llvm/numbers.h"
 #include "llvm/IR/Intrinsics.h"
 

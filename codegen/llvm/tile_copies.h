@@ -1,5 +1,5 @@
-// Statements around a tile's products that tile registers do by themselves: setting its sums to zero, loading
-// them from a tensor, storing them to one.
+// Recognizes statements around a tile's products that tile registers execute directly: setting the sums to
+// zero, loading them from a tensor, storing them to one.
 #pragma once
 
 #include <optional>

@@ -1,7 +1,7 @@
-// Which of AMX's eight tile registers holds what while one accumulator of m x n sums is computed: a grid of
-// 16 x 16 sums at most each. The tiles of the operand that has fewer, of a for each row of the grid and of b
-// for each column, stay while those of the other one pass by, through the registers that are left.
-// Thread rule: a value.
+// Assigns AMX's eight tile registers while one accumulator of m x n sums is computed, as a grid of tiles
+// of at most 16 x 16. Each row of the grid has a tile of a, each column one of b. The tiles of the
+// operand with fewer stay loaded; those of the other pass through the remaining registers. Thread rule: a
+// value.
 #pragma once
 
 #include <algorithm>

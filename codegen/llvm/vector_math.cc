@@ -1,4 +1,4 @@
-// Polynomials were fitted for this file by Remez exchange in 50 digits and rounded to float.
+// The polynomials of this file were fitted by Remez exchange in 50 digits and rounded to float.
 #include "codegen/llvm/vector_math.h"
 
 #include <initializer_list>

@@ -1,8 +1,8 @@
-// Elementary functions on floats and vectors of floats, as straight-line code without calls (f64: libm, lane
-// by lane).
+// Emits elementary functions on floats and vectors of floats as straight-line code without calls (f64: libm,
+// lane by lane).
 //
-// The errors are those of expr/accuracy.h; infinities, NaN, zeros and subnormals come out as C's functions
-// return them. tests/llvm/functions_test.cc checks both. sin and cos of more than 1e6 are libm's.
+// The errors are those of expr/accuracy.h; infinities, NaN, zeros and subnormals give what C's functions
+// return. tests/llvm/functions_test.cc checks both. sin and cos of more than 1e6 call libm.
 #pragma once
 
 #include "codegen/llvm/numbers.h"

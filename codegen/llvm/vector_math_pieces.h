@@ -1,6 +1,6 @@
-// tanh and erf under AVX-512: odd functions as polynomials over 16 pieces of |x|, whose coefficients a
-// permutation brings from a register to each lane. Half of the instructions of one formula for all x, and no
-// division.
+// Emits tanh and erf under AVX-512: odd functions, each a polynomial for each of 16 ranges of |x|; a
+// permutation selects every lane's coefficients. It needs half of the instructions of one formula for all x,
+// and no division.
 #pragma once
 
 #include "codegen/llvm/numbers.h"

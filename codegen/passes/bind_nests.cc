@@ -1,5 +1,5 @@
-// Nests at the root that no schedule has bound to a GPU's blocks and threads: one thread computes an element,
-// or, where there are few elements and long reductions, the threads of a block compute one together.
+// Binds loop nests that the schedule left unbound to a GPU's blocks and threads: one thread computes an
+// element, or, with few elements and long reductions, the threads of a block compute one together.
 //
 //   for i in 300:                       block b in 2:
 //     for r in 64:                        thread t in 256:              f = b*256 + t
@@ -8,7 +8,7 @@
 //                                           for r in 64: acc += x[f, r]      (not executed where f >= 300)
 //                                           y[f] = acc
 //
-// A nest that is not one block under loops of its own stays as it is, and runs in one thread.
+// A nest that is not a single block under its own loops stays as it is, and runs in one thread.
 #include <algorithm>
 #include <optional>
 #include <utility>

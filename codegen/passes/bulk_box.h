@@ -1,6 +1,6 @@
-// The box of a tensor in global memory that a copy to or from shared memory moves, as the copy engine takes
-// it (TMA, cuTensorMapEncodeTiled): shared by the pass that decides for bulk copies and the back end that
-// emits them. Pure.
+// Describes a copy between global and shared memory as a box, as the copy engine takes it (TMA,
+// cuTensorMapEncodeTiled). The pass that chooses bulk copies and the back end that emits them share it.
+// Pure.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// Pipelines by the copy engine, with a role that copies and one that computes (warp specialization), as
+// Makes pipelines for the copy engine: one role copies and another computes (warp specialization), as
 // published for Hopper (CUTLASS, FlashAttention-3, fast.cu):
 //
 //   block b in T over P:               block c in P:
@@ -9,10 +9,10 @@
 //       mma acc += s                                         for k: wait full; mma acc += slot; arrive empty
 //     y[..] = acc                                            y[..] = acc
 //
-// Tiles that all blocks of a cluster want are multicast: each block copies its part to all of them, and a
-// slot is full, and empty, when all have said so.
+// Tiles that all blocks of a cluster read are multicast: each block copies its part to all of them. A slot is
+// full, or empty, when all blocks have signalled it.
 //
-// Blocks that share the tiles out by steps (stream_tiles.h) have, in place of `for k`, the steps of theirs:
+// With stream-K (stream_tiles.h), each block has a range of steps in place of `for k`:
 //
 //   compute: for turn: acc = 0
 //                      for k from .. to: ..

@@ -1,4 +1,4 @@
-// The part of a loop in which a condition holds: partitioning decides by it.
+// Finds the part of a loop's range in which a condition holds, for partition_loops.
 #pragma once
 
 #include <cstdint>

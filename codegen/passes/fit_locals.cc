@@ -1,11 +1,11 @@
-// Local buffers shrink to what is used, and accumulator rows become whole vectors.
+// Shrinks local buffers to the part that is used, and pads accumulator rows to whole vectors.
 //
 //   alloc acc[6, 16]                         alloc acc[4, 16]
 //   for i in 4: for j in 13: acc[i, j]  ->   for i in 4: for j in 13: acc[i, j]
 //
-// A tail of 13 columns on 8 lanes keeps 16: rows start at a vector's boundary, so that registers and not
-// memory hold them. Loops that write what nobody reads end before it, as those that set 64 rows of sums to
-// zero where products are added to 56.
+// A tail of 13 columns on 8 lanes keeps 16: rows then start at a vector's boundary, so that registers hold
+// them, not memory. Loops stop before elements that nobody reads: for instance, only 56 rows of sums are set
+// to zero where products are added to 56 of 64.
 #include <algorithm>
 #include <unordered_map>
 #include <vector>

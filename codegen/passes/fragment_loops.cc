@@ -1,5 +1,5 @@
-// Nests over a tensor-core accumulator get the loops over threads and registers that the instruction's layout
-// dictates: the elements of a tile that a thread holds are those it initializes, computes on and stores.
+// Replaces the loops over a tensor-core accumulator by the loops over threads and registers that the
+// instruction's layout dictates: each thread initializes, computes and stores the elements that it holds.
 //
 //   for i in 128: for j in 256: y[i, j] = f(acc[i, j])
 //     ->
@@ -7,8 +7,8 @@
 //     unroll t, unroll n in 32, unroll h in 2, vector e in 2:
 //       y[i, j] = f(acc[i, j])   with i = g*64 + w*16 + h*8 + r,  j = n*8 + c*2 + e
 //
-// m16n8 tiles of mma.sync and m64nN tiles of wgmma (four warps below each other) have the same layout inside
-// 16 rows and 8 columns [PTX ISA, "Matrix fragments" and "Register fragments" of wgmma].
+// The m16n8 tiles of mma.sync and the m64nN tiles of wgmma (four warps, one below the other) have the same
+// layout inside 16 rows and 8 columns [PTX ISA, "Matrix fragments" and "Register fragments" of wgmma].
 #include <algorithm>
 #include <optional>
 #include <unordered_map>

@@ -1,4 +1,4 @@
-// Which element of a tensor-core accumulator lies in which thread's registers. Pure.
+// The layout of a tensor-core accumulator: which thread holds which element in which register. Pure.
 #pragma once
 
 #include <string>

@@ -1,11 +1,11 @@
-// Conditions that a loop does not change move out of it.
+// Moves conditions that do not depend on a loop out of it.
 //
 //   for j: if i < 3: A(j)                     if i < 3: for j: A(j)
 //   for j: t[j] = select(k == 0, 0, u[j])     if k == 0: for j: t[j] = 0   else: for j: t[j] = u[j]
 //   for j: t[j] += select(k < 9, u[j], 0)     if k < 9: for j: t[j] += u[j]   else: for j: t[j] += 0
 //
-// Never out of a parallel, block or thread loop: nested ones stay adjacent, and threads meet where they all
-// are.
+// Conditions stay inside parallel, block and thread loops: nested ones must stay adjacent, and all threads
+// must reach a synchronization.
 #include <unordered_set>
 #include <vector>
 

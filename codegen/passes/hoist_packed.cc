@@ -1,4 +1,4 @@
-// Values that depend on const inputs alone are computed once, when the weights are packed.
+// Moves the computation of values that depend on const inputs alone to the packing function, which runs once.
 //
 //   alloc w.r packed                                   pack:   for ..: w.r[..] = w[..]
 //   for ..: w.r[..] = w[..]                      ->            for ..: b'[..] = b[..]

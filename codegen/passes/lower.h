@@ -1,4 +1,4 @@
-// From scheduled IR to a kernel that a back end can emit: lower.cc is the list of passes, one file each.
+// Lowers scheduled IR to a kernel that a back end can emit. lower.cc lists the passes; each has its own file.
 #pragma once
 
 #include <cstdint>

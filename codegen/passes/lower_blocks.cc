@@ -1,12 +1,12 @@
-// Blocks become Stores.
+// Replaces blocks by Stores.
 //
 //   for l.0 in 4:                                              for l.0 in 4: for l.1 in 8:
 //     for l.1 in 8:                                              if l.0*8 + l.1 < 30: t2[l.0*8 + l.1] = 0
 //       for r: block t2: t2[i] += t1[i, r], init,       ->       for r:
 //                i in 30 at l.0*8 + l.1                            if l.0*8 + l.1 < 30: t2[..] += t1[.., r]
 //
-// The initialisation stands just above the outermost loop that carries the reduction, under copies of the
-// spatial loops found inside it.
+// The initialization stands just above the outermost loop that carries the reduction, under copies of the
+// spatial loops inside it.
 #include <algorithm>
 #include <unordered_set>
 #include <utility>

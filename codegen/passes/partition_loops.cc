@@ -1,13 +1,13 @@
-// Guards become loop structure.
+// Turns guards into loop structure.
 //
 //   for i in 4:                                    for i in 3:
 //     for j in 8:                          ->        for j in 8: A
 //       if i*8 + j < 30: A                         for j in 6: A        (i = 3)
 //
 // A serial, unrolled or vector loop is cut where a guard that also depends on loops inside it becomes
-// certain; between certain and impossible every iteration stands alone, so that the loops inside shrink to
-// static extents. A parallel loop is not cut: its body chooses the part. Copies are bounded; a guard that is
-// left stays an If.
+// certain. Between certain and impossible, every iteration is separate, so that the loops inside get static
+// extents. A parallel loop is not cut: its body chooses the part. The number of copies is bounded; a guard
+// that is left stays an If.
 #include <algorithm>
 #include <vector>
 

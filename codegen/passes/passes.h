@@ -1,5 +1,5 @@
-// The lowering passes, one file each. Each is a pure function and returns the same pointer when it changes
-// nothing; lower.cc is the list that says in which order they run and why.
+// Declares the lowering passes, one file each. A pass is a pure function, and returns the same pointer when
+// it changes nothing. lower.cc lists them in order, and says why.
 #pragma once
 
 #include <string>

@@ -1,7 +1,8 @@
-// Carries out pipeline marks: copies into shared memory run ahead of the computing that reads them, through a
-// ring of tiles. In bulk by a role of its own (bulk_pipeline.cc), or by all threads (threads_pipeline.cc).
+// Implements the pipeline marks of loops: copies into shared memory run ahead of the computation that reads
+// them, through a ring of tiles. A role of its own copies in bulk (bulk_pipeline.cc), or all threads copy
+// (threads_pipeline.cc).
 //
-// The slot of an iteration is its number, over all loops inside the block, modulo s.
+// The ring slot of an iteration is its number, over all loops inside the block, modulo s.
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/passes/passes.h"

@@ -1,5 +1,5 @@
-// Parts that both pipelines are made from: those of a pipelined loop, and its tiles as rings. Pure; for
-// pipeline_loops.cc and its two files alone.
+// Analyses a pipelined loop, and turns its tiles into rings: the common part of both kinds of pipelines.
+// Pure; for pipeline_loops.cc and its two files alone.
 #pragma once
 
 #include <cstdint>

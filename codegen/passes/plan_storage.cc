@@ -1,7 +1,7 @@
-// Buffers of Allocs that are too large for the stack move to the workspace: the call's, or the running
-// thread's where the Alloc stands inside a parallel loop; on a GPU those that stand outside of all loops, so
-// that launches hand them on. Buffers that are never live together share bytes, in the workspace and in a
-// GPU's shared memory alike.
+// Moves buffers that are too large for the stack to the workspace: the call's, or the running thread's for
+// an Alloc inside a parallel loop. On a GPU these are the buffers outside of all loops, through which
+// launches pass data. Buffers that are never live together share bytes, in the workspace and in a GPU's
+// shared memory.
 #include <algorithm>
 #include <functional>
 #include <unordered_map>

@@ -1,4 +1,4 @@
-// A vector loop that reduces into one element keeps a partial result in each lane while the loops around it
+// Gives a vector loop that reduces into one element a partial result in each lane, while the loops around it
 // run.
 //
 //   for k.0: vector k.1 in 16:              alloc s.lanes[16]
@@ -6,8 +6,8 @@
 //                                           for k.0: vector k.1 in 16: s.lanes[k.1] = s.lanes[k.1] + x[..]
 //                                           vector v in 16: s[i] = s[i] + s.lanes[v]
 //
-// Without it every iteration of k.0 would add lanes up. Sums may be reassociated; the other reductions do not
-// mind.
+// Otherwise every iteration of k.0 would add up the lanes. Sums may be reassociated; for the other reductions
+// the order does not matter.
 #include <algorithm>
 #include <vector>
 

@@ -1,16 +1,16 @@
-// Loops marked with an instruction become Mma statements.
+// Turns loops that are marked with a CPU instruction into Mma statements.
 //
 //   for k in 256 by fma.f32:                     for k.o in 64:
 //     for i in 6: for j in 16:              ->     mma fma.f32 6x16x4: acc += a[.., k.o*4] * b[k.o*4, ..]
 //       acc[i, j] = acc[i, j] + a[i, k] * b[k, j]
 //
-// The loop of the nest that is contiguous in the accumulator and in one operand becomes n, one that strides
-// through the accumulator and the other operand m, the innermost reduction loop k. The others stay around the
-// statement: reductions as loops, in their order, the rest unrolled, such as rows whose addresses are not
-// equally far apart (pixels of a fused image).
+// The loop that is contiguous in the accumulator and in one operand becomes n. A loop that strides through
+// the accumulator and the other operand becomes m, and the innermost reduction loop k. The others stay around
+// the statement: reductions as loops, in their order, the rest unrolled, such as rows at unequal distances in
+// memory (pixels of a fused image).
 //
-// Instructions that multiply groups of the depth have one more loop, over a group's elements; a guard may
-// have left fewer of them.
+// Instructions that multiply groups of the depth have one more loop, over a group's elements; guards may have
+// left fewer of them.
 #include <algorithm>
 #include <optional>
 #include <vector>

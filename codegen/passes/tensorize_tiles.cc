@@ -1,13 +1,13 @@
-// Loops marked with a tensor-core instruction become one Mma statement over the whole tile.
+// Turns loops that are marked with a tensor-core instruction into one Mma statement over the whole tile.
 //
 //   for i in 128 by wgmma.bf16:                          mma wgmma.bf16 128x256x64: acc += a * b
 //     for j in 256: for k in 64:                   ->
 //       acc[i, j] = acc[i, j] + f32(a[i, k]) * f32(b[j, k])
 //
 // Several loops may run along the rows (the pixels of an image), the columns or the depth, as long as they
-// step through the accumulator and the operand as one loop would. Guards of tails fall away: the operands are
-// complete tiles in shared memory, zero beyond a reduction's end, and of the accumulator nobody reads what
-// lies beyond the tensor's edge.
+// step through the accumulator and the operand as one loop would. The guards of tails are dropped: the
+// operands are complete tiles in shared memory, zero beyond a reduction's end, and accumulator elements
+// beyond the tensor's edge are never read.
 #include <algorithm>
 #include <optional>
 #include <vector>

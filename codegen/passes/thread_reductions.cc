@@ -1,5 +1,5 @@
-// A reduction that thread loops carry: each thread reduces into registers of its own, then the threads
-// combine what they have.
+// Implements reductions over thread loops: each thread reduces into its own registers, then the threads
+// combine their results.
 //
 //   thread i in 4:                           thread i in 4:
 //     thread t in 32:                          thread t in 32:
@@ -8,9 +8,9 @@
 //                                                for r in 8: p max= x[i, r*32 + t]
 //                                                combine m[i] max= p
 //
-// Loops inside the threads' that choose elements of m are dimensions of p. A thread loop around the
-// initialisation carries no reduction, even where no index of m has it: it is one of elements that splits
-// have left a single iteration of work.
+// Loops inside the thread loops that choose elements of m become dimensions of p. A thread loop that also
+// surrounds the initialization is no part of the reduction, even where no index of m uses it: splits have
+// left it a single iteration of work.
 #include <algorithm>
 #include <optional>
 #include <unordered_map>

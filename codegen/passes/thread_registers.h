@@ -1,9 +1,9 @@
-// Buffers in scopes local and accumulator that stand under a GPU's block loops and outside its thread loops:
-// which thread has which element in its registers.
+// Maps buffers in scopes local and accumulator, between a GPU's block loops and thread loops, to the threads
+// whose registers hold their elements.
 //
-// The thread that accesses an element is read off the index: in acc[i*4 + j] under thread loop i, thread i
-// has elements i*4 to i*4 + 3. All accesses must agree on it. A buffer whose index mentions no thread loop is
-// every thread's own copy of the same elements. Thread rule: pure functions; values.
+// The thread that accesses an element follows from the index: in acc[i*4 + j] under thread loop i, thread i
+// has elements i*4 to i*4 + 3. All accesses must agree on it. A buffer whose index mentions no thread loop
+// exists in every thread as its own copy. Thread rule: pure functions; values.
 #pragma once
 
 #include <cstdint>

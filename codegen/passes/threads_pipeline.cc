@@ -1,5 +1,6 @@
-// Pipelines by all threads (cp.async), for Ampere and where the copy engine cannot: the copies of the first
-// s - 1 iterations come before the loop, and each iteration issues those of the one s - 1 later.
+// Makes pipelines in which all threads copy (cp.async), for Ampere and where the copy engine cannot fetch:
+// the copies of the first s - 1 iterations come before the loop, and iteration i issues those of iteration i
+// + s - 1.
 #include <algorithm>
 #include <optional>
 #include <utility>

@@ -1,5 +1,5 @@
-// A loop used only through quotients and remainders becomes the nest that it was fused from, so that each
-// part can be partitioned.
+// Turns a loop whose variable is used only in quotients and remainders into the nest that it was fused from,
+// so that each part can be partitioned.
 //
 //   for f in 12:                         for f.0 in 3:
 //     t1[f // 4, f % 4] = ..       ->      for f.1 in 4:

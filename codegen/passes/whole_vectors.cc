@@ -1,11 +1,11 @@
-// A vector loop under conditions that its lanes decide differently becomes one for whole vectors, which loads
-// and stores as vectors do, and one that asks lane by lane.
+// Splits a vector loop under conditions that differ between lanes into a loop for whole vectors, with vector
+// loads and stores, and a loop that tests lane by lane.
 //
 //   vector v in 4:                         if i*4 + 3 < 250: vector v in 4: y[i*4 + v] = f(x[i*4 + v])
 //     if i*4 + v < 250:               ->   else: vector v in 4:
 //       y[i*4 + v] = f(x[i*4 + v])           if i*4 + v < 250: y[i*4 + v] = f(x[i*4 + v])
 //
-// Lanes that always agree (i*4 + v < 248) let the first of them decide.
+// Where all lanes always agree (i*4 + v < 248), the first lane decides.
 #include <algorithm>
 #include <optional>
 #include <unordered_map>

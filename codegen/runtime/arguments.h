@@ -1,6 +1,6 @@
-// The tensors of one call of an artifact's function, in memory of our own: for programs that fill the inputs,
-// call, and read the outputs. A GPU's function gets copies of tensors in host memory. Thread rule:
-// thread-compatible; with a GPU, for the thread that created them.
+// Allocates the tensors of one call of an artifact's function, for programs that fill the inputs, call, and
+// read the outputs (run, bench, tests). For a GPU's function, tensors are copied between host and device.
+// Thread rule: thread-compatible; with a GPU, for the thread that created them.
 #pragma once
 
 #include <cstdint>

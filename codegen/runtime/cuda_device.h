@@ -1,4 +1,4 @@
-// The GPUs of this process, as NVIDIA's driver describes them. Thread rule: functions are re-entrant.
+// Lists this process's GPUs, as NVIDIA's driver describes them. Thread rule: functions are re-entrant.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// NVIDIA's driver, opened at run time: the functions of it that programs use which run kernels, and what
-// their results mean. A program with this builds and starts where no driver is, and says what it looked for
+// Opens NVIDIA's driver at run time, and declares the functions of it that mycc's own programs use to run
+// kernels, with the meaning of their results. A program starts without a driver, and says what it looked for
 // when it needs one. Artifacts have a table of their own, in C. Thread rule: functions are re-entrant; a
 // table is constant once loaded.
 #pragma once

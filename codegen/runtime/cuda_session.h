@@ -1,5 +1,5 @@
-// Memory, streams, events and graphs of a GPU, for programs that run kernels. Thread rule: a session's
-// objects are used from one thread, the one that opened it, and do not outlive it.
+// Owns a GPU's memory, streams, events and graphs, for programs that run kernels. Thread rule: a session's
+// objects are used by the thread that opened it, and do not outlive it.
 #pragma once
 
 #include <cstdint>

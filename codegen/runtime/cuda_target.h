@@ -1,4 +1,4 @@
-// The target that a device of this machine is. Thread rule: functions are re-entrant.
+// Describes a GPU of this machine as a target. Thread rule: functions are re-entrant.
 #pragma once
 
 #include "absl/status/statusor.h"

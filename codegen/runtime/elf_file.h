@@ -1,5 +1,5 @@
-// A check of a shared library before it is loaded: the loader maps a file and touches its pages, and a file
-// that ends early kills the process with SIGBUS. Re-entrant.
+// Checks a shared library's file before it is loaded. The loader maps the file and reads its pages; a
+// truncated file would end the process with SIGBUS. Re-entrant.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Loads an artifact (.so in the artifact ABI) and calls it. No IR types. Thread rule: calls are re-entrant.
+// Loads an artifact (.so) and calls its functions. No IR types. Thread rule: calls are re-entrant.
 #pragma once
 
 #include <cstdint>

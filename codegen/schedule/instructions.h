@@ -1,5 +1,5 @@
-// Hardware instructions as rows of data. The tensorize primitive selects a row by name; lowering turns the
-// marked nest into Mma statements of that row; the back end emits them.
+// The table of hardware instructions, one row each. The tensorize primitive selects a row by name; lowering
+// turns the marked nest into Mma statements of that row; the back end emits them.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Padding as a workload writes it: select(1 <= i && i < 9 && .., x[i - 1, ..], 0). Pure.
+// Recognizes padding as a workload writes it: select(1 <= i && i < 9 && .., x[i - 1, ..], 0). Pure.
 #pragma once
 
 #include <optional>

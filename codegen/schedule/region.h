@@ -1,4 +1,4 @@
-// Boxes of a buffer that statements touch: what compute_at, cache_read and cache_write size their copies by.
+// Computes the boxes of a buffer that statements touch, from which primitives size their copies.
 #pragma once
 
 #include <unordered_set>

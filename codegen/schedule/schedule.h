@@ -1,9 +1,9 @@
-// A schedule: a function and the steps that made it from the naive loop nest. Applying a step is pure on the
-// function; a refused step leaves the schedule as it was.
+// A schedule: a function, and the steps that transformed it from the naive loop nest. Applying a step does
+// not change the function in place; a refused step leaves the schedule as it was.
 //
-// Names. Blocks are called after the tensor they compute: t3. Loops are called after block and axis, t3.a0,
-// t3.r1; split(t3.a0, [4, 8]) replaces it by t3.a0.0 and t3.a0.1, and so on. Caches are named by cache_read /
-// cache_write. All names are unique, so a step needs no context. Thread rule: thread-compatible; copies are
+// Names. A block is named after the tensor that it computes: t3. A loop is named after block and axis: t3.a0,
+// t3.r1. split(t3.a0, [4, 8]) replaces a loop by t3.a0.0 and t3.a0.1, and so on. cache_read and cache_write
+// name copies. All names are unique, so a step needs no context. Thread rule: thread-compatible; copies are
 // cheap and independent.
 #pragma once
 

@@ -1,5 +1,5 @@
-// Blocks as the stages of a workload that they came from, for primitives that put other stages in their
-// place. Pure.
+// Converts blocks back to the workload stages that they came from, for primitives that replace them by other
+// stages. Pure.
 #pragma once
 
 #include <vector>

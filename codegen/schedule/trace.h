@@ -5,9 +5,9 @@
 //   split(t2.a0, [12, 86])
 //   bind(t2.a0.0, parallel)
 //
-// The optional second line names the sketch and its decisions, so that a neighbour's decisions can be
-// re-fitted to another shape; replay ignores it. Every other line is one primitive with its arguments.
-// Parse(Print(trace)) == trace. Thread rule: a value.
+// The optional second line names the sketch and its decisions, so that they can be fitted to another shape;
+// replay ignores it. Every other line is one primitive with its arguments. Parse(Print(trace)) == trace.
+// Thread rule: a value.
 #pragma once
 
 #include <cstdint>

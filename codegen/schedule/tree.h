@@ -1,5 +1,5 @@
-// Finding loops and blocks by name in a function's body, and replacing what was found: the ground every
-// primitive stands on.
+// Finds loops and blocks by name in a function's body, and replaces them. Every primitive is built on
+// it.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// The instruction sets that matter to generated code, and which of them each of LLVM's processor names
+// The instruction sets that matter to generated code, and the sets that each of LLVM's processor names
 // implies. Thread rule: constant data and pure functions.
 #pragma once
 

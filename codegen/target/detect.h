@@ -1,4 +1,4 @@
-// Detects the machine from the processor's own words. Reading them is injected, so that any processor can be
+// Detects the target of a machine from its cpuid answers. These are passed in, so that any processor can be
 // tested anywhere. Thread rule: pure functions.
 #pragma once
 

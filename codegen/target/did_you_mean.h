@@ -1,4 +1,4 @@
-// A hint for a mistyped name. Pure.
+// Suggests the nearest known name for a mistyped one. Pure.
 #pragma once
 
 #include <string>

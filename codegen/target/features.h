@@ -1,4 +1,4 @@
-// A CPU target's features as a set, and back as the shortest text that says it. Thread rule: pure functions.
+// Converts a CPU target's features between a set and the shortest text. Thread rule: pure functions.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Alone in its file, so that a test may link another answer in its place.
+// The host's target, alone in its file so that a test can link another answer in its place.
 #include "codegen/target/this_machine.h"
 
 namespace mycc {

@@ -1,4 +1,4 @@
-// Named targets, so that one can compile for a machine that is not at hand. Thread rule: constant data.
+// Named targets, for compiling for a machine that is not at hand. Thread rule: constant data.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// A target: what shapes generated code and nothing else, as canonical text:
+// A target: the description of a machine that shapes generated code, and nothing else, as canonical text:
 //   v1 cpu mcpu=sapphirerapids features=+amx-bf16,+amx-int8 l1d=48K l2=2M threads=2
 //   v1 cuda arch=sm_90a model="NVIDIA H200" sms=132 smem=232448 l2=60M
 // Thread rule: a value.

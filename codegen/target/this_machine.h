@@ -1,5 +1,5 @@
-// The machine that the program runs on: its processor's own words, and the threads it may use. Thread rule:
-// pure functions.
+// Reads the processor's cpuid answers and the threads that this process may use. Thread rule: pure
+// functions.
 #pragma once
 
 #include "codegen/target/detect.h"

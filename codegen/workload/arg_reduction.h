@@ -1,5 +1,5 @@
-// argmax and argmin of computed values are judged by value: where two elements are equal but for rounding,
-// either index is right. Thread rule: thread-compatible.
+// Compares argmax and argmin results by value: where two elements are equal but for rounding, either index is
+// right. Thread rule: thread-compatible.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Proves that the reads of a stage stay inside their tensors, by the ranges of axes and the conditions of
+// Proves that a stage's reads stay inside their tensors, from the ranges of axes and the conditions of the
 // enclosing selects. Thread rule: pure functions.
 #pragma once
 

@@ -1,10 +1,10 @@
-// The canonical form of a workload and its two hashes.
+// Makes the canonical form of a workload, and its two hashes.
 //
 // Names are replaced by numbers: inputs and stages are t0, t1, ... (inputs first, in argument order, then
 // stages in a deterministic topological order), axes of a stage a0, a1, ..., its reduction axes r0, r1, ...,
-// the function is `w`. Dead stages are removed, stages that compute the same become one, commutative operands
-// are ordered; nothing algebraic is done. Two workloads that differ in names or order of stages alone have
-// one canonical text. Schedules, traces and the tuning log speak of the canonical workload alone.
+// the function `w`. Dead stages are removed, equal stages merged, commutative operands ordered. There is no
+// algebraic simplification. Two workloads that differ only in names or in the order of stages have the same
+// canonical text. Schedules, traces and the tuning log use the canonical workload alone.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// The rules of a single stage, shared by the parser (which adds places in the text) and by Validate. Thread
+// The rules for a single stage, which the parser (adding positions in the text) and Validate share. Thread
 // rule: pure functions.
 #pragma once
 

@@ -1,5 +1,5 @@
-// Is a kernel's output the reference's? Integers exactly, floats within a tolerance; NaN and infinities must
-// stand where they are expected.
+// Compares a kernel's output with the reference's: integers exactly, floats within a tolerance; NaN and
+// infinities must be where they are expected.
 #pragma once
 
 #include <cstdint>

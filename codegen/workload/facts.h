@@ -1,4 +1,4 @@
-// Facts that conditions state about index expressions, and the ranges that follow. Thread rule: values.
+// Derives ranges of index expressions from the conditions that hold for them. Thread rule: values.
 #pragma once
 
 #include <optional>

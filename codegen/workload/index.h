@@ -1,4 +1,4 @@
-// The rules for an index: quasi-affine arithmetic over axes, and one level of data. Thread rule: pure
+// The rules for an index expression: quasi-affine over axes, with one level of data. Thread rule: pure
 // functions.
 #pragma once
 

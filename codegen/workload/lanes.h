@@ -1,6 +1,6 @@
-// A stage's expression compiled for evaluation many points at a time: each operation runs over a block of
-// lanes before the next one starts, which makes the reference quick enough to be used everywhere. Means
-// exactly what Evaluate (codegen/expr/eval.h) means. Thread rule: one owner.
+// Evaluates a stage's expression for many points at once: each operation runs over a block of lanes before
+// the next one starts. This makes the reference semantics fast enough to be used everywhere. Results equal
+// those of Evaluate (codegen/expr/eval.h). Thread rule: one owner.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Splits the language's text into tokens with their places. Thread rule: pure functions over values.
+// Splits the language's text into tokens with their positions. Thread rule: pure functions over values.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Bounds that keep arithmetic on sizes inside 64 bits and recursion inside a thread's stack, far beyond any
-// useful workload.
+// Limits on a workload's sizes, far beyond useful ones, that keep size arithmetic inside 64 bits and
+// recursion inside a thread's stack.
 #pragma once
 
 #include <cstdint>

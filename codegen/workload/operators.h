@@ -1,5 +1,5 @@
-// The language's vocabulary: functions, the number types each operation takes, and the words that cannot be
-// names. Thread rule: constant data.
+// The language's words: its functions, the number types that each operation takes, and the words that cannot
+// be names. Thread rule: constant data.
 #pragma once
 
 #include <string>

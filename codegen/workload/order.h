@@ -1,8 +1,8 @@
-// A total order of expressions that does not depend on names, and digests of stages: what the canonical form
-// sorts by.
+// Orders expressions independently of names, and computes digests of stages: the sort keys of the canonical
+// form.
 //
-// Everything is compared twice: first without extents and constants, so that the same computation is ordered
-// alike at every shape, then with them. Thread rule: one owner.
+// Expressions are compared twice: first without extents and constants, so that a computation is ordered alike
+// at every shape, then with them. Thread rule: one owner.
 #pragma once
 
 #include <string>

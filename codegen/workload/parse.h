@@ -1,4 +1,4 @@
-// The language's parser. A .te file holds one or more workloads; grammar in docs/language.md.
+// Parses the language. A .te file holds one or more workloads; the grammar is in docs/language.md.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Parses and types expressions: the part of the grammar from `expression` down. Thread rule: one owner.
+// Parses and types expressions, the part of the grammar from `expression` down. Thread rule: one owner.
 #pragma once
 
 #include <map>

@@ -1,6 +1,6 @@
-// The values that the language permits an output to hold on given inputs, element by element, special values
-// and all: the judge of kernels on inputs with infinities, NaN and numbers that overflow, where one expected
-// value and a tolerance would not do. docs/language.md, "Accuracy", says what is permitted.
+// Computes, for given inputs, the values that the language permits each output element to hold, special
+// values included. It judges kernels on inputs with infinities, NaN and numbers that overflow, where one
+// expected value with a tolerance is not enough. docs/language.md, "Accuracy", has the rules.
 #pragma once
 
 #include <memory>

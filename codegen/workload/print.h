@@ -1,4 +1,4 @@
-// The language's printer: ParseWorkload(PrintWorkload(w)) is w.
+// Prints workloads in the language; ParseWorkload(PrintWorkload(w)) is w.
 #pragma once
 
 #include <string>

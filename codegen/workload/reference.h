@@ -1,4 +1,4 @@
-// Reference semantics of the language: evaluates a workload element by element, slowly. Reductions run in
+// Evaluates a workload element by element, slowly: the language's reference semantics. Reductions run in
 // index order in the accumulator's type.
 #pragma once
 

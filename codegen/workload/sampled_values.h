@@ -1,5 +1,5 @@
-// The values that the language gives an output at places drawn from it: the judge of kernels whose whole
-// output nothing else knows. Pure but for the time limit.
+// Computes the language's values of an output at randomly drawn places, to judge kernels whose whole output
+// is too expensive to compute otherwise. Pure but for the time limit.
 #pragma once
 
 #include <cstdint>

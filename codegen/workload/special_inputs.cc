@@ -1,5 +1,5 @@
-// Random inputs with what they lack: each element of an output may see an infinity, a NaN, a zero, a
-// subnormal, the largest number; and rows that are all zero, or so small that their squares are subnormal.
+// Draws inputs with special values: each output element may see an infinity, a NaN, a zero, a subnormal or
+// the largest number; some rows are all zero, or so small that their squares are subnormal.
 #include <algorithm>
 #include <cmath>
 #include <cstring>

@@ -1,4 +1,4 @@
-// A cursor over tokens, with the errors that need one. Thread rule: one owner.
+// A cursor over tokens, and the errors of unexpected tokens. Thread rule: one owner.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// How far a kernel's floats may lie from the reference's: what reordering the sums and rounding the
-// intermediates can explain, and no more.
+// The tolerance for a kernel's floats against the reference: the error that reordered sums and rounded
+// intermediates can cause, and no more.
 #pragma once
 
 #include "codegen/workload/workload.h"

@@ -1,4 +1,4 @@
-// The rules of a workload as a whole; check.h has those of its stages. Thread rule: pure functions.
+// Checks the rules of a workload as a whole; check.h has those of its stages. Thread rule: pure functions.
 #pragma once
 
 #include <string>

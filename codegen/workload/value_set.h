@@ -1,6 +1,6 @@
-// The results that the language permits an operation to have, given those of its operands: what rounding,
-// fused products and the stated errors (expr/accuracy.h) leave open, and what they do not. The smaller of two
-// sets is not always found: a set may hold more than is permitted, never less.
+// The set of results that the language permits for an operation, given the sets of its operands: it covers
+// rounding, fused products and the stated errors (expr/accuracy.h). A set may be larger than what is
+// permitted, never smaller.
 //
 // Thread rule: a value, and pure functions.
 #pragma once

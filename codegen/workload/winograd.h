@@ -1,14 +1,14 @@
-// Winograd's minimal filtering F(m x m, 3 x 3): a convolution of a 3 x 3 window as fewer multiplications, in
-// stages. For tiles of m x m outputs, n = m + 2:
+// Rewrites a convolution of a 3 x 3 window in stages with fewer multiplications: Winograd's minimal filtering
+// F(m x m, 3 x 3). For tiles of m x m outputs, n = m + 2:
 //
 //   u = G w G^T        of each filter     [n, n, c, k]
 //   v = B^T d B        of each input tile [n, n, tile, c]
 //   M = sum over c of v * u               n * n products of matrices: m * m * 9 / (n * n) fewer
 //   y = A^T M A        of each output tile
 //
-// The matrices are Cook's and Toom's for the points 0, +-p (and +-q), infinity, which are chosen for their
-// error: see kWinogradPoints. Numbers that the direct sum gives without error (sums of small integers) may
-// get one, and an infinity or NaN in the input reaches all outputs of the tiles that read it, as NaN.
+// The matrices are Cook's and Toom's for the points 0, +-p (and +-q), infinity, which were chosen for their
+// error: see kWinogradPoints. Results that the direct sum computes exactly (sums of small integers) may get
+// an error, and an infinity or NaN in the input makes all outputs of the tiles that read it NaN.
 //
 // Operands of fewer bits are widened first, and everything is computed in the sum's type.
 //

@@ -1,5 +1,5 @@
-// A workload: a small tensor computation, the unit that is tuned and compiled. Text <-> structure is parse.h
-// and print.h, the canonical form and the hashes are canonical.h, the reference semantics reference.h.
+// A workload: a small tensor computation, the unit that is tuned and compiled. parse.h and print.h convert it
+// from and to text, canonical.h has the canonical form and the hashes, reference.h the reference semantics.
 //
 // Invariants (established by the parser and by Validate): stages are in topological order; every read is
 // provably inside its tensor or under a select; types agree; outputs are written by exactly one stage each;

@@ -1,8 +1,8 @@
-// Every artifact carries these: the constant tables that describe one compiled module, and the entry points
-// that check a call against them. The code generator writes the tables and one jump for each exported
-// function; everything here is linked in beside them, hidden, so that two artifacts never meet. Plain C over
-// libc for the oldest x86-64: it must run before it is known what the CPU can do. The tables of an artifact
-// for GPUs are in cuda_artifact.h; what describes arguments is common to both.
+// The runtime inside every artifact: the constant tables that describe a compiled module, and the entry
+// points that check a call against them. The code generator writes the tables and a jump for each exported
+// function. The runtime is linked beside them, with hidden symbols, so that two artifacts do not collide.
+// Plain C over libc for the oldest x86-64, because it runs before the CPU is checked. cuda_artifact.h has the
+// tables for GPUs; the tables of arguments are common to both.
 //
 // Thread rule: the tables are constant; every function may be called from several threads at once.
 #pragma once

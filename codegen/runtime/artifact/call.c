@@ -1,4 +1,4 @@
-// A call: check everything, borrow a workspace, run the body.
+// A call on a CPU: checks the arguments, takes a workspace, and runs the kernel.
 #include <string.h>
 
 #include "codegen/runtime/artifact/artifact.h"

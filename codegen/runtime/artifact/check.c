@@ -1,5 +1,5 @@
-// Is each argument the tensor that was compiled for? Every refusal names the argument, says what it is and
-// what was expected.
+// Checks that each argument is the tensor that the function was compiled for. A refusal names the argument,
+// what it is, and what was expected.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-// Does this machine have what the module was compiled for? Asked before the first instruction of compiled
-// code runs.
+// Checks that this machine has the instruction sets that the module was compiled for, before compiled code
+// runs.
 #define _DEFAULT_SOURCE 1  // syscall()
 
 #include <cpuid.h>

@@ -1,10 +1,10 @@
-// The tables of an artifact for GPUs, and what stands between a call and the launches of kernels. Plain C
-// over libc; libcuda.so.1 is opened at the first call.
+// The runtime inside an artifact for GPUs: its tables, and the functions between a call and the kernel
+// launches. Plain C over libc; libcuda.so.1 is opened at the first call.
 //
-// A call works in the caller's current context where that is of the tensors' device, else in the device's
-// primary one, and does no more than enqueue on the caller's stream. Its other needs (code in the context, a
-// workspace, knowledge of packed buffers) are met at the first call or by MODULE_prepare, so that later calls
-// allocate nothing, wait for nothing, and can be captured into a CUDA graph.
+// A call works in the caller's current context where that belongs to the tensors' device, else in the
+// device's primary context. It only enqueues on the caller's stream. The first call or MODULE_prepare does
+// everything else (loads the code into the context, allocates a workspace, checks packed buffers), so that
+// later calls allocate nothing, do not wait, and can be captured into a CUDA graph.
 //
 // Thread rule: the tables are constant; every function may be called from several threads at once.
 #pragma once

@@ -1,4 +1,4 @@
-// A call on a GPU: check everything, then enqueue the function's steps.
+// A call on a GPU: checks the arguments, then enqueues the function's steps.
 #include "codegen/runtime/artifact/cuda_artifact.h"
 
 // The places of the parts of one call.

@@ -1,4 +1,4 @@
-// The context of a call, and the code in it.
+// Finds the CUDA context of a call, and loads the module's code into it once.
 #include <stdio.h>
 #include <stdlib.h>
 

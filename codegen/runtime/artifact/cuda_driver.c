@@ -1,4 +1,4 @@
-// libcuda.so.1, opened when it is first needed.
+// Opens libcuda.so.1 when it is first needed.
 #include <dlfcn.h>
 #include <pthread.h>
 

@@ -1,5 +1,5 @@
-// The part of CUDA's driver API that is used: types, constants and the layout of what is passed by address,
-// as libcuda.so.1 has them since CUDA 12.0. Written out here so that nothing of CUDA is needed to build.
+// The part of CUDA's driver API that artifacts use: types, constants and struct layouts, as libcuda.so.1 has
+// them since CUDA 12.0. Declared here so that building needs nothing of CUDA.
 #pragma once
 
 #include <stdint.h>

@@ -1,6 +1,6 @@
-// TMA descriptors. The driver makes a map from nothing but its table and the address, so it is kept for the
-// next call with the same arguments. A slot is taken by one atomic exchange, and whoever finds his taken does
-// without: no lock, nothing allocated, and nothing that a fork could leave half done.
+// A cache of TMA descriptors. A descriptor depends only on its table and the address, so it is kept for the
+// next call with the same arguments. A call takes a slot by one atomic exchange, and makes a new descriptor
+// when the slot is taken: no lock, no allocation, and nothing that a fork could leave half done.
 #include "codegen/runtime/artifact/cuda_artifact.h"
 
 enum { kSlotBits = 6 };

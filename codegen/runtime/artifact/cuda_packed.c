@@ -1,8 +1,8 @@
-// How a function knows the packed buffers that its own FUNC_pack filled, although they lie in device memory,
-// which a call may not wait for. FUNC_pack notes what it fills. A buffer that is not noted, because another
-// process packed it or because it was copied, is read once, which waits for the stream and so cannot happen
-// in a capture. A note holds for an address and the driver's number of the allocation around it, so that
-// memory that is freed and allocated anew is read anew.
+// Recognizes the packed buffers in device memory that the function's own FUNC_pack filled, because a call
+// must not wait to read them. FUNC_pack notes each buffer that it fills. An unknown buffer, packed by another
+// process or copied, is read once; that waits for the stream, and so cannot happen in a capture. A note holds
+// for an address and the driver's id of its allocation, so that memory that is freed and allocated again is
+// read again.
 #include <stdlib.h>
 #include <string.h>
 

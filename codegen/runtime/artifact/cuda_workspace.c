@@ -1,5 +1,5 @@
-// Workspaces: one for each stream that has called, since what is enqueued on a stream runs in order, and one
-// for each capture, since its graph may be launched beside anything.
+// Workspaces on a GPU: one for each calling stream, since work on a stream runs in order, and one for each
+// capture, since its graph may be launched beside anything else.
 #include <semaphore.h>
 #include <stdlib.h>
 

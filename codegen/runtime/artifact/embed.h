@@ -1,5 +1,5 @@
-// The files that are built with mycc and travel inside it: what every artifact is linked from, and the header
-// that it is used with. Constant data.
+// The files that are built with mycc and embedded in it: the runtime objects that every artifact is linked
+// from, and dlpack.h. Constant data.
 #pragma once
 
 #include <string_view>

@@ -1,5 +1,5 @@
-// The error text of each thread. It is touched by failing calls alone, so that a thread which never fails
-// never gets a copy.
+// The error text of each thread. Only failing calls touch it, so a thread that never fails allocates
+// none.
 #include <stdarg.h>
 #include <stdio.h>
 

@@ -1,8 +1,8 @@
-// The conversions between wide and 16-bit floats that the code generator calls where the CPU has no
-// instruction for them, under the names that LLVM gives them. They are usually in a compiler's own run-time
-// library, which a host need not have.
+// Conversions between f32 or f64 and 16-bit floats, which the code generator calls where the CPU has no
+// instruction, under LLVM's names. They are usually in a compiler's run-time library, which a host may
+// lack.
 //
-// A 16-bit float travels in the low bits of an xmm register. Not every C compiler has the types, so here it
+// A 16-bit float travels in the low bits of an xmm register. Not every C compiler has the type, so here it
 // is a whole vector.
 #include <emmintrin.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
-// Workspaces: a few slots that calls empty and fill with one atomic exchange each. No lock, no list, and so
-// nothing that a signal, a fork or an unloading library could leave half done. A call that finds every slot
-// empty allocates; one that finds every slot full frees.
+// Workspaces on a CPU: a few slots, each emptied and filled by one atomic exchange. No lock and no list, so a
+// signal, a fork or an unloading library leaves nothing half done. A call that finds every slot empty
+// allocates; a call that finds every slot full frees.
 #include <dlfcn.h>
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
-// The part of libc that artifacts may use. Only names and versions matter: an artifact is linked against this
-// in place of the host's libc, so that linking needs no development files and its demands on a host are
-// known.
+// A stub of libc with the functions that artifacts may use. Only names and versions matter: artifacts are
+// linked against this stub in place of the host's libc, so that linking needs no development files and an
+// artifact's requirements are known.
 void aligned_alloc(void) {}
 void calloc(void) {}
 void dlerror(void) {}

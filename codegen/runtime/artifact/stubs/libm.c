@@ -1,4 +1,4 @@
-// The part of libm that artifacts may use; see libc.c.
+// A stub of libm with the functions that artifacts may use; see libc.c.
 void acos(void) {}
 void acosf(void) {}
 void acosh(void) {}

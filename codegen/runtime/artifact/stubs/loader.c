@@ -1,2 +1,2 @@
-// The part of the dynamic loader that artifacts may use; see libc.c.
+// A stub of the dynamic loader with the functions that artifacts may use; see libc.c.
 void __tls_get_addr(void) {}
