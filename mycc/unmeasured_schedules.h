@@ -1,5 +1,5 @@
-// Schedules that need no measuring: what a workload gets without a record, and what a neighbour's decisions
-// become here. Thread rule: a value; functions are pure.
+// Schedules that need no measuring: the default schedule of a workload, and a neighbour's decisions fitted to
+// it. Thread rule: a value; functions are pure.
 #pragma once
 
 #include <vector>
