@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "command/colour.h"
 #include "command/misuse.h"
 #include "proto/utf8.h"
 
@@ -25,6 +26,18 @@ std::string UnknownCommand(const CLI::App& app, int argc, char** argv) {
   return absl::StrCat("unknown command `", argv[1], "`; expected one of ", absl::StrJoin(names, ", "));
 }
 
+// An option of the program that may stand anywhere.
+void AddColour(CLI::App* app, std::string* choice) {
+  app->add_option("--color", *choice,
+                  "colours: auto (on a terminal, unless NO_COLOR is set), always or never")
+      ->check(CLI::IsMember({"auto", "always", "never"}))
+      ->capture_default_str();
+  for (CLI::App* command : app->get_subcommands([](const CLI::App*) { return true; })) {
+    command->fallthrough();
+    for (CLI::App* part : command->get_subcommands([](const CLI::App*) { return true; })) part->fallthrough();
+  }
+}
+
 // The command that was being called: "mycc-tune log list".
 std::string CalledCommand(const CLI::App& app) {
   std::string called = app.get_name();
@@ -35,13 +48,14 @@ std::string CalledCommand(const CLI::App& app) {
   return called;
 }
 
-// Errors are one line, whatever they quote.
+// Errors are one line, whatever they quote, after the problems that they count.
 int Report(const std::string& program, const absl::Status& status) {
   if (status.ok()) return 0;
   std::string message = Printable(std::string(status.message()));
   while (!message.empty() && message.back() == '\n') message.pop_back();
   std::replace(message.begin(), message.end(), '\n', ' ');
-  std::cerr << program << ": " << message << "\n";
+  std::cerr << ListingOf(status) << Painted(program + ":", Tone::kError, Stream::kError) << " " << message
+            << "\n";
   return ExitStatus(status);
 }
 
@@ -50,8 +64,12 @@ int Report(const std::string& program, const absl::Status& status) {
 int RunCommandLine(CLI::App* app, int argc, char** argv, const std::function<absl::Status()>& run) {
   const std::string program = app->get_name();
   app->set_version_flag("--version", absl::StrCat(program, " ", MYCC_VERSION));
+  std::string colour = "auto";
+  AddColour(app, &colour);
+  ChooseColour(colour);
   try {
     app->parse(argc, argv);
+    ChooseColour(colour);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app->exit(error);  // --help
     const std::string unknown = UnknownCommand(*app, argc, argv);

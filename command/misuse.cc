@@ -5,7 +5,7 @@
 namespace mycc {
 namespace {
 
-constexpr char kMisuse[] = "mycc/misuse", kInterrupted[] = "mycc/interrupted";
+constexpr char kMisuse[] = "mycc/misuse", kInterrupted[] = "mycc/interrupted", kListing[] = "mycc/listing";
 
 }  // namespace
 
@@ -13,6 +13,16 @@ absl::Status Misuse(const std::string& message) {
   absl::Status status = absl::InvalidArgumentError(message);
   status.SetPayload(kMisuse, absl::Cord());
   return status;
+}
+
+absl::Status WithListing(absl::Status status, const std::string& listing) {
+  status.SetPayload(kListing, absl::Cord(listing));
+  return status;
+}
+
+std::string ListingOf(const absl::Status& status) {
+  const auto listing = status.GetPayload(kListing);
+  return listing ? std::string(*listing) : "";
 }
 
 absl::Status Interrupted(const std::string& message) {

@@ -8,6 +8,7 @@
 #include "codegen/runtime/cuda_target.h"
 #include "codegen/workload/parse.h"
 #include "command/misuse.h"
+#include "command/source_listing.h"
 
 namespace mycc {
 
@@ -17,7 +18,13 @@ absl::StatusOr<std::vector<Workload>> ReadWorkloads(const std::string& file) {
         absl::StrCat("`", file, "`: ONNX models are not yet supported; expected workloads (.te)"));
   }
   MYCC_ASSIGN_OR_RETURN(const std::string text, ReadText(file, kMostSourceBytes));
-  return ParseWorkloads(text, file);
+  ParsedText parsed = ParseText(text);
+  if (parsed.problems.empty()) return std::move(parsed.workloads);
+  const size_t shown = parsed.problems.size(), count = shown + parsed.left_out;
+  const std::string summary =
+      absl::StrCat(file, ": ", count, count == 1 ? " error" : " errors",
+                   parsed.left_out == 0 ? "" : absl::StrCat("; the first ", shown, " are shown"));
+  return WithListing(absl::InvalidArgumentError(summary), ListProblems(file, text, parsed));
 }
 
 absl::StatusOr<Target> ReadTarget(const std::string& text) {

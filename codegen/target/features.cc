@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/did_you_mean.h"
 #include "base/status.h"
-#include "codegen/target/did_you_mean.h"
 
 namespace mycc {
 namespace {

@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "base/did_you_mean.h"
 #include "base/status.h"
-#include "codegen/target/did_you_mean.h"
 #include "codegen/target/features.h"
 #include "codegen/target/presets.h"
 

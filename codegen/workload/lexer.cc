@@ -8,7 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "base/status.h"
+#include "codegen/workload/spellings.h"
 
 namespace mycc {
 namespace {
@@ -23,9 +23,9 @@ bool IsNamePart(char c) { return absl::ascii_isalnum(c) || c == '_'; }
 
 class Lexer {
  public:
-  Lexer(const std::string& text, const std::string& origin) : text_(text), origin_(origin) {}
+  Lexer(const std::string& text, Diagnostics* diagnostics) : text_(text), diagnostics_(*diagnostics) {}
 
-  absl::StatusOr<TokenizedText> Run() {
+  TokenizedText Run() {
     while (true) {
       SkipSpaceAndComments();
       Token token;
@@ -34,7 +34,7 @@ class Lexer {
         result_.tokens.push_back(std::move(token));
         return std::move(result_);
       }
-      MYCC_RETURN_IF_ERROR(ReadToken(&token));
+      ReadToken(&token);
       last_token_line_ = line_;
       result_.tokens.push_back(std::move(token));
     }
@@ -62,7 +62,7 @@ class Lexer {
     }
   }
 
-  absl::Status ReadToken(Token* token) {
+  void ReadToken(Token* token) {
     const char c = Peek();
     if (IsNameStart(c)) return ReadName(token);
     if (absl::ascii_isdigit(c)) return ReadNumber(token);
@@ -71,29 +71,47 @@ class Lexer {
       token->kind = Token::Kind::kPunctuation;
       token->text = std::string(punctuation);
       at_ += punctuation.size();
-      return absl::OkStatus();
+      return;
     }
-    const std::string shown = absl::ascii_isprint(c)
-                                  ? absl::StrCat("`", std::string(1, c), "`")
-                                  : absl::StrFormat("byte 0x%02x", static_cast<unsigned char>(c));
-    return ErrorAt(
-        origin_, token->position,
-        absl::StrCat("unexpected ", shown, "; expected a name, a number, an operator or `#` and a comment"));
+    ReadStranger(token);
   }
 
-  absl::Status ReadName(Token* token) {
+  // A character that begins no token. All bytes of one beyond ASCII, and of those that follow it, are one
+  // token.
+  void ReadStranger(Token* token) {
+    const size_t begin = at_++;
+    const auto is_ascii = [](char c) { return (static_cast<unsigned char>(c) & 0x80) == 0; };
+    if (!is_ascii(text_[begin])) {
+      while (at_ < text_.size() && !is_ascii(text_[at_])) ++at_;
+    }
+    const char c = text_[begin];
+    const std::string shown = absl::ascii_isprint(c) ? absl::StrCat("`", std::string(1, c), "`")
+                              : is_ascii(c) ? absl::StrFormat("byte 0x%02x", static_cast<unsigned char>(c))
+                                            : "character that is not ASCII";
+    Refuse(
+        token, begin,
+        absl::StrCat("unexpected ", shown, "; expected a name, a number, an operator or `#` and a comment"),
+        SpellingOfSign(text_.substr(begin, at_ - begin + 1)));
+  }
+
+  void Refuse(Token* token, size_t begin, const std::string& message, const std::string& hint) {
+    token->kind = Token::Kind::kInvalid;
+    token->text = text_.substr(begin, at_ - begin);
+    diagnostics_.Add({token->position, static_cast<int>(at_ - begin), message, hint});
+  }
+
+  void ReadName(Token* token) {
     const size_t begin = at_;
     while (IsNamePart(Peek())) ++at_;
     token->kind = Token::Kind::kName;
     token->text = text_.substr(begin, at_ - begin);
-    return absl::OkStatus();
   }
 
   void SkipDigits() {
     while (absl::ascii_isdigit(Peek())) ++at_;
   }
 
-  absl::Status ReadNumber(Token* token) {
+  void ReadNumber(Token* token) {
     const size_t begin = at_;
     token->kind = Token::Kind::kInt;
     SkipDigits();
@@ -111,30 +129,36 @@ class Lexer {
       }
     }
     token->text = text_.substr(begin, at_ - begin);
-    if (IsNamePart(Peek()) || (Peek() == '.' && Peek(1) != '.')) {
-      return ErrorAt(origin_, token->position,
-                     absl::StrCat("malformed number `", token->text, std::string(1, Peek()),
-                                  "`; expected digits such as 12, 0.5 or 1e-5"));
-    }
-    return ConvertNumber(token);
+    if (IsNamePart(Peek()) || (Peek() == '.' && Peek(1) != '.')) return RefuseNumber(token, begin);
+    ConvertNumber(token, begin);
   }
 
-  absl::Status ConvertNumber(Token* token) {
+  // A number with a tail, such as `3x`, `1.` or `1.0f`.
+  void RefuseNumber(Token* token, size_t begin) {
+    const size_t tail = at_;
+    while (IsNamePart(Peek()) || (Peek() == '.' && Peek(1) != '.')) ++at_;
+    const std::string written = Describe({Token::Kind::kName, text_.substr(begin, at_ - begin), {}, 0, 0});
+    Refuse(token, begin,
+           absl::StrCat("malformed number ", written, "; expected digits such as 12, 0.5 or 1e-5"),
+           SpellingOfNumberTail(text_.substr(tail, at_ - tail)));
+  }
+
+  void ConvertNumber(Token* token, size_t begin) {
     if (token->kind == Token::Kind::kFloat) {
-      if (absl::SimpleAtod(token->text, &token->float_value) && std::isfinite(token->float_value))
-        return absl::OkStatus();
-      return ErrorAt(origin_, token->position,
-                     absl::StrCat(token->text, " is out of range; expected a finite f64, or `inf`"));
+      if (absl::SimpleAtod(token->text, &token->float_value) && std::isfinite(token->float_value)) return;
+      const std::string written = Describe(*token);
+      return Refuse(token, begin, absl::StrCat(written, " is out of range; expected a finite f64, or `inf`"),
+                    "");
     }
-    if (absl::SimpleAtoi(token->text, &token->int_value) && token->int_value <= uint64_t{1} << 63)
-      return absl::OkStatus();
-    return ErrorAt(
-        origin_, token->position,
-        absl::StrCat("the integer ", token->text, " is out of range; expected at most 9223372036854775807"));
+    if (absl::SimpleAtoi(token->text, &token->int_value) && token->int_value <= uint64_t{1} << 63) return;
+    const std::string written = Describe(*token);
+    Refuse(token, begin,
+           absl::StrCat("the integer ", written, " is out of range; expected at most 9223372036854775807"),
+           "");
   }
 
   const std::string& text_;
-  const std::string& origin_;
+  Diagnostics& diagnostics_;
   size_t at_ = 0;
   size_t line_start_ = 0;
   int line_ = 1;
@@ -144,13 +168,8 @@ class Lexer {
 
 }  // namespace
 
-absl::StatusOr<TokenizedText> Tokenize(const std::string& text, const std::string& origin) {
-  return Lexer(text, origin).Run();
-}
-
-absl::Status ErrorAt(const std::string& origin, Position position, const std::string& message) {
-  return absl::InvalidArgumentError(
-      absl::StrCat(origin, ":", position.line, ":", position.column, ": ", message));
+TokenizedText Tokenize(const std::string& text, Diagnostics* diagnostics) {
+  return Lexer(text, diagnostics).Run();
 }
 
 std::string Describe(const Token& token) {

@@ -24,6 +24,13 @@ const FunctionInfo* FindFunction(const std::string& name) {
   return it == std::end(kFunctions) ? nullptr : it;
 }
 
+std::vector<std::string> FunctionNames() {
+  std::vector<std::string> names;
+  for (const FunctionInfo& function : kFunctions) names.emplace_back(function.name);
+  names.insert(names.end(), {"clamp", "select"});
+  return names;
+}
+
 std::string ExpectedOperands(Op op, DType dtype) {
   switch (op) {
     case Op::kExp:

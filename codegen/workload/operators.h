@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "codegen/expr/expr.h"
 
@@ -15,6 +16,9 @@ struct FunctionInfo {
   int arity;
 };
 const FunctionInfo* FindFunction(const std::string& name);
+
+// Those of FindFunction, select and clamp.
+std::vector<std::string> FunctionNames();
 
 // The types that `op` takes, in words, when `dtype` is not among them; "" when it is. For select: its arms'.
 std::string ExpectedOperands(Op op, DType dtype);

@@ -12,38 +12,57 @@
 #include "codegen/workload/limits.h"
 #include "codegen/workload/operators.h"
 #include "codegen/workload/parse_expr.h"
+#include "codegen/workload/spellings.h"
 #include "codegen/workload/validate.h"
 
 namespace mycc {
 namespace {
 
-// The grammar of docs/language.md from `file` down to `stage`: one function for each rule.
+// The grammar of docs/language.md from `file` down to `stage`: one function for each rule. A rule that breaks
+// off has told why; the next argument, stage or workload is read all the same, and what follows from the
+// first problem is not told.
 class WorkloadParser {
  public:
   explicit WorkloadParser(TokenStream tokens) : tokens_(std::move(tokens)) {}
 
-  absl::StatusOr<std::vector<Workload>> ParseFile();
+  // All workloads, if there is no problem.
+  std::vector<Workload> ParseFile();
 
  private:
   absl::Status ParseWorkload();
   absl::Status ParseVersion();
-  absl::StatusOr<int64_t> CountBefore(int line) const;
+  absl::StatusOr<int64_t> CountBefore(int line);
   absl::Status ParseInputs();
+  absl::Status ParseInput(const Token& name);
   absl::Status ParseOutputs();
+  absl::Status ParseOutput(const Token& name);
+  // One entry of a signature, up to the `,` or `)` after it.
+  absl::Status ParseArgument(const std::string& what, absl::Status (WorkloadParser::*parse)(const Token&));
+  absl::Status ParseStages();
   absl::Status ParseStage();
+  absl::Status ParseStageOf(const Token& name);
   absl::StatusOr<Buffer> ParseStageTensor(const Token& name, size_t rank);
+  absl::Status ParseStageBody(const std::vector<Token>& axes, const Buffer& tensor);
   absl::Status ParseStageValue(const Buffer& tensor);
   absl::Status ParseReduction(const Buffer& tensor);
   absl::Status ParseReduceAxes();
   absl::Status DefineAxis(const Token& name, int64_t extent, std::vector<Var>* axes);
   absl::Status CheckStageAt(Position value);
+  absl::Status CheckWorkload(const Token& name);
   absl::StatusOr<Token> ParseNewName(const std::string& what);
   absl::StatusOr<Buffer> ParseType(const std::string& name);
   absl::StatusOr<int64_t> ParseExtent(int nesting);
   absl::StatusOr<int64_t> ParseExtentProduct(int nesting);
   absl::StatusOr<int64_t> ParseExtentFactor(int nesting);
-  absl::StatusOr<int64_t> Fold(const Token& op, int64_t a, int64_t b) const;
+  absl::StatusOr<int64_t> Fold(const Token& op, int64_t a, int64_t b);
   absl::Status ClaimTensor(const Token& name);
+
+  // Recovery: to the next place that reading can go on from. `begin` is where the rule that broke off began.
+  bool AtVersion() const;
+  bool AtWorkload() const;
+  void SkipToWorkload(size_t begin);
+  void SkipToStage(size_t begin);
+  absl::Status SkipArgument(size_t begin);
 
   TokenStream tokens_;
   std::vector<Workload> workloads_;
@@ -51,6 +70,7 @@ class WorkloadParser {
 
   // The workload being read:
   Workload workload_;
+  bool is_refused_ = false;  // for a part of it
   std::set<std::string> tensor_names_;
   std::map<std::string, Buffer> unwritten_;  // outputs whose stage has not come yet
   std::unordered_set<const BufferNode*> readable_;
@@ -60,9 +80,13 @@ class WorkloadParser {
   std::unique_ptr<ExprParser> expressions_;
 };
 
-absl::StatusOr<std::vector<Workload>> WorkloadParser::ParseFile() {
-  if (tokens_.AtEnd()) return tokens_.Unexpected("`workload`");
-  while (!tokens_.AtEnd()) MYCC_RETURN_IF_ERROR(ParseWorkload());
+std::vector<Workload> WorkloadParser::ParseFile() {
+  if (tokens_.AtEnd()) tokens_.Unexpected("`workload`").IgnoreError();
+  while (!tokens_.AtEnd()) {
+    const size_t begin = tokens_.at();
+    if (!ParseWorkload().ok()) SkipToWorkload(begin);
+  }
+  if (tokens_.diagnostics().count() > 0) return {};
   return std::move(workloads_);
 }
 
@@ -72,15 +96,20 @@ absl::Status WorkloadParser::ParseWorkload() {
   tensor_names_.clear();
   unwritten_.clear();
   readable_.clear();
+  is_refused_ = false;
   const int line = tokens_.Peek().position.line;
   MYCC_RETURN_IF_ERROR(ParseVersion());
-  MYCC_RETURN_IF_ERROR(tokens_.Expect("workload", "at the beginning of a workload"));
-  MYCC_ASSIGN_OR_RETURN(workload_.count, CountBefore(line));
+  MYCC_RETURN_IF_ERROR(
+      tokens_.Expect("workload", "at the beginning of a workload", SpellingOfName(tokens_.Peek().text)));
+  const absl::StatusOr<int64_t> count = CountBefore(line);
+  is_refused_ |= !count.ok();
+  workload_.count = count.value_or(1);
   MYCC_ASSIGN_OR_RETURN(const Token name, ParseNewName("a workload"));
   workload_.name = name.text;
   if (!workload_names_.insert(name.text).second) {
-    return tokens_.Error(name.position,
-                         absl::StrCat("a second workload ", Describe(name), "; expected distinct names"));
+    tokens_
+        .Error(name.position, absl::StrCat("a second workload ", Describe(name), "; expected distinct names"))
+        .IgnoreError();
   }
   if (tokens_.Peek().Is("[")) {
     return tokens_.Error(
@@ -91,34 +120,82 @@ absl::Status WorkloadParser::ParseWorkload() {
   MYCC_RETURN_IF_ERROR(tokens_.Expect("->", "and the outputs"));
   MYCC_RETURN_IF_ERROR(ParseOutputs());
   MYCC_RETURN_IF_ERROR(tokens_.Expect("{", "and the stages"));
-  while (!tokens_.Peek().Is("}")) MYCC_RETURN_IF_ERROR(ParseStage());
-  if (!unwritten_.empty()) {
-    return tokens_.Error(tokens_.Peek().position,
-                         absl::StrCat("the output `", unwritten_.begin()->first,
-                                      "` is not written; expected its stage before `}`"));
-  }
+  MYCC_RETURN_IF_ERROR(ParseStages());
   tokens_.Next();
+  return CheckWorkload(name);
+}
+
+// The stages up to the `}` after them.
+absl::Status WorkloadParser::ParseStages() {
+  for (int stages = 0; !tokens_.Peek().Is("}"); ++stages) {
+    if (tokens_.AtEnd() || AtWorkload()) return tokens_.Unexpected("a stage, as in `y[i] = ...`, or `}`");
+    if (stages == kMaxStages) {
+      return tokens_.Error(tokens_.Peek().position,
+                           absl::StrCat("more than ", kMaxStages, " stages; expected several workloads"));
+    }
+    const size_t begin = tokens_.at();
+    if (ParseStage().ok()) continue;
+    is_refused_ = true;
+    SkipToStage(begin);
+  }
+  if (unwritten_.empty() || scope_.has_lost_names) return absl::OkStatus();
+  return tokens_.Error(tokens_.Peek().position,
+                       absl::StrCat("the output `", unwritten_.begin()->first,
+                                    "` is not written; expected its stage before `}`"));
+}
+
+// The rules of the whole, which make sense when its parts are right.
+absl::Status WorkloadParser::CheckWorkload(const Token& name) {
+  if (is_refused_) return absl::OkStatus();
   if (const std::string problem = WorkloadProblem(workload_); !problem.empty())
     return tokens_.Error(name.position, problem);
   workloads_.push_back(std::move(workload_));
   return absl::OkStatus();
 }
 
-absl::Status WorkloadParser::ParseVersion() {
+bool WorkloadParser::AtVersion() const {
   const Token& token = tokens_.Peek();
-  const bool version = token.kind == Token::Kind::kName && token.text.size() > 1 && token.text[0] == 'v' &&
-                       token.text.find_first_not_of("0123456789", 1) == std::string::npos;
-  if (!version) return absl::OkStatus();
-  if (token.text != "v1") {
-    return tokens_.Error(token.position, absl::StrCat("a workload of version ", token.text,
-                                                      "; expected v1, the version this build reads"));
+  return token.kind == Token::Kind::kName && token.text.size() > 1 && token.text[0] == 'v' &&
+         token.text.find_first_not_of("0123456789", 1) == std::string::npos;
+}
+
+bool WorkloadParser::AtWorkload() const {
+  return tokens_.Peek().Is("workload") || (AtVersion() && tokens_.Peek(1).Is("workload"));
+}
+
+void WorkloadParser::SkipToWorkload(size_t begin) {
+  if (tokens_.at() == begin) tokens_.Next();
+  while (!tokens_.AtEnd() && !AtWorkload()) tokens_.Next();
+}
+
+void WorkloadParser::SkipToStage(size_t begin) {
+  if (tokens_.at() == begin) tokens_.Next();
+  while (!tokens_.AtEnd() && !tokens_.Peek().Is("}") && !AtWorkload() && !tokens_.AtStage()) tokens_.Next();
+}
+
+absl::Status WorkloadParser::SkipArgument(size_t begin) {
+  TokenStream::Brackets open = tokens_.OpenSince(begin);
+  for (; !tokens_.AtEnd() && !AtWorkload(); tokens_.Next()) {
+    const Token& token = tokens_.Peek();
+    if (token.Is("{") || token.Is("->") || token.Is("}")) break;
+    if (token.Is(")") && open.round <= 0) return absl::OkStatus();
+    if (token.Is(",") && open.round <= 0 && open.square <= 0) return absl::OkStatus();
+    open.round += token.Is("(") ? 1 : token.Is(")") ? -1 : 0;
+    open.square += token.Is("[") ? 1 : token.Is("]") ? -1 : 0;
   }
-  tokens_.Next();
-  return absl::OkStatus();
+  return tokens_.Follows();
+}
+
+absl::Status WorkloadParser::ParseVersion() {
+  if (!AtVersion()) return absl::OkStatus();
+  const Token token = tokens_.Next();
+  if (token.text == "v1") return absl::OkStatus();
+  return tokens_.Error(token.position, absl::StrCat("a workload of version ", token.text,
+                                                    "; expected v1, the version this build reads"));
 }
 
 // `# count N` in the lines of comment directly before the workload; 1 when there is none.
-absl::StatusOr<int64_t> WorkloadParser::CountBefore(int line) const {
+absl::StatusOr<int64_t> WorkloadParser::CountBefore(int line) {
   const std::vector<Comment>& comments = tokens_.comments();
   auto comment = std::lower_bound(comments.begin(), comments.end(), line,
                                   [](const Comment& c, int l) { return c.line < l; });
@@ -152,16 +229,9 @@ absl::Status WorkloadParser::ClaimTensor(const Token& name) {
 
 absl::Status WorkloadParser::ParseInputs() {
   MYCC_RETURN_IF_ERROR(tokens_.Expect("(", "and the inputs"));
-  while (!tokens_.Peek().Is(")")) {
-    if (!workload_.inputs.empty()) MYCC_RETURN_IF_ERROR(tokens_.Expect(",", "or `)` after an input"));
-    MYCC_ASSIGN_OR_RETURN(const Token name, ParseNewName("an input"));
-    MYCC_RETURN_IF_ERROR(ClaimTensor(name));
-    MYCC_RETURN_IF_ERROR(tokens_.Expect(":", "and the type of the input"));
-    const bool is_const = tokens_.Accept("const");
-    MYCC_ASSIGN_OR_RETURN(Buffer tensor, ParseType(name.text));
-    readable_.insert(tensor.get());
-    scope_.tensors[name.text] = tensor;
-    workload_.inputs.push_back({std::move(tensor), is_const});
+  for (bool first = true; !tokens_.Peek().Is(")"); first = false) {
+    if (!first) MYCC_RETURN_IF_ERROR(tokens_.Expect(",", "or `)` after an input"));
+    MYCC_RETURN_IF_ERROR(ParseArgument("an input", &WorkloadParser::ParseInput));
   }
   tokens_.Next();
   return absl::OkStatus();
@@ -170,21 +240,50 @@ absl::Status WorkloadParser::ParseInputs() {
 absl::Status WorkloadParser::ParseOutputs() {
   MYCC_RETURN_IF_ERROR(tokens_.Expect("(", "and the outputs"));
   do {
-    MYCC_ASSIGN_OR_RETURN(const Token name, ParseNewName("an output"));
-    MYCC_RETURN_IF_ERROR(ClaimTensor(name));
-    MYCC_RETURN_IF_ERROR(tokens_.Expect(":", "and the type of the output"));
-    MYCC_ASSIGN_OR_RETURN(Buffer tensor, ParseType(name.text));
-    unwritten_[name.text] = tensor;
-    workload_.outputs.push_back(std::move(tensor));
+    MYCC_RETURN_IF_ERROR(ParseArgument("an output", &WorkloadParser::ParseOutput));
   } while (tokens_.Accept(","));
   return tokens_.Expect(")", "or `,` after an output");
+}
+
+absl::Status WorkloadParser::ParseArgument(const std::string& what,
+                                           absl::Status (WorkloadParser::*parse)(const Token&)) {
+  const size_t begin = tokens_.at();
+  const absl::StatusOr<Token> name = ParseNewName(what);
+  scope_.has_lost_names |= !name.ok();
+  if (name.ok()) {
+    if ((this->*parse)(*name).ok()) return absl::OkStatus();
+    scope_.broken.insert(name->text);
+  }
+  is_refused_ = true;
+  return SkipArgument(begin);
+}
+
+absl::Status WorkloadParser::ParseInput(const Token& name) {
+  MYCC_RETURN_IF_ERROR(ClaimTensor(name));
+  MYCC_RETURN_IF_ERROR(tokens_.Expect(":", "and the type of the input"));
+  const bool is_const = tokens_.Accept("const");
+  MYCC_ASSIGN_OR_RETURN(Buffer tensor, ParseType(name.text));
+  readable_.insert(tensor.get());
+  scope_.tensors[name.text] = tensor;
+  workload_.inputs.push_back({std::move(tensor), is_const});
+  return absl::OkStatus();
+}
+
+absl::Status WorkloadParser::ParseOutput(const Token& name) {
+  MYCC_RETURN_IF_ERROR(ClaimTensor(name));
+  MYCC_RETURN_IF_ERROR(tokens_.Expect(":", "and the type of the output"));
+  MYCC_ASSIGN_OR_RETURN(Buffer tensor, ParseType(name.text));
+  unwritten_[name.text] = tensor;
+  workload_.outputs.push_back(std::move(tensor));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Buffer> WorkloadParser::ParseType(const std::string& name) {
   const Token& token = tokens_.Peek();
   const auto dtype = ParseDType(token.text);
   if (!dtype || token.kind != Token::Kind::kName)
-    return tokens_.Unexpected("a type: f64 f32 f16 bf16 f8e4m3 f8e5m2 i64 i32 i8 u8 or bool");
+    return tokens_.Unexpected("a type: f64 f32 f16 bf16 f8e4m3 f8e5m2 i64 i32 i8 u8 or bool",
+                              SpellingOfType(token.text));
   tokens_.Next();
   MYCC_RETURN_IF_ERROR(tokens_.Expect("[", "and the extents of the tensor (`[]` for a single number)"));
   std::vector<int64_t> shape;
@@ -244,7 +343,7 @@ absl::StatusOr<int64_t> WorkloadParser::ParseExtentFactor(int nesting) {
 }
 
 // Operands are at most 2^40 in magnitude, and so is every result; products are compared in 128 bits.
-absl::StatusOr<int64_t> WorkloadParser::Fold(const Token& op, int64_t a, int64_t b) const {
+absl::StatusOr<int64_t> WorkloadParser::Fold(const Token& op, int64_t a, int64_t b) {
   if ((op.Is("//") || op.Is("%")) && b <= 0)
     return tokens_.Error(op.position,
                          absl::StrCat("division by ", b, " in an extent; expected a positive divisor"));
@@ -259,14 +358,22 @@ absl::StatusOr<int64_t> WorkloadParser::Fold(const Token& op, int64_t a, int64_t
 }
 
 absl::Status WorkloadParser::ParseStage() {
-  if (workload_.stages.size() == kMaxStages) {
-    return tokens_.Error(tokens_.Peek().position,
-                         absl::StrCat("more than ", kMaxStages, " stages; expected several workloads"));
-  }
-  if (tokens_.Peek().kind != Token::Kind::kName)
+  if (tokens_.Peek().kind != Token::Kind::kName) {
+    scope_.has_lost_names = true;
     return tokens_.Unexpected("a stage, as in `y[i] = ...`, or `}`");
-  MYCC_ASSIGN_OR_RETURN(const Token name, ParseNewName("a stage"));
-  MYCC_RETURN_IF_ERROR(tokens_.Expect("[", "and the axes of the stage"));
+  }
+  const absl::StatusOr<Token> name = ParseNewName("a stage");
+  scope_.has_lost_names |= !name.ok();
+  MYCC_RETURN_IF_ERROR(name.status());
+  const absl::Status status = ParseStageOf(*name);
+  if (status.ok()) return status;
+  unwritten_.erase(name->text);
+  if (scope_.tensors.count(name->text) == 0) scope_.broken.insert(name->text);
+  return status;
+}
+
+absl::Status WorkloadParser::ParseStageOf(const Token& name) {
+  MYCC_RETURN_IF_ERROR(tokens_.Expect("[", "and the axes of the stage", SpellingOfName(name.text)));
   std::vector<Token> axes;
   while (!tokens_.Peek().Is("]")) {
     if (!axes.empty()) MYCC_RETURN_IF_ERROR(tokens_.Expect(",", "or `]` after an axis"));
@@ -274,20 +381,28 @@ absl::Status WorkloadParser::ParseStage() {
   }
   tokens_.Next();
   MYCC_ASSIGN_OR_RETURN(const Buffer tensor, ParseStageTensor(name, axes.size()));
+  const absl::Status body = ParseStageBody(axes, tensor);
+  // Later stages may read it also when its value is refused.
+  readable_.insert(tensor.get());
+  scope_.tensors[name.text] = tensor;
+  MYCC_RETURN_IF_ERROR(body);
+  workload_.stages.push_back(std::move(stage_));
+  return absl::OkStatus();
+}
+
+absl::Status WorkloadParser::ParseStageBody(const std::vector<Token>& axes, const Buffer& tensor) {
   stage_ = Stage();
   stage_.output = tensor;
   scope_.axes.clear();
   for (size_t d = 0; d < axes.size(); ++d)
     MYCC_RETURN_IF_ERROR(DefineAxis(axes[d], tensor->shape[d], &stage_.axes));
-  MYCC_RETURN_IF_ERROR(tokens_.Expect("=", "and the value of the stage"));
+  const Token& sign = tokens_.Peek();
+  MYCC_RETURN_IF_ERROR(tokens_.Expect("=", "and the value of the stage",
+                                      tokens_.Peek(1).Is("=") ? SpellingOfSigns(sign.text, "=") : ""));
   expressions_ = std::make_unique<ExprParser>(&tokens_, &scope_);
   const Position value = tokens_.Peek().position;
   MYCC_RETURN_IF_ERROR(ParseStageValue(tensor));
-  MYCC_RETURN_IF_ERROR(CheckStageAt(value));
-  readable_.insert(tensor.get());
-  scope_.tensors[name.text] = tensor;
-  workload_.stages.push_back(std::move(stage_));
-  return absl::OkStatus();
+  return CheckStageAt(value);
 }
 
 // The tensor that a stage writes: an output, whose type the signature has, or a new one, whose type stands
@@ -295,7 +410,9 @@ absl::Status WorkloadParser::ParseStage() {
 absl::StatusOr<Buffer> WorkloadParser::ParseStageTensor(const Token& name, size_t rank) {
   const auto output = unwritten_.find(name.text);
   const bool is_output = output != unwritten_.end();
-  if (!is_output) MYCC_RETURN_IF_ERROR(ClaimTensor(name));
+  // An output whose type in the signature is broken: only a type here could tell what it is.
+  if (!is_output && scope_.broken.count(name.text) > 0 && !tokens_.Peek().Is(":")) return tokens_.Follows();
+  if (!is_output && scope_.broken.count(name.text) == 0) MYCC_RETURN_IF_ERROR(ClaimTensor(name));
   Buffer tensor = is_output ? output->second : nullptr;
   const Token colon = tokens_.Peek();
   if (!is_output || colon.Is(":")) {
@@ -328,7 +445,7 @@ absl::Status WorkloadParser::ParseStageValue(const Buffer& tensor) {
   MYCC_ASSIGN_OR_RETURN(stage_.value, expressions_->Parse(tensor->dtype));
   const Token& next = tokens_.Peek();
   if (next.kind == Token::Kind::kName || next.Is("}")) return absl::OkStatus();
-  return tokens_.Unexpected("an operator, the next stage or `}`");
+  return tokens_.Unexpected("an operator, the next stage or `}`", SpellingInExpression(next.text));
 }
 
 absl::Status WorkloadParser::ParseReduction(const Buffer& tensor) {
@@ -369,9 +486,20 @@ absl::Status WorkloadParser::CheckStageAt(Position value) {
 
 }  // namespace
 
+ParsedText ParseText(const std::string& text) {
+  Diagnostics diagnostics;
+  TokenizedText tokens = Tokenize(text, &diagnostics);
+  ParsedText parsed;
+  parsed.workloads = WorkloadParser(TokenStream(std::move(tokens), &diagnostics)).ParseFile();
+  parsed.problems = diagnostics.kept();
+  parsed.left_out = diagnostics.count() - parsed.problems.size();
+  return parsed;
+}
+
 absl::StatusOr<std::vector<Workload>> ParseWorkloads(const std::string& text, const std::string& origin) {
-  MYCC_ASSIGN_OR_RETURN(TokenizedText tokens, Tokenize(text, origin));
-  return WorkloadParser(TokenStream(std::move(tokens), origin)).ParseFile();
+  ParsedText parsed = ParseText(text);
+  if (parsed.problems.empty()) return std::move(parsed.workloads);
+  return absl::InvalidArgumentError(OneLine(origin, parsed.problems[0]));
 }
 
 absl::StatusOr<Workload> ParseWorkload(const std::string& text, const std::string& origin) {

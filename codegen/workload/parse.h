@@ -5,11 +5,21 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "codegen/workload/diagnostic.h"
 #include "codegen/workload/workload.h"
 
 namespace mycc {
 
-// Errors are InvalidArgument "FILE:LINE:COLUMN: what is wrong; what was expected", where FILE is `origin`.
+// What a text holds: its workloads, or the problems of all of them.
+struct ParsedText {
+  std::vector<Workload> workloads;   // empty when there is a problem
+  std::vector<Diagnostic> problems;  // the first ones, in the order of their places
+  size_t left_out = 0;               // further problems
+};
+ParsedText ParseText(const std::string& text);
+
+// The same for those who can tell one problem alone: InvalidArgument "FILE:LINE:COLUMN: what is wrong; what
+// was expected", where FILE is `origin`.
 absl::StatusOr<std::vector<Workload>> ParseWorkloads(const std::string& text, const std::string& origin);
 // Exactly one workload, with or without its leading version `v1`.
 absl::StatusOr<Workload> ParseWorkload(const std::string& text, const std::string& origin);

@@ -4,10 +4,12 @@
 #include <limits>
 
 #include "absl/strings/str_join.h"
+#include "base/did_you_mean.h"
 #include "base/status.h"
 #include "codegen/workload/index.h"
 #include "codegen/workload/limits.h"
 #include "codegen/workload/operators.h"
+#include "codegen/workload/spellings.h"
 
 namespace mycc {
 namespace {
@@ -37,10 +39,24 @@ const InfixInfo* FindInfix(const Token& token) {
 }
 
 template <typename Map>
+std::vector<std::string> NamesOf(const Map& map) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : map) names.push_back(name);
+  return names;
+}
+
+// "a, b, c", and how many more there are than are shown.
+template <typename Map>
 std::string Names(const Map& map) {
+  constexpr size_t kShown = 12;
   if (map.empty()) return "none";
-  return absl::StrJoin(map, ", ",
-                       [](std::string* out, const auto& entry) { absl::StrAppend(out, entry.first); });
+  std::string shown;
+  size_t count = 0;
+  for (const auto& [name, value] : map) {
+    if (count == kShown) return absl::StrCat(shown, " and ", map.size() - kShown, " more");
+    absl::StrAppend(&shown, count++ == 0 ? "" : ", ", name);
+  }
+  return shown;
 }
 
 // The constant of `dtype` that a literal stands for; nullptr when it does not fit.
@@ -124,14 +140,20 @@ absl::StatusOr<ExprParser::Operand> ExprParser::ParsePrimary() {
   const Token& token = tokens_.Peek();
   if (token.Is("(")) return ParseParenthesized();
   if (AtLiteral() || token.Is("nan")) return ParseLiteral(/*negative=*/false, std::nullopt);
+  if (tokens_.AtLineBegin() && tokens_.AtStage())
+    return tokens_.Unexpected("an expression before the next stage");
   if (token.kind == Token::Kind::kName) return ParseNamed();
   return tokens_.Unexpected("an expression");
+}
+
+absl::Status ExprParser::Expect(const char* text, const std::string& why) {
+  return tokens_.Expect(text, why, SpellingInExpression(tokens_.Peek().text));
 }
 
 absl::StatusOr<ExprParser::Operand> ExprParser::ParseParenthesized() {
   const Position position = tokens_.Next().position;
   MYCC_ASSIGN_OR_RETURN(Operand inner, ParseInfix(0));
-  MYCC_RETURN_IF_ERROR(tokens_.Expect(")", "or an operator"));
+  MYCC_RETURN_IF_ERROR(Expect(")", "or an operator"));
   inner.position = position;
   return inner;
 }
@@ -159,14 +181,32 @@ absl::StatusOr<ExprParser::Operand> ExprParser::ParseNamed() {
   return Operand{VarRef(axis->second), token.position};
 }
 
-absl::Status ExprParser::UnknownName(const Token& name) const {
+absl::Status ExprParser::UnknownName(const Token& name) {
   if (IsReservedWord(name.text)) return tokens_.Unexpected("an expression");
-  const bool read = tokens_.Peek(1).Is("[");
-  return tokens_.Error(name.position,
-                       absl::StrCat("unknown ", read ? "tensor " : "name ", Describe(name), "; expected ",
-                                    read ? "an input or an earlier stage (" : "an axis of this stage (",
-                                    read ? Names(scope_.tensors) : Names(scope_.axes), ")",
-                                    read ? "" : ", a literal or a function"));
+  const bool is_read = tokens_.Peek(1).Is("["), is_call = tokens_.Peek(1).Is("(");
+  const bool is_tensor = is_read || scope_.broken.count(name.text) > 0;
+  if (is_tensor && (scope_.has_lost_names || scope_.broken.count(name.text) > 0)) return tokens_.Follows();
+  const std::string kind = is_read ? "tensor " : is_call ? "function " : "name ";
+  const std::string expected =
+      is_read   ? absl::StrCat("an input or an earlier stage (", Names(scope_.tensors), ")")
+      : is_call ? absl::StrCat("a function (", absl::StrJoin(FunctionNames(), ", "), ") or a type")
+                : absl::StrCat("an axis of this stage (", Names(scope_.axes), "), a literal or a function");
+  return tokens_.Error(name.position, absl::StrCat("unknown ", kind, Describe(name), "; expected ", expected),
+                       HintFor(name));
+}
+
+std::string ExprParser::HintFor(const Token& name) {
+  // To compare with all names takes time that a text of nothing but unknown names must not take.
+  if (!tokens_.diagnostics().Keeps(name.position)) return "";
+  if (std::string spelling = SpellingOfName(name.text); !spelling.empty()) return spelling;
+  if (tokens_.Previous().Is("//")) return SpellingOfSigns("", "//");
+  const bool is_read = tokens_.Peek(1).Is("["), is_call = tokens_.Peek(1).Is("(");
+  std::vector<std::string> names;
+  if (is_call) names = FunctionNames();
+  if (!is_call && !is_read) names = NamesOf(scope_.axes);
+  for (const std::string& tensor : NamesOf(scope_.tensors)) names.push_back(tensor);
+  const std::string nearest = NearestName(name.text, names);
+  return nearest.empty() ? "" : absl::StrCat("did you mean `", nearest, "`?");
 }
 
 bool ExprParser::AtLiteral() const {
@@ -215,7 +255,7 @@ absl::StatusOr<ExprParser::Operand> ExprParser::ParseCastOrTypedLiteral(DType dt
     return literal;
   }
   MYCC_ASSIGN_OR_RETURN(Operand operand, ParseInfix(0));
-  MYCC_RETURN_IF_ERROR(tokens_.Expect(")", "after the operand of a cast"));
+  MYCC_RETURN_IF_ERROR(Expect(")", "after the operand of a cast"));
   MYCC_RETURN_IF_ERROR(Settle(&operand, std::nullopt));
   return Finish(MakeCast(dtype, operand.expr), position, {operand});
 }
@@ -225,13 +265,12 @@ absl::StatusOr<std::vector<ExprParser::Operand>> ExprParser::ParseArguments(cons
   MYCC_RETURN_IF_ERROR(tokens_.Expect("(", absl::StrCat("after the function ", function)));
   std::vector<Operand> operands;
   for (size_t i = 0; i < count; ++i) {
-    if (i > 0)
-      MYCC_RETURN_IF_ERROR(tokens_.Expect(",", absl::StrCat("(", function, " takes ", count, " operands)")));
+    if (i > 0) MYCC_RETURN_IF_ERROR(Expect(",", absl::StrCat("(", function, " takes ", count, " operands)")));
     MYCC_ASSIGN_OR_RETURN(Operand operand, ParseInfix(0));
     operands.push_back(std::move(operand));
   }
-  MYCC_RETURN_IF_ERROR(tokens_.Expect(
-      ")", absl::StrCat("(", function, " takes ", count, count == 1 ? " operand)" : " operands)")));
+  MYCC_RETURN_IF_ERROR(
+      Expect(")", absl::StrCat("(", function, " takes ", count, count == 1 ? " operand)" : " operands)")));
   return operands;
 }
 
@@ -266,12 +305,14 @@ absl::StatusOr<ExprParser::Operand> ExprParser::ParseFunction() {
 absl::StatusOr<ExprParser::Operand> ExprParser::ParseRead() {
   const Token& name = tokens_.Next();
   const Buffer& tensor = scope_.tensors.at(name.text);
-  MYCC_RETURN_IF_ERROR(tokens_.Expect("[", absl::StrCat("after the tensor `", name.text, "` (its indices)")));
+  MYCC_RETURN_IF_ERROR(
+      tokens_.Expect("[", absl::StrCat("after the tensor `", name.text, "` (its indices)"),
+                     tokens_.Peek().Is("(") ? "indices stand in square brackets: x[i,j]" : ""));
   std::vector<Position> places = {name.position};
   std::vector<Operand> operands;
   std::vector<Expr> indices;
   while (!tokens_.Peek().Is("]")) {
-    if (!operands.empty()) MYCC_RETURN_IF_ERROR(tokens_.Expect(",", "or `]` after an index"));
+    if (!operands.empty()) MYCC_RETURN_IF_ERROR(Expect(",", "or `]` after an index"));
     MYCC_ASSIGN_OR_RETURN(Operand operand, ParseIndex(name.text));
     places.push_back(operand.position);
     indices.push_back(operand.expr);
@@ -308,7 +349,7 @@ absl::StatusOr<ExprParser::Operand> ExprParser::ParseIndex(const std::string& te
 }
 
 absl::StatusOr<ExprParser::Operand> ExprParser::Combine(Op op, const std::string& name, Position position,
-                                                        std::vector<Operand> operands) const {
+                                                        std::vector<Operand> operands) {
   MYCC_RETURN_IF_ERROR(Unify(name, position, &operands));
   const DType dtype = operands[0].expr->dtype;
   if (const std::string expected = ExpectedOperands(op, dtype); !expected.empty()) {
@@ -319,8 +360,7 @@ absl::StatusOr<ExprParser::Operand> ExprParser::Combine(Op op, const std::string
   return Finish(std::move(expr), position, operands);
 }
 
-absl::Status ExprParser::Unify(const std::string& name, Position position,
-                               std::vector<Operand>* operands) const {
+absl::Status ExprParser::Unify(const std::string& name, Position position, std::vector<Operand>* operands) {
   std::optional<DType> typed;
   bool float_operand = false, int_literal = false;
   for (const Operand& operand : *operands) {
@@ -341,7 +381,7 @@ absl::Status ExprParser::Unify(const std::string& name, Position position,
   return absl::OkStatus();
 }
 
-absl::Status ExprParser::Settle(Operand* operand, std::optional<DType> wanted) const {
+absl::Status ExprParser::Settle(Operand* operand, std::optional<DType> wanted) {
   if (!operand->untyped) return absl::OkStatus();
   const ExprNode& literal = *operand->expr;
   const bool is_float = IsFloat(literal.dtype);
@@ -358,7 +398,7 @@ absl::Status ExprParser::Settle(Operand* operand, std::optional<DType> wanted) c
 }
 
 absl::StatusOr<ExprParser::Operand> ExprParser::Finish(Expr expr, Position position,
-                                                       const std::vector<Operand>& operands) const {
+                                                       const std::vector<Operand>& operands) {
   Operand result{std::move(expr), position};
   for (const Operand& operand : operands) result.depth = std::max(result.depth, operand.depth + 1);
   if (result.depth <= kMaxExprDepth) return result;

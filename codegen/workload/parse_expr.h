@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -17,6 +18,8 @@ namespace mycc {
 struct ExprScope {
   std::map<std::string, Buffer> tensors;
   std::map<std::string, Var> axes;
+  std::set<std::string> broken;  // tensors whose definition is refused: to read one is no problem of its own
+  bool has_lost_names = false;   // and there are some whose name could not be read
 };
 
 class ExprParser {
@@ -53,13 +56,15 @@ class ExprParser {
   absl::StatusOr<Operand> ParseRead();
   absl::StatusOr<Operand> ParseIndex(const std::string& tensor);
   absl::StatusOr<std::vector<Operand>> ParseArguments(const std::string& function, size_t count);
-  absl::Status UnknownName(const Token& name) const;
+  absl::Status Expect(const char* text, const std::string& why);
+  absl::Status UnknownName(const Token& name);
+  std::string HintFor(const Token& name);
 
   absl::StatusOr<Operand> Combine(Op op, const std::string& name, Position position,
-                                  std::vector<Operand> operands) const;
-  absl::Status Unify(const std::string& name, Position position, std::vector<Operand>* operands) const;
-  absl::Status Settle(Operand* operand, std::optional<DType> wanted) const;
-  absl::StatusOr<Operand> Finish(Expr expr, Position position, const std::vector<Operand>& operands) const;
+                                  std::vector<Operand> operands);
+  absl::Status Unify(const std::string& name, Position position, std::vector<Operand>* operands);
+  absl::Status Settle(Operand* operand, std::optional<DType> wanted);
+  absl::StatusOr<Operand> Finish(Expr expr, Position position, const std::vector<Operand>& operands);
   bool AtLiteral() const;
 
   TokenStream& tokens_;

@@ -3,6 +3,8 @@
 import json
 import os
 import pathlib
+import pty
+import re
 import resource
 import struct
 import subprocess
@@ -63,6 +65,30 @@ class MyccTest(unittest.TestCase):
         self.assertIn(message, result.stderr)
         return result.stdout
 
+    def refuses(self, problems, *words, **options):
+        """Ends with 1 after listing the problems of the text, each with its line and a mark."""
+        result = self.mycc(*words, **options)
+        self.assertEqual(result.returncode, 1, result)
+        self.assertEqual(re.findall(r"^(\S+: error: [^;\n]*)", result.stderr, re.M), problems)
+        self.assertEqual(len(re.findall(r"^      \| *\^~*$", result.stderr, re.M)), len(problems))
+        self.assertRegex(result.stderr, rf"\nmycc: {re.escape(str(self.te))}: {len(problems)} errors?\n\Z")
+
+    def on_a_terminal(self, *words, **environment):
+        """What the command prints to a terminal of 24 lines."""
+        read, write = pty.openpty()
+        env = {**{k: v for k, v in os.environ.items() if k != "NO_COLOR"}, "TERM": "xterm", **environment}
+        with subprocess.Popen([MYCC, *map(str, words)], stdout=write, stderr=write, env=env) as process:
+            os.close(write)
+            shown = b""
+            try:
+                while piece := os.read(read, 4096):
+                    shown += piece
+            except OSError:  # how Linux tells that the other end is closed
+                pass
+        os.close(read)
+        self.assertEqual(process.returncode, 1)
+        return shown.decode()
+
     def compiled(self):
         self.succeeds("compile", self.te, "-o", self.folder / "out")
         return self.folder / "out/two_layers.so"
@@ -99,7 +125,7 @@ class MyccTest(unittest.TestCase):
         (self.folder / "m.onnx").write_bytes(b"\x08\x07")
         self.fails(1, "ONNX models are not yet supported", "compile", self.folder / "m.onnx")
         self.te.write_text("workload f[N in 1..512](x: f32[N]) -> (y: f32[N]) { y[i] = x[i] }")
-        self.fails(1, f"{self.te}:1:11: symbolic extents such as [N in 1..512] are not yet supported", "compile", self.te)
+        self.refuses([f"{self.te}:1:11: error: symbolic extents such as [N in 1..512] are not yet supported"], "compile", self.te)
 
     def test_module_that_is_no_identifier(self):
         self.fails(2, "--name: `a-b` is no C identifier", "compile", self.te, "--name", "a-b")
@@ -127,11 +153,37 @@ class MyccTest(unittest.TestCase):
 
     def test_syntax_error_has_its_place(self):
         self.te.write_text("workload f(x: f32[4]) -> (y: f32[4]) {\n  y[i] = x[i] +\n}\n")
-        self.fails(1, f"{self.te}:3:1: ", "compile", self.te)
+        self.refuses([f"{self.te}:3:1: error: unexpected `}}`"], "compile", self.te)
+
+    def test_all_errors_of_a_file_are_told(self):
+        self.te.write_text("workload f(x: float32[4]) -> (y: f32[4]) {\n  y[i] = x[i]\n}\n"
+                           "workload g(x: f32[4]) -> (y: f32[4], z: f32[4]) {\n  y[i] = relu(x[i])\n  z[i] = x[i+1]\n}\n")
+        self.refuses([f"{self.te}:1:15: error: unexpected `float32`", f"{self.te}:5:10: error: unknown function `relu`",
+                      f"{self.te}:6:12: error: index `i + 1` of `x` (dimension 0) ranges over 1..4"], "tasks", self.te)
+        self.assertIn("      = hint: `relu` is written max(x, 0.0)\n", self.mycc("tasks", self.te).stderr)
+
+    def test_more_errors_than_are_shown(self):
+        self.te.write_text("workload f(x: f32[4]) -> (y: f32[4]) {\n" + "".join(f"t{i}[i]: f32[4] = q{i}[i]\n" for i in range(30)) + "}\n")
+        result = self.mycc("tasks", self.te)
+        self.assertEqual(result.stderr.count(": error: "), 20)
+        self.assertTrue(result.stderr.endswith(f"mycc: {self.te}: 31 errors; the first 20 are shown\n"), result.stderr)
+
+    # Colour.
+
+    def test_a_terminal_gets_colours(self):
+        self.te.write_text("workload f(x: f32[4]) -> (y: f32[4]) {\n  y[i] = q[i]\n}\n")
+        self.assertIn("\x1b[1;31merror:\x1b[0m unknown tensor `q`", self.on_a_terminal("tasks", self.te))
+        self.assertNotIn("\x1b", self.on_a_terminal("tasks", self.te, NO_COLOR="1"))
+        self.assertNotIn("\x1b", self.on_a_terminal("tasks", self.te, TERM="dumb"))
+        self.assertNotIn("\x1b", self.on_a_terminal("tasks", self.te, "--color", "never"))
+        self.assertIn("\x1b[1;31merror:", self.on_a_terminal("tasks", self.te, "--color=always", NO_COLOR="1"))
+        self.assertNotIn("\x1b", self.mycc("tasks", self.te).stderr)
+        self.assertIn("\x1b[1;31mmycc:", self.mycc("--color", "always", "tasks", self.te).stderr)
+        self.fails(2, "--color", "tasks", self.te, "--color", "often")
 
     def test_empty_file(self):
         self.te.write_text("")
-        self.fails(1, str(self.te), "compile", self.te)
+        self.refuses([f"{self.te}:1:1: error: the text ends here"], "compile", self.te)
 
     def test_logs_that_are_none(self):
         self.fails(1, "no.db", "compile", self.te, "--tuning-log", self.folder / "no.db")

@@ -4,7 +4,6 @@
 #include <random>
 
 #include "codegen/target/cpus.h"
-#include "codegen/target/did_you_mean.h"
 #include "codegen/target/presets.h"
 #include "codegen/target/target.h"
 
@@ -132,15 +131,6 @@ TEST(TargetText, RefusalsSayWhatAndWhatWasExpected) {
               HasSubstr("unknown mcpu \"zen3\"; expected one of x86-64"));
   EXPECT_THAT(Reprint("znver3 features=+avx3"),
               HasSubstr("unknown feature \"avx3\" (did you mean avx?); expected one of sse4.2"));
-}
-
-TEST(DidYouMeanTest, NearestNameThatIsNear) {
-  const std::vector<std::string> names = {"haswell", "znver3", "znver4"};
-  EXPECT_EQ(DidYouMean("haswel", names), " (did you mean haswell?)");
-  EXPECT_EQ(DidYouMean("znevr4", names), " (did you mean znver4?)");
-  EXPECT_EQ(DidYouMean("abacus", names), "");
-  EXPECT_EQ(DidYouMean(std::string(100000, 'h'), names), "");
-  EXPECT_EQ(DidYouMean("", names), "");
 }
 
 TEST(TargetText, MutatedTextIsRefusedOrRoundTrips) {

@@ -1,4 +1,4 @@
-#include "codegen/target/did_you_mean.h"
+#include "base/did_you_mean.h"
 
 #include <algorithm>
 #include <numeric>
@@ -25,7 +25,7 @@ size_t EditDistance(const std::string& a, const std::string& b) {
 
 }  // namespace
 
-std::string DidYouMean(const std::string& word, const std::vector<std::string>& names) {
+std::string NearestName(const std::string& word, const std::vector<std::string>& names) {
   constexpr size_t kLongest = 64;  // a longer word is no name with a slip in it
   const std::string* nearest = nullptr;
   size_t least = 0;
@@ -35,7 +35,12 @@ std::string DidYouMean(const std::string& word, const std::vector<std::string>& 
     nearest = &name;
     least = distance;
   }
-  return nearest == nullptr ? "" : absl::StrCat(" (did you mean ", *nearest, "?)");
+  return nearest == nullptr ? "" : *nearest;
+}
+
+std::string DidYouMean(const std::string& word, const std::vector<std::string>& names) {
+  const std::string nearest = NearestName(word, names);
+  return nearest.empty() ? "" : absl::StrCat(" (did you mean ", nearest, "?)");
 }
 
 }  // namespace mycc
