@@ -92,7 +92,7 @@ class Database {
   absl::StatusOr<std::string> ReadHeader(int bytes);
 
   // How SQLite carries out each statement prepared so far: "STATEMENT: STEP; STEP; ...", for tests and for
-  // whoever tunes queries.
+  // tuning queries.
   absl::StatusOr<std::vector<std::string>> QueryPlans();
 
   // The status of a failed SQLite call: a canonical code, the path, what was done, and SQLite's words.

@@ -73,8 +73,8 @@ int64_t BigEndian32(const std::string& bytes, size_t offset) {
   return value;
 }
 
-// Judges the file by its first bytes, before SQLite touches it. Whoever makes a log writes its first page
-// first.
+// Judges the file by its first bytes, before SQLite touches it. A process that makes a log writes its first
+// page first.
 absl::Status CheckHeader(const std::string& path, const std::string& header) {
   if (header.size() < kHeaderBytes || header.compare(0, sizeof(kMagic), kMagic, sizeof(kMagic)) != 0) {
     return NotALog(path, "not a SQLite file");

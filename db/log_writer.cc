@@ -11,7 +11,7 @@
 namespace mycc {
 namespace {
 
-// The longest group: what is added meanwhile waits for all of it.
+// The longest group: changes that are added meanwhile wait for all of it.
 constexpr size_t kMostChanges = 512;
 
 // This payload marks the error of a log that is gone.

@@ -18,7 +18,7 @@ namespace mycc {
 absl::Status SetOverride(Database* database, int64_t record_id, const Override& override_by);
 
 // The same, but only where it is newer than every word whose place it would take; false where it is not.
-// Whatever the order in which logs are merged, the newest words stand. REQUIRES: a transaction.
+// So the newest pins and bans stand, in whatever order logs are merged. REQUIRES: a transaction.
 absl::StatusOr<bool> MergeOverride(Database* database, int64_t record_id, const Override& override_by);
 
 // Takes back the word on a record's trace. NotFound when there is none; FailedPrecondition, with its reason,

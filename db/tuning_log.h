@@ -107,7 +107,7 @@ class TuningLog {
   absl::Status Backup(const std::string& path) const;
 
   // FailedPrecondition when the file that is open no longer stands at its path: it was deleted, moved or
-  // replaced, and what is written to it would be lost.
+  // replaced, and writes to it would be lost.
   absl::Status CheckInPlace() const { return file_.CheckInPlace(); }
 
   // Why nothing can be written now, where there is no space for it.

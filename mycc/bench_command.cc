@@ -76,7 +76,7 @@ class Stopwatch {
 
   bool IsEnough(const std::vector<double>& samples, double elapsed) const {
     const size_t count = samples.size();
-    // Sorting all samples each time would disturb what is measured.
+    // Sorting all samples each time would disturb the measurement.
     const bool looks = options_.repeats > 0 || elapsed > options_.seconds || (count & (count - 1)) == 0;
     return looks && mycc::IsEnough(samples, {options_.repeats, options_.seconds}, elapsed);
   }

@@ -6,7 +6,7 @@
 
 namespace mycc {
 
-// Keeps the log's first error from now on, in place of printing it and all others. Whoever sets
+// Keeps the log's first error from now on, in place of printing it and all others. A user who sets
 // GRPC_VERBOSITY hears gRPC as it speaks.
 void KeepGrpcErrors();
 

@@ -28,7 +28,7 @@ namespace {
 constexpr int kMostCallsOfOne = 100;
 constexpr auto kShutdownGrace = std::chrono::milliseconds(200);
 
-// Lets in whoever shows the token, or anybody where there is none.
+// Lets in callers that show the token; all callers where there is none.
 class Doorman {
  public:
   explicit Doorman(const std::string& token) : expected_(token.empty() ? "" : TokenValue(token)) {}

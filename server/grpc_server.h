@@ -20,7 +20,7 @@ struct ListenOptions {
   // Anybody who can reach the address may submit jobs, which run code on the workers.
   bool insecure_allow_remote = false;
   // The memory of all messages that are arriving, and of their connections. Beyond it the server ends calls
-  // (ResourceExhausted) and connections (Unavailable), whoever made them.
+  // (ResourceExhausted) and connections (Unavailable), regardless of the caller.
   size_t message_bytes = size_t{256} << 20;
 };
 

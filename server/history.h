@@ -1,5 +1,5 @@
-// What the log knows of a job's workloads when the job begins. It is stored with the job, so that the job's
-// search does not change when the log grows. Thread rule: thread-compatible.
+// Looks up what the log knows of a job's workloads when the job begins. It is stored with the job, so that
+// the job's search does not change when the log grows. Thread rule: thread-compatible.
 #pragma once
 
 #include <cstdint>

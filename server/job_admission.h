@@ -59,7 +59,7 @@ struct JobAdmissionHooks {
 
 class JobAdmission {
  public:
-  // All must outlive it. It adds to `running`, and takes what is cancelled from there.
+  // All must outlive it. It adds to `running`, and takes cancelled jobs from there.
   JobAdmission(JobAdmissionOptions options, JobStore* store, const TimeSource* time, Executors executors,
                RunningJobs* running, JobRounds* rounds, JobAdmissionHooks hooks);
 
@@ -88,7 +88,7 @@ class JobAdmission {
   void OnEnded(const std::string& job);
   // Begins jobs that wait, as far as there is room; answers those that left.
   void Tick();
-  // Answers whoever would have to wait.
+  // Answers all calls that would have to wait.
   void RefuseWaiting(const absl::Status& status);
 
  private:

@@ -26,7 +26,7 @@ struct JobPlan {
   std::vector<PlannedTask> tasks;
 };
 
-// InvalidArgument names what is wrong and what was expected.
+// InvalidArgument names the fault and what was expected.
 absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& spec);
 
 // How much of a job's budget its search may take; the rest is for the final rounds of its tasks. 0: no limit.

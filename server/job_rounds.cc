@@ -68,7 +68,7 @@ void JobRounds::BuildSearch(RunningJob* job, std::vector<v1::SearchRound> rounds
     std::map<std::string, std::string> model_ids;
   };
   const ActiveJob& active = *job->active;
-  // A job outlives what is under way for it.
+  // A job outlives all work that is under way for it.
   auto read = std::make_shared<Read>(Read{.start = {.job = &active.stored(),
                                                     .tasks = &active.plan().tasks,
                                                     .stored_tasks = &active.stored_tasks(),

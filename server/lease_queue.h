@@ -71,13 +71,13 @@ struct Grant {
   std::string device;  // of the holder; empty for one that was adopted
   LeaseState state = LeaseState::kGranting;
   double renewed = 0, expires = 0;  // of a held one
-  double until = 0;                 // then it runs out, whoever renews it
+  double until = 0;                 // then it runs out, renewed or not
 };
 
 // A device that asks for trials.
 struct Asker {
   std::string holder, device;
-  // Whether the device can measure what is in a line.
+  // Whether the device can measure the trials of a line.
   std::function<bool(const std::string& job, const std::string& target)> fits;
   // Whether a trial that failed elsewhere, or is a suspect, may come here. Null: any may.
   std::function<bool(const QueuedTrial&)> may_try;
@@ -134,11 +134,11 @@ class LeaseQueue {
 
   int64_t waiting() const { return waiting_; }
   int64_t waiting(const std::string& job) const;
-  // Whatever their state.
+  // In any state.
   int64_t leased() const { return static_cast<int64_t>(leased_.size()); }
   int64_t leased_by(const std::string& holder) const { return CountOf(by_holder_, holder); }
   int64_t leased_of(const std::string& job) const { return CountOf(by_job_, job); }
-  // Grows when a trial begins to wait: whoever found nothing may find something now.
+  // Grows when a trial begins to wait: a caller that found none may find one now.
   uint64_t additions() const { return additions_; }
 
  private:
@@ -166,7 +166,7 @@ class LeaseQueue {
   std::optional<QueuedTrial> TakeOrdinary(const Asker& asker, LineOfTrials* line);
   Grant* GrantTo(const Asker& asker, QueuedTrial trial);
   Grant* Insert(Grant grant);
-  // Into the state in which it runs out, whoever renews it: its holder says something new of it.
+  // Into the state in which it runs out, renewed or not: its holder reports something new.
   void HoldAnew(Grant* grant, double now, double seconds);
   // From its old state, into one in which it runs out in `seconds`, or into one in which it does not.
   void Hold(Grant* grant, double now, double seconds);

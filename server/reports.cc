@@ -346,7 +346,8 @@ std::string Reports::TroubleOf(const std::string& job) const {
 void Reports::Close(const CallPtr& call) {
   if (--call->open > 0) return;
   if (!call->not_now.empty() && !call->knows_answers) {
-    // An older worker forgets what is answered at all, and tries again when the server is not available.
+    // An older worker forgets a report that is answered at all, and tries again when the server is not
+    // available.
     call->reply(absl::UnavailableError(call->not_now));
     return;
   }

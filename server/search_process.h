@@ -38,7 +38,7 @@ class SearchProcess final : public JobSearch {
   explicit SearchProcess(const SearchProcessOptions& options);
   absl::Status Begin(const SearchStart& start);
   absl::StatusOr<v1::SearchReply> Call(const v1::SearchRequest& request);
-  // Ends what is left of the child, and says what became of it.
+  // Ends the child if it still runs, and says how it ended.
   absl::Status Crashed(const absl::Status& lost, int64_t memory_kills_before);
 
   const SearchProcessOptions options_;

@@ -28,7 +28,7 @@ class SearchThreads {
 
   // `work` runs on one of the threads, `done` where `deliver` takes it.
   void Add(std::function<void()> work, std::function<void()> done);
-  // Ends the work that has begun. The rest is forgotten, as is what is added from now on: it is in the log,
+  // Ends the work that has begun. Other work, also if it is added later, is forgotten: it is in the log,
   // and begins again with the next server.
   void Stop();
 

@@ -87,7 +87,7 @@ pass_lint() {
 check_format() { git ls-files '*.h' '*.cc' '*.c' | xargs clang-format-14 --dry-run -Werror; }
 
 # The built sources that differ from the main branch: clang-tidy takes longer than a whole build on all of them. It reads
-# GCC's command lines, some warnings of which it does not know.
+# GCC's command lines, and does not know some of their warnings.
 check_tidy() {
   local base
   base=$(git merge-base main HEAD 2>/dev/null) || base=HEAD

@@ -19,7 +19,7 @@ int PollMilliseconds(Deadline deadline);
 // Unavailable when the other end is closed, InvalidArgument when the message is too long for the other side
 // to accept, DeadlineExceeded.
 absl::Status WriteMessage(int fd, const std::string& message, Deadline deadline = kNoDeadline);
-// Unavailable when the other end was closed, DeadlineExceeded, DataLoss for what is not a message.
+// Unavailable when the other end was closed, DeadlineExceeded, DataLoss for bytes that are no message.
 absl::StatusOr<std::string> ReadMessage(int fd, Deadline deadline = kNoDeadline);
 
 }  // namespace mycc

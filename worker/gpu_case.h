@@ -33,7 +33,7 @@ class GpuCase {
   // Fills the outputs with what no kernel computes: NaNs, and bytes of 0xaa.
   absl::Status PoisonOutputs();
   // Compares all outputs, and looks at what must not have changed: inputs, and what lies beside any tensor.
-  // DataLoss names what is wrong first.
+  // DataLoss names the first mismatch.
   absl::Status Verify(v1::Verification* verification);
 
   // Undoes what a kernel may have written to inputs and beside tensors. False when it has written to what is

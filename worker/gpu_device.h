@@ -16,10 +16,10 @@ struct Gpu {
   v1::DeviceInfo info;  // everything but the worker's name, as it is now
 };
 
-// The number of a device's name, "cuda:0" or plain "cuda"; InvalidArgument for what is no such name.
+// The number of a device's name, "cuda:0" or plain "cuda"; InvalidArgument for another text.
 absl::StatusOr<int> ParseGpuName(const std::string& name);
 
-// NotFound says what is missing: the driver, or a GPU of that number.
+// NotFound: there is no driver, or no GPU of that number.
 absl::StatusOr<Gpu> DescribeGpu(int ordinal);
 
 // The compilers of GPU code: this program's and NVRTC. NotFound says where NVRTC was looked for.

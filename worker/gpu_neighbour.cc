@@ -14,7 +14,7 @@ struct Company {
 constexpr Company kCompanies[] = {
     {1, 64, 0},              // a little of everything
     {0.5, 1024, 48 * 1024},  // half of the device, most of it
-    {2, 1024, 0},            // all threads: whoever comes later waits
+    {2, 1024, 0},            // all threads: a later block waits
     {4, 32, 32 * 1024},      // shared memory
     {8, 128, 0},
 };

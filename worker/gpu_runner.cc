@@ -213,7 +213,7 @@ class GpuRunner {
     return absl::OkStatus();
   }
 
-  // The launches on the stream, each against the first, and the last against what is expected.
+  // The launches on the stream, each against the first, and the last against the expected values.
   absl::Status CheckRepetition(GpuTest* test, double limit_seconds, v1::RunnerResponse* response) {
     absl::Status same = test->repetition->Check(limit_seconds);
     if (same.ok()) same = test->made->Verify(response->mutable_verification());

@@ -56,7 +56,7 @@ absl::Status GpuSpecial::Draw() {
 
 absl::Status GpuSpecial::Check() {
   const Workload& workload = test_->workload();
-  MYCC_CHECK(looked_.size() == workload.outputs.size()) << "a case without what is permitted";
+  MYCC_CHECK(looked_.size() == workload.outputs.size()) << "a case without permitted values";
   const std::vector<CuAddress> arguments = test_->Arguments();
   for (size_t i = 0; i < looked_.size(); ++i) {
     const Looked& looked = looked_[i];

@@ -26,7 +26,7 @@ class NameLock {
 
  private:
   explicit NameLock(int fd) : fd_(fd), instance_(NewInstance()) {}
-  // The file's instance becomes what is replaced, and this one's the file's.
+  // The file's instance becomes `replaced`, and this process's instance the file's.
   void Exchange();
 
   int fd_;

@@ -55,7 +55,7 @@ std::shared_ptr<Reference> References::Take(const v1::BuildRequest& request) {
 void References::ForgetOld() {
   for (auto oldest = kept_.end(); kept_.size() > most_ && oldest != kept_.begin();) {
     --oldest;
-    // Whoever copies it does so from here, so that nobody else's hold can begin now.
+    // It is copied only from here, so that no other hold can begin now.
     if (oldest->use_count() == 1) oldest = kept_.erase(oldest);
   }
 }

@@ -104,7 +104,7 @@ std::vector<v1::MeasureResult> ResultBook::MakeRound(const v1::Assignment& assig
                                                      const Lane& lane) {
   std::vector<v1::MeasureResult> results(builds.size());
   std::vector<std::string> libraries;
-  std::vector<v1::MeasureResult*> runners;  // the results of what is run
+  std::vector<v1::MeasureResult*> runners;  // the results of the libraries that run
   for (size_t i = 0; i < builds.size(); ++i) {
     results[i].set_started_unix_micros(UnixMicros());
     if (builds[i].ok()) {
@@ -183,7 +183,7 @@ bool IsPassingFailure(const absl::Status& reference) {
 }
 
 void FailWithout(const absl::Status& reference, v1::MeasureResult* result) {
-  // Without a reference nothing can be verified, whoever's fault it is; the text says whose.
+  // Without a reference nothing can be verified; the text says why there is none.
   Fail(StatusWithout(reference), absl::StrCat("no reference to verify against: ", reference.message()),
        result);
 }

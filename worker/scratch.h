@@ -25,7 +25,7 @@ class ScratchFolder {
   ScratchFolder(std::string path, int lock) : path_(std::move(path)), lock_(lock) {}
 
   std::string path_;
-  int lock_;  // on a file in the folder: held by whoever uses it, and by children that survive it
+  int lock_;  // on a file in the folder: held by the process that uses it, and by children that survive it
 };
 
 // XDG_CACHE_HOME/mycc/NAME or ~/.cache/mycc/NAME, made where it is missing.

@@ -13,7 +13,7 @@ constexpr double kSampleSeconds = 50e-6;  // shorter samples are made of several
 constexpr int kMaxCallsPerSample = 100000;
 constexpr int kMinSamples = 7, kMaxSamples = 400, kCheckEvery = 4;
 constexpr double kNarrow = 0.01;  // half the interval's width over the median
-// A probe of one warm call is rough, so only what is far behind is dropped on its word.
+// A probe of one warm call is rough, so it drops only candidates that are far behind.
 constexpr double kProbeBehind = 3, kSamplesBehind = 1.25;
 constexpr int kProbeSamples = 2;
 
@@ -77,7 +77,7 @@ v1::Timing TimeCalls(const TimingPlan& plan, const std::function<void()>& call,
     samples.push_back(sample(calls));
     if (now() - start >= plan.budget_seconds) break;
     const int count = static_cast<int>(samples.size());
-    // Not after every sample: sorting disturbs what is timed.
+    // Not after every sample: sorting disturbs the timing.
     if (count < kMinSamples || (count - kMinSamples) % kCheckEvery != 0) continue;
     interval = MedianOf(samples);
     if (IsNarrow(interval)) break;

@@ -60,7 +60,7 @@ absl::StatusOr<std::vector<v1::Timing>> TimeTurns(
     const std::function<double()>& now) {
   const double start = now();
   std::vector<Turn> turns;
-  size_t next_check = kEnoughTurns;  // not after every turn: sorting disturbs what is timed
+  size_t next_check = kEnoughTurns;  // not after every turn: sorting disturbs the timing
   do {
     MYCC_ASSIGN_OR_RETURN(const std::vector<Turn> more, batch());
     turns.insert(turns.end(), more.begin(), more.end());

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kMostTold = 100;
 
-// Errors that no waiting mends: whoever the worker is, or says, is not what the server expects.
+// Errors that do not go away by waiting: the server does not accept this worker.
 bool IsRefusal(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kInvalidArgument:

@@ -68,7 +68,7 @@ void KernelEmitter::EmitFor(const For& loop) {
   if (loop.loop_kind == LoopKind::kThread) return EmitThreadLoop(loop);
   if (loop.loop_kind == LoopKind::kVector) {
     const StoreTargets targets = TargetsOf(loop.body, [&](const BufferNode& buffer) {
-      const auto place = places_.find(&buffer);  // none yet for what is allocated inside
+      const auto place = places_.find(&buffer);  // none yet for a buffer that is allocated inside
       return place == places_.end() || place->second.in_registers;
     });
     if (targets != StoreTargets::kOther && (alike_ == 1 || targets != StoreTargets::kBoth))

@@ -27,7 +27,7 @@ class Compiler : Assembler {
   explicit Compiler(Meetings meetings) : meets_where_said_(meetings == Meetings::kWhereSaid) {}
 
   absl::StatusOr<Program> Run(const Function& function) {
-    // A schedule says which loops are the threads', not yet what is in registers.
+    // A schedule says which loops are the threads', not yet which tensors are in registers.
     program_.has_threads = HasThreadLoops(function.body) && !Contains(function.body, StmtKind::kBlock);
     for (const Param& param : function.params) AddMemory(param.buffer, param.kind != ParamKind::kOutput);
     Statement(function.body);

@@ -394,7 +394,7 @@ Stmt WithChildren(const Stmt& stmt, std::vector<Stmt> children);
 // The statement with each child mapped; the same pointer when `map` returns every child as it is.
 Stmt MapChildren(const Stmt& stmt, const std::function<Stmt(const Stmt&)>& map);
 
-// Calls `visit` on every statement, parents first; a false return skips what is under it.
+// Calls `visit` on every statement, parents first; a false return skips its children.
 void VisitStmts(const Stmt& root, const std::function<bool(const Stmt&)>& visit);
 bool Contains(const Stmt& root, StmtKind kind);
 // Rebuilds bottom-up; `rewrite` returns the replacement or nullptr to keep. Same pointer when nothing

@@ -16,7 +16,7 @@ namespace {
 
 bool IsArg(ReduceOp op) { return op == ReduceOp::kArgMax || op == ReduceOp::kArgMin; }
 
-// Walks a function with what is in scope at hand. The first broken rule is kept.
+// Walks a function and tracks the names in scope. The first broken rule is kept.
 class Verifier {
  public:
   explicit Verifier(const Function& function) {

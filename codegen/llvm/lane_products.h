@@ -10,7 +10,7 @@ namespace mycc {
 
 class LaneProducts {
  public:
-  // `instruction` names a row of class kVector, or kTile: then what is left of its depth is computed in
+  // `instruction` names a row of class kVector, or kTile: then the rest of its depth is computed in
   // lanes.
   LaneProducts(Builder& builder, const Numbers& numbers, const std::string& instruction, DType a, DType b,
                DType accumulator);

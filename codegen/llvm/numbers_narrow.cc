@@ -76,7 +76,7 @@ llvm::Value* Numbers::FromHalfBits(llvm::Value* h) const {
   return AsFloat(b_.CreateOr(result, sign));
 }
 
-// To nearest even; what is beyond the largest number becomes that, infinity stays where the type has one.
+// To nearest even; numbers beyond the largest one become that, infinity stays where the type has one.
 llvm::Value* Numbers::Float8Bits(DType dtype, llvm::Value* f) const {
   const Float8Format format = FormatOf(dtype);
   llvm::Value* bits = AsInt(f);

@@ -127,7 +127,7 @@ class TileNest {
         (dim.x != 0 ? along_x : along_y).push_back(&dim);
       }
     }
-    // The columns are what is contiguous in the accumulator.
+    // The loops that are contiguous in the accumulator are the columns.
     const auto contiguous = [](const TileDim* dim) { return dim->acc == 1; };
     const bool columns_are_x = std::any_of(along_x.begin(), along_x.end(), contiguous);
     const auto rows = Merge(columns_are_x ? along_y : along_x),

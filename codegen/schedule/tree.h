@@ -20,7 +20,7 @@ struct Path {
   const Block& block() const { return As<Block>(target()); }
 };
 
-// FailedPrecondition naming what is missing and what there is.
+// FailedPrecondition naming the missing one and those that exist.
 absl::StatusOr<Path> FindLoop(const Function& function, const std::string& name);
 absl::StatusOr<Path> FindBlock(const Function& function, const std::string& name);
 absl::StatusOr<Path> FindAlloc(const Function& function, const Buffer& buffer);

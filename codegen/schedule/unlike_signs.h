@@ -24,7 +24,7 @@ inline constexpr char kUnlikeProduct[] = ".unlike";  // sums of products
 // For u8, i8(a + 128) is a - 128, and the sums are of 128 * b. Exact: everything is modulo 2^32. A zero that
 // pads a becomes 128, as every other element that is 0.
 //
-// FailedPrecondition, saying what is not, unless the stage is such a sum, of two tensors of one type.
+// FailedPrecondition, with the reason, unless the stage is such a sum, of two tensors of one type.
 absl::StatusOr<std::vector<Stage>> UnlikeSignStages(const Stage& stage, const Buffer& changed);
 
 }  // namespace mycc

@@ -59,7 +59,7 @@ int VectorRegisters(const Target& target);  // 32 with AVX-512, else 16
 int CudaArchOf(const Target& target);
 
 // Compatibility: may code compiled for `code` run on `machine`? The instruction set must be a subset and
-// limits no larger. `why` says what is missing.
+// limits no larger. `why` names the missing one.
 bool IsCompatible(const Target& code, const Target& machine, std::string* why);
 // May a time measured on `machine` stand for `code`'s target? Compatible, and no more threads asked for than
 // the machine has.

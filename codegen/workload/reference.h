@@ -56,7 +56,7 @@ std::vector<NDArray> RandomInputs(const Workload& workload, uint64_t seed);
 
 // The same with special values among them, so sparse that most sums see none: zeros, infinities, NaN,
 // subnormal, huge and tiny numbers, rows of zeros, and the ends of integers. Workloads that Winograd's
-// transforms may compute, which spread what is not finite, have finite ones of magnitude 1 at most.
+// transforms may compute, which spread infinities and NaN, have finite ones of magnitude 1 at most.
 std::vector<NDArray> SpecialInputs(const Workload& workload, uint64_t seed);
 bool MayBeWinograd(const Stage& stage);
 

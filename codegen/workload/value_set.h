@@ -20,7 +20,7 @@ struct ValueSet {
   double high = -std::numeric_limits<double>::infinity();
   bool nan = false;
   int64_t least = 0, most = 0;
-  // The zero of a select's arm: a sum may leave out what is multiplied by it.
+  // The zero of a select's arm: a sum may leave out its products.
   bool is_padding = false;
 
   static ValueSet Only(DType dtype, Scalar value);

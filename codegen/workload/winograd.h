@@ -47,7 +47,7 @@ struct WinogradShape {
   int64_t Channels(const Stage& stage) const;
 };
 
-// FailedPrecondition, saying what is not, unless `stage` is a sum over a 3 x 3 window and channels of
+// FailedPrecondition, with the reason, unless `stage` is a sum over a 3 x 3 window and channels of
 // image[.., i + r, j + s, .., c] * filter[k, c, r, s] in f32 or f64, each operand's dimensions in any order
 // and its elements of that type, or of fewer than 32 bits and widened to it.
 absl::StatusOr<WinogradShape> WinogradShapeOf(const Stage& stage);

@@ -1,4 +1,5 @@
-"""A library compiled by mycc through ctypes, its arguments NumPy arrays: what a Python user writes, with nothing of ours but NAME.json."""
+"""A library compiled by mycc through ctypes, its arguments NumPy arrays: independent of python/mycc.py, and able to
+pass wrong tensors."""
 
 import ctypes
 import json
@@ -19,7 +20,7 @@ class DLTensor(ctypes.Structure):
 
 
 class Error(Exception):
-    """What MODULE_last_error() says."""
+    """The text of MODULE_last_error()."""
 
 
 def tensor(array, code=None):

@@ -287,7 +287,7 @@ TEST_F(CliTest, CommandsShareAJobUntilTheLastOneGoes) {
   EXPECT_EQ(server.Terminate(), 0);
 }
 
-// Whoever cancels, cancels for all; and a command that dies without a word cancels nothing.
+// One command's cancellation cancels for all; a command that is killed cancels nothing.
 TEST_F(CliTest, CancelledByOthersIsAFailureThatSaysWho) {
   const std::string output = folder_.Path("output"), address = "unix:" + folder_.Path("socket");
   Background server({"serve", "--log", log_, "--listen", address}, output);

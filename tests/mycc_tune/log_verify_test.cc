@@ -194,7 +194,7 @@ TEST_F(LogVerifyTest, TakesAWrongRecordOutOfTheRanking) {
   EXPECT_EQ((*log)->Best(KeyOf({.shape = 65}), v1::TIMING_PROTOCOL_COLD)->id, 5);
 }
 
-// Whatever is called crashes on a machine that is broken.
+// Every kernel crashes on a machine that is broken.
 TEST_F(LogVerifyTest, KeepsNoCrashWhereNoKernelRuns) {
   {
     auto log = TuningLog::Open(log_, OpenMode::kWrite);

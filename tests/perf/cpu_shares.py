@@ -34,7 +34,7 @@ class Share(typing.NamedTuple):
 
 class Peaks:
     def __init__(self, figures):
-        """Of the lines of cpu_peaks."""
+        """The peaks in the lines of cpu_peaks."""
         self.figures = figures
         self.curves = {kind: Curve({int(name.rsplit("_", 1)[1]): rate for name, rate in figures.items() if name.startswith(f"{kind}_gbs_")})
                        for kind in ("read", "copy")}
@@ -45,7 +45,7 @@ class Peaks:
         return ", ".join(arithmetic + memory)
 
     def share(self, workload, task, milliseconds):
-        """Of a workload with the operations and bytes of its `task`. Contractions read, for the most part; rows are written again."""
+        """The share of the peak that a workload reaches, by the operations and bytes of its `task`. Contractions read, for the most part; rows are written again."""
         peak, moved = PEAK_OF[workload.operands], "read" if workload.contraction else "copy"
         arithmetic = task["flops"] / self.figures[f"{peak}_gops"] / 1e6 / milliseconds if workload.contraction else 0.0
         memory = task["bytes"] / self.curves[moved].at(task["bytes"]) / 1e6 / milliseconds

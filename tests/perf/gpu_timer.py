@@ -77,7 +77,7 @@ def random_matrix(extent, dtype):
 
 
 def product_operations_per_second(timer, extent, dtype, product, num_scales):
-    """Of the library's product of two square matrices of random numbers."""
+    """The operations a second of the library's product of two square matrices of random numbers."""
     a, b = (random_matrix(extent, dtype) for _ in range(2))
     scales = [torch.ones((), device="cuda") for _ in range(num_scales)]
     return 2 * extent**3 / timer.milliseconds({"product": lambda: product(a, b, *scales)}, 12)["product"] * 1e3

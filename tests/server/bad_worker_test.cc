@@ -188,7 +188,7 @@ TEST(BadWorkerTest, UnfitWorkerThatIsAloneIsTriedNowAndThen) {
   EXPECT_EQ(StatusesOf(&server, job)[v1::MEASURE_STATUS_OK], 4);
 }
 
-// Whatever device it names: what counts is the one that leased.
+// Not the device that it names counts, but the one that leased.
 TEST(BadWorkerTest, LossesUnderAnotherDevicesNameAreItsOwn) {
   FakeServer server;
   FakeWorker bad(&server, "bad"), good(&server, "good");
@@ -227,7 +227,7 @@ TEST(BadWorkerTest, DeviceThatStandsStillSaysWhy) {
   EXPECT_EQ(DeviceOf(&server, "w").trouble(), "");
 }
 
-// Whatever host it says it runs on.
+// The host that it names does not matter.
 TEST(BadWorkerTest, WorkerThatNeverReportsHoldsNothingForEver) {
   FakeServer server;
   FakeWorker stuck(&server, "stuck"), good(&server, "good");

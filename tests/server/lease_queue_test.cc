@@ -269,7 +269,7 @@ TEST(LeaseQueueTest, DroppedJobKeepsItsLeases) {
   EXPECT_TRUE(queue.Finish("a1", 1));
 }
 
-// Whatever happens, a trial is in exactly one place, and finishes once.
+// A trial is in exactly one place at any time, and finishes once.
 TEST(LeaseQueueTest, RandomHistoriesFinishEveryTrialOnce) {
   for (uint32_t seed = 0; seed < 50; ++seed) {
     std::mt19937 random(seed);

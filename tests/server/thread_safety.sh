@@ -5,7 +5,7 @@ set -uo pipefail
 readonly source=$1 generated=$2
 command -v clang++-14 >/dev/null || exit 77
 cd "$source" || exit 1
-# Whoever includes the lock, directly or through one of our headers that do.
+# Files that include the lock, directly or through one of our headers.
 headers=$(grep -lE 'base/mutex.h' server/*.h worker/*.h mycc_tune/*.h | paste -sd '|')
 mapfile -t files < <(grep -lE "\"(base/mutex.h|$headers)\"" server/*.cc worker/*.cc mycc_tune/*.cc)
 [[ ${#files[@]} -gt 3 ]] || { echo "only ${#files[@]} files take locks: the search for them is wrong"; exit 1; }

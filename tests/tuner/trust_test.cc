@@ -59,7 +59,7 @@ TEST(TrustTest, AFewPredictionsSayNothing) {
   EXPECT_FALSE(PredictionsLead(measured.entries()));
 }
 
-// Whatever was predicted when they were proposed.
+// The predictions at their proposal do not matter.
 TEST(TrustTest, TheScaleIsOfTheModelOfToday) {
   const Sketch sketch = ContractionLikeSketch();
   SurfaceScorer scorer(1, 0);

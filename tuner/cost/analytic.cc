@@ -14,7 +14,7 @@ namespace {
 constexpr double kRegionSeconds = 2e-6;  // to start and end a parallel region
 constexpr double kRegionSecondsPerThread = 2e-7;
 constexpr double kCallSeconds = 2e-7;
-constexpr double kOverlap = 0.3;                // of what is not the bottleneck, this share shows
+constexpr double kOverlap = 0.3;                // the share of other resources' time that shows
 constexpr double kMaxTileInstructions = 20000;  // of one block, unrolled
 constexpr double kMaxStackBytes = 256 * 1024;   // of one thread
 constexpr double kStackAllocBytes = 16 * 1024;  // larger buffers live in the workspace

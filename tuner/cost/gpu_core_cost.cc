@@ -7,7 +7,7 @@
 namespace mycc {
 namespace {
 
-// Instructions of one thread for what is not one; they take lanes of the special units besides.
+// Instructions of one thread for a function that has none; they also take lanes of the special units.
 constexpr double kDivide = 8, kRoot = 3, kTranscendental = 8;
 constexpr double kSlowLanes = 16, kConvertLanes = 64, kIntegerLanes = 64;
 

@@ -17,8 +17,8 @@ constexpr double kGpuIssuePerCycle = 4, kSharedWavefrontsPerCycle = 1;
 constexpr double kL1Bytes = 64 << 10;                        // that one block finds again
 constexpr double kSmallBytes = 32 << 10, kMissesOfL1 = 0.2;  // of small tensors that every block reads
 constexpr double kL2Share = 0.5;                             // of L2, before other data push lines out
-constexpr double kGpuOverlap = 0.15;         // of what is not the bottleneck, this share shows
-constexpr double kMostInstructions = 40000;  // of one thread, unrolled
+constexpr double kGpuOverlap = 0.15;                         // the share of other resources' time that shows
+constexpr double kMostInstructions = 40000;                  // of one thread, unrolled
 constexpr double kSharedSeconds = 3e-8, kMeetingSeconds = 2e-8, kShuffleSeconds = 1.5e-8;
 // The time until all blocks of a cluster have begun, and until what they send each other has come.
 constexpr double kJoinSeconds = 5e-7, kSendSeconds = 5e-7;
@@ -244,7 +244,7 @@ Totals TotalsOf(const Part& part, const Launch& launch, const GpuMachine& machin
   const double busy = std::min(machine.sms, launch.blocks);
   const double of_thread = InFlightOfThread(part);
   const double in_flight = busy * launch.resident * launch.threads * of_thread;
-  // Nobody waits for what is stored.
+  // Nothing waits for stores.
   const double reach =
       std::min(machine.row.dram_bytes_per_second, std::max(in_flight, 1.0) / machine.row.dram_seconds);
   totals.dram = dram.read / reach + dram.written / machine.row.dram_bytes_per_second;

@@ -25,7 +25,7 @@ double RecentGain(const SchedulerConfig& config, const TaskProgress& task) {
   return first >= last ? 0 : (*task.best_seconds[first] - *task.best_seconds[last]) / (last - first);
 }
 
-// The most that one more round may gain: a share that shrinks with every round spent, or what is missing to
+// The most that one more round may gain: a share that shrinks with every round spent, or the distance to
 // the family's best FLOP/s.
 double PossibleGain(const SchedulerConfig& config, const TaskProgress& task,
                     const std::vector<TaskProgress>& tasks) {

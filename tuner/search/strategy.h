@@ -75,7 +75,7 @@ class SearchStrategy {
   bool FollowedPredictions() const { return followed_predictions_; }
 
   // The next generation: at most `generation_size` candidates. Each does other steps than every earlier
-  // one. Empty when the space is exhausted. FailedPrecondition, naming what is missing, when not
+  // one. Empty when the space is exhausted. FailedPrecondition, naming the missing ones, when not
   // Ready().
   absl::StatusOr<std::vector<Candidate>> Ask();
   // The same, seeing the outcomes of the first `visible` generations, and cut to the first `limit`

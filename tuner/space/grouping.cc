@@ -71,7 +71,7 @@ class Grouping {
     return {grown.begin() + 1, grown.begin() + static_cast<int64_t>(closed)};
   }
 
-  // Reads some of `grown` at its own axes, and else only what is computed before the anchor.
+  // Reads some of `grown` at its own axes, and otherwise only stages before the anchor.
   bool CanFollow(int s, const std::vector<int>& grown, int anchor) const {
     if (taken_[s] || class_[s] != StageClass::kElementwise) return false;
     bool follows = false;

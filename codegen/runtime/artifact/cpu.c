@@ -35,7 +35,7 @@ static int HasNeed(const struct MyccCpuNeed* need, uint64_t xcr0) {
   return 1;
 }
 
-// Writes the names of what is missing, separated by commas; returns how many.
+// Writes the names of the missing features, separated by commas; returns their number.
 static int ListMissing(char* text, int size) {
   const uint64_t xcr0 = Xcr0();
   int used = 0, missing = 0;

@@ -151,7 +151,7 @@ int32_t MyccCudaFail(const struct MyccCudaDriver* driver, const char* function, 
     if (result_ != kCudaSuccess) return MyccCudaFail((scope)->driver, "cu" #function, result_); \
   } while (0)
 
-// One lock for what is shared between calls: taken for a moment, never while kernels are launched.
+// One lock for the state that calls share: taken for a moment, never while kernels are launched.
 void MyccLock(void);
 void MyccUnlock(void);
 

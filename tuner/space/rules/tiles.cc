@@ -42,7 +42,8 @@ bool PaysForThreads(const Anatomy& anatomy, const Group& group, const Target& ta
     for (const Var& axis : stage.reduce_axes) iterations *= static_cast<double>(axis->extent);
     ops += iterations * (1 + anatomy.info(s).ops_per_element);
     const auto count = [&](const Buffer& buffer) {
-      const double most = iterations * DTypeBytes(buffer->dtype);  // of a table, what is looked up
+      const double most =
+          iterations * DTypeBytes(buffer->dtype);  // of a table, only the elements that are looked up
       if (counted.insert(buffer.get()).second) bytes += std::min(static_cast<double>(buffer->bytes()), most);
     };
     count(stage.output);

@@ -266,7 +266,7 @@ int64_t BestRows(const Plan& plan, const Target& target) {
   return stays || blocks * u < 2 * row * plan.tile_rows * images ? rows : 0;
 }
 
-// Tiles overlap, so what is inlined is computed several times: conditions of padding may be, functions not.
+// Tiles overlap, so inlined stages are computed several times: conditions of padding may be, functions not.
 bool PadsAreCheap(const Plan& plan) {
   constexpr double kMostOps = 12;
   return std::all_of(plan.pads.begin(), plan.pads.end(),

@@ -186,7 +186,7 @@ void EmitOperand(const TensorOperand& operand, const std::string& product, Trace
     for (int d : repack.order) layout.push_back(absl::StrCat(d));
     b->Pack(repack.block, layout);
   }
-  // A thread writes a vector of the copy; its neighbours read what is beside it in the source.
+  // A thread writes a vector of the copy; its neighbours read the adjacent source elements.
   const std::string& row = repack.loops[depth];
   b->Split(row, {repack.lanes});
   std::vector<std::string> order;

@@ -32,7 +32,7 @@ struct SimtPlan {
   std::vector<std::string> axes, others, outer_reduce;  // what follows "t." in the names of loops
   std::string m, n, k;
   int64_t rows = 1, columns = 1, depth = 1, count = 1;  // extents; count: of the other axes together
-  int64_t bytes = 4;                                    // of what is multiplied
+  int64_t bytes = 4;                                    // of a factor's element
   SharedTile a, b;                                      // of rows, of columns
   std::vector<std::string> epilogue;
   bool columns_apart = false;  // neighbouring threads have neighbouring columns, not vectors of them

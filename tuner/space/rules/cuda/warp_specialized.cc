@@ -114,7 +114,7 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   if (split) EmitSumOfParts(plan.anatomy, t, b);
 }
 
-// Tiles per SM, rounded up, over what is useful: how long the last round makes all wait.
+// Tiles per SM rounded up, over the exact number: how long the last round makes all wait.
 double Rounds(const Plan& plan, int64_t bm, int64_t bn, bool swap) {
   const int64_t rounds = CeilDiv(plan.Tiles(bm, bn, swap), plan.target.sms);
   return static_cast<double>(rounds);
