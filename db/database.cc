@@ -1,3 +1,4 @@
+// A thin layer over SQLite's C interface that turns each of its errors into a status with path and words.
 #include "db/database.h"
 
 #include <sqlite3.h>

@@ -1,3 +1,4 @@
+// SQL for jobs, tasks, generations and trials; each public call is one transaction.
 #include "db/job_store.h"
 
 #include <utility>

@@ -1,5 +1,5 @@
 // The one thread that changes a tuning log while it is served. Changes that are added while a commit is under
-// way are committed together by the next commit, so many small changes wait for the disk once.
+// way are committed together by the next commit, and a group of changes waits for the disk once.
 //
 //   any thread --Add(write, done)--> queue --> writer thread: BEGIN; write; write; ... COMMIT
 //                       done(status) <--deliver--'

@@ -1,3 +1,4 @@
+// The migrations as SQL text, in order; the last one is at the end.
 #include "db/schema.h"
 
 #include "absl/strings/str_cat.h"

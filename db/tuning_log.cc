@@ -1,3 +1,4 @@
+// SQL for ranking and look-up. Every public call takes the database's mutex.
 #include "db/tuning_log.h"
 
 #include <sys/stat.h>

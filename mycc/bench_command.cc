@@ -1,3 +1,4 @@
+// `mycc bench`: times the functions of a library, and prints the median with its interval.
 #include <emmintrin.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// `mycc compile`: finds a schedule for each workload, writes the library, and prints where each came from.
 #include <algorithm>
 #include <filesystem>
 #include <ostream>

@@ -1,3 +1,4 @@
+// `mycc explain`: prints each kernel's loop nest, or its lower code.
 #include <ostream>
 
 #include "absl/strings/str_cat.h"

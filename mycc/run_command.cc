@@ -1,3 +1,5 @@
+// `mycc run`: calls a library's function with .npy files or random inputs, and writes or summarizes its
+// outputs.
 #include <algorithm>
 #include <cmath>
 #include <cstring>

@@ -1,3 +1,4 @@
+// `mycc tasks`: lists the distinct workloads of a file with their counts and sizes.
 #include <map>
 #include <nlohmann/json.hpp>
 #include <ostream>

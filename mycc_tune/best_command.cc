@@ -1,3 +1,4 @@
+// `mycc-tune best`: shows the best records of a file's workloads, from a log or a server.
 #include <algorithm>
 #include <iostream>
 

@@ -1,3 +1,4 @@
+// `mycc-tune jobs`, `cancel` and `devices`: shows a server's jobs and devices, and ends a job.
 
 #include <pwd.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// `mycc-tune measure`: builds, verifies and times one trace on this machine, without a server.
 
 #include <ostream>
 

@@ -1,3 +1,4 @@
+// `mycc-tune serve` and `worker`: run until SIGINT or SIGTERM.
 #include <cstdlib>
 #include <future>
 #include <ostream>

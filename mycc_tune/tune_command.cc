@@ -1,3 +1,4 @@
+// `mycc-tune tune` and `watch`: submits a job, follows it to its end, and prints the result.
 #include <unistd.h>
 
 #include <algorithm>

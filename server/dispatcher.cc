@@ -1,3 +1,4 @@
+// Finds the session of each call, renews its leases, and passes the call on to leasing, reports or losses.
 #include "server/dispatcher.h"
 
 #include <algorithm>

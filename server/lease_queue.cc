@@ -1,3 +1,5 @@
+// Trials wait in lines, one for each job and target, which take turns; leased trials are in indexes by name,
+// holder and expiry.
 #include "server/lease_queue.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// A report passes four steps: its lease is looked up, its result is checked, judged, and written; each step
+// may answer it.
 #include "server/reports.h"
 
 #include <algorithm>

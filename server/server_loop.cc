@@ -1,3 +1,4 @@
+// The mailbox, the turns of the loop, and one function for each kind of call.
 #include "server/server_loop.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Builds a batch of libraries, then sends each to a runner process under the host's lock, and turns answers
+// into results.
 #include "worker/cpu_measurer.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The line between the builders and the device's thread, and the device thread's work on one assignment.
 #include "worker/gpu_measurer.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Handles requests in a loop: it keeps cases in device memory, and verifies, times or proves one kernel after
+// the other.
 #include "worker/gpu_runner.h"
 
 #include <unistd.h>

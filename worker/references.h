@@ -51,8 +51,8 @@ class References {
   // Waits for builds under way.
   ~References();
 
-  // The reference of the request's workload and target, whose build begins unless it has been begun. Whoever
-  // holds it keeps it.
+  // The reference of the request's workload and target, whose build begins unless it has been begun. It
+  // exists while it is held.
   std::shared_ptr<Reference> Take(const v1::BuildRequest& request);
   // The outcome of its build; WORKER_LOST when it was lost twice, or is not wanted any more.
   BuildOutcome Await(const std::shared_ptr<Reference>& reference);

@@ -40,7 +40,7 @@ class ResultBook {
   // The results of an assignment whose traces were built. The device is left to the caller. One candidate's
   // result is known from an equal binary (which is not timed twice), or is that of its failed build, or of
   // its run. The candidates of a final round are all timed, each for itself; a round that failed as a whole,
-  // which is no candidate's alone, has one result that says so. Whoever may be the best now is proven: a
+  // which is no candidate's alone, has one result that says so. Possible winners are proven: a
   // candidate that is as fast as the best of its workload, and all of a final round.
   std::vector<v1::MeasureResult> Make(const v1::Assignment& assignment,
                                       const std::vector<BuildOutcome>& builds, const Lane& lane);

@@ -1,3 +1,5 @@
+// Handles one request: it maps the test case, loads the library, and calls, verifies, times or proves the
+// kernel.
 #include "worker/runner.h"
 
 #include <algorithm>

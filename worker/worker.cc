@@ -1,3 +1,5 @@
+// The two kinds of threads of a worker: lanes that lease and measure, and the line that registers, reports
+// and beats.
 #include "worker/worker.h"
 
 #include <algorithm>

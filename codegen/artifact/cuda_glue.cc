@@ -1,3 +1,4 @@
+// Writes the constant tables of a GPU library: its programs, kernels, steps and TMA descriptors.
 #include <algorithm>
 #include <map>
 

@@ -1,5 +1,5 @@
 // Makes the object file that connects kernels with the artifact runtime: the tables that describe a library's
-// functions, and the exported symbols, each of which jumps into the runtime with its table. It runs on the
+// functions, and the exported symbols, each a jump into the runtime with its table. It runs on the
 // oldest x86-64.
 #pragma once
 

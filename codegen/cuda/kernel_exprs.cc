@@ -1,3 +1,4 @@
+// Emits expressions as CUDA C++: values, loads, and index arithmetic, in 32 bits wherever ranges allow it.
 #include <algorithm>
 
 #include "base/check.h"

@@ -1,3 +1,5 @@
+// Emits addresses: where each buffer of a kernel is, the address of an element, and the layout of shared
+// memory.
 #include <algorithm>
 
 #include "base/check.h"

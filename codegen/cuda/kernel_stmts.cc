@@ -1,3 +1,5 @@
+// Emits statements as CUDA C++, by their kind: loops, thread loops, conditions, allocations and stores.
+// Copies, tile statements and roles have files of their own.
 #include <algorithm>
 
 #include "codegen/cuda/kernel_emitter.h"

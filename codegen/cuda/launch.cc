@@ -1,3 +1,4 @@
+// Takes a launch apart by one walk over its loops, places its buffers, and refuses what no launch can do.
 #include "codegen/cuda/launch.h"
 
 #include <algorithm>

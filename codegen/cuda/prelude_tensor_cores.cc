@@ -1,3 +1,4 @@
+// The prelude's device functions for tensor cores and asynchronous copies, as CUDA C++ source around PTX.
 #include "codegen/cuda/prelude_fragments.h"
 
 namespace mycc {

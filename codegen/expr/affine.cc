@@ -1,3 +1,5 @@
+// Expressions are simplified through their linear form: a constant and terms with coefficients, whose atoms
+// are variables, quotients and remainders.
 #include "codegen/expr/affine.h"
 
 #include <algorithm>

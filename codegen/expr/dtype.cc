@@ -1,3 +1,5 @@
+// Rounding to narrow floats is done in exact operations on doubles and bits, so that it is the same on every
+// machine.
 #include "codegen/expr/dtype.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Constructors of expressions, which fold constants and simplify trivial operations, and walks over
+// expressions.
 #include "codegen/expr/expr.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Builds the naive loop nest of a workload: a block under its own loops for each stage, in order.
 #include <algorithm>
 #include <memory>
 #include <utility>

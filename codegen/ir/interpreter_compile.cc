@@ -1,3 +1,4 @@
+// Compiles a function to the interpreter's code, statement by statement, in one walk.
 #include <algorithm>
 #include <optional>
 #include <set>

@@ -1,3 +1,4 @@
+// The execution loop of the interpreter, one function for each kind of instruction.
 #include "codegen/ir/interpreter_machine.h"
 
 #include <cmath>

@@ -1,3 +1,5 @@
+// Walks and rewrites of the IR. A rewrite keeps every node that does not change, so that an unchanged tree is
+// the same pointer.
 #include "codegen/ir/stmt.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// One walk that tracks the variables, buffers and guards in scope, and keeps the first broken rule.
 #include "codegen/ir/verify.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Emits expressions as LLVM values: scalars, or vectors where an expression varies along the vector loop.
 #include <algorithm>
 
 #include "codegen/llvm/kernel_emitter.h"

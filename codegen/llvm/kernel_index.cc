@@ -1,3 +1,5 @@
+// Emits index arithmetic. Terms of outer loops are added first, so that LLVM can hoist them, and vectors of
+// indices use 32-bit lanes where the values fit.
 #include <algorithm>
 
 #include "codegen/llvm/kernel_emitter.h"

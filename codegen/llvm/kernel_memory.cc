@@ -1,3 +1,5 @@
+// Emits loads and stores: the pointer of each buffer, and accesses of a vector that are uniform, contiguous,
+// strided or scattered.
 #include <algorithm>
 
 #include "base/check.h"

@@ -1,3 +1,5 @@
+// Emits Mma statements by vector instructions. Each operand element is loaded or broadcast once for the whole
+// register tile.
 #include <algorithm>
 #include <bit>
 

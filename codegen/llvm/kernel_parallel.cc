@@ -1,3 +1,5 @@
+// Emits parallel loops as functions that the threads of an OpenMP team call, each for a part of the
+// iterations.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"

@@ -1,3 +1,5 @@
+// Emits statements by their kind: loops, conditions, allocations and stores; vector loops, products and
+// copies have files of their own.
 #include <algorithm>
 
 #include "base/check.h"

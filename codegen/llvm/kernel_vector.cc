@@ -1,3 +1,5 @@
+// Emits vector loops: whole vectors first, then the rest, masked or in narrower vectors; and reductions over
+// lanes.
 #include <algorithm>
 #include <bit>
 

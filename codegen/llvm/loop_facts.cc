@@ -1,3 +1,4 @@
+// Pattern matches on loops and their bodies, which decide between the emitter's idioms.
 #include "codegen/llvm/loop_facts.h"
 
 #include <algorithm>

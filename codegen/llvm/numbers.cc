@@ -1,3 +1,4 @@
+// Each operation becomes a short sequence of LLVM instructions whose result is that of expr/eval.h.
 #include "codegen/llvm/numbers.h"
 
 #include "base/check.h"

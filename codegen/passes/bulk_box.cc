@@ -1,3 +1,4 @@
+// Matches a copy's loop nest with a box, and refuses with the reason where it is none.
 #include "codegen/passes/bulk_box.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Estimates the number of instructions that a body becomes after unrolling, by which passes bound code size.
 #include <algorithm>
 #include <unordered_set>
 

@@ -1,3 +1,5 @@
+// The list of passes, each with the reason for its place, and the pipeline that runs, verifies and prints
+// them.
 #include "codegen/passes/lower.h"
 
 #include <algorithm>

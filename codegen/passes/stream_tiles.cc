@@ -1,3 +1,4 @@
+// Index arithmetic of stream-K: the steps and tiles of each block, and where partial sums are kept.
 #include "codegen/passes/stream_tiles.h"
 
 #include <algorithm>

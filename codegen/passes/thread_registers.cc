@@ -1,3 +1,4 @@
+// Solves each access's index for the thread loops in it, and checks that all accesses agree.
 #include "codegen/passes/thread_registers.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// A path from the root to a node is found by name; replacing a node rebuilds the nodes on its path alone.
 #include "codegen/schedule/tree.h"
 
 #include <algorithm>

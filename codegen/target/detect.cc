@@ -1,3 +1,4 @@
+// Tables of feature bits and of Intel's and AMD's model numbers, and how they are read from cpuid.
 #include "codegen/target/detect.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Parses and prints targets, key by key, and decides whether code for one target runs on another.
 #include "codegen/target/target.h"
 
 #include <limits>

@@ -1,3 +1,4 @@
+// Rules that hold for one stage alone: axes, reductions, operand types, and sizes within the limits.
 #include "codegen/workload/check.h"
 
 #include <algorithm>

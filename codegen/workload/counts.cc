@@ -1,3 +1,4 @@
+// Counts a workload's arithmetic operations and the bytes of its arguments (docs/language.md, "Counts").
 #include <algorithm>
 #include <unordered_map>
 

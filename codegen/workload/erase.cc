@@ -1,3 +1,5 @@
+// Makes the shape-erased text of a workload, from which its second hash is computed: one text for a
+// computation at every shape.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>

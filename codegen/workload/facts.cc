@@ -1,3 +1,5 @@
+// Conditions become linear inequalities; bounds of an expression follow from ranges and sums of a few of
+// them.
 #include "codegen/workload/facts.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Expressions are compiled to a list of operations on blocks of values, one register of values for each node.
 #include "codegen/workload/lanes.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// A recursive-descent parser for workloads, inputs, outputs and stages; parse_expr.cc parses the expressions.
 #include "codegen/workload/parse.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// A recursive-descent parser for expressions, with the type of each node; untyped literals get their type
+// last.
 #include "codegen/workload/parse_expr.h"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// Evaluates stages on sets of values (value_set.h) in place of numbers, element by element.
 #include "codegen/workload/permitted.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Draws random inputs of a workload. The element at a place depends on seed and place alone, so that a GPU
+// can draw it too.
 #include <algorithm>
 #include <unordered_map>
 

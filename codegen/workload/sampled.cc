@@ -1,3 +1,5 @@
+// Computes single elements of a workload's outputs by the reference semantics, recursively, with memoized
+// stages.
 #include <functional>
 #include <unordered_map>
 

@@ -1,3 +1,5 @@
+// A set is an interval of numbers, and possibly NaN. Each operation maps intervals to an interval that is
+// widened by the operation's permitted error.
 #include "codegen/workload/value_set.h"
 
 #include <algorithm>

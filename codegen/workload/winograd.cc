@@ -1,3 +1,5 @@
+// Matches a stage with the form of a 3 x 3 convolution, computes Winograd's matrices, and writes the new
+// stages.
 #include "codegen/workload/winograd.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Reading ptxas's log: registers, spills and warnings of each kernel.
 #include "codegen/cuda/ptxas_log.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// Jobs, generations and trials in the log, across reopening and damage.
 #include "db/job_store.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// Export and import of a log as JSON lines, without loss, and refusals of bad lines.
 #include "db/json_lines.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// The records that `log gc` removes, and those that it must keep.
 #include "db/log_gc.h"
 
 #include <gtest/gtest.h>

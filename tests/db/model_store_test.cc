@@ -1,3 +1,4 @@
+// Stored cost models and baselines.
 #include "db/model_store.h"
 
 #include <gtest/gtest.h>

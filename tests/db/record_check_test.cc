@@ -1,3 +1,4 @@
+// Which records may be stored, rank, and be served.
 #include "db/record_check.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// Migrations of older logs, which keep everything that the logs hold.
 #include "db/schema.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// The export in the T4 format.
 #include "db/t4.h"
 
 #include <gtest/gtest.h>

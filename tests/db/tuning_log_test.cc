@@ -1,3 +1,4 @@
+// The tuning log: appending, ranking, pins and bans, stamps.
 #include "db/tuning_log.h"
 
 #include <gmock/gmock.h>

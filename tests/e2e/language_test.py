@@ -98,7 +98,7 @@ def windows(x, size, step):
 
 
 class Numpy:
-    """What each workload means. Sums are wide; the comparison knows how far apart they may be."""
+    """The meaning of each workload. Sums are wide; the comparison knows how far apart they may be."""
 
     def conv_grouped(x, w):
         y = np.zeros((2, 8, 4, 4))

@@ -1,4 +1,4 @@
-"""What mycc compile says of each kernel, from a log that mycc-tune made on this machine: the table, the JSON and --strict.
+"""The output of mycc compile for each kernel, from a log that mycc-tune made on this machine: the table, the JSON and --strict.
 python3 reasons_test.py MYCC MYCC_TUNE"""
 
 import json
@@ -44,7 +44,7 @@ class ReasonsTest(unittest.TestCase):
         return subprocess.run([*map(str, words)], capture_output=True, text=True, check=check, **options)
 
     def compiled(self, file, log, *options, target=TARGET):
-        """What the table says of each function, and what the JSON does."""
+        """Each function's row of the table, and its entry in the JSON."""
         result = self.run_program(MYCC, "compile", self.folder / file, "--tuning-log", log, "--target", target, "--name", "m", "-o",
                                   self.folder / "out", *options)
         self.assertEqual(result.stderr, "")

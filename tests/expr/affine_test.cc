@@ -1,3 +1,4 @@
+// Simplification of index expressions, on examples and on random expressions.
 #include "codegen/expr/affine.h"
 
 #include <random>

@@ -1,3 +1,4 @@
+// Shapes, strides and scopes of buffers.
 #include "codegen/expr/buffer.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Number types: names, and rounding by tables and by exhaustive patterns.
 #include "codegen/expr/dtype.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// The reference semantics of scalar expressions.
 #include "codegen/expr/eval.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// The printed form of expressions.
 #include "codegen/expr/print.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// The comparison with golden files: equal, different, missing, updated.
 #include "tests/golden/golden.h"
 
 #include <gmock/gmock.h>

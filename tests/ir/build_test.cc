@@ -1,3 +1,4 @@
+// The naive loop nest of a workload: its text, its validity and its meaning.
 #include <gtest/gtest.h>
 
 #include "codegen/ir/interpreter.h"

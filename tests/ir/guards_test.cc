@@ -1,3 +1,4 @@
+// Proofs that an index stays in range under conditions.
 #include "codegen/ir/guards.h"
 
 #include <gtest/gtest.h>

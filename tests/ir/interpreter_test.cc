@@ -1,3 +1,4 @@
+// The interpreter on small functions: results, and the errors that it must find.
 #include "codegen/ir/interpreter.h"
 
 #include <gmock/gmock.h>

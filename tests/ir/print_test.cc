@@ -1,3 +1,4 @@
+// The pseudocode of the IR.
 #include <gtest/gtest.h>
 
 #include "tests/golden/golden.h"

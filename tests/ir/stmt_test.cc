@@ -1,3 +1,4 @@
+// Walks and rewrites of the IR.
 #include "codegen/ir/stmt.h"
 
 #include <gmock/gmock.h>

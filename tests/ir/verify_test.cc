@@ -1,3 +1,4 @@
+// Each rule of the IR, broken once.
 #include "codegen/ir/verify.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// The assignment of AMX's tile registers for grids of every size.
 #include "codegen/llvm/tile_grid.h"
 
 #include <set>

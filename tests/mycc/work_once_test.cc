@@ -65,7 +65,7 @@ class WorkOnceTest : public ::testing::TestWithParam<const char*> {
     ASSERT_TRUE(log_->Append({record}).ok());
   }
 
-  // What `mycc compile` does with one workload, and how its schedule was found.
+  // The work of `mycc compile` for one workload, and how its schedule was found.
   Steps CompileLibrary(const TuningLog* log, Reason* reason) {
     SetPassDebug({.time = true});
     ::testing::internal::CaptureStderr();

@@ -1,3 +1,4 @@
+// The commands of `mycc-tune log`: what they print, write and refuse.
 #include "mycc_tune/log_commands.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// The texts of a job's progress: line, bar, table and JSON.
 #include "mycc_tune/progress_view.h"
 
 #include <sstream>

@@ -3,8 +3,8 @@ library's name, and the same lines.
 
 python3 cpu_newest_peer.py SPEC FOLDER [SECONDS]
 
-Weights are packed ahead where PyTorch can (oneDNN's layouts, and MKL's), images are channels_last in memory where the workload's are. What is
-best of all ways counts. bf16 results are rounded to bf16 where PyTorch gives no others: a little less work than ours.
+Weights are packed ahead where PyTorch can (oneDNN's layouts, and MKL's), images are channels_last in memory where the workload's are. The
+fastest way counts. bf16 results are rounded to bf16 where PyTorch gives no others: a little less work than ours.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""What share of the machine's measured peaks a time reaches: of its arithmetic, or of what its caches and memory give, whichever is larger."""
+"""The share of the machine's measured peaks that a time reaches: of its arithmetic, or of its caches' and memory's bandwidth, whichever is larger."""
 
 import bisect
 import math

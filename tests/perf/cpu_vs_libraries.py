@@ -89,7 +89,7 @@ class Row(typing.NamedTuple):
 
 
 def fastest(name, peers, limit):
-    """Who is fastest of programs' lines, and its time; (None, None) where nobody is. Refuses results that are not ours."""
+    """The fastest library in programs' lines, and its time; (None, None) without lines. Refuses results that differ from ours."""
     lines = {who: number for peer in peers for who, number in peer.items()}
     times = {who: number for who, number in lines.items() if f"{who}.difference" in lines}
     for who in times:

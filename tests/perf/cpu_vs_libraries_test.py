@@ -1,4 +1,4 @@
-"""What cpu_vs_libraries.py makes of measurements: who is best, refused results, shares of peaks, the last figures."""
+"""The figures that cpu_vs_libraries.py makes of measurements: the best library, refused results, shares of peaks, the last figures."""
 
 import argparse
 import contextlib

@@ -22,7 +22,7 @@ class DLTensor(ctypes.Structure):
 
 
 def view(tensor, dtype):
-    """What DLPack says of a compact tensor, which must outlive it."""
+    """The DLTensor of a compact tensor, which must outlive it."""
     shape = (ctypes.c_int64 * tensor.dim())(*tensor.shape)
     return DLTensor(tensor.data_ptr(), DEVICES[tensor.device.type], tensor.device.index or 0, tensor.dim(),
                     FLOAT8_CODES.get(dtype, CODES[dtype[0]]),

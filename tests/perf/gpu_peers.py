@@ -1,7 +1,7 @@
 """The computations of gpu_workloads.py in PyTorch: what its users call, so what the vendor's libraries and PyTorch's own kernels do.
 
-A peer takes the tensors that our function takes. Whatever is a view alone (images to PyTorch's order of dimensions, in the same memory) is
-done once, outside of what is timed.
+A peer takes the tensors that our function takes. Views (images in PyTorch's order of dimensions, in the same memory) are
+made once, outside of the timing.
 """
 
 import contextlib
@@ -117,7 +117,7 @@ class Peer:
         return call
 
     def rounding_of(self, dtype):
-        """What explains a difference of results of this type."""
+        """The difference of results of this type that roundings explain."""
         return self.family.rounding or dtype
 
     def result(self):

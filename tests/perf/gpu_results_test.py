@@ -1,4 +1,4 @@
-"""What gpu_results.py takes for roundings, on arrays of NumPy in place of PyTorch's tensors. Ends with status 77 without NumPy."""
+"""The differences that gpu_results.py takes for roundings, on arrays of NumPy in place of PyTorch's tensors. Ends with status 77 without NumPy."""
 
 import sys
 import unittest

@@ -30,7 +30,7 @@ class ColdTimer:
         return begin, end
 
     def milliseconds(self, calls, rounds):
-        """name -> median, of calls without arguments that take turns for so many rounds."""
+        """name -> median, of calls without arguments that take turns for `rounds` rounds."""
         for call in calls.values():
             for _ in range(3):
                 call()
@@ -84,7 +84,7 @@ def product_operations_per_second(timer, extent, dtype, product, num_scales):
 
 
 class Ceilings:
-    """What the device reaches, measured: the roofs that a workload's time is held against. `operands` are the types whose products count."""
+    """The measured limits of the device: the roofs that a workload's time is held against. `operands` are the types whose products count."""
 
     def __init__(self, timer, operands):
         self.bytes_per_second = copy_bytes_per_second(timer)

@@ -1,7 +1,7 @@
 """Tunes the GPU suite, or another set of workloads, and compares it with PyTorch's libraries and PyTorch's autotuner; see gpu_vs_libraries.sh.
 
-All run in this one process, on the same random inputs, in turns. A ratio is the best peer's time over ours: above 1, ours is faster. Of the
-roof is the share that ours reaches of what the device's measured ceilings allow. Ends with the figures as `name: value` lines.
+All run in this one process, on the same random inputs, in turns. A ratio is the best peer's time over ours: above 1, ours is faster. The
+share of the roof is what ours reaches of the device's measured ceilings. Ends with the figures as `name: value` lines.
 """
 
 import argparse
@@ -67,7 +67,7 @@ class Work(typing.NamedTuple):
 
 
 def work_of(arguments, path):
-    """What a workload moves and multiplies."""
+    """The bytes that a workload moves, and the operations that it multiplies."""
     task = tuned_workloads.task_of(arguments, path)
     operands = "tf32" if "tf32(" in task["workload"] else FIRST_INPUT.search(task["workload"])[1]
     return Work(task["bytes"], task["flops"] if CONTRACTION.match(task["name"]) else 0, operands)

@@ -1,7 +1,7 @@
 """The computations of the GPU benchmarks as text: the suite, a set of other types and layouts, and shapes drawn by seed. `python3
 gpu_workloads.py` prints the suite, which suite_gpu.te holds.
 
-What is computed is what the libraries compute: 16-bit operands, their products and sums in f32, one rounding at the end. B of a matrix
+They are the libraries' computations: 16-bit operands, their products and sums in f32, one rounding at the end. B of a matrix
 product is stored [N,K]; images are NHWC with weights [K,R,S,C], PyTorch's channels_last, where a name does not say NCHW. No input is
 `const`: a library takes weights as they are, and so do we.
 

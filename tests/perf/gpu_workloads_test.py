@@ -229,7 +229,7 @@ class CompileTest(unittest.TestCase):
         self.expect_compiles([*gpu_workloads.f32_products().values(), *gpu_workloads.drawn_f32_products(4, seed=3).values()], quietly=True)
 
     def test_types_compile(self):
-        """Of a grouped convolution's default, ptxas notes that it waits where we do not."""
+        """ptxas notes of a grouped convolution's default that it waits where we do not."""
         self.expect_compiles(gpu_workloads.types().values(), quietly=False)
 
 

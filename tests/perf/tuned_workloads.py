@@ -35,7 +35,7 @@ class Tuner:
         self.seconds = json.loads(self.seconds_file.read_text()) if self.seconds_file.exists() else {}
 
     def tune(self, name, path):
-        """What mycc-tune prints goes to NAME.tune.txt."""
+        """The output of mycc-tune goes to NAME.tune.txt."""
         if self.arguments.reuse_log or self.arguments.trials == 0 or name in self.seconds:
             return
         command = [self.arguments.bin / "mycc-tune", "tune", path, "--log", self.log, "--target", self.arguments.target,
@@ -72,7 +72,7 @@ def tune_and_compile(tuner, paths):
 
 
 def task_of(arguments, path):
-    """What `mycc tasks` says of the one workload in a file: its canonical text, bytes and operations, among others."""
+    """The entry of `mycc tasks` for the one workload in a file: its canonical text, bytes and operations, among others."""
     (task,) = json.loads(harness.run([arguments.bin / "mycc", "tasks", "--json", path], capture_output=True).stdout)
     return task
 

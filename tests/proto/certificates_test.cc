@@ -1,3 +1,4 @@
+// Checks of PEM files: sound ones pass, others are named.
 #include "proto/certificates.h"
 
 #include <gmock/gmock.h>

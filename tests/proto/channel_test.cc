@@ -1,3 +1,4 @@
+// Addresses, tokens, and the words of errors when a server cannot be reached.
 #include "proto/channel.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// The words for statuses and the names of trials, parsed and printed.
 #include "proto/names.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// The shell line that reproduces a failure, read back by bash.
 #include "proto/reproduction.h"
 
 #include <cstdio>

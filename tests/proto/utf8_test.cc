@@ -1,3 +1,4 @@
+// Valid and invalid UTF-8, and printable text.
 #include "proto/utf8.h"
 
 #include <gtest/gtest.h>

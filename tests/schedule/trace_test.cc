@@ -1,3 +1,4 @@
+// Traces as text: round trips, and refusals of malformed text.
 #include "codegen/schedule/trace.h"
 
 #include <random>

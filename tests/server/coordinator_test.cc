@@ -1,3 +1,4 @@
+// Jobs, workers and leases together, with simulated workers and time.
 #include "server/coordinator.h"
 
 #include "gmock/gmock.h"

@@ -1,3 +1,4 @@
+// The choice of finalists, and the records and ranks that a final round makes.
 #include "server/final_round.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The clock that stands while the loop does not turn.
 #include "server/heard_time.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// The lease queue: turns, expiry, suspects, late reports, and random sequences of calls.
 #include "server/lease_queue.h"
 
 #include <random>

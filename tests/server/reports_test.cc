@@ -353,7 +353,7 @@ TEST(ReportsTest, DamagedRowOfAJobThatEndedIsNotReportedForEver) {
   EXPECT_EQ(server.RecordsOf(job)[0].record.result().status(), v1::MEASURE_STATUS_WORKER_LOST);
 }
 
-// Whatever is damaged of it, and whether it was measured before: trial 1 was, and trial 6 was not.
+// In any part of it, and whether it was measured before (trial 1) or not (trial 6).
 TEST(ReportsTest, DamagedRowCostsItsTrialAloneAtARestart) {
   for (const char* damage : {
            "UPDATE trials SET provenance = x'ffff' WHERE id IN (2, 7)",

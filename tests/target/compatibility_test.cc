@@ -1,3 +1,4 @@
+// Which target's code may run on which machine.
 #include <gtest/gtest.h>
 
 #include "codegen/target/presets.h"

@@ -1,3 +1,4 @@
+// The features that processor names imply, compared with LLVM's tables.
 #include "codegen/target/cpus.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Detection of processors from recorded cpuid answers.
 #include "codegen/target/detect.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Targets as text: canonical form, presets, refusals.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// Appraisals of candidates and their memo.
 #include "tuner/cost/appraisals.h"
 
 #include "absl/strings/str_cat.h"

@@ -1,3 +1,4 @@
+// A job's search over several tasks: determinism, restoring, exhaustion.
 #include "tuner/scheduler/campaign.h"
 
 #include <set>

@@ -1,3 +1,4 @@
+// The features of schedules: names, width, known values.
 #include "tuner/cost/features.h"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// The cost model of a job: when it is trained, and that a resumed job continues with the same model.
 #include "tuner/cost/learner.h"
 
 #include "gtest/gtest.h"

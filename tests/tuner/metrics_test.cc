@@ -1,3 +1,4 @@
+// The measures of prediction quality.
 #include "tuner/cost/metrics.h"
 
 #include "gtest/gtest.h"

@@ -1,3 +1,4 @@
+// Counting pairs in the right order, compared with counting one by one.
 #include "tuner/search/pair_order.h"
 
 #include "gtest/gtest.h"

@@ -1,3 +1,4 @@
+// Descent from a default schedule under the analytic model.
 #include "tuner/cost/refine.h"
 
 #include "gtest/gtest.h"

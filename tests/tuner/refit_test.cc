@@ -1,3 +1,4 @@
+// Points from traces, exactly and fitted to another shape.
 #include "tuner/space/refit.h"
 
 #include "gtest/gtest.h"

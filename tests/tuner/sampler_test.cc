@@ -1,3 +1,4 @@
+// Moves in a search space: each is legal, and together they reach the whole space.
 #include "tuner/search/sampler.h"
 
 #include <algorithm>

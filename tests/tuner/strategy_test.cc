@@ -1,3 +1,4 @@
+// Search strategies: determinism, restoring, no candidate twice, refusals.
 #include "tuner/search/strategy.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The choice of the next task.
 #include "tuner/scheduler/task_scheduler.h"
 
 #include <cmath>

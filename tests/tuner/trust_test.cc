@@ -1,3 +1,4 @@
+// When a model's predictions are followed.
 #include "tuner/search/trust.h"
 
 #include "gtest/gtest.h"

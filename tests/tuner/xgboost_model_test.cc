@@ -1,3 +1,4 @@
+// The learned model on made-up samples: it learns order and failures, and no noise.
 #include "tuner/cost/xgboost_model.h"
 
 #include <cmath>

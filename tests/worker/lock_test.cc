@@ -1,3 +1,4 @@
+// Locks of devices and names between processes, stopped ones among them.
 #include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>

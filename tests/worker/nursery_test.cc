@@ -1,3 +1,4 @@
+// A nursery's requests: crashes, hangs and limits, each the request's own.
 #include "worker/nursery.h"
 
 #include <unistd.h>

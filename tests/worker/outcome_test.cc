@@ -1,3 +1,4 @@
+// The status that each end of a child process means.
 #include "worker/outcome.h"
 
 #include <csignal>

@@ -1,3 +1,4 @@
+// Comparing launches bit by bit.
 #include "worker/repetition.h"
 
 #include "gmock/gmock.h"

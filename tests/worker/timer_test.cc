@@ -1,3 +1,4 @@
+// Timing of calls under a simulated clock.
 #include "worker/timer.h"
 
 #include <random>

@@ -1,3 +1,4 @@
+// Timing in turn under a simulated clock with drift and noise.
 #include "worker/turns.h"
 
 #include <cmath>

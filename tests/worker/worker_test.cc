@@ -1,3 +1,4 @@
+// The worker against a simulated server: registering, reporting, stopping, errors.
 #include "worker/worker.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Proofs that reads are inside their tensors, on examples and on random stages.
 #include "codegen/workload/bounds.h"
 
 #include <gtest/gtest.h>

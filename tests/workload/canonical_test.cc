@@ -1,3 +1,4 @@
+// The canonical form and the two hashes: what changes them, and what does not.
 #include "codegen/workload/canonical.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Comparing outputs with expected values, and the tolerance.
 #include "codegen/workload/compare.h"
 
 #include <cmath>

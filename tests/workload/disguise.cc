@@ -1,3 +1,4 @@
+// Rewrites a workload into another text with the same canonical form.
 #include <algorithm>
 #include <map>
 #include <set>

@@ -1,3 +1,4 @@
+// Tokens and their positions.
 #include "codegen/workload/lexer.h"
 
 #include <gmock/gmock.h>

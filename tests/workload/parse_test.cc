@@ -1,3 +1,4 @@
+// Parsing of valid workloads.
 #include "codegen/workload/parse.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// The reference semantics of workloads, and random inputs.
 #include "codegen/workload/reference.h"
 
 #include <gmock/gmock.h>

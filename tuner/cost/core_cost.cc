@@ -1,3 +1,5 @@
+// The cost of a block inside a CPU core: the throughput of arithmetic, loads, stores and issue, the latency
+// of reductions, and register spills.
 #include <algorithm>
 #include <bit>
 #include <cmath>

@@ -1,3 +1,4 @@
+// Counts a block's instructions on a GPU's ordinary cores, for gpu_cost.cc.
 #include <algorithm>
 #include <unordered_set>
 

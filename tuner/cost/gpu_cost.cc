@@ -1,3 +1,5 @@
+// Bounds of a launch from one walk over its blocks; the largest bound, with a share of the others, is its
+// time.
 #include "tuner/cost/gpu_cost.h"
 
 #include <algorithm>

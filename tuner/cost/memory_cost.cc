@@ -1,3 +1,4 @@
+// The cost of a block's memory traffic on a CPU: the bytes that each cache level brings in, and page misses.
 #include <algorithm>
 #include <cmath>
 #include <numeric>

@@ -1,3 +1,4 @@
+// Walks scheduled IR once, and computes for each access its strides and footprint at every loop level.
 #include "tuner/cost/nest.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Calls of XGBoost's C interface, the choice of the number of boosting rounds, and the stored format.
 #include "tuner/cost/xgboost_model.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// One generation, step by step: start points, evolved population, coordinate descent, predicted and random
+// points.
 #include "tuner/search/evolutionary.h"
 
 #include <algorithm>

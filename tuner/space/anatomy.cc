@@ -1,3 +1,4 @@
+// Finds producers and readers of each stage, and matches reductions with the form of a contraction.
 #include "tuner/space/anatomy.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The kernels into which faults are planted: workloads with traces that use every kind of statement.
 #include <algorithm>
 
 #include "absl/strings/match.h"
