@@ -67,14 +67,16 @@ absl::Status ReadWords(const FilterWords& words, RecordFilter* filter) {
 
 std::shared_ptr<FilterWords> AddFilter(CLI::App* app, RecordFilter* filter) {
   auto words = std::make_shared<FilterWords>();
-  app->add_option("--workload", filter->workload_name, "of workloads with this name");
-  app->add_option("--hash", filter->workload_hash, "of the workload with this hash, or the beginning of one");
+  app->add_option("--workload", filter->workload_name, "only records of workloads with this name");
+  app->add_option("--hash", filter->workload_hash,
+                  "only records of the workload with this hash, or beginning of a hash");
   app->add_option("--target", filter->target,
-                  "of this target: host, cuda:0, a preset's name, or `v1 cpu mcpu=...`");
-  app->add_option("--job", filter->job, "of this job");
-  app->add_option("--worker", filter->worker, "measured by this worker");
-  app->add_option("--status", words->statuses, "with this status (ok, build_error, ...); repeatable");
-  app->add_option("--cache", words->cache, "timed with warm or cold caches");
+                  "only records for this target: host, cuda:0, a preset's name, or `v1 cpu mcpu=...`");
+  app->add_option("--job", filter->job, "only records of this job");
+  app->add_option("--worker", filter->worker, "only records measured by this worker");
+  app->add_option("--status", words->statuses,
+                  "only records with this status (ok, build_error, ...); repeatable");
+  app->add_option("--cache", words->cache, "only records timed with warm or with cold caches");
   return words;
 }
 
@@ -107,21 +109,20 @@ absl::Status VerifyHere(const LogVerifyArgs& args) {
 }
 
 void AddReaders(CLI::App* log, Command* command) {
-  const auto stats = AddSub<LogStatsArgs>(log, "stats", "what the log holds, in numbers");
+  const auto stats = AddSub<LogStatsArgs>(log, "stats", "count what the log holds");
   stats.app->add_flag("--json", stats.args->json, "print JSON");
   Does(stats, command, LogStatsCommand);
 
-  const auto list = AddSub<LogListArgs>(log, "list", "records, one line each");
+  const auto list = AddSub<LogListArgs>(log, "list", "list records, one line each");
   const auto words = AddFilter(list.app, &list.args->filter);
-  list.app->add_option("--limit", list.args->filter.limit, "at most this many")->check(NotPositive);
+  list.app->add_option("--limit", list.args->filter.limit, "number of records, at most")->check(NotPositive);
   list.app->add_flag("--newest", list.args->filter.newest_first, "the newest first");
-  list.app->add_flag("--current", list.args->filter.only_current,
-                     "without those that newer results supersede");
+  list.app->add_flag("--current", list.args->filter.only_current, "leave out superseded records");
   list.app->add_flag("--json", list.args->json, "print JSON lines");
   DoesFiltered<LogListArgs>(list, words, command,
                             [](const LogListArgs& args) { return LogListCommand(args, std::cout); });
 
-  const auto show = AddSub<LogShowArgs>(log, "show", "everything about one record");
+  const auto show = AddSub<LogShowArgs>(log, "show", "print everything about one record");
   show.app->add_option("RECORD", show.args->record, "its id, or its trial's name")->required();
   show.app->add_flag("--json", show.args->json, "print JSON");
   Does(show, command, LogShowCommand);
@@ -134,7 +135,8 @@ void AddMovers(CLI::App* log, Command* command) {
   exported.app->add_option("--format", exported.args->format, "jsonl or t4")
       ->check(CLI::IsMember({"jsonl", "t4"}))
       ->capture_default_str();
-  exported.app->add_option("-o,--output", exported.args->output, "the file; - or none: the standard output");
+  exported.app->add_option("-o,--output", exported.args->output,
+                           "the file; the standard output if not given or -");
   DoesFiltered<LogExportArgs>(exported, words, command,
                               [](const LogExportArgs& args) { return LogExportCommand(args, std::cout); });
 
@@ -156,12 +158,12 @@ void AddOverride(CLI::App* log, Command* command, OverrideKind kind, const std::
   const auto sub = AddSub<LogOverrideArgs>(log, name, what);
   sub.args->kind = kind;
   sub.app->add_option("RECORD", sub.args->record, "its id, or its trial's name")->required();
-  auto* reason = sub.app->add_option("--reason", sub.args->reason, "why, for whoever reads it later");
+  auto* reason = sub.app->add_option("--reason", sub.args->reason, "the reason, for later readers");
   sub.app->add_flag("--clear", sub.args->clear, absl::StrCat("take the ", name, " back"))->excludes(reason);
   sub.app->callback([command, name, args = sub.args] {
     *command = [name, args] {
       if (args->reason.empty() && !args->clear) {
-        return Misuse(absl::StrCat("log ", name, ": expected --reason, for whoever wonders about it later"));
+        return Misuse(absl::StrCat("log ", name, ": expected --reason, for later readers"));
       }
       return LogOverrideCommand(*args, std::cout);
     };
@@ -174,25 +176,27 @@ void AddMenders(CLI::App* log, Command* command) {
   const auto words = AddFilter(verify.app, &verify.args->filter);
   DoesFiltered<LogVerifyArgs>(verify, words, command, VerifyHere);
 
-  AddOverride(log, command, OverrideKind::kPin, "pin", "use this record's schedule, whatever is faster");
+  AddOverride(log, command, OverrideKind::kPin, "pin", "always use this record's schedule");
   AddOverride(log, command, OverrideKind::kBan, "ban", "never use this record's schedule");
 
-  const auto gc = AddSub<LogGcArgs>(log, "gc", "forget what is not worth its space");
+  const auto gc = AddSub<LogGcArgs>(log, "gc", "delete search states and, if asked, records");
   auto days = std::make_shared<double>(30);
   auto failures = std::make_shared<double>(-1);
-  gc.app->add_option("--jobs-after-days", *days, "the search state of jobs that ended this long ago")
+  gc.app
+      ->add_option("--jobs-after-days", *days,
+                   "delete the search state of jobs that ended this many days ago")
       ->check(CLI::Range(0.0, kMostDays))
       ->capture_default_str();
   gc.app
       ->add_option("--failures-after-days", *failures,
-                   "failures and superseded results older than this; never if not given")
+                   "delete failures and superseded results older than this; none if not given")
       ->check(CLI::Range(0.0, kMostDays));
   gc.app
       ->add_option("--keep-best", gc.args->policy.keep_best,
-                   "this many records of each workload, target and protocol, with their earlier times; all "
-                   "if not given")
+                   "keep this many records of each workload, target and protocol, with their earlier times; "
+                   "all if not given")
       ->check(NotPositive);
-  gc.app->add_flag("--dry-run", gc.args->policy.dry_run, "only count");
+  gc.app->add_flag("--dry-run", gc.args->policy.dry_run, "delete nothing, and print the counts");
   gc.app->callback([command, args = gc.args, days, failures] {
     args->policy.ended_jobs_after_seconds = static_cast<int64_t>(*days * kSecondsADay);
     if (*failures >= 0) args->policy.failures_after_seconds = static_cast<int64_t>(*failures * kSecondsADay);
@@ -203,7 +207,7 @@ void AddMenders(CLI::App* log, Command* command) {
 }  // namespace
 
 void AddLogCommands(CLI::App* app, Command* command) {
-  CLI::App* log = app->add_subcommand("log", "show, move and mend a tuning log");
+  CLI::App* log = app->add_subcommand("log", "show, move and repair a tuning log");
   log->require_subcommand(1);
   AddReaders(log, command);
   AddMovers(log, command);

@@ -139,7 +139,7 @@ absl::Status LogMergeCommand(const LogMergeArgs& args, std::ostream& out) {
 
 absl::Status LogOverrideCommand(const LogOverrideArgs& args, std::ostream& out) {
   if (args.reason.empty() && !args.clear) {
-    return absl::InvalidArgumentError("a pin or ban needs a reason, for whoever wonders about it later");
+    return absl::InvalidArgumentError("a pin or ban needs a reason, for later readers");
   }
   MYCC_ASSIGN_OR_RETURN(const auto log, TuningLog::Open(args.log, OpenMode::kWrite));
   MYCC_ASSIGN_OR_RETURN(const StoredRecord record, FindRecord(*log, args.record));

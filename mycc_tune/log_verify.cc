@@ -177,8 +177,7 @@ absl::Status LogVerifyCommand(const LogVerifyArgs& args, const Remeasure& remeas
   MYCC_ASSIGN_OR_RETURN(const auto log, TuningLog::Open(args.log, OpenMode::kWrite));
   left_out.Watch(log.get());
   MYCC_ASSIGN_OR_RETURN(const std::vector<Ranking> rankings, RankingsOf(*log, args.filter));
-  if (rankings.empty())
-    return absl::NotFoundError(absl::StrCat(args.log, ": holds no ok record of what was asked for"));
+  if (rankings.empty()) return absl::NotFoundError(absl::StrCat(args.log, ": has no ok record that matches"));
   Verifier verifier(remeasure, log.get(), out);
   std::map<Verdict, int> verdicts;
   for (const Ranking& ranking : rankings) {

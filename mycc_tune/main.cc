@@ -26,8 +26,8 @@ void AddServerAddress(CLI::App* app, ServerAddress* server) {
       ->check(AddressTrouble)
       ->capture_default_str();
   app->add_option("--tls-ca", server->tls_ca_file,
-                  "certificates to trust (PEM), or `system`; without it the line is not encrypted");
-  app->add_option("--token-file", server->token_file, "a file with the token that the server asks for");
+                  "certificates to trust (PEM), or `system`; without this option, no encryption");
+  app->add_option("--token-file", server->token_file, "a file with the server's token");
 }
 
 // The same where a server is optional: the callback tells whether it was named.
@@ -54,13 +54,13 @@ void AddServe(CLI::App* app, Command* command) {
                   "a file with the token that clients and workers must show");
   sub->add_flag(
       "--insecure-allow-remote", options->listen.insecure_allow_remote,
-      "let other hosts in without TLS and token: whoever reaches the server runs code on the workers");
+      "accept other hosts without TLS and token: everybody who reaches the server runs code on the workers");
   sub->add_option("--lease-seconds", options->lease_seconds,
-                  "how long a worker may be silent before its trials go to others")
+                  "seconds of silence after which a worker's trials go to others")
       ->check(CLI::Range(0.5, 3600.0))
       ->capture_default_str();
   sub->add_option("--search-memory", options->search_memory_gib,
-                  "memory that the search of one job may take, in GiB; a job whose search needs more fails")
+                  "memory limit of a job's search, in GiB; a job whose search needs more fails")
       ->check(CLI::Range(0.25, 1024.0))
       ->capture_default_str();
   sub->callback([=] { *command = [=] { return ServeCommand(*options, std::cout); }; });
@@ -72,10 +72,11 @@ void AddWorker(CLI::App* app, Command* command) {
   options->server.address.clear();  // a worker is told for whom it works
   AddServerAddress(sub, &options->server);
   sub->get_option("--server")->required();
-  sub->add_option("--device", options->devices, "what to measure on: cpu, cuda:0; may be given again")
+  sub->add_option("--device", options->devices, "a device to measure on: cpu, cuda:0; repeatable")
       ->capture_default_str();
-  sub->add_option("--name", options->name, "the worker's name; after host and process if not given");
-  sub->add_option("--builders", options->builders, "processes that build at once; one a CPU if not given")
+  sub->add_option("--name", options->name, "the worker's name; made of host and process if not given");
+  sub->add_option("--builders", options->builders,
+                  "number of processes that build at once; one for each CPU if not given")
       ->check(CLI::Range(1, 1024));
   sub->callback([=] { *command = [=] { return WorkerCommand(*options, std::cout); }; });
 }
@@ -89,21 +90,20 @@ void AddTune(CLI::App* app, Command* command) {
                   ->capture_default_str();
   log->excludes(sub->get_option("--server"));
   sub->add_option("--target", options->targets,
-                  "what to tune for: host, cuda:0, a preset's name, or `v1 cpu mcpu=...`; several with a "
-                  "--target each")
+                  "the target: host, cuda:0, a preset's name, or `v1 cpu mcpu=...`; repeatable")
       ->take_all()
       ->allow_extra_args(false)
       ->capture_default_str();
   sub->add_option("--trials", options->trials,
-                  "candidates to measure for each workload and target; 128 if no budget is given either")
+                  "number of candidates to measure for each workload and target; 128 if there is no --budget")
       ->check(CLI::Range(1, 1 << 24));
-  sub->add_option("--budget", options->budget, "time for everything, final rounds included: 90s, 8m, 1h30m");
-  sub->add_option("--seed", options->seed, "of the search")->check(NotWhole);
+  sub->add_option("--budget", options->budget, "time limit of the job with its final rounds: 90s, 8m, 1h30m");
+  sub->add_option("--seed", options->seed, "seed of the search")->check(NotWhole);
   sub->add_option("--cache", options->cache, "time with warm or cold caches; cold on a GPU if not given");
   sub->add_option("--strategy", options->strategy, "evolutionary, random or grid")
       ->check(CLI::IsMember({"evolutionary", "random", "grid"}))
       ->capture_default_str();
-  sub->add_flag("--fresh", options->fresh, "tune although the log already holds what is asked for");
+  sub->add_flag("--fresh", options->fresh, "search again although the log has the result already");
   sub->add_flag("--detach", options->detach, "submit to the server, and do not wait for the end")
       ->needs(sub->get_option("--server"));
   sub->add_flag("--json", options->json, "print JSON lines");
@@ -120,7 +120,7 @@ void AddJobCommand(CLI::App* app, Command* command, const std::string& name, con
   CLI::App* sub = app->add_subcommand(name, what);
   if (needs_job) sub->add_option("JOB", options->job, "the job's id")->required();
   if (name == "jobs")
-    sub->add_option("--limit", options->limit, "the newest so many; 0 for all")
+    sub->add_option("--limit", options->limit, "number of jobs to list, the newest first; 0 for all")
         ->check(NotWhole)
         ->capture_default_str();
   AddServerAddress(sub, &options->server);
@@ -139,7 +139,7 @@ void AddBest(CLI::App* app, Command* command) {
   sub->add_option("--target", options->target, "host, cuda:0, a preset's name, or `v1 cpu mcpu=...`")
       ->capture_default_str();
   sub->add_option("--cache", options->cache, "timed with warm or cold caches; cold on a GPU if not given");
-  sub->add_option("--top", options->top, "so many of each workload")
+  sub->add_option("--top", options->top, "number of schedules for each workload")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   sub->add_flag("--json", options->json, "print JSON lines");
@@ -157,7 +157,9 @@ void AddMeasure(CLI::App* app, Command* command) {
   sub->add_option("--target", options->target, "host, cuda:0, a preset's name, or `v1 cpu mcpu=...`")
       ->capture_default_str();
   sub->add_option("--cache", options->cache, "time with warm or cold caches; cold on a GPU if not given");
-  sub->add_option("--seed", options->seed, "of the random inputs")->check(NotWhole)->capture_default_str();
+  sub->add_option("--seed", options->seed, "seed of the random inputs")
+      ->check(NotWhole)
+      ->capture_default_str();
   sub->add_flag("--json", options->json, "print JSON");
   sub->callback([=] { *command = [=] { return MeasureCommand(*options, std::cout); }; });
 }

@@ -39,7 +39,7 @@ absl::Status WorkerCommand(LocalWorkerOptions options, std::ostream& out) {
   MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<LocalWorker> worker, LocalWorker::Create(options));
   const InterruptWatch watch([&worker, &out](int nth) {
     if (nth > 1) std::_Exit(1);
-    out << "finishing what is being timed; once more to stop at once" << std::endl;
+    out << "finishing the candidate that is being measured; another interrupt stops at once" << std::endl;
     worker->Stop();
   });
   return worker->Run();

@@ -182,7 +182,7 @@ void Tuning::SayWhatBegins(const v1::JobProgress& progress) {
   const std::string where = options_.server ? absl::StrCat("the log of ", address_.address) : options_.log;
   const std::string job = absl::StrCat("job ", progress.job());
   if (progress.state() == v1::JOB_STATE_DONE) {
-    view_.Say(absl::StrCat("nothing to tune: ", where, " already holds what was asked for (", job, " of ",
+    view_.Say(absl::StrCat("nothing to tune: ", where, " already has the results (", job, " of ",
                            FormatUnixMicros(progress.created_unix_micros()), "); --fresh tunes again"));
     return;
   }
@@ -206,7 +206,7 @@ absl::Status Tuning::Detach(const v1::JobProgress& progress) {
 absl::Status Tuning::Leave(const v1::JobProgress& seen) {
   absl::StatusOr<v1::JobProgress> left = absl::UnknownError("");
   if (embedded_ != nullptr) {
-    view_.Say("stopping when what is being measured is finished; another interrupt stops at once");
+    view_.Say("finishing the candidate that is being measured; another interrupt stops at once");
     embedded_->StopWorker();
     left = client_->Watch(seen.job(), 0, 0);
   } else {

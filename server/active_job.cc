@@ -81,7 +81,7 @@ TaskOutcomes ActiveJob::TakeUntold() {
 
 std::string ActiveJob::TaskOutcome(uint32_t task) const {
   const TaskState& state = tasks_[task];
-  if (stored_tasks_[task].reused()) return "the log already held what was asked for";
+  if (stored_tasks_[task].reused()) return "the log already had the results";
   if (state.best_seconds > 0 || state.trials == 0) return "";
   std::vector<std::string> counts;
   for (const auto& [status, count] : state.outcomes)

@@ -181,7 +181,7 @@ absl::Status CheckProtection(const ListenOptions& options) {
   if (IsLocal(options.address) || is_protected || options.insecure_allow_remote) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat(options.address,
-                   " can be reached from other hosts, and whoever reaches it runs code on the "
+                   " can be reached from other hosts, which could run code on the "
                    "workers; expected --tls-cert, --tls-key and --token-file, or --insecure-allow-remote"));
 }
 

@@ -113,7 +113,7 @@ void JobTurns::WritePrepared(const std::string& id, uint64_t number, PreparedJob
       [store = store_, id, prepared = std::move(prepared)]() -> absl::Status {
         MYCC_RETURN_IF_ERROR(store->AddTasks(id, prepared.spec, prepared.tasks));
         if (!prepared.is_done) return absl::OkStatus();
-        return store->SetJobState(id, JobState::kDone, "the log already held what was asked for");
+        return store->SetJobState(id, JobState::kDone, "the log already had the results");
       },
       [this, id, number, is_done](const absl::Status& status) {
         if (!IsOn(id, number)) return;  // cancelled meanwhile

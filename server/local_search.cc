@@ -78,7 +78,7 @@ absl::StatusOr<std::unique_ptr<LocalSearch>> LocalSearch::Create(const v1::Store
     campaign_tasks.push_back(std::move(entry));
   }
   if (campaign_tasks.empty())
-    return absl::FailedPreconditionError("the log already holds what the job asks for");
+    return absl::FailedPreconditionError("the log already has the results of the whole job");
   LocalSearch* const self = search.get();  // the campaign is its own
   search->campaign_ = std::make_unique<Campaign>(
       SchedulerOf(job.spec(), tasks.size()), std::move(campaign_tasks),

@@ -143,7 +143,7 @@ TEST_F(LogVerifyTest, OfNothingFails) {
   const absl::Status status =
       LogVerifyCommand({.log = log_, .filter = {.workload_name = "nosuch"}}, nullptr, out);
   EXPECT_TRUE(absl::IsNotFound(status)) << status;
-  EXPECT_THAT(std::string(status.message()), HasSubstr("holds no ok record of what was asked for"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("has no ok record that matches"));
   EXPECT_EQ(out.str(), "");
 }
 

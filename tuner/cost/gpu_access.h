@@ -10,7 +10,7 @@ namespace mycc {
 
 inline constexpr double kWarpThreads = 32, kSectorBytes = 32;
 
-// One place where a block reads or writes, with the loops around it sorted out.
+// One access of a block, with the loops around it divided by kind.
 struct WarpAccess {
   Buffer buffer;
   bool write = false;
@@ -25,11 +25,11 @@ struct WarpAccess {
 // The accesses of a block to buffers in memory (not in registers), reads that are alike once.
 std::vector<WarpAccess> WarpAccessesOf(const NestBlock& nest);
 
-// Elements of a buffer in registers that each thread has: of those under `depth` loops the block's thread
-// loops that move its write are shared out.
+// Elements that each thread holds of a register buffer under `depth` loops, which the block's thread loops
+// that move its write divide.
 double ElementsOfThread(const NestBlock& writer, size_t depth);
 
-// The share of a block's instances that its iteration domains let run.
+// The share of a block's instances inside its iteration domains.
 double UsefulShare(const NestBlock& nest);
 
 double ThreadsOf(const NestBlock& nest);  // of a thread block: product of its thread loops

@@ -12,22 +12,22 @@ namespace mycc {
 Cost EstimateGpuCost(const FunctionNest& nest, const GpuMachine& machine);
 absl::Status CheckGpuLimits(const FunctionNest& nest, const GpuMachine& machine);
 
-// Cycles of one SM for all of a block's arithmetic, were it on one SM alone; and the instructions of it that
-// a warp issues.
+// Cycles of all of a block's arithmetic on one SM, if a single SM did it; and the number of warp instructions
+// that it issues.
 struct GpuArithmetic {
   double cycles = 0, instructions = 0;
 };
 GpuArithmetic GpuArithmeticOf(const NestBlock& nest, const GpuMachine& machine);
 
-// The same for a block that a tensor-core instruction carries out (gpu_mma_cost.cc).
+// The same for a block that a tensor-core instruction executes (gpu_mma_cost.cc).
 GpuArithmetic MmaArithmeticOf(const NestBlock& nest, const GpuMachine& machine);
-// Threads of its thread block; accumulators that each of those that compute holds.
+// Threads of its thread block; accumulators in each computing thread.
 double MmaThreads(const NestBlock& nest, const GpuMachine& machine);
 double MmaRegisters(const NestBlock& nest, const GpuMachine& machine);
-// Registers that such a thread can have.
+// Registers that such a thread may use.
 double MmaMostRegisters(const NestBlock& nest, const GpuMachine& machine);
-// Seconds of the launch that the block is the middle of: `blocks` tiles, with `shared_bytes` each; what is
-// stored in all, and what DRAM moves.
+// Seconds of the launch around the block: `blocks` tiles with `shared_bytes` each, the bytes that it stores
+// in all, and the bytes that DRAM moves.
 double MmaLaunchSeconds(const NestBlock& nest, const GpuMachine& machine, double blocks, double shared_bytes,
                         double output_bytes, double dram_bytes);
 

@@ -11,7 +11,7 @@
 
 namespace mycc {
 
-// About constant + sum of per_step[l] * loop l.
+// Approximately constant + sum of per_step[l] * loop l.
 struct IndexForm {
   explicit IndexForm(size_t loops) : per_step(loops, 0.0) {}
 

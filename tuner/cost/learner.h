@@ -55,7 +55,7 @@ class Learner {
   const ModelConfig config_;
   std::vector<Sample> earlier_;
   XgboostModel earlier_model_;
-  // The job's samples. Their analytic time is corrected by the earlier model; beside them the plain one.
+  // The job's samples, with the analytic time corrected by the earlier model; and their plain analytic times.
   std::vector<Sample> own_;
   std::vector<double> own_analytic_seconds_;
   XgboostModel own_model_;

@@ -6,7 +6,7 @@
 
 namespace mycc {
 
-// A prediction beside what was measured, both in log seconds. Rows of one group compare with each other.
+// A prediction and a measurement, both in log seconds. Only rows of one group are compared.
 struct Predicted {
   double predicted = 0, measured = 0;
   std::string group;

@@ -16,9 +16,9 @@ struct Refined {
   double seconds = 0;  // analytic
 };
 
-// One for each sketch whose default replays within the target's limits, in the sketches' order. A sketch's
-// default is left only for what is expected to be clearly faster, since the model's word for small
-// differences is worth little.
+// One for each sketch whose default replays within the target's limits, in the sketches' order. A default is
+// replaced only by a point with a clearly shorter estimate, since the model does not resolve small
+// differences.
 std::vector<Refined> RefineDefaults(const Workload& canonical, const Target& target,
                                     const std::vector<Sketch>& sketches);
 

@@ -21,8 +21,8 @@ namespace mycc {
 
 struct CampaignTask {
   TaskInfo info;
-  // Makes the task's search, which takes a while: called once, for its first round. In a campaign of
-  // thousands of tasks the first round does not wait for all of them.
+  // Makes the task's search, which takes a while. It is called once, for the task's first round, so that the
+  // first round of thousands of tasks does not wait for all.
   std::function<absl::StatusOr<std::unique_ptr<SearchStrategy>>()> begin;
 };
 
@@ -33,9 +33,9 @@ struct Round {
   bool operator==(const Round&) const = default;
 };
 
-// Hears of every round's candidates with their outcomes once they may be seen, in order of rounds, before
-// anything depends on them: a cost model takes its samples from here. Its lessons must be a function of what
-// it heard. Its error is Next's.
+// Called with each round's candidates and outcomes, in order of rounds, before any decision depends on them:
+// a cost model takes its samples here. What it learns must be a function of these calls. Next returns its
+// error.
 using Learn = std::function<absl::Status(int task, const std::vector<Ledger::Entry>& generation)>;
 
 class Campaign {
@@ -58,7 +58,7 @@ class Campaign {
   int num_tasks() const { return static_cast<int>(tasks_.size()); }
   // Rounds of the task so far.
   int num_rounds_of(int task) const;
-  // Every task as it stands with all that was told, for reports; decisions are made on less.
+  // The progress of every task with all outcomes told so far, for reports; decisions see fewer outcomes.
   std::vector<TaskProgress> progress() const;
 
  private:

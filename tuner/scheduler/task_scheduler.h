@@ -11,11 +11,11 @@ namespace mycc {
 
 struct TaskInfo {
   double weight = 1;   // occurrences in the model
-  double flops = 0;    // of one call; 0 when it has none to speak of
+  double flops = 0;    // of one call; 0 when negligible
   std::string family;  // tasks of one family should reach like FLOP/s; empty: like no other
 };
 
-// How far a task is, as seen by the decision to be made.
+// A task's progress, as the next decision sees it.
 struct TaskProgress {
   TaskInfo info;
   int rounds = 0;      // generations proposed, those in flight included
@@ -30,7 +30,7 @@ struct SchedulerConfig {
   int64_t max_trials_per_task = 1000;
   double max_seconds = 0;  // 0: no limit
   double min_gain = 0;     // stop when a round gains less than this share of the weighted latency; 0: never
-  double alpha = 0.2;      // weight of what recent rounds gained against what the next may gain
+  double alpha = 0.2;      // weight of the recent gain against the possible gain
   double beta = 2;         // a task is expected to reach 1 / beta of the FLOP/s of the best of its family
   int window = 3;          // rounds that count as recent
   int patience = 3;        // rounds without a valid result before a task has to wait for its turn
@@ -45,9 +45,9 @@ struct TaskChoice {
   double expected_gain_seconds = 0;
 };
 
-// Every task has one round first. Then the greatest gain; a task that has found nothing valid comes first
-// until its patience ends, and from then on whenever it is behind half an even share: reported by
-// FruitlessTasks, not starved, and not draining the others.
+// Every task gets one round first. Then the task with the greatest gain gets the next one. A task without a
+// valid result comes first until its patience ends, and later whenever it is behind half an even share:
+// FruitlessTasks reports it; it neither starves nor drains the others.
 TaskChoice NextTask(const SchedulerConfig& config, const std::vector<TaskProgress>& tasks,
                     double elapsed_seconds);
 

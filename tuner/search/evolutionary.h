@@ -22,7 +22,7 @@ class EvolutionarySearch : public SearchStrategy {
   std::vector<Proposal> Propose(int generation, int visible) override;
 
  private:
-  // How many places of a generation go to what.
+  // The number of a generation's places for each kind.
   struct Shares {
     int random = 0;
     int descent = 0;

@@ -16,7 +16,7 @@ class GridSearch : public SearchStrategy {
   std::vector<Proposal> Propose(int generation, int visible) override;
 
  private:
-  Scorer* const scorer_;  // refuses what cannot run
+  Scorer* const scorer_;  // refuses candidates that cannot run
   absl::flat_hash_set<Point> dead_;
 };
 

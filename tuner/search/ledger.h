@@ -14,7 +14,7 @@
 
 namespace mycc {
 
-// How a candidate arose. Names are for logs and people; numbers may change.
+// The origin of a candidate. The names are for logs and people; the numbers may change.
 enum class Origin : uint8_t { kDefault, kHistory, kRandom, kMutation, kCrossover, kDescent, kGrid };
 std::string_view OriginName(Origin origin);  // "default"
 
@@ -30,8 +30,8 @@ struct Candidate {
   bool operator==(const Candidate&) const = default;
 };
 
-// A candidate's outcome. Failures of the infrastructure are nobody's outcome: such a candidate is measured
-// again, and when it is given up at last, nothing is known of it.
+// A candidate's outcome. After a failure of the infrastructure a candidate is measured again; when it is
+// given up, it has an outcome without time and failure.
 struct Outcome {
   uint32_t generation = 0;
   uint32_t index = 0;

@@ -19,7 +19,7 @@ class Picks {
   // False when the generation is full, or holds the same steps, or the member was proposed in an earlier one.
   bool Take(const Member& member);
 
-  // How different the closest pick is: the decisions in which it differs, all of them for another sketch.
+  // The distance to the closest pick: the number of different decisions; all of them for another sketch.
   int Distance(const Point& point) const;
 
   std::vector<Proposal> Release() { return std::move(proposals_); }

@@ -20,8 +20,8 @@ struct Member {
   std::string trace;
   std::string steps_key;
   std::optional<Prediction> prediction;
-  // Expected seconds, a probable failure paid for; lower is better. A measured member has its measured time,
-  // in the predictions' units.
+  // Expected seconds over the probability of success; lower is better. For a measured member its measured
+  // time, in the predictions' units.
   double fitness = 0;
   bool proposed = false;  // in an earlier generation: a parent, never a proposal
 };
@@ -34,7 +34,7 @@ class Pool {
     Scorer* scorer = nullptr;
     // The fitness of an unmeasured point where predictions are missing or not believed.
     std::function<double(const Point&)> fallback;
-    std::function<void(const std::string&)> refuse;  // hears why a point does not become a member
+    std::function<void(const std::string&)> refuse;  // called with the reason why a point is no member
     // Points that never become members: a memo between generations.
     absl::flat_hash_set<Point>* dead = nullptr;
     bool believe = true;  // predictions rank
@@ -50,7 +50,7 @@ class Pool {
   // Fittest first, ties in order of arrival.
   const std::vector<Member>& members() const { return members_; }
   void KeepFittest(int count);
-  // The fittest by the analytic estimate alone among all unproposed members there ever were; null without
+  // The best member by the analytic estimate alone, among all unproposed members so far; null without
   // predictions.
   const Member* analytic_best() const { return analytic_best_ ? &*analytic_best_ : nullptr; }
 

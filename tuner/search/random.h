@@ -17,7 +17,7 @@ class RandomSearch : public SearchStrategy {
   std::vector<Proposal> Propose(int generation, int visible) override;
 
  private:
-  Scorer* const scorer_;  // refuses what cannot run; its predictions are recorded, not followed
+  Scorer* const scorer_;  // refuses candidates that cannot run; its predictions are recorded, not followed
   absl::flat_hash_set<Point> dead_;
 };
 

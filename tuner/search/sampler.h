@@ -22,7 +22,7 @@ class Sampler {
   // One decision changed, sometimes several: ordered ones mostly to a near choice. The same point when
   // nothing else is legal.
   Point Mutate(const Point& point, Rng* rng) const;
-  // Each decision from one parent or the other; nullopt for parents of different sketches, or when no legal
+  // Each decision from one of two parents; nullopt for parents of different sketches, or when no legal
   // mixture was found.
   std::optional<Point> Crossover(const Point& a, const Point& b, Rng* rng) const;
   // The points that differ in one decision: ordered ones by one or two places, others in any way. In the

@@ -26,18 +26,18 @@
 
 namespace mycc {
 
-// A cost model's word about a candidate.
+// A cost model's prediction for a candidate.
 struct Prediction {
   double seconds = 0;              // the analytic estimate, corrected by what was learned
   double analytic_seconds = 0;     // without the correction
   double failure_probability = 0;  // that building, running or verifying it fails
-  // The version of the model that said so. Predictions of two versions do not compare: a correction that was
-  // learned between them moves all of them.
+  // The version of the model that predicted. Predictions of two versions are not comparable: a correction
+  // that was learned between them shifts all of them.
   uint64_t model = 0;
 };
 
-// Predicts traces: replay, features and model behind one seam. Deterministic between two changes of its
-// model.
+// Predicts traces by replay, features and model. Deterministic as long as its model does not
+// change.
 class Scorer {
  public:
   virtual ~Scorer() = default;
@@ -57,7 +57,7 @@ struct SearchConfig {
   double epsilon = 0.1;
 };
 
-// A candidate to be, with the text that makes it unique.
+// A proposed candidate, with the text that makes it unique.
 struct Proposal {
   Candidate candidate;
   std::string steps_key;
@@ -69,7 +69,7 @@ class SearchStrategy {
 
   // True when Ask() would not refuse: all outcomes that the next generation sees have been told.
   bool Ready() const;
-  // True once the space held too little new for a whole generation. Outcomes may still be told.
+  // True once the space had too few new points for a generation. Outcomes may still be told.
   bool Exhausted() const { return exhausted_; }
   // True when the last Ask ranked points by what the scorer predicts.
   bool FollowedPredictions() const { return followed_predictions_; }
@@ -78,25 +78,25 @@ class SearchStrategy {
   // one. Empty when the space is exhausted. FailedPrecondition, naming the missing ones, when not
   // Ready().
   absl::StatusOr<std::vector<Candidate>> Ask();
-  // The same, seeing the outcomes of the first `visible` generations, and cut to the first `limit`
-  // candidates: for a driver of several tasks (Campaign), which knows more than the default lag and has a
-  // budget. It must derive both from its own deterministic order of rounds. REQUIRES: limit >= 1.
+  // The same with the outcomes of the first `visible` generations, cut to the first `limit` candidates. For a
+  // Campaign, which knows more than the default lag and has a budget. It must derive both arguments from its
+  // deterministic order of rounds. REQUIRES: limit >= 1.
   absl::StatusOr<std::vector<Candidate>> Ask(int visible, int limit);
 
   // Outcomes in any order and grouping. InvalidArgument for a candidate that was never proposed or a second,
   // different outcome for one; the same outcome again changes nothing.
   absl::Status Tell(const std::vector<Outcome>& outcomes);
 
-  // Takes a whole generation from a record of an earlier run in place of asking for it. Generations come in
-  // order, with the trace, the predicted seconds and the model that Ask gave; `point` is read from the
-  // trace's decisions. A candidate without a trace is lost: it has its place, and nothing is known of it.
-  // InvalidArgument when the generation is not the next one, when an index is missing or a trace is not of
-  // these sketches.
+  // Restores a recorded generation in place of asking for it. Generations come in order, with the trace,
+  // the predicted seconds and the model that Ask gave; `point` is read from the trace's decisions. A
+  // candidate without a trace is lost: it keeps its place, and nothing is known of it. InvalidArgument
+  // when the generation is not the next one, when an index is missing or a trace is not of these
+  // sketches.
   absl::Status Restore(const std::vector<Candidate>& generation);
 
   const Ledger& ledger() const { return ledger_; }
   const std::vector<Sketch>& sketches() const { return sketches_; }
-  // Why points never became candidates in the last Ask, with counts, most frequent first.
+  // The reasons why points did not become candidates in the last Ask, with counts, most frequent first.
   const std::vector<std::pair<std::string, int>>& refusals() const { return refusals_; }
 
  protected:
@@ -118,7 +118,7 @@ class SearchStrategy {
   std::vector<std::pair<std::string, int>> refusals_;
 };
 
-// InvalidArgument, with the strategies that there are, where there is none of this name.
+// InvalidArgument for an unknown name, with the known ones.
 absl::Status CheckStrategy(const std::string& name);
 
 // `history`: traces that were good for this workload or a neighbour of it, best first; their decisions are

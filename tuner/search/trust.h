@@ -7,10 +7,10 @@
 
 namespace mycc {
 
-// True unless predictions put too few pairs of measured candidates in the right order. Chance is a half;
-// among candidates that were chosen because they were predicted to be good, an honest model is above it, if
-// not by much. A prediction was made before its candidate was measured, and compares with those of the same
-// model alone.
+// False when predictions put too few pairs of measured candidates in the right order. Chance is one
+// half; among candidates that were chosen for good predictions, an honest model is above it, if not
+// by much. Only predictions of the same model, made before the candidate was measured, are
+// compared.
 bool PredictionsLead(const std::vector<const Ledger::Entry*>& measured);
 
 // The factor that takes measured seconds to the units of what `scorer` predicts now: the geometric mean of
