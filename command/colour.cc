@@ -26,7 +26,7 @@ bool KnowsColours(int file) {
   return !refused && !terminal.empty() && terminal != "dumb" && isatty(file) == 1;
 }
 
-// What a terminal understands: ECMA-48, select graphic rendition.
+// The codes of terminals: ECMA-48, select graphic rendition.
 const char* CodeOf(Tone tone) {
   switch (tone) {
     case Tone::kError: return "1;31";    // bold red

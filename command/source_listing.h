@@ -15,7 +15,7 @@ namespace mycc {
 //         |          ^~~~
 //         = hint: a mean is a sum of quotients: sum[k:8](x[k] / 8.0)
 //
-// Of a very long line the part around the mark is shown.
+// A very long line is cut to the part around the mark.
 std::string ListProblems(const std::string& file, const std::string& text, const ParsedText& parsed);
 
 }  // namespace mycc

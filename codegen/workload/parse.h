@@ -10,7 +10,7 @@
 
 namespace mycc {
 
-// What a text holds: its workloads, or the problems of all of them.
+// The content of a text: its workloads, or the problems of all of them.
 struct ParsedText {
   std::vector<Workload> workloads;   // empty when there is a problem
   std::vector<Diagnostic> problems;  // the first ones, in the order of their places

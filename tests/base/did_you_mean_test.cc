@@ -1,3 +1,4 @@
+// The nearest name to a mistyped one.
 #include "base/did_you_mean.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// When errors are coloured.
 #include "command/colour.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Problems of a file, each with its line and a mark.
 #include "command/source_listing.h"
 
 #include <gmock/gmock.h>

@@ -74,7 +74,7 @@ class MyccTest(unittest.TestCase):
         self.assertRegex(result.stderr, rf"\nmycc: {re.escape(str(self.te))}: {len(problems)} errors?\n\Z")
 
     def on_a_terminal(self, *words, **environment):
-        """What the command prints to a terminal of 24 lines."""
+        """The output of the command on a terminal of 24 lines."""
         read, write = pty.openpty()
         env = {**{k: v for k, v in os.environ.items() if k != "NO_COLOR"}, "TERM": "xterm", **environment}
         with subprocess.Popen([MYCC, *map(str, words)], stdout=write, stderr=write, env=env) as process:

@@ -147,7 +147,7 @@ TEST(DiagnosticsTest, TheNearestNameIsProposed) {
   EXPECT_EQ(HintIn("x[row]"), "");
 }
 
-// What a hint proposes is what the language takes.
+// The language accepts the proposals of its hints.
 TEST(DiagnosticsTest, ProposedExpressionsAreOfTheLanguage) {
   for (const std::string& expression : ProposedExpressions()) {
     // The operands' names are no part of a function's, but for the x of exp and max.

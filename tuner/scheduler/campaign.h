@@ -34,7 +34,7 @@ struct Round {
 };
 
 // Called with each round's candidates and outcomes, in order of rounds, before any decision depends on them:
-// a cost model takes its samples here. What it learns must be a function of these calls. Next returns its
+// a cost model takes its samples here. Its lessons must be a function of these calls. Next returns its
 // error.
 using Learn = std::function<absl::Status(int task, const std::vector<Ledger::Entry>& generation)>;
 
