@@ -20,14 +20,14 @@
 
 namespace mycc {
 
-// The findings of a final round: times that were taken in turn and compare with each other.
+// The result of a final round: times that were taken in turn, so they are comparable.
 struct FinalTimes {
   double best_seconds = 0;     // the winner's
   double best_width = 0;       // of its interval, relative
   double default_seconds = 0;  // the default schedule's; 0: it was not in the round, or did not pass
   bool default_failed = false;
-  uint32_t finalists = 0;   // that passed; 0: none was held
-  bool is_earlier = false;  // of another job's round, in which this job's finalists have met
+  uint32_t finalists = 0;   // number that passed; 0: no round was held
+  bool is_earlier = false;  // the round was another job's, with these finalists
 };
 
 class ActiveJob {
@@ -42,15 +42,15 @@ class ActiveJob {
 
   // The task's next generation, whose trials are about to be measured; `state` has an entry for each.
   void AddRound(uint32_t task, const v1::SearchState::Generation& state);
-  // A trial's final result; the search has not been told yet.
+  // A trial's final result, before the search is told.
   void Finish(uint32_t task, uint32_t generation, uint32_t index, const v1::MeasureResult& result);
   // The outcomes since the last call, by task.
   TaskOutcomes TakeUntold();
-  // A search that begins anew has been told nothing yet.
+  // For a search that begins again: it has been told nothing yet.
   void ForgetTold() { told_ = 0; }
 
   int64_t open_trials() const { return open_trials_; }
-  // Every trial of the rounds before the latest is finished: the search can say what comes next.
+  // Every trial of the rounds before the latest is finished: the search can propose the next round.
   bool ready_for_round() const { return open_before_latest_ == 0; }
   uint32_t num_rounds() const { return static_cast<uint32_t>(rounds_.size()); }
   double best_seconds(uint32_t task) const { return tasks_[task].best_seconds; }  // by itself; 0: none yet
@@ -60,10 +60,10 @@ class ActiveJob {
     return static_cast<uint32_t>(std::max<size_t>(tasks_[task].rounds.size(), 1) - 1);
   }
 
-  // The fastest one of a default schedule, and the fastest of all; empty: none yet.
+  // The trials of the fastest default schedule and of the fastest candidate; empty: none yet.
   const std::string& default_trial(uint32_t task) const { return tasks_[task].default_trial; }
   const std::string& best_trial(uint32_t task) const { return tasks_[task].best_trial; }
-  // The time of the best one as a share of the default's, both by themselves; 0: one of them has none.
+  // The best candidate's time over the default schedule's, each timed by itself; 0: one is missing.
   double best_share(uint32_t task) const {
     const TaskState& state = tasks_[task];
     return state.first_seconds > 0 ? state.best_seconds / state.first_seconds : 0;
@@ -75,13 +75,13 @@ class ActiveJob {
   void SetFinal(uint32_t task, const FinalTimes& times) { tasks_[task].final = times; }
   // A remark about a task at the job's end; empty when it simply went well.
   std::string TaskOutcome(uint32_t task) const;
-  // Without state, message and times, which are the server's.
+  // Without state, message and times, which the server adds.
   v1::JobProgress Progress(bool with_tasks) const;
 
  private:
   struct Round {
     int64_t open = 0;              // trials
-    std::vector<bool> is_default;  // the candidates that are a sketch's own guess
+    std::vector<bool> is_default;  // the candidates that are a sketch's default
   };
   struct TaskState {
     std::vector<size_t> rounds;  // of its generations, as indices of the job's

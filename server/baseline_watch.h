@@ -8,14 +8,14 @@ namespace mycc {
 
 class BaselineWatch {
  public:
-  // `usual_seconds`: of the device when it was last healthy; 0: unknown.
+  // `usual_seconds`: the baseline time when the device was last healthy; 0: unknown.
   explicit BaselineWatch(double usual_seconds = 0) : usual_(usual_seconds) {}
 
   void Add(double seconds);
 
-  // The median of the latest over the usual one; 0 while unknown.
+  // The median of the latest times relative to the usual one; 0 while unknown.
   double ratio() const;
-  // The latest ones are all far slower: it is no moment, it is the device.
+  // All of the latest times are far above the usual one, so the device is slow, not the moment.
   bool failing() const;
   // The device's time when it is healthy; 0 while unknown.
   double usual_seconds() const;

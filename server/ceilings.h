@@ -6,8 +6,8 @@
 
 namespace mycc {
 
-// A time that one call of the workload cannot undercut, by bounds that are generous: what it must compute and
-// write, at rates above those of any device of the target's kind that can be bought.
+// A lower bound of one call's time, by generous limits: the operations that it must compute and the bytes
+// that it must write, at rates above those of any device of the target's kind on sale.
 double LeastSeconds(const Workload& workload, const Target& target);
 
 }  // namespace mycc

@@ -30,7 +30,7 @@ class Coordinator {
   Coordinator(const Coordinator&) = delete;
   Coordinator& operator=(const Coordinator&) = delete;
 
-  // Takes up what an earlier server left.
+  // Takes up the jobs that an earlier server left.
   absl::Status Start();
   void Tick();
 
@@ -46,14 +46,14 @@ class Coordinator {
   uint64_t RevisionOf(const std::string& job) const { return board_.RevisionOf(job); }
 
  private:
-  // The same executors, so that what becomes of every write is known here.
+  // The same executors, wrapped so that the result of every write is known here.
   Executors Watched(Executors executors);
   void OnWritten(const absl::Status& status);
   JobReply Explaining(const JobReply& reply) const;
   v1::JobProgress Explained(v1::JobProgress progress) const;
 
   const ReadExecutor read_;
-  std::string trouble_;  // why the log cannot be written now; empty: it can
+  std::string trouble_;  // why the log cannot be written now; empty: it can be written
   LeaseQueue queue_;
   JobBoard board_;
   Dispatcher dispatcher_;

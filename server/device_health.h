@@ -16,25 +16,25 @@ namespace mycc {
 
 class DeviceHealth {
  public:
-  // `usual_baseline_seconds`: of the device when it was last healthy; 0: unknown.
+  // `usual_baseline_seconds`: the baseline time when the device was last healthy; 0: unknown.
   explicit DeviceHealth(double usual_baseline_seconds = 0) : baseline_(usual_baseline_seconds) {}
 
-  // A trial ended here, with a time or without. `has_rival`: another healthy device can run its target; one
-  // that is slow, or fails, is better than none.
+  // A trial ended on this device, with a time or a failure. `has_rival`: another healthy device can run its
+  // target; without one, a slow or failing device is better than none.
   void OnResult(const v1::MeasureResult& result, bool has_rival, double now);
-  // The report said nothing about the candidate: it was lost, is unfit, or its result cannot be.
+  // The report is no verdict on the candidate: a loss, an unfit worker, or an impossible result.
   void OnLoss(const std::string& error, double now);
   // A trial that failed here was tried elsewhere, and failed there too, or did not.
   void OnConfirmed();
   void OnRefuted(const std::string& evidence, double now);
-  // Others' trials succeed where its fail.
+  // Trials that fail on this device succeed on others.
   void OnOutlier(const std::string& evidence, double now);
 
   bool is_believed() const { return credit_ > 0; }
   bool is_slow() const { return baseline_.failing(); }
-  // Why it gets no more work; empty: it does.
+  // The reason why it gets no work; empty: it gets work.
   const std::string& drain() const { return drain_; }
-  // How much of `wanted` it may lease now. A drained device gets one trial now and then, which shows whether
+  // The part of `wanted` that it may lease now. A drained device gets one trial now and then, to show whether
   // it has recovered.
   int Allowance(int wanted, double now);
 
@@ -53,7 +53,7 @@ class DeviceHealth {
   int lost_in_a_row_ = 0;
   int failures_in_a_row_ = 0;
   int refuted_in_a_row_ = 0;  // since a trial succeeded
-  int credit_ = 0;            // candidates that may fail before the device's word is doubted
+  int credit_ = 0;            // candidates that may fail before the device is doubted
   std::string last_failure_;
   std::string drain_;
   bool is_probed_ = false;  // a drained device has been given a trial

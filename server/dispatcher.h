@@ -40,7 +40,7 @@ struct DispatcherOptions {
   double lease_seconds = 20;
   LossOptions losses;
   LeasingOptions leasing;
-  // Whether workers of before find this server again, with what they hold.
+  // Whether earlier workers find this server again, with their leases.
   bool workers_return = true;
   std::function<void(const std::string&)> log;  // a line for people; may be null
 };
@@ -52,7 +52,7 @@ class Dispatcher {
   Dispatcher(const Dispatcher&) = delete;
   Dispatcher& operator=(const Dispatcher&) = delete;
 
-  // Reads what the log knows: its key, and devices. REQUIRES: called first.
+  // Reads its key and the devices' baselines from the log. REQUIRES: called first.
   absl::Status Start();
 
   // In all of these, NotFound: the session is unknown.
@@ -63,20 +63,20 @@ class Dispatcher {
   void Heartbeat(const v1::HeartbeatRequest& request, const Reply<v1::HeartbeatResponse>& reply);
   void Leave(const v1::LeaveRequest& request, const Reply<v1::LeaveResponse>& reply);
 
-  // Takes all that is leased of a job from its holders, who are told with their next answers.
+  // Takes back all leases of a job. Their holders are told with their next answers.
   void Revoke(const std::string& job);
-  // The job's leases of before were adopted: workers that have returned already get what they claimed, and
-  // what they did not name goes back to the queue.
+  // The job's earlier leases were adopted: workers that have returned already get those that they claimed,
+  // and the others go back to the queue.
   void OnAdopted(const std::string& job);
 
   std::vector<v1::DeviceStatus> Devices() const;
   bool AnyFits(const Target& code) const { return workers_.AnyFits(code); }
   std::string StandstillOf(const Target& code) const { return workers_.StandstillOf(code); }
-  // Why a result of the job cannot be kept, in words; empty: all could be.
+  // Why a result of the job cannot be stored; empty: all could be.
   std::string TroubleOf(const std::string& job) const { return reports_.TroubleOf(job); }
-  // Ends the leases that ran out, forgets the workers that went silent, writes what could not be written.
+  // Ends expired leases, forgets silent workers, and repeats failed writes.
   void Tick();
-  // Gives what waits in the queue to the calls that wait for it.
+  // Gives waiting trials to waiting Lease calls.
   void Serve() { leasing_.Serve(); }
   // Answers the calls that wait for trials.
   void RefuseWaiting(const absl::Status& status) { leasing_.RefuseWaiting(status); }
@@ -84,18 +84,18 @@ class Dispatcher {
  private:
   using Leases = google::protobuf::RepeatedPtrField<v1::LeaseId>;
 
-  // Hears a message that names what its worker holds: its own leases are renewed, others are revoked.
+  // Handles the lease list of a message: the worker's own leases are renewed, others are revoked.
   absl::StatusOr<WorkerTable::Session*> Hear(const std::string& session, const Leases& held);
   absl::StatusOr<v1::RegisterResponse> RegisterNow(const v1::RegisterRequest& request);
   // Gives the session the leases that it shows tickets for; the others are added to `lost`.
   void Claim(WorkerTable::Session* session, const Leases& held,
              const std::optional<WorkerTable::Session>& replaced, Leases* lost);
-  // Whether the lease is one of a job that is being taken up: whether it stands is known then.
+  // Whether the lease belongs to a job that is being taken up; its validity is known only after that.
   bool IsClaim(const v1::LeaseId& lease) const;
-  // Leases that the worker held under its name, and does not know of any more, died with its process.
+  // Leases of the worker's name that the worker no longer lists ended with its earlier process.
   void LoseAllOf(const WorkerTable::Session& session, const std::optional<WorkerTable::Session>& replaced);
-  // Why the lease is not renewed, although its holder names it: its device stands still and others can
-  // measure the trial; empty: it is.
+  // Why a listed lease is not renewed: its device stands still and others can measure the trial; empty: it is
+  // renewed.
   std::string StandstillOf(const WorkerTable::Session& holder, const Grant& grant) const;
   // A lease ran out.
   void EndOverdue(const Grant& grant);
@@ -113,7 +113,7 @@ class Dispatcher {
   std::map<std::string, Baseline> usual_;  // of each device
   // The sessions that show tickets for leases of jobs that are being taken up, by job, trial and attempt.
   std::map<std::string, std::map<std::pair<std::string, uint32_t>, std::string>> claims_;
-  LeaseTickets tickets_;  // with the log's key, once there is one
+  LeaseTickets tickets_;  // with the log's key, once it is read
   WorkerTable workers_;
   Losses losses_;
   Leasing leasing_;

@@ -20,7 +20,7 @@ namespace mycc {
 // of different jobs may run side by side.
 using SearchExecutor = std::function<void(std::function<void()> work, std::function<void()> done)>;
 
-// Errors that the same may get over later: the log is busy, full, or cannot be read or written now.
+// Errors that may be over later: the log is busy or full, or cannot be read or written now.
 inline bool IsPassing(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsResourceExhausted(status) ||
          absl::IsPermissionDenied(status) || absl::IsInternal(status);
@@ -33,7 +33,7 @@ struct Executors {
   StartSearch start_search;  // within search work
 };
 
-// Has `look` read the log, and calls `done` with what it returned.
+// Runs `look` on the log, and calls `done` with its result.
 template <typename Look, typename Done>
 void ReadLog(const ReadExecutor& read, Look look, Done done) {
   using Found = std::invoke_result_t<Look, TuningLog*>;

@@ -24,9 +24,9 @@ class FailureWatch {
 
   // `line` names comparable trials: those of one job for one target.
   void Add(const std::string& line, const Source& source, bool ok);
-  // Why the source stands out on the line, in words; empty: it does not.
+  // Why the source stands out on the line; empty: it does not.
   std::string Verdict(const std::string& line, const Source& source) const;
-  // Others fail at a tenth of the line's trials or more: a failure there is nothing that asks for a second
+  // A tenth or more of the other devices' trials on the line fail: a failure there needs no second
   // opinion.
   bool IsUsualElsewhere(const std::string& line, const Source& source) const;
 

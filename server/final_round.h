@@ -41,15 +41,15 @@ struct OwnRecords {
 };
 std::vector<v1::Record> Finalists(const std::vector<StoredRecord>& ranked, const OwnRecords& own = {});
 
-// The trials of a job that its final round cannot do without, and how their times compare.
+// The job's own trials that its final round needs, and their times relative to each other.
 struct JobsOwn {
   std::string default_trial, best_trial;  // the fastest of a default schedule, and of all; empty: none
   double best_share = 0;                  // as OwnRecords'
 };
 
 struct FinalRoundPlan {
-  std::optional<FinalRound> round;    // none: there is nothing to decide, or the job has held it
-  std::optional<FinalTimes> earlier;  // of the round of another job in which these finalists have met
+  std::optional<FinalRound> round;    // nullopt: nothing to decide, or the job has held it
+  std::optional<FinalTimes> earlier;  // of another job's round with these finalists
 };
 // The round of a job's task, over all that the log holds for it.
 absl::StatusOr<FinalRoundPlan> PlanFinalRound(const TuningLog& log, const std::string& job, uint32_t task,
@@ -62,13 +62,13 @@ absl::StatusOr<std::vector<v1::Record>> RecordsOf(const FinalRound& round,
                                                   const std::vector<v1::MeasureResult>& results,
                                                   int64_t now_unix_micros);
 
-// The finalists that passed the round that a job has held for a task, as the log has them.
+// The finalists that passed a job's round for a task, from the log.
 absl::StatusOr<std::vector<v1::Record>> FinalRecordsOf(const TuningLog& log, const std::string& job,
                                                        uint32_t task, const PlannedTask& planned);
 // The times of a round's winner and of the default schedule, whose record is that of an earlier trial. There
 // are no finalists when none has passed.
 FinalTimes FinalTimesOf(const std::vector<v1::Record>& records, const std::optional<v1::Record>& by_default);
-// None for no trial's name, and for a trial without a record.
+// Nullopt for a text that is no trial's name, and for a trial without a record.
 absl::StatusOr<std::optional<v1::Record>> RecordOfTrial(const TuningLog& log, const std::string& trial);
 
 }  // namespace mycc

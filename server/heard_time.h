@@ -12,11 +12,11 @@ namespace mycc {
 
 class HeardTime final : public TimeSource {
  public:
-  // `time` outlives it. However long a turn was, it counts for at most `longest_step` seconds.
+  // `time` outlives it. A turn counts for at most `longest_step` seconds, however long it was.
   HeardTime(const TimeSource* time, double longest_step)
       : time_(time), longest_step_(longest_step), last_(time->Seconds()), now_(last_) {}
 
-  // The loop listens again. Between two calls the clock stands.
+  // The loop turns again. Between two calls the clock stands.
   void Turn() {
     const double real = time_->Seconds();
     now_ += std::clamp(real - last_, 0.0, longest_step_);

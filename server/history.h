@@ -16,7 +16,7 @@
 
 namespace mycc {
 
-// One job's look back. Records that the tasks of a family share are read once.
+// The look-up for one job. Records that tasks of a family share are read once.
 class History {
  public:
   // The log must outlive it.
@@ -30,14 +30,14 @@ class History {
  private:
   struct Shape {
     std::string workload_hash;
-    double work = 0;                       // the logarithm of its operations
+    double work = 0;                       // the logarithm of its number of operations
     bool is_known = false;                 // whether the log was asked for its best
     std::optional<std::string> best = {};  // its best record's trace
   };
-  // A computation, whatever its shape, on a target.
+  // A computation at any shape, on a target.
   using Family = std::pair<std::string, std::string>;
 
-  // In the order of their work.
+  // Ordered by their number of operations.
   absl::StatusOr<std::vector<Shape>*> ShapesOf(const Family& family);
   // The log is asked once for each shape, however many tasks a job has and however many shapes have no
   // record.

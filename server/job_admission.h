@@ -44,16 +44,16 @@ struct JobAdmissionOptions {
   bool resume_all = true;
   double retry_seconds = 1;    // for a job that could not be read
   double waiter_seconds = 30;  // of silence, then a client does not wait any more
-  // After a restart, for the clients to be heard again: until then, nobody is the last one to leave.
+  // After a restart, clients need this time to call again: until then, no client is the last one to leave.
   double hear_again_seconds = 5;
   std::function<std::string()> new_job_id = RandomJobId;
 };
 
-// The parts that admission leaves to others.
+// The callbacks by which admission tells other parts.
 struct JobAdmissionHooks {
-  // A job is taken up: these of its trials go to the lease queue.
+  // A job was taken up: these of its trials go to the lease queue.
   std::function<void(const ActiveJob& job, const std::vector<Trial>& open)> queue_trials;
-  // A running job was cancelled: it is not among the running ones any more.
+  // A running job was cancelled, and is no longer among the running ones.
   std::function<void(std::unique_ptr<RunningJob>)> discard;
 };
 
@@ -70,19 +70,19 @@ class JobAdmission {
   // NotFound when there is no such job. One that has ended stays as it is.
   void Cancel(const v1::CancelJobRequest& request, const JobReply& reply);
   void Leave(const v1::LeaveJobRequest& request, const JobReply& reply);
-  // The client waits for the job, and will for `seconds` before it is to be heard again.
+  // The client waits for the job, and counts for `seconds` until its next call.
   absl::Status Hear(const std::string& job, const std::string& client, double seconds);
 
   const JobListing& listing() const { return listing_; }
   // Whether the job waits for its turn or is being taken up, or is changed now: what the log knows of it may
   // have been read, and must stay true.
   bool IsOnItsWay(const std::string& job) const { return turns_.Contains(job) || changes_.IsHeld(job); }
-  // Makes a change of a job that does not run. Meanwhile it is not taken up again.
+  // Changes a job that does not run. It is not taken up again meanwhile.
   void Change(const std::string& job, LogWrite write, LogWriteDone done) {
     changes_.Change(job, std::move(write), std::move(done));
   }
 
-  // The log is gone from its place: what does not run yet has failed.
+  // The log's file is gone: jobs that do not run yet have failed.
   void OnLogGone(const absl::Status& why) { turns_.OnLogGone(why); }
   // The job's end is in the log.
   void OnEnded(const std::string& job);
@@ -103,13 +103,13 @@ class JobAdmission {
 
   void Admit(const std::shared_ptr<const Submission>& submission, const JobReply& reply);
   static absl::StatusOr<std::optional<Job>> FindJob(const Submission& submission, TuningLog* log);
-  // Does what a submission asks for; `known` is the job that it has made, as the log knows it, or none.
+  // Handles a submission; `known` is the job that it has made, from the log, or none.
   void Decide(const std::optional<Job>& known, const std::shared_ptr<const Submission>& submission,
               const JobReply& reply);
   void Create(const std::shared_ptr<const Submission>& submission, const JobReply& reply);
   void Join(const Job& job, const Submission& submission, const JobReply& reply);
   void Reopen(const Job& job, const std::shared_ptr<const Submission>& submission, const JobReply& reply);
-  // The end of a submission: the client waits for the job from now on, and sees it.
+  // The end of a submission: from now on the client waits for the job and sees it.
   void Answer(const std::string& job, const Submission& submission, const JobReply& reply);
 
   void EndCancelled(const std::string& job, const std::string& why, const JobReply& reply);

@@ -36,9 +36,9 @@ struct JobBoardOptions {
   JobEndingOptions endings;
 };
 
-// The owner of the workers says what becomes of a job's leases.
+// The owner of the workers ends or adopts a job's leases.
 struct JobBoardHooks {
-  // The job has ended: nothing of it is leased any more, and its workers should hear of it.
+  // The job has ended: none of its trials is leased any more, and its workers are told.
   std::function<void(const std::string& job)> revoke;
   // Leases from before a restart were adopted.
   std::function<void(const std::string& job)> on_adopted;
@@ -68,20 +68,20 @@ class JobBoard {
   // log. An error is the log's: the round is still open, and the same report may go better later.
   void FinishRound(const std::string& job, const std::string& round,
                    const std::vector<v1::MeasureResult>& results, const LogWriteDone& done);
-  // It cannot be held.
+  // The round cannot be held.
   void GiveUpRound(const std::string& job, const std::string& round, const std::string& why);
 
-  // The log is gone from its place: what runs or waits has failed, and is shown so for as long as the server
+  // The log's file is gone: running and waiting jobs have failed, and are shown so as long as the server
   // lives.
   void OnLogGone(const absl::Status& why);
   // Why nothing was written the last time, where the log was gone.
   const absl::Status& log_gone() const { return log_gone_; }
   void OnLogThere() { log_gone_ = absl::OkStatus(); }
-  // Ends what ran out of time, writes what could not be written before.
+  // Ends what ran out of time, and repeats failed writes.
   void Tick();
 
  private:
-  // Does whatever the job's state asks for next; the job may be gone afterwards.
+  // Takes the next step that the job's state asks for; the job may be gone afterwards.
   void Advance(RunningJob* job);
   void TickJob(RunningJob* job);
   void QueueTrials(const ActiveJob& job, const std::vector<Trial>& open);

@@ -28,7 +28,7 @@ struct JobEndingOptions {
 
 class JobEndings {
  public:
-  // The job's end is in the log; the job is not looked at again.
+  // The job's end is in the log; the job is not used again.
   using OnEnded = std::function<void(RunningJob*)>;
 
   // The progress of a job as it is shown to people.

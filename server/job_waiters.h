@@ -14,7 +14,7 @@ class JobWaiters {
   // The client waits for the job until then, unless it is heard again.
   void Hear(const std::string& job, const std::string& client, double until, double now);
   void Leave(const std::string& job, const std::string& client);
-  // Nobody waits for it any more: it has ended.
+  // The job has ended: it has no waiters any more.
   void Forget(const std::string& job) { jobs_.erase(job); }
 
   uint32_t Count(const std::string& job, double now) const;

@@ -31,23 +31,23 @@
 
 namespace mycc {
 
-// An attempt that ended on a worker and says little about the candidate.
+// An attempt that ended on a worker without a verdict on the candidate.
 struct FailedTry {
   std::string worker, device;
   std::string what;         // in words
-  bool is_doubted = false;  // the candidate failed, and the device is not believed
+  bool is_doubted = false;  // the candidate failed, but the device is doubted
 };
 
 struct QueuedTrial {
   std::string name;
   std::string job;
-  std::string target;  // text: what may measure it
+  std::string target;  // the target's text
   uint32_t task = 0;
   uint32_t attempt = 0;  // the last one granted; 0: none yet
-  uint32_t losses = 0;   // attempts that ended without a word on the candidate, blamed on it
+  uint32_t losses = 0;   // attempts without a verdict that were blamed on the candidate
   std::string trace;
   std::vector<std::string> rivals;  // not empty: a final round, no trial; the log does not know it
-  // It should not go where it failed while there are other workers, and until then.
+  // It should not go back to a worker where it failed, while there are other workers and until then.
   std::vector<FailedTry> failed_tries;
   double elsewhere_until = 0;
 
@@ -55,12 +55,12 @@ struct QueuedTrial {
   bool is_suspect() const { return losses > 0; }
 };
 
-// The holder of a lease from before the server started, until its worker registers again: this, and the
+// The holder of a lease from before the server's start, until its worker registers again: this word and the
 // worker's name.
 inline constexpr char kAdoptedHolder[] = "before restart: ";
 
 enum class LeaseState {
-  kGranting,  // on its way into the log: nobody has heard of it
+  kGranting,  // on its way into the log: no worker knows of it
   kHeld,
   kSettling,  // its end is on its way into the log
 };
@@ -87,10 +87,10 @@ class LeaseQueue {
  public:
   explicit LeaseQueue(double lease_seconds) : lease_seconds_(lease_seconds) {}
 
-  // To the end of the line of its job and target; `first` puts it at the head.
+  // Appends the trial to the line of its job and target; `first` puts it at the head.
   void Add(QueuedTrial trial, bool first = false);
-  // A trial that somebody already holds under trial.attempt, after a restart of the server, which its holder
-  // has yet to find again: the lease is as much longer.
+  // Adopts a trial that a worker holds already under trial.attempt, after a restart of the server. The worker
+  // first has to find the server again, so the lease lasts that much longer.
   void Adopt(QueuedTrial trial, const std::string& holder, double now);
 
   // Grants up to `count` trials of the lines that fit, which take turns; in a line the oldest first. A
@@ -98,7 +98,7 @@ class LeaseQueue {
   std::vector<Grant> Lease(const Asker& asker, int count);
   // The grant is in the log: the lease begins now. False when it was dropped meanwhile.
   bool Confirm(const std::string& name, uint32_t attempt, double now);
-  // Undoes a grant. Nothing happens when it was dropped meanwhile.
+  // Undoes a grant. No effect when it was dropped meanwhile.
   void TakeBack(const std::string& name, uint32_t attempt);
 
   // The lease lasts until now + lease_seconds, and half an hour in all. False when it is not the holder's.
@@ -111,25 +111,25 @@ class LeaseQueue {
 
   // The lease under this attempt; null for a late report: the attempt is not the current one, or not leased.
   const Grant* Find(const std::string& name, uint32_t attempt) const;
-  // Its end is decided. False when there is no such lease, or it is not held: its end was decided before.
+  // The lease's end is decided. False when there is no such lease, or its end was decided before.
   bool Settle(const std::string& name, uint32_t attempt);
-  // Its end could not be written: it is held as before.
+  // The end could not be written: the lease is held as before.
   void Unsettle(const std::string& name, uint32_t attempt, double now);
   // Ends a lease with a result. False for a late report.
   bool Finish(const std::string& name, uint32_t attempt);
   // Ends a lease without a result: the trial waits again, at the head. `blamed` counts a loss.
   bool Return(const std::string& name, uint32_t attempt, bool blamed);
-  // Likewise, to be tried elsewhere first.
+  // The same, but the trial is to be tried elsewhere first.
   bool ReturnElsewhere(const std::string& name, uint32_t attempt, bool blamed, FailedTry failed, double now);
 
-  // Held leases, in the order of names, which is the order of the search.
+  // Held leases, ordered by name, which is the order of the search.
   std::vector<Grant> HeldBy(const std::string& holder) const;
   std::vector<Grant> HeldOf(const std::string& job) const;
   std::vector<Grant> Overdue(double now) const;
 
   // Forgets the waiting trials of a job; leased ones may still finish.
   void DropWaiting(const std::string& job);
-  // Forgets the leases too.
+  // The same with the leases.
   void DropJob(const std::string& job);
 
   int64_t waiting() const { return waiting_; }
@@ -159,8 +159,8 @@ class LeaseQueue {
   static void Forget(Index* index, const std::string& key, const std::string& name);
   Grant* FindLease(const std::string& name, uint32_t attempt);
   bool HoldsSuspect(const std::string& holder) const;
-  // Calls `take` with the line whose turn it is, and the ones after it, until it returns true or each had its
-  // turn. The line that was taken from has had its turn.
+  // Calls `take` with the lines in turn until it returns true or each line was offered. The line that was
+  // taken from has had its turn.
   bool ForLinesInTurn(const Asker& asker, const std::function<bool(LineOfTrials*)>& take);
   std::optional<QueuedTrial> TakeApart(const Asker& asker, bool suspects, LineOfTrials* line);
   std::optional<QueuedTrial> TakeOrdinary(const Asker& asker, LineOfTrials* line);
@@ -168,7 +168,7 @@ class LeaseQueue {
   Grant* Insert(Grant grant);
   // Into the state in which it runs out, renewed or not: its holder reports something new.
   void HoldAnew(Grant* grant, double now, double seconds);
-  // From its old state, into one in which it runs out in `seconds`, or into one in which it does not.
+  // From its old state into one that expires in `seconds`, or into one that does not expire.
   void Hold(Grant* grant, double now, double seconds);
   void StopClock(Grant* grant, LeaseState state);
   std::optional<Grant> Take(const std::string& name, uint32_t attempt);

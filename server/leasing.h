@@ -35,9 +35,9 @@ class Leasing {
 
   // REQUIRES: the session was heard now.
   void Lease(const v1::LeaseRequest& request, IsAlive alive, Reply<v1::LeaseResponse> reply);
-  // Looks again for those that wait.
+  // Tries to serve the calls that wait.
   void Serve();
-  // Answers those that wait.
+  // Answers the calls that wait.
   void RefuseWaiting(const absl::Status& status);
 
  private:
@@ -47,7 +47,7 @@ class Leasing {
     Reply<v1::LeaseResponse> reply;
     double until;
   };
-  // Grants of one call on their way into the log.
+  // The grants of one call that are being written to the log.
   struct Granting {
     Call call;
     std::vector<Grant> grants, written, refused;
@@ -55,7 +55,7 @@ class Leasing {
     absl::Status refusal;  // of the refused ones
   };
 
-  // True when the call needs no waiting any more.
+  // True when the call has its answer.
   bool Answer(const Call& call);
   std::vector<Grant> Grants(WorkerTable::Session* session, const v1::LeaseRequest& request);
   bool MayTry(const std::string& worker, const QueuedTrial& trial) const;

@@ -36,24 +36,24 @@ class Losses {
         time_(time),
         write_(std::move(write)) {}
 
-  // In all of these, nothing happens to a lease that is not held.
-  // The worker gave it back, or nobody has it.
+  // The functions below ignore a lease that is not held.
+  // The worker gave the trial back, or no worker has it.
   void Return(const Grant& grant);
-  // The worker cannot measure it, which says nothing about the candidate: others try first.
+  // The worker cannot measure the trial, through no fault of the candidate: other workers try first.
   void ReturnElsewhere(const Grant& grant, FailedTry failed);
-  // The worker or its device was lost with it, and the candidate is blamed.
+  // The worker or its device was lost during the trial, and the candidate is blamed.
   void Lose(const Grant& grant, v1::MeasureStatus status, FailedTry failed);
-  // A worker was lost with all of these. A suspect among them is blamed alone.
+  // A worker was lost with all of these trials. A suspect among them is blamed alone.
   void LoseAll(const std::vector<Grant>& grants, const FailedTry& failed);
-  // A worker does not have these any more, for a reason that is hardly theirs: they are blamed only when that
+  // A worker does not have these trials any more, hardly through their fault: they are blamed only when that
   // has happened too often.
   void HandBack(const std::vector<Grant>& grants, const FailedTry& failed);
 
-  // Writes again what could not be written.
+  // Repeats failed writes.
   void Retry();
 
  private:
-  // How a lease ends, until that is in the log.
+  // The end of a lease, until it is in the log.
   struct Ending {
     Grant grant;
     v1::MeasureStatus status = v1::MEASURE_STATUS_UNSPECIFIED;  // unspecified: nobody is blamed
@@ -65,12 +65,12 @@ class Losses {
   void End(Ending ending);
   void Write(const Ending& ending);
   void WriteReturn(const Ending& ending);
-  // The trial ends without a word on the candidate: what took the workers is not known, and no later
-  // measurement of it is spoken against.
+  // The trial ends without a verdict on the candidate: the cause of the workers' loss is unknown, and later
+  // measurements of the candidate stay valid.
   void WriteQuarantine(const Ending& ending);
   void Requeue(const Ending& ending);
   bool IsLast(const Ending& ending) const;
-  // The log answered the change for this ending with `status`. True when the ending stands.
+  // The log's answer to the change for this ending is `status`. True when the ending stands.
   bool Stands(const Ending& ending, const absl::Status& status);
 
   const LossOptions options_;

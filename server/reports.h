@@ -32,7 +32,7 @@ namespace mycc {
 
 class Reports {
  public:
-  // `log` hears a line, for people, of what was refused; it may be null.
+  // `log` gets a line, for people, for each refusal; it may be null.
   Reports(JobStore* store, LeaseQueue* queue, JobBoard* board, WorkerTable* workers, Losses* losses,
           const LeaseTickets* tickets, const TimeSource* time, WriteExecutor write,
           std::function<void(const std::string&)> log)
@@ -48,13 +48,13 @@ class Reports {
 
   // REQUIRES: the session was heard now.
   void Report(const v1::ReportRequest& request, Reply<v1::ReportResponse> reply);
-  // Counts what a worker said that cannot be, or is not its to say.
+  // Counts an impossible statement of a worker, or one that is not the worker's to make.
   void CountRefusal(WorkerTable::Session* session, const std::string& what);
-  // Why a result of the job cannot be kept, in words; empty: all could be.
+  // Why a result of the job cannot be stored; empty: all could be.
   std::string TroubleOf(const std::string& job) const;
 
  private:
-  // A request, some of whose results are on their way into the log.
+  // A request with results that are being written to the log.
   struct Call {
     std::string session;
     bool knows_answers = false;  // the worker does
@@ -64,7 +64,7 @@ class Reports {
     std::string not_now;
   };
   using CallPtr = std::shared_ptr<Call>;
-  // A report under a lease that stands.
+  // A report whose lease stands.
   struct Held {
     const CallPtr& call;
     const v1::Report& report;
@@ -76,12 +76,12 @@ class Reports {
     const PlannedTask& task() const { return job.plan().tasks[grant.trial.task]; }
     const std::string& device() const { return expected.offer.device(); }
   };
-  // A result on its way into the log.
+  // A result that is being written to the log.
   struct Pending {
     CallPtr call;
     v1::LeaseId lease;
     FinishedTrial finished;
-    // For a trial whose job runs: where it ran, what it is comparable with, and where it failed before.
+    // For a running job's trial: its device, the comparable trials, and where it failed before.
     std::string worker, device, line;
     Target code;
     std::vector<FailedTry> failed_tries;
@@ -93,10 +93,10 @@ class Reports {
   void TakeImpossible(const Held& held, const absl::Status& why);
   void TakeLoss(const Held& held);
   void TakeRound(const Held& held);
-  // A failure that is not believed: it is tried elsewhere.
+  // A doubted failure: the trial is tried elsewhere.
   void TakeDoubted(const Held& held);
   void TakeResult(const Held& held);
-  // One of a job that has ended: the log keeps a result that was paid for.
+  // A result for a job that has ended: the log keeps it, since it was paid for.
   void TakeLate(const CallPtr& call, const v1::Report& report);
   bool IsDoubted(const Held& held) const;
 
@@ -110,7 +110,7 @@ class Reports {
   // The answer to one report.
   void Answer(const CallPtr& call, const v1::LeaseId& lease, v1::ReportAnswer::Kind kind,
               const std::string& reason = "");
-  // Its result could not be written: it is held as before.
+  // The result could not be written: the lease is held as before.
   void HoldAgain(const CallPtr& call, const v1::LeaseId& lease, const absl::Status& why);
   void Close(const CallPtr& call);
 

@@ -16,7 +16,7 @@ struct Expectation {
   double least_seconds = 0;  // ceilings.h
 };
 
-// InvalidArgument says what cannot be, and what was expected.
+// InvalidArgument names the impossible part and what was expected.
 absl::Status CheckResult(const v1::MeasureResult& result, const Expectation& expected);
 
 }  // namespace mycc

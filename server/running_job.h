@@ -33,13 +33,13 @@ struct RunningJob {
 
   const std::string& id() const { return active->id(); }
   double Elapsed(double now) const { return elapsed_before + now - started; }
-  // People have something new to see.
+  // There is news for people to see.
   void Touch() { ++revision; }
 
   const std::unique_ptr<ActiveJob> active;
   std::unique_ptr<JobSearch> search;             // with a search thread while `under_way`
   std::map<std::string, std::string> model_ids;  // that the search starts from, by kind
-  // Works and writes beside the thread that decides, whose ends are to come: until then the job is neither
+  // Work and writes that are under way beside the deciding thread: until they end, the job is neither
   // advanced nor removed.
   int under_way = 0;
   std::optional<double> asked_at;          // the search, which has not answered yet
@@ -59,7 +59,7 @@ struct RunningJob {
 // By id.
 using RunningJobs = std::map<std::string, std::unique_ptr<RunningJob>>;
 
-// Does whatever the job's state asks for next; the job may be gone afterwards.
+// Takes the next step that the job's state asks for; the job may be gone afterwards.
 using AdvanceJob = std::function<void(RunningJob*)>;
 
 // Ends a search where searches run: the end of a process may take its time.

@@ -46,7 +46,7 @@ class WorkerTable {
     double last_heard = 0;
     int64_t refused = 0;  // reports, results and held leases
   };
-  // A trial that ended: which ones it is comparable with, and what it ran for.
+  // A trial that ended: its comparable trials, and its target.
   struct Ended {
     std::string line;
     const Target& code;
@@ -63,27 +63,27 @@ class WorkerTable {
   absl::StatusOr<Session*> Register(const v1::RegisterRequest& request, double now,
                                     std::optional<Session>* replaced,
                                     const std::function<double(const v1::DeviceOffer&)>& usual);
-  // NotFound when the session is unknown. It was heard now.
+  // NotFound when the session is unknown. The session counts as heard now.
   absl::StatusOr<Session*> Hear(const std::string& session, double now);
   Session* Find(const std::string& session);
-  // Why none of the devices that can measure `code` does, in words; empty: one does, or there is none.
+  // Why no device that can measure `code` does so; empty: one does, or there is none.
   std::string StandstillOf(const Target& code) const;
   // Whether a worker of this name is registered.
   bool Knows(const std::string& worker) const { return by_name_.contains(worker); }
   void Remove(const std::string& session);
-  // The sessions that were silent for longer than `seconds`, forgotten.
+  // Forgets and returns the sessions that were silent for longer than `seconds`.
   std::vector<Session> RemoveSilent(double now, double seconds);
 
   // A trial's result on a device, which may be drained for it, or get work again.
   void Judge(Session* session, const std::string& device, const Ended& ended, const v1::MeasureResult& result,
              double now);
-  // A report of a trial said nothing about the candidate.
+  // A report says nothing about the candidate.
   void JudgeLoss(Session* session, const std::string& device, const std::string& error, double now);
   // A failure was tried elsewhere: it failed there too (`confirmed`), or did not, as `evidence` says.
   void JudgeAgain(const std::string& worker, const std::string& device, bool confirmed,
                   const std::string& evidence, double now);
-  // The device's word that a trial of the line failed is taken without a second opinion: it has shown that it
-  // can measure, and such failures are usual elsewhere.
+  // The device's failure on the line counts without a second opinion: the device has shown that it can
+  // measure, and such failures are usual elsewhere.
   bool IsBelieved(const Session& session, const std::string& device, const std::string& line) const;
   // A healthy device of another worker, whose name is not among `except`, can measure `code` now.
   bool HasElsewhere(const Target& code, const std::vector<std::string>& except, double now) const;
@@ -97,7 +97,7 @@ class WorkerTable {
   bool AnyFits(const Target& code) const;
 
  private:
-  // Why the name is not free for the process that asks for it; empty: it is.
+  // Why the process cannot have the name; empty: it can.
   std::string Occupied(const Session& earlier, const v1::RegisterRequest& request, double now) const;
   Session* FindWorker(const std::string& name);
   bool HasHealthyRival(const Device& device, double now) const;
