@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status.h"
+#include "codegen/schedule/trace_names.h"
 #include "db/record_check.h"
 #include "db/trial_table.h"
 #include "proto/names.h"
@@ -250,7 +251,7 @@ absl::Status JobStore::AddGeneration(const Generation& generation) {
     provenance.set_generation(generation.generation);
     provenance.set_index(static_cast<uint32_t>(index));
     MYCC_RETURN_IF_ERROR(database_->Run(
-        kInsertTrial, {task, number, static_cast<int64_t>(index), generation.trials[index].trace,
+        kInsertTrial, {task, number, static_cast<int64_t>(index), StoredTrace(generation.trials[index].trace),
                        Blob{provenance.SerializeAsString()}, now}));
   }
   MYCC_RETURN_IF_ERROR(database_->Run(

@@ -4,6 +4,7 @@
 
 #include "base/sha256.h"
 #include "base/status.h"
+#include "codegen/schedule/trace_names.h"
 #include "db/message_json.h"
 #include "db/record_table.h"
 #include "proto/names.h"
@@ -16,6 +17,7 @@ constexpr size_t kDigestDigits = 16;
 v1::Record ContentOf(v1::Record record) {
   record.clear_trial();
   record.clear_recorded_unix_micros();
+  record.set_trace(StoredTrace(record.trace()));
   return record;
 }
 

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/sha256.h"
 #include "base/status.h"
+#include "codegen/schedule/trace_names.h"
 #include "db/namesake.h"
 #include "db/precedence.h"
 #include "db/record_check.h"
@@ -91,17 +92,16 @@ absl::StatusOr<AppendedRecord> InsertRecord(Database* database, const v1::Record
                                                                   {given == 0 ? now_unix_micros : given}));
   const v1::MeasureResult& result = record.result();
   const int64_t finished = result.finished_unix_micros() != 0 ? result.finished_unix_micros() : recorded;
-  const std::string trace_hash = Sha256Hex(record.trace());
+  const std::string trace = StoredTrace(record.trace()), trace_hash = Sha256Hex(trace);
   const bool ok = result.status() == v1::MEASURE_STATUS_OK;
   const bool has_rank = ok && result.timing().rank_seconds() > 0;
   MYCC_RETURN_IF_ERROR(database->Run(
       kInsert,
-      {place.trial, key, record.trace(), trace_hash, int64_t{result.status()},
-       int64_t{result.verification().passed()}, int64_t{result.timing().protocol()},
-       int64_t{result.timing().timer_version()}, ok ? SqlValue(result.timing().seconds()) : SqlValue(),
-       finished, recorded, record.provenance().job(), result.device().worker(),
-       Blob{DetailOf(record, recorded)}, has_rank ? SqlValue(result.timing().rank_seconds()) : SqlValue(),
-       int64_t{IsServable(record)}}));
+      {place.trial, key, trace, trace_hash, int64_t{result.status()}, int64_t{result.verification().passed()},
+       int64_t{result.timing().protocol()}, int64_t{result.timing().timer_version()},
+       ok ? SqlValue(result.timing().seconds()) : SqlValue(), finished, recorded, record.provenance().job(),
+       result.device().worker(), Blob{DetailOf(record, recorded)},
+       has_rank ? SqlValue(result.timing().rank_seconds()) : SqlValue(), int64_t{IsServable(record)}}));
   const AppendedRecord appended{database->last_insert_id(), true, place.has_namesakes};
   MYCC_RETURN_IF_ERROR(Supersede(database, key, trace_hash));
   return appended;
@@ -132,7 +132,7 @@ absl::StatusOr<StoredRecord> ReadRecord(const Database& database, const Query& r
   record.set_workload_hash(row.Text(3));
   record.set_shape_erased_hash(row.Text(4));
   record.set_target(row.Text(5));
-  record.set_trace(row.Text(6));
+  record.set_trace(CurrentTrace(row.Text(6)));
   stored.superseded = row.Int(8) != 0;
   if (!row.IsNull(10)) {
     stored.override_by =

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/sha256.h"
 #include "base/status.h"
+#include "codegen/schedule/trace_names.h"
 #include "proto/names.h"
 
 namespace mycc {
@@ -35,7 +36,7 @@ TrialRow ReadTrial(const Database& database, const Query& row) {
   trial.generation = static_cast<uint32_t>(row.Int(4));
   trial.index = static_cast<uint32_t>(row.Int(5));
   trial.name = TrialName({row.Text(2), trial.task, trial.generation, trial.index});
-  trial.trace = row.Text(6);
+  trial.trace = CurrentTrace(row.Text(6));
   trial.state = static_cast<TrialState>(row.Int(8));
   trial.attempt = static_cast<uint32_t>(row.Int(9));
   trial.lost_attempts = static_cast<uint32_t>(row.Int(10));
@@ -52,8 +53,8 @@ TrialRow ReadTrial(const Database& database, const Query& row) {
   trial.record_id = row.Int(14);
   // The record has the trace once more, with its hash.
   const std::string trace_hash = row.Text(17);
-  if (Sha256Hex(trial.trace) != trace_hash)
-    trial.trace = Sha256Hex(row.Text(16)) == trace_hash ? row.Text(16) : "";
+  if (Sha256Hex(row.Text(6)) != trace_hash)
+    trial.trace = Sha256Hex(row.Text(16)) == trace_hash ? CurrentTrace(row.Text(16)) : "";
   v1::Record detail;
   if (!trial.trace.empty() && detail.ParseFromString(row.Text(15))) {
     trial.result = std::move(*detail.mutable_result());

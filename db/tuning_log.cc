@@ -15,6 +15,7 @@
 #include "base/output_file.h"
 #include "base/sha256.h"
 #include "base/status.h"
+#include "codegen/schedule/trace_names.h"
 #include "db/override_table.h"
 #include "proto/names.h"
 #include "proto/utf8.h"
@@ -262,11 +263,11 @@ absl::StatusOr<std::optional<StoredRecord>> TuningLog::SpeakerOf(const v1::Recor
   MYCC_ASSIGN_OR_RETURN(const int64_t key, FindKey(database(), record.workload_hash(), record.target()));
   const v1::Timing& timing = record.result().timing();
   DamagedRecords damaged;
-  MYCC_ASSIGN_OR_RETURN(
-      std::vector<StoredRecord> found,
-      Read(kSpeaker,
-           {key, Sha256Hex(record.trace()), int64_t{timing.protocol()}, int64_t{timing.timer_version()}},
-           &damaged));
+  MYCC_ASSIGN_OR_RETURN(std::vector<StoredRecord> found,
+                        Read(kSpeaker,
+                             {key, Sha256Hex(StoredTrace(record.trace())), int64_t{timing.protocol()},
+                              int64_t{timing.timer_version()}},
+                             &damaged));
   if (found.empty()) return std::nullopt;
   return std::move(found[0]);
 }

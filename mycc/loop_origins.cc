@@ -11,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "base/status.h"
 #include "codegen/ir/stmt.h"
+#include "codegen/ir/visit.h"
 #include "codegen/schedule/schedule.h"
 #include "codegen/workload/canonical.h"
 

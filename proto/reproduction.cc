@@ -1,6 +1,7 @@
 #include "proto/reproduction.h"
 
 #include "absl/strings/str_cat.h"
+#include "codegen/schedule/trace_names.h"
 #include "proto/names.h"
 
 namespace mycc {
@@ -25,7 +26,7 @@ std::string Quoted(const std::string& text) {
 
 std::string ReproductionOf(const v1::Assignment& assignment) {
   return absl::StrCat("mycc-tune measure <(printf %s ", Quoted(assignment.workload()),
-                      ") --trace <(printf %s ", Quoted(assignment.trace()), ") --target ",
+                      ") --trace <(printf %s ", Quoted(CurrentTrace(assignment.trace())), ") --target ",
                       Quoted(assignment.target()), " --cache ", ProtocolName(assignment.protocol()),
                       " --seed ", assignment.seed());
 }

@@ -1,6 +1,7 @@
 #include "server/assignment.h"
 
 #include "absl/status/statusor.h"
+#include "codegen/schedule/trace_names.h"
 
 namespace mycc {
 namespace {
@@ -30,10 +31,10 @@ v1::Assignment AssignmentOf(const Grant& grant, const ActiveJob& job) {
   const PlannedTask& task = job.plan().tasks[grant.trial.task];
   assignment.set_workload(task.key.workload);
   assignment.set_target(task.key.target);
-  assignment.set_trace(grant.trial.trace);
+  assignment.set_trace(StoredTrace(grant.trial.trace));
   assignment.set_protocol(task.protocol);
   assignment.set_best_seconds(job.best_seconds(grant.trial.task));
-  assignment.mutable_rivals()->Add(grant.trial.rivals.begin(), grant.trial.rivals.end());
+  for (const std::string& rival : grant.trial.rivals) assignment.add_rivals(StoredTrace(rival));
   absl::StatusOr<TrialId> id = ParseTrialName(grant.trial.name);
   // The inputs of the last generation, which workers have at hand.
   if (grant.trial.is_round()) id = TrialId{job.id(), grant.trial.task, job.last_generation(grant.trial.task)};

@@ -11,13 +11,13 @@ namespace mycc {
 
 // The host alone: its name and its operating system.
 v1::DeviceInfo DescribeHost();
-// Everything but the worker's name, with the current clock.
+// Everything but the worker's name, with the clock as it is now.
 v1::DeviceInfo DescribeCpu();
 // The first core's clock as it is now; 0 where the system does not say.
 double CpuClockMhz();
-// The versions of the compilers inside this program.
+// The compilers that this program has inside.
 v1::Toolchain CpuToolchain();
-// The number of bytes to write that evicts everything else from all caches.
+// Bytes that a write must cover to leave nothing of before in any cache.
 int64_t FlushBytes();
 
 }  // namespace mycc

@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_join.h"
 #include "codegen/cuda/kernel_emitter.h"
+#include "codegen/ir/pipeline_stmts.h"
 #include "codegen/passes/bulk_box.h"
 
 namespace mycc {

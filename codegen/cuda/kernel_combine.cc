@@ -1,6 +1,6 @@
-// Reductions across threads: lanes of a warp by shuffles, warps through shared memory, joined blocks by
-// sending (kernel_joined.cc). The group's first thread brings in what the element held before; all of them
-// have the result.
+// Reductions across threads: lanes of a warp by shuffles, warps through shared memory, blocks of a cluster by
+// sending (kernel_cluster_reduce.cc). The group's first thread brings in what the element held before; all of
+// them have the result.
 #include <algorithm>
 #include <vector>
 
@@ -62,7 +62,8 @@ void KernelEmitter::EmitCombine(const Combine& combine, const Expr& condition) {
   Line(arithmetic_.RegisterType(dtype), " ", value, " = ", Value(combine.value).text, ";");
   const std::string element = Element(combine.buffer, combine.indices);
   std::string first = absl::StrCat(MemberOf(*group), " == 0");
-  if (!in_registers && alike_ > 1) absl::StrAppend(&first, " && ", thread_, " % ", alike_, " == 0");
+  if (!in_registers && replication_ > 1)
+    absl::StrAppend(&first, " && ", thread_, " % ", replication_, " == 0");
   std::string inside = condition ? Value(condition).At(kBothOf + 1) : "";
   Open("if (", first, inside.empty() ? "" : " && ", inside, ")");
   const std::string before = in_registers ? element : arithmetic_.FromMemory(dtype, Primary(element)).text;
@@ -78,11 +79,11 @@ void KernelEmitter::EmitCombine(const Combine& combine, const Expr& condition) {
 
 void KernelEmitter::CombineGroup(const Combine& combine, const std::string& value, const ThreadDigit& group) {
   const int64_t threads = group.stride * group.extent, of_block = launch_.threads;
-  if (launch_.joined > 1 && threads > of_block && group.stride == 1 && threads % of_block == 0) {
+  if (launch_.cluster_reduce > 1 && threads > of_block && group.stride == 1 && threads % of_block == 0) {
     CombineGroup(combine, value, ThreadDigit{1, 1, of_block});
     return CombineBlocks(combine, value, threads / of_block);
   }
-  if (launch_.joined > 1 && of_block % threads != 0) {
+  if (launch_.cluster_reduce > 1 && of_block % threads != 0) {
     return Fail(absl::StrCat(group.extent, " threads, ", group.stride, " apart, combine ",
                              combine.buffer->name, "; of joined blocks of ", of_block,
                              " threads, expected those of whole blocks or of parts of one"));
@@ -102,8 +103,8 @@ bool KernelEmitter::EmitCombinesTogether(const For& loop) {
   const Combine* combine = DynAs<Combine>(loop.body);
   const int64_t count = loop.var->extent;
   if (combine == nullptr || loop.loop_kind != LoopKind::kUnroll || !IsConstInt(loop.extent, count) ||
-      count > kWarp || !PlaceOf(combine->buffer).in_registers || launch_.joined > 1 ||
-      launch_.meets_before.count(loop.body.get()) != 0)
+      count > kWarp || !PlaceOf(combine->buffer).in_registers || launch_.cluster_reduce > 1 ||
+      launch_.barriers_before.count(loop.body.get()) != 0)
     return false;
   const std::optional<ThreadDigit> group = GroupOf(*combine);
   if (!group || group->stride != 1 || group->extent <= kWarp || group->extent % kWarp != 0) return false;
@@ -129,9 +130,9 @@ bool KernelEmitter::EmitCombinesTogether(const For& loop) {
     CombineLanes(*combine, value, 1, kWarp);
   });
   Line(type, "* const ", scratch, " = reinterpret_cast<", type, "*>(shared + ", ScratchOffset(launch_), ");");
-  Meet();
+  EmitBarrier();
   for_each([&] { Line("if (", thread_, " % 32 == 0) ", row, thread_, " / 32] = ", value, ";"); });
-  Meet();
+  EmitBarrier();
   Line("const int ", first, " = ", thread_, " / ", group->extent, " * ", warps, ";");
   for_each([&] {
     Line(value, " = ", row, first, "];");
@@ -163,9 +164,9 @@ void KernelEmitter::CombineWarps(const Combine& combine, const std::string& valu
   const std::string type = arithmetic_.RegisterType(combine.buffer->dtype), thread = ThreadOfBlock();
   const std::string scratch = Name("scratch");
   Line(type, "* const ", scratch, " = reinterpret_cast<", type, "*>(shared + ", ScratchOffset(launch_), ");");
-  Meet();
+  EmitBarrier();
   Line("if (", thread, " % 32 == 0) ", scratch, "[", thread, " / 32] = ", value, ";");
-  Meet();
+  EmitBarrier();
   const std::string first = Name("first"), warp = Name("warp");
   Line("const int ", first, " = ", thread, " / ", warps * kWarp, " * ", warps, ";");
   Line(value, " = ", scratch, "[", first, "];");
@@ -195,9 +196,9 @@ void KernelEmitter::CombineScattered(const Combine& combine, const std::string& 
   const std::string type = arithmetic_.RegisterType(combine.buffer->dtype), thread = ThreadOfBlock();
   const std::string scratch = Name("scratch"), first = Name("first"), member = Name("member");
   Line(type, "* const ", scratch, " = reinterpret_cast<", type, "*>(shared + ", ScratchOffset(launch_), ");");
-  Meet();
+  EmitBarrier();
   Line(scratch, "[", thread, "] = ", value, ";");
-  Meet();
+  EmitBarrier();
   Line("const int ", first, " = ", thread, " - ", MemberOf(group), " * ", group.stride, ";");
   Line(value, " = ", scratch, "[", first, "];");
   Line("#pragma unroll 8");
@@ -209,9 +210,9 @@ void KernelEmitter::CombineScattered(const Combine& combine, const std::string& 
   Close();
 }
 
-void KernelEmitter::Meet() {
+void KernelEmitter::EmitBarrier() {
   if (in_nest_ == 0 || in_nest_ == team_) return Sync();
-  if (launch_.joined > 1) {
+  if (launch_.cluster_reduce > 1) {
     return Fail(absl::StrCat(in_nest_, " threads combine in joined blocks that have ", team_,
                              " together; expected all of them"));
   }

@@ -4,6 +4,8 @@
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "codegen/ir/stmt_exprs.h"
+#include "codegen/ir/visit.h"
 
 namespace mycc {
 
@@ -12,8 +14,8 @@ KernelEmitter::KernelEmitter(const Launch& launch, const Target& target, Prelude
       target_(target),
       prelude_(*prelude),
       arithmetic_(prelude),
-      alike_(launch.threads * launch.joined),
-      team_(launch.threads * launch.joined),
+      replication_(launch.threads * launch.cluster_reduce),
+      team_(launch.threads * launch.cluster_reduce),
       names_({"thread", "shared", "barriers", "alone", "round", "rank"}) {}
 
 std::string KernelEmitter::Name(const std::string& base) {
@@ -35,18 +37,18 @@ absl::StatusOr<std::string> KernelEmitter::Kernel(const std::string& name) {
                                   arithmetic_.MemoryType(buffer.buffer->dtype), "* __restrict__ ",
                                   places_.at(buffer.buffer.get()).name));
   }
-  if (launch_.joined > 1) {
-    Line("const int rank = blockIdx.x % ", launch_.joined, ";");
+  if (launch_.cluster_reduce > 1) {
+    Line("const int rank = blockIdx.x % ", launch_.cluster_reduce, ";");
     Line("const int thread = rank * ", launch_.threads, " + ", thread_of_block_, ";");
   } else {
     Line("const int thread = threadIdx.x;");
   }
-  MeetNeighbours();
+  WaitForNeighbours();
   DeclareShared();
-  JoinBlocks();
+  BeginClusterReduce();
   DeclareBlocks();
   Statement(launch_.body);
-  PartBlocks();
+  EndClusterReduce();
   if (!status_.ok()) return status_;
   if (!uses_scratch_ && barriers_offset_ == shared_bytes_) shared_bytes_ = launch_.shared.bytes;
   if (shared_bytes_ > 0)
@@ -56,7 +58,7 @@ absl::StatusOr<std::string> KernelEmitter::Kernel(const std::string& name) {
                   absl::StrCat("const __grid_constant__ CUtensorMap map", i));
   // setmaxnreg is honoured where a block's registers are told.
   const bool roles = Contains(launch_.body, StmtKind::kRoles);
-  const int64_t resident = roles ? 1 : launch_.resident;
+  const int64_t resident = roles ? 1 : launch_.min_blocks_per_sm;
   const std::string bounds = resident > 0
                                  ? absl::StrCat("__launch_bounds__(", launch_.threads, ", ", resident, ")")
                                  : absl::StrCat(prelude_.Use("BLOCK_OF"), "(", launch_.threads, ")");
@@ -66,7 +68,7 @@ absl::StatusOr<std::string> KernelEmitter::Kernel(const std::string& name) {
 
 // Tensors that earlier launches write are read through pointers that exist only after the wait: no load can
 // move up before it. The next launch may take the SMs that are left: it waits in turn.
-void KernelEmitter::MeetNeighbours() {
+void KernelEmitter::WaitForNeighbours() {
   if (launch_.after_launch) {
     Line(prelude_.Use("wait_for_launch"), "();");
     for (const LaunchBuffer& buffer : launch_.buffers) {
@@ -81,7 +83,7 @@ void KernelEmitter::MeetNeighbours() {
 // The grid is flat: the innermost block loop runs fastest, after the blocks of a cluster, which are
 // neighbours: the outermost loop's, or those that are joined.
 void KernelEmitter::DeclareBlocks() {
-  const bool has_cluster = launch_.cluster > 1 && launch_.joined == 1;
+  const bool has_cluster = launch_.cluster > 1 && launch_.cluster_reduce == 1;
   int64_t stride = launch_.cluster;
   std::vector<std::string> lines;
   for (size_t i = launch_.blocks.size(); i-- > 0;) {

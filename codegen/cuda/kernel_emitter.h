@@ -19,6 +19,7 @@
 #include "codegen/cuda/arithmetic.h"
 #include "codegen/cuda/launch.h"
 #include "codegen/expr/affine.h"
+#include "codegen/ir/pipeline_stmts.h"
 #include "codegen/ir/stmt.h"
 #include "codegen/passes/bulk_box.h"
 #include "codegen/passes/fragments.h"
@@ -118,14 +119,14 @@ class KernelEmitter {
   void CombineScattered(const Combine& combine, const std::string& value, const ThreadDigit& group);
   std::string MemberOf(const ThreadDigit& group) const;
   // The running thread's number within its block.
-  const std::string& ThreadOfBlock() const { return launch_.joined > 1 ? thread_of_block_ : thread_; }
+  const std::string& ThreadOfBlock() const { return launch_.cluster_reduce > 1 ? thread_of_block_ : thread_; }
   Code Combined(const Combine& combine, const std::string& a, const std::string& b) const;
   // The threads of the nest of thread loops around, or of the team, meet: those of one block.
-  void Meet();
+  void EmitBarrier();
 
-  // Joined blocks (kernel_joined.cc).
-  void JoinBlocks();
-  void PartBlocks();
+  // Blocks that reduce together (kernel_cluster_reduce.cc).
+  void BeginClusterReduce();
+  void EndClusterReduce();
   void CombineBlocks(const Combine& combine, const std::string& value, int64_t blocks);
 
   // Tensor cores (kernel_tiles.cc).
@@ -227,7 +228,7 @@ class KernelEmitter {
                                     const std::string& lane);
 
   // Kernels (kernel_emitter.cc).
-  void MeetNeighbours();
+  void WaitForNeighbours();
   void DeclareBlocks();
   void DeclareBuffers();
   void DeclareShared();
@@ -250,7 +251,7 @@ class KernelEmitter {
   int depth_ = 1;
   std::string thread_ = "thread";
   const std::string thread_of_block_ = "threadIdx.x";  // where `thread` is of several blocks
-  int64_t alike_;                                      // threads in a row that carry out the same code here
+  int64_t replication_;                                // threads in a row that carry out the same code here
   int64_t team_;         // threads that carry out this code together: the block's, or a role's
   int64_t in_nest_ = 0;  // threads of the nest around; 0 outside of nests
   std::string lanes_here_ = "0xffffffffu";                   // of a warp, as a mask
@@ -263,7 +264,7 @@ class KernelEmitter {
   std::vector<std::string> conditions_;             // of the ifs around, in it
   int64_t shared_bytes_ = 0, barriers_offset_ = 0;  // of dynamic shared memory
   bool uses_scratch_ = false;                       // to combine across warps
-  bool sends_ = false;                              // joined blocks combine: they have barriers
+  bool sends_ = false;                              // blocks of a cluster combine: they have barriers
   std::vector<CudaTensorMap> maps_;
   std::unordered_set<const VarNode*> thread_vars_;
   std::unordered_map<const VarNode*, std::string> vars_;

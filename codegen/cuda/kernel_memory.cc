@@ -4,6 +4,8 @@
 
 #include "base/check.h"
 #include "codegen/cuda/kernel_emitter.h"
+#include "codegen/ir/pipeline_stmts.h"
+#include "codegen/ir/visit.h"
 
 namespace mycc {
 
@@ -79,7 +81,7 @@ void KernelEmitter::DeclareShared() {
          arithmetic_.MemoryType(tile->dtype), "*>(shared + ", offset, ");");
     places_[tile.get()] = std::move(place);
   }
-  sends_ = launch_.joined > 1 && Contains(launch_.body, StmtKind::kCombine);
+  sends_ = launch_.cluster_reduce > 1 && Contains(launch_.body, StmtKind::kCombine);
   if (sends_) barriers = kRounds;
   barriers_offset_ = ReceivedOffset(launch_) + ReceivedBytes(launch_);
   shared_bytes_ = barriers_offset_ + static_cast<int64_t>(8 * barriers);

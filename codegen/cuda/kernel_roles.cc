@@ -6,6 +6,8 @@
 
 #include "codegen/cuda/kernel_emitter.h"
 #include "codegen/ir/function.h"
+#include "codegen/ir/pipeline_stmts.h"
+#include "codegen/ir/visit.h"
 #include "codegen/schedule/instructions.h"
 
 namespace mycc {
@@ -90,7 +92,7 @@ void KernelEmitter::EmitRoles(const Roles& roles) {
   const std::string meet = launch_.cluster > 1 ? prelude_.Use("cluster_sync") : "__syncthreads";
   Line(meet, "();");
   const std::string thread = thread_;
-  const int64_t alike = alike_, team_before = team_;
+  const int64_t replication = replication_, team_before = team_;
   int64_t first = 0;
   for (size_t i = 0; i < teams.size(); ++i) {
     const Team& team = teams[i];
@@ -115,10 +117,10 @@ void KernelEmitter::EmitRoles(const Roles& roles) {
     state.number = static_cast<int>(i);
     roles_ = &state;
     thread_ = first == 0 ? "thread" : absl::StrCat("(thread - ", first, ")");
-    team_ = alike_ = team.threads;
+    team_ = replication_ = team.threads;
     if (team.one_thread) {
       Open("if (", thread_, " == 0)");
-      alike_ = 1;
+      replication_ = 1;
     }
     Statement(team.role->body);
     if (team.one_thread) Close();
@@ -128,7 +130,7 @@ void KernelEmitter::EmitRoles(const Roles& roles) {
   if (launch_.cluster > 1) Line(meet, "();");
   roles_ = nullptr;
   thread_ = thread;
-  alike_ = alike;
+  replication_ = replication;
   team_ = team_before;
 }
 

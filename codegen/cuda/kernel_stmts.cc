@@ -2,10 +2,12 @@
 // Copies, tile statements and roles have files of their own.
 #include <algorithm>
 
+#include "codegen/cuda/barrier_plan.h"
 #include "codegen/cuda/kernel_emitter.h"
-#include "codegen/cuda/meeting_points.h"
 #include "codegen/ir/function.h"
-#include "codegen/passes/copy_stmt.h"
+#include "codegen/ir/pipeline_stmts.h"
+#include "codegen/ir/visit.h"
+#include "codegen/passes/stmt_facts.h"
 
 namespace mycc {
 namespace {
@@ -36,11 +38,11 @@ bool IsReducedUnder(const Stmt& root, const BufferNode* buffer) {
 
 void KernelEmitter::Statement(const Stmt& stmt) {
   if (!status_.ok()) return;
-  if (launch_.meets_before.count(stmt.get()) != 0) {
-    if (launch_.joined > 1)
+  if (launch_.barriers_before.count(stmt.get()) != 0) {
+    if (launch_.cluster_reduce > 1)
       return Fail(absl::StrCat("threads of several blocks that are joined would meet in memory before ",
                                StmtName(stmt), "; what they hand on must be in registers"));
-    Meet();
+    EmitBarrier();
   }
   switch (stmt->kind) {
     case StmtKind::kSeq:
@@ -73,7 +75,7 @@ void KernelEmitter::EmitFor(const For& loop) {
       const auto place = places_.find(&buffer);  // none yet for a buffer that is allocated inside
       return place == places_.end() || place->second.in_registers;
     });
-    if (targets != StoreTargets::kOther && (alike_ == 1 || targets != StoreTargets::kBoth))
+    if (targets != StoreTargets::kOther && (replication_ == 1 || targets != StoreTargets::kBoth))
       return EmitVectorLoop(loop);
   }
   if (EmitOverlappedMma(loop) || EmitCombinesTogether(loop)) return;
@@ -93,10 +95,10 @@ void KernelEmitter::EmitLet(const Let& let) {
   With(let.var.get(), var, [&] { Statement(let.body); });
 }
 
-// The threads of the loop's iterations stand `alike` apart: those in between carry out the same iteration,
-// until a loop further in tells them apart.
+// The threads of the loop's iterations stand `replication` apart: those in between carry out the same
+// iteration, until a loop further in tells them apart.
 void KernelEmitter::EmitThreadLoop(const For& loop) {
-  const int64_t around = alike_, extent = loop.var->extent;
+  const int64_t around = replication_, extent = loop.var->extent;
   const int64_t stride = ThreadsUnder(loop.body), used = stride * extent;
   const bool is_outermost = in_nest_ == 0;
   const std::string mask = lanes_here_;
@@ -117,14 +119,14 @@ void KernelEmitter::EmitThreadLoop(const For& loop) {
     value = absl::StrCat(thread_, " / ", stride, " % ", extent);
   }
   Line("const int ", var, " = ", value, ";");
-  alike_ = stride;
+  replication_ = stride;
   if (is_outermost) in_nest_ = used;
   thread_vars_.insert(loop.var.get());
   threads_[loop.var.get()] = ThreadDigit{1, stride, extent};
   With(loop.var.get(), var, [&] { Statement(loop.body); });
   threads_.erase(loop.var.get());
   if (is_outermost) in_nest_ = 0;
-  alike_ = around;
+  replication_ = around;
   lanes_here_ = mask;
   Close();
 }
@@ -180,8 +182,8 @@ void KernelEmitter::EmitAlloc(const Alloc& alloc) {
 }
 
 bool KernelEmitter::OpenOneOfAlike() {
-  if (alike_ == 1) return false;
-  Open("if (", thread_, alike_ < team_ ? absl::StrCat(" % ", alike_) : "", " == 0)");
+  if (replication_ == 1) return false;
+  Open("if (", thread_, replication_ < team_ ? absl::StrCat(" % ", replication_) : "", " == 0)");
   return true;
 }
 

@@ -8,7 +8,9 @@
 #include <numeric>
 
 #include "codegen/cuda/kernel_emitter.h"
-#include "codegen/passes/copy_stmt.h"
+#include "codegen/expr/conjunction.h"
+#include "codegen/ir/pipeline_stmts.h"
+#include "codegen/ir/visit.h"
 
 namespace mycc {
 namespace {

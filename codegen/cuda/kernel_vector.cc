@@ -9,6 +9,8 @@
 #include <numeric>
 
 #include "codegen/cuda/kernel_emitter.h"
+#include "codegen/ir/stmt_exprs.h"
+#include "codegen/ir/visit.h"
 
 namespace mycc {
 namespace {
@@ -150,16 +152,16 @@ void KernelEmitter::EmitVectorLoop(const For& loop) {
   const bool all_memory = std::none_of(written.begin(), written.end(), [&](const BufferNode* buffer) {
     return places_.at(buffer).in_registers;
   });
-  const int64_t alike = alike_;
+  const int64_t replication = replication_;
   if (all_memory && OpenOneOfAlike()) {
-    alike_ = 1;
+    replication_ = 1;
   } else {
     OpenBlock();
   }
   const std::string lane = Name(loop.var->name);
   for (const Store* store : stores) LoadVectors(store->value, loop, lane, written, "");
   std::vector<Vectors> vectors;
-  if (alike_ == 1) vectors = StoreVectors(stores, loop, lane);
+  if (replication_ == 1) vectors = StoreVectors(stores, loop, lane);
   Line("#pragma unroll");
   Open("for (int ", lane, " = 0; ", lane, " < ", Index(loop.extent).text, "; ++", lane, ")");
   With(loop.var.get(), lane, [&] { Statement(loop.body); });
@@ -171,7 +173,7 @@ void KernelEmitter::EmitVectorLoop(const For& loop) {
   }
   lanes_.clear();
   stored_lanes_.clear();
-  alike_ = alike;
+  replication_ = replication;
   Close();
 }
 

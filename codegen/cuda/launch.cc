@@ -7,8 +7,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "codegen/cuda/meeting_points.h"
+#include "codegen/cuda/barrier_plan.h"
 #include "codegen/ir/function.h"
+#include "codegen/ir/stmt_exprs.h"
+#include "codegen/ir/visit.h"
 
 namespace mycc {
 namespace {
@@ -46,7 +48,7 @@ void CountLoads(const Stmt& root, int64_t times, std::unordered_map<const Buffer
 // first, and lines that leave half read are a loss.
 std::unordered_set<const BufferNode*> ReadOnce(const Launch& launch) {
   std::unordered_map<const BufferNode*, int64_t> loads;
-  CountLoads(launch.body, launch.grid / launch.joined, &loads);
+  CountLoads(launch.body, launch.grid / launch.cluster_reduce, &loads);
   int64_t written = 0;
   for (const LaunchBuffer& buffer : launch.buffers) written += buffer.read_only ? 0 : buffer.buffer->bytes();
   std::unordered_set<const BufferNode*> once;
@@ -77,8 +79,8 @@ absl::Status CheckLoops(const Stmt& root) {
   VisitStmts(root, [&](const Stmt& stmt) {
     const For* loop = DynAs<For>(stmt);
     if (loop == nullptr) return true;
-    const bool bound = loop->loop_kind == LoopKind::kBlock || loop->loop_kind == LoopKind::kThread;
-    if (loop->loop_kind == LoopKind::kBlock) {
+    const bool bound = loop->loop_kind == LoopKind::kGrid || loop->loop_kind == LoopKind::kThread;
+    if (loop->loop_kind == LoopKind::kGrid) {
       status.Update(absl::FailedPreconditionError(absl::StrCat(
           "block loop ", loop->var->name, " stands inside other code; block loops are the outermost")));
     }
@@ -92,13 +94,13 @@ absl::Status CheckLoops(const Stmt& root) {
 }
 
 // Joined blocks share out thread loops, in whole warps; anything else that a block does is for itself.
-absl::Status CheckJoined(const Launch& launch) {
-  const std::string blocks = absl::StrCat(launch.joined, " thread blocks, joined in iterations of ",
+absl::Status CheckClusterReduce(const Launch& launch) {
+  const std::string blocks = absl::StrCat(launch.cluster_reduce, " thread blocks, joined in iterations of ",
                                           launch.blocks.back()->var->name);
   if (launch.cluster > 1)
     return absl::FailedPreconditionError(absl::StrCat(blocks, ", are a cluster, and so are its iterations"));
   const int64_t threads = ThreadsUnder(launch.body);
-  if (threads % (launch.joined * kWarp) != 0) {
+  if (threads % (launch.cluster_reduce * kWarp) != 0) {
     return absl::FailedPreconditionError(
         absl::StrCat(threads, " threads are for ", blocks, "; expected whole warps for each block"));
   }
@@ -120,23 +122,23 @@ absl::StatusOr<Launch> LaunchOf(const Stmt& root, const std::vector<LaunchBuffer
   Launch launch;
   launch.body = root;
   while (const For* loop = DynAs<For>(launch.body)) {
-    if (loop->loop_kind != LoopKind::kBlock) break;
-    if (loop->marks.cluster) launch.cluster = loop->var->extent;
-    launch.joined = std::max(launch.joined, loop->marks.joined_blocks);
+    if (loop->loop_kind != LoopKind::kGrid) break;
+    if (loop->marks.multicast_cluster) launch.cluster = loop->var->extent;
+    launch.cluster_reduce = std::max(launch.cluster_reduce, loop->marks.cluster_reduce_blocks);
     launch.blocks.push_back(loop);
     launch.grid *= std::min(loop->var->extent, kMaxGrid + 1);
-    if (launch.grid * launch.joined > kMaxGrid)
+    if (launch.grid * launch.cluster_reduce > kMaxGrid)
       return absl::FailedPreconditionError("a grid of more than 2^31 - 1 blocks");
-    launch.resident = std::max(launch.resident, loop->marks.resident_blocks);
+    launch.min_blocks_per_sm = std::max(launch.min_blocks_per_sm, loop->marks.min_blocks_per_sm);
     launch.body = loop->body;
   }
   MYCC_RETURN_IF_ERROR(CheckLoops(launch.body));
-  if (launch.joined > 1) {
-    MYCC_RETURN_IF_ERROR(CheckJoined(launch));
-    launch.cluster = launch.joined;
-    launch.grid *= launch.joined;
+  if (launch.cluster_reduce > 1) {
+    MYCC_RETURN_IF_ERROR(CheckClusterReduce(launch));
+    launch.cluster = launch.cluster_reduce;
+    launch.grid *= launch.cluster_reduce;
   }
-  const int64_t threads = ThreadsUnder(launch.body) / launch.joined;
+  const int64_t threads = ThreadsUnder(launch.body) / launch.cluster_reduce;
   if (threads > kMaxThreads) {
     return absl::FailedPreconditionError(
         absl::StrCat("a thread block of ", threads, " threads; at most ", kMaxThreads, " are possible"));
@@ -148,8 +150,9 @@ absl::StatusOr<Launch> LaunchOf(const Stmt& root, const std::vector<LaunchBuffer
   }
   launch.read_once = ReadOnce(launch);
   launch.shared = PlanShared(launch.body);
-  launch.meets_before = MeetingPoints(launch.body, launch.shared);
-  MYCC_ASSIGN_OR_RETURN(launch.registers, DistributeRegisters(launch.body, launch.threads * launch.joined));
+  launch.barriers_before = PlanBarriers(launch.body, launch.shared);
+  MYCC_ASSIGN_OR_RETURN(launch.registers,
+                        DistributeRegisters(launch.body, launch.threads * launch.cluster_reduce));
   return launch;
 }
 
@@ -174,7 +177,7 @@ int64_t ScratchBytes(const Launch& launch) {
 int64_t ScratchOffset(const Launch& launch) { return (launch.shared.bytes + 15) / 16 * 16; }
 
 int64_t ReceivedBytes(const Launch& launch) {
-  return launch.joined > 1 ? kRounds * CombinedBytes(launch) * launch.joined : 0;
+  return launch.cluster_reduce > 1 ? kRounds * CombinedBytes(launch) * launch.cluster_reduce : 0;
 }
 
 int64_t ReceivedOffset(const Launch& launch) { return ScratchOffset(launch) + ScratchBytes(launch); }
@@ -193,11 +196,11 @@ absl::StatusOr<std::vector<Launch>> LaunchesOf(const Stmt& body, const std::vect
   return launches;
 }
 
-absl::StatusOr<LoweredFunction> WithMeets(const LoweredFunction& lowered) {
+absl::StatusOr<LoweredFunction> WithBarriers(const LoweredFunction& lowered) {
   LoweredFunction met = lowered;
   for (Stmt* const body : {&met.kernel.body, &met.pack.body}) {
     MYCC_ASSIGN_OR_RETURN(const std::vector<Launch> launches, LaunchesOf(*body, {}, /*overlap=*/false));
-    for (const Launch& launch : launches) *body = WithMeetsBefore(*body, launch.meets_before);
+    for (const Launch& launch : launches) *body = WithBarriersBefore(*body, launch.barriers_before);
   }
   return met;
 }

@@ -27,16 +27,18 @@ struct Launch {
   Stmt body;                       // inside them
   int64_t grid = 1;
   int64_t threads = 32;  // of a block: whole warps
-  int64_t cluster = 1;   // blocks of one cluster: the iterations of the outermost loop of the grid, or
-  int64_t joined = 1;    // those that carry out each iteration of its loops together
-  int64_t resident = 0;  // blocks that are to share an SM; 0: as many as fit
+  // Blocks of one cluster: the iterations of the outermost loop of the grid, or those that carry out each
+  // iteration of its loops together.
+  int64_t cluster = 1;
+  int64_t cluster_reduce = 1;     // blocks that carry out each iteration together
+  int64_t min_blocks_per_sm = 0;  // blocks that are to share an SM; 0: as many as fit
   std::vector<LaunchBuffer> buffers;
   bool after_launch = false;   // another comes before it, on a device whose launches overlap
   bool before_launch = false;  // another comes after it, likewise
   std::unordered_set<const BufferNode*> read_once;  // tensors from outside whose elements are each read once
   SharedPlan shared;
   Distributions registers;  // of what stands outside of thread loops
-  std::unordered_set<const StmtNode*> meets_before;
+  std::unordered_set<const StmtNode*> barriers_before;
 };
 
 // The launches of a body, in order: each statement at its root is one. `buffers` are all that come from
@@ -45,12 +47,12 @@ struct Launch {
 absl::StatusOr<std::vector<Launch>> LaunchesOf(const Stmt& body, const std::vector<LaunchBuffer>& buffers,
                                                bool overlap);
 
-// The function with a Meet before each statement that emitted code has its threads wait before, to be
-// interpreted so (Meetings::kWhereSaid). Errors as of LaunchesOf.
-absl::StatusOr<LoweredFunction> WithMeets(const LoweredFunction& lowered);
+// The function with a Barrier before each statement that emitted code has its threads wait before, to be
+// interpreted so (Barriers::kExplicit). Errors as of LaunchesOf.
+absl::StatusOr<LoweredFunction> WithBarriers(const LoweredFunction& lowered);
 
 // Shared memory behind the planned buffers: for combining across warps, 0 bytes where warps are enough; then
-// for the partial results of two rounds, which joined blocks send each other.
+// for the partial results of two rounds, which the blocks of a cluster that reduces together send each other.
 int64_t ScratchBytes(const Launch& launch);
 int64_t ScratchOffset(const Launch& launch);
 int64_t ReceivedBytes(const Launch& launch);

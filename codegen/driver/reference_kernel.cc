@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/expr/affine.h"
+#include "codegen/ir/visit.h"
 
 namespace mycc {
 namespace {

@@ -2,6 +2,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "codegen/ir/pipeline_stmts.h"
+#include "codegen/ir/stmt_exprs.h"
+#include "codegen/ir/visit.h"
 
 namespace mycc {
 namespace {
@@ -52,7 +55,7 @@ class Expansion {
     return std::make_shared<Roles>(std::move(all), std::move(counts));
   }
 
-  Expr Barrier(const Expr& barrier, int64_t block) const { return barrier + block * barriers_; }
+  Expr BarrierOf(const Expr& barrier, int64_t block) const { return barrier + block * barriers_; }
 
   // A flag is a barrier for one arrival, after those of the blocks.
   Expr Flag(const Expr& index) const { return index + blocks_ * barriers_; }
@@ -63,8 +66,8 @@ class Expansion {
     const Stmt store = std::make_shared<Store>(signal.flags, std::vector<Expr>{signal.index},
                                                IntConst(1, signal.flags->dtype));
     return MakeSeq(
-        {std::make_shared<Meet>(), std::make_shared<Let>(MakeVar("flag", 1), MakeCast(DType::kI64, flag),
-                                                         MakeSeq({std::make_shared<Meet>(), store}))});
+        {std::make_shared<Barrier>(), std::make_shared<Let>(MakeVar("flag", 1), MakeCast(DType::kI64, flag),
+                                                            MakeSeq({std::make_shared<Barrier>(), store}))});
   }
 
   // The tiles of `block` in place of those of `from`.
@@ -81,22 +84,23 @@ class Expansion {
       if (const Copy* copy = DynAs<Copy>(stmt)) {
         if (!copy->barrier) return nullptr;
         if (!copy->cluster)
-          return std::make_shared<Copy>(copy->body, copy->engine, Barrier(copy->barrier, block));
+          return std::make_shared<Copy>(copy->body, copy->engine, BarrierOf(copy->barrier, block));
         const Stmt part = PartOfMulticast(copy->body, IntConst(block), blocks_);
         for (int64_t to = 0; to < blocks_; ++to) {
           to_all.push_back(
-              std::make_shared<Copy>(WithTiles(part, block, to), copy->engine, Barrier(copy->barrier, to)));
+              std::make_shared<Copy>(WithTiles(part, block, to), copy->engine, BarrierOf(copy->barrier, to)));
         }
       } else if (const Arrive* arrive = DynAs<Arrive>(stmt)) {
-        if (!arrive->cluster) return std::make_shared<Arrive>(Barrier(arrive->barrier, block));
+        if (!arrive->cluster) return std::make_shared<Arrive>(BarrierOf(arrive->barrier, block));
         for (int64_t to = 0; to < blocks_; ++to)
-          to_all.push_back(std::make_shared<Arrive>(Barrier(arrive->barrier, to)));
+          to_all.push_back(std::make_shared<Arrive>(BarrierOf(arrive->barrier, to)));
       } else if (const Signal* signal = DynAs<Signal>(stmt)) {
         return MakeSeq({Raise(*signal), std::make_shared<Arrive>(Flag(signal->index))});
       } else if (const Await* await = DynAs<Await>(stmt)) {
-        return MakeSeq({std::make_shared<Wait>(Flag(await->index), IntConst(0)), std::make_shared<Meet>()});
+        return MakeSeq(
+            {std::make_shared<Wait>(Flag(await->index), IntConst(0)), std::make_shared<Barrier>()});
       } else if (const Wait* wait = DynAs<Wait>(stmt)) {
-        return std::make_shared<Wait>(Barrier(wait->barrier, block), wait->phase);
+        return std::make_shared<Wait>(BarrierOf(wait->barrier, block), wait->phase);
       }
       return to_all.empty() ? nullptr : MakeSeq(std::move(to_all));
     });
@@ -115,9 +119,9 @@ class Expansion {
 Stmt ExpandBlocks(const Stmt& body) {
   return RewriteStmts(body, [](const Stmt& stmt) -> Stmt {
     const For* loop = DynAs<For>(stmt);
-    if (loop == nullptr || loop->loop_kind != LoopKind::kBlock) return nullptr;
+    if (loop == nullptr || loop->loop_kind != LoopKind::kGrid) return nullptr;
     // Before lowering, a cluster is a mark: its blocks have nothing to do with each other.
-    const bool is_cluster = loop->marks.cluster && Contains(loop->body, StmtKind::kRoles);
+    const bool is_cluster = loop->marks.multicast_cluster && Contains(loop->body, StmtKind::kRoles);
     return is_cluster || Contains(loop->body, StmtKind::kSignal) ? Expansion(*loop).Expand(loop->body)
                                                                  : nullptr;
   });

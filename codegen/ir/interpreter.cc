@@ -44,7 +44,7 @@ Function WithBlocksAsRoles(const Function& function) {
 }  // namespace
 
 absl::StatusOr<std::vector<NDArray>> RunFunction(const Function& function, const std::vector<NDArray>& inputs,
-                                                 uint64_t seed, Meetings meetings) {
+                                                 uint64_t seed, Barriers meetings) {
   const size_t num_inputs =
       std::count_if(function.params.begin(), function.params.end(),
                     [](const Param& param) { return param.kind != ParamKind::kOutput; });

@@ -6,7 +6,7 @@
 // another iteration writes is an error. argmax and argmin take the lowest position of the best value in any
 // loop order; NaN is better than any number.
 //
-// In lowered code, threads of a block must synchronize (Meetings) between accesses to an element of memory
+// In lowered code, threads of a block must synchronize (Barriers) between accesses to an element of memory
 // that one of them writes; other accesses are errors in every order. An element in registers that several
 // threads of a nest write must get the same value from all of them, since each thread has its own.
 //
@@ -26,12 +26,12 @@
 
 namespace mycc {
 
-enum class Meetings {
+enum class Barriers {
   kAfterThreadLoops,  // as the IR has it
-  // At Meet statements, and where threads wait for a group or for another block, begin a bulk copy out of
+  // At Barrier statements, and where threads wait for a group or for another block, begin a bulk copy out of
   // shared memory, or tell another role that they are done: as emitted code has it (codegen/cuda/launch.h,
-  // WithMeets).
-  kWhereSaid,
+  // WithBarriers).
+  kExplicit,
 };
 
 // Inputs (const ones as declared, not packed) in declared order; returns the outputs. Errors: InvalidArgument
@@ -39,6 +39,6 @@ enum class Meetings {
 // variables for everything above.
 absl::StatusOr<std::vector<NDArray>> RunFunction(const Function& function, const std::vector<NDArray>& inputs,
                                                  uint64_t seed = 0,
-                                                 Meetings meetings = Meetings::kAfterThreadLoops);
+                                                 Barriers meetings = Barriers::kAfterThreadLoops);
 
 }  // namespace mycc

@@ -7,7 +7,9 @@
 #include "codegen/ir/block_guards.h"
 #include "codegen/ir/interpreter_assembler.h"
 #include "codegen/ir/interpreter_program.h"
+#include "codegen/ir/pipeline_stmts.h"
 #include "codegen/ir/threads.h"
+#include "codegen/ir/visit.h"
 
 namespace mycc::interpreter {
 namespace {
@@ -25,7 +27,7 @@ bool HasThreadLoops(const Stmt& root) {
 
 class Compiler : Assembler {
  public:
-  explicit Compiler(Meetings meetings) : meets_where_said_(meetings == Meetings::kWhereSaid) {}
+  explicit Compiler(Barriers meetings) : explicit_barriers_(meetings == Barriers::kExplicit) {}
 
   absl::StatusOr<Program> Run(const Function& function) {
     // A schedule says which loops are the threads', not yet which tensors are in registers.
@@ -56,7 +58,7 @@ class Compiler : Assembler {
 
   // Each statement at the root that is not only there to hold others.
   bool IsLaunch(const Stmt& stmt) const {
-    return program_.has_threads && meets_where_said_ && !in_launch_ && stmt->kind != StmtKind::kSeq &&
+    return program_.has_threads && explicit_barriers_ && !in_launch_ && stmt->kind != StmtKind::kSeq &&
            stmt->kind != StmtKind::kAlloc;
   }
 
@@ -77,7 +79,7 @@ class Compiler : Assembler {
       case StmtKind::kRoles: RolesStatement(As<Roles>(stmt)); break;
       case StmtKind::kArrive: {
         const int group = GroupOf("arrive");
-        if (!role_multiplies_) EmitMeet();
+        if (!role_multiplies_) EmitBarrier();
         Emit({.code = Code::kArrive, .a = Expression(*As<Arrive>(stmt).barrier), .imm = group});
         break;
       }
@@ -89,17 +91,17 @@ class Compiler : Assembler {
       case StmtKind::kCommitGroup: Emit({.code = Code::kCommitGroup}); break;
       case StmtKind::kWaitGroup:
         Emit({.code = Code::kWaitGroup, .imm = As<WaitGroup>(stmt).pending});
-        EmitMeet();
+        EmitBarrier();
         break;
       case StmtKind::kFence: Emit({.code = Code::kFence}); break;
-      case StmtKind::kMeet: EmitMeet(); break;
+      case StmtKind::kBarrier: EmitBarrier(); break;
       case StmtKind::kSignal:
       case StmtKind::kAwait: Fail("a flag between thread blocks that do not run side by side"); break;
     }
   }
 
-  void EmitMeet() {
-    if (meets_where_said_) Emit({.code = Code::kMeet});
+  void EmitBarrier() {
+    if (explicit_barriers_) Emit({.code = Code::kBarrier});
   }
 
   int GroupOf(const char* what) {
@@ -124,12 +126,12 @@ class Compiler : Assembler {
     const int index = static_cast<int>(program_.loops.size());
     program_.loops.push_back(
         Loop{loop.var->name, variable, extent, loop.var->extent,
-             loop.loop_kind == LoopKind::kParallel || loop.loop_kind == LoopKind::kBlock,
-             loop.loop_kind == LoopKind::kParallel || loop.loop_kind == LoopKind::kBlock ||
+             loop.loop_kind == LoopKind::kParallel || loop.loop_kind == LoopKind::kGrid,
+             loop.loop_kind == LoopKind::kParallel || loop.loop_kind == LoopKind::kGrid ||
                  (loop.loop_kind == LoopKind::kThread && !CarriesReduction(loop)),
              loops_in_scope_.empty() && !group_ &&
-                 (loop.loop_kind == LoopKind::kBlock || loop.loop_kind == LoopKind::kThread),
-             loop.loop_kind == LoopKind::kBlock});
+                 (loop.loop_kind == LoopKind::kGrid || loop.loop_kind == LoopKind::kThread),
+             loop.loop_kind == LoopKind::kGrid});
     const bool of_threads = loop.loop_kind == LoopKind::kThread, is_nest = of_threads && !in_nest_;
     if (of_threads) program_.loops.back().threads = ThreadsUnder(loop.body);
     program_.loops.back().is_nest = is_nest;
@@ -355,7 +357,7 @@ class Compiler : Assembler {
     program_.concurrent = true;
     program_.copies.push_back(signal);
     // One thread issues it, for all that have filled the tile.
-    if (copy.engine == CopyEngine::kBulk && !copy.barrier) EmitMeet();
+    if (copy.engine == CopyEngine::kBulk && !copy.barrier) EmitBarrier();
     copy_ = static_cast<int>(program_.copies.size()) - 1;
     Statement(copy.body);
     copy_.reset();
@@ -406,7 +408,7 @@ class Compiler : Assembler {
   }
 
   std::optional<int> copy_;  // the copy around
-  const bool meets_where_said_;
+  const bool explicit_barriers_;
   bool in_launch_ = false;
   const StmtNode* direct_ = nullptr;  // what stands right inside a parallel loop, but for allocations
   bool role_multiplies_ = false;      // on tensor cores: its warpgroups arrive each for itself
@@ -414,7 +416,7 @@ class Compiler : Assembler {
 
 }  // namespace
 
-absl::StatusOr<Program> Compile(const Function& function, Meetings meetings) {
+absl::StatusOr<Program> Compile(const Function& function, Barriers meetings) {
   return Compiler(meetings).Run(function);
 }
 

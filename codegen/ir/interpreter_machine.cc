@@ -38,7 +38,7 @@ Machine::Machine(const Program& program, uint64_t seed)
     accessors_.push_back(&agents_[i]);
   }
   barriers_.resize(program.num_barriers);
-  for (Barrier& barrier : barriers_) {
+  for (BarrierState& barrier : barriers_) {
     barrier.open.resize(components);
     barrier.known.resize(components);
   }
@@ -250,13 +250,13 @@ void Machine::BeginIteration(Agent& agent, const Loop& loop, LoopState& state) {
   registers_[loop.variable].i = loop.any_order ? state.order[state.position] : state.position;
   // Iterations are told apart in the outermost of nested parallel loops, and in those right inside it.
   if (loop.parallel && (state.outermost || loop.is_direct)) agent.iteration = ++last_iteration_;
-  if (loop.is_grid && agent.interval != 0) Meet(agent);
+  if (loop.is_grid && agent.interval != 0) EndInterval(agent);
   if (loop.threads == 0) return;
   agent.thread = state.thread + registers_[loop.variable].i * loop.threads;
-  agent.alike = loop.threads;
+  agent.replication = loop.threads;
 }
 
-void Machine::Meet(Agent& agent) {
+void Machine::EndInterval(Agent& agent) {
   if (program_.has_threads) agent.interval = ++last_interval_;
 }
 
@@ -282,9 +282,9 @@ Machine::State Machine::EnterLoop(Agent& agent, const Instr& instr) {
     if (state.outermost) agent.first_iteration = last_iteration_ + 1;
   }
   state.thread = agent.thread;
-  state.alike = agent.alike;
+  state.replication = agent.replication;
   state.interval = agent.interval;
-  if (loop.is_nest && agent.interval == 0) Meet(agent);
+  if (loop.is_nest && agent.interval == 0) EndInterval(agent);
   if (loop.is_nest && program_.has_threads) agent.nest = ++last_nest_;
   BeginIteration(agent, loop, state);
   ++agent.pc;
@@ -306,7 +306,7 @@ Machine::State Machine::NextIteration(Agent& agent, const Instr& instr) {
   }
   if (loop.threads != 0) {
     agent.thread = state.thread;
-    agent.alike = state.alike;
+    agent.replication = state.replication;
     if (state.interval == 0) agent.interval = 0;
   }
   // A launch's writes are there for whatever follows.

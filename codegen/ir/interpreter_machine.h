@@ -55,11 +55,11 @@ class Machine {
     std::vector<int64_t> order;  // of a parallel loop
     bool outermost = false;      // of parallel loops
     // A thread loop's: the thread that carries it out, and the interval in which it began.
-    int64_t thread = 0, alike = 1;
+    int64_t thread = 0, replication = 1;
     uint32_t interval = 0;
   };
 
-  struct Barrier {
+  struct BarrierState {
     int count = 0;
     int arrived = 0;
     uint32_t completed = 0;  // phases, since the machine started
@@ -87,7 +87,7 @@ class Machine {
   State NoteSpread(Agent& agent, int slot, int64_t flat);
   State EndNest(Agent& agent);
   // The agent's threads have met; elsewhere than in lowered code with threads, nobody tells.
-  void Meet(Agent& agent);
+  void EndInterval(Agent& agent);
   State Reduce(Agent& agent, const Instr& instr);
   State ArgReduce(Agent& agent, const Instr& instr);
   State Mma(Agent& agent, const Tile& tile);
@@ -116,9 +116,9 @@ class Machine {
   State CheckGroupsWaitedFor(const Agent& agent);
   void WaitGroup(Agent& agent, int64_t pending);
   // The barrier numbered by a register within a group; nullptr when there is none.
-  Barrier* BarrierAt(int reg, int64_t group);
+  BarrierState* BarrierAt(int reg, int64_t group);
   int GroupChannel(const Agent& agent) const { return program_.num_agents + agent.agent; }
-  int BarrierChannel(const Barrier& barrier) const {
+  int BarrierChannel(const BarrierState& barrier) const {
     return 2 * program_.num_agents + static_cast<int>(&barrier - barriers_.data());
   }
 
@@ -130,7 +130,7 @@ class Machine {
   std::vector<LoopState> loops_;
   std::vector<Agent> agents_;
   std::vector<Accessor*> accessors_;  // of agents_
-  std::vector<Barrier> barriers_;
+  std::vector<BarrierState> barriers_;
   std::vector<Scalar> factors_[2];  // of the tile product that runs
   uint32_t last_iteration_ = 0, last_interval_ = 0, last_nest_ = 0;
   struct Spread {       // an element in registers

@@ -68,7 +68,7 @@ const char* Memory::CheckReadsBefore(int64_t flat, const Accessor& accessor) con
 
 const char* Memory::ReadByThread(int64_t flat, const Accessor& accessor, Threads threads) {
   if (threaded_.empty() || accessor.interval == 0 || threads == Threads::kTogether) return nullptr;
-  const bool one = threads == Threads::kFirst || (threads == Threads::kAll && accessor.alike == 1);
+  const bool one = threads == Threads::kFirst || (threads == Threads::kAll && accessor.replication == 1);
   const int64_t thread = one ? accessor.thread : kSeveral;
   auto& [written, read] = threaded_[flat];
   if (written.interval == accessor.interval && (written.thread != thread || thread == kSeveral))

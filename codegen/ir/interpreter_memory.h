@@ -33,8 +33,8 @@ struct Accessor {
   // The time since the threads of the block, or of the role, met: a number that is never used twice; 0 where
   // nobody tells them apart.
   uint32_t interval = 0;
-  // The threads that carry out this code, all alike: `alike` in a row from `thread` on.
-  int64_t thread = 0, alike = 1;
+  // The threads that carry out this code, all alike: `replication` in a row from `thread` on.
+  int64_t thread = 0, replication = 1;
 };
 
 // Which of the threads that carry out the code make an access.

@@ -19,11 +19,11 @@ Machine::State Machine::Synchronise(Agent& agent, const Instr& instr) {
     case Code::kWait: state = Wait(agent, instr); break;
     case Code::kCommitGroup: ++agent.committed_groups; break;
     case Code::kWaitGroup: WaitGroup(agent, instr.imm); break;
-    case Code::kMeet: Meet(agent); return state;
+    case Code::kBarrier: EndInterval(agent); return state;
     case Code::kLaunch:
-      Meet(agent);
+      EndInterval(agent);
       agent.thread = 0;
-      agent.alike = instr.imm;
+      agent.replication = instr.imm;
       return state;
     case Code::kFence:
       if (program_.concurrent) agent.fences.push_back(agent.clock[agent.agent]);
@@ -70,13 +70,13 @@ void Machine::Fork(Agent& parent, const RoleGroup& group) {
     role.first_iteration = parent.first_iteration;
     role.barrier = -1;
     role.thread = 0;
-    role.alike = group.roles[i].threads;
+    role.replication = group.roles[i].threads;
     role.interval = 0;
-    if (parent.interval != 0) Meet(role);
+    if (parent.interval != 0) EndInterval(role);
   }
   ++parent.clock[parent.agent];
   for (size_t b = 0; b < group.barrier_counts.size(); ++b) {
-    Barrier& barrier = barriers_[group.first_barrier + b];
+    BarrierState& barrier = barriers_[group.first_barrier + b];
     barrier.count = group.barrier_counts[b];
     barrier.arrived = 0;
     barrier.first = barrier.completed;
@@ -88,7 +88,7 @@ void Machine::Fork(Agent& parent, const RoleGroup& group) {
 Machine::State Machine::JoinRoles(Agent& parent, const RoleGroup& group) {
   for (size_t i = 0; i < group.roles.size(); ++i) Join(&parent.clock, agents_[i + 1].clock);
   for (size_t b = 0; b < group.barrier_counts.size(); ++b) {
-    const Barrier& barrier = barriers_[group.first_barrier + b];
+    const BarrierState& barrier = barriers_[group.first_barrier + b];
     if (barrier.last_copy > parent.clock[BarrierChannel(barrier)]) {
       return Fail(parent, absl::StrCat("the roles end while an asynchronous copy that signals barrier ", b,
                                        " is open: nothing waited for it"));
@@ -100,7 +100,7 @@ Machine::State Machine::JoinRoles(Agent& parent, const RoleGroup& group) {
 Machine::State Machine::FailDeadlock(const Agent& parent, const RoleGroup& group,
                                      const std::vector<Agent*>& live) {
   const std::string roles = absl::StrJoin(live, "; ", [&](std::string* out, const Agent* agent) {
-    const Barrier& barrier = barriers_[agent->barrier];
+    const BarrierState& barrier = barriers_[agent->barrier];
     absl::StrAppend(out, "role ", agent->name, " waits for phase ", agent->phase, " of barrier ",
                     agent->barrier - group.first_barrier, " (", barrier.phase(), " phases complete, ",
                     barrier.arrived, " of ", barrier.count, " arrivals of the next) in ",
@@ -109,7 +109,7 @@ Machine::State Machine::FailDeadlock(const Agent& parent, const RoleGroup& group
   return Fail(parent, absl::StrCat("deadlock: ", roles));
 }
 
-Machine::Barrier* Machine::BarrierAt(int reg, int64_t group) {
+Machine::BarrierState* Machine::BarrierAt(int reg, int64_t group) {
   const RoleGroup& roles = program_.groups[group];
   const int64_t index = registers_[reg].i;
   if (index < 0 || index >= static_cast<int64_t>(roles.barrier_counts.size())) return nullptr;
@@ -117,7 +117,7 @@ Machine::Barrier* Machine::BarrierAt(int reg, int64_t group) {
 }
 
 Machine::State Machine::Arrive(Agent& agent, const Instr& instr) {
-  Barrier* barrier = BarrierAt(instr.a, instr.imm);
+  BarrierState* barrier = BarrierAt(instr.a, instr.imm);
   if (barrier == nullptr) return Fail(agent, absl::StrCat("there is no barrier ", registers_[instr.a].i));
   // Without this order the arrival could as well count for the phase before.
   if (!Covers(agent.clock, barrier->known)) {
@@ -136,7 +136,7 @@ Machine::State Machine::Arrive(Agent& agent, const Instr& instr) {
 }
 
 Machine::State Machine::Wait(Agent& agent, const Instr& instr) {
-  Barrier* barrier = BarrierAt(instr.a, instr.imm);
+  BarrierState* barrier = BarrierAt(instr.a, instr.imm);
   if (barrier == nullptr) return Fail(agent, absl::StrCat("there is no barrier ", registers_[instr.a].i));
   const int64_t phase = registers_[instr.b].i;
   if (barrier->phase() > phase + 1) {
@@ -165,7 +165,7 @@ Machine::State Machine::Signal(Agent& agent, const CopySignal& copy, Completion*
     agent.last_copy_group = completion->time;
     return State::kRunning;
   }
-  Barrier* barrier = BarrierAt(copy.barrier, copy.group);
+  BarrierState* barrier = BarrierAt(copy.barrier, copy.group);
   if (barrier == nullptr)
     return Fail(agent, absl::StrCat("there is no barrier ", registers_[copy.barrier].i));
   if (!Covers(agent.clock, barrier->known)) {

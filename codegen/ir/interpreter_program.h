@@ -48,9 +48,9 @@ enum class Code : uint8_t {
   kCommitGroup,
   kWaitGroup,  // until at most imm are open
   kFence,
-  kMeet,    // the agent's threads
-  kLaunch,  // a launch of imm threads begins
-  kEnd,     // of the function, or of a role
+  kBarrier,  // the agent's threads
+  kLaunch,   // a launch of imm threads begins
+  kEnd,      // of the function, or of a role
 };
 
 struct Instr {
@@ -141,7 +141,7 @@ struct Program {
 
 // `meetings` as of RunFunction. FailedPrecondition when a variable or buffer is used outside its scope, an
 // input is written, or roles are nested.
-absl::StatusOr<Program> Compile(const Function& function, Meetings meetings);
+absl::StatusOr<Program> Compile(const Function& function, Barriers meetings);
 
 // "block t2 at t2.a0=3, t2.r0=7"
 std::string DescribeSite(const Program& program, int64_t pc, const std::vector<Scalar>& registers);

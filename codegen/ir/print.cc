@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "codegen/ir/function.h"
+#include "codegen/ir/pipeline_stmts.h"
 
 namespace mycc {
 namespace {
@@ -41,19 +42,20 @@ std::string MarksText(const LoopMarks& marks) {
     absl::StrAppend(&text, " fetching ", marks.rows_ahead, " and ", marks.lanes_ahead, " ahead");
   if (marks.fetches_sums) absl::StrAppend(&text, " fetching sums");
   if (marks.fetches_next) absl::StrAppend(&text, " fetching for the next iteration around");
-  if (marks.bypasses_caches) absl::StrAppend(&text, " past the caches");
+  if (marks.nontemporal) absl::StrAppend(&text, " past the caches");
   const LoopPipeline& pipeline = marks.pipeline;
   if (pipeline.kind == PipelineKind::kThreads) absl::StrAppend(&text, " pipelined in ", pipeline.stages);
   if (pipeline.kind == PipelineKind::kBulk) absl::StrAppend(&text, " pipelined in bulk in ", pipeline.stages);
   if (marks.persistent_blocks != 0) absl::StrAppend(&text, " over ", marks.persistent_blocks, " blocks");
-  if (marks.stream.groups != 0) {
-    absl::StrAppend(&text, ", the rest by steps in ", marks.stream.groups, " groups of ",
-                    marks.stream.members);
+  if (marks.stream_k.groups != 0) {
+    absl::StrAppend(&text, ", the rest by steps in ", marks.stream_k.groups, " groups of ",
+                    marks.stream_k.members);
   }
-  if (marks.joined_blocks != 0) absl::StrAppend(&text, " by ", marks.joined_blocks, " blocks each");
-  if (marks.cluster) absl::StrAppend(&text, " of one cluster");
-  if (marks.resident_blocks != 0) absl::StrAppend(&text, " with ", marks.resident_blocks, " on an SM");
-  if (marks.alternating > 1) absl::StrAppend(&text, " in ", marks.alternating, " turns");
+  if (marks.cluster_reduce_blocks != 0)
+    absl::StrAppend(&text, " by ", marks.cluster_reduce_blocks, " blocks each");
+  if (marks.multicast_cluster) absl::StrAppend(&text, " of one cluster");
+  if (marks.min_blocks_per_sm != 0) absl::StrAppend(&text, " with ", marks.min_blocks_per_sm, " on an SM");
+  if (marks.pingpong > 1) absl::StrAppend(&text, " in ", marks.pingpong, " turns");
   return text;
 }
 
@@ -63,7 +65,7 @@ const char* LoopWord(LoopKind kind) {
     case LoopKind::kParallel: return "parallel";
     case LoopKind::kVector: return "vector";
     case LoopKind::kUnroll: return "unroll";
-    case LoopKind::kBlock: return "block";
+    case LoopKind::kGrid: return "block";
     case LoopKind::kThread: return "thread";
   }
   return "";
@@ -135,7 +137,7 @@ class Printer {
       case StmtKind::kWaitGroup:
         return Line(depth, "wait group until ", As<WaitGroup>(stmt).pending, " pending");
       case StmtKind::kFence: return Line(depth, "fence");
-      case StmtKind::kMeet: return Line(depth, "meet");
+      case StmtKind::kBarrier: return Line(depth, "barrier");
       case StmtKind::kSignal:
         return Line(depth, "signal ", Element(As<Signal>(stmt).flags, {As<Signal>(stmt).index}));
       case StmtKind::kAwait:

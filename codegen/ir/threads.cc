@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "codegen/ir/pipeline_stmts.h"
+#include "codegen/ir/visit.h"
+
 namespace mycc {
 namespace {
 

@@ -11,6 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/expr/print.h"
 #include "codegen/ir/guards.h"
+#include "codegen/ir/pipeline_stmts.h"
+#include "codegen/ir/visit.h"
 
 namespace mycc {
 namespace {
@@ -85,7 +87,7 @@ class Verifier {
       case StmtKind::kAwait: CheckFlag(As<Await>(stmt).flags, As<Await>(stmt).index); break;
       case StmtKind::kCommitGroup:
       case StmtKind::kFence:
-      case StmtKind::kMeet: break;
+      case StmtKind::kBarrier: break;
     }
     current_ = outer;
   }
@@ -385,8 +387,8 @@ class Verifier {
   }
 
   void CheckCluster(const Expr& cluster) {
-    const bool is_loop = cluster->op == Op::kVar && !loops_.empty() && loops_.front()->marks.cluster &&
-                         loops_.front()->var == cluster->var;
+    const bool is_loop = cluster->op == Op::kVar && !loops_.empty() &&
+                         loops_.front()->marks.multicast_cluster && loops_.front()->var == cluster->var;
     if (!is_loop) Fail(PrintExpr(cluster), " is not the loop of the cluster around");
   }
 

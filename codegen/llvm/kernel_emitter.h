@@ -89,7 +89,7 @@ class LlvmKernelEmitter {
     std::optional<int64_t> stride;     // 0: the same element in all lanes
     llvm::Value* scattered = nullptr;  // element offsets from `pointer`, one for each lane
     bool in_bounds = false;            // provably, whatever the conditions around
-    bool bypasses = false;             // whole vectors are stored past the caches
+    bool nontemporal = false;          // whole vectors are stored past the caches
   };
 
   // Expressions (kernel_exprs.cc).
@@ -176,10 +176,10 @@ class LlvmKernelEmitter {
   int64_t NextIteration(const Linear& index) const;
   void FetchNext(const Expr& value);
 
-  // Stores past the caches (kernel_bypass.cc).
-  void EmitBypassing(const For& loop);
+  // Stores past the caches (kernel_nontemporal.cc).
+  void EmitNontemporal(const For& loop);
   std::vector<Buffer> OutputsOf(const Stmt& body) const;
-  bool Bypasses(const Buffer& buffer, const Linear& index) const;
+  bool IsNontemporal(const Buffer& buffer, const Linear& index) const;
   void EmitStoreFence();
 
   // Tiles that are read across (kernel_transpose.cc). False where the loop has none.
@@ -275,7 +275,7 @@ class LlvmKernelEmitter {
   std::optional<Lanes> lanes_;
   // Loops inside the one that fetches for the next iteration of the loop around it, itself included.
   std::optional<std::unordered_set<const VarNode*>> fetching_;
-  std::unordered_set<const BufferNode*> bypassing_;  // begin at cache lines, and are stored past the caches
+  std::unordered_set<const BufferNode*> nontemporal_;  // begin at cache lines, and are stored past the caches
   // Values of expressions where they are known to be computed: one level for each arm of a branch around.
   std::vector<Memo> memo_;
   Memo turned_;                                   // what loads of a tile that is read across give here

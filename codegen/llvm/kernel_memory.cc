@@ -89,7 +89,7 @@ LlvmKernelEmitter::Access LlvmKernelEmitter::AccessOf(const Buffer& buffer, cons
     access.pointer = b_.CreateGEP(b_.getInt8Ty(), access.pointer, bytes);
   }
   access.pointer = ByteOffset(access.pointer, constant * size * scale);
-  access.bypasses = scattered.empty() && Bypasses(buffer, flat);
+  access.nontemporal = scattered.empty() && IsNontemporal(buffer, flat);
   if (lanes_) access.stride = lane_stride * scale + (place.lanes > 0 ? 1 : 0);
   if (scattered.empty()) return access;
 
@@ -258,7 +258,7 @@ void LlvmKernelEmitter::StoreAccess(const Access& access, Value* value) {
 void LlvmKernelEmitter::StoreContiguous(const Access& access, Value* value) {
   const Place& place = *access.place;
   const int align = DTypeBytes(access.dtype);
-  if (!lanes_->mask && access.bypasses) return StorePastCaches(place, value, access.pointer);
+  if (!lanes_->mask && access.nontemporal) return StorePastCaches(place, value, access.pointer);
   if (!lanes_->mask) return StoreRaw(place, value, access.pointer, align);
   if (place.on_stack && (lanes_->mask_is_prefix || access.in_bounds)) {
     // Nobody else sees the stack, and masked stores would keep register tiles in memory.

@@ -3,9 +3,11 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/ir/stmt_exprs.h"
+#include "codegen/ir/visit.h"
 #include "codegen/llvm/kernel_emitter.h"
 #include "codegen/llvm/kernel_flow.h"
-#include "codegen/passes/copy_stmt.h"
+#include "codegen/passes/stmt_facts.h"
 #include "llvm/IR/Module.h"
 
 namespace mycc {
@@ -121,7 +123,7 @@ void LlvmKernelEmitter::EmitRegion(const std::vector<const For*>& loops, int64_t
 
   LlvmKernelEmitter inner(kernel_, region, Arguments{received[0], received[1], received[2], thread});
   inner.in_region_ = true;
-  inner.bypassing_ = bypassing_;
+  inner.nontemporal_ = nontemporal_;
   for (const auto& [var, variable] : vars_) {
     if (llvm::isa<llvm::Constant>(variable.value)) inner.vars_[var] = Variable{variable.value, 0};
   }

@@ -3,10 +3,12 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "codegen/ir/stmt_exprs.h"
+#include "codegen/ir/visit.h"
 #include "codegen/llvm/kernel_emitter.h"
 #include "codegen/llvm/kernel_flow.h"
 #include "codegen/llvm/loop_facts.h"
-#include "codegen/passes/copy_stmt.h"
+#include "codegen/passes/stmt_facts.h"
 #include "llvm/IR/Module.h"
 
 namespace mycc {
@@ -90,7 +92,7 @@ void LlvmKernelEmitter::Statement(const Stmt& stmt) {
 }
 
 void LlvmKernelEmitter::EmitFor(const For& loop) {
-  if (loop.marks.bypasses_caches && bypassing_.empty()) return EmitBypassing(loop);
+  if (loop.marks.nontemporal && nontemporal_.empty()) return EmitNontemporal(loop);
   if (loop.marks.fetches_next && !fetching_) return EmitFetching(loop);
   EmitIterations(loop);
 }

@@ -12,6 +12,8 @@
 #include <algorithm>
 #include <map>
 
+#include "codegen/ir/stmt_exprs.h"
+#include "codegen/ir/visit.h"
 #include "codegen/llvm/kernel_emitter.h"
 #include "codegen/llvm/kernel_flow.h"
 #include "codegen/llvm/loop_facts.h"

@@ -13,7 +13,7 @@
 
 #include "codegen/llvm/kernel_emitter.h"
 #include "codegen/llvm/loop_facts.h"
-#include "codegen/passes/copy_stmt.h"
+#include "codegen/passes/stmt_facts.h"
 
 namespace mycc {
 namespace {

@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <bit>
 
+#include "codegen/ir/visit.h"
 #include "codegen/llvm/kernel_emitter.h"
 #include "codegen/llvm/kernel_flow.h"
 #include "codegen/llvm/loop_facts.h"
-#include "codegen/passes/copy_stmt.h"
+#include "codegen/passes/stmt_facts.h"
 #include "codegen/schedule/tree.h"
 
 namespace mycc {

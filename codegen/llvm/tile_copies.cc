@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "codegen/expr/affine.h"
-#include "codegen/passes/copy_stmt.h"
+#include "codegen/passes/stmt_facts.h"
 
 namespace mycc {
 namespace {

@@ -15,8 +15,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/expr/affine.h"
-#include "codegen/passes/copy_stmt.h"
+#include "codegen/ir/stmt_exprs.h"
+#include "codegen/ir/visit.h"
 #include "codegen/passes/passes.h"
+#include "codegen/passes/stmt_facts.h"
 #include "codegen/schedule/tree.h"
 
 namespace mycc {
@@ -30,7 +32,7 @@ bool IsBound(const Stmt& root) {
   bool bound = false;
   VisitStmts(root, [&](const Stmt& stmt) {
     const For* loop = DynAs<For>(stmt);
-    bound |= loop != nullptr && (loop->loop_kind == LoopKind::kBlock || loop->loop_kind == LoopKind::kThread);
+    bound |= loop != nullptr && (loop->loop_kind == LoopKind::kGrid || loop->loop_kind == LoopKind::kThread);
     bound |= stmt->kind == StmtKind::kRoles;
     return !bound;
   });
@@ -123,7 +125,7 @@ class Binder {
           *block, [&](const Block& b) { return Moved(b, values, flat, nest_.elements); },
           [&](Stmt update) { return MakeNest(loops, std::move(update)); });
     }
-    return MakeNest({{grid, LoopKind::kBlock}, {thread, LoopKind::kThread}}, std::move(body));
+    return MakeNest({{grid, LoopKind::kGrid}, {thread, LoopKind::kThread}}, std::move(body));
   }
 
  private:
@@ -136,7 +138,7 @@ class Binder {
     const VarMap element = Digits(nest_.spatial, VarRef(grid)), terms = Digits(nest_.reduce, flat);
     auto update = Moved(block, element, VarRef(grid), nest_.elements);
     update = Moved(*update, terms, flat, nest_.terms);
-    return MakeNest({{grid, LoopKind::kBlock}, {thread, LoopKind::kThread}, {step}}, std::move(update));
+    return MakeNest({{grid, LoopKind::kGrid}, {thread, LoopKind::kThread}, {step}}, std::move(update));
   }
 
   // The reduction in registers: initialised before its loops, stored after them.

@@ -7,8 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/expr/affine.h"
+#include "codegen/expr/conjunction.h"
 #include "codegen/expr/print.h"
-#include "codegen/passes/copy_stmt.h"
+#include "codegen/passes/stmt_facts.h"
 
 namespace mycc {
 namespace {

@@ -12,7 +12,7 @@
 // Tiles that all blocks of a cluster read are multicast: each block copies its part to all of them. A slot is
 // full, or empty, when all blocks have signalled it.
 //
-// With stream-K (stream_tiles.h), each block has a range of steps in place of `for k`:
+// With stream-K (stream_k.h), each block has a range of steps in place of `for k`:
 //
 //   compute: for turn: acc = 0
 //                      for k from .. to: ..
@@ -26,10 +26,13 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/expr/affine.h"
+#include "codegen/ir/pipeline_stmts.h"
+#include "codegen/ir/stmt_exprs.h"
+#include "codegen/ir/visit.h"
 #include "codegen/passes/bulk_box.h"
 #include "codegen/passes/copy_stmt.h"
 #include "codegen/passes/pipeline_parts.h"
-#include "codegen/passes/stream_tiles.h"
+#include "codegen/passes/stream_k.h"
 
 namespace mycc {
 namespace {
@@ -64,7 +67,7 @@ class BulkPipeline {
   // `body`: of one block.
   absl::StatusOr<Stmt> Build(const std::vector<const For*>& blocks, const Stmt& body) {
     MYCC_RETURN_IF_ERROR(CheckCopies());
-    if (!blocks.empty() && blocks.front()->marks.cluster) {
+    if (!blocks.empty() && blocks.front()->marks.multicast_cluster) {
       cluster_ = blocks.front()->var;
       MYCC_RETURN_IF_ERROR(CheckCluster(body));
     }
@@ -88,8 +91,8 @@ class BulkPipeline {
     for (auto it = shared_.rbegin(); it != shared_.rend(); ++it)
       result = std::make_shared<Alloc>(*it, std::move(result));
     for (auto it = grid.rbegin(); it != grid.rend(); ++it)
-      result = std::make_shared<For>((*it)->var, (*it)->extent, LoopKind::kBlock, std::move(result),
-                                     LoopMarks{.cluster = (*it)->marks.cluster});
+      result = std::make_shared<For>((*it)->var, (*it)->extent, LoopKind::kGrid, std::move(result),
+                                     LoopMarks{.multicast_cluster = (*it)->marks.multicast_cluster});
     return partial_ ? partial_->Around(std::move(result)) : result;
   }
 
@@ -166,11 +169,11 @@ class BulkPipeline {
     std::vector<const For*> grid = blocks;
     for (const For*& block : grid) {
       const int64_t workers = block->marks.persistent_blocks, tiles = block->var->extent;
-      if (workers == 0 || (workers >= tiles && block->marks.stream.groups == 0)) continue;
+      if (workers == 0 || (workers >= tiles && block->marks.stream_k.groups == 0)) continue;
       const Var worker = MakeVar(absl::StrCat(block->var->name, ".block"), workers);
-      owned_.push_back(std::make_shared<For>(worker, IntConst(workers), LoopKind::kBlock, nullptr));
+      owned_.push_back(std::make_shared<For>(worker, IntConst(workers), LoopKind::kGrid, nullptr));
       const For& outer = *std::exchange(block, &As<For>(owned_.back()));
-      if (outer.marks.stream.groups > 0) {
+      if (outer.marks.stream_k.groups > 0) {
         MYCC_RETURN_IF_ERROR(Stream(outer, worker, grid.size()));
         continue;
       }
@@ -181,7 +184,7 @@ class BulkPipeline {
         work_ = std::make_shared<If>(MakeBinary(Op::kLt, tile, IntConst(tiles)), work_);
       work_ = std::make_shared<For>(round, IntConst(round->extent), LoopKind::kSerial, work_);
       round_ = round;
-      groups_ = outer.marks.alternating;
+      groups_ = outer.marks.pingpong;
     }
     return grid;
   }
@@ -189,9 +192,9 @@ class BulkPipeline {
   // The block's share of all steps. A worker that awaits another's sums has a higher number than that one.
   absl::Status Stream(const For& block, const Var& number, size_t block_loops) {
     const int64_t workers = number->extent, tiles = block.var->extent, steps = ring_->extent;
-    const auto [groups, members] = block.marks.stream;
+    const auto [groups, members] = block.marks.stream_k;
     const int64_t rest = tiles % workers;
-    if (block_loops > 1 || block.marks.alternating > 1 || rest == 0 || rest % groups != 0 ||
+    if (block_loops > 1 || block.marks.pingpong > 1 || rest == 0 || rest % groups != 0 ||
         groups * members > workers || rest / groups * steps < members) {
       return absl::FailedPreconditionError(
           absl::StrCat("stream ", block.var->name, ": ", groups, " groups of ", members, " of ", workers,
@@ -200,7 +203,7 @@ class BulkPipeline {
                        "one block loop and "
                        "no groups of warps that take turns"));
     }
-    const StreamShares shares(tiles, steps, workers, block.marks.stream);
+    const StreamShares shares(tiles, steps, workers, block.marks.stream_k);
     const Expr worker = IntConst(workers - 1) - VarRef(number);
     absl::Status status;
     work_ = shares.Turns(worker, block.var->name, [&](const StreamShares::Turn& turn) {

@@ -4,6 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/expr/affine.h"
+#include "codegen/ir/stmt_exprs.h"
+#include "codegen/ir/visit.h"
 #include "codegen/schedule/tree.h"
 
 namespace mycc {
@@ -59,64 +61,6 @@ Stmt SubstituteSimplified(const Stmt& stmt, const VarMap& map) {
   return MapAllExprs(stmt, [&](const Expr& expr) {
     return UsesAnyKey(*expr, map) ? Simplify(Substitute(expr, map)) : expr;
   });
-}
-
-int64_t CountLeaves(const Stmt& stmt) {
-  int64_t leaves = 0;
-  VisitStmts(stmt, [&](const Stmt& s) {
-    leaves += s->kind == StmtKind::kStore || s->kind == StmtKind::kCombine || s->kind == StmtKind::kMma;
-    return true;
-  });
-  return leaves;
-}
-
-void SplitConjunction(const Expr& condition, std::vector<Expr>* parts) {
-  if (condition->op == Op::kAnd) {
-    SplitConjunction(condition->args[0], parts);
-    SplitConjunction(condition->args[1], parts);
-    return;
-  }
-  for (const Expr& part : *parts) {
-    if (StructurallyEqual(part, condition)) return;
-  }
-  parts->push_back(condition);
-}
-
-Expr JoinConjunction(const std::vector<Expr>& parts) {
-  Expr all = BoolConst(true);
-  for (const Expr& part : parts) all = MakeBinary(Op::kAnd, all, part);
-  return all;
-}
-
-ReduceOp ReductionOf(const Store& store) {
-  const Expr& value = store.value;
-  if (!IsBinary(value->op) || value->args[0]->op != Op::kLoad || value->args[0]->buffer != store.buffer)
-    return ReduceOp::kNone;
-  for (size_t d = 0; d < store.indices.size(); ++d) {
-    if (!StructurallyEqual(store.indices[d], value->args[0]->args[d])) return ReduceOp::kNone;
-  }
-  switch (value->op) {
-    case Op::kAdd: return ReduceOp::kSum;
-    case Op::kMul: return ReduceOp::kProd;
-    case Op::kMax: return ReduceOp::kMax;
-    case Op::kMin: return ReduceOp::kMin;
-    default: return ReduceOp::kNone;
-  }
-}
-
-std::unordered_set<const VarNode*> LoopVarsInCopies(const Stmt& body) {
-  std::unordered_set<const VarNode*> vars;
-  VisitStmts(body, [&](const Stmt& stmt) {
-    if (const Copy* copy = DynAs<Copy>(stmt)) vars.merge(LoopVarsUnder(copy->body));
-    return true;
-  });
-  return vars;
-}
-
-std::optional<int64_t> ConstExtent(const For& loop) {
-  int64_t extent = 0;
-  if (!IsConstInt(loop.extent, &extent)) return std::nullopt;
-  return extent;
 }
 
 }  // namespace mycc

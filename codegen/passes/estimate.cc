@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "codegen/passes/copy_stmt.h"
+#include "codegen/ir/visit.h"
 #include "codegen/passes/passes.h"
 #include "codegen/schedule/instructions.h"
 

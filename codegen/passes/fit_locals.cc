@@ -11,8 +11,10 @@
 #include <vector>
 
 #include "codegen/expr/affine.h"
-#include "codegen/passes/copy_stmt.h"
+#include "codegen/ir/stmt_exprs.h"
+#include "codegen/ir/visit.h"
 #include "codegen/passes/passes.h"
+#include "codegen/passes/stmt_facts.h"
 
 namespace mycc {
 namespace {

@@ -16,9 +16,12 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/expr/affine.h"
-#include "codegen/passes/copy_stmt.h"
+#include "codegen/expr/conjunction.h"
+#include "codegen/ir/stmt_exprs.h"
+#include "codegen/ir/visit.h"
 #include "codegen/passes/fragments.h"
 #include "codegen/passes/passes.h"
+#include "codegen/passes/stmt_facts.h"
 
 namespace mycc {
 namespace {

@@ -10,8 +10,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/expr/conjunction.h"
+#include "codegen/ir/visit.h"
 #include "codegen/passes/copy_stmt.h"
 #include "codegen/passes/passes.h"
+#include "codegen/passes/stmt_facts.h"
 #include "codegen/schedule/tree.h"
 
 namespace mycc {
@@ -85,7 +88,7 @@ Stmt HoistSelect(const For& loop, const Store& store) {
 
 // Parallel and block loops stay adjacent; a GPU's threads stay together.
 bool MayMoveOut(const For& loop) {
-  return loop.loop_kind != LoopKind::kParallel && loop.loop_kind != LoopKind::kBlock &&
+  return loop.loop_kind != LoopKind::kParallel && loop.loop_kind != LoopKind::kGrid &&
          loop.loop_kind != LoopKind::kThread;
 }
 

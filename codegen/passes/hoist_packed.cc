@@ -8,6 +8,8 @@
 #include <unordered_set>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/ir/stmt_exprs.h"
+#include "codegen/ir/visit.h"
 #include "codegen/passes/passes.h"
 
 namespace mycc {

@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "codegen/ir/debug.h"
 #include "codegen/ir/verify.h"
+#include "codegen/ir/visit.h"
 #include "codegen/passes/passes.h"
 
 namespace mycc {

@@ -12,9 +12,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/expr/conjunction.h"
+#include "codegen/ir/stmt_exprs.h"
+#include "codegen/ir/visit.h"
 #include "codegen/passes/condition_range.h"
 #include "codegen/passes/copy_stmt.h"
 #include "codegen/passes/passes.h"
+#include "codegen/passes/stmt_facts.h"
 #include "codegen/schedule/tree.h"
 
 namespace mycc {

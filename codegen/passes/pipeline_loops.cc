@@ -5,6 +5,7 @@
 // The ring slot of an iteration is its number, over all loops inside the block, modulo s.
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "codegen/ir/visit.h"
 #include "codegen/passes/passes.h"
 #include "codegen/passes/pipeline_parts.h"
 
@@ -28,7 +29,7 @@ const For* FindPipelined(const Stmt& body) {
 absl::StatusOr<Stmt> PipelineLaunch(const Stmt& launch) {
   const For* loop = FindPipelined(launch);
   const For* grid = DynAs<For>(launch);
-  if (grid != nullptr && grid->marks.cluster &&
+  if (grid != nullptr && grid->marks.multicast_cluster &&
       (loop == nullptr || loop->marks.pipeline.kind != PipelineKind::kBulk)) {
     return absl::FailedPreconditionError(
         absl::StrCat("cluster ", grid->var->name, ": only bulk copies of a pipeline reach other blocks"));
@@ -39,7 +40,7 @@ absl::StatusOr<Stmt> PipelineLaunch(const Stmt& launch) {
     std::vector<const For*> blocks;
     Stmt body = launch;
     while (const For* block = DynAs<For>(body)) {
-      if (block->loop_kind != LoopKind::kBlock) break;
+      if (block->loop_kind != LoopKind::kGrid) break;
       blocks.push_back(block);
       body = block->body;
     }

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "codegen/ir/stmt_exprs.h"
+#include "codegen/ir/visit.h"
 #include "codegen/passes/passes.h"
 
 namespace mycc {

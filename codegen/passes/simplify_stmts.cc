@@ -9,8 +9,11 @@
 #include <unordered_set>
 
 #include "codegen/expr/affine.h"
+#include "codegen/ir/stmt_exprs.h"
+#include "codegen/ir/visit.h"
 #include "codegen/passes/copy_stmt.h"
 #include "codegen/passes/passes.h"
+#include "codegen/passes/stmt_facts.h"
 
 namespace mycc {
 namespace {
@@ -62,7 +65,7 @@ Stmt SimplifyFor(const Stmt& stmt) {
   if (IsEmpty(loop.body) || extent == 0) return Empty();
   // A marked loop keeps its place: tensorization, pipelining and the launch look for it.
   if (extent != 1 || !loop.marks.instruction.empty() || loop.marks.pipeline.kind != PipelineKind::kNone ||
-      loop.marks.joined_blocks != 0)
+      loop.marks.cluster_reduce_blocks != 0)
     return nullptr;
   return SubstituteSimplified(loop.body, {{loop.var.get(), IntConst(0)}});
 }

@@ -17,8 +17,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/expr/affine.h"
+#include "codegen/ir/visit.h"
 #include "codegen/passes/copy_stmt.h"
 #include "codegen/passes/passes.h"
+#include "codegen/passes/stmt_facts.h"
 #include "codegen/schedule/instructions.h"
 
 namespace mycc {

@@ -14,8 +14,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/expr/affine.h"
-#include "codegen/passes/copy_stmt.h"
+#include "codegen/ir/visit.h"
 #include "codegen/passes/passes.h"
+#include "codegen/passes/stmt_facts.h"
 
 namespace mycc {
 namespace {

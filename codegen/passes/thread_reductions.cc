@@ -19,9 +19,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/expr/affine.h"
+#include "codegen/expr/conjunction.h"
 #include "codegen/ir/threads.h"
+#include "codegen/ir/visit.h"
 #include "codegen/passes/copy_stmt.h"
 #include "codegen/passes/passes.h"
+#include "codegen/passes/stmt_facts.h"
 #include "codegen/schedule/tree.h"
 
 namespace mycc {

@@ -9,7 +9,9 @@
 #include "base/status.h"
 #include "codegen/expr/affine.h"
 #include "codegen/expr/print.h"
+#include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/threads.h"
+#include "codegen/ir/visit.h"
 
 namespace mycc {
 namespace {
@@ -101,7 +103,7 @@ struct RegisterAccess {
 
 class Collector {
  public:
-  explicit Collector(int64_t threads) : alike_(threads) {}
+  explicit Collector(int64_t threads) : replication_(threads) {}
 
   void Walk(const Stmt& stmt) {
     if (const Alloc* alloc = DynAs<Alloc>(stmt)) {
@@ -109,7 +111,7 @@ class Collector {
       const bool in_registers = scope == Scope::kLocal || scope == Scope::kAccumulator;
       if (in_registers && (threads_.empty() || ThreadsUnder(alloc->body) > 1)) {
         accesses_[alloc->buffer.get()];
-        around_[alloc->buffer.get()] = {nest_.size(), alike_};
+        around_[alloc->buffer.get()] = {nest_.size(), replication_};
       }
     }
     ForEachExpr(stmt, [&](const Expr& expr) {
@@ -127,12 +129,12 @@ class Collector {
     }
     const For& loop = As<For>(stmt);
     const int64_t stride = ThreadsUnder(loop.body);
-    const int64_t alike = alike_;
+    const int64_t replication = replication_;
     threads_[loop.var.get()] = ThreadDigit{1, stride, loop.var->extent};
     nest_.push_back(stride * loop.var->extent);
-    alike_ = stride;
+    replication_ = stride;
     Walk(loop.body);
-    alike_ = alike;
+    replication_ = replication;
     nest_.pop_back();
     threads_.erase(loop.var.get());
   }
@@ -149,14 +151,14 @@ class Collector {
     for (size_t d = 0; d < indices.size(); ++d)
       absl::StrAppend(&where, d == 0 ? "" : ",", PrintExpr(indices[d]));
     // Threads that have a buffer of their own count.
-    const auto [loops, alike] = around_.at(&buffer);
-    const int64_t in_nest = nest_.size() > loops ? nest_[loops] : alike;
+    const auto [loops, replication] = around_.at(&buffer);
+    const int64_t in_nest = nest_.size() > loops ? nest_[loops] : replication;
     found->second.push_back({indices, threads_, in_nest, is_write, where + "]"});
   }
 
   ThreadMap threads_;          // around
   std::vector<int64_t> nest_;  // threads of each thread loop around
-  int64_t alike_;              // threads that do the same here
+  int64_t replication_;        // threads that do the same here
   // A buffer's thread loops around its Alloc, and the threads that share it.
   std::unordered_map<const BufferNode*, std::pair<size_t, int64_t>> around_;
   std::unordered_map<const BufferNode*, std::vector<RegisterAccess>> accesses_;
@@ -225,8 +227,9 @@ absl::StatusOr<Distribution> Distribute(const BufferNode& buffer,
   int64_t written = INT64_MAX, read = 0;
   for (const RegisterAccess& access : accesses) {
     MYCC_RETURN_IF_ERROR(AddAccess(buffer, access, accesses.front(), &distribution));
-    const int64_t alike = ThreadsForAll(access);
-    (access.is_write ? written : read) = access.is_write ? std::min(written, alike) : std::max(read, alike);
+    const int64_t replication = ThreadsForAll(access);
+    (access.is_write ? written : read) =
+        access.is_write ? std::min(written, replication) : std::max(read, replication);
   }
   if (read > written) {
     return Disagree(buffer, absl::StrCat(written, " threads write it, but ", read, " read it"));

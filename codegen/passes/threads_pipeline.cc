@@ -7,8 +7,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/expr/affine.h"
+#include "codegen/ir/pipeline_stmts.h"
+#include "codegen/ir/visit.h"
 #include "codegen/passes/copy_stmt.h"
 #include "codegen/passes/pipeline_parts.h"
+#include "codegen/passes/stmt_facts.h"
 
 namespace mycc {
 namespace {

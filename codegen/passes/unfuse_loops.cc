@@ -9,8 +9,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/expr/affine.h"
-#include "codegen/passes/copy_stmt.h"
+#include "codegen/ir/stmt_exprs.h"
+#include "codegen/ir/visit.h"
 #include "codegen/passes/passes.h"
+#include "codegen/passes/stmt_facts.h"
 
 namespace mycc {
 namespace {
@@ -62,7 +64,7 @@ Stmt Unfuse(const For& loop, const std::set<int64_t>& cuts) {
   Stmt nest = MapAllExprs(SubstituteVars(loop.body, {{loop.var.get(), value}}), Simplify);
   for (size_t i = vars.size(); i-- > 0;) {
     LoopMarks marks = i + 1 == vars.size() ? loop.marks : LoopMarks{};
-    marks.bypasses_caches = i == 0 && loop.marks.bypasses_caches;  // of all that the loop stores
+    marks.nontemporal = i == 0 && loop.marks.nontemporal;  // of all that the loop stores
     nest = std::make_shared<For>(vars[i], IntConst(vars[i]->extent), loop.loop_kind, std::move(nest),
                                  std::move(marks));
   }
@@ -75,7 +77,7 @@ Stmt UnfuseLoops(const Stmt& body) {
   return RewriteStmts(body, [](const Stmt& stmt) -> Stmt {
     const For* loop = DynAs<For>(stmt);
     if (loop == nullptr || loop->loop_kind == LoopKind::kVector || !loop->marks.instruction.empty() ||
-        loop->marks.persistent_blocks != 0 || loop->marks.cluster)
+        loop->marks.persistent_blocks != 0 || loop->marks.multicast_cluster)
       return nullptr;
     if (ConstExtent(*loop) != loop->var->extent) return nullptr;
     std::set<int64_t> cuts;

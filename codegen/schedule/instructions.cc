@@ -49,7 +49,7 @@ const Row kRows[] = {
     {{"amx.i8", DType::kI8, DType::kI32, 16, 64, 16, kTile, 4}, HasAmxInt8},
     // One vector of sums of products for each broadcast of a group of a.
     {{"dot.bf16", DType::kBF16, DType::kF32, 1, 2, 1, kVector, 2}, HasBf16Dot},
-    {{"dot.i8", DType::kI8, DType::kI32, 1, 4, 0.5, kVector, 4, false, 0, /*unlike_signs=*/true}, HasVnni},
+    {{"dot.i8", DType::kI8, DType::kI32, 1, 4, 0.5, kVector, 4, false, 0, /*u8_by_i8=*/true}, HasVnni},
     // Pairs widened to 16 bits, whose products' sums do not saturate.
     {{"madd.i8", DType::kI8, DType::kI32, 1, 2, 1, kVector, 2}, IsCpu},
     // One vector of products for each broadcast of a(m, k): two a cycle on every core with FMA.

@@ -32,8 +32,8 @@ struct Instruction {
   // ordinary additions. 0: they have as many.
   int partial_depth = 0;
 
-  // The instruction multiplies u8 by i8; two bytes of one sign cost it more (unlike_signs.h).
-  bool unlike_signs = false;
+  // The instruction multiplies u8 by i8; two bytes of one sign cost it more (flipped_sign.h).
+  bool u8_by_i8 = false;
 
   bool is_cpu() const { return kind == InstructionClass::kVector || kind == InstructionClass::kTile; }
 };

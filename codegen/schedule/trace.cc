@@ -10,6 +10,7 @@
 #include "absl/strings/strip.h"
 #include "base/status.h"
 #include "codegen/schedule/primitives/table.h"
+#include "codegen/schedule/trace_names.h"
 
 namespace mycc {
 namespace {
@@ -98,7 +99,8 @@ absl::StatusOr<StepArg> ParseArg(LineReader& reader, char kind) {
 
 absl::StatusOr<Step> ParseStep(LineReader& reader) {
   Step step;
-  MYCC_ASSIGN_OR_RETURN(step.primitive, reader.Word());
+  MYCC_ASSIGN_OR_RETURN(const std::string word, reader.Word());
+  step.primitive = CurrentPrimitive(word);
   const PrimitiveInfo* info = FindPrimitive(step.primitive);
   if (info == nullptr) {
     return reader.Error(

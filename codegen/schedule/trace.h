@@ -6,7 +6,8 @@
 //   bind(t2.a0.0, parallel)
 //
 // The optional second line names the sketch and its decisions, so that they can be fitted to another shape;
-// replay ignores it. Every other line is one primitive with its arguments. Parse(Print(trace)) == trace.
+// replay ignores it. Every other line is one primitive with its arguments; names that primitives had in
+// earlier versions are read as well (trace_names.h). Parse(Print(trace)) == trace.
 // Thread rule: a value.
 #pragma once
 

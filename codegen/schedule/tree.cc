@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "base/check.h"
 #include "base/status.h"
+#include "codegen/ir/visit.h"
 
 namespace mycc {
 namespace {

@@ -96,10 +96,10 @@ TEST(EmitCudaTest, CopiesOfOddSizesRunAhead) {
       "reorder([t2.a0.0, t2.a1.0, t2.r0.0, t2.a0.1, t2.a1.1, t2.r0.1])\n"
       "bind(t2.a0.0, block)\nbind(t2.a1.0, block)\n";
   const std::string turned =
-      "stage(t2, t0, t2.r0.0, shared)\npack(t0.s, [1, 0])\nlayout(t0.s, 4, 0)\nsplit(t0.s.r0.1, [4])\n"
+      "stage_shared(t2, t0, t2.r0.0, shared)\npack(t0.s, [1, 0])\nlayout(t0.s, 4, 0)\nsplit(t0.s.r0.1, [4])\n"
       "fuse([t0.s.a0.1, t0.s.r0.1.0])\nbind(t0.s.a0.1+s.r0.1.0, thread)\nbind(t0.s.r0.1.1, vector)\n";
   const std::string single =
-      "stage(t2, t1, t2.r0.0, shared)\npack(t1.s, [1, 0])\nreorder([t1.s.r0.1, t1.s.a1.1])\n"
+      "stage_shared(t2, t1, t2.r0.0, shared)\npack(t1.s, [1, 0])\nreorder([t1.s.r0.1, t1.s.a1.1])\n"
       "fuse([t1.s.r0.1, t1.s.a1.1])\nsplit(t1.s.r0.1+s.a1.1, [32])\n"
       "reorder([t1.s.r0.1+s.a1.1.1, t1.s.r0.1+s.a1.1.0])\n"
       "bind(t1.s.r0.1+s.a1.1.1, thread)\nbind(t1.s.r0.1+s.a1.1.0, unroll)\n";
@@ -149,7 +149,7 @@ TEST(EmitCudaTest, RowsInRegistersOfJoinedBlocks) {
   s[i]: f32[3] = sum[j:900](e[i,j])
   y[i,j] = e[i,j] / s[i]
 })",
-        SoftmaxSteps(1, "[2, 256, 2]", "join(t4.a0.0, 4)\n"), {Sm90a()});
+        SoftmaxSteps(1, "[2, 256, 2]", "cluster_reduce(t4.a0.0, 4)\n"), {Sm90a()});
 }
 
 // Groups of threads that are some of the blocks, parts of one, single warps; and many rounds of sending.
@@ -162,14 +162,15 @@ TEST(EmitCudaTest, JoinedBlocksCombineWhateverTheirShare) {
 })";
   const std::string rounds = "split(A, [64])\nreorder([A.1, A.0])\nbind(A.1, thread)\nbind(A.0, unroll)\n";
   const std::string in_a_loop = absl::StrCat(
-      "split(t4.a0, [5])\nbind(t4.a0.0, block)\njoin(t4.a0.0, 2)\ncompute_at(t3, t4.a0.1)\n"
+      "split(t4.a0, [5])\nbind(t4.a0.0, block)\ncluster_reduce(t4.a0.0, 2)\ncompute_at(t3, t4.a0.1)\n"
       "compute_at(t2, t4.a0.1)\ncompute_at(t1, t4.a0.1)\n",
       absl::StrReplaceAll(rounds, {{"A", "t1.r0"}}), absl::StrReplaceAll(rounds, {{"A", "t2.a1"}}),
       absl::StrReplaceAll(rounds, {{"A", "t3.r0"}}), absl::StrReplaceAll(rounds, {{"A", "t4.a1"}}));
   std::vector<ScheduledCase> cases;
-  for (const std::string& steps : {SoftmaxSteps(2, "[1, 128, 2]", "join(t4.a0.0, 4)\n"),
-                                   SoftmaxSteps(4, "[4, 32, 2]", "join(t4.a0.0, 2)\n"),
-                                   SoftmaxSteps(1, "[1, 256, 1]", "join(t4.a0.0, 8)\n"), in_a_loop}) {
+  for (const std::string& steps :
+       {SoftmaxSteps(2, "[1, 128, 2]", "cluster_reduce(t4.a0.0, 4)\n"),
+        SoftmaxSteps(4, "[4, 32, 2]", "cluster_reduce(t4.a0.0, 2)\n"),
+        SoftmaxSteps(1, "[1, 256, 1]", "cluster_reduce(t4.a0.0, 8)\n"), in_a_loop}) {
     const absl::StatusOr<ScheduledCase> gpu_case = CaseOf(softmax, steps);
     ASSERT_TRUE(gpu_case.ok()) << gpu_case.status().message();
     EXPECT_TRUE(EmitChecked(*gpu_case, {Sm90a()}).ok());
@@ -194,7 +195,7 @@ TEST(EmitCudaTest, WhatJoinedBlocksCannotShare) {
     return absl::StrCat("split(t1.r0, [", threads, "])\nreorder([t1.r0.1, t1.r0.0])\nbind(t1.r0.1, thread)\n",
                         "split(t2.a1, [", threads, "])\nbind(t2.a1.1, thread)\n");
   };
-  const std::string join = "bind(t2.a0, block)\njoin(t2.a0, 2)\ncompute_at(t1, t2.a0)\n";
+  const std::string join = "bind(t2.a0, block)\ncluster_reduce(t2.a0, 2)\ncompute_at(t1, t2.a0)\n";
   EXPECT_THAT(
       refusal(centred, join + row(96)),
       testing::HasSubstr("96 threads are for 2 thread blocks, joined in iterations of t2.a0; expected "
@@ -203,14 +204,16 @@ TEST(EmitCudaTest, WhatJoinedBlocksCannotShare) {
               testing::HasSubstr("in shared memory is one block's, and not of 2 thread blocks"));
   // Three rows for two blocks.
   EXPECT_THAT(refusal(centred,
-                      "split(t2.a0, [3])\nbind(t2.a0.0, block)\njoin(t2.a0.0, 2)\n"
+                      "split(t2.a0, [3])\nbind(t2.a0.0, block)\ncluster_reduce(t2.a0.0, 2)\n"
                       "compute_at(t1, t2.a0.0)\nbind(t1.a0, thread)\nbind(t2.a0.1, thread)\n" +
                           row(64)),
               testing::HasSubstr("expected those of whole blocks or of parts of one"));
-  EXPECT_THAT(refusal("workload r(x: f32[6,250]) -> (y: f32[6]) { y[i] = sum[j:250](x[i,j]) }",
-                      "bind(t1.a0, block)\njoin(t1.a0, 2)\nsplit(t1.r0, [64])\nreorder([t1.r0.1, t1.r0.0])\n"
-                      "bind(t1.r0.1, thread)\n"),
-              testing::HasSubstr("would meet in memory"));
+  EXPECT_THAT(
+      refusal(
+          "workload r(x: f32[6,250]) -> (y: f32[6]) { y[i] = sum[j:250](x[i,j]) }",
+          "bind(t1.a0, block)\ncluster_reduce(t1.a0, 2)\nsplit(t1.r0, [64])\nreorder([t1.r0.1, t1.r0.0])\n"
+          "bind(t1.r0.1, thread)\n"),
+      testing::HasSubstr("would meet in memory"));
 }
 
 // A tensor whose elements are each read once, for a much smaller result, leaves the caches first.

@@ -25,7 +25,7 @@ absl::StatusOr<ScheduledCase> PointOf(const Workload& canonical, const Sketch& s
 
 // Clusters are Hopper's alone.
 absl::Status Compiles(const ScheduledCase& point) {
-  const bool joined = absl::StrContains(point.name, "join(");
+  const bool joined = absl::StrContains(point.name, "cluster_reduce(");
   return (joined ? EmitChecked(point, {Sm90a()}) : EmitChecked(point)).status();
 }
 
@@ -75,7 +75,7 @@ TEST(RowRuleTest, ClustersHoldRows) {
       if (!sketch.space.Legal(choice)) continue;
       absl::StatusOr<ScheduledCase> point = PointOf(canonical, sketch, choice);
       ASSERT_TRUE(point.ok()) << point.status();
-      if (!absl::StrContains(point->name, "join(")) continue;
+      if (!absl::StrContains(point->name, "cluster_reduce(")) continue;
       const absl::Status compiled = Compiles(*point);
       EXPECT_TRUE(compiled.ok()) << compiled.message() << "\n" << point->name;
       points.push_back(*std::move(point));

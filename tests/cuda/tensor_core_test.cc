@@ -8,6 +8,8 @@
 #include "absl/strings/str_replace.h"
 #include "codegen/cuda/emit.h"
 #include "codegen/cuda/nvrtc.h"
+#include "codegen/ir/pipeline_stmts.h"
+#include "codegen/ir/visit.h"
 #include "codegen/passes/lower.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -35,8 +37,8 @@ bind(t3.a0.0+a1.0, block)
 persist(t3.a0.0+a1.0, 3)
 cache_write(t3, t3.a0.0+a1.0)
 reverse_inline(t4)
-stage(t3, t0, t3.r0.0, shared)
-stage(t3, t1, t3.r0.0, shared)
+stage_shared(t3, t0, t3.r0.0, shared)
+stage_shared(t3, t1, t3.r0.0, shared)
 layout(t0.s, 0, 128)
 layout(t1.s, 0, 128)
 tensorize_tile(t3.a0.1, wgmma.f16, 2, 1)
@@ -80,7 +82,7 @@ TEST(TensorCoreTest, WarpSpecializedRing) {
 TEST(TensorCoreTest, GroupsTakeTurns) {
   const std::string steps = absl::StrReplaceAll(
       kWarpSpecialized,
-      {{"persist(t3.a0.0+a1.0, 3)\n", "persist(t3.a0.0+a1.0, 2)\nalternate(t3.a0.0+a1.0, 2)\n"},
+      {{"persist(t3.a0.0+a1.0, 3)\n", "persist(t3.a0.0+a1.0, 2)\npingpong(t3.a0.0+a1.0, 2)\n"},
        {"[128]", "[64]"},
        {"wgmma.f16, 2, 1", "wgmma.f16, 1, 1"}});
   CheckMeaning(kGemm, steps, Sm90a());
@@ -89,13 +91,14 @@ TEST(TensorCoreTest, GroupsTakeTurns) {
 
 // Pairs of blocks that differ in their rows: both need the same tile of t1.
 std::string InPairs(const std::string& steps) {
-  return absl::StrReplaceAll(steps, {{"split(t3.a0, [128])\n", "split(t3.a0, [2, 128])\n"},
-                                     {"reorder([t3.a0.0, ", "reorder([t3.a0.1, t3.a0.0, "},
-                                     {"t3.a0.1, t3.a1.1, t3.r0.1])", "t3.a0.2, t3.a1.1, t3.r0.1])"},
-                                     {"bind(t3.a0.0+a1.0, block)\n",
-                                      "bind(t3.a0.1, block)\ncluster(t3.a0.1)\nbind(t3.a0.0+a1.0, block)\n"},
-                                     {"persist(t3.a0.0+a1.0, 3)", "persist(t3.a0.0+a1.0, 2)"},
-                                     {"tensorize_tile(t3.a0.1,", "tensorize_tile(t3.a0.2,"}});
+  return absl::StrReplaceAll(
+      steps, {{"split(t3.a0, [128])\n", "split(t3.a0, [2, 128])\n"},
+              {"reorder([t3.a0.0, ", "reorder([t3.a0.1, t3.a0.0, "},
+              {"t3.a0.1, t3.a1.1, t3.r0.1])", "t3.a0.2, t3.a1.1, t3.r0.1])"},
+              {"bind(t3.a0.0+a1.0, block)\n",
+               "bind(t3.a0.1, block)\nmulticast_cluster(t3.a0.1)\nbind(t3.a0.0+a1.0, block)\n"},
+              {"persist(t3.a0.0+a1.0, 3)", "persist(t3.a0.0+a1.0, 2)"},
+              {"tensorize_tile(t3.a0.1,", "tensorize_tile(t3.a0.2,"}});
 }
 
 TEST(TensorCoreTest, ClustersShareTiles) {
@@ -106,7 +109,7 @@ TEST(TensorCoreTest, ClustersShareTiles) {
 // The tiles that are left over shared out by steps: of 8 tiles of 3 steps.
 std::string Streamed(int blocks, int groups, int members) {
   return absl::StrReplaceAll(
-      kWarpSpecialized, {{"persist(t3.a0.0+a1.0, 3)\n", absl::StrCat("stream(t3.a0.0+a1.0, ", blocks, ", ",
+      kWarpSpecialized, {{"persist(t3.a0.0+a1.0, 3)\n", absl::StrCat("stream_k(t3.a0.0+a1.0, ", blocks, ", ",
                                                                      groups, ", ", members, ")\n")}});
 }
 
@@ -169,7 +172,7 @@ TEST(TensorCoreTest, WhatCannotBeSharedOutBySteps) {
   };
   const std::string turns = absl::StrReplaceAll(
       Streamed(3, 1, 3),
-      {{"stream(t3.a0.0+a1.0, 3, 1, 3)\n", "stream(t3.a0.0+a1.0, 3, 1, 3)\nalternate(t3.a0.0+a1.0, 2)\n"},
+      {{"stream_k(t3.a0.0+a1.0, 3, 1, 3)\n", "stream_k(t3.a0.0+a1.0, 3, 1, 3)\npingpong(t3.a0.0+a1.0, 2)\n"},
        {"wgmma.f16, 2, 1", "wgmma.f16, 1, 1"}});
   EXPECT_THAT(error(turns), HasSubstr("no groups of warps that take turns"));
   EXPECT_THAT(error(Streamed(4, 2, 2)), HasSubstr("the last 0 of 8 tiles of 3 steps"));
@@ -206,8 +209,8 @@ bind(t3.a0.0, block)
 bind(t3.a1.0, block)
 cache_write(t3, t3.a1.0)
 reverse_inline(t4)
-stage(t3, t0, t3.r0.0, shared)
-stage(t3, t1, t3.r0.0, shared)
+stage_shared(t3, t0, t3.r0.0, shared)
+stage_shared(t3, t1, t3.r0.0, shared)
 layout(t0.s, 0, 64)
 layout(t1.s, 0, 64)
 tensorize_tile(t3.a0.1, mma.f16, 2, 2)

@@ -3,6 +3,7 @@
 
 #include "codegen/ir/interpreter.h"
 #include "codegen/ir/verify.h"
+#include "codegen/ir/visit.h"
 #include "codegen/workload/canonical.h"
 #include "codegen/workload/parse.h"
 #include "tests/golden/golden.h"

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "codegen/ir/interpreter.h"
+#include "codegen/ir/pipeline_stmts.h"
+#include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/verify.h"
 #include "tests/ir/nest.h"
 
@@ -340,7 +342,7 @@ TEST(RolesTest, FlagsBetweenBlocksAreDownBeforeTheyAreRaised) {
     const Stmt give = MakeSeq({Move(parts, kX), MakeSeq(signals)});
     const Stmt take = MakeSeq({std::make_shared<Await>(flags, IntConst(0)), Move(kY, parts)});
     const Stmt roles = RunRoles({{"all", MakeSeq({only(1, give), only(0, take)})}}, {});
-    return InScope(parts, InScope(flags, MakeSeq({before, Loop(block, roles, LoopKind::kBlock)})));
+    return InScope(parts, InScope(flags, MakeSeq({before, Loop(block, roles, LoopKind::kGrid)})));
   };
   const auto set = [&](int64_t value) { return Put(flags, {IntConst(0)}, IntConst(value, DType::kI32)); };
   ExpectCopies(blocks(set(0), 1));

@@ -8,6 +8,7 @@
 #include <limits>
 #include <set>
 
+#include "codegen/ir/pipeline_stmts.h"
 #include "tests/ir/nest.h"
 
 namespace mycc {
@@ -242,7 +243,7 @@ TEST(InterpreterTest, IterationsOfNestedParallelLoopsMustNotMeet) {
   const Var i = MakeVar("i", 2), j = MakeVar("j", kN / 2);
   const Buffer z = MakeBuffer("z", DType::kF32, {2});
   const Expr at = VarRef(i) * (kN / 2) + VarRef(j);
-  for (const LoopKind kind : {LoopKind::kParallel, LoopKind::kBlock}) {
+  for (const LoopKind kind : {LoopKind::kParallel, LoopKind::kGrid}) {
     const auto nest = [&](const Stmt& body) { return Loop(i, Loop(j, body, kind), kind); };
     EXPECT_TRUE(RunOn(nest(Put(kY, {at}, Load(kX, {at})))).ok());
     const Stmt of_the_outer = Put(z, {VarRef(i)}, F32(0));

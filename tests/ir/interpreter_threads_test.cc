@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "codegen/ir/interpreter.h"
+#include "codegen/ir/pipeline_stmts.h"
 #include "tests/ir/nest.h"
 
 namespace mycc {
@@ -19,7 +20,7 @@ const Buffer kY = MakeBuffer("y", DType::kF32, {kThreads});
 const Buffer kTile = MakeBuffer("tile", DType::kF32, {kThreads}, Scope::kShared);
 const Buffer kSpare = MakeBuffer("spare", DType::kF32, {kThreads}, Scope::kShared);
 
-Stmt MeetNow() { return std::make_shared<Meet>(); }
+Stmt MeetNow() { return std::make_shared<Barrier>(); }
 
 // thread t: body(t)
 template <typename Body>
@@ -40,20 +41,20 @@ NDArray Iota() {
   return array;
 }
 
-absl::StatusOr<std::vector<NDArray>> RunOn(const Stmt& body, uint64_t seed, Meetings meetings) {
+absl::StatusOr<std::vector<NDArray>> RunOn(const Stmt& body, uint64_t seed, Barriers meetings) {
   const Var block = MakeVar("block", 1);
-  const Stmt launch = Loop(block, InScope(kTile, InScope(kSpare, body)), LoopKind::kBlock);
+  const Stmt launch = Loop(block, InScope(kTile, InScope(kSpare, body)), LoopKind::kGrid);
   return RunFunction(MakeFunction({kX}, {kY}, launch), {Iota()}, seed, meetings);
 }
 
-void ExpectPasses(const Stmt& body, Meetings meetings) {
+void ExpectPasses(const Stmt& body, Barriers meetings) {
   for (uint64_t seed = 0; seed < kSeeds; ++seed) {
     const auto result = RunOn(body, seed, meetings);
     ASSERT_TRUE(result.ok()) << result.status();
   }
 }
 
-void ExpectFails(const Stmt& body, Meetings meetings, const testing::Matcher<std::string>& message) {
+void ExpectFails(const Stmt& body, Barriers meetings, const testing::Matcher<std::string>& message) {
   for (uint64_t seed = 0; seed < kSeeds; ++seed) {
     const auto result = RunOn(body, seed, meetings);
     ASSERT_FALSE(result.ok()) << "seed " << seed;
@@ -65,14 +66,14 @@ const auto kHaveNotMet = HasSubstr("another thread of the block: they have not m
 
 TEST(ThreadsTest, MeetWhereTheirLoopsEnd) {
   const Stmt body = MakeSeq({Move("a", kTile, kX, 0), Move("b", kY, kTile, 1)});
-  ExpectPasses(body, Meetings::kAfterThreadLoops);
-  ExpectFails(body, Meetings::kWhereSaid, kHaveNotMet);
-  ExpectPasses(MakeSeq({Move("a", kTile, kX, 0), MeetNow(), Move("b", kY, kTile, 1)}), Meetings::kWhereSaid);
+  ExpectPasses(body, Barriers::kAfterThreadLoops);
+  ExpectFails(body, Barriers::kExplicit, kHaveNotMet);
+  ExpectPasses(MakeSeq({Move("a", kTile, kX, 0), MeetNow(), Move("b", kY, kTile, 1)}), Barriers::kExplicit);
 }
 
 TEST(ThreadsTest, WhatIsTheirOwnTheyNeedNotMeetFor) {
   const Stmt body = MakeSeq({Move("a", kTile, kX, 1), Move("b", kY, kTile, 0)});
-  ExpectPasses(body, Meetings::kWhereSaid);
+  ExpectPasses(body, Barriers::kExplicit);
 }
 
 // Within one loop nobody meets.
@@ -80,7 +81,7 @@ TEST(ThreadsTest, MayNotReadWhatOthersWriteInTheSameLoop) {
   const Stmt body = EachThread("t", [&](const Expr& t) {
     return MakeSeq({Put(kTile, {t}, Load(kX, {t})), Put(kY, {t}, Load(kTile, {Mod(t + 1, kThreads)}))});
   });
-  ExpectFails(body, Meetings::kAfterThreadLoops,
+  ExpectFails(body, Barriers::kAfterThreadLoops,
               AnyOf(kHaveNotMet, HasSubstr("tile[1] is read before it is written"),
                     HasSubstr("is read before it is written")));
 }
@@ -90,8 +91,8 @@ TEST(ThreadsTest, MayNotWriteWhatOthersStillRead) {
   const auto body = [&](const Stmt& between) {
     return MakeSeq({fill, Move("b", kY, kTile, 1), between, Move("c", kTile, kX, 0)});
   };
-  ExpectPasses(body(MeetNow()), Meetings::kWhereSaid);
-  ExpectFails(body(nullptr), Meetings::kWhereSaid, kHaveNotMet);
+  ExpectPasses(body(MeetNow()), Barriers::kExplicit);
+  ExpectFails(body(nullptr), Barriers::kExplicit, kHaveNotMet);
 }
 
 TEST(ThreadsTest, MayWriteTheSameValueAndNoOther) {
@@ -103,8 +104,8 @@ TEST(ThreadsTest, MayWriteTheSameValueAndNoOther) {
          MeetNow(),
          EachThread("u", [&](const Expr& t) { return Put(kY, {t}, Load(kTile, {IntConst(0)})); })});
   };
-  ExpectPasses(body(true), Meetings::kWhereSaid);
-  ExpectFails(body(false), Meetings::kWhereSaid, kHaveNotMet);
+  ExpectPasses(body(true), Barriers::kExplicit);
+  ExpectFails(body(false), Barriers::kExplicit, kHaveNotMet);
 }
 
 // Outside of thread loops one thread stores for all.
@@ -114,15 +115,15 @@ TEST(ThreadsTest, WhatOneStoresForAllTheOthersDoNotHaveYet) {
         {Put(kTile, {IntConst(0)}, Load(kX, {IntConst(5)})), between,
          EachThread("t", [&](const Expr& t) { return Put(kY, {t}, Load(kTile, {IntConst(0)})); })});
   };
-  ExpectPasses(body(nullptr), Meetings::kAfterThreadLoops);
-  ExpectPasses(body(MeetNow()), Meetings::kWhereSaid);
-  ExpectFails(body(nullptr), Meetings::kWhereSaid, kHaveNotMet);
+  ExpectPasses(body(nullptr), Barriers::kAfterThreadLoops);
+  ExpectPasses(body(MeetNow()), Barriers::kExplicit);
+  ExpectFails(body(nullptr), Barriers::kExplicit, kHaveNotMet);
   // Unless it reads it itself.
   const Stmt alone =
       MakeSeq({Put(kTile, {IntConst(0)}, Load(kX, {IntConst(5)})),
                Put(kSpare, {IntConst(0)}, Load(kTile, {IntConst(0)})), MeetNow(),
                EachThread("t", [&](const Expr& t) { return Put(kY, {t}, Load(kSpare, {IntConst(0)})); })});
-  ExpectPasses(alone, Meetings::kWhereSaid);
+  ExpectPasses(alone, Barriers::kExplicit);
 }
 
 // Nests number the threads: rows of 4 do the same until a loop further in tells them apart.
@@ -133,11 +134,11 @@ TEST(ThreadsTest, AreNumberedByTheirNests) {
                 LoopKind::kThread);
   };
   const Expr flat = VarRef(row) * 4 + VarRef(lane);
-  ExpectPasses(MakeSeq({Move("a", kTile, kX, 0), nest(kY, Load(kTile, {flat}))}), Meetings::kWhereSaid);
+  ExpectPasses(MakeSeq({Move("a", kTile, kX, 0), nest(kY, Load(kTile, {flat}))}), Barriers::kExplicit);
   const Stmt by_rows =
       MakeSeq({Loop(row, Put(kTile, {VarRef(row)}, Load(kX, {VarRef(row)})), LoopKind::kThread),
                nest(kY, Load(kTile, {VarRef(row)}))});
-  ExpectFails(by_rows, Meetings::kWhereSaid, kHaveNotMet);
+  ExpectFails(by_rows, Barriers::kExplicit, kHaveNotMet);
 }
 
 TEST(ThreadsTest, CopyTogetherAndMeetForTheGroup) {
@@ -145,7 +146,7 @@ TEST(ThreadsTest, CopyTogetherAndMeetForTheGroup) {
   const Stmt copy = std::make_shared<Copy>(
       Loop(i, Put(kTile, {VarRef(i)}, Load(kX, {VarRef(i)})), LoopKind::kThread), CopyEngine::kThreads);
   const Stmt commit = std::make_shared<CommitGroup>(), wait = std::make_shared<WaitGroup>(0);
-  ExpectPasses(MakeSeq({copy, commit, wait, Move("b", kY, kTile, 1)}), Meetings::kWhereSaid);
+  ExpectPasses(MakeSeq({copy, commit, wait, Move("b", kY, kTile, 1)}), Barriers::kExplicit);
   // A tile that some threads still read is not to be copied into.
   const auto again = [&](const Stmt& between) {
     const Var j = MakeVar("j", kThreads);
@@ -153,8 +154,8 @@ TEST(ThreadsTest, CopyTogetherAndMeetForTheGroup) {
         Loop(j, Put(kTile, {VarRef(j)}, Load(kX, {VarRef(j)})), LoopKind::kThread), CopyEngine::kThreads);
     return MakeSeq({copy, commit, wait, Move("b", kY, kTile, 1), between, copy_again, commit, wait});
   };
-  ExpectPasses(again(MeetNow()), Meetings::kWhereSaid);
-  ExpectFails(again(nullptr), Meetings::kWhereSaid, kHaveNotMet);
+  ExpectPasses(again(MeetNow()), Barriers::kExplicit);
+  ExpectFails(again(nullptr), Barriers::kExplicit, kHaveNotMet);
 }
 
 // A buffer that is allocated around a nest is in the registers of each of its threads.
@@ -167,7 +168,7 @@ TEST(ThreadsTest, AgreeOnWhatEachHasInRegisters) {
                  EachThread("u", [&](const Expr& t) { return Put(kY, {t}, Load(own, {IntConst(0)})); })}));
   };
   const auto put = [&](const Expr& at) { return Put(own, {IntConst(0)}, Load(kX, {at})); };
-  for (const Meetings meetings : {Meetings::kAfterThreadLoops, Meetings::kWhereSaid}) {
+  for (const Barriers meetings : {Barriers::kAfterThreadLoops, Barriers::kExplicit}) {
     ExpectPasses(body([&](const Expr&) { return put(IntConst(3)); }), meetings);
     // Each thread may have held another value before.
     ExpectPasses(body([&](const Expr& t) { return MakeSeq({put(t), put(IntConst(3))}); }), meetings);
@@ -180,8 +181,8 @@ TEST(ThreadsTest, OfDifferentBlocksDoNotMeet) {
   const Var block = MakeVar("block", 2), t = MakeVar("t", kThreads);
   const Stmt body =
       Loop(block, Loop(t, Put(y, {VarRef(block), VarRef(t)}, Load(kX, {VarRef(t)})), LoopKind::kThread),
-           LoopKind::kBlock);
-  EXPECT_TRUE(RunFunction(MakeFunction({kX}, {y}, body), {Iota()}, 0, Meetings::kWhereSaid).ok());
+           LoopKind::kGrid);
+  EXPECT_TRUE(RunFunction(MakeFunction({kX}, {y}, body), {Iota()}, 0, Barriers::kExplicit).ok());
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // The pseudocode of the IR.
 #include <gtest/gtest.h>
 
+#include "codegen/ir/pipeline_stmts.h"
 #include "tests/golden/golden.h"
 #include "tests/ir/nest.h"
 

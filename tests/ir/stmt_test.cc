@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "codegen/ir/pipeline_stmts.h"
+#include "codegen/ir/stmt_exprs.h"
+#include "codegen/ir/visit.h"
 #include "tests/ir/nest.h"
 
 namespace mycc {
@@ -40,7 +43,7 @@ std::vector<Stmt> OneOfEach(const Var& i) {
 
 TEST(LoopKindTest, NamesAreParsedBack) {
   for (const LoopKind kind : {LoopKind::kSerial, LoopKind::kParallel, LoopKind::kVector, LoopKind::kUnroll,
-                              LoopKind::kBlock, LoopKind::kThread}) {
+                              LoopKind::kGrid, LoopKind::kThread}) {
     LoopKind parsed = LoopKind::kSerial;
     EXPECT_TRUE(ParseLoopKind(std::string(LoopKindName(kind)), &parsed));
     EXPECT_EQ(parsed, kind);

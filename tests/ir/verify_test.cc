@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "codegen/ir/pipeline_stmts.h"
 #include "tests/ir/nest.h"
 
 namespace mycc {

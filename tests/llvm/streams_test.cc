@@ -23,25 +23,26 @@ constexpr char kDouble[] = "workload w(x: f32[40,64]) -> (y: f32[40,64]) { y[i,j
 
 const Case kCases[] = {
     {"flat", kDouble,
-     "fuse([t1.a0, t1.a1])\nsplit(t1.a0+a1, [2, 16])\nbypass(t1.a0+a1.0)\nbind(t1.a0+a1.2, vector)\n"
+     "fuse([t1.a0, t1.a1])\nsplit(t1.a0+a1, [2, 16])\nnontemporal(t1.a0+a1.0)\nbind(t1.a0+a1.2, vector)\n"
      "bind(t1.a0+a1.1, unroll)\nbind(t1.a0+a1.0, parallel)\n",
      2, 0},
-    {"serial", kDouble, "bypass(t1.a0)\nsplit(t1.a1, [16])\nbind(t1.a1.1, vector)\n", 1, 0},
+    {"serial", kDouble, "nontemporal(t1.a0)\nsplit(t1.a1, [16])\nbind(t1.a1.1, vector)\n", 1, 0},
     {"inside_parallel", kDouble,
-     "split(t1.a1, [16])\nbypass(t1.a1.0)\nbind(t1.a1.1, vector)\nbind(t1.a0, parallel)\n", 1, 0},
+     "split(t1.a1, [16])\nnontemporal(t1.a1.0)\nbind(t1.a1.1, vector)\nbind(t1.a0, parallel)\n", 1, 0},
     {"odd_rows", "workload w(x: f32[40,65]) -> (y: f32[40,65]) { y[i,j] = x[i,j] * 2.0 }",
-     "bypass(t1.a0)\nsplit(t1.a1, [16])\nbind(t1.a1.1, vector)\n", 0, 0},
+     "nontemporal(t1.a0)\nsplit(t1.a1, [16])\nbind(t1.a1.1, vector)\n", 0, 0},
     {"half_a_line", "workload w(x: f32[40,24]) -> (y: f32[40,24]) { y[i,j] = x[i,j] * 2.0 }",
-     "bypass(t1.a0)\nsplit(t1.a1, [8])\nbind(t1.a1.1, vector)\n", 1, 0},
+     "nontemporal(t1.a0)\nsplit(t1.a1, [8])\nbind(t1.a1.1, vector)\n", 1, 0},
     {"turned", "workload w(x: f32[32,48]) -> (y: f32[48,32]) { y[i,j] = x[j,i] }",
      "split(t1.a0, [16])\nsplit(t1.a1, [16])\nreorder([t1.a0.0, t1.a1.0, t1.a0.1, "
-     "t1.a1.1])\nbypass(t1.a0.0)\n"
+     "t1.a1.1])\nnontemporal(t1.a0.0)\n"
      "bind(t1.a0.1, unroll)\nbind(t1.a1.1, vector)\n",
      16, 0},
     {"an_output_read_again", R"(workload w(x: f32[40,64]) -> (y: f32[40,64], z: f32[40,64]) {
   y[i,j] = x[i,j] * 2.0
   z[i,j] = y[i,j] + 1.0 })",
-     "merge(t1.a0, t2.a0)\nmerge(t1.a1, t2.a1)\nsplit(t1.a1, [16])\nbypass(t1.a0)\nbind(t1.a1.1, vector)\n",
+     "merge(t1.a0, t2.a0)\nmerge(t1.a1, t2.a1)\nsplit(t1.a1, [16])\nnontemporal(t1.a0)\nbind(t1.a1.1, "
+     "vector)\n",
      1, 0},
     {"rows_ahead", R"(workload w(x: f32[40,64], g: f32[64]) -> (y: f32[40,64]) {
   s[i]: f32[40] = sum[j:64](x[i,j])

@@ -129,6 +129,21 @@ TEST_F(FinderTest, SameKeyAndCodeHits) {
   EXPECT_EQ(found.kernel.workload.name, "gemm");
 }
 
+// Primitives have been renamed; a log of an earlier version still hits.
+TEST_F(FinderTest, FormerNamesOfPrimitivesHit) {
+  const Workload copy =
+      ParseWorkload("workload copy(x: f32[64,256]) -> (y: f32[64,256]) { y[i,j] = x[i,j] * 2.0 }", "test")
+          .value();
+  const std::string former = "v1\nsplit(t1.a1, [8])\nbypass(t1.a0)\nbind(t1.a1.1, vector)\n";
+  v1::Record record = RecordOf(copy, target_, ParseTrace(former).value(), 1e-3);
+  EXPECT_THAT(record.trace(), HasSubstr("nontemporal(t1.a0)"));
+  record.set_trace(former);
+  ASSERT_TRUE(log_->Append({record}).ok());
+  const Found found = Find(copy);
+  EXPECT_EQ(found.kernel.reason, Reason::kHit) << found.why;
+  EXPECT_THAT(PrintTrace(found.kernel.trace), HasSubstr("nontemporal(t1.a0)"));
+}
+
 TEST_F(FinderTest, NamesDoNotMatter) {
   Record(Gemm(16, 24, 8), target_, {}, 1e-3);
   const Workload renamed = ParseWorkload(

@@ -81,7 +81,7 @@ TEST(CudaPassesTest, CopiesRunAheadBesideArithmetic) {
         "split(t2.a0, [4])\nsplit(t2.a1, [8])\nsplit(t2.r0, [2])\n"
         "reorder([t2.a0.0, t2.a1.0, t2.r0.0, t2.a0.1, t2.a1.1, t2.r0.1])\n"
         "bind(t2.a0.0, block)\nbind(t2.a1.0, block)\n"
-        "stage(t2, t0, t2.r0.0, shared)\nstage(t2, t1, t2.r0.0, shared)\n"
+        "stage_shared(t2, t0, t2.r0.0, shared)\nstage_shared(t2, t1, t2.r0.0, shared)\n"
         "cache_write(t2, t2.a1.0)\npad_domain(t2)\npipeline(t2.r0.0, threads, 3)\nbind(t2.r0.1, unroll)\n"
         "bind(t2.a0.1, thread)\nbind(t2.a1.1, thread)\nbind(t2.i.a0.1, thread)\nbind(t2.i.a1.1, thread)\n"
         "bind(t2.w.a0.1, thread)\nbind(t2.w.a1.1, thread)\n");

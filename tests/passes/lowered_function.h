@@ -5,6 +5,8 @@
 #include <memory>
 #include <vector>
 
+#include "codegen/ir/stmt_exprs.h"
+#include "codegen/ir/visit.h"
 #include "codegen/passes/lower.h"
 
 namespace mycc {

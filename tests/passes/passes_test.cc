@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/ir/verify.h"
+#include "codegen/ir/visit.h"
 #include "codegen/schedule/schedule.h"
 #include "gtest/gtest.h"
 #include "tests/golden/golden.h"

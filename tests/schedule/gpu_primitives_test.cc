@@ -47,9 +47,10 @@ TEST(GpuPrimitivesTest, MarksOfBlocksAndPipelines) {
   Check("gpu_marks", kGemm,
         "split(t2.a0, [2, 8])\nsplit(t2.r0, [4])\nreorder([t2.a0.1, t2.a0.0, t2.r0.0, t2.a0.2, t2.a1, "
         "t2.r0.1])\n"
-        "bind(t2.a0.1, block)\ncluster(t2.a0.1)\nbind(t2.a0.0, block)\nreside(t2.a0.0, 2)\npersist(t2.a0.0, "
+        "bind(t2.a0.1, block)\nmulticast_cluster(t2.a0.1)\nbind(t2.a0.0, block)\nmin_blocks_per_sm(t2.a0.0, "
+        "2)\npersist(t2.a0.0, "
         "1)\n"
-        "alternate(t2.a0.0, 2)\ncache_write(t2, t2.a0.0)\nstage(t2, t0, t2.r0.0, shared)\n"
+        "pingpong(t2.a0.0, 2)\ncache_write(t2, t2.a0.0)\nstage_shared(t2, t0, t2.r0.0, shared)\n"
         "pipeline(t2.r0.0, threads, 3)\n");
 }
 
@@ -102,7 +103,7 @@ TEST(GpuPrimitivesTest, BlocksJoinInARow) {
   m[i]: f32[3] = max[j:2500](x[i,j])
   y[i,j] = x[i,j] - m[i]
 })",
-        "bind(t2.a0, block)\njoin(t2.a0, 2)\ncompute_at(t1, t2.a0)\nsplit(t1.r0, [2048])\n"
+        "bind(t2.a0, block)\ncluster_reduce(t2.a0, 2)\ncompute_at(t1, t2.a0)\nsplit(t1.r0, [2048])\n"
         "reorder([t1.r0.1, t1.r0.0])\nbind(t1.r0.1, thread)\nsplit(t2.a1, [2048])\n"
         "bind(t2.a1.1, thread)\n");
 }
@@ -119,7 +120,7 @@ TEST(GpuPrimitivesTest, ArgmaxIsAValueAndAPlace) {
 
 TEST(GpuPrimitivesTest, OneOfAGroup) {
   Check("gpu_elect", kSum,
-        "split(t1.a0, [4])\nbind(t1.a0.0, block)\ncache_write(t1, t1.a0.0)\nelect(t1.w.a0.1, 8)\n"
+        "split(t1.a0, [4])\nbind(t1.a0.0, block)\ncache_write(t1, t1.a0.0)\nlane_predicate(t1.w.a0.1, 8)\n"
         "bind(t1.w.a0.1, thread)\nbind(t1.w.a0.1.e, thread)\n");
 }
 
@@ -128,7 +129,7 @@ constexpr char kUneven[] =
     "split(t2.a0, [8])\nsplit(t2.a1, [8])\nsplit(t2.r0, [4])\n"
     "reorder([t2.a0.0, t2.a1.0, t2.r0.0, t2.a0.1, t2.a1.1, t2.r0.1])\n"
     "bind(t2.a0.0, block)\nbind(t2.a1.0, block)\n";
-constexpr char kStaged[] = "stage(t2, t0, t2.r0.0, shared)\nstage(t2, t1, t2.r0.0, shared)\n";
+constexpr char kStaged[] = "stage_shared(t2, t0, t2.r0.0, shared)\nstage_shared(t2, t1, t2.r0.0, shared)\n";
 
 TEST(GpuPrimitivesTest, SumsOverWholeTiles) {
   Check("gpu_pad_domain", kGemm,
@@ -140,7 +141,7 @@ TEST(GpuPrimitivesTest, RunsOverWholeTiles) {
   Check("gpu_pad_domain_runs", kGemm,
         "rfactor_runs(t2.r0, 6)\nsplit(t2.rf.a0, [8])\nsplit(t2.rf.a1, [8])\nsplit(t2.rf.r0, [3])\n"
         "reorder([t2.rf.a0.0, t2.rf.a1.0, t2.rf.v, t2.rf.r0.0, t2.rf.a0.1, t2.rf.a1.1, t2.rf.r0.1])\n"
-        "stage(t2.rf, t0, t2.rf.r0.0, shared)\nstage(t2.rf, t1, t2.rf.r0.0, shared)\n"
+        "stage_shared(t2.rf, t0, t2.rf.r0.0, shared)\nstage_shared(t2.rf, t1, t2.rf.r0.0, shared)\n"
         "cache_write(t2.rf, t2.rf.v)\npad_domain(t2.rf)\n");
 }
 
@@ -162,7 +163,7 @@ TEST(GpuPrimitivesTest, WhatCannotRunOverWholeTiles) {
   };
   EXPECT_THAT(text(kGemm, absl::StrCat(kUneven, kStaged, "pad_domain(t2)")),
               HasSubstr("it adds no products to an accumulator"));
-  EXPECT_THAT(text(kGemm, absl::StrCat(kUneven, "stage(t2, t0, t2.r0.0, shared)\n",
+  EXPECT_THAT(text(kGemm, absl::StrCat(kUneven, "stage_shared(t2, t0, t2.r0.0, shared)\n",
                                        "cache_write(t2, t2.a1.0)\npad_domain(t2)")),
               HasSubstr("a factor of its product is no element of a tile in shared memory"));
   // The box of all 13 rows, where the loops make 16.
@@ -175,7 +176,7 @@ TEST(GpuPrimitivesTest, WhatCannotRunOverWholeTiles) {
   EXPECT_THAT(text(kStencil,
                    "split(t2.a0, [32])\nsplit(t2.r0, [2])\nreorder([t2.a0.0, t2.r0.0, t2.a0.1, t2.r0.1])\n"
                    "bind(t2.a0.0, block)\ncache_read(t0, t2, t2.r0.0, shared)\n"
-                   "stage(t2, t1, t2.r0.0, shared)\ncache_write(t2, t2.a0.0)\npad_domain(t2)"),
+                   "stage_shared(t2, t1, t2.r0.0, shared)\ncache_write(t2, t2.a0.0)\npad_domain(t2)"),
               HasSubstr("t0.r is not known to be zero where r0 >= 3"));
   // Rows that are padded tile by tile are computed as far as the tensor goes.
   EXPECT_THAT(text(R"(workload w(x: f32[9,10], b: f32[10,18]) -> (c: f32[13,18]) {
@@ -183,7 +184,7 @@ TEST(GpuPrimitivesTest, WhatCannotRunOverWholeTiles) {
   c[i,j] = sum[k:10](a[i,k] * b[k,j])
 })",
                    "split(t3.a0, [8])\nreorder([t3.a0.0, t3.r0, t3.a0.1, t3.a1])\nbind(t3.a0.0, block)\n"
-                   "compute_at(t2, t3.r0)\nset_scope(t2, shared)\nstage(t3, t1, t3.r0, shared)\n"
+                   "compute_at(t2, t3.r0)\nset_scope(t2, shared)\nstage_shared(t3, t1, t3.r0, shared)\n"
                    "cache_write(t3, t3.a0.0)\npad_domain(t3)"),
               HasSubstr("elements of t2 are left unwritten"));
 }
@@ -218,7 +219,7 @@ constexpr Refusal kRefusals[] = {
     {kGemm, "cache_read(t0, t2, t2.a0, local)\nset_scope(t0.r, packed)", "is not a scope to choose"},
     {kSoftmax, "split_arg(t1)", "t1 is no argmax or argmin"},
     {kRows, "split(t2.r0, [4])\nsplit_arg(t2)", "t2 has been scheduled already"},
-    {kSoftmax, "elect(t4.a0, 0)", "a group of 0; expected 1 to 8192"},
+    {kSoftmax, "lane_predicate(t4.a0, 0)", "a group of 0; expected 1 to 8192"},
     {kSoftmax, "cache_read(t0, all, t4.a0, local)", "nothing under loop t4.a0 reads t0"},
     {kSoftmax, "cache_read(t0, all, root, local)", "all readers share a copy in a loop; this one is at root"},
     {kSoftmax, "compute_at(t3, t4.a0)\ncompute_at(t2, t4.a0)\ncache_read(t2, all, t4.a0, local)",
@@ -228,40 +229,44 @@ constexpr Refusal kRefusals[] = {
     {kGemm, "bind(t2.r0, thread)\ncache_write(t2, t2.r0)", "accumulate outside of it"},
     {kGemm, "cache_read(t1, t2, t2.a0, shared)\nbind(t2.a0, thread)",
      "t1.r, which the threads of a block share"},
-    {kGemm, "split(t2.a0, [2])\nbind(t2.a0.0, block)\nbind(t2.a0.1, block)\ncluster(t2.a0.1)",
+    {kGemm, "split(t2.a0, [2])\nbind(t2.a0.0, block)\nbind(t2.a0.1, block)\nmulticast_cluster(t2.a0.1)",
      "expected the outermost block loop"},
-    {kGemm, "reside(t2.a0, 2)", "only thread blocks share an SM"},
-    {kGemm, "bind(t2.a0, block)\nreside(t2.a0, 33)", "33 blocks on an SM; expected 1 to 32"},
+    {kGemm, "min_blocks_per_sm(t2.a0, 2)", "only thread blocks share an SM"},
+    {kGemm, "bind(t2.a0, block)\nmin_blocks_per_sm(t2.a0, 33)", "33 blocks on an SM; expected 1 to 32"},
     {kGemm, "persist(t2.a0, 2)", "the loop is serial"},
-    {kGemm, "bind(t2.a0, block)\nalternate(t2.a0, 2)", "persist it first"},
-    {kGemm, "stream(t2.a0, 2, 1, 2)", "the loop is serial"},
-    {kGemm, "bind(t2.a0, block)\nstream(t2.a0, 4, 3, 2)", "4 blocks with 3 groups of 2; expected"},
+    {kGemm, "bind(t2.a0, block)\npingpong(t2.a0, 2)", "persist it first"},
+    {kGemm, "stream_k(t2.a0, 2, 1, 2)", "the loop is serial"},
+    {kGemm, "bind(t2.a0, block)\nstream_k(t2.a0, 4, 3, 2)", "4 blocks with 3 groups of 2; expected"},
     {kGemm, "pad(t2, 0, 64)", "t2 is a reduction"},
     {kSoftmax, "pad(t4, 0, 64)", "its shape is the caller's"},
     {kGemm, "cache_read(t0, t2, t2.a0, global)", "scope global is for copies at root"},
     {kGemm, "pipeline(t2.r0, threads, 1)", "1 stages; expected 2 to 16"},
     {kGemm, "pipeline(t2.r0, threads, 2)", "nothing is copied into shared memory in the loop"},
-    {kGemm, "join(t2.a0, 2)", "the loop is serial; thread blocks join in iterations of block loops"},
-    {kGemm, "bind(t2.a0, block)\njoin(t2.a0, 6)", "6 blocks; expected a power of two from 2 to 8"},
-    {kGemm, "bind(t2.a0, block)\njoin(t2.a0, 16)", "16 blocks; expected a power of two from 2 to 8"},
-    {kGemm, "bind(t2.a0, block)\npersist(t2.a0, 2)\njoin(t2.a0, 2)",
+    {kGemm, "cluster_reduce(t2.a0, 2)",
+     "the loop is serial; thread blocks join in iterations of block loops"},
+    {kGemm, "bind(t2.a0, block)\ncluster_reduce(t2.a0, 6)", "6 blocks; expected a power of two from 2 to 8"},
+    {kGemm, "bind(t2.a0, block)\ncluster_reduce(t2.a0, 16)",
+     "16 blocks; expected a power of two from 2 to 8"},
+    {kGemm, "bind(t2.a0, block)\npersist(t2.a0, 2)\ncluster_reduce(t2.a0, 2)",
      "t2.a0 already says which thread blocks carry it out"},
     {kGemm,
-     "split(t2.a0, [2, 2])\nbind(t2.a0.0, block)\nbind(t2.a0.1, block)\njoin(t2.a0.0, 2)\njoin(t2.a0.1, 2)",
+     "split(t2.a0, [2, 2])\nbind(t2.a0.0, block)\nbind(t2.a0.1, block)\ncluster_reduce(t2.a0.0, "
+     "2)\ncluster_reduce(t2.a0.1, 2)",
      "t2.a0.0 already says which thread blocks carry it out"},
-    {kGemm, "bind(t2.a0, block)\ncache_read(t1, t2, t2.a0, shared)\njoin(t2.a0, 2)",
+    {kGemm, "bind(t2.a0, block)\ncache_read(t1, t2, t2.a0, shared)\ncluster_reduce(t2.a0, 2)",
      "t1.r is in shared memory, of which each block has its own"},
     {kGemm,
-     "split(t2.a0, [256])\nreorder([t2.a1, t2.a0.0, t2.a0.1])\nbind(t2.a1, block)\njoin(t2.a1, 4)\n"
+     "split(t2.a0, [256])\nreorder([t2.a1, t2.a0.0, t2.a0.1])\nbind(t2.a1, block)\ncluster_reduce(t2.a1, 4)\n"
      "split(t2.r0, [32])\nbind(t2.a0.1, thread)\nbind(t2.r0.1, thread)",
      "the 4 blocks that are joined would have 8192 threads; at most 4096"},
-    {kGemm, "cluster(t2.a0)", "expected the outermost block loop"},
-    {kGemm, "split(t2.a0, [16])\nreorder([t2.a0.1, t2.a0.0])\nbind(t2.a0.1, block)\ncluster(t2.a0.1)",
+    {kGemm, "multicast_cluster(t2.a0)", "expected the outermost block loop"},
+    {kGemm,
+     "split(t2.a0, [16])\nreorder([t2.a0.1, t2.a0.0])\nbind(t2.a0.1, block)\nmulticast_cluster(t2.a0.1)",
      "a cluster of 16 blocks; expected a power of two from 2 to 8"},
     {kRows, "bind(t2.r0, thread)", "carries the argmax or argmin t2"},
 };
 TEST(GpuPrimitivesTest, AmpereHasNoClusters) {
-  EXPECT_THAT(ScheduledText(kGemm, "bind(t2.a0, block)\njoin(t2.a0, 2)", *ParseTarget("a100")),
+  EXPECT_THAT(ScheduledText(kGemm, "bind(t2.a0, block)\ncluster_reduce(t2.a0, 2)", *ParseTarget("a100")),
               HasSubstr("blocks join in clusters of sm_90a; the target is "));
 }
 

@@ -139,24 +139,24 @@ TEST(PrimitivesTest, Phases) {
     select(r <= i+1 && (i+1-r) % 2 == 0 && i+1-r < 6 && s <= j+2 && (j+2-s) % 3 == 0 && j+2-s < 12,
            x[(i+1-r)//2,(j+2-s)//3], 0.0) * w[r,s])
 })",
-        "phases(t2)\nsplit_axis(t2.a0, 2)\nsplit_axis(t2.a1, 3)\n");
+        "split_stride_phases(t2)\nsplit_axis(t2.a0, 2)\nsplit_axis(t2.a1, 3)\n");
 }
 
 // The zeros around the image become 128, as its other zeros do.
-TEST(PrimitivesTest, UnlikeSigns) {
-  Check("unlike_signs", R"(workload c(x: i8[5,6,4], w: const i8[7,3,3,4], b: i32[7]) -> (y: i32[5,6,7]) {
+TEST(PrimitivesTest, FlipSign) {
+  Check("flip_sign", R"(workload c(x: i8[5,6,4], w: const i8[7,3,3,4], b: i32[7]) -> (y: i32[5,6,7]) {
   p[i,j,c]: i8[7,8,4] = select(1 <= i && i < 6 && 1 <= j && j < 7, x[i-1,j-1,c], i8(0))
   a[i,j,k]: i32[5,6,7] = sum[r:3, s:3, c:4](i32(p[i+r,j+s,c]) * i32(w[k,r,s,c]))
   y[i,j,k] = a[i,j,k] + b[k]
 })",
-        "unlike_signs(t4, t3)\ninline(t3)\ninline(t4)\n");
+        "flip_sign(t4, t3)\ninline(t3)\ninline(t4)\n");
 }
 
-TEST(PrimitivesTest, UnlikeSignsOfUnsigned) {
-  Check("unlike_signs_unsigned", R"(workload g(a: u8[5,9], b: const u8[7,9]) -> (c: i32[5,7]) {
+TEST(PrimitivesTest, FlipSignOfUnsigned) {
+  Check("flip_sign_unsigned", R"(workload g(a: u8[5,9], b: const u8[7,9]) -> (c: i32[5,7]) {
   c[i,j] = sum[k:9](i32(a[i,k]) * i32(b[j,k]))
 })",
-        "unlike_signs(t2, t1)\n");
+        "flip_sign(t2, t1)\n");
 }
 
 TEST(PrimitivesTest, SkipZerosOfOneDimension) { Check("skip_zeros", kConv, "skip_zeros(t4, t3, 1)\n"); }
@@ -192,7 +192,7 @@ TEST(PrimitivesTest, GroupsOfTheDepthLieTogether) {
 }
 
 TEST(PrimitivesTest, StoresPastTheCachesAndReadsAhead) {
-  Check("bypass_and_fetch_next", kGemm, "fetch_next(t2.r0)\nbypass(t2.a0)\nbind(t2.a0, parallel)\n");
+  Check("bypass_and_fetch_next", kGemm, "fetch_next(t2.r0)\nnontemporal(t2.a0)\nbind(t2.a0, parallel)\n");
 }
 
 TEST(PrimitivesTest, FusedRowsTakeAnAccumulatorOfTheirTile) {

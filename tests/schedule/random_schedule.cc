@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/ir/verify.h"
+#include "codegen/ir/visit.h"
 
 namespace mycc {
 namespace {

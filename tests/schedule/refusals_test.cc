@@ -36,8 +36,8 @@ constexpr Refusal kRefusals[] = {
     {"split(t3.a1, [6])\nsplit_axis(t3.a1.1, 3)", "loop t3.a1.1 is not that of one axis of t3"},
     {"bind(t3.a0, parallel)\nsplit_axis(t3.a0, 13)", "the loop is parallel; only serial loops are split"},
     {"split_axis(t3.a1, 6)\nrfactor(t3.r0, 2)", "t3 has been scheduled already"},
-    {"phases(t3)", "t3 is not a sum of select((i + p - r) % f == 0"},
-    {"unlike_signs(t3, t0)", "t3 is not a sum of i32(a[..]) * i32(b[..]) of bytes"},
+    {"split_stride_phases(t3)", "t3 is not a sum of select((i + p - r) % f == 0"},
+    {"flip_sign(t3, t0)", "t3 is not a sum of i32(a[..]) * i32(b[..]) of bytes"},
     {"skip_zeros(t3, t2, 0)", "t3 does not sum products of elements of t2"},
     {"skip_zeros(t4, t0, 0)", "t4 does not sum products of elements of t0"},
     {"skip_zeros(t3, t0, 2)", "dimension 2; t0 has 2"},
@@ -103,7 +103,7 @@ constexpr Refusal kRefusals[] = {
      "there is no instruction mma.bf17; there are amx.bf16, amx.i8, dot.bf16, dot.i8, madd.i8, fma.f32, "
      "fma.f64"},
     {"fetch_next(t3.a0)", "the loop stands inside no other"},
-    {"bypass(t3.a0)", "no block under t3.a0 writes an output of the workload"},
+    {"nontemporal(t3.a0)", "no block under t3.a0 writes an output of the workload"},
     {"prefetch(t3.r0, 1, 0, 0)", "the loop belongs to no instruction of a CPU; tensorize it first"},
     {"cache_write(t3, t3.a0)\ntensorize(t3.a1, fma.f64)",
      "fma.f64 multiplies f64 into f64; t3 multiplies f32 by f32 into f32"},
@@ -134,18 +134,18 @@ constexpr Refusal kMoreRefusals[] = {
 INSTANTIATE_TEST_SUITE_P(All, MoreRefusalTest, ::testing::ValuesIn(kMoreRefusals));
 
 // Bytes: of both signs, and of one tensor.
-TEST(RefusalTest, UnlikeSigns) {
+TEST(RefusalTest, FlipSign) {
   constexpr char kBytes[] = R"(workload g(a: u8[5,9], b: i8[7,9]) -> (c: i32[5,7], d: i32[5,5]) {
   c[i,j] = sum[k:9](i32(a[i,k]) * i32(b[j,k]))
   d[i,j] = sum[k:9](i32(a[i,k]) * i32(a[j,k]))
 })";
-  EXPECT_THAT(ScheduledText(kBytes, "unlike_signs(t2, t0)"), HasSubstr("t2 multiplies u8 by i8 already"));
-  EXPECT_THAT(ScheduledText(kBytes, "unlike_signs(t3, t0)"), HasSubstr("t3 multiplies a tensor by itself"));
+  EXPECT_THAT(ScheduledText(kBytes, "flip_sign(t2, t0)"), HasSubstr("t2 multiplies u8 by i8 already"));
+  EXPECT_THAT(ScheduledText(kBytes, "flip_sign(t3, t0)"), HasSubstr("t3 multiplies a tensor by itself"));
   constexpr char kLike[] = R"(workload g(a: i8[5,9], b: i8[7,9]) -> (c: i32[5,7]) {
   c[i,j] = sum[k:9](i32(a[i,k]) * i32(b[j,k]))
 })";
-  EXPECT_THAT(ScheduledText(kLike, "unlike_signs(t2, t2)"), HasSubstr("t2 does not multiply t2"));
-  EXPECT_THAT(ScheduledText(kLike, "split(t2.a0, [2])\nunlike_signs(t2, t0)"),
+  EXPECT_THAT(ScheduledText(kLike, "flip_sign(t2, t2)"), HasSubstr("t2 does not multiply t2"));
+  EXPECT_THAT(ScheduledText(kLike, "split(t2.a0, [2])\nflip_sign(t2, t0)"),
               HasSubstr("t2 has been scheduled already"));
 }
 

@@ -82,7 +82,7 @@ absl::Status CheckClose(const std::vector<NDArray>& actual, const std::vector<ND
 }
 
 absl::Status CheckFunction(const Workload& canonical, const Function& function, double tolerance,
-                           Meetings meetings) {
+                           Barriers meetings) {
   const std::vector<NDArray> inputs = RandomInputs(canonical, 7);
   MYCC_ASSIGN_OR_RETURN(const std::vector<NDArray> expected, RunReference(canonical, inputs));
   for (uint64_t seed = 0; seed < 2; ++seed) {

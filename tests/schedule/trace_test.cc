@@ -3,6 +3,7 @@
 
 #include <random>
 
+#include "codegen/schedule/trace_names.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -25,6 +26,31 @@ TEST(TraceTest, PrintsWhatItParsed) {
   EXPECT_EQ(trace->sketch, "contraction");
   EXPECT_EQ(trace->decisions[1], std::make_pair(std::string("t2.kc"), int64_t{-1}));
   EXPECT_EQ(PrintTrace(*trace), kTrace);
+}
+
+// Logs, files and workers of other versions have both names.
+TEST(TraceTest, FormerNamesAreReadAndCurrentOnesPrinted) {
+  const std::string former =
+      "v1\nsketch row cluster=2 bypass=1\nunlike_signs(t2, t0)\nphases(t2)\nstage(t2, t0, t2.r0.0, shared)\n"
+      "persist(t2.a0, 4)\nstream(t2.a0, 4, 1, 2)\nalternate(t2.a0, 2)\nreside(t2.a0, 2)\njoin(t2.a0, 2)\n"
+      "cluster(t2.a1)\nelect(t2.a2, 32)\nbypass(t2.a0)\n";
+  const std::string current =
+      "v1\nsketch row cluster=2 bypass=1\nflip_sign(t2, t0)\nsplit_stride_phases(t2)\n"
+      "stage_shared(t2, t0, t2.r0.0, shared)\npersist(t2.a0, 4)\nstream_k(t2.a0, 4, 1, 2)\n"
+      "pingpong(t2.a0, 2)\nmin_blocks_per_sm(t2.a0, 2)\ncluster_reduce(t2.a0, 2)\n"
+      "multicast_cluster(t2.a1)\nlane_predicate(t2.a2, 32)\nnontemporal(t2.a0)\n";
+  const absl::StatusOr<Trace> trace = ParseTrace(former);
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_EQ(PrintTrace(*trace), current);
+  EXPECT_EQ(*trace, *ParseTrace(current));
+  EXPECT_EQ(CurrentTrace(former), current);
+  EXPECT_EQ(StoredTrace(current), former);
+  EXPECT_EQ(StoredTrace(former), former);
+  // Words elsewhere in a line, and texts that are no trace, stay.
+  for (const std::string& text :
+       {std::string(), std::string("stream"), std::string("stage # stage("),
+        std::string("v1\nbind(join, stage)\n# join(t2.a0, 2)"), std::string("\n(\n stream_ (")})
+    EXPECT_EQ(CurrentTrace(text), text);
 }
 
 TEST(TraceTest, CommentsAndSpacesMeanNothing) {

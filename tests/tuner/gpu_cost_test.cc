@@ -78,9 +78,9 @@ TEST(GpuCostTest, FewRowsAreForManyBlocks) {
                                      ", 4])\nreorder([t1.r0.2, t1.r0.0, t1.r0.1])\nbind(t1.r0.2, thread)\n"
                                      "bind(t1.r0.1, unroll)\nbind(t1.r0.3, vector)\n"));
   };
-  const double one = seconds("", 512), eight = seconds("join(t1.a0, 8)\n", 8 * 512);
+  const double one = seconds("", 512), eight = seconds("cluster_reduce(t1.a0, 8)\n", 8 * 512);
   EXPECT_LT(2 * eight, one);
-  EXPECT_LT(eight, seconds("join(t1.a0, 2)\n", 2 * 512));
+  EXPECT_LT(eight, seconds("cluster_reduce(t1.a0, 2)\n", 2 * 512));
 }
 
 TEST(GpuCostTest, LimitsAreRefusedWithTheirNumbers) {
@@ -105,7 +105,7 @@ TEST(GpuCostTest, WarpgroupsThatComputeHaveMoreRegisters) {
         "])\nsplit(t2.r0, [64])\nreorder([t2.a0.0, t2.a1.0, t2.r0.0, t2.a0.1, t2.a1.1, t2.r0.1])\n"
         "fuse([t2.a0.0, t2.a1.0])\nbind(t2.a0.0+a1.0, block)\ncache_write(t2, "
         "t2.a0.0+a1.0)\nreverse_inline(t3)\n"
-        "stage(t2, t0, t2.r0.0, shared)\nstage(t2, t1, t2.r0.0, shared)\nlayout(t0.s, 0, 128)\n"
+        "stage_shared(t2, t0, t2.r0.0, shared)\nstage_shared(t2, t1, t2.r0.0, shared)\nlayout(t0.s, 0, 128)\n"
         "layout(t1.s, 0, 128)\ntensorize_tile(t2.a0.1, wgmma.bf16, 2, 1)\npipeline(t2.r0.0, bulk, 2)\n");
     const std::string workload =
         R"(workload g(a: bf16[2304,4096], b: bf16[2304,4096]) -> (c: bf16[2304,2304]) {

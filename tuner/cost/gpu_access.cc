@@ -101,7 +101,7 @@ void CountExecutions(const NestBlock& nest, const Place& place, int lane, WarpAc
   bool moved_inside = false;
   for (size_t l = nest.loops.size(); l-- > 0;) {
     const LoopKind kind = nest.loops[l].loop->loop_kind;
-    if (static_cast<int>(l) == lane || kind == LoopKind::kBlock || kind == LoopKind::kThread) continue;
+    if (static_cast<int>(l) == lane || kind == LoopKind::kGrid || kind == LoopKind::kThread) continue;
     const bool unrolled = kind != LoopKind::kSerial;
     if (place.moves(l) || (moved_inside && !unrolled)) access->executions *= nest.loops[l].extent;
     if (place.moves(l) && unrolled) access->unrolled *= nest.loops[l].extent;
@@ -198,10 +198,10 @@ double UsefulShare(const NestBlock& nest) {
   return share;
 }
 
-double JoinedOf(const NestBlock& nest) {
+double ClusterReduceBlocksOf(const NestBlock& nest) {
   double joined = 1;
   for (const NestLoop& loop : nest.loops)
-    joined = std::max(joined, static_cast<double>(loop.loop->marks.joined_blocks));
+    joined = std::max(joined, static_cast<double>(loop.loop->marks.cluster_reduce_blocks));
   return joined;
 }
 
@@ -209,13 +209,13 @@ double ThreadsOf(const NestBlock& nest) {
   double threads = 1;
   for (size_t l = 0; l < nest.loops.size(); ++l)
     threads *= OfKind(nest, l, LoopKind::kThread) ? nest.loops[l].extent : 1;
-  return std::max(1.0, threads / JoinedOf(nest));
+  return std::max(1.0, threads / ClusterReduceBlocksOf(nest));
 }
 
 double BlocksOf(const NestBlock& nest) {
-  double blocks = JoinedOf(nest);
+  double blocks = ClusterReduceBlocksOf(nest);
   for (size_t l = 0; l < nest.loops.size(); ++l)
-    blocks *= OfKind(nest, l, LoopKind::kBlock) ? nest.loops[l].extent : 1;
+    blocks *= OfKind(nest, l, LoopKind::kGrid) ? nest.loops[l].extent : 1;
   return blocks;
 }
 

@@ -26,7 +26,7 @@ class Counter {
   explicit Counter(const NestBlock& nest) : bindings_(BindingsOf(*nest.block)) {
     for (const NestLoop& loop : nest.loops) {
       const LoopKind kind = loop.loop->loop_kind;
-      if (kind == LoopKind::kBlock || kind == LoopKind::kThread) continue;
+      if (kind == LoopKind::kGrid || kind == LoopKind::kThread) continue;
       inner_.insert(loop.loop->var.get());
       repeats_ *= loop.extent;
     }

@@ -21,7 +21,7 @@ constexpr double kSmallBytes = 32 << 10, kMissesOfL1 = 0.2;  // of small tensors
 constexpr double kL2Share = 0.5;                             // of L2, before other data push lines out
 constexpr double kGpuOverlap = 0.15;                         // the share of other resources' time that shows
 constexpr double kMostInstructions = 40000;                  // of one thread, unrolled
-constexpr double kSharedSeconds = 3e-8, kMeetingSeconds = 2e-8, kShuffleSeconds = 1.5e-8;
+constexpr double kSharedSeconds = 3e-8, kBarrierSeconds = 2e-8, kShuffleSeconds = 1.5e-8;
 // The time until all blocks of a cluster have begun, and until what they send each other has come.
 constexpr double kJoinSeconds = 5e-7, kSendSeconds = 5e-7;
 
@@ -53,7 +53,9 @@ struct Launch {
 };
 
 // Thread blocks that carry out the same iterations together.
-double JoinedOf(const Launch& launch) { return JoinedOf(*launch.parts.front().nest); }
+double ClusterReduceBlocksOf(const Launch& launch) {
+  return ClusterReduceBlocksOf(*launch.parts.front().nest);
+}
 
 double Loops(const NestBlock& nest, LoopKind kind) {
   double product = 1;
@@ -128,7 +130,7 @@ std::vector<Launch> LaunchesOf(const FunctionNest& nest, const GpuMachine& machi
 // The first loop inside the block loops.
 size_t InsideBlocks(const NestBlock& nest) {
   size_t inside = 0;
-  while (inside < nest.loops.size() && nest.loops[inside].loop->loop_kind == LoopKind::kBlock) ++inside;
+  while (inside < nest.loops.size() && nest.loops[inside].loop->loop_kind == LoopKind::kGrid) ++inside;
   return inside;
 }
 
@@ -149,7 +151,7 @@ DramTraffic DramBytes(const NestBlock& nest, const Launch& launch, const GpuMach
     const Scope scope = access.buffer->scope;
     if (scope != Scope::kGlobal && scope != Scope::kPacked) continue;
     const double all = BytesWithin(access, 0);
-    const double together = BytesWithin(access, InsideBlocks(nest)) / JoinedOf(launch) *
+    const double together = BytesWithin(access, InsideBlocks(nest)) / ClusterReduceBlocksOf(launch) *
                             std::min(launch.blocks, machine.sms * launch.resident);
     const bool stays = std::min(all, together) < kL2Share * machine.l2_bytes;
     const bool known = in_l2->count(access.buffer.get()) > 0;
@@ -164,7 +166,7 @@ double BytesOfBlocks(const NestBlock& nest, const BufferNode* buffer, double blo
   double bytes = 0;
   for (const NestAccess& access : nest.accesses) {
     if (access.buffer.get() != buffer || access.write) continue;
-    const double of_block = BytesWithin(access, InsideBlocks(nest)) / JoinedOf(nest);
+    const double of_block = BytesWithin(access, InsideBlocks(nest)) / ClusterReduceBlocksOf(nest);
     if (of_block > kL1Bytes) return std::numeric_limits<double>::infinity();
     bytes += of_block * blocks;
   }
@@ -173,7 +175,7 @@ double BytesOfBlocks(const NestBlock& nest, const BufferNode* buffer, double blo
 
 // The seconds that one thread block takes when it is alone: what waits for what.
 double BlockSeconds(const Launch& launch, const GpuMachine& machine) {
-  const double joined = JoinedOf(launch);
+  const double joined = ClusterReduceBlocksOf(launch);
   double seconds = joined > 1 ? kJoinSeconds : 0;
   for (const Part& part : launch.parts) {
     const NestBlock& nest = *part.nest;
@@ -185,11 +187,11 @@ double BlockSeconds(const Launch& launch, const GpuMachine& machine) {
     };
     if (reads(false)) seconds += serial / stages * machine.row.dram_seconds;
     if (reads(true)) seconds += serial * kSharedSeconds / stages;
-    seconds += kMeetingSeconds;
+    seconds += kBarrierSeconds;
     for (const NestLoop& loop : nest.loops) {
       if (loop.loop->loop_kind != LoopKind::kThread || !loop.reduces || loop.extent <= 1) continue;
       seconds +=
-          kShuffleSeconds * std::log2(loop.extent) + (loop.extent > kWarpThreads ? 2 * kMeetingSeconds : 0);
+          kShuffleSeconds * std::log2(loop.extent) + (loop.extent > kWarpThreads ? 2 * kBarrierSeconds : 0);
       if (joined > 1) seconds += kSendSeconds;
     }
     seconds += part.arithmetic.cycles / launch.blocks / (machine.row.ghz * 1e9);

@@ -37,7 +37,7 @@ size_t TileBegin(const NestBlock& nest) {
 // Groups of warps that take turns.
 double GroupsOf(const NestBlock& nest) {
   int groups = 1;
-  for (const NestLoop& loop : nest.loops) groups = std::max(groups, loop.loop->marks.alternating);
+  for (const NestLoop& loop : nest.loops) groups = std::max(groups, loop.loop->marks.pingpong);
   return groups;
 }
 
@@ -49,7 +49,7 @@ Tile TileOf(const NestBlock& nest) {
   for (size_t l = 0; l < nest.loops.size(); ++l) {
     const NestLoop& loop = nest.loops[l];
     const bool inside = l >= begin;
-    if (loop.loop->loop_kind == LoopKind::kBlock) continue;
+    if (loop.loop->loop_kind == LoopKind::kGrid) continue;
     if (!inside) {
       tile.steps *= loop.reduces ? loop.extent : 1;
     } else {
@@ -81,7 +81,7 @@ const NestLoop* PersistentLoop(const NestBlock& nest) {
 double SharedRounds(double tiles, const NestLoop& loop) {
   const double workers = static_cast<double>(loop.loop->marks.persistent_blocks);
   const double whole = std::floor(tiles / workers);
-  const StreamGroups& stream = loop.loop->marks.stream;
+  const StreamKGroups& stream = loop.loop->marks.stream_k;
   return whole + (tiles - whole * workers) / static_cast<double>(stream.groups * stream.members);
 }
 
@@ -155,7 +155,7 @@ double MmaLaunchSeconds(const NestBlock& nest, const GpuMachine& machine, double
                                                        : 1.0) +
                           (GroupsOf(nest) > 1 ? 1e-7 : 4e-7);
   // Blocks go to all SMs in turn; those on one SM share it, and hide each other's latencies.
-  const StreamGroups stream = persistent != nullptr ? persistent->loop->marks.stream : StreamGroups();
+  const StreamKGroups stream = persistent != nullptr ? persistent->loop->marks.stream_k : StreamKGroups();
   const auto turns = [&](double all) {
     return stream.groups > 0 ? SharedRounds(blocks, *persistent) : std::ceil(all);
   };

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <unordered_set>
 
+#include "codegen/ir/visit.h"
 #include "tuner/cost/index_form.h"
 #include "tuner/cost/op_counts.h"
 

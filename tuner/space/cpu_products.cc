@@ -113,7 +113,7 @@ Buffer SignToChange(const Contraction& c, const Stage& stage, const Target& targ
   if (c.scalar.buffer->dtype != c.vector.buffer->dtype) return nullptr;
   const std::vector<CpuProduct> products = CpuProductsOf(c, stage, target);
   const bool unlike = std::any_of(products.begin(), products.end(),
-                                  [](const CpuProduct& product) { return product.instruction.unlike_signs; });
+                                  [](const CpuProduct& product) { return product.instruction.u8_by_i8; });
   if (!unlike) return nullptr;
   return c.scalar.is_const && !c.vector.is_const ? c.vector.buffer : c.scalar.buffer;
 }

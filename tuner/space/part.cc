@@ -31,9 +31,9 @@ void TraceBuilder::Bind(const std::string& loop, const std::string& kind) { Add(
 void TraceBuilder::BindAll(const std::vector<std::string>& loops, const std::string& kind) {
   for (const std::string& loop : loops) Bind(loop, kind);
 }
-void TraceBuilder::Phases(const std::string& block) { Add("phases", {{block}}); }
-void TraceBuilder::UnlikeSigns(const std::string& block, const std::string& buffer) {
-  Add("unlike_signs", {{block}, {buffer}});
+void TraceBuilder::SplitStridePhases(const std::string& block) { Add("split_stride_phases", {{block}}); }
+void TraceBuilder::FlipSign(const std::string& block, const std::string& buffer) {
+  Add("flip_sign", {{block}, {buffer}});
 }
 void TraceBuilder::SkipZeros(const std::string& block, const std::string& buffer, int64_t dim) {
   Add("skip_zeros", {{block}, {buffer}, {dim}});
@@ -64,7 +64,9 @@ void TraceBuilder::RFactorRuns(const std::string& loop, int64_t length) {
 }
 void TraceBuilder::Winograd(const std::string& block, int64_t m) { Add("winograd", {{block}, {m}}); }
 void TraceBuilder::SplitArg(const std::string& block) { Add("split_arg", {{block}}); }
-void TraceBuilder::Elect(const std::string& loop, int64_t group) { Add("elect", {{loop}, {group}}); }
+void TraceBuilder::LanePredicate(const std::string& loop, int64_t group) {
+  Add("lane_predicate", {{loop}, {group}});
+}
 void TraceBuilder::Layout(const std::string& buffer, int64_t row_pad, int64_t swizzle_bytes) {
   Add("layout", {{buffer}, {row_pad}, {swizzle_bytes}});
 }
@@ -80,15 +82,15 @@ void TraceBuilder::Prefetch(const std::string& loop, int64_t rows, int64_t lanes
 }
 
 void TraceBuilder::FetchNext(const std::string& loop) { Add("fetch_next", {{loop}}); }
-void TraceBuilder::Bypass(const std::string& loop) { Add("bypass", {{loop}}); }
+void TraceBuilder::Nontemporal(const std::string& loop) { Add("nontemporal", {{loop}}); }
 
 void TraceBuilder::TensorizeTile(const std::string& loop, const std::string& instruction, int64_t row_warps,
                                  int64_t column_warps) {
   Add("tensorize_tile", {{loop}, {instruction}, {row_warps}, {column_warps}});
 }
-void TraceBuilder::Stage(const std::string& block, const std::string& buffer, const std::string& loop,
-                         const std::string& scope) {
-  Add("stage", {{block}, {buffer}, {loop}, {scope}});
+void TraceBuilder::StageShared(const std::string& block, const std::string& buffer, const std::string& loop,
+                               const std::string& scope) {
+  Add("stage_shared", {{block}, {buffer}, {loop}, {scope}});
 }
 void TraceBuilder::StageWrite(const std::string& block, const std::string& loop, const std::string& scope) {
   Add("stage_write", {{block}, {loop}, {scope}});
@@ -102,17 +104,19 @@ void TraceBuilder::Pad(const std::string& block, int64_t dim, int64_t extent) {
 void TraceBuilder::PadGroups(const std::string& block, int64_t dim, int64_t group, int64_t extent) {
   Add("pad_groups", {{block}, {dim}, {group}, {extent}});
 }
-void TraceBuilder::Stream(const std::string& loop, int64_t blocks, const StreamGroups& groups) {
-  Add("stream", {{loop}, {blocks}, {groups.groups}, {groups.members}});
+void TraceBuilder::StreamK(const std::string& loop, int64_t blocks, const StreamKGroups& groups) {
+  Add("stream_k", {{loop}, {blocks}, {groups.groups}, {groups.members}});
 }
 void TraceBuilder::Persist(const std::string& loop, int64_t blocks) { Add("persist", {{loop}, {blocks}}); }
-void TraceBuilder::Reside(const std::string& loop, int64_t blocks) { Add("reside", {{loop}, {blocks}}); }
-void TraceBuilder::Join(const std::string& loop, int64_t blocks) { Add("join", {{loop}, {blocks}}); }
-void TraceBuilder::Cluster(const std::string& loop) { Add("cluster", {{loop}}); }
-void TraceBuilder::PadDomain(const std::string& block) { Add("pad_domain", {{block}}); }
-void TraceBuilder::Alternate(const std::string& loop, int64_t groups) {
-  Add("alternate", {{loop}, {groups}});
+void TraceBuilder::MinBlocksPerSm(const std::string& loop, int64_t blocks) {
+  Add("min_blocks_per_sm", {{loop}, {blocks}});
 }
+void TraceBuilder::ClusterReduce(const std::string& loop, int64_t blocks) {
+  Add("cluster_reduce", {{loop}, {blocks}});
+}
+void TraceBuilder::MulticastCluster(const std::string& loop) { Add("multicast_cluster", {{loop}}); }
+void TraceBuilder::PadDomain(const std::string& block) { Add("pad_domain", {{block}}); }
+void TraceBuilder::Pingpong(const std::string& loop, int64_t groups) { Add("pingpong", {{loop}, {groups}}); }
 
 void Part::Decide(const std::string& name, std::vector<int64_t> choices, int64_t preferred, bool ordered) {
   if (ordered) std::sort(choices.begin(), choices.end());

@@ -28,8 +28,8 @@ class TraceBuilder {
   std::string Fuse(const std::vector<std::string>& loops);  // the fused loop's name; a single loop is itself
   void Bind(const std::string& loop, const std::string& kind);
   void BindAll(const std::vector<std::string>& loops, const std::string& kind);
-  void Phases(const std::string& block);
-  void UnlikeSigns(const std::string& block, const std::string& buffer);
+  void SplitStridePhases(const std::string& block);
+  void FlipSign(const std::string& block, const std::string& buffer);
   void SkipZeros(const std::string& block, const std::string& buffer, int64_t dim);
   void Inline(const std::string& block);
   void ComputeAt(const std::string& block, const std::string& loop);
@@ -44,28 +44,28 @@ class TraceBuilder {
   void RFactorRuns(const std::string& loop, int64_t length);
   void SplitArg(const std::string& block);
   void Winograd(const std::string& block, int64_t m);
-  void Elect(const std::string& loop, int64_t group);
+  void LanePredicate(const std::string& loop, int64_t group);
   void Layout(const std::string& buffer, int64_t row_pad, int64_t swizzle_bytes);
   void SetScope(const std::string& buffer, const std::string& scope);
   void Tensorize(const std::string& loop, const std::string& instruction);
   void Prefetch(const std::string& loop, int64_t rows, int64_t lanes, bool sums);
   void FetchNext(const std::string& loop);
-  void Bypass(const std::string& loop);
+  void Nontemporal(const std::string& loop);
   void TensorizeTile(const std::string& loop, const std::string& instruction, int64_t row_warps,
                      int64_t column_warps);
-  void Stage(const std::string& block, const std::string& buffer, const std::string& loop,
-             const std::string& scope);
+  void StageShared(const std::string& block, const std::string& buffer, const std::string& loop,
+                   const std::string& scope);
   void StageWrite(const std::string& block, const std::string& loop, const std::string& scope);
   void Pipeline(const std::string& loop, const std::string& kind, int64_t stages);
   void Persist(const std::string& loop, int64_t blocks);
-  void Stream(const std::string& loop, int64_t blocks, const StreamGroups& groups);
-  void Reside(const std::string& loop, int64_t blocks);
-  void Join(const std::string& loop, int64_t blocks);
-  void Cluster(const std::string& loop);
+  void StreamK(const std::string& loop, int64_t blocks, const StreamKGroups& groups);
+  void MinBlocksPerSm(const std::string& loop, int64_t blocks);
+  void ClusterReduce(const std::string& loop, int64_t blocks);
+  void MulticastCluster(const std::string& loop);
   void Pad(const std::string& block, int64_t dim, int64_t extent);
   void PadGroups(const std::string& block, int64_t dim, int64_t group, int64_t extent);
   void PadDomain(const std::string& block);
-  void Alternate(const std::string& loop, int64_t groups);
+  void Pingpong(const std::string& loop, int64_t groups);
 
   std::vector<Step> steps;
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "codegen/schedule/phases.h"
-#include "codegen/schedule/unlike_signs.h"
+#include "codegen/schedule/flipped_sign.h"
+#include "codegen/schedule/stride_phases.h"
 #include "tuner/space/cpu_products.h"
 #include "tuner/space/part.h"
 
@@ -29,22 +29,22 @@ Workload Replaced(const Workload& workload, const ReplaceFn& replace) {
 
 Workload WithPhases(const Workload& workload, TraceBuilder* steps) {
   return Replaced(workload, [&](int s) -> Replacement {
-    const std::optional<Phases> phases = FindPhases(workload.stages[s]);
+    const std::optional<Phases> phases = FindStridePhases(workload.stages[s]);
     if (!phases) return {};
-    steps->Phases(workload.stages[s].output->name);
+    steps->SplitStridePhases(workload.stages[s].output->name);
     return {phases->input, phases->sum};
   });
 }
 
-Workload WithUnlikeSigns(const Workload& workload, const Target& target, TraceBuilder* steps) {
+Workload WithFlippedSigns(const Workload& workload, const Target& target, TraceBuilder* steps) {
   const Anatomy anatomy(workload);
   return Replaced(workload, [&](int s) -> Replacement {
     const std::optional<Contraction>& contraction = anatomy.info(s).contraction;
     const Buffer changed = contraction ? SignToChange(*contraction, anatomy.product(s), target) : nullptr;
     if (changed == nullptr) return {};
-    absl::StatusOr<std::vector<Stage>> stages = UnlikeSignStages(workload.stages[s], changed);
+    absl::StatusOr<std::vector<Stage>> stages = FlippedSignStages(workload.stages[s], changed);
     if (!stages.ok()) return {};
-    steps->UnlikeSigns(anatomy.name(s), changed->name);
+    steps->FlipSign(anatomy.name(s), changed->name);
     return *std::move(stages);
   });
 }
@@ -54,7 +54,7 @@ Workload WithUnlikeSigns(const Workload& workload, const Target& target, TraceBu
 Rewritten RewriteForCpu(const Workload& canonical, const Target& target) {
   if (target.kind != TargetKind::kCpu) return {canonical, {}};
   TraceBuilder steps;
-  Workload workload = WithUnlikeSigns(WithPhases(canonical, &steps), target, &steps);
+  Workload workload = WithFlippedSigns(WithPhases(canonical, &steps), target, &steps);
   return {std::move(workload), std::move(steps.steps)};
 }
 

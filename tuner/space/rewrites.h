@@ -15,9 +15,9 @@ struct Rewritten {
   std::vector<Step> steps;
 };
 
-// Transposed convolutions become convolutions of each phase (codegen/schedule/phases.h), and sums of products
-// of two i8 or two u8 become sums of u8 times i8 where the instruction for them multiplies nothing else
-// (codegen/schedule/unlike_signs.h).
+// Transposed convolutions become convolutions of each phase (codegen/schedule/stride_phases.h), and sums of
+// products of two i8 or two u8 become sums of u8 times i8 where the instruction for them multiplies nothing
+// else (codegen/schedule/flipped_sign.h).
 Rewritten RewriteForCpu(const Workload& canonical, const Target& target);
 
 }  // namespace mycc

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "codegen/ir/visit.h"
 #include "codegen/schedule/moves.h"
 #include "codegen/schedule/primitives/primitives.h"
 #include "codegen/schedule/tree.h"
@@ -22,9 +23,9 @@ constexpr int64_t kMaxBlocks = (1LL << 31) - 1;  // of a grid
 
 absl::Status CheckTarget(LoopKind kind, const Target& target) {
   const bool on_gpu = target.kind == TargetKind::kCuda;
-  const bool fits = kind == LoopKind::kParallel                             ? !on_gpu
-                    : kind == LoopKind::kBlock || kind == LoopKind::kThread ? on_gpu
-                                                                            : true;
+  const bool fits = kind == LoopKind::kParallel                            ? !on_gpu
+                    : kind == LoopKind::kGrid || kind == LoopKind::kThread ? on_gpu
+                                                                           : true;
   if (fits) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat(std::string(LoopKindName(kind)), " is for ",
@@ -76,7 +77,7 @@ absl::Status CheckBlock(const Path& path) {
           absl::StrCat("the grid would have more than ", kMaxBlocks, " blocks"));
     }
     if (i + 1 == around.size()) break;
-    if (around[i]->loop_kind != LoopKind::kBlock) {
+    if (around[i]->loop_kind != LoopKind::kGrid) {
       return absl::FailedPreconditionError(
           absl::StrCat("it stands inside loop ", around[i]->var->name, ", which is not bound to blocks"));
     }
@@ -98,9 +99,9 @@ int64_t ThreadsUnder(const Stmt& stmt) {
 }
 
 // Thread blocks that carry out the code under a path together.
-int64_t BlocksJoined(const Path& path) {
+int64_t BlocksThatReduce(const Path& path) {
   int64_t blocks = 1;
-  for (const For* loop : LoopsOn(path)) blocks = std::max(blocks, loop->marks.joined_blocks);
+  for (const For* loop : LoopsOn(path)) blocks = std::max(blocks, loop->marks.cluster_reduce_blocks);
   return blocks;
 }
 
@@ -115,7 +116,7 @@ absl::Status CheckThread(const Path& path) {
     return absl::FailedPreconditionError(
         absl::StrCat("it stands inside the vector loop ", around->var->name));
   }
-  const int64_t blocks = BlocksJoined(path), most = blocks * kMaxThreads;
+  const int64_t blocks = BlocksThatReduce(path), most = blocks * kMaxThreads;
   if (threads > most || loop.var->extent > most) {
     return absl::FailedPreconditionError(
         absl::StrCat(blocks == 1 ? "the block" : absl::StrCat("the ", blocks, " blocks that are joined"),
@@ -124,7 +125,7 @@ absl::Status CheckThread(const Path& path) {
   absl::Status status;
   VisitStmts(loop.body, [&](const Stmt& stmt) {
     const For* inner = DynAs<For>(stmt);
-    if (inner != nullptr && inner->loop_kind == LoopKind::kBlock) {
+    if (inner != nullptr && inner->loop_kind == LoopKind::kGrid) {
       status.Update(
           absl::FailedPreconditionError(absl::StrCat("the block loop ", inner->var->name, " stands inside")));
     }
@@ -158,7 +159,7 @@ absl::Status Check(const Path& path, LoopKind kind) {
   switch (kind) {
     case LoopKind::kVector: return CheckVector(loop);
     case LoopKind::kParallel: return CheckParallel(path);
-    case LoopKind::kBlock: return CheckBlock(path);
+    case LoopKind::kGrid: return CheckBlock(path);
     case LoopKind::kThread: return CheckThread(path);
     case LoopKind::kSerial: return absl::OkStatus();
     case LoopKind::kUnroll: break;

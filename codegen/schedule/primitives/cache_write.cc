@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "codegen/ir/visit.h"
 #include "codegen/schedule/moves.h"
 #include "codegen/schedule/primitives/primitives.h"
 

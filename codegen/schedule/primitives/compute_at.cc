@@ -10,6 +10,7 @@
 // computed.
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "codegen/ir/stmt_exprs.h"
 #include "codegen/schedule/moves.h"
 #include "codegen/schedule/primitives/primitives.h"
 

@@ -3,6 +3,7 @@
 // meet in one bank, and changes nothing else.
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "codegen/ir/stmt_exprs.h"
 #include "codegen/schedule/primitives/primitives.h"
 #include "codegen/schedule/tree.h"
 

@@ -5,22 +5,22 @@
 //
 // persist(l, n): n thread blocks carry out all iterations of the block loop l, one after the other.
 //
-// stream(l, n, g, m): n thread blocks carry out the iterations of the block loop l. Iterations that are left
-// over when all have as many are shared out by steps of the pipelined loop inside, among g groups of m blocks
-// (stream-K). Sums that one block begins and another ends go through memory.
+// stream_k(l, n, g, m): n thread blocks carry out the iterations of the block loop l. Iterations that are
+// left over when all have as many are shared out by steps of the pipelined loop inside, among g groups of m
+// blocks (stream-K). Sums that one block begins and another ends go through memory.
 //
-// alternate(l, n): n groups of warps, each with a tile of its own, take turns on the iterations of the
+// pingpong(l, n): n groups of warps, each with a tile of its own, take turns on the iterations of the
 // persistent loop l: one multiplies while the others are at their epilogues (ping-pong).
 //
-// reside(l, n): n thread blocks of the block loop l share an SM, and so its registers: more of them hide
-// latency, fewer keep more values each.
+// min_blocks_per_sm(l, n): n thread blocks of the block loop l share an SM, and so its registers: more of
+// them hide latency, fewer keep more values each.
 //
-// cluster(l): the iterations of the block loop l, the outermost of its nest, are the thread blocks of one
-// cluster. They run side by side, and what all of them copy each copies in part, for all (multicast); it
-// needs Hopper's copy engine.
+// multicast_cluster(l): the iterations of the block loop l, the outermost of its nest, are the thread blocks
+// of one cluster. They run side by side, and what all of them copy each copies in part, for all (multicast);
+// it needs Hopper's copy engine.
 //
-// All mark the loop. passes/pipeline_loops.cc carries them out, where it is known what is copied, but reside,
-// which becomes a bound of the kernel's launch.
+// All mark the loop. passes/pipeline_loops.cc carries them out, where it is known what is copied, but
+// min_blocks_per_sm, which becomes a bound of the kernel's launch.
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/schedule/primitives/primitives.h"
@@ -52,7 +52,7 @@ bool HasStagedCopies(const For& loop) {
 }
 
 absl::Status CheckBlockLoop(const For& loop) {
-  if (loop.loop_kind == LoopKind::kBlock) return absl::OkStatus();
+  if (loop.loop_kind == LoopKind::kGrid) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat("the loop is ", std::string(LoopKindName(loop.loop_kind)),
                    "; only block loops are carried out by other numbers of blocks"));
@@ -98,7 +98,7 @@ absl::StatusOr<Function> Persist(const Function& function, const Target&, const 
   return WithMarks(function, path, std::move(marks));
 }
 
-absl::StatusOr<Function> Stream(const Function& function, const Target&, const StepArgs& args) {
+absl::StatusOr<Function> StreamK(const Function& function, const Target&, const StepArgs& args) {
   MYCC_ASSIGN_OR_RETURN(const Path path, FindLoop(function, args.Name(0)));
   const For& loop = path.loop();
   MYCC_RETURN_IF_ERROR(CheckBlockLoop(loop));
@@ -110,15 +110,15 @@ absl::StatusOr<Function> Stream(const Function& function, const Target&, const S
   }
   LoopMarks marks = loop.marks;
   marks.persistent_blocks = blocks;
-  marks.stream = {groups, members};
+  marks.stream_k = {groups, members};
   return WithMarks(function, path, std::move(marks));
 }
 
-absl::StatusOr<Function> Reside(const Function& function, const Target&, const StepArgs& args) {
+absl::StatusOr<Function> MinBlocksPerSm(const Function& function, const Target&, const StepArgs& args) {
   constexpr int64_t kMostBlocks = 32;
   MYCC_ASSIGN_OR_RETURN(const Path path, FindLoop(function, args.Name(0)));
   const For& loop = path.loop();
-  if (loop.loop_kind != LoopKind::kBlock)
+  if (loop.loop_kind != LoopKind::kGrid)
     return absl::FailedPreconditionError(absl::StrCat(
         "the loop is ", std::string(LoopKindName(loop.loop_kind)), "; only thread blocks share an SM"));
   if (args.Int(1) < 1 || args.Int(1) > kMostBlocks) {
@@ -126,18 +126,19 @@ absl::StatusOr<Function> Reside(const Function& function, const Target&, const S
         absl::StrCat(args.Int(1), " blocks on an SM; expected 1 to ", kMostBlocks));
   }
   LoopMarks marks = loop.marks;
-  marks.resident_blocks = args.Int(1);
+  marks.min_blocks_per_sm = args.Int(1);
   return WithMarks(function, path, std::move(marks));
 }
 
-absl::StatusOr<Function> Cluster(const Function& function, const Target& target, const StepArgs& args) {
+absl::StatusOr<Function> MulticastCluster(const Function& function, const Target& target,
+                                          const StepArgs& args) {
   constexpr int64_t kMostBlocks = 8;  // that every device of the architecture runs side by side
   MYCC_ASSIGN_OR_RETURN(const Path path, FindLoop(function, args.Name(0)));
   const For& loop = path.loop();
   if (target.kind != TargetKind::kCuda || CudaArchOf(target) / 10 != 9)
     return absl::FailedPreconditionError(
         absl::StrCat("clusters need the copy engine of sm_90a; the target is ", PrintTarget(target)));
-  if (loop.loop_kind != LoopKind::kBlock || LoopsOn(path).front() != &loop)
+  if (loop.loop_kind != LoopKind::kGrid || LoopsOn(path).front() != &loop)
     return absl::FailedPreconditionError("a cluster is of thread blocks: expected the outermost block loop");
   const int64_t blocks = loop.var->extent;
   if (blocks < 2 || blocks > kMostBlocks || (blocks & (blocks - 1)) != 0) {
@@ -145,11 +146,11 @@ absl::StatusOr<Function> Cluster(const Function& function, const Target& target,
         absl::StrCat("a cluster of ", blocks, " blocks; expected a power of two from 2 to ", kMostBlocks));
   }
   LoopMarks marks = loop.marks;
-  marks.cluster = true;
+  marks.multicast_cluster = true;
   return WithMarks(function, path, std::move(marks));
 }
 
-absl::StatusOr<Function> Alternate(const Function& function, const Target&, const StepArgs& args) {
+absl::StatusOr<Function> Pingpong(const Function& function, const Target&, const StepArgs& args) {
   MYCC_ASSIGN_OR_RETURN(const Path path, FindLoop(function, args.Name(0)));
   const For& loop = path.loop();
   if (loop.marks.persistent_blocks == 0)
@@ -157,7 +158,7 @@ absl::StatusOr<Function> Alternate(const Function& function, const Target&, cons
   if (args.Int(1) < 1 || args.Int(1) > kMaxGroups)
     return absl::FailedPreconditionError(absl::StrCat(args.Int(1), " groups; expected 1 to ", kMaxGroups));
   LoopMarks marks = loop.marks;
-  marks.alternating = static_cast<int>(args.Int(1));
+  marks.pingpong = static_cast<int>(args.Int(1));
   return WithMarks(function, path, std::move(marks));
 }
 

@@ -9,6 +9,7 @@
 // A NaN is the best value there is, and the first one is found.
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "codegen/ir/visit.h"
 #include "codegen/schedule/moves.h"
 #include "codegen/schedule/primitives/primitives.h"
 #include "codegen/schedule/tree.h"

@@ -4,6 +4,9 @@
 #include <unordered_set>
 
 #include "absl/strings/match.h"
+#include "codegen/ir/pipeline_stmts.h"
+#include "codegen/ir/stmt_exprs.h"
+#include "codegen/ir/visit.h"
 #include "tests/perf/planted/judge.h"
 
 namespace mycc::planted {

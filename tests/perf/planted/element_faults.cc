@@ -3,7 +3,8 @@
 #include <optional>
 
 #include "codegen/expr/affine.h"
-#include "codegen/passes/copy_stmt.h"
+#include "codegen/expr/conjunction.h"
+#include "codegen/passes/stmt_facts.h"
 #include "tests/perf/planted/edit.h"
 
 namespace mycc::planted {

@@ -18,7 +18,7 @@ constexpr uint64_t kSeeds = 2;  // orders of threads, iterations and roles
 Function WholeOf(const LoweredFunction& code) { return WholeFunction(code); }
 
 absl::StatusOr<std::vector<NDArray>> RunCode(const Kernel& kernel, const Function& whole, uint64_t seed) {
-  const Meetings meetings = kernel.on_gpu() ? Meetings::kWhereSaid : Meetings::kAfterThreadLoops;
+  const Barriers meetings = kernel.on_gpu() ? Barriers::kExplicit : Barriers::kAfterThreadLoops;
   return RunFunction(whole, kernel.inputs, seed, meetings);
 }
 

@@ -18,9 +18,9 @@ struct Kernel {
   std::string name;
   Workload workload;  // canonical
   Target target;
-  LoweredFunction code;  // of a GPU's: with a Meet wherever its threads wait for each other
+  LoweredFunction code;  // of a GPU's: with a Barrier wherever its threads wait for each other
   std::vector<NDArray> inputs, expected;
-  // Each Meet stands between what some threads write and others read: left out, that is a race.
+  // Each Barrier stands between what some threads write and others read: left out, that is a race.
   bool meets_matter = false;
 
   bool on_gpu() const { return target.kind == TargetKind::kCuda; }

@@ -52,8 +52,8 @@ bind(t3.a0.0+a1.0, block)
 $0
 cache_write(t3, t3.a0.0+a1.0)
 reverse_inline(t4)
-stage(t3, t0, t3.r0.0, shared)
-stage(t3, t1, t3.r0.0, shared)
+stage_shared(t3, t0, t3.r0.0, shared)
+stage_shared(t3, t1, t3.r0.0, shared)
 layout(t0.s, 0, 128)
 layout(t1.s, 0, 128)
 tensorize_tile(t3.a0.1, wgmma.f16, 1, 1)
@@ -70,13 +70,13 @@ split(t3.r0, [64])
 reorder([t3.a0.1, t3.a0.0, t3.a1.0, t3.r0.0, t3.a0.2, t3.a1.1, t3.r0.1])
 fuse([t3.a0.0, t3.a1.0])
 bind(t3.a0.1, block)
-cluster(t3.a0.1)
+multicast_cluster(t3.a0.1)
 bind(t3.a0.0+a1.0, block)
 persist(t3.a0.0+a1.0, 2)
 cache_write(t3, t3.a0.0+a1.0)
 reverse_inline(t4)
-stage(t3, t0, t3.r0.0, shared)
-stage(t3, t1, t3.r0.0, shared)
+stage_shared(t3, t0, t3.r0.0, shared)
+stage_shared(t3, t1, t3.r0.0, shared)
 layout(t0.s, 0, 128)
 layout(t1.s, 0, 128)
 tensorize_tile(t3.a0.2, wgmma.f16, 1, 1)
@@ -93,8 +93,8 @@ bind(t3.a0.0, block)
 bind(t3.a1.0, block)
 cache_write(t3, t3.a1.0)
 reverse_inline(t4)
-stage(t3, t0, t3.r0.0, shared)
-stage(t3, t1, t3.r0.0, shared)
+stage_shared(t3, t0, t3.r0.0, shared)
+stage_shared(t3, t1, t3.r0.0, shared)
 layout(t0.s, 0, 64)
 layout(t1.s, 0, 64)
 tensorize_tile(t3.a0.1, mma.f16, 2, 2)
@@ -245,10 +245,10 @@ const std::vector<Recipe>& Recipes() {
       {"GPU product, threads copy ahead", kAmpere, HalfProduct(72, 40, 200), "", kAhead, true},
       {"GPU product, a ring", kHopper, HalfProduct(130, 56, 440), "", Ring("persist(t3.a0.0+a1.0, 3)"), true},
       {"GPU product, warps take turns", kHopper, HalfProduct(194, 40, 312), "",
-       Ring("persist(t3.a0.0+a1.0, 2)\nalternate(t3.a0.0+a1.0, 2)"), true},
+       Ring("persist(t3.a0.0+a1.0, 2)\npingpong(t3.a0.0+a1.0, 2)"), true},
       {"GPU product, a cluster", kHopper, HalfProduct(130, 56, 440), "", kCluster, true},
       {"GPU product, shared out by steps", kHopper, HalfProduct(130, 56, 440), "",
-       Ring("stream(t3.a0.0+a1.0, 5, 1, 5)"), true},
+       Ring("stream_k(t3.a0.0+a1.0, 5, 1, 5)"), true},
       {"GPU product, odd", kAmpere, HalfProduct(37, 53, 61), "", ""},
       {"GPU product, deep", kAmpere, kDeep, "", ""},
       {"GPU convolution", kHopper, kImages, "", ""},
@@ -289,7 +289,7 @@ absl::StatusOr<Kernel> Make(const Recipe& recipe) {
   MYCC_ASSIGN_OR_RETURN(const Schedule schedule, Replay(kernel.workload, kernel.target, trace));
   MYCC_ASSIGN_OR_RETURN(kernel.code, Lower(schedule.function(), kernel.target));
   if (kernel.on_gpu()) {
-    MYCC_ASSIGN_OR_RETURN(kernel.code, WithMeets(kernel.code));
+    MYCC_ASSIGN_OR_RETURN(kernel.code, WithBarriers(kernel.code));
   }
   kernel.inputs = RandomInputs(kernel.workload, 7);
   MYCC_ASSIGN_OR_RETURN(kernel.expected, RunReference(kernel.workload, kernel.inputs));

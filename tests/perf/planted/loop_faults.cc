@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "codegen/expr/affine.h"
-#include "codegen/passes/copy_stmt.h"
+#include "codegen/ir/stmt_exprs.h"
+#include "codegen/ir/visit.h"
+#include "codegen/passes/stmt_facts.h"
 #include "tests/perf/planted/edit.h"
 
 namespace mycc::planted {
@@ -48,7 +50,7 @@ std::vector<Place> Loops(const Kernel& kernel,
   return PlacesOf(kernel, [&](const Place& place) {
     const For* loop = DynAs<For>(place.stmt);
     int64_t extent = 0;
-    if (loop == nullptr || !IsConstInt(loop->extent, &extent) || extent < 2 || loop->marks.cluster)
+    if (loop == nullptr || !IsConstInt(loop->extent, &extent) || extent < 2 || loop->marks.multicast_cluster)
       return false;
     return !place.Within(StmtKind::kCopy) && wanted(place, *loop, extent);
   });
@@ -132,7 +134,7 @@ std::vector<Fault> FirstIterationsLeftOut(const Kernel& kernel) {
   std::vector<Fault> faults;
   for (const Place& place : LoopsOverOutputs(kernel)) {
     const For& loop = As<For>(place.stmt);
-    if (loop.loop_kind == LoopKind::kThread || loop.loop_kind == LoopKind::kBlock ||
+    if (loop.loop_kind == LoopKind::kThread || loop.loop_kind == LoopKind::kGrid ||
         !IsReached(kernel, loop.body))
       continue;
     const Var rest = MakeVar(loop.var->name, loop.var->extent - 1);
@@ -190,7 +192,7 @@ std::vector<Fault> OwnBuffersShared(const Kernel& kernel) {
   for (const Place& place : PlacesOf(kernel, StmtKind::kFor)) {
     const For& loop = As<For>(place.stmt);
     const Alloc* alloc = DynAs<Alloc>(loop.body);
-    const bool beside = loop.loop_kind == LoopKind::kParallel || loop.loop_kind == LoopKind::kBlock;
+    const bool beside = loop.loop_kind == LoopKind::kParallel || loop.loop_kind == LoopKind::kGrid;
     if (!beside || alloc == nullptr || loop.var->extent < 2 || Contains(loop.body, StmtKind::kRoles))
       continue;
     const Stmt inside = std::make_shared<For>(loop.var, loop.extent, loop.loop_kind, alloc->body, loop.marks);
@@ -213,7 +215,7 @@ std::vector<Fault> WorkspacesOfThreadsShared(const Kernel& kernel) {
 std::vector<Fault> MeetsLeftOut(const Kernel& kernel) {
   std::vector<Fault> faults;
   if (!kernel.meets_matter) return faults;
-  for (const Place& place : PlacesOf(kernel, StmtKind::kMeet)) {
+  for (const Place& place : PlacesOf(kernel, StmtKind::kBarrier)) {
     Fault fault = FaultAt(kernel, place.stmt, nullptr);
     // The statement that the threads meet for comes after it.
     const Seq* seq = DynAs<Seq>(place.around.back());

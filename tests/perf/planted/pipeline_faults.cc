@@ -4,6 +4,8 @@
 
 #include "codegen/expr/affine.h"
 #include "codegen/ir/cluster.h"
+#include "codegen/ir/pipeline_stmts.h"
+#include "codegen/ir/visit.h"
 #include "tests/perf/planted/edit.h"
 
 namespace mycc::planted {

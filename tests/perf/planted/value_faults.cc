@@ -1,6 +1,6 @@
 // Faults of what is computed: a sum that begins with something else, a term too few, operands the other way
 // round, tiles that are not where they should be.
-#include "codegen/passes/copy_stmt.h"
+#include "codegen/passes/stmt_facts.h"
 #include "tests/perf/planted/edit.h"
 
 namespace mycc::planted {

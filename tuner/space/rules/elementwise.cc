@@ -54,7 +54,7 @@ void EmitRows(const Plan& plan, const Values& v, TraceBuilder* b) {
     outer.clear();
   }
   b->Split(last, {v.at("unroll"), plan.lanes});
-  if (v.at("bypass")) b->Bypass(outer.empty() ? absl::StrCat(last, ".0") : outer.front());
+  if (v.at("bypass")) b->Nontemporal(outer.empty() ? absl::StrCat(last, ".0") : outer.front());
   b->Bind(absl::StrCat(last, ".2"), "vector");
   b->Bind(absl::StrCat(last, ".1"), "unroll");
   if (!v.at("par")) return;
@@ -80,7 +80,7 @@ void EmitTurned(const Plan& plan, const Values& v, TraceBuilder* b) {
   const bool along_n = v.at("first") == 1;
   const std::string &outer = along_n ? last : c, &inner = along_n ? c : last;
   order.insert(order.end(), {Inner(outer, 0), Inner(inner, 0)});
-  if (v.at("bypass")) b->Bypass(order.front());
+  if (v.at("bypass")) b->Nontemporal(order.front());
   if (v.at("par")) b->BindAll(order, "parallel");
   order.insert(order.end(), {Inner(outer, 1), Inner(inner, 1), Inner(c, 2), Inner(last, 2)});
   b->Reorder(order);
@@ -106,7 +106,7 @@ void EmitTiles(const Plan& plan, const Values& v, TraceBuilder* b) {
   for (const std::string& loop : blocks) {
     if (v.at("par") && loop != blocks.back()) b->Bind(loop, "parallel");
   }
-  if (v.at("bypass")) b->Bypass(blocks.front());
+  if (v.at("bypass")) b->Nontemporal(blocks.front());
   if (v.at("how") == kStaged) {
     const std::string copy =
         absl::StrCat(b->CacheRead(plan.strided.buffer->name, plan.t, blocks.back(), "local"), ".a",

@@ -195,7 +195,7 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
       if (m->name != anchor.name) b->ComputeAt(m->name, row);
       if (partials(*m) > 0) b->ComputeAt(absl::StrCat(m->name, ".rf"), row);
     }
-    if (v.at("bypass")) b->Bypass(row);
+    if (v.at("bypass")) b->Nontemporal(row);
     if (v.at("par")) b->Bind(row, "parallel");
   }
   std::set<std::string> feeding;

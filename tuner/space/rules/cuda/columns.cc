@@ -76,7 +76,7 @@ void EmitCombination(const Plan& plan, int64_t stretches, TraceBuilder* b) {
   if (last != plan.t) {
     for (size_t i = 0; i + 1 < plan.epilogue.size(); ++i) b->Inline(plan.epilogue[i]);
     b->ComputeAt(plan.t, blocks.back());
-    b->Elect(column, group);
+    b->LanePredicate(column, group);
     b->Bind(column, "thread");
     b->Bind(absl::StrCat(column, ".e"), "thread");
     order = LoopsOf(plan.t, plan.axes);

@@ -46,7 +46,7 @@ void EmitSum(const Plan& plan, const Values& v, const std::string& n_thread, con
   order.insert(order.end(), {n_unroll, SubLoop(k, 3)});
   b->Reorder(order);
   for (size_t i = 0; plan.t == plan.anchor && i < blocks; ++i) b->Bind(order[i], "block");
-  if (plan.t == plan.anchor && v.at("resident") > 0) b->Reside(order[blocks - 1], v.at("resident"));
+  if (plan.t == plan.anchor && v.at("resident") > 0) b->MinBlocksPerSm(order[blocks - 1], v.at("resident"));
   b->Bind(n_thread, "thread");
   b->Bind(SubLoop(k, 2), "thread");
   b->Bind(SubLoop(k, 1), "unroll");
@@ -69,11 +69,11 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   order.push_back(SubLoop(n, 2));
   b->Reorder(order);
   b->BindAll(blocks, "block");
-  if (v.at("resident") > 0) b->Reside(blocks.back(), v.at("resident"));
+  if (v.at("resident") > 0) b->MinBlocksPerSm(blocks.back(), v.at("resident"));
   b->ComputeAt(plan.t, blocks.back());
   b->Split(t_n, {v.at("columns")});
   EmitSum(plan, v, SubLoop(t_n, 0), SubLoop(t_n, 1), b);
-  b->Elect(SubLoop(n, 1), v.at("threads"));
+  b->LanePredicate(SubLoop(n, 1), v.at("threads"));
   b->Bind(SubLoop(n, 1), "thread");
   b->Bind(absl::StrCat(SubLoop(n, 1), ".e"), "thread");
   for (const std::string& axis : plan.rows) b->Bind(Loop(plan.anchor, axis), "unroll");

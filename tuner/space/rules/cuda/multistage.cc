@@ -131,7 +131,7 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   b->Bind(blocks, "block");
   b->CacheWrite(name, blocks);
   if (!split) EmitEpilogue(plan.anatomy, t, b);
-  for (const TensorOperand* operand : {&t.a, &t.b}) b->Stage(name, operand->buffer, ring, "shared");
+  for (const TensorOperand* operand : {&t.a, &t.b}) b->StageShared(name, operand->buffer, ring, "shared");
   const auto lay_out = [&](const TensorOperand& operand, const std::vector<int64_t>& extents, int64_t size) {
     const TileLayout layout =
         LayoutOf(InnerTile(operand, bk, extents, size), element, operand.depth_contiguous);

@@ -136,7 +136,7 @@ void EmitAnchor(const RowPlan& plan, const Values& v, TraceBuilder* b) {
   const RowMember& anchor = plan.members.back();
   const std::string row = SubLoop(anchor.rows[plan.split], 1);
   if (anchor.along.empty()) {
-    b->Elect(row, ThreadsOfRow(v));
+    b->LanePredicate(row, ThreadsOfRow(v));
     b->Bind(row, "thread");
     b->Bind(absl::StrCat(row, ".e"), "thread");
     return;
@@ -159,8 +159,8 @@ void Emit(const RowPlan& plan, const Values& v, TraceBuilder* b) {
   order.push_back(inner);
   b->Reorder(order);
   b->BindAll(blocks, "block");
-  if (ClusterOf(v) > 1) b->Join(blocks.back(), ClusterOf(v));
-  if (v.at("resident") > 0) b->Reside(blocks.back(), v.at("resident"));
+  if (ClusterOf(v) > 1) b->ClusterReduce(blocks.back(), ClusterOf(v));
+  if (v.at("resident") > 0) b->MinBlocksPerSm(blocks.back(), v.at("resident"));
   std::vector<RowMember> moved;
   for (const RowMember& m : plan.members) {
     if (m.name == anchor.name) continue;

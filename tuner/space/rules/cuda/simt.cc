@@ -81,7 +81,7 @@ void EmitTiles(const SimtPlan& plan, const Values& v, const std::string& work, c
     if (tile->computed) {
       ComputeTile(*tile, step, b);
     } else {
-      b->Stage(work, tile->buffer, step, "shared");
+      b->StageShared(work, tile->buffer, step, "shared");
     }
     const std::string& side = tile == &plan.a ? loops.rows : loops.columns;
     ShareCopy(CopyLoops(*tile, own(side), own(loops.terms), b), plan.CopyLanes(*tile, v),
@@ -157,7 +157,7 @@ void EmitWork(const SimtPlan& plan, const Values& v, const std::string& work, bo
   b->CacheWrite(work, blocks.back());
   if (plan.HasWholeTiles()) b->PadDomain(work);
   if (v.at("stages") > 1) b->Pipeline(step, "threads", v.at("stages"));
-  if (v.at("resident") > 0) b->Reside(blocks.back(), v.at("resident"));
+  if (v.at("resident") > 0) b->MinBlocksPerSm(blocks.back(), v.at("resident"));
   b->Bind(terms, "unroll");
   BindTile(work, loops, !plan.columns_apart, b);
 }

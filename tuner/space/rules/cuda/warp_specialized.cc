@@ -84,24 +84,24 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   const std::string blocks = b->Fuse(grid);
   if (cluster > 1) {
     b->Bind(rank, "block");
-    b->Cluster(rank);
+    b->MulticastCluster(rank);
   }
   b->Bind(blocks, "block");
   if (v.at("persist") == kStream) {
-    const StreamGroups groups = plan.Groups(v);
+    const StreamKGroups groups = plan.Groups(v);
     const int64_t sharing = groups.groups * groups.members;
-    b->Stream(blocks, plan.GridTiles(v) < plan.target.sms ? sharing : plan.target.sms, groups);
+    b->StreamK(blocks, plan.GridTiles(v) < plan.target.sms ? sharing : plan.target.sms, groups);
   } else if (v.at("persist") != 0) {
     b->Persist(blocks, PersistentBlocks(plan.GridTiles(v), plan.target.sms / cluster));
-    if (v.at("groups") > 1) b->Alternate(blocks, v.at("groups"));
+    if (v.at("groups") > 1) b->Pingpong(blocks, v.at("groups"));
   }
   b->CacheWrite(name, blocks);
   if (!split) EmitEpilogue(plan.anatomy, t, b);
 
   const std::string ring = SubLoop(depth, 0);
   const int64_t element = DTypeBytes(plan.row.operand);
-  b->Stage(name, t.a.buffer, ring, "shared");
-  b->Stage(name, t.b.buffer, ring, "shared");
+  b->StageShared(name, t.a.buffer, ring, "shared");
+  b->StageShared(name, t.b.buffer, ring, "shared");
   b->Layout(t.a.tile, 0, SwizzleOf(plan.InnerTile(v, t.a, plan.Rows(false), swap ? bn : bm) * element));
   b->Layout(t.b.tile, 0, SwizzleOf(plan.InnerTile(v, t.b, plan.Cols(false), swap ? bm : bn) * element));
   b->TensorizeTile(tile.front(), plan.row.name, v.at("warpgroups"), 1);

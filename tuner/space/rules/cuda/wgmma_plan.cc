@@ -105,11 +105,11 @@ int64_t WgmmaPlan::Steps(const Values& v) const {
 
 // A round for the rest takes as long as its largest share of a tile, and adding up others' sums. Few tiles
 // for each group keep more blocks at the same depth of tiles beside each other.
-StreamGroups WgmmaPlan::Groups(const Values& v) const {
+StreamKGroups WgmmaPlan::Groups(const Values& v) const {
   constexpr int64_t kMostTiles = 6, kMostMembers = 12;
   constexpr double kOfSums = 0.04, kWorthwhile = 0.85;  // of the time of a tile
   const int64_t tiles = GridTiles(v), rest = tiles % target.sms, steps = Steps(v);
-  StreamGroups best;
+  StreamKGroups best;
   double shortest = kWorthwhile;
   for (int64_t of_group = 1; of_group <= std::min(rest, kMostTiles); ++of_group) {
     if (rest % of_group != 0) continue;

@@ -38,7 +38,7 @@ struct WgmmaPlan : TensorPlan {
   // The steps of a tile's ring.
   int64_t Steps(const Values& v) const;
   // How blocks share out the tiles beyond whole rounds; no groups where that does not pay.
-  StreamGroups Groups(const Values& v) const;
+  StreamKGroups Groups(const Values& v) const;
 
   // Closed-form legality of a point.
   bool Legal(const Values& v) const;

@@ -1,4 +1,4 @@
-#include "codegen/schedule/unlike_signs.h"
+#include "codegen/schedule/flipped_sign.h"
 
 #include <algorithm>
 
@@ -85,7 +85,7 @@ Stage WithFreshAxes(Stage stage) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<Stage>> UnlikeSignStages(const Stage& stage, const Buffer& changed) {
+absl::StatusOr<std::vector<Stage>> FlippedSignStages(const Stage& stage, const Buffer& changed) {
   MYCC_RETURN_IF_ERROR(CheckLikeSigns(stage, changed));
   const std::string& name = stage.output->name;
   const int which = stage.value->args[0]->args[0]->buffer == changed ? 0 : 1;
@@ -93,7 +93,7 @@ absl::StatusOr<std::vector<Stage>> UnlikeSignStages(const Stage& stage, const Bu
   const Stage sign = ChangedSign(name + kChangedSign, changed);
   const Stage sums = SumsOf(name + kSignSums, stage, other);
   Stage product = stage;
-  product.output = MakeBuffer(name + kUnlikeProduct, DType::kI32, stage.output->shape);
+  product.output = MakeBuffer(name + kFlippedProduct, DType::kI32, stage.output->shape);
   const Expr changed_factor = MakeCast(DType::kI32, Load(sign.output, factor->args[0]->args));
   product.value = which == 0 ? changed_factor * other : other * changed_factor;
   Stage result{stage.output, stage.axes, ReduceOp::kNone, {}, nullptr};

@@ -16,9 +16,9 @@ StoreTargets TargetsOf(const Stmt& stmt, const std::function<bool(const BufferNo
 
 // The statements of a launch that __syncthreads() stands before. Only statements outside of thread loops: the
 // code inside is one thread's own business.
-std::unordered_set<const StmtNode*> MeetingPoints(const Stmt& launch, const SharedPlan& shared);
+std::unordered_set<const StmtNode*> PlanBarriers(const Stmt& launch, const SharedPlan& shared);
 
-// The code with a Meet before each of these statements.
-Stmt WithMeetsBefore(const Stmt& root, const std::unordered_set<const StmtNode*>& statements);
+// The code with a Barrier before each of these statements.
+Stmt WithBarriersBefore(const Stmt& root, const std::unordered_set<const StmtNode*>& statements);
 
 }  // namespace mycc

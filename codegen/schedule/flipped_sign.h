@@ -10,9 +10,9 @@
 namespace mycc {
 
 // The names of the stages: the sum's own and one of these.
-inline constexpr char kChangedSign[] = ".sign";      // the operand
-inline constexpr char kSignSums[] = ".sums";         // what that changes in each sum
-inline constexpr char kUnlikeProduct[] = ".unlike";  // sums of products
+inline constexpr char kChangedSign[] = ".sign";       // the operand
+inline constexpr char kSignSums[] = ".sums";          // what that changes in each sum
+inline constexpr char kFlippedProduct[] = ".unlike";  // sums of products
 
 // For y[i,j] = sum[k](i32(a[i,k]) * i32(b[k,j])) of i8, when the sign of a is changed:
 //
@@ -25,6 +25,6 @@ inline constexpr char kUnlikeProduct[] = ".unlike";  // sums of products
 // pads a becomes 128, as every other element that is 0.
 //
 // FailedPrecondition, with the reason, unless the stage is such a sum, of two tensors of one type.
-absl::StatusOr<std::vector<Stage>> UnlikeSignStages(const Stage& stage, const Buffer& changed);
+absl::StatusOr<std::vector<Stage>> FlippedSignStages(const Stage& stage, const Buffer& changed);
 
 }  // namespace mycc

@@ -1,10 +1,13 @@
-#include "codegen/cuda/meeting_points.h"
+#include "codegen/cuda/barrier_plan.h"
 
 #include <algorithm>
 #include <unordered_map>
 #include <vector>
 
+#include "codegen/ir/pipeline_stmts.h"
+#include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/threads.h"
+#include "codegen/ir/visit.h"
 
 namespace mycc {
 namespace {
@@ -80,7 +83,7 @@ class Planner {
     if (IsThreadLoop(stmt) || Children(stmt).empty() || IsVector(stmt)) return Unit(stmt, before);
     if (stmt->kind == StmtKind::kFor) {
       // Touches from before the loop are waited for once, before it.
-      Meet(stmt, TouchedBy(stmt), before);
+      BarrierBefore(stmt, TouchedBy(stmt), before);
       // The touches of one iteration are met by the next.
       Walk(As<For>(stmt).body, before);
       Walk(As<For>(stmt).body, before);
@@ -102,12 +105,12 @@ class Planner {
  private:
   void Unit(const Stmt& stmt, Touched* before) {
     const Touched now = TouchedBy(stmt);
-    Meet(stmt, now, before);
+    BarrierBefore(stmt, now, before);
     before->Add(now);
   }
 
   // The threads meet before the statement if it touches what is not theirs alone.
-  void Meet(const Stmt& stmt, const Touched& now, Touched* before) {
+  void BarrierBefore(const Stmt& stmt, const Touched& now, Touched* before) {
     if (meets_.count(stmt.get()) == 0 && !before->ConflictsWith(now)) return;
     meets_.insert(stmt.get());
     *before = Touched();
@@ -185,17 +188,17 @@ StoreTargets TargetsOf(const Stmt& stmt, const std::function<bool(const BufferNo
   return registers ? StoreTargets::kRegisters : StoreTargets::kMemory;
 }
 
-std::unordered_set<const StmtNode*> MeetingPoints(const Stmt& launch, const SharedPlan& shared) {
+std::unordered_set<const StmtNode*> PlanBarriers(const Stmt& launch, const SharedPlan& shared) {
   Planner planner(launch, shared);
   Touched touched;
   planner.Walk(launch, &touched);
   return planner.Take();
 }
 
-Stmt WithMeetsBefore(const Stmt& root, const std::unordered_set<const StmtNode*>& statements) {
+Stmt WithBarriersBefore(const Stmt& root, const std::unordered_set<const StmtNode*>& statements) {
   const Stmt inside =
-      MapChildren(root, [&statements](const Stmt& child) { return WithMeetsBefore(child, statements); });
-  return statements.count(root.get()) != 0 ? MakeSeq({std::make_shared<Meet>(), inside}) : inside;
+      MapChildren(root, [&statements](const Stmt& child) { return WithBarriersBefore(child, statements); });
+  return statements.count(root.get()) != 0 ? MakeSeq({std::make_shared<Barrier>(), inside}) : inside;
 }
 
 }  // namespace mycc

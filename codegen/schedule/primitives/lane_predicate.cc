@@ -1,15 +1,16 @@
-// elect(l, 32): inside each iteration of l stands a loop of 32, and its first iteration does the work: when a
-// group of threads has an iteration of l, one of them does what is to be done once.
+// lane_predicate(l, 32): inside each iteration of l stands a loop of 32, and its first iteration does the
+// work: when a group of threads has an iteration of l, one of them does what is to be done once.
 //
 //   for l: B   ->   for l: for l.e in 32: B        (not executed where l.e >= 1)
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "codegen/ir/visit.h"
 #include "codegen/schedule/primitives/primitives.h"
 #include "codegen/schedule/tree.h"
 
 namespace mycc {
 
-absl::StatusOr<Function> Elect(const Function& function, const Target&, const StepArgs& args) {
+absl::StatusOr<Function> LanePredicate(const Function& function, const Target&, const StepArgs& args) {
   constexpr int64_t kMaxGroup = 8192;  // threads of joined blocks
   MYCC_ASSIGN_OR_RETURN(const Path path, FindLoop(function, args.Name(0)));
   const For& loop = path.loop();

@@ -10,7 +10,7 @@
 
 namespace mycc {
 
-void KernelEmitter::JoinBlocks() {
+void KernelEmitter::BeginClusterReduce() {
   if (!sends_) return;
   Line("const unsigned barriers = ", prelude_.Use("shared_address"), "(shared + ", barriers_offset_, ");");
   Open("if (", ThreadOfBlock(), " == 0)");
@@ -23,7 +23,7 @@ void KernelEmitter::JoinBlocks() {
   Line("int round = 0;");
 }
 
-void KernelEmitter::PartBlocks() {
+void KernelEmitter::EndClusterReduce() {
   if (sends_) Line("if (alone) ", prelude_.Use("cluster_wait"), "();");
 }
 
@@ -38,11 +38,11 @@ void KernelEmitter::CombineBlocks(const Combine& combine, const std::string& val
   Line("if (alone) ", prelude_.Use("cluster_wait"), "();");
   Line("alone = false;");
   Line(type, "* const ", received, " = reinterpret_cast<", type, "*>(shared + ", ReceivedOffset(launch_),
-       ") + round % ", kRounds, " * ", launch_.joined, ";");
+       ") + round % ", kRounds, " * ", launch_.cluster_reduce, ";");
   Line("const unsigned ", full, " = barriers + round % ", kRounds, " * 8;");
   Line("if (", ThreadOfBlock(), " == 0) ", prelude_.Use("barrier_arrive_expect"), "(", full, ", ", blocks,
        " * sizeof(", type, "));");
-  const bool all = blocks == launch_.joined;
+  const bool all = blocks == launch_.cluster_reduce;
   const std::string own = all ? "rank" : absl::StrCat("rank % ", blocks);
   const std::string first = all ? "" : absl::StrCat("rank / ", blocks, " * ", blocks, " + ");
   Open("if (", ThreadOfBlock(), " < ", blocks, ")");

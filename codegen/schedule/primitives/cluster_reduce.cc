@@ -1,7 +1,7 @@
-// join(l, n): n thread blocks, a cluster, carry out each iteration of the block loop l together. Thread loops
-// inside number the threads of all of them, so that a row too long for the registers of one block stays in
-// those of several. The blocks send each other what their threads reduce together. It needs Hopper's
-// clusters.
+// cluster_reduce(l, n): n thread blocks, a cluster, carry out each iteration of the block loop l together.
+// Thread loops inside number the threads of all of them, so that a row too long for the registers of one
+// block stays in those of several. The blocks send each other what their threads reduce together. It needs
+// Hopper's clusters.
 //
 //   block i in 16:                     block i in 16 by 4 blocks each:
 //     alloc m                            alloc m
@@ -15,6 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "codegen/ir/visit.h"
 #include "codegen/schedule/primitives/primitives.h"
 #include "codegen/schedule/tree.h"
 #include "codegen/target/target.h"
@@ -33,7 +34,8 @@ absl::Status CheckGrid(const Path& path) {
     const For* loop = DynAs<For>(stmt);
     if (loop == nullptr) return true;
     const LoopMarks& marks = loop->marks;
-    if (!marks.cluster && marks.persistent_blocks == 0 && marks.joined_blocks == 0) return true;
+    if (!marks.multicast_cluster && marks.persistent_blocks == 0 && marks.cluster_reduce_blocks == 0)
+      return true;
     status.Update(absl::FailedPreconditionError(
         absl::StrCat(loop->var->name, " already says which thread blocks carry it out")));
     return true;
@@ -55,7 +57,7 @@ absl::Status CheckInside(const For& loop) {
 
 }  // namespace
 
-absl::StatusOr<Function> Join(const Function& function, const Target& target, const StepArgs& args) {
+absl::StatusOr<Function> ClusterReduce(const Function& function, const Target& target, const StepArgs& args) {
   MYCC_ASSIGN_OR_RETURN(const Path path, FindLoop(function, args.Name(0)));
   const For& loop = path.loop();
   const int64_t blocks = args.Int(1);
@@ -63,7 +65,7 @@ absl::StatusOr<Function> Join(const Function& function, const Target& target, co
     return absl::FailedPreconditionError(
         absl::StrCat("blocks join in clusters of sm_90a; the target is ", PrintTarget(target)));
   }
-  if (loop.loop_kind != LoopKind::kBlock) {
+  if (loop.loop_kind != LoopKind::kGrid) {
     return absl::FailedPreconditionError(absl::StrCat("the loop is ",
                                                       std::string(LoopKindName(loop.loop_kind)),
                                                       "; thread blocks join in iterations of block loops"));
@@ -75,7 +77,7 @@ absl::StatusOr<Function> Join(const Function& function, const Target& target, co
   MYCC_RETURN_IF_ERROR(CheckGrid(path));
   MYCC_RETURN_IF_ERROR(CheckInside(loop));
   LoopMarks marks = loop.marks;
-  marks.joined_blocks = blocks;
+  marks.cluster_reduce_blocks = blocks;
   return WithMarks(function, path, std::move(marks));
 }
 

@@ -1,5 +1,6 @@
-// bypass(l): stores to outputs under loop l go to memory past the caches, in whole vectors; for outputs so
-// large that none of it would still be in a cache when somebody reads it. Such a store reads no line first.
+// nontemporal(l): stores to outputs under loop l go to memory past the caches, in whole vectors; for outputs
+// so large that none of it would still be in a cache when somebody reads it. Such a store reads no line
+// first.
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/schedule/primitives/primitives.h"
@@ -17,7 +18,7 @@ bool WritesOutput(const Function& function, const Block& block) {
 
 }  // namespace
 
-absl::StatusOr<Function> Bypass(const Function& function, const Target& target, const StepArgs& args) {
+absl::StatusOr<Function> Nontemporal(const Function& function, const Target& target, const StepArgs& args) {
   MYCC_ASSIGN_OR_RETURN(const Path path, FindLoop(function, args.Name(0)));
   if (target.kind == TargetKind::kCuda)
     return absl::FailedPreconditionError("past the caches is for CPUs; a GPU's stores are the compiler's");
@@ -29,7 +30,7 @@ absl::StatusOr<Function> Bypass(const Function& function, const Target& target, 
         absl::StrCat("no block under ", loop.var->name, " writes an output of the workload"));
   }
   LoopMarks marks = loop.marks;
-  marks.bypasses_caches = true;
+  marks.nontemporal = true;
   return WithMarks(function, path, std::move(marks));
 }
 

@@ -1,5 +1,5 @@
-// stage(B, t0, l, shared): under loop l, block B reads its operand t0 from a tile in shared memory that has
-// one element for each iteration of the loops inside l that the operand depends on, in their order.
+// stage_shared(B, t0, l, shared): under loop l, block B reads its operand t0 from a tile in shared memory
+// that has one element for each iteration of the loops inside l that the operand depends on, in their order.
 //
 //   for l:                                for l:
 //     for i in 64: for j: for k in 32:      alloc t0.s[64,32]
@@ -25,6 +25,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/expr/affine.h"
+#include "codegen/ir/visit.h"
 #include "codegen/schedule/moves.h"
 #include "codegen/schedule/primitives/primitives.h"
 
@@ -195,7 +196,7 @@ absl::StatusOr<Path> LoopAround(const Function& function, const std::string& nam
 
 }  // namespace
 
-absl::StatusOr<Function> StageBuffer(const Function& function, const Target& target, const StepArgs& args) {
+absl::StatusOr<Function> StageShared(const Function& function, const Target& target, const StepArgs& args) {
   MYCC_ASSIGN_OR_RETURN(const Path block_path, FindBlock(function, args.Name(0)));
   MYCC_ASSIGN_OR_RETURN(const Buffer buffer, FindBuffer(function, args.Name(1)));
   MYCC_ASSIGN_OR_RETURN(const Path loop_path, LoopAround(function, args.Name(2), args.Name(0)));

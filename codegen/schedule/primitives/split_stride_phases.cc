@@ -1,4 +1,5 @@
-// phases(B): a transposed convolution meets the taps of its phase alone (codegen/schedule/phases.h).
+// split_stride_phases(B): a transposed convolution meets the taps of its phase alone
+// (codegen/schedule/stride_phases.h).
 //
 //   for i: for r in 4:                                          for u: B.in: t1.in[u] = select(.., x[u-1],
 //   0.0)
@@ -6,22 +7,21 @@
 //                       x[(i + 1 - r) // 2], 0.0) * w[r]          B: y[i] += t1.in[i//2 - r + (i%2 + 1)//2 +
 //                       1] *
 //                                                                            w[r*2 + (i%2 + 1)%2]
-#include "codegen/schedule/phases.h"
-
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/schedule/moves.h"
 #include "codegen/schedule/primitives/primitives.h"
 #include "codegen/schedule/stages.h"
+#include "codegen/schedule/stride_phases.h"
 
 namespace mycc {
 
-absl::StatusOr<Function> PhasesOfBlock(const Function& function, const Target&, const StepArgs& args) {
+absl::StatusOr<Function> SplitStridePhases(const Function& function, const Target&, const StepArgs& args) {
   MYCC_ASSIGN_OR_RETURN(const Path path, FindBlock(function, args.Name(0)));
   const Block& block = path.block();
   MYCC_RETURN_IF_ERROR(CheckNaive(path));
   const std::optional<Phases> phases =
-      WritesAtItsAxes(block) && block.init ? FindPhases(StageOf(block)) : std::nullopt;
+      WritesAtItsAxes(block) && block.init ? FindStridePhases(StageOf(block)) : std::nullopt;
   if (!phases) {
     return absl::FailedPreconditionError(absl::StrCat(
         block.name, " is not a sum of select((i + p - r) % f == 0 && .., x[(i + p - r) // f], 0) * w[r] ",

@@ -1,11 +1,13 @@
 // Index arithmetic of stream-K: the steps and tiles of each block, and where partial sums are kept.
-#include "codegen/passes/stream_tiles.h"
+#include "codegen/passes/stream_k.h"
 
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "codegen/expr/affine.h"
 #include "codegen/ir/function.h"
+#include "codegen/ir/pipeline_stmts.h"
+#include "codegen/ir/visit.h"
 #include "codegen/passes/pipeline_parts.h"
 
 namespace mycc {
@@ -62,12 +64,12 @@ Stmt LowerFlags(const Buffer& flags) {
   Stmt lower = std::make_shared<Store>(flags, std::vector<Expr>{index}, IntConst(0, DType::kI32));
   lower = std::make_shared<If>(MakeBinary(Op::kLt, index, IntConst(count)), std::move(lower));
   lower = std::make_shared<For>(thread, IntConst(kThreads), LoopKind::kThread, std::move(lower));
-  return std::make_shared<For>(block, IntConst(block->extent), LoopKind::kBlock, std::move(lower));
+  return std::make_shared<For>(block, IntConst(block->extent), LoopKind::kGrid, std::move(lower));
 }
 
 }  // namespace
 
-StreamShares::StreamShares(int64_t tiles, int64_t steps, int64_t workers, const StreamGroups& groups)
+StreamShares::StreamShares(int64_t tiles, int64_t steps, int64_t workers, const StreamKGroups& groups)
     : steps_(steps),
       workers_(workers),
       groups_(groups.groups),

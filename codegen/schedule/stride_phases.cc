@@ -1,4 +1,4 @@
-#include "codegen/schedule/phases.h"
+#include "codegen/schedule/stride_phases.h"
 
 #include <algorithm>
 
@@ -184,6 +184,6 @@ class Matcher {
 
 }  // namespace
 
-std::optional<Phases> FindPhases(const Stage& stage) { return Matcher(stage).Match(); }
+std::optional<Phases> FindStridePhases(const Stage& stage) { return Matcher(stage).Match(); }
 
 }  // namespace mycc

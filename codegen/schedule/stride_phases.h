@@ -23,6 +23,6 @@ struct Phases {
   std::vector<int64_t> strides;  // f of each
 };
 // nullopt where the stage is not of that form, or where a stride divides not both the axis and the taps.
-std::optional<Phases> FindPhases(const Stage& stage);
+std::optional<Phases> FindStridePhases(const Stage& stage);
 
 }  // namespace mycc

@@ -1,5 +1,5 @@
-// unlike_signs(B, t0): a sum of products of two i8, or two u8, one of them t0, becomes one of u8 times i8
-// (codegen/schedule/unlike_signs.h). B keeps its name and writes the same tensor; the others are called after
+// flip_sign(B, t0): a sum of products of two i8, or two u8, one of them t0, becomes one of u8 times i8
+// (codegen/schedule/flipped_sign.h). B keeps its name and writes the same tensor; the others are called after
 // it.
 //
 //   for i, j: for k:                                for i, k: B.sign: B.sign[i,k] = u8(t0[i,k] - 128)
@@ -7,20 +7,19 @@
 //                                              ->   for i, j: for k: B.unlike: B.unlike[i,j] +=
 //                                                                      i32(B.sign[i,k]) * i32(t1[k,j])
 //                                                   for i, j: B: t2[i,j] = B.unlike[i,j] + B.sums[j]
-#include "codegen/schedule/unlike_signs.h"
-
 #include "base/status.h"
+#include "codegen/schedule/flipped_sign.h"
 #include "codegen/schedule/moves.h"
 #include "codegen/schedule/primitives/primitives.h"
 #include "codegen/schedule/stages.h"
 
 namespace mycc {
 
-absl::StatusOr<Function> UnlikeSigns(const Function& function, const Target&, const StepArgs& args) {
+absl::StatusOr<Function> FlipSign(const Function& function, const Target&, const StepArgs& args) {
   MYCC_ASSIGN_OR_RETURN(const Path path, FindBlock(function, args.Name(0)));
   MYCC_ASSIGN_OR_RETURN(const Buffer changed, FindBuffer(function, args.Name(1)));
   MYCC_RETURN_IF_ERROR(CheckNaive(path));
-  MYCC_ASSIGN_OR_RETURN(const std::vector<Stage> stages, UnlikeSignStages(StageOf(path.block()), changed));
+  MYCC_ASSIGN_OR_RETURN(const std::vector<Stage> stages, FlippedSignStages(StageOf(path.block()), changed));
   return ReplaceByStages(function, path, stages);
 }
 

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "codegen/ir/stmt_exprs.h"
+#include "codegen/ir/visit.h"
 #include "codegen/llvm/kernel_emitter.h"
 #include "codegen/llvm/kernel_flow.h"
 #include "llvm/IR/IntrinsicsX86.h"
@@ -44,7 +46,7 @@ std::vector<Buffer> LlvmKernelEmitter::OutputsOf(const Stmt& body) const {
   return outputs;
 }
 
-void LlvmKernelEmitter::EmitBypassing(const For& loop) {
+void LlvmKernelEmitter::EmitNontemporal(const For& loop) {
   const std::vector<Buffer> outputs = OutputsOf(loop.body);
   if (outputs.empty()) return EmitIterations(loop);
   Value* bits = b_.getInt64(0);
@@ -54,21 +56,22 @@ void LlvmKernelEmitter::EmitBypassing(const For& loop) {
   EmitBranch(
       b_, at_lines,
       [&] {
-        for (const Buffer& buffer : outputs) bypassing_.insert(buffer.get());
+        for (const Buffer& buffer : outputs) nontemporal_.insert(buffer.get());
         EmitIterations(loop);
         EmitStoreFence();
-        bypassing_.clear();
+        nontemporal_.clear();
       },
       [&] { EmitIterations(loop); });
 }
 
 // Stores past the caches are not ordered: they come before what other threads are told next.
 void LlvmKernelEmitter::EmitStoreFence() {
-  if (!bypassing_.empty()) b_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
+  if (!nontemporal_.empty()) b_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
 }
 
-bool LlvmKernelEmitter::Bypasses(const Buffer& buffer, const Linear& index) const {
-  if (!bypassing_.count(buffer.get()) || !lanes_ || lanes_->count * DTypeBytes(buffer->dtype) < kLeastVector)
+bool LlvmKernelEmitter::IsNontemporal(const Buffer& buffer, const Linear& index) const {
+  if (!nontemporal_.count(buffer.get()) || !lanes_ ||
+      lanes_->count * DTypeBytes(buffer->dtype) < kLeastVector)
     return false;
   // Lane 0 of a vector is a multiple of the lanes.
   int64_t divisor = std::gcd(index.constant, lanes_->count);

@@ -23,7 +23,7 @@ class StreamShares {
  public:
   // REQUIRES: the groups have no more members than there are workers, and the same number of tiles each,
   // with a step for each member.
-  StreamShares(int64_t tiles, int64_t steps, int64_t workers, const StreamGroups& groups);
+  StreamShares(int64_t tiles, int64_t steps, int64_t workers, const StreamKGroups& groups);
 
   // A turn's tile; its steps [from, to), at least one; the steps of all turns before.
   struct Turn {

@@ -1,0 +1,49 @@
+#include "codegen/passes/stmt_facts.h"
+
+#include "codegen/ir/pipeline_stmts.h"
+#include "codegen/ir/visit.h"
+#include "codegen/schedule/tree.h"
+
+namespace mycc {
+
+int64_t CountLeaves(const Stmt& stmt) {
+  int64_t leaves = 0;
+  VisitStmts(stmt, [&](const Stmt& s) {
+    leaves += s->kind == StmtKind::kStore || s->kind == StmtKind::kCombine || s->kind == StmtKind::kMma;
+    return true;
+  });
+  return leaves;
+}
+
+ReduceOp ReductionOf(const Store& store) {
+  const Expr& value = store.value;
+  if (!IsBinary(value->op) || value->args[0]->op != Op::kLoad || value->args[0]->buffer != store.buffer)
+    return ReduceOp::kNone;
+  for (size_t d = 0; d < store.indices.size(); ++d) {
+    if (!StructurallyEqual(store.indices[d], value->args[0]->args[d])) return ReduceOp::kNone;
+  }
+  switch (value->op) {
+    case Op::kAdd: return ReduceOp::kSum;
+    case Op::kMul: return ReduceOp::kProd;
+    case Op::kMax: return ReduceOp::kMax;
+    case Op::kMin: return ReduceOp::kMin;
+    default: return ReduceOp::kNone;
+  }
+}
+
+std::unordered_set<const VarNode*> LoopVarsInCopies(const Stmt& body) {
+  std::unordered_set<const VarNode*> vars;
+  VisitStmts(body, [&](const Stmt& stmt) {
+    if (const Copy* copy = DynAs<Copy>(stmt)) vars.merge(LoopVarsUnder(copy->body));
+    return true;
+  });
+  return vars;
+}
+
+std::optional<int64_t> ConstExtent(const For& loop) {
+  int64_t extent = 0;
+  if (!IsConstInt(loop.extent, &extent)) return std::nullopt;
+  return extent;
+}
+
+}  // namespace mycc

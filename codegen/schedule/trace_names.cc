@@ -1,0 +1,57 @@
+#include "codegen/schedule/trace_names.h"
+
+#include <vector>
+
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+
+namespace mycc {
+namespace {
+
+struct Renamed {
+  std::string_view first, current;
+};
+
+// Never change a line: logs hold the first names. No first name may be given to another primitive.
+constexpr Renamed kRenamed[] = {
+    {"stream", "stream_k"},        {"join", "cluster_reduce"},      {"cluster", "multicast_cluster"},
+    {"alternate", "pingpong"},     {"reside", "min_blocks_per_sm"}, {"elect", "lane_predicate"},
+    {"unlike_signs", "flip_sign"}, {"stage", "stage_shared"},       {"phases", "split_stride_phases"},
+    {"bypass", "nontemporal"},
+};
+
+std::string_view FirstPrimitive(std::string_view name) {
+  for (const Renamed& primitive : kRenamed) {
+    if (name == primitive.current) return primitive.first;
+  }
+  return name;
+}
+
+// A step is a name, perhaps blanks, and an opening parenthesis; other lines stay.
+template <typename Rename>
+std::string WithNames(const std::string& trace, const Rename& rename) {
+  std::vector<std::string> lines = absl::StrSplit(trace, '\n');
+  for (std::string& line : lines) {
+    const size_t begin = line.find_first_not_of(" \t"), end = line.find_first_of(" \t(#", begin);
+    const size_t next = end == std::string::npos ? end : line.find_first_not_of(" \t", end);
+    if (next == std::string::npos || line[next] != '(') continue;
+    const std::string_view name = std::string_view(line).substr(begin, end - begin);
+    const std::string_view renamed = rename(name);
+    if (renamed != name) line.replace(begin, end - begin, renamed);
+  }
+  return absl::StrJoin(lines, "\n");
+}
+
+}  // namespace
+
+std::string_view CurrentPrimitive(std::string_view name) {
+  for (const Renamed& primitive : kRenamed) {
+    if (name == primitive.first) return primitive.current;
+  }
+  return name;
+}
+
+std::string CurrentTrace(const std::string& trace) { return WithNames(trace, CurrentPrimitive); }
+std::string StoredTrace(const std::string& trace) { return WithNames(trace, FirstPrimitive); }
+
+}  // namespace mycc
