@@ -1,4 +1,5 @@
-// What passes and back ends ask about a statement: how much it does, what a store reduces. Pure functions.
+// Questions that passes and back ends ask about a statement: how much it does, which reduction a store is.
+// Pure.
 #pragma once
 
 #include <cstdint>

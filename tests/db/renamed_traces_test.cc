@@ -67,7 +67,7 @@ TEST_F(RenamedTracesTest, ABanHoldsUnderBothNames) {
   EXPECT_THAT(Top(), ::testing::IsEmpty());
 }
 
-// What one version exported and another one measured is known, as it is when logs are merged.
+// A record that was exported under the former names is known, as it is when logs are merged.
 TEST_F(RenamedTracesTest, ImportedAgainAreKnown) {
   v1::Record former = MakeRecord({.index = 0, .trace = kFormer}), current = former;
   current.set_trace(kCurrent);
