@@ -1,7 +1,7 @@
 # The contents of the relocatable archive that `cpack` makes: the programs with every shared library that they need but glibc's, found from
 # where they are unpacked, so that they run on another distribution with nothing installed. Included last: it reads which targets there are.
 #
-#   component programs   bin/mycc, bin/mycc-tune, lib/, documentation, python/
+#   component programs   bin/mycc, bin/mycc-tune, lib/, share/ (completion of commands), documentation, python/
 #   component tests      tests/: what carries the label `gpu`, to be run by ctest on a host with a device
 #   component benchmarks tests/perf/ and the programs it needs: comparisons with libraries, Debian's oneDNN and OpenBLAS among them
 set(MYCC_NVRTC_FOLDER "" CACHE PATH "A folder with libnvrtc.so.13 and libnvrtc-builtins.so.13.*, which then travel in the archive")
@@ -24,6 +24,19 @@ install(RUNTIME_DEPENDENCY_SET programs PRE_EXCLUDE_REGEXES ${not_packed} DESTIN
 install(FILES ${CMAKE_SOURCE_DIR}/deploy/archive/README.md ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION . COMPONENT programs)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/docs ${CMAKE_SOURCE_DIR}/examples ${CMAKE_SOURCE_DIR}/python DESTINATION . COMPONENT programs
   PATTERN __pycache__ EXCLUDE)
+# The completion of commands, where each shell looks below a prefix; the programs themselves know their options.
+foreach(program mycc mycc-tune)
+  install(CODE "set(completion_of $<TARGET_FILE:${program}>)
+    set(completions_of_bash share/bash-completion/completions/${program})
+    set(completions_of_zsh share/zsh/site-functions/_${program})
+    set(completions_of_fish share/fish/vendor_completions.d/${program}.fish)" COMPONENT programs)
+  install(CODE [[
+    foreach(shell bash zsh fish)
+      execute_process(COMMAND ${completion_of} completion ${shell} OUTPUT_VARIABLE script COMMAND_ERROR_IS_FATAL ANY)
+      file(WRITE ${CMAKE_INSTALL_PREFIX}/${completions_of_${shell}} "${script}")
+    endforeach()
+  ]] COMPONENT programs)
+endforeach()
 if(MYCC_NVRTC_FOLDER)
   file(GLOB nvrtc ${MYCC_NVRTC_FOLDER}/libnvrtc.so.13 ${MYCC_NVRTC_FOLDER}/libnvrtc-builtins.so.13.*)
   list(LENGTH nvrtc found)

@@ -4,12 +4,18 @@
 #include <algorithm>
 #include <csignal>
 #include <iostream>
+#include <new>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/did_you_mean.h"
+#include "codegen/target/presets.h"
+#include "command/choices.h"
 #include "command/colour.h"
+#include "command/completion.h"
 #include "command/misuse.h"
 #include "proto/utf8.h"
 
@@ -23,14 +29,34 @@ std::string UnknownCommand(const CLI::App& app, int argc, char** argv) {
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
     names.push_back(command->get_name());
   if (argc < 2 || argv[1][0] == '-' || std::count(names.begin(), names.end(), argv[1]) > 0) return "";
-  return absl::StrCat("unknown command `", argv[1], "`; expected one of ", absl::StrJoin(names, ", "));
+  return absl::StrCat("unknown command `", argv[1], "`; expected one of ", absl::StrJoin(names, ", "),
+                      DidYouMean(argv[1], names));
+}
+
+// The targets that have a name.
+std::vector<std::string> TargetWords() {
+  std::vector<std::string> words = {"host", "cuda:0"};
+  for (const std::string& preset : PresetNames()) words.push_back(preset);
+  return words;
+}
+
+// The standard library throws where the system gives no thread or no memory.
+absl::Status RunToTheEnd(const std::function<absl::Status()>& run) {
+  try {
+    return run();
+  } catch (const std::system_error& error) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the system gives no more threads or files: ", error.what(), "; see ulimit -a"));
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError("the system gives no more memory; see ulimit -a");
+  }
 }
 
 // An option of the program that may stand anywhere.
 void AddColour(CLI::App* app, std::string* choice) {
   app->add_option("--color", *choice,
                   "colours: auto (on a terminal, unless NO_COLOR is set), always or never")
-      ->check(CLI::IsMember({"auto", "always", "never"}))
+      ->check(OneOf({"auto", "always", "never"}))
       ->capture_default_str();
   for (CLI::App* command : app->get_subcommands([](const CLI::App*) { return true; })) {
     command->fallthrough();
@@ -63,8 +89,11 @@ int Report(const std::string& program, const absl::Status& status) {
 
 int RunCommandLine(CLI::App* app, int argc, char** argv, const std::function<absl::Status()>& run) {
   const std::string program = app->get_name();
-  app->set_version_flag("--version", absl::StrCat(program, " ", MYCC_VERSION));
-  std::string colour = "auto";
+  app->set_version_flag("--version", absl::StrCat(program, " ", MYCC_VERSION), "print the version and exit");
+  std::string colour = "auto", shell;
+  CLI::App* const completion = app->add_subcommand(
+      "completion", "print a script with which a shell completes this program's commands");
+  completion->add_option("SHELL", shell, "the shell")->check(OneOf({"bash", "zsh", "fish"}))->required();
   AddColour(app, &colour);
   ChooseColour(colour);
   try {
@@ -79,7 +108,12 @@ int RunCommandLine(CLI::App* app, int argc, char** argv, const std::function<abs
   // A write beyond the file size that the shell allows is an error like any other. Children begin with the
   // signal's default: it ends one that builds too large a library.
   std::signal(SIGXFSZ, SIG_IGN);
-  const absl::Status status = run();
+  absl::Status status;
+  if (completion->parsed()) {
+    std::cout << CompletionScript(shell, program, ReadCommands(*app, TargetWords()));
+  } else {
+    status = RunToTheEnd(run);
+  }
   std::cout.flush();
   if (status.ok() && !std::cout)
     return Report(program, absl::ResourceExhaustedError("cannot write the result to the standard output"));

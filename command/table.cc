@@ -9,12 +9,13 @@ namespace mycc {
 namespace {
 
 std::string FormatRow(const std::vector<std::string>& row, const std::vector<size_t>& widths,
-                      const std::vector<int>& right) {
+                      const std::vector<int>& right, const PaintCell& paint = nullptr) {
   std::string line;
   for (size_t i = 0; i < row.size(); ++i) {
     const std::string padding(widths[i] - std::min(widths[i], row[i].size()), ' ');
     const bool to_right = std::find(right.begin(), right.end(), static_cast<int>(i)) != right.end();
-    const std::string cell = Printable(row[i]);
+    const std::string plain = Printable(row[i]);
+    const std::string cell = paint != nullptr ? paint(i, plain) : plain;
     absl::StrAppend(&line, i > 0 ? "  " : "", to_right ? padding + cell : cell + padding);
   }
   line.erase(line.find_last_not_of(' ') + 1);
@@ -23,7 +24,8 @@ std::string FormatRow(const std::vector<std::string>& row, const std::vector<siz
 
 }  // namespace
 
-std::string FormatTable(const std::vector<std::vector<std::string>>& rows, const std::vector<int>& right) {
+std::string FormatTable(const std::vector<std::vector<std::string>>& rows, const std::vector<int>& right,
+                        const PaintCell& paint) {
   std::vector<size_t> widths(rows[0].size(), 0);
   for (const auto& row : rows) {
     for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
@@ -32,7 +34,7 @@ std::string FormatTable(const std::vector<std::vector<std::string>>& rows, const
   for (size_t i = 0; i < widths.size(); ++i)
     rule.push_back(std::string(i + 1 < widths.size() ? widths[i] : rows[0][i].size(), '-'));
   std::string text = FormatRow(rows[0], widths, right) + FormatRow(rule, widths, right);
-  for (size_t i = 1; i < rows.size(); ++i) text += FormatRow(rows[i], widths, right);
+  for (size_t i = 1; i < rows.size(); ++i) text += FormatRow(rows[i], widths, right, paint);
   return text;
 }
 

@@ -1,8 +1,4 @@
 // `mycc bench`: times the functions of a library, and prints the median with its interval.
-#include <emmintrin.h>
-
-#include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -10,82 +6,19 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status.h"
+#include "command/colour.h"
 #include "command/misuse.h"
 #include "command/table.h"
 #include "command/times.h"
+#include "mycc/bench_pair.h"
 #include "mycc/commands.h"
-#include "mycc/cuda_stopwatch.h"
 #include "mycc/library_workload.h"
 #include "mycc/samples.h"
+#include "mycc/stopwatch.h"
 #include "proto/precision.h"
 
 namespace mycc {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-constexpr double kSampleSeconds = 200e-6;  // of a warm sample, at least: far above the clock's own cost
-constexpr double kWarmUpSeconds = 20e-3;
-constexpr int64_t kCacheLine = 64;
-
-double Since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
-// Takes the arguments out of the caches of every core.
-void FlushArguments(Arguments* arguments) {
-  for (const DLTensor* tensor : arguments->call_args()) {
-    int64_t bytes = tensor->dtype.bits / 8;
-    for (int i = 0; i < tensor->ndim; ++i) bytes *= tensor->shape[i];
-    for (int64_t i = 0; i < bytes; i += kCacheLine) _mm_clflush(static_cast<const char*>(tensor->data) + i);
-  }
-  _mm_mfence();
-}
-
-// Calls one function again and again.
-class Stopwatch {
- public:
-  Stopwatch(Library::Entry entry, Arguments* arguments, const BenchOptions& options)
-      : entry_(entry), arguments_(arguments), options_(options) {}
-
-  // Seconds of each sample. REQUIRES: the function has been called once without an error.
-  std::vector<double> Measure() {
-    const double once = WarmUp();
-    const int calls =
-        options_.cold ? 1 : std::max(1, static_cast<int>(kSampleSeconds / std::max(once, 1e-9)));
-    std::vector<double> samples;
-    for (const Clock::time_point start = Clock::now(); !IsEnough(samples, Since(start));) {
-      if (options_.cold) FlushArguments(arguments_);
-      samples.push_back(TimeCalls(calls));
-    }
-    return samples;
-  }
-
- private:
-  double TimeCalls(int calls) {
-    std::vector<DLTensor*>& args = arguments_->call_args();
-    const Clock::time_point start = Clock::now();
-    for (int i = 0; i < calls; ++i) entry_(args.data(), static_cast<int32_t>(args.size()), nullptr);
-    return Since(start) / calls;
-  }
-
-  // The way it is measured, until clocks and caches have settled. Returns the time of one call.
-  double WarmUp() {
-    const Clock::time_point start = Clock::now();
-    double fastest = TimeCalls(1);
-    while (Since(start) < kWarmUpSeconds) fastest = std::min(fastest, TimeCalls(1));
-    return fastest;
-  }
-
-  bool IsEnough(const std::vector<double>& samples, double elapsed) const {
-    const size_t count = samples.size();
-    // Sorting all samples each time would disturb the measurement.
-    const bool looks = options_.repeats > 0 || elapsed > options_.seconds || (count & (count - 1)) == 0;
-    return looks && mycc::IsEnough(samples, {options_.repeats, options_.seconds}, elapsed);
-  }
-
-  const Library::Entry entry_;
-  Arguments* const arguments_;
-  const BenchOptions& options_;
-};
 
 struct Result {
   std::string function;
@@ -103,13 +36,10 @@ absl::StatusOr<Result> BenchFunction(Library* library, const std::string& functi
   MYCC_RETURN_IF_ERROR(arguments.Pack());
   // The first call with all its checks' words, should one refuse.
   MYCC_RETURN_IF_ERROR(arguments.Call());
-  std::vector<double> samples;
-  if (library->on_cuda()) {
-    MYCC_ASSIGN_OR_RETURN(samples, TimeOnCuda(library, &arguments, options));
-  } else {
-    MYCC_ASSIGN_OR_RETURN(const Library::Entry entry, library->Symbol(function));
-    samples = Stopwatch(entry, &arguments, options).Measure();
-  }
+  MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<Stopwatch> stopwatch,
+                        StopwatchFor(library, &arguments, options.cold));
+  MYCC_ASSIGN_OR_RETURN(const std::vector<double> samples,
+                        TakeSamples(stopwatch.get(), {options.repeats, options.seconds}));
   const MedianInterval interval = MedianOf(samples);
   return Result{function,
                 interval,
@@ -131,7 +61,9 @@ std::string ResultsTable(const std::vector<Result>& results) {
          result.expected_seconds ? FormatSeconds(*result.expected_seconds) : "-",
          absl::StrCat(result.samples), is_wide ? "wide interval" : ""});
   }
-  return FormatTable(rows, {1, 2, 3, 4, 5, 6});
+  return FormatTable(rows, {1, 2, 3, 4, 5, 6}, [](size_t column, const std::string& cell) {
+    return column == 7 ? Painted(cell, Tone::kWarning, Stream::kOutput) : cell;
+  });
 }
 
 std::string ResultsJson(const std::vector<Result>& results, const BenchOptions& options) {
@@ -149,7 +81,19 @@ std::string ResultsJson(const std::vector<Result>& results, const BenchOptions& 
   nlohmann::ordered_json json = {
       {"library", options.library}, {"protocol", options.cold ? "cold" : "warm"}, {"functions", rows}};
   if (options.threads > 0) json["threads"] = options.threads;
-  return json.dump(2) + "\n";
+  return json.dump() + "\n";
+}
+
+// The functions that are timed: the one that is named, or all.
+absl::StatusOr<std::vector<std::string>> ChosenFunctions(const Library& library, const std::string& name) {
+  if (!name.empty()) {
+    const absl::StatusOr<const ArtifactFunction*> function = library.Find(name);
+    if (!function.ok()) return Misuse(absl::StrCat("--function: ", std::string(function.status().message())));
+    return std::vector<std::string>{(*function)->name};
+  }
+  std::vector<std::string> names;
+  for (const ArtifactFunction& function : library.functions()) names.push_back(function.name);
+  return names;
 }
 
 }  // namespace
@@ -161,13 +105,11 @@ absl::Status BenchCommand(const BenchOptions& options, std::ostream& out) {
   setenv("OMP_PROC_BIND", "close", 0);
   MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<Library> library,
                         Library::Open(options.library, options.device));
-  std::vector<std::string> functions;
-  if (options.function.empty()) {
-    for (const ArtifactFunction& function : library->functions()) functions.push_back(function.name);
-  } else {
-    absl::StatusOr<const ArtifactFunction*> function = library->Find(options.function);
-    if (!function.ok()) return Misuse(absl::StrCat("--function: ", std::string(function.status().message())));
-    functions.push_back((*function)->name);
+  MYCC_ASSIGN_OR_RETURN(const std::vector<std::string> functions,
+                        ChosenFunctions(*library, options.function));
+  if (!options.other.empty()) {
+    MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<Library> other, Library::Open(options.other, options.device));
+    return BenchPair(library.get(), other.get(), functions, options, out);
   }
   std::vector<Result> results;
   for (const std::string& function : functions) {

@@ -17,6 +17,8 @@ struct CompileOptions {
   std::string output_dir = ".";
   std::string module;   // empty: after the file
   bool strict = false;  // only hits
+  bool json = false;
+  bool quiet = false;  // nothing but notes of the compiler
 };
 absl::Status CompileCommand(const CompileOptions& options, std::ostream& out);
 
@@ -45,6 +47,7 @@ absl::Status RunCommand(const RunOptions& options, std::ostream& out);
 
 struct BenchOptions {
   std::string library;
+  std::string other;     // timed in turn with it; empty: none
   int device = 0;        // the GPU, where the library is for one
   std::string function;  // empty: all
   int threads = 0;       // 0: as OpenMP decides

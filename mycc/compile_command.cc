@@ -1,13 +1,17 @@
 // `mycc compile`: finds a schedule for each workload, writes the library, and prints where each came from.
 #include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <ostream>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/status.h"
+#include "codegen/artifact/entry.h"
 #include "codegen/artifact/library.h"
+#include "codegen/workload/canonical.h"
+#include "command/colour.h"
 #include "command/misuse.h"
 #include "command/table.h"
 #include "command/times.h"
@@ -36,6 +40,7 @@ absl::Status CheckModule(const std::string& module) {
 }
 
 std::string ReasonTable(const std::vector<Found>& found) {
+  constexpr size_t kReasonColumn = 1;
   std::vector<std::vector<std::string>> rows = {{"function", "reason", "record", "expected", "why"}};
   for (const Found& row : found) {
     const KernelSpec& kernel = row.kernel;
@@ -43,17 +48,55 @@ std::string ReasonTable(const std::vector<Found>& found) {
                     kernel.record ? absl::StrCat(*kernel.record) : "-",
                     kernel.expected_seconds ? FormatSeconds(*kernel.expected_seconds) : "-", row.why});
   }
-  return FormatTable(rows, {2, 3});
+  return FormatTable(rows, {2, 3}, [](size_t column, const std::string& cell) {
+    return column == kReasonColumn ? PaintedReason(cell) : cell;
+  });
 }
 
-// The compiler's remarks about slow kernels, a line each.
-std::string Notes(const BuildReport& report) {
-  std::string notes;
-  for (const std::string& line :
-       std::vector<std::string>(absl::StrSplit(report.log, '\n', absl::SkipEmpty())))
-    absl::StrAppend(&notes, "note: ", line, "\n");
-  return notes;
+// The compiler's remarks about slow kernels.
+std::vector<std::string> Warnings(const BuildReport& report) {
+  return absl::StrSplit(report.log, '\n', absl::SkipEmpty());
 }
+
+using Json = nlohmann::ordered_json;
+
+Json KernelJson(const LibrarySpec& spec, const Found& found) {
+  const KernelSpec& kernel = found.kernel;
+  Json json = {{"name", KernelSymbol(spec, kernel)},
+               {"workload_name", kernel.workload.name},
+               {"workload_hash", WorkloadHash(kernel.workload)},
+               {"reason", ReasonName(kernel.reason)},
+               {"record", nullptr},
+               {"expected_seconds", nullptr},
+               {"why", found.why}};
+  if (kernel.record) json["record"] = *kernel.record;
+  if (kernel.expected_seconds) json["expected_seconds"] = *kernel.expected_seconds;
+  return json;
+}
+
+// The result of the command for programs: one object on one line.
+class Summary {
+ public:
+  Summary(const LibrarySpec& spec, const std::vector<Found>& found) {
+    Json functions = Json::array();
+    for (const Found& row : found) functions.push_back(KernelJson(spec, row));
+    json_ = {{"module", spec.module},
+             {"target", PrintTarget(spec.target)},
+             {"functions", functions},
+             {"files", Json::array()},
+             {"warnings", Json::array()}};
+  }
+  void AddResult(const LibrarySpec& spec, const std::string& dir, const BuildReport& report) {
+    for (const std::string& file :
+         {spec.module + ".so", spec.module + ".h", spec.module + ".json", std::string("dlpack.h")})
+      json_["files"].push_back((std::filesystem::path(dir) / file).string());
+    json_["warnings"] = Warnings(report);
+  }
+  std::string Text() const { return json_.dump() + "\n"; }
+
+ private:
+  Json json_;
+};
 
 absl::Status CheckStrict(const std::vector<Found>& found) {
   std::string others;
@@ -80,19 +123,26 @@ absl::Status CompileCommand(const CompileOptions& options, std::ostream& out) {
   const std::string module = options.module.empty() ? ModuleOf(options.source.file) : options.module;
   MYCC_RETURN_IF_ERROR(CheckModule(module));
   MYCC_ASSIGN_OR_RETURN(Kernels kernels, ResolveKernels(options.source));
-  LibrarySpec spec{
-      options.module.empty() ? ModuleOf(options.source.file) : options.module, kernels.target, {}};
-  const std::string table = ReasonTable(kernels.found);
+  LibrarySpec spec{module, kernels.target, {}};
+  Summary summary(spec, kernels.found);
+  const std::string table = options.quiet ? "" : ReasonTable(kernels.found);
   if (options.strict) {
     if (absl::Status strict = CheckStrict(kernels.found); !strict.ok()) {
-      out << table;
+      out << (options.json ? summary.Text() : table);
       return strict;
     }
   }
   for (Found& found : kernels.found) spec.kernels.push_back(std::move(found.kernel));
   MYCC_RETURN_IF_ERROR(CreateFolder(options.output_dir));
   MYCC_ASSIGN_OR_RETURN(const BuildReport report, BuildLibrary(spec, options.output_dir));
-  out << table << Notes(report);
+  if (options.json) {
+    summary.AddResult(spec, options.output_dir, report);
+    out << summary.Text();
+    return absl::OkStatus();
+  }
+  out << table;
+  for (const std::string& warning : Warnings(report))
+    out << Painted("note:", Tone::kWarning, Stream::kOutput) << " " << warning << "\n";
   return absl::OkStatus();
 }
 

@@ -1,14 +1,12 @@
 #include "mycc/cuda_stopwatch.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <optional>
 #include <utility>
 
 #include "base/status.h"
 #include "codegen/runtime/cuda_device.h"
-#include "mycc/samples.h"
 
 namespace mycc {
 namespace {
@@ -20,16 +18,33 @@ constexpr int kMaxSamples = 32;         // of a graph
 constexpr int kMaxCalls = 256;          // of a graph
 constexpr int kFlushOfL2 = 2;           // written over before a cold call, in sizes of L2
 
-double Now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-class CudaStopwatch {
+class GraphLaunches : public Stopwatch {
  public:
-  CudaStopwatch(Library* library, Arguments* arguments, bool cold, CudaStream stream)
+  GraphLaunches(Library* library, Arguments* arguments, bool cold, CudaStream stream)
       : library_(library), arguments_(arguments), cold_(cold), stream_(std::move(stream)) {}
 
+  // Captures the graph of a sample, and lets clocks and caches settle.
   absl::Status Prepare() {
+    MYCC_RETURN_IF_ERROR(Allocate());
+    std::vector<double> probes;
+    MYCC_ASSIGN_OR_RETURN(const CudaGraph probe, Capture(2, 1));
+    MYCC_RETURN_IF_ERROR(Run(probe, 2, 1, &probes));
+    const double once = std::max(probes.back(), 1e-6);
+    calls_ =
+        cold_ ? 1 : std::clamp(static_cast<int>(std::ceil(kEventSampleSeconds / once)), 1, kMaxCalls / 4);
+    const int most = std::min(kMaxSamples, kMaxCalls / calls_);
+    samples_ = std::clamp(static_cast<int>(kGraphSeconds / (once * calls_)), 1, most);
+    MYCC_ASSIGN_OR_RETURN(CudaGraph graph, Capture(samples_, calls_));
+    graph_.emplace(std::move(graph));
+    return Sample(&probes);
+  }
+
+  absl::Status Sample(std::vector<double>* seconds) override {
+    return Run(*graph_, samples_, calls_, seconds);
+  }
+
+ private:
+  absl::Status Allocate() {
     CudaSession* session = arguments_->session();
     if (cold_) {
       MYCC_ASSIGN_OR_RETURN(const CudaDeviceInfo device, DescribeCudaDevice(session->ordinal()));
@@ -72,41 +87,23 @@ class CudaStopwatch {
     return absl::OkStatus();
   }
 
- private:
   Library* const library_;
   Arguments* const arguments_;
   const bool cold_;
   CudaStream stream_;
   std::optional<CudaBuffer> flushed_;
   std::vector<CudaEvent> begins_, ends_;
+  std::optional<CudaGraph> graph_;
+  int samples_ = 1, calls_ = 1;  // of the graph, of a sample
 };
 
 }  // namespace
 
-absl::StatusOr<std::vector<double>> TimeOnCuda(Library* library, Arguments* arguments,
-                                               const BenchOptions& options) {
+absl::StatusOr<std::unique_ptr<Stopwatch>> CudaStopwatch(Library* library, Arguments* arguments, bool cold) {
   MYCC_ASSIGN_OR_RETURN(CudaStream stream, arguments->session()->CreateStream());
-  CudaStopwatch stopwatch(library, arguments, options.cold, std::move(stream));
-  MYCC_RETURN_IF_ERROR(stopwatch.Prepare());
-
-  std::vector<double> probes;
-  MYCC_ASSIGN_OR_RETURN(const CudaGraph probe, stopwatch.Capture(2, 1));
-  MYCC_RETURN_IF_ERROR(stopwatch.Run(probe, 2, 1, &probes));
-  const double once = std::max(probes.back(), 1e-6);
-  const int calls =
-      options.cold ? 1
-                   : std::clamp(static_cast<int>(std::ceil(kEventSampleSeconds / once)), 1, kMaxCalls / 4);
-  const int most = std::min(kMaxSamples, kMaxCalls / calls);
-  const int samples = std::clamp(static_cast<int>(kGraphSeconds / (once * calls)), 1, most);
-
-  MYCC_ASSIGN_OR_RETURN(const CudaGraph graph, stopwatch.Capture(samples, calls));
-  std::vector<double> seconds;
-  MYCC_RETURN_IF_ERROR(stopwatch.Run(graph, samples, calls, &seconds));  // clocks and caches settle
-  seconds.clear();
-  const SamplingPlan plan = {options.repeats, options.seconds};
-  for (const double start = Now(); !IsEnough(seconds, plan, Now() - start);)
-    MYCC_RETURN_IF_ERROR(stopwatch.Run(graph, samples, calls, &seconds));
-  return seconds;
+  auto stopwatch = std::make_unique<GraphLaunches>(library, arguments, cold, std::move(stream));
+  MYCC_RETURN_IF_ERROR(stopwatch->Prepare());
+  return stopwatch;
 }
 
 }  // namespace mycc

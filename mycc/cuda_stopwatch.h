@@ -2,18 +2,14 @@
 // no time of the host is included.
 #pragma once
 
-#include <vector>
+#include <memory>
 
-#include "absl/status/statusor.h"
-#include "codegen/runtime/arguments.h"
-#include "codegen/runtime/library.h"
-#include "mycc/commands.h"
+#include "mycc/stopwatch.h"
 
 namespace mycc {
 
-// Seconds of a call, of each sample. Cold: all of L2 is written over before each call. REQUIRES: the
-// arguments are uploaded and packed, and the function has been called once without an error.
-absl::StatusOr<std::vector<double>> TimeOnCuda(Library* library, Arguments* arguments,
-                                               const BenchOptions& options);
+// As StopwatchFor, for a library of a GPU. Cold: all of L2 is written over before each call. REQUIRES: the
+// arguments are uploaded.
+absl::StatusOr<std::unique_ptr<Stopwatch>> CudaStopwatch(Library* library, Arguments* arguments, bool cold);
 
 }  // namespace mycc

@@ -11,6 +11,7 @@
 #include "codegen/driver/compile.h"
 #include "codegen/ir/debug.h"
 #include "codegen/workload/canonical.h"
+#include "command/colour.h"
 #include "mycc/neighbour.h"
 #include "mycc/spot_check.h"
 #include "proto/precision.h"
@@ -70,6 +71,11 @@ std::string Headline(const Found& found) {
                              : kernel.reason == Reason::kMiss ? absl::StrCat(", ", RuleName(kernel.trace))
                                                               : "";
   return absl::StrCat(kernel.workload.name, ": ", ReasonName(kernel.reason), source, " (", found.why, ")");
+}
+
+std::string PaintedReason(const std::string& reason) {
+  const bool is_hit = reason == ReasonName(Reason::kHit) || reason == ReasonName(Reason::kTrace);
+  return Painted(reason, is_hit ? Tone::kHit : Tone::kMiss, Stream::kOutput);
 }
 
 absl::StatusOr<std::optional<Found>> ScheduleFinder::FindOwn(Query* query) const {

@@ -33,6 +33,9 @@ struct Found {
 // "conv: hit, record 12 (same workload, target and code)", "conv: miss, default of rule `contraction` (...)".
 std::string Headline(const Found& found);
 
+// A reason's name in its colour on the standard output.
+std::string PaintedReason(const std::string& reason);
+
 class ScheduleFinder {
  public:
   // `log` may be null: everything misses.

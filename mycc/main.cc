@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/status.h"
+#include "command/choices.h"
 #include "command/command_line.h"
 #include "command/numbers.h"
 #include "mycc/commands.h"
@@ -18,13 +19,17 @@ namespace {
 using Command = std::function<absl::Status()>;
 
 void AddSource(CLI::App* app, KernelSource* source) {
-  app->add_option("FILE", source->file, "workloads (.te)")->required();
+  app->add_option("FILE", source->file, "workloads (.te)")->type_name("FILE")->required();
   app->add_option("--target", source->target,
                   "what to compile for: host, cuda:0, a preset's name, or `v1 cpu mcpu=...`")
+      ->type_name("TARGET")
       ->capture_default_str();
   auto* log =
-      app->add_option("--tuning-log", source->tuning_log, "the log with the schedules that were measured");
-  app->add_option("--trace", source->trace, "a schedule for the only workload of FILE")->excludes(log);
+      app->add_option("--tuning-log", source->tuning_log, "the log with the schedules that were measured")
+          ->type_name("FILE");
+  app->add_option("--trace", source->trace, "a schedule for the only workload of FILE")
+      ->type_name("FILE")
+      ->excludes(log);
 }
 
 // An option that has its name already and no function yet.
@@ -40,8 +45,11 @@ void AddCompile(CLI::App* app, Command* command) {
       app->add_subcommand("compile", "compile workloads to NAME.so, NAME.h, NAME.json and dlpack.h");
   AddSource(sub, &options->source);
   sub->add_option("-o,--output-dir", options->output_dir, "where to write; made if missing")
+      ->type_name("FOLDER")
       ->capture_default_str();
   sub->add_option("--name", options->module, "the module's name, a C identifier; after FILE if not given");
+  auto* quiet = sub->add_flag("-q,--quiet", options->quiet, "print nothing but the compiler's notes");
+  sub->add_flag("--json", options->json, "print JSON")->excludes(quiet);
   sub->add_flag("--strict", options->strict, "fail unless the log has a verified schedule for every kernel");
   AddReserved(sub, "--tuning-server",
               "the log of a running server is not yet asked over the network; expected --tuning-log with its "
@@ -56,38 +64,49 @@ void AddExplain(CLI::App* app, Command* command) {
       app->add_subcommand("explain", "print each kernel's loop nest, and which record or rule gave it");
   AddSource(sub, &options->source);
   sub->add_option("--emit", options->emit,
-                  "print lower code instead: ir; llvm or asm for a CPU; cuda or ptx for a GPU");
+                  "print lower code instead: ir; llvm or asm for a CPU; cuda or ptx for a GPU")
+      ->check(OneOf({"ir", "llvm", "asm", "cuda", "ptx"}));
   sub->callback([=] { *command = [=] { return ExplainCommand(*options, std::cout); }; });
 }
 
 void AddTasks(CLI::App* app, Command* command) {
   auto options = std::make_shared<TasksOptions>();
   CLI::App* sub = app->add_subcommand("tasks", "list the distinct workloads with their counts and sizes");
-  sub->add_option("FILE", options->file, "workloads (.te)")->required();
+  sub->add_option("FILE", options->file, "workloads (.te)")->type_name("FILE")->required();
   sub->add_option("-o,--output", options->output,
-                  "also write them to this .te file; - for the standard output, and nothing else");
-  sub->add_flag("--json", options->json, "print JSON");
+                  "also write them to this .te file; - for the standard output, and nothing else")
+      ->type_name("FILE");
+  sub->add_flag("--json", options->json, "print JSON lines");
   sub->callback([=] { *command = [=] { return TasksCommand(*options, std::cout); }; });
 }
 
 void AddRun(CLI::App* app, Command* command) {
   auto options = std::make_shared<RunOptions>();
   CLI::App* sub = app->add_subcommand("run", "call a function of a compiled library");
-  sub->add_option("LIB", options->library, "a library that mycc compiled (.so)")->required();
+  sub->add_option("LIB", options->library, "a library that mycc compiled (.so)")
+      ->type_name("FILE")
+      ->required();
   sub->add_option("--function", options->function, "which function; not needed when there is one");
   sub->add_option("--device", options->device, "number of the GPU, for a library that is compiled for one")
       ->check(CLI::Range(0, 63))
       ->capture_default_str();
   sub->add_option("--input", options->inputs, "NAME=FILE.npy, repeatable; other inputs are random");
-  sub->add_option("--output-dir", options->output_dir, "write each output to NAME.npy here");
+  sub->add_option("--output-dir", options->output_dir, "write each output to NAME.npy here")
+      ->type_name("FOLDER");
   sub->add_option("--seed", options->seed, "of the random inputs")->check(NotWhole)->capture_default_str();
   sub->callback([=] { *command = [=] { return RunCommand(*options, std::cout); }; });
 }
 
 void AddBench(CLI::App* app, Command* command) {
   auto options = std::make_shared<BenchOptions>();
-  CLI::App* sub = app->add_subcommand("bench", "time the functions of a compiled library on random inputs");
-  sub->add_option("LIB", options->library, "a library that mycc compiled (.so)")->required();
+  auto libraries = std::make_shared<std::vector<std::string>>();
+  CLI::App* sub = app->add_subcommand(
+      "bench",
+      "time the functions of a compiled library on random inputs, or those of two libraries in turn");
+  sub->add_option("LIB", *libraries, "one library that mycc compiled (.so), or two to compare")
+      ->type_name("FILE")
+      ->required()
+      ->expected(1, 2);
   sub->add_option("--function", options->function, "only this function");
   sub->add_option("--device", options->device, "number of the GPU, for a library that is compiled for one")
       ->check(CLI::Range(0, 63))
@@ -102,7 +121,11 @@ void AddBench(CLI::App* app, Command* command) {
   sub->add_flag("--cold", options->cold, "take the arguments out of all caches before each call");
   sub->add_option("--seed", options->seed, "of the random inputs")->check(NotWhole)->capture_default_str();
   sub->add_flag("--json", options->json, "print JSON");
-  sub->callback([=] { *command = [=] { return BenchCommand(*options, std::cout); }; });
+  sub->callback([=] {
+    options->library = libraries->front();
+    if (libraries->size() > 1) options->other = libraries->back();
+    *command = [=] { return BenchCommand(*options, std::cout); };
+  });
 }
 
 int Main(int argc, char** argv) {

@@ -46,16 +46,15 @@ std::string TasksText(const std::vector<Task>& tasks) {
 }
 
 std::string TasksJson(const std::vector<Task>& tasks) {
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  std::string lines;
   for (const Task& task : tasks) {
-    rows.push_back({{"name", task.workload.name},
-                    {"count", task.workload.count},
-                    {"flops", CountFlops(task.workload)},
-                    {"bytes", CountBytes(task.workload)},
-                    {"hash", task.hash},
-                    {"workload", CanonicalText(task.workload)}});
+    const nlohmann::ordered_json row = {
+        {"workload_name", task.workload.name}, {"workload_hash", task.hash},
+        {"count", task.workload.count},        {"flops", CountFlops(task.workload)},
+        {"bytes", CountBytes(task.workload)},  {"workload", CanonicalText(task.workload)}};
+    lines += row.dump() + "\n";
   }
-  return rows.dump(2) + "\n";
+  return lines;
 }
 
 std::string TasksTable(const std::vector<Task>& tasks) {

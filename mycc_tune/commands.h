@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "mycc_tune/default_log.h"
 #include "mycc_tune/embedded.h"
 #include "proto/channel.h"
 #include "server/grpc_server.h"
@@ -17,7 +18,7 @@
 namespace mycc {
 
 struct ServeOptions {
-  std::string log = "tuning.db";
+  std::string log = kDefaultLog;
   ListenOptions listen;
   double lease_seconds = 20;
   double search_memory_gib = 4;  // of each job's search
@@ -31,7 +32,7 @@ absl::Status WorkerCommand(LocalWorkerOptions options, std::ostream& out);
 struct TuneOptions {
   std::vector<std::string> files;
   std::optional<ServerAddress> server;  // none: one of its own
-  std::string log = "tuning.db";
+  std::string log = kDefaultLog;
   std::vector<std::string> targets = {"host"};  // each workload is tuned for each
   uint32_t trials = 0;                          // for each task; 0: as the budget allows
   std::string budget;                           // "8m"
@@ -41,6 +42,7 @@ struct TuneOptions {
   bool fresh = false;
   bool detach = false;  // from the server, which goes on without this command
   bool json = false;
+  bool quiet = false;  // the result alone, without the progress
 };
 // An interrupt leaves the job, which the same command continues; another one ends the process at once.
 absl::Status TuneCommand(const TuneOptions& options, std::ostream& out);
@@ -50,6 +52,7 @@ struct JobOptions {
   std::string job;
   uint32_t limit = 20;
   bool json = false;
+  bool quiet = false;  // of watch: the result alone, without the progress
 };
 absl::Status JobsCommand(const JobOptions& options, std::ostream& out);
 absl::Status WatchCommand(const JobOptions& options, std::ostream& out);
@@ -59,7 +62,7 @@ absl::Status DevicesCommand(const JobOptions& options, std::ostream& out);
 struct BestOptions {
   std::string file;
   std::optional<ServerAddress> server;
-  std::string log = "tuning.db";
+  std::string log = kDefaultLog;
   std::string target = "host";
   std::string cache;  // "warm" or "cold"; empty: the usual one of the target
   uint32_t top = 1;

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/target/target.h"
+#include "command/choices.h"
 #include "command/misuse.h"
 #include "command/numbers.h"
 #include "command/sources.h"
@@ -32,7 +33,7 @@ struct Sub {
 template <typename Args>
 Sub<Args> AddSub(CLI::App* log, const std::string& name, const std::string& what) {
   Sub<Args> sub{log->add_subcommand(name, what), std::make_shared<Args>()};
-  sub.app->add_option("--log", sub.args->log, "the tuning log")->required();
+  sub.app->add_option("--log", sub.args->log, "the tuning log")->type_name("FILE")->capture_default_str();
   return sub;
 }
 
@@ -71,12 +72,14 @@ std::shared_ptr<FilterWords> AddFilter(CLI::App* app, RecordFilter* filter) {
   app->add_option("--hash", filter->workload_hash,
                   "only records of the workload with this hash, or beginning of a hash");
   app->add_option("--target", filter->target,
-                  "only records for this target: host, cuda:0, a preset's name, or `v1 cpu mcpu=...`");
+                  "only records for this target: host, cuda:0, a preset's name, or `v1 cpu mcpu=...`")
+      ->type_name("TARGET");
   app->add_option("--job", filter->job, "only records of this job");
   app->add_option("--worker", filter->worker, "only records measured by this worker");
   app->add_option("--status", words->statuses,
                   "only records with this status (ok, build_error, ...); repeatable");
-  app->add_option("--cache", words->cache, "only records timed with warm or with cold caches");
+  app->add_option("--cache", words->cache, "only records timed with warm or with cold caches")
+      ->check(OneOf({"warm", "cold"}));
   return words;
 }
 
@@ -133,23 +136,26 @@ void AddMovers(CLI::App* log, Command* command) {
       AddSub<LogExportArgs>(log, "export", "write records as JSON lines, or in the T4 format");
   const auto words = AddFilter(exported.app, &exported.args->filter);
   exported.app->add_option("--format", exported.args->format, "jsonl or t4")
-      ->check(CLI::IsMember({"jsonl", "t4"}))
+      ->check(OneOf({"jsonl", "t4"}))
       ->capture_default_str();
-  exported.app->add_option("-o,--output", exported.args->output,
-                           "the file; the standard output if not given or -");
+  exported.app
+      ->add_option("-o,--output", exported.args->output, "the file; the standard output if not given or -")
+      ->type_name("FILE");
   DoesFiltered<LogExportArgs>(exported, words, command,
                               [](const LogExportArgs& args) { return LogExportCommand(args, std::cout); });
 
   const auto imported = AddSub<LogImportArgs>(log, "import", "add records from JSON lines");
-  imported.app->add_option("FILE", imported.args->inputs, "files that `log export` wrote")->required();
+  imported.app->add_option("FILE", imported.args->inputs, "files that `log export` wrote")
+      ->type_name("FILE")
+      ->required();
   Does(imported, command, LogImportCommand);
 
   const auto merged = AddSub<LogMergeArgs>(log, "merge", "add the records of other logs");
-  merged.app->add_option("LOG", merged.args->inputs, "other logs")->required();
+  merged.app->add_option("LOG", merged.args->inputs, "other logs")->type_name("FILE")->required();
   Does(merged, command, LogMergeCommand);
 
   const auto backup = AddSub<LogBackupArgs>(log, "backup", "copy the log, also while it is served");
-  backup.app->add_option("-o,--output", backup.args->output, "a new file")->required();
+  backup.app->add_option("-o,--output", backup.args->output, "a new file")->type_name("FILE")->required();
   Does(backup, command, LogBackupCommand);
 }
 

@@ -12,32 +12,33 @@
 #include "db/log_gc.h"
 #include "db/record_filter.h"
 #include "db/schema.h"
+#include "mycc_tune/default_log.h"
 #include "proto/records.pb.h"
 
 namespace mycc {
 
 struct LogStatsArgs {
-  std::string log;
+  std::string log = kDefaultLog;
   bool json = false;
 };
 absl::Status LogStatsCommand(const LogStatsArgs& args, std::ostream& out);
 
 struct LogListArgs {
-  std::string log;
+  std::string log = kDefaultLog;
   RecordFilter filter;
   bool json = false;  // JSON lines
 };
 absl::Status LogListCommand(const LogListArgs& args, std::ostream& out);
 
 struct LogShowArgs {
-  std::string log;
+  std::string log = kDefaultLog;
   std::string record;  // an id, or a trial's name
   bool json = false;
 };
 absl::Status LogShowCommand(const LogShowArgs& args, std::ostream& out);
 
 struct LogExportArgs {
-  std::string log;
+  std::string log = kDefaultLog;
   RecordFilter filter;
   std::string format = "jsonl";  // or "t4"
   // A file (base/output_file.h); the standard output or empty: `out` gets the data and nothing else.
@@ -46,13 +47,13 @@ struct LogExportArgs {
 absl::Status LogExportCommand(const LogExportArgs& args, std::ostream& out);
 
 struct LogImportArgs {
-  std::string log;                  // made if there is none, and kept if something was added
+  std::string log = kDefaultLog;    // made if there is none, and kept if something was added
   std::vector<std::string> inputs;  // JSON lines
 };
 absl::Status LogImportCommand(const LogImportArgs& args, std::ostream& out);
 
 struct LogMergeArgs {
-  std::string log;                  // made if there is none
+  std::string log = kDefaultLog;    // made if there is none
   std::vector<std::string> inputs;  // other logs
 };
 absl::Status LogMergeCommand(const LogMergeArgs& args, std::ostream& out);
@@ -60,7 +61,7 @@ absl::Status LogMergeCommand(const LogMergeArgs& args, std::ostream& out);
 // Measures a record's candidate again, on a worker. FailedPrecondition: this machine cannot run its target.
 using Remeasure = std::function<absl::StatusOr<v1::MeasureResult>(const v1::Record&)>;
 struct LogVerifyArgs {
-  std::string log;
+  std::string log = kDefaultLog;
   RecordFilter filter;  // which records' keys; empty: all
 };
 // Measures the best record of each key and protocol again and keeps the results, which then speak for their
@@ -71,7 +72,7 @@ struct LogVerifyArgs {
 absl::Status LogVerifyCommand(const LogVerifyArgs& args, const Remeasure& remeasure, std::ostream& out);
 
 struct LogOverrideArgs {
-  std::string log;
+  std::string log = kDefaultLog;
   std::string record;  // an id, or a trial's name
   OverrideKind kind = OverrideKind::kPin;
   std::string reason;  // must be given, unless `clear`
@@ -80,13 +81,13 @@ struct LogOverrideArgs {
 absl::Status LogOverrideCommand(const LogOverrideArgs& args, std::ostream& out);
 
 struct LogBackupArgs {
-  std::string log;
+  std::string log = kDefaultLog;
   std::string output;  // a new file
 };
 absl::Status LogBackupCommand(const LogBackupArgs& args, std::ostream& out);
 
 struct LogGcArgs {
-  std::string log;
+  std::string log = kDefaultLog;
   GcPolicy policy;
 };
 absl::Status LogGcCommand(const LogGcArgs& args, std::ostream& out);

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "command/choices.h"
 #include "command/command_line.h"
 #include "command/numbers.h"
 #include "mycc_tune/commands.h"
@@ -26,8 +27,9 @@ void AddServerAddress(CLI::App* app, ServerAddress* server) {
       ->check(AddressTrouble)
       ->capture_default_str();
   app->add_option("--tls-ca", server->tls_ca_file,
-                  "certificates to trust (PEM), or `system`; without this option, no encryption");
-  app->add_option("--token-file", server->token_file, "a file with the server's token");
+                  "certificates to trust (PEM), or `system`; without this option, no encryption")
+      ->type_name("FILE");
+  app->add_option("--token-file", server->token_file, "a file with the server's token")->type_name("FILE");
 }
 
 // The same where a server is optional: the callback tells whether it was named.
@@ -44,14 +46,18 @@ std::optional<ServerAddress> Named(const ServerAddress& server) {
 void AddServe(CLI::App* app, Command* command) {
   auto options = std::make_shared<ServeOptions>();
   CLI::App* sub = app->add_subcommand("serve", "run the server: jobs, workers and the tuning log");
-  sub->add_option("--log", options->log, "the tuning log; made if there is none")->capture_default_str();
+  sub->add_option("--log", options->log, "the tuning log; made if there is none")
+      ->type_name("FILE")
+      ->capture_default_str();
   sub->add_option("--listen", options->listen.address, "HOST:PORT (port 0: any free one) or unix:/PATH")
       ->check(AddressTrouble)
       ->capture_default_str();
-  sub->add_option("--tls-cert", options->listen.tls_cert_file, "the server's certificate chain (PEM)");
-  sub->add_option("--tls-key", options->listen.tls_key_file, "its private key (PEM)");
+  sub->add_option("--tls-cert", options->listen.tls_cert_file, "the server's certificate chain (PEM)")
+      ->type_name("FILE");
+  sub->add_option("--tls-key", options->listen.tls_key_file, "its private key (PEM)")->type_name("FILE");
   sub->add_option("--token-file", options->listen.token_file,
-                  "a file with the token that clients and workers must show");
+                  "a file with the token that clients and workers must show")
+      ->type_name("FILE");
   sub->add_flag(
       "--insecure-allow-remote", options->listen.insecure_allow_remote,
       "accept other hosts without TLS and token: everybody who reaches the server runs code on the workers");
@@ -84,13 +90,15 @@ void AddWorker(CLI::App* app, Command* command) {
 void AddTune(CLI::App* app, Command* command) {
   auto options = std::make_shared<TuneOptions>();
   CLI::App* sub = app->add_subcommand("tune", "find the best schedules of workloads");
-  sub->add_option("FILE", options->files, "workloads (.te)")->required();
+  sub->add_option("FILE", options->files, "workloads (.te)")->type_name("FILE")->required();
   auto server = AddOptionalServer(sub);
   auto* log = sub->add_option("--log", options->log, "the tuning log, when no server is named")
+                  ->type_name("FILE")
                   ->capture_default_str();
   log->excludes(sub->get_option("--server"));
   sub->add_option("--target", options->targets,
                   "the target: host, cuda:0, a preset's name, or `v1 cpu mcpu=...`; repeatable")
+      ->type_name("TARGET")
       ->take_all()
       ->allow_extra_args(false)
       ->capture_default_str();
@@ -99,14 +107,16 @@ void AddTune(CLI::App* app, Command* command) {
       ->check(CLI::Range(1, 1 << 24));
   sub->add_option("--budget", options->budget, "time limit of the job with its final rounds: 90s, 8m, 1h30m");
   sub->add_option("--seed", options->seed, "seed of the search")->check(NotWhole);
-  sub->add_option("--cache", options->cache, "time with warm or cold caches; cold on a GPU if not given");
+  sub->add_option("--cache", options->cache, "time with warm or cold caches; cold on a GPU if not given")
+      ->check(OneOf({"warm", "cold"}));
   sub->add_option("--strategy", options->strategy, "evolutionary, random or grid")
-      ->check(CLI::IsMember({"evolutionary", "random", "grid"}))
+      ->check(OneOf({"evolutionary", "random", "grid"}))
       ->capture_default_str();
+  auto* quiet = sub->add_flag("-q,--quiet", options->quiet, "print only the result, without progress");
   sub->add_flag("--fresh", options->fresh, "search again although the log has the result already");
   sub->add_flag("--detach", options->detach, "submit to the server, and do not wait for the end")
       ->needs(sub->get_option("--server"));
-  sub->add_flag("--json", options->json, "print JSON lines");
+  sub->add_flag("--json", options->json, "print JSON lines")->excludes(quiet);
   sub->callback([=] {
     options->server = Named(*server);
     *command = [=] { return TuneCommand(*options, std::cout); };
@@ -124,21 +134,28 @@ void AddJobCommand(CLI::App* app, Command* command, const std::string& name, con
         ->check(NotWhole)
         ->capture_default_str();
   AddServerAddress(sub, &options->server);
-  sub->add_flag("--json", options->json, "print JSON lines");
+  auto* json = sub->add_flag("--json", options->json, "print JSON lines");
+  if (name == "watch") {
+    sub->add_flag("-q,--quiet", options->quiet, "print the result alone, without the progress")
+        ->excludes(json);
+  }
   sub->callback([=] { *command = [=] { return work(*options, std::cout); }; });
 }
 
 void AddBest(CLI::App* app, Command* command) {
   auto options = std::make_shared<BestOptions>();
   CLI::App* sub = app->add_subcommand("best", "show the best schedules that are known");
-  sub->add_option("FILE", options->file, "workloads (.te)")->required();
+  sub->add_option("FILE", options->file, "workloads (.te)")->type_name("FILE")->required();
   auto server = AddOptionalServer(sub);
   auto* log = sub->add_option("--log", options->log, "the tuning log, when no server is named")
+                  ->type_name("FILE")
                   ->capture_default_str();
   log->excludes(sub->get_option("--server"));
   sub->add_option("--target", options->target, "host, cuda:0, a preset's name, or `v1 cpu mcpu=...`")
+      ->type_name("TARGET")
       ->capture_default_str();
-  sub->add_option("--cache", options->cache, "timed with warm or cold caches; cold on a GPU if not given");
+  sub->add_option("--cache", options->cache, "timed with warm or cold caches; cold on a GPU if not given")
+      ->check(OneOf({"warm", "cold"}));
   sub->add_option("--top", options->top, "number of schedules for each workload")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
@@ -152,11 +169,13 @@ void AddBest(CLI::App* app, Command* command) {
 void AddMeasure(CLI::App* app, Command* command) {
   auto options = std::make_shared<MeasureOptions>();
   CLI::App* sub = app->add_subcommand("measure", "build, verify and time one schedule on this machine");
-  sub->add_option("FILE", options->file, "one workload (.te)")->required();
-  sub->add_option("--trace", options->trace, "a file with the schedule")->required();
+  sub->add_option("FILE", options->file, "one workload (.te)")->type_name("FILE")->required();
+  sub->add_option("--trace", options->trace, "a file with the schedule")->type_name("FILE")->required();
   sub->add_option("--target", options->target, "host, cuda:0, a preset's name, or `v1 cpu mcpu=...`")
+      ->type_name("TARGET")
       ->capture_default_str();
-  sub->add_option("--cache", options->cache, "time with warm or cold caches; cold on a GPU if not given");
+  sub->add_option("--cache", options->cache, "time with warm or cold caches; cold on a GPU if not given")
+      ->check(OneOf({"warm", "cold"}));
   sub->add_option("--seed", options->seed, "seed of the random inputs")
       ->check(NotWhole)
       ->capture_default_str();

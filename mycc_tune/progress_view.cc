@@ -225,8 +225,8 @@ bool HasEnded(const v1::JobProgress& progress) {
 
 std::string ProgressJson(const v1::JobProgress& progress) { return MessageToJson(progress).dump(); }
 
-ProgressView::Style ProgressView::StyleFor(int fd, bool json) {
-  return json ? Style::kJson : isatty(fd) != 0 ? Style::kBar : Style::kLines;
+ProgressView::Style ProgressView::StyleFor(int fd, bool json, bool quiet) {
+  return json ? Style::kJson : quiet ? Style::kQuiet : isatty(fd) != 0 ? Style::kBar : Style::kLines;
 }
 
 void ProgressView::Clear() {
@@ -236,6 +236,7 @@ void ProgressView::Clear() {
 
 void ProgressView::Update(const v1::JobProgress& progress) {
   switch (style_) {
+    case Style::kQuiet: return;
     case Style::kJson:
       if (progress.revision() == last_revision_) return;
       last_revision_ = progress.revision();
@@ -262,11 +263,15 @@ void ProgressView::Finish(const v1::JobProgress& progress) {
     *out_ << ProgressJson(progress) << std::endl;
     return;
   }
-  Say(ProgressLine(progress));
+  Tell(ProgressLine(progress));
   *out_ << "\n" << SummaryTable(progress) << std::flush;
 }
 
 void ProgressView::Say(const std::string& line) {
+  if (style_ != Style::kQuiet) Tell(line);
+}
+
+void ProgressView::Tell(const std::string& line) {
   if (style_ == Style::kJson) return;
   Clear();
   *out_ << line << std::endl;

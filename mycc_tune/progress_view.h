@@ -39,17 +39,19 @@ std::string ProgressJson(const v1::JobProgress& progress);
 
 class ProgressView {
  public:
-  enum class Style { kBar, kLines, kJson };
-  // A bar where `fd` is a terminal, lines elsewhere; JSON when asked for.
-  static Style StyleFor(int fd, bool json);
+  enum class Style { kBar, kLines, kJson, kQuiet /* the result alone */ };
+  // A bar where `fd` is a terminal, lines elsewhere; JSON or nothing when asked for.
+  static Style StyleFor(int fd, bool json, bool quiet);
   ProgressView(Style style, std::ostream* out) : style_(style), out_(out) {}
 
   // Draws the bar again; prints a line when enough time has passed since the last one, or a message is new.
   void Update(const v1::JobProgress& progress);
   // The last state, and the summary.
   void Finish(const v1::JobProgress& progress);
-  // A line of its own, whatever is being drawn.
+  // A line of its own about the progress, whatever is being drawn.
   void Say(const std::string& line);
+  // A line of its own that is a result.
+  void Tell(const std::string& line);
 
  private:
   void Clear();

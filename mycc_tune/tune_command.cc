@@ -121,7 +121,7 @@ class Tuning {
       : options_(options),
         spec_(spec),
         interrupts_(interrupts),
-        view_(ProgressView::StyleFor(STDOUT_FILENO, options.json), &out) {}
+        view_(ProgressView::StyleFor(STDOUT_FILENO, options.json, options.quiet), &out) {}
 
   absl::Status Run();
 
@@ -197,7 +197,7 @@ void Tuning::SayWhatBegins(const v1::JobProgress& progress) {
 }
 
 absl::Status Tuning::Detach(const v1::JobProgress& progress) {
-  view_.Say(
+  view_.Tell(
       absl::StrCat("mycc-tune watch ", progress.job(), At(), " follows it, and mycc-tune cancel ends it"));
   if (options_.json) view_.Finish(progress);
   return absl::OkStatus();
@@ -264,7 +264,7 @@ absl::Status TuneCommand(const TuneOptions& options, std::ostream& out) {
 absl::Status WatchCommand(const JobOptions& options, std::ostream& out) {
   const InterruptCount interrupts;
   MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<TuningClient> client, TuningClient::Connect(options.server));
-  ProgressView view(ProgressView::StyleFor(STDOUT_FILENO, options.json), &out);
+  ProgressView view(ProgressView::StyleFor(STDOUT_FILENO, options.json, options.quiet), &out);
   MYCC_ASSIGN_OR_RETURN(v1::JobProgress progress, client->Watch(options.job, 0, 0));
   MYCC_ASSIGN_OR_RETURN(progress, FollowJob(client.get(), {}, interrupts, std::move(progress), &view));
   view.Finish(progress);

@@ -51,10 +51,18 @@ class ArchiveTest(unittest.TestCase):
 
     def test_holds_programs_libraries_and_words(self):
         self.assertEqual(sorted(path.name for path in self.root.iterdir()),
-                         ["LICENSE", "README.md", "bin", "docs", "examples", "lib", "licenses", "python", "tests"])
+                         ["LICENSE", "README.md", "bin", "docs", "examples", "lib", "licenses", "python", "share", "tests"])
         self.assertEqual(sorted(path.name for path in (self.root / "bin").iterdir()), ["cpu_peaks", "mycc", "mycc-tune", "peers_cpu", "time_artifact"])
         for package in ("libgrpc29", "libstdc++6", "libxgboost0", "libdnnl2", "libopenblas0-openmp"):
             self.assertIn("opyright", (self.root / "licenses" / package).read_text())
+
+    def test_shells_complete_the_commands(self):
+        for name, word in (("bash-completion/completions/mycc", "--strict"), ("zsh/site-functions/_mycc-tune", "#compdef mycc-tune"),
+                           ("fish/vendor_completions.d/mycc.fish", "complete -c mycc ")):
+            self.assertIn(word, (self.root / "share" / name).read_text())
+        offered = subprocess.run(["bash", "-c", f"source '{self.root}/share/bash-completion/completions/mycc'; COMP_WORDS=(mycc comp); COMP_CWORD=1; "
+                                  "_mycc_complete; echo ${COMPREPLY[@]}"], capture_output=True, text=True, check=True)
+        self.assertEqual(offered.stdout, "compile completion\n")
 
     def test_only_glibc_is_the_hosts(self):
         files = [path for path in self.root.rglob("*") if path.is_file() and not path.is_symlink() and is_elf(path)]

@@ -37,7 +37,8 @@ TEST_F(CliTest, MisuseEndsWithTwo) {
   ExpectError(RunMyccTune({"guess"}), 2, "see mycc-tune --help");
   ExpectError(RunMyccTune({"tune"}), 2, "FILE");
   ExpectError(RunMyccTune({"tune", gemm_, "--budget", "soon"}), 2, "\"soon\" is no duration");
-  ExpectError(RunMyccTune({"tune", gemm_, "--cache", "hot"}), 2, "expected warm or cold");
+  ExpectError(RunMyccTune({"tune", gemm_, "--cache", "hot"}), 2,
+              "--cache: `hot`; expected one of warm, cold");
   ExpectError(RunMyccTune({"tune", gemm_, "--target", "v1 cpu mcpu=abacus"}), 2, "abacus");
   ExpectError(RunMyccTune({"log", "list", "--log", log_, "--status", "fine"}), 2, "unknown status");
   ExpectError(RunMyccTune({"tune", gemm_, "--log", log_, "--strategy", "guess"}), 2, "--strategy");
@@ -65,6 +66,16 @@ TEST_F(CliTest, WhatALogIsAskedForMustMakeSense) {
   EXPECT_EQ(RunMyccTune({"log", "list", "--log", log_, "--target", "haswell"}).exit_status, 0);
   ExpectError(RunMyccTune({"log", "verify", "--log", log_, "--workload", "nosuch"}), 1,
               "has no ok record that matches");
+}
+
+TEST_F(CliTest, ALogThatIsNotNamedIsTuningDb) {
+  const std::string here = "cd " + folder_.Path("") + "; ";
+  ExpectError(RunInBash(here + "mycc-tune log stats"), 1, "tuning.db");
+  const Ran ran = RunInBash(here +
+                            "echo '{\"mycc_tuning_log\":1}' > e.jsonl; mycc-tune log import e.jsonl; "
+                            "mycc-tune log stats");
+  EXPECT_EQ(ran.exit_status, 0) << ran.output;
+  EXPECT_THAT(ran.output, HasSubstr("tuning.db: 0 records"));
 }
 
 TEST_F(CliTest, AServerThatCannotListenLeavesNoLog) {

@@ -100,7 +100,7 @@ class MyccTest(unittest.TestCase):
 
     def test_misuse(self):
         self.fails(2, "subcommand")
-        self.fails(2, "unknown command `compose`; expected one of compile, run, bench, explain, tasks", "compose", self.te)
+        self.fails(2, "unknown command `compose`; expected one of compile, run, bench, explain, tasks, completion (did you mean compile?)", "compose", self.te)
         self.fails(2, "--frobnicate", "compile", self.te, "--frobnicate")
         self.fails(2, "FILE", "compile")
         self.fails(2, "--threads", "bench", "x.so", "--threads", "none")
@@ -134,7 +134,7 @@ class MyccTest(unittest.TestCase):
         self.fails(2, "has 3 workloads", "compile", self.te, "--trace", self.te)
 
     def test_emit(self):
-        self.fails(2, "expected ir, llvm or asm for a CPU", "explain", self.te, "--emit", "cobol")
+        self.fails(2, "--emit: `cobol`; expected one of ir, llvm, asm, cuda, ptx", "explain", self.te, "--emit", "cobol")
         self.fails(2, "expected ir, llvm or asm for a CPU", "explain", self.te, "--emit", "cuda")
         self.fails(2, "expected ir, cuda or ptx for a GPU", "explain", self.te, "--emit", "asm", "--target", "h200")
 
@@ -315,12 +315,33 @@ class MyccTest(unittest.TestCase):
         function = json.loads((self.folder / "two_layers.json").read_text())["functions"][0]
         self.assertEqual((function["reason"], function["trace"]), ("trace", trace.read_text()))
 
+    def test_compile_reports_in_json(self):
+        lines = self.succeeds("compile", self.te, "-o", self.folder / "out", "--json").splitlines()
+        self.assertEqual(len(lines), 1)
+        report = json.loads(lines[0])
+        self.assertEqual(report["module"], "two_layers")
+        self.assertEqual([pathlib.Path(file).exists() for file in report["files"]], [True] * 4)
+        self.assertEqual([row["name"] for row in report["functions"]], ["two_layers_scale", "two_layers_total", "two_layers_scale_again"])
+        self.assertEqual({key: report["functions"][1][key] for key in ("workload_name", "reason", "record", "expected_seconds")},
+                         {"workload_name": "total", "reason": "miss", "record": None, "expected_seconds": None})
+        self.assertEqual(report["warnings"], [])
+        strict = json.loads(self.fails(1, "--strict", "compile", self.te, "-o", self.folder / "none", "--json", "--strict"))
+        self.assertEqual((strict["files"], (self.folder / "none").exists()), ([], False))
+
+    def test_quiet_prints_nothing(self):
+        self.assertEqual(self.succeeds("compile", self.te, "-o", self.folder / "out", "--quiet"), "")
+        self.assertTrue((self.folder / "out/two_layers.so").exists())
+        self.fails(2, "--quiet", "compile", self.te, "--quiet", "--json")
+
+    def test_reasons_have_colours(self):
+        self.assertIn("\x1b[33mmiss\x1b[0m", self.succeeds("compile", self.te, "-o", self.folder / "out", "--color", "always"))
+
     def test_tasks(self):
         table = self.succeeds("tasks", self.te, "-o", self.folder / "tasks.te")
         self.assertRegex(table, r"(?m)^scale +5 +0\.0000 ")
         self.assertIn("2 distinct workloads, 6 in all", table)
-        rows = json.loads(self.succeeds("tasks", self.folder / "tasks.te", "--json"))
-        self.assertEqual([(row["name"], row["count"], row["flops"]) for row in rows], [("scale", 5, 32), ("total", 1, 6)])
+        rows = [json.loads(line) for line in self.succeeds("tasks", self.folder / "tasks.te", "--json").splitlines()]
+        self.assertEqual([(row["workload_name"], row["count"], row["flops"]) for row in rows], [("scale", 5, 32), ("total", 1, 6)])
 
     def test_explain(self):
         nest = self.succeeds("explain", self.te)
@@ -423,6 +444,29 @@ class MyccTest(unittest.TestCase):
             self.assertLess(0, row["seconds"])
         self.assertEqual((report["protocol"], report["threads"]), ("warm", 1))
         self.assertIn("two_layers_total", self.succeeds("bench", library, "--function", "total", "--cold", "--repeat", 3))
+
+    def test_bench_compares_two_libraries(self):
+        first = self.compiled()
+        self.te.write_text("workload total(v: f32[6]) -> (s: f32[]) {\n  s[] = sum[i:6](v[i])\n}\n")
+        self.succeeds("compile", self.te, "-o", self.folder / "other", "--name", "other")
+        second = self.folder / "other/other.so"
+        words = ("bench", first, second, "--repeat", 5, "--threads", 1)
+        report = json.loads(self.succeeds(*words, "--json"))
+        (row,) = report["functions"]
+        self.assertEqual((row["name"], row["other_name"], row["turns"], row["same_bits"]), ("two_layers_total", "other_total", 5, True))
+        self.assertLess(0, row["ci_low_ratio"])
+        self.assertLessEqual(row["ci_low_ratio"], row["ratio"])
+        self.assertLessEqual(row["ratio"], row["ci_high_ratio"])
+        self.assertRegex(self.succeeds(*words), r"(?m)^two_layers_total .* 5 +same bits")
+
+    def test_bench_refuses_libraries_that_differ(self):
+        for name, number in (("a", "1.5"), ("b", "2.5")):
+            self.te.write_text(f"workload f(x: f32[64]) -> (y: f32[64]) {{\n  y[i] = x[i] + {number}\n}}\n")
+            self.succeeds("compile", self.te, "-o", self.folder, "--name", name)
+        a, b = self.folder / "a.so", self.folder / "b.so"
+        self.fails(1, "no workload in common", "bench", a, b)
+        b.write_bytes(b.read_bytes().replace(b"x[i] + 2.5", b"x[i] + 1.5"))  # it claims to be the other
+        self.assertIn("differ", self.fails(1, "a_f: the libraries differ: output y: element ", "bench", a, b, "--repeat", 3))
 
 
 if __name__ == "__main__":

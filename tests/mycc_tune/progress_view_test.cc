@@ -194,6 +194,16 @@ TEST(ProgressViewTest, JsonIsOneObjectALine) {
   EXPECT_THAT(text, HasSubstr("\"state\":\"running\""));
 }
 
+TEST(ProgressViewTest, QuietIsTheResultAlone) {
+  std::ostringstream out;
+  ProgressView view(ProgressView::Style::kQuiet, &out);
+  view.Say("started");
+  view.Update(Half());
+  EXPECT_EQ(out.str(), "");
+  view.Finish(Half());
+  EXPECT_EQ(out.str(), ProgressLine(Half()) + "\n\n" + SummaryTable(Half()));
+}
+
 TEST(ProgressViewTest, TerminalIsRedrawn) {
   std::ostringstream out;
   ProgressView view(ProgressView::Style::kBar, &out);

@@ -73,7 +73,7 @@ def tune_and_compile(tuner, paths):
 
 def task_of(arguments, path):
     """The entry of `mycc tasks` for the one workload in a file: its canonical text, bytes and operations, among others."""
-    (task,) = json.loads(harness.run([arguments.bin / "mycc", "tasks", "--json", path], capture_output=True).stdout)
+    task = json.loads(harness.run([arguments.bin / "mycc", "tasks", "--json", path], capture_output=True).stdout)
     return task
 
 

@@ -1,0 +1,21 @@
+// `mycc bench A.so B.so`: times the functions that two libraries have in common in turn, on the same inputs,
+// and compares what they compute.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "codegen/runtime/library.h"
+#include "mycc/commands.h"
+
+namespace mycc {
+
+// `functions` are of `library`; each is paired with the function of `other` that has the same workload.
+// FailedPrecondition when there is none, and, after the table, when outputs differ by more than both
+// libraries' tolerances.
+absl::Status BenchPair(Library* library, Library* other, const std::vector<std::string>& functions,
+                       const BenchOptions& options, std::ostream& out);
+
+}  // namespace mycc

@@ -1,0 +1,75 @@
+#include "mycc/cpu_stopwatch.h"
+
+#include <emmintrin.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/status.h"
+
+namespace mycc {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double kSampleSeconds = 200e-6;  // of a warm sample, at least: far above the clock's own cost
+constexpr double kWarmUpSeconds = 20e-3;
+constexpr int64_t kCacheLine = 64;
+
+double Since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+// Takes the arguments out of the caches of every core.
+void FlushArguments(Arguments* arguments) {
+  for (const DLTensor* tensor : arguments->call_args()) {
+    int64_t bytes = tensor->dtype.bits / 8;
+    for (int i = 0; i < tensor->ndim; ++i) bytes *= tensor->shape[i];
+    for (int64_t i = 0; i < bytes; i += kCacheLine) _mm_clflush(static_cast<const char*>(tensor->data) + i);
+  }
+  _mm_mfence();
+}
+
+// Calls one function again and again.
+class RepeatedCalls : public Stopwatch {
+ public:
+  RepeatedCalls(Library::Entry entry, Arguments* arguments, bool cold)
+      : entry_(entry), arguments_(arguments), cold_(cold) {
+    const double once = WarmUp();
+    calls_ = cold ? 1 : std::max(1, static_cast<int>(kSampleSeconds / std::max(once, 1e-9)));
+  }
+
+  absl::Status Sample(std::vector<double>* seconds) override {
+    if (cold_) FlushArguments(arguments_);
+    seconds->push_back(TimeCalls(calls_));
+    return absl::OkStatus();
+  }
+
+ private:
+  double TimeCalls(int calls) {
+    std::vector<DLTensor*>& args = arguments_->call_args();
+    const Clock::time_point start = Clock::now();
+    for (int i = 0; i < calls; ++i) entry_(args.data(), static_cast<int32_t>(args.size()), nullptr);
+    return Since(start) / calls;
+  }
+
+  // The way it is measured, until clocks and caches have settled. Returns the time of one call.
+  double WarmUp() {
+    const Clock::time_point start = Clock::now();
+    double fastest = TimeCalls(1);
+    while (Since(start) < kWarmUpSeconds) fastest = std::min(fastest, TimeCalls(1));
+    return fastest;
+  }
+
+  const Library::Entry entry_;
+  Arguments* const arguments_;
+  const bool cold_;
+  int calls_ = 1;  // of a sample
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Stopwatch>> CpuStopwatch(Library* library, Arguments* arguments, bool cold) {
+  MYCC_ASSIGN_OR_RETURN(const Library::Entry entry, library->Symbol(arguments->function().name));
+  return std::make_unique<RepeatedCalls>(entry, arguments, cold);
+}
+
+}  // namespace mycc

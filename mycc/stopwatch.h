@@ -1,0 +1,37 @@
+// Times functions of compiled libraries: one alone, or two in turn, which then see the same clocks and the
+// same neighbours. Thread rule: one owner, which times one function at a time.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "codegen/runtime/arguments.h"
+#include "codegen/runtime/library.h"
+#include "mycc/samples.h"
+
+namespace mycc {
+
+class Stopwatch {
+ public:
+  virtual ~Stopwatch() = default;
+  // Adds samples, in seconds of one call: one, or as many as are cheapest to take together.
+  virtual absl::Status Sample(std::vector<double>* seconds) = 0;
+};
+
+// On the CPU or GPU that the library is for, warmed up. Cold: the arguments are out of all caches, a GPU's
+// out of L2, when a call begins. REQUIRES: the arguments are packed, the function has been called once
+// without an error, and both outlive the stopwatch.
+absl::StatusOr<std::unique_ptr<Stopwatch>> StopwatchFor(Library* library, Arguments* arguments, bool cold);
+
+absl::StatusOr<std::vector<double>> TakeSamples(Stopwatch* stopwatch, const SamplingPlan& plan);
+
+struct Turns {
+  std::vector<double> first, second;  // seconds
+  std::vector<double> ratios;         // of each turn: the second's median over the first's
+};
+// The plan's seconds are for each of the two. The one that begins changes from turn to turn.
+absl::StatusOr<Turns> TakeTurns(Stopwatch* first, Stopwatch* second, const SamplingPlan& plan);
+
+}  // namespace mycc

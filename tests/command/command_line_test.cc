@@ -1,0 +1,71 @@
+#include "command/command_line.h"
+
+#include <gtest/gtest.h>
+
+#include <CLI/CLI.hpp>
+#include <system_error>
+
+#include "absl/status/status.h"
+#include "command/choices.h"
+
+namespace mycc {
+namespace {
+
+struct Ended {
+  int status;
+  std::string error;
+};
+
+// A program with one command, `go`, that does `work`.
+Ended Call(std::vector<std::string> words, const std::function<absl::Status()>& work) {
+  CLI::App app("a program", "program");
+  app.require_subcommand(1);
+  CLI::App* const go = app.add_subcommand("go", "go");
+  std::string direction;
+  go->add_option("--direction", direction, "where")->check(OneOf({"north", "south"}));
+  words.insert(words.begin(), "program");
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  testing::internal::CaptureStderr();
+  const int status = RunCommandLine(&app, static_cast<int>(argv.size()), argv.data(), work);
+  return {status, testing::internal::GetCapturedStderr()};
+}
+
+absl::Status Nothing() { return absl::OkStatus(); }
+
+TEST(CommandLineTest, AWordThatIsNoChoiceHasTheNearestOne) {
+  const Ended ended = Call({"go", "--direction", "nort"}, Nothing);
+  EXPECT_EQ(ended.status, 2);
+  EXPECT_EQ(
+      ended.error,
+      "program: --direction: `nort`; expected one of north, south (did you mean north?); see program go "
+      "--help\n");
+}
+
+TEST(CommandLineTest, AnUnknownCommandHasTheNearestOne) {
+  const Ended ended = Call({"gp"}, Nothing);
+  EXPECT_EQ(ended.status, 2);
+  EXPECT_EQ(ended.error,
+            "program: unknown command `gp`; expected one of go, completion; see program --help\n");
+}
+
+TEST(CommandLineTest, AnErrorIsOneLine) {
+  const Ended ended = Call({"go"}, [] { return absl::NotFoundError("no\nway\x1b[31m\n"); });
+  EXPECT_EQ(ended.status, 1);
+  EXPECT_EQ(ended.error, "program: no way\\x1b[31m\n");
+}
+
+// `ulimit -u`, `ulimit -v`: the standard library throws, and nobody else catches it.
+TEST(CommandLineTest, ASystemThatGivesNoThreadIsAnErrorLine) {
+  const Ended ended = Call({"go"}, []() -> absl::Status {
+    throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again));
+  });
+  EXPECT_EQ(ended.status, 1);
+  EXPECT_EQ(ended.error,
+            "program: the system gives no more threads or files: Resource temporarily unavailable; see "
+            "ulimit -a\n");
+  EXPECT_EQ(Call({"go"}, []() -> absl::Status { throw std::bad_alloc(); }).status, 1);
+}
+
+}  // namespace
+}  // namespace mycc
