@@ -1,5 +1,5 @@
-// The points at which the threads of a block must wait for each other: before a statement that touches what
-// statements before it, since the last such point, have left to other threads. Thread rule: pure functions.
+// Plans the barriers of a thread block: a barrier stands before each statement that touches data which other
+// threads have written or read since the last barrier. Thread rule: pure functions.
 #pragma once
 
 #include <functional>

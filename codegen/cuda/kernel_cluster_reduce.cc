@@ -1,11 +1,11 @@
-// Blocks of a cluster that carry out the same iterations together: each block combines for itself what their
-// threads reduce, sends it to all of them, and combines what it has received, in the order of their ranks, so
-// that all have the same result to the last bit.
+// Emits reductions over the blocks of a cluster. Each block combines its own threads' values, sends the
+// result to all blocks, and combines what it has received in the order of their ranks. So all blocks have the
+// same result to the last bit.
 //
-// There is room for the partial results of two rounds, each with a barrier that counts its bytes. A block
-// that sends in round r + 2 has all of round r + 1, so that nobody reads round r any more; nothing is under
-// way to a block that has ended, which has waited for all that is sent to it. So the blocks meet once, before
-// anything is sent: at their beginning they only arrive there.
+// Two rounds of partial results have room, each with a barrier that counts its bytes. A block that sends in
+// round r + 2 has received all of round r + 1, so no block reads round r any more. A block ends after it has
+// received everything that is sent to it, so nothing is sent to an ended block. Hence the blocks synchronize
+// only once, before anything is sent; at their beginning they only arrive there.
 #include "codegen/cuda/kernel_emitter.h"
 
 namespace mycc {

@@ -1,6 +1,6 @@
-// Reductions across threads: lanes of a warp by shuffles, warps through shared memory, blocks of a cluster by
-// sending (kernel_cluster_reduce.cc). The group's first thread brings in what the element held before; all of
-// them have the result.
+// Emits reductions across threads: over the lanes of a warp by shuffles, over warps through shared memory,
+// and over the blocks of a cluster by messages (kernel_cluster_reduce.cc). The group's first thread adds the
+// element's earlier value; all threads get the result.
 #include <algorithm>
 #include <vector>
 

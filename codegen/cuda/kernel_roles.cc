@@ -1,7 +1,7 @@
-// Warp-specialized roles, the barriers between them, and the groups of asynchronous copies.
+// Emits warp-specialized roles, the barriers between them, and the groups of asynchronous copies.
 //
-// The role with the most threads comes first, so that its warpgroups are aligned. Registers move from the
-// roles that copy to those that compute (setmaxnreg), as in CUTLASS and FlashAttention-3.
+// The role with the most threads comes first, so that its warpgroups are aligned. Copying roles give
+// registers to computing roles (setmaxnreg), as in CUTLASS and FlashAttention-3.
 #include <algorithm>
 
 #include "codegen/cuda/kernel_emitter.h"

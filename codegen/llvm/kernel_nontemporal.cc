@@ -1,9 +1,9 @@
-// Stores past the caches, as a loop's mark asks for them. They need addresses at whole vectors: of tensors
-// that is known in each call alone, so that the loop is there twice,
+// Emits the stores past the caches that a loop's mark asks for. They need vector-aligned addresses. A
+// tensor's alignment is known only in each call, so the loop is emitted twice,
 //
 //   if (every output begins at a cache line) { loop, with such stores; fence } else { loop }
 //
-// and within a tensor it has to follow from the index.
+// and within a tensor the alignment has to follow from the index.
 #include <algorithm>
 #include <numeric>
 

@@ -1,8 +1,8 @@
-// Stream-K: thread blocks that share the last tiles of a product out by steps of the depth, so that all have
-// as many whatever the number of tiles (Osama et al., "Stream-K: Work-centric Parallel Decomposition for
-// Dense Matrix-Matrix Multiplication on the GPU", PPoPP 2023). Here in groups of blocks that share a few
-// tiles each: the same block of all groups is at the same depth of neighbouring tiles, whose operands so come
-// from L2 once for many. One group is the paper's scheme. Pure; for bulk_pipeline.cc alone.
+// Stream-K: thread blocks share the last tiles of a product by steps of the depth, so that all blocks have
+// the same number of steps (Osama et al., "Stream-K: Work-centric Parallel Decomposition for Dense
+// Matrix-Matrix Multiplication on the GPU", PPoPP 2023). Here groups of blocks share a few tiles each. The
+// same block of all groups works at the same depth of neighbouring tiles, so their operands come from L2 once
+// for many. One group is the paper's scheme. Pure; for bulk_pipeline.cc alone.
 #pragma once
 
 #include <cstdint>

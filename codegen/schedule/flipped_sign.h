@@ -1,5 +1,5 @@
-// Sums of products of two i8, or of two u8, as sums of u8 times i8, the one pairing that some processors
-// multiply (vpdpbusd). Pure.
+// Rewrites sums of products of two i8, or of two u8, as sums of u8 times i8, the only pairing that some
+// processors multiply (vpdpbusd). Pure.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
-// Parts that the primitives which move or copy regions share: blocks in their naive form, loops over a box,
-// and buffers cut down to a box.
+// Helpers of the primitives that move or copy regions: blocks in their naive form, loops over a box, and
+// buffers cut to a box.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// A transposed convolution as ordinary ones: the outputs of one phase (i % 2) meet every second tap, and no
-// zeros between. Pure.
+// Rewrites a transposed convolution by the phases of its stride: the outputs of one phase (i % 2) use every
+// second tap, and multiply no zeros. Pure.
 #pragma once
 
 #include <optional>

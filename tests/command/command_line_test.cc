@@ -1,3 +1,4 @@
+// The main function of both programs: unknown commands, statuses, and errors of the system.
 #include "command/command_line.h"
 
 #include <gtest/gtest.h>

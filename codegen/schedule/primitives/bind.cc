@@ -1,4 +1,4 @@
-// bind(l, vector): says how a loop's iterations are carried out: parallel (over the CPU's threads), block and
+// bind(l, vector): chooses how a loop's iterations are executed: parallel (over the CPU's threads), block and
 // thread (over a GPU's), vector (lanes of vector registers, one access of several elements on a GPU), unroll,
 // or serial.
 //

@@ -1,8 +1,8 @@
-// cache_read(t0, B, l, local): under loop l, block B reads a copy of the box of t0 that it needs; the copy is
-// made at the start of each iteration. With `root` as the loop the copy is of the whole tensor, made once,
-// and may be `global` (what other thread blocks read); of a const input in scope `packed`, it is made ahead
-// of time. With `all` as the block every reader under the loop reads the copy, which is then of a tensor that
-// is complete before the loop's nest.
+// cache_read(t0, B, l, local): under loop l, block B reads a copy of the box of t0 that it needs. The copy is
+// made at the start of each iteration. With `root` as the loop, the whole tensor is copied once; the copy may
+// then be `global`, for all thread blocks to read, or, for a const input, `packed`, made ahead of time. With
+// `all` as the block, every reader under the loop reads the copy; the tensor must then be complete before the
+// loop's nest.
 //
 //   for l:                              for l:
 //     for j: B: .. t0[l*4 + j] ..   ->    alloc t0.r[4]

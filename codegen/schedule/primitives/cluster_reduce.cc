@@ -1,7 +1,7 @@
-// cluster_reduce(l, n): n thread blocks, a cluster, carry out each iteration of the block loop l together.
-// Thread loops inside number the threads of all of them, so that a row too long for the registers of one
-// block stays in those of several. The blocks send each other what their threads reduce together. It needs
-// Hopper's clusters.
+// cluster_reduce(l, n): a cluster of n thread blocks executes each iteration of the block loop l together.
+// The thread loops inside number the threads of all n blocks, so that a row too long for the registers of one
+// block stays in those of several. Reductions over these threads exchange partial results between the blocks.
+// It needs Hopper's clusters.
 //
 //   block i in 16:                     block i in 16 by 4 blocks each:
 //     alloc m                            alloc m
@@ -9,8 +9,8 @@
 //     thread t in 1024:                  thread t in 1024:                  (256 of each block)
 //       m max= x[i, t]                     m max= x[i, t]
 //
-// Before the thread loops are bound, where they are more than one block may have. Shared memory is a block's
-// own: nothing inside may be there.
+// It is applied before the thread loops are bound, where they exceed one block's threads. Nothing inside may
+// be in shared memory, which each block has for itself.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"

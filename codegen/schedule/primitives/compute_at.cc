@@ -1,4 +1,4 @@
-// compute_at(P, l): a producer moves under a loop of its readers and computes there just what one iteration
+// compute_at(P, l): moves a producer under a loop of its readers, where it computes only what one iteration
 // needs.
 //
 //   for i in 64: P: t1[i] = f(i)              for l in 16:

@@ -1,6 +1,6 @@
-// fetch_next(l): while loop l runs, its reads of the workload's inputs are fetched into the first cache for
-// the next iteration of the loop around it. A loop that computes much hides the time that memory takes for
-// the next row, whose beginning no hardware foresees.
+// fetch_next(l): while loop l runs, the inputs' elements that it will read in the next iteration of the
+// enclosing loop are prefetched into L1. A loop that computes much thus hides the memory latency of the next
+// row, whose start no hardware prefetcher predicts.
 #include "base/status.h"
 #include "codegen/schedule/primitives/primitives.h"
 #include "codegen/schedule/tree.h"

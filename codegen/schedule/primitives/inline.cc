@@ -1,5 +1,5 @@
-// inline(B): a block that is no reduction disappears into its readers, and selects that their guards decide
-// with it.
+// inline(B): substitutes a block without reduction into its readers; selects that their guards decide
+// disappear.
 //
 //   for i: B: t1[i] = f(i)
 //   for i: C: t2[i] = g(t1[i + 1])      ->      for i: C: t2[i] = g(f(i + 1))

@@ -1,5 +1,5 @@
-// lane_predicate(l, 32): inside each iteration of l stands a loop of 32, and its first iteration does the
-// work: when a group of threads has an iteration of l, one of them does what is to be done once.
+// lane_predicate(l, 32): puts a loop of 32 inside each iteration of l, and only its first iteration does the
+// work. When a group of 32 threads executes an iteration of l, one thread then does work that is done once.
 //
 //   for l: B   ->   for l: for l.e in 32: B        (not executed where l.e >= 1)
 #include "absl/strings/str_cat.h"

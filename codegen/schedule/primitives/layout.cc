@@ -1,6 +1,6 @@
-// layout(t0.r, 8, 0): how a buffer in a GPU's shared memory is laid out: elements added to each row, and the
-// swizzle of its 16-byte chunks (0, 32, 64 or 128 bytes). It moves addresses apart, so that threads do not
-// meet in one bank, and changes nothing else.
+// layout(t0.r, 8, 0): sets the layout of a buffer in a GPU's shared memory: the elements added to each row,
+// and the swizzle of its 16-byte chunks (0, 32, 64 or 128 bytes). It moves addresses apart, so that threads
+// do not access one bank at once, and changes nothing else.
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/ir/stmt_exprs.h"

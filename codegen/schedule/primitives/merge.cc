@@ -1,4 +1,4 @@
-// merge(l, m): two neighbouring loops become one, so that the second works on what the first has just
+// merge(l, m): joins two neighbouring loops, so that the second works on what the first has just
 // written.
 //
 //   for l in 8: for j in 4: P: t1[l*4 + j] = ..           for l in 8:

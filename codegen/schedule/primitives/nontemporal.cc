@@ -1,6 +1,6 @@
-// nontemporal(l): stores to outputs under loop l go to memory past the caches, in whole vectors; for outputs
-// so large that none of it would still be in a cache when somebody reads it. Such a store reads no line
-// first.
+// nontemporal(l): stores to outputs under loop l bypass the caches, in whole vectors. It serves outputs so
+// large that nothing of them would stay in a cache until it is read. Such a store does not read the cache
+// line first.
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/schedule/primitives/primitives.h"

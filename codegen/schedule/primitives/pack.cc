@@ -1,5 +1,5 @@
-// pack(t1.r, [1/16, 0, 1%16]): another layout for an allocated buffer. Each component is a dimension of the
-// old buffer, divided and/or taken modulo: d, d/a, d%b, d/a%b.
+// pack(t1.r, [1/16, 0, 1%16]): changes the layout of an allocated buffer. Each component is a dimension of
+// the old buffer, divided and/or taken modulo: d, d/a, d%b, d/a%b.
 //
 //   t1.r[k, n]  ->  t1.r[n // 16, k, n % 16]
 #include <algorithm>

@@ -1,6 +1,6 @@
-// pad(B, d, extent): the tensor that block B computes grows to `extent` elements along dimension d; what is
-// beyond its old end is zero. Rows become whole vectors, and a reduction over the tensor may run on into the
-// zeros (see stage).
+// pad(B, d, extent): extends the tensor that block B computes to `extent` elements along dimension d, with
+// zeros beyond its old end. So rows become whole vectors, and a reduction over the tensor may run on into the
+// zeros (see stage_shared).
 //
 //   for i in 5: for c in 3: B: t1[i, c] = f(i, c)
 //     ->

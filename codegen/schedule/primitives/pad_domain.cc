@@ -1,5 +1,5 @@
 // pad_domain(B): block B, which adds products of tiles in shared memory to an accumulator, runs over whole
-// tiles, beyond the edges of the tensor too: nothing is asked where products are added.
+// tiles, also beyond the tensor's edges, so that its products need no conditions.
 //
 //   for i.0 in 2: for k.0 in 3:                  for i.0 in 2: for k.0 in 3:
 //     t0.r[i,k] = inside ? t0[..] : 0              t0.r[i,k] = inside ? t0[..] : 0

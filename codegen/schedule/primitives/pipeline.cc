@@ -1,16 +1,16 @@
-// pipeline(l, kind, stages): the copies into shared memory that stand at the start of loop l run ahead of the
-// computing that reads them, through a ring of `stages` tiles. `threads`: every thread copies (cp.async).
-// `bulk`: a warp of its own issues bulk copies (TMA) and the others compute (warp specialization); it needs
-// Hopper's copy engine.
+// pipeline(l, kind, stages): the copies into shared memory at the start of loop l run ahead of the
+// computation that reads them, through a ring of `stages` tiles. `threads`: every thread copies (cp.async).
+// `bulk`: one warp issues bulk copies (TMA) and the others compute (warp specialization); it needs Hopper's
+// copy engine.
 //
 // persist(l, n): n thread blocks carry out all iterations of the block loop l, one after the other.
 //
-// stream_k(l, n, g, m): n thread blocks carry out the iterations of the block loop l. Iterations that are
-// left over when all have as many are shared out by steps of the pipelined loop inside, among g groups of m
-// blocks (stream-K). Sums that one block begins and another ends go through memory.
+// stream_k(l, n, g, m): n thread blocks execute the iterations of the block loop l. The iterations that do
+// not divide evenly are shared by steps of the pipelined loop inside, among g groups of m blocks (stream-K).
+// Sums that one block begins and another ends go through memory.
 //
-// pingpong(l, n): n groups of warps, each with a tile of its own, take turns on the iterations of the
-// persistent loop l: one multiplies while the others are at their epilogues (ping-pong).
+// pingpong(l, n): n groups of warps, each with its own tile, alternate on the iterations of the persistent
+// loop l: one multiplies while the others compute their epilogues (ping-pong).
 //
 // min_blocks_per_sm(l, n): n thread blocks of the block loop l share an SM, and so its registers: more of
 // them hide latency, fewer keep more values each.

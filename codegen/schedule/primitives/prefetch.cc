@@ -1,8 +1,8 @@
-// prefetch(l, rows, lanes, sums): the instruction that loop l belongs to fetches the elements that it will
-// want `rows` iterations of l later of the operand with the rows, and `lanes` iterations later of the one
-// with the lanes; 0: nothing. Past the loop's end come the elements after the operand's block: in panels, the
-// beginning of the next one. With sums 1, tile registers fetch the place of their sums for writing before l
-// begins.
+// prefetch(l, rows, lanes, sums): sets prefetching for the instruction of loop l: of the rows' operand the
+// elements that are needed `rows` iterations later, of the lanes' operand those needed `lanes` iterations
+// later; 0: none. Past the loop's end these are the elements after the operand's block: in panels, the
+// beginning of the next panel. With sums 1, the memory of tile registers' sums is prefetched for writing
+// before l begins.
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/schedule/instructions.h"

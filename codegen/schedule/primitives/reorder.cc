@@ -1,5 +1,5 @@
-// reorder([k, i]): loops of one perfect nest change places; loops between them that are not named stay where
-// they are.
+// reorder([k, i]): exchanges loops of one perfect nest; loops between them that are not named keep their
+// places.
 //
 //   for i:                  for k:
 //     for j:          ->      for j:

@@ -1,4 +1,4 @@
-// reverse_compute_at(C, l): a consumer moves under a loop of its producer and works there on what the
+// reverse_compute_at(C, l): moves a consumer under a loop of its producer, where it works on what the
 // iteration has just written.
 //
 //   for l: for j in 4: P: t1[l*4 + j] = ..         for l:

@@ -1,4 +1,4 @@
-// reverse_inline(C): an elementwise consumer disappears into the block that writes what it reads: an epilogue
+// reverse_inline(C): substitutes an elementwise consumer into the block that writes its input, as an epilogue
 // on registers.
 //
 //   for k: B: acc[j] += ..                   for k: B: acc[j] += ..

@@ -1,5 +1,5 @@
-// rfactor(B.r0, 16): a reduction becomes partial reductions that are independent of each other, and a
-// reduction of the partials: lanes of a vector, or threads.
+// rfactor(B.r0, 16): splits a reduction into independent partial reductions, for lanes of a vector or
+// threads, and a reduction of their results.
 //
 //   for a: for r in 100:          for a: for r in 7: for v in 16:
 //     B: t1[a] += f(a, r)    ->     B.rf: B.rf[a, v] += f(a, r*16 + v)       (not executed beyond 100)

@@ -1,5 +1,5 @@
-// skip_zeros(B, p, d): products with the zeros of a padded tensor, those before and after its elements along
-// dimension d, are left out of block B's sum. When B skips all zeros, inlining p leaves the element alone.
+// skip_zeros(B, p, d): leaves products with a padded tensor's zeros, those before and after its elements
+// along dimension d, out of block B's sum. When B skips all zeros, inlining p leaves the element alone.
 //
 //   for i in 10: p: t1[i] = select(1 <= i && i < 9, t0[i - 1], 0)
 //   for i in 8: for r in 3: B: t2[i] += t1[i + r] * w[r]

@@ -1,4 +1,4 @@
-// split(l, [4, 8]): a loop becomes a nest; the outermost extent follows from the loop's own.
+// split(l, [4, 8]): turns a loop into a nest; the outermost extent follows from the loop's own.
 //
 //   for l in 100:            for l.0 in 4:
 //     B[i = l]        ->       for l.1 in 4:

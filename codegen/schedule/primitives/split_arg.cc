@@ -1,5 +1,5 @@
-// split_arg(B): an argmax or argmin becomes the best value, and the first place where it is: two reductions
-// that threads can share, and that can be factored.
+// split_arg(B): splits an argmax or argmin into two reductions, the best value and the first position where
+// it occurs. Threads can share these, and they can be factored.
 //
 //   for r: B: t1[a], t1.best[a] argmax= f(a, r)
 //     ->

@@ -1,6 +1,6 @@
-// split_axis(l, 4): the axis that loop l runs along becomes two, the group and the place in it. Split makes a
-// nest of the loop alone; this rewrites what the block reads, too: an operand that only knows of the group
-// does not depend on the place any more, however that is tiled later.
+// split_axis(l, 4): splits the axis of loop l into two axes, the group and the place in it. split changes
+// loops alone; this also rewrites the block's reads, so that an operand that depends only on the group does
+// not depend on the place, however that is tiled later.
 //
 //   for k in 12:                                     for k.0 in 3: for k.1 in 4:
 //     for c: B: t2[k] += x[k//4*8 + c] * w[k, c]  ->   for c: B: t2[k.0*4 + k.1] +=

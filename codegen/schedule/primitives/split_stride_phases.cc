@@ -1,12 +1,12 @@
-// split_stride_phases(B): a transposed convolution meets the taps of its phase alone
-// (codegen/schedule/stride_phases.h).
+// split_stride_phases(B): splits a transposed convolution by the phases of its stride, so that each output
+// uses the taps of its phase alone (codegen/schedule/stride_phases.h).
 //
-//   for i: for r in 4:                                          for u: B.in: t1.in[u] = select(.., x[u-1],
-//   0.0)
-//     B: y[i] += select((i + 1 - r) % 2 == 0 && ..,       ->    for i: for r in 2:
-//                       x[(i + 1 - r) // 2], 0.0) * w[r]          B: y[i] += t1.in[i//2 - r + (i%2 + 1)//2 +
-//                       1] *
-//                                                                            w[r*2 + (i%2 + 1)%2]
+//   for i: for r in 4:
+//     B: y[i] += select((i + 1 - r) % 2 == 0 && .., x[(i + 1 - r) // 2], 0.0) * w[r]
+//   ->
+//   for u: B.in: t1.in[u] = select(.., x[u-1], 0.0)
+//   for i: for r in 2:
+//     B: y[i] += t1.in[i//2 - r + (i%2 + 1)//2 + 1] * w[r*2 + (i%2 + 1)%2]
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/schedule/moves.h"

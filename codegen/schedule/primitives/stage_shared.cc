@@ -7,11 +7,11 @@
 //                                             t0.s: t0.s[i,k] = inside ? t0[f(l,i,k)] : 0
 //                                           for i: for j: for k: B: acc[i,j] += t0.s[i,k] * ..
 //
-// cache_read copies the box of the tensor; this copies what the iterations read: strided, dilated and padded
-// convolutions become matrices as they arrive. A block that reads the tensor at several places (a gram
-// matrix) has its first one staged, from left to right; staged again, the next. Iterations that read outside
-// of the tensor, or lie outside of a reduction, read zero, so that the tile is complete and adds nothing to a
-// sum.
+// cache_read copies the tensor's box. This copies the elements that the iterations read, so that strided,
+// dilated and padded convolutions become matrices in shared memory. Where a block reads the tensor at several
+// places (a Gram matrix), the first place from the left that is not staged yet is staged. Iterations that
+// read outside the tensor, or lie outside a reduction, get zero, so that the tile is complete and adds
+// nothing to a sum.
 //
 // stage_write(B, l, shared): under loop l, block B writes such a tile, and a block after it copies the tile
 // to the tensor.

@@ -1,14 +1,14 @@
-// tensorize(l, fma.f32): the contraction inside loop l is to be carried out by a hardware instruction
+// tensorize(l, fma.f32): marks the contraction inside loop l to be computed by a hardware instruction
 // (instructions.h).
 //
 //   for l: for m: for n:                      for l: mma.fma.f32 (m, n, k = l)
 //     B: acc[m, n] += a[m, l] * b[l, n]   ->
 //
-// Instructions that add up several products in each lane (dot.bf16, amx.bf16) want the elements of one such
-// group as the innermost loop, lying together in both operands: pack the one that has the lanes.
+// Instructions that add several products in each lane (dot.bf16, amx.bf16) need the elements of such a group
+// as the innermost loop, adjacent in both operands: pack the operand that has the lanes.
 //
-// The loops stay as they are until lowering, where tails have their final sizes; this step checks the shape
-// of the nest and marks it.
+// The loops stay until lowering, where tails have their final sizes. This step checks the shape of the nest
+// and marks it.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
