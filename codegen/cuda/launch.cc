@@ -43,9 +43,9 @@ void CountLoads(const Stmt& root, int64_t times, std::unordered_map<const Buffer
   for (const Stmt& child : Children(root)) CountLoads(child, times, loads);
 }
 
-// Tensors that pass by once, as far as counting tells: with room for the rests that tiles have at the edges.
-// They must be much larger than what is written: otherwise it is the same to the memory who leaves the caches
-// first, and lines that leave half read are a loss.
+// Input tensors that the launch reads once (fewer than twice, to allow for partial tiles at the edges): their
+// lines should leave the caches first. They must be much larger than the outputs: otherwise the order hardly
+// matters to memory, and evicting half-read lines costs more than it saves.
 std::unordered_set<const BufferNode*> ReadOnce(const Launch& launch) {
   std::unordered_map<const BufferNode*, int64_t> loads;
   CountLoads(launch.body, launch.grid / launch.cluster_reduce, &loads);

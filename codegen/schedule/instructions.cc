@@ -36,13 +36,13 @@ bool HasWgmma(const Target& target) { return target.arch == "sm_90a" && target.k
 constexpr InstructionClass kVector = InstructionClass::kVector, kTile = InstructionClass::kTile,
                            kWarp = InstructionClass::kWarp, kWarpgroup = InstructionClass::kWarpgroup;
 
-// Tensor cores keep 14 bits of a sum of products of 8-bit floats, cut off at each step, less than a reduction
-// in f32 promises: over a depth of 4096 that costs percents of the result. Over this one it stays within 2^-9
-// of it, whatever the whole depth is (workload/tolerance.cc).
+// Tensor cores keep 14 bits of a sum of products of 8-bit floats and truncate at each step, less than a
+// reduction in f32 promises: over a depth of 4096 that costs percents of the result. Over this depth the
+// error stays within 2^-9, whatever the whole depth is (workload/tolerance.cc).
 constexpr int kFloat8Depth = 128;
 
-// To add an instruction: a row here, and its emission in the back end (llvm/kernel_products.cc,
-// llvm/kernel_tile_registers.cc, cuda/kernel_tiles.cc). Faster ones come first among the CPU's.
+// To add an instruction, add a row here and its emission in the back end (llvm/lane_products.cc,
+// llvm/kernel_tile_registers.cc, cuda/kernel_tiles.cc). Among the CPU's, faster ones come first.
 const Row kRows[] = {
     // AMX: 16 rows of 64 bytes, and 16 columns.
     {{"amx.bf16", DType::kBF16, DType::kF32, 16, 32, 16, kTile, 2}, HasAmxBf16},

@@ -23,20 +23,20 @@ bool WritesAtItsAxes(const Block& block);
 // The loops of the perfect nest around what the path leads to, outermost first.
 std::vector<const For*> NestOf(const Path& path);
 
-// OK when the block stands alone under serial loops, one for each iteration variable, as BuildNaive and
-// rfactor leave it: its loops carry no decisions yet and may be made anew. rfactor's partial blocks have
-// guards besides, which some callers can keep.
+// OK when the block is alone under serial loops, one for each iteration variable, as BuildNaive and rfactor
+// leave it: its loops carry no decisions yet and may be made anew. Partial blocks of rfactor also have
+// guards, which some callers can keep.
 absl::Status CheckNaive(const Path& path, bool guards_allowed = false);
 
-// Whether the block can stand at the end of `to` instead: the loops around its own nest are around `to` too,
-// and the tensor that it writes exists there.
+// Whether the block can move to the end of `to`: the loops around its own nest are around `to` too, and the
+// tensor that it writes exists there.
 absl::Status CheckCanMove(const Function& function, const Path& block, const Path& to);
 
-// OK when the loop's last iteration carries out the block: a split that does not divide leaves nothing of it.
+// OK when the loop's last iteration executes the block; a split that does not divide may leave it nothing.
 absl::Status CheckLastIterationRuns(const For& loop, const Block& block);
 
-// OK when the writer, while the inner loops run, fills the box that CoveringBox gives of it: what the boxes
-// say of those who read there.
+// OK when the writer, while the inner loops run, fills the box that CoveringBox computes for it, so that
+// readers of the box find every element written.
 absl::Status CheckFills(const Block& writer, const std::unordered_set<const VarNode*>& inner);
 
 // The name of a loop of block `from` in a copy of its nest for block `to`: t2.a0.1 becomes t2.w.a0.1. A loop

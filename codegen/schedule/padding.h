@@ -7,15 +7,15 @@
 
 namespace mycc {
 
-// Along the axis, the places whose value is not certainly 0 by the select's condition; nullopt where the
-// value is no such select, or its condition says nothing of the axis.
+// The range of the axis in which the value may differ from 0 by the select's condition; nullopt where the
+// value is no such select, or its condition does not limit the axis.
 std::optional<Interval> ElementsAlong(const Expr& value, const Var& axis);
 
 // The constant 0 of any type.
 bool IsZero(const Expr& value);
 
-// Whether the value is an element within bounds of single axes, and 0 elsewhere: nothing else is to be said
-// of where it is which.
+// Whether the value is an element inside a box of bounds on single axes, and 0 outside: the box alone then
+// decides which.
 bool IsElementInBox(const Expr& value);
 
 }  // namespace mycc

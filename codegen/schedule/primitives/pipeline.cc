@@ -12,15 +12,15 @@
 // pingpong(l, n): n groups of warps, each with its own tile, alternate on the iterations of the persistent
 // loop l: one multiplies while the others compute their epilogues (ping-pong).
 //
-// min_blocks_per_sm(l, n): n thread blocks of the block loop l share an SM, and so its registers: more of
-// them hide latency, fewer keep more values each.
+// min_blocks_per_sm(l, n): n thread blocks of the block loop l share an SM, and so its registers: more blocks
+// hide latency, fewer blocks keep more values each.
 //
 // multicast_cluster(l): the iterations of the block loop l, the outermost of its nest, are the thread blocks
-// of one cluster. They run side by side, and what all of them copy each copies in part, for all (multicast);
-// it needs Hopper's copy engine.
+// of one cluster. They run side by side; each copies a part of the tiles that all read, for all (multicast).
+// It needs Hopper's copy engine.
 //
-// All mark the loop. passes/pipeline_loops.cc carries them out, where it is known what is copied, but
-// min_blocks_per_sm, which becomes a bound of the kernel's launch.
+// All of these mark the loop. passes/pipeline_loops.cc implements the marks, where the copies are known;
+// min_blocks_per_sm becomes a bound of the kernel's launch.
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/schedule/primitives/primitives.h"
