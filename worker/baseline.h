@@ -4,7 +4,7 @@
 
 namespace mycc {
 
-// Wall seconds of one run, about a millisecond, on a team of `threads`.
+// Wall-clock seconds of one run, about a millisecond, on a team of `threads`.
 double TimeBaseline(int threads);
 
 }  // namespace mycc

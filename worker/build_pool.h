@@ -32,16 +32,16 @@ struct BuildLimits {
 // One thing to build.
 struct BuildWork {
   v1::BuildRequest request;
-  // Asked when its turn comes, and while it waits for the host's lock; null: always wanted.
+  // Called when the work's turn comes, and while it waits for the host's lock; null: always wanted.
   std::function<bool()> is_wanted;
-  // Called on a builder's thread; nullopt when it was not wanted.
+  // Called on a builder's thread; nullopt when the work was not wanted.
   std::function<void(std::optional<BuildOutcome>)> done;
 };
 
 class BuildPool {
  public:
   BuildPool(int builders, BuildLimits limits);
-  // Work that has not begun is not built: its `done` is called with nullopt.
+  // Work that has not begun is dropped: its `done` is called with nullopt.
   ~BuildPool();
   BuildPool(const BuildPool&) = delete;
   BuildPool& operator=(const BuildPool&) = delete;

@@ -24,7 +24,7 @@ struct ChildCommand {
   std::string command;                   // a hidden command of this program
   std::vector<std::string> arguments;    // after the number of this process, which comes first
   std::vector<std::string> environment;  // added to this process' own ("NAME=value")
-  bool keeps_output = false;             // what it prints is for Output(), in place of this process' own
+  bool keeps_output = false;             // Output() gets its output, in place of this process's own
 };
 
 class Child {
@@ -36,8 +36,8 @@ class Child {
 
   // REQUIRES: it is not running.
   absl::Status Start();
-  // Ends the child with its process group and waits until the system has taken back what it held. Nothing to
-  // do where none runs.
+  // Ends the child with its process group, and waits until the system has freed their resources. No effect
+  // where none runs.
   void Kill();
   // The wait status of a child that ends by itself within `seconds`; nullopt when it does not.
   std::optional<int> Reap(double seconds);
@@ -49,7 +49,7 @@ class Child {
 
   const ChildCommand& command() const { return command_; }
   pid_t pid() const { return pid_; }  // 0: not running
-  // The end of what was printed since the last Start, also by a child that has ended.
+  // The last part of the output since Start, also of a child that has ended.
   std::string Output() const;
 
  private:

@@ -53,7 +53,7 @@ class CpuMeasurer {
   // The folder of the workload's test case for the seed, made where there is none yet.
   absl::StatusOr<std::string> PreparedCase(const v1::Assignment& assignment);
   absl::Status PrepareCase(const v1::Assignment& assignment, const std::string& folder);
-  // Nobody wants the trial any more, which still waits for the host's lock: it has no result.
+  // The trial is no longer wanted while it waits for the host's lock: it has no result.
   absl::Status GiveUp();
   void ForgetOldCases();
   // Fails with `ending` set when the process ended without an answer.

@@ -11,13 +11,13 @@ namespace mycc {
 
 // The host alone: its name and its operating system.
 v1::DeviceInfo DescribeHost();
-// Everything but the worker's name, with the clock as it is now.
+// Everything but the worker's name, with the current clock.
 v1::DeviceInfo DescribeCpu();
 // The first core's clock as it is now; 0 where the system does not say.
 double CpuClockMhz();
-// The compilers that this program has inside.
+// The versions of the compilers inside this program.
 v1::Toolchain CpuToolchain();
-// Bytes that a write must cover to leave nothing of before in any cache.
+// The number of bytes to write that evicts everything else from all caches.
 int64_t FlushBytes();
 
 }  // namespace mycc

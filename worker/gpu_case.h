@@ -28,23 +28,23 @@ class GpuCase {
   std::vector<CuAddress> Arguments() const;
   int64_t bytes() const { return bytes_; }
 
-  // Draws the inputs once more, after something else has taken their place.
+  // Draws the inputs again, after other data have taken their place.
   absl::Status DrawInputs();
-  // Fills the outputs with what no kernel computes: NaNs, and bytes of 0xaa.
+  // Fills the outputs with values that no kernel computes: NaNs, and bytes of 0xaa.
   absl::Status PoisonOutputs();
   // Compares all outputs, and looks at what must not have changed: inputs, and what lies beside any tensor.
   // DataLoss names the first mismatch.
   absl::Status Verify(v1::Verification* verification);
 
-  // Undoes what a kernel may have written to inputs and beside tensors. False when it has written to what is
-  // expected, which cannot be undone.
+  // Restores inputs and guard bands that a kernel may have overwritten. False when it has overwritten the
+  // expected values, which cannot be restored.
   absl::StatusOr<bool> Restore();
 
   absl::StatusOr<std::vector<NDArray>> DownloadInputs();
   absl::StatusOr<std::vector<uint8_t>> DownloadOutput(int output);
 
  private:
-  // A tensor between two bands that notice who writes beside it.
+  // A tensor between two guard bands, which detect writes beside it.
   struct Tensor {
     Buffer buffer;
     CudaBuffer memory;

@@ -26,15 +26,15 @@ class GpuCases {
  public:
   GpuCases(GpuContext* device, int64_t most_bytes) : device_(device), most_bytes_(most_bytes) {}
 
-  // Made where it is not kept. It stays until the next call.
+  // Makes the case where it is not kept. It stays until the next call.
   absl::StatusOr<GpuTest*> Find(const std::string& workload_text, const v1::GpuCase& description);
-  // Undoes what a kernel may have done to the case that was used last, or forgets it.
+  // Restores the case that was used last, or drops it.
   void MendLast();
 
   int64_t bytes() const;
 
  private:
-  // By the workload's text and the description; the one used last stands first.
+  // Keyed by the workload's text and the description; the most recently used first.
   struct Kept {
     std::string name;
     GpuTest test;

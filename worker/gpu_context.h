@@ -33,7 +33,7 @@ class GpuContext {
   // These wait.
   absl::Status Upload(CuAddress to, const void* from, int64_t bytes);
   absl::Status Download(void* to, CuAddress from, int64_t bytes);
-  // Waits for everything; the error of what ran, where there was one.
+  // Waits for all work; returns its error, if any.
   absl::Status Wait() { return stream_.Synchronize(); }
   // The same; DeadlineExceeded when it takes longer.
   absl::Status WaitAtMost(double seconds);
@@ -56,7 +56,7 @@ class GpuContext {
   absl::Status WaitBeside() { return beside_.Synchronize(); }
 
   absl::StatusOr<CudaEvent> MakeEvent() { return session_->CreateEvent(); }
-  // Notes the time of the stream's present end, also within a capture.
+  // Records an event at the stream's end, also within a capture.
   absl::Status Record(const CudaEvent& event) { return stream_.Record(event); }
 
   // A graph of what `enqueue` puts on the stream, to be launched as often as wanted.

@@ -30,7 +30,7 @@ namespace mycc {
 struct GpuMeasurerOptions {
   double run_seconds = 10;        // for one candidate, with the making of its case where a runner is new
   double prepare_seconds = 60;    // for a workload's inputs and reference
-  double first_call_seconds = 2;  // a kernel that takes longer hangs, as far as anybody cares
+  double first_call_seconds = 2;  // a kernel that takes longer counts as hanging
   double timing_seconds = 0.05;
   double proof_seconds = 0.03;        // for launches beyond those that a proof takes
   double max_reference_flops = 4e12;  // above, expected values are sampled
@@ -80,12 +80,12 @@ class GpuMeasurer {
   std::vector<v1::MeasureResult> MeasureBuilt(const Built& built);
   std::optional<v1::RunnerResponse> Run(const Built& built, const std::vector<std::string>& libraries,
                                         v1::MeasureResult* failure);
-  // Has a runner answer, and notes what it says of the device.
+  // Sends the request to a runner, and keeps its description of the device.
   std::optional<v1::RunnerResponse> Call(const v1::RunnerRequest& request, double seconds,
                                          v1::MeasureResult* failure);
   std::optional<v1::RunnerResponse> Prove(const Built& built, const std::string& library, double seconds,
                                           v1::MeasureResult* failure);
-  // Nobody wants the trial any more, which still waits for the device's lock: it has no result.
+  // The trial is no longer wanted while it waits for the device's lock: it has no result.
   std::optional<v1::RunnerResponse> GiveUp(v1::MeasureResult* failure);
   absl::StatusOr<v1::GpuCase> PreparedCase(const Built& built);
   absl::StatusOr<v1::GpuCase> PrepareCase(const Built& built);

@@ -13,10 +13,10 @@ namespace mycc {
 
 class GpuNeighbour {
  public:
-  // Writes over `memory`, whose contents nobody needs.
+  // Overwrites `memory`, whose contents must be worthless.
   GpuNeighbour(GpuContext* device, const CudaBuffer& memory) : device_(device), memory_(memory) {}
 
-  // Begins what disturbs launch `i` of a kernel that takes about `seconds` alone. Does not wait.
+  // Starts the disturbance of launch `i` of a kernel that takes about `seconds` alone. Does not wait.
   absl::Status Disturb(int i, double seconds);
   // Waits until all of it is over.
   absl::Status Wait() { return device_->WaitBeside(); }

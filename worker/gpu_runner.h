@@ -6,7 +6,7 @@
 namespace mycc {
 
 // Answers requests on descriptor 3 until the worker closes its end, or the process is spent. Then ends the
-// process without giving anything back, which could wait for a kernel that runs for ever.
+// process without freeing anything, since that could wait for a kernel that never ends.
 [[noreturn]] int GpuRunnerMain();
 
 }  // namespace mycc

@@ -15,10 +15,10 @@ namespace mycc {
 
 class GpuRunners {
  public:
-  // `command`: of a runner. `start`: what it is told first.
+  // `command`: the runner's command. `start`: its first request.
   GpuRunners(ChildCommand command, v1::StartRequest start);
 
-  // Has the request answered within `seconds`. Otherwise `ending` says how the process ended: with the
+  // Gets the request answered within `seconds`. Otherwise `ending` says how the process ended: with the
   // candidate's failure, with DEVICE_LOST when no runner can use the device, or with WORKER_UNFIT when the
   // host lacks what a process needs.
   absl::StatusOr<v1::RunnerResponse> Call(const v1::RunnerRequest& request, double seconds, Ending* ending);
@@ -26,7 +26,7 @@ class GpuRunners {
   void WarmUp();
 
  private:
-  // A process that was told to start, and may not have said yet that it has.
+  // A process that was sent its start request, and may not have answered yet.
   struct Runner {
     std::unique_ptr<Child> child;
     bool ready = false;
@@ -36,7 +36,7 @@ class GpuRunners {
   // OK once the current runner is ready.
   absl::Status EnsureReady();
   absl::Status AwaitReady(Runner* runner) const;
-  // The current runner is gone; the spare one steps in.
+  // The current runner has ended; the spare one replaces it.
   void Replace();
 
   const ChildCommand command_;

@@ -16,7 +16,7 @@ namespace mycc {
 
 class GpuSpecial {
  public:
-  // `test` must outlive it. With nothing permitted it draws, and cannot check.
+  // `test` must outlive it. Without permitted values it draws, and cannot check.
   static absl::StatusOr<std::unique_ptr<GpuSpecial>> Make(GpuContext* device, GpuCase* test,
                                                           const v1::GpuCase& description);
 
@@ -28,7 +28,7 @@ class GpuSpecial {
   int64_t bytes() const { return bytes_; }
 
  private:
-  // Places of an output that are looked at, and what a kernel left there.
+  // The checked places of an output, and the kernel's values there.
   struct Looked {
     PermittedValues permitted;
     CudaBuffer places, elements;

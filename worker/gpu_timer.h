@@ -23,7 +23,7 @@ class GpuTimer {
   // Seconds of one call, without a graph: a probe. DeadlineExceeded when it takes longer than
   // `limit_seconds`.
   absl::StatusOr<double> TimeOnce(GpuCall* call, double limit_seconds);
-  // `probe_seconds`: about what a call takes.
+  // `probe_seconds`: the approximate time of a call.
   absl::StatusOr<v1::Timing> Time(GpuCall* call, const TimingPlan& plan, double probe_seconds);
   // Several candidates, of about `probe_seconds` each, in turn: a graph holds whole turns. At most
   // kMostInTurn.

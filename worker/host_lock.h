@@ -14,9 +14,9 @@ inline constexpr char kCpuLock[] = "cpu";
 class HostLock {
  public:
   enum class Mode { kTiming /* alone */, kWorking /* shared with others that work */ };
-  // Waits until it is held, or `gives_up`, which is asked now and then while it waits; null: never. `device`
-  // is a file name's part: kCpuLock, or a GPU's UUID. It holds nothing where the lock file cannot be made:
-  // fair numbers are then the user's business.
+  // Waits until the lock is held, or `gives_up` returns true; it is called now and then while waiting; null:
+  // never. `device` is part of a file name: kCpuLock, or a GPU's UUID. Where the lock file cannot be made,
+  // nothing is held, and fair timing is up to the user.
   explicit HostLock(Mode mode, const std::string& device = kCpuLock,
                     const std::function<bool()>& gives_up = nullptr);
   ~HostLock();
@@ -30,14 +30,14 @@ class HostLock {
   bool gave_up_ = false;
 };
 
-// Does `work` with the device's lock held shared, for the first `most_seconds` of it: work that does not end,
-// since it waits for a process that is stopped, must not keep others from timing for ever. Thread rule:
+// Does `work` with the device's lock held shared for its first `most_seconds`. So work that never ends,
+// since it waits for a stopped process, does not keep others from timing for ever. Thread rule:
 // re-entrant.
 void WorkQuietly(const std::function<void()>& work, double most_seconds,
                  const std::string& device = kCpuLock);
 
-// The process that holds the device's lock and is stopped, so that nothing is timed there, in words for
-// people; empty: there is none, or the system does not tell. Thread rule: re-entrant.
+// A description of the stopped process that holds the device's lock, so that nothing is timed there; empty:
+// there is none, or the system does not tell. Thread rule: re-entrant.
 std::string StoppedHolderOf(const std::string& device);
 
 }  // namespace mycc

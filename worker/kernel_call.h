@@ -16,7 +16,7 @@
 
 namespace mycc {
 
-// Memory between two bands that notice who writes beside it.
+// Memory between two guard bands, which detect writes beside it.
 class GuardedBuffer {
  public:
   explicit GuardedBuffer(int64_t bytes);
@@ -41,18 +41,18 @@ class KernelCall {
                                                           const Workload& workload,
                                                           const std::vector<const uint8_t*>& inputs);
 
-  // Other inputs in their place.
+  // Replaces the inputs.
   absl::Status SetInputs(const std::vector<const uint8_t*>& inputs);
 
-  // Fills the outputs with what no kernel computes: NaNs, and bytes of 0xaa.
+  // Fills the outputs with values that no kernel computes: NaNs, and bytes of 0xaa.
   void PoisonOutputs();
   absl::Status Call() { return arguments_.Call(); }
-  // For timing: whether it worked was seen before.
+  // Calls without checks, for timing: an earlier call was checked.
   void CallUnchecked() { entry_(arguments_.call_args().data(), arguments_.size(), nullptr); }
 
   const uint8_t* output(int index) const { return outputs_[index].data(); }
   std::vector<Repetition::Output> outputs() const;
-  // DataLoss when a byte outside the outputs was written: an input, or what lies beside an output.
+  // DataLoss when the kernel wrote outside the outputs: to an input, or beside an output.
   absl::Status CheckUntouched(const std::vector<const uint8_t*>& inputs);
 
  private:

@@ -19,10 +19,10 @@ void ConfineSelf(pid_t parent, const v1::NurseryRequest& limits);
 // The process is killed when the thread that made it ends. False when `parent` is gone already.
 bool DieWithParent(pid_t parent);
 
-// How many processes the system has killed so far to get memory back, in this process' control group or,
-// where there is none, on this host.
+// The number of processes that the system has killed so far to get memory back, in this process' control
+// group or, where there is none, on this host.
 int64_t MemoryKills();
-// A name for the time since the system was last started; empty where the system has none.
+// An id of the system's current run since its last start; empty where the system has none.
 std::string BootName();
 
 }  // namespace mycc

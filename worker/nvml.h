@@ -8,7 +8,7 @@
 
 namespace mycc {
 
-// A GPU by the words of its UUID ("GPU-6d1f...").
+// A GPU, by its UUID ("GPU-6d1f...").
 class GpuHealth {
  public:
   explicit GpuHealth(const std::string& uuid);
@@ -16,7 +16,7 @@ class GpuHealth {
   bool known() const { return device_ != nullptr; }
   // The driver's version; empty where unknown.
   const std::string& driver() const { return driver_; }
-  // Fills in what changes from moment to moment, and the power limit.
+  // Fills in the values that change from moment to moment, and the power limit.
   void Describe(v1::DeviceInfo* info) const;
 
  private:

@@ -20,8 +20,8 @@ struct Ending {
   std::string error;
 };
 Ending EndingOf(Phase phase, const v1::NurseryReply& reply, double wall_limit_seconds);
-// For a nursery that was lost itself: to the host's lack of memory (ResourceExhausted), which is the worker's
-// failure, or to somebody else's kill.
+// For a nursery that was lost itself: through the host's lack of memory (ResourceExhausted), which is the
+// worker's failure, or through somebody else's kill.
 Ending EndingOf(Phase phase, const absl::Status& lost);
 
 }  // namespace mycc

@@ -46,7 +46,7 @@ class References {
  public:
   using StartBuild = std::function<void(BuildWork)>;
 
-  // Keeps `most` references, and those beyond that somebody holds. Their folders are made in `folder`.
+  // Keeps `most` references, and further ones that are in use. Their folders are made in `folder`.
   References(std::string folder, size_t most, StartBuild start);
   // Waits for builds under way.
   ~References();
@@ -54,9 +54,9 @@ class References {
   // The reference of the request's workload and target, whose build begins unless it has been begun. It
   // exists while it is held.
   std::shared_ptr<Reference> Take(const v1::BuildRequest& request);
-  // The outcome of its build; WORKER_LOST when it was lost twice, or is not wanted any more.
+  // The outcome of the reference's build; WORKER_LOST when it was lost twice, or is not wanted any more.
   BuildOutcome Await(const std::shared_ptr<Reference>& reference);
-  // Builds that wait are not wanted any more.
+  // Cancels builds that wait.
   void Stop();
 
  private:

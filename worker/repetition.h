@@ -12,16 +12,16 @@
 
 namespace mycc {
 
-// The difference of an output after a launch from the first launch's.
+// The difference between an output after a launch and after the first launch.
 struct Difference {
   uint64_t elements = 0;
-  uint64_t first = 0;  // the place of the first of them
+  uint64_t first = 0;  // the index of the first of them
 };
 // DataLoss where there is one: "launch 17 left other bits than launch 1 in 3 of 4096 elements of output y,
 // the first of them element 812". Launches count from 1.
 absl::Status SameBits(const Difference& difference, uint32_t launch, const Buffer& output);
 
-// How many launches of `seconds` each fit into a budget, between `fewest` and `most`.
+// The number of launches of `seconds` each that fit into a budget, between `fewest` and `most`.
 int LaunchesWithin(double budget_seconds, double seconds, int fewest, int most);
 
 class Repetition {
@@ -32,7 +32,7 @@ class Repetition {
   };
   explicit Repetition(std::vector<Output> outputs);
 
-  // Compares what one more launch has left; SameBits's error.
+  // Compares the outputs of one more launch; SameBits's error.
   absl::Status Check();
 
   uint32_t launches() const { return launches_; }

@@ -16,15 +16,15 @@
 
 namespace mycc {
 
-// The traces that an assignment wants measured: its candidate's, and its rivals'.
+// The traces of an assignment: its candidate's, and its rivals'.
 std::vector<std::string> TracesOf(const v1::Assignment& assignment);
 
-// Has libraries verified and timed, several of them in turn. None when that failed as a whole: then `failure`
-// says how.
+// Gets libraries verified and timed, several of them in turn. Nullopt when that failed as a whole; `failure`
+// then has the reason.
 using RunLibraries = std::function<std::optional<v1::RunnerResponse>(
     const std::vector<std::string>& libraries, v1::MeasureResult* failure)>;
 
-// Has a verified and timed library proven: launched under strain, `seconds` each. None as above.
+// Gets a verified and timed library proven by launches under strain, `seconds` each. Nullopt as above.
 using ProveLibrary = std::function<std::optional<v1::RunnerResponse>(
     const std::string& library, double seconds, v1::MeasureResult* failure)>;
 
@@ -60,7 +60,7 @@ class ResultBook {
 class BaselineHistory {
  public:
   void Add(double seconds);  // 0: there was none
-  // The lower quartile: what the device does when nothing disturbs it, also after it has warmed up. 0 while
+  // The lower quartile: the device's time when nothing disturbs it, after it has warmed up. 0 while
   // unknown.
   double Usual() const;
 
@@ -68,7 +68,7 @@ class BaselineHistory {
   std::deque<double> latest_;
 };
 
-// A failure's status and its text, whatever bytes that holds.
+// Sets a failure's status and text, which may hold any bytes.
 void Fail(v1::MeasureStatus status, const std::string& error, v1::MeasureResult* result);
 
 // How the making of a reference ended: as a code, and as the failure of the candidates that then cannot be
@@ -78,7 +78,7 @@ absl::Status ErrorOf(const Ending& ending);
 bool IsPassingFailure(const absl::Status& reference);
 void FailWithout(const absl::Status& reference, v1::MeasureResult* result);
 
-// Takes over what the runner said of a candidate.
+// Copies the runner's findings about a candidate.
 void TakeResponse(const v1::RunnerResponse& response, v1::MeasureResult* result);
 
 }  // namespace mycc

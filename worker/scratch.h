@@ -9,8 +9,8 @@
 
 namespace mycc {
 
-// Unlike a TemporaryFolder it has a name by which others find it, and a lock that tells them whether it is in
-// use.
+// Unlike a TemporaryFolder, it has a name by which other processes find it, and a lock that tells them
+// whether it is in use.
 class ScratchFolder {
  public:
   // Under TMPDIR or /tmp.

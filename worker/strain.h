@@ -8,11 +8,11 @@
 
 namespace mycc {
 
-// How many threads the team of launch `i` has, where a kernel was tuned for `threads`. Small teams come
-// seldom: they are slow.
+// The number of threads of the team in launch `i`, for a kernel that was tuned for `threads`. Small teams are
+// rare: they are slow.
 int StrainedTeam(int i, int threads);
 
-// Has the regions of this thread run on teams of `threads` from now on.
+// From now on, the OpenMP regions of this thread run on teams of `threads`.
 void SetTeam(int threads);
 
 // Works in bursts, each on another processor, until it is destroyed.

@@ -25,19 +25,19 @@ struct MedianInterval {
 // REQUIRES: samples is not empty.
 MedianInterval MedianOf(std::vector<double> samples);
 
-// How many calls make a sample, of a kernel that takes about `call_seconds`: one after a flush, else as many
-// as the clock needs.
+// The number of calls in a sample, for a kernel that takes about `call_seconds`: one after a flush, else as
+// many as the clock's precision needs.
 int CallsPerSample(v1::TimingProtocol protocol, double call_seconds);
 
 // Times `call`. A sample is the mean of its calls; cold: after `flush`. `now` is in seconds.
 //
-// A candidate that is clearly behind `best_seconds` is dropped after a probe: its few samples stand, with
-// their wide interval.
+// A candidate that is clearly slower than `best_seconds` is dropped after a probe, with few samples and a
+// wide interval.
 v1::Timing TimeCalls(const TimingPlan& plan, const std::function<void()>& call,
                      const std::function<void()>& flush, const std::function<double()>& now);
 
-// The same for a device that takes several samples by itself: `batch` has it do so. The first batch warms it
-// up, unless `probe_seconds`, the time of one call before, says that the candidate is far behind.
+// The same for a device that takes several samples at a time, by `batch`. The first batch warms it up, unless
+// `probe_seconds`, the time of one earlier call, shows that the candidate is far slower.
 absl::StatusOr<v1::Timing> TimeBatches(const TimingPlan& plan, double probe_seconds,
                                        const std::function<absl::StatusOr<std::vector<double>>()>& batch,
                                        const std::function<double()>& now);

@@ -12,25 +12,25 @@
 
 namespace mycc {
 
-// A sample of each candidate: the mean of one on the way there and one on the way back, so that what drifts
-// within the turn is in all of them.
+// One sample of each candidate: the mean of one on the way there and one on the way back, so that drift
+// within the turn affects all of them alike.
 using Turn = std::vector<double>;
-// Which candidate the i-th of 2 * size samples of a turn is of.
+// The candidate of the i-th of the 2 * size samples of a turn.
 int CandidateAt(int i, int size);
 
-// A timing for each candidate. The geometric mean of a turn's samples says what its moment was like; a
-// candidate's `seconds` is the median of its samples relative to those, at the median moment. So the order of
-// the candidates does not depend on what all of them met. REQUIRES: turns are not empty, and of one size.
+// A timing for each candidate. The geometric mean of a turn's samples measures the turn's moment. A
+// candidate's `seconds` is the median of its samples relative to those means, at the median moment. So common
+// disturbances do not change the order. REQUIRES: turns are not empty, and of one size.
 std::vector<v1::Timing> TimingsOf(v1::TimingProtocol protocol, const std::vector<Turn>& turns);
 
-// Takes turns until the candidates are known well relative to each other, or plan.budget_seconds, for all
-// together, are spent; a few are always taken. `batch` takes one or several.
+// Takes turns until the candidates' relative times are precise enough, or plan.budget_seconds, for all
+// together, are spent; a few are always taken. `batch` takes one or several turns.
 absl::StatusOr<std::vector<v1::Timing>> TimeTurns(
     const TimingPlan& plan, const std::function<absl::StatusOr<std::vector<Turn>>()>& batch,
     const std::function<double()>& now);
 
-// The same for calls, with samples as in TimeCalls. Warm: before a sample of short calls comes one that is
-// not in it, since the others have used the caches meanwhile.
+// The same for calls, with samples as in TimeCalls. Warm: an untimed call precedes a sample of short calls,
+// since the other candidates have used the caches meanwhile.
 std::vector<v1::Timing> TimeCallsInTurn(const TimingPlan& plan,
                                         const std::vector<std::function<void()>>& calls,
                                         const std::function<void()>& flush,

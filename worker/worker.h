@@ -33,7 +33,7 @@ struct WorkerDevice {
   int batch = 1;                 // trials to lease at once
   int lanes = 1;                 // that lease and measure beside each other
   bool reports_at_once = false;  // else at the end of a batch, so as not to disturb a timing
-  // Why the device stands still although it has work, in words; empty: it does not. Null: it never does.
+  // Why the device stands still although it has work; empty: it does not. Null: it never does.
   std::function<std::string()> trouble;
 };
 
@@ -61,7 +61,7 @@ class Worker {
   void Stop();
 
  private:
-  // Reasons that were told to people since all was well: each is told once.
+  // Reasons that were printed since all was well: each is printed once.
   using Told = std::set<std::string>;
 
   void RunLane(const WorkerDevice& device);
@@ -69,22 +69,22 @@ class Worker {
   void Finish(const WorkerDevice& device, const v1::Assignment& assignment,
               std::vector<v1::MeasureResult> results);
   bool IsUnwanted(const v1::LeaseId& lease);
-  // The session, once there is one; empty when stopping.
+  // The session, as soon as there is one; empty when stopping.
   std::string WaitForSession();
   void ForgetSession(const std::string& session);
   void Obey(const v1::Instructions& instructions) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Sleeps, less when stopping; true while the worker goes on.
+  // Sleeps, shorter when stopping; true while the worker goes on.
   bool Pause(double seconds);
   double LongerRetry(double seconds);
 
   absl::Status Register();
   absl::Status SendReports(const std::string& session);
   absl::Status SendHeartbeat(const std::string& session);
-  // One message to the server: it registers where there is no session.
+  // Sends one message to the server: it registers where there is no session.
   absl::Status Send(bool reports);
-  // The same when a message is due.
+  // Sends a message if one is due.
   absl::Status KeepLine();
-  // Keeps the line until the worker stops, or is refused.
+  // Runs the line until the worker stops or is refused.
   absl::Status KeepLineUntilStopped();
   void Leave();
   // The troubles of the devices, when they are news.
