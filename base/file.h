@@ -19,14 +19,14 @@ absl::StatusOr<std::string> ReadFile(const std::string& path,
 // The first bytes of a file, shorter when the file is.
 absl::StatusOr<std::string> ReadBeginning(const std::string& path, int64_t bytes);
 
-// A text that a person wrote, without its byte order mark. Errors as above.
+// The text of a file, without its byte order mark. Errors as above.
 absl::StatusOr<std::string> ReadText(const std::string& path, int64_t most_bytes);
-// Takes away the mark that some editors put before a text in UTF-8.
+// Removes the mark that some editors put before a text in UTF-8.
 void DropByteOrderMark(std::string* text);
 
-// The longest file of sources that is read, by hand or by a tool: workloads, a trace.
+// The largest source file that is read: workloads, a trace.
 inline constexpr int64_t kMostSourceBytes = int64_t{64} << 20;
-// The longest file of keys, certificates or a token that is read.
+// The largest file of keys, certificates or a token that is read.
 inline constexpr int64_t kMostSecretBytes = int64_t{1} << 20;
 
 // Nobody meets half of the file; output_file.h says how, and which place a path means. Errors as above, and
@@ -34,7 +34,7 @@ inline constexpr int64_t kMostSecretBytes = int64_t{1} << 20;
 // (less the umask).
 absl::Status WriteFileAtomically(const std::string& path, std::string_view bytes, bool executable = false);
 
-// Files that belong together: none is renamed before all are written.
+// Writes files that belong together: none is renamed before all are written.
 struct FileContents {
   std::string path;
   std::string bytes;

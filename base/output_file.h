@@ -22,16 +22,16 @@ class OutputFile {
   static absl::StatusOr<OutputFile> Open(const std::string& path, bool executable = false);
   OutputFile(OutputFile&& other) noexcept;
   OutputFile& operator=(OutputFile&&) = delete;
-  ~OutputFile();  // leaves nothing beside the name, unless committed
+  ~OutputFile();  // removes the partial file, unless committed
 
   std::ostream& stream() { return *stream_; }
 
-  // Everything that was written has left this process; nothing more can be written. ResourceExhausted when
-  // there is no space.
+  // Flushes everything to the system; nothing more can be written. ResourceExhausted when there is no
+  // space.
   absl::Status Close();
-  // The same, and the disk has it.
+  // The same, and waits until the disk has it.
   absl::Status CloseDurably();
-  // Closes it where that was not done. Then it stands under its name.
+  // Closes the file if necessary, and gives it its name.
   absl::Status Commit();
 
  private:
@@ -47,7 +47,7 @@ class OutputFile {
 // Whether a path means this process's standard output: "-", "/dev/stdout", "/proc/self/fd/1".
 bool IsStandardOutput(const std::string& path);
 
-// Waits until the disk has a file's contents.
+// Waits until the disk has the file's contents.
 absl::Status SyncFile(const std::string& path);
 
 }  // namespace mycc

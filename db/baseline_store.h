@@ -28,7 +28,7 @@ class BaselineStore {
   // REQUIRES: the log outlives the store.
   explicit BaselineStore(TuningLog* log) : database_(log->database()) {}
 
-  // Takes the place of the same device's and kernel's earlier one.
+  // Replaces the earlier baseline of the same device and kernel.
   absl::Status Save(const Baseline& baseline);
   // By worker, device, kernel and protocol.
   absl::StatusOr<std::vector<Baseline>> List() const;

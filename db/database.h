@@ -29,8 +29,8 @@ using SqlValue = std::variant<std::monostate, int64_t, double, std::string, Blob
 
 class Database;
 
-// One execution of a prepared statement. Its end gives the statement back to the database, and ends the read
-// it was doing.
+// One execution of a prepared statement. Its destructor returns the statement to the database, and ends its
+// read.
 class Query {
  public:
   Query(Query&& other) noexcept;
@@ -98,7 +98,7 @@ class Database {
   // The status of a failed SQLite call: a canonical code, the path, what was done, and SQLite's words.
   absl::Status Error(int code, const std::string& what) const;
 
-  // Why nothing can be written now, when the last attempt found no space; OK once a transaction was
+  // Why nothing can be written now, when the last attempt found no space; OK after a transaction was
   // committed.
   const absl::Status& write_trouble() const { return write_trouble_; }
 

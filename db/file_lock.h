@@ -11,7 +11,7 @@ class FileLock {
  public:
   // FailedPrecondition when another process holds it; the message names that process.
   static absl::StatusOr<FileLock> Acquire(const std::string& log_path);
-  // Whether a process holds the lock, or ended without giving it up, since the machine was started.
+  // Whether a process holds the lock, or ended without releasing it, since the machine was started.
   static bool IsOfThisBoot(const std::string& log_path);
   FileLock(FileLock&& other) noexcept;
   FileLock& operator=(FileLock&&) = delete;

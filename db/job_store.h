@@ -34,7 +34,7 @@ struct Job {
   std::string scheduler_state;  // of the rounds that an older build wrote; empty in newer jobs
   std::string message;          // why it is in this state, for people
   std::string submission;       // what asked for it, as JobsOf knows it; empty: nothing can ask for it again
-  std::string summary;          // as JobSummary's
+  std::string summary;          // as in JobSummary
   int64_t created_unix_micros = 0;
   int64_t updated_unix_micros = 0;
 };
@@ -98,7 +98,7 @@ struct FinishedTrial {
   v1::MeasureResult result;
 };
 
-// An attempt that ended without a word on the candidate.
+// An attempt that ended without a verdict on the candidate.
 struct LostAttempt {
   std::string trial;
   uint32_t attempt = 0;
@@ -131,9 +131,9 @@ class JobStore {
   absl::Status SetJobSpec(const std::string& id, const std::string& spec);
   // The newest first; all when `limit` is 0.
   absl::StatusOr<std::vector<JobSummary>> ListSummaries(uint32_t limit) const;
-  // The progress of a job that has ended.
+  // Stores the summary of a job that has ended.
   absl::Status SetSummary(const std::string& id, const std::string& summary);
-  // Tasks of a job that was made without, and the spec that goes with them. FailedPrecondition when it has
+  // Adds the tasks of a job that was made without, and its spec. FailedPrecondition when it has
   // some.
   absl::Status AddTasks(const std::string& job, const std::string& spec, absl::Span<const Task> tasks);
   absl::StatusOr<bool> HasTasks(const std::string& job) const;
@@ -160,7 +160,7 @@ class JobStore {
   // result that cannot be kept. The outer status is the database's: then nothing was recorded.
   absl::StatusOr<std::vector<absl::StatusOr<AppendedRecord>>> FinishTrials(
       absl::Span<const FinishedTrial> reports);
-  // Makes a damaged row sound: unreadable parts are lost. Until then its trial cannot be finished.
+  // Repairs a damaged row: unreadable parts are lost. Before that its trial cannot be finished.
   absl::Status MendTrial(const std::string& name);
   // Puts a leased trial back into the queue and returns how many of its attempts were lost so far.
   // FailedPrecondition when the attempt does not hold the trial.

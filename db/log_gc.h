@@ -8,8 +8,8 @@
 
 namespace mycc {
 
-// Records that are pinned, banned, or results of a job that goes on or may always stay. A job that is done or
-// has failed is shown by its summary, and needs them no more.
+// Pinned and banned records always stay, and so do results of a job that runs or may go on. A job that is
+// done or has failed is shown by its summary, and needs its records no more.
 struct GcPolicy {
   static constexpr int64_t kNever = -1;
   // Jobs that ended this long ago lose their search state and trials; their records stay.
@@ -29,7 +29,7 @@ struct GcCounts {
   int64_t keys = 0;            // without records and tasks
 };
 
-// Forgets, in one transaction, and gives the space back to the file system where no other process has the log
+// Deletes in one transaction, and returns the space to the file system where no other process has the log
 // open.
 absl::StatusOr<GcCounts> CollectGarbage(TuningLog* log, const GcPolicy& policy);
 

@@ -19,7 +19,7 @@ namespace mycc {
 
 // Reads the log, which is open for reading.
 using LogRead = std::function<void(TuningLog* log)>;
-// Has a read done, now or later, and then calls `done`. Reads may end in another order than that of the
+// Runs a read, now or later, and then calls `done`. Reads may end in another order than that of the
 // calls.
 using ReadExecutor = std::function<void(LogRead read, std::function<void()> done)>;
 
@@ -33,7 +33,7 @@ class LogReaders {
   static absl::StatusOr<std::unique_ptr<LogReaders>> Open(const std::string& path, int threads,
                                                           const Deliver& deliver,
                                                           const DamageListener& on_damage = nullptr);
-  // Does every read that was added, delivers the answers, and ends.
+  // Finishes every read that was added, delivers the answers, and ends.
   ~LogReaders();
   LogReaders(const LogReaders&) = delete;
   LogReaders& operator=(const LogReaders&) = delete;

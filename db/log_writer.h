@@ -21,17 +21,17 @@
 
 namespace mycc {
 
-// Changes the log, and returns what came of it. Its transactions become parts of the group's.
+// Changes the log and returns the result. Its transactions become parts of the group's.
 using LogWrite = std::function<absl::Status()>;
-// Hears, once, that the change survives a crash, or why it was not made.
+// Called once, when the change survives a crash or with the reason why it was not made.
 using LogWriteDone = std::function<void(const absl::Status&)>;
-// Has a change made, now or later, and then `done` called, in the order of the calls.
+// Makes a change, now or later, and then calls `done`, in the order of the calls.
 using WriteExecutor = std::function<void(LogWrite write, LogWriteDone done)>;
 
-// Whether a change was not made because the log no longer stands in its place (TuningLog::CheckInPlace): then
-// none will be.
+// Whether a change was not made because the log's file is gone from its place (TuningLog::CheckInPlace): then
+// no later one will be made.
 bool IsLogGone(const absl::Status& status);
-// Marks an error as that.
+// Marks an error so.
 absl::Status AsLogGone(absl::Status status);
 
 class LogWriter {

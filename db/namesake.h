@@ -15,8 +15,8 @@
 
 namespace mycc {
 
-// 16 hexadecimal digits of the SHA-256 of what a record says, whatever its name is and whenever a log took it
-// in.
+// 16 hexadecimal digits of the SHA-256 of a record's content, without its name and its log's
+// stamp.
 std::string ContentDigest(const v1::Record& record);
 
 struct PlaceOfRecord {
@@ -24,7 +24,7 @@ struct PlaceOfRecord {
   std::string trial;           // else: the name to keep it under
   bool has_namesakes = false;  // the log holds other contents of the name
 };
-// Makes room where the new record's is the smallest digest: then another record is renamed. REQUIRES: a
+// Renames another record where the new record's digest is the smallest. REQUIRES: a
 // transaction.
 absl::StatusOr<PlaceOfRecord> FindPlace(Database* database, const v1::Record& record);
 

@@ -12,17 +12,17 @@
 
 namespace mycc {
 
-// Sets the word on a record's trace. It takes the place of an earlier word on that trace, and a pin that of
-// the key's earlier pin. NotFound, and FailedPrecondition for a pin of anything but a verified OK record.
+// Pins or bans a record's trace. It replaces an earlier pin or ban of that trace, and a pin replaces the
+// key's earlier pin. NotFound, and FailedPrecondition for a pin of anything but a verified OK record.
 // REQUIRES: a transaction.
 absl::Status SetOverride(Database* database, int64_t record_id, const Override& override_by);
 
-// The same, but only where it is newer than every word whose place it would take; false where it is not.
-// So the newest pins and bans stand, in whatever order logs are merged. REQUIRES: a transaction.
+// The same, but only where it is newer than all that it would replace; false otherwise. So the newest pins
+// and bans stand, in whatever order logs are merged. REQUIRES: a transaction.
 absl::StatusOr<bool> MergeOverride(Database* database, int64_t record_id, const Override& override_by);
 
-// Takes back the word on a record's trace. NotFound when there is none; FailedPrecondition, with its reason,
-// when it is of another kind.
+// Removes a record's pin or ban. NotFound when there is none; FailedPrecondition, with its reason, when it is
+// of another kind.
 absl::Status ClearOverride(Database* database, int64_t record_id, OverrideKind kind);
 
 }  // namespace mycc

@@ -21,7 +21,7 @@
 
 namespace mycc {
 
-// Marks what has been superseded since a record of this trace was added, the new record itself included.
+// Marks the records that are superseded since a record of this trace was added, the new one included.
 // REQUIRES: a transaction.
 absl::Status Supersede(Database* database, int64_t key, const std::string& trace_hash);
 

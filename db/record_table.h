@@ -20,7 +20,7 @@
 
 namespace mycc {
 
-// A person's word on a trace, which outranks the measurements.
+// A user's pin or ban of a trace, which outranks the measurements.
 struct Override {
   OverrideKind kind;
   std::string reason;
@@ -63,9 +63,9 @@ absl::StatusOr<AppendedRecord> InsertRecord(Database* database, const v1::Record
 // "SELECT <columns> FROM <tables>" for ReadRecords; the records are `r`, their overrides `o`, workloads `w`,
 // targets `t`.
 const std::string& SelectRecords();
-// The row that a query over SelectRecords() stands at. DataLoss when its contents are damaged.
+// The record of a row of a query over SelectRecords(). DataLoss when its contents are damaged.
 absl::StatusOr<StoredRecord> ReadRecord(const Database& database, const Query& row);
-// Rows that are damaged: by the record's id, why.
+// The damaged rows: the record's id, and why.
 using DamagedRecords = std::map<int64_t, absl::Status>;
 // All rows of such a query. Damaged ones are left out and added to `damaged`; without it they are an error.
 absl::StatusOr<std::vector<StoredRecord>> ReadRecords(Database* database, const std::string& sql,

@@ -12,10 +12,10 @@
 
 namespace mycc {
 
-// "mycc" as SQLite's application_id: what tells a tuning log from another program's file.
+// "mycc" as SQLite's application_id, which distinguishes a tuning log from another program's file.
 inline constexpr int64_t kApplicationId = 0x6d796363;
 
-// The numbers below stand in files and in the SQL of schema.cc; never change them.
+// Files and the SQL of schema.cc hold the numbers below; they never change.
 enum class OverrideKind { kPin = 1, kBan = 2 };
 enum class JobState { kRunning = 1, kDone = 2, kCancelled = 3, kFailed = 4 };
 enum class TrialState { kQueued = 1, kLeased = 2, kFinished = 3, kDropped = 4 };

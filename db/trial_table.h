@@ -25,7 +25,7 @@ absl::StatusOr<TrialRow> FindTrial(Database* database, const std::string& name);
 // In candidate order.
 absl::StatusOr<std::vector<Trial>> ReadTrials(Database* database, int64_t task_id, uint32_t from_generation);
 
-// The key and the record that a trial's result makes, but for the result itself.
+// A trial's key and record, without the result.
 absl::StatusOr<v1::Record> RecordOf(Database* database, const TrialRow& row);
 
 }  // namespace mycc

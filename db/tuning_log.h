@@ -38,7 +38,7 @@ struct KnownWorkload {
   std::string text;
 };
 
-// Hears why a record is passed over.
+// Called with the reason why a record is passed over.
 using DamageListener = std::function<void(int64_t record_id, const absl::Status& why)>;
 
 class TuningLog {
@@ -46,9 +46,9 @@ class TuningLog {
   static absl::StatusOr<std::unique_ptr<TuningLog>> Open(const std::string& path, OpenMode mode,
                                                          Clock clock = SystemUnixMicros);
 
-  // From now on, rankings and lists pass over records whose rows are damaged, and the listener hears of each
-  // once, on the thread that met it; it must not call the log. Without a listener such a record is an error
-  // (DataLoss) of the call. REQUIRES: no call is under way.
+  // From now on, rankings and lists pass over records whose rows are damaged. The listener gets each once, on
+  // the thread that met it; it must not call the log. Without a listener such a record is an error (DataLoss)
+  // of the call. REQUIRES: no call is under way.
   void OnDamage(DamageListener listener) { on_damage_ = std::move(listener); }
 
   const std::string& path() const { return file_.database()->path(); }
@@ -65,27 +65,27 @@ class TuningLog {
   // that ranks first by a time of its own stands the default schedule's, where the same job found that
   // faster: it may rank behind by a final round of another, slower moment.
   absl::StatusOr<std::vector<StoredRecord>> TopK(const LogKey& key, v1::TimingProtocol protocol, int k) const;
-  // The same with those among them that are not proven: for who measures them again.
+  // The same with records that are not proven, for callers that measure them again.
   absl::StatusOr<std::vector<StoredRecord>> Leaders(const LogKey& key, v1::TimingProtocol protocol,
                                                     int k) const;
-  // For near look-ups: the best record of each target that has one for this workload, and of each shape (and
-  // target) that has one for this computation. By key, the oldest first; possibly none.
+  // For near look-ups: the best record of each target with one for this workload, and of each shape (and
+  // target) with one for this computation. By key, the oldest first; possibly none.
   absl::StatusOr<std::vector<StoredRecord>> BestOfTargets(const std::string& workload_hash,
                                                           v1::TimingProtocol protocol) const;
   absl::StatusOr<std::vector<StoredRecord>> BestOfShapes(const std::string& shape_erased_hash,
                                                          v1::TimingProtocol protocol) const;
 
-  // The workloads of one computation, in whatever shape, that the log has a record of for the target; the
-  // oldest first.
+  // The workloads of one computation, at any shape, with a record for the target; the oldest
+  // first.
   absl::StatusOr<std::vector<KnownWorkload>> WorkloadsOfShapes(const std::string& shape_erased_hash,
                                                                const std::string& target) const;
-  // Distinct candidates that were measured, whatever came of them; counted up to `limit`.
+  // The number of distinct candidates that were measured, with any result; counted up to `limit`.
   absl::StatusOr<int64_t> CountMeasured(const LogKey& key, v1::TimingProtocol protocol, int64_t limit) const;
 
   absl::StatusOr<StoredRecord> Get(int64_t id) const;
   absl::StatusOr<StoredRecord> Find(const std::string& trial) const;
-  // The verified time that speaks for the trace of a record, under its protocol and timer: possibly its own.
-  // None: the trace has failed since.
+  // The verified time that is valid for a record's trace, under its protocol and timer: possibly its own.
+  // Nullopt: the trace has failed since.
   absl::StatusOr<std::optional<StoredRecord>> SpeakerOf(const v1::Record& record) const;
   absl::StatusOr<std::vector<StoredRecord>> List(const RecordFilter& filter) const;
   // Calls `visit` for each record of the filter without holding more than a page of them, nor any lock
@@ -99,11 +99,11 @@ class TuningLog {
   // Pins or bans the trace of a record, for its key. A key has one pin: a new one takes its place. Only a
   // verified and proven OK record can be pinned.
   absl::Status SetOverride(int64_t record_id, OverrideKind kind, const std::string& reason);
-  // Takes back the word on that trace. NotFound when there is none, FailedPrecondition when it is of another
-  // kind.
+  // Removes the pin or ban of that trace. NotFound when there is none, FailedPrecondition when it is of
+  // another kind.
   absl::Status ClearOverride(int64_t record_id, OverrideKind kind);
 
-  // Everything, at one moment, as a new self-contained file. AlreadyExists when there is a file.
+  // Copies the log, as of one moment, to a new self-contained file. AlreadyExists when there is a file.
   absl::Status Backup(const std::string& path) const;
 
   // FailedPrecondition when the file that is open no longer stands at its path: it was deleted, moved or
@@ -115,7 +115,7 @@ class TuningLog {
 
   // Leaves one self-contained file. Afterwards the log may only be destroyed.
   absl::Status Close() { return file_.Close(); }
-  // The same, but leaves no file where Open has made one and nothing was put into it: for what has failed.
+  // The same, but removes a file that Open has made and that is still empty: for a command that has failed.
   void Abandon() { file_.Abandon(); }
 
   // For the other classes of db/ that keep their tables in the same file.
