@@ -1,5 +1,5 @@
 // Jobs and their searches, in the same file as the log: after kill -9 at any point, a server that opens the
-// file again finds every job, the state of its search, each candidate and who holds it, and no trial that was
+// file again finds every job, the state of its search, each candidate and its holder, and no trial that was
 // finished is open.
 //
 //   job -> task (a workload on a target) -> generation -> trial -> record

@@ -22,7 +22,7 @@ class TuningClient {
   // the job itself; empty: an onlooker.
   absl::StatusOr<v1::JobProgress> Watch(const std::string& job, uint64_t seen_revision, double wait_seconds,
                                         const std::string& client = "");
-  // A job that had ended before says how it ended. `by` tells people who cancels.
+  // A job that had ended before says how it ended. `by` names the user who cancels.
   absl::StatusOr<v1::JobProgress> Cancel(const std::string& job, const std::string& by = "");
   absl::StatusOr<v1::JobProgress> Leave(const std::string& job, const std::string& client);
   absl::StatusOr<std::vector<v1::DeviceStatus>> ListDevices();

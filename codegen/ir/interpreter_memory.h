@@ -41,7 +41,7 @@ struct Accessor {
 enum class Threads {
   kFirst,     // one speaks for all
   kAll,       // each for itself
-  kSome,      // any one of them, who knows which
+  kSome,      // any one of them, it is not known which
   kTogether,  // they have met for it
 };
 

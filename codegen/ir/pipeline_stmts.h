@@ -88,8 +88,8 @@ struct Barrier : StmtNode {
 };
 // Flags between the roles of different thread blocks: elements of an i32 tensor in memory, which an earlier
 // launch sets to 0. Signal raises flags[index], once; Await waits until it is raised, and then sees all that
-// the signalling role did before. Blocks may come one after the other, in the order of their numbers: who
-// awaits must have a higher number than who signals, or wait forever on a GPU that has no room for both.
+// the signalling role did before. Blocks may run one after the other, in the order of their numbers: the
+// awaiting block must have a higher number than the signalling one, or a GPU without room for both hangs.
 struct Signal : StmtNode {
   Signal(Buffer flags, Expr index)
       : StmtNode(StmtKind::kSignal), flags(std::move(flags)), index(std::move(index)) {}

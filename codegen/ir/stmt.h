@@ -203,7 +203,7 @@ struct Mma : StmtNode {
   std::string instruction;
   int64_t m, n, k;
   TileView acc, a, b;
-  WarpGrid warps;  // of tensor cores: who computes which part of the tile
+  WarpGrid warps;  // of tensor cores: the division of the tile
   int64_t group;
   // A CPU's: elements from the place where an operand is read to the one that is fetched meanwhile; 0: none.
   int64_t a_ahead = 0, b_ahead = 0;

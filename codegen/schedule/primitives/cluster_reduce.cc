@@ -25,7 +25,7 @@ namespace {
 
 constexpr int64_t kMostBlocks = 8;  // that every device of the architecture runs side by side
 
-// No other loop of the grid that the loop is part of says who carries out its iterations.
+// No other loop of this grid has a mark that assigns its iterations to blocks.
 absl::Status CheckGrid(const Path& path) {
   const Stmt& grid = *std::find_if(path.nodes.begin(), path.nodes.end(),
                                    [](const Stmt& stmt) { return stmt->kind == StmtKind::kFor; });
