@@ -38,7 +38,7 @@ absl::StatusOr<v1::JobProgress> FollowJob(TuningClient* client, const FollowOpti
                                           const InterruptCount& interrupts, v1::JobProgress progress,
                                           ProgressView* view);
 
-// A job's end as a status, for commands that wait for it: OK when it is done, and found something for each of its
+// A job's end as a status, for waiting commands: OK when it is done, and found something for each of its
 // tasks.
 absl::Status Verdict(const v1::JobProgress& progress);
 

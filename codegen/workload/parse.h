@@ -18,7 +18,7 @@ struct ParsedText {
 };
 ParsedText ParseText(const std::string& text);
 
-// The same for callers that can report one problem only: InvalidArgument "FILE:LINE:COLUMN: what is wrong; what
+// The same for callers that report one problem: InvalidArgument "FILE:LINE:COLUMN: what is wrong; what
 // was expected", where FILE is `origin`.
 absl::StatusOr<std::vector<Workload>> ParseWorkloads(const std::string& text, const std::string& origin);
 // Exactly one workload, with or without its leading version `v1`.
