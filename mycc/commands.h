@@ -24,7 +24,8 @@ absl::Status CompileCommand(const CompileOptions& options, std::ostream& out);
 
 struct ExplainOptions {
   KernelSource source;
-  std::string emit;  // empty: the loop nest; ir; llvm or asm for a CPU; cuda or ptx for a GPU
+  std::string emit;               // empty: the loop nest; ir; llvm or asm for a CPU; cuda or ptx for a GPU
+  std::vector<std::string> diff;  // two records of the log, which are compared instead of FILE's kernels
 };
 absl::Status ExplainCommand(const ExplainOptions& options, std::ostream& out);
 

@@ -2,13 +2,16 @@
 #include <ostream>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "base/status.h"
 #include "codegen/driver/compile.h"
 #include "codegen/passes/lower.h"
 #include "command/misuse.h"
 #include "command/sources.h"
+#include "mycc/code_facts.h"
 #include "mycc/commands.h"
+#include "mycc/explain_diff.h"
 #include "mycc/loop_origins.h"
 
 namespace mycc {
@@ -40,17 +43,34 @@ absl::Status CheckForm(const ExplainOptions& options) {
                              cuda ? "cuda or ptx for a GPU" : "llvm or asm for a CPU"));
 }
 
+// A line for each fact about the code, and for the share of the peak that it reaches.
+absl::StatusOr<std::string> FactsText(const KernelSpec& kernel, const Target& target) {
+  MYCC_ASSIGN_OR_RETURN(Facts facts, CodeFactsOf(kernel, target));
+  facts.emplace_back("share of peak", ShareOfPeak(kernel.workload, target, kernel.expected_seconds));
+  return absl::StrJoin(facts, "\n", absl::PairFormatter(": "));
+}
+
 }  // namespace
 
 absl::Status ExplainCommand(const ExplainOptions& options, std::ostream& out) {
+  if (!options.diff.empty()) {
+    if (options.source.tuning_log.empty() || !options.source.file.empty())
+      return Misuse("--diff: two records and --tuning-log with their log are expected, and no FILE");
+    return ExplainDiff(options.source.tuning_log, options.diff.front(), options.diff.back(), out);
+  }
+  if (options.source.file.empty()) return Misuse("FILE is required; see mycc explain --help");
   MYCC_RETURN_IF_ERROR(CheckForm(options));
   MYCC_ASSIGN_OR_RETURN(const Kernels kernels, ResolveKernels(options.source));
   bool first = true;
   for (const Found& found : kernels.found) {
     const KernelSpec& kernel = found.kernel;
     MYCC_ASSIGN_OR_RETURN(const std::string code, Emit(kernel, kernels.target, options.emit));
-    const std::string head =
-        absl::StrCat(Headline(found), "\n", PrintTarget(kernels.target), "\n", PrintTrace(kernel.trace));
+    std::string head = Headline(found);
+    if (options.emit.empty()) {
+      MYCC_ASSIGN_OR_RETURN(const std::string facts, FactsText(kernel, kernels.target));
+      absl::StrAppend(&head, "\n", facts);
+    }
+    absl::StrAppend(&head, "\n", PrintTarget(kernels.target), "\n", PrintTrace(kernel.trace));
     out << (first ? "" : "\n") << Comment(head, options.emit) << code;
     first = false;
   }

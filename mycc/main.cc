@@ -63,6 +63,11 @@ void AddExplain(CLI::App* app, Command* command) {
   CLI::App* sub =
       app->add_subcommand("explain", "print each kernel's loop nest, and which record or rule gave it");
   AddSource(sub, &options->source);
+  sub->get_option("FILE")->required(false);
+  sub->add_option("--diff", options->diff,
+                  "compare two records of --tuning-log instead: their times, code, decisions and steps")
+      ->type_name("RECORD")
+      ->expected(2);
   sub->add_option("--emit", options->emit,
                   "print lower code instead: ir; llvm or asm for a CPU; cuda or ptx for a GPU")
       ->check(OneOf({"ir", "llvm", "asm", "cuda", "ptx"}));

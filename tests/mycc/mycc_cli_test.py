@@ -347,11 +347,20 @@ class MyccTest(unittest.TestCase):
         nest = self.succeeds("explain", self.te)
         self.assertIn("# total: miss, default of rule `row` (no tuning log was named)", nest)
         self.assertIn("for ", nest)
+        self.assertRegex(nest, r"(?m)^# code: \d+ of \d+ vector registers, \d+ B of stack frame, \d+ B of vectors spilled$")
+        self.assertRegex(nest, r"(?m)^# share of peak: not known without a measured time")
         self.assertIn("define", self.succeeds("explain", self.te, "--emit", "llvm"))
         self.assertIn("scale_body", self.succeeds("explain", self.te, "--emit", "asm"))
         self.succeeds("explain", self.te, "--emit", "ir")
 
+    def test_explain_compares_records_of_a_log(self):
+        self.fails(2, "FILE is required", "explain")
+        self.fails(2, "--diff: two records and --tuning-log with their log are expected, and no FILE", "explain", "--diff", 1, 2)
+        self.fails(2, "--diff", "explain", "--diff", 1)
+
     def test_a_gpu_that_is_compiled_for(self):
+        self.assertRegex(self.succeeds("explain", self.te, "--target", "h200"),
+                         r"(?m)^# kernel 1: \d+ registers, 0 B spilled, \d+ of 232448 B shared, \d+ threads x \d+ blocks$")
         self.assertIn("__global__", self.succeeds("explain", self.te, "--target", "h200", "--emit", "cuda"))
         self.assertIn(".target sm_90a", self.succeeds("explain", self.te, "--target", "h200", "--emit", "ptx"))
         self.succeeds("compile", self.te, "--target", "a100", "-o", self.folder / "gpu")
