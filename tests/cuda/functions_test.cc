@@ -1,5 +1,5 @@
-// Every operation in emitted code, run on the host: what the emitter makes of the host's functions rounds,
-// saturates and keeps special values as the language says. gpu_functions_test.cc runs it with CUDA's.
+// Every operation in emitted code, run on the host with the C library's functions: it rounds, saturates and
+// keeps special values as the language says. gpu_functions_test.cc runs it with CUDA's.
 #include "absl/strings/str_cat.h"
 #include "codegen/cuda/emit.h"
 #include "gtest/gtest.h"

@@ -1,4 +1,4 @@
-// One writer and many readers.
+// One writer and many readers of a log at once.
 #include <gtest/gtest.h>
 
 #include <atomic>

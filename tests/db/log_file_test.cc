@@ -1,4 +1,4 @@
-// Which files may be opened as tuning logs, and that no other is touched.
+// The files that may be opened as tuning logs, and that others are never touched.
 #include "db/log_file.h"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// Reads beside the writer.
+// Reads of a log beside its writer.
 #include "db/log_readers.h"
 
 #include <gtest/gtest.h>

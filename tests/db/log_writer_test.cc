@@ -1,4 +1,4 @@
-// Changes in groups, each with its own answer.
+// Changes of a log in groups, each with its own answer.
 #include "db/log_writer.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Merging loses nothing, and what comes of it does not depend on the order.
+// Merging logs loses nothing, and its result does not depend on the order.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

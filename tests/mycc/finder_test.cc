@@ -1,4 +1,4 @@
-// Look-up, reason by reason, against a log made for the test.
+// Finding schedules in a log made for the test, for each reason: hit, stale, near, miss.
 #include "mycc/finder.h"
 
 #include <gmock/gmock.h>

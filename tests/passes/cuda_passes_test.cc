@@ -1,5 +1,5 @@
-// The passes of GPUs: a golden of what they make together, the interpreter's word that the meaning is
-// unchanged, and what lowering refuses.
+// The lowering passes for GPUs: a golden of their joint result, an unchanged meaning by the interpreter, and
+// the refusals of lowering.
 #include "absl/strings/str_cat.h"
 #include "codegen/passes/lower.h"
 #include "codegen/passes/thread_registers.h"

@@ -1,4 +1,4 @@
-// Every way of calling an artifact wrongly, one test each; and the liberties that callers have.
+// Each wrong way of calling an artifact is refused; the freedoms of callers are accepted.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

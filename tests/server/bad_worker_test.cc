@@ -1,5 +1,5 @@
-// Workers that spoil what they take: they are told apart from bad candidates, drained with the evidence, and
-// their failures are tried elsewhere.
+// Workers that fail at everything: the server tells them from bad candidates, drains them with the evidence,
+// and tries their failures elsewhere.
 #include "codegen/workload/parse.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -1,5 +1,5 @@
-// The candidates of a job are a function of its spec and its results: not of who measured them, when, in
-// which order, or of the server's deaths.
+// The candidates of a job are a function of its spec and its results. The test varies the measuring workers,
+// times, orders of arrival, and restarts of the server.
 #include <map>
 #include <random>
 #include <string>

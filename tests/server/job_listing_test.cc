@@ -1,4 +1,4 @@
-// Jobs as they are shown while they run, and before and after that.
+// Lists of jobs that wait, run, and have ended.
 #include "server/job_listing.h"
 
 #include <functional>

@@ -1,4 +1,4 @@
-// Leases belong to those who name them; and whatever goes wrong on the way, a trial comes back after one
+// A lease belongs to the session that lists it. After the loss of any message, its trial returns after one
 // lease.
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -1,4 +1,4 @@
-// Reports: each has an answer of its own, is its worker's to make, and can be true.
+// Reports of workers: each gets its own answer, comes from the lease's worker, and is possible.
 #include <limits>
 
 #include "gmock/gmock.h"

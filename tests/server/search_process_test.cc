@@ -1,5 +1,5 @@
-// A job's search in a process of its own: the same as in this one, and what happens when it crashes. The
-// crashes are planted in this program alone, which is also the search's.
+// A job's search in a process of its own: it proposes as a search in this process does, and its crashes end
+// its job alone. The crashes are planted in this program, which is also the search's.
 #include "server/search_process.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// The loop waits for nothing: neither for the disk, nor for a long look into the log, nor for a search.
+// The server's loop waits neither for the disk, nor for a long read of the log, nor for a search.
 #include "server/server_loop.h"
 
 #include <filesystem>

@@ -1,5 +1,5 @@
-// The service as its users meet it: real threads and real workers' bookkeeping with a measure function that
-// only pretends. The same tests run in this process and over a localhost connection.
+// The service with real threads and real workers, but a pretended measure function. The same tests run in
+// this process and over a local connection.
 #include <atomic>
 #include <chrono>
 #include <fstream>

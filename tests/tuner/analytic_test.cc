@@ -1,4 +1,4 @@
-// The estimates' order: each pair is one that every programmer of this hardware agrees on.
+// The order of the analytic model's estimates on a CPU, for pairs of schedules whose order is beyond doubt.
 #include "tuner/cost/analytic.h"
 
 #include "gmock/gmock.h"

@@ -1,4 +1,4 @@
-// The view that a rule has of a workload: the stages that are contractions, and their operands.
+// The facts about a workload that rules use: the stages that are contractions, and their operands.
 #include "tuner/space/anatomy.h"
 
 #include "gtest/gtest.h"

@@ -1,5 +1,5 @@
-// The estimates' order on a GPU: each pair is one that every programmer of this hardware agrees on; and the
-// limits, which are refused with their numbers.
+// The order of the analytic model's estimates on a GPU, for pairs of schedules whose order is beyond doubt;
+// and the limits, which are refused with their numbers.
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/tuner/schedules.h"

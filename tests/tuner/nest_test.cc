@@ -1,4 +1,4 @@
-// Footprints and strides against brute force: run the loops and look at the addresses.
+// Footprints and strides of the cost model, compared with addresses from running the loops.
 #include "tuner/cost/nest.h"
 
 #include <cmath>

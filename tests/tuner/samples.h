@@ -1,4 +1,4 @@
-// Samples with something to learn, for tests of the learned model.
+// Made-up samples from which the learned model can learn something, for its tests.
 #pragma once
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Real sketches of real workloads through the scorer and the search, with a made-up machine at the end.
+// The scorer and the search on real sketches of real workloads, with made-up measurements at the end.
 #include "tuner/cost/schedule_scorer.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Whole searches on a known cost surface: does the strategy find what is there to be found?
+// Whole searches on a made-up space with a known cost surface, which must find its good points.
 
 #include <cmath>
 

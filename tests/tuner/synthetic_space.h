@@ -1,5 +1,5 @@
-// A space that behaves like a tiled contraction's, with a cost surface that is known: what search is tested
-// on without a compiler.
+// A made-up space like that of a tiled contraction, with a known cost surface, for testing searches without a
+// compiler.
 #pragma once
 
 #include <cmath>

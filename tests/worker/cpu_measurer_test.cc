@@ -1,4 +1,4 @@
-// Real kernels on this machine's CPU, through builder and runner processes of their own.
+// Measuring real kernels on this machine's CPU, with real builder and runner processes.
 #include "worker/cpu_measurer.h"
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// References among builds that end, fail and are lost, when the test says so.
+// Sharing of reference kernels while builds end, fail or are lost, as the test says.
 #include "worker/references.h"
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// On inputs with special values the reference is permitted, and kernels that forget about them are not.
+// The permitted values on special inputs include the reference's, and exclude those of careless kernels.
 #include "codegen/workload/permitted.h"
 
 #include <cmath>
