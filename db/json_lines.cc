@@ -1,5 +1,7 @@
 #include "db/json_lines.h"
 
+#include <algorithm>
+#include <cmath>
 #include <istream>
 #include <ostream>
 #include <unordered_map>
@@ -87,9 +89,36 @@ absl::Status ImportOverride(const json& value, OverrideKind kind, Importer* impo
   return importer->AddOverride(value["trial"], {kind, value["reason"], value["made_unix_micros"]});
 }
 
-absl::Status ImportRecord(const json& value, Importer* importer) {
+// A median lies among its samples. The time of a candidate that was timed in turn with others is corrected by
+// theirs, and may lie beyond them, by far less than this factor.
+constexpr double kBeyondSamples = 10;
+
+absl::Status CheckTimes(const v1::Timing& timing) {
+  const double seconds = timing.seconds(), low = timing.ci_low_seconds(), high = timing.ci_high_seconds();
+  if (!std::isfinite(seconds) || seconds <= 0) return absl::OkStatus();  // CheckRecord refuses it
+  if ((low != 0 || high != 0) && !(low <= seconds && seconds <= high)) {
+    return absl::InvalidArgumentError(absl::StrCat("key \"result.timing.seconds\": ", seconds,
+                                                   " lies outside of its interval; expected a number from ",
+                                                   low, " to ", high));
+  }
+  if (timing.samples_seconds().empty()) return absl::OkStatus();
+  const auto [least, most] =
+      std::minmax_element(timing.samples_seconds().begin(), timing.samples_seconds().end());
+  if (*least / kBeyondSamples <= seconds && seconds <= *most * kBeyondSamples) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("key \"result.timing.seconds\": ", seconds,
+                   " does not fit \"samples_seconds\"; expected their median, from ", *least, " to ", *most));
+}
+
+absl::Status ImportRecord(const json& value, const CheckTarget& check_target, Importer* importer) {
   v1::Record record;
   MYCC_RETURN_IF_ERROR(MessageFromJson(value, &record));
+  if (record.result().status() == v1::MEASURE_STATUS_OK)
+    MYCC_RETURN_IF_ERROR(CheckTimes(record.result().timing()));
+  if (check_target != nullptr && !record.target().empty()) {
+    if (const absl::Status target = check_target(record.target()); !target.ok())
+      return absl::InvalidArgumentError(absl::StrCat("key \"target\": ", std::string(target.message())));
+  }
   // A wrong hash would file the record under another workload, where it would be replayed.
   if (Sha256Hex(record.workload()) != record.workload_hash()) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -105,7 +134,8 @@ absl::Status CheckFormat(const json& version) {
                    "; this mycc-tune reads version ", kFormatVersion));
 }
 
-absl::Status ImportLine(const std::string& line, bool first, Importer* importer) {
+absl::Status ImportLine(const std::string& line, bool first, const CheckTarget& check_target,
+                        Importer* importer) {
   const json object = json::parse(line, nullptr, /*allow_exceptions=*/false);
   if (!object.is_object() || object.size() != 1) {
     return absl::InvalidArgumentError(absl::StrCat("expected one JSON object with one of the keys \"",
@@ -117,7 +147,7 @@ absl::Status ImportLine(const std::string& line, bool first, Importer* importer)
     return absl::InvalidArgumentError(
         absl::StrCat("expected {\"", kFormatKey, "\":", kFormatVersion, "} first"));
   }
-  if (key == "record") return ImportRecord(object.front(), importer);
+  if (key == "record") return ImportRecord(object.front(), check_target, importer);
   if (key == "pin") return ImportOverride(object.front(), OverrideKind::kPin, importer);
   if (key == "ban") return ImportOverride(object.front(), OverrideKind::kBan, importer);
   return absl::InvalidArgumentError(absl::StrCat("unknown key \"", key, "\"; expected record, pin or ban"));
@@ -166,7 +196,8 @@ absl::StatusOr<int64_t> ExportJsonLines(const TuningLog& log, const RecordFilter
   return count;
 }
 
-absl::StatusOr<TransferCounts> ImportJsonLines(std::istream& in, const std::string& origin, TuningLog* log) {
+absl::StatusOr<TransferCounts> ImportJsonLines(std::istream& in, const std::string& origin, TuningLog* log,
+                                               const CheckTarget& check_target) {
   MutexLock lock(log->database()->mutex());
   MYCC_ASSIGN_OR_RETURN(Importer importer, Importer::Begin(log));
   std::string line;
@@ -180,7 +211,7 @@ absl::StatusOr<TransferCounts> ImportJsonLines(std::istream& in, const std::stri
       return AtLine(absl::InvalidArgumentError("the line is too long; expected at most 64 MiB"), origin,
                     number);
     }
-    MYCC_RETURN_IF_ERROR(AtLine(ImportLine(line, empty, &importer), origin, number));
+    MYCC_RETURN_IF_ERROR(AtLine(ImportLine(line, empty, check_target, &importer), origin, number));
     empty = false;
   }
   if (in.bad()) return absl::DataLossError(absl::StrCat(origin, ": cannot be read"));

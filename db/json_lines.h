@@ -15,6 +15,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <iosfwd>
 #include <string>
 
@@ -36,8 +37,13 @@ struct TransferCounts {
 // records there were.
 absl::StatusOr<int64_t> ExportJsonLines(const TuningLog& log, const RecordFilter& filter, std::ostream& out);
 
-// Adds what the lines hold, all or nothing. InvalidArgument "ORIGIN:LINE: what is wrong; what was expected".
-absl::StatusOr<TransferCounts> ImportJsonLines(std::istream& in, const std::string& origin, TuningLog* log);
+// Says what is wrong with a record's target: this folder keeps targets, and does not read them.
+using CheckTarget = std::function<absl::Status(const std::string& target)>;
+
+// Adds what the lines hold, all or nothing. InvalidArgument "ORIGIN:LINE: what is wrong; what was expected",
+// also for a time that does not fit its samples or its interval.
+absl::StatusOr<TransferCounts> ImportJsonLines(std::istream& in, const std::string& origin, TuningLog* log,
+                                               const CheckTarget& check_target = nullptr);
 
 // Adds everything another log holds, all or nothing.
 absl::StatusOr<TransferCounts> MergeLog(const TuningLog& from, TuningLog* into);

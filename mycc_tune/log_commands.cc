@@ -12,6 +12,7 @@
 #include "base/os_error.h"
 #include "base/output_file.h"
 #include "base/status.h"
+#include "codegen/target/target.h"
 #include "db/json_lines.h"
 #include "db/log_stats.h"
 #include "db/t4.h"
@@ -43,11 +44,13 @@ void WriteCounts(const std::string& from, const std::string& to, const TransferC
   out << "\n";
 }
 
+absl::Status TargetProblem(const std::string& target) { return ParseTarget(target).status(); }
+
 absl::Status ImportFiles(const LogImportArgs& args, TuningLog* log, std::ostream& out) {
   for (const std::string& input : args.inputs) {
     std::ifstream in(input, std::ios::binary);
     if (!in) return OsError("read", input);
-    MYCC_ASSIGN_OR_RETURN(const TransferCounts counts, ImportJsonLines(in, input, log));
+    MYCC_ASSIGN_OR_RETURN(const TransferCounts counts, ImportJsonLines(in, input, log, TargetProblem));
     WriteCounts(input, args.log, counts, out);
   }
   return absl::OkStatus();

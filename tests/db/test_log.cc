@@ -129,26 +129,29 @@ v1::Record MakeRecord(const RecordSpec& spec) {
 
 LogKey KeyOf(const RecordSpec& spec) { return {WorkloadHashOf(spec.shape), spec.target}; }
 
-std::string MakeLog(const TempDir& directory, const std::string& name, int count) {
+std::string MakeLog(const TempDir& directory, const std::string& name, int count, const std::string& target) {
   const std::string path = directory / name;
   auto log = TuningLog::Open(path, OpenMode::kCreate);
   MYCC_CHECK(log.ok()) << log.status();
   std::vector<v1::Record> records;
   records.reserve(static_cast<size_t>(count));
-  for (int i = 0; i < count; ++i) records.push_back(MakeRecord({.index = i, .seconds = 1e-3 * (i + 1)}));
+  for (int i = 0; i < count; ++i)
+    records.push_back(MakeRecord({.index = i, .target = target, .seconds = 1e-3 * (i + 1)}));
   MYCC_CHECK((*log)->Append(records).ok());
   MYCC_CHECK((*log)->Close().ok());
   return path;
 }
 
-std::string MakeMixedLog(const TempDir& directory, const std::string& name) {
-  const std::string path = MakeLog(directory, name, 3);
+std::string MakeMixedLog(const TempDir& directory, const std::string& name, const std::string& target) {
+  const std::string path = MakeLog(directory, name, 3, target);
   auto log = TuningLog::Open(path, OpenMode::kWrite);
   MYCC_CHECK(log.ok()) << log.status();
-  MYCC_CHECK((*log)
-                 ->Append({MakeRecord({.index = 3, .status = v1::MEASURE_STATUS_RUN_ERROR}),
-                           MakeRecord({.index = 4, .shape = 65, .protocol = v1::TIMING_PROTOCOL_COLD})})
-                 .ok());
+  MYCC_CHECK(
+      (*log)
+          ->Append(
+              {MakeRecord({.index = 3, .target = target, .status = v1::MEASURE_STATUS_RUN_ERROR}),
+               MakeRecord({.index = 4, .shape = 65, .target = target, .protocol = v1::TIMING_PROTOCOL_COLD})})
+          .ok());
   MYCC_CHECK((*log)->Close().ok());
   return path;
 }

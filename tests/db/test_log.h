@@ -32,6 +32,8 @@ std::map<std::string, std::string> Snapshot(const std::string& directory);
 std::string WorkloadText(int shape);
 std::string WorkloadHashOf(int shape);
 inline constexpr char kTarget[] = "v1 cpu mcpu=haswell l1d=32K threads=2";
+// A target that this build reads; db keeps any text.
+inline constexpr char kWholeTarget[] = "v1 cpu mcpu=haswell l1d=32K l2=256K threads=2";
 inline constexpr char kOtherTarget[] = "v1 cpu mcpu=sapphirerapids threads=2";
 
 struct RecordSpec {
@@ -56,9 +58,11 @@ v1::MeasureResult MakeResult(const RecordSpec& spec);
 LogKey KeyOf(const RecordSpec& spec);
 
 // A new log in the folder with `count` records of increasing time, closed.
-std::string MakeLog(const TempDir& directory, const std::string& name, int count);
+std::string MakeLog(const TempDir& directory, const std::string& name, int count,
+                    const std::string& target = kTarget);
 // Three such records, a failure, and a record of another shape under the other protocol; closed.
-std::string MakeMixedLog(const TempDir& directory, const std::string& name);
+std::string MakeMixedLog(const TempDir& directory, const std::string& name,
+                         const std::string& target = kTarget);
 
 // Equal field by field; NaN equals NaN.
 bool SameMessage(const google::protobuf::Message& a, const google::protobuf::Message& b);

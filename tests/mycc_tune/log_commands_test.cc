@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "db/tuning_log.h"
 #include "proto/names.h"
@@ -31,7 +33,7 @@ class LogCommandsTest : public testing::Test {
   }
 
   TempDir directory_;
-  const std::string log_ = MakeMixedLog(directory_, "tuning.db");
+  const std::string log_ = MakeMixedLog(directory_, "tuning.db", kWholeTarget);
 };
 
 TEST_F(LogCommandsTest, StatsCountWhatTheLogHolds) {
@@ -138,6 +140,18 @@ TEST_F(LogCommandsTest, AnExportGoesWhereItWasAsked) {
   EXPECT_THAT(std::string(full.message()), HasSubstr("No space left on device"));
 }
 
+TEST_F(LogCommandsTest, ARecordForWhatIsNoTargetIsNotImported) {
+  const std::string path = MakeLog(directory_, "from.db", 1, kWholeTarget), file = directory_ / "one.jsonl";
+  Output<LogExportArgs>(LogExportCommand, {.log = path, .output = file});
+  std::stringstream text;
+  text << std::ifstream(file).rdbuf();
+  std::ofstream(file) << absl::StrReplaceAll(text.str(), {{"mcpu=", "mcpu=no-such-"}});
+  std::ostringstream out;
+  const absl::Status status = LogImportCommand({.log = directory_ / "into.db", .inputs = {file}}, out);
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("one.jsonl:2: key \"target\": target: unknown mcpu"));
+}
+
 TEST_F(LogCommandsTest, AnImportThatFailsLeavesNoLogThatItHasMade) {
   const std::string file = directory_ / "export.jsonl", fresh = directory_ / "fresh.db";
   Output<LogExportArgs>(LogExportCommand, {.log = log_, .filter = {}, .output = file});
@@ -171,7 +185,10 @@ TEST_F(LogCommandsTest, MergeJoinsLogsAndTouchesNoneOfThem) {
   const std::string other = directory_ / "other.db";
   {
     auto log = TuningLog::Open(other, OpenMode::kCreate);
-    ASSERT_TRUE((*log)->Append({MakeRecord({.index = 0}), MakeRecord({.index = 70, .seconds = 1e-5})}).ok());
+    ASSERT_TRUE((*log)
+                    ->Append({MakeRecord({.index = 0, .target = kWholeTarget}),
+                              MakeRecord({.index = 70, .target = kWholeTarget, .seconds = 1e-5})})
+                    .ok());
   }
   const auto before = Snapshot(directory_.path());
   const std::string all = directory_ / "all.db";
@@ -192,8 +209,10 @@ TEST_F(LogCommandsTest, MergeSaysHowManyNamesCameTwice) {
   const std::string other = directory_ / "other.db";
   {
     auto log = TuningLog::Open(other, OpenMode::kCreate);
-    ASSERT_TRUE(
-        (*log)->Append({MakeRecord({.index = 0}), MakeRecord({.index = 1, .trace = "v1 elsewhere"})}).ok());
+    ASSERT_TRUE((*log)
+                    ->Append({MakeRecord({.index = 0, .target = kWholeTarget}),
+                              MakeRecord({.index = 1, .target = kWholeTarget, .trace = "v1 elsewhere"})})
+                    .ok());
   }
   EXPECT_THAT(
       Output<LogMergeArgs>(LogMergeCommand, {.log = log_, .inputs = {other}}),
