@@ -3,20 +3,15 @@
 #include <emmintrin.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include "base/status.h"
 
 namespace mycc {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr double kSampleSeconds = 200e-6;  // of a warm sample, at least: far above the clock's own cost
 constexpr double kWarmUpSeconds = 20e-3;
 constexpr int64_t kCacheLine = 64;
-
-double Since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 // Takes the arguments out of the caches of every core.
 void FlushArguments(Arguments* arguments) {
@@ -46,16 +41,16 @@ class RepeatedCalls : public Stopwatch {
  private:
   double TimeCalls(int calls) {
     std::vector<DLTensor*>& args = arguments_->call_args();
-    const Clock::time_point start = Clock::now();
+    const auto start = std::chrono::steady_clock::now();
     for (int i = 0; i < calls; ++i) entry_(args.data(), static_cast<int32_t>(args.size()), nullptr);
-    return Since(start) / calls;
+    return SecondsSince(start) / calls;
   }
 
   // The way it is measured, until clocks and caches have settled. Returns the time of one call.
   double WarmUp() {
-    const Clock::time_point start = Clock::now();
+    const auto start = std::chrono::steady_clock::now();
     double fastest = TimeCalls(1);
-    while (Since(start) < kWarmUpSeconds) fastest = std::min(fastest, TimeCalls(1));
+    while (SecondsSince(start) < kWarmUpSeconds) fastest = std::min(fastest, TimeCalls(1));
     return fastest;
   }
 

@@ -1,17 +1,11 @@
 #include "mycc/stopwatch.h"
 
-#include <chrono>
-
 #include "base/status.h"
 #include "mycc/cpu_stopwatch.h"
 #include "mycc/cuda_stopwatch.h"
 
 namespace mycc {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double Since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 // Sorting all samples each time would disturb what is measured.
 bool IsTimeToLook(size_t count, const SamplingPlan& plan, double elapsed_seconds) {
@@ -27,8 +21,8 @@ absl::StatusOr<std::unique_ptr<Stopwatch>> StopwatchFor(Library* library, Argume
 
 absl::StatusOr<std::vector<double>> TakeSamples(Stopwatch* stopwatch, const SamplingPlan& plan) {
   std::vector<double> samples;
-  for (const Clock::time_point start = Clock::now();;) {
-    const double elapsed = Since(start);
+  for (const auto start = std::chrono::steady_clock::now();;) {
+    const double elapsed = SecondsSince(start);
     if (IsTimeToLook(samples.size(), plan, elapsed) && IsEnough(samples, plan, elapsed)) return samples;
     MYCC_RETURN_IF_ERROR(stopwatch->Sample(&samples));
   }
@@ -37,8 +31,8 @@ absl::StatusOr<std::vector<double>> TakeSamples(Stopwatch* stopwatch, const Samp
 absl::StatusOr<Turns> TakeTurns(Stopwatch* first, Stopwatch* second, const SamplingPlan& plan) {
   const SamplingPlan both = {plan.repeats, 2 * plan.seconds};
   Turns turns;
-  for (const Clock::time_point start = Clock::now();;) {
-    const double elapsed = Since(start);
+  for (const auto start = std::chrono::steady_clock::now();;) {
+    const double elapsed = SecondsSince(start);
     const size_t count = turns.ratios.size();
     if (IsTimeToLook(count, both, elapsed) && IsEnough(turns.ratios, both, elapsed)) return turns;
     std::vector<double> of_first, of_second;

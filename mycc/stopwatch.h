@@ -2,6 +2,7 @@
 // same neighbours. Thread rule: one owner, which times one function at a time.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <vector>
 
@@ -12,6 +13,10 @@
 #include "mycc/samples.h"
 
 namespace mycc {
+
+inline double SecondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
 
 class Stopwatch {
  public:
