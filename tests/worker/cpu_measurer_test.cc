@@ -10,7 +10,7 @@
 #include "base/temporary_folder.h"
 #include "codegen/artifact/library.h"
 #include "codegen/driver/compile.h"
-#include "codegen/ir/stmt.h"
+#include "codegen/ir/visit.h"
 #include "codegen/workload/parse.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
