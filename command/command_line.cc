@@ -9,6 +9,7 @@
 #include <system_error>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/did_you_mean.h"
@@ -22,15 +23,51 @@
 namespace mycc {
 namespace {
 
-// The error of a first word that is no command, empty when it is one; the library would only ask for a
-// command.
-std::string UnknownCommand(const CLI::App& app, int argc, char** argv) {
+const auto kEveryCommand = [](const CLI::App*) { return true; };
+
+// The command's own commands; empty for one that does something.
+std::vector<std::string> CommandsOf(const CLI::App& app) {
   std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
-    names.push_back(command->get_name());
-  if (argc < 2 || argv[1][0] == '-' || std::count(names.begin(), names.end(), argv[1]) > 0) return "";
-  return absl::StrCat("unknown command `", argv[1], "`; expected one of ", absl::StrJoin(names, ", "),
-                      DidYouMean(argv[1], names));
+  for (const CLI::App* command : app.get_subcommands(kEveryCommand)) names.push_back(command->get_name());
+  return names;
+}
+
+// The error of a command line that ends before a command, or has another word in its place: "" when its words
+// lead to one. The library would only ask for a command.
+std::string CommandProblem(const CLI::App& app, int argc, char** argv) {
+  const CLI::App* at = &app;
+  std::string stranger;
+  for (int i = 1; i < argc && stranger.empty(); ++i) {
+    const std::string word = argv[i];
+    const std::vector<std::string> names = CommandsOf(*at);
+    if (names.empty()) return "";
+    if (word == "--color") ++i;  // its value is no command
+    if (word[0] == '-') continue;
+    if (std::count(names.begin(), names.end(), word) > 0) {
+      at = at->get_subcommand(word);
+    } else {
+      stranger = word;
+    }
+  }
+  const std::vector<std::string> names = CommandsOf(*at);
+  if (names.empty()) return "";
+  return absl::StrCat(
+      stranger.empty() ? "a command is required" : absl::StrCat("unknown command `", stranger, "`"),
+      "; expected one of ", absl::StrJoin(names, ", "), DidYouMean(stranger, names));
+}
+
+// The error of a word that no option or argument of `called` takes.
+std::string StrangerProblem(const CLI::App& app, const CLI::App& called) {
+  const std::vector<std::string> strangers = app.remaining(/*recurse=*/true);
+  const std::string word = strangers.empty() ? "" : strangers.front();
+  if (word[0] != '-') return absl::StrCat("unexpected argument `", word, "`");
+  std::vector<std::string> names;
+  for (const CLI::App* at : {&called, &app}) {
+    for (const CLI::Option* option : at->get_options()) {
+      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    }
+  }
+  return absl::StrCat("unknown option `", word, "`", DidYouMean(word.substr(0, word.find('=')), names));
 }
 
 // The targets that have a name.
@@ -52,19 +89,30 @@ absl::Status RunToTheEnd(const std::function<absl::Status()>& run) {
   }
 }
 
-// An option of the program that may stand anywhere.
-void AddColour(CLI::App* app, std::string* choice) {
+// The help of a command and its commands, which also take the options of the program.
+void SetCommonWords(CLI::App* app) {
+  app->set_help_flag("-h,--help", "print this help and exit");
+  for (CLI::App* command : app->get_subcommands(kEveryCommand)) {
+    command->fallthrough();
+    SetCommonWords(command);
+  }
+}
+
+// --color, which may stand anywhere, and the words of --help.
+void AddCommonOptions(CLI::App* app, std::string* choice) {
   app->add_option("--color", *choice,
                   "colours: auto (on a terminal, unless NO_COLOR is set), always or never")
       ->check(OneOf({"auto", "always", "never"}))
       ->capture_default_str();
-  for (CLI::App* command : app->get_subcommands([](const CLI::App*) { return true; })) {
-    command->fallthrough();
-    for (CLI::App* part : command->get_subcommands([](const CLI::App*) { return true; })) part->fallthrough();
-  }
+  SetCommonWords(app);
 }
 
-// The command that was being called: "mycc-tune log list".
+// The innermost command that was called, and its words: "mycc-tune log list".
+const CLI::App& InnermostCalled(const CLI::App& app) {
+  const CLI::App* at = &app;
+  while (!at->get_subcommands().empty()) at = at->get_subcommands().back();
+  return *at;
+}
 std::string CalledCommand(const CLI::App& app) {
   std::string called = app.get_name();
   for (const CLI::App* at = &app; !at->get_subcommands().empty();) {
@@ -72,6 +120,20 @@ std::string CalledCommand(const CLI::App& app) {
     absl::StrAppend(&called, " ", at->get_name());
   }
   return called;
+}
+
+// A wrong call names the help that has the right one.
+absl::Status WithHelp(const CLI::App& app, const absl::Status& status) {
+  const std::string message(status.message());
+  if (ExitStatus(status) != kMisuseExitStatus || absl::StrContains(message, " --help")) return status;
+  return Misuse(absl::StrCat(message, "; see ", CalledCommand(app), " --help"));
+}
+
+absl::Status ParseProblem(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
+  std::string problem = CommandProblem(app, argc, argv);
+  if (problem.empty() && dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr)
+    problem = StrangerProblem(app, InnermostCalled(app));
+  return WithHelp(app, Misuse(problem.empty() ? error.what() : problem));
 }
 
 // Errors are one line, whatever they quote, after the problems that they count.
@@ -94,16 +156,14 @@ int RunCommandLine(CLI::App* app, int argc, char** argv, const std::function<abs
   CLI::App* const completion = app->add_subcommand(
       "completion", "print a script with which a shell completes this program's commands");
   completion->add_option("SHELL", shell, "the shell")->check(OneOf({"bash", "zsh", "fish"}))->required();
-  AddColour(app, &colour);
+  AddCommonOptions(app, &colour);
   ChooseColour(colour);
   try {
     app->parse(argc, argv);
     ChooseColour(colour);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app->exit(error);  // --help
-    const std::string unknown = UnknownCommand(*app, argc, argv);
-    return Report(program, Misuse(absl::StrCat(unknown.empty() ? error.what() : unknown, "; see ",
-                                               CalledCommand(*app), " --help")));
+    return Report(program, ParseProblem(*app, error, argc, argv));
   }
   // A write beyond the file size that the shell allows is an error like any other. Children begin with the
   // signal's default: it ends one that builds too large a library.
@@ -112,7 +172,7 @@ int RunCommandLine(CLI::App* app, int argc, char** argv, const std::function<abs
   if (completion->parsed()) {
     std::cout << CompletionScript(shell, program, ReadCommands(*app, TargetWords()));
   } else {
-    status = RunToTheEnd(run);
+    status = WithHelp(*app, RunToTheEnd(run));
   }
   std::cout.flush();
   if (status.ok() && !std::cout)

@@ -34,7 +34,7 @@ absl::Status Interrupted(const std::string& message) {
 int ExitStatus(const absl::Status& status) {
   if (status.ok()) return 0;
   if (status.GetPayload(kInterrupted)) return kInterruptedExitStatus;
-  return status.GetPayload(kMisuse) ? 2 : 1;
+  return status.GetPayload(kMisuse) ? kMisuseExitStatus : 1;
 }
 
 }  // namespace mycc

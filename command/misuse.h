@@ -18,7 +18,7 @@ std::string ListingOf(const absl::Status& status);
 
 // Cancelled, by the user's own interrupt of the command.
 absl::Status Interrupted(const std::string& message);
-inline constexpr int kInterruptedExitStatus = 130;
+inline constexpr int kInterruptedExitStatus = 130, kMisuseExitStatus = 2;
 
 // 0, 1 (failed), 2 (misused) or 130 (interrupted).
 int ExitStatus(const absl::Status& status);

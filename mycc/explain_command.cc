@@ -58,7 +58,7 @@ absl::Status ExplainCommand(const ExplainOptions& options, std::ostream& out) {
       return Misuse("--diff: two records and --tuning-log with their log are expected, and no FILE");
     return ExplainDiff(options.source.tuning_log, options.diff.front(), options.diff.back(), out);
   }
-  if (options.source.file.empty()) return Misuse("FILE is required; see mycc explain --help");
+  if (options.source.file.empty()) return Misuse("FILE is required");
   MYCC_RETURN_IF_ERROR(CheckForm(options));
   MYCC_ASSIGN_OR_RETURN(const Kernels kernels, ResolveKernels(options.source));
   bool first = true;

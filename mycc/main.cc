@@ -21,13 +21,12 @@ using Command = std::function<absl::Status()>;
 void AddSource(CLI::App* app, KernelSource* source) {
   app->add_option("FILE", source->file, "workloads (.te)")->type_name("FILE")->required();
   app->add_option("--target", source->target,
-                  "what to compile for: host, cuda:0, a preset's name, or `v1 cpu mcpu=...`")
+                  "the target: host, cuda:0, a preset's name, or `v1 cpu mcpu=...`")
       ->type_name("TARGET")
       ->capture_default_str();
-  auto* log =
-      app->add_option("--tuning-log", source->tuning_log, "the log with the schedules that were measured")
-          ->type_name("FILE");
-  app->add_option("--trace", source->trace, "a schedule for the only workload of FILE")
+  auto* log = app->add_option("--tuning-log", source->tuning_log, "the log with the measured schedules")
+                  ->type_name("FILE");
+  app->add_option("--trace", source->trace, "a file with the schedule of the only workload in FILE")
       ->type_name("FILE")
       ->excludes(log);
 }
@@ -44,7 +43,7 @@ void AddCompile(CLI::App* app, Command* command) {
   CLI::App* sub =
       app->add_subcommand("compile", "compile workloads to NAME.so, NAME.h, NAME.json and dlpack.h");
   AddSource(sub, &options->source);
-  sub->add_option("-o,--output-dir", options->output_dir, "where to write; made if missing")
+  sub->add_option("-o,--output-dir", options->output_dir, "the folder to write to; made if it is missing")
       ->type_name("FOLDER")
       ->capture_default_str();
   sub->add_option("--name", options->module, "the module's name, a C identifier; after FILE if not given");
@@ -91,46 +90,48 @@ void AddRun(CLI::App* app, Command* command) {
   sub->add_option("LIB", options->library, "a library that mycc compiled (.so)")
       ->type_name("FILE")
       ->required();
-  sub->add_option("--function", options->function, "which function; not needed when there is one");
-  sub->add_option("--device", options->device, "number of the GPU, for a library that is compiled for one")
+  sub->add_option("--function", options->function,
+                  "the function to call; not needed when the library has one");
+  sub->add_option("--device", options->device, "number of the GPU, for a library of a GPU")
       ->check(CLI::Range(0, 63))
       ->capture_default_str();
   sub->add_option("--input", options->inputs, "NAME=FILE.npy, repeatable; other inputs are random");
   sub->add_option("--output-dir", options->output_dir, "write each output to NAME.npy here")
       ->type_name("FOLDER");
-  sub->add_option("--seed", options->seed, "of the random inputs")->check(NotWhole)->capture_default_str();
+  sub->add_option("--seed", options->seed, "seed of the random inputs")
+      ->check(NotWhole)
+      ->capture_default_str();
   sub->callback([=] { *command = [=] { return RunCommand(*options, std::cout); }; });
 }
 
 void AddBench(CLI::App* app, Command* command) {
   auto options = std::make_shared<BenchOptions>();
-  auto libraries = std::make_shared<std::vector<std::string>>();
   CLI::App* sub = app->add_subcommand(
       "bench",
       "time the functions of a compiled library on random inputs, or those of two libraries in turn");
-  sub->add_option("LIB", *libraries, "one library that mycc compiled (.so), or two to compare")
+  sub->add_option("LIB", options->library, "a library that mycc compiled (.so)")
       ->type_name("FILE")
-      ->required()
-      ->expected(1, 2);
+      ->required();
+  sub->add_option("OTHER", options->other, "a second library, timed in turn with the first")
+      ->type_name("FILE");
   sub->add_option("--function", options->function, "only this function");
-  sub->add_option("--device", options->device, "number of the GPU, for a library that is compiled for one")
+  sub->add_option("--device", options->device, "number of the GPU, for a library of a GPU")
       ->check(CLI::Range(0, 63))
       ->capture_default_str();
-  sub->add_option("--threads", options->threads, "OpenMP threads; as OpenMP decides if not given")
+  sub->add_option("--threads", options->threads, "number of OpenMP threads; OpenMP decides if not given")
       ->check(CLI::Range(1, 4096));
-  sub->add_option("--repeat", options->repeats, "samples; until the median is known to 1 % if not given")
+  sub->add_option("--repeat", options->repeats,
+                  "number of samples; until the median is known to 1 % if not given")
       ->check(CLI::Range(1, 1 << 20));
-  sub->add_option("--seconds", options->seconds, "time for each function, at most")
+  sub->add_option("--seconds", options->seconds, "seconds for each function, at most")
       ->check(CLI::Range(1e-3, 3600.0))
       ->capture_default_str();
   sub->add_flag("--cold", options->cold, "take the arguments out of all caches before each call");
-  sub->add_option("--seed", options->seed, "of the random inputs")->check(NotWhole)->capture_default_str();
+  sub->add_option("--seed", options->seed, "seed of the random inputs")
+      ->check(NotWhole)
+      ->capture_default_str();
   sub->add_flag("--json", options->json, "print JSON");
-  sub->callback([=] {
-    options->library = libraries->front();
-    if (libraries->size() > 1) options->other = libraries->back();
-    *command = [=] { return BenchCommand(*options, std::cout); };
-  });
+  sub->callback([=] { *command = [=] { return BenchCommand(*options, std::cout); }; });
 }
 
 int Main(int argc, char** argv) {

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "mycc_tune/thread_probe.h"
 #include "worker/host_lock.h"
 
 namespace mycc {
@@ -17,6 +18,7 @@ constexpr double kQuietSeconds = 10;
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Serving>> Serving::Start(const ServingOptions& options) {
+  MYCC_RETURN_IF_ERROR(ProbeThreads());
   MYCC_RETURN_IF_ERROR(GrpcServer::Check(options.listen));  // before a log is made for nothing
   std::unique_ptr<Serving> serving(new Serving());
   MYCC_ASSIGN_OR_RETURN(serving->log_, TuningLog::Open(options.log, OpenMode::kServe));

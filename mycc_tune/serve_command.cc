@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "mycc_tune/commands.h"
 #include "mycc_tune/interrupt.h"
+#include "mycc_tune/thread_probe.h"
 
 namespace mycc {
 
@@ -36,6 +37,7 @@ absl::Status ServeCommand(const ServeOptions& options, std::ostream& out) {
 
 absl::Status WorkerCommand(LocalWorkerOptions options, std::ostream& out) {
   options.log = [&out](const std::string& line) { out << line << std::endl; };
+  MYCC_RETURN_IF_ERROR(ProbeThreads());
   MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<LocalWorker> worker, LocalWorker::Create(options));
   const InterruptWatch watch([&worker, &out](int nth) {
     if (nth > 1) std::_Exit(1);

@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include "grpcpp/channel.h"
 #include "grpcpp/client_context.h"
+#include "mycc_tune/thread_probe.h"
 #include "proto/tuning.grpc.pb.h"
 
 namespace mycc {
@@ -41,6 +42,7 @@ TuningClient::TuningClient(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) 
 TuningClient::~TuningClient() = default;
 
 absl::StatusOr<std::unique_ptr<TuningClient>> TuningClient::Connect(const ServerAddress& address) {
+  MYCC_RETURN_IF_ERROR(ProbeThreads());
   MYCC_ASSIGN_OR_RETURN(ServerChannel channel, ServerChannel::Open(address));
   return std::unique_ptr<TuningClient>(new TuningClient(std::make_unique<Impl>(std::move(channel))));
 }

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "command/choices.h"
+#include "command/misuse.h"
 
 namespace mycc {
 namespace {
@@ -48,6 +49,25 @@ TEST(CommandLineTest, AnUnknownCommandHasTheNearestOne) {
   EXPECT_EQ(ended.status, 2);
   EXPECT_EQ(ended.error,
             "program: unknown command `gp`; expected one of go, completion; see program --help\n");
+  EXPECT_EQ(Call({}, Nothing).error,
+            "program: a command is required; expected one of go, completion; see program --help\n");
+  EXPECT_EQ(Call({"--color", "never", "og"}, Nothing).error,
+            "program: unknown command `og`; expected one of go, completion; see program --help\n");
+}
+
+TEST(CommandLineTest, AnUnknownOptionHasTheNearestOne) {
+  EXPECT_EQ(Call({"go", "--directoin", "north"}, Nothing).error,
+            "program: unknown option `--directoin` (did you mean --direction?); see program go --help\n");
+  EXPECT_EQ(Call({"go", "--colour=never"}, Nothing).error,
+            "program: unknown option `--colour=never` (did you mean --color?); see program go --help\n");
+  EXPECT_EQ(Call({"go", "now"}, Nothing).error,
+            "program: unexpected argument `now`; see program go --help\n");
+}
+
+TEST(CommandLineTest, AWrongCallNamesItsHelp) {
+  const Ended ended = Call({"go"}, [] { return Misuse("--direction: nowhere"); });
+  EXPECT_EQ(ended.status, 2);
+  EXPECT_EQ(ended.error, "program: --direction: nowhere; see program go --help\n");
 }
 
 TEST(CommandLineTest, AnErrorIsOneLine) {

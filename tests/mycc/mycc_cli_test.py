@@ -99,7 +99,7 @@ class MyccTest(unittest.TestCase):
         self.assertRegex(self.succeeds("--version"), r"\Amycc \d+\.\d+\.\d+\n\Z")
 
     def test_misuse(self):
-        self.fails(2, "subcommand")
+        self.fails(2, "a command is required; expected one of compile, run, bench")
         self.fails(2, "unknown command `compose`; expected one of compile, run, bench, explain, tasks, completion (did you mean compile?)", "compose", self.te)
         self.fails(2, "--frobnicate", "compile", self.te, "--frobnicate")
         self.fails(2, "FILE", "compile")
