@@ -256,7 +256,7 @@ absl::Status JobStore::AddGeneration(const Generation& generation) {
   }
   MYCC_RETURN_IF_ERROR(database_->Run(
       kInsertGeneration,
-      {task, number, int64_t{generation.round}, generation.elapsed_seconds, Blob{generation.state}}));
+      {task, number, int64_t{generation.proposal}, generation.elapsed_seconds, Blob{generation.state}}));
   return transaction.Commit();
 }
 
@@ -270,7 +270,7 @@ absl::StatusOr<std::vector<Generation>> JobStore::LoadGenerations(const std::str
     generations.push_back({.job = job,
                            .task = static_cast<uint32_t>(row.Int(0)),
                            .generation = static_cast<uint32_t>(row.Int(1)),
-                           .round = static_cast<uint32_t>(row.Int(2)),
+                           .proposal = static_cast<uint32_t>(row.Int(2)),
                            .elapsed_seconds = row.Real(3),
                            .state = row.Text(4)});
   }
@@ -344,7 +344,7 @@ absl::StatusOr<std::vector<absl::StatusOr<AppendedRecord>>> JobStore::FinishTria
   return answers;
 }
 
-absl::Status JobStore::MendTrial(const std::string& name) {
+absl::Status JobStore::RepairTrial(const std::string& name) {
   MutexLock lock(database_->mutex());
   MYCC_ASSIGN_OR_RETURN(const TrialRow row, FindTrial(database_, name));
   return database_->Run("UPDATE trials SET provenance = ?2 WHERE id = ?1",

@@ -31,7 +31,7 @@ struct Job {
   JobState state = JobState::kRunning;
   std::string owner;
   std::string spec;
-  std::string scheduler_state;  // of the rounds that an older build wrote; empty in newer jobs
+  std::string scheduler_state;  // of the proposals that an older build wrote; empty in newer jobs
   std::string message;          // why it is in this state, for people
   std::string submission;       // what asked for it, as JobsOf knows it; empty: nothing can ask for it again
   std::string summary;          // as in JobSummary
@@ -54,13 +54,13 @@ struct NewTrial {
   v1::Provenance provenance;  // job, task, generation and index are set by the store
 };
 
-// One generation of a task's candidates, which is one round of its job.
+// One generation of a task's candidates, which is one proposal for its job.
 struct Generation {
   std::string job;
   uint32_t task = 0;
   uint32_t generation = 0;
-  uint32_t round = 0;            // of the job, counted from 0
-  double elapsed_seconds = 0;    // of the job, when the round was proposed
+  uint32_t proposal = 0;         // of the job, counted from 0
+  double elapsed_seconds = 0;    // of the job, when it was proposed
   std::string state;             // what the search says about it
   std::vector<NewTrial> trials;  // in candidate order
 };
@@ -143,7 +143,7 @@ class JobStore {
   // Queues a generation. AlreadyExists when the task has that generation, FailedPrecondition when the job has
   // ended.
   absl::Status AddGeneration(const Generation& generation);
-  // The job's generations in the order of its rounds, without their trials and without those that an older
+  // The job's generations in the order of its proposals, without their trials and without those that an older
   // build wrote.
   absl::StatusOr<std::vector<Generation>> LoadGenerations(const std::string& job) const;
   // A task's trials in candidate order, from a generation on, with the results of those that are finished.
@@ -161,7 +161,7 @@ class JobStore {
   absl::StatusOr<std::vector<absl::StatusOr<AppendedRecord>>> FinishTrials(
       absl::Span<const FinishedTrial> reports);
   // Repairs a damaged row: unreadable parts are lost. Before that its trial cannot be finished.
-  absl::Status MendTrial(const std::string& name);
+  absl::Status RepairTrial(const std::string& name);
   // Puts a leased trial back into the queue and returns how many of its attempts were lost so far.
   // FailedPrecondition when the attempt does not hold the trial.
   absl::StatusOr<uint32_t> RequeueTrial(const LostAttempt& lost);

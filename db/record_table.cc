@@ -15,7 +15,7 @@ namespace {
 
 // A log's clock is never behind a stamp that it gave or took in.
 constexpr char kTakeStamp[] = "UPDATE clock SET stamp = max(stamp + 1, ?1) RETURNING stamp";
-constexpr char kHearStamp[] = "UPDATE clock SET stamp = max(stamp, ?1) RETURNING ?1";
+constexpr char kRaiseStamp[] = "UPDATE clock SET stamp = max(stamp, ?1) RETURNING ?1";
 
 constexpr char kInsert[] = R"sql(
 INSERT INTO records (trial, key, trace, trace_hash, status, verified, superseded, protocol, timer_version, seconds, finished,
@@ -88,7 +88,7 @@ absl::StatusOr<AppendedRecord> InsertRecord(Database* database, const v1::Record
 
   MYCC_ASSIGN_OR_RETURN(const int64_t key, EnsureKey(database, KeyOf(record)));
   const int64_t given = record.recorded_unix_micros();
-  MYCC_ASSIGN_OR_RETURN(const int64_t recorded, database->ReadInt(given == 0 ? kTakeStamp : kHearStamp,
+  MYCC_ASSIGN_OR_RETURN(const int64_t recorded, database->ReadInt(given == 0 ? kTakeStamp : kRaiseStamp,
                                                                   {given == 0 ? now_unix_micros : given}));
   const v1::MeasureResult& result = record.result();
   const int64_t finished = result.finished_unix_micros() != 0 ? result.finished_unix_micros() : recorded;

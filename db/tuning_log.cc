@@ -91,12 +91,6 @@ absl::Status CheckWritable(const Database& database) {
 
 }  // namespace
 
-int64_t SystemUnixMicros() {
-  using std::chrono::microseconds;
-  return std::chrono::duration_cast<microseconds>(std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
-
 absl::StatusOr<std::unique_ptr<TuningLog>> TuningLog::Open(const std::string& path, OpenMode mode,
                                                            Clock clock) {
   MYCC_ASSIGN_OR_RETURN(LogFile file, LogFile::Open(path, mode));
@@ -320,11 +314,6 @@ absl::Status TuningLog::ForEach(const RecordFilter& filter,
     }
   }
   return absl::OkStatus();
-}
-
-absl::StatusOr<int64_t> TuningLog::LastRecordId() const {
-  MutexLock lock(database()->mutex());
-  return database()->ReadInt("SELECT coalesce(max(id), 0) FROM records");
 }
 
 absl::Status TuningLog::SetOverride(int64_t record_id, OverrideKind kind, const std::string& reason) {

@@ -17,6 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "base/clock.h"
 #include "db/log_file.h"
 #include "db/record_filter.h"
 #include "db/record_table.h"
@@ -26,7 +27,6 @@ namespace mycc {
 
 // The wall clock, as microseconds since 1970; a test gives its own.
 using Clock = std::function<int64_t()>;
-int64_t SystemUnixMicros();
 
 struct LogKey {
   std::string workload_hash;
@@ -92,10 +92,6 @@ class TuningLog {
   // meanwhile. Stops at an error.
   absl::Status ForEach(const RecordFilter& filter,
                        const std::function<absl::Status(const StoredRecord&)>& visit) const;
-  // The id of the newest record, 0 for an empty log: freezes what a job may learn from
-  // (RecordFilter::max_id).
-  absl::StatusOr<int64_t> LastRecordId() const;
-
   // Pins or bans the trace of a record, for its key. A key has one pin: a new one takes its place. Only a
   // verified and proven OK record can be pinned.
   absl::Status SetOverride(int64_t record_id, OverrideKind kind, const std::string& reason);

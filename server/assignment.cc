@@ -1,5 +1,7 @@
 #include "server/assignment.h"
 
+#include <variant>
+
 #include "absl/status/statusor.h"
 #include "codegen/schedule/trace_names.h"
 
@@ -8,6 +10,11 @@ namespace {
 
 // Generations that share their random inputs: fresh enough, and the reference is not computed for every one.
 constexpr uint32_t kGenerationsASeed = 8;
+
+void SetFinalists(const FinalRoundWork& round, v1::Assignment* assignment) {
+  assignment->set_trace(StoredTrace(round.traces[0]));
+  for (size_t i = 1; i < round.traces.size(); ++i) assignment->add_rivals(StoredTrace(round.traces[i]));
+}
 
 }  // namespace
 
@@ -20,24 +27,27 @@ uint64_t InputSeed(uint64_t job_seed, const TrialId& id) {
 
 v1::LeaseId LeaseOf(const Grant& grant) {
   v1::LeaseId lease;
-  lease.set_trial(grant.trial.name);
-  lease.set_attempt(grant.trial.attempt);
+  lease.set_trial(grant.work.name);
+  lease.set_attempt(grant.work.attempt);
   return lease;
 }
 
-v1::Assignment AssignmentOf(const Grant& grant, const ActiveJob& job) {
+v1::Assignment AssignmentOf(const Grant& grant, const JobLedger& job) {
   v1::Assignment assignment;
   *assignment.mutable_lease() = LeaseOf(grant);
-  const PlannedTask& task = job.plan().tasks[grant.trial.task];
+  const PlannedTask& task = job.plan().tasks[grant.work.task];
   assignment.set_workload(task.key.workload);
   assignment.set_target(task.key.target);
-  assignment.set_trace(StoredTrace(grant.trial.trace));
+  if (const auto* const trial = std::get_if<TrialWork>(&grant.work.what)) {
+    assignment.set_trace(StoredTrace(trial->trace));
+  } else {
+    SetFinalists(std::get<FinalRoundWork>(grant.work.what), &assignment);
+  }
   assignment.set_protocol(task.protocol);
-  assignment.set_best_seconds(job.best_seconds(grant.trial.task));
-  for (const std::string& rival : grant.trial.rivals) assignment.add_rivals(StoredTrace(rival));
-  absl::StatusOr<TrialId> id = ParseTrialName(grant.trial.name);
+  assignment.set_best_seconds(job.best_seconds(grant.work.task));
+  absl::StatusOr<TrialId> id = ParseTrialName(grant.work.name);
   // The inputs of the last generation, which workers have at hand.
-  if (grant.trial.is_round()) id = TrialId{job.id(), grant.trial.task, job.last_generation(grant.trial.task)};
+  if (grant.work.is_round()) id = TrialId{job.id(), grant.work.task, job.last_generation(grant.work.task)};
   if (id.ok()) assignment.set_seed(InputSeed(job.plan().spec.seed(), *id));
   return assignment;
 }

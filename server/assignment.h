@@ -5,7 +5,7 @@
 
 #include "proto/names.h"
 #include "proto/worker.pb.h"
-#include "server/active_job.h"
+#include "server/job_ledger.h"
 #include "server/lease_queue.h"
 
 namespace mycc {
@@ -13,6 +13,6 @@ namespace mycc {
 // The seed of the random inputs that a trial is verified on.
 uint64_t InputSeed(uint64_t job_seed, const TrialId& id);
 v1::LeaseId LeaseOf(const Grant& grant);
-v1::Assignment AssignmentOf(const Grant& grant, const ActiveJob& job);
+v1::Assignment AssignmentOf(const Grant& grant, const JobLedger& job);
 
 }  // namespace mycc

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "proto/records.pb.h"
-#include "server/baseline_watch.h"
+#include "server/slowdown_watch.h"
 
 namespace mycc {
 
@@ -39,7 +39,7 @@ class DeviceHealth {
   int Allowance(int wanted, double now);
 
   int64_t trials() const { return trials_; }
-  const BaselineWatch& baseline() const { return baseline_; }
+  const SlowdownWatch& baseline() const { return baseline_; }
   // Candidates that failed since one succeeded, and the last one's error.
   int failures_in_a_row() const { return failures_in_a_row_; }
   const std::string& last_failure() const { return last_failure_; }
@@ -48,7 +48,7 @@ class DeviceHealth {
   void Drain(std::string reason, double now);
   void Recover() { drain_.clear(); }
 
-  BaselineWatch baseline_;
+  SlowdownWatch baseline_;
   int64_t trials_ = 0;
   int lost_in_a_row_ = 0;
   int failures_in_a_row_ = 0;

@@ -68,9 +68,9 @@ absl::Status Dispatcher::Start() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<WorkerTable::Session*> Dispatcher::Hear(const std::string& session, const Leases& held) {
+absl::StatusOr<WorkerTable::Session*> Dispatcher::Renew(const std::string& session, const Leases& held) {
   const double now = time_->Seconds();
-  MYCC_ASSIGN_OR_RETURN(WorkerTable::Session* const found, workers_.Hear(session, now));
+  MYCC_ASSIGN_OR_RETURN(WorkerTable::Session* const found, workers_.Renew(session, now));
   if (!found->names_what_it_holds) {
     queue_->RenewAll(session, now);
     return found;
@@ -79,7 +79,7 @@ absl::StatusOr<WorkerTable::Session*> Dispatcher::Hear(const std::string& sessio
   for (const v1::LeaseId& lease : held) {
     if (IsClaim(lease)) continue;
     const Grant* const grant = queue_->Find(lease.trial(), lease.attempt());
-    const bool is_wanted = grant != nullptr && board_->Leasable(grant->trial.job) != nullptr;
+    const bool is_wanted = grant != nullptr && board_->Leasable(grant->work.job) != nullptr;
     if (grant != nullptr && grant->holder == session && !StandstillOf(*found, *grant).empty()) continue;
     const bool is_its_own = queue_->Renew(lease.trial(), lease.attempt(), session, now);
     if (!is_wanted || !is_its_own) found->revoked.push_back(lease);
@@ -131,7 +131,7 @@ void Dispatcher::Claim(WorkerTable::Session* session, const Leases& held,
 
 bool Dispatcher::IsClaim(const v1::LeaseId& lease) const {
   const absl::StatusOr<TrialId> id = ParseTrialName(lease.trial());
-  return id.ok() && board_->ActiveOf(id->job) == nullptr && board_->admission().IsOnItsWay(id->job) &&
+  return id.ok() && board_->LedgerOf(id->job) == nullptr && board_->admission().IsOnItsWay(id->job) &&
          tickets_.IsGenuine(lease);
 }
 
@@ -153,7 +153,7 @@ void Dispatcher::LoseAllOf(const WorkerTable::Session& session,
 }
 
 void Dispatcher::Lease(const v1::LeaseRequest& request, IsAlive alive, Reply<v1::LeaseResponse> reply) {
-  if (const absl::Status heard = Hear(request.session(), request.held()).status(); !heard.ok()) {
+  if (const absl::Status heard = Renew(request.session(), request.held()).status(); !heard.ok()) {
     reply(heard);
   } else {
     leasing_.Lease(request, std::move(alive), std::move(reply));
@@ -161,7 +161,7 @@ void Dispatcher::Lease(const v1::LeaseRequest& request, IsAlive alive, Reply<v1:
 }
 
 void Dispatcher::Report(const v1::ReportRequest& request, Reply<v1::ReportResponse> reply) {
-  if (const absl::Status heard = Hear(request.session(), request.held()).status(); !heard.ok()) {
+  if (const absl::Status heard = Renew(request.session(), request.held()).status(); !heard.ok()) {
     reply(heard);
   } else {
     reports_.Report(request, std::move(reply));
@@ -169,7 +169,7 @@ void Dispatcher::Report(const v1::ReportRequest& request, Reply<v1::ReportRespon
 }
 
 void Dispatcher::Heartbeat(const v1::HeartbeatRequest& request, const Reply<v1::HeartbeatResponse>& reply) {
-  const absl::StatusOr<WorkerTable::Session*> session = Hear(request.session(), request.held());
+  const absl::StatusOr<WorkerTable::Session*> session = Renew(request.session(), request.held());
   if (!session.ok()) {
     reply(session.status());
     return;
@@ -185,7 +185,7 @@ void Dispatcher::Heartbeat(const v1::HeartbeatRequest& request, const Reply<v1::
 }
 
 void Dispatcher::Leave(const v1::LeaveRequest& request, const Reply<v1::LeaveResponse>& reply) {
-  const absl::StatusOr<WorkerTable::Session*> session = Hear(request.session(), {});
+  const absl::StatusOr<WorkerTable::Session*> session = Renew(request.session(), {});
   if (!session.ok()) {
     reply(session.status());
     return;
@@ -231,7 +231,7 @@ void Dispatcher::Tick() {
 std::string Dispatcher::StandstillOf(const WorkerTable::Session& holder, const Grant& grant) const {
   const auto device = holder.devices.find(grant.device);
   if (device == holder.devices.end() || device->second.trouble.empty()) return "";
-  const absl::StatusOr<Target> code = ParseTarget(grant.trial.target);
+  const absl::StatusOr<Target> code = ParseTarget(grant.work.target);
   const bool has_elsewhere = code.ok() && workers_.HasElsewhere(*code, {holder.worker}, time_->Seconds());
   return has_elsewhere ? device->second.trouble : "";
 }

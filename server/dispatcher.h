@@ -85,7 +85,7 @@ class Dispatcher {
   using Leases = google::protobuf::RepeatedPtrField<v1::LeaseId>;
 
   // Handles the lease list of a message: the worker's own leases are renewed, others are revoked.
-  absl::StatusOr<WorkerTable::Session*> Hear(const std::string& session, const Leases& held);
+  absl::StatusOr<WorkerTable::Session*> Renew(const std::string& session, const Leases& held);
   absl::StatusOr<v1::RegisterResponse> RegisterNow(const v1::RegisterRequest& request);
   // Gives the session the leases that it shows tickets for; the others are added to `lost`.
   void Claim(WorkerTable::Session* session, const Leases& held,

@@ -15,7 +15,7 @@
 
 #include "absl/status/statusor.h"
 #include "db/tuning_log.h"
-#include "server/active_job.h"
+#include "server/job_ledger.h"
 #include "server/job_plan.h"
 
 namespace mycc {

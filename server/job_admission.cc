@@ -7,7 +7,7 @@
 #include "base/random_word.h"
 #include "base/status.h"
 #include "proto/job_state.pb.h"
-#include "server/stored_job.h"
+#include "server/load_job.h"
 
 namespace mycc {
 namespace {
@@ -50,7 +50,7 @@ std::string WithDetached(const std::string& spec, bool detached) {
 std::string RandomJobId() { return absl::StrCat("j", RandomWord()); }
 
 JobAdmission::JobAdmission(JobAdmissionOptions options, JobStore* store, const TimeSource* time,
-                           Executors executors, RunningJobs* running, JobRounds* rounds,
+                           Executors executors, RunningJobs* running, JobProposals* proposals,
                            JobAdmissionHooks hooks)
     : options_(std::move(options)),
       store_(store),
@@ -60,7 +60,7 @@ JobAdmission::JobAdmission(JobAdmissionOptions options, JobStore* store, const T
       hooks_(std::move(hooks)),
       changes_(executors_.write),
       turns_({.max_running = options_.max_running, .retry_seconds = options_.retry_seconds}, store, time,
-             executors_, &changes_, running, rounds,
+             executors_, &changes_, running, proposals,
              {hooks_.queue_trials, [this](const std::string& job) { OnEnded(job); }}),
       listing_(store, running, &turns_, &waiters_, time, executors_) {}
 
@@ -195,16 +195,16 @@ void JobAdmission::Reopen(const Job& job, const std::shared_ptr<const Submission
 }
 
 void JobAdmission::Answer(const std::string& job, const Submission& submission, const JobReply& reply) {
-  const absl::Status heard = Hear(job, submission.client, 0);
+  const absl::Status heard = Renew(job, submission.client, 0);
   if (!heard.ok()) return reply(heard);
   listing_.Show(job, reply);
 }
 
-absl::Status JobAdmission::Hear(const std::string& job, const std::string& client, double seconds) {
+absl::Status JobAdmission::Renew(const std::string& job, const std::string& client, double seconds) {
   MYCC_RETURN_IF_ERROR(CheckClient(client));
   if (client.empty() || (!running_->contains(job) && !turns_.Contains(job))) return absl::OkStatus();
   const double now = time_->Seconds();
-  waiters_.Hear(job, client, now + seconds + options_.waiter_seconds, now);
+  waiters_.Renew(job, client, now + seconds + options_.waiter_seconds, now);
   return absl::OkStatus();
 }
 
@@ -246,16 +246,16 @@ void JobAdmission::Leave(const v1::LeaveJobRequest& request, const JobReply& rep
   if (const absl::Status named = CheckClient(request.client()); !named.ok()) return reply(named);
   waiters_.Leave(request.job(), request.client());
   leaving_.push_back({request.job(), reply});
-  SettleLeaving();
+  CommitLeaving();
 }
 
-void JobAdmission::SettleLeaving() {
+void JobAdmission::CommitLeaving() {
   if (time_->Seconds() < all_heard_at_) return;
-  for (const Leaving& leaving : std::exchange(leaving_, {})) SettleLeaving(leaving);
+  for (const Leaving& leaving : std::exchange(leaving_, {})) CommitLeaving(leaving);
 }
 
 // A job that nobody waits for any more is cancelled, unless it was meant to run alone.
-void JobAdmission::SettleLeaving(const Leaving& leaving) {
+void JobAdmission::CommitLeaving(const Leaving& leaving) {
   ReadLog(
       executors_.read, [job = leaving.job](TuningLog* log) { return JobStore(log).GetJob(job); },
       [this, leaving](const absl::StatusOr<Job>& job) {
@@ -269,7 +269,7 @@ void JobAdmission::SettleLeaving(const Leaving& leaving) {
 
 void JobAdmission::Tick() {
   turns_.StartWaiting();
-  SettleLeaving();
+  CommitLeaving();
 }
 
 void JobAdmission::RefuseWaiting(const absl::Status& status) {

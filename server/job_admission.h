@@ -23,13 +23,13 @@
 #include "server/executors.h"
 #include "server/job_changes.h"
 #include "server/job_listing.h"
-#include "server/job_rounds.h"
-#include "server/job_turns.h"
+#include "server/job_proposals.h"
 #include "server/job_waiters.h"
 #include "server/new_job.h"
 #include "server/reply.h"
 #include "server/running_job.h"
 #include "server/time_source.h"
+#include "server/waiting_jobs.h"
 
 namespace mycc {
 
@@ -52,7 +52,7 @@ struct JobAdmissionOptions {
 // The callbacks by which admission tells other parts.
 struct JobAdmissionHooks {
   // A job was taken up: these of its trials go to the lease queue.
-  std::function<void(const ActiveJob& job, const std::vector<Trial>& open)> queue_trials;
+  std::function<void(const JobLedger& job, const std::vector<Trial>& open)> queue_trials;
   // A running job was cancelled, and is no longer among the running ones.
   std::function<void(std::unique_ptr<RunningJob>)> discard;
 };
@@ -61,7 +61,7 @@ class JobAdmission {
  public:
   // All must outlive it. It adds to `running`, and takes cancelled jobs from there.
   JobAdmission(JobAdmissionOptions options, JobStore* store, const TimeSource* time, Executors executors,
-               RunningJobs* running, JobRounds* rounds, JobAdmissionHooks hooks);
+               RunningJobs* running, JobProposals* proposals, JobAdmissionHooks hooks);
 
   // Reads which jobs are unfinished. REQUIRES: nothing is written yet.
   absl::Status Start();
@@ -71,7 +71,7 @@ class JobAdmission {
   void Cancel(const v1::CancelJobRequest& request, const JobReply& reply);
   void Leave(const v1::LeaveJobRequest& request, const JobReply& reply);
   // The client waits for the job, and counts for `seconds` until its next call.
-  absl::Status Hear(const std::string& job, const std::string& client, double seconds);
+  absl::Status Renew(const std::string& job, const std::string& client, double seconds);
 
   const JobListing& listing() const { return listing_; }
   // Whether the job waits for its turn or is being taken up, or is changed now: what the log knows of it may
@@ -113,8 +113,8 @@ class JobAdmission {
   void Answer(const std::string& job, const Submission& submission, const JobReply& reply);
 
   void EndCancelled(const std::string& job, const std::string& why, const JobReply& reply);
-  void SettleLeaving();
-  void SettleLeaving(const Leaving& leaving);
+  void CommitLeaving();
+  void CommitLeaving(const Leaving& leaving);
 
   const JobAdmissionOptions options_;
   JobStore* const store_;
@@ -123,7 +123,7 @@ class JobAdmission {
   RunningJobs* const running_;
   const JobAdmissionHooks hooks_;
   JobChanges changes_;
-  JobTurns turns_;
+  WaitingJobs turns_;
   JobWaiters waiters_;
   const JobListing listing_;
   std::vector<Leaving> leaving_;

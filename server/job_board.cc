@@ -19,20 +19,20 @@ JobBoard::JobBoard(JobBoardOptions options, TuningLog* log, LeaseQueue* queue, c
           [this](RunningJob* job) { Advance(job); },
           [this](const RunningJob& job) { return admission_.listing().ProgressOf(job, /*with_tasks=*/true); },
           [this](RunningJob* job) { Remove(job); }),
-      rounds_(&store_, queue, time, executors, &endings_, [this](RunningJob* job) { Advance(job); }),
-      admission_(std::move(options.admission), &store_, time, executors, &running_, &rounds_,
-                 {[this](const ActiveJob& job, const std::vector<Trial>& open) { QueueTrials(job, open); },
+      proposals_(&store_, queue, time, executors, &endings_, [this](RunningJob* job) { Advance(job); }),
+      admission_(std::move(options.admission), &store_, time, executors, &running_, &proposals_,
+                 {[this](const JobLedger& job, const std::vector<Trial>& open) { QueueTrials(job, open); },
                   [this](std::unique_ptr<RunningJob> job) { Discard(std::move(job)); }}) {}
 
-void JobBoard::QueueTrials(const ActiveJob& job, const std::vector<Trial>& open) {
+void JobBoard::QueueTrials(const JobLedger& job, const std::vector<Trial>& open) {
   for (const Trial& trial : open) {
-    QueuedTrial queued{.name = trial.name,
-                       .job = job.id(),
-                       .target = job.plan().tasks[trial.task].key.target,
-                       .task = trial.task,
-                       .attempt = trial.attempt,
-                       .losses = trial.lost_attempts,
-                       .trace = trial.trace};
+    QueuedWork queued{.name = trial.name,
+                      .job = job.id(),
+                      .target = job.plan().tasks[trial.task].key.target,
+                      .task = trial.task,
+                      .attempt = trial.attempt,
+                      .losses = trial.lost_attempts,
+                      .what = TrialWork{trial.trace}};
     if (trial.state == TrialState::kLeased) {
       queue_->Adopt(std::move(queued), absl::StrCat(kAdoptedHolder, trial.worker), time_->Seconds());
     } else {
@@ -60,12 +60,12 @@ void JobBoard::Remove(RunningJob* job) {
 
 void JobBoard::Advance(RunningJob* job) {
   if (job->under_way > 0) return;
-  if (!job->ending && job->searched_out && job->active->open_trials() == 0)
+  if (!job->ending && job->searched_out && job->ledger->open_trials() == 0)
     endings_.EndAsSearched(job, *job->searched_out);
   if (job->ending) {
     endings_.Advance(job);
-  } else if (!job->searched_out && !job->unsaved && job->active->ready_for_round()) {
-    rounds_.Ask(job);
+  } else if (!job->searched_out && !job->unsaved && job->ledger->ready_for_proposal()) {
+    proposals_.Ask(job);
   }
 }
 
@@ -79,24 +79,24 @@ uint64_t JobBoard::RevisionOf(const std::string& job) const {
   return found == nullptr ? 0 : found->revision;
 }
 
-const ActiveJob* JobBoard::Leasable(const std::string& job) const {
+const JobLedger* JobBoard::Leasable(const std::string& job) const {
   const RunningJob* const found = Find(job);
   if (found == nullptr) return nullptr;
   const bool is_over = found->ending && (found->finals == nullptr || !found->finals->is_open());
-  return is_over ? nullptr : found->active.get();
+  return is_over ? nullptr : found->ledger.get();
 }
 
 void JobBoard::OnFinished(const TrialId& trial, const v1::MeasureResult& result) {
   RunningJob* const found = Find(trial.job);
   if (found == nullptr) return;
-  found->active->Finish(trial.task, trial.generation, trial.index, result);
+  found->ledger->Finish(trial.task, trial.generation, trial.index, result);
   found->Touch();
   Advance(found);
 }
 
-const ActiveJob* JobBoard::ActiveOf(const std::string& job) const {
+const JobLedger* JobBoard::LedgerOf(const std::string& job) const {
   const RunningJob* const found = Find(job);
-  return found == nullptr ? nullptr : found->active.get();
+  return found == nullptr ? nullptr : found->ledger.get();
 }
 
 void JobBoard::FinishRound(const std::string& job, const std::string& round,
@@ -132,11 +132,11 @@ void JobBoard::Tick() {
 }
 
 void JobBoard::TickJob(RunningJob* job) {
-  const double limit = SearchSeconds(job->active->stored().spec(), job->active->plan().tasks.size());
+  const double limit = SearchSeconds(job->ledger->stored().spec(), job->ledger->plan().tasks.size());
   if (limit > 0 && job->Elapsed(time_->Seconds()) >= limit) endings_.EndAsSearched(job, StopReason::kTime);
   if (job->finals != nullptr && job->finals->is_open()) endings_.WatchFinals(job);
   const bool may_save = job->unsaved && job->under_way == 0 && !job->ending;
-  if (may_save && time_->Seconds() >= job->retry_at) rounds_.Save(job);
+  if (may_save && time_->Seconds() >= job->retry_at) proposals_.Save(job);
   Advance(job);
 }
 

@@ -1,8 +1,8 @@
-// All jobs of a server: taken in (job_admission.h), searched (job_rounds.h), and ended (job_endings.h).
+// All jobs of a server: taken in (job_admission.h), searched (job_proposals.h), and ended (job_endings.h).
 // Everything that a restart needs is in the log before it happens. Rounds' trials go to the lease queue.
 //
-//   Submit -> search (on the search thread): next round -> log -> lease queue
-//   ... OnFinished -> search: next round ... -> end
+//   Submit -> search (on the search thread): next proposal -> log -> lease queue
+//   ... OnFinished -> search: next proposal ... -> end
 //
 // Thread rule: thread-compatible. Search work runs through the executor, and only its `done` part comes back
 // here.
@@ -24,7 +24,7 @@
 #include "server/executors.h"
 #include "server/job_admission.h"
 #include "server/job_endings.h"
-#include "server/job_rounds.h"
+#include "server/job_proposals.h"
 #include "server/lease_queue.h"
 #include "server/running_job.h"
 #include "server/time_source.h"
@@ -57,10 +57,10 @@ class JobBoard {
   uint64_t RevisionOf(const std::string& job) const;
 
   // The job whose trials, or final rounds, may be leased; null otherwise.
-  const ActiveJob* Leasable(const std::string& job) const;
+  const JobLedger* Leasable(const std::string& job) const;
   bool IsRunning(const std::string& job) const { return running_.contains(job); }
   // The job while it runs, and while it ends; null otherwise.
-  const ActiveJob* ActiveOf(const std::string& job) const;
+  const JobLedger* LedgerOf(const std::string& job) const;
   // A trial's result is in the log.
   void OnFinished(const TrialId& trial, const v1::MeasureResult& result);
 
@@ -84,7 +84,7 @@ class JobBoard {
   // Takes the next step that the job's state asks for; the job may be gone afterwards.
   void Advance(RunningJob* job);
   void TickJob(RunningJob* job);
-  void QueueTrials(const ActiveJob& job, const std::vector<Trial>& open);
+  void QueueTrials(const JobLedger& job, const std::vector<Trial>& open);
   void Discard(std::unique_ptr<RunningJob> job);
   void Remove(RunningJob* job);
   RunningJob* Find(const std::string& job) const;
@@ -100,7 +100,7 @@ class JobBoard {
   // Cancelled while their search was at work, which they outlive. One of the same id may run again.
   std::vector<std::unique_ptr<RunningJob>> discarded_;
   JobEndings endings_;
-  JobRounds rounds_;
+  JobProposals proposals_;
   JobAdmission admission_;
 };
 

@@ -20,7 +20,6 @@ std::string WordsOf(StopReason reason) {
   switch (reason) {
     case StopReason::kTrials: return "all trials are measured";
     case StopReason::kTime: return "the time budget is spent";
-    case StopReason::kSmallGain: return "another round promises too little";
     case StopReason::kExhausted: return "the spaces hold nothing new";
   }
   return "";
@@ -99,7 +98,7 @@ void JobEndings::PlanRounds(RunningJob* job) {
   ++job->under_way;
   ReadLog(
       executors_.read,
-      [question = FinalsQuestionOf(*job->active)](TuningLog* log) { return PlanFinals(question, *log); },
+      [question = FinalsQuestionOf(*job->ledger)](TuningLog* log) { return PlanFinals(question, *log); },
       [this, job](const FinalsPlan& plan) {
         --job->under_way;
         BeginFinals(job, plan);
@@ -109,8 +108,8 @@ void JobEndings::PlanRounds(RunningJob* job) {
 
 void JobEndings::BeginFinals(RunningJob* job, const FinalsPlan& plan) {
   if (job->ending->in_log || job->ending->is_unwritable) return;  // meanwhile
-  job->finals = std::make_unique<JobFinals>(job->active.get(), plan);
-  for (QueuedTrial& round : QueuedRounds(*job->active, plan)) queue_->Add(std::move(round));
+  job->finals = std::make_unique<JobFinals>(job->ledger.get(), plan);
+  for (QueuedWork& round : QueuedRounds(*job->ledger, plan)) queue_->Add(std::move(round));
   job->finals_by = time_->Seconds() + options_.finals_seconds;
   job->Touch();
 }
@@ -186,8 +185,8 @@ void JobEndings::Finalize(RunningJob* job) {
   if (const std::string failures = job->finals->Failures(); !failures.empty())
     absl::StrAppend(&message, "; ", failures);
   std::vector<std::string> outcomes;
-  for (uint32_t task = 0; task < job->active->plan().tasks.size(); ++task)
-    outcomes.push_back(job->active->TaskOutcome(task));
+  for (uint32_t task = 0; task < job->ledger->plan().tasks.size(); ++task)
+    outcomes.push_back(job->ledger->TaskOutcome(task));
   ++job->under_way;
   executors_.write(
       [store = store_, id = job->id(), state, message, outcomes = std::move(outcomes),

@@ -1,5 +1,5 @@
 // Ends jobs: workers report what they still hold, the final rounds are held, the search's models are stored,
-// and the job's final state is written. Thread rule: as job_rounds.h.
+// and the job's final state is written. Thread rule: as job_proposals.h.
 #pragma once
 
 #include <functional>

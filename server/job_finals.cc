@@ -10,7 +10,7 @@
 
 namespace mycc {
 
-FinalsQuestion FinalsQuestionOf(const ActiveJob& job) {
+FinalsQuestion FinalsQuestionOf(const JobLedger& job) {
   FinalsQuestion question{.job = job.id(), .tasks = {}};
   for (uint32_t task = 0; task < job.plan().tasks.size(); ++task) {
     if (!job.stored_tasks()[task].reused())
@@ -37,20 +37,21 @@ FinalsPlan PlanFinals(const FinalsQuestion& question, const TuningLog& log) {
   return plan;
 }
 
-std::vector<QueuedTrial> QueuedRounds(const ActiveJob& job, const FinalsPlan& plan) {
-  std::vector<QueuedTrial> rounds;
+std::vector<QueuedWork> QueuedRounds(const JobLedger& job, const FinalsPlan& plan) {
+  std::vector<QueuedWork> rounds;
   for (const FinalRound& round : plan.rounds) {
-    QueuedTrial& queued = rounds.emplace_back(QueuedTrial{.name = round.name,
-                                                          .job = job.id(),
-                                                          .target = job.plan().tasks[round.task].key.target,
-                                                          .task = round.task,
-                                                          .trace = round.finalists[0].trace()});
-    for (size_t i = 1; i < round.finalists.size(); ++i) queued.rivals.push_back(round.finalists[i].trace());
+    FinalRoundWork work;
+    for (const v1::Record& finalist : round.finalists) work.traces.push_back(finalist.trace());
+    rounds.push_back({.name = round.name,
+                      .job = job.id(),
+                      .target = job.plan().tasks[round.task].key.target,
+                      .task = round.task,
+                      .what = std::move(work)});
   }
   return rounds;
 }
 
-JobFinals::JobFinals(ActiveJob* job, const FinalsPlan& plan) : job_(job) {
+JobFinals::JobFinals(JobLedger* job, const FinalsPlan& plan) : job_(job) {
   for (const FinalRound& round : plan.rounds) open_[round.name] = round;
   planned_ = open_.size();
   for (const auto& [task, times] : plan.earlier) job_->SetFinal(task, times);

@@ -10,8 +10,8 @@
 
 #include "absl/status/statusor.h"
 #include "db/tuning_log.h"
-#include "server/active_job.h"
 #include "server/final_round.h"
+#include "server/job_ledger.h"
 #include "server/lease_queue.h"
 
 namespace mycc {
@@ -26,7 +26,7 @@ struct FinalsQuestion {
   std::string job;
   std::vector<Searched> tasks;
 };
-FinalsQuestion FinalsQuestionOf(const ActiveJob& job);
+FinalsQuestion FinalsQuestionOf(const JobLedger& job);
 
 struct FinalsPlan {
   std::vector<FinalRound> rounds;
@@ -35,12 +35,12 @@ struct FinalsPlan {
 };
 FinalsPlan PlanFinals(const FinalsQuestion& question, const TuningLog& log);
 // The rounds as work for the queue, each for one worker.
-std::vector<QueuedTrial> QueuedRounds(const ActiveJob& job, const FinalsPlan& plan);
+std::vector<QueuedWork> QueuedRounds(const JobLedger& job, const FinalsPlan& plan);
 
 class JobFinals {
  public:
   // The job must outlive it.
-  JobFinals(ActiveJob* job, const FinalsPlan& plan);
+  JobFinals(JobLedger* job, const FinalsPlan& plan);
 
   bool is_open() const { return !open_.empty(); }
   bool is_open(const std::string& round) const { return open_.contains(round); }
@@ -62,7 +62,7 @@ class JobFinals {
  private:
   void Fail(uint32_t task, const std::string& why);
 
-  ActiveJob* const job_;
+  JobLedger* const job_;
   std::map<std::string, FinalRound> open_;  // by name
   size_t planned_ = 0;
   std::vector<std::string> failures_;

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "proto/job_state.pb.h"
-#include "server/stored_job.h"
+#include "server/load_job.h"
 
 namespace mycc {
 namespace {
@@ -44,7 +44,7 @@ v1::JobProgress ProgressOfSpec(const Job& job) {
 absl::StatusOr<v1::JobProgress> ProgressOfTasks(TuningLog* log, const JobStore& store, const Job& job) {
   MYCC_ASSIGN_OR_RETURN(const bool has_tasks, store.HasTasks(job.id));
   if (!has_tasks) return ProgressOfSpec(job);
-  const absl::StatusOr<StoredJobState> loaded = LoadJob(*log, store, job);
+  const absl::StatusOr<LoadedJob> loaded = LoadJob(*log, store, job);
   return loaded.ok() ? loaded->job->Progress(/*with_tasks=*/true) : ProgressOfSpec(job);
 }
 
@@ -64,7 +64,7 @@ std::string SummaryOf(v1::JobProgress progress, JobState state, const std::strin
   return progress.SerializeAsString();
 }
 
-JobListing::JobListing(JobStore* store, const RunningJobs* running, const JobTurns* turns,
+JobListing::JobListing(JobStore* store, const RunningJobs* running, const WaitingJobs* turns,
                        const JobWaiters* waiters, const TimeSource* time, Executors executors)
     : store_(store),
       running_(running),
@@ -159,7 +159,7 @@ void JobListing::KeepSummary(const std::string& job, const std::string& summary)
 }
 
 v1::JobProgress JobListing::ProgressOf(const RunningJob& job, bool with_tasks) const {
-  v1::JobProgress progress = job.active->Progress(with_tasks);
+  v1::JobProgress progress = job.ledger->Progress(with_tasks);
   progress.set_state(v1::JOB_STATE_RUNNING);
   progress.set_revision(job.revision);
   progress.set_elapsed_seconds(job.Elapsed(time_->Seconds()));

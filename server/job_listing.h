@@ -11,11 +11,11 @@
 #include "db/job_store.h"
 #include "proto/tuning.pb.h"
 #include "server/executors.h"
-#include "server/job_turns.h"
 #include "server/job_waiters.h"
 #include "server/reply.h"
 #include "server/running_job.h"
 #include "server/time_source.h"
+#include "server/waiting_jobs.h"
 
 namespace mycc {
 
@@ -27,7 +27,7 @@ std::string SummaryOf(v1::JobProgress progress, JobState state, const std::strin
 class JobListing {
  public:
   // All must outlive it.
-  JobListing(JobStore* store, const RunningJobs* running, const JobTurns* turns, const JobWaiters* waiters,
+  JobListing(JobStore* store, const RunningJobs* running, const WaitingJobs* turns, const JobWaiters* waiters,
              const TimeSource* time, Executors executors);
 
   // NotFound when there is no such job.
@@ -52,7 +52,7 @@ class JobListing {
 
   JobStore* const store_;
   const RunningJobs* const running_;
-  const JobTurns* const turns_;
+  const WaitingJobs* const turns_;
   const JobWaiters* const waiters_;
   const TimeSource* const time_;
   const Executors executors_;

@@ -1,6 +1,6 @@
 // The interface of a job's search, in this process (local_search.h) or in a process of its own
-// (search_process.h). With the same models, rounds and outcomes, a new search continues as the old one would
-// have. Thread rule: thread-compatible; calls take seconds.
+// (search_process.h). With the same models, proposals and outcomes, a new search continues as the old one
+// would have. Thread rule: thread-compatible; calls take seconds.
 #pragma once
 
 #include <cstdint>
@@ -26,9 +26,9 @@ using ModelBytes = std::map<std::string, std::string>;
 // By task of the job.
 using TaskOutcomes = std::map<uint32_t, std::vector<Outcome>>;
 
-// The next round, or why there is none.
+// The next proposal, or why there is none.
 struct SearchStep {
-  std::optional<v1::SearchRound> round;
+  std::optional<v1::Proposal> proposal;
   std::optional<StopReason> stop_reason;
 };
 
@@ -36,9 +36,9 @@ class JobSearch {
  public:
   virtual ~JobSearch() = default;
 
-  // Tells what was measured since the last call, and asks for the next round. REQUIRES: all outcomes of the
-  // rounds before the latest were told. Aborted: the search is gone, and the message says how; it may be
-  // begun again.
+  // Tells what was measured since the last call, and asks for the next proposal. REQUIRES: all outcomes of
+  // the proposals before the latest were told. Aborted: the search is gone, and the message says how; it may
+  // be begun again.
   virtual absl::StatusOr<SearchStep> Next(const TaskOutcomes& outcomes, double elapsed_seconds) = 0;
   // The models that this job and those before it taught, for the next job; none of a kind that nothing was
   // learned about. Aborted as above.
@@ -52,9 +52,9 @@ struct SearchStart {
   const std::vector<PlannedTask>* tasks = nullptr;
   const std::vector<v1::StoredTask>* stored_tasks = nullptr;  // one for each task
   ModelBytes models;                                          // of an earlier job, which it starts from
-  std::vector<v1::SearchRound> rounds;                        // that were proposed before, in order
+  std::vector<v1::Proposal> proposals;                        // that were proposed before, in order
 };
-// FailedPrecondition when no task is left to search, or when this build's spaces no longer hold a round;
+// FailedPrecondition when no task is left to search, or when this build's spaces no longer hold a proposal;
 // Aborted as JobSearch has it.
 using StartSearch = std::function<absl::StatusOr<std::unique_ptr<JobSearch>>(const SearchStart&)>;
 

@@ -4,7 +4,7 @@
 
 namespace mycc {
 
-void JobWaiters::Hear(const std::string& job, const std::string& client, double until, double now) {
+void JobWaiters::Renew(const std::string& job, const std::string& client, double until, double now) {
   Clients& clients = jobs_[job];
   std::erase_if(clients, [now](const auto& known) { return known.second <= now; });
   clients[client] = until;

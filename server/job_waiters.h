@@ -12,7 +12,7 @@ namespace mycc {
 class JobWaiters {
  public:
   // The client waits for the job until then, unless it is heard again.
-  void Hear(const std::string& job, const std::string& client, double until, double now);
+  void Renew(const std::string& job, const std::string& client, double until, double now);
   void Leave(const std::string& job, const std::string& client);
   // The job has ended: it has no waiters any more.
   void Forget(const std::string& job) { jobs_.erase(job); }

@@ -29,10 +29,10 @@ void LeaseQueue::Forget(Index* index, const std::string& key, const std::string&
   if (found->second.empty()) index->erase(found);
 }
 
-void LeaseQueue::Add(QueuedTrial trial, bool first) {
+void LeaseQueue::Add(QueuedWork trial, bool first) {
   LineOfTrials& line = lines_[{trial.job, trial.target}];
   const bool is_apart = trial.is_suspect() || !trial.failed_tries.empty();
-  std::deque<QueuedTrial>& place = is_apart ? line.apart : line.ordinary;
+  std::deque<QueuedWork>& place = is_apart ? line.apart : line.ordinary;
   place.insert(first ? place.begin() : place.end(), std::move(trial));
   apart_ += is_apart ? 1 : 0;
   ++waiting_;
@@ -40,9 +40,9 @@ void LeaseQueue::Add(QueuedTrial trial, bool first) {
 }
 
 Grant* LeaseQueue::Insert(Grant grant) {
-  const std::string name = grant.trial.name;
+  const std::string name = grant.work.name;
   by_holder_[grant.holder].insert(name);
-  by_job_[grant.trial.job].insert(name);
+  by_job_[grant.work.job].insert(name);
   return &(leased_[name] = std::move(grant));
 }
 
@@ -50,7 +50,7 @@ void LeaseQueue::Hold(Grant* grant, double now, double seconds) {
   StopClock(grant, LeaseState::kHeld);
   grant->renewed = now;
   grant->expires = std::min(now + seconds, grant->until);
-  by_expiry_.insert({grant->expires, grant->trial.name});
+  by_expiry_.insert({grant->expires, grant->work.name});
 }
 
 void LeaseQueue::HoldAnew(Grant* grant, double now, double seconds) {
@@ -59,20 +59,20 @@ void LeaseQueue::HoldAnew(Grant* grant, double now, double seconds) {
 }
 
 void LeaseQueue::StopClock(Grant* grant, LeaseState state) {
-  if (grant->state == LeaseState::kHeld) by_expiry_.erase({grant->expires, grant->trial.name});
+  if (grant->state == LeaseState::kHeld) by_expiry_.erase({grant->expires, grant->work.name});
   grant->state = state;
 }
 
-void LeaseQueue::Adopt(QueuedTrial trial, const std::string& holder, double now) {
+void LeaseQueue::Adopt(QueuedWork trial, const std::string& holder, double now) {
   MYCC_CHECK(trial.attempt > 0) << trial.name << " was never granted";
-  HoldAnew(Insert({.trial = std::move(trial), .holder = holder}), now, kFindAgainSeconds + lease_seconds_);
+  HoldAnew(Insert({.work = std::move(trial), .holder = holder}), now, kFindAgainSeconds + lease_seconds_);
 }
 
 bool LeaseQueue::HoldsSuspect(const std::string& holder) const {
   const auto names = by_holder_.find(holder);
   return names != by_holder_.end() &&
          std::any_of(names->second.begin(), names->second.end(),
-                     [this](const std::string& name) { return leased_.at(name).trial.is_suspect(); });
+                     [this](const std::string& name) { return leased_.at(name).work.is_suspect(); });
 }
 
 bool LeaseQueue::ForLinesInTurn(const Asker& asker, const std::function<bool(LineOfTrials*)>& take) {
@@ -89,20 +89,20 @@ bool LeaseQueue::ForLinesInTurn(const Asker& asker, const std::function<bool(Lin
   return false;
 }
 
-std::optional<QueuedTrial> LeaseQueue::TakeApart(const Asker& asker, bool suspects, LineOfTrials* line) {
-  const auto found = std::find_if(line->apart.begin(), line->apart.end(), [&](const QueuedTrial& trial) {
+std::optional<QueuedWork> LeaseQueue::TakeApart(const Asker& asker, bool suspects, LineOfTrials* line) {
+  const auto found = std::find_if(line->apart.begin(), line->apart.end(), [&](const QueuedWork& trial) {
     return trial.is_suspect() == suspects && (asker.may_try == nullptr || asker.may_try(trial));
   });
   if (found == line->apart.end()) return std::nullopt;
-  std::optional<QueuedTrial> trial = std::move(*found);
+  std::optional<QueuedWork> trial = std::move(*found);
   line->apart.erase(found);
   --apart_;
   --waiting_;
   return trial;
 }
 
-std::optional<QueuedTrial> LeaseQueue::TakeOrdinary(const Asker& asker, LineOfTrials* line) {
-  std::optional<QueuedTrial> trial = TakeApart(asker, /*suspects=*/false, line);
+std::optional<QueuedWork> LeaseQueue::TakeOrdinary(const Asker& asker, LineOfTrials* line) {
+  std::optional<QueuedWork> trial = TakeApart(asker, /*suspects=*/false, line);
   if (trial || line->ordinary.empty()) return trial;
   trial = std::move(line->ordinary.front());
   line->ordinary.pop_front();
@@ -110,21 +110,21 @@ std::optional<QueuedTrial> LeaseQueue::TakeOrdinary(const Asker& asker, LineOfTr
   return trial;
 }
 
-Grant* LeaseQueue::GrantTo(const Asker& asker, QueuedTrial trial) {
+Grant* LeaseQueue::GrantTo(const Asker& asker, QueuedWork trial) {
   ++trial.attempt;
-  return Insert({.trial = std::move(trial), .holder = asker.holder, .device = asker.device});
+  return Insert({.work = std::move(trial), .holder = asker.holder, .device = asker.device});
 }
 
 std::vector<Grant> LeaseQueue::Lease(const Asker& asker, int count) {
   std::vector<Grant> grants;
   const auto take_suspect = [&](LineOfTrials* line) {
-    std::optional<QueuedTrial> trial = TakeApart(asker, /*suspects=*/true, line);
+    std::optional<QueuedWork> trial = TakeApart(asker, /*suspects=*/true, line);
     if (!trial) return false;
     grants.push_back(*GrantTo(asker, *std::move(trial)));
     return true;
   };
   const auto take_ordinary = [&](LineOfTrials* line) {
-    std::optional<QueuedTrial> trial = TakeOrdinary(asker, line);
+    std::optional<QueuedWork> trial = TakeOrdinary(asker, line);
     if (!trial) return false;
     grants.push_back(*GrantTo(asker, *std::move(trial)));
     return true;
@@ -146,8 +146,8 @@ bool LeaseQueue::Confirm(const std::string& name, uint32_t attempt, double now) 
 void LeaseQueue::TakeBack(const std::string& name, uint32_t attempt) {
   std::optional<Grant> taken = Take(name, attempt);
   if (!taken) return;
-  --taken->trial.attempt;
-  Add(std::move(taken->trial), /*first=*/true);
+  --taken->work.attempt;
+  Add(std::move(taken->work), /*first=*/true);
 }
 
 bool LeaseQueue::Renew(const std::string& name, uint32_t attempt, const std::string& holder, double now) {
@@ -179,9 +179,9 @@ bool LeaseQueue::Rebind(const std::string& name, uint32_t attempt, const std::st
 std::optional<Grant> LeaseQueue::Take(const std::string& name, uint32_t attempt) {
   Grant* const found = FindLease(name, attempt);
   if (found == nullptr) return std::nullopt;
-  StopClock(found, LeaseState::kSettling);
+  StopClock(found, LeaseState::kCommitting);
   Forget(&by_holder_, found->holder, name);
-  Forget(&by_job_, found->trial.job, name);
+  Forget(&by_job_, found->work.job, name);
   Grant grant = std::move(*found);
   leased_.erase(name);
   return grant;
@@ -189,24 +189,24 @@ std::optional<Grant> LeaseQueue::Take(const std::string& name, uint32_t attempt)
 
 Grant* LeaseQueue::FindLease(const std::string& name, uint32_t attempt) {
   const auto found = leased_.find(name);
-  return found == leased_.end() || found->second.trial.attempt != attempt ? nullptr : &found->second;
+  return found == leased_.end() || found->second.work.attempt != attempt ? nullptr : &found->second;
 }
 
 const Grant* LeaseQueue::Find(const std::string& name, uint32_t attempt) const {
   const auto found = leased_.find(name);
-  return found == leased_.end() || found->second.trial.attempt != attempt ? nullptr : &found->second;
+  return found == leased_.end() || found->second.work.attempt != attempt ? nullptr : &found->second;
 }
 
-bool LeaseQueue::Settle(const std::string& name, uint32_t attempt) {
+bool LeaseQueue::BeginCommit(const std::string& name, uint32_t attempt) {
   Grant* const grant = FindLease(name, attempt);
   if (grant == nullptr || grant->state != LeaseState::kHeld) return false;
-  StopClock(grant, LeaseState::kSettling);
+  StopClock(grant, LeaseState::kCommitting);
   return true;
 }
 
-void LeaseQueue::Unsettle(const std::string& name, uint32_t attempt, double now) {
+void LeaseQueue::AbortCommit(const std::string& name, uint32_t attempt, double now) {
   Grant* const grant = FindLease(name, attempt);
-  if (grant != nullptr && grant->state == LeaseState::kSettling) HoldAnew(grant, now, lease_seconds_);
+  if (grant != nullptr && grant->state == LeaseState::kCommitting) HoldAnew(grant, now, lease_seconds_);
 }
 
 bool LeaseQueue::Finish(const std::string& name, uint32_t attempt) { return Take(name, attempt).has_value(); }
@@ -214,8 +214,8 @@ bool LeaseQueue::Finish(const std::string& name, uint32_t attempt) { return Take
 bool LeaseQueue::Return(const std::string& name, uint32_t attempt, bool blamed) {
   std::optional<Grant> grant = Take(name, attempt);
   if (!grant) return false;
-  if (blamed) ++grant->trial.losses;
-  Add(std::move(grant->trial), /*first=*/true);  // its generation is older than what waits
+  if (blamed) ++grant->work.losses;
+  Add(std::move(grant->work), /*first=*/true);  // its generation is older than what waits
   return true;
 }
 
@@ -223,8 +223,8 @@ bool LeaseQueue::ReturnElsewhere(const std::string& name, uint32_t attempt, bool
                                  double now) {
   Grant* const grant = FindLease(name, attempt);
   if (grant == nullptr) return false;
-  grant->trial.failed_tries.push_back(std::move(failed));
-  grant->trial.elsewhere_until = now + kElsewhereSeconds;
+  grant->work.failed_tries.push_back(std::move(failed));
+  grant->work.elsewhere_until = now + kElsewhereSeconds;
   return Return(name, attempt, blamed);
 }
 
@@ -270,7 +270,7 @@ void LeaseQueue::DropJob(const std::string& job) {
   DropWaiting(job);
   const auto names = by_job_.find(job);
   if (names == by_job_.end()) return;
-  for (const std::string& name : Names(names->second)) Take(name, leased_.at(name).trial.attempt);
+  for (const std::string& name : Names(names->second)) Take(name, leased_.at(name).work.attempt);
 }
 
 int64_t LeaseQueue::waiting(const std::string& job) const {

@@ -2,9 +2,9 @@
 // trial's attempt number, and only a report with the current number counts, which fences off workers whose
 // lease has ended.
 //
-//              Lease              Confirm            Settle
+//              Lease              Confirm            BeginCommit
 //   waiting ----------> granting ---------> held -------------> settling ---.
-//      ^                    | TakeBack        ^     Unsettle        |       | Finish
+//      ^                    | TakeBack        ^     AbortCommit        |       | Finish
 //      |                    |                 '---------------------'       v
 //      '--------------------'-------------------------- Return ----'      (gone)
 //
@@ -27,6 +27,7 @@
 #include <string>
 #include <unordered_map>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace mycc {
@@ -38,20 +39,28 @@ struct FailedTry {
   bool is_doubted = false;  // the candidate failed, but the device is doubted
 };
 
-struct QueuedTrial {
+// One candidate. The log has a row for it, with its attempts.
+struct TrialWork {
+  std::string trace;
+};
+// A final round: candidates that one worker times in turn (final_round.h). The log does not know it.
+struct FinalRoundWork {
+  std::vector<std::string> traces;  // of the finalists, the best first
+};
+
+struct QueuedWork {
   std::string name;
   std::string job;
   std::string target;  // the target's text
   uint32_t task = 0;
   uint32_t attempt = 0;  // the last one granted; 0: none yet
   uint32_t losses = 0;   // attempts without a verdict that were blamed on the candidate
-  std::string trace;
-  std::vector<std::string> rivals;  // not empty: a final round, no trial; the log does not know it
+  std::variant<TrialWork, FinalRoundWork> what;
   // It should not go back to a worker where it failed, while there are other workers and until then.
   std::vector<FailedTry> failed_tries;
   double elsewhere_until = 0;
 
-  bool is_round() const { return !rivals.empty(); }
+  bool is_round() const { return std::holds_alternative<FinalRoundWork>(what); }
   bool is_suspect() const { return losses > 0; }
 };
 
@@ -62,11 +71,11 @@ inline constexpr char kAdoptedHolder[] = "before restart: ";
 enum class LeaseState {
   kGranting,  // on its way into the log: no worker knows of it
   kHeld,
-  kSettling,  // its end is on its way into the log
+  kCommitting,  // its end is on its way into the log
 };
 
 struct Grant {
-  QueuedTrial trial;
+  QueuedWork work;
   std::string holder;
   std::string device;  // of the holder; empty for one that was adopted
   LeaseState state = LeaseState::kGranting;
@@ -80,7 +89,7 @@ struct Asker {
   // Whether the device can measure the trials of a line.
   std::function<bool(const std::string& job, const std::string& target)> fits;
   // Whether a trial that failed elsewhere, or is a suspect, may come here. Null: any may.
-  std::function<bool(const QueuedTrial&)> may_try;
+  std::function<bool(const QueuedWork&)> may_try;
 };
 
 class LeaseQueue {
@@ -88,10 +97,10 @@ class LeaseQueue {
   explicit LeaseQueue(double lease_seconds) : lease_seconds_(lease_seconds) {}
 
   // Appends the trial to the line of its job and target; `first` puts it at the head.
-  void Add(QueuedTrial trial, bool first = false);
+  void Add(QueuedWork trial, bool first = false);
   // Adopts a trial that a worker holds already under trial.attempt, after a restart of the server. The worker
   // first has to find the server again, so the lease lasts that much longer.
-  void Adopt(QueuedTrial trial, const std::string& holder, double now);
+  void Adopt(QueuedWork trial, const std::string& holder, double now);
 
   // Grants up to `count` trials of the lines that fit, which take turns; in a line the oldest first. A
   // suspect comes first, alone, and only to a holder that has none.
@@ -112,9 +121,9 @@ class LeaseQueue {
   // The lease under this attempt; null for a late report: the attempt is not the current one, or not leased.
   const Grant* Find(const std::string& name, uint32_t attempt) const;
   // The lease's end is decided. False when there is no such lease, or its end was decided before.
-  bool Settle(const std::string& name, uint32_t attempt);
+  bool BeginCommit(const std::string& name, uint32_t attempt);
   // The end could not be written: the lease is held as before.
-  void Unsettle(const std::string& name, uint32_t attempt, double now);
+  void AbortCommit(const std::string& name, uint32_t attempt, double now);
   // Ends a lease with a result. False for a late report.
   bool Finish(const std::string& name, uint32_t attempt);
   // Ends a lease without a result: the trial waits again, at the head. `blamed` counts a loss.
@@ -144,8 +153,8 @@ class LeaseQueue {
  private:
   // The trials of one job and target.
   struct LineOfTrials {
-    std::deque<QueuedTrial> ordinary;
-    std::deque<QueuedTrial> apart;  // suspects, and trials that failed somewhere
+    std::deque<QueuedWork> ordinary;
+    std::deque<QueuedWork> apart;  // suspects, and trials that failed somewhere
 
     bool empty() const { return ordinary.empty() && apart.empty(); }
     int64_t size() const { return static_cast<int64_t>(ordinary.size() + apart.size()); }
@@ -162,9 +171,9 @@ class LeaseQueue {
   // Calls `take` with the lines in turn until it returns true or each line was offered. The line that was
   // taken from has had its turn.
   bool ForLinesInTurn(const Asker& asker, const std::function<bool(LineOfTrials*)>& take);
-  std::optional<QueuedTrial> TakeApart(const Asker& asker, bool suspects, LineOfTrials* line);
-  std::optional<QueuedTrial> TakeOrdinary(const Asker& asker, LineOfTrials* line);
-  Grant* GrantTo(const Asker& asker, QueuedTrial trial);
+  std::optional<QueuedWork> TakeApart(const Asker& asker, bool suspects, LineOfTrials* line);
+  std::optional<QueuedWork> TakeOrdinary(const Asker& asker, LineOfTrials* line);
+  Grant* GrantTo(const Asker& asker, QueuedWork trial);
   Grant* Insert(Grant grant);
   // Into the state in which it runs out, renewed or not: its holder reports something new.
   void HoldAnew(Grant* grant, double now, double seconds);

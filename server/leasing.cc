@@ -86,13 +86,13 @@ std::vector<Grant> Leasing::Grants(WorkerTable::Session* session, const v1::Leas
     return found->second = board_->Leasable(job) != nullptr && parsed.ok() &&
                            IsMeasurableOn(*parsed, device.target, &why);
   };
-  asker.may_try = [&](const QueuedTrial& trial) { return MayTry(session->worker, trial); };
+  asker.may_try = [&](const QueuedWork& trial) { return MayTry(session->worker, trial); };
   const int wanted = static_cast<int>(std::min(request.max_trials(), options_.max_trials));
   return queue_->Lease(asker, device.health.Allowance(wanted, time_->Seconds()));
 }
 
 // A trial is not tried again on a worker where it failed, while somebody else can.
-bool Leasing::MayTry(const std::string& worker, const QueuedTrial& trial) const {
+bool Leasing::MayTry(const std::string& worker, const QueuedWork& trial) const {
   const double now = time_->Seconds();
   std::vector<std::string> failed_on;
   for (const FailedTry& failed : trial.failed_tries) failed_on.push_back(failed.worker);
@@ -108,12 +108,12 @@ void Leasing::Write(const std::shared_ptr<Granting>& granting) {
   granting->open = 1;  // this function's, so that the last one is not over too early
   for (const Grant& grant : granting->grants) {
     ++granting->open;
-    if (grant.trial.is_round()) {
+    if (grant.work.is_round()) {
       OnWritten(granting, grant, absl::OkStatus());  // the log knows nothing of it
       continue;
     }
     write_(
-        [store = store_, name = grant.trial.name, attempt = grant.trial.attempt, worker]() -> absl::Status {
+        [store = store_, name = grant.work.name, attempt = grant.work.attempt, worker]() -> absl::Status {
           MYCC_ASSIGN_OR_RETURN(const std::vector<uint32_t> attempts, store->LeaseTrials({name}, worker));
           if (attempts[0] == attempt) return absl::OkStatus();
           return absl::InternalError(absl::StrCat("trial ", name, " was leased as attempt ", attempts[0],
@@ -129,7 +129,7 @@ void Leasing::OnWritten(const std::shared_ptr<Granting>& granting, const Grant& 
   if (!status.ok()) {
     granting->refusal = status;
     granting->refused.push_back(grant);
-  } else if (queue_->Confirm(grant.trial.name, grant.trial.attempt, time_->Seconds())) {
+  } else if (queue_->Confirm(grant.work.name, grant.work.attempt, time_->Seconds())) {
     granting->written.push_back(grant);
   }
   if (--granting->open == 0) Deliver(*granting);
@@ -139,7 +139,7 @@ void Leasing::Deliver(const Granting& granting) {
   const Call& call = granting.call;
   // Each goes back to the head of its line: in this order they stand there as before.
   for (auto grant = granting.refused.rbegin(); grant != granting.refused.rend(); ++grant)
-    queue_->TakeBack(grant->trial.name, grant->trial.attempt);
+    queue_->TakeBack(grant->work.name, grant->work.attempt);
   WorkerTable::Session* const session = workers_->Find(call.request.session());
   if (session == nullptr || !call.alive()) {
     // Nobody hears of these.
@@ -154,13 +154,13 @@ void Leasing::Deliver(const Granting& granting) {
   }
   v1::LeaseResponse response;
   for (const Grant& grant : granting.written) {
-    const ActiveJob* const job = board_->Leasable(grant.trial.job);
+    const JobLedger* const job = board_->Leasable(grant.work.job);
     if (job == nullptr) {
       losses_->Return(grant);  // its job has ended meanwhile
     } else {
       v1::Assignment& assignment = *response.add_assignments();
       assignment = AssignmentOf(grant, *job);
-      assignment.mutable_lease()->set_ticket(tickets_->TicketOf(grant.trial.name, grant.trial.attempt));
+      assignment.mutable_lease()->set_ticket(tickets_->TicketOf(grant.work.name, grant.work.attempt));
     }
   }
   *response.mutable_instructions() = workers_->TakeInstructions(session);

@@ -43,7 +43,7 @@ SearchConfig StrategyOf(const v1::StoredJob& job, uint32_t task) {
 absl::StatusOr<std::unique_ptr<JobSearch>> LocalSearch::Start(const SearchStart& start) {
   MYCC_ASSIGN_OR_RETURN(std::unique_ptr<LocalSearch> search,
                         Create(*start.job, *start.tasks, *start.stored_tasks, start.models));
-  for (const v1::SearchRound& round : start.rounds) MYCC_RETURN_IF_ERROR(search->Restore(round));
+  for (const v1::Proposal& proposal : start.proposals) MYCC_RETURN_IF_ERROR(search->Restore(proposal));
   return std::unique_ptr<JobSearch>(std::move(search));
 }
 
@@ -91,13 +91,13 @@ absl::StatusOr<std::unique_ptr<LocalSearch>> LocalSearch::Create(const v1::Store
 absl::StatusOr<SearchStep> LocalSearch::Next(const TaskOutcomes& outcomes, double elapsed_seconds) {
   for (const auto& [task, of_task] : outcomes)
     MYCC_RETURN_IF_ERROR(campaign_->Tell(index_of_[task], of_task));
-  MYCC_ASSIGN_OR_RETURN(const std::optional<Round> round, campaign_->Next(elapsed_seconds));
-  if (!round) return SearchStep{std::nullopt, campaign_->stop_reason()};
-  OnProposed(*round);
-  v1::SearchRound next;
-  next.set_task(tasks_[round->task]);
-  next.set_generation(round->candidates.front().generation);
-  for (const Candidate& proposed : round->candidates) {
+  MYCC_ASSIGN_OR_RETURN(const std::optional<Proposal> proposal, campaign_->Next(elapsed_seconds));
+  if (!proposal) return SearchStep{std::nullopt, campaign_->stop_reason()};
+  OnProposed(*proposal);
+  v1::Proposal next;
+  next.set_task(tasks_[proposal->task]);
+  next.set_generation(proposal->candidates.front().generation);
+  for (const Candidate& proposed : proposal->candidates) {
     next.add_traces(proposed.trace);
     if (proposed.model) next.mutable_state()->set_model(*proposed.model);
     v1::SearchState::Candidate& candidate = *next.mutable_state()->add_candidates();
@@ -107,19 +107,19 @@ absl::StatusOr<SearchStep> LocalSearch::Next(const TaskOutcomes& outcomes, doubl
   return SearchStep{std::move(next), std::nullopt};
 }
 
-absl::Status LocalSearch::Restore(const v1::SearchRound& recorded) {
+absl::Status LocalSearch::Restore(const v1::Proposal& recorded) {
   const uint32_t task = recorded.task();
   if (task >= index_of_.size() || index_of_[task] < 0)
     return absl::FailedPreconditionError(absl::StrCat("the job does not search task ", task));
-  const int generation = campaign_->num_rounds_of(index_of_[task]);
+  const int generation = campaign_->num_generations_of(index_of_[task]);
   const auto stale = [&](const std::string& why) {
     return absl::FailedPreconditionError(absl::StrCat(
         "this build searches other spaces than the one that began the job (task ", task, ", generation ",
         generation, ": ", why, "); tune again, the measured results stay in the log"));
   };
   if (recorded.state().candidates_size() != recorded.traces_size()) return stale("its state is incomplete");
-  Round round;
-  round.task = index_of_[task];
+  Proposal proposal;
+  proposal.task = index_of_[task];
   for (int i = 0; i < recorded.traces_size(); ++i) {
     Candidate candidate;
     candidate.generation = recorded.generation();
@@ -129,17 +129,17 @@ absl::Status LocalSearch::Restore(const v1::SearchRound& recorded) {
     if (state.has_predicted_seconds()) candidate.predicted_seconds = state.predicted_seconds();
     if (recorded.state().has_model()) candidate.model = recorded.state().model();
     candidate.origin = static_cast<Origin>(state.origin());
-    round.candidates.push_back(std::move(candidate));
+    proposal.candidates.push_back(std::move(candidate));
   }
-  const absl::Status restored = campaign_->Restore(round);
+  const absl::Status restored = campaign_->Restore(proposal);
   if (!restored.ok()) return stale(std::string(restored.message()));
-  OnProposed(round);
+  OnProposed(proposal);
   return absl::OkStatus();
 }
 
-void LocalSearch::OnProposed(const Round& round) {
-  if (const std::optional<uint64_t> model = round.candidates.front().model)
-    learner_of_[round.task]->Proposed(*model);
+void LocalSearch::OnProposed(const Proposal& proposal) {
+  if (const std::optional<uint64_t> model = proposal.candidates.front().model)
+    learner_of_[proposal.task]->Proposed(*model);
 }
 
 absl::StatusOr<ModelBytes> LocalSearch::Models() {

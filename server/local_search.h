@@ -20,20 +20,20 @@ class LocalSearch final : public JobSearch {
  public:
   // See StartSearch.
   static absl::StatusOr<std::unique_ptr<JobSearch>> Start(const SearchStart& start);
-  // The same in parts: a search without its rounds, and one recorded round after the other.
+  // The same in parts: a search without its proposals, and one recorded proposal after the other.
   static absl::StatusOr<std::unique_ptr<LocalSearch>> Create(const v1::StoredJob& job,
                                                              const std::vector<PlannedTask>& tasks,
                                                              const std::vector<v1::StoredTask>& stored,
                                                              const ModelBytes& models);
-  absl::Status Restore(const v1::SearchRound& recorded);
+  absl::Status Restore(const v1::Proposal& recorded);
 
   absl::StatusOr<SearchStep> Next(const TaskOutcomes& outcomes, double elapsed_seconds) override;
   absl::StatusOr<ModelBytes> Models() override;
 
  private:
   LocalSearch() = default;
-  // A round was proposed, now or before a restart: its model is where growth counts from.
-  void OnProposed(const Round& round);
+  // A proposal was proposed, now or before a restart: its model is where growth counts from.
+  void OnProposed(const Proposal& proposal);
 
   // The campaign's, as indices of the job's: without those that the log already satisfies.
   std::vector<uint32_t> tasks_;

@@ -19,13 +19,13 @@ constexpr double kRetrySeconds = 1;
 // The evidence about the workers that were lost with the trial, the oldest first.
 absl::StatusOr<std::string> EvidenceOf(const JobStore& store, const Grant& grant, const std::string& last) {
   std::string all =
-      absl::StrCat("quarantined: ", grant.trial.losses + 1, " workers were lost while they measured it");
-  if (!grant.trial.is_round()) {
-    MYCC_ASSIGN_OR_RETURN(const std::vector<LostAttempt> before, store.LostAttempts(grant.trial.name));
+      absl::StrCat("quarantined: ", grant.work.losses + 1, " workers were lost while they measured it");
+  if (!grant.work.is_round()) {
+    MYCC_ASSIGN_OR_RETURN(const std::vector<LostAttempt> before, store.LostAttempts(grant.work.name));
     for (const LostAttempt& lost : before)
       absl::StrAppend(&all, "; attempt ", lost.attempt, ": ", lost.evidence);
   }
-  absl::StrAppend(&all, "; attempt ", grant.trial.attempt, ": ", last);
+  absl::StrAppend(&all, "; attempt ", grant.work.attempt, ": ", last);
   return all;
 }
 
@@ -40,7 +40,7 @@ std::vector<Grant> LastFirst(std::vector<Grant> grants) {
 void Losses::Return(const Grant& grant) { End({.grant = grant}); }
 
 void Losses::ReturnElsewhere(const Grant& grant, FailedTry failed) {
-  const bool too_often = grant.trial.attempt >= options_.max_attempts;
+  const bool too_often = grant.work.attempt >= options_.max_attempts;
   End({.grant = grant,
        .status = too_often ? v1::MEASURE_STATUS_WORKER_LOST : v1::MEASURE_STATUS_UNSPECIFIED,
        .failed = std::move(failed)});
@@ -52,9 +52,9 @@ void Losses::Lose(const Grant& grant, v1::MeasureStatus status, FailedTry failed
 
 void Losses::LoseAll(const std::vector<Grant>& grants, const FailedTry& failed) {
   const bool has_suspect =
-      std::any_of(grants.begin(), grants.end(), [](const Grant& grant) { return grant.trial.is_suspect(); });
+      std::any_of(grants.begin(), grants.end(), [](const Grant& grant) { return grant.work.is_suspect(); });
   for (const Grant& grant : LastFirst(grants)) {
-    if (has_suspect && !grant.trial.is_suspect()) {
+    if (has_suspect && !grant.work.is_suspect()) {
       Return(grant);
     } else {
       Lose(grant, v1::MEASURE_STATUS_WORKER_LOST, failed);
@@ -64,7 +64,7 @@ void Losses::LoseAll(const std::vector<Grant>& grants, const FailedTry& failed) 
 
 void Losses::HandBack(const std::vector<Grant>& grants, const FailedTry& failed) {
   for (const Grant& grant : LastFirst(grants)) {
-    if (grant.trial.attempt < options_.max_attempts) {
+    if (grant.work.attempt < options_.max_attempts) {
       Return(grant);
     } else {
       Lose(grant, v1::MEASURE_STATUS_WORKER_LOST, failed);
@@ -80,12 +80,12 @@ void Losses::Retry() {
 }
 
 bool Losses::IsLast(const Ending& ending) const {
-  return ending.is_blamed() && ending.grant.trial.losses + 1 >= options_.max_losses;
+  return ending.is_blamed() && ending.grant.work.losses + 1 >= options_.max_losses;
 }
 
 void Losses::End(Ending ending) {
-  const QueuedTrial& trial = ending.grant.trial;
-  if (!queue_->Settle(trial.name, trial.attempt)) return;
+  const QueuedWork& trial = ending.grant.work;
+  if (!queue_->BeginCommit(trial.name, trial.attempt)) return;
   if (!trial.is_round()) {
     Write(ending);
   } else if (!IsLast(ending)) {
@@ -99,7 +99,7 @@ void Losses::End(Ending ending) {
 }
 
 void Losses::Requeue(const Ending& ending) {
-  const QueuedTrial& trial = ending.grant.trial;
+  const QueuedWork& trial = ending.grant.work;
   if (ending.failed) {
     queue_->ReturnElsewhere(trial.name, trial.attempt, ending.is_blamed(), *ending.failed, time_->Seconds());
   } else {
@@ -108,7 +108,7 @@ void Losses::Requeue(const Ending& ending) {
 }
 
 void Losses::Write(const Ending& ending) {
-  if (queue_->Find(ending.grant.trial.name, ending.grant.trial.attempt) == nullptr) return;  // its job ended
+  if (queue_->Find(ending.grant.work.name, ending.grant.work.attempt) == nullptr) return;  // its job ended
   if (IsLast(ending)) {
     WriteQuarantine(ending);
   } else {
@@ -120,16 +120,16 @@ bool Losses::Stands(const Ending& ending, const absl::Status& status) {
   if (status.ok()) return true;
   if (absl::IsFailedPrecondition(status) || absl::IsNotFound(status)) {
     // The log holds no such attempt any more: the trial's job has ended there.
-    queue_->Finish(ending.grant.trial.name, ending.grant.trial.attempt);
+    queue_->Finish(ending.grant.work.name, ending.grant.work.attempt);
   } else {
-    unwritten_.insert_or_assign(ending.grant.trial.name, ending);
+    unwritten_.insert_or_assign(ending.grant.work.name, ending);
   }
   return false;
 }
 
 void Losses::WriteReturn(const Ending& ending) {
-  const LostAttempt lost{.trial = ending.grant.trial.name,
-                         .attempt = ending.grant.trial.attempt,
+  const LostAttempt lost{.trial = ending.grant.work.name,
+                         .attempt = ending.grant.work.attempt,
                          .status = ending.status,
                          .evidence = ending.failed ? ending.failed->what : ""};
   write_([store = store_, lost] { return store->RequeueTrial(lost).status(); },
@@ -139,12 +139,12 @@ void Losses::WriteReturn(const Ending& ending) {
 }
 
 void Losses::WriteQuarantine(const Ending& ending) {
-  const QueuedTrial& trial = ending.grant.trial;
+  const QueuedWork& trial = ending.grant.work;
   auto finished = std::make_shared<FinishedTrial>();
   finished->trial = trial.name;
   finished->attempt = trial.attempt;
   finished->result.set_status(ending.status);
-  if (const ActiveJob* job = board_->Leasable(trial.job); job != nullptr) {
+  if (const JobLedger* job = board_->Leasable(trial.job); job != nullptr) {
     const v1::Assignment assignment = AssignmentOf(ending.grant, *job);
     finished->result.mutable_timing()->set_protocol(assignment.protocol());
     finished->result.set_reproduction(ReproductionOf(assignment));

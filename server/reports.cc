@@ -19,7 +19,7 @@ namespace mycc {
 namespace {
 
 // Trials are comparable that are of one job and for one target.
-std::string LineOf(const QueuedTrial& trial) { return absl::StrCat(trial.job, "\n", trial.target); }
+std::string LineOf(const QueuedWork& trial) { return absl::StrCat(trial.job, "\n", trial.target); }
 
 // The device is the one that leased the trial, or the one that the worker names where that is not known any
 // more. It has no name where the worker has not registered it.
@@ -32,7 +32,7 @@ Expectation SourceOf(const WorkerTable::Session& session, const std::string& lea
 
 // A worker's words are kept as text, whatever they are. How its times rank, whose they are and how they are
 // reproduced is not its to say.
-v1::MeasureResult Mended(v1::MeasureResult result, const Expectation& source) {
+v1::MeasureResult Sanitized(v1::MeasureResult result, const Expectation& source) {
   if (result.has_timing()) {
     result.mutable_timing()->clear_final_round();
     result.mutable_timing()->clear_rank_seconds();
@@ -49,8 +49,8 @@ std::vector<v1::MeasureResult> ResultsOf(const v1::Report& report, const Expecta
                                          v1::Assignment assignment) {
   const std::vector<std::string> rivals(assignment.rivals().begin(), assignment.rivals().end());
   assignment.clear_rivals();  // each is reproduced by itself
-  std::vector<v1::MeasureResult> results = {Mended(report.result(), source)};
-  for (const v1::MeasureResult& rival : report.rivals()) results.push_back(Mended(rival, source));
+  std::vector<v1::MeasureResult> results = {Sanitized(report.result(), source)};
+  for (const v1::MeasureResult& rival : report.rivals()) results.push_back(Sanitized(rival, source));
   for (size_t i = 0; i < results.size(); ++i) {
     if (results[i].status() == v1::MEASURE_STATUS_OK) continue;
     if (i > 0 && i <= rivals.size()) assignment.set_trace(rivals[i - 1]);
@@ -113,12 +113,12 @@ void Reports::Take(const CallPtr& call, const v1::Report& report, bool is_genuin
 
 void Reports::TakeHeld(const CallPtr& call, const v1::Report& report, const Grant& grant) {
   WorkerTable::Session* const session = workers_->Find(call->session);
-  const ActiveJob* const job = board_->ActiveOf(grant.trial.job);
+  const JobLedger* const job = board_->LedgerOf(grant.work.job);
   if (job == nullptr) {
     Answer(call, report.lease(), v1::ReportAnswer::NOT_NOW, "its job is being taken up");
     return;
   }
-  const PlannedTask& task = job->plan().tasks[grant.trial.task];
+  const PlannedTask& task = job->plan().tasks[grant.work.task];
   Expectation expected = SourceOf(*session, grant.device, report.result());
   expected.protocol = task.protocol;
   expected.least_seconds = LeastSeconds(task.workload, task.target);
@@ -129,7 +129,7 @@ void Reports::TakeHeld(const CallPtr& call, const v1::Report& report, const Gran
     TakeImpossible(held, possible);
   } else if (IsInfrastructureFailure(report.result().status())) {
     TakeLoss(held);
-  } else if (grant.trial.is_round()) {
+  } else if (grant.work.is_round()) {
     TakeRound(held);
   } else if (IsDoubted(held)) {
     TakeDoubted(held);
@@ -143,7 +143,7 @@ void Reports::TakeImpossible(const Held& held, const absl::Status& why) {
   const std::string reason(why.message()), words = absl::StrCat("its result was refused: ", reason);
   CountRefusal(held.session, absl::StrCat("a result of ", lease.trial(), ": ", reason));
   workers_->JudgeLoss(held.session, held.device(), words, time_->Seconds());
-  const QueuedTrial& trial = held.grant.trial;
+  const QueuedWork& trial = held.grant.work;
   if (trial.is_round() &&
       !workers_->HasElsewhere(held.task().target, {held.session->worker}, time_->Seconds())) {
     const std::string job = trial.job, round = trial.name;
@@ -172,17 +172,17 @@ void Reports::TakeLoss(const Held& held) {
 
 bool Reports::IsDoubted(const Held& held) const {
   if (held.report.result().status() == v1::MEASURE_STATUS_OK) return false;
-  const std::vector<FailedTry>& tries = held.grant.trial.failed_tries;
+  const std::vector<FailedTry>& tries = held.grant.work.failed_tries;
   const bool was_doubted =
       std::any_of(tries.begin(), tries.end(), [](const FailedTry& failed) { return failed.is_doubted; });
-  if (was_doubted || workers_->IsBelieved(*held.session, held.device(), LineOf(held.grant.trial)))
+  if (was_doubted || workers_->IsBelieved(*held.session, held.device(), LineOf(held.grant.work)))
     return false;
   return workers_->HasElsewhere(held.task().target, {held.session->worker}, time_->Seconds());
 }
 
 void Reports::TakeDoubted(const Held& held) {
   const v1::MeasureResult& result = held.report.result();
-  workers_->Judge(held.session, held.device(), {LineOf(held.grant.trial), held.task().target}, result,
+  workers_->Judge(held.session, held.device(), {LineOf(held.grant.work), held.task().target}, result,
                   time_->Seconds());
   losses_->ReturnElsewhere(held.grant,
                            {held.session->worker, held.device(), WordsOf(result), /*is_doubted=*/true});
@@ -193,13 +193,13 @@ Reports::PendingPtr Reports::PendingOf(const Held& held) const {
   auto pending = std::make_shared<Pending>();
   pending->call = held.call;
   pending->lease = held.report.lease();
-  pending->finished.trial = held.grant.trial.name;
-  pending->finished.attempt = held.grant.trial.attempt;
+  pending->finished.trial = held.grant.work.name;
+  pending->finished.attempt = held.grant.work.attempt;
   pending->worker = held.session->worker;
   pending->device = held.device();
-  pending->line = LineOf(held.grant.trial);
+  pending->line = LineOf(held.grant.work);
   pending->code = held.task().target;
-  pending->failed_tries = held.grant.trial.failed_tries;
+  pending->failed_tries = held.grant.work.failed_tries;
   return pending;
 }
 
@@ -209,7 +209,7 @@ void Reports::TakeRound(const Held& held) {
   const PendingPtr pending = PendingOf(held);
   pending->finished.result = results[0];
   const std::string job = held.job.id();
-  queue_->Settle(pending->finished.trial, pending->finished.attempt);
+  queue_->BeginCommit(pending->finished.trial, pending->finished.attempt);
   being_written_.insert(pending->finished.trial);
   board_->FinishRound(job, pending->finished.trial, results, [this, pending](const absl::Status& status) {
     being_written_.erase(pending->finished.trial);
@@ -226,7 +226,7 @@ void Reports::TakeRound(const Held& held) {
 void Reports::TakeResult(const Held& held) {
   const PendingPtr pending = PendingOf(held);
   pending->finished.result = ResultsOf(held.report, held.expected, AssignmentOf(held.grant, held.job))[0];
-  queue_->Settle(pending->finished.trial, pending->finished.attempt);
+  queue_->BeginCommit(pending->finished.trial, pending->finished.attempt);
   Keep(pending, [store = store_, pending] { return KeepResult(store, &pending->finished); });
 }
 
@@ -249,7 +249,7 @@ void Reports::TakeLate(const CallPtr& call, const v1::Report& report) {
   auto pending = std::make_shared<Pending>();
   pending->call = call;
   pending->lease = lease;
-  pending->finished = {lease.trial(), lease.attempt(), Mended(report.result(), source)};
+  pending->finished = {lease.trial(), lease.attempt(), Sanitized(report.result(), source)};
   being_written_.insert(lease.trial());
   board_->admission().Change(
       id->job,
@@ -292,7 +292,7 @@ void Reports::OnKept(const Pending& pending) {
 // The log does not take such a result.
 void Reports::OnUnfit(const Pending& pending, const absl::Status& why) {
   const FinishedTrial& finished = pending.finished;
-  queue_->Unsettle(finished.trial, finished.attempt, time_->Seconds());
+  queue_->AbortCommit(finished.trial, finished.attempt, time_->Seconds());
   if (WorkerTable::Session* const session = workers_->Find(pending.call->session); session != nullptr)
     CountRefusal(session, absl::StrCat("a result of ", finished.trial, ": ", why.message()));
   if (const Grant* const grant = queue_->Find(finished.trial, finished.attempt); grant != nullptr) {
@@ -332,7 +332,7 @@ void Reports::Answer(const CallPtr& call, const v1::LeaseId& lease, v1::ReportAn
 }
 
 void Reports::HoldAgain(const CallPtr& call, const v1::LeaseId& lease, const absl::Status& why) {
-  queue_->Unsettle(lease.trial(), lease.attempt(), time_->Seconds());
+  queue_->AbortCommit(lease.trial(), lease.attempt(), time_->Seconds());
   std::erase_if(troubles_, [this](const auto& trouble) {
     return !board_->IsRunning(trouble.first.substr(0, trouble.first.find('/')));
   });

@@ -18,8 +18,8 @@
 #include "db/job_store.h"
 #include "db/log_writer.h"
 #include "proto/worker.pb.h"
-#include "server/active_job.h"
 #include "server/job_board.h"
+#include "server/job_ledger.h"
 #include "server/lease_queue.h"
 #include "server/lease_tickets.h"
 #include "server/losses.h"
@@ -70,10 +70,10 @@ class Reports {
     const v1::Report& report;
     const Grant& grant;
     WorkerTable::Session* session;
-    const ActiveJob& job;
+    const JobLedger& job;
     const Expectation& expected;
 
-    const PlannedTask& task() const { return job.plan().tasks[grant.trial.task]; }
+    const PlannedTask& task() const { return job.plan().tasks[grant.work.task]; }
     const std::string& device() const { return expected.offer.device(); }
   };
   // A result that is being written to the log.

@@ -36,7 +36,7 @@ v1::MeasureResult Unreadable(const v1::MeasureResult& result, const absl::Status
 
 absl::Status KeepResult(JobStore* store, FinishedTrial* finished) {
   const absl::Status status = Finish(store, *finished);
-  if (!absl::IsDataLoss(status) || !store->MendTrial(finished->trial).ok()) return status;
+  if (!absl::IsDataLoss(status) || !store->RepairTrial(finished->trial).ok()) return status;
   // With the row, what was measured is perhaps damaged.
   finished->result = Unreadable(finished->result, status);
   return Finish(store, *finished);

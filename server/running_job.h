@@ -1,6 +1,6 @@
 // A running job with everything that is not in the log: its search, what it waits for, how it ends. The parts
-// of the job board (job_admission.h, job_rounds.h, job_endings.h) share it. Thread rule: thread-compatible,
-// but `search` belongs to a search thread while something is `under_way`.
+// of the job board (job_admission.h, job_proposals.h, job_endings.h) share it. Thread rule:
+// thread-compatible, but `search` belongs to a search thread while something is `under_way`.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@
 #include <utility>
 
 #include "db/schema.h"
-#include "server/active_job.h"
 #include "server/executors.h"
 #include "server/job_finals.h"
+#include "server/job_ledger.h"
 #include "server/job_search.h"
 
 namespace mycc {
@@ -28,15 +28,15 @@ struct JobEnding {
 };
 
 struct RunningJob {
-  RunningJob(std::unique_ptr<ActiveJob> taken_up, double elapsed_seconds, double now)
-      : active(std::move(taken_up)), elapsed_before(elapsed_seconds), started(now) {}
+  RunningJob(std::unique_ptr<JobLedger> taken_up, double elapsed_seconds, double now)
+      : ledger(std::move(taken_up)), elapsed_before(elapsed_seconds), started(now) {}
 
-  const std::string& id() const { return active->id(); }
+  const std::string& id() const { return ledger->id(); }
   double Elapsed(double now) const { return elapsed_before + now - started; }
   // There is news for people to see.
   void Touch() { ++revision; }
 
-  const std::unique_ptr<ActiveJob> active;
+  const std::unique_ptr<JobLedger> ledger;
   std::unique_ptr<JobSearch> search;             // with a search thread while `under_way`
   std::map<std::string, std::string> model_ids;  // that the search starts from, by kind
   // Work and writes that are under way beside the deciding thread: until they end, the job is neither
@@ -44,10 +44,10 @@ struct RunningJob {
   int under_way = 0;
   std::optional<double> asked_at;          // the search, which has not answered yet
   double retry_at = 0;                     // then the log is written to again, which it could not be before
-  std::optional<StopReason> searched_out;  // why there is no next round
-  int crashes = 0;                         // of the search, since its last round
+  std::optional<StopReason> searched_out;  // why there is no next proposal
+  int crashes = 0;                         // of the search, since its last proposal
   bool models_saved = false;
-  std::optional<v1::SearchRound> unsaved;  // proposed, and not yet in the log
+  std::optional<v1::Proposal> unsaved;  // proposed, and not yet in the log
   std::optional<JobEnding> ending;
   std::unique_ptr<JobFinals> finals;  // once the trials are over
   double finals_by = 0;               // when they are given up, unless a worker is at one

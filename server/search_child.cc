@@ -39,7 +39,7 @@ TaskOutcomes OutcomesOf(const v1::SearchRequest::Next& next) {
 absl::StatusOr<v1::SearchReply> AnswerNext(LocalSearch* search, const v1::SearchRequest::Next& next) {
   MYCC_ASSIGN_OR_RETURN(SearchStep step, search->Next(OutcomesOf(next), next.elapsed_seconds()));
   v1::SearchReply reply;
-  if (step.round) *reply.mutable_round() = *std::move(step.round);
+  if (step.proposal) *reply.mutable_proposal() = *std::move(step.proposal);
   if (step.stop_reason) reply.set_stop_reason(static_cast<uint32_t>(*step.stop_reason));
   return reply;
 }
@@ -91,7 +91,7 @@ v1::SearchReply SearchAnswerer::Answer(const v1::SearchRequest& request) {
 
 std::optional<int> RunSearchChild(int argc, char** argv, AnswerSearch answer) {
   if (argc != 4 || std::string(argv[1]) != kSearchCommand) return std::nullopt;
-  v1::NurseryRequest limits;
+  v1::ForkRequest limits;
   limits.set_address_space_bytes(std::atoll(argv[3]));
   limits.set_file_bytes(kFileBytes);
   ConfineSelf(std::atoi(argv[2]), limits);

@@ -22,7 +22,7 @@ class SearchAnswerer {
 
  private:
   absl::Status AddTask(const v1::SearchTask& task);
-  // Built when the tasks are all there: before the first round.
+  // Built when the tasks are all there: before the first proposal.
   absl::StatusOr<LocalSearch*> Search();
 
   v1::StoredJob job_;

@@ -64,8 +64,8 @@ absl::Status SearchProcess::Begin(const SearchStart& start) {
     *task.mutable_stored() = (*start.stored_tasks)[i];
     MYCC_RETURN_IF_ERROR(Call(request).status());
   }
-  for (const v1::SearchRound& round : start.rounds) {
-    *request.mutable_restore() = round;
+  for (const v1::Proposal& proposal : start.proposals) {
+    *request.mutable_restore() = proposal;
     MYCC_RETURN_IF_ERROR(Call(request).status());
   }
   return absl::OkStatus();
@@ -86,7 +86,7 @@ absl::StatusOr<SearchStep> SearchProcess::Next(const TaskOutcomes& outcomes, dou
     }
   }
   MYCC_ASSIGN_OR_RETURN(v1::SearchReply reply, Call(request));
-  if (reply.has_round()) return SearchStep{std::move(*reply.mutable_round()), std::nullopt};
+  if (reply.has_proposal()) return SearchStep{std::move(*reply.mutable_proposal()), std::nullopt};
   return SearchStep{std::nullopt, static_cast<StopReason>(reply.stop_reason())};
 }
 

@@ -219,7 +219,7 @@ void ServerLoop::WatchJob(v1::WatchJobRequest request, IsAlive alive, Reply<v1::
   Post(
       [=, this] {
         const double wait = std::clamp(request.wait_seconds(), 0.0, options_.max_wait_seconds);
-        const absl::Status heard = coordinator_.jobs().Hear(request.job(), request.client(), wait);
+        const absl::Status heard = coordinator_.jobs().Renew(request.job(), request.client(), wait);
         if (!heard.ok()) return reply(heard);
         if (coordinator_.RevisionOf(request.job()) == 0) return WatchStored(request, alive, wait, reply);
         const double now = heard_time_.Seconds();

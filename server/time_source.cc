@@ -2,6 +2,8 @@
 
 #include <chrono>
 
+#include "base/clock.h"
+
 namespace mycc {
 namespace {
 
@@ -10,11 +12,7 @@ class StandardTime final : public TimeSource {
   double Seconds() const override {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
   }
-  int64_t UnixMicros() const override {
-    return std::chrono::duration_cast<std::chrono::microseconds>(
-               std::chrono::system_clock::now().time_since_epoch())
-        .count();
-  }
+  int64_t UnixMicros() const override { return SystemUnixMicros(); }
 };
 
 }  // namespace

@@ -81,7 +81,7 @@ absl::StatusOr<WorkerTable::Session*> WorkerTable::Register(
   return &(sessions_[id] = std::move(session));
 }
 
-absl::StatusOr<WorkerTable::Session*> WorkerTable::Hear(const std::string& session, double now) {
+absl::StatusOr<WorkerTable::Session*> WorkerTable::Renew(const std::string& session, double now) {
   Session* found = Find(session);
   if (found == nullptr) return UnknownSession(session);
   by_last_heard_.erase({found->last_heard, session});

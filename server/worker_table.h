@@ -64,7 +64,7 @@ class WorkerTable {
                                     std::optional<Session>* replaced,
                                     const std::function<double(const v1::DeviceOffer&)>& usual);
   // NotFound when the session is unknown. The session counts as heard now.
-  absl::StatusOr<Session*> Hear(const std::string& session, double now);
+  absl::StatusOr<Session*> Renew(const std::string& session, double now);
   Session* Find(const std::string& session);
   // Why no device that can measure `code` does so; empty: one does, or there is none.
   std::string StandstillOf(const Target& code) const;

@@ -1,15 +1,15 @@
 #include "worker/build_pool.h"
 
 #include "proto/utf8.h"
+#include "worker/fork_server.h"
 #include "worker/host_lock.h"
-#include "worker/nursery.h"
 
 namespace mycc {
 namespace {
 
 // Nullopt when it was not wanted any more before its turn came.
-std::optional<BuildOutcome> Build(Nursery& nursery, const BuildWork& work, const BuildLimits& limits) {
-  v1::NurseryRequest call;
+std::optional<BuildOutcome> Build(ForkServer& fork_server, const BuildWork& work, const BuildLimits& limits) {
+  v1::ForkRequest call;
   call.set_payload(work.request.SerializeAsString());
   call.set_wall_seconds(limits.wall_seconds);
   call.set_cpu_seconds(limits.wall_seconds);
@@ -18,7 +18,7 @@ std::optional<BuildOutcome> Build(Nursery& nursery, const BuildWork& work, const
   const HostLock quiet_for_others(HostLock::Mode::kWorking, kCpuLock,
                                   [&work] { return work.is_wanted != nullptr && !work.is_wanted(); });
   if (quiet_for_others.gave_up()) return std::nullopt;
-  const absl::StatusOr<v1::NurseryReply> reply = nursery.Call(call);
+  const absl::StatusOr<v1::ForkReply> reply = fork_server.Call(call);
   BuildOutcome outcome;
   if (!reply.ok()) {
     outcome.ending = EndingOf(Phase::kBuild, reply.status());
@@ -57,7 +57,7 @@ void BuildPool::Start(BuildWork work, bool first) {
 }
 
 void BuildPool::RunBuilder() {
-  Nursery nursery(kBuildCommand);
+  ForkServer fork_server(kBuildCommand);
   while (true) {
     BuildWork work;
     bool wanted = true;
@@ -71,7 +71,7 @@ void BuildPool::RunBuilder() {
     }
     wanted = wanted && (work.is_wanted == nullptr || work.is_wanted());
     std::optional<BuildOutcome> outcome;
-    if (wanted) outcome = Build(nursery, work, limits_);
+    if (wanted) outcome = Build(fork_server, work, limits_);
     work.done(std::move(outcome));
   }
 }

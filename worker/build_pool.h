@@ -1,5 +1,5 @@
-// Builds candidates, several at a time: each builder is a thread with a nursery (nursery.h) of its own.
-// Thread rule: thread-safe.
+// Builds candidates, several at a time: each builder is a thread with a fork server (fork_server.h) of its
+// own. Thread rule: thread-safe.
 #pragma once
 
 #include <deque>

@@ -4,9 +4,9 @@
 
 #include "worker/builder.h"
 #include "worker/child.h"
+#include "worker/fork_server_main.h"
 #include "worker/gpu_runner.h"
 #include "worker/limits.h"
-#include "worker/nursery_main.h"
 #include "worker/runner.h"
 
 namespace mycc {
@@ -33,7 +33,7 @@ std::optional<int> RunWorkerChild(int argc, char** argv) {
   if (!build && !run && !gpu) return std::nullopt;
   if (!DieWithParent(std::atoi(argv[2]))) return 1;
   if (gpu) return GpuRunnerMain();
-  return NurseryMain(build ? OverBytes(&HandleBuildRequest) : OverBytes(&HandleRunnerRequest));
+  return ForkServerMain(build ? OverBytes(&HandleBuildRequest) : OverBytes(&HandleRunnerRequest));
 }
 
 }  // namespace mycc

@@ -197,18 +197,18 @@ absl::StatusOr<v1::RunnerResponse> CpuMeasurer::CallRunner(const v1::RunnerReque
   if (runner_ == nullptr || runner_threads_ != threads) {
     // OpenMP reads its environment when a program starts. Threads are pinned, each to a core of its own as
     // far as there are enough.
-    runner_ = std::make_unique<Nursery>(
+    runner_ = std::make_unique<ForkServer>(
         kRunCommand,
         std::vector<std::string>{absl::StrCat("OMP_NUM_THREADS=", threads), "OMP_PROC_BIND=spread",
                                  "OMP_PLACES=threads", "OMP_DYNAMIC=false"});
     runner_threads_ = threads;
   }
-  v1::NurseryRequest call;
+  v1::ForkRequest call;
   call.set_payload(request.SerializeAsString());
   call.set_wall_seconds(wall_seconds);
   call.set_cpu_seconds((threads + 2) * wall_seconds);  // a neighbour's among them
   call.set_address_space_bytes(options_.run_address_space_bytes);
-  const absl::StatusOr<v1::NurseryReply> reply = runner_->Call(call);
+  const absl::StatusOr<v1::ForkReply> reply = runner_->Call(call);
   if (!reply.ok()) {
     *ending = EndingOf(Phase::kRun, reply.status());
     return absl::UnavailableError(ending->error);

@@ -12,8 +12,8 @@
 
 #include "absl/status/statusor.h"
 #include "worker/build_pool.h"
+#include "worker/fork_server.h"
 #include "worker/measure.h"
-#include "worker/nursery.h"
 #include "worker/result_book.h"
 #include "worker/scratch.h"
 
@@ -66,10 +66,10 @@ class CpuMeasurer {
   const v1::DeviceInfo device_;
   const int64_t flush_bytes_;
   BuildPool builders_;
-  std::unique_ptr<Nursery> runner_;
+  std::unique_ptr<ForkServer> runner_;
   int runner_threads_ = 0;
   ResultBook book_;
-  BaselineHistory baselines_;
+  BaselineMedian baselines_;
   std::map<std::string, absl::Status> cases_;  // by folder
   std::deque<std::string> case_order_;         // the oldest first
   std::function<bool()> gives_up_;             // whether the trial in hand is not wanted any more

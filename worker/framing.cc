@@ -15,7 +15,7 @@
 namespace mycc {
 namespace {
 
-constexpr uint32_t kMaxMessageBytes = 64u << 20;
+constexpr uint32_t kMaxFrameBytes = 64u << 20;
 
 absl::Status ReadExactly(int fd, char* to, size_t size, Deadline deadline) {
   while (size > 0) {
@@ -53,9 +53,9 @@ int PollMilliseconds(Deadline deadline) {
 }
 
 absl::Status WriteMessage(int fd, const std::string& message, Deadline deadline) {
-  if (message.size() > kMaxMessageBytes) {
+  if (message.size() > kMaxFrameBytes) {
     return absl::InvalidArgumentError(
-        absl::StrCat("a message of ", message.size(), " bytes; at most ", kMaxMessageBytes, " are sent"));
+        absl::StrCat("a message of ", message.size(), " bytes; at most ", kMaxFrameBytes, " are sent"));
   }
   const uint32_t size = static_cast<uint32_t>(message.size());
   std::string framed(reinterpret_cast<const char*>(&size), sizeof(size));
@@ -76,7 +76,7 @@ absl::Status WriteMessage(int fd, const std::string& message, Deadline deadline)
 absl::StatusOr<std::string> ReadMessage(int fd, Deadline deadline) {
   uint32_t size = 0;
   MYCC_RETURN_IF_ERROR(ReadExactly(fd, reinterpret_cast<char*>(&size), sizeof(size), deadline));
-  if (size > kMaxMessageBytes) return absl::DataLossError("not a message: its length is out of range");
+  if (size > kMaxFrameBytes) return absl::DataLossError("not a message: its length is out of range");
   std::string message(size, '\0');
   MYCC_RETURN_IF_ERROR(ReadExactly(fd, message.data(), size, deadline));
   return message;

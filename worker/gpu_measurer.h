@@ -109,7 +109,7 @@ class GpuMeasurer {
   // These are the device's thread's alone.
   std::unique_ptr<GpuRunners> runners_;
   ResultBook book_;
-  BaselineHistory baselines_;
+  BaselineMedian baselines_;
   bool gave_up_ = false;   // on the trial in hand
   v1::DeviceInfo device_;  // as the last run left it
   struct Share {           // of the time in which there was something to do

@@ -14,9 +14,9 @@ namespace {
 constexpr double kStartSeconds = 60;  // for a context, also on a host with many GPUs and a busy driver
 constexpr double kReapSeconds = 2;    // for a process that has closed its channel to end
 
-// How a process that gave no answer ended, in a nursery's words.
-v1::NurseryReply ReplyOf(std::optional<int> status, bool timed_out, bool out_of_memory) {
-  v1::NurseryReply reply;
+// How a process that gave no answer ended, in a fork server's words.
+v1::ForkReply ReplyOf(std::optional<int> status, bool timed_out, bool out_of_memory) {
+  v1::ForkReply reply;
   reply.set_timed_out(timed_out);
   if (status && WIFSIGNALED(*status)) reply.set_signal(WTERMSIG(*status));
   if (status && WIFEXITED(*status)) reply.set_exit_code(WEXITSTATUS(*status));

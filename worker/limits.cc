@@ -58,7 +58,7 @@ bool DieWithParent(pid_t parent) {
   return getppid() == parent;
 }
 
-void ConfineSelf(pid_t parent, const v1::NurseryRequest& limits) {
+void ConfineSelf(pid_t parent, const v1::ForkRequest& limits) {
   if (!DieWithParent(parent)) _exit(1);
   setpgid(0, 0);
   SetLimit(RLIMIT_CORE, 0, 0);

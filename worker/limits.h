@@ -15,7 +15,7 @@ inline constexpr int kExitOutOfMemory = 77;
 
 // In a fresh child: dies with `parent`, leads a process group of its own, dumps no core, and keeps the
 // request's limits; a failed allocation ends it with kExitOutOfMemory.
-void ConfineSelf(pid_t parent, const v1::NurseryRequest& limits);
+void ConfineSelf(pid_t parent, const v1::ForkRequest& limits);
 // The process is killed when the thread that made it ends. False when `parent` is gone already.
 bool DieWithParent(pid_t parent);
 

@@ -30,7 +30,7 @@ bool LackedThreads(const std::string& output) {
 
 }  // namespace
 
-Ending EndingOf(Phase phase, const v1::NurseryReply& reply, double wall_limit_seconds) {
+Ending EndingOf(Phase phase, const v1::ForkReply& reply, double wall_limit_seconds) {
   const bool build = phase == Phase::kBuild;
   const std::string who = build ? "the build" : "the run";
   const std::string output = reply.output();

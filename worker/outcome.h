@@ -19,8 +19,8 @@ struct Ending {
   v1::MeasureStatus status;
   std::string error;
 };
-Ending EndingOf(Phase phase, const v1::NurseryReply& reply, double wall_limit_seconds);
-// For a nursery that was lost itself: through the host's lack of memory (ResourceExhausted), which is the
+Ending EndingOf(Phase phase, const v1::ForkReply& reply, double wall_limit_seconds);
+// For a fork server that was lost itself: through the host's lack of memory (ResourceExhausted), which is the
 // worker's failure, or through somebody else's kill.
 Ending EndingOf(Phase phase, const absl::Status& lost);
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
 #include "proto/names.h"
 #include "proto/proof.h"
 #include "proto/reproduction.h"
@@ -15,12 +16,6 @@ namespace mycc {
 namespace {
 
 constexpr size_t kRememberedDigests = 20000, kRememberedBaselines = 64;
-
-int64_t UnixMicros() {
-  return std::chrono::duration_cast<std::chrono::microseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
 
 double SecondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -74,14 +69,14 @@ std::vector<v1::MeasureResult> ResultBook::Make(const v1::Assignment& assignment
 v1::MeasureResult ResultBook::MakeOne(const v1::Assignment& assignment, const BuildOutcome& build,
                                       const Lane& lane) {
   v1::MeasureResult result;
-  result.set_started_unix_micros(UnixMicros());
+  result.set_started_unix_micros(SystemUnixMicros());
   const std::string known_as = absl::StrCat(build.built.code_digest(), " ", assignment.protocol());
   const auto known = build.built.code_digest().empty() ? by_digest_.end() : by_digest_.find(known_as);
   const bool is_known = known != by_digest_.end() &&
                         (!Leads(assignment, known->second) || IsProven(known->second.verification()));
   if (is_known) {
     result = known->second;
-    result.set_started_unix_micros(UnixMicros());
+    result.set_started_unix_micros(SystemUnixMicros());
     result.mutable_timing()->set_run_seconds(0);
   } else if (!build.ok()) {
     Fail(build.ending.status, build.ending.error, &result);
@@ -106,7 +101,7 @@ std::vector<v1::MeasureResult> ResultBook::MakeRound(const v1::Assignment& assig
   std::vector<std::string> libraries;
   std::vector<v1::MeasureResult*> runners;  // the results of the libraries that run
   for (size_t i = 0; i < builds.size(); ++i) {
-    results[i].set_started_unix_micros(UnixMicros());
+    results[i].set_started_unix_micros(SystemUnixMicros());
     if (builds[i].ok()) {
       libraries.push_back(builds[i].built.library());
       runners.push_back(&results[i]);
@@ -146,15 +141,15 @@ void ResultBook::Describe(const v1::Assignment& assignment, const BuildOutcome& 
   if (build.built.has_resources()) *result->mutable_resources() = build.built.resources();
   *result->mutable_toolchain() = toolchain_;
   if (result->status() != v1::MEASURE_STATUS_OK) result->set_reproduction(ReproductionOf(assignment));
-  result->set_finished_unix_micros(UnixMicros());
+  result->set_finished_unix_micros(SystemUnixMicros());
 }
 
-void BaselineHistory::Add(double seconds) {
+void BaselineMedian::Add(double seconds) {
   if (seconds > 0) latest_.push_back(seconds);
   if (latest_.size() > kRememberedBaselines) latest_.pop_front();
 }
 
-double BaselineHistory::Usual() const {
+double BaselineMedian::Usual() const {
   if (latest_.empty()) return 0;
   std::vector<double> sorted(latest_.begin(), latest_.end());
   const size_t quartile = sorted.size() / 4;

@@ -57,7 +57,7 @@ class ResultBook {
 };
 
 // The latest times of a device's baseline kernel.
-class BaselineHistory {
+class BaselineMedian {
  public:
   void Add(double seconds);  // 0: there was none
   // The lower quartile: the device's time when nothing disturbs it, after it has warmed up. 0 while

@@ -15,7 +15,7 @@
 #include "codegen/workload/compare.h"
 #include "codegen/workload/parse.h"
 #include "proto/proof.h"
-#include "worker/baseline.h"
+#include "worker/baseline_kernel.h"
 #include "worker/kernel_call.h"
 #include "worker/repetition.h"
 #include "worker/strain.h"

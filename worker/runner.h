@@ -1,6 +1,6 @@
 // The process that prepares a test case, or verifies and times one candidate, on a CPU. It runs under a
-// nursery (worker/nursery.h), so that a candidate's damage affects this process alone. Thread rule: one
-// request for each process.
+// fork server (worker/fork_server.h), so that a candidate's damage affects this process alone. Thread rule:
+// one request for each process.
 #pragma once
 
 #include "proto/measure.pb.h"

@@ -81,7 +81,7 @@ void Worker::ForgetSession(const std::string& session) {
   changed_.NotifyAll();
 }
 
-void Worker::Obey(const v1::Instructions& instructions) {
+void Worker::Apply(const v1::Instructions& instructions) {
   holdings_.Revoke(instructions.revoked());
   if (instructions.drain() != drain_) {
     drain_ = instructions.drain();
@@ -132,7 +132,7 @@ void Worker::MeasureBatch(const WorkerDevice& device, const v1::LeaseResponse& l
   {
     const MutexLock lock(&mutex_);
     for (const v1::Assignment& assignment : leased.assignments()) holdings_.Take(assignment.lease());
-    Obey(leased.instructions());
+    Apply(leased.instructions());
   }
   if (leased.assignments().empty()) return;
   const std::vector<v1::Assignment> assignments(leased.assignments().begin(), leased.assignments().end());
@@ -202,7 +202,7 @@ absl::Status Worker::SendReports(const std::string& session) {
   {
     const MutexLock lock(&mutex_);
     if (response.ok()) {
-      Obey(response->instructions());
+      Apply(response->instructions());
       status = holdings_.OnAnswers(request, *response, &refusals);
     } else {
       holdings_.OnFailure(request);
@@ -224,7 +224,7 @@ absl::Status Worker::SendHeartbeat(const std::string& session) {
   }
   MYCC_ASSIGN_OR_RETURN(const v1::HeartbeatResponse response, link_->Heartbeat(request));
   const MutexLock lock(&mutex_);
-  Obey(response.instructions());
+  Apply(response.instructions());
   return absl::OkStatus();
 }
 
@@ -257,7 +257,7 @@ absl::Status Worker::Send(bool reports) {
   return status;
 }
 
-absl::Status Worker::KeepLine() {
+absl::Status Worker::KeepAlive() {
   bool reports = false;
   {
     const MutexLock lock(&mutex_);
@@ -275,11 +275,11 @@ absl::Status Worker::KeepLine() {
   return status;
 }
 
-absl::Status Worker::KeepLineUntilStopped() {
+absl::Status Worker::KeepAliveUntilStopped() {
   double retry = options_.first_retry_seconds;
   Told told;
   while (true) {
-    const absl::Status status = KeepLine();
+    const absl::Status status = KeepAlive();
     {
       const MutexLock lock(&mutex_);
       if (stopping_) return absl::OkStatus();
@@ -303,7 +303,7 @@ absl::Status Worker::Run() {
   for (const WorkerDevice& device : devices_) {
     for (int i = 0; i < device.lanes; ++i) lanes.emplace_back([this, &device] { RunLane(device); });
   }
-  const absl::Status refused = KeepLineUntilStopped();
+  const absl::Status refused = KeepAliveUntilStopped();
   Stop();
   for (std::thread& lane : lanes) lane.join();
   Leave();

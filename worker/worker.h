@@ -72,7 +72,7 @@ class Worker {
   // The session, as soon as there is one; empty when stopping.
   std::string WaitForSession();
   void ForgetSession(const std::string& session);
-  void Obey(const v1::Instructions& instructions) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Apply(const v1::Instructions& instructions) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Sleeps, shorter when stopping; true while the worker goes on.
   bool Pause(double seconds);
   double LongerRetry(double seconds);
@@ -83,9 +83,9 @@ class Worker {
   // Sends one message to the server: it registers where there is no session.
   absl::Status Send(bool reports);
   // Sends a message if one is due.
-  absl::Status KeepLine();
+  absl::Status KeepAlive();
   // Runs the line until the worker stops or is refused.
-  absl::Status KeepLineUntilStopped();
+  absl::Status KeepAliveUntilStopped();
   void Leave();
   // The troubles of the devices, when they are news.
   std::vector<v1::DeviceTrouble> Troubles();

@@ -123,7 +123,7 @@ void ServeJob(const std::string& path, const std::string& job, int generations, 
       say(static_cast<int>(trial.generation) * size + static_cast<int>(trial.index));
     }
     Generation next{.job = job, .state = absl::StrCat("after ", trials->size())};
-    next.generation = next.round = static_cast<uint32_t>(trials->size()) / size;
+    next.generation = next.proposal = static_cast<uint32_t>(trials->size()) / size;
     if (static_cast<int>(next.generation) == generations) break;
     for (int i = 0; i < size; ++i)
       next.trials.push_back({absl::StrCat("v1\nsplit(", next.generation, ", ", i, ")\n"), {}});

@@ -248,7 +248,7 @@ Request FakeWorker::Named() const {
   return request;
 }
 
-void FakeWorker::Obey(const v1::Instructions& told) {
+void FakeWorker::Apply(const v1::Instructions& told) {
   instructions = told;
   for (const v1::LeaseId& lease : told.revoked()) held.erase({lease.trial(), lease.attempt()});
 }
@@ -267,7 +267,7 @@ std::vector<v1::Assignment> FakeWorker::Lease(uint32_t count, const std::string&
   const absl::StatusOr<v1::LeaseResponse> response = TryLease(count, device);
   EXPECT_TRUE(response.ok()) << response.status();
   if (!response.ok()) return {};
-  Obey(response->instructions());
+  Apply(response->instructions());
   for (const v1::Assignment& assignment : response->assignments()) {
     const v1::LeaseId& lease = assignment.lease();
     held[{lease.trial(), lease.attempt()}] = lease;
@@ -279,7 +279,7 @@ absl::Status FakeWorker::Beat() {
   const auto response = AnswerOf<v1::HeartbeatResponse>(server_, [this](const auto& reply) {
     (*server_)->workers().Heartbeat(Named<v1::HeartbeatRequest>(), reply);
   });
-  if (response.ok()) Obey(response->instructions());
+  if (response.ok()) Apply(response->instructions());
   return response.status();
 }
 
@@ -307,7 +307,7 @@ absl::Status FakeWorker::ReportAll(const v1::Assignment& assignment,
   const auto response = AnswerOf<v1::ReportResponse>(
       server_, [&](const auto& reply) { (*server_)->workers().Report(request, reply); });
   if (!response.ok()) return response.status();
-  Obey(response->instructions());
+  Apply(response->instructions());
   EXPECT_EQ(response->answers_size(), 1);
   answer = response->answers(0);
   if (answer.kind() != v1::ReportAnswer::NOT_NOW)

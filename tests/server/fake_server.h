@@ -168,7 +168,7 @@ class FakeWorker {
   v1::HostState host;
 
  private:
-  void Obey(const v1::Instructions& told);
+  void Apply(const v1::Instructions& told);
   template <typename Request>
   Request Named() const;  // of this session, with what it holds
 

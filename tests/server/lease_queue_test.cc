@@ -14,9 +14,7 @@ using ::testing::ElementsAre;
 
 constexpr double kLease = 10;
 
-QueuedTrial Trial(const std::string& name, const std::string& job = "a") {
-  return {.name = name, .job = job};
-}
+QueuedWork Trial(const std::string& name, const std::string& job = "a") { return {.name = name, .job = job}; }
 
 using Fits = std::function<bool(const std::string& job, const std::string& target)>;
 bool Any(const std::string&, const std::string&) { return true; }
@@ -25,20 +23,20 @@ bool Any(const std::string&, const std::string&) { return true; }
 std::vector<Grant> Lease(LeaseQueue& queue, const std::string& holder, int count, double now,
                          const Fits& fits) {
   const std::vector<Grant> grants = queue.Lease({.holder = holder, .fits = fits}, count);
-  for (const Grant& grant : grants) EXPECT_TRUE(queue.Confirm(grant.trial.name, grant.trial.attempt, now));
+  for (const Grant& grant : grants) EXPECT_TRUE(queue.Confirm(grant.work.name, grant.work.attempt, now));
   return grants;
 }
 
 // Does what a server does with leases that ran out, or with those of a worker that is lost.
 int Return(LeaseQueue& queue, const std::vector<Grant>& grants, bool blamed) {
-  for (const Grant& grant : grants) EXPECT_TRUE(queue.Return(grant.trial.name, grant.trial.attempt, blamed));
+  for (const Grant& grant : grants) EXPECT_TRUE(queue.Return(grant.work.name, grant.work.attempt, blamed));
   return static_cast<int>(grants.size());
 }
 int Expire(LeaseQueue& queue, double now) { return Return(queue, queue.Overdue(now), /*blamed=*/true); }
 
 std::vector<std::string> Names(const std::vector<Grant>& grants) {
   std::vector<std::string> names;
-  for (const Grant& grant : grants) names.push_back(grant.trial.name);
+  for (const Grant& grant : grants) names.push_back(grant.work.name);
   return names;
 }
 
@@ -65,7 +63,7 @@ TEST(LeaseQueueTest, OnlyJobsThatFit) {
 TEST(LeaseQueueTest, TargetsOfOneJobDoNotWaitForEachOther) {
   LeaseQueue queue(kLease);
   for (const char* name : {"c1", "c2", "g1"}) {
-    QueuedTrial trial = Trial(name);
+    QueuedWork trial = Trial(name);
     trial.target = name[0] == 'c' ? "cpu" : "gpu";
     queue.Add(trial);
   }
@@ -88,7 +86,7 @@ TEST(LeaseQueueTest, LeaseExpiresAndTrialIsRequeued) {
   EXPECT_EQ(Expire(queue, kLease), 1);
   const auto again = Lease(queue, "v", 1, kLease, Any);
   ASSERT_EQ(again.size(), 1u);
-  EXPECT_EQ(again[0].trial.attempt, 2u);
+  EXPECT_EQ(again[0].work.attempt, 2u);
 }
 
 TEST(LeaseQueueTest, RenewedLeaseLasts) {
@@ -130,18 +128,18 @@ TEST(LeaseQueueTest, SuspectComesAlone) {
   EXPECT_EQ(Return(queue, queue.HeldBy("w2"), true), 1);
   const auto second = Lease(queue, "w3", 3, 0, Any);
   ASSERT_EQ(second.size(), 1u);
-  EXPECT_EQ(second[0].trial.name, first[0].trial.name);
-  EXPECT_EQ(second[0].trial.losses, 2u);
+  EXPECT_EQ(second[0].work.name, first[0].work.name);
+  EXPECT_EQ(second[0].work.losses, 2u);
 }
 
 TEST(LeaseQueueTest, TakenBackGrantWasNeverMade) {
   LeaseQueue queue(kLease);
   queue.Add(Trial("a"));
   const Grant grant = queue.Lease({.holder = "w", .fits = Any}, 1).at(0);
-  queue.TakeBack(grant.trial.name, grant.trial.attempt);
+  queue.TakeBack(grant.work.name, grant.work.attempt);
   const auto again = Lease(queue, "w", 1, 0, Any);
   ASSERT_EQ(again.size(), 1u);
-  EXPECT_EQ(again[0].trial.attempt, 1u);
+  EXPECT_EQ(again[0].work.attempt, 1u);
 }
 
 TEST(LeaseQueueTest, LeaseRunsFromWhenItIsInTheLog) {
@@ -160,11 +158,11 @@ TEST(LeaseQueueTest, EndOnItsWayIntoTheLogIsDecided) {
   LeaseQueue queue(kLease);
   queue.Add(Trial("t"));
   Lease(queue, "w", 1, 0, Any);
-  EXPECT_TRUE(queue.Settle("t", 1));
-  EXPECT_FALSE(queue.Settle("t", 1)) << "once";
+  EXPECT_TRUE(queue.BeginCommit("t", 1));
+  EXPECT_FALSE(queue.BeginCommit("t", 1)) << "once";
   EXPECT_TRUE(queue.Overdue(100).empty());
   EXPECT_FALSE(queue.Rebind("t", 1, "v", 0));
-  queue.Unsettle("t", 1, 100);
+  queue.AbortCommit("t", 1, 100);
   EXPECT_EQ(queue.Overdue(110).size(), 1u) << "it is held as before";
 }
 
@@ -175,8 +173,8 @@ TEST(LeaseQueueTest, NothingIsLeftOfADroppedJob) {
   const Grant granting = queue.Lease({.holder = "w", .fits = Any}, 1).at(0);
   Lease(queue, "w", 1, 0, Any);
   queue.DropJob("a");
-  EXPECT_FALSE(queue.Confirm(granting.trial.name, granting.trial.attempt, 0));
-  queue.TakeBack(granting.trial.name, granting.trial.attempt);
+  EXPECT_FALSE(queue.Confirm(granting.work.name, granting.work.attempt, 0));
+  queue.TakeBack(granting.work.name, granting.work.attempt);
   EXPECT_EQ(queue.waiting("a"), 0);
   EXPECT_EQ(queue.waiting() + queue.leased(), 1);
   EXPECT_EQ(queue.leased_of("a"), 0);
@@ -185,7 +183,7 @@ TEST(LeaseQueueTest, NothingIsLeftOfADroppedJob) {
 TEST(LeaseQueueTest, SuspectsHoldUpNothing) {
   LeaseQueue queue(kLease);
   for (const char* name : {"s1", "s2", "s3"}) {
-    QueuedTrial suspect = Trial(name);
+    QueuedWork suspect = Trial(name);
     suspect.losses = 1;
     queue.Add(suspect);
   }
@@ -201,7 +199,7 @@ TEST(LeaseQueueTest, SuspectsHoldUpNothing) {
 
 TEST(LeaseQueueTest, SuspectsOfOneLineAreNotPassedOver) {
   LeaseQueue queue(kLease);
-  QueuedTrial suspect = Trial("s", "b");
+  QueuedWork suspect = Trial("s", "b");
   suspect.losses = 1;
   for (const char* name : {"a1", "a2", "a3", "a4"}) queue.Add(Trial(name, "a"));
   for (const char* name : {"b1", "b2", "b3", "b4"}) queue.Add(Trial(name, "b"));
@@ -217,7 +215,7 @@ TEST(LeaseQueueTest, TrialThatFailedSomewhereHoldsUpNothing) {
   EXPECT_TRUE(queue.ReturnElsewhere("t1", 1, /*blamed=*/false, {"w", "cpu", "no space"}, 0));
   const auto ask = [&queue](const std::string& worker) {
     Asker asker{.holder = worker, .fits = Any};
-    asker.may_try = [&worker](const QueuedTrial& trial) { return trial.failed_tries[0].worker != worker; };
+    asker.may_try = [&worker](const QueuedWork& trial) { return trial.failed_tries[0].worker != worker; };
     return Names(queue.Lease(asker, 2));
   };
   EXPECT_THAT(ask("w"), ElementsAre("t2", "t3"));
@@ -242,14 +240,14 @@ TEST(LeaseQueueTest, ReturnWithoutBlameCountsNoLoss) {
   for (uint32_t attempt = 1; attempt < 10; ++attempt) {
     ASSERT_EQ(Lease(queue, "w", 1, 0, Any).size(), 1u);
     ASSERT_NE(queue.Find("t", attempt), nullptr);
-    EXPECT_EQ(queue.Find("t", attempt)->trial.losses, 0u);
+    EXPECT_EQ(queue.Find("t", attempt)->work.losses, 0u);
     ASSERT_TRUE(queue.Return("t", attempt, /*blamed=*/false));
   }
 }
 
 TEST(LeaseQueueTest, AdoptedLeaseKeepsItsAttempt) {
   LeaseQueue queue(kLease);
-  QueuedTrial trial = Trial("t");
+  QueuedWork trial = Trial("t");
   trial.attempt = 4;
   queue.Adopt(trial, "w-before-restart", 0);
   EXPECT_TRUE(queue.Overdue(14).empty()) << "its holder has to find the server again";
@@ -296,8 +294,8 @@ TEST(LeaseQueueTest, RandomHistoriesFinishEveryTrialOnce) {
           if (seen.empty()) break;
           // Often one that ended.
           const Grant& grant = seen[seen.size() - 1 - random() % std::min<size_t>(seen.size(), 20)];
-          if (queue.Finish(grant.trial.name, grant.trial.attempt)) {
-            EXPECT_TRUE(finished.insert(grant.trial.name).second) << grant.trial.name;
+          if (queue.Finish(grant.work.name, grant.work.attempt)) {
+            EXPECT_TRUE(finished.insert(grant.work.name).second) << grant.work.name;
           }
         }
       }

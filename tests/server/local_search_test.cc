@@ -31,15 +31,15 @@ class LocalSearchTest : public ::testing::Test {
       analytic_.push_back(std::make_unique<ScheduleScorer>(task.workload, task.target, "", nullptr));
   }
 
-  // A search that has taken up the rounds of `log`.
+  // A search that has taken up the proposals of `log`.
   std::unique_ptr<JobSearch> Start(const ModelBytes& models = {},
-                                   const std::vector<v1::SearchRound>& log = {}) const {
+                                   const std::vector<v1::Proposal>& log = {}) const {
     SearchStart start;
     start.job = &job_;
     start.tasks = &plan_.tasks;
     start.stored_tasks = &stored_tasks_;
     start.models = models;
-    start.rounds = log;
+    start.proposals = log;
     return LocalSearch::Start(start).value();
   }
   // Half of what the analytic model says, and less the larger the first decision is: there is something to
@@ -50,21 +50,21 @@ class LocalSearchTest : public ::testing::Test {
     const double first = static_cast<double>(trace.decisions[0].second);
     return {generation, index, analytic / (2 + std::log2(1 + std::abs(first))), ""};
   }
-  // Goes on after `log`, to the end: a round's outcomes come while the next one is measured.
-  std::vector<v1::SearchRound> Run(JobSearch* search, std::vector<v1::SearchRound> log = {}) const {
+  // Goes on after `log`, to the end: a proposal's outcomes come while the next one is measured.
+  std::vector<v1::Proposal> Run(JobSearch* search, std::vector<v1::Proposal> log = {}) const {
     size_t told = 0;
     while (true) {
       TaskOutcomes outcomes;
       for (; told + 1 < log.size(); ++told) {
-        const v1::SearchRound& round = log[told];
-        for (int i = 0; i < round.traces_size(); ++i)
-          outcomes[round.task()].push_back(
-              Measured(round.task(), round.generation(), static_cast<uint32_t>(i), round.traces(i)));
+        const v1::Proposal& proposal = log[told];
+        for (int i = 0; i < proposal.traces_size(); ++i)
+          outcomes[proposal.task()].push_back(
+              Measured(proposal.task(), proposal.generation(), static_cast<uint32_t>(i), proposal.traces(i)));
       }
       const auto next = search->Next(outcomes, 0);
       EXPECT_TRUE(next.ok()) << next.status();
-      if (!next.ok() || !next->round) return log;
-      log.push_back(*next->round);
+      if (!next.ok() || !next->proposal) return log;
+      log.push_back(*next->proposal);
     }
   }
 
@@ -74,33 +74,33 @@ class LocalSearchTest : public ::testing::Test {
   std::vector<std::unique_ptr<ScheduleScorer>> analytic_;
 };
 
-void ExpectSame(const std::vector<v1::SearchRound>& a, const std::vector<v1::SearchRound>& b) {
+void ExpectSame(const std::vector<v1::Proposal>& a, const std::vector<v1::Proposal>& b) {
   ASSERT_EQ(a.size(), b.size());
   for (size_t r = 0; r < a.size(); ++r)
-    EXPECT_EQ(a[r].SerializeAsString(), b[r].SerializeAsString()) << "round " << r;
+    EXPECT_EQ(a[r].SerializeAsString(), b[r].SerializeAsString()) << "proposal " << r;
 }
 
 TEST_F(LocalSearchTest, GoesOnWithTheSameModelAfterARestart) {
   const auto earlier = Start();
   Run(earlier.get());
   const ModelBytes models = earlier->Models().value();
-  const std::vector<v1::SearchRound> whole = Run(Start(models).get());
+  const std::vector<v1::Proposal> whole = Run(Start(models).get());
   ASSERT_GE(whole.size(), 11u);
   EXPECT_EQ(whole[0].state().model(), 0u);
   EXPECT_GT(whole.back().state().model(), 32u);
   for (const size_t crash : {size_t{2}, whole.size() - 4, whole.size() - 2, whole.size() - 1}) {
     SCOPED_TRACE(crash);
-    const std::vector<v1::SearchRound> log(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(crash));
+    const std::vector<v1::Proposal> log(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(crash));
     ExpectSame(Run(Start(models, log).get(), log), whole);
   }
 }
 
 // A job that was begun by a build that kept no model with its predictions.
 TEST_F(LocalSearchTest, OlderStatesResume) {
-  std::vector<v1::SearchRound> log = Run(Start().get());
+  std::vector<v1::Proposal> log = Run(Start().get());
   log.resize(8);
-  for (v1::SearchRound& round : log) round.mutable_state()->clear_model();
-  const std::vector<v1::SearchRound> resumed = Run(Start({}, log).get(), log);
+  for (v1::Proposal& proposal : log) proposal.mutable_state()->clear_model();
+  const std::vector<v1::Proposal> resumed = Run(Start({}, log).get(), log);
   ASSERT_GT(resumed.size(), 8u);
   EXPECT_FALSE(resumed[7].state().has_model());
   EXPECT_GT(resumed[8].state().model(), 20u);

@@ -23,7 +23,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// How a search's process goes wrong, and when it is asked for which round: "signal 3".
+// How a search's process goes wrong, and when it is asked for which proposal: "signal 3".
 constexpr char kPlant[] = "MYCC_TEST_PLANT";
 
 [[noreturn]] void Hang() {
@@ -47,11 +47,12 @@ void GoWrong(const std::string& how) {
 }
 
 v1::SearchReply AnswerOrGoWrong(SearchAnswerer* answerer, const v1::SearchRequest& request) {
-  static int rounds = 0;
+  static int proposals = 0;
   std::istringstream plant(std::getenv(kPlant) == nullptr ? "" : std::getenv(kPlant));
   std::string how;
-  int round = 0;
-  if (request.has_next() && ++rounds > 0 && plant >> how >> round && rounds == round) GoWrong(how);
+  int proposal = 0;
+  if (request.has_next() && ++proposals > 0 && plant >> how >> proposal && proposals == proposal)
+    GoWrong(how);
   return answerer->Answer(request);
 }
 
@@ -67,24 +68,25 @@ struct TestJob {
     for (const PlannedTask& task : tasks) stored_tasks.emplace_back().set_count(task.count);
   }
   SearchStart Start() const {
-    return {.job = &stored, .tasks = &tasks, .stored_tasks = &stored_tasks, .models = {}, .rounds = rounds};
+    return {
+        .job = &stored, .tasks = &tasks, .stored_tasks = &stored_tasks, .models = {}, .proposals = proposals};
   }
-  // Asks for a round and keeps it, with what its candidates come to.
+  // Asks for a proposal and keeps it, with what its candidates come to.
   bool Step(JobSearch* search) {
     const auto step = search->Next(untold, 1);
     EXPECT_TRUE(step.ok()) << step.status();
     untold.clear();
-    if (!step.ok() || !step->round) return false;
-    const v1::SearchRound& round = rounds.emplace_back(*step->round);
-    for (int i = 0; i < round.traces_size(); ++i) {
+    if (!step.ok() || !step->proposal) return false;
+    const v1::Proposal& proposal = proposals.emplace_back(*step->proposal);
+    for (int i = 0; i < proposal.traces_size(); ++i) {
       v1::Assignment assignment;
-      assignment.set_trace(round.traces(i));
-      Outcome& outcome = untold[round.task()].emplace_back();
-      outcome.generation = round.generation();
+      assignment.set_trace(proposal.traces(i));
+      Outcome& outcome = untold[proposal.task()].emplace_back();
+      outcome.generation = proposal.generation();
       outcome.index = static_cast<uint32_t>(i);
       if (i % 3 != 2) outcome.seconds = FakeResult(assignment).timing().seconds();
       if (i % 3 == 2) outcome.failure = "build_error";
-      told[round.task()].push_back(outcome);
+      told[proposal.task()].push_back(outcome);
     }
     return true;
   }
@@ -92,7 +94,7 @@ struct TestJob {
   v1::StoredJob stored;
   std::vector<PlannedTask> tasks;
   std::vector<v1::StoredTask> stored_tasks;
-  std::vector<v1::SearchRound> rounds;
+  std::vector<v1::Proposal> proposals;
   TaskOutcomes untold, told;
 };
 
@@ -101,9 +103,9 @@ absl::StatusOr<std::unique_ptr<JobSearch>> StartProcess(const TestJob& job,
   return SearchProcess::Start(options, job.Start());
 }
 
-std::vector<std::string> Bytes(const std::vector<v1::SearchRound>& rounds) {
+std::vector<std::string> Bytes(const std::vector<v1::Proposal>& proposals) {
   std::vector<std::string> bytes;
-  for (const v1::SearchRound& round : rounds) bytes.push_back(round.SerializeAsString());
+  for (const v1::Proposal& proposal : proposals) bytes.push_back(proposal.SerializeAsString());
   return bytes;
 }
 
@@ -130,7 +132,7 @@ TEST_F(SearchProcessTest, TheSameRoundsAndModelsAsInThisProcess) {
     while (there.Step(process->get())) {
     }
     EXPECT_EQ((*process)->Next({}, 1)->stop_reason, StopReason::kTrials);
-    EXPECT_EQ(Bytes(here.rounds), Bytes(there.rounds)) << strategy;
+    EXPECT_EQ(Bytes(here.proposals), Bytes(there.proposals)) << strategy;
     EXPECT_EQ((*local)->Models().value(), (*process)->Models().value()) << strategy;
   }
 }
@@ -139,7 +141,7 @@ TEST_F(SearchProcessTest, WhatIsRefusedIsNoCrash) {
   TestJob job("random");
   auto process = StartProcess(job);
   ASSERT_TRUE(job.Step(process->get()));
-  job.rounds[0].set_traces(0, "v1\nnonsense\n");
+  job.proposals[0].set_traces(0, "v1\nnonsense\n");
   const absl::Status refused = StartProcess(job).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(refused.message()), HasSubstr("this build searches other spaces"));

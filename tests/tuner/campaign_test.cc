@@ -18,7 +18,7 @@ std::vector<CampaignTask> Tasks(Scorer* scorer) {
     config.seed = static_cast<uint64_t>(i);
     config.generation_size = 4;
     config.population = 24;
-    config.rounds = 1;
+    config.evolution_steps = 1;
     // The last task has four points alone.
     Sketch sketch = i < 2 ? ContractionLikeSketch() : SketchOf("copy", {{"vector", {1, 2, 4, 8}}});
     tasks.push_back({{weights[i], 1e9, "family"}, [config, sketch, scorer = i < 2 ? scorer : nullptr] {
@@ -40,12 +40,12 @@ SchedulerConfig Config() {
 }
 
 struct Journal {
-  std::vector<Round> rounds;
+  std::vector<Proposal> proposals;
   std::vector<std::string> learned;
 };
 
-// Outcomes arrive in an order drawn from `seed`, as many as needed for the next round and sometimes more.
-Journal RunCampaign(uint64_t seed, const std::vector<Round>& restored = {}) {
+// Outcomes arrive in an order drawn from `seed`, as many as needed for the next proposal and sometimes more.
+Journal RunCampaign(uint64_t seed, const std::vector<Proposal>& restored = {}) {
   SurfaceScorer scorer(1, 0.3);
   Journal run;
   Campaign campaign(Config(), Tasks(&scorer), [&](int task, const std::vector<Ledger::Entry>& generation) {
@@ -57,13 +57,13 @@ Journal RunCampaign(uint64_t seed, const std::vector<Round>& restored = {}) {
   });
   Rng rng(seed);
   std::vector<std::pair<int, Candidate>> in_flight;
-  const auto start = [&](const Round& round) {
-    run.rounds.push_back(round);
-    for (const Candidate& candidate : round.candidates) in_flight.emplace_back(round.task, candidate);
+  const auto start = [&](const Proposal& proposal) {
+    run.proposals.push_back(proposal);
+    for (const Candidate& candidate : proposal.candidates) in_flight.emplace_back(proposal.task, candidate);
   };
-  for (const Round& round : restored) {
-    EXPECT_TRUE(campaign.Restore(round).ok());
-    start(round);
+  for (const Proposal& proposal : restored) {
+    EXPECT_TRUE(campaign.Restore(proposal).ok());
+    start(proposal);
   }
   while (true) {
     while (!campaign.Ready() || (!in_flight.empty() && rng.Chance(0.5))) {
@@ -71,10 +71,10 @@ Journal RunCampaign(uint64_t seed, const std::vector<Round>& restored = {}) {
       EXPECT_TRUE(campaign.Tell(in_flight[i].first, {Measure(in_flight[i].first, in_flight[i].second)}).ok());
       in_flight.erase(in_flight.begin() + i);
     }
-    const auto round = campaign.Next(0);
-    EXPECT_TRUE(round.ok()) << round.status();
-    if (!round.ok() || !*round) break;
-    start(**round);
+    const auto proposal = campaign.Next(0);
+    EXPECT_TRUE(proposal.ok()) << proposal.status();
+    if (!proposal.ok() || !*proposal) break;
+    start(**proposal);
   }
   EXPECT_EQ(campaign.stop_reason(), StopReason::kTrials);
   return run;
@@ -84,24 +84,24 @@ TEST(CampaignTest, RoundsDoNotDependOnArrivalOrder) {
   const Journal one = RunCampaign(1);
   int trials = 0;
   std::set<int> tasks;
-  for (const Round& round : one.rounds) {
-    trials += static_cast<int>(round.candidates.size());
-    tasks.insert(round.task);
+  for (const Proposal& proposal : one.proposals) {
+    trials += static_cast<int>(proposal.candidates.size());
+    tasks.insert(proposal.task);
   }
   EXPECT_EQ(trials, 62);
   EXPECT_EQ(tasks.size(), 3u);
   for (uint64_t seed = 2; seed < 6; ++seed) {
     const Journal other = RunCampaign(seed);
-    EXPECT_EQ(one.rounds, other.rounds);
+    EXPECT_EQ(one.proposals, other.proposals);
     EXPECT_EQ(one.learned, other.learned);
   }
 }
 
 TEST(CampaignTest, RestoredRoundsContinueBitForBit) {
   const Journal whole = RunCampaign(1);
-  for (size_t crash = 1; crash < whole.rounds.size(); crash += 3) {
-    const Journal resumed = RunCampaign(crash, {whole.rounds.begin(), whole.rounds.begin() + crash});
-    EXPECT_EQ(whole.rounds, resumed.rounds) << "after a crash at round " << crash;
+  for (size_t crash = 1; crash < whole.proposals.size(); crash += 3) {
+    const Journal resumed = RunCampaign(crash, {whole.proposals.begin(), whole.proposals.begin() + crash});
+    EXPECT_EQ(whole.proposals, resumed.proposals) << "after a crash at proposal " << crash;
     EXPECT_EQ(whole.learned, resumed.learned);
   }
 }
@@ -127,9 +127,9 @@ TEST(CampaignTest, ExhaustedTasksEndTheCampaign) {
   Campaign campaign({}, std::move(tasks));
   int trials = 0;
   while (true) {
-    const auto round = *campaign.Next(0);
-    if (!round) break;
-    for (const Candidate& candidate : round->candidates) {
+    const auto proposal = *campaign.Next(0);
+    if (!proposal) break;
+    for (const Candidate& candidate : proposal->candidates) {
       ++trials;
       ASSERT_TRUE(campaign.Tell(0, {Measure(2, candidate)}).ok());
     }
@@ -151,7 +151,7 @@ TEST(CampaignTest, ASearchBeginsWithItsFirstRound) {
   }
   Campaign campaign(Config(), std::move(tasks));
   EXPECT_TRUE(begun.empty());
-  EXPECT_EQ(campaign.num_rounds_of(0), 0);
+  EXPECT_EQ(campaign.num_generations_of(0), 0);
   ASSERT_EQ((*campaign.Next(0))->task, 0);
   EXPECT_EQ(begun, std::vector<int>({0}));
   ASSERT_EQ((*campaign.Next(0))->task, 1);

@@ -38,7 +38,7 @@ TEST(ScheduleScorerTest, LearnsFromTheSearchItServes) {
   SearchConfig config;
   config.generation_size = 16;
   config.population = 32;
-  config.rounds = 1;
+  config.evolution_steps = 1;
   auto search = *MakeSearchStrategy(config, GenerateSketches(gemm, target), {}, &scorer);
   ScheduleScorer analytic(gemm, target, "gemm", nullptr);
   for (int g = 0; g < 6; ++g) {
@@ -70,7 +70,7 @@ TEST(ScheduleScorerTest, AFactorOfTwoIsLearnedFromTheFirstGenerationAndFollowed)
     ScheduleScorer scorer(gemm, target, "gemm", &learner);
     SearchConfig config;
     config.population = 96;
-    config.rounds = 2;
+    config.evolution_steps = 2;
     auto search = *MakeSearchStrategy(config, GenerateSketches(gemm, target), {}, &scorer);
     for (int g = 0; g < 7; ++g) {
       SCOPED_TRACE(testing::Message() << "lag " << lag << ", generation " << g);

@@ -28,7 +28,7 @@ SearchConfig Config(const std::string& strategy, uint64_t seed, int generation_s
   config.seed = seed;
   config.generation_size = generation_size;
   config.population = 48;
-  config.rounds = 2;
+  config.evolution_steps = 2;
   return config;
 }
 

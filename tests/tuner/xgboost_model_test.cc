@@ -36,7 +36,7 @@ TEST(XgboostModelTest, LearnsTheOrderOfTasksItHasNotSeen) {
   EXPECT_EQ(model.metrics().samples, 480);
   EXPECT_EQ(model.metrics().groups, 8);
   EXPECT_TRUE(model.metrics().held_out_tasks);
-  EXPECT_GT(model.metrics().rounds, 10);
+  EXPECT_GT(model.metrics().trees, 10);
   EXPECT_LT(model.metrics().corrected.rmse, 0.5 * model.metrics().analytic.rmse);
 
   std::vector<Predicted> analytic, corrected;
@@ -92,14 +92,14 @@ TEST(XgboostModelTest, FewSamplesCorrectNothing) {
   ASSERT_TRUE(model.Train({}).ok());
 }
 
-// No rounds are taken when the analytic time is all there is to know.
+// No trees are taken when the analytic time is all there is to know.
 TEST(XgboostModelTest, NoiseIsNotLearned) {
   std::vector<Sample> samples = MakeSamples(6, 30, 1);
   Rng rng(5);
   for (Sample& sample : samples) sample.seconds = sample.analytic_seconds * (1 + 0.2 * rng.Unit());
   XgboostModel model;
   ASSERT_TRUE(model.Train(Pointers(samples)).ok());
-  EXPECT_LE(model.metrics().rounds, 5);
+  EXPECT_LE(model.metrics().trees, 5);
 }
 
 TEST(XgboostModelTest, FailuresArePredicted) {

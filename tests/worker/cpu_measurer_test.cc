@@ -18,8 +18,8 @@
 #include "worker/builder.h"
 #include "worker/child.h"
 #include "worker/child_main.h"
+#include "worker/fork_server_main.h"
 #include "worker/host_lock.h"
-#include "worker/nursery_main.h"
 #include "worker/runner.h"
 
 namespace mycc {
@@ -299,7 +299,7 @@ std::string AnswerBuild(const std::string& payload) {
 
 int main(int argc, char** argv) {
   const std::string command = argc > 2 ? argv[1] : "";
-  if (command == mycc::kBuildCommand) return mycc::NurseryMain(mycc::AnswerBuild);
+  if (command == mycc::kBuildCommand) return mycc::ForkServerMain(mycc::AnswerBuild);
   if (const std::optional<int> code = mycc::RunWorkerChild(argc, argv)) return *code;
   testing::InitGoogleMock(&argc, argv);
   return RUN_ALL_TESTS();

@@ -17,9 +17,9 @@
 #include "proto/proof.h"
 #include "tests/worker/misbehaving.h"
 #include "worker/child.h"
+#include "worker/fork_server_main.h"
 #include "worker/gpu_runner.h"
 #include "worker/limits.h"
-#include "worker/nursery_main.h"
 
 namespace mycc {
 namespace {
@@ -368,7 +368,7 @@ std::string AnswerBuild(const std::string& payload) {
 
 int main(int argc, char** argv) {
   const std::string command = argc > 2 ? argv[1] : "";
-  if (command == mycc::kBuildCommand) return mycc::NurseryMain(mycc::AnswerBuild);
+  if (command == mycc::kBuildCommand) return mycc::ForkServerMain(mycc::AnswerBuild);
   if (command == mycc::kGpuRunCommand) return mycc::GpuRunnerMain();
   testing::InitGoogleMock(&argc, argv);
   if (const auto gpu = mycc::DescribeGpu(0); !gpu.ok()) {

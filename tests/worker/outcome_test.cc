@@ -12,8 +12,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-v1::NurseryReply Signalled(int signal, const std::string& output = "") {
-  v1::NurseryReply reply;
+v1::ForkReply Signalled(int signal, const std::string& output = "") {
+  v1::ForkReply reply;
   reply.set_signal(signal);
   reply.set_output(output);
   return reply;
@@ -27,7 +27,7 @@ TEST(OutcomeTest, CrashIsTheCandidates) {
 }
 
 TEST(OutcomeTest, LimitsHaveTheirOwnStatuses) {
-  v1::NurseryReply late = Signalled(SIGKILL);
+  v1::ForkReply late = Signalled(SIGKILL);
   late.set_timed_out(true);
   EXPECT_EQ(EndingOf(Phase::kRun, late, 2.5).status, v1::MEASURE_STATUS_RUN_TIMEOUT);
   EXPECT_THAT(EndingOf(Phase::kRun, late, 2.5).error, HasSubstr("2.5 s"));
@@ -36,7 +36,7 @@ TEST(OutcomeTest, LimitsHaveTheirOwnStatuses) {
 }
 
 TEST(OutcomeTest, MemoryHasItsOwnStatus) {
-  v1::NurseryReply reply;
+  v1::ForkReply reply;
   reply.set_exit_code(77);
   reply.set_out_of_memory(true);
   EXPECT_EQ(EndingOf(Phase::kBuild, reply, 1).status, v1::MEASURE_STATUS_OUT_OF_MEMORY);
@@ -45,7 +45,7 @@ TEST(OutcomeTest, MemoryHasItsOwnStatus) {
 }
 
 TEST(OutcomeTest, WhatTheHostLacksIsTheWorkersFailure) {
-  v1::NurseryReply reply;
+  v1::ForkReply reply;
   reply.set_unmade(true);
   reply.set_output("Resource temporarily unavailable");
   const Ending unmade = EndingOf(Phase::kBuild, reply, 1);
@@ -56,7 +56,7 @@ TEST(OutcomeTest, WhatTheHostLacksIsTheWorkersFailure) {
 }
 
 TEST(OutcomeTest, ThreadsThatTheHostRefusesAreTheWorkersFailure) {
-  v1::NurseryReply reply;
+  v1::ForkReply reply;
   reply.set_exit_code(1);
   reply.set_output("\nlibgomp: Thread creation failed: Resource temporarily unavailable\n");
   const Ending run = EndingOf(Phase::kRun, reply, 1);

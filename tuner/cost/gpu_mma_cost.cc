@@ -78,7 +78,7 @@ const NestLoop* PersistentLoop(const NestBlock& nest) {
 }
 
 // The tiles that each of the blocks has, whole and in parts.
-double SharedRounds(double tiles, const NestLoop& loop) {
+double SharedWaves(double tiles, const NestLoop& loop) {
   const double workers = static_cast<double>(loop.loop->marks.persistent_blocks);
   const double whole = std::floor(tiles / workers);
   const StreamKGroups& stream = loop.loop->marks.stream_k;
@@ -157,16 +157,16 @@ double MmaLaunchSeconds(const NestBlock& nest, const GpuMachine& machine, double
   // Blocks go to all SMs in turn; those on one SM share it, and hide each other's latencies.
   const StreamKGroups stream = persistent != nullptr ? persistent->loop->marks.stream_k : StreamKGroups();
   const auto turns = [&](double all) {
-    return stream.groups > 0 ? SharedRounds(blocks, *persistent) : std::ceil(all);
+    return stream.groups > 0 ? SharedWaves(blocks, *persistent) : std::ceil(all);
   };
   const double per_sm = turns(blocks / machine.sms);
-  const double rounds = turns(blocks / (machine.sms * resident));
+  const double waves = turns(blocks / (machine.sms * resident));
   const double throughput = per_sm * tile.steps * std::max(multiply, feed);
-  const double latency = rounds * tile.steps * wait;
+  const double latency = waves * tile.steps * wait;
   // Sums that other blocks leave, one after the other.
-  const double others = stream.groups > 0 ? std::ceil(1 / (rounds - std::floor(rounds))) : 0;
+  const double others = stream.groups > 0 ? std::ceil(1 / (waves - std::floor(waves))) : 0;
   const double added = others * tile.elements * kSumBytes / kHandedOverBytesPerCycle * cycle;
-  const double ends = kStart * (persistent != nullptr ? 1 : rounds) + rounds * epilogue + added;
+  const double ends = kStart * (persistent != nullptr ? 1 : waves) + waves * epilogue + added;
   const double memory = dram_bytes / machine.row.dram_bytes_per_second;
   return std::max({throughput, latency, memory}) + 0.1 * std::min(throughput, memory) + ends;
 }

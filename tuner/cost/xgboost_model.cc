@@ -1,4 +1,4 @@
-// Calls of XGBoost's C interface, the choice of the number of boosting rounds, and the stored format.
+// Calls of XGBoost's C interface, the choice of the number of trees, and the stored format.
 #include "tuner/cost/xgboost_model.h"
 
 #include <algorithm>
@@ -167,8 +167,8 @@ struct XgboostModel::Booster {
     return absl::OkStatus();
   }
 
-  absl::Status Update(int round, const Matrix& matrix) {
-    return Check(XGBoosterUpdateOneIter(handle, round, matrix.handle()), "boosting");
+  absl::Status Update(int tree, const Matrix& matrix) {
+    return Check(XGBoosterUpdateOneIter(handle, tree, matrix.handle()), "boosting");
   }
 
   absl::StatusOr<std::vector<float>> Predict(const Matrix& matrix) const {
@@ -227,8 +227,8 @@ absl::Status XgboostModel::Train(const std::vector<const Sample*>& samples) {
   return absl::OkStatus();
 }
 
-// The rounds after which the held-out rows are predicted best; fills in the metrics.
-absl::StatusOr<int> XgboostModel::ChooseRounds(const std::vector<const Sample*>& samples) {
+// The number of trees with which the held-out rows are predicted best; fills in the metrics.
+absl::StatusOr<int> XgboostModel::ChooseTrees(const std::vector<const Sample*>& samples) {
   const std::vector<bool> held_out = HeldOut(samples, &metrics_.held_out_tasks);
   std::vector<const Sample*> trained, tested;
   for (size_t i = 0; i < samples.size(); ++i) (held_out[i] ? tested : trained).push_back(samples[i]);
@@ -243,37 +243,36 @@ absl::StatusOr<int> XgboostModel::ChooseRounds(const std::vector<const Sample*>&
     rows.push_back({std::log(sample->analytic_seconds), std::log(*sample->seconds), sample->group});
   }
   metrics_.analytic = metrics_.corrected = EvaluateOrder(rows);
-  int best_round = 0;
-  for (int round = 0; round < config_.max_rounds && round < best_round + config_.patience; ++round) {
-    MYCC_RETURN_IF_ERROR(booster.Update(round, train));
+  int best_trees = 0;
+  for (int tree = 0; tree < config_.max_trees && tree < best_trees + config_.patience; ++tree) {
+    MYCC_RETURN_IF_ERROR(booster.Update(tree, train));
     MYCC_ASSIGN_OR_RETURN(const std::vector<float> corrections, booster.Predict(test));
     for (size_t i = 0; i < tested.size(); ++i)
       rows[i].predicted = std::log(tested[i]->analytic_seconds) + corrections[i];
     const OrderMetrics metrics = EvaluateOrder(rows);
     if (metrics.rmse >= metrics_.corrected.rmse) continue;
     metrics_.corrected = metrics;
-    best_round = round + 1;
+    best_trees = tree + 1;
   }
-  return best_round;
+  return best_trees;
 }
 
 absl::Status XgboostModel::TrainCorrection(const std::vector<const Sample*>& samples) {
   offsets_ = MeanOffsets(samples);
   metrics_.groups = static_cast<int>(offsets_.size());
   for (const auto& [group, offset] : offsets_) mean_offset_ += offset / static_cast<double>(offsets_.size());
-  MYCC_ASSIGN_OR_RETURN(metrics_.rounds, ChooseRounds(samples));
-  if (metrics_.rounds == 0) return absl::OkStatus();
+  MYCC_ASSIGN_OR_RETURN(metrics_.trees, ChooseTrees(samples));
+  if (metrics_.trees == 0) return absl::OkStatus();
   Matrix matrix;
   MYCC_RETURN_IF_ERROR(FillCorrection(samples, &matrix));
   correction_ = std::make_unique<Booster>();
   MYCC_RETURN_IF_ERROR(correction_->Create({matrix.handle()}, config_, "reg:squarederror"));
-  for (int round = 0; round < metrics_.rounds; ++round)
-    MYCC_RETURN_IF_ERROR(correction_->Update(round, matrix));
+  for (int tree = 0; tree < metrics_.trees; ++tree) MYCC_RETURN_IF_ERROR(correction_->Update(tree, matrix));
   return absl::OkStatus();
 }
 
 absl::Status XgboostModel::TrainFailures(const std::vector<const Sample*>& samples) {
-  constexpr int kRounds = 60;
+  constexpr int kTrees = 60;
   Matrix matrix;
   MYCC_RETURN_IF_ERROR(matrix.Fill(RowsOf(samples)));
   std::vector<float> labels;
@@ -281,7 +280,7 @@ absl::Status XgboostModel::TrainFailures(const std::vector<const Sample*>& sampl
   MYCC_RETURN_IF_ERROR(matrix.Set("label", labels));
   failure_ = std::make_unique<Booster>();
   MYCC_RETURN_IF_ERROR(failure_->Create({matrix.handle()}, config_, "binary:logistic"));
-  for (int round = 0; round < kRounds; ++round) MYCC_RETURN_IF_ERROR(failure_->Update(round, matrix));
+  for (int tree = 0; tree < kTrees; ++tree) MYCC_RETURN_IF_ERROR(failure_->Update(tree, matrix));
   return absl::OkStatus();
 }
 

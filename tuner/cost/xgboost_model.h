@@ -2,7 +2,7 @@
 // the probability of failure. No other file uses XGBoost.
 //
 // The first booster learns log(measured / analytic) less the task's mean, since only the order within a task
-// counts. Fast candidates weigh more. The number of boosting rounds is chosen on held-out tasks; it is 0
+// counts. Fast candidates weigh more. The number of trees is chosen on held-out tasks; it is 0
 // where the correction does not beat the analytic order. One thread and a fixed seed: the same samples in the
 // same order give the same model, bit for bit. Thread rule: thread-compatible.
 #pragma once
@@ -24,15 +24,15 @@ struct ModelConfig {
   uint64_t seed = 0;
   int min_samples = 12;  // successful ones, below which every correction is 1
   int min_failures = 6;  // below which no failure is predicted
-  int max_rounds = 200;
-  int patience = 15;  // rounds without improvement on the held-out tasks
+  int max_trees = 200;
+  int patience = 15;  // trees without improvement on the held-out tasks
   double eta = 0.12;
   int depth = 6;
 };
 
 struct ModelMetrics {
   int samples = 0, failures = 0, groups = 0;
-  int rounds = 0;  // of the correction
+  int trees = 0;  // of the correction
   // The rows below are of tasks that were not trained on; otherwise of samples that were not.
   bool held_out_tasks = false;
   OrderMetrics corrected;  // of the held-out rows
@@ -63,7 +63,7 @@ class XgboostModel {
 
   absl::Status TrainCorrection(const std::vector<const Sample*>& samples);
   absl::Status TrainFailures(const std::vector<const Sample*>& samples);
-  absl::StatusOr<int> ChooseRounds(const std::vector<const Sample*>& samples);
+  absl::StatusOr<int> ChooseTrees(const std::vector<const Sample*>& samples);
 
   ModelConfig config_;
   ModelMetrics metrics_;

@@ -23,27 +23,27 @@ absl::StatusOr<SearchStrategy*> Campaign::Begun(int task) {
   return begun.search.get();
 }
 
-int Campaign::num_rounds_of(int task) const {
+int Campaign::num_generations_of(int task) const {
   const Task& asked = tasks_[task];
   return asked.search == nullptr ? 0 : asked.search->ledger().generations();
 }
 
-int Campaign::VisibleRounds() const { return std::max(0, num_rounds() - 1); }
+int Campaign::VisibleProposals() const { return std::max(0, num_proposals() - 1); }
 
-bool Campaign::Complete(const RoundRef& round) const {
-  const auto& generation = tasks_[round.task].search->ledger().generation(round.generation);
+bool Campaign::Complete(const ProposalRef& proposal) const {
+  const auto& generation = tasks_[proposal.task].search->ledger().generation(proposal.generation);
   return std::all_of(generation.begin(), generation.end(),
                      [](const Ledger::Entry& entry) { return entry.outcome.has_value(); });
 }
 
 bool Campaign::Ready() const {
-  return std::all_of(rounds_.begin(), rounds_.begin() + VisibleRounds(),
-                     [&](const RoundRef& round) { return Complete(round); });
+  return std::all_of(proposals_.begin(), proposals_.begin() + VisibleProposals(),
+                     [&](const ProposalRef& proposal) { return Complete(proposal); });
 }
 
-std::vector<int> Campaign::VisibleGenerations(int rounds) const {
+std::vector<int> Campaign::VisibleGenerations(int proposals) const {
   std::vector<int> visible(tasks_.size(), 0);
-  for (int r = 0; r < rounds; ++r) ++visible[rounds_[r].task];
+  for (int r = 0; r < proposals; ++r) ++visible[proposals_[r].task];
   return visible;
 }
 
@@ -52,7 +52,7 @@ TaskProgress Campaign::ProgressOf(int task, int visible) const {
   progress.info = tasks_[task].given.info;
   if (tasks_[task].search == nullptr) return progress;
   const SearchStrategy& search = *tasks_[task].search;
-  progress.rounds = search.ledger().generations();
+  progress.generations = search.ledger().generations();
   progress.trials = search.ledger().num_candidates();
   progress.exhausted = search.Exhausted();
   std::optional<double> best;
@@ -68,23 +68,23 @@ TaskProgress Campaign::ProgressOf(int task, int visible) const {
 
 std::vector<TaskProgress> Campaign::progress() const {
   std::vector<TaskProgress> progress;
-  for (int t = 0; t < num_tasks(); ++t) progress.push_back(ProgressOf(t, num_rounds_of(t)));
+  for (int t = 0; t < num_tasks(); ++t) progress.push_back(ProgressOf(t, num_generations_of(t)));
   return progress;
 }
 
-absl::StatusOr<std::optional<Round>> Campaign::Next(double elapsed_seconds) {
+absl::StatusOr<std::optional<Proposal>> Campaign::Next(double elapsed_seconds) {
   if (!Ready()) {
-    return absl::FailedPreconditionError(absl::StrCat("round ", num_rounds(), " depends on the first ",
-                                                      VisibleRounds(),
-                                                      " rounds; some of their outcomes are missing"));
+    return absl::FailedPreconditionError(absl::StrCat("proposal ", num_proposals(), " depends on the first ",
+                                                      VisibleProposals(),
+                                                      " proposals; some of their outcomes are missing"));
   }
-  for (; learned_rounds_ < VisibleRounds(); ++learned_rounds_) {
-    const RoundRef& round = rounds_[learned_rounds_];
+  for (; learned_proposals_ < VisibleProposals(); ++learned_proposals_) {
+    const ProposalRef& proposal = proposals_[learned_proposals_];
     if (!learn_) continue;
     MYCC_RETURN_IF_ERROR(
-        learn_(round.task, tasks_[round.task].search->ledger().generation(round.generation)));
+        learn_(proposal.task, tasks_[proposal.task].search->ledger().generation(proposal.generation)));
   }
-  const std::vector<int> visible = VisibleGenerations(VisibleRounds());
+  const std::vector<int> visible = VisibleGenerations(VisibleProposals());
   while (true) {
     std::vector<TaskProgress> progress;
     int64_t trials = 0;
@@ -94,7 +94,7 @@ absl::StatusOr<std::optional<Round>> Campaign::Next(double elapsed_seconds) {
     }
     const TaskChoice choice = NextTask(config_, progress, elapsed_seconds);
     stop_reason_ = choice.stop;
-    if (!choice.task) return std::optional<Round>();
+    if (!choice.task) return std::optional<Proposal>();
     const int task = *choice.task;
     const int64_t limit =
         std::min(config_.max_trials - trials, config_.max_trials_per_task - progress[task].trials);
@@ -102,8 +102,8 @@ absl::StatusOr<std::optional<Round>> Campaign::Next(double elapsed_seconds) {
     MYCC_ASSIGN_OR_RETURN(std::vector<Candidate> candidates,
                           search->Ask(visible[task], static_cast<int>(std::min<int64_t>(limit, 1 << 30))));
     if (candidates.empty()) continue;  // this task is exhausted now, and the choice is another
-    rounds_.push_back({task, search->ledger().generations() - 1});
-    return std::optional<Round>(Round{task, std::move(candidates)});
+    proposals_.push_back({task, search->ledger().generations() - 1});
+    return std::optional<Proposal>(Proposal{task, std::move(candidates)});
   }
 }
 
@@ -116,14 +116,14 @@ absl::Status Campaign::Tell(int task, const std::vector<Outcome>& outcomes) {
   return search->Tell(outcomes);
 }
 
-absl::Status Campaign::Restore(const Round& round) {
-  if (round.task < 0 || round.task >= num_tasks()) {
-    return absl::InvalidArgumentError(absl::StrCat("restoring round ", num_rounds(), ": task ", round.task,
-                                                   "; expected 0 to ", num_tasks() - 1));
+absl::Status Campaign::Restore(const Proposal& proposal) {
+  if (proposal.task < 0 || proposal.task >= num_tasks()) {
+    return absl::InvalidArgumentError(absl::StrCat("restoring proposal ", num_proposals(), ": task ",
+                                                   proposal.task, "; expected 0 to ", num_tasks() - 1));
   }
-  MYCC_ASSIGN_OR_RETURN(SearchStrategy* const search, Begun(round.task));
-  MYCC_RETURN_IF_ERROR(search->Restore(round.candidates));
-  rounds_.push_back({round.task, search->ledger().generations() - 1});
+  MYCC_ASSIGN_OR_RETURN(SearchStrategy* const search, Begun(proposal.task));
+  MYCC_RETURN_IF_ERROR(search->Restore(proposal.candidates));
+  proposals_.push_back({proposal.task, search->ledger().generations() - 1});
   return absl::OkStatus();
 }
 

@@ -1,9 +1,9 @@
-// The search of a whole job: a strategy for each task, in rounds that are one generation of one task each.
+// The search of a whole job: a strategy for each task, in proposals that are one generation of one task each.
 //
-// Deterministic, as a strategy is: round r + 1 is a function of the rounds up to r - 1, whatever order their
-// outcomes arrive in. Only the end may depend on the time that is passed in. After a crash, Restore the
-// recorded rounds in order, Tell the recorded outcomes, and go on. Thread rule: thread-compatible. No clock,
-// no thread, no I/O.
+// Deterministic, as a strategy is: proposal r + 1 is a function of the proposals up to r - 1, whatever order
+// their outcomes arrive in. Only the end may depend on the time that is passed in. After a crash, Restore the
+// recorded proposals in order, Tell the recorded outcomes, and go on. Thread rule: thread-compatible. No
+// clock, no thread, no I/O.
 #pragma once
 
 #include <functional>
@@ -21,20 +21,20 @@ namespace mycc {
 
 struct CampaignTask {
   TaskInfo info;
-  // Makes the task's search, which takes a while. It is called once, for the task's first round, so that the
-  // first round of thousands of tasks does not wait for all.
+  // Makes the task's search, which takes a while. It is called once, for the task's first proposal, so that
+  // the first proposal of thousands of tasks does not wait for all.
   std::function<absl::StatusOr<std::unique_ptr<SearchStrategy>>()> begin;
 };
 
-struct Round {
+struct Proposal {
   int task = 0;
   std::vector<Candidate> candidates;  // one generation of the task's search, never empty
 
-  bool operator==(const Round&) const = default;
+  bool operator==(const Proposal&) const = default;
 };
 
-// Called with each round's candidates and outcomes, in order of rounds, before any decision depends on them:
-// a cost model takes its samples here. Its lessons must be a function of these calls. Next returns its
+// Called with each proposal's candidates and outcomes, in order of proposals, before any decision depends on
+// them: a cost model takes its samples here. Its lessons must be a function of these calls. Next returns its
 // error.
 using Learn = std::function<absl::Status(int task, const std::vector<Ledger::Entry>& generation)>;
 
@@ -42,47 +42,47 @@ class Campaign {
  public:
   Campaign(const SchedulerConfig& config, std::vector<CampaignTask> tasks, Learn learn = nullptr);
 
-  // True when Next() would not refuse: all outcomes of the rounds before the latest are known.
+  // True when Next() would not refuse: all outcomes of the proposals before the latest are known.
   bool Ready() const;
-  // The next round; nullopt when the campaign is over, see stop_reason(). FailedPrecondition when not
+  // The next proposal; nullopt when the campaign is over, see stop_reason(). FailedPrecondition when not
   // Ready().
-  absl::StatusOr<std::optional<Round>> Next(double elapsed_seconds);
+  absl::StatusOr<std::optional<Proposal>> Next(double elapsed_seconds);
   // Outcomes of task `task`, in any order and grouping; as SearchStrategy::Tell.
   absl::Status Tell(int task, const std::vector<Outcome>& outcomes);
-  // Takes a recorded round in place of asking for it; as SearchStrategy::Restore.
-  absl::Status Restore(const Round& round);
+  // Takes a recorded proposal in place of asking for it; as SearchStrategy::Restore.
+  absl::Status Restore(const Proposal& proposal);
 
-  // Set once Next() has returned nullopt. Rounds may still be in flight then.
+  // Set once Next() has returned nullopt. Proposals may still be in flight then.
   std::optional<StopReason> stop_reason() const { return stop_reason_; }
-  int num_rounds() const { return static_cast<int>(rounds_.size()); }
+  int num_proposals() const { return static_cast<int>(proposals_.size()); }
   int num_tasks() const { return static_cast<int>(tasks_.size()); }
-  // Rounds of the task so far.
-  int num_rounds_of(int task) const;
+  // Generations of the task so far.
+  int num_generations_of(int task) const;
   // The progress of every task with all outcomes told so far, for reports; decisions see fewer outcomes.
   std::vector<TaskProgress> progress() const;
 
  private:
   struct Task {
     CampaignTask given;
-    std::unique_ptr<SearchStrategy> search;  // null before its first round
+    std::unique_ptr<SearchStrategy> search;  // null before its first proposal
   };
-  struct RoundRef {
+  struct ProposalRef {
     int task;
     int generation;
   };
 
   absl::StatusOr<SearchStrategy*> Begun(int task);
 
-  int VisibleRounds() const;
-  std::vector<int> VisibleGenerations(int rounds) const;
+  int VisibleProposals() const;
+  std::vector<int> VisibleGenerations(int proposals) const;
   TaskProgress ProgressOf(int task, int visible) const;
-  bool Complete(const RoundRef& round) const;
+  bool Complete(const ProposalRef& proposal) const;
 
   const SchedulerConfig config_;
   std::vector<Task> tasks_;
   const Learn learn_;
-  std::vector<RoundRef> rounds_;
-  int learned_rounds_ = 0;
+  std::vector<ProposalRef> proposals_;
+  int learned_proposals_ = 0;
   std::optional<StopReason> stop_reason_;
 };
 

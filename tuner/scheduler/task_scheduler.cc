@@ -9,15 +9,11 @@ std::optional<double> BestOf(const TaskProgress& task) {
   return task.best_seconds.empty() ? std::nullopt : task.best_seconds.back();
 }
 
-bool Fruitless(const SchedulerConfig& config, const TaskProgress& task) {
-  return static_cast<int>(task.best_seconds.size()) >= config.patience && !BestOf(task);
-}
-
 bool Open(const SchedulerConfig& config, const TaskProgress& task) {
   return !task.exhausted && task.trials < config.max_trials_per_task;
 }
 
-// Seconds gained per round over the last `window` rounds that had a valid result before them.
+// Seconds gained per generation over the last `window` generations that had a valid result before them.
 double RecentGain(const SchedulerConfig& config, const TaskProgress& task) {
   const int last = static_cast<int>(task.best_seconds.size()) - 1;
   int first = std::max(0, last - config.window);
@@ -25,12 +21,12 @@ double RecentGain(const SchedulerConfig& config, const TaskProgress& task) {
   return first >= last ? 0 : (*task.best_seconds[first] - *task.best_seconds[last]) / (last - first);
 }
 
-// The most that one more round may gain: a share that shrinks with every round spent, or the distance to
-// the family's best FLOP/s.
+// The most that one more generation may gain: a share that shrinks with every generation spent, or the
+// distance to the family's best FLOP/s.
 double PossibleGain(const SchedulerConfig& config, const TaskProgress& task,
                     const std::vector<TaskProgress>& tasks) {
   const double seconds = *BestOf(task);
-  double gain = seconds / std::max(1, task.rounds);
+  double gain = seconds / std::max(1, task.generations);
   if (task.info.family.empty() || task.info.flops <= 0) return gain;
   double best_flops_per_second = 0;
   for (const TaskProgress& other : tasks) {
@@ -49,18 +45,6 @@ double ExpectedGain(const SchedulerConfig& config, const TaskProgress& task,
          (config.alpha * RecentGain(config, task) + (1 - config.alpha) * PossibleGain(config, task, tasks));
 }
 
-// True when every open task had time to improve and together they did so by less than the wanted share.
-bool GainIsSmall(const SchedulerConfig& config, const std::vector<TaskProgress>& tasks) {
-  if (config.min_gain <= 0) return false;
-  double gain = 0;
-  for (const TaskProgress& task : tasks) {
-    if (!Open(config, task) || Fruitless(config, task)) continue;
-    if (static_cast<int>(task.best_seconds.size()) <= config.window || !BestOf(task)) return false;
-    gain = std::max(gain, task.info.weight * RecentGain(config, task));
-  }
-  return gain < config.min_gain * WeightedLatency(tasks);
-}
-
 std::optional<StopReason> Stop(const SchedulerConfig& config, const std::vector<TaskProgress>& tasks,
                                double elapsed_seconds) {
   int64_t trials = 0;
@@ -73,32 +57,31 @@ std::optional<StopReason> Stop(const SchedulerConfig& config, const std::vector<
   if (trials >= config.max_trials) return StopReason::kTrials;
   if (!open) return all_exhausted ? StopReason::kExhausted : StopReason::kTrials;
   if (config.max_seconds > 0 && elapsed_seconds >= config.max_seconds) return StopReason::kTime;
-  if (GainIsSmall(config, tasks)) return StopReason::kSmallGain;
   return std::nullopt;
 }
 
-// A task that is owed a round before gains are compared: one that has had none, one that still looks for its
-// first valid result.
+// A task that is owed a generation before gains are compared: one that has had none, one that still looks for
+// its first valid result.
 std::optional<int> OwedTask(const SchedulerConfig& config, const std::vector<TaskProgress>& tasks) {
   int64_t trials = 0;
   for (const TaskProgress& task : tasks) trials += task.trials;
   for (size_t i = 0; i < tasks.size(); ++i) {
-    if (Open(config, tasks[i]) && tasks[i].rounds == 0) return static_cast<int>(i);
+    if (Open(config, tasks[i]) && tasks[i].generations == 0) return static_cast<int>(i);
   }
   for (size_t i = 0; i < tasks.size(); ++i) {
     const TaskProgress& task = tasks[i];
     if (!Open(config, task) || task.best_seconds.empty() || BestOf(task)) continue;
     const bool behind = 2 * task.trials * static_cast<int64_t>(tasks.size()) < trials;
-    if (task.rounds < config.patience || behind) return static_cast<int>(i);
+    if (task.generations < config.patience || behind) return static_cast<int>(i);
   }
   return std::nullopt;
 }
 
 // For when nothing is known of any open task yet.
-std::optional<int> FewestRounds(const SchedulerConfig& config, const std::vector<TaskProgress>& tasks) {
+std::optional<int> FewestGenerations(const SchedulerConfig& config, const std::vector<TaskProgress>& tasks) {
   std::optional<int> fewest;
   for (size_t i = 0; i < tasks.size(); ++i) {
-    if (Open(config, tasks[i]) && (!fewest || tasks[i].rounds < tasks[*fewest].rounds))
+    if (Open(config, tasks[i]) && (!fewest || tasks[i].generations < tasks[*fewest].generations))
       fewest = static_cast<int>(i);
   }
   return fewest;
@@ -120,23 +103,8 @@ TaskChoice NextTask(const SchedulerConfig& config, const std::vector<TaskProgres
     choice.task = static_cast<int>(i);
     choice.expected_gain_seconds = gain;
   }
-  if (!choice.task) choice.task = FewestRounds(config, tasks);
+  if (!choice.task) choice.task = FewestGenerations(config, tasks);
   return choice;
-}
-
-std::vector<int> FruitlessTasks(const SchedulerConfig& config, const std::vector<TaskProgress>& tasks) {
-  std::vector<int> fruitless;
-  for (size_t i = 0; i < tasks.size(); ++i) {
-    if (Fruitless(config, tasks[i]) || (tasks[i].exhausted && !BestOf(tasks[i])))
-      fruitless.push_back(static_cast<int>(i));
-  }
-  return fruitless;
-}
-
-double WeightedLatency(const std::vector<TaskProgress>& tasks) {
-  double latency = 0;
-  for (const TaskProgress& task : tasks) latency += task.info.weight * BestOf(task).value_or(0);
-  return latency;
 }
 
 }  // namespace mycc

@@ -74,7 +74,7 @@ EvolutionarySearch::Shares EvolutionarySearch::SharesOf(int generation, int visi
   return {whole, static_cast<int>(std::lround(descent * n))};
 }
 
-std::vector<Proposal> EvolutionarySearch::Propose(int generation, int visible) {
+std::vector<ProposedPoint> EvolutionarySearch::Propose(int generation, int visible) {
   const Entries measured = ledger().Fastest(visible);
   const bool believe = scorer_ != nullptr && PredictionsLead(measured);
   followed_predictions_ = believe;
@@ -169,7 +169,7 @@ void EvolutionarySearch::Evolve(int visible, const Pool::Context& context, Rng* 
     start.emplace_back(sampler.Random(rng), Origin::kRandom);
   pool->Add(start);
 
-  for (int round = 0; round < config_.rounds && !pool->members().empty(); ++round) {
+  for (int step = 0; step < config_.evolution_steps && !pool->members().empty(); ++step) {
     Points children;
     for (int i = 0; i < config_.population; ++i) {
       if (rng->Chance(kImmigrants)) {

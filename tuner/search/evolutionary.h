@@ -19,7 +19,7 @@ class EvolutionarySearch : public SearchStrategy {
                      const std::vector<Trace>& history, Scorer* scorer);
 
  protected:
-  std::vector<Proposal> Propose(int generation, int visible) override;
+  std::vector<ProposedPoint> Propose(int generation, int visible) override;
 
  private:
   // The number of a generation's places for each kind.

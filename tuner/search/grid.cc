@@ -7,7 +7,7 @@ namespace mycc {
 GridSearch::GridSearch(const SearchConfig& config, std::vector<Sketch> sketches, Scorer* scorer)
     : SearchStrategy(config, std::move(sketches)), scorer_(scorer) {}
 
-std::vector<Proposal> GridSearch::Propose(int /*generation*/, int /*visible*/) {
+std::vector<ProposedPoint> GridSearch::Propose(int /*generation*/, int /*visible*/) {
   const Pool::Context context{sketches_,
                               ledger(),
                               scorer_,

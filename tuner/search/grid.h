@@ -13,7 +13,7 @@ class GridSearch : public SearchStrategy {
   GridSearch(const SearchConfig& config, std::vector<Sketch> sketches, Scorer* scorer);
 
  protected:
-  std::vector<Proposal> Propose(int generation, int visible) override;
+  std::vector<ProposedPoint> Propose(int generation, int visible) override;
 
  private:
   Scorer* const scorer_;  // refuses candidates that cannot run

@@ -21,7 +21,7 @@ bool Picks::Take(const Member& member) {
 
 int Picks::Distance(const Point& point) const {
   int closest = std::numeric_limits<int>::max();
-  for (const Proposal& proposal : proposals_) {
+  for (const ProposedPoint& proposal : proposals_) {
     const Point& other = proposal.candidate.point;
     int distance = static_cast<int>(point.choice.size());
     if (other.sketch == point.sketch) {

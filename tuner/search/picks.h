@@ -22,11 +22,11 @@ class Picks {
   // The distance to the closest pick: the number of different decisions; all of them for another sketch.
   int Distance(const Point& point) const;
 
-  std::vector<Proposal> Release() { return std::move(proposals_); }
+  std::vector<ProposedPoint> Release() { return std::move(proposals_); }
 
  private:
   const int capacity_;
-  std::vector<Proposal> proposals_;
+  std::vector<ProposedPoint> proposals_;
   absl::flat_hash_set<std::string> steps_;
 };
 

@@ -14,7 +14,7 @@ class RandomSearch : public SearchStrategy {
   RandomSearch(const SearchConfig& config, std::vector<Sketch> sketches, Scorer* scorer);
 
  protected:
-  std::vector<Proposal> Propose(int generation, int visible) override;
+  std::vector<ProposedPoint> Propose(int generation, int visible) override;
 
  private:
   Scorer* const scorer_;  // refuses candidates that cannot run; its predictions are recorded, not followed

@@ -53,7 +53,7 @@ absl::StatusOr<std::vector<Candidate>> SearchStrategy::Ask(int visible, int limi
   }
   refusals_.clear();
   if (exhausted_) return std::vector<Candidate>();
-  std::vector<Proposal> proposals = Propose(generation, visible);
+  std::vector<ProposedPoint> proposals = Propose(generation, visible);
   MYCC_CHECK(static_cast<int>(proposals.size()) <= config_.generation_size)
       << proposals.size() << " proposals";
   std::stable_sort(refusals_.begin(), refusals_.end(),
@@ -64,7 +64,7 @@ absl::StatusOr<std::vector<Candidate>> SearchStrategy::Ask(int visible, int limi
 
   std::vector<Candidate> candidates;
   std::vector<std::string> keys;
-  for (Proposal& proposal : proposals) {
+  for (ProposedPoint& proposal : proposals) {
     proposal.candidate.generation = static_cast<uint32_t>(generation);
     proposal.candidate.index = static_cast<uint32_t>(candidates.size());
     candidates.push_back(std::move(proposal.candidate));
@@ -136,11 +136,12 @@ absl::StatusOr<std::unique_ptr<SearchStrategy>> MakeSearchStrategy(const SearchC
                                                                    const std::vector<Trace>& history,
                                                                    Scorer* scorer) {
   if (sketches.empty()) return absl::InvalidArgumentError("search: no sketches; expected at least one");
-  if (config.generation_size < 1 || config.population < 2 || config.rounds < 0 ||
+  if (config.generation_size < 1 || config.population < 2 || config.evolution_steps < 0 ||
       !(config.epsilon >= 0 && config.epsilon <= 1)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "search: generation_size ", config.generation_size, ", population ", config.population, ", rounds ",
-        config.rounds, ", epsilon ", config.epsilon, "; expected at least 1, 2, 0, and a share of 0 to 1"));
+    return absl::InvalidArgumentError(absl::StrCat("search: generation_size ", config.generation_size,
+                                                   ", population ", config.population, ", evolution_steps ",
+                                                   config.evolution_steps, ", epsilon ", config.epsilon,
+                                                   "; expected at least 1, 2, 0, and a share of 0 to 1"));
   }
   MYCC_RETURN_IF_ERROR(CheckStrategy(config.strategy));
   std::unique_ptr<SearchStrategy> strategy;

@@ -50,15 +50,15 @@ struct SearchConfig {
   std::string strategy = "evolutionary";  // or "random", "grid"
   uint64_t seed = 0;
   int generation_size = 16;
-  // Evolutionary alone: members of a population, rounds of mutation and crossover in one generation, and the
+  // Evolutionary alone: members of a population, steps of mutation and crossover in one generation, and the
   // share of a generation that is drawn at random whatever the model says.
   int population = 128;
-  int rounds = 3;
+  int evolution_steps = 3;
   double epsilon = 0.1;
 };
 
 // A proposed candidate, with the text that makes it unique.
-struct Proposal {
+struct ProposedPoint {
   Candidate candidate;
   std::string steps_key;
 };
@@ -80,7 +80,7 @@ class SearchStrategy {
   absl::StatusOr<std::vector<Candidate>> Ask();
   // The same with the outcomes of the first `visible` generations, cut to the first `limit` candidates. For a
   // Campaign, which knows more than the default lag and has a budget. It must derive both arguments from its
-  // deterministic order of rounds. REQUIRES: limit >= 1.
+  // deterministic order of proposals. REQUIRES: limit >= 1.
   absl::StatusOr<std::vector<Candidate>> Ask(int visible, int limit);
 
   // Outcomes in any order and grouping. InvalidArgument for a candidate that was never proposed or a second,
@@ -105,7 +105,7 @@ class SearchStrategy {
   // Generation number `generation`, a function of its arguments and of ledger() restricted to what `visible`
   // allows: candidates of every earlier generation, outcomes of the first `visible` ones. Generation and
   // index are filled in by the caller.
-  virtual std::vector<Proposal> Propose(int generation, int visible) = 0;
+  virtual std::vector<ProposedPoint> Propose(int generation, int visible) = 0;
   void CountRefusal(const std::string& reason);
 
   const SearchConfig config_;

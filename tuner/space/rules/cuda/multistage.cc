@@ -148,7 +148,7 @@ struct TileDefault {
   int64_t bm = 32, bn = 32, row_warps = 1, column_warps = 1;
 };
 
-// The tile that finishes first: products at their rate, operands from L2, rounds of blocks.
+// The tile that finishes first: products at their rate, operands from L2, waves of blocks.
 TileDefault DefaultTile(const Plan& plan, int64_t repack, const std::vector<int64_t>& bms,
                         const std::vector<int64_t>& bns) {
   constexpr int64_t kGrids[][2] = {{2, 2}, {1, 4}, {4, 1}, {4, 2}, {2, 4}, {1, 2}, {2, 1}, {1, 1}};
@@ -163,13 +163,13 @@ TileDefault DefaultTile(const Plan& plan, int64_t repack, const std::vector<int6
         if (!Legal(plan, v) || warp_rows > 64 || warp_columns > 64) continue;
         const int64_t tiles = plan.Tiles(bm, bn);
         const int64_t turns = (tiles + plan.target.sms - 1) / plan.target.sms;
-        const auto rounds = static_cast<double>(turns);
+        const auto waves = static_cast<double>(turns);
         const double multiply = static_cast<double>(bm * bn) / 4096, feed = static_cast<double>(bm + bn) / 96,
                      fragments =
                          static_cast<double>(bm * bn) / 4096 * 16 *
                          (1.0 / static_cast<double>(warp_rows) + 1.0 / static_cast<double>(warp_columns));
         const double idle = wr * wc < 4 ? 0.3 : 0;
-        const double cost = rounds * (std::max({multiply, feed, fragments}) * (1 + idle) + 0.3);
+        const double cost = waves * (std::max({multiply, feed, fragments}) * (1 + idle) + 0.3);
         if (best_cost != 0 && cost >= best_cost) continue;
         best = {bm, bn, wr, wc};
         best_cost = cost;

@@ -25,7 +25,7 @@ namespace {
 
 using Plan = WgmmaPlan;
 
-// A thread block for each SM, or fewer where that makes the same number of rounds.
+// A thread block for each SM, or fewer where that makes the same number of waves.
 int64_t PersistentBlocks(int64_t tiles, int64_t sms) { return CeilDiv(tiles, CeilDiv(tiles, sms)); }
 
 void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
@@ -115,9 +115,9 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
 }
 
 // Tiles per SM rounded up, over the exact number: how long the last round makes all wait.
-double Rounds(const Plan& plan, int64_t bm, int64_t bn, bool swap) {
-  const int64_t rounds = CeilDiv(plan.Tiles(bm, bn, swap), plan.target.sms);
-  return static_cast<double>(rounds);
+double Waves(const Plan& plan, int64_t bm, int64_t bn, bool swap) {
+  const int64_t waves = CeilDiv(plan.Tiles(bm, bn, swap), plan.target.sms);
+  return static_cast<double>(waves);
 }
 
 struct TileDefault {
@@ -125,7 +125,7 @@ struct TileDefault {
   bool swap = false;
 };
 
-// The tile that finishes first by its rounds: wgmma at its rate, slower where a tile has few columns to feed
+// The tile that finishes first by its waves: wgmma at its rate, slower where a tile has few columns to feed
 // it.
 TileDefault DefaultTile(const Plan& plan, int64_t repack, const std::vector<int64_t>& bms,
                         const std::vector<int64_t>& bns) {
@@ -138,7 +138,7 @@ TileDefault DefaultTile(const Plan& plan, int64_t repack, const std::vector<int6
         if (plan.Sums(bm / warpgroups, bn) > 144) continue;
         // Bytes of operands for each product, against what shared memory and L2 bring.
         const double mma = static_cast<double>(bm * bn) / 8192.0, feed = static_cast<double>(bm + bn) / 128.0;
-        const double cost = Rounds(plan, bm, bn, swap) * (std::max(mma, feed) + 0.5) * (swap ? 1.02 : 1.0);
+        const double cost = Waves(plan, bm, bn, swap) * (std::max(mma, feed) + 0.5) * (swap ? 1.02 : 1.0);
         Values v = {{"bm", bm},     {"bn", bn},    {"warpgroups", warpgroups},
                     {"swap", swap}, {"stages", 3}, {"epilogue", 0},
                     {"persist", 0}, {"group", 1},  {"split", 1},

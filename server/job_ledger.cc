@@ -1,4 +1,4 @@
-#include "server/active_job.h"
+#include "server/job_ledger.h"
 
 #include <algorithm>
 
@@ -9,7 +9,7 @@
 
 namespace mycc {
 
-ActiveJob::ActiveJob(std::string id, v1::StoredJob stored, JobPlan plan, std::vector<v1::StoredTask> tasks,
+JobLedger::JobLedger(std::string id, v1::StoredJob stored, JobPlan plan, std::vector<v1::StoredTask> tasks,
                      int64_t created_unix_micros)
     : id_(std::move(id)),
       stored_(std::move(stored)),
@@ -18,24 +18,24 @@ ActiveJob::ActiveJob(std::string id, v1::StoredJob stored, JobPlan plan, std::ve
       created_unix_micros_(created_unix_micros),
       tasks_(plan_.tasks.size()) {}
 
-void ActiveJob::AddRound(uint32_t task, const v1::SearchState::Generation& state) {
-  if (!rounds_.empty()) open_before_latest_ += rounds_.back().open;
-  tasks_[task].rounds.push_back(rounds_.size());
-  Round& round = rounds_.emplace_back(Round{state.candidates_size(), {}});
+void JobLedger::AddProposal(uint32_t task, const v1::SearchState::Generation& state) {
+  if (!proposals_.empty()) open_before_latest_ += proposals_.back().open;
+  tasks_[task].proposals.push_back(proposals_.size());
+  Measured& proposal = proposals_.emplace_back(Measured{state.candidates_size(), {}});
   for (const v1::SearchState::Candidate& candidate : state.candidates()) {
-    round.is_default.push_back(static_cast<Origin>(candidate.origin()) == Origin::kDefault);
+    proposal.is_default.push_back(static_cast<Origin>(candidate.origin()) == Origin::kDefault);
   }
-  open_trials_ += round.open;
+  open_trials_ += proposal.open;
 }
 
-void ActiveJob::Finish(uint32_t task, uint32_t generation, uint32_t index, const v1::MeasureResult& result) {
+void JobLedger::Finish(uint32_t task, uint32_t generation, uint32_t index, const v1::MeasureResult& result) {
   TaskState& state = tasks_[task];
-  const size_t number = state.rounds[generation];
-  Round& round = rounds_[number];
-  const bool is_default = round.is_default[index];
-  --round.open;
+  const size_t number = state.proposals[generation];
+  Measured& proposal = proposals_[number];
+  const bool is_default = proposal.is_default[index];
+  --proposal.open;
   --open_trials_;
-  if (number + 1 < rounds_.size()) --open_before_latest_;
+  if (number + 1 < proposals_.size()) --open_before_latest_;
 
   // Only what was verified has a time.
   const bool ok = result.status() == v1::MEASURE_STATUS_OK && result.verification().passed();
@@ -70,7 +70,7 @@ void ActiveJob::Finish(uint32_t task, uint32_t generation, uint32_t index, const
   outcomes_.emplace_back(task, std::move(outcome));
 }
 
-TaskOutcomes ActiveJob::TakeUntold() {
+TaskOutcomes JobLedger::TakeUntold() {
   TaskOutcomes untold;
   for (; told_ < outcomes_.size(); ++told_) {
     const auto& [task, outcome] = outcomes_[told_];
@@ -79,7 +79,7 @@ TaskOutcomes ActiveJob::TakeUntold() {
   return untold;
 }
 
-std::string ActiveJob::TaskOutcome(uint32_t task) const {
+std::string JobLedger::TaskOutcome(uint32_t task) const {
   const TaskState& state = tasks_[task];
   if (stored_tasks_[task].reused()) return "the log already had the results";
   if (state.best_seconds > 0 || state.trials == 0) return "";
@@ -89,7 +89,7 @@ std::string ActiveJob::TaskOutcome(uint32_t task) const {
   return absl::StrCat("no valid schedule in ", state.trials, " trials: ", absl::StrJoin(counts, ", "));
 }
 
-v1::JobProgress ActiveJob::Progress(bool with_tasks) const {
+v1::JobProgress JobLedger::Progress(bool with_tasks) const {
   v1::JobProgress progress;
   progress.set_job(id_);
   progress.set_name(stored_.spec().name());

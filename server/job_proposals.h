@@ -1,6 +1,6 @@
-// Runs the searches of jobs. A search thread makes a job's search and asks it for rounds; a round is
+// Runs the searches of jobs. A search thread makes a job's search and asks it for proposals; a proposal is
 // written to the log, and then its trials go to the lease queue. A search that crashes is made again once
-// from the log. When it crashes again before its next round, its job fails. Thread rule:
+// from the log. When it crashes again before its next proposal, its job fails. Thread rule:
 // thread-compatible.
 #pragma once
 
@@ -19,16 +19,18 @@
 
 namespace mycc {
 
-class JobRounds {
+class JobProposals {
  public:
   // All must outlive it.
-  JobRounds(JobStore* store, LeaseQueue* queue, const TimeSource* time, Executors executors,
-            JobEndings* endings, AdvanceJob advance);
+  JobProposals(JobStore* store, LeaseQueue* queue, const TimeSource* time, Executors executors,
+               JobEndings* endings, AdvanceJob advance);
 
-  // First the search itself is built, with the rounds that it has proposed before; then rounds are asked for.
-  void BuildSearch(RunningJob* job, std::vector<v1::SearchRound> rounds);
+  // First the search itself is built, with the proposals that it has proposed before; then proposals are
+  // asked for.
+  void BuildSearch(RunningJob* job, std::vector<v1::Proposal> proposals);
   void Ask(RunningJob* job);
-  // Writes the round that is unsaved. It stays unsaved where the log cannot be written now, until retry_at.
+  // Writes the proposal that is unsaved. It stays unsaved where the log cannot be written now, until
+  // retry_at.
   void Save(RunningJob* job);
 
  private:

@@ -6,10 +6,10 @@
 
 namespace mycc {
 
-class BaselineWatch {
+class SlowdownWatch {
  public:
   // `usual_seconds`: the baseline time when the device was last healthy; 0: unknown.
-  explicit BaselineWatch(double usual_seconds = 0) : usual_(usual_seconds) {}
+  explicit SlowdownWatch(double usual_seconds = 0) : usual_(usual_seconds) {}
 
   void Add(double seconds);
 

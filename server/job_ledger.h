@@ -1,4 +1,4 @@
-// The state of a running job: its rounds and the outcomes of their trials, for the search and for progress
+// The state of a running job: its proposals and the outcomes of their trials, for the search and for progress
 // reports. Bookkeeping alone: no clock, no log, no queue. Thread rule: thread-compatible.
 #pragma once
 
@@ -30,9 +30,9 @@ struct FinalTimes {
   bool is_earlier = false;  // the round was another job's, with these finalists
 };
 
-class ActiveJob {
+class JobLedger {
  public:
-  ActiveJob(std::string id, v1::StoredJob stored, JobPlan plan, std::vector<v1::StoredTask> tasks,
+  JobLedger(std::string id, v1::StoredJob stored, JobPlan plan, std::vector<v1::StoredTask> tasks,
             int64_t created_unix_micros);
 
   const std::string& id() const { return id_; }
@@ -41,7 +41,7 @@ class ActiveJob {
   const std::vector<v1::StoredTask>& stored_tasks() const { return stored_tasks_; }
 
   // The task's next generation, whose trials are about to be measured; `state` has an entry for each.
-  void AddRound(uint32_t task, const v1::SearchState::Generation& state);
+  void AddProposal(uint32_t task, const v1::SearchState::Generation& state);
   // A trial's final result, before the search is told.
   void Finish(uint32_t task, uint32_t generation, uint32_t index, const v1::MeasureResult& result);
   // The outcomes since the last call, by task.
@@ -50,14 +50,14 @@ class ActiveJob {
   void ForgetTold() { told_ = 0; }
 
   int64_t open_trials() const { return open_trials_; }
-  // Every trial of the rounds before the latest is finished: the search can propose the next round.
-  bool ready_for_round() const { return open_before_latest_ == 0; }
-  uint32_t num_rounds() const { return static_cast<uint32_t>(rounds_.size()); }
+  // Every trial of the proposals before the latest is finished: the search can make the next proposal.
+  bool ready_for_proposal() const { return open_before_latest_ == 0; }
+  uint32_t num_proposals() const { return static_cast<uint32_t>(proposals_.size()); }
   double best_seconds(uint32_t task) const { return tasks_[task].best_seconds; }  // by itself; 0: none yet
 
   // The latest one of a task that was searched; 0 when it has none yet.
   uint32_t last_generation(uint32_t task) const {
-    return static_cast<uint32_t>(std::max<size_t>(tasks_[task].rounds.size(), 1) - 1);
+    return static_cast<uint32_t>(std::max<size_t>(tasks_[task].proposals.size(), 1) - 1);
   }
 
   // The trials of the fastest default schedule and of the fastest candidate; empty: none yet.
@@ -79,12 +79,12 @@ class ActiveJob {
   v1::JobProgress Progress(bool with_tasks) const;
 
  private:
-  struct Round {
+  struct Measured {
     int64_t open = 0;              // trials
     std::vector<bool> is_default;  // the candidates that are a sketch's default
   };
   struct TaskState {
-    std::vector<size_t> rounds;  // of its generations, as indices of the job's
+    std::vector<size_t> proposals;  // of its generations, as indices of the job's
     int64_t trials = 0;
     double best_seconds = 0;    // the fastest that was timed by itself
     double best_width = 0;      // of its interval
@@ -101,13 +101,13 @@ class ActiveJob {
   const JobPlan plan_;
   const std::vector<v1::StoredTask> stored_tasks_;
   const int64_t created_unix_micros_;
-  std::vector<Round> rounds_;
+  std::vector<Measured> proposals_;
   std::vector<TaskState> tasks_;
   std::map<std::pair<std::string, std::string>, v1::DeviceWork> devices_;  // by worker and device
   std::vector<std::pair<uint32_t, Outcome>> outcomes_;  // with their tasks, as they were finished
   size_t told_ = 0;                                     // of them, to the search
   int64_t open_trials_ = 0;
-  int64_t open_before_latest_ = 0;  // of them, those of the rounds before the latest
+  int64_t open_before_latest_ = 0;  // of them, those of the proposals before the latest
 };
 
 }  // namespace mycc

@@ -1,4 +1,4 @@
-#include "server/job_rounds.h"
+#include "server/job_proposals.h"
 
 #include <map>
 #include <memory>
@@ -8,39 +8,39 @@
 #include "base/status.h"
 #include "db/model_store.h"
 #include "proto/names.h"
-#include "server/stored_job.h"
+#include "server/load_job.h"
 
 namespace mycc {
 namespace {
 
-constexpr int kMostCrashes = 1;  // between two rounds
+constexpr int kMostCrashes = 1;  // between two proposals
 constexpr double kRetrySeconds = 1;
 
-// The rounds of a job as the log has them. DataLoss unless there are `expected` of them.
-absl::StatusOr<std::vector<v1::SearchRound>> ReadRounds(TuningLog* log, const std::string& id,
+// The proposals of a job as the log has them. DataLoss unless there are `expected` of them.
+absl::StatusOr<std::vector<v1::Proposal>> ReadProposals(TuningLog* log, const std::string& id,
                                                         size_t expected) {
   const JobStore store(log);
   MYCC_ASSIGN_OR_RETURN(const Job job, store.GetJob(id));
-  MYCC_ASSIGN_OR_RETURN(StoredJobState loaded, LoadJob(*log, store, job));
-  if (loaded.rounds.size() == expected) return std::move(loaded.rounds);
+  MYCC_ASSIGN_OR_RETURN(LoadedJob loaded, LoadJob(*log, store, job));
+  if (loaded.proposals.size() == expected) return std::move(loaded.proposals);
   return absl::DataLossError(
-      absl::StrCat("the log has ", loaded.rounds.size(), " rounds; expected ", expected));
+      absl::StrCat("the log has ", loaded.proposals.size(), " proposals; expected ", expected));
 }
 
-Generation GenerationOf(const RunningJob& job, const v1::SearchRound& round, double elapsed_seconds) {
-  const ActiveJob& active = *job.active;
+Generation GenerationOf(const RunningJob& job, const v1::Proposal& proposal, double elapsed_seconds) {
+  const JobLedger& active = *job.ledger;
   Generation generation{.job = job.id(),
-                        .task = round.task(),
-                        .generation = round.generation(),
-                        .round = active.num_rounds(),
+                        .task = proposal.task(),
+                        .generation = proposal.generation(),
+                        .proposal = active.num_proposals(),
                         .elapsed_seconds = elapsed_seconds,
-                        .state = round.state().SerializeAsString(),
+                        .state = proposal.state().SerializeAsString(),
                         .trials = {}};
-  const auto model = job.model_ids.find(ModelKind(active.plan().tasks[round.task()].target));
-  for (int i = 0; i < round.traces_size(); ++i) {
-    const v1::SearchState::Candidate& candidate = round.state().candidates(i);
+  const auto model = job.model_ids.find(ModelKind(active.plan().tasks[proposal.task()].target));
+  for (int i = 0; i < proposal.traces_size(); ++i) {
+    const v1::SearchState::Candidate& candidate = proposal.state().candidates(i);
     NewTrial& trial = generation.trials.emplace_back();
-    trial.trace = round.traces(i);
+    trial.trace = proposal.traces(i);
     if (candidate.has_predicted_seconds())
       trial.provenance.set_predicted_score(1 / candidate.predicted_seconds());
     const std::string origin(OriginName(static_cast<Origin>(candidate.origin())));
@@ -53,8 +53,8 @@ Generation GenerationOf(const RunningJob& job, const v1::SearchRound& round, dou
 
 }  // namespace
 
-JobRounds::JobRounds(JobStore* store, LeaseQueue* queue, const TimeSource* time, Executors executors,
-                     JobEndings* endings, AdvanceJob advance)
+JobProposals::JobProposals(JobStore* store, LeaseQueue* queue, const TimeSource* time, Executors executors,
+                           JobEndings* endings, AdvanceJob advance)
     : store_(store),
       queue_(queue),
       time_(time),
@@ -62,18 +62,18 @@ JobRounds::JobRounds(JobStore* store, LeaseQueue* queue, const TimeSource* time,
       endings_(endings),
       advance_(std::move(advance)) {}
 
-void JobRounds::BuildSearch(RunningJob* job, std::vector<v1::SearchRound> rounds) {
+void JobProposals::BuildSearch(RunningJob* job, std::vector<v1::Proposal> proposals) {
   struct Read {
     SearchStart start;
     std::map<std::string, std::string> model_ids;
   };
-  const ActiveJob& active = *job->active;
+  const JobLedger& active = *job->ledger;
   // A job outlives all work that is under way for it.
   auto read = std::make_shared<Read>(Read{.start = {.job = &active.stored(),
                                                     .tasks = &active.plan().tasks,
                                                     .stored_tasks = &active.stored_tasks(),
                                                     .models = {},
-                                                    .rounds = std::move(rounds)},
+                                                    .proposals = std::move(proposals)},
                                           .model_ids = {}});
   ++job->under_way;
   executors_.read(
@@ -91,7 +91,7 @@ void JobRounds::BuildSearch(RunningJob* job, std::vector<v1::SearchRound> rounds
       });
 }
 
-void JobRounds::BuildNow(RunningJob* job, SearchStart start) {
+void JobProposals::BuildNow(RunningJob* job, SearchStart start) {
   struct Build {
     SearchStart start;
     absl::StatusOr<std::unique_ptr<JobSearch>> search = absl::UnknownError("");
@@ -113,13 +113,13 @@ void JobRounds::BuildNow(RunningJob* job, SearchStart start) {
       });
 }
 
-void JobRounds::Ask(RunningJob* job) {
+void JobProposals::Ask(RunningJob* job) {
   struct Asked {
     TaskOutcomes outcomes;
     absl::StatusOr<SearchStep> step = absl::UnknownError("");
   };
   auto asked = std::make_shared<Asked>();
-  asked->outcomes = job->active->TakeUntold();
+  asked->outcomes = job->ledger->TakeUntold();
   ++job->under_way;
   job->asked_at = time_->Seconds();
   executors_.search(
@@ -134,7 +134,7 @@ void JobRounds::Ask(RunningJob* job) {
       });
 }
 
-void JobRounds::OnStep(RunningJob* job, absl::StatusOr<SearchStep> step) {
+void JobProposals::OnStep(RunningJob* job, absl::StatusOr<SearchStep> step) {
   if (!step.ok()) {
     OnTrouble(job, step.status());
   } else if (step->stop_reason) {
@@ -143,12 +143,12 @@ void JobRounds::OnStep(RunningJob* job, absl::StatusOr<SearchStep> step) {
     if (step->stop_reason == StopReason::kTime) endings_->EndAsSearched(job, StopReason::kTime);
   } else if (!job->ending) {
     job->crashes = 0;
-    job->unsaved = *std::move(step->round);
+    job->unsaved = *std::move(step->proposal);
     Save(job);
   }
 }
 
-void JobRounds::OnTrouble(RunningJob* job, const absl::Status& trouble) {
+void JobProposals::OnTrouble(RunningJob* job, const absl::Status& trouble) {
   EndSearch(std::move(job->search), executors_.search);
   const bool crashed = absl::IsAborted(trouble);
   if (crashed && job->crashes++ < kMostCrashes && !job->ending) {
@@ -158,25 +158,25 @@ void JobRounds::OnTrouble(RunningJob* job, const absl::Status& trouble) {
   endings_->End(job, JobState::kFailed, std::string(trouble.message()));
 }
 
-// Every round that was proposed is in the log: a search is asked for the next one afterwards.
-void JobRounds::Rebuild(RunningJob* job) {
-  auto rounds = std::make_shared<absl::StatusOr<std::vector<v1::SearchRound>>>(absl::UnknownError(""));
+// Every proposal that was proposed is in the log: a search is asked for the next one afterwards.
+void JobProposals::Rebuild(RunningJob* job) {
+  auto proposals = std::make_shared<absl::StatusOr<std::vector<v1::Proposal>>>(absl::UnknownError(""));
   ++job->under_way;
-  executors_.read([rounds, id = job->id(), expected = job->active->num_rounds()](
-                      TuningLog* log) { *rounds = ReadRounds(log, id, expected); },
-                  [this, job, rounds] {
+  executors_.read([proposals, id = job->id(), expected = job->ledger->num_proposals()](
+                      TuningLog* log) { *proposals = ReadProposals(log, id, expected); },
+                  [this, job, proposals] {
                     --job->under_way;
-                    if (rounds->ok()) {
-                      job->active->ForgetTold();
-                      BuildSearch(job, **std::move(rounds));
+                    if (proposals->ok()) {
+                      job->ledger->ForgetTold();
+                      BuildSearch(job, **std::move(proposals));
                     } else {
-                      OnTrouble(job, rounds->status());
+                      OnTrouble(job, proposals->status());
                     }
                     advance_(job);
                   });
 }
 
-void JobRounds::Save(RunningJob* job) {
+void JobProposals::Save(RunningJob* job) {
   const double elapsed = job->Elapsed(time_->Seconds());
   ++job->under_way;
   executors_.write(
@@ -190,22 +190,22 @@ void JobRounds::Save(RunningJob* job) {
       });
 }
 
-void JobRounds::OnSaved(RunningJob* job, const absl::Status& status) {
+void JobProposals::OnSaved(RunningJob* job, const absl::Status& status) {
   if (job->ending) return;  // meanwhile
   if (IsPassing(status)) {
     job->retry_at = time_->Seconds() + kRetrySeconds;
     return;
   }
   if (!status.ok()) return endings_->End(job, JobState::kFailed, std::string(status.message()));
-  const v1::SearchRound& round = *job->unsaved;
-  job->active->AddRound(round.task(), round.state());
-  for (int i = 0; i < round.traces_size(); ++i) {
-    const TrialId id{job->id(), round.task(), round.generation(), static_cast<uint32_t>(i)};
+  const v1::Proposal& proposal = *job->unsaved;
+  job->ledger->AddProposal(proposal.task(), proposal.state());
+  for (int i = 0; i < proposal.traces_size(); ++i) {
+    const TrialId id{job->id(), proposal.task(), proposal.generation(), static_cast<uint32_t>(i)};
     queue_->Add({.name = TrialName(id),
                  .job = job->id(),
-                 .target = job->active->plan().tasks[round.task()].key.target,
-                 .task = round.task(),
-                 .trace = round.traces(i)});
+                 .target = job->ledger->plan().tasks[proposal.task()].key.target,
+                 .task = proposal.task(),
+                 .what = TrialWork{proposal.traces(i)}});
   }
   job->unsaved.reset();
   job->Touch();

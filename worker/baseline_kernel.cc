@@ -1,4 +1,4 @@
-#include "worker/baseline.h"
+#include "worker/baseline_kernel.h"
 
 #include <immintrin.h>
 

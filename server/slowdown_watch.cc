@@ -1,4 +1,4 @@
-#include "server/baseline_watch.h"
+#include "server/slowdown_watch.h"
 
 #include <algorithm>
 #include <vector>
@@ -17,26 +17,26 @@ double QuantileOf(const std::deque<double>& values, double share) {
 
 }  // namespace
 
-void BaselineWatch::Add(double seconds) {
+void SlowdownWatch::Add(double seconds) {
   latest_.push_back(seconds);
   if (latest_.size() > kLatest) latest_.pop_front();
   history_.push_back(seconds);
   if (history_.size() > kHistory) history_.pop_front();
 }
 
-double BaselineWatch::usual_seconds() const {
+double SlowdownWatch::usual_seconds() const {
   // The lower quartile: a device is disturbed now and then, and never faster than itself.
   if (history_.size() < kEnough) return usual_;
   const double own = QuantileOf(history_, 0.25);
   return usual_ > 0 ? std::min(usual_, own) : own;
 }
 
-double BaselineWatch::ratio() const {
+double SlowdownWatch::ratio() const {
   const double usual = usual_seconds();
   return usual > 0 && !latest_.empty() ? QuantileOf(latest_, 0.5) / usual : 0;
 }
 
-bool BaselineWatch::failing() const {
+bool SlowdownWatch::failing() const {
   const double usual = usual_seconds();
   return usual > 0 && latest_.size() == kLatest && QuantileOf(latest_, 0) > kFailing * usual;
 }

@@ -1,4 +1,4 @@
-#include "worker/nursery_main.h"
+#include "worker/fork_server_main.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -45,14 +45,14 @@ struct Pipe {
   }
 };
 
-[[noreturn]] void RunChild(const std::function<std::string(const std::string&)>& handler, pid_t nursery,
-                           const v1::NurseryRequest& request, Pipe& answer, Pipe& output) {
+[[noreturn]] void RunChild(const std::function<std::string(const std::string&)>& handler, pid_t fork_server,
+                           const v1::ForkRequest& request, Pipe& answer, Pipe& output) {
   dup2(output.write_end, 1);
   dup2(output.write_end, 2);
   close(kChannel);
   answer.CloseRead();
   output.CloseRead();
-  ConfineSelf(nursery, request);
+  ConfineSelf(fork_server, request);
   const std::string bytes = handler(request.payload());
   for (size_t sent = 0; sent < bytes.size();) {
     const ssize_t got = write(answer.write_end, bytes.data() + sent, bytes.size() - sent);
@@ -78,7 +78,7 @@ void KeepEnd(std::string* text, size_t bytes) {
 }
 
 // Collects the answer and the output until the process ends; kills it and its group at the deadline.
-void Watch(pid_t child, int pidfd, Deadline deadline, Pipe& answer, Pipe& output, v1::NurseryReply* reply) {
+void Watch(pid_t child, int pidfd, Deadline deadline, Pipe& answer, Pipe& output, v1::ForkReply* reply) {
   fcntl(answer.read_end, F_SETFL, O_NONBLOCK);
   fcntl(output.read_end, F_SETFL, O_NONBLOCK);
   std::string* payload = reply->mutable_payload();
@@ -110,16 +110,16 @@ void Watch(pid_t child, int pidfd, Deadline deadline, Pipe& answer, Pipe& output
   KeepEnd(printed, kKeptOutputBytes);
 }
 
-v1::NurseryReply Answer(const std::function<std::string(const std::string&)>& handler,
-                        const v1::NurseryRequest& request) {
-  v1::NurseryReply reply;
+v1::ForkReply Answer(const std::function<std::string(const std::string&)>& handler,
+                     const v1::ForkRequest& request) {
+  v1::ForkReply reply;
   Pipe answer, output;
   const int64_t memory_kills = MemoryKills();
   const auto start = std::chrono::steady_clock::now();
   const Deadline deadline = request.wall_seconds() > 0 ? After(request.wall_seconds()) : kNoDeadline;
-  const pid_t nursery = getpid();
+  const pid_t fork_server = getpid();
   const pid_t child = answer.ok() && output.ok() ? fork() : -1;
-  if (child == 0) RunChild(handler, nursery, request, answer, output);
+  if (child == 0) RunChild(handler, fork_server, request, answer, output);
   if (child < 0) {
     reply.set_unmade(true);
     reply.set_output(strerror(errno));
@@ -146,11 +146,11 @@ v1::NurseryReply Answer(const std::function<std::string(const std::string&)>& ha
 
 }  // namespace
 
-int NurseryMain(const std::function<std::string(const std::string&)>& handler) {
+int ForkServerMain(const std::function<std::string(const std::string&)>& handler) {
   fcntl(kChannel, F_SETFD, FD_CLOEXEC);
   while (true) {
     const absl::StatusOr<std::string> bytes = ReadMessage(kChannel);
-    v1::NurseryRequest request;
+    v1::ForkRequest request;
     if (!bytes.ok()) return absl::IsUnavailable(bytes.status()) ? 0 : 1;
     if (!request.ParseFromString(*bytes)) return 1;
     if (!WriteMessage(kChannel, Answer(handler, request).SerializeAsString()).ok()) return 1;

@@ -9,18 +9,18 @@
 #include "absl/status/statusor.h"
 #include "db/job_store.h"
 #include "db/tuning_log.h"
-#include "server/active_job.h"
+#include "server/job_ledger.h"
 
 namespace mycc {
 
-struct StoredJobState {
-  std::unique_ptr<ActiveJob> job;  // with all rounds, and the results that are known
-  std::vector<v1::SearchRound> rounds;
+struct LoadedJob {
+  std::unique_ptr<JobLedger> job;  // with all proposals, and the results that are known
+  std::vector<v1::Proposal> proposals;
   std::vector<Trial> open;  // queued or leased, in order
   double elapsed_seconds = 0;
 };
 
 // DataLoss when the bytes are damaged.
-absl::StatusOr<StoredJobState> LoadJob(const TuningLog& log, const JobStore& store, const Job& job);
+absl::StatusOr<LoadedJob> LoadJob(const TuningLog& log, const JobStore& store, const Job& job);
 
 }  // namespace mycc

@@ -1,4 +1,4 @@
-#include "server/stored_job.h"
+#include "server/load_job.h"
 
 #include <map>
 #include <utility>
@@ -48,38 +48,38 @@ absl::StatusOr<LoadedTasks> LoadTasks(const JobStore& store, const std::string& 
   return loaded;
 }
 
-struct LoadedRounds {
-  std::vector<v1::SearchRound> rounds;  // in their order, without traces yet
+struct LoadedProposals {
+  std::vector<v1::Proposal> proposals;  // in their order, without traces yet
   double elapsed_seconds = 0;
 };
 
-absl::StatusOr<LoadedRounds> LoadRounds(const JobStore& store, const Job& job,
-                                        const std::vector<v1::SearchState>& old_states) {
-  LoadedRounds loaded;
+absl::StatusOr<LoadedProposals> LoadProposals(const JobStore& store, const Job& job,
+                                              const std::vector<v1::SearchState>& old_states) {
+  LoadedProposals loaded;
   std::vector<uint32_t> generations(old_states.size(), 0);
-  const auto add = [&](uint32_t task) -> v1::SearchRound& {
-    v1::SearchRound& round = loaded.rounds.emplace_back();
-    round.set_task(task);
-    round.set_generation(generations[task]++);
-    return round;
+  const auto add = [&](uint32_t task) -> v1::Proposal& {
+    v1::Proposal& proposal = loaded.proposals.emplace_back();
+    proposal.set_task(task);
+    proposal.set_generation(generations[task]++);
+    return proposal;
   };
   v1::SchedulerState scheduler;
-  if (!scheduler.ParseFromString(job.scheduler_state)) return Damaged(job.id, "its list of rounds");
+  if (!scheduler.ParseFromString(job.scheduler_state)) return Damaged(job.id, "its list of proposals");
   loaded.elapsed_seconds = scheduler.elapsed_seconds();
   for (const uint32_t task : scheduler.round_tasks()) {
-    if (task >= old_states.size()) return Damaged(job.id, "its list of rounds");
-    v1::SearchRound& round = add(task);
+    if (task >= old_states.size()) return Damaged(job.id, "its list of proposals");
+    v1::Proposal& proposal = add(task);
     const v1::SearchState& state = old_states[task];
-    const int generation = static_cast<int>(round.generation());
-    if (generation < state.generations_size()) *round.mutable_state() = state.generations(generation);
+    const int generation = static_cast<int>(proposal.generation());
+    if (generation < state.generations_size()) *proposal.mutable_state() = state.generations(generation);
   }
   MYCC_ASSIGN_OR_RETURN(const std::vector<Generation> stored, store.LoadGenerations(job.id));
   for (const Generation& generation : stored) {
-    if (generation.task >= old_states.size() || generation.round != loaded.rounds.size())
-      return Damaged(job.id, "its list of rounds");
-    v1::SearchRound& round = add(generation.task);
-    if (round.generation() != generation.generation ||
-        !round.mutable_state()->ParseFromString(generation.state))
+    if (generation.task >= old_states.size() || generation.proposal != loaded.proposals.size())
+      return Damaged(job.id, "its list of proposals");
+    v1::Proposal& proposal = add(generation.task);
+    if (proposal.generation() != generation.generation ||
+        !proposal.mutable_state()->ParseFromString(generation.state))
       return Damaged(job.id, absl::StrCat("the state of task ", generation.task));
     loaded.elapsed_seconds = generation.elapsed_seconds;
   }
@@ -114,22 +114,23 @@ v1::MeasureResult LostResult(const TrialId& id) {
   return result;
 }
 
-// Moves the trials of each round to it. A damaged row costs its own trial: nothing is known of it any more.
-void AddTrials(std::vector<TrialsOfTask> trials, StoredJobState* state) {
-  for (v1::SearchRound& round : state->rounds) {
-    state->job->AddRound(round.task(), round.state());
-    for (uint32_t index = 0; index < static_cast<uint32_t>(round.state().candidates_size()); ++index) {
-      const auto found = trials[round.task()].find({round.generation(), index});
-      if (found == trials[round.task()].end() || !IsSound(found->second)) {
-        round.add_traces("");
-        state->job->Finish(round.task(), round.generation(), index,
-                           LostResult({state->job->id(), round.task(), round.generation(), index}));
+// Moves the trials of each proposal to it. A damaged row costs its own trial: nothing is known of it any
+// more.
+void AddTrials(std::vector<TrialsOfTask> trials, LoadedJob* state) {
+  for (v1::Proposal& proposal : state->proposals) {
+    state->job->AddProposal(proposal.task(), proposal.state());
+    for (uint32_t index = 0; index < static_cast<uint32_t>(proposal.state().candidates_size()); ++index) {
+      const auto found = trials[proposal.task()].find({proposal.generation(), index});
+      if (found == trials[proposal.task()].end() || !IsSound(found->second)) {
+        proposal.add_traces("");
+        state->job->Finish(proposal.task(), proposal.generation(), index,
+                           LostResult({state->job->id(), proposal.task(), proposal.generation(), index}));
         continue;
       }
       Trial& trial = found->second;
-      round.add_traces(trial.trace);
+      proposal.add_traces(trial.trace);
       if (trial.result) {
-        state->job->Finish(round.task(), round.generation(), index, *trial.result);
+        state->job->Finish(proposal.task(), proposal.generation(), index, *trial.result);
       } else if (trial.state != TrialState::kDropped) {
         state->open.push_back(std::move(trial));
       }
@@ -138,7 +139,7 @@ void AddTrials(std::vector<TrialsOfTask> trials, StoredJobState* state) {
 }
 
 // Adds the task's best times as the log has them now. A damaged record is done without.
-absl::Status AddTimes(const TuningLog& log, uint32_t task, ActiveJob* job) {
+absl::Status AddTimes(const TuningLog& log, uint32_t task, JobLedger* job) {
   const PlannedTask& planned = job->plan().tasks[task];
   if (job->stored_tasks()[task].reused()) {
     const absl::StatusOr<StoredRecord> best =
@@ -157,20 +158,20 @@ absl::Status AddTimes(const TuningLog& log, uint32_t task, ActiveJob* job) {
 
 }  // namespace
 
-absl::StatusOr<StoredJobState> LoadJob(const TuningLog& log, const JobStore& store, const Job& job) {
+absl::StatusOr<LoadedJob> LoadJob(const TuningLog& log, const JobStore& store, const Job& job) {
   v1::StoredJob stored;
   if (!stored.ParseFromString(job.spec)) return Damaged(job.id, "its spec");
   MYCC_ASSIGN_OR_RETURN(LoadedTasks tasks, LoadTasks(store, job.id, stored.spec()));
-  MYCC_ASSIGN_OR_RETURN(LoadedRounds rounds, LoadRounds(store, job, tasks.old_states));
+  MYCC_ASSIGN_OR_RETURN(LoadedProposals proposals, LoadProposals(store, job, tasks.old_states));
   std::vector<TrialsOfTask> trials;
   for (uint32_t task = 0; task < tasks.stored.size(); ++task) {
     MYCC_ASSIGN_OR_RETURN(TrialsOfTask of_task, LoadTrialsOf(store, job.id, task));
     trials.push_back(std::move(of_task));
   }
-  StoredJobState state;
-  state.elapsed_seconds = rounds.elapsed_seconds;
-  state.rounds = std::move(rounds.rounds);
-  state.job = std::make_unique<ActiveJob>(job.id, std::move(stored), std::move(tasks.plan), tasks.stored,
+  LoadedJob state;
+  state.elapsed_seconds = proposals.elapsed_seconds;
+  state.proposals = std::move(proposals.proposals);
+  state.job = std::make_unique<JobLedger>(job.id, std::move(stored), std::move(tasks.plan), tasks.stored,
                                           job.created_unix_micros);
   AddTrials(std::move(trials), &state);
   for (uint32_t task = 0; task < tasks.stored.size(); ++task)

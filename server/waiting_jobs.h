@@ -22,10 +22,10 @@
 #include "db/job_store.h"
 #include "server/executors.h"
 #include "server/job_changes.h"
-#include "server/job_rounds.h"
+#include "server/job_proposals.h"
+#include "server/load_job.h"
 #include "server/new_job.h"
 #include "server/running_job.h"
-#include "server/stored_job.h"
 #include "server/time_source.h"
 
 namespace mycc {
@@ -37,24 +37,24 @@ struct JobTrouble {
   double retry_at = 0;
 };
 
-struct JobTurnsOptions {
+struct WaitingJobsOptions {
   int max_running = 32;      // jobs, those that are being taken up among them
   double retry_seconds = 1;  // for a job that could not be read
 };
 
 // The parts that are left to others.
-struct JobTurnsHooks {
+struct WaitingJobsHooks {
   // A job is taken up: these of its trials go to the lease queue.
-  std::function<void(const ActiveJob& job, const std::vector<Trial>& open)> queue_trials;
+  std::function<void(const JobLedger& job, const std::vector<Trial>& open)> queue_trials;
   // The job's end is in the log: it had nothing to search, or cannot be taken up.
   std::function<void(const std::string& job)> on_ended;
 };
 
-class JobTurns {
+class WaitingJobs {
  public:
   // All must outlive it. It adds to `running`.
-  JobTurns(JobTurnsOptions options, JobStore* store, const TimeSource* time, Executors executors,
-           JobChanges* changes, RunningJobs* running, JobRounds* rounds, JobTurnsHooks hooks);
+  WaitingJobs(WaitingJobsOptions options, JobStore* store, const TimeSource* time, Executors executors,
+              JobChanges* changes, RunningJobs* running, JobProposals* proposals, WaitingJobsHooks hooks);
 
   // A job that neither runs nor waits yet; its turn comes.
   void Enqueue(const std::string& job);
@@ -77,7 +77,7 @@ class JobTurns {
   struct Found {
     bool is_over = false;                 // it has ended meanwhile
     std::optional<PreparedJob> prepared;  // it has no tasks yet, and these are they
-    std::optional<StoredJobState> loaded;
+    std::optional<LoadedJob> loaded;
   };
   static absl::StatusOr<Found> LookUp(TuningLog* log, const std::string& id);
 
@@ -91,19 +91,19 @@ class JobTurns {
   void TakeUp(const std::string& id, uint64_t number);
   void OnFound(const std::string& id, uint64_t number, absl::StatusOr<Found> found);
   void WritePrepared(const std::string& id, uint64_t number, PreparedJob prepared);
-  void Run(const std::string& id, StoredJobState loaded);
+  void Run(const std::string& id, LoadedJob loaded);
   void Took(const std::string& id);
   // It cannot be taken up: now, or at all.
   void KeepTrouble(const std::string& id, const absl::Status& why);
 
-  const JobTurnsOptions options_;
+  const WaitingJobsOptions options_;
   JobStore* const store_;
   const TimeSource* const time_;
   const Executors executors_;
   JobChanges* const changes_;
   RunningJobs* const running_;
-  JobRounds* const rounds_;
-  const JobTurnsHooks hooks_;
+  JobProposals* const proposals_;
+  const WaitingJobsHooks hooks_;
   std::deque<std::string> waiting_;  // in order of turns
   std::map<std::string, TakingUp> taking_up_;
   uint64_t taken_up_ = 0;  // times so far

@@ -1,5 +1,5 @@
-// A nursery's requests: crashes, hangs and limits, each the request's own.
-#include "worker/nursery.h"
+// A fork server's requests: crashes, hangs and limits, each the request's own.
+#include "worker/fork_server.h"
 
 #include <unistd.h>
 
@@ -13,8 +13,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "worker/fork_server_main.h"
 #include "worker/limits.h"
-#include "worker/nursery_main.h"
 
 namespace mycc {
 namespace {
@@ -24,7 +24,7 @@ using ::testing::HasSubstr;
 volatile char* leak_here = nullptr;
 volatile unsigned spins;
 
-// The nursery of these tests does what the payload says.
+// The fork server of these tests does what the payload says.
 std::string Misbehave(const std::string& payload) {
   static int calls = 0;
   ++calls;
@@ -51,128 +51,128 @@ std::string Misbehave(const std::string& payload) {
     for (int i = 0; i < 100000; ++i) std::cout << "line " << i << "\n";
     std::cout << std::flush;
   }
-  if (payload == "kill nursery") kill(getppid(), SIGKILL), sleep(1);
+  if (payload == "kill fork_server") kill(getppid(), SIGKILL), sleep(1);
   if (payload == "orphan") {
     if (fork() == 0) {
       for (;;) pause();
     }
   }
   if (payload == "environment") {
-    const char* const value = getenv("MYCC_NURSERY_TEST");
+    const char* const value = getenv("MYCC_FORK_SERVER_TEST");
     return value != nullptr ? value : "not set";
   }
   if (payload == "large") return std::string(3 << 20, 'x');
   return payload + " #" + std::to_string(calls);
 }
 
-v1::NurseryRequest Request(const std::string& payload, double wall_seconds = 20) {
-  v1::NurseryRequest request;
+v1::ForkRequest Request(const std::string& payload, double wall_seconds = 20) {
+  v1::ForkRequest request;
   request.set_payload(payload);
   request.set_wall_seconds(wall_seconds);
   return request;
 }
 
-v1::NurseryReply Call(Nursery& nursery, const v1::NurseryRequest& request) {
-  absl::StatusOr<v1::NurseryReply> reply = nursery.Call(request);
+v1::ForkReply Call(ForkServer& fork_server, const v1::ForkRequest& request) {
+  absl::StatusOr<v1::ForkReply> reply = fork_server.Call(request);
   EXPECT_TRUE(reply.ok()) << reply.status();
-  return reply.ok() ? *reply : v1::NurseryReply();
+  return reply.ok() ? *reply : v1::ForkReply();
 }
 
-TEST(NurseryTest, EachRequestBeginsUntouched) {
-  Nursery nursery("internal-test");
+TEST(ForkServerTest, EachRequestBeginsUntouched) {
+  ForkServer fork_server("internal-test");
   for (int i = 0; i < 3; ++i) {
-    const v1::NurseryReply reply = Call(nursery, Request("hello"));
+    const v1::ForkReply reply = Call(fork_server, Request("hello"));
     EXPECT_TRUE(reply.answered());
     EXPECT_EQ(reply.payload(), "hello #1") << "the counter of another request was seen";
   }
 }
 
-TEST(NurseryTest, LargeAnswerAndManyWordsPass) {
-  Nursery nursery("internal-test");
-  EXPECT_EQ(Call(nursery, Request("large")).payload().size(), size_t{3} << 20);
-  const v1::NurseryReply reply = Call(nursery, Request("print"));
+TEST(ForkServerTest, LargeAnswerAndManyWordsPass) {
+  ForkServer fork_server("internal-test");
+  EXPECT_EQ(Call(fork_server, Request("large")).payload().size(), size_t{3} << 20);
+  const v1::ForkReply reply = Call(fork_server, Request("print"));
   EXPECT_THAT(reply.output(), HasSubstr("line 99999\n"));
   EXPECT_LE(reply.output().size(), 4096u);
 }
 
-TEST(NurseryTest, CrashIsTheRequestsOwn) {
-  Nursery nursery("internal-test");
-  const v1::NurseryReply crash = Call(nursery, Request("crash"));
+TEST(ForkServerTest, CrashIsTheRequestsOwn) {
+  ForkServer fork_server("internal-test");
+  const v1::ForkReply crash = Call(fork_server, Request("crash"));
   EXPECT_FALSE(crash.answered());
   EXPECT_EQ(crash.signal(), SIGSEGV);
   EXPECT_THAT(crash.output(), HasSubstr("about to crash"));
-  EXPECT_EQ(Call(nursery, Request("exit")).exit_code(), 3);
-  EXPECT_TRUE(Call(nursery, Request("hello")).answered());
+  EXPECT_EQ(Call(fork_server, Request("exit")).exit_code(), 3);
+  EXPECT_TRUE(Call(fork_server, Request("hello")).answered());
 }
 
-TEST(NurseryTest, HangEndsAtTheLimit) {
-  Nursery nursery("internal-test");
-  const v1::NurseryReply reply = Call(nursery, Request("hang", 0.05));
+TEST(ForkServerTest, HangEndsAtTheLimit) {
+  ForkServer fork_server("internal-test");
+  const v1::ForkReply reply = Call(fork_server, Request("hang", 0.05));
   EXPECT_TRUE(reply.timed_out());
   EXPECT_FALSE(reply.answered());
   EXPECT_LT(reply.seconds(), 5);
-  EXPECT_TRUE(Call(nursery, Request("hello")).answered());
+  EXPECT_TRUE(Call(fork_server, Request("hello")).answered());
 }
 
-TEST(NurseryTest, CpuTimeIsLimited) {
-  Nursery nursery("internal-test");
-  v1::NurseryRequest request = Request("spin");
+TEST(ForkServerTest, CpuTimeIsLimited) {
+  ForkServer fork_server("internal-test");
+  v1::ForkRequest request = Request("spin");
   request.set_cpu_seconds(1);
-  const v1::NurseryReply reply = Call(nursery, request);
+  const v1::ForkReply reply = Call(fork_server, request);
   EXPECT_EQ(reply.signal(), SIGXCPU);
   EXPECT_FALSE(reply.timed_out());
 }
 
-TEST(NurseryTest, MemoryIsLimited) {
+TEST(ForkServerTest, MemoryIsLimited) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "sanitizers reserve more address space than a limit could leave";
 #endif
-  Nursery nursery("internal-test");
-  v1::NurseryRequest request = Request("allocate");
+  ForkServer fork_server("internal-test");
+  v1::ForkRequest request = Request("allocate");
   request.set_address_space_bytes(256 << 20);
-  const v1::NurseryReply reply = Call(nursery, request);
+  const v1::ForkReply reply = Call(fork_server, request);
   EXPECT_TRUE(reply.out_of_memory());
   EXPECT_EQ(reply.exit_code(), kExitOutOfMemory);
 }
 
-TEST(NurseryTest, StrangersKillIsNotTheRequests) {
-  Nursery nursery("internal-test");
-  const v1::NurseryReply reply = Call(nursery, Request("killed"));
+TEST(ForkServerTest, StrangersKillIsNotTheRequests) {
+  ForkServer fork_server("internal-test");
+  const v1::ForkReply reply = Call(fork_server, Request("killed"));
   EXPECT_EQ(reply.signal(), SIGKILL);
   EXPECT_FALSE(reply.timed_out());
   EXPECT_FALSE(reply.out_of_memory());
 }
 
-TEST(NurseryTest, LostNurseryIsReportedAndReplaced) {
-  Nursery nursery("internal-test");
-  const absl::StatusOr<v1::NurseryReply> lost = nursery.Call(Request("kill nursery"));
+TEST(ForkServerTest, LostForkServerIsReportedAndReplaced) {
+  ForkServer fork_server("internal-test");
+  const absl::StatusOr<v1::ForkReply> lost = fork_server.Call(Request("kill fork_server"));
   EXPECT_TRUE(absl::IsUnavailable(lost.status())) << lost.status();
-  EXPECT_TRUE(Call(nursery, Request("hello")).answered());
+  EXPECT_TRUE(Call(fork_server, Request("hello")).answered());
 }
 
-TEST(NurseryTest, LeftoversAreKilledWithTheirGroup) {
-  Nursery nursery("internal-test");
-  const v1::NurseryReply reply = Call(nursery, Request("orphan", 5));
+TEST(ForkServerTest, LeftoversAreKilledWithTheirGroup) {
+  ForkServer fork_server("internal-test");
+  const v1::ForkReply reply = Call(fork_server, Request("orphan", 5));
   EXPECT_TRUE(reply.answered());
   EXPECT_LT(reply.seconds(), 4) << "waited for what the request left behind";
 }
 
-TEST(NurseryTest, EnvironmentIsAdded) {
-  setenv("MYCC_NURSERY_TEST", "inherited", 1);
-  Nursery plain("internal-test");
-  Nursery other("internal-test", {"MYCC_NURSERY_TEST=own"});
+TEST(ForkServerTest, EnvironmentIsAdded) {
+  setenv("MYCC_FORK_SERVER_TEST", "inherited", 1);
+  ForkServer plain("internal-test");
+  ForkServer other("internal-test", {"MYCC_FORK_SERVER_TEST=own"});
   EXPECT_EQ(Call(plain, Request("environment")).payload(), "inherited");
   EXPECT_EQ(Call(other, Request("environment")).payload(), "own");
 }
 
 bool IsAlive(pid_t pid) { return kill(pid, 0) == 0; }
 
-TEST(NurseryTest, EndsWithItsOwner) {
+TEST(ForkServerTest, EndsWithItsOwner) {
   pid_t pid = 0;
   {
-    Nursery nursery("internal-test");
-    Call(nursery, Request("hello"));
-    pid = nursery.pid();
+    ForkServer fork_server("internal-test");
+    Call(fork_server, Request("hello"));
+    pid = fork_server.pid();
     EXPECT_TRUE(IsAlive(pid));
   }
   EXPECT_FALSE(IsAlive(pid));
@@ -184,7 +184,7 @@ TEST(NurseryTest, EndsWithItsOwner) {
 int main(int argc, char** argv) {
   if (argc == 3 && std::strcmp(argv[1], "internal-test") == 0) {
     if (!mycc::DieWithParent(std::atoi(argv[2]))) return 1;
-    return mycc::NurseryMain(mycc::Misbehave);
+    return mycc::ForkServerMain(mycc::Misbehave);
   }
   testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();

@@ -1,4 +1,4 @@
-#include "worker/nursery.h"
+#include "worker/fork_server.h"
 
 #include <utility>
 
@@ -9,15 +9,15 @@
 namespace mycc {
 namespace {
 
-// The time that the nursery may need beyond a request's own limit, to kill, collect and answer.
+// The time that the fork server may need beyond a request's own limit, to kill, collect and answer.
 constexpr double kGraceSeconds = 10;
 
 }  // namespace
 
-Nursery::Nursery(std::string command, std::vector<std::string> environment)
+ForkServer::ForkServer(std::string command, std::vector<std::string> environment)
     : child_({std::move(command), {}, std::move(environment)}) {}
 
-absl::StatusOr<v1::NurseryReply> Nursery::Call(const v1::NurseryRequest& request) {
+absl::StatusOr<v1::ForkReply> ForkServer::Call(const v1::ForkRequest& request) {
   if (child_.pid() == 0) {
     const absl::Status started = child_.Start();
     if (!started.ok()) return absl::ResourceExhaustedError(started.message());
@@ -28,7 +28,7 @@ absl::StatusOr<v1::NurseryReply> Nursery::Call(const v1::NurseryRequest& request
   absl::Status lost = child_.Write(request.SerializeAsString());
   if (lost.ok()) {
     absl::StatusOr<std::string> answer = child_.Read(deadline);
-    v1::NurseryReply reply;
+    v1::ForkReply reply;
     if (answer.ok() && reply.ParseFromString(*answer)) return reply;
     lost = answer.ok() ? absl::DataLossError("its answer does not parse") : answer.status();
   }

@@ -1,4 +1,4 @@
-#include "server/job_turns.h"
+#include "server/waiting_jobs.h"
 
 #include <algorithm>
 #include <memory>
@@ -8,55 +8,56 @@
 
 namespace mycc {
 
-JobTurns::JobTurns(JobTurnsOptions options, JobStore* store, const TimeSource* time, Executors executors,
-                   JobChanges* changes, RunningJobs* running, JobRounds* rounds, JobTurnsHooks hooks)
+WaitingJobs::WaitingJobs(WaitingJobsOptions options, JobStore* store, const TimeSource* time,
+                         Executors executors, JobChanges* changes, RunningJobs* running,
+                         JobProposals* proposals, WaitingJobsHooks hooks)
     : options_(options),
       store_(store),
       time_(time),
       executors_(std::move(executors)),
       changes_(changes),
       running_(running),
-      rounds_(rounds),
+      proposals_(proposals),
       hooks_(std::move(hooks)) {}
 
-bool JobTurns::Contains(const std::string& job) const {
+bool WaitingJobs::Contains(const std::string& job) const {
   return taking_up_.contains(job) || std::find(waiting_.begin(), waiting_.end(), job) != waiting_.end();
 }
 
-const JobTrouble* JobTurns::TroubleOf(const std::string& job) const {
+const JobTrouble* WaitingJobs::TroubleOf(const std::string& job) const {
   const auto found = troubles_.find(job);
   return found == troubles_.end() ? nullptr : &found->second;
 }
 
-void JobTurns::Enqueue(const std::string& job) {
+void WaitingJobs::Enqueue(const std::string& job) {
   if (Contains(job) || TroubleOf(job) != nullptr) return;
   waiting_.push_back(job);
   StartWaiting();
 }
 
-void JobTurns::Forget(const std::string& job) {
+void WaitingJobs::Forget(const std::string& job) {
   std::erase(waiting_, job);
   troubles_.erase(job);
   Took(job);
 }
 
-void JobTurns::OnLogGone(const absl::Status& why) {
+void WaitingJobs::OnLogGone(const absl::Status& why) {
   std::deque<std::string> ids = std::exchange(waiting_, {});
   for (const auto& [id, taking_up] : taking_up_) ids.push_back(id);
   for (const std::string& id : ids) troubles_[id] = {why, /*is_passing=*/false};
   for (const std::string& id : ids) Took(id);
 }
 
-void JobTurns::AfterTakingUp(const std::string& job, std::function<void()> call) {
+void WaitingJobs::AfterTakingUp(const std::string& job, std::function<void()> call) {
   taking_up_.at(job).afterwards.push_back(std::move(call));
 }
 
-bool JobTurns::IsOn(const std::string& id, uint64_t number) const {
+bool WaitingJobs::IsOn(const std::string& id, uint64_t number) const {
   const auto found = taking_up_.find(id);
   return found != taking_up_.end() && found->second.number == number;
 }
 
-void JobTurns::StartWaiting() {
+void WaitingJobs::StartWaiting() {
   const double now = time_->Seconds();
   std::vector<std::string> begin;
   size_t room = static_cast<size_t>(options_.max_running);
@@ -73,7 +74,7 @@ void JobTurns::StartWaiting() {
   }
 }
 
-absl::StatusOr<JobTurns::Found> JobTurns::LookUp(TuningLog* log, const std::string& id) {
+absl::StatusOr<WaitingJobs::Found> WaitingJobs::LookUp(TuningLog* log, const std::string& id) {
   const JobStore store(log);
   Found found;
   MYCC_ASSIGN_OR_RETURN(const Job job, store.GetJob(id));
@@ -88,13 +89,13 @@ absl::StatusOr<JobTurns::Found> JobTurns::LookUp(TuningLog* log, const std::stri
   return found;
 }
 
-void JobTurns::TakeUp(const std::string& id, uint64_t number) {
+void WaitingJobs::TakeUp(const std::string& id, uint64_t number) {
   ReadLog(
       executors_.read, [id](TuningLog* log) { return LookUp(log, id); },
       [this, id, number](absl::StatusOr<Found> found) { OnFound(id, number, std::move(found)); });
 }
 
-void JobTurns::OnFound(const std::string& id, uint64_t number, absl::StatusOr<Found> found) {
+void WaitingJobs::OnFound(const std::string& id, uint64_t number, absl::StatusOr<Found> found) {
   if (!IsOn(id, number)) return;  // cancelled meanwhile
   if (!found.ok()) {
     KeepTrouble(id, found.status());
@@ -107,7 +108,7 @@ void JobTurns::OnFound(const std::string& id, uint64_t number, absl::StatusOr<Fo
   }
 }
 
-void JobTurns::WritePrepared(const std::string& id, uint64_t number, PreparedJob prepared) {
+void WaitingJobs::WritePrepared(const std::string& id, uint64_t number, PreparedJob prepared) {
   const bool is_done = prepared.is_done;
   executors_.write(
       [store = store_, id, prepared = std::move(prepared)]() -> absl::Status {
@@ -124,22 +125,22 @@ void JobTurns::WritePrepared(const std::string& id, uint64_t number, PreparedJob
       });
 }
 
-void JobTurns::Run(const std::string& id, StoredJobState loaded) {
+void WaitingJobs::Run(const std::string& id, LoadedJob loaded) {
   auto begun = std::make_unique<RunningJob>(std::move(loaded.job), loaded.elapsed_seconds, time_->Seconds());
   RunningJob* const running = ((*running_)[id] = std::move(begun)).get();
   troubles_.erase(id);
-  hooks_.queue_trials(*running->active, loaded.open);
-  rounds_->BuildSearch(running, std::move(loaded.rounds));
+  hooks_.queue_trials(*running->ledger, loaded.open);
+  proposals_->BuildSearch(running, std::move(loaded.proposals));
   Took(id);
 }
 
-void JobTurns::Took(const std::string& id) {
+void WaitingJobs::Took(const std::string& id) {
   const auto taken = taking_up_.extract(id);
   if (taken.empty()) return;
   for (const std::function<void()>& call : taken.mapped().afterwards) call();
 }
 
-void JobTurns::KeepTrouble(const std::string& id, const absl::Status& why) {
+void WaitingJobs::KeepTrouble(const std::string& id, const absl::Status& why) {
   const bool is_passing = IsPassing(why);
   troubles_[id] = {why, is_passing, time_->Seconds() + options_.retry_seconds};
   if (is_passing) {
