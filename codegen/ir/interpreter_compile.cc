@@ -1,4 +1,5 @@
 // Compiles a function to the interpreter's code, statement by statement, in one walk.
+// One class, and one file, because all statements are compiled into one program with one set of registers.
 #include <algorithm>
 #include <optional>
 #include <set>

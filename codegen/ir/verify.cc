@@ -1,4 +1,5 @@
 // One walk that tracks the variables, buffers and guards in scope, and keeps the first broken rule.
+// One class, and one file, because every rule asks for the scopes that the walk is in.
 #include "codegen/ir/verify.h"
 
 #include <algorithm>

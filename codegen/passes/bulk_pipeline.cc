@@ -19,6 +19,8 @@
 //                      if from > 0: parts[worker] = acc; signal worker
 //                      else: if to < steps: for those who have the rest: await them; acc += their parts
 //                            y[..] = acc
+//
+// The two kinds of roles are made together in one class and one file: their barriers and slots must agree.
 #include <algorithm>
 #include <optional>
 #include <utility>

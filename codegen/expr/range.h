@@ -1,0 +1,17 @@
+// Ranges of index expressions in parts: what simplification (affine.cc) and RangeOf share. Pure functions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "codegen/expr/affine.h"
+
+namespace mycc {
+
+// a / b rounded down. REQUIRES: b > 0.
+inline int64_t FloorDivide(int64_t a, int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
+
+// As RangeOf, of the linear form.
+std::optional<Interval> RangeOfLinear(const Linear& linear);
+
+}  // namespace mycc
