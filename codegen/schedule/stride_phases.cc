@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/expr/affine.h"
+#include "codegen/expr/range.h"
 
 namespace mycc {
 namespace {
@@ -26,8 +27,6 @@ int PlaceOf(const Expr& var, const std::vector<Var>& axes) {
   }
   return -1;
 }
-
-int64_t FloorDivide(int64_t a, int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
 
 // i + offset - r.
 std::optional<Dimension> DimensionOf(const Expr& sum, int64_t stride, const Stage& stage) {
