@@ -14,7 +14,7 @@
 namespace mycc {
 namespace {
 
-constexpr double kRetrySeconds = 1;
+constexpr double kRewriteSeconds = 1;
 
 // The evidence about the workers that were lost with the trial, the oldest first.
 absl::StatusOr<std::string> EvidenceOf(const JobStore& store, const Grant& grant, const std::string& last) {
@@ -75,7 +75,7 @@ void Losses::HandBack(const std::vector<Grant>& grants, const FailedTry& failed)
 void Losses::Retry() {
   const double now = time_->Seconds();
   if (unwritten_.empty() || now < retry_at_) return;
-  retry_at_ = now + kRetrySeconds;
+  retry_at_ = now + kRewriteSeconds;
   for (const auto& [trial, ending] : std::exchange(unwritten_, {})) Write(ending);
 }
 
