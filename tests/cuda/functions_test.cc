@@ -31,7 +31,7 @@ TEST(FunctionsTest, EmittedCodeIsAsExactAsTheLanguageSays) {
   const auto library = HostLibrary::Compile(units);
   ASSERT_TRUE(library.ok()) << library.status();
   for (size_t i = 0; i < cases.size(); ++i) {
-    const FunctionJudge judge(cases[i], cases[i].Inputs(0, 1));
+    FunctionJudge judge(cases[i], cases[i].Inputs(0, 1));
     const FunctionError error = judge.Judge((*library)->Run(i, judge.inputs())[0]);
     EXPECT_LE(error.ulp, AccuracyOf(cases[i].op, cases[i].dtype).cuda) << cases[i].name() << ": " << error.at;
   }

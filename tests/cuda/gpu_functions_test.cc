@@ -65,7 +65,7 @@ TEST_P(GpuFunctionsTest, AreAsExactAsTheLanguageSays) {
     FunctionError worst;
     const int sweeps = function.Sweeps(kSweepsOfWideTypes);
     for (int sweep = 0; sweep < sweeps; ++sweep) {
-      const FunctionJudge judge(function, function.Inputs(sweep, sweeps));
+      FunctionJudge judge(function, function.Inputs(sweep, sweeps));
       const FunctionError error = judge.Judge(Computed(library->get(), function, judge.inputs()));
       if (error.ulp > worst.ulp) worst = error;
     }

@@ -123,7 +123,7 @@ TEST_P(RowsTest, PointsComputeTheReference) {
     target.l2_bytes = 2048;  // less than many outputs have
     for (const Sketch& sketch : GenerateSketches(canonical, target)) {
       EXPECT_NE(sketch.name, "naive");
-      for (int n = 0; n < RandomSeeds(8); ++n) {
+      for (int n = 0; n < RandomSeeds(4); ++n) {
         Choice choice = sketch.default_choice;
         for (size_t d = 0; n > 0 && d < choice.size(); ++d)
           choice[d] = static_cast<int>(random() % sketch.space.decisions[d].choices.size());

@@ -26,6 +26,21 @@ double CountInstances(const Stmt& stmt) {
   return loop == nullptr ? sum : sum * static_cast<double>(loop->var->extent);
 }
 
+// Copies of the blocks in the code, once loops are unrolled and lanes of more than a register are several
+// instructions.
+constexpr double kMaxCopies = 2000;
+
+double CountCopies(const Stmt& stmt) {
+  if (stmt->kind == StmtKind::kBlock) return 1;
+  double sum = 0;
+  for (const Stmt& child : Children(stmt)) sum += CountCopies(child);
+  const For* loop = DynAs<For>(stmt);
+  if (loop == nullptr) return sum;
+  const auto extent = static_cast<double>(loop->var->extent);
+  if (loop->loop_kind == LoopKind::kUnroll) return sum * extent;
+  return loop->loop_kind == LoopKind::kVector ? sum * std::max(1.0, extent / 8) : sum;
+}
+
 class Stepper {
  public:
   Stepper(Schedule schedule, uint64_t seed) : schedule_(std::move(schedule)), random_(seed) {}
@@ -55,7 +70,8 @@ class Stepper {
       return absl::InternalError(
           absl::StrCat(verified.message(), "\n", PrintTrace(next.trace()), PrintFunction(next.function())));
     }
-    if (CountInstances(next.function().body) <= kMaxInstances) schedule_ = std::move(next);
+    const Stmt& body = next.function().body;
+    if (CountInstances(body) <= kMaxInstances && CountCopies(body) <= kMaxCopies) schedule_ = std::move(next);
     return absl::OkStatus();
   }
 
