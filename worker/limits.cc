@@ -10,10 +10,12 @@
 #include <new>
 #include <string>
 
+#include "absl/base/config.h"
+
 namespace mycc {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(ABSL_HAVE_ADDRESS_SANITIZER) || defined(ABSL_HAVE_THREAD_SANITIZER)
 constexpr bool kLimitAddressSpace = false;  // sanitizers reserve terabytes of it
 #else
 constexpr bool kLimitAddressSpace = true;

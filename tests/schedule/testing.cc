@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "absl/base/config.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status.h"
@@ -42,7 +43,7 @@ absl::StatusOr<Schedule> ReplayVerified(const Workload& canonical, const std::st
 }  // namespace
 
 int RandomSeeds(int usual) {
-#ifdef __SANITIZE_ADDRESS__
+#ifdef ABSL_HAVE_ADDRESS_SANITIZER
   usual = (usual + 4) / 5;
 #endif
   const char* seeds = std::getenv("MYCC_RANDOM_SEEDS");

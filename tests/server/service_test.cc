@@ -7,6 +7,7 @@
 #include <memory>
 #include <thread>
 
+#include "absl/base/config.h"
 #include "db/job_store.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -25,7 +26,7 @@ using ::testing::HasSubstr;
 
 // Debian's gRPC is not instrumented: ThreadSanitizer takes for races what its locks order, deep inside it.
 // There the tests within this process speak for the loop and the workers.
-#ifdef __SANITIZE_THREAD__
+#ifdef ABSL_HAVE_THREAD_SANITIZER
 constexpr bool kGrpcCanBeJudged = false;
 #else
 constexpr bool kGrpcCanBeJudged = true;

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/base/config.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "worker/fork_server_main.h"
@@ -124,7 +125,7 @@ TEST(ForkServerTest, CpuTimeIsLimited) {
 }
 
 TEST(ForkServerTest, MemoryIsLimited) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(ABSL_HAVE_ADDRESS_SANITIZER) || defined(ABSL_HAVE_THREAD_SANITIZER)
   GTEST_SKIP() << "sanitizers reserve more address space than a limit could leave";
 #endif
   ForkServer fork_server("internal-test");
