@@ -14,7 +14,7 @@ packages=(
   # Libraries of both programs.
   libabsl-dev libcli11-dev libspdlog-dev libssl-dev nlohmann-json3-dev
   # Tests, and Clang for fuzzing, thread-safety analysis and formatting.
-  libbenchmark-dev libgmock-dev libgtest-dev clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev
+  libbenchmark-dev libgmock-dev libgtest-dev clang-19 clang-format-14 clang-tidy-14 libclang-rt-19-dev
   # The libraries that benchmarks compare with.
   libdnnl-dev libopenblas-openmp-dev
 )

@@ -5,23 +5,34 @@
 #     dev      everything but benchmarks
 #     asan     the fast and the slow tests under AddressSanitizer and UndefinedBehaviorSanitizer
 #     tsan     the tests that start threads, under ThreadSanitizer
-#     fuzz     the fuzzers, for a few seconds each
-#     lint     formatting, layering, Clang's thread-safety analysis, and clang-tidy on what differs from main
+#     fuzz     the fuzzers, for a few seconds each, in the build of asan
+#     lint     formatting, layering, and clang-tidy on what differs from main
 #     perf     the benchmarks, one at a time, in a release build
 #
-# With MYCC_FROM_EMPTY=ON it builds as is fastest in a tree without objects and with an empty compiler cache (cmake/mycc.cmake).
-# The last line is `N passed, N failed` over all passes; the exit status is 0 when nothing failed.
+# A tree without a build is built in the way that is fastest then (MYCC_FROM_EMPTY, cmake/mycc.cmake), and stays so.
+# At the end it prints the seconds that each part took. The last line is `N passed, N failed` over all passes; the exit status is 0 when
+# nothing failed.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 passed=0
 failed=0
+times=""  # a line for each part: seconds, name
+
+# timed NAME COMMAND...: runs the command, and notes how long it took.
+timed() {
+  local name=$1 begin=$SECONDS status=0
+  shift
+  "$@" || status=$?
+  times+="$(printf '%6d s  %s' $((SECONDS - begin)) "$name")"$'\n'
+  return "$status"
+}
 
 # Installs the Debian packages, and those of tests/requirements.txt into .venv, which is first in PATH from here on.
 set_up() {
-  bash deploy/packages.sh
+  bash deploy/packages.sh || return
   if [[ ! -x .venv/bin/python3 ]]; then
-    python3 -m venv .venv
+    python3 -m venv .venv || return
   fi
   export VIRTUAL_ENV="$PWD/.venv" PATH="$PWD/.venv/bin:$PATH"
   if ! python3 -c 'import importlib.metadata as m; m.version("numpy"), m.version("nvidia-cuda-nvrtc")' 2>/dev/null; then
@@ -31,12 +42,23 @@ set_up() {
 
 # build PRESET: configures, and builds what the preset names. A build that fails counts as one failed test.
 build() {
-  if ! { cmake --preset "$1" -DMYCC_FROM_EMPTY="${MYCC_FROM_EMPTY:-OFF}" && cmake --build --preset "$1"; }; then
+  if ! timed "build of $1" configure_and_build "$1"; then
     echo "tests/run.sh: the build of $1 failed" >&2
     failed=$((failed + 1))
     return 1
   fi
 }
+
+configure_and_build() {
+  local from_empty=()
+  if [[ ! -e build/$(folder_of "$1")/CMakeCache.txt ]]; then
+    from_empty=(-DMYCC_FROM_EMPTY=ON)
+  fi
+  cmake --preset "$(folder_of "$1")" "${from_empty[@]}" && cmake --build --preset "$1"
+}
+
+# The configure preset, and folder of build/, of a build preset.
+folder_of() { if [[ $1 == fuzz ]]; then echo asan; else echo "$1"; fi; }
 
 # run_ctest PRESET BUILD [OPTION]...: runs the tests of a preset, in build/BUILD, and adds to the counts. A test whose
 # program is missing counts as failed, a skipped one not at all.
@@ -44,7 +66,7 @@ run_ctest() {
   local preset=$1 report=$PWD/build/$2/ctest.xml status=0 bad
   shift 2
   rm -f "$report"
-  ctest --preset "$preset" --output-junit "$report" "$@" || status=$?
+  timed "tests of $preset" ctest --preset "$preset" --output-junit "$report" "$@" || status=$?
   passed=$((passed + $(count_lines '<testcase .* status="run"' "$report")))
   bad=$(count_lines '<testcase .* status="fail"\|<skipped message="Unable' "$report")
   if [[ $status -ne 0 && $bad -eq 0 ]]; then
@@ -73,7 +95,7 @@ check() {
 pass_dev() { build dev && run_ctest dev dev || true; }
 pass_asan() { build asan && run_ctest asan asan || true; }
 pass_tsan() { build tsan && run_ctest tsan tsan || true; }
-pass_fuzz() { build fuzz && run_ctest fuzz fuzz || true; }
+pass_fuzz() { build fuzz && run_ctest fuzz asan || true; }
 pass_perf() { build release && run_ctest perf release --verbose || true; }
 
 pass_lint() {
@@ -109,11 +131,12 @@ main() {
       exit 2
     fi
   done
-  set_up
+  timed "packages" set_up
   for pass in "${passes[@]}"; do
     echo "== $pass"
     "pass_$pass"
   done
+  printf '%s%6d s  in all\n' "$times" "$SECONDS"
   echo "$passed passed, $failed failed"
   [[ $failed -eq 0 ]]
 }
