@@ -70,7 +70,7 @@ def work_of(arguments, path):
     """The bytes that a workload moves, and the operations that it multiplies."""
     task = tuned_workloads.task_of(arguments, path)
     operands = "tf32" if "tf32(" in task["workload"] else FIRST_INPUT.search(task["workload"])[1]
-    return Work(task["bytes"], task["flops"] if CONTRACTION.match(task["name"]) else 0, operands)
+    return Work(task["bytes"], task["flops"] if CONTRACTION.match(task["workload_name"]) else 0, operands)
 
 
 def set_up_torch(arguments):
