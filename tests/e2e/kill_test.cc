@@ -19,7 +19,7 @@
 namespace mycc {
 namespace {
 
-constexpr uint32_t kTrials = 24;
+constexpr uint32_t kTrials = 40;
 
 class KillTest : public ::testing::Test {
  protected:
@@ -85,20 +85,24 @@ class KillTest : public ::testing::Test {
 };
 
 TEST_F(KillTest, ServerAndWorkersDieAndNothingIsLost) {
+  // Three kills of each, each when some more trials have finished and others are being measured; then the job may end in peace.
+  constexpr int kKills = 6;
   std::mt19937 random(11);
   const std::string output = folder_.Path("output");
   auto server = std::make_unique<Background>(ServeArguments(), output);
   auto worker = std::make_unique<Background>(WorkerArguments("w"), output);
   const std::string job = Submit();
   int kills = 0;
+  int64_t finished_at_kill = 0;
   const auto begin = std::chrono::steady_clock::now();
   while (std::chrono::steady_clock::now() - begin < std::chrono::seconds(480)) {
-    // Asked after the wait, so that what was just started has come up by the end.
-    std::this_thread::sleep_for(std::chrono::milliseconds(300 + random() % 700));
+    std::this_thread::sleep_for(std::chrono::milliseconds(random() % 30));
     const auto progress = Watch(job);
-    if (progress.ok() && progress->state() != v1::JOB_STATE_RUNNING) break;
-    // Three kills of each, then the job may end in peace.
-    if (kills == 6) continue;
+    if (!progress.ok()) continue;  // the server is starting
+    if (progress->state() == v1::JOB_STATE_WAITING) continue;  // the server reads it from the log
+    if (progress->state() != v1::JOB_STATE_RUNNING) break;
+    if (kills == kKills || progress->trials() <= finished_at_kill) continue;
+    finished_at_kill = progress->trials();
     if (++kills % 2 == 0) {
       server->Kill9();
       server = std::make_unique<Background>(ServeArguments(), output);
@@ -110,7 +114,7 @@ TEST_F(KillTest, ServerAndWorkersDieAndNothingIsLost) {
   const auto progress = Watch(job);
   ASSERT_TRUE(progress.ok()) << progress.status();
   EXPECT_EQ(progress->state(), v1::JOB_STATE_DONE) << progress->message();
-  EXPECT_GE(kills, 2) << "the job was over before both had died";
+  EXPECT_EQ(kills, kKills) << "the job was over too early";
   EXPECT_EQ(worker->Terminate(), 0);
   EXPECT_EQ(server->Terminate(), 0);
   ExpectWhole(job);
