@@ -78,15 +78,34 @@ TEST(ArtifactWorkspaceTest, PrepareAllocatesWhatTheFirstCallTakes) {
   MyccPutWorkspace(&Scale(), &overlapping);
 }
 
+// Bytes of the workspace's block behind its first cache line, which begins with the size of all of it.
+int64_t BytesOf(const MyccWorkspace& workspace) {
+  int64_t bytes = 0;
+  std::memcpy(&bytes, workspace.block, sizeof(bytes));
+  return bytes - kMyccPackedAlignment;
+}
+
 TEST(ArtifactWorkspaceTest, GrowsWithTheTeam) {
-  const int before = omp_get_max_threads();
-  MyccWorkspace small = Take();
-  MyccPutWorkspace(&Scale(), &small);
-  omp_set_num_threads(before + 62);
+  const int before = omp_get_max_threads(), more = before + 62;
+  // The only block that is free is one of a small team.
+  std::vector<MyccWorkspace> others;
+  for (int i = 0; i < kMyccPoolSlots; ++i) others.push_back(Take());
+  MyccPutWorkspace(&Scale(), &others.back());
+  EXPECT_LT(BytesOf(others.back()), 100 + 40 * more);
+
+  omp_set_num_threads(more);
   MyccWorkspace large = Take();
-  std::memset(large.threads, 3, 40 * (before + 62));
+  EXPECT_GE(large.threads - large.shared, 100);
+  ASSERT_GE(BytesOf(large) - (large.threads - large.shared), 40 * more);
+  std::memset(large.threads, 3, 40 * more);
   MyccPutWorkspace(&Scale(), &large);
+  // It serves the small team too.
   omp_set_num_threads(before);
+  MyccWorkspace again = Take();
+  EXPECT_EQ(again.block, large.block);
+  MyccPutWorkspace(&Scale(), &again);
+  others.pop_back();
+  for (MyccWorkspace& other : others) MyccPutWorkspace(&Scale(), &other);
 }
 
 TEST(ArtifactWorkspaceTest, MoreOverlappingCallsThanSlots) {

@@ -1,0 +1,197 @@
+// Where the threads of a block wait for each other: launches by hand, in which a barrier stands exactly where
+// the threads touch what others have touched; and schedules in which each planned barrier is needed.
+#include "codegen/cuda/barrier_plan.h"
+
+#include "absl/strings/str_cat.h"
+#include "codegen/cuda/launch.h"
+#include "codegen/ir/pipeline_stmts.h"
+#include "codegen/ir/visit.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/cuda/emitted.h"
+#include "tests/ir/nest.h"
+#include "tests/passes/lowered_function.h"
+#include "tests/schedule/testing.h"
+
+namespace mycc {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Statements of a launch by name. Each kind of statement is made anew, since a plan knows them by pointer.
+struct Block {
+  const Buffer a = MakeBuffer("a", DType::kF32, {32}, Scope::kShared);
+  const Buffer b = MakeBuffer("b", DType::kF32, {32}, Scope::kShared);
+  const Buffer own = MakeBuffer("own", DType::kF32, {1}, Scope::kLocal);
+  const Buffer in = MakeBuffer("in", DType::kF32, {32}), out = MakeBuffer("out", DType::kF32, {32});
+
+  // Thread t: to[t] = from[31 - t].
+  Stmt Threads(const Buffer& to, const Buffer& from) const {
+    const Var t = MakeVar("t", 32);
+    return Loop(t, Put(to, {VarRef(t)}, Load(from, {IntConst(31) - VarRef(t)})), LoopKind::kThread);
+  }
+  // to[0] = from[0], outside of thread loops.
+  Stmt Alone(const Buffer& to, const Buffer& from) const {
+    return Put(to, {IntConst(0)}, Load(from, {IntConst(0)}));
+  }
+  Stmt Around(Stmt body) const { return InScope(a, InScope(b, InScope(own, std::move(body)))); }
+
+  // B for each barrier and a name for each statement, in order.
+  std::string Plan(const std::vector<Stmt>& stmts, int64_t offset_of_b = 128) const {
+    const Stmt launch = Around(MakeSeq(stmts));
+    const SharedPlan shared{{{a, 0}, {b, offset_of_b}}, offset_of_b + 128};
+    const auto before = PlanBarriers(launch, shared);
+    std::string text;
+    for (const Stmt& stmt : stmts) absl::StrAppend(&text, before.count(stmt.get()) ? "|" : "", "s");
+    return text;
+  }
+};
+
+TEST(BarrierPlanTest, ReadersWaitForWriters) {
+  const Block k;
+  EXPECT_EQ(k.Plan({k.Threads(k.a, k.in), k.Threads(k.out, k.a)}), "s|s");
+  // Another buffer; a tensor that nobody writes.
+  EXPECT_EQ(k.Plan({k.Threads(k.a, k.in), k.Threads(k.b, k.in)}), "ss");
+  EXPECT_EQ(k.Plan({k.Threads(k.out, k.in), k.Threads(k.a, k.in)}), "ss");
+  // In global memory as in shared.
+  EXPECT_EQ(k.Plan({k.Threads(k.out, k.in), k.Threads(k.a, k.out)}), "s|s");
+}
+
+TEST(BarrierPlanTest, WritersWaitForReadersAndForOtherWriters) {
+  const Block k;
+  EXPECT_EQ(k.Plan({k.Threads(k.out, k.a), k.Threads(k.a, k.in)}), "s|s");
+  EXPECT_EQ(k.Plan({k.Threads(k.a, k.in), k.Threads(k.a, k.out)}), "s|s");
+}
+
+TEST(BarrierPlanTest, OneBarrierServesAllThatCameBefore) {
+  const Block k;
+  EXPECT_EQ(
+      k.Plan({k.Threads(k.a, k.in), k.Threads(k.b, k.in), k.Threads(k.out, k.a), k.Threads(k.own, k.b)}),
+      "ss|ss");
+}
+
+// Buffers that share bytes, whole or in part, are one.
+TEST(BarrierPlanTest, BytesThatAreSharedCountAsOne) {
+  const Block k;
+  const auto plan = [&](int64_t offset_of_b) {
+    return k.Plan({k.Threads(k.a, k.in), k.Threads(k.b, k.in)}, offset_of_b);
+  };
+  EXPECT_EQ(plan(128), "ss");
+  EXPECT_EQ(plan(0), "s|s");
+  EXPECT_EQ(plan(124), "s|s");
+}
+
+TEST(BarrierPlanTest, RowsAreAsLongAsTheirPadding) {
+  BufferNode padded{"padded", DType::kF32, {4, 8}, Scope::kShared, {.row_pad = 1}};
+  const Buffer rows = std::make_shared<BufferNode>(padded);
+  const Buffer behind = MakeBuffer("behind", DType::kF32, {32}, Scope::kShared);
+  const Var t = MakeVar("t", 32), u = MakeVar("u", 32);
+  const Stmt first =
+      Loop(t, Put(rows, {FloorDiv(VarRef(t), 8), Mod(VarRef(t), 8)}, F32(1)), LoopKind::kThread);
+  const Stmt second = Loop(u, Put(behind, {VarRef(u)}, F32(1)), LoopKind::kThread);
+  const Stmt launch = InScope(rows, InScope(behind, MakeSeq({first, second})));
+  EXPECT_EQ(PlanBarriers(launch, {{{rows, 0}, {behind, 128}}, 256}).count(second.get()), 1u);
+  EXPECT_EQ(PlanBarriers(launch, {{{rows, 0}, {behind, 144}}, 272}).size(), 0u);
+}
+
+// Registers are a thread's own, and what one thread does alone comes in its order.
+TEST(BarrierPlanTest, AThreadDoesNotWaitForItself) {
+  const Block k;
+  EXPECT_EQ(k.Plan({k.Alone(k.own, k.in), k.Alone(k.own, k.own)}), "ss");
+  EXPECT_EQ(k.Plan({k.Alone(k.a, k.in), k.Alone(k.b, k.a)}), "ss");
+  EXPECT_EQ(k.Plan({k.Alone(k.a, k.in), k.Threads(k.out, k.a)}), "s|s");
+  // Every thread reads for its own register.
+  EXPECT_EQ(k.Plan({k.Alone(k.a, k.in), k.Alone(k.own, k.a)}), "s|s");
+}
+
+TEST(BarrierPlanTest, AnIterationWaitsForTheOneBefore) {
+  const Block k;
+  const Stmt fill = k.Threads(k.a, k.in), use = k.Threads(k.out, k.a);
+  const auto plan = [&](const std::vector<Stmt>& body) {
+    return PlanBarriers(k.Around(Loop(MakeVar("turn", 3), MakeSeq(body))), {{{k.a, 0}, {k.b, 128}}, 256});
+  };
+  const auto ring = plan({fill, use});
+  EXPECT_EQ(ring.size(), 2u);
+  EXPECT_EQ(ring.count(fill.get()), 1u);
+  EXPECT_EQ(ring.count(use.get()), 1u);
+  // The same element again has the same value.
+  EXPECT_EQ(plan({fill}).size(), 0u);
+}
+
+TEST(BarrierPlanTest, WhatOneArmTouchesIsWaitedForAfterBoth) {
+  const Block k;
+  const Stmt use = k.Threads(k.out, k.a);
+  const auto plan = [&](const Stmt& then, const Stmt& otherwise) {
+    const Expr condition = MakeBinary(Op::kLt, VarRef(MakeVar("n", 2)), IntConst(1));
+    const Stmt both = std::make_shared<If>(condition, then, otherwise);
+    return PlanBarriers(k.Around(MakeSeq({both, use})), {{{k.a, 0}, {k.b, 128}}, 256}).count(use.get());
+  };
+  EXPECT_EQ(plan(k.Threads(k.b, k.in), k.Threads(k.a, k.in)), 1u);
+  EXPECT_EQ(plan(k.Threads(k.a, k.in), nullptr), 1u);
+  EXPECT_EQ(plan(k.Threads(k.b, k.in), k.Threads(k.b, k.in)), 0u);
+}
+
+// There the threads have met already.
+TEST(BarrierPlanTest, WaitingForAGroupOrABlockIsABarrierItself) {
+  const Block k;
+  const Buffer flags = MakeBuffer("flags", DType::kI32, {2});
+  const Stmt fill = k.Threads(k.a, k.in), use = k.Threads(k.out, k.a);
+  EXPECT_EQ(k.Plan({fill, std::make_shared<WaitGroup>(0), use}), "sss");
+  EXPECT_EQ(k.Plan({fill, std::make_shared<Await>(flags, IntConst(0)), use}), "sss");
+  EXPECT_EQ(k.Plan({fill, std::make_shared<Signal>(flags, IntConst(0)), use}), "sss");
+  EXPECT_EQ(k.Plan({fill, std::make_shared<CommitGroup>(), use}), "ss|s");
+}
+
+// A schedule's plan, each of its barriers left out in turn: as many, and all of them missed.
+void ExpectBarriers(const std::string& workload, const std::string& steps, int barriers) {
+  const Workload canonical = CanonicalWorkload(workload);
+  const absl::StatusOr<LoweredFunction> lowered = LowerForGpu(canonical, steps, Sm90a());
+  ASSERT_TRUE(lowered.ok()) << lowered.status().message();
+  const absl::StatusOr<LoweredFunction> with = WithBarriers(*lowered);
+  ASSERT_TRUE(with.ok()) << with.status().message();
+  const Function function = WholeFunction(*with);
+  const auto meaning = [&](const Stmt& body) {
+    Function changed = function;
+    changed.body = body;
+    return CheckFunction(canonical, changed, 1e-4, Barriers::kExplicit);
+  };
+  EXPECT_TRUE(meaning(function.body).ok()) << meaning(function.body).message();
+  std::vector<Stmt> planned;
+  VisitStmts(function.body, [&](const Stmt& stmt) {
+    if (stmt->kind == StmtKind::kBarrier) planned.push_back(stmt);
+    return true;
+  });
+  EXPECT_EQ(planned.size(), static_cast<size_t>(barriers)) << PrintFunction(function);
+  for (const Stmt& barrier : planned) {
+    const absl::Status hasty = meaning(RewriteStmts(function.body, [&](const Stmt& stmt) -> Stmt {
+      return stmt == barrier ? std::make_shared<Seq>(std::vector<Stmt>{}) : nullptr;
+    }));
+    EXPECT_THAT(std::string(hasty.message()), HasSubstr("they have not met since"))
+        << PrintFunction(function);
+  }
+}
+
+TEST(BarrierPlanTest, EachBarrierOfTilesIsNeeded) {
+  ExpectBarriers(
+      "workload g(a: f32[9,12], b: f32[12,8]) -> (c: f32[9,8]) { c[i,j] = sum[k:12](a[i,k] * b[k,j]) }",
+      "split(t2.a0, [4])\nsplit(t2.r0, [4])\nreorder([t2.a0.0, t2.r0.0, t2.a0.1, t2.a1, t2.r0.1])\n"
+      "bind(t2.a0.0, block)\ncache_write(t2, t2.a0.0)\nbind(t2.a0.1, thread)\nbind(t2.a1, thread)\n"
+      "bind(t2.i.a0.1, thread)\nbind(t2.i.a1, thread)\nbind(t2.w.a0.1, thread)\nbind(t2.w.a1, thread)\n"
+      "cache_read(t0, t2, t2.r0.0, shared)\nbind(t0.r.a1, thread)\n"
+      "cache_read(t1, t2, t2.r0.0, shared)\nbind(t1.r.a1, thread)\n",
+      2);
+}
+
+TEST(BarrierPlanTest, EachBarrierOfRowsInSharedMemoryIsNeeded) {
+  ExpectBarriers(R"(workload w(x: f32[3,40]) -> (y: f32[3,40]) {
+  e[i,j]: f32[3,40] = exp(x[i,j])
+  f[i,j]: f32[3,40] = e[i,39-j] + 1.0
+  y[i,j] = f[i,39-j] * e[i,j]
+})",
+                 "bind(t3.a0, block)\ncompute_at(t2, t3.a0)\ncompute_at(t1, t3.a0)\nset_scope(t1, shared)\n"
+                 "set_scope(t2, shared)\nbind(t1.a1, thread)\nbind(t2.a1, thread)\nbind(t3.a1, thread)\n",
+                 2);
+}
+
+}  // namespace
+}  // namespace mycc

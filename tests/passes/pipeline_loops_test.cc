@@ -1,0 +1,105 @@
+// The pass that makes pipelines: every statement by which they are ordered is needed, and what cannot run
+// ahead is refused.
+#include <set>
+
+#include "codegen/ir/pipeline_stmts.h"
+#include "codegen/ir/visit.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/ir/nest.h"
+#include "tests/passes/tensor_core_product.h"
+
+namespace mycc {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+bool IsOrder(const Stmt& stmt) {
+  static const std::set<StmtKind> kinds = {StmtKind::kArrive,    StmtKind::kWait,  StmtKind::kCommitGroup,
+                                           StmtKind::kWaitGroup, StmtKind::kFence, StmtKind::kSignal,
+                                           StmtKind::kAwait};
+  return kinds.contains(stmt->kind);
+}
+
+// How many statements order the pipeline of a schedule, and, each being left out in turn, the text of those
+// that nobody misses.
+struct Ordered {
+  int statements = 0;
+  std::vector<std::string> not_missed;
+};
+Ordered LeaveOutInTurn(const std::string& steps) {
+  const Function function = Lowered(steps).value();
+  std::vector<Stmt> order;
+  VisitStmts(function.body, [&](const Stmt& stmt) {
+    if (IsOrder(stmt)) order.push_back(stmt);
+    return true;
+  });
+  Ordered result;
+  for (const Stmt& statement : order) {
+    Function broken = function;
+    broken.body = RewriteStmts(function.body,
+                               [&](const Stmt& stmt) { return stmt == statement ? Nothing() : nullptr; });
+    ++result.statements;
+    if (Meaning(broken).ok()) result.not_missed.push_back(PrintStmt(statement));
+  }
+  return result;
+}
+
+TEST(PipelineLoopsTest, EveryStatementThatOrdersIsNeeded) {
+  for (const auto& [steps, statements] :
+       {std::pair(std::string(kWarpSpecialized), 8), {PingPong(), 18}, {InClusters(), 8}, {StreamK(), 10}}) {
+    const Ordered ordered = LeaveOutInTurn(steps);
+    EXPECT_EQ(ordered.statements, statements) << steps;
+    EXPECT_THAT(ordered.not_missed, IsEmpty()) << steps;
+  }
+  // Beside tensor cores nothing is copied beyond the last step that the end of the pipeline could wait for.
+  const Ordered ordered = LeaveOutInTurn(kMultistage);
+  EXPECT_EQ(ordered.statements, 5);
+  EXPECT_THAT(ordered.not_missed, ElementsAre("wait group until 0 pending\n"));
+}
+
+// A ring of one slot less than its pipeline counts on.
+TEST(PipelineLoopsTest, APendingGroupTooManyIsARace) {
+  Function function = Lowered(kMultistage).value();
+  function.body = RewriteStmts(function.body, [](const Stmt& stmt) -> Stmt {
+    const WaitGroup* wait = DynAs<WaitGroup>(stmt);
+    return wait == nullptr ? nullptr : std::make_shared<WaitGroup>(wait->pending + 1);
+  });
+  EXPECT_THAT(Meaning(function).message(), HasSubstr("t0.s"));
+}
+
+TEST(PipelineLoopsTest, LoopsWithoutTheMarkStayAsTheyAre) {
+  const Stmt body = Before("tensorize_tiles", "").body;
+  EXPECT_EQ(PipelineLoops(body).value(), body);
+}
+
+TEST(PipelineLoopsTest, WhatCannotRunAheadIsRefused) {
+  const Buffer from = MakeBuffer("from", DType::kF32, {4}), to = MakeBuffer("to", DType::kF32, {4});
+  const Buffer tile = MakeBuffer("tile", DType::kF32, {4}, Scope::kShared);
+  const Var step = MakeVar("step", 4), lane = MakeVar("lane", 4);
+  const Stmt fill = Loop(lane, Put(tile, {VarRef(lane)}, Load(from, {VarRef(step)})));
+  const Stmt use = Put(to, {VarRef(step)}, Load(tile, {IntConst(0)}));
+  const auto refusal = [&](std::vector<Stmt> body, PipelineKind kind, LoopMarks grid) {
+    const Stmt loop =
+        std::make_shared<For>(step, IntConst(4), LoopKind::kSerial, InScope(tile, MakeSeq(std::move(body))),
+                              LoopMarks{.pipeline = {kind, 2}});
+    const Var block = MakeVar("block", 2);
+    return std::string(PipelineLoops(std::make_shared<For>(block, IntConst(2), LoopKind::kGrid, loop, grid))
+                           .status()
+                           .message());
+  };
+  EXPECT_EQ(refusal({fill, use}, PipelineKind::kThreads, {}), "");
+  EXPECT_EQ(refusal({use}, PipelineKind::kThreads, {}),
+            "loop step cannot be pipelined: it copies nothing into shared memory");
+  EXPECT_EQ(refusal({use, fill}, PipelineKind::kThreads, {}),
+            "loop step cannot be pipelined: tile is filled after computing began");
+  EXPECT_EQ(refusal({fill, use}, PipelineKind::kThreads, {.multicast_cluster = true}),
+            "cluster block: only bulk copies of a pipeline reach other blocks");
+  EXPECT_THAT(refusal({fill, use}, PipelineKind::kBulk, {}),
+              HasSubstr("the copy engine cannot do this copy"));
+}
+
+}  // namespace
+}  // namespace mycc

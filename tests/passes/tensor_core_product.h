@@ -1,0 +1,129 @@
+// A product in schedules of tensor cores, small enough to be interpreted dozens of times: for tests of the
+// passes that lower them.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "codegen/passes/lower.h"
+#include "codegen/passes/passes.h"
+#include "gtest/gtest.h"
+#include "tests/passes/lowered_function.h"
+#include "tests/schedule/testing.h"
+
+namespace mycc {
+
+inline constexpr double kTolerance = 2e-3;  // of sums in f16
+
+// Four tiles of two steps, the last of each dimension cut off.
+inline constexpr char kGemm[] = R"(workload g(a: f16[80,48], b: f16[24,48], d: f16[24]) -> (c: f16[80,24]) {
+  s[i,j]: f32[80,24] = sum[k:48](f32(a[i,k]) * f32(b[j,k]))
+  c[i,j] = f16(max(s[i,j] + f32(d[j]), 0.0))
+})";
+
+// A role copies by TMA, a warpgroup multiplies 64x16x32 and sends its results through shared memory; three
+// blocks have the four tiles.
+inline constexpr char kWarpSpecialized[] = R"(split(t3.a0, [64])
+split(t3.a1, [16])
+split(t3.r0, [32])
+reorder([t3.a0.0, t3.a1.0, t3.r0.0, t3.a0.1, t3.a1.1, t3.r0.1])
+fuse([t3.a0.0, t3.a1.0])
+bind(t3.a0.0+a1.0, block)
+persist(t3.a0.0+a1.0, 3)
+cache_write(t3, t3.a0.0+a1.0)
+reverse_inline(t4)
+stage_shared(t3, t0, t3.r0.0, shared)
+stage_shared(t3, t1, t3.r0.0, shared)
+layout(t0.s, 0, 64)
+layout(t1.s, 0, 64)
+tensorize_tile(t3.a0.1, wgmma.f16, 1, 1)
+pipeline(t3.r0.0, bulk, 2)
+stage_write(t3.w, t3.a0.0+a1.0, shared)
+layout(t3.w.s, 0, 32)
+)";
+
+// All threads copy by cp.async, four warps multiply.
+inline constexpr char kMultistage[] = R"(split(t3.a0, [32])
+split(t3.a1, [16])
+split(t3.r0, [16])
+reorder([t3.a0.0, t3.a1.0, t3.r0.0, t3.a0.1, t3.a1.1, t3.r0.1])
+bind(t3.a0.0, block)
+bind(t3.a1.0, block)
+cache_write(t3, t3.a1.0)
+reverse_inline(t4)
+stage_shared(t3, t0, t3.r0.0, shared)
+stage_shared(t3, t1, t3.r0.0, shared)
+layout(t0.s, 0, 32)
+layout(t1.s, 0, 32)
+tensorize_tile(t3.a0.1, mma.f16, 2, 2)
+pipeline(t3.r0.0, threads, 3)
+)";
+
+// Two groups of warps take turns, each on two of one block's four tiles.
+inline std::string PingPong() {
+  return absl::StrReplaceAll(kWarpSpecialized, {{"persist(t3.a0.0+a1.0, 3)\n",
+                                                 "persist(t3.a0.0+a1.0, 1)\npingpong(t3.a0.0+a1.0, 2)\n"}});
+}
+
+// Two blocks that differ in their rows share the tile of t1, in two rounds.
+inline std::string InClusters() {
+  return absl::StrReplaceAll(
+      kWarpSpecialized, {{"split(t3.a0, [64])\n", "split(t3.a0, [2, 64])\n"},
+                         {"reorder([t3.a0.0, ", "reorder([t3.a0.1, t3.a0.0, "},
+                         {"t3.a0.1, t3.a1.1, t3.r0.1])", "t3.a0.2, t3.a1.1, t3.r0.1])"},
+                         {"bind(t3.a0.0+a1.0, block)\n",
+                          "bind(t3.a0.1, block)\nmulticast_cluster(t3.a0.1)\nbind(t3.a0.0+a1.0, block)\n"},
+                         {"persist(t3.a0.0+a1.0, 3)", "persist(t3.a0.0+a1.0, 1)"},
+                         {"tensorize_tile(t3.a0.1,", "tensorize_tile(t3.a0.2,"}});
+}
+
+// The last of four tiles is shared out by steps.
+inline std::string StreamK() {
+  return absl::StrReplaceAll(kWarpSpecialized,
+                             {{"persist(t3.a0.0+a1.0, 3)\n", "stream_k(t3.a0.0+a1.0, 3, 1, 2)\n"}});
+}
+
+inline Function Scheduled(const std::string& steps) {
+  const auto trace = ParseTrace(absl::StrCat("v1\n", steps));
+  EXPECT_TRUE(trace.ok()) << trace.status();
+  const auto schedule = Replay(CanonicalWorkload(kGemm), TestGpu(), *trace);
+  EXPECT_TRUE(schedule.ok()) << schedule.status();
+  return schedule->function();
+}
+
+inline absl::StatusOr<Function> Lowered(const std::string& steps) {
+  const absl::StatusOr<LoweredFunction> lowered = Lower(Scheduled(steps), TestGpu());
+  if (!lowered.ok()) return lowered.status();
+  return WholeFunction(*lowered);
+}
+
+inline absl::Status Meaning(const Function& function) {
+  return CheckFunction(CanonicalWorkload(kGemm), function, kTolerance);
+}
+
+inline Stmt Nothing() { return std::make_shared<Seq>(std::vector<Stmt>{}); }
+
+// The passes that make tiles, pipelines and fragments of simplified loops.
+using TilePass = absl::StatusOr<Stmt> (*)(const Stmt& body);
+inline constexpr std::pair<const char*, TilePass> kTilePasses[] = {
+    {"tensorize_tiles", TensorizeTiles},
+    {"pipeline_loops", PipelineLoops},
+    {"fragment_loops", [](const Stmt& body) { return FragmentLoopsOf(body, TestGpu()); }},
+};
+
+// What the passes before one of these leave to it.
+inline Function Before(const std::string& name, const std::string& steps) {
+  Function function = Scheduled(steps);
+  function.body = SimplifyStmts(LowerBlocks(function.body).value());
+  for (const auto& [pass, run] : kTilePasses) {
+    if (pass == name) break;
+    function.body = run(function.body).value();
+  }
+  return function;
+}
+
+}  // namespace mycc
