@@ -10,7 +10,7 @@
 
 namespace mycc {
 
-// REQUIRES: a CPU target. The names in the rows have static lifetime. InvalidArgument for a CPU that LLVM
+// The names in the rows have static lifetime. REQUIRES: a CPU target. InvalidArgument for a CPU that LLVM
 // does not know.
 absl::StatusOr<std::vector<MyccCpuNeed>> CpuNeeds(const Target& target);
 

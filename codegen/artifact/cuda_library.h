@@ -1,4 +1,5 @@
-// Makes a library for a GPU from CUDA programs: NVRTC compiles them, and the code is embedded and linked.
+// Makes a library for a GPU from CUDA programs: NVRTC compiles them, and the machine code is embedded and
+// linked. Thread rule: functions are re-entrant.
 #pragma once
 
 #include <string>
@@ -15,7 +16,8 @@ struct SharedObject {
   BuildReport report;
 };
 
-// One program for each kernel of the spec, in its order. REQUIRES: a CUDA target. Errors: those of NVRTC.
+// `programs` has one program for each kernel of the spec, in the same order. REQUIRES: a CUDA target. Errors:
+// those of CompileCuda (cuda/nvrtc.h).
 absl::StatusOr<SharedObject> LinkCudaPrograms(const LibrarySpec& spec, const std::vector<Entry>& entries,
                                               const std::vector<CudaProgram>& programs);
 

@@ -1,4 +1,4 @@
-// Writes the two texts beside a library: NAME.json for programs, and NAME.h for C and its readers. Pure.
+// Writes the two texts that describe a library: NAME.json for programs, and the C header NAME.h. Pure.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace mycc {
 
-// Pretty-printed JSON, also what MODULE_json() returns.
+// Pretty-printed JSON; MODULE_json() returns it too.
 std::string LibraryJson(const LibrarySpec& spec);
 
-// A self-contained C header (beside dlpack.h): every function with what its arguments must be.
+// A C header that needs only dlpack.h: every function, with the requirements of its arguments.
 std::string LibraryHeader(const LibrarySpec& spec, const std::vector<Entry>& entries);
 
 // Bytes of workspace for one call with the target's number of threads.

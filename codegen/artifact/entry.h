@@ -1,5 +1,5 @@
-// The exports of a library: its functions and their arguments as a caller must pass them. The tables inside
-// the .so, the header and the list of exported symbols are all written from this. Pure.
+// The exported functions of a library, and the arguments that a caller must pass. The tables inside the .so,
+// the header and the list of exported symbols are written from this. Pure.
 #pragma once
 
 #include <string>
@@ -10,14 +10,14 @@
 
 namespace mycc {
 
-// A tensor, or the packed buffer of a const input: u8, with the header by which a function knows what it has
-// packed itself.
+// A tensor, or the packed buffer of a const input: u8, beginning with a header that identifies the packing
+// function.
 struct EntryArg {
   std::string name;
   DType dtype;
   std::vector<int64_t> shape;
   bool is_output = false;
-  std::string header;  // kPackedHeaderBytes, or empty
+  std::string header;  // kPackedHeaderBytes bytes; empty for a plain tensor
 
   int64_t bytes() const;
 };
@@ -25,14 +25,14 @@ struct EntryArg {
 struct Entry {
   std::string symbol;
   std::string body;    // the symbol of the kernel, hidden
-  std::string packer;  // the symbol of the function that fills the packed buffers, or empty
+  std::string packer;  // the symbol of the function that fills the packed buffers; empty without any
   bool is_packer = false;
   const KernelSpec* kernel = nullptr;
   std::vector<EntryArg> args;
 };
 
 // For each kernel MODULE_NAME, followed by MODULE_NAME_pack where it has const inputs. The entries point into
-// `spec`. InvalidArgument when a name is no C identifier or two exported symbols would be equal.
+// `spec`. InvalidArgument when a name is not a C identifier, or two exported symbols would be equal.
 absl::StatusOr<std::vector<Entry>> EntriesOf(const LibrarySpec& spec);
 
 // The symbol of a kernel before the suffixes _body and _pack_body; see EmitUnit.

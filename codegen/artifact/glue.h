@@ -1,6 +1,6 @@
-// Makes the object file that connects kernels with the artifact runtime: the tables that describe a library's
-// functions, and the exported symbols, each a jump into the runtime with its table. It runs on the
-// oldest x86-64.
+// Makes the object file that connects kernels with the artifact runtime: tables that describe a library's
+// functions, and the exported symbols, each a jump into the runtime with its table. The code runs on every
+// x86-64. Thread rule: functions are re-entrant.
 #pragma once
 
 #include <string>
@@ -12,11 +12,11 @@
 
 namespace mycc {
 
-// `json` is what MODULE_json() returns, here and below. REQUIRES: a CPU target.
+// `json`, here and below, is the text that MODULE_json() returns. REQUIRES: a CPU target.
 absl::StatusOr<std::string> EmitGlue(const LibrarySpec& spec, const std::vector<Entry>& entries,
                                      const std::string& json);
 
-// One kernel of the library on a GPU, in the order of the spec's kernels.
+// One kernel of a library for a GPU. EmitCudaGlue takes them in the order of the spec's kernels.
 struct CudaUnit {
   CudaProgram program;
   CudaImage image;

@@ -1,6 +1,6 @@
-// Writes a library's tables, constants and exported functions as an LLVM module for the oldest x86-64, since
-// this code runs before the machine is checked. The only header of this folder with LLVM types. Thread rule:
-// thread-compatible.
+// Writes a library's tables, constants and exported functions as an LLVM module. Its code is for baseline
+// x86-64, because it runs before the machine is checked. The only header of this folder with LLVM types.
+// Thread rule: thread-compatible.
 #pragma once
 
 #include <string>
@@ -23,27 +23,28 @@ class GlueModule {
   llvm::Constant* Int(int64_t value) { return llvm::ConstantInt::getSigned(i64_, value); }
   llvm::Constant* Int32(uint32_t value) { return llvm::ConstantInt::get(i32_, value); }
   llvm::Constant* Null() { return llvm::ConstantPointerNull::get(pointer_); }
-  // Pointers to a text that ends in zero, to bytes as they are, and to several rows (null for none).
+  // Pointers to a zero-terminated text, to bytes, and to an array of rows (null without rows).
   llvm::Constant* Text(const std::string& text);
   llvm::Constant* Bytes(const std::string& bytes);
   llvm::Constant* Array(const std::vector<llvm::Constant*>& rows);
-  // A pointer to `count` pointers that begin as null and may be written.
+  // A pointer to a writable array of `count` null pointers.
   llvm::Constant* Pointers(int64_t count);
-  // A struct of fields, not behind a pointer.
+  // A struct of these fields, by value.
   llvm::Constant* Row(llvm::ArrayRef<llvm::Constant*> fields);
-  // The fields of a MyccSignature. Arguments that are not packed are aligned to `alignment` bytes, or (0) to
+  // The fields of a MyccSignature. Arguments that are not packed must be aligned to `alignment` bytes; 0: to
   // one element.
   std::vector<llvm::Constant*> SignatureFields(const Entry& entry, int64_t alignment);
   // Defines the hidden variable `name`, by which the artifact runtime finds the tables.
   void Define(const std::string& name, llvm::Constant* value);
 
-  // A function that the kernels or the artifact runtime define. Its address has no type of its own.
+  // Declares a hidden function that the kernels or the artifact runtime define.
   llvm::Function* Hidden(const std::string& name, llvm::FunctionType* type);
   llvm::FunctionType* BodyType();
-  // Exports the functions that every library has beside its own; `prepare` is a function of the runtime.
+  // Exports the functions that every library has besides its kernels. `prepare` names the runtime's function
+  // behind MODULE_prepare.
   void ExportModule(const LibrarySpec& spec, const std::string& prepare, const std::string& json);
-  // Each entry's symbol, as a jump to `target` with row i of the array `table` and the caller's arguments,
-  // the stream being passed on or not.
+  // Exports entry i's symbol as a jump to `target` with row i of the array `table` and the caller's
+  // arguments; the stream is passed on if `with_stream`.
   void ExportCalls(const std::vector<Entry>& entries, llvm::Constant* table, llvm::Type* row_type,
                    const std::string& target, bool with_stream);
 

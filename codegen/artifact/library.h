@@ -1,5 +1,6 @@
 // Writes a compiled library in the artifact ABI from lowered kernels: NAME.so, NAME.h, NAME.json and
-// dlpack.h. lld links inside the process, so the host needs no compiler and no linker.
+// dlpack.h. lld links inside the process, so the host needs no compiler and no linker. Thread rule: functions
+// are re-entrant.
 #pragma once
 
 #include <cstdint>
@@ -19,20 +20,20 @@ struct LibrarySpec {
   std::vector<KernelSpec> kernels;
 };
 
-// The compiler's report about a library's kernels, all of them together. All zero for a CPU.
+// The compiler's report about all kernels of a library together. All zero for a CPU.
 struct BuildReport {
-  int64_t registers = 0;            // of a thread, the most
-  int64_t spill_bytes = 0;          // of a thread, the most
-  int64_t shared_bytes = 0;         // of a block, the most: static and dynamic
-  bool serialized_wgmma = false;    // tensor-core operations wait for each other
-  bool ignored_setmaxnreg = false;  // warps keep the registers that they began with
-  std::string log;                  // what makes kernels slow, a line each
+  int64_t registers = 0;            // for a thread, the maximum over the kernels
+  int64_t spill_bytes = 0;          // for a thread, the maximum
+  int64_t shared_bytes = 0;         // for a block, static and dynamic, the maximum
+  bool serialized_wgmma = false;    // a kernel's tensor-core operations wait for each other
+  bool ignored_setmaxnreg = false;  // a kernel's warps keep the registers that they began with
+  std::string log;                  // warnings about slow code, one line each
 };
 
-// Writes DIR/MODULE.{so,h,json} and DIR/dlpack.h: all of them appear or none does, so that an earlier library
-// is replaced whole or stays.
+// Writes DIR/MODULE.{so,h,json} and DIR/dlpack.h. Either all appear or none does, so that an earlier library
+// is replaced as a whole or stays.
 absl::StatusOr<BuildReport> BuildLibrary(const LibrarySpec& spec, const std::string& dir);
-// The .so alone, at `path`: what a tuning trial needs.
+// Writes only the .so, at `path`, for a tuning trial.
 absl::StatusOr<BuildReport> BuildSharedObject(const LibrarySpec& spec, const std::string& path);
 
 }  // namespace mycc

@@ -9,9 +9,9 @@
 
 namespace mycc {
 
-// Links `objects`, the artifact runtime among them; the result exports exactly `exports`, needs libc, libm
-// and libgomp alone, and has `soname`. Errors: Internal with lld's words, e.g. for a symbol that none of
-// these has. Thread rule: calls run one after the other.
+// Links `objects`, which include the artifact runtime. The result exports exactly `exports`, needs only libc,
+// libm and libgomp, and has `soname`. Errors: Internal with lld's message, e.g. for an undefined symbol.
+// Thread rule: callable from any thread; calls run one at a time.
 absl::StatusOr<std::string> LinkSharedObject(const std::vector<std::string_view>& objects,
                                              const std::vector<std::string>& exports,
                                              const std::string& soname);

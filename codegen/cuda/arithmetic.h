@@ -11,7 +11,7 @@
 
 namespace mycc {
 
-// A C++ expression and how tightly its outermost operator binds: larger is tighter.
+// A C++ expression with the precedence of its outermost operator; a larger level binds more tightly.
 struct Code {
   std::string text;
   int level;
@@ -36,12 +36,13 @@ class Arithmetic {
 
   Code Unary(Op op, DType dtype, const Code& a) const;
   Code Binary(Op op, DType dtype, const Code& a, const Code& b) const;
-  // The same without rounding a narrow float's result: a sum in registers may be wider than its type.
+  // The same without rounding a narrow float's result, for sums that are kept in registers with more
+  // precision.
   Code WideBinary(Op op, DType dtype, const Code& a, const Code& b) const;
   static Code Compare(Op op, const Code& a, const Code& b);
   Code Cast(DType to, DType from, const Code& value) const;
   static Code Select(const Code& condition, const Code& then, const Code& otherwise);
-  // A float or integer of its register's type to what the type can hold.
+  // Rounds or wraps a value in its register's type to the values of `dtype`.
   Code Round(DType dtype, const Code& value) const;
 
  private:

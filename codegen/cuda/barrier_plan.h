@@ -1,5 +1,6 @@
-// Plans the barriers of a thread block: a barrier stands before each statement that touches data which other
-// threads have written or read since the last barrier. Thread rule: pure functions.
+// Plans the barriers of a thread block. A barrier precedes each statement that accesses data which other
+// threads have written, or writes data which they have read, since the last barrier. Thread rule: pure
+// functions.
 #pragma once
 
 #include <functional>
@@ -10,12 +11,12 @@
 
 namespace mycc {
 
-// The targets of a statement that is nothing but stores, under conditions.
+// The targets of a statement that contains only stores, under conditions.
 enum class StoreTargets { kRegisters, kMemory, kBoth, kOther /* other statements too */ };
 StoreTargets TargetsOf(const Stmt& stmt, const std::function<bool(const BufferNode&)>& in_registers);
 
-// The statements of a launch that __syncthreads() stands before. Only statements outside of thread loops: the
-// code inside is one thread's own business.
+// The statements of a launch that need a barrier before them. All are outside of thread loops: the code
+// inside is that of one thread.
 std::unordered_set<const StmtNode*> PlanBarriers(const Stmt& launch, const SharedPlan& shared);
 
 // The code with a Barrier before each of these statements.

@@ -1,9 +1,8 @@
 // Emits one launch of a lowered function as one CUDA C++ kernel.
 //
-// The class is implemented in a file for each concern. kernel_stmts.cc dispatches on a statement's kind; tile
-// statements and pipelines have files of their own. The first part of the class is what all files use: lines
-// of code, values and indices as text, the address of an element, the running thread's number. Thread rule:
-// one owner.
+// The class is implemented in several files, one for each group of functions below. kernel_stmts.cc
+// dispatches on a statement's kind. The first group is used by all files: lines of code, values and indices
+// as text, the address of an element, the running thread's number. Thread rule: one owner.
 #pragma once
 
 #include <bit>
@@ -35,14 +34,14 @@ class KernelEmitter {
  public:
   KernelEmitter(const Launch& launch, const Target& target, Prelude* prelude);
 
-  // The kernel's text; FailedPrecondition when it holds a statement that has no emitter. May be called once.
+  // The kernel's text; FailedPrecondition when a statement cannot be emitted. May be called once.
   absl::StatusOr<std::string> Kernel(const std::string& name);
-  // The kernel's needs at a launch, besides its arguments. Known once Kernel has returned.
+  // The kernel's tensor maps and dynamic shared memory. Known once Kernel has returned.
   const std::vector<CudaTensorMap>& maps() const { return maps_; }
   int64_t shared_bytes() const { return shared_bytes_; }
 
  private:
-  // Parts that all emitters use.
+  // Used by all files.
 
   template <typename... Parts>
   void Line(const Parts&... parts) {
@@ -63,10 +62,10 @@ class KernelEmitter {
     Line("}");
   }
   void Fail(const std::string& what) { status_.Update(absl::FailedPreconditionError(what)); }
-  // An identifier like `base` that nothing in this kernel has.
+  // An identifier made from `base` that is unique in this kernel.
   std::string Name(const std::string& base);
 
-  // A value in its register's type; an index (i64, of a provable range) as int where it fits.
+  // A value in its register's type; an index (i64), as int where its range provably fits.
   Code Value(const Expr& expr);
   Code Index(const Expr& expr);
 
@@ -76,24 +75,24 @@ class KernelEmitter {
     std::vector<int64_t> strides;  // of each dimension, in elements
     std::vector<int64_t> extents;  // of each dimension
     SharedLayout layout;
-    int64_t aligned_bytes = 16;  // of the first element
+    int64_t aligned_bytes = 16;  // alignment of the first element
     int64_t element_bytes = 0;
     // The panels of a swizzled tile whose rows are longer than the swizzle.
     int64_t panel_elements = 0, panel_rows = 0;
     bool in_registers = false;
-    std::unordered_set<const VarNode*> threads_around;  // thread loops around its Alloc: each has its own
-    const Distribution* distribution = nullptr;         // of registers: over the threads
-    bool is_sum = false;  // of registers of a narrow float: may hold more digits than the type
-    std::optional<FragmentLayout> fragment;  // of a tensor-core accumulator
+    std::unordered_set<const VarNode*> threads_around;  // thread loops around its Alloc
+    const Distribution* distribution = nullptr;         // of registers over threads; null for none
+    bool is_sum = false;  // registers of a narrow float that hold sums with more precision than the type
+    std::optional<FragmentLayout> fragment;  // the layout of a tensor-core accumulator
   };
   const Place& PlaceOf(const Buffer& buffer);
-  // The element's position in the buffer's memory, in elements, as a linear expression; before swizzling.
+  // The element's position in the buffer's memory, in elements, before swizzling.
   Linear Flat(const Place& place, const std::vector<Expr>& indices);
   // "t0[i * 32 + 4]", to be read or assigned.
   std::string Element(const Buffer& buffer, const std::vector<Expr>& indices);
   std::string At(const Place& place, const Linear& flat);
   std::string Swizzled(const Place& place, const std::string& flat);
-  // The number of the running thread among those that carry out this code.
+  // The number of the running thread among those that execute this code.
   const std::string& Thread() const { return thread_; }
 
   // Statements (kernel_stmts.cc).
@@ -106,7 +105,8 @@ class KernelEmitter {
   void EmitStore(const Store& store);
   Code StoredValue(const Store& store);
   Code Unrounded(const Expr& value);
-  // Opens a condition that lets one thread of those that all do the same pass; false when each does its own.
+  // Opens a condition that is true in one of the threads that execute this code redundantly; false when there
+  // is no redundancy.
   bool OpenOneOfAlike();
 
   // Reductions across threads (kernel_combine.cc).
@@ -121,7 +121,7 @@ class KernelEmitter {
   // The running thread's number within its block.
   const std::string& ThreadOfBlock() const { return launch_.cluster_reduce > 1 ? thread_of_block_ : thread_; }
   Code Combined(const Combine& combine, const std::string& a, const std::string& b) const;
-  // The threads of the nest of thread loops around, or of the team, meet: those of one block.
+  // Emits a barrier of the threads of the enclosing nest of thread loops, or of the team, within a block.
   void EmitBarrier();
 
   // Blocks that reduce together (kernel_cluster_reduce.cc).
@@ -137,7 +137,7 @@ class KernelEmitter {
   void EmitWgmma(const Mma& mma, const Instruction& row, int pending);
   bool EmitOverlappedMma(const For& loop);
   void EmitWarpMma(const Mma& mma, const Instruction& row);
-  // Addresses in shared memory, as unsigned code.
+  // Addresses in shared memory, as unsigned integers.
   std::string SharedAddress(const Buffer& buffer, const std::vector<Expr>& indices);
   std::string ElementOf(const TileView& view, const std::string& row, const std::string& column);
 
@@ -153,7 +153,7 @@ class KernelEmitter {
     const Store* store = nullptr;
     Expr load, condition;           // condition: null for none
     int64_t chunk = 1;              // elements of one access
-    int64_t chunks = 0, steps = 0;  // in all; of one thread, at most
+    int64_t chunks = 0, steps = 0;  // of all threads; of one thread, at most
     bool in_registers = false;
   };
   struct PendingStore {
@@ -177,12 +177,12 @@ class KernelEmitter {
   void KeepThroughStep(const Stmt& body);
   int64_t ChunkOf(const For& last, const Store* store, const Expr& load, const Expr& condition);
 
-  // Roles and what they synchronise with (kernel_roles.cc).
+  // Roles and their synchronization (kernel_roles.cc).
   struct RoleState {
     int number = 0;
     bool one_thread = false;
     bool bulk_stores = false;
-    int64_t warpgroups = 0;      // that compute on tensor cores
+    int64_t warpgroups = 0;      // number that compute on tensor cores
     int64_t expected_bytes = 0;  // of bulk copies since the last arrival
   };
   void EmitRoles(const Roles& roles);
@@ -213,7 +213,7 @@ class KernelEmitter {
     std::string name;
     Buffer buffer;
     VectorAccess access;
-    int64_t number;  // of accesses for all lanes
+    int64_t number;  // accesses for all lanes
   };
   void EmitVectorLoop(const For& loop);
   std::optional<VectorAccess> VectorAccessOf(const Buffer& buffer, const std::vector<Expr>& indices,
@@ -234,7 +234,7 @@ class KernelEmitter {
   void DeclareShared();
   void FindUnrolled();
 
-  // `var` is called `text` in `body`.
+  // Emits `body` with `var` written as `text`.
   template <typename BodyFn>
   void With(const VarNode* var, const std::string& text, const BodyFn& body) {
     vars_[var] = text;
@@ -250,26 +250,26 @@ class KernelEmitter {
   std::string text_;
   int depth_ = 1;
   std::string thread_ = "thread";
-  const std::string thread_of_block_ = "threadIdx.x";  // where `thread` is of several blocks
-  int64_t replication_;                                // threads in a row that carry out the same code here
-  int64_t team_;         // threads that carry out this code together: the block's, or a role's
-  int64_t in_nest_ = 0;  // threads of the nest around; 0 outside of nests
-  std::string lanes_here_ = "0xffffffffu";                   // of a warp, as a mask
-  std::unordered_map<const VarNode*, ThreadDigit> threads_;  // the thread loops around
-  std::unordered_set<const VarNode*> unrolled_;              // loops that choose an element in registers
+  const std::string thread_of_block_ = "threadIdx.x";  // for when `thread` counts over several blocks
+  int64_t replication_;  // consecutive threads that execute this code redundantly
+  int64_t team_;         // threads that execute this code together: the block's, or a role's
+  int64_t in_nest_ = 0;  // threads of the enclosing nest of thread loops; 0: none
+  std::string lanes_here_ = "0xffffffffu";                   // mask of the warp's lanes that execute this
+  std::unordered_map<const VarNode*, ThreadDigit> threads_;  // enclosing thread loops
+  std::unordered_set<const VarNode*> unrolled_;              // loops that index registers
   RoleState* roles_ = nullptr;
   // The current step of a pipeline by threads:
-  std::unordered_map<const Copy*, std::string> kept_;  // registers of its copies, by name
+  std::unordered_map<const Copy*, std::string> kept_;  // names of the registers that hold its copies
   std::vector<PendingStore> pending_stores_;
-  std::vector<std::string> conditions_;             // of the ifs around, in it
-  int64_t shared_bytes_ = 0, barriers_offset_ = 0;  // of dynamic shared memory
-  bool uses_scratch_ = false;                       // to combine across warps
-  bool sends_ = false;                              // blocks of a cluster combine: they have barriers
+  std::vector<std::string> conditions_;             // enclosing conditions, inside the step
+  int64_t shared_bytes_ = 0, barriers_offset_ = 0;  // in dynamic shared memory
+  bool uses_scratch_ = false;                       // shared memory for combining across warps
+  bool sends_ = false;                              // blocks of a cluster combine, through barriers
   std::vector<CudaTensorMap> maps_;
   std::unordered_set<const VarNode*> thread_vars_;
   std::unordered_map<const VarNode*, std::string> vars_;
   std::unordered_map<const BufferNode*, Place> places_;
-  // Loads and stores that are lanes of a vector here.
+  // Loads and stores that are lanes of a vector access here.
   std::unordered_map<const ExprNode*, std::string> lanes_;
   std::unordered_map<const Store*, std::string> stored_lanes_;
   std::unordered_set<std::string> names_;

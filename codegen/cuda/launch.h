@@ -23,36 +23,37 @@ struct LaunchBuffer {
 };
 
 struct Launch {
-  std::vector<const For*> blocks;  // the loops of the grid, outermost first
-  Stmt body;                       // inside them
+  std::vector<const For*> blocks;  // the grid loops, outermost first
+  Stmt body;                       // the code inside them
   int64_t grid = 1;
   int64_t threads = 32;  // of a block: whole warps
-  // Blocks of one cluster: the iterations of the outermost loop of the grid, or those that carry out each
-  // iteration of its loops together.
+  // Blocks of one cluster: the iterations of the outermost grid loop (multicast), or the blocks that execute
+  // each grid iteration together.
   int64_t cluster = 1;
-  int64_t cluster_reduce = 1;     // blocks that carry out each iteration together
-  int64_t min_blocks_per_sm = 0;  // blocks that are to share an SM; 0: as many as fit
+  int64_t cluster_reduce = 1;     // blocks that execute each iteration together
+  int64_t min_blocks_per_sm = 0;  // blocks that must fit on an SM at the same time; 0: no limit
   std::vector<LaunchBuffer> buffers;
-  bool after_launch = false;   // another comes before it, on a device whose launches overlap
-  bool before_launch = false;  // another comes after it, likewise
-  std::unordered_set<const BufferNode*> read_once;  // tensors from outside whose elements are each read once
+  bool after_launch = false;                        // may overlap with the launch before it
+  bool before_launch = false;                       // may overlap with the launch after it
+  std::unordered_set<const BufferNode*> read_once;  // tensors in global memory with each element read once
   SharedPlan shared;
-  Distributions registers;  // of what stands outside of thread loops
+  Distributions registers;  // of buffers allocated outside of thread loops
   std::unordered_set<const StmtNode*> barriers_before;
 };
 
-// The launches of a body, in order: each statement at its root is one. `buffers` are all that come from
-// outside the body; a launch keeps those that it uses. On devices with `overlap` a launch begins while the
-// one before it ends. Errors: FailedPrecondition for a nest that a GPU's grid and blocks cannot carry out.
+// The launches of a body, in order: each statement at its root is one. `buffers` are all buffers from outside
+// the body; a launch keeps those that it uses. `overlap`: the device can begin a launch while the one before
+// it ends. Errors: FailedPrecondition for a nest that does not fit a GPU's grid and blocks.
 absl::StatusOr<std::vector<Launch>> LaunchesOf(const Stmt& body, const std::vector<LaunchBuffer>& buffers,
                                                bool overlap);
 
-// The function with a Barrier before each statement that emitted code has its threads wait before, to be
-// interpreted so (Barriers::kExplicit). Errors as of LaunchesOf.
+// The function with a Barrier statement wherever emitted code has a barrier, for the interpreter
+// (Barriers::kExplicit). Errors: those of LaunchesOf.
 absl::StatusOr<LoweredFunction> WithBarriers(const LoweredFunction& lowered);
 
-// Shared memory behind the planned buffers: for combining across warps, 0 bytes where warps are enough; then
-// for the partial results of two rounds, which the blocks of a cluster that reduces together send each other.
+// Shared memory after the planned buffers. Scratch is for combining across warps; 0 bytes when no reduction
+// spans warps. Received is for the partial results of kRounds rounds that the blocks of a reducing cluster
+// send each other.
 int64_t ScratchBytes(const Launch& launch);
 int64_t ScratchOffset(const Launch& launch);
 int64_t ReceivedBytes(const Launch& launch);

@@ -1,5 +1,5 @@
-// Compiles CUDA C++ to machine code by NVRTC, which is opened at run time: this program builds and starts
-// without CUDA, and says what it looked for when it needs it. Thread rule: functions are re-entrant.
+// Compiles CUDA C++ to machine code with NVRTC, which is opened at run time: mycc builds and starts without
+// CUDA. Thread rule: functions are re-entrant.
 #pragma once
 
 #include <string>
@@ -10,15 +10,16 @@
 
 namespace mycc {
 
-// Straight to machine code for the target's architecture, with what ptxas says of each kernel. Errors:
-// NotFound (no NVRTC; the message lists the places), FailedPrecondition (an NVRTC that does not know the
-// architecture), Internal with NVRTC's log (source that does not compile). REQUIRES: a CUDA target.
+// Compiles to machine code for the target's architecture, with ptxas's report on each kernel. Errors:
+// NotFound when there is no NVRTC (the message lists the places searched); FailedPrecondition when NVRTC does
+// not know the architecture; Internal with NVRTC's log when the source does not compile. REQUIRES: a CUDA
+// target.
 absl::StatusOr<CudaImage> CompileCuda(const std::string& source, const Target& target);
 
-// The same source as PTX, for people.
+// Compiles to PTX, for reading.
 absl::StatusOr<std::string> CompileToPtx(const std::string& source, const Target& target);
 
-// "nvrtc-13.0", part of the code digest and of records. NotFound as above.
+// "nvrtc-13.0", a part of the code digest and of records. NotFound as above.
 absl::StatusOr<std::string> CudaToolchain();
 
 }  // namespace mycc

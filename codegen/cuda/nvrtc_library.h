@@ -1,5 +1,5 @@
-// Finds and opens the NVRTC library, and declares the functions of it that mycc uses, so that its header is
-// not needed to build. Thread rule: constant once opened.
+// Finds and opens the NVRTC library, and declares the functions that mycc uses, so that its header is not
+// needed to build. Thread rule: functions are re-entrant; the table is constant once opened.
 #pragma once
 
 #include <cstddef>
@@ -28,8 +28,9 @@ struct NvrtcLibrary {
   int major = 0, minor = 0;
 };
 
-// Opens it at the first call and keeps it: the loader's own place, $CUDA_HOME/lib64, /usr/local/cuda/lib64,
-// and the packages of the Python environment $VIRTUAL_ENV. NotFound lists them; nothing is remembered then.
+// Opens the library at the first call and keeps it open. Searched are the loader's path, $CUDA_HOME/lib64,
+// /usr/local/cuda/lib64, and the packages of the Python environment $VIRTUAL_ENV. NotFound lists them; the
+// next call searches again.
 absl::StatusOr<const NvrtcLibrary*> OpenNvrtc();
 
 }  // namespace mycc

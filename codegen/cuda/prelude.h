@@ -1,5 +1,5 @@
 // The device functions that emitted kernels call: types, conversions and arithmetic that CUDA C++ lacks
-// without its headers. A program prints only those that it uses. Thread rule: one owner.
+// without its headers. A program contains only those that it uses. Thread rule: one owner.
 #pragma once
 
 #include <map>
@@ -10,10 +10,10 @@ namespace mycc {
 
 class Prelude {
  public:
-  // The name itself, to be written into code; the function (and what it calls) will be part of Text().
-  // REQUIRES: a name of prelude.cc.
+  // Returns `name`, and adds that function and all that it calls to Text(). REQUIRES: a name of prelude.cc.
   std::string Use(const std::string& name);
-  // A function that is made for the program, printed after the others. The same name has the same text.
+  // Adds a function made for this program; Text() has it after the others. REQUIRES: the same text for the
+  // same name.
   void Add(const std::string& name, const std::string& text);
   std::string Text() const;
 

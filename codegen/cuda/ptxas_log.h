@@ -7,8 +7,8 @@
 
 namespace mycc {
 
-// The log of `ptxas -v`: the resources of each kernel, and the warnings in `log`, without what was read from
-// them. `cubin` stays empty.
+// Parses the output of `ptxas -v`: the resources of each kernel, and in `log` the remaining warnings. `cubin`
+// stays empty.
 CudaImage ReadPtxasLog(const std::string& log);
 
 }  // namespace mycc

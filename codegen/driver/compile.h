@@ -1,5 +1,5 @@
-// The whole way down in one call, for mycc, the worker's builder and tests alike: workload + trace -> lowered
-// kernel.
+// Compiles a workload with a trace to a lowered kernel, for mycc, the worker's builder and tests. Thread
+// rule: functions are re-entrant.
 #pragma once
 
 #include <string>
@@ -13,20 +13,21 @@
 namespace mycc {
 
 // Replays the trace on the canonical form of `workload`, lowers it, and keeps the workload's own names in the
-// result. A GPU's code is emitted here, where another schedule can still be chosen; a library's CPU code is
-// emitted as one module. FailedPrecondition also for what the target's back end refuses.
+// result. GPU code is emitted here, because emission may refuse a schedule and another one can still be
+// chosen. CPU code is emitted later, as one module for each library. FailedPrecondition also when the
+// target's back end refuses the schedule.
 absl::StatusOr<KernelSpec> CompileKernel(const Workload& workload, const Target& target, const Trace& trace);
-// The same where the trace was replayed already: `scheduled` is what it makes of the canonical workload.
+// The same for a trace that was replayed already: `scheduled` is its result on the canonical workload.
 absl::StatusOr<KernelSpec> CompileScheduled(const Workload& workload, const Target& target,
                                             const Trace& trace, const Function& scheduled);
 
-// The identity of a kernel's code, whatever its names: of the lowered code, for a GPU also of the source, and
-// of what turns it into machine code with its version. NotFound when that is a library which this machine
-// lacks.
+// The identity of a kernel's code, independent of its names: a digest of the lowered code, for a GPU of the
+// source too, and of the name and version of the compiler behind it. NotFound when that compiler is a library
+// that this machine lacks.
 absl::StatusOr<std::string> CodeDigestOf(const KernelSpec& kernel, const Target& target);
 
-// The code of one kernel as text: what the back end emits ("llvm" for a CPU, "cuda" for a GPU), or what is
-// made of it ("asm", "ptx"). InvalidArgument for a form that the target's back end does not have.
+// The code of one kernel as text: the back end's output ("llvm" for a CPU, "cuda" for a GPU), or the assembly
+// made from it ("asm", "ptx"). InvalidArgument for a form that the target's back end does not have.
 absl::StatusOr<std::string> EmitText(const KernelSpec& kernel, const Target& target, const std::string& form);
 
 // The reference kernel of a workload: the naive schedule of the computation with float reductions accumulated

@@ -1,5 +1,4 @@
-// A compiled kernel on its way to a library: what it computes, how, and its code. It is made once and passed
-// on. Pure data.
+// A compiled kernel, ready to be put in a library: workload, trace and code. Thread rule: a value.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +12,7 @@
 
 namespace mycc {
 
-// How the schedule of a kernel was found.
+// The origin of a kernel's schedule.
 enum class Reason { kHit, kStale, kNear, kMiss, kTrace /* given on the command line */ };
 std::string ReasonName(Reason reason);  // "hit"
 
@@ -21,7 +20,7 @@ struct KernelSpec {
   Workload workload;  // with its own names, for the header, the JSON and errors
   Trace trace;
   LoweredFunction lowered;
-  CudaProgram program;  // for a GPU: the code, whose kernels the library names
+  CudaProgram program;  // for a GPU: the code
   Reason reason = Reason::kMiss;
   std::optional<int64_t> record;  // id in the tuning log
   std::optional<double> expected_seconds;

@@ -1,4 +1,5 @@
-// The simplest GPU schedule: correct for every workload, fast enough to check others against. Pure.
+// The simplest GPU schedule: correct for every workload, and fast enough to check other kernels against.
+// Pure.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -6,8 +7,8 @@
 
 namespace mycc {
 
-// From the naive nest: each block's axes as one loop over thread blocks and threads, with an element of the
-// block's tensor, and all of its reduction, for each thread. REQUIRES: a schedule without steps.
+// Fuses each block's axes and binds them to thread blocks and threads: each thread computes one element of
+// the block's tensor, with its whole reduction. REQUIRES: a schedule without steps.
 absl::StatusOr<Schedule> NaiveGpuSchedule(Schedule naive);
 
 }  // namespace mycc

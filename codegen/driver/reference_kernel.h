@@ -1,5 +1,5 @@
 // The reference kernel that candidates are compared with: the same computation with wider accumulators, in a
-// fixed simple schedule.
+// fixed simple schedule. Pure.
 #pragma once
 
 #include "codegen/ir/function.h"
@@ -11,8 +11,8 @@ namespace mycc {
 // to the declared type.
 Workload WidenReductions(const Workload& canonical);
 
-// The naive nest with one loop of each block spread over threads and one over lanes, so that the reference of
-// a large workload takes seconds and not minutes. Depends on the workload alone.
+// The naive nest with one loop of each block parallel and one vectorized, so that the reference of a large
+// workload takes seconds and not minutes. It depends on the workload alone.
 Function ReferenceFunction(const Workload& canonical);
 
 }  // namespace mycc

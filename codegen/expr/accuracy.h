@@ -7,7 +7,7 @@
 namespace mycc {
 
 // The largest error in units in the last place of the result's type; 0.5 is correct rounding. Zeros,
-// infinities and NaN are exact whatever stands here.
+// infinities and NaN are always exact.
 struct Accuracy {
   double cpu;
   double cuda;
@@ -18,11 +18,11 @@ struct Accuracy {
 // REQUIRES: `op` computes a float of type `dtype`.
 Accuracy AccuracyOf(Op op, DType dtype);
 
-double LargestNumber(DType dtype);  // that is finite
-// The bits of a float type's mantissa that are stored.
+double LargestNumber(DType dtype);  // the largest finite one
+// Stored mantissa bits of a float type.
 int MantissaBits(DType dtype);
-// The distance from a number of this magnitude to the next one of the type, as if the exponent had no upper
-// end.
+// The distance from a number of this magnitude to the next one of the type. The exponent has no upper limit
+// here.
 double UnitInLastPlace(DType dtype, double magnitude);
 
 }  // namespace mycc

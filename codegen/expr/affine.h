@@ -36,16 +36,17 @@ Expr FromLinear(const Linear& linear);
 // left as it is.
 Expr Simplify(const Expr& expr);
 
-// A positive number that divides every value of an i64 expression; 0 of the constant 0, which all divide.
+// A positive number that divides every value of an i64 expression; 0 for the constant 0.
 int64_t DivisorOf(const Expr& expr);
 
-// The margin of a comparison a < b or a <= b of i64: at least 0 exactly when it holds. Null for all else.
+// The margin of an i64 comparison a < b or a <= b: it is at least 0 exactly when the comparison holds. Null
+// for any other expression.
 Expr MarginOf(const Expr& comparison);
 
-// The element that the indices name, counted from the buffer's first.
+// The row-major position of the element at `indices`.
 Expr FlatIndex(const BufferNode& buffer, const std::vector<Expr>& indices);
 
-// When the only variable dependence on `var` is linear: expr == coefficient * var + rest, rest free of var.
+// Splits an expression that is linear in `var`: expr == coefficient * var + rest, where rest is free of var.
 // nullopt otherwise (var under a division, or in a data-dependent index).
 struct LinearInVar {
   int64_t coefficient;

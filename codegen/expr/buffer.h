@@ -19,16 +19,16 @@ enum class Scope : uint8_t { kGlobal, kPacked, kLocal, kShared, kFragment, kAccu
 std::string ScopeName(Scope scope);  // "global"
 bool ParseScope(const std::string& name, Scope* scope);
 
-// How a buffer in a GPU's shared memory is laid out beyond row-major, against bank conflicts and as the
-// tensor cores and the copy engine have it. It changes addresses in emitted code and bytes, never what code
-// means.
+// The layout of a buffer in a GPU's shared memory, beyond row-major. It avoids bank conflicts and follows the
+// formats of the tensor cores and the copy engine. It changes addresses and sizes, never results.
 struct SharedLayout {
   int64_t row_pad = 0;  // elements between one row (of the last dimension) and the next
-  // Bytes of a row: 0, 32, 64 or 128. A row's 16-byte chunks are XORed with its number (128: row % 8, 64: row
-  // / 2 % 4, 32: row / 4 % 2); 0: they are not.
+  // Bytes of a swizzled row: 32, 64 or 128; 0: no swizzle. The number of each 16-byte chunk of a row is XORed
+  // with a function of the row's number (128: row % 8, 64: row / 2 % 4, 32: row / 4 % 2).
   int swizzle_bytes = 0;
-  // The first dimension numbers tiles of their own (the slots of a ring); rows are those of one tile. A
-  // swizzled tile whose rows are longer than the swizzle is cut into panels that wide, one after the other.
+  // The first dimension numbers separate tiles (the slots of a ring); rows are counted in each tile. A
+  // swizzled tile whose rows are longer than the swizzle is stored as panels of the swizzle's width, one
+  // after the other.
   bool ring = false;
 
   bool operator==(const SharedLayout&) const = default;

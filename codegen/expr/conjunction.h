@@ -7,7 +7,7 @@
 
 namespace mycc {
 
-// The parts, in order and each once, behind those that `parts` has already.
+// Appends the parts of `condition` to `parts`, in order and without duplicates.
 void SplitConjunction(const Expr& condition, std::vector<Expr>* parts);
 Expr JoinConjunction(const std::vector<Expr>& parts);  // true for none
 

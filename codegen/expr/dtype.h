@@ -8,9 +8,9 @@
 
 namespace mycc {
 
-// f8e4m3 is e4m3fn: no infinities, its only NaN is all ones, its largest number 448. f8e5m2 is like f16.
-// A new type comes last: the canonical order of operands, and so every workload's hash, takes types by
-// number.
+// f8e4m3 is e4m3fn: no infinities, its only NaN is all ones, its largest number 448. f8e5m2 is like f16. New
+// types are added at the end: the canonical order of operands, and so every workload's hash, depends on these
+// numbers.
 enum class DType : uint8_t { kF64, kF32, kF16, kBF16, kI64, kI32, kI8, kU8, kBool, kF8E4M3, kF8E5M2 };
 inline constexpr int kNumDTypes = 11;
 
@@ -19,7 +19,7 @@ std::optional<DType> ParseDType(std::string_view name);
 int DTypeBytes(DType dtype);  // bool is one byte, 0 or 1
 bool IsFloat(DType dtype);
 bool IsInt(DType dtype);          // integers without bool
-bool IsNarrowFloat(DType dtype);  // of less than 32 bits
+bool IsNarrowFloat(DType dtype);  // less than 32 bits
 bool IsFloat8(DType dtype);
 
 // One number of any type. Floats of every width are held as a double that is exactly representable in the
@@ -29,11 +29,11 @@ struct Scalar {
   int64_t i = 0;
 };
 
-// Rounds to nearest even into a float type's representable values; a double stays itself. Finite numbers
-// beyond the largest become infinite, of 8-bit types the largest; infinity stays, in f8e4m3 as its largest
+// Rounds to the nearest value of a float type, ties to even. A finite number beyond the largest becomes
+// infinity; in 8-bit types it becomes the largest number. Infinity stays; in f8e4m3 it becomes the largest
 // number.
 double RoundFloat(DType dtype, double value);
-// The smallest normal number of a float type: below it steps do not shrink with the numbers.
+// The smallest normal number of a float type.
 double SmallestNormal(DType dtype);
 // Wraps an integer into the type's range (two's complement). bool: value != 0.
 int64_t WrapInt(DType dtype, int64_t value);

@@ -13,7 +13,7 @@
 
 namespace mycc {
 
-// An evaluation finds its variables and tensor elements here.
+// The values of variables and tensor elements during an evaluation.
 class EvalContext {
  public:
   virtual ~EvalContext() = default;

@@ -1,8 +1,8 @@
-// Scalar expressions, of the tensor language (bodies of stages) and of the IR (indices, values,
-// conditions).
+// Scalar expressions: the bodies of stages in the tensor language, and indices, values and conditions in the
+// IR.
 //
-// Nodes are immutable and shared by pointer. Equal pointers mean equal expressions; for the converse there
-// is StructurallyEqual. Index arithmetic is i64 and quasi-affine: +, -, multiplication by a constant, floor
+// Nodes are immutable and shared by pointer. Equal pointers mean equal expressions; StructurallyEqual
+// compares contents. Index arithmetic is i64 and quasi-affine: +, -, multiplication by a constant, floor
 // division and modulo by positive constants (see affine.h). Thread rule: immutable, so free to share.
 #pragma once
 
@@ -67,8 +67,7 @@ bool IsTranscendental(Op op);  // exp, log, tanh, erf, sin, cos, pow: many instr
 struct ExprNode;
 using Expr = std::shared_ptr<const ExprNode>;
 
-// A loop variable or an axis. Its values are 0 <= v < extent, so that ranges need no environment. Identity is
-// the pointer.
+// A loop variable or an axis. Its values are 0 <= v < extent. Identity is the pointer.
 struct VarNode {
   std::string name;
   int64_t extent;
@@ -84,8 +83,8 @@ struct ExprNode {
   Buffer buffer;           // kLoad
 };
 
-// Constructors. Types must agree (MYCC_CHECK): conversions are written. They fold integer constants and
-// identities (x + 0, x * 1), never floats.
+// Constructors. Types must agree (MYCC_CHECK): every conversion is an explicit cast. They fold integer
+// constants and identities (x + 0, x * 1), never floats.
 Var MakeVar(std::string name, int64_t extent);
 Expr VarRef(Var var);
 Expr IntConst(int64_t value, DType dtype = DType::kI64);  // an integer or bool type
@@ -123,7 +122,7 @@ using VarMap = std::unordered_map<const VarNode*, Expr>;
 Expr Substitute(const Expr& expr, const VarMap& map);
 bool UsesVar(const Expr& expr, const VarNode* var);
 
-// Reductions, of a stage and of a block.
+// Reductions of a stage or a block.
 enum class ReduceOp : uint8_t { kNone, kSum, kProd, kMax, kMin, kArgMax, kArgMin };
 std::string_view ReduceOpName(ReduceOp op);  // "sum"
 // The value a reduction starts from, in the accumulator's type: 0, 1, -inf or the lowest integer, +inf or the

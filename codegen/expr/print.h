@@ -10,7 +10,7 @@
 namespace mycc {
 
 struct PrintNames {
-  // How variables and buffers are called; by default their own names.
+  // The names of variables and buffers; by default their own.
   std::function<std::string(const VarNode&)> var;
   std::function<std::string(const BufferNode&)> buffer;
 };

@@ -1,4 +1,4 @@
-// Ranges of index expressions in parts: what simplification (affine.cc) and RangeOf share. Pure functions.
+// Ranges of linear index forms, for RangeOf and for simplification (affine.cc). Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace mycc {
 // a / b rounded down. REQUIRES: b > 0.
 inline int64_t FloorDivide(int64_t a, int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
 
-// As RangeOf, of the linear form.
+// RangeOf for a linear form.
 std::optional<Interval> RangeOfLinear(const Linear& linear);
 
 }  // namespace mycc

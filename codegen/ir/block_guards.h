@@ -5,11 +5,11 @@
 
 namespace mycc {
 
-// A spatial iteration variable that names no element of the output: its domain guards the instance, and a
-// value may read it.
+// True for a spatial iteration variable that does not index the output. Its domain decides whether an
+// instance of the block is executed; the block's value may read it.
 bool IsGuard(const Block& block, const IterVar& iter);
 
-// A guard that follows a reduction loop keeps terms out of a sum, not elements out of the tensor.
+// True for a guard that depends on a reduction loop: it excludes terms of a sum, not elements of the tensor.
 bool GuardsTerms(const Block& block, const IterVar& iter);
 
 }  // namespace mycc

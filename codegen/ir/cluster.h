@@ -16,8 +16,8 @@ namespace mycc {
 //         compute: ..                               compute.1: ..
 Stmt ExpandBlocks(const Stmt& body);
 
-// The part of block `rank` of `blocks` of a multicast's nest: of its outermost loop that has more than one
-// iteration. REQUIRES: `blocks` divides that loop's extent.
+// Block `rank`'s part of a multicast's nest among `blocks` blocks: a share of the outermost loop with more
+// than one iteration. REQUIRES: `blocks` divides that loop's extent.
 Stmt PartOfMulticast(const Stmt& nest, const Expr& rank, int64_t blocks);
 
 }  // namespace mycc

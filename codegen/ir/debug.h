@@ -11,8 +11,8 @@ namespace mycc {
 // The levels of MYCC_DEBUG; each includes those below it.
 enum DebugLevel {
   kDebugChosen = 1,      // the schedule of each kernel, why it was chosen, and the kernel's source
-  kDebugCandidates = 2,  // every schedule that was looked at, a line each
-  kDebugSteps = 3,       // the decisions and steps of each of them
+  kDebugCandidates = 2,  // one line for each schedule that was considered
+  kDebugSteps = 3,       // the decisions and steps of each
   kDebugCode = 4,        // the generated code
   kDebugPasses = 5,      // the IR after each pass, "(unchanged)" where it is the same
 };
@@ -25,11 +25,11 @@ struct PassDebug {
 void SetPassDebug(const PassDebug& debug);
 const PassDebug& GetPassDebug();
 
-// A step of compiling, from its construction to its destruction. Prints its time where that is asked for:
+// Times a step of compiling from construction to destruction. With MYCC_TIME_PASSES it prints:
 //   replay                0.123 ms  contraction mr=6 nr=16
 class TimedStep {
  public:
-  // `subject` returns the text behind the time; it is called only where the line is printed.
+  // `subject` returns the text after the time; it is called only when the line is printed.
   template <typename Subject>
   TimedStep(const char* step, const Subject& subject) : step_(GetPassDebug().time ? step : nullptr) {
     if (step_ != nullptr) Begin(subject());

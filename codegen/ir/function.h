@@ -1,4 +1,4 @@
-// One kernel in IR form: its parameters and its body.
+// One kernel in IR form: its parameters and its body. Thread rule: a value, and pure functions.
 #pragma once
 
 #include <string>
@@ -31,9 +31,6 @@ Stmt BuildStage(const Stage& stage, Buffer running_best);
 // order; intermediate tensors allocated around the body. Blocks are named after the stage's tensor (t3),
 // loops after block and axis (t3.a0, t3.r1). REQUIRES: `workload` is canonical (see workload/canonical.h).
 Function BuildNaive(const Workload& workload);
-// One stage of it: its block under its own serial loops. `running_best`, for argmax/argmin, is the buffer the
-// caller allocates.
-Stmt BuildStage(const Stage& stage, Buffer running_best);
 
 // Pseudocode: one line a statement, two spaces a level. Deterministic; the form of goldens and of `mycc
 // explain`.

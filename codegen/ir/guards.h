@@ -9,7 +9,7 @@
 
 namespace mycc {
 
-// A conjunction of conditions over loop variables, growing and shrinking with the walk over a nest.
+// A conjunction of conditions over loop variables. It grows and shrinks during a walk over a nest.
 class Guards {
  public:
   // `condition` (bool) has this truth value here.
@@ -17,23 +17,23 @@ class Guards {
   // 0 <= `index` < `extent` here.
   void AssumeWithin(const Expr& index, const Expr& extent);
 
-  // To forget what was assumed since: Restore(mark) with mark = Mark() from before.
+  // Restore(mark) drops the assumptions made since Mark() returned `mark`.
   size_t Mark() const { return guards_.size(); }
   void Restore(size_t mark) { guards_.resize(mark); }
 
-  // True when `index` is inside [0, extent) wherever the guards hold, by ranges and at most one guard for
-  // each side. False: not known.
+  // True when `index` is provably inside [0, extent) wherever the guards hold. The proof uses ranges and at
+  // most one guard for each side.
   bool ProvablyInside(const Expr& index, int64_t extent) const;
-  // True when `index` certainly takes a value outside [0, extent): it is linear in variables (or one's
-  // quotient or remainder) that no guard mentions, so that all combinations occur. Neither this nor
-  // ProvablyInside holds of correlated indices; running the code decides those.
+  // True when `index` provably takes a value outside [0, extent): it is linear in variables (or in the
+  // quotient or remainder of one) that no guard mentions, so that all combinations occur. For correlated
+  // indices neither this nor ProvablyInside is true; only execution decides those.
   bool ProvablyEscapes(const Expr& index, int64_t extent) const;
   // Whether any guard mentions the variable.
   bool Mentions(const VarNode* var) const;
 
  private:
   struct Guard {
-    Expr expr;  // for its variables
+    Expr expr;  // the source of its variables
     std::vector<Linear> at_least_zero;
   };
 

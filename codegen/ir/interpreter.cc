@@ -44,7 +44,7 @@ Function WithBlocksAsRoles(const Function& function) {
 }  // namespace
 
 absl::StatusOr<std::vector<NDArray>> RunFunction(const Function& function, const std::vector<NDArray>& inputs,
-                                                 uint64_t seed, Barriers meetings) {
+                                                 uint64_t seed, Barriers barriers) {
   const size_t num_inputs =
       std::count_if(function.params.begin(), function.params.end(),
                     [](const Param& param) { return param.kind != ParamKind::kOutput; });
@@ -53,7 +53,7 @@ absl::StatusOr<std::vector<NDArray>> RunFunction(const Function& function, const
         absl::StrCat("interpreter: ", inputs.size(), " inputs, expected ", num_inputs));
   }
   const Function expanded = WithBlocksAsRoles(function);
-  MYCC_ASSIGN_OR_RETURN(const interpreter::Program program, interpreter::Compile(expanded, meetings));
+  MYCC_ASSIGN_OR_RETURN(const interpreter::Program program, interpreter::Compile(expanded, barriers));
   interpreter::Machine machine(program, seed);
   auto input = inputs.begin();
   for (size_t p = 0; p < function.params.size(); ++p) {

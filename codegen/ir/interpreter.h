@@ -1,20 +1,21 @@
 // The IR's reference interpreter. It runs scheduled or lowered IR, slowly, exactly as stmt.h defines it.
+// Thread rule: functions are re-entrant.
 //
 // Memory starts poisoned: reading an element that was never written is an error, and so is an output left
-// unwritten. Indices are checked. Iterations of parallel, block and thread loops run in an order drawn from
-// `seed`; of parallel or block loops (the outermost, and those right inside it) touching an element that
-// another iteration writes is an error. argmax and argmin take the lowest position of the best value in any
-// loop order; NaN is better than any number.
+// unwritten. Indices are checked. Iterations of parallel, grid and thread loops run in an order drawn from
+// `seed`. In the outermost parallel or grid loop, and those directly inside it, an iteration that touches an
+// element which another one writes is an error. argmax and argmin take the lowest position of the best value
+// in any loop order; NaN is better than any number.
 //
-// In lowered code, threads of a block must synchronize (Barriers) between accesses to an element of memory
-// that one of them writes; other accesses are errors in every order. An element in registers that several
-// threads of a nest write must get the same value from all of them, since each thread has its own.
+// In lowered code, threads of a block must synchronize (see Barriers) between accesses to an element of
+// memory that one of them writes; a missing barrier is an error in every order. Each thread has its own
+// registers, so threads of a nest that write the same element in registers must write the same value.
 //
-// Roles run as coroutines, interleaved by `seed`. Barriers, groups or fences must order accesses of different
-// roles, and of asynchronous copies, to one element (a fence before a copy from ordinarily written memory).
-// Unordered accesses are reported as races in every interleaving, not only in unlucky ones. Further errors: a
-// barrier that nobody completes (a deadlock), an arrival or copy that could belong to two phases, a wait for
-// a past phase, an asynchronous copy that nothing waits for.
+// Roles run as coroutines, interleaved by `seed`. Accesses of different roles and of asynchronous copies to
+// one element must be ordered by barriers or groups; a copy from memory that ordinary stores wrote also needs
+// a fence. Unordered accesses are reported as races in every interleaving, not only in unlucky ones. Further
+// errors: a barrier that never completes (a deadlock), an arrival or copy that could belong to two phases, a
+// wait for a past phase, an asynchronous copy that nothing waits for.
 #pragma once
 
 #include <cstdint>
@@ -26,19 +27,19 @@
 
 namespace mycc {
 
+// Where the threads of a block synchronize.
 enum class Barriers {
-  kAfterThreadLoops,  // as the IR has it
-  // At Barrier statements, and where threads wait for a group or for another block, begin a bulk copy out of
-  // shared memory, or tell another role that they are done: as emitted code has it (codegen/cuda/launch.h,
-  // WithBarriers).
+  kAfterThreadLoops,  // at the end of each nest of thread loops, as the IR defines
+  // As in emitted code (codegen/cuda/launch.h, WithBarriers): at Barrier statements, and where threads wait
+  // for a group or another block, begin a bulk copy out of shared memory, or signal another role.
   kExplicit,
 };
 
-// Inputs (const ones as declared, not packed) in declared order; returns the outputs. Errors: InvalidArgument
-// for inputs that do not match the parameters, FailedPrecondition naming element, statement and loop
-// variables for everything above.
+// `inputs` are in declared order; const ones are not packed. Returns the outputs. Errors: InvalidArgument for
+// inputs that do not match the parameters; FailedPrecondition for each error above, naming element, statement
+// and loop variables.
 absl::StatusOr<std::vector<NDArray>> RunFunction(const Function& function, const std::vector<NDArray>& inputs,
                                                  uint64_t seed = 0,
-                                                 Barriers meetings = Barriers::kAfterThreadLoops);
+                                                 Barriers barriers = Barriers::kAfterThreadLoops);
 
 }  // namespace mycc

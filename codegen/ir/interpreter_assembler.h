@@ -41,18 +41,18 @@ class Assembler {
 
   absl::Status status_;
   Program program_;
-  std::unordered_map<const VarNode*, int> variables_;        // in scope, and their registers
-  std::vector<std::pair<std::string, int>> loops_in_scope_;  // likewise
-  std::optional<int> group_;                                 // of the roles around
+  std::unordered_map<const VarNode*, int> variables_;        // registers of the variables in scope
+  std::vector<std::pair<std::string, int>> loops_in_scope_;  // names and registers, outermost first
+  std::optional<int> group_;                                 // of the enclosing roles
   int site_ = -1;
-  bool in_nest_ = false;          // of thread loops
-  bool in_shared_store_ = false;  // one thread of those that do the same carries it out, loads and all
+  bool in_nest_ = false;          // inside thread loops
+  bool in_shared_store_ = false;  // a store that one of several equal threads executes, with its loads
 
  private:
   int Select(const ExprNode& expr);
   int Operation(const ExprNode& expr);
 
-  std::unordered_map<const BufferNode*, int> memories_;  // in scope, and their slots
+  std::unordered_map<const BufferNode*, int> memories_;  // slots of the buffers in scope
 };
 
 }  // namespace mycc::interpreter

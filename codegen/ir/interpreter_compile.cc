@@ -28,7 +28,7 @@ bool HasThreadLoops(const Stmt& root) {
 
 class Compiler : Assembler {
  public:
-  explicit Compiler(Barriers meetings) : explicit_barriers_(meetings == Barriers::kExplicit) {}
+  explicit Compiler(Barriers barriers) : explicit_barriers_(barriers == Barriers::kExplicit) {}
 
   absl::StatusOr<Program> Run(const Function& function) {
     // A schedule says which loops are the threads', not yet which tensors are in registers.
@@ -417,8 +417,8 @@ class Compiler : Assembler {
 
 }  // namespace
 
-absl::StatusOr<Program> Compile(const Function& function, Barriers meetings) {
-  return Compiler(meetings).Run(function);
+absl::StatusOr<Program> Compile(const Function& function, Barriers barriers) {
+  return Compiler(barriers).Run(function);
 }
 
 std::string DescribeSite(const Program& program, int64_t pc, const std::vector<Scalar>& registers) {

@@ -13,7 +13,7 @@
 
 namespace mycc::interpreter {
 
-// A small random generator (splitmix64): orders of parallel loops and of roles must not depend on the
+// A small random generator (SplitMix64). The orders of parallel loops and of roles must not depend on the
 // standard library.
 class Random {
  public:
@@ -46,15 +46,16 @@ class Machine {
     int64_t phase = 0;
     uint32_t committed_groups = 0;
     uint32_t last_copy_group = 0;  // the number of the group of its last asynchronous copy
-    uint32_t nest = 0;             // of thread loops, in which it is; 0: in none
+    uint32_t nest = 0;             // the current nest of thread loops; 0: none
   };
 
   struct LoopState {
     int64_t position = 0;
     int64_t extent = 0;
     std::vector<int64_t> order;  // of a parallel loop
-    bool outermost = false;      // of parallel loops
-    // A thread loop's: the thread that carries it out, and the interval in which it began.
+    bool outermost = false;      // no other parallel loop is around
+    // For a thread loop: the first of the threads that execute it, their number, and the interval in which
+    // the loop began.
     int64_t thread = 0, replication = 1;
     uint32_t interval = 0;
   };
@@ -65,8 +66,8 @@ class Machine {
     uint32_t completed = 0;  // phases, since the machine started
     uint32_t first = 0;      // `completed` when the current run of its roles began: their phase 0
     uint32_t last_copy = 0;  // `completed` after the phase of the last copy that signals it
-    VectorClock open;        // what the arrivals and copies of the open phase bring
-    VectorClock known;       // what a wait for the last completed phase tells
+    VectorClock open;        // joined from the arrivals and copies of the open phase
+    VectorClock known;       // joined into the clock of an agent that waits for the last completed phase
     int64_t phase() const { return static_cast<int64_t>(completed) - first; }
   };
 
@@ -83,10 +84,10 @@ class Machine {
 
   State Load(Agent& agent, const Instr& instr);
   State Store(Agent& agent, int slot, int list, Scalar value);
-  // Notes an element that several threads of a nest hold in registers, each in its own.
+  // Records a write to an element of which several threads of a nest have their own copy in registers.
   State NoteSpread(Agent& agent, int slot, int64_t flat);
   State EndNest(Agent& agent);
-  // The agent's threads have met; elsewhere than in lowered code with threads, nobody tells.
+  // The agent's threads have synchronized. Does nothing except in lowered code with threads.
   void EndInterval(Agent& agent);
   State Reduce(Agent& agent, const Instr& instr);
   State ArgReduce(Agent& agent, const Instr& instr);
@@ -110,7 +111,7 @@ class Machine {
   State FailDeadlock(const Agent& parent, const RoleGroup& group, const std::vector<Agent*>& live);
   State Arrive(Agent& agent, const Instr& instr);
   State Wait(Agent& agent, const Instr& instr);
-  // When a copy that is issued now is complete.
+  // Computes when a copy that is issued now completes.
   State Signal(Agent& agent, const CopySignal& copy, Completion* completion);
   State CopyEnd(Agent& agent, const Instr& instr);
   State CheckGroupsWaitedFor(const Agent& agent);
@@ -131,12 +132,12 @@ class Machine {
   std::vector<Agent> agents_;
   std::vector<Accessor*> accessors_;  // of agents_
   std::vector<BarrierState> barriers_;
-  std::vector<Scalar> factors_[2];  // of the tile product that runs
+  std::vector<Scalar> factors_[2];  // operands of the current tile product
   uint32_t last_iteration_ = 0, last_interval_ = 0, last_nest_ = 0;
   struct Spread {       // an element in registers
-    uint32_t nest = 0;  // in which it was last written
+    uint32_t nest = 0;  // the last nest that wrote it
     int64_t thread = 0;
-    bool is_left = false;  // by another thread before, with this value
+    bool is_left = false;  // another thread wrote `left` to it before
     Scalar left;
   };
   std::vector<std::vector<Spread>> spread_;               // by slot and element

@@ -26,37 +26,38 @@ struct Accessor {
   int agent = 0;
   VectorClock clock;             // empty in functions without roles and asynchronous copies
   std::vector<uint32_t> fences;  // this agent's time at each of its fences
-  // The current iteration of the outermost parallel loop around, and the first of that loop. Numbers are
-  // never used twice.
+  // The current iteration of the outermost enclosing parallel loop, and that loop's first iteration. Numbers
+  // are never used twice.
   uint32_t iteration = 0;
   uint32_t first_iteration = std::numeric_limits<uint32_t>::max();
-  // The time since the threads of the block, or of the role, met: a number that is never used twice; 0 where
-  // nobody tells them apart.
+  // The interval since the threads of the block, or of the role, last synchronized: a number that is never
+  // used twice. 0 where threads are not distinguished.
   uint32_t interval = 0;
-  // The threads that carry out this code, all alike: `replication` in a row from `thread` on.
+  // The threads that execute this code redundantly: `replication` consecutive ones from `thread` on.
   int64_t thread = 0, replication = 1;
 };
 
-// Which of the threads that carry out the code make an access.
+// The threads that make an access, among those that execute the code.
 enum class Threads {
-  kFirst,     // one speaks for all
+  kFirst,     // the first one, for all
   kAll,       // each for itself
-  kSome,      // any one of them, it is not known which
-  kTogether,  // they have met for it
+  kSome,      // one of them, unknown which
+  kTogether,  // all of them, synchronized for it
 };
 
-// When an asynchronous copy is complete: for those whose clock has reached `time` of `channel`.
+// The completion of an asynchronous copy. An agent knows of it once its clock has reached `time` on
+// `channel`.
 struct Completion {
   int channel;
   uint32_t time;
-  Threads threads;                       // that carry it out
-  const std::vector<Accessor*>* agents;  // all there are: their fences count
+  Threads threads;                       // those that issue it
+  const std::vector<Accessor*>* agents;  // all agents, for their fences
 };
 
 class Memory {
  public:
-  // `components` of vector clocks; 0 for functions without roles and asynchronous copies. `tells_threads`:
-  // they share it, and are told apart.
+  // `components`: of vector clocks; 0 for functions without roles and asynchronous copies. `tells_threads`:
+  // several threads share the buffer, and their accesses are distinguished.
   Memory(Buffer buffer, int components, bool tells_threads);
 
   const BufferNode& buffer() const { return *buffer_; }
@@ -64,15 +65,15 @@ class Memory {
   int rank() const { return rank_; }
   int64_t dim(int d) const { return shape_[d]; }
 
-  // The buffer comes into being: uninitialised, and unknown to the parallel iterations before `accessor`'s.
+  // Begins the buffer's lifetime: it is uninitialised, and no parallel iteration before `accessor`'s has
+  // touched it.
   void Begin(const Accessor& accessor);
   // Fills in an input before the function starts.
   void Initialize(int64_t flat, Scalar value);
   bool IsWritten(int64_t flat) const { return elements_[flat].scope == scope_; }
   Scalar Value(int64_t flat) const { return elements_[flat].value; }
 
-  // Ordinary accesses. They return what is wrong ("is read before it is written"), or nullptr when all is
-  // well.
+  // Ordinary accesses. They return the fault ("is read before it is written"), or nullptr.
   const char* Read(int64_t flat, const Accessor& accessor, Threads threads, Scalar* value);
   const char* Write(int64_t flat, const Accessor& accessor, Threads threads, Scalar value);
 
@@ -92,7 +93,7 @@ class Memory {
   static constexpr int64_t kSeveral = -1;
   struct Element {
     Scalar value;
-    uint32_t scope = 0;  // which Begin it was last written under
+    uint32_t scope = 0;  // the lifetime (Begin) in which it was last written
     // Iterations of parallel loops: the last to write, the last to read, and the last other one to read.
     uint32_t writer = 0, reader = 0, other_reader = 0;
   };
@@ -107,10 +108,10 @@ class Memory {
   bool OfOtherIteration(uint32_t tag, const Accessor& accessor) const {
     return tag >= accessor.first_iteration && tag != accessor.iteration && tag >= first_iteration_;
   }
-  // Whether what was done to the element before is ordered before the accessor now.
+  // Whether earlier accesses to the element are ordered before the accessor's current time.
   const char* CheckWriteBefore(int64_t flat, const Accessor& accessor) const;
   const char* CheckReadsBefore(int64_t flat, const Accessor& accessor) const;
-  // Check the access against those that other threads of the block have made since they last met.
+  // Check the access against those that other threads of the block have made since they last synchronized.
   const char* ReadByThread(int64_t flat, const Accessor& accessor, Threads threads);
   const char* WriteByThread(int64_t flat, const Accessor& accessor, Threads threads, Scalar value);
   // The accesses themselves, with the checks that need no clocks.
@@ -119,7 +120,7 @@ class Memory {
 
   Buffer buffer_;
   int rank_;
-  const int64_t* shape_;  // of the buffer
+  const int64_t* shape_;  // the buffer's
   size_t components_;
   uint32_t scope_ = 0;
   uint32_t first_iteration_ = 0;

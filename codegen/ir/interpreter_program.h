@@ -1,7 +1,7 @@
-// The interpreter's own code: a function flattened to register instructions, so that a statement that runs a
-// million times walks no trees and looks nothing up. Every variable and intermediate value has a register;
-// roles are entry points into the same code. Thread rule: immutable once compiled. A Program points into the
-// Function it was compiled from, which must outlive it.
+// The interpreter's bytecode: a function flattened to register instructions. Execution walks no trees and
+// looks nothing up. Every variable and intermediate value has a register; roles are entry points into the
+// same code. Thread rule: immutable once compiled. A Program points into the Function it was compiled from,
+// which must outlive it.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace mycc::interpreter {
 
 // Names of fields: dst, a, b, c, imm of Instr. "list" is a run of registers in Program::operands.
 enum class Code : uint8_t {
-  // dst = a (op) b: any operation of the language, and the common ones without the detour.
+  // dst = a (op) b: kEvaluate for any operation of the language, the others for the common ones.
   kEvaluate,
   kAddIndex,
   kSubIndex,
@@ -27,15 +27,15 @@ enum class Code : uint8_t {
   kAddF32,
   kMulF32,
   kMove,           // dst = a
-  kLoad,           // dst = memory a [list b]; c: by one thread of those that do the same
+  kLoad,           // dst = memory a [list b]; c: by one of several equal threads
   kJump,           // to imm
   kJumpIfZero,     // to imm when a == 0
   kJumpIfNonZero,  // to imm when a != 0
   kJumpIfOutside,  // to imm unless 0 <= a < b
   kCheckRange,     // fails unless 0 <= a < imm
   kLoopEnter,      // starts loop a; to imm when it has no iteration
-  kLoopNext,       // next iteration of loop a at imm, or on
-  kAlloc,          // memory a begins anew
+  kLoopNext,       // to imm for the next iteration of loop a; falls through after the last
+  kAlloc,          // begins a lifetime of memory a
   kStore,          // memory a [list b] = c
   kReduce,         // memory a [list b] (op imm)= c
   kArgReduce,      // memories a and dst [list b] = the last of list b, and c, when c is better by op imm
@@ -67,35 +67,35 @@ struct Loop {
   int variable;  // registers
   int extent;
   int64_t max_extent;
-  bool parallel;   // iterations are told apart
+  bool parallel;   // iterations are distinguished
   bool any_order;  // they run in a random order
   bool is_launch;  // no other loop is around these thread blocks or threads
   bool is_grid;    // its iterations are thread blocks
-  // The number of threads that carry out each iteration of a thread loop; 0: it is none.
+  // The number of threads that execute each iteration of a thread loop; 0: not a thread loop.
   int64_t threads = 0;
   bool is_nest = false;  // no other thread loop is around
-  // A parallel loop right inside another one: iterations of both are told apart.
+  // A parallel loop directly inside another one: iterations of both are distinguished.
   bool is_direct = false;
 };
 
 struct View {
   int memory;
-  int indices;    // list: of element (0, 0)
-  TileView tile;  // as the statement has it, for its strides
+  int indices;    // list: the indices of element (0, 0)
+  TileView tile;  // the statement's view, for its strides
 };
 
 struct Tile {
   View views[3];  // acc, a, b
   int64_t m, n, k;
-  int64_t group = 1;  // of the depth, in a and b: see Mma
+  int64_t group = 1;  // elements of the depth that lie together in a and b: see Mma
   bool tf32 = false;  // a and b are rounded
 };
 
 // The target of an asynchronous copy's signal: a barrier, or (without one) the agent's open group.
 struct CopySignal {
   int barrier = -1;         // register
-  int group = -1;           // of roles
-  bool by_threads = false;  // all of them carry it out, in place of one
+  int group = -1;           // the role group that the barrier belongs to
+  bool by_threads = false;  // each thread copies a part; otherwise one thread issues the copy
 };
 
 struct RoleGroup {
@@ -112,11 +112,11 @@ struct RoleGroup {
 struct MemorySlot {
   Buffer buffer;
   bool read_only;  // an input
-  bool is_shared;  // by the threads of a block: in memory, not in one thread's registers
-  bool is_spread;  // over the registers of the block's threads, or in each one's
+  bool is_shared;  // in memory that the threads of a block share, not in registers
+  bool is_spread;  // distributed over the registers of the block's threads, or replicated in them
 };
 
-// An instruction's origin: for error messages alone.
+// An instruction's origin, for error messages.
 struct Site {
   Stmt stmt;
   std::vector<std::pair<std::string, int>> variables;  // name and register, outermost first
@@ -127,21 +127,21 @@ struct Program {
   std::vector<int> site_of;  // for each instruction
   std::vector<Site> sites;
   std::vector<int> operands;
-  std::vector<Scalar> registers;  // as they start: constants are in place
+  std::vector<Scalar> registers;  // initial values, constants among them
   std::vector<Loop> loops;
   std::vector<Tile> tiles;
   std::vector<CopySignal> copies;
   std::vector<RoleGroup> groups;
   std::vector<MemorySlot> memories;  // parameters first, in order
   int num_barriers = 0;
-  int num_agents = 1;        // the function itself and the most roles of any group
+  int num_agents = 1;        // the function itself, and the largest number of roles of any group
   bool concurrent = false;   // has roles or asynchronous copies
   bool has_threads = false;  // lowered code with thread loops
 };
 
-// `meetings` as of RunFunction. FailedPrecondition when a variable or buffer is used outside its scope, an
+// `barriers` as in RunFunction. FailedPrecondition when a variable or buffer is used outside its scope, an
 // input is written, or roles are nested.
-absl::StatusOr<Program> Compile(const Function& function, Barriers meetings);
+absl::StatusOr<Program> Compile(const Function& function, Barriers barriers);
 
 // "block t2 at t2.a0=3, t2.r0=7"
 std::string DescribeSite(const Program& program, int64_t pc, const std::vector<Scalar>& registers);

@@ -1,5 +1,5 @@
-// How loops of the IR are carried out: their kinds, and the marks that primitives leave on them for lowering.
-// Thread rule: values.
+// The kinds of loops in the IR, and the marks that primitives leave on them for lowering. Thread rule:
+// values.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace mycc {
 
-// How a loop's iterations are executed. To the interpreter all kinds mean the same, except that iterations of
-// kParallel, kGrid and kThread loops must be independent (it may run them in any order).
+// How a loop's iterations are executed. Results are the same for all kinds; iterations of kParallel, kGrid
+// and kThread loops must be independent (the interpreter runs them in any order).
 //
 // kGrid (`block` in traces and printed IR) and kThread exist on GPUs. An iteration of nested kGrid loops is a
 // thread block, whose threads execute the code inside together. Nested kThread loops number the threads, the
@@ -34,31 +34,32 @@ struct LoopPipeline {
   bool operator==(const LoopPipeline&) const = default;
 };
 
-// How the warps of a block divide a tile of a tensor-core instruction, along its rows and its columns;
-// warpgroups, for an instruction of warpgroups.
+// How the warps of a block divide the tile of a tensor-core statement: along its rows and its columns. For a
+// warpgroup instruction these are warpgroups.
 struct WarpGrid {
   int rows = 1, columns = 1;
 
   bool operator==(const WarpGrid&) const = default;
 };
 
-// Stream-K: the iterations that do not divide evenly among persistent blocks are shared by steps of the
-// pipelined loop inside, in `groups` groups of `members` blocks. No groups: whole iterations alone.
+// Stream-K: persistent blocks share the iterations that do not divide evenly among them, by steps of the
+// pipelined loop inside, in `groups` groups of `members` blocks. 0 groups: each block has whole iterations
+// only.
 struct StreamKGroups {
   int64_t groups = 0, members = 0;
 
   bool operator==(const StreamKGroups&) const = default;
 };
 
-// Marks by which primitives ask lowering for a transformation of the loop.
+// Marks that primitives set and lowering carries out.
 struct LoopMarks {
   // Non-empty when lowering turns this loop and those inside it into one tile statement of that hardware
   // instruction (see schedule/instructions.h); set by the tensorize primitive.
   std::string instruction;
-  WarpGrid warps;  // for tensor cores
-  // On a CPU: the number of iterations of this loop by which the two operands are prefetched; 0: none.
+  WarpGrid warps;  // of that instruction, on tensor cores
+  // On a CPU: how many iterations of this loop ahead the two operands are prefetched; 0: not at all.
   int64_t rows_ahead = 0, lanes_ahead = 0;
-  bool fetches_sums = false;  // of tile registers: see Mma
+  bool fetches_sums = false;  // see Mma
   // On a CPU: stores of whole vectors to the function's outputs under this loop bypass the caches.
   bool nontemporal = false;
   // On a CPU: this loop's reads of inputs are prefetched for the next iteration of the enclosing loop.
@@ -66,18 +67,19 @@ struct LoopMarks {
   LoopPipeline pipeline;
   // For a kGrid loop: the number of thread blocks that share its iterations; 0: one block for each.
   int64_t persistent_blocks = 0;
-  StreamKGroups stream_k;  // for such a loop
-  // For a kGrid loop: the number of thread blocks that must fit on an SM, with its registers; 0: as many as
-  // the assembler chooses.
+  StreamKGroups stream_k;  // for a loop with persistent blocks
+  // For a kGrid loop: the number of thread blocks that must fit on an SM at the same time, which limits their
+  // registers; 0: no limit.
   int64_t min_blocks_per_sm = 0;
-  // For a kGrid loop: the number of thread blocks, a cluster, that execute each iteration together. The
-  // thread loops inside number the threads of all of them. They reduce together, but share no data in memory.
-  // 0: one block for each iteration.
+  // For a kGrid loop: the number of thread blocks (a cluster) that execute each iteration together. The
+  // thread loops inside number the threads of all these blocks. The blocks combine reductions, but share no
+  // other data. 0: one block for each iteration.
   int64_t cluster_reduce_blocks = 0;
-  // For a persistent loop: the groups of the block's warps that alternate on its iterations (ping-pong).
+  // For a persistent loop: the number of groups of the block's warps that take its iterations in turn
+  // (ping-pong).
   int pingpong = 1;
-  // For the outermost kGrid loop: its iterations are the thread blocks of one cluster, which run side by side
-  // and send each other the tiles that all of them read.
+  // For the outermost kGrid loop: its iterations are the thread blocks of one cluster. They run at the same
+  // time, and each tile that all of them read is loaded once and multicast.
   bool multicast_cluster = false;
 };
 

@@ -5,8 +5,8 @@
 // no Blocks: loops, Stores and tile statements, ready for a back end. passes/lower.cc goes from the first to
 // the second. The interpreter (interpreter.h) runs both and defines their meaning.
 //
-// Here are the nodes of structure and work. Those of pipelines are in pipeline_stmts.h, marks of loops in
-// loop_marks.h, walks over statements in visit.h and stmt_exprs.h. Thread rule: immutable, so free to share.
+// Pipelines are in pipeline_stmts.h, marks of loops in loop_marks.h, walks over statements in visit.h and
+// stmt_exprs.h. Thread rule: immutable, so free to share.
 #pragma once
 
 #include <cstdint>
@@ -59,8 +59,8 @@ struct Seq : StmtNode {
   std::vector<Stmt> stmts;
 };
 
-// for var in [0, extent). `extent` <= var->extent always (the variable keeps the range it was made with;
-// tails shrink the loop).
+// for var in [0, extent). `extent` <= var->extent always: the loop of a tail is shorter than its variable's
+// range.
 struct For : StmtNode {
   For(Var var, Expr extent, LoopKind loop_kind, Stmt body, LoopMarks marks = {})
       : StmtNode(StmtKind::kFor),
@@ -87,7 +87,7 @@ struct If : StmtNode {
   Stmt otherwise;  // may be null
 };
 
-// `var` has this value, which is in its range, inside `body`.
+// Inside `body`, `var` has this value. REQUIRES: the value is in the variable's range.
 struct Let : StmtNode {
   Let(Var var, Expr value, Stmt body)
       : StmtNode(StmtKind::kLet), var(std::move(var)), value(std::move(value)), body(std::move(body)) {}
@@ -105,8 +105,8 @@ struct Alloc : StmtNode {
   Stmt body;
 };
 
-// One iteration variable of a block: its domain is [0, var->extent) and in this place of the nest its value
-// is `binding`, an expression of the enclosing loops.
+// One iteration variable of a block. Its domain is [0, var->extent). Its value is `binding`, an expression
+// over the enclosing loops.
 struct IterVar {
   Var var;
   bool reduce = false;
@@ -117,12 +117,12 @@ struct IterVar {
 // `value` are over iteration variables and, for buffers that were moved into a loop, over the enclosing
 // loops' variables (the offset of the region).
 //
-// An instance whose binding lies outside the iteration domain is not executed: that is how splits that do not
-// divide, and regions that reach past an edge, stay correct, and where lowering gets its guards from. A
-// reduction with init == true stores the identity into out[indices] before the instance in which all
-// reduction variables are 0, executed or not, first in every loop order; with init == false another block
-// filled the accumulator. argmax/argmin: `value` is compared, the position is that of the single reduce
-// variable, lowest first; the running best value lives in `arg_value`, a buffer like `out` with value's type.
+// An instance whose binding lies outside the iteration domain is not executed. This keeps splits that do not
+// divide, and regions that reach past an edge, correct; lowering derives its guards from it. A reduction with
+// init == true stores the identity into out[indices] before all its other instances, at the one in which all
+// reduction variables are 0, even if that one is not executed. With init == false another block has filled
+// the accumulator. argmax and argmin compare `value`, and store the lowest position of the best one along the
+// single reduction variable; `arg_value`, a buffer like `out` with value's type, holds the best value so far.
 struct Block : StmtNode {
   Block() : StmtNode(StmtKind::kBlock) {}
   std::string name;  // unique in the function
@@ -146,9 +146,9 @@ struct Store : StmtNode {
   Expr value;
 };
 
-// buffer[indices] = combine(buffer[indices], value) in every iteration of the thread loops around, which meet
-// to do it: iterations that name one element all add to it, and all have the result. Reductions that thread
-// loops carry become this.
+// buffer[indices] = combine(buffer[indices], value), together for all iterations of the enclosing thread
+// loops: iterations that name the same element all contribute to it, and all see the result. Lowering makes
+// these of reductions carried by thread loops. It synchronizes the threads.
 struct Combine : StmtNode {
   Combine(ReduceOp reduce, Buffer buffer, std::vector<Expr> indices, Expr value)
       : StmtNode(StmtKind::kCombine),
@@ -169,8 +169,8 @@ struct TileView {
   std::vector<Expr> indices;  // of element (0, 0)
   int64_t row_stride = 0;
   int64_t col_stride = 0;
-  // Rows in blocks that begin `block_stride` apart, such as pixels of several rows of an image; 0: all rows
-  // are equally far apart.
+  // Blocks of `block_rows` rows begin `block_stride` elements apart, such as the pixels of several rows of an
+  // image. 0: all rows are `row_stride` apart.
   int64_t block_rows = 0;
   int64_t block_stride = 0;
 
@@ -180,12 +180,13 @@ struct TileView {
   }
 };
 
-// acc(i, j) += sum over k of a(i, k) * b(k, j), for i < m, j < n, k < k: one or several hardware instructions
-// of the row named `instruction`. Products and sums are in acc's type; mma.tf32 rounds a and b as tf32()
+// acc(i, j) += sum over p < k of a(i, p) * b(p, j), for i < m and j < n: one or several hardware instructions
+// of the table row `instruction`. Products and sums are in acc's type; mma.tf32 rounds a and b as tf32()
 // does.
 //
-// With a `group` of g, g elements of the depth lie together in a and in b (a lane of a dot product multiplies
-// them at once): a's columns and b's rows are counted in groups, element k being the k % g-th of its group.
+// With a `group` of g, g consecutive elements of the depth lie next to each other in a and in b (a lane of a
+// dot-product instruction multiplies them at once). Then the strides of a's columns and of b's rows are
+// between groups, and element p is the (p % g)-th of its group.
 struct Mma : StmtNode {
   Mma(std::string instruction, int64_t m, int64_t n, int64_t k, TileView acc, TileView a, TileView b,
       WarpGrid warps = {}, int64_t group = 1)
@@ -203,11 +204,11 @@ struct Mma : StmtNode {
   std::string instruction;
   int64_t m, n, k;
   TileView acc, a, b;
-  WarpGrid warps;  // of tensor cores: the division of the tile
+  WarpGrid warps;  // on tensor cores: the division of the tile
   int64_t group;
-  // A CPU's: elements from the place where an operand is read to the one that is fetched meanwhile; 0: none.
+  // On a CPU: the distance in elements from an operand's read to its prefetch; 0: no prefetch.
   int64_t a_ahead = 0, b_ahead = 0;
-  bool fetches_sums = false;  // the place of the sums is fetched for writing, before they are computed
+  bool fetches_sums = false;  // the memory of the sums is prefetched for writing before they are computed
 };
 
 // Downcast; the kind must match.

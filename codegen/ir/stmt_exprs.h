@@ -15,7 +15,7 @@ Stmt MapExprs(const Stmt& stmt, const std::function<Expr(const Expr&)>& map);
 Stmt MapAllExprs(const Stmt& root, const std::function<Expr(const Expr&)>& map);
 // Every expression of this one statement.
 void ForEachExpr(const Stmt& stmt, const std::function<void(const Expr&)>& visit);
-// Every buffer that this one statement reads or writes, some of them several times.
+// Every buffer that this one statement reads or writes; a buffer may be visited several times.
 void ForEachBuffer(const Stmt& stmt, const std::function<void(const Buffer&)>& visit);
 Stmt SubstituteVars(const Stmt& root, const VarMap& map);
 // Replaces a buffer everywhere (allocs, loads, stores, tile views, blocks); `to` has the same shape unless

@@ -8,14 +8,14 @@
 
 namespace mycc {
 
-// The most threads of any nest of thread loops under a statement; 1 where there is none. For a thread loop it
-// is also the number of threads, and ThreadsUnder(loop.body) the distance from one iteration's threads to the
-// next one's.
+// The number of threads of the largest nest of thread loops under a statement; 1 where there is none. For a
+// thread loop, ThreadsUnder(loop.body) is also the distance between the threads of consecutive iterations.
 int64_t ThreadsUnder(const Stmt& stmt);
 
-// Whether a role does nothing but wait, arrive and issue bulk copies into shared memory: one thread does it.
+// Whether one thread executes the role: it only waits, arrives, and issues bulk copies into shared memory.
 bool IsForOneThread(const Stmt& role);
-// The threads of a role: whole warpgroups. Roles stand beside each other: their threads add up.
+// The number of threads of a role: whole warpgroups. Roles run concurrently, so that a block has the sum of
+// their threads.
 int64_t RoleThreads(const Stmt& role);
 
 inline bool IsThreadLoop(const Stmt& stmt) {

@@ -13,14 +13,14 @@
 
 namespace mycc {
 
-// One kernel of a module. Emitted as two functions with hidden visibility:
+// One kernel of a module, emitted as two functions with hidden visibility:
 //   void SYMBOL_body(void* const* tensors, uint8_t* shared_workspace, uint8_t* thread_workspaces);
 //   void SYMBOL_pack_body(void* const* tensors, uint8_t* shared_workspace, uint8_t* thread_workspaces);
-// tensors of _body: one data pointer for each parameter in order, const ones being their packed u8 buffers
-// (header included); of _pack_body: the const inputs in order, then their packed buffers in order (the header
-// is written by the artifact runtime). Thread t of a team uses thread_workspaces + t *
-// workspace_thread_bytes. Data pointers are aligned to their element only, packed buffers and workspaces to
-// 64 bytes.
+// `tensors` of _body: one data pointer for each parameter in order; for const ones their packed u8 buffer
+// (header included). `tensors` of _pack_body: the const inputs in order, then their packed buffers in order
+// (the artifact runtime writes the headers). Thread t of a team uses thread_workspaces + t *
+// workspace_thread_bytes. Data pointers are aligned to one element, packed buffers and workspaces to 64
+// bytes.
 struct EmitUnit {
   std::string symbol;
   LoweredFunction lowered;

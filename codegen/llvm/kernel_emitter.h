@@ -2,8 +2,8 @@
 // its own emitter.
 //
 // A vector loop is emitted by widening: inside it, an expression that depends on the loop's variable is a
-// vector with one lane for each iteration. Everything else stays scalar, and is broadcast where the two meet.
-// Thread rule: one owner.
+// vector with one lane for each iteration. Other values stay scalar, and are broadcast where an operation has
+// both. Thread rule: one owner.
 #pragma once
 
 #include <deque>
@@ -31,17 +31,17 @@ struct KernelContext {
   const AliasScopes& scopes;
   const CpuFeatures features;
   const int vector_bytes;
-  const int registers;  // of vectors
+  const int registers;  // number of vector registers
   const std::string symbol;
   int regions = 0;  // parallel regions so far, for their names
 };
 
-// Whether all of these can be computed in tile registers (kernel_tile_registers.cc).
+// Whether all these products can be computed in tile registers (kernel_tile_registers.cc).
 bool IsForTileRegisters(const std::vector<const Mma*>& products);
 
 class LlvmKernelEmitter {
  public:
-  // The pointers a body is called with; see emit.h. `thread` is the running thread's number.
+  // The arguments of a body; see emit.h. `thread` is the running thread's number.
   struct Arguments {
     llvm::Value* tensors;
     llvm::Value* shared;
@@ -59,43 +59,45 @@ class LlvmKernelEmitter {
     llvm::Value* pointer = nullptr;
     bool read_only = false;
     bool over_read = false;  // 64 bytes after its end may be read
-    bool on_stack = false;   // this thread's alone
-    // A register tile's: elements of its last dimension from here on are never read.
+    bool on_stack = false;   // private to this thread
+    // For a register tile: elements of its last dimension from this index on are never read.
     int64_t read_columns = 0;
-    // The lanes of a buffer with an element for each (allocated inside a vector loop), else 0.
+    // The number of lanes, for a buffer allocated inside a vector loop (each lane has its own element); else
+    // 0.
     int lanes = 0;
     int alias_group = -1;
   };
 
-  // The lanes of the vector loop around.
+  // The lanes of the enclosing vector loop.
   struct Lanes {
     const VarNode* var;
-    llvm::Value* first;   // value of `var` in lane 0
-    int count;            // of lanes
-    int active;           // lanes at and beyond this carry no iteration
-    llvm::Value* mask;    // of lanes that execute here, null for all
-    bool mask_is_prefix;  // the mask is just `active`
+    llvm::Value* first;   // the value of `var` in lane 0
+    int count;            // number of lanes
+    int active;           // number of lanes with an iteration, the first ones
+    llvm::Value* mask;    // lanes that execute here; null for all
+    bool mask_is_prefix;  // the mask is exactly the active lanes
   };
 
-  // Elements between lanes up to which vectors and shuffles are cheaper than an element at a time.
+  // The largest distance between lanes, in elements, at which vectors and shuffles are cheaper than one
+  // element at a time.
   static constexpr int64_t kMostStride = 4;
 
-  // An access: byte pointer of lane 0's element, and how far the next lane's is, in elements; no stride where
-  // lanes are scattered.
+  // An access: the address of lane 0's element, and the distance to the next lane's in elements; no stride
+  // when lanes are scattered.
   struct Access {
     const Place* place;
     DType dtype;
     llvm::Value* pointer;
     std::optional<int64_t> stride;     // 0: the same element in all lanes
     llvm::Value* scattered = nullptr;  // element offsets from `pointer`, one for each lane
-    bool in_bounds = false;            // provably, whatever the conditions around
-    bool nontemporal = false;          // whole vectors are stored past the caches
+    bool in_bounds = false;            // provably, even without the enclosing conditions
+    bool nontemporal = false;          // stores of whole vectors bypass the caches
   };
 
   // Expressions (kernel_exprs.cc).
   llvm::Value* Emit(const Expr& expr);
   llvm::Value* EmitNode(const Expr& expr);
-  llvm::Value* EmitWide(const Expr& expr);  // broadcast if need be
+  llvm::Value* EmitWide(const Expr& expr);  // broadcast if it is scalar
   llvm::Value* EmitSelect(const Expr& expr);
   llvm::Value* EmitPadded(const Expr& expr, llvm::Value* condition);
   llvm::Value* EmitBranches(const Expr& expr, llvm::Value* condition);
@@ -110,10 +112,10 @@ class LlvmKernelEmitter {
   llvm::Value* Index(const Expr& expr);  // uniform, i64
   llvm::Value* IndexDivision(const Expr& expr, llvm::Value* a);
   llvm::Value* LaneIndex(const Expr& expr, llvm::Type* element);  // a vector of i32 or i64
-  bool IsNarrow(const Expr& expr);                                // fits i32 with all its parts
+  bool IsNarrow(const Expr& expr);                                // fits i32, with all its parts
   bool FitsI32(const Expr& expr);
   int DepthOf(const Expr& expr);
-  bool MayEscape(const Expr& expr);  // holds a load that is not provably in bounds
+  bool MayEscape(const Expr& expr);  // contains a load that is not provably in bounds
 
   // Memory (kernel_memory.cc).
   const Place& PlaceOf(const Buffer& buffer);
@@ -130,12 +132,12 @@ class LlvmKernelEmitter {
   llvm::Value* LanePointers(const Access& access);
   llvm::Value* LoadRaw(const Place& place, llvm::Type* type, llvm::Value* pointer, int align);
   void StoreRaw(const Place& place, llvm::Value* value, llvm::Value* pointer, int align);
-  // Vectors whose first `active` elements alone are in memory; those loaded beyond them are zero.
+  // Access only the first `active` elements of a vector; the other lanes of a load are zero.
   llvm::Constant* FirstLanes(int active, int count);
   llvm::Value* LoadFirst(const Place& place, llvm::FixedVectorType* type, llvm::Value* pointer, int align,
                          int active);
   void StoreFirst(const Place& place, llvm::Value* value, llvm::Value* pointer, int align, int active);
-  // Says which buffer the access is to, so that LLVM may move it across accesses to others.
+  // Tags the access with its buffer's alias group, so that LLVM may move it across accesses to other buffers.
   template <typename Instruction>
   Instruction* Annotate(const Place& place, Instruction* instruction) const {
     if (place.alias_group >= 0) {
@@ -167,22 +169,22 @@ class LlvmKernelEmitter {
   llvm::Value* Combined(Op op, DType dtype, llvm::Value* a, llvm::Value* b);
   llvm::Value* ReduceLanes(Op op, DType dtype, llvm::Value* vector);
 
-  // Elements that are interleaved as they are stored (kernel_interleave.cc). False where the loop has none.
+  // Interleaved stores (kernel_interleave.cc). False when the loop is not one.
   bool EmitInterleaved(const For& loop);
 
-  // Reads ahead (kernel_fetch.cc).
+  // Prefetches (kernel_fetch.cc).
   void Fetch(llvm::Value* pointer, bool to_write = false);
   void EmitFetching(const For& loop);
   int64_t NextIteration(const Linear& index) const;
   void FetchNext(const Expr& value);
 
-  // Stores past the caches (kernel_nontemporal.cc).
+  // Stores that bypass the caches (kernel_nontemporal.cc).
   void EmitNontemporal(const For& loop);
   std::vector<Buffer> OutputsOf(const Stmt& body) const;
   bool IsNontemporal(const Buffer& buffer, const Linear& index) const;
   void EmitStoreFence();
 
-  // Tiles that are read across (kernel_transpose.cc). False where the loop has none.
+  // Transposed reads of tiles (kernel_transpose.cc). False when the loop has none.
   bool EmitTransposed(const For& loop);
   bool EmitTurnedGroups(const For& loop);
   std::vector<llvm::Value*> LoadTile(const Access& rows, int64_t stride_bytes, llvm::Type* unit, int count,
@@ -190,9 +192,9 @@ class LlvmKernelEmitter {
   std::vector<llvm::Value*> LoadTurned(const ExprNode& load, const CrossReads& cross, int64_t u0,
                                        int64_t rows, llvm::Value* first, int count, int active);
 
-  // Mma statements (kernel_mma.cc). A column is a vector of a tile's width or less.
+  // Mma statements (kernel_mma.cc). A column is a vector of at most the tile's width.
   struct MmaColumn {
-    int64_t first;  // element
+    int64_t first;  // element of the tile's row
     int lanes;
     int active;
   };
@@ -235,7 +237,7 @@ class LlvmKernelEmitter {
   void EmitShare(const std::vector<const For*>& loops, int64_t trips, llvm::Value* thread,
                  llvm::Value* threads, const Stmt& body);
 
-  // The variable has this value in `body`.
+  // Emits `body` with this value of the variable.
   template <typename BodyFn>
   void With(const VarNode* var, llvm::Value* value, const BodyFn& body) {
     vars_[var] = Variable{value, depth_};
@@ -250,21 +252,21 @@ class LlvmKernelEmitter {
   Arguments arguments_;
   Builder b_;
   Numbers numbers_;
-  llvm::BasicBlock* entry_;  // allocations and pointers of buffers
+  llvm::BasicBlock* entry_;  // has the allocations and pointers of buffers
   bool in_region_ = false;
-  int depth_ = 0;                    // of loops around
-  double runs_ = 1;                  // iterations of them, where known
+  int depth_ = 0;                    // number of enclosing loops
+  double runs_ = 1;                  // product of their known numbers of iterations
   bool in_tiles_ = false;            // inside a region whose sums are in tile registers
-  std::deque<TileView> tile_views_;  // made here, as the keys of flat_
-  // A region of tile registers, and the instructions around it that load its configuration and the
-  // function's.
+  std::deque<TileView> tile_views_;  // made here; keys of flat_ point into it
+  // A region that uses tile registers, with the instruction before it that loads its configuration, and the
+  // one after it that restores the function's.
   struct TileUse {
     TileGrid::Bytes configuration;
     double runs;
     llvm::CallInst *before, *after;
   };
   std::vector<TileUse> tile_uses_;
-  std::vector<llvm::Instruction*> after_regions_;  // calls that leave no configuration
+  std::vector<llvm::Instruction*> after_regions_;  // calls after which no tile configuration is loaded
 
   struct Variable {
     llvm::Value* value;
@@ -273,15 +275,15 @@ class LlvmKernelEmitter {
   std::unordered_map<const VarNode*, Variable> vars_;
   std::unordered_map<const BufferNode*, Place> places_;
   std::optional<Lanes> lanes_;
-  // Loops inside the one that fetches for the next iteration of the loop around it, itself included.
+  // The loop with the mark fetches_next, and the loops inside it.
   std::optional<std::unordered_set<const VarNode*>> fetching_;
-  std::unordered_set<const BufferNode*> nontemporal_;  // begin at cache lines, and are stored past the caches
-  // Values of expressions where they are known to be computed: one level for each arm of a branch around.
+  std::unordered_set<const BufferNode*> nontemporal_;  // aligned to cache lines; stores bypass the caches
+  // Values of expressions that are already computed here: one level for each enclosing arm of a branch.
   std::vector<Memo> memo_;
-  Memo turned_;                                   // what loads of a tile that is read across give here
-  std::unordered_map<const void*, Linear> flat_;  // of loads and stores, by node
+  Memo turned_;                                   // values of a transposed tile's loads
+  std::unordered_map<const void*, Linear> flat_;  // positions of loads and stores, by node
   std::unordered_map<const ExprNode*, bool> escapes_;
-  std::vector<Expr> keep_;  // expressions made here, so that nodes in the caches above stay alive
+  std::vector<Expr> keep_;  // keeps expressions made here alive: the maps above have pointers to their nodes
 };
 
 }  // namespace mycc

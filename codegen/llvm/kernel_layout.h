@@ -1,4 +1,5 @@
-// The origin of each buffer of a kernel, and which buffers may overlap. One object for each emitted body.
+// The origin of each buffer of a kernel, and which buffers may overlap. Thread rule: values; one KernelLayout
+// for each emitted body.
 #pragma once
 
 #include <cstdint>
@@ -10,28 +11,29 @@
 
 namespace mycc {
 
-// A buffer that the caller of a body provides: tensors[tensor] + offset, or an offset into one of the
-// workspaces.
+// The place of a buffer that the caller of a body provides: tensors[tensor] + offset, or an offset into one
+// of the workspaces, in bytes.
 struct BufferOrigin {
   enum Kind { kTensor, kSharedWorkspace, kThreadWorkspace } kind = kTensor;
   int tensor = 0;
   int64_t offset = 0;
   bool read_only = false;
-  bool aligned = false;  // to 64 bytes, with 64 bytes after its end that may be read
+  bool aligned = false;  // to 64 bytes; 64 bytes after its end may be read too
   int64_t bytes = 0;
   int alias_group = 0;  // buffers of different groups never overlap
 };
 
 struct KernelLayout {
   std::unordered_map<const BufferNode*, BufferOrigin> origins;
-  int64_t thread_bytes = 0;  // of workspace for each thread
+  int64_t thread_bytes = 0;  // bytes of workspace for each thread
   int alias_groups = 0;
 };
 
 KernelLayout LayoutOfKernel(const LoweredFunction& lowered);
 KernelLayout LayoutOfPack(const LoweredFunction& lowered);
 
-// LLVM's metadata for the alias groups: an access of group g carries scope(g) and none_of(g).
+// LLVM's metadata for the alias groups: an access of group g has the alias scope scope(g), and the noalias
+// set others(g).
 class AliasScopes {
  public:
   AliasScopes(llvm::LLVMContext& context, const std::string& name, int groups);

@@ -10,23 +10,24 @@ namespace mycc {
 
 class LaneProducts {
  public:
-  // `instruction` names a row of class kVector, or kTile: then the rest of its depth is computed in
+  // `instruction` names a row of class kVector, or of kTile: the remainder of a tile's depth is computed in
   // lanes.
   LaneProducts(Builder& builder, const Numbers& numbers, const std::string& instruction, DType a, DType b,
                DType accumulator);
 
   int group() const { return group_; }
-  // Lanes that an instruction has at least.
+  // The fewest lanes that the instruction exists for.
   int least_lanes() const { return kind_ == Kind::kFma ? 1 : 4; }
 
-  // A group of a as it is stored, an integer of its bits (kFma: the element's memory type), in all lanes.
+  // Broadcasts a stored group of a to all lanes. The group is an integer of its bits (kFma: the element's
+  // memory type).
   llvm::Value* Broadcast(llvm::Value* stored, int lanes) const;
-  // Groups of b, one for each lane, from a vector of such integers. Elements at and beyond `valid` of each
-  // group are zero, so that they multiply whatever is there to zero.
+  // Groups of b, one for each lane, from a vector of such integers. Elements from `valid` on in each group
+  // become zero, so that their products are zero.
   llvm::Value* Row(llvm::Value* stored, int valid) const;
   llvm::Value* MultiplyAdd(llvm::Value* broadcast, llvm::Value* row, llvm::Value* sum) const;
 
-  // The type of a group of a, or of `lanes` groups of b, in memory.
+  // The memory type of a group of a, or of `lanes` groups of b.
   llvm::Type* StoredType(DType dtype, int lanes = 1) const;
 
  private:

@@ -1,4 +1,4 @@
-// Analyses a loop for the choices of the back end: which idiom it is emitted as.
+// Recognizes the loops for which the back end has special code. Pure functions.
 #pragma once
 
 #include <optional>
@@ -8,33 +8,34 @@
 
 namespace mycc {
 
-// Whether the iterations of a vector loop may run side by side, one in each lane: no iteration touches what
-// another one writes. Every buffer written in the loop is indexed, in one dimension or as memory and by all
-// accesses alike, by the loop's variable and nothing that changes inside the loop.
+// Whether the iterations of a vector loop may run concurrently, one in each lane: no iteration accesses an
+// element that another one writes. For every buffer written in the loop, all accesses must have the same
+// index in one dimension (or the same flat position), which depends on the loop's variable and on nothing
+// else that changes inside the loop.
 bool CanWiden(const For& loop);
 
-// The store of a loop that is nothing but one reduction into one element, s = s (op) value; null for other
+// The store of a loop that consists of one reduction into one element, s = s (op) value; null for other
 // loops.
 const Store* LaneReductionOf(const For& loop);
 
-// The products under a statement that holds nothing else, all into one accumulator that stands still inside
-// it; empty where there is anything else.
+// The products in a statement that contains only products into one fixed accumulator; empty for other
+// statements.
 std::vector<const Mma*> ProductsOfOneAccumulator(const Stmt& stmt);
 
-// True when the loop's variable chooses an element of a register tile.
+// True when the loop's variable indexes a register tile.
 bool IndexesAccumulator(const For& loop);
 
-// An unrolled loop around nothing but a vector loop of one store, with loads that are contiguous along the
-// unrolled loop and strided along the lanes, from tensors that the store leaves alone.
+// Transposed reads: an unrolled loop that contains only a vector loop of one store. Some loads are contiguous
+// along the unrolled loop and strided along the lanes, from tensors other than the stored one.
 struct CrossReads {
   const VarNode* unrolled;
   const For* lanes;
-  std::vector<const ExprNode*> loads;  // those
+  std::vector<const ExprNode*> loads;  // those loads
 };
 std::optional<CrossReads> CrossReadsOf(const For& loop);
 
-// An unrolled loop around nothing but a vector loop of one store, to elements that are contiguous along the
-// unrolled loop and as far apart along the lanes as that one is long: y[v, e].
+// An interleaved store y[v, e]: an unrolled loop over e that contains only a vector loop over v of one store.
+// The elements are contiguous along e; lanes are as far apart as the extent of e.
 struct InterleavedStore {
   const VarNode* unrolled;  // e
   const For* lanes;         // v
@@ -43,7 +44,7 @@ struct InterleavedStore {
 };
 std::optional<InterleavedStore> InterleavedStoreOf(const For& loop);
 
-// Around such a loop another unrolled one, along which the elements that are stored lie as they do along it:
+// An unrolled loop over u around an interleaved store of elements that are contiguous along u and e together:
 // y[u, v, e] = x[v, group * u + e].
 struct TurnedGroups {
   const VarNode* unrolled;  // u

@@ -1,5 +1,5 @@
-// LLVM's TargetMachine for a target, and the LLVM passes that run on a module. Only these files and emit.cc
-// use TargetMachine.
+// Makes LLVM's TargetMachine for a target, and runs LLVM's passes on a module. Thread rule: functions are
+// re-entrant; a module and its machine have one owner.
 #pragma once
 
 #include <memory>
@@ -18,8 +18,8 @@ absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeMachine(const Target& t
 // Gives a function of the module the attributes that it needs to be compiled for the target.
 void SetTargetAttributes(const llvm::TargetMachine& machine, const Target& target, llvm::Function* function);
 
-// A short pipeline: the code arrives unrolled and in vectors, so it needs registers, common subexpressions
-// and loop invariants, and no loop transformation.
+// Runs a short pipeline. The emitted code is already unrolled and vectorized, so it needs mem2reg, common
+// subexpression elimination and hoisting of loop invariants, but no loop transformations.
 void OptimizeModule(llvm::TargetMachine& machine, llvm::Module* module);
 
 }  // namespace mycc

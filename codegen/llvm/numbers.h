@@ -30,22 +30,22 @@ class Numbers {
 
   llvm::Value* Unary(Op op, DType dtype, llvm::Value* a) const;
   llvm::Value* Binary(Op op, DType dtype, llvm::Value* a, llvm::Value* b) const;
-  // The lanes of `a` divided by one number, within 1.5 units in the last place: the division itself stands
-  // apart from them, so that it leaves the loops in which the divisor does not change.
-  // REQUIRES: `dtype` is a float of at most 32 bits.
+  // Divides the lanes of `a` by one number, within 1.5 units in the last place. It multiplies by the
+  // reciprocal, which is hoisted out of loops in which the divisor does not change. REQUIRES: `dtype` is a
+  // float of at most 32 bits.
   llvm::Value* DivideByScalar(DType dtype, llvm::Value* a, llvm::Value* divisor) const;
   llvm::Value* DivideByRoot(llvm::Value* a, llvm::Value* b) const;
   llvm::Value* Compare(Op op, DType operand, llvm::Value* a, llvm::Value* b) const;
   llvm::Value* Cast(DType to, DType from, llvm::Value* value) const;
 
  private:
-  // `element`, or a vector of it as wide as value.
+  // `element`, or a vector of it with as many lanes as `value`.
   llvm::Type* Like(llvm::Value* value, llvm::Type* element) const;
-  llvm::Constant* Int(llvm::Value* like, uint64_t bits) const;  // of value's own type, which is of integers
+  llvm::Constant* Int(llvm::Value* like, uint64_t bits) const;  // of `like`'s integer type
   llvm::Value* AsInt(llvm::Value* f) const;                     // float bits as i32
   llvm::Value* AsFloat(llvm::Value* bits) const;
 
-  // A float to the nearest value of a narrower type; others as they are.
+  // Rounds a float to the nearest value of a narrower type; other types are returned unchanged.
   llvm::Value* Round(DType dtype, llvm::Value* f) const;
   llvm::Value* RoundBF16(llvm::Value* f) const;
   llvm::Value* HalfBits(llvm::Value* f) const;                     // float -> i16

@@ -1,5 +1,5 @@
 // Recognizes statements around a tile's products that tile registers execute directly: setting the sums to
-// zero, loading them from a tensor, storing them to one.
+// zero, loading them from a tensor, storing them to one. Pure functions.
 #pragma once
 
 #include <optional>
@@ -8,11 +8,11 @@
 
 namespace mycc {
 
-// Nothing but sums = 0, all of them.
+// Whether the statement only sets all sums to zero.
 bool SetsSumsToZero(const Stmt& stmt, const Mma& mma);
 
-// Nothing but sums = tensor[..], or tensor[..] = sums, element by element and all of them: where the tensor's
-// are, in rows equally far apart. nullopt for anything else.
+// The tensor's elements of a statement that only copies all sums from a tensor (LoadsSums) or to it
+// (StoresSums), in rows of equal distance; nullopt for other statements.
 std::optional<TileView> LoadsSums(const Stmt& stmt, const Mma& mma);
 std::optional<TileView> StoresSums(const Stmt& stmt, const Mma& mma);
 

@@ -1,7 +1,6 @@
-// Assigns AMX's eight tile registers while one accumulator of m x n sums is computed, as a grid of tiles
-// of at most 16 x 16. Each row of the grid has a tile of a, each column one of b. The tiles of the
-// operand with fewer stay loaded; those of the other pass through the remaining registers. Thread rule: a
-// value.
+// Assigns AMX's eight tile registers for an accumulator of m x n sums, a grid of tiles of at most 16 x 16.
+// Each row of the grid has a tile of a, each column a tile of b. The operand with fewer tiles stays loaded;
+// the tiles of the other are loaded in turn into the remaining registers. Thread rule: a value.
 #pragma once
 
 #include <algorithm>
@@ -11,20 +10,21 @@
 namespace mycc {
 
 struct TileGrid {
-  static constexpr int64_t kRows = 16;  // of a tile; and columns of 4 bytes
+  static constexpr int64_t kRows = 16;  // rows of a tile, and columns of 4 bytes
   static constexpr int kRegisters = 8;
 
   int64_t m, n;
-  int64_t block_rows = 0;  // of a: a tile holds rows of one block; 0: there is one
+  int64_t block_rows = 0;  // rows of each block of a; a tile has rows of one block; 0: a single block
 
   int rows() const { return static_cast<int>(m / Block() * TilesInBlock()); }
   int columns() const { return static_cast<int>(Tiles(n)); }
-  // Rows of the i-th tile of a, the first of them, columns of the j-th one of b.
+  // The number of rows of a's i-th tile, its first row, and the number of columns of b's j-th tile.
   int64_t RowsOf(int i) const { return std::min(kRows, Block() - i % TilesInBlock() * kRows); }
   int64_t FirstRow(int i) const { return i / TilesInBlock() * Block() + i % TilesInBlock() * kRows; }
   int64_t ColumnsOf(int j) const { return std::min(kRows, n - j * kRows); }
 
-  // A tile that passes by is loaded while the one before is in use, and may be smaller than that.
+  // Two registers for the passing operand: a tile is loaded while the one before is in use, and may be
+  // smaller than that.
   bool fits() const { return rows() * columns() + kept() + std::min(2, passing()) <= kRegisters; }
   bool keeps_a() const { return rows() < columns(); }
   int kept() const { return std::min(rows(), columns()); }
@@ -33,8 +33,8 @@ struct TileGrid {
   int A(int i) const { return keeps_a() ? Kept(i) : Passing(i); }
   int B(int j) const { return keeps_a() ? Passing(j) : Kept(j); }
 
-  // The operand of ldtilecfg: palette 1; bytes of a row and rows of each register, whole tiles where none is
-  // used. REQUIRES: fits().
+  // The operand of ldtilecfg: palette 1, and the row bytes and rows of each register. Unused registers are
+  // whole tiles. REQUIRES: fits().
   using Bytes = std::array<uint8_t, 64>;
   Bytes Configuration() const {
     Bytes bytes = {};

@@ -1,5 +1,5 @@
-// Describes a copy between global and shared memory as a box, as the copy engine takes it (TMA,
-// cuTensorMapEncodeTiled). The pass that chooses bulk copies and the back end that emits them share it.
+// Describes a copy between global and shared memory as a box for the copy engine (TMA,
+// cuTensorMapEncodeTiled). Used by the pass that chooses bulk copies and by the back end that emits them.
 // Pure.
 #pragma once
 
@@ -13,15 +13,16 @@ namespace mycc {
 struct BulkBox {
   Buffer global, shared;
   bool to_shared = false;
-  // For each dimension of `global`: where the box begins, how many elements it has, and their distance.
+  // For each dimension of `global`: the box's first index, its number of elements, and their distance.
   std::vector<Expr> begin;
   std::vector<int64_t> extent, step;
-  std::vector<Expr> shared_prefix;  // indices of `shared` before the tile's (a ring's slot)
+  std::vector<Expr> shared_prefix;  // leading indices of `shared` (a ring's slot)
 };
 
-// `body` is a Copy's: a nest of loops around one store. FailedPrecondition says why the copy engine cannot do
-// it: steps that are not regular, an order of dimensions that differs, rows that are not 16-byte aligned, a
-// condition that is not the tensor's own edge (beyond which the engine reads zero and writes nothing).
+// `body` is a Copy's: a nest of loops around one store. FailedPrecondition when the copy engine cannot
+// execute it: irregular steps, a different order of dimensions, rows that are not 16-byte aligned, or a
+// condition other than the tensor's own edge (outside of the tensor the engine reads zeros and writes
+// nothing).
 absl::StatusOr<BulkBox> BulkBoxOf(const Stmt& body);
 
 }  // namespace mycc

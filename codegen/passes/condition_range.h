@@ -1,4 +1,4 @@
-// Finds the part of a loop's range in which a condition holds, for partition_loops.
+// Finds the part of a loop's range in which a condition holds, for partition_loops.cc. Pure.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace mycc {
 
-// Iterations of a loop over [0, extent): the condition holds in [true_begin, true_end) whatever the inner
-// loops do, and in none outside [possible_begin, possible_end).
+// Iterations of a loop over [0, extent). In [true_begin, true_end) the condition holds in every iteration of
+// the inner loops; outside [possible_begin, possible_end) it holds in none.
 struct ConditionRange {
   int64_t possible_begin, true_begin, true_end, possible_end;
-  bool uses_inner;  // depends on inner loops too
+  bool uses_inner;  // the condition depends on inner loops too
 
   bool decides(int64_t extent) const {
     return true_begin < true_end || possible_begin > 0 || possible_end < extent;

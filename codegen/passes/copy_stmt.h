@@ -1,4 +1,4 @@
-// Copies of statements under other names, and with variables replaced. Pure functions.
+// Copies statements with other names, or with variables replaced. Pure functions.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace mycc {
 
-// The same statement with loops and buffers of its own, called after the old ones with `suffix`: a second
-// copy beside the first.
+// A second copy of the statement, with loops and buffers of its own; their names are the old ones with
+// `suffix`.
 Stmt CopyWithSuffix(const Stmt& stmt, const std::string& suffix);
 
-// Variables replaced, and the expressions that used one in canonical form again.
+// Replaces variables, and simplifies the expressions that used one.
 Stmt SubstituteSimplified(const Stmt& stmt, const VarMap& map);
 
 }  // namespace mycc

@@ -1,4 +1,4 @@
-// The layout of a tensor-core accumulator: which thread holds which element in which register. Pure.
+// The layout of a tensor-core accumulator: the thread and the register of each element. Pure.
 #pragma once
 
 #include <string>
@@ -11,8 +11,9 @@
 
 namespace mycc {
 
-// An accumulator tile of `rows` x `columns`, shared by warps. Each warp (each of a warpgroup's four, below
-// each other) has `row_tiles` x `column_tiles` of 16 x 8 elements, row_step rows apart.
+// An accumulator tile of `rows` x `columns` elements, divided among warps (a warpgroup's four warps lie below
+// each other). Each warp has `row_tiles` x `column_tiles` tiles of 16 x 8 elements; its row tiles are
+// row_step rows apart.
 struct FragmentLayout {
   int64_t rows = 0, columns = 0;
   WarpGrid warps;
@@ -23,17 +24,17 @@ struct FragmentLayout {
   int64_t row_step() const { return warpgroups ? 64 : 16; }
   int64_t threads() const { return int64_t{32} * warps.rows * warps.columns * (warpgroups ? 4 : 1); }
   int64_t registers() const { return row_tiles() * column_tiles() * 4; }
-  // The register, of those of one thread, for a row tile, a column tile, the upper or lower half of its rows,
-  // and an even or odd column: row-major.
+  // The thread's register for a row tile, a column tile, the upper (0) or lower (1) half of the tile's rows,
+  // and an even (0) or odd (1) column: row-major.
   int64_t Register(int64_t row_tile, int64_t column_tile, int half, int odd) const {
     return ((row_tile * 2 + half) * column_tiles() + column_tile) * 2 + odd;
   }
 };
 
-// FailedPrecondition when the tile is not whole instructions for every warp.
+// FailedPrecondition when the tile does not divide into whole instructions for every warp.
 absl::StatusOr<FragmentLayout> FragmentLayoutOf(const Mma& mma, const Target& target);
 
-// Loops over a tile's elements, as its threads hold them.
+// Loops over a tile's elements in the order of threads and their registers.
 struct FragmentLoops {
   std::vector<std::pair<Var, LoopKind>> loops;  // outermost first
   Expr row, column;

@@ -1,4 +1,5 @@
 // Lowers scheduled IR to a kernel that a back end can emit. lower.cc lists the passes; each has its own file.
+// Thread rule: functions are re-entrant.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +12,20 @@
 
 namespace mycc {
 
-// Bytes at the start of every packed buffer: the digest of the packing code and the layout, so that a buffer
-// of another build is refused.
+// Bytes of the header at the start of every packed buffer: a digest of the packing code and the layout. A
+// buffer from another build is refused by it.
 inline constexpr int64_t kPackedHeaderBytes = 64;
 
-// A buffer that FUNC_pack fills and FUNC reads: `offset` bytes (64-byte aligned, header included) into the u8
-// buffer of const parameter `param`.
+// A buffer that FUNC_pack fills and FUNC reads. It lies `offset` bytes (64-byte aligned, header included)
+// into the u8 buffer of const parameter `param`.
 struct PackedBuffer {
   Buffer buffer;
   int param;
   int64_t offset;
 };
 
-// An intermediate in memory: `offset` bytes into the call's shared workspace, or into the running thread's
-// part of it.
+// An intermediate in memory. It lies `offset` bytes into the call's shared workspace, or (`per_thread`) into
+// the running thread's workspace.
 struct WorkspaceBuffer {
   Buffer buffer;
   bool per_thread;
@@ -35,20 +36,20 @@ struct WorkspaceBuffer {
 // parameters, packed buffers, workspace buffers, and buffers of Alloc statements (small, on the stack or in
 // registers).
 struct LoweredFunction {
-  Function kernel;  // params as declared; const ones are reached through `packed` alone
-  Function pack;    // body fills the packed buffers from the const params; an empty Seq without any
+  Function kernel;  // params as declared; const ones are read only through `packed`
+  Function pack;    // fills the packed buffers from the const params; its body is an empty Seq without any
   std::vector<PackedBuffer> packed;
-  // For each parameter: the size of its u8 buffer, 0 for parameters that are not const.
+  // For each parameter: the bytes of its packed u8 buffer; 0 for parameters that are not const.
   std::vector<int64_t> packed_bytes;
   std::vector<WorkspaceBuffer> workspace;
   int64_t workspace_shared_bytes = 0;
   int64_t workspace_thread_bytes = 0;  // for each thread of the team
-  bool parallel = false;               // has a parallel loop
+  bool parallel = false;               // the kernel has a parallel loop
 };
 
-// Runs the passes, verifying between them. Blocks that depend on const inputs alone and stand at the root
-// move to `pack`; a const input that is read unpacked is copied as it is. Errors: FailedPrecondition when the
-// schedule cannot be lowered for the target (say why). Debug output (MYCC_DEBUG >= 5, MYCC_PRINT_AFTER,
+// Runs the passes, and verifies the IR after each. Blocks at the root that depend only on const inputs move
+// to `pack`; a const input that is read unpacked is copied unchanged. Errors: FailedPrecondition with the
+// reason when the schedule cannot be lowered for the target. Debug output (MYCC_DEBUG >= 5, MYCC_PRINT_AFTER,
 // MYCC_TIME_PASSES) only prints.
 absl::StatusOr<LoweredFunction> Lower(const Function& scheduled, const Target& target);
 

@@ -20,29 +20,29 @@ struct PackSplit {
   std::vector<PackedBuffer> packed;
   std::vector<int64_t> packed_bytes;  // as in LoweredFunction
 };
-// Root statements that depend on const inputs alone go to `pack`; a const input that the kernel reads
-// directly becomes a verbatim copy.
+// Root statements that depend only on const inputs move to `pack`; a const input that the kernel reads
+// directly is copied unchanged.
 PackSplit HoistPacked(const Function& scheduled);
 
-// Nests at the root that no schedule has bound get a GPU's blocks and threads.
+// Nests at the root that the schedule left unbound are bound to a GPU's blocks and threads.
 Stmt BindNests(const Stmt& body);
 
-// Blocks become Stores: bindings substituted, guards where a binding may leave its domain, initialisations
-// above the outermost reduction loop.
+// Blocks become Stores: bindings are substituted, guards added where a binding may leave its domain, and
+// initialisations placed above the outermost reduction loop.
 absl::StatusOr<Stmt> LowerBlocks(const Stmt& body);
 
-// A loop used only through quotients and remainders of its variable becomes the nest that it was fused from.
+// A loop whose variable is used only in quotients and remainders becomes the nest that it was fused from.
 Stmt UnfuseLoops(const Stmt& body);
 
 // Guards become loop structure: a main part in which they hold, and tails of static size.
 Stmt PartitionLoops(const Stmt& body);
 
-// Local buffers shrink to the elements in use; rows are padded to whole vectors so that register tiles stay
-// aligned.
+// Local buffers shrink to the elements in use. Their rows are padded to whole vectors, so that register tiles
+// stay aligned.
 Stmt FitLocals(const Stmt& body, const Target& target);
 
-// Loops marked with an instruction become Mma statements; a marked loop that a guard left irregular becomes
-// an ordinary one.
+// Loops marked with an instruction become Mma statements; a marked loop that a guard made irregular becomes
+// an ordinary loop.
 absl::StatusOr<Stmt> TensorizeLoops(const Stmt& body, const Target& target);
 
 // Loops marked with a tensor-core instruction become Mma statements over whole tiles.
@@ -54,26 +54,29 @@ absl::StatusOr<Stmt> PipelineLoops(const Stmt& body);
 // Nests over tensor-core accumulators run over the threads and registers that hold their elements.
 absl::StatusOr<Stmt> FragmentLoopsOf(const Stmt& body, const Target& target);
 
-// A vector loop that reduces into one element gets lanes of its own, which are combined after the loops
-// around it.
+// A vector loop that reduces into one element gets an accumulator for each lane. The lanes are combined after
+// the loops around it.
 Stmt SplitReductions(const Stmt& body, const Target& target);
 
-// A reduction that a GPU's thread loops carry becomes one of each thread, and a Combine.
+// A reduction carried by a GPU's thread loops becomes a reduction in each thread and a Combine across
+// threads.
 absl::StatusOr<Stmt> SplitThreadReductions(const Stmt& body);
 
-// Vector loops whose lanes decide a condition differently become one for whole vectors and one for the rest.
+// A vector loop with a condition that differs between lanes gets two versions: one without the condition, for
+// when it holds in all lanes, and one that tests it in each lane.
 Stmt SplitWholeVectors(const Stmt& body);
 
-// Conditions that do not depend on a loop move out of it, of Ifs and of selects at the top of a stored value.
+// Conditions that do not depend on a loop move out of it: those of Ifs, and of selects at the top of a stored
+// value.
 Stmt HoistConditions(const Stmt& body);
 
-// Takes out constant conditions, loops of no or one iteration, and buffers that nobody reads.
+// Removes constant conditions, loops of at most one iteration, and buffers that are never read.
 Stmt CleanStmts(const Stmt& body);
-// The same, after bringing every expression into canonical form.
+// Brings every expression into canonical form, then does the same.
 Stmt SimplifyStmts(const Stmt& body);
 
-// Buffers of Allocs that are too large for the stack move to the workspace; on a GPU, where a launch does not
-// leave anything in registers and shared memory, those at the root.
+// On a CPU, buffers of Allocs that are too large for the stack move to the workspace. On a GPU, those at the
+// root do, because registers and shared memory do not outlive a launch.
 struct StoragePlan {
   Stmt body;
   std::vector<WorkspaceBuffer> workspace;
@@ -82,8 +85,8 @@ struct StoragePlan {
 };
 StoragePlan PlanStorage(const Stmt& body, const Target& target);
 
-// The places of one launch's buffers in its blocks' shared memory: buffers that are never live together share
-// bytes.
+// The offsets of a launch's buffers in shared memory, in bytes. Buffers that are never live at the same time
+// may overlap.
 struct SharedBuffer {
   Buffer buffer;
   int64_t offset;
@@ -94,8 +97,8 @@ struct SharedPlan {
 };
 SharedPlan PlanShared(const Stmt& launch);
 
-// About how many instructions the body becomes when unrolled: what keeps a schedule from asking for megabytes
-// of code.
+// An estimate of the number of instructions after unrolling. Schedules with too many are refused, so that
+// none becomes megabytes of code.
 double EstimateInstructions(const Stmt& body, const Target& target);
 
 }  // namespace mycc

@@ -1,5 +1,5 @@
-// Analyses a pipelined loop, and turns its tiles into rings: the common part of both kinds of pipelines.
-// Pure; for pipeline_loops.cc and its two files alone.
+// Analyses a pipelined loop, and turns its tiles into rings. Pure. For pipeline_loops.cc, bulk_pipeline.cc
+// and threads_pipeline.cc only.
 #pragma once
 
 #include <cstdint>
@@ -11,23 +11,23 @@
 
 namespace mycc {
 
-// The body of a pipelined loop, taken apart.
+// The parts of a pipelined loop's body.
 struct LoopParts {
   std::vector<Buffer> tiles;  // allocated in the loop, in shared memory
-  std::vector<Stmt> copies;   // nests that fill them from memory outside
+  std::vector<Stmt> copies;   // nests that fill the tiles from other memory
   std::vector<Stmt> work;     // the rest
 };
 
 absl::StatusOr<LoopParts> PartsOf(const For& loop);
 
-// The store of a nest of loops and guards; null where it holds more.
+// The only store of a nest of loops and guards; null when there are other statements.
 const Store* StoreOf(Stmt nest);
 
-// The tiles as rings: a dimension of slots before theirs.
+// Tiles extended to rings: each gets a leading dimension of slots.
 class Rings {
  public:
   Rings(const std::vector<Buffer>& tiles, int slots);
-  // The statement on the tiles of one slot.
+  // The statement, accessing the tiles of one slot.
   Stmt In(const Stmt& stmt, const Expr& slot) const;
   Stmt Around(Stmt body) const;
 
@@ -35,12 +35,13 @@ class Rings {
   std::vector<std::pair<Buffer, Buffer>> rings_;
 };
 
-// Serial loops that hold nothing but the next one, down to the pipelined loop; none otherwise.
+// The perfect nest of serial loops down to the pipelined loop; empty when there is none.
 std::vector<const For*> NestAround(const Stmt& stmt);
-// The loops' values in iteration `number` of the whole nest.
+// The values of the loops' variables in iteration `number` of the whole nest.
 VarMap ValuesAt(const std::vector<const For*>& nest, const Expr& number);
 
-// The two pipelines. `blocks`: the loops of the grid around `body`, that of one block, which holds the loop.
+// The two kinds of pipelines. `blocks` are the grid's loops around `body`, the code of one thread block,
+// which contains the pipelined loop.
 absl::StatusOr<Stmt> PipelineInBulk(const For& loop, LoopParts parts, const std::vector<const For*>& blocks,
                                     const Stmt& body);
 Stmt PipelineByThreads(const Stmt& launch, const LoopParts& parts);

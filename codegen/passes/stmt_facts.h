@@ -1,5 +1,4 @@
-// Questions that passes and back ends ask about a statement: how much it does, which reduction a store is.
-// Pure.
+// Small analyses of statements that passes and back ends share. Pure.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +9,14 @@
 
 namespace mycc {
 
-// Statements that do work (stores and tile statements).
+// The number of stores and tile statements.
 int64_t CountLeaves(const Stmt& stmt);
 
-// The reduction that a store is, s = s (op) value, as lowering leaves it; kNone for others.
+// The operation of a store s = s (op) value; kNone for other stores.
 ReduceOp ReductionOf(const Store& store);
 
-// The variables of the loops in asynchronous copies. Conditions there are the edges that whoever carries the
-// copy out knows of, and stay where they are.
+// The variables of the loops in asynchronous copies. Conditions over them are edges that the copy handles
+// itself; passes leave them in place.
 std::unordered_set<const VarNode*> LoopVarsInCopies(const Stmt& body);
 
 // A constant extent, or nullopt.

@@ -1,8 +1,8 @@
 // Stream-K: thread blocks share the last tiles of a product by steps of the depth, so that all blocks have
 // the same number of steps (Osama et al., "Stream-K: Work-centric Parallel Decomposition for Dense
-// Matrix-Matrix Multiplication on the GPU", PPoPP 2023). Here groups of blocks share a few tiles each. The
-// same block of all groups works at the same depth of neighbouring tiles, so their operands come from L2 once
-// for many. One group is the paper's scheme. Pure; for bulk_pipeline.cc alone.
+// Matrix-Matrix Multiplication on the GPU", PPoPP 2023). Here each group of blocks shares a few tiles.
+// Corresponding blocks of all groups work at the same depth of neighbouring tiles, so they share operands in
+// L2. One group is the paper's scheme. Pure. For bulk_pipeline.cc only.
 #pragma once
 
 #include <cstdint>
@@ -15,31 +15,31 @@
 
 namespace mycc {
 
-// The shares of the workers. Tiles beyond whole rounds of all workers are dealt out first. A group has every
-// groups-th of them, and its members share the steps of these out in order: member m has those from Begin(m)
-// to Begin(m + 1), which are parts of one tile after the other. Then each worker has as many whole tiles as
-// all others. One of all these is a turn.
+// Each worker's (block's) share of the tiles. The tiles that do not divide evenly among the workers are
+// "dealt" tiles, and come first. Group g has every groups-th of them. Its members divide their steps in
+// order: member m has steps Begin(m) to Begin(m + 1), which may belong to several tiles. After them each
+// worker has the same number of whole tiles. A worker's part of one tile is a turn.
 class StreamShares {
  public:
-  // REQUIRES: the groups have no more members than there are workers, and the same number of tiles each,
-  // with a step for each member.
+  // REQUIRES: groups * members <= workers; all groups have the same number of dealt tiles; each member has at
+  // least one step.
   StreamShares(int64_t tiles, int64_t steps, int64_t workers, const StreamKGroups& groups);
 
-  // A turn's tile; its steps [from, to), at least one; the steps of all turns before.
+  // A turn's tile, its steps [from, to) (at least one), and the number of steps of all turns before.
   struct Turn {
     Expr tile, from, to, before;
   };
-  // `body` for all turns of a worker; variables are called after `name`.
+  // Executes `body` for all turns of a worker; variables are named after `name`.
   Stmt Turns(const Expr& worker, const std::string& name,
              const std::function<Stmt(const Turn& turn)>& body) const;
-  // Whether the worker `ahead` members after `worker` has steps of the dealt tile that `worker` has the first
-  // steps of; and that worker.
+  // `worker` has the first steps of the dealt tile of `turn`. Has: whether the worker `ahead` members after
+  // it has steps of that tile too. Ahead: that worker.
   Expr Has(const Expr& worker, const Expr& ahead, const Turn& turn) const;
   Expr Ahead(const Expr& worker, const Expr& ahead) const { return worker + ahead * groups_; }
 
   int64_t workers() const { return workers_; }
   int64_t steps() const { return steps_; }
-  // Members that have steps of a tile besides the one that has its first, at most.
+  // The largest number of members with steps of the same tile, without the one that has its first steps.
   int64_t helpers() const;
 
  private:
@@ -49,31 +49,32 @@ class StreamShares {
 
   const int64_t steps_, workers_;
   const int64_t groups_, members_;
-  const int64_t whole_;           // tiles of each worker
-  const int64_t dealt_;           // tiles of all
-  const int64_t tiles_of_group_;  // dealt ones
-  int64_t parts_ = 0;             // turns that some member needs for its share of them
+  const int64_t whole_;           // whole tiles of each worker
+  const int64_t dealt_;           // dealt tiles of all groups
+  const int64_t tiles_of_group_;  // dealt tiles of each group
+  int64_t parts_ = 0;             // the largest number of turns that a member needs for its dealt steps
 };
 
-// The sums of tiles that several workers have. The worker with a tile's first steps ends it: in its last turn
-// but for whole tiles. The others have those steps in their first turn, and leave their sums in memory.
+// The partial sums of dealt tiles. The worker with a tile's first steps finishes the tile, in its last turn
+// of dealt tiles. The other workers have their steps of the tile in their first turn, and store their sums in
+// memory.
 class PartialSums {
  public:
-  // `clears`: the nests that clear the accumulators of the products in `loop`. Refuses what is not such a
-  // nest. REQUIRES: `loop` outlives the sums.
+  // `clears`: the nests that set the accumulators of the products in `loop` to zero; FailedPrecondition for
+  // other nests. REQUIRES: `loop` outlives the sums.
   static absl::StatusOr<PartialSums> Of(const std::vector<Stmt>& clears, const Stmt& loop, int64_t workers);
 
-  // Leaves the worker's sums for others.
+  // Stores the worker's sums in memory, and signals that they are there.
   Stmt Give(const Expr& worker) const;
-  // Adds the sums of worker `giver` to the own ones.
+  // Waits for the sums of worker `giver`, and adds them to this worker's.
   Stmt Take(const Expr& giver) const;
-  // `launch`, after one that lowers the flags, inside the tensors that both need.
+  // `launch` after a launch that clears the flags, inside the Allocs of the tensors that both need.
   Stmt Around(Stmt launch) const;
 
  private:
   struct Sums {
-    Stmt clear;          // the nest of the accumulator's elements
-    const Mma* product;  // that they are the sums of
+    Stmt clear;          // the nest over the accumulator's elements
+    const Mma* product;  // the products that are summed
     Buffer parts;
   };
   std::vector<Sums> sums_;

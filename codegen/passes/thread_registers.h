@@ -1,9 +1,9 @@
-// Maps buffers in scopes local and accumulator, between a GPU's block loops and thread loops, to the threads
-// whose registers hold their elements.
+// Distributes buffers of scopes local and accumulator, allocated between a GPU's grid loops and thread loops,
+// over the registers of threads.
 //
-// The thread that accesses an element follows from the index: in acc[i*4 + j] under thread loop i, thread i
-// has elements i*4 to i*4 + 3. All accesses must agree on it. A buffer whose index mentions no thread loop
-// exists in every thread as its own copy. Thread rule: pure functions; values.
+// The index determines the thread that holds an element: in acc[i*4 + j] under thread loop i, thread i holds
+// elements i*4 to i*4 + 3. All accesses must agree. A buffer whose index uses no thread loop has a copy in
+// every thread. Thread rule: pure functions; values.
 #pragma once
 
 #include <cstdint>
@@ -15,25 +15,24 @@
 
 namespace mycc {
 
-// A part of the thread's number as it stands in an index: index = coefficient * (thread / stride % extent) +
-// ...
+// A part of the thread's number in an index: index = coefficient * (thread / stride % extent) + ...
 struct ThreadDigit {
   int64_t coefficient, stride, extent;
   bool operator==(const ThreadDigit&) const = default;
 };
 
 struct Distribution {
-  std::vector<std::vector<ThreadDigit>> digits;  // of each dimension, largest coefficient first
-  std::vector<int64_t> shape;                    // of each thread's own array
+  std::vector<std::vector<ThreadDigit>> digits;  // for each dimension, largest coefficient first
+  std::vector<int64_t> shape;                    // the shape of each thread's own array
 };
 using Distributions = std::unordered_map<const BufferNode*, Distribution>;
 
-// The place in its own array of the element that the thread accesses by `indices`.
+// The indices, in the thread's own array, of the element at `indices`.
 std::vector<Expr> OwnIndices(const Distribution& distribution, const std::vector<Expr>& indices,
                              const std::unordered_map<const VarNode*, ThreadDigit>& threads);
 
-// FailedPrecondition naming buffer and loops where threads disagree. `launch` is the code under the block
-// loops; `threads` are those of the block.
+// FailedPrecondition, naming buffer and loops, when accesses disagree. `launch` is the code inside the grid
+// loops; `threads` is the number of threads of a block.
 absl::StatusOr<Distributions> DistributeRegisters(const Stmt& launch, int64_t threads);
 
 }  // namespace mycc

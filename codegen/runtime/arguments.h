@@ -1,6 +1,6 @@
-// Allocates the tensors of one call of an artifact's function, for programs that fill the inputs, call, and
+// Allocates the tensors for calls of an artifact's function, for programs that fill the inputs, call, and
 // read the outputs (run, bench, tests). For a GPU's function, tensors are copied between host and device.
-// Thread rule: thread-compatible; with a GPU, for the thread that created them.
+// Thread rule: thread-compatible; with a GPU, used only by the thread that created them.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,10 @@
 
 namespace mycc {
 
-// The type as the artifact ABI has it.
+// The DLPack type of the artifact ABI.
 DLDataType DLPackType(DType dtype);
 
-// A zeroed dense tensor, 64-byte aligned, with its DLPack view. Movable; the view's address changes with it.
+// A zeroed dense tensor, 64-byte aligned, with its DLPack view. Moving the tensor changes the view's address.
 class HostTensor {
  public:
   // ResourceExhausted when there is no memory.
@@ -45,7 +45,7 @@ class HostTensor {
   DLTensor view_;
 };
 
-// A dense tensor in a GPU's memory, with its DLPack view: the view's address changes with it.
+// A dense tensor in a GPU's memory, with its DLPack view. Moving the tensor changes the view's address.
 class DeviceTensor {
  public:
   // A tensor like `tensor`, with unspecified contents.
@@ -64,8 +64,7 @@ class DeviceTensor {
   DLTensor view_;
 };
 
-// The arguments as declared, and beside each const one the packed buffer that the function takes in its
-// place.
+// The declared arguments, and for each const one the packed buffer that the function takes instead.
 class Arguments {
  public:
   // `library` must outlive the arguments. Errors: NotFound, ResourceExhausted, those of the GPU's driver.
@@ -76,13 +75,13 @@ class Arguments {
   const ArtifactArg& arg(int i) const { return function_->args[i]; }
   HostTensor& tensor(int i) { return *tensors_[i]; }
 
-  // Packs the const inputs; to be called again when they change. Nothing to do without any.
+  // Packs the const inputs; call it again when they change. Does nothing without const inputs.
   absl::Status Pack();
-  // Calls on the tensors as they are, and waits for the outputs.
+  // Calls the function, and waits for the outputs.
   absl::Status Call();
 
-  // The entry point's arguments, for timing loops: valid as long as this object is. On a GPU these are
-  // copies, as Pack() and the last Upload() left them; `session` is null on a CPU.
+  // The entry point's arguments, for timing loops; valid as long as this object. On a GPU these are the
+  // device's copies, filled by Pack() and Upload(). `session` is null on a CPU.
   std::vector<DLTensor*>& call_args() { return call_args_; }
   CudaSession* session() { return session_.get(); }
   absl::Status Upload();
@@ -91,7 +90,7 @@ class Arguments {
  private:
   Arguments(Library* library, const ArtifactFunction* function) : library_(library), function_(function) {}
 
-  // Adds a tensor, on a GPU with its copy, and returns the view of what the function takes.
+  // Adds a tensor, on a GPU with its copy, and returns the view that the function takes.
   absl::StatusOr<DLTensor*> AddTensor(DType dtype, const std::vector<int64_t>& shape,
                                       std::vector<std::unique_ptr<HostTensor>>* tensors,
                                       std::vector<std::unique_ptr<DeviceTensor>>* on_device);
@@ -100,7 +99,7 @@ class Arguments {
   const ArtifactFunction* function_;
   std::unique_ptr<CudaSession> session_;  // freed after the memory in it
   std::vector<std::unique_ptr<HostTensor>> tensors_;
-  std::vector<std::unique_ptr<DeviceTensor>> on_device_;  // of tensors_, or none
+  std::vector<std::unique_ptr<DeviceTensor>> on_device_;  // copies of tensors_; empty on a CPU
   std::vector<std::unique_ptr<HostTensor>> packed_;
   std::vector<std::unique_ptr<DeviceTensor>> packed_on_device_;
   std::vector<DLTensor*> call_args_, pack_args_;

@@ -1,4 +1,4 @@
-// Lists this process's GPUs, as NVIDIA's driver describes them. Thread rule: functions are re-entrant.
+// Lists the GPUs that this process may use, with their properties. Thread rule: functions are re-entrant.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@ struct CudaDeviceInfo {
   std::string uuid;  // "GPU-6d1f..."
   int major = 0, minor = 0;
   int sms = 0;
-  int64_t shared_bytes = 0;  // of a block that asks for it
+  int64_t shared_bytes = 0;  // the most that a block may ask for
   int64_t l2_bytes = 0;
   int64_t memory_bytes = 0;
   std::string pci_bus_id;  // "0000:1b:00.0"
-  int driver_version = 0;  // of the newest CUDA that it knows: 13000 for 13.0
+  int driver_version = 0;  // the newest CUDA that the driver supports: 13000 for 13.0
 };
 
-// Errors: NotFound when there is no driver or no such device, in words that say which and what was looked
+// Errors: NotFound when there is no driver or no such device; the message says which, and where it was looked
 // for.
 absl::StatusOr<int> CountCudaDevices();
 absl::StatusOr<CudaDeviceInfo> DescribeCudaDevice(int ordinal);

@@ -1,7 +1,6 @@
-// Opens NVIDIA's driver at run time, and declares the functions of it that mycc's own programs use to run
-// kernels, with the meaning of their results. A program starts without a driver, and says what it looked for
-// when it needs one. Artifacts have a table of their own, in C. Thread rule: functions are re-entrant; a
-// table is constant once loaded.
+// Opens NVIDIA's driver at run time, and declares the driver functions that mycc's programs use to run
+// kernels. A program starts without a driver; only using a GPU without one is an error. Artifacts have a
+// table of their own, in C. Thread rule: functions are re-entrant; a table is constant once loaded.
 #pragma once
 
 #include <cstddef>
@@ -16,17 +15,17 @@
 
 namespace mycc {
 
-// The functions by their names without the prefix "cu".
+// Driver functions, named without the prefix "cu".
 struct CudaDriver {
-  // This machine's, loaded at the first call. Errors as Load()'s.
+  // This machine's driver, loaded at the first call. Errors: those of Load().
   static absl::StatusOr<const CudaDriver*> Open();
-  // A driver's library, loaded and initialized. NotFound: there is none, it is too old, or it has no device
-  // that can be used; the message says what was looked for.
+  // Loads and initializes the driver library at this path. NotFound when it is missing, too old, or has no
+  // usable device; the message says what was looked for.
   static absl::StatusOr<CudaDriver> Load(const std::string& library);
 
-  // OK, or what `call` came to: "cuMemAlloc: out of memory (CUDA_ERROR_OUT_OF_MEMORY)", by what it means for
-  // the caller: ResourceExhausted (no memory), Unavailable (the device is gone or cannot be had: nobody's
-  // kernel did that), Aborted (the context is broken, by what ran in it), Internal.
+  // OK, or the error of `call`: "cuMemAlloc: out of memory (CUDA_ERROR_OUT_OF_MEMORY)". The code says what it
+  // means for the caller: ResourceExhausted (no memory), Unavailable (the device is lost or not available; no
+  // kernel caused it), Aborted (a kernel broke the context), else Internal.
   absl::Status StatusOf(absl::string_view call, CuResult result) const;
 
   CuResult (*GetErrorName)(CuResult, const char**);
@@ -75,7 +74,7 @@ struct CudaDriver {
                            void** extra);
 };
 
-// MYCC_CUDA(driver, MemFree, address): calls the function, and returns its error.
+// MYCC_CUDA(driver, MemFree, address): calls the function; on failure returns its error from the caller.
 #define MYCC_CUDA(driver, function, ...) \
   MYCC_RETURN_IF_ERROR((driver)->StatusOf("cu" #function, (driver)->function(__VA_ARGS__)))
 

@@ -1,5 +1,5 @@
 // Owns a GPU's memory, streams, events and graphs, for programs that run kernels. Thread rule: a session's
-// objects are used by the thread that opened it, and do not outlive it.
+// objects are used only by the thread that opened it, and do not outlive it.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace mycc {
 
-// Memory of a device; none by default.
+// Device memory; empty by default.
 class CudaBuffer {
  public:
   CudaBuffer() = default;
@@ -24,7 +24,7 @@ class CudaBuffer {
   CuAddress address() const { return address_; }
   void* data() const { return reinterpret_cast<void*>(address_); }
   int64_t bytes() const { return bytes_; }
-  // From and to host memory of bytes(); they wait until it is done.
+  // Copies bytes() bytes from and to host memory, and waits for the copy.
   absl::Status Write(const void* host);
   absl::Status Read(void* host) const;
 
@@ -37,7 +37,7 @@ class CudaBuffer {
   int64_t bytes_ = 0;
 };
 
-// Work that was captured on a stream, ready to be launched.
+// Work captured on a stream, ready to be launched.
 class CudaGraph {
  public:
   CudaGraph(CudaGraph&& other) noexcept;
@@ -51,14 +51,15 @@ class CudaGraph {
   CuGraphExec executable_;
 };
 
-// A moment in a stream.
+// A point in a stream's work, with its time.
 class CudaEvent {
  public:
   CudaEvent(CudaEvent&& other) noexcept;
   CudaEvent& operator=(CudaEvent&&) = delete;
   ~CudaEvent();
 
-  // The time from `earlier` to this one. REQUIRES: both have come to pass, see CudaStream::Synchronize().
+  // The time from `earlier` to this one. REQUIRES: the device has reached both; see
+  // CudaStream::Synchronize().
   absl::StatusOr<double> SecondsSince(const CudaEvent& earlier) const;
 
  private:
@@ -69,7 +70,7 @@ class CudaEvent {
   CuEvent handle_;
 };
 
-// Work that runs in order, beside that of other streams.
+// A queue of work that runs in order, concurrently with other streams.
 class CudaStream {
  public:
   CudaStream(CudaStream&& other) noexcept;
@@ -78,11 +79,12 @@ class CudaStream {
 
   CuStream handle() const { return handle_; }  // what an artifact's functions take
   absl::Status Synchronize();
-  // Records where the stream is; inside Capture(), on each launch of the graph.
+  // Records the stream's current point in `event`; inside Capture(), on each launch of the graph.
   absl::Status Record(const CudaEvent& event);
   // Sets all bytes of the buffer, without waiting.
   absl::Status Fill(const CudaBuffer& buffer, uint8_t value);
-  // A graph of what `enqueue` puts on this stream. Its error ends the capture.
+  // A graph of the work that `enqueue` puts on this stream. An error of `enqueue` ends the capture and is
+  // returned.
   absl::StatusOr<CudaGraph> Capture(const std::function<absl::Status()>& enqueue);
   absl::Status Launch(const CudaGraph& graph);
 
@@ -97,7 +99,7 @@ class CudaStream {
 // A device's primary context, current on the thread that opened the session until the session ends.
 class CudaSession {
  public:
-  // Errors: as of CudaDriver::Open() and its calls; NotFound when there is no such device.
+  // Errors: those of CudaDriver::Open() and of driver calls; NotFound when there is no such device.
   static absl::StatusOr<std::unique_ptr<CudaSession>> Open(int ordinal);
   ~CudaSession();
 
@@ -107,7 +109,7 @@ class CudaSession {
   absl::StatusOr<CudaBuffer> Allocate(int64_t bytes);
   absl::StatusOr<CudaStream> CreateStream();
   absl::StatusOr<CudaEvent> CreateEvent();
-  // Waits for all work on the device; the error of work that failed.
+  // Waits for all work on the device, and returns the error of work that failed.
   absl::Status Synchronize();
 
  private:

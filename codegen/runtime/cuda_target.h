@@ -7,7 +7,8 @@
 
 namespace mycc {
 
-// The architecture with its own instructions where it has such (sm_90a).
+// The target of a device. Its architecture includes architecture-specific instructions where there are such
+// (sm_90a).
 Target CudaTargetOf(const CudaDeviceInfo& device);
 
 // Errors: NotFound when there is no driver or no such device.

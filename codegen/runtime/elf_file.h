@@ -1,5 +1,5 @@
-// Checks a shared library's file before it is loaded. The loader maps the file and reads its pages; a
-// truncated file would end the process with SIGBUS. Re-entrant.
+// Checks a shared library's file before it is loaded: loading a truncated file would end the process with
+// SIGBUS. Thread rule: functions are re-entrant.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace mycc {
 
-// OK when everything that the loader maps lies within the file, and for what is no 64-bit ELF file at all: of
-// those the loader says so itself. FailedPrecondition for a file that is cut short.
+// OK when everything that the loader maps lies within the file, and for a file that is not 64-bit ELF: the
+// loader itself refuses that. FailedPrecondition for a truncated file.
 absl::Status CheckElfIsWhole(const std::string& path);
 
 }  // namespace mycc

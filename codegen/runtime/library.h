@@ -25,8 +25,9 @@ struct ArtifactFunction {
 
 class Library {
  public:
-  // `device_id` is where it will be called: a GPU's number, or 0 for a CPU. Errors: NotFound,
-  // FailedPrecondition (no artifact, or this machine lacks what it was compiled for; the message says what).
+  // `device_id` is the device of later calls: a GPU's number, or 0 for a CPU. Errors: NotFound;
+  // FailedPrecondition when the file is not an artifact, or this machine lacks something that it was compiled
+  // for (the message names it).
   static absl::StatusOr<std::unique_ptr<Library>> Open(const std::string& path, int device_id = 0);
   ~Library();
 
@@ -37,7 +38,7 @@ class Library {
   int device_id() const;
   const std::vector<ArtifactFunction>& functions() const;
   // A function's description. Here and below, `name` is as in NAME.json or without the leading MODULE_.
-  // NotFound lists what there is.
+  // NotFound lists the functions that exist.
   absl::StatusOr<const ArtifactFunction*> Find(const std::string& name) const;
   absl::Status Prepare(int device_id);
   // The error carries MODULE_last_error().

@@ -9,9 +9,9 @@
 
 namespace mycc {
 
-// The names of the stages: the sum's own and one of these.
-inline constexpr char kChangedSign[] = ".sign";       // the operand
-inline constexpr char kSignSums[] = ".sums";          // what that changes in each sum
+// Suffixes of the stages' names, after the sum's own name.
+inline constexpr char kChangedSign[] = ".sign";       // the operand with its sign flipped
+inline constexpr char kSignSums[] = ".sums";          // the correction of each sum
 inline constexpr char kFlippedProduct[] = ".unlike";  // sums of products
 
 // For y[i,j] = sum[k](i32(a[i,k]) * i32(b[k,j])) of i8, when the sign of a is changed:
@@ -21,10 +21,10 @@ inline constexpr char kFlippedProduct[] = ".unlike";  // sums of products
 //   y.unlike[i,j] = sum[k](i32(y.sign[i,k]) * i32(b[k,j]))
 //   y[i,j] = y.unlike[i,j] + y.sums[j]
 //
-// For u8, i8(a + 128) is a - 128, and the sums are of 128 * b. Exact: everything is modulo 2^32. A zero that
-// pads a becomes 128, as every other element that is 0.
+// For u8, i8(a + 128) is a - 128, and y.sums adds up 128 * b. The result is exact, because everything is
+// modulo 2^32. Zeros that pad a become 128 like its other zeros.
 //
-// FailedPrecondition, with the reason, unless the stage is such a sum, of two tensors of one type.
+// FailedPrecondition, with the reason, unless the stage is such a sum over two tensors of the same type.
 absl::StatusOr<std::vector<Stage>> FlippedSignStages(const Stage& stage, const Buffer& changed);
 
 }  // namespace mycc

@@ -1,5 +1,5 @@
-// Helpers of the primitives that move or copy regions: blocks in their naive form, loops over a box, and
-// buffers cut to a box.
+// Checks and helpers for primitives that move or copy regions: blocks in their naive form, loops over a box,
+// and buffers of a box's size. Pure functions.
 #pragma once
 
 #include <string>
@@ -12,35 +12,35 @@
 
 namespace mycc {
 
-// A loop may run along reduction variables of a block, along its axes, or (fused) along both.
+// Whether the loop runs along reduction variables of the block, and along its axes. A fused loop may do both.
 bool CarriesReduction(const Block& block, const For& loop);
 bool CarriesAxis(const Block& block, const For& loop);
 
-// Each element the block writes is named by iteration variables of its own, one for each dimension: it was
-// not moved into a loop, packed or given an accumulator's place.
+// Whether each index of the block's output is an iteration variable of its own: the output was not moved into
+// a loop, packed or made an accumulator.
 bool WritesAtItsAxes(const Block& block);
 
-// The loops of the perfect nest around what the path leads to, outermost first.
+// The loops of the perfect nest around the path's target, outermost first.
 std::vector<const For*> NestOf(const Path& path);
 
 // OK when the block is alone under serial loops, one for each iteration variable, as BuildNaive and rfactor
-// leave it: its loops carry no decisions yet and may be made anew. Partial blocks of rfactor also have
-// guards, which some callers can keep.
+// leave it. Such loops carry no decisions and may be rebuilt. Partial blocks of rfactor also have guards,
+// which some callers allow.
 absl::Status CheckNaive(const Path& path, bool guards_allowed = false);
 
 // Whether the block can move to the end of `to`: the loops around its own nest are around `to` too, and the
 // tensor that it writes exists there.
 absl::Status CheckCanMove(const Function& function, const Path& block, const Path& to);
 
-// OK when the loop's last iteration executes the block; a split that does not divide may leave it nothing.
+// OK when the loop's last iteration executes the block. After a split that does not divide it may not.
 absl::Status CheckLastIterationRuns(const For& loop, const Block& block);
 
-// OK when the writer, while the inner loops run, fills the box that CoveringBox computes for it, so that
-// readers of the box find every element written.
+// OK when the writer fills the whole box that CoveringBox computes for it while the inner loops run, so that
+// every element of the box is written before it is read.
 absl::Status CheckFills(const Block& writer, const std::unordered_set<const VarNode*>& inner);
 
 // The name of a loop of block `from` in a copy of its nest for block `to`: t2.a0.1 becomes t2.w.a0.1. A loop
-// that is not called after the block keeps its whole name behind the new one.
+// that is not named after `from` becomes `to`, a dot, and its whole name.
 std::string RenamedLoop(const std::string& loop, const std::string& from, const std::string& to);
 
 // Element `index` of the whole buffer as an index into its box.

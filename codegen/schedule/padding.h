@@ -7,15 +7,15 @@
 
 namespace mycc {
 
-// The range of the axis in which the value may differ from 0 by the select's condition; nullopt where the
-// value is no such select, or its condition does not limit the axis.
+// The range of the axis outside which the select's condition makes the value 0; nullopt when the value is not
+// such a select, or its condition does not limit the axis.
 std::optional<Interval> ElementsAlong(const Expr& value, const Var& axis);
 
 // The constant 0 of any type.
 bool IsZero(const Expr& value);
 
-// Whether the value is an element inside a box of bounds on single axes, and 0 outside: the box alone then
-// decides which.
+// Whether the value is a loaded element inside a box of bounds on single axes, and 0 outside. Then the box
+// alone decides between the two.
 bool IsElementInBox(const Expr& value);
 
 }  // namespace mycc

@@ -1,4 +1,5 @@
-// Computes the boxes of a buffer that statements touch, from which primitives size their copies.
+// Computes the boxes of a buffer that statements access; primitives size their copies by them. Pure
+// functions.
 #pragma once
 
 #include <unordered_set>
@@ -24,9 +25,9 @@ std::vector<Access> ReadsUnder(const Stmt& stmt, const Buffer& buffer);
 // A block's write.
 Access WriteOf(const Block& block);
 
-// The smallest box that covers all accesses while `inner` variables run and the others stand still. A
-// dimension whose index depends on data or is not linear in the inner variables, or whose bases differ by
-// more than a constant, is taken whole.
+// The smallest box that covers all accesses while the `inner` variables vary and the others are fixed. A
+// dimension is taken whole when its index depends on data or is not linear in the inner variables, or when
+// its bases differ by more than a constant.
 std::vector<DimRegion> CoveringBox(const std::vector<Access>& accesses,
                                    const std::unordered_set<const VarNode*>& inner,
                                    const std::vector<int64_t>& shape);

@@ -27,7 +27,7 @@ class Schedule {
   const Target& target() const { return target_; }
   const Trace& trace() const { return trace_; }
 
-  // One step by its parsed form; FailedPrecondition "split(t2.a0, [7]): ..." when it is not legal here.
+  // Applies one parsed step; FailedPrecondition "split(t2.a0, [7]): ..." when it is not legal here.
   absl::Status Apply(const Step& step);
 
  private:
@@ -36,7 +36,7 @@ class Schedule {
   Trace trace_;
 };
 
-// All steps of `trace` from the naive nest. The error names the failing line.
+// Applies all steps of `trace` to the naive nest. The error names the failing line.
 absl::StatusOr<Schedule> Replay(const Workload& canonical, const Target& target, const Trace& trace);
 
 }  // namespace mycc

@@ -1,5 +1,4 @@
-// Converts blocks back to the workload stages that they came from, for primitives that replace them by other
-// stages. Pure.
+// Converts blocks back to workload stages, for primitives that replace them by other stages. Pure.
 #pragma once
 
 #include <vector>
@@ -11,12 +10,12 @@
 
 namespace mycc {
 
-// A naive block as the stage that BuildNaive made it of.
+// The stage that BuildNaive made the naive block from.
 Stage StageOf(const Block& block);
 
-// The naive block `path` leads to, with its loops, gives way to these stages. The last stage writes its
+// Replaces the naive block at `path`, with its loops, by these stages. The last stage writes the block's
 // tensor; the tensors of the others are allocated at the root. FailedPrecondition when another block writes
-// that tensor too, or when a name is taken: a second function of the same name has a suffix already.
+// that tensor too, or when a stage's name is taken.
 absl::StatusOr<Function> ReplaceByStages(const Function& function, const Path& path,
                                          const std::vector<Stage>& stages);
 

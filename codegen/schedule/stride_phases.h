@@ -1,5 +1,5 @@
-// Rewrites a transposed convolution by the phases of its stride: the outputs of one phase (i % 2) use every
-// second tap, and multiply no zeros. Pure.
+// Rewrites a transposed convolution by the phases of its stride. With stride 2, the outputs of one phase (i %
+// 2) use every second tap, and no product is with an inserted zero. Pure.
 #pragma once
 
 #include <optional>
@@ -15,14 +15,14 @@ namespace mycc {
 //   x.in[u] = select(.., x[u + first], 0.0)
 //   y[i] = sum[r: taps / f](x.in[i // f - r + (i % f + p) // f - first] * w[f * r + (i % f + p) % f])
 //
-// The products by zero that are left out are 0 for every finite weight.
+// The omitted products are 0 for every finite weight.
 struct Phases {
-  Stage input;            // x.in: the input with the edge that the taps reach, called like the sum with ".in"
-  Stage sum;              // the same output and axes, shorter reductions
-  std::vector<int> axes;  // of the sum that have phases
-  std::vector<int64_t> strides;  // f of each
+  Stage input;                   // x.in: the padded input; its name is the sum's with ".in"
+  Stage sum;                     // the same output and axes, shorter reductions
+  std::vector<int> axes;         // of the sum that have phases
+  std::vector<int64_t> strides;  // f of each axis
 };
-// nullopt where the stage is not of that form, or where a stride divides not both the axis and the taps.
+// nullopt when the stage is not of that form, or a stride does not divide both the axis and the taps.
 std::optional<Phases> FindStridePhases(const Stage& stage);
 
 }  // namespace mycc

@@ -1,7 +1,7 @@
-// The names of primitives in traces that are kept. Several primitives have been renamed; a trace is printed
-// under their current names, but stored in logs and sent to workers under the first name that each of them
-// had. So a trace has one text and one hash in all logs, whichever version wrote it, and older versions read
-// what this one writes. Pure functions of text; what is no trace comes back as it is.
+// Converts between current and stored names of primitives in traces. Some primitives have been renamed.
+// Traces are printed with the current names, but stored in logs and sent to workers with the first name of
+// each primitive. So a trace has the same text and hash in all logs, and older versions can read them. Pure
+// functions of text; text that is not a trace is returned unchanged.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace mycc {
 
-// The current name of a primitive: "stream_k" for "stream", and any other word itself.
+// The current name of a primitive: "stream_k" for "stream"; other words are returned unchanged.
 std::string_view CurrentPrimitive(std::string_view name);
 
 // The trace with each step under the current name of its primitive.

@@ -1,5 +1,5 @@
-// Finds loops and blocks by name in a function's body, and replaces them. Every primitive is built on
-// it.
+// Finds loops and blocks by name in a function's body, and replaces them. Every primitive is built on it.
+// Pure functions.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace mycc {
 
-// The statements from the body's root (first) down to the one that was found (last).
+// The statements from the body's root (first) to the one that was found (last).
 struct Path {
   std::vector<Stmt> nodes;
 
@@ -20,7 +20,7 @@ struct Path {
   const Block& block() const { return As<Block>(target()); }
 };
 
-// FailedPrecondition naming the missing one and those that exist.
+// FailedPrecondition names the missing loop or block, and those that exist.
 absl::StatusOr<Path> FindLoop(const Function& function, const std::string& name);
 absl::StatusOr<Path> FindBlock(const Function& function, const std::string& name);
 absl::StatusOr<Path> FindAlloc(const Function& function, const Buffer& buffer);
@@ -29,12 +29,12 @@ absl::StatusOr<Path> FindAlloc(const Function& function, const Buffer& buffer);
 // sequences left empty.
 Stmt ReplaceAt(const Path& path, Stmt replacement);
 Function WithBody(const Function& function, Stmt body);
-// The path's loop with these marks.
+// The function with these marks on the path's loop.
 Function WithMarks(const Function& function, const Path& path, LoopMarks marks);
 
 // The blocks under a statement, in execution order.
 std::vector<const Block*> BlocksUnder(const Stmt& stmt);
-// The last block that writes it; null for inputs.
+// The last block that writes the buffer; null for inputs.
 const Block* WriterOf(const Function& function, const Buffer& buffer);
 // FailedPrecondition unless `block` alone writes its tensor.
 absl::Status CheckOnlyWriter(const Function& function, const Block& block);
@@ -48,7 +48,7 @@ std::vector<const For*> LoopsOn(const Path& path);
 bool HasLoad(const Expr& expr);
 bool UsesAnyOf(const Expr& expr, const std::unordered_set<const VarNode*>& vars);
 
-// Binding of every iteration variable of a block, for Substitute.
+// The bindings of all iteration variables of a block, for Substitute.
 VarMap BindingsOf(const Block& block);
 
 // Loops around `body`, outermost first.
@@ -58,14 +58,14 @@ struct LoopSpec {
 };
 Stmt MakeNest(const std::vector<LoopSpec>& loops, Stmt body);
 
-// True when some reduction variable of a block under `loop` is bound to an expression of the loop's variable.
+// True when the binding of some reduction variable of a block under `loop` uses the loop's variable.
 bool IsReduceLoop(const For& loop);
 
-// A buffer of the function that is allocated (not a parameter) by name.
+// An allocated buffer of the function (not a parameter) by name.
 absl::StatusOr<Buffer> FindAllocated(const Function& function, const std::string& name);
 // A parameter or allocated buffer by name.
 absl::StatusOr<Buffer> FindBuffer(const Function& function, const std::string& name);
-// `base` if no block, buffer or loop prefix is called that, else base2, base3, ...
+// `base` if no block, buffer or loop prefix has that name, else base2, base3, ...
 std::string FreshName(const Function& function, const std::string& base);
 
 // Puts `stmt` into the body of a loop, inside its Allocs: before the first part that reads `buffer`, or at

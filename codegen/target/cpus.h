@@ -9,9 +9,9 @@
 
 namespace mycc {
 
-// LLVM's names are in cpus.cc, in this order. AMX needs the kernel's permission besides the processor, and
-// hypervisors often hide it, so no processor name implies it: a target that has it says so. (amx-tile comes
-// with any of the amx features.)
+// LLVM's names are in cpus.cc, in this order. AMX also needs the kernel's permission, and hypervisors often
+// hide it. So no processor name implies it: a target with AMX names it. (amx-tile comes with any of the amx
+// features.)
 enum class CpuFeature : uint8_t {
   kSse42,
   kPopcnt,
@@ -59,7 +59,7 @@ std::vector<std::string> AllCpuFeatureNames();
 CpuFeatureSet WithPrerequisites(CpuFeature feature);
 CpuFeatureSet WithoutDependents(CpuFeatureSet set, CpuFeature feature);
 
-// The features that LLVM takes `mcpu` to have (AMX left out); nullopt for a name that is not known here.
+// The features that LLVM assumes for `mcpu`, without AMX; nullopt for an unknown name.
 std::optional<CpuFeatureSet> FeaturesImpliedBy(const std::string& mcpu);
 std::vector<std::string> AllCpuNames();
 

@@ -28,8 +28,8 @@ class CpuidSource {
 // The features that both processor and operating system support.
 CpuFeatureSet DetectFeatures(const CpuidSource& cpuid);
 
-// LLVM's name by vendor, family and model; for a processor unknown here the x86-64 level that its features
-// reach.
+// LLVM's name by vendor, family and model. For an unknown processor: the highest x86-64 level that its
+// features cover.
 std::string DetectCpuName(const CpuidSource& cpuid);
 
 Target DetectTarget(const CpuidSource& cpuid, int threads);

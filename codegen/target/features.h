@@ -10,8 +10,8 @@
 
 namespace mycc {
 
-// `mcpu` with `features` ("+avxvnni", "-avx512f") added and taken away. InvalidArgument for names that are
-// not known and for a feature with both signs.
+// `mcpu` with `features` ("+avxvnni", "-avx512f") added and taken away. InvalidArgument for an unknown name,
+// and for a feature with both signs.
 absl::StatusOr<CpuFeatureSet> ResolveFeatures(const std::string& mcpu,
                                               const std::vector<std::string>& features);
 

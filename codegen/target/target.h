@@ -16,15 +16,15 @@ enum class TargetKind : uint8_t { kCpu, kCuda };
 
 struct Target {
   TargetKind kind = TargetKind::kCpu;
-  // CPU. `mcpu` is LLVM's name; `features` are LLVM's, sorted, each with its sign, beyond or against what
-  // mcpu implies.
+  // CPU. `mcpu` is LLVM's name. `features` are LLVM's names with a sign, sorted: those in which the target
+  // differs from what mcpu implies.
   std::string mcpu;
   std::vector<std::string> features;
   int64_t l1d_bytes = 0;
   int64_t l2_bytes = 0;
   int threads = 1;  // a tuning assumption, not a limit
-  // `sums=direct`: a workload's sums are added up as they stand, and never by a rewrite that needs fewer
-  // multiplications and has larger errors (Winograd's).
+  // `sums=direct`: sums are computed as the workload writes them, never by a rewrite with fewer
+  // multiplications and larger errors (Winograd).
   bool direct_sums = false;
   // CUDA.
   std::string arch;
@@ -40,7 +40,7 @@ struct Target {
 absl::StatusOr<Target> ParseTarget(const std::string& text);
 std::string PrintTarget(const Target& target);
 
-// This machine: cpuid for the CPU (mcpu by LLVM's names, without LLVM), cache sizes, threads that this
+// This machine's CPU: name and features from cpuid (without LLVM), cache sizes, and the threads that this
 // process may use.
 Target DetectHostTarget();
 
@@ -61,8 +61,8 @@ int CudaArchOf(const Target& target);
 // Compatibility: may code compiled for `code` run on `machine`? The instruction set must be a subset and
 // limits no larger. `why` names the missing one.
 bool IsCompatible(const Target& code, const Target& machine, std::string* why);
-// May a time measured on `machine` stand for `code`'s target? Compatible, and no more threads asked for than
-// the machine has.
+// Is a time measured on `machine` valid for the target `code`? They must be compatible, and the machine must
+// have the target's number of threads.
 bool IsMeasurableOn(const Target& code, const Target& machine, std::string* why);
 
 }  // namespace mycc

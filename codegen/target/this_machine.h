@@ -8,7 +8,8 @@ namespace mycc {
 
 const CpuidSource& ThisProcessor();
 
-// The processors that the process may run on at a time: its affinity, less its control group's limit.
+// The number of processors that the process may use at the same time: by its affinity, and by its control
+// group's limit.
 int UsableThreads();
 
 }  // namespace mycc

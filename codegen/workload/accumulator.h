@@ -10,7 +10,7 @@
 
 namespace mycc {
 
-// argmax and argmin keep the first of the best; a NaN is better than any number.
+// argmax and argmin keep the first position of the best value; NaN is better than any number.
 class Accumulator {
  public:
   Accumulator(ReduceOp op, DType dtype)

@@ -1,4 +1,4 @@
-// Compares argmax and argmin results by value: where two elements are equal but for rounding, either index is
+// Compares argmax and argmin results by value: where two elements differ only by rounding, either index is
 // right. Thread rule: thread-compatible.
 #pragma once
 
@@ -27,7 +27,7 @@ class ArgReduction {
   const std::vector<const uint8_t*>& inputs_;
   const Stage* stage_ = nullptr;
   double tolerance_ = 0;
-  std::unique_ptr<Workload> operand_;  // the same computation with the operand, unreduced, as its output
+  std::unique_ptr<Workload> operand_;  // the same computation whose output is the unreduced operand
   std::unique_ptr<SampledReference> reference_;
 };
 

@@ -9,8 +9,7 @@
 
 namespace mycc {
 
-// An error in a stage, and the read and dimension it is about (nullptr and -1 when it is about
-// neither).
+// An error in a stage, with the read and the dimension that it concerns (nullptr and -1: neither).
 struct StageProblem {
   std::string message;
   const ExprNode* read = nullptr;
@@ -18,8 +17,8 @@ struct StageProblem {
 };
 
 // The first read that is not quasi-affine or not provably inside its tensor. A read in an arm of a select
-// need only be inside where the condition sends evaluation to that arm; conditions are understood when they
-// compare affine expressions of axes, joined by && || !.
+// must be inside only where the condition selects that arm. Conditions are used when they compare affine
+// expressions of axes, joined by && || !.
 std::optional<StageProblem> FindBadRead(const Stage& stage);
 
 }  // namespace mycc

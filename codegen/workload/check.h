@@ -1,4 +1,4 @@
-// The rules for a single stage, which the parser (adding positions in the text) and Validate share. Thread
+// The rules for a single stage. The parser, which adds positions in the text, and Validate share them. Thread
 // rule: pure functions.
 #pragma once
 
@@ -13,17 +13,18 @@
 
 namespace mycc {
 
-// "" when a shape is legal: extents that are not negative, rank and number of elements within limits.h.
+// The error of a shape, or "": extents must not be negative, rank and number of elements must keep to
+// limits.h.
 std::string ShapeProblem(const std::vector<int64_t>& shape);
 
-// "" when a word can name a workload, a tensor or an axis.
+// The error of a name for a workload, a tensor or an axis, or "".
 std::string NameProblem(const std::string& name);
 
-// Levels of an expression.
+// The number of levels of an expression.
 int DepthOf(const Expr& expr);
 
-// The first rule that a stage breaks: names, shapes, types, reductions, limits, reads. `readable` holds what
-// it may read.
+// The first rule that a stage breaks: names, shapes, types, reductions, limits, reads. `readable`: the
+// tensors that it may read.
 std::optional<StageProblem> CheckStage(const Stage& stage,
                                        const std::unordered_set<const BufferNode*>& readable);
 

@@ -1,5 +1,5 @@
-// Compares a kernel's output with the reference's: integers exactly, floats within a tolerance; NaN and
-// infinities must be where they are expected.
+// Compares a kernel's output with the reference's: integers exactly, floats within a tolerance, NaN and
+// infinities by position. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +20,14 @@ struct Expected {
   int64_t count = 0;                // of values
 };
 
-// Whether an integer output may stand in place of the expected one; for argmax and argmin, which are judged
-// by value.
+// Whether an integer other than the expected one is right too. For argmax and argmin, which are compared by
+// value.
 using Excuse = std::function<bool(int64_t place, int64_t got, int64_t want)>;
 
 struct Comparison {
   bool passed = true;
   double max_abs_error = 0;
-  double max_rel_error = 0;  // to the value, or to 1 % of the tensor's scale where that is more
+  double max_rel_error = 0;  // relative to the value, or to 1 % of the tensor's scale if that is larger
   int64_t checked = 0;
   std::string first_mismatch;  // "element 17 is 1.5, expected 2 (within 1e-06)"
 };
@@ -36,10 +36,10 @@ struct Comparison {
 Comparison Compare(const Expected& expected, const uint8_t* got, const Tolerance& tolerance,
                    const Excuse& excuse = nullptr);
 
-// A value in an error: nine digits, and "nan" whatever its sign.
+// A value in an error message: nine digits; "nan" without a sign.
 std::string PrintNumber(double value);
 
-// The words for one element; `allowed` is the error that a float may have.
+// The message for one element; `allowed` is the permitted error of a float.
 std::string DescribeMismatch(DType dtype, int64_t place, const void* want, const void* have, double allowed);
 
 }  // namespace mycc

@@ -1,4 +1,4 @@
-// Problems of a text of the language: where they stand, what they are, and how it would be written. Thread
+// Problems of a text in the tensor language: position, message, and a hint at the right spelling. Thread
 // rule: Diagnostics has one owner; the rest are values.
 #pragma once
 
@@ -18,22 +18,22 @@ struct Position {
 
 struct Diagnostic {
   Position position;
-  int length = 1;       // of the words that the message is about, in bytes
+  int length = 1;       // of the text that the message is about, in bytes
   std::string message;  // "unknown name `k`; expected an axis of this stage (i), a literal or a function"
-  std::string hint;     // how the language writes what was meant; "" when nobody knows
+  std::string hint;     // how the language writes what was meant; "" when that is unknown
 };
 
 // "FILE:LINE:COLUMN: message (hint)".
 std::string OneLine(const std::string& origin, const Diagnostic& diagnostic);
 
-// The first problems of a text in the order of their places, and the number of all. A place has one problem:
-// what is found there later follows from it.
+// The first kMostKept problems of a text, ordered by position, and the number of all problems. A position has
+// one problem: later ones follow from it.
 class Diagnostics {
  public:
   static constexpr size_t kMostKept = 20;
 
   void Add(Diagnostic diagnostic);
-  // Whether a problem at this place would be kept: if not, its words need not be found.
+  // Whether a problem at this position would be kept. If not, its message need not be made.
   bool Keeps(Position position) const;
 
   const std::vector<Diagnostic>& kept() const { return kept_; }

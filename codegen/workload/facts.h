@@ -8,15 +8,16 @@
 
 namespace mycc {
 
-// Linear forms that are all >= 0.
+// Linear forms, each of them >= 0.
 using Facts = std::vector<Linear>;
-// Alternatives: one of them holds. Empty when none can.
+// Alternatives: at least one of them holds. Empty for a contradiction.
 using FactCases = std::vector<Facts>;
 
-// The facts when `condition` is true (or, with `holds` false, is false), in addition to each of `known`.
+// Each case of `known` with the facts of `condition` added: that it is true, or with `holds` == false that it
+// is false.
 FactCases Assume(const Expr& condition, bool holds, const FactCases& known);
 
-// True when the facts are known to exclude one another.
+// True when the facts provably contradict one another.
 bool IsContradictory(const Facts& facts);
 
 // The closed range of an i64 index under facts; nullopt where there is no bound.

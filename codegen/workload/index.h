@@ -1,5 +1,5 @@
-// The rules for an index expression: quasi-affine over axes, with one level of data. Thread rule: pure
-// functions.
+// The rules for an index expression: it is quasi-affine over axes, and may contain loads whose own indices
+// contain none. Thread rule: pure functions.
 #pragma once
 
 #include <string>
@@ -13,15 +13,16 @@ namespace mycc {
 // (arithmetic in a narrower type, which may wrap).
 Expr WidenIndex(const Expr& index);
 
-// The error of an i64 index, and what was expected: not quasi-affine, data within data, or arithmetic that
-// may leave 64 bits. "" when it is fine. Whether it is inside a tensor is bounds.h's question.
+// The error of an i64 index, with the expectation: not quasi-affine, a load inside a load's index, or
+// arithmetic that may overflow 64 bits. "" without an error. bounds.h checks that indices are inside their
+// tensors.
 std::string IndexProblem(const Expr& index);
 
-// True for quasi-affine arithmetic that reads no tensor and stays far inside 64 bits: what conditions are
-// understood by.
+// True for quasi-affine arithmetic that reads no tensor and stays far inside 64 bits. Only conditions over
+// such expressions are used in proofs.
 bool IsAffineOfAxes(const Expr& expr);
 
-// An expression as error messages show it: in backquotes, cut where it is long.
+// An expression for an error message: in backquotes, and shortened when it is long.
 std::string Quote(const Expr& expr);
 
 }  // namespace mycc

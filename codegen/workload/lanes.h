@@ -1,6 +1,6 @@
 // Evaluates a stage's expression for many points at once: each operation runs over a block of lanes before
-// the next one starts. This makes the reference semantics fast enough to be used everywhere. Results equal
-// those of Evaluate (codegen/expr/eval.h). Thread rule: one owner.
+// the next one starts. Results equal those of Evaluate (codegen/expr/eval.h), which is many times slower.
+// Thread rule: one owner.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace mycc {
 
-// A tensor's elements, widened: floats to f64, integers and bool to i64. Only one of the two vectors is used.
+// A tensor's elements, widened: floats to f64, integers and bool to i64. One of the two vectors is empty.
 struct WideTensor {
   std::vector<double> f;
   std::vector<int64_t> i;

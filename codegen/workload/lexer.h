@@ -10,7 +10,7 @@
 namespace mycc {
 
 struct Token {
-  // kInvalid: no token of the language; its problem is told already.
+  // kInvalid: not a token of the language; its problem is reported already.
   enum class Kind : uint8_t { kEnd, kName, kInt, kFloat, kPunctuation, kInvalid };
   Kind kind = Kind::kEnd;
   std::string text;
@@ -23,7 +23,7 @@ struct Token {
   }
 };
 
-// A comment that has a line of its own; `# count N` is the only one with a meaning.
+// A comment on a line of its own. Only `# count N` has a meaning.
 struct Comment {
   int line;
   std::string text;  // without the '#'
@@ -35,7 +35,7 @@ struct TokenizedText {
 };
 TokenizedText Tokenize(const std::string& text, Diagnostics* diagnostics);
 
-// A token as error messages call it: "`max`", "the end of the text".
+// A token in an error message: "`max`", "the end of the text".
 std::string Describe(const Token& token);
 
 }  // namespace mycc

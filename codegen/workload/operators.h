@@ -1,5 +1,5 @@
-// The language's words: its functions, the number types that each operation takes, and the words that cannot
-// be names. Thread rule: constant data.
+// The language's functions, the number types that each operation takes, and the reserved words. Thread rule:
+// constant data.
 #pragma once
 
 #include <string>
@@ -17,10 +17,11 @@ struct FunctionInfo {
 };
 const FunctionInfo* FindFunction(const std::string& name);
 
-// Those of FindFunction, select and clamp.
+// The names of FindFunction, and select and clamp.
 std::vector<std::string> FunctionNames();
 
-// The types that `op` takes, in words, when `dtype` is not among them; "" when it is. For select: its arms'.
+// The types that `op` takes, for an error message; "" when `dtype` is one of them. For select: the types of
+// its arms.
 std::string ExpectedOperands(Op op, DType dtype);
 // The same for a reduction's operand.
 std::string ExpectedOperands(ReduceOp op, DType dtype);
@@ -28,7 +29,7 @@ std::string ExpectedOperands(ReduceOp op, DType dtype);
 // kNone when the name is not a reduction's.
 ReduceOp ParseReduceOp(const std::string& name);
 
-// Keywords, types, functions and literals; the rest may name workloads, tensors and axes.
+// True for keywords, types, functions and literals: they cannot name workloads, tensors or axes.
 bool IsReservedWord(const std::string& name);
 
 }  // namespace mycc

@@ -1,8 +1,8 @@
 // Orders expressions independently of names, and computes digests of stages: the sort keys of the canonical
 // form.
 //
-// Expressions are compared twice: first without extents and constants, so that a computation is ordered alike
-// at every shape, then with them. Thread rule: one owner.
+// Expressions are compared first without extents and constants, so that a computation has the same order at
+// every shape, then with them. Thread rule: one owner.
 #pragma once
 
 #include <string>
@@ -16,11 +16,12 @@ class StageOrder {
  public:
   explicit StageOrder(const Workload& workload);
 
-  // The stage's value with the operands of commutative operations in order. Gives the stage its digest, which
-  // must be done for every stage that it reads first.
+  // Returns the stage's value with the operands of commutative operations in order, and computes the stage's
+  // digest. REQUIRES: AddStage was called for every stage that it reads.
   Expr AddStage(const Stage& stage);
 
-  // Equal for stages that compute the same from the same inputs. REQUIRES: AddStage was called for it.
+  // Equal for stages that compute the same from the same inputs. REQUIRES: AddStage was called for the
+  // tensor's stage.
   const std::string& Digest(const BufferNode* tensor) const { return keys_.at(tensor).full; }
 
  private:

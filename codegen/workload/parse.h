@@ -1,4 +1,5 @@
-// Parses the language. A .te file holds one or more workloads; the grammar is in docs/language.md.
+// Parses the tensor language. A .te file holds one or more workloads; the grammar is in docs/language.md.
+// Pure functions.
 #pragma once
 
 #include <string>
@@ -10,11 +11,11 @@
 
 namespace mycc {
 
-// The content of a text: its workloads, or the problems of all of them.
+// The content of a text: its workloads, or the problems found in it.
 struct ParsedText {
   std::vector<Workload> workloads;   // empty when there is a problem
-  std::vector<Diagnostic> problems;  // the first ones, in the order of their places
-  size_t left_out = 0;               // further problems
+  std::vector<Diagnostic> problems;  // the first ones, ordered by position
+  size_t left_out = 0;               // the number of further problems
 };
 ParsedText ParseText(const std::string& text);
 

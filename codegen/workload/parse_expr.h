@@ -1,4 +1,4 @@
-// Parses and types expressions, the part of the grammar from `expression` down. Thread rule: one owner.
+// Parses expressions and gives them types: the grammar from `expression` down. Thread rule: one owner.
 #pragma once
 
 #include <map>
@@ -18,8 +18,8 @@ namespace mycc {
 struct ExprScope {
   std::map<std::string, Buffer> tensors;
   std::map<std::string, Var> axes;
-  std::set<std::string> broken;  // tensors whose definition is refused: to read one is no problem of its own
-  bool has_lost_names = false;   // and there are some whose name could not be read
+  std::set<std::string> broken;  // tensors whose definition has a problem: reading one is not another problem
+  bool has_lost_names = false;   // the name of some definition could not be read
 };
 
 class ExprParser {
@@ -27,17 +27,17 @@ class ExprParser {
   // REQUIRES: both outlive the parser.
   ExprParser(TokenStream* tokens, const ExprScope* scope) : tokens_(*tokens), scope_(*scope) {}
 
-  // One expression. A literal that stands alone takes the type `wanted`, if it is of its class.
+  // Parses one expression. A literal alone takes the type `wanted` if that is of the same class (float or
+  // integer).
   absl::StatusOr<Expr> Parse(std::optional<DType> wanted);
 
-  // The places of a read in the text: of its name, then of each of its indices. nullptr for a node that is no
-  // read of this parser's.
+  // The positions of a read in the text: its name, then each of its indices. nullptr for a node that is not a
+  // read made by this parser.
   const std::vector<Position>* PlacesOf(const ExprNode* load) const;
 
  private:
-  // An expression on its way up. A literal without a written type is `untyped` (and held as f64 or i64) until
-  // an operation or its context settles it: to the type wanted where that is of its class, to f32 or i64
-  // otherwise.
+  // A parsed operand. A literal without a written type is `untyped` (and held as f64 or i64) until an
+  // operation or its context settles it: to the wanted type if that is of the same class, else to f32 or i64.
   struct Operand {
     Expr expr;
     Position position;

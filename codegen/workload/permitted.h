@@ -1,6 +1,6 @@
-// Computes, for given inputs, the values that the language permits each output element to hold, special
-// values included. It judges kernels on inputs with infinities, NaN and numbers that overflow, where one
-// expected value with a tolerance is not enough. docs/language.md, "Accuracy", has the rules.
+// Computes the set of values that the language permits for each output element on given inputs. It verifies
+// kernels on inputs with infinities, NaN and numbers that overflow, where one expected value with a tolerance
+// is not enough. docs/language.md, "Accuracy", has the rules.
 #pragma once
 
 #include <memory>
@@ -31,14 +31,15 @@ struct PermittedValues {
   std::vector<ValueSet> sets;   // one for each place
 };
 
-// At most `count` places of output number `output`, and at least one, as far as `seconds` suffice.
+// The sets of at most `count` places of output number `output`: at least one, then as many as `seconds`
+// allow.
 PermittedValues PermitOutput(const Workload& workload, PermittedReference* reference, int output,
                              int64_t count, double seconds, uint64_t seed);
 
-// The first of `got`'s elements, a whole tensor in storage form, that is not permitted, in words; empty where
+// A message about the first element of `got` (a whole tensor in storage form) that is not permitted; "" when
 // there is none.
 std::string FirstForbidden(const PermittedValues& permitted, const uint8_t* got);
-// The same of the elements at the places alone, one after the other.
+// The same for `elements` that are only those at the places, in order.
 std::string FirstForbiddenOf(const PermittedValues& permitted, const uint8_t* elements);
 
 }  // namespace mycc

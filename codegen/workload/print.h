@@ -1,4 +1,4 @@
-// Prints workloads in the language; ParseWorkload(PrintWorkload(w)) is w.
+// Prints workloads in the tensor language; ParseWorkload(PrintWorkload(w)) is w. Pure.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// Evaluates a workload element by element, slowly: the language's reference semantics. Reductions run in
-// index order in the accumulator's type.
+// Evaluates a workload element by element: the language's reference semantics, slow. Reductions run in index
+// order in the accumulator's type. Functions are pure; a SampledReference has one owner.
 #pragma once
 
 #include <memory>
@@ -40,37 +40,37 @@ class SampledReference {
   std::unique_ptr<Impl> impl_;
 };
 
-// How an input is drawn: its element i is made of number `first + i` of the seed's sequence, so that any
-// device can draw it.
+// How the values of a random input are drawn: element i comes from number `first + i` of the seed's sequence,
+// so that any device can compute it.
 struct InputDraw {
   DType dtype;
   int64_t count;      // elements
-  uint64_t first;     // the inputs before it took the numbers before
+  uint64_t first;     // the number of elements of all inputs before it
   int64_t low, high;  // of integers
 };
 std::vector<InputDraw> DrawsOf(const Workload& workload);
 
-// Uniform random inputs in [-1, 1] (floats), small integers, all bool values; indices used to gather are
-// within range. Deterministic by seed.
+// Random inputs: floats uniform in [-1, 1], small integers, both bool values; gather indices are in range.
+// The same seed gives the same values.
 std::vector<NDArray> RandomInputs(const Workload& workload, uint64_t seed);
 
-// The same with special values among them, so sparse that most sums see none: zeros, infinities, NaN,
-// subnormal, huge and tiny numbers, rows of zeros, and the ends of integers. Workloads that Winograd's
-// transforms may compute, which spread infinities and NaN, have finite ones of magnitude 1 at most.
+// The same with special values mixed in: zeros, infinities, NaN, subnormal, huge and tiny numbers, rows of
+// zeros, and the limits of integers. They are so sparse that most sums contain none. Winograd's transforms
+// spread infinities and NaN; workloads that may use them get only finite values of magnitude at most 1.
 std::vector<NDArray> SpecialInputs(const Workload& workload, uint64_t seed);
 bool MayBeWinograd(const Stage& stage);
 
-// How special values come among a random input's, so that any device can draw them: Mixed(seed ^ i), a number
-// of SplitMix64's sequence, says for element i whether it becomes one of the values, and which; Mixed(~seed ^
-// r) of row r whether its elements become zero, or are multiplied by `small`.
+// How special values are mixed into a random input, so that any device can compute them. Mixed(seed ^ i), a
+// number of SplitMix64's sequence, decides whether element i becomes one of `values`, and which. Mixed(~seed
+// ^ r) decides whether the elements of row r become zero or are multiplied by `small`.
 struct SpecialDraw {
-  static constexpr uint64_t kRowKinds = 16;  // one row in this many is zero, and one is small
+  static constexpr uint64_t kRowKinds = 16;  // of 16 rows, on average one becomes zero and one small
 
   DType dtype;
   int64_t count;  // elements
   uint64_t seed;
-  uint64_t one_in;  // elements becomes special
-  int64_t row;      // elements; 0: rows are left alone
+  uint64_t one_in;  // on average, 1 of `one_in` elements becomes special
+  int64_t row;      // elements of a row; 0: rows stay as they are
   double small;
   std::vector<uint64_t> values;  // in storage form, in the low bytes; none: nothing becomes special
 };

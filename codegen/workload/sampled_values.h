@@ -1,5 +1,5 @@
-// Computes the language's values of an output at randomly drawn places, to judge kernels whose whole output
-// is too expensive to compute otherwise. Pure but for the time limit.
+// Computes an output's reference values at random places, to verify kernels whose whole output is too
+// expensive to compute. Pure except for the time limit.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,13 @@ struct SampledValues {
   Expected expected() const;
 };
 
-// At most `count` distinct places among `elements`: the ends and random ones in turn, so that any first part
-// of them is spread well.
+// At most `count` distinct places among `elements`, from the two ends and at random in turn, so that every
+// prefix of the list is well spread.
 std::vector<int64_t> PickPlaces(int64_t elements, int64_t count, uint64_t seed);
 
-// At most `count` places of output number `output`: the two ends, where tails go wrong, and random ones.
-// `seconds` limit the work, since a place of a long chain of stages can cost much: the places that they do
-// not suffice for are left out, but never all.
+// At most `count` places of output number `output`: the two ends, where tails go wrong, and random ones. A
+// place of a long chain of stages can be expensive, so `seconds` limits the time: places beyond it are left
+// out, except the first.
 SampledValues SampleOutput(const Workload& workload, SampledReference* reference, int output, int64_t count,
                            double seconds, uint64_t seed);
 

@@ -12,8 +12,7 @@
 
 namespace mycc {
 
-// An error is added to `diagnostics` as it is made; its status only says that the rule being read is broken
-// off.
+// An error is added to `diagnostics` when it is made; its status only ends the parsing of the current rule.
 class TokenStream {
  public:
   // REQUIRES: `diagnostics` outlives the stream.
@@ -30,22 +29,22 @@ class TokenStream {
   const Token& Next();
   bool Accept(const char* text);
 
-  // `why` says what stands there: "after the axes of a stage".
+  // `why` names the place: "after the axes of a stage".
   absl::Status Expect(const char* text, const std::string& why, const std::string& hint = "");
-  // A hint that is not given is looked for.
+  // An empty hint is looked up in spellings.h.
   absl::Status Unexpected(const std::string& expected, const std::string& hint = "");
   absl::Status Error(Position position, const std::string& message, const std::string& hint = "");
-  // An error that follows from an earlier one and is not told.
+  // An error that follows from an earlier one and is not reported.
   absl::Status Follows() const { return absl::InvalidArgumentError("follows from an earlier problem"); }
   const Diagnostics& diagnostics() const { return diagnostics_; }
 
-  // Whether a stage begins here: `y =`, or `y[...]` and `=` or `: type`, which are in no expression.
+  // Whether a stage begins here: `y =`, `y[...] =` or `y[...]: type`, which no expression contains.
   bool AtStage() const;
   bool AtLineBegin() const { return at_ == 0 || Previous().position.line < Peek().position.line; }
 
-  // How many tokens were read.
+  // The number of tokens read.
   size_t at() const { return at_; }
-  // The brackets, round and square ones, that are open since `begin` tokens were read.
+  // The numbers of round and square brackets opened, and not closed, since `begin` tokens were read.
   struct Brackets {
     int round = 0, square = 0;
   };

@@ -7,8 +7,8 @@
 
 namespace mycc {
 
-// "" when arguments, outputs and stages fit together: distinct names, legal shapes, every output written
-// once, limits kept.
+// The error of a workload, or "": names must be distinct, shapes legal, every output written once, limits
+// kept.
 std::string WorkloadProblem(const Workload& workload);
 
 }  // namespace mycc

@@ -13,14 +13,14 @@
 
 namespace mycc {
 
-// Floats: all of a type's numbers from `low` to `high`, where -0 is less than +0, and perhaps NaN; none where
-// low > high. Integers and bool: all from `least` to `most`.
+// Floats: all numbers of a type from `low` to `high` (-0 is less than +0; low > high: none), and NaN if
+// `nan`. Integers and bool: all from `least` to `most`.
 struct ValueSet {
   double low = std::numeric_limits<double>::infinity();
   double high = -std::numeric_limits<double>::infinity();
   bool nan = false;
   int64_t least = 0, most = 0;
-  // The zero of a select's arm: a sum may leave out its products.
+  // The constant 0 in an arm of a select: a sum may leave out products with it.
   bool is_padding = false;
 
   static ValueSet Only(DType dtype, Scalar value);
@@ -39,10 +39,10 @@ std::string Describe(DType dtype, const ValueSet& set);
 
 // The operations of expr/eval.h (not kLoad, kVar, kSelect).
 ValueSet PermittedOf(Op op, DType dtype, DType operand_dtype, const ValueSet* args);
-// A product of floats that may be added before it is rounded.
+// A product of floats that may be added before it is rounded (fused multiply-add).
 ValueSet PermittedProduct(DType dtype, const ValueSet& a, const ValueSet& b);
 
-// A float in the order of a ValueSet.
+// a < b in the order of a ValueSet: -0 is less than +0.
 bool IsLess(double a, double b);
 
 }  // namespace mycc

@@ -35,14 +35,14 @@ struct Workload {
   std::vector<Argument> inputs;
   std::vector<Buffer> outputs;
   std::vector<Stage> stages;
-  int64_t count = 1;  // occurrences in the model it came from; outside the canonical form
+  int64_t count = 1;  // occurrences in the model it came from; not part of the canonical form
 };
 
 // Checks the invariants above; the error names stage and expression.
 absl::Status Validate(const Workload& workload);
 
-// Multiply-adds count two; one operation for each arithmetic node evaluated, index arithmetic and selects
-// free.
+// Each evaluated arithmetic node counts one, so a multiply-add counts two; index arithmetic and selects count
+// nothing.
 double CountFlops(const Workload& workload);
 // Bytes of all arguments and outputs, each once.
 double CountBytes(const Workload& workload);

@@ -1,8 +1,8 @@
 // The runtime inside every artifact: the constant tables that describe a compiled module, and the entry
 // points that check a call against them. The code generator writes the tables and a jump for each exported
 // function. The runtime is linked beside them, with hidden symbols, so that two artifacts do not collide.
-// Plain C over libc for the oldest x86-64, because it runs before the CPU is checked. cuda_artifact.h has the
-// tables for GPUs; the tables of arguments are common to both.
+// Plain C over libc for baseline x86-64, because it runs before the CPU is checked. cuda_artifact.h has the
+// tables for GPUs; both use the tables of arguments.
 //
 // Thread rule: the tables are constant; every function may be called from several threads at once.
 #pragma once
@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-// Type codes that DLPack 0.6 lacks, as 1.1 has them.
+// Type codes of DLPack 1.1 that 0.6 lacks.
 enum { kMyccCodeBool = 6, kMyccCodeF8E4M3 = 10, kMyccCodeF8E5M2 = 12 };
 
 enum {
@@ -26,8 +26,8 @@ enum {
 
 // All fields of the tables are 8 bytes wide, so that their layout needs no padding rules.
 
-// One argument as the caller must pass it. A packed buffer is u8[its bytes] and has the header that an input
-// must begin with and that an output will begin with.
+// One argument that the caller must pass. A packed buffer is u8[bytes] and begins with `header`: an input
+// must have it, an output gets it.
 struct MyccArg {
   const char* name;
   int64_t code, bits;  // DLDataType
@@ -39,7 +39,7 @@ struct MyccArg {
   const uint8_t* header;  // kMyccHeaderBytes, or NULL for a plain tensor
 };
 
-// One exported function as a caller sees it.
+// The signature of an exported function.
 struct MyccSignature {
   const char* symbol;  // for messages
   const char* packer;  // the symbol that fills this function's packed buffers, or NULL
@@ -47,12 +47,12 @@ struct MyccSignature {
   const struct MyccArg* args;
 };
 
-// Workspaces at rest: calls that overlap take one each, and put it back. All zero at first.
+// Free workspaces. Each running call takes one and puts it back. All zero at first.
 struct MyccPool {
   void* slots[kMyccPoolSlots];  // accessed atomically
 };
 
-// Thread t of the team uses threads + t * thread_bytes.
+// A kernel's body. Thread t of the team uses threads + t * thread_bytes.
 typedef void MyccBody(void* const* tensors, uint8_t* shared, uint8_t* threads);
 
 // One exported function.
@@ -60,12 +60,12 @@ struct MyccEntry {
   struct MyccSignature signature;
   MyccBody* body;
   int64_t shared_bytes, thread_bytes;
-  int64_t parallel;       // the body runs a team
-  struct MyccPool* pool;  // NULL: the workspace is allocated for the call alone
+  int64_t parallel;       // the body runs a team of threads
+  struct MyccPool* pool;  // NULL: each call allocates its workspace
 };
 
-// One thing the CPU must have: bit `bit` of register `reg` (0..3: eax..edx) of a cpuid leaf, and the state
-// that the operating system must keep for it (a mask over XCR0).
+// One required CPU feature: bit `bit` of register `reg` (0..3: eax..edx) of a cpuid leaf, and the register
+// state that the operating system must save for it (a mask over XCR0).
 struct MyccCpuNeed {
   const char* name;
   int64_t leaf, subleaf, reg, bit;
@@ -81,36 +81,36 @@ struct MyccModule {
   const struct MyccEntry* entries;
 };
 
-// The module that this artifact is; written by the code generator.
+// This artifact's module; written by the code generator.
 extern const struct MyccModule mycc_module;
 
-// The exported functions are these. All return 0, or 1 after setting the thread's error text.
+// The functions behind the exported symbols. They return 0, or 1 after setting the thread's error text.
 int32_t MyccCall(const struct MyccEntry* entry, DLTensor** args, int32_t num_args);
 int32_t MyccPrepare(int32_t device_id);
 const char* MyccLastError(void);
 
-// error.c: sets the thread's error text, cut where it is too long, and returns 1.
+// error.c: sets the thread's error text, truncated when it is too long, and returns 1.
 int32_t MyccFail(const char* format, ...) __attribute__((format(printf, 1, 2)));
 
-// cpu.c: whether this machine has what the module needs; looked up once.
+// cpu.c: fails unless this machine has the features that the module needs; checked once.
 int32_t MyccCheckCpu(void);
 
-// check.c: checks all arguments but the headers of packed buffers, and stores the address of each one's first
-// element; `data` has room for the signature's arguments. CPUs take tensors in host memory, GPUs tensors of
-// one device.
+// check.c: checks all arguments except the headers of packed buffers, and stores the address of each one's
+// first element in `data`, which has room for all. CPUs take tensors in host memory, GPUs tensors of one
+// device.
 enum MyccDevice { kMyccOnCpu, kMyccOnCuda };
 int32_t MyccCheckArgs(const struct MyccSignature* signature, enum MyccDevice device, DLTensor** args,
                       int32_t num_args, void** data);
 
-// The refusal of one argument: FUNC: args[2] `w`: ... .
+// Fails with an error about one argument: FUNC: args[2] `w`: ... .
 #define MYCC_REFUSE(signature, index, format, ...)                                                         \
   MyccFail("%s: args[%d] `%s`: " format, (signature)->symbol, (int)(index), (signature)->args[index].name, \
            __VA_ARGS__)
-// And that of a packed buffer with another header.
+// Fails with an error about a packed buffer with the wrong header.
 int32_t MyccRefuseHeader(const struct MyccSignature* signature, int64_t index);
 
-// workspace.c. A taken workspace belongs to one call until it is put back. Neither pointer is NULL even where
-// nothing is needed.
+// workspace.c: a taken workspace belongs to one call until it is put back. Neither pointer is NULL, even when
+// no memory is needed.
 struct MyccWorkspace {
   uint8_t* shared;
   uint8_t* threads;

@@ -1,10 +1,10 @@
 // The runtime inside an artifact for GPUs: its tables, and the functions between a call and the kernel
 // launches. Plain C over libc; libcuda.so.1 is opened at the first call.
 //
-// A call works in the caller's current context where that belongs to the tensors' device, else in the
-// device's primary context. It only enqueues on the caller's stream. The first call or MODULE_prepare does
-// everything else (loads the code into the context, allocates a workspace, checks packed buffers), so that
-// later calls allocate nothing, do not wait, and can be captured into a CUDA graph.
+// A call uses the caller's current context if that belongs to the tensors' device, else the device's primary
+// context. It only enqueues on the caller's stream. The first call or MODULE_prepare does everything else
+// (loads the code into the context, allocates a workspace, checks packed buffers), so that later calls
+// allocate nothing, do not wait, and can be captured into a CUDA graph.
 //
 // Thread rule: the tables are constant; every function may be called from several threads at once.
 #pragma once
@@ -18,7 +18,7 @@ extern "C" {
 
 // All fields of the tables are 8 bytes wide, so that their layout needs no padding rules.
 
-// An address: bytes into an argument, or into the workspace (argument -1).
+// An address: an offset in bytes into an argument, or into the workspace (argument -1).
 struct MyccCudaOperand {
   int64_t argument, offset;
 };
@@ -40,7 +40,7 @@ struct MyccCudaStep {
   int64_t kernel;
   int64_t grid[3];
   int64_t cluster, threads, shared_bytes;
-  int64_t waits;  // by itself for the end of the step before: both may be on the device at once
+  int64_t waits;  // the kernel itself waits for the end of the step before: the two may overlap
   int64_t num_maps;
   const struct MyccCudaMap* maps;
   int64_t num_pointers;
@@ -63,8 +63,8 @@ struct MyccCudaImage {
 struct MyccCudaKernel {
   const char* name;
   int64_t image;
-  int64_t shared_bytes;  // dynamic, the most of its launches
-  int64_t any_cluster;   // has clusters of more than 8 blocks, which a kernel must ask for
+  int64_t shared_bytes;  // dynamic, the maximum over its launches
+  int64_t any_cluster;   // a launch has clusters of more than 8 blocks, which the kernel must permit
 };
 
 // The handles of the loaded code, one for each image and kernel.
@@ -78,8 +78,8 @@ struct MyccCudaModule {
   const char* target;         // canonical text, for messages
   int64_t arch;               // 90 for sm_90
   int64_t arch_specific;      // the code runs on this architecture alone
-  int64_t most_shared_bytes;  // of a block: static and dynamic, over all kernels
-  int64_t workspace_bytes;    // the most of all functions
+  int64_t most_shared_bytes;  // for a block, static and dynamic, the maximum over all kernels
+  int64_t workspace_bytes;    // the maximum over all functions
   int64_t num_images;
   const struct MyccCudaImage* images;
   int64_t num_kernels;
@@ -89,11 +89,11 @@ struct MyccCudaModule {
   struct MyccCudaHandles handles;
 };
 
-// The module that this artifact is; written by the code generator.
+// This artifact's module; written by the code generator.
 extern const struct MyccCudaModule mycc_cuda_module;
 
-// The exported functions are these and MyccLastError. All return 0, or 1 after setting the thread's error
-// text.
+// The functions behind the exported symbols, besides MyccLastError. They return 0, or 1 after setting the
+// thread's error text.
 int32_t MyccCudaCall(const struct MyccCudaEntry* entry, DLTensor** args, int32_t num_args, void* stream);
 int32_t MyccCudaPrepare(int32_t device_id);
 
@@ -138,9 +138,9 @@ struct MyccCudaDriver {
                                unsigned flags);
   CuResult (*GraphRetainUserObject)(CuGraph, CuUserObject, unsigned references, unsigned flags);
 };
-// NULL after setting the error text, which says what was looked for; else opened and initialized once.
+// Opens and initializes the driver once. NULL after setting the error text, which says what was looked for.
 const struct MyccCudaDriver* MyccCudaOpen(void);
-// The same where a call has opened it before, NULL where none has.
+// The driver if an earlier call has opened it, else NULL.
 const struct MyccCudaDriver* MyccCudaOpened(void);
 // Sets the error text: "m: cuMemAlloc: out of memory (CUDA_ERROR_OUT_OF_MEMORY)"; returns 1.
 int32_t MyccCudaFail(const struct MyccCudaDriver* driver, const char* function, CuResult result);
@@ -151,28 +151,30 @@ int32_t MyccCudaFail(const struct MyccCudaDriver* driver, const char* function, 
     if (result_ != kCudaSuccess) return MyccCudaFail((scope)->driver, "cu" #function, result_); \
   } while (0)
 
-// One lock for the state that calls share: taken for a moment, never while kernels are launched.
+// The lock for state that calls share. It is held briefly, never while kernels are launched.
 void MyccLock(void);
 void MyccUnlock(void);
 
-// cuda_context.c: the context that a call works in.
+// cuda_context.c: the context that a call uses.
 struct MyccCudaScope {
   const struct MyccCudaDriver* driver;
   CuContext context;
-  unsigned long long context_id;  // never used twice, as a context's address may be
+  unsigned long long context_id;  // unique in the process, unlike a context's address
   int32_t device_id;
   CuDevice device;
   int pushed;
 };
 int32_t MyccCudaEnter(int32_t device_id, struct MyccCudaScope* scope);
 void MyccCudaLeave(const struct MyccCudaScope* scope);
-// Is the code in the context? Loads it there, which nothing may be captured for.
+// Whether the code is loaded in the context; and loads it. Loading is not allowed while a stream is captured.
 int MyccCudaIsLoaded(const struct MyccCudaScope* scope);
 int32_t MyccCudaLoad(const struct MyccCudaScope* scope);
-// Between these two, calls are allowed that are forbidden while any stream of the thread is captured.
+// Between these two, the thread may make calls that are otherwise forbidden while one of its streams is
+// captured.
 int MyccCudaRelax(const struct MyccCudaDriver* driver);
 void MyccCudaRestore(const struct MyccCudaDriver* driver, int mode);
-// The graph that calls on `stream` go into, with the number of its capture; NULL and 0 when they run at once.
+// The graph into which `stream` is being captured, with the number of the capture; NULL and 0 without a
+// capture.
 struct MyccCudaCapture {
   CuGraph graph;
   uint64_t id;
@@ -180,17 +182,18 @@ struct MyccCudaCapture {
 int32_t MyccCudaCaptureOf(const struct MyccCudaScope* scope, CuStream stream,
                           struct MyccCudaCapture* capture);
 
-// cuda_workspace.c: memory for the intermediates of calls on `stream`, module.workspace_bytes of it.
+// cuda_workspace.c: memory for the intermediates of calls on `stream`, mycc_cuda_module.workspace_bytes
+// bytes.
 int32_t MyccCudaWorkspace(const struct MyccCudaScope* scope, CuStream stream, CuAddress* address);
-// Makes sure that one is at hand for a stream that has none yet.
+// Makes sure that a spare workspace exists, for a stream that has none yet.
 int32_t MyccCudaSpareWorkspace(const struct MyccCudaScope* scope);
 
-// cuda_maps.c: the descriptor of what `map` says at `address`.
+// cuda_maps.c: makes the descriptor of `map` for the tensor at `address`.
 int32_t MyccCudaEncodeMap(const struct MyccCudaScope* scope, const struct MyccCudaMap* map, CuAddress address,
                           struct CuTensorMapBits* bits);
 
-// cuda_packed.c: do the packed buffers among the inputs begin with their headers? And: FUNC_pack has filled
-// these.
+// cuda_packed.c: checks the headers of packed buffers among the inputs; and writes the headers of those that
+// FUNC_pack has filled.
 int32_t MyccCudaCheckPacked(const struct MyccCudaScope* scope, CuStream stream,
                             const struct MyccSignature* signature, void* const* data);
 int32_t MyccCudaWriteHeaders(const struct MyccCudaScope* scope, CuStream stream,

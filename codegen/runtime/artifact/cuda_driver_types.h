@@ -1,5 +1,5 @@
-// The part of CUDA's driver API that artifacts use: types, constants and struct layouts, as libcuda.so.1 has
-// them since CUDA 12.0. Declared here so that building needs nothing of CUDA.
+// The types, constants and struct layouts of CUDA's driver API (libcuda.so.1, since CUDA 12.0) that artifacts
+// use. Declared here so that mycc can be built without CUDA.
 #pragma once
 
 #include <stdint.h>
@@ -32,7 +32,7 @@ enum {
   kCudaDeviceL2Bytes = 38,
   kCudaDeviceMajor = 75,
   kCudaDeviceMinor = 76,
-  kCudaDeviceMaxSharedBytes = 97,  // of a block that asks for it
+  kCudaDeviceMaxSharedBytes = 97,  // the most that a block may ask for
 
   kCudaFunctionMaxDynamicSharedBytes = 8,
   kCudaFunctionAnyClusterSize = 14,
@@ -60,7 +60,7 @@ enum {
   kCudaMapF32 = 7,
   kCudaMapF64 = 8,
   kCudaMapBF16 = 9,
-  kCudaMapPromote128 = 2,  // reads through L2 come in pieces of 128 bytes
+  kCudaMapPromote128 = 2,  // L2 fetches 128 bytes at a time
 };
 
 // The thread's current streams when no handle is given: the default one, and the one of each thread.

@@ -1,5 +1,5 @@
-// The files that are built with mycc and embedded in it: the runtime objects that every artifact is linked
-// from, and dlpack.h. Constant data.
+// Files embedded in mycc when it is built: the runtime objects that artifacts are linked with, and dlpack.h.
+// Constant data.
 #pragma once
 
 #include <string_view>
@@ -7,11 +7,10 @@
 
 namespace mycc {
 
-// The relocatable objects, one each, that artifacts for CPUs and for GPUs are linked from.
+// The relocatable runtime objects for artifacts on CPUs and on GPUs.
 std::string_view CpuArtifactObject();
 std::string_view CudaArtifactObject();
-// Shared libraries without code, which stand for libc, libm, libgomp and the loader when an artifact is
-// linked.
+// Stub shared libraries, linked in place of libc, libm, libgomp and the loader.
 std::vector<std::string_view> ArtifactStubs();
 // dlpack.h.
 std::string_view DlpackHeader();

@@ -1,4 +1,4 @@
-// The schedule primitives: pure functions from IR to IR, each with its preconditions, one file each.
+// The schedule primitives: pure functions from IR to IR, one file each.
 //
 // A primitive returns FailedPrecondition, naming the loop or block and the reason, when it is not legal here.
 // Arguments have been checked against the signature in the table (schedule.cc) before a primitive sees them.

@@ -1,5 +1,5 @@
-// The table of primitives: name in a trace, arguments, and function. To add one: its file, a line here and in
-// primitives.h.
+// The table of primitives: name in a trace, arguments, and function. A new primitive needs a file, a row in
+// table.cc and a line in primitives.h. Thread rule: constant data.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace mycc {
 
 struct PrimitiveInfo {
   std::string_view name;
-  // One letter an argument: n a name, i an integer, N a list of names, I a list of integers.
+  // One letter for each argument: n a name, i an integer, N a list of names, I a list of integers.
   std::string_view signature;
   std::string_view usage;
   Primitive* apply;
