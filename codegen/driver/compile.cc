@@ -14,7 +14,7 @@ namespace mycc {
 
 namespace {
 
-// The name of a kernel's code until it has a place in a library.
+// The symbol of a kernel's code until a library gives it another.
 constexpr char kSymbol[] = "kernel";
 
 absl::Status LowerAndEmit(const Function& scheduled, const Target& target, KernelSpec* spec) {

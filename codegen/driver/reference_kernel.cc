@@ -9,7 +9,7 @@
 namespace mycc {
 namespace {
 
-// Blocks of fewer instances than this are not worth waking threads for.
+// Blocks with fewer instances than this run in one thread: waking threads costs more than it saves.
 constexpr int64_t kMinParallelWork = int64_t{1} << 18;
 
 bool IsWidened(const Stage& stage) {
@@ -17,7 +17,8 @@ bool IsWidened(const Stage& stage) {
          stage.value->dtype != DType::kF64;
 }
 
-// Sums and products in f64; anything else is a value of its own type that is converted.
+// The expression with sums and products in f64. Other operations keep their type, and their result is
+// converted.
 Expr Widen(const Expr& expr) {
   switch (expr->op) {
     case Op::kAdd:
@@ -30,8 +31,7 @@ Expr Widen(const Expr& expr) {
   }
 }
 
-// How a loop's step moves through the tensors a block reads and writes: by one element or not at all
-// everywhere?
+// Whether a step of the loop moves by at most one element in every tensor that the block reads or writes.
 bool IsContiguous(const Block& block, const VarNode* loop) {
   bool contiguous = true;
   VarMap bindings;
@@ -58,8 +58,8 @@ const VarNode* LastLoop(const Block& block, bool reduce) {
   return last;
 }
 
-// The loop whose iterations become lanes: the last axis where it walks through memory, else the last
-// reduction axis if that does.
+// The loop to vectorize: the last axis if it is contiguous in memory, else the last reduction axis if that
+// is.
 const VarNode* ChooseLanes(const Block& block) {
   const VarNode* axis = LastLoop(block, /*reduce=*/false);
   if (axis != nullptr && IsContiguous(block, axis)) return axis;
@@ -96,7 +96,7 @@ Stmt ScheduleNest(const Stmt& nest) {
   return WithKinds(nest, lanes, threads);
 }
 
-// The nests stand in one sequence under the intermediate tensors' Allocs.
+// The nests are one sequence inside the Allocs of intermediate tensors.
 Stmt ScheduleAll(const Stmt& stmt) {
   if (stmt->kind == StmtKind::kFor) return ScheduleNest(stmt);
   return MapChildren(stmt, ScheduleAll);

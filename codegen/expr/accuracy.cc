@@ -10,11 +10,11 @@ namespace mycc {
 namespace {
 
 constexpr double kCorrectlyRounded = 0.5;
-// The result of f32 rounded once more, to a type with 13 bits less or fewer still.
+// The f32 result rounded once more, to a type with at least 13 fewer bits.
 constexpr double kNarrow = 0.51;
 
-// CUDA's errors are those that its programming guide states relative to the rounded result, plus the half
-// unit of that rounding.
+// CUDA's programming guide states errors relative to the correctly rounded result; half a unit is added for
+// that rounding.
 Accuracy OfF32(Op op) {
   switch (op) {
     case Op::kDiv: return {1.5, 2.5};
@@ -30,7 +30,7 @@ Accuracy OfF32(Op op) {
   }
 }
 
-// On a CPU these are libm's.
+// On a CPU libm computes these.
 Accuracy OfF64(Op op) {
   switch (op) {
     case Op::kRsqrt: return {1.5, 1.5};

@@ -1,4 +1,4 @@
-// Rounding to narrow floats is done in exact operations on doubles and bits, so that it is the same on every
+// Rounds to narrow floats by exact operations on doubles and bits, so that results are the same on every
 // machine.
 #include "codegen/expr/dtype.h"
 
@@ -29,10 +29,10 @@ const DTypeInfo& Info(DType dtype) { return kDTypes[static_cast<int>(dtype)]; }
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// An 8-bit float: sign, exponent and `mantissa_bits`, from all zeros up to the largest number.
+// The format of an 8-bit float: a sign, an exponent and `mantissa_bits`.
 struct Float8 {
   int mantissa_bits, min_exponent;
-  double max, of_infinity;  // of_infinity: what an infinite number becomes
+  double max, of_infinity;  // of_infinity: the value that infinity becomes
   uint8_t max_bits;
 };
 
@@ -41,7 +41,7 @@ constexpr Float8 kE4M3 = {3, -6, 448, 448, 0x7e}, kE5M2 = {2, -14, 57344, kInfin
 const Float8& Float8Of(DType dtype) { return dtype == DType::kF8E4M3 ? kE4M3 : kE5M2; }
 
 // Rounds to a binary format of `mantissa_bits` explicit bits, smallest normal exponent `min_exponent` and
-// largest finite value `max`; numbers beyond become `overflow`.
+// largest finite value `max`; larger numbers become `overflow`.
 double RoundToFormat(double value, int mantissa_bits, int min_exponent, double max,
                      double overflow = kInfinity) {
   if (value == 0 || !std::isfinite(value)) return value;
@@ -76,8 +76,7 @@ int64_t SaturateToInt(DType to, double value) {
 
 double IntToFloat(DType to, int64_t value) {
   if (to == DType::kF64) return static_cast<double>(value);
-  // Keeps the bits that a double cannot hold as one sticky bit, so that the rounding to the narrow type is
-  // the only one.
+  // Bits that do not fit a double become one sticky bit, so that only the rounding to the narrow type counts.
   constexpr int64_t kLow = 0x7ff;
   if (value > (int64_t{1} << 53) || value < -(int64_t{1} << 53)) {
     value = (value & ~kLow) | ((value & kLow) != 0 ? 0x400 : 0);

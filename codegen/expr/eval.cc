@@ -105,7 +105,7 @@ Scalar EvaluateOp(Op op, DType dtype, DType operand_dtype, const Scalar* args) {
   const Scalar& second = IsBinary(op) ? args[1] : args[0];
   if (IsFloat(dtype)) {
     const double value = FloatOp(op, args[0].f, second.f);
-    // 8-bit floats are computed in f32, and what overflows there is infinite.
+    // 8-bit floats are computed in f32; an overflow there gives infinity.
     result.f = RoundFloat(dtype, IsFloat8(dtype) ? RoundFloat(DType::kF32, value) : value);
   } else {
     result.i = WrapInt(dtype, IntOp(op, args[0].i, second.i));

@@ -1,5 +1,4 @@
-// Constructors of expressions, which fold constants and simplify trivial operations, and walks over
-// expressions.
+// Constructors of expressions, which fold constants and trivial operations; and walks over expressions.
 #include "codegen/expr/expr.h"
 
 #include <algorithm>

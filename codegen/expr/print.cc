@@ -9,7 +9,7 @@
 namespace mycc {
 namespace {
 
-// How tightly an expression binds, from the loosest; the grammar in docs/language.md has one rule for each.
+// Precedence levels, from the loosest; the grammar in docs/language.md has one rule for each.
 enum Precedence { kOrLevel, kAndLevel, kCompareLevel, kSumLevel, kProductLevel, kUnaryLevel, kPrimaryLevel };
 
 struct Infix {
@@ -38,7 +38,7 @@ std::string FloatDigits(DType dtype, double value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
   std::string text;
-  // With fewer digits than stand before the point, %g turns to an exponent.
+  // %g prints an exponent when the precision is smaller than the number of digits before the point.
   const double magnitude = std::fabs(value);
   const int whole = magnitude >= 1 && magnitude < 1e6 ? static_cast<int>(std::log10(magnitude)) + 1 : 1;
   for (int precision = whole; precision <= 17; ++precision) {
@@ -55,7 +55,7 @@ std::string Digits(DType dtype, Scalar value) {
   return IsFloat(dtype) ? FloatDigits(dtype, value.f) : absl::StrCat(value.i);
 }
 
-// A literal whose type is always spelled out.
+// A literal with its type written out.
 std::string TypedLiteral(DType dtype, Scalar value) {
   return absl::StrCat(DTypeName(dtype), "(", Digits(dtype, value), ")");
 }
@@ -64,7 +64,7 @@ bool IsDefaultLiteral(const ExprNode& expr) {
   return expr.op == Op::kConst && (expr.dtype == DType::kF32 || expr.dtype == DType::kI64);
 }
 
-// min(max(x, constant), constant), which the language also calls clamp.
+// min(max(x, constant), constant), which the language writes as clamp.
 bool IsClamp(const ExprNode& expr) {
   return expr.op == Op::kMin && expr.args[1]->op == Op::kConst && expr.args[0]->op == Op::kMax &&
          expr.args[0]->args[1]->op == Op::kConst;
@@ -115,7 +115,7 @@ class Printer {
     out_ += ']';
   }
 
-  // `-1.0` is a literal; the negation of the literal 1.0 needs parentheses to stay one.
+  // `-1.0` is a literal; a negation of the literal 1.0 needs parentheses.
   void PrintNegation(const ExprNode& operand, bool compact) {
     const bool literal = IsDefaultLiteral(operand) && !std::isnan(operand.value.f) &&
                          Digits(operand.dtype, operand.value)[0] != '-';
@@ -123,7 +123,7 @@ class Printer {
     Print(operand, literal ? static_cast<Precedence>(kPrimaryLevel + 1) : kUnaryLevel, compact);
   }
 
-  // `f16(0.5)` is a literal; the conversion of a literal spells out the literal's own type.
+  // `f16(0.5)` is a literal; in a conversion of a literal the literal's own type is written out.
   void PrintCast(const ExprNode& expr, bool compact) {
     absl::StrAppend(&out_, DTypeName(expr.dtype), "(");
     const ExprNode& operand = *expr.args[0];

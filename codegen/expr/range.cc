@@ -6,7 +6,7 @@
 namespace mycc {
 namespace {
 
-// Bounds beyond this are treated as unbounded, so that products of bounds never overflow.
+// Larger bounds count as unbounded, so that products of bounds never overflow.
 constexpr int64_t kLimit = int64_t{1} << 60;
 
 std::optional<Interval> Checked(__int128 min, __int128 max) {

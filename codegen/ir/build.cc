@@ -16,8 +16,8 @@ bool IsEmpty(const std::vector<Var>& axes) {
   return std::any_of(axes.begin(), axes.end(), [](const Var& axis) { return axis->extent == 0; });
 }
 
-// The stage itself; a reduction over nothing, whose block would never run, as the constant it is. The
-// language has no argmax over nothing.
+// The stage itself. A reduction over an empty axis becomes a constant, because its block would never run. The
+// language has no argmax over an empty axis.
 Stage WithoutEmptyReduction(const Stage& stage) {
   if (!IsEmpty(stage.reduce_axes)) return stage;
   return Stage{

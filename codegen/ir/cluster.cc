@@ -9,7 +9,7 @@
 namespace mycc {
 namespace {
 
-// The blocks of one loop, side by side.
+// Expands the blocks of one loop into the roles of one program.
 class Expansion {
  public:
   explicit Expansion(const For& loop) : rank_(loop.var), blocks_(loop.var->extent) {}
@@ -57,10 +57,10 @@ class Expansion {
 
   Expr BarrierOf(const Expr& barrier, int64_t block) const { return barrier + block * barriers_; }
 
-  // A flag is a barrier for one arrival, after those of the blocks.
+  // A flag becomes a barrier with one arrival; these barriers come after those of the blocks.
   Expr Flag(const Expr& index) const { return index + blocks_ * barriers_; }
 
-  // Raises a flag, which must be down.
+  // Sets a flag. REQUIRES: it is 0.
   static Stmt Raise(const Signal& signal) {
     const Expr flag = Load(signal.flags, {signal.index});
     const Stmt store = std::make_shared<Store>(signal.flags, std::vector<Expr>{signal.index},
@@ -70,7 +70,7 @@ class Expansion {
                                                             MakeSeq({std::make_shared<Barrier>(), store}))});
   }
 
-  // The tiles of `block` in place of those of `from`.
+  // The statement with the tiles of `block` instead of those of `from`.
   Stmt WithTiles(Stmt stmt, int64_t from, int64_t block) const {
     for (const std::vector<Buffer>& own : tiles_) {
       if (from != block) stmt = ReplaceBuffer(stmt, own[from], own[block]);
@@ -110,8 +110,8 @@ class Expansion {
   const Var rank_;
   const int64_t blocks_;
   int64_t barriers_ = 0;
-  Buffer flags_;                            // between the blocks; null without
-  std::vector<std::vector<Buffer>> tiles_;  // of each allocation, one for each block
+  Buffer flags_;                            // between the blocks; null without any
+  std::vector<std::vector<Buffer>> tiles_;  // for each allocation: one tile for each block
 };
 
 }  // namespace
@@ -120,7 +120,7 @@ Stmt ExpandBlocks(const Stmt& body) {
   return RewriteStmts(body, [](const Stmt& stmt) -> Stmt {
     const For* loop = DynAs<For>(stmt);
     if (loop == nullptr || loop->loop_kind != LoopKind::kGrid) return nullptr;
-    // Before lowering, a cluster is a mark: its blocks have nothing to do with each other.
+    // In scheduled IR a cluster is only a mark: its blocks do not communicate yet.
     const bool is_cluster = loop->marks.multicast_cluster && Contains(loop->body, StmtKind::kRoles);
     return is_cluster || Contains(loop->body, StmtKind::kSignal) ? Expansion(*loop).Expand(loop->body)
                                                                  : nullptr;

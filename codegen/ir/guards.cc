@@ -17,7 +17,7 @@ Linear Difference(const Expr& a, const Expr& b, int64_t constant) {
   return ToLinear(Simplify(a - b + constant));
 }
 
-// The variable of an atom that takes all values of its range as the variable runs: v, v // c, v % c.
+// The variable v of an atom v, v // c or v % c: such an atom takes all values of its range.
 const VarNode* FreeVar(const Expr& atom) {
   if (atom->op == Op::kVar) return atom->var.get();
   const bool divides = atom->op == Op::kFloorDiv || atom->op == Op::kMod;

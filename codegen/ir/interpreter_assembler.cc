@@ -103,7 +103,7 @@ std::vector<int> Assembler::Expressions(const std::vector<Expr>& exprs) {
   return registers;
 }
 
-// The arm not taken is jumped over, reads and all.
+// The arm that is not selected is jumped over, with its reads.
 int Assembler::Select(const ExprNode& expr) {
   const int dst = NewRegister();
   const int64_t to_else = Emit({.code = Code::kJumpIfZero, .a = Expression(*expr.args[0])});

@@ -1,5 +1,5 @@
-// Compiles a function to the interpreter's code, statement by statement, in one walk.
-// One class, and one file, because all statements are compiled into one program with one set of registers.
+// Compiles a function to the interpreter's code, statement by statement, in one walk. It is one class in one
+// file, because all statements share one program and its registers.
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -31,7 +31,7 @@ class Compiler : Assembler {
   explicit Compiler(Barriers barriers) : explicit_barriers_(barriers == Barriers::kExplicit) {}
 
   absl::StatusOr<Program> Run(const Function& function) {
-    // A schedule says which loops are the threads', not yet which tensors are in registers.
+    // Scheduled IR has thread loops, but does not yet say which tensors are in registers.
     program_.has_threads = HasThreadLoops(function.body) && !Contains(function.body, StmtKind::kBlock);
     for (const Param& param : function.params) AddMemory(param.buffer, param.kind != ParamKind::kOutput);
     Statement(function.body);
@@ -57,7 +57,7 @@ class Compiler : Assembler {
     site_ = outer_site;
   }
 
-  // Each statement at the root that is not only there to hold others.
+  // Whether the statement is a launch: a statement at the root other than Seq and Alloc.
   bool IsLaunch(const Stmt& stmt) const {
     return program_.has_threads && explicit_barriers_ && !in_launch_ && stmt->kind != StmtKind::kSeq &&
            stmt->kind != StmtKind::kAlloc;
@@ -109,7 +109,7 @@ class Compiler : Assembler {
     return group_ ? *group_ : Fail(absl::StrCat(what, " of a barrier outside roles"));
   }
 
-  // A block's first instance initialises: then iterations run in order.
+  // The first instance of a block initialises the accumulator, so its iterations run in order.
   static bool CarriesReduction(const For& loop) {
     bool carries = false;
     VisitStmts(loop.body, [&](const Stmt& stmt) {
@@ -214,8 +214,8 @@ class Compiler : Assembler {
           .imm = static_cast<int64_t>(combine.reduce)});
   }
 
-  // Jumps taken when those bindings of the block that keep terms out of its sum, or the others, are outside
-  // their domains.
+  // Jumps taken when bindings of the block are outside their domains: those that guard terms of its sum, or
+  // the others.
   std::vector<int64_t> UnlessInside(const Block& block, const std::vector<int>& bindings, bool of_terms) {
     std::vector<int64_t> jumps;
     for (size_t i = 0; i < bindings.size(); ++i) {
@@ -228,7 +228,7 @@ class Compiler : Assembler {
     return jumps;
   }
 
-  // The bindings, then the instance, which is jumped over where a binding is outside its domain.
+  // Computes the bindings, then executes the instance; jumps over it when a binding is outside its domain.
   void BlockStatement(const Block& block) {
     std::vector<int> bindings, reduce;
     for (const IterVar& iter : block.iters) {
@@ -262,8 +262,8 @@ class Compiler : Assembler {
     return jumps;
   }
 
-  // The loops that carry the reduction; they all start together, whatever terms are left out. None where one
-  // of them carries an axis too.
+  // Registers of the loops that carry the reduction: in its first iteration all of them are 0, even if that
+  // term is guarded. Empty when one of the loops carries an axis too.
   std::vector<int> LoopsOfReduction(const Block& block) const {
     std::set<const VarNode*> loops, of_axes;
     for (const IterVar& iter : block.iters) {
@@ -346,7 +346,7 @@ class Compiler : Assembler {
     Emit({.code = Code::kMma, .a = static_cast<int32_t>(program_.tiles.size()) - 1});
   }
 
-  // The stores of the body become pairs of a copy's two ends.
+  // Each store of the body becomes a kCopyLoad and a kCopyStore.
   void CopyStatement(const Copy& copy) {
     if (copy_) Fail("a copy inside a copy");
     CopySignal signal;
@@ -357,14 +357,14 @@ class Compiler : Assembler {
     signal.by_threads = copy.engine == CopyEngine::kThreads;
     program_.concurrent = true;
     program_.copies.push_back(signal);
-    // One thread issues it, for all that have filled the tile.
+    // One thread issues the copy, after all threads have filled the tile.
     if (copy.engine == CopyEngine::kBulk && !copy.barrier) EmitBarrier();
     copy_ = static_cast<int>(program_.copies.size()) - 1;
     Statement(copy.body);
     copy_.reset();
   }
 
-  // The element that a copy stores: loaded by the copy itself, or zero where the condition does not hold.
+  // The element that a copy stores: loaded by the copy itself, or zero when the condition is false.
   int CopiedValue(const Expr& value) {
     const int dst = NewRegister();
     int64_t to_zero = -1;
@@ -408,11 +408,11 @@ class Compiler : Assembler {
     group_.reset();
   }
 
-  std::optional<int> copy_;  // the copy around
+  std::optional<int> copy_;  // the enclosing copy
   const bool explicit_barriers_;
   bool in_launch_ = false;
-  const StmtNode* direct_ = nullptr;  // what stands right inside a parallel loop, but for allocations
-  bool role_multiplies_ = false;      // on tensor cores: its warpgroups arrive each for itself
+  const StmtNode* direct_ = nullptr;  // the statement directly inside a parallel loop, apart from Allocs
+  bool role_multiplies_ = false;      // on tensor cores: each of its warpgroups arrives by itself
 };
 
 }  // namespace

@@ -130,8 +130,8 @@ Machine::State Machine::Reduce(Agent& agent, const Instr& instr) {
 
 namespace {
 
-// Whether (value, at) goes before (best, best_at): better, or as good and earlier. NaN is better than any
-// number.
+// Whether (value, at) precedes (best, best_at): a better value, or an equal one at a lower position. NaN is
+// better than any number.
 bool IsBetter(ReduceOp op, DType dtype, Scalar value, int64_t at, Scalar best, int64_t best_at) {
   if (IsFloat(dtype)) {
     const bool value_nan = std::isnan(value.f), best_nan = std::isnan(best.f);
@@ -184,8 +184,8 @@ Machine::State Machine::ReadView(Agent& agent, const View& view, int64_t base, i
   return fault ? FailAccess(agent, memory, flat, fault) : State::kRunning;
 }
 
-// The elements of an operand as numbers of the sums' type: for each row of the first operand or column of the
-// second, its elements along the depth.
+// Reads an operand's elements, converted to the type of the sums: for each row of a or column of b, its
+// elements along the depth.
 Machine::State Machine::ReadFactors(Agent& agent, const Tile& tile, int operand, int64_t base, DType dtype,
                                     std::vector<Scalar>* factors) {
   const View& view = tile.views[operand];
@@ -248,7 +248,7 @@ Machine::State Machine::Mma(Agent& agent, const Tile& tile) {
 
 void Machine::BeginIteration(Agent& agent, const Loop& loop, LoopState& state) {
   registers_[loop.variable].i = loop.any_order ? state.order[state.position] : state.position;
-  // Iterations are told apart in the outermost of nested parallel loops, and in those right inside it.
+  // Iterations are distinguished in the outermost of nested parallel loops, and in those directly inside it.
   if (loop.parallel && (state.outermost || loop.is_direct)) agent.iteration = ++last_iteration_;
   if (loop.is_grid && agent.interval != 0) EndInterval(agent);
   if (loop.threads == 0) return;
@@ -309,7 +309,7 @@ Machine::State Machine::NextIteration(Agent& agent, const Instr& instr) {
     agent.replication = state.replication;
     if (state.interval == 0) agent.interval = 0;
   }
-  // A launch's writes are there for whatever follows.
+  // A launch's writes come before all later accesses.
   if (loop.is_launch && program_.concurrent) agent.fences.push_back(agent.clock[agent.agent]);
   ++agent.pc;
   return State::kRunning;
@@ -341,8 +341,8 @@ Machine::State Machine::Execute(Agent& agent) {
         break;
       case Code::kLessIndex: r[instr.dst].i = r[instr.a].i < r[instr.b].i; break;
       case Code::kLessEqualIndex: r[instr.dst].i = r[instr.a].i <= r[instr.b].i; break;
-      // Both operands are floats: a double holds their sum and product closely enough to round as the float
-      // operation does.
+      // Both operands are floats: rounding their sum or product from double gives the result of the float
+      // operation.
       case Code::kAddF32: r[instr.dst].f = static_cast<float>(r[instr.a].f + r[instr.b].f); break;
       case Code::kMulF32: r[instr.dst].f = static_cast<float>(r[instr.a].f * r[instr.b].f); break;
       case Code::kMove: r[instr.dst] = r[instr.a]; break;

@@ -77,7 +77,7 @@ const char* Memory::ReadByThread(int64_t flat, const Accessor& accessor, Threads
   return nullptr;
 }
 
-// Threads that write the same value do not disturb each other.
+// Threads may write the same value to one element.
 const char* Memory::WriteByThread(int64_t flat, const Accessor& accessor, Threads threads, Scalar value) {
   if (threaded_.empty() || accessor.interval == 0 || threads == Threads::kTogether) return nullptr;
   const int64_t thread = threads == Threads::kSome ? kSeveral : accessor.thread;

@@ -1,8 +1,7 @@
-// The interpreter's roles, barriers, groups and asynchronous copies.
+// Executes the interpreter's roles, barriers, groups and asynchronous copies.
 //
-// A copy moves its data at once, but source and destination are stamped with the time at which it completes.
-// An access without a wait is a race in every order of the roles. This is stricter than completing late and
-// comparing values.
+// A copy moves its data immediately, but source and destination are stamped with the time at which it
+// completes. So an access without a wait is a race in every order of the roles, whatever the values.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -57,7 +56,7 @@ Machine::State Machine::RunRoles(Agent& parent, const RoleGroup& group) {
   return JoinRoles(parent, group);
 }
 
-// Each role begins knowing all that its parent did; the parent's later work is new to them.
+// The parent's earlier accesses come before those of each role; its later ones do not.
 void Machine::Fork(Agent& parent, const RoleGroup& group) {
   for (size_t i = 0; i < group.roles.size(); ++i) {
     Agent& role = agents_[i + 1];
@@ -119,7 +118,7 @@ Machine::BarrierState* Machine::BarrierAt(int reg, int64_t group) {
 Machine::State Machine::Arrive(Agent& agent, const Instr& instr) {
   BarrierState* barrier = BarrierAt(instr.a, instr.imm);
   if (barrier == nullptr) return Fail(agent, absl::StrCat("there is no barrier ", registers_[instr.a].i));
-  // Without this order the arrival could as well count for the phase before.
+  // Without this order the arrival could count for the previous phase.
   if (!Covers(agent.clock, barrier->known)) {
     return Fail(agent,
                 absl::StrCat("arrives at barrier ", registers_[instr.a].i, " for phase ", barrier->phase(),
@@ -179,7 +178,7 @@ Machine::State Machine::Signal(Agent& agent, const CopySignal& copy, Completion*
   return State::kRunning;
 }
 
-// One end of an element's way: its load, or its store.
+// Copies one element: executes its load (kCopyLoad) or its store (kCopyStore).
 Machine::State Machine::CopyEnd(Agent& agent, const Instr& instr) {
   Completion completion;
   if (Signal(agent, program_.copies[instr.imm], &completion) == State::kFailed) return State::kFailed;

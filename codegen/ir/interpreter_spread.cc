@@ -1,4 +1,5 @@
-// Interprets register tensors that the threads of a nest write: distributed over them, or one in each.
+// Checks tensors in registers that the threads of a nest write: each thread has its own copy, or the tensor
+// is distributed over the threads.
 #include <cmath>
 
 #include "codegen/ir/interpreter_machine.h"
@@ -14,7 +15,7 @@ bool IsSame(DType dtype, const Scalar& a, const Scalar& b) {
 
 }  // namespace
 
-// The next thread to write an element finds what the one before it has left there.
+// Called before a write: memory still holds the value that the previous thread wrote.
 Machine::State Machine::NoteSpread(Agent& agent, int slot, int64_t flat) {
   const Memory& memory = memories_[slot];
   Spread& spread = spread_[slot][flat];

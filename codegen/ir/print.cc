@@ -1,6 +1,6 @@
-// Prints IR as pseudocode. It omits the usual: a block's iteration variable that is simply the loop of its
-// name (t3.a0 for a0 of block t3), and a loop's range that is its variable's. Everything else that a back end
-// sees is printed, so equal texts mean equal code.
+// Prints IR as pseudocode. Two defaults are omitted: a block's iteration variable that is bound to the loop
+// of its name (t3.a0 for a0 of block t3), and a loop's extent that is its variable's. Everything else that a
+// back end reads is printed, so equal texts mean equal code.
 #include "codegen/expr/print.h"
 
 #include <string>
@@ -18,7 +18,7 @@ std::string TypeText(const BufferNode& buffer) {
   return absl::StrCat(DTypeName(buffer.dtype), "[", absl::StrJoin(buffer.shape, ","), "]");
 }
 
-// Takes any number of indices: the verifier prints statements whose ranks do not agree.
+// Accepts any number of indices: the verifier prints statements with wrong ranks.
 std::string Element(const Buffer& buffer, const std::vector<Expr>& indices) {
   return PrintExpr(
       Load(MakeBuffer(buffer->name, buffer->dtype, std::vector<int64_t>(indices.size())), indices));
@@ -84,8 +84,8 @@ const char* Assignment(ReduceOp op) {
   return "";
 }
 
-// Bound to the loop named after the block and the variable, over all of its domain, and a reduction just when
-// named so.
+// Whether the variable is bound to the loop named after the block and the variable, over the whole domain,
+// and is a reduction exactly when its name says so.
 bool IsUsual(const Block& block, const IterVar& iter) {
   if (iter.binding->op != Op::kVar || iter.binding->var->extent != iter.var->extent) return false;
   const bool named_reduce = !iter.var->name.empty() && iter.var->name[0] == 'r';
@@ -164,7 +164,7 @@ class Printer {
     }
   }
 
-  // A buffer that lives until the end of the statements around it needs no level of its own.
+  // A buffer that lives until the end of the enclosing statements needs no indentation.
   void PrintAlloc(const Alloc& alloc, int depth, bool last) {
     const SharedLayout& layout = alloc.buffer->layout;
     Line(depth, "alloc ", alloc.buffer->name, ": ", TypeText(*alloc.buffer), " ",

@@ -10,7 +10,7 @@
 namespace mycc {
 namespace {
 
-// The expressions of `exprs` mapped, into `out`; false, with `out` untouched, when `map` kept them all.
+// Maps `exprs` into `out`; false, with `out` unchanged, when `map` kept them all.
 template <typename Map>
 bool MapVector(const std::vector<Expr>& exprs, const Map& map, std::vector<Expr>* out) {
   for (size_t i = 0; i < exprs.size(); ++i) {
@@ -156,7 +156,7 @@ bool LoadsBuffer(const ExprNode& expr, const Buffer& buffer) {
                      [&](const Expr& arg) { return LoadsBuffer(*arg, buffer); });
 }
 
-// One ReplaceBuffer call: the buffers and how index vectors move.
+// One ReplaceBuffer call: the buffers and the map of index vectors.
 struct BufferReplacement {
   using Reindex = std::function<std::vector<Expr>(const std::vector<Expr>&)>;
   const Buffer& from;
@@ -195,7 +195,7 @@ struct BufferReplacement {
     return changed;
   }
 
-  // The statement's own uses, expressions excepted; nullptr when there are none.
+  // Replaces the statement's own uses, without its expressions; nullptr when there are none.
   Stmt InStmt(const Stmt& stmt) const {
     switch (stmt->kind) {
       case StmtKind::kAlloc:

@@ -1,5 +1,5 @@
-// One walk that tracks the variables, buffers and guards in scope, and keeps the first broken rule.
-// One class, and one file, because every rule asks for the scopes that the walk is in.
+// One walk that tracks the variables, buffers and guards in scope, and keeps the first broken rule. It is one
+// class in one file, because every rule needs the scopes of the walk.
 #include "codegen/ir/verify.h"
 
 #include <algorithm>
@@ -37,7 +37,7 @@ class Verifier {
 
  private:
   struct BufferInfo {
-    size_t loops;  // how many were around its allocation
+    size_t loops;  // the number of loops around its Alloc
     bool read_only;
   };
 
@@ -212,7 +212,7 @@ class Verifier {
     }
   }
 
-  // Iterations of a parallel loop must not meet in one accumulator.
+  // Iterations of a parallel loop must not share an accumulator.
   void CheckSerialReduction(const Block& block, const IterVar& iter) {
     const auto buffer = buffers_.find(block.out.get());
     if (buffer == buffers_.end()) return;
@@ -254,12 +254,12 @@ class Verifier {
     }
   }
 
-  // Over loop variables alone: iteration variables replaced by what they are bound to.
+  // The expression over loop variables only: iteration variables are replaced by their bindings.
   Expr InLoops(const Expr& expr) const {
     return bindings_.empty() ? expr : Simplify(Substitute(expr, bindings_));
   }
 
-  // One element: scope, rank, types and range of its indices.
+  // Checks one access: the buffer's scope, and rank, types and ranges of the indices.
   void Access(const Buffer& buffer, const std::vector<Expr>& indices) {
     const auto found = buffers_.find(buffer.get());
     if (found == buffers_.end()) return Fail("buffer ", buffer->name, " is used outside its scope");
@@ -292,7 +292,7 @@ class Verifier {
     }
   }
 
-  // The loops that choose an accumulator's element are unrolled into register names.
+  // Loops that index an accumulator are unrolled, because registers have names and no addresses.
   void CheckConstantExtents(const Buffer& buffer, size_t outer_loops, const std::vector<Expr>& indices) {
     for (size_t i = outer_loops; i < loops_.size(); ++i) {
       if (IsConstInt(loops_[i]->extent)) continue;
@@ -320,7 +320,8 @@ class Verifier {
     if (users == 0)
       return Fail("iterations of the parallel loop ", var->name, " write the same elements of ",
                   buffer->name);
-    // c * v + k * u + ...: u one loop further in meets the next v when k divides c and u runs far enough.
+    // c * v + k * u + ... with u an inner loop: iterations of v share elements when k divides c and u's
+    // extent is large enough.
     const Linear linear = ToLinear(in_loops[user]);
     const int64_t step = linear.CoefficientOf(var.get());
     for (size_t i = parallel + 1; i < loops_.size() && step != 0; ++i) {
@@ -342,18 +343,18 @@ class Verifier {
 
   // Tile statements and pipelines.
 
-  // The whole view lies in the buffer: its first element by indices, its far corner by strides when the
-  // indices are constant.
+  // The whole view must lie in the buffer. Its first element is checked by its indices; its last one by the
+  // strides, when the indices are constant.
   void CheckMma(const Mma& mma) {
     if (mma.group < 1) return Fail("groups of ", mma.group, " elements");
     const int64_t groups = (mma.k + mma.group - 1) / mma.group;
-    const int64_t last = mma.k > 0 ? (mma.k - 1) % mma.group : 0;  // of the last group
+    const int64_t last = mma.k > 0 ? (mma.k - 1) % mma.group : 0;  // in the last group
     View(mma.acc, mma.m, mma.n, /*write=*/true);
     View(mma.a, mma.m, groups, /*write=*/false, last);
     View(mma.b, groups, mma.n, /*write=*/false, last);
   }
 
-  // `beyond`: elements after the corner that are accessed too.
+  // `beyond`: the number of elements after the last one that are accessed too.
   void View(const TileView& view, int64_t rows, int64_t cols, bool write, int64_t beyond = 0) {
     if (rows < 1 || cols < 1) return Fail("an empty tile");
     if (write) {
@@ -426,8 +427,8 @@ class Verifier {
   absl::Status status_;
   Stmt current_;
   bool is_scheduled_ = false;
-  const Roles* roles_ = nullptr;   // around
-  std::vector<const For*> loops_;  // around, outermost first
+  const Roles* roles_ = nullptr;   // the enclosing roles
+  std::vector<const For*> loops_;  // enclosing loops, outermost first
   std::unordered_set<const VarNode*> variables_;
   std::unordered_map<const BufferNode*, BufferInfo> buffers_;
   std::unordered_set<std::string> loop_names_, block_names_;

@@ -25,7 +25,7 @@ namespace mycc {
 namespace {
 
 constexpr int64_t kThreads = 256;
-// Fewer elements than this leave a GPU idle when each is one thread's.
+// With fewer elements than this, one thread for each element leaves a GPU idle.
 constexpr int64_t kFewElements = 16384;
 
 bool IsBound(const Stmt& root) {
@@ -39,7 +39,7 @@ bool IsBound(const Stmt& root) {
   return bound;
 }
 
-// The loops of a perfect nest, those that carry a reduction apart.
+// The loops of a perfect nest, separated into those of axes and those of reductions.
 struct Nest {
   std::vector<const For*> spatial, reduce;
   Stmt leaf;
@@ -70,7 +70,7 @@ std::optional<Nest> NestOf(const Stmt& root) {
   return nest;
 }
 
-// `flat` runs over all combinations of the loops: the value of each.
+// The values of the loops' variables when `flat` numbers all their combinations.
 VarMap Digits(const std::vector<const For*>& loops, const Expr& flat) {
   VarMap values;
   int64_t stride = 1;
@@ -84,7 +84,7 @@ VarMap Digits(const std::vector<const For*>& loops, const Expr& flat) {
   return values;
 }
 
-// A block with its loops replaced by values, and not executed where `flat` is not below `limit`.
+// The block with its loops' variables replaced by values, executed only where `flat` < `limit`.
 std::shared_ptr<Block> Moved(const Block& block, const VarMap& values, const Expr& flat, int64_t limit) {
   auto moved = std::make_shared<Block>(block);
   for (IterVar& iter : moved->iters) iter.binding = Substitute(iter.binding, values);
@@ -129,7 +129,7 @@ class Binder {
   }
 
  private:
-  // One block of threads for each element.
+  // One thread block for each element.
   Stmt Together(const Block& block) {
     const Var grid = MakeVar(name_ + ".b", nest_.elements);
     const Var thread = MakeVar(name_ + ".t", kThreads);
@@ -159,7 +159,7 @@ class Binder {
     write.init = false;
     write.arg_value = nullptr;
     write.value = Load(acc, {});
-    // Neither the reduction's variables nor what keeps terms out of it.
+    // Without the reduction's variables and its guards of terms.
     std::erase_if(write.iters, [&](const IterVar& iter) {
       return iter.reduce || std::any_of(nest_.reduce.begin(), nest_.reduce.end(), [&](const For* loop) {
                return UsesVar(iter.binding, loop->var.get());

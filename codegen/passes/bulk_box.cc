@@ -1,4 +1,4 @@
-// Matches a copy's loop nest with a box, and refuses with the reason where it is none.
+// Recognizes a copy's loop nest as a box, or refuses it with the reason.
 #include "codegen/passes/bulk_box.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ struct CopyNest {
   std::vector<const For*> loops;  // outermost first
   const Store* store = nullptr;
   const ExprNode* load = nullptr;
-  std::vector<Expr> conditions;  // all must hold for an element to be copied
+  std::vector<Expr> conditions;  // an element is copied if all hold
 };
 
 absl::StatusOr<CopyNest> CopyNestOf(const Stmt& body) {
@@ -53,7 +53,7 @@ absl::StatusOr<CopyNest> CopyNestOf(const Stmt& body) {
   return nest;
 }
 
-// The variable of a loop of the nest that an index steps with; it is begin + step * loop.
+// The loop of the nest along which an index runs: the index is begin + step * loop.
 struct Stepped {
   const For* loop = nullptr;
   int64_t step = 1;
@@ -72,7 +72,8 @@ absl::StatusOr<Stepped> StepOf(const Expr& index, const std::vector<const For*>&
   return stepped;
 }
 
-// The tile is indexed by the loops, in their order, behind what picks the tile (a ring's slot).
+// The tile's indices are the loops' variables in order, after the indices that select the tile (a ring's
+// slot).
 absl::Status MatchShared(const CopyNest& nest, const std::vector<Expr>& indices, BulkBox* box) {
   size_t next = 0;
   for (size_t d = 0; d < indices.size(); ++d) {
@@ -131,7 +132,7 @@ absl::Status MatchGlobal(const CopyNest& nest, const std::vector<Expr>& indices,
   return absl::OkStatus();
 }
 
-// An inequality as linear form >= 0; nullopt for other conditions.
+// The linear form that is >= 0 where an inequality holds; nullopt for other conditions.
 std::optional<Linear> AsAtLeastZero(const Expr& condition) {
   if (condition->op == Op::kLe) return ToLinear(condition->args[1] - condition->args[0]);
   if (condition->op == Op::kLt) return ToLinear(condition->args[1] - condition->args[0] - 1);
@@ -143,7 +144,7 @@ bool SameLinear(const Linear& a, const Expr& b) {
   return difference.terms.empty() && difference.constant == 0;
 }
 
-// Beyond its edges, and only there, the engine reads zero and writes nothing.
+// The conditions must be exactly the tensor's edges: beyond them the engine reads zeros and writes nothing.
 absl::Status CheckConditions(const CopyNest& nest, const std::vector<Expr>& indices, const Buffer& global) {
   for (const Expr& condition : nest.conditions) {
     if (IsConstInt(condition, int64_t{1})) continue;

@@ -10,9 +10,9 @@
 //     y[..] = acc                                            y[..] = acc
 //
 // Tiles that all blocks of a cluster read are multicast: each block copies its part to all of them. A slot is
-// full, or empty, when all blocks have signalled it.
+// full, or empty, after all blocks have signalled it.
 //
-// With stream-K (stream_k.h), each block has a range of steps in place of `for k`:
+// With stream-K (stream_k.h), each block has a range of steps instead of `for k`:
 //
 //   compute: for turn: acc = 0
 //                      for k from .. to: ..
@@ -20,7 +20,7 @@
 //                      else: if to < steps: for those who have the rest: await them; acc += their parts
 //                            y[..] = acc
 //
-// The two kinds of roles are made together in one class and one file: their barriers and slots must agree.
+// Both roles are made by one class in one file, because their barriers and slots must agree.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -66,7 +66,7 @@ class BulkPipeline {
         rings_(parts_.tiles, loop.marks.pipeline.stages),
         ring_(loop.var) {}
 
-  // `body`: of one block.
+  // `body` is the code of one thread block.
   absl::StatusOr<Stmt> Build(const std::vector<const For*>& blocks, const Stmt& body) {
     MYCC_RETURN_IF_ERROR(CheckCopies());
     if (!blocks.empty() && blocks.front()->marks.multicast_cluster) {
@@ -104,7 +104,7 @@ class BulkPipeline {
     return absl::OkStatus();
   }
 
-  // The blocks of a cluster go through the ring in step, and share some of its tiles.
+  // The blocks of a cluster advance through the ring together, and share some of its tiles.
   absl::Status CheckCluster(const Stmt& body) const {
     const std::string who = absl::StrCat("the blocks of cluster ", cluster_->name);
     bool in_step = true, shares = false;
@@ -131,7 +131,7 @@ class BulkPipeline {
     return absl::FailedPreconditionError(absl::StrCat(who, " have no tile in common"));
   }
 
-  // The statements from `root` down to the pipelined loop, without it.
+  // The statements from `root` down to the pipelined loop, without the loop.
   static bool PathTo(const Stmt& root, const Var& target, std::vector<Stmt>* path) {
     if (const For* loop = DynAs<For>(root); loop != nullptr && loop->var == target) return true;
     path->push_back(root);
@@ -142,7 +142,7 @@ class BulkPipeline {
     return false;
   }
 
-  // All blocks of the cluster copy the same.
+  // Whether all blocks of the cluster copy the same elements.
   bool IsShared(const Stmt& copy) const {
     bool shared = cluster_ != nullptr;
     VisitStmts(copy, [&](const Stmt& stmt) {
@@ -165,8 +165,8 @@ class BulkPipeline {
     });
   }
 
-  // Puts a loop over the iterations of the persistent block loop that one block carries out around work_.
-  // Returns the loops of the grid.
+  // Puts a loop around work_ over the iterations of the persistent grid loop that one block executes. Returns
+  // the grid's loops.
   absl::StatusOr<std::vector<const For*>> Persist(const std::vector<const For*>& blocks) {
     std::vector<const For*> grid = blocks;
     for (const For*& block : grid) {
@@ -191,7 +191,7 @@ class BulkPipeline {
     return grid;
   }
 
-  // The block's share of all steps. A worker that awaits another's sums has a higher number than that one.
+  // The block's share of all steps. A worker waits only for sums of workers with lower numbers.
   absl::Status Stream(const For& block, const Var& number, size_t block_loops) {
     const int64_t workers = number->extent, tiles = block.var->extent, steps = ring_->extent;
     const auto [groups, members] = block.marks.stream_k;
@@ -233,7 +233,7 @@ class BulkPipeline {
     return status;
   }
 
-  // The code after the loop becomes that of the worker with a tile's first steps.
+  // The code after the loop is executed only by the worker with a tile's first steps.
   absl::StatusOr<Stmt> WithPartialSums(const Seq& seq, const StreamShares& shares, const Expr& worker,
                                        const StreamShares::Turn& turn) {
     const auto ring = LoopIn(seq);
@@ -253,12 +253,12 @@ class BulkPipeline {
     return MakeSeq(std::move(parts));
   }
 
-  // Serial loops that hold nothing but the pipelined one become one with it: the ring turns through all of
-  // them alike.
+  // Serial loops that contain only the pipelined loop are fused with it: the ring runs through all their
+  // iterations.
   void FlattenRing() {
     bool done = false;
     work_ = RewriteStmts(work_, [&](const Stmt& stmt) -> Stmt {
-      // Bottom-up: the outermost of the nest comes last, and makes the loop anew.
+      // Bottom-up: the outermost loop of the nest comes last, and is replaced by the new loop.
       const std::vector<const For*> nest = NestAround(stmt);
       if (nest.size() < 2 || (done && nest.back()->var != ring_)) return nullptr;
       done = true;
@@ -273,7 +273,7 @@ class BulkPipeline {
   Expr Full() const { return slot_; }
   Expr Empty() const { return slot_ + loop_.marks.pipeline.stages; }
 
-  // The statements around the copies, and in the pipelined loop the copies alone.
+  // The statements around the copies; inside the pipelined loop only the copies.
   Stmt OnlyCopies(const Stmt& stmt) const {
     if (IsTheLoop(stmt)) {
       std::vector<Stmt> body = {std::make_shared<Wait>(Empty(), turn_ - 1)};
@@ -294,8 +294,8 @@ class BulkPipeline {
     return WithChildren(stmt, std::move(children));
   }
 
-  // The role of one group: its rounds alone, on a tile of results of its own. Groups multiply one after the
-  // other, in the order in which the ring brings operands.
+  // The role of one group: it executes only its own rounds, on its own tile of results. Groups multiply one
+  // after the other, in the order of operands in the ring.
   Roles::Role Computer(int group) {
     const std::vector<Buffer> tiles = shared_;
     Stmt body = WithoutCopies(work_, group);
@@ -326,7 +326,7 @@ class BulkPipeline {
     return std::make_shared<For>(turn, IntConst(turns), LoopKind::kSerial, std::move(own));
   }
 
-  // Barrier `2 * stages + group` completes a phase when the group before has multiplied.
+  // Barrier `2 * stages + group` completes a phase when the previous group has multiplied.
   std::vector<Stmt> InTurn(int group, std::vector<Stmt> multiply) const {
     if (groups_ == 1) return multiply;
     const int64_t first = int64_t{2} * loop_.marks.pipeline.stages;
@@ -349,8 +349,8 @@ class BulkPipeline {
     return StoreInBulk(result);
   }
 
-  // Tiles of results leave by the copy engine, where nothing but their own nest reads them: the next tile
-  // waits until the last one was read.
+  // Tiles of results that only their own nest reads are stored by the copy engine; the next tile is written
+  // after the last one was read.
   Stmt StoreInBulk(const Stmt& body) {
     return RewriteStmts(body, [&](const Stmt& stmt) -> Stmt {
       const Seq* seq = DynAs<Seq>(stmt);
@@ -399,19 +399,19 @@ class BulkPipeline {
     });
     return found;
   }
-  // The parts of the loop as it stands now, its block's number substituted.
+  // The parts of the current loop, with the block's number substituted.
   std::vector<Stmt> CopiesOf(const Stmt& stmt) const { return PartsOf(As<For>(stmt))->copies; }
   std::vector<Stmt> WorkOf(const Stmt& stmt) const { return PartsOf(As<For>(stmt))->work; }
 
   const For& loop_;
   const LoopParts parts_;
   const Rings rings_;
-  std::vector<Buffer> shared_;  // tiles beside the ring
+  std::vector<Buffer> shared_;  // tiles outside of the ring
   std::vector<Stmt> owned_;
-  Var ring_;                            // of the pipelined loop
-  Var cluster_;                         // the loop over the blocks of a cluster; null without
-  std::optional<PartialSums> partial_;  // of tiles that several blocks have
-  Var round_;                           // of the persistent loop's iterations in one block; null without
+  Var ring_;                            // the pipelined loop's variable
+  Var cluster_;                         // the loop over the blocks of a cluster; null without one
+  std::optional<PartialSums> partial_;  // of tiles that several blocks share
+  Var round_;                           // numbers the persistent loop's iterations in a block; or null
   int groups_ = 1;
   Stmt work_;
   Expr number_, slot_, turn_;

@@ -17,7 +17,7 @@ bool UsesOnly(const Expr& expr, const std::unordered_set<const VarNode*>& vars) 
                      [&](const Expr& arg) { return UsesOnly(arg, vars); });
 }
 
-// c * v + [min, max] <= 0 over v in [0, extent).
+// The range of v in [0, extent) in which c * v + [min, max] <= 0.
 ConditionRange RangeOfNotPositive(int64_t c, const Interval& rest, int64_t extent) {
   const auto clamp = [extent](int64_t v) { return std::clamp<int64_t>(v, 0, extent); };
   if (c > 0) {

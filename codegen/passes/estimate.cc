@@ -11,10 +11,11 @@ namespace {
 
 using VarSet = std::unordered_set<const VarNode*>;
 
-// On a CPU most of an index folds into the address, or is the same in the neighbouring copies.
+// On a CPU most of an index folds into the address, or is common to neighbouring copies.
 constexpr double kCpuLoadNodes = 3;
 
-// Over variables of unrolled loops alone: in each copy of the code it is a constant, and one arm is left.
+// A condition over variables of unrolled loops only is a constant in each copy of the code, so one arm is
+// left.
 bool IsDecided(const Expr& expr, const VarSet& unrolled) {
   if (expr->op == Op::kLoad) return false;
   if (expr->op == Op::kVar) return unrolled.count(expr->var.get()) > 0;
@@ -59,14 +60,14 @@ double Estimate(const Stmt& stmt, const Target& target, VarSet* unrolled) {
   }
   const Mma* mma = DynAs<Mma>(stmt);
   if (mma != nullptr && target.kind == TargetKind::kCuda) {
-    // Instructions of 16 x 8 and 32 bytes of depth for one warp, and loads of their fragments.
+    // For each warp: instructions of 16 x 8 elements and 32 bytes of depth, and loads of their fragments.
     const int64_t depth_bytes = mma->k * DTypeBytes(mma->a.buffer->dtype);
     const double tiles = static_cast<double>(mma->m * mma->n * depth_bytes) / (16 * 8 * 32);
     return 2 * tiles / (mma->warps.rows * mma->warps.columns);
   }
   const Instruction* row = mma == nullptr ? nullptr : InstructionNamed(mma->instruction);
   if (row != nullptr && row->kind == InstructionClass::kTile && mma->k == row->k) {
-    // A product and up to two loads for every pair of tiles, whose sums stay where they are.
+    // A product and up to two loads for every pair of tiles; the sums stay in registers.
     return 3 * VectorsIn(static_cast<double>(mma->n), DTypeBytes(row->accumulator), target) *
            static_cast<double>((mma->m + row->m - 1) / row->m);
   }

@@ -3,9 +3,9 @@
 //   alloc acc[6, 16]                         alloc acc[4, 16]
 //   for i in 4: for j in 13: acc[i, j]  ->   for i in 4: for j in 13: acc[i, j]
 //
-// A tail of 13 columns on 8 lanes keeps 16: rows then start at a vector's boundary, so that registers hold
-// them, not memory. Loops stop before elements that nobody reads: for instance, only 56 rows of sums are set
-// to zero where products are added to 56 of 64.
+// A tail of 13 columns with 8 lanes keeps 16: rows then start at a vector's boundary, and stay in registers.
+// Loops stop before elements that are never read: for instance, if products are added to 56 of 64 rows of
+// sums, only 56 are set to zero.
 #include <algorithm>
 #include <unordered_map>
 #include <vector>
@@ -30,7 +30,7 @@ int64_t PaddedToLanes(int64_t extent, int64_t lanes) {
 
 enum class Uses : uint8_t { kAll, kReads };
 
-// How much of each local buffer is used.
+// The part of each local buffer that is used.
 class Fitter {
  public:
   Fitter(const Stmt& body, Uses uses) {
@@ -53,7 +53,7 @@ class Fitter {
     });
   }
 
-  // Extents; null where the buffer is not a local one.
+  // The used extents; null for a buffer that is not local.
   const std::vector<int64_t>* Used(const BufferNode& buffer) const {
     const auto it = used_.find(&buffer);
     return it == used_.end() ? nullptr : &it->second;
@@ -92,11 +92,12 @@ class Fitter {
   Shapes used_;
 };
 
-// Larger buffers are shared by several statements and laid out by the schedule; a tile is ours to lay out.
+// The largest buffer whose rows are padded. Larger ones are shared by several statements, and laid out by the
+// schedule.
 constexpr int64_t kMaxTileBytes = int64_t{16} * 1024;
 
-// Iterations of a loop before those that write only rows that are not read; the end of a row is written with
-// its vector. The one statement in the loop is the store.
+// The number of iterations before those that write only rows that are never read. The end of a row is written
+// with its vector. The loop contains only the store.
 int64_t NeededIterations(const For& loop, const Store& store, const std::vector<int64_t>& read) {
   int64_t needed = *ConstExtent(loop);
   for (size_t d = 0; d + 1 < read.size(); ++d) {

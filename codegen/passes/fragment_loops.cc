@@ -1,5 +1,5 @@
-// Replaces the loops over a tensor-core accumulator by the loops over threads and registers that the
-// instruction's layout dictates: each thread initializes, computes and stores the elements that it holds.
+// Replaces loops over a tensor-core accumulator by loops over the threads and registers of the instruction's
+// layout: each thread initializes, computes and stores the elements that it holds.
 //
 //   for i in 128: for j in 256: y[i, j] = f(acc[i, j])
 //     ->
@@ -78,7 +78,8 @@ class FragmentNests {
     return MapChildren(stmt, [&](const Stmt& child) { return Lower(child); });
   }
 
-  // Loops, conditions and one store, with every dimension of the accumulator indexed by a loop of the nest.
+  // A nest consists of loops, conditions and one store; every dimension of the accumulator is indexed by a
+  // loop of the nest.
   bool IsNest(const Stmt& root) const {
     Stmt inner = root;
     std::vector<const VarNode*> vars;
@@ -155,8 +156,8 @@ class FragmentNests {
     });
   }
 
-  // The nest's loops as functions of row and column: the accumulator's leading dimensions number the rows,
-  // the others the columns.
+  // The values of the nest's loops as functions of row and column: the accumulator's leading dimensions
+  // number the rows, the others the columns.
   VarMap ValuesOf(const std::vector<Expr>& index, const FragmentLoops& fragment) const {
     size_t split = 0;
     for (int64_t rows = 1; split < index.size() && rows < tile_->shape[0]; ++split)

@@ -4,8 +4,8 @@
 //   for j: t[j] = select(k == 0, 0, u[j])     if k == 0: for j: t[j] = 0   else: for j: t[j] = u[j]
 //   for j: t[j] += select(k < 9, u[j], 0)     if k < 9: for j: t[j] += u[j]   else: for j: t[j] += 0
 //
-// Conditions stay inside parallel, block and thread loops: nested ones must stay adjacent, and all threads
-// must reach a synchronization.
+// Conditions stay inside parallel, grid and thread loops: nested ones must stay adjacent, and all threads
+// must reach a barrier.
 #include <unordered_set>
 #include <vector>
 
@@ -20,7 +20,7 @@
 namespace mycc {
 namespace {
 
-// Bounds the copies made for selects inside one loop.
+// Limits the copies made for selects inside one loop.
 constexpr int64_t kMaxLeaves = 8;
 
 struct Hoisted {
@@ -41,7 +41,7 @@ Stmt WithBody(const For& loop, Stmt body) {
 }
 
 Stmt HoistIf(const For& loop, const If& branch) {
-  // Threads meet to combine: none of them may stay behind a condition.
+  // A Combine is a barrier: all threads must reach it, so no condition may be around it.
   if (Contains(loop.body, StmtKind::kCombine)) return nullptr;
   Hoisted split = SplitByLoop(branch.condition, loop.var.get());
   if (split.invariant.empty()) return nullptr;
@@ -56,8 +56,8 @@ Stmt HoistIf(const For& loop, const If& branch) {
   return std::make_shared<If>(condition, WithBody(loop, rest));
 }
 
-// The select whose condition may move out of the loop: the value, or, where that is a step of a reduction,
-// one in it that guards a load (a window's padding).
+// The select whose condition may move out of the loop: the value itself, or in a reduction step one that
+// guards a load (a window's padding).
 Expr SelectOf(const Expr& value, const VarNode* var) {
   const auto can_move = [&](const ExprNode& e) {
     return e.op == Op::kSelect && !SplitByLoop(e.args[0], var).invariant.empty();
@@ -86,7 +86,7 @@ Stmt HoistSelect(const For& loop, const Store& store) {
                               CopyWithSuffix(with(select->args[2]), ".else"));
 }
 
-// Parallel and block loops stay adjacent; a GPU's threads stay together.
+// Parallel and grid loops stay adjacent; a GPU's threads take the same path.
 bool MayMoveOut(const For& loop) {
   return loop.loop_kind != LoopKind::kParallel && loop.loop_kind != LoopKind::kGrid &&
          loop.loop_kind != LoopKind::kThread;

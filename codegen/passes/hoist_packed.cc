@@ -1,4 +1,4 @@
-// Moves the computation of values that depend on const inputs alone to the packing function, which runs once.
+// Moves computations that depend only on const inputs to the packing function, which runs once.
 //
 //   alloc w.r packed                                   pack:   for ..: w.r[..] = w[..]
 //   for ..: w.r[..] = w[..]                      ->            for ..: b'[..] = b[..]
@@ -17,15 +17,15 @@ namespace {
 
 using BufferSet = std::unordered_set<const BufferNode*>;
 
-// Bytes left free after every packed buffer, so that a vector load of its last elements may read past them.
+// Unused bytes after every packed buffer: a vector load of its last elements may read past them.
 constexpr int64_t kSlack = 64;
-// A tensor that is not in scope `packed` is precomputed only when that does not inflate the weights by more
-// than this.
+// A tensor that is not in scope `packed` is precomputed only if that enlarges the weights by at most this
+// factor.
 constexpr int64_t kMostGrowth = 4;
 
 int64_t AlignUp(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
-// The statements at the root, with the Allocs around them taken off.
+// The statements at the root, without the Allocs around them.
 struct Root {
   std::vector<Stmt> stmts;
   std::vector<Buffer> allocated;
@@ -93,8 +93,8 @@ class Hoister {
     });
   }
 
-  // The const parameter that statement i depends on first, or -1 when it depends on something else too, or on
-  // none.
+  // The first const parameter that statement i depends on; -1 when it depends on other inputs too, or on no
+  // const parameter.
   int ConstHome(size_t i) const {
     int home = -1;
     for (const BufferNode* read : uses_[i].reads) {
@@ -141,7 +141,7 @@ class Hoister {
     return false;
   }
 
-  // Both bodies, each under the Allocs of the buffers that it keeps to itself.
+  // Both bodies, each under the Allocs of the buffers that only it uses.
   void CollectBodies() {
     std::vector<Stmt> pack, kernel;
     for (size_t i = 0; i < root_.stmts.size(); ++i) (hoisted_[i] ? pack : kernel).push_back(root_.stmts[i]);
@@ -214,7 +214,7 @@ class Hoister {
   Root root_;
   std::vector<Uses> uses_;                           // of each root statement
   std::vector<bool> hoisted_;                        // of each root statement
-  std::unordered_map<const BufferNode*, int> home_;  // const parameter whose packed buffer holds it
+  std::unordered_map<const BufferNode*, int> home_;  // the const parameter whose packed buffer contains it
   std::vector<int64_t> cursor_;
   PackSplit result_;
 };

@@ -1,5 +1,4 @@
-// The list of passes, each with the reason for its place, and the pipeline that runs, verifies and prints
-// them.
+// The list of passes, with reasons for their order, and the pipeline that runs, verifies and prints them.
 #include "codegen/passes/lower.h"
 
 #include <algorithm>
@@ -18,11 +17,11 @@
 namespace mycc {
 namespace {
 
-// More unrolled code than this helps nobody and costs seconds of compiling; a GPU's threads have more
+// Limits of unrolled code: more takes seconds to compile and is not faster. A GPU's threads have more
 // registers to unroll into.
 constexpr double kMaxInstructions = 60000, kMaxGpuInstructions = 160000;
 
-// A pass in the form that the table has: not all need the target, few can refuse.
+// Adapts a pass to the table's form: some passes take no target, and most cannot fail.
 template <auto kPass>
 absl::StatusOr<Stmt> Run(const Stmt& body, const Target& target) {
   if constexpr (std::is_invocable_v<decltype(kPass), const Stmt&, const Target&>) {
@@ -37,7 +36,7 @@ struct Pass {
   absl::StatusOr<Stmt> (*run)(const Stmt& body, const Target& target);
 };
 
-// The order matters where a comment says so.
+// A comment names each constraint on the order.
 constexpr Pass kCpuPasses[] = {
     {"lower_blocks", Run<LowerBlocks>},
     // Before partitioning, which cuts loops along single variables.
@@ -61,7 +60,7 @@ constexpr Pass kCudaPasses[] = {
     {"split_thread_reductions", Run<SplitThreadReductions>},
     {"split_whole_vectors", Run<SplitWholeVectors>},
     {"tensorize_tiles", Run<TensorizeTiles>},
-    // After tensorization: a ring's slot would stand in the way of a tile's steps.
+    // After tensorization, which does not recognize tiles indexed by a ring's slot.
     {"pipeline_loops", Run<PipelineLoops>},
     {"fragment_loops", Run<FragmentLoopsOf>},
     {"fit_locals", Run<FitLocals>},
@@ -73,7 +72,7 @@ std::vector<Pass> PassesFor(const Target& target) {
   return {std::begin(kCpuPasses), std::end(kCpuPasses)};
 }
 
-// Runs the passes over one body: verifies, times and prints after each.
+// Runs the passes over one body; verifies, times and prints after each.
 class Pipeline {
  public:
   Pipeline(Function function, std::vector<Buffer> outside)
@@ -139,8 +138,8 @@ bool HasParallel(const Stmt& body) {
   return parallel;
 }
 
-// Buffers that outlive the body move out of it; both bodies of a function share one workspace, since they
-// never run together.
+// Buffers that outlive the body move out of it. The two bodies of a function share one workspace, because
+// they never run at the same time.
 Stmt MoveToWorkspace(const Stmt& body, const Target& target, LoweredFunction* lowered) {
   StoragePlan plan = PlanStorage(body, target);
   lowered->workspace.insert(lowered->workspace.end(), plan.workspace.begin(), plan.workspace.end());

@@ -5,8 +5,8 @@
 //       for r: block t2: t2[i] += t1[i, r], init,       ->       for r:
 //                i in 30 at l.0*8 + l.1                            if l.0*8 + l.1 < 30: t2[..] += t1[.., r]
 //
-// The initialization stands just above the outermost loop that carries the reduction, under copies of the
-// spatial loops inside it.
+// The initialization is placed just before the outermost loop that carries the reduction, under copies of the
+// spatial loops inside that loop.
 #include <algorithm>
 #include <unordered_set>
 #include <utility>
@@ -43,7 +43,7 @@ class BlockLowering {
  private:
   struct Enclosing {
     const For* loop;
-    std::vector<Stmt> before;  // initialisations to stand just above this loop
+    std::vector<Stmt> before;  // initialisations to be placed just before this loop
   };
 
   static VarMap BindingsOf(const Block& block) {
@@ -61,7 +61,7 @@ class BlockLowering {
     return bound;
   }
 
-  // Some reduction variable runs along a loop that `binding` depends on.
+  // Whether some reduction variable runs along a loop that `binding` depends on.
   static bool FollowsReduction(const Block& block, const Expr& binding) {
     return std::any_of(block.iters.begin(), block.iters.end(), [&](const IterVar& iter) {
       bool shares = false;
@@ -72,8 +72,8 @@ class BlockLowering {
     });
   }
 
-  // `stmt` where all bindings (for an initialisation those that stand still while the reduction runs) lie in
-  // their domains.
+  // `stmt` under the condition that all bindings lie in their domains; for an initialisation, only those that
+  // do not change during the reduction.
   static Stmt Guarded(const Block& block, bool with_reduce, Stmt stmt) {
     Expr guard = BoolConst(true);
     for (const IterVar& iter : block.iters) {
@@ -104,8 +104,8 @@ class BlockLowering {
     return block.init ? AddInit(block, bindings, std::move(update)) : update;
   }
 
-  // True when loops visit the values of `binding` in ascending order: in a sum of loop variables, each moves
-  // it further than all loops inside do.
+  // True when loops visit the values of `binding` in ascending order: it is a sum of loop variables in which
+  // each step is longer than all loops inside together.
   bool Ascends(const Expr& binding) const {
     const Linear linear = ToLinear(binding);
     int64_t inner = 0, found = 0;
@@ -120,8 +120,8 @@ class BlockLowering {
     return found == static_cast<int64_t>(linear.terms.size());
   }
 
-  // The position moves when the value is better than the best so far, NaN being better than any number, or as
-  // good and earlier. It is stored first because the old best decides it.
+  // The position changes when the value is better than the best so far (NaN is better than any number), or
+  // equal and at a lower position. It is stored first, because the comparison needs the old best value.
   Stmt ArgUpdate(const Block& block, const std::vector<Expr>& indices, const Expr& value) const {
     Expr binding;
     for (const IterVar& iter : block.iters) {
@@ -150,7 +150,7 @@ class BlockLowering {
   Stmt AddInit(const Block& block, const VarMap& bindings, Stmt update) {
     std::unordered_set<const VarNode*> reduce_vars, spatial_vars;
     for (const IterVar& iter : block.iters) {
-      if (!iter.reduce && FollowsReduction(block, iter.binding)) continue;  // a guard of the reduction
+      if (!iter.reduce && FollowsReduction(block, iter.binding)) continue;  // guards terms of the reduction
       Visit(iter.binding, [&](const ExprNode& e) {
         if (e.op == Op::kVar) (iter.reduce ? reduce_vars : spatial_vars).insert(e.var.get());
       });

@@ -4,10 +4,10 @@
 //     for j in 8:                          ->        for j in 8: A
 //       if i*8 + j < 30: A                         for j in 6: A        (i = 3)
 //
-// A serial, unrolled or vector loop is cut where a guard that also depends on loops inside it becomes
-// certain. Between certain and impossible, every iteration is separate, so that the loops inside get static
-// extents. A parallel loop is not cut: its body chooses the part. The number of copies is bounded; a guard
-// that is left stays an If.
+// A serial, unrolled or vector loop is cut where a guard that also depends on loops inside it becomes always
+// true or always false. Each iteration between the two becomes a separate copy, so that the loops inside get
+// static extents. A parallel loop is not cut: its body branches between the parts. The number of copies is
+// limited; other guards stay Ifs.
 #include <algorithm>
 #include <vector>
 
@@ -24,13 +24,14 @@
 namespace mycc {
 namespace {
 
-// Statements that partitioning may add, for each statement there was and for the whole function.
+// The number of statements that partitioning may add: for each original statement, and for the whole
+// function.
 constexpr int64_t kMaxGrowth = 24;
 constexpr int64_t kMinBudget = 96;
-// Iterations between certain and impossible that become copies of their own.
+// The largest number of undecided iterations that become separate copies.
 constexpr int64_t kMaxSingles = 4;
-// Conditions of selects cut loops around few statements alone: a mask or a branch in there is cheap beside a
-// copied micro-kernel.
+// Conditions of selects cut only loops around few statements: elsewhere a mask or a branch is cheaper than a
+// copy.
 constexpr int64_t kMaxSelectLeaves = 3;
 
 struct Piece {
@@ -64,8 +65,7 @@ std::vector<Condition> ConditionsIn(const Stmt& body, bool selects) {
   return conditions;
 }
 
-// The border of a window, where selects are uncertain, is one piece: their conditions stay in it, and shrink
-// no loop.
+// The border of a window, where selects are undecided, is one piece: their conditions stay in it.
 std::vector<Piece> PiecesOf(const ConditionRange& range, int64_t extent, bool of_select) {
   std::vector<Piece> pieces;
   const auto add = [&](int64_t begin, int64_t end) {
@@ -95,8 +95,8 @@ class Partitioner {
   }
 
  private:
-  // Values [piece.begin, piece.end) of a loop's variable: the variable of the piece, null for a single value,
-  // and the body over it.
+  // One piece of a loop, for values [piece.begin, piece.end) of its variable: the piece's variable (null for
+  // a single value), and the body over it.
   struct Part {
     Var var;
     int64_t begin;
@@ -135,9 +135,9 @@ class Partitioner {
     return MapChildren(stmt, [&](const Stmt& child) { return Visit(child); });
   }
 
-  // The loop as a sequence of its pieces; null when the cut is not worth its copies. A condition on this loop
-  // alone (an if around a part of the body) is worth cutting when only one piece remains, or when lanes would
-  // be masked, or when it is a border's in a copy, whose interior then knows of no condition.
+  // The loop as a sequence of its pieces; null when the gain does not justify the copies. A condition over
+  // this loop only (an If around a part of the body) is cut when only one piece remains, when lanes would be
+  // masked, or when it is a border in a copy, whose interior then has no condition.
   Stmt CutFor(const For& loop, const std::vector<Piece>& pieces, const ConditionRange& range,
               bool is_border) {
     std::vector<Part> parts;
@@ -207,7 +207,7 @@ class Partitioner {
     return Visit(body);
   }
 
-  // if v < 3: body over [0, 3) else body at 3.
+  // Emits: if v < 3: body over [0, 3) else body at 3.
   Stmt ChoosePart(const std::vector<Var>& vars, size_t which, const Stmt& body,
                   const std::vector<Piece>& pieces) {
     const int64_t growth = CountLeaves(body) * static_cast<int64_t>(pieces.size() - 1);

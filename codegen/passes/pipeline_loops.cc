@@ -1,8 +1,9 @@
 // Implements the pipeline marks of loops: copies into shared memory run ahead of the computation that reads
-// them, through a ring of tiles. A role of its own copies in bulk (bulk_pipeline.cc), or all threads copy
-// (threads_pipeline.cc).
+// them, through a ring of tiles. Either a separate role makes bulk copies (bulk_pipeline.cc), or all threads
+// copy (threads_pipeline.cc).
 //
-// The ring slot of an iteration is its number, over all loops inside the block, modulo s.
+// With s slots, an iteration uses slot number % s, where number counts over all loops inside the thread
+// block.
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/ir/visit.h"
@@ -52,8 +53,8 @@ absl::StatusOr<Stmt> PipelineLaunch(const Stmt& launch) {
 }  // namespace
 
 absl::StatusOr<Stmt> PipelineLoops(const Stmt& body) {
-  // Each launch has at most one pipelined loop: its statement at the root, inside the tensors between
-  // launches.
+  // Each launch (a statement at the root, inside the Allocs of tensors between launches) has at most one
+  // pipelined loop.
   if (const Alloc* alloc = DynAs<Alloc>(body)) {
     MYCC_ASSIGN_OR_RETURN(Stmt inner, PipelineLoops(alloc->body));
     return inner == alloc->body ? body : std::make_shared<Alloc>(alloc->buffer, std::move(inner));

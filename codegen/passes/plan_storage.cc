@@ -1,7 +1,7 @@
-// Moves buffers that are too large for the stack to the workspace: the call's, or the running thread's for
-// an Alloc inside a parallel loop. On a GPU these are the buffers outside of all loops, through which
-// launches pass data. Buffers that are never live together share bytes, in the workspace and in a GPU's
-// shared memory.
+// Moves buffers that are too large for the stack to the workspace: the call's, or the running thread's for an
+// Alloc inside a parallel loop. On a GPU these are the buffers outside of all loops, through which launches
+// pass data. Buffers that are never live at the same time may overlap, in the workspace and in a GPU's shared
+// memory.
 #include <algorithm>
 #include <functional>
 #include <unordered_map>
@@ -15,9 +15,9 @@
 namespace mycc {
 namespace {
 
-// Tiles up to this size stay on the stack of the thread that runs.
+// Buffers up to this size stay on the running thread's stack.
 constexpr int64_t kMaxStackBytes = int64_t{16} * 1024;
-// Bytes left free after a buffer, so that a vector load of its last elements may read past them.
+// Unused bytes after a buffer: a vector load of its last elements may read past them.
 constexpr int64_t kSlack = 64;
 
 bool OnStack(const BufferNode& buffer) {
@@ -25,12 +25,12 @@ bool OnStack(const BufferNode& buffer) {
          buffer.bytes() <= kMaxStackBytes;
 }
 
-// Whether the buffer of an Alloc inside `loops` loops is placed.
+// Whether the buffer of an Alloc inside `loops` loops is to be placed.
 using Selector = std::function<bool(const BufferNode& buffer, size_t loops)>;
 
 int64_t AlignUp(int64_t bytes, int64_t alignment) { return (bytes + alignment - 1) / alignment * alignment; }
 
-// A buffer and the stretch of the program, in statement numbers, during which it holds something.
+// A buffer and its live range in statement numbers.
 struct Live {
   Buffer buffer;
   bool per_thread = false;
@@ -79,7 +79,7 @@ class Liveness {
     }
   }
 
-  // A use inside a loop that runs around it and inside the Alloc lives as long as that loop.
+  // A use extends the live range over each loop that is around it and inside the Alloc.
   void Use(const BufferNode& buffer, int at) {
     const auto it = index_.find(&buffer);
     if (it == index_.end()) return;
@@ -117,7 +117,7 @@ class Liveness {
   std::unordered_map<const BufferNode*, size_t> index_;
 };
 
-// Lowest offset at which `live` overlaps none of the placed buffers that live at the same time.
+// The lowest offset at which `live` overlaps no placed buffer that is live at the same time.
 int64_t LowestOffset(const Live& live, const std::vector<Live>& all, size_t placed) {
   int64_t offset = 0;
   for (bool moved = true; moved;) {
@@ -162,9 +162,10 @@ StoragePlan PlanStorage(const Stmt& body, const Target& target) {
 }
 
 SharedPlan PlanShared(const Stmt& launch) {
-  // The hardware's swizzles repeat every 1024 bytes, and are relative to addresses.
+  // The hardware's swizzles depend on addresses, and repeat every 1024 bytes.
   constexpr int64_t kSwizzleAlignment = 1024, kAlignment = 16;
-  // Buffers of asynchronous copies, and of roles beside each other, live longer than statements tell.
+  // Buffers of asynchronous copies and of concurrent roles are live longer than the order of statements
+  // shows.
   const bool asynchronous = Contains(launch, StmtKind::kCopy) || Contains(launch, StmtKind::kRoles);
   SharedPlan plan;
   std::vector<Live> live =

@@ -4,7 +4,7 @@
 //   for i in 1: A(i)           ->   A(0)
 //   alloc t (never read): t = ..    (nothing)
 //
-// and every index expression in canonical form.
+// It also brings every expression into canonical form.
 #include <algorithm>
 #include <unordered_set>
 
@@ -22,7 +22,7 @@ bool IsEmpty(const Stmt& stmt) { return stmt->kind == StmtKind::kSeq && As<Seq>(
 
 Stmt Empty() { return std::make_shared<Seq>(std::vector<Stmt>{}); }
 
-// Simplify builds anew; what was canonical already keeps its pointer.
+// Simplify makes new nodes; an expression that is canonical already keeps its pointer.
 Expr SimplifiedOrSame(const Expr& expr) {
   const Expr simplified = Simplify(expr);
   return StructurallyEqual(simplified, expr) ? expr : simplified;
@@ -63,7 +63,7 @@ Stmt SimplifyFor(const Stmt& stmt) {
   const For& loop = As<For>(stmt);
   const auto extent = ConstExtent(loop);
   if (IsEmpty(loop.body) || extent == 0) return Empty();
-  // A marked loop keeps its place: tensorization, pipelining and the launch look for it.
+  // A marked loop stays, because later passes look for it.
   if (extent != 1 || !loop.marks.instruction.empty() || loop.marks.pipeline.kind != PipelineKind::kNone ||
       loop.marks.cluster_reduce_blocks != 0)
     return nullptr;

@@ -1,13 +1,13 @@
-// Gives a vector loop that reduces into one element a partial result in each lane, while the loops around it
-// run.
+// Gives a vector loop that reduces into one element a partial result in each lane, combined after the loops
+// around it.
 //
 //   for k.0: vector k.1 in 16:              alloc s.lanes[16]
 //     s[i] = s[i] + x[i, k.0*16 + k.1]  ->  vector v in 16: s.lanes[v] = 0
 //                                           for k.0: vector k.1 in 16: s.lanes[k.1] = s.lanes[k.1] + x[..]
 //                                           vector v in 16: s[i] = s[i] + s.lanes[v]
 //
-// Otherwise every iteration of k.0 would add up the lanes. Sums may be reassociated; for the other reductions
-// the order does not matter.
+// Otherwise the lanes would be added up in every iteration of k.0. Sums may be reassociated; other reductions
+// do not depend on the order.
 #include <algorithm>
 #include <vector>
 
@@ -21,7 +21,7 @@
 namespace mycc {
 namespace {
 
-// Lanes are kept in registers: at most this many vectors of them.
+// Partial results stay in registers: at most this many vectors.
 constexpr int64_t kMaxVectors = 8;
 
 struct LaneReduction {
@@ -37,7 +37,7 @@ int64_t CountUses(const Stmt& root, const Buffer& buffer) {
       Visit(expr, [&](const ExprNode& e) { uses += e.op == Op::kLoad && e.buffer == buffer; });
     });
     if (const Store* store = DynAs<Store>(stmt)) uses += store->buffer == buffer;
-    // An allocation never outlives the loop; the other two work on whole tiles.
+    // A buffer of an Alloc does not outlive the loop; the other two work on whole tiles.
     if (const Alloc* alloc = DynAs<Alloc>(stmt)) uses += alloc->buffer == buffer ? 2 : 0;
     if (stmt->kind == StmtKind::kMma) uses += 2;
     return true;
@@ -52,8 +52,8 @@ class Splitter {
     bound_.insert(around.var.get());
   }
 
-  // The reductions by vector loops under `around` whose element stands still in it and which nothing else in
-  // it touches.
+  // The reductions by vector loops under `around` into an element that is the same in all its iterations and
+  // that nothing else in it accesses.
   std::vector<LaneReduction> Find() const {
     std::vector<LaneReduction> found;
     VisitStmts(around_.body, [&](const Stmt& stmt) {
@@ -127,7 +127,7 @@ class Splitter {
   const Target& target_;
 };
 
-// Top-down, so that the outermost loop around a reduction takes its lanes.
+// Top-down, so that the outermost possible loop gets the partial results.
 Stmt SplitIn(const Stmt& stmt, const Target& target) {
   const For* loop = DynAs<For>(stmt);
   if (loop != nullptr && (loop->loop_kind == LoopKind::kSerial || loop->loop_kind == LoopKind::kUnroll)) {

@@ -1,4 +1,4 @@
-// Index arithmetic of stream-K: the steps and tiles of each block, and where partial sums are kept.
+// Index arithmetic of stream-K: the steps and tiles of each block, and the memory of partial sums.
 #include "codegen/passes/stream_k.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace mycc {
 namespace {
 
-// The nest's one store, changed by `change`.
+// The nest with its only store replaced by `change`.
 template <typename Change>
 Stmt WithStore(const Stmt& nest, const Change& change) {
   return RewriteStmts(nest, [&](const Stmt& stmt) -> Stmt {
@@ -22,15 +22,15 @@ Stmt WithStore(const Stmt& nest, const Change& change) {
   });
 }
 
-// The place of element (row, column) of an accumulator in memory: as its fragments have it, so that what an
-// instruction of a warp loads or stores lies together. In the order of the tile it would touch a line for
-// each row of a fragment. Its shape is FragmentShape.
+// The memory position of an accumulator's element (row, column), in the order of fragments (FragmentShape): a
+// warp's load or store is contiguous. In row-major order it would touch a cache line for each row of a
+// fragment.
 std::vector<Expr> FragmentPlace(const Expr& row, const Expr& column) {
   return {FloorDiv(Mod(row, 16), 8), FloorDiv(column, 8), FloorDiv(row, 16), Mod(row, 8), Mod(column, 8)};
 }
 std::vector<int64_t> FragmentShape(const Mma& mma) { return {2, mma.n / 8, mma.m / 16, 8, 8}; }
 
-// The place in memory of what a nest of an accumulator stores, for the worker.
+// The worker's memory position of the element that a nest over an accumulator stores.
 std::vector<Expr> PlaceOf(const Expr& worker, const Store& store, const Mma& mma) {
   Expr flat = IntConst(0);
   for (size_t d = 0; d < store.indices.size(); ++d)
@@ -54,7 +54,7 @@ const Mma* ProductInto(const Buffer& accumulator, const Stmt& loop) {
   return found;
 }
 
-// All flags to 0, by one thread each.
+// A launch that sets all flags to 0, one thread for each.
 Stmt LowerFlags(const Buffer& flags) {
   constexpr int64_t kThreads = 128;
   const int64_t count = flags->shape[0];
@@ -125,7 +125,7 @@ Stmt StreamShares::Turns(const Expr& worker, const std::string& name,
   result = std::make_shared<If>(whole_ == 0 ? has_steps : MakeBinary(Op::kOr, is_whole, has_steps),
                                 std::move(result));
   result = std::make_shared<For>(turn_var, IntConst(turn_var->extent), LoopKind::kSerial, std::move(result));
-  // Workers beyond the groups have none.
+  // Workers that belong to no group have no dealt steps.
   const auto step = [&](const Expr& member) {
     return MakeBinary(Op::kMin, Begin(member), IntConst(dealt_steps));
   };

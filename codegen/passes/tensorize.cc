@@ -5,12 +5,12 @@
 //       acc[i, j] = acc[i, j] + a[i, k] * b[k, j]
 //
 // The loop that is contiguous in the accumulator and in one operand becomes n. A loop that strides through
-// the accumulator and the other operand becomes m, and the innermost reduction loop k. The others stay around
-// the statement: reductions as loops, in their order, the rest unrolled, such as rows at unequal distances in
-// memory (pixels of a fused image).
+// the accumulator and the other operand becomes m, and the innermost reduction loop k. The other loops stay
+// around the statement: reductions as loops, in their order; the rest unrolled, such as rows at unequal
+// distances in memory (pixels of a fused image).
 //
 // Instructions that multiply groups of the depth have one more loop, over a group's elements; guards may have
-// left fewer of them.
+// shortened it.
 #include <algorithm>
 #include <optional>
 #include <vector>
@@ -26,11 +26,11 @@
 namespace mycc {
 namespace {
 
-// Steps of a long reduction in one Mma; the rest is a loop around it.
+// The number of steps of a long reduction in one Mma; a loop around it has the rest.
 constexpr int64_t kMaxDepth = 8;
 constexpr int64_t kDepth = 4;
 
-// How far a step of a loop moves in a tensor, in elements; nullopt where that differs from step to step.
+// The stride of a loop in a tensor, in elements; nullopt when it is not constant.
 using Stride = std::optional<int64_t>;
 
 struct Dim {
@@ -114,7 +114,7 @@ class Nest {
     return true;
   }
 
-  // The loop over the elements of a group; null where a guard has left one element, and no loop.
+  // The loop over the elements of a group; null when a guard has left only one element.
   const Dim* FindGroup() const {
     const Dim& last = dims_.back();
     const bool is_group = instruction_.group > 1 && last.is_reduction() && last.x == 1 && last.y == 1 &&
@@ -123,16 +123,16 @@ class Nest {
   }
   int64_t GroupExtent() const { return FindGroup() ? FindGroup()->extent : 1; }
 
-  // Only what stands alone may be less than a group.
+  // An incomplete group must be the only one.
   bool HasWholeGroups() const {
     int64_t depth = 1;
     for (const Dim& dim : dims_) depth *= dim.is_reduction() ? dim.extent : 1;
     return GroupExtent() == instruction_.group || depth == GroupExtent();
   }
 
-  // Lanes run along the longest loop that is contiguous in the accumulator and in one operand, and stands
-  // still in the other. When tails left no such loop, the statement is one column wide, and the operand that
-  // changes with the rows is a.
+  // Lanes run along the longest loop that is contiguous in the accumulator and in one operand, and does not
+  // move the other. When tails left no such loop, the statement is one column wide, and a is the operand that
+  // changes with the rows.
   void ChooseLanes() {
     for (const Dim& dim : dims_) {
       if (dim.acc != 1) continue;
@@ -147,8 +147,8 @@ class Nest {
                            [](const Dim& dim) { return dim.acc != 0 && dim.x == 0 && dim.y != 0; });
   }
 
-  // The loop over blocks of rows: another one of a, whose sums follow those of the rows. Tiles of several
-  // blocks share those of b.
+  // The loop over blocks of rows: another loop of a, whose sums come after those of the rows. Tiles of
+  // several blocks share the tiles of b.
   const Dim* FindBlocks(const Dim& rows) const {
     for (const Dim& dim : dims_) {
       if (&dim != &rows && &dim != lanes_ && dim.acc == rows.extent * rows.acc && A(dim) && B(dim) == 0)
@@ -164,8 +164,8 @@ class Nest {
     return std::make_shared<For>(dim.loop->var, dim.loop->extent, kind, std::move(body));
   }
 
-  // Steps of k, each of one group: all in one statement; kDepth of them in a loop where k is long, and the
-  // remaining ones. A tile's instruction takes as many as it can.
+  // Steps of k, each of one group. A short k is one statement; a long one is a loop over kDepth steps and a
+  // statement for the remaining ones. A tile's instruction takes as many steps as it can.
   Stmt AlongDepth(const Dim* m, const Dim* k, const std::vector<const Dim*>& others) const {
     const int64_t depth = k ? k->extent : 1;
     const int64_t most =
@@ -179,8 +179,8 @@ class Nest {
     return MakeSeq({loop, CopyWithSuffix(rest, ".rest")});
   }
 
-  // Loops that stay inside a step are unrolled step by step, so that a row of b in registers serves all of
-  // them.
+  // Loops that stay inside a step are unrolled for each step, so that all of them use a row of b in
+  // registers.
   Stmt Steps(const Dim* m, const Dim* k, const std::vector<const Dim*>& others, const Expr& k_begin,
              int64_t depth) const {
     if (others.empty() || depth == 1) return AroundOthers(others, MakeMma(m, k, k_begin, depth));
@@ -231,8 +231,8 @@ class Nest {
   bool swapped_ = false;  // b is x
 };
 
-// The nest without a condition around what it holds; where none of its loops changes the condition, that goes
-// around the whole nest. nullptr: there is none, or some loop changes it.
+// The nest with the condition around its body moved around the whole nest. nullptr: there is no condition, or
+// it depends on a loop of the nest.
 Stmt ConditionOutside(const For& nest) {
   const For* loop = &nest;
   std::vector<const For*> loops = {loop};
@@ -248,7 +248,8 @@ Stmt ConditionOutside(const For& nest) {
   return std::make_shared<If>(branch->condition, std::move(body));
 }
 
-// A guard may have cut the nest into several: each of them by itself. Loops that no instruction does stay.
+// A guard may have cut the nest into several; each is converted by itself. Loops that no instruction can
+// execute stay.
 Stmt Tensorized(const Stmt& stmt, const Instruction& instruction) {
   if (const If* branch = DynAs<If>(stmt)) {
     return std::make_shared<If>(branch->condition, Tensorized(branch->then, instruction), branch->otherwise);

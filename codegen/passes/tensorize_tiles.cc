@@ -27,7 +27,7 @@ struct TileDim {
   int64_t acc, x, y;  // elements that a step moves
 };
 
-// Loops that step as one: of `extent` steps.
+// Several loops that step like one loop of `extent` steps.
 struct Merged {
   int64_t extent = 1, acc = 0, x = 0, y = 0;
 };
@@ -36,7 +36,7 @@ absl::Status Refuse(const std::string& loop, const std::string& why) {
   return absl::FailedPreconditionError(absl::StrCat("loop ", loop, " cannot be tensorized: ", why));
 }
 
-// The instruction widens, or rounds to tf32.
+// The load inside a cast or tf32(): the instruction itself widens or rounds.
 const ExprNode* LoadUnderCast(const Expr& expr) {
   const Expr& load = expr->op == Op::kCast || expr->op == Op::kTF32 ? expr->args[0] : expr;
   return load->op == Op::kLoad ? load.get() : nullptr;
@@ -95,8 +95,8 @@ class TileNest {
     return x_ != nullptr && y_ != nullptr && acc_->buffer == store.buffer;
   }
 
-  // The dims of one kind, outermost (largest step of the accumulator, or of x) first, as one; nullopt when
-  // they do not step as one.
+  // Combines the loops of one kind into one, the outermost (largest step of the accumulator, or of x) first;
+  // nullopt when they do not step like one loop.
   std::optional<Merged> Merge(std::vector<const TileDim*> dims) const {
     std::stable_sort(dims.begin(), dims.end(), [](const TileDim* a, const TileDim* b) {
       return std::max(a->acc, a->x) > std::max(b->acc, b->x);

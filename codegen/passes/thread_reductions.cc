@@ -8,9 +8,9 @@
 //                                                for r in 8: p max= x[i, r*32 + t]
 //                                                combine m[i] max= p
 //
-// Loops inside the thread loops that choose elements of m become dimensions of p. A thread loop that also
-// surrounds the initialization is no part of the reduction, even where no index of m uses it: splits have
-// left it a single iteration of work.
+// Loops inside the thread loops that choose elements of m become dimensions of p. A thread loop around the
+// initialization too is not part of the reduction, even if no index of m uses it: after splits it has only a
+// single iteration.
 #include <algorithm>
 #include <optional>
 #include <unordered_map>
@@ -40,7 +40,7 @@ class ThreadReductions {
   absl::Status status() const { return status_; }
 
  private:
-  // Within thread loops: where no thread loop is further in, the code is one thread's.
+  // Inside thread loops: code without a further thread loop is that of one thread.
   Stmt VisitNest(const Stmt& stmt) {
     if (!IsThreadLoop(stmt)) {
       if (ThreadsUnder(stmt) == 1) return Reduce(stmt);
@@ -54,8 +54,8 @@ class ThreadReductions {
     return body == loop.body ? stmt : WithChildren(stmt, {std::move(body)});
   }
 
-  // The thread loops around that carry the reduction: those that are inside the buffer's Alloc (of those
-  // outside each iteration has its own), not around its initialisation, and do not choose the element.
+  // The enclosing thread loops that carry the reduction: those that do not index the element, are not around
+  // its initialisation, and are inside the buffer's Alloc (outside of it, each iteration has its own buffer).
   std::vector<const VarNode*> Reducing(const Store& reduction) const {
     const auto found = depth_.find(reduction.buffer.get());
     const size_t depth = found == depth_.end() ? 0 : found->second;
@@ -91,7 +91,7 @@ class ThreadReductions {
     return reduction == nullptr ? code : Split(code, *reduction);
   }
 
-  // A loop around the reduction that chooses the element, and its copy around the combination.
+  // A loop around the reduction that indexes the element, and its copy around the Combine.
   struct TileLoop {
     const For* loop;
     Var copy;
@@ -136,8 +136,8 @@ class ThreadReductions {
     return body;
   }
 
-  // The loops inside the threads' that choose the reduction's element, and the conditions on elements: those
-  // that no other loop decides.
+  // The loops inside the thread loops that index the reduction's element, and the conditions that depend on
+  // no other loops.
   void CollectAround(const Stmt& code, const Store& reduction, std::vector<TileLoop>* tile,
                      std::vector<Expr>* conditions) {
     Path path;
@@ -184,9 +184,10 @@ class ThreadReductions {
   }
 
   absl::Status status_;
-  std::vector<const VarNode*> threads_;                  // around
+  std::vector<const VarNode*> threads_;                  // enclosing thread loops
   std::unordered_map<const BufferNode*, size_t> depth_;  // thread loops around the Alloc
-  std::unordered_map<const BufferNode*, std::unordered_set<const VarNode*>> initialised_;  // within these
+  std::unordered_map<const BufferNode*, std::unordered_set<const VarNode*>>
+      initialised_;  // inside these thread loops
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Solves each access's index for the thread loops in it, and checks that all accesses agree.
+// Derives the thread of each element from the thread loops in access indices, and checks that all accesses
+// agree.
 #include "codegen/passes/thread_registers.h"
 
 #include <algorithm>
@@ -18,14 +19,14 @@ namespace {
 
 using ThreadMap = std::unordered_map<const VarNode*, ThreadDigit>;
 
-// One index: what thread loops contribute, and the rest.
+// One index, separated into the part of thread loops and the rest.
 struct SplitIndex {
   std::vector<ThreadDigit> digits;
   Expr own;
-  bool is_linear = true;  // in the thread loops
+  bool is_linear = true;  // in the thread loops' variables
 };
 
-// Digits that continue each other are one: a loop over threads and its splits name the same elements.
+// Merges digits that continue each other, so that a thread loop and its splits give the same distribution.
 void Normalize(std::vector<ThreadDigit>* digits) {
   std::sort(digits->begin(), digits->end(),
             [](const ThreadDigit& a, const ThreadDigit& b) { return a.stride > b.stride; });
@@ -63,7 +64,7 @@ SplitIndex Split(const Expr& index, const ThreadMap& threads) {
   return split;
 }
 
-// The rest of an index without the gaps that the thread's part fills: what lies above a digit moves down.
+// The rest of an index without the range of the thread's digits: the part above a digit moves down.
 Expr Close(Expr own, const std::vector<ThreadDigit>& digits) {
   for (const ThreadDigit& digit : digits) {
     const int64_t period = digit.coefficient * digit.extent;
@@ -72,7 +73,7 @@ Expr Close(Expr own, const std::vector<ThreadDigit>& digits) {
   return Simplify(own);
 }
 
-// Every value of the rest keeps clear of the gaps.
+// Whether no value of the rest overlaps the range of the digits.
 bool IsClear(const Expr& own, const std::vector<ThreadDigit>& digits) {
   return std::all_of(digits.begin(), digits.end(), [&](const ThreadDigit& digit) {
     const auto range = RangeOf(Simplify(Mod(own, digit.coefficient * digit.extent)));
@@ -80,8 +81,8 @@ bool IsClear(const Expr& own, const std::vector<ThreadDigit>& digits) {
   });
 }
 
-// The digit of an outermost loop, where nothing of the index lies above it: whatever the loop's extent, an
-// element is of the same thread.
+// The digit of an outermost loop with no part of the index above it: an element's thread does not depend on
+// the loop's extent.
 constexpr int64_t kNoExtent = int64_t{1} << 20;
 
 void ForgetTopExtent(SplitIndex* split, int64_t in_nest) {
@@ -96,7 +97,7 @@ void ForgetTopExtent(SplitIndex* split, int64_t in_nest) {
 struct RegisterAccess {
   std::vector<Expr> indices;
   ThreadMap threads;
-  int64_t in_nest;  // threads that carry it out
+  int64_t in_nest;  // threads of the nest that executes it
   bool is_write;
   std::string where;
 };
@@ -119,7 +120,7 @@ class Collector {
         if (e.op == Op::kLoad) Add(*e.buffer, e.args, /*is_write=*/false);
       });
     });
-    // A tensor-core accumulator is laid out by its instruction.
+    // The instruction determines the layout of a tensor-core accumulator.
     if (const Mma* mma = DynAs<Mma>(stmt)) accesses_.erase(mma->acc.buffer.get());
     if (const Store* store = DynAs<Store>(stmt)) Add(*store->buffer, store->indices, true);
     if (const Combine* combine = DynAs<Combine>(stmt)) Add(*combine->buffer, combine->indices, true);
@@ -150,16 +151,16 @@ class Collector {
     std::string where = buffer.name + "[";
     for (size_t d = 0; d < indices.size(); ++d)
       absl::StrAppend(&where, d == 0 ? "" : ",", PrintExpr(indices[d]));
-    // Threads that have a buffer of their own count.
+    // Counted are the threads that have their own buffer.
     const auto [loops, replication] = around_.at(&buffer);
     const int64_t in_nest = nest_.size() > loops ? nest_[loops] : replication;
     found->second.push_back({indices, threads_, in_nest, is_write, where + "]"});
   }
 
-  ThreadMap threads_;          // around
-  std::vector<int64_t> nest_;  // threads of each thread loop around
-  int64_t replication_;        // threads that do the same here
-  // A buffer's thread loops around its Alloc, and the threads that share it.
+  ThreadMap threads_;          // enclosing thread loops
+  std::vector<int64_t> nest_;  // threads of each enclosing thread loop
+  int64_t replication_;        // threads that execute the code redundantly
+  // For each buffer: the thread loops around its Alloc, and the number of threads that share it.
   std::unordered_map<const BufferNode*, std::pair<size_t, int64_t>> around_;
   std::unordered_map<const BufferNode*, std::vector<RegisterAccess>> accesses_;
 };
@@ -203,7 +204,7 @@ absl::Status AddAccess(const BufferNode& buffer, const RegisterAccess& access, c
   return absl::OkStatus();
 }
 
-// The threads that have one element, as far as outer loops that choose it do not tell.
+// The number of threads with a copy of each element, without outer loops that index it.
 int64_t ThreadsForAll(const RegisterAccess& access) {
   int64_t threads = access.in_nest;
   for (bool found = true; found;) {

@@ -1,6 +1,6 @@
-// Makes pipelines in which all threads copy (cp.async), for Ampere and where the copy engine cannot fetch:
-// the copies of the first s - 1 iterations come before the loop, and iteration i issues those of iteration i
-// + s - 1.
+// Makes pipelines in which all threads copy (cp.async), for Ampere and for copies that the copy engine cannot
+// execute. With s stages, the copies of the first s - 1 iterations come before the loop, and iteration i
+// issues those of iteration i + s - 1.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -16,7 +16,7 @@
 namespace mycc {
 namespace {
 
-// In place of the nest of serial loops that ends in the pipelined one.
+// Replaces the nest of serial loops that ends in the pipelined loop.
 class ThreadsPipeline {
  public:
   ThreadsPipeline(std::vector<const For*> nest, LoopParts parts)
@@ -50,8 +50,8 @@ class ThreadsPipeline {
   }
 
  private:
-  // Ordinary arithmetic whose first term comes before the copies of the step: what is read for it from shared
-  // memory is on its way while they are issued.
+  // Ordinary arithmetic, with its first term before the copies of the step: its reads from shared memory are
+  // in flight while the copies are issued.
   struct Peeled {
     Stmt first;  // null where nothing is peeled
     std::vector<Stmt> rest;
@@ -64,8 +64,8 @@ class ThreadsPipeline {
     return {nullptr, parts_.work};
   }
 
-  // The first iteration of the loop inside a nest of thread loops, and the others; nullopt where it is not
-  // unrolled.
+  // The first iteration of the unrolled loop inside a nest of thread loops, and the others; nullopt when the
+  // loop is not unrolled.
   static std::optional<std::pair<Stmt, Stmt>> PeelTerm(const Stmt& nest) {
     const For* loop = DynAs<For>(nest);
     if (loop == nullptr) return std::nullopt;
@@ -91,9 +91,9 @@ class ThreadsPipeline {
                        [](const Stmt& work) { return Contains(work, StmtKind::kMma); });
   }
 
-  // The copies of a later iteration, where there is one. Beside ordinary arithmetic they stand in one piece
-  // of straight code with it, so that the compiler can mix the two: zeros are copied into a slot that nobody
-  // reads again. Tensor cores are told what to do in an order that is kept anyway.
+  // The copies of a later iteration. With tensor cores they are under a condition that the iteration exists.
+  // With ordinary arithmetic they are unconditional, so that the compiler can interleave the two in
+  // straight-line code; past the end zeros are copied into a slot that is not read again.
   Stmt CopiesAhead(const Expr& number, int64_t total) const {
     const Expr exists = Simplify(MakeBinary(Op::kLt, number, IntConst(total)));
     const Stmt copies = Copies(number, ".next");
@@ -131,7 +131,7 @@ class ThreadsPipeline {
 
 }  // namespace
 
-// From the top: the outermost loop of the nest is found first.
+// Top-down, so that the outermost loop of the nest is found first.
 Stmt PipelineByThreads(const Stmt& stmt, const LoopParts& parts) {
   const std::vector<const For*> nest = NestAround(stmt);
   if (!nest.empty()) return ThreadsPipeline(nest, parts).Build();

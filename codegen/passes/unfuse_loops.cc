@@ -17,8 +17,8 @@
 namespace mycc {
 namespace {
 
-// Strides at which `expr` cuts `var`: 4 for f // 4 and f % 4, also 12 for f // 4 % 3. False when the variable
-// is used in another way.
+// The strides by which `expr` divides `var`: 4 for f // 4 and f % 4; 4 and 12 for f // 4 % 3. False when the
+// variable has other uses.
 bool CollectCuts(const Expr& expr, const VarNode* var, std::set<int64_t>* cuts) {
   if (expr->op == Op::kVar) return expr->var.get() != var;
   int64_t divisor = 0;
@@ -64,7 +64,7 @@ Stmt Unfuse(const For& loop, const std::set<int64_t>& cuts) {
   Stmt nest = MapAllExprs(SubstituteVars(loop.body, {{loop.var.get(), value}}), Simplify);
   for (size_t i = vars.size(); i-- > 0;) {
     LoopMarks marks = i + 1 == vars.size() ? loop.marks : LoopMarks{};
-    marks.nontemporal = i == 0 && loop.marks.nontemporal;  // of all that the loop stores
+    marks.nontemporal = i == 0 && loop.marks.nontemporal;  // covers all stores of the loop
     nest = std::make_shared<For>(vars[i], IntConst(vars[i]->extent), loop.loop_kind, std::move(nest),
                                  std::move(marks));
   }

@@ -5,7 +5,7 @@
 //     if i*4 + v < 250:               ->   else: vector v in 4:
 //       y[i*4 + v] = f(x[i*4 + v])           if i*4 + v < 250: y[i*4 + v] = f(x[i*4 + v])
 //
-// Where all lanes always agree (i*4 + v < 248), the first lane decides.
+// When all lanes always agree (i*4 + v < 248), the condition of the first lane is enough.
 #include <algorithm>
 #include <optional>
 #include <unordered_map>
@@ -24,13 +24,13 @@
 namespace mycc {
 namespace {
 
-// A condition that differs from lane to lane, decided for all lanes by one of them.
+// A condition over lanes, and the lane whose condition implies that of all lanes.
 struct LaneCondition {
-  Expr whole;   // true where it is true in all lanes
-  bool agrees;  // where it is false it is false in all lanes
+  Expr whole;   // true when the condition is true in all lanes
+  bool agrees;  // when `whole` is false, the condition is false in all lanes
 };
 
-// nullopt when no lane decides for the others.
+// nullopt when no lane's condition implies the others.
 std::optional<LaneCondition> DecideForAll(const Expr& condition, const Var& lane) {
   const Expr margin = MarginOf(condition);
   if (margin == nullptr) return std::nullopt;
@@ -40,7 +40,8 @@ std::optional<LaneCondition> DecideForAll(const Expr& condition, const Var& lane
   const int64_t least = split->coefficient > 0 ? 0 : lanes - 1;
   LaneCondition decided;
   decided.whole = Simplify(Substitute(condition, {{lane.get(), IntConst(least)}}));
-  // The margin is a multiple of the lanes and a constant: lanes agree when no multiple lies between theirs.
+  // The margin is a multiple of the number of lanes plus a constant: lanes agree when no sign change lies
+  // between them.
   const Linear rest = ToLinear(split->rest);
   const bool multiple = std::all_of(rest.terms.begin(), rest.terms.end(),
                                     [&](const auto& term) { return term.second % lanes == 0; });
@@ -106,7 +107,7 @@ class VectorLoop {
     return std::make_shared<For>(loop_.var, loop_.extent, loop_.loop_kind, SimplifyStmts(body), loop_.marks);
   }
 
-  // Some access to memory goes along the lanes, in pairs of elements at least.
+  // Whether some access to memory is contiguous along the lanes, and aligned to at least two elements.
   bool MovesMemory() const {
     bool moves = false;
     const auto check = [&](const BufferNode& buffer, const std::vector<Expr>& indices) {

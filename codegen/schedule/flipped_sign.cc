@@ -54,7 +54,7 @@ Stage ChangedSign(const std::string& name, const Buffer& from) {
   return stage;
 }
 
-// Over those axes of the sum that the other factor has.
+// The correction sums, over the axes of the sum that the other factor depends on.
 Stage SumsOf(const std::string& name, const Stage& sum, const Expr& factor) {
   std::vector<Var> axes;
   for (const Var& axis : sum.axes) {
@@ -68,7 +68,7 @@ Stage SumsOf(const std::string& name, const Stage& sum, const Expr& factor) {
   return stage;
 }
 
-// The stage over variables of its own.
+// The stage with variables of its own.
 Stage WithFreshAxes(Stage stage) {
   VarMap fresh;
   for (std::vector<Var>* axes : {&stage.axes, &stage.reduce_axes}) {

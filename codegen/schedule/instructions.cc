@@ -25,34 +25,35 @@ bool HasVnni(const Target& target) {
   const CpuFeatures features = FeaturesOf(target);
   return features.avxvnni || (features.avx512vnni && features.avx512vl);
 }
-// The rest of a tile's depth goes through the dot product of the same types.
+// The remainder of a tile's depth is computed by the dot product of the same types.
 bool HasAmxBf16(const Target& target) { return HasBf16Dot(target) && FeaturesOf(target).amx_bf16; }
 bool HasAmxInt8(const Target& target) { return HasVnni(target) && FeaturesOf(target).amx_int8; }
 bool HasMma(const Target& target) { return CudaArchOf(target) >= 80; }
 bool HasFloat8Mma(const Target& target) { return CudaArchOf(target) >= 89; }
-// wgmma is in sm_90a and in nothing after it.
+// Only sm_90a has wgmma; later architectures do not.
 bool HasWgmma(const Target& target) { return target.arch == "sm_90a" && target.kind == TargetKind::kCuda; }
 
 constexpr InstructionClass kVector = InstructionClass::kVector, kTile = InstructionClass::kTile,
                            kWarp = InstructionClass::kWarp, kWarpgroup = InstructionClass::kWarpgroup;
 
-// Tensor cores keep 14 bits of a sum of products of 8-bit floats and truncate at each step, less than a
-// reduction in f32 promises: over a depth of 4096 that costs percents of the result. Over this depth the
-// error stays within 2^-9, whatever the whole depth is (workload/tolerance.cc).
+// Tensor cores keep 14 bits of a sum of products of 8-bit floats, and truncate at each step. Over a depth of
+// 4096 the error would be some percent of the result, more than a reduction in f32 permits. With partial sums
+// over this depth it stays within 2^-9 (workload/tolerance.cc).
 constexpr int kFloat8Depth = 128;
 
 // To add an instruction, add a row here and its emission in the back end (llvm/lane_products.cc,
-// llvm/kernel_tile_registers.cc, cuda/kernel_tiles.cc). Among the CPU's, faster ones come first.
+// llvm/kernel_tile_registers.cc, cuda/kernel_tiles.cc). CPU instructions are in order of speed, the fastest
+// first.
 const Row kRows[] = {
     // AMX: 16 rows of 64 bytes, and 16 columns.
     {{"amx.bf16", DType::kBF16, DType::kF32, 16, 32, 16, kTile, 2}, HasAmxBf16},
     {{"amx.i8", DType::kI8, DType::kI32, 16, 64, 16, kTile, 4}, HasAmxInt8},
-    // One vector of sums of products for each broadcast of a group of a.
+    // Dot products: for each broadcast group of a, one vector of sums of products.
     {{"dot.bf16", DType::kBF16, DType::kF32, 1, 2, 1, kVector, 2}, HasBf16Dot},
     {{"dot.i8", DType::kI8, DType::kI32, 1, 4, 0.5, kVector, 4, false, 0, /*u8_by_i8=*/true}, HasVnni},
-    // Pairs widened to 16 bits, whose products' sums do not saturate.
+    // Pairs widened to 16 bits: the sums of their products do not saturate.
     {{"madd.i8", DType::kI8, DType::kI32, 1, 2, 1, kVector, 2}, IsCpu},
-    // One vector of products for each broadcast of a(m, k): two a cycle on every core with FMA.
+    // For each broadcast a(m, k), one vector of products; two instructions a cycle on every core with FMA.
     {{"fma.f32", DType::kF32, DType::kF32, 1, 1, 0.5}, HasFma},
     {{"fma.f64", DType::kF64, DType::kF64, 1, 1, 0.5}, HasFma},
     // The same after widening both factors.

@@ -47,7 +47,7 @@ absl::Status CheckNaive(const Path& path, bool guards_allowed) {
     if (!IsGuard(block, iter)) axes.push_back(&iter);
     naive &= guards_allowed || !IsGuard(block, iter);
   }
-  // The perfect nest around the block is made of the axes' own loops, in order.
+  // The perfect nest around the block consists of the axes' own loops, in order.
   const std::vector<const For*> loops = NestOf(path);
   naive &= loops.size() == axes.size();
   for (size_t i = 0; naive && i < axes.size(); ++i) {
@@ -120,11 +120,10 @@ BoxCopy MakeBoxCopy(const std::string& name, const std::vector<DimRegion>& box,
 
 namespace {
 
-// Along one dimension the iteration writes one run of elements without holes: the inner loops' steps, from
-// the shortest, each begin no further than the shorter ones reach; and a run of the whole extent starts at
-// its start.
+// Whether an iteration writes a contiguous run of elements along one dimension: each inner loop's step, from
+// the shortest, is at most the length that the shorter ones cover. A run of the whole extent must begin at 0.
 bool WritesOneRun(const Expr& index, const std::unordered_set<const VarNode*>& inner, bool whole) {
-  std::vector<std::pair<int64_t, int64_t>> steps;  // and how often
+  std::vector<std::pair<int64_t, int64_t>> steps;  // each with its number of iterations
   bool moves = false;
   for (const auto& [atom, coefficient] : ToLinear(index).terms) {
     if (atom->op == Op::kVar && atom->var->extent == 1) continue;

@@ -5,14 +5,14 @@
 namespace mycc {
 namespace {
 
-// A comparison as what must be at least 0.
+// The margin of a comparison: it is at least 0 exactly when the comparison holds.
 std::optional<Linear> AtLeastZero(const Expr& condition) {
   const Expr margin = MarginOf(condition);
   return margin ? std::optional<Linear>(ToLinear(margin)) : std::nullopt;
 }
 
-// Leaves those places along the axis where the condition may hold, as far as comparisons of the axis with
-// constants say.
+// Narrows the range of the axis to where the condition may hold, by its comparisons of the axis with
+// constants.
 void Restrict(const Expr& condition, const Var& axis, Interval* places) {
   if (condition->op == Op::kAnd) {
     for (const Expr& part : condition->args) Restrict(part, axis, places);

@@ -19,7 +19,7 @@ void CollectReads(const Expr& expr, const Buffer& buffer, const VarMap& bindings
   for (const Expr& arg : expr->args) CollectReads(arg, buffer, bindings, accesses);
 }
 
-// [low, high] displacement around `outer` while the inner variables run.
+// An index: `outer` plus an offset in [low, high] while the inner variables run.
 struct Span {
   Linear outer;  // without its constant
   int64_t low, high;

@@ -9,11 +9,11 @@
 namespace mycc {
 namespace {
 
-// One dimension: i + offset - r is divided by the stride.
+// One dimension of the convolution, in which i + offset - r is divided by the stride.
 struct Dimension {
-  int axis, tap;  // of the stage's axes and reduction axes
+  int axis, tap;  // indices of the stage's axis and reduction axis
   int64_t stride, offset;
-  int64_t first, last;  // elements of the input that the taps reach, some outside of it
+  int64_t first, last;  // range of the input's elements that the taps read; it may exceed the input
 };
 
 void SplitAnd(const Expr& condition, std::vector<Expr>* parts) {
@@ -64,7 +64,7 @@ class Matcher {
   }
 
  private:
-  // Every condition is one on a dimension's i + offset - r, or says that the stride divides that.
+  // Every condition bounds a dimension's i + offset - r, or says that the stride divides it.
   bool MatchConditions(const Expr& condition) {
     std::vector<Expr> parts;
     SplitAnd(condition, &parts);
@@ -92,7 +92,7 @@ class Matcher {
            UsesVar(expr, stage_.reduce_axes[dimension.tap].get());
   }
 
-  // The dimension that is divided in an index of the input.
+  // The dimension whose i + offset - r is divided in an index of the input.
   const Dimension* DividedIn(const Expr& index) const {
     for (const Dimension& d : dimensions_) {
       int64_t stride = 0;
@@ -107,7 +107,7 @@ class Matcher {
     Stage& input = result_.input;
     std::vector<Expr> from, index;
     std::vector<int64_t> shape;
-    VarMap at;  // i and r of each dimension where i + offset - r is an element's index times the stride
+    VarMap at;  // values of i and r for which i + offset - r is an element's index times the stride
     for (size_t d = 0; d < load.args.size(); ++d) {
       const Dimension* dimension = DividedIn(load.args[d]);
       const bool plain = std::none_of(dimensions_.begin(), dimensions_.end(),
@@ -134,7 +134,7 @@ class Matcher {
     return true;
   }
 
-  // A comparison that i and r enter as i - r, of one dimension alone.
+  // A comparison that depends only on i - r, for one dimension.
   bool IsOfOneDimension(const Expr& bound) const {
     if ((bound->op != Op::kLt && bound->op != Op::kLe) || bound->args[0]->dtype != DType::kI64) return false;
     const Linear linear = ToLinear(bound->args[0] - bound->args[1]);
@@ -165,7 +165,7 @@ class Matcher {
     return true;
   }
 
-  // The sum runs along fewer taps, under the old names; other reduction axes stay.
+  // The sum runs over fewer taps, with the old names; other reduction axes stay.
   void ShortenTaps() {
     result_.sum = stage_;
     for (const Dimension& d : dimensions_) {

@@ -117,7 +117,7 @@ absl::StatusOr<Step> ParseStep(LineReader& reader) {
   return step;
 }
 
-// "sketch NAME key=value ...", the word `sketch` taken already.
+// The rest of "sketch NAME key=value ..." after the word `sketch`.
 absl::Status ParseSketch(LineReader& reader, Trace* trace) {
   MYCC_ASSIGN_OR_RETURN(trace->sketch, reader.Word());
   while (!reader.AtEnd()) {

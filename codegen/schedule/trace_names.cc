@@ -12,7 +12,8 @@ struct Renamed {
   std::string_view first, current;
 };
 
-// Never change a line: logs hold the first names. No first name may be given to another primitive.
+// Logs contain the first names: a row must never change, and a first name must not be given to another
+// primitive.
 constexpr Renamed kRenamed[] = {
     {"stream", "stream_k"},        {"join", "cluster_reduce"},      {"cluster", "multicast_cluster"},
     {"alternate", "pingpong"},     {"reside", "min_blocks_per_sm"}, {"elect", "lane_predicate"},
@@ -27,7 +28,7 @@ std::string_view FirstPrimitive(std::string_view name) {
   return name;
 }
 
-// A step is a name, perhaps blanks, and an opening parenthesis; other lines stay.
+// A step begins with a name, optional blanks and an opening parenthesis; other lines stay.
 template <typename Rename>
 std::string WithNames(const std::string& trace, const Rename& rename) {
   std::vector<std::string> lines = absl::StrSplit(trace, '\n');

@@ -1,4 +1,4 @@
-// A path from the root to a node is found by name; replacing a node rebuilds the nodes on its path alone.
+// Finds the path from the root to a node by name. Replacing a node rebuilds only the nodes on its path.
 #include "codegen/schedule/tree.h"
 
 #include <algorithm>

@@ -129,7 +129,7 @@ std::vector<std::string> AllCpuFeatureNames() {
 
 CpuFeatureSet WithPrerequisites(CpuFeature feature) {
   CpuFeatureSet set = Bit(feature);
-  // Prerequisites stand before what builds on them, so one pass from the last to the first finds all.
+  // Prerequisites precede the features that build on them, so one pass from the last to the first finds all.
   for (int i = kNumCpuFeatures - 1; i >= 0; --i) {
     if ((set >> i & 1) != 0) set |= kFeatures[i].prerequisites;
   }

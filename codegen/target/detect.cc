@@ -1,4 +1,4 @@
-// Tables of feature bits and of Intel's and AMD's model numbers, and how they are read from cpuid.
+// Tables of cpuid's feature bits and of Intel's and AMD's model numbers, and the functions that read them.
 #include "codegen/target/detect.h"
 
 #include <algorithm>
@@ -94,7 +94,7 @@ std::string IntelName(int model, CpuFeatureSet features) {
     case 0x9e:
     case 0xa5:
     case 0xa6: return "skylake";
-    // One model number for three generations, told apart by what they added.
+    // Three generations share this model number; their features differ.
     case 0x55:
       return has(F::kAvx512Bf16) ? "cooperlake" : has(F::kAvx512Vnni) ? "cascadelake" : "skylake-avx512";
     case 0x66: return "cannonlake";
@@ -140,7 +140,7 @@ std::string LevelOf(CpuFeatureSet features) {
   return "x86-64";
 }
 
-// Size of the data or unified cache of a level; 0 where cpuid does not say.
+// Bytes of the data or unified cache of a level; 0 when cpuid does not report it.
 int64_t CacheBytes(const CpuidSource& cpuid, const std::string& vendor, int level) {
   const uint32_t leaf = vendor == "GenuineIntel" ? 4 : 0x8000001d;
   constexpr uint32_t kMostCaches = 16;
@@ -175,7 +175,7 @@ CpuFeatureSet DetectFeatures(const CpuidSource& cpuid) {
     const uint32_t value = Select(cpuid.Read(bit.leaf, bit.subleaf), bit.reg);
     if ((value >> bit.bit & 1) != 0 && usable(bit.state)) found |= Bit(bit.feature);
   }
-  // A hypervisor may hide what a feature builds on and leave the feature itself.
+  // A hypervisor may hide a prerequisite and still report the feature.
   CpuFeatureSet consistent = found;
   for (int i = 0; i < kNumCpuFeatures; ++i) {
     if ((WithPrerequisites(static_cast<F>(i)) & ~found) != 0) consistent &= ~Bit(static_cast<F>(i));

@@ -1,4 +1,4 @@
-// The host's target, alone in its file so that a test can link another answer in its place.
+// Detects the host's target. It is alone in its file, so that a test can link another function in its place.
 #include "codegen/target/this_machine.h"
 
 namespace mycc {

@@ -12,7 +12,7 @@ struct CpuPreset {
   std::string_view name;  // LLVM's name too
   int64_t l1d_bytes;
   int64_t l2_bytes;
-  int threads;  // the cores of a common model's socket
+  int threads;  // cores of one socket of a common model
   bool amx;
 };
 
@@ -28,7 +28,7 @@ struct CudaPreset {
   std::string_view arch;
   std::string_view model;
   int sms;
-  int64_t smem_bytes;  // the most one block can have
+  int64_t smem_bytes;  // the maximum for one block
   int64_t l2_bytes;
 };
 

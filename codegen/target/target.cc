@@ -50,7 +50,7 @@ absl::Status ParseCount(const std::string& key, const std::string& value, int* c
   return Malformed(absl::StrCat(key, "=", value, "; expected a whole number from 1"));
 }
 
-// "sm_90a" as 90 and 'a'; the suffix 0 where there is none.
+// Splits "sm_90a" into 90 and 'a'; the suffix is 0 when there is none.
 bool ParseArch(const std::string& arch, int* number, char* suffix) {
   if (arch.compare(0, 3, "sm_") != 0) return false;
   std::string digits = arch.substr(3);
@@ -184,8 +184,8 @@ bool IsCompatibleCpu(const Target& code, const Target& machine, std::string* why
 bool IsCompatibleCuda(const Target& code, const Target& machine, std::string* why) {
   int need = 0, have = 0;
   char suffix = 0, ignored = 0;
-  // Architecture-specific code ("a") runs on that architecture alone; other code on later ones of the same
-  // major version.
+  // Architecture-specific code ("a") runs on that architecture only; other code also on later ones of the
+  // same major version.
   const bool runs = ParseArch(code.arch, &need, &suffix) && ParseArch(machine.arch, &have, &ignored) &&
                     (suffix == 'a' ? have == need : have / 10 == need / 10 && have >= need);
   if (!runs) {

@@ -27,8 +27,7 @@ class HostCpuid : public CpuidSource {
   }
 };
 
-// Whole processors of time that the control group grants, the way containers limit processors; 0 for no
-// limit.
+// The control group's limit in whole processors (containers set it); 0 for no limit.
 int ControlGroupProcessors() {
   double quota = 0, period = 0;
   std::string limit;

@@ -8,7 +8,7 @@
 namespace mycc {
 namespace {
 
-// The stages before `stage`, and its operand over all axes as the only output.
+// The workload of the stages before `stage`, with `stage`'s operand over all axes as its only output.
 Workload OperandOf(const Workload& workload, const Stage& stage) {
   Workload operand = workload;
   operand.stages.clear();
@@ -50,8 +50,7 @@ ArgReduction::ArgReduction(const Workload& workload, const Buffer& output,
     : workload_(workload), inputs_(inputs) {
   for (const Stage& stage : workload.stages) {
     const bool arg = stage.reduce == ReduceOp::kArgMax || stage.reduce == ReduceOp::kArgMin;
-    // Among inputs as they are nothing is rounded: there the lowest index of the best value is the only
-    // answer.
+    // Inputs are not rounded: then only the lowest index of the best value is right.
     if (stage.output == output && arg && !IsInput(workload, stage.value)) stage_ = &stage;
   }
   if (stage_ != nullptr && IsFloat(stage_->value->dtype)) tolerance_ = ToleranceOf(workload).of_value;

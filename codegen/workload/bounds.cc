@@ -13,7 +13,7 @@ bool IsEmpty(const std::vector<Var>& axes) {
   return std::any_of(axes.begin(), axes.end(), [](const Var& axis) { return axis->extent == 0; });
 }
 
-// The first min or max in an expression that has none within its operands; nullptr where there is none.
+// The first min or max whose operands contain no other one; nullptr when there is none.
 Expr InnermostMinMax(const Expr& expr) {
   for (const Expr& arg : expr->args) {
     if (Expr found = InnermostMinMax(arg)) return found;
@@ -21,8 +21,8 @@ Expr InnermostMinMax(const Expr& expr) {
   return expr->op == Op::kMin || expr->op == Op::kMax ? expr : nullptr;
 }
 
-// Whether 0 <= index < extent follows from the facts. When plain ranges do not tell, each min and max is
-// looked at as the two cases it stands for (reflections at a border need that), `splits` deep.
+// Whether 0 <= index < extent follows from the facts. When ranges do not prove it, min and max are split into
+// their two cases (reflections at a border need that), to the depth `splits`.
 bool IsInside(const Expr& index, int64_t extent, const Facts& facts, int splits) {
   const auto [lower, upper] = RangeUnder(ToLinear(index), facts);
   if (lower && upper && ((*lower >= 0 && *upper < extent) || *lower > *upper)) return true;
@@ -87,8 +87,7 @@ class ReadChecker {
 }  // namespace
 
 std::optional<StageProblem> FindBadRead(const Stage& stage) {
-  // A stage without points reads nothing, but its indices are checked for form all the same: no facts hold in
-  // no case.
+  // A stage without points reads nothing; only the form of its indices is checked.
   const bool empty = IsEmpty(stage.axes) || IsEmpty(stage.reduce_axes);
   return ReadChecker().Check(stage.value, empty ? FactCases{} : FactCases{{}});
 }

@@ -13,7 +13,7 @@
 namespace mycc {
 namespace {
 
-// Calls `visit` on the tensors an expression reads, in the order in which they are written.
+// Calls `visit` on the tensors that an expression reads, in textual order.
 void VisitReads(const Expr& expr, const std::function<void(const BufferNode*)>& visit) {
   Visit(expr, [&](const ExprNode& node) {
     if (node.op == Op::kLoad) visit(node.buffer.get());
@@ -54,7 +54,7 @@ class Canonicalizer {
     }
   }
 
-  // An output stands for all stages that compute the same as it does.
+  // An output replaces all stages that compute the same.
   void ChooseRepresentatives() {
     for (const Buffer& output : workload_.outputs)
       representatives_.emplace(order_.Digest(output.get()), output.get());

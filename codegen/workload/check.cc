@@ -13,8 +13,8 @@
 namespace mycc {
 namespace {
 
-// The product of extents, each counted as at least one so that an empty tensor has legal strides too; -1
-// beyond `limit`.
+// The product of extents; -1 beyond `limit`. Extents of 0 count as 1, so that an empty tensor has legal
+// strides too.
 int64_t BoundedProduct(const std::vector<int64_t>& extents, int64_t limit) {
   int64_t product = 1;
   for (int64_t extent : extents) {
@@ -77,7 +77,7 @@ std::string ReductionProblem(const Stage& stage) {
                       DTypeName(result), "; expected one type (write a cast)");
 }
 
-// Walks an expression once per shared node; counts what it would be written out.
+// Visits each shared node once; counts nodes as in a tree.
 class ExprChecker {
  public:
   ExprChecker(const Stage& stage, const std::unordered_set<const BufferNode*>& readable)
@@ -94,7 +94,7 @@ class ExprChecker {
  private:
   struct Size {
     int64_t nodes = 1;
-    int divisions = 0;  // of indices, inside one another
+    int divisions = 0;  // nested divisions of indices
   };
 
   Size Measure(const Expr& expr) {

@@ -9,10 +9,11 @@
 namespace mycc {
 namespace {
 
-// Relative to values below this share of the tensor's scale an error means little: sums that cancel have it.
+// Relative errors are not computed against values below this share of the tensor's scale: sums that cancel
+// have large ones.
 constexpr double kSmall = 1e-2;
 
-// The largest finite magnitude that is expected anywhere in the tensor, if it is a normal number.
+// The largest finite magnitude expected in the tensor, but at least the smallest normal number.
 double ScaleOf(const Expected& expected) {
   double scale = SmallestNormal(expected.dtype);
   const int width = DTypeBytes(expected.dtype);
@@ -25,7 +26,7 @@ double ScaleOf(const Expected& expected) {
 
 }  // namespace
 
-// A NaN has no sign that means anything.
+// The sign of a NaN has no meaning.
 std::string PrintNumber(double value) { return std::isnan(value) ? "nan" : absl::StrFormat("%.9g", value); }
 
 std::string DescribeMismatch(DType dtype, int64_t place, const void* want, const void* have, double allowed) {
@@ -57,7 +58,7 @@ Comparison Compare(const Expected& expected, const uint8_t* got, const Tolerance
     };
     const Scalar want = LoadScalar(expected.dtype, expected.values + i * width);
     Scalar have = LoadScalar(expected.dtype, got + place * width);
-    if (expected.dtype == DType::kBool) have.i = got[place];  // true is 1 and nothing else
+    if (expected.dtype == DType::kBool) have.i = got[place];  // only 1 is true
     ++result.checked;
     if (!is_float) {
       if (have.i == want.i || (excuse && excuse(place, have.i, want.i))) continue;

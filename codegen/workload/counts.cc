@@ -40,7 +40,7 @@ struct Cost {
   bool reads_data = false;
 };
 
-// Arithmetic on axes alone is index arithmetic, and free. A select costs its dearer arm.
+// Arithmetic on axes only is index arithmetic and costs nothing. A select costs its more expensive arm.
 Cost CostOf(const Expr& expr, std::unordered_map<const ExprNode*, Cost>* known) {
   if (const auto it = known->find(expr.get()); it != known->end()) return it->second;
   Cost cost;

@@ -1,5 +1,5 @@
-// Makes the shape-erased text of a workload, from which its second hash is computed: one text for a
-// computation at every shape.
+// Makes the shape-erased text of a workload, which is the same for a computation at every shape. The second
+// hash is computed from it.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -60,7 +60,7 @@ class Eraser {
 
   struct Term {
     int64_t factor;
-    int64_t values;  // that the term's axis takes; 0 for another term
+    int64_t values;  // the number of values of the term's axis; 0 for other terms
   };
 
   static void CollectTerms(const Expr& expr, std::vector<Term>* terms) {

@@ -1,5 +1,5 @@
-// Conditions become linear inequalities; bounds of an expression follow from ranges and sums of a few of
-// them.
+// Converts conditions to linear inequalities, and derives bounds of an expression from ranges and sums of a
+// few inequalities.
 #include "codegen/workload/facts.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace mycc {
 namespace {
 
-// Beyond these, conditions are no longer followed: bounds get weaker, never wrong.
+// Limits of the proof search. Beyond them bounds get weaker, never wrong.
 constexpr size_t kMaxCases = 16;
 constexpr size_t kMaxFacts = 16;
 constexpr int64_t kMaxCoefficient = int64_t{1} << 30;
@@ -69,7 +69,8 @@ class BoundFinder {
  public:
   explicit BoundFinder(const Facts& facts) : facts_(facts) {}
 
-  // Term by term, then by taking away multiples of facts (each >= 0) that cancel a term, `effort` facts deep.
+  // Bounds term by term, then subtracts multiples of facts (each >= 0) that cancel a term, at most `effort`
+  // facts.
   IndexRange Range(const Linear& linear, int effort) {
     IndexRange range = RangeByTerms(linear, effort);
     if (effort == 0 || linear.terms.empty() || !IsSmall(linear)) return range;
@@ -137,8 +138,8 @@ class BoundFinder {
       case Op::kMin:
       case Op::kMax: {
         const IndexRange a = RangeOf(atom->args[0], effort), b = RangeOf(atom->args[1], effort);
-        // The smaller of two is below both upper bounds, and above the smaller lower bound if both are known;
-        // max mirrors it.
+        // min(a, b) is at most both upper bounds, and at least the smaller lower bound if both are known; max
+        // is symmetric.
         if (atom->op == Op::kMax)
           return {Larger(a.lower, b.lower), BothOr(a.upper, b.upper, /*larger=*/true)};
         return {BothOr(a.lower, b.lower, /*larger=*/false),
@@ -166,7 +167,7 @@ class BoundFinder {
   int steps_ = 0;
 };
 
-// The alternatives that a comparison of two affine expressions stands for.
+// The cases of a comparison of two affine expressions.
 FactCases CasesOfComparison(const ExprNode& comparison, bool holds) {
   const Expr &a = comparison.args[0], &b = comparison.args[1];
   if (!IsAffineOfAxes(a) || !IsAffineOfAxes(b)) return {{}};

@@ -13,7 +13,7 @@ bool ReadsTensor(const Expr& expr) {
   return expr->op == Op::kLoad || std::any_of(expr->args.begin(), expr->args.end(), ReadsTensor);
 }
 
-// A narrower integer expression as i64, where converting the reads gives the same value; nullptr otherwise.
+// A narrower integer expression as i64, if converting its reads gives the same value; else nullptr.
 Expr WidenOperands(const Expr& expr) {
   switch (expr->op) {
     case Op::kConst: return IntConst(expr->value.i);
@@ -32,9 +32,8 @@ struct Bounds {
   __int128 max = 0;
 };
 
-// Checks the operations of an index, and that nothing computed in it can leave 64 bits. Bounds here only
-// guard the arithmetic: every axis counts as two values at least, so that they also bound the coefficients
-// that simplification works with.
+// Checks the operations of an index, and that no intermediate value overflows 64 bits. Every axis counts as
+// at least two values, so that the bounds also cover the coefficients that simplification computes.
 class IndexChecker {
  public:
   explicit IndexChecker(bool data_allowed) : data_allowed_(data_allowed) {}

@@ -1,4 +1,4 @@
-// Expressions are compiled to a list of operations on blocks of values, one register of values for each node.
+// Compiles expressions to a list of operations on blocks of values, with one register for each node.
 #include "codegen/workload/lanes.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ void RoundLanes(DType dtype, int count, double* values) {
   }
 }
 
-// The operations that most expressions are made of; false leaves the others to EvaluateOp.
+// Executes the most frequent operations; false for others, which EvaluateOp executes.
 bool RunCommonFloat(Op op, int count, const double* a, const double* b, double* result) {
   switch (op) {
     case Op::kAdd: ForLanes(count, a, b, result, [](double x, double y) { return x + y; }); return true;
@@ -116,7 +116,7 @@ int LaneProgram::CompileLoad(const Expr& expr, int mask) {
   return result;
 }
 
-// Both arms run on every lane, but read only on the lanes that take them.
+// Both arms run on every lane, but read only on the lanes that select them.
 int LaneProgram::CompileSelect(const Expr& expr, int mask) {
   const int condition = Compile(expr->args[0], mask);
   const int otherwise = Emit(Op::kNot, DType::kBool, DType::kBool, {condition});
@@ -128,7 +128,7 @@ int LaneProgram::CompileSelect(const Expr& expr, int mask) {
   return Emit(Op::kSelect, expr->dtype, expr->dtype, {condition, then_value, else_value});
 }
 
-// Adds factor * expr to the form; false when the expression is not affine as it is written.
+// Adds factor * expr to the form; false when the expression, as written, is not affine.
 bool LaneProgram::AccumulateForm(const Expr& expr, uint64_t factor, Form* form) const {
   switch (expr->op) {
     case Op::kConst: form->constant += factor * static_cast<uint64_t>(expr->value.i); return true;
@@ -174,8 +174,8 @@ void LaneProgram::StoreForm(Form form, int* result) {
   forms_.push_back(std::move(form));
 }
 
-// Fills in runs over the innermost axis, along which a form is an arithmetic sequence; between runs only what
-// carries is added.
+// Fills lanes in runs along the innermost axis, where a form is an arithmetic sequence. Between runs only the
+// axes that carry are updated.
 void LaneProgram::FillForms(int64_t first, int count) {
   std::vector<int64_t> point(axes_.size());
   int64_t rest = first;

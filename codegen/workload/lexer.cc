@@ -76,8 +76,7 @@ class Lexer {
     ReadStranger(token);
   }
 
-  // A character that begins no token. All bytes of one beyond ASCII, and of those that follow it, are one
-  // token.
+  // A character that begins no token. Consecutive bytes beyond ASCII are one token.
   void ReadStranger(Token* token) {
     const size_t begin = at_++;
     const auto is_ascii = [](char c) { return (static_cast<unsigned char>(c) & 0x80) == 0; };

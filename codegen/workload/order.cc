@@ -8,8 +8,8 @@
 namespace mycc {
 namespace {
 
-// Operations first, so that chains stay grouped to the left, then reads, axes, and constants: the order in
-// which people write operands.
+// Operations come first, so that chains stay grouped to the left; then reads, axes, and constants, as people
+// write operands.
 int RankOf(Op op) {
   if (op == Op::kLoad) return 1000;
   if (op == Op::kVar) return 1001;

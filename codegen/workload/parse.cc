@@ -19,14 +19,14 @@
 namespace mycc {
 namespace {
 
-// The grammar of docs/language.md from `file` down to `stage`: one function for each rule. A rule that breaks
-// off has told why; the next argument, stage or workload is read all the same, and what follows from the
-// first problem is not told.
+// The grammar of docs/language.md from `file` down to `stage`, one function for each rule. A rule that fails
+// has reported its problem; parsing goes on with the next argument, stage or workload, and problems that
+// follow from the first are not reported.
 class WorkloadParser {
  public:
   explicit WorkloadParser(TokenStream tokens) : tokens_(std::move(tokens)) {}
 
-  // All workloads, if there is no problem.
+  // All workloads; empty when there is a problem.
   std::vector<Workload> ParseFile();
 
  private:
@@ -58,7 +58,8 @@ class WorkloadParser {
   absl::StatusOr<int64_t> Fold(const Token& op, int64_t a, int64_t b);
   absl::Status ClaimTensor(const Token& name);
 
-  // Recovery: to the next place that reading can go on from. `begin` is where the rule that broke off began.
+  // Recovery: skip to the next place where parsing can go on. `begin` is the first token of the rule that
+  // failed.
   bool AtVersion() const;
   bool AtWorkload() const;
   void SkipToWorkload(size_t begin);
@@ -71,9 +72,9 @@ class WorkloadParser {
 
   // The workload being read:
   Workload workload_;
-  bool is_refused_ = false;  // for a part of it
+  bool is_refused_ = false;  // a part of it has a problem
   std::set<std::string> tensor_names_;
-  std::map<std::string, Buffer> unwritten_;  // outputs whose stage has not come yet
+  std::map<std::string, Buffer> unwritten_;  // outputs without a stage so far
   std::unordered_set<const BufferNode*> readable_;
   // The stage being read:
   ExprScope scope_;
@@ -126,7 +127,7 @@ absl::Status WorkloadParser::ParseWorkload() {
   return CheckWorkload(name);
 }
 
-// The stages up to the `}` after them.
+// Parses stages up to the `}` after them.
 absl::Status WorkloadParser::ParseStages() {
   for (int stages = 0; !tokens_.Peek().Is("}"); ++stages) {
     if (tokens_.AtEnd() || AtWorkload()) return tokens_.Unexpected("a stage, as in `y[i] = ...`, or `}`");
@@ -145,7 +146,7 @@ absl::Status WorkloadParser::ParseStages() {
                                     "` is not written; expected its stage before `}`"));
 }
 
-// The rules of the whole, which make sense when its parts are right.
+// Checks the rules of the whole workload. Its parts must be right for that.
 absl::Status WorkloadParser::CheckWorkload(const Token& name) {
   if (is_refused_) return absl::OkStatus();
   if (const std::string problem = WorkloadProblem(workload_); !problem.empty())
@@ -195,7 +196,7 @@ absl::Status WorkloadParser::ParseVersion() {
                                                     "; expected v1, the version this build reads"));
 }
 
-// `# count N` in the lines of comment directly before the workload; 1 when there is none.
+// N of a comment line `# count N` directly before the workload; 1 when there is none.
 absl::StatusOr<int64_t> WorkloadParser::CountBefore(int line) {
   const std::vector<Comment>& comments = tokens_.comments();
   auto comment = std::lower_bound(comments.begin(), comments.end(), line,
@@ -343,7 +344,7 @@ absl::StatusOr<int64_t> WorkloadParser::ParseExtentFactor(int nesting) {
   return static_cast<int64_t>(tokens_.Next().int_value);
 }
 
-// Operands are at most 2^40 in magnitude, and so is every result; products are compared in 128 bits.
+// Operands and results are at most 2^40 in magnitude; products are checked in 128 bits.
 absl::StatusOr<int64_t> WorkloadParser::Fold(const Token& op, int64_t a, int64_t b) {
   if ((op.Is("//") || op.Is("%")) && b <= 0)
     return tokens_.Error(op.position,
@@ -383,7 +384,7 @@ absl::Status WorkloadParser::ParseStageOf(const Token& name) {
   tokens_.Next();
   MYCC_ASSIGN_OR_RETURN(const Buffer tensor, ParseStageTensor(name, axes.size()));
   const absl::Status body = ParseStageBody(axes, tensor);
-  // Later stages may read it also when its value is refused.
+  // Later stages may read the tensor even if its value has a problem.
   readable_.insert(tensor.get());
   scope_.tensors[name.text] = tensor;
   MYCC_RETURN_IF_ERROR(body);
@@ -406,12 +407,12 @@ absl::Status WorkloadParser::ParseStageBody(const std::vector<Token>& axes, cons
   return CheckStageAt(value);
 }
 
-// The tensor that a stage writes: an output, whose type the signature has, or a new one, whose type stands
+// The tensor that a stage writes: an output, with its type in the signature, or a new tensor, with its type
 // here.
 absl::StatusOr<Buffer> WorkloadParser::ParseStageTensor(const Token& name, size_t rank) {
   const auto output = unwritten_.find(name.text);
   const bool is_output = output != unwritten_.end();
-  // An output whose type in the signature is broken: only a type here could tell what it is.
+  // The output's type in the signature has a problem, so only a type here could give it.
   if (!is_output && scope_.broken.count(name.text) > 0 && !tokens_.Peek().Is(":")) return tokens_.Follows();
   if (!is_output && scope_.broken.count(name.text) == 0) MYCC_RETURN_IF_ERROR(ClaimTensor(name));
   Buffer tensor = is_output ? output->second : nullptr;

@@ -47,7 +47,7 @@ std::vector<std::string> NamesOf(const Map& map) {
   return names;
 }
 
-// "a, b, c", and how many more there are than are shown.
+// "a, b, c", with the number of names that are not shown.
 template <typename Map>
 std::string Names(const Map& map) {
   constexpr size_t kShown = 12;
@@ -61,7 +61,7 @@ std::string Names(const Map& map) {
   return shown;
 }
 
-// The constant of `dtype` that a literal stands for; nullptr when it does not fit.
+// A literal's constant of type `dtype`; nullptr when it does not fit.
 Expr LiteralOfType(DType dtype, bool is_float, double f, int64_t i) {
   if (!IsFloat(dtype)) {
     if (is_float || dtype == DType::kBool || WrapInt(dtype, i) != i) return nullptr;
@@ -69,7 +69,7 @@ Expr LiteralOfType(DType dtype, bool is_float, double f, int64_t i) {
   }
   const double value = is_float ? f : static_cast<double>(i);
   const double rounded = RoundFloat(dtype, value);
-  // 8-bit floats do not overflow, they stop at their largest number.
+  // 8-bit floats do not overflow; they saturate at their largest number.
   const bool beyond = IsFloat8(dtype) ? std::fabs(value) > RoundFloat(dtype, 1e30) && rounded != value
                                       : std::isfinite(value) && !std::isfinite(rounded);
   return beyond ? nullptr : FloatConst(rounded, dtype);
@@ -198,7 +198,7 @@ absl::Status ExprParser::UnknownName(const Token& name) {
 }
 
 std::string ExprParser::HintFor(const Token& name) {
-  // To compare with all names takes time that a text of nothing but unknown names must not take.
+  // Comparing with all names is slow; a text full of unknown names must not take that long.
   if (!tokens_.diagnostics().Keeps(name.position)) return "";
   if (std::string spelling = SpellingOfName(name.text); !spelling.empty()) return spelling;
   if (tokens_.Previous().Is("//")) return SpellingOfSigns("", "//");

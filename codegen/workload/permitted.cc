@@ -1,4 +1,4 @@
-// Evaluates stages on sets of values (value_set.h) in place of numbers, element by element.
+// Evaluates stages element by element, on sets of values (value_set.h) instead of numbers.
 #include "codegen/workload/permitted.h"
 
 #include <algorithm>
@@ -20,10 +20,10 @@ namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-// f32(x) of an 8-bit float or of bf16, which tensor instructions take as they are.
+// A cast from `from`. Tensor instructions multiply narrow floats without widening them first.
 bool IsWidened(const Expr& expr, DType from) { return expr->op == Op::kCast && expr->args[0]->dtype == from; }
 
-// The sum of terms in any order, each partial sum rounded.
+// The sum of terms in any order, with each partial sum rounded.
 class SumSet {
  public:
   SumSet(const Stage& stage, int64_t terms) : dtype_(stage.value->dtype), terms_(static_cast<double>(terms)) {
@@ -77,7 +77,8 @@ class SumSet {
   double low_ = 0, high_ = 0, magnitude_ = 0;
 };
 
-// The product is as exact as a sum while no partial product can leave the normal numbers; anything otherwise.
+// The error of a product is bounded while all partial products are normal numbers; otherwise anything is
+// permitted.
 ValueSet ProductOf(DType dtype, const std::vector<ValueSet>& factors) {
   ValueSet product = ValueSet::Floats(1, 1);
   double rises = 0, falls = 0;
@@ -97,13 +98,12 @@ ValueSet ProductOf(DType dtype, const std::vector<ValueSet>& factors) {
   return ValueSet::Floats(RoundFloat(dtype, product.low - error), RoundFloat(dtype, product.high + error));
 }
 
-// The index of the first of the best: all that may be it, with those between. A NaN is better than any
-// number.
+// The index of the first best value: an interval that contains all candidates. NaN is better than any number.
 ValueSet BestOf(ReduceOp op, DType dtype, std::vector<ValueSet> values) {
   const auto low = [&](const ValueSet& v) { return IsFloat(dtype) ? v.low : static_cast<double>(v.least); };
   const auto high = [&](const ValueSet& v) { return IsFloat(dtype) ? v.high : static_cast<double>(v.most); };
   const bool smallest = op == ReduceOp::kArgMin;
-  double bound = -kInf;  // the best is at least this, negated for the smallest
+  double bound = -kInf;  // the best value is at least this; negated for argmin
   bool must_nan = false;
   for (const ValueSet& v : values) {
     const bool only_nan = IsFloat(dtype) && !v.has_numbers();
@@ -118,9 +118,9 @@ ValueSet BestOf(ReduceOp op, DType dtype, std::vector<ValueSet> values) {
     if (!may_win) continue;
     if (first < 0) first = static_cast<int64_t>(i);
     last = static_cast<int64_t>(i);
-    if (only_nan) break;  // the first NaN wins whatever comes later
+    if (only_nan) break;  // later values cannot be better than the first NaN
   }
-  // Equal numbers: the first, which exact ones are.
+  // Among exactly known equal numbers only the first is right.
   const bool exact = std::all_of(values.begin(), values.end(), [&](const ValueSet& v) {
     return !IsFloat(dtype) ? v.least == v.most : v.nan ? !v.has_numbers() : v.low == v.high;
   });
@@ -155,7 +155,7 @@ struct PermittedReference::Impl {
       flat /= stage.axes[k]->extent;
     }
     if (stage.reduce != ReduceOp::kNone) return Reduced(stage, &point);
-    // A product that another stage adds need not have been rounded.
+    // A product that another stage adds may be unrounded.
     return stage.value->op == Op::kMul && IsFloat(stage.value->dtype) && !IsOutput(stage.output)
                ? Term(stage.value, point)
                : Evaluate(stage.value, point);
@@ -207,8 +207,8 @@ struct PermittedReference::Impl {
     }
   }
 
-  // The terms of a sum: a product may be added before it is rounded, one by a padding zero may be left out,
-  // and a subnormal bf16 may count as zero.
+  // The terms of a sum. A product may be added before it is rounded, a product with a padding zero may be
+  // left out, and a subnormal bf16 may count as zero.
   ValueSet Term(const Expr& expr, const Point& point) {
     if (expr->op != Op::kMul || !IsFloat(expr->dtype)) return Evaluate(expr, point);
     const ValueSet a = Evaluate(expr->args[0], point), b = Evaluate(expr->args[1], point);
@@ -244,7 +244,7 @@ struct PermittedReference::Impl {
     for (size_t i = 0; i < expr->args.size(); ++i) args[i] = Evaluate(expr->args[i], point);
     const ValueSet result = PermittedOf(expr->op, expr->dtype, expr->args[0]->dtype, args);
     if (expr->op != Op::kDiv || expr->args[1]->op != Op::kSqrt || expr->dtype != DType::kF32) return result;
-    // a / sqrt(b) as a * rsqrt(b).
+    // a / sqrt(b) may be computed as a * rsqrt(b).
     const ValueSet square = Evaluate(expr->args[1]->args[0], point);
     args[1] = PermittedOf(Op::kRsqrt, expr->dtype, expr->dtype, &square);
     return Hull(result, PermittedOf(Op::kMul, expr->dtype, expr->dtype, args));
@@ -254,7 +254,8 @@ struct PermittedReference::Impl {
     int64_t flat = 0;
     for (int d = 0; d < load->buffer->rank(); ++d) {
       const ValueSet index = Evaluate(load->args[d], point);
-      // Nothing is known of several places, or of one that only the arm not taken would read.
+      // Nothing is known about a load from several possible places, or from one that only the other arm would
+      // read.
       if (index.least != index.most || index.least < 0 || index.most >= load->buffer->shape[d])
         return ValueSet::Anything(load->dtype);
       flat = flat * load->buffer->shape[d] + index.least;
@@ -315,7 +316,7 @@ std::string FirstForbiddenOf(const PermittedValues& permitted, const uint8_t* el
   for (size_t i = 0; i < permitted.places.size(); ++i) {
     const uint8_t* stored = elements + i * static_cast<size_t>(DTypeBytes(permitted.dtype));
     Scalar value = LoadScalar(permitted.dtype, stored);
-    if (permitted.dtype == DType::kBool) value.i = *stored;  // true is 1 and nothing else
+    if (permitted.dtype == DType::kBool) value.i = *stored;  // only 1 is true
     if (permitted.sets[i].Contains(permitted.dtype, value)) continue;
     return absl::StrCat("element ", permitted.places[i], " is ",
                         IsFloat(permitted.dtype) ? PrintNumber(value.f) : absl::StrCat(value.i),

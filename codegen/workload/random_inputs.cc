@@ -1,5 +1,5 @@
-// Draws random inputs of a workload. The element at a place depends on seed and place alone, so that a GPU
-// can draw it too.
+// Draws random inputs of a workload. Each element depends only on the seed and its place, so that a GPU can
+// draw it too.
 #include <algorithm>
 #include <unordered_map>
 
@@ -8,8 +8,8 @@
 namespace mycc {
 namespace {
 
-// SplitMix64: the same numbers on every machine, unlike the standard library's distributions, and any of them
-// without those before it.
+// SplitMix64. Unlike the standard library's distributions it gives the same numbers on every machine, and any
+// number without those before it.
 class Random {
  public:
   // The sequence of `seed` from its number `first` on.
@@ -41,7 +41,7 @@ Range SmallIntegers(DType dtype) {
   return dtype == DType::kU8 ? Range{0, 15} : Range{-8, 7};
 }
 
-// For each input that indices are read from, the extent of the smallest dimension it indexes.
+// For each input that indices are read from: the smallest extent of the dimensions that it indexes.
 std::unordered_map<const BufferNode*, int64_t> IndexedExtents(const Workload& workload) {
   std::unordered_map<const BufferNode*, int64_t> extents;
   const auto visit_index = [&](const Expr& index, int64_t extent) {

@@ -11,7 +11,7 @@
 namespace mycc {
 namespace {
 
-// Everything lives in memory, widened to eight bytes; SampledReference is for more.
+// All tensors must fit in memory, widened to eight bytes an element; for larger ones use SampledReference.
 constexpr int64_t kMaxReferenceElements = int64_t{1} << 29;
 
 std::string TypeOf(DType dtype, const std::vector<int64_t>& shape) {
@@ -85,7 +85,7 @@ absl::Status RunStage(const Stage& stage, const WideTensors& tensors, WideTensor
   const bool reduces = stage.reduce != ReduceOp::kNone;
   Accumulator accumulator(reduces ? stage.reduce : ReduceOp::kSum,
                           reduces ? stage.value->dtype : DType::kF32);
-  int64_t done = 0;  // points of the current element
+  int64_t done = 0;  // points of the current element that are done
   const int64_t points = elements * per_element;
   for (int64_t first = 0; first < points; first += kLanes) {
     const int count = static_cast<int>(std::min<int64_t>(kLanes, points - first));

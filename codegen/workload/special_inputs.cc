@@ -1,5 +1,5 @@
-// Draws inputs with special values: each output element may see an infinity, a NaN, a zero, a subnormal or
-// the largest number; some rows are all zero, or so small that their squares are subnormal.
+// Draws inputs with special values: infinities, NaN, zeros, subnormal and the largest numbers. Some rows are
+// all zero, or so small that their squares are subnormal.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -14,7 +14,7 @@
 namespace mycc {
 namespace {
 
-// One output in this many sees a special value of an input that it is a sum over.
+// On average, one of this many outputs depends on a special value of a given input.
 constexpr int64_t kOutputsPerSpecial = 4;
 constexpr int64_t kShortestRow = 8;
 
@@ -37,7 +37,7 @@ void Cover(const ExprNode& read, const VarMap& axes, std::map<const BufferNode*,
   }
 }
 
-// How much of each tensor one element of an output depends on: the extents of a box around it.
+// The part of each tensor that one element of an output depends on: the extents of its bounding box.
 std::map<const BufferNode*, Box> BoxesOf(const Workload& workload) {
   std::map<const BufferNode*, Box> boxes;
   for (const Buffer& output : workload.outputs) boxes[output.get()] = Box(output->rank(), 1);
@@ -54,7 +54,7 @@ std::map<const BufferNode*, Box> BoxesOf(const Workload& workload) {
   return boxes;
 }
 
-// The first eight lead to no infinity.
+// The first eight values lead to no infinity.
 std::vector<double> SpecialFloats(DType dtype, bool tame) {
   constexpr double kInf = std::numeric_limits<double>::infinity();
   const double normal = SmallestNormal(dtype), unit = UnitInLastPlace(dtype, 0);
@@ -114,7 +114,7 @@ std::vector<SpecialDraw> SpecialDrawsOf(const Workload& workload, uint64_t seed)
     const BufferNode& tensor = *workload.inputs[i].tensor;
     SpecialDraw draw{tensor.dtype, tensor.num_elements(), Mixed(seed + i), kOutputsPerSpecial, 0, 1, {}};
     const auto found = boxes.find(&tensor);
-    if (found != boxes.end()) draw.values = SpecialValues(tensor.dtype, tame);  // some output depends on it
+    if (found != boxes.end()) draw.values = SpecialValues(tensor.dtype, tame);  // an output depends on it
     if (found != boxes.end() && IsFloat(tensor.dtype)) {
       const Box& box = found->second;
       int64_t row = 1;

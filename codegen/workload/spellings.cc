@@ -13,7 +13,7 @@
 namespace mycc {
 namespace {
 
-// Words in lower case and without `_`, and what is written in their place.
+// Words in lower case and without `_`, with their spelling in this language.
 struct Spelling {
   std::string_view words;  // with a space before and after each
   const char* instead;
@@ -71,7 +71,7 @@ constexpr Spelling kExpressions[] = {
     {" clip saturate ", "clamp(x, 0.0, 1.0)"},
 };
 
-// Words that stand for more than an expression of numbers.
+// Words whose spelling is not a single expression.
 constexpr Spelling kAdvice[] = {
     {" mean avg average reducemean ", "a mean is a sum of quotients: sum[k:8](x[k] / 8.0)"},
     {" reducesum total ", "a sum names its axes: sum[k:8](x[k])"},

@@ -47,7 +47,7 @@ absl::Status TokenStream::Error(Position position, const std::string& message, c
 
 bool TokenStream::AtStage() const {
   constexpr size_t kLongestHead = 64;  // tokens
-  // After a `:` it is a type.
+  // After a `:` there is a type.
   if (Peek().kind != Token::Kind::kName || Previous().Is(":")) return false;
   if (!Peek(1).Is("[")) return Peek(1).Is("=");
   size_t end = 2;

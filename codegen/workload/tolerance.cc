@@ -6,7 +6,7 @@
 namespace mycc {
 namespace {
 
-// Half the distance from 1 to the next number: what one rounding may cost. 0 for types that are exact.
+// The unit roundoff: half the distance from 1 to the next number. 0 for exact types.
 double UnitRoundoff(DType dtype) {
   switch (dtype) {
     case DType::kF64: return 0x1p-53;
@@ -19,12 +19,12 @@ double UnitRoundoff(DType dtype) {
   }
 }
 
-// Ops whose result is one of the operands' numbers, or its negative.
+// Operations whose result is one of the operands, or its negative.
 bool OnlyChooses(Op op) {
   return op == Op::kSelect || op == Op::kMin || op == Op::kMax || op == Op::kNeg || op == Op::kAbs;
 }
 
-// Roundings that are part of the computation: written casts, and tf32.
+// Roundings that the workload itself asks for: casts, and tf32.
 double CoarsestIn(const Expr& expr) {
   double coarsest = IsFloat8(expr->dtype) ? 0 : UnitRoundoff(expr->dtype);
   Visit(expr, [&coarsest](const ExprNode& node) {
@@ -37,8 +37,8 @@ double CoarsestIn(const Expr& expr) {
   return coarsest;
 }
 
-// The distance that a value near a rounding boundary may be off, either way in each implementation. An 8-bit
-// float's step is its own bound: there is no room for several.
+// The error from values near a rounding boundary, which two implementations may round in different
+// directions. For an 8-bit float it is one step: several would permit too much.
 double OffBy(double unit) { return unit >= UnitRoundoff(DType::kF8E4M3) ? 2 * unit : 4 * unit; }
 
 bool IsRead(const Workload& workload, const Buffer& tensor) {
@@ -63,8 +63,8 @@ bool IsProductOfFloat8(const Expr& expr) {
 Tolerance ToleranceOf(const Workload& workload) {
   // Error of the reductions: unit roundoff times the growth of a random walk over their terms.
   double summed = 0;
-  double rounded = 0;  // of single roundings, one for each stage
-  double last = 0;     // of the last rounding of an output of 8 bits: it moves that element by one step
+  double rounded = 0;  // error of single roundings, one for each stage
+  double last = 0;     // error of the last rounding of an 8-bit output: one step of that element
   for (const Stage& stage : workload.stages) {
     double terms = 1;
     for (const Var& axis : stage.reduce_axes) terms *= static_cast<double>(axis->extent);
@@ -82,7 +82,7 @@ Tolerance ToleranceOf(const Workload& workload) {
       rounded += OffBy(std::max(CoarsestIn(stage.value), out));
     }
   }
-  // Steps of subnormal numbers do not shrink with the value.
+  // The distance between subnormal numbers does not shrink with the value.
   return {.of_value = summed + 2 * rounded + last, .of_scale = summed + rounded + last / 4};
 }
 

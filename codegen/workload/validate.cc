@@ -10,7 +10,7 @@
 namespace mycc {
 namespace {
 
-// How often each tensor is written, with each tensor's name seen once.
+// Counts the writes of each tensor; names must be distinct.
 std::string NamesProblem(const Workload& workload) {
   std::unordered_set<std::string> names;
   std::unordered_set<const BufferNode*> outputs;

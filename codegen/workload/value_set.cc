@@ -19,14 +19,14 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 double Least(double a, double b) { return IsLess(b, a) ? b : a; }
 double Most(double a, double b) { return IsLess(a, b) ? b : a; }
 
-// One operation on numbers, exactly but for double's own rounding.
+// One operation on numbers, exact except for the rounding of double.
 double Exact(Op op, double a, double b = 0) {
   const Scalar args[] = {{a, 0}, {b, 0}};
   return EvaluateOp(op, DType::kF64, DType::kF64, args).f;
 }
 
-// The results that may come out where `exact` is the result without error: the errors of one operation reach
-// no other sign than the result's.
+// The permitted results for an exact result `exact`: it is widened by the operation's error, which does not
+// change the sign.
 double LowestOf(Op op, DType dtype, double exact) {
   if (exact == 0 || std::isinf(exact)) return RoundFloat(dtype, exact);
   constexpr double kOwnRounding = 0.5, kTie = 0x1p-20;
@@ -38,7 +38,7 @@ double LowestOf(Op op, DType dtype, double exact) {
 }
 double HighestOf(Op op, DType dtype, double exact) { return -LowestOf(op, dtype, -exact); }
 
-// For a function that does not fall, or does not rise.
+// For a monotone function.
 ValueSet Monotone(Op op, DType dtype, const ValueSet& x, bool falls) {
   ValueSet result;
   result.nan = x.nan;
@@ -48,7 +48,7 @@ ValueSet Monotone(Op op, DType dtype, const ValueSet& x, bool falls) {
   return result;
 }
 
-// Numbers below zero give NaN; -0 is none of them.
+// Numbers below zero give NaN; -0 does not.
 ValueSet WithoutNegatives(const ValueSet& x) {
   ValueSet rest = x;
   if (!x.has_numbers() || x.low >= 0) return rest;
@@ -60,7 +60,7 @@ ValueSet WithoutNegatives(const ValueSet& x) {
 
 ValueSet Rsqrt(DType dtype, const ValueSet& square) {
   const ValueSet x = WithoutNegatives(square);
-  // Zeros of either sign have infinities of either sign.
+  // A zero of each sign gives an infinity of that sign.
   if (x.has_numbers() && std::signbit(x.low) && !std::signbit(x.high))
     return ValueSet::Floats(-kInf, kInf, x.nan);
   return Monotone(Op::kRsqrt, dtype, x, /*falls=*/true);
@@ -72,7 +72,8 @@ ValueSet Within(ValueSet set, double bound) {
   return set;
 }
 
-// sin and cos: within its stated error of one number, and as far apart as the numbers are of several.
+// sin and cos. For one number: the value and its stated error. For an interval: widened by the interval's
+// length.
 ValueSet Periodic(Op op, DType dtype, const ValueSet& x) {
   ValueSet result;
   result.nan = x.nan || std::isinf(x.low) || std::isinf(x.high);
@@ -107,13 +108,13 @@ ValueSet Sum(DType dtype, const ValueSet& a, const ValueSet& b) {
   if (!a.has_numbers() || !b.has_numbers()) return result;
   result.nan = result.nan || (a.high == kInf && b.low == -kInf) || (a.low == -kInf && b.high == kInf);
   const double low = a.low + b.low, high = a.high + b.high;
-  // Infinities of both signs are NaN; all that is left then is the one beside numbers.
+  // A bound of inf - inf is NaN: the only number that can remain is an infinity.
   result.low = std::isnan(low) ? kInf : LowestOf(Op::kAdd, dtype, low);
   result.high = std::isnan(high) ? -kInf : HighestOf(Op::kAdd, dtype, high);
   return result;
 }
 
-// The hull of the function at the four corners, where it is a number there.
+// The hull of the function's values at the four corners, without NaN.
 template <typename Function>
 ValueSet Corners(const ValueSet& a, const ValueSet& b, const Function& function) {
   ValueSet result;
@@ -128,13 +129,13 @@ ValueSet Corners(const ValueSet& a, const ValueSet& b, const Function& function)
   return result;
 }
 
-// Before it is rounded; an f64 product is rounded once at least.
+// The product before rounding; an f64 product is always rounded once.
 ValueSet ExactProduct(DType dtype, const ValueSet& a, const ValueSet& b) {
   ValueSet result;
   if (a.has_numbers() && b.has_numbers()) {
     result = Corners(a, b, [](double x, double y) { return x * y; });
     result.nan = (a.has_zero() && HasInfinity(b)) || (b.has_zero() && HasInfinity(a));
-    // Zero times infinity is no number at a corner, and zero times the numbers beside it is one.
+    // Zero times infinity is NaN at a corner, but zero times the numbers next to infinity is zero.
     if (result.nan && (a.low < a.high || b.low < b.high)) result = Hull(result, ValueSet::Floats(-0.0, 0.0));
     if (dtype == DType::kF64 && result.has_numbers()) {
       result.low = LowestOf(Op::kMul, dtype, result.low);
@@ -155,7 +156,7 @@ ValueSet Rounded(DType dtype, ValueSet set) {
 ValueSet Quotient(DType dtype, const ValueSet& a, const ValueSet& b) {
   ValueSet result;
   if (a.has_numbers() && b.has_numbers()) {
-    // A divisor that may be zero of either sign, or numbers around zero.
+    // The divisor may be a zero of either sign, or its interval contains zero.
     const bool around_zero = std::signbit(b.low) && !std::signbit(b.high);
     result =
         around_zero ? ValueSet::Floats(-kInf, kInf) : Corners(a, b, [](double x, double y) { return x / y; });
@@ -169,7 +170,7 @@ ValueSet Quotient(DType dtype, const ValueSet& a, const ValueSet& b) {
   return result;
 }
 
-// Either of the two zeros.
+// Both zeros.
 ValueSet Extremum(Op op, const ValueSet& a, const ValueSet& b) {
   ValueSet result;
   if (a.has_numbers() && b.has_numbers()) {
@@ -185,7 +186,8 @@ ValueSet Extremum(Op op, const ValueSet& a, const ValueSet& b) {
   return result;
 }
 
-// One pair of numbers exactly; intervals of positive bases by their corners, between which it is monotone.
+// A single pair of numbers exactly; intervals with positive bases by their corners, between which pow is
+// monotone.
 ValueSet Power(DType dtype, const ValueSet& a, const ValueSet& b) {
   const auto is_number = [](const ValueSet& x) {
     return !x.nan && x.low == x.high && std::signbit(x.low) == std::signbit(x.high);
@@ -240,7 +242,7 @@ ValueSet Comparison(Op op, const ValueSet& a, const ValueSet& b, bool of_floats)
 
 bool IsPoint(const ValueSet& integer) { return integer.least == integer.most; }
 
-// Exactly of single numbers; of several only what keeps their order is looked at.
+// Exact for single numbers. For intervals only monotone operations are handled.
 ValueSet IntegerOp(Op op, DType dtype, const ValueSet* args) {
   const ValueSet &a = args[0], &b = IsBinary(op) ? args[1] : args[0];
   const auto at = [&](int64_t x, int64_t y) {
@@ -257,7 +259,7 @@ ValueSet IntegerOp(Op op, DType dtype, const ValueSet* args) {
 ValueSet CastToInteger(DType to, DType from, const ValueSet& x) {
   const auto at = [&](Scalar value) { return ConvertScalar(to, from, value).i; };
   if (!IsFloat(from)) {
-    // Wrapping keeps the order of what does not wrap.
+    // Values that do not wrap keep their order.
     const bool wraps = !IsPoint(x) && (at({0, x.least}) != x.least || at({0, x.most}) != x.most);
     return wraps ? ValueSet::Anything(to) : ValueSet::Integers(at({0, x.least}), at({0, x.most}));
   }

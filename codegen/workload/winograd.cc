@@ -1,5 +1,4 @@
-// Matches a stage with the form of a 3 x 3 convolution, computes Winograd's matrices, and writes the new
-// stages.
+// Recognizes a 3 x 3 convolution, computes Winograd's matrices, and builds the new stages.
 #include "codegen/workload/winograd.h"
 
 #include <algorithm>
@@ -15,8 +14,8 @@ namespace {
 
 constexpr int kWindow = 3;
 
-// The points besides 0 and infinity, each with both signs. 1 alone for F(2). For F(4) the customary 1 and 2
-// lose four times as much as these; all their products are exact.
+// The points besides 0 and infinity, each with both signs. F(2) has only 1. For F(4) the customary 1 and 2
+// have four times the error of these; all products of these are exact.
 constexpr double kWinogradPoints[] = {0.75, 1.5};
 
 // Rows of coefficients.
@@ -76,8 +75,8 @@ Expr Plus(const Expr& sum, double factor, const Expr& term) {
   return factor == -1 ? MakeBinary(Op::kSub, sum, term) : MakeBinary(Op::kAdd, sum, Scaled(factor, term));
 }
 
-// Rows of B^T and G for points of both signs differ in the sign of their odd coefficients alone: written so
-// that both rows share their even and their odd part.
+// Rows of B^T and G for +p and -p differ only in the sign of their odd coefficients. They are written so that
+// both share their even and their odd part.
 Expr EvenAndOdd(const std::vector<double>& coefficients, const std::vector<Expr>& terms) {
   Expr even, odd;
   double lead = 0;
@@ -92,7 +91,7 @@ Expr EvenAndOdd(const std::vector<double>& coefficients, const std::vector<Expr>
   return odd == nullptr ? even : Plus(even, lead, odd);
 }
 
-// Columns of A^T for points of both signs are equal but for a sign: written so that all rows share the sums
+// Columns of A^T for +p and -p are equal except for signs. They are written so that all rows share the sums
 // and differences of such pairs.
 Expr PairsOfPoints(const std::vector<double>& coefficients, const std::vector<Expr>& terms) {
   Expr sum = Plus(nullptr, coefficients[0], terms[0]);
@@ -119,7 +118,7 @@ absl::Status Refused(const Stage& stage, const std::string& why) {
       absl::StrCat(stage.output->name, " is not a convolution for Winograd: ", why));
 }
 
-// The tensor's element that a factor is, itself or widened to the sum's type; null: it is something else.
+// The load that a factor consists of, itself or widened to the sum's type; null for other factors.
 const Expr* ElementOf(const Expr& factor) {
   if (factor->op == Op::kLoad) return &factor;
   const bool is_widened =
@@ -127,7 +126,7 @@ const Expr* ElementOf(const Expr& factor) {
   return is_widened ? &factor->args[0] : nullptr;
 }
 
-// How often an operand's index uses the axis: 0, or 1 when it stands alone in one dimension; 2: otherwise.
+// Uses of the axis in an operand's index: 0: none; 1: it is the whole index of one dimension; 2: otherwise.
 int PlainUses(const ExprNode& load, const Var& axis) {
   int uses = 0;
   for (const Expr& index : load.args) {
@@ -203,7 +202,7 @@ int64_t Elements(const std::vector<Var>& axes) {
   return elements;
 }
 
-// One number for a place along several axes, the last one running fastest, and back.
+// Converts a place along several axes to one number (the last axis runs fastest), and back.
 Expr Flattened(const std::vector<Var>& axes) {
   Expr number = IntConst(0);
   for (const Var& axis : axes) number = number * axis->extent + VarRef(axis);
@@ -283,7 +282,7 @@ class Rewriting {
     return stages_.back().output;
   }
 
-  // The second half of a transform, along the columns of what the first half made of the rows.
+  // The second half of a transform: along the columns of the first half's result.
   Buffer Transformed(const char* suffix, const Buffer& half, const Matrix& matrix) {
     return Add(suffix, {n_, n_, half->shape[2], half->shape[3]}, [&](const auto& at) {
       return Row(matrix, at[1], half->shape[1], EvenAndOdd, [&](const Expr& b) {
@@ -324,7 +323,7 @@ class Rewriting {
     return Simplify(Substitute(conv_.value->args[shape_.image_first ? 1 : 0], map));
   }
 
-  // Element (a, b) of an input tile; 0 where no output needs it.
+  // Element (a, b) of an input tile; 0 if no output needs it.
   Expr Window(const Expr& a, const Expr& b, const Expr& tile, const Expr& c) const {
     const Expr& image = ImageOf(conv_, shape_);
     const Expr row = Simplify(Mod(FloorDiv(tile, tile_columns_), tile_rows_) * m_ + a),

@@ -90,7 +90,7 @@ absl::Status CheckBlock(const Path& path) {
   return absl::OkStatus();
 }
 
-// The threads of the largest nest of thread loops under a statement.
+// The number of threads of the largest nest of thread loops under a statement.
 int64_t ThreadsUnder(const Stmt& stmt) {
   int64_t threads = 1;
   for (const Stmt& child : Children(stmt)) threads = std::max(threads, ThreadsUnder(child));
@@ -98,14 +98,14 @@ int64_t ThreadsUnder(const Stmt& stmt) {
   return loop != nullptr && loop->loop_kind == LoopKind::kThread ? threads * loop->var->extent : threads;
 }
 
-// Thread blocks that carry out the code under a path together.
+// The number of thread blocks that execute each grid iteration on the path together.
 int64_t BlocksThatReduce(const Path& path) {
   int64_t blocks = 1;
   for (const For* loop : LoopsOn(path)) blocks = std::max(blocks, loop->marks.cluster_reduce_blocks);
   return blocks;
 }
 
-// Thread loops are inside block loops. They may carry a reduction, of values that can be combined in any
+// Thread loops must be inside block loops. They may carry a reduction whose values can be combined in any
 // order.
 absl::Status CheckThread(const Path& path) {
   const For& loop = path.loop();

@@ -22,8 +22,8 @@
 namespace mycc {
 namespace {
 
-// The guards that keep the reader from whole iterations of the loop and do not change inside it: the reader's
-// own guards and, with `of_axes`, its own iteration variables.
+// Conditions, constant inside the loop, under which the reader is executed at all: from its guards and, with
+// `of_axes`, from its other iteration variables.
 std::vector<IterVar> OuterGuards(const Block& reader, const std::unordered_set<const VarNode*>& inner,
                                  bool of_axes) {
   std::vector<IterVar> guards;
@@ -51,7 +51,7 @@ Stmt MakeCopy(const std::string& name, const Buffer& from, const Buffer& to,
   return MakeNest(copy.loops, std::move(block));
 }
 
-// The loops are named as those of MakeCopy; the block writes every element of the box.
+// A copy with loops named like those of MakeCopy; its block writes every element of the box.
 Stmt MakeWholeCopy(const std::string& name, const Buffer& from, const Buffer& to,
                    const std::vector<DimRegion>& box) {
   auto block = std::make_shared<Block>();
@@ -111,7 +111,7 @@ absl::Status CheckOutsideThreads(const Path& at) {
   return absl::OkStatus();
 }
 
-// A packed layout may have padding, which nobody writes and a copy would read.
+// Refuses packed layouts with padding: it is never written, but a copy would read it.
 bool IsPacked(const Block& writer) {
   bool packed = false;
   for (const Expr& index : writer.indices) {
@@ -125,7 +125,8 @@ bool IsCopyOfBox(const Block& writer) {
   return writer.reduce == ReduceOp::kNone && writer.value->op == Op::kLoad && !WritesAtItsAxes(writer);
 }
 
-// No loop around the copy makes the tensor step by step: one that holds the writer holds the tensor too.
+// No loop around the copy may produce the tensor in several iterations: a loop around the writer must also be
+// around the tensor's Alloc.
 absl::Status CheckWrittenAtOnce(const Function& function, const Block& writer,
                                 const std::vector<const For*>& around, const For* loop) {
   const absl::StatusOr<Path> alloc = FindAlloc(function, writer.out);
@@ -139,7 +140,7 @@ absl::Status CheckWrittenAtOnce(const Function& function, const Block& writer,
   return absl::OkStatus();
 }
 
-// The tensor is complete where the copy is made: at the start of an iteration of `loop`, at the root for
+// OK when the tensor is complete at the copy's place: the start of an iteration of `loop`, or the root for
 // null.
 absl::Status CheckComplete(const Function& function, const Buffer& buffer, const Path& reader,
                            const For* loop) {
@@ -167,7 +168,7 @@ absl::Status CheckComplete(const Function& function, const Buffer& buffer, const
   return absl::OkStatus();
 }
 
-// The blocks that are to read the copy: the one called so, or with `all` every reader under the loop.
+// The blocks that will read the copy: the named one, or with `all` every reader under the loop.
 absl::StatusOr<std::vector<const Block*>> FindReaders(const Function& function, const Buffer& buffer,
                                                       const std::string& name, const Path& at) {
   std::vector<const Block*> readers;
@@ -242,7 +243,7 @@ absl::StatusOr<Function> CacheRead(const Function& function, const Target& targe
   });
   std::vector<IterVar> guards;
   if (readers.size() == 1) {
-    // In an iteration that the reader does not carry out, a computed tensor may be incomplete.
+    // In iterations in which the reader is not executed, a computed tensor may be incomplete.
     const bool of_axes = WriterOf(function, buffer) != nullptr;
     guards = OuterGuards(*readers[0], LoopVarsUnder(body), of_axes);
   }

@@ -8,8 +8,8 @@
 //           B: t2[l*4 + j] += ..            for k.1: for j in 4: B: B.acc[j] += ..
 //                                           for j in 4: B.w: t2[l*4 + j] = B.acc[j]
 //
-// Partial sums are read back only where a reduction loop runs around l; otherwise B.i stores the identity.
-// The loops of B.i and B.w are called after those of B: t2.a0.1 becomes t2.i.a0.1 and t2.w.a0.1.
+// Partial sums are read back only when a reduction loop is around l; otherwise B.i stores the identity. The
+// loops of B.i and B.w are named after those of B: t2.a0.1 becomes t2.i.a0.1 and t2.w.a0.1.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -21,7 +21,7 @@
 namespace mycc {
 namespace {
 
-// True while no iteration of the reduction loops around has run yet; null when there are none.
+// A condition that is true in the first iteration of the enclosing reduction loops; null when there are none.
 Expr FirstVisit(const Path& loop_path, const Block& block) {
   Expr first;
   for (const For* loop : LoopsOn(loop_path)) {
@@ -32,11 +32,11 @@ Expr FirstVisit(const Path& loop_path, const Block& block) {
   return first;
 }
 
-// Copies between the tile and the tensor: the block's loops inside l under new names, and its spatial
+// The parts of a copy between tile and tensor: the block's loops inside l with new names, and its spatial
 // iteration variables bound to them.
 struct TileLoops {
   std::vector<LoopSpec> loops;
-  std::vector<IterVar> iters;  // spatial ones, and guards of elements
+  std::vector<IterVar> iters;  // spatial variables, and guards of elements
   std::vector<Expr> local;     // index into the tile
   std::vector<Expr> global;    // index into the tensor
 };

@@ -9,8 +9,8 @@
 //     thread t in 1024:                  thread t in 1024:                  (256 of each block)
 //       m max= x[i, t]                     m max= x[i, t]
 //
-// It is applied before the thread loops are bound, where they exceed one block's threads. Nothing inside may
-// be in shared memory, which each block has for itself.
+// It must come before the thread loops are bound, because they exceed one block's threads. No buffer inside
+// may be in shared memory: each block has its own.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -23,9 +23,9 @@
 namespace mycc {
 namespace {
 
-constexpr int64_t kMostBlocks = 8;  // that every device of the architecture runs side by side
+constexpr int64_t kMostBlocks = 8;  // a cluster of 8 runs on every device of the architecture
 
-// No other loop of this grid has a mark that assigns its iterations to blocks.
+// OK when no other loop of this grid has a mark that assigns its iterations to blocks.
 absl::Status CheckGrid(const Path& path) {
   const Stmt& grid = *std::find_if(path.nodes.begin(), path.nodes.end(),
                                    [](const Stmt& stmt) { return stmt->kind == StmtKind::kFor; });

@@ -31,7 +31,7 @@ absl::Status CheckReadersInside(const Function& function, const Block& producer,
              : absl::FailedPreconditionError(absl::StrCat("no block reads ", producer.out->name));
 }
 
-// The loops that the block's value and guards depend on, apart from its own, are around its new place.
+// OK when all loops that the block's value and guards depend on, except its own, are around its new place.
 absl::Status CheckLoopsReach(const Block& block, const Path& from, const Path& to) {
   const std::vector<const For*> own = NestOf(from), there = LoopsOn(to);
   absl::Status status;
@@ -51,15 +51,14 @@ absl::Status CheckLoopsReach(const Block& block, const Path& from, const Path& t
   return status;
 }
 
-// The dimension of the block's tensor that its iteration variable names; a layout may have them in another
-// order.
+// The dimension of the block's tensor that the iteration variable indexes; a layout may have another order.
 size_t DimNamedBy(const Block& block, const IterVar& iter) {
   const auto named = std::find_if(block.indices.begin(), block.indices.end(),
                                   [&](const Expr& index) { return index->var == iter.var; });
   return static_cast<size_t>(named - block.indices.begin());
 }
 
-// The producer over the box: spatial loops over the box, reduction loops as they were.
+// The producer with spatial loops over the box, and unchanged reduction loops.
 Stmt MakeProducer(const Block& old, const std::vector<DimRegion>& box, const Buffer& out,
                   const Buffer& arg_value) {
   auto block = std::make_shared<Block>(old);
@@ -88,7 +87,7 @@ Buffer ShrinkTo(const Buffer& buffer, const std::vector<DimRegion>& box) {
   return buffer ? MakeBuffer(buffer->name, buffer->dtype, ExtentsOf(box), Scope::kLocal) : nullptr;
 }
 
-// Takes the buffer's Alloc away; its new one stands in the loop.
+// Removes the buffer's Alloc; a new one is inside the loop.
 absl::Status DropAlloc(Function* function, const Buffer& buffer) {
   MYCC_ASSIGN_OR_RETURN(const Path alloc, FindAlloc(*function, buffer));
   function->body = ReplaceAt(alloc, As<Alloc>(alloc.target()).body);

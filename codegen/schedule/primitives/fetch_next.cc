@@ -1,6 +1,6 @@
-// fetch_next(l): while loop l runs, the inputs' elements that it will read in the next iteration of the
-// enclosing loop are prefetched into L1. A loop that computes much thus hides the memory latency of the next
-// row, whose start no hardware prefetcher predicts.
+// fetch_next(l): while loop l runs, the elements of inputs that it will read in the next iteration of the
+// enclosing loop are prefetched into L1. This hides the memory latency of the next row, whose start no
+// hardware prefetcher predicts, behind the computation.
 #include "base/status.h"
 #include "codegen/schedule/primitives/primitives.h"
 #include "codegen/schedule/tree.h"

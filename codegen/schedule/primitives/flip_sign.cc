@@ -1,6 +1,6 @@
-// flip_sign(B, t0): turns a sum of products of two i8, or of two u8, one of them t0, into one of u8 times i8
-// (codegen/schedule/flipped_sign.h). B keeps its name and writes the same tensor; the new blocks' names begin
-// with B's.
+// flip_sign(B, t0): turns a sum of products of two i8 tensors, or of two u8 tensors, into one of u8 times i8,
+// by changing the type of operand t0 (codegen/schedule/flipped_sign.h). B keeps its name and writes the same
+// tensor; the new blocks' names begin with B's.
 //
 //   for i, j: for k:                                for i, k: B.sign: B.sign[i,k] = u8(t0[i,k] - 128)
 //     B: t2[i,j] += i32(t0[i,k]) * i32(t1[k,j])     for j: for k: B.sums: B.sums[j] += i32(t1[k,j]) * -128

@@ -1,4 +1,4 @@
-// fuse([i, j]): adjacent loops of one perfect nest become one.
+// fuse([i, j]): turns adjacent loops of one perfect nest into one loop.
 //
 //   for i in I:                 for i+j in I*J:
 //     for j in J: B[i, j]  ->     B[(i+j) // J, (i+j) % J]
@@ -13,12 +13,12 @@
 namespace mycc {
 namespace {
 
-// t3.a0 and t3.a1 -> t3.a0+a1: the block's name once.
+// The fused loop's name has the block's name once: t3.a0 and t3.a1 -> t3.a0+a1.
 std::string FusedName(const std::string& first, const std::string& second) {
   return absl::StrCat(first, "+", second.substr(second.find('.') + 1));
 }
 
-// The loop moves through elements: of the block's tensor, of its accumulator, or of what its guards speak of.
+// Whether the loop runs along elements of the block's tensor or accumulator, or along a guard of elements.
 bool CarriesElements(const Block& block, const For& loop) {
   const VarNode* var = loop.var.get();
   return std::any_of(block.indices.begin(), block.indices.end(),
@@ -28,7 +28,8 @@ bool CarriesElements(const Block& block, const For& loop) {
          });
 }
 
-// A loop along both an axis and a reduction has no place where its block's result could start or end.
+// Refuses to fuse an axis with a reduction: inside the fused loop there is no place to initialise or finish a
+// result.
 absl::Status CheckOneNature(const std::vector<const For*>& loops) {
   for (const Block* block : BlocksUnder(loops.back()->body)) {
     const auto carries = [&](auto&& what) {

@@ -1,5 +1,5 @@
-// inline(B): substitutes a block without reduction into its readers; selects that their guards decide
-// disappear.
+// inline(B): substitutes the value of a block without a reduction into its readers. Selects that the readers'
+// guards decide disappear.
 //
 //   for i: B: t1[i] = f(i)
 //   for i: C: t2[i] = g(t1[i + 1])      ->      for i: C: t2[i] = g(f(i + 1))
@@ -15,15 +15,14 @@
 namespace mycc {
 namespace {
 
-// Element `index` of the block's tensor: the block's value with the iteration variables that name the element
-// replaced.
+// Element `index` of the block's tensor: the block's value with its iteration variables replaced.
 Expr ValueAt(const Block& block, const std::vector<Expr>& index) {
   VarMap map;
   for (size_t d = 0; d < block.indices.size(); ++d) map[block.indices[d]->var.get()] = index[d];
   return Substitute(block.value, map);
 }
 
-// The guards of a block leave no other place where the comparison could be false.
+// Whether the comparison is true wherever the block's guards hold.
 bool IsImplied(const Guards& guards, const VarMap& bindings, const Expr& comparison) {
   if (comparison->op == Op::kAnd) {
     return std::all_of(comparison->args.begin(), comparison->args.end(),
@@ -36,7 +35,7 @@ bool IsImplied(const Guards& guards, const VarMap& bindings, const Expr& compari
   return range && guards.ProvablyInside(at_least_zero, range->max + 1);
 }
 
-// The block's value, where its guards hold.
+// The block's value, simplified by its guards.
 Expr DecidedValue(const Block& block) {
   Guards guards;
   for (const IterVar& iter : block.iters) {
@@ -48,7 +47,7 @@ Expr DecidedValue(const Block& block) {
   });
 }
 
-// Every buffer that the value reads exists where `reader` stands.
+// OK when every buffer that the value reads exists at the place of `reader`.
 absl::Status CheckBuffersReach(const Function& function, const Block& block, const Block& reader) {
   absl::Status status;
   Visit(block.value, [&](const ExprNode& e) {

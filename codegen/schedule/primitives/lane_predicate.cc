@@ -1,5 +1,5 @@
-// lane_predicate(l, 32): puts a loop of 32 inside each iteration of l, and only its first iteration does the
-// work. When a group of 32 threads executes an iteration of l, one thread then does work that is done once.
+// lane_predicate(l, 32): puts a loop of 32 iterations inside l; only its first iteration executes the body.
+// Bound to threads, it lets one thread of a group of 32 do work that must be done once.
 //
 //   for l: B   ->   for l: for l.e in 32: B        (not executed where l.e >= 1)
 #include "absl/strings/str_cat.h"
@@ -11,7 +11,7 @@
 namespace mycc {
 
 absl::StatusOr<Function> LanePredicate(const Function& function, const Target&, const StepArgs& args) {
-  constexpr int64_t kMaxGroup = 8192;  // threads of joined blocks
+  constexpr int64_t kMaxGroup = 8192;  // threads of a cluster's blocks
   MYCC_ASSIGN_OR_RETURN(const Path path, FindLoop(function, args.Name(0)));
   const For& loop = path.loop();
   const int64_t group = args.Int(1);

@@ -1,6 +1,6 @@
-// layout(t0.r, 8, 0): sets the layout of a buffer in a GPU's shared memory: the elements added to each row,
-// and the swizzle of its 16-byte chunks (0, 32, 64 or 128 bytes). It moves addresses apart, so that threads
-// do not access one bank at once, and changes nothing else.
+// layout(t0.r, 8, 0): sets the layout of a buffer in a GPU's shared memory: the number of elements added to
+// each row, and the swizzle of its 16-byte chunks (0, 32, 64 or 128 bytes). It changes only addresses, to
+// avoid bank conflicts.
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/ir/stmt_exprs.h"
@@ -25,7 +25,7 @@ absl::Status CheckLayout(const BufferNode& buffer, int64_t row_pad, int64_t swiz
     return absl::FailedPreconditionError(absl::StrCat("swizzle ", swizzle, "; expected 0, 32, 64 or 128"));
   }
   if (buffer.rank() < 1) return absl::FailedPreconditionError(absl::StrCat(buffer.name, " has no rows"));
-  // Without padding, the last dimensions are one row together.
+  // Without padding, the last dimensions together are one row.
   int64_t row_bytes = (buffer.shape.back() + row_pad) * DTypeBytes(buffer.dtype);
   for (int d = buffer.rank() - 2; d >= 0 && row_pad == 0 && swizzle != 0 && row_bytes < swizzle; --d)
     row_bytes *= buffer.shape[d];

@@ -1,12 +1,10 @@
-// merge(l, m): joins two neighbouring loops, so that the second works on what the first has just
-// written.
+// merge(l, m): joins two adjacent loops, so that the second reads what the first has just written.
 //
 //   for l in 8: for j in 4: P: t1[l*4 + j] = ..           for l in 8:
 //   for m in 8: for j in 4: C: t2 += t1[m*4 + j]     ->     for j in 4: P: t1[l*4 + j] = ..
 //                                                           for j in 4: C: t2 += t1[l*4 + j]
 //
-// The elements that an iteration of m reads of the tensors that l writes must be written by the same
-// iteration of l.
+// Elements of tensors that l writes must be written in the same iteration in which m reads them.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -48,8 +46,8 @@ bool Contains(const DimRegion& written, const DimRegion& read) {
          ahead.constant + read.extent <= written.extent;
 }
 
-// Reads of the writer's tensor by blocks under `readers` (a body over the first loop's variable) must lie in
-// the box that one iteration fills.
+// OK when all reads of the writer's tensor under `readers` (a body over the first loop's variable) lie in the
+// box that one iteration fills.
 absl::Status CheckReads(const Function& function, const Block& writer, const For& first,
                         const Stmt& readers) {
   MYCC_RETURN_IF_ERROR(CheckOnlyWriter(function, writer));

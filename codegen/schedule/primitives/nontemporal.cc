@@ -1,6 +1,5 @@
-// nontemporal(l): stores to outputs under loop l bypass the caches, in whole vectors. It serves outputs so
-// large that nothing of them would stay in a cache until it is read. Such a store does not read the cache
-// line first.
+// nontemporal(l): stores of whole vectors to outputs under loop l bypass the caches, and do not read the
+// cache line first. It is for outputs too large to stay in a cache until they are read.
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/schedule/primitives/primitives.h"

@@ -1,5 +1,5 @@
-// pack(t1.r, [1/16, 0, 1%16]): changes the layout of an allocated buffer. Each component is a dimension of
-// the old buffer, divided and/or taken modulo: d, d/a, d%b, d/a%b.
+// pack(t1.r, [1/16, 0, 1%16]): changes the layout of an allocated buffer. Each component is a dimension d of
+// the old buffer, or its quotient, remainder or both: d, d/a, d%b, d/a%b.
 //
 //   t1.r[k, n]  ->  t1.r[n // 16, k, n % 16]
 #include <algorithm>
@@ -46,8 +46,8 @@ absl::StatusOr<Component> ParseComponent(const std::string& text) {
   return component;
 }
 
-// Every dimension's components, from the finest, must tile it without gap or overlap: then the layout is one
-// to one.
+// The components of each dimension, from the finest, must cover it without gap or overlap, so that the layout
+// is one to one.
 absl::Status CheckOneToOne(std::vector<Component> components, int rank) {
   std::stable_sort(components.begin(), components.end(),
                    [](const Component& a, const Component& b) { return a.divisor < b.divisor; });
@@ -71,7 +71,7 @@ absl::Status CheckOneToOne(std::vector<Component> components, int rank) {
   return absl::OkStatus();
 }
 
-// The positions and the best values of an argmax are indexed alike.
+// The positions and the best values of an argmax have the same layout.
 absl::Status CheckNoPair(const Function& function, const Buffer& buffer) {
   for (const Block* block : BlocksUnder(function.body)) {
     if (!block->arg_value || (block->out != buffer && block->arg_value != buffer)) continue;

@@ -1,5 +1,5 @@
 // pad(B, d, extent): extends the tensor that block B computes to `extent` elements along dimension d, with
-// zeros beyond its old end. So rows become whole vectors, and a reduction over the tensor may run on into the
+// zeros after its old end. Rows become whole vectors, and a reduction over the tensor may continue into the
 // zeros (see stage_shared).
 //
 //   for i in 5: for c in 3: B: t1[i, c] = f(i, c)
@@ -22,11 +22,11 @@ namespace {
 
 constexpr int64_t kMostGrowth = 16;  // times the old extent
 
-// How a dimension grows: groups of `group` elements to `extent` each.
+// The growth of a dimension: each group of `group` elements grows to `extent`.
 struct Growth {
   int64_t dim, group, extent;
 
-  // The place of an element of the old tensor in the new one, and the other way round.
+  // The index in the new tensor of an element of the old one, and the reverse.
   Expr Moved(const Expr& index) const { return FloorDiv(index, group) * extent + Mod(index, group); }
   Expr Source(const Expr& index) const { return FloorDiv(index, extent) * group + Mod(index, extent); }
 };
@@ -92,7 +92,7 @@ Function Grown(const Function& function, const Path& path, const Growth& growth)
     iter.var = var;
     break;
   }
-  // The whole nest is replaced: its outermost loop stands first on the path that is a loop.
+  // The whole nest is replaced: its outermost loop is the first loop on the path.
   Path nest = path;
   while (nest.nodes.size() > 1 && nest.nodes[nest.nodes.size() - 2]->kind == StmtKind::kFor)
     nest.nodes.pop_back();

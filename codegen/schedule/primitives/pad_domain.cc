@@ -1,5 +1,5 @@
-// pad_domain(B): block B, which adds products of tiles in shared memory to an accumulator, runs over whole
-// tiles, also beyond the tensor's edges, so that its products need no conditions.
+// pad_domain(B): lets block B, which adds products of tiles in shared memory to an accumulator, run over
+// whole tiles, even beyond the tensor's edges, so that its products need no conditions.
 //
 //   for i.0 in 2: for k.0 in 3:                  for i.0 in 2: for k.0 in 3:
 //     t0.r[i,k] = inside ? t0[..] : 0              t0.r[i,k] = inside ? t0[..] : 0
@@ -7,8 +7,8 @@
 //       B: acc[i.1] += t0.r[..] * ..                 B: acc[i.1] += t0.r[..] * ..
 //          i in 13, k in 10                             i in 16, k in 12
 //
-// Sums beyond the edge are left in the accumulator: its write-back (cache_write) stays in the tensor. Terms
-// beyond the end of a sum must be products of zeros, which both tiles hold there.
+// Sums beyond the edge stay in the accumulator: its write-back (cache_write) stores only elements of the
+// tensor. Terms beyond the end of a sum must be products of zeros: both tiles must be zero there.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -21,7 +21,7 @@
 namespace mycc {
 namespace {
 
-// A factor of the product: what it reads, at which place over loop variables, and who fills the tile.
+// A factor of the product: the load, its indices over loop variables, and the block that fills the tile.
 struct TileRead {
   Buffer tile;
   std::vector<Expr> place;
@@ -38,8 +38,8 @@ absl::Status Refuse(const Block& block, const std::string& why) {
   return absl::FailedPreconditionError(absl::StrCat(block.name, " cannot run over whole tiles: ", why));
 }
 
-// Whether the writer stores every element of the tile whenever the loops around both it and the reader come
-// to it. Guards over its own loops (of fused loops that were split unevenly) leave no element out.
+// Whether the writer stores every element of the tile in each iteration of the loops around both it and the
+// reader. Guards over its own loops (from uneven splits of fused loops) exclude no element.
 bool FillsTile(const Block& writer, const std::unordered_set<const VarNode*>& around) {
   if (writer.reduce != ReduceOp::kNone) return false;
   for (const IterVar& iter : writer.iters) {
@@ -86,7 +86,7 @@ bool Implies(const Expr& condition, const Expr& value, int64_t extent) {
   return left && left->min >= 0;
 }
 
-// Whether the tile holds zero at the place that is read wherever value >= extent.
+// Whether the element that is read from the tile is zero wherever value >= extent.
 bool IsZeroBeyond(const TileRead& read, const Expr& value, int64_t extent) {
   const Expr& stored = read.writer->value;
   if (stored->op != Op::kSelect || !IsZero(stored->args[2])) return false;

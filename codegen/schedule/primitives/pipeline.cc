@@ -3,24 +3,24 @@
 // `bulk`: one warp issues bulk copies (TMA) and the others compute (warp specialization); it needs Hopper's
 // copy engine.
 //
-// persist(l, n): n thread blocks carry out all iterations of the block loop l, one after the other.
+// persist(l, n): n thread blocks execute all iterations of the block loop l, each of them several in turn.
 //
-// stream_k(l, n, g, m): n thread blocks execute the iterations of the block loop l. The iterations that do
-// not divide evenly are shared by steps of the pipelined loop inside, among g groups of m blocks (stream-K).
-// Sums that one block begins and another ends go through memory.
+// stream_k(l, n, g, m): n thread blocks execute the iterations of the block loop l. Iterations that do not
+// divide evenly are shared among g groups of m blocks by steps of the pipelined loop inside (stream-K).
+// Partial sums of several blocks are combined through memory.
 //
-// pingpong(l, n): n groups of warps, each with its own tile, alternate on the iterations of the persistent
-// loop l: one multiplies while the others compute their epilogues (ping-pong).
+// pingpong(l, n): n groups of warps, each with its own tile, take the iterations of the persistent loop l in
+// turn: one multiplies while the others compute their epilogues.
 //
-// min_blocks_per_sm(l, n): n thread blocks of the block loop l share an SM, and so its registers: more blocks
-// hide latency, fewer blocks keep more values each.
+// min_blocks_per_sm(l, n): at least n thread blocks of the block loop l fit on an SM, which limits the
+// registers of each thread. More blocks hide more latency; fewer blocks have more registers each.
 //
 // multicast_cluster(l): the iterations of the block loop l, the outermost of its nest, are the thread blocks
-// of one cluster. They run side by side; each copies a part of the tiles that all read, for all (multicast).
-// It needs Hopper's copy engine.
+// of one cluster. They run at the same time. Each copies a part of the tiles that all of them read, to all of
+// them (multicast). It needs Hopper's copy engine.
 //
-// All of these mark the loop. passes/pipeline_loops.cc implements the marks, where the copies are known;
-// min_blocks_per_sm becomes a bound of the kernel's launch.
+// All of these mark the loop. passes/pipeline_loops.cc implements the marks, after the copies are known;
+// min_blocks_per_sm becomes a launch bound of the kernel.
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/schedule/primitives/primitives.h"
@@ -132,7 +132,7 @@ absl::StatusOr<Function> MinBlocksPerSm(const Function& function, const Target&,
 
 absl::StatusOr<Function> MulticastCluster(const Function& function, const Target& target,
                                           const StepArgs& args) {
-  constexpr int64_t kMostBlocks = 8;  // that every device of the architecture runs side by side
+  constexpr int64_t kMostBlocks = 8;  // a cluster of 8 runs on every device of the architecture
   MYCC_ASSIGN_OR_RETURN(const Path path, FindLoop(function, args.Name(0)));
   const For& loop = path.loop();
   if (target.kind != TargetKind::kCuda || CudaArchOf(target) / 10 != 9)

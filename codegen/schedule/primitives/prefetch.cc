@@ -1,8 +1,8 @@
-// prefetch(l, rows, lanes, sums): sets prefetching for the instruction of loop l: of the rows' operand the
-// elements that are needed `rows` iterations later, of the lanes' operand those needed `lanes` iterations
-// later; 0: none. Past the loop's end these are the elements after the operand's block: in panels, the
-// beginning of the next panel. With sums 1, the memory of tile registers' sums is prefetched for writing
-// before l begins.
+// prefetch(l, rows, lanes, sums): sets prefetching for the instruction of loop l. Elements of the rows'
+// operand are prefetched `rows` iterations ahead, those of the lanes' operand `lanes` iterations ahead; 0:
+// not at all. Past the loop's end these are the elements after the operand's block: in panels, the beginning
+// of the next panel. With sums 1, the memory of the sums in tile registers is prefetched for writing before l
+// begins.
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/schedule/instructions.h"

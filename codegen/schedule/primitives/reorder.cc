@@ -1,12 +1,12 @@
-// reorder([k, i]): exchanges loops of one perfect nest; loops between them that are not named keep their
+// reorder([k, i]): puts loops of one perfect nest in the given order; other loops between them keep their
 // places.
 //
 //   for i:                  for k:
 //     for j:          ->      for j:
 //       for k: B                for i: B
 //
-// With several blocks inside, at most one of the named loops may carry a reduction: then every dependence
-// between the blocks runs along that loop alone, and any order of the others keeps it.
+// With several blocks inside, at most one of the named loops may carry a reduction. Then dependences between
+// the blocks run only along that loop, and every order of the others preserves them.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -36,7 +36,7 @@ absl::StatusOr<Function> Reorder(const Function& function, const Target&, const 
     return std::find(names.begin(), names.end(), name) - names.begin();
   };
 
-  // The outermost named loop is the one whose path holds no other.
+  // The outermost named loop is the one whose path contains no other.
   Path top;
   for (const std::string& name : names) {
     MYCC_ASSIGN_OR_RETURN(Path path, FindLoop(function, name));
@@ -62,7 +62,7 @@ absl::StatusOr<Function> Reorder(const Function& function, const Target&, const 
         "several blocks stand inside, and more than one of the loops carries a reduction");
   }
 
-  // Named loops take the named positions in the order given.
+  // Named loops take the positions of named loops, in the given order.
   std::vector<const For*> ordered = chain;
   size_t next = 0;
   for (const For*& slot : ordered) {

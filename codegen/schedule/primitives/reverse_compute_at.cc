@@ -1,11 +1,11 @@
-// reverse_compute_at(C, l): moves a consumer under a loop of its producer, where it works on what the
-// iteration has just written.
+// reverse_compute_at(C, l): moves a consumer under a loop of its producer, where it reads what the iteration
+// has just written.
 //
 //   for l: for j in 4: P: t1[l*4 + j] = ..         for l:
 //   for i in 64: C: t2[i] = g(t1[i])          ->     for j in 4: P: t1[l*4 + j] = ..
 //                                                    for a in 4: C: t2[i] = g(t1[i]),  i = l*4 + a
 //
-// Under a reduction loop of the producer (split k) the consumer runs in the last iteration alone.
+// Under a reduction loop of the producer (split k) the consumer runs only in the last iteration.
 #include <algorithm>
 #include <map>
 
@@ -37,8 +37,8 @@ std::map<const BufferNode*, std::vector<DimRegion>> BoxesRead(const Stmt& body, 
   return boxes;
 }
 
-// The part of each iteration variable's domain that the boxes hold; variables not named by a read keep their
-// whole domain.
+// The part of each iteration variable's domain inside the boxes; variables that no read uses keep their whole
+// domain.
 absl::StatusOr<std::map<const VarNode*, DimRegion>> SliceOf(
     const Block& consumer, const std::map<const BufferNode*, std::vector<DimRegion>>& boxes) {
   std::map<const VarNode*, DimRegion> slice;
@@ -96,7 +96,7 @@ void AddGuard(int64_t extent, const Expr& binding, Block* block) {
   block->iters.push_back(IterVar{MakeVar(absl::StrCat("g", block->iters.size()), extent), false, binding});
 }
 
-// Iterations of outer loops in which a split's overshoot lets nobody write have nothing for the consumer.
+// In iterations of outer loops beyond an uneven split no block writes, so the consumer must not run.
 void AddGuardsOfWriters(const Stmt& body, Block* consumer) {
   for (const Block* writer : BlocksUnder(body)) {
     if (!Reads(*consumer, writer->out)) continue;

@@ -1,12 +1,12 @@
 // reverse_inline(C): substitutes an elementwise consumer into the block that writes its input, as an epilogue
-// on registers.
+// in registers.
 //
 //   for k: B: acc[j] += ..                   for k: B: acc[j] += ..
 //   for j: B.w: t2[j] = acc[j]          ->   for j: B.w: t3[j] = g(acc[j])
 //   for i: C: t3[i] = g(t2[i])
 //
-// Under a reduction loop of B (split k), t2 holds partial sums: B.w keeps writing them in every iteration but
-// the last, and a second block, called C, applies the epilogue in the last one.
+// Under a reduction loop of B (split k), t2 holds partial sums: B.w writes them in every iteration except the
+// last; in the last one a second block, named C, applies the epilogue.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -20,7 +20,7 @@
 namespace mycc {
 namespace {
 
-// The consumer reads `buffer` at its own axes in order, everywhere; and writes at the same axes.
+// OK when the consumer reads `buffer` only at its own axes in order, and writes at the same axes.
 absl::Status CheckElementwise(const Block& consumer, const Buffer& buffer) {
   if (consumer.reduce != ReduceOp::kNone)
     return absl::FailedPreconditionError(absl::StrCat(consumer.name, " is a reduction"));
@@ -42,12 +42,12 @@ absl::Status CheckElementwise(const Block& consumer, const Buffer& buffer) {
   return status;
 }
 
-// The one tensor that some block computes and the consumer reads, with its writer.
+// The computed tensor that the consumer is substituted for, with its writer.
 absl::StatusOr<const Block*> ProducerOf(const Function& function, const Block& consumer) {
   const Block* producer = nullptr;
   for (const Block* block : BlocksUnder(function.body)) {
     if (block == &consumer || !Reads(consumer, block->out)) continue;
-    // Among several inputs the one computed last is fused with; the others are complete by then.
+    // Of several inputs, the one computed last is chosen; the others are complete by then.
     producer = block;
   }
   if (producer == nullptr)
@@ -59,7 +59,8 @@ absl::StatusOr<const Block*> ProducerOf(const Function& function, const Block& c
   return producer;
 }
 
-// Each index is an axis, or axes one inside the other (see split_axis) that together run along the dimension.
+// Whether each index is an axis, or a combination of nested axes (see split_axis) that run along the
+// dimension.
 bool IsWholeDimension(const Expr& index, int64_t extent) {
   Linear linear = ToLinear(index);
   std::sort(linear.terms.begin(), linear.terms.end(),
@@ -101,7 +102,7 @@ absl::Status CheckOnlyReader(const Function& function, const Block& consumer, co
   return absl::OkStatus();
 }
 
-// The consumer at the producer's place: `fused` writes the consumer's tensor from the producer's value.
+// The consumer in the producer's place: `fused` writes the consumer's tensor from the producer's value.
 std::shared_ptr<Block> Fused(const Block& producer, const Block& consumer) {
   VarMap axes;
   for (size_t d = 0; d < consumer.indices.size(); ++d)
@@ -118,7 +119,7 @@ IterVar Guard(const Block& block, int64_t extent, Expr binding) {
   return IterVar{MakeVar(absl::StrCat("g", block.iters.size()), extent), false, std::move(binding)};
 }
 
-// The producer's own loops and block again, under the consumer's name.
+// A copy of the producer's own loops and block, with the consumer's name.
 Stmt CloneNest(const Stmt& nest, const std::string& from, const std::string& to, const Block& replacement) {
   std::vector<LoopSpec> loops;
   VarMap renamed;

@@ -1,13 +1,13 @@
-// rfactor(B.r0, 16): splits a reduction into independent partial reductions, for lanes of a vector or
-// threads, and a reduction of their results.
+// rfactor(B.r0, 16): splits a reduction into 16 independent partial reductions, for vector lanes or threads,
+// and a reduction of their results.
 //
 //   for a: for r in 100:          for a: for r in 7: for v in 16:
 //     B: t1[a] += f(a, r)    ->     B.rf: B.rf[a, v] += f(a, r*16 + v)       (not executed beyond 100)
 //                                 for a: for v in 16:
 //                                   B: t1[a] += B.rf[a, v]
 //
-// rfactor_runs(B.r0, 16): the same, with a partial reduction for each run of 16 neighbours: thread blocks, or
-// the launches of a split reduction.
+// rfactor_runs(B.r0, 16): the same, with a partial reduction for each run of 16 consecutive terms, for thread
+// blocks or for the launches of a split reduction.
 //
 //   for v in 7: for r in 16: B.rf: B.rf[a, v] += f(a, v*16 + r)
 #include <algorithm>
@@ -20,7 +20,8 @@
 namespace mycc {
 namespace {
 
-// "v", or the first of "v2", "v3".. when B is itself a part of an earlier rfactor and has lanes already.
+// The name of the lane loop: "v", or "v2", "v3", ... when B comes from an earlier rfactor and has lanes
+// already.
 std::string LaneName(const Block& block) {
   std::string name = "v";
   const auto taken = [&](const IterVar& iter) { return iter.var->name == name; };

@@ -1,5 +1,5 @@
-// set_scope(t3, shared): chooses the memory of a buffer under a GPU's block loops: shared by the threads of a
-// block, in their registers (local), or in the workspace (global).
+// set_scope(t3, shared): sets the memory of a buffer under a GPU's block loops: shared memory (shared),
+// registers (local), or the workspace (global).
 //
 //   block b:                      block b:
 //     alloc t3[64] local    ->      alloc t3[64] shared

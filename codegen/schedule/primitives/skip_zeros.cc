@@ -1,5 +1,5 @@
-// skip_zeros(B, p, d): leaves products with a padded tensor's zeros, those before and after its elements
-// along dimension d, out of block B's sum. When B skips all zeros, inlining p leaves the element alone.
+// skip_zeros(B, p, d): omits from block B's sum the products with the zeros of the padded tensor p, before
+// and after its elements along dimension d. When B skips all zeros, inlining p leaves no select.
 //
 //   for i in 10: p: t1[i] = select(1 <= i && i < 9, t0[i - 1], 0)
 //   for i in 8: for r in 3: B: t2[i] += t1[i + r] * w[r]
@@ -16,7 +16,7 @@
 namespace mycc {
 namespace {
 
-// The factor of a product that is an element of the tensor, as it is or cast.
+// The factor of a product that loads the tensor, possibly with a cast.
 const ExprNode* FactorOf(const Block& block, const std::string& buffer) {
   if (block.reduce != ReduceOp::kSum || block.value->op != Op::kMul) return nullptr;
   for (const Expr& factor : block.value->args) {
@@ -26,7 +26,7 @@ const ExprNode* FactorOf(const Block& block, const std::string& buffer) {
   return nullptr;
 }
 
-// The elements along the dimension of what the block computes that are not padding.
+// The range of the block's elements along the dimension that are not padding.
 std::optional<Interval> ElementsOf(const Block& block, int64_t dim) {
   if (block.reduce != ReduceOp::kNone || !WritesAtItsAxes(block)) return std::nullopt;
   return ElementsAlong(block.value, block.indices[dim]->var);

@@ -1,12 +1,13 @@
-// split(l, [4, 8]): turns a loop into a nest; the outermost extent follows from the loop's own.
+// split(l, [4, 8]): turns a loop into a nest with these inner extents; the outermost extent follows from the
+// loop's.
 //
 //   for l in 100:            for l.0 in 4:
 //     B[i = l]        ->       for l.1 in 4:
 //                                for l.2 in 8:
 //                                  B[i = l.0*32 + l.1*8 + l.2]     (not executed where i >= 100)
 //
-// Factors need not divide the extent. When the overshoot is not caught by a block's own iteration domain, the
-// block gets a guard: an iteration variable of its own over the loop's extent.
+// Factors need not divide the extent. When a block's iteration domain does not exclude the extra iterations,
+// the block gets a guard: another iteration variable over the loop's extent.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -20,7 +21,7 @@
 namespace mycc {
 namespace {
 
-// True when an iteration variable's domain already refuses every value of the loop beyond its extent.
+// True when an iteration variable's domain already excludes every value of the loop beyond its extent.
 bool DomainCovers(const Block& block, const Var& loop) {
   return std::any_of(block.iters.begin(), block.iters.end(), [&](const IterVar& iter) {
     return iter.binding->op == Op::kVar && iter.binding->var == loop && iter.var->extent == loop->extent;

@@ -1,12 +1,12 @@
-// split_arg(B): splits an argmax or argmin into two reductions, the best value and the first position where
-// it occurs. Threads can share these, and they can be factored.
+// split_arg(B): splits an argmax or argmin into two reductions: the best value, and the first position where
+// it occurs. Unlike the original, these can be divided among threads and by rfactor.
 //
 //   for r: B: t1[a], t1.best[a] argmax= f(a, r)
 //     ->
 //   for r: t1.best: t1.best[a] max= f(a, r)
 //   for r: B: t1[a] min= select(f(a, r) is t1.best[a], r, highest)
 //
-// A NaN is the best value there is, and the first one is found.
+// A NaN is better than any number; the first NaN is found.
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/ir/visit.h"

@@ -1,6 +1,6 @@
-// split_axis(l, 4): splits the axis of loop l into two axes, the group and the place in it. split changes
-// loops alone; this also rewrites the block's reads, so that an operand that depends only on the group does
-// not depend on the place, however that is tiled later.
+// split_axis(l, 4): splits the axis of loop l into two axes: the group, and the place in the group. The
+// primitive split changes only loops; this one also rewrites the block's reads, so that an operand that
+// depends only on the group stays independent of the place under later tiling.
 //
 //   for k in 12:                                     for k.0 in 3: for k.1 in 4:
 //     for c: B: t2[k] += x[k//4*8 + c] * w[k, c]  ->   for c: B: t2[k.0*4 + k.1] +=
@@ -18,7 +18,7 @@
 namespace mycc {
 namespace {
 
-// The variable of the block whose loop this is, and nothing else's.
+// The block's iteration variable that is bound to exactly this loop, which no other variable uses.
 absl::StatusOr<const IterVar*> AxisOf(const Block& block, const For& loop) {
   const IterVar* axis = nullptr;
   int users = 0;
@@ -75,7 +75,7 @@ absl::StatusOr<Function> SplitAxis(const Function& function, const Target&, cons
   const auto split = WithSplitAxis(block, *axis, outer, inner);
   const Stmt body = RewriteStmts(
       loop.body, [&](const Stmt& stmt) -> Stmt { return stmt.get() == &block ? Stmt(split) : nullptr; });
-  // Tensors that were moved into the loop are indexed by it, not by the axis.
+  // Tensors that were moved into the loop are indexed by the loop, not by the axis.
   const VarMap moved = {{loop.var.get(), VarRef(outer) * factor + VarRef(inner)}};
   return WithBody(function, ReplaceAt(path, MakeNest({{outer}, {inner}}, SubstituteVars(body, moved))));
 }

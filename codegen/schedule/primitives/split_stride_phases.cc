@@ -1,5 +1,5 @@
 // split_stride_phases(B): splits a transposed convolution by the phases of its stride, so that each output
-// uses the taps of its phase alone (codegen/schedule/stride_phases.h).
+// uses only the taps of its phase (codegen/schedule/stride_phases.h).
 //
 //   for i: for r in 4:
 //     B: y[i] += select((i + 1 - r) % 2 == 0 && .., x[(i + 1 - r) // 2], 0.0) * w[r]

@@ -1,5 +1,5 @@
-// stage_shared(B, t0, l, shared): under loop l, block B reads its operand t0 from a tile in shared memory
-// that has one element for each iteration of the loops inside l that the operand depends on, in their order.
+// stage_shared(B, t0, l, shared): under loop l, block B reads its operand t0 from a tile in shared memory.
+// The tile has a dimension for each loop inside l that the operand depends on, in their order.
 //
 //   for l:                                for l:
 //     for i in 64: for j: for k in 32:      alloc t0.s[64,32]
@@ -7,11 +7,10 @@
 //                                             t0.s: t0.s[i,k] = inside ? t0[f(l,i,k)] : 0
 //                                           for i: for j: for k: B: acc[i,j] += t0.s[i,k] * ..
 //
-// cache_read copies the tensor's box. This copies the elements that the iterations read, so that strided,
-// dilated and padded convolutions become matrices in shared memory. Where a block reads the tensor at several
-// places (a Gram matrix), the first place from the left that is not staged yet is staged. Iterations that
-// read outside the tensor, or lie outside a reduction, get zero, so that the tile is complete and adds
-// nothing to a sum.
+// cache_read copies a box of the tensor; this primitive copies the elements that the iterations read, so that
+// strided, dilated and padded convolutions become matrices in shared memory. When a block reads the tensor
+// several times (a Gram matrix), the first read from the left that is not staged yet is staged. Iterations
+// outside the tensor or the reduction get zero: the tile is complete, and adds nothing to a sum.
 //
 // stage_write(B, l, shared): under loop l, block B writes such a tile, and a block after it copies the tile
 // to the tensor.
@@ -56,8 +55,8 @@ absl::StatusOr<Scope> StageScope(const std::string& name, const Target& target) 
   return absl::FailedPreconditionError(absl::StrCat("a tile in scope ", name, "; expected shared, on a GPU"));
 }
 
-// The operand as it stands in the block's value: the first load of the buffer, with the select around it that
-// reads zero where the load is not allowed. Null where there is none.
+// The operand in the block's value: the first load of the buffer, with the select around it that gives zero
+// where the load is not allowed. Null when there is none.
 Expr OperandOf(const Block& block, const Buffer& buffer) {
   Expr operand;
   const auto find = [&](const Expr& e, const auto& self) -> void {
@@ -78,13 +77,13 @@ Expr OperandOf(const Block& block, const Buffer& buffer) {
 
 Expr ZeroOf(DType dtype) { return IsFloat(dtype) ? FloatConst(0, dtype) : IntConst(0, dtype); }
 
-// 0 <= index < extent, as far as it is not known.
+// The parts of 0 <= index < extent that are not proved.
 Expr Within(const Expr& index, int64_t extent) {
   return MakeBinary(Op::kAnd, Simplify(MakeBinary(Op::kLe, IntConst(0), index)),
                     Simplify(MakeBinary(Op::kLt, index, IntConst(extent))));
 }
 
-// All of them, each once.
+// The conjunction of the conditions, without duplicates.
 class Conjunction {
  public:
   void Add(const Expr& condition) {
@@ -108,8 +107,8 @@ class Conjunction {
   std::vector<Expr> parts_;
 };
 
-// How many elements groups of `extent` have along dimension d with the zeros that were stored behind them
-// (see pad); 0 where there are none.
+// The number of elements, with the zeros stored after them (see pad), of groups of `extent` elements along
+// dimension d; 0 without such zeros.
 int64_t PaddedExtent(const Block* writer, size_t d, int64_t extent) {
   if (writer == nullptr || writer->value->op != Op::kSelect || writer->indices.size() <= d) return 0;
   const Expr &condition = writer->value->args[0], &zero = writer->value->args[2], &index = writer->indices[d];
@@ -124,8 +123,8 @@ int64_t PaddedExtent(const Block* writer, size_t d, int64_t extent) {
   return of_group ? padded : 0;
 }
 
-// The extent up to which the tensor holds zeros behind a group, for an iteration variable that runs along it;
-// 0 where there are none.
+// The extent of a group with the zeros after it, for an iteration variable that runs along the group; 0
+// without such zeros.
 int64_t ZerosUpTo(const Expr& index, const IterVar& iter, const Block* writer, size_t d) {
   const auto linear = SplitLinear(index, iter.var.get());
   if (!linear || linear->coefficient != 1) return 0;
@@ -134,7 +133,7 @@ int64_t ZerosUpTo(const Expr& index, const IterVar& iter, const Block* writer, s
   return begins_group ? padded : 0;
 }
 
-// The tile's value at an iteration: the element, or zero.
+// The tile's value at an iteration: the tensor's element, or zero.
 Expr StagedValue(const Block& block, const Expr& operand, const VarMap& bindings, const Block* writer) {
   const bool padded = operand->op == Op::kSelect;
   const Expr load = Substitute(padded ? operand->args[1] : operand, bindings);
@@ -156,11 +155,11 @@ Expr StagedValue(const Block& block, const Expr& operand, const VarMap& bindings
   return IsConstInt(inside, int64_t{1}) ? load : MakeSelect(inside, load, ZeroOf(load->dtype));
 }
 
-// The tile's own loops: those of `around` under names of `name`, and its dimensions.
+// The tile's dimensions and its own loops: those of `around`, named after `name`.
 struct Tile {
   std::vector<LoopSpec> loops;
   std::vector<int64_t> shape;
-  std::vector<Expr> inside;  // index by the loops of the block
+  std::vector<Expr> inside;  // the tile's index over the loops of the block
   VarMap renamed;
 };
 
@@ -176,7 +175,7 @@ Tile MakeTile(const std::vector<const For*>& around, const std::string& block, c
   return tile;
 }
 
-// A block over the tile's loops, without guards: every element of the tile.
+// A block over all elements of the tile, without guards.
 std::shared_ptr<Block> TileBlock(const std::string& name, const Tile& tile, VarMap* iterations) {
   auto block = std::make_shared<Block>();
   block->name = name;
@@ -265,7 +264,7 @@ absl::StatusOr<Function> StageWrite(const Function& function, const Target& targ
   const Tile tile = MakeTile(around, block.name, name);
   const Buffer staged =
       MakeBuffer(FreshName(function, absl::StrCat(block.name, ".s")), block.out->dtype, tile.shape, scope);
-  // The copy has the block's iteration variables, so that what lies outside of the tensor is not copied.
+  // The copy has the block's iteration variables, so that elements outside of the tensor are not copied.
   auto copy = std::make_shared<Block>();
   copy->name = name;
   VarMap fresh;

@@ -4,11 +4,11 @@
 //   for l: for m: for n:                      for l: mma.fma.f32 (m, n, k = l)
 //     B: acc[m, n] += a[m, l] * b[l, n]   ->
 //
-// Instructions that add several products in each lane (dot.bf16, amx.bf16) need the elements of such a group
-// as the innermost loop, adjacent in both operands: pack the operand that has the lanes.
+// For instructions that add several products in each lane (dot.bf16, amx.bf16) the innermost loop must run
+// over such a group, whose elements are adjacent in both operands: pack the operand that has the lanes.
 //
-// The loops stay until lowering, where tails have their final sizes. This step checks the shape of the nest
-// and marks it.
+// The loops stay until lowering, when tails have their final sizes. This primitive checks the nest and marks
+// it.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -21,7 +21,7 @@
 namespace mycc {
 namespace {
 
-// A factor: a load, or (the instruction widens) a cast of one, or (mma.tf32 rounds) a load in tf32().
+// A factor: a load, a cast of a load (for instructions that widen), or tf32() of a load (for mma.tf32).
 const ExprNode* FactorOf(const Expr& expr, const Instruction& row) {
   if (row.tf32 && expr->op != Op::kTF32) return nullptr;
   const bool widened = row.operand != row.accumulator && expr->op == Op::kCast;
@@ -59,8 +59,8 @@ absl::Status CheckContraction(const Block& block, const Instruction& row) {
   return absl::OkStatus();
 }
 
-// How an operand moves along a loop or an iteration variable of the block: elements for each step, where that
-// is one number.
+// The stride of an operand along a loop or an iteration variable of the block, in elements; nullopt when it
+// is not constant.
 std::optional<int64_t> StrideAlong(const Block& block, const ExprNode& load, const VarNode* var) {
   const VarMap bindings = BindingsOf(block);
   int64_t stride = 0;
@@ -72,8 +72,8 @@ std::optional<int64_t> StrideAlong(const Block& block, const ExprNode& load, con
   return stride;
 }
 
-// The accumulator's last dimension becomes the vector lanes: in one operand their groups follow each other,
-// the other one is broadcast.
+// The accumulator's last dimension becomes the vector lanes: in one operand their groups must be contiguous;
+// the other operand is broadcast.
 bool HasLanes(const Block& block, const Instruction& row) {
   if (block.indices.empty() || block.indices.back()->op != Op::kVar) return false;
   const VarNode* lane = block.indices.back()->var.get();
@@ -82,7 +82,7 @@ bool HasLanes(const Block& block, const Instruction& row) {
   return a && b && std::min(*a, *b) == 0 && std::max(*a, *b) == row.group;
 }
 
-// The innermost loop runs over one group, whose elements lie together in both operands.
+// The innermost loop must run over one group, whose elements are adjacent in both operands.
 bool HasGroups(const Block& block, const For& innermost, const Instruction& row) {
   if (row.group == 1) return true;
   const VarNode* var = innermost.var.get();
@@ -91,7 +91,7 @@ bool HasGroups(const Block& block, const For& innermost, const Instruction& row)
          StrideAlong(block, *FactorOf(block.value->args[1], row), var) == 1;
 }
 
-// The block of the perfect nest that the instruction is to carry out.
+// The block of the perfect nest that the instruction will execute.
 absl::StatusOr<const Block*> BlockOfNest(const Path& path, const Instruction& row) {
   Stmt inner = path.target();
   while (const For* nested = DynAs<For>(inner)) {

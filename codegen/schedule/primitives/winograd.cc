@@ -1,7 +1,7 @@
 // winograd(B, m): turns a convolution of 3 x 3 windows that move by 1 into Winograd's F(m x m, 3 x 3): the
 // stages of workload/winograd.h, each under its own naive loops. B keeps its name and computes the same
-// tensor from tiles of m x m outputs; the new blocks' names begin with B's. Stages of a const filter alone
-// are computed ahead of time.
+// tensor from tiles of m x m outputs; the new blocks' names begin with B's. Stages that depend only on a
+// const filter are computed ahead of time.
 //
 //   for i, j, k: for r, s, c:                  for xi, nu, c, k: B.u: B.u[xi, nu, c, k] = .. w ..
 //     B: t2[i, j, k] += x[i + r, j + s, c]     for xi, nu, t, c: B.v: B.v[xi, nu, t, c] = .. x ..
@@ -21,7 +21,7 @@
 namespace mycc {
 namespace {
 
-// A const input, or computed from such alone.
+// Whether the tensor is a const input, or computed only from const inputs.
 bool IsKnownAhead(const Function& function, const Buffer& buffer) {
   for (const Param& param : function.params) {
     if (param.buffer == buffer) return param.kind == ParamKind::kConst;
