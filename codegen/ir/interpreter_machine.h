@@ -84,7 +84,7 @@ class Machine {
 
   State Load(Agent& agent, const Instr& instr);
   State Store(Agent& agent, int slot, int list, Scalar value);
-  // Records a write to an element of which several threads of a nest have their own copy in registers.
+  // Records a write to an element in registers that several threads of a nest each have a copy of.
   State NoteSpread(Agent& agent, int slot, int64_t flat);
   State EndNest(Agent& agent);
   // The agent's threads have synchronized. Does nothing except in lowered code with threads.

@@ -186,8 +186,7 @@ class ThreadReductions {
   absl::Status status_;
   std::vector<const VarNode*> threads_;                  // enclosing thread loops
   std::unordered_map<const BufferNode*, size_t> depth_;  // thread loops around the Alloc
-  std::unordered_map<const BufferNode*, std::unordered_set<const VarNode*>>
-      initialised_;  // inside these thread loops
+  std::unordered_map<const BufferNode*, std::unordered_set<const VarNode*>> initialised_;  // around it
 };
 
 }  // namespace

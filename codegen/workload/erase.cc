@@ -16,12 +16,11 @@ bool ReadsTensor(const Expr& expr) {
   return expr->op == Op::kLoad || std::any_of(expr->args.begin(), expr->args.end(), ReadsTensor);
 }
 
-// Replaces what depends on the shape by `_`:
-//  - in index arithmetic, every constant but a stride or dilation: a factor stays unless it is the number of
-//  values that the terms below it
-//    run over (i*56 + j with j of 56 values: a flattened index);
+// Replaces numbers that depend on the shape by `_`:
+//  - in index arithmetic, every constant except strides and dilations. A factor counts as a stride unless it
+//    is the number of values of the terms below it (56 in i*56 + j, with j of 56 values: a flattened index);
 //  - in values, float constants that are an extent of a reduction, its root, or the reciprocal of either
-//  (means, attention's scale).
+//    (means, attention's scale).
 class Eraser {
  public:
   explicit Eraser(const Workload& workload) {

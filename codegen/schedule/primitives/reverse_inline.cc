@@ -47,7 +47,7 @@ absl::StatusOr<const Block*> ProducerOf(const Function& function, const Block& c
   const Block* producer = nullptr;
   for (const Block* block : BlocksUnder(function.body)) {
     if (block == &consumer || !Reads(consumer, block->out)) continue;
-    // Of several inputs, the one computed last is chosen; the others are complete by then.
+    // If there are several inputs, the one computed last is chosen; the others are complete by then.
     producer = block;
   }
   if (producer == nullptr)
