@@ -5,6 +5,7 @@
 #include <fstream>
 #include <future>
 #include <memory>
+#include <set>
 #include <thread>
 
 #include "absl/base/config.h"
@@ -376,16 +377,36 @@ TEST_F(GrpcServerTest, ServerThatIsAwayIsNamed) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("no server answers at 127.0.0.1:1"));
 }
 
+// They submit five jobs, each of them often, and see the same ones.
 TEST_F(GrpcServerTest, ManyClientsAtOnce) {
+  constexpr int kClients = 100, kJobs = 5;
   const auto server = GrpcServer::Start({.address = "127.0.0.1:0"}, loop_.get());
   ASSERT_TRUE(server.ok()) << server.status();
+  std::vector<std::string> submitted(kClients), watched(kClients);
   std::vector<std::thread> clients;
-  std::atomic<int> answered = 0;
-  for (int i = 0; i < 100; ++i) {
-    clients.emplace_back([&] { answered += ListWith({.address = (*server)->address()}).ok(); });
+  for (int i = 0; i < kClients; ++i) {
+    clients.emplace_back([&, i] {
+      const auto client = TuningClient::Connect({.address = (*server)->address()});
+      v1::SubmitJobRequest request;
+      *request.mutable_spec() = MakeSpec({kOtherWorkload}, 8, /*seed=*/i % kJobs);
+      request.set_submission(std::to_string(i % kJobs));
+      const auto job = (*client)->Submit(request);
+      ASSERT_TRUE(job.ok()) << job.status();
+      submitted[i] = job->job();
+      const auto seen = (*client)->Watch(job->job(), 0, 0);
+      ASSERT_TRUE(seen.ok()) << seen.status();
+      watched[i] = seen->job();
+    });
   }
   for (std::thread& client : clients) client.join();
-  EXPECT_EQ(answered, 100);
+  EXPECT_EQ(watched, submitted);
+  for (int i = 0; i < kClients; ++i) EXPECT_EQ(submitted[i], submitted[i % kJobs]);
+  const auto jobs = (*TuningClient::Connect({.address = (*server)->address()}))->ListJobs(kClients);
+  ASSERT_TRUE(jobs.ok()) << jobs.status();
+  std::set<std::string> listed;
+  for (const v1::JobProgress& job : *jobs) EXPECT_TRUE(listed.insert(job.job()).second) << job.job();
+  EXPECT_EQ(listed, std::set<std::string>(submitted.begin(), submitted.begin() + kJobs));
+  EXPECT_EQ(listed.size(), size_t{kJobs});
 }
 
 }  // namespace

@@ -2,10 +2,10 @@
 // compiler.
 #pragma once
 
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -66,23 +66,35 @@ inline Sketch ContractionLikeSketch() {
 
 inline double SquaredLog(double ratio) { return std::log2(ratio) * std::log2(ratio); }
 
-// Seconds of a point of ContractionLikeSketch; negative for one that fails.
-inline double ContractionLikeSeconds(const Trace& trace) {
-  std::map<std::string, double> v;
-  for (const auto& [name, value] : trace.decisions) v[name] = static_cast<double>(value);
-  const double vectors = v["mr"] * v["nr"] / 16;
+// Values of the decisions of a ContractionLikeSketch, in its order.
+using ContractionLikePoint = std::array<double, 7>;
+
+// Seconds without the noise; negative for a point that fails.
+inline double SmoothSeconds(const ContractionLikePoint& point) {
+  const auto [mr, nr, kc, mc, order, unroll, parallel] = point;
+  const double vectors = mr * nr / 16;
   if (vectors > 96) return -1;  // does not build
   double seconds = 1e-3;
-  seconds *= 1 + 6 / (1 + vectors * vectors / 16);                   // latency is hidden by many accumulators
-  if (vectors > 28) seconds *= 1.5 + 0.05 * (vectors - 28);          // spills
-  seconds *= 1 + 0.12 * SquaredLog(v["kc"] * v["nr"] * 4 / 40000);   // the panel in L1
-  seconds *= 1 + 0.06 * SquaredLog(v["mc"] * v["kc"] * 4 / 500000);  // the block in L2
+  seconds *= 1 + 6 / (1 + vectors * vectors / 16);           // latency is hidden by many accumulators
+  if (vectors > 28) seconds *= 1.5 + 0.05 * (vectors - 28);  // spills
+  seconds *= 1 + 0.12 * SquaredLog(kc * nr * 4 / 40000);     // the panel in L1
+  seconds *= 1 + 0.06 * SquaredLog(mc * kc * 4 / 500000);    // the block in L2
   const double by_order[] = {1.35, 1.0, 1.2, 1.9, 1.1, 2.5};
-  seconds *= by_order[static_cast<int>(v["order"])];
-  seconds *= 1 + 0.1 * SquaredLog(v["unroll"] * v["mr"] / 16);
-  const bool coarse = v["mc"] >= 256;
-  seconds *= v["parallel"] == 0 ? 1.9 : v["parallel"] == 1 ? (coarse ? 1.25 : 1.0) : (coarse ? 1.0 : 1.2);
-  return seconds * (1 + 0.03 * NoiseOf(PrintTrace(trace), 1));
+  seconds *= by_order[static_cast<int>(order)];
+  seconds *= 1 + 0.1 * SquaredLog(unroll * mr / 16);
+  const bool coarse = mc >= 256;
+  return seconds * (parallel == 0 ? 1.9 : parallel == 1 ? (coarse ? 1.25 : 1.0) : (coarse ? 1.0 : 1.2));
+}
+
+// What a measurement differs by from the smooth surface, at most.
+constexpr double kSurfaceNoise = 0.03;
+
+// Seconds of a point of ContractionLikeSketch; negative for one that fails.
+inline double ContractionLikeSeconds(const Trace& trace) {
+  ContractionLikePoint point = {};
+  for (size_t d = 0; d < point.size(); ++d) point[d] = static_cast<double>(trace.decisions.at(d).second);
+  const double seconds = SmoothSeconds(point);
+  return seconds < 0 ? seconds : seconds * (1 + kSurfaceNoise * NoiseOf(PrintTrace(trace), 1));
 }
 
 // Predicts the surface's seconds to the power `trust` times exp(noise): 1 is a good model, 0 knows nothing,
