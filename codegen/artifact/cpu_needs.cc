@@ -17,7 +17,7 @@ constexpr int64_t kAmxState = 0x60000;  // tile configuration and data
 constexpr int64_t kExtended = 0x80000001;
 
 // Every feature that changes what LLVM may emit for arithmetic, loads, stores and control flow, by LLVM's
-// name. Features for which it needs to be asked (cryptography, cache control, virtual machines) are left out:
+// name. Features that LLVM uses only on request (cryptography, cache control, virtual machines) are omitted:
 // hypervisors hide them, and code does not depend on them.
 constexpr MyccCpuNeed kRows[] = {
     {"sse3", 1, 0, kEcx, 0, 0},

@@ -17,7 +17,7 @@ static_assert(sizeof(MyccCudaOperand) == 2 * 8 && sizeof(MyccCudaMap) == 9 * 8 &
               sizeof(MyccCudaImage) == 8 && sizeof(MyccCudaKernel) == 4 * 8 &&
               sizeof(MyccCudaModule) == 14 * 8);
 
-constexpr int64_t kAlignment = 16;       // of tensors: what the widest load needs
+constexpr int64_t kAlignment = 16;       // of tensors, in bytes: the widest load needs it
 constexpr int64_t kPortableCluster = 8;  // blocks
 
 int64_t MapType(DType dtype) {
@@ -37,7 +37,7 @@ int64_t MapType(DType dtype) {
   return kCudaMapU8;
 }
 
-// 0 for none, 1 for 32 bytes, 2 for 64, 3 for 128.
+// The driver's number of a swizzle: 0 for none, 1 for 32 bytes, 2 for 64, 3 for 128.
 int64_t MapSwizzle(int bytes) { return bytes == 32 ? 1 : bytes == 64 ? 2 : bytes == 128 ? 3 : 0; }
 
 bool UsesWorkspace(const CudaStep& step) {

@@ -32,7 +32,7 @@ Json FunctionJson(const LibrarySpec& spec, const KernelSpec& kernel) {
   if (kernel.record) function["record"] = *kernel.record;
   if (kernel.expected_seconds) function["expected_seconds"] = *kernel.expected_seconds;
   Workload once = kernel.workload;
-  once.count = 1;  // how often a model has it is no part of the function
+  once.count = 1;  // the number of occurrences in a model is not part of the function
   function["workload"] = absl::StrCat("v1 ", PrintWorkload(once));
   function["trace"] = PrintTrace(kernel.trace);
   return function;
@@ -73,7 +73,7 @@ $FUNCTIONS
 #endif  /* MYCC_$MODULE_H_ */
 )";
 
-// The header's words about a device.
+// The header's description of a device.
 struct DeviceWords {
   const char* memory;
   const char* alignment;

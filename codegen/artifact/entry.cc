@@ -21,7 +21,7 @@ bool IsIdentifier(const std::string& name) {
   return true;
 }
 
-// Everything that decides what lies where in a packed buffer: the code that fills it and its layout.
+// Everything that determines the content of a packed buffer: the code that fills it, and its layout.
 std::string PackedDigest(const LoweredFunction& lowered, int param) {
   std::string text = absl::StrCat("param ", param, "\n", PrintFunction(lowered.pack));
   for (const PackedBuffer& packed : lowered.packed) {
@@ -34,7 +34,7 @@ std::string PackedDigest(const LoweredFunction& lowered, int param) {
 
 int HexDigit(char c) { return c <= '9' ? c - '0' : c - 'a' + 10; }
 
-// A magic word, the size of the buffer, and the digest; the rest is zero.
+// The header: a magic word, the size of the buffer, and the digest; the rest is zero.
 std::string PackedHeader(const LoweredFunction& lowered, int param) {
   std::string header(kPackedHeaderBytes, '\0');
   std::memcpy(header.data(), "myccpack", 8);

@@ -18,7 +18,8 @@
 namespace mycc {
 namespace {
 
-// The tables are written field by field, each 8 bytes wide; a field added there must be added here.
+// The tables are written field by field, 8 bytes each. A field that is added to a struct must be added here
+// too.
 static_assert(sizeof(MyccArg) == 9 * 8 && sizeof(MyccSignature) == 4 * 8);
 static_assert(kPackedHeaderBytes == kMyccHeaderBytes);
 

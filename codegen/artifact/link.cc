@@ -35,7 +35,7 @@ absl::Status RunLld(const std::vector<std::string>& args) {
   llvm::raw_string_ostream stream(messages);
   const lld::DriverDef drivers[] = {{lld::Gnu, &lld::elf::link}};
   const lld::Result result = lld::lldMain(argv, stream, stream, drivers);
-  llvm::CrashRecoveryContext::Disable();  // lldMain leaves its signal handlers behind
+  llvm::CrashRecoveryContext::Disable();  // lldMain does not remove its signal handlers
   if (result.retCode == 0) return absl::OkStatus();
   const std::string error = absl::StrCat("lld: ", messages);
   for (const int lack : {ENOSPC, EDQUOT, ENOMEM}) {

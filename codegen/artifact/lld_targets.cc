@@ -1,5 +1,6 @@
 // Empty initializers for LLVM's targets other than x86. lld calls the initializers of all targets by name,
-// for link-time optimization. mycc links x86 objects alone, so the others stay out of the program.
+// for link-time optimization. mycc links only x86 objects, so the other targets are not linked into the
+// program.
 #define MYCC_TARGET_IS_X86 ~, OWN
 #define MYCC_SECOND(first, second, ...) second
 #define MYCC_CHOOSE(...) MYCC_SECOND(__VA_ARGS__)

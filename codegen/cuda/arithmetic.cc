@@ -14,7 +14,7 @@ Code Infix(const char* op, int level, const Code& a, const Code& b) {
   return Code{absl::StrCat(a.At(level), " ", op, " ", b.At(level + 1)), level};
 }
 
-// The shortest decimal that reads back as the same value.
+// The shortest decimal that parses to the same value.
 template <typename T>
 std::string Shortest(T value, int max_digits) {
   for (int digits = 1; digits < max_digits; ++digits) {
@@ -88,7 +88,7 @@ Code Arithmetic::Literal(DType dtype, Scalar value) const {
   if (!IsFloat(dtype)) {
     const bool wide = value.i > INT32_MAX || value.i < -INT32_MAX;
     if (!wide) return Code{absl::StrCat(value.i), value.i < 0 ? kUnaryLevel : kPrimary};
-    // The lowest integers have no literals of their own.
+    // C++ has no literal for the lowest integer.
     if (value.i == INT32_MIN && dtype != DType::kI64) return Primary("(-2147483647 - 1)");
     if (value.i == INT64_MIN) return Primary("(-9223372036854775807ll - 1)");
     return Code{absl::StrCat(value.i, "ll"), value.i < 0 ? kUnaryLevel : kPrimary};
@@ -163,7 +163,7 @@ Code Arithmetic::IntBinary(Op op, DType dtype, const Code& a, const Code& b) con
       default: break;
     }
   }
-  // Both operands of one type: a template is chosen by it.
+  // Both operands must have the same type, which selects the template.
   const auto typed = [&](const Code& c) { return Call(RegisterType(dtype), c); };
   switch (op) {
     case Op::kAdd: return Call(prelude_.Use("wrap_add"), typed(a), typed(b));

@@ -12,11 +12,11 @@
 namespace mycc {
 namespace {
 
-// Bytes of shared memory, or a whole tensor in global memory, that a statement touches.
+// An access of a statement: bytes of shared memory, or a whole tensor in global memory.
 struct Region {
   const BufferNode* global;  // null for shared memory
   int64_t begin, end;
-  bool one_thread;  // thread 0 alone touches it
+  bool one_thread;  // only thread 0 accesses it
   const StmtNode* by;
 
   bool Meets(const Region& other) const {
@@ -26,8 +26,8 @@ struct Region {
   bool operator==(const Region&) const = default;
 };
 
-// A statement that stores in several iterations stores each element once, or the same value again, unless
-// another one reads in between.
+// A store in several iterations stores each element once, or stores the same value again, unless another
+// statement reads in between.
 bool Overwrites(const Region& a, const Region& b) { return a.Meets(b) && a.by != b.by; }
 
 struct Touched {
@@ -63,9 +63,9 @@ class Planner {
     });
   }
 
-  // `before` is what has been touched since the last meeting, and becomes what has been after `stmt`.
+  // `before` has the accesses since the last barrier; those of `stmt` are added.
   void Walk(const Stmt& stmt, Touched* before) {
-    // Asynchronous copies are waited for with groups and barriers; roles meet at barriers.
+    // Asynchronous copies are ordered by groups and barriers, roles by barriers of their own.
     if (stmt->kind == StmtKind::kCopy) return;
     const bool meets_itself = stmt->kind == StmtKind::kWaitGroup || stmt->kind == StmtKind::kSignal ||
                               stmt->kind == StmtKind::kAwait;
@@ -82,9 +82,9 @@ class Planner {
     }
     if (IsThreadLoop(stmt) || Children(stmt).empty() || IsVector(stmt)) return Unit(stmt, before);
     if (stmt->kind == StmtKind::kFor) {
-      // Touches from before the loop are waited for once, before it.
+      // Accesses from before the loop need one barrier, before the loop.
       BarrierBefore(stmt, TouchedBy(stmt), before);
-      // The touches of one iteration are met by the next.
+      // The next iteration follows the accesses of this one.
       Walk(As<For>(stmt).body, before);
       Walk(As<For>(stmt).body, before);
     } else if (stmt->kind == StmtKind::kIf) {
@@ -109,7 +109,7 @@ class Planner {
     before->Add(now);
   }
 
-  // The threads meet before the statement if it touches what is not theirs alone.
+  // Puts a barrier before the statement if it conflicts with earlier accesses of other threads.
   void BarrierBefore(const Stmt& stmt, const Touched& now, Touched* before) {
     if (meets_.count(stmt.get()) == 0 && !before->ConflictsWith(now)) return;
     meets_.insert(stmt.get());
@@ -120,7 +120,7 @@ class Planner {
     return TargetsOf(stmt, [&](const BufferNode& buffer) { return own_.count(&buffer) != 0; });
   }
 
-  // Emitted as vectors, with nothing between the lanes.
+  // Vectors are emitted without barriers between the lanes.
   bool IsVector(const Stmt& stmt) const {
     const For* loop = DynAs<For>(stmt);
     if (loop == nullptr || loop->loop_kind != LoopKind::kVector) return false;
@@ -129,7 +129,7 @@ class Planner {
   }
 
   Touched TouchedBy(const Stmt& root) const {
-    // Outside of thread loops, what goes to registers is done by every thread, a store to memory by one.
+    // Outside of thread loops, every thread executes a store to registers, and one thread a store to memory.
     const bool one_thread = Targets(root) == StoreTargets::kMemory && !IsThreadLoop(root);
     Touched touched;
     const auto add = [&](const BufferNode& buffer, std::vector<Region>* regions) {
@@ -137,7 +137,7 @@ class Planner {
       const auto shared = offsets_.find(&buffer);
       if (shared == offsets_.end())
         return Touched::AddTo(regions, Region{&buffer, 0, 1, one_thread, root.get()});
-      // Rows may be padded: the next buffer begins after that.
+      // Rows may be padded; the next buffer begins after the padding.
       const int64_t row = buffer.rank() == 0 ? 1 : buffer.shape.back();
       const int64_t bytes = (buffer.bytes() / std::max<int64_t>(row, 1)) * (row + buffer.layout.row_pad);
       Touched::AddTo(regions,

@@ -18,7 +18,7 @@ void AddWorkspace(const LoweredFunction& lowered, std::vector<LaunchBuffer>* buf
     buffers->push_back({workspace.buffer, CudaOperand{CudaOperand::kWorkspace, workspace.offset}, false});
 }
 
-// The entry's arguments are the parameters, packed buffers in place of const ones.
+// A call's arguments are the parameters, with packed buffers instead of const ones.
 std::vector<LaunchBuffer> BuffersOfCall(const LoweredFunction& lowered) {
   std::vector<LaunchBuffer> buffers;
   const auto& params = lowered.kernel.params;
@@ -33,7 +33,7 @@ std::vector<LaunchBuffer> BuffersOfCall(const LoweredFunction& lowered) {
   return buffers;
 }
 
-// The const inputs, then their packed buffers.
+// Packing's arguments are the const inputs, then their packed buffers.
 std::vector<LaunchBuffer> BuffersOfPack(const LoweredFunction& lowered) {
   std::vector<LaunchBuffer> buffers;
   std::unordered_map<int, int> position;  // of a const parameter among the const parameters
@@ -59,7 +59,7 @@ absl::Status CheckShared(const CudaStep& step, const Target& target) {
                                                     target.smem_bytes));
 }
 
-// The kernels of one body are appended to `source`.
+// Appends the kernels of one body to `source`.
 absl::StatusOr<std::vector<CudaStep>> EmitBody(const Stmt& body, const std::vector<LaunchBuffer>& buffers,
                                                const std::string& symbol, const Target& target,
                                                Prelude* prelude, std::string* source) {
@@ -108,7 +108,7 @@ CudaProgram WithSymbol(CudaProgram program, const std::string& symbol) {
   for (std::vector<CudaStep>* const steps : {&program.call, &program.pack}) {
     for (CudaStep& step : *steps) {
       if (step.kernel.empty()) continue;
-      // The one place that names a kernel is its definition.
+      // A kernel's name occurs in the source only in its definition.
       const std::string name = symbol + step.kernel.substr(program.symbol.size());
       const size_t at = program.source.find(absl::StrCat(" ", step.kernel, "("));
       MYCC_CHECK(at != std::string::npos) << step.kernel << " is not defined in\n" << program.source;

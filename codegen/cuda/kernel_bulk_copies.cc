@@ -1,4 +1,4 @@
-// Emits bulk copies by the copy engine (TMA): boxes, each issued by one thread.
+// Emits bulk copies by the copy engine (TMA): one thread issues the copy of each box.
 #include <algorithm>
 
 #include "absl/strings/str_join.h"
@@ -9,8 +9,8 @@
 namespace mycc {
 namespace {
 
-// cp.async.bulk.tensor of one rank [PTX ISA]: into this block's shared memory, into that of all blocks of its
-// cluster (multicast, each at the same place), or out of it.
+// cp.async.bulk.tensor of one rank [PTX ISA]: into this block's shared memory, into the same place of all
+// blocks of its cluster (multicast), or out of shared memory.
 std::string BulkFunction(const std::string& name, int rank, bool to_shared, bool multicast) {
   std::vector<std::string> parameters, places, operands;
   for (int d = 0; d < rank; ++d) {
@@ -38,7 +38,7 @@ std::string BulkFunction(const std::string& name, int rank, bool to_shared, bool
 
 }  // namespace
 
-// Returns the name of the kernel's parameter.
+// Returns the name of the kernel's parameter for the map.
 std::string KernelEmitter::TensorMapOf(const BulkBox& box, int64_t panel) {
   CudaTensorMap map;
   for (const LaunchBuffer& buffer : launch_.buffers) {
@@ -66,7 +66,7 @@ void KernelEmitter::EmitBulkCopy(const Copy& copy) {
   const BufferNode& shared = *box->shared;
   const int64_t element = DTypeBytes(shared.dtype), swizzle = shared.layout.swizzle_bytes;
   const int64_t columns = box->extent.back();
-  // A swizzled tile wider than its swizzle lies in panels, one box each.
+  // A swizzled tile wider than its swizzle is stored as panels, one box for each.
   const int64_t panel = swizzle == 0 ? columns : std::min(columns, swizzle / element);
   int64_t rows = 1;
   for (size_t d = 0; d + 1 < box->extent.size(); ++d) rows *= box->extent[d];
@@ -88,7 +88,7 @@ void KernelEmitter::EmitBulkCopy(const Copy& copy) {
       const Expr begin = d + 1 == rank ? box->begin[d] + column : box->begin[d];
       coordinates.push_back(Index(Simplify(begin)).text);
     }
-    // A part of the tile lies in the part of each panel.
+    // A part of the tile is the same part of each panel.
     std::string tile = absl::StrCat(SharedAddress(box->shared, at),
                                     column == 0 ? "" : absl::StrCat(" + ", column * rows * blocks * element));
     const int64_t bytes = rows * std::min(panel, columns - column) * element;
@@ -97,7 +97,7 @@ void KernelEmitter::EmitBulkCopy(const Copy& copy) {
     if (box->to_shared) {
       const std::string to_all = blocks > 1 ? absl::StrCat(", ", (1 << blocks) - 1) : "";
       Line(function, "(", tile, ", ", map, ", ", BarrierAddress(copy.barrier), ", ", where, to_all, ");");
-      // The other blocks send their parts.
+      // The other blocks copy the other parts.
       roles_->expected_bytes += blocks * bytes;
     } else {
       Line(function, "(", map, ", ", tile, ", ", where, ");");
@@ -106,7 +106,7 @@ void KernelEmitter::EmitBulkCopy(const Copy& copy) {
   if (!box->to_shared) Close();
 }
 
-// The box becomes the part of block `rank` of `blocks`.
+// Reduces the box to the part of block `rank` among `blocks`.
 void KernelEmitter::TakePart(const Expr& rank, int64_t blocks, BulkBox* box) {
   for (size_t d = 0; d + 1 < box->extent.size(); ++d) {
     if (box->extent[d] == 1) continue;

@@ -1,11 +1,11 @@
 // Emits reductions over the blocks of a cluster. Each block combines its own threads' values, sends the
-// result to all blocks, and combines what it has received in the order of their ranks. So all blocks have the
-// same result to the last bit.
+// result to all blocks, and combines what it has received in the order of their ranks. So all blocks have
+// bitwise the same result.
 //
-// Two rounds of partial results have room, each with a barrier that counts its bytes. A block that sends in
-// round r + 2 has received all of round r + 1, so no block reads round r any more. A block ends after it has
-// received everything that is sent to it, so nothing is sent to an ended block. Hence the blocks synchronize
-// only once, before anything is sent; at their beginning they only arrive there.
+// There is room for the partial results of two rounds, each with a barrier that counts its bytes. A block
+// that sends in round r + 2 has received all of round r + 1, so every block has read round r. A block ends
+// after it has received everything that is sent to it, so nothing is sent to an ended block. Hence the blocks
+// synchronize only once: they arrive at their beginning, and wait before the first send.
 #include "codegen/cuda/kernel_emitter.h"
 
 namespace mycc {
@@ -27,7 +27,8 @@ void KernelEmitter::EndClusterReduce() {
   if (sends_) Line("if (alone) ", prelude_.Use("cluster_wait"), "();");
 }
 
-// Every thread has its block's value; `blocks` in a row have parts of one result.
+// Combines values of which every thread of a block has the same; `blocks` consecutive blocks have parts of
+// one result.
 void KernelEmitter::CombineBlocks(const Combine& combine, const std::string& value, int64_t blocks) {
   if (in_nest_ != team_) {
     return Fail(absl::StrCat(in_nest_, " threads of ", blocks, " blocks combine ", combine.buffer->name,

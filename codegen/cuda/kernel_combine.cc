@@ -21,7 +21,7 @@ Code KernelEmitter::Combined(const Combine& combine, const std::string& a, const
                         : arithmetic_.Binary(op, dtype, left, right);
 }
 
-// The thread loops that the element does not depend on, as one: `extent` threads, `stride` apart.
+// The thread loops that the element does not depend on, as one group of `extent` threads, `stride` apart.
 std::optional<ThreadDigit> KernelEmitter::GroupOf(const Combine& combine) {
   std::vector<ThreadDigit> digits;
   const auto& around = PlaceOf(combine.buffer).threads_around;
@@ -98,7 +98,7 @@ void KernelEmitter::CombineGroup(const Combine& combine, const std::string& valu
   }
 }
 
-// An unrolled loop over elements in registers: warps meet for all of them, not for each.
+// An unrolled loop over elements in registers has one barrier for all elements.
 bool KernelEmitter::EmitCombinesTogether(const For& loop) {
   const Combine* combine = DynAs<Combine>(loop.body);
   const int64_t count = loop.var->extent;
@@ -157,7 +157,8 @@ void KernelEmitter::CombineLanes(const Combine& combine, const std::string& valu
   Close();
 }
 
-// Every lane has its warp's result; each warp leaves it in shared memory, and every thread reads its group's.
+// Every lane has its warp's result. Each warp stores it in shared memory, and every thread reads the results
+// of its group.
 void KernelEmitter::CombineWarps(const Combine& combine, const std::string& value, int64_t warps) {
   if (warps == 1) return;
   uses_scratch_ = true;
@@ -176,7 +177,8 @@ void KernelEmitter::CombineWarps(const Combine& combine, const std::string& valu
   Close();
 }
 
-// Groups that do not fill warps: every thread reads what all of its group have left.
+// For groups that are not whole warps: every thread reads the values that all threads of its group have
+// stored.
 void KernelEmitter::CombineScattered(const Combine& combine, const std::string& value,
                                      const ThreadDigit& group) {
   if (launch_.threads == kWarp) {
@@ -220,7 +222,7 @@ void KernelEmitter::EmitBarrier() {
     return Fail(absl::StrCat("threads combine across warps in a nest of ", in_nest_,
                              ", which are not whole warps; together with others there are ", team_));
   }
-  // Barriers 1 and on are the roles'.
+  // The roles use barriers 1, 2, ...
   constexpr int kNests = 8;
   Line(prelude_.Use("team_sync"), "(", kNests + (roles_ == nullptr ? 0 : roles_->number), ", ", in_nest_,
        ");");

@@ -56,7 +56,7 @@ absl::StatusOr<std::string> KernelEmitter::Kernel(const std::string& name) {
   for (size_t i = 0; i < maps_.size(); ++i)
     params.insert(params.begin() + static_cast<std::ptrdiff_t>(i),
                   absl::StrCat("const __grid_constant__ CUtensorMap map", i));
-  // setmaxnreg is honoured where a block's registers are told.
+  // ptxas honours setmaxnreg only with a launch bound.
   const bool roles = Contains(launch_.body, StmtKind::kRoles);
   const int64_t resident = roles ? 1 : launch_.min_blocks_per_sm;
   const std::string bounds = resident > 0
@@ -66,8 +66,8 @@ absl::StatusOr<std::string> KernelEmitter::Kernel(const std::string& name) {
                       ") {\n", text_, "}\n");
 }
 
-// Tensors that earlier launches write are read through pointers that exist only after the wait: no load can
-// move up before it. The next launch may take the SMs that are left: it waits in turn.
+// Tensors that earlier launches write are read through pointers made after the wait, so that the compiler
+// cannot move a load before it. The next launch may start on free SMs; it waits in the same way.
 void KernelEmitter::WaitForNeighbours() {
   if (launch_.after_launch) {
     Line(prelude_.Use("wait_for_launch"), "();");
@@ -80,8 +80,8 @@ void KernelEmitter::WaitForNeighbours() {
   if (launch_.before_launch) Line(prelude_.Use("allow_next_launch"), "();");
 }
 
-// The grid is flat: the innermost block loop runs fastest, after the blocks of a cluster, which are
-// neighbours: the outermost loop's, or those that are joined.
+// The grid has one dimension. The blocks of a cluster are neighbours (the iterations of the outermost loop,
+// or the blocks that execute an iteration together); after them the innermost grid loop runs fastest.
 void KernelEmitter::DeclareBlocks() {
   const bool has_cluster = launch_.cluster > 1 && launch_.cluster_reduce == 1;
   int64_t stride = launch_.cluster;
@@ -109,7 +109,7 @@ void KernelEmitter::DeclareBuffers() {
   }
 }
 
-// Arrays are in registers when all their indices are constants: the loops that choose elements are unrolled.
+// Arrays are in registers only if all their indices are constants, so loops that index them are unrolled.
 void KernelEmitter::FindUnrolled() {
   std::unordered_set<const BufferNode*> own;
   const auto add = [&](const BufferNode* buffer, const std::vector<Expr>& indices) {

@@ -7,12 +7,13 @@
 namespace mycc {
 namespace {
 
-// Values within this fit an int with room for a few terms more.
+// Values up to this fit an int, even after a few more additions.
 constexpr int64_t kNarrowLimit = int64_t{1} << 30;
 
 bool IsCompare(Op op) { return op == Op::kLt || op == Op::kLe || op == Op::kEq || op == Op::kNe; }
 
-// Arithmetic on i64 that cannot overflow, for all its parts have ranges; data of that type has none.
+// Whether this is i64 arithmetic that cannot overflow, because all its parts have ranges. Loaded i64 data has
+// none.
 bool HasRange(const Expr& expr) {
   return RangeOf(expr).has_value() && std::all_of(expr->args.begin(), expr->args.end(), [](const Expr& arg) {
            return arg->dtype != DType::kI64 || RangeOf(arg).has_value();
@@ -56,12 +57,12 @@ Code KernelEmitter::LoadValue(const Expr& load) {
 bool KernelEmitter::IsNarrow(const Expr& expr) {
   const auto range = RangeOf(expr);
   if (!range || range->min < -kNarrowLimit || range->max > kNarrowLimit) return false;
-  if (expr->op == Op::kLoad || expr->op == Op::kCast) return false;  // of i64, whatever its value
+  if (expr->op == Op::kLoad || expr->op == Op::kCast) return false;  // i64, whatever its value
   return std::all_of(expr->args.begin(), expr->args.end(),
                      [&](const Expr& arg) { return arg->dtype != DType::kI64 || IsNarrow(arg); });
 }
 
-// Every part is an int where all of it fits; else the parts are widened where they meet.
+// A part is an int if all of it fits an int; operations with a wider part widen it.
 Code KernelEmitter::Index(const Expr& expr) {
   if (!IsNarrow(expr)) return IndexOperation(expr, /*wide=*/true);
   return IndexOperation(expr, /*wide=*/false);
@@ -102,8 +103,8 @@ Code KernelEmitter::IndexOperation(const Expr& expr, bool wide) {
   }
 }
 
-// Floored quotients and remainders are shifts and masks for powers of two, and plain division for what is not
-// negative.
+// Floored quotients and remainders: shifts and masks for powers of two, plain division for operands that are
+// not negative.
 Code KernelEmitter::IndexQuotient(const Expr& expr) {
   int64_t divisor = 0;
   const auto range = RangeOf(expr->args[0]);

@@ -1,4 +1,4 @@
-// Emits addresses: where each buffer of a kernel is, the address of an element, and the layout of shared
+// Emits addresses: the place of each buffer of a kernel, the address of an element, and the layout of shared
 // memory.
 #include <algorithm>
 
@@ -21,11 +21,11 @@ Linear KernelEmitter::Flat(const Place& place, const std::vector<Expr>& indices)
       place.distribution == nullptr ? indices : OwnIndices(*place.distribution, indices, threads_);
   Expr flat = IntConst(0);
   for (size_t d = 0; d < own.size(); ++d) {
-    // The only index there is needs no code, whatever it is computed from.
+    // A dimension of extent 1 has a single index, which needs no code.
     if (place.extents[d] != 1) flat = flat + own[d] * place.strides[d];
   }
   if (place.panel_elements != 0) {
-    // Rows longer than the swizzle: which panel, and where in it.
+    // For rows longer than the swizzle: the panel, and the position in the panel.
     const Expr& column = indices.back();
     flat = flat + FloorDiv(column, place.panel_elements) * (place.panel_rows * place.panel_elements) +
            Mod(column, place.panel_elements);
@@ -48,7 +48,7 @@ std::string KernelEmitter::Swizzled(const Place& place, const std::string& flat)
   return absl::StrCat(prelude_.Use("swizzle"), "<", bits, ", ", place.element_bytes, ">(", flat, ")");
 }
 
-// Dynamic shared memory: tiles as they were planned, what combining takes, then the barriers.
+// Dynamic shared memory has the planned tiles, then the scratch of reductions, then the barriers.
 void KernelEmitter::DeclareShared() {
   size_t barriers = 0;
   VisitStmts(launch_.body, [&](const Stmt& stmt) {
@@ -69,7 +69,7 @@ void KernelEmitter::DeclareShared() {
     const int64_t pitch = panels ? layout.swizzle_bytes / element : row + layout.row_pad;
     for (int d = 0; d < tile->rank(); ++d) {
       const int64_t stride = d + 1 == tile->rank() ? 1 : tile->stride(d) / row * pitch;
-      // Slots of a ring are whole tiles apart, panels and all.
+      // Slots of a ring are whole tiles apart, including all panels.
       const bool slot = layout.ring && d == 0 && panels;
       place.strides.push_back(slot ? rows * row : panels && d + 1 == tile->rank() ? 0 : stride);
     }

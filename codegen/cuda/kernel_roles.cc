@@ -25,7 +25,7 @@ bool StoresInBulk(const Stmt& root) {
   return stores;
 }
 
-// The most warpgroups of any tensor-core statement: each arrives for itself.
+// The largest number of warpgroups of a tensor-core statement; each of them arrives by itself.
 int64_t WarpgroupsOf(const Stmt& root) {
   int64_t groups = 0;
   VisitStmts(root, [&](const Stmt& stmt) {
@@ -35,9 +35,9 @@ int64_t WarpgroupsOf(const Stmt& root) {
   return groups;
 }
 
-// The arrivals that each barrier counts: the warpgroups of a role arrive one by one; a thread that copies
-// arrives at its own block's barrier alone, where the bytes that come from the other blocks of a cluster are
-// counted too.
+// The number of arrivals that each barrier expects. The warpgroups of a role arrive one by one. A thread that
+// copies arrives only at its own block's barrier, which also counts the bytes from other blocks of the
+// cluster.
 std::vector<int64_t> ArrivalsOf(const Roles& roles) {
   std::vector<int64_t> arrivals(roles.barrier_counts.begin(), roles.barrier_counts.end());
   for (const Roles::Role& role : roles.roles) {
@@ -61,7 +61,7 @@ std::string KernelEmitter::BarrierAddress(const Expr& index) {
   return absl::StrCat("barriers + ", Index(index).At(kProduct), " * 8");
 }
 
-// Barriers are 8 bytes each, after all tiles.
+// Barriers have 8 bytes each, and come after all tiles.
 void KernelEmitter::EmitRoles(const Roles& roles) {
   RoleState state;
   std::vector<int64_t> arrivals = ArrivalsOf(roles);
@@ -88,7 +88,8 @@ void KernelEmitter::EmitRoles(const Roles& roles) {
     Line(prelude_.Use("barrier_init"), "(barriers + ", 8 * b, ", ", arrivals[b], ");");
   Line(prelude_.Use("barrier_init_fence"), "();");
   Close();
-  // Other blocks of a cluster copy and arrive here: not before the barriers are there, not after the end.
+  // Other blocks of a cluster copy to this block and arrive here, so the cluster synchronizes after the
+  // barriers' initialisation and before the end.
   const std::string meet = launch_.cluster > 1 ? prelude_.Use("cluster_sync") : "__syncthreads";
   Line(meet, "();");
   const std::string thread = thread_;
@@ -96,7 +97,7 @@ void KernelEmitter::EmitRoles(const Roles& roles) {
   int64_t first = 0;
   for (size_t i = 0; i < teams.size(); ++i) {
     const Team& team = teams[i];
-    // One if and else for the roles: the compiler honours register counts in no other form.
+    // The roles are the arms of one if-else: ptxas honours setmaxnreg in no other form.
     if (i > 0) {
       text_.pop_back();
       absl::StrAppend(&text_, i + 1 == teams.size()
@@ -134,7 +135,7 @@ void KernelEmitter::EmitRoles(const Roles& roles) {
   team_ = team_before;
 }
 
-// The meeting point of the threads that carry out this code.
+// A barrier of the threads that execute this code.
 void KernelEmitter::Sync() {
   if (roles_ == nullptr) return Line("__syncthreads();");
   if (!roles_->one_thread) Line(prelude_.Use("team_sync"), "(", roles_->number + 1, ", ", team_, ");");
@@ -151,7 +152,7 @@ void KernelEmitter::EmitArrive(const Arrive& arrive) {
     Line(prelude_.Use("barrier_arrive"), "(", BarrierAddress(arrive.barrier), ");");
     return;
   }
-  // A warpgroup's wgmma are complete when one of its threads sees them so.
+  // A warpgroup's wgmma are complete for all when they are for one of its threads.
   if (roles_->warpgroups == 0) Sync();
   if (arrive.cluster) {
     const std::string rank = absl::StrCat(thread_, " % ", roles_->warpgroups == 0 ? team_ : kWarpgroup);
@@ -172,7 +173,7 @@ void KernelEmitter::EmitCommitGroup() {
   Line("if (", thread_, " == 0) ", prelude_.Use("bulk_commit"), "();");
 }
 
-// The copied bytes are there for all threads.
+// After this the copied bytes are visible to all threads.
 void KernelEmitter::EmitWaitGroup(const WaitGroup& wait) {
   if (roles_ != nullptr && roles_->bulk_stores) {
     Line("if (", thread_, " == 0) ", prelude_.Use("bulk_wait"), "<", wait.pending, ">();");
@@ -184,7 +185,8 @@ void KernelEmitter::EmitWaitGroup(const WaitGroup& wait) {
 
 void KernelEmitter::EmitFence() { Line(prelude_.Use("async_fence"), "();"); }
 
-// The thread that speaks for the role releases, and acquires, all that its threads wrote before they meet.
+// One thread releases and acquires for the role: a barrier orders it with the accesses of the role's other
+// threads.
 void KernelEmitter::EmitSignal(const Signal& signal) {
   Sync();
   Line("if (", thread_, " == 0) ", prelude_.Use("flag_raise"), "(", FlagAddress(signal.flags, signal.index),

@@ -72,7 +72,7 @@ void KernelEmitter::EmitFor(const For& loop) {
   if (loop.loop_kind == LoopKind::kThread) return EmitThreadLoop(loop);
   if (loop.loop_kind == LoopKind::kVector) {
     const StoreTargets targets = TargetsOf(loop.body, [&](const BufferNode& buffer) {
-      const auto place = places_.find(&buffer);  // none yet for a buffer that is allocated inside
+      const auto place = places_.find(&buffer);  // a buffer that is allocated inside has none yet
       return place == places_.end() || place->second.in_registers;
     });
     if (targets != StoreTargets::kOther && (replication_ == 1 || targets != StoreTargets::kBoth))
@@ -95,8 +95,8 @@ void KernelEmitter::EmitLet(const Let& let) {
   With(let.var.get(), var, [&] { Statement(let.body); });
 }
 
-// The threads of the loop's iterations stand `replication` apart: those in between carry out the same
-// iteration, until a loop further in tells them apart.
+// The threads of consecutive iterations are `replication` apart. Those in between execute the same iteration,
+// until a loop further in divides them.
 void KernelEmitter::EmitThreadLoop(const For& loop) {
   const int64_t around = replication_, extent = loop.var->extent;
   const int64_t stride = ThreadsUnder(loop.body), used = stride * extent;
@@ -132,7 +132,7 @@ void KernelEmitter::EmitThreadLoop(const For& loop) {
 }
 
 void KernelEmitter::EmitIf(const If& branch) {
-  // Threads meet to combine whether or not the condition holds for theirs.
+  // A Combine is a barrier, so threads whose condition is false take part in it too.
   const Combine* combine = DynAs<Combine>(branch.then);
   if (combine != nullptr && !branch.otherwise) return EmitCombine(*combine, branch.condition);
   conditions_.push_back(Value(branch.condition).text);
@@ -148,7 +148,7 @@ void KernelEmitter::EmitIf(const If& branch) {
   Close();
 }
 
-// An array of one thread's own, in registers where its indices are constants after unrolling.
+// A thread's own array; it is in registers if its indices are constants after unrolling.
 void KernelEmitter::EmitAlloc(const Alloc& alloc) {
   const Buffer& buffer = alloc.buffer;
   if (buffer->scope == Scope::kShared) return Statement(alloc.body);
@@ -187,7 +187,7 @@ bool KernelEmitter::OpenOneOfAlike() {
   return true;
 }
 
-// A value on its way to memory is rounded there, not before.
+// A value that is stored to memory is rounded by the store.
 Code KernelEmitter::Unrounded(const Expr& value) {
   const DType dtype = value->dtype;
   const bool rounds = IsNarrowFloat(dtype);
@@ -198,7 +198,7 @@ Code KernelEmitter::Unrounded(const Expr& value) {
   return arithmetic_.WideBinary(value->op, dtype, Value(value->args[0]), Value(value->args[1]));
 }
 
-// A reduction in registers keeps the digits that its type would drop.
+// A reduction in registers keeps the precision that its type would lose.
 Code KernelEmitter::StoredValue(const Store& store) {
   const Place& place = PlaceOf(store.buffer);
   if (!place.in_registers) return Unrounded(store.value);

@@ -1,5 +1,6 @@
-// Emits copies that all threads share: 4 to 16 bytes at a time by cp.async, or through registers where
-// elements are too small for that, or adjacent at the source but not at the destination (a transposed tile).
+// Emits copies that are divided among all threads: 4 to 16 bytes at a time by cp.async, or through registers
+// when elements are too small for that, or adjacent at the source but not at the destination (a transposed
+// tile).
 //
 // In the loop of a pipeline, registers are loaded before the step's work and stored after it:
 //
@@ -15,10 +16,10 @@
 namespace mycc {
 namespace {
 
-constexpr int64_t kMostRegisters = 8;  // that a thread keeps through a step for one copy
-constexpr int64_t kLoads = 16;  // on their way before the first of them is stored, outside of such loops
+constexpr int64_t kMostRegisters = 8;  // of a thread, for one copy, during a step
+constexpr int64_t kLoads = 16;         // issued before the first of them is stored, outside of such loops
 
-// number / stride % steps; with steps 0 the quotient alone.
+// number / stride % steps; with steps 0 only the quotient.
 std::string Digit(const std::string& number, int64_t stride, int64_t steps) {
   const std::string quotient = stride == 1 ? number : absl::StrCat(number, " / ", stride);
   return steps == 0 ? quotient : absl::StrCat(quotient, " % ", steps);
@@ -34,8 +35,8 @@ bool IsStepLoop(const For& loop) {
 
 }  // namespace
 
-// The elements, flattened in the order of the loops, go round the threads in chunks. Loops over threads come
-// last but the innermost one: neighbours copy what those loops put side by side.
+// The elements, flattened in the order of the loops, are dealt to the threads in chunks. Thread loops come
+// last, but before the innermost loop: neighbouring threads copy the neighbouring iterations of those loops.
 std::optional<KernelEmitter::ThreadCopy> KernelEmitter::TakeApart(const Copy& copy) {
   ThreadCopy parts;
   Stmt inner = copy.body;
@@ -55,7 +56,7 @@ std::optional<KernelEmitter::ThreadCopy> KernelEmitter::TakeApart(const Copy& co
                         [](const For* loop) { return loop->loop_kind != LoopKind::kThread; });
   const For& last = *parts.loops.back();
   const int64_t element = DTypeBytes(parts.store->buffer->dtype);
-  // A schedule that shares out a copy among threads says how much each moves at once.
+  // A schedule with thread loops determines the elements that a thread copies at a time.
   const bool by_element = last.loop_kind != LoopKind::kVector &&
                           std::any_of(parts.loops.begin(), parts.loops.end(),
                                       [](const For* loop) { return loop->loop_kind == LoopKind::kThread; });
@@ -81,9 +82,9 @@ void KernelEmitter::EmitCopy(const Copy& copy) {
   pending_stores_.push_back({conditions_, *parts, kept->second});
 }
 
-// A loop's value in chunk number thread + step * team: that number / stride % steps, or with steps 0 (the
-// outermost loop) the quotient alone. nullopt where the number's two parts have no quotients of their own.
-// Steps are unrolled, so that whatever moves with the step alone is a constant of the code.
+// A loop's value in chunk number thread + step * team: number / stride % steps, or with steps 0 (the
+// outermost loop) only the quotient. nullopt when the two parts of the number cannot be divided separately.
+// Steps are unrolled, so a part that depends only on the step is a constant.
 std::optional<std::string> KernelEmitter::PartOfChunk(const std::string& step, int64_t stride,
                                                       int64_t steps) const {
   if (steps == 1) return "0";
@@ -94,7 +95,7 @@ std::optional<std::string> KernelEmitter::PartOfChunk(const std::string& step, i
   return std::nullopt;
 }
 
-// `emit` gets the names of the chunk's number and of the condition for it to be inside of the tensor.
+// `emit` gets the names of the chunk's number and of the condition that it is inside of the tensor.
 void KernelEmitter::EachChunk(const ThreadCopy& copy, int64_t count, const std::string& first,
                               const std::function<void(const std::string&, const std::string&)>& emit) {
   const std::string i = Name("i"), at = Name("chunk");
@@ -103,7 +104,7 @@ void KernelEmitter::EachChunk(const ThreadCopy& copy, int64_t count, const std::
   const std::string step = first.empty() ? i : absl::StrCat("(", first, " + ", i, ")");
   const bool ragged = copy.steps * team_ > copy.chunks;
   bool numbered = ragged;
-  std::vector<std::string> values;  // of the loops, from the innermost
+  std::vector<std::string> values;  // the loops' values, from the innermost
   int64_t stride = 1;
   for (size_t l = copy.loops.size(); l-- > 0;) {
     const bool last = l + 1 == copy.loops.size();
@@ -138,7 +139,7 @@ void KernelEmitter::EmitAsyncCopy(const ThreadCopy& copy) {
   });
 }
 
-// The place of a chunk's first element in the tensor that it is copied from, in elements.
+// The position of a chunk's first element in the source tensor, in elements.
 std::string KernelEmitter::Offset(const ThreadCopy& copy) {
   return Index(FromLinear(Flat(PlaceOf(copy.load->buffer), copy.load->args))).text;
 }
@@ -184,8 +185,8 @@ void KernelEmitter::EmitCopyByRegisters(const ThreadCopy& copy) {
   Close();
 }
 
-// In the body of a pipeline's loop, what its copies loaded is stored at the end: in slots that nobody
-// reads before all threads have met again.
+// In the body of a pipeline's loop, the loaded elements are stored at the end, in slots that are not read
+// before the next barrier.
 void KernelEmitter::EmitLoopBody(const For& loop) {
   if (roles_ != nullptr || !IsStepLoop(loop)) return Statement(loop.body);
   const std::vector<std::string> around = std::exchange(conditions_, {});
@@ -201,7 +202,7 @@ void KernelEmitter::EmitLoopBody(const For& loop) {
   conditions_ = around;
 }
 
-// Registers for the step's copies, declared where both their loads and their stores see them.
+// Declares registers for the step's copies, in the scope of both their loads and their stores.
 void KernelEmitter::KeepThroughStep(const Stmt& body) {
   VisitStmts(body, [&](const Stmt& stmt) {
     const Copy* copy = DynAs<Copy>(stmt);
@@ -215,8 +216,8 @@ void KernelEmitter::KeepThroughStep(const Stmt& body) {
   });
 }
 
-// Elements of one access: up to 16 bytes that are contiguous along the last loop and aligned, where they come
-// from and (with `store`) where they go, and inside or outside of the tensor together.
+// The number of elements of one access: up to 16 bytes, contiguous along the last loop and aligned, at the
+// source and (with `store`) at the destination, and all inside or all outside of the tensor.
 int64_t KernelEmitter::ChunkOf(const For& last, const Store* store, const Expr& load, const Expr& condition) {
   int64_t common = std::gcd(16 / DTypeBytes(load->dtype), last.var->extent);
   const auto contiguous = [&](const Buffer& buffer, const std::vector<Expr>& indices) {
@@ -234,7 +235,7 @@ int64_t KernelEmitter::ChunkOf(const For& last, const Store* store, const Expr& 
   if (condition) SplitConjunction(condition, &parts);
   for (const Expr& part : parts) {
     if (!UsesVar(part, last.var.get())) continue;
-    // last + ... < bound, all of it in steps of the chunk.
+    // last + ... < bound, with all terms multiples of the chunk.
     const Expr difference =
         part->op == Op::kLt || part->op == Op::kLe ? part->args[1] - part->args[0] : nullptr;
     if (!difference) return 1;

@@ -11,13 +11,14 @@ namespace {
 
 // A matrix operand as a tile in shared memory: rows of `row_bytes`, cut into panels as wide as the swizzle.
 struct OperandTile {
-  bool depth_contiguous;  // its rows run along the depth (K-major); otherwise the depth is down the rows
+  bool depth_contiguous;  // rows run along the depth (K-major); otherwise the depth runs across rows
   int64_t element;        // bytes
-  int64_t swizzle;        // bytes of a panel's row
+  int64_t swizzle;        // bytes, the width of a panel
   int64_t rows;           // of a panel
 
   int64_t panel_bytes() const { return rows * swizzle; }
-  // The bytes before the part that is `depth` elements in, and `other` elements along the other dimension.
+  // The offset in bytes of the part at `depth` elements along the depth, and `other` elements along the other
+  // dimension.
   int64_t Offset(int64_t depth, int64_t other) const {
     const int64_t along = (depth_contiguous ? depth : other) * element,
                   down = depth_contiguous ? other : depth;
@@ -56,7 +57,7 @@ std::string WgmmaName(const Instruction& row, const FragmentLayout& layout) {
 }
 
 // wgmma of one shape and type, for tile `kTile` of the accumulator's rows [PTX ISA, "wgmma.mma_async"]. Only
-// elements of 16 bits may be transposed; where sums are partial, the first product of each begins it.
+// elements of 16 bits may be transposed. With partial sums, the first product of each does not add.
 std::string WgmmaFunction(const Instruction& row, const FragmentLayout& layout) {
   const bool transposes = DTypeBytes(row.operand) == 2, partial = row.partial_depth > 0,
              of_floats = IsFloat(row.accumulator);
@@ -89,14 +90,14 @@ std::string WgmmaFunction(const Instruction& row, const FragmentLayout& layout) 
                       partial ? ", \"n\"(kAdds)" : "", ");\n}\n");
 }
 
-// A partial sum has 64 rows, and half of the columns where there are more than 128, so that partial sums take
-// few registers beside those that they are added to.
+// A partial sum has 64 rows, and half of the columns if there are more than 128, so that it needs few
+// registers besides those of the sums.
 FragmentLayout PartLayout(const FragmentLayout& layout) {
   const int64_t columns = layout.columns > 128 ? layout.columns / 2 : layout.columns;
   return {64, columns, WarpGrid{1, 1}, /*warpgroups=*/true};
 }
 
-// The code that multiplies part by part, over `row.partial_depth` at a time, and adds the parts up.
+// Code that multiplies over `row.partial_depth` at a time, and adds up the partial sums.
 std::vector<std::string> PartialProducts(const Instruction& row, const FragmentLayout& layout,
                                          const FragmentLayout& part, const std::string& acc,
                                          const OperandTile& a, const OperandTile& b, int64_t depth) {
@@ -124,7 +125,7 @@ std::vector<std::string> PartialProducts(const Instruction& row, const FragmentL
 
 }  // namespace
 
-// Registers of each thread, in the order of passes/fragments.h.
+// Declares each thread's registers, in the order of passes/fragments.h.
 void KernelEmitter::EmitAccumulator(const Alloc& alloc, const FragmentLayout& layout) {
   Place place;
   place.name = Name(alloc.buffer->name);
@@ -137,7 +138,7 @@ void KernelEmitter::EmitAccumulator(const Alloc& alloc, const FragmentLayout& la
   places_.erase(alloc.buffer.get());
 }
 
-// The register of the running thread's element: what steps from thread to thread falls away.
+// The register of the running thread's element: terms that depend on the thread are dropped.
 Linear KernelEmitter::FragmentRegister(const FragmentLayout& layout, const std::vector<Expr>& indices) {
   Linear flat;
   const auto add = [&](const Expr& index, const auto& step_of) {
@@ -171,7 +172,7 @@ std::string KernelEmitter::SharedAddress(const Buffer& buffer, const std::vector
                       Index(FromLinear(Flat(place, indices))).text, "])");
 }
 
-// Multiplies; all but `pending` of the warpgroup's statements so far are complete after it.
+// Emits the products. After them, at most `pending` of the warpgroup's statements are incomplete.
 void KernelEmitter::EmitWgmma(const Mma& mma, const Instruction& row, int pending) {
   const FragmentLayout& layout = LayoutOfAccumulator(mma);
   const auto tile_of = [&](const TileView& view, bool depth_contiguous) {
@@ -200,7 +201,7 @@ void KernelEmitter::EmitWgmma(const Mma& mma, const Instruction& row, int pendin
   prelude_.Add(name, WgmmaFunction(row, unit));
 
   OpenBlock();
-  // A warpgroup's rows of a, and the descriptor's distances: between panels, and between groups of 8 rows.
+  // A warpgroup's rows of a, and the descriptor's distances between panels and between groups of 8 rows.
   const int64_t rows_of_group = layout.rows / layout.warps.rows;
   const auto descriptor = [&](const char* var, const TileView& view, const OperandTile& tile,
                               const std::string& more) {
@@ -234,9 +235,9 @@ void KernelEmitter::EmitWgmma(const Mma& mma, const Instruction& row, int pendin
   Close();
 }
 
-// A consumer's loop over a ring, where each turn waits for a slot, multiplies and hands the slot back: the
-// tensor cores begin a turn while the turn before still runs, and slots go back one turn later. False for
-// other loops.
+// Emits a consumer's loop over a ring, in which each turn waits for a slot, multiplies and releases the slot.
+// The tensor cores begin a turn while the previous one still runs, so a slot is released one turn later.
+// False for other loops.
 bool KernelEmitter::EmitOverlappedMma(const For& loop) {
   const Seq* seq = DynAs<Seq>(loop.body);
   if (roles_ == nullptr || seq == nullptr || seq->stmts.size() != 3 || IsConstInt(loop.extent, 1))
@@ -246,7 +247,7 @@ bool KernelEmitter::EmitOverlappedMma(const For& loop) {
   const Arrive* arrive = DynAs<Arrive>(seq->stmts[2]);
   if (wait == nullptr || mma == nullptr || arrive == nullptr) return false;
   const absl::StatusOr<Instruction> row = FindInstruction(mma->instruction, target_);
-  // Partial sums are waited for in each turn: other warpgroups' turns run meanwhile.
+  // Each turn waits for its partial sums; meanwhile other warpgroups multiply.
   if (!row.ok() || row->kind != InstructionClass::kWarpgroup || row->partial_depth > 0) return false;
   const std::string var = Name(loop.var->name), before = Name(absl::StrCat(loop.var->name, ".before"));
   const auto hand_back = [&](const std::string& turn) {
@@ -271,7 +272,7 @@ bool KernelEmitter::EmitOverlappedMma(const For& loop) {
   Close();
   Close();
   Line("wgmma_wait<0>();");
-  // An unknown number of turns may be none.
+  // The number of turns may be 0 if it is not constant.
   is_constant ? OpenBlock() : Open("if (", extent, " > 0)");
   Line("const int ", before, " = ", extent, " - 1;");
   hand_back(before);
@@ -279,8 +280,8 @@ bool KernelEmitter::EmitOverlappedMma(const For& loop) {
   return true;
 }
 
-// Fragments of 16 rows of a and 16 columns of b (twice 8), 32 bytes deep, by ldmatrix, then mma.sync on all
-// of them. To ldmatrix, whatever their type, they are 8 x 8 matrices of 16 bits: 16 bytes deep.
+// Loads fragments of 16 rows of a and 16 columns of b (twice 8), 32 bytes deep, by ldmatrix; then emits
+// mma.sync on all of them. ldmatrix treats all types as 8 x 8 matrices of 16 bits, 16 bytes deep.
 void KernelEmitter::EmitWarpMma(const Mma& mma, const Instruction& row) {
   const FragmentLayout& layout = LayoutOfAccumulator(mma);
   const std::string function = prelude_.Use(MmaFunction(row.operand));
@@ -293,17 +294,16 @@ void KernelEmitter::EmitWarpMma(const Mma& mma, const Instruction& row) {
   if (is_torn(mma.a, a_depth ? mma.k : mma.m) || is_torn(mma.b, b_depth ? mma.k : mma.n))
     return Fail(absl::StrCat(
         row.name, ": the padding of a tile's rows stands between elements of one row of an operand"));
-  const int64_t columns = layout.column_tiles() * 8;  // of a warp
+  const int64_t columns = layout.column_tiles() * 8;  // columns of a warp
   if (columns % 16 != 0)
     return Fail(absl::StrCat(row.name, ": a warp has ", columns, " columns; expected 16s"));
-  // Other elements than those of 16 bits cannot be turned over on the way; those of 32 are fragments' own
-  // size.
+  // ldmatrix can transpose only elements of 16 bits; elements of 32 bits are loaded one by one.
   const int64_t element = DTypeBytes(row.operand), half = 16 / element;
   if (element == 1 && !(a_depth && b_depth))
     return Fail(absl::StrCat(row.name, ": an operand is not contiguous along the depth"));
   OpenBlock();
-  // Which row of the four 8 x 8 matrices this thread addresses: matrices 1 and 3 are below, 2 and 3 beside;
-  // of an operand whose depth runs down the rows the other way round.
+  // The row of the four 8 x 8 matrices that this thread addresses. Matrices 1 and 3 are below 0 and 2, and
+  // matrices 2 and 3 beside 0 and 1; if the depth runs across rows, it is the other way round.
   Line("const int lane = ", Thread(), " % 32, low = lane % 16, high = lane / 16 * ", half, ";");
   Line("const int upper = lane % 8 + lane / 16 * 8, side = lane / 8 % 2 * ", half, ";");
   const std::string warp = absl::StrCat(Thread(), " / 32");
@@ -362,15 +362,15 @@ void KernelEmitter::EmitWarpMma(const Mma& mma, const Instruction& row) {
   Close();
 }
 
-// Element (row, column), given as code, of a view in shared memory. The view's steps are multiples of whole
-// rows along one of its dimensions and of elements along the other.
+// The address of element (row, column), given as code, of a view in shared memory. The view's strides are
+// whole rows along one dimension and single elements along the other.
 std::string KernelEmitter::ElementOf(const TileView& view, const std::string& row,
                                      const std::string& column) {
   const Place& place = PlaceOf(view.buffer);
   const BufferNode& buffer = *view.buffer;
   const bool column_contiguous = view.col_stride == 1;
   const int64_t step = column_contiguous ? view.row_stride : view.col_stride;
-  // Rows are `step` logical elements apart, padding included.
+  // Rows are `step` logical elements apart, including padding.
   const int64_t row_elements = buffer.shape.back();
   const int64_t pitch = step / row_elements * (row_elements + buffer.layout.row_pad);
   if (place.panel_elements != 0)

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kMaxAccessBytes = 16;
 
-// Buffers that a statement writes, and how often.
+// The number of writes to each buffer in a statement.
 std::unordered_map<const BufferNode*, int> WritesUnder(const Stmt& root) {
   std::unordered_map<const BufferNode*, int> writes;
   VisitStmts(root, [&](const Stmt& stmt) {
@@ -40,7 +40,7 @@ bool ReadsUnder(const Stmt& root, const BufferNode* buffer) {
 
 }  // namespace
 
-// The access of all lanes, or nothing when they are not consecutive, or not provably aligned.
+// The vector access of all lanes; nullopt when they are not consecutive, or not provably aligned.
 std::optional<KernelEmitter::VectorAccess> KernelEmitter::VectorAccessOf(const Buffer& buffer,
                                                                          const std::vector<Expr>& indices,
                                                                          const For& loop) {
@@ -65,7 +65,7 @@ std::optional<KernelEmitter::VectorAccess> KernelEmitter::VectorAccessOf(const B
   return VectorAccess{count, std::move(flat)};
 }
 
-// Vectors for all lanes: one, or an array of them.
+// Declares the vectors for all lanes: one, or an array.
 KernelEmitter::Vectors KernelEmitter::DeclareVectors(const Buffer& buffer, VectorAccess access,
                                                      const For& loop) {
   Vectors vectors{Name(absl::StrCat(buffer->name, "_v")), buffer, std::move(access), 1};
@@ -94,15 +94,14 @@ void KernelEmitter::ForVectors(const Vectors& vectors,
   }
 }
 
-// The loads of an expression that every lane carries out where `condition` holds (always, when empty) become
-// vectors.
+// Vectorizes the loads of an expression that every lane executes if `condition` holds (empty: always).
 void KernelEmitter::LoadVectors(const Expr& expr, const For& loop, const std::string& lane,
                                 const std::unordered_set<const BufferNode*>& written,
                                 const std::string& condition) {
   if (expr->op == Op::kSelect) {
     LoadVectors(expr->args[0], loop, lane, written, condition);
     if (UsesVar(expr->args[0], loop.var.get())) return;
-    // An arm that all lanes take together, or none.
+    // The condition is the same in all lanes.
     const std::string taken = Value(expr->args[0]).At(kBothOf + 1);
     LoadVectors(expr->args[1], loop, lane, written,
                 condition.empty() ? taken : absl::StrCat(condition, " && ", taken));
@@ -124,7 +123,7 @@ void KernelEmitter::LoadVectors(const Expr& expr, const For& loop, const std::st
   lanes_[expr.get()] = LaneOf(vectors, lane);
 }
 
-// Stores that every lane carries out, each the only use of its buffer in the loop, become vectors.
+// Vectorizes stores that every lane executes, if they are the only use of their buffer in the loop.
 std::vector<KernelEmitter::Vectors> KernelEmitter::StoreVectors(const std::vector<const Store*>& stores,
                                                                 const For& loop, const std::string& lane) {
   const auto writes = WritesUnder(loop.body);
@@ -140,7 +139,7 @@ std::vector<KernelEmitter::Vectors> KernelEmitter::StoreVectors(const std::vecto
 }
 
 void KernelEmitter::EmitVectorLoop(const For& loop) {
-  // The statements that every lane carries out.
+  // The statements that every lane executes.
   const std::vector<Stmt> parts =
       loop.body->kind == StmtKind::kSeq ? As<Seq>(loop.body).stmts : std::vector<Stmt>{loop.body};
   std::vector<const Store*> stores;

@@ -1,4 +1,5 @@
-// Takes a launch apart by one walk over its loops, places its buffers, and refuses what no launch can do.
+// Analyses a launch in one walk over its loops, places its buffers, and refuses launches that a GPU cannot
+// execute.
 #include "codegen/cuda/launch.h"
 
 #include <algorithm>
@@ -21,7 +22,7 @@ constexpr int64_t kMuchMore = 4;
 constexpr int64_t kMaxLoads = int64_t{1} << 50;
 constexpr int64_t kMaxGrid = (int64_t{1} << 31) - 1;
 
-// Every buffer that is read or written under a statement.
+// Every buffer that a statement and those inside it read or write.
 std::unordered_set<const BufferNode*> BuffersUnder(const Stmt& root) {
   std::unordered_set<const BufferNode*> used;
   VisitStmts(root, [&](const Stmt& stmt) {
@@ -31,10 +32,10 @@ std::unordered_set<const BufferNode*> BuffersUnder(const Stmt& root) {
   return used;
 }
 
-// How often the loads of each buffer are carried out, by all threads together.
+// Counts the executed loads of each buffer, over all threads.
 void CountLoads(const Stmt& root, int64_t times, std::unordered_map<const BufferNode*, int64_t>* loads) {
   if (const For* loop = DynAs<For>(root)) times = std::min(times * loop->var->extent, kMaxLoads);
-  std::unordered_set<const ExprNode*> counted;  // a load that a statement mentions twice is one
+  std::unordered_set<const ExprNode*> counted;  // a load that occurs twice in a statement counts once
   ForEachExpr(root, [&](const Expr& expr) {
     Visit(expr, [&](const ExprNode& e) {
       if (e.op == Op::kLoad && counted.insert(&e).second) (*loads)[e.buffer.get()] += times;
@@ -43,9 +44,9 @@ void CountLoads(const Stmt& root, int64_t times, std::unordered_map<const Buffer
   for (const Stmt& child : Children(root)) CountLoads(child, times, loads);
 }
 
-// Input tensors that the launch reads once (fewer than twice, to allow for partial tiles at the edges): their
-// lines should leave the caches first. They must be much larger than the outputs: otherwise the order hardly
-// matters to memory, and evicting half-read lines costs more than it saves.
+// Input tensors whose elements the launch reads once (less than twice, to allow for partial tiles at the
+// edges). Their cache lines are evicted first. Only inputs much larger than the outputs count: for others the
+// gain is smaller than the cost of evicting half-read lines.
 std::unordered_set<const BufferNode*> ReadOnce(const Launch& launch) {
   std::unordered_map<const BufferNode*, int64_t> loads;
   CountLoads(launch.body, launch.grid / launch.cluster_reduce, &loads);
@@ -60,7 +61,7 @@ std::unordered_set<const BufferNode*> ReadOnce(const Launch& launch) {
   return once;
 }
 
-// Shared memory is the block's, not one thread's.
+// Shared memory belongs to the block, so it is not allocated inside thread loops.
 absl::Status CheckSharedOutside(const Stmt& root, const For* thread_loop) {
   const Alloc* alloc = DynAs<Alloc>(root);
   if (alloc != nullptr && alloc->buffer->scope == Scope::kShared && thread_loop != nullptr) {
@@ -93,7 +94,8 @@ absl::Status CheckLoops(const Stmt& root) {
   return status;
 }
 
-// Joined blocks share out thread loops, in whole warps; anything else that a block does is for itself.
+// Blocks that reduce together divide thread loops among them, in whole warps; other code is executed by each
+// block.
 absl::Status CheckClusterReduce(const Launch& launch) {
   const std::string blocks = absl::StrCat(launch.cluster_reduce, " thread blocks, joined in iterations of ",
                                           launch.blocks.back()->var->name);
@@ -156,7 +158,7 @@ absl::StatusOr<Launch> LaunchOf(const Stmt& root, const std::vector<LaunchBuffer
   return launch;
 }
 
-// In registers, of the widest tensor that threads combine; 0 where there is none.
+// Bytes in a register of the widest tensor that threads combine; 0 when there is none.
 int64_t CombinedBytes(const Launch& launch) {
   int64_t element = 0;
   VisitStmts(launch.body, [&](const Stmt& stmt) {

@@ -15,7 +15,7 @@ namespace {
 
 using Nvrtc = NvrtcLibrary;
 
-// One compilation; the text and the code that come out of it.
+// One compilation, with its log and its code.
 class Compilation {
  public:
   explicit Compilation(const Nvrtc& nvrtc) : nvrtc_(nvrtc) {}
@@ -25,11 +25,10 @@ class Compilation {
   Compilation(const Compilation&) = delete;
   Compilation& operator=(const Compilation&) = delete;
 
-  // `arch` as NVRTC has it: sm_90a, or compute_90a for PTX. `variant`: an option more.
+  // `arch` is NVRTC's name: sm_90a, or compute_90a for PTX. `variant` is an additional option.
   absl::Status Compile(const std::string& source, const std::string& arch, const char* variant = nullptr) {
     const std::string arch_option = absl::StrCat("-arch=", arch);
-    // The log of each compilation is read, and a cached one has none. A kernel may leave declarations of the
-    // source unused (warning 177).
+    // No cache: a cached compilation has no log. No warning 177: a kernel may leave declarations unused.
     std::vector<const char*> options = {arch_option.c_str(), "-std=c++17",         "-default-device",
                                         "-no-cache",         "-diag-suppress=177", "--ptxas-options=-v"};
     if (variant != nullptr) options.push_back(variant);
@@ -59,7 +58,7 @@ class Compilation {
     if (result == 0) return bytes;
     return absl::InternalError(absl::StrCat("NVRTC: ", nvrtc_.GetErrorString(result)));
   }
-  // Bytes that end in zeros.
+  // A text that ends in zero bytes.
   absl::StatusOr<std::string> Text(Nvrtc::Result (*get_size)(Nvrtc::Program, size_t*),
                                    Nvrtc::Result (*get)(Nvrtc::Program, char*)) const {
     MYCC_ASSIGN_OR_RETURN(std::string text, Bytes(get_size, get));
@@ -89,7 +88,7 @@ absl::StatusOr<CudaImage> CompileCuda(const std::string& source, const Target& t
   const bool spills = std::any_of(
       image.kernels.begin(), image.kernels.end(),
       [](const CudaKernelResources& kernel) { return kernel.spill_bytes > 0 || kernel.stack_bytes > 0; });
-  // The prelude's BLOCK_OF and TURNS say what these are about.
+  // The comments of BLOCK_OF and TURNS in prelude.cc explain these options.
   if (spills && source.find("ONE_BLOCK") != std::string::npos)
     return CompileFor(*nvrtc, source, target, "-DONE_BLOCK");
   if (image.serialized_wgmma && source.find("ROLLED_TURNS") != std::string::npos)

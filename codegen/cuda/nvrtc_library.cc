@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 constexpr char kName[] = "libnvrtc.so.13";
 
-// Every folder called lib below PREFIX/lib/python3*/site-packages/nvidia.
+// Every folder named lib below PREFIX/lib/python3*/site-packages/nvidia.
 std::vector<std::string> PythonFolders(const std::string& prefix) {
   std::vector<std::string> folders;
   std::error_code error;
@@ -34,7 +34,7 @@ std::vector<std::string> PythonFolders(const std::string& prefix) {
   return folders;
 }
 
-// The folders where it is looked for after the loader's own places.
+// The folders that are searched after the loader's path.
 std::vector<std::string> Folders() {
   std::vector<std::string> folders;
   if (const char* home = std::getenv("CUDA_HOME"); home != nullptr && *home != '\0')
@@ -81,7 +81,7 @@ absl::StatusOr<NvrtcLibrary> Open() {
     void* handle = dlopen(absl::StrCat(folder, "/", kName).c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) continue;
     MYCC_RETURN_IF_ERROR(FindFunctions(handle, &nvrtc));
-    // NVRTC opens its second library by name alone, and meets this one.
+    // NVRTC opens its second library by name, and so finds this one, which is loaded already.
     dlopen(absl::StrCat(folder, "/libnvrtc-builtins.so.", nvrtc.major, ".", nvrtc.minor).c_str(),
            RTLD_NOW | RTLD_LOCAL);
     return nvrtc;

@@ -11,7 +11,7 @@
 namespace mycc {
 namespace {
 
-// The number that stands before `unit` in "..., 256 bytes smem, ...", or 0.
+// The number before `unit` in "..., 256 bytes smem, ...", or 0.
 int64_t NumberBefore(const std::string& line, const std::string& unit) {
   const size_t end = line.find(absl::StrCat(" ", unit));
   if (end == std::string::npos) return 0;
@@ -27,7 +27,8 @@ std::string EntryFunction(const std::string& line) {
   return parts.size() > 2 ? parts[1] : "";
 }
 
-// Lines of numbers, which every compilation has, and the words of other parts of the compiler.
+// Whether the line is not a warning: numbers that every compilation prints, and lines of other parts of the
+// compiler.
 bool IsRoutine(const std::string& line) {
   return !absl::StartsWith(line, "ptxas") || absl::StrContains(line, "Function properties for") ||
          absl::StrContains(line, "bytes gmem") || absl::StrContains(line, "Compile time =");
@@ -44,7 +45,7 @@ CudaImage ReadPtxasLog(const std::string& log) {
       image.kernels.push_back({EntryFunction(line)});
       kernel = &image.kernels.back();
     } else if (kernel != nullptr && absl::StrContains(line, "bytes spill stores")) {
-      // A line for the kernel, and one for each function that it calls.
+      // There is a line for the kernel, and one for each function that it calls.
       kernel->stack_bytes += NumberBefore(line, "bytes stack frame");
       kernel->spill_bytes += NumberBefore(line, "bytes spill stores");
     } else if (kernel != nullptr && absl::StrContains(line, "Used ")) {

@@ -16,7 +16,7 @@
 namespace mycc {
 namespace {
 
-// void SYMBOL(tensors, shared_workspace, thread_workspaces), run by thread 0 of its team.
+// Emits void SYMBOL(tensors, shared_workspace, thread_workspaces), which thread 0 of a team runs.
 void EmitBody(llvm::Module& module, const llvm::TargetMachine& machine, const Target& target,
               const std::string& symbol, const KernelLayout& layout, const Stmt& body) {
   llvm::LLVMContext& context = module.getContext();

@@ -1,4 +1,4 @@
-// Emits expressions as LLVM values: scalars, or vectors where an expression varies along the vector loop.
+// Emits expressions as LLVM values: scalars, or vectors when an expression varies along the vector loop.
 #include <algorithm>
 
 #include "codegen/llvm/kernel_emitter.h"
@@ -12,7 +12,7 @@ using llvm::Value;
 
 bool IsVector(Value* value) { return value->getType()->isVectorTy(); }
 
-// Worth a branch instead of computing both arms of a select.
+// Whether the expression is so expensive that a branch is better than computing both arms of a select.
 bool IsCostly(const Expr& expr, int* budget) {
   if (--*budget < 0 || IsTranscendental(expr->op)) return true;
   return std::any_of(expr->args.begin(), expr->args.end(),
@@ -126,7 +126,7 @@ Value* LlvmKernelEmitter::EmitOperation(const Expr& expr) {
   return numbers_.Binary(expr->op, expr->dtype, x, y);
 }
 
-// Divisions of lanes that are quicker than the division of vectors; null where this one is not among them.
+// Emits a division of lanes that has a faster form than the division of vectors; null when it has none.
 Value* LlvmKernelEmitter::EmitQuotient(const Expr& expr) {
   const Expr& divisor = expr->args[1];
   if (expr->dtype != DType::kF64 && !Varies(divisor)) {
@@ -149,8 +149,8 @@ Value* LlvmKernelEmitter::EmitCompare(const Expr& expr) {
   return numbers_.Compare(expr->op, a->dtype, x, y);
 }
 
-// A load in an arm may be out of bounds when the arm is not taken: then a uniform condition branches, and a
-// condition that varies masks.
+// A load in an arm may be out of bounds when the other arm is selected. Then a uniform condition becomes a
+// branch, and a varying one a mask.
 Value* LlvmKernelEmitter::EmitSelect(const Expr& expr) {
   Value* condition = Emit(expr->args[0]);
   const Expr& then = expr->args[1];
@@ -183,8 +183,8 @@ Value* LlvmKernelEmitter::EmitSelect(const Expr& expr) {
   return b_.CreateSelect(condition, x, y);
 }
 
-// select(inside, x[i-1], 0.0), as a window reads its padding: a load from the tensor or from a place full of
-// zeros, without a branch. Null where the select is not of that form.
+// Emits select(inside, x[i-1], 0.0), the padded read of a window, without a branch: as a load from the tensor
+// or from a block of zeros. Null when the select is not of that form.
 Value* LlvmKernelEmitter::EmitPadded(const Expr& expr, Value* condition) {
   const Expr &load = expr->args[1], &pad = expr->args[2];
   const bool masked = lanes_ && lanes_->mask && !lanes_->mask_is_prefix;
@@ -207,7 +207,7 @@ Value* LlvmKernelEmitter::EmitPadded(const Expr& expr, Value* condition) {
 }
 
 Value* LlvmKernelEmitter::EmitBranches(const Expr& expr, Value* condition) {
-  // Both arms have one type: wide if either is.
+  // Both arms get the same type: a vector if one of them is.
   const bool wide = Varies(expr->args[1]) || Varies(expr->args[2]);
   Value* values[2];
   llvm::BasicBlock* ends[2];

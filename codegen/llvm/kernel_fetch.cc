@@ -30,8 +30,8 @@ void LlvmKernelEmitter::EmitFetching(const For& loop) {
   fetching_.reset();
 }
 
-// Elements by which the loop around moves the access: of the loops outside, the one that moves it least. 0:
-// none does.
+// The distance in elements between the access in this iteration of the enclosing loop and in the next: the
+// smallest stride of the loops outside. 0: none moves the access.
 int64_t LlvmKernelEmitter::NextIteration(const Linear& index) const {
   int64_t least = 0;
   for (const auto& [atom, coefficient] : index.terms) {
@@ -43,8 +43,8 @@ int64_t LlvmKernelEmitter::NextIteration(const Linear& index) const {
   return least;
 }
 
-// Fetches from the callers' inputs, each vector once, however often the value reads it. Buffers that were
-// packed or computed here are in a cache.
+// Prefetches from the caller's inputs, each vector once even if the value reads it several times. Buffers
+// that were computed here are in a cache already.
 void LlvmKernelEmitter::FetchNext(const Expr& value) {
   std::vector<const ExprNode*> fetched;
   Visit(value, [&](const ExprNode& load) {

@@ -1,5 +1,5 @@
-// Emits index arithmetic. Terms of outer loops are added first, so that LLVM can hoist them, and vectors of
-// indices use 32-bit lanes where the values fit.
+// Emits index arithmetic. Terms of outer loops are added first, so that LLVM can hoist them. Vectors of
+// indices have 32-bit lanes if the values fit.
 #include <algorithm>
 
 #include "codegen/llvm/kernel_emitter.h"
@@ -9,7 +9,8 @@ namespace {
 
 using llvm::Value;
 
-// Index vectors whose values stay below this use 32-bit lanes: half the registers, and cheap comparisons.
+// Index vectors whose values are below this have 32-bit lanes: they need half of the registers, and cheaper
+// comparisons.
 constexpr int64_t kNarrowLimit = int64_t{1} << 30;
 
 bool IsNonNegative(const Expr& expr) {
@@ -73,8 +74,8 @@ bool LlvmKernelEmitter::IsNarrow(const Expr& expr) {
   });
 }
 
-// Any number of 32 bits will do for a value that is only compared: an index that is read, before it is
-// clamped.
+// Whether an i64 value fits 32 bits. For a loaded index that is only clamped, saturating it to 32 bits is
+// enough.
 bool LlvmKernelEmitter::FitsI32(const Expr& expr) {
   if (expr->op == Op::kCast && expr->args[0]->dtype == DType::kI32) return true;
   if (expr->op != Op::kMin && expr->op != Op::kMax) return IsNarrow(expr);

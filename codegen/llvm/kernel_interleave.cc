@@ -20,7 +20,7 @@ Value* Zip(Builder& b, Value* even, Value* odd) {
   return b.CreateShuffleVector(even, odd, mask);
 }
 
-// Interleaves two or four vectors; four by halves, since unpacking instructions do each half.
+// Interleaves two or four vectors. Four are interleaved in two halves, which match the unpack instructions.
 Value* Interleave(Builder& b, const std::vector<Value*>& vectors) {
   if (vectors.size() == 2) return Zip(b, vectors[0], vectors[1]);
   return Zip(b, Zip(b, vectors[0], vectors[2]), Zip(b, vectors[1], vectors[3]));

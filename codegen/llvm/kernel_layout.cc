@@ -16,8 +16,8 @@ void AddPacked(KernelLayout* layout, const PackedBuffer& packed, int tensor, boo
                    layout->alias_groups++};
 }
 
-// Workspace buffers that share bytes, because they are never live together, must not be told apart by alias
-// analysis: it would move the stores of one above the loads of the other.
+// Workspace buffers that overlap, because they are never live at the same time, must be in one alias group.
+// Otherwise LLVM could move stores to one before loads of the other.
 void AddWorkspace(KernelLayout* layout, const LoweredFunction& lowered) {
   const auto& buffers = lowered.workspace;
   std::vector<int> group(buffers.size());

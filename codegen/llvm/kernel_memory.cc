@@ -1,4 +1,4 @@
-// Emits loads and stores: the pointer of each buffer, and accesses of a vector that are uniform, contiguous,
+// Emits loads and stores: the pointer of each buffer, and vector accesses that are uniform, contiguous,
 // strided or scattered.
 #include <algorithm>
 
@@ -58,7 +58,7 @@ LlvmKernelEmitter::Access LlvmKernelEmitter::AccessOf(const Buffer& buffer, cons
   if (fresh) cached->second = ToLinear(FlatIndex(*buffer, indices));
   const Linear& flat = cached->second;
   const int64_t size = DTypeBytes(buffer->dtype);
-  // Elements of a lane's own buffer lie beside those of the other lanes.
+  // Elements of a lane's own buffer are interleaved with those of the other lanes.
   const int64_t scale = std::max(place.lanes, 1);
 
   Access access{&place, buffer->dtype, place.pointer, 0, nullptr, InBounds(*buffer, indices)};
@@ -175,7 +175,7 @@ Value* LlvmKernelEmitter::LoadAccess(const Access& access) {
   return numbers_.FromMemory(access.dtype, stored);
 }
 
-// A zero is read instead of an element that no lane may read.
+// A zero is read instead of an element that the lanes may not read.
 Value* LlvmKernelEmitter::LoadUniform(const Access& access) {
   Value* pointer = access.pointer;
   if (lanes_ && lanes_->mask && !lanes_->mask_is_prefix && !access.in_bounds) {
@@ -194,7 +194,7 @@ Value* LlvmKernelEmitter::LoadContiguous(const Access& access) {
   const int align = DTypeBytes(access.dtype);
   llvm::Type* type = numbers_.MemoryType(access.dtype, lanes_->count);
   const bool tail_readable = lanes_->active == lanes_->count || place.over_read;
-  // Lanes that a mask other than the tail's leaves out may lie anywhere, before the buffer too.
+  // Lanes that are disabled by a mask other than the tail's may be anywhere, even before the buffer.
   const bool whole =
       lanes_->mask == nullptr || (tail_readable && (lanes_->mask_is_prefix || access.in_bounds));
   if (whole) return LoadRaw(place, type, access.pointer, align);
@@ -202,8 +202,8 @@ Value* LlvmKernelEmitter::LoadContiguous(const Access& access) {
                                              llvm::Constant::getNullValue(type)));
 }
 
-// Lanes a few elements apart: the vectors that cover them, and what the lanes want of these. The last vector
-// ends with the last lane's element, so that nothing is read but what lies between two lanes.
+// Loads lanes a few elements apart: loads the vectors that cover them, and shuffles. The last vector ends
+// with the last lane's element, so that no element outside of the lanes' range is read.
 Value* LlvmKernelEmitter::LoadStrided(const Access& access) {
   llvm::Type* type = numbers_.MemoryType(access.dtype, lanes_->count);
   const int align = DTypeBytes(access.dtype), count = lanes_->count;
@@ -261,7 +261,7 @@ void LlvmKernelEmitter::StoreContiguous(const Access& access, Value* value) {
   if (!lanes_->mask && access.nontemporal) return StorePastCaches(place, value, access.pointer);
   if (!lanes_->mask) return StoreRaw(place, value, access.pointer, align);
   if (place.on_stack && (lanes_->mask_is_prefix || access.in_bounds)) {
-    // Nobody else sees the stack, and masked stores would keep register tiles in memory.
+    // The stack is private to this thread, and masked stores would keep register tiles in memory.
     Value* old = LoadRaw(place, value->getType(), access.pointer, align);
     return StoreRaw(place, b_.CreateSelect(lanes_->mask, value, old), access.pointer, align);
   }

@@ -14,9 +14,9 @@ using llvm::Value;
 
 namespace {
 
-// The rows of a read some of the same elements, at different steps.
+// Whether rows of a read the same elements at different steps (rows of a window).
 bool IsWindow(const Mma& mma) {
-  constexpr int64_t kFarApart = 32;  // rows that no window joins
+  constexpr int64_t kFarApart = 32;  // rows farther apart do not belong to one window
   const int64_t row_stride = std::abs(mma.a.row_stride);
   return mma.group == 1 && row_stride < kFarApart &&
          row_stride * (mma.m - 1) >= std::max<int64_t>(std::abs(mma.a.col_stride), 1);
@@ -27,9 +27,9 @@ bool IsWindow(const Mma& mma) {
 // acc(i, :) += a(i, k) * b(k, :): for each group of k the columns of b are loaded once, each group of a(i, k)
 // is broadcast once, and every pair makes one multiply-add into a register of acc.
 
-// The statement's n in vectors: whole ones, then narrower ones for the rest. The rest takes one vector that
-// is too wide where b may be read past its end, one masked vector with masks, otherwise a vector for each
-// power of two.
+// Divides the statement's n into vectors: whole ones, then the rest. The rest is one vector that is too wide
+// if b may be read past its end, or one masked vector if the machine has masks, or one vector for each power
+// of two.
 std::vector<LlvmKernelEmitter::MmaColumn> LlvmKernelEmitter::ColumnsOf(const Mma& mma, int least_lanes) {
   std::vector<MmaColumn> columns;
   const int width = kernel_.vector_bytes / DTypeBytes(mma.acc.buffer->dtype);
@@ -49,7 +49,7 @@ std::vector<LlvmKernelEmitter::MmaColumn> LlvmKernelEmitter::ColumnsOf(const Mma
   return columns;
 }
 
-// A vector of `type` from the column's elements, each `group` times an element of the buffer.
+// Loads a column as a vector of `type`, each element being `group` elements of the buffer.
 Value* LlvmKernelEmitter::LoadColumn(const Access& access, llvm::Type* type, const MmaColumn& column,
                                      int64_t element, int64_t group) {
   const int size = DTypeBytes(access.dtype);
@@ -73,16 +73,15 @@ void LlvmKernelEmitter::StoreColumn(const Access& access, const MmaColumn& colum
   StoreRaw(*access.place, value, pointer, size);
 }
 
-// A pointer that LLVM does not know to be the same. The rows of a window read the same elements at different
-// steps; values kept for the next row that wants them would crowd the accumulators out of the registers, when
-// loading them again is free.
+// The same pointer, hidden from LLVM's analysis. Rows of a window read the same elements at different steps.
+// LLVM would keep these in registers that the accumulators need, while loading them again costs nothing.
 Value* LlvmKernelEmitter::Opaque(Value* pointer) {
   llvm::FunctionType* type = llvm::FunctionType::get(b_.getPtrTy(), {b_.getPtrTy()}, /*isVarArg=*/false);
   return b_.CreateCall(llvm::InlineAsm::get(type, "", "=r,0", /*hasSideEffects=*/false), {pointer});
 }
 
-// The first `valid` elements of a group of a; after them zeros or, of integers, whatever is there: b has
-// zeros there (LaneProducts::Row).
+// Loads the first `valid` elements of a group of a. The others are zero or, for integers, arbitrary: b is
+// zero there (LaneProducts::Row).
 Value* LlvmKernelEmitter::LoadGroup(const LaneProducts& products, const Access& a, int64_t element,
                                     int valid) {
   const int size = DTypeBytes(a.dtype);
@@ -99,7 +98,7 @@ Value* LlvmKernelEmitter::LoadGroup(const LaneProducts& products, const Access& 
   return group;
 }
 
-// True when the statement was one region of products.
+// Emits a statement that is one region of products; false for others.
 bool LlvmKernelEmitter::EmitProductRegion(const Stmt& stmt) {
   if (in_tiles_ || (stmt->kind != StmtKind::kFor && stmt->kind != StmtKind::kMma)) return false;
   const std::vector<const Mma*> products = ProductsOfOneAccumulator(stmt);
@@ -109,7 +108,7 @@ bool LlvmKernelEmitter::EmitProductRegion(const Stmt& stmt) {
   return true;
 }
 
-// Rows of an operand that are wanted `ahead` elements further on; 0: they are not fetched.
+// Prefetches rows of an operand `ahead` elements further on; 0: no prefetch.
 void LlvmKernelEmitter::FetchAhead(const Access& access, const TileView& view, int64_t rows, int64_t ahead) {
   if (ahead == 0) return;
   const int64_t size = DTypeBytes(access.dtype);
@@ -127,7 +126,7 @@ void LlvmKernelEmitter::EmitMma(const Mma& mma) {
   const std::vector<MmaColumn> columns = ColumnsOf(mma, products.least_lanes());
   const bool is_window = IsWindow(mma);
 
-  // Rows of a tile register are more than vector registers have room for: as many at a time as they do.
+  // A tile register has more rows than fit the vector registers, so the rows are computed in parts.
   const auto width = static_cast<int64_t>(columns.size());
   const int64_t most = std::max<int64_t>((kernel_.registers - width - 1) / width, 1);
   const bool in_tiles = InstructionNamed(mma.instruction)->kind == InstructionClass::kTile;
@@ -160,7 +159,7 @@ void LlvmKernelEmitter::EmitMma(const Mma& mma) {
   }
 }
 
-// The sums of rows [first, end), a vector for each column.
+// Loads the sums of rows [first, end), a vector for each column.
 LlvmKernelEmitter::Sums LlvmKernelEmitter::LoadSums(const Mma& mma, const Access& acc,
                                                     const std::vector<MmaColumn>& columns, int64_t first,
                                                     int64_t end) {
@@ -176,7 +175,7 @@ LlvmKernelEmitter::Sums LlvmKernelEmitter::LoadSums(const Mma& mma, const Access
 
 void LlvmKernelEmitter::StoreSums(const Mma& mma, const Access& acc, const std::vector<MmaColumn>& columns,
                                   int64_t first, const Sums& sums) {
-  // Lanes beyond n may hold anything where nobody reads them: in a row of a tile, beyond the columns in use.
+  // Lanes beyond n may be arbitrary if they are never read: in a row of a tile, after the used columns.
   const auto range = RangeOf(mma.acc.indices.back());
   const auto keeps_rest = [&](const MmaColumn& column) {
     return !range || range->min + mma.n < acc.place->read_columns ||

@@ -1,9 +1,9 @@
-// Emits the stores past the caches that a loop's mark asks for. They need vector-aligned addresses. A
-// tensor's alignment is known only in each call, so the loop is emitted twice,
+// Emits stores that bypass the caches, for loops marked by nontemporal. They need vector-aligned addresses. A
+// tensor's alignment is known only in each call, so the loop is emitted twice:
 //
 //   if (every output begins at a cache line) { loop, with such stores; fence } else { loop }
 //
-// and within a tensor the alignment has to follow from the index.
+// Within a tensor the alignment must follow from the index.
 #include <algorithm>
 #include <numeric>
 
@@ -64,7 +64,8 @@ void LlvmKernelEmitter::EmitNontemporal(const For& loop) {
       [&] { EmitIterations(loop); });
 }
 
-// Stores past the caches are not ordered: they come before what other threads are told next.
+// Emits a fence. Stores that bypass the caches are not ordered otherwise, and must be visible before the
+// threads synchronize.
 void LlvmKernelEmitter::EmitStoreFence() {
   if (!nontemporal_.empty()) b_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
 }
@@ -73,7 +74,7 @@ bool LlvmKernelEmitter::IsNontemporal(const Buffer& buffer, const Linear& index)
   if (!nontemporal_.count(buffer.get()) || !lanes_ ||
       lanes_->count * DTypeBytes(buffer->dtype) < kLeastVector)
     return false;
-  // Lane 0 of a vector is a multiple of the lanes.
+  // The index of lane 0 is a multiple of the number of lanes.
   int64_t divisor = std::gcd(index.constant, lanes_->count);
   for (const auto& [atom, coefficient] : index.terms) {
     if (atom->op == Op::kVar && atom->var.get() == lanes_->var) continue;

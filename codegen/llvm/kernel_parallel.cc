@@ -40,7 +40,7 @@ FreeNames NamesIn(const Stmt& stmt) {
 
 }  // namespace
 
-// Directly nested parallel loops are one index space, so that few iterations of the outer one still feed many
+// Directly nested parallel loops are one index space, so that an outer loop of few iterations can use more
 // threads.
 void LlvmKernelEmitter::EmitParallel(const For& loop) {
   std::vector<const For*> loops;
@@ -52,7 +52,7 @@ void LlvmKernelEmitter::EmitParallel(const For& loop) {
     next = DynAs<For>(next->body);
   }
   if (loops.empty()) {
-    // An extent that is known at run time only: serial.
+    // A loop whose extent is not constant runs serially.
     return EmitLoop(b_, b_.getInt64(0), Emit(loop.extent), 1, false, [&](Value* v) {
       ++depth_;
       With(loop.var.get(), v, [&] { Statement(loop.body); });
@@ -62,9 +62,8 @@ void LlvmKernelEmitter::EmitParallel(const For& loop) {
   EmitRegion(loops, trips, loops.back()->body);
 }
 
-// The loops become a function that each thread of a team calls; a thread runs one contiguous part of the
-// iterations. Variables and buffers of this function that the new one uses are passed in a record on the
-// stack.
+// Emits the loops as a function that each thread of a team calls for one contiguous part of the iterations.
+// Variables and buffers of this function that the new one uses are passed in a struct on the stack.
 void LlvmKernelEmitter::EmitRegion(const std::vector<const For*>& loops, int64_t trips, const Stmt& body) {
   llvm::LLVMContext& context = b_.getContext();
   const FreeNames names = NamesIn(body);
@@ -77,7 +76,7 @@ void LlvmKernelEmitter::EmitRegion(const std::vector<const For*>& loops, int64_t
   for (const auto& [buffer, place] : places_) {
     if (names.buffers.count(buffer) && place.on_stack) buffers.push_back(buffer);
   }
-  // By name, so that the code does not depend on addresses.
+  // Sorted by name, so that the code does not depend on addresses.
   std::sort(vars.begin(), vars.end(), [](const VarNode* a, const VarNode* b) { return a->name < b->name; });
   std::sort(buffers.begin(), buffers.end(),
             [](const BufferNode* a, const BufferNode* b) { return a->name < b->name; });
@@ -103,7 +102,7 @@ void LlvmKernelEmitter::EmitRegion(const std::vector<const For*>& loops, int64_t
   region->copyAttributesFrom(function_);
   region->setLinkage(llvm::Function::InternalLinkage);
   region->setVisibility(llvm::Function::DefaultVisibility);
-  // The function's attributes, not those of its parameters.
+  // Copies the function's attributes, without those of its parameters.
   for (unsigned i = 0; i < function_->arg_size(); ++i) {
     region->setAttributes(region->getAttributes().removeParamAttributes(context, i));
   }
@@ -132,7 +131,7 @@ void LlvmKernelEmitter::EmitRegion(const std::vector<const For*>& loops, int64_t
   for (const BufferNode* buffer : buffers) {
     Place place = places_.at(buffer);
     place.pointer = received[at++];
-    place.on_stack = false;  // shared by the team
+    place.on_stack = false;  // the team shares it
     inner.places_[buffer] = place;
   }
   inner.EmitShare(loops, trips, thread, threads, body);
@@ -143,7 +142,8 @@ void LlvmKernelEmitter::EmitRegion(const std::vector<const For*>& loops, int64_t
                                          {region, record, b_.getInt32(0), b_.getInt32(0)}));
 }
 
-// Iterations [thread * trips / threads, ...), the first trips % threads threads taking one more.
+// Emits one thread's share of the iterations: trips / threads of them, and one more for the first trips %
+// threads threads.
 void LlvmKernelEmitter::EmitShare(const std::vector<const For*>& loops, int64_t trips, Value* thread,
                                   Value* threads, const Stmt& body) {
   Value* all = b_.getInt64(trips);

@@ -1,5 +1,4 @@
-// Emits statements by their kind: loops, conditions, allocations and stores; vector loops, products and
-// copies have files of their own.
+// Emits loops, conditions, allocations and stores. Vector loops, products and copies have files of their own.
 #include <algorithm>
 
 #include "base/check.h"
@@ -16,13 +15,13 @@ namespace {
 
 using llvm::Value;
 
-// Loops over a register tile are unrolled up to this extent even where the schedule did not say so: a
-// register has no address.
+// Loops over a register tile are unrolled up to this extent even without an unroll mark, because registers
+// have no addresses.
 constexpr int64_t kMaxTileUnroll = 64;
 // A tile on the stack may be read this far past its end.
 constexpr int64_t kSlack = 64;
 
-// Elements of the buffer's last dimension up to which anything reads.
+// The number of leading elements of the buffer's last dimension that are read.
 int64_t ColumnsRead(const Alloc& alloc) {
   if (alloc.buffer->rank() == 0) return 1;
   int64_t columns = 0;
@@ -59,9 +58,9 @@ LlvmKernelEmitter::LlvmKernelEmitter(KernelContext& kernel, llvm::Function* func
       numbers_(b_, kernel.features),
       entry_(&function->getEntryBlock()),
       memo_(1) {
-  // A product and the sum that it is added to may be rounded once. No reassoc: sums are reassociated where
-  // reductions are laid out, and (x + big) - big keeps its meaning. No arcp: a reciprocal of a subnormal
-  // number is infinite, and LLVM refines estimates without looking at zero and infinity.
+  // contract: a product and its sum may be rounded once. No reassoc: only reductions are reassociated, by
+  // passes, and (x + big) - big keeps its meaning. No arcp: the reciprocal of a subnormal number is infinite,
+  // and LLVM's refined estimates are wrong for zero and infinity.
   llvm::FastMathFlags flags;
   flags.setAllowContract();
   b_.setFastMathFlags(flags);
@@ -152,8 +151,8 @@ void LlvmKernelEmitter::EmitMaskedIf(const If& branch, Value* condition) {
   if (branch.otherwise) under(b_.CreateNot(condition), branch.otherwise);
 }
 
-// Inside a vector loop every lane has its own buffer; they are interleaved, so that one element of all lanes
-// is a vector.
+// Inside a vector loop each lane has its own buffer. The buffers are interleaved, so that one element of all
+// lanes is a vector.
 void LlvmKernelEmitter::EmitAlloc(const Alloc& alloc) {
   Place place;
   place.on_stack = true;

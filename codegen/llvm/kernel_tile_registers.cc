@@ -5,9 +5,9 @@
 //     mma amx.bf16 32x32x32: acc += a * b            tilestored x 4: y
 //   for i in 32: for j in 32: y[.., ..] = acc[i, j]
 //
-// The emitter numbers the registers itself, so nothing spills. Every function loads one tile configuration at
-// its entry, the one that most of its regions use. A region with other rows or columns loads its own, and at
-// its end the function's again. The rest of the depth is computed in vectors (kernel_mma.cc), from the same
+// The emitter numbers the registers itself, so nothing spills. Each function loads one tile configuration at
+// its entry, the most used one of its regions. A region with another one loads it, and restores the
+// function's at its end. The remainder of the depth is computed in vectors (kernel_mma.cc), from the same
 // operands.
 #include <algorithm>
 #include <map>
@@ -29,7 +29,7 @@ namespace intrinsic = llvm::Intrinsic;
 
 namespace {
 
-constexpr int64_t kDepthBytes = 64;  // of a tile's rows
+constexpr int64_t kDepthBytes = 64;  // bytes of a tile's row
 
 intrinsic::ID ProductOf(DType a, DType b) {
   if (a == DType::kBF16) return intrinsic::x86_tdpbf16ps;
@@ -50,7 +50,7 @@ bool Touches(const Stmt& root, const BufferNode& buffer) {
 
 }  // namespace
 
-// Whole depths of tiles that fit the registers, a's along its memory.
+// Whether the products have whole depths of tiles, fit the registers, and read a along its memory.
 bool IsForTileRegisters(const std::vector<const Mma*>& products) {
   return std::all_of(products.begin(), products.end(), [](const Mma* mma) {
     return InstructionNamed(mma->instruction)->kind == InstructionClass::kTile && GridOf(*mma).fits() &&
@@ -59,7 +59,7 @@ bool IsForTileRegisters(const std::vector<const Mma*>& products) {
   });
 }
 
-// Statements before and after a region of tile registers are done by them where they can.
+// Statements before and after a region that only move its sums are executed by tile registers too.
 void LlvmKernelEmitter::EmitSequence(const Seq& seq) {
   for (size_t s = 0; s < seq.stmts.size();) {
     const size_t done = EmitTileSequence(seq, s);
@@ -68,14 +68,15 @@ void LlvmKernelEmitter::EmitSequence(const Seq& seq) {
   }
 }
 
-// How many statements, from s on, were one region and what begins and ends it; 0 for none.
+// Emits a region with the statements that begin and end it. Returns the number of statements from s on that
+// it covers; 0 when there is no region.
 size_t LlvmKernelEmitter::EmitTileSequence(const Seq& seq, size_t s) {
   if (in_tiles_ || s + 1 >= seq.stmts.size() || seq.stmts[s + 1]->kind == StmtKind::kSeq) return 0;
   const std::vector<const Mma*> products = ProductsOfOneAccumulator(seq.stmts[s + 1]);
   if (products.empty() || !IsForTileRegisters(products)) return 0;
   const Mma& mma = *products[0];
   if (!BeginsTiles(seq.stmts[s], mma)) return 0;
-  // The sums stay in registers to the end where nothing else wants them.
+  // The sums stay in registers to the end if no other statement reads them.
   const TileView* destination = nullptr;
   if (s + 2 < seq.stmts.size()) {
     const std::optional<TileView> stored = StoresSums(seq.stmts[s + 2], mma);
@@ -94,7 +95,7 @@ bool LlvmKernelEmitter::BeginsTiles(const Stmt& stmt, const Mma& mma) {
   return SetsSumsToZero(stmt, mma) || LoadsSums(stmt, mma);
 }
 
-// Visits the sums' tiles: register, pointer and bytes from row to row in `view`.
+// Visits the tiles of the sums: register, pointer, and bytes between rows in `view`.
 template <typename Visit>
 void LlvmKernelEmitter::EachSumTile(const Mma& mma, const TileView& view, const Visit& visit) {
   const TileGrid grid = GridOf(mma);
@@ -129,7 +130,8 @@ void LlvmKernelEmitter::BeginTiles(const Stmt& stmt, const Mma& mma) {
     b_.CreateIntrinsic(intrinsic::x86_tilezero, {}, {b_.getInt8(tile)});
 }
 
-// A store to a line that is not in the cache holds up those after it; here nothing waits for it.
+// A store to a cache line that is not in the cache delays later stores; a prefetch for writing delays
+// nothing.
 void LlvmKernelEmitter::FetchSums(const Mma& mma, const TileView& destination) {
   const Access access = AccessOf(destination.buffer, destination.indices, &destination);
   const int64_t size = DTypeBytes(access.dtype);
@@ -139,7 +141,7 @@ void LlvmKernelEmitter::FetchSums(const Mma& mma, const TileView& destination) {
   }
 }
 
-// `begin`: a statement of BeginsTiles; null where the accumulator holds the sums so far.
+// `begin`: a statement for which BeginsTiles is true; null when the accumulator has the sums so far.
 void LlvmKernelEmitter::EmitTileRegion(const Stmt& stmt, const Mma& mma, const Stmt& begin,
                                        const TileView& destination) {
   TileUse use{GridOf(mma).Configuration(), runs_, nullptr, nullptr};
@@ -187,7 +189,7 @@ void LlvmKernelEmitter::EmitTileProducts(const Mma& mma) {
   }
 }
 
-// A constant in memory, one for each configuration of the module.
+// The constant in memory for a configuration; the module has one for each.
 Value* LlvmKernelEmitter::TileConfiguration(const TileGrid::Bytes& bytes) {
   llvm::Constant* value = llvm::ConstantDataArray::get(b_.getContext(), bytes);
   for (llvm::GlobalVariable& global : kernel_.module.globals()) {
@@ -203,8 +205,7 @@ llvm::CallInst* LlvmKernelEmitter::LoadTileConfiguration(const TileGrid::Bytes& 
   return b_.CreateIntrinsic(intrinsic::x86_ldtilecfg, {}, {TileConfiguration(configuration)});
 }
 
-// The configuration that is in use for most regions that run, for the whole function; those that it suits
-// load none of their own.
+// Loads the most executed configuration for the whole function, and removes the loads of regions that use it.
 void LlvmKernelEmitter::ConfigureTiles() {
   std::map<TileGrid::Bytes, double> runs;
   for (const TileUse& use : tile_uses_) runs[use.configuration] += use.runs;
@@ -228,7 +229,7 @@ void LlvmKernelEmitter::ConfigureTiles() {
   }
 }
 
-// Parallel regions run on this thread too, and release its tiles.
+// A parallel region also runs on this thread, and releases its tiles.
 void LlvmKernelEmitter::Return() {
   if (!tile_uses_.empty()) {
     ConfigureTiles();

@@ -20,9 +20,9 @@ namespace {
 
 using llvm::Value;
 
-constexpr int kChunkBytes = 16;  // what x86 shuffles within at the price of one instruction
+constexpr int kChunkBytes = 16;  // x86 shuffles within 16 bytes by one instruction
 
-// Two rows become two others: element `lane` of number `out` is element second of row first.
+// Makes two rows of two others: element `lane` of result `out` is element `second` of row `first`.
 template <typename SourceFn>
 void Exchange(Builder& b, Value** rows, size_t one, size_t other, const SourceFn& source) {
   const auto lanes =
@@ -39,9 +39,9 @@ void Exchange(Builder& b, Value** rows, size_t one, size_t other, const SourceFn
   rows[one] = results[0], rows[other] = results[1];
 }
 
-// Row r, column c of a square tile to row c, column r. A step exchanges one bit of the row's number with one
-// of the column's: first interleaving within 16 bytes, by runs of 1, 2, 4.. elements, then among groups of 16
-// bytes, which are what instructions have. Numbers of rows come out in another order, which is free.
+// Transposes a square tile. Each step exchanges one bit of the row's number with one of the column's: first
+// by interleaving runs of 1, 2, 4, ... elements within 16 bytes, then by exchanging groups of 16 bytes, as
+// the instructions do. The resulting order of rows is corrected without instructions.
 std::vector<Value*> TurnTile(Builder& b, std::vector<Value*> rows, int element_bytes) {
   const int lanes = static_cast<int>(rows.size());
   const int chunk = std::min(lanes, kChunkBytes / element_bytes);
@@ -52,11 +52,11 @@ std::vector<Value*> TurnTile(Builder& b, std::vector<Value*> rows, int element_b
       if (r >> bit & 1) continue;
       Exchange(b, rows.data(), r, r | 1 << bit, [&](int out, int lane) {
         if (bit < in_chunk) {
-          // Runs of the lower, or of the upper half of each chunk, from the two rows in turn.
+          // Takes runs of the lower or upper half of each chunk from the two rows in turn.
           const int run = 1 << bit, at = lane % chunk;
           return std::pair(at / run % 2, lane - at + out * chunk / 2 + at / (2 * run) * run + at % run);
         }
-        // The even, or the odd chunks of one row and then of the other.
+        // Takes the even or odd chunks of one row, then of the other.
         const int at = lane % (lanes / 2);
         return std::pair(lane / (lanes / 2), (at / chunk * 2 + out) * chunk + at % chunk);
       });
@@ -100,7 +100,7 @@ bool LlvmKernelEmitter::EmitTransposed(const For& loop) {
   return true;
 }
 
-// The values of the load in `count` lanes, for each of `rows` iterations of the unrolled loop from u0 on.
+// The load's values in `count` lanes, for each of `rows` iterations of the unrolled loop from u0 on.
 std::vector<Value*> LlvmKernelEmitter::LoadTurned(const ExprNode& load, const CrossReads& cross, int64_t u0,
                                                   int64_t rows, Value* first, int count, int active) {
   memo_.assign(1, {});
@@ -116,7 +116,8 @@ std::vector<Value*> LlvmKernelEmitter::LoadTurned(const ExprNode& load, const Cr
   return tile;
 }
 
-// `count` rows, so far apart, the first `columns` units of each, as `count` columns of `active` units.
+// Loads the first `columns` units of `active` rows that are `stride_bytes` apart, and returns them as columns
+// of `count` units.
 std::vector<Value*> LlvmKernelEmitter::LoadTile(const Access& rows, int64_t stride_bytes, llvm::Type* unit,
                                                 int count, int active, int64_t columns) {
   auto* type = llvm::FixedVectorType::get(unit, count);

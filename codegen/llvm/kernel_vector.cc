@@ -1,4 +1,4 @@
-// Emits vector loops: whole vectors first, then the rest, masked or in narrower vectors; and reductions over
+// Emits vector loops: whole vectors, then the remainder, masked or in narrower vectors; and reductions over
 // lanes.
 #include <algorithm>
 #include <bit>
@@ -15,14 +15,15 @@ namespace {
 
 using llvm::Value;
 
-// Up to this many vectors a vector loop is straight-line code; longer ones stay loops over a few vectors.
+// A vector loop of up to this number of vectors is straight-line code; a longer one is a loop over a few
+// vectors.
 constexpr int64_t kMaxStraight = 8;
 constexpr int64_t kVectorsInLoop = 4;
-// Partial results of a reduction that do not wait for each other: a floating-point addition takes about this
-// many issue slots.
+// The number of independent partial results of a reduction: the latency of a floating-point addition in issue
+// slots, about.
 constexpr int64_t kPartials = 4;
 
-// The widest number that lanes compute with. Indices and comparisons of indices adapt to the others.
+// The widest number type that lanes compute with, without indices and their comparisons, which adapt to it.
 int WidestBytes(const Expr& expr) {
   if (expr->op == Op::kVar) return 1;
   const int own = IsNarrowFloat(expr->dtype) ? 4 : DTypeBytes(expr->dtype);
@@ -60,8 +61,8 @@ int LlvmKernelEmitter::WidthOf(const For& loop) const {
   return std::max(kernel_.vector_bytes / widest, 1);
 }
 
-// Calls chunk(first, count, active) for the loop's iterations in vectors of `width`: all of one width, then
-// the rest, in one masked vector where the machine has masks and in narrower vectors where it has not.
+// Calls chunk(first, count, active) for the loop's iterations in vectors of `width`. The remainder is one
+// masked vector if the machine has masks, else narrower vectors.
 void LlvmKernelEmitter::Chunks(const For& loop, int width, bool unroll, const ChunkFn& chunk) {
   const int64_t extent = *ConstExtent(loop);
   const int64_t full = extent / width;
@@ -115,7 +116,7 @@ void LlvmKernelEmitter::EmitVectorLoop(const For& loop) {
   });
 }
 
-// Vectors are combined lane by lane first; lanes are combined once, at the end.
+// Vectors are combined lane by lane; the lanes are combined once, at the end.
 void LlvmKernelEmitter::EmitLaneReduction(const For& loop, const Store& store, int width) {
   const DType dtype = store.buffer->dtype;
   const Op op = store.value->op;
@@ -165,7 +166,7 @@ void LlvmKernelEmitter::EmitLaneReduction(const For& loop, const Store& store, i
   StoreAccess(AccessOf(store.buffer, store.indices, &store), Combined(op, dtype, running, total));
 }
 
-// The sign of a zero that a reduction gives is not defined: what it begins with need not be added.
+// The sign of a zero result of a reduction is not defined, so its initial zero need not be added.
 Value* LlvmKernelEmitter::Combined(Op op, DType dtype, Value* a, Value* b) {
   const Builder::FastMathFlagGuard guard(b_);
   b_.getFastMathFlags().setNoSignedZeros();

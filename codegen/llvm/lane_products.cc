@@ -74,7 +74,7 @@ Value* LaneProducts::Row(Value* stored, int valid) const {
   return b_.CreateBitCast(stored, llvm::FixedVectorType::get(b_.getBFloatTy(), 2 * LanesOf(stored)));
 }
 
-// Two bytes of each lane as two integers of 16 bits.
+// Widens two bytes of each lane to two 16-bit integers.
 Value* LaneProducts::Pairs(DType dtype, Value* stored) const {
   const int elements = 2 * LanesOf(stored);
   Value* bytes = b_.CreateBitCast(stored, llvm::FixedVectorType::get(b_.getInt8Ty(), elements));
@@ -98,8 +98,8 @@ Value* LaneProducts::MultiplyAdd(Value* broadcast, Value* row, Value* sum) const
   return b_type_ == DType::kI8 ? Int8Dot(sum, broadcast, row) : Int8Dot(sum, row, broadcast);
 }
 
-// vpmaddwd: of pairs of 16 bits, whose products and their sum no widened bytes make overflow. AVX alone has
-// it of 16 bytes.
+// vpmaddwd multiplies pairs of 16-bit integers and adds the two products; widened bytes cannot overflow.
+// Without AVX2 it has 16 bytes only.
 Value* LaneProducts::SumsOfTwo(Value* a, Value* b) const {
   namespace intrinsic = llvm::Intrinsic;
   const int lanes = LanesOf(a) / 2;
@@ -113,7 +113,8 @@ Value* LaneProducts::SumsOfTwo(Value* a, Value* b) const {
                             {}, {a, b});
 }
 
-// Two i8, or two u8, which no instruction takes: their even and their odd elements, widened where they are.
+// Products of two i8 or two u8, for which there is no instruction: even and odd elements are widened in
+// place, and multiplied separately.
 Value* LaneProducts::QuadsOfOneSign(Value* sum, Value* a, Value* b) const {
   llvm::Type* pairs = llvm::FixedVectorType::get(b_.getInt16Ty(), 2 * LanesOf(sum));
   const auto widened = [&](Value* quads, bool odd) {
@@ -125,7 +126,7 @@ Value* LaneProducts::QuadsOfOneSign(Value* sum, Value* a, Value* b) const {
   return sum;
 }
 
-// vpdpbusd: sums of four products, which do not saturate.
+// vpdpbusd adds four products without saturation.
 Value* LaneProducts::Int8Dot(Value* sum, Value* unsigned_bytes, Value* signed_bytes) const {
   namespace intrinsic = llvm::Intrinsic;
   return b_.CreateIntrinsic(ForLanes(LanesOf(sum), intrinsic::x86_avx512_vpdpbusd_128,

@@ -1,4 +1,4 @@
-// Pattern matches on loops and their bodies, which decide between the emitter's idioms.
+// Pattern matches on loops and their bodies; the emitter has special code for each pattern.
 #include "codegen/llvm/loop_facts.h"
 
 #include <algorithm>
@@ -16,12 +16,12 @@ namespace {
 
 struct BufferUse {
   bool written = false;
-  bool own = false;  // allocated inside: every lane has its own
+  bool own = false;  // allocated inside the loop: each lane has its own
   std::vector<std::vector<Expr>> accesses;
 };
 using BufferUses = std::unordered_map<const BufferNode*, BufferUse>;
 
-// False when the loop holds a statement that lanes cannot run.
+// False when the loop contains a statement that lanes cannot execute.
 bool CollectUses(const Stmt& body, BufferUses* uses) {
   bool possible = true;
   VisitStmts(body, [&](const Stmt& stmt) {
@@ -39,7 +39,7 @@ bool CollectUses(const Stmt& body, BufferUses* uses) {
         break;
       }
       case StmtKind::kFor: {
-        // A loop whose length differs from lane to lane is not widened.
+        // Loops whose extent differs between lanes are not widened.
         possible &= ConstExtent(As<For>(stmt)).has_value();
         break;
       }
@@ -52,8 +52,8 @@ bool CollectUses(const Stmt& body, BufferUses* uses) {
   return possible;
 }
 
-// All of the indices are coefficient * var + rest, with one coefficient that is not zero and one rest that
-// stands still.
+// Whether all indices are coefficient * var + rest, with the same coefficient (not 0) and the same rest,
+// which is constant in the loop.
 bool SeparateLanes(const std::vector<Expr>& indices, const VarNode* var,
                    const std::unordered_set<const VarNode*>& inner) {
   std::optional<LinearInVar> first;
@@ -72,7 +72,7 @@ bool SeparateLanes(const std::vector<Expr>& indices, const VarNode* var,
   return true;
 }
 
-// In one dimension, or in memory: lanes may run across the ends of rows.
+// In one dimension, or in the flat position: lanes may continue across the ends of rows.
 bool SeparatesLanes(const BufferNode& buffer, const BufferUse& use, const VarNode* var,
                     const std::unordered_set<const VarNode*>& inner) {
   std::vector<Expr> indices(use.accesses.size());
@@ -169,7 +169,7 @@ bool IndexesAccumulator(const For& loop) {
 
 namespace {
 
-// The place in memory of an access to elements that exist, if it is linear in these variables; else nullopt.
+// The flat position of an in-bounds access if it is linear in these variables; else nullopt.
 std::optional<Linear> PlaceBy(const BufferNode& buffer, const std::vector<Expr>& indices,
                               const std::vector<const VarNode*>& vars) {
   for (size_t d = 0; d < indices.size(); ++d) {
@@ -192,8 +192,8 @@ bool IsCrossRead(const ExprNode& load, const VarNode* unrolled, const VarNode* l
   return place->CoefficientOf(unrolled) == 1 && stride != 0 && stride != 1;
 }
 
-// The one store of an unrolled loop around a vector loop, whose lanes may run side by side and which reads
-// nothing of what it writes; null for other loops.
+// The only store of an unrolled loop around a vector loop, if lanes may run concurrently and the store's
+// buffer is not read; null for other loops.
 const Store* StoreOfUnrolledLanes(const For& loop) {
   const For* lanes = DynAs<For>(loop.body);
   if (loop.loop_kind != LoopKind::kUnroll || lanes == nullptr || lanes->loop_kind != LoopKind::kVector ||

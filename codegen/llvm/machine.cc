@@ -31,8 +31,8 @@ namespace mycc {
 namespace {
 
 constexpr char kTriple[] = "x86_64-unknown-linux-gnu";
-// Sets that only some of AMD's processors have and no target's features name. Without them, code for such a
-// processor runs wherever IsCompatible says that it does.
+// Features of some AMD processors that targets cannot name. They are disabled, so that code for such a
+// processor runs on every machine that IsCompatible permits.
 constexpr char kNeverUsed[] = "-sse4a,-xop,-fma4,-tbm";
 
 void InitializeX86() {
@@ -46,7 +46,7 @@ void InitializeX86() {
   });
 }
 
-// LLVM itself only warns about names that it does not know, on stderr.
+// LLVM itself only prints a warning about unknown names to the standard error.
 absl::Status CheckNames(const llvm::Target& registered, const Target& target) {
   const std::unique_ptr<llvm::MCSubtargetInfo> info(registered.createMCSubtargetInfo(kTriple, "", ""));
   if (!info->isCPUStringValid(target.mcpu)) {
@@ -108,7 +108,7 @@ void OptimizeModule(llvm::TargetMachine& machine, llvm::Module* module) {
   passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
   passes.addPass(llvm::EarlyCSEPass());
   passes.addPass(llvm::InstCombinePass());
-  // Stores of accumulators move out of the loops that add to them; then what they held is a register.
+  // Moves stores of accumulators out of the loops that add to them, so that accumulators become registers.
   passes.addPass(
       llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()), /*UseMemorySSA=*/true));
   passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));

@@ -1,4 +1,4 @@
-// Each operation becomes a short sequence of LLVM instructions whose result is that of expr/eval.h.
+// Emits each operation as a short sequence of LLVM instructions with the result of expr/eval.h.
 #include "codegen/llvm/numbers.h"
 
 #include "base/check.h"
@@ -12,7 +12,7 @@ namespace {
 
 bool IsUnsigned(DType dtype) { return dtype == DType::kU8 || dtype == DType::kBool; }
 
-// Representable operands give a representable result.
+// Operations whose result needs no rounding if the operands are representable.
 bool IsExact(Op op) {
   switch (op) {
     case Op::kNeg:
@@ -87,7 +87,7 @@ llvm::Value* Numbers::FromMemory(DType dtype, llvm::Value* stored) const {
 llvm::Value* Numbers::ToMemory(DType dtype, llvm::Value* value) const {
   switch (dtype) {
     case DType::kF16: return HalfBits(value);
-    // Representable already: the upper half is the number.
+    // The value is representable already: the upper half of the bits is the number.
     case DType::kBF16: return b_.CreateTrunc(b_.CreateLShr(AsInt(value), 16), Like(value, b_.getInt16Ty()));
     case DType::kBool: return b_.CreateZExt(value, Like(value, b_.getInt8Ty()));
     case DType::kF8E4M3:
@@ -111,8 +111,8 @@ llvm::Value* Numbers::IntToFloat(DType to, DType from, llvm::Value* i) const {
   if (to == DType::kF32) return convert(i, b_.getFloatTy());
   if (DTypeBytes(from) == 1) return Round(to, convert(i, b_.getFloatTy()));  // exact in a float
   if (from == DType::kI64) {
-    // Bits that a double cannot hold become one sticky bit, so that the rounding to the narrow type is the
-    // only one.
+    // Bits that do not fit a double become one sticky bit, so that only the rounding to the narrow type
+    // counts.
     llvm::Value* low = b_.CreateAnd(i, Int(i, 0x7ff));
     llvm::Value* sticky = b_.CreateSelect(b_.CreateICmpNE(low, Int(i, 0)), Int(i, 0x400), Int(i, 0));
     llvm::Value* reduced = b_.CreateOr(b_.CreateXor(i, low), sticky);
@@ -207,17 +207,17 @@ llvm::Value* Numbers::FloatBinary(Op op, DType dtype, llvm::Value* a, llvm::Valu
   return nullptr;
 }
 
-// NaN propagates. Since it does not matter which of two zeros comes out, this is a maximum and a blend on
-// x86, and a single maximum where one operand is a number.
+// NaN propagates. The sign of a zero result is not defined. So this is a maximum and a blend on x86, and only
+// a maximum if one operand cannot be NaN.
 llvm::Value* Numbers::Extremum(llvm::Intrinsic::ID id, llvm::Value* a, llvm::Value* b) const {
   const Builder::FastMathFlagGuard guard(b_);
   b_.getFastMathFlags().setNoSignedZeros();
   return b_.CreateBinaryIntrinsic(id, a, b);
 }
 
-// 1 / sqrt(a) in two correctly rounded steps, or, where vectors have an estimate of 14 bits for all numbers,
-// subnormal ones among them, that estimate and one step of Newton's. Zero and infinity make a NaN of the
-// step; of these the estimate is exact.
+// 1 / sqrt(a), by two correctly rounded operations. If the target has an estimate with 14 bits for all
+// numbers including subnormal ones: by the estimate and one Newton step. For zero and infinity the step gives
+// NaN, but the estimate is exact.
 llvm::Value* Numbers::Rsqrt(llvm::Value* a) const {
   llvm::Constant* one = llvm::ConstantFP::get(a->getType(), 1);
   llvm::Value* estimate = RsqrtEstimate(a);
@@ -231,7 +231,7 @@ llvm::Value* Numbers::Rsqrt(llvm::Value* a) const {
   return b_.CreateSelect(b_.CreateFCmpUNO(rest, rest), estimate, refined);
 }
 
-// Null where the target has none.
+// The target's estimate of 1 / sqrt(a); null when it has none.
 llvm::Value* Numbers::RsqrtEstimate(llvm::Value* a) const {
   const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(a->getType());
   if (!features_.avx512f || !features_.avx512vl || vector == nullptr ||
@@ -249,8 +249,8 @@ llvm::Value* Numbers::RsqrtEstimate(llvm::Value* a) const {
   }
 }
 
-// a * (1 / divisor), or the division where that reciprocal is not a normal number: in a branch that is hardly
-// ever taken, so that nothing waits for the decision.
+// Emits a * (1 / divisor), and in a rarely taken branch the division, for reciprocals that are not normal
+// numbers.
 llvm::Value* Numbers::DivideByScalar(DType dtype, llvm::Value* a, llvm::Value* divisor) const {
   const auto lanes = llvm::cast<llvm::FixedVectorType>(a->getType())->getElementCount();
   const auto number = [&](double value) { return llvm::ConstantFP::get(divisor->getType(), value); };
@@ -282,8 +282,8 @@ llvm::Value* Numbers::DivideByScalar(DType dtype, llvm::Value* a, llvm::Value* d
   return Round(dtype, result);
 }
 
-// a / sqrt(b) without a division, where an estimate makes that quick. Special values are those of the two
-// steps: no root's reciprocal overflows or is subnormal. Null where there is no estimate.
+// a / sqrt(b) without a division; null when the target has no estimate. Special values are the same as with a
+// division, because the reciprocal of a root neither overflows nor is subnormal.
 llvm::Value* Numbers::DivideByRoot(llvm::Value* a, llvm::Value* b) const {
   if (RsqrtEstimate(b) == nullptr) return nullptr;
   return b_.CreateFMul(a, Rsqrt(b));
@@ -323,8 +323,8 @@ llvm::Value* Numbers::IntBinary(Op op, DType dtype, llvm::Value* a, llvm::Value*
   return nullptr;
 }
 
-// Division by zero gives 0 and remainder 0. The divisors that LLVM leaves undefined (0, and -1 for the lowest
-// integer) are divided by 1 instead.
+// Division by zero gives quotient and remainder 0. Operands that are undefined in LLVM (a divisor of 0, and
+// -1 for the lowest integer) are divided by 1 instead.
 llvm::Value* Numbers::FloorDivide(DType dtype, llvm::Value* a, llvm::Value* b,
                                   llvm::Value** remainder) const {
   llvm::Value* zero = Int(a, 0);
@@ -339,7 +339,7 @@ llvm::Value* Numbers::FloorDivide(DType dtype, llvm::Value* a, llvm::Value* b,
   llvm::Value* divisor = b_.CreateSelect(b_.CreateOr(by_zero, by_minus_one), one, b);
   llvm::Value* quotient = b_.CreateSDiv(a, divisor);
   llvm::Value* rest = b_.CreateSub(a, b_.CreateMul(quotient, divisor));
-  // Floored: one less where there is a remainder of the sign opposite to the divisor's.
+  // Floored: the quotient is one less if the remainder is not 0 and has not the divisor's sign.
   llvm::Value* opposite = b_.CreateICmpSLT(b_.CreateXor(rest, divisor), zero);
   llvm::Value* down = b_.CreateAnd(b_.CreateICmpNE(rest, zero), opposite);
   *remainder = b_.CreateSelect(by_zero, zero, b_.CreateSelect(down, b_.CreateAdd(rest, divisor), rest));

@@ -6,12 +6,12 @@
 namespace mycc {
 namespace {
 
-// The place of a type's numbers among a float's bits.
+// The format of a narrow type, relative to a float's bits.
 struct Float8Format {
-  int dropped;             // bits of the mantissa
+  int dropped;             // bits of a float's mantissa that are dropped
   uint32_t rebias;         // added to a float's exponent
   uint32_t least_normal;   // the smallest normal number
-  uint32_t subnormal_one;  // 2^k whose last place is the type's
+  uint32_t subnormal_one;  // 2^k, whose last place is that of the type's subnormal numbers
   uint32_t largest;        // in the type's own bits
 };
 
@@ -45,12 +45,12 @@ llvm::Value* Numbers::HalfBits(llvm::Value* f) const {
   llvm::Value* bits = AsInt(f);
   llvm::Value* sign = b_.CreateAnd(bits, Int(bits, 0x80000000u));
   llvm::Value* magnitude = b_.CreateXor(bits, sign);
-  // Normal numbers: round at bit 13, move the exponent's bias. The carry out of the largest number is
+  // Normal numbers: round at bit 13, and change the exponent's bias. A carry beyond the largest number gives
   // infinity.
   llvm::Value* odd = b_.CreateAnd(b_.CreateLShr(magnitude, 13), Int(bits, 1));
   llvm::Value* rounded = b_.CreateAdd(b_.CreateAdd(magnitude, Int(bits, 0xfff)), odd);
   llvm::Value* normal = b_.CreateLShr(b_.CreateSub(rounded, Int(bits, 0x38000000)), 13);
-  // Subnormal results: the last place of 0.5f is theirs, so that the addition rounds.
+  // Subnormal results: their last place is that of 0.5f, so that adding 0.5f rounds.
   llvm::Value* shifted = AsInt(b_.CreateFAdd(AsFloat(magnitude), AsFloat(Int(bits, 0x3f000000))));
   llvm::Value* small = b_.CreateSub(shifted, Int(bits, 0x3f000000));
   llvm::Value* payload = b_.CreateAnd(b_.CreateLShr(magnitude, 13), Int(bits, 0x1ff));
@@ -76,7 +76,7 @@ llvm::Value* Numbers::FromHalfBits(llvm::Value* h) const {
   return AsFloat(b_.CreateOr(result, sign));
 }
 
-// To nearest even; numbers beyond the largest one become that, infinity stays where the type has one.
+// Rounds to nearest, ties to even. Larger numbers become the largest one; infinity stays if the type has one.
 llvm::Value* Numbers::Float8Bits(DType dtype, llvm::Value* f) const {
   const Float8Format format = FormatOf(dtype);
   llvm::Value* bits = AsInt(f);
@@ -114,8 +114,8 @@ llvm::Value* Numbers::FromFloat8Bits(DType dtype, llvm::Value* b) const {
   return AsFloat(b_.CreateOr(result, sign));
 }
 
-// double -> a narrower float with one rounding: to float first with the last bit as a sticky bit (round to
-// odd), which the second rounding sees through.
+// Converts double to a narrower float with one rounding: first to float with the last bit sticky (round to
+// odd), so that the second rounding gives the correct result.
 llvm::Value* Numbers::NarrowDouble(DType to, llvm::Value* d) const {
   llvm::Value* f = b_.CreateFPTrunc(d, Like(d, b_.getFloatTy()));
   llvm::Value* back = b_.CreateFPExt(f, d->getType());

@@ -28,7 +28,7 @@ std::optional<PerfectNest> PerfectNestOf(const Stmt& stmt) {
   return nest.store ? std::optional<PerfectNest>(nest) : std::nullopt;
 }
 
-// The nest's element (0, 0).
+// The view of the nest's element (0, 0).
 std::vector<Expr> First(const PerfectNest& nest, const std::vector<Expr>& indices) {
   VarMap zero;
   for (const For* loop : nest.loops) zero[loop->var.get()] = IntConst(0);
@@ -45,7 +45,7 @@ bool BeginsAtSums(const PerfectNest& nest, const Mma& mma, const std::vector<Exp
                            Simplify(FlatIndex(sums, mma.acc.indices)));
 }
 
-// Every loop moves along the columns of both, or along the rows of both.
+// Whether every loop runs along the columns of both views, or along the rows of both.
 std::optional<TileView> MatchedTile(const PerfectNest& nest, const Mma& mma, const std::vector<Expr>& sums,
                                     const Buffer& tensor, const std::vector<Expr>& indices) {
   if (tensor == mma.acc.buffer || tensor->dtype != mma.acc.buffer->dtype || !BeginsAtSums(nest, mma, sums))

@@ -23,7 +23,7 @@ constexpr int kExponentBias = 127;
 // e^r on +-ln 2 / 2, from r^2 on.
 constexpr double kExpTail[] = {0.4999999343, 0.1666652039, 0.04166839089, 0.008368745581, 0.001381453517};
 
-// Floats; `T` is the type of the argument, scalar or vector.
+// Functions on f32; the argument is a scalar or a vector.
 class FloatMath {
  public:
   FloatMath(Builder& builder, const CpuFeatures& features, llvm::Type* type)
@@ -43,7 +43,8 @@ class FloatMath {
     r = Fma(n.value, F(-kLn2Low), r);
     Value* power = Polynomial(r, {1, 1, kExpTail[0], kExpTail[1], kExpTail[2], kExpTail[3], kExpTail[4]});
     if (Value* scaled = Scale(power, n.value)) return scaled;
-    // In two factors, so that results close to infinity and subnormal ones are rounded once.
+    // The power of two is applied as two factors, so that results close to infinity and subnormal ones are
+    // rounded once.
     Value* half = b_.CreateLShr(n.bits, 1);
     Value* scaled = b_.CreateFMul(power, AsFloat(b_.CreateShl(half, 23)));
     return b_.CreateFMul(scaled, AsFloat(b_.CreateShl(b_.CreateSub(n.bits, half), 23)));
@@ -107,7 +108,7 @@ class FloatMath {
     rest = Fma(quadrant, d(-0x1.0b4611a6p-34), rest);
     rest = Fma(quadrant, d(-0x1.3198a2e037073p-69), rest);
     Value* r = b_.CreateFPTrunc(rest, type_);
-    // Not an error where the quadrant does not fit: libm's result is taken there.
+    // If the quadrant does not fit, libm's result is used instead.
     Value* n = b_.CreateIntrinsic(llvm::Intrinsic::fptosi_sat, {int_type_, quadrant->getType()}, {quadrant});
     if (cosine) n = b_.CreateAdd(n, I(1));
     Value* square = b_.CreateFMul(r, r);
@@ -151,7 +152,7 @@ class FloatMath {
   // A float's nearest integer.
   struct Integer {
     Value* value;  // float
-    Value* bits;   // i32: the integer and what was asked for are in the low bits
+    Value* bits;   // i32, with the integer in the low bits
   };
   // factor * x = n * ln 2 + r with |r| <= ln 2 / 2.
   struct Reduced {
@@ -190,7 +191,7 @@ class FloatMath {
     return {b_.CreateFSub(shifted, F(kMagic + added)), AsInt(shifted)};
   }
 
-  // REQUIRES: -80 < factor * x < 80. With n that small, n times the error of a float's ln 2 does not show.
+  // REQUIRES: -80 < factor * x < 80. For such small n, n times the error of ln 2 as a float is negligible.
   Reduced ReduceExp(Value* x, int factor) const {
     const double f = factor;
     const Integer n = Nearest(x, F(f * kLog2E), kExponentBias);
@@ -202,7 +203,7 @@ class FloatMath {
     return {AsFloat(b_.CreateShl(n.bits, 23)), Fma(b_.CreateFMul(r, r), q, linear)};
   }
 
-  // x * 2^n in one instruction, null where the target has none.
+  // x * 2^n by one instruction; null when the target has none.
   Value* Scale(Value* x, Value* n) const {
     if (!features_.avx512f || !features_.avx512vl) return nullptr;
     const auto call = [&](llvm::Intrinsic::ID id, llvm::Type* mask, bool rounds) {
@@ -256,7 +257,7 @@ class FloatMath {
     return b_.CreateFMul(p, b_.CreateBitCast(b_.CreateShl(biased, 52), z->getType()));
   }
 
-  // libm's function in the lanes where |x| > limit, in a branch that is hardly ever taken.
+  // Calls libm's function for lanes with |x| > limit, in a rarely taken branch.
   Value* LibmBeyond(double limit, Value* x, Value* result, const char* function) const;
 
   Builder& b_;
@@ -266,7 +267,7 @@ class FloatMath {
   int lanes_;
 };
 
-// A call of libm that LLVM may move: it does not write errno as far as the kernel is concerned.
+// A call of libm that LLVM may move: the kernel does not use errno.
 Value* CallLibm(Builder& b, const char* function, llvm::ArrayRef<Value*> args) {
   llvm::Type* type = args[0]->getType();
   llvm::Module* module = b.GetInsertBlock()->getModule();

@@ -12,9 +12,10 @@ using llvm::Value;
 constexpr int kPieces = 16;
 using Row = float[kPieces];
 
-// Fitted for this file to the least relative error, the coefficients rounded to float one after the other,
-// from the constant up. Each row holds one coefficient of all pieces. A piece is a half octave, found by the
-// last four bits of exponent and leading bit of the mantissa; 0 to 2^-4 * 1.5 is one.
+// Coefficients fitted for this file to the smallest relative error, and rounded to float one after the other,
+// from the constant up. Each row has one coefficient of all pieces. A piece is half an octave; the last bits
+// of the exponent and the leading bit of the mantissa, four bits together, number it. 0 to 2^-4 * 1.5 is one
+// piece.
 constexpr float kTanhCenters[][kPieces] = {
     {2.5, 3.5, 5, 7, 10, 14, 0, 0.109375, 0.15625, 0.21875, 0.3125, 0.4375, 0.625, 0.875, 1.25, 1.75},
 };
@@ -35,7 +36,7 @@ constexpr float kTanh[][kPieces] = {
      -0.0554127954, -0.058977548, -0.0196014978, 0.00344519992},
     {-0.000694267219, -0.00015026897, -9.43712894e-06, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.0149183925, 0},
 };
-// Around multiples of 1/4.
+// The same around multiples of 1/4.
 constexpr float kErf[][kPieces] = {
     {0, 0.276326388, 0.520499885, 0.711155653, 0.842700779, 0.92290014, 0.966105163, 0.986671686, 0.995322287,
      0.998537302, 0.999593019, 0.999899387, 0.999977887, 0.999995708, 0.999999285, 0.999999881},
@@ -71,7 +72,7 @@ class Pieces {
   Value* Erf(Value* magnitude) const {
     // 1.5 * 2^21: adding it leaves the nearest multiple of 1/4 in a float's low bits.
     constexpr double kMagic = 3145728.0;
-    // Within the last piece, which ends at 3.875, and beyond which nothing but rounding is left.
+    // Larger arguments are limited to the last piece, which ends at 3.875: beyond it only rounding is left.
     Value* bounded = AtMost(magnitude, 3.874);
     Value* shifted = b_.CreateFAdd(bounded, Float(kMagic));
     Value* center = b_.CreateFSub(shifted, Float(kMagic));
@@ -89,7 +90,7 @@ class Pieces {
     return b_.CreateSelect(b_.CreateFCmpOGT(x, Float(bound)), Float(bound), x);
   }
 
-  // The coefficient that the last four bits of `piece` choose.
+  // The coefficient selected by the last four bits of `piece`.
   Value* Coefficient(const Row& row, Value* piece) const {
     Value* table = llvm::ConstantDataVector::get(b_.getContext(), llvm::ArrayRef<float>(row));
     return b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_permvar_sf_512, {}, {table, piece});
@@ -108,7 +109,7 @@ class Pieces {
   llvm::Type* type_;
 };
 
-// In the first lanes of a vector of kPieces.
+// The value in the first lanes of a vector of kPieces lanes.
 Value* Widened(Builder& b, Value* x) {
   const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(x->getType());
   if (vector == nullptr) return b.CreateVectorSplat(kPieces, x);

@@ -101,7 +101,7 @@ absl::StatusOr<Arguments> Arguments::Create(Library* library, const std::string&
 
 absl::Status Arguments::Upload() {
   for (size_t i = 0; i < on_device_.size(); ++i) MYCC_RETURN_IF_ERROR(on_device_[i]->CopyFrom(*tensors_[i]));
-  // A copy may still be on its way when the driver returns, and another stream would not wait for it.
+  // A copy may be incomplete when the driver returns, and another stream would not wait for it.
   return session_ == nullptr ? absl::OkStatus() : session_->Synchronize();
 }
 

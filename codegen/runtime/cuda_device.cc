@@ -6,7 +6,7 @@
 namespace mycc {
 namespace {
 
-// The UUID in the form of NVIDIA's tools.
+// The UUID in the format of NVIDIA's tools.
 std::string UuidText(const unsigned char (&bytes)[16]) {
   std::string text = "GPU-";
   for (int i = 0; i < 16; ++i) {

@@ -13,7 +13,7 @@ bool Find(void* library, const char* name, Function* function) {
   return *function != nullptr;
 }
 
-// The first function that the library lacks; null when there is none.
+// The name of the first function that the library lacks; null when it has all.
 const char* FindAll(void* library, CudaDriver* driver) {
 #define MYCC_FIND(member, name) \
   if (!Find(library, name, &driver->member)) return name

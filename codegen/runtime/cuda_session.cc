@@ -59,7 +59,7 @@ absl::Status CudaStream::Synchronize() {
 }
 
 absl::Status CudaStream::Record(const CudaEvent& event) {
-  // An event that is recorded by a graph can be read only when the graph is told so.
+  // An event that a graph records can be read only with this flag.
   const unsigned flags = is_capturing_ ? kCudaEventRecordExternal : 0;
   MYCC_CUDA(driver_, EventRecordWithFlags, event.handle_, handle_, flags);
   return absl::OkStatus();
@@ -115,7 +115,7 @@ CudaSession::~CudaSession() {
 
 absl::StatusOr<CudaBuffer> CudaSession::Allocate(int64_t bytes) {
   CuAddress address = 0;
-  // The driver refuses to allocate nothing.
+  // The driver refuses to allocate 0 bytes.
   const CuResult result = driver_->MemAlloc(&address, static_cast<size_t>(bytes > 0 ? bytes : 1));
   if (result == kCudaSuccess) return CudaBuffer(driver_, address, bytes);
   if (result != kCudaErrorOutOfMemory) return driver_->StatusOf("cuMemAlloc", result);

@@ -8,9 +8,9 @@ namespace mycc {
 Target CudaTargetOf(const CudaDeviceInfo& device) {
   Target target;
   target.kind = TargetKind::kCuda;
-  // Since Hopper, the fast instructions are those of one architecture alone.
+  // Since Hopper, the fast instructions are specific to one architecture.
   target.arch = absl::StrCat("sm_", device.major, device.minor, device.major >= 9 ? "a" : "");
-  // A model stands in quotes in the target's text.
+  // The target's text has the model in quotes, so the name must not contain any.
   for (char c : device.name) target.model += c == '"' || static_cast<unsigned char>(c) < ' ' ? ' ' : c;
   target.sms = device.sms;
   target.smem_bytes = device.shared_bytes;

@@ -13,7 +13,7 @@
 namespace mycc {
 namespace {
 
-// The file's header and, where linkers put them, the headers of its segments.
+// The first bytes of the file: its header and, as linkers place them, the headers of its segments.
 constexpr int64_t kBeginningBytes = 1 << 16;
 
 absl::Status CutShort(uint64_t needed, uint64_t bytes) {
@@ -32,7 +32,7 @@ absl::Status CheckElfIsWhole(const std::string& path) {
   if (header.e_ident[EI_CLASS] != ELFCLASS64) return absl::OkStatus();
   std::error_code error;
   const uint64_t bytes = std::filesystem::file_size(path, error);
-  if (error) return absl::OkStatus();  // no regular file
+  if (error) return absl::OkStatus();  // not a regular file
 
   const uint64_t headers_end = header.e_phoff + uint64_t{header.e_phnum} * sizeof(Elf64_Phdr);
   if (headers_end > beginning.size() || headers_end < header.e_phoff)

@@ -20,7 +20,7 @@ absl::Status NoArtifact(const std::string& path, const std::string& why) {
   return absl::FailedPreconditionError(absl::StrCat("`", path, "` is no library compiled by mycc: ", why));
 }
 
-// The module's name: a library may have been renamed, but its soname stays MODULE.so.
+// The module's name, from the soname MODULE.so: the file may have been renamed.
 std::string ModuleOf(void* handle) {
   link_map* map = nullptr;
   if (dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0) return "";
@@ -34,7 +34,7 @@ std::string ModuleOf(void* handle) {
   return "";
 }
 
-// Reads what NAME.json says of the target and of functions. Exceptions of the JSON library end here.
+// Reads the target and the functions from the text of NAME.json. Exceptions of the JSON library end here.
 absl::Status ReadDescription(const std::string& text, std::string* target,
                              std::vector<ArtifactFunction>* functions) {
   try {
@@ -87,7 +87,7 @@ struct Library::Impl {
   absl::Status Load(const std::string& path) {
     if (const absl::Status whole = CheckElfIsWhole(path); !whole.ok())
       return NoArtifact(path, std::string(whole.message()));
-    // A name without a slash would be looked for in the system's folders.
+    // The loader would search a name without a slash in the system's folders.
     handle = dlopen(std::filesystem::absolute(path).c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) return NoArtifact(path, dlerror());
     module = ModuleOf(handle);
@@ -100,7 +100,7 @@ struct Library::Impl {
     json = json_text();
     if (absl::Status status = ReadDescription(json, &target, &functions); !status.ok())
       return NoArtifact(path, std::string(status.message()));
-    // The first thing that prepare looks at is the machine.
+    // MODULE_prepare first checks the machine.
     if (prepare(device_id) != 0) return absl::FailedPreconditionError(last_error());
     return absl::OkStatus();
   }

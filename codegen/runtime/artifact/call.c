@@ -1,4 +1,4 @@
-// A call on a CPU: checks the arguments, takes a workspace, and runs the kernel.
+// Calls a function on a CPU: checks the arguments, takes a workspace, and runs the kernel.
 #include <string.h>
 
 #include "codegen/runtime/artifact/artifact.h"
@@ -12,7 +12,7 @@ static int32_t CheckHeaders(const struct MyccSignature* signature, void* const* 
   return 0;
 }
 
-// Outputs that are packed buffers get the header by which the function that reads them knows its own.
+// Outputs that are packed buffers get the header that the reading function checks.
 static void WriteHeaders(const struct MyccSignature* signature, void* const* data) {
   for (int64_t i = 0; i < signature->num_args; ++i) {
     const struct MyccArg* arg = &signature->args[i];

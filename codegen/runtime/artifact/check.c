@@ -1,5 +1,5 @@
-// Checks that each argument is the tensor that the function was compiled for. A refusal names the argument,
-// what it is, and what was expected.
+// Checks that each argument is the tensor that the function was compiled for. An error names the argument,
+// its property, and the expected one.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +18,7 @@ static const char* DeviceName(int type) {
   }
 }
 
-// "f32", or the three numbers where the type has no name here.
+// "f32", or the three numbers of a type without a name here.
 static void PrintType(char* text, int64_t code, int64_t bits, int64_t lanes) {
   static const char* const kPrefix[] = {"i", "u", "f", NULL, "bf"};
   if (code == kMyccCodeBool && bits == 8 && lanes == 1) {
@@ -32,7 +32,7 @@ static void PrintType(char* text, int64_t code, int64_t bits, int64_t lanes) {
   }
 }
 
-// "[1,64,56,56]", cut after a few dimensions.
+// "[1,64,56,56]", truncated after a few dimensions.
 static void PrintInts(char* text, const int64_t* values, int64_t count) {
   int used = snprintf(text, kTextBytes, "[");
   for (int64_t i = 0; i < count && used < kTextBytes - 32; ++i) {
@@ -45,7 +45,7 @@ static void PrintInts(char* text, const int64_t* values, int64_t count) {
   snprintf(text + used, kTextBytes - used, "]");
 }
 
-// The mistake of a caller who passes the const tensor itself; the text ends a refusal.
+// A hint for callers that pass the const tensor itself; it ends an error.
 static void PrintHint(char* text, const struct MyccSignature* signature, const struct MyccArg* arg) {
   text[0] = '\0';
   if (arg->header != NULL && !arg->is_output)
@@ -65,8 +65,8 @@ static int SameShape(const struct MyccArg* arg, const DLTensor* tensor) {
   return 1;
 }
 
-// Compact and row-major; the stride of a dimension of extent 1 is never used, and no stride of an empty
-// tensor is.
+// Whether the tensor is compact and row-major. The strides of dimensions of extent 1 and of empty tensors are
+// not used.
 static int IsCompact(const struct MyccArg* arg, const int64_t* strides) {
   if (arg->bytes == 0) return 1;
   int64_t expected = 1;
@@ -77,7 +77,7 @@ static int IsCompact(const struct MyccArg* arg, const int64_t* strides) {
   return 1;
 }
 
-// A GPU's tensors are on one device: that of the first.
+// All tensors must be on the GPU of the first one.
 static int32_t CheckDevice(const struct MyccSignature* signature, enum MyccDevice device, int32_t i,
                            DLTensor** args) {
   const DLDevice got = args[i]->device;
@@ -140,7 +140,7 @@ static int Overlap(const struct MyccArg* a, const void* a_data, const struct Myc
          b_begin < a_begin + (uintptr_t)a->bytes;
 }
 
-// An output may share memory with nothing; inputs may share among themselves.
+// An output must not overlap another argument; inputs may overlap each other.
 static int32_t CheckOverlap(const struct MyccSignature* signature, void* const* data) {
   for (int64_t i = 0; i < signature->num_args; ++i) {
     if (!signature->args[i].is_output) continue;

@@ -10,12 +10,12 @@
 #include "codegen/runtime/artifact/artifact.h"
 
 enum {
-  kXcr0TileData = 1 << 18,  // AMX: Linux gives a process its tile registers when it asks
+  kXcr0TileData = 1 << 18,  // AMX: on Linux a process must request its tile registers
   kArchReqXcompPerm = 0x1023,
   kXfeatureTileData = 18,
 };
 
-// XCR0: which register state the operating system saves; 0 where it cannot be asked.
+// XCR0, the register state that the operating system saves; 0 when it cannot be read.
 static uint64_t Xcr0(void) {
   uint32_t eax, ebx, ecx, edx;
   if (!__get_cpuid(1, &eax, &ebx, &ecx, &edx) || !(ecx >> 27 & 1)) return 0;

@@ -1,7 +1,7 @@
-// A call on a GPU: checks the arguments, then enqueues the function's steps.
+// Calls a function on a GPU: checks the arguments, then enqueues the function's steps.
 #include "codegen/runtime/artifact/cuda_artifact.h"
 
-// The places of the parts of one call.
+// The addresses of one call's arguments and workspace.
 struct Call {
   const struct MyccCudaScope* scope;
   CuStream stream;
@@ -15,7 +15,7 @@ static CuAddress AddressOf(const struct Call* call, struct MyccCudaOperand opera
 }
 
 static int32_t Launch(const struct Call* call, const struct MyccCudaStep* step) {
-  // No array is empty, which C does not have.
+  // C has no empty arrays, so each has at least one element.
   struct CuTensorMapBits maps[step->num_maps + 1];
   CuAddress pointers[step->num_pointers + 1];
   void* params[step->num_maps + step->num_pointers + 1];
@@ -44,7 +44,7 @@ static int32_t Launch(const struct Call* call, const struct MyccCudaStep* step) 
       .attributes = attributes,
       .num_attributes = num_attributes,
   };
-  // A kernel's handle stands for its function in the current context.
+  // A kernel's handle means its function in the current context.
   MYCC_TRY(call->scope, LaunchKernelEx, &config, (CuFunction)mycc_cuda_module.handles.kernels[step->kernel],
            params, NULL);
   return 0;
@@ -57,7 +57,7 @@ static int32_t RunStep(const struct Call* call, const struct MyccCudaStep* step)
   return 0;
 }
 
-// The first call in a context loads the code, unless it is captured.
+// Loads the code in the first call in a context; fails if that call is captured.
 static int32_t LoadForCall(const struct MyccCudaScope* scope, CuStream stream) {
   if (MyccCudaIsLoaded(scope)) return 0;
   struct MyccCudaCapture capture;
@@ -77,7 +77,7 @@ static int32_t Run(const struct MyccCudaScope* scope, const struct MyccCudaEntry
   for (int64_t i = 0; i < entry->num_steps; ++i) {
     if (RunStep(&call, &entry->steps[i]) != 0) return 1;
   }
-  // Last, so that steps may fill whole buffers.
+  // Last, because steps may fill whole buffers.
   return MyccCudaWriteHeaders(scope, stream, &entry->signature, data);
 }
 

@@ -5,10 +5,10 @@
 #include "codegen/runtime/artifact/cuda_artifact.h"
 
 enum { kMaxDevices = 64 };
-// Primary contexts that are kept for calls without a current one; under the lock.
+// Primary contexts retained for calls without a current context; under the lock.
 static CuContext primary[kMaxDevices];
 
-// The contexts that have the code; entries are added at the head and stay.
+// The contexts in which the code is loaded; entries are added at the head and stay.
 struct Ready {
   struct Ready* next;
   unsigned long long context_id;
@@ -85,7 +85,7 @@ int32_t MyccCudaCaptureOf(const struct MyccCudaScope* scope, CuStream stream,
   return 0;
 }
 
-// Is the device one that the code runs on?
+// Fails unless the code runs on the device.
 static int32_t CheckDevice(const struct MyccCudaScope* scope) {
   const struct MyccCudaModule* module = &mycc_cuda_module;
   int major = 0, minor = 0, shared_bytes = 0;
@@ -95,7 +95,7 @@ static int32_t CheckDevice(const struct MyccCudaScope* scope) {
   MYCC_TRY(scope, DeviceGetAttribute, &shared_bytes, kCudaDeviceMaxSharedBytes, scope->device);
   MYCC_TRY(scope, DeviceGetName, name, (int)sizeof name, scope->device);
   const int arch = 10 * major + minor;
-  // Code for one architecture's own instructions runs there alone, other code also on later minor versions.
+  // Architecture-specific code runs only on its architecture, other code also on later minor versions.
   const int runs =
       module->arch_specific ? arch == module->arch : arch / 10 == module->arch / 10 && arch >= module->arch;
   if (!runs) {
@@ -136,7 +136,7 @@ static int32_t LoadKernels(const struct MyccCudaScope* scope) {
                handle, scope->device);
     if (kernel->any_cluster)
       MYCC_TRY(scope, KernelSetAttribute, kCudaFunctionAnyClusterSize, 1, handle, scope->device);
-    // Kernels come into a context when they are first asked for, which must not be during a capture.
+    // A kernel is loaded into a context at its first use, which must not be during a capture.
     CuFunction function;
     MYCC_TRY(scope, KernelGetFunction, &function, handle);
   }
@@ -170,8 +170,8 @@ int32_t MyccCudaLoad(const struct MyccCudaScope* scope) {
   return failed;
 }
 
-// When the artifact is unloaded; where the driver has shut down before, its functions answer with an error.
-// After the destructor of workspaces, which needs the contexts.
+// Runs when the artifact is unloaded, after the destructor of workspaces, which needs the contexts. If the
+// driver has shut down before, its functions return an error.
 __attribute__((destructor(101))) static void Unload(void) {
   const struct MyccCudaDriver* driver = MyccCudaOpened();
   while (ready != NULL) {

@@ -1,4 +1,4 @@
-// Opens libcuda.so.1 when it is first needed.
+// Opens libcuda.so.1, NVIDIA's driver, at its first use.
 #include <dlfcn.h>
 #include <pthread.h>
 

@@ -1,6 +1,6 @@
-// A cache of TMA descriptors. A descriptor depends only on its table and the address, so it is kept for the
-// next call with the same arguments. A call takes a slot by one atomic exchange, and makes a new descriptor
-// when the slot is taken: no lock, no allocation, and nothing that a fork could leave half done.
+// Caches TMA descriptors. A descriptor depends only on its table and the address, so it is kept for the next
+// call with the same arguments. A call takes a slot by one atomic exchange, and makes a new descriptor when
+// the slot is taken: no lock, no allocation, and nothing that a fork could leave half done.
 #include "codegen/runtime/artifact/cuda_artifact.h"
 
 enum { kSlotBits = 6 };

@@ -1,8 +1,8 @@
 // Recognizes the packed buffers in device memory that the function's own FUNC_pack filled, because a call
-// must not wait to read them. FUNC_pack notes each buffer that it fills. An unknown buffer, packed by another
-// process or copied, is read once; that waits for the stream, and so cannot happen in a capture. A note holds
-// for an address and the driver's id of its allocation, so that memory that is freed and allocated again is
-// read again.
+// must not wait to read them. FUNC_pack records each buffer that it fills. The header of an unknown buffer,
+// packed by another process or copied, is read once; that waits for the stream, and so is impossible during a
+// capture. A record has the address and the driver's id of its allocation, so that memory that is freed and
+// allocated again is read again.
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@ struct Note {
   struct Note* next;
   CuAddress address;
   unsigned long long allocation;
-  const uint8_t* header;  // that of an argument of this module
+  const uint8_t* header;  // the header of an argument of this module
 };
 static struct Note* notes;  // under the lock; one for each address; entries stay
 

@@ -1,5 +1,5 @@
-// Workspaces on a GPU: one for each calling stream, since work on a stream runs in order, and one for each
-// capture, since its graph may be launched beside anything else.
+// Allocates workspaces on a GPU: one for each calling stream, because work on a stream runs in order; and one
+// for each capture, because its graph may run concurrently with anything else.
 #include <semaphore.h>
 #include <stdlib.h>
 
@@ -9,18 +9,17 @@ struct Workspace {
   struct Workspace* next;
   unsigned long long context_id;
   CuAddress memory;
-  // Its owner; a spare one has none.
+  // The owner; a spare workspace has none.
   int is_owned;
   CuStream stream;
-  const void* thread;  // where the stream's handle means another stream in each thread
-  uint64_t capture;    // 0: calls that run at once
-  sem_t* graph_gone;   // posted when the capture's graphs are, see LendToGraph()
+  const void* thread;  // for the handle that means another stream in each thread; else NULL
+  uint64_t capture;    // 0: calls outside of a capture
+  sem_t* graph_gone;   // posted when the capture's last graph is destroyed, see LendToGraph()
 };
 static struct Workspace* workspaces;  // under the lock; entries stay
 
-// The driver says when the last graph that may use the workspace is gone, by a function that must be there
-// then: libc's, which outlives this artifact. It also returns a number, which makes no difference to a caller
-// that looks for none.
+// The driver calls a function after the last graph that may use the workspace is destroyed. This artifact may
+// be unloaded by then, so the function is libc's sem_post. The driver ignores its result.
 static int32_t LendToGraph(const struct MyccCudaScope* scope, struct Workspace* workspace, CuGraph graph) {
   sem_t* gone = malloc(sizeof *gone);
   if (gone == NULL) return MyccFail("%s: no memory", mycc_cuda_module.name);
@@ -37,7 +36,7 @@ static int32_t LendToGraph(const struct MyccCudaScope* scope, struct Workspace* 
   return 0;
 }
 
-// Workspaces whose graphs are gone become spare. Under the lock.
+// Makes workspaces spare whose graphs are destroyed. Under the lock.
 static void TakeBack(void) {
   for (struct Workspace* workspace = workspaces; workspace != NULL; workspace = workspace->next) {
     if (workspace->graph_gone == NULL || sem_trywait(workspace->graph_gone) != 0) continue;
@@ -47,7 +46,7 @@ static void TakeBack(void) {
   }
 }
 
-// Allocates a spare one, outside of any capture. NULL after setting the error text. Under the lock.
+// Allocates a spare workspace, outside of any capture. NULL after setting the error text. Under the lock.
 static struct Workspace* Allocate(const struct MyccCudaScope* scope) {
   struct Workspace* workspace = calloc(1, sizeof *workspace);
   if (workspace == NULL) {
@@ -124,8 +123,8 @@ int32_t MyccCudaSpareWorkspace(const struct MyccCudaScope* scope) {
   return workspace == NULL;
 }
 
-// Frees the workspaces of the calling thread's context: that context is alive. Other contexts take their
-// workspaces with them.
+// Frees the workspaces of the calling thread's context, which still exists. Workspaces of other contexts are
+// freed with those.
 __attribute__((destructor)) static void FreeWorkspaces(void) {
   const struct MyccCudaDriver* driver = MyccCudaOpened();
   CuContext current = NULL;

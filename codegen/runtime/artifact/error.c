@@ -1,5 +1,4 @@
-// The error text of each thread. Only failing calls touch it, so a thread that never fails allocates
-// none.
+// Keeps the error text of each thread. It is allocated by a thread's first error.
 #include <stdarg.h>
 #include <stdio.h>
 

@@ -1,8 +1,7 @@
-// Conversions between f32 or f64 and 16-bit floats, which the code generator calls where the CPU has no
-// instruction, under LLVM's names. They are usually in a compiler's run-time library, which a host may
-// lack.
+// Converts between f32 or f64 and 16-bit floats. LLVM's code calls these functions by its names when the CPU
+// has no instruction. They are usually in a compiler's run-time library, which a host may lack.
 //
-// A 16-bit float travels in the low bits of an xmm register. Not every C compiler has the type, so here it
+// A 16-bit float is passed in the low bits of an xmm register. Not every C compiler has the type, so here it
 // is a whole vector.
 #include <emmintrin.h>
 #include <stdint.h>
@@ -27,7 +26,8 @@ static __m128i Narrow(double value, Format format) {
         fraction == 0 ? 0 : 1 << (format.mantissa_bits - 1) | (int)(fraction >> (52 - format.mantissa_bits));
     return _mm_cvtsi32_si128(sign | infinity | quiet);
   }
-  // Biased for the narrow format; below 1 the result is subnormal and loses that many bits more.
+  // The exponent with the narrow format's bias. Below 1 the result is subnormal, and loses 1 - exponent more
+  // bits.
   const int narrow_exponent = exponent - 1023 + (1 << (format.exponent_bits - 1)) - 1;
   const int drop = 52 - format.mantissa_bits + (narrow_exponent < 1 ? 1 - narrow_exponent : 0);
   if (exponent == 0 || drop > 53) return _mm_cvtsi32_si128(sign);

@@ -1,5 +1,5 @@
-// Workspaces on a CPU: a few slots, each emptied and filled by one atomic exchange. No lock and no list, so a
-// signal, a fork or an unloading library leaves nothing half done. A call that finds every slot empty
+// Manages workspaces on a CPU: a few slots, each emptied and filled by one atomic exchange. There is no lock
+// and no list, so a signal, a fork or unloading leaves nothing half done. A call that finds every slot empty
 // allocates; a call that finds every slot full frees.
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 int omp_get_max_threads(void);
 
-// The first cache line of a block holds its size, the rest is what calls use.
+// The first cache line of a block has its size; calls use the rest.
 static int64_t* BlockBytes(void* block) { return block; }
 
 static int64_t RoundUp(int64_t bytes) {
@@ -39,8 +39,8 @@ int32_t MyccTakeWorkspace(const struct MyccEntry* entry, struct MyccWorkspace* w
   workspace->shared = workspace->threads = nothing;
   if (entry->shared_bytes == 0 && entry->thread_bytes == 0) return 0;
 
-  // A team never has more threads than this, and the pool of the host program decides how many; so a block
-  // that is too small for a team that has grown is replaced.
+  // A team has at most this number of threads. The host program decides it and may raise it, so a block that
+  // has become too small is replaced.
   const int64_t team = entry->parallel ? omp_get_max_threads() : 1;
   const int64_t shared = RoundUp(entry->shared_bytes);
   const int64_t bytes = kMyccPackedAlignment + shared + RoundUp(entry->thread_bytes * team);
@@ -72,8 +72,8 @@ void MyccPutWorkspace(const struct MyccEntry* entry, struct MyccWorkspace* works
   }
 }
 
-// libgomp's threads outlive the call that started them. Should this artifact be the last that needs libgomp,
-// unloading both would pull the code from under those threads, so libgomp stays.
+// libgomp's threads outlive the call that started them. If this artifact is the last user of libgomp,
+// unloading both would remove the code that those threads run, so libgomp stays loaded.
 __attribute__((constructor)) static void KeepOpenMp(void) {
   dlopen("libgomp.so.1", RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
 }
