@@ -27,8 +27,8 @@ void KernelEmitter::EndClusterReduce() {
   if (sends_) Line("if (alone) ", prelude_.Use("cluster_wait"), "();");
 }
 
-// Combines values of which every thread of a block has the same; `blocks` consecutive blocks have parts of
-// one result.
+// Combines the parts of one result that `blocks` consecutive blocks have. All threads of a block have the same
+// part.
 void KernelEmitter::CombineBlocks(const Combine& combine, const std::string& value, int64_t blocks) {
   if (in_nest_ != team_) {
     return Fail(absl::StrCat(in_nest_, " threads of ", blocks, " blocks combine ", combine.buffer->name,

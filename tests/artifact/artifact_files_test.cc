@@ -1,5 +1,5 @@
 // The files of an artifact: what stands in each of them, that they say the same, and that nobody meets a
-// library of which a part is missing.
+// library with a missing part.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>

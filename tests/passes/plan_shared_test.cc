@@ -50,8 +50,8 @@ TEST(PlanSharedTest, WhatIsStillReadKeepsThem) {
               ElementsAre(0, 64, 128));
 }
 
-// What an iteration writes, the next one may read: all three live as long as the loop, unless each iteration
-// has its own.
+// The next iteration may read values of this one: all three buffers live as long as the loop, unless each
+// iteration has its own.
 TEST(PlanSharedTest, ALoopAroundKeepsBuffersAlive) {
   const Launch l;
   const Var turn = MakeVar("turn", 3);

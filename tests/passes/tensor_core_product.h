@@ -115,7 +115,7 @@ inline constexpr std::pair<const char*, TilePass> kTilePasses[] = {
     {"fragment_loops", [](const Stmt& body) { return FragmentLoopsOf(body, TestGpu()); }},
 };
 
-// What the passes before one of these leave to it.
+// The function as the passes before `name` leave it.
 inline Function Before(const std::string& name, const std::string& steps) {
   Function function = Scheduled(steps);
   function.body = SimplifyStmts(LowerBlocks(function.body).value());

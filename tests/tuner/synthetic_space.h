@@ -86,7 +86,7 @@ inline double SmoothSeconds(const ContractionLikePoint& point) {
   return seconds * (parallel == 0 ? 1.9 : parallel == 1 ? (coarse ? 1.25 : 1.0) : (coarse ? 1.0 : 1.2));
 }
 
-// What a measurement differs by from the smooth surface, at most.
+// The largest difference of a measurement from the smooth surface.
 constexpr double kSurfaceNoise = 0.03;
 
 // Seconds of a point of ContractionLikeSketch; negative for one that fails.
