@@ -19,7 +19,7 @@ namespace {
 using ::testing::HasSubstr;
 
 // Statements of a launch by name. Each kind of statement is made anew, since a plan knows them by pointer.
-struct Block {
+struct HandMade {
   const Buffer a = MakeBuffer("a", DType::kF32, {32}, Scope::kShared);
   const Buffer b = MakeBuffer("b", DType::kF32, {32}, Scope::kShared);
   const Buffer own = MakeBuffer("own", DType::kF32, {1}, Scope::kLocal);
@@ -48,7 +48,7 @@ struct Block {
 };
 
 TEST(BarrierPlanTest, ReadersWaitForWriters) {
-  const Block k;
+  const HandMade k;
   EXPECT_EQ(k.Plan({k.Threads(k.a, k.in), k.Threads(k.out, k.a)}), "s|s");
   // Another buffer; a tensor that nobody writes.
   EXPECT_EQ(k.Plan({k.Threads(k.a, k.in), k.Threads(k.b, k.in)}), "ss");
@@ -58,13 +58,13 @@ TEST(BarrierPlanTest, ReadersWaitForWriters) {
 }
 
 TEST(BarrierPlanTest, WritersWaitForReadersAndForOtherWriters) {
-  const Block k;
+  const HandMade k;
   EXPECT_EQ(k.Plan({k.Threads(k.out, k.a), k.Threads(k.a, k.in)}), "s|s");
   EXPECT_EQ(k.Plan({k.Threads(k.a, k.in), k.Threads(k.a, k.out)}), "s|s");
 }
 
 TEST(BarrierPlanTest, OneBarrierServesAllThatCameBefore) {
-  const Block k;
+  const HandMade k;
   EXPECT_EQ(
       k.Plan({k.Threads(k.a, k.in), k.Threads(k.b, k.in), k.Threads(k.out, k.a), k.Threads(k.own, k.b)}),
       "ss|ss");
@@ -72,7 +72,7 @@ TEST(BarrierPlanTest, OneBarrierServesAllThatCameBefore) {
 
 // Buffers that share bytes, whole or in part, are one.
 TEST(BarrierPlanTest, BytesThatAreSharedCountAsOne) {
-  const Block k;
+  const HandMade k;
   const auto plan = [&](int64_t offset_of_b) {
     return k.Plan({k.Threads(k.a, k.in), k.Threads(k.b, k.in)}, offset_of_b);
   };
@@ -96,7 +96,7 @@ TEST(BarrierPlanTest, RowsAreAsLongAsTheirPadding) {
 
 // Registers are a thread's own, and what one thread does alone comes in its order.
 TEST(BarrierPlanTest, AThreadDoesNotWaitForItself) {
-  const Block k;
+  const HandMade k;
   EXPECT_EQ(k.Plan({k.Alone(k.own, k.in), k.Alone(k.own, k.own)}), "ss");
   EXPECT_EQ(k.Plan({k.Alone(k.a, k.in), k.Alone(k.b, k.a)}), "ss");
   EXPECT_EQ(k.Plan({k.Alone(k.a, k.in), k.Threads(k.out, k.a)}), "s|s");
@@ -105,7 +105,7 @@ TEST(BarrierPlanTest, AThreadDoesNotWaitForItself) {
 }
 
 TEST(BarrierPlanTest, AnIterationWaitsForTheOneBefore) {
-  const Block k;
+  const HandMade k;
   const Stmt fill = k.Threads(k.a, k.in), use = k.Threads(k.out, k.a);
   const auto plan = [&](const std::vector<Stmt>& body) {
     return PlanBarriers(k.Around(Loop(MakeVar("turn", 3), MakeSeq(body))), {{{k.a, 0}, {k.b, 128}}, 256});
@@ -119,7 +119,7 @@ TEST(BarrierPlanTest, AnIterationWaitsForTheOneBefore) {
 }
 
 TEST(BarrierPlanTest, WhatOneArmTouchesIsWaitedForAfterBoth) {
-  const Block k;
+  const HandMade k;
   const Stmt use = k.Threads(k.out, k.a);
   const auto plan = [&](const Stmt& then, const Stmt& otherwise) {
     const Expr condition = MakeBinary(Op::kLt, VarRef(MakeVar("n", 2)), IntConst(1));
@@ -133,7 +133,7 @@ TEST(BarrierPlanTest, WhatOneArmTouchesIsWaitedForAfterBoth) {
 
 // There the threads have met already.
 TEST(BarrierPlanTest, WaitingForAGroupOrABlockIsABarrierItself) {
-  const Block k;
+  const HandMade k;
   const Buffer flags = MakeBuffer("flags", DType::kI32, {2});
   const Stmt fill = k.Threads(k.a, k.in), use = k.Threads(k.out, k.a);
   EXPECT_EQ(k.Plan({fill, std::make_shared<WaitGroup>(0), use}), "sss");

@@ -1,4 +1,5 @@
-// The places of buffers in a block's shared memory: who shares bytes with whom, and who may not.
+// The places of buffers in a block's shared memory: buffers that live at different times share bytes, others
+// not.
 #include "absl/strings/str_cat.h"
 #include "codegen/ir/pipeline_stmts.h"
 #include "codegen/passes/passes.h"

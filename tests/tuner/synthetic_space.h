@@ -89,12 +89,15 @@ inline double SmoothSeconds(const ContractionLikePoint& point) {
 // The largest difference of a measurement from the smooth surface.
 constexpr double kSurfaceNoise = 0.03;
 
-// Seconds of a point of ContractionLikeSketch; negative for one that fails.
-inline double ContractionLikeSeconds(const Trace& trace) {
+// Seconds of a point of ContractionLikeSketch, whose trace is `text`; negative for one that fails.
+inline double ContractionLikeSeconds(const Trace& trace, const std::string& text) {
   ContractionLikePoint point = {};
   for (size_t d = 0; d < point.size(); ++d) point[d] = static_cast<double>(trace.decisions.at(d).second);
   const double seconds = SmoothSeconds(point);
-  return seconds < 0 ? seconds : seconds * (1 + kSurfaceNoise * NoiseOf(PrintTrace(trace), 1));
+  return seconds < 0 ? seconds : seconds * (1 + kSurfaceNoise * NoiseOf(text, 1));
+}
+inline double ContractionLikeSeconds(const Trace& trace) {
+  return ContractionLikeSeconds(trace, PrintTrace(trace));
 }
 
 // Predicts the surface's seconds to the power `trust` times exp(noise): 1 is a good model, 0 knows nothing,
@@ -106,9 +109,9 @@ class SurfaceScorer : public Scorer {
   std::vector<absl::StatusOr<Prediction>> Score(const std::vector<const Trace*>& traces) override {
     std::vector<absl::StatusOr<Prediction>> predictions;
     for (const Trace* trace : traces) {
-      const double seconds = std::abs(ContractionLikeSeconds(*trace));
-      const double predicted =
-          std::pow(seconds / 1e-3, trust_) * 1e-3 * std::exp(noise_ * NoiseOf(PrintTrace(*trace), 2));
+      const std::string text = PrintTrace(*trace);
+      const double seconds = std::abs(ContractionLikeSeconds(*trace, text));
+      const double predicted = std::pow(seconds / 1e-3, trust_) * 1e-3 * std::exp(noise_ * NoiseOf(text, 2));
       predictions.push_back(Prediction{predicted, predicted, 0});
       ++asked;
     }
