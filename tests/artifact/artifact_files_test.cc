@@ -81,7 +81,7 @@ TEST_F(ArtifactFilesTest, TheJsonSaysWhatEachFunctionIs) {
   ASSERT_EQ(gemm["args"].size(), 3u);
   EXPECT_EQ(gemm["args"][0], (Json{{"name", "x"}, {"kind", "input"}, {"dtype", "f32"}, {"shape", {4, 6}}}));
   EXPECT_EQ(gemm["args"][1]["kind"], "const");
-  EXPECT_GE(gemm["args"][1]["packed_bytes"], kPackedHeaderBytes + 6 * 5 * 4);
+  EXPECT_GE(gemm["args"][1]["packed_bytes"], kPackedHeaderBytes + int64_t{6} * 5 * 4);
   EXPECT_EQ(gemm["args"][2], (Json{{"name", "y"}, {"kind", "output"}, {"dtype", "f32"}, {"shape", {4, 5}}}));
   EXPECT_EQ(gemm["reason"], "hit");
   EXPECT_EQ(gemm["record"], 17);

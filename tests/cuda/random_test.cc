@@ -82,7 +82,7 @@ TEST(RandomCudaTest, Schedules) {
     std::vector<ScheduledCase> cases;
     for (int seed = 0; seed < RandomSeeds(20); ++seed) {
       const absl::StatusOr<Schedule> schedule =
-          RandomSchedule(canonical, Sm90a(), seed * 17 + w, 6 + seed % 24);
+          RandomSchedule(canonical, Sm90a(), uint64_t{17} * seed + w, 6 + seed % 24);
       ASSERT_TRUE(schedule.ok()) << "workload " << w << " seed " << seed << ": " << schedule.status();
       cases.push_back({absl::StrCat("seed ", seed, "\n", PrintTrace(schedule->trace())), canonical,
                        schedule->function()});

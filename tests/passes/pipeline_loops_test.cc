@@ -81,7 +81,7 @@ TEST(PipelineLoopsTest, WhatCannotRunAheadIsRefused) {
   const Var step = MakeVar("step", 4), lane = MakeVar("lane", 4);
   const Stmt fill = Loop(lane, Put(tile, {VarRef(lane)}, Load(from, {VarRef(step)})));
   const Stmt use = Put(to, {VarRef(step)}, Load(tile, {IntConst(0)}));
-  const auto refusal = [&](std::vector<Stmt> body, PipelineKind kind, LoopMarks grid) {
+  const auto refusal = [&](std::vector<Stmt> body, PipelineKind kind, const LoopMarks& grid) {
     const Stmt loop =
         std::make_shared<For>(step, IntConst(4), LoopKind::kSerial, InScope(tile, MakeSeq(std::move(body))),
                               LoopMarks{.pipeline = {kind, 2}});
