@@ -38,7 +38,7 @@ class OutputFile {
   OutputFile(std::string path, std::string partial, std::string target, int descriptor);
 
   std::string path_;     // as it was named, for errors
-  std::string partial_;  // beside `target_`; empty: written to as it stands, or committed
+  std::string partial_;  // next to `target_`; empty: `target_` is written in place, or the file is committed
   std::string target_;   // where links lead to
   std::unique_ptr<DescriptorBuffer> buffer_;
   std::unique_ptr<std::ostream> stream_;

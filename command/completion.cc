@@ -1,3 +1,5 @@
+// Reads the commands of a CLI11 program: their options, and the values that each option takes. The scripts
+// are written in completion_scripts.cc.
 #include "command/completion.h"
 
 #include <CLI/CLI.hpp>

@@ -91,7 +91,7 @@ class Database {
   // The file's first bytes, read without a lock and before SQLite judges them; shorter when the file is.
   absl::StatusOr<std::string> ReadHeader(int bytes);
 
-  // How SQLite carries out each statement prepared so far: "STATEMENT: STEP; STEP; ...", for tests and for
+  // How SQLite executes each statement prepared so far: "STATEMENT: STEP; STEP; ...", for tests and for
   // tuning queries.
   absl::StatusOr<std::vector<std::string>> QueryPlans();
 

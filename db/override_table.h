@@ -18,7 +18,7 @@ namespace mycc {
 absl::Status SetOverride(Database* database, int64_t record_id, const Override& override_by);
 
 // The same, but only where it is newer than all that it would replace; false otherwise. So the newest pins
-// and bans stand, in whatever order logs are merged. REQUIRES: a transaction.
+// and bans hold, in every order of merging logs. REQUIRES: a transaction.
 absl::StatusOr<bool> MergeOverride(Database* database, int64_t record_id, const Override& override_by);
 
 // Removes a record's pin or ban. NotFound when there is none; FailedPrecondition, with its reason, when it is

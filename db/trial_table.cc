@@ -26,7 +26,7 @@ v1::Provenance KnownProvenance(const std::string& job, const Trial& trial) {
   return provenance;
 }
 
-// A damaged row is read as far as it goes, so that it costs nobody but itself.
+// A damaged row is read as far as possible, so that other rows are not affected.
 TrialRow ReadTrial(const Database& database, const Query& row) {
   TrialRow out;
   out.id = row.Int(0);

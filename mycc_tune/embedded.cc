@@ -68,7 +68,7 @@ absl::StatusOr<std::unique_ptr<EmbeddedServer>> EmbeddedServer::Start(const std:
   worker.server = embedded->address_;
   MYCC_ASSIGN_OR_RETURN(embedded->worker_, LocalWorker::Create(worker));
   embedded->worker_thread_ = std::thread([worker = embedded->worker_.get()] { (void)worker->Run(); });
-  // Nobody needs to be told that a job waits for the worker that is on its way.
+  // The worker will be there soon: a message that the job waits for one is not needed.
   (void)embedded->worker_->WaitUntilRegistered(kRegisterSeconds);
   return embedded;
 }

@@ -60,7 +60,7 @@ class EmbeddedServer {
  private:
   explicit EmbeddedServer(TemporaryFolder folder) : folder_(std::move(folder)) {}
 
-  const TemporaryFolder folder_;  // of the socket; nobody else may enter
+  const TemporaryFolder folder_;  // has the socket; other users may not enter
   ServerAddress address_;
   std::unique_ptr<Serving> serving_;
   std::unique_ptr<LocalWorker> worker_;

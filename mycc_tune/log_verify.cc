@@ -20,7 +20,7 @@
 namespace mycc {
 namespace {
 
-// Crashes in a row, none of them among the results of a kernel that ran, that are enough of them.
+// The number of consecutive crashes, without a kernel that ran, after which verification ends.
 constexpr size_t kMostCrashes = 3;
 // `mycc compile` tries no more records before it takes none to replay.
 constexpr size_t kMostPassedOver = 64;

@@ -36,7 +36,7 @@ absl::Status Refuse(const std::string& path, const std::string& what) {
   return absl::InvalidArgumentError(absl::StrCat("`", path, "` ", what));
 }
 
-// A key with a password is no key here: nobody is asked for it.
+// A key with a password is refused, because no password is asked for.
 int NoPassword(char*, int, int, void*) { return -1; }
 
 }  // namespace

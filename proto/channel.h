@@ -32,8 +32,8 @@ bool IsLocal(const std::string& address);
 // A line to a server and what every call on it needs.
 class ServerChannel {
  public:
-  // Does not connect yet: a server that is away is met by the first call. InvalidArgument, NotFound (a file),
-  // and FailedPrecondition for a token that would travel in the clear.
+  // Does not connect yet: the first call fails if the server is away. InvalidArgument, NotFound (a file), and
+  // FailedPrecondition for a token that would travel in the clear.
   static absl::StatusOr<ServerChannel> Open(const ServerAddress& address);
 
   const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }

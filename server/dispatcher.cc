@@ -33,8 +33,8 @@ std::string AccidentBetween(const v1::HostState& before, const v1::HostState& no
   return "";
 }
 
-// A device is its worker's, by the name under which that one registers and which nobody else has meanwhile:
-// the host that a worker says it runs on could be another's.
+// A device belongs to a worker by the name that the worker registers with and that is unique at a time: the
+// host that a worker says it runs on could be another's.
 std::string DeviceKey(const std::string& worker, const std::string& device, const std::string& model) {
   return absl::StrCat(worker, "\n", device, "\n", model);
 }

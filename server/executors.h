@@ -17,7 +17,7 @@
 namespace mycc {
 
 // Runs `work` of a job's search, elsewhere or at once, and then `done`. A job has one work at a time; those
-// of different jobs may run side by side.
+// of different jobs may run concurrently.
 using SearchExecutor = std::function<void(std::function<void()> work, std::function<void()> done)>;
 
 // Errors that may be over later: the log is busy or full, or cannot be read or written now.

@@ -71,7 +71,8 @@ std::vector<v1::Record> Finalists(const std::vector<StoredRecord>& ranked, const
     if (finalists.size() == kMostFinalists) break;
     if (!finalists.empty()) {
       const v1::Timing& best = TimingOf(finalists[0]);
-      // A default that leads alone may have been timed in a fast phase; it meets the one that is next.
+      // A default that leads alone may have been timed in a fast phase, so it is timed again with the next
+      // one.
       const double behind = finalists.size() == 1 && is_default(finalists[0]) ? kDefaultBehind : kBehind;
       const bool is_near = RankSeconds(TimingOf(record)) <= behind * RankSeconds(best) ||
                            RankedLow(TimingOf(record)) <= RankedHigh(best);

@@ -30,7 +30,7 @@ FinalsQuestion FinalsQuestionOf(const JobLedger& job);
 
 struct FinalsPlan {
   std::vector<FinalRound> rounds;
-  std::vector<std::pair<uint32_t, FinalTimes>> earlier;    // tasks whose finalists have met before
+  std::vector<std::pair<uint32_t, FinalTimes>> earlier;    // tasks with finalists timed together before
   std::vector<std::pair<uint32_t, std::string>> failures;  // tasks without a round, and why
 };
 FinalsPlan PlanFinals(const FinalsQuestion& question, const TuningLog& log);

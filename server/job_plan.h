@@ -1,5 +1,6 @@
 // Turns a client's job request into the tasks to tune: checked, in canonical form, with equal workloads
-// merged. Pure functions.
+// merged. Also derives from a request the seconds of its search, the kind of its cost model, and the job id
+// of older builds. Pure functions.
 #pragma once
 
 #include <string>

@@ -13,7 +13,7 @@ namespace {
 constexpr double kFindAgainSeconds = 5;
 // A worker that is well reports a batch of trials long before; one that hangs still names what it holds.
 constexpr double kLongestSeconds = 1800;
-constexpr double kElsewhereSeconds = 60;  // then it may go anywhere: nobody else has taken it
+constexpr double kElsewhereSeconds = 60;  // after this any worker may take it
 
 }  // namespace
 

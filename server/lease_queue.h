@@ -69,9 +69,9 @@ struct QueuedWork {
 inline constexpr char kAdoptedHolder[] = "before restart: ";
 
 enum class LeaseState {
-  kGranting,  // on its way into the log: no worker knows of it
+  kGranting,  // being written to the log: no worker knows of it
   kHeld,
-  kCommitting,  // its end is on its way into the log
+  kCommitting,  // its end is being written to the log
 };
 
 struct Grant {

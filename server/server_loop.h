@@ -97,7 +97,7 @@ class ServerLoop {
   // Runs `event` in a later turn, also while the loop is stopping.
   void Deliver(std::function<void()> event);
   Executors MakeExecutors();
-  // Says so once, whichever connection met it.
+  // Logs the error once, for all connections.
   void OnDamage(int64_t record, const absl::Status& why);
   void RunLoop();
   // The events that arrived, and whether the loop is to stop.

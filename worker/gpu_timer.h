@@ -29,7 +29,7 @@ class GpuTimer {
   // kMostInTurn.
   absl::StatusOr<std::vector<v1::Timing>> TimeInTurn(const std::vector<GpuCall*>& candidates,
                                                      const TimingPlan& plan, double probe_seconds);
-  // The memory that is written over before each cold sample; nobody needs what it holds.
+  // Memory that is overwritten before each cold sample; its contents have no meaning.
   const CudaBuffer& flushed() const { return flushed_; }
   // The device's baseline kernel.
   absl::StatusOr<double> TimeBaseline();

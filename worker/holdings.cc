@@ -7,7 +7,7 @@
 namespace mycc {
 namespace {
 
-// Strings of a message must be text, or nobody can read the message.
+// Strings of a message must be valid UTF-8, or the message cannot be parsed.
 bool CanBeSent(const v1::Report& report) {
   v1::Report read;
   return read.ParseFromString(report.SerializeAsString());

@@ -23,7 +23,7 @@ struct LocalWorkerOptions {
   std::string name;                            // empty: after the host and the process
   std::vector<std::string> devices = {"cpu"};  // or "cuda:0"
   int builders = 0;                            // processes that build at once; 0: one a CPU
-  bool is_alone = false;                       // at its server, so that its name is nobody else's
+  bool is_alone = false;                       // the server's only worker, so that its name is unique
   ServerAddress server;
   std::function<void(const std::string&)> log;
 };

@@ -54,7 +54,7 @@ void NameLock::Exchange() {
   const ssize_t got = pread(fd_, last.data(), last.size(), 0);
   last.resize(got < 0 ? 0 : static_cast<size_t>(got));
   if (IsInstance(last)) replaces_ = last;
-  // A full disk takes no name: then the next process replaces nobody and waits for a lease.
+  // A full disk stores no name. Then the next process replaces no other, and waits for a lease.
   if (ftruncate(fd_, 0) == 0) (void)!pwrite(fd_, instance_.data(), instance_.size(), 0);
 }
 

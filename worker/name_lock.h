@@ -15,7 +15,7 @@ std::string NewInstance();
 class NameLock {
  public:
   // AlreadyExists, with the process, when a live one has the name. Nothing is held, or known, where the lock
-  // file cannot be made: two processes of one name are then told apart by the server alone.
+  // file cannot be made: then only the server distinguishes two processes of one name.
   static absl::StatusOr<NameLock> Take(const std::string& server, const std::string& name);
   NameLock(NameLock&& other) noexcept;
   NameLock& operator=(NameLock&&) = delete;

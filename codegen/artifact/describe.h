@@ -1,4 +1,5 @@
-// Writes the two texts that describe a library: NAME.json for programs, and the C header NAME.h. Pure.
+// Writes the two texts that describe a library: NAME.json for programs, and the C header NAME.h. Computes the
+// workspace that they state. Pure.
 #pragma once
 
 #include <string>

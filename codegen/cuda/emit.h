@@ -1,5 +1,5 @@
-// The CUDA back end: emits lowered IR as CUDA C++ without any #include, and lists the steps (launches, memory
-// sets) of a call and of packing. Thread rule: functions are re-entrant.
+// The CUDA back end: emits lowered IR as CUDA C++ without any #include, and lists the launches of a call and
+// of packing. Thread rule: functions are re-entrant.
 #pragma once
 
 #include <string>

@@ -252,7 +252,7 @@ class KernelEmitter {
   std::string thread_ = "thread";
   const std::string thread_of_block_ = "threadIdx.x";  // for when `thread` counts over several blocks
   int64_t replication_;  // consecutive threads that execute this code redundantly
-  int64_t team_;         // threads that execute this code together: the block's, or a role's
+  int64_t team_;         // threads that execute this code together: the block's, cluster's or role's
   int64_t in_nest_ = 0;  // threads of the enclosing nest of thread loops; 0: none
   std::string lanes_here_ = "0xffffffffu";                   // mask of the warp's lanes that execute this
   std::unordered_map<const VarNode*, ThreadDigit> threads_;  // enclosing thread loops

@@ -56,7 +56,7 @@ constexpr Pass kCudaPasses[] = {
     {"lower_blocks", Run<LowerBlocks>},
     {"unfuse_loops", Run<UnfuseLoops>},
     {"simplify", Run<SimplifyStmts>},
-    // Before conditions move out of the loops around a reduction, where all threads must meet.
+    // Before conditions move out of the loops around a reduction, which is a barrier of all threads.
     {"split_thread_reductions", Run<SplitThreadReductions>},
     {"split_whole_vectors", Run<SplitWholeVectors>},
     {"tensorize_tiles", Run<TensorizeTiles>},

@@ -85,7 +85,7 @@ TEST_F(LogGcTest, WhatIsServedStaysBeforeWhatIsNotProven) {
   EXPECT_EQ(Ids(), (Is{1, 4}));
 }
 
-// Records 1 and 2 have met in a round, as 3 and 4; 5 has met nobody.
+// Records 1 and 2 were timed in one round, 3 and 4 in another; 5 in none.
 TEST_F(LogGcTest, SupersededTimesGoUnlessTheirTraceIsAmongTheBest) {
   Add({.index = 1, .seconds = 1e-3, .trace = "v1 a"});
   Add({.index = 2, .seconds = 2e-3, .trace = "v1 b"});

@@ -1,5 +1,5 @@
-// Stores past the caches and reads ahead: which instructions they become, and that results are the same
-// wherever tensors begin.
+// Stores that bypass the caches, and prefetches: which instructions they become, and that results are the
+// same wherever tensors begin.
 #include <algorithm>
 
 #include "base/status.h"

@@ -1,7 +1,7 @@
 """The common parts of the benchmark drivers: the workloads of a .te file, measuring programs run in turn, tables.
 
 Every measurement is a process of its own, since libraries keep spinning threads; the programs take turns round by round, on the same
-cores and with the same number of threads, so that a change of the machine's clock meets all of them alike.
+cores and with the same number of threads, so that a change of the machine's clock affects all of them equally.
 """
 
 import collections

@@ -12,7 +12,7 @@ State& TheState() {
   static State& state = *new State;
   return state;
 }
-// Never used twice, so that no test meets another's contexts or memory.
+// Never used twice, so that tests do not share contexts or memory.
 unsigned long long NewId() {
   static unsigned long long last = 0;
   return ++last;

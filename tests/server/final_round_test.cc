@@ -171,7 +171,7 @@ TEST_F(FinalsTest, NothingIsDecidedAgain) {
   FakeWorker worker(&server_, "w");
   ASSERT_TRUE(
       worker.ReportAll(LeaseRound(&worker), {Timed(2.02), Timed(2.01), Timed(2.03), Timed(2.00)}).ok());
-  // The fifth of the first job is close, and meets the leaders once.
+  // The fifth of the first job is close, and is timed with the leaders once.
   v1::JobSpec spec = MakeSpec({kTestWorkload}, kTrials, /*seed=*/9);
   spec.set_fresh(true);
   int rounds = 0;

@@ -70,7 +70,7 @@ TEST(GpuCostTest, OneRowOnOneBlockLeavesTheOthersIdle) {
   EXPECT_LT(10 * many, one);
 }
 
-// Threads of joined blocks are shared out among them: more SMs have work.
+// The blocks of a cluster_reduce divide the threads among them, so that more SMs have work.
 TEST(GpuCostTest, FewRowsAreForManyBlocks) {
   const std::string sum = "workload s(x: f32[16,131072]) -> (y: f32[16]) { y[i] = sum[j:131072](x[i,j]) }";
   const auto seconds = [&](const std::string& join, int threads) {

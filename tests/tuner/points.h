@@ -1,5 +1,5 @@
-// Checks that tests of the rules make of a space: its default and random points replay, verify, and mean what
-// the workload means.
+// Checks of a space, for tests of the rules: its default and random points replay, verify, and compute the
+// workload's results.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace mycc {
 
-// Fails the test that calls it where a point does not; returns how many there were, `most` at most. Floats
-// may differ by `tolerance`. With `decision`, of points only where it has more than its first choice.
+// Fails the calling test when a point does not. Returns the number of checked points, `most` at most. Floats
+// may differ by `tolerance`. With `decision`, only points with another than its first choice are checked.
 int CheckPoints(const Workload& workload, const Sketch& sketch, const Target& target, double tolerance,
                 int most = 12, const std::string& decision = "");
 

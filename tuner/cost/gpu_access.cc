@@ -55,7 +55,7 @@ class Place {
       address_ = address_ + Substitute(indices[d], bindings) * StrideOf(*buffer, static_cast<int>(d));
     start_ = AddressAt({});
     for (size_t l = 0; l < moves_.size(); ++l) {
-      // A quotient may stand still for a few iterations; then the last one tells.
+      // A quotient may be constant for a few iterations; then the last iteration decides.
       for (const int64_t at : {int64_t{1}, static_cast<int64_t>(nest.loops[l].extent) - 1}) {
         if (!moves_[l] && nest.loops[l].extent > 1)
           moves_[l] = AddressAt({{nest.loops[l].loop->var.get(), at}}) != start_;

@@ -34,7 +34,8 @@ double UsefulShare(const NestBlock& nest);
 
 double ThreadsOf(const NestBlock& nest);  // of a thread block: product of its thread loops
 double BlocksOf(const NestBlock& nest);   // of its block loops
-// Thread blocks that carry out each iteration of the block loops together, among what both count; 1: one.
+// The number of thread blocks that execute each iteration of the block loops together; both counts include
+// all of them.
 double ClusterReduceBlocksOf(const NestBlock& nest);
 
 }  // namespace mycc

@@ -60,7 +60,7 @@ class Counter {
   void Add(const ExprNode& e, bool product, double share) {
     switch (e.op) {
       case Op::kDiv: {
-        // By what stands still: a multiplication.
+        // A division by a loop invariant is a multiplication.
         const bool once = !Moves(e.args[1]);
         work_.simple += share * (once ? 1 : kDivide);
         work_.slow += once ? 0 : share;

@@ -39,7 +39,7 @@ struct Launch {
   double resident = 1, waves = 1;
 
   double warps() const { return std::ceil(threads / kWarpThreads); }
-  // The part that tensor cores carry out; null for other launches.
+  // The part that tensor cores execute; null for other launches.
   const Part* mma() const {
     for (const Part& part : parts) {
       if (part.nest->loops.size() > part.nest->tile_begin && IsOnTensorCores(*part.nest)) return &part;
@@ -52,7 +52,7 @@ struct Launch {
   }
 };
 
-// Thread blocks that carry out the same iterations together.
+// The number of thread blocks that execute each iteration together.
 double ClusterReduceBlocksOf(const Launch& launch) {
   return ClusterReduceBlocksOf(*launch.parts.front().nest);
 }

@@ -12,7 +12,7 @@ namespace mycc {
 
 struct CpuProduct {
   // With lanes along the output's last axis, or the other way round (Crosswise), where the output is
-  // transposed on its way out of the registers.
+  // transposed while it is stored.
   Contraction way;
   Instruction instruction;
   // The reduction axis along which groups of the instruction lie; -1 where it takes single elements.
@@ -25,9 +25,9 @@ struct CpuProduct {
 std::vector<CpuProduct> CpuProductsOf(const Contraction& contraction, const Stage& stage,
                                       const Target& target);
 
-// The operand whose sign to change, for a product of two i8 or two u8 that is best carried out by an
-// instruction for u8 times i8 (codegen/schedule/flipped_sign.h); null where there is none. The sums' change
-// depends on the other operand, and is known ahead when that one is const.
+// The operand whose sign to change, for a product of two i8 or two u8 that is best computed by an instruction
+// for u8 times i8 (codegen/schedule/flipped_sign.h); null where there is none. The sums' change depends on
+// the other operand, and is known ahead when that one is const.
 Buffer SignToChange(const Contraction& contraction, const Stage& stage, const Target& target);
 // Lanes can run along the depth: it is long, and both operands lie along it.
 bool LiesAlongDepth(const Contraction& contraction, const Stage& stage);

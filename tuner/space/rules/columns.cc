@@ -18,7 +18,7 @@ struct Plan {
   std::string t;
   int64_t rows_of_vectors;  // the fewest rows that fill whole vectors
   int lanes, threads;
-  bool in_registers;  // rows of a register tile are padded to vectors: others would not lie side by side
+  bool in_registers;  // rows of a register tile are padded to vectors, so others would not be adjacent
 };
 
 void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {

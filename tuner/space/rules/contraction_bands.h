@@ -14,7 +14,7 @@ namespace mycc {
 // is made where `pad` says.
 std::vector<int64_t> BandChoices(const ContractionPlan& plan);
 
-// How many tiles of lines, or blocks of columns, bands share out.
+// The number of tiles of lines, or blocks of columns, that bands divide among them.
 int64_t BandTiles(const ContractionPlan& plan, const Values& v);
 
 // No fewer bands are the same.

@@ -100,7 +100,7 @@ void EmitSumOfParts(const ContractionPlan& plan, int64_t split, TraceBuilder* b)
   std::vector<std::string> loops;
   for (int a = 0; a < static_cast<int>(sum.axes.size()); ++a)
     loops.push_back(plan.anatomy.Loop(plan.group.anchor, a));
-  // Vectors run across the ends of rows where nothing but the elements themselves is read.
+  // Vectors continue across the ends of rows if only the elements themselves are read.
   const bool flat = std::all_of(plan.epilogue.begin(), plan.epilogue.end(),
                                 [&](int s) { return IsFlat(plan.anatomy.stage(s)); });
   if (flat) loops = {b->Fuse(loops)};

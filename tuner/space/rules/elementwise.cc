@@ -62,7 +62,7 @@ void EmitRows(const Plan& plan, const Values& v, TraceBuilder* b) {
   if (outer.empty()) b->Bind(absl::StrCat(last, ".0"), "parallel");
 }
 
-// Rows of a tile that is turned: more of them than registers go through memory.
+// Rows of a tile that is transposed: a tile with more rows than registers goes through memory.
 constexpr int64_t kMaxSquare = 32;
 
 std::string Inner(const std::string& loop, int i) { return absl::StrCat(loop, ".", i); }

@@ -51,7 +51,7 @@ struct Plan {
   int lanes;
   int threads;
   std::vector<size_t> passes;  // members that read rows from memory, in order
-  bool across = false;         // nothing but an argmax over an axis across which neighbours lie
+  bool across = false;         // only an argmax over an axis that is not contiguous
 };
 
 // The loops over rows of a member of this name.

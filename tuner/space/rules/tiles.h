@@ -24,8 +24,8 @@ bool PaysForThreads(const Anatomy& anatomy, const Group& group, const Target& ta
 // default where that pays.
 void DecideThreads(const Anatomy& anatomy, const Group& group, const Target& target, bool can, Part* part);
 
-// The decision `bypass`: whether the stage's tensor is stored past the caches, where no other stage reads it
-// and a thread's share does not fit. Not by default: memory may be slower than a cache that all threads
+// The decision `bypass`: whether stores of the stage's tensor bypass the caches, where no other stage reads
+// it and a thread's share does not fit. Not by default: memory may be slower than a cache that all threads
 // share.
 void DecideBypass(const Anatomy& anatomy, int stage, const Target& target, Part* part);
 

@@ -27,7 +27,7 @@ enum PadHow : int64_t { kAtRoot = 0, kInlined = 1 };
 constexpr char kProduct[] = "m.";  // before the names of the product's decisions
 
 struct Plan {
-  const Anatomy anatomy;  // of the workload as it stands
+  const Anatomy anatomy;  // of the workload without Winograd's stages
   Group group;
   WinogradShape shape;
   int64_t m;
@@ -133,7 +133,7 @@ int ChannelDim(const Plan& plan) {
   return along(SourceOf(plan), plan.anatomy.stage(plan.pads.front()).axes[dim]);
 }
 
-// A copy of the image with its channels last, in squares that are turned in registers.
+// A copy of the image with its channels last, in squares that are transposed in registers.
 void EmitTurnedImage(const Plan& plan, bool parallel, TraceBuilder* b) {
   const Buffer& image = SourceOf(plan).buffer;
   const int channels = ChannelDim(plan), last = image->rank() - 1;

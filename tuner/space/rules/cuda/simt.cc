@@ -23,7 +23,7 @@
 namespace mycc {
 namespace {
 
-constexpr int64_t kPad = 4;  // elements that set rows apart in banks, where a tile is turned over on its way
+constexpr int64_t kPad = 4;  // elements added to rows against bank conflicts, when a tile is transposed
 
 // A stage that pads, computed tile by tile.
 void ComputeTile(const SharedTile& tile, const std::string& at, TraceBuilder* b) {

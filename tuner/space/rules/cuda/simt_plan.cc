@@ -64,7 +64,7 @@ int64_t SimtPlan::CopyLanes(const SharedTile& tile, const Values& v) const {
   return lanes;
 }
 
-// Copies that run ahead are as many accesses of each thread. Vectors of 16 bytes that are turned over are in
+// Copies that run ahead are as many accesses of each thread. Vectors of 16 bytes that are transposed are in
 // registers through a step, which accumulators leave few of.
 bool SimtPlan::CanRunAhead(const SharedTile& tile, const Values& v) const {
   constexpr int64_t kMostBytes = 32;

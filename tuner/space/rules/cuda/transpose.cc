@@ -181,7 +181,7 @@ Part TransposePart(const Anatomy& anatomy, const Group& group, const Target&) {
   Part part;
   part.prefix = absl::StrCat(plan.t, ".");
   part.rule = "transpose";
-  // Vectors too short for a sector: the threads of a warp had better stand side by side.
+  // Vectors are too short for a sector: the threads of a warp should access adjacent vectors.
   constexpr int64_t kShortBytes = 4;
   const bool is_short = std::min(lanes_c * bytes, lanes_n * DTypeBytes(stage.output->dtype)) < kShortBytes;
   const bool whole = lanes_c * bytes == kAccessBytes && lanes_n == lanes_c;

@@ -37,7 +37,8 @@ struct WgmmaPlan : TensorPlan {
   int64_t GridTiles(const Values& v) const;
   // The steps of a tile's ring.
   int64_t Steps(const Values& v) const;
-  // How blocks share out the tiles beyond whole waves; no groups where that does not pay.
+  // The groups of blocks that share the tiles beyond whole waves (stream-K); no groups where that does not
+  // pay.
   StreamKGroups Groups(const Values& v) const;
 
   // Closed-form legality of a point.
