@@ -19,7 +19,7 @@ struct Region {
   bool one_thread;  // only thread 0 accesses it
   const StmtNode* by;
 
-  bool Meets(const Region& other) const {
+  bool Overlaps(const Region& other) const {
     return global == other.global && begin < other.end && other.begin < end &&
            !(one_thread && other.one_thread);
   }
@@ -28,7 +28,7 @@ struct Region {
 
 // A store in several iterations stores each element once, or stores the same value again, unless another
 // statement reads in between.
-bool Overwrites(const Region& a, const Region& b) { return a.Meets(b) && a.by != b.by; }
+bool Overwrites(const Region& a, const Region& b) { return a.Overlaps(b) && a.by != b.by; }
 
 struct Touched {
   std::vector<Region> reads, writes;
@@ -46,9 +46,9 @@ struct Touched {
         return std::any_of(b.begin(), b.end(), [&](const Region& other) { return conflict(region, other); });
       });
     };
-    const auto meets = [](const Region& a, const Region& b) { return a.Meets(b); };
-    return any(writes, later.reads, meets) || any(writes, later.writes, Overwrites) ||
-           any(reads, later.writes, meets);
+    const auto overlaps = [](const Region& a, const Region& b) { return a.Overlaps(b); };
+    return any(writes, later.reads, overlaps) || any(writes, later.writes, Overwrites) ||
+           any(reads, later.writes, overlaps);
   }
 };
 
@@ -67,9 +67,9 @@ class Planner {
   void Walk(const Stmt& stmt, Touched* before) {
     // Asynchronous copies are ordered by groups and barriers, roles by barriers of their own.
     if (stmt->kind == StmtKind::kCopy) return;
-    const bool meets_itself = stmt->kind == StmtKind::kWaitGroup || stmt->kind == StmtKind::kSignal ||
-                              stmt->kind == StmtKind::kAwait;
-    if (meets_itself) {
+    const bool is_barrier = stmt->kind == StmtKind::kWaitGroup || stmt->kind == StmtKind::kSignal ||
+                            stmt->kind == StmtKind::kAwait;
+    if (is_barrier) {
       *before = Touched();
       return;
     }
@@ -100,7 +100,7 @@ class Planner {
     }
   }
 
-  std::unordered_set<const StmtNode*> Take() { return std::move(meets_); }
+  std::unordered_set<const StmtNode*> Take() { return std::move(planned_); }
 
  private:
   void Unit(const Stmt& stmt, Touched* before) {
@@ -111,8 +111,8 @@ class Planner {
 
   // Puts a barrier before the statement if it conflicts with earlier accesses of other threads.
   void BarrierBefore(const Stmt& stmt, const Touched& now, Touched* before) {
-    if (meets_.count(stmt.get()) == 0 && !before->ConflictsWith(now)) return;
-    meets_.insert(stmt.get());
+    if (planned_.count(stmt.get()) == 0 && !before->ConflictsWith(now)) return;
+    planned_.insert(stmt.get());
     *before = Touched();
   }
 
@@ -166,7 +166,7 @@ class Planner {
 
   std::unordered_map<const BufferNode*, int64_t> offsets_;
   std::unordered_set<const BufferNode*> own_;  // in registers
-  std::unordered_set<const StmtNode*> meets_;
+  std::unordered_set<const StmtNode*> planned_;
 };
 
 }  // namespace

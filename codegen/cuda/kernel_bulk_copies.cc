@@ -114,7 +114,7 @@ void KernelEmitter::TakePart(const Expr& rank, int64_t blocks, BulkBox* box) {
     box->begin[d] = box->begin[d] + rank * (box->extent[d] * box->step[d]);
     return;
   }
-  Fail(absl::StrCat("no dimension of ", box->shared->name, " to share out in a cluster"));
+  Fail(absl::StrCat("no dimension of ", box->shared->name, " can be divided among the blocks of a cluster"));
 }
 
 }  // namespace mycc

@@ -27,12 +27,12 @@ void KernelEmitter::EndClusterReduce() {
   if (sends_) Line("if (alone) ", prelude_.Use("cluster_wait"), "();");
 }
 
-// Combines the parts of one result that `blocks` consecutive blocks have. All threads of a block have the same
-// part.
+// Combines the parts of one result that `blocks` consecutive blocks have. All threads of a block have the
+// same part.
 void KernelEmitter::CombineBlocks(const Combine& combine, const std::string& value, int64_t blocks) {
   if (in_nest_ != team_) {
     return Fail(absl::StrCat(in_nest_, " threads of ", blocks, " blocks combine ", combine.buffer->name,
-                             "; expected all ", team_, " that the joined blocks have"));
+                             "; expected all ", team_, " of the cluster"));
   }
   const std::string type = arithmetic_.RegisterType(combine.buffer->dtype);
   const std::string received = Name("received"), full = Name("full"), block = Name("block");

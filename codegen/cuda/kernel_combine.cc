@@ -52,8 +52,9 @@ std::string KernelEmitter::MemberOf(const ThreadDigit& group) const {
 void KernelEmitter::EmitCombine(const Combine& combine, const Expr& condition) {
   const std::optional<ThreadDigit> group = GroupOf(combine);
   if (!group) {
-    return Fail(absl::StrCat("a thread loop that chooses an element of ", combine.buffer->name,
-                             " stands between two that reduce it"));
+    return Fail(absl::StrCat(
+        "a thread loop that indexes ", combine.buffer->name,
+        " is between two that reduce it; expected the reducing thread loops next to each other"));
   }
   const DType dtype = combine.buffer->dtype;
   const bool in_registers = PlaceOf(combine.buffer).in_registers;
@@ -85,8 +86,8 @@ void KernelEmitter::CombineGroup(const Combine& combine, const std::string& valu
   }
   if (launch_.cluster_reduce > 1 && of_block % threads != 0) {
     return Fail(absl::StrCat(group.extent, " threads, ", group.stride, " apart, combine ",
-                             combine.buffer->name, "; of joined blocks of ", of_block,
-                             " threads, expected those of whole blocks or of parts of one"));
+                             combine.buffer->name, "; in a cluster_reduce over blocks of ", of_block,
+                             " threads, expected whole blocks or an equal part of one"));
   }
   if (IsPowerOfTwo(group.stride) && IsPowerOfTwo(group.extent) && threads <= kWarp) {
     CombineLanes(combine, value, group.stride, group.extent);
@@ -215,12 +216,12 @@ void KernelEmitter::CombineScattered(const Combine& combine, const std::string& 
 void KernelEmitter::EmitBarrier() {
   if (in_nest_ == 0 || in_nest_ == team_) return Sync();
   if (launch_.cluster_reduce > 1) {
-    return Fail(absl::StrCat(in_nest_, " threads combine in joined blocks that have ", team_,
-                             " together; expected all of them"));
+    return Fail(absl::StrCat(in_nest_, " threads combine in a cluster_reduce with ", team_,
+                             " threads in all its blocks; expected all of them"));
   }
   if (in_nest_ % kWarp != 0) {
     return Fail(absl::StrCat("threads combine across warps in a nest of ", in_nest_,
-                             ", which are not whole warps; together with others there are ", team_));
+                             ", which are not whole warps; the team has ", team_));
   }
   // The roles use barriers 1, 2, ...
   constexpr int kNests = 8;

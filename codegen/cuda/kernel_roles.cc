@@ -90,8 +90,8 @@ void KernelEmitter::EmitRoles(const Roles& roles) {
   Close();
   // Other blocks of a cluster copy to this block and arrive here, so the cluster synchronizes after the
   // barriers' initialisation and before the end.
-  const std::string meet = launch_.cluster > 1 ? prelude_.Use("cluster_sync") : "__syncthreads";
-  Line(meet, "();");
+  const std::string sync = launch_.cluster > 1 ? prelude_.Use("cluster_sync") : "__syncthreads";
+  Line(sync, "();");
   const std::string thread = thread_;
   const int64_t replication = replication_, team_before = team_;
   int64_t first = 0;
@@ -128,7 +128,7 @@ void KernelEmitter::EmitRoles(const Roles& roles) {
     Close();
     first += team.threads;
   }
-  if (launch_.cluster > 1) Line(meet, "();");
+  if (launch_.cluster > 1) Line(sync, "();");
   roles_ = nullptr;
   thread_ = thread;
   replication_ = replication;

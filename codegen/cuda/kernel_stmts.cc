@@ -40,8 +40,8 @@ void KernelEmitter::Statement(const Stmt& stmt) {
   if (!status_.ok()) return;
   if (launch_.barriers_before.count(stmt.get()) != 0) {
     if (launch_.cluster_reduce > 1)
-      return Fail(absl::StrCat("threads of several blocks that are joined would meet in memory before ",
-                               StmtName(stmt), "; what they hand on must be in registers"));
+      return Fail(absl::StrCat("threads of a cluster_reduce would need a barrier across blocks before ",
+                               StmtName(stmt), "; values that they share must be in registers"));
     EmitBarrier();
   }
   switch (stmt->kind) {

@@ -74,7 +74,7 @@ std::optional<KernelEmitter::ThreadCopy> KernelEmitter::TakeApart(const Copy& co
 void KernelEmitter::EmitCopy(const Copy& copy) {
   if (copy.engine == CopyEngine::kBulk) return EmitBulkCopy(copy);
   const std::optional<ThreadCopy> parts = TakeApart(copy);
-  if (!parts) return Fail("a copy by threads under a condition");
+  if (!parts) return Fail("a copy by threads under a condition cannot be emitted");
   if (!parts->in_registers) return EmitAsyncCopy(*parts);
   const auto kept = kept_.find(&copy);
   if (kept == kept_.end()) return EmitCopyByRegisters(*parts);

@@ -292,11 +292,11 @@ void KernelEmitter::EmitWarpMma(const Mma& mma, const Instruction& row) {
     return view.buffer->layout.row_pad > 0 && view.buffer->shape.back() < along;
   };
   if (is_torn(mma.a, a_depth ? mma.k : mma.m) || is_torn(mma.b, b_depth ? mma.k : mma.n))
-    return Fail(absl::StrCat(
-        row.name, ": the padding of a tile's rows stands between elements of one row of an operand"));
+    return Fail(absl::StrCat(row.name,
+                             ": the padding of a tile's rows is between elements of one row of an operand"));
   const int64_t columns = layout.column_tiles() * 8;  // columns of a warp
   if (columns % 16 != 0)
-    return Fail(absl::StrCat(row.name, ": a warp has ", columns, " columns; expected 16s"));
+    return Fail(absl::StrCat(row.name, ": a warp has ", columns, " columns; expected a multiple of 16"));
   // ldmatrix can transpose only elements of 16 bits; elements of 32 bits are loaded one by one.
   const int64_t element = DTypeBytes(row.operand), half = 16 / element;
   if (element == 1 && !(a_depth && b_depth))

@@ -83,7 +83,7 @@ absl::Status CheckLoops(const Stmt& root) {
     const bool bound = loop->loop_kind == LoopKind::kGrid || loop->loop_kind == LoopKind::kThread;
     if (loop->loop_kind == LoopKind::kGrid) {
       status.Update(absl::FailedPreconditionError(absl::StrCat(
-          "block loop ", loop->var->name, " stands inside other code; block loops are the outermost")));
+          "block loop ", loop->var->name, " is inside other code; block loops are the outermost")));
     }
     if (bound && !IsConstInt(loop->extent)) {
       status.Update(absl::FailedPreconditionError(absl::StrCat(
@@ -97,10 +97,11 @@ absl::Status CheckLoops(const Stmt& root) {
 // Blocks that reduce together divide thread loops among them, in whole warps; other code is executed by each
 // block.
 absl::Status CheckClusterReduce(const Launch& launch) {
-  const std::string blocks = absl::StrCat(launch.cluster_reduce, " thread blocks, joined in iterations of ",
+  const std::string blocks = absl::StrCat(launch.cluster_reduce, " thread blocks of cluster_reduce on ",
                                           launch.blocks.back()->var->name);
   if (launch.cluster > 1)
-    return absl::FailedPreconditionError(absl::StrCat(blocks, ", are a cluster, and so are its iterations"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        blocks, " are a cluster, and so are the iterations of a multicast_cluster; expected one of the two"));
   const int64_t threads = ThreadsUnder(launch.body);
   if (threads % (launch.cluster_reduce * kWarp) != 0) {
     return absl::FailedPreconditionError(
@@ -112,8 +113,9 @@ absl::Status CheckClusterReduce(const Launch& launch) {
     const bool shared = alloc != nullptr && alloc->buffer->scope == Scope::kShared;
     if (shared || stmt->kind == StmtKind::kMma || stmt->kind == StmtKind::kCopy ||
         stmt->kind == StmtKind::kRoles) {
-      status.Update(absl::FailedPreconditionError(absl::StrCat(
-          StmtName(stmt), shared ? " in shared memory" : "", " is one block's, and not of ", blocks)));
+      status.Update(absl::FailedPreconditionError(
+          absl::StrCat(StmtName(stmt), shared ? " in shared memory" : "",
+                       " belongs to one block, and cannot be used by ", blocks)));
     }
     return true;
   });

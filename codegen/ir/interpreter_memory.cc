@@ -14,8 +14,8 @@ constexpr const char* kUnorderedWrite =
     "races with a write of another role or of an asynchronous copy: no barrier or group orders them";
 constexpr const char* kUnorderedRead =
     "races with a read of another role or of an asynchronous copy: no barrier or group orders them";
-constexpr const char* kThreadWrite = "was written by another thread of the block: they have not met since";
-constexpr const char* kThreadRead = "was read by another thread of the block: they have not met since";
+constexpr const char* kThreadWrite = "was written by another thread of the block, and no barrier came since";
+constexpr const char* kThreadRead = "was read by another thread of the block, and no barrier came since";
 constexpr const char* kUnfenced = "is copied asynchronously without a fence after the ordinary write to it";
 
 }  // namespace

@@ -112,7 +112,7 @@ class BulkPipeline {
     PathTo(body, loop_.var, &around);
     for (const Stmt& stmt : around)
       ForEachExpr(stmt, [&](const Expr& expr) { in_step &= !UsesVar(expr, cluster_.get()); });
-    if (!in_step) return absl::FailedPreconditionError(absl::StrCat(who, " would not have the same steps"));
+    if (!in_step) return absl::FailedPreconditionError(absl::StrCat(who, " do not execute the same steps"));
     for (const Stmt& copy : parts_.copies) {
       if (!IsShared(copy)) continue;
       shares = true;
@@ -124,8 +124,9 @@ class BulkPipeline {
       }
       // A swizzle repeats every 8 rows.
       if (outermost % cluster_->extent == 0 && rows / cluster_->extent % 8 == 0) continue;
-      return absl::FailedPreconditionError(absl::StrCat(who, " cannot share out the ", rows, " rows of ",
-                                                        box.shared->name, " in multiples of 8"));
+      return absl::FailedPreconditionError(absl::StrCat(who, " cannot divide the ", rows, " rows of ",
+                                                        box.shared->name,
+                                                        " into equal parts of whole 8 rows"));
     }
     if (shares) return absl::OkStatus();
     return absl::FailedPreconditionError(absl::StrCat(who, " have no tile in common"));
@@ -199,11 +200,10 @@ class BulkPipeline {
     if (block_loops > 1 || block.marks.pingpong > 1 || rest == 0 || rest % groups != 0 ||
         groups * members > workers || rest / groups * steps < members) {
       return absl::FailedPreconditionError(
-          absl::StrCat("stream ", block.var->name, ": ", groups, " groups of ", members, " of ", workers,
-                       " blocks share out the last ", rest, " of ", tiles, " tiles of ", steps,
+          absl::StrCat("stream_k ", block.var->name, ": ", groups, " groups of ", members, " of ", workers,
+                       " blocks share the last ", rest, " of ", tiles, " tiles of ", steps,
                        " steps; expected a number of tiles that the groups divide, a step for each block, "
-                       "one block loop and "
-                       "no groups of warps that take turns"));
+                       "one block loop and no pingpong"));
     }
     const StreamShares shares(tiles, steps, workers, block.marks.stream_k);
     const Expr worker = IntConst(workers - 1) - VarRef(number);
@@ -229,7 +229,7 @@ class BulkPipeline {
       return work;
     });
     if (status.ok() && !partial_)
-      return absl::FailedPreconditionError("stream: nothing is done with the sums of a tile");
+      return absl::FailedPreconditionError("stream_k: the sums of a tile are not used");
     return status;
   }
 

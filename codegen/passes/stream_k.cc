@@ -146,16 +146,16 @@ absl::StatusOr<PartialSums> PartialSums::Of(const std::vector<Stmt>& clears, con
     const Store* store = StoreOf(clear);
     const Mma* mma = store == nullptr ? nullptr : ProductInto(store->buffer, loop);
     if (mma == nullptr || mma->m % 16 != 0 || mma->n % 8 != 0) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("stream: ", StmtName(clear),
-                       " stands before the steps of a tile; expected to clear the sums of tensor cores"));
+      return absl::FailedPreconditionError(absl::StrCat(
+          "stream_k: ", StmtName(clear),
+          " is before the steps of a tile; expected statements that set the sums of tensor cores to zero"));
     }
     std::vector<int64_t> shape = FragmentShape(*mma);
     shape.insert(shape.begin(), workers);
     partial.sums_.push_back(
         {clear, mma, MakeBuffer(store->buffer->name + ".parts", store->buffer->dtype, shape)});
   }
-  if (partial.sums_.empty()) return absl::FailedPreconditionError("stream: the tiles have no sums");
+  if (partial.sums_.empty()) return absl::FailedPreconditionError("stream_k: the tiles have no sums");
   partial.flags_ = MakeBuffer(partial.sums_.front().parts->name + ".flags", DType::kI32, {workers});
   return partial;
 }

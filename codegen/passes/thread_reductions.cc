@@ -158,7 +158,7 @@ class ThreadReductions {
       if (branch == nullptr) continue;
       if (branch->otherwise) {
         status_.Update(absl::FailedPreconditionError(
-            absl::StrCat("the reduction of ", reduction.buffer->name, " stands in one of two branches")));
+            absl::StrCat("the reduction of ", reduction.buffer->name, " is in one of two branches")));
       }
       std::vector<Expr> parts;
       SplitConjunction(branch->condition, &parts);

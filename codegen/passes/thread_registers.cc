@@ -187,7 +187,7 @@ absl::Status AddAccess(const BufferNode& buffer, const RegisterAccess& access, c
     SplitIndex split = Split(access.indices[d], access.threads);
     if (!split.is_linear || !IsClear(split.own, split.digits)) {
       return Disagree(buffer, absl::StrCat("dimension ", d, " of ", access.where,
-                                           " does not say which thread has the element"));
+                                           " does not determine the thread that has the element"));
     }
     ForgetTopExtent(&split, access.in_nest);
     if (&access == &first) distribution->digits.push_back(split.digits);

@@ -69,7 +69,7 @@ absl::Status CheckCanMove(const Function& function, const Path& block, const Pat
     const For* loop = DynAs<For>(block.nodes[i]);
     if (loop == nullptr || on_path(block.nodes[i])) continue;
     return absl::FailedPreconditionError(
-        absl::StrCat(name, " stands inside loop ", loop->var->name, ", and would stand outside of it"));
+        absl::StrCat(name, " is inside loop ", loop->var->name, ", and would move out of it"));
   }
   const Buffer& out = block.block().out;
   const absl::StatusOr<Path> alloc = FindAlloc(function, out);

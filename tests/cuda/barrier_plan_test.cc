@@ -131,7 +131,7 @@ TEST(BarrierPlanTest, WhatOneArmTouchesIsWaitedForAfterBoth) {
   EXPECT_EQ(plan(k.Threads(k.b, k.in), k.Threads(k.b, k.in)), 0u);
 }
 
-// There the threads have met already.
+// These statements are barriers themselves.
 TEST(BarrierPlanTest, WaitingForAGroupOrABlockIsABarrierItself) {
   const HandMade k;
   const Buffer flags = MakeBuffer("flags", DType::kI32, {2});
@@ -166,8 +166,7 @@ void ExpectBarriers(const std::string& workload, const std::string& steps, int b
     const absl::Status hasty = meaning(RewriteStmts(function.body, [&](const Stmt& stmt) -> Stmt {
       return stmt == barrier ? std::make_shared<Seq>(std::vector<Stmt>{}) : nullptr;
     }));
-    EXPECT_THAT(std::string(hasty.message()), HasSubstr("they have not met since"))
-        << PrintFunction(function);
+    EXPECT_THAT(std::string(hasty.message()), HasSubstr("no barrier came since")) << PrintFunction(function);
   }
 }
 

@@ -196,24 +196,24 @@ TEST(EmitCudaTest, WhatJoinedBlocksCannotShare) {
                         "split(t2.a1, [", threads, "])\nbind(t2.a1.1, thread)\n");
   };
   const std::string join = "bind(t2.a0, block)\ncluster_reduce(t2.a0, 2)\ncompute_at(t1, t2.a0)\n";
+  EXPECT_THAT(refusal(centred, join + row(96)),
+              testing::HasSubstr("96 threads are for 2 thread blocks of cluster_reduce on t2.a0; expected "
+                                 "whole warps for each block"));
   EXPECT_THAT(
-      refusal(centred, join + row(96)),
-      testing::HasSubstr("96 threads are for 2 thread blocks, joined in iterations of t2.a0; expected "
-                         "whole warps for each block"));
-  EXPECT_THAT(refusal(centred, join + "set_scope(t1, shared)\n" + row(64)),
-              testing::HasSubstr("in shared memory is one block's, and not of 2 thread blocks"));
+      refusal(centred, join + "set_scope(t1, shared)\n" + row(64)),
+      testing::HasSubstr("in shared memory belongs to one block, and cannot be used by 2 thread blocks"));
   // Three rows for two blocks.
   EXPECT_THAT(refusal(centred,
                       "split(t2.a0, [3])\nbind(t2.a0.0, block)\ncluster_reduce(t2.a0.0, 2)\n"
                       "compute_at(t1, t2.a0.0)\nbind(t1.a0, thread)\nbind(t2.a0.1, thread)\n" +
                           row(64)),
-              testing::HasSubstr("expected those of whole blocks or of parts of one"));
+              testing::HasSubstr("expected whole blocks or an equal part of one"));
   EXPECT_THAT(
       refusal(
           "workload r(x: f32[6,250]) -> (y: f32[6]) { y[i] = sum[j:250](x[i,j]) }",
           "bind(t1.a0, block)\ncluster_reduce(t1.a0, 2)\nsplit(t1.r0, [64])\nreorder([t1.r0.1, t1.r0.0])\n"
           "bind(t1.r0.1, thread)\n"),
-      testing::HasSubstr("would meet in memory"));
+      testing::HasSubstr("would need a barrier across blocks"));
 }
 
 // A tensor whose elements are each read once, for a much smaller result, leaves the caches first.

@@ -88,13 +88,13 @@ absl::StatusOr<CudaProgram> EmitChecked(const ScheduledCase& gpu_case, const std
 
 absl::StatusOr<std::vector<NDArray>> InterpretAsEmitted(const LoweredFunction& lowered,
                                                         const std::vector<NDArray>& inputs, uint64_t seed) {
-  MYCC_ASSIGN_OR_RETURN(const LoweredFunction met, WithBarriers(lowered));
-  return RunFunction(WholeFunction(met), inputs, seed, Barriers::kExplicit);
+  MYCC_ASSIGN_OR_RETURN(const LoweredFunction explicit_barriers, WithBarriers(lowered));
+  return RunFunction(WholeFunction(explicit_barriers), inputs, seed, Barriers::kExplicit);
 }
 
 absl::Status CheckAsEmitted(const Workload& canonical, const LoweredFunction& lowered, double tolerance) {
-  MYCC_ASSIGN_OR_RETURN(const LoweredFunction met, WithBarriers(lowered));
-  return CheckFunction(canonical, WholeFunction(met), tolerance, Barriers::kExplicit);
+  MYCC_ASSIGN_OR_RETURN(const LoweredFunction explicit_barriers, WithBarriers(lowered));
+  return CheckFunction(canonical, WholeFunction(explicit_barriers), tolerance, Barriers::kExplicit);
 }
 
 std::vector<absl::Status> CheckOnHost(const std::vector<ScheduledCase>& cases, double tolerance) {

@@ -34,7 +34,7 @@ absl::StatusOr<ScheduledCase> CaseOf(const std::string& workload, const std::str
 absl::StatusOr<CudaProgram> EmitChecked(const ScheduledCase& gpu_case,
                                         const std::vector<Target>& targets = {Sm80(), Sm90a()});
 
-// Runs the lowered code in the interpreter, its threads meeting where those of emitted code do.
+// Runs the lowered code in the interpreter, with the barriers of emitted code.
 absl::StatusOr<std::vector<NDArray>> InterpretAsEmitted(const LoweredFunction& lowered,
                                                         const std::vector<NDArray>& inputs, uint64_t seed);
 // Checks that it computes the workload's values.

@@ -174,9 +174,9 @@ TEST(TensorCoreTest, WhatCannotBeSharedOutBySteps) {
       Streamed(3, 1, 3),
       {{"stream_k(t3.a0.0+a1.0, 3, 1, 3)\n", "stream_k(t3.a0.0+a1.0, 3, 1, 3)\npingpong(t3.a0.0+a1.0, 2)\n"},
        {"wgmma.f16, 2, 1", "wgmma.f16, 1, 1"}});
-  EXPECT_THAT(error(turns), HasSubstr("no groups of warps that take turns"));
+  EXPECT_THAT(error(turns), HasSubstr("no pingpong"));
   EXPECT_THAT(error(Streamed(4, 2, 2)), HasSubstr("the last 0 of 8 tiles of 3 steps"));
-  EXPECT_THAT(error(Streamed(5, 2, 2)), HasSubstr("2 groups of 2 of 5 blocks share out the last 3"));
+  EXPECT_THAT(error(Streamed(5, 2, 2)), HasSubstr("2 groups of 2 of 5 blocks share the last 3"));
   EXPECT_THAT(error(Streamed(24, 2, 13)), HasSubstr("24 blocks with 2 groups of 13"));
 }
 

@@ -1,5 +1,5 @@
-// Threads of a block, by hand: values that they hand each other after they have met are right, and without
-// the meeting an error in every order.
+// Threads of a block, by hand: values that threads exchange are right after a barrier, and an error without
+// one in every order.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -41,33 +41,33 @@ NDArray Iota() {
   return array;
 }
 
-absl::StatusOr<std::vector<NDArray>> RunOn(const Stmt& body, uint64_t seed, Barriers meetings) {
+absl::StatusOr<std::vector<NDArray>> RunOn(const Stmt& body, uint64_t seed, Barriers barriers) {
   const Var block = MakeVar("block", 1);
   const Stmt launch = Loop(block, InScope(kTile, InScope(kSpare, body)), LoopKind::kGrid);
-  return RunFunction(MakeFunction({kX}, {kY}, launch), {Iota()}, seed, meetings);
+  return RunFunction(MakeFunction({kX}, {kY}, launch), {Iota()}, seed, barriers);
 }
 
-void ExpectPasses(const Stmt& body, Barriers meetings) {
+void ExpectPasses(const Stmt& body, Barriers barriers) {
   for (uint64_t seed = 0; seed < kSeeds; ++seed) {
-    const auto result = RunOn(body, seed, meetings);
+    const auto result = RunOn(body, seed, barriers);
     ASSERT_TRUE(result.ok()) << result.status();
   }
 }
 
-void ExpectFails(const Stmt& body, Barriers meetings, const testing::Matcher<std::string>& message) {
+void ExpectFails(const Stmt& body, Barriers barriers, const testing::Matcher<std::string>& message) {
   for (uint64_t seed = 0; seed < kSeeds; ++seed) {
-    const auto result = RunOn(body, seed, meetings);
+    const auto result = RunOn(body, seed, barriers);
     ASSERT_FALSE(result.ok()) << "seed " << seed;
     EXPECT_THAT(std::string(result.status().message()), message) << "seed " << seed;
   }
 }
 
-const auto kHaveNotMet = HasSubstr("another thread of the block: they have not met since");
+const auto kNoBarrier = HasSubstr("another thread of the block, and no barrier came since");
 
 TEST(ThreadsTest, MeetWhereTheirLoopsEnd) {
   const Stmt body = MakeSeq({Move("a", kTile, kX, 0), Move("b", kY, kTile, 1)});
   ExpectPasses(body, Barriers::kAfterThreadLoops);
-  ExpectFails(body, Barriers::kExplicit, kHaveNotMet);
+  ExpectFails(body, Barriers::kExplicit, kNoBarrier);
   ExpectPasses(MakeSeq({Move("a", kTile, kX, 0), MeetNow(), Move("b", kY, kTile, 1)}), Barriers::kExplicit);
 }
 
@@ -76,13 +76,13 @@ TEST(ThreadsTest, WhatIsTheirOwnTheyNeedNotMeetFor) {
   ExpectPasses(body, Barriers::kExplicit);
 }
 
-// Within one loop nobody meets.
+// Inside one loop there is no barrier.
 TEST(ThreadsTest, MayNotReadWhatOthersWriteInTheSameLoop) {
   const Stmt body = EachThread("t", [&](const Expr& t) {
     return MakeSeq({Put(kTile, {t}, Load(kX, {t})), Put(kY, {t}, Load(kTile, {Mod(t + 1, kThreads)}))});
   });
   ExpectFails(body, Barriers::kAfterThreadLoops,
-              AnyOf(kHaveNotMet, HasSubstr("tile[1] is read before it is written"),
+              AnyOf(kNoBarrier, HasSubstr("tile[1] is read before it is written"),
                     HasSubstr("is read before it is written")));
 }
 
@@ -92,7 +92,7 @@ TEST(ThreadsTest, MayNotWriteWhatOthersStillRead) {
     return MakeSeq({fill, Move("b", kY, kTile, 1), between, Move("c", kTile, kX, 0)});
   };
   ExpectPasses(body(MeetNow()), Barriers::kExplicit);
-  ExpectFails(body(nullptr), Barriers::kExplicit, kHaveNotMet);
+  ExpectFails(body(nullptr), Barriers::kExplicit, kNoBarrier);
 }
 
 TEST(ThreadsTest, MayWriteTheSameValueAndNoOther) {
@@ -105,7 +105,7 @@ TEST(ThreadsTest, MayWriteTheSameValueAndNoOther) {
          EachThread("u", [&](const Expr& t) { return Put(kY, {t}, Load(kTile, {IntConst(0)})); })});
   };
   ExpectPasses(body(true), Barriers::kExplicit);
-  ExpectFails(body(false), Barriers::kExplicit, kHaveNotMet);
+  ExpectFails(body(false), Barriers::kExplicit, kNoBarrier);
 }
 
 // Outside of thread loops one thread stores for all.
@@ -117,7 +117,7 @@ TEST(ThreadsTest, WhatOneStoresForAllTheOthersDoNotHaveYet) {
   };
   ExpectPasses(body(nullptr), Barriers::kAfterThreadLoops);
   ExpectPasses(body(MeetNow()), Barriers::kExplicit);
-  ExpectFails(body(nullptr), Barriers::kExplicit, kHaveNotMet);
+  ExpectFails(body(nullptr), Barriers::kExplicit, kNoBarrier);
   // Unless it reads it itself.
   const Stmt alone =
       MakeSeq({Put(kTile, {IntConst(0)}, Load(kX, {IntConst(5)})),
@@ -138,7 +138,7 @@ TEST(ThreadsTest, AreNumberedByTheirNests) {
   const Stmt by_rows =
       MakeSeq({Loop(row, Put(kTile, {VarRef(row)}, Load(kX, {VarRef(row)})), LoopKind::kThread),
                nest(kY, Load(kTile, {VarRef(row)}))});
-  ExpectFails(by_rows, Barriers::kExplicit, kHaveNotMet);
+  ExpectFails(by_rows, Barriers::kExplicit, kNoBarrier);
 }
 
 TEST(ThreadsTest, CopyTogetherAndMeetForTheGroup) {
@@ -155,7 +155,7 @@ TEST(ThreadsTest, CopyTogetherAndMeetForTheGroup) {
     return MakeSeq({copy, commit, wait, Move("b", kY, kTile, 1), between, copy_again, commit, wait});
   };
   ExpectPasses(again(MeetNow()), Barriers::kExplicit);
-  ExpectFails(again(nullptr), Barriers::kExplicit, kHaveNotMet);
+  ExpectFails(again(nullptr), Barriers::kExplicit, kNoBarrier);
 }
 
 // A buffer that is allocated around a nest is in the registers of each of its threads.
@@ -168,11 +168,11 @@ TEST(ThreadsTest, AgreeOnWhatEachHasInRegisters) {
                  EachThread("u", [&](const Expr& t) { return Put(kY, {t}, Load(own, {IntConst(0)})); })}));
   };
   const auto put = [&](const Expr& at) { return Put(own, {IntConst(0)}, Load(kX, {at})); };
-  for (const Barriers meetings : {Barriers::kAfterThreadLoops, Barriers::kExplicit}) {
-    ExpectPasses(body([&](const Expr&) { return put(IntConst(3)); }), meetings);
+  for (const Barriers barriers : {Barriers::kAfterThreadLoops, Barriers::kExplicit}) {
+    ExpectPasses(body([&](const Expr&) { return put(IntConst(3)); }), barriers);
     // Each thread may have held another value before.
-    ExpectPasses(body([&](const Expr& t) { return MakeSeq({put(t), put(IntConst(3))}); }), meetings);
-    ExpectFails(body(put), meetings, HasSubstr("own[0] is left with other values by other threads"));
+    ExpectPasses(body([&](const Expr& t) { return MakeSeq({put(t), put(IntConst(3))}); }), barriers);
+    ExpectFails(body(put), barriers, HasSubstr("own[0] is left with other values by other threads"));
   }
 }
 

@@ -165,7 +165,7 @@ TEST(GpuPrimitivesTest, WhatCannotRunOverWholeTiles) {
               HasSubstr("it adds no products to an accumulator"));
   EXPECT_THAT(text(kGemm, absl::StrCat(kUneven, "stage_shared(t2, t0, t2.r0.0, shared)\n",
                                        "cache_write(t2, t2.a1.0)\npad_domain(t2)")),
-              HasSubstr("a factor of its product is no element of a tile in shared memory"));
+              HasSubstr("a factor of its product is not an element of a tile in shared memory"));
   // The box of all 13 rows, where the loops make 16.
   EXPECT_THAT(text(kGemm,
                    "split(t2.a0, [16])\nreorder([t2.a0.0, t2.r0, t2.a0.1, t2.a1])\nbind(t2.a0.0, block)\n"
@@ -203,10 +203,10 @@ TEST_P(GpuRefusalTest, SaysWhy) {
 
 constexpr Refusal kRefusals[] = {
     {kGemm, "bind(t2.a0, parallel)", "parallel is for CPUs; a GPU has block and thread"},
-    {kGemm, "bind(t2.a1, block)", "it stands inside loop t2.a0, which is not bound to blocks"},
+    {kGemm, "bind(t2.a1, block)", "it is inside loop t2.a0, which is not bound to blocks"},
     {kGemm, "bind(t2.r0, block)", "carries a reduction"},
     {kGemm, "bind(t2.a0, block)\ncache_read(t1, t2, t2.a0, shared)\nbind(t2.a1, block)",
-     "and not as the only statement directly inside"},
+     "but not its only statement"},
     {kGemm, "bind(t2.a1, thread)\nbind(t2.a0, block)\nsplit(t2.a0, [1])", "the loop is block"},
     {kGemm, "bind(t2.a0, thread)\ncache_read(t1, t2, t2.a0, shared)", "made outside of thread loops; t2.a0"},
     {kGemm, "split(t2.a0, [256])\nbind(t2.a0.1, thread)\nbind(t2.a1, thread)",
@@ -217,15 +217,16 @@ constexpr Refusal kRefusals[] = {
     {kGemm, "cache_read(t0, t2, t2.a0, shared)\nlayout(t0.r, 0, 64)", "rows of 40 bytes"},
     {kGemm, "cache_read(t0, t2, root, local)\nset_scope(t0.r, shared)", "allocated at the root"},
     {kGemm, "cache_read(t0, t2, t2.a0, local)\nset_scope(t0.r, packed)", "is not a scope to choose"},
-    {kSoftmax, "split_arg(t1)", "t1 is no argmax or argmin"},
+    {kSoftmax, "split_arg(t1)", "t1 is not an argmax or argmin"},
     {kRows, "split(t2.r0, [4])\nsplit_arg(t2)", "t2 has been scheduled already"},
     {kSoftmax, "lane_predicate(t4.a0, 0)", "a group of 0; expected 1 to 8192"},
     {kSoftmax, "cache_read(t0, all, t4.a0, local)", "nothing under loop t4.a0 reads t0"},
-    {kSoftmax, "cache_read(t0, all, root, local)", "all readers share a copy in a loop; this one is at root"},
+    {kSoftmax, "cache_read(t0, all, root, local)", "`all` is for copies in a loop; this one is at root"},
     {kSoftmax, "compute_at(t3, t4.a0)\ncompute_at(t2, t4.a0)\ncache_read(t2, all, t4.a0, local)",
-     "all readers share a copy of what is complete before their nest; t2 is in it"},
+     "`all` needs a tensor that is complete before its readers' nest; t2 writes it inside"},
     {kSum, "rfactor_runs(t1.r0, 1)", "factor 1 is not between 2 and the extent 50"},
-    {kGemm, "cache_write(t2, t2.r0)\nbind(t2.r0, thread)", "iterations hand on the partial sums of t2"},
+    {kGemm, "cache_write(t2, t2.r0)\nbind(t2.r0, thread)",
+     "iterations depend on each other through the partial sums of t2"},
     {kGemm, "bind(t2.r0, thread)\ncache_write(t2, t2.r0)", "accumulate outside of it"},
     {kGemm, "cache_read(t1, t2, t2.a0, shared)\nbind(t2.a0, thread)",
      "t1.r, which the threads of a block share"},
@@ -242,23 +243,22 @@ constexpr Refusal kRefusals[] = {
     {kGemm, "cache_read(t0, t2, t2.a0, global)", "scope global is for copies at root"},
     {kGemm, "pipeline(t2.r0, threads, 1)", "1 stages; expected 2 to 16"},
     {kGemm, "pipeline(t2.r0, threads, 2)", "nothing is copied into shared memory in the loop"},
-    {kGemm, "cluster_reduce(t2.a0, 2)",
-     "the loop is serial; thread blocks join in iterations of block loops"},
+    {kGemm, "cluster_reduce(t2.a0, 2)", "the loop is serial; expected a block loop"},
     {kGemm, "bind(t2.a0, block)\ncluster_reduce(t2.a0, 6)", "6 blocks; expected a power of two from 2 to 8"},
     {kGemm, "bind(t2.a0, block)\ncluster_reduce(t2.a0, 16)",
      "16 blocks; expected a power of two from 2 to 8"},
     {kGemm, "bind(t2.a0, block)\npersist(t2.a0, 2)\ncluster_reduce(t2.a0, 2)",
-     "t2.a0 already says which thread blocks carry it out"},
+     "t2.a0 is already divided among thread blocks"},
     {kGemm,
      "split(t2.a0, [2, 2])\nbind(t2.a0.0, block)\nbind(t2.a0.1, block)\ncluster_reduce(t2.a0.0, "
      "2)\ncluster_reduce(t2.a0.1, 2)",
-     "t2.a0.0 already says which thread blocks carry it out"},
+     "t2.a0.0 is already divided among thread blocks"},
     {kGemm, "bind(t2.a0, block)\ncache_read(t1, t2, t2.a0, shared)\ncluster_reduce(t2.a0, 2)",
-     "t1.r is in shared memory, of which each block has its own"},
+     "t1.r is in shared memory, which blocks do not share"},
     {kGemm,
      "split(t2.a0, [256])\nreorder([t2.a1, t2.a0.0, t2.a0.1])\nbind(t2.a1, block)\ncluster_reduce(t2.a1, 4)\n"
      "split(t2.r0, [32])\nbind(t2.a0.1, thread)\nbind(t2.r0.1, thread)",
-     "the 4 blocks that are joined would have 8192 threads; at most 4096"},
+     "the 4 blocks of cluster_reduce would have 8192 threads; at most 4096"},
     {kGemm, "multicast_cluster(t2.a0)", "expected the outermost block loop"},
     {kGemm,
      "split(t2.a0, [16])\nreorder([t2.a0.1, t2.a0.0])\nbind(t2.a0.1, block)\nmulticast_cluster(t2.a0.1)",
@@ -267,7 +267,7 @@ constexpr Refusal kRefusals[] = {
 };
 TEST(GpuPrimitivesTest, AmpereHasNoClusters) {
   EXPECT_THAT(ScheduledText(kGemm, "bind(t2.a0, block)\ncluster_reduce(t2.a0, 2)", *ParseTarget("a100")),
-              HasSubstr("blocks join in clusters of sm_90a; the target is "));
+              HasSubstr("cluster_reduce needs the clusters of sm_90a; the target is "));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, GpuRefusalTest, ::testing::ValuesIn(kRefusals));

@@ -32,7 +32,7 @@ absl::Status CheckClose(const std::vector<NDArray>& actual, const std::vector<ND
 absl::Status CheckTrace(const std::string& workload, const std::string& steps, double tolerance = 1e-5,
                         const Target& target = TestTarget());
 absl::Status CheckFunction(const Workload& canonical, const Function& function, double tolerance = 1e-5,
-                           Barriers meetings = Barriers::kAfterThreadLoops);
+                           Barriers barriers = Barriers::kAfterThreadLoops);
 
 // The function after the steps, as text; the error's text when a step is refused.
 std::string ScheduledText(const std::string& workload, const std::string& steps,

@@ -57,9 +57,8 @@ absl::Status CheckParallel(const Path& path) {
   for (size_t i = 0; i + 1 < around.size(); ++i) {
     if (around[i]->loop_kind != LoopKind::kParallel) continue;
     if (DynAs<For>(around[i]->body) != around[i + 1]) {
-      return absl::FailedPreconditionError(absl::StrCat("it stands inside the parallel loop ",
-                                                        around[i]->var->name,
-                                                        ", and not as the only statement directly inside"));
+      return absl::FailedPreconditionError(absl::StrCat(
+          "it is inside the parallel loop ", around[i]->var->name, ", but not its only statement"));
     }
   }
   return absl::OkStatus();
@@ -79,12 +78,11 @@ absl::Status CheckBlock(const Path& path) {
     if (i + 1 == around.size()) break;
     if (around[i]->loop_kind != LoopKind::kGrid) {
       return absl::FailedPreconditionError(
-          absl::StrCat("it stands inside loop ", around[i]->var->name, ", which is not bound to blocks"));
+          absl::StrCat("it is inside loop ", around[i]->var->name, ", which is not bound to blocks"));
     }
     if (DynAs<For>(around[i]->body) != around[i + 1]) {
-      return absl::FailedPreconditionError(absl::StrCat("it stands inside the block loop ",
-                                                        around[i]->var->name,
-                                                        ", and not as the only statement directly inside"));
+      return absl::FailedPreconditionError(
+          absl::StrCat("it is inside the block loop ", around[i]->var->name, ", but not its only statement"));
     }
   }
   return absl::OkStatus();
@@ -113,13 +111,12 @@ absl::Status CheckThread(const Path& path) {
   for (const For* around : LoopsOn(path)) {
     if (around != &loop && around->loop_kind == LoopKind::kThread) threads *= around->var->extent;
     if (around->loop_kind != LoopKind::kVector) continue;
-    return absl::FailedPreconditionError(
-        absl::StrCat("it stands inside the vector loop ", around->var->name));
+    return absl::FailedPreconditionError(absl::StrCat("it is inside the vector loop ", around->var->name));
   }
   const int64_t blocks = BlocksThatReduce(path), most = blocks * kMaxThreads;
   if (threads > most || loop.var->extent > most) {
     return absl::FailedPreconditionError(
-        absl::StrCat(blocks == 1 ? "the block" : absl::StrCat("the ", blocks, " blocks that are joined"),
+        absl::StrCat(blocks == 1 ? "the block" : absl::StrCat("the ", blocks, " blocks of cluster_reduce"),
                      " would have ", threads, " threads; at most ", most, " are possible"));
   }
   absl::Status status;
@@ -144,8 +141,9 @@ absl::Status CheckThread(const Path& path) {
   });
   for (const Block* block : BlocksUnder(loop.body)) {
     if (CarriesReduction(*block, loop) && inside.contains(block->out.get())) {
-      status.Update(absl::FailedPreconditionError(absl::StrCat(
-          "iterations hand on the partial sums of ", block->name, ", which accumulates inside the loop")));
+      status.Update(absl::FailedPreconditionError(
+          absl::StrCat("iterations depend on each other through the partial sums of ", block->name,
+                       ", which accumulates inside the loop")));
     }
     if (block->arg_value == nullptr || !CarriesReduction(*block, loop)) continue;
     status.Update(absl::FailedPreconditionError(

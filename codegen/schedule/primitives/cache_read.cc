@@ -182,11 +182,12 @@ absl::StatusOr<std::vector<const Block*>> FindReaders(const Function& function, 
     return readers;
   }
   if (at.target()->kind != StmtKind::kFor)
-    return absl::FailedPreconditionError("all readers share a copy in a loop; this one is at root");
+    return absl::FailedPreconditionError("`all` is for copies in a loop; this one is at root");
   for (const Block* block : BlocksUnder(LoopsOn(at)[0]->body)) {
     if (block->out == buffer)
-      return absl::FailedPreconditionError(absl::StrCat(
-          "all readers share a copy of what is complete before their nest; ", block->name, " is in it"));
+      return absl::FailedPreconditionError(
+          absl::StrCat("`all` needs a tensor that is complete before its readers' nest; ", block->name,
+                       " writes it inside"));
   }
   for (const Block* block : BlocksUnder(at.target())) {
     if (Reads(*block, buffer)) readers.push_back(block);
@@ -219,7 +220,7 @@ absl::StatusOr<Function> CacheRead(const Function& function, const Target& targe
   MYCC_RETURN_IF_ERROR(CheckScope(function, target, buffer, scope, at_root));
   if (buffer->scope == Scope::kAccumulator)
     return absl::FailedPreconditionError(
-        absl::StrCat(buffer->name, " is an accumulator; copy what it is stored to"));
+        absl::StrCat(buffer->name, " is an accumulator; copy the tensor that it is stored to"));
   Path at;
   at.nodes = {function.body};
   if (!at_root) {

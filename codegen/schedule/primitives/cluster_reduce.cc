@@ -36,8 +36,10 @@ absl::Status CheckGrid(const Path& path) {
     const LoopMarks& marks = loop->marks;
     if (!marks.multicast_cluster && marks.persistent_blocks == 0 && marks.cluster_reduce_blocks == 0)
       return true;
-    status.Update(absl::FailedPreconditionError(
-        absl::StrCat(loop->var->name, " already says which thread blocks carry it out")));
+    status.Update(
+        absl::FailedPreconditionError(absl::StrCat(loop->var->name,
+                                                   " is already divided among thread blocks by persist, "
+                                                   "stream_k, multicast_cluster or cluster_reduce")));
     return true;
   });
   return status;
@@ -49,7 +51,7 @@ absl::Status CheckInside(const For& loop) {
     const Alloc* alloc = DynAs<Alloc>(stmt);
     if (alloc == nullptr || alloc->buffer->scope != Scope::kShared) return true;
     status.Update(absl::FailedPreconditionError(absl::StrCat(
-        alloc->buffer->name, " is in shared memory, of which each block has its own; expected registers")));
+        alloc->buffer->name, " is in shared memory, which blocks do not share; expected registers")));
     return true;
   });
   return status;
@@ -63,12 +65,11 @@ absl::StatusOr<Function> ClusterReduce(const Function& function, const Target& t
   const int64_t blocks = args.Int(1);
   if (target.kind != TargetKind::kCuda || CudaArchOf(target) / 10 != 9) {
     return absl::FailedPreconditionError(
-        absl::StrCat("blocks join in clusters of sm_90a; the target is ", PrintTarget(target)));
+        absl::StrCat("cluster_reduce needs the clusters of sm_90a; the target is ", PrintTarget(target)));
   }
   if (loop.loop_kind != LoopKind::kGrid) {
-    return absl::FailedPreconditionError(absl::StrCat("the loop is ",
-                                                      std::string(LoopKindName(loop.loop_kind)),
-                                                      "; thread blocks join in iterations of block loops"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("the loop is ", std::string(LoopKindName(loop.loop_kind)), "; expected a block loop"));
   }
   if (blocks < 2 || blocks > kMostBlocks || (blocks & (blocks - 1)) != 0) {
     return absl::FailedPreconditionError(

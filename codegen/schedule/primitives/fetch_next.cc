@@ -11,7 +11,7 @@ absl::StatusOr<Function> FetchNext(const Function& function, const Target& targe
   MYCC_ASSIGN_OR_RETURN(const Path path, FindLoop(function, args.Name(0)));
   if (target.kind == TargetKind::kCuda)
     return absl::FailedPreconditionError("fetching ahead is for CPUs; a GPU has pipeline");
-  if (LoopsOn(path).size() < 2) return absl::FailedPreconditionError("the loop stands inside no other");
+  if (LoopsOn(path).size() < 2) return absl::FailedPreconditionError("the loop is not inside another one");
   const For& loop = path.loop();
   LoopMarks marks = loop.marks;
   marks.fetches_next = true;

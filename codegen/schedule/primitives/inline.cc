@@ -55,7 +55,7 @@ absl::Status CheckBuffersReach(const Function& function, const Block& block, con
     const absl::StatusOr<Path> alloc = FindAlloc(function, e.buffer);
     if (alloc.ok() && !ContainsBlock(alloc->target(), reader.name)) {
       status = absl::FailedPreconditionError(absl::StrCat(
-          "its value reads ", e.buffer->name, ", which does not exist where ", reader.name, " stands"));
+          "its value reads ", e.buffer->name, ", which does not exist at ", reader.name, " stands"));
     }
   });
   return status;
@@ -95,9 +95,8 @@ absl::Status CheckInlinable(const Function& function, const Path& path) {
       const bool inside =
           std::any_of(loops.begin(), loops.end(), [&](const For* l) { return l->var.get() == var; });
       if (!inside) {
-        return absl::FailedPreconditionError(absl::StrCat("its value depends on loop ", var->name,
-                                                          ", and the reader ", reader->name,
-                                                          " stands outside of it"));
+        return absl::FailedPreconditionError(absl::StrCat(
+            "its value depends on loop ", var->name, ", and the reader ", reader->name, " is outside of it"));
       }
     }
   }

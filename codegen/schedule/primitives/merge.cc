@@ -25,12 +25,12 @@ absl::Status CheckNeighbours(const Path& first, const Path& second) {
   };
   if (first.nodes.size() != second.nodes.size() || first.nodes.size() < 2 ||
       first.nodes[first.nodes.size() - 2] != second.nodes[second.nodes.size() - 2]) {
-    return fail("do not stand side by side");
+    return fail("are not adjacent in one body");
   }
   const std::vector<Stmt> parts = Children(first.nodes[first.nodes.size() - 2]);
   const auto at = std::find(parts.begin(), parts.end(), first.target());
   if (at == parts.end() || at + 1 == parts.end() || *(at + 1) != second.target())
-    return fail("do not follow each other");
+    return fail("do not follow each other directly, in this order");
   for (const Path* path : {&first, &second}) {
     if (path->loop().loop_kind != LoopKind::kSerial || !path->loop().marks.instruction.empty())
       return fail("are not both plain serial loops");
@@ -86,9 +86,10 @@ absl::Status CheckDependences(const Function& function, const For& first, const 
     for (const Block* after : BlocksUnder(second_body)) {
       const bool overwrites = Touches(*before, after->out) || Touches(*before, after->arg_value);
       if (overwrites || Touches(*after, before->arg_value)) {
-        return absl::FailedPreconditionError(absl::StrCat(after->name, " and ", before->name,
-                                                          " share more than what the one reads of the "
-                                                          "other's result"));
+        return absl::FailedPreconditionError(
+            absl::StrCat(after->name, " and ", before->name,
+                         " share a buffer other than the result of the latter "
+                         "that the former reads"));
       }
       read |= Reads(*after, before->out);
     }

@@ -20,7 +20,8 @@ bool WritesOutput(const Function& function, const Block& block) {
 absl::StatusOr<Function> Nontemporal(const Function& function, const Target& target, const StepArgs& args) {
   MYCC_ASSIGN_OR_RETURN(const Path path, FindLoop(function, args.Name(0)));
   if (target.kind == TargetKind::kCuda)
-    return absl::FailedPreconditionError("past the caches is for CPUs; a GPU's stores are the compiler's");
+    return absl::FailedPreconditionError(
+        "nontemporal stores are for CPUs; on GPUs the compiler chooses them");
   const For& loop = path.loop();
   bool writes = false;
   for (const Block* block : BlocksUnder(path.target())) writes |= WritesOutput(function, *block);

@@ -44,7 +44,7 @@ absl::Status CheckPaddable(const Function& function, const Path& path, int64_t d
   }
   if (dim < 0 || dim >= block.out->rank())
     return absl::FailedPreconditionError(
-        absl::StrCat("dimension ", dim, "; ", block.out->name, " has ", block.out->rank()));
+        absl::StrCat("dimension ", dim, "; ", block.out->name, " has ", block.out->rank(), " dimensions"));
   return absl::OkStatus();
 }
 

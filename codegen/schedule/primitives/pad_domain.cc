@@ -59,7 +59,7 @@ absl::StatusOr<TileRead> ReadOf(const Function& function, const Path& path, cons
   const Block& block = path.block();
   const Expr& load = factor->op == Op::kCast || factor->op == Op::kTF32 ? factor->args[0] : factor;
   if (load->op != Op::kLoad || load->buffer->scope != Scope::kShared)
-    return Refuse(block, "a factor of its product is no element of a tile in shared memory");
+    return Refuse(block, "a factor of its product is not an element of a tile in shared memory");
   const Buffer& tile = load->buffer;
   TileRead read{tile, {}, WriterOf(function, tile)};
   if (read.writer == nullptr || !FillsTile(*read.writer, LoopVarsOn(path)))

@@ -55,7 +55,7 @@ absl::Status CheckBlockLoop(const For& loop) {
   if (loop.loop_kind == LoopKind::kGrid) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat("the loop is ", std::string(LoopKindName(loop.loop_kind)),
-                   "; only block loops are carried out by other numbers of blocks"));
+                   "; only block loops can be executed by another number of blocks"));
 }
 
 }  // namespace
@@ -71,7 +71,7 @@ absl::StatusOr<Function> PipelineLoop(const Function& function, const Target& ta
     marks.pipeline.kind = PipelineKind::kBulk;
   } else {
     return absl::FailedPreconditionError(
-        absl::StrCat(args.Name(1), " is no kind of pipeline; expected threads or bulk"));
+        absl::StrCat(args.Name(1), " is not a kind of pipeline; expected threads or bulk"));
   }
   MYCC_RETURN_IF_ERROR(CheckArguments(marks.pipeline.kind, args.Int(2), target));
   marks.pipeline.stages = static_cast<int>(args.Int(2));
@@ -91,7 +91,8 @@ absl::StatusOr<Function> Persist(const Function& function, const Target&, const 
   MYCC_RETURN_IF_ERROR(CheckBlockLoop(loop));
   if (args.Int(1) < 1 || args.Int(1) > loop.var->extent) {
     return absl::FailedPreconditionError(
-        absl::StrCat(args.Int(1), " blocks for ", loop.var->extent, " iterations; expected 1 to that"));
+        absl::StrCat(args.Int(1), " blocks for ", loop.var->extent,
+                     " iterations; expected at least 1, and at most one for each iteration"));
   }
   LoopMarks marks = loop.marks;
   marks.persistent_blocks = args.Int(1);
@@ -104,9 +105,9 @@ absl::StatusOr<Function> StreamK(const Function& function, const Target&, const 
   MYCC_RETURN_IF_ERROR(CheckBlockLoop(loop));
   const int64_t blocks = args.Int(1), groups = args.Int(2), members = args.Int(3);
   if (blocks < 1 || blocks > kMaxStreamBlocks || groups < 1 || members < 1 || groups * members > blocks) {
-    return absl::FailedPreconditionError(absl::StrCat(blocks, " blocks with ", groups, " groups of ", members,
-                                                      "; expected 1 to ", kMaxStreamBlocks,
-                                                      " blocks and groups of no more than those"));
+    return absl::FailedPreconditionError(
+        absl::StrCat(blocks, " blocks with ", groups, " groups of ", members, "; expected 1 to ",
+                     kMaxStreamBlocks, " blocks, and at most that many members in all groups together"));
   }
   LoopMarks marks = loop.marks;
   marks.persistent_blocks = blocks;
@@ -154,7 +155,7 @@ absl::StatusOr<Function> Pingpong(const Function& function, const Target&, const
   MYCC_ASSIGN_OR_RETURN(const Path path, FindLoop(function, args.Name(0)));
   const For& loop = path.loop();
   if (loop.marks.persistent_blocks == 0)
-    return absl::FailedPreconditionError("groups of warps take turns on a persistent loop; persist it first");
+    return absl::FailedPreconditionError("pingpong is for persistent loops; persist it first");
   if (args.Int(1) < 1 || args.Int(1) > kMaxGroups)
     return absl::FailedPreconditionError(absl::StrCat(args.Int(1), " groups; expected 1 to ", kMaxGroups));
   LoopMarks marks = loop.marks;

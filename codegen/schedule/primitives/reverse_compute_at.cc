@@ -134,7 +134,7 @@ absl::StatusOr<Function> ReverseComputeAt(const Function& function, const Target
     if (part != slice.end() && iter.reduce) {
       return absl::FailedPreconditionError(
           absl::StrCat(old.name, " reduces over axis ", iter.var->name,
-                       ", of which one iteration of the loop has only a part"));
+                       ", but one iteration of the loop computes only a part of it"));
     }
     const Var loop = MakeVar(absl::StrCat(old.name, ".", iter.var->name),
                              part == slice.end() ? iter.var->extent : part->second.extent);

@@ -163,7 +163,7 @@ absl::StatusOr<Function> ReverseInline(const Function& function, const Target&, 
     return result;
   }
   if (partial.size() > 1)
-    return absl::FailedPreconditionError("several reduction loops stand around the accumulator");
+    return absl::FailedPreconditionError("several reduction loops are around the accumulator");
   const For& loop = *partial[0];
   MYCC_RETURN_IF_ERROR(CheckLastIterationRuns(loop, producer_block));
   auto unfinished = std::make_shared<Block>(producer_block);

@@ -20,8 +20,7 @@ absl::StatusOr<Function> SetScope(const Function& function, const Target& target
     return absl::FailedPreconditionError(
         absl::StrCat(args.Name(1), " is not a scope to choose; expected local or shared"));
   }
-  if (target.kind != TargetKind::kCuda)
-    return absl::FailedPreconditionError("the scope of a buffer is chosen on GPUs alone");
+  if (target.kind != TargetKind::kCuda) return absl::FailedPreconditionError("set_scope is for GPUs");
   MYCC_ASSIGN_OR_RETURN(const Path alloc, FindAlloc(function, buffer));
   const std::vector<const For*> around = LoopsOn(alloc);
   const auto is_thread = [](const For* loop) { return loop->loop_kind == LoopKind::kThread; };

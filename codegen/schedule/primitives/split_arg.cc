@@ -60,7 +60,7 @@ absl::StatusOr<Function> SplitArg(const Function& function, const Target&, const
   MYCC_ASSIGN_OR_RETURN(const Path path, FindBlock(function, args.Name(0)));
   const Block& block = path.block();
   if (!block.arg_value)
-    return absl::FailedPreconditionError(absl::StrCat(block.name, " is no argmax or argmin"));
+    return absl::FailedPreconditionError(absl::StrCat(block.name, " is not an argmax or argmin"));
   MYCC_RETURN_IF_ERROR(CheckNaive(path));
   Path nest = path;
   nest.nodes.resize(nest.nodes.size() - block.iters.size());

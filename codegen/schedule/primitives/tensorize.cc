@@ -96,9 +96,9 @@ absl::StatusOr<const Block*> BlockOfNest(const Path& path, const Instruction& ro
   Stmt inner = path.target();
   while (const For* nested = DynAs<For>(inner)) {
     if (nested->loop_kind != LoopKind::kSerial && nested->loop_kind != LoopKind::kUnroll) {
-      return absl::FailedPreconditionError(absl::StrCat("loop ", nested->var->name, " is ",
-                                                        std::string(LoopKindName(nested->loop_kind)),
-                                                        "; the instruction says how it runs"));
+      return absl::FailedPreconditionError(
+          absl::StrCat("loop ", nested->var->name, " is ", std::string(LoopKindName(nested->loop_kind)),
+                       "; expected serial or unroll: the instruction executes the loop"));
     }
     inner = nested->body;
   }
@@ -154,7 +154,8 @@ absl::StatusOr<Function> TensorizeTile(const Function& function, const Target& t
   MYCC_ASSIGN_OR_RETURN(const Path path, FindLoop(function, args.Name(0)));
   MYCC_ASSIGN_OR_RETURN(const Instruction row, FindInstruction(args.Name(1), target));
   if (row.is_cpu())
-    return absl::FailedPreconditionError(absl::StrCat(row.name, " is no instruction of tensor cores"));
+    return absl::FailedPreconditionError(
+        absl::StrCat(row.name, " is not an instruction of tensor cores; expected tensorize"));
   MYCC_RETURN_IF_ERROR(CheckWarps(args.Int(2), args.Int(3), row));
   MYCC_RETURN_IF_ERROR(BlockOfNest(path, row).status());
   LoopMarks marks = path.loop().marks;

@@ -38,8 +38,7 @@ bool IsKnownAhead(const Function& function, const Buffer& buffer) {
 
 absl::StatusOr<Function> Winograd(const Function& function, const Target& target, const StepArgs& args) {
   if (target.direct_sums)
-    return absl::FailedPreconditionError(
-        "the target is sums=direct: what is summed is added up as it stands");
+    return absl::FailedPreconditionError("the target is sums=direct, which forbids Winograd");
   MYCC_ASSIGN_OR_RETURN(const Path path, FindBlock(function, args.Name(0)));
   MYCC_RETURN_IF_ERROR(CheckNaive(path));
   const int64_t m = args.Int(1);

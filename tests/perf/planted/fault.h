@@ -23,7 +23,7 @@ struct FaultClass {
 
 // Waits, arrivals, fences and phases between roles; groups of copies; slots of rings; clusters and blocks.
 const std::vector<FaultClass>& PipelineFaults();
-// Bounds, nests, reductions, iterations that run side by side, where threads meet.
+// Faults in bounds, nests, reductions, independent iterations, and barriers.
 const std::vector<FaultClass>& LoopFaults();
 // Indices, guards, what is never stored.
 const std::vector<FaultClass>& ElementFaults();

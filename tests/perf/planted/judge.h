@@ -16,7 +16,7 @@ Verdict Judge(const Kernel& kernel, const LoweredFunction& code);
 
 // The whole of a kernel's code as one function.
 Function WholeOf(const LoweredFunction& code);
-// Runs it as the kernel's threads meet.
+// Runs it with the barriers of the kernel's threads.
 absl::StatusOr<std::vector<NDArray>> RunCode(const Kernel& kernel, const Function& whole, uint64_t seed);
 // The first output that is not as expected, in words; empty where all are.
 std::string WrongResult(const Kernel& kernel, const std::vector<NDArray>& outputs);

@@ -21,7 +21,7 @@ struct Kernel {
   LoweredFunction code;  // of a GPU's: with a Barrier wherever its threads wait for each other
   std::vector<NDArray> inputs, expected;
   // Each Barrier stands between what some threads write and others read: left out, that is a race.
-  bool meets_matter = false;
+  bool barriers_matter = false;
 
   bool on_gpu() const { return target.kind == TargetKind::kCuda; }
 };
@@ -33,7 +33,7 @@ struct Recipe {
   std::string workload;
   std::string sketch;  // the beginning of a rule's name; empty: the first rule's, or the trace's
   std::string trace;   // steps; empty: the rule's default
-  bool meets_matter = false;
+  bool barriers_matter = false;
 };
 const std::vector<Recipe>& Recipes();
 absl::StatusOr<Kernel> Make(const Recipe& recipe);

@@ -101,7 +101,7 @@ tensorize_tile(t3.a0.1, mma.f16, 2, 2)
 pipeline(t3.r0.0, threads, 3)
 )";
 
-// Every thread copies, all meet, and each computes from what the others copied.
+// Every thread copies; after a barrier each computes from the elements that the others copied.
 constexpr char kTiles[] = R"(split(t2.a0, [8, 4])
 split(t2.a1, [8, 4])
 split(t2.r0, [16])
@@ -268,7 +268,7 @@ const std::vector<Recipe>& Recipes() {
 absl::StatusOr<Kernel> Make(const Recipe& recipe) {
   Kernel kernel;
   kernel.name = recipe.name;
-  kernel.meets_matter = recipe.meets_matter;
+  kernel.barriers_matter = recipe.barriers_matter;
   MYCC_ASSIGN_OR_RETURN(kernel.target, ParseTarget(recipe.target));
   MYCC_ASSIGN_OR_RETURN(const Workload workload, ParseWorkload(recipe.workload, recipe.name));
   kernel.workload = Canonicalize(workload);

@@ -1,5 +1,5 @@
 // Faults of loops: they run too far or not far enough, are exchanged, lose a step of a sum, run side by side
-// where one waits for the other, or their threads do not meet.
+// where one waits for the other, or a barrier is missing.
 #include <algorithm>
 
 #include "codegen/expr/affine.h"
@@ -212,12 +212,12 @@ std::vector<Fault> WorkspacesOfThreadsShared(const Kernel& kernel) {
   return faults;
 }
 
-std::vector<Fault> MeetsLeftOut(const Kernel& kernel) {
+std::vector<Fault> BarriersLeftOut(const Kernel& kernel) {
   std::vector<Fault> faults;
-  if (!kernel.meets_matter) return faults;
+  if (!kernel.barriers_matter) return faults;
   for (const Place& place : PlacesOf(kernel, StmtKind::kBarrier)) {
     Fault fault = FaultAt(kernel, place.stmt, nullptr);
-    // The statement that the threads meet for comes after it.
+    // The statement that the barrier is for comes after it.
     const Seq* seq = DynAs<Seq>(place.around.back());
     for (size_t i = 0; seq != nullptr && i + 1 < seq->stmts.size(); ++i) {
       if (seq->stmts[i] == place.stmt) fault.place = "before " + StmtName(seq->stmts[i + 1]);
@@ -250,7 +250,7 @@ const std::vector<FaultClass>& LoopFaults() {
       {"steps of a sum run in parallel", SumsInParallel},
       {"a buffer of each iteration is one for all", OwnBuffersShared},
       {"a workspace of each thread is one for all", WorkspacesOfThreadsShared},
-      {"threads do not meet", MeetsLeftOut},
+      {"a barrier is left out", BarriersLeftOut},
       {"threads do not combine", CombinesLeftOut},
   };
   return classes;
