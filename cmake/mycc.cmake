@@ -84,12 +84,11 @@ function(mycc_library)
 endfunction()
 
 # mycc_test(NAME expr_test SRCS expr_test.cc DEPS codegen_expr LABELS fast): one GoogleTest program, one ctest entry; with
-# SHARDS N, N entries that run beside each other, each a part of its tests; a sanitizer watches code that the parts share, and is given
-# one of them. TOLD_CPUS: it depends on what processor is detected, and runs once
+# SHARDS N, N entries that run beside each other, each a part of its tests. TOLD_CPUS: it depends on what processor is detected, and runs once
 # more under each name in MYCC_TOLD_CPUS (tests/target/told_host.h), with the label `told`, on fewer random inputs.
 set(MYCC_TOLD_CPUS haswell skylake-avx512 sapphirerapids znver3 znver5)
 function(mycc_test)
-  cmake_parse_arguments(ARG "RUN_SERIAL;TOLD_CPUS" "NAME;TIMEOUT;SHARDS" "SRCS;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "TOLD_CPUS" "NAME;TIMEOUT;SHARDS" "SRCS;DEPS;LABELS" ${ARGN})
   if(ARG_TOLD_CPUS)
     list(APPEND ARG_DEPS told_host told_host_main)
   endif()
@@ -111,11 +110,7 @@ function(mycc_test)
   target_precompile_headers(${ARG_NAME} REUSE_FROM test_headers)
   # Two tests share two cores: a thread that waits for its team leaves the core to the other test.
   set(environment "OMP_WAIT_POLICY=passive;MYCC_SOURCE_DIR=${CMAKE_SOURCE_DIR};MYCC_BINARY_DIR=${CMAKE_BINARY_DIR};VIRTUAL_ENV=${CMAKE_SOURCE_DIR}/.venv")
-  set(last_shard ${ARG_SHARDS})
-  if(MYCC_SANITIZE)
-    set(last_shard 1)
-  endif()
-  foreach(shard RANGE 1 ${last_shard})
+  foreach(shard RANGE 1 ${ARG_SHARDS})
     set(entry ${ARG_NAME})
     set(part "")
     if(ARG_SHARDS GREATER 1)
@@ -123,15 +118,16 @@ function(mycc_test)
       set(entry ${ARG_NAME}_${shard})
       set(part ";GTEST_TOTAL_SHARDS=${ARG_SHARDS};GTEST_SHARD_INDEX=${index}")
     endif()
+    # Tests that run beside each other do not wait for each other's lock of the CPU: none of them needs quiet.
+    set(locks ${CMAKE_BINARY_DIR}/locks/${entry})
+    file(MAKE_DIRECTORY ${locks})
     add_test(NAME ${entry} COMMAND ${ARG_NAME} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-    set_tests_properties(${entry} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} RUN_SERIAL ${ARG_RUN_SERIAL}
-      ENVIRONMENT "${environment}${part}")
+    set_tests_properties(${entry} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${environment};XDG_RUNTIME_DIR=${locks}${part}")
   endforeach()
   if(ARG_TOLD_CPUS)
     foreach(cpu ${MYCC_TOLD_CPUS})
       add_test(NAME ${ARG_NAME}_on_${cpu} COMMAND ${ARG_NAME} --cpu=${cpu} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-      set_tests_properties(${ARG_NAME}_on_${cpu} PROPERTIES LABELS told TIMEOUT ${ARG_TIMEOUT} RUN_SERIAL ${ARG_RUN_SERIAL}
-        ENVIRONMENT "${environment};MYCC_RANDOM_SEEDS=3")
+      set_tests_properties(${ARG_NAME}_on_${cpu} PROPERTIES LABELS told TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${environment};MYCC_RANDOM_SEEDS=3")
     endforeach()
     add_dependencies(told_tests ${ARG_NAME})
   endif()
@@ -166,6 +162,6 @@ set_tests_properties(${name} PROPERTIES LABELS gpu TIMEOUT ${timeout} RUN_SERIAL
 endfunction()
 
 # The tests with a label: what the presets `asan`, `tsan` and `fuzz` build in place of everything.
-foreach(label fast told slow threads e2e perf gpu fuzz)
+foreach(label fast slow points told threads e2e perf gpu fuzz)
   add_custom_target(${label}_tests)
 endforeach()

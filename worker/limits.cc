@@ -9,16 +9,25 @@
 #include <fstream>
 #include <new>
 #include <string>
+#include <string_view>
 
 #include "absl/base/config.h"
+#ifdef ABSL_HAVE_ADDRESS_SANITIZER
+#include <sanitizer/asan_interface.h>
+#endif
 
 namespace mycc {
 namespace {
 
-#if defined(ABSL_HAVE_ADDRESS_SANITIZER) || defined(ABSL_HAVE_THREAD_SANITIZER)
-constexpr bool kLimitAddressSpace = false;  // sanitizers reserve terabytes of it
+#ifdef ABSL_HAVE_ADDRESS_SANITIZER
+// AddressSanitizer's operator new ends the process with a report where another would call the handler.
+void ExitOutOfMemoryInsteadOfReporting() {
+  __sanitizer_set_death_callback([] {
+    if (std::string_view(__asan_get_report_description()) == "out-of-memory") _exit(kExitOutOfMemory);
+  });
+}
 #else
-constexpr bool kLimitAddressSpace = true;
+void ExitOutOfMemoryInsteadOfReporting() {}
 #endif
 
 void SetLimit(__rlimit_resource resource, rlim_t soft, rlim_t hard) {
@@ -72,11 +81,12 @@ void ConfineSelf(pid_t parent, const v1::ForkRequest& limits) {
     const rlim_t bytes = static_cast<rlim_t>(limits.file_bytes());
     SetLimit(RLIMIT_FSIZE, bytes, bytes);
   }
-  if (limits.address_space_bytes() > 0 && kLimitAddressSpace) {
+  if (limits.address_space_bytes() > 0) {
     const rlim_t bytes = static_cast<rlim_t>(AddressSpaceBytes() + limits.address_space_bytes());
     SetLimit(RLIMIT_AS, bytes, bytes);
   }
   std::set_new_handler([] { _exit(kExitOutOfMemory); });
+  ExitOutOfMemoryInsteadOfReporting();
 }
 
 std::string BootName() {
