@@ -6,6 +6,7 @@
 #     asan     the fast and the slow tests under AddressSanitizer and UndefinedBehaviorSanitizer
 #     tsan     the tests that start threads, under ThreadSanitizer
 #     fuzz     the fuzzers, for a few seconds each, in the build of asan
+#     rest     what asan leaves out: compiled code at many points of schedule spaces, and the programs from end to end
 #     lint     formatting, layering, and clang-tidy on what differs from main
 #     perf     the benchmarks, one at a time, in a release build
 #
@@ -58,7 +59,13 @@ configure_and_build() {
 }
 
 # The configure preset, and folder of build/, of a build preset.
-folder_of() { if [[ $1 == fuzz ]]; then echo asan; else echo "$1"; fi; }
+folder_of() {
+  case $1 in
+    fuzz) echo asan ;;
+    rest) echo dev ;;
+    *) echo "$1" ;;
+  esac
+}
 
 # run_ctest PRESET BUILD [OPTION]...: runs the tests of a preset, in build/BUILD, and adds to the counts. A test whose
 # program is missing counts as failed, a skipped one not at all.
@@ -95,6 +102,7 @@ check() {
 pass_dev() { build dev && run_ctest dev dev || true; }
 pass_asan() { build asan && run_ctest asan asan || true; }
 pass_tsan() { build tsan && run_ctest tsan tsan || true; }
+pass_rest() { build rest && run_ctest rest dev || true; }
 pass_fuzz() { build fuzz && run_ctest fuzz asan || true; }
 pass_perf() { build release && run_ctest perf release --verbose || true; }
 
