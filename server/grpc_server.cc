@@ -1,11 +1,13 @@
 #include "server/grpc_server.h"
 
 #include <chrono>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
@@ -20,6 +22,7 @@
 #include "proto/grpc_status.h"
 #include "proto/tuning.grpc.pb.h"
 #include "proto/worker.grpc.pb.h"
+#include "server/socket_lock.h"
 
 namespace mycc {
 namespace {
@@ -195,6 +198,18 @@ std::string WhyNot() {
   return error.substr(begin, error.find('"', begin) - begin);
 }
 
+absl::Status CannotListen(const std::string& address, absl::string_view why) {
+  return absl::UnavailableError(absl::StrCat("cannot listen on ", address, ": ", why));
+}
+
+// The path of "unix:PATH" or "unix:///PATH"; empty for another address.
+std::string SocketPath(const std::string& address) {
+  absl::string_view path = address;
+  if (!absl::ConsumePrefix(&path, "unix:")) return "";
+  if (absl::StartsWith(path, "///")) path.remove_prefix(2);
+  return std::string(path);
+}
+
 }  // namespace
 
 struct GrpcServer::Impl {
@@ -205,6 +220,7 @@ struct GrpcServer::Impl {
   WorkerServiceImpl workers;
   TuningServiceImpl tuning;
   std::string address;
+  std::optional<SocketLock> socket_lock;  // until gRPC has removed the socket
   std::unique_ptr<grpc::Server> server;
 };
 
@@ -229,6 +245,12 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const ListenOption
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   auto impl = std::make_unique<Impl>(loop, token);
+  const std::string socket_path = SocketPath(options.address);
+  if (!socket_path.empty()) {
+    absl::StatusOr<SocketLock> lock = SocketLock::Take(socket_path);
+    if (!lock.ok()) return CannotListen(options.address, lock.status().message());
+    impl->socket_lock.emplace(*std::move(lock));
+  }
   int port = 0;
   grpc::ServerBuilder builder;
   builder.AddListeningPort(options.address, credentials, &port);
@@ -241,12 +263,10 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const ListenOption
   builder.RegisterService(&impl->workers);
   builder.RegisterService(&impl->tuning);
   impl->server = builder.BuildAndStart();
-  const bool is_unix = absl::StartsWith(options.address, "unix:");
-  if (impl->server == nullptr || port == 0) {
-    return absl::UnavailableError(absl::StrCat("cannot listen on ", options.address, ": ", WhyNot()));
-  }
-  impl->address = is_unix ? options.address
-                          : absl::StrCat(options.address.substr(0, options.address.rfind(':')), ":", port);
+  if (impl->server == nullptr || port == 0) return CannotListen(options.address, WhyNot());
+  impl->address = !socket_path.empty()
+                      ? options.address
+                      : absl::StrCat(options.address.substr(0, options.address.rfind(':')), ":", port);
   return std::unique_ptr<GrpcServer>(new GrpcServer(std::move(impl)));
 }
 

@@ -1,12 +1,18 @@
 // The service with real threads and real workers, but a pretended measure function. The same tests run in
 // this process and over a local connection.
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <future>
 #include <memory>
 #include <set>
 #include <thread>
+#include <utility>
 
 #include "absl/base/config.h"
 #include "db/job_store.h"
@@ -325,6 +331,52 @@ TEST_F(GrpcServerTest, PortInUseIsOneClearLine) {
   const absl::Status second = GrpcServer::Start({.address = (*first)->address()}, loop_.get()).status();
   EXPECT_TRUE(absl::IsUnavailable(second));
   EXPECT_THAT(std::string(second.message()), HasSubstr("Address already in use"));
+}
+
+TEST_F(GrpcServerTest, SocketHasOneServerAtATime) {
+  const std::string address = "unix:" + folder_.Path("socket");
+  auto first = GrpcServer::Start({.address = address}, loop_.get());
+  ASSERT_TRUE(first.ok()) << first.status();
+  const absl::Status second = GrpcServer::Start({.address = address}, loop_.get()).status();
+  EXPECT_TRUE(absl::IsUnavailable(second));
+  EXPECT_EQ(second.message(), "cannot listen on " + address + ": another server serves it");
+  EXPECT_TRUE(ListWith({.address = address}).ok());
+  (*first).reset();
+  EXPECT_FALSE(std::filesystem::exists(folder_.Path("socket.lock")));
+  const auto third = GrpcServer::Start({.address = address}, loop_.get());
+  ASSERT_TRUE(third.ok()) << third.status();
+  EXPECT_TRUE(ListWith({.address = address}).ok());
+}
+
+// A program that takes no lock: an older server.
+class PlainListener {
+ public:
+  explicit PlainListener(const std::string& path) : descriptor_(socket(AF_UNIX, SOCK_STREAM, 0)) {
+    sockaddr_un address = {};
+    address.sun_family = AF_UNIX;
+    path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+    EXPECT_EQ(bind(descriptor_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+    EXPECT_EQ(listen(descriptor_, 1), 0);
+  }
+  void Close() {
+    if (descriptor_ >= 0) close(std::exchange(descriptor_, -1));  // the socket's file stays
+  }
+  ~PlainListener() { Close(); }
+
+ private:
+  int descriptor_;
+};
+
+TEST_F(GrpcServerTest, SocketThatNobodyServesIsReplaced) {
+  const std::string path = folder_.Path("socket"), address = "unix:" + path;
+  PlainListener other(path);
+  const absl::Status served = GrpcServer::Start({.address = address}, loop_.get()).status();
+  EXPECT_EQ(served.message(), "cannot listen on " + address + ": another server serves it");
+  other.Close();
+  ASSERT_TRUE(std::filesystem::exists(path));
+  const auto server = GrpcServer::Start({.address = "unix://" + path}, loop_.get());
+  ASSERT_TRUE(server.ok()) << server.status();
+  EXPECT_TRUE(ListWith({.address = address}).ok());
 }
 
 TEST_F(GrpcServerTest, AddressOthersCanReachNeedsProtection) {
