@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cstdint>
 #include <cstdio>
 #include <optional>
 #include <streambuf>
@@ -88,6 +90,12 @@ namespace {
 
 constexpr int kMostLinks = 40;
 
+// The temporary name beside a file. It differs for two threads and for two processes that write one file.
+std::string PartialName(const std::string& target) {
+  static std::atomic<uint64_t> files = 0;
+  return absl::StrCat(target, ".", getpid(), ".", ++files, ".part");
+}
+
 std::string FolderOf(const std::string& path) {
   const size_t slash = path.rfind('/');
   return slash == std::string::npos ? "." : path.substr(0, slash + 1);
@@ -132,7 +140,7 @@ absl::StatusOr<OutputFile> OutputFile::Open(const std::string& path, bool execut
   }
   const std::optional<int> own = DescriptorOf(target);
   const bool stands = own || (exists && !S_ISREG(info.st_mode));
-  std::string partial = stands ? "" : absl::StrCat(target, ".", getpid(), ".part");
+  std::string partial = stands ? "" : PartialName(target);
   const int descriptor =
       own      ? fcntl(*own, F_DUPFD_CLOEXEC, 0)
       : stands ? open(target.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY)

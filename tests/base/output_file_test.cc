@@ -61,6 +61,18 @@ TEST_F(OutputFileTest, WhatIsNotCommittedLeavesNothing) {
   EXPECT_EQ(Names(), Are{"folder"});
 }
 
+TEST_F(OutputFileTest, TwoWritersOfOnePathDoNotMix) {
+  absl::StatusOr<OutputFile> first = OutputFile::Open(Path("file")), second = OutputFile::Open(Path("file"));
+  ASSERT_TRUE(first.ok() && second.ok());
+  first->stream() << "first";
+  second->stream() << "the second";
+  ASSERT_TRUE(first->Commit().ok());
+  EXPECT_EQ(ReadFile(Path("file")).value(), "first");
+  ASSERT_TRUE(second->Commit().ok());
+  EXPECT_EQ(ReadFile(Path("file")).value(), "the second");
+  EXPECT_EQ(Names(), Are{"file"});
+}
+
 TEST_F(OutputFileTest, LinksAreFollowedAndStay) {
   std::filesystem::create_directory(Path("elsewhere"));
   std::filesystem::create_symlink("elsewhere/file", Path("relative"));
