@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/sha256.h"
 #include "base/status.h"
+#include "codegen/schedule/trace_names.h"
 #include "db/message_json.h"
 #include "db/override_table.h"
 
@@ -180,7 +181,9 @@ absl::StatusOr<int64_t> ExportJsonLines(const TuningLog& log, const RecordFilter
   out << ordered_json{{kFormatKey, kFormatVersion}} << "\n";
   int64_t count = 0;
   MYCC_RETURN_IF_ERROR(log.ForEach(filter, [&](const StoredRecord& stored) {
-    out << ordered_json{{"record", MessageToJson(stored.record)}} << "\n";
+    v1::Record record = stored.record;
+    record.set_trace(StoredTrace(record.trace()));
+    out << ordered_json{{"record", MessageToJson(record)}} << "\n";
     if (stored.override_by.has_value() && stored.override_by->record_id == stored.id) {
       out << ordered_json{{OverrideKey(stored.override_by->kind),
                            ordered_json{{"trial", stored.record.trial()},

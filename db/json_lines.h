@@ -10,6 +10,7 @@
 //   {"ban":{"trial":...,"reason":...,"made_unix_micros":...}}
 //     A banned one.
 //
+// Traces have the first names of primitives, as in the log (trace_names.h), so that older versions read them.
 // Numbers that JSON lacks are "inf", "-inf" and "nan"; fields at their defaults are left out
 // (message_json.h).
 #pragma once

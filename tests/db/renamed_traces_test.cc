@@ -3,17 +3,22 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "base/sha256.h"
 #include "db/database.h"
+#include "db/json_lines.h"
 #include "db/namesake.h"
 #include "db/tuning_log.h"
 #include "tests/db/test_log.h"
 
 namespace mycc {
 namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr char kFormer[] =
     "v1\nsketch tile cluster=2\nstage(t2, t0, t2.r0.0, shared)\nstream(t2.a0, 4, 1, 2)\n";
@@ -27,9 +32,9 @@ class RenamedTracesTest : public ::testing::Test {
     return log_->TopK(KeyOf(RecordSpec()), v1::TIMING_PROTOCOL_WARM, 10).value();
   }
   // A column of a record, as the file has it.
-  std::string Column(const std::string& name, int64_t id) {
-    const std::unique_ptr<Database> file =
-        Database::Open(directory_ / "log.db", Database::Access::kRead).value();
+  std::string Column(const std::string& name, int64_t id) { return Column(name, id, directory_ / "log.db"); }
+  static std::string Column(const std::string& name, int64_t id, const std::string& path) {
+    const std::unique_ptr<Database> file = Database::Open(path, Database::Access::kRead).value();
     Query query = file->Prepare("SELECT " + name + " FROM records WHERE id = ?1", {id}).value();
     EXPECT_TRUE(query.Next().value());
     return query.Text(0);
@@ -65,6 +70,20 @@ TEST_F(RenamedTracesTest, ABanHoldsUnderBothNames) {
   ASSERT_TRUE(log_->SetOverride(banned, OverrideKind::kBan, "too hot").ok());
   Append(MakeRecord({.index = 1, .trace = kCurrent}));
   EXPECT_THAT(Top(), ::testing::IsEmpty());
+}
+
+TEST_F(RenamedTracesTest, AreExportedAndMergedUnderTheFirstNames) {
+  Append(MakeRecord({.index = 0, .trace = kCurrent}));
+  std::stringstream exported;
+  ASSERT_TRUE(ExportJsonLines(*log_, {}, exported).ok());
+  EXPECT_THAT(exported.str(), HasSubstr(R"(\nstage(t2, t0, t2.r0.0, shared)\nstream(t2.a0, 4, 1, 2)\n)"));
+  EXPECT_THAT(exported.str(), Not(HasSubstr("stream_k")));
+  EXPECT_EQ(ImportJsonLines(exported, "export", log_.get())->known, 1);
+
+  const std::string path = directory_ / "merged.db";
+  const std::unique_ptr<TuningLog> merged = TuningLog::Open(path, OpenMode::kCreate).value();
+  ASSERT_EQ(MergeLog(*log_, merged.get())->added, 1);
+  EXPECT_EQ(Column("trace", 1, path), kFormer);
 }
 
 // A record that was exported under the former names is known, as it is when logs are merged.
