@@ -135,10 +135,12 @@ absl::Status WorkloadParser::ParseStages() {
       return tokens_.Error(tokens_.Peek().position,
                            absl::StrCat("more than ", kMaxStages, " stages; expected several workloads"));
     }
-    const size_t begin = tokens_.at();
+    const size_t begin = tokens_.at(), problems = tokens_.diagnostics().count();
     if (ParseStage().ok()) continue;
     is_refused_ = true;
     SkipToStage(begin);
+    // A stage that is refused for an earlier problem has not been read to its end.
+    if (tokens_.diagnostics().count() == problems) tokens_.CheckBrackets(begin).IgnoreError();
   }
   if (unwritten_.empty() || scope_.has_lost_names) return absl::OkStatus();
   return tokens_.Error(tokens_.Peek().position,

@@ -66,4 +66,22 @@ TokenStream::Brackets TokenStream::OpenSince(size_t begin) const {
   return open;
 }
 
+absl::Status TokenStream::CheckBrackets(size_t begin) {
+  std::vector<const char*> closers;  // of the open brackets, the innermost last
+  const auto error_at = [&](const Token& token) {
+    const std::string expected =
+        closers.empty() ? "an operator or the next stage" : absl::StrCat("`", closers.back(), "` before");
+    return Error(token.position, absl::StrCat("unexpected ", Describe(token), "; expected ", expected));
+  };
+  for (size_t i = begin; i < std::min(at_, text_.tokens.size()); ++i) {
+    const Token& token = text_.tokens[i];
+    if (token.Is("(")) closers.push_back(")");
+    if (token.Is("[")) closers.push_back("]");
+    if (!token.Is(")") && !token.Is("]")) continue;
+    if (closers.empty() || token.text != closers.back()) return error_at(token);
+    closers.pop_back();
+  }
+  return closers.empty() ? absl::OkStatus() : error_at(Peek());
+}
+
 }  // namespace mycc

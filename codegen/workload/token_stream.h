@@ -49,6 +49,9 @@ class TokenStream {
     int round = 0, square = 0;
   };
   Brackets OpenSince(size_t begin) const;
+  // The error of the first bracket, among the tokens read since `begin`, that is closed by another kind, by
+  // none, or closes none.
+  absl::Status CheckBrackets(size_t begin);
 
   const std::vector<Comment>& comments() const { return text_.comments; }
 

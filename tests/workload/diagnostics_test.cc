@@ -73,6 +73,16 @@ TEST(DiagnosticsTest, WhatFollowsFromAProblemIsNotTold) {
               ElementsAre(HasSubstr("1:23 unexpected `(`; expected `->`")));
 }
 
+TEST(DiagnosticsTest, BracketsOfAStageThatReadsABrokenInputAreChecked) {
+  EXPECT_THAT(Problems("workload f(x: f33[8], w: f32[8]) -> (y: f32[8], z: f32[8], v: f32[8]) {\n"
+                       "  y[i] = exp(x[i + 1]\n  z[i] = (w[i] + x[i)]\n  v[i] = max(x[i], w[i]))\n"
+                       "  u[i]: f32[8] = (x[i]\n}"),
+              ElementsAre(HasSubstr("1:15"), HasSubstr("3:3 unexpected `z`; expected `)` before"),
+                          HasSubstr("3:21 unexpected `)`; expected `]` before"),
+                          HasSubstr("4:25 unexpected `)`; expected an operator or the next stage"),
+                          HasSubstr("6:1 unexpected `}`; expected `)` before")));
+}
+
 TEST(DiagnosticsTest, EveryArgumentOfASignatureIsRead) {
   EXPECT_THAT(
       Problems("workload f(x: f32[N,4], max: f32[2], w f32[3], v: f32[3,]) -> (y: f32[4.0], z: f32[2]) {\n"
