@@ -35,10 +35,7 @@ Schedule Schedule::Create(const Workload& canonical, const Target& target) {
 
 absl::Status Schedule::Apply(const Step& step) {
   const PrimitiveInfo* info = FindPrimitive(step.primitive);
-  if (info == nullptr) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("unknown primitive ", step.primitive, "; expected one of ", PrimitiveNames()));
-  }
+  if (info == nullptr) return absl::InvalidArgumentError(UnknownPrimitive(step.primitive));
   MYCC_RETURN_IF_ERROR(CheckArgs(step, *info));
   absl::StatusOr<Function> result = info->apply(function_, target_, StepArgs(step));
   if (!result.ok()) {

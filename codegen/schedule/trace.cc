@@ -102,10 +102,7 @@ absl::StatusOr<Step> ParseStep(LineReader& reader) {
   MYCC_ASSIGN_OR_RETURN(const std::string word, reader.Word());
   step.primitive = CurrentPrimitive(word);
   const PrimitiveInfo* info = FindPrimitive(step.primitive);
-  if (info == nullptr) {
-    return reader.Error(
-        absl::StrCat("unknown primitive ", step.primitive, "; expected one of ", PrimitiveNames()));
-  }
+  if (info == nullptr) return reader.Error(UnknownPrimitive(step.primitive));
   MYCC_RETURN_IF_ERROR(reader.Expect('('));
   for (size_t i = 0; i < info->signature.size(); ++i) {
     if (i > 0 && !reader.Take(',')) return reader.Error(absl::StrCat("expected ", std::string(info->usage)));

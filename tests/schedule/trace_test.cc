@@ -74,6 +74,7 @@ constexpr Malformed kMalformed[] = {
     {"", "1:1: the trace is empty; expected v1"},
     {"v2\n", "expected v1, found 'v2'"},
     {"v1\nslpit(a, [1])", "2:6: unknown primitive slpit; expected one of split"},
+    {"v1\nreodrer([a])", "tensorize_tile (did you mean reorder?)"},
     {"v1\nsplit(a)", "expected split(loop, [inner factors])"},
     {"v1\nsplit(a, [1, x])", "expected an integer, found 'x'"},
     {"v1\nsplit(a, [1) ", "expected ']'"},

@@ -1,5 +1,11 @@
 #include "codegen/schedule/primitives/table.h"
 
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/did_you_mean.h"
+
 namespace mycc {
 namespace {
 
@@ -56,13 +62,11 @@ const PrimitiveInfo* FindPrimitive(std::string_view name) {
   return nullptr;
 }
 
-std::string PrimitiveNames() {
-  std::string names;
-  for (const PrimitiveInfo& info : kPrimitives) {
-    if (!names.empty()) names += ", ";
-    names += info.name;
-  }
-  return names;
+std::string UnknownPrimitive(const std::string& name) {
+  std::vector<std::string> names;
+  for (const PrimitiveInfo& info : kPrimitives) names.emplace_back(info.name);
+  return absl::StrCat("unknown primitive ", name, "; expected one of ", absl::StrJoin(names, ", "),
+                      DidYouMean(name, names));
 }
 
 }  // namespace mycc

@@ -18,6 +18,7 @@ struct PrimitiveInfo {
 };
 
 const PrimitiveInfo* FindPrimitive(std::string_view name);  // null when there is none
-std::string PrimitiveNames();                               // "split, reorder, ..."
+// "unknown primitive spilt; expected one of split, reorder, ... (did you mean split?)".
+std::string UnknownPrimitive(const std::string& name);
 
 }  // namespace mycc
