@@ -56,6 +56,44 @@ std::string CommandProblem(const CLI::App& app, int argc, char** argv) {
       "; expected one of ", absl::StrJoin(names, ", "), DidYouMean(stranger, names));
 }
 
+// The command among `words` that takes an option which stands before it, as in `log --log FILE list`; nullptr
+// when there is none.
+const CLI::App* TakerOf(const std::string& option, const CLI::App& app,
+                        const std::vector<std::string>& words) {
+  const CLI::App* at = &app;
+  for (const std::string& word : words) {
+    const std::vector<std::string> names = CommandsOf(*at);
+    if (std::count(names.begin(), names.end(), word) == 0) continue;
+    at = at->get_subcommand(word);
+    if (at->get_option_no_throw(option) != nullptr) return at;
+  }
+  return nullptr;
+}
+
+// The error of an unknown option before a command; "" when there is none.
+std::string EarlyOptionProblem(const CLI::App& app, int argc, char** argv) {
+  const CLI::App* at = &app;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i], option = word.substr(0, word.find('='));
+    const std::vector<std::string> names = CommandsOf(*at);
+    if (names.empty()) return "";
+    if (word == "--color") ++i;  // its value is no command
+    if (std::count(names.begin(), names.end(), word) > 0) {
+      at = at->get_subcommand(word);
+    } else if (word[0] != '-') {
+      return "";  // an unknown command
+    } else if (at->get_option_no_throw(option) == nullptr && app.get_option_no_throw(option) == nullptr) {
+      const CLI::App* const taker = TakerOf(option, *at, {argv + i + 1, argv + argc});
+      return taker == nullptr
+                 ? absl::StrCat("unknown option `", option, "` before a command; expected one of ",
+                                absl::StrJoin(names, ", "))
+                 : absl::StrCat("unknown option `", option, "` here; it stands after `", taker->get_name(),
+                                "`");
+    }
+  }
+  return "";
+}
+
 // The error of a word that no option or argument of `called` takes.
 std::string StrangerProblem(const CLI::App& app, const CLI::App& called) {
   const std::vector<std::string> strangers = app.remaining(/*recurse=*/true);
@@ -130,7 +168,8 @@ absl::Status WithHelp(const CLI::App& app, const absl::Status& status) {
 }
 
 absl::Status ParseProblem(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
-  std::string problem = CommandProblem(app, argc, argv);
+  std::string problem = EarlyOptionProblem(app, argc, argv);
+  if (problem.empty()) problem = CommandProblem(app, argc, argv);
   if (problem.empty() && dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr)
     problem = StrangerProblem(app, InnermostCalled(app));
   return WithHelp(app, Misuse(problem.empty() ? error.what() : problem));

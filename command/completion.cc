@@ -3,6 +3,7 @@
 #include "command/completion.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -32,7 +33,10 @@ void AddOptions(const CLI::App& app, const std::vector<std::string>& targets, Co
       continue;
     }
     if (option->get_group().empty()) continue;  // hidden
-    CompletionOption known{{}, option->get_description(), ValuesOf(*option, targets)};
+    CompletionOption known{{},
+                           option->get_description(),
+                           ValuesOf(*option, targets),
+                           std::max(1, option->get_items_expected_min())};
     for (const std::string& name : option->get_snames()) known.names.push_back("-" + name);
     for (const std::string& name : option->get_lnames()) known.names.push_back("--" + name);
     command->options.push_back(std::move(known));

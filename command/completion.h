@@ -22,6 +22,7 @@ struct CompletionOption {
   std::vector<std::string> names;  // "--json", "-q"
   std::string description;
   CompletionValues values;  // kNone: it takes none
+  int count = 1;            // of values
 };
 
 struct CompletionCommand {

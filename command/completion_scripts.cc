@@ -41,6 +41,12 @@ std::string BashValues(const CompletionValues& values) {
   return "";
 }
 
+// Passes over the values of an option. A later value than the first is completed like the first.
+std::string BashStep(const std::string& name, int count) {
+  if (count == 1) return "((++i))";
+  return absl::StrCat("((i += ", count, ")); ((i < COMP_CWORD)) || prev=", name);
+}
+
 constexpr char kBash[] = R"($FUNCTION() {
   local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} command= values= options= words= i
   # `--name=value` is three words.
@@ -79,7 +85,7 @@ std::string BashScript(const std::string& program, const std::vector<CompletionC
       absl::StrAppend(&names, names.empty() ? "" : " ", absl::StrJoin(option.names, " "));
       if (option.values.kind == Kind::kNone) continue;
       for (const std::string& name : option.names) {
-        absl::StrAppend(&steps, "      '", path, " ", name, "') ((++i)) ;;\n");
+        absl::StrAppend(&steps, "      '", path, " ", name, "') ", BashStep(name, option.count), " ;;\n");
         absl::StrAppend(&values, "    '", path, " ", name, "') values='", BashValues(option.values),
                         "' ;;\n");
       }
@@ -129,12 +135,13 @@ std::string ZshFunction(const std::string& program, const CompletionCommand& com
 std::string ZshOptions(const CompletionCommand& command) {
   std::string words;
   for (const CompletionOption& option : command.options) {
+    const std::vector<std::string> actions(option.count, ZshAction(option.values));
     for (const std::string& name : option.names) {
       const bool takes_value = option.values.kind != Kind::kNone;
       const std::string sign = !takes_value ? "" : name.size() == 2 ? "+" : "=";
       absl::StrAppend(&words, " \\\n    ",
                       Quoted(absl::StrCat("*", name, sign, "[", ZshText(option.description), "]",
-                                          ZshAction(option.values))));
+                                          absl::StrJoin(actions, ""))));
     }
   }
   return words;
@@ -186,6 +193,17 @@ std::string FishText(const std::string& text) {
   return absl::StrCat("'", absl::StrReplaceAll(text, {{"\\", "\\\\"}, {"'", "\\'"}}), "'");
 }
 
+// The condition that the word is no second value of an option.
+std::string FishNoValue(const CompletionCommand& command) {
+  std::string condition;
+  for (const CompletionOption& option : command.options) {
+    if (option.count > 1)
+      absl::StrAppend(&condition, "; and not contains -- (commandline -opc)[-2] ",
+                      absl::StrJoin(option.names, " "));
+  }
+  return condition;
+}
+
 std::string FishScript(const std::string& program, const std::vector<CompletionCommand>& commands) {
   std::string script = absl::StrCat(Opening(program, "fish"), "complete -c ", program, " -f\n");
   for (const CompletionCommand& command : commands) {
@@ -205,9 +223,11 @@ std::string FishScript(const std::string& program, const std::vector<CompletionC
         absl::StrAppend(&script, name.size() == 2 ? " -s " : " -l ", name.substr(name.size() == 2 ? 1 : 2));
       absl::StrAppend(&script, FishValues(option.values), " -d ", FishText(option.description), "\n");
     }
-    if (command.arguments.kind == Kind::kFiles) absl::StrAppend(&script, begin, " -F\n");
+    const std::string argument =
+        absl::StrCat("complete -c ", program, " -n ", FishText(condition + FishNoValue(command)));
+    if (command.arguments.kind == Kind::kFiles) absl::StrAppend(&script, argument, " -F\n");
     if (command.arguments.kind == Kind::kWords)
-      absl::StrAppend(&script, begin, " -a ", Quoted(absl::StrJoin(command.arguments.words, " ")), "\n");
+      absl::StrAppend(&script, argument, " -a ", Quoted(absl::StrJoin(command.arguments.words, " ")), "\n");
   }
   return script;
 }

@@ -43,7 +43,13 @@ void Does(const Sub<Args>& sub, Command* command, absl::Status (*work)(const Arg
       [command, work, args = sub.args] { *command = [work, args] { return work(*args, std::cout); }; });
 }
 
-// Statuses come as words; a word that is none is misuse.
+std::vector<std::string> StatusWords() {
+  std::vector<std::string> words;
+  for (int status = v1::MEASURE_STATUS_UNSPECIFIED + 1; v1::MeasureStatus_IsValid(status); ++status)
+    words.push_back(StatusName(static_cast<v1::MeasureStatus>(status)));
+  return words;
+}
+
 struct FilterWords {
   std::vector<std::string> statuses;
   std::string cache;
@@ -51,9 +57,7 @@ struct FilterWords {
 
 absl::Status ReadWords(const FilterWords& words, RecordFilter* filter) {
   for (const std::string& word : words.statuses) {
-    const absl::StatusOr<v1::MeasureStatus> status = ParseStatusName(word);
-    if (!status.ok()) return Misuse(absl::StrCat("--status: ", status.status().message()));
-    filter->statuses.push_back(*status);
+    MYCC_ASSIGN_OR_RETURN(filter->statuses.emplace_back(), ParseStatusName(word));
   }
   if (!filter->target.empty()) {
     MYCC_ASSIGN_OR_RETURN(const Target target, ReadTarget(filter->target));
@@ -76,8 +80,8 @@ std::shared_ptr<FilterWords> AddFilter(CLI::App* app, RecordFilter* filter) {
       ->type_name("TARGET");
   app->add_option("--job", filter->job, "only records of this job");
   app->add_option("--worker", filter->worker, "only records measured by this worker");
-  app->add_option("--status", words->statuses,
-                  "only records with this status (ok, build_error, ...); repeatable");
+  app->add_option("--status", words->statuses, "only records with this status; repeatable")
+      ->check(OneOf(StatusWords()));
   app->add_option("--cache", words->cache, "only records timed with warm or with cold caches")
       ->check(OneOf({"warm", "cold"}));
   return words;

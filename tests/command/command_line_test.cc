@@ -64,6 +64,17 @@ TEST(CommandLineTest, AnUnknownOptionHasTheNearestOne) {
             "program: unexpected argument `now`; see program go --help\n");
 }
 
+TEST(CommandLineTest, AnOptionStandsAfterTheCommandThatTakesIt) {
+  EXPECT_EQ(Call({"--direction", "north", "go"}, Nothing).error,
+            "program: unknown option `--direction` here; it stands after `go`; see program go --help\n");
+  EXPECT_EQ(Call({"--color=never", "--direction=north", "go"}, Nothing).error,
+            "program: unknown option `--direction` here; it stands after `go`; see program go --help\n");
+  EXPECT_EQ(Call({"--frob", "x", "go"}, Nothing).error,
+            "program: unknown option `--frob` before a command; expected one of go, completion; see program "
+            "go --help\n");
+  EXPECT_EQ(Call({"--color", "never", "go"}, Nothing).status, 0);
+}
+
 TEST(CommandLineTest, AWrongCallNamesItsHelp) {
   const Ended ended = Call({"go"}, [] { return Misuse("--direction: nowhere"); });
   EXPECT_EQ(ended.status, 2);

@@ -49,6 +49,17 @@ class CompletionTest(unittest.TestCase):
         self.assertEqual(self.bash("mycc run --seed "), [])
         self.assertEqual(self.bash("mycc completion "), ["bash", "zsh", "fish"])
 
+    def test_an_option_of_two_values(self):
+        with tempfile.TemporaryDirectory() as folder:
+            (pathlib.Path(folder) / "gemm.te").touch()
+            for line in ("mycc explain --diff ", "mycc explain --diff 1 "):
+                self.assertEqual(self.bash(line, folder), [], line)
+            self.assertEqual(self.bash("mycc explain --diff 1 2 ", folder), ["gemm.te"])
+            self.assertEqual(self.bash("mycc explain --diff 1 2 --tu", folder), ["--tuning-log"])
+
+    def test_statuses(self):
+        self.assertEqual(self.bash("mycc-tune log list --status build"), ["build_error", "build_timeout"])
+
     def test_a_value_is_no_command(self):
         self.assertEqual(self.bash("mycc compile --name run --st"), ["--strict"])
 

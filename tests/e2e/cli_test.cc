@@ -40,7 +40,8 @@ TEST_F(CliTest, MisuseEndsWithTwo) {
   ExpectError(RunMyccTune({"tune", gemm_, "--cache", "hot"}), 2,
               "--cache: `hot`; expected one of warm, cold");
   ExpectError(RunMyccTune({"tune", gemm_, "--target", "v1 cpu mcpu=abacus"}), 2, "abacus");
-  ExpectError(RunMyccTune({"log", "list", "--log", log_, "--status", "fine"}), 2, "unknown status");
+  ExpectError(RunMyccTune({"log", "list", "--log", log_, "--status", "fine"}), 2,
+              "--status: `fine`; expected one of ok, build_error");
   ExpectError(RunMyccTune({"tune", gemm_, "--log", log_, "--strategy", "guess"}), 2, "--strategy");
   ExpectError(RunMyccTune({"serve", "--log", log_, "--listen", "somewhere"}), 2, "is no address");
   ExpectError(RunMyccTune({"log", "ban", "1", "--log", log_}), 2, "expected --reason");
