@@ -1,7 +1,7 @@
 #include "mycc/code_facts.h"
 
 #include <algorithm>
-#include <cstring>
+#include <map>
 #include <set>
 
 #include "absl/strings/ascii.h"
@@ -10,9 +10,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "base/status.h"
 #include "codegen/cuda/nvrtc.h"
-#include "codegen/driver/compile.h"
+#include "codegen/ir/stmt.h"
+#include "codegen/llvm/emit.h"
 #include "tuner/space/machine.h"
 
 namespace mycc {
@@ -20,46 +22,102 @@ namespace {
 
 constexpr double kCoresThatFillMemory = 4;  // one core reaches about a fourth of all cores' bandwidth
 
-// The first vector register that a piece of an instruction names, by its number, and its bytes.
-struct VectorRegister {
-  int number = -1;
+// Adds the numbers of the registers that an instruction names: of vectors (xmm, ymm, zmm) and of AMX tiles.
+void AddRegisters(const std::string& instruction, std::set<int>* vectors, std::set<int>* tiles) {
+  for (size_t at = instruction.find('%'); at != std::string::npos; at = instruction.find('%', at + 1)) {
+    const std::string name = instruction.substr(at + 1, 3);
+    size_t end = at + 4;
+    while (end < instruction.size() && absl::ascii_isdigit(instruction[end])) ++end;
+    int number = 0;
+    if (end <= at + 4 || !absl::SimpleAtoi(instruction.substr(at + 4, end - at - 4), &number)) continue;
+    if (name == "xmm" || name == "ymm" || name == "zmm") vectors->insert(number);
+    if (name == "tmm") tiles->insert(number);
+  }
+}
+
+// N of "subq $N, %rsp", or of "addq $-N, %rsp", which is shorter for 128; 0 for all else.
+int64_t FrameBytes(const std::string& instruction) {
+  absl::string_view text = instruction;
+  const bool is_sub = absl::ConsumePrefix(&text, "subq\t$"), is_add = absl::ConsumePrefix(&text, "addq\t$-");
+  int64_t bytes = 0;
+  if (!(is_sub || is_add) || !absl::ConsumeSuffix(&text, ", %rsp") || !absl::SimpleAtoi(text, &bytes))
+    return 0;
+  return std::max<int64_t>(bytes, 0);
+}
+
+// The bytes that a move stores of the vector register in its first operand; 0 where that is none.
+int StoredBytes(const std::string& mnemonic, const std::string& operand) {
+  const size_t at = operand.find("mm");
+  if (at == std::string::npos || at == 0) return 0;
+  const std::string suffix = mnemonic.substr(mnemonic.find("mov") + 3);
+  if (suffix == "ss" || suffix == "d") return 4;
+  if (suffix == "sd" || suffix == "q" || suffix == "lps" || suffix == "hps" || suffix == "lpd" ||
+      suffix == "hpd")
+    return 8;
+  const char kind = operand[at - 1];
+  return kind == 'x' ? 16 : kind == 'y' ? 32 : kind == 'z' ? 64 : 0;
+}
+
+// "64(%rsp)" and 64 for "vmovups %zmm3, 64(%rsp)": a vector, or a part of one, that is stored to the stack.
+struct StackStore {
+  std::string slot;
   int bytes = 0;
 };
-VectorRegister FirstRegister(const std::string& text) {
-  for (size_t at = text.find('%'); at != std::string::npos; at = text.find('%', at + 1)) {
-    const std::string name = text.substr(at + 1, 3);
-    const int bytes = name == "xmm" ? 16 : name == "ymm" ? 32 : name == "zmm" ? 64 : 0;
-    if (bytes == 0) continue;
-    size_t end = at + 4;
-    while (end < text.size() && absl::ascii_isdigit(text[end])) ++end;
-    int number = 0;
-    if (absl::SimpleAtoi(text.substr(at + 4, end - at - 4), &number)) return {number, bytes};
+std::optional<StackStore> StackStoreOf(const std::string& instruction, bool has_frame_pointer) {
+  const size_t tab = instruction.find('\t'), comma = instruction.rfind(", ");
+  if (tab == std::string::npos || comma == std::string::npos || comma < tab) return std::nullopt;
+  const std::string mnemonic = instruction.substr(0, tab), to = instruction.substr(comma + 2);
+  if (!absl::StartsWith(mnemonic, "vmov") && !absl::StartsWith(mnemonic, "mov")) return std::nullopt;
+  const bool is_on_stack =
+      absl::StrContains(to, "(%rsp)") || (has_frame_pointer && absl::StrContains(to, "(%rbp)"));
+  const int bytes = StoredBytes(mnemonic, instruction.substr(tab + 1, comma - tab - 1));
+  if (!is_on_stack || bytes == 0) return std::nullopt;
+  return StackStore{to.substr(0, to.find(')')), bytes};
+}
+
+// The facts of one function, line by line.
+class FunctionReader {
+ public:
+  void Read(const std::string& instruction) {
+    AddRegisters(instruction, &vectors_, &tiles_);
+    frame_bytes_ += FrameBytes(instruction);
+    has_frame_pointer_ |= instruction == "movq\t%rsp, %rbp";
+    if (const auto store = StackStoreOf(instruction, has_frame_pointer_)) {
+      int& bytes = slots_[store->slot];
+      bytes = std::max(bytes, store->bytes);
+    }
   }
-  return {};
-}
 
-// N of "subq $N, %rsp", or 0.
-int64_t FrameBytes(const std::string& instruction) {
-  int64_t bytes = 0;
-  if (!absl::StartsWith(instruction, "subq\t$") || !absl::EndsWith(instruction, ", %rsp")) return 0;
-  const size_t begin = std::strlen("subq\t$");
-  const std::string number = instruction.substr(begin, instruction.find(',') - begin);
-  return absl::SimpleAtoi(number, &bytes) ? bytes : 0;
-}
+  // The most of each fact, of `code` and of this function.
+  void RaiseTo(CpuCode* code) const {
+    int64_t spilled = 0;
+    for (const auto& [slot, bytes] : slots_) spilled += bytes;
+    code->vector_registers = std::max(code->vector_registers, static_cast<int>(vectors_.size()));
+    code->tile_registers = std::max(code->tile_registers, static_cast<int>(tiles_.size()));
+    code->frame_bytes = std::max(code->frame_bytes, frame_bytes_);
+    code->spill_bytes = std::max(code->spill_bytes, spilled);
+  }
 
-// The bytes of "vmovups %zmm3, 64(%rsp)": a whole vector that is stored to the stack; 0 for all else.
-int64_t SpilledBytes(const std::string& instruction) {
-  const bool is_move = absl::StartsWith(instruction, "vmov") || absl::StartsWith(instruction, "mov");
-  const size_t comma = instruction.rfind(", ");
-  if (!is_move || comma == std::string::npos) return 0;
-  const std::string to = instruction.substr(comma);
-  if (!absl::StrContains(to, "(%rsp)") && !absl::StrContains(to, "(%rbp)")) return 0;
-  return FirstRegister(instruction.substr(0, comma)).bytes;
-}
+ private:
+  std::set<int> vectors_, tiles_;
+  int64_t frame_bytes_ = 0;
+  bool has_frame_pointer_ = false;    // elsewhere rbp is a register like others
+  std::map<std::string, int> slots_;  // bytes of the largest store to each
+};
 
 std::string CpuText(const CpuCode& code, const Target& target) {
-  return absl::StrFormat("%d of %d vector registers, %d B of stack frame, %d B of vectors spilled",
-                         code.vector_registers, VectorRegisters(target), code.frame_bytes, code.spill_bytes);
+  const std::string tiles =
+      code.tile_registers > 0 ? absl::StrFormat("%d of 8 tile registers, ", code.tile_registers) : "";
+  return absl::StrFormat("%d of %d vector registers, %s%d B of stack frame, %d B of vectors spilled",
+                         code.vector_registers, VectorRegisters(target), tiles, code.frame_bytes,
+                         code.spill_bytes);
+}
+
+absl::StatusOr<Facts> CpuFacts(const KernelSpec& kernel, const Target& target) {
+  EmitUnit unit{kernel.workload.name, kernel.lowered};
+  unit.lowered.pack.body = MakeSeq({});  // it runs once for each set of weights
+  MYCC_ASSIGN_OR_RETURN(const std::string assembly, EmitModule({unit}, target, EmitKind::kAssembly));
+  return Facts{{"code", CpuText(ReadAssembly(assembly), target)}};
 }
 
 // The compiler's word about the kernel of a step; nullptr where there is none.
@@ -123,37 +181,26 @@ DType TypeOf(const Workload& workload) {
 
 CpuCode ReadAssembly(const std::string& assembly) {
   CpuCode code;
-  std::set<int> registers;  // of the function being read
-  int64_t frame = 0, spilled = 0;
-  bool is_packer = false;
-  for (const absl::string_view raw : absl::StrSplit(assembly, '\n')) {
-    const bool is_label = absl::EndsWith(raw, ":") && !absl::StartsWith(raw, ".");
-    const std::string line(absl::StripAsciiWhitespace(raw));
-    if (is_label) {  // another function
-      registers.clear();
-      frame = spilled = 0;
-      is_packer = absl::StrContains(raw, "_pack_body");
+  FunctionReader function;
+  for (const absl::string_view line : absl::StrSplit(assembly, '\n')) {
+    if (absl::EndsWith(line, ":") && !absl::StartsWith(line, ".")) {
+      function.RaiseTo(&code);
+      function = FunctionReader();
     }
-    if (is_packer) continue;
-    std::string rest = line;
-    for (VectorRegister used = FirstRegister(rest); used.number >= 0; used = FirstRegister(rest)) {
-      registers.insert(used.number);
-      const size_t next = rest.find("mm" + std::to_string(used.number));
-      rest = rest.substr(next + 2);
-    }
-    frame += FrameBytes(line);
-    spilled += SpilledBytes(line);
-    code.vector_registers = std::max(code.vector_registers, static_cast<int>(registers.size()));
-    code.frame_bytes = std::max(code.frame_bytes, frame);
-    code.spill_bytes = std::max(code.spill_bytes, spilled);
+    function.Read(std::string(absl::StripAsciiWhitespace(line)));
   }
+  function.RaiseTo(&code);
   return code;
 }
 
-absl::StatusOr<Facts> CodeFactsOf(const KernelSpec& kernel, const Target& target) {
-  if (target.kind == TargetKind::kCuda) return GpuFacts(kernel, target);
-  MYCC_ASSIGN_OR_RETURN(const std::string assembly, EmitText(kernel, target, "asm"));
-  return Facts{{"code", CpuText(ReadAssembly(assembly), target)}};
+Facts NotKnown(const absl::Status& why) {
+  return {{"code", absl::StrCat("not known: ", std::string(why.message()))}};
+}
+
+Facts CodeFactsOf(const KernelSpec& kernel, const Target& target) {
+  const absl::StatusOr<Facts> facts =
+      target.kind == TargetKind::kCuda ? GpuFacts(kernel, target) : CpuFacts(kernel, target);
+  return facts.ok() ? *facts : NotKnown(facts.status());
 }
 
 std::string ShareOfPeak(const Workload& workload, const Target& target, std::optional<double> seconds) {

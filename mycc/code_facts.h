@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "absl/status/statusor.h"
+#include "absl/status/status.h"
 #include "codegen/driver/kernel_spec.h"
 #include "codegen/target/target.h"
 
@@ -16,14 +16,17 @@ namespace mycc {
 // Names and values in the order in which they are shown: "code", "29 of 32 vector registers, ...".
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
-// CPU: vector registers, bytes of the stack frame and of vectors spilled to it, the most of any of the
-// kernel's functions. GPU: each kernel's registers, spills, shared memory, threads and blocks; where this
-// machine lacks NVRTC, without registers and spills.
-absl::StatusOr<Facts> CodeFactsOf(const KernelSpec& kernel, const Target& target);
+// CPU: vector registers, AMX tile registers, bytes of the stack frame and of the slots in it that vectors are
+// stored to, the most of any of the kernel's functions, but for those that pack weights. GPU: each kernel's
+// registers, spills, shared memory, threads and blocks; where this machine lacks NVRTC, without registers and
+// spills. NotKnown's fact where the code cannot be made.
+Facts CodeFactsOf(const KernelSpec& kernel, const Target& target);
+// "code", "not known: why".
+Facts NotKnown(const absl::Status& why);
 
-// The same of a CPU's assembly text.
+// The facts that a CPU's assembly text has, the most of any of its functions.
 struct CpuCode {
-  int vector_registers = 0;
+  int vector_registers = 0, tile_registers = 0;
   int64_t frame_bytes = 0, spill_bytes = 0;
 };
 CpuCode ReadAssembly(const std::string& assembly);

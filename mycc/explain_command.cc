@@ -1,5 +1,10 @@
 // `mycc explain`: prints each kernel's loop nest, or its lower code.
+#include <algorithm>
+#include <atomic>
+#include <future>
 #include <ostream>
+#include <thread>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -44,10 +49,27 @@ absl::Status CheckForm(const ExplainOptions& options) {
 }
 
 // A line for each fact about the code, and for the share of the peak that it reaches.
-absl::StatusOr<std::string> FactsText(const KernelSpec& kernel, const Target& target) {
-  MYCC_ASSIGN_OR_RETURN(Facts facts, CodeFactsOf(kernel, target));
+std::string FactsText(const KernelSpec& kernel, const Target& target) {
+  Facts facts = CodeFactsOf(kernel, target);
   facts.emplace_back("share of peak", ShareOfPeak(kernel.workload, target, kernel.expected_seconds));
   return absl::StrJoin(facts, "\n", absl::PairFormatter(": "));
+}
+
+// The texts of the kernels' facts. Each needs its machine code, so that all processors make it.
+std::vector<std::string> FactsTexts(const Kernels& kernels) {
+  std::vector<std::string> texts(kernels.found.size());
+  std::atomic<size_t> next = 0;
+  const auto work = [&] {
+    for (size_t i = next++; i < texts.size(); i = next++)
+      texts[i] = FactsText(kernels.found[i].kernel, kernels.target);
+  };
+  std::vector<std::future<void>> helpers;
+  const size_t cpus = std::max(1U, std::thread::hardware_concurrency());
+  for (size_t i = 1; i < std::min(cpus, texts.size()); ++i)
+    helpers.push_back(std::async(std::launch::async, work));
+  work();
+  for (std::future<void>& helper : helpers) helper.get();
+  return texts;
 }
 
 }  // namespace
@@ -61,18 +83,15 @@ absl::Status ExplainCommand(const ExplainOptions& options, std::ostream& out) {
   if (options.source.file.empty()) return Misuse("FILE is required");
   MYCC_RETURN_IF_ERROR(CheckForm(options));
   MYCC_ASSIGN_OR_RETURN(const Kernels kernels, ResolveKernels(options.source));
-  bool first = true;
-  for (const Found& found : kernels.found) {
-    const KernelSpec& kernel = found.kernel;
+  const std::vector<std::string> facts =
+      options.emit.empty() ? FactsTexts(kernels) : std::vector<std::string>();
+  for (size_t i = 0; i < kernels.found.size(); ++i) {
+    const KernelSpec& kernel = kernels.found[i].kernel;
     MYCC_ASSIGN_OR_RETURN(const std::string code, Emit(kernel, kernels.target, options.emit));
-    std::string head = Headline(found);
-    if (options.emit.empty()) {
-      MYCC_ASSIGN_OR_RETURN(const std::string facts, FactsText(kernel, kernels.target));
-      absl::StrAppend(&head, "\n", facts);
-    }
+    std::string head = Headline(kernels.found[i]);
+    if (!facts.empty()) absl::StrAppend(&head, "\n", facts[i]);
     absl::StrAppend(&head, "\n", PrintTarget(kernels.target), "\n", PrintTrace(kernel.trace));
-    out << (first ? "" : "\n") << Comment(head, options.emit) << code;
-    first = false;
+    out << (i == 0 ? "" : "\n") << Comment(head, options.emit) << code;
   }
   return absl::OkStatus();
 }

@@ -47,12 +47,8 @@ absl::Status AddCode(const v1::Record& record, Side* side) {
       "share of peak",
       ShareOfPeak(workload, target, is_timed ? std::make_optional(timing.seconds()) : std::nullopt));
   const absl::StatusOr<KernelSpec> kernel = CompileKernel(workload, target, side->trace);
-  const absl::StatusOr<Facts> code = kernel.ok() ? CodeFactsOf(*kernel, target) : kernel.status();
-  if (!code.ok()) {
-    side->facts.emplace_back("code", std::string(code.status().message()));
-    return absl::OkStatus();
-  }
-  side->facts.insert(side->facts.end(), code->begin(), code->end());
+  const Facts code = kernel.ok() ? CodeFactsOf(*kernel, target) : NotKnown(kernel.status());
+  side->facts.insert(side->facts.end(), code.begin(), code.end());
   return absl::OkStatus();
 }
 
@@ -79,25 +75,28 @@ absl::StatusOr<Side> ReadSide(const TuningLog& log, const std::string& name) {
   return side;
 }
 
-// All names of both sides: the first's in order, then the second's others.
+// The names of both sides: the first's in order, then the second's others. Those whose values differ stand
+// first.
 std::string FactsTable(const Side& first, const Side& second) {
-  std::map<std::string, std::string> of_first(first.facts.begin(), first.facts.end());
-  std::map<std::string, std::string> of_second(second.facts.begin(), second.facts.end());
+  const std::map<std::string, std::string> of_first(first.facts.begin(), first.facts.end());
+  const std::map<std::string, std::string> of_second(second.facts.begin(), second.facts.end());
   Facts names = first.facts;
   for (const auto& fact : second.facts)
     if (of_first.count(fact.first) == 0) names.push_back(fact);
-  std::vector<std::vector<std::string>> rows = {
-      {"", absl::StrCat("record ", first.stored.id), absl::StrCat("record ", second.stored.id), ""}};
   const auto value_of = [](const std::map<std::string, std::string>& facts, const std::string& name) {
     const auto found = facts.find(name);
     return found == facts.end() ? std::string("-") : found->second;
   };
+  std::vector<std::vector<std::string>> rows = {
+      {"", "", absl::StrCat("record ", first.stored.id), absl::StrCat("record ", second.stored.id)}};
+  std::vector<std::vector<std::string>> equal;
   for (const auto& [name, value] : names) {
     const std::string a = value_of(of_first, name), b = value_of(of_second, name);
-    rows.push_back({name, a, b, a == b ? "" : "differs"});
+    (a == b ? equal : rows).push_back({a == b ? "" : "differs", name, a, b});
   }
+  rows.insert(rows.end(), equal.begin(), equal.end());
   return FormatTable(rows, {}, [](size_t column, const std::string& cell) {
-    return column == 3 ? Painted(cell, Tone::kMiss, Stream::kOutput) : cell;
+    return column == 0 ? Painted(cell, Tone::kMiss, Stream::kOutput) : cell;
   });
 }
 

@@ -66,10 +66,13 @@ void AddExplain(CLI::App* app, Command* command) {
   sub->add_option("--diff", options->diff,
                   "compare two records of --tuning-log instead: their times, code, decisions and steps")
       ->type_name("RECORD")
-      ->expected(2);
+      ->expected(2)
+      ->excludes(sub->get_option("--target"))
+      ->excludes(sub->get_option("--trace"));
   sub->add_option("--emit", options->emit,
                   "print lower code instead: ir; llvm or asm for a CPU; cuda or ptx for a GPU")
-      ->check(OneOf({"ir", "llvm", "asm", "cuda", "ptx"}));
+      ->check(OneOf({"ir", "llvm", "asm", "cuda", "ptx"}))
+      ->excludes(sub->get_option("--diff"));
   sub->callback([=] { *command = [=] { return ExplainCommand(*options, std::cout); }; });
 }
 

@@ -357,6 +357,8 @@ class MyccTest(unittest.TestCase):
         self.fails(2, "FILE is required", "explain")
         self.fails(2, "--diff: two records and --tuning-log with their log are expected, and no FILE", "explain", "--diff", 1, 2)
         self.fails(2, "--diff", "explain", "--diff", 1)
+        for words in (("--emit", "ir"), ("--target", "h200"), ("--trace", self.te)):
+            self.fails(2, "excludes", "explain", "--diff", 1, 2, "--tuning-log", "l", *words)
 
     def test_a_gpu_that_is_compiled_for(self):
         self.assertRegex(self.succeeds("explain", self.te, "--target", "h200"),
