@@ -2,28 +2,28 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status.h"
-#include "command/colour.h"
 #include "command/misuse.h"
-#include "command/table.h"
 #include "command/times.h"
 #include "mycc/bench_pair.h"
+#include "mycc/bench_report.h"
 #include "mycc/commands.h"
 #include "mycc/library_workload.h"
 #include "mycc/samples.h"
 #include "mycc/stopwatch.h"
-#include "proto/precision.h"
 
 namespace mycc {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 struct Result {
   std::string function;
   MedianInterval seconds;
-  size_t samples;
   double gflops, gbytes_per_second;
   std::optional<double> expected_seconds;
 };
@@ -41,46 +41,39 @@ absl::StatusOr<Result> BenchFunction(Library* library, const std::string& functi
   MYCC_ASSIGN_OR_RETURN(const std::vector<double> samples,
                         TakeSamples(stopwatch.get(), {options.repeats, options.seconds}));
   const MedianInterval interval = MedianOf(samples);
-  return Result{function,
-                interval,
-                samples.size(),
-                CountFlops(origin.workload) / interval.median / 1e9,
-                CountBytes(origin.workload) / interval.median / 1e9,
-                origin.expected_seconds};
+  return Result{function, interval, CountFlops(origin.workload) / interval.median / 1e9,
+                CountBytes(origin.workload) / interval.median / 1e9, origin.expected_seconds};
 }
 
 std::string ResultsTable(const std::vector<Result>& results) {
   std::vector<std::vector<std::string>> rows = {
       {"function", "median", "95 % interval", "GFLOP/s", "GB/s", "expected", "samples", ""}};
   for (const Result& result : results) {
-    const bool is_wide = result.seconds.relative_width() > kWideInterval;
-    rows.push_back(
-        {result.function, FormatSeconds(result.seconds.median),
-         absl::StrCat(FormatSeconds(result.seconds.low), " .. ", FormatSeconds(result.seconds.high)),
-         absl::StrFormat("%.2f", result.gflops), absl::StrFormat("%.2f", result.gbytes_per_second),
-         result.expected_seconds ? FormatSeconds(*result.expected_seconds) : "-",
-         absl::StrCat(result.samples), is_wide ? "wide interval" : ""});
+    const MedianInterval& seconds = result.seconds;
+    rows.push_back({result.function, FormatSeconds(seconds.median),
+                    seconds.is_confident()
+                        ? absl::StrCat(FormatSeconds(seconds.low), " .. ", FormatSeconds(seconds.high))
+                        : "-",
+                    absl::StrFormat("%.2f", result.gflops), absl::StrFormat("%.2f", result.gbytes_per_second),
+                    result.expected_seconds ? FormatSeconds(*result.expected_seconds) : "-",
+                    absl::StrCat(seconds.samples), RemarkOn(seconds)});
   }
-  return FormatTable(rows, {1, 2, 3, 4, 5, 6}, [](size_t column, const std::string& cell) {
-    return column == 7 ? Painted(cell, Tone::kWarning, Stream::kOutput) : cell;
-  });
+  return BenchTable(rows, {1, 2, 3, 4, 5, 6});
 }
 
 std::string ResultsJson(const std::vector<Result>& results, const BenchOptions& options) {
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  Json rows = Json::array();
   for (const Result& result : results) {
-    rows.push_back({{"name", result.function},
-                    {"seconds", result.seconds.median},
-                    {"ci_low_seconds", result.seconds.low},
-                    {"ci_high_seconds", result.seconds.high},
-                    {"samples", result.samples},
-                    {"gflops", result.gflops},
-                    {"gbytes_per_second", result.gbytes_per_second}});
-    if (result.expected_seconds) rows.back()["expected_seconds"] = *result.expected_seconds;
+    Json row = {{"name", result.function}};
+    AddMedian(result.seconds, "seconds", &row);
+    row["samples"] = result.seconds.samples;
+    row["gflops"] = result.gflops;
+    row["gbytes_per_second"] = result.gbytes_per_second;
+    if (result.expected_seconds) row["expected_seconds"] = *result.expected_seconds;
+    rows.push_back(std::move(row));
   }
-  nlohmann::ordered_json json = {
-      {"library", options.library}, {"protocol", options.cold ? "cold" : "warm"}, {"functions", rows}};
-  if (options.threads > 0) json["threads"] = options.threads;
+  Json json = BenchJson(options);
+  json["functions"] = std::move(rows);
   return json.dump() + "\n";
 }
 

@@ -7,18 +7,19 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "base/status.h"
 #include "codegen/workload/canonical.h"
 #include "codegen/workload/compare.h"
-#include "command/colour.h"
-#include "command/table.h"
 #include "command/times.h"
+#include "mycc/bench_report.h"
 #include "mycc/library_workload.h"
 #include "mycc/stopwatch.h"
-#include "proto/precision.h"
 
 namespace mycc {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 // A comparison of the outputs that the two libraries left of one function.
 struct Outputs {
@@ -30,8 +31,7 @@ struct Outputs {
 
 struct PairResult {
   std::string function, other;
-  MedianInterval seconds, other_seconds, ratio;  // ratio: other over this
-  size_t turns = 0;
+  MedianInterval seconds, other_seconds, ratio;  // ratio: other over this, of each turn
   Outputs outputs;
 };
 
@@ -40,27 +40,43 @@ struct Pair {
   Workload workload;
 };
 
-absl::StatusOr<std::vector<Pair>> PairsOf(const Library& library, const Library& other,
-                                          const std::vector<std::string>& functions) {
-  std::vector<std::pair<std::string, std::string>> hashes;  // of the other's functions
+// The functions of two libraries, and those that have no partner in the other one.
+struct Pairing {
+  std::vector<Pair> pairs;
+  std::vector<std::string> unmatched, other_unmatched;
+};
+
+absl::StatusOr<Pairing> PairUp(const Library& library, const Library& other,
+                               const std::vector<std::string>& functions) {
+  std::vector<std::pair<std::string, std::string>> others;  // hashes and names
   for (const ArtifactFunction& function : other.functions()) {
     MYCC_ASSIGN_OR_RETURN(const FunctionOrigin origin, OriginOf(other, function.name));
-    hashes.emplace_back(WorkloadHash(origin.workload), function.name);
+    others.emplace_back(WorkloadHash(origin.workload), function.name);
   }
-  std::vector<Pair> pairs;
+  Pairing pairing;
   for (const std::string& function : functions) {
     MYCC_ASSIGN_OR_RETURN(FunctionOrigin origin, OriginOf(library, function));
     const std::string hash = WorkloadHash(origin.workload);
     const auto match =
-        std::find_if(hashes.begin(), hashes.end(), [&](const auto& h) { return h.first == hash; });
-    if (match == hashes.end()) continue;
-    pairs.push_back({function, match->second, std::move(origin.workload)});
-    hashes.erase(match);
+        std::find_if(others.begin(), others.end(), [&](const auto& h) { return h.first == hash; });
+    if (match == others.end()) {
+      pairing.unmatched.push_back(function);
+      continue;
+    }
+    pairing.pairs.push_back({function, match->second, std::move(origin.workload)});
+    others.erase(match);
   }
-  if (!pairs.empty()) return pairs;
+  for (const auto& [hash, name] : others) pairing.other_unmatched.push_back(name);
+  return pairing;
+}
+
+absl::Status NothingInCommon(const Pairing& pairing, const BenchOptions& options) {
+  if (!options.function.empty())
+    return absl::FailedPreconditionError(
+        absl::StrCat("--function: ", options.other, " has no function with the workload of ",
+                     pairing.unmatched.front(), "; expected one of both libraries"));
   return absl::FailedPreconditionError(
-      absl::StrCat("the libraries have no workload in common; expected two that were compiled of the same "
-                   "workloads"));
+      "the libraries have no workload in common; expected two that were compiled of the same workloads");
 }
 
 // Both differ from the exact result, so that they may differ from each other by twice as much.
@@ -107,7 +123,6 @@ absl::StatusOr<PairResult> BenchOne(Library* library, Library* other, const Pair
   result.seconds = MedianOf(turns.first);
   result.other_seconds = MedianOf(turns.second);
   result.ratio = MedianOf(turns.ratios);
-  result.turns = turns.ratios.size();
   return result;
 }
 
@@ -117,45 +132,49 @@ std::string OutputsText(const Outputs& outputs) {
 }
 
 std::string PairTable(const std::vector<PairResult>& results) {
-  constexpr size_t kRemark = 7;
   std::vector<std::vector<std::string>> rows = {
       {"function", "first", "second", "second/first", "95 % interval", "turns", "outputs", ""}};
   for (const PairResult& result : results) {
+    const MedianInterval& ratio = result.ratio;
     rows.push_back({result.function, FormatSeconds(result.seconds.median),
-                    FormatSeconds(result.other_seconds.median), absl::StrFormat("%.4f", result.ratio.median),
-                    absl::StrFormat("%.4f .. %.4f", result.ratio.low, result.ratio.high),
-                    absl::StrCat(result.turns), OutputsText(result.outputs),
-                    result.ratio.relative_width() > kWideInterval ? "wide interval" : ""});
+                    FormatSeconds(result.other_seconds.median), absl::StrFormat("%.4f", ratio.median),
+                    ratio.is_confident() ? absl::StrFormat("%.4f .. %.4f", ratio.low, ratio.high) : "-",
+                    absl::StrCat(ratio.samples), OutputsText(result.outputs), RemarkOn(ratio)});
   }
-  return FormatTable(rows, {1, 2, 3, 4, 5}, [](size_t column, const std::string& cell) {
-    return column == kRemark ? Painted(cell, Tone::kWarning, Stream::kOutput) : cell;
-  });
+  return BenchTable(rows, {1, 2, 3, 4, 5});
 }
 
-std::string PairJson(const std::vector<PairResult>& results, const BenchOptions& options) {
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  for (const PairResult& result : results) {
-    rows.push_back({{"name", result.function},
-                    {"other_name", result.other},
-                    {"seconds", result.seconds.median},
-                    {"ci_low_seconds", result.seconds.low},
-                    {"ci_high_seconds", result.seconds.high},
-                    {"other_seconds", result.other_seconds.median},
-                    {"other_ci_low_seconds", result.other_seconds.low},
-                    {"other_ci_high_seconds", result.other_seconds.high},
-                    {"ratio", result.ratio.median},
-                    {"ci_low_ratio", result.ratio.low},
-                    {"ci_high_ratio", result.ratio.high},
-                    {"turns", result.turns},
-                    {"same_bits", result.outputs.same_bits},
-                    {"outputs_agree", result.outputs.passed},
-                    {"max_abs_error", result.outputs.max_abs_error},
-                    {"max_rel_error", result.outputs.max_rel_error}});
-  }
-  const nlohmann::ordered_json json = {{"library", options.library},
-                                       {"other_library", options.other},
-                                       {"protocol", options.cold ? "cold" : "warm"},
-                                       {"functions", rows}};
+std::string UnmatchedText(const std::string& library, const std::vector<std::string>& functions) {
+  if (functions.empty()) return "";
+  return absl::StrCat("only in ", library, ": ", absl::StrJoin(functions, ", "), "\n");
+}
+
+Json PairJson(const PairResult& result) {
+  Json row = {{"name", result.function}, {"other_name", result.other}};
+  AddMedian(result.seconds, "seconds", &row);
+  AddMedian(result.other_seconds, "seconds", &row, "other_");
+  AddMedian(result.ratio, "ratio", &row);
+  row["turns"] = result.ratio.samples;
+  row["same_bits"] = result.outputs.same_bits;
+  row["outputs_agree"] = result.outputs.passed;
+  row["max_abs_error"] = result.outputs.max_abs_error;
+  row["max_rel_error"] = result.outputs.max_rel_error;
+  return row;
+}
+
+std::string ReportText(const std::vector<PairResult>& results, const Pairing& pairing,
+                       const BenchOptions& options) {
+  return absl::StrCat(PairTable(results), UnmatchedText(options.library, pairing.unmatched),
+                      UnmatchedText(options.other, pairing.other_unmatched));
+}
+
+std::string ReportJson(const std::vector<PairResult>& results, const Pairing& pairing,
+                       const BenchOptions& options) {
+  Json json = BenchJson(options);
+  json["functions"] = Json::array();
+  for (const PairResult& result : results) json["functions"].push_back(PairJson(result));
+  json["unmatched"] = pairing.unmatched;
+  json["other_unmatched"] = pairing.other_unmatched;
   return json.dump() + "\n";
 }
 
@@ -163,13 +182,15 @@ std::string PairJson(const std::vector<PairResult>& results, const BenchOptions&
 
 absl::Status BenchPair(Library* library, Library* other, const std::vector<std::string>& functions,
                        const BenchOptions& options, std::ostream& out) {
-  MYCC_ASSIGN_OR_RETURN(const std::vector<Pair> pairs, PairsOf(*library, *other, functions));
+  MYCC_ASSIGN_OR_RETURN(Pairing pairing, PairUp(*library, *other, functions));
+  if (pairing.pairs.empty()) return NothingInCommon(pairing, options);
+  if (!options.function.empty()) pairing.other_unmatched.clear();  // nobody asked for them
   std::vector<PairResult> results;
-  for (const Pair& pair : pairs) {
+  for (const Pair& pair : pairing.pairs) {
     MYCC_ASSIGN_OR_RETURN(PairResult result, BenchOne(library, other, pair, options));
     results.push_back(std::move(result));
   }
-  out << (options.json ? PairJson(results, options) : PairTable(results));
+  out << (options.json ? ReportJson(results, pairing, options) : ReportText(results, pairing, options));
   for (const PairResult& result : results) {
     if (!result.outputs.passed)
       return absl::FailedPreconditionError(

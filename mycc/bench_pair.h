@@ -12,9 +12,9 @@
 
 namespace mycc {
 
-// `functions` are of `library`; each is paired with the function of `other` that has the same workload.
-// FailedPrecondition when there is none, and, after the table, when outputs differ by more than both
-// libraries' tolerances.
+// `functions` are of `library`; each is paired with the function of `other` that has the same workload. The
+// report names those that have no partner. FailedPrecondition when there is none, and, after the table, when
+// outputs differ by more than both libraries' tolerances.
 absl::Status BenchPair(Library* library, Library* other, const std::vector<std::string>& functions,
                        const BenchOptions& options, std::ostream& out);
 

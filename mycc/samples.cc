@@ -15,6 +15,7 @@ MedianInterval MedianOf(std::vector<double> samples) {
   // side hold 95 %.
   const int reach = static_cast<int>(std::ceil(0.98 * std::sqrt(n)));
   MedianInterval interval;
+  interval.samples = samples.size();
   interval.median = n % 2 == 1 ? samples[n / 2] : (samples[n / 2 - 1] + samples[n / 2]) / 2;
   interval.low = samples[std::max(0, (n - 1) / 2 - reach)];
   interval.high = samples[std::min(n - 1, n / 2 + reach)];

@@ -447,28 +447,46 @@ class MyccTest(unittest.TestCase):
 
     def test_bench(self):
         library = self.compiled()
-        report = json.loads(self.succeeds("bench", library, "--json", "--repeat", 5, "--threads", 1))
+        report = json.loads(self.succeeds("bench", library, "--json", "--repeat", 6, "--threads", 1))
         self.assertEqual([row["name"] for row in report["functions"]], ["two_layers_scale", "two_layers_total", "two_layers_scale_again"])
         for row in report["functions"]:
-            self.assertEqual(row["samples"], 5)
+            self.assertEqual(row["samples"], 6)
             self.assertLessEqual(row["ci_low_seconds"], row["seconds"])
             self.assertLess(0, row["seconds"])
         self.assertEqual((report["protocol"], report["threads"]), ("warm", 1))
         self.assertIn("two_layers_total", self.succeeds("bench", library, "--function", "total", "--cold", "--repeat", 3))
+
+    def test_bench_of_few_samples_claims_no_interval(self):
+        library = self.compiled()
+        words = ("bench", library, "--function", "total", "--repeat", 5)
+        (row,) = json.loads(self.succeeds(*words, "--json"))["functions"]
+        self.assertLess(0, row["seconds"])
+        self.assertEqual((row["ci_low_seconds"], row["ci_high_seconds"]), (None, None))
+        self.assertRegex(self.succeeds(*words), r"(?m)^two_layers_total +\S+ .s +- .* 5  of 5 samples$")
+        (row,) = json.loads(self.succeeds("bench", library, library, "--function", "total", "--repeat", 5, "--json"))["functions"]
+        self.assertEqual((row["turns"], row["ci_low_ratio"], row["ci_high_ratio"]), (5, None, None))
 
     def test_bench_compares_two_libraries(self):
         first = self.compiled()
         self.te.write_text("workload total(v: f32[6]) -> (s: f32[]) {\n  s[] = sum[i:6](v[i])\n}\n")
         self.succeeds("compile", self.te, "-o", self.folder / "other", "--name", "other")
         second = self.folder / "other/other.so"
-        words = ("bench", first, second, "--repeat", 5, "--threads", 1)
+        words = ("bench", first, second, "--repeat", 6, "--threads", 1)
         report = json.loads(self.succeeds(*words, "--json"))
         (row,) = report["functions"]
-        self.assertEqual((row["name"], row["other_name"], row["turns"], row["same_bits"]), ("two_layers_total", "other_total", 5, True))
+        self.assertEqual((row["name"], row["other_name"], row["turns"], row["same_bits"]), ("two_layers_total", "other_total", 6, True))
+        self.assertEqual((report["protocol"], report["threads"]), ("warm", 1))
+        self.assertEqual((report["unmatched"], report["other_unmatched"]), (["two_layers_scale", "two_layers_scale_again"], []))
         self.assertLess(0, row["ci_low_ratio"])
         self.assertLessEqual(row["ci_low_ratio"], row["ratio"])
         self.assertLessEqual(row["ratio"], row["ci_high_ratio"])
-        self.assertRegex(self.succeeds(*words), r"(?m)^two_layers_total .* 5 +same bits")
+        text = self.succeeds(*words)
+        self.assertRegex(text, r"(?m)^two_layers_total .* 6 +same bits")
+        self.assertIn(f"\nonly in {first}: two_layers_scale, two_layers_scale_again\n", text)
+        swapped = self.succeeds("bench", second, first, "--repeat", 6)
+        self.assertIn(f"\nonly in {first}: two_layers_scale, two_layers_scale_again\n", swapped)
+        self.assertNotIn("only in", self.succeeds("bench", first, second, "--function", "total", "--repeat", 6))
+        self.fails(1, f"--function: {second} has no function with the workload of two_layers_scale", "bench", first, second, "--function", "scale")
 
     def test_bench_refuses_libraries_that_differ(self):
         for name, number in (("a", "1.5"), ("b", "2.5")):

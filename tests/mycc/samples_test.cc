@@ -15,6 +15,15 @@ TEST(SamplesTest, OneSampleIsItsOwnInterval) {
   EXPECT_EQ(interval.high, 3);
 }
 
+// The range of n samples misses the median in 2 of 2^n cases: 6.25 % of 5 samples, 3.1 % of 6.
+TEST(SamplesTest, FewerThanSixClaimNoInterval) {
+  EXPECT_FALSE(MedianOf({1, 2, 3, 4, 5}).is_confident());
+  const MedianInterval six = MedianOf({1, 2, 3, 4, 5, 6});
+  EXPECT_TRUE(six.is_confident());
+  EXPECT_EQ(six.low, 1);
+  EXPECT_EQ(six.high, 6);
+}
+
 TEST(SamplesTest, OrderDoesNotMatter) {
   EXPECT_EQ(MedianOf({5, 1, 3}).median, 3);
   EXPECT_EQ(MedianOf({4, 1, 3, 2}).median, 2.5);
