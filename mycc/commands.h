@@ -18,7 +18,7 @@ struct CompileOptions {
   std::string module;   // empty: after the file
   bool strict = false;  // only hits
   bool json = false;
-  bool quiet = false;  // nothing but notes of the compiler
+  bool quiet = false;  // nothing but warnings
 };
 absl::Status CompileCommand(const CompileOptions& options, std::ostream& out);
 

@@ -1,8 +1,8 @@
 // `mycc compile`: finds a schedule for each workload, writes the library, and prints where each came from.
 #include <algorithm>
 #include <filesystem>
+#include <iostream>
 #include <nlohmann/json.hpp>
-#include <ostream>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -53,7 +53,7 @@ std::string ReasonTable(const std::vector<Found>& found) {
   });
 }
 
-// The compiler's remarks about slow kernels.
+// The lines that name slow kernels.
 std::vector<std::string> Warnings(const BuildReport& report) {
   return absl::StrSplit(report.log, '\n', absl::SkipEmpty());
 }
@@ -142,7 +142,7 @@ absl::Status CompileCommand(const CompileOptions& options, std::ostream& out) {
   }
   out << table;
   for (const std::string& warning : Warnings(report))
-    out << Painted("note:", Tone::kWarning, Stream::kOutput) << " " << warning << "\n";
+    std::cerr << "mycc: " << Painted("warning:", Tone::kWarning, Stream::kError) << " " << warning << "\n";
   return absl::OkStatus();
 }
 

@@ -47,7 +47,7 @@ void AddCompile(CLI::App* app, Command* command) {
       ->type_name("FOLDER")
       ->capture_default_str();
   sub->add_option("--name", options->module, "the module's name, a C identifier; after FILE if not given");
-  auto* quiet = sub->add_flag("-q,--quiet", options->quiet, "print nothing but the compiler's notes");
+  auto* quiet = sub->add_flag("-q,--quiet", options->quiet, "print nothing but warnings");
   sub->add_flag("--json", options->json, "print JSON")->excludes(quiet);
   sub->add_flag("--strict", options->strict, "fail unless the log has a verified schedule for every kernel");
   AddReserved(sub, "--tuning-server",

@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "codegen/workload/canonical.h"
 #include "codegen/workload/print.h"
+#include "command/misuse.h"
 #include "command/sources.h"
 #include "command/table.h"
 #include "mycc/commands.h"
@@ -76,6 +77,9 @@ std::string TasksTable(const std::vector<Task>& tasks) {
 }  // namespace
 
 absl::Status TasksCommand(const TasksOptions& options, std::ostream& out) {
+  if (options.json && IsStandardOutput(options.output))
+    return Misuse(absl::StrCat("--json: expected no -o ", options.output,
+                               ", which takes the standard output for the workloads"));
   MYCC_ASSIGN_OR_RETURN(const std::vector<Workload> workloads, ReadWorkloads(options.file));
   const std::vector<Task> tasks = DistinctTasks(workloads);
   if (IsStandardOutput(options.output)) {

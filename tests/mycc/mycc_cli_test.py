@@ -249,6 +249,7 @@ class MyccTest(unittest.TestCase):
         self.assertTrue(link.is_symlink() and text.startswith("# count 5\nworkload scale"))
         for output in ("-", "/dev/stdout"):
             self.assertEqual(self.succeeds("tasks", self.te, "-o", output), text)
+            self.fails(2, "--json: expected no -o", "tasks", self.te, "-o", output, "--json")
         self.succeeds("tasks", self.te, "-o", "/dev/null")
         self.assertTrue(pathlib.Path("/dev/null").is_char_device())
         fifo = self.folder / "fifo"
@@ -371,6 +372,19 @@ class MyccTest(unittest.TestCase):
         self.assertIn("captured into a CUDA graph", header)
         description = json.loads((self.folder / "gpu/two_layers.json").read_text())
         self.assertIn("arch=sm_80", description["target"])
+
+    def test_slow_code_is_a_warning(self):
+        self.te.write_text("workload gemm(x: f32[1024,1024], w: f32[1024,1024]) -> (y: f32[1024,1024]) {\n  y[i,j] = sum[k:1024](x[i,k] * w[k,j])\n}\n")
+        words = ("compile", self.te, "--target", "h200", "-o", self.folder / "gpu")
+        self.succeeds(*words)
+        trace = json.loads((self.folder / "gpu/two_layers.json").read_text())["functions"][0]["trace"]
+        crowded = self.folder / "crowded.trace"
+        crowded.write_text(trace + "min_blocks_per_sm(t2.a0.0, 8)\n")  # few registers are left for each
+        for extra in ((), ("--quiet",)):
+            result = self.mycc(*words, "--trace", crowded, *extra)
+            self.assertEqual(result.returncode, 0, result)
+            self.assertRegex(result.stderr, r"\Amycc: warning: two_layers_gemm_0: a thread spills \d+ bytes [^\n]*\n\Z")
+            self.assertNotIn("warning", result.stdout)
 
     def test_nvrtc_that_is_not_there(self):
         environment = {key: value for key, value in os.environ.items() if key not in ("VIRTUAL_ENV", "CUDA_HOME", "LD_LIBRARY_PATH")}
