@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <ostream>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "command/table.h"
 #include "command/times.h"
 #include "db/message_json.h"
 #include "db/record_check.h"
@@ -21,21 +23,6 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr size_t kShortHash = 12;
-
-// Columns as wide as their widest cell; the last one is not padded.
-void WriteColumns(const std::vector<std::vector<std::string>>& rows, std::ostream& out) {
-  std::vector<size_t> widths;
-  for (const std::vector<std::string>& row : rows) {
-    widths.resize(std::max(widths.size(), row.size()));
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  for (const std::vector<std::string>& row : rows) {
-    for (size_t i = 0; i < row.size(); ++i) {
-      out << Printable(row[i])
-          << (i + 1 < row.size() ? std::string(widths[i] - row[i].size() + 2, ' ') : "\n");
-    }
-  }
-}
 
 std::string TimeOrDash(double seconds) { return seconds > 0 ? FormatSeconds(seconds) : "-"; }
 
@@ -67,12 +54,18 @@ std::string NameOf(const std::string& name, const std::string& hash) {
 class Fields {
  public:
   void Add(const std::string& name, const std::string& value) {
-    if (!value.empty()) rows_.push_back({name, value});
+    if (!value.empty()) rows_.emplace_back(name, value);
   }
-  void Write(std::ostream& out) const { WriteColumns(rows_, out); }
+  // The values stand below each other.
+  void Write(std::ostream& out) const {
+    size_t width = 0;
+    for (const auto& [name, value] : rows_) width = std::max(width, name.size() + 2);
+    for (const auto& [name, value] : rows_)
+      out << name << std::string(width - name.size(), ' ') << Printable(value) << "\n";
+  }
 
  private:
-  std::vector<std::vector<std::string>> rows_;
+  std::vector<std::pair<std::string, std::string>> rows_;
 };
 
 void AddTiming(const v1::Timing& timing, Fields* fields) {
@@ -182,23 +175,23 @@ void WriteStatsText(const std::string& path, const LogStats& stats, std::ostream
   if (stats.records == 0) return;
   out << "recorded " << FormatUnixMicros(stats.oldest_unix_micros) << " to "
       << FormatUnixMicros(stats.newest_unix_micros) << "\n\n";
-  std::vector<std::vector<std::string>> rows = {{"STATUS", "RECORDS", "SHARE"}};
+  std::vector<std::vector<std::string>> rows = {{"status", "records", "share"}};
   for (const auto& [status, count] : stats.by_status) {
     const double share = static_cast<double>(count) / static_cast<double>(stats.records);
     rows.push_back({StatusName(static_cast<v1::MeasureStatus>(status)), absl::StrCat(count),
                     absl::StrFormat("%.1f %%", 100 * share)});
   }
-  WriteColumns(rows, out);
-  out << "\n";
-  rows = {{"WORKLOAD", "RECORDS", "RANKED", "BEST WARM", "BEST COLD", "TARGET"}};
+  out << FormatTable(rows, {1, 2}) << "\n";
+  rows = {{"workload", "records", "ranked", "best warm", "best cold", "target", ""}};
   for (const KeyStats& key : stats.keys) {
-    std::string remark = key.pinned ? " (pinned)" : "";
-    if (key.banned > 0) absl::StrAppend(&remark, " (", key.banned, " banned)");
+    std::vector<std::string> remarks;
+    if (key.pinned) remarks.push_back("pinned");
+    if (key.banned > 0) remarks.push_back(absl::StrCat(key.banned, " banned"));
     rows.push_back({NameOf(key.workload_name, key.key.workload_hash), absl::StrCat(key.records),
                     absl::StrCat(key.verified_ok), TimeOrDash(key.best_warm_seconds),
-                    TimeOrDash(key.best_cold_seconds), key.key.target + remark});
+                    TimeOrDash(key.best_cold_seconds), key.key.target, absl::StrJoin(remarks, ", ")});
   }
-  WriteColumns(rows, out);
+  out << FormatTable(rows, {1, 2, 3, 4});
 }
 
 void WriteStatsJson(const std::string& path, const LogStats& stats, std::ostream& out) {
@@ -240,7 +233,7 @@ void WriteStatsJson(const std::string& path, const LogStats& stats, std::ostream
 
 void WriteRecordTable(absl::Span<const StoredRecord> records, std::ostream& out) {
   std::vector<std::vector<std::string>> rows = {
-      {"ID", "RECORDED", "STATUS", "TIME", "", "RANKS BY", "CACHES", "WORKLOAD", "TARGET", "REMARKS"}};
+      {"id", "recorded (UTC)", "status", "time", "", "ranks by", "caches", "workload", "target", ""}};
   for (const StoredRecord& stored : records) {
     const v1::Record& record = stored.record;
     const v1::Timing& timing = record.result().timing();
@@ -252,7 +245,7 @@ void WriteRecordTable(absl::Span<const StoredRecord> records, std::ostream& out)
          timing.protocol() == v1::TIMING_PROTOCOL_UNSPECIFIED ? "-" : ProtocolName(timing.protocol()),
          NameOf(record.workload_name(), record.workload_hash()), record.target(), Remarks(stored)});
   }
-  WriteColumns(rows, out);
+  out << FormatTable(rows, {0, 3, 5});
 }
 
 void WriteRecordText(const StoredRecord& stored, std::ostream& out) {

@@ -39,9 +39,9 @@ class LogCommandsTest : public testing::Test {
 TEST_F(LogCommandsTest, StatsCountWhatTheLogHolds) {
   const std::string text = Output<LogStatsArgs>(LogStatsCommand, {.log = log_});
   EXPECT_THAT(text, HasSubstr(": 5 records of 2 workloads on 1 targets"));
-  EXPECT_THAT(text, HasSubstr("run_error  1        20.0 %"));
-  EXPECT_THAT(text,
-              HasSubstr("add_one " + WorkloadHashOf(64).substr(0, 12) + "  4        3       1.000 ms   -"));
+  EXPECT_THAT(text, HasSubstr("run_error        1  20.0 %"));
+  EXPECT_THAT(text, HasSubstr("add_one " + WorkloadHashOf(64).substr(0, 12) +
+                              "        4       3   1.000 ms          -"));
   const json stats = json::parse(Output<LogStatsArgs>(LogStatsCommand, {.log = log_, .json = true}));
   EXPECT_EQ(stats["records"], 5);
   EXPECT_EQ(stats["statuses"]["ok"], 4);
@@ -59,10 +59,11 @@ TEST_F(LogCommandsTest, StatsOfAnEmptyLog) {
 TEST_F(LogCommandsTest, ListShowsALineForEachRecord) {
   const std::string text = Output<LogListArgs>(LogListCommand, {.log = log_, .filter = {}});
   const std::vector<std::string> lines = absl::StrSplit(text, '\n', absl::SkipEmpty());
-  ASSERT_EQ(lines.size(), 6u);
-  EXPECT_THAT(lines[0], HasSubstr("ID  RECORDED"));
-  EXPECT_THAT(lines[1], HasSubstr("1   2023-11-14 22:13:22Z  ok         1.000 ms  +-1.0 %  1.000 ms  warm"));
-  EXPECT_THAT(lines[4], HasSubstr("run_error  -"));
+  ASSERT_EQ(lines.size(), 7u);
+  EXPECT_THAT(lines[0], HasSubstr("id  recorded (UTC)"));
+  EXPECT_THAT(lines[1], HasSubstr("--  -----"));
+  EXPECT_THAT(lines[2], HasSubstr(" 1  2023-11-14 22:13:22Z  ok         1.000 ms  +-1.0 %  1.000 ms  warm"));
+  EXPECT_THAT(lines[5], HasSubstr("run_error         -"));
   RecordFilter filter{.statuses = {v1::MEASURE_STATUS_OK}, .newest_first = true, .limit = 2};
   std::istringstream rows(Output<LogListArgs>(LogListCommand, {.log = log_, .filter = filter, .json = true}));
   std::string row;
@@ -103,9 +104,9 @@ TEST_F(LogCommandsTest, WhatIsNotProvenIsShownSo) {
   RecordFilter filter{.newest_first = true, .limit = 2};
   const std::string text = Output<LogListArgs>(LogListCommand, {.log = log_, .filter = filter});
   const std::vector<std::string> lines = absl::StrSplit(text, '\n', absl::SkipEmpty());
-  ASSERT_EQ(lines.size(), 3u);
-  EXPECT_THAT(lines[1], Not(HasSubstr("not proven")));
-  EXPECT_THAT(lines[2], HasSubstr("not proven"));
+  ASSERT_EQ(lines.size(), 4u);
+  EXPECT_THAT(lines[2], Not(HasSubstr("not proven")));
+  EXPECT_THAT(lines[3], HasSubstr("not proven"));
 }
 
 TEST_F(LogCommandsTest, WhatIsExportedCanBeImported) {
