@@ -1,6 +1,6 @@
 // Marks the errors that determine the exit status of a program: 2 for a wrong command line, 130 for an
-// interrupt by the user as in shells, and 1 for every other failure. Also carries
-// the lines that stand before an error. Pure.
+// interrupt by the user as in shells, and 1 for every other failure. Also carries the lines that stand before
+// an error. Pure.
 #pragma once
 
 #include <string>

@@ -1,4 +1,6 @@
-// Sets the resource limits of a child process, and reads from the system whether memory ran out.
+// Sets the resource limits of a child process, and makes it end with its parent (DieWithParent). Reads from
+// the system whether memory ran out (MemoryKills), and which of its starts this is (BootName). Thread rule:
+// re-entrant.
 #pragma once
 
 #include <sys/types.h>
