@@ -85,7 +85,8 @@ class KillTest : public ::testing::Test {
 };
 
 TEST_F(KillTest, ServerAndWorkersDieAndNothingIsLost) {
-  // Three kills of each, each when some more trials have finished and others are being measured; then the job may end in peace.
+  // Three kills of each, each when some more trials have finished and others are being measured; then the job
+  // may end in peace.
   constexpr int kKills = 6;
   std::mt19937 random(11);
   const std::string output = folder_.Path("output");
@@ -98,7 +99,7 @@ TEST_F(KillTest, ServerAndWorkersDieAndNothingIsLost) {
   while (std::chrono::steady_clock::now() - begin < std::chrono::seconds(480)) {
     std::this_thread::sleep_for(std::chrono::milliseconds(random() % 30));
     const auto progress = Watch(job);
-    if (!progress.ok()) continue;  // the server is starting
+    if (!progress.ok()) continue;                              // the server is starting
     if (progress->state() == v1::JOB_STATE_WAITING) continue;  // the server reads it from the log
     if (progress->state() != v1::JOB_STATE_RUNNING) break;
     if (kills == kKills || progress->trials() <= finished_at_kill) continue;

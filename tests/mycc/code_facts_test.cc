@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "codegen/driver/compile.h"
 #include "codegen/schedule/trace.h"
 #include "codegen/workload/parse.h"
@@ -69,8 +70,8 @@ TEST(CodeFactsTest, PackersDoNotCountAndNamesDoNotMatter) {
       "(x: f32[64,64], w: const f32[64,64]) -> (y: f32[64,64]) {\n"
       "  y[i,j] = sum[k:64](x[i,k] * w[k,j])\n}";
   std::vector<Facts> facts;
-  for (const std::string name : {"dense", "dense_pack", "dense_pack_body"}) {
-    const Workload workload = ParseWorkload("workload " + name + text, "test").value();
+  for (const char* name : {"dense", "dense_pack", "dense_pack_body"}) {
+    const Workload workload = ParseWorkload(absl::StrCat("workload ", name, text), "test").value();
     facts.push_back(CodeFactsOf(ByDefault(workload, Plain()), Plain()));
   }
   EXPECT_THAT(facts[0][0].second, testing::MatchesRegex("[1-9].*"));

@@ -31,9 +31,10 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// ThreadSanitizer must see each lock that orders two accesses. Debian's gRPC and Abseil are built without it, so it reports hundreds of
-// accesses in gRPC's own headers, and a suppression wide enough for them would hide ours. So under it a worker calls the server's loop
-// directly: the handlers behind gRPC only pass messages on to that loop, which is what threads share.
+// ThreadSanitizer must see each lock that orders two accesses. Debian's gRPC and Abseil are built without it,
+// so it reports hundreds of accesses in gRPC's own headers, and a suppression wide enough for them would hide
+// ours. So under it a worker calls the server's loop directly: the handlers behind gRPC only pass messages on
+// to that loop, which is what threads share.
 #ifdef ABSL_HAVE_THREAD_SANITIZER
 constexpr bool kGrpcCanBeJudged = false;
 #else
