@@ -2,7 +2,8 @@
 # Sets up, builds and tests: one command on a fresh Debian 12.
 #
 #   tests/run.sh [PASS]...     PASS is one of the functions pass_* below; `dev` when none is named
-#     dev      everything but benchmarks
+#     dev      what every change is tested by: everything but points of schedule spaces and benchmarks
+#     points   compiled code at many points of schedule spaces: after a change of rules, passes or code generators
 #     asan     the fast and the slow tests under AddressSanitizer and UndefinedBehaviorSanitizer
 #     tsan     the tests that start threads, under ThreadSanitizer
 #     fuzz     the fuzzers, for a few seconds each, in the build of asan
@@ -62,7 +63,7 @@ configure_and_build() {
 folder_of() {
   case $1 in
     fuzz) echo asan ;;
-    rest) echo dev ;;
+    points | rest) echo dev ;;
     *) echo "$1" ;;
   esac
 }
@@ -102,6 +103,7 @@ check() {
 pass_dev() { build dev && run_ctest dev dev || true; }
 pass_asan() { build asan && run_ctest asan asan || true; }
 pass_tsan() { build tsan && run_ctest tsan tsan || true; }
+pass_points() { build points && run_ctest points dev || true; }
 pass_rest() { build rest && run_ctest rest dev || true; }
 pass_fuzz() { build fuzz && run_ctest fuzz asan || true; }
 pass_perf() { build release && run_ctest perf release --verbose || true; }

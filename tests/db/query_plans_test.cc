@@ -11,16 +11,16 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr auto kWarm = v1::TIMING_PROTOCOL_WARM;
+constexpr auto kProtocol = v1::TIMING_PROTOCOL_WARM;
 
 // Look-ups must cost the same in a log of a million records: no statement of theirs walks a table.
 TEST(QueryPlansTest, LookUpsScanNothing) {
   TempDir directory;
   auto reader = TuningLog::Open(MakeLog(directory, "tuning.db", 50), OpenMode::kRead);
-  ASSERT_TRUE((*reader)->Best(KeyOf({}), kWarm).ok());
-  ASSERT_TRUE((*reader)->TopK(KeyOf({}), kWarm, 5).ok());
-  ASSERT_TRUE((*reader)->BestOfTargets(WorkloadHashOf(64), kWarm).ok());
-  ASSERT_TRUE((*reader)->BestOfShapes(MakeRecord({}).shape_erased_hash(), kWarm).ok());
+  ASSERT_TRUE((*reader)->Best(KeyOf({}), kProtocol).ok());
+  ASSERT_TRUE((*reader)->TopK(KeyOf({}), kProtocol, 5).ok());
+  ASSERT_TRUE((*reader)->BestOfTargets(WorkloadHashOf(64), kProtocol).ok());
+  ASSERT_TRUE((*reader)->BestOfShapes(MakeRecord({}).shape_erased_hash(), kProtocol).ok());
   ASSERT_TRUE((*reader)->Get(1).ok());
   ASSERT_TRUE((*reader)->Find(MakeRecord({}).trial()).ok());
   RecordFilter finals;

@@ -7,7 +7,6 @@ import re
 import shlex
 import subprocess
 import sys
-import tarfile
 import tempfile
 import unittest
 
@@ -31,11 +30,11 @@ class ArchiveTest(unittest.TestCase):
     def setUpClass(cls):
         cls.temporary = tempfile.TemporaryDirectory()
         folder = pathlib.Path(cls.temporary.name)
-        subprocess.run([CPACK, "--config", CONFIG, "-G", "TGZ", "-B", folder / "packed", "-D", "CPACK_COMPONENTS_ALL=programs;tests;benchmarks"],
+        subprocess.run([CPACK, "--config", CONFIG, "-G", "TZST", "-B", folder / "packed", "-D", "CPACK_COMPONENTS_ALL=programs;tests;benchmarks"],
                        check=True, stdout=subprocess.DEVNULL)
-        (archive,) = (folder / "packed").glob("*.tar.gz")
-        with tarfile.open(archive) as tar:
-            tar.extractall(folder / "un packed")
+        (archive,) = (folder / "packed").glob("*.tar.zst")
+        (folder / "un packed").mkdir()
+        subprocess.run([pathlib.Path(CPACK).with_name("cmake"), "-E", "tar", "xf", archive], check=True, cwd=folder / "un packed")
         (cls.root,) = (folder / "un packed").iterdir()
         cls.work = folder / "work"
         cls.work.mkdir()

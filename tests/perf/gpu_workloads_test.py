@@ -4,6 +4,7 @@ python3 gpu_workloads_test.py MYCC. Ends with status 77 without NumPy."""
 import argparse
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -220,7 +221,14 @@ class CompileTest(unittest.TestCase):
                     self.skipTest(compiled.stderr)
                 self.assertEqual(compiled.returncode, 0, compiled.stderr)
                 if quietly:
-                    self.assertEqual(compiled.stderr, "")
+                    self.expect_few_spills(compiled.stderr)
+
+    def expect_few_spills(self, warnings):
+        """No warning but of threads that spill less than one line of a cache, 128 bytes."""
+        for line in warnings.splitlines():
+            spills = re.fullmatch(r"mycc: warning: \w+: a thread spills (\d+) bytes of its \d+ registers to memory", line)
+            self.assertTrue(spills, line)
+            self.assertLess(int(spills[1]), 128, line)
 
     def test_suite_and_other_shapes_compile(self):
         self.expect_compiles([*gpu_workloads.suite().values(), *gpu_workloads.drawn(12, seed=3).values()], quietly=True)

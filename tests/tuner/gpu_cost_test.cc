@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 
 Target H200() { return *ParseTarget("h200"); }
 
-double Seconds(const std::string& workload, const std::string& steps) {
+double SecondsOnGpu(const std::string& workload, const std::string& steps) {
   const auto seconds = EstimateSeconds(ScheduleOf(workload, steps, H200()).function(), H200());
   EXPECT_TRUE(seconds.ok()) << seconds.status();
   return seconds.value_or(1e9);
@@ -28,24 +28,24 @@ std::string Flat(int unroll, int threads, int lanes) {
 }
 
 TEST(GpuCostTest, ACopyTakesWhatItsBytesTake) {
-  const double seconds = Seconds(kCopy, Flat(4, 256, 4)), bytes = 2.0 * 4096 * 4096 * 4;
+  const double seconds = SecondsOnGpu(kCopy, Flat(4, 256, 4)), bytes = 2.0 * 4096 * 4096 * 4;
   EXPECT_GT(bytes / seconds, 2.5e12);
   EXPECT_LT(bytes / seconds, 4.4e12);
 }
 
 TEST(GpuCostTest, ThreadsSideBySideAndEnoughOfThem) {
-  const double good = Seconds(kCopy, Flat(4, 256, 4));
+  const double good = SecondsOnGpu(kCopy, Flat(4, 256, 4));
   // Each thread along a row: a sector for every four bytes.
-  EXPECT_LT(3 * good, Seconds(kCopy,
-                              "bind(t1.a1, serial)\nsplit(t1.a0, [128])\nbind(t1.a0.0, block)\n"
-                              "bind(t1.a0.1, thread)\n"));
-  EXPECT_LT(2 * good, Seconds(kCopy, Flat(1, 32, 1)));
+  EXPECT_LT(3 * good, SecondsOnGpu(kCopy,
+                                   "bind(t1.a1, serial)\nsplit(t1.a0, [128])\nbind(t1.a0.0, block)\n"
+                                   "bind(t1.a0.1, thread)\n"));
+  EXPECT_LT(2 * good, SecondsOnGpu(kCopy, Flat(1, 32, 1)));
 }
 
 TEST(GpuCostTest, TransposesWantBothSidesContiguous) {
   const std::string t = "workload t(x: f32[4096,4096]) -> (y: f32[4096,4096]) { y[i,j] = x[j,i] }";
   const auto shared = [&](int pad) {
-    return Seconds(
+    return SecondsOnGpu(
         t, absl::StrCat("split(t1.a0, [4, 8])\nsplit(t1.a1, [32])\n"
                         "reorder([t1.a0.0, t1.a1.0, t1.a0.2, t1.a1.1, t1.a0.1])\nbind(t1.a0.0, block)\n"
                         "bind(t1.a1.0, block)\ncache_read(t0, t1, t1.a1.0, shared)\nlayout(t0.r, ",
@@ -53,20 +53,21 @@ TEST(GpuCostTest, TransposesWantBothSidesContiguous) {
                         "bind(t0.r.a0.1, thread)\nbind(t0.r.a1, thread)\nbind(t0.r.a0.0, unroll)\n"
                         "bind(t1.a0.2, thread)\nbind(t1.a1.1, thread)\nbind(t1.a0.1, unroll)\n"));
   };
-  EXPECT_LT(1.5 * shared(1), Seconds(t, Flat(1, 256, 1)));
+  EXPECT_LT(1.5 * shared(1), SecondsOnGpu(t, Flat(1, 256, 1)));
   EXPECT_LT(1.2 * shared(1), shared(0));  // every thread of a warp in one bank
 }
 
 TEST(GpuCostTest, OneRowOnOneBlockLeavesTheOthersIdle) {
   const std::string sum = "workload s(x: f32[4000000]) -> (y: f32[]) { y[] = sum[j:4000000](x[j]) }";
-  const double one = Seconds(sum,
-                             "split(t1.r0, [4, 256, 4])\nreorder([t1.r0.2, t1.r0.0, t1.r0.1])\n"
-                             "bind(t1.r0.2, thread)\nbind(t1.r0.1, unroll)\nbind(t1.r0.3, vector)\n");
-  const double many = Seconds(sum,
-                              "rfactor_runs(t1.r0, 16384)\nreorder([t1.rf.v, t1.rf.r0])\n"
-                              "split(t1.rf.r0, [4, 256, 4])\nreorder([t1.rf.r0.2, t1.rf.r0.0, t1.rf.r0.1])\n"
-                              "bind(t1.rf.v, block)\nbind(t1.rf.r0.2, thread)\nbind(t1.rf.r0.1, unroll)\n"
-                              "bind(t1.rf.r0.3, vector)\nbind(t1.v, thread)\n");
+  const double one = SecondsOnGpu(sum,
+                                  "split(t1.r0, [4, 256, 4])\nreorder([t1.r0.2, t1.r0.0, t1.r0.1])\n"
+                                  "bind(t1.r0.2, thread)\nbind(t1.r0.1, unroll)\nbind(t1.r0.3, vector)\n");
+  const double many =
+      SecondsOnGpu(sum,
+                   "rfactor_runs(t1.r0, 16384)\nreorder([t1.rf.v, t1.rf.r0])\n"
+                   "split(t1.rf.r0, [4, 256, 4])\nreorder([t1.rf.r0.2, t1.rf.r0.0, t1.rf.r0.1])\n"
+                   "bind(t1.rf.v, block)\nbind(t1.rf.r0.2, thread)\nbind(t1.rf.r0.1, unroll)\n"
+                   "bind(t1.rf.r0.3, vector)\nbind(t1.v, thread)\n");
   EXPECT_LT(10 * many, one);
 }
 
@@ -74,7 +75,8 @@ TEST(GpuCostTest, OneRowOnOneBlockLeavesTheOthersIdle) {
 TEST(GpuCostTest, FewRowsAreForManyBlocks) {
   const std::string sum = "workload s(x: f32[16,131072]) -> (y: f32[16]) { y[i] = sum[j:131072](x[i,j]) }";
   const auto seconds = [&](const std::string& join, int threads) {
-    return Seconds(sum, absl::StrCat("bind(t1.a0, block)\n", join, "split(t1.r0, [4, ", threads,
+    return SecondsOnGpu(sum,
+                        absl::StrCat("bind(t1.a0, block)\n", join, "split(t1.r0, [4, ", threads,
                                      ", 4])\nreorder([t1.r0.2, t1.r0.0, t1.r0.1])\nbind(t1.r0.2, thread)\n"
                                      "bind(t1.r0.1, unroll)\nbind(t1.r0.3, vector)\n"));
   };

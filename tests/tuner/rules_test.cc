@@ -173,8 +173,8 @@ constexpr Case kDeepCases[] = {
     {"one_row", "contraction",
      R"(workload g(a: f64[515], b: f64[515,8]) -> (c: f64[8]) { c[j] = sum[k:515](a[k] * b[k,j]) })"},
     {"gradient_of_weights", "contraction",
-     R"(workload g(x: f32[3,19,20,5], d: f32[3,17,18,6]) -> (w: f32[3,3,5,6]) {
-          w[r,s,c,k] = sum[n:3, i:17, j:18](x[n,i+r,j+s,c] * d[n,i,j,k]) })"},
+     R"(workload g(x: f32[2,19,20,5], d: f32[2,17,18,6]) -> (w: f32[3,3,5,6]) {
+          w[r,s,c,k] = sum[n:2, i:17, j:18](x[n,i+r,j+s,c] * d[n,i,j,k]) })"},
     {"crosswise", "crosswise",
      R"(workload conv(x: f32[1,140,2,3], w: const f32[20,140,2,2], b: f32[20]) -> (y: f32[1,20,1,2]) {
           a[n,k,i,j]: f32[1,20,1,2] = sum[c:140, r:2, s:2](x[n,c,i+r,j+s] * w[k,c,r,s])

@@ -11,7 +11,7 @@
 namespace mycc {
 namespace {
 
-std::vector<Sketch> Sketches() {
+std::vector<Sketch> SampledSketches() {
   return {SketchOf("tile", {{"m", {1, 2, 4, 8}}, {"n", {8, 16, 48}}, {"order", {0, 1, 2, 3}, false}},
                    [](const Choice& c) { return c[0] + c[1] < 4; }),
           SketchOf("copy", {{"vector", {1, 4, 8}}})};
@@ -22,7 +22,7 @@ bool Legal(const std::vector<Sketch>& sketches, const Point& point) {
 }
 
 TEST(SamplerTest, EveryMoveIsLegal) {
-  const std::vector<Sketch> sketches = Sketches();
+  const std::vector<Sketch> sketches = SampledSketches();
   const Sampler sampler(sketches);
   Rng rng(1);
   Point point = sampler.Random(&rng), other = point;
@@ -40,7 +40,7 @@ TEST(SamplerTest, EveryMoveIsLegal) {
 }
 
 TEST(SamplerTest, RandomPointsReachAllOfTheSpace) {
-  const std::vector<Sketch> sketches = Sketches();
+  const std::vector<Sketch> sketches = SampledSketches();
   const Sampler sampler(sketches);
   Rng rng(1);
   std::set<std::pair<int, Choice>> reached, all;
