@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-absl::StatusOr<LoweredFunction> Lowered(const Workload& canonical, const std::string& steps) {
+absl::StatusOr<LoweredFunction> LoweredWorkload(const Workload& canonical, const std::string& steps) {
   const absl::StatusOr<Trace> trace = ParseTrace(absl::StrCat("v1\n", steps));
   if (!trace.ok()) return trace.status();
   const absl::StatusOr<Schedule> schedule = Replay(canonical, TestGpu(), *trace);
@@ -24,7 +24,7 @@ absl::StatusOr<LoweredFunction> Lowered(const Workload& canonical, const std::st
 
 void Check(const std::string& name, const std::string& workload, const std::string& steps) {
   const Workload canonical = CanonicalWorkload(workload);
-  const absl::StatusOr<LoweredFunction> lowered = Lowered(canonical, steps);
+  const absl::StatusOr<LoweredFunction> lowered = LoweredWorkload(canonical, steps);
   ASSERT_TRUE(lowered.ok()) << lowered.status().message();
   EXPECT_TRUE(MatchesGolden("passes/" + name, PrintLowered(*lowered)));
   const absl::Status status = CheckFunction(canonical, WholeFunction(*lowered), 1e-5);
@@ -93,7 +93,7 @@ TEST(CudaPassesTest, ThreadsThatDisagreeAreRefused) {
   e[i,j]: f32[8,32] = exp(x[i,j])
   y[i,j] = e[i,31-j]
 })");
-  const auto lowered = Lowered(
+  const auto lowered = LoweredWorkload(
       canonical, "bind(t2.a0, block)\ncompute_at(t1, t2.a0)\nbind(t1.a1, thread)\nbind(t2.a1, thread)\n");
   ASSERT_TRUE(lowered.ok()) << lowered.status().message();
   Stmt launch = lowered->kernel.body;
