@@ -61,8 +61,8 @@ if(MYCC_SANITIZE)
   add_link_options(-fsanitize=${MYCC_SANITIZE})
 endif()
 
-# What is not optimized in a Debug build, since that takes two thirds of the time to compile it and what it runs is short: tests, programs,
-# and the libraries of the folders that set MYCC_COLD. The compiler, the search and the interpreter are optimized.
+# Tests, programs and the libraries of folders that set MYCC_COLD are not optimized in a Debug build: they run briefly, and optimizing them
+# takes two thirds of the build's time. The compiler, the search and the interpreter are optimized.
 set(MYCC_UNOPTIMIZED $<$<CONFIG:Debug>:-O0>)
 
 # Headers that nearly every source includes, compiled once for each kind of target.

@@ -35,7 +35,7 @@ struct StoredRecord {
   std::optional<Override> override_by;
 };
 
-// The key's workload and target as text, which the records of one log entry share.
+// The key's workload and target as text, which all records of the key share.
 struct KeyText {
   std::string workload;
   std::string workload_hash;

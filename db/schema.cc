@@ -171,7 +171,8 @@ CREATE INDEX jobs_by_submission ON jobs (submission, created) WHERE submission !
 constexpr char kProofs[] = "ALTER TABLE records ADD COLUMN proven INTEGER NOT NULL DEFAULT 1";
 
 // The search's state of a generation, in a row of its own: older jobs have it for all generations
-// together, in tasks.search_state, and the order of their rounds in jobs.scheduler_state.
+// together, in tasks.search_state, and the order of their proposals in jobs.scheduler_state. The column round
+// has the number of the proposal that the generation belongs to.
 constexpr char kGenerations[] = R"sql(
 CREATE TABLE generations (
   task INTEGER NOT NULL REFERENCES tasks ON DELETE CASCADE,

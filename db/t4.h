@@ -1,6 +1,6 @@
 // Exports records in T4, the auto-tuning community's result format (schema version 1.0.0), for other tools.
 // Times are in milliseconds. A configuration is {"workload", "target", "trace"}. Failures of devices and
-// workers are left out, since they say nothing about a configuration.
+// workers are left out, since they say nothing about a candidate.
 #pragma once
 
 #include <cstdint>

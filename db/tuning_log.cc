@@ -252,7 +252,7 @@ absl::StatusOr<int64_t> TuningLog::CountMeasured(const LogKey& key, v1::TimingPr
   return database()->ReadInt(CountTraces(), {*id, int64_t{protocol}, limit});
 }
 
-absl::StatusOr<std::optional<StoredRecord>> TuningLog::SpeakerOf(const v1::Record& record) const {
+absl::StatusOr<std::optional<StoredRecord>> TuningLog::ValidRecordOf(const v1::Record& record) const {
   MutexLock lock(database()->mutex());
   MYCC_ASSIGN_OR_RETURN(const int64_t key, FindKey(database(), record.workload_hash(), record.target()));
   const v1::Timing& timing = record.result().timing();

@@ -86,7 +86,7 @@ class TuningLog {
   absl::StatusOr<StoredRecord> Find(const std::string& trial) const;
   // The verified time that is valid for a record's trace, under its protocol and timer: possibly its own.
   // Nullopt: the trace has failed since.
-  absl::StatusOr<std::optional<StoredRecord>> SpeakerOf(const v1::Record& record) const;
+  absl::StatusOr<std::optional<StoredRecord>> ValidRecordOf(const v1::Record& record) const;
   absl::StatusOr<std::vector<StoredRecord>> List(const RecordFilter& filter) const;
   // Calls `visit` for each record of the filter without holding more than a page of them, nor any lock
   // meanwhile. Stops at an error.

@@ -75,8 +75,8 @@ absl::StatusOr<Side> ReadSide(const TuningLog& log, const std::string& name) {
   return side;
 }
 
-// The names of both sides: the first's in order, then the second's others. Those whose values differ stand
-// first.
+// The names of both sides: the first's in order, then the second's others. Names with different values
+// come first.
 std::string FactsTable(const Side& first, const Side& second) {
   const std::map<std::string, std::string> of_first(first.facts.begin(), first.facts.end());
   const std::map<std::string, std::string> of_second(second.facts.begin(), second.facts.end());

@@ -12,7 +12,7 @@
 #include "codegen/ir/debug.h"
 #include "codegen/workload/canonical.h"
 #include "command/colour.h"
-#include "mycc/neighbour.h"
+#include "mycc/near_record.h"
 #include "mycc/spot_check.h"
 #include "proto/precision.h"
 #include "proto/utf8.h"
@@ -127,15 +127,14 @@ absl::StatusOr<Found> ScheduleFinder::Use(const Query& query, const StoredRecord
 }
 
 absl::StatusOr<std::optional<Found>> ScheduleFinder::FindNear(Query* query) const {
-  MYCC_ASSIGN_OR_RETURN(Neighbourhood neighbourhood,
-                        FindNeighbours(*log_, protocols_, query->canonical, target_));
-  if (query->why_not.empty()) query->why_not = neighbourhood.why_none;
-  if (neighbourhood.neighbours.empty()) return std::nullopt;
-  for (const Neighbour& neighbour : neighbourhood.neighbours) {
-    absl::StatusOr<Found> found = Adapt(query, neighbour);
+  MYCC_ASSIGN_OR_RETURN(NearRecords near, FindNearRecords(*log_, protocols_, query->canonical, target_));
+  if (query->why_not.empty()) query->why_not = near.why_none;
+  if (near.records.empty()) return std::nullopt;
+  for (const NearRecord& near_record : near.records) {
+    absl::StatusOr<Found> found = Adapt(query, near_record);
     if (found.ok()) return *std::move(found);
-    const std::string refusal = absl::StrCat("record ", neighbour.record, " (", neighbour.difference, ") ",
-                                             std::string(found.status().message()));
+    const std::string refusal = absl::StrCat("record ", near_record.record, " (", near_record.difference,
+                                             ") ", std::string(found.status().message()));
     if (GetPassDebug().level >= kDebugCandidates)
       std::fprintf(stderr, "%s: refused: %s\n", query->workload.name.c_str(), Printable(refusal).c_str());
     // The nearest one's refusal is the one to tell.
@@ -144,13 +143,13 @@ absl::StatusOr<std::optional<Found>> ScheduleFinder::FindNear(Query* query) cons
   return std::nullopt;
 }
 
-absl::StatusOr<Found> ScheduleFinder::Adapt(Query* query, const Neighbour& neighbour) const {
+absl::StatusOr<Found> ScheduleFinder::Adapt(Query* query, const NearRecord& near_record) const {
   const auto refuse = [](const std::string& why) { return absl::FailedPreconditionError(why); };
   const UnmeasuredSchedules& unmeasured = UnmeasuredOf(query);
-  const absl::StatusOr<ScoredSchedule> refitted = unmeasured.Refit(neighbour.trace);
+  const absl::StatusOr<ScoredSchedule> refitted = unmeasured.Refit(near_record.trace);
   if (!refitted.ok()) return refuse(absl::StrCat("does not fit: ", std::string(refitted.status().message())));
   PrintCandidate(query->workload,
-                 absl::StrCat("record ", neighbour.record, ", re-fitted, ", Predicted(refitted->seconds)),
+                 absl::StrCat("record ", near_record.record, ", re-fitted, ", Predicted(refitted->seconds)),
                  refitted->trace);
   if (refitted->seconds >= unmeasured.defaults()[0].seconds)
     return refuse("is predicted no faster than the default schedule");
@@ -162,8 +161,8 @@ absl::StatusOr<Found> ScheduleFinder::Adapt(Query* query, const Neighbour& neigh
   if (check.verdict == SpotCheck::kWrong)
     return refuse(absl::StrCat("gives wrong results here: ", check.detail));
   kernel->reason = Reason::kNear;
-  kernel->record = neighbour.record;
-  return Found{*std::move(kernel), absl::StrCat(neighbour.difference, "; ", check.detail)};
+  kernel->record = near_record.record;
+  return Found{*std::move(kernel), absl::StrCat(near_record.difference, "; ", check.detail)};
 }
 
 const UnmeasuredSchedules& ScheduleFinder::UnmeasuredOf(Query* query) const {

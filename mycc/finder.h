@@ -19,10 +19,10 @@
 #include "codegen/driver/kernel_spec.h"
 #include "codegen/target/target.h"
 #include "codegen/workload/workload.h"
-#include "command/protocols.h"
 #include "db/tuning_log.h"
-#include "mycc/neighbour.h"
+#include "mycc/near_record.h"
 #include "mycc/unmeasured_schedules.h"
+#include "proto/timing_protocol.h"
 
 namespace mycc {
 
@@ -64,7 +64,7 @@ class ScheduleFinder {
   absl::StatusOr<Found> Use(const Query& query, const StoredRecord& best) const;
   absl::StatusOr<std::optional<Found>> FindNear(Query* query) const;
   // The error is what speaks against the neighbour.
-  absl::StatusOr<Found> Adapt(Query* query, const Neighbour& neighbour) const;
+  absl::StatusOr<Found> Adapt(Query* query, const NearRecord& near_record) const;
   absl::StatusOr<Found> Default(Query* query) const;
 
   const TuningLog* const log_;

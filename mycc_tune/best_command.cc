@@ -6,13 +6,13 @@
 #include "base/status.h"
 #include "codegen/workload/canonical.h"
 #include "command/misuse.h"
-#include "command/protocols.h"
 #include "command/sources.h"
 #include "db/tuning_log.h"
 #include "mycc_tune/commands.h"
 #include "mycc_tune/log_report.h"
 #include "mycc_tune/tuning_client.h"
 #include "proto/names.h"
+#include "proto/timing_protocol.h"
 #include "proto/utf8.h"
 
 namespace mycc {

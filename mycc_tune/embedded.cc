@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "mycc_tune/thread_probe.h"
-#include "worker/host_lock.h"
+#include "process/host_lock.h"
 
 namespace mycc {
 namespace {

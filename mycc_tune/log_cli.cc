@@ -203,7 +203,8 @@ void AddMenders(CLI::App* log, Command* command) {
       ->check(CLI::Range(0.0, kMostDays));
   gc.app
       ->add_option("--keep-best", gc.args->policy.keep_best,
-                   "keep this many records of each workload, target and protocol, with their earlier times; "
+                   "keep this many records of each workload, target, protocol and timer version, with their "
+                   "earlier times; "
                    "all if not given")
       ->check(NotPositive);
   gc.app->add_flag("--dry-run", gc.args->policy.dry_run, "delete nothing, and print the counts");

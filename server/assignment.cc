@@ -32,10 +32,10 @@ v1::LeaseId LeaseOf(const Grant& grant) {
   return lease;
 }
 
-v1::Assignment AssignmentOf(const Grant& grant, const JobLedger& job) {
+v1::Assignment AssignmentOf(const Grant& grant, const JobLedger& ledger) {
   v1::Assignment assignment;
   *assignment.mutable_lease() = LeaseOf(grant);
-  const PlannedTask& task = job.plan().tasks[grant.work.task];
+  const PlannedTask& task = ledger.plan().tasks[grant.work.task];
   assignment.set_workload(task.key.workload);
   assignment.set_target(task.key.target);
   if (const auto* const trial = std::get_if<TrialWork>(&grant.work.what)) {
@@ -44,11 +44,12 @@ v1::Assignment AssignmentOf(const Grant& grant, const JobLedger& job) {
     SetFinalists(std::get<FinalRoundWork>(grant.work.what), &assignment);
   }
   assignment.set_protocol(task.protocol);
-  assignment.set_best_seconds(job.best_seconds(grant.work.task));
+  assignment.set_best_seconds(ledger.best_seconds(grant.work.task));
   absl::StatusOr<TrialId> id = ParseTrialName(grant.work.name);
   // The inputs of the last generation, which workers have at hand.
-  if (grant.work.is_round()) id = TrialId{job.id(), grant.work.task, job.last_generation(grant.work.task)};
-  if (id.ok()) assignment.set_seed(InputSeed(job.plan().spec.seed(), *id));
+  if (grant.work.is_round())
+    id = TrialId{ledger.id(), grant.work.task, ledger.last_generation(grant.work.task)};
+  if (id.ok()) assignment.set_seed(InputSeed(ledger.plan().spec.seed(), *id));
   return assignment;
 }
 

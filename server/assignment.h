@@ -13,6 +13,6 @@ namespace mycc {
 // The seed of the random inputs that a trial is verified on.
 uint64_t InputSeed(uint64_t job_seed, const TrialId& id);
 v1::LeaseId LeaseOf(const Grant& grant);
-v1::Assignment AssignmentOf(const Grant& grant, const JobLedger& job);
+v1::Assignment AssignmentOf(const Grant& grant, const JobLedger& ledger);
 
 }  // namespace mycc

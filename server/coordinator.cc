@@ -8,7 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "base/status.h"
 #include "codegen/target/target.h"
-#include "command/protocols.h"
+#include "proto/timing_protocol.h"
 
 namespace mycc {
 namespace {

@@ -32,9 +32,9 @@ constexpr int kMostCallsOfOne = 100;
 constexpr auto kShutdownGrace = std::chrono::milliseconds(200);
 
 // Lets in callers that show the token; all callers where there is none.
-class Doorman {
+class TokenCheck {
  public:
-  explicit Doorman(const std::string& token) : expected_(token.empty() ? "" : TokenValue(token)) {}
+  explicit TokenCheck(const std::string& token) : expected_(token.empty() ? "" : TokenValue(token)) {}
 
   absl::Status Check(const grpc::CallbackServerContext& context) const {
     if (expected_.empty()) return absl::OkStatus();
@@ -60,10 +60,10 @@ class Doorman {
 
 // A call whose answer the loop gives later. `start` receives the reply.
 template <typename Response>
-grpc::ServerUnaryReactor* Answer(const Doorman& doorman, grpc::CallbackServerContext* context,
+grpc::ServerUnaryReactor* Answer(const TokenCheck& token_check, grpc::CallbackServerContext* context,
                                  Response* response, const std::function<void(Reply<Response>)>& start) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  if (const absl::Status status = doorman.Check(*context); !status.ok()) {
+  if (const absl::Status status = token_check.Check(*context); !status.ok()) {
     reactor->Finish(ToGrpc(status));
     return reactor;
   }
@@ -81,87 +81,89 @@ IsAlive AliveWhile(grpc::CallbackServerContext* context) {
 
 class WorkerServiceImpl final : public v1::WorkerService::CallbackService {
  public:
-  WorkerServiceImpl(ServerLoop* loop, const Doorman* doorman) : loop_(loop), doorman_(doorman) {}
+  WorkerServiceImpl(ServerLoop* loop, const TokenCheck* token_check)
+      : loop_(loop), token_check_(token_check) {}
 
   grpc::ServerUnaryReactor* Register(grpc::CallbackServerContext* context, const v1::RegisterRequest* request,
                                      v1::RegisterResponse* response) override {
-    return Answer<v1::RegisterResponse>(*doorman_, context, response,
+    return Answer<v1::RegisterResponse>(*token_check_, context, response,
                                         [&](auto reply) { loop_->Register(*request, reply); });
   }
   grpc::ServerUnaryReactor* Lease(grpc::CallbackServerContext* context, const v1::LeaseRequest* request,
                                   v1::LeaseResponse* response) override {
-    return Answer<v1::LeaseResponse>(*doorman_, context, response,
+    return Answer<v1::LeaseResponse>(*token_check_, context, response,
                                      [&](auto reply) { loop_->Lease(*request, AliveWhile(context), reply); });
   }
   grpc::ServerUnaryReactor* Report(grpc::CallbackServerContext* context, const v1::ReportRequest* request,
                                    v1::ReportResponse* response) override {
-    return Answer<v1::ReportResponse>(*doorman_, context, response,
+    return Answer<v1::ReportResponse>(*token_check_, context, response,
                                       [&](auto reply) { loop_->Report(*request, reply); });
   }
   grpc::ServerUnaryReactor* Heartbeat(grpc::CallbackServerContext* context,
                                       const v1::HeartbeatRequest* request,
                                       v1::HeartbeatResponse* response) override {
-    return Answer<v1::HeartbeatResponse>(*doorman_, context, response,
+    return Answer<v1::HeartbeatResponse>(*token_check_, context, response,
                                          [&](auto reply) { loop_->Heartbeat(*request, reply); });
   }
   grpc::ServerUnaryReactor* Leave(grpc::CallbackServerContext* context, const v1::LeaveRequest* request,
                                   v1::LeaveResponse* response) override {
-    return Answer<v1::LeaveResponse>(*doorman_, context, response,
+    return Answer<v1::LeaveResponse>(*token_check_, context, response,
                                      [&](auto reply) { loop_->Leave(*request, reply); });
   }
 
  private:
   ServerLoop* const loop_;
-  const Doorman* const doorman_;
+  const TokenCheck* const token_check_;
 };
 
 class TuningServiceImpl final : public v1::TuningService::CallbackService {
  public:
-  TuningServiceImpl(ServerLoop* loop, const Doorman* doorman) : loop_(loop), doorman_(doorman) {}
+  TuningServiceImpl(ServerLoop* loop, const TokenCheck* token_check)
+      : loop_(loop), token_check_(token_check) {}
 
   grpc::ServerUnaryReactor* SubmitJob(grpc::CallbackServerContext* context,
                                       const v1::SubmitJobRequest* request,
                                       v1::SubmitJobResponse* response) override {
-    return Answer<v1::SubmitJobResponse>(*doorman_, context, response,
+    return Answer<v1::SubmitJobResponse>(*token_check_, context, response,
                                          [&](auto reply) { loop_->SubmitJob(*request, reply); });
   }
   grpc::ServerUnaryReactor* ListJobs(grpc::CallbackServerContext* context, const v1::ListJobsRequest* request,
                                      v1::ListJobsResponse* response) override {
-    return Answer<v1::ListJobsResponse>(*doorman_, context, response,
+    return Answer<v1::ListJobsResponse>(*token_check_, context, response,
                                         [&](auto reply) { loop_->ListJobs(*request, reply); });
   }
   grpc::ServerUnaryReactor* WatchJob(grpc::CallbackServerContext* context, const v1::WatchJobRequest* request,
                                      v1::WatchJobResponse* response) override {
-    return Answer<v1::WatchJobResponse>(*doorman_, context, response, [&](auto reply) {
+    return Answer<v1::WatchJobResponse>(*token_check_, context, response, [&](auto reply) {
       loop_->WatchJob(*request, AliveWhile(context), reply);
     });
   }
   grpc::ServerUnaryReactor* CancelJob(grpc::CallbackServerContext* context,
                                       const v1::CancelJobRequest* request,
                                       v1::CancelJobResponse* response) override {
-    return Answer<v1::CancelJobResponse>(*doorman_, context, response,
+    return Answer<v1::CancelJobResponse>(*token_check_, context, response,
                                          [&](auto reply) { loop_->CancelJob(*request, reply); });
   }
   grpc::ServerUnaryReactor* LeaveJob(grpc::CallbackServerContext* context, const v1::LeaveJobRequest* request,
                                      v1::LeaveJobResponse* response) override {
-    return Answer<v1::LeaveJobResponse>(*doorman_, context, response,
+    return Answer<v1::LeaveJobResponse>(*token_check_, context, response,
                                         [&](auto reply) { loop_->LeaveJob(*request, reply); });
   }
   grpc::ServerUnaryReactor* ListDevices(grpc::CallbackServerContext* context,
                                         const v1::ListDevicesRequest* request,
                                         v1::ListDevicesResponse* response) override {
-    return Answer<v1::ListDevicesResponse>(*doorman_, context, response,
+    return Answer<v1::ListDevicesResponse>(*token_check_, context, response,
                                            [&](auto reply) { loop_->ListDevices(*request, reply); });
   }
   grpc::ServerUnaryReactor* Best(grpc::CallbackServerContext* context, const v1::BestRequest* request,
                                  v1::BestResponse* response) override {
-    return Answer<v1::BestResponse>(*doorman_, context, response,
+    return Answer<v1::BestResponse>(*token_check_, context, response,
                                     [&](auto reply) { loop_->Best(*request, reply); });
   }
 
  private:
   ServerLoop* const loop_;
-  const Doorman* const doorman_;
+  const TokenCheck* const token_check_;
 };
 
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> CredentialsOf(const ListenOptions& options) {
@@ -214,9 +216,9 @@ std::string SocketPath(const std::string& address) {
 
 struct GrpcServer::Impl {
   Impl(ServerLoop* loop, const std::string& token)
-      : doorman(token), workers(loop, &doorman), tuning(loop, &doorman) {}
+      : token_check(token), workers(loop, &token_check), tuning(loop, &token_check) {}
 
-  const Doorman doorman;
+  const TokenCheck token_check;
   WorkerServiceImpl workers;
   TuningServiceImpl tuning;
   std::string address;

@@ -52,7 +52,7 @@ struct JobAdmissionOptions {
 // The callbacks by which admission tells other parts.
 struct JobAdmissionHooks {
   // A job was taken up: these of its trials go to the lease queue.
-  std::function<void(const JobLedger& job, const std::vector<Trial>& open)> queue_trials;
+  std::function<void(const JobLedger& ledger, const std::vector<Trial>& open)> queue_trials;
   // A running job was cancelled, and is no longer among the running ones.
   std::function<void(std::unique_ptr<RunningJob>)> discard;
 };

@@ -20,15 +20,16 @@ JobBoard::JobBoard(JobBoardOptions options, TuningLog* log, LeaseQueue* queue, c
           [this](const RunningJob& job) { return admission_.listing().ProgressOf(job, /*with_tasks=*/true); },
           [this](RunningJob* job) { Remove(job); }),
       proposals_(&store_, queue, time, executors, &endings_, [this](RunningJob* job) { Advance(job); }),
-      admission_(std::move(options.admission), &store_, time, executors, &running_, &proposals_,
-                 {[this](const JobLedger& job, const std::vector<Trial>& open) { QueueTrials(job, open); },
-                  [this](std::unique_ptr<RunningJob> job) { Discard(std::move(job)); }}) {}
+      admission_(
+          std::move(options.admission), &store_, time, executors, &running_, &proposals_,
+          {[this](const JobLedger& ledger, const std::vector<Trial>& open) { QueueTrials(ledger, open); },
+           [this](std::unique_ptr<RunningJob> job) { Discard(std::move(job)); }}) {}
 
-void JobBoard::QueueTrials(const JobLedger& job, const std::vector<Trial>& open) {
+void JobBoard::QueueTrials(const JobLedger& ledger, const std::vector<Trial>& open) {
   for (const Trial& trial : open) {
     QueuedWork queued{.name = trial.name,
-                      .job = job.id(),
-                      .target = job.plan().tasks[trial.task].key.target,
+                      .job = ledger.id(),
+                      .target = ledger.plan().tasks[trial.task].key.target,
                       .task = trial.task,
                       .attempt = trial.attempt,
                       .losses = trial.lost_attempts,
@@ -39,7 +40,7 @@ void JobBoard::QueueTrials(const JobLedger& job, const std::vector<Trial>& open)
       queue_->Add(std::move(queued));
     }
   }
-  hooks_.on_adopted(job.id());
+  hooks_.on_adopted(ledger.id());
 }
 
 void JobBoard::Discard(std::unique_ptr<RunningJob> job) {

@@ -84,7 +84,7 @@ class JobBoard {
   // Takes the next step that the job's state asks for; the job may be gone afterwards.
   void Advance(RunningJob* job);
   void TickJob(RunningJob* job);
-  void QueueTrials(const JobLedger& job, const std::vector<Trial>& open);
+  void QueueTrials(const JobLedger& ledger, const std::vector<Trial>& open);
   void Discard(std::unique_ptr<RunningJob> job);
   void Remove(RunningJob* job);
   RunningJob* Find(const std::string& job) const;

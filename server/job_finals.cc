@@ -10,13 +10,14 @@
 
 namespace mycc {
 
-FinalsQuestion FinalsQuestionOf(const JobLedger& job) {
-  FinalsQuestion question{.job = job.id(), .tasks = {}};
-  for (uint32_t task = 0; task < job.plan().tasks.size(); ++task) {
-    if (!job.stored_tasks()[task].reused())
-      question.tasks.push_back({task,
-                                &job.plan().tasks[task],
-                                {job.default_trial(task), job.best_trial(task), job.best_share(task)}});
+FinalsQuestion FinalsQuestionOf(const JobLedger& ledger) {
+  FinalsQuestion question{.job = ledger.id(), .tasks = {}};
+  for (uint32_t task = 0; task < ledger.plan().tasks.size(); ++task) {
+    if (!ledger.stored_tasks()[task].reused())
+      question.tasks.push_back(
+          {task,
+           &ledger.plan().tasks[task],
+           {ledger.default_trial(task), ledger.best_trial(task), ledger.best_share(task)}});
   }
   return question;
 }
@@ -37,24 +38,24 @@ FinalsPlan PlanFinals(const FinalsQuestion& question, const TuningLog& log) {
   return plan;
 }
 
-std::vector<QueuedWork> QueuedRounds(const JobLedger& job, const FinalsPlan& plan) {
+std::vector<QueuedWork> QueuedRounds(const JobLedger& ledger, const FinalsPlan& plan) {
   std::vector<QueuedWork> rounds;
   for (const FinalRound& round : plan.rounds) {
     FinalRoundWork work;
     for (const v1::Record& finalist : round.finalists) work.traces.push_back(finalist.trace());
     rounds.push_back({.name = round.name,
-                      .job = job.id(),
-                      .target = job.plan().tasks[round.task].key.target,
+                      .job = ledger.id(),
+                      .target = ledger.plan().tasks[round.task].key.target,
                       .task = round.task,
                       .what = std::move(work)});
   }
   return rounds;
 }
 
-JobFinals::JobFinals(JobLedger* job, const FinalsPlan& plan) : job_(job) {
+JobFinals::JobFinals(JobLedger* ledger, const FinalsPlan& plan) : ledger_(ledger) {
   for (const FinalRound& round : plan.rounds) open_[round.name] = round;
   planned_ = open_.size();
-  for (const auto& [task, times] : plan.earlier) job_->SetFinal(task, times);
+  for (const auto& [task, times] : plan.earlier) ledger_->SetFinal(task, times);
   for (const auto& [task, why] : plan.failures) Fail(task, why);
 }
 
@@ -72,7 +73,8 @@ std::vector<v1::Record> JobFinals::Records(const std::string& round,
 void JobFinals::Finish(const std::string& round, const std::vector<v1::Record>& records) {
   const auto found = open_.find(round);
   if (found == open_.end()) return;  // given up meanwhile
-  if (!records.empty()) job_->SetFinal(found->second.task, FinalTimesOf(records, found->second.by_default));
+  if (!records.empty())
+    ledger_->SetFinal(found->second.task, FinalTimesOf(records, found->second.by_default));
   open_.erase(found);
 }
 
@@ -88,7 +90,7 @@ void JobFinals::GiveUpAll(const std::string& why) {
 }
 
 void JobFinals::Fail(uint32_t task, const std::string& why) {
-  failures_.push_back(absl::StrCat("no final round of ", job_->plan().tasks[task].key.workload_name,
+  failures_.push_back(absl::StrCat("no final round of ", ledger_->plan().tasks[task].key.workload_name,
                                    ", its single timings stand: ", why));
 }
 

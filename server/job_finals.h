@@ -26,7 +26,7 @@ struct FinalsQuestion {
   std::string job;
   std::vector<Searched> tasks;
 };
-FinalsQuestion FinalsQuestionOf(const JobLedger& job);
+FinalsQuestion FinalsQuestionOf(const JobLedger& ledger);
 
 struct FinalsPlan {
   std::vector<FinalRound> rounds;
@@ -35,12 +35,12 @@ struct FinalsPlan {
 };
 FinalsPlan PlanFinals(const FinalsQuestion& question, const TuningLog& log);
 // The rounds as work for the queue, each for one worker.
-std::vector<QueuedWork> QueuedRounds(const JobLedger& job, const FinalsPlan& plan);
+std::vector<QueuedWork> QueuedRounds(const JobLedger& ledger, const FinalsPlan& plan);
 
 class JobFinals {
  public:
   // The job must outlive it.
-  JobFinals(JobLedger* job, const FinalsPlan& plan);
+  JobFinals(JobLedger* ledger, const FinalsPlan& plan);
 
   bool is_open() const { return !open_.empty(); }
   bool is_open(const std::string& round) const { return open_.contains(round); }
@@ -62,7 +62,7 @@ class JobFinals {
  private:
   void Fail(uint32_t task, const std::string& why);
 
-  JobLedger* const job_;
+  JobLedger* const ledger_;
   std::map<std::string, FinalRound> open_;  // by name
   size_t planned_ = 0;
   std::vector<std::string> failures_;

@@ -70,7 +70,7 @@ void JobLedger::Finish(uint32_t task, uint32_t generation, uint32_t index, const
   outcomes_.emplace_back(task, std::move(outcome));
 }
 
-TaskOutcomes JobLedger::TakeUntold() {
+TaskOutcomes JobLedger::TakeNewOutcomes() {
   TaskOutcomes untold;
   for (; told_ < outcomes_.size(); ++told_) {
     const auto& [task, outcome] = outcomes_[told_];

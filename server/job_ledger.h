@@ -45,7 +45,7 @@ class JobLedger {
   // A trial's final result, before the search is told.
   void Finish(uint32_t task, uint32_t generation, uint32_t index, const v1::MeasureResult& result);
   // The outcomes since the last call, by task.
-  TaskOutcomes TakeUntold();
+  TaskOutcomes TakeNewOutcomes();
   // For a search that begins again: it has been told nothing yet.
   void ForgetTold() { told_ = 0; }
 

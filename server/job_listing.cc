@@ -45,7 +45,7 @@ absl::StatusOr<v1::JobProgress> ProgressOfTasks(TuningLog* log, const JobStore& 
   MYCC_ASSIGN_OR_RETURN(const bool has_tasks, store.HasTasks(job.id));
   if (!has_tasks) return ProgressOfSpec(job);
   const absl::StatusOr<LoadedJob> loaded = LoadJob(*log, store, job);
-  return loaded.ok() ? loaded->job->Progress(/*with_tasks=*/true) : ProgressOfSpec(job);
+  return loaded.ok() ? loaded->ledger->Progress(/*with_tasks=*/true) : ProgressOfSpec(job);
 }
 
 void KeepNoTasks(v1::JobProgress* progress) {

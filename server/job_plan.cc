@@ -11,8 +11,8 @@
 #include "codegen/workload/canonical.h"
 #include "codegen/workload/parse.h"
 #include "codegen/workload/print.h"
-#include "command/protocols.h"
 #include "proto/names.h"
+#include "proto/timing_protocol.h"
 #include "tuner/search/strategy.h"
 
 namespace mycc {

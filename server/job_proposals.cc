@@ -28,15 +28,15 @@ absl::StatusOr<std::vector<v1::Proposal>> ReadProposals(TuningLog* log, const st
 }
 
 Generation GenerationOf(const RunningJob& job, const v1::Proposal& proposal, double elapsed_seconds) {
-  const JobLedger& active = *job.ledger;
+  const JobLedger& ledger = *job.ledger;
   Generation generation{.job = job.id(),
                         .task = proposal.task(),
                         .generation = proposal.generation(),
-                        .proposal = active.num_proposals(),
+                        .proposal = ledger.num_proposals(),
                         .elapsed_seconds = elapsed_seconds,
                         .state = proposal.state().SerializeAsString(),
                         .trials = {}};
-  const auto model = job.model_ids.find(ModelKind(active.plan().tasks[proposal.task()].target));
+  const auto model = job.model_ids.find(ModelKind(ledger.plan().tasks[proposal.task()].target));
   for (int i = 0; i < proposal.traces_size(); ++i) {
     const v1::SearchState::Candidate& candidate = proposal.state().candidates(i);
     NewTrial& trial = generation.trials.emplace_back();
@@ -44,8 +44,8 @@ Generation GenerationOf(const RunningJob& job, const v1::Proposal& proposal, dou
     if (candidate.has_predicted_seconds())
       trial.provenance.set_predicted_score(1 / candidate.predicted_seconds());
     const std::string origin(OriginName(static_cast<Origin>(candidate.origin())));
-    trial.provenance.set_strategy(absl::StrCat(active.stored().spec().strategy(), "/", origin));
-    trial.provenance.set_seed(active.stored().spec().seed());
+    trial.provenance.set_strategy(absl::StrCat(ledger.stored().spec().strategy(), "/", origin));
+    trial.provenance.set_seed(ledger.stored().spec().seed());
     if (model != job.model_ids.end()) trial.provenance.set_model(model->second);
   }
   return generation;
@@ -67,11 +67,11 @@ void JobProposals::BuildSearch(RunningJob* job, std::vector<v1::Proposal> propos
     SearchStart start;
     std::map<std::string, std::string> model_ids;
   };
-  const JobLedger& active = *job->ledger;
+  const JobLedger& ledger = *job->ledger;
   // A job outlives all work that is under way for it.
-  auto read = std::make_shared<Read>(Read{.start = {.job = &active.stored(),
-                                                    .tasks = &active.plan().tasks,
-                                                    .stored_tasks = &active.stored_tasks(),
+  auto read = std::make_shared<Read>(Read{.start = {.job = &ledger.stored(),
+                                                    .tasks = &ledger.plan().tasks,
+                                                    .stored_tasks = &ledger.stored_tasks(),
                                                     .models = {},
                                                     .proposals = std::move(proposals)},
                                           .model_ids = {}});
@@ -119,7 +119,7 @@ void JobProposals::Ask(RunningJob* job) {
     absl::StatusOr<SearchStep> step = absl::UnknownError("");
   };
   auto asked = std::make_shared<Asked>();
-  asked->outcomes = job->ledger->TakeUntold();
+  asked->outcomes = job->ledger->TakeNewOutcomes();
   ++job->under_way;
   job->asked_at = time_->Seconds();
   executors_.search(

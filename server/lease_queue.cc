@@ -89,7 +89,7 @@ bool LeaseQueue::ForLinesInTurn(const Asker& asker, const std::function<bool(Lin
   return false;
 }
 
-std::optional<QueuedWork> LeaseQueue::TakeApart(const Asker& asker, bool suspects, LineOfTrials* line) {
+std::optional<QueuedWork> LeaseQueue::PopApart(const Asker& asker, bool suspects, LineOfTrials* line) {
   const auto found = std::find_if(line->apart.begin(), line->apart.end(), [&](const QueuedWork& trial) {
     return trial.is_suspect() == suspects && (asker.may_try == nullptr || asker.may_try(trial));
   });
@@ -102,7 +102,7 @@ std::optional<QueuedWork> LeaseQueue::TakeApart(const Asker& asker, bool suspect
 }
 
 std::optional<QueuedWork> LeaseQueue::TakeOrdinary(const Asker& asker, LineOfTrials* line) {
-  std::optional<QueuedWork> trial = TakeApart(asker, /*suspects=*/false, line);
+  std::optional<QueuedWork> trial = PopApart(asker, /*suspects=*/false, line);
   if (trial || line->ordinary.empty()) return trial;
   trial = std::move(line->ordinary.front());
   line->ordinary.pop_front();
@@ -118,7 +118,7 @@ Grant* LeaseQueue::GrantTo(const Asker& asker, QueuedWork trial) {
 std::vector<Grant> LeaseQueue::Lease(const Asker& asker, int count) {
   std::vector<Grant> grants;
   const auto take_suspect = [&](LineOfTrials* line) {
-    std::optional<QueuedWork> trial = TakeApart(asker, /*suspects=*/true, line);
+    std::optional<QueuedWork> trial = PopApart(asker, /*suspects=*/true, line);
     if (!trial) return false;
     grants.push_back(*GrantTo(asker, *std::move(trial)));
     return true;

@@ -1,15 +1,15 @@
-// The queue of trials: those that wait for a worker, and those that workers have leased. A grant raises the
-// trial's attempt number, and only a report with the current number counts, which fences off workers whose
-// lease has ended.
+// The queue of work: trials and final rounds that wait for a worker, and those that workers have leased. A
+// grant raises the trial's attempt number, and only a report with the current number counts, which fences off
+// workers whose lease has ended.
 //
 //              Lease              Confirm            BeginCommit
-//   waiting ----------> granting ---------> held -------------> settling ---.
+//   waiting ----------> granting ---------> held ------------> committing ---.
 //      ^                    | TakeBack        ^     AbortCommit        |       | Finish
 //      |                    |                 '---------------------'       v
 //      '--------------------'-------------------------- Return ----'      (gone)
 //
 // A grant, or the end of a lease, is decided here at once, and final when it is in the log. Until then the
-// trial is granting or settling; its lease neither runs out nor is renewed. Leases are indexed by trial, by
+// trial is granting or committing; its lease neither runs out nor is renewed. Leases are indexed by trial, by
 // holder and by expiry, so a message costs what it lists, and a tick costs what is overdue.
 //
 // Blame. When a worker dies, all trials that it held are suspects, most of them innocent. A suspect is leased
@@ -96,11 +96,11 @@ class LeaseQueue {
  public:
   explicit LeaseQueue(double lease_seconds) : lease_seconds_(lease_seconds) {}
 
-  // Appends the trial to the line of its job and target; `first` puts it at the head.
-  void Add(QueuedWork trial, bool first = false);
-  // Adopts a trial that a worker holds already under trial.attempt, after a restart of the server. The worker
+  // Appends the work to the line of its job and target; `first` puts it at the head.
+  void Add(QueuedWork work, bool first = false);
+  // Adopts work that a worker holds already under work.attempt, after a restart of the server. The worker
   // first has to find the server again, so the lease lasts that much longer.
-  void Adopt(QueuedWork trial, const std::string& holder, double now);
+  void Adopt(QueuedWork work, const std::string& holder, double now);
 
   // Grants up to `count` trials of the lines that fit, which take turns; in a line the oldest first. A
   // suspect comes first, alone, and only to a holder that has none.
@@ -171,9 +171,9 @@ class LeaseQueue {
   // Calls `take` with the lines in turn until it returns true or each line was offered. The line that was
   // taken from has had its turn.
   bool ForLinesInTurn(const Asker& asker, const std::function<bool(LineOfTrials*)>& take);
-  std::optional<QueuedWork> TakeApart(const Asker& asker, bool suspects, LineOfTrials* line);
+  std::optional<QueuedWork> PopApart(const Asker& asker, bool suspects, LineOfTrials* line);
   std::optional<QueuedWork> TakeOrdinary(const Asker& asker, LineOfTrials* line);
-  Grant* GrantTo(const Asker& asker, QueuedWork trial);
+  Grant* GrantTo(const Asker& asker, QueuedWork work);
   Grant* Insert(Grant grant);
   // Into the state in which it runs out, renewed or not: its holder reports something new.
   void HoldAnew(Grant* grant, double now, double seconds);

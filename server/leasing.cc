@@ -154,12 +154,12 @@ void Leasing::Deliver(const Granting& granting) {
   }
   v1::LeaseResponse response;
   for (const Grant& grant : granting.written) {
-    const JobLedger* const job = board_->Leasable(grant.work.job);
-    if (job == nullptr) {
+    const JobLedger* const ledger = board_->Leasable(grant.work.job);
+    if (ledger == nullptr) {
       losses_->Return(grant);  // its job has ended meanwhile
     } else {
       v1::Assignment& assignment = *response.add_assignments();
-      assignment = AssignmentOf(grant, *job);
+      assignment = AssignmentOf(grant, *ledger);
       assignment.mutable_lease()->set_ticket(tickets_->TicketOf(grant.work.name, grant.work.attempt));
     }
   }

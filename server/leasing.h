@@ -58,7 +58,7 @@ class Leasing {
   // True when the call has its answer.
   bool Answer(const Call& call);
   std::vector<Grant> Grants(WorkerTable::Session* session, const v1::LeaseRequest& request);
-  bool MayTry(const std::string& worker, const QueuedWork& trial) const;
+  bool MayTry(const std::string& worker, const QueuedWork& work) const;
   void Write(const std::shared_ptr<Granting>& granting);
   void OnWritten(const std::shared_ptr<Granting>& granting, const Grant& grant, const absl::Status& status);
   void Deliver(const Granting& granting);

@@ -7,8 +7,8 @@
 #include "base/status.h"
 #include "codegen/schedule/trace.h"
 #include "codegen/workload/parse.h"
-#include "command/protocols.h"
 #include "proto/names.h"
+#include "proto/timing_protocol.h"
 #include "server/final_round.h"
 
 namespace mycc {
@@ -66,7 +66,7 @@ absl::StatusOr<LoadedProposals> LoadProposals(const JobStore& store, const Job& 
   v1::SchedulerState scheduler;
   if (!scheduler.ParseFromString(job.scheduler_state)) return Damaged(job.id, "its list of proposals");
   loaded.elapsed_seconds = scheduler.elapsed_seconds();
-  for (const uint32_t task : scheduler.round_tasks()) {
+  for (const uint32_t task : scheduler.proposal_tasks()) {
     if (task >= old_states.size()) return Damaged(job.id, "its list of proposals");
     v1::Proposal& proposal = add(task);
     const v1::SearchState& state = old_states[task];
@@ -118,19 +118,20 @@ v1::MeasureResult LostResult(const TrialId& id) {
 // more.
 void AddTrials(std::vector<TrialsOfTask> trials, LoadedJob* state) {
   for (v1::Proposal& proposal : state->proposals) {
-    state->job->AddProposal(proposal.task(), proposal.state());
+    state->ledger->AddProposal(proposal.task(), proposal.state());
     for (uint32_t index = 0; index < static_cast<uint32_t>(proposal.state().candidates_size()); ++index) {
       const auto found = trials[proposal.task()].find({proposal.generation(), index});
       if (found == trials[proposal.task()].end() || !IsSound(found->second)) {
         proposal.add_traces("");
-        state->job->Finish(proposal.task(), proposal.generation(), index,
-                           LostResult({state->job->id(), proposal.task(), proposal.generation(), index}));
+        state->ledger->Finish(
+            proposal.task(), proposal.generation(), index,
+            LostResult({state->ledger->id(), proposal.task(), proposal.generation(), index}));
         continue;
       }
       Trial& trial = found->second;
       proposal.add_traces(trial.trace);
       if (trial.result) {
-        state->job->Finish(proposal.task(), proposal.generation(), index, *trial.result);
+        state->ledger->Finish(proposal.task(), proposal.generation(), index, *trial.result);
       } else if (trial.state != TrialState::kDropped) {
         state->open.push_back(std::move(trial));
       }
@@ -139,20 +140,21 @@ void AddTrials(std::vector<TrialsOfTask> trials, LoadedJob* state) {
 }
 
 // Adds the task's best times as the log has them now. A damaged record is done without.
-absl::Status AddTimes(const TuningLog& log, uint32_t task, JobLedger* job) {
-  const PlannedTask& planned = job->plan().tasks[task];
-  if (job->stored_tasks()[task].reused()) {
+absl::Status AddTimes(const TuningLog& log, uint32_t task, JobLedger* ledger) {
+  const PlannedTask& planned = ledger->plan().tasks[task];
+  if (ledger->stored_tasks()[task].reused()) {
     const absl::StatusOr<StoredRecord> best =
         log.Best({planned.key.workload_hash, planned.key.target}, planned.protocol);
-    if (best.ok()) job->SetKnownBest(task, best->record.result().timing().seconds());
+    if (best.ok()) ledger->SetKnownBest(task, best->record.result().timing().seconds());
     return absl::OkStatus();
   }
-  const absl::StatusOr<std::vector<v1::Record>> final = FinalRecordsOf(log, job->id(), task, planned);
-  const absl::StatusOr<std::optional<v1::Record>> by_default = RecordOfTrial(log, job->default_trial(task));
+  const absl::StatusOr<std::vector<v1::Record>> final = FinalRecordsOf(log, ledger->id(), task, planned);
+  const absl::StatusOr<std::optional<v1::Record>> by_default =
+      RecordOfTrial(log, ledger->default_trial(task));
   for (const absl::Status& status : {final.status(), by_default.status()}) {
     if (!status.ok()) return absl::IsDataLoss(status) ? absl::OkStatus() : status;
   }
-  job->SetFinal(task, FinalTimesOf(*final, *by_default));
+  ledger->SetFinal(task, FinalTimesOf(*final, *by_default));
   return absl::OkStatus();
 }
 
@@ -171,11 +173,11 @@ absl::StatusOr<LoadedJob> LoadJob(const TuningLog& log, const JobStore& store, c
   LoadedJob state;
   state.elapsed_seconds = proposals.elapsed_seconds;
   state.proposals = std::move(proposals.proposals);
-  state.job = std::make_unique<JobLedger>(job.id, std::move(stored), std::move(tasks.plan), tasks.stored,
-                                          job.created_unix_micros);
+  state.ledger = std::make_unique<JobLedger>(job.id, std::move(stored), std::move(tasks.plan), tasks.stored,
+                                             job.created_unix_micros);
   AddTrials(std::move(trials), &state);
   for (uint32_t task = 0; task < tasks.stored.size(); ++task)
-    MYCC_RETURN_IF_ERROR(AddTimes(log, task, state.job.get()));
+    MYCC_RETURN_IF_ERROR(AddTimes(log, task, state.ledger.get()));
   return state;
 }
 

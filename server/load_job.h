@@ -14,7 +14,7 @@
 namespace mycc {
 
 struct LoadedJob {
-  std::unique_ptr<JobLedger> job;  // with all proposals, and the results that are known
+  std::unique_ptr<JobLedger> ledger;  // with all proposals, and the results that are known
   std::vector<v1::Proposal> proposals;
   std::vector<Trial> open;  // queued or leased, in order
   double elapsed_seconds = 0;

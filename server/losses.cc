@@ -84,26 +84,26 @@ bool Losses::IsLast(const Ending& ending) const {
 }
 
 void Losses::End(Ending ending) {
-  const QueuedWork& trial = ending.grant.work;
-  if (!queue_->BeginCommit(trial.name, trial.attempt)) return;
-  if (!trial.is_round()) {
+  const QueuedWork& work = ending.grant.work;
+  if (!queue_->BeginCommit(work.name, work.attempt)) return;
+  if (!work.is_round()) {
     Write(ending);
   } else if (!IsLast(ending)) {
     Requeue(ending);
   } else {
-    // Nothing of a round is in the log, and nothing is read for it.
+    // The log holds nothing of a final round, and nothing is read for it.
     const absl::StatusOr<std::string> evidence = EvidenceOf(*store_, ending.grant, ending.failed->what);
-    queue_->Finish(trial.name, trial.attempt);
-    board_->GiveUpRound(trial.job, trial.name, *evidence);
+    queue_->Finish(work.name, work.attempt);
+    board_->GiveUpRound(work.job, work.name, *evidence);
   }
 }
 
 void Losses::Requeue(const Ending& ending) {
-  const QueuedWork& trial = ending.grant.work;
+  const QueuedWork& work = ending.grant.work;
   if (ending.failed) {
-    queue_->ReturnElsewhere(trial.name, trial.attempt, ending.is_blamed(), *ending.failed, time_->Seconds());
+    queue_->ReturnElsewhere(work.name, work.attempt, ending.is_blamed(), *ending.failed, time_->Seconds());
   } else {
-    queue_->Return(trial.name, trial.attempt, ending.is_blamed());
+    queue_->Return(work.name, work.attempt, ending.is_blamed());
   }
 }
 
@@ -139,13 +139,13 @@ void Losses::WriteReturn(const Ending& ending) {
 }
 
 void Losses::WriteQuarantine(const Ending& ending) {
-  const QueuedWork& trial = ending.grant.work;
+  const QueuedWork& work = ending.grant.work;
   auto finished = std::make_shared<FinishedTrial>();
-  finished->trial = trial.name;
-  finished->attempt = trial.attempt;
+  finished->trial = work.name;
+  finished->attempt = work.attempt;
   finished->result.set_status(ending.status);
-  if (const JobLedger* job = board_->Leasable(trial.job); job != nullptr) {
-    const v1::Assignment assignment = AssignmentOf(ending.grant, *job);
+  if (const JobLedger* ledger = board_->Leasable(work.job); ledger != nullptr) {
+    const v1::Assignment assignment = AssignmentOf(ending.grant, *ledger);
     finished->result.mutable_timing()->set_protocol(assignment.protocol());
     finished->result.set_reproduction(ReproductionOf(assignment));
   }

@@ -1,6 +1,6 @@
 // Ends leases without a result: the trial returns to the queue, blamed or not, or is given up after too many
-// workers. The lease is settling until its end is in the log; a failed write is repeated, so that nothing is
-// lost. Thread rule: thread-compatible. No call blocks.
+// workers. The lease is committing until its end is in the log; a failed write is repeated, so that nothing
+// is lost. Thread rule: thread-compatible. No call blocks.
 #pragma once
 
 #include <cstdint>

@@ -113,18 +113,18 @@ void Reports::Take(const CallPtr& call, const v1::Report& report, bool is_genuin
 
 void Reports::TakeHeld(const CallPtr& call, const v1::Report& report, const Grant& grant) {
   WorkerTable::Session* const session = workers_->Find(call->session);
-  const JobLedger* const job = board_->LedgerOf(grant.work.job);
-  if (job == nullptr) {
+  const JobLedger* const ledger = board_->LedgerOf(grant.work.job);
+  if (ledger == nullptr) {
     Answer(call, report.lease(), v1::ReportAnswer::NOT_NOW, "its job is being taken up");
     return;
   }
-  const PlannedTask& task = job->plan().tasks[grant.work.task];
+  const PlannedTask& task = ledger->plan().tasks[grant.work.task];
   Expectation expected = SourceOf(*session, grant.device, report.result());
   expected.protocol = task.protocol;
   expected.least_seconds = LeastSeconds(task.workload, task.target);
   absl::Status possible = CheckResult(report.result(), expected);
   for (const v1::MeasureResult& rival : report.rivals()) possible.Update(CheckResult(rival, expected));
-  const Held held{call, report, grant, session, *job, expected};
+  const Held held{call, report, grant, session, *ledger, expected};
   if (!possible.ok()) {
     TakeImpossible(held, possible);
   } else if (IsInfrastructureFailure(report.result().status())) {
@@ -143,11 +143,11 @@ void Reports::TakeImpossible(const Held& held, const absl::Status& why) {
   const std::string reason(why.message()), words = absl::StrCat("its result was refused: ", reason);
   CountRefusal(held.session, absl::StrCat("a result of ", lease.trial(), ": ", reason));
   workers_->JudgeLoss(held.session, held.device(), words, time_->Seconds());
-  const QueuedWork& trial = held.grant.work;
-  if (trial.is_round() &&
+  const QueuedWork& work = held.grant.work;
+  if (work.is_round() &&
       !workers_->HasElsewhere(held.task().target, {held.session->worker}, time_->Seconds())) {
-    const std::string job = trial.job, round = trial.name;
-    queue_->Finish(round, trial.attempt);
+    const std::string job = work.job, round = work.name;
+    queue_->Finish(round, work.attempt);
     board_->GiveUpRound(job, round, words);  // the single timings stand
   } else {
     losses_->ReturnElsewhere(held.grant, {held.session->worker, held.device(),
@@ -205,10 +205,10 @@ Reports::PendingPtr Reports::PendingOf(const Held& held) const {
 
 void Reports::TakeRound(const Held& held) {
   const std::vector<v1::MeasureResult> results =
-      ResultsOf(held.report, held.expected, AssignmentOf(held.grant, held.job));
+      ResultsOf(held.report, held.expected, AssignmentOf(held.grant, held.ledger));
   const PendingPtr pending = PendingOf(held);
   pending->finished.result = results[0];
-  const std::string job = held.job.id();
+  const std::string job = held.ledger.id();
   queue_->BeginCommit(pending->finished.trial, pending->finished.attempt);
   being_written_.insert(pending->finished.trial);
   board_->FinishRound(job, pending->finished.trial, results, [this, pending](const absl::Status& status) {
@@ -225,7 +225,7 @@ void Reports::TakeRound(const Held& held) {
 
 void Reports::TakeResult(const Held& held) {
   const PendingPtr pending = PendingOf(held);
-  pending->finished.result = ResultsOf(held.report, held.expected, AssignmentOf(held.grant, held.job))[0];
+  pending->finished.result = ResultsOf(held.report, held.expected, AssignmentOf(held.grant, held.ledger))[0];
   queue_->BeginCommit(pending->finished.trial, pending->finished.attempt);
   Keep(pending, [store = store_, pending] { return KeepResult(store, &pending->finished); });
 }

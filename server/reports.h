@@ -70,10 +70,10 @@ class Reports {
     const v1::Report& report;
     const Grant& grant;
     WorkerTable::Session* session;
-    const JobLedger& job;
+    const JobLedger& ledger;
     const Expectation& expected;
 
-    const PlannedTask& task() const { return job.plan().tasks[grant.work.task]; }
+    const PlannedTask& task() const { return ledger.plan().tasks[grant.work.task]; }
     const std::string& device() const { return expected.offer.device(); }
   };
   // A result that is being written to the log.

@@ -7,9 +7,9 @@
 
 #include "base/status.h"
 #include "codegen/workload/parse.h"
+#include "process/framing.h"
+#include "process/limits.h"
 #include "proto/measure.pb.h"
-#include "worker/framing.h"
-#include "worker/limits.h"
 
 namespace mycc {
 namespace {

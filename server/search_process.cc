@@ -12,8 +12,8 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/status.h"
+#include "process/limits.h"
 #include "server/search_child.h"
-#include "worker/limits.h"
 
 namespace mycc {
 namespace {

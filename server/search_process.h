@@ -14,9 +14,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "process/child.h"
 #include "proto/search.pb.h"
 #include "server/job_search.h"
-#include "worker/child.h"
 
 namespace mycc {
 

@@ -40,8 +40,8 @@ ServerLoop::ServerLoop(ServerLoopOptions options, TuningLog* log, const TimeSour
     : options_(std::move(options)),
       log_(log),
       time_(time),
-      heard_time_(time, kLongestStepSeconds),
-      coordinator_(options_.coordinator, log, &heard_time_, MakeExecutors()) {}
+      loop_clock_(time, kLongestStepSeconds),
+      coordinator_(options_.coordinator, log, &loop_clock_, MakeExecutors()) {}
 
 // Called on the loop's thread, and before there is one.
 Executors ServerLoop::MakeExecutors() {
@@ -140,7 +140,7 @@ void ServerLoop::RunLoop() {
     std::deque<std::function<void()>> events;
     std::tie(events, stopping) = TakeEvents();
     const double begun = time_->Seconds();
-    heard_time_.Turn();
+    loop_clock_.Turn();
     for (std::function<void()>& event : events) std::exchange(event, nullptr)();
     if (stopping) continue;  // calls that were begun are answered, and none is begun any more
     coordinator_.Tick();
@@ -162,7 +162,7 @@ LoopStats ServerLoop::stats() const {
 }
 
 void ServerLoop::AnswerWatches() {
-  const double now = heard_time_.Seconds();
+  const double now = loop_clock_.Seconds();
   watches_.remove_if([this, now](const Watch& watch) {
     const uint64_t revision = coordinator_.RevisionOf(watch.request.job());
     const bool has_news = revision != watch.request.seen_revision() && (now >= watch.from || revision == 0);
@@ -222,7 +222,7 @@ void ServerLoop::WatchJob(v1::WatchJobRequest request, IsAlive alive, Reply<v1::
         const absl::Status heard = coordinator_.jobs().Renew(request.job(), request.client(), wait);
         if (!heard.ok()) return reply(heard);
         if (coordinator_.RevisionOf(request.job()) == 0) return WatchStored(request, alive, wait, reply);
-        const double now = heard_time_.Seconds();
+        const double now = loop_clock_.Seconds();
         watches_.push_back({request, alive, reply, now + kWatchPauseSeconds, now + wait});
       },
       [reply] { reply(Stopping()); });
@@ -235,7 +235,7 @@ void ServerLoop::WatchStored(const v1::WatchJobRequest& request, const IsAlive& 
         const bool has_turn_to_come = progress.ok() && progress->state() == v1::JOB_STATE_WAITING;
         if (!has_turn_to_come || wait == 0) return WithProgress(reply)(std::move(progress));
         // It is looked at now and then.
-        const double now = heard_time_.Seconds();
+        const double now = loop_clock_.Seconds();
         watches_.push_back({request, alive, reply, now, now + std::min(wait, kTurnSeconds)});
       });
 }

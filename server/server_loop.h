@@ -28,8 +28,8 @@
 #include "proto/worker.pb.h"
 #include "server/coordinator.h"
 #include "server/executors.h"
-#include "server/heard_time.h"
 #include "server/local_search.h"
+#include "server/loop_clock.h"
 #include "server/reply.h"
 #include "server/search_threads.h"
 
@@ -114,7 +114,7 @@ class ServerLoop {
   const TimeSource* const time_;
 
   // The loop thread's own.
-  HeardTime heard_time_;
+  LoopClock loop_clock_;
   Coordinator coordinator_;
   int64_t unanswered_ = 0;  // reads and writes of the log whose answers are to come
   std::list<Watch> watches_;

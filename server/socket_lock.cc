@@ -14,7 +14,7 @@
 namespace mycc {
 namespace {
 
-absl::Status ServedByAnother() { return absl::AlreadyExistsError("another server serves it"); }
+absl::Status ServedByAnother() { return absl::AlreadyExistsError("another server listens there"); }
 
 // Whether a process listens at the socket, also one that is stopped or overloaded.
 bool IsServed(const std::string& socket_path) {

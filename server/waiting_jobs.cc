@@ -126,7 +126,8 @@ void WaitingJobs::WritePrepared(const std::string& id, uint64_t number, Prepared
 }
 
 void WaitingJobs::Run(const std::string& id, LoadedJob loaded) {
-  auto begun = std::make_unique<RunningJob>(std::move(loaded.job), loaded.elapsed_seconds, time_->Seconds());
+  auto begun =
+      std::make_unique<RunningJob>(std::move(loaded.ledger), loaded.elapsed_seconds, time_->Seconds());
   RunningJob* const running = ((*running_)[id] = std::move(begun)).get();
   troubles_.erase(id);
   hooks_.queue_trials(*running->ledger, loaded.open);

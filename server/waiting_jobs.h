@@ -45,7 +45,7 @@ struct WaitingJobsOptions {
 // The parts that are left to others.
 struct WaitingJobsHooks {
   // A job is taken up: these of its trials go to the lease queue.
-  std::function<void(const JobLedger& job, const std::vector<Trial>& open)> queue_trials;
+  std::function<void(const JobLedger& ledger, const std::vector<Trial>& open)> queue_trials;
   // The job's end is in the log: it had nothing to search, or cannot be taken up.
   std::function<void(const std::string& job)> on_ended;
 };

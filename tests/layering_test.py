@@ -1,9 +1,10 @@
-"""Checks that dependencies point down only: every #include of one of our headers against the CMakeLists.txt files.
+"""Checks that dependencies point down only: every #include of one of our headers against the CMakeLists.txt files, and those
+against the order of the folders.
 
 A file may include what its library declares in DEPS or PRIVATE_DEPS, and what those libraries declare in DEPS,
 and so on. A header belongs to the library that compiles the .cc or .proto file of its name; one without such a
-file stands for any library of its folder. No library depends on itself, and no source file is left out of the
-build.
+file stands for any library of its folder. No library depends on itself or on a folder that stands above its own in FOLDERS, and no
+source file is left out of the build.
 
 Usage: layering_test.py SOURCE_DIR
 """
@@ -13,7 +14,8 @@ import pathlib
 import re
 import sys
 
-FOLDERS = ("base", "codegen", "command", "db", "mycc", "mycc_tune", "proto", "server", "tuner", "worker")
+# From the bottom up: a folder depends on those before it.
+FOLDERS = ("base", "codegen", "proto", "db", "tuner", "command", "process", "worker", "server", "mycc_tune", "mycc")
 KEYWORDS = {"NAME", "SRCS", "DEPS", "PRIVATE_DEPS", "GRPC", "PUBLIC", "PRIVATE"}
 
 
@@ -67,6 +69,20 @@ def visible_from(libraries, name):
     return seen
 
 
+def folders_of(library):
+    return {stem.parts[0] for stem in library.stems if stem.parts[0] in FOLDERS}
+
+
+def arrows_up(libraries):
+    """Declared dependencies on a library of a folder above; server and worker do not know each other."""
+    for name, library in libraries.items():
+        for dependency in sorted((library.public | library.private) & libraries.keys()):
+            for user in folders_of(library):
+                for owner in folders_of(libraries[dependency]):
+                    if FOLDERS.index(owner) > FOLDERS.index(user) or (user, owner) == ("server", "worker"):
+                        yield f"{name} ({user}/) depends on {dependency} ({owner}/), which stands beside or above it"
+
+
 def owners_of(libraries, file):
     """The libraries that a file, without its suffix, belongs to."""
     return {n for n, l in libraries.items() if file in l.stems} or {
@@ -93,6 +109,7 @@ def main():
     libraries = read_libraries(root)
     visible = {name: visible_from(libraries, name) for name in libraries}
     faults = [f"{name}: depends on itself" for name in libraries if name in visible[name]]
+    faults += arrows_up(libraries)
     includes = 0
     for folder in FOLDERS:
         for path in sorted(p for p in (root / folder).rglob("*") if p.suffix in (".h", ".cc")):

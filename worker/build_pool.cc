@@ -1,8 +1,8 @@
 #include "worker/build_pool.h"
 
+#include "process/fork_server.h"
+#include "process/host_lock.h"
 #include "proto/utf8.h"
-#include "worker/fork_server.h"
-#include "worker/host_lock.h"
 
 namespace mycc {
 namespace {

@@ -48,8 +48,9 @@ class BuildPool {
 
   // Puts the work at the end of the line, or at its head.
   void Start(BuildWork work, bool first = false);
-  // Builds all and returns when the last is done; outcomes in the order of the requests. Those that are not
-  // wanted when their turn comes are not built, and end as WORKER_UNFIT; null: all are wanted.
+  // Builds all and returns when the last is done; outcomes in the order of the requests. A request
+  // that is no longer wanted when its turn comes is not built, and ends as WORKER_UNFIT; null: all are
+  // wanted.
   std::vector<BuildOutcome> BuildAll(const std::vector<v1::BuildRequest>& requests,
                                      const std::function<bool()>& is_wanted = nullptr);
 

@@ -1,5 +1,5 @@
 // Builds one candidate, from its text to a shared library, in a process of its own under a fork server
-// (worker/fork_server.h). A back end that crashes or hangs costs that candidate alone. Thread rule:
+// (process/fork_server.h). A back end that crashes or hangs costs that candidate alone. Thread rule:
 // re-entrant.
 #pragma once
 

@@ -2,11 +2,11 @@
 
 #include <cstdlib>
 
+#include "process/child.h"
+#include "process/fork_server_main.h"
+#include "process/limits.h"
 #include "worker/builder.h"
-#include "worker/child.h"
-#include "worker/fork_server_main.h"
 #include "worker/gpu_runner.h"
-#include "worker/limits.h"
 #include "worker/runner.h"
 
 namespace mycc {

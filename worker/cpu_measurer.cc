@@ -11,16 +11,16 @@
 #include "base/status.h"
 #include "codegen/target/target.h"
 #include "codegen/workload/parse.h"
+#include "process/host_lock.h"
 #include "proto/names.h"
 #include "proto/proof.h"
 #include "worker/device.h"
-#include "worker/host_lock.h"
 
 namespace mycc {
 namespace {
 
-// A candidate this many times slower than the best has shown what it is worth.
-constexpr double kWorthless = 200;
+// A candidate is stopped when it takes this many times the best one's time.
+constexpr double kTimeLimitFactor = 200;
 constexpr double kStartSeconds = 4;  // loading, copying and verifying, also on a busy host
 constexpr double kStrained = 10;     // times slower than alone at most, on a processor for each thread
 // Candidates that are timed in turn have all but the same times: the budget of each, relative to one alone.
@@ -51,7 +51,7 @@ absl::StatusOr<std::unique_ptr<CpuMeasurer>> CpuMeasurer::Create(CpuMeasurerOpti
   std::filesystem::create_directory(reference_folder, error);
   if (error)
     return absl::UnavailableError(
-        absl::StrCat("making the folder ", reference_folder, ": ", error.message()));
+        absl::StrCat("cannot make the folder ", reference_folder, ": ", error.message()));
   return std::unique_ptr<CpuMeasurer>(
       new CpuMeasurer(options, std::move(scratch), std::move(reference_folder)));
 }
@@ -144,7 +144,7 @@ std::optional<v1::RunnerResponse> CpuMeasurer::Run(const v1::Assignment& assignm
   run.set_flush_bytes(flush_bytes_);
   const double most = candidates * options_.run_seconds;
   const double limit =
-      best > 0 ? std::min(most, candidates * (kStartSeconds + kWorthless * best) + budget) : most;
+      best > 0 ? std::min(most, candidates * (kStartSeconds + kTimeLimitFactor * best) + budget) : most;
 
   Ending ending;
   const HostLock alone(HostLock::Mode::kTiming, kCpuLock, gives_up_);
@@ -230,7 +230,8 @@ absl::StatusOr<std::string> CpuMeasurer::PreparedCase(const v1::Assignment& assi
   std::error_code error;
   std::filesystem::create_directory(folder, error);
   if (error)
-    return absl::FailedPreconditionError(absl::StrCat("making the folder ", folder, ": ", error.message()));
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot make the folder ", folder, ": ", error.message()));
   const absl::Status prepared = PrepareCase(assignment, folder);
   // Any other failure would come again.
   if (!IsPassingFailure(prepared)) {

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "process/fork_server.h"
 #include "worker/build_pool.h"
-#include "worker/fork_server.h"
 #include "worker/measure.h"
 #include "worker/result_book.h"
 #include "worker/scratch.h"

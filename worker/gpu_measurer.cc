@@ -9,17 +9,17 @@
 #include "absl/strings/str_format.h"
 #include "base/status.h"
 #include "codegen/workload/parse.h"
+#include "process/child.h"
+#include "process/host_lock.h"
 #include "proto/names.h"
 #include "proto/proof.h"
-#include "worker/child.h"
 #include "worker/device.h"
-#include "worker/host_lock.h"
 
 namespace mycc {
 namespace {
 
-// A candidate this many times slower than the best has shown what it is worth.
-constexpr double kWorthless = 100;
+// A candidate is stopped when it takes this many times the best one's time.
+constexpr double kTimeLimitFactor = 100;
 constexpr double kLeastSeconds = 0.3;  // for a first call
 constexpr double kStrained = 10;       // times slower than alone at most, beside a neighbour
 // Candidates that are timed in turn have all but the same times: the budget of each, relative to one alone.
@@ -209,9 +209,9 @@ std::optional<v1::RunnerResponse> GpuMeasurer::Run(const Built& built,
   run.set_best_seconds(best);
   run.set_budget_seconds((libraries.size() > 1 ? kTurnsShare * candidates : 1) * options_.timing_seconds);
   run.set_usual_baseline_seconds(baselines_.Usual());
-  run.set_first_call_seconds(best > 0
-                                 ? std::min(options_.first_call_seconds, kLeastSeconds + kWorthless * best)
-                                 : options_.first_call_seconds);
+  run.set_first_call_seconds(
+      best > 0 ? std::min(options_.first_call_seconds, kLeastSeconds + kTimeLimitFactor * best)
+               : options_.first_call_seconds);
   std::optional<v1::RunnerResponse> response = Call(request, candidates * options_.run_seconds, failure);
   if (response) baselines_.Add(response->timing().baseline_seconds());
   return response;
@@ -233,7 +233,8 @@ std::optional<v1::RunnerResponse> GpuMeasurer::Prove(const Built& built, const s
   *prove.mutable_gpu_case() = *test;
   prove.set_seconds(seconds);
   prove.set_budget_seconds(options_.proof_seconds);
-  prove.set_first_call_seconds(std::min(options_.first_call_seconds, kLeastSeconds + kWorthless * seconds));
+  prove.set_first_call_seconds(
+      std::min(options_.first_call_seconds, kLeastSeconds + kTimeLimitFactor * seconds));
   return Call(request, options_.run_seconds + kProvenLaunches * kStrained * seconds, failure);
 }
 

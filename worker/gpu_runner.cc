@@ -16,19 +16,20 @@
 #include "codegen/workload/compare.h"
 #include "codegen/workload/parse.h"
 #include "codegen/workload/sampled_values.h"
+#include "process/framing.h"
+#include "process/limits.h"
 #include "proto/measure.pb.h"
 #include "proto/proof.h"
-#include "worker/framing.h"
 #include "worker/gpu_call.h"
 #include "worker/gpu_case.h"
 #include "worker/gpu_cases.h"
 #include "worker/gpu_context.h"
 #include "worker/gpu_neighbour.h"
 #include "worker/gpu_timer.h"
-#include "worker/limits.h"
 #include "worker/nvml.h"
 #include "worker/permitted_output.h"
 #include "worker/repetition.h"
+#include "worker/timer.h"
 #include "worker/undisturbed.h"
 
 namespace mycc {
@@ -41,12 +42,9 @@ constexpr int64_t kCheckedPlaces = 64, kSampledPlaces = 4096;
 constexpr double kCheckSeconds = 1, kSampleSeconds = 10;
 // A GPU that heats up under a heavy kernel is slower after it, which more attempts do not change.
 constexpr int kTimingAttempts = 2;
-// A first call this much slower than the best kernel is not worth a second one.
-constexpr double kWorthless = 20, kWorthlessSeconds = 0.02;
-// Launches of every candidate beside the timed ones: what fits into a share of the time that timing may take.
-// Each writes over the outputs and reads them, too; one under strain takes turns with a neighbour.
-constexpr double kRepeatShare = 0.02, kRepeatedSlowdown = 2, kStrainedSlowdown = 4;
-constexpr int kMostRepeats = 8;
+// A repeated launch also writes over the outputs and reads them; one under strain takes turns with a
+// neighbour.
+constexpr double kRepeatedSlowdown = 2, kStrainedSlowdown = 4;
 // Cases that are kept in device memory, and what may be lost of it to candidates that do not give it back: as
 // shares of what was free at the start.
 constexpr double kCaseShare = 0.4, kLeakShare = 0.3;
@@ -181,7 +179,7 @@ class GpuRunner {
     MYCC_ASSIGN_OR_RETURN(const double first,
                           Try(request.library(), request.first_call_seconds(), test, response));
     const double best = request.best_seconds();
-    if (best > 0 && first > kWorthlessSeconds && first > kWorthless * best) {
+    if (best > 0 && first > kSlowFirstCallSeconds && first > kSlowFirstCallFactor * best) {
       *response->mutable_timing() = OneSample(request.protocol(), first);
       return absl::OkStatus();
     }

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "worker/limits.h"
+#include "process/limits.h"
 
 namespace mycc {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "process/child.h"
 #include "proto/measure.pb.h"
-#include "worker/child.h"
 #include "worker/outcome.h"
 
 namespace mycc {

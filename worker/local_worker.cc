@@ -9,11 +9,11 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/target/target.h"
+#include "process/host_lock.h"
 #include "proto/timer_version.h"
 #include "worker/device.h"
 #include "worker/gpu_device.h"
 #include "worker/grpc_link.h"
-#include "worker/host_lock.h"
 
 namespace mycc {
 namespace {

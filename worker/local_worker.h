@@ -10,10 +10,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "process/name_lock.h"
 #include "proto/channel.h"
 #include "worker/cpu_measurer.h"
 #include "worker/gpu_measurer.h"
-#include "worker/name_lock.h"
 #include "worker/server_link.h"
 #include "worker/worker.h"
 

@@ -21,6 +21,9 @@ struct Difference {
 // the first of them element 812". Launches count from 1.
 absl::Status SameBits(const Difference& difference, uint32_t launch, const Buffer& output);
 
+// Launches of every candidate beside the timed ones: what fits into a share of the time that timing may take.
+constexpr double kRepeatShare = 0.02;
+constexpr int kMostRepeats = 8;
 // The number of launches of `seconds` each that fit into a budget, between `fewest` and `most`.
 int LaunchesWithin(double budget_seconds, double seconds, int fewest, int most);
 

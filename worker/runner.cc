@@ -28,12 +28,6 @@ namespace mycc {
 namespace {
 
 constexpr int kTimingAttempts = 4;
-// A first call this much slower than the best kernel is not worth a second one. First calls are slow for
-// other reasons too, hence the margin.
-constexpr double kWorthless = 20, kWorthlessSeconds = 0.02;
-// Launches of every candidate beside the timed ones: what fits into a share of the time that timing may take.
-constexpr double kRepeatShare = 0.02;
-constexpr int kMostRepeats = 8;
 constexpr uint32_t kMostProofLaunches = 64;
 
 double Now() {
@@ -221,7 +215,8 @@ v1::RunnerResponse Run(const v1::RunRequest& request) {
   }
   const double first = contenders[0].first_call_seconds;
   const bool worthless = request.rivals().empty() && request.best_seconds() > 0 &&
-                         first > kWorthlessSeconds && first > kWorthless * request.best_seconds();
+                         first > kSlowFirstCallSeconds &&
+                         first > kSlowFirstCallFactor * request.best_seconds();
   if (worthless && contenders[0].ok()) {
     *contenders[0].response.mutable_timing() = OneSample(request.protocol(), first);
   } else if (!sound.empty()) {

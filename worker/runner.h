@@ -1,5 +1,5 @@
 // The process that prepares a test case, or verifies and times one candidate, on a CPU. It runs under a
-// fork server (worker/fork_server.h), so that a candidate's damage affects this process alone. Thread rule:
+// fork server (process/fork_server.h), so that a candidate's damage affects this process alone. Thread rule:
 // one request for each process.
 #pragma once
 

@@ -67,7 +67,8 @@ absl::StatusOr<std::string> CacheFolder(const std::string& name) {
   const std::string path = absl::StrCat(root, "/mycc/", name);
   std::error_code error;
   std::filesystem::create_directories(path, error);
-  if (error) return absl::UnavailableError(absl::StrCat("making the folder ", path, ": ", error.message()));
+  if (error)
+    return absl::UnavailableError(absl::StrCat("cannot make the folder ", path, ": ", error.message()));
   return path;
 }
 

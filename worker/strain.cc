@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-// libgomp's own entry points, as baseline.cc has them.
+// OpenMP's functions as libgomp exports them; its header omp.h belongs to a compiler, not to the system.
 extern "C" {
 void omp_set_num_threads(int threads);
 int omp_get_num_places();

@@ -17,6 +17,10 @@ struct TimingPlan {
   double best_seconds = 0;      // of another candidate; 0: none yet
 };
 
+// A candidate whose first call takes longer than kSlowFirstCallSeconds and kSlowFirstCallFactor times the
+// best one's time is not worth a second call. First calls are slow for other reasons too, hence the margin.
+constexpr double kSlowFirstCallFactor = 20, kSlowFirstCallSeconds = 0.02;
+
 struct MedianInterval {
   double median = 0;
   // A 95 % confidence interval from order statistics: no assumption about the distribution.

@@ -1,12 +1,12 @@
-// The two kinds of threads of a worker: lanes that lease and measure, and the line that registers, reports
-// and beats.
+// The two kinds of threads of a worker: lanes, which lease and measure, and the connection thread, which
+// registers, reports and sends heartbeats.
 #include "worker/worker.h"
 
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "worker/limits.h"
+#include "process/limits.h"
 
 namespace mycc {
 namespace {
@@ -121,7 +121,7 @@ void Worker::RunLane(const WorkerDevice& device) {
       retry = options_.first_retry_seconds;
     }
     if (!Pause(retry)) break;
-    // The line thread tells of a server that is away.
+    // The connection thread tells of a server that is away.
     if (IsRefusal(leased.status()))
       LogOnce(absl::StrCat(device.offer.device(), ": no trials: ", leased.status().message()), &told);
     retry = LongerRetry(retry);

@@ -1,8 +1,8 @@
 // The worker: it registers, leases trials, has them measured, and reports each result until the server has
 // answered.
 //
-//   lane threads of a device:   Lease -> measure -> results that wait
-//   line thread (Run's caller): Register, Report what waits, Heartbeat
+//   lane threads of a device:          Lease -> measure -> results that wait
+//   connection thread (Run's caller):  Register, Report what waits, Heartbeat
 //
 // Each message lists the leases that the worker holds, and only this renews them. A result waits until its
 // own report is answered, also across a restart of the server: the worker then registers again with its
@@ -19,8 +19,8 @@
 
 #include "absl/status/status.h"
 #include "base/mutex.h"
+#include "process/framing.h"
 #include "proto/worker.pb.h"
-#include "worker/framing.h"
 #include "worker/holdings.h"
 #include "worker/measure.h"
 #include "worker/server_link.h"
@@ -84,7 +84,7 @@ class Worker {
   absl::Status Send(bool reports);
   // Sends a message if one is due.
   absl::Status KeepAlive();
-  // Runs the line until the worker stops or is refused.
+  // The connection thread's work, until the worker stops or is refused.
   absl::Status KeepAliveUntilStopped();
   void Leave();
   // The troubles of the devices, when they are news.
@@ -95,10 +95,11 @@ class Worker {
   const WorkerOptions options_;
   ServerLink* const link_;
   const std::vector<WorkerDevice> devices_;
-  std::map<std::string, std::string> troubles_;  // of devices, as they were last told; the line thread's
-  Told refusals_;                                // likewise
-  Deadline next_beat_{};                         // likewise: reports do not put it off
-  bool beat_failed_ = false;                     // likewise: the next one waits for a report, if there is one
+  std::map<std::string, std::string>
+      troubles_;              // of devices, as they were last told; the connection thread's
+  Told refusals_;             // likewise
+  Deadline next_beat_{};      // likewise: reports do not put it off
+  bool beat_failed_ = false;  // likewise: the next one waits for a report, if there is one
 
   Mutex mutex_;
   CondVar changed_;

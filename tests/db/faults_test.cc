@@ -39,7 +39,7 @@ class Child {
   ~Child() { close(pipe_); }
 
   // False when the child is gone.
-  bool Hear(int* number) { return read(pipe_, number, sizeof(*number)) == sizeof(*number); }
+  bool ReadNumber(int* number) { return read(pipe_, number, sizeof(*number)) == sizeof(*number); }
   void Kill() { kill(pid_, SIGKILL); }
   int Wait() {
     int status = 0;
@@ -75,9 +75,9 @@ TEST(FaultsTest, WhatWasAcknowledgedSurvivesKillNineAndNothingIsRepeated) {
     });
     int hear = static_cast<int>(random() % 40);
     int number = 0;
-    while (hear-- >= 0 && child.Hear(&number)) acknowledged.insert(number);
+    while (hear-- >= 0 && child.ReadNumber(&number)) acknowledged.insert(number);
     child.Kill();
-    while (child.Hear(&number)) acknowledged.insert(number);  // said before it died
+    while (child.ReadNumber(&number)) acknowledged.insert(number);  // said before it died
     const int status = child.Wait();
     ASSERT_TRUE(status == 0 || WTERMSIG(status) == SIGKILL) << "it failed by itself";
     finished = status == 0;
@@ -144,10 +144,10 @@ TEST(FaultsTest, AServerThatIsKilledAgainAndAgainFinishesTheSameSearch) {
   for (int status = -1; status != 0;) {
     Child server([&](const std::function<void(int)>& say) { ServeJob(path, job, kGenerations, kSize, say); });
     int number = 0;
-    for (int hear = static_cast<int>(random() % 20); hear >= 0 && server.Hear(&number); --hear)
+    for (int hear = static_cast<int>(random() % 20); hear >= 0 && server.ReadNumber(&number); --hear)
       finished.insert(number);
     server.Kill();
-    while (server.Hear(&number)) finished.insert(number);
+    while (server.ReadNumber(&number)) finished.insert(number);
     status = server.Wait();
     ASSERT_TRUE(status == 0 || WTERMSIG(status) == SIGKILL) << "it failed by itself";
   }
@@ -239,7 +239,7 @@ TEST(FaultsTest, AFileThatMayNotGrowKeepsWhatItHas) {
     }
   });
   int last = -1;
-  while (child.Hear(&last)) {
+  while (child.ReadNumber(&last)) {
   }
   EXPECT_EQ(child.Wait(), 0);
   EXPECT_GT(last, 0);

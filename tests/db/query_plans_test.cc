@@ -28,7 +28,7 @@ TEST(QueryPlansTest, LookUpsScanNothing) {
   finals.target = kTarget;
   finals.only_final = true;
   ASSERT_TRUE((*reader)->List(finals).ok());
-  ASSERT_TRUE((*reader)->SpeakerOf(MakeRecord({})).ok());
+  ASSERT_TRUE((*reader)->ValidRecordOf(MakeRecord({})).ok());
   auto plans = (*reader)->database()->QueryPlans();
   ASSERT_TRUE(plans.ok()) << plans.status();
   int ranked = 0;

@@ -60,7 +60,7 @@ TEST_F(RenamedTracesTest, AreOneSchedule) {
   const int64_t later = Append(MakeRecord({.index = 1, .seconds = 2e-3, .trace = kCurrent}));
   ASSERT_EQ(Top().size(), 1u) << "the later result speaks for the trace";
   EXPECT_EQ(Top()[0].id, later);
-  EXPECT_EQ(log_->SpeakerOf(MakeRecord({.index = 0, .trace = kFormer})).value()->id, later);
+  EXPECT_EQ(log_->ValidRecordOf(MakeRecord({.index = 0, .trace = kFormer})).value()->id, later);
   Append(MakeRecord({.index = 2, .status = v1::MEASURE_STATUS_WRONG_RESULT, .trace = kFormer}));
   EXPECT_THAT(Top(), ::testing::IsEmpty());
 }

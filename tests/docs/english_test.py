@@ -29,6 +29,7 @@ def tracked(*patterns):
 
 SOURCES = tracked("*.h", "*.cc", "*.c", "*.cu", "*.proto")
 SCRIPTS = tracked("*.py")
+HASH_COMMENTED = tracked("*.cmake", "*CMakeLists.txt", "*.sh", ".ci/run")
 
 
 def c_comments(text):
@@ -59,6 +60,12 @@ def python_comments(text):
     return comments
 
 
+def hash_comments(text):
+    """Each run of lines of one `#`, as one text: the comments of CMake and of the shell."""
+    lines = ("\n".join(line.strip() if line.strip().startswith("#") else "" for line in text.splitlines())).split("\n\n")
+    return [re.sub(r"^#!.*\n?|^# ?", "", run.strip(), flags=re.MULTILINE) for run in lines if run.strip()]
+
+
 def faults_of(text):
     """What a reader would stumble over."""
     text = QUOTED.sub("it", text)
@@ -80,6 +87,7 @@ class EnglishTest(unittest.TestCase):
         comments = [(path, comment) for path in SOURCES if str(path) not in EMITTED for comment in c_comments((ROOT / path).read_text())]
         comments += [(path, comment) for path in SCRIPTS if path.name != pathlib.Path(__file__).name
                      for comment in python_comments((ROOT / path).read_text())]
+        comments += [(path, comment) for path in HASH_COMMENTED for comment in hash_comments((ROOT / path).read_text())]
         comments += [(path, (ROOT / path).read_text()) for path in tracked("*.md")]
         self.assertGreater(len(comments), 5000)
         for path, comment in comments:

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/check.h"
-#include "worker/framing.h"
+#include "process/framing.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   int ends[2];

@@ -81,7 +81,7 @@ class FinderTest : public ::testing::Test {
   Trace Better(const Workload& workload) {
     const Workload canonical = Canonicalize(workload);
     const UnmeasuredSchedules unmeasured(canonical, target_);
-    const ScoredSchedule& fallback = unmeasured.defaults()[0];
+    const ScoredSchedule& default_schedule = unmeasured.defaults()[0];
     const Sketch sketch = GenerateSketches(canonical, target_)[0];
     for (size_t d = 0; d < sketch.space.decisions.size(); ++d) {
       for (size_t c = 0; c < sketch.space.decisions[d].choices.size(); ++c) {
@@ -91,11 +91,11 @@ class FinderTest : public ::testing::Test {
         const auto trace = sketch.instantiate(choice);
         if (!trace.ok()) continue;
         const auto scored = unmeasured.Refit(*trace);
-        if (scored.ok() && scored->seconds < fallback.seconds) return scored->trace;
+        if (scored.ok() && scored->seconds < default_schedule.seconds) return scored->trace;
       }
     }
     ADD_FAILURE() << "no neighbour of the default is predicted to be faster";
-    return fallback.trace;
+    return default_schedule.trace;
   }
 
   absl::StatusOr<TemporaryFolder> folder_ = TemporaryFolder::Create();

@@ -3,11 +3,13 @@
 //
 //   submission   a job of thousands of tasks: when the client has its id, when its first trial can be leased
 //   meanwhile    heartbeats and leases of a worker, `best`, and a list of thousands of jobs
-//   restarts     what kill -9 leaves of a job in the middle, and of the large one at its beginning: when the
-//                first new result is in the log, and the first one of a round that is proposed then
+//   restarts     the log is copied while a job is in the middle, and just after the large one began, as kill
+//   -9
+//                would leave it: the time from a start on the copy to the first new result, and to the first
+//                result of a new generation
 //
-// Usage: server_bench [RECORDS [TASKS [JOBS]]]. Prints one line each, and exits with 1 where a limit is
-// missed.
+// Usage: server_bench [RECORDS [TASKS [ENDED_JOBS]]]. Prints a line for each measurement, and exits with 1
+// where a limit is missed.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -328,8 +330,8 @@ void TakeImage(const std::string& path, const std::string& image) {
   std::printf("restart of a job with %d results\n", measured);
 }
 
-// From a start on such an image to the first results of a worker.
-void BenchRestart(const std::string& image, double new_round_limit) {
+// Measures the time from a start on an image to a worker's first results.
+void BenchRestart(const std::string& image, double new_generation_limit) {
   const double begun = Now();
   Server server(image);
   const double started = Now();
@@ -345,8 +347,9 @@ void BenchRestart(const std::string& image, double new_round_limit) {
   Report("  the server answers after", 1e3 * (started - begun), 1500);
   work();
   Report("  the first new result is in the log after", 1e3 * (Now() - begun), 2000);
-  while (results < 2 * 16 + 1) work();  // two rounds at most were proposed before
-  Report("  the first result of a new round is in the log after", 1e3 * (Now() - begun), new_round_limit);
+  while (results < 2 * 16 + 1) work();  // two generations at most were proposed before
+  Report("  the first result of a new generation is in the log after", 1e3 * (Now() - begun),
+         new_generation_limit);
 }
 
 int Main(int records, int tasks, int jobs) {

@@ -118,7 +118,7 @@ void WriteAsOlderBuild(TuningLog* log, const std::string& job) {
   v1::SchedulerState scheduler;
   for (const Generation& generation : *generations) {
     ASSERT_TRUE(states[generation.task].add_generations()->ParseFromString(generation.state));
-    scheduler.add_round_tasks(generation.task);
+    scheduler.add_proposal_tasks(generation.task);
     scheduler.set_elapsed_seconds(generation.elapsed_seconds);
   }
   Database* database = log->database();

@@ -340,7 +340,7 @@ TEST_F(GrpcServerTest, SocketHasOneServerAtATime) {
   ASSERT_TRUE(first.ok()) << first.status();
   const absl::Status second = GrpcServer::Start({.address = address}, loop_.get()).status();
   EXPECT_TRUE(absl::IsUnavailable(second));
-  EXPECT_EQ(second.message(), "cannot listen on " + address + ": another server serves it");
+  EXPECT_EQ(second.message(), "cannot listen on " + address + ": another server listens there");
   EXPECT_TRUE(ListWith({.address = address}).ok());
   (*first).reset();
   EXPECT_FALSE(std::filesystem::exists(folder_.Path("socket.lock")));
@@ -372,7 +372,7 @@ TEST_F(GrpcServerTest, SocketThatNobodyServesIsReplaced) {
   const std::string path = folder_.Path("socket"), address = "unix:" + path;
   PlainListener other(path);
   const absl::Status served = GrpcServer::Start({.address = address}, loop_.get()).status();
-  EXPECT_EQ(served.message(), "cannot listen on " + address + ": another server serves it");
+  EXPECT_EQ(served.message(), "cannot listen on " + address + ": another server listens there");
   other.Close();
   ASSERT_TRUE(std::filesystem::exists(path));
   const auto server = GrpcServer::Start({.address = "unix://" + path}, loop_.get());

@@ -14,12 +14,12 @@
 #include "codegen/workload/parse.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "process/child.h"
+#include "process/fork_server_main.h"
+#include "process/host_lock.h"
 #include "proto/proof.h"
 #include "worker/builder.h"
-#include "worker/child.h"
 #include "worker/child_main.h"
-#include "worker/fork_server_main.h"
-#include "worker/host_lock.h"
 #include "worker/runner.h"
 
 namespace mycc {
@@ -33,12 +33,12 @@ constexpr char kPlain[] = "v1\n", kBlocked[] = "v1\nsplit(t1.a0, [640])\n",
                kVectors[] = "v1\nsplit(t1.a0, [8])\nbind(t1.a0.1, vector)\n",
                kNone[] = "v1\nsplit(t9.a0, [2])\n";
 
-// A trace of these words is the naive schedule whose sums all threads add to at once.
+// The builder turns this trace into the naive schedule with its sum loops made parallel, which is a race.
 constexpr char kRacy[] = "racy";
 constexpr char kSums[] =
     "workload sums(x: f32[64,4000]) -> (y: f32[64]) {\n  y[i] = sum[k:4000](x[i,k])\n}\n";
 
-// A trace of these words is the kernel of kRefined, whose estimate forgets about zero and infinity.
+// The builder turns this trace into the kernel of kRefined, which is wrong for zero and infinity.
 constexpr char kEstimate[] = "estimate";
 constexpr char kRoot[] = "workload root(x: f32[64000]) -> (y: f32[64000]) {\n  y[i] = rsqrt(x[i])\n}\n";
 constexpr char kRefined[] =
@@ -92,7 +92,7 @@ TEST_F(CpuMeasurerTest, FinalRoundTimesInTurnWhateverIsKnown) {
   }
 }
 
-// Whether it waits to build or to time.
+// This holds for a wait to build and for a wait to time.
 TEST_F(CpuMeasurerTest, ATrialThatNobodyWantsAnyMoreDoesNotWaitForTheHostsLock) {
   const TemporaryFolder locks = TemporaryFolder::Create().value();
   ASSERT_EQ(setenv("XDG_RUNTIME_DIR", locks.path().c_str(), 1), 0);
@@ -168,7 +168,7 @@ TEST_F(CpuMeasurerTest, WhoMayBeTheBestIsProven) {
   EXPECT_FALSE(IsProven(behind.verification()));
 }
 
-// The known result of an equal binary says nothing about what was not asked then.
+// An equal binary's known result is not reused when it lacks the proof that is asked for now.
 TEST_F(CpuMeasurerTest, WhatWasBehindIsMeasuredAgainWhereItLeads) {
   EXPECT_FALSE(
       IsProven(Measure({kPlain}, v1::TIMING_PROTOCOL_WARM, /*best_seconds=*/1e-9)[0].verification()));

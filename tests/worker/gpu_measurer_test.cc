@@ -13,13 +13,13 @@
 #include "base/temporary_folder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "process/child.h"
+#include "process/fork_server_main.h"
+#include "process/limits.h"
 #include "proto/names.h"
 #include "proto/proof.h"
 #include "tests/worker/misbehaving.h"
-#include "worker/child.h"
-#include "worker/fork_server_main.h"
 #include "worker/gpu_runner.h"
-#include "worker/limits.h"
 
 namespace mycc {
 namespace {

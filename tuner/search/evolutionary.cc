@@ -187,7 +187,7 @@ void EvolutionarySearch::Evolve(int visible, const Pool::Context& context, Rng* 
       }
     }
     pool->Add(children);
-    pool->KeepFittest(config_.population);
+    pool->KeepFastest(config_.population);
   }
 }
 

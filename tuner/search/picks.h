@@ -30,7 +30,7 @@ class Picks {
   absl::flat_hash_set<std::string> steps_;
 };
 
-// Takes up to `count` random points that are new, whatever their fitness.
+// Takes up to `count` random points that are new, whatever their expected seconds.
 void TakeRandom(int count, const Sampler& sampler, const Pool::Context& context, Rng* rng, Picks* picks);
 
 // Fills the generation with what an enumeration of the space still finds new. When it comes back short, the

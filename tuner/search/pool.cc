@@ -43,7 +43,8 @@ void Pool::Add(const std::vector<std::pair<Point, Origin>>& points) {
   if (context_.scorer != nullptr) Predict(traces, &fresh);
   for (Member& member : fresh) {
     const bool ranked = member.prediction && context_.believe;
-    member.fitness = ranked ? ExpectedSeconds(*member.prediction) : context_.fallback(member.point);
+    member.expected_seconds =
+        ranked ? ExpectedSeconds(*member.prediction) : context_.unranked_order(member.point);
     members_.push_back(std::move(member));
   }
   Sort();
@@ -73,19 +74,20 @@ void Pool::Predict(const std::vector<Trace>& traces, std::vector<Member>* member
   *members = std::move(predicted);
 }
 
-void Pool::AddMeasured(const Candidate& candidate, double fitness) {
+void Pool::AddMeasured(const Candidate& candidate, double expected_seconds) {
   if (!seen_points_.insert(candidate.point).second) return;
-  members_.push_back({candidate.point, candidate.origin, candidate.trace, "", std::nullopt, fitness, true});
+  members_.push_back(
+      {candidate.point, candidate.origin, candidate.trace, "", std::nullopt, expected_seconds, true});
   Sort();
 }
 
-void Pool::KeepFittest(int count) {
+void Pool::KeepFastest(int count) {
   if (static_cast<int>(members_.size()) > count) members_.erase(members_.begin() + count, members_.end());
 }
 
 void Pool::Sort() {
   std::stable_sort(members_.begin(), members_.end(),
-                   [](const Member& a, const Member& b) { return a.fitness < b.fitness; });
+                   [](const Member& a, const Member& b) { return a.expected_seconds < b.expected_seconds; });
 }
 
 }  // namespace mycc

@@ -20,9 +20,9 @@ struct Member {
   std::string trace;
   std::string steps_key;
   std::optional<Prediction> prediction;
-  // Expected seconds over the probability of success; lower is better. For a measured member its measured
-  // time, in the predictions' units.
-  double fitness = 0;
+  // Predicted seconds over the probability of success. For a measured member its measured time, in the
+  // predictions' units.
+  double expected_seconds = 0;
   bool proposed = false;  // in an earlier generation: a parent, never a proposal
 };
 
@@ -32,8 +32,8 @@ class Pool {
     const std::vector<Sketch>& sketches;
     const Ledger& ledger;
     Scorer* scorer = nullptr;
-    // The fitness of an unmeasured point where predictions are missing or not believed.
-    std::function<double(const Point&)> fallback;
+    // The order of unmeasured points where predictions are missing or not believed.
+    std::function<double(const Point&)> unranked_order;
     std::function<void(const std::string&)> refuse;  // called with the reason why a point is no member
     // Points that never become members: a memo between generations.
     absl::flat_hash_set<Point>* dead = nullptr;
@@ -45,11 +45,11 @@ class Pool {
   // made.
   void Add(const std::vector<std::pair<Point, Origin>>& points);
   // A measured candidate, as a parent.
-  void AddMeasured(const Candidate& candidate, double fitness);
+  void AddMeasured(const Candidate& candidate, double expected_seconds);
 
-  // Fittest first, ties in order of arrival.
+  // The fastest first, ties in order of arrival.
   const std::vector<Member>& members() const { return members_; }
-  void KeepFittest(int count);
+  void KeepFastest(int count);
   // The best member by the analytic estimate alone, among all unproposed members so far; null without
   // predictions.
   const Member* analytic_best() const { return analytic_best_ ? &*analytic_best_ : nullptr; }

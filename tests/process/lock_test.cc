@@ -13,9 +13,9 @@
 #include "base/temporary_folder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "worker/host_lock.h"
-#include "worker/lock_file.h"
-#include "worker/name_lock.h"
+#include "process/host_lock.h"
+#include "process/lock_file.h"
+#include "process/name_lock.h"
 
 namespace mycc {
 namespace {

@@ -1,4 +1,4 @@
-#include "command/protocols.h"
+#include "proto/timing_protocol.h"
 
 namespace mycc {
 

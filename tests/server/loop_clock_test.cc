@@ -1,5 +1,5 @@
 // The clock that stands while the loop does not turn.
-#include "server/heard_time.h"
+#include "server/loop_clock.h"
 
 #include <gtest/gtest.h>
 
@@ -8,9 +8,9 @@
 namespace mycc {
 namespace {
 
-TEST(HeardTimeTest, GoesWithTheLoopAndStandsWhileItIsDeaf) {
+TEST(LoopClockTest, GoesWithTheLoopAndStandsWhileItIsDeaf) {
   FakeTime time;
-  HeardTime heard(&time, 0.25);
+  LoopClock heard(&time, 0.25);
   const double begun = heard.Seconds();
   for (int turn = 0; turn < 10; ++turn) {
     time.Advance(0.1);

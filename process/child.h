@@ -1,5 +1,5 @@
 // A child process of the worker: this program again under a hidden command, with a message channel
-// (worker/framing.h) at descriptor 3. Thread rule: thread-compatible. Calls come from one thread that
+// (process/framing.h) at descriptor 3. Thread rule: thread-compatible. Calls come from one thread that
 // outlives the child, because the child dies with the thread that spawned it.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "worker/framing.h"
+#include "process/framing.h"
 
 namespace mycc {
 

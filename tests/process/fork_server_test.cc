@@ -1,5 +1,5 @@
 // A fork server's requests: crashes, hangs and limits, each the request's own.
-#include "worker/fork_server.h"
+#include "process/fork_server.h"
 
 #include <unistd.h>
 
@@ -14,8 +14,8 @@
 #include "absl/base/config.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "worker/fork_server_main.h"
-#include "worker/limits.h"
+#include "process/fork_server_main.h"
+#include "process/limits.h"
 
 namespace mycc {
 namespace {

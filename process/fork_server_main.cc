@@ -1,4 +1,4 @@
-#include "worker/fork_server_main.h"
+#include "process/fork_server_main.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -11,8 +11,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "worker/framing.h"
-#include "worker/limits.h"
+#include "process/framing.h"
+#include "process/limits.h"
 
 extern "C" {
 #include <sys/pidfd.h>  // glibc 2.36 declares it for C alone

@@ -15,7 +15,7 @@
 
 namespace mycc {
 
-struct Neighbour {
+struct NearRecord {
   int64_t record;
   Trace trace;
   std::string difference;  // "same workload, tuned for `v1 cpu ...`"; "same computation, shape 128x768
@@ -23,14 +23,14 @@ struct Neighbour {
   double distance;         // 0 for the same workload; else how far the extents are apart
 };
 
-struct Neighbourhood {
-  std::vector<Neighbour> neighbours;  // the nearest first, at most a few
-  std::string why_none;               // which field of the key matched nothing, when there are none
+struct NearRecords {
+  std::vector<NearRecord> records;  // the nearest first, at most a few
+  std::string why_none;             // which field of the key matched nothing, when there are none
 };
 
 // Records of targets whose code may not run here are left out.
-absl::StatusOr<Neighbourhood> FindNeighbours(const TuningLog& log,
-                                             absl::Span<const v1::TimingProtocol> protocols,
-                                             const Workload& canonical, const Target& target);
+absl::StatusOr<NearRecords> FindNearRecords(const TuningLog& log,
+                                            absl::Span<const v1::TimingProtocol> protocols,
+                                            const Workload& canonical, const Target& target);
 
 }  // namespace mycc

@@ -1,4 +1,4 @@
-#include "worker/host_lock.h"
+#include "process/host_lock.h"
 
 #include <sys/file.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/mutex.h"
-#include "worker/lock_file.h"
+#include "process/lock_file.h"
 
 namespace mycc {
 

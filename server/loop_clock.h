@@ -10,10 +10,10 @@
 
 namespace mycc {
 
-class HeardTime final : public TimeSource {
+class LoopClock final : public TimeSource {
  public:
   // `time` outlives it. A turn counts for at most `longest_step` seconds, however long it was.
-  HeardTime(const TimeSource* time, double longest_step)
+  LoopClock(const TimeSource* time, double longest_step)
       : time_(time), longest_step_(longest_step), last_(time->Seconds()), now_(last_) {}
 
   // The loop turns again. Between two calls the clock stands.

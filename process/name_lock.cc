@@ -1,4 +1,4 @@
-#include "worker/name_lock.h"
+#include "process/name_lock.h"
 
 #include <sys/file.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/sha256.h"
-#include "worker/lock_file.h"
+#include "process/lock_file.h"
 
 namespace mycc {
 namespace {

@@ -1,4 +1,4 @@
-#include "worker/framing.h"
+#include "process/framing.h"
 
 #include <poll.h>
 #include <sys/socket.h>

@@ -1,4 +1,4 @@
-#include "mycc/neighbour.h"
+#include "mycc/near_record.h"
 
 #include <algorithm>
 #include <cmath>
@@ -14,7 +14,7 @@
 namespace mycc {
 namespace {
 
-constexpr size_t kMaxNeighbours = 4;
+constexpr size_t kMaxNearRecords = 4;
 
 // All extents of a workload in the order of its text: two workloads of one shape-erased hash have as many.
 std::vector<int64_t> Extents(const Workload& workload) {
@@ -69,36 +69,36 @@ class Collector {
     found_.push_back({stored.id, *std::move(trace), absl::StrJoin(differences, ", "), *distance});
   }
 
-  Neighbourhood Take() {
-    std::sort(found_.begin(), found_.end(), [](const Neighbour& a, const Neighbour& b) {
+  NearRecords Take() {
+    std::sort(found_.begin(), found_.end(), [](const NearRecord& a, const NearRecord& b) {
       return std::make_pair(a.distance, a.record) < std::make_pair(b.distance, b.record);
     });
     // A record of the same workload is found by both questions.
     found_.erase(std::unique(found_.begin(), found_.end(),
-                             [](const Neighbour& a, const Neighbour& b) { return a.record == b.record; }),
+                             [](const NearRecord& a, const NearRecord& b) { return a.record == b.record; }),
                  found_.end());
-    if (found_.size() > kMaxNeighbours) found_.erase(found_.begin() + kMaxNeighbours, found_.end());
-    Neighbourhood neighbourhood{std::move(found_), ""};
-    if (neighbourhood.neighbours.empty()) {
-      neighbourhood.why_none = incompatible_.empty()
-                                   ? "the log has no record of this computation, at any shape or target"
-                                   : incompatible_;
+    if (found_.size() > kMaxNearRecords) found_.erase(found_.begin() + kMaxNearRecords, found_.end());
+    NearRecords near{std::move(found_), ""};
+    if (near.records.empty()) {
+      near.why_none = incompatible_.empty()
+                          ? "the log has no record of this computation, at any shape or target"
+                          : incompatible_;
     }
-    return neighbourhood;
+    return near;
   }
 
  private:
   const Workload& canonical_;
   const Target& target_;
-  std::vector<Neighbour> found_;
+  std::vector<NearRecord> found_;
   std::string incompatible_;
 };
 
 }  // namespace
 
-absl::StatusOr<Neighbourhood> FindNeighbours(const TuningLog& log,
-                                             absl::Span<const v1::TimingProtocol> protocols,
-                                             const Workload& canonical, const Target& target) {
+absl::StatusOr<NearRecords> FindNearRecords(const TuningLog& log,
+                                            absl::Span<const v1::TimingProtocol> protocols,
+                                            const Workload& canonical, const Target& target) {
   Collector collector(canonical, target);
   for (v1::TimingProtocol protocol : protocols) {
     MYCC_ASSIGN_OR_RETURN(const std::vector<StoredRecord> targets,

@@ -1,4 +1,4 @@
-#include "worker/child.h"
+#include "process/child.h"
 
 #include <fcntl.h>
 #include <spawn.h>

@@ -1,4 +1,4 @@
-#include "worker/limits.h"
+#include "process/limits.h"
 
 #include <sys/prctl.h>
 #include <sys/resource.h>

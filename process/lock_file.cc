@@ -1,4 +1,4 @@
-#include "worker/lock_file.h"
+#include "process/lock_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "process/child.h"
 #include "proto/measure.pb.h"
-#include "worker/child.h"
 
 namespace mycc {
 

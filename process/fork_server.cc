@@ -1,10 +1,10 @@
-#include "worker/fork_server.h"
+#include "process/fork_server.h"
 
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "worker/limits.h"
+#include "process/limits.h"
 
 namespace mycc {
 namespace {
