@@ -13,7 +13,7 @@ namespace mycc {
 namespace {
 
 static_assert(sizeof(MyccCudaOperand) == 2 * 8 && sizeof(MyccCudaMap) == 9 * 8 &&
-              sizeof(MyccCudaStep) == 15 * 8 && sizeof(MyccCudaEntry) == 7 * 8 &&
+              sizeof(MyccCudaStep) == 12 * 8 && sizeof(MyccCudaEntry) == 7 * 8 &&
               sizeof(MyccCudaImage) == 8 && sizeof(MyccCudaKernel) == 4 * 8 &&
               sizeof(MyccCudaModule) == 14 * 8);
 
@@ -44,7 +44,6 @@ bool UsesWorkspace(const CudaStep& step) {
   const auto is_workspace = [](const CudaOperand& operand) {
     return operand.argument == CudaOperand::kWorkspace;
   };
-  if (step.kernel.empty()) return is_workspace(step.zeroed);
   return std::any_of(step.pointers.begin(), step.pointers.end(), is_workspace) ||
          std::any_of(step.maps.begin(), step.maps.end(),
                      [&](const CudaTensorMap& map) { return is_workspace(map.operand); });
@@ -108,7 +107,6 @@ class CudaTables {
   };
 
   absl::Status NoteStep(const CudaStep& step) {
-    if (step.kernel.empty()) return absl::OkStatus();
     const auto it = kernels_.find(step.kernel);
     if (it == kernels_.end())
       return absl::InternalError(absl::StrCat("no kernel ", step.kernel, " in the compiled code"));
@@ -140,12 +138,11 @@ class CudaTables {
     std::vector<llvm::Constant*> maps, pointers;
     for (const CudaTensorMap& map : step.maps) maps.push_back(MapRow(map));
     for (const CudaOperand& pointer : step.pointers) pointers.push_back(OperandRow(pointer));
-    const int64_t kernel = step.kernel.empty() ? -1 : kernels_.at(step.kernel).index;
-    return glue_.Row({glue_.Int(kernel), glue_.Int(step.grid[0]), glue_.Int(step.grid[1]),
-                      glue_.Int(step.grid[2]), glue_.Int(step.cluster), glue_.Int(step.threads),
-                      glue_.Int(step.shared_bytes), glue_.Int(step.waits), glue_.Int(maps.size()),
-                      glue_.Array(maps), glue_.Int(pointers.size()), glue_.Array(pointers),
-                      OperandRow(step.zeroed), glue_.Int(step.zeroed_bytes)});
+    return glue_.Row({glue_.Int(kernels_.at(step.kernel).index), glue_.Int(step.grid[0]),
+                      glue_.Int(step.grid[1]), glue_.Int(step.grid[2]), glue_.Int(step.cluster),
+                      glue_.Int(step.threads), glue_.Int(step.shared_bytes), glue_.Int(step.waits),
+                      glue_.Int(maps.size()), glue_.Array(maps), glue_.Int(pointers.size()),
+                      glue_.Array(pointers)});
   }
 
   const LibrarySpec& spec_;

@@ -216,10 +216,9 @@ Code Arithmetic::Select(const Code& condition, const Code& then, const Code& oth
       kTernary};
 }
 
-Code Arithmetic::FloatToInt(DType to, DType from, const Code& value) const {
+Code Arithmetic::FloatToInt(DType to, const Code& value) const {
   if (to == DType::kI64) return Call(prelude_.Use("to_i64"), value);
   const Code truncated = Call(prelude_.Use("to_i32"), value);
-  (void)from;
   if (to == DType::kI32) return truncated;
   const char* range = to == DType::kI8 ? "-128, 127" : "0, 255";
   return Primary(absl::StrCat(prelude_.Use("clamp_i32"), "(", truncated.text, ", ", range, ")"));
@@ -229,7 +228,7 @@ Code Arithmetic::Cast(DType to, DType from, const Code& value) const {
   if (to == from) return value;
   if (to == DType::kBool) return Compare(Op::kNe, value, Literal(from, Scalar{}));
   if (!IsFloat(to)) {
-    if (IsFloat(from)) return FloatToInt(to, from, value);
+    if (IsFloat(from)) return FloatToInt(to, value);
     return Round(to, Call(RegisterType(to), value));
   }
   if (to == DType::kF64) return Call("double", value);

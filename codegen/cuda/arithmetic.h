@@ -20,7 +20,7 @@ struct Code {
   std::string At(int needed) const { return level < needed ? "(" + text + ")" : text; }
 };
 inline constexpr int kPrimary = 16, kUnaryLevel = 15, kProduct = 13, kSum = 12, kShift = 11, kRelation = 9,
-                     kEquality = 8, kBitAnd = 7, kBitXor = 6, kBothOf = 4, kEitherOf = 3, kTernary = 2;
+                     kEquality = 8, kBitAnd = 7, kBothOf = 4, kEitherOf = 3, kTernary = 2;
 
 inline Code Primary(std::string text) { return Code{std::move(text), kPrimary}; }
 
@@ -50,7 +50,7 @@ class Arithmetic {
   Code Call(const std::string& function, const Code& a, const Code& b) const;
   Code FloatUnary(Op op, DType dtype, const Code& a) const;
   Code IntBinary(Op op, DType dtype, const Code& a, const Code& b) const;
-  Code FloatToInt(DType to, DType from, const Code& value) const;
+  Code FloatToInt(DType to, const Code& value) const;
 
   Prelude& prelude_;
 };

@@ -1,6 +1,6 @@
 #include "codegen/cuda/emit.h"
 
-#include <unordered_map>
+#include <map>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -36,17 +36,13 @@ std::vector<LaunchBuffer> BuffersOfCall(const LoweredFunction& lowered) {
 // Packing's arguments are the const inputs, then their packed buffers.
 std::vector<LaunchBuffer> BuffersOfPack(const LoweredFunction& lowered) {
   std::vector<LaunchBuffer> buffers;
-  std::unordered_map<int, int> position;  // of a const parameter among the const parameters
-  for (size_t i = 0; i < lowered.kernel.params.size(); ++i) {
-    const Param& param = lowered.kernel.params[i];
-    if (param.kind != ParamKind::kConst) continue;
-    const int at = static_cast<int>(position.size());
-    position[static_cast<int>(i)] = at;
-    buffers.push_back({param.buffer, CudaOperand{at, 0}, true});
-  }
-  const int consts = static_cast<int>(position.size());
+  const std::map<int, int> positions = ConstPositions(lowered);
+  for (const auto& [param, position] : positions)
+    buffers.push_back({lowered.kernel.params[param].buffer, CudaOperand{position, 0}, true});
+  const int consts = static_cast<int>(positions.size());
   for (const PackedBuffer& packed : lowered.packed) {
-    buffers.push_back({packed.buffer, CudaOperand{consts + position.at(packed.param), packed.offset}, false});
+    const int argument = consts + positions.at(packed.param);
+    buffers.push_back({packed.buffer, CudaOperand{argument, packed.offset}, false});
   }
   AddWorkspace(lowered, &buffers);
   return buffers;
@@ -107,7 +103,6 @@ absl::StatusOr<CudaProgram> EmitCuda(const LoweredFunction& lowered, const Targe
 CudaProgram WithSymbol(CudaProgram program, const std::string& symbol) {
   for (std::vector<CudaStep>* const steps : {&program.call, &program.pack}) {
     for (CudaStep& step : *steps) {
-      if (step.kernel.empty()) continue;
       // A kernel's name occurs in the source only in its definition.
       const std::string name = symbol + step.kernel.substr(program.symbol.size());
       const size_t at = program.source.find(absl::StrCat(" ", step.kernel, "("));

@@ -14,8 +14,8 @@ void KernelEmitter::BeginClusterReduce() {
   if (!sends_) return;
   Line("const unsigned barriers = ", prelude_.Use("shared_address"), "(shared + ", barriers_offset_, ");");
   Open("if (", ThreadOfBlock(), " == 0)");
-  for (int64_t round = 0; round < kRounds; ++round)
-    Line(prelude_.Use("barrier_init"), "(barriers + ", 8 * round, ", 1);");
+  for (int64_t buffer = 0; buffer < kReceiveBuffers; ++buffer)
+    Line(prelude_.Use("barrier_init"), "(barriers + ", 8 * buffer, ", 1);");
   Line(prelude_.Use("barrier_init_fence"), "();");
   Close();
   Line(prelude_.Use("cluster_arrive"), "();");
@@ -39,8 +39,8 @@ void KernelEmitter::CombineBlocks(const Combine& combine, const std::string& val
   Line("if (alone) ", prelude_.Use("cluster_wait"), "();");
   Line("alone = false;");
   Line(type, "* const ", received, " = reinterpret_cast<", type, "*>(shared + ", ReceivedOffset(launch_),
-       ") + round % ", kRounds, " * ", launch_.cluster_reduce, ";");
-  Line("const unsigned ", full, " = barriers + round % ", kRounds, " * 8;");
+       ") + round % ", kReceiveBuffers, " * ", launch_.cluster_reduce, ";");
+  Line("const unsigned ", full, " = barriers + round % ", kReceiveBuffers, " * 8;");
   Line("if (", ThreadOfBlock(), " == 0) ", prelude_.Use("barrier_arrive_expect"), "(", full, ", ", blocks,
        " * sizeof(", type, "));");
   const bool all = blocks == launch_.cluster_reduce;
@@ -50,7 +50,7 @@ void KernelEmitter::CombineBlocks(const Combine& combine, const std::string& val
   Line(prelude_.Use("send_to_block"), "(", value, ", ", received, " + ", own, ", ", full, ", ", first,
        ThreadOfBlock(), ");");
   Close();
-  Line(prelude_.Use("barrier_wait"), "(", full, ", round / ", kRounds, " & 1);");
+  Line(prelude_.Use("barrier_wait"), "(", full, ", round / ", kReceiveBuffers, " & 1);");
   Line(value, " = ", received, "[0];");
   Line("#pragma unroll");
   Open("for (int ", block, " = 1; ", block, " < ", blocks, "; ++", block, ")");

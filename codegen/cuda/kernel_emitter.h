@@ -137,6 +137,8 @@ class KernelEmitter {
   void EmitWgmma(const Mma& mma, const Instruction& row, int pending);
   bool EmitOverlappedMma(const For& loop);
   void EmitWarpMma(const Mma& mma, const Instruction& row);
+  void LoadFragments(const Instruction& row, const std::string& fragment, int64_t count,
+                     bool depth_contiguous, const std::string& matrices, const std::string& element);
   // Addresses in shared memory, as unsigned integers.
   std::string SharedAddress(const Buffer& buffer, const std::vector<Expr>& indices);
   std::string ElementOf(const TileView& view, const std::string& row, const std::string& column);
@@ -161,7 +163,7 @@ class KernelEmitter {
     ThreadCopy copy;
     std::string moved;
   };
-  std::optional<ThreadCopy> TakeApart(const Copy& copy);
+  std::optional<ThreadCopy> AnalyseThreadCopy(const Copy& copy);
   std::optional<std::string> PartOfChunk(const std::string& step, int64_t stride, int64_t steps) const;
   void EachChunk(const ThreadCopy& copy, int64_t count, const std::string& first,
                  const std::function<void(const std::string&, const std::string&)>& emit);
@@ -186,6 +188,7 @@ class KernelEmitter {
     int64_t expected_bytes = 0;  // of bulk copies since the last arrival
   };
   void EmitRoles(const Roles& roles);
+  void SetUpBarriers(const Roles& roles);
   void EmitArrive(const Arrive& arrive);
   void EmitWait(const Wait& wait);
   void EmitCommitGroup();

@@ -82,7 +82,7 @@ void KernelEmitter::DeclareShared() {
     places_[tile.get()] = std::move(place);
   }
   sends_ = launch_.cluster_reduce > 1 && Contains(launch_.body, StmtKind::kCombine);
-  if (sends_) barriers = kRounds;
+  if (sends_) barriers = kReceiveBuffers;
   barriers_offset_ = ReceivedOffset(launch_) + ReceivedBytes(launch_);
   shared_bytes_ = barriers_offset_ + static_cast<int64_t>(8 * barriers);
 }

@@ -55,6 +55,23 @@ std::vector<int64_t> ArrivalsOf(const Roles& roles) {
   return arrivals;
 }
 
+// The threads that execute a role.
+struct Team {
+  const Roles::Role* role;
+  int64_t threads;
+  bool one_thread;
+};
+
+// Teams that compute come first.
+std::vector<Team> TeamsOf(const Roles& roles) {
+  std::vector<Team> teams;
+  for (const Roles::Role& role : roles.roles)
+    teams.push_back({&role, RoleThreads(role.body), IsForOneThread(role.body)});
+  std::stable_sort(teams.begin(), teams.end(),
+                   [](const Team& a, const Team& b) { return a.one_thread < b.one_thread; });
+  return teams;
+}
+
 }  // namespace
 
 std::string KernelEmitter::BarrierAddress(const Expr& index) {
@@ -62,32 +79,23 @@ std::string KernelEmitter::BarrierAddress(const Expr& index) {
 }
 
 // Barriers have 8 bytes each, and come after all tiles.
-void KernelEmitter::EmitRoles(const Roles& roles) {
-  RoleState state;
-  std::vector<int64_t> arrivals = ArrivalsOf(roles);
-  struct Team {
-    const Roles::Role* role;
-    int64_t threads;
-    bool one_thread;
-  };
-  std::vector<Team> teams;
-  for (const Roles::Role& role : roles.roles) {
-    const bool one = IsForOneThread(role.body);
-    teams.push_back({&role, RoleThreads(role.body), one});
-  }
-  // Teams that compute come first.
-  std::stable_sort(teams.begin(), teams.end(),
-                   [](const Team& a, const Team& b) { return a.one_thread < b.one_thread; });
-  int64_t computing = 0;
-  for (const Team& team : teams) computing += team.one_thread ? 0 : team.threads / kWarpgroup;
-  const RegisterSplit registers = SplitRegisters(computing);
-
+void KernelEmitter::SetUpBarriers(const Roles& roles) {
+  const std::vector<int64_t> arrivals = ArrivalsOf(roles);
   Line("const unsigned barriers = ", prelude_.Use("shared_address"), "(shared + ", barriers_offset_, ");");
   Open("if (thread == 0)");
   for (size_t b = 0; b < arrivals.size(); ++b)
     Line(prelude_.Use("barrier_init"), "(barriers + ", 8 * b, ", ", arrivals[b], ");");
   Line(prelude_.Use("barrier_init_fence"), "();");
   Close();
+}
+
+void KernelEmitter::EmitRoles(const Roles& roles) {
+  RoleState state;
+  const std::vector<Team> teams = TeamsOf(roles);
+  int64_t computing = 0;
+  for (const Team& team : teams) computing += team.one_thread ? 0 : team.threads / kWarpgroup;
+  const RegisterSplit registers = SplitRegisters(computing);
+  SetUpBarriers(roles);
   // Other blocks of a cluster copy to this block and arrive here, so the cluster synchronizes after the
   // barriers' initialisation and before the end.
   const std::string sync = launch_.cluster > 1 ? prelude_.Use("cluster_sync") : "__syncthreads";

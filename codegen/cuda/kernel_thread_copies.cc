@@ -37,7 +37,7 @@ bool IsStepLoop(const For& loop) {
 
 // The elements, flattened in the order of the loops, are dealt to the threads in chunks. Thread loops come
 // last, but before the innermost loop: neighbouring threads copy the neighbouring iterations of those loops.
-std::optional<KernelEmitter::ThreadCopy> KernelEmitter::TakeApart(const Copy& copy) {
+std::optional<KernelEmitter::ThreadCopy> KernelEmitter::AnalyseThreadCopy(const Copy& copy) {
   ThreadCopy parts;
   Stmt inner = copy.body;
   while (const For* loop = DynAs<For>(inner)) {
@@ -73,7 +73,7 @@ std::optional<KernelEmitter::ThreadCopy> KernelEmitter::TakeApart(const Copy& co
 
 void KernelEmitter::EmitCopy(const Copy& copy) {
   if (copy.engine == CopyEngine::kBulk) return EmitBulkCopy(copy);
-  const std::optional<ThreadCopy> parts = TakeApart(copy);
+  const std::optional<ThreadCopy> parts = AnalyseThreadCopy(copy);
   if (!parts) return Fail("a copy by threads under a condition cannot be emitted");
   if (!parts->in_registers) return EmitAsyncCopy(*parts);
   const auto kept = kept_.find(&copy);
@@ -207,7 +207,7 @@ void KernelEmitter::KeepThroughStep(const Stmt& body) {
   VisitStmts(body, [&](const Stmt& stmt) {
     const Copy* copy = DynAs<Copy>(stmt);
     if (copy == nullptr) return true;
-    const std::optional<ThreadCopy> parts = TakeApart(*copy);
+    const std::optional<ThreadCopy> parts = AnalyseThreadCopy(*copy);
     const int64_t bytes = parts ? parts->chunk * DTypeBytes(parts->store->buffer->dtype) : 0;
     if (!parts || !parts->in_registers || RegistersOf(parts->steps, bytes) > kMostRegisters) return false;
     kept_[copy] = Name("moved");

@@ -123,6 +123,25 @@ std::vector<std::string> PartialProducts(const Instruction& row, const FragmentL
   return lines;
 }
 
+// The reason why mma.sync cannot execute the product; empty when it can.
+std::string WarpMmaProblem(const Mma& mma, const Instruction& row, const FragmentLayout& layout) {
+  const bool a_depth = mma.a.col_stride == 1, b_depth = mma.b.row_stride == 1;
+  if ((!a_depth && mma.a.row_stride != 1) || (!b_depth && mma.b.col_stride != 1))
+    return "an operand is contiguous along neither of its dimensions";
+  const auto is_torn = [](const TileView& view, int64_t along) {
+    return view.buffer->layout.row_pad > 0 && view.buffer->shape.back() < along;
+  };
+  if (is_torn(mma.a, a_depth ? mma.k : mma.m) || is_torn(mma.b, b_depth ? mma.k : mma.n))
+    return "the padding of a tile's rows is between elements of one row of an operand";
+  const int64_t columns = layout.column_tiles() * 8;
+  if (columns % 16 != 0) return absl::StrCat("a warp has ", columns, " columns; expected a multiple of 16");
+  if (DTypeBytes(row.operand) == 1 && !(a_depth && b_depth))
+    return "an operand is not contiguous along the depth";
+  if (row.partial_depth > 0 && mma.k > row.partial_depth)
+    return absl::StrCat(mma.k, " of depth at a time; expected at most ", row.partial_depth);
+  return "";
+}
+
 }  // namespace
 
 // Declares each thread's registers, in the order of passes/fragments.h.
@@ -285,22 +304,11 @@ bool KernelEmitter::EmitOverlappedMma(const For& loop) {
 void KernelEmitter::EmitWarpMma(const Mma& mma, const Instruction& row) {
   const FragmentLayout& layout = LayoutOfAccumulator(mma);
   const std::string function = prelude_.Use(MmaFunction(row.operand));
+  if (const std::string problem = WarpMmaProblem(mma, row, layout); !problem.empty())
+    return Fail(absl::StrCat(row.name, ": ", problem));
   const bool a_depth = mma.a.col_stride == 1, b_depth = mma.b.row_stride == 1;
-  if ((!a_depth && mma.a.row_stride != 1) || (!b_depth && mma.b.col_stride != 1))
-    return Fail(absl::StrCat(row.name, ": an operand is contiguous along neither of its dimensions"));
-  const auto is_torn = [](const TileView& view, int64_t along) {
-    return view.buffer->layout.row_pad > 0 && view.buffer->shape.back() < along;
-  };
-  if (is_torn(mma.a, a_depth ? mma.k : mma.m) || is_torn(mma.b, b_depth ? mma.k : mma.n))
-    return Fail(absl::StrCat(row.name,
-                             ": the padding of a tile's rows is between elements of one row of an operand"));
   const int64_t columns = layout.column_tiles() * 8;  // columns of a warp
-  if (columns % 16 != 0)
-    return Fail(absl::StrCat(row.name, ": a warp has ", columns, " columns; expected a multiple of 16"));
-  // ldmatrix can transpose only elements of 16 bits; elements of 32 bits are loaded one by one.
-  const int64_t element = DTypeBytes(row.operand), half = 16 / element;
-  if (element == 1 && !(a_depth && b_depth))
-    return Fail(absl::StrCat(row.name, ": an operand is not contiguous along the depth"));
+  const int64_t half = 16 / DTypeBytes(row.operand);  // elements
   OpenBlock();
   // The row of the four 8 x 8 matrices that this thread addresses. Matrices 1 and 3 are below 0 and 2, and
   // matrices 2 and 3 beside 0 and 1; if the depth runs across rows, it is the other way round.
@@ -313,41 +321,26 @@ void KernelEmitter::EmitWarpMma(const Mma& mma, const Instruction& row) {
        layout.warps.rows > 1 ? absl::StrCat(" % ", layout.warps.rows) : " * 0", " * ", warp_rows, ";");
   Line("const int warp_column = ", warp, " % ", layout.warps.columns, " * ", columns, ";");
   const std::string acc = PlaceOf(mma.acc.buffer).name;
-  const int64_t partial = row.partial_depth;
-  if (partial > 0 && mma.k > partial)
-    return Fail(absl::StrCat(row.name, ": ", mma.k, " of depth at a time; expected at most ", partial));
-  if (partial > 0) Line("float part[", layout.registers(), "] = {};");
+  const bool in_parts = row.partial_depth > 0;
+  const int64_t registers = layout.registers();
+  if (in_parts) Line("float part[", registers, "] = {};");
   Line("#pragma unroll");
   Open("for (int k = 0; k < ", mma.k, "; k += ", row.k, ")");
   Line("unsigned a[", layout.row_tiles(), "][4], b[", columns / 16, "][4];");
-  const auto load = [&](const std::string& fragment, int64_t count, bool depth_contiguous,
-                        const std::string& of_matrices, const std::string& of_register) {
-    Line("#pragma unroll");
-    Open("for (int t = 0; t < ", count, "; ++t)");
-    if (depth_contiguous || element == 2) {
-      Line(prelude_.Use(depth_contiguous ? "ldmatrix_x4" : "ldmatrix_x4_trans"), "(", fragment, "[t], ",
-           prelude_.Use("shared_address"), "(&", of_matrices, "));");
-    } else {
-      Line("#pragma unroll");
-      Line("for (int i = 0; i < 4; ++i) ", fragment, "[t][i] = __float_as_uint(", of_register, ");");
-    }
-    if (row.tf32) Line(prelude_.Use("fragment_tf32"), "(", fragment, "[t]);");
-    Close();
-  };
-  load("a", layout.row_tiles(), a_depth,
-       a_depth ? ElementOf(mma.a, "warp_row + t * 16 + low", "k + high")
-               : ElementOf(mma.a, "warp_row + t * 16 + side", "k + upper"),
-       ElementOf(mma.a, "warp_row + t * 16 + i % 2 * 8 + lane / 4", "k + i / 2 * 4 + lane % 4"));
-  load("b", columns / 16, b_depth,
-       b_depth ? ElementOf(mma.b, "k + side", "warp_column + t * 16 + upper")
-               : ElementOf(mma.b, "k + low", "warp_column + t * 16 + high"),
-       ElementOf(mma.b, "k + i % 2 * 4 + lane % 4", "warp_column + t * 16 + i / 2 * 8 + lane / 4"));
+  LoadFragments(row, "a", layout.row_tiles(), a_depth,
+                a_depth ? ElementOf(mma.a, "warp_row + t * 16 + low", "k + high")
+                        : ElementOf(mma.a, "warp_row + t * 16 + side", "k + upper"),
+                ElementOf(mma.a, "warp_row + t * 16 + i % 2 * 8 + lane / 4", "k + i / 2 * 4 + lane % 4"));
+  LoadFragments(row, "b", columns / 16, b_depth,
+                b_depth ? ElementOf(mma.b, "k + side", "warp_column + t * 16 + upper")
+                        : ElementOf(mma.b, "k + low", "warp_column + t * 16 + high"),
+                ElementOf(mma.b, "k + i % 2 * 4 + lane % 4", "warp_column + t * 16 + i / 2 * 8 + lane / 4"));
   Line("#pragma unroll");
   Open("for (int t = 0; t < ", layout.row_tiles(), "; ++t)");
   Line("#pragma unroll");
   Open("for (int n = 0; n < ", layout.column_tiles(), "; ++n)");
   const auto at = [&](int half, int odd) {
-    return absl::StrCat(partial > 0 ? "part" : acc, "[t * ", layout.Register(1, 0, 0, 0), " + n * 2 + ",
+    return absl::StrCat(in_parts ? "part" : acc, "[t * ", layout.Register(1, 0, 0, 0), " + n * 2 + ",
                         layout.Register(0, 0, half, odd), "]");
   };
   Line(function, "(", at(0, 0), ", ", at(0, 1), ", ", at(1, 0), ", ", at(1, 1),
@@ -355,10 +348,26 @@ void KernelEmitter::EmitWarpMma(const Mma& mma, const Instruction& row) {
   Close();
   Close();
   Close();
-  if (partial > 0) {
-    const int64_t registers = layout.registers();
-    Line(prelude_.Use("add_part"), "<0, ", registers, ", ", registers, ">(", acc, ", part);");
+  if (in_parts) Line(prelude_.Use("add_part"), "<0, ", registers, ", ", registers, ">(", acc, ", part);");
+  Close();
+}
+
+// Loads `count` fragments of an operand into registers. `matrices` is the element at which this thread's row
+// of the four matrices begins, `element` the one of register i. ldmatrix can transpose only elements of 16
+// bits; elements of 32 bits are loaded one by one.
+void KernelEmitter::LoadFragments(const Instruction& row, const std::string& fragment, int64_t count,
+                                  bool depth_contiguous, const std::string& matrices,
+                                  const std::string& element) {
+  Line("#pragma unroll");
+  Open("for (int t = 0; t < ", count, "; ++t)");
+  if (depth_contiguous || DTypeBytes(row.operand) == 2) {
+    Line(prelude_.Use(depth_contiguous ? "ldmatrix_x4" : "ldmatrix_x4_trans"), "(", fragment, "[t], ",
+         prelude_.Use("shared_address"), "(&", matrices, "));");
+  } else {
+    Line("#pragma unroll");
+    Line("for (int i = 0; i < 4; ++i) ", fragment, "[t][i] = __float_as_uint(", element, ");");
   }
+  if (row.tf32) Line(prelude_.Use("fragment_tf32"), "(", fragment, "[t]);");
   Close();
 }
 

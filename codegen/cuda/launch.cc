@@ -95,17 +95,17 @@ absl::Status CheckLoops(const Stmt& root) {
 }
 
 // Blocks that reduce together divide thread loops among them, in whole warps; other code is executed by each
-// block.
-absl::Status CheckClusterReduce(const Launch& launch) {
+// block. `threads`: of all these blocks.
+absl::Status CheckClusterReduce(const Launch& launch, int64_t threads) {
   const std::string blocks = absl::StrCat(launch.cluster_reduce, " thread blocks of cluster_reduce on ",
                                           launch.blocks.back()->var->name);
   if (launch.cluster > 1)
     return absl::FailedPreconditionError(absl::StrCat(
         blocks, " are a cluster, and so are the iterations of a multicast_cluster; expected one of the two"));
-  const int64_t threads = ThreadsUnder(launch.body);
-  if (threads % (launch.cluster_reduce * kWarp) != 0) {
+  const int64_t whole_warps = launch.cluster_reduce * kWarp;
+  if (threads % whole_warps != 0) {
     return absl::FailedPreconditionError(
-        absl::StrCat(threads, " threads are for ", blocks, "; expected whole warps for each block"));
+        absl::StrCat(blocks, " cannot share ", threads, " threads; expected a multiple of ", whole_warps));
   }
   absl::Status status;
   VisitStmts(launch.body, [&](const Stmt& stmt) {
@@ -132,17 +132,18 @@ absl::StatusOr<Launch> LaunchOf(const Stmt& root, const std::vector<LaunchBuffer
     launch.blocks.push_back(loop);
     launch.grid *= std::min(loop->var->extent, kMaxGrid + 1);
     if (launch.grid * launch.cluster_reduce > kMaxGrid)
-      return absl::FailedPreconditionError("a grid of more than 2^31 - 1 blocks");
+      return absl::FailedPreconditionError("the grid has more blocks than the 2^31 - 1 that are possible");
     launch.min_blocks_per_sm = std::max(launch.min_blocks_per_sm, loop->marks.min_blocks_per_sm);
     launch.body = loop->body;
   }
   MYCC_RETURN_IF_ERROR(CheckLoops(launch.body));
+  int64_t threads = ThreadsUnder(launch.body);
   if (launch.cluster_reduce > 1) {
-    MYCC_RETURN_IF_ERROR(CheckClusterReduce(launch));
+    MYCC_RETURN_IF_ERROR(CheckClusterReduce(launch, threads));
     launch.cluster = launch.cluster_reduce;
     launch.grid *= launch.cluster_reduce;
   }
-  const int64_t threads = ThreadsUnder(launch.body) / launch.cluster_reduce;
+  threads /= launch.cluster_reduce;
   if (threads > kMaxThreads) {
     return absl::FailedPreconditionError(
         absl::StrCat("a thread block of ", threads, " threads; at most ", kMaxThreads, " are possible"));
@@ -160,7 +161,7 @@ absl::StatusOr<Launch> LaunchOf(const Stmt& root, const std::vector<LaunchBuffer
   return launch;
 }
 
-// Bytes in a register of the widest tensor that threads combine; 0 when there is none.
+// The register bytes of one element of the widest tensor that threads combine; 0 when there is none.
 int64_t CombinedBytes(const Launch& launch) {
   int64_t element = 0;
   VisitStmts(launch.body, [&](const Stmt& stmt) {
@@ -181,7 +182,7 @@ int64_t ScratchBytes(const Launch& launch) {
 int64_t ScratchOffset(const Launch& launch) { return (launch.shared.bytes + 15) / 16 * 16; }
 
 int64_t ReceivedBytes(const Launch& launch) {
-  return launch.cluster_reduce > 1 ? kRounds * CombinedBytes(launch) * launch.cluster_reduce : 0;
+  return launch.cluster_reduce > 1 ? kReceiveBuffers * CombinedBytes(launch) * launch.cluster_reduce : 0;
 }
 
 int64_t ReceivedOffset(const Launch& launch) { return ScratchOffset(launch) + ScratchBytes(launch); }
@@ -201,12 +202,12 @@ absl::StatusOr<std::vector<Launch>> LaunchesOf(const Stmt& body, const std::vect
 }
 
 absl::StatusOr<LoweredFunction> WithBarriers(const LoweredFunction& lowered) {
-  LoweredFunction met = lowered;
-  for (Stmt* const body : {&met.kernel.body, &met.pack.body}) {
+  LoweredFunction with_barriers = lowered;
+  for (Stmt* const body : {&with_barriers.kernel.body, &with_barriers.pack.body}) {
     MYCC_ASSIGN_OR_RETURN(const std::vector<Launch> launches, LaunchesOf(*body, {}, /*overlap=*/false));
     for (const Launch& launch : launches) *body = WithBarriersBefore(*body, launch.barriers_before);
   }
-  return met;
+  return with_barriers;
 }
 
 }  // namespace mycc

@@ -52,12 +52,12 @@ absl::StatusOr<std::vector<Launch>> LaunchesOf(const Stmt& body, const std::vect
 absl::StatusOr<LoweredFunction> WithBarriers(const LoweredFunction& lowered);
 
 // Shared memory after the planned buffers. Scratch is for combining across warps; 0 bytes when no reduction
-// spans warps. Received is for the partial results of kRounds rounds that the blocks of a reducing cluster
-// send each other.
+// spans warps. Received has kReceiveBuffers buffers for the partial results that the blocks of a reducing
+// cluster send each other.
 int64_t ScratchBytes(const Launch& launch);
 int64_t ScratchOffset(const Launch& launch);
 int64_t ReceivedBytes(const Launch& launch);
 int64_t ReceivedOffset(const Launch& launch);
-inline constexpr int64_t kRounds = 2;
+inline constexpr int64_t kReceiveBuffers = 2;
 
 }  // namespace mycc

@@ -1,4 +1,4 @@
-// A function for a GPU: its CUDA C++ source, and the steps (launches, memory sets) of a call. The emitter
+// A function for a GPU: its CUDA C++ source, and the steps (launches) of a call. The emitter
 // writes it, NVRTC compiles it, and artifacts contain it as constant tables. No IR types. Thread rule:
 // values.
 #pragma once
@@ -33,7 +33,7 @@ struct CudaTensorMap {
   int swizzle_bytes = 0;                 // 0, 32, 64 or 128: at least the box's innermost bytes
 };
 
-// One launch of a kernel, or (with an empty kernel name) a memory set to zero.
+// One launch of a kernel.
 struct CudaStep {
   std::string kernel;
   std::array<int64_t, 3> grid = {1, 1, 1};  // thread blocks
@@ -46,9 +46,6 @@ struct CudaStep {
   // The kernel's parameters: tensor maps first, then pointers.
   std::vector<CudaTensorMap> maps;
   std::vector<CudaOperand> pointers;
-  // For a memory set.
-  CudaOperand zeroed;
-  int64_t zeroed_bytes = 0;
 };
 
 struct CudaProgram {

@@ -27,11 +27,12 @@
 
 namespace mycc {
 
-// Where the threads of a block synchronize.
+// The places at which the threads of a block synchronize.
 enum class Barriers {
   kAfterThreadLoops,  // at the end of each nest of thread loops, as the IR defines
-  // As in emitted code (codegen/cuda/launch.h, WithBarriers): at Barrier statements, and where threads wait
-  // for a group or another block, begin a bulk copy out of shared memory, or signal another role.
+  // The places of emitted code: Barrier statements (codegen/cuda/launch.h, WithBarriers), and those where
+  // threads wait for a group or another block, begin a bulk copy out of shared memory, or signal another
+  // role.
   kExplicit,
 };
 

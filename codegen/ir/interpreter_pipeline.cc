@@ -200,8 +200,7 @@ void Machine::WaitGroup(Agent& agent, int64_t pending) {
 Machine::State Machine::CheckGroupsWaitedFor(const Agent& agent) {
   if (!program_.concurrent || agent.last_copy_group <= agent.clock[GroupChannel(agent)])
     return State::kRunning;
-  return Fail(agent,
-              "ends while an asynchronous copy is open: no group it was committed with was waited for");
+  return Fail(agent, "ends before it has waited for the group of an asynchronous copy");
 }
 
 }  // namespace mycc::interpreter

@@ -61,7 +61,8 @@ std::string LlvmToolchain() { return absl::StrCat("llvm-", LLVM_VERSION_STRING);
 absl::StatusOr<std::string> EmitModule(const std::vector<EmitUnit>& units, const Target& target,
                                        EmitKind kind) {
   if (target.kind != TargetKind::kCpu)
-    return absl::InvalidArgumentError("the LLVM back end compiles for CPUs");
+    return absl::InvalidArgumentError(
+        absl::StrCat("the target is ", PrintTarget(target), "; the LLVM back end expects a cpu target"));
   const TimedStep timed("emit_llvm", [&] { return SymbolsOf(units); });
   MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<llvm::TargetMachine> machine, MakeMachine(target));
   llvm::LLVMContext context;

@@ -233,6 +233,13 @@ class LlvmKernelEmitter {
 
   // Parallel loops (kernel_parallel.cc).
   void EmitParallel(const For& loop);
+  struct Captures {
+    std::vector<const VarNode*> vars;
+    std::vector<const BufferNode*> buffers;
+    std::vector<llvm::Value*> values;  // the function's arguments, then those of `vars` and `buffers`
+  };
+  Captures CapturesOf(const Stmt& body) const;
+  llvm::Function* DeclareRegion();
   void EmitRegion(const std::vector<const For*>& loops, int64_t trips, const Stmt& body);
   void EmitShare(const std::vector<const For*>& loops, int64_t trips, llvm::Value* thread,
                  llvm::Value* threads, const Stmt& body);

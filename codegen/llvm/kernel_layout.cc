@@ -1,5 +1,7 @@
 #include "codegen/llvm/kernel_layout.h"
 
+#include <map>
+
 #include "llvm/IR/MDBuilder.h"
 
 namespace mycc {
@@ -60,18 +62,12 @@ KernelLayout LayoutOfKernel(const LoweredFunction& lowered) {
 KernelLayout LayoutOfPack(const LoweredFunction& lowered) {
   KernelLayout layout;
   layout.thread_bytes = lowered.workspace_thread_bytes;
-  std::unordered_map<int, int> position;  // of a const parameter among the const parameters
-  for (size_t i = 0; i < lowered.kernel.params.size(); ++i) {
-    const Param& param = lowered.kernel.params[i];
-    if (param.kind != ParamKind::kConst) continue;
-    const int at = static_cast<int>(position.size());
-    position[static_cast<int>(i)] = at;
-    AddTensor(&layout, param.buffer, at, /*read_only=*/true);
-  }
-  const int consts = static_cast<int>(position.size());
-  for (const PackedBuffer& packed : lowered.packed) {
-    AddPacked(&layout, packed, consts + position.at(packed.param), /*read_only=*/false);
-  }
+  const std::map<int, int> positions = ConstPositions(lowered);
+  for (const auto& [param, position] : positions)
+    AddTensor(&layout, lowered.kernel.params[param].buffer, position, /*read_only=*/true);
+  const int consts = static_cast<int>(positions.size());
+  for (const PackedBuffer& packed : lowered.packed)
+    AddPacked(&layout, packed, consts + positions.at(packed.param), /*read_only=*/false);
   AddWorkspace(&layout, lowered);
   return layout;
 }

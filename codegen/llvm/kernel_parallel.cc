@@ -38,6 +38,12 @@ FreeNames NamesIn(const Stmt& stmt) {
   return names;
 }
 
+// The order does not depend on addresses.
+template <typename Node>
+void SortByName(std::vector<const Node*>* nodes) {
+  std::sort(nodes->begin(), nodes->end(), [](const Node* a, const Node* b) { return a->name < b->name; });
+}
+
 }  // namespace
 
 // Directly nested parallel loops are one index space, so that an outer loop of few iterations can use more
@@ -62,27 +68,45 @@ void LlvmKernelEmitter::EmitParallel(const For& loop) {
   EmitRegion(loops, trips, loops.back()->body);
 }
 
+// The values of this function that the code of a region uses.
+LlvmKernelEmitter::Captures LlvmKernelEmitter::CapturesOf(const Stmt& body) const {
+  const FreeNames names = NamesIn(body);
+  Captures captures;
+  for (const auto& [var, variable] : vars_) {
+    if (names.vars.count(var) && !llvm::isa<llvm::Constant>(variable.value)) captures.vars.push_back(var);
+  }
+  for (const auto& [buffer, place] : places_) {
+    if (names.buffers.count(buffer) && place.on_stack) captures.buffers.push_back(buffer);
+  }
+  SortByName(&captures.vars);
+  SortByName(&captures.buffers);
+  captures.values = {arguments_.tensors, arguments_.shared, arguments_.threads};
+  for (const VarNode* var : captures.vars) captures.values.push_back(vars_.at(var).value);
+  for (const BufferNode* buffer : captures.buffers) captures.values.push_back(places_.at(buffer).pointer);
+  return captures;
+}
+
+// A function of one pointer, with this function's attributes but not those of its parameters.
+llvm::Function* LlvmKernelEmitter::DeclareRegion() {
+  auto* type = llvm::FunctionType::get(b_.getVoidTy(), {b_.getPtrTy()}, false);
+  auto* region =
+      llvm::Function::Create(type, llvm::Function::InternalLinkage,
+                             absl::StrCat(kernel_.symbol, "_region", kernel_.regions++), kernel_.module);
+  region->copyAttributesFrom(function_);
+  region->setLinkage(llvm::Function::InternalLinkage);
+  region->setVisibility(llvm::Function::DefaultVisibility);
+  for (unsigned i = 0; i < function_->arg_size(); ++i) {
+    region->setAttributes(region->getAttributes().removeParamAttributes(b_.getContext(), i));
+  }
+  return region;
+}
+
 // Emits the loops as a function that each thread of a team calls for one contiguous part of the iterations.
 // Variables and buffers of this function that the new one uses are passed in a struct on the stack.
 void LlvmKernelEmitter::EmitRegion(const std::vector<const For*>& loops, int64_t trips, const Stmt& body) {
   llvm::LLVMContext& context = b_.getContext();
-  const FreeNames names = NamesIn(body);
-  std::vector<const VarNode*> vars;
-  std::vector<const BufferNode*> buffers;
-  std::vector<Value*> captured = {arguments_.tensors, arguments_.shared, arguments_.threads};
-  for (const auto& [var, variable] : vars_) {
-    if (names.vars.count(var) && !llvm::isa<llvm::Constant>(variable.value)) vars.push_back(var);
-  }
-  for (const auto& [buffer, place] : places_) {
-    if (names.buffers.count(buffer) && place.on_stack) buffers.push_back(buffer);
-  }
-  // Sorted by name, so that the code does not depend on addresses.
-  std::sort(vars.begin(), vars.end(), [](const VarNode* a, const VarNode* b) { return a->name < b->name; });
-  std::sort(buffers.begin(), buffers.end(),
-            [](const BufferNode* a, const BufferNode* b) { return a->name < b->name; });
-  for (const VarNode* var : vars) captured.push_back(vars_.at(var).value);
-  for (const BufferNode* buffer : buffers) captured.push_back(places_.at(buffer).pointer);
-
+  const Captures captures = CapturesOf(body);
+  const std::vector<Value*>& captured = captures.values;
   llvm::SmallVector<llvm::Type*, 8> fields;
   for (Value* value : captured) fields.push_back(value->getType());
   auto* record_type = llvm::StructType::get(context, fields);
@@ -95,17 +119,7 @@ void LlvmKernelEmitter::EmitRegion(const std::vector<const For*>& loops, int64_t
   for (size_t i = 0; i < captured.size(); ++i)
     b_.CreateStore(captured[i], b_.CreateStructGEP(record_type, record, i));
 
-  auto* region_type = llvm::FunctionType::get(b_.getVoidTy(), {b_.getPtrTy()}, false);
-  auto* region =
-      llvm::Function::Create(region_type, llvm::Function::InternalLinkage,
-                             absl::StrCat(kernel_.symbol, "_region", kernel_.regions++), kernel_.module);
-  region->copyAttributesFrom(function_);
-  region->setLinkage(llvm::Function::InternalLinkage);
-  region->setVisibility(llvm::Function::DefaultVisibility);
-  // Copies the function's attributes, without those of its parameters.
-  for (unsigned i = 0; i < function_->arg_size(); ++i) {
-    region->setAttributes(region->getAttributes().removeParamAttributes(context, i));
-  }
+  llvm::Function* const region = DeclareRegion();
   Builder entry(llvm::BasicBlock::Create(context, "entry", region),
                 llvm::TargetFolder(kernel_.module.getDataLayout()));
   std::vector<Value*> received;
@@ -127,8 +141,8 @@ void LlvmKernelEmitter::EmitRegion(const std::vector<const For*>& loops, int64_t
     if (llvm::isa<llvm::Constant>(variable.value)) inner.vars_[var] = Variable{variable.value, 0};
   }
   size_t at = 3;
-  for (const VarNode* var : vars) inner.vars_[var] = Variable{received[at++], 0};
-  for (const BufferNode* buffer : buffers) {
+  for (const VarNode* var : captures.vars) inner.vars_[var] = Variable{received[at++], 0};
+  for (const BufferNode* buffer : captures.buffers) {
     Place place = places_.at(buffer);
     place.pointer = received[at++];
     place.on_stack = false;  // the team shares it

@@ -180,13 +180,13 @@ class BulkPipeline {
         MYCC_RETURN_IF_ERROR(Stream(outer, worker, grid.size()));
         continue;
       }
-      const Var round = MakeVar(absl::StrCat(outer.var->name, ".round"), (tiles + workers - 1) / workers);
-      const Expr tile = VarRef(round) * workers + VarRef(worker);
+      const Var tile_step = MakeVar(absl::StrCat(outer.var->name, ".round"), (tiles + workers - 1) / workers);
+      const Expr tile = VarRef(tile_step) * workers + VarRef(worker);
       work_ = SubstituteSimplified(work_, VarMap{{outer.var.get(), tile}});
       if (tiles % workers != 0)
         work_ = std::make_shared<If>(MakeBinary(Op::kLt, tile, IntConst(tiles)), work_);
-      work_ = std::make_shared<For>(round, IntConst(round->extent), LoopKind::kSerial, work_);
-      round_ = round;
+      work_ = std::make_shared<For>(tile_step, IntConst(tile_step->extent), LoopKind::kSerial, work_);
+      tile_step_ = tile_step;
       groups_ = outer.marks.pingpong;
     }
     return grid;
@@ -294,14 +294,14 @@ class BulkPipeline {
     return WithChildren(stmt, std::move(children));
   }
 
-  // The role of one group: it executes only its own rounds, on its own tile of results. Groups multiply one
-  // after the other, in the order of operands in the ring.
+  // The role of one group: it executes only its own tile steps, on its own tile of results. Groups multiply
+  // one after the other, in the order of operands in the ring.
   Roles::Role Computer(int group) {
     const std::vector<Buffer> tiles = shared_;
     Stmt body = WithoutCopies(work_, group);
     if (groups_ > 1) {
       const std::string suffix = absl::StrCat(".group", group);
-      body = CopyWithSuffix(OwnRounds(body, group), suffix);
+      body = CopyWithSuffix(OwnTileSteps(body, group), suffix);
       for (const Buffer& tile : tiles) {
         if (group == 0) break;
         BufferNode own = *tile;
@@ -314,25 +314,25 @@ class BulkPipeline {
     return {groups_ > 1 ? absl::StrCat("compute", group) : "compute", body};
   }
 
-  // for round: B(round)  ->  for turn: if turn * groups + group < rounds: B(turn * groups + group)
-  Stmt OwnRounds(const Stmt& body, int group) const {
+  // for tile_step < T: B(tile_step)  ->  for own: if own * groups + group < T: B(own * groups + group)
+  Stmt OwnTileSteps(const Stmt& body, int group) const {
     const For& loop = As<For>(body);
-    const int64_t rounds = round_->extent, turns = (rounds + groups_ - 1) / groups_;
-    const Var turn = MakeVar(absl::StrCat(round_->name, ".turn"), turns);
-    const Expr round = VarRef(turn) * groups_ + group;
-    Stmt own = SubstituteSimplified(loop.body, VarMap{{round_.get(), round}});
-    if (rounds % groups_ != 0)
-      own = std::make_shared<If>(MakeBinary(Op::kLt, round, IntConst(rounds)), std::move(own));
-    return std::make_shared<For>(turn, IntConst(turns), LoopKind::kSerial, std::move(own));
+    const int64_t tile_steps = tile_step_->extent, own_steps = (tile_steps + groups_ - 1) / groups_;
+    const Var own_step = MakeVar(absl::StrCat(tile_step_->name, ".turn"), own_steps);
+    const Expr tile_step = VarRef(own_step) * groups_ + group;
+    Stmt own = SubstituteSimplified(loop.body, VarMap{{tile_step_.get(), tile_step}});
+    if (tile_steps % groups_ != 0)
+      own = std::make_shared<If>(MakeBinary(Op::kLt, tile_step, IntConst(tile_steps)), std::move(own));
+    return std::make_shared<For>(own_step, IntConst(own_steps), LoopKind::kSerial, std::move(own));
   }
 
   // Barrier `2 * stages + group` completes a phase when the previous group has multiplied.
   std::vector<Stmt> InTurn(int group, std::vector<Stmt> multiply) const {
     if (groups_ == 1) return multiply;
     const int64_t first = int64_t{2} * loop_.marks.pipeline.stages;
-    const Expr turn = FloorDiv(VarRef(round_), groups_);
+    const Expr own_step = FloorDiv(VarRef(tile_step_), groups_);
     multiply.insert(multiply.begin(),
-                    std::make_shared<Wait>(IntConst(first + group), group == 0 ? turn - 1 : turn));
+                    std::make_shared<Wait>(IntConst(first + group), group == 0 ? own_step - 1 : own_step));
     multiply.push_back(std::make_shared<Arrive>(IntConst(first + (group + 1) % groups_)));
     return multiply;
   }
@@ -411,7 +411,7 @@ class BulkPipeline {
   Var ring_;                            // the pipelined loop's variable
   Var cluster_;                         // the loop over the blocks of a cluster; null without one
   std::optional<PartialSums> partial_;  // of tiles that several blocks share
-  Var round_;                           // numbers the persistent loop's iterations in a block; or null
+  Var tile_step_;                       // numbers the persistent loop's iterations in a block; or null
   int groups_ = 1;
   Stmt work_;
   Expr number_, slot_, turn_;

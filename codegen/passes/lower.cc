@@ -188,6 +188,16 @@ absl::StatusOr<LoweredFunction> Lower(const Function& scheduled, const Target& t
   return lowered;
 }
 
+std::map<int, int> ConstPositions(const LoweredFunction& lowered) {
+  std::map<int, int> positions;
+  for (size_t i = 0; i < lowered.kernel.params.size(); ++i) {
+    if (lowered.kernel.params[i].kind != ParamKind::kConst) continue;
+    const int position = static_cast<int>(positions.size());
+    positions[static_cast<int>(i)] = position;
+  }
+  return positions;
+}
+
 std::string PrintLowered(const LoweredFunction& lowered) {
   std::string text = PrintFunction(lowered.kernel);
   const auto layout = [](const Buffer& buffer) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,10 @@ struct LoweredFunction {
   int64_t workspace_thread_bytes = 0;  // for each thread of the team
   bool parallel = false;               // the kernel has a parallel loop
 };
+
+// The position of each const parameter among the const parameters, by its number: they are the first
+// arguments of `pack`, and their packed buffers follow in the same order.
+std::map<int, int> ConstPositions(const LoweredFunction& lowered);
 
 // Runs the passes, and verifies the IR after each. Blocks at the root that depend only on const inputs move
 // to `pack`; a const input that is read unpacked is copied unchanged. Errors: FailedPrecondition with the

@@ -1,8 +1,8 @@
-// A recursive-descent parser for workloads, inputs, outputs and stages; parse_expr.cc parses the expressions.
+// A recursive-descent parser for workloads, inputs, outputs and stages; parse_type.cc parses the types and
+// extents, and parse_expr.cc the expressions.
 #include "codegen/workload/parse.h"
 
 #include <algorithm>
-#include <limits>
 #include <set>
 #include <utility>
 
@@ -13,6 +13,8 @@
 #include "codegen/workload/limits.h"
 #include "codegen/workload/operators.h"
 #include "codegen/workload/parse_expr.h"
+#include "codegen/workload/parse_recovery.h"
+#include "codegen/workload/parse_type.h"
 #include "codegen/workload/spellings.h"
 #include "codegen/workload/validate.h"
 
@@ -51,20 +53,7 @@ class WorkloadParser {
   absl::Status CheckStageAt(Position value);
   absl::Status CheckWorkload(const Token& name);
   absl::StatusOr<Token> ParseNewName(const std::string& what);
-  absl::StatusOr<Buffer> ParseType(const std::string& name);
-  absl::StatusOr<int64_t> ParseExtent(int nesting);
-  absl::StatusOr<int64_t> ParseExtentProduct(int nesting);
-  absl::StatusOr<int64_t> ParseExtentFactor(int nesting);
-  absl::StatusOr<int64_t> Fold(const Token& op, int64_t a, int64_t b);
   absl::Status ClaimTensor(const Token& name);
-
-  // Recovery: skip to the next place where parsing can go on. `begin` is the first token of the rule that
-  // failed.
-  bool AtVersion() const;
-  bool AtWorkload() const;
-  void SkipToWorkload(size_t begin);
-  void SkipToStage(size_t begin);
-  absl::Status SkipArgument(size_t begin);
 
   TokenStream tokens_;
   std::vector<Workload> workloads_;
@@ -86,7 +75,7 @@ std::vector<Workload> WorkloadParser::ParseFile() {
   if (tokens_.AtEnd()) tokens_.Unexpected("`workload`").IgnoreError();
   while (!tokens_.AtEnd()) {
     const size_t begin = tokens_.at();
-    if (!ParseWorkload().ok()) SkipToWorkload(begin);
+    if (!ParseWorkload().ok()) SkipToWorkload(begin, &tokens_);
   }
   if (tokens_.diagnostics().count() > 0) return {};
   return std::move(workloads_);
@@ -130,7 +119,8 @@ absl::Status WorkloadParser::ParseWorkload() {
 // Parses stages up to the `}` after them.
 absl::Status WorkloadParser::ParseStages() {
   for (int stages = 0; !tokens_.Peek().Is("}"); ++stages) {
-    if (tokens_.AtEnd() || AtWorkload()) return tokens_.Unexpected("a stage, as in `y[i] = ...`, or `}`");
+    if (tokens_.AtEnd() || AtWorkload(tokens_))
+      return tokens_.Unexpected("a stage, as in `y[i] = ...`, or `}`");
     if (stages == kMaxStages) {
       return tokens_.Error(tokens_.Peek().position,
                            absl::StrCat("more than ", kMaxStages, " stages; expected several workloads"));
@@ -138,7 +128,7 @@ absl::Status WorkloadParser::ParseStages() {
     const size_t begin = tokens_.at(), problems = tokens_.diagnostics().count();
     if (ParseStage().ok()) continue;
     is_refused_ = true;
-    SkipToStage(begin);
+    SkipToStage(begin, &tokens_);
     // A stage that is refused for an earlier problem has not been read to its end.
     if (tokens_.diagnostics().count() == problems) tokens_.CheckBrackets(begin).IgnoreError();
   }
@@ -157,41 +147,8 @@ absl::Status WorkloadParser::CheckWorkload(const Token& name) {
   return absl::OkStatus();
 }
 
-bool WorkloadParser::AtVersion() const {
-  const Token& token = tokens_.Peek();
-  return token.kind == Token::Kind::kName && token.text.size() > 1 && token.text[0] == 'v' &&
-         token.text.find_first_not_of("0123456789", 1) == std::string::npos;
-}
-
-bool WorkloadParser::AtWorkload() const {
-  return tokens_.Peek().Is("workload") || (AtVersion() && tokens_.Peek(1).Is("workload"));
-}
-
-void WorkloadParser::SkipToWorkload(size_t begin) {
-  if (tokens_.at() == begin) tokens_.Next();
-  while (!tokens_.AtEnd() && !AtWorkload()) tokens_.Next();
-}
-
-void WorkloadParser::SkipToStage(size_t begin) {
-  if (tokens_.at() == begin) tokens_.Next();
-  while (!tokens_.AtEnd() && !tokens_.Peek().Is("}") && !AtWorkload() && !tokens_.AtStage()) tokens_.Next();
-}
-
-absl::Status WorkloadParser::SkipArgument(size_t begin) {
-  TokenStream::Brackets open = tokens_.OpenSince(begin);
-  for (; !tokens_.AtEnd() && !AtWorkload(); tokens_.Next()) {
-    const Token& token = tokens_.Peek();
-    if (token.Is("{") || token.Is("->") || token.Is("}")) break;
-    if (token.Is(")") && open.round <= 0) return absl::OkStatus();
-    if (token.Is(",") && open.round <= 0 && open.square <= 0) return absl::OkStatus();
-    open.round += token.Is("(") ? 1 : token.Is(")") ? -1 : 0;
-    open.square += token.Is("[") ? 1 : token.Is("]") ? -1 : 0;
-  }
-  return tokens_.Follows();
-}
-
 absl::Status WorkloadParser::ParseVersion() {
-  if (!AtVersion()) return absl::OkStatus();
+  if (!AtVersion(tokens_)) return absl::OkStatus();
   const Token token = tokens_.Next();
   if (token.text == "v1") return absl::OkStatus();
   return tokens_.Error(token.position, absl::StrCat("a workload of version ", token.text,
@@ -259,14 +216,14 @@ absl::Status WorkloadParser::ParseArgument(const std::string& what,
     scope_.broken.insert(name->text);
   }
   is_refused_ = true;
-  return SkipArgument(begin);
+  return SkipArgument(begin, &tokens_);
 }
 
 absl::Status WorkloadParser::ParseInput(const Token& name) {
   MYCC_RETURN_IF_ERROR(ClaimTensor(name));
   MYCC_RETURN_IF_ERROR(tokens_.Expect(":", "and the type of the input"));
   const bool is_const = tokens_.Accept("const");
-  MYCC_ASSIGN_OR_RETURN(Buffer tensor, ParseType(name.text));
+  MYCC_ASSIGN_OR_RETURN(Buffer tensor, ParseType(name.text, &tokens_));
   readable_.insert(tensor.get());
   scope_.tensors[name.text] = tensor;
   workload_.inputs.push_back({std::move(tensor), is_const});
@@ -276,89 +233,10 @@ absl::Status WorkloadParser::ParseInput(const Token& name) {
 absl::Status WorkloadParser::ParseOutput(const Token& name) {
   MYCC_RETURN_IF_ERROR(ClaimTensor(name));
   MYCC_RETURN_IF_ERROR(tokens_.Expect(":", "and the type of the output"));
-  MYCC_ASSIGN_OR_RETURN(Buffer tensor, ParseType(name.text));
+  MYCC_ASSIGN_OR_RETURN(Buffer tensor, ParseType(name.text, &tokens_));
   unwritten_[name.text] = tensor;
   workload_.outputs.push_back(std::move(tensor));
   return absl::OkStatus();
-}
-
-absl::StatusOr<Buffer> WorkloadParser::ParseType(const std::string& name) {
-  const Token& token = tokens_.Peek();
-  const auto dtype = ParseDType(token.text);
-  if (!dtype || token.kind != Token::Kind::kName)
-    return tokens_.Unexpected("a type: f64 f32 f16 bf16 f8e4m3 f8e5m2 i64 i32 i8 u8 or bool",
-                              SpellingOfType(token.text));
-  tokens_.Next();
-  MYCC_RETURN_IF_ERROR(tokens_.Expect("[", "and the extents of the tensor (`[]` for a single number)"));
-  std::vector<int64_t> shape;
-  while (!tokens_.Peek().Is("]")) {
-    if (!shape.empty()) MYCC_RETURN_IF_ERROR(tokens_.Expect(",", "or `]` after an extent"));
-    MYCC_ASSIGN_OR_RETURN(const int64_t extent, ParseExtent(0));
-    shape.push_back(extent);
-  }
-  tokens_.Next();
-  if (const std::string problem = ShapeProblem(shape); !problem.empty())
-    return tokens_.Error(token.position, problem);
-  return MakeBuffer(name, *dtype, std::move(shape));
-}
-
-absl::StatusOr<int64_t> WorkloadParser::ParseExtent(int nesting) {
-  MYCC_ASSIGN_OR_RETURN(int64_t value, ParseExtentProduct(nesting));
-  while (tokens_.Peek().Is("+") || tokens_.Peek().Is("-")) {
-    const Token op = tokens_.Next();
-    MYCC_ASSIGN_OR_RETURN(const int64_t right, ParseExtentProduct(nesting));
-    MYCC_ASSIGN_OR_RETURN(value, Fold(op, value, right));
-  }
-  return value;
-}
-
-absl::StatusOr<int64_t> WorkloadParser::ParseExtentProduct(int nesting) {
-  MYCC_ASSIGN_OR_RETURN(int64_t value, ParseExtentFactor(nesting));
-  while (tokens_.Peek().Is("*") || tokens_.Peek().Is("//") || tokens_.Peek().Is("%")) {
-    const Token op = tokens_.Next();
-    MYCC_ASSIGN_OR_RETURN(const int64_t right, ParseExtentFactor(nesting));
-    MYCC_ASSIGN_OR_RETURN(value, Fold(op, value, right));
-  }
-  return value;
-}
-
-absl::StatusOr<int64_t> WorkloadParser::ParseExtentFactor(int nesting) {
-  const Token& token = tokens_.Peek();
-  if (nesting > kMaxNesting)
-    return tokens_.Error(token.position, absl::StrCat("more than ", kMaxNesting,
-                                                      " brackets inside one another; expected a number"));
-  if (token.Is("(")) {
-    tokens_.Next();
-    MYCC_ASSIGN_OR_RETURN(const int64_t value, ParseExtent(nesting + 1));
-    MYCC_RETURN_IF_ERROR(tokens_.Expect(")", "or an operator in an extent"));
-    return value;
-  }
-  if (token.kind == Token::Kind::kName && !IsReservedWord(token.text)) {
-    return tokens_.Error(token.position, absl::StrCat("symbolic extents such as ", Describe(token),
-                                                      " are not yet supported; expected a number"));
-  }
-  if (token.kind != Token::Kind::kInt)
-    return tokens_.Unexpected("an extent (a whole number, or + - * // % of whole numbers)");
-  if (token.int_value > static_cast<uint64_t>(kMaxElements)) {
-    return tokens_.Error(token.position,
-                         absl::StrCat(Describe(token), " in an extent; expected at most 2^40"));
-  }
-  return static_cast<int64_t>(tokens_.Next().int_value);
-}
-
-// Operands and results are at most 2^40 in magnitude; products are checked in 128 bits.
-absl::StatusOr<int64_t> WorkloadParser::Fold(const Token& op, int64_t a, int64_t b) {
-  if ((op.Is("//") || op.Is("%")) && b <= 0)
-    return tokens_.Error(op.position,
-                         absl::StrCat("division by ", b, " in an extent; expected a positive divisor"));
-  const int64_t quotient = b > 0 ? a / b - (a % b < 0) : 0;
-  const __int128 result = op.Is("+")    ? static_cast<__int128>(a) + b
-                          : op.Is("-")  ? static_cast<__int128>(a) - b
-                          : op.Is("*")  ? static_cast<__int128>(a) * b
-                          : op.Is("//") ? quotient
-                                        : a - quotient * b;
-  if (result <= kMaxElements && result >= -kMaxElements) return static_cast<int64_t>(result);
-  return tokens_.Error(op.position, "an extent beyond 2^40; expected fewer elements");
 }
 
 absl::Status WorkloadParser::ParseStage() {
@@ -422,7 +300,7 @@ absl::StatusOr<Buffer> WorkloadParser::ParseStageTensor(const Token& name, size_
   if (!is_output || colon.Is(":")) {
     MYCC_RETURN_IF_ERROR(
         tokens_.Expect(":", absl::StrCat("and the type of ", Describe(name), ", which is no output")));
-    MYCC_ASSIGN_OR_RETURN(Buffer declared, ParseType(name.text));
+    MYCC_ASSIGN_OR_RETURN(Buffer declared, ParseType(name.text, &tokens_));
     if (is_output && (declared->dtype != tensor->dtype || declared->shape != tensor->shape)) {
       return tokens_.Error(colon.position,
                            absl::StrCat("the type of the output ", Describe(name),
@@ -471,7 +349,7 @@ absl::Status WorkloadParser::ParseReduceAxes() {
     MYCC_ASSIGN_OR_RETURN(const Token name, ParseNewName("a reduction axis"));
     MYCC_RETURN_IF_ERROR(tokens_.Expect(":", "and the extent of the reduction axis"));
     const Position position = tokens_.Peek().position;
-    MYCC_ASSIGN_OR_RETURN(const int64_t extent, ParseExtent(0));
+    MYCC_ASSIGN_OR_RETURN(const int64_t extent, ParseExtent(&tokens_));
     if (extent < 0)
       return tokens_.Error(position, absl::StrCat("an extent of ", extent, "; expected 0 or more"));
     MYCC_RETURN_IF_ERROR(DefineAxis(name, extent, &stage_.reduce_axes));

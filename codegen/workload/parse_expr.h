@@ -37,7 +37,7 @@ class ExprParser {
 
  private:
   // A parsed operand. A literal without a written type is `untyped` (and held as f64 or i64) until an
-  // operation or its context settles it: to the wanted type if that is of the same class, else to f32 or i64.
+  // operation or its context gives it a type: the wanted one if that is of the same class, else f32 or i64.
   struct Operand {
     Expr expr;
     Position position;
@@ -63,7 +63,7 @@ class ExprParser {
   absl::StatusOr<Operand> Combine(Op op, const std::string& name, Position position,
                                   std::vector<Operand> operands);
   absl::Status Unify(const std::string& name, Position position, std::vector<Operand>* operands);
-  absl::Status Settle(Operand* operand, std::optional<DType> wanted);
+  absl::Status ResolveLiteralType(Operand* operand, std::optional<DType> wanted);
   absl::StatusOr<Operand> Finish(Expr expr, Position position, const std::vector<Operand>& operands);
   bool AtLiteral() const;
 

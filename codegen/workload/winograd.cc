@@ -183,7 +183,7 @@ absl::StatusOr<WinogradShape> ShapeWithImage(const Stage& stage, bool image_firs
     }
   }
   if (shape.rows < 0 || shape.columns < 0 || shape.filters.empty())
-    return Refused(stage, "it has not rows, columns and filters");
+    return Refused(stage, "it lacks an axis for rows, columns or filters");
   return shape;
 }
 

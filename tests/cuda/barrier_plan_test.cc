@@ -1,5 +1,5 @@
-// Where the threads of a block wait for each other: launches by hand, in which a barrier stands exactly where
-// the threads touch what others have touched; and schedules in which each planned barrier is needed.
+// The places of barriers: launches by hand, in which a barrier stands exactly where the threads touch what
+// others have touched; and schedules in which each planned barrier is needed.
 #include "codegen/cuda/barrier_plan.h"
 
 #include "absl/strings/str_cat.h"

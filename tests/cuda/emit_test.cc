@@ -142,7 +142,7 @@ TEST(EmitCudaTest, RowsInRegisters) {
 }
 
 // A row in the registers of a cluster, which ends in the middle of a step.
-TEST(EmitCudaTest, RowsInRegistersOfJoinedBlocks) {
+TEST(EmitCudaTest, RowsInRegistersOfReducingClusters) {
   Check("softmax_joined", R"(workload softmax(x: f32[3,900]) -> (y: f32[3,900]) {
   m[i]: f32[3] = max[j:900](x[i,j])
   e[i,j]: f32[3,900] = exp(x[i,j] - m[i])
@@ -153,7 +153,7 @@ TEST(EmitCudaTest, RowsInRegistersOfJoinedBlocks) {
 }
 
 // Groups of threads that are some of the blocks, parts of one, single warps; and many rounds of sending.
-TEST(EmitCudaTest, JoinedBlocksCombineWhateverTheirShare) {
+TEST(EmitCudaTest, ClustersReduceWhateverTheirShare) {
   const std::string softmax = R"(workload softmax(x: f32[10,250]) -> (y: f32[10,250]) {
   m[i]: f32[10] = max[j:250](x[i,j])
   e[i,j]: f32[10,250] = exp(x[i,j] - m[i])
@@ -179,7 +179,7 @@ TEST(EmitCudaTest, JoinedBlocksCombineWhateverTheirShare) {
   for (const absl::Status& status : CheckOnHost(cases, 1e-5)) EXPECT_TRUE(status.ok()) << status.message();
 }
 
-TEST(EmitCudaTest, WhatJoinedBlocksCannotShare) {
+TEST(EmitCudaTest, RefusesWhatAReducingClusterCannotShare) {
   const auto refusal = [](const std::string& workload, const std::string& steps) {
     const absl::StatusOr<ScheduledCase> gpu_case = CaseOf(workload, steps);
     EXPECT_TRUE(gpu_case.ok()) << gpu_case.status().message();
@@ -196,9 +196,10 @@ TEST(EmitCudaTest, WhatJoinedBlocksCannotShare) {
                         "split(t2.a1, [", threads, "])\nbind(t2.a1.1, thread)\n");
   };
   const std::string join = "bind(t2.a0, block)\ncluster_reduce(t2.a0, 2)\ncompute_at(t1, t2.a0)\n";
-  EXPECT_THAT(refusal(centred, join + row(96)),
-              testing::HasSubstr("96 threads are for 2 thread blocks of cluster_reduce on t2.a0; expected "
-                                 "whole warps for each block"));
+  EXPECT_THAT(
+      refusal(centred, join + row(96)),
+      testing::HasSubstr("2 thread blocks of cluster_reduce on t2.a0 cannot share 96 threads; expected a "
+                         "multiple of 64"));
   EXPECT_THAT(
       refusal(centred, join + "set_scope(t1, shared)\n" + row(64)),
       testing::HasSubstr("in shared memory belongs to one block, and cannot be used by 2 thread blocks"));

@@ -29,18 +29,19 @@ extern "C" __global__ void __launch_bounds__(256) hand_add_0(const float* x, con
 
 constexpr char kScale[] =
     "workload scale(x: f32[64,32], w: const f32[32]) -> (y: f32[64,32]) { y[i,j] = x[i,j] * w[j] }";
-// The first half of the workspace holds x * w, the second, which is zeroed, is added to it.
+// The first half of the workspace holds x, the second the element of w for each of its elements.
 CudaProgram ScaleProgram() {
   CudaProgram program;
   program.source = R"(
-extern "C" __global__ void __launch_bounds__(256) hand_scale_0(const float* x, const float* w, float* t) {
+extern "C" __global__ void __launch_bounds__(256) hand_scale_0(const float* x, const float* w, float* a, float* b) {
   const int i = blockIdx.x * 256 + threadIdx.x;
-  t[i] = x[i] * w[i % 32];
+  a[i] = x[i];
+  b[i] = w[i % 32];
 }
-extern "C" __global__ void __launch_bounds__(256) hand_scale_1(const float* t, const float* zero, float* y) {
+extern "C" __global__ void __launch_bounds__(256) hand_scale_1(const float* a, const float* b, float* y) {
   extern __shared__ float shared[];
   const int i = blockIdx.x * 256 + threadIdx.x;
-  shared[threadIdx.x + 16000] = t[i] + zero[i];
+  shared[threadIdx.x + 16000] = a[i] * b[i];
   __syncthreads();
   y[i] = shared[threadIdx.x + 16000];
 }
@@ -50,18 +51,16 @@ extern "C" __global__ void hand_scale_pack_0(const float* w, float* packed) {
 )";
   constexpr int64_t kBytes = 64 * 32 * 4;
   program.workspace_bytes = 2 * kBytes;
-  CudaStep zero, first, second, pack;
-  zero.zeroed = {CudaOperand::kWorkspace, kBytes};
-  zero.zeroed_bytes = kBytes;
+  CudaStep first, second, pack;
   first.kernel = "hand_scale_0";
   first.grid = {8, 1, 1};
   first.threads = 256;
-  first.pointers = {{0, 0}, {1, 64}, {CudaOperand::kWorkspace, 0}};
+  first.pointers = {{0, 0}, {1, 64}, {CudaOperand::kWorkspace, 0}, {CudaOperand::kWorkspace, kBytes}};
   second = first;
   second.kernel = "hand_scale_1";
   second.shared_bytes = (16000 + 256) * 4;  // more than a kernel has without asking
   second.pointers = {{CudaOperand::kWorkspace, 0}, {CudaOperand::kWorkspace, kBytes}, {2, 0}};
-  program.call = {zero, first, second};
+  program.call = {first, second};
   pack.kernel = "hand_scale_pack_0";
   pack.threads = 32;
   pack.pointers = {{0, 0}, {1, 64}};

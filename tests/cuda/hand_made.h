@@ -12,8 +12,8 @@ namespace mycc {
 
 // A library with the module name `hand`:
 //   add(x: f32[4099], y: f32[4099]) -> (z: f32[4099])           z = x + y
-//   scale(x: f32[64,32], w: const f32[32]) -> (y: f32[64,32])   y = x * (w packed, twice), through the
-//                                                               workspace; a part of it is zeroed
+//   scale(x: f32[64,32], w: const f32[32]) -> (y: f32[64,32])   y = x * (w packed, twice), by two
+//                                                               kernels through the workspace
 // and where the architecture has TMA and clusters
 //   flip(x: bf16[512,64]) -> (y: bf16[512,64])                  y = x, in boxes of 64x64 by TMA, by blocks in
 //                                                               clusters of two

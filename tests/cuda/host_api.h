@@ -13,8 +13,8 @@ struct HostThreads {
   int (*thread)();  // of the block
   int (*block)();   // of the grid
   int (*rank)();    // of the block, in its cluster
-  // Waits until `threads` threads (0: the block's) have come to the barrier.
-  void (*meet)(int barrier, int threads);
+  // Waits until `threads` threads (0: the block's) have come to the barrier of this number.
+  void (*barrier)(int number, int threads);
   // The value that lane `from` of the warp brings; of the lanes in `mask`, which all come.
   uint64_t (*exchange)(unsigned mask, uint64_t value, int from);
   unsigned (*ballot)(unsigned mask, bool condition);

@@ -30,8 +30,8 @@ static struct {
 alignas(1024) unsigned char shared[mycc::kHostClusterBlocks * mycc::kHostSharedBytes];
 static inline unsigned char* SharedOfBlock() { return shared + host.rank() * mycc::kHostSharedBytes; }
 
-static inline void __syncthreads() { host.meet(0, 0); }
-static inline void MeetOnHost(int barrier, int threads) { host.meet(barrier, threads); }
+static inline void __syncthreads() { host.barrier(0, 0); }
+static inline void BarrierOnHost(int number, int threads) { host.barrier(number, threads); }
 
 template <typename T>
 static T Exchange(unsigned mask, T value, int from) {

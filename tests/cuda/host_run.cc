@@ -123,7 +123,7 @@ std::string WithoutPtx(const std::string& source) {
        {R"(asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));)", "result = HostMax(a, b);"},
        {R"(asm("min.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));)", "result = HostMin(a, b);"},
        {R"(asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");)",
-        "MeetOnHost(barrier, threads);"}});
+        "BarrierOnHost(barrier, threads);"}});
 }
 
 std::string Pointers(size_t count) {

@@ -24,7 +24,7 @@ static void HostLoad16(void* to, unsigned long long from) {
 
 // The operands that the threads of a block bring to an instruction of their warps.
 static unsigned host_brought[1024][6];
-static void MeetWarpOnHost() { host.ballot(~0u, true); }
+static void WarpBarrierOnHost() { host.ballot(~0u, true); }
 
 // Four 8 x 8 matrices of 16 bits: rows from the addresses of 8 lanes each. A lane has two elements of each:
 // of row lane / 4, or, transposed, of column lane / 4.
@@ -32,7 +32,7 @@ static void HostLoadMatrices(unsigned (&to)[4], unsigned from, bool transposed) 
   HostRequire(from % 16 == 0);
   const int thread = threadIdx.x, lane = thread % 32, warp = thread - lane;
   host_brought[thread][0] = from;
-  MeetWarpOnHost();
+  WarpBarrierOnHost();
   for (int matrix = 0; matrix < 4; ++matrix) {
     to[matrix] = 0;
     for (int i = 0; i < 2; ++i) {
@@ -43,7 +43,7 @@ static void HostLoadMatrices(unsigned (&to)[4], unsigned from, bool transposed) 
       to[matrix] |= (unsigned)element << 16 * i;
     }
   }
-  MeetWarpOnHost();
+  WarpBarrierOnHost();
 }
 
 // Element `i` of a register.
@@ -87,7 +87,7 @@ static void HostMma(Sum& d0, Sum& d1, Sum& d2, Sum& d3, const unsigned (&a)[4], 
   for (int i = 0; i < 4; ++i) host_brought[thread][i] = a[i];
   host_brought[thread][4] = b0;
   host_brought[thread][5] = b1;
-  MeetWarpOnHost();
+  WarpBarrierOnHost();
   Sum* const d[4] = {&d0, &d1, &d2, &d3};
   for (int element = 0; element < 4; ++element) {
     const int row = lane / 4, lower_rows = element / 2, column = lane % 4 * 2 + element % 2;
@@ -99,5 +99,5 @@ static void HostMma(Sum& d0, Sum& d1, Sum& d2, Sum& d3, const unsigned (&a)[4], 
       }
     }
   }
-  MeetWarpOnHost();
+  WarpBarrierOnHost();
 }

@@ -30,7 +30,7 @@ struct State {
   Barrier barriers[kHostClusterBlocks][kBarriers];
   Barrier of_cluster;
   unsigned awaited[kMaxThreads];                      // generations of that
-  std::map<std::pair<int, unsigned>, Barrier> warps;  // by warp and mask: parts of a warp meet by themselves
+  std::map<std::pair<int, unsigned>, Barrier> warps;  // by warp and mask: parts of a warp have their own
   uint64_t exchanged[kMaxThreads];
   char* stacks = nullptr;
   const std::function<void()>* kernel = nullptr;
@@ -53,12 +53,12 @@ unsigned ArriveAt(Barrier* barrier, int count) {
 }
 
 // Waits for the others of the `count` that arrive.
-void MeetAt(Barrier* barrier, int count) {
+void WaitAt(Barrier* barrier, int count) {
   const unsigned generation = ArriveAt(barrier, count);
   while (barrier->generation == generation) Pause();
 }
 
-void MeetWarp(unsigned mask) { MeetAt(&state.warps[{state.current / kWarp, mask}], std::popcount(mask)); }
+void WarpBarrier(unsigned mask) { WaitAt(&state.warps[{state.current / kWarp, mask}], std::popcount(mask)); }
 
 void RunThread() {
   const int self = state.current;
@@ -117,26 +117,26 @@ HostThreads TheHostThreads() {
   host.thread = [] { return state.current % state.threads_of_block; };
   host.block = [] { return state.first_block + RankOfBlock(); };
   host.rank = RankOfBlock;
-  host.meet = [](int barrier, int threads) {
-    MeetAt(&state.barriers[RankOfBlock()][barrier], threads == 0 ? state.threads_of_block : threads);
+  host.barrier = [](int number, int threads) {
+    WaitAt(&state.barriers[RankOfBlock()][number], threads == 0 ? state.threads_of_block : threads);
   };
   host.exchange = [](unsigned mask, uint64_t value, int from) {
     const int warp = state.current / kWarp * kWarp;
     state.exchanged[state.current] = value;
-    MeetWarp(mask);
+    WarpBarrier(mask);
     const uint64_t result = state.exchanged[warp + from];
-    MeetWarp(mask);
+    WarpBarrier(mask);
     return result;
   };
   host.ballot = [](unsigned mask, bool condition) {
     const int warp = state.current / kWarp * kWarp;
     state.exchanged[state.current] = condition ? 1 : 0;
-    MeetWarp(mask);
+    WarpBarrier(mask);
     unsigned ballot = 0;
     for (int lane = 0; lane < kWarp; ++lane) {
       if ((mask >> lane & 1u) != 0 && state.exchanged[warp + lane] != 0) ballot |= 1u << lane;
     }
-    MeetWarp(mask);
+    WarpBarrier(mask);
     return ballot;
   };
   host.arrive_in_cluster = [] { state.awaited[state.current] = ArriveAt(&state.of_cluster, state.size); };

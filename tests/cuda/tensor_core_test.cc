@@ -15,6 +15,7 @@
 #include "gtest/gtest.h"
 #include "tests/cuda/emitted.h"
 #include "tests/passes/lowered_function.h"
+#include "tests/passes/tensor_core_traces.h"
 #include "tests/schedule/testing.h"
 
 namespace mycc {
@@ -28,24 +29,10 @@ constexpr char kGemm[] = R"(workload g(a: f16[200,144], b: f16[104,144], d: f16[
 })";
 
 // A 128 x 32 x 64 tile for two warpgroups, its results through shared memory.
-constexpr char kWarpSpecialized[] = R"(split(t3.a0, [128])
-split(t3.a1, [32])
-split(t3.r0, [64])
-reorder([t3.a0.0, t3.a1.0, t3.r0.0, t3.a0.1, t3.a1.1, t3.r0.1])
-fuse([t3.a0.0, t3.a1.0])
-bind(t3.a0.0+a1.0, block)
-persist(t3.a0.0+a1.0, 3)
-cache_write(t3, t3.a0.0+a1.0)
-reverse_inline(t4)
-stage_shared(t3, t0, t3.r0.0, shared)
-stage_shared(t3, t1, t3.r0.0, shared)
-layout(t0.s, 0, 128)
-layout(t1.s, 0, 128)
-tensorize_tile(t3.a0.1, wgmma.f16, 2, 1)
-pipeline(t3.r0.0, bulk, 3)
-stage_write(t3.w, t3.a0.0+a1.0, shared)
-layout(t3.w.s, 0, 64)
-)";
+std::string Ring(const std::string& deal) {
+  return WarpSpecializedTrace({128, 32, 64}, /*warpgroups=*/2, /*slots=*/3, deal);
+}
+std::string WarpSpecialized() { return Ring("persist(t3.a0.0+a1.0, 3)\n"); }
 
 void CheckMeaning(const std::string& workload, const std::string& steps, const Target& target,
                   double tolerance = 2e-3) {
@@ -75,13 +62,13 @@ void CheckCode(const std::string& workload, const std::string& steps, const Targ
 }
 
 TEST(TensorCoreTest, WarpSpecializedRing) {
-  CheckMeaning(kGemm, kWarpSpecialized, Sm90a());
-  CheckCode(kGemm, kWarpSpecialized, Sm90a());
+  CheckMeaning(kGemm, WarpSpecialized(), Sm90a());
+  CheckCode(kGemm, WarpSpecialized(), Sm90a());
 }
 
 TEST(TensorCoreTest, GroupsTakeTurns) {
   const std::string steps = absl::StrReplaceAll(
-      kWarpSpecialized,
+      WarpSpecialized(),
       {{"persist(t3.a0.0+a1.0, 3)\n", "persist(t3.a0.0+a1.0, 2)\npingpong(t3.a0.0+a1.0, 2)\n"},
        {"[128]", "[64]"},
        {"wgmma.f16, 2, 1", "wgmma.f16, 1, 1"}});
@@ -90,27 +77,16 @@ TEST(TensorCoreTest, GroupsTakeTurns) {
 }
 
 // Pairs of blocks that differ in their rows: both need the same tile of t1.
-std::string InPairs(const std::string& steps) {
-  return absl::StrReplaceAll(
-      steps, {{"split(t3.a0, [128])\n", "split(t3.a0, [2, 128])\n"},
-              {"reorder([t3.a0.0, ", "reorder([t3.a0.1, t3.a0.0, "},
-              {"t3.a0.1, t3.a1.1, t3.r0.1])", "t3.a0.2, t3.a1.1, t3.r0.1])"},
-              {"bind(t3.a0.0+a1.0, block)\n",
-               "bind(t3.a0.1, block)\nmulticast_cluster(t3.a0.1)\nbind(t3.a0.0+a1.0, block)\n"},
-              {"persist(t3.a0.0+a1.0, 3)", "persist(t3.a0.0+a1.0, 2)"},
-              {"tensorize_tile(t3.a0.1,", "tensorize_tile(t3.a0.2,"}});
-}
+std::string InPairs() { return InClustersOfTwo(Ring("persist(t3.a0.0+a1.0, 2)\n")); }
 
 TEST(TensorCoreTest, ClustersShareTiles) {
-  CheckMeaning(kGemm, InPairs(kWarpSpecialized), Sm90a());
-  CheckCode(kGemm, InPairs(kWarpSpecialized), Sm90a());
+  CheckMeaning(kGemm, InPairs(), Sm90a());
+  CheckCode(kGemm, InPairs(), Sm90a());
 }
 
 // The tiles that are left over shared out by steps: of 8 tiles of 3 steps.
 std::string Streamed(int blocks, int groups, int members) {
-  return absl::StrReplaceAll(
-      kWarpSpecialized, {{"persist(t3.a0.0+a1.0, 3)\n", absl::StrCat("stream_k(t3.a0.0+a1.0, ", blocks, ", ",
-                                                                     groups, ", ", members, ")\n")}});
+  return Ring(absl::StrCat("stream_k(t3.a0.0+a1.0, ", blocks, ", ", groups, ", ", members, ")\n"));
 }
 
 TEST(TensorCoreTest, BlocksShareTilesOutBySteps) {
@@ -183,7 +159,7 @@ TEST(TensorCoreTest, WhatCannotBeSharedOutBySteps) {
 // A block that lets only itself know that a slot is free, and the other block overwrites what it still reads.
 TEST(TensorCoreTest, ASlotThatABlockOfTheClusterStillReadsIsARace) {
   const Workload canonical = CanonicalWorkload(kGemm);
-  const absl::StatusOr<LoweredFunction> lowered = LowerForGpu(canonical, InPairs(kWarpSpecialized), Sm90a());
+  const absl::StatusOr<LoweredFunction> lowered = LowerForGpu(canonical, InPairs(), Sm90a());
   ASSERT_TRUE(lowered.ok()) << lowered.status().message();
   Function broken = WholeFunction(*lowered);
   broken.body = RewriteStmts(broken.body, [](const Stmt& stmt) -> Stmt {
@@ -201,26 +177,12 @@ TEST(TensorCoreTest, ASlotThatABlockOfTheClusterStillReadsIsARace) {
   EXPECT_THAT(CheckFunction(canonical, broken, 2e-3).message(), HasSubstr("t1.s"));
 }
 
-constexpr char kMultistage[] = R"(split(t3.a0, [64])
-split(t3.a1, [32])
-split(t3.r0, [32])
-reorder([t3.a0.0, t3.a1.0, t3.r0.0, t3.a0.1, t3.a1.1, t3.r0.1])
-bind(t3.a0.0, block)
-bind(t3.a1.0, block)
-cache_write(t3, t3.a1.0)
-reverse_inline(t4)
-stage_shared(t3, t0, t3.r0.0, shared)
-stage_shared(t3, t1, t3.r0.0, shared)
-layout(t0.s, 0, 64)
-layout(t1.s, 0, 64)
-tensorize_tile(t3.a0.1, mma.f16, 2, 2)
-pipeline(t3.r0.0, threads, 3)
-)";
+std::string Multistage() { return MultistageTrace({64, 32, 32}); }
 
 TEST(TensorCoreTest, ThreadsCopyAhead) {
   for (const Target& target : {Sm80(), Sm90a()}) {
-    CheckMeaning(kGemm, kMultistage, target);
-    CheckCode(kGemm, kMultistage, target);
+    CheckMeaning(kGemm, Multistage(), target);
+    CheckCode(kGemm, Multistage(), target);
   }
 }
 
@@ -231,7 +193,7 @@ constexpr char kGemmI8[] = R"(workload g(a: i8[200,160], b: i8[104,160], d: f32[
 
 // The steps with an instruction for elements of another size: rows in shared memory stay 64 bytes.
 std::string MultistageOf(const std::string& instruction, int depth) {
-  return absl::StrReplaceAll(kMultistage,
+  return absl::StrReplaceAll(Multistage(),
                              {{"r0, [32]", absl::StrCat("r0, [", depth, "]")}, {"mma.f16", instruction}});
 }
 
@@ -262,7 +224,7 @@ TEST(TensorCoreTest, FloatsOfEightBits) {
   }
   for (const int depth : {128, 256}) {
     const std::string ring = absl::StrReplaceAll(
-        kWarpSpecialized, {{"r0, [64]", absl::StrCat("r0, [", depth, "]")}, {"wgmma.f16", "wgmma.e4m3"}});
+        WarpSpecialized(), {{"r0, [64]", absl::StrCat("r0, [", depth, "]")}, {"wgmma.f16", "wgmma.e4m3"}});
     CheckMeaning(kGemmF8, ring, Sm90a());
     CheckCode(kGemmF8, ring, Sm90a());
     CheckCode(OfE5M2(kGemmF8), OfE5M2(ring), Sm90a());
@@ -274,11 +236,11 @@ TEST(TensorCoreTest, FloatsOfEightBits) {
 TEST(TensorCoreTest, PartialSumsAreOfAtMost128Columns) {
   const std::string wide = absl::StrReplaceAll(kGemmF8, {{"104", "512"}});
   const std::string steps =
-      absl::StrReplaceAll(kWarpSpecialized, {{"r0, [64]", "r0, [128]"},
-                                             {"a1, [32]", "a1, [256]"},
-                                             {"persist(t3.a0.0+a1.0, 3)\n", ""},
-                                             {"wgmma.f16", "wgmma.e4m3"},
-                                             {"layout(t3.w.s, 0, 64)", "layout(t3.w.s, 0, 128)"}});
+      absl::StrReplaceAll(WarpSpecialized(), {{"r0, [64]", "r0, [128]"},
+                                              {"a1, [32]", "a1, [256]"},
+                                              {"persist(t3.a0.0+a1.0, 3)\n", ""},
+                                              {"wgmma.f16", "wgmma.e4m3"},
+                                              {"layout(t3.w.s, 0, 64)", "layout(t3.w.s, 0, 128)"}});
   CheckCode(wide, steps, Sm90a());
   const absl::StatusOr<LoweredFunction> lowered = LowerForGpu(CanonicalWorkload(wide), steps, Sm90a());
   ASSERT_TRUE(lowered.ok()) << lowered.status().message();
@@ -292,7 +254,7 @@ TEST(TensorCoreTest, PartialSumsAreOfAtMost128Columns) {
 
 TEST(TensorCoreTest, IntegersByWarpgroups) {
   const std::string ring =
-      absl::StrReplaceAll(kWarpSpecialized, {{"r0, [64]", "r0, [128]"}, {"wgmma.f16", "wgmma.i8"}});
+      absl::StrReplaceAll(WarpSpecialized(), {{"r0, [64]", "r0, [128]"}, {"wgmma.f16", "wgmma.i8"}});
   CheckMeaning(kGemmI8, ring, Sm90a());
   CheckCode(kGemmI8, ring, Sm90a());
 }
@@ -333,9 +295,9 @@ TEST(TensorCoreTest, FragmentsAreWhatInstructionsTake) {
                                        {"layout(t1.s, 0, 64)", "layout(t1.s, 8, 0)"}});
   };
   const std::pair<std::string, std::string> cases[] = {
-      {kGemm, kMultistage},
+      {kGemm, Multistage()},
       {bf16, MultistageOf("mma.bf16", 32)},
-      {across(kGemm), steps_across(kMultistage)},
+      {across(kGemm), steps_across(Multistage())},
       {kGemmI8, MultistageOf("mma.i8", 64)},
       {kGemmTf32, MultistageOf("mma.tf32", 16)},
       {kGemmAcross, steps_across(MultistageOf("mma.tf32", 16))},
@@ -386,10 +348,10 @@ TEST(TensorCoreTest, RefusesWhatWarpgroupsCannotRead) {
   const std::string across = absl::StrReplaceAll(
       kGemmI8, {{"b: i8[104,160]", "b: i8[160,112]"}, {"104", "112"}, {"b[j,k]", "b[k,j]"}});
   const std::string ring =
-      absl::StrReplaceAll(kWarpSpecialized, {{"r0, [64]", "r0, [128]"},
-                                             {"wgmma.f16", "wgmma.i8"},
-                                             {"t3.a0.1, t3.a1.1, t3.r0.1]", "t3.a0.1, t3.r0.1, t3.a1.1]"},
-                                             {"layout(t1.s, 0, 128)", "layout(t1.s, 0, 32)"}});
+      absl::StrReplaceAll(WarpSpecialized(), {{"r0, [64]", "r0, [128]"},
+                                              {"wgmma.f16", "wgmma.i8"},
+                                              {"t3.a0.1, t3.a1.1, t3.r0.1]", "t3.a0.1, t3.r0.1, t3.a1.1]"},
+                                              {"layout(t1.s, 0, 128)", "layout(t1.s, 0, 32)"}});
   EXPECT_EQ(RefusalOf(across, ring, Sm90a()), "wgmma.i8: an operand is not contiguous along the depth");
   EXPECT_THAT(RefusalOf(kGemmF8, ring, Sm90a()),
               HasSubstr("wgmma.i8 multiplies i8 into i32; t3 multiplies f8e4m3"));

@@ -265,9 +265,9 @@ TEST(AsyncCopyTest, WhatIsNotCommittedIsNotWaitedFor) {
   ExpectFails(MakeSeq({CopyRow(kTile, kX), wait, Move(kY, kTile), commit, wait}),
               HasSubstr("tile[0] races with a write"));
   ExpectFails(MakeSeq({CopyRow(kTile, kX), wait, Move(kY, kX)}),
-              HasSubstr("ends while an asynchronous copy is open"));
+              HasSubstr("ends before it has waited for the group of an asynchronous copy"));
   ExpectFails(MakeSeq({CopyRow(kTile, kX), commit, Move(kY, kX)}),
-              HasSubstr("ends while an asynchronous copy is open"));
+              HasSubstr("ends before it has waited for the group of an asynchronous copy"));
 }
 
 TEST(AsyncCopyTest, TwoCopiesIntoOnePlaceRace) {

@@ -49,20 +49,20 @@ Ordered LeaveOutInTurn(const std::string& steps) {
 
 TEST(PipelineLoopsTest, EveryStatementThatOrdersIsNeeded) {
   for (const auto& [steps, statements] :
-       {std::pair(std::string(kWarpSpecialized), 8), {PingPong(), 18}, {InClusters(), 8}, {StreamK(), 10}}) {
+       {std::pair(WarpSpecialized(), 8), {PingPong(), 18}, {InClusters(), 8}, {StreamK(), 10}}) {
     const Ordered ordered = LeaveOutInTurn(steps);
     EXPECT_EQ(ordered.statements, statements) << steps;
     EXPECT_THAT(ordered.not_missed, IsEmpty()) << steps;
   }
   // Beside tensor cores nothing is copied beyond the last step that the end of the pipeline could wait for.
-  const Ordered ordered = LeaveOutInTurn(kMultistage);
+  const Ordered ordered = LeaveOutInTurn(Multistage());
   EXPECT_EQ(ordered.statements, 5);
   EXPECT_THAT(ordered.not_missed, ElementsAre("wait group until 0 pending\n"));
 }
 
 // A ring of one slot less than its pipeline counts on.
 TEST(PipelineLoopsTest, APendingGroupTooManyIsARace) {
-  Function function = Lowered(kMultistage).value();
+  Function function = Lowered(Multistage()).value();
   function.body = RewriteStmts(function.body, [](const Stmt& stmt) -> Stmt {
     const WaitGroup* wait = DynAs<WaitGroup>(stmt);
     return wait == nullptr ? nullptr : std::make_shared<WaitGroup>(wait->pending + 1);

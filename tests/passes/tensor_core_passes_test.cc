@@ -25,14 +25,14 @@ void Check(const std::string& golden, const std::string& steps) {
   EXPECT_TRUE(same.ok()) << same.message();
 }
 
-TEST(TensorCoreLowering, AWarpOfItsOwnCopies) { Check("wgmma_warp_specialized", kWarpSpecialized); }
+TEST(TensorCoreLowering, AWarpOfItsOwnCopies) { Check("wgmma_warp_specialized", WarpSpecialized()); }
 TEST(TensorCoreLowering, GroupsOfWarpsTakeTurns) { Check("wgmma_pingpong", PingPong()); }
 TEST(TensorCoreLowering, BlocksOfAClusterShareTiles) { Check("wgmma_multicast", InClusters()); }
 TEST(TensorCoreLowering, BlocksShareATileOutBySteps) { Check("wgmma_stream_k", StreamK()); }
-TEST(TensorCoreLowering, AllThreadsCopy) { Check("mma_multistage", kMultistage); }
+TEST(TensorCoreLowering, AllThreadsCopy) { Check("mma_multistage", Multistage()); }
 
 TEST(TensorCorePasses, EachKeepsTheMeaning) {
-  for (const std::string& steps : {std::string(kWarpSpecialized), std::string(kMultistage), PingPong()}) {
+  for (const std::string& steps : {WarpSpecialized(), Multistage(), PingPong()}) {
     Function function = Before("tensorize_tiles", steps);
     for (const auto& [name, run] : kTilePasses) {
       const auto after = run(function.body);
@@ -48,7 +48,7 @@ TEST(TensorCorePasses, EachKeepsTheMeaning) {
 }
 
 TEST(TensorCorePasses, HaveNothingToDoTwice) {
-  Function function = Before("tensorize_tiles", kWarpSpecialized);
+  Function function = Before("tensorize_tiles", WarpSpecialized());
   for (const TilePass run : {TensorizeTiles, PipelineLoops}) {
     function.body = run(function.body).value();
     EXPECT_EQ(run(function.body).value(), function.body);
@@ -142,7 +142,7 @@ TEST(TensorizeTilesTest, RowsOfTwoLoopsStepAsOne) {
 }
 
 TEST(TensorizeTilesTest, AViewThatIsOffIsSeen) {
-  Function function = Before("pipeline_loops", kMultistage);
+  Function function = Before("pipeline_loops", Multistage());
   const auto shifted = [&](auto change) {
     Function broken = function;
     broken.body = RewriteStmts(function.body, [&](const Stmt& stmt) -> Stmt {
@@ -199,7 +199,7 @@ TEST(FragmentLoopsTest, ElementsAreWhereTheManualHasThem) {
 }
 
 TEST(FragmentLoopsTest, AnElementLeftOutIsSeen) {
-  const Function function = Lowered(kMultistage).value();
+  const Function function = Lowered(Multistage()).value();
   int loops = 0;
   for (const LoopKind kind : {LoopKind::kThread, LoopKind::kUnroll, LoopKind::kVector}) {
     Function broken = function;
@@ -221,7 +221,7 @@ TEST(FragmentLoopsTest, WhatThreadsCannotHoldIsRefused) {
     EXPECT_NE(body, function.body) << "nothing to break";
     return std::string(FragmentLoopsOf(body, TestGpu()).status().message());
   };
-  EXPECT_THAT(refusal(kMultistage,
+  EXPECT_THAT(refusal(Multistage(),
                       [](const Stmt& stmt) -> Stmt {
                         const Mma* mma = DynAs<Mma>(stmt);
                         if (mma == nullptr) return nullptr;
@@ -230,7 +230,7 @@ TEST(FragmentLoopsTest, WhatThreadsCannotHoldIsRefused) {
                       }),
               HasSubstr("a tile of 24x16x16; expected rows in 32s, columns in 16s"));
   // One element by itself, which only one thread would have.
-  EXPECT_EQ(refusal(kMultistage,
+  EXPECT_EQ(refusal(Multistage(),
                     [](const Stmt& stmt) -> Stmt {
                       const Mma* mma = DynAs<Mma>(stmt);
                       if (mma == nullptr) return nullptr;

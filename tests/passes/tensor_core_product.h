@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "codegen/passes/lower.h"
 #include "codegen/passes/passes.h"
 #include "gtest/gtest.h"
 #include "tests/passes/lowered_function.h"
+#include "tests/passes/tensor_core_traces.h"
 #include "tests/schedule/testing.h"
 
 namespace mycc {
@@ -25,67 +25,25 @@ inline constexpr char kGemm[] = R"(workload g(a: f16[80,48], b: f16[24,48], d: f
   c[i,j] = f16(max(s[i,j] + f32(d[j]), 0.0))
 })";
 
-// A role copies by TMA, a warpgroup multiplies 64x16x32 and sends its results through shared memory; three
-// blocks have the four tiles.
-inline constexpr char kWarpSpecialized[] = R"(split(t3.a0, [64])
-split(t3.a1, [16])
-split(t3.r0, [32])
-reorder([t3.a0.0, t3.a1.0, t3.r0.0, t3.a0.1, t3.a1.1, t3.r0.1])
-fuse([t3.a0.0, t3.a1.0])
-bind(t3.a0.0+a1.0, block)
-persist(t3.a0.0+a1.0, 3)
-cache_write(t3, t3.a0.0+a1.0)
-reverse_inline(t4)
-stage_shared(t3, t0, t3.r0.0, shared)
-stage_shared(t3, t1, t3.r0.0, shared)
-layout(t0.s, 0, 64)
-layout(t1.s, 0, 64)
-tensorize_tile(t3.a0.1, wgmma.f16, 1, 1)
-pipeline(t3.r0.0, bulk, 2)
-stage_write(t3.w, t3.a0.0+a1.0, shared)
-layout(t3.w.s, 0, 32)
-)";
+// A role copies by TMA, a warpgroup multiplies 64x16x32 and sends its results through shared memory. `deal`
+// says how blocks share the four tiles.
+inline std::string Ring(const std::string& deal) {
+  return WarpSpecializedTrace({64, 16, 32}, /*warpgroups=*/1, /*slots=*/2, deal);
+}
+// Three blocks have the four tiles.
+inline std::string WarpSpecialized() { return Ring("persist(t3.a0.0+a1.0, 3)\n"); }
 
 // All threads copy by cp.async, four warps multiply.
-inline constexpr char kMultistage[] = R"(split(t3.a0, [32])
-split(t3.a1, [16])
-split(t3.r0, [16])
-reorder([t3.a0.0, t3.a1.0, t3.r0.0, t3.a0.1, t3.a1.1, t3.r0.1])
-bind(t3.a0.0, block)
-bind(t3.a1.0, block)
-cache_write(t3, t3.a1.0)
-reverse_inline(t4)
-stage_shared(t3, t0, t3.r0.0, shared)
-stage_shared(t3, t1, t3.r0.0, shared)
-layout(t0.s, 0, 32)
-layout(t1.s, 0, 32)
-tensorize_tile(t3.a0.1, mma.f16, 2, 2)
-pipeline(t3.r0.0, threads, 3)
-)";
+inline std::string Multistage() { return MultistageTrace({32, 16, 16}); }
 
 // Two groups of warps take turns, each on two of one block's four tiles.
-inline std::string PingPong() {
-  return absl::StrReplaceAll(kWarpSpecialized, {{"persist(t3.a0.0+a1.0, 3)\n",
-                                                 "persist(t3.a0.0+a1.0, 1)\npingpong(t3.a0.0+a1.0, 2)\n"}});
-}
+inline std::string PingPong() { return Ring("persist(t3.a0.0+a1.0, 1)\npingpong(t3.a0.0+a1.0, 2)\n"); }
 
 // Two blocks that differ in their rows share the tile of t1, in two rounds.
-inline std::string InClusters() {
-  return absl::StrReplaceAll(
-      kWarpSpecialized, {{"split(t3.a0, [64])\n", "split(t3.a0, [2, 64])\n"},
-                         {"reorder([t3.a0.0, ", "reorder([t3.a0.1, t3.a0.0, "},
-                         {"t3.a0.1, t3.a1.1, t3.r0.1])", "t3.a0.2, t3.a1.1, t3.r0.1])"},
-                         {"bind(t3.a0.0+a1.0, block)\n",
-                          "bind(t3.a0.1, block)\nmulticast_cluster(t3.a0.1)\nbind(t3.a0.0+a1.0, block)\n"},
-                         {"persist(t3.a0.0+a1.0, 3)", "persist(t3.a0.0+a1.0, 1)"},
-                         {"tensorize_tile(t3.a0.1,", "tensorize_tile(t3.a0.2,"}});
-}
+inline std::string InClusters() { return InClustersOfTwo(Ring("persist(t3.a0.0+a1.0, 1)\n")); }
 
 // The last of four tiles is shared out by steps.
-inline std::string StreamK() {
-  return absl::StrReplaceAll(kWarpSpecialized,
-                             {{"persist(t3.a0.0+a1.0, 3)\n", "stream_k(t3.a0.0+a1.0, 3, 1, 2)\n"}});
-}
+inline std::string StreamK() { return Ring("stream_k(t3.a0.0+a1.0, 3, 1, 2)\n"); }
 
 inline Function Scheduled(const std::string& steps) {
   const auto trace = ParseTrace(absl::StrCat("v1\n", steps));

@@ -69,7 +69,7 @@ class CudaCallTest : public ::testing::Test {
     fake_cuda::TakeWork();
     EXPECT_EQ(Scale(stream), 0) << Error();
     for (const std::string& line : fake_cuda::TakeWork()) {
-      if (line.rfind("memset ", 0) == 0) return line.substr(7, line.find(' ', 7) - 7);
+      if (line.rfind("launch scale_3 ", 0) == 0) return line.substr(line.rfind(' ') + 1);
     }
     return "none";
   }

@@ -1,7 +1,7 @@
 // The tables of a small GPU module written by hand: what the code generator writes for a real one. The last
 // letter of a kernel's name is the number of its parameters.
 //
-//   m_scale(x: f32[2,3], w: packed u8[128]) -> (y: f32[2,3])    zeroes and uses 256 bytes of workspace
+//   m_scale(x: f32[2,3], w: packed u8[128]) -> (y: f32[2,3])    uses 256 bytes of workspace
 //   m_scale_pack(w: f32[4]) -> (w: packed u8[128])
 //   m_copy(x: f16[8,64]) -> (y: f16[8,64])                      by tensor maps, in clusters of 16 blocks
 #include "codegen/runtime/artifact/cuda_artifact.h"
@@ -31,7 +31,6 @@ static const struct MyccCudaOperand kScalePointers[] = {{0, 0}, {1, 64}, {-1, 0}
 static const struct MyccCudaOperand kAgainPointers[] = {{-1, 128}, {2, 0}};
 static const struct MyccCudaOperand kPackPointers[] = {{0, 0}, {1, 64}};
 static const struct MyccCudaStep kScaleSteps[] = {
-    {.kernel = -1, .zeroed = {-1, 128}, .zeroed_bytes = 128},
     {.kernel = kScale3,
      .grid = {2, 1, 1},
      .cluster = 1,
@@ -72,7 +71,7 @@ static const struct MyccCudaStep kCopySteps[] = {
 };
 
 static const struct MyccCudaEntry kEntries[] = {
-    {{"m_scale", "m_scale_pack", 3, kScaleArgs}, 3, kScaleSteps, 1},
+    {{"m_scale", "m_scale_pack", 3, kScaleArgs}, 2, kScaleSteps, 1},
     {{"m_scale_pack", NULL, 2, kPackArgs}, 1, kPackSteps, 0},
     {{"m_copy", NULL, 2, kCopyArgs}, 1, kCopySteps, 0},
 };

@@ -35,7 +35,7 @@ struct MyccCudaMap {
   int64_t swizzle;
 };
 
-// A launch, or (kernel -1) bytes set to zero.
+// A launch of a kernel, by its number.
 struct MyccCudaStep {
   int64_t kernel;
   int64_t grid[3];
@@ -45,8 +45,6 @@ struct MyccCudaStep {
   const struct MyccCudaMap* maps;
   int64_t num_pointers;
   const struct MyccCudaOperand* pointers;
-  struct MyccCudaOperand zeroed;
-  int64_t zeroed_bytes;
 };
 
 struct MyccCudaEntry {
@@ -126,7 +124,6 @@ struct MyccCudaDriver {
                                    int l2_promotion, int out_of_bounds);
   CuResult (*MemAlloc)(CuAddress*, size_t bytes);
   CuResult (*MemFree)(CuAddress);
-  CuResult (*MemsetD8Async)(CuAddress, unsigned char value, size_t bytes, CuStream);
   CuResult (*MemcpyHtoDAsync)(CuAddress, const void*, size_t bytes, CuStream);
   CuResult (*MemcpyDtoHAsync)(void*, CuAddress, size_t bytes, CuStream);
   CuResult (*PointerGetAttribute)(void*, int attribute, CuAddress);

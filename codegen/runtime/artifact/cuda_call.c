@@ -50,13 +50,6 @@ static int32_t Launch(const struct Call* call, const struct MyccCudaStep* step) 
   return 0;
 }
 
-static int32_t RunStep(const struct Call* call, const struct MyccCudaStep* step) {
-  if (step->kernel >= 0) return Launch(call, step);
-  MYCC_TRY(call->scope, MemsetD8Async, AddressOf(call, step->zeroed), 0, (size_t)step->zeroed_bytes,
-           call->stream);
-  return 0;
-}
-
 // Loads the code in the first call in a context; fails if that call is captured.
 static int32_t LoadForCall(const struct MyccCudaScope* scope, CuStream stream) {
   if (MyccCudaIsLoaded(scope)) return 0;
@@ -75,7 +68,7 @@ static int32_t Run(const struct MyccCudaScope* scope, const struct MyccCudaEntry
     return 1;
   if (entry->uses_workspace && MyccCudaWorkspace(scope, stream, &call.workspace) != 0) return 1;
   for (int64_t i = 0; i < entry->num_steps; ++i) {
-    if (RunStep(&call, &entry->steps[i]) != 0) return 1;
+    if (Launch(&call, &entry->steps[i]) != 0) return 1;
   }
   // Last, because steps may fill whole buffers.
   return MyccCudaWriteHeaders(scope, stream, &entry->signature, data);

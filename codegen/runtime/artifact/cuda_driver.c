@@ -33,7 +33,6 @@ static const char* const kNames[] = {
     "cuTensorMapEncodeTiled",
     "cuMemAlloc_v2",
     "cuMemFree_v2",
-    "cuMemsetD8Async",
     "cuMemcpyHtoDAsync_v2",
     "cuMemcpyDtoHAsync_v2",
     "cuPointerGetAttribute",

@@ -55,7 +55,7 @@ absl::Status CheckBuffersReach(const Function& function, const Block& block, con
     const absl::StatusOr<Path> alloc = FindAlloc(function, e.buffer);
     if (alloc.ok() && !ContainsBlock(alloc->target(), reader.name)) {
       status = absl::FailedPreconditionError(absl::StrCat(
-          "its value reads ", e.buffer->name, ", which does not exist at ", reader.name, " stands"));
+          "its value reads ", e.buffer->name, ", which does not exist where ", reader.name, " stands"));
     }
   });
   return status;

@@ -59,8 +59,9 @@ absl::StatusOr<Function> SkipZeros(const Function& function, const Target&, cons
   const Expr index = Substitute(load->args[dim], BindingsOf(block));
   skipping->iters.push_back({place, false, Simplify(index - elements->min)});
   if (!GuardsTerms(*skipping, skipping->iters.back())) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "whole sums of ", block.name, " are of zeros: its index ", dim, " does not move with the sum"));
+    return absl::FailedPreconditionError(absl::StrCat("every term of some sums of ", block.name,
+                                                      " would be skipped; expected index ", dim,
+                                                      " to depend on a reduction axis"));
   }
   return WithBody(function, ReplaceAt(path, skipping));
 }

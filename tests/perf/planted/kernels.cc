@@ -9,6 +9,7 @@
 #include "codegen/schedule/schedule.h"
 #include "codegen/workload/canonical.h"
 #include "codegen/workload/parse.h"
+#include "tests/passes/tensor_core_traces.h"
 #include "tests/perf/planted/kernel.h"
 #include "tuner/space/space.h"
 
@@ -43,63 +44,8 @@ std::string Softmax(int rows, int columns) {
 // Tiles of 64 x 32 x 64 of a half product for one warpgroup, through a ring of three. `deal` says how blocks
 // share the tiles.
 std::string Ring(const std::string& deal) {
-  return absl::Substitute(R"(split(t3.a0, [64])
-split(t3.a1, [32])
-split(t3.r0, [64])
-reorder([t3.a0.0, t3.a1.0, t3.r0.0, t3.a0.1, t3.a1.1, t3.r0.1])
-fuse([t3.a0.0, t3.a1.0])
-bind(t3.a0.0+a1.0, block)
-$0
-cache_write(t3, t3.a0.0+a1.0)
-reverse_inline(t4)
-stage_shared(t3, t0, t3.r0.0, shared)
-stage_shared(t3, t1, t3.r0.0, shared)
-layout(t0.s, 0, 128)
-layout(t1.s, 0, 128)
-tensorize_tile(t3.a0.1, wgmma.f16, 1, 1)
-pipeline(t3.r0.0, bulk, 3)
-stage_write(t3.w, t3.a0.0+a1.0, shared)
-layout(t3.w.s, 0, 64)
-)",
-                          deal);
+  return WarpSpecializedTrace({64, 32, 64}, /*warpgroups=*/1, /*slots=*/3, deal);
 }
-// Clusters of two blocks that want the same columns.
-constexpr char kCluster[] = R"(split(t3.a0, [2, 64])
-split(t3.a1, [32])
-split(t3.r0, [64])
-reorder([t3.a0.1, t3.a0.0, t3.a1.0, t3.r0.0, t3.a0.2, t3.a1.1, t3.r0.1])
-fuse([t3.a0.0, t3.a1.0])
-bind(t3.a0.1, block)
-multicast_cluster(t3.a0.1)
-bind(t3.a0.0+a1.0, block)
-persist(t3.a0.0+a1.0, 2)
-cache_write(t3, t3.a0.0+a1.0)
-reverse_inline(t4)
-stage_shared(t3, t0, t3.r0.0, shared)
-stage_shared(t3, t1, t3.r0.0, shared)
-layout(t0.s, 0, 128)
-layout(t1.s, 0, 128)
-tensorize_tile(t3.a0.2, wgmma.f16, 1, 1)
-pipeline(t3.r0.0, bulk, 3)
-stage_write(t3.w, t3.a0.0+a1.0, shared)
-layout(t3.w.s, 0, 64)
-)";
-// Every thread copies ahead.
-constexpr char kAhead[] = R"(split(t3.a0, [64])
-split(t3.a1, [32])
-split(t3.r0, [32])
-reorder([t3.a0.0, t3.a1.0, t3.r0.0, t3.a0.1, t3.a1.1, t3.r0.1])
-bind(t3.a0.0, block)
-bind(t3.a1.0, block)
-cache_write(t3, t3.a1.0)
-reverse_inline(t4)
-stage_shared(t3, t0, t3.r0.0, shared)
-stage_shared(t3, t1, t3.r0.0, shared)
-layout(t0.s, 0, 64)
-layout(t1.s, 0, 64)
-tensorize_tile(t3.a0.1, mma.f16, 2, 2)
-pipeline(t3.r0.0, threads, 3)
-)";
 
 // Every thread copies; after a barrier each computes from the elements that the others copied.
 constexpr char kTiles[] = R"(split(t2.a0, [8, 4])
@@ -242,13 +188,16 @@ const std::vector<Recipe>& Recipes() {
       {"transpose", kHaswell, kTranspose, "", ""},
       {"GPU product", kHopper, kPlain, "simt", "", true},
       {"GPU product, tiles in shared memory", kHopper, kShallow, "", kTiles, true},
-      {"GPU product, threads copy ahead", kAmpere, HalfProduct(72, 40, 200), "", kAhead, true},
-      {"GPU product, a ring", kHopper, HalfProduct(130, 56, 440), "", Ring("persist(t3.a0.0+a1.0, 3)"), true},
+      {"GPU product, threads copy ahead", kAmpere, HalfProduct(72, 40, 200), "",
+       MultistageTrace({64, 32, 32}), true},
+      {"GPU product, a ring", kHopper, HalfProduct(130, 56, 440), "", Ring("persist(t3.a0.0+a1.0, 3)\n"),
+       true},
       {"GPU product, warps take turns", kHopper, HalfProduct(194, 40, 312), "",
-       Ring("persist(t3.a0.0+a1.0, 2)\npingpong(t3.a0.0+a1.0, 2)"), true},
-      {"GPU product, a cluster", kHopper, HalfProduct(130, 56, 440), "", kCluster, true},
+       Ring("persist(t3.a0.0+a1.0, 2)\npingpong(t3.a0.0+a1.0, 2)\n"), true},
+      {"GPU product, a cluster", kHopper, HalfProduct(130, 56, 440), "",
+       InClustersOfTwo(Ring("persist(t3.a0.0+a1.0, 2)\n")), true},
       {"GPU product, shared out by steps", kHopper, HalfProduct(130, 56, 440), "",
-       Ring("stream_k(t3.a0.0+a1.0, 5, 1, 5)"), true},
+       Ring("stream_k(t3.a0.0+a1.0, 5, 1, 5)\n"), true},
       {"GPU product, odd", kAmpere, HalfProduct(37, 53, 61), "", ""},
       {"GPU product, deep", kAmpere, kDeep, "", ""},
       {"GPU convolution", kHopper, kImages, "", ""},

@@ -1,5 +1,5 @@
-// Faults of pipelines: what keeps roles, copies and thread blocks apart is left out, comes early, or is meant
-// for another slot.
+// Faults of pipelines: a synchronization between roles, copies or thread blocks is missing, too early, or for
+// another slot.
 #include <algorithm>
 
 #include "codegen/expr/affine.h"
@@ -20,7 +20,7 @@ const Roles* RolesAround(const Place& place) {
   return nullptr;
 }
 
-// The barrier after this one, round and round.
+// The next barrier; after the last comes the first.
 Expr NextBarrier(const Place& place, const Expr& barrier) {
   return Simplify(Mod(barrier + 1, static_cast<int64_t>(RolesAround(place)->barrier_counts.size())));
 }
