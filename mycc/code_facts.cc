@@ -143,7 +143,6 @@ absl::StatusOr<Facts> GpuFacts(const KernelSpec& kernel, const Target& target) {
   if (!image.ok() && !absl::IsNotFound(image.status())) return image.status();
   Facts facts;
   for (const CudaStep& step : kernel.program.call) {
-    if (step.kernel.empty()) continue;  // zeroes memory
     facts.emplace_back(absl::StrCat("kernel ", facts.size() + 1),
                        GpuText(step, ResourcesOf(image, step.kernel), target));
   }
