@@ -221,7 +221,7 @@ ValueSet FloatUnary(Op op, DType dtype, const ValueSet& x) {
   }
 }
 
-ValueSet Comparison(Op op, const ValueSet& a, const ValueSet& b, bool of_floats) {
+ValueSet ComparisonSet(Op op, const ValueSet& a, const ValueSet& b, bool of_floats) {
   const bool nan = of_floats && (a.nan || b.nan);
   const double a_low = of_floats ? a.low : static_cast<double>(a.least);
   const double a_high = of_floats ? a.high : static_cast<double>(a.most);
@@ -263,7 +263,7 @@ ValueSet CastToInteger(DType to, DType from, const ValueSet& x) {
     const bool wraps = !IsPoint(x) && (at({0, x.least}) != x.least || at({0, x.most}) != x.most);
     return wraps ? ValueSet::Anything(to) : ValueSet::Integers(at({0, x.least}), at({0, x.most}));
   }
-  if (to == DType::kBool) return Comparison(Op::kNe, x, ValueSet::Floats(0, 0), /*of_floats=*/true);
+  if (to == DType::kBool) return ComparisonSet(Op::kNe, x, ValueSet::Floats(0, 0), /*of_floats=*/true);
   const ValueSet of_nan = ValueSet::Integers(0, 0);
   if (!x.has_numbers()) return of_nan;
   const ValueSet numbers = ValueSet::Integers(at({x.low, 0}), at({x.high, 0}));
@@ -346,7 +346,7 @@ ValueSet PermittedOf(Op op, DType dtype, DType operand_dtype, const ValueSet* ar
     case Op::kLt:
     case Op::kLe:
     case Op::kEq:
-    case Op::kNe: return Comparison(op, args[0], args[1], of_floats);
+    case Op::kNe: return ComparisonSet(op, args[0], args[1], of_floats);
     default: break;
   }
   if (!IsFloat(dtype)) return IntegerOp(op, dtype, args);
