@@ -48,7 +48,7 @@ WHERE r.id IN (
     AND old.timer_version = ?4 AND old.seconds < ?5)
   AND o.kind IS NOT 2
 ORDER BY r.seconds, r.id)sql";
-constexpr char kSpeaker[] = R"sql(
+constexpr char kValid[] = R"sql(
 WHERE r.key = ?1 AND r.trace_hash = ?2 AND +r.status = 1 AND r.verified = 1 AND r.superseded = 0
   AND r.protocol = ?3 AND r.timer_version = ?4)sql";
 constexpr char kDefaultOrigin[] = "/default";  // Provenance.strategy ends with a candidate's origin
@@ -133,7 +133,11 @@ absl::StatusOr<std::optional<StoredRecord>> TuningLog::FasterDefault(int64_t key
                               int64_t{timing.timer_version()}, timing.seconds()},
                              &damaged));
   for (StoredRecord& record : faster) {
-    if (absl::EndsWith(record.record.provenance().strategy(), kDefaultOrigin)) return std::move(record);
+    if (!absl::EndsWith(record.record.provenance().strategy(), kDefaultOrigin)) continue;
+    // A time of other code says nothing about the code that was measured last.
+    MYCC_ASSIGN_OR_RETURN(const std::optional<StoredRecord> valid, ReadValid(key, record.record));
+    if (valid && valid->record.result().code_digest() == record.record.result().code_digest())
+      return std::move(record);
   }
   return std::nullopt;
 }
@@ -255,10 +259,15 @@ absl::StatusOr<int64_t> TuningLog::CountMeasured(const LogKey& key, v1::TimingPr
 absl::StatusOr<std::optional<StoredRecord>> TuningLog::ValidRecordOf(const v1::Record& record) const {
   MutexLock lock(database()->mutex());
   MYCC_ASSIGN_OR_RETURN(const int64_t key, FindKey(database(), record.workload_hash(), record.target()));
+  return ReadValid(key, record);
+}
+
+absl::StatusOr<std::optional<StoredRecord>> TuningLog::ReadValid(int64_t key,
+                                                                 const v1::Record& record) const {
   const v1::Timing& timing = record.result().timing();
   DamagedRecords damaged;
   MYCC_ASSIGN_OR_RETURN(std::vector<StoredRecord> found,
-                        Read(kSpeaker,
+                        Read(kValid,
                              {key, Sha256Hex(StoredTrace(record.trace())), int64_t{timing.protocol()},
                               int64_t{timing.timer_version()}},
                              &damaged));

@@ -132,7 +132,10 @@ class TuningLog {
   // The first records of a ranking. REQUIRES: the mutex.
   absl::StatusOr<std::vector<StoredRecord>> ByRank(int64_t key, v1::TimingProtocol protocol, int k,
                                                    bool only_proven) const;
-  // The default schedule, where the job that timed `best` by itself found it faster. REQUIRES: the mutex.
+  // ValidRecordOf within a key. REQUIRES: the mutex.
+  absl::StatusOr<std::optional<StoredRecord>> ReadValid(int64_t key, const v1::Record& record) const;
+  // The default schedule, where the job that timed `best` by itself found it faster, and no other code of it
+  // was measured since. REQUIRES: the mutex.
   absl::StatusOr<std::optional<StoredRecord>> FasterDefault(int64_t key, const StoredRecord& best) const;
   // Puts it before the others. REQUIRES: the mutex.
   absl::Status PutFasterDefaultFirst(int64_t key, std::vector<StoredRecord>* best) const;

@@ -86,8 +86,10 @@ class Verifier {
   absl::StatusOr<Verdict> Verify(const Ranking& ranking) {
     const auto& [workload_hash, target, protocol] = ranking;
     const LogKey key{workload_hash, target};
-    std::set<int64_t> results, passed_over;  // the latter stand in the ranking where they stood
-    size_t crashes = 0;                      // of this ranking, held back
+    std::set<int64_t> results, measured;  // records that were kept, and records that they are results of
+    std::map<std::string, std::string> confirmed;  // code digests by trace
+    std::set<int64_t> passed_over;                 // these stand in the ranking where they stood
+    size_t crashes = 0;                            // of this ranking, held back
     while (crashes < kMostCrashes && passed_over.size() < kMostPassedOver) {
       MYCC_ASSIGN_OR_RETURN(const std::vector<StoredRecord> ranked,
                             log_->TopK(key, protocol, static_cast<int>(passed_over.size()) + 1));
@@ -96,7 +98,11 @@ class Verifier {
       });
       if (next == ranked.end()) return Verdict::kNotConfirmed;
       const StoredRecord& best = *next;
-      if (results.contains(best.id)) return Verdict::kConfirmed;
+      if (results.contains(best.id) || HasConfirmed(confirmed, best)) return Verdict::kConfirmed;
+      if (!measured.insert(best.id).second) {
+        passed_over.insert(best.id);
+        continue;
+      }
       out_ << "record " << best.id << " of " << best.record.workload_name() << ": ";
       absl::StatusOr<v1::MeasureResult> result = remeasure_(best.record);
       if (!result.ok() || IsInfrastructureFailure(result->status())) {
@@ -122,6 +128,7 @@ class Verifier {
       }
       MYCC_ASSIGN_OR_RETURN(const int64_t id, KeepResult(best.record, *result, log_));
       results.insert(id);
+      if (result->status() == v1::MEASURE_STATUS_OK) confirmed[best.record.trace()] = result->code_digest();
       out_ << ", kept as record " << id << std::endl;
       if (!HasRun(result->status())) continue;
       MYCC_RETURN_IF_ERROR(KeepCrashes(target));
@@ -142,6 +149,13 @@ class Verifier {
     StoredRecord stored;
     v1::MeasureResult result;
   };
+
+  // Whether the record's code was measured now. Its earlier time may stand first nevertheless: that of a
+  // default schedule, which its job compared with others at one moment.
+  static bool HasConfirmed(const std::map<std::string, std::string>& digests, const StoredRecord& stored) {
+    const auto digest = digests.find(stored.record.trace());
+    return digest != digests.end() && digest->second == stored.record.result().code_digest();
+  }
 
   static bool HasRun(v1::MeasureStatus status) {
     return status == v1::MEASURE_STATUS_OK || status == v1::MEASURE_STATUS_WRONG_RESULT;

@@ -186,15 +186,19 @@ TEST_F(CliTest, TuneThenBestThenMeasure) {
 
 // Everything that reads the log goes by what a server and its worker decide in turn, also after a move.
 TEST_F(CliTest, FinalRoundDecidesWhatIsBest) {
+  // Its default schedule is nearly as fast as its best one, so that a round is held however the times fall.
+  const std::string scale = folder_.Path("scale.te");
+  std::ofstream(scale) << "workload scale(x: f32[512,512], s: f32[512]) -> (y: f32[512,512]) {\n"
+                          "  y[i,j] = exp(x[i,j]) * s[j]\n}\n";
   const std::string output = folder_.Path("output"), address = "unix:" + folder_.Path("socket");
   Background server({"serve", "--log", log_, "--listen", address}, output);
   ASSERT_TRUE(WaitForText(output, "serving", 60));
   Background worker({"worker", "--server", address, "--name", "w", "--builders", "2"}, output);
-  const Ran tune = RunMyccTune({"tune", gemm_, "--server", address, "--trials", "32"});
+  const Ran tune = RunMyccTune({"tune", scale, "--server", address, "--trials", "32"});
   EXPECT_EQ(tune.exit_status, 0) << tune.output;
-  EXPECT_THAT(tune.output, AllOf(HasSubstr("final rounds are over"), HasSubstr("100 %  32 trials"),
+  EXPECT_THAT(tune.output, AllOf(HasSubstr("final rounds are over"), HasSubstr("100 %  "),
                                  HasSubstr(" in the final round")));
-  const Ran served = RunMyccTune({"best", gemm_, "--server", address});
+  const Ran served = RunMyccTune({"best", scale, "--server", address});
   EXPECT_THAT(served.output, HasSubstr("final round\n"));
   EXPECT_EQ(worker.Terminate(), 0);
   EXPECT_EQ(server.Terminate(), 0);
@@ -203,7 +207,7 @@ TEST_F(CliTest, FinalRoundDecidesWhatIsBest) {
   ASSERT_EQ(RunInBash("mycc-tune log export --log " + log_ + " > " + lines).exit_status, 0);
   ASSERT_EQ(RunMyccTune({"log", "import", lines, "--log", moved}).exit_status, 0);
   for (const std::string& log : {log_, moved})
-    EXPECT_EQ(RunMyccTune({"best", gemm_, "--log", log}).output, served.output);
+    EXPECT_EQ(RunMyccTune({"best", scale, "--log", log}).output, served.output);
   EXPECT_THAT(RunMyccTune({"log", "list", "--log", log_}).output, HasSubstr("superseded"))
       << "the first times are kept";
 }

@@ -102,6 +102,51 @@ TEST_F(LogVerifyTest, KeepsTheOrderOfAFinalRound) {
   EXPECT_EQ(best().result().timing().seconds(), 3e-3);
 }
 
+// A default schedule that its job found faster than what ranks first stands before it with its time in that
+// job, although a final round ranks it behind. On a machine that is slower now it stands there still.
+TEST_F(LogVerifyTest, EndsWhereADefaultStandsFirstByItsTimeInItsJob) {
+  for (const std::string digest : {"", "new digest"}) {
+    const std::string path = MakeMixedLog(directory_, "with_default" + digest + ".db");
+    const auto record = [](int index, const std::string& trace, double seconds, double rank_seconds,
+                           const std::string& origin) {
+      v1::Record made = MakeRecord(
+          {.index = index, .shape = 128, .seconds = seconds, .trace = trace, .rank_seconds = rank_seconds});
+      made.mutable_provenance()->set_strategy("evolutionary/" + origin);
+      made.mutable_result()->set_code_digest("code of " + trace);
+      return made;
+    };
+    {
+      auto log = TuningLog::Open(path, OpenMode::kWrite);
+      ASSERT_TRUE((*log)
+                      ->Append({record(20, "v1\nby_default", 1.0e-3, 0, "default"),
+                                record(21, "v1\nother", 1.2e-3, 0, "mutation"),
+                                record(22, "v1\nby_default", 1.5e-3, 1.5e-3, "default")})
+                      .ok());
+      ASSERT_EQ((*log)->Best(KeyOf({.shape = 128}), v1::TIMING_PROTOCOL_WARM)->record.trace(),
+                "v1\nby_default")
+          << "the case that is tested";
+    }
+    int calls = 0;
+    std::ostringstream out;
+    const Remeasure slower = [&](const v1::Record& old) -> absl::StatusOr<v1::MeasureResult> {
+      if (++calls > 20) return absl::InternalError("it goes on and on");
+      v1::MeasureResult result = old.result();
+      result.mutable_timing()->clear_rank_seconds();
+      result.mutable_timing()->clear_final_round();
+      result.mutable_timing()->set_seconds(2e-3);
+      if (!digest.empty()) result.set_code_digest(digest);
+      return result;
+    };
+    EXPECT_TRUE(LogVerifyCommand({.log = path, .filter = {}}, slower, out).ok()) << out.str();
+    EXPECT_LE(calls, 6) << out.str();
+    const StoredRecord best = TuningLog::Open(path, OpenMode::kRead)
+                                  .value()
+                                  ->Best(KeyOf({.shape = 128}), v1::TIMING_PROTOCOL_WARM)
+                                  .value();
+    if (!digest.empty()) EXPECT_EQ(best.record.result().code_digest(), digest) << out.str();
+  }
+}
+
 // A worker's clock that was 400 days ahead decides nothing.
 TEST_F(LogVerifyTest, SpeaksAgainstARecordWhoseWorkersClockWasAhead) {
   constexpr int64_t kAhead = int64_t{400} * 86400 * 1000000;
