@@ -3,96 +3,18 @@
 import json
 import os
 import pathlib
-import pty
-import re
 import resource
-import struct
 import subprocess
 import sys
-import tempfile
 import unittest
 
-MYCC = None
+import mycc_case
+from mycc_case import TWO, write_npy
+
 SANITIZED = os.environ.get("MYCC_SANITIZE", "")
 
-TWO = """# count 3
-workload scale(x: f32[4,8], w: const f32[8]) -> (y: f32[4,8]) {
-  y[i,j] = x[i,j] * w[j]
-}
 
-workload total(v: f32[6]) -> (s: f32[]) {
-  s[] = sum[i:6](v[i])
-}
-
-# count 2
-workload scale_again(a: f32[4,8], b: const f32[8]) -> (c: f32[4,8]) {
-  c[p,q] = a[p,q] * b[q]
-}
-"""
-
-
-def write_npy(path, descr, shape, data):
-    text = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape!r}, }}\n".encode()
-    path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + data)
-
-
-def read_npy(path):
-    """The bytes of the array in a version 1 file."""
-    content = path.read_bytes()
-    return content[10 + struct.unpack("<H", content[8:10])[0]:]
-
-
-class MyccTest(unittest.TestCase):
-    def setUp(self):
-        self.temporary = tempfile.TemporaryDirectory()
-        self.folder = pathlib.Path(self.temporary.name)
-        self.addCleanup(self.temporary.cleanup)
-        self.te = self.folder / "two-layers.te"
-        self.te.write_text(TWO)
-
-    def mycc(self, *words, **options):
-        return subprocess.run([MYCC, *map(str, words)], capture_output=True, text=True, check=False, **options)
-
-    def succeeds(self, *words, **options):
-        result = self.mycc(*words, **options)
-        self.assertEqual((result.returncode, result.stderr), (0, ""), result)
-        return result.stdout
-
-    def fails(self, status, message, *words, **options):
-        result = self.mycc(*words, **options)
-        self.assertEqual(result.returncode, status, result)
-        self.assertRegex(result.stderr, r"\Amycc: [^\n]*\n\Z")
-        self.assertIn(message, result.stderr)
-        return result.stdout
-
-    def refuses(self, problems, *words, **options):
-        """Ends with 1 after listing the problems of the text, each with its line and a mark."""
-        result = self.mycc(*words, **options)
-        self.assertEqual(result.returncode, 1, result)
-        self.assertEqual(re.findall(r"^(\S+: error: [^;\n]*)", result.stderr, re.M), problems)
-        self.assertEqual(len(re.findall(r"^      \| *\^~*$", result.stderr, re.M)), len(problems))
-        self.assertRegex(result.stderr, rf"\nmycc: {re.escape(str(self.te))}: {len(problems)} errors?\n\Z")
-
-    def on_a_terminal(self, *words, **environment):
-        """The output of the command on a terminal of 24 lines."""
-        read, write = pty.openpty()
-        env = {**{k: v for k, v in os.environ.items() if k != "NO_COLOR"}, "TERM": "xterm", **environment}
-        with subprocess.Popen([MYCC, *map(str, words)], stdout=write, stderr=write, env=env) as process:
-            os.close(write)
-            shown = b""
-            try:
-                while piece := os.read(read, 4096):
-                    shown += piece
-            except OSError:  # how Linux tells that the other end is closed
-                pass
-        os.close(read)
-        self.assertEqual(process.returncode, 1)
-        return shown.decode()
-
-    def compiled(self):
-        self.succeeds("compile", self.te, "-o", self.folder / "out")
-        return self.folder / "out/two_layers.so"
-
+class MyccTest(mycc_case.MyccCase):
     # Wrong calls.
 
     def test_version(self):
@@ -192,7 +114,7 @@ class MyccTest(unittest.TestCase):
 
     def test_library_that_is_none(self):
         self.fails(1, "is no library compiled by mycc", "run", self.te)
-        libc = subprocess.run(["ldd", MYCC], capture_output=True, text=True, check=True).stdout.split("libc.so.6 => ")[1].split()[0]
+        libc = subprocess.run(["ldd", self.MYCC], capture_output=True, text=True, check=True).stdout.split("libc.so.6 => ")[1].split()[0]
         self.fails(1, "is no library compiled by mycc", "run", libc)
 
     def test_malformed_trace(self):
@@ -288,7 +210,7 @@ class MyccTest(unittest.TestCase):
 
     def test_full_standard_output(self):
         with open("/dev/full", "w") as full:
-            result = subprocess.run([MYCC, "tasks", self.te], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+            result = subprocess.run([self.MYCC, "tasks", self.te], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
         self.assertEqual(result.returncode, 1)
         self.assertIn("mycc: cannot write", result.stderr)
 
@@ -395,26 +317,6 @@ class MyccTest(unittest.TestCase):
         self.assertFalse((self.folder / "gpu/two_layers.so").exists())
         self.succeeds("explain", self.te, "--target", "h200", "--emit", "cuda", env=environment)
 
-    # With a driver that notes what it is asked for, and whose events are 0.25 ms apart.
-
-    def on_fake_gpu(self, *words):
-        return self.succeeds(*words, env={**os.environ, "LD_LIBRARY_PATH": os.environ["FAKE_CUDA_FOLDER"]})
-
-    def test_a_gpu_by_its_number(self):
-        self.on_fake_gpu("compile", self.te, "--target", "cuda:1", "-o", self.folder)
-        description = json.loads((self.folder / "two_layers.json").read_text())
-        self.assertEqual(description["target"], 'v1 cuda arch=sm_90a model="Fake GPU" sms=132 smem=232448 l2=60M')
-        self.assertIn('arch=sm_90a model="Fake GPU"', self.on_fake_gpu("explain", self.te, "--target", "cuda"))
-
-    def test_run_and_bench_on_a_gpu(self):
-        self.on_fake_gpu("compile", self.te, "--target", "cuda", "-o", self.folder)
-        library = self.folder / "two_layers.so"
-        self.assertRegex(self.on_fake_gpu("run", library, "--function", "scale", "--device", "1"), r"^y: f32\[4,8\] ")
-        for words in ([], ["--cold"]):
-            report = json.loads(self.on_fake_gpu("bench", library, "--json", "--repeat", "5", *words))
-            self.assertEqual(report["protocol"], "cold" if words else "warm")
-            self.assertEqual([row["seconds"] for row in report["functions"]], [0.00025] * 3)
-
     def test_debug_variables_only_print(self):
         self.te.write_text(TWO[:TWO.index("workload total")])
         plain = self.compiled().read_bytes()
@@ -435,83 +337,7 @@ class MyccTest(unittest.TestCase):
         self.assertRegex(says("MYCC_PRINT_AFTER", "hoist_conditions"), r"\A// w after hoist_conditions")
         self.assertRegex(says("MYCC_TIME_PASSES", "1"), r"(?m)^simplify +\d+\.\d+ ms$")
 
-    def test_run_on_files(self):
-        library = self.compiled()
-        values = [0.5, 1, -2, 3, 4, 8]
-        write_npy(self.folder / "v.npy", "<f4", (6,), struct.pack("<6f", *values))
-        out = self.succeeds("run", library, "--function", "total", "--input", f"v={self.folder / 'v.npy'}", "--output-dir", self.folder / "r")
-        self.assertRegex(out, r"^s: f32\[\]  min 14.5  max 14.5  mean 14.5\n$")
-        self.assertEqual(read_npy(self.folder / "r/s.npy"), struct.pack("<f", sum(values)))
-
-    def test_run_on_random_inputs_is_repeatable(self):
-        library = self.compiled()
-        first, again, other = (self.succeeds("run", library, "--function", "two_layers_scale", "--seed", seed) for seed in (1, 1, 2))
-        self.assertEqual(first, again)
-        self.assertNotEqual(first, other)
-
-    def test_run_refusals(self):
-        library = self.compiled()
-        self.fails(2, "name one with --function: two_layers_scale", "run", library)
-        self.fails(2, "no function `nothing`", "run", library, "--function", "nothing")
-        self.fails(2, "expected NAME=FILE.npy", "run", library, "--function", "total", "--input", "v")
-        self.fails(2, "has no input `s`", "run", library, "--function", "total", "--input", "s=x.npy")
-        write_npy(self.folder / "v.npy", "<f8", (6,), bytes(48))
-        self.fails(1, "holds <f8 [6]; argument `v` expects <f4 (f32) [6]", "run", library, "--function", "total", "--input",
-                   f"v={self.folder / 'v.npy'}")
-
-    def test_bench(self):
-        library = self.compiled()
-        report = json.loads(self.succeeds("bench", library, "--json", "--repeat", 6, "--threads", 1))
-        self.assertEqual([row["name"] for row in report["functions"]], ["two_layers_scale", "two_layers_total", "two_layers_scale_again"])
-        for row in report["functions"]:
-            self.assertEqual(row["samples"], 6)
-            self.assertLessEqual(row["ci_low_seconds"], row["seconds"])
-            self.assertLess(0, row["seconds"])
-        self.assertEqual((report["protocol"], report["threads"]), ("warm", 1))
-        self.assertIn("two_layers_total", self.succeeds("bench", library, "--function", "total", "--cold", "--repeat", 3))
-
-    def test_bench_of_few_samples_claims_no_interval(self):
-        library = self.compiled()
-        words = ("bench", library, "--function", "total", "--repeat", 5)
-        (row,) = json.loads(self.succeeds(*words, "--json"))["functions"]
-        self.assertLess(0, row["seconds"])
-        self.assertEqual((row["ci_low_seconds"], row["ci_high_seconds"]), (None, None))
-        self.assertRegex(self.succeeds(*words), r"(?m)^two_layers_total +\S+ .s +- .* 5  of 5 samples$")
-        (row,) = json.loads(self.succeeds("bench", library, library, "--function", "total", "--repeat", 5, "--json"))["functions"]
-        self.assertEqual((row["turns"], row["ci_low_ratio"], row["ci_high_ratio"]), (5, None, None))
-
-    def test_bench_compares_two_libraries(self):
-        first = self.compiled()
-        self.te.write_text("workload total(v: f32[6]) -> (s: f32[]) {\n  s[] = sum[i:6](v[i])\n}\n")
-        self.succeeds("compile", self.te, "-o", self.folder / "other", "--name", "other")
-        second = self.folder / "other/other.so"
-        words = ("bench", first, second, "--repeat", 6, "--threads", 1)
-        report = json.loads(self.succeeds(*words, "--json"))
-        (row,) = report["functions"]
-        self.assertEqual((row["name"], row["other_name"], row["turns"], row["same_bits"]), ("two_layers_total", "other_total", 6, True))
-        self.assertEqual((report["protocol"], report["threads"]), ("warm", 1))
-        self.assertEqual((report["unmatched"], report["other_unmatched"]), (["two_layers_scale", "two_layers_scale_again"], []))
-        self.assertLess(0, row["ci_low_ratio"])
-        self.assertLessEqual(row["ci_low_ratio"], row["ratio"])
-        self.assertLessEqual(row["ratio"], row["ci_high_ratio"])
-        text = self.succeeds(*words)
-        self.assertRegex(text, r"(?m)^two_layers_total .* 6 +same bits")
-        self.assertIn(f"\nonly in {first}: two_layers_scale, two_layers_scale_again\n", text)
-        swapped = self.succeeds("bench", second, first, "--repeat", 6)
-        self.assertIn(f"\nonly in {first}: two_layers_scale, two_layers_scale_again\n", swapped)
-        self.assertNotIn("only in", self.succeeds("bench", first, second, "--function", "total", "--repeat", 6))
-        self.fails(1, f"--function: {second} has no function with the workload of two_layers_scale", "bench", first, second, "--function", "scale")
-
-    def test_bench_refuses_libraries_that_differ(self):
-        for name, number in (("a", "1.5"), ("b", "2.5")):
-            self.te.write_text(f"workload f(x: f32[64]) -> (y: f32[64]) {{\n  y[i] = x[i] + {number}\n}}\n")
-            self.succeeds("compile", self.te, "-o", self.folder, "--name", name)
-        a, b = self.folder / "a.so", self.folder / "b.so"
-        self.fails(1, "no workload in common", "bench", a, b)
-        b.write_bytes(b.read_bytes().replace(b"x[i] + 2.5", b"x[i] + 1.5"))  # it claims to be the other
-        self.assertIn("differ", self.fails(1, "a_f: the libraries differ: output y: element ", "bench", a, b, "--repeat", 3))
-
 
 if __name__ == "__main__":
-    MYCC = sys.argv.pop(1)
+    mycc_case.MyccCase.MYCC = sys.argv.pop(1)
     unittest.main()
