@@ -30,9 +30,8 @@ inline constexpr int64_t kMostSourceBytes = int64_t{64} << 20;
 inline constexpr int64_t kMostSecretBytes = int64_t{1} << 20;
 
 // A reader finds the old file or the whole new one. output_file.h explains how, and what a path to a link or
-// a device means. Errors as above, and
-// ResourceExhausted when there is no space. `executable` sets the mode to rwxr-xr-x in place of rw-r--r--
-// (less the umask).
+// a device means. Errors as above, and ResourceExhausted when there is no space. `executable` sets the mode
+// to rwxr-xr-x in place of rw-r--r-- (less the umask).
 absl::Status WriteFileAtomically(const std::string& path, std::string_view bytes, bool executable = false);
 
 // Writes files that belong together: none is renamed before all are written.

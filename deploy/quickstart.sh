@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # From a fresh Debian 12 to a tuned ResNet-50: installs packages, builds, tunes the network's distinct layers on this machine, compiles
-# them with the tuning log, runs them, and prints what was won. A second call finds the log and tunes nothing.
+# them with the tuning log, runs them, and prints how much faster they became. A second call finds the log and tunes nothing.
 #
 #   deploy/quickstart.sh [--budget 8m]     how long to tune, at most
 set -euo pipefail
@@ -19,7 +19,7 @@ usage() {
 
 say() { printf '\n== %s\n' "$*"; }
 
-# Whether the log has a schedule for every layer that this build makes the same code from.
+# Whether the log has, for every layer, a schedule from which this build makes the code that was measured.
 log_is_complete() {
   [[ -f $log ]] &&
     "$bin/mycc" compile "$layers" --target host --tuning-log "$log" --strict -o "$state/tuned" >/dev/null 2>&1

@@ -17,7 +17,7 @@
 #include "proto/search.pb.h"
 #include "server/job_plan.h"
 #include "tuner/scheduler/task_scheduler.h"
-#include "tuner/search/ledger.h"
+#include "tuner/search/search_ledger.h"
 
 namespace mycc {
 

@@ -82,7 +82,7 @@ absl::StatusOr<std::unique_ptr<LocalSearch>> LocalSearch::Create(const v1::Store
   LocalSearch* const self = search.get();  // the campaign is its own
   search->campaign_ = std::make_unique<Campaign>(
       SchedulerOf(job.spec(), tasks.size()), std::move(campaign_tasks),
-      [self](int task, const std::vector<Ledger::Entry>& generation) {
+      [self](int task, const std::vector<SearchLedger::Entry>& generation) {
         return self->learner_of_[task]->Add(self->scorers_[task]->SamplesOf(generation));
       });
   return search;

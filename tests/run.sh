@@ -2,12 +2,13 @@
 # Sets up, builds and tests: one command on a fresh Debian 12.
 #
 #   tests/run.sh [PASS]...     PASS is one of the functions pass_* below; `dev` when none is named
-#     dev      what every change is tested by: everything but points of schedule spaces and benchmarks
+#     dev      what every change is tested by: everything but points of schedule spaces, other processors and benchmarks
 #     points   compiled code at many points of schedule spaces: after a change of rules, passes or code generators
 #     asan     the fast and the slow tests under AddressSanitizer and UndefinedBehaviorSanitizer
 #     tsan     the tests that start threads, under ThreadSanitizer
 #     fuzz     the fuzzers, for a few seconds each, in the build of asan
-#     rest     what asan leaves out: compiled code at many points of schedule spaces, and the programs from end to end
+#     rest     what asan leaves out: compiled code at many points of schedule spaces, the programs from end to end, GPUs, and what reads
+#              the sources alone
 #     lint     formatting, layering, and clang-tidy on what differs from main
 #     perf     the benchmarks, one at a time, in a release build
 #
@@ -118,8 +119,8 @@ pass_lint() {
 
 check_format() { git ls-files '*.h' '*.cc' '*.c' | xargs clang-format-14 --dry-run -Werror; }
 
-# The built sources that differ from the main branch: clang-tidy takes longer than a whole build on all of them. It cannot read the
-# precompiled headers of another version of Clang, nor does it know some of its warnings.
+# The built sources that differ from the main branch: clang-tidy takes longer than a whole build on all of them. clang-tidy-14 cannot
+# read Clang 19's precompiled headers, and does not know some of Clang 19's warnings.
 check_tidy() {
   local base
   mkdir -p build/dev/tidy

@@ -11,6 +11,7 @@ import sys
 import tempfile
 import typing
 
+import cpu_drawn_workloads
 import cpu_newest
 import cpu_shares
 import cpu_workloads
@@ -184,7 +185,7 @@ def chosen_sets(arguments):
     """set -> name -> workload, those that --only leaves."""
     sets = {which: cpu_workloads.SETS[which]() for which in arguments.set if which != "random"}
     if "random" in arguments.set and arguments.random > 0:
-        sets["random"] = cpu_workloads.drawn(arguments.random, arguments.seed)
+        sets["random"] = cpu_drawn_workloads.drawn(arguments.random, arguments.seed)
     workloads = {name: one for chosen in sets.values() for name, one in chosen.items()}
     paths = tuned_workloads.write_workloads(arguments, {name: one.text for name, one in workloads.items()})
     return {which: {name: one for name, one in chosen.items() if name in paths} for which, chosen in sets.items()}, paths

@@ -14,6 +14,7 @@ except ImportError:
     print("skipped: this Python has no NumPy (python3-numpy, or tests/requirements.txt)")
     sys.exit(77)
 
+import cpu_drawn_workloads
 import cpu_newest
 import cpu_workloads
 import harness
@@ -241,7 +242,7 @@ class CpuWorkloadsTest(unittest.TestCase):
     def test_all_sets_and_drawn_workloads_are_accepted(self):
         source = self.folder / "all.te"
         texts = [one.text for make in cpu_workloads.SETS.values() for one in make().values()]
-        source.write_text("\n".join(texts + [one.text for one in cpu_workloads.drawn(240, seed=7).values()]))
+        source.write_text("\n".join(texts + [one.text for one in cpu_drawn_workloads.drawn(240, seed=7).values()]))
         tasks = subprocess.run([BIN / "mycc", "tasks", source], capture_output=True, text=True, check=False)
         self.assertEqual((tasks.returncode, tasks.stderr), (0, ""))
 

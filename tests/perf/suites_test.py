@@ -8,6 +8,7 @@ import sys
 import tempfile
 import unittest
 
+import cpu_drawn_workloads
 import cpu_workloads
 import harness
 
@@ -40,9 +41,9 @@ class SuitesTest(unittest.TestCase):
         self.assertEqual(len(names), len(set(names)))
 
     def test_drawn_workloads_repeat_and_cover_what_they_should(self):
-        drawn = cpu_workloads.drawn(280, seed=7)
-        self.assertEqual(drawn, cpu_workloads.drawn(280, seed=7))
-        self.assertNotEqual(list(drawn), list(cpu_workloads.drawn(280, seed=8)))
+        drawn = cpu_drawn_workloads.drawn(280, seed=7)
+        self.assertEqual(drawn, cpu_drawn_workloads.drawn(280, seed=7))
+        self.assertNotEqual(list(drawn), list(cpu_drawn_workloads.drawn(280, seed=8)))
         specs = [one.spec for one in drawn.values()]
         for part in ("gemm:m=1,", "gemm:m=8,", "bmm:", "kernel=5", "stride=2", "dilation=2", "groups=32", "conv:n=8", "softmax:", "layernorm:",
                      "transpose:", "gelu:", "chain:", "a=bf16", "a=u8", "a=i8", "x=bf16", "x=u8"):
@@ -118,7 +119,7 @@ class PeersTest(unittest.TestCase):
     def test_specifications_of_all_workloads_are_read(self):
         """Each is refused for its data, which are not there: not for itself. Families are enough, since each has one reader."""
         workloads = [one for make in cpu_workloads.SETS.values() for one in make().values()]
-        workloads += [*cpu_workloads.resnet50().values(), *cpu_workloads.drawn(12, 1).values()]
+        workloads += [*cpu_workloads.resnet50().values(), *cpu_drawn_workloads.drawn(12, 1).values()]
         for spec in {one.spec.partition(":")[0]: one.spec for one in workloads}.values():
             result = peers("loops", spec, self.data)
             self.assertNotEqual(result.returncode, 2, result.stderr)

@@ -48,13 +48,14 @@ struct Journal {
 Journal RunCampaign(uint64_t seed, const std::vector<Proposal>& restored = {}) {
   SurfaceScorer scorer(1, 0.3);
   Journal run;
-  Campaign campaign(Config(), Tasks(&scorer), [&](int task, const std::vector<Ledger::Entry>& generation) {
-    for (const Ledger::Entry& entry : generation) {
-      run.learned.push_back(
-          absl::StrCat(task, " ", entry.candidate.trace, " ", entry.outcome->seconds.value_or(-1)));
-    }
-    return absl::OkStatus();
-  });
+  Campaign campaign(
+      Config(), Tasks(&scorer), [&](int task, const std::vector<SearchLedger::Entry>& generation) {
+        for (const SearchLedger::Entry& entry : generation) {
+          run.learned.push_back(
+              absl::StrCat(task, " ", entry.candidate.trace, " ", entry.outcome->seconds.value_or(-1)));
+        }
+        return absl::OkStatus();
+      });
   Rng rng(seed);
   std::vector<std::pair<int, Candidate>> in_flight;
   const auto start = [&](const Proposal& proposal) {

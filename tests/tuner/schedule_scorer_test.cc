@@ -9,6 +9,7 @@
 #include "tests/tuner/schedules.h"
 #include "tests/tuner/synthetic_space.h"
 #include "tuner/search/rng.h"
+#include "tuner/search/trust.h"
 
 namespace mycc {
 namespace {
@@ -77,10 +78,11 @@ TEST(ScheduleScorerTest, AFactorOfTwoIsLearnedFromTheFirstGenerationAndFollowed)
       if (g > lag) {
         ASSERT_TRUE(learner.Add(scorer.SamplesOf(search->ledger().generation(g - lag - 1))).ok());
       }
-      const auto asked = search->Ask(/*visible=*/std::max(0, g - lag), config.generation_size);
+      const int visible = std::max(0, g - lag);
+      const auto asked = search->Ask(visible, config.generation_size);
       ASSERT_TRUE(asked.ok()) << asked.status();
       learner.Proposed(learner.version());
-      EXPECT_TRUE(search->FollowedPredictions());
+      EXPECT_TRUE(PredictionsLead(search->ledger().Fastest(visible)));
       for (const Candidate& candidate : *asked) {
         EXPECT_EQ(candidate.model > 0u, g > lag);
         const Trace trace = *ParseTrace(candidate.trace);

@@ -11,20 +11,20 @@ namespace {
 class Measured {
  public:
   void Add(double predicted, std::optional<uint64_t> model, double seconds) {
-    Ledger::Entry entry;
+    SearchLedger::Entry entry;
     entry.candidate.predicted_seconds = predicted;
     entry.candidate.model = model;
     entry.outcome = Outcome{0, static_cast<uint32_t>(entries_.size()), seconds, ""};
     entries_.push_back(std::move(entry));
   }
-  std::vector<const Ledger::Entry*> entries() const {
-    std::vector<const Ledger::Entry*> entries;
-    for (const Ledger::Entry& entry : entries_) entries.push_back(&entry);
+  std::vector<const SearchLedger::Entry*> entries() const {
+    std::vector<const SearchLedger::Entry*> entries;
+    for (const SearchLedger::Entry& entry : entries_) entries.push_back(&entry);
     return entries;
   }
 
  private:
-  std::vector<Ledger::Entry> entries_;
+  std::vector<SearchLedger::Entry> entries_;
 };
 
 TEST(TrustTest, TheRightOrderLeadsAndTheWrongOneDoesNot) {
@@ -64,16 +64,16 @@ TEST(TrustTest, AFewPredictionsSayNothing) {
 TEST(TrustTest, TheScaleIsOfTheModelOfToday) {
   const Sketch sketch = ContractionLikeSketch();
   SurfaceScorer scorer(1, 0);
-  std::vector<Ledger::Entry> entries;
+  std::vector<SearchLedger::Entry> entries;
   for (int mr = 0; mr < 4; ++mr) {
     const Trace trace = *sketch.instantiate({mr, 1, 4, 4, 0, 0, 1});
-    Ledger::Entry& entry = entries.emplace_back();
+    SearchLedger::Entry& entry = entries.emplace_back();
     entry.candidate.trace = PrintTrace(trace);
     entry.candidate.predicted_seconds = 1e3;
     entry.outcome = Outcome{0, static_cast<uint32_t>(mr), ContractionLikeSeconds(trace) / 3, ""};
   }
-  std::vector<const Ledger::Entry*> measured;
-  for (const Ledger::Entry& entry : entries) measured.push_back(&entry);
+  std::vector<const SearchLedger::Entry*> measured;
+  for (const SearchLedger::Entry& entry : entries) measured.push_back(&entry);
   EXPECT_NEAR(PredictionScale(measured, &scorer), 3, 1e-9);
   EXPECT_EQ(PredictionScale({}, &scorer), 1);
 }

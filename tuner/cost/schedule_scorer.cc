@@ -53,9 +53,9 @@ std::vector<absl::StatusOr<Prediction>> ScheduleScorer::Score(const std::vector<
   return predictions;
 }
 
-std::vector<Sample> ScheduleScorer::SamplesOf(const std::vector<Ledger::Entry>& generation) {
+std::vector<Sample> ScheduleScorer::SamplesOf(const std::vector<SearchLedger::Entry>& generation) {
   std::vector<Sample> samples;
-  for (const Ledger::Entry& entry : generation) {
+  for (const SearchLedger::Entry& entry : generation) {
     const absl::StatusOr<Trace> trace = ParseTrace(entry.candidate.trace);
     if (!trace.ok() || !entry.outcome || entry.outcome->given_up()) continue;
     const absl::StatusOr<Appraisal> appraisal = Known(*trace);

@@ -9,7 +9,8 @@
 #include "tuner/cost/appraisals.h"
 #include "tuner/cost/learner.h"
 #include "tuner/cost/sample.h"
-#include "tuner/search/strategy.h"
+#include "tuner/search/scorer.h"
+#include "tuner/search/search_ledger.h"
 
 namespace mycc {
 
@@ -24,7 +25,7 @@ class ScheduleScorer : public Scorer {
 
   // The samples of a generation, once its outcomes are known. Candidates whose trace no longer replays teach
   // nothing.
-  std::vector<Sample> SamplesOf(const std::vector<Ledger::Entry>& generation);
+  std::vector<Sample> SamplesOf(const std::vector<SearchLedger::Entry>& generation);
 
  private:
   absl::StatusOr<Appraisal> Known(const Trace& trace);

@@ -33,7 +33,7 @@ int Campaign::VisibleProposals() const { return std::max(0, num_proposals() - 1)
 bool Campaign::Complete(const ProposalRef& proposal) const {
   const auto& generation = tasks_[proposal.task].search->ledger().generation(proposal.generation);
   return std::all_of(generation.begin(), generation.end(),
-                     [](const Ledger::Entry& entry) { return entry.outcome.has_value(); });
+                     [](const SearchLedger::Entry& entry) { return entry.outcome.has_value(); });
 }
 
 bool Campaign::Ready() const {
@@ -57,7 +57,7 @@ TaskProgress Campaign::ProgressOf(int task, int visible) const {
   progress.exhausted = search.Exhausted();
   std::optional<double> best;
   for (int g = 0; g < visible; ++g) {
-    for (const Ledger::Entry& entry : search.ledger().generation(g)) {
+    for (const SearchLedger::Entry& entry : search.ledger().generation(g)) {
       if (!entry.outcome || !entry.outcome->ok()) continue;
       best = best ? std::min(*best, *entry.outcome->seconds) : *entry.outcome->seconds;
     }

@@ -36,7 +36,7 @@ struct Proposal {
 // Called with each proposal's candidates and outcomes, in order of proposals, before any decision depends on
 // them: a cost model takes its samples here. Its lessons must be a function of these calls. Next returns its
 // error.
-using Learn = std::function<absl::Status(int task, const std::vector<Ledger::Entry>& generation)>;
+using Learn = std::function<absl::Status(int task, const std::vector<SearchLedger::Entry>& generation)>;
 
 class Campaign {
  public:

@@ -12,14 +12,14 @@ namespace mycc {
 namespace {
 
 using Points = std::vector<std::pair<Point, Origin>>;
-using Entries = std::vector<const Ledger::Entry*>;
+using Entries = std::vector<const SearchLedger::Entry*>;
 
 // Without predictions: a point is about as good as the nearest measured one, a little worse for each place
 // between them.
 double NearestMeasured(const Point& point, const std::vector<Sketch>& sketches, const Entries& measured) {
   constexpr double kPerPlace = 0.05;
   double best = std::numeric_limits<double>::infinity(), nearest = std::numeric_limits<double>::infinity();
-  for (const Ledger::Entry* entry : measured) {
+  for (const SearchLedger::Entry* entry : measured) {
     const Point& other = entry->candidate.point;
     if (other.sketch != point.sketch) continue;
     double places = 0;
@@ -48,7 +48,7 @@ const Member& SelectParent(const Pool& pool, Rng* rng) {
 
 EvolutionarySearch::EvolutionarySearch(const SearchConfig& config, std::vector<Sketch> sketches,
                                        const std::vector<Trace>& history, Scorer* scorer)
-    : SearchStrategy(config, std::move(sketches)), scorer_(scorer) {
+    : SearchStrategy(config, std::move(sketches), scorer) {
   for (const Trace& trace : history) {
     const auto point = Refit(trace, sketches_);
     if (point && std::find(history_.begin(), history_.end(), *point) == history_.end())
@@ -77,14 +77,9 @@ EvolutionarySearch::Shares EvolutionarySearch::SharesOf(int generation, int visi
 std::vector<ProposedPoint> EvolutionarySearch::Propose(int generation, int visible) {
   const Entries measured = ledger().Fastest(visible);
   const bool believe = scorer_ != nullptr && PredictionsLead(measured);
-  followed_predictions_ = believe;
-  const Pool::Context context{sketches_,
-                              ledger(),
-                              scorer_,
-                              [&](const Point& point) { return NearestMeasured(point, sketches_, measured); },
-                              [this](const std::string& reason) { CountRefusal(reason); },
-                              &dead_,
-                              believe};
+  Pool::Context context = UnrankedContext();
+  context.unranked_order = [&](const Point& point) { return NearestMeasured(point, sketches_, measured); };
+  context.believe = believe;
   const Sampler sampler(sketches_);
   Rng rng(config_.seed, static_cast<uint64_t>(generation));
   const Shares shares = SharesOf(generation, visible, believe);

@@ -34,9 +34,7 @@ class EvolutionarySearch : public SearchStrategy {
   void TakePredicted(int count, const Pool& pool, Picks* picks) const;
   void Evolve(int visible, const Pool::Context& context, Rng* rng, Pool* pool) const;
 
-  Scorer* const scorer_;
   std::vector<Point> history_;
-  absl::flat_hash_set<Point> dead_;
 };
 
 }  // namespace mycc

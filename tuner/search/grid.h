@@ -3,7 +3,6 @@
 
 #include <vector>
 
-#include "tuner/search/sampler.h"
 #include "tuner/search/strategy.h"
 
 namespace mycc {
@@ -14,10 +13,6 @@ class GridSearch : public SearchStrategy {
 
  protected:
   std::vector<ProposedPoint> Propose(int generation, int visible) override;
-
- private:
-  Scorer* const scorer_;  // refuses candidates that cannot run
-  absl::flat_hash_set<Point> dead_;
 };
 
 }  // namespace mycc

@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "tuner/search/pool.h"
 #include "tuner/search/sampler.h"
+#include "tuner/search/strategy.h"
 
 namespace mycc {
 

@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
-#include "tuner/search/strategy.h"
+#include "tuner/search/scorer.h"
+#include "tuner/search/search_ledger.h"
+#include "tuner/space/space.h"
 
 namespace mycc {
 
@@ -30,7 +32,7 @@ class Pool {
  public:
   struct Context {
     const std::vector<Sketch>& sketches;
-    const Ledger& ledger;
+    const SearchLedger& ledger;
     Scorer* scorer = nullptr;
     // The order of unmeasured points where predictions are missing or not believed.
     std::function<double(const Point&)> unranked_order;

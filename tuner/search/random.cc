@@ -5,15 +5,10 @@
 namespace mycc {
 
 RandomSearch::RandomSearch(const SearchConfig& config, std::vector<Sketch> sketches, Scorer* scorer)
-    : SearchStrategy(config, std::move(sketches)), scorer_(scorer) {}
+    : SearchStrategy(config, std::move(sketches), scorer) {}
 
 std::vector<ProposedPoint> RandomSearch::Propose(int generation, int /*visible*/) {
-  const Pool::Context context{sketches_,
-                              ledger(),
-                              scorer_,
-                              [](const Point&) { return 0.0; },
-                              [this](const std::string& reason) { CountRefusal(reason); },
-                              &dead_};
+  const Pool::Context context = UnrankedContext();
   const Sampler sampler(sketches_);
   Rng rng(config_.seed, static_cast<uint64_t>(generation));
   Picks picks(config_.generation_size);

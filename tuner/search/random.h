@@ -1,10 +1,9 @@
 // Random search: the sketches' defaults, then points drawn at random. Other strategies are compared with
-// it.
+// it. Predictions are recorded, not followed.
 #pragma once
 
 #include <vector>
 
-#include "tuner/search/sampler.h"
 #include "tuner/search/strategy.h"
 
 namespace mycc {
@@ -15,10 +14,6 @@ class RandomSearch : public SearchStrategy {
 
  protected:
   std::vector<ProposedPoint> Propose(int generation, int visible) override;
-
- private:
-  Scorer* const scorer_;  // refuses candidates that cannot run; its predictions are recorded, not followed
-  absl::flat_hash_set<Point> dead_;
 };
 
 }  // namespace mycc

@@ -17,12 +17,12 @@ constexpr char kEvolutionary[] = "evolutionary", kRandom[] = "random", kGrid[] =
 int DefaultLag(int generation) { return std::max(0, generation - 1); }
 
 // "12/3, 12/5": the first few candidates of the visible generations that lack an outcome.
-std::string Missing(const Ledger& ledger, int visible) {
+std::string Missing(const SearchLedger& ledger, int visible) {
   constexpr int kShown = 4;
   std::string names;
   int count = 0;
   for (int g = 0; g < std::min(visible, ledger.generations()); ++g) {
-    for (const Ledger::Entry& entry : ledger.generation(g)) {
+    for (const SearchLedger::Entry& entry : ledger.generation(g)) {
       if (entry.outcome) continue;
       if (++count <= kShown) absl::StrAppend(&names, count > 1 ? ", " : "", g, "/", entry.candidate.index);
     }
@@ -33,8 +33,8 @@ std::string Missing(const Ledger& ledger, int visible) {
 
 }  // namespace
 
-SearchStrategy::SearchStrategy(SearchConfig config, std::vector<Sketch> sketches)
-    : config_(std::move(config)), sketches_(std::move(sketches)) {}
+SearchStrategy::SearchStrategy(SearchConfig config, std::vector<Sketch> sketches, Scorer* scorer)
+    : config_(std::move(config)), sketches_(std::move(sketches)), scorer_(scorer) {}
 
 bool SearchStrategy::Ready() const { return ledger_.complete() >= DefaultLag(ledger_.generations()); }
 
@@ -113,6 +113,15 @@ absl::Status SearchStrategy::Restore(const std::vector<Candidate>& generation) {
   }
   ledger_.Add(std::move(candidates), keys);
   return absl::OkStatus();
+}
+
+Pool::Context SearchStrategy::UnrankedContext() {
+  return {sketches_,
+          ledger_,
+          scorer_,
+          [](const Point&) { return 0.0; },
+          [this](const std::string& reason) { CountRefusal(reason); },
+          &dead_};
 }
 
 void SearchStrategy::CountRefusal(const std::string& reason) {

@@ -18,33 +18,16 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "codegen/schedule/trace.h"
-#include "tuner/search/ledger.h"
+#include "tuner/search/pool.h"
+#include "tuner/search/scorer.h"
+#include "tuner/search/search_ledger.h"
 #include "tuner/space/space.h"
 
 namespace mycc {
-
-// A cost model's prediction for a candidate.
-struct Prediction {
-  double seconds = 0;              // the analytic estimate, corrected by what was learned
-  double analytic_seconds = 0;     // without the correction
-  double failure_probability = 0;  // that building, running or verifying it fails
-  // The version of the model that predicted. Predictions of two versions are not comparable: a correction
-  // that was learned between them shifts all of them.
-  uint64_t model = 0;
-};
-
-// Predicts traces by replay, features and model. Deterministic as long as its model does not
-// change.
-class Scorer {
- public:
-  virtual ~Scorer() = default;
-  // One answer for each trace, in order; an error (with its reason) where the candidate must not be proposed:
-  // the trace does not replay, or a limit of the target is exceeded. All answers of a call are of one model.
-  virtual std::vector<absl::StatusOr<Prediction>> Score(const std::vector<const Trace*>& traces) = 0;
-};
 
 struct SearchConfig {
   std::string strategy = "evolutionary";  // or "random", "grid"
@@ -71,8 +54,6 @@ class SearchStrategy {
   bool Ready() const;
   // True once the space had too few new points for a generation. Outcomes may still be told.
   bool Exhausted() const { return exhausted_; }
-  // True when the last Ask ranked points by what the scorer predicts.
-  bool FollowedPredictions() const { return followed_predictions_; }
 
   // The next generation: at most `generation_size` candidates. Each does other steps than every earlier
   // one. Empty when the space is exhausted. FailedPrecondition, naming the missing ones, when not
@@ -94,26 +75,30 @@ class SearchStrategy {
   // sketches.
   absl::Status Restore(const std::vector<Candidate>& generation);
 
-  const Ledger& ledger() const { return ledger_; }
+  const SearchLedger& ledger() const { return ledger_; }
   const std::vector<Sketch>& sketches() const { return sketches_; }
   // The reasons why points did not become candidates in the last Ask, with counts, most frequent first.
   const std::vector<std::pair<std::string, int>>& refusals() const { return refusals_; }
 
  protected:
-  SearchStrategy(SearchConfig config, std::vector<Sketch> sketches);
+  SearchStrategy(SearchConfig config, std::vector<Sketch> sketches, Scorer* scorer);
 
   // Generation number `generation`, a function of its arguments and of ledger() restricted to what `visible`
   // allows: candidates of every earlier generation, outcomes of the first `visible` ones. Generation and
   // index are filled in by the caller.
   virtual std::vector<ProposedPoint> Propose(int generation, int visible) = 0;
-  void CountRefusal(const std::string& reason);
+  // For pools of this strategy, in which all points without a prediction are alike.
+  Pool::Context UnrankedContext();
 
   const SearchConfig config_;
   const std::vector<Sketch> sketches_;
-  bool followed_predictions_ = false;
+  Scorer* const scorer_;  // refuses candidates that cannot run, and predicts the others; may be null
 
  private:
-  Ledger ledger_;
+  void CountRefusal(const std::string& reason);
+
+  SearchLedger ledger_;
+  absl::flat_hash_set<Point> dead_;  // points that are never candidates
   bool exhausted_ = false;
   std::vector<std::pair<std::string, int>> refusals_;
 };

@@ -8,12 +8,12 @@
 
 namespace mycc {
 
-bool PredictionsLead(const std::vector<const Ledger::Entry*>& measured) {
+bool PredictionsLead(const std::vector<const SearchLedger::Entry*>& measured) {
   constexpr size_t kEnough = 8;
   constexpr double kChance = 0.53;
   std::map<uint64_t, std::vector<std::pair<double, double>>> rows_of;  // by model
   size_t predicted = 0;
-  for (const Ledger::Entry* entry : measured) {
+  for (const SearchLedger::Entry* entry : measured) {
     const Candidate& candidate = entry->candidate;
     if (!candidate.predicted_seconds || !candidate.model) continue;
     rows_of[*candidate.model].emplace_back(*candidate.predicted_seconds, *entry->outcome->seconds);
@@ -29,10 +29,10 @@ bool PredictionsLead(const std::vector<const Ledger::Entry*>& measured) {
   return order.right >= kChance * order.pairs;
 }
 
-double PredictionScale(const std::vector<const Ledger::Entry*>& measured, Scorer* scorer) {
+double PredictionScale(const std::vector<const SearchLedger::Entry*>& measured, Scorer* scorer) {
   std::vector<Trace> traces;
   std::vector<double> seconds;
-  for (const Ledger::Entry* entry : measured) {
+  for (const SearchLedger::Entry* entry : measured) {
     absl::StatusOr<Trace> trace = ParseTrace(entry->candidate.trace);
     if (!trace.ok()) continue;
     traces.push_back(*std::move(trace));

@@ -3,7 +3,8 @@
 
 #include <vector>
 
-#include "tuner/search/strategy.h"
+#include "tuner/search/scorer.h"
+#include "tuner/search/search_ledger.h"
 
 namespace mycc {
 
@@ -11,10 +12,10 @@ namespace mycc {
 // half; among candidates that were chosen for good predictions, an honest model is above it, if not
 // by much. Only predictions of the same model, made before the candidate was measured, are
 // compared.
-bool PredictionsLead(const std::vector<const Ledger::Entry*>& measured);
+bool PredictionsLead(const std::vector<const SearchLedger::Entry*>& measured);
 
 // The factor that takes measured seconds to the units of what `scorer` predicts now: the geometric mean of
 // predicted / measured. 1 where nothing was measured.
-double PredictionScale(const std::vector<const Ledger::Entry*>& measured, Scorer* scorer);
+double PredictionScale(const std::vector<const SearchLedger::Entry*>& measured, Scorer* scorer);
 
 }  // namespace mycc

@@ -122,9 +122,7 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   }
 }
 
-}  // namespace
-
-Part TileRule(const Anatomy& anatomy, const Group& group, const Target& target) {
+Plan PlanOf(const Anatomy& anatomy, const Group& group, const Target& target) {
   const Stage& stage = anatomy.stage(group.anchor);
   const int last = static_cast<int>(stage.axes.size()) - 1;
   Plan plan;
@@ -138,11 +136,8 @@ Part TileRule(const Anatomy& anatomy, const Group& group, const Target& target) 
     plan.m_extent = stage.axes[last - 1]->extent;
     plan.outer.pop_back();
   }
-  int64_t window = 1;
-  for (int r = 0; r < static_cast<int>(stage.reduce_axes.size()); ++r) {
+  for (int r = 0; r < static_cast<int>(stage.reduce_axes.size()); ++r)
     plan.reduce.push_back(anatomy.ReduceLoop(group.anchor, r));
-    window *= stage.reduce_axes[r]->extent;
-  }
   plan.lanes = VectorBytes(target) / std::max(DTypeBytes(stage.value->dtype), 1);
   for (int s : group.members) {
     if (s < group.anchor) plan.pads.push_back(anatomy.name(s)), plan.pad_stages.push_back(s);
@@ -150,6 +145,16 @@ Part TileRule(const Anatomy& anatomy, const Group& group, const Target& target) 
   }
   std::reverse(plan.pads.begin(), plan.pads.end());
   plan.repack = FindRepacks(anatomy, stage);
+  return plan;
+}
+
+}  // namespace
+
+Part TileRule(const Anatomy& anatomy, const Group& group, const Target& target) {
+  const Stage& stage = anatomy.stage(group.anchor);
+  const Plan plan = PlanOf(anatomy, group, target);
+  int64_t window = 1;
+  for (const Var& axis : stage.reduce_axes) window *= axis->extent;
 
   Part part;
   part.prefix = absl::StrCat(plan.t, ".");

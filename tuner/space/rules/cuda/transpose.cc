@@ -142,6 +142,23 @@ int64_t LanesWithin(int64_t lanes, int64_t extent, int64_t element_bytes) {
   return std::min({lanes, PowerAtMost(extent), kAccessBytes / std::min(element_bytes, kAccessBytes)});
 }
 
+// Decisions of the ways other than `how` stay at their defaults, so that no two points are the same schedule.
+bool IsLegal(const std::vector<Decision>& decisions, const std::vector<int64_t>& defaults, const Values& v) {
+  const int64_t how = v.at("how");
+  for (size_t d = 0; d < decisions.size(); ++d) {
+    const std::string& name = decisions[d].name;
+    const bool of_tiles = name == "tile_c" || name == "tile_n";
+    const bool of_registers = name == "threads_n" || name == "lanes_c" || name == "lanes_n";
+    if ((how == kRegisters ? of_tiles : of_registers) && v.at(name) != defaults[d]) return false;
+  }
+  const int64_t smaller = std::min(v.at("tile_c"), v.at("tile_n")),
+                larger = std::max(v.at("tile_c"), v.at("tile_n"));
+  if (how == kShared) return larger <= 64;
+  if (how == kRegisters) return true;
+  // A row's vectors are all taken at once, and every thread has one.
+  return v.at("threads") * v.at("lanes_c") <= smaller * larger && v.at("threads") * v.at("lanes_c") >= larger;
+}
+
 }  // namespace
 
 TransposedRead FindTransposedRead(const Stage& stage) {
@@ -199,24 +216,8 @@ Part TransposePart(const Anatomy& anatomy, const Group& group, const Target&) {
   part.Decide("lanes_n", {std::max<int64_t>(lanes_n / 2, 1), lanes_n}, lanes_n);
   part.Decide("tile_c", {32, 64, 128}, whole ? 64 : 32);
   part.Decide("tile_n", {32, 64, 128}, bytes < 4 || whole ? 64 : 32);
-  const std::vector<Decision> decisions = part.decisions;
-  const std::vector<int64_t> defaults = part.defaults;
-  // Decisions of the other ways stay at their defaults: no two points are the same schedule.
-  part.legal = [decisions, defaults](const Values& v) {
-    const int64_t how = v.at("how");
-    for (size_t d = 0; d < decisions.size(); ++d) {
-      const std::string& name = decisions[d].name;
-      const bool of_tiles = name == "tile_c" || name == "tile_n";
-      const bool of_registers = name == "threads_n" || name == "lanes_c" || name == "lanes_n";
-      if ((how == kRegisters ? of_tiles : of_registers) && v.at(name) != defaults[d]) return false;
-    }
-    const int64_t smaller = std::min(v.at("tile_c"), v.at("tile_n")),
-                  larger = std::max(v.at("tile_c"), v.at("tile_n"));
-    if (how == kShared) return larger <= 64;
-    if (how == kRegisters) return true;
-    // A row's vectors are all taken at once, and every thread has one.
-    return v.at("threads") * v.at("lanes_c") <= smaller * larger &&
-           v.at("threads") * v.at("lanes_c") >= larger;
+  part.legal = [decisions = part.decisions, defaults = part.defaults](const Values& v) {
+    return IsLegal(decisions, defaults, v);
   };
   MakeDefaultsLegal(&part);
   part.emit = [plan](const Values& v, TraceBuilder* b) {

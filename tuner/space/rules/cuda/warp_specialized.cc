@@ -28,63 +28,46 @@ using Plan = WgmmaPlan;
 // A thread block for each SM, or fewer where that makes the same number of waves.
 int64_t PersistentBlocks(int64_t tiles, int64_t sms) { return CeilDiv(tiles, CeilDiv(tiles, sms)); }
 
-void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
-  const TensorContraction& t = plan.t(v);
-  const bool split = v.at("split") > 1;
-  const bool swap = v.at("swap") != 0;
-  const int64_t bm = v.at("bm"), bn = v.at("bn");
-  EmitOperands(t, plan.anatomy.name(t.stage), b);
-  const std::string name = split ? EmitParts(plan.anatomy, t.stage, t.depth.back(),
-                                             PartDepth(plan.Depth(v), v.at("split"), plan.bk(v)), b)
-                                 : plan.anatomy.name(t.stage);
-  EmitGroups(plan.anatomy, t.stage, name, b);
-  const TiledLoops rows = SplitAxes(plan.stage(), name, swap ? t.cols : t.rows,
-                                    BestAxisTile(plan.Rows(swap), bm), b),
-                   cols = SplitAxes(plan.stage(), name, swap ? t.rows : t.cols,
-                                    BestAxisTile(plan.Cols(swap), bn), b);
-  const std::string depth = LoopOf(name, plan.stage().reduce_axes[t.depth.back()]);
-  b->Split(depth, {plan.bk(v)});
+// The names of the loops over tiles, outermost first.
+struct TileGrid {
+  std::vector<std::string> loops;  // they become one loop over blocks
+  std::string rank;                // of a block in its cluster; empty without clusters
+};
 
-  // The blocks of a cluster.
-  const int64_t cluster = v.at("cluster");
+// Batches, then tiles of columns within groups of tiles of rows, so that those that run together share what
+// L2 holds.
+TileGrid SplitGrid(const Plan& plan, const Values& v, const std::string& name, const TiledLoops& rows,
+                   const TiledLoops& cols, TraceBuilder* b) {
+  const TensorContraction& t = plan.t(v);
+  TileGrid grid;
   std::vector<std::string> row_tiles = rows.outer, col_tiles = cols.outer;
-  std::string rank;
-  if (cluster > 1) {
+  if (v.at("cluster") > 1) {
     std::string& tiles = DifferInRows(v) ? row_tiles.back() : col_tiles.back();
-    b->Split(tiles, {cluster});
-    rank = SubLoop(tiles, 1);
+    b->Split(tiles, {v.at("cluster")});
+    grid.rank = SubLoop(tiles, 1);
     tiles = SubLoop(tiles, 0);
   }
-
-  // The grid: batches, then tiles of columns within groups of tiles of rows, so that those that run together
-  // share what L2 holds.
-  std::vector<std::string> grid;
-  if (split) grid.push_back(absl::StrCat(name, ".v"));
-  Append(&grid, BatchLoops(plan.anatomy, t, name, v, /*innermost=*/false));
+  if (v.at("split") > 1) grid.loops.push_back(absl::StrCat(name, ".v"));
+  Append(&grid.loops, BatchLoops(plan.anatomy, t, name, v, /*innermost=*/false));
   std::string grouped;
   if (v.at("group") > 1) {
     b->Split(row_tiles.back(), {v.at("group")});
     grouped = SubLoop(row_tiles.back(), 1);
     row_tiles.back() = SubLoop(row_tiles.back(), 0);
   }
-  Append(&grid, row_tiles);
-  Append(&grid, col_tiles);
-  if (!grouped.empty()) grid.push_back(grouped);
-  Append(&grid, BatchLoops(plan.anatomy, t, name, v, /*innermost=*/true));
+  Append(&grid.loops, row_tiles);
+  Append(&grid.loops, col_tiles);
+  if (!grouped.empty()) grid.loops.push_back(grouped);
+  Append(&grid.loops, BatchLoops(plan.anatomy, t, name, v, /*innermost=*/true));
+  return grid;
+}
 
-  std::vector<std::string> order = grid;
-  if (cluster > 1) order.insert(order.begin(), rank);
-  for (size_t r = 0; r + 1 < t.depth.size(); ++r)
-    order.push_back(LoopOf(name, plan.stage().reduce_axes[t.depth[r]]));
-  order.push_back(SubLoop(depth, 0));
-  const std::vector<std::string> tile =
-      TileOrder(swap ? t.b : t.a, swap ? t.a : t.b, rows.inner, cols.inner, {SubLoop(depth, 1)});
-  Append(&order, tile);
-  b->Reorder(order);
-  const std::string blocks = b->Fuse(grid);
-  if (cluster > 1) {
-    b->Bind(rank, "block");
-    b->MulticastCluster(rank);
+// Fuses the loops over tiles and binds them to blocks. Returns the name of the loop over blocks.
+std::string BindBlocks(const Plan& plan, const Values& v, const TileGrid& grid, TraceBuilder* b) {
+  const std::string blocks = b->Fuse(grid.loops);
+  if (!grid.rank.empty()) {
+    b->Bind(grid.rank, "block");
+    b->MulticastCluster(grid.rank);
   }
   b->Bind(blocks, "block");
   if (v.at("persist") == kStream) {
@@ -92,25 +75,62 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
     const int64_t sharing = groups.groups * groups.members;
     b->StreamK(blocks, plan.GridTiles(v) < plan.target.sms ? sharing : plan.target.sms, groups);
   } else if (v.at("persist") != 0) {
-    b->Persist(blocks, PersistentBlocks(plan.GridTiles(v), plan.target.sms / cluster));
+    b->Persist(blocks, PersistentBlocks(plan.GridTiles(v), plan.target.sms / v.at("cluster")));
     if (v.at("groups") > 1) b->Pingpong(blocks, v.at("groups"));
   }
-  b->CacheWrite(name, blocks);
-  if (!split) EmitEpilogue(plan.anatomy, t, b);
+  return blocks;
+}
 
-  const std::string ring = SubLoop(depth, 0);
-  const int64_t element = DTypeBytes(plan.row.operand);
+// The operands' tiles go through a ring in shared memory, the loops from `tile` inwards become the
+// instruction, and the result leaves through shared memory where it should.
+void EmitRing(const Plan& plan, const Values& v, const std::string& name, const std::string& ring,
+              const std::string& tile, const std::string& blocks, TraceBuilder* b) {
+  const TensorContraction& t = plan.t(v);
+  const bool swap = v.at("swap") != 0;
+  const int64_t bm = v.at("bm"), bn = v.at("bn"), element = DTypeBytes(plan.row.operand);
   b->StageShared(name, t.a.buffer, ring, "shared");
   b->StageShared(name, t.b.buffer, ring, "shared");
   b->Layout(t.a.tile, 0, SwizzleOf(plan.InnerTile(v, t.a, plan.Rows(false), swap ? bn : bm) * element));
   b->Layout(t.b.tile, 0, SwizzleOf(plan.InnerTile(v, t.b, plan.Cols(false), swap ? bm : bn) * element));
-  b->TensorizeTile(tile.front(), plan.row.name, v.at("warpgroups"), 1);
+  b->TensorizeTile(tile, plan.row.name, v.at("warpgroups"), 1);
   b->Pipeline(ring, "bulk", v.at("stages"));
   if (v.at("epilogue") != 0) {
     b->StageWrite(absl::StrCat(name, ".w"), blocks, "shared");
     b->Layout(absl::StrCat(name, ".w.s"), 0,
               SwizzleOf(BestAxisTile(plan.Cols(swap), bn).back() * plan.StoredBytes(v.at("split"))));
   }
+}
+
+void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
+  const TensorContraction& t = plan.t(v);
+  const bool split = v.at("split") > 1;
+  const bool swap = v.at("swap") != 0;
+  EmitOperands(t, plan.anatomy.name(t.stage), b);
+  const std::string name = split ? EmitParts(plan.anatomy, t.stage, t.depth.back(),
+                                             PartDepth(plan.Depth(v), v.at("split"), plan.bk(v)), b)
+                                 : plan.anatomy.name(t.stage);
+  EmitGroups(plan.anatomy, t.stage, name, b);
+  const TiledLoops rows = SplitAxes(plan.stage(), name, swap ? t.cols : t.rows,
+                                    BestAxisTile(plan.Rows(swap), v.at("bm")), b),
+                   cols = SplitAxes(plan.stage(), name, swap ? t.rows : t.cols,
+                                    BestAxisTile(plan.Cols(swap), v.at("bn")), b);
+  const std::string depth = LoopOf(name, plan.stage().reduce_axes[t.depth.back()]);
+  b->Split(depth, {plan.bk(v)});
+  const TileGrid grid = SplitGrid(plan, v, name, rows, cols, b);
+
+  std::vector<std::string> order = grid.loops;
+  if (!grid.rank.empty()) order.insert(order.begin(), grid.rank);
+  for (size_t r = 0; r + 1 < t.depth.size(); ++r)
+    order.push_back(LoopOf(name, plan.stage().reduce_axes[t.depth[r]]));
+  order.push_back(SubLoop(depth, 0));
+  const std::vector<std::string> tile =
+      TileOrder(swap ? t.b : t.a, swap ? t.a : t.b, rows.inner, cols.inner, {SubLoop(depth, 1)});
+  Append(&order, tile);
+  b->Reorder(order);
+  const std::string blocks = BindBlocks(plan, v, grid, b);
+  b->CacheWrite(name, blocks);
+  if (!split) EmitEpilogue(plan.anatomy, t, b);
+  EmitRing(plan, v, name, SubLoop(depth, 0), tile.front(), blocks, b);
   if (split) EmitSumOfParts(plan.anatomy, t, b);
 }
 

@@ -1,4 +1,4 @@
-#include "tuner/search/ledger.h"
+#include "tuner/search/search_ledger.h"
 
 #include <algorithm>
 #include <cmath>
@@ -20,7 +20,7 @@ std::string StepsKey(const Trace& trace) {
   return PrintTrace(steps);
 }
 
-int Ledger::complete() const {
+int SearchLedger::complete() const {
   int complete = 0;
   for (const auto& generation : generations_) {
     for (const Entry& entry : generation) {
@@ -31,7 +31,7 @@ int Ledger::complete() const {
   return complete;
 }
 
-std::vector<const Ledger::Entry*> Ledger::Fastest(int visible) const {
+std::vector<const SearchLedger::Entry*> SearchLedger::Fastest(int visible) const {
   std::vector<const Entry*> entries;
   for (int g = 0; g < std::min(visible, generations()); ++g) {
     for (const Entry& entry : generations_[g]) {
@@ -44,12 +44,12 @@ std::vector<const Ledger::Entry*> Ledger::Fastest(int visible) const {
   return entries;
 }
 
-const Ledger::Entry* Ledger::best() const {
+const SearchLedger::Entry* SearchLedger::best() const {
   const auto entries = Fastest(generations());
   return entries.empty() ? nullptr : entries.front();
 }
 
-void Ledger::Add(std::vector<Candidate> generation, const std::vector<std::string>& steps_keys) {
+void SearchLedger::Add(std::vector<Candidate> generation, const std::vector<std::string>& steps_keys) {
   MYCC_CHECK(generation.size() == steps_keys.size()) << "one key for each candidate";
   std::vector<Entry> entries;
   for (size_t i = 0; i < generation.size(); ++i) {
@@ -61,7 +61,7 @@ void Ledger::Add(std::vector<Candidate> generation, const std::vector<std::strin
   generations_.push_back(std::move(entries));
 }
 
-absl::Status Ledger::Tell(const Outcome& outcome) {
+absl::Status SearchLedger::Tell(const Outcome& outcome) {
   const std::string name = absl::StrCat("candidate ", outcome.generation, "/", outcome.index);
   if (outcome.generation >= generations_.size() || outcome.index >= generations_[outcome.generation].size()) {
     return absl::InvalidArgumentError(absl::StrCat("outcome of ", name, ": it was never proposed"));

@@ -47,7 +47,7 @@ struct Outcome {
 // record.
 std::string StepsKey(const Trace& trace);
 
-class Ledger {
+class SearchLedger {
  public:
   struct Entry {
     Candidate candidate;

@@ -1,0 +1,33 @@
+// The interface through which a search asks a cost model to predict its candidates. Thread rule:
+// thread-compatible.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "codegen/schedule/trace.h"
+
+namespace mycc {
+
+// A cost model's prediction for a candidate.
+struct Prediction {
+  double seconds = 0;              // the analytic estimate, corrected by what was learned
+  double analytic_seconds = 0;     // without the correction
+  double failure_probability = 0;  // that building, running or verifying it fails
+  // The version of the model that predicted. Predictions of two versions are not comparable: a correction
+  // that was learned between them shifts all of them.
+  uint64_t model = 0;
+};
+
+// Predicts traces by replay, features and model. Deterministic as long as its model does not
+// change.
+class Scorer {
+ public:
+  virtual ~Scorer() = default;
+  // One answer for each trace, in order; an error (with its reason) where the candidate must not be proposed:
+  // the trace does not replay, or a limit of the target is exceeded. All answers of a call are of one model.
+  virtual std::vector<absl::StatusOr<Prediction>> Score(const std::vector<const Trace*>& traces) = 0;
+};
+
+}  // namespace mycc
