@@ -12,6 +12,7 @@
 #include "codegen/workload/parse.h"
 #include "tuner/cost/schedule_scorer.h"
 #include "tuner/search/rng.h"
+#include "tuner/search/strategy.h"
 
 namespace mycc {
 namespace {
