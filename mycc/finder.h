@@ -1,4 +1,4 @@
-// Finds the schedule of a workload: a record of the tuning log, a neighbour's decisions, or the default
+// Finds the schedule of a workload: a record of the tuning log, a near record's decisions, or the default
 // schedule. Says why.
 //
 //   hit    the log's best record for the same workload and target, from which this build makes the same code;
@@ -63,7 +63,7 @@ class ScheduleFinder {
   // The error is why it does not replay.
   absl::StatusOr<Found> Use(const Query& query, const StoredRecord& best) const;
   absl::StatusOr<std::optional<Found>> FindNear(Query* query) const;
-  // The error is what speaks against the neighbour.
+  // The error is what speaks against the near record.
   absl::StatusOr<Found> Adapt(Query* query, const NearRecord& near_record) const;
   absl::StatusOr<Found> Default(Query* query) const;
 

@@ -41,13 +41,12 @@ UnmeasuredSchedules::UnmeasuredSchedules(const Workload& canonical, const Target
   defaults_.push_back(LastResort(canonical, target));
 }
 
-absl::StatusOr<ScoredSchedule> UnmeasuredSchedules::Refit(const Trace& neighbour) const {
-  const std::optional<Point> point = mycc::Refit(neighbour, sketches_);
+absl::StatusOr<ScoredSchedule> UnmeasuredSchedules::Refit(const Trace& trace) const {
+  const std::optional<Point> point = mycc::Refit(trace, sketches_);
   if (!point) {
-    return absl::NotFoundError(
-        neighbour.sketch.empty()
-            ? std::string("its trace names no sketch")
-            : absl::StrCat("no rule makes the sketch `", neighbour.sketch, "` for this workload"));
+    return absl::NotFoundError(trace.sketch.empty() ? std::string("its trace names no sketch")
+                                                    : absl::StrCat("no rule makes the sketch `", trace.sketch,
+                                                                   "` for this workload"));
   }
   ScoredSchedule scored;
   MYCC_ASSIGN_OR_RETURN(scored.trace, sketches_[point->sketch].instantiate(point->choice));

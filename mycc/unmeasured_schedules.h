@@ -1,5 +1,5 @@
-// Schedules that need no measuring: the default schedule of a workload, and a neighbour's decisions fitted to
-// it. Thread rule: a value; functions are pure.
+// Schedules that need no measuring: the default schedule of a workload, and the decisions of a near record's
+// trace fitted to it. Thread rule: a value; functions are pure.
 #pragma once
 
 #include <vector>
@@ -30,9 +30,9 @@ class UnmeasuredSchedules {
   // target.
   const std::vector<ScoredSchedule>& defaults() const { return defaults_; }
 
-  // The legal point of the sketch that `neighbour` names, nearest to its decisions. NotFound when there is no
+  // The legal point of the sketch that `trace` names, nearest to its decisions. NotFound when there is no
   // such sketch here, and the refusal of a step that is not legal here.
-  absl::StatusOr<ScoredSchedule> Refit(const Trace& neighbour) const;
+  absl::StatusOr<ScoredSchedule> Refit(const Trace& trace) const;
 
  private:
   Workload canonical_;

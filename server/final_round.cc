@@ -45,10 +45,10 @@ absl::StatusOr<std::optional<v1::Record>> RivalOf(const TuningLog& log, const st
   if (absl::IsDataLoss(stored.status())) return std::optional<v1::Record>();
   MYCC_RETURN_IF_ERROR(stored.status());
   if (!IsVerifiedOk(stored->record)) return std::optional<v1::Record>();
-  MYCC_ASSIGN_OR_RETURN(std::optional<StoredRecord> speaker, log.ValidRecordOf(stored->record));
-  const bool is_banned = speaker && speaker->override_by && speaker->override_by->kind == OverrideKind::kBan;
-  if (!speaker || is_banned) return std::optional<v1::Record>();
-  return std::optional<v1::Record>(std::move(speaker->record));
+  MYCC_ASSIGN_OR_RETURN(std::optional<StoredRecord> valid, log.ValidRecordOf(stored->record));
+  const bool is_banned = valid && valid->override_by && valid->override_by->kind == OverrideKind::kBan;
+  if (!valid || is_banned) return std::optional<v1::Record>();
+  return std::optional<v1::Record>(std::move(valid->record));
 }
 
 }  // namespace

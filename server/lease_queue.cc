@@ -29,11 +29,11 @@ void LeaseQueue::Forget(Index* index, const std::string& key, const std::string&
   if (found->second.empty()) index->erase(found);
 }
 
-void LeaseQueue::Add(QueuedWork trial, bool first) {
-  LineOfTrials& line = lines_[{trial.job, trial.target}];
-  const bool is_apart = trial.is_suspect() || !trial.failed_tries.empty();
+void LeaseQueue::Add(QueuedWork work, bool first) {
+  LineOfWork& line = lines_[{work.job, work.target}];
+  const bool is_apart = work.is_suspect() || !work.failed_tries.empty();
   std::deque<QueuedWork>& place = is_apart ? line.apart : line.ordinary;
-  place.insert(first ? place.begin() : place.end(), std::move(trial));
+  place.insert(first ? place.begin() : place.end(), std::move(work));
   apart_ += is_apart ? 1 : 0;
   ++waiting_;
   ++additions_;
@@ -63,9 +63,9 @@ void LeaseQueue::StopClock(Grant* grant, LeaseState state) {
   grant->state = state;
 }
 
-void LeaseQueue::Adopt(QueuedWork trial, const std::string& holder, double now) {
-  MYCC_CHECK(trial.attempt > 0) << trial.name << " was never granted";
-  HoldAnew(Insert({.work = std::move(trial), .holder = holder}), now, kFindAgainSeconds + lease_seconds_);
+void LeaseQueue::Adopt(QueuedWork work, const std::string& holder, double now) {
+  MYCC_CHECK(work.attempt > 0) << work.name << " was never granted";
+  HoldAnew(Insert({.work = std::move(work), .holder = holder}), now, kFindAgainSeconds + lease_seconds_);
 }
 
 bool LeaseQueue::HoldsSuspect(const std::string& holder) const {
@@ -75,7 +75,7 @@ bool LeaseQueue::HoldsSuspect(const std::string& holder) const {
                      [this](const std::string& name) { return leased_.at(name).work.is_suspect(); });
 }
 
-bool LeaseQueue::ForLinesInTurn(const Asker& asker, const std::function<bool(LineOfTrials*)>& take) {
+bool LeaseQueue::ForLinesInTurn(const Asker& asker, const std::function<bool(LineOfWork*)>& take) {
   Line at = last_line_;
   for (size_t turns = lines_.size(); turns > 0; --turns) {
     auto line = lines_.upper_bound(at);
@@ -89,44 +89,44 @@ bool LeaseQueue::ForLinesInTurn(const Asker& asker, const std::function<bool(Lin
   return false;
 }
 
-std::optional<QueuedWork> LeaseQueue::PopApart(const Asker& asker, bool suspects, LineOfTrials* line) {
-  const auto found = std::find_if(line->apart.begin(), line->apart.end(), [&](const QueuedWork& trial) {
-    return trial.is_suspect() == suspects && (asker.may_try == nullptr || asker.may_try(trial));
+std::optional<QueuedWork> LeaseQueue::PopApart(const Asker& asker, bool suspects, LineOfWork* line) {
+  const auto found = std::find_if(line->apart.begin(), line->apart.end(), [&](const QueuedWork& work) {
+    return work.is_suspect() == suspects && (asker.may_try == nullptr || asker.may_try(work));
   });
   if (found == line->apart.end()) return std::nullopt;
-  std::optional<QueuedWork> trial = std::move(*found);
+  std::optional<QueuedWork> work = std::move(*found);
   line->apart.erase(found);
   --apart_;
   --waiting_;
-  return trial;
+  return work;
 }
 
-std::optional<QueuedWork> LeaseQueue::TakeOrdinary(const Asker& asker, LineOfTrials* line) {
-  std::optional<QueuedWork> trial = PopApart(asker, /*suspects=*/false, line);
-  if (trial || line->ordinary.empty()) return trial;
-  trial = std::move(line->ordinary.front());
+std::optional<QueuedWork> LeaseQueue::TakeOrdinary(const Asker& asker, LineOfWork* line) {
+  std::optional<QueuedWork> work = PopApart(asker, /*suspects=*/false, line);
+  if (work || line->ordinary.empty()) return work;
+  work = std::move(line->ordinary.front());
   line->ordinary.pop_front();
   --waiting_;
-  return trial;
+  return work;
 }
 
-Grant* LeaseQueue::GrantTo(const Asker& asker, QueuedWork trial) {
-  ++trial.attempt;
-  return Insert({.work = std::move(trial), .holder = asker.holder, .device = asker.device});
+Grant* LeaseQueue::GrantTo(const Asker& asker, QueuedWork work) {
+  ++work.attempt;
+  return Insert({.work = std::move(work), .holder = asker.holder, .device = asker.device});
 }
 
 std::vector<Grant> LeaseQueue::Lease(const Asker& asker, int count) {
   std::vector<Grant> grants;
-  const auto take_suspect = [&](LineOfTrials* line) {
-    std::optional<QueuedWork> trial = PopApart(asker, /*suspects=*/true, line);
-    if (!trial) return false;
-    grants.push_back(*GrantTo(asker, *std::move(trial)));
+  const auto take_suspect = [&](LineOfWork* line) {
+    std::optional<QueuedWork> work = PopApart(asker, /*suspects=*/true, line);
+    if (!work) return false;
+    grants.push_back(*GrantTo(asker, *std::move(work)));
     return true;
   };
-  const auto take_ordinary = [&](LineOfTrials* line) {
-    std::optional<QueuedWork> trial = TakeOrdinary(asker, line);
-    if (!trial) return false;
-    grants.push_back(*GrantTo(asker, *std::move(trial)));
+  const auto take_ordinary = [&](LineOfWork* line) {
+    std::optional<QueuedWork> work = TakeOrdinary(asker, line);
+    if (!work) return false;
+    grants.push_back(*GrantTo(asker, *std::move(work)));
     return true;
   };
   if (count > 0 && apart_ > 0 && !HoldsSuspect(asker.holder) && ForLinesInTurn(asker, take_suspect))

@@ -4,9 +4,9 @@
 //
 //              Lease              Confirm            BeginCommit
 //   waiting ----------> granting ---------> held ------------> committing ---.
-//      ^                    | TakeBack        ^     AbortCommit        |       | Finish
-//      |                    |                 '---------------------'       v
-//      '--------------------'-------------------------- Return ----'      (gone)
+//      ^                    | TakeBack        ^    AbortCommit      |        | Finish
+//      |                    |                 '---------------------+        v
+//      '--------------------'-------------------------- Return -----'     (gone)
 //
 // A grant, or the end of a lease, is decided here at once, and final when it is in the log. Until then the
 // trial is granting or committing; its lease neither runs out nor is renewed. Leases are indexed by trial, by
@@ -151,16 +151,16 @@ class LeaseQueue {
   uint64_t additions() const { return additions_; }
 
  private:
-  // The trials of one job and target.
-  struct LineOfTrials {
+  // The waiting work of one job and target.
+  struct LineOfWork {
     std::deque<QueuedWork> ordinary;
-    std::deque<QueuedWork> apart;  // suspects, and trials that failed somewhere
+    std::deque<QueuedWork> apart;  // suspects, and work that failed somewhere
 
     bool empty() const { return ordinary.empty() && apart.empty(); }
     int64_t size() const { return static_cast<int64_t>(ordinary.size() + apart.size()); }
   };
   using Line = std::pair<std::string, std::string>;  // job, target
-  using Lines = std::map<Line, LineOfTrials>;
+  using Lines = std::map<Line, LineOfWork>;
   using Names = std::set<std::string>;
   using Index = std::unordered_map<std::string, Names>;
 
@@ -170,9 +170,9 @@ class LeaseQueue {
   bool HoldsSuspect(const std::string& holder) const;
   // Calls `take` with the lines in turn until it returns true or each line was offered. The line that was
   // taken from has had its turn.
-  bool ForLinesInTurn(const Asker& asker, const std::function<bool(LineOfTrials*)>& take);
-  std::optional<QueuedWork> PopApart(const Asker& asker, bool suspects, LineOfTrials* line);
-  std::optional<QueuedWork> TakeOrdinary(const Asker& asker, LineOfTrials* line);
+  bool ForLinesInTurn(const Asker& asker, const std::function<bool(LineOfWork*)>& take);
+  std::optional<QueuedWork> PopApart(const Asker& asker, bool suspects, LineOfWork* line);
+  std::optional<QueuedWork> TakeOrdinary(const Asker& asker, LineOfWork* line);
   Grant* GrantTo(const Asker& asker, QueuedWork work);
   Grant* Insert(Grant grant);
   // Into the state in which it runs out, renewed or not: its holder reports something new.

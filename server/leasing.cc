@@ -86,20 +86,19 @@ std::vector<Grant> Leasing::Grants(WorkerTable::Session* session, const v1::Leas
     return found->second = board_->Leasable(job) != nullptr && parsed.ok() &&
                            IsMeasurableOn(*parsed, device.target, &why);
   };
-  asker.may_try = [&](const QueuedWork& trial) { return MayTry(session->worker, trial); };
+  asker.may_try = [&](const QueuedWork& work) { return MayTry(session->worker, work); };
   const int wanted = static_cast<int>(std::min(request.max_trials(), options_.max_trials));
   return queue_->Lease(asker, device.health.Allowance(wanted, time_->Seconds()));
 }
 
-// A trial is not tried again on a worker where it failed, while somebody else can.
-bool Leasing::MayTry(const std::string& worker, const QueuedWork& trial) const {
+// Work is not tried again on a worker where it failed, while somebody else can.
+bool Leasing::MayTry(const std::string& worker, const QueuedWork& work) const {
   const double now = time_->Seconds();
   std::vector<std::string> failed_on;
-  for (const FailedTry& failed : trial.failed_tries) failed_on.push_back(failed.worker);
-  if (now >= trial.elsewhere_until ||
-      std::find(failed_on.begin(), failed_on.end(), worker) == failed_on.end())
+  for (const FailedTry& failed : work.failed_tries) failed_on.push_back(failed.worker);
+  if (now >= work.elsewhere_until || std::find(failed_on.begin(), failed_on.end(), worker) == failed_on.end())
     return true;
-  const absl::StatusOr<Target> code = ParseTarget(trial.target);
+  const absl::StatusOr<Target> code = ParseTarget(work.target);
   return !code.ok() || !workers_->HasElsewhere(*code, failed_on, now);
 }
 

@@ -19,7 +19,7 @@ namespace mycc {
 namespace {
 
 // Trials are comparable that are of one job and for one target.
-std::string LineOf(const QueuedWork& trial) { return absl::StrCat(trial.job, "\n", trial.target); }
+std::string LineOf(const QueuedWork& work) { return absl::StrCat(work.job, "\n", work.target); }
 
 // The device is the one that leased the trial, or the one that the worker names where that is not known any
 // more. It has no name where the worker has not registered it.

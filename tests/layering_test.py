@@ -3,8 +3,8 @@ against the order of the folders.
 
 A file may include what its library declares in DEPS or PRIVATE_DEPS, and what those libraries declare in DEPS,
 and so on. A header belongs to the library that compiles the .cc or .proto file of its name; one without such a
-file stands for any library of its folder. No library depends on itself or on a folder that stands above its own in FOLDERS, and no
-source file is left out of the build.
+file stands for any library of its folder. No library depends on itself, or on a folder that stands above its own
+in FOLDERS or beside it, and no source file is left out of the build.
 
 Usage: layering_test.py SOURCE_DIR
 """
@@ -16,12 +16,14 @@ import sys
 
 # From the bottom up: a folder depends on those before it.
 FOLDERS = ("base", "codegen", "proto", "db", "tuner", "command", "process", "worker", "server", "mycc_tune", "mycc")
+# Pairs that do not know each other.
+BESIDE = {("server", "worker"), ("mycc", "mycc_tune")}
 KEYWORDS = {"NAME", "SRCS", "DEPS", "PRIVATE_DEPS", "GRPC", "PUBLIC", "PRIVATE"}
 
 
 class Library:
     def __init__(self):
-        self.stems, self.public, self.private = set(), set(), set()
+        self.folders, self.stems, self.public, self.private = set(), set(), set(), set()
 
 
 def arguments(text):
@@ -53,6 +55,7 @@ def read_libraries(root):
                 else:
                     continue
                 library = libraries.setdefault(name, Library())
+                library.folders.add(folder)
                 library.stems |= {(path.parent / s).relative_to(root).with_suffix("") for s in sources if "$" not in s}
                 library.public |= set(words.get("DEPS", []))
                 library.private |= set(words.get("PRIVATE_DEPS", []))
@@ -69,17 +72,13 @@ def visible_from(libraries, name):
     return seen
 
 
-def folders_of(library):
-    return {stem.parts[0] for stem in library.stems if stem.parts[0] in FOLDERS}
-
-
 def arrows_up(libraries):
-    """Declared dependencies on a library of a folder above; server and worker do not know each other."""
+    """Declared dependencies on a library of a folder that stands above or beside the user's."""
     for name, library in libraries.items():
         for dependency in sorted((library.public | library.private) & libraries.keys()):
-            for user in folders_of(library):
-                for owner in folders_of(libraries[dependency]):
-                    if FOLDERS.index(owner) > FOLDERS.index(user) or (user, owner) == ("server", "worker"):
+            for user in library.folders:
+                for owner in libraries[dependency].folders:
+                    if FOLDERS.index(owner) > FOLDERS.index(user) or (user, owner) in BESIDE:
                         yield f"{name} ({user}/) depends on {dependency} ({owner}/), which stands beside or above it"
 
 

@@ -13,7 +13,7 @@ namespace mycc {
 namespace {
 
 constexpr double kCallSeconds = 20;
-constexpr double kOpenSeconds = 1;  // for the line, also to a server that is being started again
+constexpr double kOpenSeconds = 1;  // for the connection, also to a server that is being started again
 
 class GrpcLink final : public ServerLink {
  public:

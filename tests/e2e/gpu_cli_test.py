@@ -9,6 +9,9 @@ import sys
 import tempfile
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))  # where the sources are; an archive has all in one folder
+from npy_files import read_npy, write_npy  # noqa: E402
+
 BIN = pathlib.Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else None
 
 WORKLOADS = """workload scale(x: f32[4,8], w: const f32[8]) -> (y: f32[4,8]) {
@@ -28,16 +31,6 @@ workload softmax(x: bf16[512,1024]) -> (y: bf16[512,1024]) {
 
 def mycc(*words):
     return subprocess.run([BIN / "mycc", *map(str, words)], capture_output=True, text=True, check=False)
-
-
-def write_npy(path, descr, shape, data):
-    text = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape!r}, }}\n".encode()
-    path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + data)
-
-
-def read_npy(path):
-    content = path.read_bytes()
-    return content[10 + struct.unpack("<H", content[8:10])[0]:]
 
 
 class GpuCliTest(unittest.TestCase):

@@ -103,7 +103,7 @@ class ReasonsTest(unittest.TestCase):
         self.assertRegex(rows["gemm"], r"^gemm +miss .*record \d+ no longer replays: .*t2\.a9")
         self.assertEqual(functions["m_gemm"]["record"], None)
 
-    def test_neighbour_is_used_only_when_it_is_predicted_to_be_faster(self):
+    def test_near_record_is_used_only_when_it_is_predicted_to_be_faster(self):
         rows, functions = self.compiled("gemm.te", self.log, target=TARGET.replace("threads=1", "threads=2"))
         self.assertRegex(rows["gemm"], r"same workload, tuned for `v1 cpu [^`]* threads=1`")
         gemm = functions["m_gemm"]

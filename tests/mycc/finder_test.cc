@@ -244,7 +244,7 @@ TEST_F(FinderTest, ALogOfTheOtherProtocolAloneServes) {
 }
 
 TEST_F(FinderTest, NearestShapeIsRefittedAndChecked) {
-  // Only the decisions of a neighbour's trace are read, so that these stand for any that are good here.
+  // Only the decisions of a near record's trace are read, so that these stand for any that are good here.
   const Trace good = Better(Gemm(256, 256, 256));
   const int64_t far = Record(Gemm(16, 16, 16), target_, good, 1e-6, "0123456789abcdef");
   const int64_t near = Record(Gemm(256, 256, 192), target_, good, 1e-3, "0123456789abcdef");
@@ -257,9 +257,9 @@ TEST_F(FinderTest, NearestShapeIsRefittedAndChecked) {
   EXPECT_THAT(found.why, HasSubstr("checked on random inputs"));
 }
 
-TEST_F(FinderTest, NeighbourThatIsNoBetterThanTheDefaultMisses) {
-  const Workload neighbour = Gemm(256, 256, 192);
-  Record(neighbour, target_, DefaultTrace(neighbour), 1e-3);
+TEST_F(FinderTest, NearRecordThatIsNoBetterThanTheDefaultMisses) {
+  const Workload near = Gemm(256, 256, 192);
+  Record(near, target_, DefaultTrace(near), 1e-3);
   const Found found = Find(Gemm(256, 256, 256));
   EXPECT_EQ(found.kernel.reason, Reason::kMiss);
   EXPECT_THAT(found.why, HasSubstr("is predicted no faster than the default schedule"));

@@ -4,7 +4,6 @@ import os
 import pathlib
 import pty
 import re
-import struct
 import subprocess
 import tempfile
 import unittest
@@ -23,17 +22,6 @@ workload scale_again(a: f32[4,8], b: const f32[8]) -> (c: f32[4,8]) {
   c[p,q] = a[p,q] * b[q]
 }
 """
-
-
-def write_npy(path, descr, shape, data):
-    text = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape!r}, }}\n".encode()
-    path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + data)
-
-
-def read_npy(path):
-    """The bytes of the array in a version 1 file."""
-    content = path.read_bytes()
-    return content[10 + struct.unpack("<H", content[8:10])[0]:]
 
 
 class MyccCase(unittest.TestCase):

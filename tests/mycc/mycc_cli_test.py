@@ -8,8 +8,10 @@ import subprocess
 import sys
 import unittest
 
-import mycc_case
-from mycc_case import TWO, write_npy
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import mycc_case  # noqa: E402
+from mycc_case import TWO  # noqa: E402
+from npy_files import write_npy  # noqa: E402
 
 SANITIZED = os.environ.get("MYCC_SANITIZE", "")
 

@@ -2,12 +2,14 @@
 
 import json
 import os
+import pathlib
 import struct
 import sys
 import unittest
 
-import mycc_case
-from mycc_case import read_npy, write_npy
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import mycc_case  # noqa: E402
+from npy_files import read_npy, write_npy  # noqa: E402
 
 
 class MyccLibraryTest(mycc_case.MyccCase):

@@ -3,13 +3,12 @@
 //
 //   submission   a job of thousands of tasks: when the client has its id, when its first trial can be leased
 //   meanwhile    heartbeats and leases of a worker, `best`, and a list of thousands of jobs
-//   restarts     the log is copied while a job is in the middle, and just after the large one began, as kill
-//   -9
-//                would leave it: the time from a start on the copy to the first new result, and to the first
-//                result of a new generation
+//   restarts     the log is copied while a job is in the middle, and just after the large one began, as
+//                kill -9 would leave it; the time from a start on the copy to the first new result, and to
+//                the first result of a new generation
 //
-// Usage: server_bench [RECORDS [TASKS [ENDED_JOBS]]]. Prints a line for each measurement, and exits with 1
-// where a limit is missed.
+// Usage: server_bench [RECORDS [TASKS [ENDED_JOBS]]]. Prints one line for each measurement, and exits with
+// 1 where a limit is missed.
 #include <algorithm>
 #include <atomic>
 #include <chrono>

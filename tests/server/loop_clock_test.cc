@@ -10,18 +10,18 @@ namespace {
 
 TEST(LoopClockTest, GoesWithTheLoopAndStandsWhileItIsDeaf) {
   FakeTime time;
-  LoopClock heard(&time, 0.25);
-  const double begun = heard.Seconds();
+  LoopClock clock(&time, 0.25);
+  const double begun = clock.Seconds();
   for (int turn = 0; turn < 10; ++turn) {
     time.Advance(0.1);
-    EXPECT_NEAR(heard.Seconds(), begun + 0.1 * turn, 1e-9) << "within a turn it stands";
-    heard.Turn();
+    EXPECT_NEAR(clock.Seconds(), begun + 0.1 * turn, 1e-9) << "within a turn it stands";
+    clock.Turn();
   }
-  EXPECT_NEAR(heard.Seconds(), begun + 1, 1e-9);
+  EXPECT_NEAR(clock.Seconds(), begun + 1, 1e-9);
   time.Advance(3600);
-  heard.Turn();
-  EXPECT_NEAR(heard.Seconds(), begun + 1.25, 1e-9) << "an hour without a turn is nobody's silence";
-  EXPECT_EQ(heard.UnixMicros(), time.UnixMicros());
+  clock.Turn();
+  EXPECT_NEAR(clock.Seconds(), begun + 1.25, 1e-9) << "an hour without a turn is nobody's silence";
+  EXPECT_EQ(clock.UnixMicros(), time.UnixMicros());
 }
 
 }  // namespace
