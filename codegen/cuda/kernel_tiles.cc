@@ -352,9 +352,9 @@ void KernelEmitter::EmitWarpMma(const Mma& mma, const Instruction& row) {
   Close();
 }
 
-// Loads `count` fragments of an operand into registers. `matrices` is the element at which this thread's row
-// of the four matrices begins, `element` the one of register i. ldmatrix can transpose only elements of 16
-// bits; elements of 32 bits are loaded one by one.
+// Loads `count` fragments of an operand into registers. `matrices` is the first element of this thread's row
+// of the four matrices that ldmatrix loads; `element` is the element of register i. ldmatrix transposes
+// elements of 16 bits alone; elements of 32 bits are loaded one by one.
 void KernelEmitter::LoadFragments(const Instruction& row, const std::string& fragment, int64_t count,
                                   bool depth_contiguous, const std::string& matrices,
                                   const std::string& element) {

@@ -13,6 +13,17 @@ namespace {
 
 using testing::HasSubstr;
 
+// The record's result as a machine of now gives it: `seconds` in no final round, with the record's code where
+// `digest` is empty.
+v1::MeasureResult TimedNow(const v1::Record& record, double seconds, const std::string& digest) {
+  v1::MeasureResult result = record.result();
+  result.mutable_timing()->clear_rank_seconds();
+  result.mutable_timing()->clear_final_round();
+  result.mutable_timing()->set_seconds(seconds);
+  if (!digest.empty()) result.set_code_digest(digest);
+  return result;
+}
+
 class LogVerifyTest : public testing::Test {
  protected:
   std::string Verify(const Remeasure& remeasure, absl::StatusCode expected) {
@@ -80,12 +91,7 @@ TEST_F(LogVerifyTest, KeepsTheOrderOfAFinalRound) {
   const auto verify = [&](const std::string& digest) {
     return Verify(
         [&](const v1::Record& record) -> absl::StatusOr<v1::MeasureResult> {
-          v1::MeasureResult result = record.result();
-          result.mutable_timing()->clear_rank_seconds();
-          result.mutable_timing()->clear_final_round();
-          result.mutable_timing()->set_seconds(3e-3);
-          if (!digest.empty()) result.set_code_digest(digest);
-          return result;
+          return TimedNow(record, 3e-3, digest);
         },
         absl::StatusCode::kOk);
   };
@@ -130,12 +136,7 @@ TEST_F(LogVerifyTest, EndsWhereADefaultStandsFirstByItsTimeInItsJob) {
     std::ostringstream out;
     const Remeasure slower = [&](const v1::Record& old) -> absl::StatusOr<v1::MeasureResult> {
       if (++calls > 20) return absl::InternalError("it goes on and on");
-      v1::MeasureResult result = old.result();
-      result.mutable_timing()->clear_rank_seconds();
-      result.mutable_timing()->clear_final_round();
-      result.mutable_timing()->set_seconds(2e-3);
-      if (!digest.empty()) result.set_code_digest(digest);
-      return result;
+      return TimedNow(old, 2e-3, digest);
     };
     EXPECT_TRUE(LogVerifyCommand({.log = path, .filter = {}}, slower, out).ok()) << out.str();
     EXPECT_LE(calls, 6) << out.str();

@@ -168,7 +168,7 @@ TEST_F(CpuMeasurerTest, WhoMayBeTheBestIsProven) {
   EXPECT_FALSE(IsProven(behind.verification()));
 }
 
-// An equal binary's known result is not reused when it lacks the proof that is asked for now.
+// The known result of an equal binary is not reused where it lacks the proof that is asked for.
 TEST_F(CpuMeasurerTest, WhatWasBehindIsMeasuredAgainWhereItLeads) {
   EXPECT_FALSE(
       IsProven(Measure({kPlain}, v1::TIMING_PROTOCOL_WARM, /*best_seconds=*/1e-9)[0].verification()));
