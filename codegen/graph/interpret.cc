@@ -1,0 +1,70 @@
+#include "codegen/graph/interpret.h"
+
+#include <unordered_map>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "codegen/graph/library_kernels.h"
+
+namespace mycc {
+namespace {
+
+using Values = std::unordered_map<const BufferNode*, Constant>;
+
+absl::Status RunOneStage(const Stage& stage, Values* values) {
+  Workload workload{"stage", {}, {stage.output}, {stage}};
+  std::vector<NDArray> inputs;
+  for (const Buffer& load : LoadsOf(stage.value)) {
+    workload.inputs.push_back({load, false});
+    inputs.push_back(*values->at(load.get()));
+  }
+  MYCC_ASSIGN_OR_RETURN(std::vector<NDArray> outputs, RunReference(workload, inputs));
+  (*values)[stage.output.get()] = std::make_shared<const NDArray>(std::move(outputs[0]));
+  return absl::OkStatus();
+}
+
+absl::Status RunCall(const Node& node, const LibraryCall& call, Values* values) {
+  std::vector<const NDArray*> inputs;
+  for (const Buffer& input : call.inputs) inputs.push_back(values->at(input.get()).get());
+  MYCC_ASSIGN_OR_RETURN(std::vector<NDArray> outputs, RunLibraryCall(call, node.outputs, inputs));
+  for (size_t i = 0; i < outputs.size(); ++i)
+    (*values)[node.outputs[i].get()] = std::make_shared<const NDArray>(std::move(outputs[i]));
+  return absl::OkStatus();
+}
+
+absl::Status RunNode(const Node& node, Values* values) {
+  if (const Stage* stage = std::get_if<Stage>(&node.made_by)) return RunOneStage(*stage, values);
+  if (const LibraryCall* call = std::get_if<LibraryCall>(&node.made_by)) return RunCall(node, *call, values);
+  if (const Constant* constant = std::get_if<Constant>(&node.made_by)) {
+    (*values)[node.outputs[0].get()] = *constant;
+    return absl::OkStatus();
+  }
+  NDArray reshaped = *values->at(std::get<Reshape>(node.made_by).source.get());
+  reshaped.shape = node.outputs[0]->shape;
+  (*values)[node.outputs[0].get()] = std::make_shared<const NDArray>(std::move(reshaped));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<NDArray>> InterpretGraph(const Graph& graph, const std::vector<NDArray>& inputs) {
+  if (inputs.size() != graph.inputs.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(graph.name, " got ", inputs.size(), " inputs; expected ", graph.inputs.size()));
+  }
+  Values values;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const BufferNode& tensor = *graph.inputs[i].tensor;
+    if (inputs[i].dtype != tensor.dtype || inputs[i].shape != tensor.shape) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("input `", graph.inputs[i].name, "` has another type or shape than the model's"));
+    }
+    values[&tensor] = std::make_shared<const NDArray>(inputs[i]);
+  }
+  for (const Node& node : graph.nodes) MYCC_RETURN_IF_ERROR(RunNode(node, &values));
+  std::vector<NDArray> outputs;
+  for (const NamedTensor& output : graph.outputs) outputs.push_back(*values.at(output.tensor.get()));
+  return outputs;
+}
+
+}  // namespace mycc

@@ -1,0 +1,25 @@
+// The library kernels: what no stage of the tensor language can say, such as TopK, as functions in C of one
+// calling convention. The same code is linked into artifacts (codegen/runtime/artifact/library_kernels.h has
+// the convention) and called here, for folding and for the interpreter. Thread rule: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "codegen/graph/graph.h"
+
+namespace mycc {
+
+// The C function behind a library call, `MyccTopK`; "" for an unknown one.
+std::string LibraryKernelSymbol(const std::string& function);
+// Bytes of workspace that a call needs.
+int64_t LibraryWorkspaceBytes(const LibraryCall& call, const std::vector<Buffer>& outputs);
+
+// Runs one call. `outputs` gives the types and shapes of the results.
+absl::StatusOr<std::vector<NDArray>> RunLibraryCall(const LibraryCall& call,
+                                                    const std::vector<Buffer>& outputs,
+                                                    const std::vector<const NDArray*>& inputs);
+
+}  // namespace mycc

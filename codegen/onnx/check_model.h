@@ -1,0 +1,29 @@
+// What is looked at in a model before its nodes are imported: the order of nodes, operators that are not
+// supported, and free dimensions. Internal to this folder. Thread rule: pure functions.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "codegen/onnx/model.h"
+
+namespace mycc::onnx {
+
+// An order in which every node stands behind those that it reads. `known`: the names that are defined before
+// the first node. InvalidArgument for a name that is defined twice or nowhere, and for a cycle.
+absl::StatusOr<std::vector<size_t>> ExecutionOrder(const std::vector<OnnxNode>& nodes,
+                                                   const std::vector<std::string>& known);
+
+// Unimplemented with all nodes whose operator or opset is not supported, each with its node, operator and
+// opset.
+absl::Status CheckOperators(const OnnxModel& model);
+
+// The shape of each input. InvalidArgument with all free dimensions that `given` leaves free, for a shape
+// that does not fit a declared one, and for a name that is no input.
+absl::StatusOr<std::vector<std::vector<int64_t>>> InputShapes(
+    const std::vector<const DeclaredValue*>& inputs,
+    const std::map<std::string, std::vector<int64_t>>& given);
+
+}  // namespace mycc::onnx

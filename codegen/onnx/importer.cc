@@ -1,0 +1,223 @@
+#include "codegen/onnx/importer.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <unordered_map>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status.h"
+#include "codegen/onnx/check_model.h"
+#include "codegen/onnx/node_import.h"
+#include "codegen/onnx/operators.h"
+#include "codegen/workload/check.h"
+
+namespace mycc {
+namespace onnx {
+namespace {
+
+constexpr int kMostCallDepth = 64;  // of functions and graphs inside one another
+
+// The values of a graph while it is read; names of the graphs around it are seen too.
+struct Values {
+  const Values* around = nullptr;
+  std::unordered_map<std::string, TypedTensor> tensors;
+
+  const TypedTensor* Find(const std::string& name) const {
+    for (const Values* values = this; values != nullptr; values = values->around) {
+      const auto at = values->tensors.find(name);
+      if (at != values->tensors.end()) return &at->second;
+    }
+    return nullptr;
+  }
+};
+
+std::string Label(const OnnxNode& node) {
+  const std::string& name = node.name.empty() && !node.outputs.empty() ? node.outputs[0] : node.name;
+  return absl::StrCat("node `", name, "` (", node.op, ")");
+}
+
+absl::Status At(const OnnxNode& node, const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat(Label(node), ": ", std::string(status.message())));
+}
+
+class Importer {
+ public:
+  Importer(const OnnxModel& model, GraphBuilder* builder) : model_(model), builder_(builder) {}
+
+  absl::StatusOr<std::vector<TypedTensor>> Run(const OnnxGraph& graph, const std::vector<TypedTensor>& inputs,
+                                               const Values* around) {
+    if (++depth_ > kMostCallDepth) return absl::InvalidArgumentError("graphs are nested too deeply");
+    Values values{around, {}};
+    for (const auto& [name, constant] : graph.initializers) Define(&values, name, constant);
+    for (size_t i = 0; i < inputs.size() && i < graph.inputs.size(); ++i)
+      values.tensors[graph.inputs[i].name] = inputs[i];
+    MYCC_RETURN_IF_ERROR(Nodes(graph.nodes, model_.opsets, &values));
+    std::vector<TypedTensor> outputs;
+    for (const DeclaredValue& output : graph.outputs) {
+      const TypedTensor* value = values.Find(output.name);
+      if (value == nullptr || value->tensor == nullptr)
+        return absl::InvalidArgumentError(absl::StrCat("nothing defines the output `", output.name, "`"));
+      outputs.push_back(*value);
+    }
+    --depth_;
+    return outputs;
+  }
+
+ private:
+  void Define(Values* values, const std::string& name, const TypedConstant& constant) {
+    Buffer& known = constants_[constant.value.get()];
+    if (known == nullptr) known = builder_->AddConstant(constant.value);
+    values->tensors[name] = {known, constant.type};
+  }
+
+  absl::Status Nodes(const std::vector<OnnxNode>& nodes, const std::map<std::string, int64_t>& opsets,
+                     Values* values) {
+    std::vector<std::string> scopes;
+    for (const Values* v = values; v != nullptr; v = v->around) {
+      for (const auto& [name, tensor] : v->tensors) scopes.push_back(name);
+    }
+    MYCC_ASSIGN_OR_RETURN(const std::vector<size_t> order, ExecutionOrder(nodes, scopes));
+    for (size_t i : order) {
+      if (absl::Status status = OneNode(nodes[i], opsets, values); !status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status OneNode(const OnnxNode& node, const std::map<std::string, int64_t>& opsets, Values* values) {
+    std::vector<TypedTensor> inputs;
+    for (const std::string& name : node.inputs) {
+      const TypedTensor* value = name.empty() ? nullptr : values->Find(name);
+      if (value == nullptr && !name.empty())
+        return At(node,
+                  absl::InvalidArgumentError(absl::StrCat("reads `", name, "`, which nothing defines")));
+      inputs.push_back(value == nullptr ? TypedTensor{} : *value);
+    }
+    if (depth_ == 1)
+      builder_->SetOrigins({absl::StrCat(node.op, " ", node.name.empty() ? node.outputs[0] : node.name)});
+    const auto function = model_.functions.find(absl::StrCat(node.domain, ":", node.op));
+    absl::StatusOr<std::vector<TypedTensor>> outputs =
+        function != model_.functions.end() ? CallFunction(function->second, node, inputs)
+                                           : CallOperator(node, opsets, std::move(inputs), *values);
+    if (!outputs.ok()) return At(node, outputs.status());
+    for (size_t i = 0; i < node.outputs.size() && i < outputs->size(); ++i) {
+      if (!node.outputs[i].empty()) values->tensors[node.outputs[i]] = (*outputs)[i];
+    }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::vector<TypedTensor>> CallOperator(const OnnxNode& node,
+                                                        const std::map<std::string, int64_t>& opsets,
+                                                        std::vector<TypedTensor> inputs,
+                                                        const Values& values) {
+    const auto opset = opsets.find(node.domain);
+    const Operator* op = FindOperator(node.domain, node.op);
+    if (op == nullptr) return absl::UnimplementedError("the operator is not supported");
+    NodeImport import(node, opset == opsets.end() ? 1 : opset->second, std::move(inputs), builder_,
+                      [&](const OnnxGraph& graph, const std::vector<TypedTensor>& graph_inputs) {
+                        return Run(graph, graph_inputs, &values);
+                      });
+    MYCC_RETURN_IF_ERROR(op->import(import));
+    MYCC_RETURN_IF_ERROR(builder_->status());
+    for (size_t i = 0; i < import.num_outputs(); ++i) {
+      if (import.outputs()[i].tensor == nullptr) {
+        if (import.Wants(i))
+          return absl::UnimplementedError(absl::StrCat("output ", i, " of the operator is not supported"));
+        continue;
+      }
+      const BufferNode& tensor = *import.outputs()[i].tensor;
+      if (const std::string problem = ShapeProblem(tensor.shape); !problem.empty())
+        return absl::InvalidArgumentError(absl::StrCat("output ", i, ": ", problem));
+    }
+    return import.outputs();
+  }
+
+  absl::StatusOr<std::vector<TypedTensor>> CallFunction(const OnnxFunction& function, const OnnxNode& call,
+                                                        const std::vector<TypedTensor>& inputs) {
+    if (++depth_ > kMostCallDepth) return absl::InvalidArgumentError("functions call each other too deeply");
+    Values values;
+    for (size_t i = 0; i < function.inputs.size(); ++i)
+      values.tensors[function.inputs[i]] = i < inputs.size() ? inputs[i] : TypedTensor{};
+    MYCC_RETURN_IF_ERROR(Nodes(WithAttributes(function, call), function.opsets, &values));
+    std::vector<TypedTensor> outputs;
+    for (const std::string& name : function.outputs) {
+      const TypedTensor* value = values.Find(name);
+      outputs.push_back(value == nullptr ? TypedTensor{} : *value);
+    }
+    --depth_;
+    return outputs;
+  }
+
+  // The function's nodes with the call's attributes in place of references to them.
+  static std::vector<OnnxNode> WithAttributes(const OnnxFunction& function, const OnnxNode& call) {
+    std::vector<OnnxNode> nodes = function.nodes;
+    for (OnnxNode& node : nodes) {
+      OnnxAttributes attributes;
+      for (const auto& [name, attribute] : node.attributes) {
+        if (attribute.reference.empty()) {
+          attributes[name] = attribute;
+          continue;
+        }
+        for (const OnnxAttributes* from : {&call.attributes, &function.defaults}) {
+          const auto at = from->find(attribute.reference);
+          if (at != from->end()) attributes.emplace(name, at->second);
+        }
+      }
+      node.attributes = std::move(attributes);
+    }
+    return nodes;
+  }
+
+  const OnnxModel& model_;
+  GraphBuilder* const builder_;
+  std::unordered_map<const NDArray*, Buffer> constants_;
+  int depth_ = 0;
+};
+
+// The inputs that a caller passes: those that are no initializers.
+std::vector<const DeclaredValue*> CallersInputs(const OnnxGraph& graph) {
+  std::vector<const DeclaredValue*> inputs;
+  for (const DeclaredValue& input : graph.inputs) {
+    if (!graph.initializers.count(input.name)) inputs.push_back(&input);
+  }
+  return inputs;
+}
+
+absl::StatusOr<Graph> ImportModel(const OnnxModel& model, const OnnxOptions& options,
+                                  const std::string& name) {
+  MYCC_RETURN_IF_ERROR(CheckOperators(model));
+  const std::vector<const DeclaredValue*> inputs = CallersInputs(model.graph);
+  MYCC_ASSIGN_OR_RETURN(const auto shapes, InputShapes(inputs, options.shapes));
+  GraphBuilder builder(name);
+  // A graph's inputs are numbered with those that are initializers; Run gives these their values.
+  std::vector<TypedTensor> values;
+  OnnxGraph graph = model.graph;
+  graph.inputs.clear();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    graph.inputs.push_back(*inputs[i]);
+    values.push_back(
+        {builder.AddInput(inputs[i]->name, *StorageOf(inputs[i]->type), shapes[i]), inputs[i]->type});
+  }
+  Importer importer(model, &builder);
+  MYCC_ASSIGN_OR_RETURN(const std::vector<TypedTensor> outputs, importer.Run(graph, values, nullptr));
+  for (size_t i = 0; i < outputs.size(); ++i) builder.AddOutput(graph.outputs[i].name, outputs[i].tensor);
+  MYCC_RETURN_IF_ERROR(builder.status());
+  return builder.Finish();
+}
+
+}  // namespace
+}  // namespace onnx
+
+absl::StatusOr<Graph> ImportOnnx(const std::string& file, const OnnxOptions& options) {
+  MYCC_ASSIGN_OR_RETURN(const onnx::OnnxModel model, onnx::ReadModel(file));
+  absl::StatusOr<Graph> graph =
+      onnx::ImportModel(model, options, std::filesystem::path(file).stem().string());
+  if (!graph.ok())
+    return absl::Status(graph.status().code(),
+                        absl::StrCat(file, ": ", std::string(graph.status().message())));
+  MYCC_RETURN_IF_ERROR(VerifyGraph(*graph));
+  return graph;
+}
+
+}  // namespace mycc

@@ -1,0 +1,159 @@
+#include "codegen/onnx/node_import.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status.h"
+
+namespace mycc::onnx {
+
+NodeImport::NodeImport(const OnnxNode& node, int64_t opset, std::vector<TypedTensor> inputs,
+                       GraphBuilder* builder, ImportSubgraph import_subgraph)
+    : node_(node),
+      opset_(opset),
+      inputs_(std::move(inputs)),
+      outputs_(node.outputs.size()),
+      builder_(builder),
+      import_subgraph_(std::move(import_subgraph)) {}
+
+absl::StatusOr<std::vector<int64_t>> NodeImport::ConstantInts(size_t i) const {
+  if (!Has(i)) return Refuse(absl::StrCat("has no input ", i, "; expected one"));
+  const NDArray* value = builder_->ValueOf(In(i));
+  if (value == nullptr)
+    return NotSupported(absl::StrCat("input ", i, " that is not known when the model is compiled"));
+  if (IsFloat(value->dtype))
+    return Refuse(absl::StrCat("input ", i, " is of type ", DTypeName(value->dtype), "; expected integers"));
+  std::vector<int64_t> ints(value->num_elements());
+  for (size_t k = 0; k < ints.size(); ++k) ints[k] = value->Get(k).i;
+  return ints;
+}
+
+absl::StatusOr<std::vector<double>> NodeImport::ConstantFloats(size_t i) const {
+  if (!Has(i)) return Refuse(absl::StrCat("has no input ", i, "; expected one"));
+  const NDArray* value = builder_->ValueOf(In(i));
+  if (value == nullptr)
+    return NotSupported(absl::StrCat("input ", i, " that is not known when the model is compiled"));
+  std::vector<double> numbers(value->num_elements());
+  for (size_t k = 0; k < numbers.size(); ++k) {
+    const Scalar number = value->Get(k);
+    numbers[k] = IsFloat(value->dtype) ? number.f : static_cast<double>(number.i);
+  }
+  return numbers;
+}
+
+const OnnxAttribute* NodeImport::Attribute(const std::string& name) const {
+  const auto at = node_.attributes.find(name);
+  return at == node_.attributes.end() ? nullptr : &at->second;
+}
+
+int64_t NodeImport::Int(const std::string& name, int64_t otherwise) const {
+  const OnnxAttribute* attribute = Attribute(name);
+  return attribute == nullptr ? otherwise : attribute->i;
+}
+
+double NodeImport::Float(const std::string& name, double otherwise) const {
+  const OnnxAttribute* attribute = Attribute(name);
+  return attribute == nullptr ? otherwise : attribute->f;
+}
+
+std::string NodeImport::String(const std::string& name, const std::string& otherwise) const {
+  const OnnxAttribute* attribute = Attribute(name);
+  return attribute == nullptr ? otherwise : attribute->s;
+}
+
+std::vector<int64_t> NodeImport::Ints(const std::string& name, std::vector<int64_t> otherwise) const {
+  const OnnxAttribute* attribute = Attribute(name);
+  return attribute == nullptr ? otherwise : attribute->ints;
+}
+
+std::vector<double> NodeImport::Floats(const std::string& name) const {
+  const OnnxAttribute* attribute = Attribute(name);
+  return attribute == nullptr ? std::vector<double>() : attribute->floats;
+}
+
+std::vector<std::string> NodeImport::Strings(const std::string& name) const {
+  const OnnxAttribute* attribute = Attribute(name);
+  return attribute == nullptr ? std::vector<std::string>() : attribute->strings;
+}
+
+absl::StatusOr<std::vector<int64_t>> NodeImport::IntsOrInput(const std::string& name, size_t i,
+                                                             std::vector<int64_t> otherwise) const {
+  if (HasAttribute(name)) return Ints(name);
+  if (Has(i)) return ConstantInts(i);
+  return otherwise;
+}
+
+void NodeImport::Set(size_t i, const Buffer& tensor, int type) {
+  if (i < outputs_.size()) outputs_[i] = {tensor, type};
+}
+
+absl::StatusOr<int64_t> NodeImport::Axis(int64_t axis, int64_t rank) const {
+  if (axis < -rank || axis >= rank)
+    return Refuse(
+        absl::StrCat("axis ", axis, " of a tensor of rank ", rank, "; expected -", rank, " to ", rank - 1));
+  return axis < 0 ? axis + rank : axis;
+}
+
+absl::StatusOr<std::vector<int64_t>> NodeImport::AxesOf(std::vector<int64_t> axes, int64_t rank) const {
+  for (int64_t& axis : axes) {
+    MYCC_ASSIGN_OR_RETURN(axis, Axis(axis, rank));
+  }
+  std::sort(axes.begin(), axes.end());
+  if (std::adjacent_find(axes.begin(), axes.end()) != axes.end()) return Refuse("names an axis twice");
+  return axes;
+}
+
+absl::Status NodeImport::Expect(size_t least) const {
+  for (size_t i = 0; i < least; ++i) {
+    if (!Has(i)) return Refuse(absl::StrCat("has no input ", i, "; expected at least ", least));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status NodeImport::ExpectRank(size_t i, int64_t least, int64_t most) const {
+  if (Rank(i) >= least && Rank(i) <= most) return absl::OkStatus();
+  return Refuse(absl::StrCat("input ", i, " is ", TypeText(In(i)), "; expected rank ", least,
+                             least == most ? "" : absl::StrCat(" to ", most)));
+}
+
+absl::Status NodeImport::ExpectFloat(size_t i) const {
+  if (IsFloat(Type(i))) return absl::OkStatus();
+  return Refuse(absl::StrCat("input ", i, " is ", TypeText(In(i)), "; expected floats"));
+}
+
+int NodeImport::TypeNumber(DType dtype) {
+  for (int type = kFloat; type <= kInt2; ++type) {
+    if (type != kInt4 && type != kInt2 && StorageOf(type) == dtype) return type;
+  }
+  return kUndefined;
+}
+
+absl::StatusOr<std::vector<int64_t>> BroadcastShape(const std::vector<std::vector<int64_t>>& shapes) {
+  size_t rank = 0;
+  for (const auto& shape : shapes) rank = std::max(rank, shape.size());
+  std::vector<int64_t> result(rank, 1);
+  for (const auto& shape : shapes) {
+    for (size_t i = 0; i < shape.size(); ++i) {
+      int64_t& extent = result[rank - shape.size() + i];
+      if (shape[i] == 1 || shape[i] == extent) continue;
+      if (extent != 1) {
+        std::string all = absl::StrJoin(shapes, " and ",
+                                        [](std::string* out, const auto& s) { out->append(ShapeText(s)); });
+        return absl::InvalidArgumentError(absl::StrCat("shapes ", all, " do not fit each other"));
+      }
+      extent = shape[i];
+    }
+  }
+  return result;
+}
+
+std::string ShapeText(const std::vector<int64_t>& shape) {
+  return absl::StrCat("[", absl::StrJoin(shape, ","), "]");
+}
+
+std::string TypeText(const Buffer& tensor) {
+  return absl::StrCat(DTypeName(tensor->dtype), ShapeText(tensor->shape));
+}
+
+}  // namespace mycc::onnx

@@ -1,0 +1,106 @@
+// One ONNX node while it is turned into stages: its inputs, its attributes, and what it defines. The families
+// of operators (*_operators.cc) are written over it. Internal to this folder. Thread rule: thread-compatible.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "codegen/graph/builder.h"
+#include "codegen/onnx/model.h"
+
+namespace mycc::onnx {
+
+// A tensor of the graph and its ONNX element type, which tells types of one storage apart.
+struct TypedTensor {
+  Buffer tensor;  // null: left out
+  int type = kUndefined;
+};
+
+class NodeImport {
+ public:
+  // Imports a graph that is an attribute, with values for its inputs; returns those of its outputs.
+  using ImportSubgraph =
+      std::function<absl::StatusOr<std::vector<TypedTensor>>(const OnnxGraph&, std::vector<TypedTensor>)>;
+
+  NodeImport(const OnnxNode& node, int64_t opset, std::vector<TypedTensor> inputs, GraphBuilder* builder,
+             ImportSubgraph import_subgraph);
+
+  const std::string& op() const { return node_.op; }
+  int64_t opset() const { return opset_; }
+  GraphBuilder& g() { return *builder_; }
+
+  // Inputs. Those left out at the end, or by an empty name, are not there.
+  size_t num_inputs() const { return inputs_.size(); }
+  bool Has(size_t i) const { return i < inputs_.size() && inputs_[i].tensor != nullptr; }
+  const Buffer& In(size_t i) const { return inputs_[i].tensor; }  // REQUIRES: Has(i)
+  const TypedTensor& Typed(size_t i) const { return inputs_[i]; }
+  const std::vector<int64_t>& Shape(size_t i) const { return In(i)->shape; }
+  int64_t Rank(size_t i) const { return static_cast<int64_t>(Shape(i).size()); }
+  DType Type(size_t i) const { return In(i)->dtype; }
+  // The value of an input that must be a constant: a shape, axes, a scale. Integers of any type; the error
+  // says that the input is no constant.
+  absl::StatusOr<std::vector<int64_t>> ConstantInts(size_t i) const;
+  absl::StatusOr<std::vector<double>> ConstantFloats(size_t i) const;
+  const NDArray* Value(size_t i) const { return Has(i) ? builder_->ValueOf(In(i)) : nullptr; }
+
+  // Attributes, or the operator's default.
+  bool HasAttribute(const std::string& name) const { return node_.attributes.count(name) > 0; }
+  int64_t Int(const std::string& name, int64_t otherwise) const;
+  double Float(const std::string& name, double otherwise) const;
+  std::string String(const std::string& name, const std::string& otherwise) const;
+  std::vector<int64_t> Ints(const std::string& name, std::vector<int64_t> otherwise = {}) const;
+  std::vector<double> Floats(const std::string& name) const;
+  std::vector<std::string> Strings(const std::string& name) const;
+  const OnnxAttribute* Attribute(const std::string& name) const;
+  // An attribute, or from a later opset on the constant input `i`; `otherwise` without either.
+  absl::StatusOr<std::vector<int64_t>> IntsOrInput(const std::string& name, size_t i,
+                                                   std::vector<int64_t> otherwise = {}) const;
+
+  // Outputs.
+  size_t num_outputs() const { return node_.outputs.size(); }
+  bool Wants(size_t i) const { return i < node_.outputs.size() && !node_.outputs[i].empty(); }
+  void Set(size_t i, const Buffer& tensor) { Set(i, tensor, TypeNumber(tensor->dtype)); }
+  void Set(size_t i, const Buffer& tensor, int type);
+  const std::vector<TypedTensor>& outputs() const { return outputs_; }
+
+  // An axis attribute, or another axis of a rank, counted from the end when it is negative.
+  absl::StatusOr<int64_t> Axis(int64_t axis, int64_t rank) const;
+  // The same for several, sorted; an axis that occurs twice is refused.
+  absl::StatusOr<std::vector<int64_t>> AxesOf(std::vector<int64_t> axes, int64_t rank) const;
+
+  // InvalidArgument, Unimplemented; the caller adds the node's name.
+  absl::Status Refuse(const std::string& what) const { return absl::InvalidArgumentError(what); }
+  absl::Status NotSupported(const std::string& what) const {
+    return absl::UnimplementedError(what + " is not supported");
+  }
+  // Refuses a node with fewer inputs than `least`, or with one of the first `least` left out.
+  absl::Status Expect(size_t least) const;
+  absl::Status ExpectRank(size_t i, int64_t least, int64_t most) const;
+  absl::Status ExpectFloat(size_t i) const;
+
+  absl::StatusOr<std::vector<TypedTensor>> Import(const OnnxGraph& graph, std::vector<TypedTensor> inputs) {
+    return import_subgraph_(graph, std::move(inputs));
+  }
+
+  // ONNX's number of a type of the language.
+  static int TypeNumber(DType dtype);
+
+ private:
+  const OnnxNode& node_;
+  const int64_t opset_;
+  std::vector<TypedTensor> inputs_, outputs_;
+  GraphBuilder* const builder_;
+  const ImportSubgraph import_subgraph_;
+};
+
+// The shape that shapes are broadcast to. InvalidArgument when they do not fit.
+absl::StatusOr<std::vector<int64_t>> BroadcastShape(const std::vector<std::vector<int64_t>>& shapes);
+// "f32[1,64]", for errors.
+std::string TypeText(const Buffer& tensor);
+std::string ShapeText(const std::vector<int64_t>& shape);
+
+}  // namespace mycc::onnx

@@ -1,0 +1,56 @@
+// The table of the operators that the importer knows: one line each, by families. Internal to this folder.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "absl/status/status.h"
+#include "codegen/onnx/node_import.h"
+
+namespace mycc::onnx {
+
+struct Operator {
+  const char* name;
+  absl::Status (*import)(NodeImport& n);
+  int64_t first_opset = 1;  // of the operator's domain
+  const char* domain = "";  // ONNX's own
+};
+
+// The families, one file each: NAME_operators.cc.
+std::span<const Operator> ActivationOperators();
+std::span<const Operator> ArithmeticOperators();
+std::span<const Operator> AttentionOperators();
+std::span<const Operator> CastOperators();
+std::span<const Operator> ComparisonOperators();
+std::span<const Operator> ConstantOperators();
+std::span<const Operator> ControlOperators();
+std::span<const Operator> ConvOperators();
+std::span<const Operator> EinsumOperators();
+std::span<const Operator> GatherOperators();
+std::span<const Operator> ImageOperators();
+std::span<const Operator> LossOperators();
+std::span<const Operator> MathOperators();
+std::span<const Operator> MatrixOperators();
+std::span<const Operator> NormalizationOperators();
+std::span<const Operator> OptimizerOperators();
+std::span<const Operator> PadOperators();
+std::span<const Operator> PoolingOperators();
+std::span<const Operator> QuantizationOperators();
+std::span<const Operator> RecurrentOperators();
+std::span<const Operator> ReductionOperators();
+std::span<const Operator> ResizeOperators();
+std::span<const Operator> ScanOperators();
+std::span<const Operator> ScatterOperators();
+std::span<const Operator> SelectionOperators();
+std::span<const Operator> ShapeOperators();
+std::span<const Operator> SignalOperators();
+std::span<const Operator> SliceOperators();
+std::span<const Operator> SoftmaxOperators();
+
+// The operator of a node; null without one.
+const Operator* FindOperator(const std::string& domain, const std::string& name);
+
+// The opsets of ONNX's own domain that are read.
+inline constexpr int64_t kFirstOpset = 7, kLastOpset = 25;
+
+}  // namespace mycc::onnx

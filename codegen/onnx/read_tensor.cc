@@ -1,0 +1,180 @@
+#include "codegen/onnx/read_tensor.h"
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "base/status.h"
+#include "codegen/workload/check.h"
+
+namespace mycc::onnx {
+namespace {
+
+absl::Status Bad(const onnx_file::Tensor& tensor, const std::string& what) {
+  return absl::InvalidArgumentError(absl::StrCat("tensor `", tensor.name(), "`: ", what));
+}
+
+// Elements that share a byte in the file: 2 of 4 bits, 4 of 2 bits, the first in the lowest bits.
+int PackedBits(int type) {
+  if (type == kUint4 || type == kInt4 || type == kFloat4E2M1) return 4;
+  return type == kUint2 || type == kInt2 ? 2 : 0;
+}
+
+bool IsSignedPacked(int type) { return type == kInt4 || type == kInt2; }
+
+int64_t FileBytes(int type, DType storage, int64_t elements) {
+  const int bits = PackedBits(type);
+  return bits == 0 ? elements * DTypeBytes(storage) : (elements * bits + 7) / 8;
+}
+
+std::vector<uint8_t> Unpack(int type, const uint8_t* packed, int64_t elements) {
+  const int bits = PackedBits(type), each = 8 / bits;
+  std::vector<uint8_t> bytes(elements);
+  for (int64_t i = 0; i < elements; ++i) {
+    const int value = packed[i / each] >> (i % each * bits) & ((1 << bits) - 1);
+    const bool negative = IsSignedPacked(type) && (value >> (bits - 1)) != 0;
+    bytes[i] = static_cast<uint8_t>(negative ? value - (1 << bits) : value);
+  }
+  return bytes;
+}
+
+struct ExternalPlace {
+  std::string file;
+  int64_t offset = 0, length = -1;
+};
+
+absl::StatusOr<ExternalPlace> PlaceOf(const onnx_file::Tensor& tensor) {
+  ExternalPlace place;
+  for (const onnx_file::StringEntry& entry : tensor.external_data()) {
+    if (entry.key() == "location") place.file = entry.value();
+    int64_t* number = entry.key() == "offset"   ? &place.offset
+                      : entry.key() == "length" ? &place.length
+                                                : nullptr;
+    if (number != nullptr && (!absl::SimpleAtoi(entry.value(), number) || *number < 0))
+      return Bad(tensor, absl::StrCat("external data with ", entry.key(), " `", entry.value(), "`"));
+  }
+  if (place.file.empty()) return Bad(tensor, "external data without a location");
+  // A model must not read files outside of its own folder.
+  const std::filesystem::path path(place.file);
+  for (const auto& part : path) {
+    if (path.is_absolute() || part == "..")
+      return Bad(tensor, absl::StrCat("external data at `", place.file,
+                                      "`; expected a path inside the model's folder"));
+  }
+  return place;
+}
+
+absl::StatusOr<std::vector<uint8_t>> ReadExternal(const onnx_file::Tensor& tensor, const std::string& folder,
+                                                  int64_t expected) {
+  MYCC_ASSIGN_OR_RETURN(const ExternalPlace place, PlaceOf(tensor));
+  if (place.length >= 0 && place.length != expected) {
+    return Bad(tensor, absl::StrCat("external data of ", place.length, " bytes; expected ", expected,
+                                    " for its type and shape"));
+  }
+  const std::string path = (std::filesystem::path(folder) / place.file).string();
+  std::ifstream in(path, std::ios::binary);
+  if (!in) {
+    return absl::NotFoundError(
+        absl::StrCat("tensor `", tensor.name(), "`: cannot read its external data `", path, "`"));
+  }
+  std::vector<uint8_t> bytes(expected);
+  in.seekg(place.offset);
+  in.read(reinterpret_cast<char*>(bytes.data()), expected);
+  if (in.gcount() != expected) {
+    return Bad(tensor,
+               absl::StrCat("its external data `", path, "` ends before byte ", place.offset + expected));
+  }
+  return bytes;
+}
+
+// The elements of one of the typed fields.
+template <typename Field, typename Store>
+bool FromField(const Field& field, int64_t count, const Store& store) {
+  if (static_cast<int64_t>(field.size()) != count) return false;
+  for (int64_t i = 0; i < count; ++i) store(i, field.Get(static_cast<int>(i)));
+  return true;
+}
+
+template <typename T>
+void PutBits(std::vector<uint8_t>* bytes, int64_t i, T value) {
+  std::memcpy(bytes->data() + i * sizeof(T), &value, sizeof(T));
+}
+
+absl::StatusOr<std::vector<uint8_t>> FromTypedFields(const onnx_file::Tensor& tensor, DType storage,
+                                                     int64_t elements) {
+  const int type = tensor.data_type(), width = DTypeBytes(storage);
+  std::vector<uint8_t> bytes(elements * width);
+  const auto put = [&](int64_t i, uint64_t value) { std::memcpy(bytes.data() + i * width, &value, width); };
+  bool fits = false;
+  if (type == kFloat) {
+    fits = FromField(tensor.float_data(), elements, [&](int64_t i, float v) { PutBits(&bytes, i, v); });
+  } else if (type == kDouble) {
+    fits = FromField(tensor.double_data(), elements, [&](int64_t i, double v) { PutBits(&bytes, i, v); });
+  } else if (type == kInt64) {
+    fits = FromField(tensor.int64_data(), elements, put);
+  } else if (type == kUint32 || type == kUint64) {
+    fits = FromField(tensor.uint64_data(), elements, put);
+  } else if (PackedBits(type) != 0) {
+    const int64_t packed = FileBytes(type, storage, elements);
+    std::vector<uint8_t> file_bytes(packed);
+    fits = FromField(tensor.int32_data(), packed,
+                     [&](int64_t i, int32_t v) { file_bytes[i] = static_cast<uint8_t>(v); });
+    if (fits) bytes = Unpack(type, file_bytes.data(), elements);
+  } else {
+    fits = FromField(tensor.int32_data(), elements, put);
+  }
+  if (!fits) return Bad(tensor, absl::StrCat("its data are not the ", elements, " elements of its shape"));
+  return bytes;
+}
+
+}  // namespace
+
+absl::StatusOr<TypedConstant> ReadTensor(onnx_file::Tensor* tensor, const std::string& folder) {
+  const std::optional<DType> storage = StorageOf(tensor->data_type());
+  const std::vector<int64_t> shape(tensor->dims().begin(), tensor->dims().end());
+  if (!storage) {
+    return absl::UnimplementedError(absl::StrCat("tensor `", tensor->name(), "`: elements of type ",
+                                                 ElementTypeName(tensor->data_type()), " are not supported"));
+  }
+  if (const std::string problem = ShapeProblem(shape); !problem.empty()) return Bad(*tensor, problem);
+  auto array = std::make_shared<NDArray>(NDArray{*storage, shape, {}});
+  const int64_t elements = array->num_elements();
+  const int type = tensor->data_type();
+  const int64_t file_bytes = FileBytes(type, *storage, elements);
+  if (tensor->data_location() == 1) {
+    MYCC_ASSIGN_OR_RETURN(array->bytes, ReadExternal(*tensor, folder, file_bytes));
+    if (PackedBits(type) != 0) array->bytes = Unpack(type, array->bytes.data(), elements);
+  } else if (tensor->has_raw_data()) {
+    const std::string& raw = tensor->raw_data();
+    if (static_cast<int64_t>(raw.size()) != file_bytes) {
+      return Bad(*tensor, absl::StrCat("has ", raw.size(), " bytes of data; expected ", file_bytes, " for ",
+                                       ElementTypeName(type), "[", absl::StrJoin(shape, ","), "]"));
+    }
+    const auto* begin = reinterpret_cast<const uint8_t*>(raw.data());
+    if (PackedBits(type) != 0) {
+      array->bytes = Unpack(type, begin, elements);
+    } else {
+      array->bytes.assign(begin, begin + raw.size());
+    }
+    tensor->clear_raw_data();
+  } else {
+    MYCC_ASSIGN_OR_RETURN(array->bytes, FromTypedFields(*tensor, *storage, elements));
+  }
+  if (*storage == DType::kBool) {
+    for (uint8_t& byte : array->bytes) byte = byte != 0;
+  }
+  return TypedConstant{std::move(array), type};
+}
+
+absl::StatusOr<TypedConstant> ParseTensor(const std::string& bytes) {
+  onnx_file::Tensor tensor;
+  if (!tensor.ParseFromString(bytes)) return absl::InvalidArgumentError("not a tensor of the ONNX format");
+  return ReadTensor(&tensor, "");
+}
+
+}  // namespace mycc::onnx
