@@ -13,10 +13,6 @@
 namespace mycc {
 
 absl::StatusOr<std::vector<Workload>> ReadWorkloads(const std::string& file) {
-  if (absl::EndsWith(file, ".onnx")) {
-    return absl::UnimplementedError(
-        absl::StrCat("`", file, "`: ONNX models are not yet supported; expected workloads (.te)"));
-  }
   MYCC_ASSIGN_OR_RETURN(const std::string text, ReadText(file, kMostSourceBytes));
   ParsedText parsed = ParseText(text);
   if (parsed.problems.empty()) return std::move(parsed.workloads);

@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "codegen/artifact/entry.h"
 #include "codegen/artifact/library.h"
+#include "codegen/artifact/program_library.h"
 #include "codegen/workload/canonical.h"
 #include "command/colour.h"
 #include "command/misuse.h"
@@ -117,6 +118,12 @@ absl::Status CreateFolder(const std::string& dir) {
   return absl::PermissionDeniedError(absl::StrCat("cannot make the folder `", dir, "`: ", error.message()));
 }
 
+absl::StatusOr<BuildReport> Build(LibrarySpec* spec, std::optional<ModelProgram> program, const std::string& dir) {
+  if (!program) return BuildLibrary(*spec, dir);
+  return BuildProgramLibrary({spec->module, spec->target, *std::move(program), std::move(spec->kernels)},
+                             dir);
+}
+
 }  // namespace
 
 absl::Status CompileCommand(const CompileOptions& options, std::ostream& out) {
@@ -134,7 +141,8 @@ absl::Status CompileCommand(const CompileOptions& options, std::ostream& out) {
   }
   for (Found& found : kernels.found) spec.kernels.push_back(std::move(found.kernel));
   MYCC_RETURN_IF_ERROR(CreateFolder(options.output_dir));
-  MYCC_ASSIGN_OR_RETURN(const BuildReport report, BuildLibrary(spec, options.output_dir));
+  MYCC_ASSIGN_OR_RETURN(const BuildReport report,
+                        Build(&spec, std::move(kernels.program), options.output_dir));
   if (options.json) {
     summary.AddResult(spec, options.output_dir, report);
     out << summary.Text();

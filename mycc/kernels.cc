@@ -10,6 +10,7 @@
 #include "codegen/driver/compile.h"
 #include "codegen/ir/debug.h"
 #include "command/misuse.h"
+#include "command/model.h"
 #include "command/sources.h"
 #include "proto/utf8.h"
 
@@ -28,6 +29,15 @@ absl::StatusOr<Found> CompileTrace(const std::string& file, const Workload& work
   if (!kernel.ok()) return In(file, kernel.status());
   kernel->reason = Reason::kTrace;
   return Found{*std::move(kernel), absl::StrCat("given: ", file)};
+}
+
+absl::StatusOr<std::vector<Workload>> WorkloadsOf(const KernelSource& source, Kernels* kernels) {
+  if (!IsModel(source.file)) {
+    if (!source.shapes.empty()) return Misuse("--shape is for models (.onnx)");
+    return ReadWorkloads(source.file);
+  }
+  MYCC_ASSIGN_OR_RETURN(kernels->program, ReadModel({source.file, source.shapes}, kernels->target));
+  return kernels->program->kernels;
 }
 
 // Prints what MYCC_DEBUG asks for about a kernel whose schedule is chosen.
@@ -56,7 +66,7 @@ absl::StatusOr<Kernels> ResolveKernels(const KernelSource& source) {
       std::fprintf(stderr, "mycc: %s; it is passed over\n", std::string(why.message()).c_str());
     });
   }
-  MYCC_ASSIGN_OR_RETURN(const std::vector<Workload> workloads, ReadWorkloads(source.file));
+  MYCC_ASSIGN_OR_RETURN(const std::vector<Workload> workloads, WorkloadsOf(source, &kernels));
   if (!source.trace.empty() && workloads.size() != 1) {
     return Misuse(absl::StrCat("--trace: `", source.file, "` has ", workloads.size(),
                                " workloads; a trace is for a file with one"));

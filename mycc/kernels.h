@@ -1,10 +1,12 @@
-// Compiles a .te file to kernels, the common part of `compile` and `explain`.
+// Compiles a .te file or a model to kernels, the common part of `compile` and `explain`.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "codegen/program/program.h"
 #include "codegen/target/target.h"
 #include "codegen/workload/workload.h"
 #include "mycc/finder.h"
@@ -12,7 +14,8 @@
 namespace mycc {
 
 struct KernelSource {
-  std::string file;  // .te
+  std::string file;                 // .te or .onnx
+  std::vector<std::string> shapes;  // of a model's inputs: NAME=1x3x48x192
   std::string target = "host";
   std::string tuning_log;  // empty: none
   std::string trace;       // a file with the trace for the only workload; empty: look up
@@ -20,7 +23,8 @@ struct KernelSource {
 
 struct Kernels {
   Target target;
-  std::vector<Found> found;  // in the file's order
+  std::vector<Found> found;        // in the file's order, or in the program's
+  std::optional<ModelProgram> program;  // of a model
 };
 
 // Errors name the file and the workload.

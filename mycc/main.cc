@@ -19,7 +19,9 @@ namespace {
 using Command = std::function<absl::Status()>;
 
 void AddSource(CLI::App* app, KernelSource* source) {
-  app->add_option("FILE", source->file, "workloads (.te)")->type_name("FILE")->required();
+  app->add_option("FILE", source->file, "workloads (.te) or a model (.onnx)")->type_name("FILE")->required();
+  app->add_option("--shape", source->shapes, "the shape of a model's input, repeatable: NAME=1x3x48x192")
+      ->type_name("SHAPE");
   app->add_option("--target", source->target,
                   "the target: host, cuda:0, a preset's name, or `v1 cpu mcpu=...`")
       ->type_name("TARGET")
@@ -53,7 +55,6 @@ void AddCompile(CLI::App* app, Command* command) {
   AddReserved(sub, "--tuning-server",
               "the log of a running server is not yet asked over the network; expected --tuning-log with its "
               "file, which may be read while it is served");
-  AddReserved(sub, "--shape", "extents that are chosen here are not yet supported; expected numbers in FILE");
   sub->callback([=] { *command = [=] { return CompileCommand(*options, std::cout); }; });
 }
 

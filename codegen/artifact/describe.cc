@@ -105,9 +105,9 @@ std::string RoleText(const Entry& entry, const EntryArg& arg) {
 }
 
 std::string FunctionComment(const Entry& entry) {
-  std::string text = entry.is_packer ? absl::StrCat("/* The const inputs of ", entry.kernel->workload.name,
+  std::string text = entry.is_packer ? absl::StrCat("/* The const inputs of ", entry.title,
                                                     ", packed into the layout that this build reads.\n")
-                                     : absl::StrCat("/* ", entry.kernel->workload.name, "\n");
+                                     : absl::StrCat("/* ", entry.title, "\n");
   for (size_t i = 0; i < entry.args.size(); ++i) {
     const EntryArg& arg = entry.args[i];
     absl::StrAppend(&text, " *   args[", i, "]  ", arg.name, ": ", DTypeName(arg.dtype), ShapeText(arg.shape),

@@ -45,10 +45,6 @@ std::string PackedHeader(const LoweredFunction& lowered, int param) {
   return header;
 }
 
-EntryArg TensorArg(const Buffer& tensor, bool is_output) {
-  return {tensor->name, tensor->dtype, tensor->shape, is_output, ""};
-}
-
 EntryArg PackedArg(const KernelSpec& kernel, int param, bool is_output) {
   return {kernel.workload.inputs[param].tensor->name,
           DType::kU8,
@@ -57,23 +53,38 @@ EntryArg PackedArg(const KernelSpec& kernel, int param, bool is_output) {
           PackedHeader(kernel.lowered, param)};
 }
 
+Entry EntryOf(const KernelSpec& kernel, const std::string& symbol) {
+  Entry entry;
+  entry.symbol = symbol;
+  entry.body = symbol + "_body";
+  entry.kernel = &kernel;
+  entry.title = kernel.workload.name;
+  entry.shared_bytes = kernel.lowered.workspace_shared_bytes;
+  entry.thread_bytes = kernel.lowered.workspace_thread_bytes;
+  entry.parallel = kernel.lowered.parallel;
+  return entry;
+}
+
 Entry CallEntry(const KernelSpec& kernel, const std::string& symbol) {
-  Entry entry{symbol, symbol + "_body", "", false, &kernel, {}};
+  Entry entry = EntryOf(kernel, symbol);
   const auto& inputs = kernel.workload.inputs;
   for (size_t i = 0; i < inputs.size(); ++i) {
     entry.args.push_back(inputs[i].is_const ? PackedArg(kernel, i, false)
-                                            : TensorArg(inputs[i].tensor, false));
+                                            : TensorArg(inputs[i].tensor->name, inputs[i].tensor, false));
     if (inputs[i].is_const) entry.packer = symbol + "_pack";
   }
-  for (const Buffer& output : kernel.workload.outputs) entry.args.push_back(TensorArg(output, true));
+  for (const Buffer& output : kernel.workload.outputs)
+    entry.args.push_back(TensorArg(output->name, output, true));
   return entry;
 }
 
 Entry PackEntry(const KernelSpec& kernel, const std::string& symbol) {
-  Entry entry{symbol + "_pack", symbol + "_pack_body", "", true, &kernel, {}};
+  Entry entry = EntryOf(kernel, symbol + "_pack");
+  entry.body = symbol + "_pack_body";
+  entry.is_packer = true;
   const auto& inputs = kernel.workload.inputs;
   for (const Argument& input : inputs) {
-    if (input.is_const) entry.args.push_back(TensorArg(input.tensor, false));
+    if (input.is_const) entry.args.push_back(TensorArg(input.tensor->name, input.tensor, false));
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].is_const) continue;
@@ -81,14 +92,6 @@ Entry PackEntry(const KernelSpec& kernel, const std::string& symbol) {
     entry.args.back().name += "_packed";
   }
   return entry;
-}
-
-absl::Status CheckName(const std::string& what, const std::string& name) {
-  if (IsIdentifier(name)) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(what, " `", name,
-                   "` is not a C identifier of at most 200 characters; expected letters, digits and _, not "
-                   "beginning with a digit"));
 }
 
 }  // namespace
@@ -99,15 +102,27 @@ int64_t EntryArg::bytes() const {
   return bytes;
 }
 
+absl::Status CheckSymbolName(const std::string& what, const std::string& name) {
+  if (IsIdentifier(name)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(what, " `", name,
+                   "` is not a C identifier of at most 200 characters; expected letters, digits and _, not "
+                   "beginning with a digit"));
+}
+
+EntryArg TensorArg(const std::string& name, const Buffer& tensor, bool is_output) {
+  return {name, tensor->dtype, tensor->shape, is_output, ""};
+}
+
 std::string KernelSymbol(const LibrarySpec& spec, const KernelSpec& kernel) {
   return absl::StrCat(spec.module, "_", kernel.workload.name);
 }
 
 absl::StatusOr<std::vector<Entry>> EntriesOf(const LibrarySpec& spec) {
-  MYCC_RETURN_IF_ERROR(CheckName("the module's name", spec.module));
+  MYCC_RETURN_IF_ERROR(CheckSymbolName("the module's name", spec.module));
   std::vector<Entry> entries;
   for (const KernelSpec& kernel : spec.kernels) {
-    MYCC_RETURN_IF_ERROR(CheckName("the function's name", kernel.workload.name));
+    MYCC_RETURN_IF_ERROR(CheckSymbolName("the function's name", kernel.workload.name));
     MYCC_CHECK(kernel.lowered.packed_bytes.size() ==
                kernel.workload.inputs.size() + kernel.workload.outputs.size())
         << kernel.workload.name;

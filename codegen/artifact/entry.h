@@ -27,13 +27,23 @@ struct Entry {
   std::string body;    // the symbol of the kernel, hidden
   std::string packer;  // the symbol of the function that fills the packed buffers; empty without any
   bool is_packer = false;
-  const KernelSpec* kernel = nullptr;
+  const KernelSpec* kernel = nullptr;  // null for a whole model
+  std::string title;                   // for the header's comment
   std::vector<EntryArg> args;
+  // What a call needs on a CPU.
+  int64_t shared_bytes = 0, thread_bytes = 0;
+  bool parallel = false;
 };
 
 // For each kernel MODULE_NAME, followed by MODULE_NAME_pack where it has const inputs. The entries point into
 // `spec`. InvalidArgument when a name is not a C identifier, or two exported symbols would be equal.
 absl::StatusOr<std::vector<Entry>> EntriesOf(const LibrarySpec& spec);
+
+// A tensor as an argument.
+EntryArg TensorArg(const std::string& name, const Buffer& tensor, bool is_output);
+
+// InvalidArgument unless `name` is a C identifier of a moderate length; `what` names it in the error.
+absl::Status CheckSymbolName(const std::string& what, const std::string& name);
 
 // The symbol of a kernel before the suffixes _body and _pack_body; see EmitUnit.
 std::string KernelSymbol(const LibrarySpec& spec, const KernelSpec& kernel);

@@ -13,19 +13,17 @@ static_assert(sizeof(MyccEntry) == 9 * 8 && sizeof(MyccCpuNeed) == 6 * 8 && size
 // Packing happens once, so its workspace is not kept.
 llvm::Constant* EntryRow(const Entry& entry, GlueModule* glue) {
   std::vector<llvm::Constant*> fields = glue->SignatureFields(entry, /*alignment=*/0);
-  const LoweredFunction& lowered = entry.kernel->lowered;
-  fields.insert(fields.end(),
-                {glue->Hidden(entry.body, glue->BodyType()), glue->Int(lowered.workspace_shared_bytes),
-                 glue->Int(lowered.workspace_thread_bytes), glue->Int(lowered.parallel),
-                 entry.is_packer ? glue->Null() : glue->Pointers(kMyccPoolSlots)});
+  fields.insert(fields.end(), {glue->Hidden(entry.body, glue->BodyType()), glue->Int(entry.shared_bytes),
+                               glue->Int(entry.thread_bytes), glue->Int(entry.parallel),
+                               entry.is_packer ? glue->Null() : glue->Pointers(kMyccPoolSlots)});
   return glue->Row(fields);
 }
 
 }  // namespace
 
-absl::StatusOr<std::string> EmitGlue(const LibrarySpec& spec, const std::vector<Entry>& entries,
-                                     const std::string& json) {
-  GlueModule glue;
+absl::Status DefineCpuModule(const LibrarySpec& spec, const std::vector<Entry>& entries,
+                             const std::string& json, GlueModule* out) {
+  GlueModule& glue = *out;
   std::vector<llvm::Constant*> rows, needs;
   for (const Entry& entry : entries) rows.push_back(EntryRow(entry, &glue));
   MYCC_ASSIGN_OR_RETURN(const std::vector<MyccCpuNeed> cpu_needs, CpuNeeds(spec.target));
@@ -40,6 +38,13 @@ absl::StatusOr<std::string> EmitGlue(const LibrarySpec& spec, const std::vector<
   // A CPU has no streams.
   if (!rows.empty()) glue.ExportCalls(entries, table, rows[0]->getType(), "MyccCall", /*with_stream=*/false);
   glue.ExportModule(spec, "MyccPrepare", json);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> EmitGlue(const LibrarySpec& spec, const std::vector<Entry>& entries,
+                                     const std::string& json) {
+  GlueModule glue;
+  MYCC_RETURN_IF_ERROR(DefineCpuModule(spec, entries, json, &glue));
   return glue.EmitObject();
 }
 

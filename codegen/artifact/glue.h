@@ -16,6 +16,11 @@ namespace mycc {
 absl::StatusOr<std::string> EmitGlue(const LibrarySpec& spec, const std::vector<Entry>& entries,
                                      const std::string& json);
 
+// The same into a module that has more: the tables and exported functions of a CPU library.
+class GlueModule;
+absl::Status DefineCpuModule(const LibrarySpec& spec, const std::vector<Entry>& entries,
+                             const std::string& json, GlueModule* out);
+
 // One kernel of a library for a GPU. EmitCudaGlue takes them in the order of the spec's kernels.
 struct CudaUnit {
   CudaProgram program;

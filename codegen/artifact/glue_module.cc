@@ -122,6 +122,19 @@ llvm::Function* GlueModule::Hidden(const std::string& name, llvm::FunctionType* 
   return function;
 }
 
+llvm::Constant* GlueModule::HiddenData(const std::string& name) {
+  auto* data = new llvm::GlobalVariable(module_, llvm::Type::getInt8Ty(context_), /*isConstant=*/true,
+                                        llvm::GlobalValue::ExternalLinkage, nullptr, name);
+  data->setVisibility(llvm::GlobalValue::HiddenVisibility);
+  return data;
+}
+
+llvm::BasicBlock* GlueModule::DefineHidden(const std::string& name, llvm::FunctionType* type) {
+  llvm::Function* function = Hidden(name, type);
+  function->setUWTableKind(llvm::UWTableKind::Async);
+  return llvm::BasicBlock::Create(context_, "", function);
+}
+
 llvm::FunctionType* GlueModule::BodyType() {
   return llvm::FunctionType::get(llvm::Type::getVoidTy(context_), {pointer_, pointer_, pointer_}, false);
 }

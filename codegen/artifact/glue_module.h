@@ -40,6 +40,10 @@ class GlueModule {
   // Declares a hidden function that the kernels or the artifact runtime define.
   llvm::Function* Hidden(const std::string& name, llvm::FunctionType* type);
   llvm::FunctionType* BodyType();
+  // Data of another object file.
+  llvm::Constant* HiddenData(const std::string& name);
+  // Begins a hidden function, for its code.
+  llvm::BasicBlock* DefineHidden(const std::string& name, llvm::FunctionType* type);
   // Exports the functions that every library has besides its kernels. `prepare` names the runtime's function
   // behind MODULE_prepare.
   void ExportModule(const LibrarySpec& spec, const std::string& prepare, const std::string& json);

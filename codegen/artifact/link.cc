@@ -48,7 +48,8 @@ absl::Status RunLld(const std::vector<std::string>& args) {
 
 absl::StatusOr<std::string> LinkSharedObject(const std::vector<std::string_view>& objects,
                                              const std::vector<std::string>& exports,
-                                             const std::string& soname) {
+                                             const std::string& soname,
+                                             const std::vector<std::string>& files) {
   MYCC_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::Create());
   const std::string output = folder.path() + "/out.so", script = folder.path() + "/exports";
   MYCC_RETURN_IF_ERROR(WriteFileAtomically(script, VersionScript(exports)));
@@ -77,6 +78,7 @@ absl::StatusOr<std::string> LinkSharedObject(const std::vector<std::string_view>
     args.push_back(absl::StrCat(folder.path(), "/", args.size()));
     MYCC_RETURN_IF_ERROR(WriteFileAtomically(args.back(), bytes));
   }
+  args.insert(args.end(), files.begin(), files.end());
   MYCC_RETURN_IF_ERROR(RunLld(args));
   return ReadFile(output);
 }

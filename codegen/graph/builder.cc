@@ -102,7 +102,7 @@ bool GraphBuilder::Fold(const Stage& stage, Buffer* folded) {
   if (points > kMostFoldedPoints) return false;
   Workload workload{"folded", {}, {stage.output}, {stage}};
   std::vector<NDArray> inputs;
-  for (const Buffer& load : LoadsOf(stage.value)) {
+  for (const Buffer& load : TensorsIn(stage.value)) {
     const NDArray* value = ValueOf(load);
     if (value == nullptr || value->num_elements() > 4 * kMostFoldedPoints) return false;
     workload.inputs.push_back({load, false});
@@ -121,7 +121,7 @@ Buffer GraphBuilder::AddStage(Stage stage) {
   if (IsCopy(stage)) return stage.value->buffer;
   if (!status_.ok()) return stage.output;
   std::unordered_set<const BufferNode*> readable;
-  for (const Buffer& load : LoadsOf(stage.value)) readable.insert(load.get());
+  for (const Buffer& load : TensorsIn(stage.value)) readable.insert(load.get());
   if (const auto problem = CheckStage(stage, readable)) {
     Fail(absl::InternalError(absl::StrCat("its stage is not sound: ", problem->message)));
     return stage.output;

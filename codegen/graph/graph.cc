@@ -41,7 +41,7 @@ absl::Status VerifyNode(const Node& node, const TensorSet& known) {
 
 }  // namespace
 
-std::vector<Buffer> LoadsOf(const Expr& expr) {
+std::vector<Buffer> TensorsIn(const Expr& expr) {
   std::vector<Buffer> loads;
   TensorSet seen;
   Visit(expr, [&](const ExprNode& e) {
@@ -51,7 +51,7 @@ std::vector<Buffer> LoadsOf(const Expr& expr) {
 }
 
 std::vector<Buffer> ReadsOf(const Node& node) {
-  if (const Stage* stage = std::get_if<Stage>(&node.made_by)) return LoadsOf(stage->value);
+  if (const Stage* stage = std::get_if<Stage>(&node.made_by)) return TensorsIn(stage->value);
   if (const Reshape* reshape = std::get_if<Reshape>(&node.made_by)) return {reshape->source};
   std::vector<Buffer> reads;
   if (const LibraryCall* call = std::get_if<LibraryCall>(&node.made_by)) {

@@ -52,7 +52,7 @@ struct Graph {
 // The tensors that a node reads, each once, in the order of the first read.
 std::vector<Buffer> ReadsOf(const Node& node);
 // The tensors that an expression reads, each once.
-std::vector<Buffer> LoadsOf(const Expr& expr);
+std::vector<Buffer> TensorsIn(const Expr& expr);
 
 // The node that defines each tensor, by its number; inputs are not in it.
 std::unordered_map<const BufferNode*, size_t> Definitions(const Graph& graph);

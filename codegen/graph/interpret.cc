@@ -14,7 +14,7 @@ using Values = std::unordered_map<const BufferNode*, Constant>;
 absl::Status RunOneStage(const Stage& stage, Values* values) {
   Workload workload{"stage", {}, {stage.output}, {stage}};
   std::vector<NDArray> inputs;
-  for (const Buffer& load : LoadsOf(stage.value)) {
+  for (const Buffer& load : TensorsIn(stage.value)) {
     workload.inputs.push_back({load, false});
     inputs.push_back(*values->at(load.get()));
   }

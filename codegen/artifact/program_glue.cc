@@ -1,0 +1,153 @@
+#include "codegen/artifact/program_glue.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "codegen/artifact/cpu_needs.h"
+#include "codegen/artifact/glue.h"
+#include "codegen/artifact/glue_module.h"
+#include "codegen/graph/library_kernels.h"
+#include "codegen/program/memory_plan.h"
+#include "codegen/runtime/artifact/library_kernels.h"
+
+namespace mycc {
+namespace {
+
+static_assert(sizeof(MyccTensor) == 5 * 8);
+
+// Emits the body: void MODULE_run_body(void* const* tensors, uint8_t* shared, uint8_t* threads).
+class BodyEmitter {
+ public:
+  BodyEmitter(const ProgramSpec& spec, const Entry& entry, const WeightLayout& weights, GlueModule* glue)
+      : spec_(spec),
+        weights_(weights),
+        glue_(*glue),
+        b_(glue->DefineHidden(entry.body, glue->BodyType())),
+        function_(b_.GetInsertBlock()->getParent()),
+        weights_symbol_(glue->HiddenData(WeightsSymbol(spec))) {}
+
+  void Run() {
+    size_t most = 1;
+    for (const KernelLaunch& launch : spec_.program.launches) most = std::max(most, launch.tensors.size());
+    llvm::Type* pointer = b_.getPtrTy();
+    pointers_ = b_.CreateAlloca(llvm::ArrayType::get(pointer, most));
+    rows_ = b_.CreateAlloca(llvm::ArrayType::get(b_.getInt64Ty(), 5 * most));
+    for (size_t i = 0; i < spec_.program.launches.size(); ++i) {
+      const KernelLaunch& launch = spec_.program.launches[i];
+      launch.kernel < 0 ? CallLibrary(launch, i) : CallKernel(launch, i);
+    }
+    b_.CreateRetVoid();
+  }
+
+ private:
+  llvm::Value* At(llvm::Value* base, int64_t offset) {
+    return offset == 0 ? base : b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), base, offset);
+  }
+
+  llvm::Value* CallersTensor(int64_t number) {
+    return b_.CreateLoad(b_.getPtrTy(),
+                         b_.CreateConstInBoundsGEP1_64(b_.getPtrTy(), function_->getArg(0), number));
+  }
+
+  llvm::Value* Address(const KernelLaunch& launch, size_t number, size_t tensor) {
+    const TensorPlace& place = launch.places[tensor];
+    switch (place.kind) {
+      case TensorPlace::kInput: return CallersTensor(place.at);
+      case TensorPlace::kOutput:
+        return CallersTensor(static_cast<int64_t>(spec_.program.inputs.size()) + place.at);
+      case TensorPlace::kArena: return At(function_->getArg(1), place.at);
+      case TensorPlace::kConstant: return At(weights_symbol_, weights_.offsets[number][tensor]);
+    }
+    return nullptr;
+  }
+
+  llvm::Value* Workspace() { return At(function_->getArg(1), spec_.program.arena_bytes); }
+
+  void CallKernel(const KernelLaunch& launch, size_t number) {
+    for (size_t i = 0; i < launch.tensors.size(); ++i)
+      b_.CreateStore(Address(launch, number, i), b_.CreateConstInBoundsGEP1_64(b_.getPtrTy(), pointers_, i));
+    llvm::Function* body =
+        glue_.Hidden(ProgramKernelSymbol(spec_, spec_.kernels[launch.kernel]) + "_body", glue_.BodyType());
+    b_.CreateCall(body, {pointers_, Workspace(), function_->getArg(2)});
+  }
+
+  void CallLibrary(const KernelLaunch& launch, size_t number) {
+    for (size_t i = 0; i < launch.tensors.size(); ++i) {
+      const BufferNode& tensor = *launch.tensors[i];
+      const auto field = [&](int64_t k) {
+        return b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), rows_, static_cast<int64_t>(5 * i) + k);
+      };
+      b_.CreateStore(Address(launch, number, i), field(0));
+      b_.CreateStore(b_.getInt64(static_cast<uint64_t>(tensor.dtype)), field(1));
+      b_.CreateStore(b_.getInt64(DTypeBytes(tensor.dtype)), field(2));
+      b_.CreateStore(b_.getInt64(tensor.shape.size()), field(3));
+      b_.CreateStore(Integers(tensor.shape), field(4));
+    }
+    llvm::Function* kernel = glue_.Hidden(LibraryKernelSymbol(launch.call.function), glue_.BodyType());
+    b_.CreateCall(kernel, {Integers(launch.call.attributes), rows_, Workspace()});
+  }
+
+  llvm::Constant* Integers(const std::vector<int64_t>& values) {
+    std::vector<llvm::Constant*> constants;
+    for (int64_t value : values) constants.push_back(glue_.Int(value));
+    return glue_.Array(constants);
+  }
+
+  const ProgramSpec& spec_;
+  const WeightLayout& weights_;
+  GlueModule& glue_;
+  llvm::IRBuilder<> b_;
+  llvm::Function* const function_;
+  llvm::Constant* const weights_symbol_;
+  llvm::Value *pointers_ = nullptr, *rows_ = nullptr;
+};
+
+}  // namespace
+
+absl::StatusOr<Entry> ProgramEntry(const ProgramSpec& spec) {
+  MYCC_RETURN_IF_ERROR(CheckSymbolName("the module's name", spec.module));
+  Entry entry;
+  entry.symbol = spec.module + "_run";
+  entry.body = entry.symbol + "_body";
+  entry.title = absl::StrCat("the model ", spec.program.name);
+  for (const NamedTensor& input : spec.program.inputs)
+    entry.args.push_back(TensorArg(input.name, input.tensor, /*is_output=*/false));
+  for (const NamedTensor& output : spec.program.outputs)
+    entry.args.push_back(TensorArg(output.name, output.tensor, /*is_output=*/true));
+  entry.shared_bytes = spec.program.arena_bytes + LaunchWorkspaceBytes(spec);
+  for (const KernelSpec& kernel : spec.kernels) {
+    entry.thread_bytes = std::max(entry.thread_bytes, kernel.lowered.workspace_thread_bytes);
+    entry.parallel |= kernel.lowered.parallel;
+  }
+  return entry;
+}
+
+std::string WeightsSymbol(const ProgramSpec& spec) { return spec.module + "_weights"; }
+
+std::string ProgramKernelSymbol(const ProgramSpec& spec, const KernelSpec& kernel) {
+  return absl::StrCat(spec.module, "_", kernel.workload.name);
+}
+
+int64_t LaunchWorkspaceBytes(const ProgramSpec& spec) {
+  int64_t most = 0;
+  for (const KernelLaunch& launch : spec.program.launches) {
+    if (launch.kernel >= 0) {
+      most = std::max(most, spec.kernels[launch.kernel].lowered.workspace_shared_bytes);
+    } else {
+      const auto outputs_at = launch.tensors.end() - launch.num_outputs;
+      most = std::max(most, LibraryWorkspaceBytes(launch.call, {outputs_at, launch.tensors.end()}));
+    }
+  }
+  return (most + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+}
+
+absl::StatusOr<std::string> EmitProgramGlue(const ProgramSpec& spec, const Entry& entry,
+                                            const WeightLayout& weights, const std::string& json) {
+  GlueModule glue;
+  BodyEmitter(spec, entry, weights, &glue).Run();
+  MYCC_RETURN_IF_ERROR(DefineCpuModule({spec.module, spec.target, {}}, {entry}, json, &glue));
+  return glue.EmitObject();
+}
+
+}  // namespace mycc

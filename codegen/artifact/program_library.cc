@@ -1,0 +1,96 @@
+#include "codegen/artifact/program_library.h"
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "base/temporary_folder.h"
+#include "codegen/artifact/describe.h"
+#include "codegen/artifact/link.h"
+#include "codegen/artifact/pack_weights.h"
+#include "codegen/artifact/program_glue.h"
+#include "codegen/llvm/emit.h"
+#include "codegen/runtime/artifact/embed.h"
+#include "codegen/workload/print.h"
+
+namespace mycc {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json KernelsJson(const ProgramSpec& spec) {
+  Json kernels = Json::array();
+  for (const KernelSpec& kernel : spec.kernels) {
+    Json row = {{"name", kernel.workload.name},
+                {"launches", kernel.workload.count},
+                {"reason", ReasonName(kernel.reason)},
+                {"record", nullptr}};
+    if (kernel.record) row["record"] = *kernel.record;
+    if (kernel.expected_seconds) row["expected_seconds"] = *kernel.expected_seconds;
+    row["workload"] = absl::StrCat("v1 ", PrintWorkload(kernel.workload));
+    row["trace"] = PrintTrace(kernel.trace);
+    kernels.push_back(row);
+  }
+  return kernels;
+}
+
+std::string ProgramJson(const ProgramSpec& spec, const Entry& entry, int64_t weight_bytes) {
+  Json args = Json::array(), launches = Json::array();
+  for (const EntryArg& arg : entry.args) {
+    args.push_back({{"name", arg.name},
+                    {"kind", arg.is_output ? "output" : "input"},
+                    {"dtype", DTypeName(arg.dtype)},
+                    {"shape", arg.shape}});
+  }
+  for (const KernelLaunch& launch : spec.program.launches) {
+    launches.push_back(
+        {{"kernel", launch.kernel < 0 ? launch.call.function : spec.kernels[launch.kernel].workload.name},
+         {"nodes", launch.origins}});
+  }
+  const int64_t team = entry.parallel ? spec.target.threads : 1;
+  const Json json = {
+      {"module", spec.module},
+      {"target", PrintTarget(spec.target)},
+      {"functions", Json::array({{{"name", entry.symbol},
+                                  {"args", args},
+                                  {"workspace_bytes", entry.shared_bytes + team * entry.thread_bytes}}})},
+      {"memory",
+       {{"peak_bytes", spec.program.arena_bytes},
+        {"tensor_bytes", spec.program.tensor_bytes},
+        {"weight_bytes", weight_bytes}}},
+      {"kernels", KernelsJson(spec)},
+      {"launches", launches}};
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+absl::StatusOr<BuildReport> BuildProgramLibrary(ProgramSpec spec, const std::string& dir) {
+  MYCC_ASSIGN_OR_RETURN(const Entry entry, ProgramEntry(spec));
+  std::vector<EmitUnit> units;
+  for (const KernelSpec& kernel : spec.kernels) {
+    units.push_back({ProgramKernelSymbol(spec, kernel), kernel.lowered});
+    units.back().lowered.pack.body = MakeSeq({});  // the weights are packed here
+  }
+  MYCC_ASSIGN_OR_RETURN(const std::string kernels, EmitModule(units, spec.target, EmitKind::kObject));
+  const WeightLayout weights = LayOutWeights(spec.program, spec.kernels);
+  const std::string json = ProgramJson(spec, entry, weights.bytes);
+  MYCC_ASSIGN_OR_RETURN(const std::string glue, EmitProgramGlue(spec, entry, weights, json));
+  MYCC_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::Create());
+  const std::string weights_file = folder.path() + "/weights.o";
+  MYCC_RETURN_IF_ERROR(WriteWeights(&spec.program, spec.kernels, weights, WeightsSymbol(spec), weights_file));
+  const LibrarySpec exported{spec.module, spec.target, {}};
+  MYCC_ASSIGN_OR_RETURN(
+      std::string object,
+      LinkSharedObject({kernels, glue, CpuArtifactObject()}, ExportedSymbols(exported, {entry}),
+                       absl::StrCat(spec.module, ".so"), {weights_file}));
+  const std::string stem = absl::StrCat(dir, "/", spec.module);
+  MYCC_RETURN_IF_ERROR(WriteFilesAtomically({{absl::StrCat(dir, "/dlpack.h"), std::string(DlpackHeader())},
+                                             {stem + ".h", LibraryHeader(exported, {entry})},
+                                             {stem + ".json", json},
+                                             {stem + ".so", std::move(object), /*executable=*/true}}));
+  return BuildReport();
+}
+
+}  // namespace mycc

@@ -1,0 +1,11 @@
+#include "codegen/graph/builder.h"
+#include "codegen/graph/passes/passes.h"
+
+namespace mycc {
+
+Graph DropDeadNodes(Graph graph, const Target&) {
+  RemoveDeadNodes(&graph);
+  return graph;
+}
+
+}  // namespace mycc

@@ -1,0 +1,18 @@
+// The passes of optimize.cc, one file each. A pass keeps the values of all outputs. Pure functions.
+#pragma once
+
+#include "codegen/graph/graph.h"
+#include "codegen/target/target.h"
+
+namespace mycc {
+
+// A read of a constant with one element becomes a literal, and arithmetic on literals is folded.
+Graph InlineConstants(Graph graph, const Target& target);
+
+// Nodes that compute the same become one.
+Graph MergeCommonNodes(Graph graph, const Target& target);
+
+// Removes what no output needs.
+Graph DropDeadNodes(Graph graph, const Target& target);
+
+}  // namespace mycc

@@ -1,0 +1,178 @@
+// MakeProgram: workloads from groups of stages, one for those that are equal; the places of all tensors.
+#include <algorithm>
+#include <cctype>
+#include <unordered_map>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/check.h"
+#include "codegen/program/memory_plan.h"
+#include "codegen/program/partition.h"
+#include "codegen/program/program.h"
+#include "codegen/workload/canonical.h"
+
+namespace mycc {
+namespace {
+
+// "conv_add_relu" from the origins "Conv a", "Add b", "Relu c".
+std::string KernelName(const std::vector<std::string>& origins, size_t number) {
+  constexpr size_t kMostWords = 3;
+  std::vector<std::string> words;
+  for (const std::string& origin : origins) {
+    std::string word;
+    for (char c : origin.substr(0, origin.find(' '))) {
+      if (std::isalnum(static_cast<unsigned char>(c)) != 0)
+        word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    }
+    const bool is_new = !word.empty() && (words.empty() || words.back() != word);
+    if (is_new && words.size() < kMostWords) words.push_back(word);
+  }
+  if (words.empty()) words.push_back("kernel");
+  return absl::StrCat("k", number, "_", absl::StrJoin(words, "_"));
+}
+
+class ProgramMaker {
+ public:
+  explicit ProgramMaker(const Graph& graph) : graph_(graph), maker_(Definitions(graph)) {
+    program_.name = graph.name;
+    program_.inputs = graph.inputs;
+    program_.outputs = graph.outputs;
+  }
+
+  ModelProgram Run() {
+    for (size_t i = 0; i < graph_.inputs.size(); ++i)
+      places_[graph_.inputs[i].tensor.get()] = {TensorPlace::kInput, static_cast<int64_t>(i)};
+    PlaceOutputs();
+    for (const KernelGroup& group : PartitionGraph(graph_)) AddLaunch(group);
+    for (const auto& [root, output] : copies_) AddCopy(root, output);
+    PlaceArena();
+    for (size_t i = 0; i < program_.launches.size(); ++i) {
+      for (const Buffer& tensor : program_.launches[i].tensors)
+        program_.launches[i].places.push_back(places_.at(RootOf(tensor).get()));
+    }
+    return std::move(program_);
+  }
+
+ private:
+  // The tensor whose memory a tensor has.
+  Buffer RootOf(Buffer tensor) const {
+    while (true) {
+      const auto maker = maker_.find(tensor.get());
+      if (maker == maker_.end()) return tensor;
+      const Reshape* reshape = std::get_if<Reshape>(&graph_.nodes[maker->second].made_by);
+      if (reshape == nullptr) return tensor;
+      tensor = reshape->source;
+    }
+  }
+
+  const Constant* ConstantOf(const Buffer& tensor) const {
+    const auto maker = maker_.find(tensor.get());
+    return maker == maker_.end() ? nullptr : std::get_if<Constant>(&graph_.nodes[maker->second].made_by);
+  }
+
+  // A kernel writes a model's output directly; an input, a constant or a second output is copied.
+  void PlaceOutputs() {
+    for (size_t i = 0; i < graph_.outputs.size(); ++i) {
+      const Buffer root = RootOf(graph_.outputs[i].tensor);
+      const bool is_made = maker_.count(root.get()) > 0 && ConstantOf(root) == nullptr;
+      const TensorPlace place = {TensorPlace::kOutput, static_cast<int64_t>(i)};
+      if (!is_made || !places_.emplace(root.get(), place).second) copies_.emplace_back(root, i);
+    }
+  }
+
+  void AddLaunch(const KernelGroup& group) {
+    KernelLaunch launch;
+    launch.tensors = group.inputs;
+    launch.tensors.insert(launch.tensors.end(), group.outputs.begin(), group.outputs.end());
+    launch.num_outputs = static_cast<int64_t>(group.outputs.size());
+    for (size_t i : group.nodes) {
+      for (const std::string& origin : graph_.nodes[i].origins) {
+        if (std::find(launch.origins.begin(), launch.origins.end(), origin) == launch.origins.end())
+          launch.origins.push_back(origin);
+      }
+    }
+    if (const LibraryCall* call = std::get_if<LibraryCall>(&graph_.nodes[group.nodes.back()].made_by)) {
+      launch.call = *call;
+      // A library kernel may read one tensor as several arguments.
+      launch.tensors = call->inputs;
+      launch.tensors.insert(launch.tensors.end(), group.outputs.begin(), group.outputs.end());
+    } else {
+      launch.kernel = KernelOf(group, launch.origins);
+    }
+    for (const Buffer& input : group.inputs) PlaceConstant(input);
+    program_.launches.push_back(std::move(launch));
+  }
+
+  void AddCopy(const Buffer& root, size_t output) {
+    PlaceConstant(root);
+    KernelLaunch launch;
+    launch.call = {"copy", {}, {root}};
+    const Buffer copy = MakeBuffer(absl::StrCat(root->name, "_copy", output), root->dtype, root->shape);
+    places_[copy.get()] = {TensorPlace::kOutput, static_cast<int64_t>(output)};
+    launch.tensors = {root, copy};
+    program_.launches.push_back(std::move(launch));
+  }
+
+  void PlaceConstant(const Buffer& tensor) {
+    const Constant* constant = ConstantOf(RootOf(tensor));
+    if (constant == nullptr) return;
+    const auto [at, is_new] =
+        places_.emplace(RootOf(tensor).get(),
+                        TensorPlace{TensorPlace::kConstant, static_cast<int64_t>(program_.constants.size())});
+    if (is_new) program_.constants.push_back(*constant);
+  }
+
+  // The number of the group's kernel: an earlier one where the computation is the same.
+  int64_t KernelOf(const KernelGroup& group, const std::vector<std::string>& origins) {
+    Workload workload;
+    workload.name = KernelName(origins, program_.kernels.size());
+    for (const Buffer& input : group.inputs)
+      workload.inputs.push_back({input, ConstantOf(RootOf(input)) != nullptr});
+    workload.outputs = group.outputs;
+    for (size_t i : group.nodes) workload.stages.push_back(std::get<Stage>(graph_.nodes[i].made_by));
+    const auto [known, is_new] =
+        kernels_.emplace(CanonicalText(workload), static_cast<int64_t>(program_.kernels.size()));
+    if (is_new) {
+      program_.kernels.push_back(std::move(workload));
+    } else {
+      ++program_.kernels[known->second].count;
+    }
+    return known->second;
+  }
+
+  void PlaceArena() {
+    std::vector<Buffer> roots;
+    std::vector<Lifetime> lifetimes;
+    std::unordered_map<const BufferNode*, size_t> numbers;
+    for (size_t step = 0; step < program_.launches.size(); ++step) {
+      for (const Buffer& tensor : program_.launches[step].tensors) {
+        const Buffer root = RootOf(tensor);
+        if (places_.count(root.get())) continue;
+        const auto [at, is_new] = numbers.emplace(root.get(), roots.size());
+        if (is_new) {
+          roots.push_back(root);
+          lifetimes.push_back({root->bytes(), static_cast<int64_t>(step), 0});
+          program_.tensor_bytes += root->bytes();
+        }
+        lifetimes[at->second].last = static_cast<int64_t>(step);
+      }
+    }
+    const MemoryPlan plan = PlanMemory(lifetimes);
+    program_.arena_bytes = plan.peak_bytes;
+    for (size_t i = 0; i < roots.size(); ++i)
+      places_[roots[i].get()] = {TensorPlace::kArena, plan.offsets[i]};
+  }
+
+  const Graph& graph_;
+  const std::unordered_map<const BufferNode*, size_t> maker_;
+  std::unordered_map<const BufferNode*, TensorPlace> places_;  // of roots
+  std::unordered_map<std::string, int64_t> kernels_;           // by canonical text
+  std::vector<std::pair<Buffer, size_t>> copies_;              // to model outputs
+  ModelProgram program_;
+};
+
+}  // namespace
+
+ModelProgram MakeProgram(const Graph& graph) { return ProgramMaker(graph).Run(); }
+
+}  // namespace mycc

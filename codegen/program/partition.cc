@@ -1,0 +1,304 @@
+#include "codegen/program/partition.h"
+
+#include <algorithm>
+#include <functional>
+#include <queue>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "codegen/graph/stage_reads.h"
+
+namespace mycc {
+namespace {
+
+constexpr size_t kMostStages = 48;  // of a group
+
+class Partitioner {
+ public:
+  explicit Partitioner(const Graph& graph) : graph_(graph), maker_(Definitions(graph)) {
+    const size_t count = graph.nodes.size();
+    group_of_.assign(count, -1);
+    readers_.resize(count);
+    depends_on_input_.resize(count);
+    is_output_.resize(count);
+    for (size_t i = 0; i < count; ++i) {
+      for (const Buffer& read : ReadsOf(graph.nodes[i])) {
+        const auto maker = maker_.find(read.get());
+        depends_on_input_[i] =
+            depends_on_input_[i] || maker == maker_.end() || depends_on_input_[maker->second];
+        if (maker != maker_.end()) readers_[maker->second].push_back(i);
+      }
+      if (StageAt(i) == nullptr) ForceSources(i);
+    }
+    for (const NamedTensor& output : graph.outputs) {
+      const auto maker = maker_.find(output.tensor.get());
+      if (maker == maker_.end()) continue;
+      is_output_[maker->second] = true;
+      // So is a model's output that is made of constants alone.
+      ForceStages(maker->second);
+    }
+  }
+
+  std::vector<KernelGroup> Run() {
+    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+      if (std::holds_alternative<LibraryCall>(graph_.nodes[i].made_by)) NewGroup({i});
+    }
+    ForEachStage([&](size_t i, const Stage& stage) {
+      if (KindOf(stage) == StageKind::kHeavy) NewGroup(GrowHeavy(i));
+    });
+    ForEachStage([&](size_t i, const Stage& stage) {
+      if (KindOf(stage) == StageKind::kRows) NewGroup(GrowRows(i, stage));
+    });
+    ForEachStage([&](size_t i, const Stage& stage) {
+      NewGroup(
+          Grow({i}, [&](size_t, const Stage& next) { return next.output->shape == stage.output->shape; }));
+    });
+    std::vector<KernelGroup> groups;
+    for (const std::vector<size_t>& nodes : InOrder()) groups.push_back(MakeGroup(nodes));
+    return groups;
+  }
+
+ private:
+  using Nodes = std::vector<size_t>;
+  using May = std::function<bool(size_t, const Stage&)>;
+
+  const Stage* StageAt(size_t i) const { return std::get_if<Stage>(&graph_.nodes[i].made_by); }
+  bool IsFree(size_t i) const { return StageAt(i) != nullptr && group_of_[i] < 0 && depends_on_input_[i]; }
+
+  // What a reshape or a library call reads is in memory, also where it is made of constants alone.
+  void ForceSources(size_t i) {
+    for (const Buffer& read : ReadsOf(graph_.nodes[i])) {
+      const auto maker = maker_.find(read.get());
+      if (maker != maker_.end()) ForceStages(maker->second);
+    }
+    depends_on_input_[i] = true;
+  }
+
+  void ForceStages(size_t i) {
+    if (StageAt(i) != nullptr) depends_on_input_[i] = true;
+  }
+
+  template <typename Function>
+  void ForEachStage(const Function& function) {
+    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+      if (IsFree(i)) function(i, *StageAt(i));
+    }
+  }
+
+  // The tensors of a set that are read outside of it.
+  size_t OutputsOf(const std::unordered_set<size_t>& set) const {
+    return std::count_if(set.begin(), set.end(), [&](size_t i) {
+      return is_output_[i] || std::any_of(readers_[i].begin(), readers_[i].end(),
+                                          [&](size_t reader) { return set.count(reader) == 0; });
+    });
+  }
+
+  // Adds readers to the set, in the graph's order, and returns the largest set on the way with one output. No
+  // reader may depend on the set through a node outside of it.
+  Nodes Grow(const Nodes& begin, const May& may) const {
+    std::unordered_set<size_t> set(begin.begin(), begin.end());
+    Nodes best = begin, now = begin;
+    std::unordered_set<size_t> tainted;  // nodes outside that depend on the set
+    std::priority_queue<size_t, Nodes, std::greater<>> open;
+    std::unordered_set<size_t> seen(begin.begin(), begin.end());
+    const auto push_readers = [&](size_t i) {
+      for (size_t reader : readers_[i]) {
+        if (seen.insert(reader).second) open.push(reader);
+      }
+    };
+    for (size_t i : begin) push_readers(i);
+    // A long chain outside of the set says no more than a short one.
+    size_t outside = 0;
+    while (!open.empty() && set.size() < kMostStages && outside < 4 * kMostStages) {
+      const size_t i = open.top();
+      open.pop();
+      if (CanJoin(i, set, tainted) && may(i, *StageAt(i))) {
+        set.insert(i);
+        now.push_back(i);
+        if (OutputsOf(set) == 1) best = now;
+      } else {
+        tainted.insert(i);
+        ++outside;
+      }
+      push_readers(i);
+    }
+    return best;
+  }
+
+  bool CanJoin(size_t i, const std::unordered_set<size_t>& set,
+               const std::unordered_set<size_t>& tainted) const {
+    if (!IsFree(i)) return false;
+    for (const Buffer& read : ReadsOf(graph_.nodes[i])) {
+      const auto maker = maker_.find(read.get());
+      if (maker == maker_.end()) continue;
+      if (tainted.count(maker->second)) return false;
+      if (set.count(maker->second) && KindOf(*StageAt(i)) == StageKind::kHeavy) return false;
+    }
+    return true;
+  }
+
+  // Injective producers that only the set reads: padding, slices and what is as cheap.
+  void PullProducers(Nodes* nodes, bool only_padding) const {
+    std::unordered_set<size_t> set(nodes->begin(), nodes->end());
+    for (size_t next = 0; next < nodes->size() && nodes->size() < kMostStages; ++next) {
+      for (const Buffer& read : ReadsOf(graph_.nodes[(*nodes)[next]])) {
+        const auto maker = maker_.find(read.get());
+        if (maker == maker_.end() || set.count(maker->second) || !IsFree(maker->second)) continue;
+        const size_t i = maker->second;
+        if (is_output_[i] || KindOf(*StageAt(i)) != StageKind::kInjective) continue;
+        const bool only_here = std::all_of(readers_[i].begin(), readers_[i].end(),
+                                           [&](size_t reader) { return set.count(reader) > 0; });
+        if (!only_here || (only_padding && !IsMove(*StageAt(i)))) continue;
+        set.insert(i);
+        nodes->push_back(i);
+      }
+    }
+  }
+
+  // A stage that moves elements and computes nothing.
+  static bool IsMove(const Stage& stage) {
+    const Expr* value = &stage.value;
+    if ((*value)->op == Op::kSelect) {
+      const Expr& other = (*value)->args[2];
+      if (other->op != Op::kConst && other->op != Op::kLoad) return false;
+      value = &(*value)->args[1];
+    }
+    return (*value)->op == Op::kLoad;
+  }
+
+  Nodes GrowHeavy(size_t anchor) const {
+    Nodes nodes = {anchor};
+    PullProducers(&nodes, /*only_padding=*/true);
+    const std::vector<int64_t>& shape = StageAt(anchor)->output->shape;
+    return Grow(nodes, [&](size_t, const Stage& stage) {
+      return KindOf(stage) == StageKind::kInjective && stage.output->shape == shape &&
+             ReadsOwnElements(stage);
+    });
+  }
+
+  // Whether a stage reads tensors of its own shape at its own axes alone.
+  static bool ReadsOwnElements(const Stage& stage) {
+    for (const Buffer& read : TensorsIn(stage.value)) {
+      if (read->shape == stage.output->shape && !ReadsElementwise(stage, read)) return false;
+    }
+    return true;
+  }
+
+  Nodes GrowRows(size_t first, const Stage& reduction) const {
+    const std::vector<int64_t>& rows = reduction.output->shape;
+    int64_t points = reduction.output->num_elements();
+    for (const Var& axis : reduction.reduce_axes) points *= axis->extent;
+    Nodes nodes = {first};
+    PullProducers(&nodes, /*only_padding=*/false);
+    return Grow(nodes, [&](size_t, const Stage& stage) {
+      if (KindOf(stage) == StageKind::kHeavy) return false;
+      if (KindOf(stage) == StageKind::kRows)
+        return stage.output->num_elements() == reduction.output->num_elements();
+      return stage.output->shape == rows || stage.output->num_elements() == points ||
+             stage.output->num_elements() == reduction.output->num_elements();
+    });
+  }
+
+  void NewGroup(Nodes nodes) {
+    std::sort(nodes.begin(), nodes.end());
+    for (size_t i : nodes) group_of_[i] = static_cast<int64_t>(groups_.size());
+    groups_.push_back(std::move(nodes));
+  }
+
+  // The groups that a node's value comes from, through reshapes.
+  void AddSources(size_t i, std::vector<size_t>* sources) const {
+    for (const Buffer& read : ReadsOf(graph_.nodes[i])) {
+      const auto maker = maker_.find(read.get());
+      if (maker == maker_.end()) continue;
+      const int64_t group = group_of_[maker->second];
+      if (group >= 0) {
+        sources->push_back(group);
+      } else {
+        AddSources(maker->second, sources);
+      }
+    }
+  }
+
+  // Groups behind those that they read; the earliest node first.
+  std::vector<Nodes> InOrder() const {
+    std::vector<std::vector<size_t>> readers(groups_.size());
+    std::vector<size_t> missing(groups_.size());
+    for (size_t g = 0; g < groups_.size(); ++g) {
+      std::vector<size_t> sources;
+      for (size_t i : groups_[g]) AddSources(i, &sources);
+      std::sort(sources.begin(), sources.end());
+      sources.erase(std::unique(sources.begin(), sources.end()), sources.end());
+      for (size_t source : sources) {
+        if (source == g) continue;
+        readers[source].push_back(g);
+        ++missing[g];
+      }
+    }
+    const auto later = [&](size_t a, size_t b) { return groups_[a].back() > groups_[b].back(); };
+    std::priority_queue<size_t, std::vector<size_t>, decltype(later)> ready(later);
+    for (size_t g = 0; g < groups_.size(); ++g) {
+      if (missing[g] == 0) ready.push(g);
+    }
+    std::vector<Nodes> order;
+    while (!ready.empty()) {
+      const size_t g = ready.top();
+      ready.pop();
+      order.push_back(groups_[g]);
+      for (size_t reader : readers[g]) {
+        if (--missing[reader] == 0) ready.push(reader);
+      }
+    }
+    return order;
+  }
+
+  // Stages of constants alone are computed with the packing of the weights, so they belong to each group that
+  // reads them.
+  void AddConstantStages(Nodes* nodes) const {
+    std::unordered_set<size_t> set(nodes->begin(), nodes->end());
+    for (size_t next = 0; next < nodes->size(); ++next) {
+      for (const Buffer& read : ReadsOf(graph_.nodes[(*nodes)[next]])) {
+        const auto maker = maker_.find(read.get());
+        if (maker == maker_.end() || depends_on_input_[maker->second] || StageAt(maker->second) == nullptr)
+          continue;
+        if (set.insert(maker->second).second) nodes->push_back(maker->second);
+      }
+    }
+    std::sort(nodes->begin(), nodes->end());
+  }
+
+  KernelGroup MakeGroup(Nodes nodes) const {
+    AddConstantStages(&nodes);
+    KernelGroup group;
+    std::unordered_set<const BufferNode*> made, seen;
+    const std::unordered_set<size_t> set(nodes.begin(), nodes.end());
+    for (size_t i : nodes) {
+      for (const Buffer& output : graph_.nodes[i].outputs) made.insert(output.get());
+    }
+    for (size_t i : nodes) {
+      const Node& node = graph_.nodes[i];
+      for (const Buffer& read : ReadsOf(node)) {
+        if (!made.count(read.get()) && seen.insert(read.get()).second) group.inputs.push_back(read);
+      }
+      const bool is_read_outside =
+          is_output_[i] || std::any_of(readers_[i].begin(), readers_[i].end(),
+                                       [&](size_t reader) { return set.count(reader) == 0; });
+      if (StageAt(i) == nullptr || (is_read_outside && depends_on_input_[i]))
+        group.outputs.insert(group.outputs.end(), node.outputs.begin(), node.outputs.end());
+    }
+    group.nodes = std::move(nodes);
+    return group;
+  }
+
+  const Graph& graph_;
+  const std::unordered_map<const BufferNode*, size_t> maker_;
+  std::vector<int64_t> group_of_;             // -1: none yet
+  std::vector<std::vector<size_t>> readers_;  // of each node
+  std::vector<char> depends_on_input_, is_output_;
+  std::vector<Nodes> groups_;
+};
+
+}  // namespace
+
+std::vector<KernelGroup> PartitionGraph(const Graph& graph) { return Partitioner(graph).Run(); }
+
+}  // namespace mycc

@@ -1,0 +1,22 @@
+// Cuts a graph into groups of stages, one kernel each. Around a contraction or a reduction over windows: the
+// padding before it and what follows element by element. Around reductions over rows: all that shares the
+// rows. What is left: chains of element-wise stages. Pure.
+#pragma once
+
+#include <vector>
+
+#include "codegen/graph/graph.h"
+
+namespace mycc {
+
+struct KernelGroup {
+  std::vector<size_t> nodes;    // numbers of the graph's nodes, ascending
+  std::vector<Buffer> inputs;   // what it reads from outside, in the order of the first read
+  std::vector<Buffer> outputs;  // what is read outside
+};
+
+// In an order of execution. Constants and reshapes are in no group; stages of constants alone are repeated in
+// each group that reads them. A library call is a group of its own.
+std::vector<KernelGroup> PartitionGraph(const Graph& graph);
+
+}  // namespace mycc

@@ -1,0 +1,42 @@
+// A compiled model's plan: kernels, each a workload, launched in order over tensors in one block of memory. A
+// launch may be a library kernel instead. The same for every kind of target. Thread rule: a value.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "codegen/graph/graph.h"
+
+namespace mycc {
+
+// Where the bytes of a launch's argument are.
+struct TensorPlace {
+  enum Kind { kInput /* of the call */, kOutput /* of the call */, kArena, kConstant };
+  Kind kind;
+  int64_t at;  // the input's, output's or constant's number; in the arena, the offset in bytes
+};
+
+struct KernelLaunch {
+  int64_t kernel = -1;              // the number of the kernel, or -1 for a library call
+  LibraryCall call;                 // where it is a library call
+  std::vector<Buffer> tensors;      // inputs, then outputs: types and shapes
+  std::vector<TensorPlace> places;  // of the tensors
+  int64_t num_outputs = 1;
+  std::vector<std::string> origins;  // the model's nodes
+};
+
+struct ModelProgram {
+  std::string name;
+  std::vector<NamedTensor> inputs, outputs;
+  std::vector<Workload> kernels;  // distinct ones; their counts say how often each is launched
+  std::vector<Constant> constants;
+  std::vector<KernelLaunch> launches;  // in the order of execution
+  int64_t arena_bytes = 0;             // the peak
+  int64_t tensor_bytes = 0;            // the sum of all tensors in the arena
+};
+
+// Cuts a graph into kernels, and plans its memory.
+ModelProgram MakeProgram(const Graph& graph);
+
+}  // namespace mycc

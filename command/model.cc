@@ -1,0 +1,45 @@
+#include "command/model.h"
+
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/status.h"
+#include "codegen/graph/optimize.h"
+#include "codegen/onnx/importer.h"
+#include "command/misuse.h"
+
+namespace mycc {
+namespace {
+
+absl::Status AddShape(const std::string& text, OnnxOptions* options) {
+  const size_t equals = text.rfind('=');
+  const auto bad = [&] { return Misuse(absl::StrCat("--shape: `", text, "`; expected NAME=1x3x48x192")); };
+  if (equals == std::string::npos || equals == 0) return bad();
+  std::vector<int64_t> shape;
+  const std::vector<std::string> extents = absl::StrSplit(text.substr(equals + 1), 'x');
+  for (const std::string& extent : extents) {
+    int64_t number = 0;
+    if (!absl::SimpleAtoi(extent, &number) || number < 0) return bad();
+    shape.push_back(number);
+  }
+  if (!options->shapes.emplace(text.substr(0, equals), std::move(shape)).second)
+    return Misuse(absl::StrCat("--shape: `", text.substr(0, equals), "` is given twice"));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+bool IsModel(const std::string& file) { return absl::EndsWith(file, ".onnx"); }
+
+absl::StatusOr<ModelProgram> ReadModel(const ModelSource& source, const Target& target) {
+  OnnxOptions options;
+  for (const std::string& shape : source.shapes) MYCC_RETURN_IF_ERROR(AddShape(shape, &options));
+  MYCC_ASSIGN_OR_RETURN(Graph graph, ImportOnnx(source.file, options));
+  MYCC_ASSIGN_OR_RETURN(graph, OptimizeGraph(std::move(graph), target));
+  return MakeProgram(graph);
+}
+
+}  // namespace mycc

@@ -1,0 +1,25 @@
+// Reads a model for a target: import, the passes over the graph, and its cutting into kernels. Both programs
+// read models by it, so that what is tuned is what is compiled.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "codegen/program/program.h"
+#include "codegen/target/target.h"
+
+namespace mycc {
+
+struct ModelSource {
+  std::string file;
+  std::vector<std::string> shapes;  // --shape NAME=1x3x48x192 of each free input
+};
+
+// Whether a file is a model, by its name: *.onnx.
+bool IsModel(const std::string& file);
+
+// Errors name the file. Misuse for a shape that cannot be read.
+absl::StatusOr<ModelProgram> ReadModel(const ModelSource& source, const Target& target);
+
+}  // namespace mycc
