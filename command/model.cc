@@ -10,6 +10,7 @@
 #include "codegen/graph/optimize.h"
 #include "codegen/onnx/importer.h"
 #include "command/misuse.h"
+#include "command/sources.h"
 
 namespace mycc {
 namespace {
@@ -33,6 +34,15 @@ absl::Status AddShape(const std::string& text, OnnxOptions* options) {
 }  // namespace
 
 bool IsModel(const std::string& file) { return absl::EndsWith(file, ".onnx"); }
+
+absl::StatusOr<std::vector<Workload>> ReadTasks(const ModelSource& source, const Target& target) {
+  if (!IsModel(source.file)) {
+    if (!source.shapes.empty()) return Misuse("--shape is for models (.onnx)");
+    return ReadWorkloads(source.file);
+  }
+  MYCC_ASSIGN_OR_RETURN(ModelProgram program, ReadModel(source, target));
+  return std::move(program.kernels);
+}
 
 absl::StatusOr<ModelProgram> ReadModel(const ModelSource& source, const Target& target) {
   OnnxOptions options;

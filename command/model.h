@@ -19,6 +19,9 @@ struct ModelSource {
 // Whether a file is a model, by its name: *.onnx.
 bool IsModel(const std::string& file);
 
+// The workloads of a .te file, or the kernels that a model is cut into for the target.
+absl::StatusOr<std::vector<Workload>> ReadTasks(const ModelSource& source, const Target& target);
+
 // Errors name the file. Misuse for a shape that cannot be read.
 absl::StatusOr<ModelProgram> ReadModel(const ModelSource& source, const Target& target);
 

@@ -41,7 +41,7 @@ absl::StatusOr<Result> BenchFunction(Library* library, const std::string& functi
   MYCC_ASSIGN_OR_RETURN(const std::vector<double> samples,
                         TakeSamples(stopwatch.get(), {options.repeats, options.seconds}));
   const MedianInterval interval = MedianOf(samples);
-  return Result{function, interval, CountFlops(origin.workload) / interval.median / 1e9,
+  return Result{function, interval, origin.flops / interval.median / 1e9,
                 CountBytes(origin.workload) / interval.median / 1e9, origin.expected_seconds};
 }
 

@@ -31,7 +31,9 @@ absl::Status ExplainCommand(const ExplainOptions& options, std::ostream& out);
 
 struct TasksOptions {
   std::string file;
-  std::string output;  // a .te file; empty: none
+  std::vector<std::string> shapes;  // of a model's inputs: NAME=1x3x48x192
+  std::string target = "host";      // a model is cut into kernels for a target
+  std::string output;               // a .te file; empty: none
   bool json = false;
 };
 absl::Status TasksCommand(const TasksOptions& options, std::ostream& out);

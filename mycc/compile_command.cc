@@ -118,7 +118,8 @@ absl::Status CreateFolder(const std::string& dir) {
   return absl::PermissionDeniedError(absl::StrCat("cannot make the folder `", dir, "`: ", error.message()));
 }
 
-absl::StatusOr<BuildReport> Build(LibrarySpec* spec, std::optional<ModelProgram> program, const std::string& dir) {
+absl::StatusOr<BuildReport> Build(LibrarySpec* spec, std::optional<ModelProgram> program,
+                                  const std::string& dir) {
   if (!program) return BuildLibrary(*spec, dir);
   return BuildProgramLibrary({spec->module, spec->target, *std::move(program), std::move(spec->kernels)},
                              dir);

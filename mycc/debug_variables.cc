@@ -7,6 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "codegen/graph/optimize.h"
 #include "codegen/passes/lower.h"
 #include "command/misuse.h"
 
@@ -25,7 +26,9 @@ absl::StatusOr<PassDebug> ReadDebugVariables(const std::function<const char*(con
     return Misuse(absl::StrCat("MYCC_DEBUG: `", level, "`; expected a level from 0 to ", kDebugPasses));
   }
   debug.print_after = value_of("MYCC_PRINT_AFTER");
-  const std::vector<std::string> passes = PassNames();
+  std::vector<std::string> passes = PassNames();
+  const std::vector<std::string> graph_passes = GraphPassNames();
+  passes.insert(passes.begin(), graph_passes.begin(), graph_passes.end());
   if (!debug.print_after.empty() &&
       std::find(passes.begin(), passes.end(), debug.print_after) == passes.end()) {
     return Misuse(absl::StrCat("MYCC_PRINT_AFTER: no pass `", debug.print_after, "`; expected one of ",

@@ -32,10 +32,7 @@ absl::StatusOr<Found> CompileTrace(const std::string& file, const Workload& work
 }
 
 absl::StatusOr<std::vector<Workload>> WorkloadsOf(const KernelSource& source, Kernels* kernels) {
-  if (!IsModel(source.file)) {
-    if (!source.shapes.empty()) return Misuse("--shape is for models (.onnx)");
-    return ReadWorkloads(source.file);
-  }
+  if (!IsModel(source.file)) return ReadTasks({source.file, source.shapes}, kernels->target);
   MYCC_ASSIGN_OR_RETURN(kernels->program, ReadModel({source.file, source.shapes}, kernels->target));
   return kernels->program->kernels;
 }

@@ -23,7 +23,7 @@ struct KernelSource {
 
 struct Kernels {
   Target target;
-  std::vector<Found> found;        // in the file's order, or in the program's
+  std::vector<Found> found;             // in the file's order, or in the program's
   std::optional<ModelProgram> program;  // of a model
 };
 

@@ -10,6 +10,38 @@
 #include "codegen/workload/reference.h"
 
 namespace mycc {
+namespace {
+
+// A model's function computes what its kernels compute, each as often as it is launched.
+absl::StatusOr<FunctionOrigin> OriginOfModel(const ArtifactFunction& function, const nlohmann::json& json) {
+  FunctionOrigin origin;
+  origin.workload.name = function.name;
+  for (const ArtifactArg& arg : function.args) {
+    const std::optional<DType> dtype = ParseDType(arg.dtype);
+    if (!dtype)
+      return absl::FailedPreconditionError(absl::StrCat("argument `", arg.name, "` is of an unknown type"));
+    const Buffer tensor = MakeBuffer(arg.name, *dtype, arg.shape);
+    if (arg.kind == "output") {
+      origin.workload.outputs.push_back(tensor);
+    } else {
+      origin.workload.inputs.push_back({tensor, false});
+    }
+  }
+  double seconds = 0;
+  bool all_known = true;
+  for (const nlohmann::json& kernel : json.value("kernels", nlohmann::json::array())) {
+    MYCC_ASSIGN_OR_RETURN(const Workload workload,
+                          ParseWorkload(kernel.value("workload", ""), function.name));
+    const double launches = kernel.value("launches", 1.0);
+    origin.flops += launches * CountFlops(workload);
+    all_known &= kernel.contains("expected_seconds");
+    seconds += launches * kernel.value("expected_seconds", 0.0);
+  }
+  if (all_known && seconds > 0) origin.expected_seconds = seconds;
+  return origin;
+}
+
+}  // namespace
 
 absl::StatusOr<FunctionOrigin> OriginOf(const Library& library, const std::string& function) {
   MYCC_ASSIGN_OR_RETURN(const ArtifactFunction* description, library.Find(function));
@@ -17,7 +49,9 @@ absl::StatusOr<FunctionOrigin> OriginOf(const Library& library, const std::strin
   for (const nlohmann::json& row : json.value("functions", nlohmann::json::array())) {
     if (!row.is_object() || row.value("name", "") != description->name) continue;
     FunctionOrigin origin;
+    if (json.contains("launches")) return OriginOfModel(*description, json);
     MYCC_ASSIGN_OR_RETURN(origin.workload, ParseWorkload(row.value("workload", ""), description->name));
+    origin.flops = CountFlops(origin.workload);
     if (row.contains("expected_seconds")) origin.expected_seconds = row.value("expected_seconds", 0.0);
     if (origin.workload.inputs.size() + origin.workload.outputs.size() != description->args.size()) break;
     return origin;

@@ -15,7 +15,8 @@
 namespace mycc {
 
 struct FunctionOrigin {
-  Workload workload;
+  Workload workload;  // of a model's function: its inputs and outputs, and no stages
+  double flops = 0;   // of one call
   std::optional<double> expected_seconds;
 };
 

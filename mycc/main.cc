@@ -18,10 +18,14 @@ namespace {
 
 using Command = std::function<absl::Status()>;
 
+void AddShapes(CLI::App* app, std::vector<std::string>* shapes) {
+  app->add_option("--shape", *shapes, "the shape of a model's input, repeatable: NAME=1x3x48x192")
+      ->type_name("SHAPE");
+}
+
 void AddSource(CLI::App* app, KernelSource* source) {
   app->add_option("FILE", source->file, "workloads (.te) or a model (.onnx)")->type_name("FILE")->required();
-  app->add_option("--shape", source->shapes, "the shape of a model's input, repeatable: NAME=1x3x48x192")
-      ->type_name("SHAPE");
+  AddShapes(app, &source->shapes);
   app->add_option("--target", source->target,
                   "the target: host, cuda:0, a preset's name, or `v1 cpu mcpu=...`")
       ->type_name("TARGET")
@@ -80,7 +84,11 @@ void AddExplain(CLI::App* app, Command* command) {
 void AddTasks(CLI::App* app, Command* command) {
   auto options = std::make_shared<TasksOptions>();
   CLI::App* sub = app->add_subcommand("tasks", "list the distinct workloads with their counts and sizes");
-  sub->add_option("FILE", options->file, "workloads (.te)")->type_name("FILE")->required();
+  sub->add_option("FILE", options->file, "workloads (.te) or a model (.onnx)")->type_name("FILE")->required();
+  AddShapes(sub, &options->shapes);
+  sub->add_option("--target", options->target, "the target, for which a model is cut into workloads")
+      ->type_name("TARGET")
+      ->capture_default_str();
   sub->add_option("-o,--output", options->output,
                   "also write them to this .te file; - for the standard output, and nothing else")
       ->type_name("FILE");

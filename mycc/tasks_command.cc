@@ -11,6 +11,7 @@
 #include "codegen/workload/canonical.h"
 #include "codegen/workload/print.h"
 #include "command/misuse.h"
+#include "command/model.h"
 #include "command/sources.h"
 #include "command/table.h"
 #include "mycc/commands.h"
@@ -80,7 +81,9 @@ absl::Status TasksCommand(const TasksOptions& options, std::ostream& out) {
   if (options.json && IsStandardOutput(options.output))
     return Misuse(absl::StrCat("--json: expected no -o ", options.output,
                                ", which takes the standard output for the workloads"));
-  MYCC_ASSIGN_OR_RETURN(const std::vector<Workload> workloads, ReadWorkloads(options.file));
+  MYCC_ASSIGN_OR_RETURN(const Target target, ReadTarget(options.target));
+  MYCC_ASSIGN_OR_RETURN(const std::vector<Workload> workloads,
+                        ReadTasks({options.file, options.shapes}, target));
   const std::vector<Task> tasks = DistinctTasks(workloads);
   if (IsStandardOutput(options.output)) {
     out << TasksText(tasks);

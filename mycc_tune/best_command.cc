@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include "codegen/workload/canonical.h"
 #include "command/misuse.h"
+#include "command/model.h"
 #include "command/sources.h"
 #include "db/tuning_log.h"
 #include "mycc_tune/commands.h"
@@ -47,8 +48,9 @@ absl::StatusOr<Lookup> OpenLookup(const BestOptions& options) {
 }  // namespace
 
 absl::Status BestCommand(const BestOptions& options, std::ostream& out) {
-  MYCC_ASSIGN_OR_RETURN(const std::vector<Workload> workloads, ReadWorkloads(options.file));
   MYCC_ASSIGN_OR_RETURN(const Target target, ReadTarget(options.target));
+  MYCC_ASSIGN_OR_RETURN(const std::vector<Workload> workloads,
+                        ReadTasks({options.file, options.shapes}, target));
   MYCC_ASSIGN_OR_RETURN(const v1::TimingProtocol asked, ReadProtocol(options.cache));
   MYCC_ASSIGN_OR_RETURN(const Lookup look_up, OpenLookup(options));
   std::vector<std::string> missing;

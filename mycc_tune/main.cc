@@ -22,6 +22,11 @@ namespace {
 // CLI11's check of an address: the error of a word that is none, or nothing.
 std::string AddressTrouble(const std::string& word) { return std::string(CheckAddress(word).message()); }
 
+void AddShapes(CLI::App* app, std::vector<std::string>* shapes) {
+  app->add_option("--shape", *shapes, "the shape of a model's input, repeatable: NAME=1x3x48x192")
+      ->type_name("SHAPE");
+}
+
 void AddServerAddress(CLI::App* app, ServerAddress* server) {
   app->add_option("--server", server->address, "the server: HOST:PORT or unix:/PATH")
       ->check(AddressTrouble)
@@ -90,7 +95,8 @@ void AddWorker(CLI::App* app, Command* command) {
 void AddTune(CLI::App* app, Command* command) {
   auto options = std::make_shared<TuneOptions>();
   CLI::App* sub = app->add_subcommand("tune", "find the best schedules of workloads");
-  sub->add_option("FILE", options->files, "workloads (.te)")->type_name("FILE")->required();
+  sub->add_option("FILE", options->files, "workloads (.te) or models (.onnx)")->type_name("FILE")->required();
+  AddShapes(sub, &options->shapes);
   auto server = AddOptionalServer(sub);
   auto* log = sub->add_option("--log", options->log, "the tuning log, when no server is named")
                   ->type_name("FILE")
@@ -145,7 +151,8 @@ void AddJobCommand(CLI::App* app, Command* command, const std::string& name, con
 void AddBest(CLI::App* app, Command* command) {
   auto options = std::make_shared<BestOptions>();
   CLI::App* sub = app->add_subcommand("best", "show the best schedules that are known");
-  sub->add_option("FILE", options->file, "workloads (.te)")->type_name("FILE")->required();
+  sub->add_option("FILE", options->file, "workloads (.te) or a model (.onnx)")->type_name("FILE")->required();
+  AddShapes(sub, &options->shapes);
   auto server = AddOptionalServer(sub);
   auto* log = sub->add_option("--log", options->log, "the tuning log, when no server is named")
                   ->type_name("FILE")

@@ -18,6 +18,7 @@
 #include "codegen/target/target.h"
 #include "codegen/workload/print.h"
 #include "command/misuse.h"
+#include "command/model.h"
 #include "command/sources.h"
 #include "command/times.h"
 #include "mycc_tune/commands.h"
@@ -39,21 +40,21 @@ std::string FileStem(const std::string& path) {
 
 // A task for each workload and target.
 absl::Status AddTasks(const TuneOptions& options, v1::JobSpec* spec) {
-  std::vector<std::string> targets;
+  std::vector<Target> targets;
   for (const std::string& words : options.targets) {
-    MYCC_ASSIGN_OR_RETURN(const Target target, ReadTarget(words));
-    targets.push_back(PrintTarget(target));
+    MYCC_ASSIGN_OR_RETURN(Target target, ReadTarget(words));
+    targets.push_back(std::move(target));
   }
-  spec->set_target(targets.front());
+  spec->set_target(PrintTarget(targets.front()));
   std::string name;
   for (const std::string& file : options.files) {
-    MYCC_ASSIGN_OR_RETURN(const std::vector<Workload> workloads, ReadWorkloads(file));
-    for (const Workload& workload : workloads) {
-      for (const std::string& target : targets) {
+    for (const Target& target : targets) {
+      MYCC_ASSIGN_OR_RETURN(const std::vector<Workload> workloads, ReadTasks({file, options.shapes}, target));
+      for (const Workload& workload : workloads) {
         v1::TaskSpec& task = *spec->add_tasks();
         task.set_workload(PrintWorkload(workload));
         task.set_count(workload.count);
-        if (target != spec->target()) task.set_target(target);
+        if (PrintTarget(target) != spec->target()) task.set_target(PrintTarget(target));
       }
     }
     absl::StrAppend(&name, name.empty() ? "" : ", ", FileStem(file));

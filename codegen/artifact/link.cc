@@ -66,6 +66,7 @@ absl::StatusOr<std::string> LinkSharedObject(const std::vector<std::string_view>
                                    "--build-id=none",
                                    "--eh-frame-hdr",
                                    "--threads=1",
+                                   "--wrap=GOMP_parallel",
                                    "-soname",
                                    soname,
                                    "--version-script",

@@ -16,14 +16,25 @@ namespace {
 
 static_assert(sizeof(MyccTensor) == 5 * 8);
 
-// Emits the body: void MODULE_run_body(void* const* tensors, uint8_t* shared, uint8_t* threads).
+std::string StepsSymbol(const Entry& entry) { return entry.symbol + "_steps"; }
+
+// A single parallel kernel forks its own team.
+bool RunsInTeam(const ProgramSpec& spec) {
+  return std::count_if(spec.program.launches.begin(), spec.program.launches.end(), [&](const auto& launch) {
+           return launch.kernel >= 0 && spec.kernels[launch.kernel].lowered.parallel;
+         }) > 1;
+}
+
+// Emits the launches as one function: void MODULE_run_steps(void* const* tensors, uint8_t* shared, uint8_t*
+// threads).
 class BodyEmitter {
  public:
-  BodyEmitter(const ProgramSpec& spec, const Entry& entry, const WeightLayout& weights, GlueModule* glue)
+  BodyEmitter(const ProgramSpec& spec, const std::string& symbol, const WeightLayout& weights,
+              GlueModule* glue)
       : spec_(spec),
         weights_(weights),
         glue_(*glue),
-        b_(glue->DefineHidden(entry.body, glue->BodyType())),
+        b_(glue->DefineHidden(symbol, glue->BodyType())),
         function_(b_.GetInsertBlock()->getParent()),
         weights_symbol_(glue->HiddenData(WeightsSymbol(spec))) {}
 
@@ -38,6 +49,18 @@ class BodyEmitter {
       launch.kernel < 0 ? CallLibrary(launch, i) : CallKernel(launch, i);
     }
     b_.CreateRetVoid();
+  }
+
+  // The exported call's body: the steps, run by one team of threads.
+  static void EmitInTeam(const Entry& entry, GlueModule* glue) {
+    llvm::IRBuilder<> b(glue->DefineHidden(entry.body, glue->BodyType()));
+    llvm::Function* function = b.GetInsertBlock()->getParent();
+    auto* type = llvm::FunctionType::get(b.getVoidTy(),
+                                         {b.getPtrTy(), b.getPtrTy(), b.getPtrTy(), b.getPtrTy()}, false);
+    b.CreateCall(glue->Hidden("MyccRunInTeam", type),
+                 {glue->Hidden(StepsSymbol(entry), glue->BodyType()), function->getArg(0),
+                  function->getArg(1), function->getArg(2)});
+    b.CreateRetVoid();
   }
 
  private:
@@ -145,7 +168,8 @@ int64_t LaunchWorkspaceBytes(const ProgramSpec& spec) {
 absl::StatusOr<std::string> EmitProgramGlue(const ProgramSpec& spec, const Entry& entry,
                                             const WeightLayout& weights, const std::string& json) {
   GlueModule glue;
-  BodyEmitter(spec, entry, weights, &glue).Run();
+  BodyEmitter(spec, RunsInTeam(spec) ? StepsSymbol(entry) : entry.body, weights, &glue).Run();
+  if (RunsInTeam(spec)) BodyEmitter::EmitInTeam(entry, &glue);
   MYCC_RETURN_IF_ERROR(DefineCpuModule({spec.module, spec.target, {}}, {entry}, json, &glue));
   return glue.EmitObject();
 }

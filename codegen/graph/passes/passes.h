@@ -12,6 +12,18 @@ Graph InlineConstants(Graph graph, const Target& target);
 // Nodes that compute the same become one.
 Graph MergeCommonNodes(Graph graph, const Target& target);
 
+// Images are stored with channels last, around every convolution.
+Graph ChooseChannelsLast(Graph graph, const Target& target);
+
+// Readers of a stage that only moves elements read its source instead.
+Graph InlineMoves(Graph graph, const Target& target);
+
+// The stage in front of a transpose stores its result transposed.
+Graph PushTransposes(Graph graph, const Target& target);
+
+// Removes stages and reshapes that move nothing.
+Graph RemoveCopies(Graph graph, const Target& target);
+
 // Removes what no output needs.
 Graph DropDeadNodes(Graph graph, const Target& target);
 

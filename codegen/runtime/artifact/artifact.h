@@ -119,6 +119,9 @@ struct MyccWorkspace {
 int32_t MyccTakeWorkspace(const struct MyccEntry* entry, struct MyccWorkspace* workspace);
 void MyccPutWorkspace(const struct MyccEntry* entry, struct MyccWorkspace* workspace);
 
+// team.c: runs a model's body with one team of threads, which its kernels' parallel loops share.
+void MyccRunInTeam(MyccBody* body, void* const* tensors, uint8_t* shared, uint8_t* threads);
+
 #ifdef __cplusplus
 }
 #endif
