@@ -31,6 +31,14 @@ absl::Status AddShape(const std::string& text, OnnxOptions* options) {
   return absl::OkStatus();
 }
 
+// The lines behind the first one, such as a line for each node that is not supported, become a listing.
+absl::Status Listed(const absl::Status& status) {
+  const std::string message(status.message());
+  const size_t end = message.find('\n');
+  if (end == std::string::npos) return status;
+  return WithListing(absl::Status(status.code(), message.substr(0, end)), message.substr(end + 1) + "\n");
+}
+
 }  // namespace
 
 bool IsModel(const std::string& file) { return absl::EndsWith(file, ".onnx"); }
@@ -47,9 +55,10 @@ absl::StatusOr<std::vector<Workload>> ReadTasks(const ModelSource& source, const
 absl::StatusOr<ModelProgram> ReadModel(const ModelSource& source, const Target& target) {
   OnnxOptions options;
   for (const std::string& shape : source.shapes) MYCC_RETURN_IF_ERROR(AddShape(shape, &options));
-  MYCC_ASSIGN_OR_RETURN(Graph graph, ImportOnnx(source.file, options));
-  MYCC_ASSIGN_OR_RETURN(graph, OptimizeGraph(std::move(graph), target));
-  return MakeProgram(graph);
+  absl::StatusOr<Graph> graph = ImportOnnx(source.file, options);
+  if (!graph.ok()) return Listed(graph.status());
+  MYCC_ASSIGN_OR_RETURN(graph, OptimizeGraph(*std::move(graph), target));
+  return MakeProgram(*graph);
 }
 
 }  // namespace mycc

@@ -17,6 +17,7 @@
 #include "command/table.h"
 #include "command/times.h"
 #include "mycc/commands.h"
+#include "mycc/model_report.h"
 
 namespace mycc {
 namespace {
@@ -133,7 +134,9 @@ absl::Status CompileCommand(const CompileOptions& options, std::ostream& out) {
   MYCC_ASSIGN_OR_RETURN(Kernels kernels, ResolveKernels(options.source));
   LibrarySpec spec{module, kernels.target, {}};
   Summary summary(spec, kernels.found);
-  const std::string table = options.quiet ? "" : ReasonTable(kernels.found);
+  const std::string table = options.quiet     ? ""
+                            : kernels.program ? ModelTable(*kernels.program, kernels.found)
+                                              : ReasonTable(kernels.found);
   if (options.strict) {
     if (absl::Status strict = CheckStrict(kernels.found); !strict.ok()) {
       out << (options.json ? summary.Text() : table);

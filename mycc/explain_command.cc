@@ -12,12 +12,15 @@
 #include "base/status.h"
 #include "codegen/driver/compile.h"
 #include "codegen/passes/lower.h"
+#include "codegen/workload/print.h"
 #include "command/misuse.h"
+#include "command/model.h"
 #include "command/sources.h"
 #include "mycc/code_facts.h"
 #include "mycc/commands.h"
 #include "mycc/explain_diff.h"
 #include "mycc/loop_origins.h"
+#include "mycc/model_report.h"
 
 namespace mycc {
 namespace {
@@ -72,6 +75,20 @@ std::vector<std::string> FactsTexts(const Kernels& kernels) {
   return texts;
 }
 
+// The launches of a model, and the workloads behind them.
+absl::Status ExplainModel(const ExplainOptions& options, std::ostream& out) {
+  MYCC_ASSIGN_OR_RETURN(const Target target, ReadTarget(options.source.target));
+  MYCC_ASSIGN_OR_RETURN(const ModelProgram program,
+                        ReadModel({options.source.file, options.source.shapes}, target));
+  if (options.dot) {
+    out << ModelDot(program);
+    return absl::OkStatus();
+  }
+  out << LaunchTable(program);
+  for (const Workload& kernel : program.kernels) out << "\n" << PrintWorkload(kernel);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status ExplainCommand(const ExplainOptions& options, std::ostream& out) {
@@ -81,6 +98,8 @@ absl::Status ExplainCommand(const ExplainOptions& options, std::ostream& out) {
     return ExplainDiff(options.source.tuning_log, options.diff.front(), options.diff.back(), out);
   }
   if (options.source.file.empty()) return Misuse("FILE is required");
+  if (options.dot && !IsModel(options.source.file)) return Misuse("--dot is for models (.onnx)");
+  if (IsModel(options.source.file) && options.emit.empty()) return ExplainModel(options, out);
   MYCC_RETURN_IF_ERROR(CheckForm(options));
   MYCC_ASSIGN_OR_RETURN(const Kernels kernels, ResolveKernels(options.source));
   const std::vector<std::string> facts =

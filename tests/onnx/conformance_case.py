@@ -1,0 +1,146 @@
+"""One stored case: compiled by mycc, called through the C ABI, compared. It runs in a process of its own (isolated.py)."""
+
+import pathlib
+import re
+import subprocess
+import tempfile
+
+import numpy
+from onnx import numpy_helper
+
+import comparison
+import isolated
+import model_library
+import stored_cases
+
+PASSED, FAILED, UNSUPPORTED = "passed", "failed", "unsupported"
+STAGES = {"compile": "the compiler", "call": "the library"}
+NAME = "m"  # of the compiled module
+# Cases whose outputs are random numbers; onnx's own runners leave them out. They pass as others do, but do not fail by other numbers.
+RANDOM = re.compile(r"test_bernoulli")
+MARGIN, FILL = 64, 0xA5  # bytes on either side of an output, and what is in them and in the output before a call
+
+
+class Verdict(Exception):
+    """The end of a case that does not pass: a status and its reason."""
+
+    def __init__(self, status, reason):
+        super().__init__(reason)
+        self.status, self.reason = status, reason
+
+
+def status_of_refusal(line):
+    """Whether the first line of a compiler that refuses a model says that it does not support something."""
+    return UNSUPPORTED if re.search(r"not( yet)? supported|unsupported", line, re.IGNORECASE) else FAILED
+
+
+def reason_of_refusal(stderr, model_file):
+    """The first line, without the program's name and the model's path."""
+    line = next((line.strip() for line in stderr.splitlines() if line.strip()), "")
+    line = line.removeprefix("mycc: ")
+    return re.sub(rf"^[`'\"]?{re.escape(str(model_file))}[`'\"]?: ", "", line)
+
+
+def compile_model(mycc, case, shapes, folder):
+    """The path of the library."""
+    words = [mycc, "compile", case.model_file, "--target", "host", "-o", folder, "--name", NAME, "--quiet"]
+    for name, shape in shapes.items():
+        words += ["--shape", f"{name}={'x'.join(map(str, shape))}"]
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, errors="replace", check=False)
+    if done.returncode < 0:
+        raise Verdict(FAILED, f"the compiler {isolated.ended(done.returncode)}")
+    if done.returncode > 0:
+        reason = reason_of_refusal(done.stderr, case.model_file)
+        raise Verdict(status_of_refusal(reason), reason or f"the compiler {isolated.ended(done.returncode)} and said nothing")
+    return folder / f"{NAME}.so"
+
+
+def guarded(argument):
+    """An output's array that nobody has written to, and the bytes that it lies in."""
+    size = argument.numpy_dtype.itemsize * int(numpy.prod(argument.shape, dtype=numpy.int64))
+    bytes_around = numpy.full(size + 3 * MARGIN, FILL, numpy.uint8)
+    start = MARGIN + -bytes_around.ctypes.data % MARGIN
+    return bytes_around[start:start + size].view(argument.numpy_dtype).reshape(argument.shape), bytes_around, start
+
+
+def check_margins(argument, array, bytes_around, start):
+    if (bytes_around[:start] != FILL).any() or (bytes_around[start + array.nbytes:] != FILL).any():
+        raise Verdict(FAILED, f"writes outside of {argument}")
+
+
+def call(library, inputs):
+    """The outputs of two calls, which must be the same bits and lie where they belong."""
+    results = []
+    for _ in range(2):
+        places = [guarded(argument) for argument in library.outputs]
+        library.call_of(inputs, [array for array, _, _ in places])()
+        for argument, place in zip(library.outputs, places):
+            check_margins(argument, *place)
+        results.append([array for array, _, _ in places])
+    same = all(one.tobytes() == other.tobytes() for one, other in zip(*results))
+    return results[0], same
+
+
+def arguments_of(library, model, given):
+    """The arrays for the library's inputs: the case's, and the initializer of an input that has one."""
+    arrays = {value.name: array for value, array in zip(stored_cases.given_inputs(model), given, strict=True)}
+    initializers = {one.name: one for one in model.graph.initializer}
+    inputs = []
+    for argument in library.inputs:
+        if argument.name not in arrays and argument.name not in initializers:
+            raise Verdict(FAILED, f"the library has an input {argument.name}; expected those of the graph: {', '.join(arrays)}")
+        inputs.append(arrays[argument.name] if argument.name in arrays else numpy_helper.to_array(initializers[argument.name]))
+    return inputs
+
+
+def run_data_set(library, case, model, data):
+    given, expected = stored_cases.read_tensors(data, "input"), stored_cases.read_tensors(data, "output")
+    names = [value.name for value in model.graph.output]
+    if [argument.name for argument in library.outputs] != names:
+        raise Verdict(FAILED, f"the library's outputs are {[argument.name for argument in library.outputs]}; expected {names}")
+    outputs, same = call(library, arguments_of(library, model, given))
+    for argument, output, reference in zip(library.outputs, outputs, expected, strict=True):
+        returned = model_library.returned_as(output, reference.dtype, argument)
+        if reason := comparison.difference(returned, reference, comparison.tolerance_of(case.name)):
+            if RANDOM.match(case.name) and returned.shape == reference.shape:
+                raise Verdict(UNSUPPORTED, "its outputs are random numbers")
+            raise Verdict(FAILED, f"{argument}: {reason}")
+    if not same:
+        raise Verdict(FAILED, "a second call gives other results")
+
+
+def steps(case, mycc, folder, announce):
+    model = case.model()
+    announce("compile")
+    try:
+        stored_cases.check_types(model)
+    except stored_cases.Unusable as reason:
+        raise Verdict(UNSUPPORTED, str(reason)) from None
+    shapes = stored_cases.free_shapes(model, stored_cases.read_tensors(case.data_sets()[0], "input"))
+    with tempfile.TemporaryDirectory(dir=folder) as output:
+        path = compile_model(mycc, case, shapes, pathlib.Path(output))
+        announce("call")
+        library = model_library.ModelLibrary(path)
+        library.prepare()
+        for data in case.data_sets():
+            run_data_set(library, case, model, data)
+
+
+def run(case, mycc, folder, announce):
+    """(status, reason) of a case. Its files are in `folder`, and gone when it ends in order."""
+    try:
+        steps(case, mycc, folder, announce)
+    except Verdict as verdict:
+        return verdict.status, verdict.reason
+    except model_library.LibraryError as error:
+        return FAILED, str(error)
+    except Exception as error:  # one case's surprise is not the others'
+        return FAILED, f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no details'}"
+    return PASSED, ""
+
+
+def verdict_of(outcome):
+    """(status, reason) of a process that ran `run`, or died."""
+    if outcome.died:
+        return FAILED, f"{STAGES.get(outcome.stage, 'the test')} {outcome.died}"
+    return tuple(outcome.result)

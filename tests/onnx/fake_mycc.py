@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+"""Stands for mycc in the test of the conformance runner: writes a library that knows the outputs stored beside the model, and returns them.
+
+FAKE_MYCC in the environment names what goes wrong: refuse, unsupported, compiler_crash, wrong, outside, library_crash, hang, unsteady.
+"""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+
+import onnx
+from onnx import numpy_helper
+
+import model_library
+import stored_cases
+
+SOURCE = r"""
+#include <stdint.h>
+#include <stdio.h>
+#include <unistd.h>
+#include "dlpack.h"
+static int calls = 0;
+int32_t m_prepare(int32_t device) { return device; }
+const char* m_last_error(void) { return "input x: has another shape"; }
+int32_t m_run(DLTensor** args, int32_t num_args, void* stream) {
+  static const char* const files[] = {FILES};
+  static const long sizes[] = {SIZES};
+  (void)stream;
+  if (num_args != INPUTS + (int)(sizeof(sizes) / sizeof(sizes[0]))) return 1;
+  for (int i = INPUTS; i < num_args; ++i) {
+    char* data = (char*)args[i]->data + args[i]->byte_offset;
+    FILE* file = fopen(files[i - INPUTS], "rb");
+    if (!file || (long)fread(data, 1, sizes[i - INPUTS], file) != sizes[i - INPUTS]) return 1;
+    fclose(file);
+    FAULT
+    ++calls;
+  }
+  return 0;
+}
+"""
+FAULTS = {"wrong": "data[sizes[i - INPUTS] - 1] ^= 0x41;", "outside": "data[sizes[i - INPUTS]] = 1;",
+          "library_crash": "*(volatile char*)8 = 1;", "hang": "sleep(1000);", "unsteady": "if (calls > 0) data[0] ^= 1;"}
+
+
+def described(kind, name, array):
+    """A row of NAME.json for an array of the case."""
+    names = {model_library.numpy.dtype(one): text for text, (one, _) in model_library.DTYPES.items()}
+    signed = array.dtype.type in model_library.SIGNED_PARTS
+    return {"name": name, "kind": kind, "dtype": names.get(array.dtype, "i8" if signed else "u8"), "shape": list(array.shape)}
+
+
+def main():
+    model_file, folder = pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[sys.argv.index("-o") + 1])
+    fault = os.environ.get("FAKE_MYCC", "")
+    if fault == "refuse":
+        sys.exit(f"mycc: {model_file}: node 3: no shape of 7 elements\nmore")
+    if fault == "unsupported":
+        sys.exit(f"mycc: {model_file}: the operator Foo is not supported")
+    if fault == "compiler_crash":
+        os.kill(os.getpid(), signal.SIGABRT)
+    model = onnx.load(model_file)
+    data = model_file.parent / "test_data_set_0"
+    outputs = stored_cases.read_tensors(data, "output")
+    given = zip(stored_cases.given_inputs(model), stored_cases.read_tensors(data, "input"), strict=True)
+    rows = [described("input", value.name, array) for value, array in given]
+    inputs = len(rows)
+    files, sizes = [], []
+    for value, array in zip(model.graph.output, outputs, strict=True):
+        row = described("output", value.name, array)
+        passed = model_library.passed_as(array, model_library.Argument(**row))
+        (folder / f"{len(files)}.bin").write_bytes(passed.tobytes())
+        files.append(json.dumps(str(folder / f"{len(files)}.bin")))
+        sizes.append(str(passed.nbytes))
+        rows.append(row)
+    source = SOURCE.replace("FAULT", FAULTS.get(fault, "")).replace("INPUTS", str(inputs))
+    source = source.replace("FILES", ", ".join(files)).replace("SIZES", ", ".join(sizes))
+    (folder / "dlpack.h").write_text("#include <dlpack/dlpack.h>\n")
+    (folder / "m.c").write_text(source)
+    subprocess.run(["cc", "-shared", "-fPIC", "-I", folder, "-o", folder / "m.so", folder / "m.c"], check=True)
+    (folder / "m.json").write_text(json.dumps({"functions": [{"name": "m_run", "args": rows}]}))
+
+
+if __name__ == "__main__":
+    main()
