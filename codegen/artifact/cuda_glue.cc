@@ -15,7 +15,7 @@ namespace {
 static_assert(sizeof(MyccCudaOperand) == 2 * 8 && sizeof(MyccCudaMap) == 9 * 8 &&
               sizeof(MyccCudaStep) == 12 * 8 && sizeof(MyccCudaEntry) == 7 * 8 &&
               sizeof(MyccCudaImage) == 8 && sizeof(MyccCudaKernel) == 4 * 8 &&
-              sizeof(MyccCudaModule) == 14 * 8);
+              sizeof(MyccCudaModule) == 16 * 8);
 
 constexpr int64_t kAlignment = 16;       // of tensors, in bytes: the widest load needs it
 constexpr int64_t kPortableCluster = 8;  // blocks
@@ -51,7 +51,10 @@ bool UsesWorkspace(const CudaStep& step) {
 
 class CudaTables {
  public:
-  CudaTables(const LibrarySpec& spec, GlueModule* glue) : spec_(spec), glue_(*glue) {}
+  CudaTables(const LibrarySpec& spec, const CudaModel* model, GlueModule* glue)
+      : spec_(spec), model_(model), glue_(*glue) {
+    if (model != nullptr) workspace_bytes_ = model->workspace_bytes;
+  }
 
   absl::Status AddUnit(const CudaUnit& unit) {
     const auto image = static_cast<int64_t>(images_.size());
@@ -69,10 +72,10 @@ class CudaTables {
   }
 
   // REQUIRES: all units are added.
-  llvm::Constant* EntryRow(const Entry& entry, const CudaUnit& unit) {
+  llvm::Constant* EntryRow(const Entry& entry, const std::vector<CudaStep>& entry_steps) {
     std::vector<llvm::Constant*> fields = glue_.SignatureFields(entry, kAlignment), steps;
     bool uses_workspace = false;
-    for (const CudaStep& step : entry.is_packer ? unit.program.pack : unit.program.call) {
+    for (const CudaStep& step : entry_steps) {
       steps.push_back(StepRow(step));
       uses_workspace |= UsesWorkspace(step);
     }
@@ -93,11 +96,14 @@ class CudaTables {
     const bool specific = !number.empty() && number.back() == 'a';
     int64_t arch = 0;
     if (!absl::SimpleAtoi(specific ? number.substr(0, number.size() - 1) : number, &arch)) arch = 0;
-    return glue_.Row({glue_.Text(spec_.module), glue_.Text(PrintTarget(spec_.target)), glue_.Int(arch),
-                      glue_.Int(specific), glue_.Int(most_shared_bytes), glue_.Int(workspace_bytes_),
-                      glue_.Int(images_.size()), glue_.Array(images_), glue_.Int(kernels.size()),
-                      glue_.Array(kernels), glue_.Int(entries.size()), table, glue_.Pointers(images_.size()),
-                      glue_.Pointers(kernels.size())});
+    return glue_.Row(
+        {glue_.Text(spec_.module), glue_.Text(PrintTarget(spec_.target)), glue_.Int(arch),
+         glue_.Int(specific), glue_.Int(most_shared_bytes), glue_.Int(workspace_bytes_),
+         glue_.Int(images_.size()), glue_.Array(images_), glue_.Int(kernels.size()), glue_.Array(kernels),
+         glue_.Int(entries.size()), table, glue_.Pointers(images_.size()), glue_.Pointers(kernels.size()),
+         model_ == nullptr || model_->weight_bytes == 0 ? glue_.Null()
+                                                        : glue_.HiddenData(model_->weights_symbol),
+         glue_.Int(model_ == nullptr ? 0 : model_->weight_bytes)});
   }
 
  private:
@@ -146,6 +152,7 @@ class CudaTables {
   }
 
   const LibrarySpec& spec_;
+  const CudaModel* const model_;  // null: a library of kernels
   GlueModule& glue_;
   std::vector<llvm::Constant*> images_;
   std::map<std::string, Kernel> kernels_;
@@ -155,13 +162,20 @@ class CudaTables {
 }  // namespace
 
 absl::StatusOr<std::string> EmitCudaGlue(const LibrarySpec& spec, const std::vector<Entry>& entries,
-                                         const std::vector<CudaUnit>& units, const std::string& json) {
+                                         const std::vector<CudaUnit>& units, const std::string& json,
+                                         const CudaModel* model) {
   GlueModule glue;
-  CudaTables tables(spec, &glue);
+  CudaTables tables(spec, model, &glue);
   for (const CudaUnit& unit : units) MYCC_RETURN_IF_ERROR(tables.AddUnit(unit));
   std::vector<llvm::Constant*> rows;
-  for (const Entry& entry : entries)
-    rows.push_back(tables.EntryRow(entry, units[entry.kernel - spec.kernels.data()]));
+  for (const Entry& entry : entries) {
+    if (model != nullptr) {
+      rows.push_back(tables.EntryRow(entry, model->steps));
+      continue;
+    }
+    const CudaProgram& program = units[entry.kernel - spec.kernels.data()].program;
+    rows.push_back(tables.EntryRow(entry, entry.is_packer ? program.pack : program.call));
+  }
   llvm::Constant* table = glue.Array(rows);
   glue.Define("mycc_cuda_module", tables.ModuleRow(rows, table));
   if (!rows.empty())

@@ -1,6 +1,8 @@
 #include "codegen/artifact/cuda_library.h"
 
 #include <algorithm>
+#include <atomic>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
@@ -42,16 +44,33 @@ absl::StatusOr<CudaImage> Compiled(const CudaProgram& program, const Target& tar
 
 }  // namespace
 
+// NVRTC compiles several programs at once, on as many threads as there are processors.
+absl::StatusOr<CudaCode> CompilePrograms(const std::vector<CudaProgram>& programs, const Target& target) {
+  std::vector<absl::StatusOr<CudaImage>> images(programs.size(), absl::UnknownError("not compiled"));
+  std::atomic<size_t> next = 0;
+  const auto work = [&] {
+    for (size_t i = next++; i < programs.size(); i = next++) images[i] = Compiled(programs[i], target);
+  };
+  std::vector<std::thread> threads;
+  const size_t most = std::max(1U, std::thread::hardware_concurrency());
+  for (size_t i = 1; i < std::min(most, programs.size()); ++i) threads.emplace_back(work);
+  work();
+  for (std::thread& thread : threads) thread.join();
+  CudaCode code;
+  for (size_t i = 0; i < programs.size(); ++i) {
+    if (!images[i].ok()) return images[i].status();
+    code.units.push_back({programs[i], *std::move(images[i])});
+    AddToReport(code.units.back(), &code.report);
+  }
+  return code;
+}
+
 absl::StatusOr<SharedObject> LinkCudaPrograms(const LibrarySpec& spec, const std::vector<Entry>& entries,
                                               const std::vector<CudaProgram>& programs) {
+  MYCC_ASSIGN_OR_RETURN(const CudaCode code, CompilePrograms(programs, spec.target));
   SharedObject object;
-  std::vector<CudaUnit> units;
-  for (const CudaProgram& program : programs) {
-    MYCC_ASSIGN_OR_RETURN(CudaImage image, Compiled(program, spec.target));
-    units.push_back({program, std::move(image)});
-    AddToReport(units.back(), &object.report);
-  }
-  MYCC_ASSIGN_OR_RETURN(const std::string glue, EmitCudaGlue(spec, entries, units, LibraryJson(spec)));
+  object.report = code.report;
+  MYCC_ASSIGN_OR_RETURN(const std::string glue, EmitCudaGlue(spec, entries, code.units, LibraryJson(spec)));
   MYCC_ASSIGN_OR_RETURN(object.bytes,
                         LinkSharedObject({glue, CudaArtifactObject()}, ExportedSymbols(spec, entries),
                                          absl::StrCat(spec.module, ".so")));

@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "codegen/artifact/entry.h"
+#include "codegen/artifact/glue.h"
 #include "codegen/cuda/program.h"
 
 namespace mycc {
@@ -15,6 +16,13 @@ struct SharedObject {
   std::string bytes;
   BuildReport report;
 };
+
+// The machine code of programs, and a report over all.
+struct CudaCode {
+  std::vector<CudaUnit> units;
+  BuildReport report;
+};
+absl::StatusOr<CudaCode> CompilePrograms(const std::vector<CudaProgram>& programs, const Target& target);
 
 // `programs` has one program for each kernel of the spec, in the same order. REQUIRES: a CUDA target. Errors:
 // those of CompileCuda (cuda/nvrtc.h).

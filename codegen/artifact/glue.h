@@ -27,8 +27,18 @@ struct CudaUnit {
   CudaImage image;
 };
 
-// REQUIRES: a CUDA target. Internal when a step names a kernel that its image does not have.
+// A model for a GPU: the steps of all its launches, in their order, and its weights.
+struct CudaModel {
+  std::vector<CudaStep> steps;
+  int64_t workspace_bytes = 0;
+  std::string weights_symbol;
+  int64_t weight_bytes = 0;
+};
+
+// With `model` the only entry runs that. REQUIRES: a CUDA target. Internal when a step names a kernel that
+// its image does not have.
 absl::StatusOr<std::string> EmitCudaGlue(const LibrarySpec& spec, const std::vector<Entry>& entries,
-                                         const std::vector<CudaUnit>& units, const std::string& json);
+                                         const std::vector<CudaUnit>& units, const std::string& json,
+                                         const CudaModel* model = nullptr);
 
 }  // namespace mycc

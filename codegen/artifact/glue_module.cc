@@ -23,7 +23,7 @@ namespace {
 static_assert(sizeof(MyccArg) == 9 * 8 && sizeof(MyccSignature) == 4 * 8);
 static_assert(kPackedHeaderBytes == kMyccHeaderBytes);
 
-std::pair<int64_t, int64_t> DLPackType(DType dtype) {
+std::pair<int64_t, int64_t> GlueType(DType dtype) {
   const int64_t bits = 8 * DTypeBytes(dtype);
   switch (dtype) {
     case DType::kF64:
@@ -94,7 +94,7 @@ llvm::Constant* GlueModule::Row(llvm::ArrayRef<llvm::Constant*> fields) {
 llvm::Constant* GlueModule::ArgRow(const EntryArg& arg, int64_t alignment) {
   std::vector<llvm::Constant*> shape;
   for (int64_t extent : arg.shape) shape.push_back(Int(extent));
-  const auto [code, bits] = DLPackType(arg.dtype);
+  const auto [code, bits] = GlueType(arg.dtype);
   if (alignment == 0) alignment = DTypeBytes(arg.dtype);
   if (!arg.header.empty()) alignment = kMyccPackedAlignment;
   return Row({Text(arg.name), Int(code), Int(bits), Int(shape.size()), Array(shape), Int(arg.bytes()),

@@ -8,6 +8,7 @@
 #include "base/temporary_folder.h"
 #include "codegen/artifact/data_object.h"
 #include "codegen/artifact/library.h"
+#include "codegen/ir/visit.h"
 #include "codegen/passes/lower.h"
 #include "codegen/runtime/arguments.h"
 #include "codegen/runtime/library.h"
@@ -31,6 +32,17 @@ std::vector<int64_t> ConstantsOf(const KernelLaunch& launch) {
   return constants;
 }
 
+// A GPU's packing code as loops of a CPU: blocks and threads are independent iterations.
+Stmt ForHost(const Stmt& body) {
+  return RewriteStmts(body, [](const Stmt& stmt) -> Stmt {
+    const For* loop = DynAs<For>(stmt);
+    if (loop == nullptr || (loop->loop_kind != LoopKind::kGrid && loop->loop_kind != LoopKind::kThread))
+      return nullptr;
+    const LoopKind kind = loop->loop_kind == LoopKind::kGrid ? LoopKind::kParallel : LoopKind::kSerial;
+    return std::make_shared<For>(loop->var, loop->extent, kind, loop->body);
+  });
+}
+
 // Code that runs on every x86-64, for the packing functions alone.
 absl::StatusOr<std::unique_ptr<Library>> BuildPackers(const std::vector<KernelSpec>& kernels,
                                                       const std::string& folder) {
@@ -42,6 +54,7 @@ absl::StatusOr<std::unique_ptr<Library>> BuildPackers(const std::vector<KernelSp
   for (const KernelSpec& kernel : kernels) {
     spec.kernels.push_back(kernel);
     spec.kernels.back().lowered.kernel.body = MakeSeq({});
+    spec.kernels.back().lowered.pack.body = ForHost(kernel.lowered.pack.body);
   }
   const std::string path = folder + "/packers.so";
   MYCC_RETURN_IF_ERROR(BuildSharedObject(spec, path).status());

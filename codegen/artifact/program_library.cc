@@ -6,10 +6,13 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "base/temporary_folder.h"
+#include "codegen/artifact/cuda_library.h"
+#include "codegen/artifact/cuda_model.h"
 #include "codegen/artifact/describe.h"
 #include "codegen/artifact/link.h"
 #include "codegen/artifact/pack_weights.h"
 #include "codegen/artifact/program_glue.h"
+#include "codegen/cuda/emit.h"
 #include "codegen/llvm/emit.h"
 #include "codegen/runtime/artifact/embed.h"
 #include "codegen/workload/print.h"
@@ -64,33 +67,62 @@ std::string ProgramJson(const ProgramSpec& spec, const Entry& entry, int64_t wei
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-}  // namespace
+// The objects that a library is linked from, besides its weights.
+struct Objects {
+  std::vector<std::string> own;
+  std::string_view runtime;
+  BuildReport report;
+};
 
-absl::StatusOr<BuildReport> BuildProgramLibrary(ProgramSpec spec, const std::string& dir) {
-  MYCC_ASSIGN_OR_RETURN(const Entry entry, ProgramEntry(spec));
+absl::StatusOr<Objects> CpuObjects(const ProgramSpec& spec, const Entry& entry, const WeightLayout& weights,
+                                   const std::string& json) {
   std::vector<EmitUnit> units;
   for (const KernelSpec& kernel : spec.kernels) {
     units.push_back({ProgramKernelSymbol(spec, kernel), kernel.lowered});
     units.back().lowered.pack.body = MakeSeq({});  // the weights are packed here
   }
-  MYCC_ASSIGN_OR_RETURN(const std::string kernels, EmitModule(units, spec.target, EmitKind::kObject));
+  MYCC_ASSIGN_OR_RETURN(std::string kernels, EmitModule(units, spec.target, EmitKind::kObject));
+  MYCC_ASSIGN_OR_RETURN(std::string glue, EmitProgramGlue(spec, entry, weights, json));
+  return Objects{{std::move(kernels), std::move(glue)}, CpuArtifactObject(), {}};
+}
+
+absl::StatusOr<Objects> CudaObjects(const ProgramSpec& spec, const Entry& entry, const WeightLayout& weights,
+                                    const std::string& json) {
+  std::vector<CudaProgram> programs;
+  for (const KernelSpec& kernel : spec.kernels)
+    programs.push_back(WithSymbol(kernel.program, ProgramKernelSymbol(spec, kernel)));
+  MYCC_ASSIGN_OR_RETURN(const CudaModel model, CudaModelOf(spec, programs, weights));
+  for (CudaProgram& program : programs) program.pack.clear();
+  MYCC_ASSIGN_OR_RETURN(const CudaCode code, CompilePrograms(programs, spec.target));
+  MYCC_ASSIGN_OR_RETURN(std::string glue,
+                        EmitCudaGlue({spec.module, spec.target, {}}, {entry}, code.units, json, &model));
+  return Objects{{std::move(glue)}, CudaArtifactObject(), code.report};
+}
+
+}  // namespace
+
+absl::StatusOr<BuildReport> BuildProgramLibrary(ProgramSpec spec, const std::string& dir) {
+  MYCC_ASSIGN_OR_RETURN(const Entry entry, ProgramEntry(spec));
   const WeightLayout weights = LayOutWeights(spec.program, spec.kernels);
   const std::string json = ProgramJson(spec, entry, weights.bytes);
-  MYCC_ASSIGN_OR_RETURN(const std::string glue, EmitProgramGlue(spec, entry, weights, json));
+  const bool on_cuda = spec.target.kind == TargetKind::kCuda;
+  MYCC_ASSIGN_OR_RETURN(const Objects objects, on_cuda ? CudaObjects(spec, entry, weights, json)
+                                                       : CpuObjects(spec, entry, weights, json));
   MYCC_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::Create());
   const std::string weights_file = folder.path() + "/weights.o";
   MYCC_RETURN_IF_ERROR(WriteWeights(&spec.program, spec.kernels, weights, WeightsSymbol(spec), weights_file));
   const LibrarySpec exported{spec.module, spec.target, {}};
-  MYCC_ASSIGN_OR_RETURN(
-      std::string object,
-      LinkSharedObject({kernels, glue, CpuArtifactObject()}, ExportedSymbols(exported, {entry}),
-                       absl::StrCat(spec.module, ".so"), {weights_file}));
+  std::vector<std::string_view> linked(objects.own.begin(), objects.own.end());
+  linked.push_back(objects.runtime);
+  MYCC_ASSIGN_OR_RETURN(std::string object,
+                        LinkSharedObject(linked, ExportedSymbols(exported, {entry}),
+                                         absl::StrCat(spec.module, ".so"), {weights_file}));
   const std::string stem = absl::StrCat(dir, "/", spec.module);
   MYCC_RETURN_IF_ERROR(WriteFilesAtomically({{absl::StrCat(dir, "/dlpack.h"), std::string(DlpackHeader())},
                                              {stem + ".h", LibraryHeader(exported, {entry})},
                                              {stem + ".json", json},
                                              {stem + ".so", std::move(object), /*executable=*/true}}));
-  return BuildReport();
+  return objects.report;
 }
 
 }  // namespace mycc

@@ -17,6 +17,7 @@ namespace mycc {
 // packed buffers.
 struct CudaOperand {
   static constexpr int kWorkspace = -1;
+  static constexpr int kWeights = -2;  // the weights of a model
   int argument = kWorkspace;
   int64_t offset = 0;
 };

@@ -97,7 +97,7 @@ class ProgramMaker {
       launch.tensors = call->inputs;
       launch.tensors.insert(launch.tensors.end(), group.outputs.begin(), group.outputs.end());
     } else {
-      launch.kernel = KernelOf(group, launch.origins);
+      launch.kernel = KernelOf(WorkloadOf(group), launch.origins);
     }
     for (const Buffer& input : group.inputs) PlaceConstant(input);
     program_.launches.push_back(std::move(launch));
@@ -105,10 +105,19 @@ class ProgramMaker {
 
   void AddCopy(const Buffer& root, size_t output) {
     PlaceConstant(root);
-    KernelLaunch launch;
-    launch.call = {"copy", {}, {root}};
     const Buffer copy = MakeBuffer(absl::StrCat(root->name, "_copy", output), root->dtype, root->shape);
     places_[copy.get()] = {TensorPlace::kOutput, static_cast<int64_t>(output)};
+    Stage stage;
+    stage.output = copy;
+    std::vector<Expr> indices;
+    for (int64_t extent : root->shape) {
+      stage.axes.push_back(MakeVar(absl::StrCat("a", indices.size()), extent));
+      indices.push_back(VarRef(stage.axes.back()));
+    }
+    stage.value = Load(root, std::move(indices));
+    Workload workload{"copy", {{root, ConstantOf(root) != nullptr}}, {copy}, {std::move(stage)}};
+    KernelLaunch launch;
+    launch.kernel = KernelOf(std::move(workload), {"copy"});
     launch.tensors = {root, copy};
     program_.launches.push_back(std::move(launch));
   }
@@ -122,14 +131,18 @@ class ProgramMaker {
     if (is_new) program_.constants.push_back(*constant);
   }
 
-  // The number of the group's kernel: an earlier one where the computation is the same.
-  int64_t KernelOf(const KernelGroup& group, const std::vector<std::string>& origins) {
+  Workload WorkloadOf(const KernelGroup& group) const {
     Workload workload;
-    workload.name = KernelName(origins, program_.kernels.size());
     for (const Buffer& input : group.inputs)
       workload.inputs.push_back({input, ConstantOf(RootOf(input)) != nullptr});
     workload.outputs = group.outputs;
     for (size_t i : group.nodes) workload.stages.push_back(std::get<Stage>(graph_.nodes[i].made_by));
+    return workload;
+  }
+
+  // The number of a workload's kernel: an earlier one where the computation is the same.
+  int64_t KernelOf(Workload workload, const std::vector<std::string>& origins) {
+    workload.name = KernelName(origins, program_.kernels.size());
     const auto [known, is_new] =
         kernels_.emplace(CanonicalText(workload), static_cast<int64_t>(program_.kernels.size()));
     if (is_new) {

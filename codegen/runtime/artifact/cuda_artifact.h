@@ -18,7 +18,8 @@ extern "C" {
 
 // All fields of the tables are 8 bytes wide, so that their layout needs no padding rules.
 
-// An address: an offset in bytes into an argument, or into the workspace (argument -1).
+// An address: an offset in bytes into an argument, into the workspace (argument -1), or into the weights of a
+// model (argument -2).
 struct MyccCudaOperand {
   int64_t argument, offset;
 };
@@ -85,6 +86,8 @@ struct MyccCudaModule {
   int64_t num_entries;
   const struct MyccCudaEntry* entries;
   struct MyccCudaHandles handles;
+  const uint8_t* weights;  // of a model, which loading copies to the device; NULL without any
+  int64_t weight_bytes;
 };
 
 // This artifact's module; written by the code generator.
@@ -160,12 +163,14 @@ struct MyccCudaScope {
   int32_t device_id;
   CuDevice device;
   int pushed;
+  CuAddress weights;  // once the code is loaded
 };
 int32_t MyccCudaEnter(int32_t device_id, struct MyccCudaScope* scope);
 void MyccCudaLeave(const struct MyccCudaScope* scope);
-// Whether the code is loaded in the context; and loads it. Loading is not allowed while a stream is captured.
-int MyccCudaIsLoaded(const struct MyccCudaScope* scope);
-int32_t MyccCudaLoad(const struct MyccCudaScope* scope);
+// Whether the code is loaded in the context; and loads it. Both say where the weights are. Loading is not
+// allowed while a stream is captured.
+int MyccCudaIsLoaded(struct MyccCudaScope* scope);
+int32_t MyccCudaLoad(struct MyccCudaScope* scope);
 // Between these two, the thread may make calls that are otherwise forbidden while one of its streams is
 // captured.
 int MyccCudaRelax(const struct MyccCudaDriver* driver);

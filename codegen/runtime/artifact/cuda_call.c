@@ -10,7 +10,10 @@ struct Call {
 };
 
 static CuAddress AddressOf(const struct Call* call, struct MyccCudaOperand operand) {
-  const CuAddress base = operand.argument < 0 ? call->workspace : (CuAddress)call->data[operand.argument];
+  enum { kWeights = -2 };
+  const CuAddress base = operand.argument == kWeights ? call->scope->weights
+                         : operand.argument < 0       ? call->workspace
+                                                      : (CuAddress)call->data[operand.argument];
   return base + (CuAddress)operand.offset;
 }
 
@@ -51,7 +54,7 @@ static int32_t Launch(const struct Call* call, const struct MyccCudaStep* step) 
 }
 
 // Loads the code in the first call in a context; fails if that call is captured.
-static int32_t LoadForCall(const struct MyccCudaScope* scope, CuStream stream) {
+static int32_t LoadForCall(struct MyccCudaScope* scope, CuStream stream) {
   if (MyccCudaIsLoaded(scope)) return 0;
   struct MyccCudaCapture capture;
   if (MyccCudaCaptureOf(scope, stream, &capture) != 0) return 1;
@@ -61,7 +64,7 @@ static int32_t LoadForCall(const struct MyccCudaScope* scope, CuStream stream) {
       mycc_cuda_module.name, mycc_cuda_module.name, scope->device_id);
 }
 
-static int32_t Run(const struct MyccCudaScope* scope, const struct MyccCudaEntry* entry, void* const* data,
+static int32_t Run(struct MyccCudaScope* scope, const struct MyccCudaEntry* entry, void* const* data,
                    CuStream stream) {
   struct Call call = {scope, stream, data, 0};
   if (LoadForCall(scope, stream) != 0 || MyccCudaCheckPacked(scope, stream, &entry->signature, data) != 0)

@@ -12,6 +12,7 @@ static CuContext primary[kMaxDevices];
 struct Ready {
   struct Ready* next;
   unsigned long long context_id;
+  CuAddress weights;
 };
 static struct Ready* ready;  // accessed atomically
 static int is_loaded;        // under the lock
@@ -143,30 +144,55 @@ static int32_t LoadKernels(const struct MyccCudaScope* scope) {
   return 0;
 }
 
-int MyccCudaIsLoaded(const struct MyccCudaScope* scope) {
+int MyccCudaIsLoaded(struct MyccCudaScope* scope) {
   for (const struct Ready* entry = __atomic_load_n(&ready, __ATOMIC_ACQUIRE); entry != NULL;
        entry = entry->next) {
-    if (entry->context_id == scope->context_id) return 1;
+    if (entry->context_id != scope->context_id) continue;
+    scope->weights = entry->weights;
+    return 1;
   }
   return 0;
 }
 
-int32_t MyccCudaLoad(const struct MyccCudaScope* scope) {
-  if (MyccCudaIsLoaded(scope)) return 0;
-  if (CheckDevice(scope) != 0) return 1;
+// Copies the weights to the device, on a stream that nothing else uses.
+static int32_t UploadWeights(const struct MyccCudaScope* scope, CuAddress* weights) {
+  const struct MyccCudaModule* module = &mycc_cuda_module;
+  *weights = 0;
+  if (module->weight_bytes == 0) return 0;
+  MYCC_TRY(scope, MemAlloc, weights, (size_t)module->weight_bytes);
+  CuResult result = scope->driver->MemcpyHtoDAsync(*weights, module->weights, (size_t)module->weight_bytes,
+                                                   kCudaStreamPerThread);
+  if (result == kCudaSuccess) result = scope->driver->StreamSynchronize(kCudaStreamPerThread);
+  if (result == kCudaSuccess) return 0;
+  scope->driver->MemFree(*weights);
+  return MyccCudaFail(scope->driver, "cuMemcpyHtoDAsync of the weights", result);
+}
+
+// Under the lock.
+static int32_t LoadHere(struct MyccCudaScope* scope) {
+  if (MyccCudaIsLoaded(scope)) return 0;  // by another thread meanwhile
   struct Ready* entry = malloc(sizeof *entry);
   if (entry == NULL) return MyccFail("%s: no memory", mycc_cuda_module.name);
   entry->context_id = scope->context_id;
-  MyccLock();
   const int mode = MyccCudaRelax(scope->driver);
-  const int32_t failed = LoadKernels(scope);
+  const int32_t failed = LoadKernels(scope) != 0 || UploadWeights(scope, &entry->weights) != 0;
   MyccCudaRestore(scope->driver, mode);
-  if (!failed) {
-    entry->next = ready;
-    __atomic_store_n(&ready, entry, __ATOMIC_RELEASE);
+  if (failed) {
+    free(entry);
+    return 1;
   }
+  scope->weights = entry->weights;
+  entry->next = ready;
+  __atomic_store_n(&ready, entry, __ATOMIC_RELEASE);
+  return 0;
+}
+
+int32_t MyccCudaLoad(struct MyccCudaScope* scope) {
+  if (MyccCudaIsLoaded(scope)) return 0;
+  if (CheckDevice(scope) != 0) return 1;
+  MyccLock();
+  const int32_t failed = LoadHere(scope);
   MyccUnlock();
-  if (failed) free(entry);
   return failed;
 }
 

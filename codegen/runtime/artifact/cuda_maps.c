@@ -3,7 +3,7 @@
 // the slot is taken: no lock, no allocation, and nothing that a fork could leave half done.
 #include "codegen/runtime/artifact/cuda_artifact.h"
 
-enum { kSlotBits = 6 };
+enum { kSlotBits = 10 };  // a model has hundreds of descriptors
 
 struct Slot {
   struct CuTensorMapBits bits;
