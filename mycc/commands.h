@@ -15,8 +15,9 @@ namespace mycc {
 struct CompileOptions {
   KernelSource source;
   std::string output_dir = ".";
-  std::string module;   // empty: after the file
-  bool strict = false;  // only hits
+  std::string module;      // empty: after the file
+  std::string write_lock;  // a lock file to write; empty: none
+  bool strict = false;     // only hits
   bool json = false;
   bool quiet = false;  // nothing but warnings
 };

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/file.h"
 #include "base/status.h"
 #include "codegen/artifact/entry.h"
 #include "codegen/artifact/library.h"
@@ -17,6 +18,7 @@
 #include "command/table.h"
 #include "command/times.h"
 #include "mycc/commands.h"
+#include "mycc/lock_file.h"
 #include "mycc/model_report.h"
 
 namespace mycc {
@@ -143,10 +145,17 @@ absl::Status CompileCommand(const CompileOptions& options, std::ostream& out) {
       return strict;
     }
   }
+  std::string lock;
+  if (!options.write_lock.empty()) {
+    MYCC_ASSIGN_OR_RETURN(const LockFile contents, LockOf(kernels.target, kernels.found,
+                                                          kernels.program ? &*kernels.program : nullptr));
+    lock = PrintLock(contents);
+  }
   for (Found& found : kernels.found) spec.kernels.push_back(std::move(found.kernel));
   MYCC_RETURN_IF_ERROR(CreateFolder(options.output_dir));
   MYCC_ASSIGN_OR_RETURN(const BuildReport report,
                         Build(&spec, std::move(kernels.program), options.output_dir));
+  if (!options.write_lock.empty()) MYCC_RETURN_IF_ERROR(WriteFileAtomically(options.write_lock, lock));
   if (options.json) {
     summary.AddResult(spec, options.output_dir, report);
     out << summary.Text();

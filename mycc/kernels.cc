@@ -12,6 +12,7 @@
 #include "command/misuse.h"
 #include "command/model.h"
 #include "command/sources.h"
+#include "mycc/lock_file.h"
 #include "proto/utf8.h"
 
 namespace mycc {
@@ -51,9 +52,21 @@ absl::Status PrintChosen(const Found& found, const Target& target) {
   return absl::OkStatus();
 }
 
+// The kernels of a locked build, for the lock's target.
+absl::StatusOr<Kernels> ResolveLocked(const KernelSource& source) {
+  MYCC_ASSIGN_OR_RETURN(const LockFile lock, ReadLock(source.lock));
+  Kernels kernels;
+  MYCC_ASSIGN_OR_RETURN(kernels.target, ReadTarget(source.target == "host" ? lock.target : source.target));
+  MYCC_ASSIGN_OR_RETURN(const std::vector<Workload> workloads, WorkloadsOf(source, &kernels));
+  MYCC_ASSIGN_OR_RETURN(kernels.found, CompileLocked(lock, workloads, kernels.target,
+                                                     kernels.program ? &*kernels.program : nullptr));
+  return kernels;
+}
+
 }  // namespace
 
 absl::StatusOr<Kernels> ResolveKernels(const KernelSource& source) {
+  if (!source.lock.empty()) return ResolveLocked(source);
   Kernels kernels;
   MYCC_ASSIGN_OR_RETURN(kernels.target, ReadTarget(source.target));
   std::unique_ptr<TuningLog> log;

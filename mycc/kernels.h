@@ -18,6 +18,7 @@ struct KernelSource {
   std::vector<std::string> shapes;  // of a model's inputs: NAME=1x3x48x192
   std::string target = "host";
   std::string tuning_log;  // empty: none
+  std::string lock;        // a lock file that gives target and schedules; empty: none
   std::string trace;       // a file with the trace for the only workload; empty: look up
 };
 

@@ -53,6 +53,15 @@ void AddCompile(CLI::App* app, Command* command) {
       ->type_name("FOLDER")
       ->capture_default_str();
   sub->add_option("--name", options->module, "the module's name, a C identifier; after FILE if not given");
+  sub->add_option("--write-lock", options->write_lock,
+                  "also write what this build used: workload and code digests, schedules, toolchain")
+      ->type_name("FILE");
+  sub->add_option(
+         "--lock", options->source.lock,
+         "build the same bytes again from a file of --write-lock, without a log, or say what differs")
+      ->type_name("FILE")
+      ->excludes(sub->get_option("--tuning-log"))
+      ->excludes(sub->get_option("--trace"));
   auto* quiet = sub->add_flag("-q,--quiet", options->quiet, "print nothing but warnings");
   sub->add_flag("--json", options->json, "print JSON")->excludes(quiet);
   sub->add_flag("--strict", options->strict, "fail unless the log has a verified schedule for every kernel");

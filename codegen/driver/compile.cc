@@ -40,9 +40,14 @@ absl::StatusOr<KernelSpec> CompileScheduled(const Workload& workload, const Targ
   return spec;
 }
 
+absl::StatusOr<std::string> ToolchainOf(const Target& target) {
+  if (target.kind == TargetKind::kCpu) return LlvmToolchain();
+  return CudaToolchain();
+}
+
 absl::StatusOr<std::string> CodeDigestOf(const KernelSpec& kernel, const Target& target) {
-  if (target.kind == TargetKind::kCpu) return CodeDigest(kernel.lowered, target, LlvmToolchain());
-  MYCC_ASSIGN_OR_RETURN(const std::string toolchain, CudaToolchain());
+  MYCC_ASSIGN_OR_RETURN(const std::string toolchain, ToolchainOf(target));
+  if (target.kind == TargetKind::kCpu) return CodeDigest(kernel.lowered, target, toolchain);
   return CodeDigest(kernel.lowered, target, absl::StrCat(toolchain, "\n", kernel.program.source));
 }
 

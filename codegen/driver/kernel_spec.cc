@@ -13,4 +13,11 @@ std::string ReasonName(Reason reason) {
   return "unknown";
 }
 
+std::optional<Reason> ParseReason(const std::string& name) {
+  for (const Reason reason : {Reason::kHit, Reason::kStale, Reason::kNear, Reason::kMiss, Reason::kTrace}) {
+    if (ReasonName(reason) == name) return reason;
+  }
+  return std::nullopt;
+}
+
 }  // namespace mycc

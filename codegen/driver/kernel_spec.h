@@ -15,6 +15,7 @@ namespace mycc {
 // The origin of a kernel's schedule.
 enum class Reason { kHit, kStale, kNear, kMiss, kTrace /* given on the command line */ };
 std::string ReasonName(Reason reason);  // "hit"
+std::optional<Reason> ParseReason(const std::string& name);
 
 struct KernelSpec {
   Workload workload;  // with its own names, for the header, the JSON and errors

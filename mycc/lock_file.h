@@ -1,0 +1,40 @@
+// A lock file: all that a build used besides its source, so that any host makes the same bytes again without
+// the tuning log, or says what differs. Thread rule: values; functions are re-entrant.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "codegen/program/program.h"
+#include "codegen/target/target.h"
+#include "mycc/finder.h"
+
+namespace mycc {
+
+struct LockedKernel {
+  std::string name, workload_hash, code_digest, trace, reason;
+  std::optional<int64_t> record;
+  std::optional<double> expected_seconds;
+};
+
+struct LockFile {
+  std::string target, toolchain;
+  std::string model;  // the digest of a model's program; empty for workloads
+  std::vector<LockedKernel> kernels;
+};
+
+// What a build with these kernels is to be locked to. `program` is null for workloads.
+absl::StatusOr<LockFile> LockOf(const Target& target, const std::vector<Found>& found,
+                                const ModelProgram* program);
+
+// JSON, one kernel after the other. InvalidArgument, naming the file, for what is no lock file.
+std::string PrintLock(const LockFile& lock);
+absl::StatusOr<LockFile> ReadLock(const std::string& file);
+
+// The kernels of a locked build. FailedPrecondition with what differs: the toolchain, the model, a workload,
+// or the code made from it.
+absl::StatusOr<std::vector<Found>> CompileLocked(const LockFile& lock, const std::vector<Workload>& workloads,
+                                                 const Target& target, const ModelProgram* program);
+
+}  // namespace mycc
