@@ -10,6 +10,7 @@
 #include "command/misuse.h"
 #include "command/times.h"
 #include "mycc/bench_pair.h"
+#include "mycc/bench_profile.h"
 #include "mycc/bench_report.h"
 #include "mycc/commands.h"
 #include "mycc/library_workload.h"
@@ -26,6 +27,7 @@ struct Result {
   MedianInterval seconds;
   double gflops, gbytes_per_second;
   std::optional<double> expected_seconds;
+  std::vector<KernelTime> kernels;  // of a model that was compiled with a profile
 };
 
 absl::StatusOr<Result> BenchFunction(Library* library, const std::string& function,
@@ -41,8 +43,16 @@ absl::StatusOr<Result> BenchFunction(Library* library, const std::string& functi
   MYCC_ASSIGN_OR_RETURN(const std::vector<double> samples,
                         TakeSamples(stopwatch.get(), {options.repeats, options.seconds}));
   const MedianInterval interval = MedianOf(samples);
-  return Result{function, interval, origin.flops / interval.median / 1e9,
-                CountBytes(origin.workload) / interval.median / 1e9, origin.expected_seconds};
+  std::vector<KernelTime> kernels;
+  if (library->Profile().ok()) {
+    MYCC_ASSIGN_OR_RETURN(kernels, ProfileModel(library, &arguments, options.seconds));
+  }
+  return Result{function,
+                interval,
+                origin.flops / interval.median / 1e9,
+                CountBytes(origin.workload) / interval.median / 1e9,
+                origin.expected_seconds,
+                std::move(kernels)};
 }
 
 std::string ResultsTable(const std::vector<Result>& results) {
@@ -58,7 +68,11 @@ std::string ResultsTable(const std::vector<Result>& results) {
                     result.expected_seconds ? FormatSeconds(*result.expected_seconds) : "-",
                     absl::StrCat(seconds.samples), RemarkOn(seconds)});
   }
-  return BenchTable(rows, {1, 2, 3, 4, 5, 6});
+  std::string text = BenchTable(rows, {1, 2, 3, 4, 5, 6});
+  for (const Result& result : results) {
+    if (!result.kernels.empty()) absl::StrAppend(&text, "\n", ProfileTable(result.kernels));
+  }
+  return text;
 }
 
 std::string ResultsJson(const std::vector<Result>& results, const BenchOptions& options) {
@@ -70,6 +84,10 @@ std::string ResultsJson(const std::vector<Result>& results, const BenchOptions& 
     row["gflops"] = result.gflops;
     row["gbytes_per_second"] = result.gbytes_per_second;
     if (result.expected_seconds) row["expected_seconds"] = *result.expected_seconds;
+    for (const KernelTime& kernel : result.kernels) {
+      row["kernels"].push_back(
+          {{"name", kernel.kernel}, {"launches", kernel.launches}, {"seconds", kernel.seconds}});
+    }
     rows.push_back(std::move(row));
   }
   Json json = BenchJson(options);

@@ -17,6 +17,7 @@ struct CompileOptions {
   std::string output_dir = ".";
   std::string module;      // empty: after the file
   std::string write_lock;  // a lock file to write; empty: none
+  bool profile = false;    // the library tells the times of a model's launches
   bool strict = false;     // only hits
   bool json = false;
   bool quiet = false;  // nothing but warnings

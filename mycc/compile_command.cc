@@ -15,6 +15,7 @@
 #include "codegen/workload/canonical.h"
 #include "command/colour.h"
 #include "command/misuse.h"
+#include "command/model.h"
 #include "command/table.h"
 #include "command/times.h"
 #include "mycc/commands.h"
@@ -122,10 +123,11 @@ absl::Status CreateFolder(const std::string& dir) {
 }
 
 absl::StatusOr<BuildReport> Build(LibrarySpec* spec, std::optional<ModelProgram> program,
-                                  const std::string& dir) {
+                                  const CompileOptions& options) {
+  const std::string& dir = options.output_dir;
   if (!program) return BuildLibrary(*spec, dir);
-  return BuildProgramLibrary({spec->module, spec->target, *std::move(program), std::move(spec->kernels)},
-                             dir);
+  return BuildProgramLibrary(
+      {spec->module, spec->target, *std::move(program), std::move(spec->kernels), options.profile}, dir);
 }
 
 }  // namespace
@@ -133,6 +135,7 @@ absl::StatusOr<BuildReport> Build(LibrarySpec* spec, std::optional<ModelProgram>
 absl::Status CompileCommand(const CompileOptions& options, std::ostream& out) {
   const std::string module = options.module.empty() ? ModuleOf(options.source.file) : options.module;
   MYCC_RETURN_IF_ERROR(CheckModule(module));
+  if (options.profile && !IsModel(options.source.file)) return Misuse("--profile is for models (.onnx)");
   MYCC_ASSIGN_OR_RETURN(Kernels kernels, ResolveKernels(options.source));
   LibrarySpec spec{module, kernels.target, {}};
   Summary summary(spec, kernels.found);
@@ -153,8 +156,7 @@ absl::Status CompileCommand(const CompileOptions& options, std::ostream& out) {
   }
   for (Found& found : kernels.found) spec.kernels.push_back(std::move(found.kernel));
   MYCC_RETURN_IF_ERROR(CreateFolder(options.output_dir));
-  MYCC_ASSIGN_OR_RETURN(const BuildReport report,
-                        Build(&spec, std::move(kernels.program), options.output_dir));
+  MYCC_ASSIGN_OR_RETURN(const BuildReport report, Build(&spec, std::move(kernels.program), options));
   if (!options.write_lock.empty()) MYCC_RETURN_IF_ERROR(WriteFileAtomically(options.write_lock, lock));
   if (options.json) {
     summary.AddResult(spec, options.output_dir, report);

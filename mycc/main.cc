@@ -53,6 +53,8 @@ void AddCompile(CLI::App* app, Command* command) {
       ->type_name("FOLDER")
       ->capture_default_str();
   sub->add_option("--name", options->module, "the module's name, a C identifier; after FILE if not given");
+  sub->add_flag("--profile", options->profile,
+                "the library of a model also tells the time of each launch, which `bench` prints");
   sub->add_option("--write-lock", options->write_lock,
                   "also write what this build used: workload and code digests, schedules, toolchain")
       ->type_name("FILE");

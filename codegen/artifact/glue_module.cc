@@ -129,6 +129,21 @@ llvm::Constant* GlueModule::HiddenData(const std::string& name) {
   return data;
 }
 
+llvm::Constant* GlueModule::Counters(int64_t count) {
+  return Global(llvm::ConstantAggregateZero::get(llvm::ArrayType::get(i64_, count)), false);
+}
+
+void GlueModule::ExportWith(const std::string& name, const std::string& target,
+                            const std::vector<llvm::Constant*>& first, llvm::FunctionType* type) {
+  llvm::IRBuilder<> builder = Export(name, type);
+  std::vector<llvm::Value*> args(first.begin(), first.end());
+  for (llvm::Argument& arg : builder.GetInsertBlock()->getParent()->args()) args.push_back(&arg);
+  std::vector<llvm::Type*> types;
+  for (const llvm::Value* arg : args) types.push_back(arg->getType());
+  builder.CreateRet(
+      builder.CreateCall(Hidden(target, llvm::FunctionType::get(type->getReturnType(), types, false)), args));
+}
+
 llvm::BasicBlock* GlueModule::DefineHidden(const std::string& name, llvm::FunctionType* type) {
   llvm::Function* function = Hidden(name, type);
   function->setUWTableKind(llvm::UWTableKind::Async);

@@ -42,6 +42,11 @@ class GlueModule {
   llvm::FunctionType* BodyType();
   // Data of another object file.
   llvm::Constant* HiddenData(const std::string& name);
+  // Writable integers, zero at first.
+  llvm::Constant* Counters(int64_t count);
+  // Exports `name` as a jump to the hidden function `target`, with `first` before the caller's arguments.
+  void ExportWith(const std::string& name, const std::string& target,
+                  const std::vector<llvm::Constant*>& first, llvm::FunctionType* type);
   // Begins a hidden function, for its code.
   llvm::BasicBlock* DefineHidden(const std::string& name, llvm::FunctionType* type);
   // Exports the functions that every library has besides its kernels. `prepare` names the runtime's function

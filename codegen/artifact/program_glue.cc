@@ -44,9 +44,12 @@ class BodyEmitter {
     llvm::Type* pointer = b_.getPtrTy();
     pointers_ = b_.CreateAlloca(llvm::ArrayType::get(pointer, most));
     rows_ = b_.CreateAlloca(llvm::ArrayType::get(b_.getInt64Ty(), 5 * most));
+    if (spec_.profile) ExportProfile();
+    Mark(0);
     for (size_t i = 0; i < spec_.program.launches.size(); ++i) {
       const KernelLaunch& launch = spec_.program.launches[i];
       launch.kernel < 0 ? CallLibrary(launch, i) : CallKernel(launch, i);
+      Mark(i + 1);
     }
     b_.CreateRetVoid();
   }
@@ -64,6 +67,20 @@ class BodyEmitter {
   }
 
  private:
+  void ExportProfile() {
+    const auto launches = static_cast<int64_t>(spec_.program.launches.size());
+    marks_ = glue_.Counters(launches + 1);
+    auto* type = llvm::FunctionType::get(b_.getInt32Ty(), {b_.getPtrTy(), b_.getInt32Ty()}, false);
+    glue_.ExportWith(ProfileSymbol(spec_), "MyccProfile", {marks_, glue_.Int(launches)}, type);
+  }
+
+  void Mark(size_t number) {
+    if (marks_ == nullptr) return;
+    llvm::Function* mark =
+        glue_.Hidden("MyccMark", llvm::FunctionType::get(b_.getVoidTy(), {b_.getPtrTy()}, false));
+    b_.CreateCall(mark, {b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), marks_, number)});
+  }
+
   llvm::Value* At(llvm::Value* base, int64_t offset) {
     return offset == 0 ? base : b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), base, offset);
   }
@@ -124,6 +141,7 @@ class BodyEmitter {
   llvm::Function* const function_;
   llvm::Constant* const weights_symbol_;
   llvm::Value *pointers_ = nullptr, *rows_ = nullptr;
+  llvm::Constant* marks_ = nullptr;  // null: no profile
 };
 
 }  // namespace
@@ -145,6 +163,8 @@ absl::StatusOr<Entry> ProgramEntry(const ProgramSpec& spec) {
   }
   return entry;
 }
+
+std::string ProfileSymbol(const ProgramSpec& spec) { return spec.module + "_profile"; }
 
 std::string WeightsSymbol(const ProgramSpec& spec) { return spec.module + "_weights"; }
 

@@ -14,6 +14,8 @@ namespace mycc {
 // The only exported call of a program's library.
 absl::StatusOr<Entry> ProgramEntry(const ProgramSpec& spec);
 std::string WeightsSymbol(const ProgramSpec& spec);
+// int32_t MODULE_profile(double* seconds, int32_t count): see MyccProfile.
+std::string ProfileSymbol(const ProgramSpec& spec);
 // The symbol of a kernel before the suffix _body.
 std::string ProgramKernelSymbol(const ProgramSpec& spec, const KernelSpec& kernel);
 // Bytes of workspace behind the arena.

@@ -62,6 +62,7 @@ std::string ProgramJson(const ProgramSpec& spec, const Entry& entry, int64_t wei
        {{"peak_bytes", spec.program.arena_bytes},
         {"tensor_bytes", spec.program.tensor_bytes},
         {"weight_bytes", weight_bytes}}},
+      {"profile", spec.profile},
       {"kernels", KernelsJson(spec)},
       {"launches", launches}};
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -106,17 +107,20 @@ absl::StatusOr<BuildReport> BuildProgramLibrary(ProgramSpec spec, const std::str
   const WeightLayout weights = LayOutWeights(spec.program, spec.kernels);
   const std::string json = ProgramJson(spec, entry, weights.bytes);
   const bool on_cuda = spec.target.kind == TargetKind::kCuda;
+  if (on_cuda && spec.profile)
+    return absl::UnimplementedError("a profile of a model on a GPU is not supported; expected a CPU target");
   MYCC_ASSIGN_OR_RETURN(const Objects objects, on_cuda ? CudaObjects(spec, entry, weights, json)
                                                        : CpuObjects(spec, entry, weights, json));
   MYCC_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::Create());
   const std::string weights_file = folder.path() + "/weights.o";
   MYCC_RETURN_IF_ERROR(WriteWeights(&spec.program, spec.kernels, weights, WeightsSymbol(spec), weights_file));
   const LibrarySpec exported{spec.module, spec.target, {}};
+  std::vector<std::string> exports = ExportedSymbols(exported, {entry});
+  if (spec.profile) exports.push_back(ProfileSymbol(spec));
   std::vector<std::string_view> linked(objects.own.begin(), objects.own.end());
   linked.push_back(objects.runtime);
   MYCC_ASSIGN_OR_RETURN(std::string object,
-                        LinkSharedObject(linked, ExportedSymbols(exported, {entry}),
-                                         absl::StrCat(spec.module, ".so"), {weights_file}));
+                        LinkSharedObject(linked, exports, absl::StrCat(spec.module, ".so"), {weights_file}));
   const std::string stem = absl::StrCat(dir, "/", spec.module);
   MYCC_RETURN_IF_ERROR(WriteFilesAtomically({{absl::StrCat(dir, "/dlpack.h"), std::string(DlpackHeader())},
                                              {stem + ".h", LibraryHeader(exported, {entry})},

@@ -16,6 +16,8 @@ struct ProgramSpec {
   Target target;
   ModelProgram program;
   std::vector<KernelSpec> kernels;  // of the program, in its order
+  // On a CPU: MODULE_profile(seconds, count) tells the seconds of each launch of the last call.
+  bool profile = false;
 };
 
 // Writes DIR/MODULE.{so,h,json} and DIR/dlpack.h; all or none. Lets go of the program's constants.

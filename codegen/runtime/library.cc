@@ -155,6 +155,17 @@ absl::Status Library::Pack(const std::string& name, const std::vector<DLTensor*>
   return impl_->Call(function->name + "_pack", args, stream);
 }
 
+absl::StatusOr<std::vector<double>> Library::Profile() {
+  auto* profile = impl_->Find<int32_t(double*, int32_t)>(module() + "_profile");
+  if (profile == nullptr) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("module `", module(), "` has no profile; expected one compiled with --profile"));
+  }
+  std::vector<double> seconds(profile(nullptr, 0));
+  profile(seconds.data(), static_cast<int32_t>(seconds.size()));
+  return seconds;
+}
+
 absl::StatusOr<Library::Entry> Library::Symbol(const std::string& name) {
   MYCC_ASSIGN_OR_RETURN(const ArtifactFunction* function, Find(name));
   return impl_->FindEntry(function->name);

@@ -119,6 +119,11 @@ struct MyccWorkspace {
 int32_t MyccTakeWorkspace(const struct MyccEntry* entry, struct MyccWorkspace* workspace);
 void MyccPutWorkspace(const struct MyccEntry* entry, struct MyccWorkspace* workspace);
 
+// profile.c: notes the time, in ns; and the seconds of each launch of the last call, between two marks each.
+// Returns the number of launches.
+void MyccMark(int64_t* mark);
+int32_t MyccProfile(const int64_t* marks, int64_t launches, double* seconds, int32_t count);
+
 // team.c: runs a model's body with one team of threads, which its kernels' parallel loops share.
 void MyccRunInTeam(MyccBody* body, void* const* tensors, uint8_t* shared, uint8_t* threads);
 

@@ -3,6 +3,7 @@
 // artifact's requirements are known.
 void aligned_alloc(void) {}
 void calloc(void) {}
+void clock_gettime(void) {}
 void dlerror(void) {}
 void dlopen(void) {}
 void dlsym(void) {}
