@@ -1,0 +1,7 @@
+#include "codegen/onnx/operators.h"
+
+namespace mycc::onnx {
+
+std::span<const Operator> QuantizedMatrixOperators() { return {}; }
+
+}  // namespace mycc::onnx
