@@ -37,6 +37,7 @@ std::span<const Operator> PadOperators();
 std::span<const Operator> PoolingOperators();
 std::span<const Operator> PowerOperators();
 std::span<const Operator> QuantizationOperators();
+std::span<const Operator> QuantizedConvOperators();
 std::span<const Operator> QuantizedMatrixOperators();
 std::span<const Operator> RecurrentOperators();
 std::span<const Operator> ReductionOperators();
