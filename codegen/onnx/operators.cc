@@ -8,15 +8,22 @@ namespace mycc::onnx {
 const Operator* FindOperator(const std::string& domain, const std::string& name) {
   static const auto* const operators = [] {
     auto* table = new std::map<std::pair<std::string, std::string>, const Operator*>;
-    for (const auto& family :
-         {ActivationOperators(), ArithmeticOperators(), AttentionOperators(),     CastOperators(),
-          ComparisonOperators(), ConstantOperators(),   ControlOperators(),       ConvOperators(),
-          EinsumOperators(),     GatherOperators(),     ImageOperators(),         LossOperators(),
-          MathOperators(),       MatrixOperators(),     NormalizationOperators(), OptimizerOperators(),
-          PadOperators(),        PoolingOperators(),    QuantizationOperators(),  RecurrentOperators(),
-          ReductionOperators(),  ResizeOperators(),     ScanOperators(),          ScatterOperators(),
-          SelectionOperators(),  ShapeOperators(),      SignalOperators(),        SliceOperators(),
-          SoftmaxOperators()}) {
+    for (const auto& family : {ActivationOperators(),    ArithmeticOperators(),
+                               AttentionOperators(),     CastOperators(),
+                               ComparisonOperators(),    ConstantOperators(),
+                               ControlOperators(),       ConvOperators(),
+                               EinsumOperators(),        GatherOperators(),
+                               ImageOperators(),         LossOperators(),
+                               MathOperators(),          MatrixOperators(),
+                               NormalizationOperators(), OptimizerOperators(),
+                               PadOperators(),           PoolingOperators(),
+                               PowerOperators(),         QuantizationOperators(),
+                               QuantizedConvOperators(), QuantizedMatrixOperators(),
+                               RecurrentOperators(),     ReductionOperators(),
+                               ResizeOperators(),        ScanOperators(),
+                               ScatterOperators(),       SelectionOperators(),
+                               ShapeOperators(),         SignalOperators(),
+                               SliceOperators(),         SoftmaxOperators()}) {
       for (const Operator& op : family) table->emplace(std::pair(op.domain, op.name), &op);
     }
     return table;
