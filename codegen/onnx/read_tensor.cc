@@ -19,8 +19,8 @@ absl::Status Bad(const onnx_file::Tensor& tensor, const std::string& what) {
   return absl::InvalidArgumentError(absl::StrCat("tensor `", tensor.name(), "`: ", what));
 }
 
-// Elements that share a byte in the file: 2 of 4 bits, 4 of 2 bits, the first in the lowest bits.
-int PackedBits(int type) {
+// The bits of elements that share a byte in the file, the first in the lowest bits; 0 for other types.
+int BitsInFile(int type) {
   if (type == kUint4 || type == kInt4 || type == kFloat4E2M1) return 4;
   return type == kUint2 || type == kInt2 ? 2 : 0;
 }
@@ -28,12 +28,12 @@ int PackedBits(int type) {
 bool IsSignedPacked(int type) { return type == kInt4 || type == kInt2; }
 
 int64_t FileBytes(int type, DType storage, int64_t elements) {
-  const int bits = PackedBits(type);
+  const int bits = BitsInFile(type);
   return bits == 0 ? elements * DTypeBytes(storage) : (elements * bits + 7) / 8;
 }
 
 std::vector<uint8_t> Unpack(int type, const uint8_t* packed, int64_t elements) {
-  const int bits = PackedBits(type), each = 8 / bits;
+  const int bits = BitsInFile(type), each = 8 / bits;
   std::vector<uint8_t> bytes(elements);
   for (int64_t i = 0; i < elements; ++i) {
     const int value = packed[i / each] >> (i % each * bits) & ((1 << bits) - 1);
@@ -119,7 +119,7 @@ absl::StatusOr<std::vector<uint8_t>> FromTypedFields(const onnx_file::Tensor& te
     fits = FromField(tensor.int64_data(), elements, put);
   } else if (type == kUint32 || type == kUint64) {
     fits = FromField(tensor.uint64_data(), elements, put);
-  } else if (PackedBits(type) != 0) {
+  } else if (BitsInFile(type) != 0) {
     const int64_t packed = FileBytes(type, storage, elements);
     std::vector<uint8_t> file_bytes(packed);
     fits = FromField(tensor.int32_data(), packed,
@@ -148,7 +148,7 @@ absl::StatusOr<TypedConstant> ReadTensor(onnx_file::Tensor* tensor, const std::s
   const int64_t file_bytes = FileBytes(type, *storage, elements);
   if (tensor->data_location() == 1) {
     MYCC_ASSIGN_OR_RETURN(array->bytes, ReadExternal(*tensor, folder, file_bytes));
-    if (PackedBits(type) != 0) array->bytes = Unpack(type, array->bytes.data(), elements);
+    if (BitsInFile(type) != 0) array->bytes = Unpack(type, array->bytes.data(), elements);
   } else if (tensor->has_raw_data()) {
     const std::string& raw = tensor->raw_data();
     if (static_cast<int64_t>(raw.size()) != file_bytes) {
@@ -156,7 +156,7 @@ absl::StatusOr<TypedConstant> ReadTensor(onnx_file::Tensor* tensor, const std::s
                                        ElementTypeName(type), "[", absl::StrJoin(shape, ","), "]"));
     }
     const auto* begin = reinterpret_cast<const uint8_t*>(raw.data());
-    if (PackedBits(type) != 0) {
+    if (BitsInFile(type) != 0) {
       array->bytes = Unpack(type, begin, elements);
     } else {
       array->bytes.assign(begin, begin + raw.size());
