@@ -21,6 +21,7 @@ constexpr GraphPass kPasses[] = {
     {"graph.inline_constants", InlineConstants},  // single numbers become literals
     {"graph.remove_copies", RemoveCopies},        // what moves nothing
     {"graph.common_nodes", MergeCommonNodes},     // equal computations become one
+    {"graph.unit_reshapes", MoveUnitReshapes},    // those of dimensions of one element
     {"graph.channels_last", ChooseChannelsLast},  // the layout of images
     {"graph.inline_moves", InlineMoves},          // transposes, slices, broadcasts
     {"graph.dead_nodes", DropDeadNodes},          // what no output needs

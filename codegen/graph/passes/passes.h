@@ -12,6 +12,9 @@ Graph InlineConstants(Graph graph, const Target& target);
 // Nodes that compute the same become one.
 Graph MergeCommonNodes(Graph graph, const Target& target);
 
+// Reshapes that only add or drop dimensions of one element move behind element-wise stages.
+Graph MoveUnitReshapes(Graph graph, const Target& target);
+
 // Images are stored with channels last, around every convolution.
 Graph ChooseChannelsLast(Graph graph, const Target& target);
 
