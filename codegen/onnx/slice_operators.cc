@@ -141,7 +141,7 @@ Expr ElementOrZero(const Buffer& source, const std::vector<int64_t>& before,
     }
     if (end < shape[i])
       is_inside = MakeBinary(Op::kAnd, is_inside, MakeBinary(Op::kLt, axes[i], IntConst(end)));
-    at[i] = axes[i] - before[i];
+    at[i] = axes[i] + -before[i];
   }
   const Expr element = Load(source, std::move(at));
   return is_inside->op == Op::kConst ? element : MakeSelect(is_inside, element, zero);
