@@ -211,9 +211,135 @@ absl::Status ImportLoop(NodeImport& n) {
   return absl::OkStatus();
 }
 
+// What a Scan is told about each of its scanned inputs and outputs.
+struct ScanForm {
+  const OnnxGraph* body = nullptr;
+  size_t states = 0, inputs = 0, outputs = 0;
+  std::vector<int64_t> input_axes, input_directions, output_axes, output_directions;
+};
+
+// One number for each of `count` inputs or outputs, 0 without the attribute.
+absl::StatusOr<std::vector<int64_t>> ScanNumbers(const NodeImport& n, const std::string& name, size_t count,
+                                                 bool is_direction) {
+  const std::vector<int64_t> numbers = n.Ints(name, std::vector<int64_t>(count, 0));
+  bool fits = numbers.size() == count;
+  for (const int64_t number : numbers) fits &= !is_direction || number == 0 || number == 1;
+  if (fits) return numbers;
+  return n.Refuse(absl::StrCat(name, " is ", ShapeText(numbers), "; expected ", count, " numbers",
+                               is_direction ? ", each 0 or 1" : ""));
+}
+
+absl::StatusOr<ScanForm> ScanFormOf(const NodeImport& n, size_t arguments) {
+  ScanForm form;
+  MYCC_ASSIGN_OR_RETURN(form.body, BodyOf(n, "body"));
+  const int64_t scanned = n.Int("num_scan_inputs", 0);
+  if (scanned < 1 || scanned > static_cast<int64_t>(arguments))
+    return n.Refuse(absl::StrCat("num_scan_inputs is ", scanned, "; expected 1 to ", arguments));
+  form.inputs = static_cast<size_t>(scanned);
+  form.states = arguments - form.inputs;
+  if (form.body->inputs.size() != arguments || form.body->outputs.size() < form.states ||
+      n.num_outputs() > form.body->outputs.size()) {
+    return n.Refuse(absl::StrCat("its body has ", form.body->inputs.size(), " inputs and ",
+                                 form.body->outputs.size(), " outputs; expected ", arguments,
+                                 ", and at least ", std::max(form.states, n.num_outputs())));
+  }
+  form.outputs = form.body->outputs.size() - form.states;
+  const char* directions = n.opset() < 9 ? "directions" : "scan_input_directions";
+  MYCC_ASSIGN_OR_RETURN(form.input_axes, ScanNumbers(n, "scan_input_axes", form.inputs, false));
+  MYCC_ASSIGN_OR_RETURN(form.input_directions, ScanNumbers(n, directions, form.inputs, true));
+  MYCC_ASSIGN_OR_RETURN(form.output_axes, ScanNumbers(n, "scan_output_axes", form.outputs, false));
+  MYCC_ASSIGN_OR_RETURN(form.output_directions, ScanNumbers(n, "scan_output_directions", form.outputs, true));
+  return form;
+}
+
+// Makes the axes of the scanned tensors count from their start, and tells the number of repetitions.
+absl::StatusOr<int64_t> ScanLength(const NodeImport& n, const std::vector<TypedTensor>& arguments,
+                                   ScanForm* form) {
+  int64_t length = -1;
+  for (size_t i = 0; i < form->inputs; ++i) {
+    const Buffer& scanned = arguments[form->states + i].tensor;
+    MYCC_ASSIGN_OR_RETURN(form->input_axes[i],
+                          n.Axis(form->input_axes[i], static_cast<int64_t>(scanned->shape.size())));
+    const int64_t extent = scanned->shape[form->input_axes[i]];
+    if (length >= 0 && extent != length)
+      return n.Refuse(
+          absl::StrCat("scans axes of ", length, " and ", extent, " elements; expected one extent"));
+    length = extent;
+  }
+  if (length > kMostUnrolled)
+    return n.NotSupported(absl::StrCat("a scan of ", length, " elements, more than ", kMostUnrolled, ","));
+  return length;
+}
+
+// The states at the end, and the results that were gathered.
+absl::StatusOr<std::vector<TypedTensor>> Scanned(NodeImport& n, ScanForm form,
+                                                 const std::vector<TypedTensor>& arguments) {
+  MYCC_ASSIGN_OR_RETURN(const int64_t length, ScanLength(n, arguments, &form));
+  std::vector<TypedTensor> results(arguments.begin(), arguments.begin() + static_cast<int64_t>(form.states));
+  Collected collected(form.outputs);
+  for (int64_t step = 0; step < length; ++step) {
+    std::vector<TypedTensor> inputs = results;
+    for (size_t i = 0; i < form.inputs; ++i) {
+      const auto& [tensor, type] = arguments[form.states + i];
+      const int64_t place = form.input_directions[i] == 0 ? step : length - 1 - step;
+      const Buffer slice = Sliced(n.g(), tensor, form.input_axes[i], place, 1, 1);
+      inputs.push_back({WithoutAxis(n.g(), slice, form.input_axes[i]), type});
+    }
+    MYCC_ASSIGN_OR_RETURN(const std::vector<TypedTensor> outputs, n.Import(*form.body, inputs));
+    std::copy_n(outputs.begin(), form.states, results.begin());
+    for (size_t i = 0; i < form.outputs; ++i) collected.Add(i, outputs[form.states + i]);
+  }
+  for (size_t i = 0; i < form.outputs; ++i) {
+    if (form.output_directions[i] == 1)
+      std::reverse(collected.elements[i].begin(), collected.elements[i].end());
+    MYCC_ASSIGN_OR_RETURN(const TypedTensor result,
+                          StackedResult(n, collected.elements[i], collected.types[i], form.output_axes[i],
+                                        form.body->outputs[form.states + i]));
+    results.push_back(result);
+  }
+  return results;
+}
+
+// In opset 8 every input has a batch axis in front, each element of which is scanned by itself.
+absl::StatusOr<std::vector<TypedTensor>> ScannedBatch(NodeImport& n, const ScanForm& form,
+                                                      const std::vector<TypedTensor>& arguments) {
+  const int64_t batch = arguments[0].tensor->shape.empty() ? 0 : arguments[0].tensor->shape[0];
+  if (batch < 1 || batch > kMostUnrolled) return n.NotSupported(absl::StrCat("a scan of a batch of ", batch));
+  std::vector<std::vector<Buffer>> parts(form.states + form.outputs);
+  std::vector<TypedTensor> results;
+  for (int64_t b = 0; b < batch; ++b) {
+    std::vector<TypedTensor> own;
+    for (const auto& [tensor, type] : arguments) {
+      if (tensor->shape.empty() || tensor->shape[0] != batch)
+        return n.Refuse(absl::StrCat("scans ", TypeText(tensor), " in a batch of ", batch));
+      own.push_back({WithoutAxis(n.g(), Sliced(n.g(), tensor, 0, b, 1, 1), 0), type});
+    }
+    MYCC_ASSIGN_OR_RETURN(results, Scanned(n, form, own));
+    for (size_t i = 0; i < results.size(); ++i) parts[i].push_back(results[i].tensor);
+  }
+  for (size_t i = 0; i < results.size(); ++i) results[i].tensor = Stacked(n.g(), parts[i], 0);
+  return results;
+}
+
+absl::Status ImportScan(NodeImport& n) {
+  const bool has_batch = n.opset() < 9;
+  if (has_batch && n.Has(0)) return n.NotSupported("a scan of sequences of given lengths");
+  std::vector<TypedTensor> arguments;
+  for (size_t i = has_batch ? 1 : 0; i < n.num_inputs(); ++i) {
+    if (!n.Has(i)) return n.Refuse(absl::StrCat("has no input ", i, "; expected one"));
+    arguments.push_back(n.Typed(i));
+  }
+  MYCC_ASSIGN_OR_RETURN(const ScanForm form, ScanFormOf(n, arguments.size()));
+  MYCC_ASSIGN_OR_RETURN(const std::vector<TypedTensor> results,
+                        has_batch ? ScannedBatch(n, form, arguments) : Scanned(n, form, arguments));
+  for (size_t i = 0; i < results.size(); ++i) n.Set(i, results[i].tensor, results[i].type);
+  return absl::OkStatus();
+}
+
 constexpr Operator kControlTable[] = {
     {"If", ImportIf},
     {"Loop", ImportLoop},
+    {"Scan", ImportScan, 8},
 };
 
 }  // namespace
