@@ -4,6 +4,7 @@
 #include "codegen/onnx/elementwise.h"
 #include "codegen/onnx/operators.h"
 #include "codegen/onnx/rows.h"
+#include "codegen/onnx/softmax.h"
 
 namespace mycc::onnx {
 namespace {
@@ -24,26 +25,13 @@ Buffer LessLargest(GraphBuilder& g, const Buffer& x, const std::vector<int64_t>&
 
 absl::Status Softmax(NodeImport& n) {
   MYCC_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, RowAxes(n));
-  GraphBuilder& g = n.g();
-  const Buffer x = n.In(0), shifted = LessLargest(g, x, axes);
-  const Buffer powers = g.Map(x->shape, [&](const Axes& at) { return ExpOf(Load(shifted, at)); });
-  const Buffer sums =
-      ReduceOver(g, ReduceOp::kSum, x->shape, axes, true, [&](const Axes& at) { return Load(powers, at); });
-  n.Set(0, g.Map(x->shape, [&](const Axes& at) {
-    return MakeCast(x->dtype, Quotient(Load(powers, at), BroadcastLoad(sums, at)));
-  }));
+  n.Set(0, n.g().Cast(SoftmaxOver(n.g(), n.In(0), axes), n.Type(0)));
   return absl::OkStatus();
 }
 
 absl::Status LogSoftmax(NodeImport& n) {
   MYCC_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, RowAxes(n));
-  GraphBuilder& g = n.g();
-  const Buffer x = n.In(0), shifted = LessLargest(g, x, axes);
-  const Buffer sums = ReduceOver(g, ReduceOp::kSum, x->shape, axes, true,
-                                 [&](const Axes& at) { return ExpOf(Load(shifted, at)); });
-  n.Set(0, g.Map(x->shape, [&](const Axes& at) {
-    return MakeCast(x->dtype, Load(shifted, at) - MakeUnary(Op::kLog, BroadcastLoad(sums, at)));
-  }));
+  n.Set(0, n.g().Cast(LogSoftmaxOver(n.g(), n.In(0), axes), n.Type(0)));
   return absl::OkStatus();
 }
 
@@ -81,6 +69,23 @@ constexpr Operator kSoftmaxTable[] = {
 };
 
 }  // namespace
+
+Buffer SoftmaxOver(GraphBuilder& g, const Buffer& x, const std::vector<int64_t>& axes) {
+  const Buffer shifted = LessLargest(g, x, axes);
+  const Buffer powers = g.Map(x->shape, [&](const Axes& at) { return ExpOf(Load(shifted, at)); });
+  const Buffer sums =
+      ReduceOver(g, ReduceOp::kSum, x->shape, axes, true, [&](const Axes& at) { return Load(powers, at); });
+  return g.Map(x->shape, [&](const Axes& at) { return Quotient(Load(powers, at), BroadcastLoad(sums, at)); });
+}
+
+Buffer LogSoftmaxOver(GraphBuilder& g, const Buffer& x, const std::vector<int64_t>& axes) {
+  const Buffer shifted = LessLargest(g, x, axes);
+  const Buffer sums = ReduceOver(g, ReduceOp::kSum, x->shape, axes, true,
+                                 [&](const Axes& at) { return ExpOf(Load(shifted, at)); });
+  return g.Map(x->shape, [&](const Axes& at) {
+    return Load(shifted, at) - MakeUnary(Op::kLog, BroadcastLoad(sums, at));
+  });
+}
 
 std::span<const Operator> SoftmaxOperators() { return kSoftmaxTable; }
 
