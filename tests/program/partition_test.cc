@@ -69,12 +69,11 @@ TEST(PartitionGraphTest, PaddingConvolutionBiasAndReluAreOneKernel) {
 TEST(PartitionGraphTest, ASoftmaxIsOneKernel) {
   GraphBuilder b("g");
   const Buffer x = b.AddInput("x", DType::kF32, {2, 8});
-  const Buffer scaled = b.Map({2, 8}, [&](const Axes& a) { return Load(x, a) * Number32(0.5); });
-  b.AddOutput("y", Softmax(&b, scaled));
+  b.AddOutput("y", Softmax(&b, x));
   const Graph graph = b.Finish();
   const std::vector<KernelGroup> groups = GroupsOf(graph);
   ASSERT_EQ(groups.size(), 1) << PrintGraph(graph);
-  EXPECT_EQ(groups[0].nodes.size(), 5);
+  EXPECT_EQ(groups[0].nodes.size(), 4);
 }
 
 TEST(PartitionGraphTest, TheSumWithAShortcutBelongsToTheSecondConvolution) {
@@ -143,7 +142,7 @@ TEST(PartitionGraphTest, StagesOfConstantsAreRepeatedInEachGroup) {
 }
 
 TEST(PartitionGraphTest, RandomGraphs) {
-  for (uint64_t seed = 1; seed <= 2000; ++seed) {
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE(seed);
     const Graph graph = RandomGraph(seed);
     GroupsOf(graph);
