@@ -69,6 +69,36 @@ TEST(MovesTest, ShapesThatAreNotKnownAreNotSupported) {
   EXPECT_THAT(ErrorOf(model, absl::StatusCode::kUnimplemented), HasSubstr("input 1 that is not known"));
 }
 
+TEST(MovesTest, DeclaredShapesStandForShapesThatAreNotKnown) {
+  SmallModel model(13);
+  model.Input("x", Counting({6})).Input("s", Integers({2}, {2, 3})).Declare("y", {2, 3});
+  model.Add(NodeOf("Reshape", {"x", "s"}, {"y"}));
+  std::vector<int64_t> shape;
+  ElementsOf(model, "y", &shape);
+  EXPECT_THAT(shape, ElementsAre(2, 3));
+  SmallModel other(13);
+  other.Input("x", Counting({6})).Input("s", Integers({2}, {2, 3})).Declare("y", {2, 4});
+  other.Add(NodeOf("Reshape", {"x", "s"}, {"y"}));
+  EXPECT_THAT(ErrorOf(other, absl::StatusCode::kInvalidArgument), HasSubstr("expected as many elements"));
+}
+
+// The limits, the axis and the step are inputs; a step of -2 from the last element.
+TEST(MovesTest, LimitsOfSlicesMayBeRead) {
+  SmallModel model(13);
+  model.Input("x", Counting({2, 5})).Input("s", Integers({1}, {-1})).Input("e", Integers({1}, {kLeast}));
+  model.Input("a", Integers({1}, {-1})).Input("p", Integers({1}, {-2})).Declare("y", {2, 3});
+  model.Add(NodeOf("Slice", {"x", "s", "e", "a", "p"}, {"y"}));
+  EXPECT_THAT(ElementsOf(model, "y"), ElementsAre(4, 2, 0, 9, 7, 5));
+}
+
+TEST(MovesTest, PadsMayBeRead) {
+  SmallModel model(18);
+  model.Input("x", Counting({2, 3})).Input("p", Integers({2}, {-1, 2})).Input("a", Integers({1}, {-1}));
+  model.Declare("y", {2, 4});
+  model.Add(NodeOf("Pad", {"x", "p", "", "a"}, {"y"}, {{"mode", StringOf("reflect")}}));
+  EXPECT_THAT(ElementsOf(model, "y"), ElementsAre(1, 2, 1, 2, 4, 5, 4, 5));
+}
+
 TEST(MovesTest, ReshapesOfOtherSizesAreRefused) {
   for (const auto& wanted : {std::vector<int64_t>{4, -1}, {-1, -1}, {-2, 3}, {7}, {0, 0}, {6, 0}}) {
     SmallModel model(13);

@@ -91,6 +91,11 @@ SmallModel& SmallModel::Known(const std::string& name, NDArray value) {
   return *this;
 }
 
+SmallModel& SmallModel::Declare(const std::string& output, std::vector<int64_t> shape) {
+  declared_[output] = std::move(shape);
+  return *this;
+}
+
 SmallModel& SmallModel::Add(OnnxNode node) {
   if (status_.ok()) status_ = Nodes({std::move(node)}, &scope_);
   return *this;
@@ -113,6 +118,11 @@ absl::Status SmallModel::Nodes(const std::vector<OnnxNode>& nodes, Scope* scope)
     const Operator* op = FindOperator(node.domain, node.op);
     if (op == nullptr) return absl::NotFoundError(absl::StrCat("no operator ", node.op));
     NodeImport import(node, opset_, std::move(inputs), &builder_, subgraph);
+    std::vector<std::optional<std::vector<int64_t>>> declared(node.outputs.size());
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      if (const auto at = declared_.find(node.outputs[i]); at != declared_.end()) declared[i] = at->second;
+    }
+    import.Declare(std::move(declared));
     MYCC_RETURN_IF_ERROR(op->import(import));
     MYCC_RETURN_IF_ERROR(builder_.status());
     for (size_t i = 0; i < node.outputs.size(); ++i) (*scope)[node.outputs[i]] = import.outputs()[i];

@@ -37,6 +37,8 @@ class SmallModel {
 
   SmallModel& Input(const std::string& name, NDArray value);
   SmallModel& Known(const std::string& name, NDArray value);
+  // The shape that the model declares for an output of its own.
+  SmallModel& Declare(const std::string& output, std::vector<int64_t> shape);
   SmallModel& Add(OnnxNode node);
 
   // The graph, or the first node's error.
@@ -53,6 +55,7 @@ class SmallModel {
   const int64_t opset_;
   GraphBuilder builder_;
   Scope scope_;
+  std::map<std::string, std::vector<int64_t>> declared_;
   std::vector<NDArray> inputs_;
   absl::Status status_;
 };
