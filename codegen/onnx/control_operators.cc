@@ -223,7 +223,7 @@ absl::Status ImportLoop(NodeImport& n) {
   return absl::OkStatus();
 }
 
-// What a Scan is told about each of its scanned inputs and outputs.
+// The attributes of a Scan, one number for each of its scanned inputs and outputs.
 struct ScanForm {
   const OnnxGraph* body = nullptr;
   size_t states = 0, inputs = 0, outputs = 0;
@@ -312,7 +312,7 @@ absl::StatusOr<std::vector<TypedTensor>> Scanned(NodeImport& n, ScanForm form,
   return results;
 }
 
-// In opset 8 every input has a batch axis in front, each element of which is scanned by itself.
+// In opset 8 every input has a batch axis in front; its elements are scanned one by one.
 absl::StatusOr<std::vector<TypedTensor>> ScannedBatch(NodeImport& n, const ScanForm& form,
                                                       const std::vector<TypedTensor>& arguments) {
   const int64_t batch = arguments[0].tensor->shape.empty() ? 0 : arguments[0].tensor->shape[0];
