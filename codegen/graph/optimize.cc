@@ -30,6 +30,7 @@ constexpr GraphPass kPasses[] = {
     {"graph.push_transposes", PushTransposes},    // those that are left
     {"graph.remove_copies_again", RemoveCopies},
     {"graph.dead_nodes_again", DropDeadNodes},
+    {"graph.merge_products", MergeProducts},  // products that share an input
 };
 
 }  // namespace

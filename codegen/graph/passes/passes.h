@@ -21,6 +21,9 @@ Graph MoveUnitReshapes(Graph graph, const Target& target);
 // Factors of channels go into constant weights, and shifts become one: batch normalization into convolution.
 Graph FoldScales(Graph graph, const Target& target);
 
+// Products of one tensor with matrices of one shape become one product.
+Graph MergeProducts(Graph graph, const Target& target);
+
 // Images are stored with channels last, around every convolution.
 Graph ChooseChannelsLast(Graph graph, const Target& target);
 
