@@ -60,6 +60,9 @@ const Case kCases[] = {
     {"gather", R"(workload w(t: f32[50,12], i: i32[9]) -> (y: f32[9,12]) {
   y[a,b] = t[clamp(i[a], 0, 49), b]
 })"},
+    {"gather_along_rows_by_i64", R"(workload w(t: f32[50], i: i64[37]) -> (y: f32[37]) {
+  y[a] = t[clamp(i[a], -50, 49) % 50]
+})"},
     {"transpose", R"(workload w(x: f32[7,5,11]) -> (y: f32[11,7,5]) {
   y[a,b,c] = x[b,c,a]
 })"},
