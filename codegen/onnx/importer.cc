@@ -49,6 +49,7 @@ class Importer {
   absl::StatusOr<std::vector<TypedTensor>> Run(const OnnxGraph& graph, const std::vector<TypedTensor>& inputs,
                                                const Values* around) {
     if (++depth_ > kMostCallDepth) return absl::InvalidArgumentError("graphs are nested too deeply");
+    if (depth_ == 1) model_outputs_ = &graph.outputs;
     Values values{around, {}};
     for (const auto& [name, constant] : graph.initializers) Define(&values, name, constant);
     for (size_t i = 0; i < inputs.size() && i < graph.inputs.size(); ++i)
@@ -118,6 +119,7 @@ class Importer {
                       [&](const OnnxGraph& graph, const std::vector<TypedTensor>& graph_inputs) {
                         return Run(graph, graph_inputs, &values);
                       });
+    if (depth_ == 1) import.Declare(DeclaredShapes(node));
     MYCC_RETURN_IF_ERROR(op->import(import));
     MYCC_RETURN_IF_ERROR(builder_->status());
     for (size_t i = 0; i < import.num_outputs(); ++i) {
@@ -131,6 +133,21 @@ class Importer {
         return absl::InvalidArgumentError(absl::StrCat("output ", i, ": ", problem));
     }
     return import.outputs();
+  }
+
+  // The shapes of the node's outputs that are outputs of the model with a fixed shape.
+  std::vector<std::optional<std::vector<int64_t>>> DeclaredShapes(const OnnxNode& node) const {
+    std::vector<std::optional<std::vector<int64_t>>> shapes(node.outputs.size());
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      for (const DeclaredValue& output : *model_outputs_) {
+        const bool is_free = std::any_of(output.shape.begin(), output.shape.end(),
+                                         [](const Dimension& dimension) { return dimension.extent < 0; });
+        if (output.name != node.outputs[i] || !output.has_shape || is_free) continue;
+        shapes[i].emplace();
+        for (const Dimension& dimension : output.shape) shapes[i]->push_back(dimension.extent);
+      }
+    }
+    return shapes;
   }
 
   absl::StatusOr<std::vector<TypedTensor>> CallFunction(const OnnxFunction& function, const OnnxNode& call,
@@ -172,6 +189,7 @@ class Importer {
   const OnnxModel& model_;
   GraphBuilder* const builder_;
   std::unordered_map<const NDArray*, Buffer> constants_;
+  const std::vector<DeclaredValue>* model_outputs_ = nullptr;
   int depth_ = 0;
 };
 
