@@ -19,14 +19,18 @@ struct GraphPass {
 // The table of contents.
 constexpr GraphPass kPasses[] = {
     {"graph.inline_constants", InlineConstants},  // single numbers become literals
+    {"graph.simplify", Simplify},                 // arithmetic in fewer operations
     {"graph.remove_copies", RemoveCopies},        // what moves nothing
     {"graph.common_nodes", MergeCommonNodes},     // equal computations become one
     {"graph.unit_reshapes", MoveUnitReshapes},    // those of dimensions of one element
+    {"graph.fold_scales", FoldScales},            // factors of channels go into weights
     {"graph.channels_last", ChooseChannelsLast},  // the layout of images
     {"graph.inline_moves", InlineMoves},          // transposes, slices, broadcasts
     {"graph.dead_nodes", DropDeadNodes},          // what no output needs
     {"graph.push_transposes", PushTransposes},    // those that are left
-    {"graph.remove_copies_again", RemoveCopies}, {"graph.dead_nodes_again", DropDeadNodes},
+    {"graph.remove_copies_again", RemoveCopies},
+    {"graph.dead_nodes_again", DropDeadNodes},
+    {"graph.merge_products", MergeProducts},  // products that share an input
 };
 
 }  // namespace

@@ -28,7 +28,7 @@ class Partitioner {
             depends_on_input_[i] || maker == maker_.end() || depends_on_input_[maker->second];
         if (maker != maker_.end()) readers_[maker->second].push_back(i);
       }
-      if (StageAt(i) == nullptr) ForceSources(i);
+      if (StageAt(i) == nullptr && !std::holds_alternative<Constant>(graph.nodes[i].made_by)) ForceSources(i);
     }
     for (const NamedTensor& output : graph.outputs) {
       const auto maker = maker_.find(output.tensor.get());

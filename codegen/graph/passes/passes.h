@@ -9,11 +9,20 @@ namespace mycc {
 // A read of a constant with one element becomes a literal, and arithmetic on literals is folded.
 Graph InlineConstants(Graph graph, const Target& target);
 
+// Arithmetic in fewer or cheaper operations.
+Graph Simplify(Graph graph, const Target& target);
+
 // Nodes that compute the same become one.
 Graph MergeCommonNodes(Graph graph, const Target& target);
 
 // Reshapes that only add or drop dimensions of one element move behind element-wise stages.
 Graph MoveUnitReshapes(Graph graph, const Target& target);
+
+// Factors of channels go into constant weights, and shifts become one: batch normalization into convolution.
+Graph FoldScales(Graph graph, const Target& target);
+
+// Products of one tensor with matrices of one shape become one product.
+Graph MergeProducts(Graph graph, const Target& target);
 
 // Images are stored with channels last, around every convolution.
 Graph ChooseChannelsLast(Graph graph, const Target& target);
