@@ -100,8 +100,8 @@ ValueSet ProductOf(DType dtype, const std::vector<ValueSet>& factors) {
 
 // The index of the first best value: an interval that contains all candidates. NaN is better than any number.
 ValueSet BestOf(ReduceOp op, DType dtype, std::vector<ValueSet> values) {
-  const auto low = [&](const ValueSet& v) { return IsFloat(dtype) ? v.low : static_cast<double>(v.least); };
-  const auto high = [&](const ValueSet& v) { return IsFloat(dtype) ? v.high : static_cast<double>(v.most); };
+  const auto low = [&](const ValueSet& v) { return IsFloat(dtype) ? v.low : v.LeastNumber(dtype); };
+  const auto high = [&](const ValueSet& v) { return IsFloat(dtype) ? v.high : v.MostNumber(dtype); };
   const bool smallest = op == ReduceOp::kArgMin;
   double bound = -kInf;  // the best value is at least this; negated for argmin
   bool must_nan = false;
@@ -319,7 +319,7 @@ std::string FirstForbiddenOf(const PermittedValues& permitted, const uint8_t* el
     if (permitted.dtype == DType::kBool) value.i = *stored;  // only 1 is true
     if (permitted.sets[i].Contains(permitted.dtype, value)) continue;
     return absl::StrCat("element ", permitted.places[i], " is ",
-                        IsFloat(permitted.dtype) ? PrintNumber(value.f) : absl::StrCat(value.i),
+                        IsFloat(permitted.dtype) ? PrintNumber(value.f) : PrintInt(permitted.dtype, value.i),
                         ", expected ", Describe(permitted.dtype, permitted.sets[i]),
                         ", on inputs with special values");
   }

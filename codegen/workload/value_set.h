@@ -14,7 +14,7 @@
 namespace mycc {
 
 // Floats: all numbers of a type from `low` to `high` (-0 is less than +0; low > high: none), and NaN if
-// `nan`. Integers and bool: all from `least` to `most`.
+// `nan`. Integers and bool: all from `least` to `most`, held as OrderOfInt of the type.
 struct ValueSet {
   double low = std::numeric_limits<double>::infinity();
   double high = -std::numeric_limits<double>::infinity();
@@ -30,6 +30,9 @@ struct ValueSet {
 
   bool has_numbers() const;  // floats other than NaN
   bool has_zero() const;     // of either sign
+  // The bounds of integers of the type.
+  double LeastNumber(DType dtype) const { return IntToDouble(dtype, OrderOfInt(dtype, least)); }
+  double MostNumber(DType dtype) const { return IntToDouble(dtype, OrderOfInt(dtype, most)); }
   bool Contains(DType dtype, Scalar value) const;
 };
 
