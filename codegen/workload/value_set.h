@@ -30,9 +30,6 @@ struct ValueSet {
 
   bool has_numbers() const;  // floats other than NaN
   bool has_zero() const;     // of either sign
-  // The bounds of integers of the type.
-  double LeastNumber(DType dtype) const { return IntToDouble(dtype, OrderOfInt(dtype, least)); }
-  double MostNumber(DType dtype) const { return IntToDouble(dtype, OrderOfInt(dtype, most)); }
   bool Contains(DType dtype, Scalar value) const;
 };
 
