@@ -76,7 +76,7 @@ std::string Summary(const ArtifactArg& arg, const HostTensor& tensor) {
   int64_t nans = 0;
   for (int64_t i = 0; i < tensor.num_elements(); ++i) {
     const Scalar scalar = LoadScalar(tensor.dtype(), tensor.data() + i * DTypeBytes(tensor.dtype()));
-    const double value = IsFloat(tensor.dtype()) ? scalar.f : static_cast<double>(scalar.i);
+    const double value = IsFloat(tensor.dtype()) ? scalar.f : IntToDouble(tensor.dtype(), scalar.i);
     if (std::isnan(value)) {
       ++nans;
       continue;
