@@ -11,6 +11,7 @@
 #include "codegen/onnx/importer.h"
 #include "command/misuse.h"
 #include "command/sources.h"
+#include "proto/utf8.h"
 
 namespace mycc {
 namespace {
@@ -31,10 +32,11 @@ absl::Status AddShape(const std::string& text, OnnxOptions* options) {
   return absl::OkStatus();
 }
 
-// The lines behind the first one, such as a line for each node that is not supported, become a listing.
+// The indented lines behind the first one, such as a line for each node that is not supported, become a
+// listing. A newline in a name that the message quotes has no indentation.
 absl::Status Listed(const absl::Status& status) {
-  const std::string message(status.message());
-  const size_t end = message.find('\n');
+  const std::string message = Printable(std::string(status.message()));
+  const size_t end = message.find("\n  ");
   if (end == std::string::npos) return status;
   return WithListing(absl::Status(status.code(), message.substr(0, end)), message.substr(end + 1) + "\n");
 }
