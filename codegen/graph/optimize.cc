@@ -29,23 +29,35 @@ constexpr GraphPass kPasses[] = {
     {"graph.remove_copies_again", RemoveCopies}, {"graph.dead_nodes_again", DropDeadNodes},
 };
 
+// Only for options.narrow; the last one, so that kernels are known.
+constexpr const char* kMixedPrecision = "graph.mixed_precision";
+
+absl::Status FinishPass(const std::string& name, const Graph& graph) {
+  if (GetPassDebug().print_after == name) std::fputs(PrintGraph(graph).c_str(), stderr);
+  const absl::Status status = VerifyGraph(graph);
+  if (status.ok()) return status;
+  return absl::InternalError(absl::StrCat("after the pass ", name, ": ", std::string(status.message())));
+}
+
 }  // namespace
 
 std::vector<std::string> GraphPassNames() {
   std::vector<std::string> names;
   for (const GraphPass& pass : kPasses) names.push_back(pass.name);
+  names.push_back(kMixedPrecision);
   return names;
 }
 
-absl::StatusOr<Graph> OptimizeGraph(Graph graph, const Target& target) {
+absl::StatusOr<Graph> OptimizeGraph(Graph graph, const Target& target, const GraphOptions& options) {
   for (const GraphPass& pass : kPasses) {
     const TimedStep timed(pass.name);
     graph = pass.run(std::move(graph), target);
-    if (GetPassDebug().print_after == pass.name) std::fputs(PrintGraph(graph).c_str(), stderr);
-    if (absl::Status status = VerifyGraph(graph); !status.ok()) {
-      return absl::InternalError(
-          absl::StrCat("after the pass ", pass.name, ": ", std::string(status.message())));
-    }
+    MYCC_RETURN_IF_ERROR(FinishPass(pass.name, graph));
+  }
+  if (options.narrow) {
+    const TimedStep timed(kMixedPrecision);
+    graph = MixPrecision(std::move(graph), *options.narrow);
+    MYCC_RETURN_IF_ERROR(FinishPass(kMixedPrecision, graph));
   }
   return graph;
 }
