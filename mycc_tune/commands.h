@@ -32,6 +32,7 @@ absl::Status WorkerCommand(LocalWorkerOptions options, std::ostream& out);
 struct TuneOptions {
   std::vector<std::string> files;
   std::vector<std::string> shapes;      // of a model's inputs: NAME=1x3x48x192
+  std::string dtype;                    // of a model's mixed precision, bf16 or f16; empty: none
   std::optional<ServerAddress> server;  // none: one of its own
   std::string log = kDefaultLog;
   std::vector<std::string> targets = {"host"};  // each workload is tuned for each
@@ -63,6 +64,7 @@ absl::Status DevicesCommand(const JobOptions& options, std::ostream& out);
 struct BestOptions {
   std::string file;
   std::vector<std::string> shapes;  // of a model's inputs: NAME=1x3x48x192
+  std::string dtype;                // of a model's mixed precision, bf16 or f16; empty: none
   std::optional<ServerAddress> server;
   std::string log = kDefaultLog;
   std::string target = "host";

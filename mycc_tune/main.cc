@@ -27,6 +27,11 @@ void AddShapes(CLI::App* app, std::vector<std::string>* shapes) {
       ->type_name("SHAPE");
 }
 
+void AddDtype(CLI::App* app, std::string* dtype) {
+  app->add_option("--dtype", *dtype, "mixed precision of a model, as of `mycc compile`: bf16 or f16")
+      ->check(OneOf({"bf16", "f16"}));
+}
+
 void AddServerAddress(CLI::App* app, ServerAddress* server) {
   app->add_option("--server", server->address, "the server: HOST:PORT or unix:/PATH")
       ->check(AddressTrouble)
@@ -97,6 +102,7 @@ void AddTune(CLI::App* app, Command* command) {
   CLI::App* sub = app->add_subcommand("tune", "find the best schedules of workloads");
   sub->add_option("FILE", options->files, "workloads (.te) or models (.onnx)")->type_name("FILE")->required();
   AddShapes(sub, &options->shapes);
+  AddDtype(sub, &options->dtype);
   auto server = AddOptionalServer(sub);
   auto* log = sub->add_option("--log", options->log, "the tuning log, when no server is named")
                   ->type_name("FILE")
@@ -153,6 +159,7 @@ void AddBest(CLI::App* app, Command* command) {
   CLI::App* sub = app->add_subcommand("best", "show the best schedules that are known");
   sub->add_option("FILE", options->file, "workloads (.te) or a model (.onnx)")->type_name("FILE")->required();
   AddShapes(sub, &options->shapes);
+  AddDtype(sub, &options->dtype);
   auto server = AddOptionalServer(sub);
   auto* log = sub->add_option("--log", options->log, "the tuning log, when no server is named")
                   ->type_name("FILE")

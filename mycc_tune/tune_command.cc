@@ -49,7 +49,8 @@ absl::Status AddTasks(const TuneOptions& options, v1::JobSpec* spec) {
   std::string name;
   for (const std::string& file : options.files) {
     for (const Target& target : targets) {
-      MYCC_ASSIGN_OR_RETURN(const std::vector<Workload> workloads, ReadTasks({file, options.shapes}, target));
+      MYCC_ASSIGN_OR_RETURN(const std::vector<Workload> workloads,
+                            ReadTasks({file, options.shapes, options.dtype}, target));
       for (const Workload& workload : workloads) {
         v1::TaskSpec& task = *spec->add_tasks();
         task.set_workload(PrintWorkload(workload));

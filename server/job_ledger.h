@@ -79,6 +79,9 @@ class JobLedger {
   v1::JobProgress Progress(bool with_tasks) const;
 
  private:
+  // The sum over a model's kernels, once all have a time.
+  void AddLatency(v1::JobProgress* progress) const;
+
   struct Measured {
     int64_t open = 0;              // trials
     std::vector<bool> is_default;  // the candidates that are a sketch's default

@@ -27,6 +27,7 @@ struct LibraryKernel {
 constexpr LibraryKernel kKernels[] = {
     {"copy", "MyccCopy", MyccCopy, nullptr},
     {"det", "MyccDet", MyccDet, MyccDetWorkspace},
+    {"dft", "MyccDft", MyccDft, MyccDftWorkspace},
     {"recurrent", "MyccRecurrent", MyccRecurrent, MyccRecurrentWorkspace},
     {"scatter_elements", "MyccScatterElements", MyccScatterElements, nullptr},
     {"scatter_nd", "MyccScatterND", MyccScatterND, nullptr},

@@ -49,21 +49,33 @@ class ProgramMaker {
     PlaceArena();
     for (size_t i = 0; i < program_.launches.size(); ++i) {
       for (const Buffer& tensor : program_.launches[i].tensors)
-        program_.launches[i].places.push_back(places_.at(RootOf(tensor).get()));
+        program_.launches[i].places.push_back(PlaceOf(tensor));
     }
     return std::move(program_);
   }
 
  private:
+  const Reshape* ReshapeOf(const Buffer& tensor) const {
+    const auto maker = maker_.find(tensor.get());
+    return maker == maker_.end() ? nullptr : std::get_if<Reshape>(&graph_.nodes[maker->second].made_by);
+  }
+
   // The tensor whose memory a tensor has.
   Buffer RootOf(Buffer tensor) const {
-    while (true) {
-      const auto maker = maker_.find(tensor.get());
-      if (maker == maker_.end()) return tensor;
-      const Reshape* reshape = std::get_if<Reshape>(&graph_.nodes[maker->second].made_by);
-      if (reshape == nullptr) return tensor;
+    while (const Reshape* reshape = ReshapeOf(tensor)) tensor = reshape->source;
+    return tensor;
+  }
+
+  TensorPlace PlaceOf(Buffer tensor) const {
+    int64_t offset = 0;
+    while (const Reshape* reshape = ReshapeOf(tensor)) {
+      offset += reshape->offset * DTypeBytes(tensor->dtype);
       tensor = reshape->source;
     }
+    TensorPlace place = places_.at(tensor.get());
+    MYCC_CHECK(offset == 0 || place.kind == TensorPlace::kArena) << tensor->name;
+    if (place.kind == TensorPlace::kArena) place.at += offset;
+    return place;
   }
 
   const Constant* ConstantOf(const Buffer& tensor) const {
@@ -193,7 +205,8 @@ class ProgramMaker {
       const Buffer& tensor = launch.tensors[i];
       const Buffer root = RootOf(tensor);
       const bool is_free = places_.count(root.get()) == 0 && last_steps.at(root.get()) == step;
-      if (!is_free || tensor->dtype != output->dtype || tensor->shape != output->shape) continue;
+      const bool is_alike = tensor->dtype == output->dtype && tensor->shape == output->shape;
+      if (!is_free || !is_alike || root->bytes() != tensor->bytes()) continue;
       const auto readers = std::count_if(launch.tensors.begin(), launch.tensors.end(),
                                          [&](const Buffer& t) { return RootOf(t) == root; });
       if (readers == 1) return root;

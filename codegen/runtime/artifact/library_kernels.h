@@ -52,6 +52,13 @@ MyccWorkspaceFunction MyccTopKWorkspace;
 MyccLibraryKernel MyccDet;
 MyccWorkspaceFunction MyccDetWorkspace;
 
+// Fourier transforms of a length along axis 1 of x[outer, n, inner, parts], in f32 or f64: parts is 1, or 2
+// for complex numbers. Output: y[outer, m, inner, parts]; m is at most the length. A one-sided inverse
+// transform reads half of a spectrum.
+enum { kMyccDftLength, kMyccDftInverse, kMyccDftOneSided };
+MyccLibraryKernel MyccDft;
+MyccWorkspaceFunction MyccDftWorkspace;
+
 // data with updates at indices (i32 or i64), which are negative from the end. Inputs: data, indices, updates.
 // Updates of one element are applied in row-major order. A reduction other than "none" has no narrow floats.
 enum { kMyccScatterNone, kMyccScatterAdd, kMyccScatterMul, kMyccScatterMax, kMyccScatterMin };

@@ -37,12 +37,14 @@ struct NAMED(State) {
 
 static Real NAMED(Sigmoid)(Real x) { return 1 / (1 + MATH(exp)(-x)); }
 
-// x[j] = function(x[j]), clipped before.
+// x[j] = function(x[j]), clipped before where it is a gate. (ONNX does not say whether an LSTM's cell state
+// is clipped as well; ONNX Runtime leaves it.)
 static void NAMED(Activate)(const struct NAMED(State) * s, int which, Real* x) {
   const int64_t* activation = s->r->activations + 9 * s->direction + 3 * which;
   const Real a = (Real)DoubleOf(activation[1]), b = (Real)DoubleOf(activation[2]), clip = (Real)s->r->clip;
   const int64_t n = s->r->hidden;
-  for (int64_t j = 0; clip > 0 && j < n; ++j) x[j] = x[j] > clip ? clip : x[j] < -clip ? -clip : x[j];
+  for (int64_t j = 0; clip > 0 && which < 2 && j < n; ++j)
+    x[j] = x[j] > clip ? clip : x[j] < -clip ? -clip : x[j];
 #define MYCC_FOR_EACH(value)                      \
   for (int64_t j = 0; j < n; ++j) x[j] = (value); \
   break
