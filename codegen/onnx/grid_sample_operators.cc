@@ -50,7 +50,8 @@ Expr GridPlace(const GridSampling& s, size_t i, const Expr& normalized) {
   if (s.mode == GridMode::kNearest) place = MakeUnary(Op::kRound, place);
   const double low = s.align_corners ? 0 : -0.5, high = s.align_corners ? extent - 1 : extent - 0.5;
   if (s.padding == GridPadding::kReflection) return ReflectedPlace(place, low, high);
-  if (s.padding == GridPadding::kZeros) return place;
+  // Cubic neighbours are clamped one by one, as PyTorch does; a place that is clamped itself would differ.
+  if (s.padding == GridPadding::kZeros || s.mode == GridMode::kCubic) return place;
   const Expr is_outside = MakeBinary(Op::kOr, LessThan(place, number(low)), LessThan(number(high), place));
   return MakeSelect(is_outside, ClampTo(place, number(0), number(extent - 1)), place);
 }

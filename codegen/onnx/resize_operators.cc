@@ -290,6 +290,10 @@ absl::Status ImportResize(NodeImport& n, ResizeInputs inputs) {
   if (is_cropped) MYCC_RETURN_IF_ERROR(ExpectOneForEachAxis(n, inputs.roi, "the ends of roi", 2 * count));
   ResizeShape shape(n, inputs);
   MYCC_RETURN_IF_ERROR(shape.Find());
+  if (ElementsOf(shape.shape()) == 0) {
+    n.Set(0, n.g().AddConstant(NDArray::Zeros(inputs.x->dtype, shape.shape())), n.Typed(0).type);
+    return absl::OkStatus();
+  }
   const std::vector<ResizedAxis> axes = ResizedAxes(n.g(), inputs, shape, is_cropped);
   const double extrapolation = n.Float("extrapolation_value", 0);
   n.Set(0, Resized(n.g(), inputs.x, axes, shape.shape(), options, extrapolation), n.Typed(0).type);
