@@ -22,7 +22,7 @@ enum ProductsMode : int64_t { kScaled, kCapped, kMasked, kProbabilities };
 // What becomes of a score at its axes.
 using ElementFunction = std::function<Expr(const Axes&, const Expr&)>;
 
-Expr Infinity(DType dtype, double sign) {
+Expr InfinityOf(DType dtype, double sign) {
   return FloatConst(sign * std::numeric_limits<double>::infinity(), dtype);
 }
 
@@ -63,7 +63,7 @@ absl::StatusOr<ElementFunction> MaskOf(NodeImport& n, const std::vector<int64_t>
                                  ShapeText(shape)));
   }
   return ElementFunction([mask, is_shorter, known](const Axes& at, const Expr& score) -> Expr {
-    const Expr masked = Infinity(score->dtype, -1);
+    const Expr masked = InfinityOf(score->dtype, -1);
     if (mask->num_elements() == 0) return masked;
     Axes index;
     for (size_t i = 0; i < mask->shape.size(); ++i) {
@@ -90,7 +90,7 @@ absl::StatusOr<Buffer> MaskedScores(NodeImport& n, const Buffer& scores, int64_t
   }
   return n.g().Map(shape, [&](const Axes& at) {
     Expr score = Load(scores, at);
-    const Expr masked = Infinity(score->dtype, -1);
+    const Expr masked = InfinityOf(score->dtype, -1);
     if (mask != nullptr) score = mask(at, score);
     if (is_causal) score = MakeSelect(AtMost(at[3], at[2] + past), score, masked);
     if (lengths != nullptr) {
