@@ -122,7 +122,7 @@ Buffer NextState(GraphBuilder& g, const LinearRule& rule, const Buffer& before, 
   });
 }
 
-// What a step gives: [batch, head of the queries, value element].
+// The result of a step: [batch, head of the queries, value element].
 Buffer StepResult(GraphBuilder& g, const LinearRule& rule, const Buffer& state, int64_t step) {
   const int64_t group = rule.q.heads() / rule.k.heads();
   return g.Reduce(ReduceOp::kSum, {rule.q.batch(), rule.q.heads(), rule.v.size()}, {rule.q.size()},
