@@ -23,6 +23,10 @@ enum MyccDType {
   kMyccBool,
   kMyccF8E4M3,
   kMyccF8E5M2,
+  kMyccI16,
+  kMyccU16,
+  kMyccU32,
+  kMyccU64,
 };
 
 // One tensor of a call: compact and row-major. `dtype` is a MyccDType.

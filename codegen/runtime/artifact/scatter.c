@@ -21,6 +21,10 @@ static int64_t AddI64(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (ui
 static int64_t MulI64(int64_t a, int64_t b) { return (int64_t)((uint64_t)a * (uint64_t)b); }
 static int64_t MaxI64(int64_t a, int64_t b) { return a > b ? a : b; }
 static int64_t MinI64(int64_t a, int64_t b) { return a < b ? a : b; }
+static uint64_t AddU64(uint64_t a, uint64_t b) { return a + b; }
+static uint64_t MulU64(uint64_t a, uint64_t b) { return a * b; }
+static uint64_t MaxU64(uint64_t a, uint64_t b) { return a > b ? a : b; }
+static uint64_t MinU64(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 // The combinations of a type in memory by functions of a wider or the same type.
 #define MYCC_COMBINE(name, type, function)                                    \
@@ -44,8 +48,12 @@ MYCC_COMBINES(F64, double, F64)
 MYCC_COMBINES(F32, float, F32)
 MYCC_COMBINES(I64, int64_t, I64)
 MYCC_COMBINES(I32, int32_t, I64)
+MYCC_COMBINES(I16, int16_t, I64)
 MYCC_COMBINES(I8, int8_t, I64)
-MYCC_COMBINES(U8, uint8_t, I64)
+MYCC_COMBINES(U64, uint64_t, U64)
+MYCC_COMBINES(U32, uint32_t, U64)
+MYCC_COMBINES(U16, uint16_t, U64)
+MYCC_COMBINES(U8, uint8_t, U64)
 
 // Null where the updates replace the elements.
 static Combine* CombineOf(int64_t dtype, int64_t reduction) {
@@ -55,7 +63,11 @@ static Combine* CombineOf(int64_t dtype, int64_t reduction) {
     case kMyccF32: return kCombineF32[reduction - 1];
     case kMyccI64: return kCombineI64[reduction - 1];
     case kMyccI32: return kCombineI32[reduction - 1];
+    case kMyccI16: return kCombineI16[reduction - 1];
     case kMyccI8: return kCombineI8[reduction - 1];
+    case kMyccU64: return kCombineU64[reduction - 1];
+    case kMyccU32: return kCombineU32[reduction - 1];
+    case kMyccU16: return kCombineU16[reduction - 1];
     case kMyccU8: return kCombineU8[reduction - 1];
     default: return 0;
   }

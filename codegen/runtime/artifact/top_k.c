@@ -24,6 +24,13 @@ static int64_t Float8Key(const void* at, int64_t largest) {
   return FloatKey(bits & 0x7f, bits >> 7, largest);
 }
 
+#define MYCC_INTEGER_KEY(type)        \
+  {                                   \
+    type value;                       \
+    memcpy(&value, at, sizeof value); \
+    return value;                     \
+  }
+
 // A number that grows with the element.
 static int64_t KeyOf(int64_t dtype, const void* at) {
   switch (dtype) {
@@ -41,15 +48,15 @@ static int64_t KeyOf(int64_t dtype, const void* at) {
     case kMyccBF16: return Float16Key(at, 0x7f80);
     case kMyccF8E4M3: return Float8Key(at, 0x7e);
     case kMyccF8E5M2: return Float8Key(at, 0x7c);
-    case kMyccI64: {
-      int64_t value;
+    case kMyccI64: MYCC_INTEGER_KEY(int64_t);
+    case kMyccI32: MYCC_INTEGER_KEY(int32_t);
+    case kMyccI16: MYCC_INTEGER_KEY(int16_t);
+    case kMyccU32: MYCC_INTEGER_KEY(uint32_t);
+    case kMyccU16: MYCC_INTEGER_KEY(uint16_t);
+    case kMyccU64: {
+      uint64_t value;
       memcpy(&value, at, sizeof value);
-      return value;
-    }
-    case kMyccI32: {
-      int32_t value;
-      memcpy(&value, at, sizeof value);
-      return value;
+      return (int64_t)(value ^ 0x8000000000000000);
     }
     case kMyccI8: return *(const int8_t*)at;
     default: return *(const uint8_t*)at;
