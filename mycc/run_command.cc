@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "base/status.h"
 #include "command/misuse.h"
 #include "mycc/commands.h"
@@ -68,7 +69,8 @@ absl::Status WriteOutput(const std::string& dir, const ArtifactArg& arg, const H
   if (error)
     return absl::PermissionDeniedError(absl::StrCat("cannot make the folder `", dir, "`: ", error.message()));
   const std::string bytes(reinterpret_cast<const char*>(tensor.data()), tensor.bytes());
-  return WriteNpy(absl::StrCat(dir, "/", arg.name, ".npy"),
+  // A model's names may hold slashes.
+  return WriteNpy(absl::StrCat(dir, "/", absl::StrReplaceAll(arg.name, {{"/", "_"}}), ".npy"),
                   {NpyDescrs(tensor.dtype())[0], tensor.shape(), bytes});
 }
 

@@ -34,10 +34,12 @@ struct Values {
   }
 };
 
-std::string Label(const OnnxNode& node) {
-  const std::string& name = node.name.empty() && !node.outputs.empty() ? node.outputs[0] : node.name;
-  return absl::StrCat("node `", name, "` (", node.op, ")");
+// The name of a node, or that of its first output.
+const std::string& NameOf(const OnnxNode& node) {
+  return node.name.empty() && !node.outputs.empty() ? node.outputs[0] : node.name;
 }
+
+std::string Label(const OnnxNode& node) { return absl::StrCat("node `", NameOf(node), "` (", node.op, ")"); }
 
 absl::Status At(const OnnxNode& node, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat(Label(node), ": ", std::string(status.message())));
@@ -109,8 +111,7 @@ class Importer {
                   absl::InvalidArgumentError(absl::StrCat("reads `", name, "`, which nothing defines")));
       inputs.push_back(value == nullptr ? TypedTensor{} : *value);
     }
-    if (depth_ == 1)
-      builder_->SetOrigins({absl::StrCat(node.op, " ", node.name.empty() ? node.outputs[0] : node.name)});
+    if (depth_ == 1) builder_->SetOrigins({absl::StrCat(node.op, " ", NameOf(node))});
     const auto function = model_.functions.find(absl::StrCat(node.domain, ":", node.op));
     absl::StatusOr<std::vector<TypedTensor>> outputs =
         function != model_.functions.end() ? CallFunction(function->second, node, inputs)

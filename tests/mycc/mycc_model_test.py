@@ -5,6 +5,7 @@ Ends with status 77 without the packages of tests/requirements.txt.
 
 import pathlib
 import re
+import subprocess
 import sys
 import unittest
 
@@ -197,6 +198,44 @@ class GraphTest(ModelCase):
         leaf = helper.make_function("f", "F0", ["a"], ["b"], [relu("a", "b")], OPSET)
         self.save([relu("x", "y", op="F39", domain="f")], opsets=opsets, functions=[leaf, *doubling])
         self.refused("more than 262144 nodes, with those that calls of functions and graphs add")
+
+
+class LibraryTest(ModelCase):
+    """Libraries of models whose names are no identifiers."""
+
+    def setUp(self):
+        super().setUp()
+        self.save([relu("in/x", "out/y"), relu("out/y", "*/ z=1", op="Abs")], inputs=[value("in/x")], outputs=[value("out/y"), value("*/ z=1")])
+        self.compiles()
+        self.library = self.out / "m.so"
+
+    def test_the_header_is_c(self):
+        source = self.folder / "main.c"
+        source.write_text('#include "m.h"\nint main(void) { return 0; }\n')
+        done = subprocess.run(["cc", "-Wall", "-Werror", "-fsyntax-only", f"-I{self.out}", source], capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_run_writes_a_file_for_each_output(self):
+        x = numpy.array([[-1, 2, 3], [4, -5, 6]], numpy.float32)
+        numpy.save(self.folder / "x.npy", x)
+        self.succeeds("run", self.library, "--input", f"in/x={self.folder / 'x.npy'}", "--output-dir", self.folder / "results")
+        self.assertEqual(sorted(path.name for path in (self.folder / "results").iterdir()), ["*_ z=1.npy", "out_y.npy"])
+        numpy.testing.assert_array_equal(numpy.load(self.folder / "results/out_y.npy"), numpy.maximum(x, 0))
+
+    def test_two_libraries_of_a_model_are_compared(self):
+        self.assertIn("same bits", self.succeeds("bench", self.library, self.library, "--repeat", "2"))
+        other = self.folder / "other"
+        self.save([relu("x", "y")])
+        self.succeeds("compile", self.model, "-o", other)
+        self.fails(1, "the libraries have no workload in common", "bench", self.library, other / "m.so")
+
+    def test_a_profile_tells_each_kernels_time(self):
+        self.succeeds("compile", self.model, "-o", self.out, "--profile")
+        self.assertRegex(self.succeeds("bench", self.library, "--repeat", "2"), r"\nkernel +launches +time +share\n")
+
+    def test_a_drawing_quotes_names(self):
+        dot = self.succeeds("explain", self.model, "--dot")
+        self.assertTrue(dot.startswith('digraph "m" {\n') and dot.endswith("}\n"), dot)
 
 
 class OptionTest(ModelCase):

@@ -1,4 +1,4 @@
-// What is looked at before nodes are imported: the order of nodes, operators, the shapes of inputs.
+// The checks before nodes are imported: the order of nodes, operators, the shapes of inputs.
 #include "codegen/onnx/check_model.h"
 
 #include <gmock/gmock.h>
