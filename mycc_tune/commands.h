@@ -36,8 +36,9 @@ struct TuneOptions {
   std::optional<ServerAddress> server;  // none: one of its own
   std::string log = kDefaultLog;
   std::vector<std::string> targets = {"host"};  // each workload is tuned for each
-  uint32_t trials = 0;                          // for each task; 0: as the budget allows
-  std::string budget;                           // "8m"
+  uint32_t trials = 0;   // for each workload and target, or for a job with a model; 0: as the budget allows
+  std::string budget;    // "8m"
+  std::string min_gain;  // "0.5%" of the next minute; empty: whatever it gains
   std::optional<uint64_t> seed;
   std::string cache;  // "warm" or "cold"; empty: the usual one of the target
   std::string strategy = "evolutionary";
@@ -90,5 +91,8 @@ absl::StatusOr<v1::TimingProtocol> ReadProtocol(const std::string& word);
 
 // A duration: "90s", "8m", "1h30m", or seconds as a plain number. Misuse otherwise.
 absl::StatusOr<double> ParseBudget(const std::string& text);
+
+// A share: "0.5%" or 0.005. Misuse unless it is between 0 and 1.
+absl::StatusOr<double> ParseMinGain(const std::string& text);
 
 }  // namespace mycc

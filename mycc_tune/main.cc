@@ -114,10 +114,17 @@ void AddTune(CLI::App* app, Command* command) {
       ->take_all()
       ->allow_extra_args(false)
       ->capture_default_str();
-  sub->add_option("--trials", options->trials,
-                  "number of candidates to measure for each workload and target; 128 if there is no --budget")
+  sub->add_option(
+         "--trials", options->trials,
+         "number of candidates to measure: for each workload and target, 128 if there is no --budget; "
+         "for a job with a model, in all")
       ->check(CLI::Range(1, 1 << 24));
-  sub->add_option("--budget", options->budget, "time limit of the job with its final rounds: 90s, 8m, 1h30m");
+  sub->add_option("--budget", options->budget,
+                  "time limit of the job with its final rounds: 90s, 8m, 1h30m; "
+                  "10m, and --min-gain 0.5%, for a model without --trials");
+  sub->add_option("--min-gain", options->min_gain,
+                  "end when the next minute is expected to gain a smaller share of the latency: 0.5%, 0.005")
+      ->type_name("SHARE");
   sub->add_option("--seed", options->seed, "seed of the search")->check(NotWhole);
   sub->add_option("--cache", options->cache, "time with warm or cold caches; cold on a GPU if not given")
       ->check(OneOf({"warm", "cold"}));

@@ -89,6 +89,15 @@ std::string JobLedger::TaskOutcome(uint32_t task) const {
   return absl::StrCat("no valid schedule in ", state.trials, " trials: ", absl::StrJoin(counts, ", "));
 }
 
+bool JobLedger::is_negligible(uint32_t task) const {
+  if (!stored_.spec().is_model()) return false;
+  double latency = 0;
+  for (size_t i = 0; i < tasks_.size(); ++i)
+    latency += static_cast<double>(plan_.tasks[i].count) * tasks_[i].best_seconds;
+  return static_cast<double>(plan_.tasks[task].count) * tasks_[task].best_seconds <
+         kMinShareOfModel * latency;
+}
+
 // Times are compared that were taken in the same way: both in a final round, or each by itself.
 void JobLedger::AddLatency(v1::JobProgress* progress) const {
   uint32_t timed = 0;

@@ -69,6 +69,9 @@ class JobLedger {
     return state.first_seconds > 0 ? state.best_seconds / state.first_seconds : 0;
   }
 
+  // It is a kernel that hardly adds to its model's latency, as far as that is known.
+  bool is_negligible(uint32_t task) const;
+
   // The time that the log knew for a task that is not searched.
   void SetKnownBest(uint32_t task, double seconds) { tasks_[task].best_seconds = seconds; }
   // A task's final round is over, and has a winner.

@@ -30,6 +30,10 @@ struct JobPlan {
 // InvalidArgument names the fault and what was expected.
 absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& spec);
 
+// A kernel that takes a smaller share of its model's latency is negligible: it has its first generation, and
+// no final round.
+inline constexpr double kMinShareOfModel = 0.002;
+
 // How much of a job's budget its search may take; the rest is for the final rounds of its tasks. 0: no limit.
 double SearchSeconds(const v1::JobSpec& spec, size_t tasks);
 

@@ -25,7 +25,6 @@ std::vector<Trace> ParseHistory(const v1::StoredTask& stored) {
 // A job that is limited as a whole, and not each of its tasks, begins with what matters most.
 SchedulerConfig SchedulerOf(const v1::StoredJob& job, size_t tasks) {
   constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max() / 2;
-  constexpr double kMinShareOfModel = 0.002;
   const v1::JobSpec& spec = job.spec();
   SchedulerConfig config;
   config.max_trials = spec.total_trials() > 0 ? spec.total_trials() : kNoLimit;
