@@ -22,7 +22,7 @@ struct Deviation {
   }
 };
 
-// Of a tensor and the same of the f32 model. REQUIRES: they have the same type and shape.
+// Compares a tensor with that of the f32 model. REQUIRES: they have the same type and shape.
 Deviation DeviationOf(const std::string& output, const HostTensor& tensor, const HostTensor& expected);
 
 // Calls `library`, which was compiled from `source` for `target`, and a library of the f32 model with default

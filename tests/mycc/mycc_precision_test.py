@@ -64,6 +64,13 @@ class MyccPrecisionTest(mycc_case.MyccCase):
         self.assertEqual(self.compiled("bf16", "--check-random", "--quiet").splitlines(), lines[-3:])
         self.assertNotIn("deviation", self.compiled("bf16"))
 
+    def test_a_locked_build_has_its_precision(self):
+        lock = self.folder / "squares.lock"
+        self.compiled("bf16", "--write-lock", lock)
+        self.succeeds("compile", self.model, "--dtype", "bf16", "--lock", lock, "-o", self.folder / "again")
+        self.assertEqual((self.folder / "again" / "squares.so").read_bytes(), (self.folder / "bf16" / "squares.so").read_bytes())
+        self.fails(1, "in the lock file", "compile", self.model, "--lock", lock, "-o", self.folder / "plain")
+
     def test_types_of_the_caller_stay(self):
         self.compiled("bf16")
         (function,) = json.loads((self.folder / "bf16" / "squares.json").read_text())["functions"]

@@ -88,7 +88,7 @@ class PrecisionMixer {
     });
   }
 
-  // The value of a move, of narrow elements. What is in f32 is rounded on the way.
+  // The value of a move, of narrow elements. Elements in f32 are rounded on the way.
   Expr Moved(const Expr& value) {
     if (value->op == Op::kSelect) {
       const Expr then = Moved(value->args[1]);

@@ -151,7 +151,7 @@ bool NarrowTensors::LiteralsFit(const Expr& expr) const {
   return fit;
 }
 
-// What a node's reading means for the tensors that it reads. The node's own readers were looked at before.
+// Marks the tensors that a node reads. The node's own readers have marked its outputs before.
 void NarrowTensors::LookAtReaders(const Node& node) {
   if (const Stage* stage = std::get_if<Stage>(&node.made_by)) return LookAtStage(*stage);
   if (const Reshape* reshape = std::get_if<Reshape>(&node.made_by)) {
