@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "base/status.h"
 #include "codegen/onnx/check_model.h"
+#include "codegen/onnx/declared_shapes.h"
 #include "codegen/onnx/node_import.h"
 #include "codegen/onnx/operators.h"
 #include "codegen/workload/check.h"
@@ -56,7 +57,7 @@ class Importer {
   absl::StatusOr<std::vector<TypedTensor>> Run(const OnnxGraph& graph, const std::vector<TypedTensor>& inputs,
                                                const Values* around) {
     if (++depth_ > kMostCallDepth) return absl::InvalidArgumentError("graphs are nested too deeply");
-    if (depth_ == 1) model_outputs_ = &graph.outputs;
+    if (depth_ == 1) declared_ = DeclaredShapesOf(graph);
     Values values{around, {}};
     for (const auto& [name, constant] : graph.initializers) Define(&values, name, constant);
     for (size_t i = 0; i < inputs.size() && i < graph.inputs.size(); ++i)
@@ -150,17 +151,12 @@ class Importer {
     return import.outputs();
   }
 
-  // The shapes of the node's outputs that are outputs of the model with a fixed shape.
+  // The shapes of the node's outputs that follow from what the model declares.
   std::vector<std::optional<std::vector<int64_t>>> DeclaredShapes(const OnnxNode& node) const {
-    std::vector<std::optional<std::vector<int64_t>>> shapes(node.outputs.size());
-    for (size_t i = 0; i < node.outputs.size(); ++i) {
-      for (const DeclaredValue& output : *model_outputs_) {
-        const bool is_free = std::any_of(output.shape.begin(), output.shape.end(),
-                                         [](const Dimension& dimension) { return dimension.extent < 0; });
-        if (output.name != node.outputs[i] || !output.has_shape || is_free) continue;
-        shapes[i].emplace();
-        for (const Dimension& dimension : output.shape) shapes[i]->push_back(dimension.extent);
-      }
+    std::vector<std::optional<std::vector<int64_t>>> shapes;
+    for (const std::string& name : node.outputs) {
+      const auto shape = declared_.find(name);
+      shapes.push_back(shape == declared_.end() ? std::nullopt : std::optional(shape->second));
     }
     return shapes;
   }
@@ -204,7 +200,7 @@ class Importer {
   const OnnxModel& model_;
   GraphBuilder* const builder_;
   std::unordered_map<const NDArray*, Buffer> constants_;
-  const std::vector<DeclaredValue>* model_outputs_ = nullptr;
+  std::unordered_map<std::string, std::vector<int64_t>> declared_;
   int depth_ = 0;
   int64_t num_nodes_ = 0;  // imported so far
 };

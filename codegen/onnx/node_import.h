@@ -66,7 +66,7 @@ class NodeImport {
   void Set(size_t i, const Buffer& tensor) { Set(i, tensor, TypeNumber(tensor->dtype)); }
   void Set(size_t i, const Buffer& tensor, int type);
   const std::vector<TypedTensor>& outputs() const { return outputs_; }
-  // The shape that the model declares for an output of its own, where this is one and the shape is fixed.
+  // The fixed shape of an output where it follows from the shapes that the model declares for its outputs.
   const std::vector<int64_t>* DeclaredShape(size_t i) const {
     return i < declared_.size() && declared_[i] ? &*declared_[i] : nullptr;
   }

@@ -6,12 +6,15 @@
 #include <limits>
 #include <map>
 
+#include "codegen/onnx/declared_shapes.h"
 #include "tests/onnx/one_operator.h"
 
 namespace mycc::onnx {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Pair;
+using ::testing::UnorderedElementsAre;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 using Row = std::vector<double>;
@@ -159,6 +162,21 @@ TEST(Reduction, AxesThatAreKnownWhenTheModelRunsSelectAmongThoseOfTheDeclaredSha
       ExpectNumbers(reduce.Declare(expected.shape).Run(), 0, expected);
     }
   }
+}
+
+TEST(Reduction, DeclaredShapesAreThoseOfTheValuesBeforeToo) {
+  OnnxGraph graph;
+  graph.nodes = {{"", "ReduceSum", "", {"x", "axes"}, {"sum"}, {}},
+                 {"", "Sqrt", "", {"sum"}, {"root"}, {}},
+                 {"", "Sqrt", "other", {"y"}, {"z"}, {}},
+                 {"", "CastLike", "", {"root", "x"}, {"out"}, {}}};
+  graph.outputs = {{"out", kFloat, true, {{3, ""}, {2, ""}}},
+                   {"z", kFloat, true, {{4, ""}}},
+                   {"free", kFloat, true, {{-1, "n"}}}};
+  const std::vector<int64_t> shape = {3, 2};
+  EXPECT_THAT(DeclaredShapesOf(graph),
+              UnorderedElementsAre(Pair("out", shape), Pair("root", shape), Pair("sum", shape),
+                                   Pair("z", std::vector<int64_t>{4})));
 }
 
 TEST(Reduction, NoAxesAreAllOrNone) {
