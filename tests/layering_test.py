@@ -47,7 +47,7 @@ def read_libraries(root):
                 plain = words[""]
                 if command in ("mycc_library", "mycc_proto_library"):
                     name, sources = words["NAME"][0], words["SRCS"]
-                elif command == "add_executable":
+                elif command in ("add_executable", "add_library"):
                     name, sources = plain[0], plain[1:]
                 elif command == "target_link_libraries" and plain[0] in libraries:
                     libraries[plain[0]].private |= set(words.get("PRIVATE", []))

@@ -104,7 +104,7 @@ Scalar Combined(DType dtype, int64_t reduction, Scalar a, Scalar b) {
   return Scalar{0, WrapInt(dtype, of(a.i, b.i))};
 }
 
-// Indices of which some are beyond the extent, far away too.
+// Indices; some are beyond the extent, and far away too.
 NDArray HostileIndices(DType dtype, std::vector<int64_t> shape, int64_t extent, std::mt19937_64* random) {
   NDArray indices = RandomArray(dtype, std::move(shape), static_cast<double>(extent) + 3, random);
   const int64_t largest = dtype == DType::kI64 ? INT64_MAX : INT32_MAX;
