@@ -11,6 +11,7 @@
 #include "codegen/onnx/importer.h"
 #include "command/misuse.h"
 #include "command/sources.h"
+#include "proto/utf8.h"
 
 namespace mycc {
 namespace {
@@ -31,10 +32,18 @@ absl::Status AddShape(const std::string& text, OnnxOptions* options) {
   return absl::OkStatus();
 }
 
-// The lines behind the first one, such as a line for each node that is not supported, become a listing.
+absl::StatusOr<GraphOptions> PassesFor(const std::string& dtype) {
+  if (dtype.empty()) return GraphOptions{};
+  if (dtype == "bf16") return GraphOptions{DType::kBF16};
+  if (dtype == "f16") return GraphOptions{DType::kF16};
+  return Misuse(absl::StrCat("--dtype: `", dtype, "`; expected bf16 or f16"));
+}
+
+// The indented lines behind the first one, such as a line for each node that is not supported, become a
+// listing. A newline in a name that the message quotes has no indentation.
 absl::Status Listed(const absl::Status& status) {
-  const std::string message(status.message());
-  const size_t end = message.find('\n');
+  const std::string message = Printable(std::string(status.message()));
+  const size_t end = message.find("\n  ");
   if (end == std::string::npos) return status;
   return WithListing(absl::Status(status.code(), message.substr(0, end)), message.substr(end + 1) + "\n");
 }
@@ -46,6 +55,7 @@ bool IsModel(const std::string& file) { return absl::EndsWith(file, ".onnx"); }
 absl::StatusOr<std::vector<Workload>> ReadTasks(const ModelSource& source, const Target& target) {
   if (!IsModel(source.file)) {
     if (!source.shapes.empty()) return Misuse("--shape is for models (.onnx)");
+    if (!source.dtype.empty()) return Misuse("--dtype is for models (.onnx)");
     return ReadWorkloads(source.file);
   }
   MYCC_ASSIGN_OR_RETURN(ModelProgram program, ReadModel(source, target));
@@ -55,9 +65,10 @@ absl::StatusOr<std::vector<Workload>> ReadTasks(const ModelSource& source, const
 absl::StatusOr<ModelProgram> ReadModel(const ModelSource& source, const Target& target) {
   OnnxOptions options;
   for (const std::string& shape : source.shapes) MYCC_RETURN_IF_ERROR(AddShape(shape, &options));
+  MYCC_ASSIGN_OR_RETURN(const GraphOptions passes, PassesFor(source.dtype));
   absl::StatusOr<Graph> graph = ImportOnnx(source.file, options);
   if (!graph.ok()) return Listed(graph.status());
-  MYCC_ASSIGN_OR_RETURN(graph, OptimizeGraph(*std::move(graph), target));
+  MYCC_ASSIGN_OR_RETURN(graph, OptimizeGraph(*std::move(graph), target, passes));
   return MakeProgram(*graph);
 }
 

@@ -9,7 +9,6 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/status.h"
-#include "codegen/workload/canonical.h"
 #include "codegen/workload/compare.h"
 #include "command/times.h"
 #include "mycc/bench_report.h"
@@ -37,7 +36,7 @@ struct PairResult {
 
 struct Pair {
   std::string function, other;
-  Workload workload;
+  FunctionOrigin origin;
 };
 
 // The functions of two libraries, and those that have no partner in the other one.
@@ -48,25 +47,24 @@ struct Pairing {
 
 absl::StatusOr<Pairing> PairUp(const Library& library, const Library& other,
                                const std::vector<std::string>& functions) {
-  std::vector<std::pair<std::string, std::string>> others;  // hashes and names
+  std::vector<std::pair<std::string, std::string>> others;  // identities and names
   for (const ArtifactFunction& function : other.functions()) {
     MYCC_ASSIGN_OR_RETURN(const FunctionOrigin origin, OriginOf(other, function.name));
-    others.emplace_back(WorkloadHash(origin.workload), function.name);
+    others.emplace_back(origin.identity, function.name);
   }
   Pairing pairing;
   for (const std::string& function : functions) {
     MYCC_ASSIGN_OR_RETURN(FunctionOrigin origin, OriginOf(library, function));
-    const std::string hash = WorkloadHash(origin.workload);
     const auto match =
-        std::find_if(others.begin(), others.end(), [&](const auto& h) { return h.first == hash; });
+        std::find_if(others.begin(), others.end(), [&](const auto& o) { return o.first == origin.identity; });
     if (match == others.end()) {
       pairing.unmatched.push_back(function);
       continue;
     }
-    pairing.pairs.push_back({function, match->second, std::move(origin.workload)});
+    pairing.pairs.push_back({function, match->second, std::move(origin)});
     others.erase(match);
   }
-  for (const auto& [hash, name] : others) pairing.other_unmatched.push_back(name);
+  for (const auto& [identity, name] : others) pairing.other_unmatched.push_back(name);
   return pairing;
 }
 
@@ -80,8 +78,8 @@ absl::Status NothingInCommon(const Pairing& pairing, const BenchOptions& options
 }
 
 // Both differ from the exact result, so that they may differ from each other by twice as much.
-Outputs CompareOutputs(const Workload& workload, Arguments* arguments, Arguments* others) {
-  const Tolerance one = ToleranceOf(workload), both = {2 * one.of_value, 2 * one.of_scale};
+Outputs CompareOutputs(const Tolerance& one, Arguments* arguments, Arguments* others) {
+  const Tolerance both = {2 * one.of_value, 2 * one.of_scale};
   Outputs outputs;
   for (int i = 0; i < arguments->size(); ++i) {
     if (arguments->arg(i).kind != "output") continue;
@@ -112,10 +110,11 @@ absl::StatusOr<Arguments> CalledOnce(Library* library, const std::string& functi
 
 absl::StatusOr<PairResult> BenchOne(Library* library, Library* other, const Pair& pair,
                                     const BenchOptions& options) {
-  MYCC_ASSIGN_OR_RETURN(Arguments arguments, CalledOnce(library, pair.function, pair.workload, options.seed));
-  MYCC_ASSIGN_OR_RETURN(Arguments others, CalledOnce(other, pair.other, pair.workload, options.seed));
+  MYCC_ASSIGN_OR_RETURN(Arguments arguments,
+                        CalledOnce(library, pair.function, pair.origin.workload, options.seed));
+  MYCC_ASSIGN_OR_RETURN(Arguments others, CalledOnce(other, pair.other, pair.origin.workload, options.seed));
   PairResult result{pair.function, pair.other};
-  result.outputs = CompareOutputs(pair.workload, &arguments, &others);
+  result.outputs = CompareOutputs(pair.origin.tolerance, &arguments, &others);
   MYCC_ASSIGN_OR_RETURN(const auto first, StopwatchFor(library, &arguments, options.cold));
   MYCC_ASSIGN_OR_RETURN(const auto second, StopwatchFor(other, &others, options.cold));
   MYCC_ASSIGN_OR_RETURN(const Turns turns,

@@ -4,8 +4,10 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/check.h"
 #include "base/status.h"
+#include "codegen/workload/canonical.h"
 #include "codegen/workload/parse.h"
 #include "codegen/workload/reference.h"
 
@@ -16,11 +18,14 @@ namespace {
 absl::StatusOr<FunctionOrigin> OriginOfModel(const ArtifactFunction& function, const nlohmann::json& json) {
   FunctionOrigin origin;
   origin.workload.name = function.name;
+  origin.identity = "model";
   for (const ArtifactArg& arg : function.args) {
     const std::optional<DType> dtype = ParseDType(arg.dtype);
     if (!dtype)
       return absl::FailedPreconditionError(absl::StrCat("argument `", arg.name, "` is of an unknown type"));
     const Buffer tensor = MakeBuffer(arg.name, *dtype, arg.shape);
+    absl::StrAppend(&origin.identity, "\n", arg.kind, " ", arg.name, " ", arg.dtype, " ",
+                    absl::StrJoin(arg.shape, ","));
     if (arg.kind == "output") {
       origin.workload.outputs.push_back(tensor);
     } else {
@@ -34,6 +39,9 @@ absl::StatusOr<FunctionOrigin> OriginOfModel(const ArtifactFunction& function, c
                           ParseWorkload(kernel.value("workload", ""), function.name));
     const double launches = kernel.value("launches", 1.0);
     origin.flops += launches * CountFlops(workload);
+    const Tolerance own = ToleranceOf(workload);
+    origin.tolerance.of_value += launches * own.of_value;
+    origin.tolerance.of_scale += launches * own.of_scale;
     all_known &= kernel.contains("expected_seconds");
     seconds += launches * kernel.value("expected_seconds", 0.0);
   }
@@ -51,6 +59,8 @@ absl::StatusOr<FunctionOrigin> OriginOf(const Library& library, const std::strin
     FunctionOrigin origin;
     if (json.contains("launches")) return OriginOfModel(*description, json);
     MYCC_ASSIGN_OR_RETURN(origin.workload, ParseWorkload(row.value("workload", ""), description->name));
+    origin.identity = WorkloadHash(origin.workload);
+    origin.tolerance = ToleranceOf(origin.workload);
     origin.flops = CountFlops(origin.workload);
     if (row.contains("expected_seconds")) origin.expected_seconds = row.value("expected_seconds", 0.0);
     if (origin.workload.inputs.size() + origin.workload.outputs.size() != description->args.size()) break;

@@ -10,13 +10,16 @@
 #include "absl/status/statusor.h"
 #include "codegen/runtime/arguments.h"
 #include "codegen/runtime/library.h"
+#include "codegen/workload/tolerance.h"
 #include "codegen/workload/workload.h"
 
 namespace mycc {
 
 struct FunctionOrigin {
-  Workload workload;  // of a model's function: its inputs and outputs, and no stages
-  double flops = 0;   // of one call
+  Workload workload;     // of a model's function: its inputs and outputs, and no stages
+  std::string identity;  // equal for functions that can be compared: the workload's hash; a model's arguments
+  Tolerance tolerance;   // of the outputs; a model's kernels add theirs up
+  double flops = 0;      // of one call
   std::optional<double> expected_seconds;
 };
 

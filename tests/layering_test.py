@@ -47,8 +47,8 @@ def read_libraries(root):
                 plain = words[""]
                 if command in ("mycc_library", "mycc_proto_library"):
                     name, sources = words["NAME"][0], words["SRCS"]
-                elif command in ("add_executable", "add_library"):
-                    name, sources = plain[0], plain[1:]
+                elif command == "add_executable" or (command == "add_library" and "STATIC" in plain):
+                    name, sources = plain[0], [word for word in plain[1:] if word != "STATIC"]
                 elif command == "target_link_libraries" and plain[0] in libraries:
                     libraries[plain[0]].private |= set(words.get("PRIVATE", []))
                     continue

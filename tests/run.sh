@@ -38,7 +38,8 @@ set_up() {
     python3 -m venv .venv || return
   fi
   export VIRTUAL_ENV="$PWD/.venv" PATH="$PWD/.venv/bin:$PATH"
-  if ! python3 -c 'import importlib.metadata as m; m.version("numpy"), m.version("nvidia-cuda-nvrtc")' 2>/dev/null; then
+  if ! python3 -c 'import importlib.metadata as m; [m.version(p) for p in ("numpy", "nvidia-cuda-nvrtc", "ml_dtypes", "onnx", "onnxruntime")]' \
+    2>/dev/null; then
     python3 -m pip install --quiet --disable-pip-version-check -r tests/requirements.txt
   fi
 }

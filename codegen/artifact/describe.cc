@@ -104,14 +104,19 @@ std::string RoleText(const Entry& entry, const EntryArg& arg) {
                        : absl::StrCat("packed once by ", entry.packer, ", 64-byte aligned");
 }
 
+// A model's name for a tensor, which must not end the comment.
+std::string InComment(const std::string& name) {
+  return absl::StrReplaceAll(name, {{"*", "_"}, {"\n", " "}, {"\r", " "}});
+}
+
 std::string FunctionComment(const Entry& entry) {
   std::string text = entry.is_packer ? absl::StrCat("/* The const inputs of ", entry.title,
                                                     ", packed into the layout that this build reads.\n")
-                                     : absl::StrCat("/* ", entry.title, "\n");
+                                     : absl::StrCat("/* ", InComment(entry.title), "\n");
   for (size_t i = 0; i < entry.args.size(); ++i) {
     const EntryArg& arg = entry.args[i];
-    absl::StrAppend(&text, " *   args[", i, "]  ", arg.name, ": ", DTypeName(arg.dtype), ShapeText(arg.shape),
-                    "  ", RoleText(entry, arg), "\n");
+    absl::StrAppend(&text, " *   args[", i, "]  ", InComment(arg.name), ": ", DTypeName(arg.dtype),
+                    ShapeText(arg.shape), "  ", RoleText(entry, arg), "\n");
   }
   return text + " */\n";
 }

@@ -45,19 +45,23 @@ absl::Status CheckHeads(const NodeImport& n, const HeadVectors& q, const HeadVec
 
 // Where a head of keys serves several of queries, these are rows of one product: beside the positions when
 // they lie side by side, else an axis of their own.
-Buffer ProductsOfHeads(GraphBuilder& g, const HeadVectors& q, const HeadVectors& k) {
+Buffer ProductsOfHeads(GraphBuilder& g, const HeadVectors& q, const HeadVectors& k, double scale) {
   const int64_t batch = q.batch(), heads = k.heads(), group = q.heads() / heads, queries = q.positions();
   const int64_t keys = k.positions(), size = q.size();
   const DType dtype = WideTypeOf(q.tensor->dtype);
   const std::vector<int64_t> shape = {batch, q.heads(), queries, keys};
   const auto wide = [&](const Expr& x) { return MakeCast(dtype, x); };
+  const auto scaled = [&](const Buffer& products) {
+    return g.Map(products->shape,
+                 [&](const Axes& at) { return Load(products, at) * FloatConst(scale, dtype); });
+  };
   if (group > 1 && q.is_position_first) {
     const Buffer grouped = g.AddReshape(q.tensor, {batch, queries, heads, group, size});
     const Buffer products = g.Reduce(
         ReduceOp::kSum, {batch, heads, group, queries, keys}, {size}, [&](const Axes& a, const Axes& r) {
           return wide(Load(grouped, {a[0], a[3], a[1], a[2], r[0]})) * wide(k.At(a[0], a[1], a[4], r[0]));
         });
-    return g.AddReshape(products, shape);
+    return g.AddReshape(scaled(products), shape);
   }
   const HeadVectors rows =
       group == 1 ? q : HeadVectors{g.AddReshape(q.tensor, {batch, heads, group * queries, size}), false};
@@ -65,7 +69,7 @@ Buffer ProductsOfHeads(GraphBuilder& g, const HeadVectors& q, const HeadVectors&
       ReduceOp::kSum, {batch, heads, group * queries, keys}, {size}, [&](const Axes& a, const Axes& r) {
         return wide(rows.At(a[0], a[1], a[2], r[0])) * wide(k.At(a[0], a[1], a[3], r[0]));
       });
-  return g.AddReshape(products, shape);
+  return g.AddReshape(scaled(products), shape);
 }
 
 Buffer WeightedValues(GraphBuilder& g, const Buffer& weights, const HeadVectors& v, bool is_position_first,

@@ -32,8 +32,8 @@ Buffer HeadFirst(GraphBuilder& g, const HeadVectors& vectors);
 absl::Status CheckHeads(const NodeImport& n, const HeadVectors& q, const HeadVectors& k,
                         const HeadVectors& v);
 
-// Products of queries and keys, in f32 or f64: [batch, head, query, key].
-Buffer ProductsOfHeads(GraphBuilder& g, const HeadVectors& q, const HeadVectors& k);
+// Scaled products of queries and keys, in f32 or f64: [batch, head, query, key].
+Buffer ProductsOfHeads(GraphBuilder& g, const HeadVectors& q, const HeadVectors& k, double scale);
 // Sums of values weighted by `weights`, in the type `dtype`: [batch, head, query, element], or where the
 // position is first [batch, query, all heads' elements].
 Buffer WeightedValues(GraphBuilder& g, const Buffer& weights, const HeadVectors& v, bool is_position_first,

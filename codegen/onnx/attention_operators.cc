@@ -19,10 +19,10 @@ enum AttentionOutput : size_t { kResult, kPresentKey, kPresentValue, kProducts }
 // The values of qk_matmul_output_mode.
 enum ProductsMode : int64_t { kScaled, kCapped, kMasked, kProbabilities };
 
-// What becomes of a score at its axes.
+// A score at its axes, changed.
 using ElementFunction = std::function<Expr(const Axes&, const Expr&)>;
 
-Expr Infinity(DType dtype, double sign) {
+Expr InfinityOf(DType dtype, double sign) {
   return FloatConst(sign * std::numeric_limits<double>::infinity(), dtype);
 }
 
@@ -63,7 +63,7 @@ absl::StatusOr<ElementFunction> MaskOf(NodeImport& n, const std::vector<int64_t>
                                  ShapeText(shape)));
   }
   return ElementFunction([mask, is_shorter, known](const Axes& at, const Expr& score) -> Expr {
-    const Expr masked = Infinity(score->dtype, -1);
+    const Expr masked = InfinityOf(score->dtype, -1);
     if (mask->num_elements() == 0) return masked;
     Axes index;
     for (size_t i = 0; i < mask->shape.size(); ++i) {
@@ -90,7 +90,7 @@ absl::StatusOr<Buffer> MaskedScores(NodeImport& n, const Buffer& scores, int64_t
   }
   return n.g().Map(shape, [&](const Axes& at) {
     Expr score = Load(scores, at);
-    const Expr masked = Infinity(score->dtype, -1);
+    const Expr masked = InfinityOf(score->dtype, -1);
     if (mask != nullptr) score = mask(at, score);
     if (is_causal) score = MakeSelect(AtMost(at[3], at[2] + past), score, masked);
     if (lengths != nullptr) {
@@ -101,12 +101,8 @@ absl::StatusOr<Buffer> MaskedScores(NodeImport& n, const Buffer& scores, int64_t
   });
 }
 
-Buffer Scaled(NodeImport& n, const Buffer& products, int64_t size) {
-  const double scale = n.Float("scale", 1 / std::sqrt(static_cast<double>(size)));
-  return n.g().Map(products->shape, [&](const Axes& at) {
-    const Expr product = Load(products, at);
-    return product * NumberLike(product, scale);
-  });
+double ScaleOf(const NodeImport& n, const HeadVectors& q) {
+  return n.Float("scale", 1 / std::sqrt(static_cast<double>(q.size())));
 }
 
 Buffer Capped(NodeImport& n, const Buffer& scores) {
@@ -153,7 +149,7 @@ absl::Status Attention(NodeImport& n) {
   const DType dtype = q.tensor->dtype;
   MYCC_ASSIGN_OR_RETURN(const DType softmax_type, SoftmaxType(n, dtype));
 
-  const Buffer scaled = Scaled(n, ProductsOfHeads(g, q, k), q.size());
+  const Buffer scaled = ProductsOfHeads(g, q, k, ScaleOf(n, q));
   const Buffer capped = Capped(n, scaled);
   MYCC_ASSIGN_OR_RETURN(const Buffer masked, MaskedScores(n, capped, k.positions() - new_k.positions()));
   const Buffer probabilities = SoftmaxOver(g, g.Cast(masked, softmax_type), {3});
@@ -195,7 +191,7 @@ absl::Status FlexAttention(NodeImport& n) {
   if (precision != kFloat && precision != kDouble)
     return n.NotSupported(absl::StrCat("softmax_precision ", precision));
   const DType softmax_type = precision == kDouble ? DType::kF64 : DType::kF32;
-  Buffer scores = g.Cast(Scaled(n, ProductsOfHeads(g, q, k), q.size()), softmax_type);
+  Buffer scores = g.Cast(ProductsOfHeads(g, q, k, ScaleOf(n, q)), softmax_type);
   MYCC_ASSIGN_OR_RETURN(scores, Modified(n, "score_mod", scores));
   Buffer probabilities = SoftmaxOver(g, scores, {3});
   MYCC_ASSIGN_OR_RETURN(probabilities, Modified(n, "prob_mod", probabilities));

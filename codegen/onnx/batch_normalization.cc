@@ -10,7 +10,7 @@
 namespace mycc::onnx {
 namespace {
 
-enum BatchNormInput : size_t { kX, kScale, kBias, kMean, kVariance };
+enum BatchNormInput : size_t { kBatchX, kBatchScale, kBatchBias, kBatchMean, kBatchVariance };
 
 struct BatchNorm {
   std::vector<int64_t> parameter_shape;  // [C]; without `spatial`, that of one element of the batch
@@ -32,17 +32,17 @@ struct BatchNorm {
 
 absl::StatusOr<BatchNorm> CheckBatchNorm(NodeImport& n) {
   MYCC_RETURN_IF_ERROR(n.Expect(5));
-  MYCC_RETURN_IF_ERROR(n.ExpectRank(kX, 1, 16));
+  MYCC_RETURN_IF_ERROR(n.ExpectRank(kBatchX, 1, 16));
   BatchNorm norm;
   norm.is_spatial = n.opset() >= 9 || n.Int("spatial", 1) != 0;
-  const std::vector<int64_t>& shape = n.Shape(kX);
+  const std::vector<int64_t>& shape = n.Shape(kBatchX);
   norm.parameter_shape = norm.is_spatial ? std::vector<int64_t>{shape.size() > 1 ? shape[1] : 1}
                                          : std::vector<int64_t>(shape.begin() + 1, shape.end());
   norm.dtype = DType::kF32;
-  for (size_t i = kX; i <= kVariance; ++i) {
+  for (size_t i = kBatchX; i <= kBatchVariance; ++i) {
     MYCC_RETURN_IF_ERROR(ExpectTypes(n, i, kTakesFloats));
     if (n.Type(i) == DType::kF64) norm.dtype = DType::kF64;
-    if (i > kX && n.Shape(i) != norm.parameter_shape) {
+    if (i > kBatchX && n.Shape(i) != norm.parameter_shape) {
       return n.Refuse(absl::StrCat("input ", i, " is ", TypeText(n.In(i)), "; expected ",
                                    ShapeText(norm.parameter_shape), " for x of ", ShapeText(shape)));
     }
@@ -52,9 +52,9 @@ absl::StatusOr<BatchNorm> CheckBatchNorm(NodeImport& n) {
 
 // x scaled and shifted. The factors are stages over the channels alone, so that those of constants are
 // constants.
-Buffer Normalized(NodeImport& n, const BatchNorm& norm, const Buffer& mean, const Buffer& variance) {
+Buffer BatchNormalized(NodeImport& n, const BatchNorm& norm, const Buffer& mean, const Buffer& variance) {
   GraphBuilder& g = n.g();
-  const Buffer x = n.In(kX), scale = n.In(kScale), bias = n.In(kBias);
+  const Buffer x = n.In(kBatchX), scale = n.In(kBatchScale), bias = n.In(kBatchBias);
   const auto as_computed = [&](const Buffer& tensor, const Axes& at) {
     return MakeCast(norm.dtype, Load(tensor, at));
   };
@@ -71,7 +71,7 @@ Buffer Normalized(NodeImport& n, const BatchNorm& norm, const Buffer& mean, cons
 }
 
 // The old value of a statistic and that of the batch, mixed.
-Buffer Mixed(NodeImport& n, const BatchNorm& norm, const Buffer& old, const Buffer& fresh) {
+Buffer MixedStatistic(NodeImport& n, const BatchNorm& norm, const Buffer& old, const Buffer& fresh) {
   const double momentum = n.Float("momentum", 0.9);
   return n.g().Map(norm.parameter_shape, [&](const Axes& at) {
     const Expr kept = MakeCast(norm.dtype, Load(old, at)) * FloatConst(momentum, norm.dtype);
@@ -82,7 +82,7 @@ Buffer Mixed(NodeImport& n, const BatchNorm& norm, const Buffer& old, const Buff
 // Normalizes by the batch's own statistics, and gives these.
 void TrainBatchNorm(NodeImport& n, const BatchNorm& norm) {
   GraphBuilder& g = n.g();
-  const Buffer x = n.In(kX);
+  const Buffer x = n.In(kBatchX);
   const std::vector<int64_t> axes = norm.BatchAxes(x->shape.size());
   const Expr count = FloatConst(static_cast<double>(CountOver(x->shape, axes)), norm.dtype);
   const auto mean_of = [&](const std::function<Expr(const Axes&)>& value) {
@@ -96,9 +96,9 @@ void TrainBatchNorm(NodeImport& n, const BatchNorm& norm) {
     const Expr difference = element(at) - norm.At(mean, at);
     return difference * difference;
   });
-  n.Set(0, Normalized(n, norm, mean, variance));
-  n.Set(1, Mixed(n, norm, n.In(kMean), mean));
-  n.Set(2, Mixed(n, norm, n.In(kVariance), variance));
+  n.Set(0, BatchNormalized(n, norm, mean, variance));
+  n.Set(1, MixedStatistic(n, norm, n.In(kBatchMean), mean));
+  n.Set(2, MixedStatistic(n, norm, n.In(kBatchVariance), variance));
   n.Set(3, g.Cast(mean, x->dtype));
   n.Set(4, g.Cast(variance, x->dtype));
 }
@@ -113,7 +113,7 @@ absl::Status BatchNormalization(NodeImport& n) {
   if (is_training) {
     TrainBatchNorm(n, norm);
   } else {
-    n.Set(0, Normalized(n, norm, n.In(kMean), n.In(kVariance)));
+    n.Set(0, BatchNormalized(n, norm, n.In(kBatchMean), n.In(kBatchVariance)));
   }
   return absl::OkStatus();
 }

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "base/status.h"
 #include "codegen/onnx/operators.h"
 #include "codegen/workload/check.h"
@@ -14,8 +15,10 @@
 namespace mycc::onnx {
 namespace {
 
+// On one line, whatever the name is.
 std::string NodeName(const OnnxNode& node) {
-  return node.name.empty() && !node.outputs.empty() ? node.outputs[0] : node.name;
+  return absl::StrReplaceAll(node.name.empty() && !node.outputs.empty() ? node.outputs[0] : node.name,
+                             {{"\n", " "}});
 }
 
 // The names that a graph reads from the graphs around it.
@@ -66,7 +69,7 @@ class OperatorCheck {
     if (problems_.empty()) return absl::OkStatus();
     const size_t count = problems_.size();
     return absl::UnimplementedError(absl::StrCat(count, count == 1 ? " node is" : " nodes are",
-                                                 " not supported:\n  ", absl::StrJoin(problems_, "\n  ")));
+                                                 " not supported\n  ", absl::StrJoin(problems_, "\n  ")));
   }
 
  private:
@@ -82,6 +85,10 @@ class OperatorCheck {
     } else if (version < op->first_opset) {
       problems_.push_back(absl::StrCat("node `", NodeName(node), "`: operator ", node.op, domain, ", opset ",
                                        version, "; expected opset ", op->first_opset, " or later"));
+    } else if (node.domain.empty() && version < kFirstOpset) {
+      // A model or function that names no opset has the first one.
+      problems_.push_back(absl::StrCat("node `", NodeName(node), "`: operator ", node.op, ", opset ", version,
+                                       "; expected opset ", kFirstOpset, " to ", kLastOpset));
     }
   }
 
@@ -195,7 +202,8 @@ absl::StatusOr<std::vector<std::vector<int64_t>>> InputShapes(
   std::vector<std::string> free;
   std::unordered_set<std::string> names;
   for (const DeclaredValue* input : inputs) {
-    names.insert(input->name);
+    if (!names.insert(input->name).second)
+      return absl::InvalidArgumentError(absl::StrCat("input `", input->name, "` is declared twice"));
     if (input->kind != "tensor") {
       return absl::UnimplementedError(absl::StrCat("input `", input->name, "` of type ", input->kind,
                                                    " is not supported; expected a tensor"));
@@ -227,7 +235,8 @@ absl::StatusOr<std::vector<std::vector<int64_t>>> InputShapes(
   }
   if (!free.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "free dimensions, which --shape NAME=1x3x48x192 fixes:\n  ", absl::StrJoin(free, "\n  ")));
+        free.size(), free.size() == 1 ? " input has" : " inputs have",
+        " free dimensions; expected --shape NAME=1x3x48x192 for each\n  ", absl::StrJoin(free, "\n  ")));
   }
   return shapes;
 }

@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/onnx/moves.h"
+#include "codegen/onnx/moves_by_reads.h"
 #include "codegen/onnx/operators.h"
 #include "codegen/onnx/small_types.h"
 
@@ -44,7 +45,12 @@ absl::Status ImportConstant(NodeImport& n) {
 
 absl::Status ConstantOfShape(NodeImport& n) {
   MYCC_RETURN_IF_ERROR(n.Expect(1));
-  MYCC_ASSIGN_OR_RETURN(const std::vector<int64_t> shape, n.ConstantInts(0));
+  std::vector<int64_t> shape;
+  if (const std::vector<int64_t>* declared = ShapeInsteadOf(n, 0)) {
+    shape = *declared;
+  } else {
+    MYCC_ASSIGN_OR_RETURN(shape, n.ConstantInts(0));
+  }
   MYCC_RETURN_IF_ERROR(ExpectSoundShape(n, "gives", shape));
   Expr element = FloatConst(0, DType::kF32);
   int type = kFloat;

@@ -123,8 +123,9 @@ absl::StatusOr<TypedTensor> StackedResult(NodeImport& n, const std::vector<Buffe
 // A loop while it is unrolled.
 struct LoopState {
   const OnnxGraph* body = nullptr;
-  TypedTensor condition;  // of the next repetition
-  Buffer active;          // whether all conditions so far held; null: they are known to
+  TypedTensor condition;    // of the next repetition
+  Buffer active;            // whether all conditions so far held; null: they are known to
+  bool is_counted = false;  // the conditions say nothing more than the trip count
   std::vector<TypedTensor> carried;
   Collected collected{0};
 };
@@ -152,6 +153,7 @@ absl::Status RepeatLoop(NodeImport& n, int64_t iteration, LoopState* loop) {
 
 // Whether the condition ends the loop here. One that is not known turns what follows into a choice.
 absl::StatusOr<bool> EndsHere(NodeImport& n, int64_t most, LoopState* loop) {
+  if (loop->is_counted) return false;
   const std::optional<bool> known = KnownCondition(n, loop->condition.tensor);
   if (known) return !*known;
   if (!loop->collected.elements.empty() || most > kMostUnrolled) {
@@ -166,6 +168,22 @@ absl::StatusOr<bool> EndsHere(NodeImport& n, int64_t most, LoopState* loop) {
     return MakeBinary(Op::kAnd, Load(before, axes), Load(condition, axes));
   });
   return false;
+}
+
+// How often the body is repeated at most; exactly so often where an output that gathers one element each time
+// is declared, which counts where an input does not tell.
+absl::StatusOr<int64_t> TripCount(const NodeImport& n, LoopState* loop) {
+  const bool is_open = (n.Has(0) && n.Value(0) == nullptr) || (n.Has(1) && n.Value(1) == nullptr);
+  for (size_t i = loop->carried.size(); is_open && i < n.num_outputs(); ++i) {
+    const std::vector<int64_t>* declared = n.DeclaredShape(i);
+    if (declared == nullptr || declared->empty()) continue;
+    loop->is_counted = true;
+    return (*declared)[0];
+  }
+  if (!n.Has(0)) return std::numeric_limits<int64_t>::max();
+  MYCC_ASSIGN_OR_RETURN(const std::vector<int64_t> trips, n.ConstantInts(0));
+  if (trips.size() == 1) return trips[0];
+  return n.Refuse(absl::StrCat("its trip count is ", TypeText(n.In(0)), "; expected one number"));
 }
 
 // Inputs: the trip count, the condition of the first repetition, and what the body carries on.
@@ -183,13 +201,7 @@ absl::Status ImportLoop(NodeImport& n) {
                                  loop.body->outputs.size(), " outputs; expected ", count + 2,
                                  ", and at least ", std::max(count, n.num_outputs()) + 1));
   }
-  int64_t most = std::numeric_limits<int64_t>::max();
-  if (n.Has(0)) {
-    MYCC_ASSIGN_OR_RETURN(const std::vector<int64_t> trips, n.ConstantInts(0));
-    if (trips.size() != 1)
-      return n.Refuse(absl::StrCat("its trip count is ", TypeText(n.In(0)), "; expected one number"));
-    most = trips[0];
-  }
+  MYCC_ASSIGN_OR_RETURN(const int64_t most, TripCount(n, &loop));
   loop.condition = n.Has(1) ? n.Typed(1) : TypedTensor{n.g().Number(DType::kBool, 1), kBool};
   MYCC_RETURN_IF_ERROR(ExpectCondition(n, loop.condition));
   loop.collected = Collected(loop.body->outputs.size() - 1 - count);
@@ -211,7 +223,7 @@ absl::Status ImportLoop(NodeImport& n) {
   return absl::OkStatus();
 }
 
-// What a Scan is told about each of its scanned inputs and outputs.
+// The attributes of a Scan, one number for each of its scanned inputs and outputs.
 struct ScanForm {
   const OnnxGraph* body = nullptr;
   size_t states = 0, inputs = 0, outputs = 0;
@@ -300,7 +312,7 @@ absl::StatusOr<std::vector<TypedTensor>> Scanned(NodeImport& n, ScanForm form,
   return results;
 }
 
-// In opset 8 every input has a batch axis in front, each element of which is scanned by itself.
+// In opset 8 every input has a batch axis in front; its elements are scanned one by one.
 absl::StatusOr<std::vector<TypedTensor>> ScannedBatch(NodeImport& n, const ScanForm& form,
                                                       const std::vector<TypedTensor>& arguments) {
   const int64_t batch = arguments[0].tensor->shape.empty() ? 0 : arguments[0].tensor->shape[0];

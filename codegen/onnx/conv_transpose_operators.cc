@@ -19,6 +19,12 @@ struct TransposedConv {
   size_t rank() const { return kernel.size(); }
   int64_t Reach(size_t i) const { return (kernel[i] - 1) * dilations[i] + 1; }
   int64_t channels() const { return w->shape[1] * group; }
+  int64_t group_inputs() const { return w->shape[0] / group; }
+  // The channel of the input that result channel `m` reads as number `c` of its group.
+  Expr InputChannel(const Expr& m, const Expr& c) const {
+    return group == 1 ? c : FloorDiv(m, w->shape[1]) * group_inputs() + c;
+  }
+  Expr PlaceInGroup(const Expr& m) const { return group == 1 ? m : Mod(m, w->shape[1]); }
 };
 
 // The extents of the result, and what is cut off. output_shape decides before pads.
@@ -55,12 +61,10 @@ absl::Status SetResult(const NodeImport& n, TransposedConv* conv) {
 
 // The weights as an ordinary convolution's: w[m, c / group, kernel...] with the taps in reverse order.
 Buffer FlippedWeights(GraphBuilder& g, const TransposedConv& conv) {
-  const int64_t inputs = conv.w->shape[0] / conv.group, outputs = conv.w->shape[1];
-  std::vector<int64_t> shape = {conv.channels(), inputs};
+  std::vector<int64_t> shape = {conv.channels(), conv.group_inputs()};
   shape.insert(shape.end(), conv.kernel.begin(), conv.kernel.end());
   return g.Map(shape, [&](const Axes& a) {
-    Axes at = {FloorDiv(a[0], outputs) * inputs + a[1], Mod(a[0], outputs)};
-    if (conv.group == 1) at = {a[1], a[0]};
+    Axes at = {conv.InputChannel(a[0], a[1]), conv.PlaceInGroup(a[0])};
     for (size_t i = 0; i < conv.rank(); ++i) at.push_back(IntConst(conv.kernel[i] - 1) - a[i + 2]);
     return Load(conv.w, std::move(at));
   });
@@ -88,9 +92,9 @@ Buffer SpreadImage(GraphBuilder& g, const TransposedConv& conv) {
   });
 }
 
-// Whether the strides divide taps and results, so that the compiler can sum each phase of the strides apart.
-bool HasWholePhases(const TransposedConv& conv) {
-  if (conv.group != 1) return false;
+// Whether the compiler sums each phase of the strides apart: without dilations, of all channels or of one.
+bool HasPhases(const TransposedConv& conv) {
+  if (conv.group != 1 && conv.group_inputs() != 1) return false;
   bool any = false;
   for (size_t i = 0; i < conv.rank(); ++i) {
     if (conv.strides[i] == 1) continue;
@@ -120,12 +124,13 @@ TransposedConv WithWholePhases(GraphBuilder& g, const TransposedConv& conv) {
 
 // The sum whose terms select the elements that a tap meets: the form that is split into phases.
 Buffer SumOfPhases(GraphBuilder& g, const TransposedConv& conv) {
-  std::vector<int64_t> shape = {conv.x->shape[0], conv.channels()}, reduced = {conv.x->shape[1]};
+  std::vector<int64_t> shape = {conv.x->shape[0], conv.channels()}, reduced = {conv.group_inputs()};
   shape.insert(shape.end(), conv.out.begin(), conv.out.end());
   reduced.insert(reduced.end(), conv.kernel.begin(), conv.kernel.end());
   const DType dtype = SumType(conv.x->dtype);
   return g.Reduce(ReduceOp::kSum, shape, reduced, [&](const Axes& a, const Axes& r) {
-    Axes at_x = {a[0], r[0]}, at_w = {r[0], a[1]};
+    const Expr channel = conv.InputChannel(a[1], r[0]);
+    Axes at_x = {a[0], channel}, at_w = {channel, conv.PlaceInGroup(a[1])};
     Expr is_element = BoolConst(true);
     for (size_t i = 0; i < conv.rank(); ++i) {
       const int64_t stride = conv.strides[i];
@@ -151,7 +156,7 @@ Buffer FrontOf(GraphBuilder& g, const Buffer& source, const std::vector<int64_t>
 
 absl::StatusOr<Buffer> TransposedSums(NodeImport& n, const TransposedConv& conv) {
   GraphBuilder& g = n.g();
-  if (HasWholePhases(conv)) {
+  if (HasPhases(conv)) {
     const TransposedConv whole = WithWholePhases(g, conv);
     return FrontOf(g, SumOfPhases(g, whole), conv.out);
   }

@@ -61,9 +61,10 @@ Buffer SamplesOf(GraphBuilder& g, const DeformConv& conv) {
   return g.Map(shape, [&](const Axes& a) {
     Axes at = a;
     at[1] = FloorDiv(a[1], channels);
-    Expr value = Interpolated(places, floors, at, [&](const std::vector<Expr>& index) {
-      return LoadOrZero(conv.x, {a[0], a[1]}, index);
-    });
+    Expr value =
+        Interpolated(LoadEach(places, at), LoadEachIndex(floors, at), [&](const std::vector<Expr>& index) {
+          return LoadOrZero(conv.x, {a[0], a[1]}, index);
+        });
     if (conv.mask != nullptr) {
       Axes at_mask = {a[0], at[1] * conv.taps + TapNumber(conv, &a[2])};
       at_mask.insert(at_mask.end(), a.begin() + 2 + static_cast<int64_t>(rank), a.end());

@@ -17,7 +17,8 @@ namespace mycc {
 namespace onnx {
 namespace {
 
-constexpr int kMostCallDepth = 64;  // of functions and graphs inside one another
+constexpr int kMostCallDepth = 64;                // of functions and graphs inside one another
+constexpr int64_t kMostNodes = int64_t{1} << 18;  // with those of each call of a function or a graph
 
 // The values of a graph while it is read; names of the graphs around it are seen too.
 struct Values {
@@ -33,13 +34,19 @@ struct Values {
   }
 };
 
-std::string Label(const OnnxNode& node) {
-  const std::string& name = node.name.empty() && !node.outputs.empty() ? node.outputs[0] : node.name;
-  return absl::StrCat("node `", name, "` (", node.op, ")");
+// The name of a node, or that of its first output.
+const std::string& NameOf(const OnnxNode& node) {
+  return node.name.empty() && !node.outputs.empty() ? node.outputs[0] : node.name;
 }
+
+std::string Label(const OnnxNode& node) { return absl::StrCat("node `", NameOf(node), "` (", node.op, ")"); }
 
 absl::Status At(const OnnxNode& node, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat(Label(node), ": ", std::string(status.message())));
+}
+
+absl::Status DefinedTwice(const std::string& name) {
+  return absl::InvalidArgumentError(absl::StrCat("`", name, "` is defined twice"));
 }
 
 class Importer {
@@ -75,6 +82,11 @@ class Importer {
 
   absl::Status Nodes(const std::vector<OnnxNode>& nodes, const std::map<std::string, int64_t>& opsets,
                      Values* values) {
+    for (const OnnxNode& node : nodes) {
+      for (const std::string& output : node.outputs) {
+        if (values->tensors.count(output)) return At(node, DefinedTwice(output));
+      }
+    }
     std::vector<std::string> scopes;
     for (const Values* v = values; v != nullptr; v = v->around) {
       for (const auto& [name, tensor] : v->tensors) scopes.push_back(name);
@@ -87,6 +99,10 @@ class Importer {
   }
 
   absl::Status OneNode(const OnnxNode& node, const std::map<std::string, int64_t>& opsets, Values* values) {
+    if (++num_nodes_ > kMostNodes) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "more than ", kMostNodes, " nodes, with those that calls of functions and graphs add"));
+    }
     std::vector<TypedTensor> inputs;
     for (const std::string& name : node.inputs) {
       const TypedTensor* value = name.empty() ? nullptr : values->Find(name);
@@ -95,8 +111,7 @@ class Importer {
                   absl::InvalidArgumentError(absl::StrCat("reads `", name, "`, which nothing defines")));
       inputs.push_back(value == nullptr ? TypedTensor{} : *value);
     }
-    if (depth_ == 1)
-      builder_->SetOrigins({absl::StrCat(node.op, " ", node.name.empty() ? node.outputs[0] : node.name)});
+    if (depth_ == 1) builder_->SetOrigins({absl::StrCat(node.op, " ", NameOf(node))});
     const auto function = model_.functions.find(absl::StrCat(node.domain, ":", node.op));
     absl::StatusOr<std::vector<TypedTensor>> outputs =
         function != model_.functions.end() ? CallFunction(function->second, node, inputs)
@@ -191,6 +206,7 @@ class Importer {
   std::unordered_map<const NDArray*, Buffer> constants_;
   const std::vector<DeclaredValue>* model_outputs_ = nullptr;
   int depth_ = 0;
+  int64_t num_nodes_ = 0;  // imported so far
 };
 
 // The inputs that a caller passes: those that are no initializers.
@@ -219,7 +235,13 @@ absl::StatusOr<Graph> ImportModel(const OnnxModel& model, const OnnxOptions& opt
   }
   Importer importer(model, &builder);
   MYCC_ASSIGN_OR_RETURN(const std::vector<TypedTensor> outputs, importer.Run(graph, values, nullptr));
-  for (size_t i = 0; i < outputs.size(); ++i) builder.AddOutput(graph.outputs[i].name, outputs[i].tensor);
+  std::set<std::string> names;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const std::string& name = graph.outputs[i].name;
+    if (!names.insert(name).second)
+      return absl::InvalidArgumentError(absl::StrCat("output `", name, "` is declared twice"));
+    builder.AddOutput(name, outputs[i].tensor);
+  }
   MYCC_RETURN_IF_ERROR(builder.status());
   return builder.Finish();
 }
@@ -227,8 +249,10 @@ absl::StatusOr<Graph> ImportModel(const OnnxModel& model, const OnnxOptions& opt
 }  // namespace
 }  // namespace onnx
 
-absl::StatusOr<Graph> ImportOnnx(const std::string& file, const OnnxOptions& options) {
-  MYCC_ASSIGN_OR_RETURN(const onnx::OnnxModel model, onnx::ReadModel(file));
+namespace {
+
+absl::StatusOr<Graph> GraphOf(const onnx::OnnxModel& model, const std::string& file,
+                              const OnnxOptions& options) {
   absl::StatusOr<Graph> graph =
       onnx::ImportModel(model, options, std::filesystem::path(file).stem().string());
   if (!graph.ok())
@@ -236,6 +260,19 @@ absl::StatusOr<Graph> ImportOnnx(const std::string& file, const OnnxOptions& opt
                         absl::StrCat(file, ": ", std::string(graph.status().message())));
   MYCC_RETURN_IF_ERROR(VerifyGraph(*graph));
   return graph;
+}
+
+}  // namespace
+
+absl::StatusOr<Graph> ImportOnnx(const std::string& file, const OnnxOptions& options) {
+  MYCC_ASSIGN_OR_RETURN(const onnx::OnnxModel model, onnx::ReadModel(file));
+  return GraphOf(model, file, options);
+}
+
+absl::StatusOr<Graph> ImportOnnxBytes(const std::string& bytes, const std::string& file,
+                                      const OnnxOptions& options) {
+  MYCC_ASSIGN_OR_RETURN(const onnx::OnnxModel model, onnx::ReadModelBytes(bytes, file));
+  return GraphOf(model, file, options);
 }
 
 }  // namespace mycc

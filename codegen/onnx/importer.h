@@ -19,5 +19,8 @@ struct OnnxOptions {
 // dimensions where some are left; Unimplemented with all operators that are not supported; NotFound for a
 // missing file or missing external data.
 absl::StatusOr<Graph> ImportOnnx(const std::string& file, const OnnxOptions& options);
+// The same for bytes that are in memory; `file` names them in errors, and its folder has the external data.
+absl::StatusOr<Graph> ImportOnnxBytes(const std::string& bytes, const std::string& file,
+                                      const OnnxOptions& options);
 
 }  // namespace mycc

@@ -12,7 +12,14 @@
 namespace mycc::onnx {
 namespace {
 
-enum LinearAttentionInput : size_t { kQuery, kKey, kValue, kPastState, kDecay, kBeta };
+enum LinearAttentionInput : size_t {
+  kLinearQuery,
+  kLinearKey,
+  kLinearValue,
+  kLinearState,
+  kLinearDecay,
+  kLinearBeta
+};
 constexpr int64_t kMostSteps = 256;  // of a sequence
 
 struct LinearRule {
@@ -30,37 +37,40 @@ absl::Status SetGates(NodeImport& n, int64_t heads, LinearRule* rule) {
     return n.Refuse(
         absl::StrCat("update_rule is `", name, "`; expected linear, gated, delta or gated_delta"));
   }
-  if (is_gated != n.Has(kDecay) || is_delta != n.Has(kBeta)) {
-    return n.Refuse(absl::StrCat("the rule ", name, " with", n.Has(kDecay) ? "" : "out", " decay and with",
-                                 n.Has(kBeta) ? "" : "out", " beta; expected what the rule needs"));
+  if (is_gated != n.Has(kLinearDecay) || is_delta != n.Has(kLinearBeta)) {
+    return n.Refuse(absl::StrCat("the rule ", name, " with", n.Has(kLinearDecay) ? "" : "out",
+                                 " decay and with", n.Has(kLinearBeta) ? "" : "out",
+                                 " beta; expected what the rule needs"));
   }
   const auto fits = [&](const HeadVectors& gate, int64_t most) {
     return gate.batch() == rule->q.batch() && gate.positions() == rule->q.positions() &&
            (gate.size() == 1 || gate.size() == most);
   };
   if (is_gated) {
-    MYCC_ASSIGN_OR_RETURN(rule->decay, HeadVectorsOf(n, n.g(), kDecay, heads));
+    MYCC_ASSIGN_OR_RETURN(rule->decay, HeadVectorsOf(n, n.g(), kLinearDecay, heads));
     if (!fits(rule->decay, rule->k.size()))
-      return n.Refuse(absl::StrCat("the decay is ", TypeText(n.In(kDecay)),
+      return n.Refuse(absl::StrCat("the decay is ", TypeText(n.In(kLinearDecay)),
                                    "; expected one number for each head, or for each element of the keys"));
   }
   if (is_delta) {
-    MYCC_RETURN_IF_ERROR(n.ExpectRank(kBeta, 3, 3));
-    MYCC_ASSIGN_OR_RETURN(rule->beta, HeadVectorsOf(n, n.g(), kBeta, n.Shape(kBeta)[2] == 1 ? 1 : heads));
+    MYCC_RETURN_IF_ERROR(n.ExpectRank(kLinearBeta, 3, 3));
+    MYCC_ASSIGN_OR_RETURN(rule->beta,
+                          HeadVectorsOf(n, n.g(), kLinearBeta, n.Shape(kLinearBeta)[2] == 1 ? 1 : heads));
     if (!fits(rule->beta, 1))
-      return n.Refuse(absl::StrCat("beta is ", TypeText(n.In(kBeta)), "; expected one number for each head"));
+      return n.Refuse(
+          absl::StrCat("beta is ", TypeText(n.In(kLinearBeta)), "; expected one number for each head"));
   }
   return absl::OkStatus();
 }
 
 absl::StatusOr<LinearRule> LinearRuleOf(NodeImport& n) {
   MYCC_RETURN_IF_ERROR(n.Expect(3));
-  for (size_t i : {kQuery, kKey, kValue}) MYCC_RETURN_IF_ERROR(n.ExpectRank(i, 3, 3));
+  for (size_t i : {kLinearQuery, kLinearKey, kLinearValue}) MYCC_RETURN_IF_ERROR(n.ExpectRank(i, 3, 3));
   const int64_t heads = n.Int("kv_num_heads", 0);
   LinearRule rule;
-  MYCC_ASSIGN_OR_RETURN(rule.q, HeadVectorsOf(n, n.g(), kQuery, n.Int("q_num_heads", 0)));
-  MYCC_ASSIGN_OR_RETURN(rule.k, HeadVectorsOf(n, n.g(), kKey, heads));
-  MYCC_ASSIGN_OR_RETURN(rule.v, HeadVectorsOf(n, n.g(), kValue, heads));
+  MYCC_ASSIGN_OR_RETURN(rule.q, HeadVectorsOf(n, n.g(), kLinearQuery, n.Int("q_num_heads", 0)));
+  MYCC_ASSIGN_OR_RETURN(rule.k, HeadVectorsOf(n, n.g(), kLinearKey, heads));
+  MYCC_ASSIGN_OR_RETURN(rule.v, HeadVectorsOf(n, n.g(), kLinearValue, heads));
   MYCC_RETURN_IF_ERROR(CheckHeads(n, rule.q, rule.k, rule.v));
   if (rule.q.positions() != rule.k.positions()) {
     return n.Refuse(
@@ -112,7 +122,7 @@ Buffer NextState(GraphBuilder& g, const LinearRule& rule, const Buffer& before, 
   });
 }
 
-// What a step gives: [batch, head of the queries, value element].
+// The result of a step: [batch, head of the queries, value element].
 Buffer StepResult(GraphBuilder& g, const LinearRule& rule, const Buffer& state, int64_t step) {
   const int64_t group = rule.q.heads() / rule.k.heads();
   return g.Reduce(ReduceOp::kSum, {rule.q.batch(), rule.q.heads(), rule.v.size()}, {rule.q.size()},
@@ -138,14 +148,14 @@ absl::Status LinearAttention(NodeImport& n) {
   const std::vector<int64_t> shape = {rule.k.batch(), rule.k.heads(), rule.k.size(), rule.v.size()};
   Buffer state;
   DType state_type = rule.q.tensor->dtype;
-  if (n.Has(kPastState)) {
-    MYCC_RETURN_IF_ERROR(ExpectTypes(n, kPastState, kTakesFloats));
-    if (n.Shape(kPastState) != shape) {
+  if (n.Has(kLinearState)) {
+    MYCC_RETURN_IF_ERROR(ExpectTypes(n, kLinearState, kTakesFloats));
+    if (n.Shape(kLinearState) != shape) {
       return n.Refuse(
-          absl::StrCat("the past state is ", TypeText(n.In(kPastState)), "; expected ", ShapeText(shape)));
+          absl::StrCat("the past state is ", TypeText(n.In(kLinearState)), "; expected ", ShapeText(shape)));
     }
-    state_type = n.Type(kPastState);
-    state = g.Cast(n.In(kPastState), DType::kF32);
+    state_type = n.Type(kLinearState);
+    state = g.Cast(n.In(kLinearState), DType::kF32);
   } else {
     state = g.Map(shape, [](const Axes&) { return FloatConst(0, DType::kF32); });
   }

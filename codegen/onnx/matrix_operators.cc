@@ -13,8 +13,6 @@
 namespace mycc::onnx {
 namespace {
 
-constexpr int64_t kLargestDeterminant = 64;  // rows; each is a few stages
-
 // The sums of a[.., row, depth] * b[.., depth, column] over stacks of matrices that are broadcast.
 Buffer ProductOfStacks(GraphBuilder& g, const Buffer& a, const Buffer& b, const std::vector<int64_t>& shape) {
   const DType dtype = SumType(a->dtype);
@@ -69,52 +67,6 @@ absl::Status MatMul(NodeImport& n) {
   return absl::OkStatus();
 }
 
-// The determinant by elimination: each step takes the row with the largest first element from the others, and
-// leaves matrices with one row and one column less.
-absl::Status Det(NodeImport& n) {
-  MYCC_RETURN_IF_ERROR(ExpectTypes(n, 0, kTakesFloats));
-  MYCC_RETURN_IF_ERROR(n.ExpectRank(0, 2, 16));
-  std::vector<int64_t> outer = n.Shape(0);
-  const int64_t size = outer.back();
-  if (outer[outer.size() - 2] != size)
-    return n.Refuse(absl::StrCat("the matrices are ", TypeText(n.In(0)), "; expected square ones"));
-  if (size < 1 || size > kLargestDeterminant)
-    return n.NotSupported(absl::StrCat("the determinant of ", size, " rows"));
-  outer.resize(outer.size() - 2);
-  const int64_t count = ElementsOf(outer);
-  GraphBuilder& g = n.g();
-  Buffer rest = g.AddReshape(g.Cast(n.In(0), SumType(n.Type(0))), {count, size, size}), det;
-  for (int64_t m = size; m > 0; --m) {
-    const Buffer matrices = rest, product = det;
-    const Buffer first = g.Reduce(ReduceOp::kArgMax, {count}, {m}, [&](const Axes& a, const Axes& r) {
-      return Magnitude(Load(matrices, {a[0], r[0], IntConst(0)}));
-    });
-    const auto place = [&](const Axes& a) { return MakeCast(DType::kI64, Load(first, {a[0]})); };
-    const auto pivot = [&](const Axes& a, const Expr& column) {
-      return Load(matrices, {a[0], ClampTo(place(a), IntConst(0), IntConst(m - 1)), column});
-    };
-    det = g.Map({count}, [&](const Axes& a) {
-      const Expr element = pivot(a, IntConst(0));
-      const Expr is_first = MakeBinary(Op::kEq, place(a), IntConst(0));
-      const Expr factor = MakeSelect(is_first, element, Negative(element));
-      return product == nullptr ? factor : factor * Load(product, {a[0]});
-    });
-    rest = g.Map({count, m - 1, m - 1}, [&](const Axes& a) {
-      const auto row = [&](const Expr& column) {
-        const Expr is_taken = MakeBinary(Op::kEq, place(a), a[1] + 1);
-        return MakeSelect(is_taken, Load(matrices, {a[0], IntConst(0), column}),
-                          Load(matrices, {a[0], a[1] + 1, column}));
-      };
-      const Expr element = pivot(a, IntConst(0)), zero = NumberLike(element, 0);
-      const Expr ratio =
-          MakeSelect(MakeBinary(Op::kEq, element, zero), zero, Quotient(row(IntConst(0)), element));
-      return row(a[2] + 1) - ratio * pivot(a, a[2] + 1);
-    });
-  }
-  n.Set(0, g.Cast(g.AddReshape(det, outer), n.Type(0)));
-  return absl::OkStatus();
-}
-
 Expr Scaled(const Expr& x, double factor) { return factor == 1 ? x : x * NumberLike(x, factor); }
 
 // alpha * a * b + beta * c.
@@ -163,7 +115,6 @@ absl::Status Gemm(NodeImport& n) {
 }
 
 constexpr Operator kMatrixTable[] = {
-    {"Det", Det, 11},
     {"Gemm", Gemm},
     {"MatMul", MatMul},
 };

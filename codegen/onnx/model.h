@@ -115,6 +115,8 @@ struct OnnxModel {
 // Reads a model and its external data. InvalidArgument for a file that is no ONNX model or is cut off, and
 // for data that does not fit its tensor; NotFound for missing external data. The errors name the file.
 absl::StatusOr<OnnxModel> ReadModel(const std::string& file);
+// The same for bytes that are in memory; `file` names them in errors, and its folder has the external data.
+absl::StatusOr<OnnxModel> ReadModelBytes(const std::string& bytes, const std::string& file);
 
 // One tensor of the file format, as test data is stored.
 absl::StatusOr<TypedConstant> ParseTensor(const std::string& bytes);

@@ -1,5 +1,5 @@
-// What the operators that move elements share: literals of any type, reads by indices that are tensors, and
-// tensors joined along an axis. Internal to this folder. Thread rule: pure functions.
+// The common parts of operators that move elements: literals of any type, reads by indices that are tensors,
+// and tensors joined along an axis. Internal to this folder. Thread rule: pure functions.
 #pragma once
 
 #include <cstdint>

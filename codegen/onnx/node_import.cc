@@ -37,7 +37,7 @@ absl::StatusOr<std::vector<double>> NodeImport::ConstantFloats(size_t i) const {
   std::vector<double> numbers(value->num_elements());
   for (size_t k = 0; k < numbers.size(); ++k) {
     const Scalar number = value->Get(k);
-    numbers[k] = IsFloat(value->dtype) ? number.f : static_cast<double>(number.i);
+    numbers[k] = IsFloat(value->dtype) ? number.f : IntToDouble(value->dtype, number.i);
   }
   return numbers;
 }
@@ -47,33 +47,41 @@ const OnnxAttribute* NodeImport::Attribute(const std::string& name) const {
   return at == node_.attributes.end() ? nullptr : &at->second;
 }
 
-int64_t NodeImport::Int(const std::string& name, int64_t otherwise) const {
+const OnnxAttribute* NodeImport::OfType(const std::string& name, int type, const char* expected) const {
   const OnnxAttribute* attribute = Attribute(name);
+  // Files of the first version of the format name no types.
+  if (attribute != nullptr && attribute->type != 0 && attribute->type != type)
+    builder_->Fail(Refuse(absl::StrCat("attribute ", name, " has another type; expected ", expected)));
+  return attribute;
+}
+
+int64_t NodeImport::Int(const std::string& name, int64_t otherwise) const {
+  const OnnxAttribute* attribute = OfType(name, 2, "an integer");
   return attribute == nullptr ? otherwise : attribute->i;
 }
 
 double NodeImport::Float(const std::string& name, double otherwise) const {
-  const OnnxAttribute* attribute = Attribute(name);
+  const OnnxAttribute* attribute = OfType(name, 1, "a float");
   return attribute == nullptr ? otherwise : attribute->f;
 }
 
 std::string NodeImport::String(const std::string& name, const std::string& otherwise) const {
-  const OnnxAttribute* attribute = Attribute(name);
+  const OnnxAttribute* attribute = OfType(name, 3, "a text");
   return attribute == nullptr ? otherwise : attribute->s;
 }
 
 std::vector<int64_t> NodeImport::Ints(const std::string& name, std::vector<int64_t> otherwise) const {
-  const OnnxAttribute* attribute = Attribute(name);
+  const OnnxAttribute* attribute = OfType(name, 7, "integers");
   return attribute == nullptr ? otherwise : attribute->ints;
 }
 
 std::vector<double> NodeImport::Floats(const std::string& name) const {
-  const OnnxAttribute* attribute = Attribute(name);
+  const OnnxAttribute* attribute = OfType(name, 6, "floats");
   return attribute == nullptr ? std::vector<double>() : attribute->floats;
 }
 
 std::vector<std::string> NodeImport::Strings(const std::string& name) const {
-  const OnnxAttribute* attribute = Attribute(name);
+  const OnnxAttribute* attribute = OfType(name, 8, "texts");
   return attribute == nullptr ? std::vector<std::string>() : attribute->strings;
 }
 

@@ -47,7 +47,7 @@ class NodeImport {
   absl::StatusOr<std::vector<double>> ConstantFloats(size_t i) const;
   const NDArray* Value(size_t i) const { return Has(i) ? builder_->ValueOf(In(i)) : nullptr; }
 
-  // Attributes, or the operator's default.
+  // Attributes, or the operator's default. One of another type makes the builder fail.
   bool HasAttribute(const std::string& name) const { return node_.attributes.count(name) > 0; }
   int64_t Int(const std::string& name, int64_t otherwise) const;
   double Float(const std::string& name, double otherwise) const;
@@ -95,6 +95,9 @@ class NodeImport {
   static int TypeNumber(DType dtype);
 
  private:
+  // An attribute, if it is there; one of another type than ONNX's number `type` makes the builder fail.
+  const OnnxAttribute* OfType(const std::string& name, int type, const char* expected) const;
+
   const OnnxNode& node_;
   const int64_t opset_;
   std::vector<TypedTensor> inputs_, outputs_;

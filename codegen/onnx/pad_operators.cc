@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include "codegen/onnx/elementwise.h"
 #include "codegen/onnx/moves.h"
+#include "codegen/onnx/moves_by_reads.h"
 #include "codegen/onnx/operators.h"
 #include "codegen/workload/limits.h"
 
@@ -113,6 +114,14 @@ absl::Status ImportPad(NodeImport& n) {
   const std::string mode = n.String("mode", "constant");
   if (mode != "constant" && mode != "reflect" && mode != "edge" && mode != "wrap")
     return n.Refuse(absl::StrCat("mode is `", mode, "`; expected constant, reflect, edge or wrap"));
+  for (const size_t i : {1, 3}) {
+    const std::vector<int64_t>* declared = ShapeInsteadOf(n, i);
+    if (declared == nullptr) continue;
+    MYCC_ASSIGN_OR_RETURN(const Expr value, PadValue(n, n.g()));
+    MYCC_ASSIGN_OR_RETURN(const Buffer result, PaddedByReads(n, mode, value, *declared));
+    n.Set(0, result, n.Typed(0).type);
+    return absl::OkStatus();
+  }
   MYCC_ASSIGN_OR_RETURN(Padding padding, PaddingOf(n));
   std::vector<int64_t> shape = n.Shape(0);
   for (size_t i = 0; i < shape.size(); ++i) shape[i] += padding.before[i] + padding.after[i];

@@ -274,7 +274,8 @@ absl::Status MaxUnpool(NodeImport& n) {
   });
   result = g.AddReshape(result, shape);
   if (n.Has(2)) {
-    MYCC_ASSIGN_OR_RETURN(const std::vector<int64_t> wanted, n.ConstantInts(2));
+    const std::vector<int64_t>* declared = n.Value(2) == nullptr ? n.DeclaredShape(0) : nullptr;
+    MYCC_ASSIGN_OR_RETURN(const auto wanted, declared ? *declared : n.ConstantInts(2));
     const bool fits = wanted.size() == shape.size() && ShapeProblem(wanted).empty() &&
                       std::equal(wanted.begin(), wanted.begin() + 2, shape.begin()) &&
                       std::equal(shape.begin(), shape.end(), wanted.begin(), std::less_equal<>());

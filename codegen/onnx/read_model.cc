@@ -28,7 +28,9 @@ class Reader {
       return absl::UnimplementedError("sparse initializers are not supported");
     to->name = from->name();
     for (onnx_file::Tensor& tensor : *from->mutable_initializer()) {
-      MYCC_ASSIGN_OR_RETURN(to->initializers[tensor.name()], ReadTensor(&tensor, folder_));
+      MYCC_ASSIGN_OR_RETURN(TypedConstant value, ReadTensor(&tensor, folder_));
+      if (!to->initializers.emplace(tensor.name(), std::move(value)).second)
+        return absl::InvalidArgumentError(absl::StrCat("initializer `", tensor.name(), "` is there twice"));
       tensor.Clear();
     }
     for (const onnx_file::Value& value : from->input()) to->inputs.push_back(Declared(value));
@@ -87,6 +89,9 @@ class Reader {
     to->floats.assign(from->floats().begin(), from->floats().end());
     to->ints.assign(from->ints().begin(), from->ints().end());
     to->strings.assign(from->strings().begin(), from->strings().end());
+    constexpr int kTensor = 4, kGraph = 5;  // of attributes
+    const bool is_missing = (to->type == kTensor && !from->has_t()) || (to->type == kGraph && !from->has_g());
+    if (is_missing && to->reference.empty()) return absl::InvalidArgumentError("has no value");
     if (from->has_t()) {
       MYCC_ASSIGN_OR_RETURN(to->tensor, ReadTensor(from->mutable_t(), folder_));
     }
@@ -118,6 +123,12 @@ class Reader {
   const std::string folder_;
 };
 
+absl::Status CheckParsed(bool parsed, const onnx_file::Model& model, const std::string& file) {
+  if (parsed && model.has_graph()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("`", file, "` is no ONNX model", parsed ? ": it has no graph" : ", or is cut off"));
+}
+
 absl::Status ParseFile(const std::string& file, onnx_file::Model* model) {
   const int fd = open(file.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) {
@@ -130,16 +141,10 @@ absl::Status ParseFile(const std::string& file, onnx_file::Model* model) {
   if (stream.GetErrno() != 0)
     return absl::PermissionDeniedError(
         absl::StrCat("cannot read `", file, "`: ", strerror(stream.GetErrno())));
-  if (parsed && model->has_graph()) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("`", file, "` is no ONNX model", parsed ? ": it has no graph" : ", or is cut off"));
+  return CheckParsed(parsed, *model, file);
 }
 
-}  // namespace
-
-absl::StatusOr<OnnxModel> ReadModel(const std::string& file) {
-  onnx_file::Model parsed;
-  MYCC_RETURN_IF_ERROR(ParseFile(file, &parsed));
+absl::StatusOr<OnnxModel> ModelOf(onnx_file::Model parsed, const std::string& file) {
   OnnxModel model;
   for (const onnx_file::OperatorSet& set : parsed.opset_import())
     model.opsets[Reader::Domain(set.domain())] = set.version();
@@ -153,6 +158,20 @@ absl::StatusOr<OnnxModel> ReadModel(const std::string& file) {
   if (!status.ok())
     return absl::Status(status.code(), absl::StrCat("`", file, "`: ", std::string(status.message())));
   return model;
+}
+
+}  // namespace
+
+absl::StatusOr<OnnxModel> ReadModel(const std::string& file) {
+  onnx_file::Model parsed;
+  MYCC_RETURN_IF_ERROR(ParseFile(file, &parsed));
+  return ModelOf(std::move(parsed), file);
+}
+
+absl::StatusOr<OnnxModel> ReadModelBytes(const std::string& bytes, const std::string& file) {
+  onnx_file::Model parsed;
+  MYCC_RETURN_IF_ERROR(CheckParsed(parsed.ParseFromString(bytes), parsed, file));
+  return ModelOf(std::move(parsed), file);
 }
 
 }  // namespace mycc::onnx

@@ -77,56 +77,58 @@ absl::StatusOr<std::vector<uint8_t>> ReadExternal(const onnx_file::Tensor& tenso
                                     " for its type and shape"));
   }
   const std::string path = (std::filesystem::path(folder) / place.file).string();
-  std::ifstream in(path, std::ios::binary);
-  if (!in) {
+  std::error_code error;
+  std::ifstream in;
+  if (std::filesystem::is_regular_file(path, error)) in.open(path, std::ios::binary);
+  if (!in.is_open()) {
     return absl::NotFoundError(
         absl::StrCat("tensor `", tensor.name(), "`: cannot read its external data `", path, "`"));
   }
+  // The size is looked at first, so that a wrong shape asks for no memory.
+  const auto size = static_cast<int64_t>(std::filesystem::file_size(path, error));
+  const auto too_short = [&] {
+    return Bad(tensor, absl::StrCat("its external data `", path, "` has ", size, " bytes; expected ",
+                                    expected, " from byte ", place.offset));
+  };
+  if (error || size < expected || size - expected < place.offset) return too_short();
   std::vector<uint8_t> bytes(expected);
   in.seekg(place.offset);
   in.read(reinterpret_cast<char*>(bytes.data()), expected);
-  if (in.gcount() != expected) {
-    return Bad(tensor,
-               absl::StrCat("its external data `", path, "` ends before byte ", place.offset + expected));
-  }
+  if (in.gcount() != expected) return too_short();
   return bytes;
 }
 
-// The elements of one of the typed fields.
-template <typename Field, typename Store>
-bool FromField(const Field& field, int64_t count, const Store& store) {
+// The elements of one of the typed fields, of `width` bytes each: the low bytes of what is there.
+template <typename Field>
+bool FromField(const Field& field, int64_t count, int width, std::vector<uint8_t>* bytes) {
   if (static_cast<int64_t>(field.size()) != count) return false;
-  for (int64_t i = 0; i < count; ++i) store(i, field.Get(static_cast<int>(i)));
+  bytes->resize(count * width);
+  for (int64_t i = 0; i < count; ++i) {
+    const auto value = field.Get(static_cast<int>(i));
+    std::memcpy(bytes->data() + i * width, &value, width);
+  }
   return true;
-}
-
-template <typename T>
-void PutBits(std::vector<uint8_t>* bytes, int64_t i, T value) {
-  std::memcpy(bytes->data() + i * sizeof(T), &value, sizeof(T));
 }
 
 absl::StatusOr<std::vector<uint8_t>> FromTypedFields(const onnx_file::Tensor& tensor, DType storage,
                                                      int64_t elements) {
   const int type = tensor.data_type(), width = DTypeBytes(storage);
-  std::vector<uint8_t> bytes(elements * width);
-  const auto put = [&](int64_t i, uint64_t value) { std::memcpy(bytes.data() + i * width, &value, width); };
+  std::vector<uint8_t> bytes;
   bool fits = false;
   if (type == kFloat) {
-    fits = FromField(tensor.float_data(), elements, [&](int64_t i, float v) { PutBits(&bytes, i, v); });
+    fits = FromField(tensor.float_data(), elements, width, &bytes);
   } else if (type == kDouble) {
-    fits = FromField(tensor.double_data(), elements, [&](int64_t i, double v) { PutBits(&bytes, i, v); });
+    fits = FromField(tensor.double_data(), elements, width, &bytes);
   } else if (type == kInt64) {
-    fits = FromField(tensor.int64_data(), elements, put);
+    fits = FromField(tensor.int64_data(), elements, width, &bytes);
   } else if (type == kUint32 || type == kUint64) {
-    fits = FromField(tensor.uint64_data(), elements, put);
+    fits = FromField(tensor.uint64_data(), elements, width, &bytes);
   } else if (BitsInFile(type) != 0) {
-    const int64_t packed = FileBytes(type, storage, elements);
-    std::vector<uint8_t> file_bytes(packed);
-    fits = FromField(tensor.int32_data(), packed,
-                     [&](int64_t i, int32_t v) { file_bytes[i] = static_cast<uint8_t>(v); });
-    if (fits) bytes = Unpack(type, file_bytes.data(), elements);
+    std::vector<uint8_t> packed;
+    fits = FromField(tensor.int32_data(), FileBytes(type, storage, elements), 1, &packed);
+    if (fits) bytes = Unpack(type, packed.data(), elements);
   } else {
-    fits = FromField(tensor.int32_data(), elements, put);
+    fits = FromField(tensor.int32_data(), elements, width, &bytes);
   }
   if (!fits) return Bad(tensor, absl::StrCat("its data are not the ", elements, " elements of its shape"));
   return bytes;

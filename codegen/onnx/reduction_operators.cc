@@ -5,24 +5,11 @@
 #include "base/status.h"
 #include "codegen/onnx/elementwise.h"
 #include "codegen/onnx/operators.h"
+#include "codegen/onnx/reduction_axes.h"
 #include "codegen/onnx/rows.h"
 
 namespace mycc::onnx {
 namespace {
-
-struct ReducedAxes {
-  std::vector<int64_t> axes;
-  bool keeps_axes = true;
-};
-
-// The axes are an attribute, from some opset on an input. None means all, or with noop_with_empty_axes none.
-absl::StatusOr<ReducedAxes> ReducedAxesOf(NodeImport& n) {
-  const int64_t rank = n.Rank(0);
-  MYCC_ASSIGN_OR_RETURN(std::vector<int64_t> axes, n.IntsOrInput("axes", 1));
-  if (axes.empty() && n.Int("noop_with_empty_axes", 0) == 0) axes = AxesFrom(0, rank);
-  MYCC_ASSIGN_OR_RETURN(axes, n.AxesOf(std::move(axes), rank));
-  return ReducedAxes{std::move(axes), n.Int("keepdims", 1) != 0};
-}
 
 // Where the sums of a type are made: integers whose results are floats, in f64.
 DType SumTypeOf(DType dtype, bool is_float_function) {
@@ -31,19 +18,20 @@ DType SumTypeOf(DType dtype, bool is_float_function) {
 }
 
 // The result is `finish` of the sums or other reductions of `value`, both in the type of the sums.
+Buffer ReducedValues(NodeImport& n, ReduceOp op, const ReducedAxes& reduced, DType sum_type,
+                     const UnaryFunction& value, const UnaryFunction& finish) {
+  const Buffer x = n.In(0);
+  const Buffer sums = ReduceOver(n.g(), op, x->shape, reduced.axes, reduced.keeps_axes,
+                                 [&](const Axes& at) { return value(MakeCast(sum_type, Load(x, at))); });
+  return n.g().Map(sums->shape, [&](const Axes& at) { return MakeCast(x->dtype, finish(Load(sums, at))); });
+}
+
 absl::Status ReduceValues(NodeImport& n, ReduceOp op, bool is_float_function, const UnaryFunction& value,
                           const UnaryFunction& finish) {
   MYCC_RETURN_IF_ERROR(ExpectTypes(n, 0, kTakesNumbers));
-  MYCC_ASSIGN_OR_RETURN(const ReducedAxes reduced, ReducedAxesOf(n));
-  const Buffer x = n.In(0);
-  const DType sum_type = SumTypeOf(x->dtype, is_float_function);
-  const Buffer sums = ReduceOver(n.g(), op, x->shape, reduced.axes, reduced.keeps_axes,
-                                 [&](const Axes& at) { return value(MakeCast(sum_type, Load(x, at))); });
-  n.Set(
-      0,
-      n.g().Map(sums->shape, [&](const Axes& axes) { return MakeCast(x->dtype, finish(Load(sums, axes))); }),
-      n.Typed(0).type);
-  return absl::OkStatus();
+  const DType sum_type = SumTypeOf(n.Type(0), is_float_function);
+  return ReduceInput(
+      n, [&](const ReducedAxes& reduced) { return ReducedValues(n, op, reduced, sum_type, value, finish); });
 }
 
 Expr Same(const Expr& x) { return x; }
@@ -64,68 +52,66 @@ absl::Status ReduceLogSum(NodeImport& n) { return ReduceValues(n, ReduceOp::kSum
 absl::Status ReduceSumSquare(NodeImport& n) { return ReduceValues(n, ReduceOp::kSum, false, Square, Same); }
 
 // The mean of integers is truncated.
+Expr MeanOf(const Expr& sum, int64_t count) {
+  if (count == 1) return sum;
+  if (IsFloat(sum->dtype)) return Quotient(sum, NumberLike(sum, static_cast<double>(count)));
+  const Expr wide = MakeCast(DType::kI64, sum), divisor = IntConst(count);
+  const Expr below = Negative(MakeBinary(Op::kFloorDiv, Negative(wide), divisor));
+  return MakeCast(sum->dtype,
+                  MakeSelect(LessThan(wide, IntConst(0)), below, MakeBinary(Op::kFloorDiv, wide, divisor)));
+}
+
 absl::Status ReduceMean(NodeImport& n) {
   MYCC_RETURN_IF_ERROR(ExpectTypes(n, 0, kTakesNumbers));
-  MYCC_ASSIGN_OR_RETURN(const ReducedAxes reduced, ReducedAxesOf(n));
-  const int64_t count = CountOver(n.Shape(0), reduced.axes);
-  return ReduceValues(n, ReduceOp::kSum, false, Same, [&](const Expr& sum) {
-    if (IsFloat(sum->dtype))
-      return count == 1 ? sum : Quotient(sum, NumberLike(sum, static_cast<double>(count)));
-    const Expr wide = MakeCast(DType::kI64, sum), divisor = IntConst(count);
-    const Expr below = Negative(MakeBinary(Op::kFloorDiv, Negative(wide), divisor));
-    return MakeCast(sum->dtype,
-                    MakeSelect(LessThan(wide, IntConst(0)), below, MakeBinary(Op::kFloorDiv, wide, divisor)));
+  return ReduceInput(n, [&](const ReducedAxes& reduced) {
+    const int64_t count = CountOver(n.Shape(0), reduced.axes);
+    return ReducedValues(n, ReduceOp::kSum, reduced, SumTypeOf(n.Type(0), false), Same,
+                         [&](const Expr& sum) { return MeanOf(sum, count); });
   });
 }
 
 // log(sum(exp(x))), where the largest x is taken out. It is not where it is infinite: the sum of exp(x) tells
 // the result then.
-absl::Status ReduceLogSumExp(NodeImport& n) {
-  MYCC_RETURN_IF_ERROR(ExpectTypes(n, 0, kTakesNumbers));
-  MYCC_ASSIGN_OR_RETURN(const ReducedAxes reduced, ReducedAxesOf(n));
+Buffer LogSumExpOver(NodeImport& n, const ReducedAxes& reduced) {
   GraphBuilder& g = n.g();
   const Buffer x = n.In(0);
   const DType type = SumTypeOf(x->dtype, true);
   const auto element = [&](const Axes& at) { return MakeCast(type, Load(x, at)); };
   const Buffer largest = ReduceOver(g, ReduceOp::kMax, x->shape, reduced.axes, true, element);
-  const Buffer offset = g.Map(largest->shape, [&](const Axes& axes) {
-    const Expr value = Load(largest, axes);
+  const Buffer offset = g.Map(largest->shape, [&](const Axes& at) {
+    const Expr value = Load(largest, at);
     const Expr infinity = FloatConst(std::numeric_limits<double>::infinity(), type);
     return MakeSelect(LessThan(Magnitude(value), infinity), value, FloatConst(0, type));
   });
   const Buffer sums = ReduceOver(g, ReduceOp::kSum, x->shape, reduced.axes, true, [&](const Axes& at) {
     return ExpOf(element(at) - BroadcastLoad(offset, at));
   });
-  const Buffer result = g.Map(sums->shape, [&](const Axes& axes) {
-    return MakeCast(x->dtype, LogOf(Load(sums, axes)) + Load(offset, axes));
+  const Buffer result = g.Map(sums->shape, [&](const Axes& at) {
+    return MakeCast(x->dtype, LogOf(Load(sums, at)) + Load(offset, at));
   });
-  std::vector<int64_t> shape;
-  for (size_t i = 0, next = 0; i < result->shape.size(); ++i) {
-    const bool is_reduced = next < reduced.axes.size() && reduced.axes[next] == static_cast<int64_t>(i);
-    if (is_reduced) ++next;
-    if (!is_reduced || reduced.keeps_axes) shape.push_back(result->shape[i]);
-  }
-  n.Set(0, g.AddReshape(result, shape), n.Typed(0).type);
-  return absl::OkStatus();
+  return g.AddReshape(result, ResultShape(x->shape, reduced));
+}
+
+absl::Status ReduceLogSumExp(NodeImport& n) {
+  MYCC_RETURN_IF_ERROR(ExpectTypes(n, 0, kTakesNumbers));
+  return ReduceInput(n, [&](const ReducedAxes& reduced) { return LogSumExpOver(n, reduced); });
 }
 
 // Bools are compared as numbers: the largest of none is false, the smallest true.
-absl::Status ReduceExtremum(NodeImport& n, ReduceOp op) {
-  MYCC_RETURN_IF_ERROR(ExpectTypes(n, 0, n.opset() < 20 ? kTakesNumbers : kTakesPlain));
-  MYCC_ASSIGN_OR_RETURN(const ReducedAxes reduced, ReducedAxesOf(n));
+Buffer ExtremumOver(NodeImport& n, ReduceOp op, const ReducedAxes& reduced) {
   const Buffer x = n.In(0);
   const bool is_bool = x->dtype == DType::kBool;
-  Buffer result = ReduceOver(n.g(), op, x->shape, reduced.axes, reduced.keeps_axes, [&](const Axes& at) {
-    return is_bool ? MakeCast(DType::kI32, Load(x, at)) : Load(x, at);
-  });
-  if (is_bool) {
-    const Buffer numbers = result;
-    result = n.g().Map(numbers->shape, [&](const Axes& axes) {
-      return LessThan(IntConst(0, DType::kI32), Load(numbers, axes));
-    });
-  }
-  n.Set(0, result, n.Typed(0).type);
-  return absl::OkStatus();
+  const Buffer result =
+      ReduceOver(n.g(), op, x->shape, reduced.axes, reduced.keeps_axes,
+                 [&](const Axes& at) { return is_bool ? MakeCast(DType::kI32, Load(x, at)) : Load(x, at); });
+  if (!is_bool) return result;
+  return n.g().Map(result->shape,
+                   [&](const Axes& at) { return LessThan(IntConst(0, DType::kI32), Load(result, at)); });
+}
+
+absl::Status ReduceExtremum(NodeImport& n, ReduceOp op) {
+  MYCC_RETURN_IF_ERROR(ExpectTypes(n, 0, n.opset() < 20 ? kTakesNumbers : kTakesPlain));
+  return ReduceInput(n, [&](const ReducedAxes& reduced) { return ExtremumOver(n, op, reduced); });
 }
 
 absl::Status ReduceMax(NodeImport& n) { return ReduceExtremum(n, ReduceOp::kMax); }

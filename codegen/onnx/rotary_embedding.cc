@@ -8,7 +8,7 @@
 namespace mycc::onnx {
 namespace {
 
-enum RotaryInput : size_t { kX, kCosines, kSines, kPositions };
+enum RotaryInput : size_t { kRotaryX, kCosines, kSines, kPositions };
 
 struct Rotary {
   HeadVectors x;
@@ -19,7 +19,7 @@ struct Rotary {
 // The caches are [position, pair] with positions, else [batch, position, pair].
 absl::Status CheckCaches(const NodeImport& n, const Rotary& rotary) {
   const int64_t batch = rotary.x.batch(), positions = rotary.x.positions(), pairs = rotary.rotated / 2;
-  MYCC_RETURN_IF_ERROR(ExpectOneType(n, kX, kSines, kTakesFloats));
+  MYCC_RETURN_IF_ERROR(ExpectOneType(n, kRotaryX, kSines, kTakesFloats));
   for (size_t i : {kCosines, kSines}) {
     const std::vector<int64_t>& shape = n.Shape(i);
     const bool fits = n.Has(kPositions) ? shape.size() == 2 && shape[1] == pairs && shape[0] > 0
@@ -40,7 +40,7 @@ absl::Status CheckCaches(const NodeImport& n, const Rotary& rotary) {
 absl::StatusOr<Rotary> RotaryOf(NodeImport& n) {
   MYCC_RETURN_IF_ERROR(n.Expect(3));
   Rotary rotary;
-  MYCC_ASSIGN_OR_RETURN(rotary.x, HeadVectorsOf(n, n.g(), kX, n.Int("num_heads", 0)));
+  MYCC_ASSIGN_OR_RETURN(rotary.x, HeadVectorsOf(n, n.g(), kRotaryX, n.Int("num_heads", 0)));
   rotary.is_interleaved = n.Int("interleaved", 0) != 0;
   rotary.rotated = n.Int("rotary_embedding_dim", 0);
   if (rotary.rotated == 0) rotary.rotated = rotary.x.size();
@@ -87,7 +87,7 @@ absl::Status RotaryEmbedding(NodeImport& n) {
     if (rotary.rotated < x.size()) all = MakeSelect(LessThan(d, IntConst(rotary.rotated)), all, element(d));
     return MakeCast(x.tensor->dtype, all);
   });
-  n.Set(0, n.g().AddReshape(result, n.Shape(kX)));
+  n.Set(0, n.g().AddReshape(result, n.Shape(kRotaryX)));
   return absl::OkStatus();
 }
 

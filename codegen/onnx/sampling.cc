@@ -34,27 +34,32 @@ Expr LoadOrZero(const Buffer& image, const Axes& outer, const std::vector<Expr>&
   return MakeSelect(is_inside, load, NumberLike(load, 0));
 }
 
-Expr Interpolated(const Places& places, const std::vector<Buffer>& floors, const Axes& at,
+std::vector<Expr> LoadEach(const std::vector<Buffer>& tensors, const Axes& at) {
+  std::vector<Expr> elements;
+  for (const Buffer& tensor : tensors) elements.push_back(Load(tensor, at));
+  return elements;
+}
+
+std::vector<Expr> LoadEachIndex(const std::vector<Buffer>& tensors, const Axes& at) {
+  std::vector<Expr> elements = LoadEach(tensors, at);
+  for (Expr& element : elements) element = MakeCast(DType::kI64, element);
+  return elements;
+}
+
+Expr Interpolated(const std::vector<Expr>& place, const std::vector<Expr>& low,
                   const std::function<Expr(const std::vector<Expr>&)>& load) {
-  const size_t rank = places.size();
-  const DType dtype = places[0]->dtype;
-  std::vector<Expr> low, share;  // the lower neighbour, and the share of the upper one
-  for (size_t i = 0; i < rank; ++i) {
-    const Expr place = Load(places[i], at);
-    low.push_back(MakeCast(DType::kI64, Load(floors[i], at)));
-    share.push_back(place - MakeUnary(Op::kFloor, place));
-  }
   Expr sum;
-  for (size_t corner = 0; corner < size_t{1} << rank; ++corner) {
+  for (size_t corner = 0; corner < size_t{1} << place.size(); ++corner) {
     std::vector<Expr> index;
     Expr weight;
-    for (size_t i = 0; i < rank; ++i) {
+    for (size_t i = 0; i < place.size(); ++i) {
       const bool is_upper = (corner >> i & 1) != 0;
+      const Expr share = place[i] - MakeUnary(Op::kFloor, place[i]);
       index.push_back(low[i] + static_cast<int64_t>(is_upper));
-      const Expr factor = is_upper ? share[i] : NumberLike(share[i], 1) - share[i];
+      const Expr factor = is_upper ? share : NumberLike(share, 1) - share;
       weight = weight == nullptr ? factor : weight * factor;
     }
-    const Expr term = MakeCast(dtype, load(index)) * weight;
+    const Expr term = MakeCast(weight->dtype, load(index)) * weight;
     sum = sum == nullptr ? term : sum + term;
   }
   return sum;

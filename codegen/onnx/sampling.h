@@ -6,6 +6,7 @@
 #include <functional>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "codegen/onnx/node_import.h"
 
 namespace mycc::onnx {
@@ -23,9 +24,18 @@ Expr LoadOrZero(const Buffer& image, const Axes& outer, const std::vector<Expr>&
 // The same with the integers clamped to the image.
 Expr LoadClamped(const Buffer& image, const Axes& outer, const std::vector<Expr>& at);
 
-// Multilinear interpolation at the element `at` of places, whose floors are `floors`; `load` reads the image
-// at integers. In the type of the places.
-Expr Interpolated(const Places& places, const std::vector<Buffer>& floors, const Axes& at,
+// Multilinear interpolation at a place, one number for each spatial axis. `low` is the place rounded down, as
+// an i64; `load` reads the image at integers. In the type of the place.
+Expr Interpolated(const std::vector<Expr>& place, const std::vector<Expr>& low,
                   const std::function<Expr(const std::vector<Expr>&)>& load);
+
+// The elements of places, and of their floors as i64.
+std::vector<Expr> LoadEach(const std::vector<Buffer>& tensors, const Axes& at);
+std::vector<Expr> LoadEachIndex(const std::vector<Buffer>& tensors, const Axes& at);
+
+// The operators that are written over this: grid_sample_operators.cc and roi_operators.cc.
+absl::Status ImportGridSample(NodeImport& n);
+absl::Status ImportRoiAlign(NodeImport& n);
+absl::Status ImportMaxRoiPool(NodeImport& n);
 
 }  // namespace mycc::onnx

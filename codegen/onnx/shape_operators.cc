@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include "codegen/onnx/elementwise.h"
 #include "codegen/onnx/moves.h"
+#include "codegen/onnx/moves_by_reads.h"
 #include "codegen/onnx/operators.h"
 #include "codegen/workload/check.h"
 #include "codegen/workload/limits.h"
@@ -46,6 +47,7 @@ absl::Status ImportSize(NodeImport& n) {
 // 0 keeps the extent at its place, unless zeros are allowed; one -1 takes what is left.
 absl::Status ImportReshape(NodeImport& n) {
   MYCC_RETURN_IF_ERROR(n.Expect(2));
+  if (const std::vector<int64_t>* declared = ShapeInsteadOf(n, 1)) return SetReshaped(n, *declared);
   MYCC_ASSIGN_OR_RETURN(std::vector<int64_t> shape, n.ConstantInts(1));
   const std::vector<int64_t> asked = shape;
   const bool zero_is_zero = n.Int("allowzero", 0) != 0;
@@ -88,6 +90,7 @@ absl::Status Flatten(NodeImport& n) {
 // Axes that are named, and all of one element where none are.
 absl::Status Squeeze(NodeImport& n) {
   MYCC_RETURN_IF_ERROR(n.Expect(1));
+  if (const std::vector<int64_t>* declared = ShapeInsteadOf(n, 1)) return SetReshaped(n, *declared);
   std::vector<int64_t> all;
   for (int64_t i = 0; i < n.Rank(0); ++i) {
     if (n.Shape(0)[i] == 1) all.push_back(i);
@@ -110,6 +113,7 @@ absl::Status Squeeze(NodeImport& n) {
 absl::Status Unsqueeze(NodeImport& n) {
   MYCC_RETURN_IF_ERROR(n.Expect(1));
   if (!n.HasAttribute("axes") && !n.Has(1)) return n.Refuse("has no axes; expected them");
+  if (const std::vector<int64_t>* declared = ShapeInsteadOf(n, 1)) return SetReshaped(n, *declared);
   MYCC_ASSIGN_OR_RETURN(const std::vector<int64_t> given, n.IntsOrInput("axes", 1));
   MYCC_ASSIGN_OR_RETURN(const std::vector<int64_t> axes,
                         n.AxesOf(given, n.Rank(0) + static_cast<int64_t>(given.size())));
@@ -137,7 +141,12 @@ absl::Status Transpose(NodeImport& n) {
 
 absl::Status Expand(NodeImport& n) {
   MYCC_RETURN_IF_ERROR(n.Expect(2));
-  MYCC_ASSIGN_OR_RETURN(const std::vector<int64_t> asked, n.ConstantInts(1));
+  std::vector<int64_t> asked;
+  if (const std::vector<int64_t>* declared = ShapeInsteadOf(n, 1)) {
+    asked = *declared;
+  } else {
+    MYCC_ASSIGN_OR_RETURN(asked, n.ConstantInts(1));
+  }
   MYCC_RETURN_IF_ERROR(ExpectSoundShape(n, "is broadcast to", asked));
   MYCC_ASSIGN_OR_RETURN(const auto shape, BroadcastShape({n.Shape(0), asked}));
   MYCC_RETURN_IF_ERROR(ExpectSoundShape(n, "is broadcast to", shape));
@@ -145,9 +154,21 @@ absl::Status Expand(NodeImport& n) {
   return absl::OkStatus();
 }
 
+// How often each axis is repeated: an input, or what the declared shape says.
+absl::StatusOr<std::vector<int64_t>> Repeats(const NodeImport& n) {
+  const std::vector<int64_t>* declared = ShapeInsteadOf(n, 1);
+  if (declared == nullptr) return n.ConstantInts(1);
+  std::vector<int64_t> repeats;
+  for (size_t i = 0; i < declared->size() && i < n.Shape(0).size(); ++i) {
+    const int64_t extent = n.Shape(0)[i];
+    repeats.push_back(extent > 0 && (*declared)[i] % extent == 0 ? (*declared)[i] / extent : -1);
+  }
+  return repeats;
+}
+
 absl::Status ImportTile(NodeImport& n) {
   MYCC_RETURN_IF_ERROR(n.Expect(2));
-  MYCC_ASSIGN_OR_RETURN(const std::vector<int64_t> repeats, n.ConstantInts(1));
+  MYCC_ASSIGN_OR_RETURN(const std::vector<int64_t> repeats, Repeats(n));
   std::vector<int64_t> shape = n.Shape(0);
   bool fits = repeats.size() == shape.size();
   for (size_t i = 0; fits && i < shape.size(); ++i) {
@@ -188,27 +209,35 @@ int64_t CountOfFloats(DType dtype, double start, double limit, double delta) {
   return count > 0 ? static_cast<int64_t>(count) : 0;
 }
 
-absl::Status ImportRange(NodeImport& n) {
-  MYCC_RETURN_IF_ERROR(ExpectOneType(n, 0, 2, kTakesNumbers));
+// The number of elements: by the limits, or where one is not known by the declared shape.
+absl::StatusOr<int64_t> CountOfRange(const NodeImport& n) {
   Scalar limits[3];
   for (size_t i = 0; i < 3; ++i) {
-    MYCC_ASSIGN_OR_RETURN(const std::vector<double> known, n.ConstantFloats(i));
-    if (known.size() != 1)
+    if (n.In(i)->num_elements() != 1)
       return n.Refuse(absl::StrCat("input ", i, " is ", TypeText(n.In(i)), "; expected one number"));
+    const std::vector<int64_t>* declared = ShapeInsteadOf(n, i);
+    if (declared != nullptr && declared->size() == 1) return (*declared)[0];
+    MYCC_RETURN_IF_ERROR(n.ConstantFloats(i).status());
     limits[i] = n.Value(i)->Get(0);
   }
-  const DType dtype = n.Type(0);
-  const auto [start, limit, delta] = limits;
-  if (IsFloat(dtype) ? delta.f == 0 : delta.i == 0) return n.Refuse("has a delta of 0; expected another");
-  const int64_t count = IsFloat(dtype) ? CountOfFloats(dtype, start.f, limit.f, delta.f)
-                                       : CountOfInts(start.i, limit.i, delta.i);
+  const auto& [start, limit, delta] = limits;
+  if (IsFloat(n.Type(0)) ? delta.f == 0 : delta.i == 0) return n.Refuse("has a delta of 0; expected another");
+  const int64_t count = IsFloat(n.Type(0)) ? CountOfFloats(n.Type(0), start.f, limit.f, delta.f)
+                                           : CountOfInts(start.i, limit.i, delta.i);
   if (count < 0) return n.Refuse("has limits without end; expected at most 2^40 numbers");
+  return count;
+}
+
+absl::Status ImportRange(NodeImport& n) {
+  MYCC_RETURN_IF_ERROR(ExpectOneType(n, 0, 2, kTakesNumbers));
+  MYCC_ASSIGN_OR_RETURN(const int64_t count, CountOfRange(n));
+  const DType dtype = n.Type(0), wide = IsFloat(dtype) ? DType::kF64 : DType::kI64;
   n.Set(0,
         n.g().Map({count},
                   [&](const Axes& axes) {
-                    if (!IsFloat(dtype)) return MakeCast(dtype, axes[0] * delta.i + start.i);
-                    const Expr place = MakeCast(DType::kF64, axes[0]);
-                    return MakeCast(dtype, place * NumberLike(place, delta.f) + NumberLike(place, start.f));
+                    const Expr start = MakeCast(wide, OnlyElement(n.g(), n.In(0)));
+                    const Expr delta = MakeCast(wide, OnlyElement(n.g(), n.In(2)));
+                    return MakeCast(dtype, MakeCast(wide, axes[0]) * delta + start);
                   }),
         n.Typed(0).type);
   return absl::OkStatus();

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/onnx/moves.h"
+#include "codegen/onnx/moves_by_reads.h"
 #include "codegen/onnx/operators.h"
 #include "codegen/workload/limits.h"
 
@@ -38,6 +39,13 @@ AxisSlice SliceOf(int64_t extent, int64_t start, int64_t end, int64_t step) {
 // Until opset 9 the limits are attributes, and the step is 1.
 absl::Status Slice(NodeImport& n) {
   MYCC_RETURN_IF_ERROR(n.Expect(n.opset() < 10 ? 1 : 3));
+  for (size_t i = 1; i < 5; ++i) {
+    const std::vector<int64_t>* declared = ShapeInsteadOf(n, i);
+    if (declared == nullptr) continue;
+    MYCC_ASSIGN_OR_RETURN(const Buffer result, SlicedByReads(n, *declared));
+    n.Set(0, result, n.Typed(0).type);
+    return absl::OkStatus();
+  }
   MYCC_ASSIGN_OR_RETURN(const std::vector<int64_t> starts, n.IntsOrInput("starts", 1));
   MYCC_ASSIGN_OR_RETURN(const std::vector<int64_t> ends, n.IntsOrInput("ends", 2));
   std::vector<int64_t> all(starts.size());
@@ -82,13 +90,25 @@ absl::StatusOr<std::vector<int64_t>> EqualParts(const NodeImport& n, int64_t ext
   return parts;
 }
 
+// The extents that the model declares for the parts, where the input that has them is not known.
+absl::StatusOr<std::vector<int64_t>> GivenParts(const NodeImport& n, int64_t axis) {
+  std::vector<int64_t> parts;
+  if (ShapeInsteadOf(n, 1) == nullptr) return n.IntsOrInput("split", 1);
+  for (size_t i = 0; i < n.num_outputs(); ++i) {
+    const std::vector<int64_t>* declared = n.DeclaredShape(i);
+    if (declared == nullptr || declared->size() != n.Shape(0).size()) return n.ConstantInts(1);
+    parts.push_back((*declared)[axis]);
+  }
+  return parts;
+}
+
 absl::Status Split(NodeImport& n) {
   MYCC_RETURN_IF_ERROR(n.Expect(1));
   MYCC_ASSIGN_OR_RETURN(const int64_t axis, n.Axis(n.Int("axis", 0), n.Rank(0)));
   const int64_t extent = n.Shape(0)[axis];
   std::vector<int64_t> parts;
   if (n.HasAttribute("split") || n.Has(1)) {
-    MYCC_ASSIGN_OR_RETURN(parts, n.IntsOrInput("split", 1));
+    MYCC_ASSIGN_OR_RETURN(parts, GivenParts(n, axis));
   } else {
     MYCC_ASSIGN_OR_RETURN(parts, EqualParts(n, extent));
   }
@@ -151,11 +171,17 @@ Expr ElementOrZero(const Buffer& source, const std::vector<int64_t>& before,
 // element goes to the end.
 absl::Status CenterCropPad(NodeImport& n) {
   MYCC_RETURN_IF_ERROR(n.Expect(2));
+  const std::vector<int64_t>* declared = ShapeInsteadOf(n, 1);
   std::vector<int64_t> axes(n.Shape(0).size());
   std::iota(axes.begin(), axes.end(), 0);
-  axes = n.Ints("axes", axes);
+  if (declared == nullptr) axes = n.Ints("axes", axes);
   MYCC_RETURN_IF_ERROR(n.AxesOf(axes, n.Rank(0)).status());
-  MYCC_ASSIGN_OR_RETURN(const std::vector<int64_t> asked, n.ConstantInts(1));
+  std::vector<int64_t> asked;
+  if (declared != nullptr) {
+    asked = *declared;
+  } else {
+    MYCC_ASSIGN_OR_RETURN(asked, n.ConstantInts(1));
+  }
   if (asked.size() != axes.size()) {
     return n.Refuse(
         absl::StrCat("crops ", axes.size(), " axes to ", ShapeText(asked), "; expected an extent for each"));

@@ -16,11 +16,10 @@ absl::StatusOr<std::vector<int64_t>> RowAxes(NodeImport& n) {
   return is_flattened ? AxesFrom(axis, n.Shape(0).size()) : std::vector<int64_t>{axis};
 }
 
-// x less the largest of its row, in the type that is computed with.
-Buffer LessLargest(GraphBuilder& g, const Buffer& x, const std::vector<int64_t>& axes) {
-  const Buffer largest =
-      ReduceOver(g, ReduceOp::kMax, x->shape, axes, true, [&](const Axes& at) { return Wide(Load(x, at)); });
-  return g.Map(x->shape, [&](const Axes& at) { return Wide(Load(x, at)) - BroadcastLoad(largest, at); });
+// The largest element of each row, in the type that is computed with.
+Buffer LargestOf(GraphBuilder& g, const Buffer& x, const std::vector<int64_t>& axes) {
+  return ReduceOver(g, ReduceOp::kMax, x->shape, axes, true,
+                    [&](const Axes& at) { return Wide(Load(x, at)); });
 }
 
 absl::Status Softmax(NodeImport& n) {
@@ -71,20 +70,21 @@ constexpr Operator kSoftmaxTable[] = {
 }  // namespace
 
 Buffer SoftmaxOver(GraphBuilder& g, const Buffer& x, const std::vector<int64_t>& axes) {
-  const Buffer shifted = LessLargest(g, x, axes);
-  const Buffer powers = g.Map(x->shape, [&](const Axes& at) { return ExpOf(Load(shifted, at)); });
+  const Buffer largest = LargestOf(g, x, axes);
+  const Buffer powers =
+      g.Map(x->shape, [&](const Axes& at) { return ExpOf(Wide(Load(x, at)) - BroadcastLoad(largest, at)); });
   const Buffer sums =
       ReduceOver(g, ReduceOp::kSum, x->shape, axes, true, [&](const Axes& at) { return Load(powers, at); });
   return g.Map(x->shape, [&](const Axes& at) { return Quotient(Load(powers, at), BroadcastLoad(sums, at)); });
 }
 
 Buffer LogSoftmaxOver(GraphBuilder& g, const Buffer& x, const std::vector<int64_t>& axes) {
-  const Buffer shifted = LessLargest(g, x, axes);
-  const Buffer sums = ReduceOver(g, ReduceOp::kSum, x->shape, axes, true,
-                                 [&](const Axes& at) { return ExpOf(Load(shifted, at)); });
-  return g.Map(x->shape, [&](const Axes& at) {
-    return Load(shifted, at) - MakeUnary(Op::kLog, BroadcastLoad(sums, at));
-  });
+  const Buffer largest = LargestOf(g, x, axes);
+  const auto shifted = [&](const Axes& at) { return Wide(Load(x, at)) - BroadcastLoad(largest, at); };
+  const Buffer sums =
+      ReduceOver(g, ReduceOp::kSum, x->shape, axes, true, [&](const Axes& at) { return ExpOf(shifted(at)); });
+  return g.Map(x->shape,
+               [&](const Axes& at) { return shifted(at) - MakeUnary(Op::kLog, BroadcastLoad(sums, at)); });
 }
 
 std::span<const Operator> SoftmaxOperators() { return kSoftmaxTable; }

@@ -1,4 +1,4 @@
-// What the builder computes at once, and what it leaves as it is.
+// The builder: which stages it computes at once, and which stay as they are.
 #include "codegen/graph/builder.h"
 
 #include <gmock/gmock.h>

@@ -1,7 +1,7 @@
 """Runs the cases that the Python package onnx stores, each through `mycc compile` and the C ABI; see conformance.sh.
 
 Each case has a process of its own, so that a crash of the compiler or of a library is that case's failure. Ends with the figures as
-`name: value` lines.
+`name: value` lines; with status 77 without the packages of tests/requirements.txt.
 """
 
 import argparse
@@ -13,6 +13,13 @@ import tempfile
 import zlib
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "perf"))
+
+try:
+    import ml_dtypes  # noqa: F401
+    import onnx  # noqa: F401
+except ImportError as missing:
+    print(f"skipped: {missing}")
+    sys.exit(77)
 
 import conformance_case  # noqa: E402
 import conformance_report  # noqa: E402

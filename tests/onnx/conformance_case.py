@@ -35,10 +35,12 @@ def status_of_refusal(line):
 
 
 def reason_of_refusal(stderr, model_file):
-    """The first line, without the program's name and the model's path."""
-    line = next((line.strip() for line in stderr.splitlines() if line.strip()), "")
-    line = line.removeprefix("mycc: ")
-    return re.sub(rf"^[`'\"]?{re.escape(str(model_file))}[`'\"]?: ", "", line)
+    """The error, without the program's name and the model's path, and the lines in front of it, such as one for each node."""
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
+    at = next((i for i, line in enumerate(lines) if line.startswith("mycc: ")), 0)
+    line = "".join(lines[at:at + 1]).removeprefix("mycc: ")
+    reason = re.sub(rf"^[`'\"]?{re.escape(str(model_file))}[`'\"]?: ", "", line)
+    return "  ".join([f"{reason}:", *lines[:at]]) if at else reason
 
 
 def compile_model(mycc, case, shapes, folder):

@@ -95,11 +95,14 @@ class TypesTest(unittest.TestCase):
 
 
 class ReasonTest(unittest.TestCase):
-    def test_a_refusal_is_the_first_line_without_the_file(self):
+    def test_a_refusal_is_the_programs_line_without_the_file(self):
         reason = conformance_case.reason_of_refusal
         self.assertEqual(reason("mycc: `/a/b.onnx`: node 3: no\nmore\n", "/a/b.onnx"), "node 3: no")
         self.assertEqual(reason("\nmycc: /a/b.onnx: node 3: no\n", "/a/b.onnx"), "node 3: no")
         self.assertEqual(reason("", "/a/b.onnx"), "")
+        listed = "  node `a`: operator A, opset 18\n  node `b`: operator B, opset 18\nmycc: /a/b.onnx: 2 nodes are not supported\n"
+        self.assertEqual(reason(listed, "/a/b.onnx"),
+                         "2 nodes are not supported:  node `a`: operator A, opset 18  node `b`: operator B, opset 18")
 
     def test_only_what_is_not_supported_counts_as_such(self):
         for line in ("operator Foo is not supported", "Unsupported type", "STFT: not yet supported"):

@@ -30,7 +30,7 @@ inline std::vector<NDArray> CallKernel(const std::string& function, std::vector<
 // Numbers of a type from -range to range, or from 0 where it has no sign; integers are whole.
 inline NDArray RandomArray(DType dtype, std::vector<int64_t> shape, double range, std::mt19937_64* random) {
   NDArray array = NDArray::Zeros(dtype, std::move(shape));
-  const double low = dtype == DType::kU8 || dtype == DType::kBool ? 0 : -range;
+  const double low = !IsFloat(dtype) && IsUnsigned(dtype) ? 0 : -range;
   for (int64_t i = 0; i < array.num_elements(); ++i) {
     const double number = std::uniform_real_distribution<double>(low, range)(*random);
     if (IsFloat(dtype)) {

@@ -21,7 +21,7 @@ std::vector<int64_t> SortedRow(const NDArray& x, int64_t first, int64_t n, int64
   std::iota(order.begin(), order.end(), 0);
   const auto value = [&](int64_t i) {
     const Scalar element = x.Get(first + i * stride);
-    return IsFloat(x.dtype) ? element.f : static_cast<double>(element.i);
+    return IsFloat(x.dtype) ? element.f : IntToDouble(x.dtype, element.i);
   };
   const auto is_above = [&](int64_t a, int64_t b) {
     if (std::isnan(value(a)) || std::isnan(value(b))) return std::isnan(value(a)) && !std::isnan(value(b));
@@ -54,8 +54,9 @@ void CheckTopK(const NDArray& x, int64_t axis, int64_t k, bool is_largest) {
 
 TEST(TopKKernelTest, EveryTypeAlongEveryAxis) {
   std::mt19937_64 random(1);
-  for (DType dtype : {DType::kF64, DType::kF32, DType::kF16, DType::kBF16, DType::kI64, DType::kI32,
-                      DType::kI8, DType::kU8, DType::kBool, DType::kF8E4M3, DType::kF8E5M2}) {
+  for (DType dtype :
+       {DType::kF64, DType::kF32, DType::kF16, DType::kBF16, DType::kI64, DType::kI32, DType::kI8, DType::kU8,
+        DType::kBool, DType::kF8E4M3, DType::kF8E5M2, DType::kI16, DType::kU16, DType::kU32, DType::kU64}) {
     const NDArray x = RandomArray(dtype, {3, 17, 5}, 9, &random);
     for (int64_t axis = 0; axis < 3; ++axis) {
       for (int64_t k : {int64_t{1}, x.shape[axis] / 2, x.shape[axis]}) {
@@ -78,6 +79,9 @@ TEST(TopKKernelTest, SpecialNumbersHaveTheirPlaces) {
 }
 
 TEST(TopKKernelTest, LimitsOfIntegers) {
+  NDArray wide = NDArray::Zeros(DType::kU64, {3});
+  for (int64_t i = 0; i < 3; ++i) wide.Set(i, Scalar{0, INT64_MIN * (i % 2) + i});
+  CheckTopK(wide, 0, 3, true);
   NDArray x = NDArray::Zeros(DType::kI64, {4});
   const int64_t values[] = {INT64_MAX, INT64_MIN, 0, -1};
   for (int64_t i = 0; i < 4; ++i) x.Set(i, Scalar{0, values[i]});
@@ -101,6 +105,8 @@ Scalar Combined(DType dtype, int64_t reduction, Scalar a, Scalar b) {
     }
   };
   if (IsFloat(dtype)) return Scalar{RoundFloat(dtype, of(a.f, b.f)), 0};
+  if (dtype == DType::kU64)
+    return Scalar{0, static_cast<int64_t>(of(static_cast<uint64_t>(a.i), static_cast<uint64_t>(b.i)))};
   return Scalar{0, WrapInt(dtype, of(a.i, b.i))};
 }
 
@@ -134,7 +140,8 @@ void CheckScatterElements(DType dtype, DType index_type, int64_t axis, int64_t r
 
 TEST(ScatterKernelTest, ElementsWithHostileIndices) {
   std::mt19937_64 random(2);
-  for (DType dtype : {DType::kF64, DType::kF32, DType::kI64, DType::kI32, DType::kI8, DType::kU8}) {
+  for (DType dtype : {DType::kF64, DType::kF32, DType::kI64, DType::kI32, DType::kI16, DType::kI8,
+                      DType::kU64, DType::kU32, DType::kU16, DType::kU8}) {
     for (int64_t reduction = kMyccScatterNone; reduction <= kMyccScatterMin; ++reduction) {
       for (int64_t axis = 0; axis < 3; ++axis) {
         CheckScatterElements(dtype, DType::kI64, axis, reduction, &random);
@@ -176,7 +183,8 @@ void CheckScatterSlices(DType dtype, int64_t depth, int64_t reduction, std::mt19
 
 TEST(ScatterKernelTest, SlicesWithHostileIndices) {
   std::mt19937_64 random(3);
-  for (DType dtype : {DType::kF64, DType::kF32, DType::kI64, DType::kI32, DType::kI8, DType::kU8}) {
+  for (DType dtype : {DType::kF64, DType::kF32, DType::kI64, DType::kI32, DType::kI16, DType::kI8,
+                      DType::kU64, DType::kU32, DType::kU16, DType::kU8}) {
     for (int64_t reduction = kMyccScatterNone; reduction <= kMyccScatterMin; ++reduction) {
       for (int64_t depth = 1; depth <= 3; ++depth) CheckScatterSlices(dtype, depth, reduction, &random);
     }

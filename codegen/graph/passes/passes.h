@@ -1,4 +1,5 @@
-// The passes of optimize.cc, one file each. A pass keeps the values of all outputs. Pure functions.
+// The passes of optimize.cc, one file each. A pass keeps the values of all outputs, but for
+// MixPrecision. Pure functions.
 #pragma once
 
 #include "codegen/graph/graph.h"
@@ -35,6 +36,10 @@ Graph PushTransposes(Graph graph, const Target& target);
 
 // Removes stages and reshapes that move nothing.
 Graph RemoveCopies(Graph graph, const Target& target);
+
+// Products take narrow operands, bf16 or f16, and accumulate in f32; what is safe between kernels is stored
+// narrow. The values of outputs change by rounding.
+Graph MixPrecision(Graph graph, DType narrow);
 
 // Removes what no output needs.
 Graph DropDeadNodes(Graph graph, const Target& target);

@@ -1,0 +1,103 @@
+// Files as graphs: bytes that are no model, and what a small model becomes.
+#include <gmock/gmock.h>
+
+#include "codegen/onnx/importer.h"
+#include "codegen/onnx/onnx.pb.h"
+
+namespace mycc {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr int kFloatType = 1;
+
+void Declare(onnx_file::Value* value, const std::string& name, const std::vector<int64_t>& shape) {
+  value->set_name(name);
+  auto* tensor = value->mutable_type()->mutable_tensor_type();
+  tensor->set_elem_type(kFloatType);
+  for (int64_t extent : shape) tensor->mutable_shape()->add_dim()->set_dim_value(extent);
+}
+
+onnx_file::Node* AddNode(onnx_file::Graph* graph, const std::string& op,
+                         const std::vector<std::string>& inputs, const std::string& output) {
+  onnx_file::Node* node = graph->add_node();
+  node->set_op_type(op);
+  for (const std::string& input : inputs) node->add_input(input);
+  node->add_output(output);
+  return node;
+}
+
+// y = relu(x + w), the nodes in the wrong order.
+onnx_file::Model SmallModel() {
+  onnx_file::Model model;
+  model.add_opset_import()->set_version(17);
+  onnx_file::Graph* graph = model.mutable_graph();
+  Declare(graph->add_input(), "x", {2, 3});
+  Declare(graph->add_output(), "y", {2, 3});
+  onnx_file::Tensor* w = graph->add_initializer();
+  w->set_name("w");
+  w->set_data_type(kFloatType);
+  w->add_dims(3);
+  for (float value : {1.0f, 2.0f, 3.0f}) w->add_float_data(value);
+  AddNode(graph, "Relu", {"sum"}, "y");
+  AddNode(graph, "Add", {"x", "w"}, "sum")->set_name("plus");
+  return model;
+}
+
+absl::StatusOr<Graph> Import(const onnx_file::Model& model, const OnnxOptions& options = {}) {
+  return ImportOnnxBytes(model.SerializeAsString(), "folder/small.onnx", options);
+}
+
+TEST(ImportOnnxTest, ASmallModel) {
+  const auto graph = Import(SmallModel());
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_EQ(PrintGraph(*graph),
+            "graph small\n"
+            "  input x = v0: f32[2,3]\n"
+            "  v1: f32[3] = constant\n"
+            "  v2[a0,a1]: f32[2,3] = v0[a0,a1] + v1[a1]  # Add plus\n"
+            "  v3[a0,a1]: f32[2,3] = max(v2[a0,a1], 0.0)  # Relu y\n"
+            "  output y = v3\n");
+}
+
+TEST(ImportOnnxTest, NoModels) {
+  const std::string good = SmallModel().SerializeAsString();
+  for (size_t length = 0; length < good.size(); ++length) {
+    const auto graph = ImportOnnxBytes(good.substr(0, length), "cut.onnx", {});
+    EXPECT_FALSE(graph.ok());
+    EXPECT_THAT(graph.status().message(), HasSubstr("cut.onnx"));
+  }
+  EXPECT_EQ(ImportOnnx("/no/such.onnx", {}).status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST(ImportOnnxTest, InitializersMayBeDeclaredAsInputs) {
+  onnx_file::Model model = SmallModel();
+  Declare(model.mutable_graph()->add_input(), "w", {3});
+  const auto graph = Import(model);
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_EQ(graph->inputs.size(), 1);
+}
+
+TEST(ImportOnnxTest, GraphsInsideOneAnother) {
+  onnx_file::Model model = SmallModel();
+  onnx_file::Graph* graph = model.mutable_graph();
+  for (int depth = 0; depth < 33; ++depth) {
+    onnx_file::Node* node = AddNode(graph, "If", {"x"}, "z" + std::to_string(depth));
+    node->set_name("if");
+    onnx_file::Attribute* attribute = node->add_attribute();
+    attribute->set_name("then_branch");
+    graph = attribute->mutable_g();
+  }
+  EXPECT_THAT(Import(model).status().message(), HasSubstr("graphs are nested too deeply"));
+}
+
+TEST(ImportOnnxTest, AttributesWithoutTheirValue) {
+  onnx_file::Model model = SmallModel();
+  onnx_file::Attribute* attribute = model.mutable_graph()->mutable_node(0)->add_attribute();
+  attribute->set_name("value");
+  attribute->set_type(4);
+  EXPECT_THAT(Import(model).status().message(), HasSubstr("node `` (Relu), attribute value: has no value"));
+}
+
+}  // namespace
+}  // namespace mycc
