@@ -15,7 +15,9 @@ static_assert(static_cast<int>(DType::kF64) == kMyccF64 && static_cast<int>(DTyp
               static_cast<int>(DType::kI8) == kMyccI8 && static_cast<int>(DType::kU8) == kMyccU8 &&
               static_cast<int>(DType::kBool) == kMyccBool &&
               static_cast<int>(DType::kF8E4M3) == kMyccF8E4M3 &&
-              static_cast<int>(DType::kF8E5M2) == kMyccF8E5M2);
+              static_cast<int>(DType::kF8E5M2) == kMyccF8E5M2 && static_cast<int>(DType::kI16) == kMyccI16 &&
+              static_cast<int>(DType::kU16) == kMyccU16 && static_cast<int>(DType::kU32) == kMyccU32 &&
+              static_cast<int>(DType::kU64) == kMyccU64);
 
 struct LibraryKernel {
   const char* function;

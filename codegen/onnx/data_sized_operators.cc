@@ -106,8 +106,8 @@ SliceValue SliceAt(const NDArray& x, int64_t outer, int64_t extent, int64_t inne
     for (int64_t i = 0; i < inner; ++i) {
       const Scalar element = x.Get((o * extent + place) * inner + i);
       const bool is_nan = IsFloat(x.dtype) && std::isnan(element.f);
-      slice.push_back(
-          {is_nan, IsFloat(x.dtype) && !is_nan ? element.f : 0, IsFloat(x.dtype) ? 0 : element.i});
+      slice.push_back({is_nan, IsFloat(x.dtype) && !is_nan ? element.f : 0,
+                       IsFloat(x.dtype) ? 0 : OrderOfInt(x.dtype, element.i)});
     }
   }
   return slice;

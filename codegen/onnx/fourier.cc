@@ -24,8 +24,8 @@ double SineOf(int64_t k, int64_t n) {
   return std::sin(2 * M_PI * static_cast<double>(k) / static_cast<double>(n));
 }
 
-// What an element of the signal adds to one of the result: table[result, signal, part of the signal, part of
-// the result].
+// The factors of the signal's elements in those of the result: table[result, signal, part of the signal, part
+// of the result].
 NDArray FourierTable(const FourierTransform& t, DType dtype, std::vector<int64_t> shape) {
   NDArray table = NDArray::Zeros(dtype, std::move(shape));
   const double sign = t.is_inverse ? 1 : -1;

@@ -36,7 +36,7 @@ constexpr Activation kActivations[] = {
     {"softplus", kMyccSoftplus, kNone, kNone},
 };
 
-// What the three operators differ in.
+// The differences between the three operators.
 struct Cell {
   int64_t kind, gates;
   std::vector<std::string> activations;  // the defaults of a direction

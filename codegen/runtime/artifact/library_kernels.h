@@ -102,7 +102,7 @@ enum {
   kMyccCell,
   kMyccFlags,
   kMyccClip,         // the bits of a double; 0 for none
-  kMyccActivations,  // three for each direction, of which some cells use fewer: function, alpha, beta
+  kMyccActivations,  // three for each direction, though some cells use fewer: function, alpha, beta
   kMyccPanel = 32,
 };
 MyccLibraryKernel MyccRecurrent;

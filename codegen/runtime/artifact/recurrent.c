@@ -26,7 +26,7 @@ static int HasFma(void) {
   return state == kHas;
 }
 
-// What the attributes and shapes of a call say.
+// A call, as its attributes and shapes tell it.
 struct Recurrence {
   int64_t cell, flags;
   int64_t steps, batch, directions, gates, hidden;
