@@ -47,7 +47,7 @@ TEST(ProgressViewTest, LineSaysWhatMatters) {
             "1m 00s");
 }
 
-// Two kernels, of which the second has no time yet.
+// The second of two kernels has no time yet.
 v1::JobProgress HalfOfAModel() {
   v1::JobProgress progress = Half();
   progress.set_is_model(true);

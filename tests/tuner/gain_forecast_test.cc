@@ -1,5 +1,4 @@
-// What the next minute is expected to gain, against histories that are made up, and against a simulated
-// search.
+// Forecasts of the next minute, against histories that are made up and against a simulated search.
 #include "tuner/scheduler/gain_forecast.h"
 
 #include <cmath>
@@ -87,7 +86,7 @@ TEST(GainForecastTest, ATimeWithoutWorkersIsNoSlowSearch) {
   EXPECT_DOUBLE_EQ(ForecastMinute({}, tasks, times, 3700)->gain_seconds, before);
 }
 
-// Of a simulated search of 30 kernels, the forecast is of the size of what the next minute then gains.
+// The forecast is of the size of what the next minute of a search of 30 kernels then gains.
 TEST(GainForecastTest, ASimulatedSearchGainsAboutWhatWasExpected) {
   constexpr int kTasks = 30;
   constexpr double kPause = 3;

@@ -58,7 +58,7 @@ TEST(TaskSchedulerTest, FruitlessTasksAreNotStarved) {
   EXPECT_EQ(NextTask(config, tasks, 0).task, 1);
 }
 
-// Of the rough costs 8, 2, 100 and 1, only the third is above the mean.
+// With the rough costs 8, 2, 100 and 1, only the third task is above the mean.
 TEST(TaskSchedulerTest, TheFirstLookIsLongWhereItMatters) {
   SchedulerConfig config;
   config.first_trials = 4;

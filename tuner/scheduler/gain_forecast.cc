@@ -39,7 +39,7 @@ std::vector<double> Fall(const TaskProgress& task) {
   return fall;
 }
 
-// What second generations gained, as a share; nullopt before the first of them.
+// The share that second generations gained; nullopt before the first of them.
 std::optional<double> SecondGain(const std::vector<TaskProgress>& tasks) {
   double before = 0, after = 0;
   for (const TaskProgress& task : tasks) {
