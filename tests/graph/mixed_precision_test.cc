@@ -209,6 +209,19 @@ TEST(MixedPrecisionTest, LargeMasksStayInF32) {
   EXPECT_THAT(PrintGraph(Mixed(MaskedProduct(0), DType::kF16)), HasSubstr("f16"));
 }
 
+TEST(MixedPrecisionTest, ProductsOfWeightsAloneStayInF32) {
+  GraphBuilder g("weights");
+  const Buffer x = g.AddInput("x", DType::kF32, {8, 256});
+  // More terms than the builder computes at once.
+  const Buffer w =
+      MatMul(&g, g.AddConstant(RandomArray({256, 256}, 1)), g.AddConstant(RandomArray({256, 96}, 2)));
+  g.AddOutput("y", MatMul(&g, x, w));
+  const std::string text = PrintGraph(Mixed(g.Finish(), DType::kBF16));
+  EXPECT_THAT(text, HasSubstr("f32[256,96] = sum[r0:256](v"));
+  EXPECT_THAT(text, HasSubstr("bf16[256,96] = bf16(v"));
+  EXPECT_THAT(text, HasSubstr("f32[8,96] = sum[r0:256](f32(v"));
+}
+
 TEST(MixedPrecisionTest, ANarrowModelStays) {
   GraphBuilder g("narrow");
   const Buffer x = g.AddInput("x", DType::kF16, {8, 48}), w = g.AddInput("w", DType::kF16, {48, 16});

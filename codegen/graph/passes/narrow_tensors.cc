@@ -109,9 +109,13 @@ void NarrowTensors::FindTensorsBetweenKernels() {
 }
 
 void NarrowTensors::FindProducts() {
+  Tensors known;  // at compile time: rounding would gain nothing
   for (const Node& node : graph_.nodes) {
+    const std::vector<Buffer> reads = ReadsOf(node);
+    if (std::all_of(reads.begin(), reads.end(), [&](const Buffer& b) { return known.count(b.get()) > 0; }))
+      known.insert(node.outputs[0].get());
     const Stage* stage = std::get_if<Stage>(&node.made_by);
-    if (stage == nullptr || !IsSumOfProducts(*stage)) continue;
+    if (stage == nullptr || !IsSumOfProducts(*stage) || known.count(stage->output.get())) continue;
     if (!Fits(stage->value->args[0]->buffer) || !Fits(stage->value->args[1]->buffer)) continue;
     products_.insert(stage->output.get());
     for (const Expr& factor : stage->value->args) factors_.insert(factor->buffer.get());
