@@ -32,6 +32,13 @@ absl::Status AddShape(const std::string& text, OnnxOptions* options) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<GraphOptions> PassesFor(const std::string& dtype) {
+  if (dtype.empty()) return GraphOptions{};
+  if (dtype == "bf16") return GraphOptions{DType::kBF16};
+  if (dtype == "f16") return GraphOptions{DType::kF16};
+  return Misuse(absl::StrCat("--dtype: `", dtype, "`; expected bf16 or f16"));
+}
+
 // The indented lines behind the first one, such as a line for each node that is not supported, become a
 // listing. A newline in a name that the message quotes has no indentation.
 absl::Status Listed(const absl::Status& status) {
@@ -48,6 +55,7 @@ bool IsModel(const std::string& file) { return absl::EndsWith(file, ".onnx"); }
 absl::StatusOr<std::vector<Workload>> ReadTasks(const ModelSource& source, const Target& target) {
   if (!IsModel(source.file)) {
     if (!source.shapes.empty()) return Misuse("--shape is for models (.onnx)");
+    if (!source.dtype.empty()) return Misuse("--dtype is for models (.onnx)");
     return ReadWorkloads(source.file);
   }
   MYCC_ASSIGN_OR_RETURN(ModelProgram program, ReadModel(source, target));
@@ -57,9 +65,10 @@ absl::StatusOr<std::vector<Workload>> ReadTasks(const ModelSource& source, const
 absl::StatusOr<ModelProgram> ReadModel(const ModelSource& source, const Target& target) {
   OnnxOptions options;
   for (const std::string& shape : source.shapes) MYCC_RETURN_IF_ERROR(AddShape(shape, &options));
+  MYCC_ASSIGN_OR_RETURN(const GraphOptions passes, PassesFor(source.dtype));
   absl::StatusOr<Graph> graph = ImportOnnx(source.file, options);
   if (!graph.ok()) return Listed(graph.status());
-  MYCC_ASSIGN_OR_RETURN(graph, OptimizeGraph(*std::move(graph), target));
+  MYCC_ASSIGN_OR_RETURN(graph, OptimizeGraph(*std::move(graph), target, passes));
   return MakeProgram(*graph);
 }
 

@@ -14,6 +14,7 @@ namespace mycc {
 struct ModelSource {
   std::string file;
   std::vector<std::string> shapes;  // --shape NAME=1x3x48x192 of each free input
+  std::string dtype = "";           // --dtype bf16 or f16, for mixed precision; empty: types as they are
 };
 
 // Whether a file is a model, by its name: *.onnx.
@@ -22,7 +23,7 @@ bool IsModel(const std::string& file);
 // The workloads of a .te file, or the kernels that a model is cut into for the target.
 absl::StatusOr<std::vector<Workload>> ReadTasks(const ModelSource& source, const Target& target);
 
-// Errors name the file. Misuse for a shape that cannot be read.
+// Errors name the file. Misuse for a shape or a type that cannot be read.
 absl::StatusOr<ModelProgram> ReadModel(const ModelSource& source, const Target& target);
 
 }  // namespace mycc

@@ -17,8 +17,11 @@ struct CompileOptions {
   std::string output_dir = ".";
   std::string module;      // empty: after the file
   std::string write_lock;  // a lock file to write; empty: none
-  bool profile = false;    // the library tells the times of a model's launches
-  bool strict = false;     // only hits
+  // The library is compared with the f32 model, on these inputs (NAME=FILE.npy) or on random ones.
+  std::vector<std::string> check;
+  bool check_random = false;
+  bool profile = false;  // the library tells the times of a model's launches
+  bool strict = false;   // only hits
   bool json = false;
   bool quiet = false;  // nothing but warnings
 };
@@ -35,6 +38,7 @@ absl::Status ExplainCommand(const ExplainOptions& options, std::ostream& out);
 struct TasksOptions {
   std::string file;
   std::vector<std::string> shapes;  // of a model's inputs: NAME=1x3x48x192
+  std::string dtype;                // of a model's mixed precision, bf16 or f16; empty: none
   std::string target = "host";      // a model is cut into kernels for a target
   std::string output;               // a .te file; empty: none
   bool json = false;

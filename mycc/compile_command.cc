@@ -21,6 +21,7 @@
 #include "mycc/commands.h"
 #include "mycc/lock_file.h"
 #include "mycc/model_report.h"
+#include "mycc/precision_check.h"
 
 namespace mycc {
 namespace {
@@ -97,6 +98,16 @@ class Summary {
       json_["files"].push_back((std::filesystem::path(dir) / file).string());
     json_["warnings"] = Warnings(report);
   }
+  void AddDeviations(const std::vector<Deviation>& deviations) {
+    json_["deviations"] = Json::array();
+    for (const Deviation& deviation : deviations) {
+      json_["deviations"].push_back({{"output", deviation.output},
+                                     {"largest_magnitude", deviation.largest_magnitude},
+                                     {"max_abs_error", deviation.max_abs_error},
+                                     {"max_rel_error", deviation.max_rel_error()},
+                                     {"not_finite", deviation.not_finite}});
+    }
+  }
   std::string Text() const { return json_.dump() + "\n"; }
 
  private:
@@ -137,6 +148,8 @@ absl::Status CompileCommand(const CompileOptions& options, std::ostream& out) {
   MYCC_RETURN_IF_ERROR(CheckModule(module));
   if (options.profile && !IsModel(options.source.file)) return Misuse("--profile is for models (.onnx)");
   MYCC_ASSIGN_OR_RETURN(Kernels kernels, ResolveKernels(options.source));
+  const bool is_checked = options.check_random || !options.check.empty();
+  if (is_checked) MYCC_RETURN_IF_ERROR(CanCompare(kernels, options.check));
   LibrarySpec spec{module, kernels.target, {}};
   Summary summary(spec, kernels.found);
   const std::string table = options.quiet     ? ""
@@ -158,12 +171,19 @@ absl::Status CompileCommand(const CompileOptions& options, std::ostream& out) {
   MYCC_RETURN_IF_ERROR(CreateFolder(options.output_dir));
   MYCC_ASSIGN_OR_RETURN(const BuildReport report, Build(&spec, std::move(kernels.program), options));
   if (!options.write_lock.empty()) MYCC_RETURN_IF_ERROR(WriteFileAtomically(options.write_lock, lock));
+  std::vector<Deviation> deviations;
+  if (is_checked) {
+    const std::string library = absl::StrCat(options.output_dir, "/", module, ".so");
+    MYCC_ASSIGN_OR_RETURN(deviations, CompareWithF32(library, options.source, kernels.target, options.check));
+    summary.AddDeviations(deviations);
+  }
   if (options.json) {
     summary.AddResult(spec, options.output_dir, report);
     out << summary.Text();
     return absl::OkStatus();
   }
   out << table;
+  if (is_checked) out << DeviationTable(deviations);
   for (const std::string& warning : Warnings(report))
     std::cerr << "mycc: " << Painted("warning:", Tone::kWarning, Stream::kError) << " " << warning << "\n";
   return absl::OkStatus();

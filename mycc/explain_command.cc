@@ -78,8 +78,9 @@ std::vector<std::string> FactsTexts(const Kernels& kernels) {
 // The launches of a model, and the workloads behind them.
 absl::Status ExplainModel(const ExplainOptions& options, std::ostream& out) {
   MYCC_ASSIGN_OR_RETURN(const Target target, ReadTarget(options.source.target));
-  MYCC_ASSIGN_OR_RETURN(const ModelProgram program,
-                        ReadModel({options.source.file, options.source.shapes}, target));
+  MYCC_ASSIGN_OR_RETURN(
+      const ModelProgram program,
+      ReadModel({options.source.file, options.source.shapes, options.source.dtype}, target));
   if (options.dot) {
     out << ModelDot(program);
     return absl::OkStatus();

@@ -33,8 +33,9 @@ absl::StatusOr<Found> CompileTrace(const std::string& file, const Workload& work
 }
 
 absl::StatusOr<std::vector<Workload>> WorkloadsOf(const KernelSource& source, Kernels* kernels) {
-  if (!IsModel(source.file)) return ReadTasks({source.file, source.shapes}, kernels->target);
-  MYCC_ASSIGN_OR_RETURN(kernels->program, ReadModel({source.file, source.shapes}, kernels->target));
+  if (!IsModel(source.file)) return ReadTasks({source.file, source.shapes, source.dtype}, kernels->target);
+  MYCC_ASSIGN_OR_RETURN(kernels->program,
+                        ReadModel({source.file, source.shapes, source.dtype}, kernels->target));
   return kernels->program->kernels;
 }
 

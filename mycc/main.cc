@@ -23,9 +23,18 @@ void AddShapes(CLI::App* app, std::vector<std::string>* shapes) {
       ->type_name("SHAPE");
 }
 
+void AddDtype(CLI::App* app, std::string* dtype) {
+  app->add_option(
+         "--dtype", *dtype,
+         "mixed precision of a model: bf16 or f16 where it is safe, sums in f32; its inputs and outputs "
+         "keep their types")
+      ->check(OneOf({"bf16", "f16"}));
+}
+
 void AddSource(CLI::App* app, KernelSource* source) {
   app->add_option("FILE", source->file, "workloads (.te) or a model (.onnx)")->type_name("FILE")->required();
   AddShapes(app, &source->shapes);
+  AddDtype(app, &source->dtype);
   app->add_option("--target", source->target,
                   "the target: host, cuda:0, a preset's name, or `v1 cpu mcpu=...`")
       ->type_name("TARGET")
@@ -55,6 +64,14 @@ void AddCompile(CLI::App* app, Command* command) {
   sub->add_option("--name", options->module, "the module's name, a C identifier; after FILE if not given");
   sub->add_flag("--profile", options->profile,
                 "the library of a model also tells the time of each launch, which `bench` prints");
+  sub->add_option(
+         "--check", options->check,
+         "with --dtype: compare with the model in f32 on this input, NAME=FILE.npy, repeatable; other "
+         "inputs are random")
+      ->type_name("INPUT")
+      ->needs(sub->get_option("--dtype"));
+  sub->add_flag("--check-random", options->check_random, "with --dtype: the same on random inputs alone")
+      ->needs(sub->get_option("--dtype"));
   sub->add_option("--write-lock", options->write_lock,
                   "also write what this build used: workload and code digests, schedules, toolchain")
       ->type_name("FILE");
@@ -99,6 +116,7 @@ void AddTasks(CLI::App* app, Command* command) {
   CLI::App* sub = app->add_subcommand("tasks", "list the distinct workloads with their counts and sizes");
   sub->add_option("FILE", options->file, "workloads (.te) or a model (.onnx)")->type_name("FILE")->required();
   AddShapes(sub, &options->shapes);
+  AddDtype(sub, &options->dtype);
   sub->add_option("--target", options->target, "the target, for which a model is cut into workloads")
       ->type_name("TARGET")
       ->capture_default_str();

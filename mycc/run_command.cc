@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "command/misuse.h"
 #include "mycc/commands.h"
+#include "mycc/input_files.h"
 #include "mycc/library_workload.h"
 #include "mycc/npy.h"
 
@@ -38,46 +39,13 @@ absl::StatusOr<std::string> ChooseFunction(const Library& library, const std::st
   return (*function)->name;
 }
 
-absl::Status LoadInput(const std::string& path, const ArtifactArg& arg, HostTensor* tensor) {
-  const NpyJudge judge = [&](const NpyArray& array) {
-    const std::vector<std::string> descrs = NpyDescrs(tensor->dtype());
-    const bool is_type = std::find(descrs.begin(), descrs.end(), array.descr) != descrs.end();
-    if (is_type && array.shape == tensor->shape()) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat(
-        "`", path, "` holds ", array.descr, " [", absl::StrJoin(array.shape, ","), "]; argument `", arg.name,
-        "` expects ", descrs[0], " (", arg.dtype, ") [", absl::StrJoin(tensor->shape(), ","), "]"));
-  };
-  MYCC_ASSIGN_OR_RETURN(const NpyArray array, ReadNpy(path, judge));
-  std::memcpy(tensor->data(), array.bytes.data(), array.bytes.size());
-  return absl::OkStatus();
-}
-
-// NAME=FILE.npy of each --input.
-absl::Status LoadInputs(const std::vector<std::string>& inputs, Arguments* arguments) {
-  for (const std::string& input : inputs) {
-    const size_t equals = input.find('=');
-    if (equals == std::string::npos)
-      return Misuse(absl::StrCat("--input: `", input, "`; expected NAME=FILE.npy"));
-    const std::string name = input.substr(0, equals);
-    int index = 0;
-    while (index < arguments->size() &&
-           (arguments->arg(index).name != name || arguments->arg(index).kind == "output"))
-      ++index;
-    if (index == arguments->size())
-      return Misuse(absl::StrCat("--input: `", arguments->function().name, "` has no input `", name, "`"));
-    MYCC_RETURN_IF_ERROR(
-        LoadInput(input.substr(equals + 1), arguments->arg(index), &arguments->tensor(index)));
-  }
-  return absl::OkStatus();
-}
-
 // "y: f32[1,64]  min -0.5  max 2  mean 0.25", and NaNs where there are any.
 std::string Summary(const ArtifactArg& arg, const HostTensor& tensor) {
   double least = std::numeric_limits<double>::infinity(), most = -least, sum = 0;
   int64_t nans = 0;
   for (int64_t i = 0; i < tensor.num_elements(); ++i) {
     const Scalar scalar = LoadScalar(tensor.dtype(), tensor.data() + i * DTypeBytes(tensor.dtype()));
-    const double value = IsFloat(tensor.dtype()) ? scalar.f : static_cast<double>(scalar.i);
+    const double value = IsFloat(tensor.dtype()) ? scalar.f : IntToDouble(tensor.dtype(), scalar.i);
     if (std::isnan(value)) {
       ++nans;
       continue;
@@ -115,7 +83,7 @@ absl::Status RunCommand(const RunOptions& options, std::ostream& out) {
   MYCC_ASSIGN_OR_RETURN(Arguments arguments, Arguments::Create(library.get(), function));
   MYCC_ASSIGN_OR_RETURN(const FunctionOrigin origin, OriginOf(*library, function));
   FillRandom(origin.workload, options.seed, &arguments);
-  MYCC_RETURN_IF_ERROR(LoadInputs(options.inputs, &arguments));
+  MYCC_RETURN_IF_ERROR(LoadInputs("--input", options.inputs, &arguments));
   MYCC_RETURN_IF_ERROR(arguments.Pack());
   MYCC_RETURN_IF_ERROR(arguments.Call());
   for (int i = 0; i < arguments.size(); ++i) {

@@ -68,21 +68,6 @@ absl::Status CallOn(const std::vector<NDArray>& inputs, Arguments* arguments) {
   return arguments->Call();
 }
 
-// The number of a device of this machine that runs the target's code: of a GPU, or 0 for the CPU.
-absl::StatusOr<int> FindDevice(const Target& target) {
-  std::string why;
-  if (target.kind == TargetKind::kCpu) {
-    if (IsCompatible(target, DetectHostTarget(), &why)) return 0;
-    return absl::NotFoundError(why);
-  }
-  MYCC_ASSIGN_OR_RETURN(const int count, CountCudaDevices());
-  for (int device = 0; device < count; ++device) {
-    MYCC_ASSIGN_OR_RETURN(const Target machine, DetectCudaTarget(device));
-    if (IsCompatible(target, machine, &why)) return device;
-  }
-  return absl::NotFoundError(why.empty() ? "no CUDA device" : why);
-}
-
 absl::StatusOr<std::string> RunAndCompare(const KernelSpec& kernel, const Target& target, int device) {
   MYCC_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::Create());
   const std::string path = folder.path() + "/check.so";
@@ -99,6 +84,20 @@ absl::StatusOr<std::string> RunAndCompare(const KernelSpec& kernel, const Target
 }
 
 }  // namespace
+
+absl::StatusOr<int> FindDevice(const Target& target) {
+  std::string why;
+  if (target.kind == TargetKind::kCpu) {
+    if (IsCompatible(target, DetectHostTarget(), &why)) return 0;
+    return absl::NotFoundError(why);
+  }
+  MYCC_ASSIGN_OR_RETURN(const int count, CountCudaDevices());
+  for (int device = 0; device < count; ++device) {
+    MYCC_ASSIGN_OR_RETURN(const Target machine, DetectCudaTarget(device));
+    if (IsCompatible(target, machine, &why)) return device;
+  }
+  return absl::NotFoundError(why.empty() ? "no CUDA device" : why);
+}
 
 SpotCheck CheckOnRandomInputs(const KernelSpec& kernel, const Target& target) {
   const absl::StatusOr<int> device = FindDevice(target);

@@ -3,9 +3,15 @@
 
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "codegen/driver/kernel_spec.h"
+#include "codegen/target/target.h"
 
 namespace mycc {
+
+// The number of a device of this machine that runs the target's code: of a GPU, or 0 for the CPU. NotFound,
+// with the reason, where there is none.
+absl::StatusOr<int> FindDevice(const Target& target);
 
 struct SpotCheck {
   enum Verdict { kRight, kWrong, kUnchecked /* this machine cannot run the target's code */ };

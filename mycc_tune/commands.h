@@ -32,11 +32,13 @@ absl::Status WorkerCommand(LocalWorkerOptions options, std::ostream& out);
 struct TuneOptions {
   std::vector<std::string> files;
   std::vector<std::string> shapes;      // of a model's inputs: NAME=1x3x48x192
+  std::string dtype;                    // of a model's mixed precision, bf16 or f16; empty: none
   std::optional<ServerAddress> server;  // none: one of its own
   std::string log = kDefaultLog;
   std::vector<std::string> targets = {"host"};  // each workload is tuned for each
-  uint32_t trials = 0;                          // for each task; 0: as the budget allows
-  std::string budget;                           // "8m"
+  uint32_t trials = 0;   // for each workload and target, or for a job with a model; 0: as the budget allows
+  std::string budget;    // "8m"
+  std::string min_gain;  // "0.5%" of the next minute; empty: whatever it gains
   std::optional<uint64_t> seed;
   std::string cache;  // "warm" or "cold"; empty: the usual one of the target
   std::string strategy = "evolutionary";
@@ -63,6 +65,7 @@ absl::Status DevicesCommand(const JobOptions& options, std::ostream& out);
 struct BestOptions {
   std::string file;
   std::vector<std::string> shapes;  // of a model's inputs: NAME=1x3x48x192
+  std::string dtype;                // of a model's mixed precision, bf16 or f16; empty: none
   std::optional<ServerAddress> server;
   std::string log = kDefaultLog;
   std::string target = "host";
@@ -88,5 +91,8 @@ absl::StatusOr<v1::TimingProtocol> ReadProtocol(const std::string& word);
 
 // A duration: "90s", "8m", "1h30m", or seconds as a plain number. Misuse otherwise.
 absl::StatusOr<double> ParseBudget(const std::string& text);
+
+// A share: "0.5%" or 0.005. Misuse unless it is between 0 and 1.
+absl::StatusOr<double> ParseMinGain(const std::string& text);
 
 }  // namespace mycc

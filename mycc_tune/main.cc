@@ -27,6 +27,11 @@ void AddShapes(CLI::App* app, std::vector<std::string>* shapes) {
       ->type_name("SHAPE");
 }
 
+void AddDtype(CLI::App* app, std::string* dtype) {
+  app->add_option("--dtype", *dtype, "mixed precision of a model, as of `mycc compile`: bf16 or f16")
+      ->check(OneOf({"bf16", "f16"}));
+}
+
 void AddServerAddress(CLI::App* app, ServerAddress* server) {
   app->add_option("--server", server->address, "the server: HOST:PORT or unix:/PATH")
       ->check(AddressTrouble)
@@ -97,6 +102,7 @@ void AddTune(CLI::App* app, Command* command) {
   CLI::App* sub = app->add_subcommand("tune", "find the best schedules of workloads");
   sub->add_option("FILE", options->files, "workloads (.te) or models (.onnx)")->type_name("FILE")->required();
   AddShapes(sub, &options->shapes);
+  AddDtype(sub, &options->dtype);
   auto server = AddOptionalServer(sub);
   auto* log = sub->add_option("--log", options->log, "the tuning log, when no server is named")
                   ->type_name("FILE")
@@ -108,10 +114,17 @@ void AddTune(CLI::App* app, Command* command) {
       ->take_all()
       ->allow_extra_args(false)
       ->capture_default_str();
-  sub->add_option("--trials", options->trials,
-                  "number of candidates to measure for each workload and target; 128 if there is no --budget")
+  sub->add_option(
+         "--trials", options->trials,
+         "number of candidates to measure: for each workload and target, 128 if there is no --budget; "
+         "for a job with a model, in all")
       ->check(CLI::Range(1, 1 << 24));
-  sub->add_option("--budget", options->budget, "time limit of the job with its final rounds: 90s, 8m, 1h30m");
+  sub->add_option("--budget", options->budget,
+                  "time limit of the job with its final rounds: 90s, 8m, 1h30m; "
+                  "10m, and --min-gain 0.5%, for a model without --trials");
+  sub->add_option("--min-gain", options->min_gain,
+                  "end when the next minute is expected to gain a smaller share of the latency: 0.5%, 0.005")
+      ->type_name("SHARE");
   sub->add_option("--seed", options->seed, "seed of the search")->check(NotWhole);
   sub->add_option("--cache", options->cache, "time with warm or cold caches; cold on a GPU if not given")
       ->check(OneOf({"warm", "cold"}));
@@ -153,6 +166,7 @@ void AddBest(CLI::App* app, Command* command) {
   CLI::App* sub = app->add_subcommand("best", "show the best schedules that are known");
   sub->add_option("FILE", options->file, "workloads (.te) or a model (.onnx)")->type_name("FILE")->required();
   AddShapes(sub, &options->shapes);
+  AddDtype(sub, &options->dtype);
   auto server = AddOptionalServer(sub);
   auto* log = sub->add_option("--log", options->log, "the tuning log, when no server is named")
                   ->type_name("FILE")

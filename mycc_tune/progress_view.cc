@@ -47,7 +47,19 @@ std::string OutcomesText(const v1::JobProgress& progress) {
   return words.empty() ? "" : absl::StrCat(" (", absl::StrJoin(words, ", "), ")");
 }
 
+// A model's latency, once all its kernels have a time.
+std::string LatencyText(const v1::JobProgress& progress) {
+  if (progress.latency_seconds() > 0) {
+    return absl::StrCat("  model ", FormatSeconds(progress.latency_seconds()), ", was ",
+                        FormatSeconds(progress.default_latency_seconds()), " by default schedules");
+  }
+  return progress.tasks_size() == 0
+             ? ""
+             : absl::StrCat("  ", progress.tasks_timed(), " of ", progress.tasks_size(), " kernels timed");
+}
+
 std::string BestText(const v1::JobProgress& progress) {
+  if (progress.is_model()) return LatencyText(progress);
   const WeightedSeconds seconds = WeightedSecondsOf(progress);
   if (seconds.best == 0) return "";
   const std::string ratio = absl::StrFormat("%.2fx", seconds.by_default / seconds.best);
@@ -200,10 +212,13 @@ std::string SummaryTable(const v1::JobProgress& progress) {
                     time(seconds.by_default), time(task.best_seconds()),
                     both ? absl::StrFormat("%.2fx", seconds.by_default / seconds.best) : "-", Remark(task)});
   }
-  const WeightedSeconds sum = WeightedSecondsOf(progress);
+  WeightedSeconds sum = WeightedSecondsOf(progress);
+  const bool has_latency = progress.latency_seconds() > 0;
+  if (has_latency) sum = {progress.default_latency_seconds(), progress.latency_seconds()};
   if (sum.best > 0 && progress.tasks_size() > 1) {
-    rows.push_back({"weighted sum", "", absl::StrCat(progress.trials()), FormatSeconds(sum.by_default),
-                    FormatSeconds(sum.best), absl::StrFormat("%.2fx", sum.by_default / sum.best), ""});
+    rows.push_back({has_latency ? "model" : "weighted sum", "", absl::StrCat(progress.trials()),
+                    FormatSeconds(sum.by_default), FormatSeconds(sum.best),
+                    absl::StrFormat("%.2fx", sum.by_default / sum.best), ""});
   }
   return absl::StrCat(FormatTable(rows, {1, 2, 3, 4, 5}), DeviceLines(progress));
 }

@@ -25,7 +25,9 @@ struct WeightedSeconds {
 };
 WeightedSeconds WeightedSecondsOf(const v1::JobProgress& progress);
 
-// "43 %  512 trials (480 ok, 32 build_error)  weighted 12.300 ms -> 5.100 ms (2.41x)  eta 4m 48s"
+// "43 %  512 trials (480 ok, 32 build_error)  weighted 12.300 ms -> 5.100 ms (2.41x)  eta 4m 48s"; of a model
+// "model 3.210 ms, was 5.100 ms by default schedules", once all its kernels have a time, or
+// "41 of 60 kernels timed" before.
 std::string ProgressLine(const v1::JobProgress& progress);
 // The same behind a bar, no wider than `width`: what matters least is left out, and what is cut ends in dots.
 std::string ProgressBar(const v1::JobProgress& progress, int width);

@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -31,7 +32,8 @@
 namespace mycc {
 namespace {
 
-constexpr uint32_t kDefaultTrials = 128;
+constexpr uint32_t kDefaultTrials = 128;  // of each workload
+constexpr char kModelBudget[] = "10m", kModelMinGain[] = "0.5%";
 
 std::string FileStem(const std::string& path) {
   const std::string name = path.substr(path.rfind('/') + 1);
@@ -49,7 +51,8 @@ absl::Status AddTasks(const TuneOptions& options, v1::JobSpec* spec) {
   std::string name;
   for (const std::string& file : options.files) {
     for (const Target& target : targets) {
-      MYCC_ASSIGN_OR_RETURN(const std::vector<Workload> workloads, ReadTasks({file, options.shapes}, target));
+      MYCC_ASSIGN_OR_RETURN(const std::vector<Workload> workloads,
+                            ReadTasks({file, options.shapes, options.dtype}, target));
       for (const Workload& workload : workloads) {
         v1::TaskSpec& task = *spec->add_tasks();
         task.set_workload(PrintWorkload(workload));
@@ -70,19 +73,45 @@ std::set<std::string> TargetsOf(const v1::JobSpec& spec) {
   return targets;
 }
 
+bool HasModel(const TuneOptions& options) {
+  return std::any_of(options.files.begin(), options.files.end(), IsModel);
+}
+
+// How long a model is tuned where the command does not say: until little more is to be expected.
+bool HasModelDefaults(const TuneOptions& options) {
+  return HasModel(options) && options.trials == 0 && options.budget.empty();
+}
+
+// The trials of a model's many kernels are the job's, which knows where they gain most; other workloads have
+// their own.
+absl::Status AddLimits(const TuneOptions& options, v1::JobSpec* spec) {
+  const bool by_default = HasModelDefaults(options);
+  const std::string budget = by_default ? kModelBudget : options.budget;
+  if (!budget.empty()) {
+    MYCC_ASSIGN_OR_RETURN(const double seconds, ParseBudget(budget));
+    spec->set_budget_seconds(seconds);
+  }
+  const std::string min_gain = by_default && options.min_gain.empty() ? kModelMinGain : options.min_gain;
+  if (!min_gain.empty()) {
+    MYCC_ASSIGN_OR_RETURN(const double share, ParseMinGain(min_gain));
+    spec->set_min_gain(share);
+  }
+  if (HasModel(options)) {
+    spec->set_total_trials(options.trials);
+  } else {
+    spec->set_trials(options.trials == 0 && budget.empty() ? kDefaultTrials : options.trials);
+  }
+  spec->set_is_model(HasModel(options) && options.files.size() == 1 && options.targets.size() == 1);
+  return absl::OkStatus();
+}
+
 absl::StatusOr<v1::JobSpec> SpecOf(const TuneOptions& options) {
   v1::JobSpec spec;
   MYCC_RETURN_IF_ERROR(AddTasks(options, &spec));
   MYCC_ASSIGN_OR_RETURN(const v1::TimingProtocol protocol, ReadProtocol(options.cache));
   spec.set_protocol(protocol);
   spec.set_strategy(options.strategy);
-  spec.set_trials(options.trials);
-  if (!options.budget.empty()) {
-    MYCC_ASSIGN_OR_RETURN(const double budget, ParseBudget(options.budget));
-    spec.set_budget_seconds(budget);
-  } else if (options.trials == 0) {
-    spec.set_trials(kDefaultTrials);
-  }
+  MYCC_RETURN_IF_ERROR(AddLimits(options, &spec));
   spec.set_seed(options.seed.value_or(0));
   spec.set_fresh(options.fresh);
   return spec;
@@ -192,9 +221,15 @@ void Tuning::SayWhatBegins(const v1::JobProgress& progress) {
                                  ? absl::StrCat("joining ", job, ", which ", OthersWait(others), " for")
                              : progress.trials() > 0 ? absl::StrCat("continuing ", job)
                                                      : absl::StrCat("started ", job);
-  view_.Say(absl::StrCat(begins, ": ", spec_.tasks_size(),
-                         spec_.tasks_size() == 1 ? " workload for " : " workloads for ",
-                         absl::StrJoin(TargetsOf(spec_), " and "), ", results go to ", where));
+  const std::string what =
+      absl::StrCat(spec_.is_model() ? "kernel" : "workload", spec_.tasks_size() == 1 ? "" : "s");
+  const std::string until =
+      HasModelDefaults(options_)
+          ? absl::StrCat(", for ", kModelBudget, " at most, and no longer than a minute gains ",
+                         options_.min_gain.empty() ? kModelMinGain : options_.min_gain)
+          : "";
+  view_.Say(absl::StrCat(begins, ": ", spec_.tasks_size(), " ", what, " for ",
+                         absl::StrJoin(TargetsOf(spec_), " and "), until, ", results go to ", where));
 }
 
 absl::Status Tuning::Detach(const v1::JobProgress& progress) {
@@ -254,6 +289,17 @@ absl::StatusOr<double> ParseBudget(const std::string& text) {
                                                            (seconds = absl::ToDoubleSeconds(duration), true));
   if (parsed && seconds > 0 && std::isfinite(seconds)) return seconds;
   return Misuse(absl::StrCat("--budget: \"", text, "\" is no duration; expected 90s, 8m or 1h30m"));
+}
+
+absl::StatusOr<double> ParseMinGain(const std::string& text) {
+  std::string number = text;
+  const bool is_percent = absl::EndsWith(number, "%");
+  if (is_percent) number.pop_back();
+  double share = 0;
+  const bool parsed = absl::SimpleAtod(number, &share);
+  if (is_percent) share /= 100;
+  if (parsed && share > 0 && share < 1) return share;
+  return Misuse(absl::StrCat("--min-gain: \"", text, "\" is no share; expected 0.5% or 0.005"));
 }
 
 absl::Status TuneCommand(const TuneOptions& options, std::ostream& out) {

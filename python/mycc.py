@@ -15,7 +15,8 @@ import pathlib
 import sys
 
 DTYPES = {"f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16", "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2",
-          "i64": "int64", "i32": "int32", "i8": "int8", "u8": "uint8", "bool": "bool"}
+          "i64": "int64", "i32": "int32", "i16": "int16", "i8": "int8", "u64": "uint64", "u32": "uint32", "u16": "uint16", "u8": "uint8",
+          "bool": "bool"}
 CPU = 1  # DLPack's number of this device type
 ALIGNMENT = 64  # of packed buffers
 

@@ -62,6 +62,12 @@ absl::StatusOr<std::vector<std::string>> History::NearestShapes(const PlannedTas
   return nearest;
 }
 
+absl::StatusOr<int64_t> History::CountMeasured(const PlannedTask& task, int64_t most) const {
+  const LogKey key{task.key.workload_hash, task.key.target};
+  MYCC_ASSIGN_OR_RETURN(const Records own, log_->TopK(key, task.protocol, 1));
+  return own.empty() ? int64_t{0} : log_->CountMeasured(key, task.protocol, most);
+}
+
 absl::StatusOr<v1::StoredTask> History::Recall(const PlannedTask& task, uint32_t trials, bool fresh) {
   v1::StoredTask stored;
   stored.set_count(task.count);

@@ -26,6 +26,9 @@ class History {
   // at other shapes. `reused` where the log holds as many measured candidates as `trials` asks for (0: time
   // is the limit, which no log satisfies), unless `fresh`.
   absl::StatusOr<v1::StoredTask> Recall(const PlannedTask& task, uint32_t trials, bool fresh);
+  // The number of measured candidates that the log holds of the workload, counted up to `most`; 0 where none
+  // of them is valid.
+  absl::StatusOr<int64_t> CountMeasured(const PlannedTask& task, int64_t most) const;
 
  private:
   struct Shape {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "base/status.h"
 #include "server/job_listing.h"
 
@@ -16,11 +17,13 @@ namespace {
 constexpr int kModelsKept = 3;
 constexpr double kRetrySeconds = 1;
 
-std::string WordsOf(StopReason reason) {
+std::string WordsOf(StopReason reason, const v1::JobSpec& spec) {
   switch (reason) {
     case StopReason::kTrials: return "all trials are measured";
     case StopReason::kTime: return "the time budget is spent";
     case StopReason::kExhausted: return "the spaces hold nothing new";
+    case StopReason::kGain:
+      return absl::StrFormat("the next minute would gain less than %g %%", 100 * spec.min_gain());
   }
   return "";
 }
@@ -68,7 +71,7 @@ void JobEndings::End(RunningJob* job, JobState state, const std::string& message
 }
 
 void JobEndings::EndAsSearched(RunningJob* job, StopReason reason) {
-  End(job, JobState::kDone, WordsOf(reason));
+  End(job, JobState::kDone, WordsOf(reason, job->ledger->stored().spec()));
 }
 
 void JobEndings::Advance(RunningJob* job) {

@@ -89,6 +89,37 @@ std::string JobLedger::TaskOutcome(uint32_t task) const {
   return absl::StrCat("no valid schedule in ", state.trials, " trials: ", absl::StrJoin(counts, ", "));
 }
 
+bool JobLedger::is_negligible(uint32_t task) const {
+  if (!stored_.spec().is_model()) return false;
+  double latency = 0;
+  for (size_t i = 0; i < tasks_.size(); ++i)
+    latency += static_cast<double>(plan_.tasks[i].count) * tasks_[i].best_seconds;
+  return static_cast<double>(plan_.tasks[task].count) * tasks_[task].best_seconds <
+         kMinShareOfModel * latency;
+}
+
+// Times are compared that were taken in the same way: both in a final round, or each by itself.
+void JobLedger::AddLatency(v1::JobProgress* progress) const {
+  uint32_t timed = 0;
+  double best = 0, by_default = 0;
+  for (size_t i = 0; i < tasks_.size(); ++i) {
+    const TaskState& state = tasks_[i];
+    if (state.best_seconds == 0) continue;
+    ++timed;
+    const bool in_round = state.final.default_seconds > 0;
+    const double of_best = in_round ? state.final.best_seconds : state.best_seconds;
+    double of_default = in_round ? state.final.default_seconds : state.first_seconds;
+    if (of_default == 0 || state.final.default_failed) of_default = of_best;
+    best += static_cast<double>(plan_.tasks[i].count) * of_best;
+    by_default += static_cast<double>(plan_.tasks[i].count) * of_default;
+  }
+  progress->set_is_model(stored_.spec().is_model());
+  progress->set_tasks_timed(timed);
+  if (!stored_.spec().is_model() || timed < tasks_.size()) return;
+  progress->set_latency_seconds(best);
+  progress->set_default_latency_seconds(by_default);
+}
+
 v1::JobProgress JobLedger::Progress(bool with_tasks) const {
   v1::JobProgress progress;
   progress.set_job(id_);
@@ -130,7 +161,8 @@ v1::JobProgress JobLedger::Progress(bool with_tasks) const {
     for (const auto& [name, work] : devices_) *progress.add_devices() = work;
   }
   progress.set_trials(trials);
-  progress.set_trials_planned(searched * static_cast<int64_t>(stored_.spec().trials()));
+  progress.set_trials_planned(TrialsPlanned(stored_.spec(), searched));
+  AddLatency(&progress);
   return progress;
 }
 

@@ -69,6 +69,9 @@ class JobLedger {
     return state.first_seconds > 0 ? state.best_seconds / state.first_seconds : 0;
   }
 
+  // It is a kernel that hardly adds to its model's latency, as far as that is known.
+  bool is_negligible(uint32_t task) const;
+
   // The time that the log knew for a task that is not searched.
   void SetKnownBest(uint32_t task, double seconds) { tasks_[task].best_seconds = seconds; }
   // A task's final round is over, and has a winner.
@@ -79,6 +82,9 @@ class JobLedger {
   v1::JobProgress Progress(bool with_tasks) const;
 
  private:
+  // The sum over a model's kernels, once all have a time.
+  void AddLatency(v1::JobProgress* progress) const;
+
   struct Measured {
     int64_t open = 0;              // trials
     std::vector<bool> is_default;  // the candidates that are a sketch's default

@@ -36,7 +36,8 @@ v1::JobProgress ProgressOfSpec(const Job& job) {
   const v1::JobSpec& spec = stored.spec();
   progress.set_target(spec.target());
   progress.set_budget_seconds(spec.budget_seconds());
-  progress.set_trials_planned(int64_t{spec.trials()} * spec.tasks_size());
+  progress.set_trials_planned(TrialsPlanned(spec, spec.tasks_size()));
+  progress.set_is_model(spec.is_model());
   return progress;
 }
 

@@ -33,8 +33,10 @@ absl::Status CheckLimits(const v1::JobSpec& spec) {
   if (spec.tasks_size() > kMaxTasks)
     return Expected(absl::StrCat(spec.tasks_size(), " workloads"), absl::StrCat("at most ", kMaxTasks));
   if (!(spec.budget_seconds() >= 0)) return Expected("the budget is negative", "seconds, or 0 for no limit");
-  if (spec.trials() == 0 && spec.budget_seconds() == 0)
+  if (spec.trials() == 0 && spec.total_trials() == 0 && spec.budget_seconds() == 0)
     return Expected("neither trials nor a budget", "at least one of them");
+  if (!(spec.min_gain() >= 0 && spec.min_gain() < 1))
+    return Expected("the least gain is no share", "0 to 1, or 0 for none");
   return absl::OkStatus();
 }
 
@@ -91,6 +93,11 @@ double SearchSeconds(const v1::JobSpec& spec, size_t tasks) {
   const double finals =
       std::min(kMostFinalShare * spec.budget_seconds(), kFinalSecondsATask * static_cast<double>(tasks));
   return spec.budget_seconds() - finals;
+}
+
+int64_t TrialsPlanned(const v1::JobSpec& spec, int64_t tasks) {
+  const int64_t of_tasks = spec.trials() * tasks, of_job = tasks > 0 ? spec.total_trials() : 0;
+  return of_tasks == 0 || of_job == 0 ? std::max(of_tasks, of_job) : std::min(of_tasks, of_job);
 }
 
 std::string ModelKind(const Target& target) {

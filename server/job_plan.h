@@ -30,8 +30,15 @@ struct JobPlan {
 // InvalidArgument names the fault and what was expected.
 absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& spec);
 
+// A kernel that takes a smaller share of its model's latency is negligible: it has its first generation, and
+// no final round.
+inline constexpr double kMinShareOfModel = 0.002;
+
 // How much of a job's budget its search may take; the rest is for the final rounds of its tasks. 0: no limit.
 double SearchSeconds(const v1::JobSpec& spec, size_t tasks);
+
+// The number of trials that the job may take for `tasks` tasks to be searched; 0: time alone limits it.
+int64_t TrialsPlanned(const v1::JobSpec& spec, int64_t tasks);
 
 // The kind of targets that a cost model predicts for: those of one kind share what they teach.
 std::string ModelKind(const Target& target);

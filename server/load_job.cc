@@ -78,6 +78,7 @@ absl::StatusOr<LoadedProposals> LoadProposals(const JobStore& store, const Job& 
     if (generation.task >= old_states.size() || generation.proposal != loaded.proposals.size())
       return Damaged(job.id, "its list of proposals");
     v1::Proposal& proposal = add(generation.task);
+    proposal.set_elapsed_seconds(generation.elapsed_seconds);
     if (proposal.generation() != generation.generation ||
         !proposal.mutable_state()->ParseFromString(generation.state))
       return Damaged(job.id, absl::StrCat("the state of task ", generation.task));

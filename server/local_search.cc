@@ -1,5 +1,6 @@
 #include "server/local_search.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -21,13 +22,26 @@ std::vector<Trace> ParseHistory(const v1::StoredTask& stored) {
   return history;
 }
 
-SchedulerConfig SchedulerOf(const v1::JobSpec& spec, size_t tasks) {
+// A job that is limited as a whole, and not each of its tasks, begins with what matters most.
+SchedulerConfig SchedulerOf(const v1::StoredJob& job, size_t tasks) {
   constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max() / 2;
+  const v1::JobSpec& spec = job.spec();
   SchedulerConfig config;
-  config.max_trials = kNoLimit;
+  config.max_trials = spec.total_trials() > 0 ? spec.total_trials() : kNoLimit;
   config.max_trials_per_task = spec.trials() > 0 ? spec.trials() : kNoLimit;
   config.max_seconds = SearchSeconds(spec, tasks);
+  config.generation_size = job.generation_size();
+  if (spec.trials() == 0) config.first_trials = std::max<int64_t>(1, config.generation_size / 4);
+  if (spec.is_model()) config.min_share = kMinShareOfModel;
+  config.min_gain = spec.min_gain();
   return config;
+}
+
+// A guess of a call's time by arithmetic and traffic, in units of the traffic: devices do about as many
+// operations in the time of a byte.
+double RoughCost(const Workload& workload) {
+  constexpr double kFlopsAByte = 16;
+  return CountBytes(workload) + CountFlops(workload) / kFlopsAByte;
 }
 
 SearchConfig StrategyOf(const v1::StoredJob& job, uint32_t task) {
@@ -67,6 +81,7 @@ absl::StatusOr<std::unique_ptr<LocalSearch>> LocalSearch::Create(const v1::Store
     CampaignTask entry;
     entry.info.weight = static_cast<double>(planned.count);
     entry.info.flops = CountFlops(planned.workload);
+    entry.info.rough_cost = RoughCost(planned.workload);
     entry.info.family = planned.key.shape_erased_hash;
     entry.begin = [config = StrategyOf(job, task), planned, recalled = stored[task],
                    scorer = search->scorers_.back().get()] {
@@ -81,7 +96,7 @@ absl::StatusOr<std::unique_ptr<LocalSearch>> LocalSearch::Create(const v1::Store
     return absl::FailedPreconditionError("the log already has the results of the whole job");
   LocalSearch* const self = search.get();  // the campaign is its own
   search->campaign_ = std::make_unique<Campaign>(
-      SchedulerOf(job.spec(), tasks.size()), std::move(campaign_tasks),
+      SchedulerOf(job, tasks.size()), std::move(campaign_tasks),
       [self](int task, const std::vector<SearchLedger::Entry>& generation) {
         return self->learner_of_[task]->Add(self->scorers_[task]->SamplesOf(generation));
       });
@@ -95,6 +110,7 @@ absl::StatusOr<SearchStep> LocalSearch::Next(const TaskOutcomes& outcomes, doubl
   if (!proposal) return SearchStep{std::nullopt, campaign_->stop_reason()};
   OnProposed(*proposal);
   v1::Proposal next;
+  next.set_elapsed_seconds(elapsed_seconds);
   next.set_task(tasks_[proposal->task]);
   next.set_generation(proposal->candidates.front().generation);
   for (const Candidate& proposed : proposal->candidates) {
@@ -131,7 +147,7 @@ absl::Status LocalSearch::Restore(const v1::Proposal& recorded) {
     candidate.origin = static_cast<Origin>(state.origin());
     proposal.candidates.push_back(std::move(candidate));
   }
-  const absl::Status restored = campaign_->Restore(proposal);
+  const absl::Status restored = campaign_->Restore(proposal, recorded.elapsed_seconds());
   if (!restored.ok()) return stale(std::string(restored.message()));
   OnProposed(proposal);
   return absl::OkStatus();

@@ -26,6 +26,20 @@ absl::Status NameModels(const JobPlan& plan, TuningLog* log, v1::StoredJob* stor
   return absl::OkStatus();
 }
 
+// Whether the log holds as many measured candidates of the job's tasks together as it asks for, and a valid
+// schedule of each.
+absl::StatusOr<bool> HoldsTotal(const JobPlan& plan, const History& history) {
+  const int64_t total = plan.spec.total_trials();
+  if (total == 0 || plan.spec.fresh()) return false;
+  int64_t measured = 0;
+  for (const PlannedTask& planned : plan.tasks) {
+    MYCC_ASSIGN_OR_RETURN(const int64_t of_task, history.CountMeasured(planned, total));
+    if (of_task == 0) return false;
+    measured += of_task;
+  }
+  return measured >= total;
+}
+
 }  // namespace
 
 std::string DigestOf(const std::string& submission) {
@@ -52,11 +66,13 @@ absl::StatusOr<PreparedJob> PrepareJob(const Job& job, TuningLog* log) {
     return absl::DataLossError(absl::StrCat("job ", job.id, ": its spec is damaged"));
   MYCC_ASSIGN_OR_RETURN(JobPlan plan, PlanJob(stored.spec()));
   History history(log);
+  MYCC_ASSIGN_OR_RETURN(const bool holds_total, HoldsTotal(plan, history));
   PreparedJob prepared;
   prepared.is_done = true;
   for (const PlannedTask& planned : plan.tasks) {
-    MYCC_ASSIGN_OR_RETURN(const v1::StoredTask recalled,
+    MYCC_ASSIGN_OR_RETURN(v1::StoredTask recalled,
                           history.Recall(planned, plan.spec.trials(), plan.spec.fresh()));
+    if (holds_total) recalled.set_reused(true);
     prepared.is_done &= recalled.reused();
     Task& task = prepared.tasks.emplace_back();
     task.key = planned.key;

@@ -9,7 +9,7 @@ typedef unsigned int u32;
 typedef unsigned long long u64;
 typedef long long i64;
 
-enum { kF64, kF32, kF16, kBF16, kI64, kI32, kI8, kU8, kBool, kF8E4M3, kF8E5M2 };
+enum { kF64, kF32, kF16, kBF16, kI64, kI32, kI8, kU8, kBool, kF8E4M3, kF8E5M2, kI16, kU16, kU32, kU64 };
 
 // A check's findings; all zero but for first_wrong, which begins as the largest number.
 struct Findings {
@@ -36,7 +36,7 @@ static __device__ bool IsNan(double value) { return value != value; }
 static __device__ bool IsFinite(double value) { return value - value == 0; }
 static __device__ double Magnitude(double value) { return DoubleOf(BitsOf(value) & ~(1ull << 63)); }
 
-static __device__ bool IsFloatType(int dtype) { return dtype <= kBF16 || dtype >= kF8E4M3; }
+static __device__ bool IsFloatType(int dtype) { return dtype <= kBF16 || dtype == kF8E4M3 || dtype == kF8E5M2; }
 
 // A float of few bits: sign, exponent, `mantissa` bits, all-ones exponents being infinities and NaNs; of e4m3
 // (8 bits and 3) only all ones are a NaN.
@@ -76,11 +76,15 @@ static __device__ double LoadFloat(int dtype, const void* tensor, i64 i) {
   }
 }
 
-// bool as the byte that stands there: true is 1 and nothing else.
+// bool as the byte that stands there: true is 1 and nothing else. u64 as its bits.
 static __device__ i64 LoadInt(int dtype, const void* tensor, i64 i) {
   switch (dtype) {
-    case kI64: return ((const i64*)tensor)[i];
+    case kI64:
+    case kU64: return ((const i64*)tensor)[i];
     case kI32: return ((const int*)tensor)[i];
+    case kU32: return ((const u32*)tensor)[i];
+    case kI16: return ((const short*)tensor)[i];
+    case kU16: return ((const u16*)tensor)[i];
     case kI8: return ((const signed char*)tensor)[i];
     default: return ((const u8*)tensor)[i];
   }
@@ -231,7 +235,8 @@ extern "C" __global__ void mycc_compare(const void* expected, const void* got, c
     }
     const i64 want = LoadInt(dtype, expected, i), have = LoadInt(dtype, got, place);
     if (want == have) continue;
-    const double error = Magnitude((double)have - (double)want);
+    const double error = Magnitude(dtype == kU64 ? (double)(u64)have - (double)(u64)want
+                                                 : (double)have - (double)want);
     if (error > abs_error) abs_error = error;
     NoteWrong(findings, i);
   }

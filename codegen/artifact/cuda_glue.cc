@@ -28,6 +28,10 @@ int64_t MapType(DType dtype) {
     case DType::kBF16: return kCudaMapBF16;
     case DType::kI64: return kCudaMapI64;
     case DType::kI32: return kCudaMapI32;
+    case DType::kI16:
+    case DType::kU16: return kCudaMapU16;
+    case DType::kU32: return kCudaMapU32;
+    case DType::kU64: return kCudaMapU64;
     case DType::kI8:
     case DType::kU8:
     case DType::kBool:

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "codegen/artifact/program_glue.h"
 
 namespace mycc {
@@ -46,8 +47,9 @@ absl::StatusOr<CudaModel> CudaModelOf(const ProgramSpec& spec, const std::vector
   for (size_t i = 0; i < spec.program.launches.size(); ++i) {
     const KernelLaunch& launch = spec.program.launches[i];
     if (launch.kernel < 0) {
-      return absl::UnimplementedError(
-          absl::StrCat("the library kernel `", launch.call.function, "` is not supported on a GPU"));
+      return absl::UnimplementedError(absl::StrCat(
+          "node `", absl::StrJoin(launch.origins, "`, `"), "`: its operator is the library kernel `",
+          launch.call.function, "`, which has no version for GPUs; expected a CPU target"));
     }
     const LaunchOperands operands(spec, weights, i);
     const CudaProgram& program = programs[launch.kernel];

@@ -32,7 +32,11 @@ std::pair<int64_t, int64_t> GlueType(DType dtype) {
     case DType::kBF16: return {kDLBfloat, bits};
     case DType::kI64:
     case DType::kI32:
+    case DType::kI16:
     case DType::kI8: return {kDLInt, bits};
+    case DType::kU64:
+    case DType::kU32:
+    case DType::kU16:
     case DType::kU8: return {kDLUInt, bits};
     case DType::kBool: return {kMyccCodeBool, bits};
     case DType::kF8E4M3: return {kMyccCodeF8E4M3, bits};

@@ -28,6 +28,12 @@ std::string WithPoint(const std::string& digits) {
   return digits.find_first_of(".e") == std::string::npos ? digits + ".0" : digits;
 }
 
+// Integers that are ints in registers.
+bool IsShortInt(DType dtype) { return IsInt(dtype) && DTypeBytes(dtype) < 4; }
+
+// Unsigned integers that are unsigned in registers.
+bool IsWideUnsigned(DType dtype) { return dtype == DType::kU32 || dtype == DType::kU64; }
+
 const char* LibraryName(Op op) {
   switch (op) {
     case Op::kExp: return "exp";
@@ -62,14 +68,18 @@ std::string Arithmetic::MemoryType(DType dtype) const {
     case DType::kF8E5M2:
     case DType::kI64:
     case DType::kI8:
-    case DType::kU8: break;
+    case DType::kU8:
+    case DType::kI16:
+    case DType::kU16:
+    case DType::kU32:
+    case DType::kU64: break;
   }
   return prelude_.Use(DTypeName(dtype));
 }
 
 std::string Arithmetic::RegisterType(DType dtype) const {
   if (IsNarrowFloat(dtype)) return "float";
-  if (dtype == DType::kI8 || dtype == DType::kU8) return "int";
+  if (IsShortInt(dtype)) return "int";
   return MemoryType(dtype);
 }
 
@@ -85,6 +95,8 @@ Code Arithmetic::ToMemory(DType dtype, Code value) const {
 
 Code Arithmetic::Literal(DType dtype, Scalar value) const {
   if (dtype == DType::kBool) return Primary(value.i != 0 ? "true" : "false");
+  if (IsWideUnsigned(dtype))
+    return Primary(absl::StrCat(PrintInt(dtype, value.i), dtype == DType::kU64 ? "ull" : "u"));
   if (!IsFloat(dtype)) {
     const bool wide = value.i > INT32_MAX || value.i < -INT32_MAX;
     if (!wide) return Code{absl::StrCat(value.i), value.i < 0 ? kUnaryLevel : kPrimary};
@@ -122,7 +134,9 @@ Code Arithmetic::Round(DType dtype, const Code& value) const {
     case DType::kF8E4M3:
     case DType::kF8E5M2: return Call(prelude_.Use(absl::StrCat("round_", DTypeName(dtype))), value);
     case DType::kI8:
-    case DType::kU8: return Call("int", Call(prelude_.Use(DTypeName(dtype)), value));
+    case DType::kU8:
+    case DType::kI16:
+    case DType::kU16: return Call("int", Call(prelude_.Use(DTypeName(dtype)), value));
     default: return value;
   }
 }
@@ -147,7 +161,24 @@ Code Arithmetic::Unary(Op op, DType dtype, const Code& a) const {
       Binary(Op::kSub, dtype, dtype == DType::kI64 ? Call(prelude_.Use("i64"), zero) : zero, a);
   if (op == Op::kNeg) return negated;
   MYCC_CHECK(op == Op::kAbs) << "no " << OpName(op) << " of integers";
+  if (IsWideUnsigned(dtype)) return a;
   return Select(Compare(Op::kLt, a, zero), negated, a);
+}
+
+// Operands of one unsigned type, which C++ wraps by itself.
+Code Arithmetic::UnsignedBinary(Op op, const Code& a, const Code& b) const {
+  switch (op) {
+    case Op::kAdd: return Infix("+", kSum, a, b);
+    case Op::kSub: return Infix("-", kSum, a, b);
+    case Op::kMul: return Infix("*", kProduct, a, b);
+    case Op::kFloorDiv: return Call(prelude_.Use("div_unsigned"), a, b);
+    case Op::kMod: return Call(prelude_.Use("mod_unsigned"), a, b);
+    case Op::kMin: return Call(prelude_.Use("min_unsigned"), a, b);
+    case Op::kMax: return Call(prelude_.Use("max_unsigned"), a, b);
+    default: break;
+  }
+  MYCC_CHECK(false) << "no " << OpName(op) << " of unsigned integers";
+  return a;
 }
 
 Code Arithmetic::IntBinary(Op op, DType dtype, const Code& a, const Code& b) const {
@@ -165,6 +196,7 @@ Code Arithmetic::IntBinary(Op op, DType dtype, const Code& a, const Code& b) con
   }
   // Both operands must have the same type, which selects the template.
   const auto typed = [&](const Code& c) { return Call(RegisterType(dtype), c); };
+  if (IsWideUnsigned(dtype)) return UnsignedBinary(op, typed(a), typed(b));
   switch (op) {
     case Op::kAdd: return Call(prelude_.Use("wrap_add"), typed(a), typed(b));
     case Op::kSub: return Call(prelude_.Use("wrap_sub"), typed(a), typed(b));
@@ -217,10 +249,14 @@ Code Arithmetic::Select(const Code& condition, const Code& then, const Code& oth
 }
 
 Code Arithmetic::FloatToInt(DType to, const Code& value) const {
-  if (to == DType::kI64) return Call(prelude_.Use("to_i64"), value);
+  if (to == DType::kI64 || IsWideUnsigned(to))
+    return Call(prelude_.Use(absl::StrCat("to_", DTypeName(to))), value);
   const Code truncated = Call(prelude_.Use("to_i32"), value);
   if (to == DType::kI32) return truncated;
-  const char* range = to == DType::kI8 ? "-128, 127" : "0, 255";
+  const char* range = to == DType::kI8    ? "-128, 127"
+                      : to == DType::kU8  ? "0, 255"
+                      : to == DType::kI16 ? "-32768, 32767"
+                                          : "0, 65535";
   return Primary(absl::StrCat(prelude_.Use("clamp_i32"), "(", truncated.text, ", ", range, ")"));
 }
 
@@ -236,10 +272,11 @@ Code Arithmetic::Cast(DType to, DType from, const Code& value) const {
     if (to == DType::kF32) return from == DType::kF64 ? Call("float", value) : value;
     return Round(to, from == DType::kF64 ? Call(prelude_.Use("narrow_f64"), value) : value);
   }
-  // Integers: i8, u8 and bool are exact in a float, i32 in a double.
-  Code wide = from == DType::kI64 ? Call(prelude_.Use("narrow_i64"), value) : Call("float", value);
-  if (from == DType::kI32 && to != DType::kF32) wide = Call("double", value);
-  const bool is_double = from == DType::kI64 || (from == DType::kI32 && to != DType::kF32);
+  // Integers: those of 8 and 16 bits and bool are exact in a float, those of 32 bits in a double.
+  const int bytes = DTypeBytes(from);
+  const bool is_double = bytes == 8 || (bytes == 4 && to != DType::kF32);
+  Code wide = Call(is_double ? "double" : "float", value);
+  if (bytes == 8) wide = Call(prelude_.Use(absl::StrCat("narrow_", DTypeName(from))), value);
   if (to == DType::kF32) return is_double ? Call("float", wide) : wide;
   return Round(to, is_double ? Call(prelude_.Use("narrow_f64"), wide) : wide);
 }

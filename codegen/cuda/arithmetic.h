@@ -1,7 +1,7 @@
 // Emits arithmetic of the language's number types as CUDA C++, with the semantics of expr/eval.h.
 //
-// In registers, floats of 16 and 8 bits are floats with a representable value, and i8 and u8 are ints within
-// their range. In memory they have the prelude's types. Thread rule: one owner.
+// In registers, floats of 16 and 8 bits are floats with a representable value, and integers of 16 and 8 bits
+// are ints within their range. In memory they have the prelude's types. Thread rule: one owner.
 #pragma once
 
 #include <string>
@@ -49,6 +49,7 @@ class Arithmetic {
   Code Call(const std::string& function, const Code& a) const;
   Code Call(const std::string& function, const Code& a, const Code& b) const;
   Code FloatUnary(Op op, DType dtype, const Code& a) const;
+  Code UnsignedBinary(Op op, const Code& a, const Code& b) const;
   Code IntBinary(Op op, DType dtype, const Code& a, const Code& b) const;
   Code FloatToInt(DType to, const Code& value) const;
 

@@ -44,6 +44,9 @@ __device__ __forceinline__ float divide(float a, float b) {
 )"},
     {"i8", "", "using i8 = signed char;\n"},
     {"u8", "", "using u8 = unsigned char;\n"},
+    {"i16", "", "using i16 = short;\n"},
+    {"u16", "", "using u16 = unsigned short;\n"},
+    {"u32", "", "using u32 = unsigned;\n"},
     {"i64", "", "using i64 = long long;\n"},
     {"u64", "", "using u64 = unsigned long long;\n"},
     {"f16", "", "struct f16 {\n  unsigned short bits;\n};\n"},
@@ -222,6 +225,12 @@ __device__ __forceinline__ double narrow_i64(i64 value) {
   return double(value);
 }
 )"},
+    {"narrow_u64", "u64", R"(
+__device__ __forceinline__ double narrow_u64(u64 value) {
+  if (value > u64(1) << 53) value = (value & ~u64(0xfff)) | ((value & 0xfff) != 0 ? 0x800 : 0);
+  return double(value);
+}
+)"},
     {"to_i32", "", R"(
 // Floats to integers: towards zero, saturating, NaN to 0.
 __device__ __forceinline__ int to_i32(float value) { return __float2int_rz(value); }
@@ -230,6 +239,14 @@ __device__ __forceinline__ int to_i32(double value) { return value != value ? 0 
     {"to_i64", "i64", R"(
 __device__ __forceinline__ i64 to_i64(float value) { return value != value ? 0 : __float2ll_rz(value); }
 __device__ __forceinline__ i64 to_i64(double value) { return value != value ? 0 : __double2ll_rz(value); }
+)"},
+    {"to_u32", "u32", R"(
+__device__ __forceinline__ u32 to_u32(float value) { return value != value ? 0 : __float2uint_rz(value); }
+__device__ __forceinline__ u32 to_u32(double value) { return value != value ? 0 : __double2uint_rz(value); }
+)"},
+    {"to_u64", "u64", R"(
+__device__ __forceinline__ u64 to_u64(float value) { return value != value ? 0 : __float2ull_rz(value); }
+__device__ __forceinline__ u64 to_u64(double value) { return value != value ? 0 : __double2ull_rz(value); }
 )"},
     {"clamp_i32", "", R"(
 __device__ __forceinline__ int clamp_i32(int value, int low, int high) {
@@ -286,6 +303,23 @@ __device__ __forceinline__ float min_of(float a, float b) {
 __device__ __forceinline__ double min_of(double a, double b) { return a != a ? a : b != b ? b : fmin(a, b); }
 __device__ __forceinline__ int min_of(int a, int b) { return a < b ? a : b; }
 __device__ __forceinline__ i64 min_of(i64 a, i64 b) { return a < b ? a : b; }
+)"},
+    {"div_unsigned", "", R"(
+// Division by zero is 0.
+template <typename T>
+__device__ __forceinline__ T div_unsigned(T a, T b) { return b == 0 ? T(0) : a / b; }
+)"},
+    {"mod_unsigned", "", R"(
+template <typename T>
+__device__ __forceinline__ T mod_unsigned(T a, T b) { return b == 0 ? T(0) : a % b; }
+)"},
+    {"max_unsigned", "", R"(
+template <typename T>
+__device__ __forceinline__ T max_unsigned(T a, T b) { return a > b ? a : b; }
+)"},
+    {"min_unsigned", "", R"(
+template <typename T>
+__device__ __forceinline__ T min_unsigned(T a, T b) { return a < b ? a : b; }
 )"},
 };
 

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 
+#include "absl/strings/str_cat.h"
 #include "base/check.h"
 
 namespace mycc {
@@ -20,9 +21,9 @@ struct DTypeInfo {
 };
 
 constexpr DTypeInfo kDTypes[kNumDTypes] = {
-    {"f64", 8, true},   {"f32", 4, true},    {"f16", 2, true},    {"bf16", 2, true},
-    {"i64", 8, false},  {"i32", 4, false},   {"i8", 1, false},    {"u8", 1, false},
-    {"bool", 1, false}, {"f8e4m3", 1, true}, {"f8e5m2", 1, true},
+    {"f64", 8, true},    {"f32", 4, true},  {"f16", 2, true},  {"bf16", 2, true},  {"i64", 8, false},
+    {"i32", 4, false},   {"i8", 1, false},  {"u8", 1, false},  {"bool", 1, false}, {"f8e4m3", 1, true},
+    {"f8e5m2", 1, true}, {"i16", 2, false}, {"u16", 2, false}, {"u32", 4, false},  {"u64", 8, false},
 };
 
 const DTypeInfo& Info(DType dtype) { return kDTypes[static_cast<int>(dtype)]; }
@@ -66,6 +67,13 @@ int64_t SaturateToInt(DType to, double value) {
     case DType::kI32: return clamp(-2147483648.0, 2147483647.0);
     case DType::kI8: return clamp(-128, 127);
     case DType::kU8: return clamp(0, 255);
+    case DType::kI16: return clamp(-32768, 32767);
+    case DType::kU16: return clamp(0, 65535);
+    case DType::kU32: return clamp(0, 4294967295.0);
+    case DType::kU64:
+      // 2^64 is the first double beyond u64's range.
+      if (value >= 0x1p64) return -1;
+      return value <= 0 ? 0 : static_cast<int64_t>(static_cast<uint64_t>(value));
     default: break;
   }
   // 2^63 is the first double beyond i64's range.
@@ -74,14 +82,15 @@ int64_t SaturateToInt(DType to, double value) {
   return static_cast<int64_t>(value);
 }
 
-double IntToFloat(DType to, int64_t value) {
-  if (to == DType::kF64) return static_cast<double>(value);
+double IntToFloat(DType to, DType from, int64_t value) {
+  if (to == DType::kF64) return IntToDouble(from, value);
   // Bits that do not fit a double become one sticky bit, so that only the rounding to the narrow type counts.
-  constexpr int64_t kLow = 0x7ff;
-  if (value > (int64_t{1} << 53) || value < -(int64_t{1} << 53)) {
-    value = (value & ~kLow) | ((value & kLow) != 0 ? 0x400 : 0);
+  constexpr int64_t kLow = 0xfff;
+  const bool is_large = from == DType::kU64 && value < 0;
+  if (is_large || value > (int64_t{1} << 53) || value < -(int64_t{1} << 53)) {
+    value = (value & ~kLow) | ((value & kLow) != 0 ? 0x800 : 0);
   }
-  return RoundFloat(to, static_cast<double>(value));
+  return RoundFloat(to, IntToDouble(from, value));
 }
 
 template <typename T>
@@ -110,8 +119,27 @@ std::optional<DType> ParseDType(std::string_view name) {
 int DTypeBytes(DType dtype) { return Info(dtype).bytes; }
 bool IsFloat(DType dtype) { return Info(dtype).is_float; }
 bool IsInt(DType dtype) { return !Info(dtype).is_float && dtype != DType::kBool; }
+bool IsUnsigned(DType dtype) {
+  switch (dtype) {
+    case DType::kU8:
+    case DType::kU16:
+    case DType::kU32:
+    case DType::kU64:
+    case DType::kBool: return true;
+    default: return false;
+  }
+}
 bool IsNarrowFloat(DType dtype) { return IsFloat(dtype) && DTypeBytes(dtype) < 4; }
 bool IsFloat8(DType dtype) { return dtype == DType::kF8E4M3 || dtype == DType::kF8E5M2; }
+
+double IntToDouble(DType dtype, int64_t value) {
+  return dtype == DType::kU64 ? static_cast<double>(static_cast<uint64_t>(value))
+                              : static_cast<double>(value);
+}
+
+std::string PrintInt(DType dtype, int64_t value) {
+  return dtype == DType::kU64 ? absl::StrCat(static_cast<uint64_t>(value)) : absl::StrCat(value);
+}
 
 double SmallestNormal(DType dtype) {
   switch (dtype) {
@@ -141,10 +169,14 @@ double RoundFloat(DType dtype, double value) {
 
 int64_t WrapInt(DType dtype, int64_t value) {
   switch (dtype) {
-    case DType::kI64: return value;
+    case DType::kI64:
+    case DType::kU64: return value;
     case DType::kI32: return static_cast<int32_t>(value);
     case DType::kI8: return static_cast<int8_t>(value);
     case DType::kU8: return static_cast<uint8_t>(value);
+    case DType::kI16: return static_cast<int16_t>(value);
+    case DType::kU16: return static_cast<uint16_t>(value);
+    case DType::kU32: return static_cast<uint32_t>(value);
     case DType::kBool: return value != 0;
     default: break;
   }
@@ -155,7 +187,7 @@ int64_t WrapInt(DType dtype, int64_t value) {
 Scalar ConvertScalar(DType to, DType from, Scalar value) {
   Scalar result;
   if (IsFloat(to)) {
-    result.f = IsFloat(from) ? RoundFloat(to, value.f) : IntToFloat(to, value.i);
+    result.f = IsFloat(from) ? RoundFloat(to, value.f) : IntToFloat(to, from, value.i);
   } else if (!IsFloat(from)) {
     result.i = WrapInt(to, value.i);
   } else if (to == DType::kBool) {
@@ -173,10 +205,14 @@ Scalar LoadScalar(DType dtype, const void* address) {
     case DType::kF32: result.f = LoadAs<float>(address); break;
     case DType::kF16: result.f = HalfBitsToFloat(LoadAs<uint16_t>(address)); break;
     case DType::kBF16: result.f = BFloat16BitsToFloat(LoadAs<uint16_t>(address)); break;
-    case DType::kI64: result.i = LoadAs<int64_t>(address); break;
+    case DType::kI64:
+    case DType::kU64: result.i = LoadAs<int64_t>(address); break;
     case DType::kI32: result.i = LoadAs<int32_t>(address); break;
     case DType::kI8: result.i = WrapInt(dtype, LoadAs<uint8_t>(address)); break;
     case DType::kU8: result.i = LoadAs<uint8_t>(address); break;
+    case DType::kI16: result.i = LoadAs<int16_t>(address); break;
+    case DType::kU16: result.i = LoadAs<uint16_t>(address); break;
+    case DType::kU32: result.i = LoadAs<uint32_t>(address); break;
     case DType::kBool: result.i = LoadAs<uint8_t>(address) != 0; break;
     case DType::kF8E4M3:
     case DType::kF8E5M2: result.f = Float8BitsToFloat(dtype, LoadAs<uint8_t>(address)); break;
@@ -190,10 +226,14 @@ void StoreScalar(DType dtype, void* address, Scalar value) {
     case DType::kF32: return StoreAs<float>(address, static_cast<float>(value.f));
     case DType::kF16: return StoreAs<uint16_t>(address, FloatToHalfBits(static_cast<float>(value.f)));
     case DType::kBF16: return StoreAs<uint16_t>(address, FloatToBFloat16Bits(static_cast<float>(value.f)));
-    case DType::kI64: return StoreAs<int64_t>(address, value.i);
+    case DType::kI64:
+    case DType::kU64: return StoreAs<int64_t>(address, value.i);
     case DType::kI32: return StoreAs<int32_t>(address, static_cast<int32_t>(value.i));
     case DType::kI8: return StoreAs<int8_t>(address, static_cast<int8_t>(value.i));
     case DType::kU8: return StoreAs<uint8_t>(address, static_cast<uint8_t>(value.i));
+    case DType::kI16:
+    case DType::kU16: return StoreAs<uint16_t>(address, static_cast<uint16_t>(value.i));
+    case DType::kU32: return StoreAs<uint32_t>(address, static_cast<uint32_t>(value.i));
     case DType::kBool: return StoreAs<uint8_t>(address, value.i != 0);
     case DType::kF8E4M3:
     case DType::kF8E5M2: return StoreAs(address, FloatToFloat8Bits(dtype, static_cast<float>(value.f)));

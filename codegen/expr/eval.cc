@@ -45,18 +45,19 @@ double FloatOp(Op op, double a, double b) {
   return 0;
 }
 
-int64_t IntOp(Op op, int64_t a, int64_t b) {
+int64_t IntOp(Op op, DType dtype, int64_t a, int64_t b) {
+  const bool is_u64 = dtype == DType::kU64, is_less = OrderOfInt(dtype, a) < OrderOfInt(dtype, b);
   switch (op) {
     case Op::kNeg: return WrapSub(0, a);
-    case Op::kAbs: return a < 0 ? WrapSub(0, a) : a;
+    case Op::kAbs: return a < 0 && !is_u64 ? WrapSub(0, a) : a;
     case Op::kNot: return a == 0;
     case Op::kAdd: return WrapAdd(a, b);
     case Op::kSub: return WrapSub(a, b);
     case Op::kMul: return WrapMul(a, b);
-    case Op::kFloorDiv: return FloorDivInt(a, b);
-    case Op::kMod: return FloorModInt(a, b);
-    case Op::kMin: return a < b ? a : b;
-    case Op::kMax: return a > b ? a : b;
+    case Op::kFloorDiv: return is_u64 ? DivUnsigned(a, b) : FloorDivInt(a, b);
+    case Op::kMod: return is_u64 ? ModUnsigned(a, b) : FloorModInt(a, b);
+    case Op::kMin: return is_less ? a : b;
+    case Op::kMax: return is_less ? b : a;
     case Op::kAnd: return a != 0 && b != 0;
     case Op::kOr: return a != 0 || b != 0;
     default: break;
@@ -97,8 +98,9 @@ Scalar EvaluateOp(Op op, DType dtype, DType operand_dtype, const Scalar* args) {
     case Op::kLe:
     case Op::kEq:
     case Op::kNe:
-      result.i =
-          IsFloat(operand_dtype) ? Compare(op, args[0].f, args[1].f) : Compare(op, args[0].i, args[1].i);
+      result.i = IsFloat(operand_dtype) ? Compare(op, args[0].f, args[1].f)
+                                        : Compare(op, OrderOfInt(operand_dtype, args[0].i),
+                                                  OrderOfInt(operand_dtype, args[1].i));
       return result;
     default: break;
   }
@@ -108,7 +110,7 @@ Scalar EvaluateOp(Op op, DType dtype, DType operand_dtype, const Scalar* args) {
     // 8-bit floats are computed in f32; an overflow there gives infinity.
     result.f = RoundFloat(dtype, IsFloat8(dtype) ? RoundFloat(DType::kF32, value) : value);
   } else {
-    result.i = WrapInt(dtype, IntOp(op, args[0].i, second.i));
+    result.i = WrapInt(dtype, IntOp(op, dtype, args[0].i, second.i));
   }
   return result;
 }

@@ -299,6 +299,10 @@ Expr ReduceIdentity(ReduceOp op, DType dtype) {
       case DType::kI32: return {std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()};
       case DType::kI8: return {-128, 127};
       case DType::kU8: return {0, 255};
+      case DType::kI16: return {-32768, 32767};
+      case DType::kU16: return {0, 65535};
+      case DType::kU32: return {0, std::numeric_limits<uint32_t>::max()};
+      case DType::kU64: return {0, -1};  // as its bits
       default: return {0, 1};
     }
   }();

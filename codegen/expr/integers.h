@@ -28,4 +28,12 @@ inline int64_t FloorModInt(int64_t a, int64_t b) {
   return remainder != 0 && (remainder < 0) != (b < 0) ? remainder + b : remainder;
 }
 
+// A u64 is held as its bits.
+inline int64_t DivUnsigned(int64_t a, int64_t b) {
+  return b == 0 ? 0 : static_cast<int64_t>(static_cast<uint64_t>(a) / static_cast<uint64_t>(b));
+}
+inline int64_t ModUnsigned(int64_t a, int64_t b) {
+  return b == 0 ? 0 : static_cast<int64_t>(static_cast<uint64_t>(a) % static_cast<uint64_t>(b));
+}
+
 }  // namespace mycc

@@ -52,7 +52,7 @@ std::string FloatDigits(DType dtype, double value) {
 
 std::string Digits(DType dtype, Scalar value) {
   if (dtype == DType::kBool) return value.i != 0 ? "true" : "false";
-  return IsFloat(dtype) ? FloatDigits(dtype, value.f) : absl::StrCat(value.i);
+  return IsFloat(dtype) ? FloatDigits(dtype, value.f) : PrintInt(dtype, value.i);
 }
 
 // A literal with its type written out.

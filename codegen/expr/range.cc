@@ -100,6 +100,8 @@ std::optional<Interval> RangeOf(const Expr& expr) {
       if (from == DType::kBool) return Interval{0, 1};
       if (from == DType::kU8) return Interval{0, 255};
       if (from == DType::kI8) return Interval{-128, 127};
+      if (from == DType::kU16) return Interval{0, 65535};
+      if (from == DType::kI16) return Interval{-32768, 32767};
       return std::nullopt;
     }
     case Op::kLoad: return std::nullopt;

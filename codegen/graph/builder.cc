@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "codegen/graph/library_kernels.h"
 #include "codegen/workload/check.h"
 
 namespace mycc {
@@ -117,6 +118,32 @@ bool GraphBuilder::Fold(const Stage& stage, Buffer* folded) {
   return true;
 }
 
+// The same for a library call: `outputs` become constants.
+bool GraphBuilder::FoldCall(const LibraryCall& call, std::vector<Buffer>* outputs) {
+  int64_t elements = 0;
+  for (const Buffer& output : *outputs) elements += output->num_elements();
+  std::vector<NDArray> results;
+  if (elements == 0) {
+    for (const Buffer& output : *outputs) results.push_back(NDArray::Zeros(output->dtype, output->shape));
+  } else {
+    std::vector<const NDArray*> inputs;
+    for (const Buffer& input : call.inputs) {
+      inputs.push_back(ValueOf(input));
+      if (inputs.back() == nullptr) return false;
+      elements += input->num_elements();
+    }
+    if (elements > kMostFoldedPoints) return false;
+    auto run = RunLibraryCall(call, *outputs, inputs);
+    if (!run.ok()) {
+      Fail(run.status());
+      return false;
+    }
+    results = std::move(*run);
+  }
+  for (size_t i = 0; i < results.size(); ++i) (*outputs)[i] = AddConstant(std::move(results[i]));
+  return true;
+}
+
 Buffer GraphBuilder::AddStage(Stage stage) {
   if (IsCopy(stage)) return stage.value->buffer;
   if (!status_.ok()) return stage.output;
@@ -187,7 +214,9 @@ std::vector<Buffer> GraphBuilder::Call(const std::string& function, std::vector<
                                        const std::vector<std::pair<DType, std::vector<int64_t>>>& outputs) {
   Node node;
   for (const auto& [dtype, shape] : outputs) node.outputs.push_back(MakeBuffer(FreshName(), dtype, shape));
-  node.made_by = LibraryCall{function, std::move(attributes), std::move(inputs)};
+  LibraryCall call{function, std::move(attributes), std::move(inputs)};
+  if (FoldCall(call, &node.outputs)) return node.outputs;
+  node.made_by = std::move(call);
   node.origins = origins_;
   graph_.nodes.push_back(node);
   return node.outputs;

@@ -59,6 +59,7 @@ class GraphBuilder {
  private:
   Buffer AddStage(Stage stage);
   bool Fold(const Stage& stage, Buffer* folded);
+  bool FoldCall(const LibraryCall& call, std::vector<Buffer>* outputs);
   std::string FreshName() { return "v" + std::to_string(next_name_++); }
 
   Graph graph_;

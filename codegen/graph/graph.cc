@@ -33,7 +33,9 @@ absl::Status VerifyNode(const Node& node, const TensorSet& known) {
   }
   if (const Reshape* reshape = std::get_if<Reshape>(&node.made_by)) {
     const BufferNode& source = *reshape->source;
-    if (source.dtype != output->dtype || source.num_elements() != output->num_elements())
+    const bool is_inside =
+        reshape->offset >= 0 && reshape->offset + output->num_elements() <= source.num_elements();
+    if (source.dtype != output->dtype || !is_inside)
       return Broken(output, absl::StrCat("reshapes ", source.name, " of another size or type"));
   }
   return absl::OkStatus();

@@ -39,8 +39,11 @@ absl::Status RunNode(const Node& node, Values* values) {
     (*values)[node.outputs[0].get()] = *constant;
     return absl::OkStatus();
   }
-  NDArray reshaped = *values->at(std::get<Reshape>(node.made_by).source.get());
-  reshaped.shape = node.outputs[0]->shape;
+  const Reshape& reshape = std::get<Reshape>(node.made_by);
+  const NDArray& source = *values->at(reshape.source.get());
+  NDArray reshaped{source.dtype, node.outputs[0]->shape, {}};
+  const auto begin = source.bytes.begin() + reshape.offset * DTypeBytes(source.dtype);
+  reshaped.bytes.assign(begin, begin + node.outputs[0]->bytes());
   (*values)[node.outputs[0].get()] = std::make_shared<const NDArray>(std::move(reshaped));
   return absl::OkStatus();
 }

@@ -9,15 +9,31 @@
 namespace mycc {
 namespace {
 
+static_assert(static_cast<int>(DType::kF64) == kMyccF64 && static_cast<int>(DType::kF32) == kMyccF32 &&
+              static_cast<int>(DType::kF16) == kMyccF16 && static_cast<int>(DType::kBF16) == kMyccBF16 &&
+              static_cast<int>(DType::kI64) == kMyccI64 && static_cast<int>(DType::kI32) == kMyccI32 &&
+              static_cast<int>(DType::kI8) == kMyccI8 && static_cast<int>(DType::kU8) == kMyccU8 &&
+              static_cast<int>(DType::kBool) == kMyccBool &&
+              static_cast<int>(DType::kF8E4M3) == kMyccF8E4M3 &&
+              static_cast<int>(DType::kF8E5M2) == kMyccF8E5M2 && static_cast<int>(DType::kI16) == kMyccI16 &&
+              static_cast<int>(DType::kU16) == kMyccU16 && static_cast<int>(DType::kU32) == kMyccU32 &&
+              static_cast<int>(DType::kU64) == kMyccU64);
+
 struct LibraryKernel {
   const char* function;
   const char* symbol;
   MyccLibraryKernel* run;
-  int64_t (*workspace_bytes)(const int64_t* attributes, const struct MyccTensor* tensors);  // null: none
+  MyccWorkspaceFunction* workspace_bytes;  // null: none
 };
 
 constexpr LibraryKernel kKernels[] = {
     {"copy", "MyccCopy", MyccCopy, nullptr},
+    {"det", "MyccDet", MyccDet, MyccDetWorkspace},
+    {"dft", "MyccDft", MyccDft, MyccDftWorkspace},
+    {"recurrent", "MyccRecurrent", MyccRecurrent, MyccRecurrentWorkspace},
+    {"scatter_elements", "MyccScatterElements", MyccScatterElements, nullptr},
+    {"scatter_nd", "MyccScatterND", MyccScatterND, nullptr},
+    {"top_k", "MyccTopK", MyccTopK, MyccTopKWorkspace},
 };
 
 const LibraryKernel* Find(const std::string& function) {

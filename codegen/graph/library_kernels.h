@@ -1,6 +1,8 @@
 // The library kernels: what no stage of the tensor language can say, such as TopK, as functions in C of one
 // calling convention. The same code is linked into artifacts (codegen/runtime/artifact/library_kernels.h has
-// the convention) and called here, for folding and for the interpreter. Thread rule: pure functions.
+// the convention) and called here, for folding and for the interpreter. A library kernel runs on CPUs alone:
+// a model with one is refused for a CUDA target when it is built, in words that name the node and its
+// operator. Thread rule: pure functions.
 #pragma once
 
 #include <cstdint>

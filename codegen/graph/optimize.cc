@@ -13,21 +13,43 @@ namespace {
 
 struct GraphPass {
   const char* name;
-  Graph (*run)(Graph graph, const Target& target);
+  Graph (*run)(Graph graph, const Target& target, const GraphOptions& options);
 };
+
+// A pass that runs with any options.
+template <Graph (*pass)(Graph, const Target&)>
+Graph Always(Graph graph, const Target& target, const GraphOptions&) {
+  return pass(std::move(graph), target);
+}
+
+Graph IfNarrow(Graph graph, const Target&, const GraphOptions& options) {
+  return options.narrow ? MixPrecision(std::move(graph), *options.narrow) : graph;
+}
 
 // The table of contents.
 constexpr GraphPass kPasses[] = {
-    {"graph.inline_constants", InlineConstants},  // single numbers become literals
-    {"graph.remove_copies", RemoveCopies},        // what moves nothing
-    {"graph.common_nodes", MergeCommonNodes},     // equal computations become one
-    {"graph.unit_reshapes", MoveUnitReshapes},    // those of dimensions of one element
-    {"graph.channels_last", ChooseChannelsLast},  // the layout of images
-    {"graph.inline_moves", InlineMoves},          // transposes, slices, broadcasts
-    {"graph.dead_nodes", DropDeadNodes},          // what no output needs
-    {"graph.push_transposes", PushTransposes},    // those that are left
-    {"graph.remove_copies_again", RemoveCopies}, {"graph.dead_nodes_again", DropDeadNodes},
+    {"graph.inline_constants", Always<InlineConstants>},  // single numbers become literals
+    {"graph.simplify", Always<Simplify>},                 // arithmetic in fewer operations
+    {"graph.remove_copies", Always<RemoveCopies>},        // what moves nothing
+    {"graph.common_nodes", Always<MergeCommonNodes>},     // equal computations become one
+    {"graph.unit_reshapes", Always<MoveUnitReshapes>},    // those of dimensions of one element
+    {"graph.fold_scales", Always<FoldScales>},            // factors of channels go into weights
+    {"graph.channels_last", Always<ChooseChannelsLast>},  // the layout of images
+    {"graph.inline_moves", Always<InlineMoves>},          // transposes, slices, broadcasts
+    {"graph.dead_nodes", Always<DropDeadNodes>},          // what no output needs
+    {"graph.push_transposes", Always<PushTransposes>},    // those that are left
+    {"graph.remove_copies_again", Always<RemoveCopies>},
+    {"graph.dead_nodes_again", Always<DropDeadNodes>},
+    {"graph.mixed_precision", IfNarrow},              // once kernels are known
+    {"graph.merge_products", Always<MergeProducts>},  // those that share an input
 };
+
+absl::Status FinishPass(const std::string& name, const Graph& graph) {
+  if (GetPassDebug().print_after == name) std::fputs(PrintGraph(graph).c_str(), stderr);
+  const absl::Status status = VerifyGraph(graph);
+  if (status.ok()) return status;
+  return absl::InternalError(absl::StrCat("after the pass ", name, ": ", std::string(status.message())));
+}
 
 }  // namespace
 
@@ -37,15 +59,11 @@ std::vector<std::string> GraphPassNames() {
   return names;
 }
 
-absl::StatusOr<Graph> OptimizeGraph(Graph graph, const Target& target) {
+absl::StatusOr<Graph> OptimizeGraph(Graph graph, const Target& target, const GraphOptions& options) {
   for (const GraphPass& pass : kPasses) {
     const TimedStep timed(pass.name);
-    graph = pass.run(std::move(graph), target);
-    if (GetPassDebug().print_after == pass.name) std::fputs(PrintGraph(graph).c_str(), stderr);
-    if (absl::Status status = VerifyGraph(graph); !status.ok()) {
-      return absl::InternalError(
-          absl::StrCat("after the pass ", pass.name, ": ", std::string(status.message())));
-    }
+    graph = pass.run(std::move(graph), target, options);
+    MYCC_RETURN_IF_ERROR(FinishPass(pass.name, graph));
   }
   return graph;
 }

@@ -3,6 +3,7 @@
 // Thread rule: functions are re-entrant.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,8 +13,13 @@
 
 namespace mycc {
 
-// Runs all passes. An error is one of the compiler's own: a pass broke the graph.
-absl::StatusOr<Graph> OptimizeGraph(Graph graph, const Target& target);
+struct GraphOptions {
+  // bf16 or f16: products take operands of this type, and accumulate in f32. None: all types stay.
+  std::optional<DType> narrow = std::nullopt;
+};
+
+// Runs all passes that the options ask for. An error is one of the compiler's own: a pass broke the graph.
+absl::StatusOr<Graph> OptimizeGraph(Graph graph, const Target& target, const GraphOptions& options = {});
 
 // "graph.NAME" of each pass, in the order in which they run.
 std::vector<std::string> GraphPassNames();

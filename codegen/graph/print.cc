@@ -36,7 +36,8 @@ std::string NodeText(const Node& node) {
   const std::string left =
       absl::StrJoin(node.outputs, ", ", [](std::string* out, const Buffer& b) { out->append(TypedName(b)); });
   if (const Reshape* reshape = std::get_if<Reshape>(&node.made_by))
-    return absl::StrCat(left, " = reshape(", reshape->source->name, ")");
+    return absl::StrCat(left, " = reshape(", reshape->source->name,
+                        reshape->offset > 0 ? absl::StrCat(", from element ", reshape->offset) : "", ")");
   if (const LibraryCall* call = std::get_if<LibraryCall>(&node.made_by)) {
     return absl::StrCat(left, " = ", call->function, "<", absl::StrJoin(call->attributes, ","), ">(",
                         NamesOf(call->inputs), ")");

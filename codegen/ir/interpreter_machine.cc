@@ -140,7 +140,7 @@ bool IsBetter(ReduceOp op, DType dtype, Scalar value, int64_t at, Scalar best, i
     return (op == ReduceOp::kArgMax) == (value.f > best.f);
   }
   if (value.i == best.i) return at < best_at;
-  return (op == ReduceOp::kArgMax) == (value.i > best.i);
+  return (op == ReduceOp::kArgMax) == (OrderOfInt(dtype, value.i) > OrderOfInt(dtype, best.i));
 }
 
 }  // namespace

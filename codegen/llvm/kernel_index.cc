@@ -110,6 +110,7 @@ Value* LlvmKernelEmitter::LaneIndex(const Expr& expr, llvm::Type* element) {
                              LaneIndex(expr->args[2], element));
     default: break;
   }
+  if (expr->op == Op::kLoad) return resized(Emit(expr));
   if (!IsLinearOp(expr->op)) return resized(EmitOperation(expr));
   const Linear linear = ToLinear(expr);
   if (linear.terms.size() == 1 && linear.constant == 0 && linear.terms[0].first == expr)

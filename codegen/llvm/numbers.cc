@@ -10,8 +10,6 @@
 namespace mycc {
 namespace {
 
-bool IsUnsigned(DType dtype) { return dtype == DType::kU8 || dtype == DType::kBool; }
-
 // Operations whose result needs no rounding if the operands are representable.
 bool IsExact(Op op) {
   switch (op) {
@@ -37,8 +35,12 @@ llvm::Type* Numbers::RegisterType(DType dtype, int lanes) const {
     case DType::kBF16:
     case DType::kF8E4M3:
     case DType::kF8E5M2: element = b_.getFloatTy(); break;
-    case DType::kI64: element = b_.getInt64Ty(); break;
-    case DType::kI32: element = b_.getInt32Ty(); break;
+    case DType::kI64:
+    case DType::kU64: element = b_.getInt64Ty(); break;
+    case DType::kI32:
+    case DType::kU32: element = b_.getInt32Ty(); break;
+    case DType::kI16:
+    case DType::kU16: element = b_.getInt16Ty(); break;
     case DType::kI8:
     case DType::kU8: element = b_.getInt8Ty(); break;
     case DType::kBool: element = b_.getInt1Ty(); break;
@@ -109,7 +111,7 @@ llvm::Value* Numbers::IntToFloat(DType to, DType from, llvm::Value* i) const {
   };
   if (to == DType::kF64) return convert(i, b_.getDoubleTy());
   if (to == DType::kF32) return convert(i, b_.getFloatTy());
-  if (DTypeBytes(from) == 1) return Round(to, convert(i, b_.getFloatTy()));  // exact in a float
+  if (DTypeBytes(from) <= 2) return Round(to, convert(i, b_.getFloatTy()));  // exact in a float
   if (from == DType::kI64) {
     // Bits that do not fit a double become one sticky bit, so that only the rounding to the narrow type
     // counts.
@@ -119,13 +121,20 @@ llvm::Value* Numbers::IntToFloat(DType to, DType from, llvm::Value* i) const {
     llvm::Value* magnitude = b_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, i, b_.getFalse());
     i = b_.CreateSelect(b_.CreateICmpUGT(magnitude, Int(i, uint64_t{1} << 53)), reduced, i);
   }
+  if (from == DType::kU64) {
+    // The same; the upper 52 bits and the sticky bit fit a double.
+    llvm::Value* low = b_.CreateAnd(i, Int(i, 0xfff));
+    llvm::Value* sticky = b_.CreateSelect(b_.CreateICmpNE(low, Int(i, 0)), Int(i, 0x800), Int(i, 0));
+    llvm::Value* reduced = b_.CreateOr(b_.CreateXor(i, low), sticky);
+    i = b_.CreateSelect(b_.CreateICmpUGT(i, Int(i, uint64_t{1} << 53)), reduced, i);
+  }
   return NarrowDouble(to, convert(i, b_.getDoubleTy()));
 }
 
 // Truncates towards zero and saturates; NaN becomes 0.
 llvm::Value* Numbers::FloatToInt(DType to, llvm::Value* f) const {
   if (to == DType::kBool) return b_.CreateFCmpUNE(f, llvm::ConstantFP::get(f->getType(), 0));
-  const auto id = to == DType::kU8 ? llvm::Intrinsic::fptoui_sat : llvm::Intrinsic::fptosi_sat;
+  const auto id = IsUnsigned(to) ? llvm::Intrinsic::fptoui_sat : llvm::Intrinsic::fptosi_sat;
   llvm::Type* type = Like(f, RegisterType(to));
   return b_.CreateIntrinsic(id, {type, f->getType()}, {f});
 }

@@ -26,6 +26,10 @@ std::optional<DType> StorageOf(int type) {
     case kFloat8E5M2: return DType::kF8E5M2;
     case kInt64: return DType::kI64;
     case kInt32: return DType::kI32;
+    case kInt16: return DType::kI16;
+    case kUint64: return DType::kU64;
+    case kUint32: return DType::kU32;
+    case kUint16: return DType::kU16;
     case kInt8:
     case kInt4:
     case kInt2: return DType::kI8;

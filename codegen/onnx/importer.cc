@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "base/status.h"
 #include "codegen/onnx/check_model.h"
+#include "codegen/onnx/declared_shapes.h"
 #include "codegen/onnx/node_import.h"
 #include "codegen/onnx/operators.h"
 #include "codegen/workload/check.h"
@@ -56,6 +57,7 @@ class Importer {
   absl::StatusOr<std::vector<TypedTensor>> Run(const OnnxGraph& graph, const std::vector<TypedTensor>& inputs,
                                                const Values* around) {
     if (++depth_ > kMostCallDepth) return absl::InvalidArgumentError("graphs are nested too deeply");
+    if (depth_ == 1) declared_ = DeclaredShapesOf(graph);
     Values values{around, {}};
     for (const auto& [name, constant] : graph.initializers) Define(&values, name, constant);
     for (size_t i = 0; i < inputs.size() && i < graph.inputs.size(); ++i)
@@ -133,6 +135,7 @@ class Importer {
                       [&](const OnnxGraph& graph, const std::vector<TypedTensor>& graph_inputs) {
                         return Run(graph, graph_inputs, &values);
                       });
+    if (depth_ == 1) import.Declare(DeclaredShapes(node));
     MYCC_RETURN_IF_ERROR(op->import(import));
     MYCC_RETURN_IF_ERROR(builder_->status());
     for (size_t i = 0; i < import.num_outputs(); ++i) {
@@ -146,6 +149,16 @@ class Importer {
         return absl::InvalidArgumentError(absl::StrCat("output ", i, ": ", problem));
     }
     return import.outputs();
+  }
+
+  // The shapes of the node's outputs that follow from what the model declares.
+  std::vector<std::optional<std::vector<int64_t>>> DeclaredShapes(const OnnxNode& node) const {
+    std::vector<std::optional<std::vector<int64_t>>> shapes;
+    for (const std::string& name : node.outputs) {
+      const auto shape = declared_.find(name);
+      shapes.push_back(shape == declared_.end() ? std::nullopt : std::optional(shape->second));
+    }
+    return shapes;
   }
 
   absl::StatusOr<std::vector<TypedTensor>> CallFunction(const OnnxFunction& function, const OnnxNode& call,
@@ -187,6 +200,7 @@ class Importer {
   const OnnxModel& model_;
   GraphBuilder* const builder_;
   std::unordered_map<const NDArray*, Buffer> constants_;
+  std::unordered_map<std::string, std::vector<int64_t>> declared_;
   int depth_ = 0;
   int64_t num_nodes_ = 0;  // imported so far
 };

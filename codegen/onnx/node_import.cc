@@ -37,7 +37,7 @@ absl::StatusOr<std::vector<double>> NodeImport::ConstantFloats(size_t i) const {
   std::vector<double> numbers(value->num_elements());
   for (size_t k = 0; k < numbers.size(); ++k) {
     const Scalar number = value->Get(k);
-    numbers[k] = IsFloat(value->dtype) ? number.f : static_cast<double>(number.i);
+    numbers[k] = IsFloat(value->dtype) ? number.f : IntToDouble(value->dtype, number.i);
   }
   return numbers;
 }

@@ -66,6 +66,11 @@ class NodeImport {
   void Set(size_t i, const Buffer& tensor) { Set(i, tensor, TypeNumber(tensor->dtype)); }
   void Set(size_t i, const Buffer& tensor, int type);
   const std::vector<TypedTensor>& outputs() const { return outputs_; }
+  // The fixed shape of an output where it follows from the shapes that the model declares for its outputs.
+  const std::vector<int64_t>* DeclaredShape(size_t i) const {
+    return i < declared_.size() && declared_[i] ? &*declared_[i] : nullptr;
+  }
+  void Declare(std::vector<std::optional<std::vector<int64_t>>> shapes) { declared_ = std::move(shapes); }
 
   // An axis attribute, or another axis of a rank, counted from the end when it is negative.
   absl::StatusOr<int64_t> Axis(int64_t axis, int64_t rank) const;
@@ -96,6 +101,7 @@ class NodeImport {
   const OnnxNode& node_;
   const int64_t opset_;
   std::vector<TypedTensor> inputs_, outputs_;
+  std::vector<std::optional<std::vector<int64_t>>> declared_;
   GraphBuilder* const builder_;
   const ImportSubgraph import_subgraph_;
 };

@@ -14,7 +14,7 @@ std::optional<double> KnownExponent(const NodeImport& n) {
   const NDArray* value = n.Value(1);
   if (value == nullptr || value->num_elements() != 1) return std::nullopt;
   const Scalar number = value->Get(0);
-  return IsFloat(value->dtype) ? number.f : static_cast<double>(number.i);
+  return IsFloat(value->dtype) ? number.f : IntToDouble(value->dtype, number.i);
 }
 
 // The exponents that exporters write: no power where a product or a root says the same. Null for others.

@@ -70,7 +70,7 @@ absl::Status SetExtents(const NodeImport& n, QuantizedConv* conv) {
 // The convolution of inputs `x` and `w` with these zero points.
 absl::StatusOr<QuantizedConv> ConvOf(NodeImport& n, size_t x, size_t w, size_t x_zero, size_t w_zero) {
   QuantizedConv conv;
-  for (const auto [i, zero] : {std::pair(x, x_zero), std::pair(w, w_zero)}) {
+  for (const auto& [i, zero] : {std::pair(x, x_zero), std::pair(w, w_zero)}) {
     const int type = n.Typed(i).type;
     if ((type != kInt8 && type != kUint8) || (n.Has(zero) && n.Typed(zero).type != type)) {
       return n.Refuse(absl::StrCat("input ", i, " is of type ", ElementTypeName(type),

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/check.h"
+#include "codegen/graph/stage_reads.h"
 #include "codegen/program/memory_plan.h"
 #include "codegen/program/partition.h"
 #include "codegen/program/program.h"
@@ -48,21 +49,33 @@ class ProgramMaker {
     PlaceArena();
     for (size_t i = 0; i < program_.launches.size(); ++i) {
       for (const Buffer& tensor : program_.launches[i].tensors)
-        program_.launches[i].places.push_back(places_.at(RootOf(tensor).get()));
+        program_.launches[i].places.push_back(PlaceOf(tensor));
     }
     return std::move(program_);
   }
 
  private:
+  const Reshape* ReshapeOf(const Buffer& tensor) const {
+    const auto maker = maker_.find(tensor.get());
+    return maker == maker_.end() ? nullptr : std::get_if<Reshape>(&graph_.nodes[maker->second].made_by);
+  }
+
   // The tensor whose memory a tensor has.
   Buffer RootOf(Buffer tensor) const {
-    while (true) {
-      const auto maker = maker_.find(tensor.get());
-      if (maker == maker_.end()) return tensor;
-      const Reshape* reshape = std::get_if<Reshape>(&graph_.nodes[maker->second].made_by);
-      if (reshape == nullptr) return tensor;
+    while (const Reshape* reshape = ReshapeOf(tensor)) tensor = reshape->source;
+    return tensor;
+  }
+
+  TensorPlace PlaceOf(Buffer tensor) const {
+    int64_t offset = 0;
+    while (const Reshape* reshape = ReshapeOf(tensor)) {
+      offset += reshape->offset * DTypeBytes(tensor->dtype);
       tensor = reshape->source;
     }
+    TensorPlace place = places_.at(tensor.get());
+    MYCC_CHECK(offset == 0 || place.kind == TensorPlace::kArena) << tensor->name;
+    if (place.kind == TensorPlace::kArena) place.at += offset;
+    return place;
   }
 
   const Constant* ConstantOf(const Buffer& tensor) const {
@@ -154,26 +167,62 @@ class ProgramMaker {
   }
 
   void PlaceArena() {
-    std::vector<Buffer> roots;
-    std::vector<Lifetime> lifetimes;
+    std::unordered_map<const BufferNode*, size_t> last_steps;
+    for (size_t step = 0; step < program_.launches.size(); ++step) {
+      for (const Buffer& tensor : program_.launches[step].tensors) last_steps[RootOf(tensor).get()] = step;
+    }
+    std::vector<Lifetime> lifetimes;  // of places, one for each tensor and those that overwrite it
     std::unordered_map<const BufferNode*, size_t> numbers;
     for (size_t step = 0; step < program_.launches.size(); ++step) {
-      for (const Buffer& tensor : program_.launches[step].tensors) {
+      const KernelLaunch& launch = program_.launches[step];
+      for (const Buffer& tensor : launch.tensors) {
         const Buffer root = RootOf(tensor);
         if (places_.count(root.get())) continue;
-        const auto [at, is_new] = numbers.emplace(root.get(), roots.size());
-        if (is_new) {
-          roots.push_back(root);
-          lifetimes.push_back({root->bytes(), static_cast<int64_t>(step), 0});
+        auto at = numbers.find(root.get());
+        if (at == numbers.end()) {
           program_.tensor_bytes += root->bytes();
+          const Buffer overwritten = OverwrittenBy(launch, root, step, last_steps);
+          const size_t number = overwritten == nullptr ? lifetimes.size() : numbers.at(overwritten.get());
+          if (overwritten == nullptr) lifetimes.push_back({root->bytes(), static_cast<int64_t>(step), 0});
+          at = numbers.emplace(root.get(), number).first;
         }
         lifetimes[at->second].last = static_cast<int64_t>(step);
       }
     }
     const MemoryPlan plan = PlanMemory(lifetimes);
     program_.arena_bytes = plan.peak_bytes;
-    for (size_t i = 0; i < roots.size(); ++i)
-      places_[roots[i].get()] = {TensorPlace::kArena, plan.offsets[i]};
+    for (const auto& [root, number] : numbers) places_[root] = {TensorPlace::kArena, plan.offsets[number]};
+  }
+
+  // An input of the launch in whose place its only output can be written; null without one. The launch is the
+  // last to read it, and each element of the output depends on the same element of the input alone.
+  Buffer OverwrittenBy(const KernelLaunch& launch, const Buffer& output, size_t step,
+                       const std::unordered_map<const BufferNode*, size_t>& last_steps) const {
+    if (launch.kernel < 0 || launch.num_outputs != 1 || launch.tensors.back() != output) return nullptr;
+    const Workload& workload = program_.kernels[launch.kernel];
+    if (!IsElementwise(workload)) return nullptr;
+    for (size_t i = 0; i + 1 < launch.tensors.size(); ++i) {
+      const Buffer& tensor = launch.tensors[i];
+      const Buffer root = RootOf(tensor);
+      const bool is_free = places_.count(root.get()) == 0 && last_steps.at(root.get()) == step;
+      const bool is_alike = tensor->dtype == output->dtype && tensor->shape == output->shape;
+      if (!is_free || !is_alike || root->bytes() != tensor->bytes()) continue;
+      const auto readers = std::count_if(launch.tensors.begin(), launch.tensors.end(),
+                                         [&](const Buffer& t) { return RootOf(t) == root; });
+      if (readers == 1) return root;
+    }
+    return nullptr;
+  }
+
+  // Whether all stages compute elements of one shape, and read tensors of that shape at their own axes.
+  static bool IsElementwise(const Workload& workload) {
+    return std::all_of(workload.stages.begin(), workload.stages.end(), [&](const Stage& stage) {
+      if (stage.reduce != ReduceOp::kNone || stage.output->shape != workload.outputs[0]->shape) return false;
+      const std::vector<Buffer> reads = TensorsIn(stage.value);
+      return std::all_of(reads.begin(), reads.end(), [&](const Buffer& read) {
+        return read->shape != stage.output->shape || ReadsElementwise(stage, read);
+      });
+    });
   }
 
   const Graph& graph_;

@@ -28,7 +28,7 @@ DLDataType DLPackType(DType dtype) {
   if (dtype == DType::kBF16) return {kDLBfloat, bits, 1};
   if (dtype == DType::kF8E4M3) return {kMyccCodeF8E4M3, bits, 1};
   if (dtype == DType::kF8E5M2) return {kMyccCodeF8E5M2, bits, 1};
-  if (dtype == DType::kU8) return {kDLUInt, bits, 1};
+  if (IsUnsigned(dtype)) return {kDLUInt, bits, 1};
   return {static_cast<uint8_t>(IsFloat(dtype) ? kDLFloat : kDLInt), bits, 1};
 }
 

@@ -42,7 +42,10 @@ class Accumulator {
  private:
   bool Better(Scalar value) const {
     const bool max = op_ == ReduceOp::kArgMax;
-    if (!IsFloat(dtype_)) return max ? value.i > value_.i : value.i < value_.i;
+    if (!IsFloat(dtype_)) {
+      const int64_t a = OrderOfInt(dtype_, value.i), b = OrderOfInt(dtype_, value_.i);
+      return max ? a > b : a < b;
+    }
     if (std::isnan(value_.f)) return false;
     return std::isnan(value.f) || (max ? value.f > value_.f : value.f < value_.f);
   }

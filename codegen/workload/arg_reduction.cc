@@ -62,7 +62,7 @@ double ArgReduction::OperandAt(int64_t place, int64_t index) {
     reference_ = std::make_unique<SampledReference>(*operand_, CopyInputs(workload_, inputs_));
   }
   const Scalar value = reference_->Output(0, place * stage_->reduce_axes[0]->extent + index);
-  return IsFloat(stage_->value->dtype) ? value.f : static_cast<double>(value.i);
+  return IsFloat(stage_->value->dtype) ? value.f : IntToDouble(stage_->value->dtype, value.i);
 }
 
 Excuse ArgReduction::excuse() {

@@ -34,7 +34,8 @@ std::string DescribeMismatch(DType dtype, int64_t place, const void* want, const
   const std::string where = absl::StrCat("element ", place, " is ");
   if (dtype == DType::kBool)
     return absl::StrCat(where, *static_cast<const uint8_t*>(have), ", expected ", expected.i);
-  if (!IsFloat(dtype)) return absl::StrCat(where, got.i, ", expected ", expected.i);
+  if (!IsFloat(dtype))
+    return absl::StrCat(where, PrintInt(dtype, got.i), ", expected ", PrintInt(dtype, expected.i));
   const std::string text = absl::StrCat(where, PrintNumber(got.f), ", expected ", PrintNumber(expected.f));
   const bool finite = std::isfinite(expected.f) && std::isfinite(got.f);
   return finite ? absl::StrCat(text, " within ", PrintNumber(allowed)) : text;
@@ -62,8 +63,8 @@ Comparison Compare(const Expected& expected, const uint8_t* got, const Tolerance
     ++result.checked;
     if (!is_float) {
       if (have.i == want.i || (excuse && excuse(place, have.i, want.i))) continue;
-      result.max_abs_error =
-          std::max(result.max_abs_error, std::abs(static_cast<double>(have.i) - static_cast<double>(want.i)));
+      result.max_abs_error = std::max(result.max_abs_error, std::abs(IntToDouble(expected.dtype, have.i) -
+                                                                     IntToDouble(expected.dtype, want.i)));
       fail();
       continue;
     }

@@ -13,13 +13,14 @@ bool ReadsTensor(const Expr& expr) {
   return expr->op == Op::kLoad || std::any_of(expr->args.begin(), expr->args.end(), ReadsTensor);
 }
 
-// A narrower integer expression as i64, if converting its reads gives the same value; else nullptr.
+// An integer expression of another type as i64, if converting its reads gives the same value; else nullptr.
 Expr WidenOperands(const Expr& expr) {
   switch (expr->op) {
     case Op::kConst: return IntConst(expr->value.i);
     case Op::kLoad: return MakeCast(DType::kI64, expr);
     case Op::kMin:
     case Op::kMax: {
+      if (expr->dtype == DType::kU64) return nullptr;  // as i64 its upper half is negative
       const Expr a = WidenOperands(expr->args[0]), b = WidenOperands(expr->args[1]);
       return a && b ? MakeBinary(expr->op, a, b) : nullptr;
     }

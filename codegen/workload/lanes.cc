@@ -260,7 +260,7 @@ void LaneProgram::RunOperation(const Instruction& instruction, int count) {
       RunCommonFloat(instruction.op, count, a.f.data(), b.f.data(), result.f.data())) {
     return RoundLanes(instruction.dtype, count, result.f.data());
   }
-  if (!of_floats && instruction.dtype == DType::kBool &&
+  if (!of_floats && instruction.dtype == DType::kBool && instruction.operand_dtype != DType::kU64 &&
       RunCommonBool(instruction.op, count, a.i.data(), b.i.data(), result.i.data()))
     return;
   for (int lane = 0; lane < count; ++lane) {

@@ -149,10 +149,10 @@ class Lexer {
       return Refuse(token, begin, absl::StrCat(written, " is out of range; expected a finite f64, or `inf`"),
                     "");
     }
-    if (absl::SimpleAtoi(token->text, &token->int_value) && token->int_value <= uint64_t{1} << 63) return;
+    if (absl::SimpleAtoi(token->text, &token->int_value)) return;
     const std::string written = Describe(*token);
     Refuse(token, begin,
-           absl::StrCat("the integer ", written, " is out of range; expected at most 9223372036854775807"),
+           absl::StrCat("the integer ", written, " is out of range; expected at most 18446744073709551615"),
            "");
   }
 

@@ -15,7 +15,7 @@ struct Token {
   Kind kind = Kind::kEnd;
   std::string text;
   Position position;
-  uint64_t int_value = 0;  // kInt: at most 2^63, so that the lowest i64 can be written
+  uint64_t int_value = 0;  // kInt
   double float_value = 0;  // kFloat: finite
 
   bool Is(const char* expected) const {

@@ -36,8 +36,9 @@ class ExprParser {
   const std::vector<Position>* PlacesOf(const ExprNode* load) const;
 
  private:
-  // A parsed operand. A literal without a written type is `untyped` (and held as f64 or i64) until an
-  // operation or its context gives it a type: the wanted one if that is of the same class, else f32 or i64.
+  // A parsed operand. A literal without a written type is `untyped` (and held as f64 or i64, or u64 if it is
+  // no i64) until an operation or its context gives it a type: the wanted one if that is of the same class,
+  // else f32 or i64.
   struct Operand {
     Expr expr;
     Position position;
@@ -50,6 +51,7 @@ class ExprParser {
   absl::StatusOr<Operand> ParsePrimary();
   absl::StatusOr<Operand> ParseNamed();
   absl::StatusOr<Operand> ParseParenthesized();
+  absl::Status OutOfI64(Position position, uint64_t literal);
   absl::StatusOr<Operand> ParseLiteral(bool negative, std::optional<DType> dtype);
   absl::StatusOr<Operand> ParseCastOrTypedLiteral(DType dtype);
   absl::StatusOr<Operand> ParseFunction();

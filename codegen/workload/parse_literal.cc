@@ -10,13 +10,15 @@
 namespace mycc {
 namespace {
 
-// A literal's constant of type `dtype`; nullptr when it does not fit.
-Expr LiteralOfType(DType dtype, bool is_float, double f, int64_t i) {
+// A literal's constant of type `dtype`; nullptr when it does not fit. `held` is the type in which it is held:
+// f64, i64 or u64.
+Expr LiteralOfType(DType dtype, DType held, double f, int64_t i) {
   if (!IsFloat(dtype)) {
-    if (is_float || dtype == DType::kBool || WrapInt(dtype, i) != i) return nullptr;
+    const bool beyond = dtype == DType::kU64 ? held == DType::kI64 && i < 0 : held == DType::kU64;
+    if (IsFloat(held) || dtype == DType::kBool || beyond || WrapInt(dtype, i) != i) return nullptr;
     return IntConst(i, dtype);
   }
-  const double value = is_float ? f : static_cast<double>(i);
+  const double value = IsFloat(held) ? f : IntToDouble(held, i);
   const double rounded = RoundFloat(dtype, value);
   // 8-bit floats do not overflow; they saturate at their largest number.
   const bool beyond = IsFloat8(dtype) ? std::fabs(value) > RoundFloat(dtype, 1e30) && rounded != value
@@ -24,11 +26,17 @@ Expr LiteralOfType(DType dtype, bool is_float, double f, int64_t i) {
   return beyond ? nullptr : FloatConst(rounded, dtype);
 }
 
+constexpr uint64_t kMostI64 = std::numeric_limits<int64_t>::max();
+
 }  // namespace
 
 bool ExprParser::AtLiteral() const {
   const Token& token = tokens_.Peek();
   return token.kind == Token::Kind::kInt || token.kind == Token::Kind::kFloat || token.Is("inf");
+}
+
+absl::Status ExprParser::OutOfI64(Position position, uint64_t literal) {
+  return tokens_.Error(position, absl::StrCat(literal, " is out of range; expected at most ", kMostI64));
 }
 
 absl::StatusOr<ExprParser::Operand> ExprParser::ParseLiteral(bool negative, std::optional<DType> dtype) {
@@ -38,14 +46,13 @@ absl::StatusOr<ExprParser::Operand> ExprParser::ParseLiteral(bool negative, std:
              : token.Is("nan") ? std::numeric_limits<double>::quiet_NaN()
                                : token.float_value;
   if (negative) f = -f;
-  if (!is_float && !negative &&
-      token.int_value > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
-    return tokens_.Error(token.position,
-                         "9223372036854775808 is out of range; expected at most 9223372036854775807");
-  }
+  const bool is_large = !is_float && token.int_value > kMostI64;
+  if (negative ? is_large && token.int_value > kMostI64 + 1 : is_large && dtype == DType::kI64)
+    return OutOfI64(token.position, token.int_value);
   const int64_t i = static_cast<int64_t>(negative ? 0 - token.int_value : token.int_value);
-  const DType type = dtype.value_or(is_float ? DType::kF64 : DType::kI64);
-  Operand literal{LiteralOfType(type, is_float, f, i), token.position};
+  const DType held = is_float ? DType::kF64 : is_large && !negative ? DType::kU64 : DType::kI64;
+  const DType type = dtype.value_or(held);
+  Operand literal{LiteralOfType(type, held, f, i), token.position};
   literal.untyped = !dtype;
   if (literal.expr == nullptr) {
     return tokens_.Error(
@@ -83,7 +90,9 @@ absl::Status ExprParser::ResolveLiteralType(Operand* operand, std::optional<DTyp
   const bool is_float = IsFloat(literal.dtype);
   const bool takes_wanted = wanted && IsFloat(*wanted) == is_float && *wanted != DType::kBool;
   const DType dtype = takes_wanted ? *wanted : is_float ? DType::kF32 : DType::kI64;
-  Expr resolved = LiteralOfType(dtype, is_float, literal.value.f, literal.value.i);
+  if (dtype == DType::kI64 && literal.dtype == DType::kU64)
+    return OutOfI64(operand->position, static_cast<uint64_t>(literal.value.i));
+  Expr resolved = LiteralOfType(dtype, literal.dtype, literal.value.f, literal.value.i);
   if (resolved == nullptr) {
     return tokens_.Error(operand->position, absl::StrCat("the literal is no value of ", DTypeName(dtype),
                                                          "; expected one in its range"));

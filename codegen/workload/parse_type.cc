@@ -94,7 +94,7 @@ absl::StatusOr<Buffer> ParseType(const std::string& name, TokenStream* tokens) {
   const Token& token = tokens->Peek();
   const auto dtype = ParseDType(token.text);
   if (!dtype || token.kind != Token::Kind::kName)
-    return tokens->Unexpected("a type: f64 f32 f16 bf16 f8e4m3 f8e5m2 i64 i32 i8 u8 or bool",
+    return tokens->Unexpected("a type: f64 f32 f16 bf16 f8e4m3 f8e5m2 i64 i32 i16 i8 u64 u32 u16 u8 or bool",
                               SpellingOfType(token.text));
   tokens->Next();
   MYCC_RETURN_IF_ERROR(tokens->Expect("[", "and the extents of the tensor (`[]` for a single number)"));

@@ -5,7 +5,9 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -99,22 +101,21 @@ ValueSet ProductOf(DType dtype, const std::vector<ValueSet>& factors) {
 }
 
 // The index of the first best value: an interval that contains all candidates. NaN is better than any number.
-ValueSet BestOf(ReduceOp op, DType dtype, std::vector<ValueSet> values) {
-  const auto low = [&](const ValueSet& v) { return IsFloat(dtype) ? v.low : static_cast<double>(v.least); };
-  const auto high = [&](const ValueSet& v) { return IsFloat(dtype) ? v.high : static_cast<double>(v.most); };
-  const bool smallest = op == ReduceOp::kArgMin;
-  double bound = -kInf;  // the best value is at least this; negated for argmin
+// `range` gives a value's least and most; the larger, the better.
+template <typename T, typename RangeFn>
+ValueSet BestIn(DType dtype, const std::vector<ValueSet>& values, const RangeFn& range) {
+  std::optional<T> bound;  // the best value is at least this
   bool must_nan = false;
   for (const ValueSet& v : values) {
     const bool only_nan = IsFloat(dtype) && !v.has_numbers();
     must_nan = must_nan || only_nan;
-    if (!only_nan) bound = std::max(bound, smallest ? -high(v) : low(v));
+    if (!only_nan) bound = bound ? std::max(*bound, range(v).first) : range(v).first;
   }
   int64_t first = -1, last = 0;
   for (size_t i = 0; i < values.size(); ++i) {
     const ValueSet& v = values[i];
     const bool may_nan = IsFloat(dtype) && v.nan, only_nan = IsFloat(dtype) && !v.has_numbers();
-    const bool may_win = may_nan || (!must_nan && !only_nan && (smallest ? -low(v) : high(v)) >= bound);
+    const bool may_win = may_nan || (!must_nan && !only_nan && range(v).second >= *bound);
     if (!may_win) continue;
     if (first < 0) first = static_cast<int64_t>(i);
     last = static_cast<int64_t>(i);
@@ -125,6 +126,18 @@ ValueSet BestOf(ReduceOp op, DType dtype, std::vector<ValueSet> values) {
     return !IsFloat(dtype) ? v.least == v.most : v.nan ? !v.has_numbers() : v.low == v.high;
   });
   return ValueSet::Integers(std::max<int64_t>(first, 0), exact ? std::max<int64_t>(first, 0) : last);
+}
+
+ValueSet BestOf(ReduceOp op, DType dtype, const std::vector<ValueSet>& values) {
+  const bool smallest = op == ReduceOp::kArgMin;
+  if (IsFloat(dtype)) {
+    return BestIn<double>(dtype, values, [&](const ValueSet& v) {
+      return smallest ? std::pair(-v.high, -v.low) : std::pair(v.low, v.high);
+    });
+  }
+  return BestIn<int64_t>(dtype, values, [&](const ValueSet& v) {  // ~ turns the order around
+    return smallest ? std::pair(~v.most, ~v.least) : std::pair(v.least, v.most);
+  });
 }
 
 }  // namespace
@@ -195,7 +208,7 @@ struct PermittedReference::Impl {
     if (is_sum && MayBeWinograd(stage)) return ValueSet::Floats(-LargestNumber(dtype), LargestNumber(dtype));
     if (is_sum) return sum.Result();
     if (stage.reduce == ReduceOp::kProd && is_float) return ProductOf(dtype, kept);
-    return keeps ? BestOf(stage.reduce, dtype, std::move(kept)) : running;
+    return keeps ? BestOf(stage.reduce, dtype, kept) : running;
   }
 
   static Op CombinerOf(ReduceOp op) {
@@ -319,7 +332,7 @@ std::string FirstForbiddenOf(const PermittedValues& permitted, const uint8_t* el
     if (permitted.dtype == DType::kBool) value.i = *stored;  // only 1 is true
     if (permitted.sets[i].Contains(permitted.dtype, value)) continue;
     return absl::StrCat("element ", permitted.places[i], " is ",
-                        IsFloat(permitted.dtype) ? PrintNumber(value.f) : absl::StrCat(value.i),
+                        IsFloat(permitted.dtype) ? PrintNumber(value.f) : PrintInt(permitted.dtype, value.i),
                         ", expected ", Describe(permitted.dtype, permitted.sets[i]),
                         ", on inputs with special values");
   }

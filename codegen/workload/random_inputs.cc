@@ -38,7 +38,7 @@ struct Range {
 
 Range SmallIntegers(DType dtype) {
   if (dtype == DType::kBool) return {0, 1};
-  return dtype == DType::kU8 ? Range{0, 15} : Range{-8, 7};
+  return IsUnsigned(dtype) ? Range{0, 15} : Range{-8, 7};
 }
 
 // For each input that indices are read from: the smallest extent of the dimensions that it indexes.
@@ -70,8 +70,10 @@ std::vector<InputDraw> DrawsOf(const Workload& workload) {
     const BufferNode& tensor = *input.tensor;
     Range range = SmallIntegers(tensor.dtype);
     if (const auto extent = extents.find(&tensor); extent != extents.end()) {
-      range = {0, std::min(std::max<int64_t>(extent->second - 1, 0),
-                           ReduceIdentity(ReduceOp::kMin, tensor.dtype)->value.i)};
+      const int64_t last = std::max<int64_t>(extent->second - 1, 0);
+      range = {0, tensor.dtype == DType::kU64
+                      ? last
+                      : std::min(last, ReduceIdentity(ReduceOp::kMin, tensor.dtype)->value.i)};
     }
     draws.push_back({tensor.dtype, tensor.num_elements(), first, range.low, range.high});
     first += static_cast<uint64_t>(tensor.num_elements());

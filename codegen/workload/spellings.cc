@@ -141,6 +141,10 @@ constexpr Spelling kTypes[] = {
     {" long longlong int64 int64t index sizet s64 ", "i64"},
     {" int8 int8t char s8 ", "i8"},
     {" uint8 uint8t uchar byte ", "u8"},
+    {" int16 int16t short s16 ", "i16"},
+    {" uint16 uint16t ushort ", "u16"},
+    {" uint uint32 uint32t unsigned ", "u32"},
+    {" ulong ulonglong uint64 uint64t ", "u64"},
     {" boolean bool1 i1 logical ", "bool"},
 };
 

@@ -221,13 +221,9 @@ ValueSet FloatUnary(Op op, DType dtype, const ValueSet& x) {
   }
 }
 
-ValueSet ComparisonSet(Op op, const ValueSet& a, const ValueSet& b, bool of_floats) {
-  const bool nan = of_floats && (a.nan || b.nan);
-  const double a_low = of_floats ? a.low : static_cast<double>(a.least);
-  const double a_high = of_floats ? a.high : static_cast<double>(a.most);
-  const double b_low = of_floats ? b.low : static_cast<double>(b.least);
-  const double b_high = of_floats ? b.high : static_cast<double>(b.most);
-  const bool numbers = !of_floats || (a.has_numbers() && b.has_numbers());
+// Compares intervals of numbers; without `numbers` one of them is empty. With `nan` an operand may be NaN.
+template <typename T>
+ValueSet CompareIntervals(Op op, T a_low, T a_high, T b_low, T b_high, bool numbers, bool nan) {
   const bool meet = numbers && a_low <= b_high && b_low <= a_high;
   const bool one = numbers && a_low == a_high && b_low == b_high && a_low == b_low;
   bool can_hold = false, can_fail = nan;
@@ -240,14 +236,21 @@ ValueSet ComparisonSet(Op op, const ValueSet& a, const ValueSet& b, bool of_floa
   return ValueSet::Integers(can_fail ? 0 : 1, can_hold ? 1 : 0);
 }
 
+ValueSet ComparisonSet(Op op, const ValueSet& a, const ValueSet& b, bool of_floats) {
+  if (!of_floats)
+    return CompareIntervals(op, a.least, a.most, b.least, b.most, /*numbers=*/true, /*nan=*/false);
+  return CompareIntervals(op, a.low, a.high, b.low, b.high, a.has_numbers() && b.has_numbers(),
+                          a.nan || b.nan);
+}
+
 bool IsPoint(const ValueSet& integer) { return integer.least == integer.most; }
 
 // Exact for single numbers. For intervals only monotone operations are handled.
 ValueSet IntegerOp(Op op, DType dtype, const ValueSet* args) {
   const ValueSet &a = args[0], &b = IsBinary(op) ? args[1] : args[0];
   const auto at = [&](int64_t x, int64_t y) {
-    const Scalar scalars[] = {{0, x}, {0, y}};
-    return EvaluateOp(op, dtype, dtype, scalars).i;
+    const Scalar scalars[] = {{0, OrderOfInt(dtype, x)}, {0, OrderOfInt(dtype, y)}};
+    return OrderOfInt(dtype, EvaluateOp(op, dtype, dtype, scalars).i);
   };
   const bool keeps_order = op == Op::kMin || op == Op::kMax || op == Op::kAnd || op == Op::kOr;
   if ((IsPoint(a) && IsPoint(b)) || keeps_order)
@@ -257,14 +260,19 @@ ValueSet IntegerOp(Op op, DType dtype, const ValueSet* args) {
 }
 
 ValueSet CastToInteger(DType to, DType from, const ValueSet& x) {
-  const auto at = [&](Scalar value) { return ConvertScalar(to, from, value).i; };
+  const auto at = [&](Scalar value) { return OrderOfInt(to, ConvertScalar(to, from, value).i); };
   if (!IsFloat(from)) {
+    const int64_t least = OrderOfInt(from, x.least), most = OrderOfInt(from, x.most);
+    const auto wraps = [&](int64_t value) {
+      const bool changes_sign = value < 0 && (from == DType::kU64) != (to == DType::kU64);
+      return changes_sign || ConvertScalar(to, from, {0, value}).i != value;
+    };
     // Values that do not wrap keep their order.
-    const bool wraps = !IsPoint(x) && (at({0, x.least}) != x.least || at({0, x.most}) != x.most);
-    return wraps ? ValueSet::Anything(to) : ValueSet::Integers(at({0, x.least}), at({0, x.most}));
+    if (!IsPoint(x) && (wraps(least) || wraps(most))) return ValueSet::Anything(to);
+    return ValueSet::Integers(at({0, least}), at({0, most}));
   }
   if (to == DType::kBool) return ComparisonSet(Op::kNe, x, ValueSet::Floats(0, 0), /*of_floats=*/true);
-  const ValueSet of_nan = ValueSet::Integers(0, 0);
+  const ValueSet of_nan = ValueSet::Only(to, {0, 0});
   if (!x.has_numbers()) return of_nan;
   const ValueSet numbers = ValueSet::Integers(at({x.low, 0}), at({x.high, 0}));
   return x.nan ? Hull(numbers, of_nan) : numbers;
@@ -272,9 +280,10 @@ ValueSet CastToInteger(DType to, DType from, const ValueSet& x) {
 
 ValueSet CastOf(DType to, DType from, const ValueSet& x) {
   if (!IsFloat(to)) return CastToInteger(to, from, x);
-  ValueSet result = IsFloat(from) ? Rounded(to, x)
-                                  : ValueSet::Floats(ConvertScalar(to, from, {0, x.least}).f,
-                                                     ConvertScalar(to, from, {0, x.most}).f);
+  ValueSet result = IsFloat(from)
+                        ? Rounded(to, x)
+                        : ValueSet::Floats(ConvertScalar(to, from, {0, OrderOfInt(from, x.least)}).f,
+                                           ConvertScalar(to, from, {0, OrderOfInt(from, x.most)}).f);
   result.is_padding = x.is_padding;
   return result;
 }
@@ -296,22 +305,22 @@ ValueSet ValueSet::Integers(int64_t least, int64_t most) {
 }
 
 ValueSet ValueSet::Only(DType dtype, Scalar value) {
-  if (!IsFloat(dtype)) return Integers(value.i, value.i);
+  if (!IsFloat(dtype)) return Integers(OrderOfInt(dtype, value.i), OrderOfInt(dtype, value.i));
   return std::isnan(value.f) ? Floats(kInf, -kInf, true) : Floats(value.f, value.f);
 }
 
 ValueSet ValueSet::Anything(DType dtype) {
   if (IsFloat(dtype)) return Floats(-kInf, kInf, true);
   if (dtype == DType::kBool) return Integers(0, 1);
-  return Integers(ReduceIdentity(ReduceOp::kMax, dtype)->value.i,
-                  ReduceIdentity(ReduceOp::kMin, dtype)->value.i);
+  return Integers(OrderOfInt(dtype, ReduceIdentity(ReduceOp::kMax, dtype)->value.i),
+                  OrderOfInt(dtype, ReduceIdentity(ReduceOp::kMin, dtype)->value.i));
 }
 
 bool ValueSet::has_numbers() const { return !IsLess(high, low); }
 bool ValueSet::has_zero() const { return low <= 0 && high >= 0; }
 
 bool ValueSet::Contains(DType dtype, Scalar value) const {
-  if (!IsFloat(dtype)) return value.i >= least && value.i <= most;
+  if (!IsFloat(dtype)) return OrderOfInt(dtype, value.i) >= least && OrderOfInt(dtype, value.i) <= most;
   if (std::isnan(value.f)) return nan;
   return !IsLess(value.f, low) && !IsLess(high, value.f);
 }
@@ -325,7 +334,9 @@ ValueSet Hull(const ValueSet& a, const ValueSet& b) {
 
 std::string Describe(DType dtype, const ValueSet& set) {
   if (!IsFloat(dtype)) {
-    return set.least == set.most ? absl::StrCat(set.least) : absl::StrCat(set.least, " to ", set.most);
+    const std::string least = PrintInt(dtype, OrderOfInt(dtype, set.least));
+    return set.least == set.most ? least
+                                 : absl::StrCat(least, " to ", PrintInt(dtype, OrderOfInt(dtype, set.most)));
   }
   std::string text;
   if (set.has_numbers()) text = absl::StrFormat("%.9g", set.low);

@@ -14,7 +14,7 @@
 namespace mycc {
 
 // Floats: all numbers of a type from `low` to `high` (-0 is less than +0; low > high: none), and NaN if
-// `nan`. Integers and bool: all from `least` to `most`.
+// `nan`. Integers and bool: all from `least` to `most`, held as OrderOfInt of the type.
 struct ValueSet {
   double low = std::numeric_limits<double>::infinity();
   double high = -std::numeric_limits<double>::infinity();

@@ -92,6 +92,20 @@ static inline int __float2int_rz(float value) { return Truncate<int>(value, INT3
 static inline int __double2int_rz(double value) { return Truncate<int>(value, INT32_MIN); }
 static inline long long __float2ll_rz(float value) { return Truncate<long long>(value, INT64_MIN); }
 static inline long long __double2ll_rz(double value) { return Truncate<long long>(value, INT64_MIN); }
+template <typename To, typename From>
+static To TruncateUnsigned(From value) {
+  const To most = ~To(0);
+  if (!(value > 0)) return 0;
+  return value >= (From)most ? most : (To)value;
+}
+static inline unsigned __float2uint_rz(float value) { return TruncateUnsigned<unsigned>(value); }
+static inline unsigned __double2uint_rz(double value) { return TruncateUnsigned<unsigned>(value); }
+static inline unsigned long long __float2ull_rz(float value) {
+  return TruncateUnsigned<unsigned long long>(value);
+}
+static inline unsigned long long __double2ull_rz(double value) {
+  return TruncateUnsigned<unsigned long long>(value);
+}
 
 // In place of PTX instructions.
 static inline unsigned HostF16(float value) { return BitsAs<uint16_t>((_Float16)value); }

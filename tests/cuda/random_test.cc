@@ -66,6 +66,14 @@ const ScheduledAtRandom kWorkloads[] = {
 })",
      kF16Sums},
     {kArgmaxAndMin, kF32Sums},
+    {R"(workload w(x: i16[6,19], u: u16[6,19], v: u32[6,19], w: u64[6,19]) -> (a: i16[19], c: u32[6], d: u64[19,6], e: i32[6], f: f32[6,19]) {
+  a[j] = sum[i:6](x[i,j] * i16(u[i,j]))
+  c[i] = max[j:19](v[i,j] - 8)
+  d[j,i] = select(w[i,j] - 8 < w[5-i,j], (w[i,j] - 8) // 3, u64(u[i,j]) % 7)
+  e[i] = argmax[j:19](w[i,j] - 8)
+  f[i,j] = f32(w[i,j] - 8) + f32(v[i,j])
+})",
+     kF32Sums},
     {R"(workload w(x: f8e4m3[16,40], y: const f8e5m2[40,16]) -> (z: f8e4m3[16,40], m: f8e5m2[40], s: f32[16]) {
   z[i,j] = x[i,j] * f8e4m3(y[j,i]) + x[i,39-j]
   m[j] = max[i:16](y[j,i])

@@ -10,7 +10,7 @@ import numpy
 CODES = {"i": 0, "u": 1, "f": 2, "b": 6}  # DLPack's type codes; bool as in later versions of DLPack
 OTHER_CODES = {"bf16": 4, "f8e4m3": 10, "f8e5m2": 12}  # of types that NumPy has not: their bits are integers there
 DTYPES = {"f64": "f8", "f32": "f4", "f16": "f2", "bf16": "u2", "i64": "i8", "i32": "i4", "i8": "i1", "u8": "u1", "bool": "?", "f8e4m3": "u1",
-          "f8e5m2": "u1"}
+          "f8e5m2": "u1", "i16": "i2", "u16": "u2", "u32": "u4", "u64": "u8"}
 
 
 class DLTensor(ctypes.Structure):

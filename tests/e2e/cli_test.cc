@@ -40,6 +40,8 @@ TEST_F(CliTest, MisuseEndsWithTwo) {
   ExpectError(RunMyccTune({"tune", gemm_, "--cache", "hot"}), 2,
               "--cache: `hot`; expected one of warm, cold");
   ExpectError(RunMyccTune({"tune", gemm_, "--target", "v1 cpu mcpu=abacus"}), 2, "abacus");
+  ExpectError(RunMyccTune({"tune", gemm_, "--dtype", "bf16", "--log", log_}), 2, "--dtype is for models");
+  ExpectError(RunMyccTune({"best", gemm_, "--dtype", "i8"}), 2, "expected one of bf16, f16");
   ExpectError(RunMyccTune({"log", "list", "--log", log_, "--status", "fine"}), 2,
               "--status: `fine`; expected one of ok, build_error");
   ExpectError(RunMyccTune({"tune", gemm_, "--log", log_, "--strategy", "guess"}), 2, "--strategy");

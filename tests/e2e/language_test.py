@@ -23,8 +23,12 @@ MYCC = None
 TARGETS = ("host", "v1 cpu mcpu=x86-64 l1d=32K l2=1M threads=2")
 
 f16, f32, f64, i8, u8, i32, i64 = np.float16, np.float32, np.float64, np.int8, np.uint8, np.int32, np.int64
+i16, u16, u32, u64 = np.int16, np.uint16, np.uint32, np.uint64
 SPECIAL = [0, -0.0, 1, -1, 0.5, -0.5, 1.5, 2.5, -2.5, 3.49999, 1e-45, -1e-38, 126.9, 127.5, -128.5, 255.9, 3e9, -3e9, 1e30, np.inf, -np.inf, np.nan,
            88.8, 2**62]
+# Around the ends of the integers of 16 bits and of those without a sign.
+ENDS = [*SPECIAL[:2], -1, -0.5, 0.99, 1.5, 32767.5, 32768, -32768.5, -32769, 65535.5, 65536, 2**31, 4294967040, 2**32, 3e9, -3e9, 2**63, 1.5 * 2**63,
+        2**64, 1e30, np.inf, -np.inf, np.nan]
 
 
 def to_bf16(x):
@@ -74,8 +78,8 @@ def tf32(x):
 
 def floor_divide(a, b):
     """By zero gives 0; wraps."""
-    wide, by = a.astype(i64), b.astype(i64)
-    quotient, rest = np.divmod(wide, np.where(by == 0, 1, by))
+    wide, by = (a, b) if a.dtype == u64 else (a.astype(i64), b.astype(i64))
+    quotient, rest = np.divmod(wide, np.where(by == 0, by.dtype.type(1), by))
     return np.where(by == 0, 0, quotient).astype(a.dtype), np.where(by == 0, 0, rest).astype(a.dtype)
 
 
@@ -261,17 +265,34 @@ class Numpy:
         i, j = np.indices((4, 4))
         return 4 * i - j
 
+    def short_and_unsigned(a, b, c, d, e, f, g, h):
+        return [part for pair in ((a, b), (c, d), (e, f), (g, h)) for part in floor_divide(*pair)]
+
+    def short_and_unsigned_wrap(a, c, e, g):
+        return (abs(a) * i16(3) + a, c * c + u16(1), e * e - u32(1), g * g + g, a.sum(dtype=i16), (c * c).sum(dtype=u16),
+                (e * u32(2) + u32(1)).prod(dtype=u32), g.sum(dtype=u64))
+
+    def order_of_unsigned(c, e, g, p):
+        return (g < p, e <= 2**31, np.minimum(g, p), np.clip(g, u64(10), u64(2**64 - 2)), c.max(1), e.min(1), g.max(1), g.min(1), g.argmax(1),
+                p.argmin(1), np.maximum(e, u32(3 * 10**9)))
+
+    def casts_of_integers(x, d, g, e, c, a):
+        return (saturate(x, i16), saturate(x, u16), saturate(x, u32), saturate(x, u64), saturate(d, u32), saturate(d, u64), g.astype(f32),
+                g.astype(f64), g.astype(i32), g.astype(f64).astype(f16), e.astype(f32), e.astype(i64), c.astype(f32), c.astype(i16), a.astype(u64),
+                a.astype(u8))
+
     def packed_in_many_types(x, a, b, c, d, e):
         return np.where(c, x * a.astype(f32), b * bf16(e)).sum(1, dtype=f64) * d
 
 
-def special(dtype):
-    return lambda random, shape: np.resize(np.array(SPECIAL, f64).astype(dtype), shape)
+def special(dtype, numbers=tuple(SPECIAL)):
+    return lambda random, shape: np.resize(np.array(numbers, f64).astype(dtype), shape)
 
 
 # Inputs that are not drawn like all others.
 INPUTS = {
     "casts": {"x": special(f32), "d": special(f64)},
+    "casts_of_integers": {"x": special(f32, ENDS), "d": special(f64, ENDS)},
     "float8": {"x": special(f32)},
     "roundings": {"x": special(f32), "d": special(f64)},
     "special_values": {"x": special(f32), "d": special(f64)},
@@ -279,7 +300,8 @@ INPUTS = {
     "nan_wins": {"x": lambda random, shape: np.stack([np.where(random.random(24) < 0.2, value, random.normal(size=24))
                                                       for value in (np.nan, np.inf, -np.inf, 0, 7, -7)]).astype(f32)},
 }
-RANGES = {"i8": (-128, 128), "u8": (0, 256), "i32": (-50, 100), "i64": (-(2**40), 2**40)}
+RANGES = {"i8": (-128, 128), "u8": (0, 256), "i32": (-50, 100), "i64": (-(2**40), 2**40), "i16": (-300, 300), "u16": (0, 2**16), "u32": (0, 2**32),
+          "u64": (0, 2**40)}
 # Relative errors that are allowed, for values of magnitude 1 as well.
 TOLERANCES = {"f64": 1e-12, "f32": 2e-5, "f16": 4e-3, "bf16": 1e-2}
 
@@ -290,9 +312,10 @@ def random_input(dtype, random, shape):
     if dtype in RANGES:
         values = random.integers(*RANGES[dtype], shape, i64)
         # Zeros and ends of the range as well.
-        ends = np.iinfo(artifact_ctypes.DTYPES[dtype])
+        values = values.astype(artifact_ctypes.DTYPES[dtype])
+        ends, number = np.iinfo(values.dtype), values.dtype.type
         chosen = random.random(shape)
-        return np.select([chosen < 0.1, chosen < 0.15, chosen < 0.2], [0, ends.min, ends.max], values).astype(artifact_ctypes.DTYPES[dtype])
+        return np.select([chosen < 0.1, chosen < 0.15, chosen < 0.2], [number(0), number(ends.min), number(ends.max)], values)
     values = random.uniform(-2, 2, shape)
     if dtype in FLOAT8:
         return to_float8(values, dtype)

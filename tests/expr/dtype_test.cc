@@ -194,6 +194,10 @@ TEST(DType, IntegersWrap) {
   EXPECT_EQ(WrapInt(DType::kI8, -129), 127);
   EXPECT_EQ(WrapInt(DType::kU8, 256 + 7), 7);
   EXPECT_EQ(WrapInt(DType::kU8, -1), 255);
+  EXPECT_EQ(WrapInt(DType::kI16, 32768), -32768);
+  EXPECT_EQ(WrapInt(DType::kU16, -1), 65535);
+  EXPECT_EQ(WrapInt(DType::kU32, -1), 4294967295);
+  EXPECT_EQ(WrapInt(DType::kU64, -1), -1) << "held as its bits";
   EXPECT_EQ(WrapInt(DType::kI32, int64_t{1} << 31), std::numeric_limits<int32_t>::min());
   EXPECT_EQ(WrapInt(DType::kBool, 2), 1);
 }
@@ -210,6 +214,27 @@ TEST(DType, FloatsToIntegersTruncateAndSaturate) {
   EXPECT_EQ(convert(DType::kI64, 0x1p63), std::numeric_limits<int64_t>::max());
   EXPECT_EQ(convert(DType::kI64, -0x1p63), std::numeric_limits<int64_t>::min());
   EXPECT_EQ(convert(DType::kI64, kInf), std::numeric_limits<int64_t>::max());
+  EXPECT_EQ(convert(DType::kI16, -1e9), -32768);
+  EXPECT_EQ(convert(DType::kU16, 65535.5), 65535);
+  EXPECT_EQ(convert(DType::kU32, 1e10), 4294967295);
+  EXPECT_EQ(convert(DType::kU32, -0.5), 0);
+  EXPECT_EQ(static_cast<uint64_t>(convert(DType::kU64, 0x1.8p63)), 0xc000000000000000u);
+  EXPECT_EQ(static_cast<uint64_t>(convert(DType::kU64, 0x1p64)), 0xffffffffffffffffu);
+  EXPECT_EQ(convert(DType::kU64, -1), 0);
+  EXPECT_EQ(convert(DType::kU64, kNaN), 0);
+}
+
+TEST(DType, UnsignedIntegersOf64BitsAreHeldAsTheirBits) {
+  EXPECT_LT(OrderOfInt(DType::kU64, 1), OrderOfInt(DType::kU64, -1));
+  EXPECT_GT(OrderOfInt(DType::kI64, 1), OrderOfInt(DType::kI64, -1));
+  EXPECT_EQ(IntToDouble(DType::kU64, -1), 0x1p64);
+  EXPECT_EQ(IntToDouble(DType::kI64, -1), -1);
+  EXPECT_EQ(PrintInt(DType::kU64, -1), "18446744073709551615");
+  EXPECT_EQ(PrintInt(DType::kI64, -1), "-1");
+  for (const DType dtype : {DType::kU8, DType::kU16, DType::kU32, DType::kU64, DType::kBool})
+    EXPECT_TRUE(IsUnsigned(dtype)) << DTypeName(dtype);
+  for (const DType dtype : {DType::kI8, DType::kI16, DType::kI32, DType::kI64, DType::kF32})
+    EXPECT_FALSE(IsUnsigned(dtype)) << DTypeName(dtype);
 }
 
 TEST(DType, BoolIsWhetherAValueIsNotZero) {
@@ -231,6 +256,9 @@ TEST(DType, IntegersToFloatsRoundOnce) {
   for (int i = 0; i < 10000; ++i) {
     const int64_t any = static_cast<int64_t>(random() >> (random() % 64));
     EXPECT_EQ(ConvertScalar(DType::kF32, DType::kI64, {0, any}).f, static_cast<float>(any)) << any;
+    const uint64_t bits = static_cast<uint64_t>(any);
+    EXPECT_EQ(ConvertScalar(DType::kF32, DType::kU64, {0, any}).f, static_cast<float>(bits)) << bits;
+    EXPECT_EQ(ConvertScalar(DType::kF64, DType::kU64, {0, any}).f, static_cast<double>(bits)) << bits;
   }
 }
 

@@ -78,6 +78,23 @@ TEST(Eval, IntegersWrap) {
             std::numeric_limits<int64_t>::min());
 }
 
+TEST(Eval, TheUpperHalfOfU64IsNotNegative) {
+  constexpr int64_t kMost = -1;  // 2^64 - 1
+  EXPECT_EQ(Int(Op::kMax, kMost, 1, DType::kU64), kMost);
+  EXPECT_EQ(Int(Op::kMin, kMost, 1, DType::kU64), 1);
+  EXPECT_EQ(Int(Op::kFloorDiv, kMost, 2, DType::kU64), std::numeric_limits<int64_t>::max());
+  EXPECT_EQ(Int(Op::kFloorDiv, 5, kMost, DType::kU64), 0);
+  EXPECT_EQ(Int(Op::kFloorDiv, 5, 0, DType::kU64), 0);
+  EXPECT_EQ(Int(Op::kMod, kMost, 10, DType::kU64), 5);
+  EXPECT_EQ(Int(Op::kMod, 5, kMost, DType::kU64), 5);
+  EXPECT_EQ(Int(Op::kMod, 5, 0, DType::kU64), 0);
+  EXPECT_EQ(Int(Op::kAbs, kMost, 0, DType::kU64), kMost);
+  EXPECT_EQ(Int(Op::kAdd, kMost, 2, DType::kU64), 1);
+  const Scalar args[] = {{0, 1}, {0, kMost}};
+  EXPECT_EQ(EvaluateOp(Op::kLt, DType::kBool, DType::kU64, args).i, 1);
+  EXPECT_EQ(EvaluateOp(Op::kLt, DType::kBool, DType::kI64, args).i, 0);
+}
+
 TEST(Eval, ComparisonsAreOfTheOperandsType) {
   const Scalar args[] = {{1.5, 2}, {1.25, 3}};
   EXPECT_EQ(EvaluateOp(Op::kLt, DType::kBool, DType::kF32, args).i, 0);
@@ -94,6 +111,11 @@ TEST(Eval, ReductionsCombineInTheirType) {
   EXPECT_EQ(EvaluateReduce(ReduceOp::kProd, DType::kF64, {3, 0}, {4, 0}).f, 12);
   EXPECT_TRUE(std::isnan(EvaluateReduce(ReduceOp::kMax, DType::kF32, {kInf, 0}, {kNaN, 0}).f));
   EXPECT_EQ(EvaluateReduce(ReduceOp::kMin, DType::kU8, {0, 3}, {0, 200}).i, 3);
+  EXPECT_EQ(EvaluateReduce(ReduceOp::kSum, DType::kU16, {0, 65535}, {0, 2}).i, 1);
+  for (const DType dtype : {DType::kI16, DType::kU16, DType::kU32, DType::kU64}) {
+    for (const ReduceOp op : {ReduceOp::kMax, ReduceOp::kMin})
+      EXPECT_EQ(EvaluateReduce(op, dtype, ReduceIdentity(op, dtype)->value, {0, 7}).i, 7) << DTypeName(dtype);
+  }
 }
 
 // x[i] = 10 * i, and a read outside 0..3 fails the test.

@@ -58,6 +58,8 @@ TEST_F(PrintTest, LiteralsSpellOutTypesButTheDefaults) {
   EXPECT_EQ(PrintLiteral(DType::kF16, {0.5, 0}), "f16(0.5)");
   EXPECT_EQ(PrintLiteral(DType::kF64, {-1e300, 0}), "f64(-1e+300)");
   EXPECT_EQ(PrintLiteral(DType::kU8, {0, 255}), "u8(255)");
+  EXPECT_EQ(PrintLiteral(DType::kI16, {0, -32768}), "i16(-32768)");
+  EXPECT_EQ(PrintLiteral(DType::kU64, {0, -1}), "u64(18446744073709551615)");
   EXPECT_EQ(PrintLiteral(DType::kF32, {-std::numeric_limits<double>::infinity(), 0}), "-inf");
   EXPECT_EQ(PrintLiteral(DType::kF16, {std::nan(""), 0}), "f16(nan)");
   EXPECT_EQ(PrintLiteral(DType::kF32, {-0.0, 0}), "-0.0");

@@ -60,6 +60,9 @@ const Case kCases[] = {
     {"gather", R"(workload w(t: f32[50,12], i: i32[9]) -> (y: f32[9,12]) {
   y[a,b] = t[clamp(i[a], 0, 49), b]
 })"},
+    {"gather_along_rows_by_i64", R"(workload w(t: f32[50], i: i64[37]) -> (y: f32[37]) {
+  y[a] = t[clamp(i[a], -50, 49) % 50]
+})"},
     {"transpose", R"(workload w(x: f32[7,5,11]) -> (y: f32[11,7,5]) {
   y[a,b,c] = x[b,c,a]
 })"},
@@ -74,6 +77,17 @@ const Case kCases[] = {
   q[i] = a[i] // b[i]
   r[i] = a[i] % b[i]
   m[i] = max(abs(a[i]), -b[i])
+})"},
+    {"short_and_unsigned", R"(workload w(a: i16[40], b: u16[40], c: u32[40], d: u64[40], e: u64[40])
+    -> (s: i16[40], t: u16[40], q: u32[40], r: u64[40], m: u64[40], l: bool[40], n: u64[], o: u32[]) {
+  s[i] = a[i] * a[39-i] - i16(b[i])
+  t[i] = b[i] * 40000 // (b[39-i] + 1)
+  q[i] = (c[i] - 8) % (c[39-i] * 400000000)
+  r[i] = (d[i] - 8) // e[i]
+  m[i] = max(d[i] - 8, e[i]) + min(d[i] - 8, e[i])
+  l[i] = d[i] - 8 < e[i]
+  n[] = max[i:40](d[i] - 8)
+  o[] = min[i:40](c[i] - 8)
 })"},
     {"f16_arithmetic", R"(workload w(a: f16[33], b: f16[33]) -> (y: f16[33], z: f32[33]) {
   y[i] = a[i] * b[i] + a[i] / b[i]

@@ -43,6 +43,13 @@ TEST(NpyDescrsTest, FloatsThatNumPyHasNotTravelAsTheirBits) {
   EXPECT_THAT(NpyDescrs(DType::kF8E5M2), testing::ElementsAre("|u1", "|V1"));
 }
 
+TEST(NpyDescrsTest, IntegersHaveNumPysNames) {
+  EXPECT_THAT(NpyDescrs(DType::kI16), testing::ElementsAre("<i2"));
+  EXPECT_THAT(NpyDescrs(DType::kU16), testing::ElementsAre("<u2"));
+  EXPECT_THAT(NpyDescrs(DType::kU32), testing::ElementsAre("<u4"));
+  EXPECT_THAT(NpyDescrs(DType::kU64), testing::ElementsAre("<u8"));
+}
+
 TEST_F(NpyTest, RoundTrips) {
   for (const std::vector<int64_t>& shape :
        std::vector<std::vector<int64_t>>{{}, {3}, {2, 3}, {1, 1, 1, 4}, {0, 5}, {5, 0}}) {

@@ -47,6 +47,39 @@ TEST(ProgressViewTest, LineSaysWhatMatters) {
             "1m 00s");
 }
 
+// The second of two kernels has no time yet.
+v1::JobProgress HalfOfAModel() {
+  v1::JobProgress progress = Half();
+  progress.set_is_model(true);
+  progress.set_tasks_timed(1);
+  return progress;
+}
+
+TEST(ProgressViewTest, AModelHasALatencyOnceAllItsKernelsHaveATime) {
+  v1::JobProgress progress = HalfOfAModel();
+  EXPECT_EQ(ProgressLine(progress),
+            "50 %  64 trials (60 ok, 4 wrong_result)  1 of 2 kernels timed  eta 1m 00s");
+  progress.set_tasks_timed(2);
+  progress.set_latency_seconds(3.21e-3);
+  progress.set_default_latency_seconds(5.1e-3);
+  EXPECT_EQ(ProgressLine(progress),
+            "50 %  64 trials (60 ok, 4 wrong_result)  model 3.210 ms, was 5.100 ms by default schedules  eta "
+            "1m 00s");
+  EXPECT_THAT(ProgressBar(progress, 120),
+              EndsWith("50 %  64 trials  model 3.210 ms, was 5.100 ms by default schedules  eta 1m 00s"));
+  EXPECT_THAT(ProgressJson(progress), AllOf(HasSubstr("\"latency_seconds\":0.00321"),
+                                            HasSubstr("\"default_latency_seconds\":0.0051")));
+}
+
+TEST(ProgressViewTest, AModelsTableEndsWithItsLatency) {
+  v1::JobProgress progress = HalfOfAModel();
+  EXPECT_THAT(SummaryTable(progress), HasSubstr("weighted sum"));
+  progress.set_latency_seconds(3.21e-3);
+  progress.set_default_latency_seconds(5.1e-3);
+  EXPECT_THAT(SummaryTable(progress), AllOf(Not(HasSubstr("weighted sum")), HasSubstr("\nmodel "),
+                                            HasSubstr("5.100 ms  3.210 ms     1.59x")));
+}
+
 TEST(ProgressViewTest, ShareAndEtaFollowTheTighterLimit) {
   v1::JobProgress progress = Half();
   progress.set_budget_seconds(80);

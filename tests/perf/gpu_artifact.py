@@ -41,7 +41,7 @@ class Function:
         (function,) = json.loads(description())["functions"]
         self.call = getattr(self.library, function["name"])
         self.call.argtypes = [ctypes.c_void_p, ctypes.c_int32, ctypes.c_void_p]
-        self.reason = function["reason"]
+        self.reason = function.get("reason")  # a model has one for each kernel
         self.arguments = function["args"]
         if any(argument["kind"] == "const" for argument in self.arguments):
             raise harness.BenchmarkError(f"{path}: has const inputs; expected none, as the libraries have none")

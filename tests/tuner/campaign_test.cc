@@ -63,7 +63,7 @@ Journal RunCampaign(uint64_t seed, const std::vector<Proposal>& restored = {}) {
     for (const Candidate& candidate : proposal.candidates) in_flight.emplace_back(proposal.task, candidate);
   };
   for (const Proposal& proposal : restored) {
-    EXPECT_TRUE(campaign.Restore(proposal).ok());
+    EXPECT_TRUE(campaign.Restore(proposal, 0).ok());
     start(proposal);
   }
   while (true) {
@@ -138,6 +138,69 @@ TEST(CampaignTest, ExhaustedTasksEndTheCampaign) {
   EXPECT_EQ(trials, 4);
   EXPECT_EQ(campaign.stop_reason(), StopReason::kExhausted);
   EXPECT_EQ(campaign.progress()[0].best_seconds.back(), 1e-4);
+}
+
+// Ten seconds for each generation; a time that never changes promises nothing. A restored campaign knows when
+// its proposals were made.
+TEST(CampaignTest, ALittleExpectedGainEndsTheCampaign) {
+  SchedulerConfig config;
+  config.min_gain = 0.01;
+  std::vector<Proposal> proposals;
+  const auto run = [&](const std::vector<Proposal>& restored) {
+    SurfaceScorer scorer(1, 0.3);
+    Campaign campaign(config, Tasks(&scorer));
+    double now = 0;
+    proposals = restored;
+    for (const Proposal& proposal : restored) {
+      EXPECT_TRUE(campaign.Restore(proposal, now).ok());
+      now += 10;
+    }
+    size_t told = 0;
+    while (true) {
+      for (; told < proposals.size(); ++told) {
+        for (const Candidate& candidate : proposals[told].candidates)
+          EXPECT_TRUE(
+              campaign.Tell(proposals[told].task, {{candidate.generation, candidate.index, 1e-3, ""}}).ok());
+      }
+      const auto next = *campaign.Next(now);
+      if (!next) break;
+      proposals.push_back(*next);
+      now += 10;
+    }
+    EXPECT_EQ(campaign.stop_reason(), StopReason::kGain);
+    return now;
+  };
+  EXPECT_EQ(run({}), 60) << "not before a minute";
+  const std::vector<Proposal> whole = proposals;
+  EXPECT_EQ(run({whole.begin(), whole.begin() + 3}), 60);
+  EXPECT_EQ(proposals, whole);
+}
+
+TEST(CampaignTest, AShortFirstLookLeavesTheRestOfASmallSpace) {
+  SearchConfig search;
+  search.generation_size = 4;
+  std::vector<CampaignTask> tasks;
+  for (const double rough_cost : {1.0, 1000.0}) {
+    tasks.push_back(
+        {{.rough_cost = rough_cost}, [search] {
+           return MakeSearchStrategy(search, {SketchOf("copy", {{"vector", {1, 2, 4, 8}}})}, {}, nullptr);
+         }});
+  }
+  SchedulerConfig config;
+  config.first_trials = 1;
+  config.generation_size = 4;
+  Campaign campaign(config, std::move(tasks));
+  std::vector<std::pair<int, size_t>> given;  // trials, with their task
+  while (true) {
+    const auto next = *campaign.Next(0);
+    if (!next) break;
+    given.emplace_back(next->task, next->candidates.size());
+    for (const Candidate& candidate : next->candidates)
+      ASSERT_TRUE(campaign.Tell(next->task, {Measure(2, candidate)}).ok());
+  }
+  using Given = std::pair<int, size_t>;
+  EXPECT_THAT(given, ::testing::ElementsAre(Given(1, 4), Given(0, 1), Given(0, 3)));
+  EXPECT_EQ(campaign.stop_reason(), StopReason::kExhausted);
 }
 
 TEST(CampaignTest, ASearchBeginsWithItsFirstRound) {

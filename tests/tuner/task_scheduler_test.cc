@@ -58,6 +58,67 @@ TEST(TaskSchedulerTest, FruitlessTasksAreNotStarved) {
   EXPECT_EQ(NextTask(config, tasks, 0).task, 1);
 }
 
+// With the rough costs 8, 2, 100 and 1, only the third task is above the mean.
+TEST(TaskSchedulerTest, TheFirstLookIsLongWhereItMatters) {
+  SchedulerConfig config;
+  config.first_trials = 4;
+  std::vector<TaskProgress> tasks = {Progress(4, {}), Progress(1, {}), Progress(1, {}), Progress(1, {})};
+  const double rough[] = {2, 2, 100, 1};
+  for (int i = 0; i < 4; ++i) tasks[i].info.rough_cost = rough[i];
+  const int order[] = {2, 0, 1, 3};
+  for (const int expected : order) {
+    const TaskChoice choice = NextTask(config, tasks, 0);
+    EXPECT_EQ(choice.task, expected);
+    if (expected == 2) {
+      EXPECT_GE(choice.most_trials, 16);
+    } else {
+      EXPECT_EQ(choice.most_trials, 4);
+    }
+    tasks[expected].generations = 1;
+    tasks[expected].trials = std::min<int64_t>(choice.most_trials, 16);
+  }
+}
+
+TEST(TaskSchedulerTest, FewTrialsReachAsManyTasksAsPossible) {
+  SchedulerConfig config;
+  config.first_trials = 4;
+  config.max_trials = 22;
+  std::vector<TaskProgress> tasks(4, Progress(1, {}));
+  tasks[0].info.rough_cost = 100;
+  EXPECT_EQ(NextTask(config, tasks, 0).most_trials, 22 - 3 * 4) << "what the others leave";
+  config.max_trials = 7;
+  std::vector<int64_t> given;
+  while (true) {
+    const TaskChoice choice = NextTask(config, tasks, 0);
+    if (!choice.task) break;
+    TaskProgress& task = tasks[*choice.task];
+    if (task.generations > 0) break;
+    task.generations = 1;
+    task.trials = std::min(choice.most_trials, config.first_trials);
+    given.push_back(task.trials);
+  }
+  EXPECT_THAT(given, ::testing::ElementsAre(1, 2, 2, 2));
+}
+
+TEST(TaskSchedulerTest, AShortFirstLookIsAPartOfAGeneration) {
+  SchedulerConfig config;
+  std::vector<TaskProgress> tasks = {Progress(1, {1.0}, 16), Progress(1, {0.5}, 4)};
+  EXPECT_EQ(NextTask(config, tasks, 0).task, 0);
+  config.generation_size = 16;
+  EXPECT_EQ(NextTask(config, tasks, 0).task, 1);
+}
+
+TEST(TaskSchedulerTest, NegligibleTasksComeLast) {
+  SchedulerConfig config;
+  std::vector<std::optional<double>> stalled(900, 1.0);
+  std::vector<TaskProgress> tasks = {Progress(1, stalled, 1), Progress(1, {0.0015}, 1)};
+  EXPECT_EQ(NextTask(config, tasks, 0).task, 1);
+  config.min_share = 0.002;
+  EXPECT_EQ(NextTask(config, tasks, 0).task, 0);
+  tasks[0].exhausted = true;
+  EXPECT_EQ(NextTask(config, tasks, 0).task, 1) << "nothing else is left";
+}
+
 TEST(TaskSchedulerTest, StopsOnTrialsTimeAndExhaustion) {
   SchedulerConfig config;
   config.max_trials = 16;

@@ -234,7 +234,8 @@ TEST_P(JudgeTest, JudgesAsCompareDoes) {
 INSTANTIATE_TEST_SUITE_P(AllTypes, JudgeTest,
                          ::testing::Values(DType::kF64, DType::kF32, DType::kF16, DType::kBF16, DType::kI64,
                                            DType::kI32, DType::kI8, DType::kU8, DType::kBool, DType::kF8E4M3,
-                                           DType::kF8E5M2),
+                                           DType::kF8E5M2, DType::kI16, DType::kU16, DType::kU32,
+                                           DType::kU64),
                          [](const auto& type) { return DTypeName(type.param); });
 
 }  // namespace

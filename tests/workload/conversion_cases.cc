@@ -15,9 +15,9 @@ namespace mycc {
 namespace {
 
 constexpr DType kFloat8[] = {DType::kF8E4M3, DType::kF8E5M2};
-const std::vector<DType> kTypes = {DType::kF64,    DType::kF32,    DType::kF16, DType::kBF16,
-                                   DType::kI64,    DType::kI32,    DType::kI8,  DType::kU8,
-                                   DType::kF8E4M3, DType::kF8E5M2, DType::kBool};
+const std::vector<DType> kTypes = {DType::kF64,  DType::kF32, DType::kF16, DType::kBF16,   DType::kI64,
+                                   DType::kI32,  DType::kI8,  DType::kU8,  DType::kF8E4M3, DType::kF8E5M2,
+                                   DType::kBool, DType::kI16, DType::kU16, DType::kU32,    DType::kU64};
 
 // Positive numbers of a type of 8 or 16 bits, every `step`-th one, what is in the middle between two, and
 // what is right beside both.

@@ -75,8 +75,9 @@ TEST(Lexer, RefusalsHaveAPlace) {
   EXPECT_EQ(Problem("\xc3\xa9"), absl::StrCat("t:1:1: unexpected character that is not ASCII", kExpected));
   EXPECT_EQ(Problem("3x"), "t:1:1: malformed number `3x`; expected digits such as 12, 0.5 or 1e-5");
   EXPECT_EQ(Problem("1e999"), "t:1:1: `1e999` is out of range; expected a finite f64, or `inf`");
-  EXPECT_EQ(Problem("9223372036854775809"),
-            "t:1:1: the integer `9223372036854775809` is out of range; expected at most 9223372036854775807");
+  EXPECT_EQ(
+      Problem("18446744073709551616"),
+      "t:1:1: the integer `18446744073709551616` is out of range; expected at most 18446744073709551615");
 }
 
 TEST(Lexer, HintsSayHowItIsWritten) {

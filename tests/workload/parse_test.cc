@@ -155,6 +155,12 @@ TEST(Parse, TypedLiteralsAndCasts) {
   EXPECT_EQ(Understood("f32", "f32(3)"), "3.0");
   EXPECT_EQ(Understood("f32", "f32(i)"), "f32(i)");
   EXPECT_EQ(Understood("i64", "i64(9223372036854775807) + -9223372036854775808"), "-1");
+  EXPECT_EQ(Understood("u64", "18446744073709551615"), "u64(18446744073709551615)");
+  EXPECT_EQ(Understood("u64", "u64(9223372036854775808) + 9223372036854775809"),
+            "u64(9223372036854775808) + u64(9223372036854775809)");
+  EXPECT_EQ(Understood("u32", "u32(4294967295) - 1"), "u32(4294967295) - u32(1)");
+  EXPECT_EQ(Understood("i16", "-32768"), "i16(-32768)");
+  EXPECT_EQ(Understood("u16", "u16(a[i])"), "u16(a[i])");
   EXPECT_EQ(Understood("f16", "f16(-inf)"), "f16(-inf)");
   EXPECT_EQ(Understood("f16", "f16((0.5))"), "f16(f32(0.5))");
   EXPECT_EQ(Understood("i32", "i32(a[i] < b[i])"), "i32(a[i] < b[i])");

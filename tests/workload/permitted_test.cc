@@ -56,6 +56,11 @@ const char* const kSound[] = {
     "workload w(a: u8[40,50], b: i8[50,60]) -> (y: i32[40,60]) { y[i,j] = sum[k:50](i32(a[i,k]) * "
     "i32(b[k,j])) }",
     "workload w(x: f32[50,40]) -> (y: i32[50]) { y[i] = argmax[j:40](x[i,j]) }",
+    "workload w(x: u64[50,40]) -> (y: i32[50]) { y[i] = argmax[j:40](x[i,j] - 8) }",
+    "workload w(x: i64[50,40]) -> (y: i32[50]) { y[i] = argmin[j:40](x[i,j] * 1000000000000000) }",
+    R"(workload w(x: u64[3000], y: u32[3000]) -> (z: u64[3000], f: f32[3000]) {
+  z[i] = min(x[i] - 8, u64(y[i])) % 5
+  f[i] = f32(x[i] - 8) })",
     "workload w(x: f32[50,40]) -> (y: f32[50]) { y[i] = prod[j:40](x[i,j] + 1.0) }",
     "workload w(x: f32[3000]) -> (y: i8[3000]) { y[i] = select(x[i] < 0.0, i8(x[i]), i8(x[i] * 2.0)) }",
     "workload w(t: f32[50,30], i: i32[11]) -> (y: f32[11,30]) { y[a,b] = t[clamp(i[a], 0, 49), b] }",
@@ -80,6 +85,15 @@ TEST(PermittedTest, AnEstimateWithoutAnEyeToZeroAndInfinityIsNot) {
 
 TEST(PermittedTest, AReciprocalThatOverflowsIsNot) {
   EXPECT_NE(Forbidden(Elementwise("f32", "x[i] / x[i]"), Elementwise("f32", "x[i] * (1.0 / x[i])")), "");
+}
+
+TEST(PermittedTest, TheUpperHalfOfU64IsNotNegative) {
+  const auto text = [](const std::string& value) {
+    return "workload w(x: u64[3000], y: u64[3000]) -> (z: u64[3000]) { z[i] = " + value + " }";
+  };
+  EXPECT_EQ(Forbidden(text("max(x[i], y[i])"), text("select(x[i] < y[i], y[i], x[i])")), "");
+  EXPECT_NE(Forbidden(text("max(x[i], y[i])"), text("u64(max(i64(x[i]), i64(y[i])))")), "");
+  EXPECT_NE(Forbidden(text("x[i] // (y[i] + 1)"), text("u64(i64(x[i]) // i64(y[i] + 1))")), "");
 }
 
 TEST(PermittedTest, SubnormalNumbersFlushedToZeroAreNot) {

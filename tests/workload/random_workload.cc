@@ -9,7 +9,8 @@ namespace {
 
 const std::vector<DType>& AllTypes() {
   static const std::vector<DType> types = {DType::kF32, DType::kF32, DType::kF64, DType::kF16, DType::kBF16,
-                                           DType::kI64, DType::kI32, DType::kI8,  DType::kU8,  DType::kBool};
+                                           DType::kI64, DType::kI32, DType::kI8,  DType::kU8,  DType::kBool,
+                                           DType::kI16, DType::kU16, DType::kU32, DType::kU64};
   return types;
 }
 
@@ -56,7 +57,7 @@ class Generator {
       const bool is_arg = stage.reduce == ReduceOp::kArgMax || stage.reduce == ReduceOp::kArgMin;
       if (is_arg) {
         stage.output = MakeBuffer(output->name, DType::kI32, output->shape);
-        type = dice_.Pick(std::vector<DType>{DType::kF32, DType::kF16, DType::kI8});
+        type = dice_.Pick(std::vector<DType>{DType::kF32, DType::kF16, DType::kI8, DType::kU64});
       }
       const int axes = is_arg ? 1 : 1 + static_cast<int>(dice_.Below(2));
       for (int k = 0; k < axes; ++k) {

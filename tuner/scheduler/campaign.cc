@@ -94,15 +94,17 @@ absl::StatusOr<std::optional<Proposal>> Campaign::Next(double elapsed_seconds) {
     }
     const TaskChoice choice = NextTask(config_, progress, elapsed_seconds);
     stop_reason_ = choice.stop;
-    if (!choice.task) return std::optional<Proposal>();
+    if (choice.task && GainsTooLittle(progress, elapsed_seconds)) stop_reason_ = StopReason::kGain;
+    if (stop_reason_) return std::optional<Proposal>();
     const int task = *choice.task;
-    const int64_t limit =
-        std::min(config_.max_trials - trials, config_.max_trials_per_task - progress[task].trials);
+    const int64_t limit = std::min({config_.max_trials - trials, choice.most_trials,
+                                    config_.max_trials_per_task - progress[task].trials});
     MYCC_ASSIGN_OR_RETURN(SearchStrategy* const search, Begun(task));
     MYCC_ASSIGN_OR_RETURN(std::vector<Candidate> candidates,
                           search->Ask(visible[task], static_cast<int>(std::min<int64_t>(limit, 1 << 30))));
     if (candidates.empty()) continue;  // this task is exhausted now, and the choice is another
     proposals_.push_back({task, search->ledger().generations() - 1});
+    proposed_at_.push_back({task, elapsed_seconds});
     return std::optional<Proposal>(Proposal{task, std::move(candidates)});
   }
 }
@@ -116,7 +118,14 @@ absl::Status Campaign::Tell(int task, const std::vector<Outcome>& outcomes) {
   return search->Tell(outcomes);
 }
 
-absl::Status Campaign::Restore(const Proposal& proposal) {
+bool Campaign::GainsTooLittle(const std::vector<TaskProgress>& progress, double elapsed_seconds) const {
+  if (config_.min_gain <= 0) return false;
+  const std::optional<GainForecast> forecast =
+      ForecastMinute(config_, progress, proposed_at_, elapsed_seconds);
+  return forecast && forecast->Share() < config_.min_gain;
+}
+
+absl::Status Campaign::Restore(const Proposal& proposal, double elapsed_seconds) {
   if (proposal.task < 0 || proposal.task >= num_tasks()) {
     return absl::InvalidArgumentError(absl::StrCat("restoring proposal ", num_proposals(), ": task ",
                                                    proposal.task, "; expected 0 to ", num_tasks() - 1));
@@ -124,6 +133,7 @@ absl::Status Campaign::Restore(const Proposal& proposal) {
   MYCC_ASSIGN_OR_RETURN(SearchStrategy* const search, Begun(proposal.task));
   MYCC_RETURN_IF_ERROR(search->Restore(proposal.candidates));
   proposals_.push_back({proposal.task, search->ledger().generations() - 1});
+  proposed_at_.push_back({proposal.task, elapsed_seconds});
   return absl::OkStatus();
 }
 

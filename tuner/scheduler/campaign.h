@@ -14,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "tuner/scheduler/gain_forecast.h"
 #include "tuner/scheduler/task_scheduler.h"
 #include "tuner/search/strategy.h"
 
@@ -49,8 +50,9 @@ class Campaign {
   absl::StatusOr<std::optional<Proposal>> Next(double elapsed_seconds);
   // Outcomes of task `task`, in any order and grouping; as SearchStrategy::Tell.
   absl::Status Tell(int task, const std::vector<Outcome>& outcomes);
-  // Takes a recorded proposal in place of asking for it; as SearchStrategy::Restore.
-  absl::Status Restore(const Proposal& proposal);
+  // Takes a recorded proposal, which was made at this time, in place of asking for it; as
+  // SearchStrategy::Restore.
+  absl::Status Restore(const Proposal& proposal, double elapsed_seconds);
 
   // Set once Next() has returned nullopt. Proposals may still be in flight then.
   std::optional<StopReason> stop_reason() const { return stop_reason_; }
@@ -77,11 +79,13 @@ class Campaign {
   std::vector<int> VisibleGenerations(int proposals) const;
   TaskProgress ProgressOf(int task, int visible) const;
   bool Complete(const ProposalRef& proposal) const;
+  bool GainsTooLittle(const std::vector<TaskProgress>& progress, double elapsed_seconds) const;
 
   const SchedulerConfig config_;
   std::vector<Task> tasks_;
   const Learn learn_;
   std::vector<ProposalRef> proposals_;
+  std::vector<ProposedAt> proposed_at_;  // the same with their times
   int learned_proposals_ = 0;
   std::optional<StopReason> stop_reason_;
 };

@@ -21,12 +21,19 @@ double RecentGain(const SchedulerConfig& config, const TaskProgress& task) {
   return first >= last ? 0 : (*task.best_seconds[first] - *task.best_seconds[last]) / (last - first);
 }
 
+// Generations that were spent on the task: a short one is a part of one.
+double GenerationsSpent(const SchedulerConfig& config, const TaskProgress& task) {
+  constexpr double kLeast = 0.25;  // a few candidates tell as little as none
+  if (config.generation_size == 0) return std::max(1, task.generations);
+  return std::max(kLeast, static_cast<double>(task.trials) / static_cast<double>(config.generation_size));
+}
+
 // The most that one more generation may gain: a share that shrinks with every generation spent, or the
 // distance to the family's best FLOP/s.
 double PossibleGain(const SchedulerConfig& config, const TaskProgress& task,
                     const std::vector<TaskProgress>& tasks) {
   const double seconds = *BestOf(task);
-  double gain = seconds / std::max(1, task.generations);
+  double gain = seconds / GenerationsSpent(config, task);
   if (task.info.family.empty() || task.info.flops <= 0) return gain;
   double best_flops_per_second = 0;
   for (const TaskProgress& other : tasks) {
@@ -60,14 +67,40 @@ std::optional<StopReason> Stop(const SchedulerConfig& config, const std::vector<
   return std::nullopt;
 }
 
-// A task that is owed a generation before gains are compared: one that has had none, one that still looks for
-// its first valid result.
-std::optional<int> OwedTask(const SchedulerConfig& config, const std::vector<TaskProgress>& tasks) {
+double RoughCost(const TaskProgress& task) { return task.info.weight * task.info.rough_cost; }
+
+// The first generation of the task that seems to matter most among those that have had none. It is a short
+// one where the task seems to matter less than the average one, and where the trials would not suffice for
+// others.
+std::optional<TaskChoice> FirstGeneration(const SchedulerConfig& config,
+                                          const std::vector<TaskProgress>& tasks) {
+  std::optional<size_t> next;
+  double cost = 0;
+  int64_t trials = 0, unbegun = 0;
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    cost += RoughCost(tasks[i]);
+    trials += tasks[i].trials;
+    if (!Open(config, tasks[i]) || tasks[i].generations > 0) continue;
+    ++unbegun;
+    const bool leads = config.first_trials > 0 && next && RoughCost(tasks[i]) > RoughCost(tasks[*next]);
+    if (!next || leads) next = i;
+  }
+  if (!next) return std::nullopt;
+  TaskChoice choice;
+  choice.task = static_cast<int>(*next);
+  if (config.first_trials == 0) return choice;
+  const bool matters = RoughCost(tasks[*next]) * static_cast<double>(tasks.size()) >= cost;
+  const int64_t left = config.max_trials - trials;
+  const int64_t even = std::max<int64_t>(1, left / unbegun);
+  const int64_t spared = left - (unbegun - 1) * config.first_trials;
+  choice.most_trials = matters ? std::max(even, spared) : std::min(even, config.first_trials);
+  return choice;
+}
+
+// A task that still looks for its first valid result, and is owed a generation before gains are compared.
+std::optional<int> FruitlessTask(const SchedulerConfig& config, const std::vector<TaskProgress>& tasks) {
   int64_t trials = 0;
   for (const TaskProgress& task : tasks) trials += task.trials;
-  for (size_t i = 0; i < tasks.size(); ++i) {
-    if (Open(config, tasks[i]) && tasks[i].generations == 0) return static_cast<int>(i);
-  }
   for (size_t i = 0; i < tasks.size(); ++i) {
     const TaskProgress& task = tasks[i];
     if (!Open(config, task) || task.best_seconds.empty() || BestOf(task)) continue;
@@ -75,6 +108,22 @@ std::optional<int> OwedTask(const SchedulerConfig& config, const std::vector<Tas
     if (task.generations < config.patience || behind) return static_cast<int>(i);
   }
   return std::nullopt;
+}
+
+// The open task with the greatest expected gain, of those that take at least `least_seconds` of the weighted
+// latency.
+TaskChoice GreatestGain(const SchedulerConfig& config, const std::vector<TaskProgress>& tasks,
+                        double least_seconds) {
+  TaskChoice choice;
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    if (!Open(config, tasks[i]) || !BestOf(tasks[i])) continue;
+    if (tasks[i].info.weight * *BestOf(tasks[i]) < least_seconds) continue;
+    const double gain = ExpectedGain(config, tasks[i], tasks);
+    if (choice.task && gain <= choice.expected_gain_seconds) continue;
+    choice.task = static_cast<int>(i);
+    choice.expected_gain_seconds = gain;
+  }
+  return choice;
 }
 
 // For when nothing is known of any open task yet.
@@ -94,15 +143,13 @@ TaskChoice NextTask(const SchedulerConfig& config, const std::vector<TaskProgres
   TaskChoice choice;
   choice.stop = Stop(config, tasks, elapsed_seconds);
   if (choice.stop) return choice;
-  choice.task = OwedTask(config, tasks);
+  if (const auto first = FirstGeneration(config, tasks)) return *first;
+  choice.task = FruitlessTask(config, tasks);
   if (choice.task) return choice;
-  for (size_t i = 0; i < tasks.size(); ++i) {
-    if (!Open(config, tasks[i]) || !BestOf(tasks[i])) continue;
-    const double gain = ExpectedGain(config, tasks[i], tasks);
-    if (choice.task && gain <= choice.expected_gain_seconds) continue;
-    choice.task = static_cast<int>(i);
-    choice.expected_gain_seconds = gain;
-  }
+  double latency = 0;
+  for (const TaskProgress& task : tasks) latency += task.info.weight * BestOf(task).value_or(0);
+  choice = GreatestGain(config, tasks, config.min_share * latency);
+  if (!choice.task) choice = GreatestGain(config, tasks, 0);
   if (!choice.task) choice.task = FewestGenerations(config, tasks);
   return choice;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,9 +11,10 @@
 namespace mycc {
 
 struct TaskInfo {
-  double weight = 1;   // occurrences in the model
-  double flops = 0;    // of one call; 0 when negligible
-  std::string family;  // tasks of one family should reach like FLOP/s; empty: like no other
+  double weight = 1;      // occurrences in the model
+  double flops = 0;       // of one call; 0 when negligible
+  std::string family;     // tasks of one family should reach like FLOP/s; empty: like no other
+  double rough_cost = 0;  // a guess of one call's time, in any unit, before anything is measured
 };
 
 // A task's progress, as the next decision sees it.
@@ -33,20 +35,32 @@ struct SchedulerConfig {
   double beta = 2;         // a task is expected to reach 1 / beta of the FLOP/s of the best of its family
   int window = 3;          // generations that count as recent
   int patience = 3;        // generations without a valid result before a task has to wait for its turn
+  // Candidates of a whole generation; 0: generations are counted, whatever they hold.
+  int64_t generation_size = 0;
+  // Candidates of the first generation of a task that seems to matter less than the average one. Tasks then
+  // begin in the order of weight and rough cost. 0: the tasks begin in their order, with whole generations.
+  int64_t first_trials = 0;
+  // A task whose share of the weighted latency is less has only its first generation, while others are open.
+  double min_share = 0;
+  // The search is over when the next minute is expected to gain a smaller share of the weighted latency
+  // (gain_forecast.h); 0: whatever it is expected to gain.
+  double min_gain = 0;
 };
 
-enum class StopReason : uint8_t { kTrials, kTime, kExhausted };
+enum class StopReason : uint8_t { kTrials, kTime, kExhausted, kGain };
 
 struct TaskChoice {
-  std::optional<int> task;         // index
-  std::optional<StopReason> stop;  // set when there is no task
+  std::optional<int> task;                                    // index
+  std::optional<StopReason> stop;                             // set when there is no task
+  int64_t most_trials = std::numeric_limits<int64_t>::max();  // of the task's next generation
   // Weighted, of the chosen task's next generation; 0 where nothing is known yet.
   double expected_gain_seconds = 0;
 };
 
-// Every task gets one generation first. Then the task with the greatest gain gets the next one. A task
-// without a valid result comes first until its patience ends, and later whenever it is behind half an even
-// share: it neither starves nor drains the others.
+// Every task gets one generation first; a small job that is limited as a whole leaves each task its share, so
+// that as many as possible have their default schedule measured. Then the task with the greatest gain gets
+// the next one. A task without a valid result comes first until its patience ends, and later whenever it is
+// behind half an even share: it neither starves nor drains the others.
 TaskChoice NextTask(const SchedulerConfig& config, const std::vector<TaskProgress>& tasks,
                     double elapsed_seconds);
 

@@ -58,8 +58,9 @@ absl::StatusOr<std::vector<Candidate>> SearchStrategy::Ask(int visible, int limi
       << proposals.size() << " proposals";
   std::stable_sort(refusals_.begin(), refusals_.end(),
                    [](const auto& a, const auto& b) { return a.second > b.second; });
-  exhausted_ = static_cast<int>(proposals.size()) < config_.generation_size;
-  if (static_cast<int>(proposals.size()) > limit) proposals.resize(limit);
+  const bool is_cut = static_cast<int>(proposals.size()) > limit;
+  exhausted_ = !is_cut && static_cast<int>(proposals.size()) < config_.generation_size;
+  if (is_cut) proposals.resize(limit);
   if (proposals.empty()) return std::vector<Candidate>();
 
   std::vector<Candidate> candidates;

@@ -19,7 +19,7 @@ std::string TextOf(const Node& node) {
                         Sha256Hex(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size())));
   }
   if (const Reshape* reshape = std::get_if<Reshape>(&node.made_by))
-    return absl::StrCat("reshape ", type, " ", reshape->source->name);
+    return absl::StrCat("reshape ", type, " ", reshape->source->name, " ", reshape->offset);
   if (const LibraryCall* call = std::get_if<LibraryCall>(&node.made_by)) {
     return absl::StrCat(
         "call ", call->function, " ", absl::StrJoin(call->attributes, ","), " ", type, " ",

@@ -53,6 +53,17 @@ bool IsSound(const Stage& stage) {
   return !CheckStage(stage, readable).has_value();
 }
 
+// The only tensor that an element-wise stage reads in its own shape; null for other stages.
+const Buffer* OnlyElementwise(const Stage& stage) {
+  if (stage.reduce != ReduceOp::kNone) return nullptr;
+  const Buffer* only = nullptr;
+  Visit(stage.value, [&](const ExprNode& e) {
+    if (e.op == Op::kLoad && e.buffer->shape == stage.output->shape && ReadsElementwise(stage, e.buffer))
+      only = &e.buffer;
+  });
+  return only;
+}
+
 Expr ReadThrough(const Stage& move, const ExprNode& load) {
   VarMap indices;
   for (size_t i = 0; i < move.axes.size(); ++i) indices[move.axes[i].get()] = load.args[i];
@@ -135,6 +146,15 @@ Graph PushTransposes(Graph graph, const Target&) {
     // A stage that shares its rows with others is left alone: they are one kernel.
     if (source_stage == nullptr || readers[source.get()] != 1) continue;
     permutations.emplace(source.get(), permutation);
+    // What the stage reads element by element is one kernel with it, so it takes the same order.
+    for (const Buffer* read = OnlyElementwise(*source_stage); read != nullptr;) {
+      const auto made = maker.find(read->get());
+      const Stage* before =
+          made == maker.end() ? nullptr : std::get_if<Stage>(&graph.nodes[made->second].made_by);
+      if (before == nullptr || pinned.count(read->get()) || readers[read->get()] != 1) break;
+      permutations.emplace(read->get(), permutation);
+      read = OnlyElementwise(*before);
+    }
   }
   return PermuteTensors(std::move(graph), permutations);
 }

@@ -1,4 +1,5 @@
-// The passes of optimize.cc, one file each. A pass keeps the values of all outputs. Pure functions.
+// The passes of optimize.cc, one file each. A pass keeps the values of all outputs, but for
+// MixPrecision. Pure functions.
 #pragma once
 
 #include "codegen/graph/graph.h"
@@ -9,11 +10,20 @@ namespace mycc {
 // A read of a constant with one element becomes a literal, and arithmetic on literals is folded.
 Graph InlineConstants(Graph graph, const Target& target);
 
+// Arithmetic in fewer or cheaper operations.
+Graph Simplify(Graph graph, const Target& target);
+
 // Nodes that compute the same become one.
 Graph MergeCommonNodes(Graph graph, const Target& target);
 
 // Reshapes that only add or drop dimensions of one element move behind element-wise stages.
 Graph MoveUnitReshapes(Graph graph, const Target& target);
+
+// Factors of channels go into constant weights, and shifts become one: batch normalization into convolution.
+Graph FoldScales(Graph graph, const Target& target);
+
+// Products of one tensor with matrices of one shape become one product.
+Graph MergeProducts(Graph graph, const Target& target);
 
 // Images are stored with channels last, around every convolution.
 Graph ChooseChannelsLast(Graph graph, const Target& target);
@@ -26,6 +36,10 @@ Graph PushTransposes(Graph graph, const Target& target);
 
 // Removes stages and reshapes that move nothing.
 Graph RemoveCopies(Graph graph, const Target& target);
+
+// Products take narrow operands, bf16 or f16, and accumulate in f32; what is safe between kernels is stored
+// narrow. The values of outputs change by rounding.
+Graph MixPrecision(Graph graph, DType narrow);
 
 // Removes what no output needs.
 Graph DropDeadNodes(Graph graph, const Target& target);

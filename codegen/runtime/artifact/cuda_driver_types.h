@@ -54,7 +54,10 @@ enum {
   kCudaGraphUserObjectMove = 1,
 
   kCudaMapU8 = 0,
+  kCudaMapU16 = 1,
+  kCudaMapU32 = 2,
   kCudaMapI32 = 3,
+  kCudaMapU64 = 4,
   kCudaMapI64 = 5,
   kCudaMapF16 = 6,
   kCudaMapF32 = 7,

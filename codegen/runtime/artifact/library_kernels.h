@@ -1,6 +1,7 @@
-// The library kernels of compiled models, and their calling convention. Plain C over libc, compiled into
-// every CPU artifact and into mycc itself. Thread rule: every function may be called from several threads at
-// once.
+// The library kernels of compiled models, and their calling convention. Plain C over libc and libm, compiled
+// into every CPU artifact and into mycc itself. The kernels allocate nothing. Every value of every input is
+// safe: an index outside of its tensor is left out. Thread rule: every function may be called from several
+// threads at once.
 #pragma once
 
 #include <stdint.h>
@@ -9,7 +10,26 @@
 extern "C" {
 #endif
 
-// One tensor of a call: compact and row-major. `dtype` is the number of the type in codegen/expr/dtype.h.
+// The numbers of codegen/expr/dtype.h.
+enum MyccDType {
+  kMyccF64,
+  kMyccF32,
+  kMyccF16,
+  kMyccBF16,
+  kMyccI64,
+  kMyccI32,
+  kMyccI8,
+  kMyccU8,
+  kMyccBool,
+  kMyccF8E4M3,
+  kMyccF8E5M2,
+  kMyccI16,
+  kMyccU16,
+  kMyccU32,
+  kMyccU64,
+};
+
+// One tensor of a call: compact and row-major. `dtype` is a MyccDType.
 struct MyccTensor {
   void* data;
   int64_t dtype, element_bytes;
@@ -21,9 +41,72 @@ struct MyccTensor {
 // asks for, aligned to 8 bytes.
 typedef void MyccLibraryKernel(const int64_t* attributes, const struct MyccTensor* tensors,
                                uint8_t* workspace);
+typedef int64_t MyccWorkspaceFunction(const int64_t* attributes, const struct MyccTensor* tensors);
 
 // output = input, of the same size.
 MyccLibraryKernel MyccCopy;
+
+// The k largest or smallest elements along an axis, the best first; equal ones in the order of their indices.
+// NaN counts as larger than every number. Input: x. Outputs: values, indices (i64); k is their extent.
+enum { kMyccTopKAxis, kMyccTopKLargest };
+MyccLibraryKernel MyccTopK;
+MyccWorkspaceFunction MyccTopKWorkspace;
+
+// The determinants of the n x n matrices of a tensor of f32 or f64.
+MyccLibraryKernel MyccDet;
+MyccWorkspaceFunction MyccDetWorkspace;
+
+// Fourier transforms of a length along axis 1 of x[outer, n, inner, parts], in f32 or f64: parts is 1, or 2
+// for complex numbers. Output: y[outer, m, inner, parts]; m is at most the length. A one-sided inverse
+// transform reads half of a spectrum.
+enum { kMyccDftLength, kMyccDftInverse, kMyccDftOneSided };
+MyccLibraryKernel MyccDft;
+MyccWorkspaceFunction MyccDftWorkspace;
+
+// data with updates at indices (i32 or i64), which are negative from the end. Inputs: data, indices, updates.
+// Updates of one element are applied in row-major order. A reduction other than "none" has no narrow floats.
+enum { kMyccScatterNone, kMyccScatterAdd, kMyccScatterMul, kMyccScatterMax, kMyccScatterMin };
+enum { kMyccScatterReduction, kMyccScatterAxis };
+MyccLibraryKernel MyccScatterElements;  // the index of an update is one of the axis
+MyccLibraryKernel MyccScatterND;        // the last axis of the indices tells a slice of data; no axis
+
+// The recurrence of an RNN, GRU or LSTM of D directions, G = 1, 3 or 4 gates, over B sequences of at most T
+// steps, in f32 or f64. Inputs: products[T,B,D,G,H] of the inputs, with all biases that are added to them;
+// weights[D,G,P,H,32], the transposed recurrent weights of 32 outputs after another, zero beyond H; then
+// those that the flags tell: lengths[B] (i32), h[D,B,H], c[D,B,H], peepholes[D,3,H], bias[D,H], which a GRU
+// adds to the recurrent product of its hidden gate. Outputs: y[T,D,B,H], h[D,B,H], and of an LSTM c[D,B,H].
+enum { kMyccRnn, kMyccGru, kMyccLstm };
+enum {
+  kMyccRelu,
+  kMyccTanh,
+  kMyccSigmoid,
+  kMyccAffine,
+  kMyccLeakyRelu,
+  kMyccThresholdedRelu,
+  kMyccScaledTanh,
+  kMyccHardSigmoid,
+  kMyccElu,
+  kMyccSoftsign,
+  kMyccSoftplus
+};
+enum {
+  kMyccHasLengths = 1,
+  kMyccHasH = 2,
+  kMyccHasC = 4,
+  kMyccHasPeepholes = 8,
+  kMyccHasBias = 16,  // linear_before_reset
+  kMyccInputForget = 32,
+  kMyccFirstReversed = 64,  // direction 0 runs from the last step to the first; direction 1 always does
+};
+enum {
+  kMyccCell,
+  kMyccFlags,
+  kMyccClip,         // the bits of a double; 0 for none
+  kMyccActivations,  // three for each direction, though some cells use fewer: function, alpha, beta
+  kMyccPanel = 32,
+};
+MyccLibraryKernel MyccRecurrent;
+MyccWorkspaceFunction MyccRecurrentWorkspace;
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,71 @@
+// Arithmetic that says the same in fewer or cheaper operations, as exporters write it out: x * 1, x - 0, x /
+// 4, pow(x, 2), 1 / sqrt(x), a double negation, a select between equal arms. Each form keeps every value, NaN
+// and infinities included; the sign of a zero may change where 0 is added.
+#include <cmath>
+
+#include "codegen/graph/passes/passes.h"
+
+namespace mycc {
+namespace {
+
+bool IsNumber(const Expr& e, double number) {
+  if (e->op != Op::kConst) return false;
+  return IsFloat(e->dtype) ? e->value.f == number : e->value.i == static_cast<int64_t>(number);
+}
+
+bool IsPowerOfTwo(double number) {
+  int exponent = 0;
+  return std::isnormal(number) && std::abs(std::frexp(number, &exponent)) == 0.5;
+}
+
+Expr SimplerProduct(const Expr& e) {
+  if (IsNumber(e->args[0], 1)) return e->args[1];
+  return IsNumber(e->args[1], 1) ? e->args[0] : nullptr;
+}
+
+// A quotient by a number is a product, unless the reciprocal is subnormal: exactly for a power of two, and
+// within the language's bounds for f32.
+Expr SimplerQuotient(const Expr& e) {
+  const Expr &a = e->args[0], &b = e->args[1];
+  if (IsNumber(b, 1)) return a;
+  if (b->op == Op::kConst && (e->dtype == DType::kF32 || IsPowerOfTwo(b->value.f)) &&
+      std::isnormal(b->value.f) && std::abs(1 / b->value.f) >= SmallestNormal(e->dtype))
+    return a * FloatConst(1 / b->value.f, e->dtype);
+  if (IsNumber(a, 1) && b->op == Op::kSqrt) return MakeUnary(Op::kRsqrt, b->args[0]);
+  return nullptr;
+}
+
+Expr SimplerPower(const Expr& e) {
+  const Expr &x = e->args[0], &y = e->args[1];
+  if (IsNumber(y, 1)) return x;
+  if (IsNumber(y, 2)) return x * x;
+  if (IsNumber(y, 3)) return x * x * x;
+  return IsNumber(y, -1) ? MakeBinary(Op::kDiv, FloatConst(1, e->dtype), x) : nullptr;
+}
+
+Expr Simpler(const Expr& e) {
+  switch (e->op) {
+    case Op::kMul: return SimplerProduct(e);
+    case Op::kDiv: return SimplerQuotient(e);
+    case Op::kPow: return SimplerPower(e);
+    case Op::kAdd:
+      if (IsNumber(e->args[0], 0)) return e->args[1];
+      return IsNumber(e->args[1], 0) ? e->args[0] : nullptr;
+    case Op::kSub: return IsNumber(e->args[1], 0) ? e->args[0] : nullptr;
+    case Op::kNeg: return e->args[0]->op == Op::kNeg ? e->args[0]->args[0] : nullptr;
+    case Op::kNot: return e->args[0]->op == Op::kNot ? e->args[0]->args[0] : nullptr;
+    case Op::kSelect: return StructurallyEqual(e->args[1], e->args[2]) ? e->args[1] : nullptr;
+    default: return nullptr;
+  }
+}
+
+}  // namespace
+
+Graph Simplify(Graph graph, const Target&) {
+  for (Node& node : graph.nodes) {
+    if (Stage* stage = std::get_if<Stage>(&node.made_by)) stage->value = Rewrite(stage->value, Simpler);
+  }
+  return graph;
+}
+
+}  // namespace mycc

@@ -1,0 +1,35 @@
+// Forecasts what the next minute of a search gains, from how the best times of its tasks fell so far. Pure
+// functions of values; the time is an argument.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "tuner/scheduler/task_scheduler.h"
+
+namespace mycc {
+
+struct GainForecast {
+  double latency_seconds = 0;  // weighted: the sum over the tasks of weight * best
+  double gain_seconds = 0;     // of the latency, in the next minute
+  double Share() const { return latency_seconds > 0 ? gain_seconds / latency_seconds : 0; }
+};
+
+// A generation of a task that was proposed.
+struct ProposedAt {
+  int task = 0;
+  double seconds = 0;  // of the search
+};
+
+// `proposed`: the generations of all tasks in order; `now` in seconds of the search. Nullopt while too little
+// is known: in the first minute, while a task has not been measured, and while none was measured twice.
+//
+// A task's next generation gains as much as the mean of its latest ones, those of the last minute and three
+// at least. Where it has had fewer, the second generations of all tasks stand for the missing ones. Further
+// generations gain less: gains fall as one over the number of generations. The minute's generations go to the
+// tasks that NextTask chooses, though the trials may be used up before. Their number follows from the median
+// pause between proposals, so a time without workers counts little.
+std::optional<GainForecast> ForecastMinute(SchedulerConfig config, std::vector<TaskProgress> tasks,
+                                           const std::vector<ProposedAt>& proposed, double now);
+
+}  // namespace mycc
